@@ -1,0 +1,57 @@
+/* koine/common.h - what every public header needs: symbol visibility, C++ linkage, forward declarations.
+ *
+ * All objects are opaque. A pointer to one is used by one thread at a time unless its header says otherwise. */
+#ifndef KOINE_COMMON_H
+#define KOINE_COMMON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(KOINE_STATIC) || !defined(__GNUC__)
+#define KN_API
+#else
+#define KN_API __attribute__((visibility("default")))
+#endif
+
+#if defined(__GNUC__)
+#define KN_PRINTF(format_index, first_arg) __attribute__((format(printf, format_index, first_arg)))
+#else
+#define KN_PRINTF(format_index, first_arg)
+#endif
+
+#ifdef __cplusplus
+#define KN_BEGIN_DECLS extern "C" {
+#define KN_END_DECLS }
+#else
+#define KN_BEGIN_DECLS
+#define KN_END_DECLS
+#endif
+
+/* Optional parameters are given by name:
+ *
+ *     kn_dropout(x, .p = 0.1)
+ *
+ * Such a macro evaluates a call whose last argument points to a parameter struct that holds the documented defaults, overridden by the
+ * initialisers given. Overriding is the whole point here, so the compilers' warning about it is silenced for exactly this expression.
+ * C++ and other languages call the plain function that each macro wraps, with a struct set to the values documented beside its fields. */
+#if defined(__clang__)
+#define KN_OVERRIDE_BEGIN _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Winitializer-overrides\"")
+#define KN_OVERRIDE_END _Pragma("clang diagnostic pop")
+#else
+#define KN_OVERRIDE_BEGIN _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Woverride-init\"")
+#define KN_OVERRIDE_END _Pragma("GCC diagnostic pop")
+#endif
+
+#define KN_CALL(call) (__extension__({ KN_OVERRIDE_BEGIN call; KN_OVERRIDE_END }))
+
+typedef struct kn_device kn_device;   /* an OpenCL device, or the host; lives until the process ends */
+typedef struct kn_stream kn_stream;   /* an in-order queue of one device */
+typedef struct kn_tensor kn_tensor;   /* a reference-counted, strided, typed array */
+typedef struct kn_module kn_module;   /* a layer or a network */
+typedef struct kn_optim kn_optim;     /* an optimizer */
+typedef struct kn_dataset kn_dataset; /* samples by index */
+typedef struct kn_loader kn_loader;   /* batches of a dataset, prepared by worker threads */
+typedef struct kn_trainer kn_trainer; /* the training loop with its extras */
+
+#endif

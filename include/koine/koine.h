@@ -1,0 +1,23 @@
+/* koine/koine.h - all of Koine. */
+#ifndef KOINE_KOINE_H
+#define KOINE_KOINE_H
+
+#include <koine/autograd.h>
+#include <koine/common.h>
+#include <koine/data.h>
+#include <koine/device.h>
+#include <koine/dtype.h>
+#include <koine/functional.h>
+#include <koine/io.h>
+#include <koine/memory.h>
+#include <koine/nn.h>
+#include <koine/ops.h>
+#include <koine/optim.h>
+#include <koine/random.h>
+#include <koine/status.h>
+#include <koine/stream.h>
+#include <koine/tensor.h>
+#include <koine/train.h>
+#include <koine/version.h>
+
+#endif

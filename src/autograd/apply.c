@@ -1,0 +1,181 @@
+/* autograd/apply.c - applying an op: check, shape, allocate, run, record. */
+#include <string.h>
+
+#include "autograd/tape.h"
+#include "base/text.h"
+
+static _Thread_local struct {
+    kn_op_observer function;
+    void *user;
+} observer;
+
+void kn_op_set_observer(kn_op_observer function, void *user)
+{
+    observer.function = function;
+    observer.user = user;
+}
+
+static kn_status observe(kn_call *call, bool after)
+{
+    return observer.function ? observer.function(call, after, observer.user) : KN_OK;
+}
+
+/* --- checks ---------------------------------------------------------------------------------------------------------- */
+
+static kn_status check_devices(const kn_call *call)
+{
+    const kn_tensor *first = NULL;
+    for (int i = 0; i < call->num_inputs; i++) {
+        const kn_tensor *input = call->inputs[i];
+        if (!input)
+            continue;
+        if (kn_device_is_host(input->storage->device))
+            return kn_fail(KN_ERR_DEVICE, "input %d is on the host, which runs no operations: move it first, kn_to(tensor, device)", i);
+        if (first && first->storage->device != input->storage->device)
+            return kn_fail(KN_ERR_DEVICE, "the inputs are on two devices, %s and %s: move one, kn_to(tensor, device)",
+                           kn_device_string(first->storage->device), kn_device_string(input->storage->device));
+        first = first ? first : input;
+    }
+    return KN_OK;
+}
+
+static kn_status check_in_place(const kn_call *call)
+{
+    const kn_tensor *target = call->inputs[0];
+    if (!kn_grad_enabled() || !kn_autograd_wants(target))
+        return KN_OK;
+    const kn_node *node = target->autograd->node;
+    if (!node || !node->op)
+        return kn_fail(KN_ERR_STATE, "a leaf that requires gradients cannot be changed in place: do it inside KN_NO_GRAD");
+    if (node->op->is_view)
+        return kn_fail(KN_ERR_STATE, "a view that is part of the record cannot be changed in place: kn_clone it first");
+    return KN_OK;
+}
+
+static bool wants_record(const kn_call *call)
+{
+    if (!kn_grad_enabled() || !call->op->backward)
+        return false;
+    for (int i = 0; i < call->num_inputs; i++)
+        if (kn_autograd_wants(call->inputs[i]))
+            return true;
+    return false;
+}
+
+/* --- running --------------------------------------------------------------------------------------------------------- */
+
+static kn_status make_outputs(kn_call *call)
+{
+    if (call->op->in_place) {
+        call->outputs[0] = kn_retain(call->inputs[0]);
+        call->num_outputs = 1;
+        return KN_OK;
+    }
+    if (call->op->is_view)
+        return KN_OK;
+    kn_device *device = kn_stream_device(call->stream);
+    for (int i = 0; i < call->num_outputs; i++)
+        KN_TRY(kn_tensor_new(&call->outputs[i], call->spec[i].dtype, call->spec[i].ndim, call->spec[i].shape, device));
+    return KN_OK;
+}
+
+static kn_status run(kn_call *call)
+{
+    const kn_op *op = call->op;
+    KN_TRY(check_devices(call));
+    if (op->in_place)
+        KN_TRY(check_in_place(call));
+    call->stream = kn_tensor_stream(call->inputs[0]);
+    if (!call->stream)
+        return kn_error_status();
+    call->needs_grad = wants_record(call);
+    if (op->shape)
+        KN_TRY(op->shape(call));
+    KN_TRY(make_outputs(call));
+    KN_TRY(observe(call, false));
+    KN_TRY(op->forward(call));
+    if (op->in_place)
+        kn_tensor_bump_version(call->outputs[0]);
+    KN_TRY(observe(call, true));
+    return call->needs_grad ? kn_tape_record(call) : KN_OK;
+}
+
+static bool any_required_missing(const kn_op *op, kn_tensor *const *inputs, int num_inputs)
+{
+    for (int i = 0; i < op->min_inputs; i++)
+        if (i >= num_inputs || !inputs[i])
+            return true;
+    return false;
+}
+
+kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_tensor **more)
+{
+    if (any_required_missing(op, inputs, num_inputs)) {
+        kn_fail_argument_null(op->name, "tensor");
+        return kn_stick();
+    }
+    kn_call call = {.op = op, .params = params, .num_inputs = num_inputs};
+    memcpy(call.inputs, inputs, (size_t)num_inputs * sizeof *inputs);
+    kn_status status = run(&call);
+    for (int i = 0; i < call.num_saved; i++)
+        kn_release(call.saved[i]);
+    if (status != KN_OK) {
+        for (int i = 0; i < KN_OP_MAX_OUTPUTS; i++)
+            kn_release(call.outputs[i]);
+        kn_error_prefix("%s", op->name);
+        return kn_stick();
+    }
+    for (int i = 1; i < call.num_outputs; i++) {
+        if (more)
+            more[i - 1] = kn_scope_adopt(call.outputs[i]);
+        else
+            kn_release(call.outputs[i]);
+    }
+    return kn_scope_adopt(call.outputs[0]);
+}
+
+/* --- for ops --------------------------------------------------------------------------------------------------------- */
+
+kn_status kn_call_output(kn_call *call, kn_dtype dtype, int ndim, const int64_t *shape)
+{
+    if (call->num_outputs == KN_OP_MAX_OUTPUTS)
+        return kn_fail(KN_ERR_INTERNAL, "more than %d outputs", KN_OP_MAX_OUTPUTS);
+    KN_TRY(kn_tensor_check_shape(ndim, shape, dtype));
+    int i = call->num_outputs++;
+    call->spec[i].dtype = dtype;
+    call->spec[i].ndim = ndim;
+    if (ndim > 0)
+        memcpy(call->spec[i].shape, shape, (size_t)ndim * sizeof *shape);
+    return KN_OK;
+}
+
+kn_status kn_call_save(kn_call *call, kn_tensor *tensor)
+{
+    if (call->num_saved == KN_OP_MAX_SAVED)
+        return kn_fail(KN_ERR_INTERNAL, "more than %d tensors saved", KN_OP_MAX_SAVED);
+    call->saved[call->num_saved++] = kn_retain(tensor);
+    return KN_OK;
+}
+
+kn_status kn_call_check_floating(const kn_call *call, int index)
+{
+    kn_dtype dtype = call->inputs[index]->dtype;
+    if (dtype == KN_F32 || dtype == KN_F64)
+        return KN_OK;
+    return kn_fail(KN_ERR_DTYPE, "input %d is %s: it takes float32 or float64", index, kn_dtype_name(dtype));
+}
+
+kn_status kn_call_check_same_dtype(const kn_call *call, int first, int last)
+{
+    const kn_tensor *seen = NULL;
+    for (int i = first; i <= last && i < call->num_inputs; i++) {
+        const kn_tensor *input = call->inputs[i];
+        if (!input)
+            continue;
+        if (seen && seen->dtype != input->dtype)
+            return kn_fail(KN_ERR_DTYPE, "inputs of dtype %s and %s: make them the same, kn_to_dtype(tensor, dtype)",
+                           kn_dtype_name(seen->dtype), kn_dtype_name(input->dtype));
+        seen = input;
+    }
+    return KN_OK;
+}

@@ -1,0 +1,322 @@
+/* autograd/engine.c - the backward pass: nodes by falling number from a heap, each once, when all that depends on it has been. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "autograd/tape.h"
+#include "base/memory.h"
+
+/* --- the queue: a heap, largest number first --------------------------------------------------------------------------- */
+
+typedef struct queue {
+    kn_node **items; /* each with a reference */
+    int count, capacity;
+} queue;
+
+static kn_status queue_push(queue *q, kn_node *node)
+{
+    if (node->queued)
+        return KN_OK;
+    if (q->count == q->capacity) {
+        int capacity = q->capacity ? 2 * q->capacity : 64;
+        kn_node **items = kn_realloc(q->items, (size_t)capacity * sizeof *items);
+        if (!items)
+            return KN_ERR_MEMORY;
+        q->items = items;
+        q->capacity = capacity;
+    }
+    atomic_fetch_add(&node->references, 1);
+    node->queued = true;
+    int at = q->count++;
+    while (at > 0 && q->items[(at - 1) / 2]->number < node->number) {
+        q->items[at] = q->items[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    q->items[at] = node;
+    return KN_OK;
+}
+
+static kn_node *queue_pop(queue *q)
+{
+    if (q->count == 0)
+        return NULL;
+    kn_node *top = q->items[0], *moved = q->items[--q->count];
+    int at = 0;
+    for (int child = 1; child < q->count; child = 2 * at + 1) {
+        if (child + 1 < q->count && q->items[child + 1]->number > q->items[child]->number)
+            child++;
+        if (q->items[child]->number <= moved->number)
+            break;
+        q->items[at] = q->items[child];
+        at = child;
+    }
+    q->items[at] = moved;
+    top->queued = false;
+    return top;
+}
+
+/* --- gradients on their way ------------------------------------------------------------------------------------------- */
+
+/* Nobody else sees its values: it may be changed. */
+static bool is_ours(const kn_tensor *tensor)
+{
+    return atomic_load(&tensor->references) == 1 && atomic_load(&tensor->storage->references) == 1 && kn_is_contiguous(tensor);
+}
+
+static kn_status clone_of(kn_tensor **copy, kn_tensor *tensor)
+{
+    return kn_tensor_cast(copy, tensor, tensor->dtype, tensor->storage->device);
+}
+
+/* *sum += gradient, taking over the reference to `gradient`. */
+static kn_status add_gradient(kn_tensor **sum, kn_tensor *gradient)
+{
+    kn_status status = KN_OK;
+    if (!*sum) {
+        *sum = gradient;
+        return KN_OK;
+    }
+    if (!is_ours(*sum)) {
+        kn_tensor *copy;
+        status = clone_of(&copy, *sum);
+        if (status == KN_OK) {
+            kn_release(*sum);
+            *sum = copy;
+        }
+    }
+    if (status == KN_OK)
+        status = kn_tensor_accumulate(*sum, gradient);
+    kn_release(gradient);
+    return status;
+}
+
+static kn_status run_hooks(kn_node *node)
+{
+    for (kn_hook *hook = node->hooks; hook; hook = hook->next) {
+        kn_tensor **slot = &node->gradients[hook->output];
+        if (!*slot)
+            continue;
+        int scope = kn_scope_begin();
+        kn_tensor *changed = hook->function(*slot, hook->user);
+        kn_retain(changed);
+        kn_scope_end(scope);
+        if (!changed)
+            return kn_error_status() ? kn_error_status() : kn_fail(KN_ERR_STATE, "a gradient hook returned NULL");
+        kn_release(*slot);
+        *slot = changed;
+    }
+    return KN_OK;
+}
+
+/* The end of the way: adds to the leaf's gradient. */
+static kn_status accumulate_leaf(kn_node *node)
+{
+    kn_tensor *leaf = node->leaf, *gradient = node->gradients[0];
+    node->gradients[0] = NULL;
+    if (!leaf || !gradient) {
+        kn_release(gradient);
+        return KN_OK;
+    }
+    if (!leaf->autograd->grad && !is_ours(gradient)) {
+        kn_tensor *copy;
+        kn_status status = clone_of(&copy, gradient);
+        kn_release(gradient);
+        if (status != KN_OK)
+            return status;
+        gradient = copy;
+    }
+    if (leaf->autograd->grad) {
+        kn_tensor_bump_version(leaf->autograd->grad);
+        kn_status status = kn_tensor_accumulate(leaf->autograd->grad, gradient);
+        kn_release(gradient);
+        return status;
+    }
+    leaf->autograd->grad = gradient;
+    return KN_OK;
+}
+
+/* --- one node -------------------------------------------------------------------------------------------------------- */
+
+static kn_status check_saved(const kn_node *node)
+{
+    if (node->released)
+        return kn_fail(KN_ERR_STATE, "backward of %s: the record was freed by an earlier kn_backward; keep it with retain_graph",
+                       node->op->name);
+    for (int i = 0; i < node->num_saved; i++) {
+        const kn_tensor *saved = node->saved[i].tensor;
+        unsigned now = atomic_load(&saved->storage->version);
+        char text[KN_DESCRIBE];
+        if (now != node->saved[i].version)
+            return kn_fail(KN_ERR_STATE,
+                           "backward of %s: a value that it needs (%s) was changed in place after it was used (version %u, expected %u); "
+                           "kn_clone it before the change",
+                           node->op->name, kn_tensor_describe(text, sizeof text, saved), now, node->saved[i].version);
+    }
+    return KN_OK;
+}
+
+static kn_status check_gradient(const kn_node *node, int i, const kn_tensor *gradient)
+{
+    bool fits = gradient->dtype == node->input[i].dtype && gradient->ndim == node->input[i].ndim;
+    for (int d = 0; fits && d < gradient->ndim; d++)
+        fits = gradient->shape[d] == node->input[i].shape[d];
+    char text[KN_DESCRIBE];
+    return fits ? KN_OK
+                : kn_fail(KN_ERR_INTERNAL, "backward of %s made a gradient of input %d that does not fit it: %s", node->op->name, i,
+                          kn_tensor_describe(text, sizeof text, gradient));
+}
+
+static kn_status make_contiguous(kn_node *node)
+{
+    for (int i = 0; i < node->num_outputs; i++) {
+        kn_tensor *packed;
+        if (!node->gradients[i] || kn_is_contiguous(node->gradients[i]))
+            continue;
+        KN_TRY(kn_tensor_contiguous(&packed, node->gradients[i]));
+        kn_release(node->gradients[i]);
+        node->gradients[i] = packed;
+    }
+    return KN_OK;
+}
+
+static kn_grad_call grad_call_of(const kn_node *node, kn_stream *stream)
+{
+    kn_grad_call call = {.op = node->op, .params = node->params, .stream = stream, .num_inputs = node->num_inputs,
+                         .num_outputs = node->num_outputs, .num_saved = node->num_saved};
+    for (int i = 0; i < node->num_inputs; i++) {
+        call.needs[i] = node->edges[i].node != NULL;
+        call.input[i].dtype = node->input[i].dtype;
+        call.input[i].ndim = node->input[i].ndim;
+        memcpy(call.input[i].shape, node->input[i].shape, sizeof call.input[i].shape);
+    }
+    for (int i = 0; i < node->num_saved; i++)
+        call.saved[i] = node->saved[i].tensor;
+    for (int i = 0; i < node->num_outputs; i++)
+        call.grad_outputs[i] = node->gradients[i];
+    return call;
+}
+
+/* Calls the op's backward; its results come out as owned references. */
+static kn_status call_backward(kn_node *node, kn_tensor *results[KN_OP_MAX_INPUTS])
+{
+    KN_TRY(check_saved(node));
+    KN_TRY(make_contiguous(node));
+    kn_stream *stream = NULL;
+    for (int i = 0; i < node->num_outputs && !stream; i++)
+        if (node->gradients[i])
+            stream = kn_tensor_stream(node->gradients[i]);
+    if (!stream)
+        return kn_error_status();
+    int scope = kn_scope_begin();
+    if (!scope)
+        return KN_ERR_MEMORY;
+    kn_grad_call call = grad_call_of(node, stream);
+    kn_status status = node->op->backward(&call);
+    for (int i = 0; i < node->num_inputs && status == KN_OK; i++) {
+        if (!node->edges[i].node || !call.grad_inputs[i])
+            continue;
+        status = check_gradient(node, i, call.grad_inputs[i]);
+        if (status == KN_OK)
+            results[i] = kn_retain(call.grad_inputs[i]);
+    }
+    kn_scope_end(scope);
+    if (status != KN_OK)
+        kn_error_prefix("backward of %s", node->op->name);
+    return status;
+}
+
+static void drop_gradients(kn_node *node)
+{
+    for (int i = 0; i < KN_OP_MAX_OUTPUTS; i++) {
+        kn_release(node->gradients[i]);
+        node->gradients[i] = NULL;
+    }
+}
+
+static kn_status run_node(queue *q, kn_node *node, bool retain_graph)
+{
+    KN_TRY(run_hooks(node));
+    if (!node->op)
+        return accumulate_leaf(node);
+    kn_tensor *results[KN_OP_MAX_INPUTS] = {NULL};
+    kn_status status = call_backward(node, results);
+    drop_gradients(node);
+    if (status == KN_OK && !retain_graph)
+        kn_node_free_saved(node);
+    for (int i = 0; i < node->num_inputs; i++) {
+        if (!results[i])
+            continue;
+        kn_edge *edge = &node->edges[i];
+        if (status == KN_OK)
+            status = add_gradient(&edge->node->gradients[edge->output], results[i]);
+        else
+            kn_release(results[i]);
+        if (status == KN_OK)
+            status = queue_push(q, edge->node);
+    }
+    return status;
+}
+
+/* --- the pass -------------------------------------------------------------------------------------------------------- */
+
+static kn_status first_gradient(kn_tensor **first, kn_tensor *tensor, kn_tensor *gradient)
+{
+    if (gradient) {
+        if (!kn_same_shape(tensor, gradient) || tensor->dtype != gradient->dtype || kn_device_of(tensor) != kn_device_of(gradient)) {
+            char a[KN_DESCRIBE], b[KN_DESCRIBE];
+            return kn_fail(KN_ERR_SHAPE, "kn_backward_with: the tensor is %s, the gradient given %s",
+                           kn_tensor_describe(a, sizeof a, tensor), kn_tensor_describe(b, sizeof b, gradient));
+        }
+        *first = kn_retain(gradient);
+        return KN_OK;
+    }
+    if (kn_numel(tensor) != 1) {
+        char text[KN_DESCRIBE];
+        return kn_fail(KN_ERR_SHAPE, "kn_backward: gradients start from one element, not from %s; give kn_backward_with a gradient",
+                       kn_tensor_describe(text, sizeof text, tensor));
+    }
+    KN_TRY(kn_tensor_new(first, tensor->dtype, tensor->ndim, tensor->shape, tensor->storage->device));
+    kn_status status = kn_tensor_fill(*first, 1);
+    if (status != KN_OK)
+        kn_release(*first);
+    return status;
+}
+
+static kn_status walk(queue *q, bool retain_graph)
+{
+    kn_status status = KN_OK;
+    for (kn_node *node = queue_pop(q); node; node = queue_pop(q)) {
+        if (status == KN_OK)
+            status = run_node(q, node, retain_graph);
+        drop_gradients(node); /* what a failure left */
+        kn_node_release(node);
+    }
+    return status;
+}
+
+kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph)
+{
+    if (!tensor)
+        return kn_fail_argument_null("kn_backward", "tensor");
+    if (!kn_autograd_wants(tensor))
+        return kn_fail(KN_ERR_STATE, "kn_backward: the tensor does not require gradients: no input of it does, or it was made inside KN_NO_GRAD");
+    kn_tensor *first = NULL;
+    KN_TRY(first_gradient(&first, tensor, gradient));
+    kn_node *node = kn_autograd_node(tensor);
+    if (!node) {
+        kn_release(first);
+        return KN_ERR_MEMORY;
+    }
+    bool enabled = kn_set_grad_enabled(false);
+    queue q = {0};
+    node->gradients[tensor->autograd->output] = first;
+    kn_status status = queue_push(&q, node);
+    if (status != KN_OK)
+        drop_gradients(node);
+    else
+        status = walk(&q, retain_graph);
+    kn_free(q.items);
+    kn_set_grad_enabled(enabled);
+    return status;
+}
+
+kn_status kn_backward(kn_tensor *tensor) { return kn_backward_with(tensor, NULL, false); }

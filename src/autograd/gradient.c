@@ -1,0 +1,122 @@
+/* autograd/gradient.c - what a user asks and tells of gradients, tensor by tensor. */
+#include <string.h>
+
+#include "autograd/tape.h"
+#include "base/memory.h"
+#include "tensor/hooks.h"
+
+static _Thread_local bool recording_off;
+
+bool kn_grad_enabled(void) { return !recording_off; }
+
+bool kn_set_grad_enabled(bool enabled)
+{
+    bool before = !recording_off;
+    recording_off = !enabled;
+    return before;
+}
+
+bool kn_requires_grad(const kn_tensor *tensor) { return kn_autograd_wants(tensor); }
+bool kn_is_leaf(const kn_tensor *tensor) { return !kn_autograd_wants(tensor) || !tensor->autograd->node || !tensor->autograd->node->op; }
+kn_tensor *kn_grad(const kn_tensor *tensor) { return tensor && tensor->autograd ? tensor->autograd->grad : NULL; }
+
+kn_status kn_autograd_require(kn_tensor *tensor)
+{
+    if (!kn_dtype_is_floating(tensor->dtype))
+        return kn_fail(KN_ERR_DTYPE, "only floating tensors have gradients, not %s", kn_dtype_name(tensor->dtype));
+    struct kn_autograd *autograd = kn_autograd_of(tensor);
+    if (!autograd)
+        return KN_ERR_MEMORY;
+    autograd->requires_grad = true;
+    return KN_OK;
+}
+
+kn_status kn_set_requires_grad(kn_tensor *tensor, bool requires_grad)
+{
+    if (!tensor)
+        return kn_fail_argument_null("kn_set_requires_grad", "tensor");
+    if (!kn_is_leaf(tensor))
+        return requires_grad ? KN_OK
+                             : kn_fail(KN_ERR_STATE, "kn_set_requires_grad: the tensor is a result of recorded operations; use kn_detach");
+    if (requires_grad)
+        return kn_autograd_require(tensor);
+    if (tensor->autograd)
+        tensor->autograd->requires_grad = false;
+    return KN_OK;
+}
+
+kn_status kn_set_grad(kn_tensor *tensor, kn_tensor *gradient)
+{
+    if (!tensor)
+        return kn_fail_argument_null("kn_set_grad", "tensor");
+    if (gradient && (!kn_same_shape(tensor, gradient) || tensor->dtype != gradient->dtype || kn_device_of(tensor) != kn_device_of(gradient))) {
+        char a[KN_DESCRIBE], b[KN_DESCRIBE];
+        return kn_fail(KN_ERR_SHAPE, "kn_set_grad: the tensor is %s, the gradient %s", kn_tensor_describe(a, sizeof a, tensor),
+                       kn_tensor_describe(b, sizeof b, gradient));
+    }
+    if (!gradient && !tensor->autograd)
+        return KN_OK;
+    struct kn_autograd *autograd = kn_autograd_of(tensor);
+    if (!autograd)
+        return KN_ERR_MEMORY;
+    kn_tensor *before = autograd->grad;
+    autograd->grad = kn_retain(gradient);
+    kn_release(before);
+    return KN_OK;
+}
+
+kn_tensor *kn_detach(kn_tensor *tensor)
+{
+    if (!tensor) {
+        kn_fail_argument_null("kn_detach", "tensor");
+        return kn_stick();
+    }
+    kn_tensor *alias = NULL;
+    kn_tensor_view(&alias, tensor, tensor->ndim, tensor->shape, tensor->strides, tensor->offset);
+    return kn_scope_adopt(alias);
+}
+
+kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook function, void *user)
+{
+    if (!tensor || !function)
+        return kn_fail_argument_null("kn_register_hook", tensor ? "hook" : "tensor");
+    if (!kn_autograd_wants(tensor))
+        return kn_fail(KN_ERR_STATE, "kn_register_hook: the tensor does not require gradients");
+    kn_node *node = kn_autograd_node(tensor);
+    kn_hook *hook = node ? kn_calloc(1, sizeof *hook) : NULL;
+    if (!hook)
+        return KN_ERR_MEMORY;
+    *hook = (kn_hook){.function = function, .user = user, .output = tensor->autograd->output};
+    kn_hook **last = &node->hooks;
+    while (*last)
+        last = &(*last)->next;
+    *last = hook;
+    return KN_OK;
+}
+
+/* --- printing -------------------------------------------------------------------------------------------------------- */
+
+char *kn_to_string(const kn_tensor *tensor)
+{
+    if (!tensor) {
+        kn_fail_argument_null("kn_to_string", "tensor");
+        return NULL;
+    }
+    char suffix[96];
+    if (!kn_autograd_wants(tensor))
+        return kn_tensor_format(tensor, NULL);
+    if (kn_is_leaf(tensor))
+        return kn_tensor_format(tensor, "requires_grad=True");
+    snprintf(suffix, sizeof suffix, "grad_fn=<%s>", tensor->autograd->node->op->name);
+    return kn_tensor_format(tensor, suffix);
+}
+
+kn_status kn_print(const kn_tensor *tensor, FILE *file)
+{
+    char *text = kn_to_string(tensor);
+    if (!text)
+        return kn_error_status();
+    int written = fprintf(file, "%s\n", text);
+    kn_free(text);
+    return written < 0 ? kn_fail(KN_ERR_IO, "kn_print: the file cannot be written") : KN_OK;
+}

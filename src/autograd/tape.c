@@ -1,0 +1,177 @@
+/* autograd/tape.c - nodes: making, recording, freeing. */
+#include "autograd/tape.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "tensor/hooks.h"
+
+static atomic_uint_fast64_t next_number = 1;
+
+/* --- nodes ----------------------------------------------------------------------------------------------------------- */
+
+void kn_node_free_saved(kn_node *node)
+{
+    for (int i = 0; i < node->num_saved; i++)
+        kn_release(node->saved[i].tensor);
+    node->num_saved = 0;
+    node->released = true;
+}
+
+static void free_hooks(kn_hook *hook)
+{
+    while (hook) {
+        kn_hook *next = hook->next;
+        kn_free(hook);
+        hook = next;
+    }
+}
+
+/* A record of 10^5 operations is one chain of references: freed by a list, not by recursion. */
+void kn_node_release(kn_node *node)
+{
+    kn_node *doomed = NULL;
+    if (node && atomic_fetch_sub(&node->references, 1) == 1) {
+        node->next = NULL;
+        doomed = node;
+    }
+    while (doomed) {
+        kn_node *dead = doomed;
+        doomed = dead->next;
+        kn_node_free_saved(dead);
+        for (int i = 0; i < dead->num_inputs; i++) {
+            kn_node *input = dead->edges[i].node;
+            if (input && atomic_fetch_sub(&input->references, 1) == 1) {
+                input->next = doomed;
+                doomed = input;
+            }
+        }
+        free_hooks(dead->hooks);
+        kn_free(dead->params);
+        kn_free(dead);
+    }
+}
+
+static kn_node *new_node(const kn_op *op)
+{
+    kn_node *node = kn_calloc(1, sizeof *node);
+    if (!node)
+        return NULL;
+    atomic_init(&node->references, 1);
+    node->op = op;
+    node->number = op ? atomic_fetch_add(&next_number, 1) : 0;
+    return node;
+}
+
+/* --- a tensor's part ------------------------------------------------------------------------------------------------- */
+
+struct kn_autograd *kn_autograd_of(kn_tensor *tensor)
+{
+    if (!tensor->autograd)
+        tensor->autograd = kn_calloc(1, sizeof *tensor->autograd);
+    return tensor->autograd;
+}
+
+void kn_autograd_free(struct kn_autograd *autograd)
+{
+    if (autograd->node && !autograd->node->op)
+        autograd->node->leaf = NULL;
+    kn_node_release(autograd->node);
+    kn_release(autograd->grad);
+    kn_free(autograd);
+}
+
+kn_node *kn_autograd_node(kn_tensor *tensor)
+{
+    struct kn_autograd *autograd = kn_autograd_of(tensor);
+    if (autograd && !autograd->node) {
+        autograd->node = new_node(NULL);
+        if (autograd->node) {
+            autograd->node->leaf = tensor;
+            autograd->node->num_outputs = 1;
+        }
+    }
+    return autograd ? autograd->node : NULL;
+}
+
+/* --- recording ------------------------------------------------------------------------------------------------------- */
+
+static kn_status connect_inputs(kn_node *node, const kn_call *call)
+{
+    node->num_inputs = call->num_inputs;
+    for (int i = 0; i < call->num_inputs; i++) {
+        kn_tensor *input = call->inputs[i];
+        if (!input)
+            continue;
+        node->input[i].dtype = input->dtype;
+        node->input[i].ndim = input->ndim;
+        memcpy(node->input[i].shape, input->shape, sizeof input->shape);
+        if (!kn_autograd_wants(input))
+            continue;
+        kn_node *source = kn_autograd_node(input);
+        if (!source)
+            return KN_ERR_MEMORY;
+        atomic_fetch_add(&source->references, 1);
+        node->edges[i] = (kn_edge){source, input->autograd->output};
+    }
+    return KN_OK;
+}
+
+static kn_status keep_saved(kn_node *node, const kn_call *call)
+{
+    for (int i = 0; i < call->num_saved; i++) {
+        kn_tensor *original = call->saved[i], *alias;
+        KN_TRY(kn_tensor_view(&alias, original, original->ndim, original->shape, original->strides, original->offset));
+        node->saved[node->num_saved].tensor = alias;
+        node->saved[node->num_saved++].version = atomic_load(&original->storage->version);
+    }
+    return KN_OK;
+}
+
+static kn_status keep_params(kn_node *node, const kn_call *call)
+{
+    if (call->op->params_size == 0 || !call->params)
+        return KN_OK;
+    node->params = kn_malloc(call->op->params_size);
+    if (!node->params)
+        return KN_ERR_MEMORY;
+    memcpy(node->params, call->params, call->op->params_size);
+    return KN_OK;
+}
+
+/* The outputs become results of the node. An in-place op's tensor leaves the node it had, which the new node's edge keeps. */
+static kn_status claim_outputs(kn_node *node, kn_call *call)
+{
+    node->num_outputs = call->num_outputs;
+    for (int i = 0; i < call->num_outputs; i++) {
+        kn_tensor *output = call->outputs[i];
+        if (!kn_dtype_is_floating(output->dtype))
+            continue;
+        struct kn_autograd *autograd = kn_autograd_of(output);
+        if (!autograd)
+            return KN_ERR_MEMORY;
+        kn_node *before = autograd->node;
+        atomic_fetch_add(&node->references, 1);
+        autograd->node = node;
+        autograd->output = i;
+        autograd->requires_grad = true;
+        kn_node_release(before);
+    }
+    return KN_OK;
+}
+
+kn_status kn_tape_record(kn_call *call)
+{
+    kn_node *node = new_node(call->op);
+    if (!node)
+        return KN_ERR_MEMORY;
+    kn_status status = connect_inputs(node, call);
+    if (status == KN_OK)
+        status = keep_params(node, call);
+    if (status == KN_OK)
+        status = keep_saved(node, call);
+    if (status == KN_OK)
+        status = claim_outputs(node, call);
+    kn_node_release(node);
+    return status;
+}

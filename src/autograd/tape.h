@@ -1,0 +1,80 @@
+/* autograd/tape.h - the record of operations that kn_backward walks.
+ *
+ * Each recorded application is a node. It keeps what backward needs: the op and its parameters, what forward saved, and one edge per input to the node that made it.
+ * A leaf that requires gradients has a node too, without an op, which stands for "add to kn_grad". Nodes are numbered as they are made, so a node's inputs have smaller
+ * numbers: walking by falling number is a topological order. */
+#ifndef KN_AUTOGRAD_TAPE_H
+#define KN_AUTOGRAD_TAPE_H
+
+#include <koine/autograd.h>
+
+#include "autograd/op.h"
+
+typedef struct kn_node kn_node;
+
+typedef struct kn_hook {
+    kn_grad_hook function;
+    void *user;
+    int output; /* which output of the node */
+    struct kn_hook *next;
+} kn_hook;
+
+typedef struct kn_edge {
+    kn_node *node; /* owned; NULL: no gradient wanted there */
+    int output;
+} kn_edge;
+
+struct kn_node {
+    atomic_int references;
+    uint64_t number; /* 0 for leaves: they come last */
+    const kn_op *op; /* NULL: a leaf */
+    kn_tensor *leaf; /* of a leaf's node: borrowed, NULL once the leaf is gone */
+    void *params;
+    bool released;   /* a backward pass has freed what was saved */
+
+    int num_inputs, num_outputs;
+    kn_edge edges[KN_OP_MAX_INPUTS];
+    struct {
+        kn_dtype dtype;
+        int ndim;
+        int64_t shape[KN_MAX_DIMS];
+    } input[KN_OP_MAX_INPUTS];
+
+    int num_saved;
+    struct {
+        kn_tensor *tensor; /* an alias outside the record: no reference cycle through an output that was saved */
+        unsigned version;
+    } saved[KN_OP_MAX_SAVED];
+
+    kn_hook *hooks;
+
+    /* During a backward pass only. */
+    kn_tensor *gradients[KN_OP_MAX_OUTPUTS];
+    bool queued;
+    kn_node *next; /* of a list of nodes to free */
+};
+
+/* A tensor's part of the record. */
+struct kn_autograd {
+    bool requires_grad;
+    kn_node *node;   /* owned: what made the tensor, or its leaf node */
+    int output;      /* which output of that node it is */
+    kn_tensor *grad; /* owned; leaves only */
+};
+
+/* The tensor's part, made if need be; NULL with an error. */
+struct kn_autograd *kn_autograd_of(kn_tensor *tensor);
+
+/* Does it require gradients, as a leaf or as the result of recorded operations? */
+static inline bool kn_autograd_wants(const kn_tensor *tensor) { return tensor && tensor->autograd && tensor->autograd->requires_grad; }
+
+/* The node a gradient of `tensor` goes to; borrowed. */
+kn_node *kn_autograd_node(kn_tensor *tensor);
+
+/* Records a call whose outputs are there. */
+kn_status kn_tape_record(kn_call *call);
+
+void kn_node_release(kn_node *node); /* NULL allowed; does not recurse, however long the record is */
+void kn_node_free_saved(kn_node *node);
+
+#endif

@@ -1,0 +1,123 @@
+/* base/error.c - the calling thread's last error. */
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MESSAGE_SIZE 1024
+
+static _Thread_local struct {
+    kn_status status;
+    bool sticks; /* set by a tensor expression and not read yet: later errors are its consequences */
+    char message[MESSAGE_SIZE];
+} last;
+
+static void set(kn_status status, const char *format, va_list args)
+{
+    if (last.sticks)
+        return;
+    last.status = status;
+    vsnprintf(last.message, sizeof last.message, format, args);
+}
+
+kn_status kn_fail(kn_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set(status, format, args);
+    va_end(args);
+    return status;
+}
+
+void *kn_fail_null(kn_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set(status, format, args);
+    va_end(args);
+    return kn_stick();
+}
+
+void *kn_stick(void)
+{
+    if (last.status != KN_OK)
+        last.sticks = true;
+    return NULL;
+}
+
+void kn_error_prefix(const char *format, ...)
+{
+    if (last.sticks || last.status == KN_OK)
+        return;
+    char prefix[256];
+    va_list args;
+    va_start(args, format);
+    int wanted = vsnprintf(prefix, sizeof prefix - 2, format, args);
+    va_end(args);
+    if (wanted < 0)
+        return;
+    strcat(prefix, ": ");
+    size_t length = strlen(prefix), kept = strlen(last.message);
+    if (kept > sizeof last.message - 1 - length)
+        kept = sizeof last.message - 1 - length; /* a long message loses its end */
+    memmove(last.message + length, last.message, kept);
+    memcpy(last.message, prefix, length);
+    last.message[length + kept] = '\0';
+}
+
+kn_status kn_fail_argument_null(const char *function, const char *name)
+{
+    if (last.sticks)
+        return last.status;
+    return kn_fail(KN_ERR_ARGUMENT, "%s: argument `%s` is NULL", function, name);
+}
+
+kn_status kn_fail_host_memory(size_t bytes, const char *what)
+{
+    return kn_fail(KN_ERR_MEMORY, "out of host memory: %zu bytes for %s could not be had", bytes, what);
+}
+
+kn_status kn_error_status(void) { return last.status; }
+
+const char *kn_error_message(void)
+{
+    last.sticks = false;
+    return last.status == KN_OK ? "" : last.message;
+}
+
+void kn_error_clear(void)
+{
+    last.status = KN_OK;
+    last.sticks = false;
+    last.message[0] = '\0';
+}
+
+kn_status kn_error_set(kn_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set(status, format, args);
+    va_end(args);
+    return status;
+}
+
+const char *kn_status_name(kn_status status)
+{
+    static const char *const names[] = {
+        [KN_OK] = "KN_OK",
+        [KN_ERR_ARGUMENT] = "KN_ERR_ARGUMENT",
+        [KN_ERR_SHAPE] = "KN_ERR_SHAPE",
+        [KN_ERR_DTYPE] = "KN_ERR_DTYPE",
+        [KN_ERR_DEVICE] = "KN_ERR_DEVICE",
+        [KN_ERR_MEMORY] = "KN_ERR_MEMORY",
+        [KN_ERR_IO] = "KN_ERR_IO",
+        [KN_ERR_FORMAT] = "KN_ERR_FORMAT",
+        [KN_ERR_STATE] = "KN_ERR_STATE",
+        [KN_ERR_NUMERIC] = "KN_ERR_NUMERIC",
+        [KN_ERR_INTERRUPTED] = "KN_ERR_INTERRUPTED",
+        [KN_ERR_INTERNAL] = "KN_ERR_INTERNAL",
+    };
+    size_t index = (size_t)status;
+    return index < sizeof names / sizeof names[0] ? names[index] : "unknown status";
+}

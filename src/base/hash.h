@@ -1,0 +1,19 @@
+/* base/hash.h - 128-bit content hashes (XXH3) as 32 hexadecimal digits. Not for defence against an adversary. */
+#ifndef KN_BASE_HASH_H
+#define KN_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define KN_HASH_TEXT 33 /* 32 digits and a NUL */
+
+typedef struct kn_hash {
+    uint64_t high, low;
+} kn_hash;
+
+kn_hash kn_hash_bytes(const void *data, size_t size);
+kn_hash kn_hash_text(const char *text);
+kn_hash kn_hash_combine(kn_hash a, kn_hash b);
+const char *kn_hash_format(char buffer[KN_HASH_TEXT], kn_hash hash);
+
+#endif

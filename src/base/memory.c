@@ -1,0 +1,68 @@
+/* base/memory.c - host allocation with an error on failure and a way to make it fail. */
+#include "base/memory.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static atomic_long fail_after; /* counts down to the allocation that fails; 0: never */
+static atomic_int fail_sticky;
+
+void kn_fail_alloc_after(long n, int sticky)
+{
+    atomic_store(&fail_sticky, sticky);
+    atomic_store(&fail_after, n);
+}
+
+static bool must_fail(void)
+{
+    if (atomic_load_explicit(&fail_after, memory_order_relaxed) <= 0)
+        return false;
+    if (atomic_fetch_sub(&fail_after, 1) != 1)
+        return false;
+    if (atomic_load(&fail_sticky))
+        atomic_store(&fail_after, 1);
+    return true;
+}
+
+void *kn_malloc(size_t bytes)
+{
+    void *block = must_fail() ? NULL : malloc(bytes ? bytes : 1);
+    if (!block)
+        kn_fail_host_memory(bytes, "a host block");
+    return block;
+}
+
+void *kn_calloc(size_t count, size_t size)
+{
+    if (size && count > SIZE_MAX / size) {
+        kn_fail_host_memory(SIZE_MAX, "a host block");
+        return NULL;
+    }
+    void *block = kn_malloc(count * size);
+    if (block)
+        memset(block, 0, count * size);
+    return block;
+}
+
+void *kn_realloc(void *block, size_t bytes)
+{
+    void *grown = must_fail() ? NULL : realloc(block, bytes ? bytes : 1);
+    if (!grown)
+        kn_fail_host_memory(bytes, "a host block");
+    return grown;
+}
+
+char *kn_strdup(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = kn_malloc(bytes);
+    if (copy)
+        memcpy(copy, text, bytes);
+    return copy;
+}
+
+void kn_free(void *block) { free(block); }

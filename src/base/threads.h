@@ -1,0 +1,16 @@
+/* base/threads.h - the few thread primitives the library uses, over pthreads. */
+#ifndef KN_BASE_THREADS_H
+#define KN_BASE_THREADS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+typedef pthread_mutex_t kn_mutex;
+#define KN_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
+
+static inline void kn_mutex_init(kn_mutex *mutex) { pthread_mutex_init(mutex, NULL); }
+static inline void kn_mutex_destroy(kn_mutex *mutex) { pthread_mutex_destroy(mutex); }
+static inline void kn_lock(kn_mutex *mutex) { pthread_mutex_lock(mutex); }
+static inline void kn_unlock(kn_mutex *mutex) { pthread_mutex_unlock(mutex); }
+
+#endif

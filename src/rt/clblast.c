@@ -1,0 +1,68 @@
+/* rt/clblast.c - CLBlast as a provider of matrix products. */
+#include <clblast_c.h>
+
+#include "rt/internal.h"
+
+/* The first use of a routine builds its programs into a cache that two threads may not fill at once. One lock around all calls: they only enqueue. */
+static kn_mutex lock = KN_MUTEX_INIT;
+
+/* CLBlast counts elements in int inside its kernels. */
+#define CLBLAST_MAX_ELEMENTS ((int64_t)1 << 31)
+
+static size_t element_offset(const kn_gemm_operand *operand, size_t element)
+{
+    return kn_buffer_offset(operand->buffer) / element + (size_t)operand->offset;
+}
+
+static bool operand_fits(const kn_gemm_operand *operand, size_t element, int64_t extent)
+{
+    return (int64_t)element_offset(operand, element) + extent < CLBLAST_MAX_ELEMENTS;
+}
+
+static bool fits(const kn_gemm_params *p, size_t element)
+{
+    int64_t last = p->batch - 1;
+    return operand_fits(&p->a, element, last * p->a.batch_stride + (p->a.transposed ? p->k : p->m) * p->a.ld) &&
+           operand_fits(&p->b, element, last * p->b.batch_stride + (p->b.transposed ? p->n : p->k) * p->b.ld) &&
+           operand_fits(&p->c, element, last * p->c.batch_stride + p->m * p->c.ld);
+}
+
+/* The batched routine takes a kernel of its own; one product goes through plain GEMM, which has more tuned cases. */
+#define DEFINE_GEMM(name, type, letter)                                                                                                   \
+    static CLBlastStatusCode name(cl_command_queue *queue, const kn_gemm_params *p)                                                       \
+    {                                                                                                                                     \
+        const CLBlastTranspose ta = p->a.transposed ? CLBlastTransposeYes : CLBlastTransposeNo;                                           \
+        const CLBlastTranspose tb = p->b.transposed ? CLBlastTransposeYes : CLBlastTransposeNo;                                           \
+        const size_t m = (size_t)p->m, n = (size_t)p->n, k = (size_t)p->k;                                                                \
+        cl_mem a = kn_buffer_memory(p->a.buffer), b = kn_buffer_memory(p->b.buffer), c = kn_buffer_memory(p->c.buffer);                   \
+        const size_t a0 = element_offset(&p->a, sizeof(type)), b0 = element_offset(&p->b, sizeof(type)),                                  \
+                     c0 = element_offset(&p->c, sizeof(type));                                                                            \
+        if (p->batch == 1)                                                                                                                \
+            return CLBlast##letter##gemm(CLBlastLayoutRowMajor, ta, tb, m, n, k, (type)p->alpha, a, a0, (size_t)p->a.ld, b, b0,           \
+                                         (size_t)p->b.ld, (type)p->beta, c, c0, (size_t)p->c.ld, queue, NULL);                            \
+        return CLBlast##letter##gemmStridedBatched(                                                                                       \
+            CLBlastLayoutRowMajor, ta, tb, m, n, k, (type)p->alpha, a, a0, (size_t)p->a.ld, (size_t)p->a.batch_stride, b, b0,             \
+            (size_t)p->b.ld, (size_t)p->b.batch_stride, (type)p->beta, c, c0, (size_t)p->c.ld, (size_t)p->c.batch_stride,                 \
+            (size_t)p->batch, queue, NULL);                                                                                               \
+    }
+DEFINE_GEMM(gemm_f32, float, S)
+DEFINE_GEMM(gemm_f64, double, D)
+#undef DEFINE_GEMM
+
+kn_status kn_clblast_gemm(kn_stream *stream, const kn_gemm_params *params)
+{
+    const kn_gemm_params *p = params;
+    size_t element = p->f64 ? sizeof(double) : sizeof(float);
+    if (!fits(p, element))
+        return kn_fail(KN_ERR_SHAPE, "CLBlast takes matrices of fewer than 2^31 elements");
+    kn_buffer_mark_use(p->a.buffer, stream);
+    kn_buffer_mark_use(p->b.buffer, stream);
+    kn_buffer_mark_use(p->c.buffer, stream);
+    kn_lock(&lock);
+    CLBlastStatusCode code = p->f64 ? gemm_f64(&stream->queue, p) : gemm_f32(&stream->queue, p);
+    kn_unlock(&lock);
+    if (code == CLBlastSuccess)
+        return KN_OK;
+    return kn_fail(KN_ERR_DEVICE, "CLBlast's GEMM failed on %s (%s): status %d (%s)", stream->device->label, stream->device->properties.name,
+                   (int)code, kn_cl_error_name((cl_int)code));
+}

@@ -1,0 +1,97 @@
+/* rt/device.c - a device as its user sees it: opening, the current one, its name and properties. */
+#include "rt/internal.h"
+
+static _Thread_local kn_device *current;
+
+static kn_status open_locked(kn_device *device)
+{
+    cl_int error;
+    cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)device->platform, 0};
+    device->context = clCreateContext(properties, 1, &device->id, NULL, NULL, &error);
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, device, "making an OpenCL context");
+    kn_status status = kn_stream_open(&device->default_stream, device);
+    if (status != KN_OK) {
+        clReleaseContext(device->context);
+        device->context = NULL;
+        return status;
+    }
+    device->default_stream.is_default = true;
+    device->streams = &device->default_stream;
+    atomic_store_explicit(&device->is_open, true, memory_order_release);
+    return KN_OK;
+}
+
+kn_status kn_device_ensure_open(kn_device *device)
+{
+    if (atomic_load_explicit(&device->is_open, memory_order_acquire))
+        return KN_OK;
+    if (kn_device_is_host(device))
+        return kn_fail(KN_ERR_DEVICE, "the host runs no operations: move the tensor to a device first, kn_to(tensor, device)");
+    kn_lock(&device->lock);
+    kn_status status = atomic_load(&device->is_open) ? KN_OK : open_locked(device);
+    kn_unlock(&device->lock);
+    return status;
+}
+
+bool kn_is_available(void) { return kn_device_count() > 0; }
+
+int kn_device_count(void) { return kn_devices_find() == KN_OK ? kn_device_slots() - 1 : 0; }
+
+int kn_gpu_count(void)
+{
+    int count = 0;
+    for (int i = 0; i < kn_device_count(); i++)
+        count += kn_device_slot_at(i + 1)->properties.type == KN_DEVICE_GPU;
+    return count;
+}
+
+kn_device *kn_device_at(int index)
+{
+    int count = kn_device_count();
+    if (index >= 0 && index < count)
+        return kn_device_slot_at(index + 1);
+    kn_fail(KN_ERR_DEVICE, "device %d does not exist: there are %d devices, counted from 0", index, count);
+    return NULL;
+}
+
+kn_device *kn_device_current(void)
+{
+    if (!current && kn_device_open(&current, "auto") != KN_OK)
+        return NULL;
+    return current;
+}
+
+kn_status kn_device_set_current(kn_device *device)
+{
+    if (!device)
+        return kn_fail_argument_null("kn_device_set_current", "device");
+    current = device;
+    return KN_OK;
+}
+
+const char *kn_device_name(const kn_device *device) { return device ? device->properties.name : "no device"; }
+const char *kn_device_string(const kn_device *device) { return device ? device->label : "no device"; }
+kn_device_type kn_device_get_type(const kn_device *device) { return device ? device->properties.type : KN_DEVICE_HOST; }
+
+kn_status kn_device_get_properties(const kn_device *device, kn_device_properties *properties)
+{
+    if (!device || !properties)
+        return kn_fail_argument_null("kn_device_get_properties", device ? "properties" : "device");
+    *properties = device->properties;
+    return KN_OK;
+}
+
+kn_status kn_device_capability(const kn_device *device, int *major, int *minor)
+{
+    if (!device || !major || !minor)
+        return kn_fail_argument_null("kn_device_capability", device ? "major or minor" : "device");
+    *major = device->limits.capability_major;
+    *minor = device->limits.capability_minor;
+    return KN_OK;
+}
+
+const kn_limits *kn_device_limits(const kn_device *device) { return &device->limits; }
+bool kn_device_is_host(const kn_device *device) { return device->slot == 0; }
+int kn_device_slot(const kn_device *device) { return device->slot; }
+const char *kn_device_extensions(const kn_device *device) { return device->extensions; }

@@ -1,0 +1,78 @@
+/* rt/internal.h - what the runtime's files share. The only header that includes OpenCL. */
+#ifndef KN_RT_INTERNAL_H
+#define KN_RT_INTERNAL_H
+
+#include <CL/cl.h>
+#include <stdatomic.h>
+
+#include "base/error.h"
+#include "base/threads.h"
+#include "rt/pool.h"
+#include "rt/program.h"
+#include "rt/quirks.h"
+#include "rt/rt.h"
+
+struct kn_stream {
+    kn_device *device;
+    cl_command_queue queue;
+    bool is_default;
+    kn_stream *next;          /* the device's list of streams */
+    cl_mem fault;             /* four ints: code, value, limit, operation; see cl/common/koine.clh */
+    atomic_bool fault_armed;  /* a launch since the last check may have written it */
+};
+
+struct kn_device {
+    int slot;                 /* 0: the host */
+    int gpu_rank;             /* 0: the best GPU, ...; -1: not a GPU */
+    char label[32];           /* what kn_device_open takes for it: "gpu:0", "cpu:0" */
+    kn_device_properties properties;
+    kn_limits limits;
+    kn_quirks quirks;
+    char *extensions;
+
+    cl_platform_id platform;
+    cl_device_id id;
+
+    kn_mutex lock;            /* guards opening and the list of streams */
+    atomic_bool is_open;
+    cl_context context;
+    kn_stream default_stream;
+    kn_stream *streams;       /* all of them, the default one last */
+    kn_pool pool;
+    kn_program_table programs;
+};
+
+/* A context and a default stream for the device; at first use. Fails for the host, saying to move the tensor. */
+kn_status kn_device_ensure_open(kn_device *device);
+
+/* Reports a fault that kernels of the stream found; its work so far must be done. Costs nothing when no launch could have found one. */
+kn_status kn_stream_check_fault(kn_stream *stream);
+
+/* Makes the stream's queue and fault record. */
+kn_status kn_stream_open(kn_stream *stream, kn_device *device);
+
+/* "CL_OUT_OF_RESOURCES" for -5. */
+const char *kn_cl_error_name(cl_int error);
+
+/* KN_ERR_DEVICE (KN_ERR_MEMORY for the errors that mean it): "WHAT failed on DEVICE: CL_NAME". */
+kn_status kn_cl_fail(cl_int error, const kn_device *device, const char *format, ...) KN_PRINTF(3, 4);
+
+/* Does the error mean that memory ran out? */
+bool kn_cl_is_out_of_memory(cl_int error);
+
+/* The memory object and byte offset of a buffer. */
+cl_mem kn_buffer_memory(const kn_buffer *buffer);
+size_t kn_buffer_offset(const kn_buffer *buffer);
+
+/* Notes that `stream` uses the buffer, if it is not the buffer's own. */
+void kn_buffer_mark_use(const kn_buffer *buffer, kn_stream *stream);
+
+/* A small number that stands for an operation's name in fault records. */
+int kn_operation_number(const char *name);
+
+/* Runs through all devices found: fills the table at the first call. */
+kn_status kn_devices_find(void);
+kn_device *kn_device_slot_at(int slot); /* NULL outside */
+int kn_device_slots(void);              /* host included */
+
+#endif

@@ -1,0 +1,259 @@
+/* rt/platform.c - finds the devices of all platforms, once, and asks each what it can do. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "rt/internal.h"
+
+/* From cl_ext.h; named here because older headers lack them. */
+#define NV_COMPUTE_CAPABILITY_MAJOR 0x4000
+#define NV_COMPUTE_CAPABILITY_MINOR 0x4001
+
+static struct {
+    kn_mutex lock;
+    atomic_bool done;
+    kn_device *devices[KN_MAX_DEVICES]; /* slot 0: the host */
+    int count;
+} found = {.lock = KN_MUTEX_INIT};
+
+static kn_device host = {
+    .gpu_rank = -1,
+    .label = "host",
+    .properties = {.name = "host", .vendor = "", .platform = "", .driver_version = "", .opencl_version = "", .type = KN_DEVICE_HOST,
+                   .platform_index = -1, .device_index = -1},
+    .extensions = "",
+    .lock = KN_MUTEX_INIT,
+};
+
+/* A device's or platform's string, never NULL; "" when the driver does not answer or memory is short. Lives as long as the process. */
+static char *device_string(cl_device_id id, cl_device_info what)
+{
+    static char empty[] = "";
+    size_t size = 0;
+    if (clGetDeviceInfo(id, what, 0, NULL, &size) != CL_SUCCESS || size == 0)
+        return empty;
+    char *text = kn_calloc(1, size + 1);
+    if (!text)
+        return empty;
+    clGetDeviceInfo(id, what, size, text, NULL);
+    return text;
+}
+
+static char *platform_string(cl_platform_id id, cl_platform_info what)
+{
+    static char empty[] = "";
+    size_t size = 0;
+    if (clGetPlatformInfo(id, what, 0, NULL, &size) != CL_SUCCESS || size == 0)
+        return empty;
+    char *text = kn_calloc(1, size + 1);
+    if (!text)
+        return empty;
+    clGetPlatformInfo(id, what, size, text, NULL);
+    return text;
+}
+
+static uint64_t device_number(cl_device_id id, cl_device_info what)
+{
+    union {
+        uint64_t u64;
+        cl_uint u32;
+    } value = {0};
+    size_t size = 0;
+    if (clGetDeviceInfo(id, what, sizeof value, &value, &size) != CL_SUCCESS)
+        return 0;
+    return size == sizeof value.u32 ? value.u32 : value.u64;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
+        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* "OpenCL 3.0 PoCL ..." or "OpenCL C 1.2 ..." gives 300 or 120. */
+static int parse_version(const char *text)
+{
+    int major = 1, minor = 0;
+    const char *digits = strpbrk(text, "0123456789");
+    if (!digits || sscanf(digits, "%d.%d", &major, &minor) < 1)
+        return 100;
+    return major * 100 + minor * 10;
+}
+
+static void query_limits(kn_device *device)
+{
+    cl_device_id id = device->id;
+    kn_limits *limits = &device->limits;
+    cl_device_type type = (cl_device_type)device_number(id, CL_DEVICE_TYPE);
+    limits->is_cpu = type & CL_DEVICE_TYPE_CPU;
+    limits->is_gpu = type & CL_DEVICE_TYPE_GPU;
+    limits->has_f64 = device_number(id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0 || has_word(device->extensions, "cl_khr_fp64");
+    limits->has_f16 = has_word(device->extensions, "cl_khr_fp16") || device->quirks.f16_unannounced;
+    limits->has_subgroups = has_word(device->extensions, "cl_khr_subgroups");
+    limits->unified_memory = device_number(id, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
+    limits->opencl_version = parse_version(device->properties.opencl_version);
+    limits->compute_units = (int)device_number(id, CL_DEVICE_MAX_COMPUTE_UNITS);
+    limits->clock_mhz = (int)device_number(id, CL_DEVICE_MAX_CLOCK_FREQUENCY);
+    limits->vector_width_f32 = (int)device_number(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+    limits->vector_width_f64 = (int)device_number(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE);
+    limits->max_work_group_size = (size_t)device_number(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+    limits->local_memory = (size_t)device_number(id, CL_DEVICE_LOCAL_MEM_SIZE);
+    limits->address_align = (size_t)device_number(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
+    limits->global_memory = device_number(id, CL_DEVICE_GLOBAL_MEM_SIZE);
+    limits->max_allocation = device_number(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    if (has_word(device->extensions, "cl_nv_device_attribute_query")) {
+        limits->capability_major = (int)device_number(id, NV_COMPUTE_CAPABILITY_MAJOR);
+        limits->capability_minor = (int)device_number(id, NV_COMPUTE_CAPABILITY_MINOR);
+    } else {
+        int version = parse_version(device_string(id, CL_DEVICE_OPENCL_C_VERSION));
+        limits->capability_major = version / 100;
+        limits->capability_minor = version / 10 % 10;
+    }
+    if (limits->vector_width_f32 < 1)
+        limits->vector_width_f32 = 1;
+    if (limits->vector_width_f64 < 1)
+        limits->vector_width_f64 = 1;
+    if (limits->compute_units < 1)
+        limits->compute_units = 1;
+}
+
+static void copy_properties(kn_device *device)
+{
+    const kn_limits *limits = &device->limits;
+    kn_device_properties *p = &device->properties;
+    p->type = limits->is_gpu ? KN_DEVICE_GPU : limits->is_cpu ? KN_DEVICE_CPU : KN_DEVICE_ACCELERATOR;
+    p->total_memory = limits->global_memory;
+    p->max_allocation = limits->max_allocation;
+    p->local_memory = limits->local_memory;
+    p->multi_processor_count = limits->compute_units;
+    p->clock_mhz = limits->clock_mhz;
+    p->max_work_group_size = (int)limits->max_work_group_size;
+    p->vector_width = limits->vector_width_f32;
+    p->has_f64 = limits->has_f64;
+    p->has_f16 = limits->has_f16;
+    p->has_subgroups = limits->has_subgroups;
+    p->unified_memory = limits->unified_memory;
+}
+
+static kn_status add_device(cl_platform_id platform, const char *platform_name, int platform_index, cl_device_id id, int device_index)
+{
+    if (found.count >= KN_MAX_DEVICES) {
+        kn_log(KN_LOG_WARNING, "more than %d OpenCL devices: the rest are left out", KN_MAX_DEVICES - 1);
+        return KN_OK;
+    }
+    kn_device *device = kn_calloc(1, sizeof *device);
+    if (!device)
+        return KN_ERR_MEMORY;
+    device->slot = found.count;
+    device->gpu_rank = -1;
+    device->platform = platform;
+    device->id = id;
+    device->extensions = device_string(id, CL_DEVICE_EXTENSIONS);
+    device->properties = (kn_device_properties){
+        .name = device_string(id, CL_DEVICE_NAME),
+        .vendor = device_string(id, CL_DEVICE_VENDOR),
+        .platform = platform_name,
+        .driver_version = device_string(id, CL_DRIVER_VERSION),
+        .opencl_version = device_string(id, CL_DEVICE_VERSION),
+        .platform_index = platform_index,
+        .device_index = device_index,
+    };
+    device->quirks = kn_quirks_of(platform_name, device->properties.vendor, device->properties.driver_version);
+    query_limits(device);
+    copy_properties(device);
+    kn_mutex_init(&device->lock);
+    kn_pool_init(&device->pool);
+    kn_program_table_init(&device->programs);
+    found.devices[found.count++] = device;
+    return KN_OK;
+}
+
+static kn_status add_platform(cl_platform_id platform, int index)
+{
+    const char *name = platform_string(platform, CL_PLATFORM_NAME);
+    cl_uint count = 0;
+    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count) != CL_SUCCESS || count == 0) {
+        kn_log(KN_LOG_INFO, "platform %d (%s) shows no device", index, name);
+        return KN_OK;
+    }
+    cl_device_id ids[KN_MAX_DEVICES];
+    if (count > KN_MAX_DEVICES)
+        count = KN_MAX_DEVICES;
+    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids, NULL);
+    for (cl_uint i = 0; i < count; i++)
+        KN_TRY(add_device(platform, name, index, ids[i], (int)i));
+    return KN_OK;
+}
+
+/* How fast a GPU is likely to be, from what all drivers tell; memory of its own counts for more than a share of the host's. */
+static double gpu_score(const kn_device *device)
+{
+    double score = (double)device->limits.compute_units * (device->limits.clock_mhz ? device->limits.clock_mhz : 1);
+    return device->limits.unified_memory ? score : score * 100;
+}
+
+static void rank_and_label(void)
+{
+    int gpus = 0, cpus = 0;
+    for (int i = 1; i < found.count; i++) {
+        kn_device *device = found.devices[i];
+        if (device->properties.type == KN_DEVICE_CPU)
+            snprintf(device->label, sizeof device->label, "cpu:%d", cpus++);
+        else if (device->properties.type == KN_DEVICE_ACCELERATOR)
+            snprintf(device->label, sizeof device->label, "%d:%d", device->properties.platform_index, device->properties.device_index);
+        else
+            gpus++;
+    }
+    for (int rank = 0; rank < gpus; rank++) {
+        kn_device *best = NULL;
+        for (int i = 1; i < found.count; i++) {
+            kn_device *device = found.devices[i];
+            if (device->properties.type == KN_DEVICE_GPU && device->gpu_rank < 0 && (!best || gpu_score(device) > gpu_score(best)))
+                best = device;
+        }
+        best->gpu_rank = rank;
+        snprintf(best->label, sizeof best->label, "gpu:%d", rank);
+    }
+}
+
+static kn_status find_all(void)
+{
+    found.devices[0] = &host;
+    found.count = 1;
+    cl_platform_id platforms[KN_MAX_DEVICES];
+    cl_uint count = 0;
+    cl_int error = clGetPlatformIDs(KN_MAX_DEVICES, platforms, &count);
+    if (error != CL_SUCCESS)
+        count = 0; /* the loader answers CL_PLATFORM_NOT_FOUND_KHR when no driver is registered */
+    if (count > KN_MAX_DEVICES)
+        count = KN_MAX_DEVICES;
+    for (cl_uint i = 0; i < count; i++)
+        KN_TRY(add_platform(platforms[i], (int)i));
+    rank_and_label();
+    return KN_OK;
+}
+
+kn_status kn_devices_find(void)
+{
+    if (atomic_load_explicit(&found.done, memory_order_acquire))
+        return KN_OK;
+    kn_lock(&found.lock);
+    kn_status status = KN_OK;
+    if (!atomic_load(&found.done)) {
+        status = find_all();
+        if (status == KN_OK)
+            atomic_store_explicit(&found.done, true, memory_order_release);
+    }
+    kn_unlock(&found.lock);
+    return status;
+}
+
+kn_device *kn_device_slot_at(int slot) { return slot >= 0 && slot < found.count ? found.devices[slot] : NULL; }
+int kn_device_slots(void) { return found.count; }
+kn_device *kn_device_host(void) { return &host; }

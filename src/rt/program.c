@@ -1,0 +1,306 @@
+/* rt/program.c - from a kernel's source file and options to a kernel object, built once. */
+#include "rt/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "rt/internal.h"
+#include "rt/kernel_sources.h"
+
+#define MAX_SOURCE_BYTES ((size_t)16 << 20)
+#define MAX_INCLUDES 32
+
+/* --- source text ----------------------------------------------------------------------------------------------------- */
+
+static kn_status read_source(kn_text *text, const char *path)
+{
+    const char *folder = getenv("KOINE_KERNEL_DIR");
+    if (folder && *folder) {
+        char *full = kn_path_join(folder, path);
+        if (!full)
+            return KN_ERR_MEMORY;
+        char *data = NULL;
+        size_t size = 0;
+        bool there = kn_file_exists(full);
+        kn_status status = there ? kn_file_read_all(&data, &size, full, MAX_SOURCE_BYTES) : KN_OK;
+        kn_free(full);
+        if (there && status == KN_OK)
+            kn_text_append_bytes(text, data, size);
+        kn_free(data);
+        if (there)
+            return status;
+    }
+    for (const kn_kernel_source *source = kn_kernel_sources; source->path; source++) {
+        if (strcmp(source->path, path) != 0)
+            continue;
+        for (const char *const *line = source->lines; *line; line++)
+            kn_text_append(text, *line);
+        return KN_OK;
+    }
+    return kn_fail(KN_ERR_INTERNAL, "there is no kernel source `%s`", path);
+}
+
+typedef struct include_list {
+    char paths[MAX_INCLUDES][128];
+    int count;
+} include_list;
+
+static bool included_before(include_list *seen, const char *path, size_t length)
+{
+    for (int i = 0; i < seen->count; i++)
+        if (strlen(seen->paths[i]) == length && memcmp(seen->paths[i], path, length) == 0)
+            return true;
+    if (seen->count < MAX_INCLUDES && length < sizeof seen->paths[0]) {
+        memcpy(seen->paths[seen->count], path, length);
+        seen->paths[seen->count++][length] = '\0';
+    }
+    return false;
+}
+
+/* Puts each `#include "path"` in, once per path. Textual and ours: the driver needs no -I, and the key of the cache covers all that is compiled. */
+static kn_status expand(kn_text *out, const char *path, include_list *seen)
+{
+    kn_text raw = {0};
+    kn_status status = read_source(&raw, path);
+    kn_text_format(out, "#line 1 \"%s\"\n", path);
+    int line_number = 1;
+    for (const char *line = raw.data; status == KN_OK && line && *line; line_number++) {
+        const char *end = strchr(line, '\n');
+        size_t length = end ? (size_t)(end - line) + 1 : strlen(line);
+        char included[128];
+        if (sscanf(line, "#include \"%127[^\"]\"", included) == 1) {
+            if (!included_before(seen, included, strlen(included)))
+                status = expand(out, included, seen);
+            kn_text_format(out, "#line %d \"%s\"\n", line_number + 1, path);
+        } else {
+            kn_text_append_bytes(out, line, length);
+        }
+        line += length;
+    }
+    kn_text_free(&raw);
+    return status;
+}
+
+kn_status kn_kernel_source_text(char **text, const char *path)
+{
+    kn_text whole = {0};
+    include_list seen = {.count = 0};
+    kn_status status = expand(&whole, path, &seen);
+    if (status != KN_OK) {
+        kn_text_free(&whole);
+        return status;
+    }
+    *text = kn_text_finish(&whole);
+    return *text ? KN_OK : KN_ERR_MEMORY;
+}
+
+/* --- building -------------------------------------------------------------------------------------------------------- */
+
+static kn_status fail_build(kn_device *device, const kn_program *program, cl_program handle, cl_int error)
+{
+    size_t size = 0;
+    clGetProgramBuildInfo(handle, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
+    char *log = kn_calloc(1, size + 1);
+    if (log && size)
+        clGetProgramBuildInfo(handle, device->id, CL_PROGRAM_BUILD_LOG, size, log, NULL);
+    if (log && *log)
+        kn_log(KN_LOG_DEBUG, "build log of %s [%s]:\n%s", program->source, program->options, log);
+    kn_status status = kn_fail(KN_ERR_DEVICE, "kernel source %s does not build on %s (%s, options `%s`): %s; the compiler says: %.600s",
+                               program->source, device->label, device->properties.name, program->options, kn_cl_error_name(error),
+                               log && *log ? log : "nothing");
+    kn_free(log);
+    return status;
+}
+
+static cl_program build_from_binary(kn_device *device, const kn_program *program, const char *key)
+{
+    size_t size;
+    unsigned char *binary = kn_program_cache_load(key, &size);
+    if (!binary)
+        return NULL;
+    cl_int error, loaded;
+    cl_program handle =
+        clCreateProgramWithBinary(device->context, 1, &device->id, &size, (const unsigned char **)&binary, &loaded, &error);
+    if (error == CL_SUCCESS && loaded == CL_SUCCESS)
+        error = clBuildProgram(handle, 1, &device->id, program->options, NULL, NULL);
+    kn_free(binary);
+    if (error == CL_SUCCESS && loaded == CL_SUCCESS)
+        return handle;
+    if (handle)
+        clReleaseProgram(handle);
+    kn_log(KN_LOG_INFO, "the cached binary of %s is refused by the driver: building again", program->source);
+    return NULL;
+}
+
+static void store_binary(kn_device *device, cl_program handle, const char *key)
+{
+    size_t size = 0;
+    if (clGetProgramInfo(handle, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != CL_SUCCESS || size == 0)
+        return;
+    unsigned char *binary = kn_malloc(size);
+    if (binary && clGetProgramInfo(handle, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
+        kn_program_cache_store(key, binary, size);
+    kn_free(binary);
+    (void)device;
+}
+
+static kn_status build_from_source(cl_program *result, kn_device *device, const kn_program *program, const char *text)
+{
+    cl_int error;
+    cl_program handle = clCreateProgramWithSource(device->context, 1, &text, NULL, &error);
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, device, "making a program of %s", program->source);
+    error = clBuildProgram(handle, 1, &device->id, program->options, NULL, NULL);
+    if (error != CL_SUCCESS) {
+        kn_status status = fail_build(device, program, handle, error);
+        clReleaseProgram(handle);
+        return status;
+    }
+    *result = handle;
+    return KN_OK;
+}
+
+/* Whether to keep binaries on disk: KOINE_PROGRAM_CACHE=1 or 0, else unless the driver does it itself. */
+static bool use_disk_cache(const kn_device *device)
+{
+    const char *wanted = getenv("KOINE_PROGRAM_CACHE");
+    return wanted && *wanted ? strcmp(wanted, "0") != 0 : !device->quirks.caches_programs;
+}
+
+static void cache_key(char key[KN_HASH_TEXT], const kn_device *device, const kn_program *program, const char *text)
+{
+    const kn_device_properties *p = &device->properties;
+    const char *const parts[] = {text, program->options, p->name, p->vendor, p->platform, p->driver_version, p->opencl_version};
+    kn_hash hash = kn_hash_text("koine program cache, format 1");
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        hash = kn_hash_combine(hash, kn_hash_text(parts[i]));
+    kn_hash_format(key, hash);
+}
+
+static kn_status build(kn_device *device, kn_program *program)
+{
+    char *text;
+    KN_TRY(kn_kernel_source_text(&text, program->source));
+    char key[KN_HASH_TEXT];
+    bool cached = use_disk_cache(device);
+    kn_status status = KN_OK;
+    cl_program handle = NULL;
+    if (cached) {
+        cache_key(key, device, program, text);
+        handle = build_from_binary(device, program, key);
+    }
+    if (!handle) {
+        status = build_from_source(&handle, device, program, text);
+        if (status == KN_OK && cached)
+            store_binary(device, handle, key);
+    }
+    kn_free(text);
+    program->handle = handle;
+    return status;
+}
+
+/* --- the table ------------------------------------------------------------------------------------------------------- */
+
+void kn_program_table_init(kn_program_table *table) { kn_mutex_init(&table->lock); }
+
+/* FNV-1a over both strings: short keys, looked up at every launch. */
+static uint64_t lookup_key(const char *source, const char *options)
+{
+    uint64_t key = 0xcbf29ce484222325u;
+    for (const char *c = source; *c; c++)
+        key = (key ^ (unsigned char)*c) * 0x100000001b3u;
+    for (const char *c = options; *c; c++)
+        key = (key ^ (unsigned char)*c) * 0x100000001b3u;
+    return key;
+}
+
+static char *full_options(const kn_device *device, const char *options)
+{
+    kn_text text = {0};
+    kn_text_format(&text, "-cl-std=CL1.2%s%s%s", device->limits.is_cpu ? " -DKN_CPU" : "", *options ? " " : "", options);
+    return kn_text_finish(&text);
+}
+
+static kn_program *new_program(const kn_device *device, const char *source, const char *options, uint64_t key)
+{
+    kn_program *program = kn_calloc(1, sizeof *program);
+    if (!program)
+        return NULL;
+    program->source = kn_strdup(source);
+    program->options = full_options(device, options);
+    program->key = key;
+    kn_mutex_init(&program->lock);
+    if (program->source && program->options)
+        return program;
+    kn_free(program->source);
+    kn_free(program->options);
+    kn_free(program);
+    return NULL;
+}
+
+static kn_program *find_program(kn_device *device, const char *source, const char *options)
+{
+    kn_program_table *table = &device->programs;
+    uint64_t key = lookup_key(source, options);
+    kn_lock(&table->lock);
+    kn_program **bucket = &table->buckets[key % KN_PROGRAM_BUCKETS];
+    kn_program *program = *bucket;
+    while (program && (program->key != key || strcmp(program->source, source) != 0))
+        program = program->next;
+    if (!program && (program = new_program(device, source, options, key))) {
+        program->next = *bucket;
+        *bucket = program;
+    }
+    kn_unlock(&table->lock);
+    return program;
+}
+
+static kn_status new_kernel(kn_kernel **result, kn_device *device, kn_program *program, const char *name)
+{
+    cl_int error;
+    kn_kernel *kernel = kn_calloc(1, sizeof *kernel);
+    char *copy = kn_strdup(name);
+    if (!kernel || !copy) {
+        kn_free(kernel);
+        kn_free(copy);
+        return KN_ERR_MEMORY;
+    }
+    kernel->handle = clCreateKernel(program->handle, name, &error);
+    if (error != CL_SUCCESS) {
+        kn_free(kernel);
+        kn_free(copy);
+        return kn_cl_fail(error, device, "taking kernel `%s` of %s", name, program->source);
+    }
+    kernel->name = copy;
+    kn_mutex_init(&kernel->lock);
+    kernel->next = program->kernels;
+    program->kernels = kernel;
+    *result = kernel;
+    return KN_OK;
+}
+
+kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options, const char *name)
+{
+    kn_program *program = find_program(device, source, options ? options : "");
+    if (!program)
+        return KN_ERR_MEMORY;
+    kn_status status = KN_OK;
+    kn_lock(&program->lock);
+    if (!program->handle)
+        status = build(device, program);
+    kn_kernel *found = program->kernels;
+    while (found && strcmp(found->name, name) != 0)
+        found = found->next;
+    if (status == KN_OK && !found)
+        status = new_kernel(&found, device, program, name);
+    kn_unlock(&program->lock);
+    if (status == KN_OK)
+        *kernel = found;
+    return status;
+}

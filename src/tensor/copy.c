@@ -1,0 +1,270 @@
+/* tensor/copy.c - copies between layouts, dtypes and devices; fills; accumulation. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "tensor/element.h"
+#include "tensor/tensor.h"
+
+/* --- two strided layouts of one shape, merged ------------------------------------------------------------------------ */
+
+/* As `layout` in cl/tensor/copy.cl. */
+typedef struct copy_layout {
+    int64_t shape[KN_MAX_DIMS];
+    int64_t source[KN_MAX_DIMS];
+    int64_t destination[KN_MAX_DIMS];
+    int32_t ndim, unused;
+} copy_layout;
+
+/* Drops dimensions of size 1 and merges neighbours that both sides lay out without a gap: fewer divisions, longer rows. */
+static copy_layout merge_layout(const kn_tensor *destination, const kn_tensor *source)
+{
+    copy_layout layout = {.ndim = 0};
+    for (int i = 0; i < source->ndim; i++) {
+        int64_t size = source->shape[i], from = source->strides[i], to = destination->strides[i];
+        int last = layout.ndim - 1;
+        if (size == 1)
+            continue;
+        if (last >= 0 && layout.source[last] == from * size && layout.destination[last] == to * size) {
+            layout.shape[last] *= size;
+            layout.source[last] = from;
+            layout.destination[last] = to;
+        } else {
+            layout.shape[layout.ndim] = size;
+            layout.source[layout.ndim] = from;
+            layout.destination[layout.ndim++] = to;
+        }
+    }
+    if (layout.ndim == 0)
+        layout = (copy_layout){.shape = {1}, .source = {1}, .destination = {1}, .ndim = 1};
+    return layout;
+}
+
+static int64_t layout_rows(const copy_layout *layout) { return kn_shape_numel(layout->ndim - 1, layout->shape); }
+
+/* --- on one device --------------------------------------------------------------------------------------------------- */
+
+static int dtype_kind(kn_dtype dtype) { return dtype == KN_F16 ? 1 : dtype == KN_BOOL ? 2 : 0; }
+
+static kn_status copy_on_device(kn_tensor *destination, const kn_tensor *source)
+{
+    copy_layout layout = merge_layout(destination, source);
+    kn_stream *stream = kn_tensor_stream(source);
+    if (!stream)
+        return kn_error_status();
+    size_t size = kn_tensor_element_size(source);
+    if (source->dtype == destination->dtype && layout.ndim == 1 && layout.source[0] == 1 && layout.destination[0] == 1)
+        return kn_buffer_copy(stream, source->storage->buffer, (size_t)source->offset * size, destination->storage->buffer,
+                              (size_t)destination->offset * size, (size_t)layout.shape[0] * size);
+    char options[128];
+    bool f64 = source->dtype == KN_F64 || destination->dtype == KN_F64;
+    snprintf(options, sizeof options, "-DS=%s -DS_KIND=%d -DD=%s -DD_KIND=%d%s%s", kn_dtype_cl(source->dtype), dtype_kind(source->dtype),
+             kn_dtype_cl(destination->dtype), dtype_kind(destination->dtype), f64 ? " -DKN_USE_F64" : "",
+             kn_dtype_is_floating(destination->dtype) ? "" : " -DD_WHOLE");
+    const kn_limits *limits = kn_tensor_limits(source);
+    int64_t rows = layout_rows(&layout), width = layout.shape[layout.ndim - 1];
+    size_t items = limits->is_cpu ? kn_work_items(limits, rows, 1 + 4096 / width) : kn_work_items(limits, rows * width, 1);
+    if (layout.ndim == 1 && limits->is_cpu) { /* one long row: cut it, so that all cores have a part */
+        int64_t parts = (int64_t)kn_work_items(limits, width, 4096);
+        while (parts > 1 && width % parts != 0)
+            parts--;
+        layout = (copy_layout){.shape = {parts, width / parts},
+                               .source = {layout.source[0] * (width / parts), layout.source[0]},
+                               .destination = {layout.destination[0] * (width / parts), layout.destination[0]},
+                               .ndim = 2};
+        rows = parts;
+        items = (size_t)parts;
+    }
+    return kn_run(stream, .source = "tensor/copy.cl", .options = options, .kernel = "copy", .dims = 1, .global = {items},
+                  KN_ARGS(kn_arg_tensor(source), kn_arg_tensor(destination), kn_arg_struct(&layout, sizeof layout), kn_arg_i64(rows)));
+}
+
+/* --- on the host ----------------------------------------------------------------------------------------------------- */
+
+static void copy_on_host(kn_tensor *destination, const kn_tensor *source)
+{
+    copy_layout l = merge_layout(destination, source);
+    size_t from_size = kn_tensor_element_size(source), to_size = kn_tensor_element_size(destination);
+    const char *from = (const char *)source->storage->host + (size_t)source->offset * from_size;
+    char *to = (char *)destination->storage->host + (size_t)destination->offset * to_size;
+    int last = l.ndim - 1;
+    int64_t rows = layout_rows(&l), width = l.shape[last];
+    bool plain = source->dtype == destination->dtype && l.source[last] == 1 && l.destination[last] == 1;
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t rest = row, s = 0, d = 0;
+        for (int k = last - 1; k >= 0; k--) {
+            s += rest % l.shape[k] * l.source[k];
+            d += rest % l.shape[k] * l.destination[k];
+            rest /= l.shape[k];
+        }
+        if (plain) {
+            memcpy(to + (size_t)d * to_size, from + (size_t)s * from_size, (size_t)width * from_size);
+            continue;
+        }
+        for (int64_t j = 0; j < width; j++)
+            kn_element_set(to, destination->dtype, d + j * l.destination[last],
+                           kn_element_get(from, source->dtype, s + j * l.source[last]), source->dtype);
+    }
+}
+
+/* --- between devices ------------------------------------------------------------------------------------------------- */
+
+static size_t tensor_bytes(const kn_tensor *tensor) { return (size_t)kn_numel(tensor) * kn_tensor_element_size(tensor); }
+
+static kn_status host_to_device(kn_tensor *destination, const kn_tensor *source)
+{
+    /* Both contiguous and of one dtype. */
+    kn_stream *stream = kn_tensor_stream(destination);
+    size_t size = kn_tensor_element_size(source);
+    if (!stream)
+        return kn_error_status();
+    return kn_buffer_write(stream, destination->storage->buffer, (size_t)destination->offset * size,
+                           (const char *)source->storage->host + (size_t)source->offset * size, tensor_bytes(source));
+}
+
+static kn_status device_to_host(kn_tensor *destination, const kn_tensor *source)
+{
+    kn_stream *stream = kn_tensor_stream(source);
+    size_t size = kn_tensor_element_size(source);
+    if (!stream)
+        return kn_error_status();
+    return kn_buffer_read(stream, source->storage->buffer, (size_t)source->offset * size,
+                          (char *)destination->storage->host + (size_t)destination->offset * size, tensor_bytes(source));
+}
+
+/* A contiguous tensor of `tensor`'s values in `dtype` on its own device: itself where it is so already. */
+static kn_status packed(kn_tensor **result, const kn_tensor *tensor, kn_dtype dtype)
+{
+    if (tensor->dtype == dtype && kn_is_contiguous(tensor)) {
+        *result = kn_retain((kn_tensor *)(uintptr_t)tensor);
+        return KN_OK;
+    }
+    kn_tensor *made;
+    KN_TRY(kn_tensor_new(&made, dtype, tensor->ndim, tensor->shape, tensor->storage->device));
+    kn_status status = kn_tensor_copy(made, tensor);
+    if (status != KN_OK) {
+        kn_release(made);
+        return status;
+    }
+    *result = made;
+    return KN_OK;
+}
+
+/* By way of the host, in the source's dtype when that is the smaller. */
+static kn_status copy_across(kn_tensor *destination, const kn_tensor *source)
+{
+    bool from_host = kn_device_is_host(source->storage->device), to_host = kn_device_is_host(destination->storage->device);
+    bool late = kn_tensor_element_size(source) <= kn_tensor_element_size(destination);
+    kn_dtype dtype = late ? source->dtype : destination->dtype;
+    kn_tensor *sent = NULL, *middle = NULL, *received = NULL;
+    kn_status status = packed(&sent, source, dtype);
+    if (status == KN_OK && from_host)
+        middle = kn_retain(sent);
+    else if (status == KN_OK)
+        status = kn_tensor_new(&middle, dtype, source->ndim, source->shape, kn_device_host());
+    if (status == KN_OK && !from_host)
+        status = device_to_host(middle, sent);
+    bool direct = destination->dtype == dtype && kn_is_contiguous(destination);
+    if (status == KN_OK && to_host) {
+        copy_on_host(destination, middle);
+    } else if (status == KN_OK && direct) {
+        status = host_to_device(destination, middle);
+    } else if (status == KN_OK) {
+        status = kn_tensor_new(&received, dtype, source->ndim, source->shape, destination->storage->device);
+        if (status == KN_OK)
+            status = host_to_device(received, middle);
+        if (status == KN_OK)
+            status = copy_on_device(destination, received);
+    }
+    kn_release(sent);
+    kn_release(middle);
+    kn_release(received);
+    return status;
+}
+
+/* --- the interface --------------------------------------------------------------------------------------------------- */
+
+kn_status kn_tensor_copy(kn_tensor *destination, const kn_tensor *source)
+{
+    if (!kn_same_shape(destination, source)) {
+        char from[KN_DESCRIBE], to[KN_DESCRIBE];
+        return kn_fail(KN_ERR_SHAPE, "copy: the source is %s, the destination %s", kn_tensor_describe(from, sizeof from, source),
+                       kn_tensor_describe(to, sizeof to, destination));
+    }
+    if (kn_numel(source) == 0)
+        return KN_OK;
+    if (source->storage->device != destination->storage->device)
+        return copy_across(destination, source);
+    if (!kn_device_is_host(source->storage->device))
+        return copy_on_device(destination, source);
+    copy_on_host(destination, source);
+    return KN_OK;
+}
+
+kn_status kn_tensor_contiguous(kn_tensor **result, kn_tensor *tensor) { return packed(result, tensor, tensor->dtype); }
+
+kn_status kn_tensor_cast(kn_tensor **result, kn_tensor *tensor, kn_dtype dtype, kn_device *device)
+{
+    kn_tensor *made;
+    KN_TRY(kn_tensor_new(&made, dtype, tensor->ndim, tensor->shape, device));
+    kn_status status = kn_tensor_copy(made, tensor);
+    if (status != KN_OK) {
+        kn_release(made);
+        return status;
+    }
+    *result = made;
+    return KN_OK;
+}
+
+kn_status kn_tensor_fill(kn_tensor *tensor, double value)
+{
+    int64_t numel = kn_numel(tensor);
+    if (numel == 0)
+        return KN_OK;
+    if (!kn_is_contiguous(tensor)) { /* from one element, repeated by strides of 0 */
+        kn_tensor *one, *repeated;
+        const int64_t strides[KN_MAX_DIMS] = {0};
+        KN_TRY(kn_tensor_new(&one, tensor->dtype, 0, NULL, tensor->storage->device));
+        kn_status status = kn_tensor_fill(one, value);
+        if (status == KN_OK)
+            status = kn_tensor_view(&repeated, one, tensor->ndim, tensor->shape, strides, 0);
+        kn_release(one);
+        if (status != KN_OK)
+            return status;
+        status = kn_tensor_copy(tensor, repeated);
+        kn_release(repeated);
+        return status;
+    }
+    union {
+        double aligned;
+        char bytes[8];
+    } pattern;
+    size_t size = kn_tensor_element_size(tensor);
+    kn_element_set(&pattern, tensor->dtype, 0, (kn_element){value, (int64_t)value}, KN_F64);
+    if (!kn_device_is_host(tensor->storage->device)) {
+        kn_stream *stream = kn_tensor_stream(tensor);
+        return stream ? kn_buffer_fill(stream, tensor->storage->buffer, (size_t)tensor->offset * size, &pattern, size, (size_t)numel * size)
+                      : kn_error_status();
+    }
+    char *data = (char *)tensor->storage->host + (size_t)tensor->offset * size;
+    for (int64_t i = 0; i < numel; i++)
+        memcpy(data + (size_t)i * size, &pattern, size);
+    return KN_OK;
+}
+
+kn_status kn_tensor_accumulate(kn_tensor *sum, const kn_tensor *addend)
+{
+    kn_stream *stream = kn_tensor_stream(sum);
+    if (!stream)
+        return kn_error_status();
+    kn_tensor *packed_addend;
+    KN_TRY(packed(&packed_addend, addend, sum->dtype));
+    int64_t n = kn_numel(sum);
+    kn_status status = kn_run(stream, .source = "tensor/accumulate.cl",
+                              .options = sum->dtype == KN_F16 ? "-DT=half -DKN_HALF" : kn_dtype_options(sum->dtype), .kernel = "accumulate",
+                              .dims = 1, .global = {kn_work_items(kn_tensor_limits(sum), n, 4096)},
+                              KN_ARGS(kn_arg_tensor(sum), kn_arg_tensor(packed_addend), kn_arg_i64(n)));
+    kn_release(packed_addend);
+    return status;
+}

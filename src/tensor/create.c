@@ -1,0 +1,199 @@
+/* tensor/create.c - tensors from nothing, from numbers, from host memory; and their values back. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "tensor/element.h"
+#include "tensor/hooks.h"
+#include "tensor/tensor.h"
+
+/* --- making ---------------------------------------------------------------------------------------------------------- */
+
+/* An uninitialised tensor by the caller's options; an owned reference, NULL with an error. */
+static kn_tensor *make(int ndim, const int64_t *shape, const kn_tensor_options *options, kn_dtype default_dtype)
+{
+    kn_device *device = options && options->device ? options->device : kn_device_current();
+    kn_dtype dtype = options && options->dtype ? options->dtype : default_dtype;
+    kn_tensor *tensor = NULL;
+    if (!device || kn_tensor_new(&tensor, dtype, ndim, shape, device) != KN_OK)
+        return NULL;
+    if (options && options->requires_grad && kn_autograd_require(tensor) != KN_OK) {
+        kn_release(tensor);
+        return NULL;
+    }
+    return tensor;
+}
+
+/* Hands a tensor out, or gives it up when what should have filled it failed. */
+static kn_tensor *finish(kn_tensor *tensor, kn_status status)
+{
+    if (status != KN_OK) {
+        kn_release(tensor);
+        return kn_stick();
+    }
+    return kn_scope_adopt(tensor);
+}
+
+kn_tensor *kn_empty_with(int ndim, const int64_t *shape, const kn_tensor_options *options)
+{
+    return kn_scope_adopt(make(ndim, shape, options, KN_F32));
+}
+
+kn_tensor *kn_full_with(int ndim, const int64_t *shape, double value, const kn_tensor_options *options)
+{
+    kn_tensor *tensor = make(ndim, shape, options, KN_F32);
+    return tensor ? finish(tensor, kn_tensor_fill(tensor, value)) : kn_stick();
+}
+
+kn_tensor *kn_zeros_with(int ndim, const int64_t *shape, const kn_tensor_options *options) { return kn_full_with(ndim, shape, 0, options); }
+kn_tensor *kn_ones_with(int ndim, const int64_t *shape, const kn_tensor_options *options) { return kn_full_with(ndim, shape, 1, options); }
+
+kn_tensor *kn_from_data_with(const void *data, int ndim, const int64_t *shape, const kn_tensor_options *options)
+{
+    kn_tensor *tensor = make(ndim, shape, options, KN_F32);
+    if (!tensor)
+        return kn_stick();
+    size_t bytes = (size_t)kn_numel(tensor) * kn_tensor_element_size(tensor);
+    if (!data && bytes > 0) {
+        kn_fail_argument_null("kn_from_data", "data");
+        return finish(tensor, KN_ERR_ARGUMENT);
+    }
+    return finish(tensor, kn_write(tensor, data, bytes));
+}
+
+kn_tensor *kn_arange_with(double start, double end, double step, const kn_tensor_options *options)
+{
+    if (step == 0 || !isfinite(start) || !isfinite(end) || !isfinite(step) || (end - start) / step < 0)
+        return kn_fail_null(KN_ERR_ARGUMENT, "arange: from %g to %g in steps of %g does not arrive", start, end, step);
+    bool whole = floor(start) == start && floor(end) == end && floor(step) == step;
+    int64_t count = (int64_t)ceil((end - start) / step);
+    kn_tensor *tensor = make(1, &count, options, whole ? KN_I64 : KN_F32);
+    if (!tensor)
+        return kn_stick();
+    size_t bytes = (size_t)count * kn_tensor_element_size(tensor);
+    void *values = kn_malloc(bytes);
+    if (!values)
+        return finish(tensor, KN_ERR_MEMORY);
+    for (int64_t i = 0; i < count; i++)
+        kn_element_set(values, tensor->dtype, i, (kn_element){start + (double)i * step, (int64_t)(start + (double)i * step)}, KN_F64);
+    kn_status status = kn_write(tensor, values, bytes);
+    kn_free(values);
+    return finish(tensor, status);
+}
+
+static kn_tensor_options like_options(const kn_tensor *like) { return (kn_tensor_options){.dtype = like->dtype, .device = like->storage->device}; }
+
+kn_tensor *kn_empty_like(const kn_tensor *like)
+{
+    if (!like)
+        return kn_fail_argument_null("kn_empty_like", "like"), kn_stick();
+    kn_tensor_options options = like_options(like);
+    return kn_empty_with(like->ndim, like->shape, &options);
+}
+
+kn_tensor *kn_zeros_like(const kn_tensor *like)
+{
+    if (!like)
+        return kn_fail_argument_null("kn_zeros_like", "like"), kn_stick();
+    kn_tensor_options options = like_options(like);
+    return kn_zeros_with(like->ndim, like->shape, &options);
+}
+
+kn_tensor *kn_ones_like(const kn_tensor *like)
+{
+    if (!like)
+        return kn_fail_argument_null("kn_ones_like", "like"), kn_stick();
+    kn_tensor_options options = like_options(like);
+    return kn_ones_with(like->ndim, like->shape, &options);
+}
+
+/* --- values in and out ----------------------------------------------------------------------------------------------- */
+
+static kn_status check_bytes(const char *function, const kn_tensor *tensor, size_t bytes)
+{
+    size_t exact = (size_t)kn_numel(tensor) * kn_tensor_element_size(tensor);
+    char text[KN_DESCRIBE];
+    if (bytes == exact)
+        return KN_OK;
+    return kn_fail(KN_ERR_ARGUMENT, "%s: the tensor (%s) has %zu bytes, the caller gave %zu", function,
+                   kn_tensor_describe(text, sizeof text, tensor), exact, bytes);
+}
+
+/* `memory` as a host tensor of `like`'s shape and dtype, without owning the memory; release it with forget_wrapped. */
+static kn_status wrap(kn_tensor *view, kn_storage *storage, const kn_tensor *like, void *memory)
+{
+    *storage = (kn_storage){.device = kn_device_host(), .host = memory};
+    *view = (kn_tensor){.storage = storage, .dtype = like->dtype, .ndim = like->ndim};
+    int64_t step = 1;
+    for (int i = like->ndim - 1; i >= 0; i--) {
+        view->shape[i] = like->shape[i];
+        view->strides[i] = step;
+        step *= like->shape[i];
+    }
+    atomic_init(&view->references, 1);
+    atomic_init(&storage->references, 1);
+    return KN_OK;
+}
+
+kn_status kn_read(const kn_tensor *tensor, void *destination, size_t bytes)
+{
+    if (!tensor)
+        return kn_fail_argument_null("kn_read", "tensor");
+    if (!destination && bytes > 0)
+        return kn_fail_argument_null("kn_read", "destination");
+    KN_TRY(check_bytes("kn_read", tensor, bytes));
+    kn_tensor view;
+    kn_storage storage;
+    KN_TRY(wrap(&view, &storage, tensor, destination));
+    return kn_tensor_copy(&view, tensor);
+}
+
+kn_status kn_write(kn_tensor *tensor, const void *source, size_t bytes)
+{
+    if (!tensor)
+        return kn_fail_argument_null("kn_write", "tensor");
+    if (!source && bytes > 0)
+        return kn_fail_argument_null("kn_write", "source");
+    KN_TRY(check_bytes("kn_write", tensor, bytes));
+    kn_tensor view;
+    kn_storage storage;
+    KN_TRY(wrap(&view, &storage, tensor, (void *)(uintptr_t)source));
+    kn_tensor_bump_version(tensor);
+    return kn_tensor_copy(tensor, &view);
+}
+
+static kn_status read_one(const char *function, const kn_tensor *tensor, kn_element *element)
+{
+    char bytes[8];
+    if (!tensor)
+        return kn_fail_argument_null(function, "tensor");
+    if (kn_numel(tensor) != 1) {
+        char text[KN_DESCRIBE];
+        return kn_fail(KN_ERR_SHAPE, "%s takes a tensor of one element, not %s", function, kn_tensor_describe(text, sizeof text, tensor));
+    }
+    KN_TRY(kn_read(tensor, bytes, kn_tensor_element_size(tensor)));
+    union {
+        double aligned;
+        char bytes[8];
+    } value;
+    memcpy(value.bytes, bytes, sizeof bytes);
+    *element = kn_element_get(&value, tensor->dtype, 0);
+    return KN_OK;
+}
+
+kn_status kn_item(const kn_tensor *tensor, double *value)
+{
+    kn_element element;
+    KN_TRY(read_one("kn_item", tensor, &element));
+    *value = element.real;
+    return KN_OK;
+}
+
+kn_status kn_item_i64(const kn_tensor *tensor, int64_t *value)
+{
+    kn_element element;
+    KN_TRY(read_one("kn_item_i64", tensor, &element));
+    *value = kn_dtype_is_floating(tensor->dtype) ? (int64_t)element.real : element.whole;
+    return KN_OK;
+}

@@ -1,0 +1,227 @@
+/* tensor/random.c - random tensors, by cl/tensor/random.cl on devices and here on the host: the same numbers. */
+#include <koine/random.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "tensor/element.h"
+#include "tensor/philox.h"
+#include "tensor/tensor.h"
+
+typedef enum draw_kind { DRAW_UNIFORM, DRAW_NORMAL, DRAW_BERNOULLI, DRAW_RANDINT } draw_kind;
+
+/* uniform: low `a`, high `b`; normal: mean `a`, deviation `b`; bernoulli: probability `a`; randint: `low`, `range`. */
+typedef struct draw {
+    draw_kind kind;
+    double a, b;
+    int64_t low;
+    uint64_t range;
+} draw;
+
+/* 32-bit words that an element takes: two for 53 bits and for whole numbers, else one. */
+static int words_per_element(const draw *d, kn_dtype dtype)
+{
+    if (d->kind == DRAW_BERNOULLI)
+        return 1;
+    return d->kind == DRAW_RANDINT || dtype == KN_F64 ? 2 : 1;
+}
+
+/* --- on the host ----------------------------------------------------------------------------------------------------- */
+
+static void host_real_pair(double out[2], const draw *d, bool f64, const uint32_t *w)
+{
+    double u0 = f64 ? kn_uniform_f64(w[0], w[1]) : kn_uniform_f32(w[0]);
+    double u1 = f64 ? kn_uniform_f64(w[2], w[3]) : kn_uniform_f32(w[1]);
+    if (d->kind == DRAW_UNIFORM && f64) {
+        out[0] = fma(u0, d->b - d->a, d->a);
+        out[1] = fma(u1, d->b - d->a, d->a);
+    } else if (d->kind == DRAW_UNIFORM) {
+        out[0] = fmaf((float)u0, (float)(d->b - d->a), (float)d->a);
+        out[1] = fmaf((float)u1, (float)(d->b - d->a), (float)d->a);
+    } else {
+        double radius = sqrt(-2 * log(u0 + (f64 ? 0x1p-53 : 0x1p-24))), angle = 6.283185307179586476925286766559 * u1;
+        out[0] = fma(radius * cos(angle), d->b, d->a);
+        out[1] = fma(radius * sin(angle), d->b, d->a);
+    }
+}
+
+static kn_element host_element(const draw *d, kn_dtype dtype, kn_philox state, int64_t i)
+{
+    int per = words_per_element(d, dtype);
+    int64_t word = i * per;
+    uint32_t words[4];
+    kn_philox_block(words, state.seed, state.offset, (uint64_t)word / 4);
+    const uint32_t *at = words + word % 4;
+    if (d->kind == DRAW_BERNOULLI)
+        return kn_element_whole(kn_uniform_f32(*at) < (float)d->a);
+    if (d->kind == DRAW_RANDINT) {
+        __extension__ typedef unsigned __int128 wide;
+        uint64_t bits = (uint64_t)at[1] << 32 | at[0];
+        return kn_element_whole(d->low + (int64_t)(uint64_t)((wide)bits * d->range >> 64));
+    }
+    double pair[2];
+    host_real_pair(pair, d, per == 2, words + word % 4 / (2 * per) * (2 * per));
+    return (kn_element){.real = pair[i % 2]};
+}
+
+static kn_status draw_on_host(kn_tensor *tensor, const draw *d, kn_philox state)
+{
+    int64_t n = kn_numel(tensor);
+    char *data = kn_data(tensor);
+    kn_dtype from = d->kind == DRAW_BERNOULLI || d->kind == DRAW_RANDINT ? KN_I64 : KN_F64;
+    for (int64_t i = 0; i < n; i++)
+        kn_element_set(data, tensor->dtype, i, host_element(d, tensor->dtype, state, i), from);
+    return KN_OK;
+}
+
+/* --- on a device ----------------------------------------------------------------------------------------------------- */
+
+static kn_status draw_on_device(kn_tensor *tensor, const draw *d, kn_philox state)
+{
+    static const char *const kernels[] = {"uniform", "normal", "bernoulli", "randint"};
+    bool whole = d->kind == DRAW_BERNOULLI || d->kind == DRAW_RANDINT;
+    kn_stream *stream = kn_tensor_stream(tensor);
+    if (!stream)
+        return kn_error_status();
+    char options[96];
+    int64_t n = kn_numel(tensor);
+    if (whole)
+        snprintf(options, sizeof options, "-DT=float -DB=%s%s", kn_dtype_cl(tensor->dtype), tensor->dtype == KN_F64 ? " -DKN_USE_F64" : "");
+    else
+        snprintf(options, sizeof options, "%s", kn_dtype_options(tensor->dtype));
+    kn_arg args[6] = {kn_arg_tensor(tensor), kn_arg_i64((int64_t)state.seed), kn_arg_i64((int64_t)state.offset), kn_arg_i64(n)};
+    int count = 4;
+    if (d->kind == DRAW_RANDINT) {
+        args[count++] = kn_arg_i64(d->low);
+        args[count++] = kn_arg_i64((int64_t)d->range);
+    } else if (d->kind == DRAW_BERNOULLI) {
+        args[count++] = kn_arg_f32(d->a);
+    } else {
+        args[count++] = kn_arg_real(tensor->dtype, d->a);
+        args[count++] = kn_arg_real(tensor->dtype, d->kind == DRAW_UNIFORM ? d->b - d->a : d->b);
+    }
+    return kn_run(stream, .source = "tensor/random.cl", .options = options, .kernel = kernels[d->kind], .dims = 1,
+                  .global = {kn_work_items(kn_tensor_limits(tensor), (n + 3) / 4, 1024)}, .args = args, .num_args = count);
+}
+
+/* --- both ------------------------------------------------------------------------------------------------------------ */
+
+static kn_status draw_contiguous(kn_tensor *tensor, const draw *d)
+{
+    int64_t n = kn_numel(tensor);
+    if (n == 0)
+        return KN_OK;
+    kn_philox state = kn_generator_take(tensor->storage->device, (uint64_t)n * (uint64_t)words_per_element(d, tensor->dtype));
+    return kn_device_is_host(tensor->storage->device) ? draw_on_host(tensor, d, state) : draw_on_device(tensor, d, state);
+}
+
+/* Non-contiguous tensors and half are drawn into a temporary and copied. */
+static kn_status draw_into(kn_tensor *tensor, const draw *d)
+{
+    bool half = tensor->dtype == KN_F16;
+    kn_tensor_bump_version(tensor);
+    if (kn_is_contiguous(tensor) && !half)
+        return draw_contiguous(tensor, d);
+    kn_tensor *temporary;
+    KN_TRY(kn_tensor_new(&temporary, half ? KN_F32 : tensor->dtype, tensor->ndim, tensor->shape, tensor->storage->device));
+    kn_status status = draw_contiguous(temporary, d);
+    if (status == KN_OK)
+        status = kn_tensor_copy(tensor, temporary);
+    kn_release(temporary);
+    return status;
+}
+
+static kn_tensor *draw_in_place(kn_tensor *tensor, const draw *d, const char *function)
+{
+    if (!tensor)
+        return kn_fail_argument_null(function, "tensor"), kn_stick();
+    if (d->kind != DRAW_BERNOULLI && !kn_dtype_is_floating(tensor->dtype))
+        return kn_fail_null(KN_ERR_DTYPE, "%s takes a floating dtype, not %s", function, kn_dtype_name(tensor->dtype));
+    return draw_into(tensor, d) == KN_OK ? tensor : kn_stick();
+}
+
+static kn_tensor *draw_new(int ndim, const int64_t *shape, const kn_tensor_options *options, const draw *d, kn_dtype dtype)
+{
+    kn_tensor_options chosen = options ? *options : (kn_tensor_options){0};
+    if (chosen.dtype == KN_DTYPE_DEFAULT)
+        chosen.dtype = dtype;
+    if (d->kind != DRAW_RANDINT && !kn_dtype_is_floating(chosen.dtype))
+        return kn_fail_null(KN_ERR_DTYPE, "uniform and normal deviates have a floating dtype, not %s", kn_dtype_name(chosen.dtype));
+    int scope = kn_scope_begin();
+    kn_tensor *tensor = scope ? kn_empty_with(ndim, shape, &chosen) : NULL;
+    if (tensor && draw_into(tensor, d) != KN_OK)
+        tensor = kn_stick();
+    return kn_scope_return(scope, tensor);
+}
+
+kn_tensor *kn_uniform_(kn_tensor *tensor, double low, double high)
+{
+    return draw_in_place(tensor, &(draw){.kind = DRAW_UNIFORM, .a = low, .b = high}, "kn_uniform_");
+}
+
+kn_tensor *kn_normal_(kn_tensor *tensor, double mean, double std)
+{
+    return draw_in_place(tensor, &(draw){.kind = DRAW_NORMAL, .a = mean, .b = std}, "kn_normal_");
+}
+
+kn_tensor *kn_bernoulli_(kn_tensor *tensor, double p)
+{
+    if (!(p >= 0 && p <= 1))
+        return kn_fail_null(KN_ERR_ARGUMENT, "kn_bernoulli_: probability %g is not between 0 and 1", p);
+    return draw_in_place(tensor, &(draw){.kind = DRAW_BERNOULLI, .a = p}, "kn_bernoulli_");
+}
+
+kn_tensor *kn_rand_with(int ndim, const int64_t *shape, const kn_tensor_options *options)
+{
+    return draw_new(ndim, shape, options, &(draw){.kind = DRAW_UNIFORM, .a = 0, .b = 1}, KN_F32);
+}
+
+kn_tensor *kn_randn_with(int ndim, const int64_t *shape, const kn_tensor_options *options)
+{
+    return draw_new(ndim, shape, options, &(draw){.kind = DRAW_NORMAL, .a = 0, .b = 1}, KN_F32);
+}
+
+kn_tensor *kn_randint_with(int64_t low, int64_t high, int ndim, const int64_t *shape, const kn_tensor_options *options)
+{
+    if (high <= low)
+        return kn_fail_null(KN_ERR_ARGUMENT, "kn_randint: there is no number from %" PRId64 " to below %" PRId64, low, high);
+    return draw_new(ndim, shape, options, &(draw){.kind = DRAW_RANDINT, .low = low, .range = (uint64_t)high - (uint64_t)low}, KN_I64);
+}
+
+/* Fisher-Yates on the host: a permutation is used on the host as often as not, and is the same for every device so. */
+kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options)
+{
+    kn_tensor_options chosen = options ? *options : (kn_tensor_options){0};
+    if (chosen.dtype == KN_DTYPE_DEFAULT)
+        chosen.dtype = KN_I64;
+    if (!chosen.device)
+        chosen.device = kn_device_current();
+    if (n < 0)
+        return kn_fail_null(KN_ERR_ARGUMENT, "kn_randperm: %" PRId64 " elements", n);
+    if (!chosen.device)
+        return kn_stick();
+    kn_philox state = kn_generator_take(chosen.device, 2 * (uint64_t)n);
+    int64_t *order = kn_malloc((size_t)n * sizeof *order);
+    if (!order)
+        return kn_stick();
+    for (int64_t i = 0; i < n; i++)
+        order[i] = i;
+    for (int64_t i = n - 1; i > 0; i--) {
+        const draw d = {.kind = DRAW_RANDINT, .range = (uint64_t)i + 1};
+        int64_t j = host_element(&d, KN_I64, state, i).whole, kept = order[i];
+        order[i] = order[j];
+        order[j] = kept;
+    }
+    int scope = kn_scope_begin();
+    kn_tensor *permutation = kn_from_data_with(order, 1, &n, &(kn_tensor_options){.dtype = KN_I64, .device = chosen.device});
+    if (permutation && chosen.dtype != KN_I64) {
+        kn_tensor *cast = NULL;
+        kn_tensor_cast(&cast, permutation, chosen.dtype, chosen.device);
+        permutation = kn_scope_adopt(cast);
+    }
+    kn_free(order);
+    return kn_scope_return(scope, permutation);
+}
