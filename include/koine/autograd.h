@@ -1,8 +1,8 @@
 /* koine/autograd.h - gradients by reverse-mode differentiation of the operations performed.
  *
- * While gradients are enabled (the default, per thread), an operation with an input that requires gradients records itself. kn_backward
- * walks the record back and adds to kn_grad of each leaf. A value that a later kn_backward needs must not be changed in place: it is
- * an error that says so, found by version counters. */
+ * While gradients are enabled (the default, per thread), an operation with an input that requires gradients records
+ * itself. kn_backward walks the record back and adds to kn_grad of each leaf. A value that a later kn_backward needs
+ * must not be changed in place: it is an error that says so, found by version counters. */
 #ifndef KOINE_AUTOGRAD_H
 #define KOINE_AUTOGRAD_H
 
@@ -12,7 +12,8 @@
 
 KN_BEGIN_DECLS
 
-/* Gradients of `tensor` (one element) with respect to all leaves. Frees the record; a second call on it is KN_ERR_STATE. */
+/* Gradients of `tensor` (one element) with respect to all leaves. Frees the record; a second call on it is
+ * KN_ERR_STATE. */
 KN_API kn_status kn_backward(kn_tensor *tensor);
 
 /* The same with dL/dtensor given (NULL: 1, for a tensor of one element), keeping the record if `retain_graph`. */
@@ -22,26 +23,29 @@ KN_API kn_tensor *kn_grad(const kn_tensor *tensor); /* borrowed; NULL (no error)
 KN_API kn_status kn_set_grad(kn_tensor *tensor, kn_tensor *gradient); /* NULL drops it */
 KN_API bool kn_requires_grad(const kn_tensor *tensor);
 KN_API bool kn_is_leaf(const kn_tensor *tensor);
-KN_API kn_status kn_set_requires_grad(kn_tensor *tensor, bool requires_grad); /* leaves of floating dtype only; returns an error else */
-KN_API kn_tensor *kn_detach(kn_tensor *tensor); /* the same storage, outside the record */
+KN_API kn_status kn_set_requires_grad(kn_tensor *tensor,
+                                      bool requires_grad); /* leaves of floating dtype only; returns an error else */
+KN_API kn_tensor *kn_detach(kn_tensor *tensor);            /* the same storage, outside the record */
 
 /* Per thread. kn_set_grad_enabled returns the previous setting. */
 KN_API bool kn_grad_enabled(void);
 KN_API bool kn_set_grad_enabled(bool enabled);
 
 /* A block in which nothing is recorded, as torch.no_grad(). Leave it by running off its end. */
-#define KN_NO_GRAD \
-    for (int kn_no_grad_ = kn_set_grad_enabled(false) ? 1 : 2; kn_no_grad_ > 0; \
+#define KN_NO_GRAD                                                                                                     \
+    for (int kn_no_grad_ = kn_set_grad_enabled(false) ? 1 : 2; kn_no_grad_ > 0;                                        \
          kn_set_grad_enabled(kn_no_grad_ == 1), kn_no_grad_ = 0)
 
-/* Calls `hook` with each gradient that reaches `tensor` in a backward pass; it returns the gradient to go on with (its argument to leave
- * it, NULL for an error). Several hooks run in the order they were added. They live as long as the tensor. */
+/* Calls `hook` with each gradient that reaches `tensor` in a backward pass; it returns the gradient to go on with (its
+ * argument to leave it, NULL for an error). Several hooks run in the order they were added. They live as long as the
+ * tensor. */
 typedef kn_tensor *(*kn_grad_hook)(kn_tensor *gradient, void *user);
 KN_API kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook hook, void *user);
 
-/* Compares the gradients of `function` with central differences at `inputs` (f64; those that require gradients are checked). The output, of any
- * shape, is weighted with fixed random numbers. KN_OK when every element is within atol + rtol * |numeric|; KN_ERR_NUMERIC names the first that
- * is not. Zero fields mean PyTorch's defaults: eps 1e-6, atol 1e-5, rtol 1e-3. */
+/* Compares the gradients of `function` with central differences at `inputs` (f64; those that require gradients are
+ * checked). The output, of any shape, is weighted with fixed random numbers. KN_OK when every element is within atol +
+ * rtol * |numeric|; KN_ERR_NUMERIC names the first that is not. Zero fields mean PyTorch's defaults: eps 1e-6, atol
+ * 1e-5, rtol 1e-3. */
 typedef struct kn_gradcheck_options {
     double eps, atol, rtol;
 } kn_gradcheck_options;

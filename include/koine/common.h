@@ -32,18 +32,24 @@
  *
  *     kn_dropout(x, .p = 0.1)
  *
- * Such a macro evaluates a call whose last argument points to a parameter struct that holds the documented defaults, overridden by the
- * initialisers given. Overriding is the whole point here, so the compilers' warning about it is silenced for exactly this expression.
- * C++ and other languages call the plain function that each macro wraps, with a struct set to the values documented beside its fields. */
+ * Such a macro evaluates a call whose last argument points to a parameter struct that holds the documented defaults,
+ * overridden by the initialisers given. Overriding is the whole point here, so the compilers' warning about it is
+ * silenced for exactly this expression. C++ and other languages call the plain function that each macro wraps, with a
+ * struct set to the values documented beside its fields. */
 #if defined(__clang__)
-#define KN_OVERRIDE_BEGIN _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Winitializer-overrides\"")
+#define KN_OVERRIDE_BEGIN                                                                                              \
+    _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Winitializer-overrides\"")
 #define KN_OVERRIDE_END _Pragma("clang diagnostic pop")
 #else
 #define KN_OVERRIDE_BEGIN _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Woverride-init\"")
 #define KN_OVERRIDE_END _Pragma("GCC diagnostic pop")
 #endif
 
-#define KN_CALL(call) (__extension__({ KN_OVERRIDE_BEGIN call; KN_OVERRIDE_END }))
+#define KN_CALL(call)                                                                                                  \
+    (__extension__({                                                                                                   \
+        KN_OVERRIDE_BEGIN call;                                                                                        \
+        KN_OVERRIDE_END                                                                                                \
+    }))
 
 typedef struct kn_device kn_device;   /* an OpenCL device, or the host; lives until the process ends */
 typedef struct kn_stream kn_stream;   /* an in-order queue of one device */

@@ -7,8 +7,9 @@
 
 KN_BEGIN_DECLS
 
-/* --- datasets -------------------------------------------------------------------------------------------------------- *
- * A dataset gives samples by index; a sample is an input and a target. `get` writes both as contiguous bytes and is called from several threads at once. */
+/* --- datasets --------------------------------------------------------------------------------- *
+ * A dataset gives samples by index; a sample is an input and a target. `get` writes both as contiguous bytes and is
+ * called from several threads at once. */
 
 typedef struct kn_sample_spec {
     kn_dtype dtype;
@@ -22,34 +23,39 @@ typedef struct kn_dataset_functions {
     void (*destroy)(void *self); /* NULL allowed */
 } kn_dataset_functions;
 
-KN_API kn_dataset *kn_dataset_new(const kn_dataset_functions *functions, void *self, const kn_sample_spec *input, const kn_sample_spec *target);
+KN_API kn_dataset *kn_dataset_new(const kn_dataset_functions *functions, void *self, const kn_sample_spec *input,
+                                  const kn_sample_spec *target);
 KN_API void kn_dataset_free(kn_dataset *dataset); /* NULL allowed; after the loaders that use it */
 KN_API int64_t kn_dataset_length(kn_dataset *dataset);
 KN_API kn_status kn_dataset_get(kn_dataset *dataset, int64_t index, void *input, void *target);
 KN_API const kn_sample_spec *kn_dataset_input_spec(const kn_dataset *dataset);
 KN_API const kn_sample_spec *kn_dataset_target_spec(const kn_dataset *dataset);
 
-/* Samples are the rows (dimension 0) of two host tensors of equal length; keeps references. torch.utils.data.TensorDataset. */
+/* Samples are the rows (dimension 0) of two host tensors of equal length; keeps references.
+ * torch.utils.data.TensorDataset. */
 KN_API kn_status kn_tensor_dataset(kn_dataset **dataset, kn_tensor *inputs, kn_tensor *targets);
 
-/* Images as MNIST and Fashion-MNIST distribute them: DIRECTORY/{train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz]. Inputs are float32 [1, rows, columns] in [0, 1] (ToTensor);
- * targets int64 scalars. A missing file is KN_ERR_IO whose message tells how to get the data. */
+/* Images as MNIST and Fashion-MNIST distribute them: DIRECTORY/{train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz].
+ * Inputs are float32 [1, rows, columns] in [0, 1] (ToTensor); targets int64 scalars. A missing file is KN_ERR_IO whose
+ * message tells how to get the data. */
 KN_API kn_status kn_mnist_dataset(kn_dataset **dataset, const char *directory, bool train);
 
-/* A dataset whose inputs pass through `transform` (in place on the sample's bytes, of spec `spec`); takes ownership of `base`. `random` is a seed that depends on the loader's seed, epoch and
- * sample, for augmentation. */
+/* A dataset whose inputs pass through `transform` (in place on the sample's bytes, of spec `spec`); takes ownership of
+ * `base`. `random` is a seed that depends on the loader's seed, epoch and sample, for augmentation. */
 typedef kn_status (*kn_transform)(void *input, const kn_sample_spec *spec, uint64_t random, void *user);
 KN_API kn_status kn_transform_dataset(kn_dataset **dataset, kn_dataset *base, kn_transform transform, void *user);
 
-/* Transforms for float32 images [C, H, W]: (x - mean) / std with `user` pointing to a kn_normalize; a flip left to right with probability 1/2 (user unused). */
+/* Transforms for float32 images [C, H, W]: (x - mean) / std with `user` pointing to a kn_normalize; a flip left to
+ * right with probability 1/2 (user unused). */
 typedef struct kn_normalize {
     int channels;
     const float *mean, *std;
 } kn_normalize;
 KN_API kn_status kn_transform_normalize(void *input, const kn_sample_spec *spec, uint64_t random, void *user);
-KN_API kn_status kn_transform_random_horizontal_flip(void *input, const kn_sample_spec *spec, uint64_t random, void *user);
+KN_API kn_status kn_transform_random_horizontal_flip(void *input, const kn_sample_spec *spec, uint64_t random,
+                                                     void *user);
 
-/* --- the loader ------------------------------------------------------------------------------------------------------ */
+/* --- the loader ------------------------------------------------------------------------------- */
 
 typedef struct kn_loader_params {
     int64_t batch_size;  /* default 1 */
@@ -58,18 +64,20 @@ typedef struct kn_loader_params {
     int num_workers;     /* threads; default 0: batches are made by the caller's thread */
     int prefetch_factor; /* batches ahead per worker, default 2 */
     uint64_t seed;       /* default 0 */
-    kn_device *device;   /* where batches go; default: the current device. The copy runs while the step before computes */
+    kn_device *device; /* where batches go; default: the current device. The copy runs while the step before computes */
 } kn_loader_params;
 KN_API kn_status kn_loader_new_with(kn_loader **loader, kn_dataset *dataset, const kn_loader_params *params);
-#define kn_loader_new(loader, dataset, ...) \
-    KN_CALL(kn_loader_new_with(loader, dataset, &(kn_loader_params){.batch_size = 1, .prefetch_factor = 2, __VA_ARGS__}))
+#define kn_loader_new(loader, dataset, ...)                                                                            \
+    KN_CALL(                                                                                                           \
+        kn_loader_new_with(loader, dataset, &(kn_loader_params){.batch_size = 1, .prefetch_factor = 2, __VA_ARGS__}))
 KN_API void kn_loader_free(kn_loader *loader); /* NULL allowed; stops the workers */
 
 KN_API int64_t kn_loader_batches(const kn_loader *loader); /* per epoch */
 KN_API int64_t kn_loader_samples(const kn_loader *loader); /* per epoch */
 
-/* Starts epoch `epoch` (its order: seed and epoch). kn_loader_next makes the next batch: *input [n, ...], *target [n, ...], owned as results (by the scope or the caller);
- * both NULL at the end of the epoch. An error of a dataset is returned by the call whose batch it spoils. */
+/* Starts epoch `epoch` (its order: seed and epoch). kn_loader_next makes the next batch: *input [n, ...], *target [n,
+ * ...], owned as results (by the scope or the caller); both NULL at the end of the epoch. An error of a dataset is
+ * returned by the call whose batch it spoils. */
 KN_API kn_status kn_loader_start(kn_loader *loader, int64_t epoch);
 KN_API kn_status kn_loader_next(kn_loader *loader, kn_tensor **input, kn_tensor **target);
 

@@ -1,7 +1,7 @@
 /* koine/device.h - the devices of all OpenCL platforms, and the host.
  *
- * Devices are found once, at the first call that needs them, and live until the process ends: a kn_device pointer is never
- * freed and may be shared by all threads. All functions here are thread-safe. */
+ * Devices are found once, at the first call that needs them, and live until the process ends: a kn_device pointer is
+ * never freed and may be shared by all threads. All functions here are thread-safe. */
 #ifndef KOINE_DEVICE_H
 #define KOINE_DEVICE_H
 
@@ -14,23 +14,23 @@ typedef enum kn_device_type { KN_DEVICE_HOST, KN_DEVICE_CPU, KN_DEVICE_GPU, KN_D
 
 /* What torch.cuda.get_device_properties tells, for any vendor. Strings belong to the device. */
 typedef struct kn_device_properties {
-    const char *name;             /* as the driver gives it */
+    const char *name; /* as the driver gives it */
     const char *vendor;
-    const char *platform;         /* name of the OpenCL platform */
+    const char *platform; /* name of the OpenCL platform */
     const char *driver_version;
-    const char *opencl_version;   /* e.g. "OpenCL 3.0 PoCL HSTR: ..." */
+    const char *opencl_version; /* e.g. "OpenCL 3.0 PoCL HSTR: ..." */
     kn_device_type type;
-    int platform_index;           /* P and D of "P:D", as `clinfo -l` numbers them */
+    int platform_index; /* P and D of "P:D", as `clinfo -l` numbers them */
     int device_index;
-    uint64_t total_memory;        /* bytes of global memory */
-    uint64_t max_allocation;      /* bytes of the largest single buffer */
-    uint64_t local_memory;        /* bytes of local memory per work-group */
-    int multi_processor_count;    /* compute units */
-    int clock_mhz;                /* maximum clock */
-    int max_work_group_size;      /* work-items */
-    int vector_width;             /* native f32 vector width, in elements */
+    uint64_t total_memory;     /* bytes of global memory */
+    uint64_t max_allocation;   /* bytes of the largest single buffer */
+    uint64_t local_memory;     /* bytes of local memory per work-group */
+    int multi_processor_count; /* compute units */
+    int clock_mhz;             /* maximum clock */
+    int max_work_group_size;   /* work-items */
+    int vector_width;          /* native f32 vector width, in elements */
     bool has_f64, has_f16, has_subgroups;
-    bool unified_memory;          /* shares the host's memory */
+    bool unified_memory; /* shares the host's memory */
 } kn_device_properties;
 
 /* Opens the device that `name` names:
@@ -44,14 +44,15 @@ typedef struct kn_device_properties {
  * KN_ERR_DEVICE when nothing matches; the message lists what there is, or says which package to install. */
 KN_API kn_status kn_device_open(kn_device **device, const char *name);
 
-/* The host as a device: a tensor made there is plain memory (kn_data); an operation on it is an error that says to move it. */
+/* The host as a device: a tensor made there is plain memory (kn_data); an operation on it is an error that says to move
+ * it. */
 KN_API kn_device *kn_device_host(void);
 
-KN_API bool kn_is_available(void);       /* is there any OpenCL device? */
-KN_API int kn_device_count(void);        /* OpenCL devices over all platforms, CPUs included */
+KN_API bool kn_is_available(void);         /* is there any OpenCL device? */
+KN_API int kn_device_count(void);          /* OpenCL devices over all platforms, CPUs included */
 KN_API kn_device *kn_device_at(int index); /* 0 .. kn_device_count() - 1; NULL with an error outside */
-KN_API int kn_gpu_count(void);           /* GPUs among them */
-KN_API kn_device *kn_try_gpu(int index); /* that GPU if it exists, else the CPU device, else NULL with an error */
+KN_API int kn_gpu_count(void);             /* GPUs among them */
+KN_API kn_device *kn_try_gpu(int index);   /* that GPU if it exists, else the CPU device, else NULL with an error */
 
 /* All GPUs, or the CPU device when there is none: writes up to `capacity` devices, returns how many there are. */
 KN_API int kn_try_all_gpus(kn_device **devices, int capacity);

@@ -1,8 +1,9 @@
 /* koine/functional.h - torch.nn.functional: convolution, pooling, activation, dropout, losses.
  *
  * Tensor expressions as in koine/ops.h. Images are N, C, H, W and contiguous (others are copied); f32 and f64.
- * Optional parameters are named: kn_conv2d(x, weight, bias, .stride = 2, .padding = 1). Where a size may differ by direction, the field
- * with the suffix _2d ({height, width}) wins over the plain one when its first element is not 0 (for padding: when `padding_2d_set`). */
+ * Optional parameters are named: kn_conv2d(x, weight, bias, .stride = 2, .padding = 1). Where a size may differ by
+ * direction, the field with the suffix _2d ({height, width}) wins over the plain one when its first element is not 0
+ * (for padding: when `padding_2d_set`). */
 #ifndef KOINE_FUNCTIONAL_H
 #define KOINE_FUNCTIONAL_H
 
@@ -13,7 +14,7 @@ KN_BEGIN_DECLS
 
 #define KN_PADDING_SAME (-1) /* as padding='same': the output has the input's size; stride 1 */
 
-/* --- linear and convolution ------------------------------------------------------------------------------------------ */
+/* --- linear and convolution ------------------------------------------------------------------- */
 
 /* y = x weight^T + bias. x [..., in], weight [out, in], bias [out] or NULL. */
 KN_API kn_tensor *kn_linear(kn_tensor *x, kn_tensor *weight, kn_tensor *bias);
@@ -28,17 +29,17 @@ typedef struct kn_conv2d_params {
  * P = floor((H + 2 padding - dilation (R - 1) - 1) / stride) + 1, Q alike. */
 KN_API kn_tensor *kn_conv2d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_conv2d_params *params);
 #define KN_CONV2D_DEFAULTS .stride = 1, .dilation = 1, .groups = 1
-#define kn_conv2d(x, weight, bias, ...) \
+#define kn_conv2d(x, weight, bias, ...)                                                                                \
     KN_CALL(kn_conv2d_with(x, weight, bias, &(kn_conv2d_params){KN_CONV2D_DEFAULTS, __VA_ARGS__}))
 
-/* --- pooling --------------------------------------------------------------------------------------------------------- */
+/* --- pooling ---------------------------------------------------------------------------------- */
 
 typedef struct kn_pool2d_params {
-    int64_t kernel_size, stride, padding, dilation;      /* stride 0: kernel_size; dilation default 1, max pooling only */
+    int64_t kernel_size, stride, padding, dilation; /* stride 0: kernel_size; dilation default 1, max pooling only */
     int64_t kernel_size_2d[2], stride_2d[2], padding_2d[2], dilation_2d[2]; /* {height, width}; used when not {0, 0} */
-    bool ceil_mode;                                      /* default false */
-    bool count_include_pad;                              /* average pooling: default true */
-    int64_t divisor_override;                            /* average pooling: default 0, none */
+    bool ceil_mode;                                                         /* default false */
+    bool count_include_pad;                                                 /* average pooling: default true */
+    int64_t divisor_override;                                               /* average pooling: default 0, none */
 } kn_pool2d_params;
 #define KN_POOL2D_DEFAULTS .dilation = 1, .count_include_pad = true
 
@@ -52,13 +53,13 @@ KN_API kn_tensor *kn_avg_pool2d_with(kn_tensor *x, const kn_pool2d_params *param
 KN_API kn_tensor *kn_adaptive_max_pool2d(kn_tensor *x, int64_t output_height, int64_t output_width);
 KN_API kn_tensor *kn_adaptive_avg_pool2d(kn_tensor *x, int64_t output_height, int64_t output_width);
 
-/* --- activation and dropout ------------------------------------------------------------------------------------------ */
+/* --- activation and dropout ------------------------------------------------------------------- */
 
-KN_API kn_tensor *kn_softmax(kn_tensor *x, int dim);     /* the maximum is subtracted first */
+KN_API kn_tensor *kn_softmax(kn_tensor *x, int dim); /* the maximum is subtracted first */
 KN_API kn_tensor *kn_log_softmax(kn_tensor *x, int dim);
 
-/* Each element (dropout2d: each channel of each image) is zero with probability p, else scaled by 1 / (1 - p). The identity when
- * not training. 0 <= p <= 1. The draw advances the device's generator. */
+/* Each element (dropout2d: each channel of each image) is zero with probability p, else scaled by 1 / (1 - p). The
+ * identity when not training. 0 <= p <= 1. The draw advances the device's generator. */
 typedef struct kn_dropout_params {
     double p;      /* default 0.5 */
     bool training; /* default true */
@@ -69,9 +70,13 @@ KN_API kn_tensor *kn_dropout2d_with(kn_tensor *x, const kn_dropout_params *param
 #define kn_dropout(x, ...) KN_CALL(kn_dropout_with(x, &(kn_dropout_params){KN_DROPOUT_DEFAULTS, __VA_ARGS__}))
 #define kn_dropout2d(x, ...) KN_CALL(kn_dropout2d_with(x, &(kn_dropout_params){KN_DROPOUT_DEFAULTS, __VA_ARGS__}))
 
-/* --- losses ---------------------------------------------------------------------------------------------------------- */
+/* --- losses ----------------------------------------------------------------------------------- */
 
-typedef enum kn_reduction { KN_REDUCTION_MEAN = 0, KN_REDUCTION_SUM, KN_REDUCTION_NONE } kn_reduction; /* the mean over nothing is NaN */
+typedef enum kn_reduction {
+    KN_REDUCTION_MEAN = 0,
+    KN_REDUCTION_SUM,
+    KN_REDUCTION_NONE
+} kn_reduction; /* the mean over nothing is NaN */
 
 typedef struct kn_cross_entropy_params {
     kn_tensor *weight;      /* [C], default NULL: 1; the mean is then the weighted mean */
@@ -81,21 +86,22 @@ typedef struct kn_cross_entropy_params {
 } kn_cross_entropy_params;
 #define KN_CROSS_ENTROPY_DEFAULTS .ignore_index = -100
 
-/* input [N, C] or [N, C, d...] logits (nll_loss: log-probabilities). target: int64 (or int32, uint8) class indices [N] or [N, d...]; cross_entropy
- * also takes probabilities of the input's shape and dtype. A class outside 0 .. C - 1 is reported at the next synchronise or read. */
+/* input [N, C] or [N, C, d...] logits (nll_loss: log-probabilities). target: int64 (or int32, uint8) class indices [N]
+ * or [N, d...]; cross_entropy also takes probabilities of the input's shape and dtype. A class outside 0 .. C - 1 is
+ * reported at the next synchronise or read. */
 KN_API kn_tensor *kn_cross_entropy_with(kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params);
 KN_API kn_tensor *kn_nll_loss_with(kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params);
-#define kn_cross_entropy(input, target, ...) \
+#define kn_cross_entropy(input, target, ...)                                                                           \
     KN_CALL(kn_cross_entropy_with(input, target, &(kn_cross_entropy_params){KN_CROSS_ENTROPY_DEFAULTS, __VA_ARGS__}))
-#define kn_nll_loss(input, target, ...) \
+#define kn_nll_loss(input, target, ...)                                                                                \
     KN_CALL(kn_nll_loss_with(input, target, &(kn_cross_entropy_params){KN_CROSS_ENTROPY_DEFAULTS, __VA_ARGS__}))
 
 KN_API kn_tensor *kn_mse_loss(kn_tensor *input, kn_tensor *target, kn_reduction reduction); /* shapes broadcast */
 
-/* max(x, 0) - x target + log(1 + exp(-|x|)), with pos_weight w: (1 - t) x + (1 + (w - 1) t) (log(1 + exp(-|x|)) + max(-x, 0)).
- * weight and pos_weight broadcast to the input; both may be NULL. */
-KN_API kn_tensor *kn_binary_cross_entropy_with_logits(kn_tensor *input, kn_tensor *target, kn_tensor *weight, kn_tensor *pos_weight,
-                                                      kn_reduction reduction);
+/* max(x, 0) - x target + log(1 + exp(-|x|)), with pos_weight w: (1 - t) x + (1 + (w - 1) t) (log(1 + exp(-|x|)) +
+ * max(-x, 0)). weight and pos_weight broadcast to the input; both may be NULL. */
+KN_API kn_tensor *kn_binary_cross_entropy_with_logits(kn_tensor *input, kn_tensor *target, kn_tensor *weight,
+                                                      kn_tensor *pos_weight, kn_reduction reduction);
 
 KN_END_DECLS
 

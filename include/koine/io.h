@@ -1,5 +1,5 @@
-/* koine/io.h - files of tensors. A malformed file is KN_ERR_FORMAT with the file, the offset and what was expected. Files are written to a temporary name, flushed
- * and renamed: a failure leaves the old file as it was. */
+/* koine/io.h - files of tensors. A malformed file is KN_ERR_FORMAT with the file, the offset and what was expected.
+ * Files are written to a temporary name, flushed and renamed: a failure leaves the old file as it was. */
 #ifndef KOINE_IO_H
 #define KOINE_IO_H
 
@@ -8,23 +8,28 @@
 
 KN_BEGIN_DECLS
 
-/* An idx file (MNIST's format), gzipped or plain: a host tensor of dtype uint8, int32, float32, float64 (int8 and int16 widen to int32). */
+/* An idx file (MNIST's format), gzipped or plain: a host tensor of dtype uint8, int32, float32, float64 (int8 and int16
+ * widen to int32). */
 KN_API kn_status kn_load_idx(kn_tensor **tensor, const char *path);
 
-/* A NumPy .npy file, versions 1.0 to 3.0, both byte orders, Fortran order: a contiguous host tensor. int16/int8/uint16 widen to int32, uint32 and uint64 to int64. */
+/* A NumPy .npy file, versions 1.0 to 3.0, both byte orders, Fortran order: a contiguous host tensor. int16/int8/uint16
+ * widen to int32, uint32 and uint64 to int64. */
 KN_API kn_status kn_load_npy(kn_tensor **tensor, const char *path);
 KN_API kn_status kn_save_npy(const char *path, const kn_tensor *tensor); /* any device */
 
 /* A safetensors file: tensors by name, and text by key ("metadata"). Freed with kn_tensor_file_free. */
 typedef struct kn_tensor_file kn_tensor_file;
-KN_API kn_status kn_load_safetensors(kn_tensor_file **file, const char *path); /* BF16 widens to float32; tensors are host tensors */
+KN_API kn_status kn_load_safetensors(kn_tensor_file **file,
+                                     const char *path); /* BF16 widens to float32; tensors are host tensors */
 KN_API kn_tensor_file *kn_tensor_file_new(void);
 KN_API void kn_tensor_file_free(kn_tensor_file *file);
 KN_API int kn_tensor_file_count(const kn_tensor_file *file);
 KN_API const char *kn_tensor_file_name(const kn_tensor_file *file, int index);
-KN_API kn_tensor *kn_tensor_file_at(const kn_tensor_file *file, int index);          /* borrowed */
-KN_API kn_tensor *kn_tensor_file_get(const kn_tensor_file *file, const char *name); /* borrowed; NULL (no error) when absent */
-KN_API kn_status kn_tensor_file_put(kn_tensor_file *file, const char *name, kn_tensor *tensor); /* keeps a reference; a name may be put once */
+KN_API kn_tensor *kn_tensor_file_at(const kn_tensor_file *file, int index); /* borrowed */
+KN_API kn_tensor *kn_tensor_file_get(const kn_tensor_file *file,
+                                     const char *name); /* borrowed; NULL (no error) when absent */
+KN_API kn_status kn_tensor_file_put(kn_tensor_file *file, const char *name,
+                                    kn_tensor *tensor); /* keeps a reference; a name may be put once */
 KN_API const char *kn_tensor_file_metadata(const kn_tensor_file *file, const char *key); /* NULL when absent */
 KN_API kn_status kn_tensor_file_set_metadata(kn_tensor_file *file, const char *key, const char *value);
 KN_API kn_status kn_save_safetensors(const char *path, const kn_tensor_file *file);

@@ -1,4 +1,5 @@
-/* koine/memory.h - the caching memory pool of each device, with torch.cuda's figures. All functions are thread-safe; bytes throughout. */
+/* koine/memory.h - the caching memory pool of each device, with torch.cuda's figures. All functions are thread-safe;
+ * bytes throughout. */
 #ifndef KOINE_MEMORY_H
 #define KOINE_MEMORY_H
 
@@ -7,8 +8,8 @@
 
 KN_BEGIN_DECLS
 
-/* Free and total memory of the device. Where the driver cannot tell what is free (plain OpenCL cannot), free is the total less what
- * this process has reserved. */
+/* Free and total memory of the device. Where the driver cannot tell what is free (plain OpenCL cannot), free is the
+ * total less what this process has reserved. */
 KN_API kn_status kn_mem_get_info(kn_device *device, uint64_t *free_bytes, uint64_t *total_bytes);
 
 KN_API uint64_t kn_memory_allocated(kn_device *device);     /* held by live tensors */

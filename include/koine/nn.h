@@ -1,10 +1,11 @@
 /* koine/nn.h - modules: layers and networks with named parameters and buffers.
  *
- * A module owns its parameters, buffers and children. kn_module_free frees a module with all below it; a module that was given to another (kn_nn_sequential,
- * kn_module_register_module) belongs to that one. Parameters are made on the current device, initialised as PyTorch initialises them from
- * that device's generator, and require gradients.
+ * A module owns its parameters, buffers and children. kn_module_free frees a module with all below it; a module that
+ * was given to another (kn_nn_sequential, kn_module_register_module) belongs to that one. Parameters are made on the
+ * current device, initialised as PyTorch initialises them from that device's generator, and require gradients.
  *
- * Constructors return NULL with a sticky error on failure, and take NULL children as failed ones: a network is built in one expression and checked once. */
+ * Constructors return NULL with a sticky error on failure, and take NULL children as failed ones: a network is built in
+ * one expression and checked once. */
 #ifndef KOINE_NN_H
 #define KOINE_NN_H
 
@@ -14,7 +15,7 @@
 
 KN_BEGIN_DECLS
 
-/* --- using a module -------------------------------------------------------------------------------------------------- */
+/* --- using a module --------------------------------------------------------------------------- */
 
 /* The module applied to x. The result is owned as any tensor expression's. NULL in gives NULL out. */
 KN_API kn_tensor *kn_forward(kn_module *module, kn_tensor *x);
@@ -25,14 +26,16 @@ KN_API void kn_module_free(kn_module *module); /* NULL allowed */
 KN_API void kn_module_train(kn_module *module, bool training);
 KN_API bool kn_module_is_training(const kn_module *module);
 
-/* Moves parameters and buffers in place: the tensors keep their identity, so an optimizer made before stays valid (its state moves at its next step). Gradients
- * move along. Floating tensors take `dtype`; KN_DTYPE_DEFAULT keeps theirs; `device` NULL keeps it. */
+/* Moves parameters and buffers in place: the tensors keep their identity, so an optimizer made before stays valid (its
+ * state moves at its next step). Gradients move along. Floating tensors take `dtype`; KN_DTYPE_DEFAULT keeps theirs;
+ * `device` NULL keeps it. */
 KN_API kn_status kn_module_to(kn_module *module, kn_device *device);
 KN_API kn_status kn_module_to_dtype(kn_module *module, kn_dtype dtype);
 
 KN_API void kn_module_zero_grad(kn_module *module); /* drops all gradients (set_to_none) */
 
-/* Parameters in order of registration, depth first, each once. The list belongs to the module, is valid until the module changes, and the tensors are borrowed. */
+/* Parameters in order of registration, depth first, each once. The list belongs to the module, is valid until the
+ * module changes, and the tensors are borrowed. */
 typedef struct kn_parameter_list {
     kn_tensor *const *tensors;
     const char *const *names; /* PyTorch's: "0.weight", "features.conv1.bias" */
@@ -42,15 +45,16 @@ KN_API kn_parameter_list kn_module_parameters(kn_module *module);
 KN_API kn_parameter_list kn_module_buffers(kn_module *module);
 KN_API int64_t kn_module_parameter_count(kn_module *module); /* elements in all parameters */
 
-/* Parameters and buffers by PyTorch's names, as a safetensors file: one saved by PyTorch loads here, and the other way round. Loading is strict: a missing or
- * unexpected name or another shape is an error that names it, and nothing is changed then. dtypes are converted. */
+/* Parameters and buffers by PyTorch's names, as a safetensors file: one saved by PyTorch loads here, and the other way
+ * round. Loading is strict: a missing or unexpected name or another shape is an error that names it, and nothing is
+ * changed then. dtypes are converted. */
 KN_API kn_status kn_module_save(kn_module *module, const char *path);
 KN_API kn_status kn_module_load(kn_module *module, const char *path);
 
 /* A tree with the parameters' counts, as print(net) and torchinfo show it; the caller frees it with kn_free. */
 KN_API char *kn_module_summary(kn_module *module);
 
-/* --- layers ---------------------------------------------------------------------------------------------------------- */
+/* --- layers ----------------------------------------------------------------------------------- */
 
 typedef struct kn_linear_params {
     int64_t in_features, out_features;
@@ -68,8 +72,9 @@ typedef struct kn_nn_conv2d_params {
     bool bias;      /* default true */
 } kn_nn_conv2d_params;
 KN_API kn_module *kn_nn_conv2d_with(const kn_nn_conv2d_params *params);
-#define kn_nn_conv2d(...) \
-    KN_CALL(kn_nn_conv2d_with(&(kn_nn_conv2d_params){.stride = 1, .dilation = 1, .groups = 1, .bias = true, __VA_ARGS__}))
+#define kn_nn_conv2d(...)                                                                                              \
+    KN_CALL(                                                                                                           \
+        kn_nn_conv2d_with(&(kn_nn_conv2d_params){.stride = 1, .dilation = 1, .groups = 1, .bias = true, __VA_ARGS__}))
 
 KN_API kn_module *kn_nn_max_pool2d_with(const kn_pool2d_params *params);
 KN_API kn_module *kn_nn_avg_pool2d_with(const kn_pool2d_params *params);
@@ -95,13 +100,15 @@ KN_API kn_module *kn_nn_flatten(void); /* from dimension 1 on */
 
 /* Children named "0", "1", ... applied in order. Takes ownership of all of them, also on failure. */
 KN_API kn_module *kn_nn_sequential_of(kn_module *const *children, int count);
-#define kn_nn_sequential(...) \
-    kn_nn_sequential_of((kn_module *const[]){__VA_ARGS__}, (int)(sizeof((kn_module *[]){__VA_ARGS__}) / sizeof(kn_module *)))
+#define kn_nn_sequential(...)                                                                                          \
+    kn_nn_sequential_of((kn_module *const[]){__VA_ARGS__},                                                             \
+                        (int)(sizeof((kn_module *[]){__VA_ARGS__}) / sizeof(kn_module *)))
 
-/* Appends a child with a name of its own ("conv1"), as Sequential.add_module; kn_nn_sequential_of(NULL, 0) starts an empty one. Takes ownership, also on failure. */
+/* Appends a child with a name of its own ("conv1"), as Sequential.add_module; kn_nn_sequential_of(NULL, 0) starts an
+ * empty one. Takes ownership, also on failure. */
 KN_API kn_status kn_nn_add_module(kn_module *sequential, const char *name, kn_module *child);
 
-/* --- your own module ------------------------------------------------------------------------------------------------- *
+/* --- your own module -------------------------------------------------------------------------- *
  *
  *     typedef struct { kn_tensor *w, *b; } regression;
  *     static kn_tensor *forward(kn_module *m, kn_tensor *x)
@@ -117,25 +124,30 @@ KN_API kn_status kn_nn_add_module(kn_module *sequential, const char *name, kn_mo
 typedef kn_tensor *(*kn_forward_function)(kn_module *module, kn_tensor *x);
 
 /* `self_size` zeroed bytes are the module's own; `destroy` (NULL allowed) is called with them before they are freed. */
-KN_API kn_module *kn_module_new(const char *type_name, kn_forward_function forward, size_t self_size, void (*destroy)(void *self));
+KN_API kn_module *kn_module_new(const char *type_name, kn_forward_function forward, size_t self_size,
+                                void (*destroy)(void *self));
 KN_API void *kn_module_self(kn_module *module);
 KN_API const char *kn_module_type_name(const kn_module *module);
 
-/* Return the tensor or child, borrowed, or NULL with an error. A parameter gets requires_grad. The module keeps a reference of its own of a tensor, and takes over a child,
- * also on failure. Names hold no dot and are unique in the module. */
+/* Return the tensor or child, borrowed, or NULL with an error. A parameter gets requires_grad. The module keeps a
+ * reference of its own of a tensor, and takes over a child, also on failure. Names hold no dot and are unique in the
+ * module. */
 KN_API kn_tensor *kn_module_register_parameter(kn_module *module, const char *name, kn_tensor *tensor);
 KN_API kn_tensor *kn_module_register_buffer(kn_module *module, const char *name, kn_tensor *tensor);
 KN_API kn_module *kn_module_register_module(kn_module *module, const char *name, kn_module *child);
 
 KN_API int kn_module_child_count(const kn_module *module);
 KN_API kn_module *kn_module_child(const kn_module *module, int index); /* borrowed; NULL outside */
-KN_API kn_tensor *kn_module_get(kn_module *module, const char *name);  /* a parameter or buffer by its dotted name, borrowed; NULL with an error */
+KN_API kn_tensor *
+kn_module_get(kn_module *module,
+              const char *name); /* a parameter or buffer by its dotted name, borrowed; NULL with an error */
 
-/* --- initialisation (torch.nn.init), in place, from the generator of the tensor's device; return their argument ------- */
+/* --- initialisation (torch.nn.init), in place, from the generator of the tensor's device; return their argument --- */
 
 KN_API kn_tensor *kn_init_uniform_(kn_tensor *tensor, double low, double high);
 KN_API kn_tensor *kn_init_normal_(kn_tensor *tensor, double mean, double std);
-/* bound = sqrt(6 / ((1 + a^2) fan_in)) (He et al. 2015); a = sqrt(5) gives 1 / sqrt(fan_in), the default of Linear and Conv. */
+/* bound = sqrt(6 / ((1 + a^2) fan_in)) (He et al. 2015); a = sqrt(5) gives 1 / sqrt(fan_in), the default of Linear and
+ * Conv. */
 KN_API kn_tensor *kn_init_kaiming_uniform_(kn_tensor *tensor, double a);
 /* bound = gain sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010). */
 KN_API kn_tensor *kn_init_xavier_uniform_(kn_tensor *tensor, double gain);

@@ -1,8 +1,9 @@
 /* koine/ops.h - operations on tensors: elementwise, reductions, matrix products, shapes.
  *
- * All are tensor expressions (see koine/status.h): they return a new tensor, owned as koine/tensor.h tells, or NULL with an error;
- * NULL in gives NULL out. All inputs are on one device. They are enqueued on the calling thread's current stream of that device and return
- * before the work is done. Differentiable unless stated otherwise. Semantics, names and dtype rules are PyTorch's.
+ * All are tensor expressions (see koine/status.h): they return a new tensor, owned as koine/tensor.h tells, or NULL
+ * with an error; NULL in gives NULL out. All inputs are on one device. They are enqueued on the calling thread's
+ * current stream of that device and return before the work is done. Differentiable unless stated otherwise. Semantics,
+ * names and dtype rules are PyTorch's.
  *
  * Functions whose name ends in "_" change their first argument in place and return it. */
 #ifndef KOINE_OPS_H
@@ -13,17 +14,18 @@
 
 KN_BEGIN_DECLS
 
-/* --- elementwise, broadcast by the NumPy rule, promoted by kn_promote_types ------------------------------------------ */
+/* --- elementwise, broadcast by the NumPy rule, promoted by kn_promote_types ------------------- */
 
 KN_API kn_tensor *kn_add(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_mul(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_div(kn_tensor *a, kn_tensor *b); /* whole-number operands give float32 */
 KN_API kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_maximum(kn_tensor *a, kn_tensor *b); /* NaN propagates; equal elements share the gradient by halves */
+KN_API kn_tensor *kn_maximum(kn_tensor *a,
+                             kn_tensor *b); /* NaN propagates; equal elements share the gradient by halves */
 
-/* The same with a number for b. As in PyTorch the number does not widen a floating dtype; a whole-number tensor with a number
- * that is not whole gives float32. */
+/* The same with a number for b. As in PyTorch the number does not widen a floating dtype; a whole-number tensor with a
+ * number that is not whole gives float32. */
 KN_API kn_tensor *kn_add_scalar(kn_tensor *a, double b);
 KN_API kn_tensor *kn_mul_scalar(kn_tensor *a, double b);
 KN_API kn_tensor *kn_pow_scalar(kn_tensor *a, double b);
@@ -39,7 +41,7 @@ KN_API kn_tensor *kn_neg(kn_tensor *x);
 KN_API kn_tensor *kn_exp(kn_tensor *x);
 KN_API kn_tensor *kn_log(kn_tensor *x);
 KN_API kn_tensor *kn_sqrt(kn_tensor *x);
-KN_API kn_tensor *kn_abs(kn_tensor *x); /* gradient 0 at 0 */
+KN_API kn_tensor *kn_abs(kn_tensor *x);  /* gradient 0 at 0 */
 KN_API kn_tensor *kn_relu(kn_tensor *x); /* NaN propagates; gradient 0 at 0 */
 KN_API kn_tensor *kn_sigmoid(kn_tensor *x);
 KN_API kn_tensor *kn_tanh(kn_tensor *x);
@@ -52,10 +54,11 @@ KN_API kn_tensor *kn_le(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_gt(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_ge(kn_tensor *a, kn_tensor *b);
 
-/* --- reductions ------------------------------------------------------------------------------------------------------ *
- * Over all elements, or over the dimensions `dims` (num_dims of them; negative ones count from the end), which stay as size 1 if keepdim.
- * Sums accumulate block-wise: the error grows with the logarithm of the length, and the sum of 10^8 ones is exact. sum of whole numbers and bools
- * is int64; mean takes floating dtypes. The order is fixed: equal inputs give equal bits. */
+/* --- reductions ------------------------------------------------------------------------------- *
+ * Over all elements, or over the dimensions `dims` (num_dims of them; negative ones count from the end), which stay as
+ * size 1 if keepdim. Sums accumulate block-wise: the error grows with the logarithm of the length, and the sum of 10^8
+ * ones is exact. sum of whole numbers and bools is int64; mean takes floating dtypes. The order is fixed: equal inputs
+ * give equal bits. */
 
 KN_API kn_tensor *kn_sum(kn_tensor *x);
 KN_API kn_tensor *kn_mean(kn_tensor *x); /* of nothing: NaN */
@@ -63,32 +66,37 @@ KN_API kn_tensor *kn_max(kn_tensor *x);  /* NaN propagates; the gradient is shar
 KN_API kn_tensor *kn_sum_dims(kn_tensor *x, const int *dims, int num_dims, bool keepdim);
 KN_API kn_tensor *kn_mean_dims(kn_tensor *x, const int *dims, int num_dims, bool keepdim);
 
-/* The maxima along `dim` and, if `indices` is not NULL, where they are (int64, the first among equals, owned as a result). */
+/* The maxima along `dim` and, if `indices` is not NULL, where they are (int64, the first among equals, owned as a
+ * result). */
 KN_API kn_tensor *kn_max_dim(kn_tensor *x, int dim, bool keepdim, kn_tensor **indices);
-KN_API kn_tensor *kn_argmax(kn_tensor *x, int dim, bool keepdim); /* int64, the first among equals; not differentiable */
+KN_API kn_tensor *kn_argmax(kn_tensor *x, int dim,
+                            bool keepdim); /* int64, the first among equals; not differentiable */
 
-/* --- matrix products ------------------------------------------------------------------------------------------------- */
+/* --- matrix products -------------------------------------------------------------------------- */
 
-/* torch.matmul: vectors, matrices, and batches of matrices whose batch dimensions broadcast. Floating dtypes, both the same. */
+/* torch.matmul: vectors, matrices, and batches of matrices whose batch dimensions broadcast. Floating dtypes, both the
+ * same. */
 KN_API kn_tensor *kn_matmul(kn_tensor *a, kn_tensor *b);
 
-/* --- shapes ---------------------------------------------------------------------------------------------------------- *
+/* --- shapes ----------------------------------------------------------------------------------- *
  * Views share storage with their argument. */
 
-KN_API kn_tensor *kn_reshape(kn_tensor *x, int ndim, const int64_t *shape); /* one size may be -1; a view where strides allow, else a copy */
-KN_API kn_tensor *kn_flatten(kn_tensor *x, int start_dim, int end_dim);     /* kn_flatten(x, 1, -1) keeps the batch */
-KN_API kn_tensor *kn_transpose(kn_tensor *x, int dim0, int dim1);           /* a view */
-KN_API kn_tensor *kn_t(kn_tensor *x);                                       /* at most 2 dimensions; a view */
-KN_API kn_tensor *kn_permute(kn_tensor *x, const int *dims);                /* kn_ndim(x) of them; a view */
-KN_API kn_tensor *kn_unsqueeze(kn_tensor *x, int dim);                      /* a view */
-KN_API kn_tensor *kn_squeeze(kn_tensor *x, int dim);                        /* a view; no change unless the size is 1 */
-KN_API kn_tensor *kn_expand(kn_tensor *x, int ndim, const int64_t *shape);  /* a view; -1 keeps a size */
+KN_API kn_tensor *kn_reshape(kn_tensor *x, int ndim,
+                             const int64_t *shape); /* one size may be -1; a view where strides allow, else a copy */
+KN_API kn_tensor *kn_flatten(kn_tensor *x, int start_dim, int end_dim);    /* kn_flatten(x, 1, -1) keeps the batch */
+KN_API kn_tensor *kn_transpose(kn_tensor *x, int dim0, int dim1);          /* a view */
+KN_API kn_tensor *kn_t(kn_tensor *x);                                      /* at most 2 dimensions; a view */
+KN_API kn_tensor *kn_permute(kn_tensor *x, const int *dims);               /* kn_ndim(x) of them; a view */
+KN_API kn_tensor *kn_unsqueeze(kn_tensor *x, int dim);                     /* a view */
+KN_API kn_tensor *kn_squeeze(kn_tensor *x, int dim);                       /* a view; no change unless the size is 1 */
+KN_API kn_tensor *kn_expand(kn_tensor *x, int ndim, const int64_t *shape); /* a view; -1 keeps a size */
 KN_API kn_tensor *kn_narrow(kn_tensor *x, int dim, int64_t start, int64_t length); /* a view */
-KN_API kn_tensor *kn_select(kn_tensor *x, int dim, int64_t index);          /* a view without that dimension */
-KN_API kn_tensor *kn_contiguous(kn_tensor *x);                              /* x itself when it is contiguous */
-KN_API kn_tensor *kn_clone(kn_tensor *x);                                   /* a contiguous copy */
+KN_API kn_tensor *kn_select(kn_tensor *x, int dim, int64_t index);                 /* a view without that dimension */
+KN_API kn_tensor *kn_contiguous(kn_tensor *x);                                     /* x itself when it is contiguous */
+KN_API kn_tensor *kn_clone(kn_tensor *x);                                          /* a contiguous copy */
 
-/* Rows of x along `dim` by int64 or int32 indices (1-D). An index out of range is reported at the next synchronise or read. */
+/* Rows of x along `dim` by int64 or int32 indices (1-D). An index out of range is reported at the next synchronise or
+ * read. */
 KN_API kn_tensor *kn_index_select(kn_tensor *x, int dim, kn_tensor *index);
 
 KN_END_DECLS

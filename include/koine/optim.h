@@ -1,7 +1,7 @@
 /* koine/optim.h - optimizers. One step updates all parameters in few launches, without waiting for the device.
  *
- * An optimizer keeps references to the parameters that it was given; parameters without a gradient are left alone. Formulas are PyTorch's
- * (torch.optim). State lives on the parameters' device in their dtype. */
+ * An optimizer keeps references to the parameters that it was given; parameters without a gradient are left alone.
+ * Formulas are PyTorch's (torch.optim). State lives on the parameters' device in their dtype. */
 #ifndef KOINE_OPTIM_H
 #define KOINE_OPTIM_H
 
@@ -30,10 +30,11 @@ typedef struct kn_adam_params {
     bool amsgrad;        /* default false */
 } kn_adam_params;
 KN_API kn_optim *kn_optim_adam_with(kn_parameter_list parameters, const kn_adam_params *params);
-#define kn_optim_adam(parameters, ...) \
-    KN_CALL(kn_optim_adam_with(parameters, &(kn_adam_params){.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, __VA_ARGS__}))
+#define kn_optim_adam(parameters, ...)                                                                                 \
+    KN_CALL(kn_optim_adam_with(parameters,                                                                             \
+                               &(kn_adam_params){.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, __VA_ARGS__}))
 
-KN_API void kn_optim_free(kn_optim *optim);     /* NULL allowed */
+KN_API void kn_optim_free(kn_optim *optim); /* NULL allowed */
 KN_API kn_status kn_optim_step(kn_optim *optim);
 KN_API void kn_optim_zero_grad(kn_optim *optim); /* drops the parameters' gradients */
 KN_API double kn_optim_lr(const kn_optim *optim);

@@ -1,8 +1,9 @@
-/* koine/random.h - random numbers: Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011).
+/* koine/random.h - random numbers: Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC
+ * 2011).
  *
- * Each device has one generator: a 64-bit seed and a 64-bit offset. A draw of n numbers depends on seed, offset and the element's
- * index only, not on the device or the launch shape, so every device gives the same stream (normal deviates to rounding of log and
- * cos). Generators are guarded by a lock; which thread draws first is up to the threads. */
+ * Each device has one generator: a 64-bit seed and a 64-bit offset. A draw of n numbers depends on seed, offset and the
+ * element's index only, not on the device or the launch shape, so every device gives the same stream (normal deviates
+ * to rounding of log and cos). Generators are guarded by a lock; which thread draws first is up to the threads. */
 #ifndef KOINE_RANDOM_H
 #define KOINE_RANDOM_H
 
@@ -25,7 +26,8 @@ KN_API kn_tensor *kn_rand_with(int ndim, const int64_t *shape, const kn_tensor_o
 KN_API kn_tensor *kn_randn_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 
 /* Whole numbers low .. high - 1 (default dtype int64) / a permutation of 0 .. n - 1. */
-KN_API kn_tensor *kn_randint_with(int64_t low, int64_t high, int ndim, const int64_t *shape, const kn_tensor_options *options);
+KN_API kn_tensor *kn_randint_with(int64_t low, int64_t high, int ndim, const int64_t *shape,
+                                  const kn_tensor_options *options);
 KN_API kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options);
 
 #define kn_rand(shape, ...) kn_rand_with(shape, &(kn_tensor_options){__VA_ARGS__})

@@ -2,11 +2,11 @@
  *
  * Two kinds of function, two ways to fail:
  *
- *  - Lifecycle, transfer and file functions return a kn_status; results come through a leading out-parameter, which is left
- *    untouched on failure.
- *  - Tensor expressions return a kn_tensor pointer, NULL on failure. NULL in gives NULL out, and the first error of such a
- *    chain sticks to the thread until it is read or cleared, so a whole forward pass is checked once, at its end, and the
- *    message still tells which operation failed and why.
+ *  - Lifecycle, transfer and file functions return a kn_status; results come through a leading out-parameter, which is
+ * left untouched on failure.
+ *  - Tensor expressions return a kn_tensor pointer, NULL on failure. NULL in gives NULL out, and the first error of
+ * such a chain sticks to the thread until it is read or cleared, so a whole forward pass is checked once, at its end,
+ * and the message still tells which operation failed and why.
  *
  * The library never ends its caller: it does not call abort, exit or assert. Every error is one readable sentence that
  * names the operation and the things involved. */
@@ -45,12 +45,12 @@ KN_API const char *kn_error_message(void);
 /* Forgets this thread's last error. */
 KN_API void kn_error_clear(void);
 
-/* Reports an error from user code (a callback, a module's forward, a dataset) in the library's own way: it becomes this thread's
- * last error unless an unread one sticks. Returns `status`. */
+/* Reports an error from user code (a callback, a module's forward, a dataset) in the library's own way: it becomes this
+ * thread's last error unless an unread one sticks. Returns `status`. */
 KN_API kn_status kn_error_set(kn_status status, const char *format, ...) KN_PRINTF(2, 3);
 
-/* Log messages go to stderr from KN_LOG_WARNING up, unless KOINE_LOG is set (debug, info, warning, error, off) or a handler
- * takes them. Both calls: set once, before other threads use the library. */
+/* Log messages go to stderr from KN_LOG_WARNING up, unless KOINE_LOG is set (debug, info, warning, error, off) or a
+ * handler takes them. Both calls: set once, before other threads use the library. */
 typedef enum kn_log_level { KN_LOG_DEBUG, KN_LOG_INFO, KN_LOG_WARNING, KN_LOG_ERROR, KN_LOG_OFF } kn_log_level;
 typedef void (*kn_log_handler)(kn_log_level level, const char *message, void *user);
 KN_API void kn_log_set_level(kn_log_level level);

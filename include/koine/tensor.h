@@ -1,11 +1,11 @@
 /* koine/tensor.h - tensors: making, looking at, moving, reading and owning them.
  *
- * Shapes are given as `KN_SHAPE(2, 3)`, which expands to the two arguments `int ndim, const int64_t *shape`; `KN_SCALAR` is the
- * shape of a 0-dimensional tensor. At most KN_MAX_DIMS dimensions; sizes may be 0.
+ * Shapes are given as `KN_SHAPE(2, 3)`, which expands to the two arguments `int ndim, const int64_t *shape`;
+ * `KN_SCALAR` is the shape of a 0-dimensional tensor. At most KN_MAX_DIMS dimensions; sizes may be 0.
  *
- * Ownership. Every tensor that a function returns (unless the function says "borrowed") belongs to the calling thread's innermost
- * open scope, which releases it when it ends. With no scope open it belongs to the caller, who calls kn_release. kn_retain keeps
- * a tensor beyond its scope:
+ * Ownership. Every tensor that a function returns (unless the function says "borrowed") belongs to the calling thread's
+ * innermost open scope, which releases it when it ends. With no scope open it belongs to the caller, who calls
+ * kn_release. kn_retain keeps a tensor beyond its scope:
  *
  *     KN_SCOPE {
  *         kn_tensor *loss = kn_cross_entropy(kn_forward(net, x), y);
@@ -30,25 +30,26 @@ KN_BEGIN_DECLS
 #define KN_SHAPE(...) ((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))), ((const int64_t[]){__VA_ARGS__})
 #define KN_SCALAR 0, ((const int64_t *)0)
 
-/* --- scopes and references ------------------------------------------------------------------------------------------ */
+/* --- scopes and references -------------------------------------------------------------------- */
 
 /* Opens a scope on the calling thread; returns its depth (>= 1), or 0 with an error when host memory is exhausted.
  * kn_scope_end closes the scope of that depth and any deeper one still open. */
 KN_API int kn_scope_begin(void);
 KN_API void kn_scope_end(int depth);
 
-/* Ends the scope as kn_scope_end does but hands `tensor` (NULL is allowed) to the scope around it, or to the caller where
- * there is none. Returns `tensor`. For functions that build a result from temporaries. */
+/* Ends the scope as kn_scope_end does but hands `tensor` (NULL is allowed) to the scope around it, or to the caller
+ * where there is none. Returns `tensor`. For functions that build a result from temporaries. */
 KN_API kn_tensor *kn_scope_return(int depth, kn_tensor *tensor);
 
-/* A scope as a block. Leave it by running off its end or by `break`-free code only: `return`, `goto` and `break` out of the block skip
- * the release until an enclosing scope ends. */
+/* A scope as a block. Leave it by running off its end or by `break`-free code only: `return`, `goto` and `break` out of
+ * the block skip the release until an enclosing scope ends. */
 #define KN_SCOPE for (int kn_scope_ = kn_scope_begin(); kn_scope_ > 0; kn_scope_end(kn_scope_), kn_scope_ = 0)
 
-KN_API kn_tensor *kn_retain(kn_tensor *tensor); /* one more reference, the caller's; returns its argument, NULL allowed */
-KN_API void kn_release(kn_tensor *tensor);      /* gives one reference up; NULL allowed */
+KN_API kn_tensor *
+kn_retain(kn_tensor *tensor);              /* one more reference, the caller's; returns its argument, NULL allowed */
+KN_API void kn_release(kn_tensor *tensor); /* gives one reference up; NULL allowed */
 
-/* --- making --------------------------------------------------------------------------------------------------------- */
+/* --- making ----------------------------------------------------------------------------------- */
 
 typedef struct kn_tensor_options {
     kn_dtype dtype;     /* default float32; int64 for kn_arange with whole numbers, kn_randint, kn_randperm */
@@ -80,29 +81,31 @@ KN_API kn_tensor *kn_empty_like(const kn_tensor *like);
 KN_API kn_tensor *kn_zeros_like(const kn_tensor *like);
 KN_API kn_tensor *kn_ones_like(const kn_tensor *like);
 
-/* --- looking -------------------------------------------------------------------------------------------------------- */
+/* --- looking ---------------------------------------------------------------------------------- */
 
-KN_API int kn_ndim(const kn_tensor *tensor);                  /* 0 for NULL */
-KN_API const int64_t *kn_shape(const kn_tensor *tensor);      /* borrowed; NULL for NULL */
-KN_API int64_t kn_size(const kn_tensor *tensor, int dim);     /* a negative dim counts from the end; -1 outside */
-KN_API int64_t kn_stride(const kn_tensor *tensor, int dim);   /* in elements */
-KN_API int64_t kn_numel(const kn_tensor *tensor);             /* number of elements; 0 for NULL */
+KN_API int kn_ndim(const kn_tensor *tensor);                /* 0 for NULL */
+KN_API const int64_t *kn_shape(const kn_tensor *tensor);    /* borrowed; NULL for NULL */
+KN_API int64_t kn_size(const kn_tensor *tensor, int dim);   /* a negative dim counts from the end; -1 outside */
+KN_API int64_t kn_stride(const kn_tensor *tensor, int dim); /* in elements */
+KN_API int64_t kn_numel(const kn_tensor *tensor);           /* number of elements; 0 for NULL */
 KN_API kn_dtype kn_dtype_of(const kn_tensor *tensor);
 KN_API kn_device *kn_device_of(const kn_tensor *tensor);
-KN_API bool kn_is_contiguous(const kn_tensor *tensor);        /* row-major without gaps */
+KN_API bool kn_is_contiguous(const kn_tensor *tensor); /* row-major without gaps */
 
-/* The first element of a host tensor, to read and write; NULL with an error for a tensor of another device. Borrowed. */
+/* The first element of a host tensor, to read and write; NULL with an error for a tensor of another device. Borrowed.
+ */
 KN_API void *kn_data(kn_tensor *tensor);
 
-/* --- moving and reading ---------------------------------------------------------------------------------------------- */
+/* --- moving and reading ----------------------------------------------------------------------- */
 
-/* The tensor on `device`, or as `dtype`: a differentiable copy, or the very same tensor (with one more reference, owned as any result is) when it
- * is there already. */
+/* The tensor on `device`, or as `dtype`: a differentiable copy, or the very same tensor (with one more reference, owned
+ * as any result is) when it is there already. */
 KN_API kn_tensor *kn_to(kn_tensor *tensor, kn_device *device);
 KN_API kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype);
 
-/* Copies all elements, in row-major order and the tensor's dtype, to / from host memory. `bytes` must be the exact size. kn_read waits for
- * the work that makes the values and reports errors that kernels found; kn_write may return before the copy is done, `source` may be reused at once. */
+/* Copies all elements, in row-major order and the tensor's dtype, to / from host memory. `bytes` must be the exact
+ * size. kn_read waits for the work that makes the values and reports errors that kernels found; kn_write may return
+ * before the copy is done, `source` may be reused at once. */
 KN_API kn_status kn_read(const kn_tensor *tensor, void *destination, size_t bytes);
 KN_API kn_status kn_write(kn_tensor *tensor, const void *source, size_t bytes);
 
@@ -113,7 +116,7 @@ KN_API kn_status kn_item_i64(const kn_tensor *tensor, int64_t *value);
 /* destination[...] = source, broadcast and converted; across devices too. */
 KN_API kn_status kn_copy_(kn_tensor *destination, const kn_tensor *source);
 
-/* --- printing -------------------------------------------------------------------------------------------------------- */
+/* --- printing --------------------------------------------------------------------------------- */
 
 /* The text that PyTorch prints for the tensor (precision 4, edge items 3, threshold 1000, line width 80), with
  * `device='...'` unless it is the host's. The caller frees it with kn_free; NULL with an error on failure. */

@@ -1,5 +1,5 @@
-/* koine/train.h - the training loop with what one wants around it: progress, validation, early stopping, checkpoints, history, plots, resume. Nothing here is needed
- * by those who write their own loop (examples/loop_by_hand.c). */
+/* koine/train.h - the training loop with what one wants around it: progress, validation, early stopping, checkpoints,
+ * history, plots, resume. Nothing here is needed by those who write their own loop (examples/loop_by_hand.c). */
 #ifndef KOINE_TRAIN_H
 #define KOINE_TRAIN_H
 
@@ -10,7 +10,7 @@
 
 KN_BEGIN_DECLS
 
-/* --- metrics: accumulated on the device, read once per report --------------------------------------------------------- */
+/* --- metrics: accumulated on the device, read once per report --------------------------------- */
 
 typedef struct kn_metric kn_metric;
 KN_API kn_metric *kn_metric_accuracy(void); /* share of rows whose argmax over dimension 1 is the target class */
@@ -21,47 +21,53 @@ KN_API void kn_metric_reset(kn_metric *metric);
 KN_API kn_status kn_metric_update(kn_metric *metric, kn_tensor *output, kn_tensor *target, int64_t weight);
 KN_API kn_status kn_metric_compute(kn_metric *metric, double *value); /* waits for the device */
 
-/* --- history --------------------------------------------------------------------------------------------------------- */
+/* --- history ---------------------------------------------------------------------------------- */
 
 typedef struct kn_history kn_history;
 KN_API int kn_history_epochs(const kn_history *history);
 KN_API int kn_history_columns(const kn_history *history);
-KN_API const char *kn_history_column(const kn_history *history, int column); /* "epoch", "train_loss", "train_acc", "val_loss", "val_acc", "lr" */
+KN_API const char *kn_history_column(const kn_history *history,
+                                     int column); /* "epoch", "train_loss", "train_acc", "val_loss", "val_acc", "lr" */
 KN_API double kn_history_value(const kn_history *history, int epoch, int column);
 KN_API kn_status kn_history_save_csv(const kn_history *history, const char *path);
-KN_API kn_status kn_history_save_plot(const kn_history *history, const char *path); /* .svg or .png, drawn by gnuplot; an error that says so when it is missing */
-KN_API char *kn_history_table(const kn_history *history);                           /* text; the caller frees it with kn_free */
+KN_API kn_status
+kn_history_save_plot(const kn_history *history,
+                     const char *path); /* .svg or .png, drawn by gnuplot; an error that says so when it is missing */
+KN_API char *kn_history_table(const kn_history *history); /* text; the caller frees it with kn_free */
 
-/* --- the trainer ----------------------------------------------------------------------------------------------------- */
+/* --- the trainer ------------------------------------------------------------------------------ */
 
 typedef kn_tensor *(*kn_loss_function)(kn_tensor *output, kn_tensor *target, void *user);
 
 typedef enum kn_monitor_mode { KN_MONITOR_MIN = 0, KN_MONITOR_MAX } kn_monitor_mode;
 
 typedef struct kn_trainer_params {
-    kn_module *module;         /* borrowed, as all here */
+    kn_module *module; /* borrowed, as all here */
     kn_optim *optim;
-    kn_loss_function loss;     /* default NULL: cross entropy */
+    kn_loss_function loss; /* default NULL: cross entropy */
     void *loss_user;
-    bool accuracy;             /* default true: also the columns train_acc and val_acc */
-    int epochs;                /* default 10 */
-    int patience;              /* default 5 epochs without improvement; 0: never stop early */
-    double min_delta;          /* default 0 */
-    const char *monitor;       /* default "val_loss" (without validation data: "train_loss") */
-    kn_monitor_mode mode;      /* default min */
-    const char *output;        /* directory for history.csv, checkpoint.safetensors, last.safetensors and the plot; default NULL: nothing is written */
-    bool resume;               /* default false: go on from last.safetensors in `output`, with the very bits of an unbroken run */
-    bool quiet;                /* default false: progress on stderr, a bar on a terminal, a line per epoch elsewhere */
-    bool keep_interrupt;       /* default false: the trainer catches SIGINT during fit and ends the epoch cleanly */
+    bool accuracy;        /* default true: also the columns train_acc and val_acc */
+    int epochs;           /* default 10 */
+    int patience;         /* default 5 epochs without improvement; 0: never stop early */
+    double min_delta;     /* default 0 */
+    const char *monitor;  /* default "val_loss" (without validation data: "train_loss") */
+    kn_monitor_mode mode; /* default min */
+    const char *output;   /* directory for history.csv, checkpoint.safetensors, last.safetensors and the plot; default
+                             NULL: nothing is written */
+    bool resume; /* default false: go on from last.safetensors in `output`, with the very bits of an unbroken run */
+    bool quiet;  /* default false: progress on stderr, a bar on a terminal, a line per epoch elsewhere */
+    bool keep_interrupt; /* default false: the trainer catches SIGINT during fit and ends the epoch cleanly */
 } kn_trainer_params;
 #define KN_TRAINER_DEFAULTS .accuracy = true, .epochs = 10, .patience = 5, .monitor = "val_loss"
 
 KN_API kn_status kn_trainer_new_with(kn_trainer **trainer, const kn_trainer_params *params);
-#define kn_trainer_new(trainer, ...) KN_CALL(kn_trainer_new_with(trainer, &(kn_trainer_params){KN_TRAINER_DEFAULTS, __VA_ARGS__}))
+#define kn_trainer_new(trainer, ...)                                                                                   \
+    KN_CALL(kn_trainer_new_with(trainer, &(kn_trainer_params){KN_TRAINER_DEFAULTS, __VA_ARGS__}))
 KN_API void kn_trainer_free(kn_trainer *trainer); /* NULL allowed */
 
-/* Trains; `validation` may be NULL. At the end the best checkpoint's weights are in the module again. KN_OK also after early stopping; KN_ERR_NUMERIC when the loss is
- * NaN or infinite (names the epoch and step; the best weights so far are in the module), KN_ERR_INTERRUPTED after Ctrl-C (likewise). */
+/* Trains; `validation` may be NULL. At the end the best checkpoint's weights are in the module again. KN_OK also after
+ * early stopping; KN_ERR_NUMERIC when the loss is NaN or infinite (names the epoch and step; the best weights so far
+ * are in the module), KN_ERR_INTERRUPTED after Ctrl-C (likewise). */
 KN_API kn_status kn_trainer_fit(kn_trainer *trainer, kn_loader *train, kn_loader *validation);
 
 /* Loss and accuracy over a loader, without gradients, in evaluation mode. accuracy may be NULL. */
@@ -74,7 +80,8 @@ KN_API int kn_trainer_best_epoch(const kn_trainer *trainer);            /* from 
 typedef struct kn_callback {
     kn_status (*on_fit_start)(kn_trainer *trainer, void *user);
     kn_status (*on_epoch_start)(kn_trainer *trainer, int epoch, void *user);
-    kn_status (*on_step_end)(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user); /* loss is on the device: reading it waits */
+    kn_status (*on_step_end)(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss,
+                             void *user); /* loss is on the device: reading it waits */
     kn_status (*on_epoch_end)(kn_trainer *trainer, int epoch, const kn_history *history, void *user);
     kn_status (*on_fit_end)(kn_trainer *trainer, void *user);
     void *user;

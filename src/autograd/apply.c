@@ -20,7 +20,7 @@ static kn_status observe(kn_call *call, bool after)
     return observer.function ? observer.function(call, after, observer.user) : KN_OK;
 }
 
-/* --- checks ---------------------------------------------------------------------------------------------------------- */
+/* --- checks ----------------------------------------------------------------------------------- */
 
 static kn_status check_devices(const kn_call *call)
 {
@@ -30,7 +30,9 @@ static kn_status check_devices(const kn_call *call)
         if (!input)
             continue;
         if (kn_device_is_host(input->storage->device))
-            return kn_fail(KN_ERR_DEVICE, "input %d is on the host, which runs no operations: move it first, kn_to(tensor, device)", i);
+            return kn_fail(KN_ERR_DEVICE,
+                           "input %d is on the host, which runs no operations: move it first, kn_to(tensor, device)",
+                           i);
         if (first && first->storage->device != input->storage->device)
             return kn_fail(KN_ERR_DEVICE, "the inputs are on two devices, %s and %s: move one, kn_to(tensor, device)",
                            kn_device_string(first->storage->device), kn_device_string(input->storage->device));
@@ -46,7 +48,8 @@ static kn_status check_in_place(const kn_call *call)
         return KN_OK;
     const kn_node *node = target->autograd->node;
     if (!node || !node->op)
-        return kn_fail(KN_ERR_STATE, "a leaf that requires gradients cannot be changed in place: do it inside KN_NO_GRAD");
+        return kn_fail(KN_ERR_STATE,
+                       "a leaf that requires gradients cannot be changed in place: do it inside KN_NO_GRAD");
     if (node->op->is_view)
         return kn_fail(KN_ERR_STATE, "a view that is part of the record cannot be changed in place: kn_clone it first");
     return KN_OK;
@@ -62,7 +65,7 @@ static bool wants_record(const kn_call *call)
     return false;
 }
 
-/* --- running --------------------------------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static kn_status make_outputs(kn_call *call)
 {
@@ -134,7 +137,7 @@ kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs
     return kn_scope_adopt(call.outputs[0]);
 }
 
-/* --- for ops --------------------------------------------------------------------------------------------------------- */
+/* --- for ops ---------------------------------------------------------------------------------- */
 
 kn_status kn_call_output(kn_call *call, kn_dtype dtype, int ndim, const int64_t *shape)
 {

@@ -1,11 +1,12 @@
-/* autograd/engine.c - the backward pass: nodes by falling number from a heap, each once, when all that depends on it has been. */
+/* autograd/engine.c - the backward pass: nodes by falling number from a heap, each once, when all that depends on it
+ * has been. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "autograd/tape.h"
 #include "base/memory.h"
 
-/* --- the queue: a heap, largest number first --------------------------------------------------------------------------- */
+/* --- the queue: a heap, largest number first -------------------------------------------------- */
 
 typedef struct queue {
     kn_node **items; /* each with a reference */
@@ -54,12 +55,13 @@ static kn_node *queue_pop(queue *q)
     return top;
 }
 
-/* --- gradients on their way ------------------------------------------------------------------------------------------- */
+/* --- gradients on their way ------------------------------------------------------------------- */
 
 /* Nobody else sees its values: it may be changed. */
 static bool is_ours(const kn_tensor *tensor)
 {
-    return atomic_load(&tensor->references) == 1 && atomic_load(&tensor->storage->references) == 1 && kn_is_contiguous(tensor);
+    return atomic_load(&tensor->references) == 1 && atomic_load(&tensor->storage->references) == 1 &&
+           kn_is_contiguous(tensor);
 }
 
 static kn_status clone_of(kn_tensor **copy, kn_tensor *tensor)
@@ -134,12 +136,13 @@ static kn_status accumulate_leaf(kn_node *node)
     return KN_OK;
 }
 
-/* --- one node -------------------------------------------------------------------------------------------------------- */
+/* --- one node --------------------------------------------------------------------------------- */
 
 static kn_status check_saved(const kn_node *node)
 {
     if (node->released)
-        return kn_fail(KN_ERR_STATE, "backward of %s: the record was freed by an earlier kn_backward; keep it with retain_graph",
+        return kn_fail(KN_ERR_STATE,
+                       "backward of %s: the record was freed by an earlier kn_backward; keep it with retain_graph",
                        node->op->name);
     for (int i = 0; i < node->num_saved; i++) {
         const kn_tensor *saved = node->saved[i].tensor;
@@ -147,7 +150,8 @@ static kn_status check_saved(const kn_node *node)
         char text[KN_DESCRIBE];
         if (now != node->saved[i].version)
             return kn_fail(KN_ERR_STATE,
-                           "backward of %s: a value that it needs (%s) was changed in place after it was used (version %u, expected %u); "
+                           "backward of %s: a value that it needs (%s) was changed in place after it was used (version "
+                           "%u, expected %u); "
                            "kn_clone it before the change",
                            node->op->name, kn_tensor_describe(text, sizeof text, saved), now, node->saved[i].version);
     }
@@ -161,8 +165,8 @@ static kn_status check_gradient(const kn_node *node, int i, const kn_tensor *gra
         fits = gradient->shape[d] == node->input[i].shape[d];
     char text[KN_DESCRIBE];
     return fits ? KN_OK
-                : kn_fail(KN_ERR_INTERNAL, "backward of %s made a gradient of input %d that does not fit it: %s", node->op->name, i,
-                          kn_tensor_describe(text, sizeof text, gradient));
+                : kn_fail(KN_ERR_INTERNAL, "backward of %s made a gradient of input %d that does not fit it: %s",
+                          node->op->name, i, kn_tensor_describe(text, sizeof text, gradient));
 }
 
 static kn_status make_contiguous(kn_node *node)
@@ -180,8 +184,12 @@ static kn_status make_contiguous(kn_node *node)
 
 static kn_grad_call grad_call_of(const kn_node *node, kn_stream *stream)
 {
-    kn_grad_call call = {.op = node->op, .params = node->params, .stream = stream, .num_inputs = node->num_inputs,
-                         .num_outputs = node->num_outputs, .num_saved = node->num_saved};
+    kn_grad_call call = {.op = node->op,
+                         .params = node->params,
+                         .stream = stream,
+                         .num_inputs = node->num_inputs,
+                         .num_outputs = node->num_outputs,
+                         .num_saved = node->num_saved};
     for (int i = 0; i < node->num_inputs; i++) {
         call.needs[i] = node->edges[i].node != NULL;
         call.input[i].dtype = node->input[i].dtype;
@@ -256,12 +264,13 @@ static kn_status run_node(queue *q, kn_node *node, bool retain_graph)
     return status;
 }
 
-/* --- the pass -------------------------------------------------------------------------------------------------------- */
+/* --- the pass --------------------------------------------------------------------------------- */
 
 static kn_status first_gradient(kn_tensor **first, kn_tensor *tensor, kn_tensor *gradient)
 {
     if (gradient) {
-        if (!kn_same_shape(tensor, gradient) || tensor->dtype != gradient->dtype || kn_device_of(tensor) != kn_device_of(gradient)) {
+        if (!kn_same_shape(tensor, gradient) || tensor->dtype != gradient->dtype ||
+            kn_device_of(tensor) != kn_device_of(gradient)) {
             char a[KN_DESCRIBE], b[KN_DESCRIBE];
             return kn_fail(KN_ERR_SHAPE, "kn_backward_with: the tensor is %s, the gradient given %s",
                            kn_tensor_describe(a, sizeof a, tensor), kn_tensor_describe(b, sizeof b, gradient));
@@ -271,7 +280,8 @@ static kn_status first_gradient(kn_tensor **first, kn_tensor *tensor, kn_tensor 
     }
     if (kn_numel(tensor) != 1) {
         char text[KN_DESCRIBE];
-        return kn_fail(KN_ERR_SHAPE, "kn_backward: gradients start from one element, not from %s; give kn_backward_with a gradient",
+        return kn_fail(KN_ERR_SHAPE,
+                       "kn_backward: gradients start from one element, not from %s; give kn_backward_with a gradient",
                        kn_tensor_describe(text, sizeof text, tensor));
     }
     KN_TRY(kn_tensor_new(first, tensor->dtype, tensor->ndim, tensor->shape, tensor->storage->device));
@@ -298,7 +308,8 @@ kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_g
     if (!tensor)
         return kn_fail_argument_null("kn_backward", "tensor");
     if (!kn_autograd_wants(tensor))
-        return kn_fail(KN_ERR_STATE, "kn_backward: the tensor does not require gradients: no input of it does, or it was made inside KN_NO_GRAD");
+        return kn_fail(KN_ERR_STATE, "kn_backward: the tensor does not require gradients: no input of it does, or it "
+                                     "was made inside KN_NO_GRAD");
     kn_tensor *first = NULL;
     KN_TRY(first_gradient(&first, tensor, gradient));
     kn_node *node = kn_autograd_node(tensor);

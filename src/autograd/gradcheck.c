@@ -1,4 +1,5 @@
-/* autograd/gradcheck.c - gradients against central differences: (L(x + eps) - L(x - eps)) / (2 eps), L the output weighted with fixed random numbers. */
+/* autograd/gradcheck.c - gradients against central differences: (L(x + eps) - L(x - eps)) / (2 eps), L the output
+ * weighted with fixed random numbers. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -25,7 +26,8 @@ static kn_status weighted_sum(double *sum, const kn_tensor *output)
 {
     int64_t n = kn_numel(output);
     if (output->dtype != KN_F64)
-        return kn_fail(KN_ERR_DTYPE, "kn_gradcheck: the function returned %s, not float64", kn_dtype_name(output->dtype));
+        return kn_fail(KN_ERR_DTYPE, "kn_gradcheck: the function returned %s, not float64",
+                       kn_dtype_name(output->dtype));
     double *values = kn_malloc((size_t)n * sizeof *values);
     if (!values)
         return KN_ERR_MEMORY;
@@ -40,8 +42,10 @@ static kn_status weighted_sum(double *sum, const kn_tensor *output)
 static kn_status evaluate(double *loss, const check *c)
 {
     kn_status status = KN_ERR_MEMORY;
-    KN_SCOPE {
-        KN_NO_GRAD {
+    KN_SCOPE
+    {
+        KN_NO_GRAD
+        {
             kn_tensor *output = c->function(c->inputs, c->user);
             status = output ? weighted_sum(loss, output) : kn_error_status();
         }
@@ -54,7 +58,8 @@ static kn_status analytic(const check *c, int num_inputs)
     for (int i = 0; i < num_inputs; i++)
         KN_TRY(kn_set_grad(c->inputs[i], NULL));
     kn_status status = KN_ERR_MEMORY;
-    KN_SCOPE {
+    KN_SCOPE
+    {
         kn_tensor *output = c->function(c->inputs, c->user);
         double *weights = output ? kn_malloc((size_t)kn_numel(output) * sizeof *weights) : NULL;
         for (int64_t i = 0; weights && i < kn_numel(output); i++)
@@ -96,7 +101,9 @@ static kn_status compare(const check *c, int index, double *values, double *grad
         double slope;
         KN_TRY(numeric(&slope, c, input, values, i));
         if (!(fabs(gradient[i] - slope) <= c->options.atol + c->options.rtol * fabs(slope)))
-            return kn_fail(KN_ERR_NUMERIC, "kn_gradcheck: input %d, element %" PRId64 ": the gradient is %.9g, central differences give %.9g",
+            return kn_fail(KN_ERR_NUMERIC,
+                           "kn_gradcheck: input %d, element %" PRId64
+                           ": the gradient is %.9g, central differences give %.9g",
                            index, i, gradient[i], slope);
     }
     return KN_OK;
@@ -126,7 +133,8 @@ kn_status kn_gradcheck(kn_gradcheck_function function, void *user, kn_tensor *co
         if (!inputs[i])
             return kn_fail_argument_null("kn_gradcheck", "inputs[i]");
         if (kn_requires_grad(inputs[i]) && inputs[i]->dtype != KN_F64)
-            return kn_fail(KN_ERR_DTYPE, "kn_gradcheck: input %d is %s; differences need float64", i, kn_dtype_name(inputs[i]->dtype));
+            return kn_fail(KN_ERR_DTYPE, "kn_gradcheck: input %d is %s; differences need float64", i,
+                           kn_dtype_name(inputs[i]->dtype));
     }
     KN_TRY(analytic(&c, num_inputs));
     for (int i = 0; i < num_inputs; i++)

@@ -17,7 +17,10 @@ bool kn_set_grad_enabled(bool enabled)
 }
 
 bool kn_requires_grad(const kn_tensor *tensor) { return kn_autograd_wants(tensor); }
-bool kn_is_leaf(const kn_tensor *tensor) { return !kn_autograd_wants(tensor) || !tensor->autograd->node || !tensor->autograd->node->op; }
+bool kn_is_leaf(const kn_tensor *tensor)
+{
+    return !kn_autograd_wants(tensor) || !tensor->autograd->node || !tensor->autograd->node->op;
+}
 kn_tensor *kn_grad(const kn_tensor *tensor) { return tensor && tensor->autograd ? tensor->autograd->grad : NULL; }
 
 kn_status kn_autograd_require(kn_tensor *tensor)
@@ -36,8 +39,10 @@ kn_status kn_set_requires_grad(kn_tensor *tensor, bool requires_grad)
     if (!tensor)
         return kn_fail_argument_null("kn_set_requires_grad", "tensor");
     if (!kn_is_leaf(tensor))
-        return requires_grad ? KN_OK
-                             : kn_fail(KN_ERR_STATE, "kn_set_requires_grad: the tensor is a result of recorded operations; use kn_detach");
+        return requires_grad
+                   ? KN_OK
+                   : kn_fail(KN_ERR_STATE,
+                             "kn_set_requires_grad: the tensor is a result of recorded operations; use kn_detach");
     if (requires_grad)
         return kn_autograd_require(tensor);
     if (tensor->autograd)
@@ -49,10 +54,11 @@ kn_status kn_set_grad(kn_tensor *tensor, kn_tensor *gradient)
 {
     if (!tensor)
         return kn_fail_argument_null("kn_set_grad", "tensor");
-    if (gradient && (!kn_same_shape(tensor, gradient) || tensor->dtype != gradient->dtype || kn_device_of(tensor) != kn_device_of(gradient))) {
+    if (gradient && (!kn_same_shape(tensor, gradient) || tensor->dtype != gradient->dtype ||
+                     kn_device_of(tensor) != kn_device_of(gradient))) {
         char a[KN_DESCRIBE], b[KN_DESCRIBE];
-        return kn_fail(KN_ERR_SHAPE, "kn_set_grad: the tensor is %s, the gradient %s", kn_tensor_describe(a, sizeof a, tensor),
-                       kn_tensor_describe(b, sizeof b, gradient));
+        return kn_fail(KN_ERR_SHAPE, "kn_set_grad: the tensor is %s, the gradient %s",
+                       kn_tensor_describe(a, sizeof a, tensor), kn_tensor_describe(b, sizeof b, gradient));
     }
     if (!gradient && !tensor->autograd)
         return KN_OK;
@@ -94,7 +100,7 @@ kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook function, void *user)
     return KN_OK;
 }
 
-/* --- printing -------------------------------------------------------------------------------------------------------- */
+/* --- printing --------------------------------------------------------------------------------- */
 
 char *kn_to_string(const kn_tensor *tensor)
 {

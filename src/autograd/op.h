@@ -1,7 +1,8 @@
 /* autograd/op.h - what an operation is, and how it is applied.
  *
- * An op is one descriptor. kn_op_apply checks the inputs, calls the shape rule, makes the outputs, calls forward, and records the call on the tape when a gradient
- * may be wanted. There is no central list: a descriptor is a static constant in its family's file under src/ops. */
+ * An op is one descriptor. kn_op_apply checks the inputs, calls the shape rule, makes the outputs, calls forward, and
+ * records the call on the tape when a gradient may be wanted. There is no central list: a descriptor is a static
+ * constant in its family's file under src/ops. */
 #ifndef KN_AUTOGRAD_OP_H
 #define KN_AUTOGRAD_OP_H
 
@@ -22,7 +23,8 @@ typedef struct kn_call {
     int num_inputs;
     kn_tensor *inputs[KN_OP_MAX_INPUTS]; /* borrowed */
 
-    /* Set by the shape rule: the outputs that kn_op_apply makes before forward (contiguous, uninitialised, on the inputs' device). */
+    /* Set by the shape rule: the outputs that kn_op_apply makes before forward (contiguous, uninitialised, on the
+     * inputs' device). */
     int num_outputs;
     struct {
         kn_dtype dtype;
@@ -38,58 +40,65 @@ typedef struct kn_call {
     kn_tensor *saved[KN_OP_MAX_SAVED];
 } kn_call;
 
-/* One step of the backward pass. Runs inside a scope with gradients disabled: temporaries need no release, and backward is written with public operations as well as
- * with kernels. grad_inputs are taken over by the engine before the scope ends. */
+/* One step of the backward pass. Runs inside a scope with gradients disabled: temporaries need no release, and backward
+ * is written with public operations as well as with kernels. grad_inputs are taken over by the engine before the scope
+ * ends. */
 typedef struct kn_grad_call {
     const kn_op *op;
     const void *params;
     kn_stream *stream;
     int num_inputs, num_outputs;
-    bool needs[KN_OP_MAX_INPUTS];                 /* whose gradients are wanted */
+    bool needs[KN_OP_MAX_INPUTS]; /* whose gradients are wanted */
     struct {
         kn_dtype dtype;
         int ndim;
         int64_t shape[KN_MAX_DIMS];
-    } input[KN_OP_MAX_INPUTS];                    /* what the inputs were */
-    kn_tensor *saved[KN_OP_MAX_SAVED];            /* as forward saved them; borrowed */
+    } input[KN_OP_MAX_INPUTS];         /* what the inputs were */
+    kn_tensor *saved[KN_OP_MAX_SAVED]; /* as forward saved them; borrowed */
     int num_saved;
-    kn_tensor *grad_outputs[KN_OP_MAX_OUTPUTS];   /* borrowed; contiguous; NULL where no gradient reached that output */
-    kn_tensor *grad_inputs[KN_OP_MAX_INPUTS];     /* set by backward: scope-owned, the input's shape and dtype; NULL where none flows */
+    kn_tensor *grad_outputs[KN_OP_MAX_OUTPUTS]; /* borrowed; contiguous; NULL where no gradient reached that output */
+    kn_tensor *grad_inputs[KN_OP_MAX_INPUTS];   /* set by backward: scope-owned, the input's shape and dtype; NULL where
+                                                   none flows */
 } kn_grad_call;
 
-/* The plain C oracle. Inputs and outputs are contiguous host tensors: floating ones in f64, all others in i64; outputs have the spec's shapes and are zeroed (those of
- * an in-place op start as a copy of input 0). Run by the tests and by `koine doctor`. */
+/* The plain C oracle. Inputs and outputs are contiguous host tensors: floating ones in f64, all others in i64; outputs
+ * have the spec's shapes and are zeroed (those of an in-place op start as a copy of input 0). Run by the tests and by
+ * `koine doctor`. */
 typedef kn_status (*kn_op_reference)(const kn_call *call);
 
 struct kn_op {
     const char *name;
-    int min_inputs, max_inputs;                    /* inputs beyond min_inputs may be NULL */
-    size_t params_size;                            /* bytes of the parameter struct, copied onto the tape; 0: none */
-    bool is_view;                                  /* forward sets the outputs itself, sharing input 0's storage */
-    bool in_place;                                 /* output 0 is input 0, changed */
-    kn_status (*shape)(kn_call *call);             /* checks params, dtypes and shapes; fills spec */
-    kn_status (*forward)(kn_call *call);           /* enqueues the work */
-    kn_status (*backward)(kn_grad_call *call);     /* NULL: not differentiable */
-    kn_op_reference reference;                     /* NULL for views and for what only moves data */
+    int min_inputs, max_inputs;                /* inputs beyond min_inputs may be NULL */
+    size_t params_size;                        /* bytes of the parameter struct, copied onto the tape; 0: none */
+    bool is_view;                              /* forward sets the outputs itself, sharing input 0's storage */
+    bool in_place;                             /* output 0 is input 0, changed */
+    kn_status (*shape)(kn_call *call);         /* checks params, dtypes and shapes; fills spec */
+    kn_status (*forward)(kn_call *call);       /* enqueues the work */
+    kn_status (*backward)(kn_grad_call *call); /* NULL: not differentiable */
+    kn_op_reference reference;                 /* NULL for views and for what only moves data */
 };
 
-/* Applies the op; returns output 0 as public functions do (owned by the scope or the caller; NULL with a sticky error). Further outputs go to `more` (num_outputs - 1 of them, owned
- * alike); pass NULL to drop them. Checks: no required input NULL, all on one device that is not the host. Errors are prefixed with the op's name. */
+/* Applies the op; returns output 0 as public functions do (owned by the scope or the caller; NULL with a sticky error).
+ * Further outputs go to `more` (num_outputs - 1 of them, owned alike); pass NULL to drop them. Checks: no required
+ * input NULL, all on one device that is not the host. Errors are prefixed with the op's name. */
 kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_tensor **more);
 
 /* kn_apply(&op, &params, a, b): the common case. */
-#define kn_apply(op, params, ...) \
-    kn_op_apply(op, (kn_tensor *const[]){__VA_ARGS__}, (int)(sizeof((kn_tensor *[]){__VA_ARGS__}) / sizeof(kn_tensor *)), params, NULL)
+#define kn_apply(op, params, ...)                                                                                      \
+    kn_op_apply(op, (kn_tensor *const[]){__VA_ARGS__},                                                                 \
+                (int)(sizeof((kn_tensor *[]){__VA_ARGS__}) / sizeof(kn_tensor *)), params, NULL)
 
-/* Watches every application of an op on this thread: called before forward (`after` false) and after it (`after` true; outputs enqueued). NULL switches it off. This is how the
- * tests and `koine doctor` hold each op against its reference. A status other than KN_OK fails the op. */
+/* Watches every application of an op on this thread: called before forward (`after` false) and after it (`after` true;
+ * outputs enqueued). NULL switches it off. This is how the tests and `koine doctor` hold each op against its reference.
+ * A status other than KN_OK fails the op. */
 typedef kn_status (*kn_op_observer)(kn_call *call, bool after, void *user);
 void kn_op_set_observer(kn_op_observer observer, void *user);
 
 /* For shape rules: declares the next output. */
 kn_status kn_call_output(kn_call *call, kn_dtype dtype, int ndim, const int64_t *shape);
 
-/* For forward: keeps a tensor for backward (an input, an output, or an owned temporary, which stays the caller's to release). */
+/* For forward: keeps a tensor for backward (an input, an output, or an owned temporary, which stays the caller's to
+ * release). */
 kn_status kn_call_save(kn_call *call, kn_tensor *tensor);
 
 /* For shape rules: input `index` has one of the floating dtypes that kernels compute in (f32, f64). */

@@ -8,7 +8,7 @@
 
 static atomic_uint_fast64_t next_number = 1;
 
-/* --- nodes ----------------------------------------------------------------------------------------------------------- */
+/* --- nodes ------------------------------------------------------------------------------------ */
 
 void kn_node_free_saved(kn_node *node)
 {
@@ -63,7 +63,7 @@ static kn_node *new_node(const kn_op *op)
     return node;
 }
 
-/* --- a tensor's part ------------------------------------------------------------------------------------------------- */
+/* --- a tensor's part -------------------------------------------------------------------------- */
 
 struct kn_autograd *kn_autograd_of(kn_tensor *tensor)
 {
@@ -94,7 +94,7 @@ kn_node *kn_autograd_node(kn_tensor *tensor)
     return autograd ? autograd->node : NULL;
 }
 
-/* --- recording ------------------------------------------------------------------------------------------------------- */
+/* --- recording -------------------------------------------------------------------------------- */
 
 static kn_status connect_inputs(kn_node *node, const kn_call *call)
 {
@@ -139,7 +139,8 @@ static kn_status keep_params(kn_node *node, const kn_call *call)
     return KN_OK;
 }
 
-/* The outputs become results of the node. An in-place op's tensor leaves the node it had, which the new node's edge keeps. */
+/* The outputs become results of the node. An in-place op's tensor leaves the node it had, which the new node's edge
+ * keeps. */
 static kn_status claim_outputs(kn_node *node, kn_call *call)
 {
     node->num_outputs = call->num_outputs;

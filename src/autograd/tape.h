@@ -1,8 +1,9 @@
 /* autograd/tape.h - the record of operations that kn_backward walks.
  *
- * Each recorded application is a node. It keeps what backward needs: the op and its parameters, what forward saved, and one edge per input to the node that made it.
- * A leaf that requires gradients has a node too, without an op, which stands for "add to kn_grad". Nodes are numbered as they are made, so a node's inputs have smaller
- * numbers: walking by falling number is a topological order. */
+ * Each recorded application is a node. It keeps what backward needs: the op and its parameters, what forward saved, and
+ * one edge per input to the node that made it. A leaf that requires gradients has a node too, without an op, which
+ * stands for "add to kn_grad". Nodes are numbered as they are made, so a node's inputs have smaller numbers: walking by
+ * falling number is a topological order. */
 #ifndef KN_AUTOGRAD_TAPE_H
 #define KN_AUTOGRAD_TAPE_H
 
@@ -30,7 +31,7 @@ struct kn_node {
     const kn_op *op; /* NULL: a leaf */
     kn_tensor *leaf; /* of a leaf's node: borrowed, NULL once the leaf is gone */
     void *params;
-    bool released;   /* a backward pass has freed what was saved */
+    bool released; /* a backward pass has freed what was saved */
 
     int num_inputs, num_outputs;
     kn_edge edges[KN_OP_MAX_INPUTS];
@@ -66,7 +67,10 @@ struct kn_autograd {
 struct kn_autograd *kn_autograd_of(kn_tensor *tensor);
 
 /* Does it require gradients, as a leaf or as the result of recorded operations? */
-static inline bool kn_autograd_wants(const kn_tensor *tensor) { return tensor && tensor->autograd && tensor->autograd->requires_grad; }
+static inline bool kn_autograd_wants(const kn_tensor *tensor)
+{
+    return tensor && tensor->autograd && tensor->autograd->requires_grad;
+}
 
 /* The node a gradient of `tensor` goes to; borrowed. */
 kn_node *kn_autograd_node(kn_tensor *tensor);

@@ -1,33 +1,37 @@
-/* base/error.h - how the library reports errors to itself and to its user. See koine/status.h for the two kinds of function. */
+/* base/error.h - how the library reports errors to itself and to its user. See koine/status.h for the two kinds of
+ * function. */
 #ifndef KN_BASE_ERROR_H
 #define KN_BASE_ERROR_H
 
 #include <koine/status.h>
 
-/* Sets this thread's last error (unless an unread one sticks) and returns `status`: `return kn_fail(KN_ERR_SHAPE, "...", ...)`. */
+/* Sets this thread's last error (unless an unread one sticks) and returns `status`: `return kn_fail(KN_ERR_SHAPE,
+ * "...", ...)`. */
 kn_status kn_fail(kn_status status, const char *format, ...) KN_PRINTF(2, 3);
 
 /* The same for tensor expressions: the error sticks until read. Returns NULL. */
 void *kn_fail_null(kn_status status, const char *format, ...) KN_PRINTF(2, 3);
 
-/* Makes this thread's last error stick until read; called where a tensor expression returns NULL because a call failed. Returns NULL. */
+/* Makes this thread's last error stick until read; called where a tensor expression returns NULL because a call failed.
+ * Returns NULL. */
 void *kn_stick(void);
 
 /* Puts "prefix: " in front of this thread's last error: tells on the way up what was being done ("conv2d: ..."). */
 void kn_error_prefix(const char *format, ...) KN_PRINTF(1, 2);
 
-/* For a NULL argument: the error that made it NULL if one sticks, else "`function`: argument `name` is NULL". Returns the status. */
+/* For a NULL argument: the error that made it NULL if one sticks, else "`function`: argument `name` is NULL". Returns
+ * the status. */
 kn_status kn_fail_argument_null(const char *function, const char *name);
 
 /* KN_ERR_MEMORY: "out of host memory (N bytes for WHAT)". */
 kn_status kn_fail_host_memory(size_t bytes, const char *what);
 
 /* `KN_TRY(call)` leaves the enclosing kn_status function when the call fails. */
-#define KN_TRY(call)                       \
-    do {                                   \
-        kn_status try_status_ = (call);    \
-        if (try_status_ != KN_OK)          \
-            return try_status_;            \
+#define KN_TRY(call)                                                                                                   \
+    do {                                                                                                               \
+        kn_status try_status_ = (call);                                                                                \
+        if (try_status_ != KN_OK)                                                                                      \
+            return try_status_;                                                                                        \
     } while (0)
 
 #endif

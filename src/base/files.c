@@ -23,8 +23,7 @@ static kn_status fail_errno(const char *verb, const char *path, int error)
     return kn_fail(KN_ERR_IO, "cannot %s '%s': %s", verb, path, strerror(error));
 }
 
-/* --- atomic writes -------------------------------------------------------------------------------------------------
- */
+/* --- atomic writes ---------------------------------------------------------------------------- */
 
 /* Where the file itself lies: a link is followed, so that writing through it replaces its target and not the link. */
 static char *resolve_link(const char *path)
@@ -162,8 +161,7 @@ void kn_file_abandon(kn_atomic_file *file)
     *file = (kn_atomic_file){0};
 }
 
-/* --- whole reads ---------------------------------------------------------------------------------------------------
- */
+/* --- whole reads ------------------------------------------------------------------------------ */
 
 /* Reads to the end or until more than `limit` bytes have come. The block grows as data arrives: a size that the file
  * system claims is only where it starts. */
@@ -223,8 +221,7 @@ kn_status kn_file_read_all(char **data, size_t *size, const char *path, size_t l
     return status;
 }
 
-/* --- directories and paths -----------------------------------------------------------------------------------------
- */
+/* --- directories and paths -------------------------------------------------------------------- */
 
 bool kn_file_exists(const char *path)
 {

@@ -1,4 +1,5 @@
-/* base/files.h - files: whole reads, atomic writes, directories. Errors name the file and what the operating system said. */
+/* base/files.h - files: whole reads, atomic writes, directories. Errors name the file and what the operating system
+ * said. */
 #ifndef KN_BASE_FILES_H
 #define KN_BASE_FILES_H
 
@@ -6,8 +7,9 @@
 #include <koine/status.h>
 #include <stdio.h>
 
-/* A file being written under a temporary name next to its own. kn_file_commit flushes, fsyncs and renames it; kn_file_abandon removes it. After either
- * the struct is spent. A crash or a full disk leaves the old file as it was. */
+/* A file being written under a temporary name next to its own. kn_file_commit flushes, fsyncs and renames it;
+ * kn_file_abandon removes it. After either the struct is spent. A crash or a full disk leaves the old file as it was.
+ */
 typedef struct kn_atomic_file {
     FILE *stream;
     char *path, *temporary;
@@ -18,14 +20,16 @@ kn_status kn_file_write(kn_atomic_file *file, const void *data, size_t bytes); /
 kn_status kn_file_commit(kn_atomic_file *file);
 void kn_file_abandon(kn_atomic_file *file);
 
-/* The whole of a file, NUL-terminated beyond `size`; the caller frees it. KN_ERR_FORMAT when it is larger than `limit` bytes. */
+/* The whole of a file, NUL-terminated beyond `size`; the caller frees it. KN_ERR_FORMAT when it is larger than `limit`
+ * bytes. */
 kn_status kn_file_read_all(char **data, size_t *size, const char *path, size_t limit);
 
 bool kn_file_exists(const char *path);
-kn_status kn_make_directories(const char *path); /* as mkdir -p */
+kn_status kn_make_directories(const char *path);             /* as mkdir -p */
 char *kn_path_join(const char *directory, const char *name); /* the caller frees it */
 
-/* Where compiled kernels and tuning results live: $KOINE_CACHE_DIR, else $XDG_CACHE_HOME/koine, else ~/.cache/koine. The caller frees it. */
+/* Where compiled kernels and tuning results live: $KOINE_CACHE_DIR, else $XDG_CACHE_HOME/koine, else ~/.cache/koine.
+ * The caller frees it. */
 char *kn_cache_directory(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/threads.h"
 
 static atomic_long fail_after; /* counts down to the allocation that fails; 0: never */
 static atomic_int fail_sticky;
@@ -17,8 +18,17 @@ void kn_fail_alloc_after(long n, int sticky)
     atomic_store(&fail_after, n);
 }
 
+static void read_environment(void)
+{
+    const char *n = getenv("KOINE_FAIL_ALLOC");
+    if (n)
+        atomic_store(&fail_after, strtol(n, NULL, 10));
+}
+
 static bool must_fail(void)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_environment);
     if (atomic_load_explicit(&fail_after, memory_order_relaxed) <= 0)
         return false;
     if (atomic_fetch_sub(&fail_after, 1) != 1)

@@ -1,11 +1,11 @@
-/* base/memory.h - host allocation. Every allocation of the library goes through here, so that tests can make the n-th one fail
- * (KOINE_FAIL_ALLOC=n, or kn_fail_alloc_after). On failure the thread's error is set. */
+/* base/memory.h - host allocation. Every allocation of the library goes through here, so that tests can make the n-th
+ * one fail (KOINE_FAIL_ALLOC=n, or kn_fail_alloc_after). On failure the thread's error is set. */
 #ifndef KN_BASE_MEMORY_H
 #define KN_BASE_MEMORY_H
 
 #include <stddef.h>
 
-void *kn_malloc(size_t bytes);             /* NULL with an error; 0 bytes gives a valid block */
+void *kn_malloc(size_t bytes);              /* NULL with an error; 0 bytes gives a valid block */
 void *kn_calloc(size_t count, size_t size); /* zeroed; checks the product */
 void *kn_realloc(void *block, size_t bytes);
 char *kn_strdup(const char *text);

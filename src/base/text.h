@@ -5,8 +5,8 @@
 #include <koine/common.h>
 #include <koine/status.h>
 
-/* A string that grows. Start with `kn_text t = {0}`. When an allocation fails, `failed` is set, the thread's error is set, and later
- * appends do nothing: check once, at the end, with kn_text_finish. */
+/* A string that grows. Start with `kn_text t = {0}`. When an allocation fails, `failed` is set, the thread's error is
+ * set, and later appends do nothing: check once, at the end, with kn_text_finish. */
 typedef struct kn_text {
     char *data; /* NUL-terminated once something was appended */
     size_t length, capacity;
@@ -16,7 +16,8 @@ typedef struct kn_text {
 void kn_text_append(kn_text *text, const char *piece);
 void kn_text_append_bytes(kn_text *text, const char *bytes, size_t length);
 void kn_text_format(kn_text *text, const char *format, ...) KN_PRINTF(2, 3);
-char *kn_text_finish(kn_text *text); /* the string, now the caller's to kn_free; NULL if anything failed (frees the rest) */
+char *
+kn_text_finish(kn_text *text); /* the string, now the caller's to kn_free; NULL if anything failed (frees the rest) */
 void kn_text_free(kn_text *text);
 
 bool kn_text_contains_nocase(const char *haystack, const char *needle);

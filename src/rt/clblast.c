@@ -3,7 +3,8 @@
 
 #include "rt/internal.h"
 
-/* The first use of a routine builds its programs into a cache that two threads may not fill at once. One lock around all calls: they only enqueue. */
+/* The first use of a routine builds its programs into a cache that two threads may not fill at once. One lock around
+ * all calls: they only enqueue. */
 static kn_mutex lock = KN_MUTEX_INIT;
 
 /* CLBlast counts elements in int inside its kernels. */
@@ -28,22 +29,24 @@ static bool fits(const kn_gemm_params *p, size_t element)
 }
 
 /* The batched routine takes a kernel of its own; one product goes through plain GEMM, which has more tuned cases. */
-#define DEFINE_GEMM(name, type, letter)                                                                                                   \
-    static CLBlastStatusCode name(cl_command_queue *queue, const kn_gemm_params *p)                                                       \
-    {                                                                                                                                     \
-        const CLBlastTranspose ta = p->a.transposed ? CLBlastTransposeYes : CLBlastTransposeNo;                                           \
-        const CLBlastTranspose tb = p->b.transposed ? CLBlastTransposeYes : CLBlastTransposeNo;                                           \
-        const size_t m = (size_t)p->m, n = (size_t)p->n, k = (size_t)p->k;                                                                \
-        cl_mem a = kn_buffer_memory(p->a.buffer), b = kn_buffer_memory(p->b.buffer), c = kn_buffer_memory(p->c.buffer);                   \
-        const size_t a0 = element_offset(&p->a, sizeof(type)), b0 = element_offset(&p->b, sizeof(type)),                                  \
-                     c0 = element_offset(&p->c, sizeof(type));                                                                            \
-        if (p->batch == 1)                                                                                                                \
-            return CLBlast##letter##gemm(CLBlastLayoutRowMajor, ta, tb, m, n, k, (type)p->alpha, a, a0, (size_t)p->a.ld, b, b0,           \
-                                         (size_t)p->b.ld, (type)p->beta, c, c0, (size_t)p->c.ld, queue, NULL);                            \
-        return CLBlast##letter##gemmStridedBatched(                                                                                       \
-            CLBlastLayoutRowMajor, ta, tb, m, n, k, (type)p->alpha, a, a0, (size_t)p->a.ld, (size_t)p->a.batch_stride, b, b0,             \
-            (size_t)p->b.ld, (size_t)p->b.batch_stride, (type)p->beta, c, c0, (size_t)p->c.ld, (size_t)p->c.batch_stride,                 \
-            (size_t)p->batch, queue, NULL);                                                                                               \
+#define DEFINE_GEMM(name, type, letter)                                                                                \
+    static CLBlastStatusCode name(cl_command_queue *queue, const kn_gemm_params *p)                                    \
+    {                                                                                                                  \
+        const CLBlastTranspose ta = p->a.transposed ? CLBlastTransposeYes : CLBlastTransposeNo;                        \
+        const CLBlastTranspose tb = p->b.transposed ? CLBlastTransposeYes : CLBlastTransposeNo;                        \
+        const size_t m = (size_t)p->m, n = (size_t)p->n, k = (size_t)p->k;                                             \
+        cl_mem a = kn_buffer_memory(p->a.buffer), b = kn_buffer_memory(p->b.buffer),                                   \
+               c = kn_buffer_memory(p->c.buffer);                                                                      \
+        const size_t a0 = element_offset(&p->a, sizeof(type)), b0 = element_offset(&p->b, sizeof(type)),               \
+                     c0 = element_offset(&p->c, sizeof(type));                                                         \
+        if (p->batch == 1)                                                                                             \
+            return CLBlast##letter##gemm(CLBlastLayoutRowMajor, ta, tb, m, n, k, (type)p->alpha, a, a0,                \
+                                         (size_t)p->a.ld, b, b0, (size_t)p->b.ld, (type)p->beta, c, c0,                \
+                                         (size_t)p->c.ld, queue, NULL);                                                \
+        return CLBlast##letter##gemmStridedBatched(CLBlastLayoutRowMajor, ta, tb, m, n, k, (type)p->alpha, a, a0,      \
+                                                   (size_t)p->a.ld, (size_t)p->a.batch_stride, b, b0, (size_t)p->b.ld, \
+                                                   (size_t)p->b.batch_stride, (type)p->beta, c, c0, (size_t)p->c.ld,   \
+                                                   (size_t)p->c.batch_stride, (size_t)p->batch, queue, NULL);          \
     }
 DEFINE_GEMM(gemm_f32, float, S)
 DEFINE_GEMM(gemm_f64, double, D)
@@ -63,6 +66,6 @@ kn_status kn_clblast_gemm(kn_stream *stream, const kn_gemm_params *params)
     kn_unlock(&lock);
     if (code == CLBlastSuccess)
         return KN_OK;
-    return kn_fail(KN_ERR_DEVICE, "CLBlast's GEMM failed on %s (%s): status %d (%s)", stream->device->label, stream->device->properties.name,
-                   (int)code, kn_cl_error_name((cl_int)code));
+    return kn_fail(KN_ERR_DEVICE, "CLBlast's GEMM failed on %s (%s): status %d (%s)", stream->device->label,
+                   stream->device->properties.name, (int)code, kn_cl_error_name((cl_int)code));
 }

@@ -27,7 +27,8 @@ kn_status kn_device_ensure_open(kn_device *device)
     if (atomic_load_explicit(&device->is_open, memory_order_acquire))
         return KN_OK;
     if (kn_device_is_host(device))
-        return kn_fail(KN_ERR_DEVICE, "the host runs no operations: move the tensor to a device first, kn_to(tensor, device)");
+        return kn_fail(KN_ERR_DEVICE,
+                       "the host runs no operations: move the tensor to a device first, kn_to(tensor, device)");
     kn_lock(&device->lock);
     kn_status status = atomic_load(&device->is_open) ? KN_OK : open_locked(device);
     kn_unlock(&device->lock);

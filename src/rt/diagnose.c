@@ -102,8 +102,7 @@ void kn_diagnose_cache(kn_diagnosis *diagnosis)
     kn_free(directory);
 }
 
-/* --- what the probes share ------------------------------------------------------------------------------------------
- */
+/* --- what the probes share -------------------------------------------------------------------- */
 
 const char *kn_probe_path(char buffer[KN_PROBE_PATH], const char *path)
 {

@@ -51,8 +51,7 @@ void kn_diagnose_devices(kn_diagnosis *diagnosis);
 /* Can compiled kernels be kept between runs? */
 void kn_diagnose_cache(kn_diagnosis *diagnosis);
 
-/* --- for the probes --------------------------------------------------------------------------------------------------
- */
+/* --- for the probes --------------------------------------------------------------------------- */
 
 /* The vendors whose drivers and devices are recognised. Only messages come of it: no code elsewhere decides by a
  * vendor. */

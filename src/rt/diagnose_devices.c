@@ -11,8 +11,7 @@
 #include "rt/diagnose.h"
 #include "rt/internal.h"
 
-/* --- nodes ----------------------------------------------------------------------------------------------------------
- */
+/* --- nodes ------------------------------------------------------------------------------------ */
 
 typedef struct nodes {
     kn_diagnosis *diagnosis;
@@ -90,8 +89,7 @@ void kn_diagnose_nodes(kn_diagnosis *diagnosis)
                          kn_formatted("%d GPU device node%s may be used", usable, usable == 1 ? "" : "s"), NULL);
 }
 
-/* --- GPUs on the PCI bus --------------------------------------------------------------------------------------------
- */
+/* --- GPUs on the PCI bus ---------------------------------------------------------------------- */
 
 typedef struct bus {
     kn_diagnosis *diagnosis;
@@ -149,8 +147,7 @@ static void check_bus(kn_diagnosis *diagnosis)
     }
 }
 
-/* --- platforms ------------------------------------------------------------------------------------------------------
- */
+/* --- platforms -------------------------------------------------------------------------------- */
 
 static void check_platform(kn_diagnosis *diagnosis, cl_platform_id platform, int index)
 {

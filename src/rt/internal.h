@@ -16,28 +16,28 @@ struct kn_stream {
     kn_device *device;
     cl_command_queue queue;
     bool is_default;
-    kn_stream *next;          /* the device's list of streams */
-    cl_mem fault;             /* four ints: code, value, limit, operation; see cl/common/koine.clh */
-    atomic_bool fault_armed;  /* a launch since the last check may have written it */
+    kn_stream *next;         /* the device's list of streams */
+    cl_mem fault;            /* four ints: code, value, limit, operation; see cl/common/koine.clh */
+    atomic_bool fault_armed; /* a launch since the last check may have written it */
 };
 
 struct kn_device {
-    int slot;                 /* 0: the host */
-    int gpu_rank;             /* 0: the best GPU, ...; -1: not a GPU */
-    char label[32];           /* what kn_device_open takes for it: "gpu:0", "cpu:0" */
+    int slot;       /* 0: the host */
+    int gpu_rank;   /* 0: the best GPU, ...; -1: not a GPU */
+    char label[32]; /* what kn_device_open takes for it: "gpu:0", "cpu:0" */
     kn_device_properties properties;
     kn_limits limits;
     kn_quirks quirks;
-    char *extensions;
+    const char *extensions;
 
     cl_platform_id platform;
     cl_device_id id;
 
-    kn_mutex lock;            /* guards opening and the list of streams */
+    kn_mutex lock; /* guards opening and the list of streams */
     atomic_bool is_open;
     cl_context context;
     kn_stream default_stream;
-    kn_stream *streams;       /* all of them, the default one last */
+    kn_stream *streams; /* all of them, the default one last */
     kn_pool pool;
     kn_program_table programs;
 };
@@ -45,7 +45,8 @@ struct kn_device {
 /* A context and a default stream for the device; at first use. Fails for the host, saying to move the tensor. */
 kn_status kn_device_ensure_open(kn_device *device);
 
-/* Reports a fault that kernels of the stream found; its work so far must be done. Costs nothing when no launch could have found one. */
+/* Reports a fault that kernels of the stream found; its work so far must be done. Costs nothing when no launch could
+ * have found one. */
 kn_status kn_stream_check_fault(kn_stream *stream);
 
 /* Makes the stream's queue and fault record. */

@@ -1,4 +1,5 @@
-/* rt/kernel_sources.h - the kernel sources embedded in the library, by their path under cl/; made by cmake/embed_kernels.cmake. */
+/* rt/kernel_sources.h - the kernel sources embedded in the library, by their path under cl/; made by
+ * cmake/embed_kernels.cmake. */
 #ifndef KN_RT_KERNEL_SOURCES_H
 #define KN_RT_KERNEL_SOURCES_H
 

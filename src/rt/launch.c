@@ -42,15 +42,18 @@ static kn_status set_arguments(kn_kernel *kernel, kn_stream *stream, const kn_la
         bool fault = arg->kind == KN_ARG_FAULT;
         cl_int error = set_argument(kernel->handle, &index, arg, stream, fault ? kn_operation_number(operation) : 0);
         if (error != CL_SUCCESS)
-            return kn_cl_fail(error, stream->device, "%s: setting argument %d of kernel `%s`", operation, i, params->kernel);
+            return kn_cl_fail(error, stream->device, "%s: setting argument %d of kernel `%s`", operation, i,
+                              params->kernel);
         if (fault)
             atomic_store(&stream->fault_armed, true);
     }
     return KN_OK;
 }
 
-/* Work sizes as OpenCL wants them: global a multiple of local; local 1 on CPU devices unless given. Returns false when there is nothing to do. */
-static bool work_sizes(const kn_device *device, const kn_launch_params *params, size_t global[3], size_t local[3], bool *has_local)
+/* Work sizes as OpenCL wants them: global a multiple of local; local 1 on CPU devices unless given. Returns false when
+ * there is nothing to do. */
+static bool work_sizes(const kn_device *device, const kn_launch_params *params, size_t global[3], size_t local[3],
+                       bool *has_local)
 {
     *has_local = params->local[0] != 0 || device->limits.is_cpu;
     for (int i = 0; i < params->dims; i++) {
@@ -84,10 +87,11 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
         const size_t *local_size = has_local ? local : NULL;
         cl_int error = enqueue(stream, kernel, params->dims, global, local_size);
         if (kn_cl_is_out_of_memory(error) && kn_pool_empty_cache(device) == KN_OK)
-            error = enqueue(stream, kernel, params->dims, global, local_size); /* drivers take memory at first use: the cache may be in the way */
+            error = enqueue(stream, kernel, params->dims, global,
+                            local_size); /* drivers take memory at first use: the cache may be in the way */
         if (error != CL_SUCCESS)
-            status = kn_cl_fail(error, device, "%s: running kernel `%s`", params->operation ? params->operation : params->source,
-                                params->kernel);
+            status = kn_cl_fail(error, device, "%s: running kernel `%s`",
+                                params->operation ? params->operation : params->source, params->kernel);
     }
     kn_unlock(&kernel->lock);
     return status;

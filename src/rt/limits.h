@@ -5,23 +5,23 @@
 #include <koine/common.h>
 
 typedef struct kn_limits {
-    bool is_cpu;                  /* a CPU device: few work-items with long loops and explicit vectors; no local memory, no barriers */
+    bool is_cpu; /* a CPU device: few work-items with long loops and explicit vectors; no local memory, no barriers */
     bool is_gpu;
-    bool has_f64;                 /* double arithmetic */
-    bool has_f16;                 /* half arithmetic (half storage works everywhere through vload_half) */
+    bool has_f64; /* double arithmetic */
+    bool has_f16; /* half arithmetic (half storage works everywhere through vload_half) */
     bool has_subgroups;
-    bool unified_memory;          /* the device's memory is the host's */
-    int opencl_version;           /* 120, 200, 300, ... */
+    bool unified_memory;                    /* the device's memory is the host's */
+    int opencl_version;                     /* 120, 200, 300, ... */
     int capability_major, capability_minor; /* NVIDIA's compute capability; else the OpenCL C version */
     int compute_units;
     int clock_mhz;
-    int vector_width_f32;         /* native, in elements: 16 with AVX-512, 8 with AVX2, 4 with NEON, 1 on most GPUs */
+    int vector_width_f32; /* native, in elements: 16 with AVX-512, 8 with AVX2, 4 with NEON, 1 on most GPUs */
     int vector_width_f64;
-    size_t max_work_group_size;   /* work-items */
-    size_t local_memory;          /* bytes per work-group */
-    size_t address_align;         /* bytes: alignment of buffers and of sub-allocations */
-    uint64_t global_memory;       /* bytes */
-    uint64_t max_allocation;      /* bytes of one buffer */
+    size_t max_work_group_size; /* work-items */
+    size_t local_memory;        /* bytes per work-group */
+    size_t address_align;       /* bytes: alignment of buffers and of sub-allocations */
+    uint64_t global_memory;     /* bytes */
+    uint64_t max_allocation;    /* bytes of one buffer */
 } kn_limits;
 
 #endif

@@ -22,13 +22,20 @@ static struct {
 static kn_device host = {
     .gpu_rank = -1,
     .label = "host",
-    .properties = {.name = "host", .vendor = "", .platform = "", .driver_version = "", .opencl_version = "", .type = KN_DEVICE_HOST,
-                   .platform_index = -1, .device_index = -1},
+    .properties = {.name = "host",
+                   .vendor = "",
+                   .platform = "",
+                   .driver_version = "",
+                   .opencl_version = "",
+                   .type = KN_DEVICE_HOST,
+                   .platform_index = -1,
+                   .device_index = -1},
     .extensions = "",
     .lock = KN_MUTEX_INIT,
 };
 
-/* A device's or platform's string, never NULL; "" when the driver does not answer or memory is short. Lives as long as the process. */
+/* A device's or platform's string, never NULL; "" when the driver does not answer or memory is short. Lives as long as
+ * the process. */
 static char *device_string(cl_device_id id, cl_device_info what)
 {
     static char empty[] = "";
@@ -141,7 +148,8 @@ static void copy_properties(kn_device *device)
     p->unified_memory = limits->unified_memory;
 }
 
-static kn_status add_device(cl_platform_id platform, const char *platform_name, int platform_index, cl_device_id id, int device_index)
+static kn_status add_device(cl_platform_id platform, const char *platform_name, int platform_index, cl_device_id id,
+                            int device_index)
 {
     if (found.count >= KN_MAX_DEVICES) {
         kn_log(KN_LOG_WARNING, "more than %d OpenCL devices: the rest are left out", KN_MAX_DEVICES - 1);
@@ -191,7 +199,8 @@ static kn_status add_platform(cl_platform_id platform, int index)
     return KN_OK;
 }
 
-/* How fast a GPU is likely to be, from what all drivers tell; memory of its own counts for more than a share of the host's. */
+/* How fast a GPU is likely to be, from what all drivers tell; memory of its own counts for more than a share of the
+ * host's. */
 static double gpu_score(const kn_device *device)
 {
     double score = (double)device->limits.compute_units * (device->limits.clock_mhz ? device->limits.clock_mhz : 1);
@@ -206,7 +215,8 @@ static void rank_and_label(void)
         if (device->properties.type == KN_DEVICE_CPU)
             snprintf(device->label, sizeof device->label, "cpu:%d", cpus++);
         else if (device->properties.type == KN_DEVICE_ACCELERATOR)
-            snprintf(device->label, sizeof device->label, "%d:%d", device->properties.platform_index, device->properties.device_index);
+            snprintf(device->label, sizeof device->label, "%d:%d", device->properties.platform_index,
+                     device->properties.device_index);
         else
             gpus++;
     }
@@ -214,7 +224,8 @@ static void rank_and_label(void)
         kn_device *best = NULL;
         for (int i = 1; i < found.count; i++) {
             kn_device *device = found.devices[i];
-            if (device->properties.type == KN_DEVICE_GPU && device->gpu_rank < 0 && (!best || gpu_score(device) > gpu_score(best)))
+            if (device->properties.type == KN_DEVICE_GPU && device->gpu_rank < 0 &&
+                (!best || gpu_score(device) > gpu_score(best)))
                 best = device;
         }
         best->gpu_rank = rank;

@@ -12,8 +12,8 @@
 
 #define KIB ((size_t)1024)
 #define MIB (1024 * KIB)
-#define MIN_BLOCK 512             /* every size is a multiple; also NVIDIA's alignment of sub-buffers */
-#define SMALL_REQUEST MIB         /* requests up to this come from small segments */
+#define MIN_BLOCK 512     /* every size is a multiple; also NVIDIA's alignment of sub-buffers */
+#define SMALL_REQUEST MIB /* requests up to this come from small segments */
 #define SMALL_SEGMENT (2 * MIB)
 #define MEDIUM_REQUEST (10 * MIB)
 #define MEDIUM_SEGMENT (20 * MIB)
@@ -34,7 +34,7 @@ struct kn_segment {
 struct kn_buffer {
     kn_segment *segment;
     kn_stream *stream;
-    size_t offset, size;      /* bytes within the segment */
+    size_t offset, size; /* bytes within the segment */
     size_t requested;
     bool is_free;
     kn_buffer *before, *after; /* neighbours within the segment */
@@ -64,7 +64,7 @@ size_t kn_buffer_offset(const kn_buffer *buffer)
     return buffer->offset + (kn_buffer_device(buffer)->pool.guard ? GUARD_BYTES : 0);
 }
 
-/* --- segments and blocks; the pool's lock is held --------------------------------------------------------------------- */
+/* --- segments and blocks; the pool's lock is held --------------------------------------------- */
 
 static size_t segment_size_for(size_t size)
 {
@@ -146,8 +146,13 @@ static void split(kn_buffer *block, size_t size)
     kn_buffer *tail = kn_calloc(1, sizeof *tail);
     if (!tail)
         return; /* the block stays larger than asked: harmless */
-    *tail = (kn_buffer){.segment = block->segment, .stream = block->stream, .offset = block->offset + size, .size = rest, .is_free = true,
-                        .before = block, .after = block->after};
+    *tail = (kn_buffer){.segment = block->segment,
+                        .stream = block->stream,
+                        .offset = block->offset + size,
+                        .size = rest,
+                        .is_free = true,
+                        .before = block,
+                        .after = block->after};
     if (tail->after)
         tail->after->before = tail;
     block->after = tail;
@@ -210,14 +215,15 @@ static kn_status fail_out_of_memory(kn_device *device, size_t bytes)
                    device->label, asked, used, cached, total, device->limits.max_allocation);
 }
 
-/* --- guard mode ------------------------------------------------------------------------------------------------------- */
+/* --- guard mode ------------------------------------------------------------------------------- */
 
 static void guard_fill(kn_buffer *block, kn_stream *stream)
 {
     const unsigned char pattern = GUARD_PATTERN, poison = 0xFF;
     cl_mem memory = block->segment->memory;
     clEnqueueFillBuffer(stream->queue, memory, &pattern, 1, block->offset, block->size, 0, NULL, NULL);
-    clEnqueueFillBuffer(stream->queue, memory, &poison, 1, block->offset + GUARD_BYTES, block->requested, 0, NULL, NULL);
+    clEnqueueFillBuffer(stream->queue, memory, &poison, 1, block->offset + GUARD_BYTES, block->requested, 0, NULL,
+                        NULL);
 }
 
 static bool guard_is_whole(kn_buffer *block, size_t offset, size_t bytes)
@@ -225,8 +231,8 @@ static bool guard_is_whole(kn_buffer *block, size_t offset, size_t bytes)
     unsigned char zone[GUARD_BYTES + MIN_BLOCK];
     if (bytes > sizeof zone)
         bytes = sizeof zone;
-    if (clEnqueueReadBuffer(block->stream->queue, block->segment->memory, CL_TRUE, block->offset + offset, bytes, zone, 0, NULL, NULL) !=
-        CL_SUCCESS)
+    if (clEnqueueReadBuffer(block->stream->queue, block->segment->memory, CL_TRUE, block->offset + offset, bytes, zone,
+                            0, NULL, NULL) != CL_SUCCESS)
         return true;
     for (size_t i = 0; i < bytes; i++)
         if (zone[i] != GUARD_PATTERN)
@@ -242,10 +248,11 @@ static void guard_check(kn_pool *pool, kn_buffer *block)
     if (guard_is_whole(block, 0, GUARD_BYTES) && guard_is_whole(block, end, block->size - end))
         return;
     pool->figures.guard_violations++;
-    kn_log(KN_LOG_ERROR, "a kernel wrote outside a buffer of %zu bytes on %s", block->requested, kn_buffer_device(block)->label);
+    kn_log(KN_LOG_ERROR, "a kernel wrote outside a buffer of %zu bytes on %s", block->requested,
+           kn_buffer_device(block)->label);
 }
 
-/* --- the interface --------------------------------------------------------------------------------------------------- */
+/* --- the interface ---------------------------------------------------------------------------- */
 
 static void count_allocation(kn_pool_figures *f, const kn_buffer *block)
 {
@@ -278,7 +285,8 @@ kn_status kn_buffer_alloc(kn_buffer **buffer, kn_stream *stream, size_t bytes)
         clFinish(stream->queue);
         release_unused_segments(pool);
         block = find_free(pool, stream, size, small);
-        status = block ? KN_OK : new_segment(&block, stream, small ? SMALL_SEGMENT : round_up(size, LARGE_ROUND), small);
+        status =
+            block ? KN_OK : new_segment(&block, stream, small ? SMALL_SEGMENT : round_up(size, LARGE_ROUND), small);
     }
     if (status == KN_OK) {
         split(block, size);

@@ -16,7 +16,7 @@
 #define MAX_SOURCE_BYTES ((size_t)16 << 20)
 #define MAX_INCLUDES 32
 
-/* --- source text ----------------------------------------------------------------------------------------------------- */
+/* --- source text ------------------------------------------------------------------------------ */
 
 static kn_status read_source(kn_text *text, const char *path)
 {
@@ -63,7 +63,8 @@ static bool included_before(include_list *seen, const char *path, size_t length)
     return false;
 }
 
-/* Puts each `#include "path"` in, once per path. Textual and ours: the driver needs no -I, and the key of the cache covers all that is compiled. */
+/* Puts each `#include "path"` in, once per path. Textual and ours: the driver needs no -I, and the key of the cache
+ * covers all that is compiled. */
 static kn_status expand(kn_text *out, const char *path, include_list *seen)
 {
     kn_text raw = {0};
@@ -100,7 +101,7 @@ kn_status kn_kernel_source_text(char **text, const char *path)
     return *text ? KN_OK : KN_ERR_MEMORY;
 }
 
-/* --- building -------------------------------------------------------------------------------------------------------- */
+/* --- building --------------------------------------------------------------------------------- */
 
 static kn_status fail_build(kn_device *device, const kn_program *program, cl_program handle, cl_int error)
 {
@@ -111,9 +112,10 @@ static kn_status fail_build(kn_device *device, const kn_program *program, cl_pro
         clGetProgramBuildInfo(handle, device->id, CL_PROGRAM_BUILD_LOG, size, log, NULL);
     if (log && *log)
         kn_log(KN_LOG_DEBUG, "build log of %s [%s]:\n%s", program->source, program->options, log);
-    kn_status status = kn_fail(KN_ERR_DEVICE, "kernel source %s does not build on %s (%s, options `%s`): %s; the compiler says: %.600s",
-                               program->source, device->label, device->properties.name, program->options, kn_cl_error_name(error),
-                               log && *log ? log : "nothing");
+    kn_status status = kn_fail(
+        KN_ERR_DEVICE, "kernel source %s does not build on %s (%s, options `%s`): %s; the compiler says: %.600s",
+        program->source, device->label, device->properties.name, program->options, kn_cl_error_name(error),
+        log && *log ? log : "nothing");
     kn_free(log);
     return status;
 }
@@ -125,8 +127,8 @@ static cl_program build_from_binary(kn_device *device, const kn_program *program
     if (!binary)
         return NULL;
     cl_int error, loaded;
-    cl_program handle =
-        clCreateProgramWithBinary(device->context, 1, &device->id, &size, (const unsigned char **)&binary, &loaded, &error);
+    cl_program handle = clCreateProgramWithBinary(device->context, 1, &device->id, &size,
+                                                  (const unsigned char **)&binary, &loaded, &error);
     if (error == CL_SUCCESS && loaded == CL_SUCCESS)
         error = clBuildProgram(handle, 1, &device->id, program->options, NULL, NULL);
     kn_free(binary);
@@ -176,7 +178,8 @@ static bool use_disk_cache(const kn_device *device)
 static void cache_key(char key[KN_HASH_TEXT], const kn_device *device, const kn_program *program, const char *text)
 {
     const kn_device_properties *p = &device->properties;
-    const char *const parts[] = {text, program->options, p->name, p->vendor, p->platform, p->driver_version, p->opencl_version};
+    const char *const parts[] = {text,        program->options,  p->name,          p->vendor,
+                                 p->platform, p->driver_version, p->opencl_version};
     kn_hash hash = kn_hash_text("koine program cache, format 1");
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         hash = kn_hash_combine(hash, kn_hash_text(parts[i]));
@@ -205,7 +208,7 @@ static kn_status build(kn_device *device, kn_program *program)
     return status;
 }
 
-/* --- the table ------------------------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 void kn_program_table_init(kn_program_table *table) { kn_mutex_init(&table->lock); }
 
@@ -223,7 +226,8 @@ static uint64_t lookup_key(const char *source, const char *options)
 static char *full_options(const kn_device *device, const char *options)
 {
     kn_text text = {0};
-    kn_text_format(&text, "-cl-std=CL1.2%s%s%s", device->limits.is_cpu ? " -DKN_CPU" : "", *options ? " " : "", options);
+    kn_text_format(&text, "-cl-std=CL1.2%s%s%s", device->limits.is_cpu ? " -DKN_CPU" : "", *options ? " " : "",
+                   options);
     return kn_text_finish(&text);
 }
 
@@ -285,7 +289,8 @@ static kn_status new_kernel(kn_kernel **result, kn_device *device, kn_program *p
     return KN_OK;
 }
 
-kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options, const char *name)
+kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options,
+                        const char *name)
 {
     kn_program *program = find_program(device, source, options ? options : "");
     if (!program)

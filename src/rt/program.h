@@ -1,4 +1,5 @@
-/* rt/program.h - programs: built at first use, kept in memory per device, and on disk per source, options, device and driver. */
+/* rt/program.h - programs: built at first use, kept in memory per device, and on disk per source, options, device and
+ * driver. */
 #ifndef KN_RT_PROGRAM_H
 #define KN_RT_PROGRAM_H
 
@@ -33,12 +34,15 @@ typedef struct kn_program_table {
 void kn_program_table_init(kn_program_table *table);
 
 /* The kernel, built if need be. */
-kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options, const char *name);
+kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options,
+                        const char *name);
 
-/* The text of a kernel source with its includes put in; the caller frees it. From KOINE_KERNEL_DIR when that is set and has the file, else as embedded. */
+/* The text of a kernel source with its includes put in; the caller frees it. From KOINE_KERNEL_DIR when that is set and
+ * has the file, else as embedded. */
 kn_status kn_kernel_source_text(char **text, const char *path);
 
-/* rt/program_cache.c: binaries on disk. A file that is missing, of another key, or damaged counts as absent. Failing to store is logged, not an error. */
+/* rt/program_cache.c: binaries on disk. A file that is missing, of another key, or damaged counts as absent. Failing to
+ * store is logged, not an error. */
 unsigned char *kn_program_cache_load(const char *key, size_t *size); /* NULL when absent; the caller frees it */
 void kn_program_cache_store(const char *key, const unsigned char *binary, size_t size);
 

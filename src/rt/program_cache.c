@@ -1,6 +1,8 @@
-/* rt/program_cache.c - program binaries on disk: CACHE/programs/KEY.bin, each a header, the hash of the binary, and the binary.
+/* rt/program_cache.c - program binaries on disk: CACHE/programs/KEY.bin, each a header, the hash of the binary, and the
+ * binary.
  *
- * Written to a temporary name and renamed, so a reader sees a whole file or none; checked against its hash when read, and removed when it does not match. */
+ * Written to a temporary name and renamed, so a reader sees a whole file or none; checked against its hash when read,
+ * and removed when it does not match. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -6,18 +6,26 @@
 #include "base/text.h"
 
 typedef struct quirk_row {
-    const char *platform;       /* part of the platform's name */
-    double first, last;         /* driver versions it holds for; 0: open */
+    const char *platform; /* part of the platform's name */
+    double first, last;   /* driver versions it holds for; 0: open */
     kn_quirks quirks;
     const char *evidence;
 } quirk_row;
 
 static const quirk_row rows[] = {
-    {"Portable Computing Language", 0, 0, {.caches_programs = true},
-     "PoCL 3.1: a 30-kernel program builds from PoCL's own cache in 18 ms; clGetProgramInfo(CL_PROGRAM_BINARIES) first compiles every "
+    {"Portable Computing Language",
+     0,
+     0,
+     {.caches_programs = true},
+     "PoCL 3.1: a 30-kernel program builds from PoCL's own cache in 18 ms; clGetProgramInfo(CL_PROGRAM_BINARIES) first "
+     "compiles every "
      "kernel for all local sizes, 925 ms. docs/platforms.md"},
-    {"NVIDIA CUDA", 520, 0, {.f16_unannounced = true},
-     "Half arithmetic works with `#define cl_khr_fp16` from driver 520 on though the extension is not listed. docs/platforms.md"},
+    {"NVIDIA CUDA",
+     520,
+     0,
+     {.f16_unannounced = true},
+     "Half arithmetic works with `#define cl_khr_fp16` from driver 520 on though the extension is not listed. "
+     "docs/platforms.md"},
 };
 
 kn_quirks kn_quirks_of(const char *platform, const char *vendor, const char *driver_version)

@@ -5,7 +5,8 @@
 #include <koine/common.h>
 
 typedef struct kn_quirks {
-    /* Keeps compiled programs itself, and makes its binaries slowly: fetching one costs more than building again from its cache. */
+    /* Keeps compiled programs itself, and makes its binaries slowly: fetching one costs more than building again from
+     * its cache. */
     bool caches_programs;
     /* Does f16 arithmetic although it does not announce the extension. */
     bool f16_unannounced;

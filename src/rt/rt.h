@@ -1,4 +1,5 @@
-/* rt/rt.h - the runtime as the layers above see it: devices, streams, buffers, kernel launches, transfers. Only src/rt calls OpenCL. */
+/* rt/rt.h - the runtime as the layers above see it: devices, streams, buffers, kernel launches, transfers. Only src/rt
+ * calls OpenCL. */
 #ifndef KN_RT_RT_H
 #define KN_RT_RT_H
 
@@ -7,7 +8,7 @@
 
 #include "rt/limits.h"
 
-/* --- devices --------------------------------------------------------------------------------------------------------- */
+/* --- devices ---------------------------------------------------------------------------------- */
 
 const kn_limits *kn_device_limits(const kn_device *device);
 bool kn_device_is_host(const kn_device *device);
@@ -17,21 +18,23 @@ const char *kn_device_extensions(const kn_device *device); /* OpenCL's list, sep
 
 kn_device *kn_stream_device(const kn_stream *stream);
 
-/* --- buffers --------------------------------------------------------------------------------------------------------- *
- * A block of device memory from the device's caching pool. It belongs to the stream that it was allocated on: freed, it may be reused at once by later work on
- * that stream. Launches and transfers on another stream are noted, and the block then waits for them before it is reused. */
+/* --- buffers ---------------------------------------------------------------------------------- *
+ * A block of device memory from the device's caching pool. It belongs to the stream that it was allocated on: freed, it
+ * may be reused at once by later work on that stream. Launches and transfers on another stream are noted, and the block
+ * then waits for them before it is reused. */
 
 typedef struct kn_buffer kn_buffer;
 
-kn_status kn_buffer_alloc(kn_buffer **buffer, kn_stream *stream, size_t bytes); /* 0 bytes gives a valid, minimal buffer */
-void kn_buffer_free(kn_buffer *buffer);                                         /* NULL allowed */
-void kn_buffer_used_on(kn_buffer *buffer, kn_stream *stream);                    /* done by every launch and transfer; for other uses */
+kn_status kn_buffer_alloc(kn_buffer **buffer, kn_stream *stream,
+                          size_t bytes);                      /* 0 bytes gives a valid, minimal buffer */
+void kn_buffer_free(kn_buffer *buffer);                       /* NULL allowed */
+void kn_buffer_used_on(kn_buffer *buffer, kn_stream *stream); /* done by every launch and transfer; for other uses */
 kn_device *kn_buffer_device(const kn_buffer *buffer);
 size_t kn_buffer_size(const kn_buffer *buffer);
 
-/* --- launching kernels ----------------------------------------------------------------------------------------------- *
- * Kernel sources are the files under cl/, named by their path there. A buffer argument becomes two kernel parameters, the memory object and a byte
- * offset into it; cl/common/koine.clh declares and binds them:
+/* --- launching kernels ------------------------------------------------------------------------ *
+ * Kernel sources are the files under cl/, named by their path there. A buffer argument becomes two kernel parameters,
+ * the memory object and a byte offset into it; cl/common/koine.clh declares and binds them:
  *
  *     #include "common/koine.clh"
  *     kernel void scale(KN_IN(x), KN_OUT(y), real a, long n)
@@ -62,9 +65,15 @@ static inline kn_arg kn_arg_buffer(const kn_buffer *buffer, int64_t byte_offset)
 {
     return (kn_arg){.kind = KN_ARG_BUFFER, .buffer = buffer, .offset = byte_offset};
 }
-static inline kn_arg kn_arg_i32(int64_t value) { return (kn_arg){.kind = KN_ARG_BYTES, .size = 4, .value.i32 = (int32_t)value}; }
+static inline kn_arg kn_arg_i32(int64_t value)
+{
+    return (kn_arg){.kind = KN_ARG_BYTES, .size = 4, .value.i32 = (int32_t)value};
+}
 static inline kn_arg kn_arg_i64(int64_t value) { return (kn_arg){.kind = KN_ARG_BYTES, .size = 8, .value.i64 = value}; }
-static inline kn_arg kn_arg_f32(double value) { return (kn_arg){.kind = KN_ARG_BYTES, .size = 4, .value.f32 = (float)value}; }
+static inline kn_arg kn_arg_f32(double value)
+{
+    return (kn_arg){.kind = KN_ARG_BYTES, .size = 4, .value.f32 = (float)value};
+}
 static inline kn_arg kn_arg_f64(double value) { return (kn_arg){.kind = KN_ARG_BYTES, .size = 8, .value.f64 = value}; }
 static inline kn_arg kn_arg_struct(const void *pointer, size_t size)
 {
@@ -72,8 +81,8 @@ static inline kn_arg kn_arg_struct(const void *pointer, size_t size)
 }
 static inline kn_arg kn_arg_local(size_t bytes) { return (kn_arg){.kind = KN_ARG_LOCAL, .size = bytes}; }
 
-/* The device's fault record (KN_FAULT in the kernel): a kernel that finds an index out of range writes it there instead of reading wildly, and the next
- * synchronise or read of the stream reports it with the launch's `operation`. */
+/* The device's fault record (KN_FAULT in the kernel): a kernel that finds an index out of range writes it there instead
+ * of reading wildly, and the next synchronise or read of the stream reports it with the launch's `operation`. */
 static inline kn_arg kn_arg_fault(void) { return (kn_arg){.kind = KN_ARG_FAULT}; }
 
 typedef struct kn_launch_params {
@@ -82,50 +91,60 @@ typedef struct kn_launch_params {
     const char *kernel;    /* "scale" */
     const char *operation; /* for messages and profiles: "conv2d"; NULL: the kernel's name */
     int dims;              /* 1 to 3 */
-    size_t global[3];      /* work-items; any 0 makes the launch a no-op. Rounded up to a multiple of `local`: kernels check their range */
-    size_t local[3];       /* {0}: 1 on CPU devices, else the driver's choice */
+    size_t global[3]; /* work-items; any 0 makes the launch a no-op. Rounded up to a multiple of `local`: kernels check
+                         their range */
+    size_t local[3];  /* {0}: 1 on CPU devices, else the driver's choice */
     const kn_arg *args;
     int num_args;
 } kn_launch_params;
 
-/* How many work-items a loop over `n` elements wants (KN_FOR in the kernel): a few per core on CPU devices, none with less than `grain` elements; enough to fill the machine on others. */
+/* How many work-items a loop over `n` elements wants (KN_FOR in the kernel): a few per core on CPU devices, none with
+ * less than `grain` elements; enough to fill the machine on others. */
 size_t kn_work_items(const kn_limits *limits, int64_t n, int64_t grain);
 
-/* The one way to run a kernel: builds the program if need be (cached in memory and on disk), sets the arguments, enqueues. */
+/* The one way to run a kernel: builds the program if need be (cached in memory and on disk), sets the arguments,
+ * enqueues. */
 kn_status kn_launch(kn_stream *stream, const kn_launch_params *params);
 
 /* kn_run(stream, .source = "...", .kernel = "...", .dims = 1, .global = {n}, KN_ARGS(kn_arg_i64(n), ...)) */
-#define KN_ARGS(...) .args = (const kn_arg[]){__VA_ARGS__}, .num_args = (int)(sizeof((kn_arg[]){__VA_ARGS__}) / sizeof(kn_arg))
+#define KN_ARGS(...)                                                                                                   \
+    .args = (const kn_arg[]){__VA_ARGS__}, .num_args = (int)(sizeof((kn_arg[]){__VA_ARGS__}) / sizeof(kn_arg))
 #define kn_run(stream, ...) kn_launch(stream, &(const kn_launch_params){__VA_ARGS__})
 
-/* --- transfers ------------------------------------------------------------------------------------------------------- *
+/* --- transfers -------------------------------------------------------------------------------- *
  * Offsets and sizes in bytes. In stream order. */
 
-kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination, size_t bytes); /* waits */
-kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes); /* source reusable on return */
-kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t source_offset, kn_buffer *destination, size_t destination_offset,
+kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination,
+                         size_t bytes); /* waits */
+kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source,
+                          size_t bytes); /* source reusable on return */
+kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t source_offset, kn_buffer *destination,
+                         size_t destination_offset, size_t bytes);
+kn_status kn_buffer_fill(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *pattern, size_t pattern_bytes,
                          size_t bytes);
-kn_status kn_buffer_fill(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *pattern, size_t pattern_bytes, size_t bytes);
 
 /* Host memory that the device can copy from without the driver's own staging (mapped CL_MEM_ALLOC_HOST_PTR). */
 typedef struct kn_pinned kn_pinned;
 kn_status kn_pinned_alloc(kn_pinned **pinned, kn_device *device, size_t bytes);
 void *kn_pinned_data(kn_pinned *pinned);
 void kn_pinned_free(kn_pinned *pinned); /* NULL allowed; no copy from it may be under way */
-kn_status kn_buffer_write_pinned(kn_stream *stream, kn_buffer *buffer, size_t offset, kn_pinned *source, size_t source_offset,
-                                 size_t bytes); /* returns at once: keep the source unchanged until an event after it has passed */
+kn_status kn_buffer_write_pinned(
+    kn_stream *stream, kn_buffer *buffer, size_t offset, kn_pinned *source, size_t source_offset,
+    size_t bytes); /* returns at once: keep the source unchanged until an event after it has passed */
 
-/* --- events ---------------------------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 typedef struct kn_event kn_event;
-kn_status kn_event_record(kn_event **event, kn_stream *stream); /* marks the work enqueued so far; free it with kn_event_free */
+kn_status kn_event_record(kn_event **event,
+                          kn_stream *stream); /* marks the work enqueued so far; free it with kn_event_free */
 kn_status kn_stream_wait_event(kn_stream *stream, kn_event *event);
 kn_status kn_event_synchronize(kn_event *event);
 bool kn_event_has_passed(kn_event *event); /* does not wait */
-void kn_event_free(kn_event *event); /* NULL allowed */
+void kn_event_free(kn_event *event);       /* NULL allowed */
 
-/* --- CLBlast --------------------------------------------------------------------------------------------------------- *
- * Row-major C[m,n] = alpha op(A) op(B) + beta C, `batch` times at the given element strides; f32 or f64. Offsets in elements. */
+/* --- CLBlast ---------------------------------------------------------------------------------- *
+ * Row-major C[m,n] = alpha op(A) op(B) + beta C, `batch` times at the given element strides; f32 or f64. Offsets in
+ * elements. */
 
 typedef struct kn_gemm_operand {
     kn_buffer *buffer;

@@ -15,9 +15,16 @@ typedef struct alias_row {
 } alias_row;
 
 static const alias_row aliases[] = {
-    {"nvidia", "NVIDIA", NULL},   {"cuda", "NVIDIA", NULL},        {"amd", "Advanced Micro Devices", NULL}, {"amd", "AMD", NULL},
-    {"intel", "Intel", NULL},     {"apple", "Apple", NULL},        {"pocl", NULL, "Portable Computing Language"},
-    {"mesa", NULL, "rusticl"},    {"mesa", NULL, "Clover"},        {"rusticl", NULL, "rusticl"},
+    {"nvidia", "NVIDIA", NULL},
+    {"cuda", "NVIDIA", NULL},
+    {"amd", "Advanced Micro Devices", NULL},
+    {"amd", "AMD", NULL},
+    {"intel", "Intel", NULL},
+    {"apple", "Apple", NULL},
+    {"pocl", NULL, "Portable Computing Language"},
+    {"mesa", NULL, "rusticl"},
+    {"mesa", NULL, "Clover"},
+    {"rusticl", NULL, "rusticl"},
 };
 
 /* "gpu:1" is ("gpu", 1); "gpu" is ("gpu", 0). False when `text` has another form. */
@@ -42,7 +49,8 @@ static bool split_name(const char *text, char name[32], int *number)
 
 static bool matches_alias(const kn_device *device, const char *alias)
 {
-    /* A CPU device reports the processor's vendor; "amd" and "intel" there mean GPUs only when the platform is the vendor's own. */
+    /* A CPU device reports the processor's vendor; "amd" and "intel" there mean GPUs only when the platform is the
+     * vendor's own. */
     bool borrowed_vendor = kn_text_contains_nocase(device->properties.platform, "Portable Computing Language");
     for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
         const alias_row *row = &aliases[i];
@@ -126,9 +134,9 @@ static kn_device *find_by_name(const char *text)
 
 static kn_status fail_no_platform(void)
 {
-    return kn_fail(KN_ERR_DEVICE,
-                   "no OpenCL device: install a driver, for a CPU `apt-get install pocl-opencl-icd`, for a GPU its vendor's OpenCL package; "
-                   "`koine doctor` tells what is wrong");
+    return kn_fail(KN_ERR_DEVICE, "no OpenCL device: install a driver, for a CPU `apt-get install pocl-opencl-icd`, "
+                                  "for a GPU its vendor's OpenCL package; "
+                                  "`koine doctor` tells what is wrong");
 }
 
 static kn_status fail_unknown(const char *name)
@@ -136,8 +144,8 @@ static kn_status fail_unknown(const char *name)
     kn_text list = {0};
     for (int slot = 1; slot < kn_device_slots(); slot++) {
         const kn_device *device = kn_device_slot_at(slot);
-        kn_text_format(&list, "%s%s = %d:%d (%s)", slot > 1 ? ", " : "", device->label, device->properties.platform_index,
-                       device->properties.device_index, device->properties.name);
+        kn_text_format(&list, "%s%s = %d:%d (%s)", slot > 1 ? ", " : "", device->label,
+                       device->properties.platform_index, device->properties.device_index, device->properties.name);
     }
     kn_status status = kn_fail(KN_ERR_DEVICE, "no device matches `%s`; there is: %s", name, list.data ? list.data : "");
     kn_text_free(&list);

@@ -12,7 +12,7 @@ struct kn_event {
 
 static _Thread_local kn_stream *current[KN_MAX_DEVICES];
 
-/* --- faults ---------------------------------------------------------------------------------------------------------- */
+/* --- faults ----------------------------------------------------------------------------------- */
 
 #define FAULT_INTS 4
 #define MAX_OPERATIONS 512
@@ -44,7 +44,8 @@ static const char *operation_name(int number)
     return name;
 }
 
-/* Reads the stream's fault record if a launch may have written it; clears it and reports. The stream's work is done by then. */
+/* Reads the stream's fault record if a launch may have written it; clears it and reports. The stream's work is done by
+ * then. */
 kn_status kn_stream_check_fault(kn_stream *stream)
 {
     if (!atomic_exchange(&stream->fault_armed, false))
@@ -59,11 +60,11 @@ kn_status kn_stream_check_fault(kn_stream *stream)
     error = clEnqueueWriteBuffer(stream->queue, stream->fault, CL_TRUE, 0, sizeof zeros, zeros, 0, NULL, NULL);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, stream->device, "clearing the fault record");
-    return kn_fail(KN_ERR_ARGUMENT, "%s: index %d is out of range for size %d (found by the kernel on %s)", operation_name(record[3]),
-                   record[1], record[2], stream->device->label);
+    return kn_fail(KN_ERR_ARGUMENT, "%s: index %d is out of range for size %d (found by the kernel on %s)",
+                   operation_name(record[3]), record[1], record[2], stream->device->label);
 }
 
-/* --- streams --------------------------------------------------------------------------------------------------------- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 kn_status kn_stream_open(kn_stream *stream, kn_device *device)
 {
@@ -77,7 +78,8 @@ kn_status kn_stream_open(kn_stream *stream, kn_device *device)
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, device, "making a stream");
     cl_int zeros[FAULT_INTS] = {0};
-    stream->fault = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof zeros, zeros, &error);
+    stream->fault =
+        clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof zeros, zeros, &error);
     if (error != CL_SUCCESS) {
         clReleaseCommandQueue(stream->queue);
         return kn_cl_fail(error, device, "making a stream's fault record");
@@ -111,7 +113,8 @@ kn_status kn_stream_destroy(kn_stream *stream)
     if (!stream)
         return KN_OK;
     if (stream->is_default)
-        return kn_fail(KN_ERR_ARGUMENT, "kn_stream_destroy: the default stream of %s belongs to the device", stream->device->label);
+        return kn_fail(KN_ERR_ARGUMENT, "kn_stream_destroy: the default stream of %s belongs to the device",
+                       stream->device->label);
     kn_device *device = stream->device;
     kn_status status = kn_stream_synchronize(stream);
     if (current[device->slot] == stream)
@@ -180,7 +183,7 @@ kn_status kn_synchronize(kn_device *device)
     return status;
 }
 
-/* --- events ---------------------------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 kn_status kn_event_record(kn_event **event, kn_stream *stream)
 {
@@ -190,7 +193,8 @@ kn_status kn_event_record(kn_event **event, kn_stream *stream)
     made->device = stream->device;
     cl_int error = clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &made->handle);
     if (error == CL_SUCCESS)
-        error = clFlush(stream->queue); /* another queue that waits for it must not wait for a command never submitted */
+        error =
+            clFlush(stream->queue); /* another queue that waits for it must not wait for a command never submitted */
     if (error != CL_SUCCESS) {
         kn_event_free(made);
         return kn_cl_fail(error, stream->device, "recording an event");
@@ -202,7 +206,8 @@ kn_status kn_event_record(kn_event **event, kn_stream *stream)
 kn_status kn_stream_wait_event(kn_stream *stream, kn_event *event)
 {
     if (event->device != stream->device)
-        return kn_fail(KN_ERR_DEVICE, "a stream of %s cannot wait for an event of %s", stream->device->label, event->device->label);
+        return kn_fail(KN_ERR_DEVICE, "a stream of %s cannot wait for an event of %s", stream->device->label,
+                       event->device->label);
     cl_int error = clEnqueueBarrierWithWaitList(stream->queue, 1, &event->handle, NULL);
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "making a stream wait for an event");
 }

@@ -7,7 +7,7 @@
 #include "tensor/element.h"
 #include "tensor/tensor.h"
 
-/* --- two strided layouts of one shape, merged ------------------------------------------------------------------------ */
+/* --- two strided layouts of one shape, merged ------------------------------------------------- */
 
 /* As `layout` in cl/tensor/copy.cl. */
 typedef struct copy_layout {
@@ -17,7 +17,8 @@ typedef struct copy_layout {
     int32_t ndim, unused;
 } copy_layout;
 
-/* Drops dimensions of size 1 and merges neighbours that both sides lay out without a gap: fewer divisions, longer rows. */
+/* Drops dimensions of size 1 and merges neighbours that both sides lay out without a gap: fewer divisions, longer rows.
+ */
 static copy_layout merge_layout(const kn_tensor *destination, const kn_tensor *source)
 {
     copy_layout layout = {.ndim = 0};
@@ -43,7 +44,7 @@ static copy_layout merge_layout(const kn_tensor *destination, const kn_tensor *s
 
 static int64_t layout_rows(const copy_layout *layout) { return kn_shape_numel(layout->ndim - 1, layout->shape); }
 
-/* --- on one device --------------------------------------------------------------------------------------------------- */
+/* --- on one device ---------------------------------------------------------------------------- */
 
 static int dtype_kind(kn_dtype dtype) { return dtype == KN_F16 ? 1 : dtype == KN_BOOL ? 2 : 0; }
 
@@ -55,16 +56,18 @@ static kn_status copy_on_device(kn_tensor *destination, const kn_tensor *source)
         return kn_error_status();
     size_t size = kn_tensor_element_size(source);
     if (source->dtype == destination->dtype && layout.ndim == 1 && layout.source[0] == 1 && layout.destination[0] == 1)
-        return kn_buffer_copy(stream, source->storage->buffer, (size_t)source->offset * size, destination->storage->buffer,
-                              (size_t)destination->offset * size, (size_t)layout.shape[0] * size);
+        return kn_buffer_copy(stream, source->storage->buffer, (size_t)source->offset * size,
+                              destination->storage->buffer, (size_t)destination->offset * size,
+                              (size_t)layout.shape[0] * size);
     char options[128];
     bool f64 = source->dtype == KN_F64 || destination->dtype == KN_F64;
-    snprintf(options, sizeof options, "-DS=%s -DS_KIND=%d -DD=%s -DD_KIND=%d%s%s", kn_dtype_cl(source->dtype), dtype_kind(source->dtype),
-             kn_dtype_cl(destination->dtype), dtype_kind(destination->dtype), f64 ? " -DKN_USE_F64" : "",
-             kn_dtype_is_floating(destination->dtype) ? "" : " -DD_WHOLE");
+    snprintf(options, sizeof options, "-DS=%s -DS_KIND=%d -DD=%s -DD_KIND=%d%s%s", kn_dtype_cl(source->dtype),
+             dtype_kind(source->dtype), kn_dtype_cl(destination->dtype), dtype_kind(destination->dtype),
+             f64 ? " -DKN_USE_F64" : "", kn_dtype_is_floating(destination->dtype) ? "" : " -DD_WHOLE");
     const kn_limits *limits = kn_tensor_limits(source);
     int64_t rows = layout_rows(&layout), width = layout.shape[layout.ndim - 1];
-    size_t items = limits->is_cpu ? kn_work_items(limits, rows, 1 + 4096 / width) : kn_work_items(limits, rows * width, 1);
+    size_t items =
+        limits->is_cpu ? kn_work_items(limits, rows, 1 + 4096 / width) : kn_work_items(limits, rows * width, 1);
     if (layout.ndim == 1 && limits->is_cpu) { /* one long row: cut it, so that all cores have a part */
         int64_t parts = (int64_t)kn_work_items(limits, width, 4096);
         while (parts > 1 && width % parts != 0)
@@ -76,11 +79,13 @@ static kn_status copy_on_device(kn_tensor *destination, const kn_tensor *source)
         rows = parts;
         items = (size_t)parts;
     }
-    return kn_run(stream, .source = "tensor/copy.cl", .options = options, .kernel = "copy", .dims = 1, .global = {items},
-                  KN_ARGS(kn_arg_tensor(source), kn_arg_tensor(destination), kn_arg_struct(&layout, sizeof layout), kn_arg_i64(rows)));
+    return kn_run(stream, .source = "tensor/copy.cl", .options = options, .kernel = "copy", .dims = 1,
+                  .global = {items},
+                  KN_ARGS(kn_arg_tensor(source), kn_arg_tensor(destination), kn_arg_struct(&layout, sizeof layout),
+                          kn_arg_i64(rows)));
 }
 
-/* --- on the host ----------------------------------------------------------------------------------------------------- */
+/* --- on the host ------------------------------------------------------------------------------ */
 
 static void copy_on_host(kn_tensor *destination, const kn_tensor *source)
 {
@@ -108,9 +113,12 @@ static void copy_on_host(kn_tensor *destination, const kn_tensor *source)
     }
 }
 
-/* --- between devices ------------------------------------------------------------------------------------------------- */
+/* --- between devices -------------------------------------------------------------------------- */
 
-static size_t tensor_bytes(const kn_tensor *tensor) { return (size_t)kn_numel(tensor) * kn_tensor_element_size(tensor); }
+static size_t tensor_bytes(const kn_tensor *tensor)
+{
+    return (size_t)kn_numel(tensor) * kn_tensor_element_size(tensor);
+}
 
 static kn_status host_to_device(kn_tensor *destination, const kn_tensor *source)
 {
@@ -130,7 +138,8 @@ static kn_status device_to_host(kn_tensor *destination, const kn_tensor *source)
     if (!stream)
         return kn_error_status();
     return kn_buffer_read(stream, source->storage->buffer, (size_t)source->offset * size,
-                          (char *)destination->storage->host + (size_t)destination->offset * size, tensor_bytes(source));
+                          (char *)destination->storage->host + (size_t)destination->offset * size,
+                          tensor_bytes(source));
 }
 
 /* A contiguous tensor of `tensor`'s values in `dtype` on its own device: itself where it is so already. */
@@ -154,7 +163,8 @@ static kn_status packed(kn_tensor **result, const kn_tensor *tensor, kn_dtype dt
 /* By way of the host, in the source's dtype when that is the smaller. */
 static kn_status copy_across(kn_tensor *destination, const kn_tensor *source)
 {
-    bool from_host = kn_device_is_host(source->storage->device), to_host = kn_device_is_host(destination->storage->device);
+    bool from_host = kn_device_is_host(source->storage->device),
+         to_host = kn_device_is_host(destination->storage->device);
     bool late = kn_tensor_element_size(source) <= kn_tensor_element_size(destination);
     kn_dtype dtype = late ? source->dtype : destination->dtype;
     kn_tensor *sent = NULL, *middle = NULL, *received = NULL;
@@ -183,14 +193,14 @@ static kn_status copy_across(kn_tensor *destination, const kn_tensor *source)
     return status;
 }
 
-/* --- the interface --------------------------------------------------------------------------------------------------- */
+/* --- the interface ---------------------------------------------------------------------------- */
 
 kn_status kn_tensor_copy(kn_tensor *destination, const kn_tensor *source)
 {
     if (!kn_same_shape(destination, source)) {
         char from[KN_DESCRIBE], to[KN_DESCRIBE];
-        return kn_fail(KN_ERR_SHAPE, "copy: the source is %s, the destination %s", kn_tensor_describe(from, sizeof from, source),
-                       kn_tensor_describe(to, sizeof to, destination));
+        return kn_fail(KN_ERR_SHAPE, "copy: the source is %s, the destination %s",
+                       kn_tensor_describe(from, sizeof from, source), kn_tensor_describe(to, sizeof to, destination));
     }
     if (kn_numel(source) == 0)
         return KN_OK;
@@ -244,7 +254,8 @@ kn_status kn_tensor_fill(kn_tensor *tensor, double value)
     kn_element_set(&pattern, tensor->dtype, 0, (kn_element){value, (int64_t)value}, KN_F64);
     if (!kn_device_is_host(tensor->storage->device)) {
         kn_stream *stream = kn_tensor_stream(tensor);
-        return stream ? kn_buffer_fill(stream, tensor->storage->buffer, (size_t)tensor->offset * size, &pattern, size, (size_t)numel * size)
+        return stream ? kn_buffer_fill(stream, tensor->storage->buffer, (size_t)tensor->offset * size, &pattern, size,
+                                       (size_t)numel * size)
                       : kn_error_status();
     }
     char *data = (char *)tensor->storage->host + (size_t)tensor->offset * size;
@@ -261,10 +272,11 @@ kn_status kn_tensor_accumulate(kn_tensor *sum, const kn_tensor *addend)
     kn_tensor *packed_addend;
     KN_TRY(packed(&packed_addend, addend, sum->dtype));
     int64_t n = kn_numel(sum);
-    kn_status status = kn_run(stream, .source = "tensor/accumulate.cl",
-                              .options = sum->dtype == KN_F16 ? "-DT=half -DKN_HALF" : kn_dtype_options(sum->dtype), .kernel = "accumulate",
-                              .dims = 1, .global = {kn_work_items(kn_tensor_limits(sum), n, 4096)},
-                              KN_ARGS(kn_arg_tensor(sum), kn_arg_tensor(packed_addend), kn_arg_i64(n)));
+    kn_status status =
+        kn_run(stream, .source = "tensor/accumulate.cl",
+               .options = sum->dtype == KN_F16 ? "-DT=half -DKN_HALF" : kn_dtype_options(sum->dtype),
+               .kernel = "accumulate", .dims = 1, .global = {kn_work_items(kn_tensor_limits(sum), n, 4096)},
+               KN_ARGS(kn_arg_tensor(sum), kn_arg_tensor(packed_addend), kn_arg_i64(n)));
     kn_release(packed_addend);
     return status;
 }

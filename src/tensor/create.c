@@ -8,7 +8,7 @@
 #include "tensor/hooks.h"
 #include "tensor/tensor.h"
 
-/* --- making ---------------------------------------------------------------------------------------------------------- */
+/* --- making ----------------------------------------------------------------------------------- */
 
 /* An uninitialised tensor by the caller's options; an owned reference, NULL with an error. */
 static kn_tensor *make(int ndim, const int64_t *shape, const kn_tensor_options *options, kn_dtype default_dtype)
@@ -46,8 +46,14 @@ kn_tensor *kn_full_with(int ndim, const int64_t *shape, double value, const kn_t
     return tensor ? finish(tensor, kn_tensor_fill(tensor, value)) : kn_stick();
 }
 
-kn_tensor *kn_zeros_with(int ndim, const int64_t *shape, const kn_tensor_options *options) { return kn_full_with(ndim, shape, 0, options); }
-kn_tensor *kn_ones_with(int ndim, const int64_t *shape, const kn_tensor_options *options) { return kn_full_with(ndim, shape, 1, options); }
+kn_tensor *kn_zeros_with(int ndim, const int64_t *shape, const kn_tensor_options *options)
+{
+    return kn_full_with(ndim, shape, 0, options);
+}
+kn_tensor *kn_ones_with(int ndim, const int64_t *shape, const kn_tensor_options *options)
+{
+    return kn_full_with(ndim, shape, 1, options);
+}
 
 kn_tensor *kn_from_data_with(const void *data, int ndim, const int64_t *shape, const kn_tensor_options *options)
 {
@@ -76,13 +82,17 @@ kn_tensor *kn_arange_with(double start, double end, double step, const kn_tensor
     if (!values)
         return finish(tensor, KN_ERR_MEMORY);
     for (int64_t i = 0; i < count; i++)
-        kn_element_set(values, tensor->dtype, i, (kn_element){start + (double)i * step, (int64_t)(start + (double)i * step)}, KN_F64);
+        kn_element_set(values, tensor->dtype, i,
+                       (kn_element){start + (double)i * step, (int64_t)(start + (double)i * step)}, KN_F64);
     kn_status status = kn_write(tensor, values, bytes);
     kn_free(values);
     return finish(tensor, status);
 }
 
-static kn_tensor_options like_options(const kn_tensor *like) { return (kn_tensor_options){.dtype = like->dtype, .device = like->storage->device}; }
+static kn_tensor_options like_options(const kn_tensor *like)
+{
+    return (kn_tensor_options){.dtype = like->dtype, .device = like->storage->device};
+}
 
 kn_tensor *kn_empty_like(const kn_tensor *like)
 {
@@ -108,7 +118,7 @@ kn_tensor *kn_ones_like(const kn_tensor *like)
     return kn_ones_with(like->ndim, like->shape, &options);
 }
 
-/* --- values in and out ----------------------------------------------------------------------------------------------- */
+/* --- values in and out ------------------------------------------------------------------------ */
 
 static kn_status check_bytes(const char *function, const kn_tensor *tensor, size_t bytes)
 {
@@ -170,7 +180,8 @@ static kn_status read_one(const char *function, const kn_tensor *tensor, kn_elem
         return kn_fail_argument_null(function, "tensor");
     if (kn_numel(tensor) != 1) {
         char text[KN_DESCRIBE];
-        return kn_fail(KN_ERR_SHAPE, "%s takes a tensor of one element, not %s", function, kn_tensor_describe(text, sizeof text, tensor));
+        return kn_fail(KN_ERR_SHAPE, "%s takes a tensor of one element, not %s", function,
+                       kn_tensor_describe(text, sizeof text, tensor));
     }
     KN_TRY(kn_read(tensor, bytes, kn_tensor_element_size(tensor)));
     union {

@@ -37,8 +37,8 @@ const char *kn_dtype_options(kn_dtype dtype) { return row_of(dtype)->options; }
 /* The order in which PyTorch widens: bool, uint8, int32, int64, float16, float32, float64. */
 static int width(kn_dtype dtype)
 {
-    static const int order[] = {[KN_BOOL] = 0, [KN_U8] = 1, [KN_I32] = 2, [KN_I64] = 3, [KN_F16] = 4, [KN_F32] = 5, [KN_F64] = 6,
-                                [KN_DTYPE_DEFAULT] = 5};
+    static const int order[] = {[KN_BOOL] = 0, [KN_U8] = 1,  [KN_I32] = 2, [KN_I64] = 3,
+                                [KN_F16] = 4,  [KN_F32] = 5, [KN_F64] = 6, [KN_DTYPE_DEFAULT] = 5};
     return order[dtype];
 }
 

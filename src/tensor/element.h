@@ -39,7 +39,9 @@ static inline kn_element kn_element_get(const void *data, kn_dtype dtype, int64_
 /* Stores an element that came from dtype `from`; a fraction is cut off, as PyTorch does. */
 static inline void kn_element_set(void *data, kn_dtype dtype, int64_t index, kn_element value, kn_dtype from)
 {
-    int64_t whole = kn_dtype_is_floating(from) && dtype != KN_BOOL ? (kn_dtype_is_floating(dtype) ? 0 : (int64_t)value.real) : value.whole;
+    int64_t whole = kn_dtype_is_floating(from) && dtype != KN_BOOL
+                        ? (kn_dtype_is_floating(dtype) ? 0 : (int64_t)value.real)
+                        : value.whole;
     switch (dtype) {
     case KN_F64:
         ((double *)data)[index] = value.real;

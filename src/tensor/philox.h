@@ -1,4 +1,5 @@
-/* tensor/philox.h - Philox4x32-10 on the host, bit for bit what cl/common/philox.clh computes (Salmon et al., SC 2011). */
+/* tensor/philox.h - Philox4x32-10 on the host, bit for bit what cl/common/philox.clh computes (Salmon et al., SC 2011).
+ */
 #ifndef KN_TENSOR_PHILOX_H
 #define KN_TENSOR_PHILOX_H
 
@@ -8,7 +9,8 @@ static inline void kn_philox4x32(uint32_t counter[4], uint32_t key0, uint32_t ke
 {
     for (int round = 0; round < 10; round++) {
         const uint64_t product0 = (uint64_t)0xD2511F53u * counter[0], product1 = (uint64_t)0xCD9E8D57u * counter[2];
-        const uint32_t x = (uint32_t)(product1 >> 32) ^ counter[1] ^ key0, z = (uint32_t)(product0 >> 32) ^ counter[3] ^ key1;
+        const uint32_t x = (uint32_t)(product1 >> 32) ^ counter[1] ^ key0,
+                       z = (uint32_t)(product0 >> 32) ^ counter[3] ^ key1;
         counter[0] = x;
         counter[1] = (uint32_t)product1;
         counter[2] = z;

@@ -1,4 +1,5 @@
-/* tensor/print.c - a tensor as PyTorch prints it (torch/_tensor_str.py tells the rules; precision 4, edge items 3, threshold 1000, line width 80). */
+/* tensor/print.c - a tensor as PyTorch prints it (torch/_tensor_str.py tells the rules; precision 4, edge items 3,
+ * threshold 1000, line width 80). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ typedef struct formatter {
     int ndim;
     const int64_t *shape;
     bool summarize;
-    bool integers;    /* floating, but all whole: "1." */
+    bool integers; /* floating, but all whole: "1." */
     bool scientific;
     int width;
     kn_text *out;
@@ -227,7 +228,11 @@ char *kn_tensor_format(const kn_tensor *tensor, const char *suffix)
         return NULL;
     }
     kn_text out = {0};
-    formatter f = {.data = data, .dtype = tensor->dtype, .ndim = tensor->ndim, .shape = tensor->shape, .out = &out,
+    formatter f = {.data = data,
+                   .dtype = tensor->dtype,
+                   .ndim = tensor->ndim,
+                   .shape = tensor->shape,
+                   .out = &out,
                    .summarize = kn_numel(tensor) > THRESHOLD};
     kn_text_append(&out, "tensor(");
     if (kn_numel(tensor) == 0) {

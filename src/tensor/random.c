@@ -29,7 +29,7 @@ static int words_per_element(const draw *d, kn_dtype dtype)
     return d->kind == DRAW_RANDINT || dtype == KN_F64 ? 2 : 1;
 }
 
-/* --- on the host ----------------------------------------------------------------------------------------------------- */
+/* --- on the host ------------------------------------------------------------------------------ */
 
 static void host_real_pair(double out[2], const draw *d, bool f64, const uint32_t *w)
 {
@@ -77,7 +77,7 @@ static kn_status draw_on_host(kn_tensor *tensor, const draw *d, kn_philox state)
     return KN_OK;
 }
 
-/* --- on a device ----------------------------------------------------------------------------------------------------- */
+/* --- on a device ------------------------------------------------------------------------------ */
 
 static kn_status draw_on_device(kn_tensor *tensor, const draw *d, kn_philox state)
 {
@@ -89,10 +89,12 @@ static kn_status draw_on_device(kn_tensor *tensor, const draw *d, kn_philox stat
     char options[96];
     int64_t n = kn_numel(tensor);
     if (whole)
-        snprintf(options, sizeof options, "-DT=float -DB=%s%s", kn_dtype_cl(tensor->dtype), tensor->dtype == KN_F64 ? " -DKN_USE_F64" : "");
+        snprintf(options, sizeof options, "-DT=float -DB=%s%s", kn_dtype_cl(tensor->dtype),
+                 tensor->dtype == KN_F64 ? " -DKN_USE_F64" : "");
     else
         snprintf(options, sizeof options, "%s", kn_dtype_options(tensor->dtype));
-    kn_arg args[6] = {kn_arg_tensor(tensor), kn_arg_i64((int64_t)state.seed), kn_arg_i64((int64_t)state.offset), kn_arg_i64(n)};
+    kn_arg args[6] = {kn_arg_tensor(tensor), kn_arg_i64((int64_t)state.seed), kn_arg_i64((int64_t)state.offset),
+                      kn_arg_i64(n)};
     int count = 4;
     if (d->kind == DRAW_RANDINT) {
         args[count++] = kn_arg_i64(d->low);
@@ -104,18 +106,21 @@ static kn_status draw_on_device(kn_tensor *tensor, const draw *d, kn_philox stat
         args[count++] = kn_arg_real(tensor->dtype, d->kind == DRAW_UNIFORM ? d->b - d->a : d->b);
     }
     return kn_run(stream, .source = "tensor/random.cl", .options = options, .kernel = kernels[d->kind], .dims = 1,
-                  .global = {kn_work_items(kn_tensor_limits(tensor), (n + 3) / 4, 1024)}, .args = args, .num_args = count);
+                  .global = {kn_work_items(kn_tensor_limits(tensor), (n + 3) / 4, 1024)}, .args = args,
+                  .num_args = count);
 }
 
-/* --- both ------------------------------------------------------------------------------------------------------------ */
+/* --- both ------------------------------------------------------------------------------------- */
 
 static kn_status draw_contiguous(kn_tensor *tensor, const draw *d)
 {
     int64_t n = kn_numel(tensor);
     if (n == 0)
         return KN_OK;
-    kn_philox state = kn_generator_take(tensor->storage->device, (uint64_t)n * (uint64_t)words_per_element(d, tensor->dtype));
-    return kn_device_is_host(tensor->storage->device) ? draw_on_host(tensor, d, state) : draw_on_device(tensor, d, state);
+    kn_philox state =
+        kn_generator_take(tensor->storage->device, (uint64_t)n * (uint64_t)words_per_element(d, tensor->dtype));
+    return kn_device_is_host(tensor->storage->device) ? draw_on_host(tensor, d, state)
+                                                      : draw_on_device(tensor, d, state);
 }
 
 /* Non-contiguous tensors and half are drawn into a temporary and copied. */
@@ -126,7 +131,8 @@ static kn_status draw_into(kn_tensor *tensor, const draw *d)
     if (kn_is_contiguous(tensor) && !half)
         return draw_contiguous(tensor, d);
     kn_tensor *temporary;
-    KN_TRY(kn_tensor_new(&temporary, half ? KN_F32 : tensor->dtype, tensor->ndim, tensor->shape, tensor->storage->device));
+    KN_TRY(
+        kn_tensor_new(&temporary, half ? KN_F32 : tensor->dtype, tensor->ndim, tensor->shape, tensor->storage->device));
     kn_status status = draw_contiguous(temporary, d);
     if (status == KN_OK)
         status = kn_tensor_copy(tensor, temporary);
@@ -143,13 +149,15 @@ static kn_tensor *draw_in_place(kn_tensor *tensor, const draw *d, const char *fu
     return draw_into(tensor, d) == KN_OK ? tensor : kn_stick();
 }
 
-static kn_tensor *draw_new(int ndim, const int64_t *shape, const kn_tensor_options *options, const draw *d, kn_dtype dtype)
+static kn_tensor *draw_new(int ndim, const int64_t *shape, const kn_tensor_options *options, const draw *d,
+                           kn_dtype dtype)
 {
     kn_tensor_options chosen = options ? *options : (kn_tensor_options){0};
     if (chosen.dtype == KN_DTYPE_DEFAULT)
         chosen.dtype = dtype;
     if (d->kind != DRAW_RANDINT && !kn_dtype_is_floating(chosen.dtype))
-        return kn_fail_null(KN_ERR_DTYPE, "uniform and normal deviates have a floating dtype, not %s", kn_dtype_name(chosen.dtype));
+        return kn_fail_null(KN_ERR_DTYPE, "uniform and normal deviates have a floating dtype, not %s",
+                            kn_dtype_name(chosen.dtype));
     int scope = kn_scope_begin();
     kn_tensor *tensor = scope ? kn_empty_with(ndim, shape, &chosen) : NULL;
     if (tensor && draw_into(tensor, d) != KN_OK)
@@ -187,8 +195,10 @@ kn_tensor *kn_randn_with(int ndim, const int64_t *shape, const kn_tensor_options
 kn_tensor *kn_randint_with(int64_t low, int64_t high, int ndim, const int64_t *shape, const kn_tensor_options *options)
 {
     if (high <= low)
-        return kn_fail_null(KN_ERR_ARGUMENT, "kn_randint: there is no number from %" PRId64 " to below %" PRId64, low, high);
-    return draw_new(ndim, shape, options, &(draw){.kind = DRAW_RANDINT, .low = low, .range = (uint64_t)high - (uint64_t)low}, KN_I64);
+        return kn_fail_null(KN_ERR_ARGUMENT, "kn_randint: there is no number from %" PRId64 " to below %" PRId64, low,
+                            high);
+    return draw_new(ndim, shape, options,
+                    &(draw){.kind = DRAW_RANDINT, .low = low, .range = (uint64_t)high - (uint64_t)low}, KN_I64);
 }
 
 /* Fisher-Yates on the host: a permutation is used on the host as often as not, and is the same for every device so. */
@@ -216,7 +226,8 @@ kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options)
         order[j] = kept;
     }
     int scope = kn_scope_begin();
-    kn_tensor *permutation = kn_from_data_with(order, 1, &n, &(kn_tensor_options){.dtype = KN_I64, .device = chosen.device});
+    kn_tensor *permutation =
+        kn_from_data_with(order, 1, &n, &(kn_tensor_options){.dtype = KN_I64, .device = chosen.device});
     if (permutation && chosen.dtype != KN_I64) {
         kn_tensor *cast = NULL;
         kn_tensor_cast(&cast, permutation, chosen.dtype, chosen.device);

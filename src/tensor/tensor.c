@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "tensor/hooks.h"
 
-/* --- storage --------------------------------------------------------------------------------------------------------- */
+/* --- storage ---------------------------------------------------------------------------------- */
 
 static kn_status storage_new(kn_storage **result, kn_device *device, size_t bytes)
 {
@@ -45,7 +45,7 @@ void kn_storage_release(kn_storage *storage)
     kn_free(storage);
 }
 
-/* --- shapes ---------------------------------------------------------------------------------------------------------- */
+/* --- shapes ----------------------------------------------------------------------------------- */
 
 int64_t kn_shape_numel(int ndim, const int64_t *shape)
 {
@@ -67,7 +67,8 @@ kn_status kn_tensor_check_shape(int ndim, const int64_t *shape, kn_dtype dtype)
             return kn_fail(KN_ERR_SHAPE, "size %" PRId64 " of dimension %d is negative", shape[i], i);
         if (shape[i] > 0 && numel > most / shape[i]) {
             char text[KN_DESCRIBE];
-            return kn_fail(KN_ERR_SHAPE, "shape %s is too large to count", kn_format_shape(text, sizeof text, ndim, shape));
+            return kn_fail(KN_ERR_SHAPE, "shape %s is too large to count",
+                           kn_format_shape(text, sizeof text, ndim, shape));
         }
         numel *= shape[i] ? shape[i] : 1;
     }
@@ -76,7 +77,8 @@ kn_status kn_tensor_check_shape(int ndim, const int64_t *shape, kn_dtype dtype)
 
 bool kn_same_shape(const kn_tensor *a, const kn_tensor *b)
 {
-    return a->ndim == b->ndim && (a->ndim == 0 || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0);
+    return a->ndim == b->ndim &&
+           (a->ndim == 0 || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0);
 }
 
 static void contiguous_strides(int64_t *strides, int ndim, const int64_t *shape)
@@ -88,7 +90,7 @@ static void contiguous_strides(int64_t *strides, int ndim, const int64_t *shape)
     }
 }
 
-/* --- tensors --------------------------------------------------------------------------------------------------------- */
+/* --- tensors ---------------------------------------------------------------------------------- */
 
 static kn_tensor *tensor_shell(kn_storage *storage, kn_dtype dtype, int ndim, const int64_t *shape)
 {
@@ -110,8 +112,8 @@ kn_status kn_tensor_new(kn_tensor **tensor, kn_dtype dtype, int ndim, const int6
         dtype = KN_F32;
     KN_TRY(kn_tensor_check_shape(ndim, shape, dtype));
     if (dtype == KN_F64 && !kn_device_is_host(device) && !kn_device_limits(device)->has_f64)
-        return kn_fail(KN_ERR_DTYPE, "%s (%s) has no float64 arithmetic: use float32, or another device", kn_device_string(device),
-                       kn_device_name(device));
+        return kn_fail(KN_ERR_DTYPE, "%s (%s) has no float64 arithmetic: use float32, or another device",
+                       kn_device_string(device), kn_device_name(device));
     kn_storage *storage;
     KN_TRY(storage_new(&storage, device, (size_t)kn_shape_numel(ndim, shape) * kn_dtype_size(dtype)));
     kn_tensor *made = tensor_shell(storage, dtype, ndim, shape);
@@ -124,7 +126,8 @@ kn_status kn_tensor_new(kn_tensor **tensor, kn_dtype dtype, int ndim, const int6
     return KN_OK;
 }
 
-kn_status kn_tensor_view(kn_tensor **view, kn_tensor *base, int ndim, const int64_t *shape, const int64_t *strides, int64_t offset)
+kn_status kn_tensor_view(kn_tensor **view, kn_tensor *base, int ndim, const int64_t *shape, const int64_t *strides,
+                         int64_t offset)
 {
     kn_tensor *made = tensor_shell(base->storage, base->dtype, ndim, shape);
     if (!made)
@@ -160,7 +163,7 @@ void kn_tensor_bump_version(kn_tensor *tensor) { atomic_fetch_add(&tensor->stora
 
 kn_stream *kn_tensor_stream(const kn_tensor *tensor) { return kn_stream_current(tensor->storage->device); }
 
-/* --- looking --------------------------------------------------------------------------------------------------------- */
+/* --- looking ---------------------------------------------------------------------------------- */
 
 int kn_ndim(const kn_tensor *tensor) { return tensor ? tensor->ndim : 0; }
 const int64_t *kn_shape(const kn_tensor *tensor) { return tensor ? tensor->shape : NULL; }
@@ -204,8 +207,10 @@ void *kn_data(kn_tensor *tensor)
     if (!tensor)
         return kn_fail_argument_null("kn_data", "tensor"), kn_stick();
     if (!kn_device_is_host(tensor->storage->device))
-        return kn_fail_null(KN_ERR_DEVICE, "kn_data: the tensor is on %s; read it with kn_read, or move it with kn_to(tensor, kn_device_host())",
-                            kn_device_string(tensor->storage->device));
+        return kn_fail_null(
+            KN_ERR_DEVICE,
+            "kn_data: the tensor is on %s; read it with kn_read, or move it with kn_to(tensor, kn_device_host())",
+            kn_device_string(tensor->storage->device));
     return (char *)tensor->storage->host + tensor->offset * (int64_t)kn_dtype_size(tensor->dtype);
 }
 
@@ -217,6 +222,7 @@ const char *kn_tensor_describe(char *buffer, size_t size, const kn_tensor *tenso
     }
     char shape[KN_DESCRIBE / 2];
     snprintf(buffer, size, "%s %s on %s", kn_dtype_name(tensor->dtype),
-             kn_format_shape(shape, sizeof shape, tensor->ndim, tensor->shape), kn_device_string(tensor->storage->device));
+             kn_format_shape(shape, sizeof shape, tensor->ndim, tensor->shape),
+             kn_device_string(tensor->storage->device));
     return buffer;
 }

@@ -1,7 +1,7 @@
 /* tensor/tensor.h - the tensor as the library's own code sees it.
  *
- * Ownership inside the library: functions named kn_tensor_... return an owned reference (release it, or hand it to a scope with kn_scope_adopt); public
- * functions return what koine/tensor.h says. */
+ * Ownership inside the library: functions named kn_tensor_... return an owned reference (release it, or hand it to a
+ * scope with kn_scope_adopt); public functions return what koine/tensor.h says. */
 #ifndef KN_TENSOR_TENSOR_H
 #define KN_TENSOR_TENSOR_H
 
@@ -15,8 +15,8 @@ typedef struct kn_storage {
     atomic_int references;
     atomic_uint version; /* counts in-place changes; autograd compares it */
     kn_device *device;
-    kn_buffer *buffer;   /* of a device */
-    void *host;          /* of the host */
+    kn_buffer *buffer; /* of a device */
+    void *host;        /* of the host */
     size_t bytes;
 } kn_storage;
 
@@ -33,27 +33,35 @@ struct kn_tensor {
     struct kn_autograd *autograd; /* NULL: no gradient wanted, none recorded */
 };
 
-/* --- making; owned references ---------------------------------------------------------------------------------------- */
+/* --- making; owned references ----------------------------------------------------------------- */
 
-kn_status kn_tensor_new(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape, kn_device *device); /* contiguous, uninitialised */
-kn_status kn_tensor_view(kn_tensor **view, kn_tensor *base, int ndim, const int64_t *shape, const int64_t *strides, int64_t offset);
-kn_status kn_tensor_contiguous(kn_tensor **result, kn_tensor *tensor); /* itself (one more reference) or a contiguous copy; no gradient */
-kn_status kn_tensor_check_shape(int ndim, const int64_t *shape, kn_dtype dtype); /* ndim, signs, overflow of the byte count */
+kn_status kn_tensor_new(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape,
+                        kn_device *device); /* contiguous, uninitialised */
+kn_status kn_tensor_view(kn_tensor **view, kn_tensor *base, int ndim, const int64_t *shape, const int64_t *strides,
+                         int64_t offset);
+kn_status kn_tensor_contiguous(kn_tensor **result,
+                               kn_tensor *tensor); /* itself (one more reference) or a contiguous copy; no gradient */
+kn_status kn_tensor_check_shape(int ndim, const int64_t *shape,
+                                kn_dtype dtype); /* ndim, signs, overflow of the byte count */
 int64_t kn_shape_numel(int ndim, const int64_t *shape);
 bool kn_same_shape(const kn_tensor *a, const kn_tensor *b);
 
-/* Registers an owned reference with the innermost scope, if any, and returns it: the last step of every public function that makes a tensor. When the
- * registration fails it releases the tensor and returns NULL (sticky error). NULL in gives NULL out, sticky. */
+/* Registers an owned reference with the innermost scope, if any, and returns it: the last step of every public function
+ * that makes a tensor. When the registration fails it releases the tensor and returns NULL (sticky error). NULL in
+ * gives NULL out, sticky. */
 kn_tensor *kn_scope_adopt(kn_tensor *tensor);
 
-/* --- primitives without gradient, in stream order -------------------------------------------------------------------- */
+/* --- primitives without gradient, in stream order --------------------------------------------- */
 
-kn_status kn_tensor_copy(kn_tensor *destination, const kn_tensor *source); /* same shape; converts dtype, strides, device */
+kn_status kn_tensor_copy(kn_tensor *destination,
+                         const kn_tensor *source); /* same shape; converts dtype, strides, device */
 kn_status kn_tensor_fill(kn_tensor *tensor, double value);
-kn_status kn_tensor_accumulate(kn_tensor *sum, const kn_tensor *addend);   /* sum += addend; same shape, dtype and device, floating */
-kn_status kn_tensor_cast(kn_tensor **result, kn_tensor *tensor, kn_dtype dtype, kn_device *device); /* a contiguous copy */
+kn_status kn_tensor_accumulate(kn_tensor *sum,
+                               const kn_tensor *addend); /* sum += addend; same shape, dtype and device, floating */
+kn_status kn_tensor_cast(kn_tensor **result, kn_tensor *tensor, kn_dtype dtype,
+                         kn_device *device); /* a contiguous copy */
 
-/* --- for kernels ----------------------------------------------------------------------------------------------------- */
+/* --- for kernels ------------------------------------------------------------------------------ */
 
 static inline size_t kn_tensor_element_size(const kn_tensor *t) { return kn_dtype_size(t->dtype); }
 static inline kn_arg kn_arg_tensor(const kn_tensor *t)
@@ -61,12 +69,17 @@ static inline kn_arg kn_arg_tensor(const kn_tensor *t)
     return kn_arg_buffer(t->storage->buffer, t->offset * (int64_t)kn_dtype_size(t->dtype));
 }
 /* A number as the kernel's `real`: float for f32 and f16, double for f64. */
-static inline kn_arg kn_arg_real(kn_dtype dtype, double value) { return dtype == KN_F64 ? kn_arg_f64(value) : kn_arg_f32(value); }
+static inline kn_arg kn_arg_real(kn_dtype dtype, double value)
+{
+    return dtype == KN_F64 ? kn_arg_f64(value) : kn_arg_f32(value);
+}
 
-kn_stream *kn_tensor_stream(const kn_tensor *tensor); /* the calling thread's current stream of its device; NULL with an error for the host */
+kn_stream *kn_tensor_stream(
+    const kn_tensor *tensor); /* the calling thread's current stream of its device; NULL with an error for the host */
 static inline const kn_limits *kn_tensor_limits(const kn_tensor *t) { return kn_device_limits(t->storage->device); }
 
-/* OpenCL C's name of a dtype ("float", "uchar"), and the options that define T as it (static strings): "-DT=float", "-DT=double -DKN_USE_F64". */
+/* OpenCL C's name of a dtype ("float", "uchar"), and the options that define T as it (static strings): "-DT=float",
+ * "-DT=double -DKN_USE_F64". */
 const char *kn_dtype_cl(kn_dtype dtype);
 const char *kn_dtype_options(kn_dtype dtype);
 
@@ -80,8 +93,9 @@ void kn_storage_release(kn_storage *storage);
 /* Marks the storage as changed in place. */
 void kn_tensor_bump_version(kn_tensor *tensor);
 
-/* --- generator ------------------------------------------------------------------------------------------------------- *
- * Takes `count` 32-bit words of the device's stream, rounded up to a multiple of 4: word i is lane i % 4 of Philox4x32-10 at counter offset + i / 4. */
+/* --- generator -------------------------------------------------------------------------------- *
+ * Takes `count` 32-bit words of the device's stream, rounded up to a multiple of 4: word i is lane i % 4 of
+ * Philox4x32-10 at counter offset + i / 4. */
 typedef struct kn_philox {
     uint64_t seed, offset; /* offset in blocks of four words */
 } kn_philox;
