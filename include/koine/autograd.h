@@ -23,9 +23,9 @@ KN_API kn_tensor *kn_grad(const kn_tensor *tensor); /* borrowed; NULL (no error)
 KN_API kn_status kn_set_grad(kn_tensor *tensor, kn_tensor *gradient); /* NULL drops it */
 KN_API bool kn_requires_grad(const kn_tensor *tensor);
 KN_API bool kn_is_leaf(const kn_tensor *tensor);
-KN_API kn_status kn_set_requires_grad(kn_tensor *tensor,
-                                      bool requires_grad); /* leaves of floating dtype only; returns an error else */
-KN_API kn_tensor *kn_detach(kn_tensor *tensor);            /* the same storage, outside the record */
+/* leaves of floating dtype only; returns an error else */
+KN_API kn_status kn_set_requires_grad(kn_tensor *tensor, bool requires_grad);
+KN_API kn_tensor *kn_detach(kn_tensor *tensor); /* the same storage, outside the record */
 
 /* Per thread. kn_set_grad_enabled returns the previous setting. */
 KN_API bool kn_grad_enabled(void);

@@ -19,17 +19,17 @@ KN_API kn_status kn_save_npy(const char *path, const kn_tensor *tensor); /* any 
 
 /* A safetensors file: tensors by name, and text by key ("metadata"). Freed with kn_tensor_file_free. */
 typedef struct kn_tensor_file kn_tensor_file;
-KN_API kn_status kn_load_safetensors(kn_tensor_file **file,
-                                     const char *path); /* BF16 widens to float32; tensors are host tensors */
+/* BF16 widens to float32; tensors are host tensors */
+KN_API kn_status kn_load_safetensors(kn_tensor_file **file, const char *path);
 KN_API kn_tensor_file *kn_tensor_file_new(void);
 KN_API void kn_tensor_file_free(kn_tensor_file *file);
 KN_API int kn_tensor_file_count(const kn_tensor_file *file);
 KN_API const char *kn_tensor_file_name(const kn_tensor_file *file, int index);
 KN_API kn_tensor *kn_tensor_file_at(const kn_tensor_file *file, int index); /* borrowed */
-KN_API kn_tensor *kn_tensor_file_get(const kn_tensor_file *file,
-                                     const char *name); /* borrowed; NULL (no error) when absent */
-KN_API kn_status kn_tensor_file_put(kn_tensor_file *file, const char *name,
-                                    kn_tensor *tensor); /* keeps a reference; a name may be put once */
+/* borrowed; NULL (no error) when absent */
+KN_API kn_tensor *kn_tensor_file_get(const kn_tensor_file *file, const char *name);
+/* keeps a reference; a name may be put once */
+KN_API kn_status kn_tensor_file_put(kn_tensor_file *file, const char *name, kn_tensor *tensor);
 KN_API const char *kn_tensor_file_metadata(const kn_tensor_file *file, const char *key); /* NULL when absent */
 KN_API kn_status kn_tensor_file_set_metadata(kn_tensor_file *file, const char *key, const char *value);
 KN_API kn_status kn_save_safetensors(const char *path, const kn_tensor_file *file);

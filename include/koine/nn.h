@@ -138,9 +138,8 @@ KN_API kn_module *kn_module_register_module(kn_module *module, const char *name,
 
 KN_API int kn_module_child_count(const kn_module *module);
 KN_API kn_module *kn_module_child(const kn_module *module, int index); /* borrowed; NULL outside */
-KN_API kn_tensor *
-kn_module_get(kn_module *module,
-              const char *name); /* a parameter or buffer by its dotted name, borrowed; NULL with an error */
+/* a parameter or buffer by its dotted name, borrowed; NULL with an error */
+KN_API kn_tensor *kn_module_get(kn_module *module, const char *name);
 
 /* --- initialisation (torch.nn.init), in place, from the generator of the tensor's device; return their argument --- */
 

@@ -21,8 +21,8 @@ KN_API kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_mul(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_div(kn_tensor *a, kn_tensor *b); /* whole-number operands give float32 */
 KN_API kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_maximum(kn_tensor *a,
-                             kn_tensor *b); /* NaN propagates; equal elements share the gradient by halves */
+/* NaN propagates; equal elements share the gradient by halves */
+KN_API kn_tensor *kn_maximum(kn_tensor *a, kn_tensor *b);
 
 /* The same with a number for b. As in PyTorch the number does not widen a floating dtype; a whole-number tensor with a
  * number that is not whole gives float32. */
@@ -69,8 +69,8 @@ KN_API kn_tensor *kn_mean_dims(kn_tensor *x, const int *dims, int num_dims, bool
 /* The maxima along `dim` and, if `indices` is not NULL, where they are (int64, the first among equals, owned as a
  * result). */
 KN_API kn_tensor *kn_max_dim(kn_tensor *x, int dim, bool keepdim, kn_tensor **indices);
-KN_API kn_tensor *kn_argmax(kn_tensor *x, int dim,
-                            bool keepdim); /* int64, the first among equals; not differentiable */
+/* int64, the first among equals; not differentiable */
+KN_API kn_tensor *kn_argmax(kn_tensor *x, int dim, bool keepdim);
 
 /* --- matrix products -------------------------------------------------------------------------- */
 
@@ -81,8 +81,8 @@ KN_API kn_tensor *kn_matmul(kn_tensor *a, kn_tensor *b);
 /* --- shapes ----------------------------------------------------------------------------------- *
  * Views share storage with their argument. */
 
-KN_API kn_tensor *kn_reshape(kn_tensor *x, int ndim,
-                             const int64_t *shape); /* one size may be -1; a view where strides allow, else a copy */
+/* one size may be -1; a view where strides allow, else a copy */
+KN_API kn_tensor *kn_reshape(kn_tensor *x, int ndim, const int64_t *shape);
 KN_API kn_tensor *kn_flatten(kn_tensor *x, int start_dim, int end_dim);    /* kn_flatten(x, 1, -1) keeps the batch */
 KN_API kn_tensor *kn_transpose(kn_tensor *x, int dim0, int dim1);          /* a view */
 KN_API kn_tensor *kn_t(kn_tensor *x);                                      /* at most 2 dimensions; a view */

@@ -26,13 +26,12 @@ KN_API kn_status kn_metric_compute(kn_metric *metric, double *value); /* waits f
 typedef struct kn_history kn_history;
 KN_API int kn_history_epochs(const kn_history *history);
 KN_API int kn_history_columns(const kn_history *history);
-KN_API const char *kn_history_column(const kn_history *history,
-                                     int column); /* "epoch", "train_loss", "train_acc", "val_loss", "val_acc", "lr" */
+/* "epoch", "train_loss", "train_acc", "val_loss", "val_acc", "lr" */
+KN_API const char *kn_history_column(const kn_history *history, int column);
 KN_API double kn_history_value(const kn_history *history, int epoch, int column);
 KN_API kn_status kn_history_save_csv(const kn_history *history, const char *path);
-KN_API kn_status
-kn_history_save_plot(const kn_history *history,
-                     const char *path); /* .svg or .png, drawn by gnuplot; an error that says so when it is missing */
+/* .svg or .png, drawn by gnuplot; an error that says so when it is missing */
+KN_API kn_status kn_history_save_plot(const kn_history *history, const char *path);
 KN_API char *kn_history_table(const kn_history *history); /* text; the caller frees it with kn_free */
 
 /* --- the trainer ------------------------------------------------------------------------------ */
@@ -80,8 +79,8 @@ KN_API int kn_trainer_best_epoch(const kn_trainer *trainer);            /* from 
 typedef struct kn_callback {
     kn_status (*on_fit_start)(kn_trainer *trainer, void *user);
     kn_status (*on_epoch_start)(kn_trainer *trainer, int epoch, void *user);
-    kn_status (*on_step_end)(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss,
-                             void *user); /* loss is on the device: reading it waits */
+    /* loss is on the device: reading it waits */
+    kn_status (*on_step_end)(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user);
     kn_status (*on_epoch_end)(kn_trainer *trainer, int epoch, const kn_history *history, void *user);
     kn_status (*on_fit_end)(kn_trainer *trainer, void *user);
     void *user;

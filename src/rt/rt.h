@@ -25,8 +25,8 @@ kn_device *kn_stream_device(const kn_stream *stream);
 
 typedef struct kn_buffer kn_buffer;
 
-kn_status kn_buffer_alloc(kn_buffer **buffer, kn_stream *stream,
-                          size_t bytes);                      /* 0 bytes gives a valid, minimal buffer */
+/* 0 bytes gives a valid, minimal buffer */
+kn_status kn_buffer_alloc(kn_buffer **buffer, kn_stream *stream, size_t bytes);
 void kn_buffer_free(kn_buffer *buffer);                       /* NULL allowed */
 void kn_buffer_used_on(kn_buffer *buffer, kn_stream *stream); /* done by every launch and transfer; for other uses */
 kn_device *kn_buffer_device(const kn_buffer *buffer);
@@ -114,10 +114,10 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params);
 /* --- transfers -------------------------------------------------------------------------------- *
  * Offsets and sizes in bytes. In stream order. */
 
-kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination,
-                         size_t bytes); /* waits */
-kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source,
-                          size_t bytes); /* source reusable on return */
+/* waits */
+kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination, size_t bytes);
+/* source reusable on return */
+kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes);
 kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t source_offset, kn_buffer *destination,
                          size_t destination_offset, size_t bytes);
 kn_status kn_buffer_fill(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *pattern, size_t pattern_bytes,
@@ -135,8 +135,8 @@ kn_status kn_buffer_write_pinned(
 /* --- events ----------------------------------------------------------------------------------- */
 
 typedef struct kn_event kn_event;
-kn_status kn_event_record(kn_event **event,
-                          kn_stream *stream); /* marks the work enqueued so far; free it with kn_event_free */
+/* marks the work enqueued so far; free it with kn_event_free */
+kn_status kn_event_record(kn_event **event, kn_stream *stream);
 kn_status kn_stream_wait_event(kn_stream *stream, kn_event *event);
 kn_status kn_event_synchronize(kn_event *event);
 bool kn_event_has_passed(kn_event *event); /* does not wait */

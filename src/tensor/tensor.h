@@ -35,14 +35,14 @@ struct kn_tensor {
 
 /* --- making; owned references ----------------------------------------------------------------- */
 
-kn_status kn_tensor_new(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape,
-                        kn_device *device); /* contiguous, uninitialised */
+/* contiguous, uninitialised */
+kn_status kn_tensor_new(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape, kn_device *device);
 kn_status kn_tensor_view(kn_tensor **view, kn_tensor *base, int ndim, const int64_t *shape, const int64_t *strides,
                          int64_t offset);
-kn_status kn_tensor_contiguous(kn_tensor **result,
-                               kn_tensor *tensor); /* itself (one more reference) or a contiguous copy; no gradient */
-kn_status kn_tensor_check_shape(int ndim, const int64_t *shape,
-                                kn_dtype dtype); /* ndim, signs, overflow of the byte count */
+/* itself (one more reference) or a contiguous copy; no gradient */
+kn_status kn_tensor_contiguous(kn_tensor **result, kn_tensor *tensor);
+/* ndim, signs, overflow of the byte count */
+kn_status kn_tensor_check_shape(int ndim, const int64_t *shape, kn_dtype dtype);
 int64_t kn_shape_numel(int ndim, const int64_t *shape);
 bool kn_same_shape(const kn_tensor *a, const kn_tensor *b);
 
@@ -53,13 +53,13 @@ kn_tensor *kn_scope_adopt(kn_tensor *tensor);
 
 /* --- primitives without gradient, in stream order --------------------------------------------- */
 
-kn_status kn_tensor_copy(kn_tensor *destination,
-                         const kn_tensor *source); /* same shape; converts dtype, strides, device */
+/* same shape; converts dtype, strides, device */
+kn_status kn_tensor_copy(kn_tensor *destination, const kn_tensor *source);
 kn_status kn_tensor_fill(kn_tensor *tensor, double value);
-kn_status kn_tensor_accumulate(kn_tensor *sum,
-                               const kn_tensor *addend); /* sum += addend; same shape, dtype and device, floating */
-kn_status kn_tensor_cast(kn_tensor **result, kn_tensor *tensor, kn_dtype dtype,
-                         kn_device *device); /* a contiguous copy */
+/* sum += addend; same shape, dtype and device, floating */
+kn_status kn_tensor_accumulate(kn_tensor *sum, const kn_tensor *addend);
+/* a contiguous copy */
+kn_status kn_tensor_cast(kn_tensor **result, kn_tensor *tensor, kn_dtype dtype, kn_device *device);
 
 /* --- for kernels ------------------------------------------------------------------------------ */
 
