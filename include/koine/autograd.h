@@ -31,10 +31,16 @@ KN_API kn_tensor *kn_detach(kn_tensor *tensor); /* the same storage, outside the
 KN_API bool kn_grad_enabled(void);
 KN_API bool kn_set_grad_enabled(bool enabled);
 
-/* A block in which nothing is recorded, as torch.no_grad(). Leave it by running off its end. */
+/* A block in which nothing is recorded, as torch.no_grad(). It ends however the block is left, as KN_SCOPE does. */
 #define KN_NO_GRAD                                                                                                     \
-    for (int kn_no_grad_ = kn_set_grad_enabled(false) ? 1 : 2; kn_no_grad_ > 0;                                        \
-         kn_set_grad_enabled(kn_no_grad_ == 1), kn_no_grad_ = 0)
+    for (int kn_no_grad_ KN_CLEANUP(kn_no_grad_leave) = kn_set_grad_enabled(false) ? 1 : 2; kn_no_grad_ > 0;           \
+         kn_no_grad_leave(&kn_no_grad_))
+static inline void kn_no_grad_leave(int *before)
+{
+    if (*before > 0)
+        kn_set_grad_enabled(*before == 1);
+    *before = 0;
+}
 
 /* Calls `hook` with each gradient that reaches `tensor` in a backward pass; it returns the gradient to go on with (its
  * argument to leave it, NULL for an error). Several hooks run in the order they were added. They live as long as the

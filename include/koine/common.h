@@ -20,6 +20,13 @@
 #define KN_PRINTF(format_index, first_arg)
 #endif
 
+/* Calls `function` with a pointer to the variable when it goes out of scope, on compilers that can. */
+#if defined(__GNUC__)
+#define KN_CLEANUP(function) __attribute__((cleanup(function)))
+#else
+#define KN_CLEANUP(function)
+#endif
+
 #ifdef __cplusplus
 #define KN_BEGIN_DECLS extern "C" {
 #define KN_END_DECLS }

@@ -41,12 +41,18 @@ KN_API void kn_scope_end(int depth);
  * where there is none. Returns `tensor`. For functions that build a result from temporaries. */
 KN_API kn_tensor *kn_scope_return(int depth, kn_tensor *tensor);
 
-/* A scope as a block. Leave it by running off its end or by `break`-free code only: `return`, `goto` and `break` out of
- * the block skip the release until an enclosing scope ends. */
-#define KN_SCOPE for (int kn_scope_ = kn_scope_begin(); kn_scope_ > 0; kn_scope_end(kn_scope_), kn_scope_ = 0)
+/* A scope as a block. It ends however the block is left: at its end, by break, return or goto (with gcc and clang;
+ * other compilers run off its end only). A tensor returned from inside must be retained first. */
+#define KN_SCOPE                                                                                                       \
+    for (int kn_scope_ KN_CLEANUP(kn_scope_leave) = kn_scope_begin(); kn_scope_ > 0; kn_scope_leave(&kn_scope_))
+static inline void kn_scope_leave(int *depth)
+{
+    kn_scope_end(*depth);
+    *depth = 0;
+}
 
-KN_API kn_tensor *
-kn_retain(kn_tensor *tensor);              /* one more reference, the caller's; returns its argument, NULL allowed */
+/* One more reference, the caller's. Returns its argument; NULL allowed. */
+KN_API kn_tensor *kn_retain(kn_tensor *tensor);
 KN_API void kn_release(kn_tensor *tensor); /* gives one reference up; NULL allowed */
 
 /* --- making ----------------------------------------------------------------------------------- */
