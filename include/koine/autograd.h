@@ -32,9 +32,9 @@ KN_API bool kn_grad_enabled(void);
 KN_API bool kn_set_grad_enabled(bool enabled);
 
 /* A block in which nothing is recorded, as torch.no_grad(). It ends however the block is left, as KN_SCOPE does. */
-#define KN_NO_GRAD                                                                                                     \
-    for (int kn_no_grad_ KN_CLEANUP(kn_no_grad_leave) = kn_set_grad_enabled(false) ? 1 : 2; kn_no_grad_ > 0;           \
-         kn_no_grad_leave(&kn_no_grad_))
+#define KN_NO_GRAD KN_NO_GRAD_NAMED(KN_UNIQUE(kn_no_grad_))
+#define KN_NO_GRAD_NAMED(name)                                                                                         \
+    for (int name KN_CLEANUP(kn_no_grad_leave) = kn_set_grad_enabled(false) ? 1 : 2; name > 0; kn_no_grad_leave(&name))
 static inline void kn_no_grad_leave(int *before)
 {
     if (*before > 0)

@@ -27,6 +27,11 @@
 #define KN_CLEANUP(function)
 #endif
 
+/* A name that blocks inside one another do not share. */
+#define KN_UNIQUE(name) KN_UNIQUE_JOIN(name, __LINE__)
+#define KN_UNIQUE_JOIN(name, line) KN_UNIQUE_PASTE(name, line)
+#define KN_UNIQUE_PASTE(name, line) name##line
+
 #ifdef __cplusplus
 #define KN_BEGIN_DECLS extern "C" {
 #define KN_END_DECLS }

@@ -41,7 +41,7 @@ KN_API kn_status kn_tensor_dataset(kn_dataset **dataset, kn_tensor *inputs, kn_t
 KN_API kn_status kn_mnist_dataset(kn_dataset **dataset, const char *directory, bool train);
 
 /* A dataset whose inputs pass through `transform` (in place on the sample's bytes, of spec `spec`); takes ownership of
- * `base`. `random` is a seed that depends on the loader's seed, epoch and sample, for augmentation. */
+ * `base`, also on failure. `random` is a seed that depends on the loader's seed, epoch and sample, for augmentation. */
 typedef kn_status (*kn_transform)(void *input, const kn_sample_spec *spec, uint64_t random, void *user);
 KN_API kn_status kn_transform_dataset(kn_dataset **dataset, kn_dataset *base, kn_transform transform, void *user);
 

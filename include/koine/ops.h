@@ -5,7 +5,7 @@
  * current stream of that device and return before the work is done. Differentiable unless stated otherwise. Semantics,
  * names and dtype rules are PyTorch's.
  *
- * Functions whose name ends in "_" change their first argument in place and return it. */
+ * Functions whose name ends in "_" change their first argument in place and return it, without a new reference. */
 #ifndef KOINE_OPS_H
 #define KOINE_OPS_H
 

@@ -43,8 +43,9 @@ KN_API kn_tensor *kn_scope_return(int depth, kn_tensor *tensor);
 
 /* A scope as a block. It ends however the block is left: at its end, by break, return or goto (with gcc and clang;
  * other compilers run off its end only). A tensor returned from inside must be retained first. */
-#define KN_SCOPE                                                                                                       \
-    for (int kn_scope_ KN_CLEANUP(kn_scope_leave) = kn_scope_begin(); kn_scope_ > 0; kn_scope_leave(&kn_scope_))
+#define KN_SCOPE KN_SCOPE_NAMED(KN_UNIQUE(kn_scope_))
+#define KN_SCOPE_NAMED(name)                                                                                           \
+    for (int name KN_CLEANUP(kn_scope_leave) = kn_scope_begin(); name > 0; kn_scope_leave(&name))
 static inline void kn_scope_leave(int *depth)
 {
     kn_scope_end(*depth);
@@ -119,7 +120,8 @@ KN_API kn_status kn_write(kn_tensor *tensor, const void *source, size_t bytes);
 KN_API kn_status kn_item(const kn_tensor *tensor, double *value);
 KN_API kn_status kn_item_i64(const kn_tensor *tensor, int64_t *value);
 
-/* destination[...] = source, broadcast and converted; across devices too. */
+/* destination[...] = source, broadcast and converted; across devices too. Not recorded: KN_ERR_STATE where either
+ * requires gradients, outside KN_NO_GRAD. */
 KN_API kn_status kn_copy_(kn_tensor *destination, const kn_tensor *source);
 
 /* --- printing --------------------------------------------------------------------------------- */

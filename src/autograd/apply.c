@@ -134,6 +134,10 @@ kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs
         else
             kn_release(call.outputs[i]);
     }
+    if (op->in_place) { /* the caller's own tensor: no reference more */
+        kn_release(call.outputs[0]);
+        return call.inputs[0];
+    }
     return kn_scope_adopt(call.outputs[0]);
 }
 

@@ -141,19 +141,17 @@ static kn_status accumulate_leaf(kn_node *node)
 static kn_status check_saved(const kn_node *node)
 {
     if (node->released)
-        return kn_fail(KN_ERR_STATE,
-                       "backward of %s: the record was freed by an earlier kn_backward; keep it with retain_graph",
-                       node->op->name);
+        return kn_fail(KN_ERR_STATE, "the record was freed by an earlier kn_backward; keep it with retain_graph");
     for (int i = 0; i < node->num_saved; i++) {
         const kn_tensor *saved = node->saved[i].tensor;
         unsigned now = atomic_load(&saved->storage->version);
         char text[KN_DESCRIBE];
         if (now != node->saved[i].version)
             return kn_fail(KN_ERR_STATE,
-                           "backward of %s: a value that it needs (%s) was changed in place after it was used (version "
+                           "a value that it needs (%s) was changed in place after it was used (version "
                            "%u, expected %u); "
                            "kn_clone it before the change",
-                           node->op->name, kn_tensor_describe(text, sizeof text, saved), now, node->saved[i].version);
+                           kn_tensor_describe(text, sizeof text, saved), now, node->saved[i].version);
     }
     return KN_OK;
 }
@@ -203,29 +201,47 @@ static kn_grad_call grad_call_of(const kn_node *node, kn_stream *stream)
     return call;
 }
 
-/* Calls the op's backward; its results come out as owned references. */
-static kn_status call_backward(kn_node *node, kn_tensor *results[KN_OP_MAX_INPUTS])
+static kn_status take_results(kn_node *node, const kn_grad_call *call, kn_tensor *results[KN_OP_MAX_INPUTS])
+{
+    for (int i = 0; i < node->num_inputs; i++) {
+        if (!node->edges[i].node || !call->grad_inputs[i])
+            continue;
+        KN_TRY(check_gradient(node, i, call->grad_inputs[i]));
+        results[i] = kn_retain(call->grad_inputs[i]);
+    }
+    return KN_OK;
+}
+
+/* The stream of the gradients' device; NULL for gradients on the host, which only kn_to's backward sees. */
+static kn_status stream_of(const kn_node *node, kn_stream **stream)
+{
+    const kn_tensor *gradient = NULL;
+    for (int i = 0; i < node->num_outputs && !gradient; i++)
+        gradient = node->gradients[i];
+    if (!gradient || kn_device_is_host(gradient->storage->device))
+        return KN_OK;
+    *stream = kn_tensor_stream(gradient);
+    return *stream ? KN_OK : kn_error_status();
+}
+
+static kn_status backward_in_scope(kn_node *node, kn_tensor *results[KN_OP_MAX_INPUTS])
 {
     KN_TRY(check_saved(node));
     KN_TRY(make_contiguous(node));
     kn_stream *stream = NULL;
-    for (int i = 0; i < node->num_outputs && !stream; i++)
-        if (node->gradients[i])
-            stream = kn_tensor_stream(node->gradients[i]);
-    if (!stream)
-        return kn_error_status();
+    KN_TRY(stream_of(node, &stream));
+    kn_grad_call call = grad_call_of(node, stream);
+    KN_TRY(node->op->backward(&call));
+    return take_results(node, &call, results);
+}
+
+/* Calls the op's backward; its results come out as owned references, also those that a failure leaves. */
+static kn_status call_backward(kn_node *node, kn_tensor *results[KN_OP_MAX_INPUTS])
+{
     int scope = kn_scope_begin();
     if (!scope)
         return KN_ERR_MEMORY;
-    kn_grad_call call = grad_call_of(node, stream);
-    kn_status status = node->op->backward(&call);
-    for (int i = 0; i < node->num_inputs && status == KN_OK; i++) {
-        if (!node->edges[i].node || !call.grad_inputs[i])
-            continue;
-        status = check_gradient(node, i, call.grad_inputs[i]);
-        if (status == KN_OK)
-            results[i] = kn_retain(call.grad_inputs[i]);
-    }
+    kn_status status = backward_in_scope(node, results);
     kn_scope_end(scope);
     if (status != KN_OK)
         kn_error_prefix("backward of %s", node->op->name);
@@ -260,6 +276,8 @@ static kn_status run_node(queue *q, kn_node *node, bool retain_graph)
             kn_release(results[i]);
         if (status == KN_OK)
             status = queue_push(q, edge->node);
+        if (status != KN_OK && !edge->node->queued)
+            drop_gradients(edge->node);
     }
     return status;
 }

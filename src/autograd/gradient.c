@@ -82,6 +82,17 @@ kn_tensor *kn_detach(kn_tensor *tensor)
     return kn_scope_adopt(alias);
 }
 
+kn_status kn_copy_(kn_tensor *destination, const kn_tensor *source)
+{
+    if (!destination || !source)
+        return kn_fail_argument_null("kn_copy_", destination ? "source" : "destination");
+    if (kn_grad_enabled() && (kn_autograd_wants(destination) || kn_autograd_wants(source)))
+        return kn_fail(KN_ERR_STATE,
+                       "kn_copy_ is not recorded, and a tensor given requires gradients: do it inside KN_NO_GRAD");
+    kn_tensor_bump_version(destination);
+    return kn_tensor_copy_broadcast(destination, (kn_tensor *)(uintptr_t)source);
+}
+
 kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook function, void *user)
 {
     if (!tensor || !function)

@@ -84,7 +84,8 @@ kn_status kn_file_begin(kn_atomic_file *file, const char *path)
         return kn_error_status();
     }
     if (exists && fchmod(descriptor, old.st_mode & 07777) != 0)
-        kn_log(KN_LOG_DEBUG, "cannot give '%s' the old file's permissions: %s", file->temporary, strerror(errno));
+        kn_log_message(KN_LOG_DEBUG, "cannot give '%s' the old file's permissions: %s", file->temporary,
+                       strerror(errno));
     file->stream = fdopen(descriptor, "wb");
     if (!file->stream) {
         kn_status status = fail_errno("write", path, errno);
@@ -116,8 +117,8 @@ static void sync_directory_of(const char *path)
     int descriptor = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor >= 0) {
         if (fsync(descriptor) != 0 && errno != EINVAL && errno != ENOTSUP)
-            kn_log(KN_LOG_WARNING, "'%s' is written, but its directory could not be flushed: %s", path,
-                   strerror(errno));
+            kn_log_message(KN_LOG_WARNING, "'%s' is written, but its directory could not be flushed: %s", path,
+                           strerror(errno));
         close(descriptor);
     }
     kn_free(directory);

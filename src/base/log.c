@@ -46,7 +46,7 @@ bool kn_log_enabled(kn_log_level level)
     return level >= settings.level && level < KN_LOG_OFF;
 }
 
-void kn_log(kn_log_level level, const char *format, ...)
+void kn_log_message(kn_log_level level, const char *format, ...)
 {
     if (!kn_log_enabled(level))
         return;

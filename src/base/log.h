@@ -4,7 +4,7 @@
 
 #include <koine/status.h>
 
-void kn_log(kn_log_level level, const char *format, ...) KN_PRINTF(2, 3);
+void kn_log_message(kn_log_level level, const char *format, ...) KN_PRINTF(2, 3);
 bool kn_log_enabled(kn_log_level level);
 
 #endif

@@ -38,6 +38,14 @@ char *kn_formatted(const char *format, ...)
     return text;
 }
 
+/* A compiler's log ends with a newline; a sentence does not. */
+static void trim_end(char *text)
+{
+    size_t length = strlen(text);
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        text[--length] = '\0';
+}
+
 void kn_diagnosis_add(kn_diagnosis *diagnosis, kn_finding_kind kind, char *what, char *remedy)
 {
     if (what && diagnosis->count == diagnosis->capacity) {
@@ -54,6 +62,7 @@ void kn_diagnosis_add(kn_diagnosis *diagnosis, kn_finding_kind kind, char *what,
         kn_free(remedy);
         return;
     }
+    trim_end(what);
     diagnosis->findings[diagnosis->count++] = (kn_finding){.kind = kind, .what = what, .remedy = remedy};
 }
 
@@ -75,12 +84,15 @@ void kn_diagnosis_free(kn_diagnosis *diagnosis)
     *diagnosis = (kn_diagnosis){0};
 }
 
-void kn_diagnose_system(kn_diagnosis *diagnosis)
+void kn_diagnose_environment(kn_diagnosis *diagnosis)
 {
-    kn_diagnose_drivers(diagnosis);
-    kn_diagnose_nodes(diagnosis);
-    kn_diagnose_devices(diagnosis);
-    kn_diagnose_cache(diagnosis);
+    static const char *const variables[] = {"KOINE_KERNEL_DIR", "KOINE_IMPL", "KOINE_FAIL_ALLOC"};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const char *value = getenv(variables[i]);
+        if (value && *value)
+            kn_diagnosis_add(diagnosis, KN_FINDING_NOTE, kn_formatted("%s is set to %s", variables[i], value),
+                             kn_formatted("it is meant for work on Koine itself; unset it if that is not what you do"));
+    }
 }
 
 void kn_diagnose_cache(kn_diagnosis *diagnosis)

@@ -35,9 +35,6 @@ void kn_diagnosis_free(kn_diagnosis *diagnosis);
 /* A formatted string, the caller's; NULL with an error when memory is short. */
 char *kn_formatted(const char *format, ...) KN_PRINTF(1, 2);
 
-/* Everything below, in an order that goes from causes to consequences. */
-void kn_diagnose_system(kn_diagnosis *diagnosis);
-
 /* The loader's list of drivers (/etc/OpenCL/vendors or what OCL_ICD_VENDORS says): is it there, does each entry load;
  * is there a driver's library without an entry (a container into which the driver was mounted)? */
 void kn_diagnose_drivers(kn_diagnosis *diagnosis);
@@ -50,6 +47,9 @@ void kn_diagnose_devices(kn_diagnosis *diagnosis);
 
 /* Can compiled kernels be kept between runs? */
 void kn_diagnose_cache(kn_diagnosis *diagnosis);
+
+/* Environment variables that change what is computed or how, and that somebody may have forgotten. */
+void kn_diagnose_environment(kn_diagnosis *diagnosis);
 
 /* --- for the probes --------------------------------------------------------------------------- */
 

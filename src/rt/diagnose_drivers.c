@@ -142,6 +142,21 @@ static void check_unregistered(const vendors *all)
     }
 }
 
+/* Seen with PoCL 3.1: it asks hwloc for the processors, hwloc looks into /sys, and where that is empty PoCL aborts the
+ * process that asked for its devices. */
+static void check_sysfs(const vendors *all)
+{
+    char path[KN_PROBE_PATH];
+    bool pocl = false;
+    for (int i = 0; i < all->registered; i++)
+        pocl = pocl || same_library(all->libraries[i], "libpocl.so");
+    if (pocl && access(kn_probe_path(path, "/sys/devices/system/cpu"), F_OK) != 0)
+        kn_diagnosis_add(
+            all->diagnosis, KN_FINDING_PROBLEM,
+            kn_formatted("/sys is not mounted: PoCL, the driver for CPUs, ends any program that asks for its devices"),
+            kn_formatted("as root: mount -t sysfs sysfs /sys"));
+}
+
 static void report_empty(const vendors *all, const char *variable, bool readable)
 {
     char *what = readable ? kn_formatted("no OpenCL driver is registered: %s holds no .icd file", all->folder)
@@ -187,6 +202,7 @@ void kn_diagnose_drivers(kn_diagnosis *diagnosis)
             diagnosis, KN_FINDING_GOOD,
             kn_formatted("%d OpenCL driver%s registered in %s", all.files, all.files == 1 ? "" : "s", all.folder),
             NULL);
+    check_sysfs(&all);
     if (!single && !variable) /* a folder of the user's own choice leaves drivers out on purpose */
         check_unregistered(&all);
 }

@@ -118,7 +118,9 @@ static void query_limits(kn_device *device)
         limits->capability_major = (int)device_number(id, NV_COMPUTE_CAPABILITY_MAJOR);
         limits->capability_minor = (int)device_number(id, NV_COMPUTE_CAPABILITY_MINOR);
     } else {
-        int version = parse_version(device_string(id, CL_DEVICE_OPENCL_C_VERSION));
+        char text[128] = "";
+        clGetDeviceInfo(id, CL_DEVICE_OPENCL_C_VERSION, sizeof text, text, NULL);
+        int version = parse_version(text);
         limits->capability_major = version / 100;
         limits->capability_minor = version / 10 % 10;
     }
@@ -152,7 +154,7 @@ static kn_status add_device(cl_platform_id platform, const char *platform_name, 
                             int device_index)
 {
     if (found.count >= KN_MAX_DEVICES) {
-        kn_log(KN_LOG_WARNING, "more than %d OpenCL devices: the rest are left out", KN_MAX_DEVICES - 1);
+        kn_log_message(KN_LOG_WARNING, "more than %d OpenCL devices: the rest are left out", KN_MAX_DEVICES - 1);
         return KN_OK;
     }
     kn_device *device = kn_calloc(1, sizeof *device);
@@ -187,7 +189,7 @@ static kn_status add_platform(cl_platform_id platform, int index)
     const char *name = platform_string(platform, CL_PLATFORM_NAME);
     cl_uint count = 0;
     if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count) != CL_SUCCESS || count == 0) {
-        kn_log(KN_LOG_INFO, "platform %d (%s) shows no device", index, name);
+        kn_log_message(KN_LOG_INFO, "platform %d (%s) shows no device", index, name);
         return KN_OK;
     }
     cl_device_id ids[KN_MAX_DEVICES];

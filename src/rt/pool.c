@@ -248,7 +248,7 @@ static void guard_check(kn_pool *pool, kn_buffer *block)
     if (guard_is_whole(block, 0, GUARD_BYTES) && guard_is_whole(block, end, block->size - end))
         return;
     pool->figures.guard_violations++;
-    kn_log(KN_LOG_ERROR, "a kernel wrote outside a buffer of %zu bytes on %s", block->requested,
+    kn_log_message(KN_LOG_ERROR, "a kernel wrote outside a buffer of %zu bytes on %s", block->requested,
            kn_buffer_device(block)->label);
 }
 

@@ -111,7 +111,7 @@ static kn_status fail_build(kn_device *device, const kn_program *program, cl_pro
     if (log && size)
         clGetProgramBuildInfo(handle, device->id, CL_PROGRAM_BUILD_LOG, size, log, NULL);
     if (log && *log)
-        kn_log(KN_LOG_DEBUG, "build log of %s [%s]:\n%s", program->source, program->options, log);
+        kn_log_message(KN_LOG_DEBUG, "build log of %s [%s]:\n%s", program->source, program->options, log);
     kn_status status = kn_fail(
         KN_ERR_DEVICE, "kernel source %s does not build on %s (%s, options `%s`): %s; the compiler says: %.600s",
         program->source, device->label, device->properties.name, program->options, kn_cl_error_name(error),
@@ -136,7 +136,7 @@ static cl_program build_from_binary(kn_device *device, const kn_program *program
         return handle;
     if (handle)
         clReleaseProgram(handle);
-    kn_log(KN_LOG_INFO, "the cached binary of %s is refused by the driver: building again", program->source);
+    kn_log_message(KN_LOG_INFO, "the cached binary of %s is refused by the driver: building again", program->source);
     return NULL;
 }
 

@@ -58,7 +58,7 @@ unsigned char *kn_program_cache_load(const char *key, size_t *size)
         *size = bytes - sizeof head;
         memmove(data, data + sizeof head, *size);
     } else {
-        kn_log(KN_LOG_WARNING, "the cached program %s is damaged: building it again", path);
+        kn_log_message(KN_LOG_WARNING, "the cached program %s is damaged: building it again", path);
         unlink(path);
         kn_free(data);
         data = NULL;
@@ -85,7 +85,7 @@ void kn_program_cache_store(const char *key, const unsigned char *binary, size_t
 {
     char *path = file_of(key, true);
     if (!path || store(path, binary, size) != KN_OK) {
-        kn_log(KN_LOG_INFO, "a compiled program could not be cached: %s", kn_error_message());
+        kn_log_message(KN_LOG_INFO, "a compiled program could not be cached: %s", kn_error_message());
         kn_error_clear();
     }
     kn_free(path);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "tensor/element.h"
 #include "tensor/tensor.h"
 
@@ -193,6 +194,18 @@ static kn_status copy_across(kn_tensor *destination, const kn_tensor *source)
     return status;
 }
 
+/* Two views of one storage may overlap: what is read must not have been written. */
+static kn_status copy_within(kn_tensor *destination, const kn_tensor *source)
+{
+    kn_tensor *apart;
+    KN_TRY(kn_tensor_new(&apart, source->dtype, source->ndim, source->shape, source->storage->device));
+    kn_status status = kn_tensor_copy(apart, source);
+    if (status == KN_OK)
+        status = kn_tensor_copy(destination, apart);
+    kn_release(apart);
+    return status;
+}
+
 /* --- the interface ---------------------------------------------------------------------------- */
 
 kn_status kn_tensor_copy(kn_tensor *destination, const kn_tensor *source)
@@ -204,12 +217,40 @@ kn_status kn_tensor_copy(kn_tensor *destination, const kn_tensor *source)
     }
     if (kn_numel(source) == 0)
         return KN_OK;
+    if (source->storage == destination->storage)
+        return copy_within(destination, source);
     if (source->storage->device != destination->storage->device)
         return copy_across(destination, source);
     if (!kn_device_is_host(source->storage->device))
         return copy_on_device(destination, source);
     copy_on_host(destination, source);
     return KN_OK;
+}
+
+/* `source` repeated over `shape` by strides of 0. */
+static kn_status broadcast_view(kn_tensor **view, kn_tensor *source, int ndim, const int64_t *shape)
+{
+    int64_t strides[KN_MAX_DIMS] = {0};
+    int extra = ndim - source->ndim;
+    bool fits = extra >= 0;
+    for (int i = 0; fits && i < source->ndim; i++) {
+        fits = source->shape[i] == shape[extra + i] || source->shape[i] == 1;
+        strides[extra + i] = source->shape[i] == 1 ? 0 : source->strides[i];
+    }
+    char from[KN_DESCRIBE], to[KN_DESCRIBE];
+    if (!fits)
+        return kn_fail(KN_ERR_SHAPE, "copy: %s does not broadcast to %s", kn_tensor_describe(from, sizeof from, source),
+                       kn_format_shape(to, sizeof to, ndim, shape));
+    return kn_tensor_view(view, source, ndim, shape, strides, source->offset);
+}
+
+kn_status kn_tensor_copy_broadcast(kn_tensor *destination, kn_tensor *source)
+{
+    kn_tensor *view;
+    KN_TRY(broadcast_view(&view, source, destination->ndim, destination->shape));
+    kn_status status = kn_tensor_copy(destination, view);
+    kn_release(view);
+    return status;
 }
 
 kn_status kn_tensor_contiguous(kn_tensor **result, kn_tensor *tensor) { return packed(result, tensor, tensor->dtype); }

@@ -55,6 +55,7 @@ kn_tensor *kn_scope_adopt(kn_tensor *tensor);
 
 /* same shape; converts dtype, strides, device */
 kn_status kn_tensor_copy(kn_tensor *destination, const kn_tensor *source);
+kn_status kn_tensor_copy_broadcast(kn_tensor *destination, kn_tensor *source); /* by the NumPy rule */
 kn_status kn_tensor_fill(kn_tensor *tensor, double value);
 /* sum += addend; same shape, dtype and device, floating */
 kn_status kn_tensor_accumulate(kn_tensor *sum, const kn_tensor *addend);
