@@ -1,0 +1,190 @@
+/* data/loader.c - shuffled batches of a dataset, made ahead of time. data/loader.h tells how. */
+#include "data/loader.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "data/order.h"
+#include "tensor/tensor.h"
+
+#define MAX_WORKERS 256
+#define TARGET_ALIGN ((size_t)64)
+
+/* --- making ----------------------------------------------------------------------------------- */
+
+static kn_status check_params(const kn_loader_params *params)
+{
+    if (params->batch_size <= 0)
+        return kn_fail(KN_ERR_ARGUMENT, "loader: the batch size is %lld; it must be at least 1",
+                       (long long)params->batch_size);
+    if (params->num_workers < 0 || params->num_workers > MAX_WORKERS)
+        return kn_fail(KN_ERR_ARGUMENT, "loader: num_workers is %d; it must be from 0 to %d", params->num_workers,
+                       MAX_WORKERS);
+    if (params->num_workers > 0 && (params->prefetch_factor < 1 || params->prefetch_factor > 1024))
+        return kn_fail(KN_ERR_ARGUMENT, "loader: prefetch_factor is %d; with workers it must be from 1 to 1024",
+                       params->prefetch_factor);
+    return KN_OK;
+}
+
+/* Batches per epoch, and the layout of a slot: the inputs of a full batch, then its targets. */
+static kn_status lay_out(kn_loader *loader)
+{
+    kn_loader_params *params = &loader->params;
+    int64_t length = loader->length;
+    bool partial = length % params->batch_size != 0 && !params->drop_last;
+    loader->batches = length / params->batch_size + (partial ? 1 : 0);
+    loader->samples = params->drop_last ? loader->batches * params->batch_size : length;
+    loader->input_bytes = kn_sample_spec_bytes(&loader->dataset->input);
+    loader->target_bytes = kn_sample_spec_bytes(&loader->dataset->target);
+    size_t largest = (size_t)(params->batch_size < length ? params->batch_size : length);
+    size_t limit = SIZE_MAX / 4 / (largest ? largest : 1);
+    if (loader->input_bytes > limit || loader->target_bytes > limit)
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "loader: %zu samples of %zu + %zu bytes are more than memory can address; use smaller batches",
+                       largest, loader->input_bytes, loader->target_bytes);
+    loader->target_offset = (largest * loader->input_bytes + TARGET_ALIGN - 1) / TARGET_ALIGN * TARGET_ALIGN;
+    loader->slot_bytes = loader->target_offset + largest * loader->target_bytes;
+    if (params->num_workers > loader->batches)
+        params->num_workers = (int)loader->batches;
+    /* Without workers two slots, so that one can be filled while the other is being copied. */
+    int64_t slots = params->num_workers > 0 ? (int64_t)params->num_workers * params->prefetch_factor : 2;
+    loader->num_slots = (int)(slots < loader->batches ? slots : loader->batches);
+    return KN_OK;
+}
+
+static kn_status allocate(kn_loader *loader)
+{
+    loader->order = kn_calloc((size_t)loader->length, sizeof(*loader->order));
+    loader->slots = kn_calloc((size_t)loader->num_slots, sizeof(*loader->slots));
+    if (!loader->order || !loader->slots)
+        return KN_ERR_MEMORY;
+    for (int i = 0; i < loader->num_slots; i++)
+        KN_TRY(kn_pinned_alloc(&loader->slots[i].memory, loader->device, loader->slot_bytes));
+    return kn_device_is_host(loader->device) ? KN_OK : kn_stream_create(&loader->stream, loader->device);
+}
+
+static kn_status set_up(kn_loader *loader)
+{
+    loader->length = kn_dataset_length(loader->dataset);
+    if (loader->length < 0)
+        return kn_fail(KN_ERR_ARGUMENT, "loader: the dataset's length is %lld", (long long)loader->length);
+    loader->device = loader->params.device ? loader->params.device : kn_device_current();
+    if (!loader->device)
+        return kn_error_status();
+    KN_TRY(lay_out(loader));
+    loader->next_to_make = loader->batches; /* nothing to do before the first epoch */
+    KN_TRY(allocate(loader));
+    return kn_loader_start_workers(loader);
+}
+
+kn_status kn_loader_new_with(kn_loader **loader, kn_dataset *dataset, const kn_loader_params *params)
+{
+    if (!loader || !dataset || !params)
+        return kn_fail_argument_null("kn_loader_new", !loader ? "loader" : !dataset ? "dataset" : "params");
+    KN_TRY(check_params(params));
+    kn_loader *made = kn_calloc(1, sizeof(*made));
+    if (!made)
+        return KN_ERR_MEMORY;
+    made->dataset = dataset;
+    made->params = *params;
+    kn_mutex_init(&made->mutex);
+    pthread_cond_init(&made->work, NULL);
+    pthread_cond_init(&made->done, NULL);
+    atomic_init(&made->cancel, false);
+    kn_status status = set_up(made);
+    if (status != KN_OK) {
+        kn_loader_free(made);
+        return status;
+    }
+    *loader = made;
+    return KN_OK;
+}
+
+void kn_loader_free(kn_loader *loader)
+{
+    if (!loader)
+        return;
+    kn_loader_stop_workers(loader);
+    kn_device_batch_drop(&loader->ahead);
+    kn_stream_destroy(loader->stream); /* waits for the copies: the slots are free after it */
+    for (int i = 0; loader->slots && i < loader->num_slots; i++) {
+        kn_event_free(loader->slots[i].copied);
+        kn_pinned_free(loader->slots[i].memory);
+    }
+    pthread_cond_destroy(&loader->work);
+    pthread_cond_destroy(&loader->done);
+    kn_mutex_destroy(&loader->mutex);
+    kn_free(loader->slots);
+    kn_free(loader->order);
+    kn_free(loader);
+}
+
+int64_t kn_loader_batches(const kn_loader *loader) { return loader ? loader->batches : 0; }
+
+int64_t kn_loader_samples(const kn_loader *loader) { return loader ? loader->samples : 0; }
+
+/* --- an epoch --------------------------------------------------------------------------------- */
+
+kn_status kn_loader_start(kn_loader *loader, int64_t epoch)
+{
+    if (!loader)
+        return kn_fail_argument_null("kn_loader_start", "loader");
+    if (epoch < 0)
+        return kn_fail(KN_ERR_ARGUMENT, "kn_loader_start: the epoch is %lld; it must not be negative",
+                       (long long)epoch);
+    kn_loader_drain(loader);
+    kn_device_batch_drop(&loader->ahead);
+    kn_sample_order(loader->order, loader->length, loader->params.shuffle, loader->params.seed, epoch);
+    loader->epoch = epoch;
+    loader->next_batch = 0;
+    loader->started = true;
+    kn_loader_begin_epoch(loader);
+    return KN_OK;
+}
+
+/* The next batch, its copy started; waits for a worker if need be. An error spoils just this batch. */
+static kn_status fetch(kn_loader *loader, kn_device_batch *batch)
+{
+    kn_slot *slot = kn_loader_acquire(loader, loader->next_batch, true);
+    kn_status status = slot->status;
+    if (status == KN_OK)
+        status = kn_loader_copy(loader, slot, batch);
+    else if (slot->message[0])
+        kn_fail(status, "%s", slot->message);
+    kn_loader_release(loader, slot);
+    return status;
+}
+
+/* Starts the copy of the batch after this one if a worker has it ready, so that it runs beside the caller's next step.
+ * A failure (memory that is short now) is no error yet: it is tried again when the batch is asked for. */
+static void start_next_copy(kn_loader *loader)
+{
+    if (!loader->stream || loader->next_batch >= loader->batches)
+        return;
+    kn_slot *slot = kn_loader_acquire(loader, loader->next_batch, false);
+    if (!slot || slot->status != KN_OK)
+        return;
+    bool no_error = kn_error_status() == KN_OK;
+    if (kn_loader_copy(loader, slot, &loader->ahead) == KN_OK)
+        kn_loader_release(loader, slot);
+    else if (no_error)
+        kn_error_clear();
+}
+
+kn_status kn_loader_next(kn_loader *loader, kn_tensor **input, kn_tensor **target)
+{
+    if (!loader || !input || !target)
+        return kn_fail_argument_null("kn_loader_next", !loader ? "loader" : !input ? "input" : "target");
+    if (!loader->started)
+        return kn_fail(KN_ERR_STATE, "kn_loader_next: call kn_loader_start first");
+    if (loader->next_batch >= loader->batches) {
+        *input = *target = NULL;
+        return KN_OK;
+    }
+    kn_device_batch batch = loader->ahead;
+    loader->ahead = (kn_device_batch){0};
+    kn_status status = batch.input ? KN_OK : fetch(loader, &batch);
+    loader->next_batch++;
+    KN_TRY(status);
+    start_next_copy(loader);
+    return kn_loader_hand_over(loader, &batch, input, target);
+}

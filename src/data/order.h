@@ -1,0 +1,19 @@
+/* data/order.h - the order of samples, and the random numbers that go with them: functions of seed, epoch and index
+ * alone, whatever threads or devices there are.
+ *
+ * All come from Philox4x32-10 (Salmon et al., SC 2011) with the seed as key and (index, epoch, purpose) as counter. */
+#ifndef KN_DATA_ORDER_H
+#define KN_DATA_ORDER_H
+
+#include <koine/common.h>
+
+/* order[i] = i, permuted by Fisher-Yates if `shuffle`. */
+void kn_sample_order(int64_t *order, int64_t length, bool shuffle, uint64_t seed, int64_t epoch);
+
+/* The sample's own random number for augmentation. */
+uint64_t kn_sample_random(uint64_t seed, int64_t epoch, int64_t index);
+
+/* A number derived from `random` that is as good as independent of it. */
+uint64_t kn_next_random(uint64_t random);
+
+#endif

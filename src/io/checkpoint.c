@@ -1,0 +1,169 @@
+/* io/checkpoint.c - saving and loading modules and optimizers as safetensors files. */
+#include "io/checkpoint.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "nn/state_dict.h"
+#include "optim/state.h"
+
+/* --- between lists and files ----------------------------------------------------------------------------------- */
+
+static kn_status put(kn_tensor_file *file, const char *prefix, const char *name, kn_tensor *tensor)
+{
+    kn_text full = {0};
+    kn_text_format(&full, "%s%s", prefix, name);
+    char *key = kn_text_finish(&full);
+    if (key == NULL)
+        return KN_ERR_MEMORY;
+    kn_tensor *host = NULL;
+    kn_status status = kn_tensor_cast(&host, tensor, tensor->dtype, kn_device_host());
+    if (status == KN_OK)
+        status = kn_tensor_file_put(file, key, host);
+    kn_release(host);
+    kn_free(key);
+    return status;
+}
+
+static kn_status put_list(kn_tensor_file *file, const char *prefix, const kn_tensor_list *list)
+{
+    for (int i = 0; i < list->count; i++)
+        KN_TRY(put(file, prefix, list->names[i], list->tensors[i]));
+    return KN_OK;
+}
+
+static kn_status get_list(const kn_tensor_file *file, const char *prefix, kn_tensor_list *list)
+{
+    *list = (kn_tensor_list){0};
+    size_t length = strlen(prefix);
+    kn_status status = KN_OK;
+    for (int i = 0; i < kn_tensor_file_count(file) && status == KN_OK; i++) {
+        const char *name = kn_tensor_file_name(file, i);
+        if (strncmp(name, prefix, length) == 0)
+            status = kn_tensor_list_append(list, name + length, kn_tensor_file_at(file, i));
+    }
+    if (status != KN_OK)
+        kn_tensor_list_free(list);
+    return status;
+}
+
+/* --- modules --------------------------------------------------------------------------------------------------- */
+
+kn_status kn_checkpoint_put_module(kn_tensor_file *file, const char *prefix, kn_module *module)
+{
+    kn_tensor_list list;
+    KN_TRY(kn_state_dict_list(module, &list));
+    kn_status status = put_list(file, prefix, &list);
+    kn_tensor_list_free(&list);
+    return status;
+}
+
+kn_status kn_checkpoint_get_module(const kn_tensor_file *file, const char *prefix, kn_module *module, const char *path)
+{
+    kn_tensor_list list;
+    KN_TRY(get_list(file, prefix, &list));
+    kn_status status = kn_state_dict_load(module, &list, path);
+    kn_tensor_list_free(&list);
+    return status;
+}
+
+kn_status kn_module_save(kn_module *module, const char *path)
+{
+    if (module == NULL || path == NULL)
+        return kn_fail_argument_null("module_save", module == NULL ? "module" : "path");
+    kn_tensor_file *file = kn_tensor_file_new();
+    if (file == NULL)
+        return KN_ERR_MEMORY;
+    /* The key by which PyTorch's tools tell whose layout the tensors have. */
+    kn_status status = kn_tensor_file_set_metadata(file, "format", "pt");
+    if (status == KN_OK)
+        status = kn_checkpoint_put_module(file, "", module);
+    if (status == KN_OK)
+        status = kn_save_safetensors(path, file);
+    kn_tensor_file_free(file);
+    return status;
+}
+
+kn_status kn_module_load(kn_module *module, const char *path)
+{
+    if (module == NULL || path == NULL)
+        return kn_fail_argument_null("module_load", module == NULL ? "module" : "path");
+    kn_tensor_file *file;
+    KN_TRY(kn_load_safetensors(&file, path));
+    kn_status status = kn_checkpoint_get_module(file, "", module, path);
+    kn_tensor_file_free(file);
+    return status;
+}
+
+/* --- optimizers ------------------------------------------------------------------------------------------------ */
+
+/* The metadata key that tells whose state it is: "optimizer" behind the prefix. */
+static char *type_key(const char *prefix)
+{
+    kn_text key = {0};
+    kn_text_format(&key, "%soptimizer", prefix);
+    return kn_text_finish(&key);
+}
+
+kn_status kn_checkpoint_put_optim(kn_tensor_file *file, const char *prefix, kn_optim *optim)
+{
+    char *key = type_key(prefix);
+    if (key == NULL)
+        return KN_ERR_MEMORY;
+    kn_status status = kn_tensor_file_set_metadata(file, key, kn_optim_type_name(optim));
+    kn_free(key);
+    KN_TRY(status);
+    kn_tensor_list list;
+    KN_TRY(kn_optim_state_list(optim, &list));
+    status = put_list(file, prefix, &list);
+    kn_tensor_list_free(&list);
+    return status;
+}
+
+kn_status kn_checkpoint_get_optim(const kn_tensor_file *file, const char *prefix, kn_optim *optim, const char *path)
+{
+    char *key = type_key(prefix);
+    if (key == NULL)
+        return KN_ERR_MEMORY;
+    const char *type = kn_tensor_file_metadata(file, key);
+    kn_status status = KN_OK;
+    if (type == NULL)
+        status = kn_fail(KN_ERR_FORMAT, "%s holds no optimizer state (no metadata \"%s\")", path, key);
+    else if (strcmp(type, kn_optim_type_name(optim)) != 0)
+        status = kn_fail(KN_ERR_FORMAT, "%s holds the state of %s, but this optimizer is %s", path, type,
+                         kn_optim_type_name(optim));
+    kn_free(key);
+    KN_TRY(status);
+    kn_tensor_list list;
+    KN_TRY(get_list(file, prefix, &list));
+    status = kn_optim_state_load(optim, &list, path);
+    kn_tensor_list_free(&list);
+    return status;
+}
+
+kn_status kn_optim_save(kn_optim *optim, const char *path)
+{
+    if (optim == NULL || path == NULL)
+        return kn_fail_argument_null("optim_save", optim == NULL ? "optim" : "path");
+    kn_tensor_file *file = kn_tensor_file_new();
+    if (file == NULL)
+        return KN_ERR_MEMORY;
+    kn_status status = kn_checkpoint_put_optim(file, "", optim);
+    if (status == KN_OK)
+        status = kn_save_safetensors(path, file);
+    kn_tensor_file_free(file);
+    return status;
+}
+
+kn_status kn_optim_load(kn_optim *optim, const char *path)
+{
+    if (optim == NULL || path == NULL)
+        return kn_fail_argument_null("optim_load", optim == NULL ? "optim" : "path");
+    kn_tensor_file *file;
+    KN_TRY(kn_load_safetensors(&file, path));
+    kn_status status = kn_checkpoint_get_optim(file, "", optim, path);
+    kn_tensor_file_free(file);
+    return status;
+}

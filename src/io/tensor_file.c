@@ -1,0 +1,180 @@
+/* io/tensor_file.c - named tensors and metadata in memory: what safetensors files are read into and written from. */
+#include "io/tensor_file.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+kn_tensor_file *kn_tensor_file_new(void)
+{
+    kn_tensor_file *file = kn_calloc(1, sizeof(*file));
+    return file ? file : kn_stick();
+}
+
+void kn_tensor_file_free(kn_tensor_file *file)
+{
+    if (!file)
+        return;
+    for (int i = 0; i < file->count; i++) {
+        kn_free(file->tensors[i].name);
+        kn_release(file->tensors[i].tensor);
+    }
+    for (int i = 0; i < file->metadata_count; i++) {
+        kn_free(file->metadata[i].key);
+        kn_free(file->metadata[i].value);
+    }
+    kn_free(file->tensors);
+    kn_free(file->metadata);
+    kn_free(file);
+}
+
+int kn_tensor_file_count(const kn_tensor_file *file) { return file ? file->count : 0; }
+
+static bool in_range(const kn_tensor_file *file, int index) { return file && index >= 0 && index < file->count; }
+
+const char *kn_tensor_file_name(const kn_tensor_file *file, int index)
+{
+    return in_range(file, index) ? file->tensors[index].name : NULL;
+}
+
+kn_tensor *kn_tensor_file_at(const kn_tensor_file *file, int index)
+{
+    return in_range(file, index) ? file->tensors[index].tensor : NULL;
+}
+
+kn_tensor *kn_tensor_file_get(const kn_tensor_file *file, const char *name)
+{
+    for (int i = 0; file && name && i < file->count; i++)
+        if (strcmp(file->tensors[i].name, name) == 0)
+            return file->tensors[i].tensor;
+    return NULL;
+}
+
+const char *kn_tensor_file_metadata(const kn_tensor_file *file, const char *key)
+{
+    for (int i = 0; file && key && i < file->metadata_count; i++)
+        if (strcmp(file->metadata[i].key, key) == 0)
+            return file->metadata[i].value;
+    return NULL;
+}
+
+/* --- putting ---------------------------------------------------------------------------------- */
+
+/* Room for one more of `size` bytes in *array. */
+static kn_status reserve(void **array, int count, int *capacity, size_t size)
+{
+    if (count < *capacity)
+        return KN_OK;
+    if (*capacity > INT_MAX / 2)
+        return kn_fail_host_memory((size_t)*capacity * size, "names of tensors");
+    int larger = *capacity ? *capacity * 2 : 16;
+    void *moved = kn_realloc(*array, (size_t)larger * size);
+    if (!moved)
+        return KN_ERR_MEMORY;
+    *array = moved;
+    *capacity = larger;
+    return KN_OK;
+}
+
+kn_status kn_tensor_file_append(kn_tensor_file *file, const char *name, kn_tensor *tensor)
+{
+    void *array = file->tensors;
+    KN_TRY(reserve(&array, file->count, &file->capacity, sizeof(*file->tensors)));
+    file->tensors = array;
+    char *copy = kn_strdup(name);
+    if (!copy)
+        return KN_ERR_MEMORY;
+    file->tensors[file->count++] = (kn_named_tensor){.name = copy, .tensor = kn_retain(tensor)};
+    return KN_OK;
+}
+
+kn_status kn_tensor_file_append_metadata(kn_tensor_file *file, const char *key, const char *value)
+{
+    void *array = file->metadata;
+    KN_TRY(reserve(&array, file->metadata_count, &file->metadata_capacity, sizeof(*file->metadata)));
+    file->metadata = array;
+    kn_metadata_entry entry = {.key = kn_strdup(key), .value = kn_strdup(value)};
+    if (!entry.key || !entry.value) {
+        kn_free(entry.key);
+        kn_free(entry.value);
+        return KN_ERR_MEMORY;
+    }
+    file->metadata[file->metadata_count++] = entry;
+    return KN_OK;
+}
+
+static kn_status check_utf8(const char *function, const char *what, const char *text)
+{
+    size_t bad = 0;
+    if (kn_is_utf8(text, strlen(text), &bad))
+        return KN_OK;
+    return kn_fail(KN_ERR_ARGUMENT, "%s: the %s is not UTF-8 (byte %zu), which the file format requires", function,
+                   what, bad);
+}
+
+kn_status kn_tensor_file_put(kn_tensor_file *file, const char *name, kn_tensor *tensor)
+{
+    if (!file || !name || !tensor)
+        return kn_fail_argument_null("kn_tensor_file_put", !file ? "file" : !name ? "name" : "tensor");
+    KN_TRY(check_utf8("kn_tensor_file_put", "name", name));
+    if (strcmp(name, KN_METADATA_NAME) == 0)
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "kn_tensor_file_put: no tensor can be named '%s', which means the file's metadata", name);
+    if (kn_tensor_file_get(file, name))
+        return kn_fail(KN_ERR_ARGUMENT, "kn_tensor_file_put: there is a tensor named '%s' already", name);
+    return kn_tensor_file_append(file, name, tensor);
+}
+
+kn_status kn_tensor_file_set_metadata(kn_tensor_file *file, const char *key, const char *value)
+{
+    if (!file || !key || !value)
+        return kn_fail_argument_null("kn_tensor_file_set_metadata", !file ? "file" : !key ? "key" : "value");
+    KN_TRY(check_utf8("kn_tensor_file_set_metadata", "key", key));
+    KN_TRY(check_utf8("kn_tensor_file_set_metadata", "value", value));
+    for (int i = 0; i < file->metadata_count; i++)
+        if (strcmp(file->metadata[i].key, key) == 0) {
+            char *copy = kn_strdup(value);
+            if (!copy)
+                return KN_ERR_MEMORY;
+            kn_free(file->metadata[i].value);
+            file->metadata[i].value = copy;
+            return KN_OK;
+        }
+    return kn_tensor_file_append_metadata(file, key, value);
+}
+
+/* --- UTF-8 ------------------------------------------------------------------------------------ */
+
+/* Bytes of the well-formed character at `at`, 0 if there is none (RFC 3629, section 4). */
+static size_t character_length(const unsigned char *at, size_t left)
+{
+    unsigned char lead = at[0];
+    if (lead < 0x80)
+        return 1;
+    size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+    if (lead < 0xc2 || lead > 0xf4 || length > left)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    unsigned char second = at[1]; /* excludes overlong forms, surrogates and what lies above U+10FFFF */
+    if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) || (lead == 0xf0 && second < 0x90) ||
+        (lead == 0xf4 && second > 0x8f))
+        return 0;
+    return length;
+}
+
+bool kn_is_utf8(const char *text, size_t length, size_t *bad)
+{
+    for (size_t i = 0; i < length;) {
+        size_t step = character_length((const unsigned char *)text + i, length - i);
+        if (step == 0) {
+            *bad = i;
+            return false;
+        }
+        i += step;
+    }
+    return true;
+}

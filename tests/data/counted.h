@@ -1,0 +1,34 @@
+/* data/counted.h - a dataset that tells what was asked of it and fails on request, and checks of the batches made of
+ * it. */
+#ifndef TESTS_DATA_COUNTED_H
+#define TESTS_DATA_COUNTED_H
+
+#include <koine/data.h>
+#include <koine/device.h>
+#include <stdatomic.h>
+
+#define WIDTH 33 /* of a sample: odd, so that rows are not aligned */
+
+typedef struct counted {
+    int64_t length;
+    int64_t bad;      /* this sample fails; -1: none */
+    bool silent;      /* without a message */
+    long nanoseconds; /* each sample takes so long */
+    atomic_int calls;
+} counted;
+
+/* Sample i: input float32 i, i + 1, ..., i + WIDTH - 1; target int64 -i. */
+kn_dataset *counted_dataset(counted *data, int64_t length);
+
+/* The devices to test: the host and, where there is one, an OpenCL device. find_devices is the tests' group set-up. */
+extern kn_device *devices[2];
+extern int num_devices;
+int find_devices(void **state);
+
+/* The batch holds the samples order[0 .. size - 1]. */
+void assert_batch(kn_tensor *input, kn_tensor *target, const int64_t *order, int64_t size);
+
+/* Runs one whole epoch and holds it against the order that the seed gives. */
+void assert_epoch(kn_loader *loader, const kn_loader_params *params, int64_t length, int64_t epoch);
+
+#endif

@@ -1,0 +1,17 @@
+/* fuzz_input.h - libFuzzer's bytes as a file, since the parsers read files. */
+#ifndef TESTS_FUZZ_INPUT_H
+#define TESTS_FUZZ_INPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* libFuzzer calls it with each input. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Writes the bytes to this process's own temporary file (in memory where /dev/shm exists) and returns its path. */
+const char *fuzz_input_file(const uint8_t *data, size_t size);
+
+/* The call has failed as it should: with a message. Clears it; stops the fuzzer otherwise. */
+void fuzz_expect_message(void);
+
+#endif

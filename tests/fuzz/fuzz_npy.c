@@ -1,0 +1,14 @@
+/* fuzz_npy.c - feeds kn_load_npy with anything. */
+#include <koine/io.h>
+
+#include "fuzz_input.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    kn_tensor *tensor = NULL;
+    if (kn_load_npy(&tensor, fuzz_input_file(data, size)) == KN_OK)
+        kn_release(tensor);
+    else
+        fuzz_expect_message();
+    return 0;
+}

@@ -1,0 +1,36 @@
+/* tests/io/files.h - files for tests: a folder that goes when the program ends, bytes in and out of files,
+ * deterministic damage. */
+#ifndef TESTS_IO_FILES_H
+#define TESTS_IO_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes under construction; `append_*` stop the program when memory runs out. Start with {0}; free with bytes_free. */
+typedef struct byte_block {
+    unsigned char *data;
+    size_t size, capacity;
+} byte_block;
+void append(byte_block *to, const void *data, size_t size);
+void append_text(byte_block *to, const char *text);
+void append_little(byte_block *to, uint64_t value, int size); /* `size` bytes, lowest first */
+void append_big(byte_block *to, uint64_t value, int size);
+void bytes_free(byte_block *to);
+
+/* DIRECTORY/NAME in this program's own temporary folder; valid until four more calls. */
+const char *temporary(const char *name);
+
+void write_bytes(const char *path, const void *data, size_t size);
+void write_gzip(const char *path, const void *data, size_t size);
+byte_block read_bytes(const char *path);
+bool file_is(const char *path, const void *data, size_t size);
+
+/* Files in the folder of `path`, itself included: shows temporaries left behind. */
+int count_files_beside(const char *path);
+
+/* The n-th damaged copy of `original`, the same at every run: bytes changed, cut off, doubled or inserted. The caller
+ * frees it. */
+byte_block mutated(const byte_block *original, uint64_t n);
+
+#endif
