@@ -1,0 +1,103 @@
+/* conv/weights_rows.cl - the gradient of a convolution's weights (and bias) on CPU devices for few channels: vectors
+ * along the rows of the image.
+ *
+ * The sums of conv/weights.cl, for problems on which repacking dy costs more than summing: few taps, or few output
+ * channels per group. A work-item keeps KX channels by TAPS taps of sums, each a vector over neighbouring pixels; dy is
+ * read in place, once, and the bias' gradient falls out of the same pass. The last vector of a row that is no multiple
+ * of the vector starts earlier, and the pixels that the one before had are zeroed in it. Hence a row must be at least
+ * one vector wide, and neighbouring pixels must start at neighbouring elements of x.
+ *
+ * Compiled in: T, VW, KX, TAPS. Local size 1, no local memory, no barrier. */
+#include "common/koine.clh"
+#include "conv/grid.clh"
+#include "conv/padding.clh"
+#include "gemm/pack.clh"
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_pad(KN_IN(x), KN_OUT(padded), conv_padding p)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, padded);
+    if (get_global_id(0) < (ulong)pad_items(p))
+        pad_planes(padded, x, p, get_global_id(0));
+}
+
+static inline T sum_lanes(V value)
+{
+    T part[VW], sum = 0;
+    VSTORE(value, 0, part);
+    for (int i = 0; i < VW; i++)
+        sum += part[i];
+    return sum;
+}
+
+/* dim 0: tile of taps, dim 1: group and block of KX channels, dim 2: share of the images. sums is [shares][groups *
+ * outer][taps], bias_part [shares][groups * outer]. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_weights_rows(KN_IN(x), KN_IN(dy), KN_OUT(sums),
+                                                                             KN_OUT(bias_part), conv_gradient g,
+                                                                             conv_taps t, long images_per_share)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, dy);
+    KN_BIND_OUT(T, sums);
+    KN_BIND_OUT(T, bias_part);
+    const long blocks = (g.outer + KX - 1) / KX, pixels = g.rows * g.columns;
+    const long block = get_global_id(1) % blocks, group = get_global_id(1) / blocks,
+               first_tap = get_global_id(0) * TAPS;
+    const long first_channel = group * g.outer + block * KX;
+    const int channels = (int)min((long)KX, g.outer - block * KX), taps = (int)min((long)TAPS, g.taps - first_tap);
+    const long last_image = min(g.images, (long)(get_global_id(2) + 1) * images_per_share);
+
+    long offset[TAPS];
+    V sum[KX][TAPS], bias[KX];
+#pragma unroll
+    for (int i = 0; i < TAPS; i++) {
+        const long tap = min(first_tap + i, g.taps - 1); /* taps beyond the last repeat it and are not stored */
+        const long v = tap % t.columns, u = tap / t.columns % t.rows, inner = tap / t.columns / t.rows;
+        offset[i] = group * g.x_group + inner * t.plane + u * t.row_distance * t.pitch + v * t.column_distance;
+#pragma unroll
+        for (int k = 0; k < KX; k++)
+            sum[k][i] = (V)0;
+    }
+#pragma unroll
+    for (int k = 0; k < KX; k++)
+        bias[k] = (V)0;
+    T keep[VW]; /* 0 for the pixels of the last vector that the one before it has */
+    const int overlap = (int)((g.columns + VW - 1) / VW * VW - g.columns);
+    for (int i = 0; i < VW; i++)
+        keep[i] = i < overlap ? 0 : 1;
+
+    for (long image = get_global_id(2) * images_per_share; image < last_image; image++) {
+        const global T *gradient = dy + (image * g.groups * g.outer + first_channel) * pixels;
+        for (long row = 0; row < g.rows; row++) {
+            const global T *from = x + image * g.x_image + row * g.x_row;
+            for (long column = 0; column < g.columns; column += VW) {
+                const bool whole = column + VW <= g.columns;
+                const long start = whole ? column : g.columns - VW;
+                V d[KX];
+#pragma unroll
+                for (int k = 0; k < KX; k++) {
+                    d[k] = VLOAD(0, gradient + min(k, channels - 1) * pixels + row * g.columns + start);
+                    d[k] = whole ? d[k] : d[k] * VLOAD(0, keep);
+                    bias[k] += d[k];
+                }
+#pragma unroll
+                for (int i = 0; i < TAPS; i++) {
+                    const V value = VLOAD(0, from + offset[i] + start);
+#pragma unroll
+                    for (int k = 0; k < KX; k++)
+                        sum[k][i] = fma(value, d[k], sum[k][i]);
+                }
+            }
+        }
+    }
+    const long share = get_global_id(2) * g.groups * g.outer + first_channel;
+#pragma unroll
+    for (int k = 0; k < KX; k++) {
+        if (k < channels && first_tap == 0)
+            bias_part[share + k] = sum_lanes(bias[k]);
+#pragma unroll
+        for (int i = 0; i < TAPS; i++)
+            if (k < channels && i < taps)
+                sums[(share + k) * g.taps + first_tap + i] = sum_lanes(sum[k][i]);
+    }
+}

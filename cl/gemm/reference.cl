@@ -1,0 +1,61 @@
+/* gemm/reference.cl - matrix multiplication on any device, one sum per element of C.
+ *
+ * Compiled in: T. */
+#include "common/koine.clh"
+
+typedef struct matrix_layout {
+    long row_stride, col_stride, batch_stride;
+} matrix_layout;
+
+kernel void gemm_reference(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k, long batch,
+                           matrix_layout a_layout, matrix_layout b_layout, matrix_layout c_layout, T alpha, T beta,
+                           int has_bias)
+{
+    KN_BIND_IN(T, a);
+    KN_BIND_IN(T, b);
+    KN_BIND_IN(T, bias);
+    KN_BIND_OUT(T, c);
+    KN_FOR (element, batch * m * n) {
+        const long column = element % n, row = element / n % m, matrix = element / n / m;
+        const global T *x = a + matrix * a_layout.batch_stride + row * a_layout.row_stride;
+        const global T *y = b + matrix * b_layout.batch_stride + column * b_layout.col_stride;
+        T sum = 0;
+        for (long i = 0; i < k; i++)
+            sum = fma(x[i * a_layout.col_stride], y[i * b_layout.row_stride], sum);
+        const long target = matrix * c_layout.batch_stride + row * c_layout.row_stride + column;
+        T value = alpha * sum;
+        if (beta != (T)0)
+            value = fma(beta, c[target], value);
+        c[target] = has_bias ? value + bias[column] : value;
+    }
+}
+
+/* Every row of C becomes the bias: what CLBlast, which knows none, then adds to. */
+kernel void gemm_fill_bias(KN_IN(bias), KN_OUT(c), long m, long n, long batch, matrix_layout c_layout)
+{
+    KN_BIND_IN(T, bias);
+    KN_BIND_OUT(T, c);
+    KN_FOR (element, batch * m * n) {
+        const long column = element % n, row = element / n % m, matrix = element / n / m;
+        c[matrix * c_layout.batch_stride + row * c_layout.row_stride + column] = bias[column];
+    }
+}
+
+/* c = alpha * the sum, in order, of `count` products [m, n] (+ beta * c) (+ bias). */
+kernel void gemm_total(KN_IN(products), KN_IN(bias), KN_OUT(c), long m, long n, long count, long ldc, T alpha, T beta,
+                       int has_bias)
+{
+    KN_BIND_IN(T, products);
+    KN_BIND_IN(T, bias);
+    KN_BIND_OUT(T, c);
+    KN_FOR(element, m * n) {
+        T sum = products[element];
+        for (long i = 1; i < count; i++)
+            sum += products[i * m * n + element];
+        const long target = element / n * ldc + element % n;
+        T value = alpha * sum;
+        if (beta != (T)0)
+            value = fma(beta, c[target], value);
+        c[target] = has_bias ? value + bias[element % n] : value;
+    }
+}

@@ -1,0 +1,191 @@
+/* gemm/skinny.cl - matrix products on CPU devices in which one side is so short that tiles would be mostly empty;
+ * memory bounds them.
+ *
+ * Compiled in: T, VW. Local size 1. */
+#include "common/koine.clh"
+#include "gemm/pack.clh"
+
+/* c[j] = sum over i < count of a[i] * x[j][i] (+ bias), the rows of x short and without gaps. `count` is a constant
+ * wherever this is inlined, so that the loop over j becomes vector loads with a fixed interleave. */
+static inline void short_rows(global T *restrict c, const global T *restrict x, const T *a, const int count, long first,
+                              long last, const global T *restrict bias, long bias_stride)
+{
+    for (long j = first; j < last; j++) {
+        T sum = 0;
+        for (int i = 0; i < count; i++)
+            sum = fma(a[i], x[j * count + i], sum);
+        c[j] = sum;
+    }
+    if (bias && bias_stride == 0) {
+        const T value = bias[0];
+        for (long j = first; j < last; j++)
+            c[j] += value;
+    } else if (bias) {
+        for (long j = first; j < last; j++)
+            c[j] += bias[j];
+    }
+}
+
+/* One row times the transpose of x [n, k], k <= 4, ld = k, beta = 0. */
+kernel void gemm_short_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, int k, long a_stride, T alpha,
+                            long bias_stride, int has_bias)
+{
+    KN_BIND_IN(T, a);
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, bias);
+    KN_BIND_OUT(T, c);
+    T scaled[4] = {0, 0, 0, 0};
+    for (int i = 0; i < k; i++)
+        scaled[i] = alpha * a[i * a_stride];
+    const global T *b = has_bias ? bias : (const global T *)0;
+    /* In strips that stay in cache between the sum and the bias. */
+    const long chunk = (n + get_global_size(0) - 1) / get_global_size(0),
+               end = min(n, (long)(get_global_id(0) + 1) * chunk);
+    for (long first = get_global_id(0) * chunk; first < end; first += 1024) {
+        const long last = min(end, first + 1024);
+        switch (k) {
+        case 1:
+            short_rows(c, x, scaled, 1, first, last, b, bias_stride);
+            break;
+        case 2:
+            short_rows(c, x, scaled, 2, first, last, b, bias_stride);
+            break;
+        case 3:
+            short_rows(c, x, scaled, 3, first, last, b, bias_stride);
+            break;
+        default:
+            short_rows(c, x, scaled, 4, first, last, b, bias_stride);
+            break;
+        }
+    }
+}
+
+/* Dot product of two runs, in four vectors of partial sums that are added in a fixed order. */
+static inline T dot_run(const global T *restrict a, const global T *restrict b, long count)
+{
+    V sum[4] = {(V)0, (V)0, (V)0, (V)0};
+    long i = 0;
+    for (; i + 4 * VW <= count; i += 4 * VW)
+#pragma unroll
+        for (int v = 0; v < 4; v++)
+            sum[v] = fma(VLOAD(0, a + i + v * VW), VLOAD(0, b + i + v * VW), sum[v]);
+    T part[VW];
+    VSTORE((sum[0] + sum[1]) + (sum[2] + sum[3]), 0, part);
+    T total = 0;
+    for (; i < count; i++)
+        total = fma(a[i], b[i], total);
+    for (int j = 0; j < VW; j++)
+        total += part[j];
+    return total;
+}
+
+/* One row times the transpose of x [n, k], k contiguous in both. */
+kernel void gemm_dot_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, long k, long x_stride, T alpha, T beta,
+                          long bias_stride, int has_bias)
+{
+    KN_BIND_IN(T, a);
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, bias);
+    KN_BIND_OUT(T, c);
+    KN_FOR (j, n) {
+        T value = alpha * dot_run(a, x + j * x_stride, k);
+        if (beta != (T)0)
+            value = fma(beta, c[j], value);
+        c[j] = has_bias ? value + bias[j * bias_stride] : value;
+    }
+}
+
+/* --- few long sums: C is tiny, k long; every slice of k sums apart, gemm_long_total adds the slices in order ------ */
+
+#define MOST_RESULTS 16
+
+/* sum[j] += a[i] * b[i][j] over `count` rows b of `width` columns without gaps, `width` constant where this is inlined.
+ * Lane l takes every VW-th row. */
+static inline void accumulate_rows(T *restrict sum, const global T *restrict a, const global T *restrict b,
+                                   const int width, long count)
+{
+    T lane[4][VW];
+    for (int j = 0; j < width; j++)
+        for (int l = 0; l < VW; l++)
+            lane[j][l] = 0;
+    long i = 0;
+    for (; i + VW <= count; i += VW)
+        for (int l = 0; l < VW; l++)
+            for (int j = 0; j < width; j++)
+                lane[j][l] = fma(a[i + l], b[(i + l) * width + j], lane[j][l]);
+    for (int j = 0; j < width; j++)
+        for (int l = 0; l < VW; l++)
+            sum[j] += lane[j][l];
+    for (; i < count; i++)
+        for (int j = 0; j < width; j++)
+            sum[j] = fma(a[i], b[i * width + j], sum[j]);
+}
+
+/* op(A) [m, k], op(B) [k, n], m * n <= MOST_RESULTS; one slice per work-item into part[slice][m * n]. A slice is summed
+ * in runs of RUN, so that rounding errors stay small. */
+#define RUN 4096
+kernel void gemm_long_sums(KN_IN(a), KN_IN(b), KN_OUT(part), int m, int n, long k, long a_row, long a_k, long b_k,
+                           long b_column, long slice)
+{
+    KN_BIND_IN(T, a);
+    KN_BIND_IN(T, b);
+    KN_BIND_OUT(T, part);
+    const long end = min(k, (long)(get_global_id(0) + 1) * slice);
+    T total[MOST_RESULTS];
+    long row[MOST_RESULTS], column[MOST_RESULTS];
+    for (int e = 0; e < m * n; e++) {
+        total[e] = 0;
+        row[e] = e / n * a_row;
+        column[e] = e % n * b_column;
+    }
+    for (long k0 = get_global_id(0) * slice; k0 < end; k0 += RUN) {
+        const long count = min((long)RUN, end - k0);
+        T sum[MOST_RESULTS];
+        for (int e = 0; e < m * n; e++)
+            sum[e] = 0;
+        if (m == 1 && n <= 4 && a_k == 1 && b_column == 1 && b_k == n) {
+            switch (n) {
+            case 1:
+                accumulate_rows(sum, a + k0, b + k0, 1, count);
+                break;
+            case 2:
+                accumulate_rows(sum, a + k0, b + k0 * 2, 2, count);
+                break;
+            case 3:
+                accumulate_rows(sum, a + k0, b + k0 * 3, 3, count);
+                break;
+            default:
+                accumulate_rows(sum, a + k0, b + k0 * 4, 4, count);
+                break;
+            }
+        } else {
+            for (long i = k0; i < k0 + count; i++)
+                for (int e = 0; e < m * n; e++)
+                    sum[e] = fma(a[row[e] + i * a_k], b[i * b_k + column[e]], sum[e]);
+        }
+        for (int e = 0; e < m * n; e++)
+            total[e] += sum[e];
+    }
+    for (int e = 0; e < m * n; e++)
+        part[get_global_id(0) * m * n + e] = total[e];
+}
+
+kernel void gemm_long_total(KN_IN(part), KN_IN(bias), KN_OUT(c), int m, int n, long slices, long ldc, T alpha, T beta,
+                            long bias_stride, int has_bias)
+{
+    KN_BIND_IN(T, part);
+    KN_BIND_IN(T, bias);
+    KN_BIND_OUT(T, c);
+    if (get_global_id(0) != 0)
+        return;
+    for (int e = 0; e < m * n; e++) {
+        T sum = 0;
+        for (long s = 0; s < slices; s++)
+            sum += part[s * m * n + e];
+        T value = alpha * sum;
+        const long target = e / n * ldc + e % n;
+        if (beta != (T)0)
+            value = fma(beta, c[target], value);
+        c[target] = has_bias ? value + bias[e % n * bias_stride] : value;
+    }
+}

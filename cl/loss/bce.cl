@@ -1,0 +1,105 @@
+/* loss/bce.cl - binary cross entropy of logits x against targets t, with weights w of the elements and v of the
+ * positives (1 where there are none):
+ *
+ *     l = w ((1 - t) x + (1 + (v - 1) t) (log(1 + exp(-|x|)) + max(-x, 0)))
+ *     dl/dx = w ((1 - t) - (1 + (v - 1) t) / (1 + exp(x)))
+ *     dl/dt = w (-x + (v - 1) (log(1 + exp(-|x|)) + max(-x, 0)))
+ *
+ * All operands are contiguous and of one shape. `reduced`: 0 gives an element's own loss, 1 sums over chunks. */
+#include "common/koine.clh"
+#include "reduce/sum_run.clh"
+
+/* log(1 + exp(-x)), stable. The expressions hold for scalars and vectors. */
+#define SOFTPLUS_NEGATIVE(x) (log1p(exp(-fabs(x))) + fmax(-(x), (T)0))
+#define TERM(x, t, w, v) ((w) * (((T)1 - (t)) * (x) + ((T)1 + ((v) - (T)1) * (t)) * SOFTPLUS_NEGATIVE(x)))
+
+#ifdef KN_CPU
+static TV term_lanes(const global T *x, const global T *t, const global T *w, const global T *v)
+{
+    TV weight = 1, positive = 1;
+    if (w)
+        weight = KN_VLOAD(w);
+    if (v)
+        positive = KN_VLOAD(v);
+    const TV a = KN_VLOAD(x), b = KN_VLOAD(t);
+    return TERM(a, b, weight, positive);
+}
+#endif
+
+static T term_one(const global T *x, const global T *t, const global T *w, const global T *v)
+{
+    const T weight = w ? *w : (T)1, positive = v ? *v : (T)1;
+    return TERM(*x, *t, weight, positive);
+}
+
+#define AT(p, k) ((p) ? (p) + from + (k) : 0)
+#define VECTOR(k) term_lanes(x + from + (k), t + from + (k), AT(w, k), AT(v, k))
+#define SCALAR(k) term_one(x + from + (k), t + from + (k), AT(w, k), AT(v, k))
+
+/* y[chunk] = the chunk's sum divided by `divisor`. */
+kernel void bce_forward(KN_IN(x), KN_IN(t), KN_IN(weight), KN_IN(positive), KN_OUT(y), const int has_weight,
+                        const int has_positive, const long n, const long length, const long chunks, const T divisor)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, t);
+    KN_BIND_IN(T, weight);
+    KN_BIND_IN(T, positive);
+    KN_BIND_OUT(T, y);
+    const global T *w = has_weight ? weight : 0, *v = has_positive ? positive : 0;
+#ifdef KN_CPU
+    KN_FOR(chunk, chunks)
+#else
+    local T part[KN_SUM_GROUP];
+    for (long chunk = get_group_id(0); chunk < chunks; chunk += get_num_groups(0))
+#endif
+    {
+        const long from = chunk * length, count = min(length, n - from);
+        T total;
+#ifdef KN_CPU
+        KN_SUM_RUN(total, count, VECTOR, SCALAR);
+        y[chunk] = total / divisor;
+#else
+        KN_SUM_RUN(total, count, SCALAR, part);
+        if (get_local_id(0) == 0)
+            y[chunk] = total / divisor;
+#endif
+    }
+}
+
+/* The loss of each element. */
+kernel void bce_elements(KN_IN(x), KN_IN(t), KN_IN(weight), KN_IN(positive), KN_OUT(y), const int has_weight,
+                         const int has_positive, const long n)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, t);
+    KN_BIND_IN(T, weight);
+    KN_BIND_IN(T, positive);
+    KN_BIND_OUT(T, y);
+    const global T *w = has_weight ? weight : 0, *v = has_positive ? positive : 0;
+    const long from = 0;
+    KN_FOR(i, n)
+        y[i] = SCALAR(i);
+}
+
+/* out = scale dl/dx dL/dl, or dl/dt with `of_target`; dL/dl is one number for all unless `each`. */
+kernel void bce_backward(KN_IN(gradient), KN_IN(x), KN_IN(t), KN_IN(weight), KN_IN(positive), KN_OUT(out),
+                         const int has_weight,
+                         const int has_positive, const int each, const int of_target, const long n, const T scale)
+{
+    KN_BIND_IN(T, gradient);
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, t);
+    KN_BIND_IN(T, weight);
+    KN_BIND_IN(T, positive);
+    KN_BIND_OUT(T, out);
+    KN_FOR(i, n)
+    {
+        const T w = scale * gradient[each ? i : 0] * (has_weight ? weight[i] : (T)1);
+        const T v = has_positive ? positive[i] : (T)1;
+        const T a = x[i], b = t[i];
+        if (of_target)
+            out[i] = w * (-a + (v - 1) * SOFTPLUS_NEGATIVE(a));
+        else
+            out[i] = w * ((1 - b) - (1 + (v - 1) * b) / (1 + exp(a)));
+    }
+}

@@ -1,0 +1,148 @@
+/* pool/adaptive.cl - adaptive pooling: window i of n over `size` covers floor(i size / n) to ceil((i + 1) size / n).
+ * Gradients are gathers. The index kept by max pooling is the maximum's place in its plane. */
+#include "pool/pool2d.clh"
+#include "reduce/max_run.clh"
+
+static int window_start(int i, int n, int size) { return (int)((long)i * size / n); }
+static int window_end(int i, int n, int size) { return (int)(((long)(i + 1) * size + n - 1) / n); }
+
+/* Windows that cover `at`: from the first whose end lies behind it to the last that starts at or before it. */
+static int covering_start(int at, int n, int size) { return (int)((long)at * n / size); }
+static int covering_end(int at, int n, int size) { return (int)(((long)(at + 1) * n + size - 1) / size); }
+
+kernel void adaptive_max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool2d p, const int save)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    KN_BIND_OUT(int, index);
+#ifdef KN_CPU
+    const long size = (long)p.height * p.width;
+    if (p.out_height == 1 && p.out_width == 1 && size >= 16) { /* a window is a plane, and a run */
+        KN_FOR(plane, p.planes)
+        {
+            T best;
+            const long at = max_long_run(x + plane * size, size, &best);
+            y[plane] = best;
+            if (save)
+                index[plane] = (int)at;
+        }
+        return;
+    }
+#endif
+    KN_FOR(i, p.planes * p.out_height * p.out_width)
+    {
+        const int column = i % p.out_width, row = i / p.out_width % p.out_height;
+        const global T *plane = x + i / ((long)p.out_width * p.out_height) * p.height * p.width;
+        const int top = window_start(row, p.out_height, p.height), bottom = window_end(row, p.out_height, p.height);
+        const int left = window_start(column, p.out_width, p.width), right = window_end(column, p.out_width, p.width);
+        int at = top * p.width + left;
+        T best = plane[at];
+        for (int h = top; h < bottom; h++)
+            for (int w = left; w < right; w++) {
+                const T v = plane[h * p.width + w];
+                if (BEATS(v, best)) {
+                    best = v;
+                    at = h * p.width + w;
+                }
+            }
+        y[i] = best;
+        if (save)
+            index[i] = at;
+    }
+}
+
+kernel void adaptive_max_pool2d_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const pool2d p)
+{
+    KN_BIND_IN(T, gradient);
+    KN_BIND_IN(int, index);
+    KN_BIND_OUT(T, out);
+#ifdef KN_CPU
+    if (p.out_height == 1 && p.out_width == 1) { /* one window: no search */
+        const int size = p.height * p.width;
+        KN_FOR(plane, p.planes)
+        {
+            for (int i = 0; i < size; i++)
+                out[plane * size + i] = 0;
+            out[plane * size + index[plane]] = gradient[plane];
+        }
+        return;
+    }
+#endif
+    KN_FOR(line, p.planes * p.height)
+    {
+        const int h = line % p.height;
+        const long from = line / p.height * p.out_height * p.out_width;
+        const int first_row = covering_start(h, p.out_height, p.height);
+        const int end_row = covering_end(h, p.out_height, p.height);
+        for (int w = 0; w < p.width; w++) {
+            const int one = p.out_width == 1; /* one window across: no division per element */
+            const int first = one ? 0 : covering_start(w, p.out_width, p.width);
+            const int end = one ? 1 : covering_end(w, p.out_width, p.width);
+            T sum = 0;
+            for (int row = first_row; row < end_row; row++)
+                for (int column = first; column < end; column++) {
+                    const long at = from + (long)row * p.out_width + column;
+                    sum += index[at] == h * p.width + w ? gradient[at] : (T)0;
+                }
+            out[line * p.width + w] = sum;
+        }
+    }
+}
+
+kernel void adaptive_avg_pool2d_forward(KN_IN(x), KN_OUT(y), const pool2d p)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    KN_FOR(i, p.planes * p.out_height * p.out_width)
+    {
+        const int column = i % p.out_width, row = i / p.out_width % p.out_height;
+        const global T *plane = x + i / ((long)p.out_width * p.out_height) * p.height * p.width;
+        const int top = window_start(row, p.out_height, p.height), bottom = window_end(row, p.out_height, p.height);
+        const int left = window_start(column, p.out_width, p.width), right = window_end(column, p.out_width, p.width);
+        T sum = 0;
+        for (int h = top; h < bottom; h++)
+            for (int w = left; w < right; w++)
+                sum += plane[(long)h * p.width + w];
+        y[i] = sum / (T)((long)(bottom - top) * (right - left));
+    }
+}
+
+kernel void adaptive_avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const pool2d p)
+{
+    KN_BIND_IN(T, gradient);
+    KN_BIND_OUT(T, out);
+#ifdef KN_CPU
+    if (p.out_height == 1 && p.out_width == 1) {
+        const int size = p.height * p.width;
+        KN_FOR(plane, p.planes)
+        {
+            const T share = gradient[plane] / (T)size;
+            for (int i = 0; i < size; i++)
+                out[plane * size + i] = share;
+        }
+        return;
+    }
+#endif
+    KN_FOR(line, p.planes * p.height)
+    {
+        const int h = line % p.height;
+        const global T *plane = gradient + line / p.height * p.out_height * p.out_width;
+        const int first_row = covering_start(h, p.out_height, p.height);
+        const int end_row = covering_end(h, p.out_height, p.height);
+        for (int w = 0; w < p.width; w++) {
+            const int one = p.out_width == 1;
+            const int first = one ? 0 : covering_start(w, p.out_width, p.width);
+            const int end = one ? 1 : covering_end(w, p.out_width, p.width);
+            T sum = 0;
+            for (int row = first_row; row < end_row; row++) {
+                const int high = window_end(row, p.out_height, p.height) - window_start(row, p.out_height, p.height);
+                for (int column = first; column < end; column++) {
+                    const int start = window_start(column, p.out_width, p.width);
+                    const int wide = window_end(column, p.out_width, p.width) - start;
+                    sum += plane[(long)row * p.out_width + column] / (T)((long)high * wide);
+                }
+            }
+            out[line * p.width + w] = sum;
+        }
+    }
+}

@@ -1,0 +1,282 @@
+/* pool/max.cl - max pooling. The index kept for backward is the maximum's place within its window, row by row, as
+ * INDEX (uchar where windows have at most 256 places, else int). No two work-items write one element in backward: on
+ * CPU devices a work-item owns whole planes and adds in the order of the outputs; on the others each input element
+ * gathers from the windows that cover it. */
+#include "common/lanes.clh"
+#include "pool/pool2d.clh"
+
+#ifdef KN_CPU
+
+#ifdef KN_USE_F64
+#define LANE_INT long
+#else
+#define LANE_INT int
+#endif
+
+/* 2 x 2 windows side by side: LANES outputs at a time from two rows, the last vector of a row overlapping the one
+ * before. */
+#define VEC(type, n) KN_JOIN(type, n)
+#define PAIR_FUNCTIONS(LANES)                                                                                          \
+    static void pair_forward_##LANES(const global T *top, const global T *bottom, global T *y, global INDEX *index,    \
+                                     int save)                                                                         \
+    {                                                                                                                  \
+        const VEC(T, LANES) a0 = VEC(vload, LANES)(0, top), a1 = VEC(vload, LANES)(1, top);                            \
+        const VEC(T, LANES) b0 = VEC(vload, LANES)(0, bottom), b1 = VEC(vload, LANES)(1, bottom);                      \
+        const VEC(T, LANES) v0 = (VEC(T, LANES))(a0.even, a1.even), v1 = (VEC(T, LANES))(a0.odd, a1.odd);              \
+        const VEC(T, LANES) v2 = (VEC(T, LANES))(b0.even, b1.even), v3 = (VEC(T, LANES))(b0.odd, b1.odd);              \
+        VEC(LANE_INT, LANES) at = 0, take = (v1 > v0) | (v1 != v1);                                                    \
+        VEC(T, LANES) best = select(v0, v1, take);                                                                     \
+        at = select(at, (VEC(LANE_INT, LANES))1, take);                                                                \
+        take = (v2 > best) | (v2 != v2);                                                                               \
+        best = select(best, v2, take);                                                                                 \
+        at = select(at, (VEC(LANE_INT, LANES))2, take);                                                                \
+        take = (v3 > best) | (v3 != v3);                                                                               \
+        best = select(best, v3, take);                                                                                 \
+        at = select(at, (VEC(LANE_INT, LANES))3, take);                                                                \
+        VEC(vstore, LANES)(best, 0, y);                                                                                \
+        if (save)                                                                                                      \
+            VEC(vstore, LANES)(VEC(KN_JOIN(convert_, INDEX), LANES)(at), 0, index);                                    \
+    }                                                                                                                  \
+    static void pair_backward_##LANES(const global T *gradient, const global INDEX *index, global T *top,              \
+                                      global T *bottom)                                                                \
+    {                                                                                                                  \
+        const VEC(T, LANES) g = VEC(vload, LANES)(0, gradient), none = 0;                                              \
+        const VEC(LANE_INT, LANES) at = VEC(KN_JOIN(convert_, LANE_INT), LANES)(VEC(vload, LANES)(0, index));          \
+        const VEC(T, LANES) v0 = select(none, g, at == 0), v1 = select(none, g, at == 1);                              \
+        const VEC(T, LANES) v2 = select(none, g, at == 2), v3 = select(none, g, at == 3);                              \
+        VEC(T, LANES) low, high;                                                                                       \
+        low.even = v0.lo, low.odd = v1.lo, high.even = v0.hi, high.odd = v1.hi;                                        \
+        VEC(vstore, LANES)(low, 0, top), VEC(vstore, LANES)(high, 1, top);                                             \
+        low.even = v2.lo, low.odd = v3.lo, high.even = v2.hi, high.odd = v3.hi;                                        \
+        VEC(vstore, LANES)(low, 0, bottom), VEC(vstore, LANES)(high, 1, bottom);                                       \
+    }
+
+PAIR_FUNCTIONS(16)
+PAIR_FUNCTIONS(8)
+PAIR_FUNCTIONS(4)
+
+static int is_pair(const pool2d *p)
+{
+    return p->kernel_size[0] == 2 && p->kernel_size[1] == 2 && p->stride[0] == 2 && p->stride[1] == 2 &&
+           p->padding[0] == 0 && p->padding[1] == 0 && p->dilation[0] == 1 && p->dilation[1] == 1 &&
+           p->out_width >= 4 && 2 * p->out_width <= p->width && 2 * p->out_height <= p->height;
+}
+
+#define OVERLAPPING(LANES, call)                                                   \
+    for (int from = 0; from < n; from += LANES) {                                  \
+        const int k = min(from, n - LANES);                                        \
+        call;                                                                      \
+    }
+
+static void pair_forward(const global T *top, const global T *bottom, global T *y, global INDEX *index, int n, int save)
+{
+    if (n >= 16)
+        OVERLAPPING(16, pair_forward_16(top + 2 * k, bottom + 2 * k, y + k, index + k, save))
+    else if (n >= 8)
+        OVERLAPPING(8, pair_forward_8(top + 2 * k, bottom + 2 * k, y + k, index + k, save))
+    else
+        OVERLAPPING(4, pair_forward_4(top + 2 * k, bottom + 2 * k, y + k, index + k, save))
+}
+
+static void pair_backward(const global T *gradient, const global INDEX *index, global T *top, global T *bottom, int n)
+{
+    if (n >= 16)
+        OVERLAPPING(16, pair_backward_16(gradient + k, index + k, top + 2 * k, bottom + 2 * k))
+    else if (n >= 8)
+        OVERLAPPING(8, pair_backward_8(gradient + k, index + k, top + 2 * k, bottom + 2 * k))
+    else
+        OVERLAPPING(4, pair_backward_4(gradient + k, index + k, top + 2 * k, bottom + 2 * k))
+}
+
+/* Any windows: up to 64 outputs of a row at a time, place of the window by place. Only columns that lie inside the
+ * input take part, so padding is never looked at; the first place that does sets the start. */
+#define ROW_PASS(step)                                                                                    \
+    for (int k = from; k < to; k++) {                                                                     \
+        const T v = line[left + k * (step)];                                                              \
+        const int take = (at[k] < 0) | (v > best[k]) | (v != v); /* no branches: the loop vectorises */   \
+        best[k] = take ? v : best[k];                                                                     \
+        at[k] = take ? place : at[k];                                                                     \
+    }
+static void row_forward(const pool2d *p, const global T *plane, int row, int first, int count, global T *y,
+                        global INDEX *index, int save)
+{
+    T best[64];
+    int at[64];
+
+    for (int k = 0; k < count; k++) {
+        best[k] = -INFINITY;
+        at[k] = -1;
+    }
+    for (int r = 0; r < p->kernel_size[0]; r++) {
+        const int h = row * p->stride[0] - p->padding[0] + r * p->dilation[0];
+        if (h < 0 || h >= p->height)
+            continue;
+        const global T *line = plane + (long)h * p->width;
+        for (int s = 0; s < p->kernel_size[1]; s++) {
+            const int stride = p->stride[1], left = first * stride - p->padding[1] + s * p->dilation[1];
+            const int from = left >= 0 ? 0 : (-left + stride - 1) / stride;
+            const int to = left >= p->width ? 0 : min(count, (p->width - 1 - left) / stride + 1);
+            const int place = r * p->kernel_size[1] + s;
+            if (stride == 1)
+                ROW_PASS(1)
+            else if (stride == 2)
+                ROW_PASS(2)
+            else
+                ROW_PASS(stride)
+        }
+    }
+    for (int k = 0; k < count; k++)
+        y[k] = best[k];
+    for (int k = 0; save && k < count; k++)
+        index[k] = (INDEX)max(at[k], 0);
+}
+
+kernel void max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool2d p, const int save)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    KN_BIND_OUT(INDEX, index);
+    const int pair = is_pair(&p);
+    KN_FOR(line, p.planes * p.out_height)
+    {
+        const int row = line % p.out_height;
+        const global T *plane = x + line / p.out_height * p.height * p.width;
+        const long to = line * p.out_width;
+        if (pair) {
+            const global T *top = plane + 2L * row * p.width;
+            pair_forward(top, top + p.width, y + to, index + to, p.out_width, save);
+            continue;
+        }
+        for (int first = 0; first < p.out_width; first += 64)
+            row_forward(&p, plane, row, first, min(64, p.out_width - first), y + to + first, index + to + first, save);
+    }
+}
+
+/* Any windows: adds each output's gradient at its maximum. A window without any place inside the input gives
+ * nothing. */
+static void plane_backward(const pool2d *p, const global T *gradient, const global INDEX *index, global T *plane)
+{
+    for (long i = 0; i < (long)p->height * p->width; i++)
+        plane[i] = 0;
+    for (int row = 0; row < p->out_height; row++)
+        for (int column = 0; column < p->out_width; column++) {
+            const long from = (long)row * p->out_width + column;
+            const int place = index[from];
+            const int h = row * p->stride[0] - p->padding[0] + place / p->kernel_size[1] * p->dilation[0];
+            const int w = column * p->stride[1] - p->padding[1] + place % p->kernel_size[1] * p->dilation[1];
+            if (h >= 0 && h < p->height && w >= 0 && w < p->width)
+                plane[(long)h * p->width + w] += gradient[from];
+        }
+}
+
+kernel void max_pool2d_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const pool2d p)
+{
+    KN_BIND_IN(T, gradient);
+    KN_BIND_IN(INDEX, index);
+    KN_BIND_OUT(T, out);
+    const int pair = is_pair(&p);
+    KN_FOR(i, p.planes)
+    {
+        const global T *g = gradient + i * p.out_height * p.out_width;
+        const global INDEX *at = index + i * p.out_height * p.out_width;
+        global T *plane = out + i * p.height * p.width;
+        int h = 0;
+        if (!pair) {
+            plane_backward(&p, g, at, plane);
+            continue;
+        }
+        for (; h < 2 * p.out_height; h += 2) {
+            const long from = (long)(h / 2) * p.out_width;
+            global T *top = plane + (long)h * p.width;
+            pair_backward(g + from, at + from, top, top + p.width, p.out_width);
+            for (int w = 2 * p.out_width; w < p.width; w++)
+                top[w] = top[p.width + w] = 0;
+        }
+        for (; h < p.height; h++)
+            for (int w = 0; w < p.width; w++)
+                plane[(long)h * p.width + w] = 0;
+    }
+}
+
+#else
+
+/* One output element. */
+static T window_max(const pool2d *p, const global T *plane, int row, int column, int *index)
+{
+    const int top = row * p->stride[0] - p->padding[0], left = column * p->stride[1] - p->padding[1];
+    T best = -INFINITY;
+    int at = -1;
+
+    for (int r = 0; r < p->kernel_size[0]; r++) {
+        const int h = top + r * p->dilation[0];
+        if (h < 0 || h >= p->height)
+            continue;
+        for (int s = 0; s < p->kernel_size[1]; s++) {
+            const int w = left + s * p->dilation[1];
+            if (w < 0 || w >= p->width)
+                continue;
+            const T v = plane[(long)h * p->width + w];
+            if (at < 0 || v > best || v != v) { /* NaN wins */
+                best = v;
+                at = r * p->kernel_size[1] + s;
+            }
+        }
+    }
+    *index = at < 0 ? 0 : at;
+    return best;
+}
+
+/* The gradient of one input element. */
+static T gathered(const pool2d *p, const global T *gradient, const global INDEX *index, int h, int w)
+{
+    const int extent_h = p->dilation[0] * (p->kernel_size[0] - 1) + 1;
+    const int extent_w = p->dilation[1] * (p->kernel_size[1] - 1) + 1;
+    int top, bottom, left, right;
+    T sum = 0;
+
+    covering(h, p->padding[0], p->stride[0], extent_h, p->out_height, &top, &bottom);
+    covering(w, p->padding[1], p->stride[1], extent_w, p->out_width, &left, &right);
+    for (int row = top; row <= bottom; row++) {
+        const int r = h + p->padding[0] - row * p->stride[0];
+        if (r % p->dilation[0] != 0)
+            continue;
+        for (int column = left; column <= right; column++) {
+            const int s = w + p->padding[1] - column * p->stride[1];
+            const long at = (long)row * p->out_width + column;
+            if (s % p->dilation[1] == 0 && index[at] == r / p->dilation[0] * p->kernel_size[1] + s / p->dilation[1])
+                sum += gradient[at];
+        }
+    }
+    return sum;
+}
+
+kernel void max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool2d p, const int save)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    KN_BIND_OUT(INDEX, index);
+    KN_FOR(i, p.planes * p.out_height * p.out_width)
+    {
+        const int column = i % p.out_width, row = i / p.out_width % p.out_height;
+        const long plane = i / ((long)p.out_width * p.out_height);
+        int at;
+        y[i] = window_max(&p, x + plane * p.height * p.width, row, column, &at);
+        if (save)
+            index[i] = (INDEX)at;
+    }
+}
+
+kernel void max_pool2d_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const pool2d p)
+{
+    KN_BIND_IN(T, gradient);
+    KN_BIND_IN(INDEX, index);
+    KN_BIND_OUT(T, out);
+    KN_FOR(i, p.planes * p.height * p.width)
+    {
+        const int w = i % p.width, h = i / p.width % p.height;
+        const long from = i / ((long)p.width * p.height) * p.out_height * p.out_width;
+        out[i] = gathered(&p, gradient + from, index + from, h, w);
+    }
+}
+
+#endif

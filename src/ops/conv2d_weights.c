@@ -1,0 +1,177 @@
+/* ops/conv2d_weights.c - the gradient of a convolution's weights and bias on CPU devices (cl/conv/weights.cl). */
+#include "ops/conv2d.h"
+
+/* A tile: VECTORS vectors along the channels by `taps`. */
+enum { VECTORS = 2, TAPS_OF_32_REGISTERS = 10, TAPS_OF_16_REGISTERS = 5 };
+enum { SHARE_PIXELS = 4096 };         /* 512 KiB of repacked dy: half a level-2 cache */
+enum { LEAST_PIXELS = 256 };          /* below that a share is mostly overhead */
+#define MOST_SUMS ((int64_t)64 << 20) /* bytes of the shares' sums */
+
+typedef struct weights_pass {
+    const kn_conv2d_problem *problem;
+    kn_conv2d_padding padding;
+    kn_conv2d_tap_list taps;
+    kn_conv2d_gradient_layout layout;
+    int64_t element, block, blocks, taps_per_tile, num_weights;
+    char options[KN_CONV2D_OPTIONS];
+    kn_buffer *padded, *packed, *bias_part, *table, *starts,
+        *sums; /* sums: NULL when there is one share, which writes to the result */
+} weights_pass;
+
+bool kn_conv2d_accepts_direct_weights(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    double height = (double)s->in_size[0] + 2.0 * (double)s->padding[0],
+           width = (double)s->in_size[1] + 2.0 * (double)s->padding[1];
+    return limits->is_cpu && (double)(s->in_channels / s->groups) * height * width <
+                                 2147483647.0; /* offsets in the tap table are 32-bit */
+}
+
+/* The number of shares depends on the problem alone, so that the sums' order, hence their last bits, do not change with
+ * the number of cores. */
+static void choose_shares(weights_pass *w)
+{
+    kn_conv2d_gradient_layout *g = &w->layout;
+    int64_t pixels = g->images * g->rows * g->columns;
+    int64_t tiles = kn_conv2d_div_up(g->taps, w->taps_per_tile) * w->blocks;
+    int64_t shares = kn_conv2d_max(kn_conv2d_div_up(pixels, SHARE_PIXELS), kn_conv2d_div_up(64, tiles));
+    shares = kn_conv2d_min(shares, kn_conv2d_div_up(pixels, LEAST_PIXELS));
+    shares = kn_conv2d_max(1, kn_conv2d_min(shares, MOST_SUMS / (w->num_weights * w->element + 1)));
+    g->pixels_per_share = kn_conv2d_max(1, kn_conv2d_div_up(pixels, shares));
+    g->shares = kn_conv2d_max(1, kn_conv2d_div_up(pixels, g->pixels_per_share));
+}
+
+void kn_conv2d_describe_gradient(const kn_conv2d_shape *s, const kn_limits *limits, kn_conv2d_padding *padding,
+                                 kn_conv2d_tap_list *taps, kn_conv2d_gradient_layout *layout)
+{
+    int64_t low[2], high[2], inner = s->in_channels / s->groups;
+    for (int d = 0; d < 2; d++) {
+        low[d] = -s->padding[d];
+        high[d] = low[d] + (s->out_size[d] - 1) * s->stride[d] + (s->kernel_size[d] - 1) * s->dilation[d];
+    }
+    *padding = kn_conv2d_choose_padding(limits, s->in_size, s->images * s->in_channels, low, high);
+    int64_t pitch = padding->padded_width, plane = padding->padded_height * pitch;
+    *taps = (kn_conv2d_tap_list){.inner = inner,
+                                 .rows = s->kernel_size[0],
+                                 .columns = s->kernel_size[1],
+                                 .plane = plane,
+                                 .pitch = pitch,
+                                 .row_distance = s->dilation[0],
+                                 .column_distance = s->dilation[1]};
+    *layout = (kn_conv2d_gradient_layout){.images = s->images,
+                                          .rows = s->out_size[0],
+                                          .columns = s->out_size[1],
+                                          .groups = s->groups,
+                                          .outer = s->out_channels / s->groups,
+                                          .taps = kn_conv2d_taps(s),
+                                          .x_image = s->in_channels * plane,
+                                          .x_group = inner * plane,
+                                          .x_row = s->stride[0] * pitch,
+                                          .x_column = s->stride[1]};
+}
+
+static void describe(weights_pass *w, const kn_limits *limits)
+{
+    const kn_conv2d_shape *s = &w->problem->shape;
+    kn_conv2d_describe_gradient(s, limits, &w->padding, &w->taps, &w->layout);
+    w->element = s->f64 ? 8 : 4;
+    w->block = VECTORS * kn_conv2d_vector_width(limits, s->f64);
+    w->blocks = s->groups * kn_conv2d_div_up(w->layout.outer, w->block);
+    w->taps_per_tile = kn_conv2d_many_registers(limits) ? TAPS_OF_32_REGISTERS : TAPS_OF_16_REGISTERS;
+    w->num_weights = s->out_channels * w->layout.taps;
+    kn_conv2d_options(w->options, limits, s->f64, VECTORS, "TAPS", (int)w->taps_per_tile);
+    choose_shares(w);
+}
+
+static kn_status alloc_buffers(weights_pass *w, kn_stream *stream)
+{
+    const kn_conv2d_gradient_layout *g = &w->layout;
+    const kn_conv2d_padding *p = &w->padding;
+    int64_t pixels = g->rows * g->columns, channels = w->blocks * w->block;
+    if (p->planes > 0)
+        KN_TRY(
+            kn_buffer_alloc(&w->padded, stream, (size_t)(p->planes * p->padded_height * p->padded_width * w->element)));
+    KN_TRY(kn_buffer_alloc(&w->packed, stream, (size_t)(g->images * pixels * channels * w->element)));
+    KN_TRY(kn_buffer_alloc(&w->bias_part, stream, (size_t)(g->images * channels * w->element)));
+    KN_TRY(kn_buffer_alloc(&w->table, stream, (size_t)g->taps * sizeof(int32_t)));
+    KN_TRY(kn_buffer_alloc(&w->starts, stream, (size_t)pixels * sizeof(int32_t)));
+    if (g->shares > 1)
+        KN_TRY(kn_buffer_alloc(&w->sums, stream, (size_t)(g->shares * w->num_weights * w->element)));
+    return KN_OK;
+}
+
+static void free_buffers(weights_pass *w)
+{
+    kn_buffer_free(w->padded);
+    kn_buffer_free(w->packed);
+    kn_buffer_free(w->bias_part);
+    kn_buffer_free(w->table);
+    kn_buffer_free(w->starts);
+    kn_buffer_free(w->sums);
+}
+
+static kn_status launch_prepare(weights_pass *w, kn_stream *stream)
+{
+    const kn_conv2d_problem *problem = w->problem;
+    int64_t items = kn_conv2d_pad_items(&w->padding) + w->blocks * w->layout.images + 1;
+    return kn_run(stream, .source = "conv/weights.cl", .kernel = "conv_weights_prepare",
+                  .operation = "conv2d_backward_weights", .options = w->options, .dims = 1, .global = {(size_t)items},
+                  .local = {1},
+                  KN_ARGS(kn_conv2d_arg(&problem->shape, problem->x), kn_conv2d_arg(&problem->shape, problem->y),
+                          kn_arg_buffer(w->padded ? w->padded : w->packed, 0), kn_arg_buffer(w->packed, 0),
+                          kn_arg_buffer(w->bias_part, 0), kn_arg_buffer(w->table, 0), kn_arg_buffer(w->starts, 0),
+                          kn_arg_struct(&w->padding, sizeof w->padding), kn_arg_struct(&w->taps, sizeof w->taps),
+                          kn_arg_struct(&w->layout, sizeof w->layout)));
+}
+
+static kn_status launch_sums(weights_pass *w, kn_stream *stream)
+{
+    const kn_conv2d_problem *problem = w->problem;
+    kn_arg x = w->padded ? kn_arg_buffer(w->padded, 0) : kn_conv2d_arg(&problem->shape, problem->x);
+    kn_arg sums = w->sums ? kn_arg_buffer(w->sums, 0) : kn_conv2d_arg(&problem->shape, problem->weight);
+    return kn_run(stream, .source = "conv/weights.cl", .kernel = "conv_weights_sums",
+                  .operation = "conv2d_backward_weights", .options = w->options, .dims = 3,
+                  .global = {(size_t)kn_conv2d_div_up(w->layout.taps, w->taps_per_tile), (size_t)w->blocks,
+                             (size_t)w->layout.shares},
+                  .local = {1, 1, 1},
+                  KN_ARGS(x, kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0), kn_arg_buffer(w->starts, 0), sums,
+                          kn_arg_struct(&w->layout, sizeof w->layout)));
+}
+
+kn_status kn_conv2d_total_gradient(kn_stream *stream, const kn_conv2d_problem *problem, kn_buffer *sums, int64_t shares,
+                                   kn_buffer *bias_part, int64_t bias_parts, int64_t padded_outer)
+{
+    const kn_conv2d_shape *s = &problem->shape;
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    bool bias = problem->bias.buffer != NULL;
+    char options[KN_CONV2D_OPTIONS];
+    if (!sums && !bias)
+        return KN_OK;
+    kn_conv2d_operand bias_target = bias ? problem->bias : problem->weight;
+    kn_conv2d_options(options, limits, s->f64, VECTORS, "TAPS",
+                      kn_conv2d_many_registers(limits) ? TAPS_OF_32_REGISTERS : TAPS_OF_16_REGISTERS);
+    return kn_run(stream, .source = "conv/weights.cl", .kernel = "conv_weights_sum",
+                  .operation = "conv2d_backward_weights", .options = options, .dims = 1,
+                  .global = {(size_t)(8 * limits->compute_units)}, .local = {1},
+                  KN_ARGS(kn_arg_buffer(sums ? sums : bias_part, 0), kn_arg_buffer(bias_part, 0),
+                          kn_conv2d_arg(s, problem->weight), kn_conv2d_arg(s, bias_target),
+                          kn_arg_i64(sums ? s->out_channels * kn_conv2d_taps(s) : 0), kn_arg_i64(shares),
+                          kn_arg_i64(bias ? s->out_channels : 0), kn_arg_i64(bias_parts),
+                          kn_arg_i64(s->out_channels / s->groups), kn_arg_i64(padded_outer)));
+}
+
+kn_status kn_conv2d_direct_backward_weights(kn_stream *stream, const void *problem)
+{
+    weights_pass w = {.problem = problem};
+    describe(&w, kn_device_limits(kn_stream_device(stream)));
+    kn_status status = alloc_buffers(&w, stream);
+    if (status == KN_OK)
+        status = launch_prepare(&w, stream);
+    if (status == KN_OK)
+        status = launch_sums(&w, stream);
+    if (status == KN_OK)
+        status = kn_conv2d_total_gradient(stream, problem, w.sums, w.layout.shares, w.bias_part, w.layout.images,
+                                          kn_conv2d_div_up(w.layout.outer, w.block) * w.block);
+    free_buffers(&w);
+    return status;
+}

@@ -1,0 +1,53 @@
+/* ops/gemm.h - matrix multiplication on buffers: what kn_matmul, kn_linear and the convolutions stand on.
+ *
+ * Row-major C[m,n] = alpha op(A) op(B) + beta C (+ bias), `batch` times, as kn_gemm_params (rt/rt.h) describes; f32 or
+ * f64. Any size may be 0: with k = 0 the product is 0. C is not read when beta is 0, so it may hold anything then. A
+ * batch stride of 0 in A or B repeats that matrix. C overlaps neither A nor B.
+ *
+ * Which implementation runs is a row of the table "gemm" (ops/choice.h). */
+#ifndef KN_OPS_GEMM_H
+#define KN_OPS_GEMM_H
+
+#include "ops/choice.h"
+#include "rt/rt.h"
+
+typedef struct kn_gemm_problem {
+    kn_gemm_params product;
+    kn_buffer *bias;     /* [n], added to every row of C, once; NULL: none */
+    int64_t bias_offset; /* elements */
+} kn_gemm_problem;
+
+/* Chooses an implementation and enqueues it. */
+kn_status kn_gemm(kn_stream *stream, const kn_gemm_problem *problem);
+
+/* --- between the files of this op --------------------------------------------------------------------------------- */
+
+/* The strides of op(X) as the kernels take them (struct matrix_layout in cl/gemm). */
+typedef struct kn_gemm_layout {
+    int64_t row_stride, col_stride, batch_stride;
+} kn_gemm_layout;
+
+kn_gemm_layout kn_gemm_operand_layout(const kn_gemm_operand *operand);
+
+/* The options "-DT=float -DVW=16 ..." for kernels whose vectors follow the device; `buffer` is KN_GEMM_OPTIONS long.
+ * Returns buffer. */
+#define KN_GEMM_OPTIONS 160
+const char *kn_gemm_tile_options(char *buffer, const kn_limits *limits, bool f64);
+
+/* Rows of the table. */
+kn_status kn_gemm_packed(kn_stream *stream, const void *problem); /* gemm_cpu.c: both operands packed into panels */
+kn_status kn_gemm_direct(kn_stream *stream,
+                         const void *problem); /* gemm_cpu.c: one launch, operands read in place; small products */
+bool kn_gemm_accepts_cpu(const kn_limits *limits, const void *problem);
+bool kn_gemm_accepts_direct(const kn_limits *limits, const void *problem);
+kn_status
+kn_gemm_skinny(kn_stream *stream,
+               const void *problem); /* gemm_skinny.c: one row times a tall matrix; tiny results of long sums */
+bool kn_gemm_accepts_skinny(const kn_limits *limits, const void *problem);
+kn_status kn_gemm_split(kn_stream *stream, const void *problem); /* gemm_split.c: k in parts that run side by side */
+bool kn_gemm_accepts_split(const kn_limits *limits, const void *problem);
+kn_status kn_gemm_clblast(kn_stream *stream, const void *problem); /* gemm_any.c */
+bool kn_gemm_accepts_clblast(const kn_limits *limits, const void *problem);
+kn_status kn_gemm_reference(kn_stream *stream, const void *problem); /* gemm_any.c: one sum per element, any device */
+
+#endif

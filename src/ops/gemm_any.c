@@ -1,0 +1,74 @@
+/* ops/gemm_any.c - matrix multiplication on any device: CLBlast, and the reference kernel. */
+#include "ops/gemm.h"
+
+#include <limits.h>
+
+static const char *type_options(bool f64) { return f64 ? "-DT=double -DKN_USE_F64" : "-DT=float"; }
+static kn_arg arg_real(bool f64, double value) { return f64 ? kn_arg_f64(value) : kn_arg_f32(value); }
+
+static size_t choose_items(kn_stream *stream, const kn_gemm_params *p)
+{
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    int64_t elements = p->m * p->n * p->batch;
+    int64_t most = limits->is_cpu ? 16 * limits->compute_units : (int64_t)1 << 20;
+    return (size_t)(elements < most ? elements : most);
+}
+
+kn_status kn_gemm_reference(kn_stream *stream, const void *problem_)
+{
+    const kn_gemm_problem *problem = problem_;
+    const kn_gemm_params *p = &problem->product;
+    int64_t element = p->f64 ? 8 : 4;
+    kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b),
+                   c = kn_gemm_operand_layout(&p->c);
+    kn_buffer *bias = problem->bias ? problem->bias : p->b.buffer;
+    return kn_run(stream, .source = "gemm/reference.cl", .kernel = "gemm_reference", .operation = "gemm",
+                  .options = type_options(p->f64), .dims = 1, .global = {choose_items(stream, p)},
+                  KN_ARGS(kn_arg_buffer(p->a.buffer, p->a.offset * element),
+                          kn_arg_buffer(p->b.buffer, p->b.offset * element),
+                          kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
+                          kn_arg_buffer(p->c.buffer, p->c.offset * element), kn_arg_i64(p->m), kn_arg_i64(p->n),
+                          kn_arg_i64(p->k), kn_arg_i64(p->batch), kn_arg_struct(&a, sizeof a),
+                          kn_arg_struct(&b, sizeof b), kn_arg_struct(&c, sizeof c), arg_real(p->f64, p->alpha),
+                          arg_real(p->f64, p->beta), kn_arg_i32(problem->bias != NULL)));
+}
+
+/* --- CLBlast ------------------------------------------------------------------------------------------------------ */
+
+static bool below_2_31(const kn_gemm_operand *x, int64_t rows, int64_t columns, int64_t batch)
+{
+    double last = (double)x->offset + (double)x->batch_stride * (double)(batch - 1) +
+                  (double)x->ld * (double)(rows - 1) + (double)columns;
+    return last < (double)INT_MAX;
+}
+
+/* CLBlast counts elements in 32 bits; a bias goes into C before, so that beta must be 0. */
+bool kn_gemm_accepts_clblast(const kn_limits *limits, const void *problem_)
+{
+    const kn_gemm_problem *problem = problem_;
+    const kn_gemm_params *p = &problem->product;
+    (void)limits;
+    return (!problem->bias || p->beta == 0) &&
+           below_2_31(&p->a, p->a.transposed ? p->k : p->m, p->a.transposed ? p->m : p->k, p->batch) &&
+           below_2_31(&p->b, p->b.transposed ? p->n : p->k, p->b.transposed ? p->k : p->n, p->batch) &&
+           below_2_31(&p->c, p->m, p->n, p->batch);
+}
+
+kn_status kn_gemm_clblast(kn_stream *stream, const void *problem_)
+{
+    const kn_gemm_problem *problem = problem_;
+    kn_gemm_params p = problem->product;
+    if (p.k == 0) /* CLBlast takes no empty sum */
+        return kn_gemm_reference(stream, problem);
+    if (problem->bias) {
+        int64_t element = p.f64 ? 8 : 4;
+        kn_gemm_layout c = kn_gemm_operand_layout(&p.c);
+        KN_TRY(kn_run(stream, .source = "gemm/reference.cl", .kernel = "gemm_fill_bias", .operation = "gemm",
+                      .options = type_options(p.f64), .dims = 1, .global = {choose_items(stream, &p)},
+                      KN_ARGS(kn_arg_buffer(problem->bias, problem->bias_offset * element),
+                              kn_arg_buffer(p.c.buffer, p.c.offset * element), kn_arg_i64(p.m), kn_arg_i64(p.n),
+                              kn_arg_i64(p.batch), kn_arg_struct(&c, sizeof c))));
+        p.beta = 1;
+    }
+    return kn_clblast_gemm(stream, &p);
+}

@@ -1,0 +1,77 @@
+/* ops/gemm_split.c - matrix products on CPU devices with a small result and a long sum (a layer's weight gradient over
+ * a large batch): k is cut into parts, which are the batch of one product, and the parts are added in order. Elsewhere
+ * the few tiles of the result would occupy few cores. */
+#include "ops/gemm.h"
+
+enum { FEW_RESULTS = 16 * 1024 }; /* elements of C: beyond, its tiles are work enough */
+enum { LONG_SUM = 8192 };
+enum { LEAST_PART = 1024, MOST_PARTS = 64 }; /* fixed: the sums' order must not depend on the number of cores */
+
+typedef struct split {
+    int64_t part, whole_parts, rest; /* k = whole_parts * part + rest */
+} split;
+
+static split choose_split(int64_t k)
+{
+    int64_t part = (k + MOST_PARTS - 1) / MOST_PARTS;
+    part = part < LEAST_PART ? LEAST_PART : part;
+    return (split){part, k / part, k % part};
+}
+
+bool kn_gemm_accepts_split(const kn_limits *limits, const void *problem)
+{
+    const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
+    return limits->is_cpu && p->batch == 1 && p->k >= LONG_SUM && p->m <= FEW_RESULTS / p->n;
+}
+
+/* `parts` products over `k` from the element `first` of k on, into products[index]. */
+static kn_status multiply(kn_stream *stream, const kn_gemm_params *whole, kn_buffer *products, int64_t first, int64_t k,
+                          int64_t parts, int64_t index)
+{
+    int64_t a_step = whole->a.transposed ? whole->a.ld : 1, b_step = whole->b.transposed ? 1 : whole->b.ld;
+    kn_gemm_problem problem = {.product = *whole};
+    kn_gemm_params *p = &problem.product;
+    p->k = k;
+    p->batch = parts;
+    p->alpha = 1;
+    p->beta = 0;
+    p->a.offset += first * a_step;
+    p->b.offset += first * b_step;
+    p->a.batch_stride = k * a_step;
+    p->b.batch_stride = k * b_step;
+    p->c = (kn_gemm_operand){products, index * p->m * p->n, p->n, p->m * p->n, false};
+    return kn_gemm_packed(stream, &problem);
+}
+
+static kn_status add_up(kn_stream *stream, const kn_gemm_problem *problem, kn_buffer *products, int64_t count)
+{
+    const kn_gemm_params *p = &problem->product;
+    int64_t element = p->f64 ? 8 : 4, results = p->m * p->n;
+    int64_t items = 16 * kn_device_limits(kn_stream_device(stream))->compute_units;
+    kn_buffer *bias = problem->bias ? problem->bias : products;
+    return kn_run(stream, .source = "gemm/reference.cl", .kernel = "gemm_total", .operation = "gemm",
+                  .options = p->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", .dims = 1,
+                  .global = {(size_t)(results < items ? results : items)},
+                  KN_ARGS(kn_arg_buffer(products, 0),
+                          kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
+                          kn_arg_buffer(p->c.buffer, p->c.offset * element), kn_arg_i64(p->m), kn_arg_i64(p->n),
+                          kn_arg_i64(count), kn_arg_i64(p->c.ld), p->f64 ? kn_arg_f64(p->alpha) : kn_arg_f32(p->alpha),
+                          p->f64 ? kn_arg_f64(p->beta) : kn_arg_f32(p->beta), kn_arg_i32(problem->bias != NULL)));
+}
+
+kn_status kn_gemm_split(kn_stream *stream, const void *problem_)
+{
+    const kn_gemm_problem *problem = problem_;
+    const kn_gemm_params *p = &problem->product;
+    split s = choose_split(p->k);
+    int64_t count = s.whole_parts + (s.rest > 0);
+    kn_buffer *products = NULL;
+    KN_TRY(kn_buffer_alloc(&products, stream, (size_t)(count * p->m * p->n) * (p->f64 ? 8 : 4)));
+    kn_status status = multiply(stream, p, products, 0, s.part, s.whole_parts, 0);
+    if (status == KN_OK && s.rest > 0)
+        status = multiply(stream, p, products, s.part * s.whole_parts, s.rest, 1, s.whole_parts);
+    if (status == KN_OK)
+        status = add_up(stream, problem, products, count);
+    kn_buffer_free(products);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* ops/pool2d.h - the geometry of 2-d pooling, from the caller's parameters to the kernels' argument. */
+#ifndef KN_OPS_POOL2D_H
+#define KN_OPS_POOL2D_H
+
+#include <koine/functional.h>
+
+#include "autograd/op.h"
+
+/* As `pool2d` in cl/pool/pool2d.clh; pairs are {height, width}. Also the parameters of every pooling op. */
+typedef struct kn_pool2d_geometry {
+    int64_t planes;
+    int32_t height, width, out_height, out_width;
+    int32_t kernel_size[2], stride[2], padding[2], dilation[2];
+    int32_t count_include_pad, unused;
+    int64_t divisor;
+} kn_pool2d_geometry;
+
+/* From x [N, C, H, W] or [C, H, W] and the parameters; fails as tensor expressions do. */
+bool kn_pool2d_of(kn_pool2d_geometry *geometry, const char *function, const kn_tensor *x, const kn_pool2d_params *params);
+bool kn_pool2d_adaptive(kn_pool2d_geometry *geometry, const char *function, const kn_tensor *x, int64_t height, int64_t width);
+
+/* Shape rule: output 0 of a pooling op. */
+kn_status kn_pool2d_shape(kn_call *call);
+
+/* A geometry as a kernel argument; must live until the launch returns. */
+static inline kn_arg kn_arg_pool2d(const kn_pool2d_geometry *g) { return kn_arg_struct(g, sizeof *g); }
+
+#endif

@@ -1,0 +1,64 @@
+/* ops/promote.c - see promote.h. The rules are those of torch.result_type. */
+#include "ops/promote.h"
+
+#include <math.h>
+
+static int category(kn_dtype dtype) { return kn_dtype_is_floating(dtype) ? 2 : dtype == KN_BOOL ? 0 : 1; }
+
+kn_dtype kn_result_type(const kn_tensor *a, const kn_tensor *b)
+{
+    if (a->ndim > 0 && b->ndim == 0 && category(a->dtype) >= category(b->dtype))
+        return a->dtype;
+    if (b->ndim > 0 && a->ndim == 0 && category(b->dtype) >= category(a->dtype))
+        return b->dtype;
+    return kn_promote_types(a->dtype, b->dtype);
+}
+
+kn_dtype kn_result_type_scalar(kn_dtype dtype, double number)
+{
+    if (kn_dtype_is_floating(dtype))
+        return dtype;
+    if (number != floor(number) || isinf(number))
+        return KN_F32;
+    return dtype == KN_BOOL ? KN_I64 : dtype;
+}
+
+kn_dtype kn_compute_type(kn_dtype dtype) { return dtype == KN_F16 ? KN_F32 : dtype; }
+
+kn_dtype kn_real_type(kn_dtype dtype) { return kn_dtype_is_floating(dtype) ? dtype : KN_F32; }
+
+kn_tensor *kn_apply_as(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_dtype compute,
+                       kn_dtype result)
+{
+    kn_tensor *converted[KN_OP_MAX_INPUTS];
+    kn_tensor *output;
+    bool same = compute == result;
+    int depth;
+
+    for (int i = 0; i < num_inputs; i++)
+        same = same && (!inputs[i] || inputs[i]->dtype == compute);
+    if (same)
+        return kn_op_apply(op, inputs, num_inputs, params, NULL);
+
+    depth = kn_scope_begin();
+    if (depth == 0)
+        return kn_stick();
+    for (int i = 0; i < num_inputs; i++) {
+        converted[i] = inputs[i] ? kn_to_dtype(inputs[i], compute) : NULL;
+        if (inputs[i] && !converted[i])
+            return kn_scope_return(depth, NULL);
+    }
+    output = kn_op_apply(op, converted, num_inputs, params, NULL);
+    if (output)
+        output = kn_to_dtype(output, result);
+    return kn_scope_return(depth, output);
+}
+
+bool kn_argument_given(const char *function, const char *name, const kn_tensor *tensor)
+{
+    if (tensor)
+        return true;
+    kn_fail_argument_null(function, name);
+    kn_stick();
+    return false;
+}

@@ -1,0 +1,149 @@
+/* ops/sum_middle.c - sums over the middle of contiguous [outer, n, inner]: how the work is cut, and the launches. See
+ * reduce.h. */
+#include "ops/reduce.h"
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static kn_chunks cut(int64_t n, int64_t chunks, int64_t multiple)
+{
+    const int64_t length = chunks <= 1 ? n : ceil_div(ceil_div(n, chunks), multiple) * multiple;
+    return (kn_chunks){.length = length, .count = ceil_div(n, length)};
+}
+
+static kn_chunks cut_rows(int64_t outer, int64_t n)
+{
+    if (n <= 8192 || outer >= 256)
+        return cut(n, 1, 1);
+    return cut(n, smaller(ceil_div(n, 4096), ceil_div(2048, outer)), 64);
+}
+
+/* Enough pieces of at least 16384 elements to keep a large device busy. */
+static kn_chunks cut_columns(int64_t outer, int64_t n, int64_t inner)
+{
+    const int64_t tiles = outer * ceil_div(inner, 64);
+
+    if (tiles >= 256 || n * inner <= 32768)
+        return cut(n, 1, 1);
+    return cut(n, smaller(ceil_div(n * inner, 16384), ceil_div(1024, tiles)), 16);
+}
+
+kn_chunks kn_cut_middle(int64_t outer, int64_t n, int64_t inner)
+{
+    return inner == 1 ? cut_rows(outer, n) : cut_columns(outer, n, inner);
+}
+
+kn_work_size kn_work_for_groups(const kn_limits *limits, int64_t tasks)
+{
+    size_t local = 256;
+
+    if (limits->is_cpu)
+        return (kn_work_size){.global = (size_t)smaller(tasks, 4 * (int64_t)limits->compute_units)};
+    while (local > limits->max_work_group_size)
+        local /= 2;
+    return (kn_work_size){.global = (size_t)smaller(tasks, 65536) * local, .local = local};
+}
+
+typedef struct kn_sum_problem {
+    const char *operation;
+    const kn_tensor *x;
+    kn_tensor *y; /* [outer, chunks, inner] */
+    int64_t outer, n, inner;
+    kn_chunks chunks;
+    double divisor;
+} kn_sum_problem;
+
+static kn_status launch_whole(kn_stream *stream, const kn_sum_problem *p)
+{
+    const bool rows = p->inner == 1;
+    const kn_work_size work = kn_work_for(kn_tensor_limits(p->y), p->outer * p->chunks.count * p->inner);
+    kn_arg args[7];
+    int count = 0;
+
+    args[count++] = kn_arg_tensor(p->x);
+    args[count++] = kn_arg_tensor(p->y);
+    args[count++] = kn_arg_i64(p->outer);
+    args[count++] = kn_arg_i64(p->n);
+    if (!rows)
+        args[count++] = kn_arg_i64(p->inner);
+    args[count++] = kn_arg_i64(p->chunks.length);
+    args[count++] = kn_arg_i64(p->chunks.count);
+    return kn_run(stream, .source = "reduce/sum_whole.cl", .options = kn_dtype_options(p->x->dtype),
+                  .kernel = rows ? "sum_rows" : "sum_columns", .operation = p->operation, .dims = 1,
+                  .global = {work.global}, .local = {work.local}, .args = args, .num_args = count);
+}
+
+static kn_status launch_columns(kn_stream *stream, const kn_sum_problem *p)
+{
+    const kn_limits *limits = kn_tensor_limits(p->y);
+    const int64_t pieces = p->outer * p->chunks.count;
+    const size_t items = (size_t)smaller(pieces * ceil_div(p->inner, 64), 4 * (int64_t)limits->compute_units);
+    const size_t groups = (size_t)smaller(pieces * ceil_div(p->inner, 32), 65536);
+
+    return kn_run(stream, .source = "reduce/sum.cl", .options = kn_dtype_options(p->x->dtype), .kernel = "sum_columns",
+                  .operation = p->operation, .dims = limits->is_cpu ? 1 : 2,
+                  .global = {limits->is_cpu ? items : groups * 32, 8}, .local = {limits->is_cpu ? 0 : 32, 8},
+                  KN_ARGS(kn_arg_tensor(p->x), kn_arg_tensor(p->y), kn_arg_i64(p->outer), kn_arg_i64(p->n),
+                          kn_arg_i64(p->inner), kn_arg_i64(p->chunks.length), kn_arg_i64(p->chunks.count),
+                          kn_arg_real(p->x->dtype, p->divisor)));
+}
+
+static kn_status launch_rows(kn_stream *stream, const kn_sum_problem *p)
+{
+    const kn_limits *limits = kn_tensor_limits(p->y);
+    const kn_arg divisor = kn_arg_real(p->x->dtype, p->divisor);
+
+    if (!limits->is_cpu && p->chunks.count == 1 && p->n <= 32) {
+        const kn_work_size work = kn_work_for(limits, p->outer);
+        return kn_run(
+            stream, .source = "reduce/sum.cl", .options = kn_dtype_options(p->x->dtype), .kernel = "sum_short_rows",
+            .operation = p->operation, .dims = 1, .global = {work.global}, .local = {work.local},
+            KN_ARGS(kn_arg_tensor(p->x), kn_arg_tensor(p->y), kn_arg_i64(p->outer), kn_arg_i64(p->n), divisor));
+    }
+    const kn_work_size work = kn_work_for_groups(limits, p->outer * p->chunks.count);
+    return kn_run(stream, .source = "reduce/sum.cl", .options = kn_dtype_options(p->x->dtype), .kernel = "sum_rows",
+                  .operation = p->operation, .dims = 1, .global = {work.global}, .local = {work.local},
+                  KN_ARGS(kn_arg_tensor(p->x), kn_arg_tensor(p->y), kn_arg_i64(p->outer), kn_arg_i64(p->n),
+                          kn_arg_i64(p->chunks.length), kn_arg_i64(p->chunks.count), divisor));
+}
+
+static kn_status launch_sum(kn_stream *stream, const kn_sum_problem *p)
+{
+    if (!kn_dtype_is_floating(p->x->dtype))
+        return launch_whole(stream, p);
+    return p->inner == 1 ? launch_rows(stream, p) : launch_columns(stream, p);
+}
+
+kn_status kn_sum_middle(kn_stream *stream, const char *operation, const kn_tensor *x, int64_t outer, int64_t n,
+                        int64_t inner, double divisor, kn_tensor *y)
+{
+    kn_sum_problem p = {
+        .operation = operation, .x = x, .y = y, .outer = outer, .n = n, .inner = inner, .divisor = divisor};
+    kn_tensor *partial;
+    kn_status status;
+
+    if (outer * inner == 0)
+        return KN_OK;
+    if (n == 0)
+        return kn_tensor_fill(y, 0.0 / divisor);
+    p.chunks = kn_cut_middle(outer, n, inner);
+    if (p.chunks.count == 1)
+        return launch_sum(stream, &p);
+    KN_TRY(kn_tensor_new(&partial, y->dtype, 1, (const int64_t[]){outer * p.chunks.count * inner}, y->storage->device));
+    p.y = partial;
+    p.divisor = 1;
+    status = launch_sum(stream, &p);
+    if (status == KN_OK) {
+        p = (kn_sum_problem){.operation = operation,
+                             .x = partial,
+                             .y = y,
+                             .outer = outer,
+                             .n = p.chunks.count,
+                             .inner = inner,
+                             .chunks = {.length = p.chunks.count, .count = 1},
+                             .divisor = divisor};
+        status = launch_sum(stream, &p);
+    }
+    kn_release(partial);
+    return status;
+}
