@@ -1,0 +1,24 @@
+/* common/fashion.h - what the two Fashion-MNIST examples share: the network, the data, and a data set cut short. */
+#ifndef EXAMPLES_COMMON_FASHION_H
+#define EXAMPLES_COMMON_FASHION_H
+
+#include <koine/koine.h>
+
+#define FASHION_DATA "/usr/share/datasets/fashion-mnist"
+
+/* The convolutional network of the examples, with named layers. NULL, with an error, when any of it could not be made.
+ */
+kn_module *fashion_network(void);
+
+/* The first `length` samples of `base`. */
+typedef struct first_samples {
+    kn_dataset *base;
+    int64_t length;
+} first_samples;
+
+/* Training or test images; with `limit` above 0 only the first so many, by way of `cut`, which must live as long as the
+ * data set. fashion_close frees both. */
+kn_status fashion_open(kn_dataset **dataset, first_samples *cut, const char *directory, bool train, int64_t limit);
+void fashion_close(kn_dataset *dataset, first_samples *cut);
+
+#endif

@@ -1,0 +1,132 @@
+/* loop_by_hand.c - the training loop written out: what the trainer does, without the trainer. */
+#include <koine/koine.h>
+#include <stdio.h>
+
+#include "common/fashion.h"
+#include "common/options.h"
+
+typedef struct run {
+    kn_dataset *train_data, *test_data;
+    first_samples train_cut, test_cut;
+    kn_loader *train, *test;
+    kn_module *net;
+    kn_optim *optim;
+    /* They add up on the device: to read a number each step would make the host wait for it each step. */
+    kn_metric *loss, *accuracy;
+} run;
+
+/* One pass over the training images. False after an error, which kn_error_message tells. */
+static bool train(run *r, int64_t epoch)
+{
+    bool more = kn_loader_start(r->train, epoch) == KN_OK;
+    kn_module_train(r->net, true);
+    while (more)
+        KN_SCOPE
+        {
+            kn_tensor *images, *labels;
+            more = kn_loader_next(r->train, &images, &labels) == KN_OK && images != NULL;
+            if (more) {
+                kn_tensor *loss = kn_cross_entropy(kn_forward(r->net, images), labels);
+                more = kn_backward(loss) == KN_OK && kn_optim_step(r->optim) == KN_OK &&
+                       kn_metric_update(r->loss, loss, NULL, kn_size(images, 0)) == KN_OK;
+                kn_optim_zero_grad(r->optim);
+            }
+        }
+    return kn_error_status() == KN_OK;
+}
+
+/* One pass over the test images: no gradients, no dropout. */
+static bool test(run *r)
+{
+    bool more = kn_loader_start(r->test, 0) == KN_OK;
+    kn_module_train(r->net, false);
+    while (more)
+        KN_SCOPE KN_NO_GRAD
+        {
+            kn_tensor *images, *labels;
+            more = kn_loader_next(r->test, &images, &labels) == KN_OK && images != NULL;
+            if (more)
+                more = kn_metric_update(r->accuracy, kn_forward(r->net, images), labels, 0) == KN_OK;
+        }
+    return kn_error_status() == KN_OK;
+}
+
+static bool run_epochs(run *r, int64_t epochs)
+{
+    for (int64_t epoch = 1; epoch <= epochs; epoch++) {
+        double loss, accuracy;
+        kn_metric_reset(r->loss);
+        kn_metric_reset(r->accuracy);
+        if (!train(r, epoch) || !test(r) || kn_metric_compute(r->loss, &loss) != KN_OK ||
+            kn_metric_compute(r->accuracy, &accuracy) != KN_OK)
+            return false;
+        printf("epoch %lld: loss %.4f, test accuracy %.4f\n", (long long)epoch, loss, accuracy);
+        fflush(stdout);
+    }
+    return true;
+}
+
+/* --- around it ------------------------------------------------------------------------------------------------- */
+
+typedef struct settings {
+    const char *device, *data;
+    int64_t epochs, batch_size, seed, limit;
+    double lr;
+} settings;
+
+static bool set_up(run *r, const settings *s)
+{
+    kn_device *device;
+    if (kn_device_open(&device, s->device) != KN_OK || kn_device_set_current(device) != KN_OK)
+        return false;
+    printf("device: %s (%s)\n", kn_device_string(device), kn_device_name(device));
+    kn_manual_seed((uint64_t)s->seed);
+    r->net = fashion_network();
+    r->optim = kn_optim_adam(kn_module_parameters(r->net), .lr = s->lr);
+    r->loss = kn_metric_mean();
+    r->accuracy = kn_metric_accuracy();
+    if (r->optim == NULL || r->loss == NULL || r->accuracy == NULL ||
+        fashion_open(&r->train_data, &r->train_cut, s->data, true, s->limit) != KN_OK ||
+        fashion_open(&r->test_data, &r->test_cut, s->data, false, s->limit) != KN_OK)
+        return false;
+    return kn_loader_new(&r->train, r->train_data, .batch_size = s->batch_size, .shuffle = true, .num_workers = 2,
+                         .seed = (uint64_t)s->seed) == KN_OK &&
+           kn_loader_new(&r->test, r->test_data, .batch_size = s->batch_size, .num_workers = 2) == KN_OK;
+}
+
+static void clean_up(run *r)
+{
+    kn_metric_free(r->loss);
+    kn_metric_free(r->accuracy);
+    kn_optim_free(r->optim);
+    kn_module_free(r->net);
+    kn_loader_free(r->train);
+    kn_loader_free(r->test);
+    fashion_close(r->train_data, &r->train_cut);
+    fashion_close(r->test_data, &r->test_cut);
+}
+
+int main(int argc, char **argv)
+{
+    settings s = {.device = "auto", .data = FASHION_DATA, .epochs = 2, .batch_size = 128, .lr = 0.01};
+    const option options[] = {
+        {"--device", "D", OPTION_TEXT, &s.device, 0, 0,
+         "auto, gpu, cpu, nvidia, pocl:0, 0:1, ... (see `koine devices`)"},
+        {"--epochs", "N", OPTION_WHOLE, &s.epochs, 1, 1000000, "passes over the training images"},
+        {"--batch-size", "N", OPTION_WHOLE, &s.batch_size, 1, 60000, "images per step"},
+        {"--lr", "X", OPTION_NUMBER, &s.lr, 0, 1000, "learning rate of Adam"},
+        {"--seed", "N", OPTION_WHOLE, &s.seed, 0, 9e18, "of the weights, the order of the images and dropout"},
+        {"--data", "DIR", OPTION_TEXT, &s.data, 0, 0, "where the Fashion-MNIST files are"},
+        {"--limit", "N", OPTION_WHOLE, &s.limit, 0, 60000, "use only the first N images of each set; 0: all"},
+    };
+    int usage = options_parse("loop_by_hand", "Trains on Fashion-MNIST with a training loop of its own.", options,
+                              OPTION_COUNT(options), argc, argv);
+    if (usage != OPTIONS_GO_ON)
+        return usage;
+    run r = {0};
+    bool done = set_up(&r, &s) && run_epochs(&r, s.epochs);
+    if (!done)
+        fprintf(stderr, "loop_by_hand: %s\n", kn_error_message());
+    clean_up(&r);
+    return options_finish("loop_by_hand", done ? 0 : 1);
+}

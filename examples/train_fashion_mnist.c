@@ -1,0 +1,148 @@
+/* train_fashion_mnist.c - trains a convolutional network on Fashion-MNIST with the trainer: progress, validation, early
+ * stopping, the best checkpoint, history, plot. */
+#include <koine/koine.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/fashion.h"
+#include "common/options.h"
+
+static const char program[] = "train_fashion_mnist";
+
+typedef struct settings {
+    const char *device, *data, *out;
+    int64_t epochs, batch_size, seed, patience, workers, limit;
+    double lr;
+    bool resume, quiet;
+} settings;
+
+static int parse(settings *s, int argc, char **argv)
+{
+    const option options[] = {
+        {"--device", "D", OPTION_TEXT, &s->device, 0, 0,
+         "auto, gpu, cpu, nvidia, pocl:0, 0:1, ... (see `koine devices`)"},
+        {"--epochs", "N", OPTION_WHOLE, &s->epochs, 1, 1000000, "passes over the training images"},
+        {"--batch-size", "N", OPTION_WHOLE, &s->batch_size, 1, 60000, "images per step"},
+        {"--lr", "X", OPTION_NUMBER, &s->lr, 0, 1000, "learning rate of Adam"},
+        {"--seed", "N", OPTION_WHOLE, &s->seed, 0, 9e18, "of the weights, the order of the images and dropout"},
+        {"--patience", "N", OPTION_WHOLE, &s->patience, 0, 1000000,
+         "epochs without a better val_acc before stopping; 0: never"},
+        {"--data", "DIR", OPTION_TEXT, &s->data, 0, 0, "where the Fashion-MNIST files are"},
+        {"--out", "DIR", OPTION_TEXT, &s->out, 0, 0, "where history, checkpoints and plot go"},
+        {"--workers", "N", OPTION_WHOLE, &s->workers, 0, 64, "threads that prepare batches"},
+        {"--limit", "N", OPTION_WHOLE, &s->limit, 0, 60000, "use only the first N images of each set; 0: all"},
+        {"--resume", NULL, OPTION_FLAG, &s->resume, 0, 0, "go on from last.safetensors in --out"},
+        {"--quiet", NULL, OPTION_FLAG, &s->quiet, 0, 0, "no progress on stderr"},
+    };
+    return options_parse(program, "Trains a convolutional network on Fashion-MNIST.", options, OPTION_COUNT(options),
+                         argc, argv);
+}
+
+/* Everything that has to be freed. */
+typedef struct run {
+    kn_dataset *train_data, *test_data;
+    first_samples train_cut, test_cut;
+    kn_loader *train, *test;
+    kn_module *net;
+    kn_optim *optim;
+    kn_trainer *trainer;
+} run;
+
+static void clean_up(run *r)
+{
+    kn_trainer_free(r->trainer);
+    kn_optim_free(r->optim);
+    kn_module_free(r->net);
+    kn_loader_free(r->train);
+    kn_loader_free(r->test);
+    fashion_close(r->train_data, &r->train_cut);
+    fashion_close(r->test_data, &r->test_cut);
+}
+
+static kn_status open_device(const settings *s)
+{
+    kn_device *device;
+    kn_status status = kn_device_open(&device, s->device);
+    if (status == KN_OK)
+        status = kn_device_set_current(device);
+    if (status == KN_OK)
+        printf("device: %s (%s)\n", kn_device_string(device), kn_device_name(device));
+    return status;
+}
+
+static kn_status open_data(run *r, const settings *s)
+{
+    kn_status status = fashion_open(&r->train_data, &r->train_cut, s->data, true, s->limit);
+    if (status == KN_OK)
+        status = fashion_open(&r->test_data, &r->test_cut, s->data, false, s->limit);
+    if (status == KN_OK)
+        status = kn_loader_new(&r->train, r->train_data, .batch_size = s->batch_size, .shuffle = true,
+                               .num_workers = (int)s->workers, .seed = (uint64_t)s->seed);
+    if (status == KN_OK)
+        status = kn_loader_new(&r->test, r->test_data, .batch_size = s->batch_size, .num_workers = (int)s->workers);
+    return status;
+}
+
+static kn_status make_network(run *r, const settings *s)
+{
+    kn_manual_seed((uint64_t)s->seed);
+    r->net = fashion_network();
+    r->optim = kn_optim_adam(kn_module_parameters(r->net), .lr = s->lr);
+    char *summary = kn_module_summary(r->net);
+    if (r->optim == NULL || summary == NULL)
+        return kn_error_status();
+    fputs(summary, stdout);
+    fflush(stdout);
+    kn_free(summary);
+    return kn_trainer_new(&r->trainer, .module = r->net, .optim = r->optim, .epochs = (int)s->epochs,
+                          .patience = (int)s->patience, .monitor = "val_acc", .mode = KN_MONITOR_MAX, .output = s->out,
+                          .resume = s->resume, .quiet = s->quiet);
+}
+
+static void show_results(const run *r, const settings *s)
+{
+    const kn_history *history = kn_trainer_history(r->trainer);
+    int best = kn_trainer_best_epoch(r->trainer);
+    if (kn_history_epochs(history) == 0)
+        return;
+    char *table = kn_history_table(history);
+    if (table != NULL)
+        printf("\n%s", table);
+    kn_free(table);
+    for (int c = 0; best > 0 && c < kn_history_columns(history); c++) {
+        if (strcmp(kn_history_column(history, c), "val_acc") == 0)
+            printf("\nbest epoch %d: val_acc %.4f\n", best, kn_history_value(history, best - 1, c));
+    }
+    printf("written to %s: history.csv, checkpoint.safetensors, last.safetensors, history.svg\n", s->out);
+}
+
+int main(int argc, char **argv)
+{
+    settings s = {.device = "auto",
+                  .data = FASHION_DATA,
+                  .out = "./out",
+                  .epochs = 10,
+                  .batch_size = 128,
+                  .patience = 5,
+                  .workers = 2,
+                  .lr = 0.01};
+    int usage = parse(&s, argc, argv);
+    if (usage != OPTIONS_GO_ON)
+        return usage;
+    run r = {0};
+    kn_status status = open_device(&s);
+    if (status == KN_OK)
+        status = open_data(&r, &s);
+    if (status == KN_OK)
+        status = make_network(&r, &s);
+    if (status == KN_OK) {
+        status = kn_trainer_fit(r.trainer, r.train, r.test);
+        show_results(&r, &s);
+    }
+    if (status != KN_OK)
+        fprintf(stderr, "%s: %s\n", program, kn_error_message());
+    if (status == KN_ERR_INTERRUPTED)
+        fprintf(stderr, "%s: --resume goes on after the last finished epoch\n", program);
+    clean_up(&r);
+    return options_finish(program, status == KN_OK ? 0 : 1);
+}

@@ -1,0 +1,38 @@
+/* nn/affine.c - weight and bias of linear and convolution layers. */
+#include "nn/affine.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "tensor/tensor.h"
+
+static kn_tensor *make(kn_module *module, const char *name, int ndim, const int64_t *shape, double bound)
+{
+    kn_tensor *tensor = kn_empty_with(ndim, shape, &(kn_tensor_options){.dtype = KN_F32});
+    if (tensor == NULL || kn_init_uniform_(tensor, -bound, bound) == NULL)
+        return NULL;
+    return kn_module_register_parameter(module, name, tensor);
+}
+
+kn_status kn_affine_make(kn_module *module, kn_affine *affine, int ndim, const int64_t *shape, bool with_bias)
+{
+    double fan_in = 1;
+    for (int i = 1; i < ndim; i++)
+        fan_in *= (double)shape[i];
+    double bound = 1 / sqrt(fan_in);
+    /* The scope ends, the module's own references stay. */
+    int depth = kn_scope_begin();
+    if (depth == 0)
+        return kn_error_status();
+    affine->weight = make(module, "weight", ndim, shape, bound);
+    bool made = affine->weight != NULL;
+    if (made && with_bias) {
+        affine->bias = make(module, "bias", 1, shape, bound);
+        made = affine->bias != NULL;
+    }
+    kn_scope_end(depth);
+    if (made)
+        return KN_OK;
+    kn_stick();
+    return kn_error_status();
+}

@@ -1,0 +1,16 @@
+/* nn/affine.h - what linear and convolution layers share: a weight and an optional bias with PyTorch's initial values.
+ */
+#ifndef KN_NN_AFFINE_H
+#define KN_NN_AFFINE_H
+
+#include "nn/module.h"
+
+typedef struct kn_affine {
+    kn_tensor *weight, *bias; /* borrowed: the module holds the references; bias may be NULL */
+} kn_affine;
+
+/* Makes float32 `weight` of the given shape and, if `with_bias`, `bias` [shape[0]] on the current device, both uniform
+ * in +-1/sqrt(fan_in), and registers them: PyTorch's reset_parameters, kaiming_uniform(a = sqrt(5)) written out. */
+kn_status kn_affine_make(kn_module *module, kn_affine *affine, int ndim, const int64_t *shape, bool with_bias);
+
+#endif

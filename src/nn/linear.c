@@ -1,0 +1,41 @@
+/* nn/linear.c - y = x weight^T + bias. */
+#include "base/error.h"
+#include "nn/affine.h"
+
+typedef struct linear {
+    kn_affine affine;
+    kn_linear_params params;
+} linear;
+
+static kn_tensor *forward(kn_module *module, kn_tensor *x)
+{
+    linear *self = module->self;
+    return kn_linear(x, self->affine.weight, self->affine.bias);
+}
+
+static void describe(kn_module *module, kn_text *text)
+{
+    linear *self = module->self;
+    kn_text_format(text, "in_features=%lld, out_features=%lld, bias=%s", (long long)self->params.in_features,
+                   (long long)self->params.out_features, self->params.bias ? "True" : "False");
+}
+
+kn_module *kn_nn_linear_with(const kn_linear_params *params)
+{
+    if (params == NULL) {
+        kn_fail_argument_null("Linear", "params");
+        return kn_stick();
+    }
+    if (params->in_features < 1 || params->out_features < 1)
+        return kn_fail_null(KN_ERR_ARGUMENT, "Linear: in_features (%lld) and out_features (%lld) must be at least 1",
+                            (long long)params->in_features, (long long)params->out_features);
+    linear self = {.params = *params};
+    kn_module *module = kn_layer_new("Linear", forward, describe, &self, sizeof self);
+    if (module == NULL)
+        return NULL;
+    linear *made = module->self;
+    const int64_t shape[] = {params->out_features, params->in_features};
+    if (kn_affine_make(module, &made->affine, 2, shape, params->bias) != KN_OK)
+        return kn_layer_failed(module);
+    return module;
+}

@@ -1,0 +1,272 @@
+/* nn/module.c - modules: making, registering, applying, freeing. */
+#include "nn/module.h"
+
+#include <koine/autograd.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "tensor/tensor.h"
+
+/* --- making and freeing ---------------------------------------------------------------------------------------- */
+
+kn_module *kn_module_new(const char *type_name, kn_forward_function forward, size_t self_size,
+                         void (*destroy)(void *self))
+{
+    if (type_name == NULL || forward == NULL) {
+        kn_fail_argument_null("module_new", type_name == NULL ? "type_name" : "forward");
+        return kn_stick();
+    }
+    kn_module *module = kn_calloc(1, sizeof *module);
+    if (module == NULL)
+        return kn_stick();
+    module->type_name = kn_strdup(type_name);
+    module->self = kn_calloc(1, self_size > 0 ? self_size : 1);
+    module->forward = forward;
+    module->training = true;
+    if (module->type_name == NULL || module->self == NULL)
+        return kn_layer_failed(module);
+    /* Set last: destroy must not see a half-made self. */
+    module->destroy = destroy;
+    return module;
+}
+
+kn_module *kn_layer_new(const char *type_name, kn_forward_function forward,
+                        void (*describe)(kn_module *module, kn_text *text), const void *params, size_t size)
+{
+    kn_module *module = kn_module_new(type_name, forward, size, NULL);
+    if (module == NULL)
+        return NULL;
+    module->describe = describe;
+    if (size > 0)
+        memcpy(module->self, params, size);
+    return module;
+}
+
+/* Frees without asking who owns the module. */
+static void destroy_tree(kn_module *module)
+{
+    if (module == NULL)
+        return;
+    if (module->destroy != NULL)
+        module->destroy(module->self);
+    for (int i = 0; i < module->num_children; i++) {
+        destroy_tree(module->children[i].module);
+        kn_free(module->children[i].name);
+    }
+    for (int i = 0; i < module->num_tensors; i++) {
+        kn_release(module->tensors[i].tensor);
+        kn_free(module->tensors[i].name);
+    }
+    kn_tensor_list_free(&module->parameters.list);
+    kn_tensor_list_free(&module->buffers.list);
+    kn_free(module->children);
+    kn_free(module->tensors);
+    kn_free(module->self);
+    kn_free(module->type_name);
+    kn_free(module);
+}
+
+void kn_module_free(kn_module *module)
+{
+    if (module == NULL)
+        return;
+    if (module->owned) {
+        /* Freeing it here would leave its owner with a dangling child. */
+        kn_log_message(KN_LOG_WARNING, "module_free: this %s belongs to another module, which frees it",
+                       module->type_name);
+        return;
+    }
+    destroy_tree(module);
+}
+
+kn_module *kn_layer_failed(kn_module *module)
+{
+    kn_stick();
+    kn_module_free(module);
+    return NULL;
+}
+
+void *kn_module_self(kn_module *module) { return module == NULL ? NULL : module->self; }
+
+const char *kn_module_type_name(const kn_module *module) { return module == NULL ? "" : module->type_name; }
+
+/* --- applying -------------------------------------------------------------------------------------------------- */
+
+kn_tensor *kn_forward(kn_module *module, kn_tensor *x)
+{
+    if (module == NULL) {
+        kn_fail_argument_null("forward", "module");
+        return kn_stick();
+    }
+    if (x == NULL) {
+        kn_fail_argument_null("forward", "x");
+        return kn_stick();
+    }
+    int depth = kn_scope_begin();
+    if (depth == 0)
+        return kn_stick();
+    kn_tensor *y = module->forward(module, x);
+    if (y == NULL && kn_error_status() == KN_OK)
+        kn_fail(KN_ERR_STATE, "%s: its forward function returned NULL without an error", module->type_name);
+    if (y == NULL)
+        kn_stick();
+    /* A forward that returns its input, a parameter or anything else that no inner scope holds: one reference more
+     * makes it a result like any other. */
+    if (y != NULL)
+        y = kn_scope_adopt(kn_retain(y));
+    return kn_scope_return(depth, y);
+}
+
+void kn_module_train(kn_module *module, bool training)
+{
+    if (module == NULL)
+        return;
+    module->training = training;
+    for (int i = 0; i < module->num_children; i++)
+        kn_module_train(module->children[i].module, training);
+}
+
+bool kn_module_is_training(const kn_module *module) { return module != NULL && module->training; }
+
+/* --- registering ----------------------------------------------------------------------------------------------- */
+
+/* Makes room for one more element in an array of `size`-byte elements. */
+static kn_status grow(void **array, int *capacity, int count, size_t size)
+{
+    if (count < *capacity)
+        return KN_OK;
+    if (count > INT32_MAX / 2)
+        return kn_fail(KN_ERR_ARGUMENT, "a module cannot hold more than %d entries", count);
+    int wider = *capacity > 0 ? 2 * *capacity : 4;
+    void *grown = kn_realloc(*array, (size_t)wider * size);
+    if (grown == NULL)
+        return KN_ERR_MEMORY;
+    *array = grown;
+    *capacity = wider;
+    return KN_OK;
+}
+
+static kn_status check_name(const kn_module *module, const char *name)
+{
+    if (name == NULL || name[0] == '\0')
+        return kn_fail(KN_ERR_ARGUMENT, "%s: a parameter, buffer or child needs a name", module->type_name);
+    if (strchr(name, '.') != NULL)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" holds a dot, which separates levels in dotted names",
+                       module->type_name, name);
+    for (int i = 0; i < module->num_tensors; i++) {
+        if (strcmp(module->tensors[i].name, name) == 0)
+            return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" is taken", module->type_name, name);
+    }
+    for (int i = 0; i < module->num_children; i++) {
+        if (strcmp(module->children[i].name, name) == 0)
+            return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" is taken", module->type_name, name);
+    }
+    return KN_OK;
+}
+
+static kn_status register_tensor(kn_module *module, const char *name, kn_tensor *tensor, bool is_buffer)
+{
+    KN_TRY(check_name(module, name));
+    KN_TRY(grow((void **)&module->tensors, &module->tensor_capacity, module->num_tensors, sizeof *module->tensors));
+    char *copy = kn_strdup(name);
+    if (copy == NULL)
+        return KN_ERR_MEMORY;
+    if (!is_buffer) {
+        kn_status status = kn_is_leaf(tensor) ? kn_set_requires_grad(tensor, true)
+                                              : kn_fail(KN_ERR_ARGUMENT, "it is the result of an operation that was "
+                                                                         "recorded, not a leaf; use kn_detach");
+        if (status != KN_OK) {
+            kn_error_prefix("%s: parameter \"%s\"", module->type_name, name);
+            kn_free(copy);
+            return status;
+        }
+    }
+    module->tensors[module->num_tensors++] = (kn_module_tensor){copy, kn_retain(tensor), is_buffer};
+    module->revision++;
+    return KN_OK;
+}
+
+static kn_tensor *register_checked(kn_module *module, const char *name, kn_tensor *tensor, bool is_buffer)
+{
+    if (module == NULL || tensor == NULL) {
+        kn_fail_argument_null(is_buffer ? "register_buffer" : "register_parameter",
+                              module == NULL ? "module" : "tensor");
+        return kn_stick();
+    }
+    return register_tensor(module, name, tensor, is_buffer) == KN_OK ? tensor : kn_stick();
+}
+
+kn_tensor *kn_module_register_parameter(kn_module *module, const char *name, kn_tensor *tensor)
+{
+    return register_checked(module, name, tensor, false);
+}
+
+kn_tensor *kn_module_register_buffer(kn_module *module, const char *name, kn_tensor *tensor)
+{
+    return register_checked(module, name, tensor, true);
+}
+
+static bool contains(const kn_module *tree, const kn_module *module)
+{
+    if (tree == module)
+        return true;
+    for (int i = 0; i < tree->num_children; i++) {
+        if (contains(tree->children[i].module, module))
+            return true;
+    }
+    return false;
+}
+
+static kn_status register_child(kn_module *module, const char *name, kn_module *child)
+{
+    if (child->owned)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: the child \"%s\" (%s) belongs to another module already",
+                       module->type_name, name != NULL ? name : "", child->type_name);
+    if (contains(child, module))
+        return kn_fail(KN_ERR_ARGUMENT, "%s: a module cannot be below itself (child \"%s\")", module->type_name,
+                       name != NULL ? name : "");
+    KN_TRY(check_name(module, name));
+    KN_TRY(grow((void **)&module->children, &module->child_capacity, module->num_children, sizeof *module->children));
+    char *copy = kn_strdup(name);
+    if (copy == NULL)
+        return KN_ERR_MEMORY;
+    child->owned = true;
+    module->children[module->num_children++] = (kn_module_child_entry){copy, child};
+    module->revision++;
+    return KN_OK;
+}
+
+kn_module *kn_module_register_module(kn_module *module, const char *name, kn_module *child)
+{
+    if (module == NULL || child == NULL) {
+        kn_fail_argument_null("register_module", module == NULL ? "module" : "child");
+        kn_stick();
+    } else if (register_child(module, name, child) == KN_OK) {
+        return child;
+    }
+    kn_stick();
+    /* Taken over on failure too, unless it is somebody else's or the very module it was to go below. */
+    if (child != NULL && !child->owned && !(module != NULL && contains(child, module)))
+        destroy_tree(child);
+    return NULL;
+}
+
+int kn_module_child_count(const kn_module *module) { return module == NULL ? 0 : module->num_children; }
+
+kn_module *kn_module_child(const kn_module *module, int index)
+{
+    if (module == NULL || index < 0 || index >= module->num_children)
+        return NULL;
+    return module->children[index].module;
+}
+
+uint64_t kn_module_tree_revision(const kn_module *module)
+{
+    uint64_t revision = module->revision;
+    for (int i = 0; i < module->num_children; i++)
+        revision += kn_module_tree_revision(module->children[i].module);
+    return revision;
+}

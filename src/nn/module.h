@@ -1,0 +1,73 @@
+/* nn/module.h - the module as the nn layer sees it. See koine/nn.h for what modules are. */
+#ifndef KN_NN_MODULE_H
+#define KN_NN_MODULE_H
+
+#include <koine/nn.h>
+
+#include "base/text.h"
+#include "nn/tensor_list.h"
+
+/* A parameter or buffer registered in a module. */
+typedef struct kn_module_tensor {
+    char *name;
+    kn_tensor *tensor; /* one reference is the module's */
+    bool is_buffer;
+} kn_module_tensor;
+
+typedef struct kn_module_child_entry {
+    char *name;
+    kn_module *module; /* owned */
+} kn_module_child_entry;
+
+/* A list as it was when the module tree had a certain revision. */
+typedef struct kn_cached_list {
+    kn_tensor_list list;
+    uint64_t revision; /* of the tree, plus one; 0: never made */
+} kn_cached_list;
+
+struct kn_module {
+    char *type_name;
+    kn_forward_function forward;
+    void *self;
+    void (*destroy)(void *self);
+    void (*describe)(kn_module *module,
+                     kn_text *text); /* what print(net) shows between the parentheses; NULL: nothing */
+    bool training;
+    bool owned; /* registered in another module, which frees it */
+
+    kn_module_tensor *tensors;
+    int num_tensors, tensor_capacity;
+    kn_module_child_entry *children;
+    int num_children, child_capacity;
+
+    uint64_t revision; /* counts registrations in this very module */
+    kn_cached_list parameters, buffers;
+};
+
+/* What kn_module_each visits: every registration below `module`, depth first, own tensors before the children's, with
+ * dotted names. A tensor registered under two names is visited twice. */
+typedef kn_status (*kn_module_visitor)(const char *name, kn_tensor *tensor, bool is_buffer, void *user);
+kn_status kn_module_each(kn_module *module, kn_module_visitor visit, void *user);
+
+/* The sum of the revisions in the tree: as modules are never removed it changes whenever anything below does. */
+uint64_t kn_module_tree_revision(const kn_module *module);
+
+/* For the constructors of layers: a module whose self is a copy of `params`. */
+kn_module *kn_layer_new(const char *type_name, kn_forward_function forward,
+                        void (*describe)(kn_module *module, kn_text *text), const void *params, size_t size);
+
+/* For constructors: frees `module` and returns NULL with the thread's error sticking. */
+kn_module *kn_layer_failed(kn_module *module);
+
+/* {height, width} of a size that may be given once or per direction: `pair` wins when it is not {0, 0}. */
+typedef struct kn_pair {
+    int64_t height, width;
+} kn_pair;
+static inline kn_pair kn_pair_of(int64_t both, const int64_t pair[2])
+{
+    if (pair[0] != 0 || pair[1] != 0)
+        return (kn_pair){pair[0], pair[1]};
+    return (kn_pair){both, both};
+}
+
+#endif

@@ -1,0 +1,16 @@
+/* nn/state_dict.h - a module's state by name, for those who write it to files and read it back (io/checkpoint.c). */
+#ifndef KN_NN_STATE_DICT_H
+#define KN_NN_STATE_DICT_H
+
+#include "nn/module.h"
+
+/* Parameters and buffers by PyTorch's names; a tensor registered under two names is there twice, as in
+ * torch.nn.Module.state_dict. Tensors are borrowed. Free with kn_tensor_list_free. On failure the list is empty. */
+kn_status kn_state_dict_list(kn_module *module, kn_tensor_list *list);
+
+/* Gives the module the values in `state` (host or device tensors, borrowed). Strict: each name of the module must be
+ * there and no other, with the same shape; dtypes are converted. `origin` names the source in messages. Nothing is
+ * changed on failure. */
+kn_status kn_state_dict_load(kn_module *module, const kn_tensor_list *state, const char *origin);
+
+#endif

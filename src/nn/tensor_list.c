@@ -1,0 +1,56 @@
+/* nn/tensor_list.c - tensors by name. */
+#include "nn/tensor_list.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+static kn_status grow(kn_tensor_list *list)
+{
+    int capacity = list->capacity > 0 ? 2 * list->capacity : 16;
+    kn_tensor **tensors = kn_realloc(list->tensors, (size_t)capacity * sizeof *tensors);
+    if (tensors == NULL)
+        return KN_ERR_MEMORY;
+    list->tensors = tensors;
+    char **names = kn_realloc(list->names, (size_t)capacity * sizeof *names);
+    if (names == NULL)
+        return KN_ERR_MEMORY;
+    list->names = names;
+    list->capacity = capacity;
+    return KN_OK;
+}
+
+kn_status kn_tensor_list_append(kn_tensor_list *list, const char *name, kn_tensor *tensor)
+{
+    if (list->count == list->capacity) {
+        kn_status status = grow(list);
+        if (status != KN_OK)
+            return status;
+    }
+    char *copy = kn_strdup(name);
+    if (copy == NULL)
+        return KN_ERR_MEMORY;
+    list->tensors[list->count] = kn_retain(tensor);
+    list->names[list->count++] = copy;
+    return KN_OK;
+}
+
+kn_tensor *kn_tensor_list_find(const kn_tensor_list *list, const char *name)
+{
+    for (int i = 0; i < list->count; i++) {
+        if (strcmp(list->names[i], name) == 0)
+            return list->tensors[i];
+    }
+    return NULL;
+}
+
+void kn_tensor_list_free(kn_tensor_list *list)
+{
+    for (int i = 0; i < list->count; i++) {
+        kn_release(list->tensors[i]);
+        kn_free(list->names[i]);
+    }
+    kn_free(list->names);
+    kn_free(list->tensors);
+    *list = (kn_tensor_list){0};
+}

@@ -1,0 +1,19 @@
+/* nn/tensor_list.h - tensors by name: the parameters of a module, the state of an optimizer. */
+#ifndef KN_NN_TENSOR_LIST_H
+#define KN_NN_TENSOR_LIST_H
+
+#include <koine/tensor.h>
+
+/* Grows; start with {0}. Holds a reference of each tensor and a copy of each name. */
+typedef struct kn_tensor_list {
+    kn_tensor **tensors;
+    char **names;
+    int count, capacity;
+} kn_tensor_list;
+
+kn_status kn_tensor_list_append(kn_tensor_list *list, const char *name, kn_tensor *tensor);
+kn_tensor *kn_tensor_list_find(const kn_tensor_list *list,
+                               const char *name); /* borrowed; NULL (no error) when absent */
+void kn_tensor_list_free(kn_tensor_list *list);   /* and empties it */
+
+#endif

@@ -1,0 +1,65 @@
+/* optim/adam.c - Kingma and Ba, "Adam: A Method for Stochastic Optimization" (ICLR 2015), with torch.optim.Adam's
+ * defaults and formulas. */
+#include <math.h>
+
+#include "base/error.h"
+#include "optim/optim.h"
+
+enum { LR = KN_OPTIM_LR, BETA1, BETA2, EPS, WEIGHT_DECAY, AMSGRAD };
+
+static const char *const hyper_names[] = {"lr", "beta1", "beta2", "eps", "weight_decay", "amsgrad", NULL};
+static const char *const state_names[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"};
+
+static kn_status check(const double *hyper)
+{
+    if (!(hyper[LR] >= 0) || !(hyper[EPS] >= 0) || !(hyper[WEIGHT_DECAY] >= 0))
+        return kn_fail(KN_ERR_ARGUMENT, "Adam: lr (%g), eps (%g) and weight_decay (%g) must be 0 or more", hyper[LR],
+                       hyper[EPS], hyper[WEIGHT_DECAY]);
+    if (!(hyper[BETA1] >= 0 && hyper[BETA1] < 1) || !(hyper[BETA2] >= 0 && hyper[BETA2] < 1))
+        return kn_fail(KN_ERR_ARGUMENT, "Adam: beta1 (%g) and beta2 (%g) must be at least 0 and below 1", hyper[BETA1],
+                       hyper[BETA2]);
+    return KN_OK;
+}
+
+static int count_states(const double *hyper) { return hyper[AMSGRAD] != 0 ? 3 : 2; }
+
+/* The bias corrections 1 - beta^step are near 0 in the first steps, so they are worked out here in double whatever the
+ * parameters' dtype. */
+static kn_status launch(const kn_optim *optim, const kn_optim_group *group)
+{
+    const double *hyper = optim->hyper;
+    double correction1 = 1 - pow(hyper[BETA1], (double)group->step);
+    double correction2 = 1 - pow(hyper[BETA2], (double)group->step);
+    const double scalars[] = {
+        hyper[BETA1],      1 - hyper[BETA1], hyper[BETA2],        1 - hyper[BETA2], hyper[LR] / correction1,
+        sqrt(correction2), hyper[EPS],       hyper[WEIGHT_DECAY],
+    };
+    return kn_optim_launch(optim, group, "optim/adam.cl", "adam", hyper[AMSGRAD] != 0 ? " -DAMSGRAD" : "", scalars,
+                           sizeof scalars / sizeof scalars[0]);
+}
+
+static const kn_optim_algorithm adam = {
+    .name = "Adam",
+    .states = state_names,
+    .hyper = hyper_names,
+    .check = check,
+    .count_states = count_states,
+    .launch = launch,
+};
+
+kn_optim *kn_optim_adam_with(kn_parameter_list parameters, const kn_adam_params *params)
+{
+    if (params == NULL) {
+        kn_fail_argument_null("Adam", "params");
+        return kn_stick();
+    }
+    const double hyper[KN_OPTIM_MAX_HYPER] = {
+        [LR] = params->lr,
+        [BETA1] = params->beta1,
+        [BETA2] = params->beta2,
+        [EPS] = params->eps,
+        [WEIGHT_DECAY] = params->weight_decay,
+        [AMSGRAD] = params->amsgrad ? 1 : 0,
+    };
+    return kn_optim_new(&adam, parameters, hyper);
+}

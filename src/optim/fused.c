@@ -1,0 +1,159 @@
+/* optim/fused.c - a step: parameters gathered into groups, one launch per group. */
+#include <stdio.h>
+
+#include <koine/autograd.h>
+
+#include "base/error.h"
+#include "optim/optim.h"
+
+/* Work-items per slot: on CPU devices a few per core with at least this many elements each, elsewhere a work-group's
+ * multiple. */
+#define CPU_ELEMENTS_PER_ITEM 4096
+#define GROUP_SIZE 128
+
+static kn_launch_params work_of(const kn_optim_group *group)
+{
+    const kn_limits *limits = kn_device_limits(group->bucket->device);
+    int64_t longest = 0;
+    for (int i = 0; i < group->count; i++) {
+        int64_t elements = kn_numel(group->slots[i].parameter);
+        longest = elements > longest ? elements : longest;
+    }
+    kn_launch_params params = {.dims = 2,
+                               .global = {kn_work_items(limits, longest, CPU_ELEMENTS_PER_ITEM), (size_t)group->count}};
+    if (!limits->is_cpu) {
+        params.local[0] = GROUP_SIZE;
+        params.local[1] = 1;
+    }
+    return params;
+}
+
+/* Slots that the group does not fill name the first one's buffers with length 0. */
+static int slot_arguments(const kn_optim_group *group, kn_arg *args)
+{
+    int n = 0;
+    for (int i = 0; i < KN_OPTIM_SLOTS; i++) {
+        int slot = i < group->count ? i : 0;
+        args[n++] = kn_arg_tensor(group->slots[slot].parameter);
+        args[n++] = kn_arg_tensor(group->slots[slot].gradient);
+        args[n++] = kn_arg_i64(i < group->count ? kn_numel(group->slots[slot].parameter) : 0);
+        args[n++] = kn_arg_i64(group->slots[slot].start);
+    }
+    return n;
+}
+
+kn_status kn_optim_launch(const kn_optim *optim, const kn_optim_group *group, const char *source, const char *kernel,
+                          const char *flags, const double *scalars, int num_scalars)
+{
+    kn_arg args[4 * KN_OPTIM_SLOTS + KN_OPTIM_MAX_STATES + KN_OPTIM_MAX_HYPER + 2];
+    int n = slot_arguments(group, args);
+    for (int s = 0; s < optim->num_states; s++)
+        args[n++] = kn_arg_tensor(group->bucket->states[s]);
+    for (int i = 0; i < num_scalars; i++)
+        args[n++] = kn_arg_real(group->bucket->dtype, scalars[i]);
+    char options[128];
+    snprintf(options, sizeof options, "%s%s", kn_dtype_options(group->bucket->dtype), flags);
+
+    kn_launch_params params = work_of(group);
+    params.source = source;
+    params.options = options;
+    params.kernel = kernel;
+    params.operation = optim->algorithm->name;
+    params.args = args;
+    params.num_args = n;
+    return kn_launch(group->stream, &params);
+}
+
+/* --- the step -------------------------------------------------------------------------------------------------- */
+
+static kn_status check_gradient(const kn_optim *optim, int index)
+{
+    const kn_tensor *parameter = optim->parameters[index], *gradient = kn_grad(parameter);
+    if (gradient == NULL || (kn_same_shape(parameter, gradient) && parameter->dtype == gradient->dtype &&
+                             parameter->storage->device == gradient->storage->device))
+        return KN_OK;
+    char a[KN_DESCRIBE], b[KN_DESCRIBE];
+    return kn_fail(KN_ERR_ARGUMENT, "%s: parameter %d is %s but its gradient is %s", optim->algorithm->name, index,
+                   kn_tensor_describe(a, sizeof a, parameter), kn_tensor_describe(b, sizeof b, gradient));
+}
+
+/* Runs the group and empties it. Kernels want contiguous memory: where a parameter is not, its slot holds a copy, whose
+ * new value goes back. */
+static kn_status flush(kn_optim *optim, kn_optim_group *group, const int *indices)
+{
+    kn_status status = group->count > 0 ? optim->algorithm->launch(optim, group) : KN_OK;
+    for (int i = 0; i < group->count; i++) {
+        kn_tensor *parameter = optim->parameters[indices[i]];
+        if (status == KN_OK && group->slots[i].parameter != parameter)
+            status = kn_tensor_copy(parameter, group->slots[i].parameter);
+        if (status == KN_OK) {
+            optim->steps[indices[i]]++;
+            kn_tensor_bump_version(parameter);
+        }
+        kn_release(group->slots[i].parameter);
+        kn_release(group->slots[i].gradient);
+    }
+    group->count = 0;
+    return status;
+}
+
+static kn_status add(kn_optim *optim, kn_optim_group *group, int *indices, int index)
+{
+    kn_tensor *parameter = NULL, *gradient = NULL;
+    kn_status status = kn_tensor_contiguous(&parameter, optim->parameters[index]);
+    if (status == KN_OK)
+        status = kn_tensor_contiguous(&gradient, kn_grad(optim->parameters[index]));
+    if (status != KN_OK) {
+        kn_release(parameter);
+        return status;
+    }
+    int slot = group->count++;
+    group->slots[slot].parameter = parameter;
+    group->slots[slot].gradient = gradient;
+    group->slots[slot].start = optim->places[index].start;
+    indices[slot] = index;
+    return KN_OK;
+}
+
+static kn_status step_bucket(kn_optim *optim, int bucket)
+{
+    kn_optim_group group = {.bucket = &optim->buckets[bucket],
+                            .stream = kn_stream_current(optim->buckets[bucket].device)};
+    if (group.stream == NULL)
+        return kn_error_status();
+    int indices[KN_OPTIM_SLOTS];
+    kn_status status = KN_OK;
+    for (int i = 0; i < optim->count && status == KN_OK; i++) {
+        if (optim->places[i].bucket != bucket || kn_grad(optim->parameters[i]) == NULL)
+            continue;
+        /* One launch has one bias correction, so its parameters are at one step. */
+        if (group.count == KN_OPTIM_SLOTS || (group.count > 0 && optim->steps[i] + 1 != group.step))
+            status = flush(optim, &group, indices);
+        group.step = optim->steps[i] + 1;
+        if (status == KN_OK)
+            status = add(optim, &group, indices, i);
+    }
+    kn_status last = status == KN_OK ? flush(optim, &group, indices) : KN_OK;
+    for (int i = 0; i < group.count; i++) { /* what a failure left */
+        kn_release(group.slots[i].parameter);
+        kn_release(group.slots[i].gradient);
+    }
+    return status == KN_OK ? last : status;
+}
+
+kn_status kn_optim_step(kn_optim *optim)
+{
+    if (optim == NULL)
+        return kn_fail_argument_null("optim_step", "optim");
+    for (int i = 0; i < optim->count; i++) {
+        if (kn_device_is_host(optim->parameters[i]->storage->device))
+            return kn_fail(KN_ERR_DEVICE,
+                           "%s: parameter %d is on the host; move the module to a device with kn_module_to",
+                           optim->algorithm->name, i);
+        KN_TRY(check_gradient(optim, i));
+    }
+    KN_TRY(kn_optim_lay_out(optim));
+    for (int b = 0; b < optim->num_buckets; b++)
+        KN_TRY(step_bucket(optim, b));
+    return KN_OK;
+}

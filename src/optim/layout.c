@@ -1,0 +1,126 @@
+/* optim/layout.c - where the optimizer's state lies: buckets of one device and dtype, one flat tensor per kind of
+ * state. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "optim/optim.h"
+
+/* Each parameter's state starts at a multiple of this many elements: 64 bytes of f32, a vector and a cache line. */
+#define ALIGN_ELEMENTS 16
+
+static int64_t rounded(int64_t elements) { return (elements + ALIGN_ELEMENTS - 1) / ALIGN_ELEMENTS * ALIGN_ELEMENTS; }
+
+static bool belongs(const kn_tensor *parameter, const kn_optim_bucket *bucket)
+{
+    return parameter->storage->device == bucket->device && parameter->dtype == bucket->dtype;
+}
+
+/* A view of `elements` elements of a bucket's flat state, in the shape of `parameter`. */
+static kn_status view_state(const kn_optim_bucket *bucket, int state, int64_t start, const kn_tensor *parameter,
+                            kn_tensor **view)
+{
+    int64_t strides[KN_MAX_DIMS], stride = 1;
+    for (int d = parameter->ndim - 1; d >= 0; d--) {
+        strides[d] = stride;
+        stride *= parameter->shape[d] > 0 ? parameter->shape[d] : 1;
+    }
+    return kn_tensor_view(view, bucket->states[state], parameter->ndim, parameter->shape, strides, start);
+}
+
+kn_status kn_optim_state_view(kn_optim *optim, int index, int state, kn_tensor **view)
+{
+    const kn_optim_place *place = &optim->places[index];
+    return view_state(&optim->buckets[place->bucket], state, place->start, optim->parameters[index], view);
+}
+
+/* Gives each parameter its place; `buckets` has room for one per parameter. Returns how many there are. */
+static int assign(const kn_optim *optim, kn_optim_bucket *buckets, kn_optim_place *places)
+{
+    int count = 0;
+    for (int i = 0; i < optim->count; i++) {
+        const kn_tensor *parameter = optim->parameters[i];
+        int b = 0;
+        while (b < count && !belongs(parameter, &buckets[b]))
+            b++;
+        if (b == count)
+            buckets[count++] = (kn_optim_bucket){.device = parameter->storage->device, .dtype = parameter->dtype};
+        places[i] = (kn_optim_place){b, buckets[b].elements};
+        buckets[b].elements += rounded(kn_numel(parameter));
+    }
+    return count;
+}
+
+/* All state starts at zero: what lies between parameters is never read. */
+static kn_status allocate(const kn_optim *optim, kn_optim_bucket *bucket)
+{
+    for (int s = 0; s < optim->num_states; s++) {
+        KN_TRY(kn_tensor_new(&bucket->states[s], bucket->dtype, 1, &bucket->elements, bucket->device));
+        KN_TRY(kn_tensor_fill(bucket->states[s], 0));
+    }
+    return KN_OK;
+}
+
+/* Copies the state of parameter `index` from its present place to the new one. */
+static kn_status carry_over(kn_optim *optim, int index, const kn_optim_bucket *buckets, const kn_optim_place *places)
+{
+    for (int s = 0; s < optim->num_states; s++) {
+        kn_tensor *from = NULL, *to = NULL;
+        kn_status status = kn_optim_state_view(optim, index, s, &from);
+        if (status == KN_OK)
+            status = view_state(&buckets[places[index].bucket], s, places[index].start, optim->parameters[index], &to);
+        if (status == KN_OK)
+            status = kn_tensor_copy(to, from);
+        kn_release(from);
+        kn_release(to);
+        KN_TRY(status);
+    }
+    return KN_OK;
+}
+
+static kn_status fill_buckets(kn_optim *optim, kn_optim_bucket *buckets, int count, const kn_optim_place *places)
+{
+    for (int b = 0; b < count; b++)
+        KN_TRY(allocate(optim, &buckets[b]));
+    for (int i = 0; optim->buckets != NULL && i < optim->count; i++)
+        KN_TRY(carry_over(optim, i, buckets, places));
+    return KN_OK;
+}
+
+static bool up_to_date(const kn_optim *optim)
+{
+    if (optim->buckets == NULL)
+        return false;
+    for (int i = 0; i < optim->count; i++) {
+        if (!belongs(optim->parameters[i], &optim->buckets[optim->places[i].bucket]))
+            return false;
+    }
+    return true;
+}
+
+kn_status kn_optim_lay_out(kn_optim *optim)
+{
+    if (up_to_date(optim))
+        return KN_OK;
+    kn_optim_bucket *buckets = kn_calloc((size_t)optim->count, sizeof *buckets);
+    kn_optim_place *places = kn_calloc((size_t)optim->count, sizeof *places);
+    int count = 0;
+    kn_status status = buckets == NULL || places == NULL ? KN_ERR_MEMORY : KN_OK;
+    if (status == KN_OK) {
+        count = assign(optim, buckets, places);
+        status = fill_buckets(optim, buckets, count, places);
+    }
+    if (status != KN_OK) {
+        kn_error_prefix("%s: its state", optim->algorithm->name);
+        if (buckets != NULL)
+            kn_optim_free_buckets(buckets, count);
+        kn_free(places);
+        return status;
+    }
+    kn_optim_free_buckets(optim->buckets, optim->num_buckets);
+    kn_free(optim->places);
+    optim->buckets = buckets;
+    optim->num_buckets = count;
+    optim->places = places;
+    return KN_OK;
+}

@@ -1,0 +1,60 @@
+/* optim/sgd.c - stochastic gradient descent with momentum, as torch.optim.SGD has it. */
+#include "base/error.h"
+#include "optim/optim.h"
+
+enum { LR = KN_OPTIM_LR, MOMENTUM, DAMPENING, WEIGHT_DECAY, NESTEROV };
+
+static const char *const hyper_names[] = {"lr", "momentum", "dampening", "weight_decay", "nesterov", NULL};
+static const char *const state_names[] = {"momentum_buffer"};
+
+static kn_status check(const double *hyper)
+{
+    if (!(hyper[LR] >= 0) || !(hyper[MOMENTUM] >= 0) || !(hyper[WEIGHT_DECAY] >= 0))
+        return kn_fail(KN_ERR_ARGUMENT, "SGD: lr (%g), momentum (%g) and weight_decay (%g) must be 0 or more",
+                       hyper[LR], hyper[MOMENTUM], hyper[WEIGHT_DECAY]);
+    if (!(hyper[DAMPENING] == hyper[DAMPENING]))
+        return kn_fail(KN_ERR_ARGUMENT, "SGD: dampening is not a number");
+    if (hyper[NESTEROV] != 0 && (hyper[MOMENTUM] <= 0 || hyper[DAMPENING] != 0))
+        return kn_fail(KN_ERR_ARGUMENT, "SGD: nesterov needs momentum above 0 (it is %g) and dampening 0 (it is %g)",
+                       hyper[MOMENTUM], hyper[DAMPENING]);
+    return KN_OK;
+}
+
+static int count_states(const double *hyper) { return hyper[MOMENTUM] != 0 ? 1 : 0; }
+
+/* buffer = decay buffer + scale gradient. The first step sets the buffer to the gradient itself, dampening or not. */
+static kn_status launch(const kn_optim *optim, const kn_optim_group *group)
+{
+    const double *hyper = optim->hyper;
+    bool first = group->step == 1;
+    const double scalars[] = {
+        hyper[LR], hyper[MOMENTUM], first ? 0 : hyper[MOMENTUM], first ? 1 : 1 - hyper[DAMPENING], hyper[WEIGHT_DECAY],
+    };
+    const char *flags = hyper[NESTEROV] != 0 ? " -DMOMENTUM -DNESTEROV" : hyper[MOMENTUM] != 0 ? " -DMOMENTUM" : "";
+    return kn_optim_launch(optim, group, "optim/sgd.cl", "sgd", flags, scalars, sizeof scalars / sizeof scalars[0]);
+}
+
+static const kn_optim_algorithm sgd = {
+    .name = "SGD",
+    .states = state_names,
+    .hyper = hyper_names,
+    .check = check,
+    .count_states = count_states,
+    .launch = launch,
+};
+
+kn_optim *kn_optim_sgd_with(kn_parameter_list parameters, const kn_sgd_params *params)
+{
+    if (params == NULL) {
+        kn_fail_argument_null("SGD", "params");
+        return kn_stick();
+    }
+    const double hyper[KN_OPTIM_MAX_HYPER] = {
+        [LR] = params->lr,
+        [MOMENTUM] = params->momentum,
+        [DAMPENING] = params->dampening,
+        [WEIGHT_DECAY] = params->weight_decay,
+        [NESTEROV] = params->nesterov ? 1 : 0,
+    };
+    return kn_optim_new(&sgd, parameters, hyper);
+}

@@ -1,0 +1,18 @@
+/* optim/state.h - an optimizer's state by name, for those who write it to files and read it back (io/checkpoint.c). */
+#ifndef KN_OPTIM_STATE_H
+#define KN_OPTIM_STATE_H
+
+#include "optim/optim.h"
+
+/* "step" (int64, one per parameter), "hyperparameters" (float64: lr and the rest in the algorithm's order), and
+ * "exp_avg.0", "exp_avg_sq.0", ...: views of the state of parameter 0, 1, ... Free with kn_tensor_list_free. On failure
+ * the list is empty. */
+kn_status kn_optim_state_list(kn_optim *optim, kn_tensor_list *list);
+
+/* Restores what kn_optim_state_list gave; names, shapes and the kind of optimizer must agree. `origin` names the source
+ * in messages. Nothing is changed on failure. */
+kn_status kn_optim_state_load(kn_optim *optim, const kn_tensor_list *state, const char *origin);
+
+const char *kn_optim_type_name(const kn_optim *optim);
+
+#endif

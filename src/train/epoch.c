@@ -1,0 +1,111 @@
+/* train/epoch.c - one pass over the training data. */
+#include <math.h>
+
+#include <koine/autograd.h>
+#include <koine/stream.h>
+
+#include "tensor/tensor.h"
+#include "train/pace.h"
+#include "train/trainer.h"
+
+/* Where the pass is. */
+typedef struct training {
+    kn_trainer *trainer;
+    kn_loader *loader;
+    int epoch; /* from 1 */
+    int64_t step;
+    kn_pace pace;
+} training;
+
+/* Gradients, update, figures. Nothing here waits for the device. */
+static kn_status learn(training *pass, kn_tensor *input, kn_tensor *target)
+{
+    kn_trainer *trainer = pass->trainer;
+    kn_optim_zero_grad(trainer->params.optim);
+    kn_tensor *output = kn_forward(trainer->params.module, input);
+    kn_tensor *loss = kn_trainer_loss(trainer, output, target);
+    if (loss == NULL)
+        return kn_error_status();
+    KN_TRY(kn_backward(loss));
+    KN_TRY(kn_optim_step(trainer->params.optim));
+    KN_TRY(kn_metric_update(trainer->train_loss, loss, NULL, kn_size(input, 0)));
+    if (trainer->params.accuracy)
+        KN_TRY(kn_metric_update(trainer->train_accuracy, output, target, 0));
+    return kn_trainer_call(trainer, KN_STEP_END, pass->epoch, pass->step, loss);
+}
+
+/* The running figures; an error when the loss has stopped being a number. Waits for the device. */
+static kn_status look(training *pass, double *loss, double *accuracy)
+{
+    kn_trainer *trainer = pass->trainer;
+    kn_metric_fault fault;
+    KN_TRY(kn_metric_read(trainer->train_loss, loss, &fault));
+    *accuracy = (double)NAN;
+    if (fault.update > 0)
+        return kn_fail(KN_ERR_NUMERIC,
+                       "the training loss became %s at epoch %d, step %lld of %lld; a lower learning rate (now %g) "
+                       "or data without such values may help",
+                       fault.is_nan ? "NaN" : "infinite", pass->epoch, (long long)fault.update,
+                       (long long)kn_loader_batches(pass->loader), kn_optim_lr(trainer->params.optim));
+    return trainer->params.accuracy ? kn_metric_read(trainer->train_accuracy, accuracy, NULL) : KN_OK;
+}
+
+/* One batch in a scope of its own: every temporary of the step ends with it. `more` is false at the end of the epoch.
+ */
+static kn_status step_in_scope(training *pass, int64_t *samples, bool *more)
+{
+    kn_tensor *input, *target;
+    KN_TRY(kn_loader_next(pass->loader, &input, &target));
+    *more = input != NULL;
+    if (input == NULL)
+        return KN_OK;
+    pass->step++;
+    *samples = kn_ndim(input) > 0 ? kn_size(input, 0) : 1;
+    KN_TRY(learn(pass, input, target));
+    return kn_pace_step(&pass->pace, kn_tensor_stream(input));
+}
+
+static kn_status step(training *pass, bool *more)
+{
+    int64_t samples = 0;
+    int depth = kn_scope_begin();
+    if (depth == 0)
+        return kn_error_status();
+    kn_status status = step_in_scope(pass, &samples, more);
+    kn_scope_end(depth);
+    if (status != KN_OK || !*more)
+        return status;
+    kn_progress *progress = &pass->trainer->progress;
+    if (kn_progress_step(progress, samples))
+        KN_TRY(look(pass, &progress->loss, &progress->accuracy));
+    kn_progress_draw(progress);
+    return KN_OK;
+}
+
+static kn_status run(training *pass)
+{
+    bool more = true;
+    while (more) {
+        KN_TRY(step(pass, &more));
+        if (more && kn_trainer_interrupted(pass->trainer))
+            return kn_fail(KN_ERR_INTERRUPTED, "training was interrupted at epoch %d, step %lld of %lld", pass->epoch,
+                           (long long)pass->step, (long long)kn_loader_batches(pass->loader));
+    }
+    return KN_OK;
+}
+
+kn_status kn_trainer_train_epoch(kn_trainer *trainer, kn_loader *loader, double *loss, double *accuracy)
+{
+    training pass = {.trainer = trainer, .loader = loader, .epoch = trainer->epoch + 1};
+    kn_module_train(trainer->params.module, true);
+    kn_metric_reset(trainer->train_loss);
+    kn_metric_reset(trainer->train_accuracy);
+    KN_TRY(kn_loader_start(loader, pass.epoch));
+    kn_progress_phase(&trainer->progress, "", kn_loader_batches(loader));
+    bool recording = kn_set_grad_enabled(true);
+    kn_status status = run(&pass);
+    kn_set_grad_enabled(recording);
+    kn_pace_end(&pass.pace);
+    kn_optim_zero_grad(trainer->params.optim); /* the memory is validation's */
+    return status == KN_OK ? look(&pass, loss, accuracy) : status;
+}

@@ -1,0 +1,200 @@
+/* train/fit.c - the fit: epochs, validation, early stopping, and a clean end whatever happens. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/interrupt.h"
+#include "train/trainer.h"
+
+/* --- the beginning --------------------------------------------------------------------------------------------- */
+
+static kn_status find_monitor(kn_trainer *trainer, bool validation)
+{
+    const char *monitor = trainer->params.monitor;
+    if (!validation && strcmp(monitor, "val_loss") == 0)
+        monitor = "train_loss"; /* the documented default without validation data */
+    trainer->monitor_column = kn_history_find(&trainer->history, monitor);
+    if (trainer->monitor_column > 0 && trainer->monitor_column < trainer->history.columns - 1)
+        return KN_OK;
+    return kn_fail(KN_ERR_ARGUMENT, "trainer: cannot monitor \"%s\"; this fit has %s", monitor,
+                   validation                 ? trainer->params.accuracy ? "train_loss, train_acc, val_loss and val_acc"
+                                                                         : "train_loss and val_loss"
+                   : trainer->params.accuracy ? "train_loss and train_acc (no validation data was given)"
+                                              : "train_loss (no validation data was given)");
+}
+
+static void forget_course(kn_trainer *trainer)
+{
+    trainer->stop = false;
+    trainer->epoch = trainer->best_epoch = trainer->epochs_since_best = 0;
+    trainer->best_value = (double)NAN;
+    kn_tensor_list_free(&trainer->best);
+}
+
+static kn_status prepare(kn_trainer *trainer, kn_loader *train, kn_loader *validation)
+{
+    forget_course(trainer);
+    kn_history_start(&trainer->history, trainer->params.accuracy, validation != NULL);
+    KN_TRY(find_monitor(trainer, validation != NULL));
+    if (kn_loader_batches(train) == 0)
+        return kn_fail(KN_ERR_ARGUMENT, "trainer: the training data has no batches");
+    if (validation != NULL && kn_loader_batches(validation) == 0)
+        return kn_fail(KN_ERR_ARGUMENT, "trainer: the validation data has no batches");
+    kn_progress_start(&trainer->progress, trainer->params.quiet);
+    bool resumed;
+    KN_TRY(kn_trainer_keep_best(trainer)); /* the beginning, until there is a best epoch */
+    KN_TRY(kn_trainer_resume(trainer, &resumed));
+    KN_TRY(kn_trainer_prepare_output(trainer));
+    if (resumed)
+        kn_progress_note(&trainer->progress, "resuming after epoch %d", trainer->epoch);
+    else if (trainer->params.resume)
+        kn_progress_note(&trainer->progress, "nothing to resume from in %s: starting anew", trainer->params.output);
+    return KN_OK;
+}
+
+/* --- an epoch -------------------------------------------------------------------------------------------------- */
+
+static kn_status validate(kn_trainer *trainer, kn_loader *loader, double *loss, double *accuracy)
+{
+    kn_progress_phase(&trainer->progress, "validation", kn_loader_batches(loader));
+    kn_metric_fault fault;
+    KN_TRY(kn_trainer_run_evaluation(trainer, loader, loss, trainer->params.accuracy ? accuracy : NULL, &fault));
+    if (fault.update > 0)
+        return kn_fail(KN_ERR_NUMERIC, "the validation loss became %s at epoch %d, batch %lld of %lld",
+                       fault.is_nan ? "NaN" : "infinite", trainer->epoch + 1, (long long)fault.update,
+                       (long long)kn_loader_batches(loader));
+    return KN_OK;
+}
+
+static kn_status append_row(kn_trainer *trainer, double train_loss, double train_accuracy, const double validation[2])
+{
+    double row[KN_HISTORY_MAX_COLUMNS];
+    const kn_history *history = &trainer->history;
+    for (int c = 0; c < history->columns; c++) {
+        const char *name = history->names[c];
+        row[c] = strcmp(name, "epoch") == 0        ? trainer->epoch + 1
+                 : strcmp(name, "train_loss") == 0 ? train_loss
+                 : strcmp(name, "train_acc") == 0  ? train_accuracy
+                 : strcmp(name, "val_loss") == 0   ? validation[0]
+                 : strcmp(name, "val_acc") == 0    ? validation[1]
+                                                   : kn_optim_lr(trainer->params.optim);
+    }
+    return kn_history_append(&trainer->history, row);
+}
+
+static kn_status run_epoch(kn_trainer *trainer, kn_loader *train, kn_loader *validation)
+{
+    kn_progress *progress = &trainer->progress;
+    kn_progress_epoch(progress, trainer->epoch + 1, trainer->params.epochs);
+    KN_TRY(kn_trainer_call(trainer, KN_EPOCH_START, trainer->epoch + 1, 0, NULL));
+    double loss, accuracy, figures[2] = {(double)NAN, (double)NAN};
+    KN_TRY(kn_trainer_train_epoch(trainer, train, &loss, &accuracy));
+    double training_seconds = kn_clock() - progress->started;
+    if (validation != NULL)
+        KN_TRY(validate(trainer, validation, &figures[0], &figures[1]));
+    KN_TRY(append_row(trainer, loss, accuracy, figures));
+    trainer->epoch++;
+    bool is_best;
+    KN_TRY(kn_trainer_note_epoch(trainer, &is_best));
+    kn_progress_epoch_line(progress, &trainer->history, kn_clock() - progress->epoch_started,
+                           (double)kn_loader_samples(train) / training_seconds, is_best);
+    /* Before saving: what a callback changes, the learning rate say, belongs to what the next epoch starts from. */
+    KN_TRY(kn_trainer_call(trainer, KN_EPOCH_END, trainer->epoch, 0, NULL));
+    return kn_trainer_save_last(trainer);
+}
+
+/* True when the fit is over, with a note why. */
+static bool is_over(kn_trainer *trainer)
+{
+    if (trainer->stop || trainer->epoch >= trainer->params.epochs)
+        return true;
+    if (trainer->params.patience == 0 || trainer->epochs_since_best < trainer->params.patience)
+        return false;
+    kn_progress_note(&trainer->progress, "%s has not improved for %d epochs: stopping early",
+                     trainer->history.names[trainer->monitor_column], trainer->epochs_since_best);
+    return true;
+}
+
+static kn_status run_epochs(kn_trainer *trainer, kn_loader *train, kn_loader *validation)
+{
+    while (!is_over(trainer)) {
+        KN_TRY(run_epoch(trainer, train, validation));
+        if (kn_trainer_interrupted(trainer))
+            return kn_fail(KN_ERR_INTERRUPTED, "training was interrupted after epoch %d", trainer->epoch);
+    }
+    return KN_OK;
+}
+
+/* --- the end --------------------------------------------------------------------------------------------------- */
+
+/* Interrupted before any epoch was finished there is no best: what has been learned so far is what there is to keep.
+ * With a loss that is no number the weights are none either: those from before the fit come back. */
+static kn_status keep_what_is_best(kn_trainer *trainer, kn_status status)
+{
+    if (trainer->best_epoch > 0 || status == KN_ERR_NUMERIC)
+        return kn_trainer_restore_best(trainer);
+    return status == KN_ERR_INTERRUPTED ? kn_trainer_save_checkpoint(trainer) : KN_OK;
+}
+
+/* The first error of the fit and of its end: the one to report, whatever else goes wrong after it. */
+typedef struct first_error {
+    kn_status status;
+    char message[1024];
+} first_error;
+
+static void remember(first_error *first, kn_status status)
+{
+    if (status != KN_OK && first->status == KN_OK) {
+        first->status = status;
+        snprintf(first->message, sizeof first->message, "%s", kn_error_message());
+    }
+    kn_error_clear();
+}
+
+/* Whatever ended the fit: the plot is drawn, the best weights are in the module, the callbacks are told. */
+static kn_status finish(kn_trainer *trainer, kn_status status)
+{
+    first_error first = {.status = KN_OK};
+    remember(&first, status);
+    kn_progress_clear(&trainer->progress);
+    if (status == KN_OK || status == KN_ERR_INTERRUPTED || status == KN_ERR_NUMERIC)
+        remember(&first, kn_trainer_save_plot(trainer));
+    remember(&first, keep_what_is_best(trainer, status));
+    remember(&first, kn_trainer_call(trainer, KN_FIT_END, trainer->epoch, 0, NULL));
+    if (first.status != KN_OK)
+        return kn_fail(first.status, "%s", first.message);
+    if (trainer->best_epoch > 0)
+        kn_progress_note(&trainer->progress, "best epoch: %d, %s %.4f", trainer->best_epoch,
+                         trainer->history.names[trainer->monitor_column], trainer->best_value);
+    return KN_OK;
+}
+
+static kn_status run_fit(kn_trainer *trainer, kn_loader *train, kn_loader *validation)
+{
+    bool training = kn_module_is_training(trainer->params.module);
+    trainer->is_fitting = true;
+    if (!trainer->params.keep_interrupt)
+        kn_interrupt_begin();
+    kn_status status = kn_trainer_call(trainer, KN_FIT_START, 0, 0, NULL);
+    if (status == KN_OK)
+        status = run_epochs(trainer, train, validation);
+    status = finish(trainer, status);
+    if (!trainer->params.keep_interrupt)
+        kn_interrupt_end();
+    trainer->is_fitting = false;
+    kn_module_train(trainer->params.module, training);
+    return status;
+}
+
+kn_status kn_trainer_fit(kn_trainer *trainer, kn_loader *train, kn_loader *validation)
+{
+    if (trainer == NULL || train == NULL)
+        return kn_fail_argument_null("trainer_fit", trainer == NULL ? "trainer" : "train");
+    if (trainer->is_fitting)
+        return kn_fail(KN_ERR_STATE, "trainer: fit was called from within fit");
+    kn_status status = prepare(trainer, train, validation);
+    if (status == KN_OK)
+        status = run_fit(trainer, train, validation);
+    kn_tensor_list_free(&trainer->best); /* its memory is of no more use */
+    return status;
+}

@@ -1,0 +1,167 @@
+/* train/history.c - the figures of each epoch, as CSV and as a table. */
+#include "train/history.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+/* --- filling it in --------------------------------------------------------------------------------------------- */
+
+void kn_history_start(kn_history *history, bool accuracy, bool validation)
+{
+    history->epochs = 0;
+    history->best_epoch = 0;
+    int n = 0;
+    history->names[n++] = "epoch";
+    history->names[n++] = "train_loss";
+    if (accuracy)
+        history->names[n++] = "train_acc";
+    if (validation)
+        history->names[n++] = "val_loss";
+    if (validation && accuracy)
+        history->names[n++] = "val_acc";
+    history->names[n++] = "lr";
+    history->columns = n;
+}
+
+kn_status kn_history_append(kn_history *history, const double *row)
+{
+    if (history->epochs == history->capacity) {
+        int capacity = history->capacity > 0 ? 2 * history->capacity : 16;
+        double *values = kn_realloc(history->values, (size_t)capacity * KN_HISTORY_MAX_COLUMNS * sizeof *values);
+        if (values == NULL)
+            return KN_ERR_MEMORY;
+        history->values = values;
+        history->capacity = capacity;
+    }
+    memcpy(history->values + (size_t)history->epochs * (size_t)history->columns, row,
+           (size_t)history->columns * sizeof *row);
+    history->epochs++;
+    return KN_OK;
+}
+
+int kn_history_find(const kn_history *history, const char *name)
+{
+    for (int c = 0; c < history->columns; c++) {
+        if (strcmp(history->names[c], name) == 0)
+            return c;
+    }
+    return -1;
+}
+
+void kn_history_clear(kn_history *history)
+{
+    kn_free(history->values);
+    *history = (kn_history){0};
+}
+
+/* --- reading it ------------------------------------------------------------------------------------------------ */
+
+int kn_history_epochs(const kn_history *history) { return history == NULL ? 0 : history->epochs; }
+int kn_history_columns(const kn_history *history) { return history == NULL ? 0 : history->columns; }
+
+const char *kn_history_column(const kn_history *history, int column)
+{
+    return history == NULL || column < 0 || column >= history->columns ? "" : history->names[column];
+}
+
+double kn_history_value(const kn_history *history, int epoch, int column)
+{
+    bool there = history != NULL && epoch >= 0 && epoch < history->epochs && column >= 0 && column < history->columns;
+    return there ? history->values[(size_t)epoch * (size_t)history->columns + (size_t)column] : 0;
+}
+
+const char *kn_format_number(char buffer[KN_NUMBER_TEXT], double value)
+{
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(buffer, KN_NUMBER_TEXT, "%.*g", digits, value);
+        if (strtod(buffer, NULL) == value)
+            break; /* NaN never compares equal and ends as "nan" */
+    }
+    /* printf and strtod follow the host program's locale; files do not. */
+    const char *point = localeconv()->decimal_point;
+    char *found = point[0] != '.' ? strstr(buffer, point) : NULL;
+    if (found != NULL) {
+        *found = '.';
+        memmove(found + 1, found + strlen(point), strlen(found + strlen(point)) + 1);
+    }
+    return buffer;
+}
+
+static char *csv_of(const kn_history *history)
+{
+    kn_text text = {0};
+    char number[KN_NUMBER_TEXT];
+    for (int c = 0; c < history->columns; c++)
+        kn_text_format(&text, "%s%s", c > 0 ? "," : "", history->names[c]);
+    kn_text_append(&text, "\n");
+    for (int e = 0; e < history->epochs; e++) {
+        for (int c = 0; c < history->columns; c++)
+            kn_text_format(&text, "%s%s", c > 0 ? "," : "", kn_format_number(number, kn_history_value(history, e, c)));
+        kn_text_append(&text, "\n");
+    }
+    return kn_text_finish(&text);
+}
+
+kn_status kn_history_save_csv(const kn_history *history, const char *path)
+{
+    if (history == NULL || path == NULL)
+        return kn_fail_argument_null("history_save_csv", history == NULL ? "history" : "path");
+    char *text = csv_of(history);
+    if (text == NULL)
+        return KN_ERR_MEMORY;
+    kn_atomic_file file;
+    kn_status status = kn_file_begin(&file, path);
+    if (status == KN_OK) {
+        status = kn_file_write(&file, text, strlen(text));
+        if (status == KN_OK)
+            status = kn_file_commit(&file);
+        else
+            kn_file_abandon(&file);
+    }
+    kn_free(text);
+    return status;
+}
+
+/* Losses and accuracies to four places, as one compares them; the epoch whole; the learning rate as it is. */
+static void append_cell(kn_text *text, const kn_history *history, int epoch, int column, int width)
+{
+    double value = kn_history_value(history, epoch, column);
+    char number[KN_NUMBER_TEXT];
+    if (column == 0)
+        kn_text_format(text, "%*d", width, (int)value);
+    else if (column == history->columns - 1)
+        kn_text_format(text, "  %*s", width, kn_format_number(number, value));
+    else
+        kn_text_format(text, "  %*.4f", width, value);
+}
+
+char *kn_history_table(const kn_history *history)
+{
+    if (history == NULL) {
+        kn_fail_argument_null("history_table", "history");
+        return NULL;
+    }
+    const int narrowest = 8;
+    kn_text text = {0};
+    int widths[KN_HISTORY_MAX_COLUMNS] = {0};
+    for (int c = 0; c < history->columns; c++) {
+        int length = (int)strlen(history->names[c]);
+        widths[c] = c > 0 && length < narrowest ? narrowest : length;
+        kn_text_format(&text, "%s%*s", c > 0 ? "  " : "", widths[c], history->names[c]);
+    }
+    kn_text_append(&text, "\n");
+    for (int e = 0; e < history->epochs; e++) {
+        for (int c = 0; c < history->columns; c++)
+            append_cell(&text, history, e, c, widths[c]);
+        bool best = (int)kn_history_value(history, e, 0) == history->best_epoch;
+        kn_text_append(&text, best ? "  best\n" : "\n");
+    }
+    return kn_text_finish(&text);
+}

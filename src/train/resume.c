@@ -1,0 +1,123 @@
+/* train/resume.c - going on from last.safetensors with the very bits of a run that was never broken off. */
+#include "train/resume.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <koine/random.h>
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/checkpoint.h"
+
+char *kn_best_name(const char *name)
+{
+    kn_text text = {0};
+    kn_text_format(&text, "best.%s", name);
+    return kn_text_finish(&text);
+}
+
+/* A tensor of the file with exactly this dtype and shape. */
+static kn_status fetch(const kn_tensor_file *file, const char *path, const char *name, kn_dtype dtype, int ndim,
+                       const int64_t *shape, kn_tensor **found)
+{
+    kn_tensor *tensor = kn_tensor_file_get(file, name);
+    bool fits = tensor != NULL && kn_dtype_of(tensor) == dtype && kn_ndim(tensor) == ndim;
+    for (int d = 0; fits && d < ndim; d++)
+        fits = shape[d] < 0 || kn_size(tensor, d) == shape[d];
+    if (!fits)
+        return kn_fail(KN_ERR_FORMAT, "%s cannot be resumed from: \"%s\" is missing or of another shape", path, name);
+    *found = tensor;
+    return KN_OK;
+}
+
+static kn_status check_metadata(const kn_trainer *trainer, const kn_tensor_file *file, const char *path)
+{
+    const char *format = kn_tensor_file_metadata(file, "koine");
+    if (format == NULL || strcmp(format, KN_LAST_FORMAT) != 0)
+        return kn_fail(KN_ERR_FORMAT, "%s cannot be resumed from: it is not a \"%s\" file", path, KN_LAST_FORMAT);
+    const char *monitor = kn_tensor_file_metadata(file, "monitor"), *mode = kn_tensor_file_metadata(file, "mode");
+    const char *own = trainer->params.mode == KN_MONITOR_MAX ? "max" : "min";
+    if (monitor == NULL || mode == NULL || strcmp(monitor, trainer->params.monitor) != 0 || strcmp(mode, own) != 0)
+        return kn_fail(KN_ERR_ARGUMENT, "%s was monitoring %s (%s); resuming with %s (%s) would compare unlike figures",
+                       path, monitor != NULL ? monitor : "nothing", mode != NULL ? mode : "?", trainer->params.monitor,
+                       own);
+    return KN_OK;
+}
+
+/* What the file says about the course of the fit, checked before any of it is believed. */
+typedef struct fit_course {
+    double numbers[KN_COURSE_NUMBERS];
+    const double *rows;
+    int epochs;
+    uint8_t rng[KN_RNG_STATE_SIZE];
+} fit_course;
+
+static kn_status read_course(const kn_trainer *trainer, const kn_tensor_file *file, const char *path, fit_course *into)
+{
+    const int64_t numbers = KN_COURSE_NUMBERS, bytes = KN_RNG_STATE_SIZE;
+    const int64_t table[] = {-1, trainer->history.columns};
+    kn_tensor *tensor;
+    KN_TRY(fetch(file, path, "trainer.course", KN_F64, 1, &numbers, &tensor));
+    memcpy(into->numbers, kn_data(tensor), sizeof into->numbers);
+    KN_TRY(fetch(file, path, "trainer.rng", KN_U8, 1, &bytes, &tensor));
+    memcpy(into->rng, kn_data(tensor), sizeof into->rng);
+    KN_TRY(fetch(file, path, "trainer.history", KN_F64, 2, table, &tensor));
+    into->rows = kn_data(tensor);
+    into->epochs = (int)kn_size(tensor, 0);
+    double epoch = into->numbers[KN_COURSE_EPOCH], best = into->numbers[KN_COURSE_BEST_EPOCH];
+    double since = into->numbers[KN_COURSE_SINCE_BEST];
+    bool whole = floor(best) == best && floor(since) == since;
+    if (epoch != (double)into->epochs || !whole || !(best >= 0 && best <= epoch) || !(since >= 0 && since <= epoch))
+        return kn_fail(KN_ERR_FORMAT, "%s cannot be resumed from: its epoch numbers contradict each other", path);
+    return KN_OK;
+}
+
+/* The best epoch's state passes through the module, which then takes the last epoch's. */
+static kn_status load_states(kn_trainer *trainer, const kn_tensor_file *file, const char *path, bool has_best)
+{
+    KN_TRY(kn_checkpoint_get_optim(file, "optim.", trainer->params.optim, path));
+    if (has_best) {
+        KN_TRY(kn_checkpoint_get_module(file, "best.", trainer->params.module, path));
+        KN_TRY(kn_trainer_keep_best(trainer));
+    }
+    return kn_checkpoint_get_module(file, "module.", trainer->params.module, path);
+}
+
+static kn_status take_over(kn_trainer *trainer, const kn_tensor_file *file, const char *path)
+{
+    fit_course course;
+    KN_TRY(check_metadata(trainer, file, path));
+    KN_TRY(read_course(trainer, file, path, &course));
+    int best_epoch = (int)course.numbers[KN_COURSE_BEST_EPOCH];
+    KN_TRY(load_states(trainer, file, path, best_epoch > 0));
+    for (int e = 0; e < course.epochs; e++)
+        KN_TRY(kn_history_append(&trainer->history, course.rows + (size_t)e * (size_t)trainer->history.columns));
+    trainer->epoch = course.epochs;
+    trainer->best_epoch = trainer->history.best_epoch = best_epoch;
+    trainer->best_value = course.numbers[KN_COURSE_BEST_VALUE];
+    trainer->epochs_since_best = (int)course.numbers[KN_COURSE_SINCE_BEST];
+    return kn_set_rng_state(kn_trainer_device(trainer), course.rng);
+}
+
+kn_status kn_trainer_resume(kn_trainer *trainer, bool *resumed)
+{
+    *resumed = false;
+    if (!trainer->params.resume)
+        return KN_OK;
+    char *path = kn_path_join(trainer->params.output, KN_LAST_FILE);
+    if (path == NULL)
+        return KN_ERR_MEMORY;
+    kn_tensor_file *file = NULL;
+    kn_status status = KN_OK;
+    if (kn_file_exists(path)) {
+        status = kn_load_safetensors(&file, path);
+        if (status == KN_OK)
+            status = take_over(trainer, file, path);
+        *resumed = status == KN_OK;
+    }
+    kn_tensor_file_free(file);
+    kn_free(path);
+    return status;
+}

@@ -1,0 +1,155 @@
+/* train/save.c - what the trainer writes to its output directory.
+ *
+ * checkpoint.safetensors   the module's state in its best epoch, by PyTorch's names
+ * last.safetensors         everything that the next epoch depends on: resume.c reads it
+ * history.csv, history.svg the figures of each epoch
+ *
+ * Each file is written beside its target and renamed, so none is ever half there. */
+#include <stdio.h>
+#include <string.h>
+
+#include <koine/random.h>
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "io/checkpoint.h"
+#include "tensor/tensor.h"
+#include "train/resume.h"
+
+/* --- checkpoint.safetensors ------------------------------------------------------------------------------------ */
+
+static kn_status describe_checkpoint(kn_trainer *trainer, kn_tensor_file *file)
+{
+    const kn_history *history = &trainer->history;
+    char number[KN_NUMBER_TEXT];
+    KN_TRY(kn_tensor_file_set_metadata(file, "format", "pt")); /* how PyTorch's tools know whose layout it is */
+    KN_TRY(kn_tensor_file_set_metadata(file, "epoch", kn_format_number(number, trainer->epoch)));
+    if (history->epochs == 0)
+        return KN_OK; /* interrupted in the first epoch */
+    double value = kn_history_value(history, history->epochs - 1, trainer->monitor_column);
+    return kn_tensor_file_set_metadata(file, history->names[trainer->monitor_column], kn_format_number(number, value));
+}
+
+static kn_status save(kn_trainer *trainer, const char *name, kn_status (*fill)(kn_trainer *, kn_tensor_file *))
+{
+    char *path = kn_path_join(trainer->params.output, name);
+    kn_tensor_file *file = kn_tensor_file_new();
+    kn_status status = path == NULL || file == NULL ? KN_ERR_MEMORY : fill(trainer, file);
+    if (status == KN_OK)
+        status = kn_save_safetensors(path, file);
+    kn_tensor_file_free(file);
+    kn_free(path);
+    return status;
+}
+
+static kn_status fill_checkpoint(kn_trainer *trainer, kn_tensor_file *file)
+{
+    KN_TRY(describe_checkpoint(trainer, file));
+    return kn_checkpoint_put_module(file, "", trainer->params.module);
+}
+
+kn_status kn_trainer_save_checkpoint(kn_trainer *trainer)
+{
+    return trainer->params.output != NULL ? save(trainer, "checkpoint.safetensors", fill_checkpoint) : KN_OK;
+}
+
+/* --- last.safetensors ------------------------------------------------------------------------------------------ */
+
+static kn_status put_host(kn_tensor_file *file, const char *name, kn_dtype dtype, int ndim, const int64_t *shape,
+                          const void *data)
+{
+    kn_tensor *tensor = NULL;
+    KN_TRY(kn_tensor_new(&tensor, dtype, ndim, shape, kn_device_host()));
+    memcpy(tensor->storage->host, data, (size_t)kn_numel(tensor) * kn_dtype_size(dtype));
+    kn_status status = kn_tensor_file_put(file, name, tensor);
+    kn_release(tensor);
+    return status;
+}
+
+static kn_status put_course(kn_trainer *trainer, kn_tensor_file *file)
+{
+    const double course[KN_COURSE_NUMBERS] = {
+        [KN_COURSE_EPOCH] = trainer->epoch,
+        [KN_COURSE_BEST_EPOCH] = trainer->best_epoch,
+        [KN_COURSE_BEST_VALUE] = trainer->best_value,
+        [KN_COURSE_SINCE_BEST] = trainer->epochs_since_best,
+    };
+    const int64_t numbers = KN_COURSE_NUMBERS;
+    KN_TRY(put_host(file, "trainer.course", KN_F64, 1, &numbers, course));
+    const int64_t table[] = {trainer->history.epochs, trainer->history.columns};
+    KN_TRY(put_host(file, "trainer.history", KN_F64, 2, table, trainer->history.values));
+    uint8_t state[KN_RNG_STATE_SIZE];
+    const int64_t bytes = KN_RNG_STATE_SIZE;
+    KN_TRY(kn_get_rng_state(kn_trainer_device(trainer), state));
+    return put_host(file, "trainer.rng", KN_U8, 1, &bytes, state);
+}
+
+static kn_status fill_last(kn_trainer *trainer, kn_tensor_file *file)
+{
+    KN_TRY(kn_tensor_file_set_metadata(file, "koine", KN_LAST_FORMAT));
+    KN_TRY(kn_tensor_file_set_metadata(file, "monitor", trainer->params.monitor));
+    KN_TRY(kn_tensor_file_set_metadata(file, "mode", trainer->params.mode == KN_MONITOR_MAX ? "max" : "min"));
+    KN_TRY(put_course(trainer, file));
+    KN_TRY(kn_checkpoint_put_module(file, "module.", trainer->params.module));
+    KN_TRY(kn_checkpoint_put_optim(file, "optim.", trainer->params.optim));
+    for (int i = 0; trainer->best_epoch > 0 && i < trainer->best.count; i++) {
+        char *name = kn_best_name(trainer->best.names[i]);
+        kn_tensor *host = NULL;
+        kn_tensor *tensor = trainer->best.tensors[i];
+        kn_status status =
+            name == NULL ? KN_ERR_MEMORY : kn_tensor_cast(&host, tensor, tensor->dtype, kn_device_host());
+        if (status == KN_OK)
+            status = kn_tensor_file_put(file, name, host);
+        kn_release(host);
+        kn_free(name);
+        KN_TRY(status);
+    }
+    return KN_OK;
+}
+
+static kn_status save_csv(kn_trainer *trainer)
+{
+    char *path = kn_path_join(trainer->params.output, "history.csv");
+    if (path == NULL)
+        return KN_ERR_MEMORY;
+    kn_status status = kn_history_save_csv(&trainer->history, path);
+    kn_free(path);
+    return status;
+}
+
+kn_status kn_trainer_save_last(kn_trainer *trainer)
+{
+    if (trainer->params.output == NULL)
+        return KN_OK;
+    KN_TRY(save(trainer, KN_LAST_FILE, fill_last));
+    return save_csv(trainer);
+}
+
+/* --- the directory, the plot ----------------------------------------------------------------------------------- */
+
+/* The history, still empty in a new run, is written first: a directory that cannot be written is found out before an
+ * epoch is lost to it. */
+kn_status kn_trainer_prepare_output(kn_trainer *trainer)
+{
+    if (trainer->params.output == NULL)
+        return KN_OK;
+    KN_TRY(kn_make_directories(trainer->params.output));
+    return save_csv(trainer);
+}
+
+kn_status kn_trainer_save_plot(kn_trainer *trainer)
+{
+    if (trainer->params.output == NULL || trainer->history.epochs == 0)
+        return KN_OK;
+    char *path = kn_path_join(trainer->params.output, "history.svg");
+    if (path == NULL)
+        return KN_ERR_MEMORY;
+    kn_status status = kn_history_save_plot(&trainer->history, path);
+    kn_free(path);
+    if (status == KN_OK)
+        return KN_OK;
+    /* A picture is no reason to call a training a failure. */
+    kn_progress_note(&trainer->progress, "no plot was drawn: %s", kn_error_message());
+    kn_error_clear();
+    return KN_OK;
+}

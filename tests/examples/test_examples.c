@@ -1,0 +1,165 @@
+/* test_examples.c - every example: its help, what it makes of wrong usage, and a brief run. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/run_program.h"
+
+#define DATA "/usr/share/datasets/fashion-mnist"
+
+static const char *const programs[] = {"train_fashion_mnist", "loop_by_hand", "linear_regression", "matmul"};
+#define PROGRAMS (sizeof programs / sizeof programs[0])
+
+static void need_data(void)
+{
+    if (access(DATA "/train-images-idx3-ubyte.gz", R_OK) != 0 && access(DATA "/train-images-idx3-ubyte", R_OK) != 0)
+        skip();
+}
+
+/* --- usage ----------------------------------------------------------------------------------------------------- */
+
+static void help_goes_to_stdout(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < PROGRAMS; i++) {
+        run_result r = run_shell(EXAMPLES "/%s --help", programs[i]);
+        assert_status(r, 0);
+        assert_contains(r.output, "usage: ");
+        assert_contains(r.output, programs[i]);
+        assert_contains(r.output, "--device D");
+        assert_contains(r.output, "--seed N");
+        assert_string_equal(r.errors, "");
+        run_free(&r);
+    }
+}
+
+static void expect_usage_error(const char *command, const char *reason)
+{
+    run_result r = run_shell(EXAMPLES "/%s", command);
+    assert_status(r, 2);
+    assert_string_equal(r.output, "");
+    assert_contains(r.errors, reason);
+    assert_contains(r.errors, "usage: ");
+    run_free(&r);
+}
+
+static void wrong_usage_is_status_2(void **state)
+{
+    (void)state;
+    expect_usage_error("train_fashion_mnist --batch-size 0",
+                       "--batch-size needs a whole number from 1 to 60000, not \"0\"");
+    expect_usage_error("train_fashion_mnist --batch-size=-5", "--batch-size needs");
+    expect_usage_error("train_fashion_mnist --epochs 2x", "not \"2x\"");
+    expect_usage_error("train_fashion_mnist --epochs ' 2'", "not \" 2\"");
+    expect_usage_error("train_fashion_mnist --epochs 99999999999999999999", "--epochs needs");
+    expect_usage_error("train_fashion_mnist --epochs", "--epochs needs a whole number from 1 to 1e+06");
+    expect_usage_error("train_fashion_mnist --lr nan", "--lr needs a number from 0 to 1000, not \"nan\"");
+    expect_usage_error("train_fashion_mnist --lr -0.1", "--lr needs");
+    expect_usage_error("train_fashion_mnist --quiet=yes", "--quiet takes no value");
+    expect_usage_error("train_fashion_mnist extra", "there is no option \"extra\"");
+    expect_usage_error("loop_by_hand --patience 3", "there is no option \"--patience\"");
+    expect_usage_error("linear_regression --samples 0", "--samples needs");
+    expect_usage_error("matmul --device ''", "--device needs a value");
+}
+
+/* --- errors ---------------------------------------------------------------------------------------------------- */
+
+static void expect_failure(const char *command, const char *reason)
+{
+    run_result r = run_shell("%s", command);
+    assert_status(r, 1);
+    assert_contains(r.errors, reason);
+    run_free(&r);
+}
+
+static void an_unknown_device_lists_what_there_is(void **state)
+{
+    (void)state;
+    expect_failure(EXAMPLES "/train_fashion_mnist --device warp-drive", "warp-drive");
+    expect_failure(EXAMPLES "/train_fashion_mnist --device warp-drive", kn_device_name(kn_device_at(0)));
+    expect_failure(EXAMPLES "/matmul --device gpu:77", "gpu:77");
+    expect_failure(EXAMPLES "/loop_by_hand --device 9:9", "9:9");
+}
+
+static void no_platform_tells_what_to_install(void **state)
+{
+    (void)state;
+    char empty[4096], command[8400];
+    snprintf(empty, sizeof empty, "%s", fresh_folder("no-platform"));
+    for (size_t i = 0; i < PROGRAMS; i++) {
+        snprintf(command, sizeof command, "OCL_ICD_VENDORS='%s' '%s/%s'", empty, EXAMPLES, programs[i]);
+        expect_failure(command, "pocl-opencl-icd");
+    }
+}
+
+static void missing_data_tells_how_to_get_it(void **state)
+{
+    (void)state;
+    expect_failure(EXAMPLES "/train_fashion_mnist --data /nowhere --out /tmp", "dataset-fashion-mnist");
+    expect_failure(EXAMPLES "/loop_by_hand --data /nowhere", "/nowhere");
+}
+
+static void a_full_standard_output_is_an_error(void **state)
+{
+    (void)state;
+    expect_failure(EXAMPLES "/matmul --rows 8 --inner 8 --columns 8 >/dev/full", "could not be written");
+}
+
+/* --- brief runs ------------------------------------------------------------------------------------------------ */
+
+static void matmul_is_right(void **state)
+{
+    (void)state;
+    run_result r = run_shell(EXAMPLES "/matmul --rows 301 --inner 67 --columns 129 --repeat 1 --seed 5");
+    assert_status(r, 0);
+    assert_contains(r.output, "[301, 67] @ [67, 129]");
+    assert_contains(r.output, "GFLOP/s");
+    assert_contains(r.output, "cpu:0");
+    run_free(&r);
+}
+
+static void linear_regression_recovers_the_line(void **state)
+{
+    (void)state;
+    run_result r = run_shell(EXAMPLES "/linear_regression --device cpu --samples 50000 --epochs 400 --seed 1");
+    assert_status(r, 0);
+    assert_contains(r.output, "epoch: 0, loss: ");
+    assert_contains(r.output, "epoch: 350, loss: ");
+    const char *result = strstr(r.output, "w = (");
+    assert_non_null(result);
+    double w1 = 0, w2 = 0, b = 0;
+    assert_int_equal(sscanf(result, "w = (%lf, %lf), b = %lf", &w1, &w2, &b), 3);
+    /* Noise of 2 over 50000 points leaves 0.003 in the weights and 0.009 in b. */
+    assert_true(w1 > 1.97 && w1 < 2.03 && w2 > -3.03 && w2 < -2.97 && b > 9.95 && b < 10.05);
+    run_free(&r);
+}
+
+static void the_loop_by_hand_runs(void **state)
+{
+    (void)state;
+    need_data();
+    run_result first = run_shell(EXAMPLES "/loop_by_hand --epochs 2 --limit 400 --batch-size 64");
+    run_result second = run_shell(EXAMPLES "/loop_by_hand --epochs 2 --limit 400 --batch-size 64");
+    assert_status(first, 0);
+    assert_contains(first.output, "epoch 2: loss ");
+    assert_string_equal(first.output, second.output);
+    run_free(&first);
+    run_free(&second);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_goes_to_stdout),
+        cmocka_unit_test(wrong_usage_is_status_2),
+        cmocka_unit_test(an_unknown_device_lists_what_there_is),
+        cmocka_unit_test(no_platform_tells_what_to_install),
+        cmocka_unit_test(missing_data_tells_how_to_get_it),
+        cmocka_unit_test(a_full_standard_output_is_an_error),
+        cmocka_unit_test(matmul_is_right),
+        cmocka_unit_test(linear_regression_recovers_the_line),
+        cmocka_unit_test(the_loop_by_hand_runs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

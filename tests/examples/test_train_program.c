@@ -1,0 +1,148 @@
+/* test_train_program.c - train_fashion_mnist on two devices made out of one CPU: what it prints and writes, the same
+ * history twice and on both, resuming, a terminal. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/run_program.h"
+
+#define DATA "/usr/share/datasets/fashion-mnist"
+#define BRIEF "--limit 300 --batch-size 64 --seed 7"
+
+/* Runs the program into a fresh folder of this name and returns the folder, which the caller frees. */
+static char *train(const char *folder, const char *options)
+{
+    char *out = strdup(fresh_folder(folder));
+    run_result r = run_shell(EXAMPLES "/train_fashion_mnist " BRIEF " --out '%s' %s", out, options);
+    assert_status(r, 0);
+    run_free(&r);
+    return out;
+}
+
+static void expect_same(const char *one, const char *other, const char *file)
+{
+    run_result r = run_shell("cmp '%s/%s' '%s/%s'", one, file, other, file);
+    assert_status(r, 0);
+    run_free(&r);
+}
+
+static int need_data(void **state)
+{
+    (void)state;
+    if (access(DATA "/train-images-idx3-ubyte.gz", R_OK) == 0 || access(DATA "/train-images-idx3-ubyte", R_OK) == 0)
+        return 0;
+    print_message("Fashion-MNIST is not installed (package dataset-fashion-mnist)\n");
+    exit(77);
+}
+
+static void results_go_to_stdout_and_progress_to_stderr(void **state)
+{
+    (void)state;
+    char out[4096];
+    snprintf(out, sizeof out, "%s", fresh_folder("train-results"));
+    run_result r = run_shell(EXAMPLES "/train_fashion_mnist " BRIEF " --epochs 2 --out '%s'", out);
+    assert_status(r, 0);
+    assert_contains(r.output, "device: ");
+    assert_contains(r.output, "(conv2): Conv2d(32, 64, kernel_size=(5, 5), stride=(1, 1))");
+    assert_contains(r.output, "Parameters: 53,994 (");
+    assert_contains(r.output, "epoch  train_loss  train_acc  val_loss   val_acc        lr\n");
+    assert_contains(r.output, "best epoch ");
+    assert_contains(r.errors, "epoch 1/2  train_loss ");
+    assert_contains(r.errors, "samples/s");
+    assert_lacks(r.errors, "\r"); /* no bar where there is no terminal */
+    run_free(&r);
+    r = run_shell("cd '%s' && head -n 1 history.csv && ls", out);
+    assert_contains(r.output, "epoch,train_loss,train_acc,val_loss,val_acc,lr\n");
+    assert_contains(r.output, "checkpoint.safetensors\n");
+    assert_contains(r.output, "last.safetensors\n");
+    run_free(&r);
+}
+
+static void quiet_is_quiet(void **state)
+{
+    (void)state;
+    char out[4096];
+    snprintf(out, sizeof out, "%s", fresh_folder("train-quiet"));
+    run_result r = run_shell(EXAMPLES "/train_fashion_mnist " BRIEF " --epochs 1 --quiet --out '%s'", out);
+    assert_status(r, 0);
+    assert_string_equal(r.errors, "");
+    run_free(&r);
+}
+
+static void the_same_seed_gives_the_same_history_on_both_devices(void **state)
+{
+    (void)state;
+    char *first = train("train-first", "--epochs 2 --device pocl:0");
+    char *again = train("train-again", "--epochs 2 --device pocl:0 --workers 0");
+    char *other = train("train-other", "--epochs 2 --device pocl:1");
+    char *different = train("train-different", "--epochs 2 --device pocl:0 --seed 8");
+    expect_same(first, again, "history.csv");
+    expect_same(first, again, "checkpoint.safetensors");
+    expect_same(first, other, "history.csv");
+    expect_same(first, other, "checkpoint.safetensors");
+    run_result r = run_shell("cmp -s '%s/history.csv' '%s/history.csv'", first, different);
+    assert_status(r, 1);
+    run_free(&r);
+    free(first);
+    free(again);
+    free(other);
+    free(different);
+}
+
+/* Broken off after one epoch, taken up again on the other device. */
+static void a_resumed_run_gives_the_same_history(void **state)
+{
+    (void)state;
+    char *whole = train("train-whole", "--epochs 3 --device pocl:0");
+    char *broken = train("train-broken", "--epochs 1 --device pocl:0");
+    run_result r =
+        run_shell(EXAMPLES "/train_fashion_mnist " BRIEF " --epochs 3 --resume --device pocl:1 --out '%s'", broken);
+    assert_status(r, 0);
+    assert_contains(r.errors, "resuming after epoch 1");
+    run_free(&r);
+    expect_same(whole, broken, "history.csv");
+    expect_same(whole, broken, "checkpoint.safetensors");
+    expect_same(whole, broken, "last.safetensors");
+    free(whole);
+    free(broken);
+}
+
+static void an_output_folder_that_cannot_be_made_is_an_error(void **state)
+{
+    (void)state;
+    run_result r = run_shell(EXAMPLES "/train_fashion_mnist " BRIEF " --out /dev/null/out");
+    assert_status(r, 1);
+    assert_contains(r.errors, "/dev/null");
+    run_free(&r);
+}
+
+static void a_terminal_sees_a_bar(void **state)
+{
+    (void)state;
+    char out[4096];
+    snprintf(out, sizeof out, "%s", fresh_folder("train-terminal"));
+    run_result r = run_shell("command -v script >/dev/null || exit 77; TERM=xterm script -qec \"" EXAMPLES
+                             "/train_fashion_mnist " BRIEF " --epochs 1 --out '%s'\" /dev/null </dev/null",
+                             out);
+    if (r.status == 77)
+        skip();
+    assert_status(r, 0);
+    assert_contains(r.output, "\repoch 1/1 [");
+    assert_contains(r.output, "samples/s");
+    assert_contains(r.output, " left");
+    run_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_go_to_stdout_and_progress_to_stderr),
+        cmocka_unit_test(quiet_is_quiet),
+        cmocka_unit_test(the_same_seed_gives_the_same_history_on_both_devices),
+        cmocka_unit_test(a_resumed_run_gives_the_same_history),
+        cmocka_unit_test(an_output_folder_that_cannot_be_made_is_an_error),
+        cmocka_unit_test(a_terminal_sees_a_bar),
+    };
+    return cmocka_run_group_tests(tests, need_data, NULL);
+}

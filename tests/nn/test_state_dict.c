@@ -1,0 +1,181 @@
+/* test_state_dict.c - saving and loading modules: round trips, PyTorch's files, strictness, nothing changed on failure.
+ */
+#include "support/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/values.h"
+
+#define FOLDER KOINE_BINARY_DIR "/tests/state_dict"
+
+static kn_module *network(int64_t width)
+{
+    kn_module *net = kn_nn_sequential_of(NULL, 0);
+    kn_nn_add_module(net, "conv1", kn_nn_conv2d(.in_channels = 1, .out_channels = width, .kernel_size = 3));
+    kn_nn_add_module(net, "head", kn_nn_sequential(kn_nn_linear(.in_features = width, .out_features = 2)));
+    CHECK_TENSOR(net);
+    return net;
+}
+
+/* All parameters of both modules are bit for bit the same. */
+static bool same_weights(kn_module *a, kn_module *b)
+{
+    kn_parameter_list left = kn_module_parameters(a), right = kn_module_parameters(b);
+    bool same = left.count == right.count;
+    for (int i = 0; same && i < left.count; i++) {
+        size_t left_size, right_size;
+        void *x = read_bytes(left.tensors[i], &left_size), *y = read_bytes(right.tensors[i], &right_size);
+        same = x != NULL && y != NULL && left_size == right_size && memcmp(x, y, left_size) == 0;
+        free(x);
+        free(y);
+    }
+    return same;
+}
+
+TENSOR_TEST(a_saved_module_loads_into_another)
+{
+    kn_manual_seed(3);
+    kn_module *net = network(8), *copy = network(8);
+    assert_false(same_weights(net, copy));
+    CHECK_OK(kn_module_save(net, FOLDER "/net.safetensors"));
+    kn_tensor *weight = kn_module_get(copy, "conv1.weight");
+    CHECK_OK(kn_module_load(copy, FOLDER "/net.safetensors"));
+    assert_true(same_weights(net, copy));
+    assert_ptr_equal(kn_module_get(copy, "conv1.weight"), weight); /* in place */
+    assert_true(kn_requires_grad(weight) && kn_is_leaf(weight));
+    kn_module_free(net);
+    kn_module_free(copy);
+}
+
+TENSOR_TEST(names_and_metadata_are_pytorchs)
+{
+    kn_module *net = network(4);
+    CHECK_OK(kn_module_save(net, FOLDER "/names.safetensors"));
+    kn_tensor_file *file;
+    CHECK_OK(kn_load_safetensors(&file, FOLDER "/names.safetensors"));
+    assert_int_equal(kn_tensor_file_count(file), 4);
+    static const char *const names[] = {"conv1.weight", "conv1.bias", "head.0.weight", "head.0.bias"};
+    for (int i = 0; i < 4; i++)
+        CHECK_TENSOR(kn_tensor_file_get(file, names[i]));
+    assert_string_equal(kn_tensor_file_metadata(file, "format"), "pt");
+    kn_tensor_file_free(file);
+    kn_module_free(net);
+}
+
+/* Made by tests/golden/golden_run.py with PyTorch. */
+TENSOR_TEST(a_file_written_by_pytorch_loads)
+{
+    const char *path = KOINE_SOURCE_DIR "/tests/golden/golden_run_weights.safetensors";
+    kn_module *net = kn_nn_sequential_of(NULL, 0);
+    kn_nn_add_module(net, "conv1", kn_nn_conv2d(.in_channels = 1, .out_channels = 32, .kernel_size = 3));
+    kn_nn_add_module(net, "conv2", kn_nn_conv2d(.in_channels = 32, .out_channels = 64, .kernel_size = 5));
+    kn_nn_add_module(net, "linear1", kn_nn_linear(.in_features = 64, .out_features = 32));
+    kn_nn_add_module(net, "linear2", kn_nn_linear(.in_features = 32, .out_features = 10));
+    CHECK_OK(kn_module_load(net, path));
+    kn_tensor_file *file;
+    CHECK_OK(kn_load_safetensors(&file, path));
+    kn_parameter_list list = kn_module_parameters(net);
+    for (int i = 0; i < list.count; i++) {
+        kn_tensor *theirs = kn_tensor_file_get(file, list.names[i]);
+        CHECK_TENSOR(theirs);
+        double *a = read_doubles(list.tensors[i]), *b = read_doubles(theirs);
+        assert_memory_equal(a, b, (size_t)kn_numel(theirs) * sizeof *a);
+        free(a);
+        free(b);
+    }
+    kn_tensor_file_free(file);
+    kn_module_free(net);
+}
+
+TENSOR_TEST(dtypes_are_converted)
+{
+    kn_module *net = network(4), *wide = network(4);
+    CHECK_OK(kn_module_to_dtype(wide, KN_F64));
+    CHECK_OK(kn_module_save(wide, FOLDER "/wide.safetensors"));
+    CHECK_OK(kn_module_load(net, FOLDER "/wide.safetensors"));
+    CHECK_DTYPE(kn_module_get(net, "conv1.weight"), KN_F32);
+    CHECK_OK(kn_module_to_dtype(wide, KN_F32));
+    assert_true(same_weights(net, wide));
+    kn_module_free(net);
+    kn_module_free(wide);
+}
+
+TENSOR_TEST(loading_is_strict_and_changes_nothing_on_failure)
+{
+    kn_module *net = network(4), *before = network(4), *larger = network(8);
+    CHECK_OK(kn_module_save(net, FOLDER "/before.safetensors"));
+    CHECK_OK(kn_module_load(before, FOLDER "/before.safetensors"));
+
+    CHECK_OK(kn_module_save(larger, FOLDER "/larger.safetensors"));
+    assert_int_equal(kn_module_load(net, FOLDER "/larger.safetensors"), KN_ERR_FORMAT);
+    CHECK_ERROR(KN_ERR_FORMAT, "larger.safetensors", "conv1.weight", "[8, 1, 3, 3]", "[4, 1, 3, 3]");
+
+    kn_module *other = kn_nn_sequential(kn_nn_linear(.in_features = 2, .out_features = 2));
+    CHECK_OK(kn_module_save(other, FOLDER "/other.safetensors"));
+    assert_int_equal(kn_module_load(net, FOLDER "/other.safetensors"), KN_ERR_FORMAT);
+    CHECK_ERROR(KN_ERR_FORMAT, "missing: \"conv1.weight\", \"conv1.bias\"", "unexpected: \"0.weight\", \"0.bias\"");
+
+    assert_int_equal(kn_module_load(net, FOLDER "/nowhere.safetensors"), KN_ERR_IO);
+    CHECK_ERROR(KN_ERR_IO, "nowhere.safetensors");
+    assert_int_equal(kn_module_load(net, NULL), KN_ERR_ARGUMENT);
+    assert_int_equal(kn_module_save(NULL, FOLDER "/x"), KN_ERR_ARGUMENT);
+    kn_error_clear();
+    assert_true(same_weights(net, before));
+    kn_module_free(net);
+    kn_module_free(before);
+    kn_module_free(larger);
+    kn_module_free(other);
+}
+
+TENSOR_TEST(shared_weights_are_saved_under_both_names)
+{
+    kn_module *a = kn_nn_sequential_of(NULL, 0), *b = kn_nn_sequential_of(NULL, 0);
+    kn_module *const both[] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        kn_tensor *w = kn_full(KN_SHAPE(3), i + 1);
+        CHECK_TENSOR(kn_module_register_parameter(both[i], "encoder", w));
+        CHECK_TENSOR(kn_module_register_parameter(both[i], "decoder", w));
+        CHECK_TENSOR(kn_module_register_buffer(both[i], "seen", kn_full(KN_SHAPE(1), 7 + i, .dtype = KN_I64)));
+    }
+    CHECK_OK(kn_module_save(a, FOLDER "/tied.safetensors"));
+    CHECK_OK(kn_module_load(b, FOLDER "/tied.safetensors"));
+    CHECK_VALUES(kn_module_get(b, "decoder"), 1, 1, 1);
+    CHECK_VALUES(kn_module_get(b, "seen"), 7);
+    kn_module_free(a);
+    kn_module_free(b);
+}
+
+TENSOR_TEST(saving_where_one_cannot_write_is_an_error)
+{
+    kn_module *net = network(2);
+    assert_int_equal(kn_module_save(net, FOLDER "/no/such/folder/net.safetensors"), KN_ERR_IO);
+    CHECK_ERROR(KN_ERR_IO, "no/such/folder");
+    kn_error_clear();
+    kn_module_free(net);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    mkdir(KOINE_BINARY_DIR "/tests", 0777);
+    mkdir(FOLDER, 0777);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_saved_module_loads_into_another),
+        TEST(names_and_metadata_are_pytorchs),
+        TEST(a_file_written_by_pytorch_loads),
+        TEST(dtypes_are_converted),
+        TEST(loading_is_strict_and_changes_nothing_on_failure),
+        TEST(shared_weights_are_saved_under_both_names),
+        TEST(saving_where_one_cannot_write_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, make_folder, NULL);
+}

@@ -1,0 +1,143 @@
+/* test_optim_state.c - an optimizer's state in files: a run broken off and taken up again gives the very bits of an
+ * unbroken one. */
+#include "support/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "support/values.h"
+
+#define FOLDER KOINE_BINARY_DIR "/tests/optim_state"
+
+typedef kn_optim *(*make_optim)(kn_parameter_list parameters);
+static kn_optim *make_adam(kn_parameter_list list) { return kn_optim_adam(list, .lr = 0.1, .weight_decay = 0.01); }
+static kn_optim *make_amsgrad(kn_parameter_list list) { return kn_optim_adam(list, .lr = 0.1, .amsgrad = true); }
+static kn_optim *make_momentum(kn_parameter_list list) { return kn_optim_sgd(list, .lr = 0.1, .momentum = 0.9); }
+static kn_optim *make_plain(kn_parameter_list list) { return kn_optim_sgd(list, .lr = 0.1); }
+
+static void learn(kn_module *net, kn_optim *optim, int steps)
+{
+    for (int i = 0; i < steps; i++)
+        KN_SCOPE
+        {
+            kn_optim_zero_grad(optim);
+            kn_tensor *y = kn_forward(net, kn_from_data(((float[]){1, -2, 0.5f}), KN_SHAPE(1, 3)));
+            CHECK_OK(kn_backward(kn_sum(kn_mul(y, y))));
+            CHECK_OK(kn_optim_step(optim));
+        }
+}
+
+static kn_module *network(void)
+{
+    kn_manual_seed(5);
+    return kn_nn_sequential(kn_nn_linear(.in_features = 3, .out_features = 4),
+                            kn_nn_linear(.in_features = 4, .out_features = 1));
+}
+
+static void check_same(kn_module *a, kn_module *b)
+{
+    kn_parameter_list left = kn_module_parameters(a), right = kn_module_parameters(b);
+    for (int i = 0; i < left.count; i++) {
+        size_t size;
+        void *x = read_bytes(left.tensors[i], &size), *y = read_bytes(right.tensors[i], &size);
+        assert_memory_equal(x, y, size);
+        free(x);
+        free(y);
+    }
+}
+
+static void check_round_trip(make_optim make)
+{
+    kn_module *whole = network(), *broken = network();
+    kn_optim *a = make(kn_module_parameters(whole)), *b = make(kn_module_parameters(broken));
+    learn(whole, a, 6);
+    learn(broken, b, 3);
+    CHECK_OK(kn_optim_set_lr(b, 0.1));
+    CHECK_OK(kn_optim_save(b, FOLDER "/state.safetensors"));
+    kn_optim_free(b);
+    b = make(kn_module_parameters(broken));
+    CHECK_OK(kn_optim_set_lr(b, 7)); /* the file's wins, as in PyTorch */
+    CHECK_OK(kn_optim_load(b, FOLDER "/state.safetensors"));
+    assert_true(kn_optim_lr(b) == 0.1);
+    learn(broken, b, 3);
+    check_same(whole, broken);
+    kn_optim_free(a);
+    kn_optim_free(b);
+    kn_module_free(whole);
+    kn_module_free(broken);
+}
+
+TENSOR_TEST(state_survives_a_file)
+{
+    check_round_trip(make_adam);
+    check_round_trip(make_amsgrad);
+    check_round_trip(make_momentum);
+    check_round_trip(make_plain);
+}
+
+TENSOR_TEST(the_names_are_the_documented_ones)
+{
+    kn_module *net = network();
+    kn_optim *optim = make_adam(kn_module_parameters(net));
+    learn(net, optim, 2);
+    CHECK_OK(kn_optim_save(optim, FOLDER "/names.safetensors"));
+    kn_tensor_file *file;
+    CHECK_OK(kn_load_safetensors(&file, FOLDER "/names.safetensors"));
+    assert_string_equal(kn_tensor_file_metadata(file, "optimizer"), "Adam");
+    CHECK_SHAPE(kn_tensor_file_get(file, "exp_avg.0"), 4, 3);
+    CHECK_SHAPE(kn_tensor_file_get(file, "exp_avg_sq.3"), 1);
+    assert_true(((int64_t *)kn_data(kn_tensor_file_get(file, "step")))[3] == 2);
+    assert_int_equal(kn_tensor_file_count(file), 2 + 2 * 4);
+    kn_tensor_file_free(file);
+    kn_optim_free(optim);
+    kn_module_free(net);
+}
+
+/* Loads the file into a new optimizer of `net`, which must fail. */
+static void expect_refusal(make_optim make, kn_module *net, const char *path, const char *reason)
+{
+    kn_optim *optim = make(kn_module_parameters(net));
+    assert_int_equal(kn_optim_load(optim, path), KN_ERR_FORMAT);
+    CHECK_ERROR(KN_ERR_FORMAT, path, reason);
+    kn_error_clear();
+    kn_optim_free(optim);
+}
+
+TENSOR_TEST(state_of_another_kind_is_refused)
+{
+    kn_module *net = network(), *other = kn_nn_linear(.in_features = 3, .out_features = 4);
+    kn_optim *optim = make_adam(kn_module_parameters(net));
+    learn(net, optim, 1);
+    CHECK_OK(kn_optim_save(optim, FOLDER "/adam.safetensors"));
+    expect_refusal(make_momentum, net, FOLDER "/adam.safetensors", "SGD");
+    expect_refusal(make_amsgrad, net, FOLDER "/adam.safetensors", "hyperparameters");
+    expect_refusal(make_adam, other, FOLDER "/adam.safetensors", "\"step\" is [4] there and [2] here");
+    CHECK_OK(kn_module_save(net, FOLDER "/net.safetensors"));
+    expect_refusal(make_adam, net, FOLDER "/net.safetensors", "no optimizer state");
+    kn_optim_free(optim);
+    optim = make_amsgrad(kn_module_parameters(net));
+    CHECK_OK(kn_optim_save(optim, FOLDER "/amsgrad.safetensors"));
+    expect_refusal(make_adam, net, FOLDER "/amsgrad.safetensors", "hyperparameters");
+    kn_optim_free(optim);
+    kn_module_free(net);
+    kn_module_free(other);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    mkdir(KOINE_BINARY_DIR "/tests", 0777);
+    mkdir(FOLDER, 0777);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(state_survives_a_file),
+        TEST(the_names_are_the_documented_ones),
+        TEST(state_of_another_kind_is_refused),
+    };
+    return cmocka_run_group_tests(tests, make_folder, NULL);
+}

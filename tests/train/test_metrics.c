@@ -1,0 +1,143 @@
+/* test_metrics.c - accuracy and mean, accumulated on the device. */
+#include "support/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "support/as_gpu.h"
+#include "train/metric.h"
+
+static double computed(kn_metric *metric)
+{
+    double value = -1;
+    CHECK_OK(kn_metric_compute(metric, &value));
+    return value;
+}
+
+TENSOR_TEST(a_mean_is_weighted_by_the_batch)
+{
+    kn_metric *mean = kn_metric_mean();
+    assert_true(isnan(computed(mean))); /* the mean over nothing */
+    CHECK_OK(kn_metric_update(mean, kn_full(KN_SCALAR, 2), NULL, 128));
+    CHECK_OK(kn_metric_update(mean, kn_full(KN_SHAPE(1), 5), NULL, 64));
+    assert_true(fabs(computed(mean) - 3) < 1e-6);
+    kn_metric_reset(mean);
+    CHECK_OK(kn_metric_update(mean, kn_full(KN_SCALAR, 7, .dtype = KN_F64), NULL, 3));
+    assert_true(computed(mean) == 7);
+    kn_metric_free(mean);
+}
+
+/* In f32 a plain running sum of 20000 such values would be off by far more. */
+TENSOR_TEST(a_long_mean_keeps_its_digits)
+{
+    kn_metric *mean = kn_metric_mean();
+    kn_tensor *small = kn_full(KN_SCALAR, 0.1), *large = kn_full(KN_SCALAR, 1000);
+    CHECK_OK(kn_metric_update(mean, large, NULL, 128));
+    for (int i = 0; i < 4000; i++)
+        CHECK_OK(kn_metric_update(mean, small, NULL, 1));
+    double expected = (1000.0 * 128 + 4000 * (double)0.1f) / (128 + 4000);
+    assert_true(fabs(computed(mean) - expected) < 1e-7 * expected);
+    kn_metric_free(mean);
+}
+
+TENSOR_TEST(the_first_value_that_is_no_number_is_remembered)
+{
+    kn_metric *mean = kn_metric_mean();
+    kn_metric_fault fault;
+    double value;
+    CHECK_OK(kn_metric_update(mean, kn_full(KN_SCALAR, 1), NULL, 1));
+    CHECK_OK(kn_metric_read(mean, &value, &fault));
+    assert_true(fault.update == 0);
+    CHECK_OK(kn_metric_update(mean, kn_full(KN_SCALAR, INFINITY), NULL, 1));
+    CHECK_OK(kn_metric_update(mean, kn_full(KN_SCALAR, NAN), NULL, 1));
+    CHECK_OK(kn_metric_read(mean, &value, &fault));
+    assert_true(fault.update == 2 && !fault.is_nan);
+    kn_metric_reset(mean);
+    CHECK_OK(kn_metric_update(mean, kn_full(KN_SCALAR, NAN), NULL, 1));
+    CHECK_OK(kn_metric_read(mean, &value, &fault));
+    assert_true(fault.update == 1 && fault.is_nan && isnan(value));
+    kn_metric_free(mean);
+}
+
+TENSOR_TEST(accuracy_is_the_share_of_first_maxima)
+{
+    kn_metric *accuracy = kn_metric_accuracy();
+    kn_tensor *scores = kn_from_data(((float[]){1, 2, 3,   /* 2 */
+                                                5, 5, 0,   /* 0: the first among equals */
+                                                0, NAN, 9, /* 1: NaN before all */
+                                                -3, -1, -2 /* 1 */}),
+                                     KN_SHAPE(4, 3));
+    kn_tensor *classes = kn_from_data(((int64_t[]){2, 0, 1, 0}), KN_SHAPE(4), .dtype = KN_I64);
+    CHECK_OK(kn_metric_update(accuracy, scores, classes, 0));
+    assert_true(computed(accuracy) == 0.75);
+    kn_tensor *bytes = kn_from_data(((uint8_t[]){0, 1}), KN_SHAPE(2), .dtype = KN_U8);
+    CHECK_OK(kn_metric_update(accuracy, kn_narrow(scores, 0, 0, 2), bytes, 0));
+    assert_true(computed(accuracy) == 0.5);
+    /* Strided: the transpose of [3, 4]. */
+    kn_metric_reset(accuracy);
+    kn_tensor *turned = kn_t(kn_contiguous(kn_t(scores)));
+    CHECK_OK(kn_metric_update(accuracy, turned, classes, 0));
+    assert_true(computed(accuracy) == 0.75);
+    kn_metric_free(accuracy);
+}
+
+/* [n, classes, ...]: a class per pixel. And more rows than work-items. */
+TENSOR_TEST(accuracy_counts_every_position)
+{
+    enum { N = 37, C = 3, INNER = 29 };
+    float *scores = calloc(N * C * INNER, sizeof *scores);
+    int32_t classes[N * INNER];
+    int right = 0;
+    for (int n = 0; n < N; n++) {
+        for (int i = 0; i < INNER; i++) {
+            int winner = (n * 7 + i) % C;
+            scores[(n * C + winner) * INNER + i] = 1;
+            classes[n * INNER + i] = i % C;
+            right += winner == i % C;
+        }
+    }
+    kn_metric *accuracy = kn_metric_accuracy();
+    kn_tensor *output = kn_from_data(scores, KN_SHAPE(N, C, INNER));
+    free(scores);
+    CHECK_OK(kn_metric_update(accuracy, output, kn_from_data(classes, KN_SHAPE(N, INNER), .dtype = KN_I32), 0));
+    assert_true(fabs(computed(accuracy) - (double)right / (N * INNER)) < 1e-12);
+    kn_metric_free(accuracy);
+}
+
+TENSOR_TEST(what_does_not_fit_is_refused)
+{
+    kn_metric *accuracy = kn_metric_accuracy(), *mean = kn_metric_mean();
+    kn_tensor *scores = kn_ones(KN_SHAPE(4, 3)), *classes = kn_zeros(KN_SHAPE(4), .dtype = KN_I64);
+    assert_int_equal(kn_metric_update(accuracy, scores, kn_zeros(KN_SHAPE(5), .dtype = KN_I64), 0), KN_ERR_SHAPE);
+    CHECK_ERROR(KN_ERR_SHAPE, "[4, 3]", "[5]");
+    assert_int_equal(kn_metric_update(accuracy, scores, kn_zeros(KN_SHAPE(4)), 0), KN_ERR_DTYPE);
+    CHECK_ERROR(KN_ERR_DTYPE, "float32");
+    assert_int_equal(kn_metric_update(accuracy, scores, NULL, 0), KN_ERR_ARGUMENT);
+    kn_error_clear();
+    assert_int_equal(kn_metric_update(mean, scores, NULL, 1), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "one element", "[4, 3]");
+    assert_int_equal(kn_metric_update(mean, kn_ones(KN_SCALAR, .device = kn_device_host()), NULL, 1), KN_ERR_DEVICE);
+    kn_error_clear();
+    CHECK_OK(kn_metric_update(mean, kn_ones(KN_SCALAR), NULL, 1));
+    assert_int_equal(kn_metric_update(mean, kn_ones(KN_SCALAR, .dtype = KN_F64), NULL, 1), KN_ERR_DEVICE);
+    CHECK_ERROR(KN_ERR_DEVICE, "float32", "float64", "reset");
+    CHECK_OK(kn_metric_update(accuracy, scores, classes, 0));
+    kn_metric_free(accuracy);
+    kn_metric_free(mean);
+    kn_metric_free(NULL);
+    kn_error_clear();
+}
+
+int main(int argc, char **argv)
+{
+    obey_as_gpu(argc, argv);
+    const struct CMUnitTest tests[] = {
+        TEST(a_mean_is_weighted_by_the_batch),
+        TEST(a_long_mean_keeps_its_digits),
+        TEST(the_first_value_that_is_no_number_is_remembered),
+        TEST(accuracy_is_the_share_of_first_maxima),
+        TEST(accuracy_counts_every_position),
+        TEST(what_does_not_fit_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

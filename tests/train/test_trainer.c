@@ -1,0 +1,345 @@
+/* test_trainer.c - the course of a fit: learning, monitoring, early stopping, the best epoch, callbacks, evaluation. */
+#include "trainer_case.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/as_gpu.h"
+
+static double last_value(const kn_history *history, const char *column)
+{
+    for (int c = 0; c < kn_history_columns(history); c++) {
+        if (strcmp(kn_history_column(history, c), column) == 0)
+            return kn_history_value(history, kn_history_epochs(history) - 1, c);
+    }
+    fail_msg("there is no column %s", column);
+    return 0;
+}
+
+TENSOR_TEST(a_fit_learns)
+{
+    trainer_case c = case_make(0, 0.05);
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 8, .quiet = true));
+    assert_int_equal(kn_trainer_best_epoch(c.trainer), 0);
+    CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
+    const kn_history *history = kn_trainer_history(c.trainer);
+    assert_int_equal(kn_history_epochs(history), 8);
+    assert_int_equal(kn_history_columns(history), 6);
+    assert_true(last_value(history, "epoch") == 8);
+    assert_true(last_value(history, "lr") == 0.05);
+    assert_true(last_value(history, "val_acc") > 0.85);
+    assert_true(last_value(history, "train_loss") < 0.5 * kn_history_value(history, 0, 1) + 0.2);
+    assert_true(kn_trainer_best_epoch(c.trainer) >= 1);
+    assert_true(kn_module_is_training(c.net));
+    case_free(&c);
+}
+
+TENSOR_TEST(the_same_seed_gives_the_same_bits)
+{
+    trainer_case a = case_make(3, 0.05), b;
+    CHECK_OK(kn_trainer_new(&a.trainer, .module = a.net, .optim = a.optim, .epochs = 3, .quiet = true));
+    CHECK_OK(kn_trainer_fit(a.trainer, a.train, a.test));
+    b = case_make(3, 0.05);
+    CHECK_OK(kn_trainer_new(&b.trainer, .module = b.net, .optim = b.optim, .epochs = 3, .quiet = true));
+    CHECK_OK(kn_trainer_fit(b.trainer, b.train, b.test));
+    assert_true(case_same_weights(a.net, b.net));
+    const kn_history *x = kn_trainer_history(a.trainer), *y = kn_trainer_history(b.trainer);
+    for (int e = 0; e < 3; e++) {
+        for (int column = 0; column < 6; column++)
+            assert_true(kn_history_value(x, e, column) == kn_history_value(y, e, column));
+    }
+    case_free(&a);
+    case_free(&b);
+}
+
+/* With a learning rate of 0 nothing improves after the first epoch. */
+TENSOR_TEST(patience_ends_a_fit_that_does_not_improve)
+{
+    trainer_case c = case_make(0, 0);
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 20, .patience = 3, .quiet = true));
+    CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
+    assert_int_equal(kn_history_epochs(kn_trainer_history(c.trainer)), 1 + 3);
+    assert_int_equal(kn_trainer_best_epoch(c.trainer), 1);
+    case_free(&c);
+
+    c = case_make(0, 0);
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 7, .patience = 0, .quiet = true));
+    CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
+    assert_int_equal(kn_history_epochs(kn_trainer_history(c.trainer)), 7);
+    case_free(&c);
+}
+
+TENSOR_TEST(improvements_below_min_delta_do_not_count)
+{
+    trainer_case c = case_make(0, 0.001);
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 20, .patience = 2, .min_delta = 10,
+                            .quiet = true));
+    CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
+    assert_int_equal(kn_history_epochs(kn_trainer_history(c.trainer)), 3);
+    case_free(&c);
+}
+
+/* --- the best epoch -------------------------------------------------------------------------------------------- */
+
+typedef struct spoiler {
+    kn_optim *optim;
+    kn_module *net;
+    void *best;
+    size_t size;
+} spoiler;
+
+/* After the third epoch the learning rate goes through the roof; what the net was then is kept to compare. */
+static kn_status spoil(kn_trainer *trainer, int epoch, const kn_history *history, void *user)
+{
+    spoiler *s = user;
+    assert_int_equal(kn_history_epochs(history), epoch);
+    if (kn_trainer_best_epoch(trainer) == epoch) {
+        free(s->best);
+        s->best = case_weights(s->net, &s->size);
+    }
+    return epoch == 3 ? kn_optim_set_lr(s->optim, 100) : KN_OK;
+}
+
+TENSOR_TEST(the_best_weights_are_there_at_the_end)
+{
+    trainer_case c = case_make(1, 0.02);
+    spoiler s = {.optim = c.optim, .net = c.net};
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 6, .monitor = "val_acc",
+                            .mode = KN_MONITOR_MAX, .quiet = true));
+    CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_epoch_end = spoil, .user = &s}));
+    CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
+    const kn_history *history = kn_trainer_history(c.trainer);
+    int best = kn_trainer_best_epoch(c.trainer);
+    assert_true(best >= 1 && best <= 3);
+    assert_true(kn_history_value(history, 5, 5) == 100); /* lr, as a callback set it */
+    size_t size;
+    void *now = case_weights(c.net, &size);
+    assert_int_equal(size, s.size);
+    assert_memory_equal(now, s.best, size);
+    /* Evaluating it gives the best epoch's figures again. */
+    double loss, accuracy;
+    CHECK_OK(kn_trainer_evaluate(c.trainer, c.test, &loss, &accuracy));
+    assert_true(loss == kn_history_value(history, best - 1, 3));
+    assert_true(accuracy == kn_history_value(history, best - 1, 4));
+    free(now);
+    free(s.best);
+    case_free(&c);
+}
+
+/* --- without this or that -------------------------------------------------------------------------------------- */
+
+static kn_tensor *squared(kn_tensor *output, kn_tensor *target, void *user)
+{
+    (*(int *)user)++;
+    return kn_mse_loss(kn_select(output, 1, 1), kn_to_dtype(target, KN_F32), KN_REDUCTION_MEAN);
+}
+
+TENSOR_TEST(a_loss_of_ones_own_without_validation_or_accuracy)
+{
+    trainer_case c = case_make(0, 0.05);
+    int calls = 0;
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 2, .loss = squared,
+                            .loss_user = &calls, .accuracy = false, .quiet = true));
+    CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));
+    assert_int_equal(calls, 2 * CASE_STEPS);
+    const kn_history *history = kn_trainer_history(c.trainer);
+    assert_int_equal(kn_history_columns(history), 3);
+    assert_true(kn_trainer_best_epoch(c.trainer) > 0); /* by train_loss */
+    double loss;
+    CHECK_OK(kn_trainer_evaluate(c.trainer, c.test, &loss, NULL));
+    assert_true(loss > 0 && loss < 1);
+    case_free(&c);
+}
+
+TENSOR_TEST(what_cannot_be_monitored_is_refused)
+{
+    trainer_case c = case_make(0, 0.05);
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .monitor = "val_f1", .quiet = true));
+    assert_int_equal(kn_trainer_fit(c.trainer, c.train, c.test), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "val_f1", "val_acc");
+    kn_trainer_free(c.trainer);
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .monitor = "val_acc", .quiet = true));
+    assert_int_equal(kn_trainer_fit(c.trainer, c.train, NULL), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "val_acc", "no validation data");
+    kn_error_clear();
+    case_free(&c);
+}
+
+TENSOR_TEST(wrong_parameters_are_refused)
+{
+    trainer_case c = case_make(0, 0.05);
+    assert_int_equal(kn_trainer_new(&c.trainer, .optim = c.optim), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "module");
+    kn_error_clear();
+    assert_int_equal(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = -1), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "epochs (-1)");
+    kn_error_clear();
+    assert_int_equal(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .resume = true), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "resume", "output");
+    kn_error_clear();
+    assert_null(c.trainer);
+    case_free(&c);
+}
+
+/* --- memory ---------------------------------------------------------------------------------------------------- */
+
+typedef struct usage {
+    int64_t steps;
+    uint64_t allocated, reserved;
+} usage;
+
+/* From the 200th step on nothing more is taken, neither by tensors nor from the driver. */
+static kn_status watch_memory(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)
+{
+    (void)trainer, (void)epoch, (void)step;
+    usage *u = user;
+    kn_device *device = kn_device_of(loss);
+    if (++u->steps == 200) {
+        u->allocated = kn_memory_allocated(device);
+        u->reserved = kn_memory_reserved(device);
+    }
+    /* The host runs a few steps ahead: what those hold may vary by some batches. */
+    if (u->steps > 200) {
+        assert_true(kn_memory_allocated(device) <= u->allocated + (64 << 10));
+        assert_true(kn_memory_reserved(device) == u->reserved);
+    }
+    return KN_OK;
+}
+
+TENSOR_TEST(a_thousand_steps_take_no_more_memory)
+{
+    trainer_case c = case_make(0, 0.01);
+    usage u = {0};
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1200 / CASE_STEPS, .patience = 0,
+                            .quiet = true));
+    CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_step_end = watch_memory, .user = &u}));
+    CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
+    assert_true(u.steps == 1200);
+    char *summary = kn_memory_summary(kn_device_current());
+    CHECK_TENSOR(summary);
+    kn_free(summary);
+    case_free(&c);
+}
+
+/* --- callbacks ------------------------------------------------------------------------------------------------- */
+
+typedef struct course {
+    char text[256];
+    int64_t last_step;
+    double first_loss;
+    int stop_after, fail_at;
+} course;
+
+static void note(void *user, const char *what)
+{
+    course *c = user;
+    strncat(c->text, what, sizeof c->text - strlen(c->text) - 1);
+}
+
+static kn_status note_fit_start(kn_trainer *trainer, void *user)
+{
+    (void)trainer;
+    note(user, "start ");
+    return KN_OK;
+}
+
+static kn_status note_epoch_start(kn_trainer *trainer, int epoch, void *user)
+{
+    (void)trainer;
+    note(user, epoch == 1 ? "e1 " : "e2 ");
+    return KN_OK;
+}
+
+static kn_status note_step(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)
+{
+    course *c = user;
+    c->last_step = step;
+    if (epoch == 1 && step == 1)
+        CHECK_OK(kn_item(loss, &c->first_loss));
+    if (c->stop_after == epoch)
+        kn_trainer_stop(trainer);
+    return c->fail_at == step ? KN_ERR_STATE : KN_OK;
+}
+
+static kn_status note_epoch_end(kn_trainer *trainer, int epoch, const kn_history *history, void *user)
+{
+    (void)trainer;
+    assert_int_equal(kn_history_epochs(history), epoch);
+    note(user, "end ");
+    return KN_OK;
+}
+
+static kn_status note_fit_end(kn_trainer *trainer, void *user)
+{
+    (void)trainer;
+    note(user, "over");
+    return KN_OK;
+}
+
+static kn_callback callbacks_of(course *c)
+{
+    return (kn_callback){note_fit_start, note_epoch_start, note_step, note_epoch_end, note_fit_end, c};
+}
+
+TENSOR_TEST(callbacks_are_called_in_order)
+{
+    trainer_case c = case_make(0, 0.05);
+    course seen = {.fail_at = -1};
+    kn_callback callback = callbacks_of(&seen), empty = {0};
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 2, .quiet = true));
+    CHECK_OK(kn_trainer_add_callback(c.trainer, &empty));
+    CHECK_OK(kn_trainer_add_callback(c.trainer, &callback));
+    CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
+    assert_string_equal(seen.text, "start e1 end e2 end over");
+    assert_int_equal(seen.last_step, CASE_STEPS);
+    assert_true(seen.first_loss > 0);
+    case_free(&c);
+}
+
+TENSOR_TEST(stop_ends_after_the_epoch)
+{
+    trainer_case c = case_make(0, 0.05);
+    course seen = {.fail_at = -1, .stop_after = 1};
+    kn_callback callback = callbacks_of(&seen);
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 9, .quiet = true));
+    CHECK_OK(kn_trainer_add_callback(c.trainer, &callback));
+    CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
+    assert_string_equal(seen.text, "start e1 end over");
+    assert_int_equal(seen.last_step, CASE_STEPS);
+    case_free(&c);
+}
+
+TENSOR_TEST(a_failing_callback_ends_the_fit_with_its_status)
+{
+    trainer_case c = case_make(0, 0.05);
+    course seen = {.fail_at = 2};
+    kn_callback callback = callbacks_of(&seen);
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 9, .quiet = true));
+    CHECK_OK(kn_trainer_add_callback(c.trainer, &callback));
+    assert_int_equal(kn_trainer_fit(c.trainer, c.train, c.test), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "on_step_end", "KN_ERR_STATE");
+    assert_string_equal(seen.text, "start e1 over");
+    kn_error_clear();
+    case_free(&c);
+}
+
+int main(int argc, char **argv)
+{
+    obey_as_gpu(argc, argv);
+    const struct CMUnitTest tests[] = {
+        TEST(a_fit_learns),
+        TEST(the_same_seed_gives_the_same_bits),
+        TEST(patience_ends_a_fit_that_does_not_improve),
+        TEST(improvements_below_min_delta_do_not_count),
+        TEST(the_best_weights_are_there_at_the_end),
+        TEST(a_loss_of_ones_own_without_validation_or_accuracy),
+        TEST(what_cannot_be_monitored_is_refused),
+        TEST(wrong_parameters_are_refused),
+        TEST(a_thousand_steps_take_no_more_memory),
+        TEST(callbacks_are_called_in_order),
+        TEST(stop_ends_after_the_epoch),
+        TEST(a_failing_callback_ends_the_fit_with_its_status),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,199 @@
+/* test_trainer_endings.c - fits that end before their time: a loss that is no number, Ctrl-C. */
+#include "trainer_case.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- a loss that is no number ---------------------------------------------------------------------------------- */
+
+/* Cross entropy, but for the call number `at`, which it multiplies by `factor`. */
+typedef struct poison {
+    int calls, at;
+    double factor;
+} poison;
+
+static kn_tensor *poisoned(kn_tensor *output, kn_tensor *target, void *user)
+{
+    poison *p = user;
+    kn_tensor *loss = kn_cross_entropy(output, target);
+    return ++p->calls == p->at ? kn_mul_scalar(loss, p->factor) : loss;
+}
+
+static kn_status fit_poisoned(trainer_case *c, poison *p, bool validate)
+{
+    CHECK_OK(kn_trainer_new(&c->trainer, .module = c->net, .optim = c->optim, .epochs = 5, .loss = poisoned,
+                            .loss_user = p, .quiet = true));
+    return kn_trainer_fit(c->trainer, c->train, validate ? c->test : NULL);
+}
+
+TENSOR_TEST(nan_stops_with_the_step_and_keeps_the_best)
+{
+    trainer_case reference = case_make(2, 0.05), c;
+    CHECK_OK(kn_trainer_new(&reference.trainer, .module = reference.net, .optim = reference.optim, .epochs = 1,
+                            .quiet = true));
+    CHECK_OK(kn_trainer_fit(reference.trainer, reference.train, NULL));
+    c = case_make(2, 0.05);
+    poison p = {.at = CASE_STEPS + 4, .factor = NAN};
+    assert_int_equal(fit_poisoned(&c, &p, false), KN_ERR_NUMERIC);
+    CHECK_ERROR(KN_ERR_NUMERIC, "NaN", "epoch 2, step 4 of 6");
+    assert_int_equal(kn_trainer_best_epoch(c.trainer), 1);
+    assert_int_equal(kn_history_epochs(kn_trainer_history(c.trainer)), 1);
+    assert_true(case_same_weights(c.net, reference.net));
+    kn_error_clear();
+    case_free(&c);
+    case_free(&reference);
+}
+
+TENSOR_TEST(infinity_in_the_first_epoch_brings_the_beginning_back)
+{
+    trainer_case untouched = case_make(2, 0.05), c = case_make(2, 0.05);
+    poison p = {.at = 1, .factor = INFINITY};
+    assert_int_equal(fit_poisoned(&c, &p, true), KN_ERR_NUMERIC);
+    CHECK_ERROR(KN_ERR_NUMERIC, "infinite", "epoch 1, step 1 of 6", "learning rate (now 0.05)");
+    assert_int_equal(kn_trainer_best_epoch(c.trainer), 0);
+    assert_true(case_same_weights(c.net, untouched.net));
+    kn_error_clear();
+    case_free(&c);
+    case_free(&untouched);
+}
+
+TENSOR_TEST(nan_in_the_validation_stops_too)
+{
+    trainer_case c = case_make(2, 0.05);
+    poison p = {.at = CASE_STEPS + 2, .factor = NAN};
+    assert_int_equal(fit_poisoned(&c, &p, true), KN_ERR_NUMERIC);
+    CHECK_ERROR(KN_ERR_NUMERIC, "validation", "epoch 1, batch 2 of 2");
+    kn_error_clear();
+    case_free(&c);
+}
+
+/* --- Ctrl-C ---------------------------------------------------------------------------------------------------- */
+
+typedef struct moment {
+    int epoch;
+    int64_t step;
+    int64_t last_epoch, last_step; /* that were seen */
+} moment;
+
+static kn_status press_ctrl_c(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)
+{
+    (void)trainer;
+    (void)loss;
+    moment *m = user;
+    m->last_epoch = epoch;
+    m->last_step = step;
+    if (epoch == m->epoch && step == m->step)
+        raise(SIGINT);
+    return KN_OK;
+}
+
+static kn_status fit_interrupted(trainer_case *c, moment *m, const char *folder, bool resume)
+{
+    CHECK_OK(kn_trainer_new(&c->trainer, .module = c->net, .optim = c->optim, .epochs = 4, .output = folder,
+                            .resume = resume, .quiet = true));
+    CHECK_OK(kn_trainer_add_callback(c->trainer, &(kn_callback){.on_step_end = press_ctrl_c, .user = m}));
+    return kn_trainer_fit(c->trainer, c->train, c->test);
+}
+
+TENSOR_TEST(an_interrupted_fit_keeps_the_best_and_can_be_resumed)
+{
+    char whole[4096], broken[4096];
+    snprintf(whole, sizeof whole, "%s", case_folder("uninterrupted"));
+    snprintf(broken, sizeof broken, "%s", case_folder("interrupted"));
+    moment never = {0}, then = {.epoch = 3, .step = 2};
+    trainer_case a = case_make(6, 0.05);
+    CHECK_OK(fit_interrupted(&a, &never, whole, false));
+
+    trainer_case b = case_make(6, 0.05);
+    assert_int_equal(fit_interrupted(&b, &then, broken, false), KN_ERR_INTERRUPTED);
+    CHECK_ERROR(KN_ERR_INTERRUPTED, "epoch 3, step 2 of 6");
+    assert_true(then.last_epoch == 3 && then.last_step == 2); /* not a step more */
+    assert_int_equal(kn_history_epochs(kn_trainer_history(b.trainer)), 2);
+    char path[4200];
+    trainer_case saved = case_make(1, 0.05);
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", broken);
+    CHECK_OK(kn_module_load(saved.net, path));
+    assert_true(case_same_weights(b.net, saved.net));
+    case_free(&saved);
+    case_free(&b);
+
+    b = case_make(1, 0.5);
+    CHECK_OK(fit_interrupted(&b, &never, broken, true));
+    case_same_file(whole, broken, "history.csv");
+    case_same_file(whole, broken, "last.safetensors");
+    case_same_file(whole, broken, "checkpoint.safetensors");
+    assert_true(case_same_weights(a.net, b.net));
+    kn_error_clear();
+    case_free(&a);
+    case_free(&b);
+}
+
+TENSOR_TEST(interrupted_in_the_first_epoch_what_was_learned_is_saved)
+{
+    char folder[4096], path[4200];
+    snprintf(folder, sizeof folder, "%s", case_folder("early"));
+    moment then = {.epoch = 1, .step = 5};
+    trainer_case c = case_make(6, 0.05), other = case_make(1, 0.05), untouched = case_make(6, 0.05);
+    assert_int_equal(fit_interrupted(&c, &then, folder, false), KN_ERR_INTERRUPTED);
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    CHECK_OK(kn_module_load(other.net, path));
+    assert_true(case_same_weights(c.net, other.net));
+    assert_false(case_same_weights(c.net, untouched.net));
+    kn_error_clear();
+    case_free(&c);
+    case_free(&other);
+    case_free(&untouched);
+}
+
+static volatile sig_atomic_t own_signals;
+static void own_handler(int number)
+{
+    (void)number;
+    own_signals++;
+}
+
+TENSOR_TEST(the_programs_own_handler_comes_back)
+{
+    struct sigaction own = {.sa_handler = own_handler}, after;
+    sigaction(SIGINT, &own, NULL);
+    own_signals = 0;
+    moment then = {.epoch = 1, .step = 1};
+    trainer_case c = case_make(6, 0.05);
+    assert_int_equal(fit_interrupted(&c, &then, NULL, false), KN_ERR_INTERRUPTED);
+    kn_error_clear();
+    assert_int_equal(own_signals, 0);
+    sigaction(SIGINT, NULL, &after);
+    assert_true(after.sa_handler == own_handler);
+
+    /* keep_interrupt leaves SIGINT to the program. */
+    kn_trainer_free(c.trainer);
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .keep_interrupt = true,
+                            .quiet = true));
+    CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_step_end = press_ctrl_c, .user = &then}));
+    CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));
+    assert_int_equal(own_signals, 1);
+    case_free(&c);
+
+    /* Ignored it stays ignored: a training in the background. */
+    signal(SIGINT, SIG_IGN);
+    c = case_make(6, 0.05);
+    CHECK_OK(fit_interrupted(&c, &then, NULL, false));
+    case_free(&c);
+    signal(SIGINT, SIG_DFL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(nan_stops_with_the_step_and_keeps_the_best),
+        TEST(infinity_in_the_first_epoch_brings_the_beginning_back),
+        TEST(nan_in_the_validation_stops_too),
+        TEST(an_interrupted_fit_keeps_the_best_and_can_be_resumed),
+        TEST(interrupted_in_the_first_epoch_what_was_learned_is_saved),
+        TEST(the_programs_own_handler_comes_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+/* test_trainer_files.c - what the trainer writes, resuming from it, and output folders that cannot be written. */
+#include "trainer_case.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static kn_status fit_into(trainer_case *c, const char *folder, int epochs, bool resume)
+{
+    CHECK_OK(kn_trainer_new(&c->trainer, .module = c->net, .optim = c->optim, .epochs = epochs, .monitor = "val_acc",
+                            .mode = KN_MONITOR_MAX, .output = folder, .resume = resume, .quiet = true));
+    return kn_trainer_fit(c->trainer, c->train, c->test);
+}
+
+TENSOR_TEST(the_files_are_what_they_should_be)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s/made/on/the/way", case_folder("files"));
+    trainer_case c = case_make(0, 0.05), other = case_make(9, 0.05);
+    CHECK_OK(fit_into(&c, folder, 3, false));
+    size_t size;
+    char *csv = case_file(folder, "history.csv", &size);
+    assert_non_null(csv);
+    assert_int_equal(strncmp(csv, "epoch,train_loss,train_acc,val_loss,val_acc,lr\n1,", 49), 0);
+    kn_free(csv);
+    /* The checkpoint is the best module, by PyTorch's names. */
+    char path[4200];
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    CHECK_OK(kn_module_load(other.net, path));
+    assert_true(case_same_weights(c.net, other.net));
+    kn_tensor_file *file;
+    CHECK_OK(kn_load_safetensors(&file, path));
+    char best[16];
+    snprintf(best, sizeof best, "%d", kn_trainer_best_epoch(c.trainer));
+    assert_string_equal(kn_tensor_file_metadata(file, "epoch"), best);
+    CHECK_TENSOR(kn_tensor_file_metadata(file, "val_acc"));
+    kn_tensor_file_free(file);
+    if (system("gnuplot --version >/dev/null 2>&1") == 0) {
+        char *plot = case_file(folder, "history.svg", &size);
+        assert_non_null(plot);
+        kn_free(plot);
+    }
+    case_free(&c);
+    case_free(&other);
+}
+
+/* --- resuming -------------------------------------------------------------------------------------------------- */
+
+TENSOR_TEST(a_resumed_run_gives_the_bits_of_an_unbroken_one)
+{
+    char whole[4096], broken[4096];
+    snprintf(whole, sizeof whole, "%s", case_folder("whole"));
+    snprintf(broken, sizeof broken, "%s", case_folder("broken"));
+    trainer_case a = case_make(4, 0.05);
+    CHECK_OK(fit_into(&a, whole, 5, false));
+    trainer_case b = case_make(4, 0.05);
+    CHECK_OK(fit_into(&b, broken, 2, false));
+    case_free(&b);
+    /* A new process would start from anything: another seed, another learning rate. */
+    b = case_make(77, 0.5);
+    CHECK_OK(fit_into(&b, broken, 5, true));
+    case_same_file(whole, broken, "history.csv");
+    case_same_file(whole, broken, "checkpoint.safetensors");
+    case_same_file(whole, broken, "last.safetensors");
+    assert_true(case_same_weights(a.net, b.net));
+    assert_int_equal(kn_trainer_best_epoch(a.trainer), kn_trainer_best_epoch(b.trainer));
+    case_free(&a);
+    case_free(&b);
+}
+
+TENSOR_TEST(resuming_a_finished_run_gives_its_best_weights)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", case_folder("finished"));
+    trainer_case a = case_make(4, 0.05);
+    CHECK_OK(fit_into(&a, folder, 3, false));
+    trainer_case b = case_make(5, 0.05);
+    CHECK_OK(fit_into(&b, folder, 3, true));
+    assert_true(case_same_weights(a.net, b.net));
+    assert_int_equal(kn_history_epochs(kn_trainer_history(b.trainer)), 3);
+    case_free(&a);
+    case_free(&b);
+}
+
+TENSOR_TEST(nothing_to_resume_from_is_a_fresh_start)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", case_folder("fresh"));
+    trainer_case c = case_make(4, 0.05);
+    CHECK_OK(fit_into(&c, folder, 1, true));
+    assert_int_equal(kn_history_epochs(kn_trainer_history(c.trainer)), 1);
+    case_free(&c);
+}
+
+TENSOR_TEST(what_does_not_fit_is_not_resumed_from)
+{
+    char folder[4096], path[4200];
+    snprintf(folder, sizeof folder, "%s", case_folder("unlike"));
+    trainer_case c = case_make(4, 0.05);
+    CHECK_OK(fit_into(&c, folder, 1, false));
+    kn_trainer_free(c.trainer);
+    CHECK_OK(
+        kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .output = folder, .resume = true, .quiet = true));
+    assert_int_equal(kn_trainer_fit(c.trainer, c.train, c.test), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "val_acc (max)", "val_loss (min)");
+    kn_error_clear();
+
+    /* A module's file, and half a file. */
+    snprintf(path, sizeof path, "%s/last.safetensors", folder);
+    CHECK_OK(kn_module_save(c.net, path));
+    assert_int_equal(kn_trainer_fit(c.trainer, c.train, c.test), KN_ERR_FORMAT);
+    CHECK_ERROR(KN_ERR_FORMAT, "last.safetensors", "training state");
+    kn_error_clear();
+    assert_int_equal(truncate(path, 100), 0);
+    assert_int_equal(kn_trainer_fit(c.trainer, c.train, c.test), KN_ERR_FORMAT);
+    CHECK_ERROR(KN_ERR_FORMAT, "last.safetensors");
+    kn_error_clear();
+    case_free(&c);
+}
+
+/* --- folders that cannot be written ---------------------------------------------------------------------------- */
+
+TENSOR_TEST(a_folder_that_cannot_be_made_is_found_out_at_once)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s/file/out", case_folder("nofolder"));
+    char *file = strdup(folder);
+    *strrchr(file, '/') = '\0';
+    fclose(fopen(file, "w"));
+    trainer_case c = case_make(0, 0.05);
+    assert_int_equal(fit_into(&c, folder, 2, false), KN_ERR_IO);
+    CHECK_ERROR(KN_ERR_IO, "file");
+    assert_int_equal(kn_history_epochs(kn_trainer_history(c.trainer)), 0);
+    kn_error_clear();
+    free(file);
+    case_free(&c);
+}
+
+TENSOR_TEST(a_read_only_folder_is_found_out_at_once)
+{
+    /* The superuser may write to any folder but those of the kernel. */
+    const char *folder = geteuid() == 0 ? "/proc/self" : case_folder("readonly");
+    if (geteuid() != 0)
+        chmod(folder, 0555);
+    trainer_case c = case_make(0, 0.05);
+    assert_int_equal(fit_into(&c, folder, 2, false), KN_ERR_IO);
+    CHECK_ERROR(KN_ERR_IO, "history.csv");
+    assert_int_equal(kn_history_epochs(kn_trainer_history(c.trainer)), 0);
+    kn_error_clear();
+    case_free(&c);
+}
+
+static kn_status shrink_disk(kn_trainer *trainer, int epoch, void *user)
+{
+    (void)trainer;
+    struct rlimit *limit = user;
+    if (epoch == 3) {
+        struct rlimit small = {512, limit->rlim_max};
+        setrlimit(RLIMIT_FSIZE, &small);
+    }
+    return KN_OK;
+}
+
+/* Files may grow to 512 bytes only from the third epoch on: a full disk. What was saved before stays as it was. */
+TENSOR_TEST(a_full_folder_ends_the_fit_and_loses_nothing)
+{
+    char folder[4096], reference[4096];
+    snprintf(folder, sizeof folder, "%s", case_folder("full"));
+    snprintf(reference, sizeof reference, "%s", case_folder("full-reference"));
+    trainer_case r = case_make(4, 0.05);
+    CHECK_OK(fit_into(&r, reference, 2, false));
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    signal(SIGXFSZ, SIG_IGN);
+    trainer_case c = case_make(4, 0.05);
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 5, .monitor = "val_acc",
+                            .mode = KN_MONITOR_MAX, .output = folder, .quiet = true));
+    CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_epoch_start = shrink_disk, .user = &limit}));
+    kn_status status = kn_trainer_fit(c.trainer, c.train, c.test);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    assert_int_equal(status, KN_ERR_IO);
+    CHECK_ERROR(KN_ERR_IO, folder, "safetensors");
+    case_same_file(folder, reference, "last.safetensors");
+    case_same_file(folder, reference, "checkpoint.safetensors");
+    char command[8200];
+    snprintf(command, sizeof command, "test $(ls -A '%s' | wc -l) -le 4", folder); /* no temporary files are left */
+    assert_int_equal(system(command), 0);
+    kn_error_clear();
+    case_free(&c);
+    case_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_files_are_what_they_should_be),
+        TEST(a_resumed_run_gives_the_bits_of_an_unbroken_one),
+        TEST(resuming_a_finished_run_gives_its_best_weights),
+        TEST(nothing_to_resume_from_is_a_fresh_start),
+        TEST(what_does_not_fit_is_not_resumed_from),
+        TEST(a_folder_that_cannot_be_made_is_found_out_at_once),
+        TEST(a_read_only_folder_is_found_out_at_once),
+        TEST(a_full_folder_ends_the_fit_and_loses_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
