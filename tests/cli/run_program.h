@@ -1,0 +1,48 @@
+/* tests/cli/run_program.h - runs a command line and keeps what it printed. */
+#ifndef KN_TESTS_CLI_RUN_PROGRAM_H
+#define KN_TESTS_CLI_RUN_PROGRAM_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include <koine/koine.h>
+
+typedef struct run_result {
+    int status; /* exit status; -1: killed by a signal */
+    char *output;
+    char *errors;
+} run_result;
+
+/* Runs a shell command line; freed with run_free. */
+run_result run_shell(const char *format, ...) KN_PRINTF(1, 2);
+void run_free(run_result *result);
+
+/* A folder of the test's own, made anew for each name, under the build tree. The string lives until the next call. */
+const char *fresh_folder(const char *name);
+
+/* Writes a file, with the folders above it. */
+void put_file(const char *folder, const char *path, const char *text);
+
+#define assert_contains(text, part)                                                                                    \
+    do {                                                                                                               \
+        if (!strstr(text, part))                                                                                       \
+            fail_msg("expected \"%s\" in:\n%s", part, text);                                                           \
+    } while (0)
+#define assert_lacks(text, part)                                                                                       \
+    do {                                                                                                               \
+        if (strstr(text, part))                                                                                        \
+            fail_msg("did not expect \"%s\" in:\n%s", part, text);                                                     \
+    } while (0)
+#define assert_status(result, expected)                                                                                \
+    do {                                                                                                               \
+        if ((result).status != (expected))                                                                             \
+            fail_msg("exit status %d, expected %d; output:\n%s%s", (result).status, expected, (result).output,         \
+                     (result).errors);                                                                                 \
+    } while (0)
+
+#endif

@@ -1,0 +1,277 @@
+/* tests/cli/test_doctor.c - `koine doctor` on machines that are folders: KOINE_DOCTOR_ROOT stands in for /etc, /dev,
+ * /sys and /usr/lib. The devices themselves are the real ones. */
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run_program.h"
+
+/* A machine on which PoCL is registered and in place. */
+static const char *machine(const char *name)
+{
+    const char *root = fresh_folder(name);
+    put_file(root, "etc/OpenCL/vendors/pocl.icd", "libpocl.so.2\n");
+    put_file(root, "usr/lib/libpocl.so.2", "");
+    put_file(root, "sys/devices/system/cpu/online", "0-1\n");
+    return root;
+}
+
+static run_result examine(const char *root)
+{
+    return run_shell("KOINE_DOCTOR_ROOT='%s' '%s' doctor --system", root, KOINE_PROGRAM);
+}
+
+static void a_sound_machine_is_well(void **state)
+{
+    (void)state;
+    run_result r = examine(machine("sound"));
+    assert_status(r, 0);
+    assert_contains(r.output, "1 OpenCL driver registered");
+    assert_contains(r.output, "All is well.");
+    assert_lacks(r.output, "problem");
+    run_free(&r);
+}
+
+static void no_platform(void **state)
+{
+    (void)state;
+    const char *empty = fresh_folder("no-vendors");
+    run_result r = run_shell("OCL_ICD_VENDORS='%s' '%s' doctor", empty, KOINE_PROGRAM);
+    assert_status(r, 1);
+    assert_contains(r.output, "no OpenCL driver is registered");
+    assert_contains(r.output, "unset OCL_ICD_VENDORS");
+    assert_contains(r.output, "there is no OpenCL device");
+    assert_contains(r.output, "pocl-opencl-icd");
+    run_free(&r);
+
+    r = run_shell("OCL_ICD_VENDORS=/nowhere/at/all '%s' doctor", KOINE_PROGRAM);
+    assert_status(r, 1);
+    assert_contains(r.output, "/nowhere/at/all is not there");
+    run_free(&r);
+}
+
+static void no_vendors_folder(void **state)
+{
+    (void)state;
+    run_result r = examine(fresh_folder("bare"));
+    assert_status(r, 1);
+    assert_contains(r.output, "no OpenCL driver is registered");
+    assert_contains(r.output, "apt-get install pocl-opencl-icd");
+    run_free(&r);
+}
+
+static void a_driver_without_an_icd_file(void **state)
+{
+    (void)state;
+    const char *root = machine("no-icd");
+    put_file(root, "usr/lib/x86_64-linux-gnu/libnvidia-opencl.so.1", "");
+    run_result r = examine(root);
+    assert_status(r, 1);
+    assert_contains(r.output, "no .icd file");
+    assert_contains(r.output, "echo libnvidia-opencl.so.1 > ");
+    assert_contains(r.output, "/etc/OpenCL/vendors/nvidia.icd");
+    run_free(&r);
+
+    root = machine("with-icd");
+    put_file(root, "usr/lib/x86_64-linux-gnu/libnvidia-opencl.so.1", "");
+    put_file(root, "etc/OpenCL/vendors/nvidia.icd", "libnvidia-opencl.so.1");
+    r = examine(root);
+    assert_status(r, 0);
+    run_free(&r);
+}
+
+static void an_icd_file_without_its_driver(void **state)
+{
+    (void)state;
+    const char *root = machine("dangling");
+    put_file(root, "etc/OpenCL/vendors/intel.icd", "/usr/lib/x86_64-linux-gnu/intel-opencl/libigdrcl.so\n");
+    put_file(root, "etc/OpenCL/vendors/empty.icd", "\n");
+    run_result r = examine(root);
+    assert_status(r, 1);
+    assert_contains(r.output, "libigdrcl.so, which cannot be loaded");
+    assert_contains(r.output, "intel-opencl-icd");
+    assert_contains(r.output, "empty.icd is empty");
+    assert_contains(r.output, "2 problems found.");
+    run_free(&r);
+}
+
+static void a_driver_that_does_not_load(void **state)
+{
+    (void)state;
+    const char *folder = fresh_folder("broken-driver");
+    put_file(folder, "broken.icd", "libno-such-driver.so.7\n");
+    run_result r = run_shell("OCL_ICD_VENDORS='%s' '%s' doctor", folder, KOINE_PROGRAM);
+    assert_status(r, 1);
+    assert_contains(r.output, "libno-such-driver.so.7, which cannot be loaded");
+    assert_contains(r.output, "there is no OpenCL device");
+    run_free(&r);
+}
+
+/* Root may do anything, so as root the program is run as another user. */
+static void a_node_without_permission(void **state)
+{
+    (void)state;
+    const char *as_user = getuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups" : "";
+    run_result r = run_shell("%s test -x '%s'", as_user, KOINE_PROGRAM);
+    bool possible = r.status == 0;
+    run_free(&r);
+    if (!possible)
+        skip();
+
+    const char *root = machine("nodes");
+    put_file(root, "dev/dri/renderD128", "");
+    put_file(root, "dev/kfd", "");
+    put_file(root, "dev/nvidia0", "");
+    put_file(root, "dev/nvidiactl", "");
+    r = run_shell("chmod 0660 '%s/dev/dri/renderD128' && chmod 0000 '%s/dev/kfd' '%s/dev/nvidia0' && chmod 0666 "
+                  "'%s/dev/nvidiactl' &&"
+                  " { [ $(id -u) != 0 ] || chgrp 44 '%s/dev/dri/renderD128'; }",
+                  root, root, root, root, root);
+    assert_status(r, 0);
+    run_free(&r);
+    r = run_shell("KOINE_DOCTOR_ROOT='%s' %s '%s' doctor --system", root, as_user, KOINE_PROGRAM);
+    assert_status(r, 1);
+    if (getuid() == 0) {
+        assert_contains(r.output, "no permission to use the device node /dev/dri/renderD128");
+        if (getgrgid(44)) /* "video" on Debian */
+            assert_contains(r.output, "usermod -aG ");
+    }
+    assert_contains(r.output, "no permission to use the device node /dev/kfd");
+    assert_contains(r.output, "no permission to use the device node /dev/nvidia0");
+    assert_lacks(r.output, "nvidiactl");
+    run_free(&r);
+}
+
+static void a_gpu_without_a_driver(void **state)
+{
+    (void)state;
+    if (kn_gpu_count() > 0)
+        skip(); /* beside a GPU that works it is a note */
+    const char *root = machine("gpu");
+    put_file(root, "sys/bus/pci/devices/0000:03:00.0/class", "0x030000\n");
+    put_file(root, "sys/bus/pci/devices/0000:03:00.0/vendor", "0x1002\n");
+    put_file(root, "sys/bus/pci/devices/0000:04:00.0/class", "0x020000\n"); /* Intel's network card is no GPU */
+    put_file(root, "sys/bus/pci/devices/0000:04:00.0/vendor", "0x8086\n");
+    put_file(root, "proc/driver/nvidia/version", "NVRM version\n");
+    run_result r = examine(root);
+    assert_status(r, 1);
+    assert_contains(r.output, "a GPU of AMD, but no OpenCL platform offers it");
+    assert_lacks(r.output, "Intel");
+    assert_contains(r.output, "no device node /dev/nvidia0");
+    assert_contains(r.output, "nvidia-modprobe");
+    run_free(&r);
+}
+
+static void sysfs_is_not_mounted(void **state)
+{
+    (void)state;
+    const char *root = machine("no-sysfs");
+    run_result r =
+        run_shell("rm -r '%s/sys' && KOINE_DOCTOR_ROOT='%s' '%s' doctor --system", root, root, KOINE_PROGRAM);
+    assert_status(r, 1);
+    assert_contains(r.output, "/sys is not mounted");
+    assert_contains(r.output, "mount -t sysfs");
+    run_free(&r);
+}
+
+static void a_cache_that_cannot_be_written(void **state)
+{
+    (void)state;
+    const char *root = machine("cache");
+    put_file(root, "file", "");
+    run_result r = run_shell("KOINE_CACHE_DIR='%s/file/cache' KOINE_DOCTOR_ROOT='%s' '%s' doctor --system", root, root,
+                             KOINE_PROGRAM);
+    assert_status(r, 0); /* slower, not wrong */
+    assert_contains(r.output, "cannot be written");
+    assert_contains(r.output, "KOINE_CACHE_DIR");
+    run_free(&r);
+}
+
+static void the_devices_compute_right(void **state)
+{
+    (void)state;
+    run_result r = run_shell("KOINE_DOCTOR_ROOT='%s' '%s' doctor", machine("numbers"), KOINE_PROGRAM);
+    assert_status(r, 0);
+    assert_contains(r.output, "operations agree with their references");
+    run_free(&r);
+}
+
+/* A device that computes wrong numbers is made by giving it wrong kernels. */
+static run_result examine_with_kernels(const char *name, const char *edit)
+{
+    char kernels[1024], cache[1024];
+    snprintf(kernels, sizeof kernels, "%s", fresh_folder(name));
+    snprintf(cache, sizeof cache, "%s", fresh_folder("wrong-kernels-cache"));
+    run_result r =
+        run_shell("cp -R '%s/cl/.' '%s' && cd '%s/elementwise' && cp unary.cl before && %s && ! cmp -s unary.cl before",
+                  KOINE_SOURCE_DIR, kernels, kernels, edit);
+    assert_status(r, 0);
+    run_free(&r);
+    return run_shell("KOINE_KERNEL_DIR='%s' KOINE_CACHE_DIR='%s' KOINE_DOCTOR_ROOT='%s' '%s' doctor", kernels, cache,
+                     machine("kernels"), KOINE_PROGRAM);
+}
+
+static void wrong_numbers_name_the_operation(void **state)
+{
+    (void)state;
+    run_result r = examine_with_kernels("wrong-numbers", "sed -i '/(relu,/s/(T)0/(T)1/' unary.cl");
+    assert_status(r, 1);
+    assert_contains(r.output, "wrong numbers from relu");
+    assert_contains(r.output, "should be 0");
+    assert_contains(r.output, "KOINE_KERNEL_DIR is set");
+    assert_lacks(r.output, "agree with their references");
+    run_free(&r);
+}
+
+static void a_kernel_that_does_not_build(void **state)
+{
+    (void)state;
+    run_result r = examine_with_kernels("broken-kernel", "sed -i '1i #error broken on purpose' unary.cl");
+    assert_status(r, 1);
+    assert_contains(r.output, "elementwise/unary.cl");
+    assert_contains(r.output, "broken on purpose");
+    run_free(&r);
+}
+
+static void quiet_prints_no_good_news(void **state)
+{
+    (void)state;
+    run_result r = run_shell("KOINE_DOCTOR_ROOT='%s' '%s' doctor --system --quiet", machine("quiet"), KOINE_PROGRAM);
+    assert_status(r, 0);
+    assert_string_equal(r.output, "");
+    run_free(&r);
+}
+
+static void an_unknown_device(void **state)
+{
+    (void)state;
+    run_result r = run_shell("KOINE_DOCTOR_ROOT='%s' '%s' doctor --device=nosuch", machine("unknown"), KOINE_PROGRAM);
+    assert_status(r, 1);
+    assert_contains(r.errors, "nosuch");
+    assert_contains(r.errors, "cpu:0");
+    run_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sound_machine_is_well),
+        cmocka_unit_test(no_platform),
+        cmocka_unit_test(no_vendors_folder),
+        cmocka_unit_test(a_driver_without_an_icd_file),
+        cmocka_unit_test(an_icd_file_without_its_driver),
+        cmocka_unit_test(a_driver_that_does_not_load),
+        cmocka_unit_test(a_node_without_permission),
+        cmocka_unit_test(a_gpu_without_a_driver),
+        cmocka_unit_test(sysfs_is_not_mounted),
+        cmocka_unit_test(a_cache_that_cannot_be_written),
+        cmocka_unit_test(quiet_prints_no_good_news),
+        cmocka_unit_test(an_unknown_device),
+        cmocka_unit_test(the_devices_compute_right),
+        cmocka_unit_test(wrong_numbers_name_the_operation),
+        cmocka_unit_test(a_kernel_that_does_not_build),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* golden_ops.c - the table from an operation's name in the golden files to a call of the public interface. */
+#include "golden/golden_ops.h"
+
+#include <string.h>
+
+/* "stride=2" sets both directions, "stride=2,1" each its own. */
+static void read_pair(const golden_case *c, const char *key, int64_t *both, int64_t pair[2])
+{
+    int64_t values[2];
+    int count = golden_list(c, key, values, 2);
+    if (count == 1)
+        *both = values[0];
+    else if (count == 2)
+        memcpy(pair, values, sizeof values);
+}
+
+static kn_reduction read_reduction(const golden_case *c)
+{
+    char text[16] = "mean";
+    golden_text(c, "reduction_mode", text, sizeof text);
+    return strcmp(text, "none") == 0  ? KN_REDUCTION_NONE
+           : strcmp(text, "sum") == 0 ? KN_REDUCTION_SUM
+                                      : KN_REDUCTION_MEAN;
+}
+
+static kn_tensor *apply_conv2d(const golden_case *c, kn_tensor *const *x)
+{
+    kn_conv2d_params params = {KN_CONV2D_DEFAULTS};
+    char padding[16] = "";
+    read_pair(c, "stride", &params.stride, params.stride_2d);
+    read_pair(c, "dilation", &params.dilation, params.dilation_2d);
+    if (golden_text(c, "padding", padding, sizeof padding) && strcmp(padding, "same") == 0)
+        params.padding = KN_PADDING_SAME;
+    else
+        read_pair(c, "padding", &params.padding, params.padding_2d);
+    params.groups = golden_whole(c, "groups", 1);
+    return kn_conv2d_with(x[0], x[1], x[2], &params);
+}
+
+static kn_pool2d_params read_pool(const golden_case *c)
+{
+    kn_pool2d_params params = {KN_POOL2D_DEFAULTS};
+    read_pair(c, "kernel_size", &params.kernel_size, params.kernel_size_2d);
+    read_pair(c, "stride", &params.stride, params.stride_2d);
+    read_pair(c, "padding", &params.padding, params.padding_2d);
+    read_pair(c, "dilation", &params.dilation, params.dilation_2d);
+    params.ceil_mode = golden_whole(c, "ceil_mode", 0) != 0;
+    params.count_include_pad = golden_whole(c, "count_include_pad", 1) != 0;
+    params.divisor_override = golden_whole(c, "divisor_override", 0);
+    return params;
+}
+
+static kn_tensor *apply_pool(const golden_case *c, const char *op, kn_tensor *const *x)
+{
+    kn_pool2d_params params = read_pool(c);
+    int64_t size[2] = {0, 0};
+    golden_list(c, "output_size", size, 2);
+    if (strcmp(op, "max_pool2d") == 0)
+        return kn_max_pool2d_with(x[0], &params);
+    if (strcmp(op, "avg_pool2d") == 0)
+        return kn_avg_pool2d_with(x[0], &params);
+    if (strcmp(op, "adaptive_max_pool2d") == 0)
+        return kn_adaptive_max_pool2d(x[0], size[0], size[1]);
+    return kn_adaptive_avg_pool2d(x[0], size[0], size[1]);
+}
+
+static kn_tensor *apply_classes(const golden_case *c, const char *op, kn_tensor *const *x)
+{
+    kn_cross_entropy_params params = {KN_CROSS_ENTROPY_DEFAULTS};
+    params.weight = x[2];
+    params.ignore_index = golden_whole(c, "ignore_index", -100);
+    params.label_smoothing = golden_number(c, "label_smoothing", 0);
+    params.reduction = read_reduction(c);
+    return strcmp(op, "nll_loss") == 0 ? kn_nll_loss_with(x[0], x[1], &params)
+                                       : kn_cross_entropy_with(x[0], x[1], &params);
+}
+
+static kn_tensor *apply_dims(const golden_case *c, const char *op, kn_tensor *const *x, kn_tensor **second)
+{
+    int64_t values[KN_MAX_DIMS];
+    int dims[KN_MAX_DIMS];
+    int count = golden_list(c, "dims", values, KN_MAX_DIMS);
+    bool keepdim = golden_whole(c, "keepdim", 0) != 0;
+    int dim = (int)golden_whole(c, "dim", 0);
+    for (int i = 0; i < count; i++)
+        dims[i] = (int)values[i];
+    if (strcmp(op, "sum_dims") == 0)
+        return kn_sum_dims(x[0], dims, count, keepdim);
+    if (strcmp(op, "mean_dims") == 0)
+        return kn_mean_dims(x[0], dims, count, keepdim);
+    if (strcmp(op, "max_dim") == 0)
+        return kn_max_dim(x[0], dim, keepdim, second);
+    if (strcmp(op, "softmax") == 0)
+        return kn_softmax(x[0], dim);
+    if (strcmp(op, "log_softmax") == 0)
+        return kn_log_softmax(x[0], dim);
+    return kn_argmax(x[0], dim, keepdim);
+}
+
+typedef kn_tensor *(*unary_function)(kn_tensor *);
+typedef kn_tensor *(*binary_function)(kn_tensor *, kn_tensor *);
+
+static const struct {
+    const char *op;
+    unary_function function;
+} unary[] = {
+    {"neg", kn_neg},         {"exp", kn_exp},   {"log", kn_log}, {"sqrt", kn_sqrt}, {"abs", kn_abs}, {"relu", kn_relu},
+    {"sigmoid", kn_sigmoid}, {"tanh", kn_tanh}, {"sum", kn_sum}, {"mean", kn_mean}, {"max", kn_max},
+};
+
+static const struct {
+    const char *op;
+    binary_function function;
+} binary[] = {
+    {"add", kn_add},         {"sub", kn_sub}, {"mul", kn_mul},       {"div", kn_div}, {"pow", kn_pow},
+    {"maximum", kn_maximum}, {"eq", kn_eq},   {"ne", kn_ne},         {"lt", kn_lt},   {"le", kn_le},
+    {"gt", kn_gt},           {"ge", kn_ge},   {"matmul", kn_matmul},
+};
+
+static kn_tensor *apply_other(const golden_case *c, const char *op, kn_tensor *const *x)
+{
+    if (strcmp(op, "linear") == 0)
+        return kn_linear(x[0], x[1], x[2]);
+    if (strcmp(op, "mse_loss") == 0)
+        return kn_mse_loss(x[0], x[1], read_reduction(c));
+    if (strcmp(op, "binary_cross_entropy_with_logits") == 0)
+        return kn_binary_cross_entropy_with_logits(x[0], x[1], x[2], x[3], read_reduction(c));
+    if (strcmp(op, "pow_scalar") == 0)
+        return kn_pow_scalar(x[0], golden_number(c, "value", 0));
+    if (strcmp(op, "add_scalar") == 0)
+        return kn_add_scalar(x[0], golden_number(c, "value", 0));
+    if (strcmp(op, "mul_scalar") == 0)
+        return kn_mul_scalar(x[0], golden_number(c, "value", 0));
+    if (strcmp(op, "index_select") == 0)
+        return kn_index_select(x[0], (int)golden_whole(c, "dim", 0), x[1]);
+    kn_error_set(KN_ERR_ARGUMENT, "the golden tests know no operation %s", op);
+    return NULL;
+}
+
+kn_tensor *golden_apply(const golden_case *c, kn_tensor *const *x, kn_tensor **second)
+{
+    char op[64] = "";
+    golden_text(c, "op", op, sizeof op);
+    for (size_t i = 0; i < sizeof unary / sizeof unary[0]; i++)
+        if (strcmp(op, unary[i].op) == 0)
+            return unary[i].function(x[0]);
+    for (size_t i = 0; i < sizeof binary / sizeof binary[0]; i++)
+        if (strcmp(op, binary[i].op) == 0)
+            return binary[i].function(x[0], x[1]);
+    if (strcmp(op, "conv2d") == 0)
+        return apply_conv2d(c, x);
+    if (strstr(op, "pool2d"))
+        return apply_pool(c, op, x);
+    if (strcmp(op, "cross_entropy") == 0 || strcmp(op, "nll_loss") == 0)
+        return apply_classes(c, op, x);
+    if (strstr(op, "_dim") || strstr(op, "softmax") || strcmp(op, "argmax") == 0)
+        return apply_dims(c, op, x, second);
+    return apply_other(c, op, x);
+}

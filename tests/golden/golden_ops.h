@@ -1,0 +1,13 @@
+/* golden/golden_ops.h - how each operation named in the golden files is called. */
+#ifndef GOLDEN_GOLDEN_OPS_H
+#define GOLDEN_GOLDEN_OPS_H
+
+#include "support/golden.h"
+
+#define GOLDEN_MAX_INPUTS 4
+
+/* The expression of the case over its inputs; *second becomes a second result, where the case has one. NULL with an
+ * error. */
+kn_tensor *golden_apply(const golden_case *c, kn_tensor *const *x, kn_tensor **second);
+
+#endif

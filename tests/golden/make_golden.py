@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""Makes the golden files: what PyTorch computes, for Koine's tests to be held against.
+
+    python3 tests/golden/make_golden.py [FOLDER]        (default: the folder of this script)
+
+The files in the repository were made with PyTorch 1.13.1 (Debian 12's python3-torch 1.13.1+dfsg-4, NumPy 1.24.2) on x86-64; each file's metadata
+names the version under "torch". Inputs come from numpy.random.RandomState, whose streams never change, so another
+version of PyTorch makes the same files up to rounding.
+
+Values are computed in float64 from inputs that float32 holds exactly: the tests run both dtypes from one file.
+"""
+import os
+import sys
+
+import golden_ops
+import golden_run
+import golden_text
+import golden_training
+
+
+def main():
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+    for module in (golden_ops, golden_text, golden_training, golden_run):
+        module.make(folder)
+    total = 0
+    for name in sorted(os.listdir(folder)):
+        if name.endswith('.safetensors'):
+            size = os.path.getsize(os.path.join(folder, name))
+            total += size
+            print('%-36s %8d bytes' % (name, size))
+    print('%-36s %8d bytes' % ('in all', total))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,99 @@
+/* rows_binary.c - elementwise operations of two tensors: broadcasting, promotion, comparison, in place. */
+#include "ops/rows.h"
+
+#define BINARY(function)                                                                                               \
+    static kn_tensor *build_##function(kn_tensor *const *x, const void *params)                                        \
+    {                                                                                                                  \
+        (void)params;                                                                                                  \
+        return kn_##function(x[0], x[1]);                                                                              \
+    }
+
+BINARY(add)
+BINARY(sub)
+BINARY(mul)
+BINARY(div)
+BINARY(pow)
+BINARY(maximum)
+BINARY(eq)
+BINARY(ne)
+BINARY(lt)
+BINARY(le)
+BINARY(gt)
+BINARY(ge)
+
+#define IN_PLACE(function)                                                                                             \
+    static kn_tensor *build_##function##in_place(kn_tensor *const *x, const void *params)                              \
+    {                                                                                                                  \
+        (void)params;                                                                                                  \
+        return kn_##function(kn_clone(x[0]), x[1]);                                                                    \
+    }
+
+IN_PLACE(add_)
+IN_PLACE(sub_)
+IN_PLACE(mul_)
+
+static kn_tensor *build_square_by_itself(kn_tensor *const *x, const void *params)
+{
+    (void)params;
+    return kn_mul(x[0], x[0]);
+}
+
+/* clang-format off */
+/* Every way two shapes may meet. */
+#define BROADCASTS(name, build, a, b)                                                                                  \
+    {name "/same", build, {a(7, 11), b(7, 11)}, .layouts = true}, {name "/row", build, {a(7, 11), b(11)}},             \
+        {name "/column", build, {a(7, 1), b(1, 11)}}, {name "/outer", build, {a(5, 1, 3), b(4, 1)}},                   \
+        {name "/one", build, {a(1), b(5, 7)}}, {name "/empty", build, {a(0, 3), b(1, 3)}},                             \
+        {name "/middle", build, {a(3, 1, 5), b(3, 4, 5)}}, {name "/channels", build, {a(2, 3, 5, 7), b(3, 1, 1)}},     \
+        {name "/long", build, {a(257, 131), b(131)}}, {name "/long_column", build, {a(131, 257), b(131, 1)}}
+
+#define BESIDE_ZERO(...) FLOATS_IN(0.5, 2, __VA_ARGS__)
+#define LARGE(...) FLOATS_IN(-2, 2, __VA_ARGS__)
+
+OP_ROWS_BEGIN
+static const op_row rows[] = {
+    BROADCASTS("add", build_add, FLOATS, FLOATS),
+    BROADCASTS("sub", build_sub, FLOATS, FLOATS),
+    BROADCASTS("mul", build_mul, FLOATS, FLOATS),
+    BROADCASTS("div", build_div, FLOATS, BESIDE_ZERO),
+    BROADCASTS("pow", build_pow, BESIDE_ZERO, LARGE),
+    BROADCASTS("maximum", build_maximum, FLOATS, FLOATS),
+    {"add/scalars", build_add, {FLOAT_SCALAR(-1, 1), FLOAT_SCALAR(-1, 1)}},
+    {"add/scalar_and_matrix", build_add, {FLOAT_SCALAR(-1, 1), FLOATS(5, 7)}},
+    {"mul/itself", build_square_by_itself, {FLOATS(5, 7)}, .layouts = true},
+    {"add/eight_dimensions", build_add, {FLOATS(2, 1, 2, 1, 3, 1, 2, 1), FLOATS(1, 2, 1, 2, 1, 2, 1, 3)}},
+    {"add/int32_and_int64", build_add, {WHOLE(KN_I32, -9, 9, 5, 7), WHOLE(KN_I64, -9, 9, 7)}, .no_gradient = true},
+    {"add/uint8", build_add, {WHOLE(KN_U8, 0, 100, 31), WHOLE(KN_U8, 0, 100, 31)}, .no_gradient = true},
+    {"add/bools", build_add, {WHOLE(KN_BOOL, 0, 2, 31), WHOLE(KN_BOOL, 0, 2, 31)}, .no_gradient = true},
+    {"add/f16", build_add, {WHOLE(KN_F16, -9, 9, 5, 7), WHOLE(KN_F16, -9, 9, 7)}, .no_gradient = true, .layouts = true},
+    {"mul/f16_and_f32", build_mul, {WHOLE(KN_F16, -9, 9, 31), WHOLE(KN_F32, -9, 9, 31)}, .no_gradient = true},
+    {"div/f16", build_div, {WHOLE(KN_F16, -9, 9, 31), WHOLE(KN_F16, 1, 9, 31)}, .no_gradient = true},
+    {"lt/f16_and_int64", build_lt, {WHOLE(KN_F16, -3, 3, 31), WHOLE(KN_I64, -3, 3, 31)}, .no_gradient = true},
+    {"pow/int64", build_pow, {WHOLE(KN_I64, -5, 5, 31), WHOLE(KN_I64, 0, 5, 31)}, .no_gradient = true},
+    {"maximum/bools", build_maximum, {WHOLE(KN_BOOL, 0, 2, 31), WHOLE(KN_BOOL, 0, 2, 31)}, .no_gradient = true},
+    {"mul/int32_and_float", build_mul, {WHOLE(KN_I32, -9, 9, 5, 7), FLOATS(5, 7)}},
+    {"mul/bool_and_float", build_mul, {WHOLE(KN_BOOL, 0, 2, 5, 7), FLOATS(5, 7)}},
+    {"sub/int64", build_sub, {WHOLE(KN_I64, -9, 9, 1031), WHOLE(KN_I64, -9, 9, 1)}, .no_gradient = true},
+    {"mul/int64", build_mul, {WHOLE(KN_I64, -9, 9, 31), WHOLE(KN_I64, -9, 9, 31)}, .no_gradient = true},
+    {"div/int64", build_div, {WHOLE(KN_I64, -9, 9, 31), WHOLE(KN_I64, 1, 9, 31)}, .no_gradient = true},
+    {"maximum/int32", build_maximum, {WHOLE(KN_I32, -9, 9, 31), WHOLE(KN_I32, -9, 9, 31)}, .no_gradient = true},
+    {"eq/whole", build_eq, {WHOLE(KN_I64, 0, 3, 7, 11), WHOLE(KN_I64, 0, 3, 11)}, .no_gradient = true, .layouts = true},
+    {"eq/floats", build_eq, {FLOATS(31), FLOATS(31)}, .no_gradient = true},
+    {"eq/int32_and_float", build_eq, {WHOLE(KN_I32, 0, 3, 31), FLOATS_IN(0, 3, 31)}, .no_gradient = true},
+    {"eq/empty", build_eq, {FLOATS(0), FLOATS(0)}, .no_gradient = true},
+    {"ne/whole", build_ne, {WHOLE(KN_I32, 0, 3, 31), WHOLE(KN_I32, 0, 3, 31)}, .no_gradient = true},
+    {"ne/bools", build_ne, {WHOLE(KN_BOOL, 0, 2, 31), WHOLE(KN_BOOL, 0, 2, 31)}, .no_gradient = true},
+    {"lt/floats", build_lt, {FLOATS(7, 11), FLOATS(7, 1)}, .no_gradient = true},
+    {"le/whole", build_le, {WHOLE(KN_U8, 0, 3, 31), WHOLE(KN_U8, 0, 3, 31)}, .no_gradient = true},
+    {"gt/floats", build_gt, {FLOATS(1031), FLOATS(1)}, .no_gradient = true},
+    {"ge/whole", build_ge, {WHOLE(KN_I64, 0, 3, 31), WHOLE(KN_I64, 0, 3, 31)}, .no_gradient = true},
+    {"add_/same", build_add_in_place, {FLOATS(7, 11), FLOATS(7, 11)}, .layouts = true},
+    {"add_/row", build_add_in_place, {FLOATS(7, 11), FLOATS(11)}},
+    {"sub_/column", build_sub_in_place, {FLOATS(7, 11), FLOATS(7, 1)}},
+    {"mul_/same", build_mul_in_place, {FLOATS(7, 11), FLOATS(7, 11)}},
+    {"mul_/scalar", build_mul_in_place, {FLOATS(7, 11), FLOAT_SCALAR(1, 2)}},
+};
+OP_ROWS_END
+/* clang-format on */
+
+OP_TABLE(binary_rows, rows);

@@ -1,0 +1,73 @@
+/* rows_matmul.c - matrix products of all ranks, and the linear layer. */
+#include "ops/rows.h"
+
+static kn_tensor *build_matmul(kn_tensor *const *x, const void *params)
+{
+    (void)params;
+    return kn_matmul(x[0], x[1]);
+}
+
+static kn_tensor *build_matmul_transposed(kn_tensor *const *x, const void *params)
+{
+    (void)params;
+    return kn_matmul(kn_t(x[0]), kn_t(x[1]));
+}
+
+static kn_tensor *build_linear(kn_tensor *const *x, const void *params)
+{
+    (void)params;
+    return kn_linear(x[0], x[1], x[2]);
+}
+
+/* clang-format off */
+#define PRODUCT(name, k, a, b) {"matmul/" name, build_matmul, {a, b}, .reduction = k, .tables = "gemm"}
+
+OP_ROWS_BEGIN
+static const op_row rows[] = {
+    {"matmul/matrices", build_matmul, {FLOATS(7, 5), FLOATS(5, 3)}, .reduction = 5, .layouts = true, .tables = "gemm"},
+    {"matmul/batches", build_matmul, {FLOATS(3, 2, 5), FLOATS(3, 5, 4)}, .reduction = 5, .layouts = true,
+     .tables = "gemm"},
+    {"matmul/transposed", build_matmul_transposed, {FLOATS(5, 7), FLOATS(3, 5)}, .reduction = 5, .tables = "gemm"},
+    PRODUCT("vectors", 17, FLOATS(17), FLOATS(17)),
+    PRODUCT("vector_by_matrix", 17, FLOATS(17), FLOATS(17, 3)),
+    PRODUCT("matrix_by_vector", 17, FLOATS(3, 17), FLOATS(17)),
+    PRODUCT("vector_by_batch", 5, FLOATS(5), FLOATS(2, 5, 3)),
+    PRODUCT("batch_by_vector", 5, FLOATS(2, 3, 5), FLOATS(5)),
+    PRODUCT("batch_by_matrix", 5, FLOATS(2, 3, 5), FLOATS(5, 4)),
+    PRODUCT("matrix_by_batch", 5, FLOATS(3, 5), FLOATS(2, 5, 4)),
+    PRODUCT("broadcast_batches", 5, FLOATS(2, 1, 3, 5), FLOATS(4, 5, 2)),
+    PRODUCT("one_by_one", 1, FLOATS(1, 1), FLOATS(1, 1)),
+    PRODUCT("outer", 1, FLOATS(31, 1), FLOATS(1, 29)),
+    PRODUCT("no_rows", 5, FLOATS(0, 5), FLOATS(5, 3)),
+    PRODUCT("nothing_inside", 1, FLOATS(3, 0), FLOATS(0, 4)),
+    PRODUCT("no_batches", 5, FLOATS(0, 3, 5), FLOATS(0, 5, 2)),
+    PRODUCT("primes", 67, FLOATS(61, 67), FLOATS(67, 71)),
+    PRODUCT("tiles", 64, FLOATS(64, 64), FLOATS(64, 96)),
+    PRODUCT("beyond_tiles", 129, FLOATS(131, 129), FLOATS(129, 257)),
+    PRODUCT("long_inside", 10007, FLOATS_IN(-0.1, 0.1, 3, 10007), FLOATS_IN(-0.1, 0.1, 10007, 2)),
+    PRODUCT("tall", 3, FLOATS(2049, 3), FLOATS(3, 2)),
+    PRODUCT("tall_one_column", 2, FLOATS(4099, 2), FLOATS(2, 1)),
+    PRODUCT("wide", 3, FLOATS(2, 3), FLOATS(3, 2049)),
+    PRODUCT("row_by_short_columns", 3, FLOATS(1, 3), FLOATS(3, 4099)),
+    PRODUCT("long_inner_product", 70001, FLOATS_IN(-0.1, 0.1, 70001), FLOATS_IN(-0.1, 0.1, 70001)),
+    PRODUCT("long_sums_2x3", 40009, FLOATS_IN(-0.1, 0.1, 2, 40009), FLOATS_IN(-0.1, 0.1, 40009, 3)),
+    {"matmul/long_sums_transposed", build_matmul_transposed, {FLOATS_IN(-0.1, 0.1, 40009, 2),
+     FLOATS_IN(-0.1, 0.1, 1, 40009)},
+     .reduction = 40009, .tables = "gemm"},
+    {"matmul/row_by_transposed", build_matmul_transposed, {FLOATS(103, 1), FLOATS(307, 103)},
+     .reduction = 307, .tables = "gemm"},
+    {"linear/plain", build_linear, {FLOATS(7, 5), FLOATS(3, 5), FLOATS(3)}, .reduction = 7, .layouts = true,
+     .tables = "gemm"},
+    {"linear/no_bias", build_linear, {FLOATS(7, 5), FLOATS(3, 5)}, .reduction = 7, .tables = "gemm"},
+    {"linear/vector", build_linear, {FLOATS(5), FLOATS(3, 5), FLOATS(3)}, .reduction = 5},
+    {"linear/three_dimensions", build_linear, {FLOATS(2, 3, 5), FLOATS(4, 5), FLOATS(4)}, .reduction = 6},
+    {"linear/no_batch", build_linear, {FLOATS(0, 5), FLOATS(3, 5), FLOATS(3)}},
+    {"linear/seed_1", build_linear, {FLOATS(128, 64), FLOATS(32, 64), FLOATS(32)}, .reduction = 128, .tables = "gemm"},
+    {"linear/seed_2", build_linear, {FLOATS(128, 32), FLOATS(10, 32), FLOATS(10)}, .reduction = 128, .tables = "gemm"},
+    {"linear/regression", build_linear, {FLOATS(10007, 2), FLOATS(1, 2), FLOATS(1)}, .reduction = 10007,
+     .tables = "gemm"},
+};
+OP_ROWS_END
+/* clang-format on */
+
+OP_TABLE(matmul_rows, rows);

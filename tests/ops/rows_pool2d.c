@@ -1,0 +1,74 @@
+/* rows_pool2d.c - max, average and adaptive pooling. */
+#include "ops/rows.h"
+
+static kn_tensor *build_max(kn_tensor *const *x, const void *params) { return kn_max_pool2d_with(x[0], params); }
+
+static kn_tensor *build_avg(kn_tensor *const *x, const void *params) { return kn_avg_pool2d_with(x[0], params); }
+
+static kn_tensor *build_adaptive_max(kn_tensor *const *x, const void *params)
+{
+    const int64_t *size = params;
+    return kn_adaptive_max_pool2d(x[0], size[0], size[1]);
+}
+
+static kn_tensor *build_adaptive_avg(kn_tensor *const *x, const void *params)
+{
+    const int64_t *size = params;
+    return kn_adaptive_avg_pool2d(x[0], size[0], size[1]);
+}
+
+/* clang-format off */
+#define POOL(...) &(const kn_pool2d_params){KN_POOL2D_DEFAULTS, __VA_ARGS__}
+#define SIZE(height, width) (const int64_t[]){height, width}
+#define TABLES .tables = "max_pool2d max_pool2d_backward avg_pool2d adaptive_max_pool2d adaptive_avg_pool2d"
+
+OP_ROWS_BEGIN
+static const op_row rows[] = {
+    {"max_pool2d/2", build_max, {DISTINCT(2, 3, 6, 8)}, POOL(.kernel_size = 2), .layouts = true, TABLES},
+    {"max_pool2d/ragged", build_max, {DISTINCT(1, 2, 7, 9)}, POOL(.kernel_size = 2), TABLES},
+    {"max_pool2d/3_stride_2_padding_1", build_max, {DISTINCT(1, 2, 7, 6)},
+     POOL(.kernel_size = 3, .stride = 2, .padding = 1), TABLES},
+    {"max_pool2d/overlap", build_max, {DISTINCT(1, 2, 5, 5)}, POOL(.kernel_size = 3, .stride = 1), TABLES},
+    {"max_pool2d/ceil", build_max, {DISTINCT(1, 2, 8, 7)}, POOL(.kernel_size = 3, .stride = 2, .ceil_mode = true),
+     TABLES},
+    {"max_pool2d/ceil_padding", build_max, {DISTINCT(1, 2, 6, 6)},
+     POOL(.kernel_size = 2, .stride = 3, .padding = 1, .ceil_mode = true), TABLES},
+    {"max_pool2d/dilation", build_max, {DISTINCT(1, 1, 8, 9)}, POOL(.kernel_size = 3, .stride = 1, .dilation = 2),
+     TABLES},
+    {"max_pool2d/everything", build_max, {DISTINCT(2, 2, 11, 13)},
+     POOL(.kernel_size_2d = {3, 2}, .stride_2d = {2, 1}, .padding_2d = {1, 0}, .dilation_2d = {1, 2}, .ceil_mode = true),
+     .layouts = true, TABLES},
+    {"max_pool2d/one_pixel", build_max, {DISTINCT(1, 1, 1, 1)}, POOL(.kernel_size = 1), TABLES},
+    {"max_pool2d/no_batch", build_max, {FLOATS(0, 2, 6, 6)}, POOL(.kernel_size = 2), TABLES},
+    {"max_pool2d/seed_1", build_max, {DISTINCT(3, 32, 26, 26)}, POOL(.kernel_size = 2), TABLES},
+    {"max_pool2d/seed_2", build_max, {DISTINCT(3, 64, 9, 9)}, POOL(.kernel_size = 2), TABLES},
+    {"avg_pool2d/2", build_avg, {FLOATS(2, 3, 6, 8)}, POOL(.kernel_size = 2), .layouts = true, TABLES},
+    {"avg_pool2d/3_stride_2_padding_1", build_avg, {FLOATS(1, 2, 7, 6)},
+     POOL(.kernel_size = 3, .stride = 2, .padding = 1), TABLES},
+    {"avg_pool2d/without_pad", build_avg, {FLOATS(1, 2, 7, 6)},
+     POOL(.kernel_size = 3, .stride = 2, .padding = 1, .count_include_pad = false), TABLES},
+    {"avg_pool2d/ceil", build_avg, {FLOATS(1, 2, 8, 7)}, POOL(.kernel_size = 3, .stride = 2, .ceil_mode = true),
+     TABLES},
+    {"avg_pool2d/ceil_padding", build_avg, {FLOATS(1, 2, 6, 6)},
+     POOL(.kernel_size = 3, .stride = 2, .padding = 1, .ceil_mode = true), TABLES},
+    {"avg_pool2d/ceil_without_pad", build_avg, {FLOATS(1, 2, 6, 6)},
+     POOL(.kernel_size = 3, .stride = 2, .padding = 1, .ceil_mode = true, .count_include_pad = false), TABLES},
+    {"avg_pool2d/divisor", build_avg, {FLOATS(1, 2, 6, 5)}, POOL(.kernel_size_2d = {2, 3},
+     .stride = 1, .padding = 1, .divisor_override = 5), TABLES},
+    {"avg_pool2d/no_batch", build_avg, {FLOATS(0, 2, 6, 6)}, POOL(.kernel_size = 2), TABLES},
+    {"avg_pool2d/large", build_avg, {FLOATS(3, 17, 23, 29)}, POOL(.kernel_size = 5, .stride = 3), TABLES},
+    {"adaptive_max_pool2d/to_1", build_adaptive_max, {DISTINCT(2, 3, 4, 3)}, SIZE(1, 1), .layouts = true, TABLES},
+    {"adaptive_max_pool2d/uneven", build_adaptive_max, {DISTINCT(1, 2, 7, 9)}, SIZE(3, 5), TABLES},
+    {"adaptive_max_pool2d/enlarge", build_adaptive_max, {DISTINCT(1, 2, 3, 4)}, SIZE(7, 3), TABLES},
+    {"adaptive_max_pool2d/no_batch", build_adaptive_max, {FLOATS(0, 2, 3, 4)}, SIZE(1, 1), TABLES},
+    {"adaptive_max_pool2d/seed", build_adaptive_max, {DISTINCT(128, 64, 4, 4)}, SIZE(1, 1), TABLES},
+    {"adaptive_avg_pool2d/to_1", build_adaptive_avg, {FLOATS(2, 3, 4, 3)}, SIZE(1, 1), .layouts = true, TABLES},
+    {"adaptive_avg_pool2d/uneven", build_adaptive_avg, {FLOATS(1, 2, 7, 9)}, SIZE(3, 5), TABLES},
+    {"adaptive_avg_pool2d/enlarge", build_adaptive_avg, {FLOATS(1, 2, 3, 4)}, SIZE(7, 3), TABLES},
+    {"adaptive_avg_pool2d/no_batch", build_adaptive_avg, {FLOATS(0, 2, 3, 4)}, SIZE(1, 1), TABLES},
+    {"adaptive_avg_pool2d/large", build_adaptive_avg, {FLOATS(5, 37, 13, 11)}, SIZE(2, 3), TABLES},
+};
+OP_ROWS_END
+/* clang-format on */
+
+OP_TABLE(pool2d_rows, rows);

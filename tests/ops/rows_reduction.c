@@ -1,0 +1,113 @@
+/* rows_reduction.c - sums, means, maxima and where they are. */
+#include "ops/rows.h"
+
+typedef struct dims_case {
+    int dims[4], count;
+    bool keepdim;
+} dims_case;
+
+/* clang-format off */
+#define DIMS(keep, ...)                                                                                                \
+    &(const dims_case) { {__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), keep }
+/* clang-format on */
+
+#define WHOLE_TENSOR(function)                                                                                         \
+    static kn_tensor *build_##function(kn_tensor *const *x, const void *params)                                        \
+    {                                                                                                                  \
+        (void)params;                                                                                                  \
+        return kn_##function(x[0]);                                                                                    \
+    }
+
+WHOLE_TENSOR(sum)
+WHOLE_TENSOR(mean)
+WHOLE_TENSOR(max)
+
+static kn_tensor *build_sum_dims(kn_tensor *const *x, const void *params)
+{
+    const dims_case *c = params;
+    return kn_sum_dims(x[0], c->dims, c->count, c->keepdim);
+}
+
+static kn_tensor *build_mean_dims(kn_tensor *const *x, const void *params)
+{
+    const dims_case *c = params;
+    return kn_mean_dims(x[0], c->dims, c->count, c->keepdim);
+}
+
+static kn_tensor *build_max_dim(kn_tensor *const *x, const void *params)
+{
+    const dims_case *c = params;
+    return kn_max_dim(x[0], c->dims[0], c->keepdim, NULL);
+}
+
+static kn_tensor *build_max_indices(kn_tensor *const *x, const void *params)
+{
+    const dims_case *c = params;
+    kn_tensor *indices = NULL;
+    return kn_max_dim(x[0], c->dims[0], c->keepdim, &indices) ? indices : NULL;
+}
+
+static kn_tensor *build_argmax(kn_tensor *const *x, const void *params)
+{
+    const dims_case *c = params;
+    return kn_argmax(x[0], c->dims[0], c->keepdim);
+}
+
+/* clang-format off */
+OP_ROWS_BEGIN
+static const op_row rows[] = {
+    {"sum/scalar", build_sum, {FLOAT_SCALAR(-1, 1)}},
+    {"sum/one", build_sum, {FLOATS(1)}},
+    {"sum/matrix", build_sum, {FLOATS(7, 11)}, .layouts = true},
+    {"sum/empty", build_sum, {FLOATS(0, 3)}},
+    {"sum/prime", build_sum, {FLOATS(10007)}, .layouts = true},
+    {"sum/long", build_sum, {FLOATS(300007)}},
+    {"sum/int64", build_sum, {WHOLE(KN_I64, -1000, 1000, 10007)}, .no_gradient = true},
+    {"sum/int32", build_sum, {WHOLE(KN_I32, -1000, 1000, 31)}, .no_gradient = true, .layouts = true},
+    {"sum/uint8", build_sum, {WHOLE(KN_U8, 0, 255, 10007)}, .no_gradient = true},
+    {"sum/bool", build_sum, {WHOLE(KN_BOOL, 0, 2, 1031)}, .no_gradient = true},
+    {"sum/f16", build_sum, {WHOLE(KN_F16, -9, 9, 1031)}, .no_gradient = true},
+    {"max/uint8", build_max, {WHOLE(KN_U8, 0, 255, 31)}, .no_gradient = true},
+    {"mean/matrix", build_mean, {FLOATS(7, 11)}, .layouts = true},
+    {"mean/scalar", build_mean, {FLOAT_SCALAR(-1, 1)}},
+    {"mean/empty", build_mean, {FLOATS(0)}, .no_gradient = true},
+    {"mean/long", build_mean, {FLOATS(65537)}},
+    {"max/matrix", build_max, {DISTINCT(7, 11)}, .layouts = true},
+    {"max/scalar", build_max, {FLOAT_SCALAR(-1, 1)}},
+    {"max/long", build_max, {DISTINCT(65537)}},
+    {"max/int64", build_max, {WHOLE(KN_I64, -9, 9, 1031)}, .no_gradient = true},
+    {"sum_dims/first", build_sum_dims, {FLOATS(7, 11)}, DIMS(false, 0), .layouts = true},
+    {"sum_dims/last", build_sum_dims, {FLOATS(7, 11)}, DIMS(false, -1), .layouts = true},
+    {"sum_dims/middle", build_sum_dims, {FLOATS(3, 5, 4)}, DIMS(true, 1), .layouts = true},
+    {"sum_dims/outer_and_inner", build_sum_dims, {FLOATS(3, 4, 5)}, DIMS(false, 0, 2), .layouts = true},
+    {"sum_dims/all_but_channels", build_sum_dims, {FLOATS(5, 3, 7, 11)}, DIMS(false, 0, 2, 3)},
+    {"sum_dims/alternating", build_sum_dims, {FLOATS(3, 2, 5, 4)}, DIMS(true, 1, 3)},
+    {"sum_dims/all", build_sum_dims, {FLOATS(3, 4, 5)}, DIMS(true, 0, 1, 2)},
+    {"sum_dims/empty_sum", build_sum_dims, {FLOATS(3, 0)}, DIMS(false, 1)},
+    {"sum_dims/empty_result", build_sum_dims, {FLOATS(0, 3)}, DIMS(false, 1)},
+    {"sum_dims/size_1", build_sum_dims, {FLOATS(5, 1, 3)}, DIMS(false, 1)},
+    {"sum_dims/tall", build_sum_dims, {FLOATS(10007, 3)}, DIMS(false, 0)},
+    {"sum_dims/wide", build_sum_dims, {FLOATS(3, 10007)}, DIMS(false, 1)},
+    {"sum_dims/many_short", build_sum_dims, {FLOATS(4099, 5)}, DIMS(false, 1)},
+    {"sum_dims/int32", build_sum_dims, {WHOLE(KN_I32, -99, 99, 17, 5)}, DIMS(false, 0), .no_gradient = true},
+    {"mean_dims/last", build_mean_dims, {FLOATS(7, 11)}, DIMS(false, 1), .layouts = true},
+    {"mean_dims/spatial", build_mean_dims, {FLOATS(2, 3, 5, 7)}, DIMS(true, 2, 3)},
+    {"mean_dims/empty", build_mean_dims, {FLOATS(3, 0)}, DIMS(false, 1), .no_gradient = true},
+    {"max_dim/first", build_max_dim, {DISTINCT(7, 11)}, DIMS(false, 0), .layouts = true},
+    {"max_dim/last", build_max_dim, {DISTINCT(7, 11)}, DIMS(true, -1), .layouts = true},
+    {"max_dim/middle", build_max_dim, {DISTINCT(3, 5, 4)}, DIMS(false, 1), .layouts = true},
+    {"max_dim/long", build_max_dim, {DISTINCT(3, 10007)}, DIMS(false, 1)},
+    {"max_dim/one", build_max_dim, {DISTINCT(5, 1)}, DIMS(false, 1)},
+    {"max_dim/empty_result", build_max_dim, {FLOATS(0, 3)}, DIMS(false, 1)},
+    {"max_dim/indices", build_max_indices, {DISTINCT(13, 17)}, DIMS(false, 1), .no_gradient = true},
+    {"max_dim/indices_of_ties", build_max_indices, {WHOLE(KN_I64, 0, 3, 13, 17)}, DIMS(true, 0), .no_gradient = true},
+    {"argmax/last", build_argmax, {DISTINCT(7, 11)}, DIMS(false, 1), .no_gradient = true, .layouts = true},
+    {"argmax/first", build_argmax, {DISTINCT(7, 11)}, DIMS(true, 0), .no_gradient = true},
+    {"argmax/ties", build_argmax, {WHOLE(KN_F32, 0, 3, 31, 17)}, DIMS(false, 1), .no_gradient = true},
+    {"argmax/long", build_argmax, {WHOLE(KN_F32, 0, 3, 2, 10007)}, DIMS(false, 1), .no_gradient = true},
+    {"argmax/vector", build_argmax, {DISTINCT(1031)}, DIMS(false, 0), .no_gradient = true},
+};
+OP_ROWS_END
+/* clang-format on */
+
+OP_TABLE(reduction_rows, rows);

@@ -1,0 +1,119 @@
+/* rows_unary.c - elementwise operations of one tensor, with a number, and in place. */
+#include "ops/rows.h"
+
+#define UNARY(function)                                                                                                \
+    static kn_tensor *build_##function(kn_tensor *const *x, const void *params)                                        \
+    {                                                                                                                  \
+        (void)params;                                                                                                  \
+        return kn_##function(x[0]);                                                                                    \
+    }
+
+UNARY(neg)
+UNARY(exp)
+UNARY(log)
+UNARY(sqrt)
+UNARY(abs)
+UNARY(relu)
+UNARY(sigmoid)
+UNARY(tanh)
+
+/* clang-format off */
+#define NUMBER(value) &(const double){value}
+/* clang-format on */
+
+static kn_tensor *build_add_scalar(kn_tensor *const *x, const void *number)
+{
+    return kn_add_scalar(x[0], *(const double *)number);
+}
+
+static kn_tensor *build_mul_scalar(kn_tensor *const *x, const void *number)
+{
+    return kn_mul_scalar(x[0], *(const double *)number);
+}
+
+static kn_tensor *build_pow_scalar(kn_tensor *const *x, const void *number)
+{
+    return kn_pow_scalar(x[0], *(const double *)number);
+}
+
+/* In place: on a copy, because a leaf that requires a gradient must not be changed. */
+static kn_tensor *build_mul_scalar_in_place(kn_tensor *const *x, const void *number)
+{
+    return kn_mul_scalar_(kn_clone(x[0]), *(const double *)number);
+}
+
+static kn_tensor *build_fill(kn_tensor *const *x, const void *number)
+{
+    return kn_fill_(kn_clone(x[0]), *(const double *)number);
+}
+
+static kn_tensor *build_zero(kn_tensor *const *x, const void *params)
+{
+    (void)params;
+    return kn_zero_(kn_clone(x[0]));
+}
+
+/* A changed value is what later operations see, and what their gradients use. */
+static kn_tensor *build_in_place_chain(kn_tensor *const *x, const void *params)
+{
+    (void)params;
+    kn_tensor *y = kn_mul_scalar_(kn_clone(x[0]), 3);
+    return kn_mul(y, kn_exp(y));
+}
+
+/* clang-format off */
+OP_ROWS_BEGIN
+static const op_row rows[] = {
+    {"neg/matrix", build_neg, {FLOATS(13, 17)}, .layouts = true},
+    {"neg/scalar", build_neg, {FLOAT_SCALAR(-1, 1)}},
+    {"neg/empty", build_neg, {FLOATS(3, 0)}},
+    {"neg/int32", build_neg, {WHOLE(KN_I32, -9, 9, 5, 7)}, .no_gradient = true},
+    {"neg/int64", build_neg, {WHOLE(KN_I64, -9, 9, 1031)}, .no_gradient = true, .layouts = true},
+    {"exp/matrix", build_exp, {FLOATS_IN(-3, 3, 13, 17)}, .layouts = true},
+    {"exp/one", build_exp, {FLOATS(1)}},
+    {"exp/long", build_exp, {FLOATS(70001)}},
+    {"exp/eight_dimensions", build_exp, {FLOATS(2, 1, 3, 1, 2, 2, 1, 2)}},
+    {"exp/int64", build_exp, {WHOLE(KN_I64, -3, 4, 31)}, .no_gradient = true},
+    {"exp/f16", build_exp, {WHOLE(KN_F16, -3, 4, 31)}, .no_gradient = true},
+    {"neg/f16", build_neg, {WHOLE(KN_F16, -9, 9, 5, 7)}, .no_gradient = true, .layouts = true},
+    {"sqrt/int32", build_sqrt, {WHOLE(KN_I32, 0, 50, 31)}, .no_gradient = true},
+    {"relu/int32", build_relu, {WHOLE(KN_I32, -9, 9, 31)}, .no_gradient = true},
+    {"relu/f16", build_relu, {WHOLE(KN_F16, -9, 9, 31)}, .no_gradient = true},
+    {"sigmoid/uint8", build_sigmoid, {WHOLE(KN_U8, 0, 9, 31)}, .no_gradient = true},
+    {"log/matrix", build_log, {FLOATS_IN(0.1, 3, 7, 11)}, .layouts = true},
+    {"log/empty", build_log, {FLOATS_IN(0.1, 3, 0)}},
+    {"sqrt/matrix", build_sqrt, {FLOATS_IN(0.1, 3, 7, 11)}, .layouts = true},
+    {"abs/matrix", build_abs, {DISTINCT(7, 11)}, .layouts = true},
+    {"abs/int32", build_abs, {WHOLE(KN_I32, -9, 9, 31)}, .no_gradient = true},
+    {"relu/matrix", build_relu, {DISTINCT(7, 11)}, .layouts = true},
+    {"relu/four_dimensions", build_relu, {DISTINCT(2, 3, 5, 7)}},
+    {"relu/long", build_relu, {DISTINCT(65537)}},
+    {"relu/empty", build_relu, {FLOATS(0, 5)}},
+    {"sigmoid/matrix", build_sigmoid, {FLOATS_IN(-6, 6, 7, 11)}, .layouts = true},
+    {"tanh/matrix", build_tanh, {FLOATS_IN(-3, 3, 7, 11)}, .layouts = true},
+    {"add_scalar/matrix", build_add_scalar, {FLOATS(13, 17)}, NUMBER(1.5), .layouts = true},
+    {"add_scalar/empty", build_add_scalar, {FLOATS(0)}, NUMBER(1.5)},
+    {"add_scalar/int64", build_add_scalar, {WHOLE(KN_I64, -9, 9, 31)}, NUMBER(3), .no_gradient = true},
+    {"add_scalar/int64_and_fraction", build_add_scalar, {WHOLE(KN_I64, -9, 9, 31)}, NUMBER(1.5), .no_gradient = true},
+    {"mul_scalar/matrix", build_mul_scalar, {FLOATS(13, 17)}, NUMBER(-2.5), .layouts = true},
+    {"mul_scalar/int32", build_mul_scalar, {WHOLE(KN_I32, -9, 9, 31)}, NUMBER(-2), .no_gradient = true},
+    {"mul_scalar/uint8_and_fraction", build_mul_scalar, {WHOLE(KN_U8, 0, 255, 31)}, NUMBER(0.5), .no_gradient = true},
+    {"pow_scalar/square", build_pow_scalar, {FLOATS_IN(-2, 2, 7, 11)}, NUMBER(2), .layouts = true},
+    {"pow_scalar/cube", build_pow_scalar, {FLOATS_IN(-2, 2, 31)}, NUMBER(3)},
+    {"pow_scalar/root", build_pow_scalar, {FLOATS_IN(0.1, 2, 31)}, NUMBER(0.5)},
+    {"pow_scalar/inverse", build_pow_scalar, {FLOATS_IN(0.3, 2, 31)}, NUMBER(-1)},
+    {"pow_scalar/zero", build_pow_scalar, {FLOATS(31)}, NUMBER(0)},
+    {"pow_scalar/int64", build_pow_scalar, {WHOLE(KN_I64, -9, 9, 31)}, NUMBER(3), .no_gradient = true},
+    {"pow_scalar/f16", build_pow_scalar, {WHOLE(KN_F16, -9, 9, 31)}, NUMBER(2), .no_gradient = true},
+    {"mul_scalar/f16", build_mul_scalar, {WHOLE(KN_F16, -9, 9, 31)}, NUMBER(0.5), .no_gradient = true},
+    {"pow_scalar/fraction", build_pow_scalar, {FLOATS_IN(0.3, 2, 31)}, NUMBER(-1.75)},
+    {"mul_scalar_/matrix", build_mul_scalar_in_place, {FLOATS(7, 11)}, NUMBER(3)},
+    {"fill_/matrix", build_fill, {FLOATS(7, 11)}, NUMBER(2.5), .no_gradient = true},
+    {"fill_/int32", build_fill, {WHOLE(KN_I32, 0, 9, 31)}, NUMBER(-7), .no_gradient = true},
+    {"zero_/matrix", build_zero, {FLOATS(7, 11)}, .no_gradient = true},
+    {"in_place/chain", build_in_place_chain, {FLOATS(5, 7)}},
+};
+OP_ROWS_END
+/* clang-format on */
+
+OP_TABLE(unary_rows, rows);

@@ -1,0 +1,155 @@
+/* test_op_errors.c - what does not fit is an error that names the operation and both shapes, before any kernel runs. */
+#include "support/check.h"
+
+static kn_tensor *ones(int ndim, const int64_t *shape) { return kn_ones_with(ndim, shape, NULL); }
+
+TENSOR_TEST(test_elementwise)
+{
+    assert_null(kn_add(ones(KN_SHAPE(2, 3)), ones(KN_SHAPE(2, 4))));
+    CHECK_ERROR(KN_ERR_SHAPE, "add", "[2, 3]", "[2, 4]");
+    assert_null(kn_eq(ones(KN_SHAPE(2)), ones(KN_SHAPE(3))));
+    CHECK_ERROR(KN_ERR_SHAPE, "eq", "[2]", "[3]");
+    assert_null(kn_mul_(ones(KN_SHAPE(3)), ones(KN_SHAPE(2, 3)))); /* would widen the target */
+    CHECK_ERROR(KN_ERR_SHAPE, "mul_", "[3]", "[2, 3]");
+    assert_null(
+        kn_add_(kn_ones(KN_SHAPE(2), .dtype = KN_I64), ones(KN_SHAPE(2)))); /* float32 does not fit into int64 */
+    CHECK_ERROR(KN_ERR_DTYPE, "add_", "int64", "float32");
+}
+
+TENSOR_TEST(test_matmul)
+{
+    assert_null(kn_matmul(ones(KN_SHAPE(2, 3)), ones(KN_SHAPE(4, 5))));
+    CHECK_ERROR(KN_ERR_SHAPE, "matmul", "[2, 3]", "[4, 5]");
+    assert_null(kn_matmul(ones(KN_SHAPE(3)), ones(KN_SHAPE(4))));
+    CHECK_ERROR(KN_ERR_SHAPE, "matmul", "[3]", "[4]");
+    assert_null(kn_matmul(ones(KN_SHAPE(2, 3, 4)), ones(KN_SHAPE(3, 4, 5))));
+    CHECK_ERROR(KN_ERR_SHAPE, "matmul", "[2, 3, 4]", "[3, 4, 5]");
+    assert_null(kn_matmul(kn_full(KN_SCALAR, 1), ones(KN_SHAPE(2))));
+    CHECK_ERROR(KN_ERR_SHAPE, "matmul");
+    assert_null(kn_matmul(ones(KN_SHAPE(2, 2)), kn_ones(KN_SHAPE(2, 2), .dtype = KN_F64)));
+    CHECK_ERROR(KN_ERR_DTYPE, "matmul", "float32", "float64");
+    assert_null(kn_matmul(kn_ones(KN_SHAPE(2, 2), .dtype = KN_I64), kn_ones(KN_SHAPE(2, 2), .dtype = KN_I64)));
+    CHECK_ERROR(KN_ERR_DTYPE, "matmul", "int64");
+    assert_null(kn_linear(ones(KN_SHAPE(2, 3)), ones(KN_SHAPE(5, 4)), NULL));
+    CHECK_ERROR(KN_ERR_SHAPE, "linear", "[2, 3]", "[5, 4]");
+    assert_null(kn_linear(ones(KN_SHAPE(2, 4)), ones(KN_SHAPE(5, 4)), ones(KN_SHAPE(4))));
+    CHECK_ERROR(KN_ERR_SHAPE, "linear", "[4]");
+}
+
+TENSOR_TEST(test_conv2d)
+{
+    kn_tensor *x = ones(KN_SHAPE(1, 3, 8, 8)), *w = ones(KN_SHAPE(4, 3, 3, 3));
+    assert_null(kn_conv2d(ones(KN_SHAPE(1, 2, 8, 8)), w, NULL));
+    CHECK_ERROR(KN_ERR_SHAPE, "conv2d", "[1, 2, 8, 8]", "[4, 3, 3, 3]");
+    assert_null(kn_conv2d(ones(KN_SHAPE(8, 8)), w, NULL));
+    CHECK_ERROR(KN_ERR_SHAPE, "conv2d", "[8, 8]");
+    assert_null(kn_conv2d(ones(KN_SHAPE(1, 3, 2, 8)), w, NULL)); /* the image is smaller than the kernel */
+    CHECK_ERROR(KN_ERR_SHAPE, "conv2d", "[1, 3, 2, 8]");
+    assert_null(kn_conv2d(x, w, ones(KN_SHAPE(3))));
+    CHECK_ERROR(KN_ERR_SHAPE, "conv2d", "[3]");
+    assert_null(kn_conv2d(x, w, NULL, .groups = 2));
+    CHECK_ERROR(KN_ERR_SHAPE, "conv2d", "group", "[4, 3, 3, 3]", "[1, 3, 8, 8]");
+    assert_null(kn_conv2d(x, w, NULL, .stride = -1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "conv2d", "stride");
+    assert_null(kn_conv2d(x, w, NULL, .dilation = 0));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "conv2d", "dilation");
+    assert_null(kn_conv2d(x, w, NULL, .stride = 2, .padding = KN_PADDING_SAME));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "conv2d", "stride");
+    assert_null(kn_conv2d(x, kn_ones(KN_SHAPE(4, 3, 3, 3), .dtype = KN_F64), NULL));
+    CHECK_ERROR(KN_ERR_DTYPE, "conv2d", "float32", "float64");
+    assert_null(kn_conv2d(kn_ones(KN_SHAPE(1, 3, 8, 8), .dtype = KN_I64), w, NULL));
+    CHECK_ERROR(KN_ERR_DTYPE, "conv2d", "int64");
+    assert_null(kn_conv2d(NULL, w, NULL));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "conv2d");
+}
+
+TENSOR_TEST(test_pool2d)
+{
+    kn_tensor *x = ones(KN_SHAPE(1, 2, 5, 5));
+    assert_null(kn_max_pool2d(x, .kernel_size = 0));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "max_pool2d", "kernel");
+    assert_null(kn_max_pool2d(x, .kernel_size = 6));
+    CHECK_ERROR(KN_ERR_SHAPE, "max_pool2d", "height 6", "height 5");
+    assert_null(kn_max_pool2d(x, .kernel_size = 2, .padding = 2)); /* padding is at most half the kernel */
+    CHECK_ERROR(KN_ERR_ARGUMENT, "max_pool2d", "padding");
+    assert_null(kn_avg_pool2d(x, .kernel_size = 3, .padding = 2));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "avg_pool2d", "padding");
+    assert_null(kn_max_pool2d(ones(KN_SHAPE(5)), .kernel_size = 2));
+    CHECK_ERROR(KN_ERR_SHAPE, "max_pool2d", "[5]");
+    assert_null(kn_adaptive_max_pool2d(x, -1, 1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "adaptive_max_pool2d", "-1");
+    assert_null(kn_adaptive_avg_pool2d(ones(KN_SHAPE(1, 2, 0, 5)), 1, 1));
+    CHECK_ERROR(KN_ERR_SHAPE, "adaptive_avg_pool2d", "empty");
+}
+
+TENSOR_TEST(test_reductions)
+{
+    kn_tensor *x = ones(KN_SHAPE(2, 3));
+    assert_null(kn_sum_dims(x, (const int[]){2}, 1, false));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "sum", "dimension 2", "2 dimensions");
+    assert_null(kn_sum_dims(x, (const int[]){0, -2}, 2, false)); /* one dimension twice */
+    assert_int_equal(kn_error_status(), KN_ERR_ARGUMENT);
+    kn_error_clear();
+    assert_null(kn_argmax(x, -3, false));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "argmax", "-3");
+    assert_null(kn_softmax(x, 2));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "softmax", "2");
+    assert_null(kn_index_select(x, 0, kn_zeros(KN_SHAPE(2, 2), .dtype = KN_I64)));
+    CHECK_ERROR(KN_ERR_SHAPE, "index_select", "[2, 2]");
+    assert_null(kn_index_select(x, 0, ones(KN_SHAPE(2))));
+    CHECK_ERROR(KN_ERR_DTYPE, "index_select", "float32");
+}
+
+TENSOR_TEST(test_losses)
+{
+    kn_tensor *logits = ones(KN_SHAPE(4, 3)), *classes = kn_zeros(KN_SHAPE(4), .dtype = KN_I64);
+    assert_null(kn_cross_entropy(logits, kn_zeros(KN_SHAPE(5), .dtype = KN_I64)));
+    CHECK_ERROR(KN_ERR_SHAPE, "cross_entropy", "[4, 3]", "[5]");
+    assert_null(kn_cross_entropy(logits, ones(KN_SHAPE(4, 4))));
+    CHECK_ERROR(KN_ERR_SHAPE, "cross_entropy", "[4, 3]", "[4, 4]");
+    assert_null(kn_cross_entropy(logits, classes, .weight = ones(KN_SHAPE(4))));
+    CHECK_ERROR(KN_ERR_SHAPE, "cross_entropy", "weight", "[4]");
+    assert_null(kn_cross_entropy(logits, classes, .label_smoothing = 1.5));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "cross_entropy", "1.5");
+    assert_null(kn_nll_loss(logits, ones(KN_SHAPE(4, 3))));
+    assert_int_not_equal(kn_error_status(), KN_OK);
+    kn_error_clear();
+    assert_null(kn_mse_loss(logits, ones(KN_SHAPE(5)), KN_REDUCTION_MEAN));
+    CHECK_ERROR(KN_ERR_SHAPE, "[4, 3]", "[5]");
+    assert_null(kn_binary_cross_entropy_with_logits(logits, ones(KN_SHAPE(4, 2)), NULL, NULL, KN_REDUCTION_MEAN));
+    CHECK_ERROR(KN_ERR_SHAPE, "[4, 3]", "[4, 2]");
+}
+
+/* A class out of range is found on the device and reported at the next read; nothing is read or written outside. */
+TENSOR_TEST(test_class_out_of_range)
+{
+    const int64_t values[] = {0, 7, 2};
+    kn_tensor *classes = kn_from_data(values, KN_SHAPE(3), .dtype = KN_I64);
+    kn_tensor *logits = kn_ones(KN_SHAPE(3, 3), .requires_grad = true);
+    kn_tensor *loss = kn_cross_entropy(logits, classes);
+    CHECK_TENSOR(loss);
+    double value;
+    assert_int_not_equal(kn_item(loss, &value), KN_OK);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "cross_entropy", "7", "3");
+    const int64_t negative[] = {0, -1, 2};
+    CHECK_TENSOR(kn_nll_loss(logits, kn_from_data(negative, KN_SHAPE(3), .dtype = KN_I64)));
+    assert_int_not_equal(kn_synchronize(kn_device_current()), KN_OK);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "nll_loss", "-1");
+    /* -100 is the class that is ignored. */
+    const int64_t ignored[] = {0, -100, 2};
+    CHECK_OK(kn_item(kn_cross_entropy(logits, kn_from_data(ignored, KN_SHAPE(3), .dtype = KN_I64)), &value));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_elementwise),
+        TEST(test_matmul),
+        TEST(test_conv2d),
+        TEST(test_pool2d),
+        TEST(test_reductions),
+        TEST(test_losses),
+        TEST(test_class_out_of_range),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,38 @@
+/* rt_test.h - what the runtime's tests share. */
+#ifndef RT_TEST_H
+#define RT_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <koine/koine.h>
+
+/* Fails with Koine's own message. */
+#define assert_ok(call)                                                                                                \
+    do {                                                                                                               \
+        if ((call) != KN_OK)                                                                                           \
+            fail_msg("%s: %s", #call, kn_error_message());                                                             \
+    } while (0)
+
+/* The thread's error message holds `part`; clears it. */
+static inline void assert_message(const char *part)
+{
+    const char *message = kn_error_message();
+    if (!strstr(message, part))
+        fail_msg("the message is `%s`, without `%s`", message, part);
+    kn_error_clear();
+}
+
+static inline kn_device *test_device(void)
+{
+    kn_device *device = NULL;
+    assert_ok(kn_device_open(&device, "auto"));
+    return device;
+}
+
+#endif

@@ -1,0 +1,105 @@
+/* check.c - assertions for tensor tests. */
+#include "support/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/values.h"
+
+void check_ok(bool fine, const char *what, const char *file, int line)
+{
+    if (fine)
+        return;
+    print_error("%s:%d: %s: %s\n", file, line, what, kn_error_message());
+    _fail(file, line);
+}
+
+void check_values(kn_tensor *tensor, const double *expected, int64_t count, const char *what, const char *file,
+                  int line)
+{
+    check_ok(tensor != NULL, what, file, line);
+    double *values = read_doubles(tensor);
+    check_ok(values != NULL, what, file, line);
+    char message[400] = "";
+    bool close = kn_numel(tensor) == count;
+    if (!close)
+        snprintf(message, sizeof message, "%lld elements, not %lld", (long long)kn_numel(tensor), (long long)count);
+    else
+        close = values_close(values, expected, count, (closeness){1e-6, 1e-6}, message, sizeof message);
+    free(values);
+    if (!close) {
+        char *text = kn_to_string(tensor);
+        print_error("%s:%d: %s: %s\n%s\n", file, line, what, message, text ? text : "");
+        kn_free(text);
+        _fail(file, line);
+    }
+}
+
+void check_shape(const kn_tensor *tensor, int ndim, const int64_t *shape, const char *what, const char *file, int line)
+{
+    check_ok(tensor != NULL, what, file, line);
+    bool same = kn_ndim(tensor) == ndim;
+    for (int d = 0; same && d < ndim; d++)
+        same = kn_size(tensor, d) == shape[d];
+    if (same)
+        return;
+    print_error("%s:%d: %s has the shape [", file, line, what);
+    for (int d = 0; d < kn_ndim(tensor); d++)
+        print_error("%s%lld", d ? ", " : "", (long long)kn_size(tensor, d));
+    print_error("]\n");
+    _fail(file, line);
+}
+
+void check_error(kn_status status, const char *const *pieces, const char *file, int line)
+{
+    kn_status actual = kn_error_status();
+    const char *message = kn_error_message();
+    bool fine = actual == status;
+    while (fine && *pieces && strstr(message, *pieces))
+        pieces++;
+    fine = fine && !*pieces;
+    if (fine) {
+        kn_error_clear();
+        return;
+    }
+    print_error("%s:%d: the error is %s \"%s\"; expected %s with \"%s\" in it\n", file, line, kn_status_name(actual),
+                message, kn_status_name(status), *pieces ? *pieces : "");
+    kn_error_clear();
+    _fail(file, line);
+}
+
+static uint64_t allocated_everywhere(void)
+{
+    uint64_t total = 0;
+    for (int i = 0; i < kn_device_count(); i++) {
+        kn_synchronize(kn_device_at(i));
+        total += kn_memory_allocated(kn_device_at(i));
+    }
+    return total;
+}
+
+int check_setup(void **state)
+{
+    uint64_t *before = malloc(sizeof *before);
+    kn_error_clear();
+    *before = allocated_everywhere();
+    *state = before;
+    return 0;
+}
+
+int check_teardown(void **state)
+{
+    uint64_t before = *(uint64_t *)*state, after = allocated_everywhere();
+    free(*state);
+    if (kn_error_status() != KN_OK) {
+        print_error("an error is left: %s\n", kn_error_message());
+        return -1;
+    }
+    if (before != after) {
+        print_error("device memory was %llu bytes before the test and is %llu after it\n", (unsigned long long)before,
+                    (unsigned long long)after);
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,51 @@
+/* support/check.h - cmocka with the assertions that tensor tests need. */
+#ifndef SUPPORT_CHECK_H
+#define SUPPORT_CHECK_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <koine/koine.h>
+
+/* The call returned KN_OK / the expression is not NULL; else the library's message fails the test. */
+#define CHECK_OK(call) check_ok((call) == KN_OK, #call, __FILE__, __LINE__)
+#define CHECK_TENSOR(tensor) check_ok((tensor) != NULL, #tensor, __FILE__, __LINE__)
+
+/* The tensor's elements, in row-major order, are exactly these numbers (within 1e-6 of them, for floats that are not
+ * whole). */
+#define CHECK_VALUES(tensor, ...)                                                                                      \
+    check_values(tensor, (const double[]){__VA_ARGS__}, (int64_t)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)),   \
+                 #tensor, __FILE__, __LINE__)
+
+#define CHECK_SHAPE(tensor, ...) check_shape(tensor, KN_SHAPE(__VA_ARGS__), #tensor, __FILE__, __LINE__)
+#define CHECK_DTYPE(tensor, dtype)                                                                                     \
+    check_ok(kn_dtype_of(tensor) == (dtype), #tensor " has dtype " #dtype, __FILE__, __LINE__)
+
+/* The thread's last error has this status and its sentence holds every one of these pieces. Clears the error. */
+#define CHECK_ERROR(status, ...) check_error(status, (const char *const[]){__VA_ARGS__, NULL}, __FILE__, __LINE__)
+
+void check_ok(bool fine, const char *what, const char *file, int line);
+void check_values(kn_tensor *tensor, const double *expected, int64_t count, const char *what, const char *file,
+                  int line);
+void check_shape(const kn_tensor *tensor, int ndim, const int64_t *shape, const char *what, const char *file, int line);
+void check_error(kn_status status, const char *const *pieces, const char *file, int line);
+
+/* Set-up and tear-down of a test: no error is pending before; after it, none is left, and the device memory is what it
+ * was. */
+int check_setup(void **state);
+int check_teardown(void **state);
+#define TEST(function) cmocka_unit_test_setup_teardown(function, check_setup, check_teardown)
+
+/* Each test's body runs in a scope. */
+#define TENSOR_TEST(name)                                                                                              \
+    static void name##_body(void);                                                                                     \
+    static void name(void **state)                                                                                     \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        KN_SCOPE { name##_body(); }                                                                                    \
+    }                                                                                                                  \
+    static void name##_body(void)
+
+#endif

@@ -1,0 +1,270 @@
+/* op_main.c - the program around the table: which rows, devices, dtypes and implementations run, and what is compared
+ * between runs. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt/pool.h"
+#include "support/op_run.h"
+
+typedef struct options {
+    const char *only, *device, *dtype;
+    bool list, no_gradient, as_gpu;
+    const char *program;
+} options;
+
+typedef struct totals {
+    int cases, failed;
+} totals;
+
+/* "KOINE_GUARD=1 " where it is set: part of the command that shows a failure again. */
+static const char *environment_prefix(char *buffer, size_t size)
+{
+    static const char *const names[] = {"KOINE_GUARD", "POCL_DEVICES", "KOINE_IMPL", "KOINE_TEST_SEED",
+                                        "KOINE_TEST_COUNT"};
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (getenv(names[i]) && used < size)
+            used += (size_t)snprintf(buffer + used, size - used, "%s=\"%s\" ", names[i], getenv(names[i]));
+    return buffer;
+}
+
+void op_fail(op_run *run, const char *check, const char *format, ...)
+{
+    char message[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (run->quiet || (run->table && strstr(message, "cannot take this problem"))) {
+        snprintf(run->refusal, sizeof run->refusal, "%s", message);
+        kn_error_clear();
+        return;
+    }
+    const char *device = kn_device_string(run->device);
+    printf("FAIL %s@%s on %s in %s", run->row->name, op_layout_name(run->layout), device, op_short_dtype(run->dtype));
+    if (run->table)
+        printf(" with %s:%s", run->table, run->implementation);
+    char prefix[256];
+    printf(": %s: %s\n     again: %s%s --only \"%s@%s\" --device %s --dtype %s\n", check, message,
+           environment_prefix(prefix, sizeof prefix), run->program, run->row->name, op_layout_name(run->layout), device,
+           op_short_dtype(run->dtype));
+    fflush(stdout);
+    run->failures++;
+    kn_error_clear();
+}
+
+/* --- comparisons between runs ---------------------------------------------------------------------------- */
+
+static void compare_bits(op_run *run, const op_bytes *first, const op_bytes *second, const char *what, int index)
+{
+    if (first->size != second->size || memcmp(first->data, second->data, first->size) != 0)
+        op_fail(run, "repeat", "%s %d has other bits than in the first run", what, index);
+}
+
+static void check_repeat(op_run *run, const op_result *first)
+{
+    op_result second;
+    if (op_execute(run, &second, false)) {
+        compare_bits(run, &first->output, &second.output, "output", 0);
+        for (int i = 0; i < OP_MAX_INPUTS; i++)
+            if (first->gradients[i].data)
+                compare_bits(run, &first->gradients[i], &second.gradients[i], "the gradient of input", i);
+    }
+    op_result_free(&second);
+}
+
+/* Two devices of the same name (POCL_DEVICES="pthread pthread") give the same bits. */
+static void check_twin_device(op_run *run, const op_result *result)
+{
+    kn_device *twin = kn_device_at(0);
+    if (twin == run->device || strcmp(kn_device_name(twin), kn_device_name(run->device)) != 0)
+        return;
+    op_run there = *run;
+    there.device = twin;
+    op_result other;
+    kn_device_set_current(twin);
+    if (op_execute(&there, &other, false)) {
+        compare_bits(run, &result->output, &other.output, "on the twin device output", 0);
+        for (int i = 0; i < OP_MAX_INPUTS; i++)
+            if (result->gradients[i].data)
+                compare_bits(run, &result->gradients[i], &other.gradients[i],
+                             "on the twin device the gradient of input", i);
+    }
+    op_result_free(&other);
+    kn_device_set_current(run->device);
+    run->failures = there.failures > run->failures ? there.failures : run->failures;
+}
+
+/* --- one case -------------------------------------------------------------------------------------------- */
+
+static void check_f32_gradients(op_run *run, const op_result *f32)
+{
+    op_run fine = *run;
+    fine.dtype = KN_F64;
+    op_result f64;
+    if (op_execute(&fine, &f64, false))
+        op_compare_gradients(run, f32, &f64, "f32-gradient");
+    op_result_free(&f64);
+    run->failures = fine.failures > run->failures ? fine.failures : run->failures;
+}
+
+static void check_case(op_run *run, const options *chosen)
+{
+    bool has_f64 = kn_device_limits(run->device)->has_f64;
+    uint64_t violations = kn_pool_read_figures(run->device).guard_violations;
+    op_result result;
+    if (op_execute(run, &result, true)) {
+        uint64_t allocated = kn_memory_allocated(run->device);
+        check_repeat(run, &result);
+        if (kn_memory_allocated(run->device) != allocated)
+            op_fail(run, "leak", "device memory grew from %llu to %llu bytes", (unsigned long long)allocated,
+                    (unsigned long long)kn_memory_allocated(run->device));
+        if (run->dtype == KN_F64 && !run->row->no_gradient && !chosen->no_gradient)
+            op_check_gradient(run);
+        if (run->dtype == KN_F32 && has_f64 && !run->row->no_gradient)
+            check_f32_gradients(run, &result);
+        op_check_implementations(run, &result);
+        check_twin_device(run, &result);
+    }
+    op_result_free(&result);
+    if (kn_synchronize(run->device) != KN_OK)
+        op_fail(run, "synchronize", "%s", kn_error_message());
+    if (kn_pool_read_figures(run->device).guard_violations != violations)
+        op_fail(run, "guard", "a kernel wrote outside a buffer");
+}
+
+/* --- which cases ----------------------------------------------------------------------------------------- */
+
+static bool selected(const options *chosen, const op_row *row, op_layout layout)
+{
+    char name[160];
+    snprintf(name, sizeof name, "%s@%s", row->name, op_layout_name(layout));
+    return !chosen->only || strncmp(name, chosen->only, strlen(chosen->only)) == 0;
+}
+
+/* Rows whose inputs all have fixed dtypes run once. */
+static bool depends_on_dtype(const op_row *row)
+{
+    for (int i = 0; i < op_num_inputs(row); i++)
+        if (row->inputs[i].dtype == KN_DTYPE_DEFAULT)
+            return true;
+    return op_num_inputs(row) == 0;
+}
+
+static void run_row(const options *chosen, const op_row *row, kn_device *device, totals *sum)
+{
+    static const kn_dtype dtypes[] = {KN_F32, KN_F64};
+    for (int layout = 0; layout < (row->layouts ? LAYOUT_COUNT : 1); layout++) {
+        if (!selected(chosen, row, (op_layout)layout))
+            continue;
+        for (int d = 0; d < (depends_on_dtype(row) ? 2 : 1); d++) {
+            if (dtypes[d] == KN_F64 && !kn_device_limits(device)->has_f64)
+                continue;
+            if (chosen->dtype && strcmp(chosen->dtype, op_short_dtype(dtypes[d])) != 0)
+                continue;
+            op_run run = {.row = row,
+                          .layout = (op_layout)layout,
+                          .device = device,
+                          .dtype = dtypes[d],
+                          .program = chosen->program};
+            check_case(&run, chosen);
+            sum->cases++;
+            sum->failed += run.failures > 0;
+        }
+    }
+}
+
+static void list_row(const options *chosen, const op_row *row)
+{
+    for (int layout = 0; layout < (row->layouts ? LAYOUT_COUNT : 1); layout++)
+        if (selected(chosen, row, (op_layout)layout))
+            printf("%s@%s\n", row->name, op_layout_name((op_layout)layout));
+}
+
+static void run_tables(const options *chosen, const op_table *const *tables, kn_device *device, totals *sum)
+{
+    for (; *tables; tables++)
+        for (int i = 0; i < (*tables)->count; i++) {
+            if (chosen->list)
+                list_row(chosen, &(*tables)->rows[i]);
+            else
+                run_row(chosen, &(*tables)->rows[i], device, sum);
+        }
+}
+
+static bool parse_options(options *chosen, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--list") == 0)
+            chosen->list = true;
+        else if (strcmp(argv[i], "--no-gradient") == 0)
+            chosen->no_gradient = true;
+        else if (strcmp(argv[i], "--as-gpu") == 0)
+            chosen->as_gpu = true;
+        else if (strcmp(argv[i], "--only") == 0 && value)
+            chosen->only = argv[++i];
+        else if (strcmp(argv[i], "--device") == 0 && value)
+            chosen->device = argv[++i];
+        else if (strcmp(argv[i], "--dtype") == 0 && value)
+            chosen->dtype = argv[++i];
+        else
+            return false;
+    }
+    return true;
+}
+
+/* Makes the library take a CPU device for a GPU, with the portable floor of limits: the kernels and choices that GPUs
+ * get run where there is none. */
+static void pretend_gpu(kn_device *device)
+{
+    kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(device);
+    limits->is_cpu = false;
+    limits->is_gpu = true;
+    limits->unified_memory = false;
+    limits->vector_width_f32 = limits->vector_width_f64 = 1;
+    limits->max_work_group_size = limits->max_work_group_size < 256 ? limits->max_work_group_size : 256;
+    limits->local_memory = limits->local_memory < 32768 ? limits->local_memory : 32768;
+}
+
+static int num_devices(const options *chosen) { return chosen->device ? 1 : kn_device_count(); }
+
+static kn_device *device_number(const options *chosen, int index)
+{
+    kn_device *device = NULL;
+    if (!chosen->device)
+        return kn_device_at(index);
+    return kn_device_open(&device, chosen->device) == KN_OK ? device : NULL;
+}
+
+int op_test_main(int argc, char **argv, const op_table *const *tables)
+{
+    options chosen = {.program = argv[0]};
+    if (!parse_options(&chosen, argc, argv)) {
+        fprintf(stderr,
+                "usage: %s [--list] [--only PREFIX] [--device NAME] [--dtype f32|f64] [--no-gradient] [--as-gpu]\n",
+                argv[0]);
+        return 2;
+    }
+    totals sum = {0, 0};
+    if (chosen.list) {
+        run_tables(&chosen, tables, NULL, &sum);
+        return 0;
+    }
+    for (int i = 0; i < num_devices(&chosen); i++) {
+        kn_device *device = device_number(&chosen, i);
+        if (!device || kn_device_set_current(device) != KN_OK) {
+            printf("FAIL device %d: %s\n", i, kn_error_message());
+            return 1;
+        }
+        if (chosen.as_gpu)
+            pretend_gpu(device);
+        run_tables(&chosen, tables, device, &sum);
+    }
+    op_print_coverage(stdout);
+    op_print_forced(stdout);
+    printf("%d cases on %d device(s), %d failed\n", sum.cases, num_devices(&chosen), sum.failed);
+    return sum.failed > 0 || sum.cases == 0 ? 1 : 0;
+}

@@ -1,0 +1,90 @@
+/* support/op_run.h - between the files of the harness: one run of a row. */
+#ifndef SUPPORT_OP_RUN_H
+#define SUPPORT_OP_RUN_H
+
+#include <stdio.h>
+
+#include "support/op_row.h"
+#include "support/values.h"
+
+typedef enum op_layout {
+    LAYOUT_PLAIN = 0,
+    LAYOUT_STRIDED,
+    LAYOUT_TRANSPOSED,
+    LAYOUT_OFFSET,
+    LAYOUT_EXPANDED,
+    LAYOUT_COUNT
+} op_layout;
+
+typedef struct op_run {
+    const op_row *row;
+    op_layout layout;
+    kn_device *device;
+    kn_dtype dtype;
+    const char *table, *implementation; /* forced; NULL: the library's choice */
+    const char *program;                /* argv[0], for the line that reproduces a failure */
+    int failures;
+    bool quiet;        /* failures are expected: the last one's message is kept, nothing is printed or counted */
+    char refusal[512]; /* that message, or the one by which a forced implementation refused the problem */
+} op_run;
+
+/* Prints what failed and the command that shows it again. */
+void op_fail(op_run *run, const char *check, const char *format, ...) KN_PRINTF(3, 4);
+const char *op_layout_name(op_layout layout);
+const char *op_short_dtype(kn_dtype dtype);
+
+/* --- inputs (op_inputs.c) -------------------------------------------------------------------------------- */
+
+int op_num_inputs(const op_row *row);
+bool op_input_differentiable(const op_row *row, int index);
+int64_t op_differentiable_elements(const op_row *row, op_layout layout);
+
+/* The leaves: contiguous tensors from which op_view makes the inputs. Each differentiable one is moved by `step` times
+ * a direction numbered `direction` (step 0: not at all). False on failure. */
+bool op_make_leaves(const op_run *run, kn_tensor *leaves[OP_MAX_INPUTS], double step, int direction);
+double *op_leaf_direction(const op_run *run, int index, int direction, int64_t *count); /* freed with free() */
+
+/* The row's expression over the leaves, seen through the run's layout. */
+kn_tensor *op_build_from(const op_run *run, kn_tensor *const *leaves);
+
+/* The fixed numbers that an output is weighted with to make one number of it. Freed with free(). */
+double *op_weights(const op_run *run, int64_t count);
+
+/* --- one execution (op_execute.c) ------------------------------------------------------------------------ */
+
+typedef struct op_bytes {
+    void *data;
+    size_t size;
+    int64_t count;
+    kn_dtype dtype;
+    double *values;
+} op_bytes;
+
+typedef struct op_result {
+    op_bytes output;
+    op_bytes gradients[OP_MAX_INPUTS]; /* of the leaves */
+} op_result;
+
+/* Forward, and backward if the row has a gradient; everything read to the host. With `observe`, each operation is held
+ * against its reference. False on failure (reported). op_result_free in either case. */
+bool op_execute(op_run *run, op_result *result, bool observe);
+void op_result_free(op_result *result);
+
+/* --- references (op_reference.c) ------------------------------------------------------------------------- */
+
+void op_observe_begin(op_run *run);
+void op_observe_end(void);
+void op_print_coverage(FILE *file);
+
+/* --- gradients (op_gradient.c) --------------------------------------------------------------------------- */
+
+void op_check_gradient(op_run *run); /* in f64 */
+
+/* --- implementations (op_forced.c) ----------------------------------------------------------------------- */
+
+/* Gradients of this run against those of `right`, which a finer dtype or another implementation computed. */
+void op_compare_gradients(op_run *run, const op_result *result, const op_result *right, const char *check);
+void op_check_implementations(op_run *run, const op_result *chosen);
+void op_print_forced(FILE *file);
+
+#endif

@@ -1,0 +1,141 @@
+/* test_moving.c - devices of tensors: kn_to, what the host refuses, operations across devices, and copies between them.
+ * With POCL_DEVICES="pthread pthread" there are two devices; with one, the tests that need two are skipped. */
+#include "support/check.h"
+
+#include <string.h>
+
+TENSOR_TEST(test_to_is_the_same_tensor)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(2));
+    assert_ptr_equal(kn_to(x, kn_device_current()), x);
+    assert_ptr_equal(kn_to_dtype(x, KN_F32), x);
+    kn_tensor *host = kn_to(x, kn_device_host());
+    assert_ptr_not_equal(host, x);
+    assert_ptr_equal(kn_device_of(host), kn_device_host());
+    assert_ptr_equal(kn_to(host, kn_device_host()), host);
+    CHECK_VALUES(host, 1, 1);
+    assert_ptr_not_equal(kn_to_dtype(x, KN_F64), x);
+}
+
+TENSOR_TEST(test_to_and_back)
+{
+    static const kn_dtype dtypes[] = {KN_F64, KN_F32, KN_F16, KN_I64, KN_I32, KN_U8, KN_BOOL};
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+        kn_tensor *x = kn_ones(KN_SHAPE(2, 3), .dtype = dtypes[i]);
+        kn_zero_(kn_select(x, 0, 1));
+        kn_tensor *back = kn_to(kn_to(kn_t(x), kn_device_host()), kn_device_current()); /* not contiguous on the way */
+        CHECK_SHAPE(back, 3, 2);
+        CHECK_VALUES(back, 1, 0, 1, 0, 1, 0);
+        CHECK_DTYPE(back, dtypes[i]);
+    }
+}
+
+/* Moving is differentiable: the gradient comes back to where the leaf is. */
+TENSOR_TEST(test_to_has_a_gradient)
+{
+    kn_tensor *x = kn_full(KN_SHAPE(3), 2, .requires_grad = true);
+    kn_tensor *y = kn_to_dtype(x, KN_F64);
+    CHECK_DTYPE(y, KN_F64);
+    CHECK_OK(kn_backward(kn_sum(kn_mul(y, y))));
+    CHECK_VALUES(kn_grad(x), 4, 4, 4);
+    CHECK_DTYPE(kn_grad(x), KN_F32);
+    kn_tensor *leaf = kn_full(KN_SHAPE(3), 2, .device = kn_device_host(), .requires_grad = true);
+    kn_tensor *moved = kn_to(leaf, kn_device_current());
+    assert_true(kn_requires_grad(moved));
+    CHECK_OK(kn_backward(kn_sum(kn_mul_scalar(moved, 3))));
+    CHECK_VALUES(kn_grad(leaf), 3, 3, 3);
+    assert_ptr_equal(kn_device_of(kn_grad(leaf)), kn_device_host());
+}
+
+TENSOR_TEST(test_host_runs_no_operations)
+{
+    kn_tensor *host = kn_ones(KN_SHAPE(2), .device = kn_device_host());
+    assert_null(kn_add(host, host));
+    CHECK_ERROR(KN_ERR_DEVICE, "add", "host", "kn_to");
+    assert_null(kn_relu(host));
+    CHECK_ERROR(KN_ERR_DEVICE, "relu", "host", "kn_to");
+    assert_null(kn_matmul(kn_ones(KN_SHAPE(2)), host));
+    CHECK_ERROR(KN_ERR_DEVICE, "matmul", "host", "kn_to");
+    assert_null(kn_sum(host));
+    CHECK_ERROR(KN_ERR_DEVICE, "sum", "host");
+}
+
+TENSOR_TEST(test_operation_across_devices)
+{
+    if (kn_device_count() < 2)
+        skip();
+    kn_tensor *a = kn_ones(KN_SHAPE(2), .device = kn_device_at(0));
+    kn_tensor *b = kn_ones(KN_SHAPE(2), .device = kn_device_at(1));
+    assert_null(kn_add(a, b));
+    CHECK_ERROR(KN_ERR_DEVICE, "add", kn_device_string(kn_device_at(0)), kn_device_string(kn_device_at(1)));
+    assert_null(kn_add_(a, b));
+    CHECK_ERROR(KN_ERR_DEVICE, "add_", kn_device_string(kn_device_at(1)));
+    CHECK_VALUES(kn_add(a, kn_to(b, kn_device_at(0))), 2, 2);
+    CHECK_VALUES(a, 1, 1);
+}
+
+TENSOR_TEST(test_between_devices)
+{
+    if (kn_device_count() < 2)
+        skip();
+    kn_tensor *a = kn_arange(0, 100003, 1, .dtype = KN_F32, .device = kn_device_at(0));
+    kn_tensor *b = kn_to(a, kn_device_at(1));
+    assert_ptr_equal(kn_device_of(b), kn_device_at(1));
+    double there = 0;
+    CHECK_OK(kn_item(kn_select(kn_mul_scalar(b, 2), 0, -1), &there));
+    assert_true(there == 200004);
+    CHECK_OK(kn_copy_(kn_narrow(a, 0, 0, 3), kn_narrow(b, 0, 3, 3)));
+    CHECK_VALUES(kn_narrow(a, 0, 0, 4), 3, 4, 5, 3);
+    kn_tensor *leaf = kn_full(KN_SHAPE(2), 3, .device = kn_device_at(0), .requires_grad = true);
+    CHECK_OK(
+        kn_backward(kn_sum(kn_mul(kn_to(leaf, kn_device_at(1)), kn_full(KN_SHAPE(2), 5, .device = kn_device_at(1))))));
+    CHECK_VALUES(kn_grad(leaf), 5, 5);
+    assert_ptr_equal(kn_device_of(kn_grad(leaf)), kn_device_at(0));
+}
+
+TENSOR_TEST(test_current_device)
+{
+    kn_device *first = kn_device_current(), *last = kn_device_at(kn_device_count() - 1);
+    CHECK_OK(kn_device_set_current(last));
+    assert_ptr_equal(kn_device_of(kn_ones(KN_SHAPE(1))), last);
+    CHECK_OK(kn_device_set_current(first));
+    assert_ptr_equal(kn_device_of(kn_ones(KN_SHAPE(1), .device = last)), last);
+    kn_device *named = NULL;
+    CHECK_OK(kn_device_open(&named, kn_device_string(last)));
+    assert_ptr_equal(named, last);
+    CHECK_OK(kn_device_open(&named, "host"));
+    assert_ptr_equal(named, kn_device_host());
+    assert_int_equal(kn_device_open(&named, "no such device"), KN_ERR_DEVICE);
+    CHECK_ERROR(KN_ERR_DEVICE, "no such device", kn_device_string(first));
+    assert_null(kn_device_at(kn_device_count()));
+    assert_int_not_equal(kn_error_status(), KN_OK);
+    kn_error_clear();
+}
+
+/* A device's text tells where a tensor is; the host's does not. */
+TENSOR_TEST(test_printing_names_the_device)
+{
+    char expected[128], *text = kn_to_string(kn_ones(KN_SHAPE(2)));
+    snprintf(expected, sizeof expected, "tensor([1., 1.], device='%s')", kn_device_string(kn_device_current()));
+    assert_string_equal(text, expected);
+    kn_free(text);
+    text = kn_to_string(kn_ones(KN_SHAPE(2), .device = kn_device_host()));
+    assert_string_equal(text, "tensor([1., 1.])");
+    kn_free(text);
+    text = kn_to_string(kn_t(kn_full(KN_SHAPE(1, 2), 7, .dtype = KN_I32)));
+    snprintf(expected, sizeof expected, "tensor([[7],\n        [7]], device='%s', dtype=torch.int32)",
+             kn_device_string(kn_device_current()));
+    assert_string_equal(text, expected);
+    kn_free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_to_is_the_same_tensor),    TEST(test_to_and_back),
+        TEST(test_to_has_a_gradient),        TEST(test_host_runs_no_operations),
+        TEST(test_operation_across_devices), TEST(test_between_devices),
+        TEST(test_current_device),           TEST(test_printing_names_the_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/* test_numbers.c - what arithmetic does at its edges: infinities, NaN, overflow, ties, and lengths where naive sums
+ * fail. */
+#include "support/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "support/values.h"
+
+TENSOR_TEST(test_nan_propagates)
+{
+    const float values[] = {1, NAN, 3, -INFINITY};
+    kn_tensor *x = kn_from_data(values, KN_SHAPE(4));
+    CHECK_VALUES(kn_max(x), NAN);
+    CHECK_VALUES(kn_relu(x), 1, NAN, 3, 0);
+    CHECK_VALUES(kn_maximum(x, kn_full(KN_SHAPE(4), 2)), 2, NAN, 3, 2);
+    CHECK_VALUES(kn_argmax(x, 0, false), 1);
+    CHECK_VALUES(kn_max_dim(x, 0, false, NULL), NAN);
+    CHECK_VALUES(kn_max_pool2d(kn_reshape(x, KN_SHAPE(1, 1, 2, 2)), .kernel_size = 2), NAN);
+    CHECK_VALUES(kn_adaptive_max_pool2d(kn_reshape(x, KN_SHAPE(1, 1, 2, 2)), 1, 1), NAN);
+    CHECK_VALUES(kn_sum(x), NAN);
+    CHECK_VALUES(kn_eq(x, x), 1, 0, 1, 1);
+    CHECK_VALUES(kn_ne(x, x), 0, 1, 0, 0);
+    CHECK_VALUES(kn_softmax(x, 0), NAN, NAN, NAN, NAN);
+}
+
+/* The NaN anywhere in a long row, found by any work-item. */
+TENSOR_TEST(test_nan_in_long_rows)
+{
+    kn_tensor *x = kn_zeros(KN_SHAPE(3, 10007));
+    kn_fill_(kn_select(kn_select(x, 0, 1), 0, 9001), NAN);
+    CHECK_VALUES(kn_max_dim(x, 1, false, NULL), 0, NAN, 0);
+    CHECK_VALUES(kn_argmax(x, 1, false), 0, 9001, 0);
+    CHECK_VALUES(kn_max(x), NAN);
+}
+
+TENSOR_TEST(test_first_among_equals)
+{
+    kn_tensor *x = kn_zeros(KN_SHAPE(2, 10007));
+    CHECK_VALUES(kn_argmax(x, 1, false), 0, 0);
+    kn_fill_(kn_narrow(x, 1, 5003, 2000), 1);
+    CHECK_VALUES(kn_argmax(x, 1, false), 5003, 5003);
+    kn_tensor *indices = NULL;
+    CHECK_VALUES(kn_max_dim(x, 1, false, &indices), 1, 1);
+    CHECK_VALUES(indices, 5003, 5003);
+    const float ties[] = {1, 2, 2, 1};
+    kn_tensor *image = kn_from_data(ties, KN_SHAPE(1, 1, 2, 2), .requires_grad = true);
+    CHECK_OK(kn_backward(kn_sum(kn_max_pool2d(image, .kernel_size = 2))));
+    CHECK_VALUES(kn_grad(image), 0, 1, 0, 0);
+}
+
+TENSOR_TEST(test_empty_reductions)
+{
+    kn_tensor *nothing = kn_zeros(KN_SHAPE(0));
+    CHECK_VALUES(kn_sum(nothing), 0);
+    CHECK_VALUES(kn_mean(nothing), NAN);
+    assert_null(kn_max(nothing));
+    CHECK_ERROR(KN_ERR_SHAPE, "max", "no elements");
+    assert_null(kn_argmax(nothing, 0, false));
+    CHECK_ERROR(KN_ERR_SHAPE, "argmax", "size is 0");
+    CHECK_VALUES(kn_mse_loss(nothing, nothing, KN_REDUCTION_MEAN), NAN);
+    CHECK_VALUES(kn_cross_entropy(kn_zeros(KN_SHAPE(0, 3)), kn_zeros(KN_SHAPE(0), .dtype = KN_I64)), NAN);
+}
+
+TENSOR_TEST(test_whole_numbers)
+{
+    const int64_t a[] = {7, -7, INT64_C(1) << 53, INT64_MAX};
+    kn_tensor *x = kn_from_data(a, KN_SHAPE(4), .dtype = KN_I64);
+    int64_t sums[4];
+    CHECK_OK(kn_read(kn_add(x, kn_ones(KN_SHAPE(4), .dtype = KN_I64)), sums, sizeof sums));
+    assert_int_equal(sums[2], (INT64_C(1) << 53) + 1); /* not through a double */
+    assert_true(sums[3] == INT64_MIN);                 /* wraps as two's complement does */
+    int64_t total = 0;
+    CHECK_OK(kn_item_i64(kn_sum(kn_narrow(x, 0, 0, 3)), &total));
+    assert_int_equal(total, INT64_C(1) << 53);
+    CHECK_DTYPE(kn_div(x, x), KN_F32);
+    CHECK_VALUES(kn_div(kn_narrow(x, 0, 0, 2), kn_full(KN_SHAPE(1), 2, .dtype = KN_I64)), 3.5, -3.5);
+    CHECK_DTYPE(kn_sum(kn_ones(KN_SHAPE(3), .dtype = KN_U8)), KN_I64);
+    kn_tensor *bytes = kn_full(KN_SHAPE(1000), 200, .dtype = KN_U8);
+    CHECK_VALUES(kn_sum(bytes), 200000);
+    CHECK_VALUES(kn_narrow(kn_add(bytes, bytes), 0, 0, 1), 144); /* uint8 wraps */
+    assert_null(kn_mean(x));
+    CHECK_ERROR(KN_ERR_DTYPE, "mean", "int64");
+    kn_tensor *flags = kn_ones(KN_SHAPE(2), .dtype = KN_BOOL);
+    CHECK_VALUES(kn_add(flags, flags), 1, 1); /* or */
+    CHECK_DTYPE(kn_add(flags, flags), KN_BOOL);
+    CHECK_VALUES(kn_mul(flags, kn_zeros(KN_SHAPE(2), .dtype = KN_BOOL)), 0, 0);
+}
+
+/* A naive float sum of ten million times 0.1 is off by 8 %. */
+TENSOR_TEST(test_long_sums)
+{
+    kn_tensor *x = kn_full(KN_SHAPE(10000019), 0.1);
+    double sum = 0, mean = 0, expected = (double)0.1f * 10000019;
+    CHECK_OK(kn_item(kn_sum(x), &sum));
+    assert_true(fabs(sum - expected) < 1e-6 * expected);
+    CHECK_OK(kn_item(kn_mean(x), &mean));
+    assert_true(fabs(mean - (double)0.1f) < 1e-7);
+    kn_tensor *tall = kn_full(KN_SHAPE(1000003, 3), 0.1);
+    double *columns = read_doubles(kn_sum_dims(tall, (const int[]){0}, 1, false));
+    CHECK_TENSOR(columns);
+    for (int i = 0; i < 3; i++)
+        if (!(fabs(columns[i] - (double)0.1f * 1000003) < 4e-6 * 100000))
+            fail_msg("the sum of 1000003 times 0.1 along dimension 0 is %.9g", columns[i]);
+    free(columns);
+    CHECK_VALUES(kn_sum(kn_ones(KN_SHAPE(16777216 + 4))), 16777220); /* 2^24 is where adding 1 stops to count */
+}
+
+/* The operand of an in-place operation may be its target, or overlap it: it is read before it is written. */
+TENSOR_TEST(test_in_place_on_itself)
+{
+    const float values[] = {1, 2, 3, 4};
+    kn_tensor *x = kn_from_data(values, KN_SHAPE(2, 2));
+    kn_mul_(x, x);
+    CHECK_VALUES(x, 1, 4, 9, 16);
+    kn_add_(x, kn_t(x));
+    CHECK_VALUES(x, 2, 13, 13, 32);
+    kn_sub_(x, kn_select(x, 0, 0));
+    CHECK_VALUES(x, 0, 0, 11, 19);
+    kn_tensor *row = kn_from_data(values, KN_SHAPE(4));
+    kn_add_(kn_narrow(row, 0, 1, 3), kn_narrow(row, 0, 0, 3));
+    CHECK_VALUES(row, 1, 3, 5, 7);
+    CHECK_OK(kn_copy_(kn_narrow(row, 0, 1, 3), kn_narrow(row, 0, 0, 3)));
+    CHECK_VALUES(row, 1, 1, 3, 5);
+    kn_tensor *square = kn_from_data(values, KN_SHAPE(2, 2));
+    CHECK_OK(kn_copy_(square, kn_t(square)));
+    CHECK_VALUES(square, 1, 3, 2, 4);
+}
+
+/* Many elements over one memory location cannot be written. */
+TENSOR_TEST(test_in_place_on_expanded)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(1, 3)), *wide = kn_expand(x, KN_SHAPE(2, 3));
+    assert_null(kn_add_(wide, kn_ones(KN_SHAPE(2, 3))));
+    assert_int_not_equal(kn_error_status(), KN_OK);
+    kn_error_clear();
+    CHECK_VALUES(x, 1, 1, 1);
+}
+
+TENSOR_TEST(test_conversions_of_special_values)
+{
+    const double values[] = {INFINITY, -INFINITY, NAN, 1e300, 65520, 6e-8, -0.0};
+    kn_tensor *x = kn_from_data(values, KN_SHAPE(7), .dtype = KN_F64);
+    CHECK_VALUES(kn_to_dtype(x, KN_F32), INFINITY, -INFINITY, NAN, INFINITY, 65520, 6e-8, 0);
+    CHECK_VALUES(kn_to_dtype(x, KN_F16), INFINITY, -INFINITY, NAN, INFINITY, INFINITY, 0x1p-24, 0);
+    CHECK_VALUES(kn_to_dtype(x, KN_BOOL), 1, 1, 1, 1, 1, 1, 0);
+    float half_back[2];
+    const float tie[] = {2049, 2051}; /* halfway between two halves: to the even one */
+    kn_tensor *h = kn_to_dtype(kn_from_data(tie, KN_SHAPE(2)), KN_F16);
+    CHECK_OK(kn_read(kn_to_dtype(h, KN_F32), half_back, sizeof half_back));
+    assert_true(half_back[0] == 2048 && half_back[1] == 2052);
+    CHECK_VALUES(kn_add(h, h), 4096, 4104);
+    CHECK_DTYPE(kn_add(h, h), KN_F16);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_nan_propagates),
+        TEST(test_nan_in_long_rows),
+        TEST(test_first_among_equals),
+        TEST(test_empty_reductions),
+        TEST(test_whole_numbers),
+        TEST(test_long_sums),
+        TEST(test_conversions_of_special_values),
+        TEST(test_in_place_on_itself),
+        TEST(test_in_place_on_expanded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
