@@ -1,0 +1,221 @@
+/* seeds.c - the programs of the seeds: the matrix product, a step of linear regression, a step of the CNN, an epoch of
+ * it with its loader. */
+#include <stdlib.h>
+
+#include "bench.h"
+
+#define FASHION_MNIST "/usr/share/datasets/fashion-mnist"
+
+/* A network in training: what a step needs. */
+typedef struct training {
+    kn_module *module;
+    kn_optim *optim;
+    kn_tensor *x, *y;
+    kn_dataset *dataset;
+    kn_loader *loader;
+} training;
+
+static void teardown(bench_state *state)
+{
+    training *t = state->data;
+    if (!t)
+        return;
+    kn_loader_free(t->loader);
+    kn_dataset_free(t->dataset);
+    kn_optim_free(t->optim);
+    kn_module_free(t->module);
+    kn_release(t->x);
+    kn_release(t->y);
+    free(t);
+}
+
+static training *new_training(bench_state *state)
+{
+    training *t = calloc(1, sizeof *t);
+    state->data = t;
+    kn_device_set_current(state->device);
+    return t;
+}
+
+/* --- 10000 x 200 @ 200 x 10000 ---------------------------------------------------------------- */
+
+static kn_status matmul_setup(const bench_case *self, bench_state *state)
+{
+    (void)self;
+    training *t = new_training(state);
+    if (!t)
+        return KN_ERR_MEMORY;
+    KN_SCOPE
+    {
+        t->x = kn_retain(kn_rand(KN_SHAPE(10000, 200)));
+        t->y = kn_retain(kn_rand(KN_SHAPE(200, 10000)));
+    }
+    return t->x && t->y ? KN_OK : kn_error_status();
+}
+
+static kn_status matmul_run(const bench_case *self, bench_state *state)
+{
+    (void)self;
+    training *t = state->data;
+    kn_status status = KN_ERR_MEMORY;
+    KN_SCOPE { status = kn_matmul(t->x, t->y) ? KN_OK : kn_error_status(); }
+    return status;
+}
+
+/* --- linear regression: 10^6 samples, MSE, Adam ------------------------------------------------ */
+
+static kn_tensor *regression_forward(kn_module *module, kn_tensor *x)
+{
+    kn_tensor *const *self = kn_module_self(module); /* w, b */
+    return kn_add(kn_matmul(x, kn_t(self[0])), self[1]);
+}
+
+static kn_status regression_setup(const bench_case *self, bench_state *state)
+{
+    training *t = new_training(state);
+    if (!t)
+        return KN_ERR_MEMORY;
+    KN_SCOPE
+    {
+        t->module = kn_module_new("LinearRegression", regression_forward, 2 * sizeof(kn_tensor *), NULL);
+        kn_tensor **parameters = kn_module_self(t->module);
+        if (!parameters)
+            return kn_error_status();
+        parameters[0] = kn_module_register_parameter(t->module, "w", kn_randn(KN_SHAPE(1, 2)));
+        parameters[1] = kn_module_register_parameter(t->module, "b", kn_zeros(KN_SHAPE(1)));
+        t->x = kn_retain(kn_rand(KN_SHAPE(self->size[0], 2)));
+        t->y = kn_retain(kn_rand(KN_SHAPE(self->size[0], 1)));
+    }
+    t->optim = kn_optim_adam(kn_module_parameters(t->module), .lr = 0.1);
+    return t->y && t->optim ? KN_OK : kn_error_status();
+}
+
+static kn_status regression_run(const bench_case *self, bench_state *state)
+{
+    (void)self;
+    training *t = state->data;
+    KN_SCOPE
+    {
+        kn_optim_zero_grad(t->optim);
+        kn_status status = kn_backward(kn_mse_loss(kn_forward(t->module, t->x), t->y, KN_REDUCTION_MEAN));
+        return status == KN_OK ? kn_optim_step(t->optim) : status;
+    }
+    return KN_ERR_MEMORY;
+}
+
+/* --- the CNN ----------------------------------------------------------------------------------- */
+
+static kn_module *seed_network(void)
+{
+    return kn_nn_sequential(
+        kn_nn_conv2d(.in_channels = 1, .out_channels = 32, .kernel_size = 3), kn_nn_max_pool2d(.kernel_size = 2),
+        kn_nn_conv2d(.in_channels = 32, .out_channels = 64, .kernel_size = 5), kn_nn_max_pool2d(.kernel_size = 2),
+        kn_nn_dropout2d(.p = 0.1), kn_nn_adaptive_max_pool2d(1, 1), kn_nn_flatten(),
+        kn_nn_linear(.in_features = 64, .out_features = 32), kn_nn_relu(),
+        kn_nn_linear(.in_features = 32, .out_features = 10));
+}
+
+static kn_status cnn_setup(const bench_case *self, bench_state *state)
+{
+    training *t = new_training(state);
+    if (!t)
+        return KN_ERR_MEMORY;
+    t->module = seed_network();
+    t->optim = t->module ? kn_optim_adam(kn_module_parameters(t->module), .lr = 0.01) : NULL;
+    KN_SCOPE
+    {
+        t->x = kn_retain(kn_rand(KN_SHAPE(self->size[0], 1, 28, 28)));
+        t->y = kn_retain(kn_randint(0, 10, KN_SHAPE(self->size[0])));
+    }
+    return t->optim && t->x && t->y ? KN_OK : kn_error_status();
+}
+
+static kn_status cnn_step(training *t, kn_tensor *x, kn_tensor *y)
+{
+    KN_SCOPE
+    {
+        kn_optim_zero_grad(t->optim);
+        kn_status status = kn_backward(kn_cross_entropy(kn_forward(t->module, x), y));
+        return status == KN_OK ? kn_optim_step(t->optim) : status;
+    }
+    return KN_ERR_MEMORY;
+}
+
+static kn_status cnn_run(const bench_case *self, bench_state *state)
+{
+    (void)self;
+    training *t = state->data;
+    return cnn_step(t, t->x, t->y);
+}
+
+static kn_status epoch_setup(const bench_case *self, bench_state *state)
+{
+    kn_status status = cnn_setup(self, state);
+    training *t = state->data;
+    if (status == KN_OK)
+        status = kn_mnist_dataset(&t->dataset, FASHION_MNIST, true);
+    if (status == KN_OK)
+        status = kn_loader_new(&t->loader, t->dataset, .batch_size = self->size[0], .shuffle = true, .num_workers = 2);
+    return status;
+}
+
+static kn_status epoch_run(const bench_case *self, bench_state *state)
+{
+    (void)self;
+    training *t = state->data;
+    kn_status status = kn_loader_start(t->loader, 0);
+    for (bool more = true; more && status == KN_OK;) {
+        KN_SCOPE
+        {
+            kn_tensor *x, *y;
+            status = kn_loader_next(t->loader, &x, &y);
+            more = status == KN_OK && x;
+            if (more)
+                status = cnn_step(t, x, y);
+        }
+    }
+    return status;
+}
+
+/* --- the table --------------------------------------------------------------------------------- */
+
+/* Multiply-adds of a CNN step per image: forward, the gradient of conv2's input, both convolutions' weights; the linear
+ * layers three times. */
+#define CONV1 (2.0 * 32 * 9 * 26 * 26)
+#define CONV2 (2.0 * 64 * 800 * 9 * 9)
+#define CNN_FLOPS (2 * CONV1 + 3 * CONV2 + 3 * 2.0 * (64 * 32 + 32 * 10))
+
+static const bench_case cases[] = {
+    {.name = "matmul",
+     .shape = "10000x200 @ 200x10000",
+     .dtype = KN_F32,
+     .flops = 2.0 * 10000 * 200 * 10000,
+     .bytes = 4.0 * (2 * 10000 * 200 + 1e8),
+     .setup = matmul_setup,
+     .run = matmul_run,
+     .teardown = teardown},
+    {.name = "linear_regression",
+     .shape = "1000000x2",
+     .dtype = KN_F32,
+     .setup = regression_setup,
+     .run = regression_run,
+     .teardown = teardown,
+     .size = {1000000}},
+    {.name = "cnn_step",
+     .shape = "batch 128",
+     .dtype = KN_F32,
+     .flops = 128 * CNN_FLOPS,
+     .setup = cnn_setup,
+     .run = cnn_run,
+     .teardown = teardown,
+     .size = {128}},
+    {.name = "mnist_epoch",
+     .shape = "60000 images, batch 128",
+     .dtype = KN_F32,
+     .flops = 60000 * CNN_FLOPS,
+     .setup = epoch_setup,
+     .run = epoch_run,
+     .teardown = teardown,
+     .size = {128}},
+};
+const bench_list bench_seeds = {cases, sizeof cases / sizeof cases[0]};

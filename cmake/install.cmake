@@ -1,0 +1,36 @@
+# Installation: the library, its headers, the program, and what find_package(Koine) and pkg-config need to find them.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS koine EXPORT KoineTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET koine_program)
+  install(TARGETS koine_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/koine ${PROJECT_BINARY_DIR}/include/koine DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h")
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Koine)
+install(EXPORT KoineTargets NAMESPACE Koine:: DESTINATION ${package_folder})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/KoineConfig.cmake.in ${PROJECT_BINARY_DIR}/KoineConfig.cmake
+                              INSTALL_DESTINATION ${package_folder} NO_SET_AND_CHECK_MACRO)
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/KoineConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/KoineConfig.cmake ${PROJECT_BINARY_DIR}/KoineConfigVersion.cmake DESTINATION ${package_folder})
+
+# Paths relative to the file itself (pcfiledir), so that an installed tree may be moved; absolute where the installation is told absolute folders.
+file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
+  set(pc_libdir "${CMAKE_INSTALL_LIBDIR}")
+else()
+  string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
+  set(pc_prefix "\${pcfiledir}/${pc_to_prefix}")
+  set(pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+endif()
+if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  set(pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
+else()
+  set(pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/koine.pc.in ${PROJECT_BINARY_DIR}/koine.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/koine.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,34 @@
+/* cli/cli.h - what the subcommands of the program `koine` share. Results go to stdout, everything else to stderr. */
+#ifndef KN_CLI_CLI_H
+#define KN_CLI_CLI_H
+
+#include <koine/koine.h>
+
+enum { KN_EXIT_DONE = 0, KN_EXIT_FAILED = 1, KN_EXIT_USAGE = 2 };
+
+typedef struct kn_command {
+    const char *name;
+    const char *summary;               /* one line of `koine --help` */
+    const char *usage;                 /* what `koine NAME --help` prints */
+    int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name; returns the exit status */
+} kn_command;
+
+extern const kn_command kn_command_devices;
+extern const kn_command kn_command_doctor;
+
+/* One option: `name` with its dashes. A flag sets *flag; an option with a value sets *value. */
+typedef struct kn_option {
+    const char *name;
+    bool *flag;
+    const char **value;
+} kn_option;
+
+/* Reads the options and at most one positional argument (`positional` NULL: none is taken). Returns -1 to go on, else
+ * the exit status: after --help (usage on stdout) or wrong usage (the reason and the usage on stderr). */
+int kn_parse_options(const kn_command *command, int argc, char **argv, const kn_option *options, int num_options,
+                     const char **positional);
+
+/* Prints this thread's last error on stderr; returns KN_EXIT_FAILED. */
+int kn_report_error(void);
+
+#endif

@@ -1,0 +1,110 @@
+/* cli/doctor.c - `koine doctor`: what is wrong with OpenCL here, and how to mend it. */
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "cli/self_test.h"
+#include "rt/diagnose.h"
+
+/* Prints the findings from `first` on. Done after each step and not at the end, since a driver may take the whole
+ * process with it. */
+static void print_findings(const kn_diagnosis *diagnosis, int first, bool quiet)
+{
+    static const char *const marks[] = {"ok", "note", "problem"};
+    for (int i = first; i < diagnosis->count; i++) {
+        const kn_finding *finding = &diagnosis->findings[i];
+        if (quiet && finding->kind == KN_FINDING_GOOD)
+            continue;
+        printf("%-8s %s\n", marks[finding->kind], finding->what);
+        if (finding->remedy)
+            printf("         remedy: %s\n", finding->remedy);
+    }
+    fflush(stdout);
+}
+
+static void print_verdict(const kn_diagnosis *diagnosis)
+{
+    int problems = kn_diagnosis_problems(diagnosis);
+    if (problems == 0)
+        printf("All is well.\n");
+    else
+        printf("%d problem%s found.\n", problems, problems == 1 ? "" : "s");
+}
+
+static void test_device(kn_diagnosis *diagnosis, kn_device *device, bool quiet)
+{
+    int before = diagnosis->count;
+    kn_self_test(diagnosis, device);
+    print_findings(diagnosis, before, quiet);
+}
+
+/* One device by name, or all of them. */
+static kn_status test_devices(kn_diagnosis *diagnosis, const char *wanted, bool quiet)
+{
+    kn_device *device = NULL;
+    for (int i = 0; !wanted && i < kn_device_count(); i++)
+        test_device(diagnosis, kn_device_at(i), quiet);
+    if (!wanted)
+        return KN_OK;
+    kn_status status = kn_device_open(&device, wanted);
+    if (status != KN_OK)
+        return status;
+    if (kn_device_get_type(device) == KN_DEVICE_HOST)
+        return kn_error_set(KN_ERR_ARGUMENT, "the host runs no operations: there is nothing to test");
+    test_device(diagnosis, device, quiet);
+    return KN_OK;
+}
+
+/* From causes to consequences. */
+static void examine_system(kn_diagnosis *diagnosis, bool quiet)
+{
+    static void (*const steps[])(kn_diagnosis *) = {
+        kn_diagnose_environment, kn_diagnose_cache, kn_diagnose_nodes, kn_diagnose_drivers, kn_diagnose_devices,
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        int before = diagnosis->count;
+        steps[i](diagnosis);
+        print_findings(diagnosis, before, quiet);
+    }
+}
+
+static int run(int argc, char **argv)
+{
+    bool system_only = false, quiet = false;
+    const char *wanted = NULL;
+    const kn_option options[] = {
+        {.name = "--system", .flag = &system_only},
+        {.name = "--quiet", .flag = &quiet},
+        {.name = "--device", .value = &wanted},
+    };
+    int status = kn_parse_options(&kn_command_doctor, argc, argv, options, 3, NULL);
+    if (status >= 0)
+        return status;
+
+    kn_diagnosis diagnosis = {0};
+    examine_system(&diagnosis, quiet);
+    kn_status tested = system_only ? KN_OK : test_devices(&diagnosis, wanted, quiet);
+    if (!quiet && tested == KN_OK)
+        print_verdict(&diagnosis);
+    status = kn_diagnosis_problems(&diagnosis) > 0 ? KN_EXIT_FAILED : KN_EXIT_DONE;
+    if (tested != KN_OK)
+        status = kn_report_error();
+    if (diagnosis.failed) {
+        fprintf(stderr, "koine: out of host memory: the list above is not complete\n");
+        status = KN_EXIT_FAILED;
+    }
+    kn_diagnosis_free(&diagnosis);
+    return status;
+}
+
+const kn_command kn_command_doctor = {
+    .name = "doctor",
+    .summary = "finds out what is wrong with OpenCL here, and how to mend it",
+    .usage =
+        "usage: koine doctor [--system] [--device DEVICE] [--quiet]\n\n"
+        "Looks at the OpenCL drivers, the device nodes and the devices, and has each device compute what is known.\n\n"
+        "  --system          only look at the system; compute nothing\n"
+        "  --device DEVICE   have only this device compute\n"
+        "  --quiet           print only what is wrong or worth a note\n\n"
+        "Exit status: 0 all is well, 1 something is wrong, 2 wrong usage.\n",
+    .run = run,
+};

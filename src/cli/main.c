@@ -1,0 +1,99 @@
+/* cli/main.c - the program `koine`: a table of subcommands. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const kn_command *const commands[] = {&kn_command_devices, &kn_command_doctor};
+#define NUM_COMMANDS (sizeof commands / sizeof commands[0])
+
+static void print_usage(FILE *file)
+{
+    fprintf(file, "usage: koine COMMAND [OPTION...]\n\nCommands:\n");
+    for (size_t i = 0; i < NUM_COMMANDS; i++)
+        fprintf(file, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(file, "\n  koine COMMAND --help   tells about one of them\n"
+                  "  koine --version        prints the library's version\n");
+}
+
+int kn_report_error(void)
+{
+    fprintf(stderr, "koine: %s\n", kn_error_message());
+    return KN_EXIT_FAILED;
+}
+
+static int wrong_usage(const kn_command *command, const char *what, const char *argument)
+{
+    fprintf(stderr, "koine %s: %s `%s`\n%s", command->name, what, argument, command->usage);
+    return KN_EXIT_USAGE;
+}
+
+static const kn_option *find_option(const kn_option *options, int num_options, const char *argument, size_t length)
+{
+    for (int i = 0; i < num_options; i++)
+        if (strlen(options[i].name) == length && strncmp(options[i].name, argument, length) == 0)
+            return &options[i];
+    return NULL;
+}
+
+int kn_parse_options(const kn_command *command, int argc, char **argv, const kn_option *options, int num_options,
+                     const char **positional)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *argument = argv[i];
+        if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
+            fputs(command->usage, stdout);
+            return KN_EXIT_DONE;
+        }
+        if (argument[0] != '-') {
+            if (!positional || *positional)
+                return wrong_usage(command, "unexpected argument", argument);
+            *positional = argument;
+            continue;
+        }
+        size_t length = strcspn(argument, "="); /* --device=cpu and --device cpu */
+        const kn_option *option = find_option(options, num_options, argument, length);
+        if (!option || (option->flag && argument[length] == '='))
+            return wrong_usage(command, "unknown option", argument);
+        if (option->flag)
+            *option->flag = true;
+        else if (argument[length] == '=')
+            *option->value = argument + length + 1;
+        else if (i + 1 < argc)
+            *option->value = argv[++i];
+        else
+            return wrong_usage(command, "a value is missing after", argument);
+    }
+    return -1;
+}
+
+/* A full disk or a closed pipe must not look like success. */
+static int flush_results(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    perror("koine: cannot write the results");
+    return status == KN_EXIT_DONE ? KN_EXIT_FAILED : status;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_usage(stderr);
+        return KN_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_usage(stdout);
+        return flush_results(KN_EXIT_DONE);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("koine %s\n", kn_version());
+        return flush_results(KN_EXIT_DONE);
+    }
+    for (size_t i = 0; i < NUM_COMMANDS; i++)
+        if (strcmp(argv[1], commands[i]->name) == 0)
+            return flush_results(commands[i]->run(argc - 1, argv + 1));
+    fprintf(stderr, "koine: there is no command `%s`\n", argv[1]);
+    print_usage(stderr);
+    return KN_EXIT_USAGE;
+}

@@ -1,0 +1,182 @@
+/* cli/self_test.c - a handful of operations of every kind, small enough for seconds, large enough for several
+ * work-groups and ragged edges. */
+#include "cli/self_test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/op_check.h"
+
+/* --- what is run ----------------------------------------------------------------------------------------------------
+ * * Each case gets values from the device's generator in f32 and returns its last result; the ops within are checked
+ * one by one. */
+
+static kn_tensor *run_elementwise(void)
+{
+    kn_tensor *a = kn_randn(KN_SHAPE(37, 101)), *b = kn_randn(KN_SHAPE(101));
+    return kn_relu(kn_mul(kn_add(a, b), kn_exp(kn_neg(a))));
+}
+
+static kn_tensor *run_reduction(void)
+{
+    kn_tensor *x = kn_randn(KN_SHAPE(53, 1031));
+    kn_max_dim(x, 1, false, NULL);
+    return kn_sum(kn_mean_dims(x, (const int[]){0}, 1, false));
+}
+
+static kn_tensor *run_matmul(void) { return kn_matmul(kn_randn(KN_SHAPE(67, 129)), kn_randn(KN_SHAPE(129, 70))); }
+
+static kn_tensor *run_conv2d(void)
+{
+    kn_tensor *x = kn_randn(KN_SHAPE(3, 5, 17, 19)), *weight = kn_randn(KN_SHAPE(7, 5, 3, 3));
+    return kn_conv2d(x, weight, kn_randn(KN_SHAPE(7)), .stride = 2, .padding = 1);
+}
+
+static kn_tensor *run_pooling(void) { return kn_max_pool2d(kn_randn(KN_SHAPE(3, 5, 17, 19)), .kernel_size = 2); }
+
+static kn_tensor *run_softmax(void) { return kn_log_softmax(kn_randn(KN_SHAPE(33, 101)), 1); }
+
+static kn_tensor *run_loss(void)
+{
+    int64_t classes[33];
+    for (int i = 0; i < 33; i++)
+        classes[i] = i * 7 % 10;
+    return kn_cross_entropy(kn_randn(KN_SHAPE(33, 10)), kn_from_data(classes, KN_SHAPE(33), .dtype = KN_I64));
+}
+
+static kn_tensor *run_indexing(void)
+{
+    int64_t rows[17];
+    for (int i = 0; i < 17; i++)
+        rows[i] = i * 5 % 11;
+    return kn_index_select(kn_randn(KN_SHAPE(11, 29)), 0, kn_from_data(rows, KN_SHAPE(17), .dtype = KN_I64));
+}
+
+static kn_tensor *(*const cases[])(void) = {
+    run_elementwise, run_reduction, run_matmul, run_conv2d, run_pooling, run_softmax, run_loss, run_indexing,
+};
+
+/* --- how it is judged -----------------------------------------------------------------------------------------------
+ */
+
+#define REMEDY_NUMBERS                                                                                                 \
+    "update the device's driver (and PoCL: its cache too, ~/.cache/pocl); until then choose another device with "      \
+    "--device or "                                                                                                     \
+    "KOINE_DEVICE, and report this output"
+
+static void add_problem(kn_diagnosis *diagnosis, const kn_device *device, const char *what, const char *detail,
+                        const char *remedy)
+{
+    kn_diagnosis_add(diagnosis, KN_FINDING_PROBLEM,
+                     kn_formatted("%s (%s): %s: %s", kn_device_string(device), kn_device_name(device), what, detail),
+                     kn_formatted("%s", remedy));
+}
+
+/* 1 MiB to the device and back, unchanged. */
+static bool test_copies(kn_diagnosis *diagnosis, kn_device *device)
+{
+    enum { COUNT = 1 << 18 };
+    int32_t *sent = kn_malloc(2 * COUNT * sizeof *sent), *received = sent ? sent + COUNT : NULL;
+    kn_status status = sent ? KN_OK : KN_ERR_MEMORY;
+    for (int i = 0; i < COUNT && sent; i++) {
+        sent[i] = (int32_t)((uint32_t)i * 2654435761u); /* Knuth's multiplicative hash: no two neighbours alike */
+        received[i] = 0;
+    }
+    if (status == KN_OK)
+        KN_SCOPE
+        {
+            kn_tensor *tensor = kn_from_data(sent, KN_SHAPE(COUNT), .dtype = KN_I32, .device = device);
+            status = tensor ? kn_read(tensor, received, COUNT * sizeof *received) : kn_error_status();
+        }
+    bool same = status == KN_OK && memcmp(sent, received, COUNT * sizeof *sent) == 0;
+    if (status != KN_OK)
+        add_problem(diagnosis, device, "copying to the device and back fails", kn_error_message(),
+                    "update the device's driver");
+    else if (!same)
+        add_problem(diagnosis, device, "copying to the device and back changes the data", "1 MiB of int32",
+                    REMEDY_NUMBERS);
+    kn_error_clear();
+    kn_free(sent);
+    return same;
+}
+
+/* Returns how many ops were compared, -1 after a problem. */
+static int test_case(kn_diagnosis *diagnosis, kn_device *device, kn_tensor *(*test)(void))
+{
+    kn_op_check check = {0};
+    kn_status status = KN_OK;
+    kn_op_check_begin(&check);
+    KN_SCOPE
+    {
+        kn_tensor *result = test();
+        status = result ? kn_synchronize(device) : kn_error_status();
+    }
+    kn_op_check_end(&check);
+    if (status != KN_OK)
+        add_problem(diagnosis, device, "an operation fails", kn_error_message(),
+                    "if the driver is the cause, update it; if a kernel does not build, report this output");
+    else if (check.wrong[0]) {
+        char what[64];
+        snprintf(what, sizeof what, "wrong numbers from %s", check.wrong);
+        add_problem(diagnosis, device, what, check.difference, REMEDY_NUMBERS);
+    }
+    kn_error_clear();
+    return status != KN_OK || check.wrong[0] ? -1 : check.checked;
+}
+
+/* A small network: convolution, ReLU, pooling, a linear layer and a softmax. */
+static kn_tensor *gradient_function(kn_tensor *const *inputs, void *user)
+{
+    (void)user;
+    kn_tensor *maps = kn_relu(kn_conv2d(inputs[0], inputs[1], inputs[2], .padding = 1));
+    kn_tensor *features = kn_flatten(kn_max_pool2d(maps, .kernel_size = 2), 1, -1);
+    return kn_log_softmax(kn_matmul(features, inputs[3]), 1);
+}
+
+static bool test_gradient(kn_diagnosis *diagnosis, kn_device *device)
+{
+    kn_status status = KN_ERR_INTERNAL;
+    KN_SCOPE
+    {
+        kn_tensor *inputs[] = {
+            kn_randn(KN_SHAPE(2, 2, 4, 3), .dtype = KN_F64, .requires_grad = true),
+            kn_randn(KN_SHAPE(2, 2, 3, 3), .dtype = KN_F64, .requires_grad = true),
+            kn_randn(KN_SHAPE(2), .dtype = KN_F64, .requires_grad = true),
+            kn_randn(KN_SHAPE(4, 3), .dtype = KN_F64, .requires_grad = true),
+        };
+        status = kn_gradcheck(gradient_function, NULL, inputs, 4, NULL);
+    }
+    if (status != KN_OK)
+        add_problem(diagnosis, device, "wrong gradients", kn_error_message(), REMEDY_NUMBERS);
+    kn_error_clear();
+    return status == KN_OK;
+}
+
+void kn_self_test(kn_diagnosis *diagnosis, kn_device *device)
+{
+    kn_device_properties properties;
+    int compared = 0;
+    if (kn_device_open(&device, kn_device_string(device)) != KN_OK || kn_device_set_current(device) != KN_OK ||
+        kn_device_get_properties(device, &properties) != KN_OK) {
+        add_problem(diagnosis, device, "cannot be opened", kn_error_message(),
+                    "another program may hold the device or its memory; else update the driver");
+        kn_error_clear();
+        return;
+    }
+    kn_manual_seed(1); /* the same numbers at every run, so that a finding can be reproduced */
+    bool good = test_copies(diagnosis, device);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int count = test_case(diagnosis, device, cases[i]);
+        good = good && count >= 0;
+        compared += count > 0 ? count : 0;
+    }
+    if (properties.has_f64)
+        good = test_gradient(diagnosis, device) && good;
+    if (good)
+        kn_diagnosis_add(diagnosis, KN_FINDING_GOOD,
+                         kn_formatted("%s (%s): %d operations agree with their references%s", kn_device_string(device),
+                                      kn_device_name(device), compared,
+                                      properties.has_f64 ? ", gradients with finite differences" : ""),
+                         NULL);
+}

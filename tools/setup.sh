@@ -1,0 +1,85 @@
+# tools/setup.sh - sourced by tests/run.sh and examples/run.sh (POSIX sh): installs what is missing, configures and builds.
+#
+#   . tools/setup.sh; koine_packages; koine_build [TARGET...]; koine_check_drivers
+#
+# Environment: KOINE_SKIP_PACKAGES=1 leaves the packages alone (another distribution, everything in place by other means);
+#              KOINE_BUILD_DIR names the build folder (default: build); KOINE_JOBS the number of compilers at once.
+
+koine_say() { printf '%s\n' "$*" >&2; }
+koine_die() { koine_say "error: $*"; exit 1; }
+
+koine_build_dir=${KOINE_BUILD_DIR:-build}
+koine_jobs=${KOINE_JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)}
+
+# Prints the packages of tools/packages.txt that are not installed, separated by spaces. One dpkg-query for all: a second run costs nothing.
+koine_missing_packages() {
+    wanted=$(sed -e 's/#.*//' -e 's/[[:space:]].*//' -e '/^$/d' tools/packages.txt)
+    # shellcheck disable=SC2086 # the names are words
+    installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' $wanted 2>/dev/null | sed -n 's/ installed$//p')
+    for name in $wanted; do
+        printf '%s\n' "$installed" | grep -qx "$name" || printf '%s ' "$name"
+    done
+}
+
+# Sets koine_root to the command that runs another as root ("" when we are root). Fails when there is no way.
+koine_find_root() {
+    koine_root=
+    [ "$(id -u)" = 0 ] && return 0
+    command -v sudo >/dev/null 2>&1 || return 1
+    koine_root="sudo -n"
+    sudo -n true 2>/dev/null && return 0
+    koine_root="sudo" # asks for a password, so only where there is somebody to give it
+    [ -t 0 ]
+}
+
+koine_apt_get() {
+    # shellcheck disable=SC2086 # koine_root is a command with arguments, or nothing
+    $koine_root env DEBIAN_FRONTEND=noninteractive apt-get "$@" >&2
+}
+
+koine_install() { koine_apt_get install --no-install-recommends -y -qq "$@"; }
+
+koine_packages() {
+    [ "${KOINE_SKIP_PACKAGES:-0}" = 0 ] || return 0
+    if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
+        koine_say "note: no apt here; assuming that the equivalents of tools/packages.txt are installed"
+        return 0
+    fi
+    missing=$(koine_missing_packages)
+    [ -n "$missing" ] || return 0
+    missing=${missing% }
+    by_hand="apt-get update && apt-get install --no-install-recommends -y $missing"
+    if ! koine_find_root; then
+        koine_say "error: these packages are missing: $missing"
+        koine_say "There is neither root nor a sudo that works here. As root, run"
+        koine_say "    $by_hand"
+        koine_say "and then this script again (or set KOINE_SKIP_PACKAGES=1 if you have them by other means)."
+        exit 1
+    fi
+    koine_say "Installing: $missing"
+    # A fresh container has no package lists at all; an older machine may have stale ones, so a failed installation is tried once more with new lists.
+    lists_are_new=no
+    if ! ls "${KOINE_APT_LISTS:-/var/lib/apt/lists}"/*Packages* >/dev/null 2>&1; then
+        koine_apt_get update -qq && lists_are_new=yes
+    fi
+    # shellcheck disable=SC2086 # the names are words
+    koine_install $missing && return 0
+    # shellcheck disable=SC2086
+    [ $lists_are_new = no ] && koine_apt_get update -qq && koine_install $missing && return 0
+    koine_die "apt-get could not install: $missing
+As root, try: $by_hand"
+}
+
+# koine_build [TARGET...]: configures once (Ninja does it again by itself when a list of files or a CMake file changes) and builds.
+# shellcheck disable=SC2120 # without targets: all of them
+koine_build() {
+    if [ ! -f "$koine_build_dir/build.ninja" ]; then
+        cmake -S . -B "$koine_build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release >&2 || koine_die "CMake could not configure the build"
+    fi
+    cmake --build "$koine_build_dir" --parallel "$koine_jobs" ${1:+--target "$@"} >&2 || koine_die "the build failed"
+}
+
+# A GPU whose driver is half installed is worth a word before its owner wonders why the CPU is used. Never fails.
+koine_check_drivers() {
+    "$koine_build_dir/bin/koine" doctor --system --quiet >&2 || true
+}
