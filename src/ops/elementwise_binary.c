@@ -2,6 +2,7 @@
  * name. */
 #include <koine/ops.h>
 
+#include "ops/arithmetic.h"
 #include "ops/promote.h"
 #include "ops/reference.h"
 #include "ops/strided.h"
@@ -27,13 +28,6 @@ static kn_status save_both(kn_call *call)
     return kn_call_save(call, call->inputs[1]);
 }
 
-/* Hands `gradient`, of the output's shape, to input `i`: summed over what was broadcast. */
-static kn_status give(kn_grad_call *grad, int i, kn_tensor *gradient)
-{
-    grad->grad_inputs[i] = kn_sum_to_shape(gradient, grad->input[i].ndim, grad->input[i].shape);
-    return grad->grad_inputs[i] ? KN_OK : kn_error_status();
-}
-
 /* A gradient of f(a, b) by one kernel of binary_real.cl: kernel(dL/df, a, b). */
 static kn_status give_by_kernel(kn_grad_call *grad, int i, const char *kernel)
 {
@@ -47,7 +41,7 @@ static kn_status give_by_kernel(kn_grad_call *grad, int i, const char *kernel)
     if (!result)
         return kn_error_status();
     KN_TRY(kn_launch_strided(grad->stream, &launch));
-    return give(grad, i, result);
+    return kn_give_gradient(grad, i, result);
 }
 
 /* --- add, sub ---------------------------------------------------------------------------------------------------- */
@@ -58,18 +52,18 @@ static kn_status add_forward(kn_call *call)
     return launch(call, "elementwise/binary.cl", call->inputs[0]->dtype == KN_BOOL ? "maximum" : "add");
 }
 
-static kn_status add_backward(kn_grad_call *grad)
+kn_status kn_add_backward(kn_grad_call *grad)
 {
     if (grad->needs[0])
-        KN_TRY(give(grad, 0, grad->grad_outputs[0]));
+        KN_TRY(kn_give_gradient(grad, 0, grad->grad_outputs[0]));
     if (grad->needs[1])
-        KN_TRY(give(grad, 1, grad->grad_outputs[0]));
+        KN_TRY(kn_give_gradient(grad, 1, grad->grad_outputs[0]));
     return KN_OK;
 }
 
 static double add_number(double a, double b) { return a + b; }
 static double or_number(double a, double b) { return a != 0 || b != 0; }
-static kn_status add_reference(const kn_call *call)
+kn_status kn_add_reference(const kn_call *call)
 {
     return kn_reference_binary(call, call->spec[0].dtype == KN_BOOL ? or_number : add_number);
 }
@@ -83,17 +77,17 @@ static kn_status sub_shape(kn_call *call)
 
 static kn_status sub_forward(kn_call *call) { return launch(call, "elementwise/binary.cl", "sub"); }
 
-static kn_status sub_backward(kn_grad_call *grad)
+kn_status kn_sub_backward(kn_grad_call *grad)
 {
     if (grad->needs[0])
-        KN_TRY(give(grad, 0, grad->grad_outputs[0]));
+        KN_TRY(kn_give_gradient(grad, 0, grad->grad_outputs[0]));
     if (grad->needs[1])
-        KN_TRY(give(grad, 1, kn_neg(grad->grad_outputs[0])));
+        KN_TRY(kn_give_gradient(grad, 1, kn_neg(grad->grad_outputs[0])));
     return KN_OK;
 }
 
 static double sub_number(double a, double b) { return a - b; }
-static kn_status sub_reference(const kn_call *call) { return kn_reference_binary(call, sub_number); }
+kn_status kn_sub_reference(const kn_call *call) { return kn_reference_binary(call, sub_number); }
 
 /* --- mul, div ---------------------------------------------------------------------------------------------------- */
 
@@ -106,14 +100,14 @@ static kn_status mul_forward(kn_call *call)
 static kn_status mul_backward(kn_grad_call *grad)
 {
     if (grad->needs[0])
-        KN_TRY(give(grad, 0, kn_mul(grad->grad_outputs[0], grad->saved[1])));
+        KN_TRY(kn_give_gradient(grad, 0, kn_mul(grad->grad_outputs[0], grad->saved[1])));
     if (grad->needs[1])
-        KN_TRY(give(grad, 1, kn_mul(grad->grad_outputs[0], grad->saved[0])));
+        KN_TRY(kn_give_gradient(grad, 1, kn_mul(grad->grad_outputs[0], grad->saved[0])));
     return KN_OK;
 }
 
 static double mul_number(double a, double b) { return a * b; }
-static kn_status mul_reference(const kn_call *call) { return kn_reference_binary(call, mul_number); }
+kn_status kn_mul_reference(const kn_call *call) { return kn_reference_binary(call, mul_number); }
 
 static kn_status div_shape(kn_call *call)
 {
@@ -130,7 +124,7 @@ static kn_status div_forward(kn_call *call)
 static kn_status div_backward(kn_grad_call *grad)
 {
     if (grad->needs[0])
-        KN_TRY(give(grad, 0, kn_div(grad->grad_outputs[0], grad->saved[1])));
+        KN_TRY(kn_give_gradient(grad, 0, kn_div(grad->grad_outputs[0], grad->saved[1])));
     if (grad->needs[1])
         KN_TRY(give_by_kernel(grad, 1, "quotient_backward_divisor"));
     return KN_OK;
@@ -166,22 +160,22 @@ static const kn_op add_op = {.name = "add",
                              .max_inputs = 2,
                              .shape = same_dtype_output,
                              .forward = add_forward,
-                             .backward = add_backward,
-                             .reference = add_reference};
+                             .backward = kn_add_backward,
+                             .reference = kn_add_reference};
 static const kn_op sub_op = {.name = "sub",
                              .min_inputs = 2,
                              .max_inputs = 2,
                              .shape = sub_shape,
                              .forward = sub_forward,
-                             .backward = sub_backward,
-                             .reference = sub_reference};
+                             .backward = kn_sub_backward,
+                             .reference = kn_sub_reference};
 static const kn_op mul_op = {.name = "mul",
                              .min_inputs = 2,
                              .max_inputs = 2,
                              .shape = same_dtype_output,
                              .forward = mul_forward,
                              .backward = mul_backward,
-                             .reference = mul_reference};
+                             .reference = kn_mul_reference};
 static const kn_op div_op = {.name = "div",
                              .min_inputs = 2,
                              .max_inputs = 2,

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/arithmetic.h"
 #include "ops/promote.h"
 #include "ops/reference.h"
 #include "ops/strided.h"
@@ -92,33 +93,11 @@ static kn_status update(kn_call *call, const char *kernel)
     return status;
 }
 
-static kn_status give(kn_grad_call *grad, int i, kn_tensor *gradient)
-{
-    grad->grad_inputs[i] = kn_sum_to_shape(gradient, grad->input[i].ndim, grad->input[i].shape);
-    return grad->grad_inputs[i] ? KN_OK : kn_error_status();
-}
-
 /* --- add_, sub_ -------------------------------------------------------------------------------------------------- */
 
 static kn_status add_forward(kn_call *call)
 {
     return update(call, call->inputs[0]->dtype == KN_BOOL ? "disjunction" : "add");
-}
-
-static kn_status add_backward(kn_grad_call *grad)
-{
-    if (grad->needs[0])
-        KN_TRY(give(grad, 0, grad->grad_outputs[0]));
-    if (grad->needs[1])
-        KN_TRY(give(grad, 1, grad->grad_outputs[0]));
-    return KN_OK;
-}
-
-static double add_number(double a, double b) { return a + b; }
-static double or_number(double a, double b) { return a != 0 || b != 0; }
-static kn_status add_reference(const kn_call *call)
-{
-    return kn_reference_binary(call, call->spec[0].dtype == KN_BOOL ? or_number : add_number);
 }
 
 static kn_status sub_shape(kn_call *call)
@@ -129,18 +108,6 @@ static kn_status sub_shape(kn_call *call)
 }
 
 static kn_status sub_forward(kn_call *call) { return update(call, "sub"); }
-
-static kn_status sub_backward(kn_grad_call *grad)
-{
-    if (grad->needs[0])
-        KN_TRY(give(grad, 0, grad->grad_outputs[0]));
-    if (grad->needs[1])
-        KN_TRY(give(grad, 1, kn_neg(grad->grad_outputs[0])));
-    return KN_OK;
-}
-
-static double sub_number(double a, double b) { return a - b; }
-static kn_status sub_reference(const kn_call *call) { return kn_reference_binary(call, sub_number); }
 
 /* --- mul_, mul_scalar_ ------------------------------------------------------------------------------------------- */
 
@@ -172,14 +139,11 @@ static kn_status mul_forward(kn_call *call)
 static kn_status mul_backward(kn_grad_call *grad)
 {
     if (grad->needs[0])
-        KN_TRY(give(grad, 0, kn_mul(grad->grad_outputs[0], grad->saved[0])));
+        KN_TRY(kn_give_gradient(grad, 0, kn_mul(grad->grad_outputs[0], grad->saved[0])));
     if (grad->needs[1])
-        KN_TRY(give(grad, 1, kn_mul(grad->grad_outputs[0], grad->saved[1])));
+        KN_TRY(kn_give_gradient(grad, 1, kn_mul(grad->grad_outputs[0], grad->saved[1])));
     return KN_OK;
 }
-
-static double mul_number(double a, double b) { return a * b; }
-static kn_status mul_reference(const kn_call *call) { return kn_reference_binary(call, mul_number); }
 
 typedef struct kn_inplace_params {
     double value;
@@ -253,16 +217,16 @@ static const kn_op add_op = {.name = "add_",
                              .in_place = true,
                              .shape = update_shape,
                              .forward = add_forward,
-                             .backward = add_backward,
-                             .reference = add_reference};
+                             .backward = kn_add_backward,
+                             .reference = kn_add_reference};
 static const kn_op sub_op = {.name = "sub_",
                              .min_inputs = 2,
                              .max_inputs = 2,
                              .in_place = true,
                              .shape = sub_shape,
                              .forward = sub_forward,
-                             .backward = sub_backward,
-                             .reference = sub_reference};
+                             .backward = kn_sub_backward,
+                             .reference = kn_sub_reference};
 static const kn_op mul_op = {.name = "mul_",
                              .min_inputs = 2,
                              .max_inputs = 2,
@@ -270,7 +234,7 @@ static const kn_op mul_op = {.name = "mul_",
                              .shape = update_shape,
                              .forward = mul_forward,
                              .backward = mul_backward,
-                             .reference = mul_reference};
+                             .reference = kn_mul_reference};
 static const kn_op mul_scalar_op = {.name = "mul_scalar_",
                                     .min_inputs = 1,
                                     .max_inputs = 1,

@@ -163,3 +163,9 @@ kn_tensor *kn_sum_to_shape(kn_tensor *gradient, int ndim, const int64_t *shape)
         gradient = kn_sum_dims(gradient, dims, count, true);
     return gradient && gradient->ndim == ndim ? gradient : kn_reshape(gradient, ndim, shape);
 }
+
+kn_status kn_give_gradient(kn_grad_call *grad, int i, kn_tensor *gradient)
+{
+    grad->grad_inputs[i] = kn_sum_to_shape(gradient, grad->input[i].ndim, grad->input[i].shape);
+    return grad->grad_inputs[i] ? KN_OK : kn_error_status();
+}
