@@ -91,7 +91,7 @@ TENSOR_TEST(test_no_grad)
         assert_false(kn_grad_enabled());
         y = kn_mul(x, x);
         assert_false(kn_set_grad_enabled(false)); /* nested: still off */
-        kn_mul_scalar_(x, 2); /* a leaf may change here: this is how optimizers work */
+        kn_mul_scalar_(x, 2);                     /* a leaf may change here: this is how optimizers work */
     }
     assert_true(kn_grad_enabled());
     assert_false(kn_requires_grad(y));
