@@ -10,7 +10,7 @@
 
 #ifdef KN_CPU
 
-/* `room` elements may be read from each pointer on. */
+/* `room` elements may be read from x on. Of y only the work-item's own: what follows is being written by another. */
 static void forward_row(const global T *x, global T *y, long n, long room, int logarithm)
 {
     TV most = -INFINITY, sum = 0;
@@ -30,7 +30,7 @@ static void forward_row(const global T *x, global T *y, long n, long room, int l
         if (logarithm) /* the maximum first: a sum of it and the logarithm would be rounded to the maximum's digits */
             store_part(load_part(x + k, n - k, room - k, 0) - largest - shift, y + k, n - k);
         else
-            store_part(load_part(y + k, n - k, room - k, 0) * scale, y + k, n - k);
+            store_part(load_part(y + k, n - k, n - k, 0) * scale, y + k, n - k);
 }
 
 /* `count` columns, 16 at most, `stride` elements from one row to the next. */
@@ -52,7 +52,7 @@ static void forward_columns(const global T *x, global T *y, long n, long stride,
         if (logarithm)
             store_part(load_part(x + k * stride, count, room - k * stride, 0) - most - shift, y + k * stride, count);
         else
-            store_part(load_part(y + k * stride, count, room - k * stride, 0) * scale, y + k * stride, count);
+            store_part(load_part(y + k * stride, count, count, 0) * scale, y + k * stride, count);
 }
 
 static void backward_row(const global T *g, const global T *y, global T *out, long n, long room, int logarithm)

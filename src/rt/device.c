@@ -1,10 +1,38 @@
 /* rt/device.c - a device as its user sees it: opening, the current one, its name and properties. */
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "rt/internal.h"
 
 static _Thread_local kn_device *current;
+static pid_t opened_by;
+
+/* At exit: work may still be queued, and drivers that compile in threads of their own (PoCL) crash when the process
+ * goes away under them. */
+static void finish_all_devices(void)
+{
+    if (getpid() != opened_by) /* a forked child has the queues but not the driver's threads */
+        return;
+    for (int slot = 1; slot < kn_device_slots(); slot++) {
+        kn_device *device = kn_device_slot_at(slot);
+        if (!atomic_load(&device->is_open))
+            continue;
+        kn_lock(&device->lock);
+        for (kn_stream *stream = device->streams; stream; stream = stream->next)
+            clFinish(stream->queue);
+        kn_unlock(&device->lock);
+    }
+}
+
+static void register_finish(void)
+{
+    opened_by = getpid();
+    atexit(finish_all_devices);
+}
 
 static kn_status open_locked(kn_device *device)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     cl_int error;
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)device->platform, 0};
     device->context = clCreateContext(properties, 1, &device->id, NULL, NULL, &error);
@@ -19,6 +47,7 @@ static kn_status open_locked(kn_device *device)
     device->default_stream.is_default = true;
     device->streams = &device->default_stream;
     atomic_store_explicit(&device->is_open, true, memory_order_release);
+    pthread_once(&once, register_finish);
     return KN_OK;
 }
 

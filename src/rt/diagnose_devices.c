@@ -92,7 +92,6 @@ void kn_diagnose_nodes(kn_diagnosis *diagnosis)
 /* --- GPUs on the PCI bus ---------------------------------------------------------------------- */
 
 typedef struct bus {
-    kn_diagnosis *diagnosis;
     bool seen[16]; /* per row of kn_driver_rows */
 } bus;
 
@@ -131,7 +130,7 @@ static bool offered(const char *vendor)
 
 static void check_bus(kn_diagnosis *diagnosis)
 {
-    bus all = {.diagnosis = diagnosis};
+    bus all = {0};
     char path[KN_PROBE_PATH];
     kn_probe_directory(kn_probe_path(path, "/sys/bus/pci/devices"), visit_pci, &all);
     for (int i = 0; kn_driver_rows[i].name; i++) {

@@ -12,12 +12,21 @@
 #include "rt/quirks.h"
 #include "rt/rt.h"
 
+/* How far the host may run ahead of a stream: KN_STREAM_MARKERS times KN_LAUNCHES_PER_MARKER launches. Enough to keep
+ * any device busy, few enough that what the queued work holds stays bounded. */
+#define KN_STREAM_MARKERS 16
+#define KN_LAUNCHES_PER_MARKER 16
+
 struct kn_stream {
     kn_device *device;
     cl_command_queue queue;
     bool is_default;
-    kn_stream *next;         /* the device's list of streams */
-    cl_mem fault;            /* four ints: code, value, limit, operation; see cl/common/koine.clh */
+    kn_stream *next;                     /* the device's list of streams */
+    cl_mem fault;                        /* four ints: code, value, limit, operation; see cl/common/koine.clh */
+    kn_mutex lock;                       /* guards what follows: a stream may be shared by threads */
+    unsigned launches;                   /* since the last marker */
+    cl_event markers[KN_STREAM_MARKERS]; /* a ring; the oldest is waited for when it is full */
+    unsigned next_marker;
     atomic_bool fault_armed; /* a launch since the last check may have written it */
 };
 
@@ -48,6 +57,10 @@ kn_status kn_device_ensure_open(kn_device *device);
 /* Reports a fault that kernels of the stream found; its work so far must be done. Costs nothing when no launch could
  * have found one. */
 kn_status kn_stream_check_fault(kn_stream *stream);
+
+/* Counts a launch: now and then hands the queue to the device (some drivers start nothing before that), and waits when
+ * the host is too far ahead. */
+kn_status kn_stream_count_launch(kn_stream *stream);
 
 /* Makes the stream's queue and fault record. */
 kn_status kn_stream_open(kn_stream *stream, kn_device *device);

@@ -94,7 +94,7 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
                                 params->operation ? params->operation : params->source, params->kernel);
     }
     kn_unlock(&kernel->lock);
-    return status;
+    return status == KN_OK ? kn_stream_count_launch(stream) : status;
 }
 
 size_t kn_work_items(const kn_limits *limits, int64_t n, int64_t grain)

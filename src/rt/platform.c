@@ -230,6 +230,8 @@ static void rank_and_label(void)
                 (!best || gpu_score(device) > gpu_score(best)))
                 best = device;
         }
+        if (!best)
+            break;
         best->gpu_rank = rank;
         snprintf(best->label, sizeof best->label, "gpu:%d", rank);
     }

@@ -249,7 +249,7 @@ static void guard_check(kn_pool *pool, kn_buffer *block)
         return;
     pool->figures.guard_violations++;
     kn_log_message(KN_LOG_ERROR, "a kernel wrote outside a buffer of %zu bytes on %s", block->requested,
-           kn_buffer_device(block)->label);
+                   kn_buffer_device(block)->label);
 }
 
 /* --- the interface ---------------------------------------------------------------------------- */

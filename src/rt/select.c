@@ -157,12 +157,10 @@ kn_status kn_device_open(kn_device **device, const char *name)
     if (!device)
         return kn_fail_argument_null("kn_device_open", "device");
     KN_TRY(kn_devices_find());
-    const char *wanted = name ? name : "auto";
+    const char *wanted = name ? name : "auto", *environment = getenv("KOINE_DEVICE");
+    if (kn_text_equals_nocase(wanted, "auto") && environment && *environment)
+        wanted = environment;
     bool automatic = kn_text_equals_nocase(wanted, "auto");
-    if (automatic && getenv("KOINE_DEVICE") && *getenv("KOINE_DEVICE")) {
-        wanted = getenv("KOINE_DEVICE");
-        automatic = kn_text_equals_nocase(wanted, "auto");
-    }
     kn_device *found = automatic ? best_device() : find_by_name(wanted);
     if (!found)
         return kn_device_slots() <= 1 ? fail_no_platform() : fail_unknown(wanted);

@@ -70,6 +70,7 @@ kn_status kn_stream_open(kn_stream *stream, kn_device *device)
 {
     cl_int error;
     *stream = (kn_stream){.device = device};
+    kn_mutex_init(&stream->lock);
     /* The OpenCL 1.2 call is deprecated but works on every version; no property: in order. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -85,6 +86,36 @@ kn_status kn_stream_open(kn_stream *stream, kn_device *device)
         return kn_cl_fail(error, device, "making a stream's fault record");
     }
     return KN_OK;
+}
+
+kn_status kn_stream_count_launch(kn_stream *stream)
+{
+    cl_event oldest = NULL;
+    cl_int error = CL_SUCCESS;
+    kn_lock(&stream->lock);
+    if (++stream->launches >= KN_LAUNCHES_PER_MARKER) {
+        cl_event *slot = &stream->markers[stream->next_marker++ % KN_STREAM_MARKERS];
+        oldest = *slot;
+        *slot = NULL;
+        stream->launches = 0;
+        error = clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, slot);
+        if (error == CL_SUCCESS)
+            error = clFlush(stream->queue);
+    }
+    kn_unlock(&stream->lock);
+    if (oldest) {
+        if (error == CL_SUCCESS)
+            error = clWaitForEvents(1, &oldest);
+        clReleaseEvent(oldest);
+    }
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "waiting for a full queue");
+}
+
+static void release_markers(kn_stream *stream)
+{
+    for (int i = 0; i < KN_STREAM_MARKERS; i++)
+        if (stream->markers[i])
+            clReleaseEvent(stream->markers[i]);
 }
 
 kn_status kn_stream_create(kn_stream **stream, kn_device *device)
@@ -127,6 +158,8 @@ kn_status kn_stream_destroy(kn_stream *stream)
         *link = stream->next;
     kn_unlock(&device->lock);
     kn_pool_adopt_stream(device, stream);
+    release_markers(stream);
+    kn_mutex_destroy(&stream->lock);
     clReleaseMemObject(stream->fault);
     clReleaseCommandQueue(stream->queue);
     kn_free(stream);

@@ -2,10 +2,7 @@
 #include <math.h>
 
 #include <koine/autograd.h>
-#include <koine/stream.h>
 
-#include "tensor/tensor.h"
-#include "train/pace.h"
 #include "train/trainer.h"
 
 /* Where the pass is. */
@@ -14,7 +11,6 @@ typedef struct training {
     kn_loader *loader;
     int epoch; /* from 1 */
     int64_t step;
-    kn_pace pace;
 } training;
 
 /* Gradients, update, figures. Nothing here waits for the device. */
@@ -61,8 +57,7 @@ static kn_status step_in_scope(training *pass, int64_t *samples, bool *more)
         return KN_OK;
     pass->step++;
     *samples = kn_ndim(input) > 0 ? kn_size(input, 0) : 1;
-    KN_TRY(learn(pass, input, target));
-    return kn_pace_step(&pass->pace, kn_tensor_stream(input));
+    return learn(pass, input, target);
 }
 
 static kn_status step(training *pass, bool *more)
@@ -105,7 +100,6 @@ kn_status kn_trainer_train_epoch(kn_trainer *trainer, kn_loader *loader, double 
     bool recording = kn_set_grad_enabled(true);
     kn_status status = run(&pass);
     kn_set_grad_enabled(recording);
-    kn_pace_end(&pass.pace);
     kn_optim_zero_grad(trainer->params.optim); /* the memory is validation's */
     return status == KN_OK ? look(&pass, loss, accuracy) : status;
 }

@@ -1,12 +1,9 @@
 /* train/evaluate.c - one pass over data without gradients, in evaluation mode. */
 #include <koine/autograd.h>
 
-#include "tensor/tensor.h"
-#include "train/pace.h"
 #include "train/trainer.h"
 
-static kn_status evaluate_batch(kn_trainer *trainer, kn_loader *loader, kn_pace *pace, bool accuracy, int64_t *samples,
-                                bool *more)
+static kn_status evaluate_batch(kn_trainer *trainer, kn_loader *loader, bool accuracy, int64_t *samples, bool *more)
 {
     kn_tensor *input, *target;
     KN_TRY(kn_loader_next(loader, &input, &target));
@@ -21,10 +18,10 @@ static kn_status evaluate_batch(kn_trainer *trainer, kn_loader *loader, kn_pace 
     KN_TRY(kn_metric_update(trainer->evaluation_loss, loss, NULL, *samples));
     if (accuracy)
         KN_TRY(kn_metric_update(trainer->evaluation_accuracy, output, target, 0));
-    return kn_pace_step(pace, kn_tensor_stream(input));
+    return KN_OK;
 }
 
-static kn_status run(kn_trainer *trainer, kn_loader *loader, kn_pace *pace, bool accuracy)
+static kn_status run(kn_trainer *trainer, kn_loader *loader, bool accuracy)
 {
     bool more = true;
     while (more) {
@@ -32,7 +29,7 @@ static kn_status run(kn_trainer *trainer, kn_loader *loader, kn_pace *pace, bool
         int depth = kn_scope_begin();
         if (depth == 0)
             return kn_error_status();
-        kn_status status = evaluate_batch(trainer, loader, pace, accuracy, &samples, &more);
+        kn_status status = evaluate_batch(trainer, loader, accuracy, &samples, &more);
         kn_scope_end(depth);
         KN_TRY(status);
         if (!trainer->is_fitting)
@@ -56,9 +53,7 @@ kn_status kn_trainer_run_evaluation(kn_trainer *trainer, kn_loader *loader, doub
     bool training = kn_module_is_training(module);
     bool recording = kn_set_grad_enabled(false);
     kn_module_train(module, false);
-    kn_pace pace = {0};
-    kn_status status = run(trainer, loader, &pace, accuracy != NULL);
-    kn_pace_end(&pace);
+    kn_status status = run(trainer, loader, accuracy != NULL);
     kn_module_train(module, training);
     kn_set_grad_enabled(recording);
     if (status == KN_OK)
