@@ -5,7 +5,8 @@
 
 Koine's side is `koine-bench --serve`, a process that waits for requests; the peer's side runs here. Both use as many threads as there are cores. Each
 benchmark is set up on both sides, run twice on each without counting (first calls build kernels), then N times in turn; the medians are compared.
-PyTorch: Debian's package python3-torch, or any newer torch of the interpreter that runs this script.
+PyTorch: Debian's packages python3-torch and libopenblas0-pthread (without the latter its matrix products run on the reference BLAS), or any newer torch of the
+interpreter that runs this script.
 """
 import argparse
 import json
@@ -18,6 +19,10 @@ import time
 
 CONV = re.compile(r"conv/(\d+),(\d+),(\d+),(\d+)-(\d+),(\d+)x\d+(?:s(\d+))?/(fwd|bwd_data|bwd_weights)")
 GEMM = re.compile(r"gemm/(\d+)x(\d+)x(\d+)(/f64)?$")
+
+
+# OpenMP's threads spin for a while after each of the peer's calls; without a rest they would take the cores from Koine's next repetition.
+REST = 0.05
 
 
 class Koine:
@@ -153,6 +158,7 @@ def compare(koine, peer, name, repetitions):
     koine.ask("setup " + name)
     ours, theirs = [], []
     for repetition in range(repetitions + 2):
+        time.sleep(REST)
         mine = koine.ask("run")
         start = time.perf_counter()
         run()

@@ -1,6 +1,6 @@
 /* optim/adam.cl - one step of Adam over up to eight parameters. Arithmetic in torch.optim.Adam's order:
  *
- *     g  = g + weight_decay p
+ *     g  = g + weight_decay p            (not with weight_decay 0: an infinite p would make it NaN)
  *     m  = beta1 m + (1 - beta1) g
  *     v  = beta2 v + (1 - beta2) g g
  *     p -= step_size m / (sqrt(v) / correction2 + eps)
@@ -24,7 +24,7 @@ kernel void adam(KN_SLOTS, KN_INOUT(exp_avg), KN_INOUT(exp_avg_sq),
     global T *largest = max_exp_avg_sq + start;
 #endif
     KN_FOR(i, length) {
-        T g = gradient[i] + weight_decay * parameter[i];
+        T g = weight_decay != 0 ? gradient[i] + weight_decay * parameter[i] : gradient[i];
         T mean = beta1 * m[i] + rest1 * g;
         T square = beta2 * v[i] + rest2 * g * g;
         m[i] = mean;

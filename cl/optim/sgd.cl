@@ -1,6 +1,6 @@
 /* optim/sgd.cl - one step of stochastic gradient descent over up to eight parameters. Arithmetic in torch.optim.SGD's order:
  *
- *     g  = g + weight_decay p
+ *     g  = g + weight_decay p            (not with weight_decay 0: an infinite p would make it NaN)
  *     b  = decay b + scale g             (MOMENTUM; the first step has decay 0 and scale 1)
  *     g  = b, or g + momentum b          (NESTEROV)
  *     p -= lr g
@@ -19,7 +19,7 @@ kernel void sgd(KN_SLOTS,
     global T *buffer = momentum_buffer + start;
 #endif
     KN_FOR(i, length) {
-        T g = gradient[i] + weight_decay * parameter[i];
+        T g = weight_decay != 0 ? gradient[i] + weight_decay * parameter[i] : gradient[i];
 #ifdef MOMENTUM
         T b = decay * buffer[i] + scale * g;
         buffer[i] = b;

@@ -244,3 +244,18 @@ kn_status kn_class_loss_reference(const kn_call *call)
         kn_reference_set(call->outputs[0], 0, params->reduction == KN_REDUCTION_MEAN ? sum / total : sum);
     return KN_OK;
 }
+
+kn_tensor *kn_class_loss_apply(const kn_op *op, const kn_class_loss_params *params, kn_tensor *input, kn_tensor *target,
+                               kn_tensor *weight)
+{
+    kn_tensor *result;
+    int depth;
+
+    if (input->dtype != KN_F16)
+        return kn_apply(op, params, input, target, weight);
+    depth = kn_scope_begin();
+    if (depth == 0)
+        return kn_stick();
+    result = kn_apply(op, params, kn_to_dtype(input, KN_F32), target, weight ? kn_to_dtype(weight, KN_F32) : NULL);
+    return kn_scope_return(depth, result ? kn_to_dtype(result, KN_F16) : NULL);
+}

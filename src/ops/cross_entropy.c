@@ -57,8 +57,6 @@ static kn_tensor *with_probabilities(kn_tensor *input, kn_tensor *target, const 
 kn_tensor *kn_cross_entropy_with(kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params)
 {
     kn_class_loss_params own;
-    kn_tensor *result;
-    int depth;
 
     if (!kn_class_loss_check("cross_entropy", input, target, params))
         return NULL;
@@ -71,12 +69,5 @@ kn_tensor *kn_cross_entropy_with(kn_tensor *input, kn_tensor *target, const kn_c
                                  .label_smoothing = params->label_smoothing,
                                  .reduction = params->reduction,
                                  .logits = true};
-    if (input->dtype != KN_F16)
-        return kn_apply(&cross_entropy_op, &own, input, target, params->weight);
-    depth = kn_scope_begin();
-    if (depth == 0)
-        return kn_stick();
-    result = kn_apply(&cross_entropy_op, &own, kn_to_dtype(input, KN_F32), target,
-                      params->weight ? kn_to_dtype(params->weight, KN_F32) : NULL);
-    return kn_scope_return(depth, result ? kn_to_dtype(result, KN_F16) : NULL);
+    return kn_class_loss_apply(&cross_entropy_op, &own, input, target, params->weight);
 }

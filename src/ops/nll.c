@@ -1,9 +1,7 @@
 /* ops/nll.c - negative log-likelihood of log-probabilities. */
 #include <koine/functional.h>
-#include <koine/ops.h>
 
 #include "ops/class_loss.h"
-#include "ops/promote.h"
 
 static const kn_op nll_loss_op = {.name = "nll_loss",
                                   .min_inputs = 2,
@@ -17,8 +15,6 @@ static const kn_op nll_loss_op = {.name = "nll_loss",
 kn_tensor *kn_nll_loss_with(kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params)
 {
     kn_class_loss_params own;
-    kn_tensor *result;
-    int depth;
 
     if (!kn_class_loss_check("nll_loss", input, target, params))
         return NULL;
@@ -26,12 +22,5 @@ kn_tensor *kn_nll_loss_with(kn_tensor *input, kn_tensor *target, const kn_cross_
         return kn_fail_null(KN_ERR_DTYPE, "nll_loss: targets are class indices (int64, int32, uint8), not %s",
                             kn_dtype_name(target->dtype));
     own = (kn_class_loss_params){.ignore_index = params->ignore_index, .reduction = params->reduction};
-    if (input->dtype != KN_F16)
-        return kn_apply(&nll_loss_op, &own, input, target, params->weight);
-    depth = kn_scope_begin();
-    if (depth == 0)
-        return kn_stick();
-    result = kn_apply(&nll_loss_op, &own, kn_to_dtype(input, KN_F32), target,
-                      params->weight ? kn_to_dtype(params->weight, KN_F32) : NULL);
-    return kn_scope_return(depth, result ? kn_to_dtype(result, KN_F16) : NULL);
+    return kn_class_loss_apply(&nll_loss_op, &own, input, target, params->weight);
 }
