@@ -4,7 +4,8 @@
  * The sums of conv/weights.cl, for problems on which repacking dy costs more than summing: few taps, or few output
  * channels per group. A work-item keeps KX channels by TAPS taps of sums, each a vector over neighbouring pixels; dy is
  * read in place, once, and the bias' gradient falls out of the same pass. The last vector of a row that is no multiple
- * of the vector starts earlier, and the pixels that the one before had are zeroed in it. Hence a row must be at least
+ * of the vector starts earlier, and the pixels that the one before had are masked out of it, in dy and in x: a product
+ * with 0 would make NaN of an infinity. Hence a row must be at least
  * one vector wide, and neighbouring pixels must start at neighbouring elements of x.
  *
  * Compiled in: T, VW, KX, TAPS. Local size 1, no local memory, no barrier. */
@@ -21,6 +22,14 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_pad(KN_IN(x), KN
         pad_planes(padded, x, p, get_global_id(0));
 }
 
+/* A mask is all ones or all zeros, as wide as T. */
+#ifdef KN_USE_F64
+#define MASK long
+#else
+#define MASK int
+#endif
+#define MASKS KN_JOIN(MASK, VW)
+
 static inline T sum_lanes(V value)
 {
     T part[VW], sum = 0;
@@ -28,6 +37,30 @@ static inline T sum_lanes(V value)
     for (int i = 0; i < VW; i++)
         sum += part[i];
     return sum;
+}
+
+/* Adds VW neighbouring pixels to the sums: dy from `gradient` on, x from `from` + offset[tap] on. `masked` is a constant
+ * wherever this is inlined, so that only the last vector of a row pays for the mask; a call would keep the sums in
+ * memory. */
+static inline __attribute__((always_inline)) void
+add_pixels(V sum[KX][TAPS], V bias[KX], const global T *restrict gradient, long pixels, int channels,
+           const global T *restrict from, const long offset[TAPS], const bool masked, const MASKS keep)
+{
+    V d[KX];
+#pragma unroll
+    for (int k = 0; k < KX; k++) {
+        d[k] = VLOAD(0, gradient + min(k, channels - 1) * pixels);
+        d[k] = masked ? select((V)0, d[k], keep) : d[k];
+        bias[k] += d[k];
+    }
+#pragma unroll
+    for (int i = 0; i < TAPS; i++) {
+        V value = VLOAD(0, from + offset[i]);
+        value = masked ? select((V)0, value, keep) : value;
+#pragma unroll
+        for (int k = 0; k < KX; k++)
+            sum[k][i] = fma(value, d[k], sum[k][i]);
+    }
 }
 
 /* dim 0: tile of taps, dim 1: group and block of KX channels, dim 2: share of the images. sums is [shares][groups *
@@ -61,33 +94,23 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_weights_rows(KN_
 #pragma unroll
     for (int k = 0; k < KX; k++)
         bias[k] = (V)0;
-    T keep[VW]; /* 0 for the pixels of the last vector that the one before it has */
+    MASK lanes[VW]; /* leaves out the pixels of the last vector that the one before it has */
     const int overlap = (int)((g.columns + VW - 1) / VW * VW - g.columns);
     for (int i = 0; i < VW; i++)
-        keep[i] = i < overlap ? 0 : 1;
+        lanes[i] = i < overlap ? 0 : -1;
+    const MASKS keep = VLOAD(0, lanes);
 
+    const long whole = g.columns / VW * VW;
     for (long image = get_global_id(2) * images_per_share; image < last_image; image++) {
         const global T *gradient = dy + (image * g.groups * g.outer + first_channel) * pixels;
         for (long row = 0; row < g.rows; row++) {
             const global T *from = x + image * g.x_image + row * g.x_row;
-            for (long column = 0; column < g.columns; column += VW) {
-                const bool whole = column + VW <= g.columns;
-                const long start = whole ? column : g.columns - VW;
-                V d[KX];
-#pragma unroll
-                for (int k = 0; k < KX; k++) {
-                    d[k] = VLOAD(0, gradient + min(k, channels - 1) * pixels + row * g.columns + start);
-                    d[k] = whole ? d[k] : d[k] * VLOAD(0, keep);
-                    bias[k] += d[k];
-                }
-#pragma unroll
-                for (int i = 0; i < TAPS; i++) {
-                    const V value = VLOAD(0, from + offset[i] + start);
-#pragma unroll
-                    for (int k = 0; k < KX; k++)
-                        sum[k][i] = fma(value, d[k], sum[k][i]);
-                }
-            }
+            for (long column = 0; column < whole; column += VW)
+                add_pixels(sum, bias, gradient + row * g.columns + column, pixels, channels, from + column, offset,
+                           false, keep);
+            if (overlap > 0)
+                add_pixels(sum, bias, gradient + (row + 1) * g.columns - VW, pixels, channels, from + g.columns - VW,
+                           offset, true, keep);
         }
     }
     const long share = get_global_id(2) * g.groups * g.outer + first_channel;

@@ -30,14 +30,15 @@ kernel void gemm_reference(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, l
     }
 }
 
-/* Every row of C becomes the bias: what CLBlast, which knows none, then adds to. */
-kernel void gemm_fill_bias(KN_IN(bias), KN_OUT(c), long m, long n, long batch, matrix_layout c_layout)
+/* C = beta C + bias: what CLBlast, which knows no bias, then adds to. */
+kernel void gemm_start_with_bias(KN_IN(bias), KN_OUT(c), long m, long n, long batch, matrix_layout c_layout, T beta)
 {
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, c);
     KN_FOR (element, batch * m * n) {
         const long column = element % n, row = element / n % m, matrix = element / n / m;
-        c[matrix * c_layout.batch_stride + row * c_layout.row_stride + column] = bias[column];
+        const long target = matrix * c_layout.batch_stride + row * c_layout.row_stride + column;
+        c[target] = beta != (T)0 ? fma(beta, c[target], bias[column]) : bias[column];
     }
 }
 

@@ -1,4 +1,5 @@
-/* ops/choice.c - picks a row of a table of implementations: the forced one, else the first that accepts the problem. */
+/* ops/choice.c - picks a row of a table of implementations: the forced one, else the first that supports and prefers
+ * the problem. */
 #include "ops/choice.h"
 
 #include <pthread.h>
@@ -8,19 +9,19 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-/* "operation:implementation" pairs that force a row. */
+/* An "operation:implementation" pair that forces a row. */
 typedef struct forced_row {
-    char *operation, *implementation;
+    const char *operation, *implementation;
 } forced_row;
 
 enum { MAX_FORCED = 64 };
 
-static pthread_once_t parsed = PTHREAD_ONCE_INIT;
-static forced_row from_environment[MAX_FORCED], from_tests[MAX_FORCED];
-static int num_from_environment, num_from_tests;
-static char *malformed; /* the entry of KOINE_IMPL that is no pair; NULL when all are */
-
 /* --- KOINE_IMPL --------------------------------------------------------------------------------------------------- */
+
+static pthread_once_t parsed = PTHREAD_ONCE_INIT;
+static forced_row from_environment[MAX_FORCED];
+static int num_from_environment;
+static const char *malformed; /* the entry of KOINE_IMPL that is no pair; NULL when all are */
 
 static void parse_entry(char *entry)
 {
@@ -44,38 +45,94 @@ static void parse_environment(void)
         parse_entry(entry);
 }
 
-void kn_force_implementation(const char *operation, const char *name)
+static kn_status fail_unknown_operation(const char *operation)
 {
-    int i = 0;
-    while (i < num_from_tests && strcmp(from_tests[i].operation, operation) != 0)
-        i++;
-    if (i < num_from_tests) {
-        kn_free(from_tests[i].operation);
-        kn_free(from_tests[i].implementation);
-        from_tests[i] = from_tests[--num_from_tests];
-    }
-    if (!name || num_from_tests == MAX_FORCED)
-        return;
-    forced_row row = {kn_strdup(operation), kn_strdup(name)};
-    if (row.operation && row.implementation) {
-        from_tests[num_from_tests++] = row;
-    } else {
-        kn_free(row.operation);
-        kn_free(row.implementation);
-    }
+    kn_text known = {0};
+    for (int i = 0; kn_implementation_table_at(i); i++)
+        kn_text_format(&known, "%s%s", i == 0 ? "" : ", ", kn_implementation_table_at(i)->operation);
+    char *list = kn_text_finish(&known);
+    if (!list)
+        return KN_ERR_MEMORY;
+    kn_status status =
+        kn_fail(KN_ERR_ARGUMENT, "KOINE_IMPL: '%s' has no implementations to choose from; %s have", operation, list);
+    kn_free(list);
+    return status;
 }
 
-static const char *find(const forced_row *rows, int count, const char *operation)
+static kn_status check_environment(void)
 {
-    for (int i = 0; i < count; i++)
-        if (strcmp(rows[i].operation, operation) == 0)
-            return rows[i].implementation;
+    pthread_once(&parsed, parse_environment);
+    if (malformed)
+        return kn_fail(KN_ERR_ARGUMENT, "KOINE_IMPL: '%s' is not of the form operation:implementation", malformed);
+    for (int i = 0; i < num_from_environment; i++)
+        if (!kn_implementation_table_find(from_environment[i].operation))
+            return fail_unknown_operation(from_environment[i].operation);
+    return KN_OK;
+}
+
+static const char *find_in_environment(const char *operation)
+{
+    for (int i = 0; i < num_from_environment; i++)
+        if (strcmp(from_environment[i].operation, operation) == 0)
+            return from_environment[i].implementation;
     return NULL;
+}
+
+/* --- forced by tests ---------------------------------------------------------------------------------------------- */
+
+/* One per operation that was ever forced; name is NULL where that was lifted. The names are copies. */
+static struct forced_by_test {
+    char *operation, *name;
+    kn_forced_count count;
+} from_tests[MAX_FORCED];
+static int num_from_tests;
+
+static struct forced_by_test *find_from_tests(const char *operation)
+{
+    for (int i = 0; i < num_from_tests; i++)
+        if (strcmp(from_tests[i].operation, operation) == 0)
+            return &from_tests[i];
+    return NULL;
+}
+
+void kn_force_implementation(const char *operation, const char *name)
+{
+    struct forced_by_test *forced = find_from_tests(operation);
+    if (!forced && name && num_from_tests < MAX_FORCED) {
+        from_tests[num_from_tests].operation = kn_strdup(operation);
+        if (from_tests[num_from_tests].operation)
+            forced = &from_tests[num_from_tests++];
+    }
+    if (!forced)
+        return;
+    kn_free(forced->name);
+    forced->name = name ? kn_strdup(name) : NULL;
+    if (name)
+        forced->count = (kn_forced_count){0, 0};
+}
+
+kn_forced_count kn_count_forced(const char *operation)
+{
+    const struct forced_by_test *forced = find_from_tests(operation);
+    return forced ? forced->count : (kn_forced_count){0, 0};
 }
 
 /* --- choosing ----------------------------------------------------------------------------------------------------- */
 
-static kn_status fail_unknown(const kn_implementation_table *table, const char *name)
+static bool holds(kn_implementation_predicate *predicate, const kn_limits *limits, const void *problem)
+{
+    return !predicate || predicate(limits, problem);
+}
+
+static const kn_implementation *find_row(const kn_implementation_table *table, const char *name)
+{
+    for (int i = 0; i < table->count; i++)
+        if (strcmp(table->rows[i].name, name) == 0)
+            return &table->rows[i];
+    return NULL;
+}
+
+static kn_status fail_unknown_row(const kn_implementation_table *table, const char *name)
 {
     kn_text known = {0};
     for (int i = 0; i < table->count; i++)
@@ -89,37 +146,42 @@ static kn_status fail_unknown(const kn_implementation_table *table, const char *
     return status;
 }
 
-static kn_status run_forced(const kn_implementation_table *table, const char *name, kn_stream *stream,
-                            const void *problem)
+/* *row is the one that a test or KOINE_IMPL forces, NULL where the choice is free. */
+static kn_status find_forced(const kn_implementation_table *table, const kn_limits *limits, const void *problem,
+                             const kn_implementation **row)
 {
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    for (int i = 0; i < table->count; i++) {
-        const kn_implementation *row = &table->rows[i];
-        if (strcmp(row->name, name) != 0)
-            continue;
-        if (row->accepts && !row->accepts(limits, problem))
-            return kn_fail(
-                KN_ERR_ARGUMENT,
-                "the implementation of %s that KOINE_IMPL asks for, '%s', cannot take this problem on this device",
-                table->operation, name);
-        return row->run(stream, problem);
+    struct forced_by_test *by_test = find_from_tests(table->operation);
+    bool tested = by_test && by_test->name;
+    const char *name = tested ? by_test->name : find_in_environment(table->operation);
+    *row = name ? find_row(table, name) : NULL;
+    if (!name)
+        return KN_OK;
+    if (!*row)
+        return fail_unknown_row(table, name);
+    bool supported = holds((*row)->supports, limits, problem);
+    if (tested) {
+        by_test->count.ran += supported;
+        by_test->count.unsupported += !supported;
+        *row = supported ? *row : NULL;
+    } else if (!supported) {
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "the implementation of %s that KOINE_IMPL asks for, '%s', cannot take this problem on this "
+                       "device",
+                       table->operation, name);
     }
-    return fail_unknown(table, name);
+    return KN_OK;
 }
 
 kn_status kn_run_implementation(const kn_implementation_table *table, kn_stream *stream, const void *problem)
 {
-    pthread_once(&parsed, parse_environment);
-    if (malformed)
-        return kn_fail(KN_ERR_ARGUMENT, "KOINE_IMPL: '%s' is not of the form operation:implementation", malformed);
-    const char *forced = find(from_tests, num_from_tests, table->operation);
-    if (!forced)
-        forced = find(from_environment, num_from_environment, table->operation);
-    if (forced)
-        return run_forced(table, forced, stream, problem);
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    for (int i = 0; i < table->count; i++)
-        if (!table->rows[i].accepts || table->rows[i].accepts(limits, problem))
-            return table->rows[i].run(stream, problem);
-    return kn_fail(KN_ERR_INTERNAL, "no implementation of %s takes this problem", table->operation);
+    const kn_implementation *row = NULL;
+    KN_TRY(check_environment());
+    KN_TRY(find_forced(table, limits, problem, &row));
+    for (int i = 0; !row && i < table->count; i++)
+        if (holds(table->rows[i].supports, limits, problem) && holds(table->rows[i].prefers, limits, problem))
+            row = &table->rows[i];
+    if (!row)
+        return kn_fail(KN_ERR_INTERNAL, "no implementation of %s takes this problem", table->operation);
+    return row->run(stream, problem);
 }

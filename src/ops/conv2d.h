@@ -35,6 +35,9 @@ typedef struct kn_conv2d_problem {
     kn_conv2d_operand x, weight, bias, y;
 } kn_conv2d_problem;
 
+extern const kn_implementation_table kn_conv2d_implementations, kn_conv2d_backward_data_implementations,
+    kn_conv2d_backward_weights_implementations;
+
 kn_status kn_conv2d_run_forward(kn_stream *stream, const kn_conv2d_problem *problem);
 kn_status kn_conv2d_run_backward_data(kn_stream *stream, const kn_conv2d_problem *problem);
 kn_status kn_conv2d_run_backward_weights(kn_stream *stream, const kn_conv2d_problem *problem);
@@ -54,36 +57,37 @@ static inline kn_arg kn_conv2d_arg(const kn_conv2d_shape *s, kn_conv2d_operand o
     return kn_arg_buffer(operand.buffer, operand.offset * (s->f64 ? 8 : 4));
 }
 
+/* Rows of the tables, each with what it supports and prefers (ops/choice.h); none: always. */
+
 /* conv2d_direct.c, conv2d_weights.c: CPU devices, vectors along the output channels. */
-bool kn_conv2d_accepts_direct(const kn_limits *limits, const void *problem);
+kn_implementation_predicate kn_conv2d_supports_direct, kn_conv2d_prefers_direct;
 kn_status kn_conv2d_direct_forward(kn_stream *stream, const void *problem);
-bool kn_conv2d_accepts_direct_data(const kn_limits *limits, const void *problem);
+kn_implementation_predicate kn_conv2d_supports_direct_data, kn_conv2d_prefers_direct_data;
 kn_status kn_conv2d_direct_backward_data(kn_stream *stream, const void *problem);
-bool kn_conv2d_accepts_direct_weights(const kn_limits *limits, const void *problem);
+kn_implementation_predicate kn_conv2d_supports_direct_weights, kn_conv2d_prefers_direct_weights;
 kn_status kn_conv2d_direct_backward_weights(kn_stream *stream, const void *problem);
 
 /* conv2d_rows.c, conv2d_weights_rows.c: CPU devices, vectors along the rows of the image; few channels or few taps. */
-bool kn_conv2d_accepts_rows(const kn_limits *limits, const void *problem);
+kn_implementation_predicate kn_conv2d_supports_rows, kn_conv2d_prefers_rows;
 kn_status kn_conv2d_rows_forward(kn_stream *stream, const void *problem);
-bool kn_conv2d_accepts_rows_data(const kn_limits *limits, const void *problem);
+kn_implementation_predicate kn_conv2d_supports_rows_data, kn_conv2d_prefers_rows_data;
 kn_status kn_conv2d_rows_backward_data(kn_stream *stream, const void *problem);
-bool kn_conv2d_accepts_rows_weights(const kn_limits *limits, const void *problem);
+kn_implementation_predicate kn_conv2d_supports_rows_weights, kn_conv2d_prefers_rows_weights;
 kn_status kn_conv2d_rows_backward_weights(kn_stream *stream, const void *problem);
 
 /* conv2d_images.c: CPU devices, the same pixel of several images; small images with much padding. */
-bool kn_conv2d_accepts_images(const kn_limits *limits, const void *problem);
+kn_implementation_predicate kn_conv2d_supports_images, kn_conv2d_prefers_images;
 kn_status kn_conv2d_images_forward(kn_stream *stream, const void *problem);
-bool kn_conv2d_accepts_images_data(const kn_limits *limits, const void *problem);
+kn_implementation_predicate kn_conv2d_prefers_images_data;
 kn_status kn_conv2d_images_backward_data(kn_stream *stream, const void *problem);
 
 /* conv2d_lowered.c: matrix multiplication, after im2col where the kernel is not 1 x 1; any device. */
+kn_implementation_predicate kn_conv2d_supports_lowered, kn_conv2d_prefers_lowered;
 kn_status kn_conv2d_lowered_forward(kn_stream *stream, const void *problem);
 kn_status kn_conv2d_lowered_backward_data(kn_stream *stream, const void *problem);
 kn_status kn_conv2d_lowered_backward_weights(kn_stream *stream, const void *problem);
 
-/* conv2d_reference.c: one sum per element; any device. "gather" is the same by choice: depthwise convolution, whose
- * matrix products would be vectors. */
-bool kn_conv2d_accepts_gather(const kn_limits *limits, const void *problem);
+/* conv2d_reference.c: one sum per element; any device. */
 kn_status kn_conv2d_reference_forward(kn_stream *stream, const void *problem);
 kn_status kn_conv2d_reference_backward_data(kn_stream *stream, const void *problem);
 kn_status kn_conv2d_reference_backward_weights(kn_stream *stream, const void *problem);
@@ -134,5 +138,14 @@ const char *kn_conv2d_options(char *buffer, const kn_limits *limits, bool f64, i
                               int rows);
 int kn_conv2d_vector_width(const kn_limits *limits, bool f64); /* 16, 8 or 4 of f32; half as many of f64 */
 bool kn_conv2d_many_registers(const kn_limits *limits);        /* 32 vector registers, else 16 */
+
+/* For vectors along the rows: the widest that fits a row of `columns` pixels, 0 where none does; and whether it is wide
+ * enough to pay. */
+int kn_conv2d_row_vector_width(const kn_limits *limits, bool f64, int64_t columns);
+bool kn_conv2d_row_is_wide(const kn_limits *limits, bool f64, int64_t columns);
+
+/* Whether 32-bit offsets, as the tables of taps and starts hold them, can reach all of an image of `channels` channels.
+ */
+bool kn_conv2d_table_fits(const kn_conv2d_shape *s, int64_t channels, const int64_t size[2]);
 
 #endif

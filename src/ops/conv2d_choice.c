@@ -1,45 +1,45 @@
 /* ops/conv2d_choice.c - the implementations of each pass of a convolution, best first. */
 #include "ops/conv2d.h"
 
-#define ROWS(rows) rows, (int)(sizeof rows / sizeof rows[0])
+static const kn_implementation forward[] = {
+    {"rows", kn_conv2d_supports_rows, kn_conv2d_prefers_rows, kn_conv2d_rows_forward},
+    {"images", kn_conv2d_supports_images, kn_conv2d_prefers_images, kn_conv2d_images_forward},
+    {"direct", kn_conv2d_supports_direct, kn_conv2d_prefers_direct, kn_conv2d_direct_forward},
+    {"lowered", kn_conv2d_supports_lowered, kn_conv2d_prefers_lowered, kn_conv2d_lowered_forward},
+    {"reference", NULL, NULL, kn_conv2d_reference_forward},
+};
+const kn_implementation_table kn_conv2d_implementations = KN_IMPLEMENTATION_TABLE("conv2d", forward);
+
+static const kn_implementation backward_data[] = {
+    {"rows", kn_conv2d_supports_rows_data, kn_conv2d_prefers_rows_data, kn_conv2d_rows_backward_data},
+    {"images", kn_conv2d_supports_images, kn_conv2d_prefers_images_data, kn_conv2d_images_backward_data},
+    {"direct", kn_conv2d_supports_direct_data, kn_conv2d_prefers_direct_data, kn_conv2d_direct_backward_data},
+    {"lowered", kn_conv2d_supports_lowered, kn_conv2d_prefers_lowered, kn_conv2d_lowered_backward_data},
+    {"reference", NULL, NULL, kn_conv2d_reference_backward_data},
+};
+const kn_implementation_table kn_conv2d_backward_data_implementations =
+    KN_IMPLEMENTATION_TABLE("conv2d_backward_data", backward_data);
+
+static const kn_implementation backward_weights[] = {
+    {"rows", kn_conv2d_supports_rows_weights, kn_conv2d_prefers_rows_weights, kn_conv2d_rows_backward_weights},
+    {"direct", kn_conv2d_supports_direct_weights, kn_conv2d_prefers_direct_weights, kn_conv2d_direct_backward_weights},
+    {"lowered", kn_conv2d_supports_lowered, kn_conv2d_prefers_lowered, kn_conv2d_lowered_backward_weights},
+    {"reference", NULL, NULL, kn_conv2d_reference_backward_weights},
+};
+const kn_implementation_table kn_conv2d_backward_weights_implementations =
+    KN_IMPLEMENTATION_TABLE("conv2d_backward_weights", backward_weights);
 
 kn_status kn_conv2d_run_forward(kn_stream *stream, const kn_conv2d_problem *problem)
 {
-    static const kn_implementation rows[] = {
-        {"rows", kn_conv2d_accepts_rows, kn_conv2d_rows_forward},
-        {"images", kn_conv2d_accepts_images, kn_conv2d_images_forward},
-        {"direct", kn_conv2d_accepts_direct, kn_conv2d_direct_forward},
-        {"gather", kn_conv2d_accepts_gather, kn_conv2d_reference_forward},
-        {"lowered", NULL, kn_conv2d_lowered_forward},
-        {"reference", NULL, kn_conv2d_reference_forward},
-    };
-    static const kn_implementation_table table = {"conv2d", ROWS(rows)};
-    return kn_run_implementation(&table, stream, problem);
+    return kn_run_implementation(&kn_conv2d_implementations, stream, problem);
 }
 
 kn_status kn_conv2d_run_backward_data(kn_stream *stream, const kn_conv2d_problem *problem)
 {
-    static const kn_implementation rows[] = {
-        {"rows", kn_conv2d_accepts_rows_data, kn_conv2d_rows_backward_data},
-        {"images", kn_conv2d_accepts_images_data, kn_conv2d_images_backward_data},
-        {"direct", kn_conv2d_accepts_direct_data, kn_conv2d_direct_backward_data},
-        {"gather", kn_conv2d_accepts_gather, kn_conv2d_reference_backward_data},
-        {"lowered", NULL, kn_conv2d_lowered_backward_data},
-        {"reference", NULL, kn_conv2d_reference_backward_data},
-    };
-    static const kn_implementation_table table = {"conv2d_backward_data", ROWS(rows)};
-    return kn_run_implementation(&table, stream, problem);
+    return kn_run_implementation(&kn_conv2d_backward_data_implementations, stream, problem);
 }
 
 kn_status kn_conv2d_run_backward_weights(kn_stream *stream, const kn_conv2d_problem *problem)
 {
-    static const kn_implementation rows[] = {
-        {"rows", kn_conv2d_accepts_rows_weights, kn_conv2d_rows_backward_weights},
-        {"direct", kn_conv2d_accepts_direct_weights, kn_conv2d_direct_backward_weights},
-        {"gather", kn_conv2d_accepts_gather, kn_conv2d_reference_backward_weights},
-        {"lowered", NULL, kn_conv2d_lowered_backward_weights},
-        {"reference", NULL, kn_conv2d_reference_backward_weights},
-    };
-    static const kn_implementation_table table = {"conv2d_backward_weights", ROWS(rows)};
-    return kn_run_implementation(&table, stream, problem);
+    return kn_run_implementation(&kn_conv2d_backward_weights_implementations, stream, problem);
 }

@@ -22,6 +22,19 @@ const char *kn_conv2d_options(char *buffer, const kn_limits *limits, bool f64, i
     return buffer;
 }
 
+int kn_conv2d_row_vector_width(const kn_limits *limits, bool f64, int64_t columns)
+{
+    int width = kn_conv2d_vector_width(limits, f64);
+    while (width > columns && width > 2)
+        width /= 2;
+    return width <= columns ? width : 0;
+}
+
+bool kn_conv2d_row_is_wide(const kn_limits *limits, bool f64, int64_t columns)
+{
+    return columns >= kn_conv2d_min(4, kn_conv2d_vector_width(limits, f64));
+}
+
 kn_conv2d_padding kn_conv2d_choose_padding(const kn_limits *limits, const int64_t size[2], int64_t planes,
                                            const int64_t low[2], const int64_t high[2])
 {

@@ -49,9 +49,6 @@ typedef struct kn_conv2d_tile {
 kn_status kn_conv2d_correlate_forward(kn_stream *stream, const kn_conv2d_problem *problem, const kn_conv2d_tile *tile);
 kn_status kn_conv2d_correlate_backward(kn_stream *stream, const kn_conv2d_problem *problem, const kn_conv2d_tile *tile);
 
-/* Whether the tap table's 32-bit offsets can reach all of an image of `channels` channels. */
-bool kn_conv2d_table_fits(const kn_conv2d_shape *s, int64_t channels, const int64_t size[2]);
-
 /* Of one dimension: pairs of an output row and a tap that reads inside the image, of all. */
 void kn_conv2d_count_pairs(const kn_conv2d_shape *s, int dimension, bool backward, int64_t *inside, int64_t *all);
 

@@ -47,10 +47,17 @@ static kn_conv2d_tile choose_tile(kn_stream *stream, bool f64, int64_t outer)
                             .launch = launch};
 }
 
-bool kn_conv2d_accepts_direct(const kn_limits *limits, const void *problem)
+bool kn_conv2d_supports_direct(const kn_limits *limits, const void *problem)
 {
     const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    return limits->is_cpu && kn_conv2d_table_fits(s, s->in_channels, s->in_size);
+    (void)limits;
+    return kn_conv2d_table_fits(s, s->in_channels, s->in_size);
+}
+
+bool kn_conv2d_prefers_direct(const kn_limits *limits, const void *problem)
+{
+    (void)problem;
+    return limits->is_cpu;
 }
 
 kn_status kn_conv2d_direct_forward(kn_stream *stream, const void *problem_)
@@ -60,11 +67,17 @@ kn_status kn_conv2d_direct_forward(kn_stream *stream, const void *problem_)
     return kn_conv2d_correlate_forward(stream, problem, &tile);
 }
 
-bool kn_conv2d_accepts_direct_data(const kn_limits *limits, const void *problem)
+bool kn_conv2d_supports_direct_data(const kn_limits *limits, const void *problem)
 {
     const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    bool few_residues = kn_conv2d_residues(s) <= 16; /* two launches each */
-    return limits->is_cpu && few_residues && kn_conv2d_table_fits(s, s->out_channels, s->in_size);
+    (void)limits;
+    return kn_conv2d_table_fits(s, s->out_channels, s->in_size);
+}
+
+bool kn_conv2d_prefers_direct_data(const kn_limits *limits, const void *problem)
+{
+    bool few_residues = kn_conv2d_residues(&((const kn_conv2d_problem *)problem)->shape) <= 16; /* two launches each */
+    return limits->is_cpu && few_residues;
 }
 
 kn_status kn_conv2d_direct_backward_data(kn_stream *stream, const void *problem_)

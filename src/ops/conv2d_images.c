@@ -94,23 +94,29 @@ static double gain(const kn_limits *limits, const kn_conv2d_shape *s, bool backw
     return gain * (double)s->images / (double)(kn_conv2d_div_up(s->images, tile) * tile);
 }
 
-static bool accepts(const kn_limits *limits, const kn_conv2d_shape *s, bool backward)
+/* The kernel counts channels in int. */
+bool kn_conv2d_supports_images(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    (void)limits;
+    return s->in_channels < 32768 && s->out_channels < 32768;
+}
+
+static bool prefers(const kn_limits *limits, const kn_conv2d_shape *s, bool backward)
 {
     int64_t inner = (backward ? s->out_channels : s->in_channels) / s->groups,
             outer = (backward ? s->in_channels : s->out_channels) / s->groups;
-    bool worth_it =
-        inner >= 16 && 2 * outer > kn_conv2d_vector_width(limits, s->f64) && gain(limits, s, backward) > 1.1;
-    return limits->is_cpu && worth_it && s->in_channels < 32768 && s->out_channels < 32768 &&
-           (!backward || kn_conv2d_residues(s) <= 16);
+    return limits->is_cpu && inner >= 16 && 2 * outer > kn_conv2d_vector_width(limits, s->f64) &&
+           (!backward || kn_conv2d_residues(s) <= 16) && gain(limits, s, backward) > 1.1;
 }
 
-bool kn_conv2d_accepts_images(const kn_limits *limits, const void *problem)
+bool kn_conv2d_prefers_images(const kn_limits *limits, const void *problem)
 {
-    return accepts(limits, &((const kn_conv2d_problem *)problem)->shape, false);
+    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, false);
 }
-bool kn_conv2d_accepts_images_data(const kn_limits *limits, const void *problem)
+bool kn_conv2d_prefers_images_data(const kn_limits *limits, const void *problem)
 {
-    return accepts(limits, &((const kn_conv2d_problem *)problem)->shape, true);
+    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, true);
 }
 kn_status kn_conv2d_images_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
 kn_status kn_conv2d_images_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }

@@ -55,6 +55,24 @@ static kn_status begin(lowered *l, kn_stream *stream, const kn_conv2d_problem *p
     return KN_OK;
 }
 
+/* The matrices of one image must fit a buffer. */
+bool kn_conv2d_supports_lowered(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    double taps = (double)kn_conv2d_taps(s), pixels = (double)s->out_size[0] * (double)s->out_size[1];
+    double largest = taps * ((double)s->groups * pixels > (double)s->out_channels ? (double)s->groups * pixels
+                                                                                  : (double)s->out_channels);
+    return largest * (s->f64 ? 8 : 4) <= (double)limits->max_allocation;
+}
+
+/* The matrix products of a depthwise convolution would be products with vectors. */
+bool kn_conv2d_prefers_lowered(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    (void)limits;
+    return s->groups == 1 || (s->in_channels != s->groups && s->out_channels != s->groups);
+}
+
 static void end(lowered *l)
 {
     kn_buffer_free(l->columns);

@@ -18,13 +18,6 @@ kn_conv2d_kernel_shape kn_conv2d_describe(const kn_conv2d_shape *s)
     };
 }
 
-bool kn_conv2d_accepts_gather(const kn_limits *limits, const void *problem)
-{
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    (void)limits;
-    return s->groups > 1 && (s->in_channels == s->groups || s->out_channels == s->groups);
-}
-
 kn_status kn_conv2d_reference_forward(kn_stream *stream, const void *problem_)
 {
     const kn_conv2d_problem *problem = problem_;

@@ -28,20 +28,11 @@ static kn_status launch(kn_stream *stream, const kn_conv2d_correlation *c, const
                           kn_arg_i32(c->bias.buffer != NULL)));
 }
 
-/* The widest vector that fits a row of `columns` pixels; 0 when the narrowest does not. */
-static int choose_width(const kn_limits *limits, bool f64, int64_t columns)
-{
-    int width = kn_conv2d_vector_width(limits, f64);
-    while (width > columns && width > 4)
-        width /= 2;
-    return width <= columns ? width : 0;
-}
-
 /* Channels by rows by vectors: about 16 sums, and as many of them fed by one load as the channels allow. */
 static kn_conv2d_tile choose_tile(kn_stream *stream, bool f64, int64_t outer, int64_t columns)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    kn_conv2d_tile tile = {.vector_width = choose_width(limits, f64, columns), .launch = launch};
+    kn_conv2d_tile tile = {.vector_width = kn_conv2d_row_vector_width(limits, f64, columns), .launch = launch};
     tile.channels = outer > 4 && kn_conv2d_many_registers(limits) ? 8 : outer > 1 ? 4 : 1;
     tile.rows = tile.channels == 8 ? 1 : tile.channels == 4 ? 2 : 4;
     if (!kn_conv2d_many_registers(limits))
@@ -53,17 +44,23 @@ static kn_conv2d_tile choose_tile(kn_stream *stream, bool f64, int64_t outer, in
 
 /* Vectors along the channels are at their best with whole vectors of channels and many taps; stores of a tile cost them
  * what some 50 taps do. */
-static bool prefers_rows(const kn_limits *limits, const kn_conv2d_shape *s, int64_t outer, int64_t taps)
+static bool few(const kn_limits *limits, bool f64, int64_t outer, int64_t taps)
 {
-    return 2 * outer <= kn_conv2d_vector_width(limits, s->f64) || taps <= 48;
+    return 2 * outer <= kn_conv2d_vector_width(limits, f64) || taps <= 48;
 }
 
-bool kn_conv2d_accepts_rows(const kn_limits *limits, const void *problem)
+bool kn_conv2d_supports_rows(const kn_limits *limits, const void *problem)
 {
     const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    return limits->is_cpu && s->stride[1] == 1 && choose_width(limits, s->f64, s->out_size[1]) > 0 &&
-           prefers_rows(limits, s, s->out_channels / s->groups, kn_conv2d_taps(s)) &&
+    return s->stride[1] == 1 && kn_conv2d_row_vector_width(limits, s->f64, s->out_size[1]) > 0 &&
            kn_conv2d_table_fits(s, s->in_channels, s->in_size);
+}
+
+bool kn_conv2d_prefers_rows(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    return limits->is_cpu && kn_conv2d_row_is_wide(limits, s->f64, s->out_size[1]) &&
+           few(limits, s->f64, s->out_channels / s->groups, kn_conv2d_taps(s));
 }
 
 kn_status kn_conv2d_rows_forward(kn_stream *stream, const void *problem_)
@@ -77,13 +74,19 @@ kn_status kn_conv2d_rows_forward(kn_stream *stream, const void *problem_)
 /* Every stride-th pixel of a row of dx is one correlation's. */
 static int64_t shortest_row(const kn_conv2d_shape *s) { return s->in_size[1] / s->stride[1]; }
 
-bool kn_conv2d_accepts_rows_data(const kn_limits *limits, const void *problem)
+bool kn_conv2d_supports_rows_data(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    return kn_conv2d_row_vector_width(limits, s->f64, shortest_row(s)) > 0 &&
+           kn_conv2d_table_fits(s, s->out_channels, s->in_size);
+}
+
+bool kn_conv2d_prefers_rows_data(const kn_limits *limits, const void *problem)
 {
     const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
     int64_t taps = s->out_channels / s->groups * s->kernel_size[0] * s->kernel_size[1] / kn_conv2d_residues(s);
-    return limits->is_cpu && kn_conv2d_residues(s) <= 16 && choose_width(limits, s->f64, shortest_row(s)) > 0 &&
-           prefers_rows(limits, s, s->in_channels / s->groups, taps) &&
-           kn_conv2d_table_fits(s, s->out_channels, s->in_size);
+    return limits->is_cpu && kn_conv2d_residues(s) <= 16 && kn_conv2d_row_is_wide(limits, s->f64, shortest_row(s)) &&
+           few(limits, s->f64, s->in_channels / s->groups, taps);
 }
 
 kn_status kn_conv2d_rows_backward_data(kn_stream *stream, const void *problem_)

@@ -18,13 +18,17 @@ typedef struct weights_pass {
         *sums; /* sums: NULL when there is one share, which writes to the result */
 } weights_pass;
 
-bool kn_conv2d_accepts_direct_weights(const kn_limits *limits, const void *problem)
+bool kn_conv2d_supports_direct_weights(const kn_limits *limits, const void *problem)
 {
     const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    double height = (double)s->in_size[0] + 2.0 * (double)s->padding[0],
-           width = (double)s->in_size[1] + 2.0 * (double)s->padding[1];
-    return limits->is_cpu && (double)(s->in_channels / s->groups) * height * width <
-                                 2147483647.0; /* offsets in the tap table are 32-bit */
+    (void)limits;
+    return kn_conv2d_table_fits(s, s->in_channels, s->in_size);
+}
+
+bool kn_conv2d_prefers_direct_weights(const kn_limits *limits, const void *problem)
+{
+    (void)problem;
+    return limits->is_cpu;
 }
 
 /* The number of shares depends on the problem alone, so that the sums' order, hence their last bits, do not change with

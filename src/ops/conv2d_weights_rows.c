@@ -19,20 +19,18 @@ typedef struct rows_pass {
     kn_buffer *padded, *sums, *bias_part;
 } rows_pass;
 
-static int choose_width(const kn_limits *limits, const kn_conv2d_shape *s)
+bool kn_conv2d_supports_rows_weights(const kn_limits *limits, const void *problem)
 {
-    int width = kn_conv2d_vector_width(limits, s->f64);
-    while (width > s->out_size[1] && width > 4)
-        width /= 2;
-    return width <= s->out_size[1] ? width : 0;
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    return s->stride[1] == 1 && kn_conv2d_row_vector_width(limits, s->f64, s->out_size[1]) > 0;
 }
 
 /* Repacking dy, which the other way needs, costs what some 50 taps do. */
-bool kn_conv2d_accepts_rows_weights(const kn_limits *limits, const void *problem)
+bool kn_conv2d_prefers_rows_weights(const kn_limits *limits, const void *problem)
 {
     const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
     bool few = 2 * (s->out_channels / s->groups) <= kn_conv2d_vector_width(limits, s->f64) || kn_conv2d_taps(s) <= 48;
-    return limits->is_cpu && few && s->stride[1] == 1 && choose_width(limits, s) > 0;
+    return limits->is_cpu && few && kn_conv2d_row_is_wide(limits, s->f64, s->out_size[1]);
 }
 
 static void describe(rows_pass *w, const kn_limits *limits)
@@ -49,8 +47,8 @@ static void describe(rows_pass *w, const kn_limits *limits)
     w->images_per_share = kn_conv2d_div_up(s->images, shares);
     w->layout.shares = kn_conv2d_div_up(s->images, w->images_per_share);
     snprintf(w->options, sizeof w->options, "%s -DVW=%d -DKX=%d -DTAPS=%d",
-             s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", choose_width(limits, s), (int)w->channels_per_tile,
-             TAPS);
+             s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
+             kn_conv2d_row_vector_width(limits, s->f64, s->out_size[1]), (int)w->channels_per_tile, TAPS);
 }
 
 static kn_status alloc_buffers(rows_pass *w, kn_stream *stream)

@@ -17,6 +17,8 @@ typedef struct kn_gemm_problem {
     int64_t bias_offset; /* elements */
 } kn_gemm_problem;
 
+extern const kn_implementation_table kn_gemm_implementations;
+
 /* Chooses an implementation and enqueues it. */
 kn_status kn_gemm(kn_stream *stream, const kn_gemm_problem *problem);
 
@@ -34,20 +36,28 @@ kn_gemm_layout kn_gemm_operand_layout(const kn_gemm_operand *operand);
 #define KN_GEMM_OPTIONS 160
 const char *kn_gemm_tile_options(char *buffer, const kn_limits *limits, bool f64);
 
-/* Rows of the table. */
-kn_status kn_gemm_packed(kn_stream *stream, const void *problem); /* gemm_cpu.c: both operands packed into panels */
-kn_status kn_gemm_direct(kn_stream *stream,
-                         const void *problem); /* gemm_cpu.c: one launch, operands read in place; small products */
-bool kn_gemm_accepts_cpu(const kn_limits *limits, const void *problem);
-bool kn_gemm_accepts_direct(const kn_limits *limits, const void *problem);
-kn_status
-kn_gemm_skinny(kn_stream *stream,
-               const void *problem); /* gemm_skinny.c: one row times a tall matrix; tiny results of long sums */
-bool kn_gemm_accepts_skinny(const kn_limits *limits, const void *problem);
-kn_status kn_gemm_split(kn_stream *stream, const void *problem); /* gemm_split.c: k in parts that run side by side */
-bool kn_gemm_accepts_split(const kn_limits *limits, const void *problem);
-kn_status kn_gemm_clblast(kn_stream *stream, const void *problem); /* gemm_any.c */
-bool kn_gemm_accepts_clblast(const kn_limits *limits, const void *problem);
-kn_status kn_gemm_reference(kn_stream *stream, const void *problem); /* gemm_any.c: one sum per element, any device */
+/* Rows of the table, each with what it supports and prefers (ops/choice.h); none: always. */
+
+/* gemm_cpu.c: both operands packed into panels; one launch that reads them in place. */
+kn_implementation_predicate kn_gemm_prefers_packed, kn_gemm_prefers_direct;
+kn_status kn_gemm_packed(kn_stream *stream, const void *problem);
+kn_status kn_gemm_direct(kn_stream *stream, const void *problem);
+
+/* gemm_skinny.c: one row times a tall matrix; tiny results of long sums. */
+kn_implementation_predicate kn_gemm_supports_skinny, kn_gemm_prefers_skinny;
+kn_status kn_gemm_skinny(kn_stream *stream, const void *problem);
+
+/* gemm_dots.c: few rows, or few results, times a transposed matrix, in place. */
+kn_implementation_predicate kn_gemm_supports_dots, kn_gemm_prefers_dots;
+kn_status kn_gemm_dots(kn_stream *stream, const void *problem);
+
+/* gemm_split.c: k in parts that run side by side. */
+kn_implementation_predicate kn_gemm_supports_split, kn_gemm_prefers_split;
+kn_status kn_gemm_split(kn_stream *stream, const void *problem);
+
+/* gemm_any.c: any device. The reference computes one sum per element. */
+kn_implementation_predicate kn_gemm_supports_clblast;
+kn_status kn_gemm_clblast(kn_stream *stream, const void *problem);
+kn_status kn_gemm_reference(kn_stream *stream, const void *problem);
 
 #endif

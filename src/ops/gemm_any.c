@@ -42,14 +42,13 @@ static bool below_2_31(const kn_gemm_operand *x, int64_t rows, int64_t columns, 
     return last < (double)INT_MAX;
 }
 
-/* CLBlast counts elements in 32 bits; a bias goes into C before, so that beta must be 0. */
-bool kn_gemm_accepts_clblast(const kn_limits *limits, const void *problem_)
+/* CLBlast counts elements in 32 bits. */
+bool kn_gemm_supports_clblast(const kn_limits *limits, const void *problem_)
 {
     const kn_gemm_problem *problem = problem_;
     const kn_gemm_params *p = &problem->product;
     (void)limits;
-    return (!problem->bias || p->beta == 0) &&
-           below_2_31(&p->a, p->a.transposed ? p->k : p->m, p->a.transposed ? p->m : p->k, p->batch) &&
+    return below_2_31(&p->a, p->a.transposed ? p->k : p->m, p->a.transposed ? p->m : p->k, p->batch) &&
            below_2_31(&p->b, p->b.transposed ? p->n : p->k, p->b.transposed ? p->k : p->n, p->batch) &&
            below_2_31(&p->c, p->m, p->n, p->batch);
 }
@@ -60,14 +59,14 @@ kn_status kn_gemm_clblast(kn_stream *stream, const void *problem_)
     kn_gemm_params p = problem->product;
     if (p.k == 0) /* CLBlast takes no empty sum */
         return kn_gemm_reference(stream, problem);
-    if (problem->bias) {
+    if (problem->bias) { /* CLBlast knows none: C becomes beta C + bias before */
         int64_t element = p.f64 ? 8 : 4;
         kn_gemm_layout c = kn_gemm_operand_layout(&p.c);
-        KN_TRY(kn_run(stream, .source = "gemm/reference.cl", .kernel = "gemm_fill_bias", .operation = "gemm",
+        KN_TRY(kn_run(stream, .source = "gemm/reference.cl", .kernel = "gemm_start_with_bias", .operation = "gemm",
                       .options = type_options(p.f64), .dims = 1, .global = {choose_items(stream, &p)},
                       KN_ARGS(kn_arg_buffer(problem->bias, problem->bias_offset * element),
                               kn_arg_buffer(p.c.buffer, p.c.offset * element), kn_arg_i64(p.m), kn_arg_i64(p.n),
-                              kn_arg_i64(p.batch), kn_arg_struct(&c, sizeof c))));
+                              kn_arg_i64(p.batch), kn_arg_struct(&c, sizeof c), arg_real(p.f64, p.beta))));
         p.beta = 1;
     }
     return kn_clblast_gemm(stream, &p);

@@ -114,7 +114,7 @@ static int64_t choose_rows_per_item(const kn_limits *limits, const kn_gemm_param
     return max64(least, tiles / blocks) * tile->rows;
 }
 
-bool kn_gemm_accepts_cpu(const kn_limits *limits, const void *problem)
+bool kn_gemm_prefers_packed(const kn_limits *limits, const void *problem)
 {
     (void)problem;
     return limits->is_cpu;
@@ -127,6 +127,8 @@ kn_status kn_gemm_packed(kn_stream *stream, const void *problem_)
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     tile_shape tile = choose_tile(limits, p->f64);
     tile_operand a = in_place(&p->a), b = in_place(&p->b);
+    if (p->k == 0) /* nothing to pack */
+        return kn_gemm_direct(stream, problem);
     kn_status status =
         pack(stream, p, &b, p->k, b.layout.row_stride, p->n, b.layout.col_stride, tile.vectors * tile.vector_width);
     /* A is read in place where it lies row by row; where it lies column by column it is transposed, in blocks of k. */
@@ -141,7 +143,7 @@ kn_status kn_gemm_packed(kn_stream *stream, const void *problem_)
 
 /* One launch instead of three pays where the product itself takes no longer than a launch or two, and where B is read
  * so few times that packing it is most of the work. */
-bool kn_gemm_accepts_direct(const kn_limits *limits, const void *problem)
+bool kn_gemm_prefers_direct(const kn_limits *limits, const void *problem)
 {
     const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
     bool small = (double)p->m * (double)p->n * (double)p->k * (double)p->batch <= 4e6;

@@ -31,19 +31,29 @@ static skinny_product classify(const kn_gemm_params *p)
         s = (skinny_product){
             NOT_SKINNY, 1,     p->m, p->k, flip(kn_gemm_operand_layout(&p->b)), flip(kn_gemm_operand_layout(&p->a)),
             &p->b,      &p->a, 0};
-    bool b_rows_along_k = s.b.row_stride == 1 || s.k == 1;
-    if (s.m * s.n <= MOST_RESULTS && s.k >= LONG_SUM)
+    bool b_rows_along_k = s.b.row_stride == 1 || s.k == 1, few_results = s.m <= MOST_RESULTS / s.n;
+    if (few_results && s.k >= LONG_SUM)
         s.kind = LONG_SUMS;
     else if (s.m == 1 && s.k >= 1 && s.k <= SHORT_ROW && b_rows_along_k && s.b.col_stride == s.k && p->beta == 0)
         s.kind = SHORT_ROWS;
-    else if (s.m == 1 && s.k >= 16 && s.b.row_stride == 1 && s.a.col_stride == 1)
+    else if (s.m == 1 && s.b.row_stride == 1 && s.a.col_stride == 1)
         s.kind = DOT_ROWS;
+    else if (few_results && s.k > 0)
+        s.kind = LONG_SUMS;
     return s;
 }
 
-bool kn_gemm_accepts_skinny(const kn_limits *limits, const void *problem)
+bool kn_gemm_supports_skinny(const kn_limits *limits, const void *problem)
 {
-    return limits->is_cpu && classify(&((const kn_gemm_problem *)problem)->product).kind != NOT_SKINNY;
+    (void)limits;
+    return classify(&((const kn_gemm_problem *)problem)->product).kind != NOT_SKINNY;
+}
+
+bool kn_gemm_prefers_skinny(const kn_limits *limits, const void *problem)
+{
+    skinny_product s = classify(&((const kn_gemm_problem *)problem)->product);
+    bool long_enough = s.kind == SHORT_ROWS || s.k >= (s.kind == LONG_SUMS ? LONG_SUM : 16);
+    return limits->is_cpu && long_enough;
 }
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }

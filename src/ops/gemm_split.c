@@ -15,13 +15,22 @@ static split choose_split(int64_t k)
 {
     int64_t part = (k + MOST_PARTS - 1) / MOST_PARTS;
     part = part < LEAST_PART ? LEAST_PART : part;
+    part = part < (k + 1) / 2 ? part : (k + 1) / 2; /* two parts where one would do: only when forced */
     return (split){part, k / part, k % part};
 }
 
-bool kn_gemm_accepts_split(const kn_limits *limits, const void *problem)
+/* The parts are the batch, so that there can be no other. */
+bool kn_gemm_supports_split(const kn_limits *limits, const void *problem)
 {
     const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
-    return limits->is_cpu && p->batch == 1 && p->k >= LONG_SUM && p->m <= FEW_RESULTS / p->n;
+    (void)limits;
+    return p->batch == 1 && p->k > 0;
+}
+
+bool kn_gemm_prefers_split(const kn_limits *limits, const void *problem)
+{
+    const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
+    return limits->is_cpu && p->k >= LONG_SUM && p->m <= FEW_RESULTS / p->n;
 }
 
 /* `parts` products over `k` from the element `first` of k on, into products[index]. */

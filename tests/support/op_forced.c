@@ -1,43 +1,46 @@
 /* op_forced.c - the implementations of a row's tables, each forced in turn.
  *
- * Their names are not repeated here: an implementation that no table has is asked for, and the error tells which there
- * are. A table that the row never reaches gives no error, and is passed over. */
+ * The tables come from ops/choice.h. A problem that the forced implementation does not support is computed by another;
+ * the counts tell which happened, and where it did not run at all there is nothing to compare. */
 #include <math.h>
 #include <string.h>
 
 #include "ops/choice.h"
 #include "support/op_run.h"
 
-#define MAX_NAMES 16
-
 #define MAX_COUNTED 64
 
-/* How often each implementation was asked for, and how often it took the problem. */
+/* Of each implementation: runs of rows in which it was forced, and those in which it computed anything. */
 static struct {
     char name[64];
-    int asked, took;
+    int forced, ran;
+    int64_t problems, unsupported;
 } counted[MAX_COUNTED];
 static int num_counted;
 
-static void count_run(const char *table, const char *implementation, bool took)
+static void count_run(const char *operation, const char *implementation, kn_forced_count count)
 {
     char name[64];
     int i = 0;
-    snprintf(name, sizeof name, "%s:%s", table, implementation);
+    snprintf(name, sizeof name, "%s:%s", operation, implementation);
     while (i < num_counted && strcmp(counted[i].name, name) != 0)
         i++;
     if (i == MAX_COUNTED)
         return;
     if (i == num_counted)
         snprintf(counted[num_counted++].name, sizeof counted[0].name, "%s", name);
-    counted[i].asked++;
-    counted[i].took += took;
+    counted[i].forced++;
+    counted[i].ran += count.ran > 0;
+    counted[i].problems += count.ran;
+    counted[i].unsupported += count.unsupported;
 }
 
 void op_print_forced(FILE *file)
 {
     for (int i = 0; i < num_counted; i++)
-        fprintf(file, "%s was forced in %d runs and took %d\n", counted[i].name, counted[i].asked, counted[i].took);
+        fprintf(file, "%s was forced in %d runs, computed %lld problems in %d of them, and does not support %lld\n",
+                counted[i].name, counted[i].forced, (long long)counted[i].problems, counted[i].ran,
+                (long long)counted[i].unsupported);
 }
 
 static double largest_magnitude(const op_bytes *bytes)
@@ -67,17 +70,20 @@ void op_compare_gradients(op_run *run, const op_result *result, const op_result 
     }
 }
 
-static void check_forced(op_run *run, const op_result *chosen, const char *table, const char *implementation)
+/* Whether the row has any problem of that operation. */
+static bool check_forced(op_run *run, const op_result *chosen, const char *operation, const char *implementation)
 {
-    run->table = table;
-    run->implementation = implementation;
-    kn_force_implementation(table, implementation);
-    int failures = run->failures;
     op_result result;
-    /* An implementation that does not take the problem says so: that is no failure. */
-    bool took = op_execute(run, &result, true);
-    count_run(table, implementation, took);
-    if (took && run->failures == failures) {
+    int failures = run->failures;
+    run->table = operation;
+    run->implementation = implementation;
+    kn_force_implementation(operation, implementation);
+    bool done = op_execute(run, &result, true);
+    kn_forced_count count = kn_count_forced(operation);
+    kn_force_implementation(operation, NULL);
+    if (count.ran + count.unsupported > 0)
+        count_run(operation, implementation, count);
+    if (done && count.ran > 0 && run->failures == failures) {
         char message[400];
         if (kn_dtype_is_floating(result.output.dtype) &&
             !values_close(result.output.values, chosen->output.values, result.output.count,
@@ -86,39 +92,20 @@ static void check_forced(op_run *run, const op_result *chosen, const char *table
         op_compare_gradients(run, &result, chosen, "forced");
     }
     op_result_free(&result);
-    kn_force_implementation(table, NULL);
     run->table = run->implementation = NULL;
-}
-
-/* Fills `list` with the names, cut apart; their number is returned. */
-static int list_names(op_run *run, const char *table, char *list, size_t size, const char *names[MAX_NAMES])
-{
-    run->quiet = true;
-    run->refusal[0] = '\0';
-    kn_force_implementation(table, "?");
-    op_result result;
-    op_execute(run, &result, false);
-    op_result_free(&result);
-    kn_force_implementation(table, NULL);
-    run->quiet = false;
-    const char *known = strstr(run->refusal, "may ask for ");
-    snprintf(list, size, "%s", known ? known + strlen("may ask for ") : "");
-    int count = 0;
-    char *rest = NULL;
-    for (char *name = strtok_r(list, ", ", &rest); name && count < MAX_NAMES; name = strtok_r(NULL, ", ", &rest))
-        names[count++] = name;
-    return count;
+    return count.ran + count.unsupported > 0;
 }
 
 void op_check_implementations(op_run *run, const op_result *chosen)
 {
-    char tables[160], *rest = NULL;
-    snprintf(tables, sizeof tables, "%s", run->row->tables ? run->row->tables : "");
-    for (char *table = strtok_r(tables, " ", &rest); table; table = strtok_r(NULL, " ", &rest)) {
-        char list[256];
-        const char *names[MAX_NAMES];
-        int count = list_names(run, table, list, sizeof list, names);
-        for (int i = 0; i < count; i++)
-            check_forced(run, chosen, table, names[i]);
+    char operations[160], *rest = NULL;
+    snprintf(operations, sizeof operations, "%s", run->row->tables ? run->row->tables : "");
+    for (char *name = strtok_r(operations, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+        const kn_implementation_table *table = kn_implementation_table_find(name);
+        if (!table)
+            op_fail(run, "forced", "the row names a table, '%s', that ops/choice.h does not have", name);
+        bool reached = table != NULL;
+        for (int i = 0; reached && i < table->count; i++)
+            reached = check_forced(run, chosen, table->operation, table->rows[i].name);
     }
 }

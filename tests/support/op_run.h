@@ -24,8 +24,6 @@ typedef struct op_run {
     const char *table, *implementation; /* forced; NULL: the library's choice */
     const char *program;                /* argv[0], for the line that reproduces a failure */
     int failures;
-    bool quiet;        /* failures are expected: the last one's message is kept, nothing is printed or counted */
-    char refusal[512]; /* that message, or the one by which a forced implementation refused the problem */
 } op_run;
 
 /* Prints what failed and the command that shows it again. */

@@ -1,0 +1,173 @@
+/* test_gemm.c - every implementation of the table "gemm" on what kn_gemm promises and tensors seldom ask for: alpha,
+ * beta, a bias together with beta, leading dimensions beyond the row, offsets, a matrix that repeats, and elements of C
+ * that the product must not touch. */
+#include "support/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "ops/gemm.h"
+#include "support/as_gpu.h"
+#include "support/values.h"
+#include "tensor/tensor.h"
+
+#define NUM_CASES 150
+
+/* One matrix: its elements on the host, and the same on the device. */
+typedef struct matrix {
+    kn_gemm_operand operand;
+    double *values;
+    int64_t count;
+    int64_t first; /* element at which the matrix starts */
+    kn_tensor *tensor;
+} matrix;
+
+typedef struct gemm_case {
+    kn_gemm_problem problem;
+    matrix a, b, c, bias;
+} gemm_case;
+
+static int64_t draw(test_random *random, int64_t low, int64_t high)
+{
+    return low + (int64_t)(test_random_next(random) % (uint64_t)(high - low + 1));
+}
+
+/* Puts the elements on the device. */
+static void upload(matrix *x, bool f64)
+{
+    x->tensor = tensor_of_doubles(x->values, 1, &x->count, f64 ? KN_F64 : KN_F32, false);
+    CHECK_TENSOR(x->tensor);
+    x->operand.buffer = x->tensor->storage->buffer;
+    x->operand.offset = x->tensor->offset + x->first;
+}
+
+static matrix draw_matrix(test_random *random, int64_t rows, int64_t columns, int64_t batch, bool transposed,
+                          bool repeats)
+{
+    int64_t stored_rows = transposed ? columns : rows, stored_columns = transposed ? rows : columns;
+    matrix x = {.first = draw(random, 0, 5)};
+    x.operand.transposed = transposed;
+    x.operand.ld = stored_columns + draw(random, 0, 1) * draw(random, 0, 7);
+    x.operand.ld = x.operand.ld < 1 ? 1 : x.operand.ld;
+    x.operand.batch_stride = repeats ? 0 : stored_rows * x.operand.ld + draw(random, 0, 3);
+    x.count = x.first + (batch - 1) * x.operand.batch_stride + stored_rows * x.operand.ld + 7;
+    x.values = malloc((size_t)x.count * sizeof *x.values);
+    assert_non_null(x.values);
+    for (int64_t i = 0; i < x.count; i++)
+        x.values[i] = test_random_uniform(random, -1, 1);
+    return x;
+}
+
+static int64_t element_of(const matrix *x, int64_t batch, int64_t row, int64_t column)
+{
+    const kn_gemm_operand *o = &x->operand;
+    return x->first + batch * o->batch_stride + (o->transposed ? column * o->ld + row : row * o->ld + column);
+}
+
+/* Sizes from 1 up, one of them often 1 and one now and then large; k may be 0. */
+static gemm_case draw_case(test_random *random, bool f64)
+{
+    int64_t size[3] = {draw(random, 1, 40), draw(random, 1, 70), draw(random, 0, 50)};
+    if (draw(random, 0, 1))
+        size[draw(random, 0, 2)] = 1;
+    if (draw(random, 0, 3) == 0)
+        size[draw(random, 0, 2)] = draw(random, 100, 1100);
+    kn_gemm_params p = {.f64 = f64, .m = size[0], .n = size[1], .k = size[2], .alpha = 1};
+    p.batch = draw(random, 0, 2) == 0 ? draw(random, 2, 4) : 1;
+    p.alpha = draw(random, 0, 1) ? 1 : test_random_uniform(random, -2, 2);
+    p.beta = draw(random, 0, 1) ? 0 : test_random_uniform(random, -2, 2);
+    gemm_case g = {.problem = {.product = p}};
+    g.a = draw_matrix(random, p.m, p.k, p.batch, draw(random, 0, 1), draw(random, 0, 3) == 0);
+    g.b = draw_matrix(random, p.k, p.n, p.batch, draw(random, 0, 1), draw(random, 0, 3) == 0);
+    g.c = draw_matrix(random, p.m, p.n, p.batch, false, false);
+    g.bias = draw_matrix(random, 1, p.n, 1, false, false);
+    /* C is not read when beta is 0: it may hold anything. */
+    for (int64_t i = 0; p.beta == 0 && i < p.batch * p.m * p.n; i++)
+        g.c.values[element_of(&g.c, i / p.n / p.m, i / p.n % p.m, i % p.n)] = NAN;
+    upload(&g.a, f64);
+    upload(&g.b, f64);
+    upload(&g.bias, f64);
+    if (draw(random, 0, 1)) {
+        g.problem.bias = g.bias.operand.buffer;
+        g.problem.bias_offset = g.bias.operand.offset;
+    }
+    g.problem.product.a = g.a.operand;
+    g.problem.product.b = g.b.operand;
+    return g;
+}
+
+/* What all of C's buffer must hold after; freed with free(). */
+static double *expect(const gemm_case *g)
+{
+    const kn_gemm_params *p = &g->problem.product;
+    double *right = malloc((size_t)g->c.count * sizeof *right);
+    assert_non_null(right);
+    for (int64_t i = 0; i < g->c.count; i++)
+        right[i] = g->c.values[i];
+    for (int64_t i = 0; i < p->batch * p->m * p->n; i++) {
+        int64_t column = i % p->n, row = i / p->n % p->m, batch = i / p->n / p->m;
+        double sum = 0, *target = &right[element_of(&g->c, batch, row, column)];
+        for (int64_t j = 0; j < p->k; j++)
+            sum += g->a.values[element_of(&g->a, batch, row, j)] * g->b.values[element_of(&g->b, batch, j, column)];
+        *target = p->alpha * sum + (p->beta != 0 ? p->beta * *target : 0);
+        if (g->problem.bias)
+            *target += g->bias.values[g->bias.first + column];
+    }
+    return right;
+}
+
+static void check_implementation(gemm_case *g, const double *right, const char *name, int number)
+{
+    const kn_gemm_params *p = &g->problem.product;
+    char message[400];
+    upload(&g->c, p->f64); /* as it was */
+    g->problem.product.c = g->c.operand;
+    kn_force_implementation("gemm", name);
+    kn_status status = kn_gemm(kn_tensor_stream(g->c.tensor), &g->problem);
+    kn_force_implementation("gemm", NULL);
+    CHECK_OK(status);
+    double *values = read_doubles(g->c.tensor);
+    assert_non_null(values);
+    closeness limit = closeness_of(p->f64 ? KN_F64 : KN_F32, p->k + 1);
+    if (!values_close(values, right, g->c.count, limit, message, sizeof message))
+        fail_msg("%s, case %d: m %d n %d k %d batch %d alpha %g beta %g%s%s%s: %s", name, number, (int)p->m, (int)p->n,
+                 (int)p->k, (int)p->batch, p->alpha, p->beta, p->a.transposed ? " A^T" : "",
+                 p->b.transposed ? " B^T" : "", g->problem.bias ? " bias" : "", message);
+    free(values);
+}
+
+static void check_case(test_random *random, bool f64, int number, int64_t *computed)
+{
+    const kn_implementation_table *table = &kn_gemm_implementations;
+    gemm_case g = draw_case(random, f64);
+    double *right = expect(&g);
+    for (int i = 0; i < table->count; i++) {
+        KN_SCOPE { check_implementation(&g, right, table->rows[i].name, number); }
+        computed[i] += kn_count_forced("gemm").ran;
+    }
+    free(right);
+    free(g.a.values);
+    free(g.b.values);
+    free(g.c.values);
+    free(g.bias.values);
+}
+
+static void test_all_implementations(void **state)
+{
+    bool has_f64 = kn_device_limits(kn_device_current())->has_f64;
+    int64_t computed[16] = {0};
+    test_random random = test_random_from("gemm");
+    (void)state;
+    for (int i = 0; i < NUM_CASES; i++)
+        KN_SCOPE { check_case(&random, has_f64 && i % 3 == 2, i, computed); }
+    /* None was passed over. */
+    for (int i = 0; i < kn_gemm_implementations.count; i++)
+        assert_true(computed[i] > NUM_CASES / 10);
+}
+
+int main(int argc, char **argv)
+{
+    obey_as_gpu(argc, argv);
+    const struct CMUnitTest tests[] = {TEST(test_all_implementations)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
