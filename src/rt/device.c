@@ -7,8 +7,7 @@
 static _Thread_local kn_device *current;
 static pid_t opened_by;
 
-/* At exit: work may still be queued, and drivers that compile in threads of their own (PoCL) crash when the process
- * goes away under them. */
+/* At exit: queued work ends before the drivers are taken down under it. */
 static void finish_all_devices(void)
 {
     if (getpid() != opened_by) /* a forked child has the queues but not the driver's threads */

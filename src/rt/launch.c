@@ -72,6 +72,15 @@ static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, int dims, const size
     return clEnqueueNDRangeKernel(stream->queue, kernel->handle, (cl_uint)dims, NULL, global, local, 0, NULL, NULL);
 }
 
+/* Drivers that compile when a kernel first runs are given the time to: see quirks.h. Costs one wait per kernel and
+ * process. */
+static void await_compilation(kn_stream *stream, kn_kernel *kernel)
+{
+    if (!kernel->launched && stream->device->quirks.compiles_at_first_launch)
+        clFinish(stream->queue);
+    kernel->launched = true;
+}
+
 kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
 {
     size_t global[3], local[3];
@@ -92,6 +101,8 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
         if (error != CL_SUCCESS)
             status = kn_cl_fail(error, device, "%s: running kernel `%s`",
                                 params->operation ? params->operation : params->source, params->kernel);
+        else
+            await_compilation(stream, kernel);
     }
     kn_unlock(&kernel->lock);
     return status == KN_OK ? kn_stream_count_launch(stream) : status;

@@ -12,6 +12,7 @@ typedef struct kn_kernel {
     char *name;
     cl_kernel handle;
     kn_mutex lock; /* arguments belong to the kernel object: setting them and enqueueing is one step */
+    bool launched; /* has run before; guarded by the lock */
     struct kn_kernel *next;
 } kn_kernel;
 

@@ -1,0 +1,44 @@
+/* A process may end while work is queued, also when kernels have just been compiled for the first time. */
+#include "rt_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Queues work that nobody waits for, with nothing in the driver's cache, and exits as main does. */
+static void queue_and_exit(void)
+{
+    char folder[] = "/tmp/koine-exit-XXXXXX";
+    if (!mkdtemp(folder))
+        _exit(2);
+    setenv("POCL_CACHE_DIR", folder, 1);
+    setenv("KOINE_CACHE_DIR", folder, 1);
+    kn_tensor *x = kn_rand(KN_SHAPE(1000));
+    kn_tensor *y = kn_relu(x);
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    int removed = system(command);
+    exit(y && removed == 0 ? 0 : 1);
+}
+
+static void exit_waits_for_what_is_queued(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 3; run++) {
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0)
+            queue_and_exit();
+        int status = -1;
+        waitpid(child, &status, 0);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(exit_waits_for_what_is_queued)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
