@@ -4,7 +4,8 @@
     python3 bench/compare.py [--peer torch] [--only PREFIX] [--json] [--device D] [--repetitions N] [--koine-bench PATH]
 
 Koine's side is `koine-bench --serve`, a process that waits for requests; the peer's side runs here. Both use as many threads as there are cores. Each
-benchmark is set up on both sides, run twice on each without counting (first calls build kernels), then N times in turn; the medians are compared.
+benchmark is set up on both sides and run without counting (first calls build kernels); then the two take N turns each, a turn being a burst of runs; the
+medians of the time per run are compared.
 PyTorch: Debian's packages python3-torch and libopenblas0-pthread (without the latter its matrix products run on the reference BLAS), or any newer torch of the
 interpreter that runs this script.
 """
@@ -21,8 +22,10 @@ CONV = re.compile(r"conv/(\d+),(\d+),(\d+),(\d+)-(\d+),(\d+)x\d+(?:s(\d+))?/(fwd
 GEMM = re.compile(r"gemm/(\d+)x(\d+)x(\d+)(/f64)?$")
 
 
-# OpenMP's threads spin for a while after each of the peer's calls; without a rest they would take the cores from Koine's next repetition.
+# OpenMP's threads spin for a while after each of the peer's calls; without a rest they would take the cores from Koine's next turn. A turn is a burst of
+# runs, so that neither side is measured while its threads wake up.
 REST = 0.05
+BURST = 0.25
 
 
 class Koine:
@@ -151,21 +154,32 @@ class Torch:
         return lambda: torch.autograd.grad(y, wanted, gradient, retain_graph=True)
 
 
+def burst_length(seconds):
+    """How many runs make a burst: about BURST seconds of them, at least one."""
+    return max(1, min(200, int(BURST / max(seconds, 1e-6))))
+
+
 def compare(koine, peer, name, repetitions):
     run = peer.setup(name)
     if run is None:
         return None
-    koine.ask("setup " + name)
-    ours, theirs = [], []
-    for repetition in range(repetitions + 2):
-        time.sleep(REST)
-        mine = koine.ask("run")
+
+    def run_peer(count):
         start = time.perf_counter()
-        run()
-        other = time.perf_counter() - start
-        if repetition >= 2:
-            ours.append(mine)
-            theirs.append(other)
+        for _ in range(count):
+            run()
+        return (time.perf_counter() - start) / count
+
+    koine.ask("setup " + name)
+    koine.ask("run 2")  # first calls build kernels
+    run_peer(2)
+    ours_count, theirs_count = burst_length(koine.ask("run 2")), burst_length(run_peer(2))
+    ours, theirs = [], []
+    for _ in range(repetitions):
+        time.sleep(REST)
+        ours.append(koine.ask(f"run {ours_count}"))
+        time.sleep(REST)
+        theirs.append(run_peer(theirs_count))
     koine.ask("teardown")
     a, b = statistics.median(ours), statistics.median(theirs)
     return {"name": name, "shape": name.split("/")[1] if "/" in name else "", "koine_s": a, "peer_s": b, "ratio": a / b,

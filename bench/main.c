@@ -133,7 +133,20 @@ static const bench_case *find(const char *name)
     return NULL;
 }
 
-/* Lines in: "setup NAME", "run", "teardown". Lines out: seconds of it, or "error MESSAGE". */
+/* Seconds per repetition, each waited for, of `count` in a row. */
+static kn_status burst(const bench_case *c, bench_state *state, int count, double *seconds)
+{
+    double total = 0, one;
+    kn_status status = KN_OK;
+    for (int i = 0; i < count && status == KN_OK; i++) {
+        status = once(c, state, &one);
+        total += one;
+    }
+    *seconds = total / (count > 0 ? count : 1);
+    return status;
+}
+
+/* Lines in: "setup NAME", "run COUNT", "teardown". Lines out: seconds of it, or "error MESSAGE". */
 static int serve(kn_device *device)
 {
     char line[256];
@@ -149,8 +162,8 @@ static int serve(kn_device *device)
             double start = bench_now();
             status = c ? c->setup(c, &state) : kn_error_set(KN_ERR_ARGUMENT, "no benchmark `%s`", line + 6);
             seconds = bench_now() - start;
-        } else if (strcmp(line, "run") == 0 && c) {
-            status = once(c, &state, &seconds);
+        } else if (strncmp(line, "run ", 4) == 0 && c) {
+            status = burst(c, &state, atoi(line + 4), &seconds);
         } else if (strcmp(line, "teardown") == 0 && c) {
             c->teardown(&state);
             c = NULL;
