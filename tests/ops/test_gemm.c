@@ -116,6 +116,16 @@ static double *expect(const gemm_case *g)
     return right;
 }
 
+/* How large the elements get. Sums that cancel are as far off as the others, so closeness is to be had relative to
+ * this, not to what is left of them. */
+static double largest_magnitude(const double *values, int64_t count)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < count; i++)
+        largest = fmax(largest, isfinite(values[i]) ? fabs(values[i]) : 0);
+    return largest;
+}
+
 static void check_implementation(gemm_case *g, const double *right, const char *name, int number)
 {
     const kn_gemm_params *p = &g->problem.product;
@@ -129,6 +139,7 @@ static void check_implementation(gemm_case *g, const double *right, const char *
     double *values = read_doubles(g->c.tensor);
     assert_non_null(values);
     closeness limit = closeness_of(p->f64 ? KN_F64 : KN_F32, p->k + 1);
+    limit.atol += limit.rtol * largest_magnitude(right, g->c.count);
     if (!values_close(values, right, g->c.count, limit, message, sizeof message))
         fail_msg("%s, case %d: m %d n %d k %d batch %d alpha %g beta %g%s%s%s: %s", name, number, (int)p->m, (int)p->n,
                  (int)p->k, (int)p->batch, p->alpha, p->beta, p->a.transposed ? " A^T" : "",
