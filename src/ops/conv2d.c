@@ -140,7 +140,11 @@ static kn_status conv2d_shape(kn_call *call)
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-static kn_conv2d_operand operand(const kn_tensor *t) { return (kn_conv2d_operand){t->storage->buffer, t->offset}; }
+/* No tensor (no bias) is an empty operand. */
+static kn_conv2d_operand operand(const kn_tensor *t)
+{
+    return t ? (kn_conv2d_operand){t->storage->buffer, t->offset} : (kn_conv2d_operand){0};
+}
 
 static void release_all(kn_tensor **tensors, int count)
 {
@@ -160,7 +164,7 @@ static kn_status conv2d_forward(kn_call *call)
     if (status == KN_OK && kn_numel(call->outputs[0]) > 0) {
         problem.x = operand(inputs[0]);
         problem.weight = operand(inputs[1]);
-        problem.bias = inputs[2] ? operand(inputs[2]) : (kn_conv2d_operand){0};
+        problem.bias = operand(inputs[2]);
         status = kn_conv2d_run_forward(call->stream, &problem);
     }
     release_all(inputs, 3);
@@ -267,13 +271,14 @@ static kn_status conv2d_reference(const kn_call *call)
     kn_tensor *y = call->outputs[0];
     kn_conv2d_shape s;
     KN_TRY(resolve(&s, call->params, KN_F64, x->ndim, x->shape, weight->shape));
-    for (int64_t i = 0; i < kn_numel(y); i++) {
-        int64_t q = i % s.out_size[1], p = i / s.out_size[1] % s.out_size[0];
-        int64_t k = i / s.out_size[1] / s.out_size[0] % s.out_channels,
-                n = i / s.out_size[1] / s.out_size[0] / s.out_channels;
-        double value = reference_pixel(&s, x, weight, n, k, p, q);
-        kn_reference_set(y, i, bias ? value + kn_reference_get(bias, k) : value);
-    }
+    int64_t i = 0;
+    for (int64_t n = 0; n < s.images; n++)
+        for (int64_t k = 0; k < s.out_channels; k++)
+            for (int64_t p = 0; p < s.out_size[0]; p++)
+                for (int64_t q = 0; q < s.out_size[1]; q++, i++) {
+                    double value = reference_pixel(&s, x, weight, n, k, p, q);
+                    kn_reference_set(y, i, bias ? value + kn_reference_get(bias, k) : value);
+                }
     return KN_OK;
 }
 

@@ -32,14 +32,15 @@ static skinny_product classify(const kn_gemm_params *p)
             NOT_SKINNY, 1,     p->m, p->k, flip(kn_gemm_operand_layout(&p->b)), flip(kn_gemm_operand_layout(&p->a)),
             &p->b,      &p->a, 0};
     bool b_rows_along_k = s.b.row_stride == 1 || s.k == 1, few_results = s.m <= MOST_RESULTS / s.n;
-    if (few_results && s.k >= LONG_SUM)
+    bool short_rows =
+        s.m == 1 && s.k >= 1 && s.k <= SHORT_ROW && b_rows_along_k && s.b.col_stride == s.k && p->beta == 0;
+    bool dot_rows = s.m == 1 && s.b.row_stride == 1 && s.a.col_stride == 1;
+    if (few_results && (s.k >= LONG_SUM || (s.k > 0 && !short_rows && !dot_rows)))
         s.kind = LONG_SUMS;
-    else if (s.m == 1 && s.k >= 1 && s.k <= SHORT_ROW && b_rows_along_k && s.b.col_stride == s.k && p->beta == 0)
+    else if (short_rows)
         s.kind = SHORT_ROWS;
-    else if (s.m == 1 && s.b.row_stride == 1 && s.a.col_stride == 1)
+    else if (dot_rows)
         s.kind = DOT_ROWS;
-    else if (few_results && s.k > 0)
-        s.kind = LONG_SUMS;
     return s;
 }
 

@@ -82,7 +82,7 @@ static kn_status make_state(kn_metric *metric, kn_device *device, kn_dtype dtype
 static kn_status ready(kn_metric *metric, const kn_tensor *output)
 {
     kn_device *device = output->storage->device;
-    bool fits = metric->device == device && metric->dtype == output->dtype;
+    bool fits = metric->counts != NULL && metric->device == device && metric->dtype == output->dtype;
     if (metric->updates > 0 && !fits)
         return kn_fail(KN_ERR_DEVICE,
                        "a metric that holds %s values on %s cannot take %s ones on %s before it is reset",
