@@ -48,9 +48,7 @@ static kn_status pow_backward(kn_grad_call *grad)
         if (!launch.output)
             return kn_error_status();
         KN_TRY(kn_launch_strided(grad->stream, &launch));
-        grad->grad_inputs[i] = kn_sum_to_shape(launch.output, grad->input[i].ndim, grad->input[i].shape);
-        if (!grad->grad_inputs[i])
-            return kn_error_status();
+        KN_TRY(kn_give_gradient(grad, i, launch.output));
     }
     return KN_OK;
 }

@@ -93,18 +93,14 @@ static void make_plan(kn_strided_plan *plan, const kn_strided_launch *launch, in
 
 kn_work_size kn_work_for(const kn_limits *limits, int64_t count)
 {
-    const int64_t grain = limits->is_cpu ? 4096 : 1; /* elements per work-item at least */
-    const int64_t most = (int64_t)limits->compute_units * (limits->is_cpu ? 4 : 2048);
-    int64_t items = (count + grain - 1) / grain;
+    const size_t items = kn_work_items(limits, count, 4096);
     size_t local = 256;
 
-    if (items > most)
-        items = most;
     if (limits->is_cpu)
-        return (kn_work_size){.global = (size_t)items, .local = 0};
+        return (kn_work_size){.global = items, .local = 0};
     while (local > limits->max_work_group_size)
         local /= 2;
-    return (kn_work_size){.global = ((size_t)items + local - 1) / local * local, .local = local};
+    return (kn_work_size){.global = (items + local - 1) / local * local, .local = local};
 }
 
 kn_arg kn_arg_element(kn_dtype dtype, double value)

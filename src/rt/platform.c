@@ -174,7 +174,7 @@ static kn_status add_device(cl_platform_id platform, const char *platform_name, 
         .platform_index = platform_index,
         .device_index = device_index,
     };
-    device->quirks = kn_quirks_of(platform_name, device->properties.vendor, device->properties.driver_version);
+    device->quirks = kn_quirks_of(platform_name, device->properties.driver_version);
     query_limits(device);
     copy_properties(device);
     kn_mutex_init(&device->lock);

@@ -140,7 +140,7 @@ static cl_program build_from_binary(kn_device *device, const kn_program *program
     return NULL;
 }
 
-static void store_binary(kn_device *device, cl_program handle, const char *key)
+static void store_binary(cl_program handle, const char *key)
 {
     size_t size = 0;
     if (clGetProgramInfo(handle, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != CL_SUCCESS || size == 0)
@@ -149,7 +149,6 @@ static void store_binary(kn_device *device, cl_program handle, const char *key)
     if (binary && clGetProgramInfo(handle, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
         kn_program_cache_store(key, binary, size);
     kn_free(binary);
-    (void)device;
 }
 
 static kn_status build_from_source(cl_program *result, kn_device *device, const kn_program *program, const char *text)
@@ -201,7 +200,7 @@ static kn_status build(kn_device *device, kn_program *program)
     if (!handle) {
         status = build_from_source(&handle, device, program, text);
         if (status == KN_OK && cached)
-            store_binary(device, handle, key);
+            store_binary(handle, key);
     }
     kn_free(text);
     program->handle = handle;

@@ -28,9 +28,8 @@ static const quirk_row rows[] = {
                  "listed. docs/platforms.md"},
 };
 
-kn_quirks kn_quirks_of(const char *platform, const char *vendor, const char *driver_version)
+kn_quirks kn_quirks_of(const char *platform, const char *driver_version)
 {
-    (void)vendor;
     kn_quirks found = {0};
     double version = strtod(driver_version, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

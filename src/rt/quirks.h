@@ -16,6 +16,6 @@ typedef struct kn_quirks {
 } kn_quirks;
 
 /* The quirks of a platform's driver: all rows of the table that match. */
-kn_quirks kn_quirks_of(const char *platform, const char *vendor, const char *driver_version);
+kn_quirks kn_quirks_of(const char *platform, const char *driver_version);
 
 #endif
