@@ -94,16 +94,13 @@ kn_status kn_loader_copy(kn_loader *loader, kn_slot *slot, kn_device_batch *batc
     return status;
 }
 
-/* The caller's stream waits for the copy, and the pool learns that the memory is used there. */
+/* The caller's stream waits for the copy. What it then does with the memory, the launches note themselves. */
 static kn_status order_after_copy(const kn_loader *loader, const kn_device_batch *batch)
 {
     kn_stream *callers = kn_stream_current(loader->device);
     if (!callers)
         return kn_error_status();
-    KN_TRY(kn_stream_wait_event(callers, batch->copied));
-    kn_buffer_used_on(batch->input->storage->buffer, callers);
-    kn_buffer_used_on(batch->target->storage->buffer, callers);
-    return KN_OK;
+    return kn_stream_wait_event(callers, batch->copied);
 }
 
 kn_status kn_loader_hand_over(kn_loader *loader, kn_device_batch *batch, kn_tensor **input, kn_tensor **target)

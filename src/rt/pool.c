@@ -42,6 +42,7 @@ struct kn_buffer {
     kn_event *events[MAX_OTHER_STREAMS]; /* of a pending block: what must pass before it is free */
     kn_stream *others[MAX_OTHER_STREAMS];
     int num_others;
+    bool used_widely; /* by more streams than `others` holds: all of them are waited for when it is freed */
 };
 
 static size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
@@ -303,6 +304,14 @@ kn_status kn_buffer_alloc(kn_buffer **buffer, kn_stream *stream, size_t bytes)
     return status;
 }
 
+static void finish_all_streams(kn_device *device)
+{
+    kn_lock(&device->lock);
+    for (kn_stream *stream = device->streams; stream; stream = stream->next)
+        clFinish(stream->queue);
+    kn_unlock(&device->lock);
+}
+
 void kn_buffer_free(kn_buffer *buffer)
 {
     if (!buffer)
@@ -311,6 +320,9 @@ void kn_buffer_free(kn_buffer *buffer)
     kn_lock(&pool->lock);
     pool->figures.blocks--;
     pool->figures.allocated -= buffer->size;
+    if (buffer->used_widely)
+        finish_all_streams(kn_buffer_device(buffer));
+    buffer->used_widely = false;
     if (pool->guard)
         guard_check(pool, buffer);
     int events = 0;
@@ -329,24 +341,21 @@ void kn_buffer_free(kn_buffer *buffer)
     kn_unlock(&pool->lock);
 }
 
-void kn_buffer_used_on(kn_buffer *buffer, kn_stream *stream)
+void kn_buffer_mark_use(const kn_buffer *used, kn_stream *stream)
 {
+    if (stream == used->stream)
+        return;
+    kn_buffer *buffer = (kn_buffer *)(uintptr_t)used; /* the note is the pool's, not the memory's */
     kn_pool *pool = &kn_buffer_device(buffer)->pool;
     kn_lock(&pool->lock);
-    bool known = stream == buffer->stream;
+    bool known = false;
     for (int i = 0; i < buffer->num_others; i++)
         known |= buffer->others[i] == stream;
     if (!known && buffer->num_others < MAX_OTHER_STREAMS)
         buffer->others[buffer->num_others++] = stream;
     else if (!known)
-        clFinish(stream->queue); /* more streams than we keep count of: order them by waiting */
+        buffer->used_widely = true;
     kn_unlock(&pool->lock);
-}
-
-void kn_buffer_mark_use(const kn_buffer *buffer, kn_stream *stream)
-{
-    if (stream != buffer->stream)
-        kn_buffer_used_on((kn_buffer *)(uintptr_t)buffer, stream);
 }
 
 kn_pool_figures kn_pool_read_figures(kn_device *device)

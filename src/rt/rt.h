@@ -27,8 +27,7 @@ typedef struct kn_buffer kn_buffer;
 
 /* 0 bytes gives a valid, minimal buffer */
 kn_status kn_buffer_alloc(kn_buffer **buffer, kn_stream *stream, size_t bytes);
-void kn_buffer_free(kn_buffer *buffer);                       /* NULL allowed */
-void kn_buffer_used_on(kn_buffer *buffer, kn_stream *stream); /* done by every launch and transfer; for other uses */
+void kn_buffer_free(kn_buffer *buffer); /* NULL allowed */
 kn_device *kn_buffer_device(const kn_buffer *buffer);
 size_t kn_buffer_size(const kn_buffer *buffer);
 

@@ -58,6 +58,35 @@ static void work_is_ordered_across_streams(void **state)
     assert_ok(kn_stream_destroy(side));
 }
 
+/* More streams read one tensor than the pool keeps count of; its memory is reused at once. */
+static void many_streams_read_one_tensor(void **state)
+{
+    (void)state;
+    enum { STREAMS = 7 };
+    kn_device *device = test_device();
+    kn_stream *streams[STREAMS], *main_stream = kn_stream_default(device);
+    kn_tensor *sums[STREAMS], *x = kn_ones(KN_SHAPE(300000));
+    for (int i = 0; i < STREAMS; i++) {
+        assert_ok(kn_stream_create(&streams[i], device));
+        assert_ok(kn_stream_wait_stream(streams[i], main_stream));
+        assert_ok(kn_stream_set_current(streams[i]));
+        sums[i] = kn_sum(x);
+    }
+    assert_ok(kn_stream_set_current(main_stream));
+    kn_release(x);
+    kn_tensor *reused = kn_zeros(KN_SHAPE(300000)); /* the same memory, were it free too early */
+    for (int i = 0; i < STREAMS; i++) {
+        double value;
+        assert_ok(kn_stream_wait_stream(main_stream, streams[i]));
+        assert_ok(kn_item(sums[i], &value));
+        assert_true(value == 300000);
+        kn_release(sums[i]);
+        assert_ok(kn_stream_destroy(streams[i]));
+    }
+    kn_release(reused);
+    assert_int_equal(kn_memory_allocated(device), 0);
+}
+
 /* Each thread has a stream of its own and checks its own sums; programs are built while others use them. */
 static void *worker(void *argument)
 {
@@ -103,6 +132,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_are_made_and_destroyed),
         cmocka_unit_test(work_is_ordered_across_streams),
+        cmocka_unit_test(many_streams_read_one_tensor),
         cmocka_unit_test(threads_share_a_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
