@@ -21,6 +21,7 @@ struct kn_stream {
     kn_device *device;
     cl_command_queue queue;
     bool is_default;
+    kn_mem_pool *redirected_to;          /* where allocations on the stream come from; NULL: no redirection */
     kn_stream *next;                     /* the device's list of streams */
     cl_mem fault;                        /* four ints: code, value, limit, operation; see cl/common/koine.clh */
     kn_mutex lock;                       /* guards what follows: a stream may be shared by threads */

@@ -57,14 +57,17 @@ static void count_allocation(kn_pool_figures *f, const kn_buffer *block)
 static kn_status take_block(kn_buffer **block, kn_stream *stream, size_t size)
 {
     kn_pool *pool = &stream->device->pool;
+    kn_mem_pool *owner = kn_mem_pool_for(stream);
     kn_pool_process_pending(pool, false);
-    if ((*block = kn_pool_take(pool, stream, size)) || kn_pool_take_new(block, stream, size, true) == KN_OK)
+    if ((*block = kn_pool_take(pool, stream, owner, size)) ||
+        kn_pool_take_new(block, stream, owner, size, true) == KN_OK)
         return KN_OK;
     pool->figures.retries++;
     kn_pool_process_pending(pool, true);
     clFinish(stream->queue);
     kn_pool_release_unused_segments(pool);
-    return (*block = kn_pool_take(pool, stream, size)) ? KN_OK : kn_pool_take_new(block, stream, size, false);
+    return (*block = kn_pool_take(pool, stream, owner, size)) ? KN_OK
+                                                              : kn_pool_take_new(block, stream, owner, size, false);
 }
 
 kn_status kn_buffer_alloc(kn_buffer **buffer, kn_stream *stream, size_t bytes)
@@ -96,6 +99,8 @@ void kn_buffer_free(kn_buffer *buffer)
         return;
     kn_pool *pool = &kn_buffer_device(buffer)->pool;
     kn_lock(&pool->lock);
+    if (buffer->watchers)
+        kn_pool_tell_watchers(buffer);
     pool->figures.blocks--;
     pool->figures.allocated -= buffer->size;
     kn_pool_settle_wide_use(buffer);

@@ -9,6 +9,7 @@
 #define KN_RT_POOL_H
 
 #include <CL/cl.h>
+#include <koine/memory.h>
 
 #include "base/threads.h"
 #include "rt/rt.h"
@@ -34,6 +35,40 @@ typedef struct kn_pool {
     uint64_t limit; /* bytes that may be reserved (KOINE_MEMORY_LIMIT); 0: what the driver gives */
     bool guard;     /* KOINE_GUARD=1: sentinels around every buffer, NaN inside new ones, checked at free */
 } kn_pool;
+
+/* --- private pools; koine/memory.h has the public part -------------------------------------------- */
+
+/* One more reference to a private pool, and one less. The last one gone, its memory joins the ordinary pool: work that
+ * other streams still do in its free blocks must have passed by then. NULL allowed. */
+kn_mem_pool *kn_mem_pool_retain(kn_mem_pool *pool);
+void kn_mem_pool_release(kn_mem_pool *pool);
+kn_device *kn_mem_pool_device(const kn_mem_pool *pool);
+
+/* From now on every allocation on the stream, by any thread, comes from `pool` (of the same device), whatever the
+ * thread's own block says; NULL ends it. Holds a reference. */
+void kn_stream_redirect_allocations(kn_stream *stream, kn_mem_pool *pool);
+
+/* Does the buffer's memory belong to the private pool? NULL stands for the ordinary pool. */
+bool kn_buffer_in_pool(const kn_buffer *buffer, const kn_mem_pool *pool);
+
+/* --- watching a buffer ---------------------------------------------------------------------------- *
+ * Whoever keeps a buffer's address without owning it (a recorded launch) is told when the buffer is freed. Put the
+ * watcher into a larger struct; zero but for `freed`. */
+
+typedef struct kn_buffer_watcher kn_buffer_watcher;
+struct kn_buffer_watcher {
+    /* Called once, when the buffer is freed, which ends the watch. By the freeing thread, with the pool locked: set a
+     * flag, call nothing of the pool. */
+    void (*freed)(kn_buffer_watcher *watcher);
+    kn_device *device; /* the pool's, from here on */
+    kn_buffer_watcher *next, **link;
+};
+
+/* A buffer takes any number of watchers, a watcher one buffer: KN_ERR_STATE when it has one. Any thread. */
+kn_status kn_buffer_watch(kn_buffer *buffer, kn_buffer_watcher *watcher);
+void kn_buffer_unwatch(kn_buffer_watcher *watcher); /* nothing happens when it watches none (any more) */
+
+/* --- the pool itself ------------------------------------------------------------------------------ */
 
 void kn_pool_init(kn_pool *pool);
 kn_pool_figures kn_pool_read_figures(kn_device *device);

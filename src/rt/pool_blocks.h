@@ -16,6 +16,7 @@ struct kn_segment {
     cl_mem memory;
     size_t size;
     bool small;
+    kn_mem_pool *owner; /* the private pool whose allocations it serves; NULL: everyone's */
     kn_buffer *first;
     kn_segment *next;
 };
@@ -31,26 +32,34 @@ struct kn_buffer {
     kn_event *events[KN_MAX_OTHER_STREAMS]; /* of a pending block: what must pass before it is free */
     kn_stream *others[KN_MAX_OTHER_STREAMS];
     int num_others;
-    bool used_widely; /* by more streams than `others` holds: all of them are waited for when it is freed */
+    kn_buffer_watcher *watchers; /* of a live block */
+    bool used_widely;            /* by more streams than `others` holds: all of them are waited for when it is freed */
 };
 
 static inline size_t kn_round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
 /* --- pool_segments.c -------------------------------------------------------------------------- */
 
-/* A free block of the stream with room for `size` bytes (a multiple of KN_MIN_BLOCK), cut to size where that pays and
- * no longer free. NULL when there is none. */
-kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, size_t size);
+/* A free block of the stream and of `owner`'s segments with room for `size` bytes (a multiple of KN_MIN_BLOCK), cut to
+ * size where that pays and no longer free. NULL when there is none. */
+kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size);
 
-/* The same from a new segment. KN_ERR_MEMORY, without a message, when the driver refuses or the limit is reached.
- * `room` allows a segment larger than the request, for later ones. */
-kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, size_t size, bool room);
+/* The same from a new segment of `owner`. KN_ERR_MEMORY, without a message, when the driver refuses or the limit is
+ * reached. `room` allows a segment larger than the request, for later ones. */
+kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, bool room);
 
 /* Back to the free blocks, merged with its free neighbours. */
 void kn_pool_put(kn_buffer *block);
 
-/* Gives the segments that hold no live block back to the driver. */
+/* Gives the segments that hold no live block back to the driver; not those of private pools, whose owners count on
+ * their addresses. */
 void kn_pool_release_unused_segments(kn_pool *pool);
+
+/* --- mem_pool.c ------------------------------------------------------------------------------- */
+
+/* Where an allocation on the stream by the calling thread comes from: the stream's redirection, else the thread's
+ * block, else NULL for the ordinary pool. */
+kn_mem_pool *kn_mem_pool_for(const kn_stream *stream);
 
 /* --- pool_streams.c --------------------------------------------------------------------------- */
 
@@ -62,6 +71,11 @@ void kn_pool_put_when_unused(kn_pool *pool, kn_buffer *block);
 
 /* Frees the blocks whose other streams are done with them; waits for them if `wait`. */
 void kn_pool_process_pending(kn_pool *pool, bool wait);
+
+/* --- pool_watch.c ----------------------------------------------------------------------------- */
+
+/* The block is freed: ends its watches, telling each watcher. */
+void kn_pool_tell_watchers(kn_buffer *block);
 
 /* --- pool_guard.c ----------------------------------------------------------------------------- */
 

@@ -27,7 +27,7 @@ void kn_pool_release_unused_segments(kn_pool *pool)
 {
     for (kn_segment **link = &pool->segments; *link;) {
         kn_segment *segment = *link;
-        if (segment->first->is_free && !segment->first->after) {
+        if (!segment->owner && segment->first->is_free && !segment->first->after) {
             *link = segment->next;
             release_segment(pool, segment);
         } else {
@@ -36,7 +36,7 @@ void kn_pool_release_unused_segments(kn_pool *pool)
     }
 }
 
-static kn_status new_segment(kn_buffer **block, kn_stream *stream, size_t size, bool small)
+static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, bool small)
 {
     kn_device *device = stream->device;
     kn_pool *pool = &device->pool;
@@ -49,7 +49,7 @@ static kn_status new_segment(kn_buffer **block, kn_stream *stream, size_t size, 
         segment->memory = clCreateBuffer(device->context, CL_MEM_READ_WRITE, size, NULL, &error);
     if (error != CL_SUCCESS)
         goto failed;
-    *segment = (kn_segment){device, segment->memory, size, small, whole, pool->segments};
+    *segment = (kn_segment){device, segment->memory, size, small, owner, whole, pool->segments};
     *whole = (kn_buffer){.segment = segment, .stream = stream, .size = size, .is_free = true};
     pool->segments = segment;
     pool->figures.segments++;
@@ -65,12 +65,13 @@ failed:
     return KN_ERR_MEMORY;
 }
 
-/* The smallest free block of the stream that is large enough: best fit keeps large blocks whole. */
-static kn_buffer *find_free(kn_pool *pool, kn_stream *stream, size_t size, bool small)
+/* The smallest free block of the stream and the owner that is large enough: best fit keeps large blocks whole. */
+static kn_buffer *find_free(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
 {
     kn_buffer *best = NULL;
+    bool small = size <= KN_SMALL_REQUEST;
     for (kn_segment *segment = pool->segments; segment; segment = segment->next) {
-        if (segment->small != small)
+        if (segment->small != small || segment->owner != owner)
             continue;
         for (kn_buffer *block = segment->first; block; block = block->after)
             if (block->is_free && block->stream == stream && block->size >= size && (!best || block->size < best->size))
@@ -100,9 +101,9 @@ static void split(kn_buffer *block, size_t size)
     block->size = size;
 }
 
-kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, size_t size)
+kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
 {
-    kn_buffer *block = find_free(pool, stream, size, size <= KN_SMALL_REQUEST);
+    kn_buffer *block = find_free(pool, stream, owner, size);
     if (block) {
         split(block, size);
         block->is_free = false;
@@ -110,9 +111,9 @@ kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, size_t size)
     return block;
 }
 
-kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, size_t size, bool room)
+kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, bool room)
 {
-    KN_TRY(new_segment(block, stream, segment_size_for(size, room), size <= KN_SMALL_REQUEST));
+    KN_TRY(new_segment(block, stream, owner, segment_size_for(size, room), size <= KN_SMALL_REQUEST));
     split(*block, size);
     (*block)->is_free = false;
     return KN_OK;

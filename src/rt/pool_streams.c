@@ -74,6 +74,7 @@ void kn_buffer_mark_use(const kn_buffer *used, kn_stream *stream)
 void kn_pool_adopt_stream(kn_device *device, kn_stream *gone)
 {
     kn_pool *pool = &device->pool;
+    kn_stream_redirect_allocations(gone, NULL);
     kn_lock(&pool->lock);
     kn_pool_process_pending(pool, true);
     for (kn_segment *segment = pool->segments; segment; segment = segment->next)

@@ -1,0 +1,103 @@
+/* rt/mem_pool.c - private pools: memory that serves only the allocations directed to it.
+ *
+ * A private pool is a mark on segments. A thread's block (KN_MEM_POOL) or a stream's redirection says which mark an
+ * allocation asks for. References come from the owner, from open blocks, from redirected streams and from whoever calls
+ * kn_mem_pool_retain; the last one gone, the segments lose the mark and so join the ordinary pool, live blocks
+ * included. The device's pool lock guards everything here but the thread's current pool. */
+#include "base/memory.h"
+#include "rt/pool_blocks.h"
+
+struct kn_mem_pool {
+    kn_device *device;
+    int references;
+};
+
+static _Thread_local kn_mem_pool *current[KN_MAX_DEVICES];
+
+kn_status kn_mem_pool_create(kn_mem_pool **pool, kn_device *device)
+{
+    if (!pool || !device)
+        return kn_fail_argument_null("kn_mem_pool_create", pool ? "device" : "pool");
+    if (kn_device_is_host(device))
+        return kn_fail(KN_ERR_DEVICE, "kn_mem_pool_create: the host has no memory pool; name an OpenCL device");
+    kn_mem_pool *made = kn_malloc(sizeof *made);
+    if (!made)
+        return KN_ERR_MEMORY;
+    *made = (kn_mem_pool){.device = device, .references = 1};
+    *pool = made;
+    return KN_OK;
+}
+
+kn_mem_pool *kn_mem_pool_retain(kn_mem_pool *pool)
+{
+    if (pool) {
+        kn_lock(&pool->device->pool.lock);
+        pool->references++;
+        kn_unlock(&pool->device->pool.lock);
+    }
+    return pool;
+}
+
+void kn_mem_pool_release(kn_mem_pool *pool)
+{
+    if (!pool)
+        return;
+    kn_pool *whole = &pool->device->pool;
+    kn_lock(&whole->lock);
+    bool last = --pool->references == 0;
+    for (kn_segment *segment = last ? whole->segments : NULL; segment; segment = segment->next)
+        if (segment->owner == pool)
+            segment->owner = NULL;
+    kn_unlock(&whole->lock);
+    if (last)
+        kn_free(pool);
+}
+
+void kn_mem_pool_destroy(kn_mem_pool *pool) { kn_mem_pool_release(pool); }
+kn_device *kn_mem_pool_device(const kn_mem_pool *pool) { return pool->device; }
+
+kn_mem_pool_use kn_mem_pool_enter(kn_mem_pool *pool)
+{
+    if (!pool) {
+        kn_fail_argument_null("KN_MEM_POOL", "pool");
+        kn_stick();
+        return (kn_mem_pool_use){0};
+    }
+    int slot = pool->device->slot;
+    kn_mem_pool_use use = {.pool = kn_mem_pool_retain(pool), .outer = current[slot]};
+    current[slot] = pool;
+    return use;
+}
+
+void kn_mem_pool_leave(kn_mem_pool_use *use)
+{
+    if (!use->pool)
+        return;
+    current[use->pool->device->slot] = use->outer;
+    kn_mem_pool_release(use->pool);
+    use->pool = NULL;
+}
+
+kn_mem_pool *kn_mem_pool_for(const kn_stream *stream)
+{
+    return stream->redirected_to ? stream->redirected_to : current[stream->device->slot];
+}
+
+void kn_stream_redirect_allocations(kn_stream *stream, kn_mem_pool *pool)
+{
+    kn_mem_pool_retain(pool);
+    kn_lock(&stream->device->pool.lock);
+    kn_mem_pool *before = stream->redirected_to;
+    stream->redirected_to = pool;
+    kn_unlock(&stream->device->pool.lock);
+    kn_mem_pool_release(before);
+}
+
+bool kn_buffer_in_pool(const kn_buffer *buffer, const kn_mem_pool *pool)
+{
+    kn_pool *whole = &kn_buffer_device(buffer)->pool;
+    kn_lock(&whole->lock);
+    bool inside = buffer->segment->owner == pool;
+    kn_unlock(&whole->lock);
+    return inside;
+}
