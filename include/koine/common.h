@@ -65,6 +65,7 @@
 
 typedef struct kn_device kn_device;   /* an OpenCL device, or the host; lives until the process ends */
 typedef struct kn_stream kn_stream;   /* an in-order queue of one device */
+typedef struct kn_mem_pool kn_mem_pool; /* a pool of device memory apart from the device's own */
 typedef struct kn_tensor kn_tensor;   /* a reference-counted, strided, typed array */
 typedef struct kn_module kn_module;   /* a layer or a network */
 typedef struct kn_optim kn_optim;     /* an optimizer */

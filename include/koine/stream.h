@@ -1,7 +1,9 @@
-/* koine/stream.h - in-order queues of work.
+/* koine/stream.h - in-order queues of work, and events that order and time them.
  *
  * Operations are enqueued on the calling thread's current stream of the tensors' device and return at once. Work on one
- * stream runs in order; work on two streams is unordered unless an event orders it. Different threads may use different
+ * stream runs in order; work on two streams is unordered unless an event orders it (OpenCL has no default stream that
+ * all others wait for). Memory is safe across streams without any call: a tensor's memory is not handed out again
+ * before all work that uses it is done, on whatever stream that was enqueued. Different threads may use different
  * streams of a device at once, and may share one. */
 #ifndef KOINE_STREAM_H
 #define KOINE_STREAM_H
@@ -11,20 +13,95 @@
 
 KN_BEGIN_DECLS
 
-/* Makes a stream of `device`; the caller destroys it. Destroying waits for its work. The default stream is not the
- * caller's to destroy. */
+typedef struct kn_event kn_event; /* a point in a stream's work; used by one thread at a time */
+
+/* --- streams ---------------------------------------------------------------------------------- */
+
+/* Makes a stream of `device`; the caller destroys it. Priorities: lower numbers run first, where the driver offers it
+ * (cl_khr_priority_hints); numbers outside the range are moved into it, as CUDA does. */
 KN_API kn_status kn_stream_create(kn_stream **stream, kn_device *device);
+KN_API kn_status kn_stream_create_with_priority(kn_stream **stream, kn_device *device, int priority);
+KN_API kn_status kn_stream_priority_range(kn_device *device, int *least, int *greatest); /* 1, -1; or 0, 0 */
+KN_API int kn_stream_priority(const kn_stream *stream);
+
+/* KN_ERR_STATE, and the stream lives on, while it has unfinished work (synchronize first) or a graph is captured on it;
+ * KN_ERR_ARGUMENT for the default stream, which is the device's. A thread that still has a destroyed stream as its
+ * current one gets an error once, then has the default stream again. NULL is allowed. */
 KN_API kn_status kn_stream_destroy(kn_stream *stream);
 
 KN_API kn_stream *kn_stream_default(kn_device *device);    /* NULL with an error for the host */
 KN_API kn_stream *kn_stream_current(kn_device *device);    /* the calling thread's; the default stream unless set */
 KN_API kn_status kn_stream_set_current(kn_stream *stream); /* for the calling thread and the stream's device */
+KN_API kn_device *kn_stream_device(const kn_stream *stream); /* NULL for NULL */
+KN_API uint64_t kn_stream_id(const kn_stream *stream);       /* unique in the process; 0 for NULL */
+
+/* A block whose operations go to `stream`; afterwards the thread's stream before is current again, however the block is
+ * left (as KN_SCOPE). */
+#define KN_STREAM(stream) KN_STREAM_NAMED(KN_UNIQUE(kn_stream_), stream)
+#define KN_STREAM_NAMED(name, stream)                                                                                  \
+    for (kn_stream_guard name KN_CLEANUP(kn_stream_leave) = kn_stream_enter_block(stream); name.active;                \
+         kn_stream_leave(&name))
+typedef struct kn_stream_guard {
+    kn_stream *before;
+    bool active;
+} kn_stream_guard;
+KN_API kn_stream_guard kn_stream_enter_block(kn_stream *stream); /* NULL: a sticky error, and the block is skipped */
+static inline void kn_stream_leave(kn_stream_guard *guard)
+{
+    if (guard->active)
+        kn_stream_set_current(guard->before);
+    guard->active = false;
+}
 
 /* Waits for the stream's work, then reports any error that kernels found. */
 KN_API kn_status kn_stream_synchronize(kn_stream *stream);
 
+/* Is all work enqueued so far done? Does not wait. */
+KN_API kn_status kn_stream_query(kn_stream *stream, bool *done);
+
 /* Work enqueued on `stream` from now on starts after all work enqueued on `other` so far. Same device only. */
 KN_API kn_status kn_stream_wait_stream(kn_stream *stream, kn_stream *other);
+
+/* Calls `function(user)` once the work enqueued so far is done. Callbacks run one after the other on a thread of the
+ * library's, in the order in which their work was done; they may call any function of the library, but a callback that
+ * waits keeps the others waiting. Later work of the stream does not wait for the callback; kn_stream_synchronize does,
+ * unless called from a callback. */
+typedef void (*kn_stream_callback)(void *user);
+KN_API kn_status kn_stream_add_callback(kn_stream *stream, kn_stream_callback function, void *user);
+
+/* --- events ----------------------------------------------------------------------------------- *
+ *
+ *     kn_event_record(start, NULL);
+ *     ... work on the current stream ...
+ *     kn_event_record(end, NULL);
+ *     kn_event_synchronize(end);
+ *     kn_event_elapsed_time(start, end, &milliseconds);
+ */
+
+KN_API kn_status kn_event_create(kn_event **event, kn_device *device);
+KN_API void kn_event_free(kn_event *event); /* NULL allowed; work that waits for it still does */
+
+/* Marks the work enqueued on `stream` so far (NULL: the current stream of the event's device). An event may be recorded
+ * again: calls after that mean the new mark. */
+KN_API kn_status kn_event_record(kn_event *event, kn_stream *stream);
+
+/* Has the marked work been done? An event never recorded counts as done. query does not wait. */
+KN_API kn_status kn_event_query(kn_event *event, bool *done);
+KN_API kn_status kn_event_synchronize(kn_event *event);
+
+/* Work enqueued on `stream` from now on starts after the marked work. KN_ERR_DEVICE for an event of another device. */
+KN_API kn_status kn_stream_wait_event(kn_stream *stream, kn_event *event);
+
+/* Milliseconds on the device's clock from one event to the other. Both must be recorded, done (KN_ERR_STATE else), and
+ * of one device. */
+KN_API kn_status kn_event_elapsed_time(kn_event *start, kn_event *end, double *milliseconds);
+
+/* --- finding needless waits ------------------------------------------------------------------- *
+ * torch.cuda.set_sync_debug_mode: a call that makes the host wait for a device (reading a value, synchronize) logs a
+ * warning, or fails with KN_ERR_STATE instead. For the whole process; off at the start. */
+typedef enum kn_sync_debug_mode { KN_SYNC_DEBUG_OFF, KN_SYNC_DEBUG_WARN, KN_SYNC_DEBUG_ERROR } kn_sync_debug_mode;
+KN_API void kn_set_sync_debug_mode(kn_sync_debug_mode mode);
+KN_API kn_sync_debug_mode kn_get_sync_debug_mode(void);
 
 KN_END_DECLS
 

@@ -105,7 +105,9 @@ void kn_loader_free(kn_loader *loader)
         return;
     kn_loader_stop_workers(loader);
     kn_device_batch_drop(&loader->ahead);
-    kn_stream_destroy(loader->stream); /* waits for the copies: the slots are free after it */
+    if (loader->stream)
+        kn_stream_synchronize(loader->stream); /* the copies: the slots are free after it */
+    kn_stream_destroy(loader->stream);
     for (int i = 0; loader->slots && i < loader->num_slots; i++) {
         kn_event_free(loader->slots[i].copied);
         kn_pinned_free(loader->slots[i].memory);

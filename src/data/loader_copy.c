@@ -9,7 +9,7 @@ kn_status kn_slot_wait(kn_slot *slot)
 {
     if (!slot->copied)
         return KN_OK;
-    kn_status status = kn_event_synchronize(slot->copied);
+    kn_status status = kn_event_await(slot->copied);
     kn_event_free(slot->copied);
     slot->copied = NULL;
     return status;
@@ -69,9 +69,9 @@ static kn_status copy_on_device(const kn_loader *loader, kn_slot *slot, int64_t 
         status = kn_buffer_write_pinned(loader->stream, batch->target->storage->buffer, 0, slot->memory,
                                         loader->target_offset, (size_t)size * loader->target_bytes);
     if (status == KN_OK)
-        status = kn_event_record(&slot->copied, loader->stream);
+        status = kn_event_new_recorded(&slot->copied, loader->stream);
     if (status == KN_OK)
-        status = kn_event_record(&batch->copied, loader->stream);
+        status = kn_event_new_recorded(&batch->copied, loader->stream);
     if (status != KN_OK) { /* a part of the copy may be under way, and the slot will be used again */
         kn_stream_synchronize(loader->stream);
         kn_event_free(slot->copied);

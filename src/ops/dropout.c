@@ -40,8 +40,8 @@ static kn_status launch(kn_stream *stream, const kn_dropout_op_params *params, c
     args[count++] = kn_arg_i64(planes ? n / params->inner : n);
     if (planes)
         args[count++] = kn_arg_i64(params->inner);
-    args[count++] = kn_arg_i64((int64_t)params->draw.seed);
-    args[count++] = kn_arg_i64((int64_t)params->draw.offset);
+    args[count++] = kn_arg_seed(&params->draw);
+    args[count++] = kn_arg_draw_offset(&params->draw);
     args[count++] = kn_arg_i32(threshold_of(params->p));
     args[count++] = kn_arg_real(y->dtype, scale_of(params->p));
     return kn_run(stream, .source = "dropout/dropout.cl", .options = kn_dtype_options(y->dtype),

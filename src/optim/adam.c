@@ -1,6 +1,7 @@
 /* optim/adam.c - Kingma and Ba, "Adam: A Method for Stochastic Optimization" (ICLR 2015), with torch.optim.Adam's
  * defaults and formulas. */
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "optim/optim.h"
@@ -25,18 +26,19 @@ static int count_states(const double *hyper) { return hyper[AMSGRAD] != 0 ? 3 : 
 
 /* The bias corrections 1 - beta^step are near 0 in the first steps, so they are worked out here in double whatever the
  * parameters' dtype. */
-static kn_status launch(const kn_optim *optim, const kn_optim_group *group)
+static int scalars(const double *hyper, int64_t step, double *out)
 {
-    const double *hyper = optim->hyper;
-    double correction1 = 1 - pow(hyper[BETA1], (double)group->step);
-    double correction2 = 1 - pow(hyper[BETA2], (double)group->step);
-    const double scalars[] = {
+    double correction1 = 1 - pow(hyper[BETA1], (double)step);
+    double correction2 = 1 - pow(hyper[BETA2], (double)step);
+    const double values[] = {
         hyper[BETA1],      1 - hyper[BETA1], hyper[BETA2],        1 - hyper[BETA2], hyper[LR] / correction1,
         sqrt(correction2), hyper[EPS],       hyper[WEIGHT_DECAY],
     };
-    return kn_optim_launch(optim, group, "optim/adam.cl", "adam", hyper[AMSGRAD] != 0 ? " -DAMSGRAD" : "", scalars,
-                           sizeof scalars / sizeof scalars[0]);
+    memcpy(out, values, sizeof values);
+    return sizeof values / sizeof values[0];
 }
+
+static const char *flags(const double *hyper) { return hyper[AMSGRAD] != 0 ? " -DAMSGRAD" : ""; }
 
 static const kn_optim_algorithm adam = {
     .name = "Adam",
@@ -44,7 +46,10 @@ static const kn_optim_algorithm adam = {
     .hyper = hyper_names,
     .check = check,
     .count_states = count_states,
-    .launch = launch,
+    .source = "optim/adam.cl",
+    .kernel = "adam",
+    .flags = flags,
+    .scalars = scalars,
 };
 
 kn_optim *kn_optim_adam_with(kn_parameter_list parameters, const kn_adam_params *params)

@@ -42,25 +42,50 @@ static int slot_arguments(const kn_optim_group *group, kn_arg *args)
     return n;
 }
 
-kn_status kn_optim_launch(const kn_optim *optim, const kn_optim_group *group, const char *source, const char *kernel,
-                          const char *flags, const double *scalars, int num_scalars)
+void kn_optim_write_scalars(void *memory, kn_dtype dtype, const double *scalars, int count)
 {
-    kn_arg args[4 * KN_OPTIM_SLOTS + KN_OPTIM_MAX_STATES + KN_OPTIM_MAX_HYPER + 2];
-    int n = slot_arguments(group, args);
+    for (int i = 0; i < count; i++) {
+        if (dtype == KN_F64)
+            ((double *)memory)[i] = scalars[i];
+        else
+            ((float *)memory)[i] = (float)scalars[i];
+    }
+}
+
+/* The step's numbers: as they are now, or, in a graph, as each replay finds them. */
+static kn_status scalar_arguments(kn_optim *optim, const kn_optim_group *group, const int *indices, kn_arg *args,
+                                  int *count)
+{
+    double scalars[KN_OPTIM_MAX_SCALARS];
+    const kn_dtype dtype = group->bucket->dtype;
+    const size_t size = kn_dtype_size(dtype);
+    *count = optim->algorithm->scalars(optim->hyper, group->step, scalars);
+    const char *variable = NULL;
+    if (kn_stream_is_capturing(group->stream) && !(variable = kn_optim_record(optim, group, indices)))
+        return kn_capture_fail(group->stream, KN_ERR_MEMORY);
+    for (int i = 0; i < *count; i++)
+        args[i] = variable ? kn_arg_variable(variable + (size_t)i * size, size) : kn_arg_real(dtype, scalars[i]);
+    return KN_OK;
+}
+
+static kn_status launch(kn_optim *optim, const kn_optim_group *group, const int *indices)
+{
+    kn_arg args[4 * KN_OPTIM_SLOTS + KN_OPTIM_MAX_STATES + KN_OPTIM_MAX_SCALARS];
+    int n = slot_arguments(group, args), scalars;
     for (int s = 0; s < optim->num_states; s++)
         args[n++] = kn_arg_tensor(group->bucket->states[s]);
-    for (int i = 0; i < num_scalars; i++)
-        args[n++] = kn_arg_real(group->bucket->dtype, scalars[i]);
+    KN_TRY(scalar_arguments(optim, group, indices, args + n, &scalars));
     char options[128];
-    snprintf(options, sizeof options, "%s%s", kn_dtype_options(group->bucket->dtype), flags);
+    snprintf(options, sizeof options, "%s%s", kn_dtype_options(group->bucket->dtype),
+             optim->algorithm->flags(optim->hyper));
 
     kn_launch_params params = work_of(group);
-    params.source = source;
+    params.source = optim->algorithm->source;
     params.options = options;
-    params.kernel = kernel;
+    params.kernel = optim->algorithm->kernel;
     params.operation = optim->algorithm->name;
     params.args = args;
-    params.num_args = n;
+    params.num_args = n + scalars;
     return kn_launch(group->stream, &params);
 }
 
@@ -81,13 +106,14 @@ static kn_status check_gradient(const kn_optim *optim, int index)
  * new value goes back. */
 static kn_status flush(kn_optim *optim, kn_optim_group *group, const int *indices)
 {
-    kn_status status = group->count > 0 ? optim->algorithm->launch(optim, group) : KN_OK;
+    kn_status status = group->count > 0 ? launch(optim, group, indices) : KN_OK;
+    const bool is_recorded = kn_stream_is_capturing(group->stream); /* then each replay counts its own step */
     for (int i = 0; i < group->count; i++) {
         kn_tensor *parameter = optim->parameters[indices[i]];
         if (status == KN_OK && group->slots[i].parameter != parameter)
             status = kn_tensor_copy(parameter, group->slots[i].parameter);
         if (status == KN_OK) {
-            optim->steps[indices[i]]++;
+            optim->steps[indices[i]] += !is_recorded;
             kn_tensor_bump_version(parameter);
         }
         kn_release(group->slots[i].parameter);

@@ -84,6 +84,7 @@ void kn_optim_free(kn_optim *optim)
 {
     if (optim == NULL)
         return;
+    kn_optim_forget_recorded(optim);
     kn_optim_free_buckets(optim->buckets, optim->num_buckets);
     for (int i = 0; i < optim->count; i++)
         kn_release(optim->parameters[i]);

@@ -14,6 +14,7 @@
 #define KN_OPTIM_SLOTS 8
 #define KN_OPTIM_MAX_STATES 3
 #define KN_OPTIM_MAX_HYPER 6
+#define KN_OPTIM_MAX_SCALARS 8
 #define KN_OPTIM_LR 0 /* the learning rate's place among the hyperparameters */
 
 typedef struct kn_optim_bucket {
@@ -42,13 +43,18 @@ typedef struct kn_optim_group {
 } kn_optim_group;
 
 typedef struct kn_optim_algorithm {
-    const char *name;                         /* "Adam" */
-    const char *const *states;                /* "exp_avg", ...; the first optim->num_states are in use */
-    const char *const *hyper;                 /* names of the hyperparameters, lr first; NULL ends them */
-    kn_status (*check)(const double *hyper);  /* are they in range? */
-    int (*count_states)(const double *hyper); /* how many of `states` are in use */
-    kn_status (*launch)(const kn_optim *optim, const kn_optim_group *group);
+    const char *name;                          /* "Adam" */
+    const char *const *states;                 /* "exp_avg", ...; the first optim->num_states are in use */
+    const char *const *hyper;                  /* names of the hyperparameters, lr first; NULL ends them */
+    kn_status (*check)(const double *hyper);   /* are they in range? */
+    int (*count_states)(const double *hyper);  /* how many of `states` are in use */
+    const char *source, *kernel;               /* optim/adam.cl, "adam" */
+    const char *(*flags)(const double *hyper); /* what is compiled in besides the dtype; "" for nothing */
+    /* The kernel's numbers for the step `step` (from 1); returns how many, KN_OPTIM_MAX_SCALARS at most. */
+    int (*scalars)(const double *hyper, int64_t step, double *scalars);
 } kn_optim_algorithm;
+
+typedef struct kn_optim_recorded kn_optim_recorded; /* a launch that a graph replays: optim/recorded.c */
 
 struct kn_optim {
     const kn_optim_algorithm *algorithm;
@@ -60,6 +66,7 @@ struct kn_optim {
     kn_optim_place *places;
     kn_optim_bucket *buckets; /* NULL until the first step */
     int num_buckets;
+    kn_optim_recorded *recorded; /* its launches in graphs: told when the optimizer goes */
 };
 
 /* Makes an optimizer; `hyper` as the algorithm names them. NULL with a sticky error. */
@@ -73,9 +80,14 @@ void kn_optim_free_buckets(kn_optim_bucket *buckets, int count);
 /* An owned view of state `state` of parameter `index`, with the parameter's shape. */
 kn_status kn_optim_state_view(kn_optim *optim, int index, int state, kn_tensor **view);
 
-/* Launches the algorithm's kernel over the group: slots, then the bucket's state tensors, then `scalars` as the
- * kernel's T (optim/fused.c). */
-kn_status kn_optim_launch(const kn_optim *optim, const kn_optim_group *group, const char *source, const char *kernel,
-                          const char *flags, const double *scalars, int num_scalars);
+/* A launch under capture: `scalars` (of `dtype`'s kernels) get memory whose contents each replay works out anew, and
+ * each replay counts a step for the parameters `indices`. NULL with an error. */
+const void *kn_optim_record(kn_optim *optim, const kn_optim_group *group, const int *indices);
+
+/* The optimizer goes: graphs that step it fail from now on. */
+void kn_optim_forget_recorded(kn_optim *optim);
+
+/* The step's numbers as the kernel's T, one after another. */
+void kn_optim_write_scalars(void *memory, kn_dtype dtype, const double *scalars, int count);
 
 #endif

@@ -1,4 +1,6 @@
 /* optim/sgd.c - stochastic gradient descent with momentum, as torch.optim.SGD has it. */
+#include <string.h>
+
 #include "base/error.h"
 #include "optim/optim.h"
 
@@ -23,15 +25,19 @@ static kn_status check(const double *hyper)
 static int count_states(const double *hyper) { return hyper[MOMENTUM] != 0 ? 1 : 0; }
 
 /* buffer = decay buffer + scale gradient. The first step sets the buffer to the gradient itself, dampening or not. */
-static kn_status launch(const kn_optim *optim, const kn_optim_group *group)
+static int scalars(const double *hyper, int64_t step, double *out)
 {
-    const double *hyper = optim->hyper;
-    bool first = group->step == 1;
-    const double scalars[] = {
+    bool first = step == 1;
+    const double values[] = {
         hyper[LR], hyper[MOMENTUM], first ? 0 : hyper[MOMENTUM], first ? 1 : 1 - hyper[DAMPENING], hyper[WEIGHT_DECAY],
     };
-    const char *flags = hyper[NESTEROV] != 0 ? " -DMOMENTUM -DNESTEROV" : hyper[MOMENTUM] != 0 ? " -DMOMENTUM" : "";
-    return kn_optim_launch(optim, group, "optim/sgd.cl", "sgd", flags, scalars, sizeof scalars / sizeof scalars[0]);
+    memcpy(out, values, sizeof values);
+    return sizeof values / sizeof values[0];
+}
+
+static const char *flags(const double *hyper)
+{
+    return hyper[NESTEROV] != 0 ? " -DMOMENTUM -DNESTEROV" : hyper[MOMENTUM] != 0 ? " -DMOMENTUM" : "";
 }
 
 static const kn_optim_algorithm sgd = {
@@ -40,7 +46,10 @@ static const kn_optim_algorithm sgd = {
     .hyper = hyper_names,
     .check = check,
     .count_states = count_states,
-    .launch = launch,
+    .source = "optim/sgd.cl",
+    .kernel = "sgd",
+    .flags = flags,
+    .scalars = scalars,
 };
 
 kn_optim *kn_optim_sgd_with(kn_parameter_list parameters, const kn_sgd_params *params)

@@ -1,7 +1,7 @@
 /* rt/clblast.c - CLBlast as a provider of matrix products. */
 #include <clblast_c.h>
 
-#include "rt/internal.h"
+#include "rt/capture.h"
 
 /* The first use of a routine builds its programs into a cache that two threads may not fill at once. One lock around
  * all calls: they only enqueue. */
@@ -30,7 +30,7 @@ static bool fits(const kn_gemm_params *p, size_t element)
 
 /* The batched routine takes a kernel of its own; one product goes through plain GEMM, which has more tuned cases. */
 #define DEFINE_GEMM(name, type, letter)                                                                                \
-    static CLBlastStatusCode name(cl_command_queue *queue, const kn_gemm_params *p)                                    \
+    static CLBlastStatusCode name(cl_command_queue *queue, const kn_gemm_params *p, cl_event *event)                   \
     {                                                                                                                  \
         const CLBlastTranspose ta = p->a.transposed ? CLBlastTransposeYes : CLBlastTransposeNo;                        \
         const CLBlastTranspose tb = p->b.transposed ? CLBlastTransposeYes : CLBlastTransposeNo;                        \
@@ -42,30 +42,48 @@ static bool fits(const kn_gemm_params *p, size_t element)
         if (p->batch == 1)                                                                                             \
             return CLBlast##letter##gemm(CLBlastLayoutRowMajor, ta, tb, m, n, k, (type)p->alpha, a, a0,                \
                                          (size_t)p->a.ld, b, b0, (size_t)p->b.ld, (type)p->beta, c, c0,                \
-                                         (size_t)p->c.ld, queue, NULL);                                                \
+                                         (size_t)p->c.ld, queue, event);                                               \
         return CLBlast##letter##gemmStridedBatched(CLBlastLayoutRowMajor, ta, tb, m, n, k, (type)p->alpha, a, a0,      \
                                                    (size_t)p->a.ld, (size_t)p->a.batch_stride, b, b0, (size_t)p->b.ld, \
                                                    (size_t)p->b.batch_stride, (type)p->beta, c, c0, (size_t)p->c.ld,   \
-                                                   (size_t)p->c.batch_stride, (size_t)p->batch, queue, NULL);          \
+                                                   (size_t)p->c.batch_stride, (size_t)p->batch, queue, event);         \
     }
 DEFINE_GEMM(gemm_f32, float, S)
 DEFINE_GEMM(gemm_f64, double, D)
 #undef DEFINE_GEMM
 
+static kn_status fail(int code, const kn_stream *stream)
+{
+    return kn_fail(KN_ERR_DEVICE, "CLBlast's GEMM failed on %s (%s): status %d (%s)", stream->device->label,
+                   stream->device->properties.name, code, kn_cl_error_name((cl_int)code));
+}
+
+/* The event is that of the last of CLBlast's kernels. */
+kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_params *params)
+{
+    const kn_gemm_params *p = params;
+    cl_event event;
+    cl_event *wanted = kn_watch_event(&event);
+    kn_lock(&lock);
+    CLBlastStatusCode code = p->f64 ? gemm_f64(&stream->queue, p, wanted) : gemm_f32(&stream->queue, p, wanted);
+    kn_unlock(&lock);
+    if (code != CLBlastSuccess)
+        return fail((int)code, stream);
+    kn_watch(stream, event, .kind = KN_COMMAND_KERNEL, .operation = "gemm (CLBlast)", .kernel = "CLBlast GEMM",
+             .dims = 3, .global = {(size_t)p->n, (size_t)p->m, (size_t)p->batch});
+    return kn_stream_count_launch(stream);
+}
+
 kn_status kn_clblast_gemm(kn_stream *stream, const kn_gemm_params *params)
 {
     const kn_gemm_params *p = params;
-    size_t element = p->f64 ? sizeof(double) : sizeof(float);
-    if (!fits(p, element))
+    if (!fits(p, p->f64 ? sizeof(double) : sizeof(float)))
         return kn_fail(KN_ERR_SHAPE, "CLBlast takes matrices of fewer than 2^31 elements");
+    if (kn_stream_capture(stream))
+        return kn_capture_gemm(stream, params);
+    KN_TRY(kn_stream_enter(stream, "gemm"));
     kn_buffer_mark_use(p->a.buffer, stream);
     kn_buffer_mark_use(p->b.buffer, stream);
     kn_buffer_mark_use(p->c.buffer, stream);
-    kn_lock(&lock);
-    CLBlastStatusCode code = p->f64 ? gemm_f64(&stream->queue, p) : gemm_f32(&stream->queue, p);
-    kn_unlock(&lock);
-    if (code == CLBlastSuccess)
-        return KN_OK;
-    return kn_fail(KN_ERR_DEVICE, "CLBlast's GEMM failed on %s (%s): status %d (%s)", stream->device->label,
-                   stream->device->properties.name, (int)code, kn_cl_error_name((cl_int)code));
+    return kn_clblast_enqueue(stream, params);
 }

@@ -18,7 +18,7 @@ static void finish_all_devices(void)
             continue;
         kn_lock(&device->lock);
         for (kn_stream *stream = device->streams; stream; stream = stream->next)
-            clFinish(stream->queue);
+            kn_stream_finish(stream);
         kn_unlock(&device->lock);
     }
 }
@@ -29,6 +29,16 @@ static void register_finish(void)
     atexit(finish_all_devices);
 }
 
+static kn_status open_service(kn_device *device)
+{
+    cl_int error;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* see rt/stream.c */
+    device->service = clCreateCommandQueue(device->context, device->id, 0, &error);
+#pragma GCC diagnostic pop
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "making a queue for host memory");
+}
+
 static kn_status open_locked(kn_device *device)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -37,7 +47,9 @@ static kn_status open_locked(kn_device *device)
     device->context = clCreateContext(properties, 1, &device->id, NULL, NULL, &error);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, device, "making an OpenCL context");
-    kn_status status = kn_stream_open(&device->default_stream, device);
+    kn_status status = kn_stream_open(&device->default_stream, device, 0);
+    if (status == KN_OK)
+        status = open_service(device);
     if (status != KN_OK) {
         clReleaseContext(device->context);
         device->context = NULL;

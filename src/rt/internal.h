@@ -17,18 +17,30 @@
 #define KN_STREAM_MARKERS 16
 #define KN_LAUNCHES_PER_MARKER 16
 
+typedef struct kn_capture kn_capture;     /* rt/capture.h */
+typedef struct kn_submitter kn_submitter; /* rt/submit.h */
+typedef struct kn_staging kn_staging;     /* rt/staging.h */
+
+/* A stream's memory is never given back, only used for another stream: a thread may still hold a destroyed one as its
+ * current stream, and sees by the id that it is gone. */
 struct kn_stream {
     kn_device *device;
-    cl_command_queue queue;
+    cl_command_queue queue; /* to enqueue: after kn_stream_enter */
+    atomic_ullong id;       /* unique in the process; 0 once destroyed */
     bool is_default;
+    int priority;
     kn_mem_pool *redirected_to;          /* where allocations on the stream come from; NULL: no redirection */
-    kn_stream *next;                     /* the device's list of streams */
+    kn_stream *next;                     /* the device's list of streams, or of destroyed ones */
     cl_mem fault;                        /* four ints: code, value, limit, operation; see cl/common/koine.clh */
     kn_mutex lock;                       /* guards what follows: a stream may be shared by threads */
     unsigned launches;                   /* since the last marker */
     cl_event markers[KN_STREAM_MARKERS]; /* a ring; the oldest is waited for when it is full */
     unsigned next_marker;
-    atomic_bool fault_armed; /* a launch since the last check may have written it */
+    atomic_bool fault_armed;           /* a launch since the last check may have written it */
+    _Atomic(kn_capture *) capture;     /* the recording that takes what is enqueued; NULL: it runs */
+    _Atomic(kn_submitter *) submitter; /* hands replays to the queue; made at the first replay */
+    atomic_int callbacks;              /* not yet called */
+    atomic_bool busy;                  /* something was enqueued since it was last known to be idle */
 };
 
 struct kn_device {
@@ -46,14 +58,29 @@ struct kn_device {
     kn_mutex lock; /* guards opening and the list of streams */
     atomic_bool is_open;
     cl_context context;
+    cl_command_queue service; /* for mapping host memory: no user's work is on it */
     kn_stream default_stream;
-    kn_stream *streams; /* all of them, the default one last */
+    kn_stream *streams;   /* all of them, the default one last */
+    kn_stream *destroyed; /* for use again */
     kn_pool pool;
+    kn_staging *staging; /* rt/staging.h; made at the first use */
+    kn_mutex staging_lock;
     kn_program_table programs;
 };
 
 /* A context and a default stream for the device; at first use. Fails for the host, saying to move the tensor. */
 kn_status kn_device_ensure_open(kn_device *device);
+
+/* What every command passes before it goes to the stream's queue: work handed to the submitter goes first. `what`
+ * ("reading a tensor") is for the messages: of a stream that is being captured, to which nothing can be enqueued past
+ * the recording. */
+kn_status kn_stream_enter(kn_stream *stream, const char *what);
+
+/* KN_ERR_STATE when the stream is being captured: "WHAT cannot be part of a graph". Fails the capture too. */
+kn_status kn_stream_refuse_capture(kn_stream *stream, const char *what);
+
+/* Waits for all that the stream was given, replays handed to the submitter included. */
+cl_int kn_stream_finish(kn_stream *stream);
 
 /* Reports a fault that kernels of the stream found; its work so far must be done. Costs nothing when no launch could
  * have found one. */
@@ -64,7 +91,16 @@ kn_status kn_stream_check_fault(kn_stream *stream);
 kn_status kn_stream_count_launch(kn_stream *stream);
 
 /* Makes the stream's queue and fault record. */
-kn_status kn_stream_open(kn_stream *stream, kn_device *device);
+kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority);
+
+/* The fault record (rt/fault.c): made with the stream. */
+kn_status kn_fault_record_new(cl_mem *record, kn_device *device);
+
+/* Waits until the stream's callbacks have run; at once when called by one. */
+void kn_stream_await_callbacks(kn_stream *stream);
+
+/* Counts a call that makes the host wait for a device; an error where kn_set_sync_debug_mode asks for one. */
+kn_status kn_note_host_wait(const char *what);
 
 /* "CL_OUT_OF_RESOURCES" for -5. */
 const char *kn_cl_error_name(cl_int error);

@@ -1,6 +1,18 @@
 /* rt/launch.c - the one way to run a kernel. */
 #include "base/log.h"
-#include "rt/internal.h"
+#include "rt/capture.h"
+#include "rt/submit.h"
+
+kn_status kn_stream_enter(kn_stream *stream, const char *what)
+{
+    if (kn_stream_capture(stream))
+        return kn_stream_refuse_capture(stream, what);
+    atomic_store_explicit(&stream->busy, true, memory_order_relaxed);
+    if (!atomic_load_explicit(&stream->submitter, memory_order_acquire))
+        return KN_OK;
+    kn_submitter_drain(stream);
+    return kn_submitter_report(stream);
+}
 
 /* Buffers and faults take two kernel parameters each; see cl/common/koine.clh. */
 static cl_int set_argument(cl_kernel kernel, cl_uint *index, const kn_arg *arg, kn_stream *stream, int operation)
@@ -8,7 +20,6 @@ static cl_int set_argument(cl_kernel kernel, cl_uint *index, const kn_arg *arg, 
     cl_int error = CL_SUCCESS;
     switch (arg->kind) {
     case KN_ARG_BUFFER: {
-        kn_buffer_mark_use(arg->buffer, stream);
         cl_mem memory = kn_buffer_memory(arg->buffer);
         cl_long offset = (cl_long)kn_buffer_offset(arg->buffer) + arg->offset;
         error = clSetKernelArg(kernel, (*index)++, sizeof memory, &memory);
@@ -33,43 +44,62 @@ static cl_int set_argument(cl_kernel kernel, cl_uint *index, const kn_arg *arg, 
     return error;
 }
 
-static kn_status set_arguments(kn_kernel *kernel, kn_stream *stream, const kn_launch_params *params)
+static const char *operation_of(const kn_launch_params *params)
 {
-    const char *operation = params->operation ? params->operation : params->kernel;
+    return params->operation ? params->operation : params->kernel;
+}
+
+kn_status kn_kernel_set_arguments(cl_kernel handle, kn_stream *stream, const kn_launch_params *params)
+{
     cl_uint index = 0;
     for (int i = 0; i < params->num_args; i++) {
         const kn_arg *arg = &params->args[i];
-        bool fault = arg->kind == KN_ARG_FAULT;
-        cl_int error = set_argument(kernel->handle, &index, arg, stream, fault ? kn_operation_number(operation) : 0);
+        int number = arg->kind == KN_ARG_FAULT ? kn_operation_number(operation_of(params)) : 0;
+        cl_int error = set_argument(handle, &index, arg, stream, number);
         if (error != CL_SUCCESS)
-            return kn_cl_fail(error, stream->device, "%s: setting argument %d of kernel `%s`", operation, i,
+            return kn_cl_fail(error, stream->device, "%s: setting argument %d of kernel `%s`", operation_of(params), i,
                               params->kernel);
-        if (fault)
-            atomic_store(&stream->fault_armed, true);
     }
     return KN_OK;
 }
 
-/* Work sizes as OpenCL wants them: global a multiple of local; local 1 on CPU devices unless given. Returns false when
- * there is nothing to do. */
-static bool work_sizes(const kn_device *device, const kn_launch_params *params, size_t global[3], size_t local[3],
-                       bool *has_local)
+/* Before a launch: who uses which memory, and who may report a fault. */
+static void note_use(kn_stream *stream, const kn_launch_params *params)
 {
-    *has_local = params->local[0] != 0 || device->limits.is_cpu;
+    for (int i = 0; i < params->num_args; i++) {
+        if (params->args[i].kind == KN_ARG_BUFFER)
+            kn_buffer_mark_use(params->args[i].buffer, stream);
+        else if (params->args[i].kind == KN_ARG_FAULT)
+            atomic_store(&stream->fault_armed, true);
+    }
+}
+
+/* Work sizes as OpenCL wants them: global a multiple of local; local 1 on CPU devices unless given, {0} for the
+ * driver's choice. Returns false when there is nothing to do. */
+static bool work_sizes(const kn_device *device, const kn_launch_params *params, size_t global[3], size_t local[3])
+{
+    bool has_local = params->local[0] != 0 || device->limits.is_cpu;
     for (int i = 0; i < params->dims; i++) {
-        local[i] = params->local[0] != 0 ? params->local[i] : 1;
-        if (local[i] == 0)
-            local[i] = 1;
-        global[i] = (params->global[i] + local[i] - 1) / local[i] * local[i];
+        size_t unit = params->local[0] != 0 && params->local[i] != 0 ? params->local[i] : 1;
+        local[i] = has_local ? unit : 0;
+        global[i] = (params->global[i] + unit - 1) / unit * unit;
         if (global[i] == 0)
             return false;
     }
     return true;
 }
 
-static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, int dims, const size_t *global, const size_t *local)
+static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params, const size_t global[3],
+                      const size_t local[3])
 {
-    return clEnqueueNDRangeKernel(stream->queue, kernel->handle, (cl_uint)dims, NULL, global, local, 0, NULL, NULL);
+    cl_event event;
+    cl_int error = clEnqueueNDRangeKernel(stream->queue, kernel->handle, (cl_uint)params->dims, NULL, global,
+                                          local[0] ? local : NULL, 0, NULL, kn_watch_event(&event));
+    if (error == CL_SUCCESS)
+        kn_watch(stream, event, .kind = KN_COMMAND_KERNEL, .operation = operation_of(params), .kernel = params->kernel,
+                 .dims = params->dims, .global = {global[0], global[1], global[2]},
+                 .local = {local[0], local[1], local[2]});
+    return error;
 }
 
 /* Drivers that compile when a kernel first runs are given the time to: see quirks.h. Costs one wait per kernel and
@@ -81,29 +111,34 @@ static void await_compilation(kn_stream *stream, kn_kernel *kernel)
     kernel->launched = true;
 }
 
+static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
+                               const size_t global[3], const size_t local[3])
+{
+    KN_TRY(kn_kernel_set_arguments(kernel->handle, stream, params));
+    note_use(stream, params);
+    cl_int error = enqueue(stream, kernel, params, global, local);
+    /* drivers take memory at first use: the cache may be in the way */
+    if (kn_cl_is_out_of_memory(error) && kn_pool_empty_cache(stream->device) == KN_OK)
+        error = enqueue(stream, kernel, params, global, local);
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, stream->device, "%s: running kernel `%s`",
+                          params->operation ? params->operation : params->source, params->kernel);
+    await_compilation(stream, kernel);
+    return KN_OK;
+}
+
 kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
 {
-    size_t global[3], local[3];
-    bool has_local;
-    kn_device *device = stream->device;
-    if (!work_sizes(device, params, global, local, &has_local))
+    size_t global[3] = {0}, local[3] = {0};
+    if (!work_sizes(stream->device, params, global, local))
         return KN_OK;
     kn_kernel *kernel;
-    KN_TRY(kn_kernel_get(&kernel, device, params->source, params->options, params->kernel));
+    KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel));
+    if (kn_stream_capture(stream))
+        return kn_capture_kernel(stream, kernel, params, global, local);
+    KN_TRY(kn_stream_enter(stream, operation_of(params)));
     kn_lock(&kernel->lock);
-    kn_status status = set_arguments(kernel, stream, params);
-    if (status == KN_OK) {
-        const size_t *local_size = has_local ? local : NULL;
-        cl_int error = enqueue(stream, kernel, params->dims, global, local_size);
-        if (kn_cl_is_out_of_memory(error) && kn_pool_empty_cache(device) == KN_OK)
-            error = enqueue(stream, kernel, params->dims, global,
-                            local_size); /* drivers take memory at first use: the cache may be in the way */
-        if (error != CL_SUCCESS)
-            status = kn_cl_fail(error, device, "%s: running kernel `%s`",
-                                params->operation ? params->operation : params->source, params->kernel);
-        else
-            await_compilation(stream, kernel);
-    }
+    kn_status status = launch_locked(stream, kernel, params, global, local);
     kn_unlock(&kernel->lock);
     return status == KN_OK ? kn_stream_count_launch(stream) : status;
 }

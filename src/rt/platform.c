@@ -178,6 +178,7 @@ static kn_status add_device(cl_platform_id platform, const char *platform_name, 
     query_limits(device);
     copy_properties(device);
     kn_mutex_init(&device->lock);
+    kn_mutex_init(&device->staging_lock);
     kn_pool_init(&device->pool);
     kn_program_table_init(&device->programs);
     found.devices[found.count++] = device;

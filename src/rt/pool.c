@@ -64,7 +64,7 @@ static kn_status take_block(kn_buffer **block, kn_stream *stream, size_t size)
         return KN_OK;
     pool->figures.retries++;
     kn_pool_process_pending(pool, true);
-    clFinish(stream->queue);
+    kn_stream_finish(stream);
     kn_pool_release_unused_segments(pool);
     return (*block = kn_pool_take(pool, stream, owner, size)) ? KN_OK
                                                               : kn_pool_take_new(block, stream, owner, size, false);

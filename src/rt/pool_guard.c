@@ -1,6 +1,7 @@
 /* rt/pool_guard.c - guard mode (KOINE_GUARD=1): a kernel that writes outside a buffer is noticed when it is freed. */
 #include "base/log.h"
 #include "rt/pool_blocks.h"
+#include "rt/submit.h"
 
 #define GUARD_PATTERN 0xA5
 
@@ -8,6 +9,7 @@ void kn_guard_fill(kn_buffer *block, kn_stream *stream)
 {
     const unsigned char pattern = GUARD_PATTERN, poison = 0xFF;
     cl_mem memory = block->segment->memory;
+    kn_submitter_drain(stream);
     clEnqueueFillBuffer(stream->queue, memory, &pattern, 1, block->offset, block->size, 0, NULL, NULL);
     clEnqueueFillBuffer(stream->queue, memory, &poison, 1, block->offset + KN_GUARD_BYTES, block->requested, 0, NULL,
                         NULL);
@@ -18,6 +20,7 @@ static bool guard_is_whole(kn_buffer *block, size_t offset, size_t bytes)
     unsigned char zone[KN_GUARD_BYTES + KN_MIN_BLOCK];
     if (bytes > sizeof zone)
         bytes = sizeof zone;
+    kn_submitter_drain(block->stream);
     if (clEnqueueReadBuffer(block->stream->queue, block->segment->memory, CL_TRUE, block->offset + offset, bytes, zone,
                             0, NULL, NULL) != CL_SUCCESS)
         return true;
@@ -31,7 +34,7 @@ void kn_guard_check(kn_pool *pool, kn_buffer *block)
 {
     size_t end = KN_GUARD_BYTES + block->requested;
     for (int i = 0; i < block->num_others; i++)
-        clFinish(block->others[i]->queue);
+        kn_stream_finish(block->others[i]);
     if (guard_is_whole(block, 0, KN_GUARD_BYTES) && guard_is_whole(block, end, block->size - end))
         return;
     pool->figures.guard_violations++;

@@ -7,7 +7,7 @@ void kn_pool_process_pending(kn_pool *pool, bool wait)
         kn_buffer *block = *link;
         bool done = true;
         for (int i = 0; i < block->num_others && done; i++)
-            done = wait ? kn_event_synchronize(block->events[i]) == KN_OK : kn_event_has_passed(block->events[i]);
+            done = wait ? kn_event_await(block->events[i]) == KN_OK : kn_event_has_passed(block->events[i]);
         if (!done) {
             link = &block->next_pending;
             continue;
@@ -24,7 +24,7 @@ static void finish_all_streams(kn_device *device)
 {
     kn_lock(&device->lock);
     for (kn_stream *stream = device->streams; stream; stream = stream->next)
-        clFinish(stream->queue);
+        kn_stream_finish(stream);
     kn_unlock(&device->lock);
 }
 
@@ -41,10 +41,10 @@ void kn_pool_put_when_unused(kn_pool *pool, kn_buffer *block)
 {
     int events = 0;
     for (int i = 0; i < block->num_others; i++)
-        if (kn_event_record(&block->events[events], block->others[i]) == KN_OK)
+        if (kn_event_new_recorded(&block->events[events], block->others[i]) == KN_OK)
             events++;
         else
-            clFinish(block->others[i]->queue);
+            kn_stream_finish(block->others[i]);
     block->num_others = events;
     if (events == 0) {
         kn_pool_put(block);

@@ -4,6 +4,7 @@
 #define KN_RT_RT_H
 
 #include <koine/device.h>
+#include <koine/graph.h>
 #include <koine/stream.h>
 
 #include "rt/limits.h"
@@ -16,7 +17,9 @@ int kn_device_slot(const kn_device *device); /* 0 for the host, 1 + index for th
 #define KN_MAX_DEVICES 64
 const char *kn_device_extensions(const kn_device *device); /* OpenCL's list, separated by blanks */
 
-kn_device *kn_stream_device(const kn_stream *stream);
+/* Calls so far that made the host wait until device work was done: reads, synchronizes, writes too large to be staged.
+ */
+uint64_t kn_host_wait_count(void);
 
 /* --- buffers ---------------------------------------------------------------------------------- *
  * A block of device memory from the device's caching pool. It belongs to the stream that it was allocated on: freed, it
@@ -52,6 +55,7 @@ typedef struct kn_arg {
     const kn_buffer *buffer; /* of BUFFER */
     int64_t offset;          /* of BUFFER, in bytes */
     const void *pointer;     /* of BYTES larger than 8 bytes (a struct by value); must live until kn_launch returns */
+    bool is_variable;        /* `pointer` is a variable of the recording: read anew at each replay */
     union {
         int32_t i32;
         int64_t i64;
@@ -77,6 +81,10 @@ static inline kn_arg kn_arg_f64(double value) { return (kn_arg){.kind = KN_ARG_B
 static inline kn_arg kn_arg_struct(const void *pointer, size_t size)
 {
     return (kn_arg){.kind = KN_ARG_BYTES, .size = size, .pointer = pointer};
+}
+static inline kn_arg kn_arg_variable(const void *variable, size_t size)
+{
+    return (kn_arg){.kind = KN_ARG_BYTES, .size = size, .pointer = variable, .is_variable = true};
 }
 static inline kn_arg kn_arg_local(size_t bytes) { return (kn_arg){.kind = KN_ARG_LOCAL, .size = bytes}; }
 
@@ -115,7 +123,8 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params);
 
 /* waits */
 kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination, size_t bytes);
-/* source reusable on return */
+/* source reusable on return; waits for the stream only when it is larger than KN_STAGED_BYTES */
+#define KN_STAGED_BYTES ((size_t)1 << 20)
 kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes);
 kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t source_offset, kn_buffer *destination,
                          size_t destination_offset, size_t bytes);
@@ -130,16 +139,30 @@ void kn_pinned_free(kn_pinned *pinned); /* NULL allowed; no copy from it may be 
 kn_status kn_buffer_write_pinned(
     kn_stream *stream, kn_buffer *buffer, size_t offset, kn_pinned *source, size_t source_offset,
     size_t bytes); /* returns at once: keep the source unchanged until an event after it has passed */
+/* returns at once: the values are there when an event after it has passed */
+kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size_t offset, kn_pinned *destination,
+                                size_t destination_offset, size_t bytes);
 
-/* --- events ----------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- *
+ * koine/stream.h has the rest. */
 
-typedef struct kn_event kn_event;
-/* marks the work enqueued so far; free it with kn_event_free */
-kn_status kn_event_record(kn_event **event, kn_stream *stream);
-kn_status kn_stream_wait_event(kn_stream *stream, kn_event *event);
-kn_status kn_event_synchronize(kn_event *event);
-bool kn_event_has_passed(kn_event *event); /* does not wait */
-void kn_event_free(kn_event *event);       /* NULL allowed */
+kn_status kn_event_new_recorded(kn_event **event, kn_stream *stream); /* made and recorded */
+bool kn_event_has_passed(kn_event *event);                            /* does not wait */
+kn_status kn_event_await(kn_event *event); /* waits; not counted as a wait of the user's wish (kn_host_wait_count) */
+
+/* --- graphs ----------------------------------------------------------------------------------- *
+ * Some arguments of a recorded launch change from replay to replay: where random numbers go on, the step of an
+ * optimizer. They live in variables of the recording. While a stream is captured, kn_capture_variable gives memory that
+ * stays where it is as long as the graph; an argument made by kn_arg_variable has at each replay the value that is
+ * there once the functions given to kn_capture_on_replay have run, in their order, on the thread that replays. */
+
+/* NULL with an error when memory is exhausted */
+void *kn_capture_variable(kn_stream *stream, size_t bytes);
+/* fails the capture with the thread's error; returns `status` */
+kn_status kn_capture_fail(kn_stream *stream, kn_status status);
+/* `drop` (NULL allowed) is called with `user` when the graph is gone, also when this fails */
+kn_status kn_capture_on_replay(kn_stream *stream, kn_status (*prepare)(void *user), void *user,
+                               void (*drop)(void *user));
 
 /* --- CLBlast ---------------------------------------------------------------------------------- *
  * Row-major C[m,n] = alpha op(A) op(B) + beta C, `batch` times at the given element strides; f32 or f64. Offsets in

@@ -1,92 +1,215 @@
-/* rt/stream.c - in-order queues, events, and the faults that kernels report. */
-#include <stdio.h>
+/* rt/stream.c - in-order queues: making and destroying them, the current one, waiting for them. */
+#include "base/memory.h"
+#include "rt/capture.h"
+#include "rt/internal.h"
+#include "rt/submit.h"
+
+#include <CL/cl_ext.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "rt/internal.h"
+/* The thread's current streams; by id too, since a stream may have been destroyed and its struct used again. */
+static _Thread_local struct {
+    kn_stream *stream;
+    unsigned long long id;
+} current[KN_MAX_DEVICES];
 
-struct kn_event {
-    kn_device *device;
-    cl_event handle;
-};
+static atomic_ullong last_id;
 
-static _Thread_local kn_stream *current[KN_MAX_DEVICES];
+/* --- making ----------------------------------------------------------------------------------- */
 
-/* --- faults ----------------------------------------------------------------------------------- */
-
-#define FAULT_INTS 4
-#define MAX_OPERATIONS 512
-
-static struct {
-    kn_mutex lock;
-    const char *names[MAX_OPERATIONS];
-    int count;
-} operations = {.lock = KN_MUTEX_INIT};
-
-/* Names are string constants, so the pointer is compared first and kept. */
-int kn_operation_number(const char *name)
+static bool has_priorities(const kn_device *device)
 {
-    kn_lock(&operations.lock);
-    int number = 0;
-    while (number < operations.count && operations.names[number] != name && strcmp(operations.names[number], name) != 0)
-        number++;
-    if (number == operations.count && number < MAX_OPERATIONS)
-        operations.names[operations.count++] = name;
-    kn_unlock(&operations.lock);
-    return number;
+    return device->limits.opencl_version >= 200 && strstr(device->extensions, "cl_khr_priority_hints") != NULL;
 }
 
-static const char *operation_name(int number)
+/* Profiling is always on: events are then timed on the device's clock. It costs nothing as long as no event is asked
+ * for (docs/streams.md). The OpenCL 1.2 call is deprecated but works on every version; no other property: in order. */
+static cl_command_queue new_queue(kn_device *device, int priority, cl_int *error)
 {
-    kn_lock(&operations.lock);
-    const char *name = number >= 0 && number < operations.count ? operations.names[number] : "an operation";
-    kn_unlock(&operations.lock);
-    return name;
-}
-
-/* Reads the stream's fault record if a launch may have written it; clears it and reports. The stream's work is done by
- * then. */
-kn_status kn_stream_check_fault(kn_stream *stream)
-{
-    if (!atomic_exchange(&stream->fault_armed, false))
-        return KN_OK;
-    cl_int record[FAULT_INTS];
-    cl_int error = clEnqueueReadBuffer(stream->queue, stream->fault, CL_TRUE, 0, sizeof record, record, 0, NULL, NULL);
-    if (error != CL_SUCCESS)
-        return kn_cl_fail(error, stream->device, "reading the fault record");
-    if (record[0] == 0)
-        return KN_OK;
-    const cl_int zeros[FAULT_INTS] = {0};
-    error = clEnqueueWriteBuffer(stream->queue, stream->fault, CL_TRUE, 0, sizeof zeros, zeros, 0, NULL, NULL);
-    if (error != CL_SUCCESS)
-        return kn_cl_fail(error, stream->device, "clearing the fault record");
-    return kn_fail(KN_ERR_ARGUMENT, "%s: index %d is out of range for size %d (found by the kernel on %s)",
-                   operation_name(record[3]), record[1], record[2], stream->device->label);
-}
-
-/* --- streams ---------------------------------------------------------------------------------- */
-
-kn_status kn_stream_open(kn_stream *stream, kn_device *device)
-{
-    cl_int error;
-    *stream = (kn_stream){.device = device};
-    kn_mutex_init(&stream->lock);
-    /* The OpenCL 1.2 call is deprecated but works on every version; no property: in order. */
+    if (priority != 0) {
+        const cl_queue_properties hint = priority < 0 ? CL_QUEUE_PRIORITY_HIGH_KHR : CL_QUEUE_PRIORITY_LOW_KHR;
+        const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, CL_QUEUE_PRIORITY_KHR,
+                                                  hint, 0};
+        return clCreateCommandQueueWithProperties(device->context, device->id, properties, error);
+    }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-    stream->queue = clCreateCommandQueue(device->context, device->id, 0, &error);
+    return clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, error);
 #pragma GCC diagnostic pop
-    if (error != CL_SUCCESS)
-        return kn_cl_fail(error, device, "making a stream");
-    cl_int zeros[FAULT_INTS] = {0};
-    stream->fault =
-        clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof zeros, zeros, &error);
-    if (error != CL_SUCCESS) {
-        clReleaseCommandQueue(stream->queue);
-        return kn_cl_fail(error, device, "making a stream's fault record");
+}
+
+kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority)
+{
+    cl_int error;
+    bool is_new = stream->fault == NULL;
+    if (is_new) {
+        KN_TRY(kn_fault_record_new(&stream->fault, device));
+        kn_mutex_init(&stream->lock);
     }
+    stream->queue = new_queue(device, priority, &error);
+    if (error != CL_SUCCESS) {
+        if (is_new) {
+            clReleaseMemObject(stream->fault);
+            kn_mutex_destroy(&stream->lock);
+            stream->fault = NULL;
+        }
+        return kn_cl_fail(error, device, "making a stream");
+    }
+    stream->device = device;
+    stream->priority = priority;
+    stream->launches = 0;
+    atomic_store(&stream->fault_armed, false);
+    atomic_store(&stream->busy, false);
+    atomic_store(&stream->id, atomic_fetch_add(&last_id, 1) + 1);
     return KN_OK;
 }
+
+kn_status kn_stream_priority_range(kn_device *device, int *least, int *greatest)
+{
+    if (!device || !least || !greatest)
+        return kn_fail_argument_null("kn_stream_priority_range", device ? "least or greatest" : "device");
+    KN_TRY(kn_device_ensure_open(device));
+    bool offered = has_priorities(device);
+    *least = offered ? 1 : 0;
+    *greatest = offered ? -1 : 0;
+    return KN_OK;
+}
+
+kn_status kn_stream_create_with_priority(kn_stream **stream, kn_device *device, int priority)
+{
+    int least, greatest;
+    if (!stream || !device)
+        return kn_fail_argument_null("kn_stream_create", stream ? "device" : "stream");
+    KN_TRY(kn_stream_priority_range(device, &least, &greatest));
+    priority = priority > least ? least : priority < greatest ? greatest : priority;
+    kn_lock(&device->lock);
+    kn_stream *made = device->destroyed;
+    if (made)
+        device->destroyed = made->next;
+    kn_unlock(&device->lock);
+    if (!made)
+        made = kn_calloc(1, sizeof *made);
+    if (!made)
+        return KN_ERR_MEMORY;
+    kn_status status = kn_stream_open(made, device, priority);
+    kn_lock(&device->lock);
+    kn_stream **list = status == KN_OK ? &device->streams : &device->destroyed;
+    made->next = *list;
+    *list = made;
+    kn_unlock(&device->lock);
+    if (status == KN_OK)
+        *stream = made;
+    return status;
+}
+
+kn_status kn_stream_create(kn_stream **stream, kn_device *device)
+{
+    return kn_stream_create_with_priority(stream, device, 0);
+}
+
+/* --- destroying ------------------------------------------------------------------------------- */
+
+static kn_status check_destroyable(kn_stream *stream)
+{
+    const char *label = stream->device->label;
+    bool done;
+    if (stream->is_default)
+        return kn_fail(KN_ERR_ARGUMENT, "kn_stream_destroy: the default stream of %s belongs to the device", label);
+    if (atomic_load(&stream->capture))
+        return kn_fail(KN_ERR_STATE, "kn_stream_destroy: a graph is being captured on this stream of %s: end it first",
+                       label);
+    KN_TRY(kn_stream_query(stream, &done));
+    if (!done)
+        return kn_fail(KN_ERR_STATE,
+                       "kn_stream_destroy: the stream of %s has unfinished work: kn_stream_synchronize it first",
+                       label);
+    return KN_OK;
+}
+
+kn_status kn_stream_destroy(kn_stream *stream)
+{
+    if (!stream)
+        return KN_OK;
+    KN_TRY(check_destroyable(stream));
+    kn_device *device = stream->device;
+    kn_stream_await_callbacks(stream);
+    kn_status status = kn_stream_check_fault(stream);
+    if (current[device->slot].stream == stream)
+        current[device->slot].stream = NULL;
+    atomic_store(&stream->id, 0);
+    kn_lock(&device->lock);
+    kn_stream **link = &device->streams;
+    while (*link && *link != stream)
+        link = &(*link)->next;
+    if (*link)
+        *link = stream->next;
+    kn_unlock(&device->lock);
+    kn_pool_adopt_stream(device, stream);
+    for (int i = 0; i < KN_STREAM_MARKERS; i++) {
+        if (stream->markers[i])
+            clReleaseEvent(stream->markers[i]);
+        stream->markers[i] = NULL;
+    }
+    clReleaseCommandQueue(stream->queue);
+    kn_lock(&device->lock);
+    stream->next = device->destroyed;
+    device->destroyed = stream;
+    kn_unlock(&device->lock);
+    return status;
+}
+
+/* --- the current stream ----------------------------------------------------------------------- */
+
+kn_stream *kn_stream_default(kn_device *device)
+{
+    if (!device || kn_device_ensure_open(device) != KN_OK)
+        return NULL;
+    return &device->default_stream;
+}
+
+kn_stream *kn_stream_current(kn_device *device)
+{
+    if (!device)
+        return NULL;
+    kn_stream *stream = current[device->slot].stream;
+    if (!stream)
+        return kn_stream_default(device);
+    if (atomic_load_explicit(&stream->id, memory_order_relaxed) == current[device->slot].id)
+        return stream;
+    current[device->slot].stream = NULL;
+    return kn_fail_null(KN_ERR_STATE,
+                        "the current stream of this thread on %s has been destroyed; its default stream is current now",
+                        device->label);
+}
+
+kn_status kn_stream_set_current(kn_stream *stream)
+{
+    if (!stream)
+        return kn_fail_argument_null("kn_stream_set_current", "stream");
+    unsigned long long id = atomic_load(&stream->id);
+    if (id == 0)
+        return kn_fail(KN_ERR_STATE, "kn_stream_set_current: the stream has been destroyed");
+    current[stream->device->slot].stream = stream;
+    current[stream->device->slot].id = id;
+    return KN_OK;
+}
+
+kn_stream_guard kn_stream_enter_block(kn_stream *stream)
+{
+    kn_stream_guard guard = {.before = stream ? kn_stream_current(stream->device) : NULL};
+    guard.active = guard.before && kn_stream_set_current(stream) == KN_OK;
+    if (!stream)
+        kn_fail_argument_null("KN_STREAM", "stream");
+    if (!guard.active)
+        kn_stick();
+    return guard;
+}
+
+kn_device *kn_stream_device(const kn_stream *stream) { return stream ? stream->device : NULL; }
+uint64_t kn_stream_id(const kn_stream *stream) { return stream ? atomic_load(&stream->id) : 0; }
+int kn_stream_priority(const kn_stream *stream) { return stream ? stream->priority : 0; }
+
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 kn_status kn_stream_count_launch(kn_stream *stream)
 {
@@ -111,93 +234,45 @@ kn_status kn_stream_count_launch(kn_stream *stream)
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "waiting for a full queue");
 }
 
-static void release_markers(kn_stream *stream)
+/* Idle is noted before the wait, so that what another thread enqueues meanwhile makes the stream busy again. */
+cl_int kn_stream_finish(kn_stream *stream)
 {
-    for (int i = 0; i < KN_STREAM_MARKERS; i++)
-        if (stream->markers[i])
-            clReleaseEvent(stream->markers[i]);
+    kn_submitter_drain(stream);
+    atomic_store(&stream->busy, false);
+    return clFinish(stream->queue);
 }
 
-kn_status kn_stream_create(kn_stream **stream, kn_device *device)
+/* Waits and reports; the count of host waits is the caller's. */
+static kn_status synchronize(kn_stream *stream)
 {
-    if (!stream || !device)
-        return kn_fail_argument_null("kn_stream_create", stream ? "device" : "stream");
-    KN_TRY(kn_device_ensure_open(device));
-    kn_stream *made = kn_calloc(1, sizeof *made);
-    if (!made)
-        return KN_ERR_MEMORY;
-    kn_status status = kn_stream_open(made, device);
-    if (status != KN_OK) {
-        kn_free(made);
-        return status;
-    }
-    kn_lock(&device->lock);
-    made->next = device->streams;
-    device->streams = made;
-    kn_unlock(&device->lock);
-    *stream = made;
-    return KN_OK;
+    KN_TRY(kn_stream_enter(stream, "kn_stream_synchronize"));
+    cl_int error = kn_stream_finish(stream);
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, stream->device, "waiting for a stream");
+    kn_stream_await_callbacks(stream);
+    return kn_stream_check_fault(stream);
 }
-
-kn_status kn_stream_destroy(kn_stream *stream)
-{
-    if (!stream)
-        return KN_OK;
-    if (stream->is_default)
-        return kn_fail(KN_ERR_ARGUMENT, "kn_stream_destroy: the default stream of %s belongs to the device",
-                       stream->device->label);
-    kn_device *device = stream->device;
-    kn_status status = kn_stream_synchronize(stream);
-    if (current[device->slot] == stream)
-        current[device->slot] = NULL;
-    kn_lock(&device->lock);
-    kn_stream **link = &device->streams;
-    while (*link && *link != stream)
-        link = &(*link)->next;
-    if (*link)
-        *link = stream->next;
-    kn_unlock(&device->lock);
-    kn_pool_adopt_stream(device, stream);
-    release_markers(stream);
-    kn_mutex_destroy(&stream->lock);
-    clReleaseMemObject(stream->fault);
-    clReleaseCommandQueue(stream->queue);
-    kn_free(stream);
-    return status;
-}
-
-kn_stream *kn_stream_default(kn_device *device)
-{
-    if (!device || kn_device_ensure_open(device) != KN_OK)
-        return NULL;
-    return &device->default_stream;
-}
-
-kn_stream *kn_stream_current(kn_device *device)
-{
-    if (!device)
-        return NULL;
-    return current[device->slot] ? current[device->slot] : kn_stream_default(device);
-}
-
-kn_status kn_stream_set_current(kn_stream *stream)
-{
-    if (!stream)
-        return kn_fail_argument_null("kn_stream_set_current", "stream");
-    current[stream->device->slot] = stream;
-    return KN_OK;
-}
-
-kn_device *kn_stream_device(const kn_stream *stream) { return stream->device; }
 
 kn_status kn_stream_synchronize(kn_stream *stream)
 {
     if (!stream)
         return kn_fail_argument_null("kn_stream_synchronize", "stream");
-    cl_int error = clFinish(stream->queue);
-    if (error != CL_SUCCESS)
-        return kn_cl_fail(error, stream->device, "waiting for a stream");
-    return kn_stream_check_fault(stream);
+    KN_TRY(kn_note_host_wait("kn_stream_synchronize"));
+    return synchronize(stream);
+}
+
+/* The device's stream number `index`, its queue retained so that it outlives a concurrent destroy; NULL beyond the
+ * last. The lock is not held while waiting: a callback may make streams. */
+static kn_stream *nth_stream(kn_device *device, int index)
+{
+    kn_lock(&device->lock);
+    kn_stream *stream = device->streams;
+    while (stream && index-- > 0)
+        stream = stream->next;
+    if (stream)
+        clRetainCommandQueue(stream->queue);
+    kn_unlock(&device->lock);
+    return stream;
 }
 
 kn_status kn_synchronize(kn_device *device)
@@ -206,74 +281,14 @@ kn_status kn_synchronize(kn_device *device)
         return kn_fail_argument_null("kn_synchronize", "device");
     if (!atomic_load(&device->is_open))
         return KN_OK;
+    KN_TRY(kn_note_host_wait("kn_synchronize"));
     kn_status status = KN_OK;
-    kn_lock(&device->lock);
-    for (kn_stream *stream = device->streams; stream; stream = stream->next) {
-        kn_status one = kn_stream_synchronize(stream);
+    kn_stream *stream;
+    for (int i = 0; (stream = nth_stream(device, i)); i++) {
+        cl_command_queue queue = stream->queue;
+        kn_status one = synchronize(stream);
         status = status == KN_OK ? one : status;
+        clReleaseCommandQueue(queue);
     }
-    kn_unlock(&device->lock);
-    return status;
-}
-
-/* --- events ----------------------------------------------------------------------------------- */
-
-kn_status kn_event_record(kn_event **event, kn_stream *stream)
-{
-    kn_event *made = kn_calloc(1, sizeof *made);
-    if (!made)
-        return KN_ERR_MEMORY;
-    made->device = stream->device;
-    cl_int error = clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &made->handle);
-    if (error == CL_SUCCESS)
-        error =
-            clFlush(stream->queue); /* another queue that waits for it must not wait for a command never submitted */
-    if (error != CL_SUCCESS) {
-        kn_event_free(made);
-        return kn_cl_fail(error, stream->device, "recording an event");
-    }
-    *event = made;
-    return KN_OK;
-}
-
-kn_status kn_stream_wait_event(kn_stream *stream, kn_event *event)
-{
-    if (event->device != stream->device)
-        return kn_fail(KN_ERR_DEVICE, "a stream of %s cannot wait for an event of %s", stream->device->label,
-                       event->device->label);
-    cl_int error = clEnqueueBarrierWithWaitList(stream->queue, 1, &event->handle, NULL);
-    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "making a stream wait for an event");
-}
-
-kn_status kn_event_synchronize(kn_event *event)
-{
-    cl_int error = clWaitForEvents(1, &event->handle);
-    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, event->device, "waiting for an event");
-}
-
-bool kn_event_has_passed(kn_event *event)
-{
-    cl_int status = CL_QUEUED;
-    clGetEventInfo(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
-    return status <= CL_COMPLETE;
-}
-
-void kn_event_free(kn_event *event)
-{
-    if (!event)
-        return;
-    if (event->handle)
-        clReleaseEvent(event->handle);
-    kn_free(event);
-}
-
-kn_status kn_stream_wait_stream(kn_stream *stream, kn_stream *other)
-{
-    if (!stream || !other)
-        return kn_fail_argument_null("kn_stream_wait_stream", stream ? "other" : "stream");
-    kn_event *event;
-    KN_TRY(kn_event_record(&event, other));
-    kn_status status = kn_stream_wait_event(stream, event);
-    kn_event_free(event);
     return status;
 }

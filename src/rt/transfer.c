@@ -1,36 +1,60 @@
 /* rt/transfer.c - copies between host and device, in stream order. */
 #include <string.h>
 
-#include "base/memory.h"
-#include "rt/internal.h"
+#include "rt/capture.h"
+#include "rt/staging.h"
 
-struct kn_pinned {
-    kn_device *device; /* the host's: plain memory */
-    cl_mem memory;
-    void *data;
-};
+static kn_status fail(cl_int error, const kn_stream *stream, const char *what, size_t bytes)
+{
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "%s %zu bytes", what, bytes);
+}
 
 kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination, size_t bytes)
 {
+    KN_TRY(kn_stream_enter(stream, "reading a tensor"));
+    KN_TRY(kn_note_host_wait("reading a tensor"));
     if (bytes > 0) {
+        cl_event event;
         kn_buffer_mark_use(buffer, stream);
-        cl_int error = clEnqueueReadBuffer(stream->queue, kn_buffer_memory(buffer), CL_TRUE,
-                                           kn_buffer_offset(buffer) + offset, bytes, destination, 0, NULL, NULL);
-        if (error != CL_SUCCESS)
-            return kn_cl_fail(error, stream->device, "reading %zu bytes", bytes);
+        atomic_store(&stream->busy, false); /* once this returns */
+        cl_int error =
+            clEnqueueReadBuffer(stream->queue, kn_buffer_memory(buffer), CL_TRUE, kn_buffer_offset(buffer) + offset,
+                                bytes, destination, 0, NULL, kn_watch_event(&event));
+        KN_TRY(fail(error, stream, "reading", bytes));
+        kn_watch(stream, event, .kind = KN_COMMAND_READ, .operation = "read", .bytes = bytes);
     }
     /* A blocking read has waited for all that was enqueued before: report what its kernels found. */
     return kn_stream_check_fault(stream);
 }
 
+static kn_status enqueue_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes,
+                               cl_bool wait)
+{
+    cl_event event;
+    kn_buffer_mark_use(buffer, stream);
+    cl_int error =
+        clEnqueueWriteBuffer(stream->queue, kn_buffer_memory(buffer), wait, kn_buffer_offset(buffer) + offset, bytes,
+                             source, 0, NULL, kn_watch_event(&event));
+    KN_TRY(fail(error, stream, "writing", bytes));
+    kn_watch(stream, event, .kind = KN_COMMAND_WRITE, .operation = "write", .bytes = bytes);
+    return KN_OK;
+}
+
+/* Little is copied to staging memory first, so that the host need not wait until the stream comes to the copy. */
 kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes)
 {
     if (bytes == 0)
         return KN_OK;
-    kn_buffer_mark_use(buffer, stream);
-    cl_int error = clEnqueueWriteBuffer(stream->queue, kn_buffer_memory(buffer), CL_TRUE,
-                                        kn_buffer_offset(buffer) + offset, bytes, source, 0, NULL, NULL);
-    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "writing %zu bytes", bytes);
+    KN_TRY(kn_stream_enter(stream, "copying from host memory"));
+    kn_staging_block *block = kn_staging_take(stream->device, bytes);
+    if (!block) {
+        KN_TRY(kn_note_host_wait("copying much from host memory that is not pinned"));
+        return enqueue_write(stream, buffer, offset, source, bytes, CL_TRUE);
+    }
+    memcpy(kn_staging_data(block), source, bytes);
+    kn_status status = enqueue_write(stream, buffer, offset, kn_staging_data(block), bytes, CL_FALSE);
+    kn_staging_give(stream->device, block, stream);
+    return status == KN_OK ? kn_stream_count_launch(stream) : status;
 }
 
 kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t source_offset, kn_buffer *destination,
@@ -38,12 +62,22 @@ kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t sour
 {
     if (bytes == 0)
         return KN_OK;
+    const kn_transfer t = {.from = kn_buffer_memory(source),
+                           .to = kn_buffer_memory(destination),
+                           .from_offset = kn_buffer_offset(source) + source_offset,
+                           .to_offset = kn_buffer_offset(destination) + destination_offset,
+                           .bytes = bytes};
+    if (kn_stream_capture(stream))
+        return kn_capture_transfer(stream, KN_COMMAND_COPY, &t, source, destination);
+    KN_TRY(kn_stream_enter(stream, "a copy"));
+    cl_event event;
     kn_buffer_mark_use(source, stream);
     kn_buffer_mark_use(destination, stream);
-    cl_int error = clEnqueueCopyBuffer(stream->queue, kn_buffer_memory(source), kn_buffer_memory(destination),
-                                       kn_buffer_offset(source) + source_offset,
-                                       kn_buffer_offset(destination) + destination_offset, bytes, 0, NULL, NULL);
-    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "copying %zu bytes", bytes);
+    cl_int error = clEnqueueCopyBuffer(stream->queue, t.from, t.to, t.from_offset, t.to_offset, bytes, 0, NULL,
+                                       kn_watch_event(&event));
+    KN_TRY(fail(error, stream, "copying", bytes));
+    kn_watch(stream, event, .kind = KN_COMMAND_COPY, .operation = "copy", .bytes = bytes);
+    return kn_stream_count_launch(stream);
 }
 
 kn_status kn_buffer_fill(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *pattern, size_t pattern_bytes,
@@ -51,61 +85,21 @@ kn_status kn_buffer_fill(kn_stream *stream, kn_buffer *buffer, size_t offset, co
 {
     if (bytes == 0)
         return KN_OK;
+    kn_transfer t = {.to = kn_buffer_memory(buffer),
+                     .to_offset = kn_buffer_offset(buffer) + offset,
+                     .bytes = bytes,
+                     .pattern_bytes = pattern_bytes};
+    memcpy(t.pattern, pattern, pattern_bytes);
+    if (kn_stream_capture(stream))
+        return kn_capture_transfer(stream, KN_COMMAND_FILL, &t, NULL, buffer);
+    KN_TRY(kn_stream_enter(stream, "a fill"));
+    cl_event event;
     kn_buffer_mark_use(buffer, stream);
-    cl_int error = clEnqueueFillBuffer(stream->queue, kn_buffer_memory(buffer), pattern, pattern_bytes,
-                                       kn_buffer_offset(buffer) + offset, bytes, 0, NULL, NULL);
-    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "filling %zu bytes", bytes);
-}
-
-/* --- pinned memory ---------------------------------------------------------------------------- */
-
-static kn_status map_pinned(kn_pinned *pinned, size_t bytes)
-{
-    kn_device *device = pinned->device;
-    KN_TRY(kn_device_ensure_open(device));
-    cl_int error;
-    pinned->memory = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &error);
-    if (error != CL_SUCCESS)
-        return kn_cl_fail(error, device, "allocating %zu bytes of pinned memory", bytes);
-    pinned->data = clEnqueueMapBuffer(device->default_stream.queue, pinned->memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
-                                      0, bytes, 0, NULL, NULL, &error);
-    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "mapping %zu bytes of pinned memory", bytes);
-}
-
-kn_status kn_pinned_alloc(kn_pinned **pinned, kn_device *device, size_t bytes)
-{
-    kn_pinned *made = kn_calloc(1, sizeof *made);
-    if (!made)
-        return KN_ERR_MEMORY;
-    made->device = device;
-    kn_status status = KN_OK;
-    if (kn_device_is_host(device))
-        status = (made->data = kn_malloc(bytes)) ? KN_OK : KN_ERR_MEMORY;
-    else
-        status = map_pinned(made, bytes ? bytes : 1);
-    if (status != KN_OK) {
-        kn_pinned_free(made);
-        return status;
-    }
-    *pinned = made;
-    return KN_OK;
-}
-
-void *kn_pinned_data(kn_pinned *pinned) { return pinned->data; }
-
-void kn_pinned_free(kn_pinned *pinned)
-{
-    if (!pinned)
-        return;
-    if (kn_device_is_host(pinned->device)) {
-        kn_free(pinned->data);
-    } else if (pinned->memory) {
-        cl_command_queue queue = pinned->device->default_stream.queue;
-        if (pinned->data && clEnqueueUnmapMemObject(queue, pinned->memory, pinned->data, 0, NULL, NULL) == CL_SUCCESS)
-            clFinish(queue);
-        clReleaseMemObject(pinned->memory);
-    }
-    kn_free(pinned);
+    cl_int error = clEnqueueFillBuffer(stream->queue, t.to, pattern, pattern_bytes, t.to_offset, bytes, 0, NULL,
+                                       kn_watch_event(&event));
+    KN_TRY(fail(error, stream, "filling", bytes));
+    kn_watch(stream, event, .kind = KN_COMMAND_FILL, .operation = "fill", .bytes = bytes);
+    return kn_stream_count_launch(stream);
 }
 
 kn_status kn_buffer_write_pinned(kn_stream *stream, kn_buffer *buffer, size_t offset, kn_pinned *source,
@@ -113,12 +107,24 @@ kn_status kn_buffer_write_pinned(kn_stream *stream, kn_buffer *buffer, size_t of
 {
     if (bytes == 0)
         return KN_OK;
+    KN_TRY(kn_stream_enter(stream, "copying from host memory"));
+    KN_TRY(enqueue_write(stream, buffer, offset, (char *)kn_pinned_data(source) + source_offset, bytes, CL_FALSE));
+    cl_int error = clFlush(stream->queue);
+    return fail(error, stream, "writing from pinned memory", bytes);
+}
+
+kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size_t offset, kn_pinned *destination,
+                                size_t destination_offset, size_t bytes)
+{
+    if (bytes == 0)
+        return KN_OK;
+    KN_TRY(kn_stream_enter(stream, "copying to host memory"));
+    cl_event event;
     kn_buffer_mark_use(buffer, stream);
     cl_int error =
-        clEnqueueWriteBuffer(stream->queue, kn_buffer_memory(buffer), CL_FALSE, kn_buffer_offset(buffer) + offset,
-                             bytes, (char *)source->data + source_offset, 0, NULL, NULL);
-    if (error == CL_SUCCESS)
-        error = clFlush(stream->queue);
-    return error == CL_SUCCESS ? KN_OK
-                               : kn_cl_fail(error, stream->device, "writing %zu bytes from pinned memory", bytes);
+        clEnqueueReadBuffer(stream->queue, kn_buffer_memory(buffer), CL_FALSE, kn_buffer_offset(buffer) + offset, bytes,
+                            (char *)kn_pinned_data(destination) + destination_offset, 0, NULL, kn_watch_event(&event));
+    KN_TRY(fail(error, stream, "reading", bytes));
+    kn_watch(stream, event, .kind = KN_COMMAND_READ, .operation = "read", .bytes = bytes);
+    return fail(clFlush(stream->queue), stream, "reading into pinned memory", bytes);
 }

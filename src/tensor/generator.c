@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/threads.h"
 #include "tensor/tensor.h"
 
@@ -20,7 +21,7 @@ static kn_philox *state_locked(kn_device *device)
 {
     if (!generators.seeded) {
         for (int i = 0; i < KN_MAX_DEVICES; i++)
-            generators.states[i] = (kn_philox){DEFAULT_SEED, 0};
+            generators.states[i] = (kn_philox){.seed = DEFAULT_SEED};
         generators.seeded = true;
     }
     return &generators.states[kn_device_slot(device)];
@@ -30,7 +31,7 @@ void kn_manual_seed(uint64_t seed)
 {
     kn_lock(&generators.lock);
     for (int i = 0; i < KN_MAX_DEVICES; i++)
-        generators.states[i] = (kn_philox){seed, 0};
+        generators.states[i] = (kn_philox){.seed = seed};
     generators.seeded = true;
     kn_unlock(&generators.lock);
 }
@@ -90,16 +91,59 @@ kn_status kn_set_rng_state(kn_device *device, const uint8_t state[KN_RNG_STATE_S
     if (!device || !state)
         return kn_fail_argument_null("kn_set_rng_state", device ? "state" : "device");
     kn_lock(&generators.lock);
-    *state_locked(device) = (kn_philox){get_u64(state), get_u64(state + 8)};
+    *state_locked(device) = (kn_philox){.seed = get_u64(state), .offset = get_u64(state + 8)};
     kn_unlock(&generators.lock);
     return KN_OK;
 }
 
-kn_philox kn_generator_take(kn_device *device, uint64_t count)
+static kn_philox take(kn_device *device, uint64_t blocks)
 {
     kn_lock(&generators.lock);
     kn_philox *state = state_locked(device), taken = *state;
-    state->offset += (count + 3) / 4;
+    state->offset += blocks;
     kn_unlock(&generators.lock);
     return taken;
+}
+
+/* --- draws in a graph ------------------------------------------------------------------------- *
+ * The capture itself draws nothing: each replay takes what the step would have taken. */
+
+typedef struct recorded_draw {
+    kn_device *device;
+    uint64_t blocks;
+    kn_philox *variable; /* of the recording */
+} recorded_draw;
+
+static kn_status draw_again(void *user)
+{
+    const recorded_draw *draw = user;
+    *draw->variable = take(draw->device, draw->blocks);
+    return KN_OK;
+}
+
+/* When memory is short the draw is the one of the capture, and the failure is the capture's. */
+static kn_philox record_draw(kn_stream *stream, kn_device *device, uint64_t blocks)
+{
+    kn_philox now = take(device, 0);
+    recorded_draw *draw = kn_malloc(sizeof *draw);
+    kn_philox *variable = draw ? kn_capture_variable(stream, sizeof *variable) : NULL;
+    if (!variable) {
+        kn_free(draw);
+        kn_capture_fail(stream, KN_ERR_MEMORY);
+        return now;
+    }
+    *draw = (recorded_draw){device, blocks, variable};
+    *variable = now;
+    if (kn_capture_on_replay(stream, draw_again, draw, kn_free) == KN_OK)
+        now.live = variable;
+    else
+        kn_capture_fail(stream, KN_ERR_MEMORY);
+    return now;
+}
+
+kn_philox kn_generator_take(kn_device *device, uint64_t count)
+{
+    uint64_t blocks = (count + 3) / 4;
+    kn_stream *stream = kn_device_is_host(device) ? NULL : kn_stream_current(device);
+    return kn_stream_is_capturing(stream) ? record_draw(stream, device, blocks) : take(device, blocks);
 }

@@ -93,8 +93,7 @@ static kn_status draw_on_device(kn_tensor *tensor, const draw *d, kn_philox stat
                  tensor->dtype == KN_F64 ? " -DKN_USE_F64" : "");
     else
         snprintf(options, sizeof options, "%s", kn_dtype_options(tensor->dtype));
-    kn_arg args[6] = {kn_arg_tensor(tensor), kn_arg_i64((int64_t)state.seed), kn_arg_i64((int64_t)state.offset),
-                      kn_arg_i64(n)};
+    kn_arg args[6] = {kn_arg_tensor(tensor), kn_arg_seed(&state), kn_arg_draw_offset(&state), kn_arg_i64(n)};
     int count = 4;
     if (d->kind == DRAW_RANDINT) {
         args[count++] = kn_arg_i64(d->low);

@@ -98,8 +98,19 @@ void kn_tensor_bump_version(kn_tensor *tensor);
  * Takes `count` 32-bit words of the device's stream, rounded up to a multiple of 4: word i is lane i % 4 of
  * Philox4x32-10 at counter offset + i / 4. */
 typedef struct kn_philox {
-    uint64_t seed, offset; /* offset in blocks of four words */
+    uint64_t seed, offset;        /* offset in blocks of four words */
+    const struct kn_philox *live; /* in a recording: the variable that has both at each replay; else NULL */
 } kn_philox;
 kn_philox kn_generator_take(kn_device *device, uint64_t count);
+
+/* Seed and offset as kernels take them. Where a graph is captured, each replay draws on from the generator's state. */
+static inline kn_arg kn_arg_seed(const kn_philox *draw)
+{
+    return draw->live ? kn_arg_variable(&draw->live->seed, sizeof(uint64_t)) : kn_arg_i64((int64_t)draw->seed);
+}
+static inline kn_arg kn_arg_draw_offset(const kn_philox *draw)
+{
+    return draw->live ? kn_arg_variable(&draw->live->offset, sizeof(uint64_t)) : kn_arg_i64((int64_t)draw->offset);
+}
 
 #endif

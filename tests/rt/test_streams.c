@@ -55,6 +55,7 @@ static void work_is_ordered_across_streams(void **state)
     free(values);
     kn_release(x);
     assert_ok(kn_stream_set_current(main_stream));
+    assert_ok(kn_stream_synchronize(side));
     assert_ok(kn_stream_destroy(side));
 }
 

@@ -1,0 +1,83 @@
+/* koine/graph.h - a step recorded once and replayed: torch.cuda.CUDAGraph.
+ *
+ * While a graph captures, the work enqueued on its stream is recorded instead of run. A replay hands all of it to the
+ * device at a small part of the host's cost, reading and writing the very memory that the capture saw: put new values
+ * into the inputs with kn_copy_ or kn_write, replay, read the outputs.
+ *
+ *     KN_SCOPE { step(x, y); }                           // a step or two before, so that kernels are compiled and the
+ *                                                        // optimizer has its state
+ *     kn_tensor *loss = NULL;
+ *     KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE { loss = kn_retain(step(x, y)); }
+ *     for (...) { kn_copy_(x, batch); kn_copy_(y, labels); kn_graph_replay(graph); }
+ *
+ * A replay computes what the step would: random draws go on from the generator's state, an optimizer counts the step and
+ * takes its present learning rate. Results are the same bits as without a graph.
+ *
+ * Memory made during the capture comes from a pool of the graph's own and stays with it. Tensors made before must outlive
+ * the graph: once one is freed, kn_graph_replay fails and says so.
+ *
+ * What cannot be recorded is an error, at the call and again at kn_graph_capture_end: reading a value or waiting for the
+ * device, copying from host memory, events, other streams, an optimizer's first step. */
+#ifndef KOINE_GRAPH_H
+#define KOINE_GRAPH_H
+
+#include <koine/common.h>
+#include <koine/memory.h>
+#include <koine/status.h>
+
+KN_BEGIN_DECLS
+
+typedef struct kn_graph kn_graph; /* used by one thread at a time */
+
+KN_API kn_status kn_graph_create(kn_graph **graph);
+KN_API void kn_graph_free(kn_graph *graph); /* waits for its replays; NULL allowed; ends a capture under way */
+
+/* Starts recording what this thread enqueues on `stream` (NULL: the current stream of the current device). Until the
+ * end, other threads get an error when they use that stream. KN_ERR_STATE when the graph holds a recording (reset it
+ * first) or the stream is being captured. */
+KN_API kn_status kn_graph_capture_begin(kn_graph *graph, kn_stream *stream);
+
+/* Ends the recording. An error that occurred during the capture, or a tensor of before that was freed in it, fails the
+ * capture: the graph is empty again, and the stream works as before. */
+KN_API kn_status kn_graph_capture_end(kn_graph *graph);
+
+/* The recording as a block: begins, runs the block, ends however the block is left. When capture_begin fails the block
+ * is skipped. An error of either end is told again by kn_graph_replay. */
+#define KN_GRAPH_CAPTURE(graph, stream) KN_GRAPH_CAPTURE_NAMED(KN_UNIQUE(kn_graph_), graph, stream)
+#define KN_GRAPH_CAPTURE_NAMED(name, graph, stream)                                                                    \
+    for (kn_graph * name KN_CLEANUP(kn_graph_leave) =                                                                  \
+             kn_graph_capture_begin(graph, stream) == KN_OK ? (graph) : (kn_graph *)0;                                 \
+         name; kn_graph_leave(&name))
+static inline void kn_graph_leave(kn_graph **graph);
+
+/* Runs the recorded work once more: on the calling thread's current stream of the graph's device, after the graph's
+ * last replay if that went to another stream. Returns at once. KN_ERR_STATE for an empty graph, or when a tensor or an
+ * optimizer that it uses is gone. */
+KN_API kn_status kn_graph_replay(kn_graph *graph);
+
+/* Empties the graph, for another capture. Waits for its replays; its memory goes back to the device's pool. */
+KN_API kn_status kn_graph_reset(kn_graph *graph);
+
+/* Is the calling thread's current stream of `device` (NULL: the current device) being captured? */
+KN_API bool kn_is_current_stream_capturing(kn_device *device);
+KN_API bool kn_stream_is_capturing(const kn_stream *stream);
+
+/* The pool that the graph's memory comes from, NULL before a capture (torch.cuda.graph_pool_handle). To share one
+ * between graphs that never run at once, give it before the capture. */
+KN_API kn_mem_pool *kn_graph_pool(kn_graph *graph);
+KN_API kn_status kn_graph_set_pool(kn_graph *graph, kn_mem_pool *pool);
+
+/* What is recorded, one line per command: number, operation, kernel, work size. The caller frees it with kn_free. */
+KN_API char *kn_graph_debug_dump(kn_graph *graph);
+KN_API int kn_graph_command_count(const kn_graph *graph);
+
+static inline void kn_graph_leave(kn_graph **graph)
+{
+    if (*graph)
+        kn_graph_capture_end(*graph);
+    *graph = (kn_graph *)0;
+}
+
+KN_END_DECLS
+
+#endif

@@ -1,0 +1,74 @@
+/* optim/recorded.c - steps inside graphs: each replay is a step more, with the learning rate of that moment. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "optim/optim.h"
+
+struct kn_optim_recorded {
+    kn_optim *optim; /* NULL: gone */
+    kn_dtype dtype;
+    void *memory; /* the recording's variable: the kernel's numbers */
+    int count;
+    int indices[KN_OPTIM_SLOTS];
+    kn_optim_recorded *next;
+};
+
+/* On each replay. The parameters of one launch have made the same number of steps, unless state loaded since says
+ * otherwise. */
+static kn_status count_step(void *user)
+{
+    const kn_optim_recorded *recorded = user;
+    kn_optim *optim = recorded->optim;
+    if (optim == NULL)
+        return kn_fail(KN_ERR_STATE, "kn_graph_replay: the optimizer whose step the graph makes has been freed");
+    const int64_t step = optim->steps[recorded->indices[0]] + 1;
+    for (int i = 0; i < recorded->count; i++)
+        if (optim->steps[recorded->indices[i]] + 1 != step)
+            return kn_fail(KN_ERR_STATE,
+                           "kn_graph_replay: parameters that %s updates together are at different steps now: capture "
+                           "again",
+                           optim->algorithm->name);
+    double scalars[KN_OPTIM_MAX_SCALARS];
+    int count = optim->algorithm->scalars(optim->hyper, step, scalars);
+    kn_optim_write_scalars(recorded->memory, recorded->dtype, scalars, count);
+    for (int i = 0; i < recorded->count; i++)
+        optim->steps[recorded->indices[i]] = step;
+    return KN_OK;
+}
+
+static void drop(void *user)
+{
+    kn_optim_recorded *recorded = user;
+    if (recorded->optim != NULL) {
+        kn_optim_recorded **link = &recorded->optim->recorded;
+        while (*link != recorded)
+            link = &(*link)->next;
+        *link = recorded->next;
+    }
+    kn_free(recorded);
+}
+
+const void *kn_optim_record(kn_optim *optim, const kn_optim_group *group, const int *indices)
+{
+    kn_optim_recorded *recorded = kn_calloc(1, sizeof *recorded);
+    void *memory = recorded == NULL ? NULL : kn_capture_variable(group->stream, KN_OPTIM_MAX_SCALARS * sizeof(double));
+    if (memory == NULL) {
+        kn_free(recorded);
+        return NULL;
+    }
+    *recorded = (kn_optim_recorded){.optim = optim,
+                                    .dtype = group->bucket->dtype,
+                                    .memory = memory,
+                                    .count = group->count,
+                                    .next = optim->recorded};
+    for (int i = 0; i < group->count; i++)
+        recorded->indices[i] = indices[i];
+    optim->recorded = recorded;
+    return kn_capture_on_replay(group->stream, count_step, recorded, drop) == KN_OK ? memory : NULL;
+}
+
+void kn_optim_forget_recorded(kn_optim *optim)
+{
+    for (kn_optim_recorded *recorded = optim->recorded; recorded != NULL; recorded = recorded->next)
+        recorded->optim = NULL;
+    optim->recorded = NULL;
+}

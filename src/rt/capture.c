@@ -1,0 +1,297 @@
+/* rt/capture.c - recording commands instead of enqueueing them. */
+#include "rt/capture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* --- recordings ------------------------------------------------------------------------------- */
+
+kn_recording *kn_recording_new(kn_device *device)
+{
+    kn_recording *recording = kn_calloc(1, sizeof *recording);
+    if (recording)
+        recording->device = device;
+    return recording;
+}
+
+static void free_command(kn_command *command)
+{
+    if (command->kernel)
+        clReleaseKernel(command->kernel);
+    if (command->transfer.from)
+        clReleaseMemObject(command->transfer.from);
+    if (command->transfer.to)
+        clReleaseMemObject(command->transfer.to);
+    kn_free(command->operation);
+    kn_free(command->kernel_name);
+}
+
+const char *kn_command_operation(const kn_command *command)
+{
+    if (command->is_gemm)
+        return "gemm (CLBlast)";
+    return command->operation ? command->operation : command->kind == KN_COMMAND_FILL ? "fill" : "copy";
+}
+
+void kn_recording_free(kn_recording *recording)
+{
+    if (!recording)
+        return;
+    for (int i = 0; i < recording->num_hooks; i++)
+        if (recording->hooks[i].drop)
+            recording->hooks[i].drop(recording->hooks[i].user);
+    for (int i = 0; i < recording->num_commands; i++)
+        free_command(&recording->commands[i]);
+    for (int i = 0; i < recording->num_outside; i++) {
+        kn_buffer_unwatch(&recording->outside[i]->watcher);
+        kn_free(recording->outside[i]);
+    }
+    for (int i = 0; i < recording->num_variables; i++)
+        kn_free(recording->variables[i].memory);
+    kn_free(recording->commands);
+    kn_free(recording->variables);
+    kn_free(recording->arguments);
+    kn_free(recording->hooks);
+    kn_free(recording->outside);
+    kn_free(recording);
+}
+
+bool kn_recording_lost_memory(const kn_recording *recording)
+{
+    for (int i = 0; i < recording->num_outside; i++)
+        if (atomic_load_explicit(&recording->outside[i]->gone, memory_order_relaxed))
+            return true;
+    return false;
+}
+
+/* Room for one element more in an array whose capacity is the next power of two. NULL with an error. */
+static void *grow(void *array, int count, size_t element)
+{
+    if (count != 0 && (count & (count - 1)) != 0)
+        return array;
+    return kn_realloc(array, (count ? (size_t)count * 2 : 1) * element);
+}
+
+#define APPEND(recording, list, count, value)                                                                          \
+    append((void **)&(recording)->list, &(recording)->count, sizeof *(recording)->list, value)
+static kn_status append(void **array, int *count, size_t element, const void *value)
+{
+    void *grown = grow(*array, *count, element);
+    if (!grown)
+        return KN_ERR_MEMORY;
+    *array = grown;
+    memcpy((char *)grown + (size_t)*count * element, value, element);
+    (*count)++;
+    return KN_OK;
+}
+
+/* --- what cannot be recorded ------------------------------------------------------------------ */
+
+static kn_status fail_capture(kn_capture *capture, kn_status status)
+{
+    if (status != KN_OK && capture->failure == KN_OK) {
+        capture->failure = status;
+        snprintf(capture->message, sizeof capture->message, "%s", kn_error_message());
+        kn_fail(status, "%s", capture->message); /* reading it took it away */
+    }
+    return status;
+}
+
+kn_status kn_capture_fail(kn_stream *stream, kn_status status)
+{
+    return fail_capture(kn_stream_capture(stream), status);
+}
+
+static kn_status check_thread(const kn_stream *stream, const kn_capture *capture)
+{
+    if (pthread_equal(capture->thread, pthread_self()))
+        return KN_OK;
+    return kn_fail(KN_ERR_STATE, "another thread is capturing a graph on this stream of %s: use another stream",
+                   stream->device->label);
+}
+
+kn_status kn_stream_refuse_capture(kn_stream *stream, const char *what)
+{
+    kn_capture *capture = kn_stream_capture(stream);
+    if (!capture)
+        return KN_OK;
+    KN_TRY(check_thread(stream, capture));
+    return fail_capture(capture, kn_fail(KN_ERR_STATE,
+                                         "%s cannot be part of a graph, and one is being captured on this stream of "
+                                         "%s: do it before the capture or after the replay",
+                                         what, stream->device->label));
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static void buffer_is_gone(kn_buffer_watcher *watcher) { atomic_store(&((kn_outside *)watcher)->gone, true); }
+
+/* Memory of the graph's own pool stays; any other is watched. */
+static kn_status note_buffer(kn_capture *capture, const kn_buffer *used)
+{
+    kn_buffer *buffer = (kn_buffer *)(uintptr_t)used;
+    kn_recording *recording = capture->recording;
+    if (kn_buffer_in_pool(buffer, capture->pool))
+        return KN_OK;
+    for (int i = 0; i < recording->num_outside; i++)
+        if (recording->outside[i]->buffer == buffer && !atomic_load(&recording->outside[i]->gone))
+            return KN_OK;
+    kn_outside *outside = kn_calloc(1, sizeof *outside);
+    if (!outside)
+        return KN_ERR_MEMORY;
+    outside->watcher.freed = buffer_is_gone;
+    outside->buffer = buffer;
+    kn_status status = kn_buffer_watch(buffer, &outside->watcher);
+    if (status == KN_OK) {
+        status = APPEND(recording, outside, num_outside, &outside);
+        if (status != KN_OK)
+            kn_buffer_unwatch(&outside->watcher);
+    }
+    if (status != KN_OK)
+        kn_free(outside);
+    return status;
+}
+
+/* --- variables -------------------------------------------------------------------------------- */
+
+void *kn_capture_variable(kn_stream *stream, size_t bytes)
+{
+    kn_recording *recording = kn_stream_capture(stream)->recording;
+    kn_variable variable = {.memory = kn_calloc(1, bytes), .size = bytes, .offset = recording->snapshot_bytes};
+    if (!variable.memory || APPEND(recording, variables, num_variables, &variable) != KN_OK) {
+        kn_free(variable.memory);
+        return NULL;
+    }
+    recording->snapshot_bytes += (bytes + 15) / 16 * 16;
+    return variable.memory;
+}
+
+kn_status kn_capture_on_replay(kn_stream *stream, kn_status (*prepare)(void *user), void *user,
+                               void (*drop)(void *user))
+{
+    kn_recording *recording = kn_stream_capture(stream)->recording;
+    kn_replay_hook hook = {prepare, user, drop};
+    kn_status status = APPEND(recording, hooks, num_hooks, &hook);
+    if (status != KN_OK && drop)
+        drop(user);
+    return status;
+}
+
+/* The variable whose memory holds `at`. -1: none; its value stays as it is now. */
+static int find_variable(const kn_recording *recording, const void *at)
+{
+    for (int i = recording->num_variables - 1; i >= 0; i--) {
+        const char *start = recording->variables[i].memory;
+        if ((const char *)at >= start && (const char *)at < start + recording->variables[i].size)
+            return i;
+    }
+    return -1;
+}
+
+/* A variable per argument, even where several lie in one block: what a replay sets is exactly that argument. */
+static kn_status note_variable(kn_recording *recording, kn_command *command, cl_uint index, const kn_arg *arg)
+{
+    int block = find_variable(recording, arg->pointer);
+    if (block < 0)
+        return KN_OK;
+    size_t inside = (size_t)((const char *)arg->pointer - (const char *)recording->variables[block].memory);
+    kn_variable_argument argument = {
+        .index = index, .offset = recording->variables[block].offset + inside, .size = arg->size};
+    KN_TRY(APPEND(recording, arguments, num_arguments, &argument));
+    command->num_variables++;
+    return KN_OK;
+}
+
+/* --- commands --------------------------------------------------------------------------------- */
+
+static kn_status note_arguments(kn_capture *capture, kn_command *command, const kn_launch_params *params)
+{
+    kn_recording *recording = capture->recording;
+    cl_uint index = 0;
+    command->fault_argument = -1;
+    command->first_variable = recording->num_arguments;
+    for (int i = 0; i < params->num_args; i++) {
+        const kn_arg *arg = &params->args[i];
+        if (arg->kind == KN_ARG_BUFFER)
+            KN_TRY(note_buffer(capture, arg->buffer));
+        if (arg->is_variable)
+            KN_TRY(note_variable(recording, command, index, arg));
+        if (arg->kind == KN_ARG_FAULT)
+            command->fault_argument = (int)index;
+        index += arg->kind == KN_ARG_BUFFER || arg->kind == KN_ARG_FAULT ? 2 : 1;
+    }
+    recording->has_faults |= command->fault_argument >= 0;
+    return KN_OK;
+}
+
+/* A kernel object of the command's own keeps the arguments set. */
+static kn_status new_kernel(kn_command *command, const kn_device *device, const kn_kernel *kernel)
+{
+    cl_program program;
+    cl_int error = clGetKernelInfo(kernel->handle, CL_KERNEL_PROGRAM, sizeof program, &program, NULL);
+    if (error == CL_SUCCESS)
+        command->kernel = clCreateKernel(program, kernel->name, &error);
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "recording kernel `%s`", kernel->name);
+}
+
+static kn_status record_kernel(kn_capture *capture, kn_stream *stream, kn_kernel *kernel, kn_command *command,
+                               const kn_launch_params *params)
+{
+    command->operation = kn_strdup(params->operation ? params->operation : params->kernel);
+    command->kernel_name = kn_strdup(params->kernel);
+    if (!command->operation || !command->kernel_name)
+        return KN_ERR_MEMORY;
+    KN_TRY(new_kernel(command, stream->device, kernel));
+    KN_TRY(kn_kernel_set_arguments(command->kernel, stream, params));
+    KN_TRY(note_arguments(capture, command, params));
+    return APPEND(capture->recording, commands, num_commands, command);
+}
+
+kn_status kn_capture_kernel(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
+                            const size_t global[3], const size_t local[3])
+{
+    kn_capture *capture = kn_stream_capture(stream);
+    KN_TRY(check_thread(stream, capture));
+    kn_command command = {.kind = KN_COMMAND_KERNEL, .dims = params->dims};
+    memcpy(command.global, global, sizeof command.global);
+    memcpy(command.local, local, sizeof command.local);
+    kn_status status = record_kernel(capture, stream, kernel, &command, params);
+    if (status != KN_OK)
+        free_command(&command);
+    return fail_capture(capture, status);
+}
+
+kn_status kn_capture_transfer(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer,
+                              const kn_buffer *from, const kn_buffer *to)
+{
+    kn_capture *capture = kn_stream_capture(stream);
+    KN_TRY(check_thread(stream, capture));
+    kn_command command = {.kind = kind, .fault_argument = -1, .transfer = *transfer};
+    kn_status status = from ? note_buffer(capture, from) : KN_OK;
+    if (status == KN_OK)
+        status = note_buffer(capture, to);
+    if (status == KN_OK)
+        status = APPEND(capture->recording, commands, num_commands, &command);
+    if (status == KN_OK) {
+        if (transfer->from)
+            clRetainMemObject(transfer->from);
+        clRetainMemObject(transfer->to);
+    }
+    return fail_capture(capture, status);
+}
+
+kn_status kn_capture_gemm(kn_stream *stream, const kn_gemm_params *params)
+{
+    kn_capture *capture = kn_stream_capture(stream);
+    KN_TRY(check_thread(stream, capture));
+    kn_command command = {.kind = KN_COMMAND_KERNEL, .is_gemm = true, .fault_argument = -1, .gemm = *params};
+    const kn_buffer *buffers[] = {params->a.buffer, params->b.buffer, params->c.buffer};
+    kn_status status = KN_OK;
+    for (int i = 0; i < 3 && status == KN_OK; i++)
+        status = note_buffer(capture, buffers[i]);
+    if (status == KN_OK)
+        status = APPEND(capture->recording, commands, num_commands, &command);
+    return fail_capture(capture, status);
+}

@@ -1,0 +1,103 @@
+/* rt/capture.h - recordings: the commands of a step, as they are kept by a graph and taken by a capture.
+ *
+ * A recorded launch has a kernel object of its own whose arguments are set once; a replay sets only those that change
+ * (variables, the fault record of another stream) and enqueues. */
+#ifndef KN_RT_CAPTURE_H
+#define KN_RT_CAPTURE_H
+
+#include <pthread.h>
+
+#include "rt/internal.h"
+#include "rt/watch.h"
+
+/* Host memory whose contents kernels see as an argument; snapshots of all variables are laid out one after another. */
+typedef struct kn_variable {
+    void *memory;
+    size_t size, offset; /* offset in a snapshot */
+} kn_variable;
+
+typedef struct kn_variable_argument {
+    cl_uint index;       /* of the kernel's parameter */
+    size_t offset, size; /* of its value in a snapshot */
+} kn_variable_argument;
+
+typedef struct kn_transfer {
+    cl_mem from, to;
+    size_t from_offset, to_offset, bytes;
+    unsigned char pattern[16]; /* of a fill */
+    size_t pattern_bytes;
+} kn_transfer;
+
+typedef struct kn_command {
+    kn_command_kind kind;          /* KERNEL, COPY or FILL */
+    bool is_gemm;                  /* of kind KERNEL: CLBlast enqueues its own kernels */
+    char *operation, *kernel_name; /* NULL but for kernels from a launch */
+    cl_kernel kernel;
+    int dims;
+    size_t global[3], local[3]; /* local[0] 0: the driver's choice */
+    int fault_argument;         /* the parameter that takes the stream's fault record; -1: none */
+    int first_variable, num_variables;
+    kn_transfer transfer;
+    kn_gemm_params gemm;
+} kn_command;
+
+/* A buffer from outside the graph's pool that its commands use. */
+typedef struct kn_outside {
+    kn_buffer_watcher watcher; /* first: the pool gives this address back */
+    atomic_bool gone;
+    kn_buffer *buffer;
+} kn_outside;
+
+typedef struct kn_replay_hook {
+    kn_status (*prepare)(void *user);
+    void *user;
+    void (*drop)(void *user);
+} kn_replay_hook;
+
+typedef struct kn_recording {
+    kn_device *device;
+    kn_command *commands;
+    kn_variable *variables;
+    kn_variable_argument *arguments; /* the commands' variable arguments */
+    kn_replay_hook *hooks;
+    kn_outside **outside; /* each allocated by itself: the pool keeps its address */
+    int num_commands, num_variables, num_arguments, num_hooks, num_outside;
+    size_t snapshot_bytes;
+    bool has_faults;
+    kn_stream *bound; /* whose fault record the kernels have; only the submitting thread looks */
+} kn_recording;
+
+/* A recording in the making. */
+struct kn_capture {
+    kn_recording *recording;
+    kn_mem_pool *pool;
+    pthread_t thread;  /* the only one that may use the stream meanwhile */
+    kn_status failure; /* the first thing that could not be recorded; KN_OK: none */
+    char message[512];
+};
+
+kn_recording *kn_recording_new(kn_device *device);            /* NULL with an error */
+void kn_recording_free(kn_recording *recording);              /* drops hooks, kernels, watches; NULL allowed */
+bool kn_recording_lost_memory(const kn_recording *recording); /* has a buffer from outside been freed? */
+
+/* Each records one command instead of enqueueing it. An error fails the capture for good. */
+kn_status kn_capture_kernel(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
+                            const size_t global[3], const size_t local[3]);
+kn_status kn_capture_transfer(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer,
+                              const kn_buffer *from, const kn_buffer *to);
+kn_status kn_capture_gemm(kn_stream *stream, const kn_gemm_params *params);
+
+const char *kn_command_operation(const kn_command *command); /* "conv2d", "copy"; lives as long as the command */
+
+static inline kn_capture *kn_stream_capture(const kn_stream *stream)
+{
+    return atomic_load_explicit(&((kn_stream *)(uintptr_t)stream)->capture, memory_order_acquire);
+}
+
+/* Sets the arguments of a kernel; `set` sees each parameter's number where it is not NULL (rt/launch.c). */
+kn_status kn_kernel_set_arguments(cl_kernel handle, kn_stream *stream, const kn_launch_params *params);
+
+/* CLBlast's product, enqueued (rt/clblast.c). */
+kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_params *params);
+
+#endif

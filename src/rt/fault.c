@@ -1,0 +1,60 @@
+/* rt/fault.c - what kernels report: a record per stream that a kernel writes instead of reading wildly, and that the
+ * host looks at once the stream's work is done. */
+#include <string.h>
+
+#include "rt/internal.h"
+
+#define FAULT_INTS 4
+#define MAX_OPERATIONS 512
+
+static struct {
+    kn_mutex lock;
+    const char *names[MAX_OPERATIONS];
+    int count;
+} operations = {.lock = KN_MUTEX_INIT};
+
+/* Names are string constants, so the pointer is compared first and kept. */
+int kn_operation_number(const char *name)
+{
+    kn_lock(&operations.lock);
+    int number = 0;
+    while (number < operations.count && operations.names[number] != name && strcmp(operations.names[number], name) != 0)
+        number++;
+    if (number == operations.count && number < MAX_OPERATIONS)
+        operations.names[operations.count++] = name;
+    kn_unlock(&operations.lock);
+    return number;
+}
+
+static const char *operation_name(int number)
+{
+    kn_lock(&operations.lock);
+    const char *name = number >= 0 && number < operations.count ? operations.names[number] : "an operation";
+    kn_unlock(&operations.lock);
+    return name;
+}
+
+kn_status kn_fault_record_new(cl_mem *record, kn_device *device)
+{
+    cl_int error, zeros[FAULT_INTS] = {0};
+    *record = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof zeros, zeros, &error);
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "making a stream's fault record");
+}
+
+kn_status kn_stream_check_fault(kn_stream *stream)
+{
+    if (!atomic_exchange(&stream->fault_armed, false))
+        return KN_OK;
+    cl_int record[FAULT_INTS];
+    cl_int error = clEnqueueReadBuffer(stream->queue, stream->fault, CL_TRUE, 0, sizeof record, record, 0, NULL, NULL);
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, stream->device, "reading the fault record");
+    if (record[0] == 0)
+        return KN_OK;
+    const cl_int zeros[FAULT_INTS] = {0};
+    error = clEnqueueWriteBuffer(stream->queue, stream->fault, CL_TRUE, 0, sizeof zeros, zeros, 0, NULL, NULL);
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, stream->device, "clearing the fault record");
+    return kn_fail(KN_ERR_ARGUMENT, "%s: index %d is out of range for size %d (found by the kernel on %s)",
+                   operation_name(record[3]), record[1], record[2], stream->device->label);
+}
