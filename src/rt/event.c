@@ -1,4 +1,5 @@
 /* rt/event.c - points in a stream's work: other streams and the host wait for them, and they tell the device's time. */
+#include <sched.h>
 #include <time.h>
 
 #include "base/memory.h"
@@ -141,35 +142,40 @@ bool kn_event_has_passed(kn_event *event)
 
 /* OpenCL cannot be asked whether a queue is idle, and a marker takes a moment to pass even through an idle one: that
  * moment is given to it. */
-#define MARKER_MOMENT_NS 100000
-static kn_status progress_soon(const kn_event *event, bool *done)
+static kn_status progress_within(const kn_event *event, long nanoseconds, bool *done)
 {
     struct timespec start, now;
     clock_gettime(CLOCK_MONOTONIC, &start);
     for (;;) {
         KN_TRY(progress(event, done));
         clock_gettime(CLOCK_MONOTONIC, &now);
-        if (*done || (now.tv_sec - start.tv_sec) * 1000000000L + now.tv_nsec - start.tv_nsec > MARKER_MOMENT_NS)
+        if (*done || (now.tv_sec - start.tv_sec) * 1000000000L + now.tv_nsec - start.tv_nsec > nanoseconds)
             return KN_OK;
+        sched_yield();
     }
+}
+
+kn_status kn_stream_is_idle_within(kn_stream *stream, long nanoseconds, bool *done)
+{
+    *done = !atomic_load(&stream->busy);
+    if (*done)
+        return KN_OK;
+    KN_TRY(kn_stream_enter(stream, "asking whether a stream is idle"));
+    kn_event *event;
+    KN_TRY(kn_event_new_recorded(&event, stream));
+    atomic_store(&stream->busy, false);
+    kn_status status = progress_within(event, nanoseconds, done);
+    if (!*done)
+        atomic_store(&stream->busy, true);
+    kn_event_free(event);
+    return status;
 }
 
 kn_status kn_stream_query(kn_stream *stream, bool *done)
 {
     if (!stream || !done)
         return kn_fail_argument_null("kn_stream_query", stream ? "done" : "stream");
-    *done = !atomic_load(&stream->busy);
-    if (*done)
-        return KN_OK;
-    KN_TRY(kn_stream_enter(stream, "kn_stream_query"));
-    kn_event *event;
-    KN_TRY(kn_event_new_recorded(&event, stream));
-    atomic_store(&stream->busy, false);
-    kn_status status = progress_soon(event, done);
-    if (!*done)
-        atomic_store(&stream->busy, true);
-    kn_event_free(event);
-    return status;
+    return kn_stream_is_idle_within(stream, 100000, done);
 }
 
 kn_status kn_event_await(kn_event *event)

@@ -90,6 +90,9 @@ kn_status kn_stream_check_fault(kn_stream *stream);
  * the host is too far ahead. */
 kn_status kn_stream_count_launch(kn_stream *stream);
 
+/* Is all the stream's work done, or done within so long a time? */
+kn_status kn_stream_is_idle_within(kn_stream *stream, long nanoseconds, bool *done);
+
 /* Makes the stream's queue and fault record. */
 kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority);
 
