@@ -98,16 +98,25 @@ static bool up_to_date(const kn_optim *optim)
     return true;
 }
 
+/* State made while a graph is captured would begin anew at each replay. */
+static kn_status refuse_capture(const kn_optim *optim)
+{
+    for (int i = 0; i < optim->count; i++) {
+        kn_stream *stream = kn_stream_current(optim->parameters[i]->storage->device);
+        if (kn_stream_is_capturing(stream))
+            return kn_capture_fail(stream, kn_fail(KN_ERR_STATE,
+                                                   "%s: its state does not exist yet, and a graph cannot make it: "
+                                                   "make a step before the capture",
+                                                   optim->algorithm->name));
+    }
+    return KN_OK;
+}
+
 kn_status kn_optim_lay_out(kn_optim *optim)
 {
     if (up_to_date(optim))
         return KN_OK;
-    for (int i = 0; i < optim->count; i++)
-        if (kn_is_current_stream_capturing(optim->parameters[i]->storage->device))
-            return kn_fail(KN_ERR_STATE,
-                           "%s: its state does not exist yet, and one made while a graph is captured would begin anew "
-                           "at each replay: make a step before the capture",
-                           optim->algorithm->name);
+    KN_TRY(refuse_capture(optim));
     kn_optim_bucket *buckets = kn_calloc((size_t)optim->count, sizeof *buckets);
     kn_optim_place *places = kn_calloc((size_t)optim->count, sizeof *places);
     int count = 0;

@@ -282,12 +282,12 @@ kn_status kn_capture_transfer(kn_stream *stream, kn_command_kind kind, const kn_
     return fail_capture(capture, status);
 }
 
-kn_status kn_capture_gemm(kn_stream *stream, const kn_gemm_params *params)
+kn_status kn_capture_gemm(kn_stream *stream, const kn_gemm_call *call)
 {
     kn_capture *capture = kn_stream_capture(stream);
     KN_TRY(check_thread(stream, capture));
-    kn_command command = {.kind = KN_COMMAND_KERNEL, .is_gemm = true, .fault_argument = -1, .gemm = *params};
-    const kn_buffer *buffers[] = {params->a.buffer, params->b.buffer, params->c.buffer};
+    kn_command command = {.kind = KN_COMMAND_KERNEL, .is_gemm = true, .fault_argument = -1, .gemm = *call};
+    const kn_buffer *buffers[] = {call->params.a.buffer, call->params.b.buffer, call->params.c.buffer};
     kn_status status = KN_OK;
     for (int i = 0; i < 3 && status == KN_OK; i++)
         status = note_buffer(capture, buffers[i]);

@@ -28,6 +28,13 @@ typedef struct kn_transfer {
     size_t pattern_bytes;
 } kn_transfer;
 
+/* A matrix product with its operands' memory found: buffers may be gone when it is replayed, memory is not. */
+typedef struct kn_gemm_call {
+    kn_gemm_params params; /* the buffers are not looked at */
+    cl_mem a, b, c;
+    size_t a_offset, b_offset, c_offset; /* elements */
+} kn_gemm_call;
+
 typedef struct kn_command {
     kn_command_kind kind;          /* KERNEL, COPY or FILL */
     bool is_gemm;                  /* of kind KERNEL: CLBlast enqueues its own kernels */
@@ -38,7 +45,7 @@ typedef struct kn_command {
     int fault_argument;         /* the parameter that takes the stream's fault record; -1: none */
     int first_variable, num_variables;
     kn_transfer transfer;
-    kn_gemm_params gemm;
+    kn_gemm_call gemm;
 } kn_command;
 
 /* A buffer from outside the graph's pool that its commands use. */
@@ -85,7 +92,7 @@ kn_status kn_capture_kernel(kn_stream *stream, kn_kernel *kernel, const kn_launc
                             const size_t global[3], const size_t local[3]);
 kn_status kn_capture_transfer(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer,
                               const kn_buffer *from, const kn_buffer *to);
-kn_status kn_capture_gemm(kn_stream *stream, const kn_gemm_params *params);
+kn_status kn_capture_gemm(kn_stream *stream, const kn_gemm_call *call);
 
 const char *kn_command_operation(const kn_command *command); /* "conv2d", "copy"; lives as long as the command */
 
@@ -98,6 +105,6 @@ static inline kn_capture *kn_stream_capture(const kn_stream *stream)
 kn_status kn_kernel_set_arguments(cl_kernel handle, kn_stream *stream, const kn_launch_params *params);
 
 /* CLBlast's product, enqueued (rt/clblast.c). */
-kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_params *params);
+kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_call *call);
 
 #endif

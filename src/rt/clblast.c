@@ -30,15 +30,14 @@ static bool fits(const kn_gemm_params *p, size_t element)
 
 /* The batched routine takes a kernel of its own; one product goes through plain GEMM, which has more tuned cases. */
 #define DEFINE_GEMM(name, type, letter)                                                                                \
-    static CLBlastStatusCode name(cl_command_queue *queue, const kn_gemm_params *p, cl_event *event)                   \
+    static CLBlastStatusCode name(cl_command_queue *queue, const kn_gemm_call *call, cl_event *event)                  \
     {                                                                                                                  \
+        const kn_gemm_params *p = &call->params;                                                                       \
         const CLBlastTranspose ta = p->a.transposed ? CLBlastTransposeYes : CLBlastTransposeNo;                        \
         const CLBlastTranspose tb = p->b.transposed ? CLBlastTransposeYes : CLBlastTransposeNo;                        \
         const size_t m = (size_t)p->m, n = (size_t)p->n, k = (size_t)p->k;                                             \
-        cl_mem a = kn_buffer_memory(p->a.buffer), b = kn_buffer_memory(p->b.buffer),                                   \
-               c = kn_buffer_memory(p->c.buffer);                                                                      \
-        const size_t a0 = element_offset(&p->a, sizeof(type)), b0 = element_offset(&p->b, sizeof(type)),               \
-                     c0 = element_offset(&p->c, sizeof(type));                                                         \
+        const cl_mem a = call->a, b = call->b, c = call->c;                                                            \
+        const size_t a0 = call->a_offset, b0 = call->b_offset, c0 = call->c_offset;                                    \
         if (p->batch == 1)                                                                                             \
             return CLBlast##letter##gemm(CLBlastLayoutRowMajor, ta, tb, m, n, k, (type)p->alpha, a, a0,                \
                                          (size_t)p->a.ld, b, b0, (size_t)p->b.ld, (type)p->beta, c, c0,                \
@@ -59,13 +58,13 @@ static kn_status fail(int code, const kn_stream *stream)
 }
 
 /* The event is that of the last of CLBlast's kernels. */
-kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_params *params)
+kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_call *call)
 {
-    const kn_gemm_params *p = params;
+    const kn_gemm_params *p = &call->params;
     cl_event event;
     cl_event *wanted = kn_watch_event(&event);
     kn_lock(&lock);
-    CLBlastStatusCode code = p->f64 ? gemm_f64(&stream->queue, p, wanted) : gemm_f32(&stream->queue, p, wanted);
+    CLBlastStatusCode code = p->f64 ? gemm_f64(&stream->queue, call, wanted) : gemm_f32(&stream->queue, call, wanted);
     kn_unlock(&lock);
     if (code != CLBlastSuccess)
         return fail((int)code, stream);
@@ -77,13 +76,21 @@ kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_params *params)
 kn_status kn_clblast_gemm(kn_stream *stream, const kn_gemm_params *params)
 {
     const kn_gemm_params *p = params;
-    if (!fits(p, p->f64 ? sizeof(double) : sizeof(float)))
+    const size_t element = p->f64 ? sizeof(double) : sizeof(float);
+    if (!fits(p, element))
         return kn_fail(KN_ERR_SHAPE, "CLBlast takes matrices of fewer than 2^31 elements");
+    const kn_gemm_call call = {.params = *p,
+                               .a = kn_buffer_memory(p->a.buffer),
+                               .b = kn_buffer_memory(p->b.buffer),
+                               .c = kn_buffer_memory(p->c.buffer),
+                               .a_offset = element_offset(&p->a, element),
+                               .b_offset = element_offset(&p->b, element),
+                               .c_offset = element_offset(&p->c, element)};
     if (kn_stream_capture(stream))
-        return kn_capture_gemm(stream, params);
+        return kn_capture_gemm(stream, &call);
     KN_TRY(kn_stream_enter(stream, "gemm"));
     kn_buffer_mark_use(p->a.buffer, stream);
     kn_buffer_mark_use(p->b.buffer, stream);
     kn_buffer_mark_use(p->c.buffer, stream);
-    return kn_clblast_enqueue(stream, params);
+    return kn_clblast_enqueue(stream, &call);
 }
