@@ -21,7 +21,8 @@ struct bench_case {
     kn_status (*run)(const bench_case *self,
                      bench_state *state); /* one repetition; the harness waits for the device after it */
     void (*teardown)(bench_state *state);
-    int64_t size[4]; /* the case's own numbers */
+    int64_t size[4];   /* the case's own numbers */
+    bool enqueue_only; /* the time is the host's until `run` returns: the wait for the device is not counted */
 };
 
 typedef struct bench_list {
@@ -30,7 +31,25 @@ typedef struct bench_list {
 } bench_list;
 
 /* The families, in the order in which they run. */
-extern const bench_list bench_seeds, bench_gemm, bench_conv;
+extern const bench_list bench_seeds, bench_gemm, bench_conv, bench_launch;
+
+/* A network in training: what a step needs (seeds.c). */
+typedef struct bench_training {
+    kn_module *module;
+    kn_optim *optim;
+    kn_tensor *x, *y;
+    kn_dataset *dataset;
+    kn_loader *loader;
+    kn_graph *graph;
+} bench_training;
+
+/* The CNN of the seeds, in state->data: a batch of size[0]; one training step. */
+kn_status bench_cnn_setup(const bench_case *self, bench_state *state);
+kn_status bench_cnn_run(const bench_case *self, bench_state *state);
+/* Linear regression on size[0] samples. */
+kn_status bench_regression_setup(const bench_case *self, bench_state *state);
+kn_status bench_regression_run(const bench_case *self, bench_state *state);
+void bench_training_teardown(bench_state *state);
 
 /* Limits of the device, measured: fused multiply-adds a second as flops, bytes a second of a plain copy (read and
  * written). */

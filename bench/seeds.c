@@ -6,20 +6,12 @@
 
 #define FASHION_MNIST "/usr/share/datasets/fashion-mnist"
 
-/* A network in training: what a step needs. */
-typedef struct training {
-    kn_module *module;
-    kn_optim *optim;
-    kn_tensor *x, *y;
-    kn_dataset *dataset;
-    kn_loader *loader;
-} training;
-
-static void teardown(bench_state *state)
+void bench_training_teardown(bench_state *state)
 {
-    training *t = state->data;
+    bench_training *t = state->data;
     if (!t)
         return;
+    kn_graph_free(t->graph);
     kn_loader_free(t->loader);
     kn_dataset_free(t->dataset);
     kn_optim_free(t->optim);
@@ -29,9 +21,9 @@ static void teardown(bench_state *state)
     free(t);
 }
 
-static training *new_training(bench_state *state)
+static bench_training *new_training(bench_state *state)
 {
-    training *t = calloc(1, sizeof *t);
+    bench_training *t = calloc(1, sizeof *t);
     state->data = t;
     kn_device_set_current(state->device);
     return t;
@@ -42,7 +34,7 @@ static training *new_training(bench_state *state)
 static kn_status matmul_setup(const bench_case *self, bench_state *state)
 {
     (void)self;
-    training *t = new_training(state);
+    bench_training *t = new_training(state);
     if (!t)
         return KN_ERR_MEMORY;
     KN_SCOPE
@@ -56,7 +48,7 @@ static kn_status matmul_setup(const bench_case *self, bench_state *state)
 static kn_status matmul_run(const bench_case *self, bench_state *state)
 {
     (void)self;
-    training *t = state->data;
+    bench_training *t = state->data;
     kn_status status = KN_ERR_MEMORY;
     KN_SCOPE { status = kn_matmul(t->x, t->y) ? KN_OK : kn_error_status(); }
     return status;
@@ -70,9 +62,9 @@ static kn_tensor *regression_forward(kn_module *module, kn_tensor *x)
     return kn_add(kn_matmul(x, kn_t(self[0])), self[1]);
 }
 
-static kn_status regression_setup(const bench_case *self, bench_state *state)
+kn_status bench_regression_setup(const bench_case *self, bench_state *state)
 {
-    training *t = new_training(state);
+    bench_training *t = new_training(state);
     if (!t)
         return KN_ERR_MEMORY;
     KN_SCOPE
@@ -90,10 +82,10 @@ static kn_status regression_setup(const bench_case *self, bench_state *state)
     return t->y && t->optim ? KN_OK : kn_error_status();
 }
 
-static kn_status regression_run(const bench_case *self, bench_state *state)
+kn_status bench_regression_run(const bench_case *self, bench_state *state)
 {
     (void)self;
-    training *t = state->data;
+    bench_training *t = state->data;
     KN_SCOPE
     {
         kn_optim_zero_grad(t->optim);
@@ -115,9 +107,9 @@ static kn_module *seed_network(void)
         kn_nn_linear(.in_features = 32, .out_features = 10));
 }
 
-static kn_status cnn_setup(const bench_case *self, bench_state *state)
+kn_status bench_cnn_setup(const bench_case *self, bench_state *state)
 {
-    training *t = new_training(state);
+    bench_training *t = new_training(state);
     if (!t)
         return KN_ERR_MEMORY;
     t->module = seed_network();
@@ -130,7 +122,7 @@ static kn_status cnn_setup(const bench_case *self, bench_state *state)
     return t->optim && t->x && t->y ? KN_OK : kn_error_status();
 }
 
-static kn_status cnn_step(training *t, kn_tensor *x, kn_tensor *y)
+static kn_status cnn_step(bench_training *t, kn_tensor *x, kn_tensor *y)
 {
     KN_SCOPE
     {
@@ -141,17 +133,17 @@ static kn_status cnn_step(training *t, kn_tensor *x, kn_tensor *y)
     return KN_ERR_MEMORY;
 }
 
-static kn_status cnn_run(const bench_case *self, bench_state *state)
+kn_status bench_cnn_run(const bench_case *self, bench_state *state)
 {
     (void)self;
-    training *t = state->data;
+    bench_training *t = state->data;
     return cnn_step(t, t->x, t->y);
 }
 
 static kn_status epoch_setup(const bench_case *self, bench_state *state)
 {
-    kn_status status = cnn_setup(self, state);
-    training *t = state->data;
+    kn_status status = bench_cnn_setup(self, state);
+    bench_training *t = state->data;
     if (status == KN_OK)
         status = kn_mnist_dataset(&t->dataset, FASHION_MNIST, true);
     if (status == KN_OK)
@@ -162,7 +154,7 @@ static kn_status epoch_setup(const bench_case *self, bench_state *state)
 static kn_status epoch_run(const bench_case *self, bench_state *state)
 {
     (void)self;
-    training *t = state->data;
+    bench_training *t = state->data;
     kn_status status = kn_loader_start(t->loader, 0);
     for (bool more = true; more && status == KN_OK;) {
         KN_SCOPE
@@ -193,21 +185,21 @@ static const bench_case cases[] = {
      .bytes = 4.0 * (2 * 10000 * 200 + 1e8),
      .setup = matmul_setup,
      .run = matmul_run,
-     .teardown = teardown},
+     .teardown = bench_training_teardown},
     {.name = "linear_regression",
      .shape = "1000000x2",
      .dtype = KN_F32,
-     .setup = regression_setup,
-     .run = regression_run,
-     .teardown = teardown,
+     .setup = bench_regression_setup,
+     .run = bench_regression_run,
+     .teardown = bench_training_teardown,
      .size = {1000000}},
     {.name = "cnn_step",
      .shape = "batch 128",
      .dtype = KN_F32,
      .flops = 128 * CNN_FLOPS,
-     .setup = cnn_setup,
-     .run = cnn_run,
-     .teardown = teardown,
+     .setup = bench_cnn_setup,
+     .run = bench_cnn_run,
+     .teardown = bench_training_teardown,
      .size = {128}},
     {.name = "mnist_epoch",
      .shape = "60000 images, batch 128",
@@ -215,7 +207,7 @@ static const bench_case cases[] = {
      .flops = 60000 * CNN_FLOPS,
      .setup = epoch_setup,
      .run = epoch_run,
-     .teardown = teardown,
+     .teardown = bench_training_teardown,
      .size = {128}},
 };
 const bench_list bench_seeds = {cases, sizeof cases / sizeof cases[0]};

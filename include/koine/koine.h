@@ -11,6 +11,7 @@
 #include <koine/graph.h>
 #include <koine/io.h>
 #include <koine/memory.h>
+#include <koine/native.h>
 #include <koine/nn.h>
 #include <koine/ops.h>
 #include <koine/optim.h>

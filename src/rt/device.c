@@ -47,7 +47,7 @@ static kn_status open_locked(kn_device *device)
     device->context = clCreateContext(properties, 1, &device->id, NULL, NULL, &error);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, device, "making an OpenCL context");
-    kn_status status = kn_stream_open(&device->default_stream, device, 0);
+    kn_status status = kn_stream_open(&device->default_stream, device, 0, NULL);
     if (status == KN_OK)
         status = open_service(device);
     if (status != KN_OK) {

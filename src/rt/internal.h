@@ -93,8 +93,11 @@ kn_status kn_stream_count_launch(kn_stream *stream);
 /* Is all the stream's work done, or done within so long a time? */
 kn_status kn_stream_is_idle_within(kn_stream *stream, long nanoseconds, bool *done);
 
-/* Makes the stream's queue and fault record. */
-kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority);
+/* Makes the stream's queue and fault record; with `theirs` that is the queue. */
+kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs);
+
+/* A stream on an in-order queue that others made. */
+kn_status kn_stream_adopt_queue(kn_stream **stream, kn_device *device, cl_command_queue queue);
 
 /* The fault record (rt/fault.c): made with the stream. */
 kn_status kn_fault_record_new(cl_mem *record, kn_device *device);
@@ -117,9 +120,6 @@ bool kn_cl_is_out_of_memory(cl_int error);
 /* The memory object and byte offset of a buffer. */
 cl_mem kn_buffer_memory(const kn_buffer *buffer);
 size_t kn_buffer_offset(const kn_buffer *buffer);
-
-/* Notes that `stream` uses the buffer, if it is not the buffer's own. */
-void kn_buffer_mark_use(const kn_buffer *buffer, kn_stream *stream);
 
 /* A small number that stands for an operation's name in fault records. */
 int kn_operation_number(const char *name);

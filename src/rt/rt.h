@@ -34,6 +34,12 @@ void kn_buffer_free(kn_buffer *buffer); /* NULL allowed */
 kn_device *kn_buffer_device(const kn_buffer *buffer);
 size_t kn_buffer_size(const kn_buffer *buffer);
 
+/* Where a buffer is: its memory object (a cl_mem) and its first byte in it. */
+void *kn_buffer_native(const kn_buffer *buffer, size_t *byte_offset);
+
+/* Notes that `stream` uses the buffer, if it is not the buffer's own. */
+void kn_buffer_mark_use(const kn_buffer *buffer, kn_stream *stream);
+
 /* --- launching kernels ------------------------------------------------------------------------ *
  * Kernel sources are the files under cl/, named by their path there. A buffer argument becomes two kernel parameters,
  * the memory object and a byte offset into it; cl/common/koine.clh declares and binds them:

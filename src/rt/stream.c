@@ -38,23 +38,22 @@ static cl_command_queue new_queue(kn_device *device, int priority, cl_int *error
 #pragma GCC diagnostic pop
 }
 
-kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority)
+static kn_status open_queue(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs)
 {
-    cl_int error;
-    bool is_new = stream->fault == NULL;
-    if (is_new) {
+    cl_int error = CL_SUCCESS;
+    if (theirs)
+        error = clRetainCommandQueue(theirs);
+    stream->queue = theirs ? theirs : new_queue(device, priority, &error);
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "making a stream");
+}
+
+kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs)
+{
+    if (!stream->fault) { /* else the struct of a destroyed stream: its record and lock are still there */
         KN_TRY(kn_fault_record_new(&stream->fault, device));
         kn_mutex_init(&stream->lock);
     }
-    stream->queue = new_queue(device, priority, &error);
-    if (error != CL_SUCCESS) {
-        if (is_new) {
-            clReleaseMemObject(stream->fault);
-            kn_mutex_destroy(&stream->lock);
-            stream->fault = NULL;
-        }
-        return kn_cl_fail(error, device, "making a stream");
-    }
+    KN_TRY(open_queue(stream, device, priority, theirs));
     stream->device = device;
     stream->priority = priority;
     stream->launches = 0;
@@ -75,13 +74,9 @@ kn_status kn_stream_priority_range(kn_device *device, int *least, int *greatest)
     return KN_OK;
 }
 
-kn_status kn_stream_create_with_priority(kn_stream **stream, kn_device *device, int priority)
+/* On a queue of its own, or on `theirs`. */
+static kn_status add_stream(kn_stream **stream, kn_device *device, int priority, cl_command_queue theirs)
 {
-    int least, greatest;
-    if (!stream || !device)
-        return kn_fail_argument_null("kn_stream_create", stream ? "device" : "stream");
-    KN_TRY(kn_stream_priority_range(device, &least, &greatest));
-    priority = priority > least ? least : priority < greatest ? greatest : priority;
     kn_lock(&device->lock);
     kn_stream *made = device->destroyed;
     if (made)
@@ -91,7 +86,7 @@ kn_status kn_stream_create_with_priority(kn_stream **stream, kn_device *device, 
         made = kn_calloc(1, sizeof *made);
     if (!made)
         return KN_ERR_MEMORY;
-    kn_status status = kn_stream_open(made, device, priority);
+    kn_status status = kn_stream_open(made, device, priority, theirs);
     kn_lock(&device->lock);
     kn_stream **list = status == KN_OK ? &device->streams : &device->destroyed;
     made->next = *list;
@@ -100,6 +95,21 @@ kn_status kn_stream_create_with_priority(kn_stream **stream, kn_device *device, 
     if (status == KN_OK)
         *stream = made;
     return status;
+}
+
+kn_status kn_stream_create_with_priority(kn_stream **stream, kn_device *device, int priority)
+{
+    int least, greatest;
+    if (!stream || !device)
+        return kn_fail_argument_null("kn_stream_create", stream ? "device" : "stream");
+    KN_TRY(kn_stream_priority_range(device, &least, &greatest));
+    priority = priority > least ? least : priority < greatest ? greatest : priority;
+    return add_stream(stream, device, priority, NULL);
+}
+
+kn_status kn_stream_adopt_queue(kn_stream **stream, kn_device *device, cl_command_queue queue)
+{
+    return add_stream(stream, device, 0, queue);
 }
 
 kn_status kn_stream_create(kn_stream **stream, kn_device *device)

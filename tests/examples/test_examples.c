@@ -8,7 +8,7 @@
 
 #define DATA "/usr/share/datasets/fashion-mnist"
 
-static const char *const programs[] = {"train_fashion_mnist", "loop_by_hand", "linear_regression", "matmul"};
+static const char *const programs[] = {"train_fashion_mnist", "loop_by_hand", "linear_regression", "matmul", "graph"};
 #define PROGRAMS (sizeof programs / sizeof programs[0])
 
 static void need_data(void)
@@ -108,6 +108,16 @@ static void a_full_standard_output_is_an_error(void **state)
 
 /* --- brief runs ------------------------------------------------------------------------------------------------ */
 
+/* Exit status 0 says that the replayed steps gave the same weights as the eager ones. */
+static void replayed_steps_are_the_eager_ones(void **state)
+{
+    (void)state;
+    run_result r = run_shell(EXAMPLES "/graph --steps 4 --batch-size 16");
+    assert_status(r, 0);
+    assert_contains(r.output, "the same, bit for bit");
+    run_free(&r);
+}
+
 static void matmul_is_right(void **state)
 {
     (void)state;
@@ -158,6 +168,7 @@ int main(void)
         cmocka_unit_test(missing_data_tells_how_to_get_it),
         cmocka_unit_test(a_full_standard_output_is_an_error),
         cmocka_unit_test(matmul_is_right),
+        cmocka_unit_test(replayed_steps_are_the_eager_ones),
         cmocka_unit_test(linear_regression_recovers_the_line),
         cmocka_unit_test(the_loop_by_hand_runs),
     };

@@ -1,0 +1,84 @@
+/* launch.c - what the host pays: a single operation, and whole training steps, eager and replayed. The `launch/...`
+ * cases count the time until the step is enqueued, the `graph/...` cases whole steps. */
+#include "bench.h"
+
+/* --- one operation ---------------------------------------------------------------------------- */
+
+static kn_status relu_setup(const bench_case *self, bench_state *state)
+{
+    kn_device_set_current(state->device);
+    state->data = kn_zeros(KN_SHAPE(self->size[0]));
+    return state->data ? KN_OK : kn_error_status();
+}
+
+static kn_status relu_run(const bench_case *self, bench_state *state)
+{
+    (void)self;
+    kn_status status = KN_ERR_MEMORY;
+    KN_SCOPE { status = kn_relu(state->data) ? KN_OK : kn_error_status(); }
+    return status;
+}
+
+static void relu_teardown(bench_state *state) { kn_release(state->data); }
+
+/* --- replayed steps --------------------------------------------------------------------------- */
+
+/* A step or two first: kernels are compiled, the optimizer has its state. */
+static kn_status capture(const bench_case *self, bench_state *state,
+                         kn_status (*setup)(const bench_case *, bench_state *),
+                         kn_status (*step)(const bench_case *, bench_state *))
+{
+    kn_status status = setup(self, state);
+    for (int i = 0; i < 2 && status == KN_OK; i++)
+        status = step(self, state);
+    bench_training *training = state->data;
+    if (status == KN_OK)
+        status = kn_graph_create(&training->graph);
+    if (status == KN_OK)
+        status = kn_graph_capture_begin(training->graph, NULL);
+    if (status == KN_OK)
+        status = step(self, state);
+    return status == KN_OK ? kn_graph_capture_end(training->graph) : status;
+}
+
+static kn_status cnn_capture(const bench_case *self, bench_state *state)
+{
+    return capture(self, state, bench_cnn_setup, bench_cnn_run);
+}
+
+static kn_status regression_capture(const bench_case *self, bench_state *state)
+{
+    return capture(self, state, bench_regression_setup, bench_regression_run);
+}
+
+static kn_status replay(const bench_case *self, bench_state *state)
+{
+    (void)self;
+    return kn_graph_replay(((bench_training *)state->data)->graph);
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+#define STEP(name_, shape_, size_, setup_, run_, enqueue_only_)                                                        \
+    {                                                                                                                  \
+        .name = name_, .shape = shape_, .dtype = KN_F32, .setup = setup_, .run = run_,                                 \
+        .teardown = bench_training_teardown, .size = {size_}, .enqueue_only = enqueue_only_                            \
+    }
+
+static const bench_case cases[] = {
+    {.name = "launch/relu",
+     .shape = "1000",
+     .dtype = KN_F32,
+     .setup = relu_setup,
+     .run = relu_run,
+     .teardown = relu_teardown,
+     .size = {1000},
+     .enqueue_only = true},
+    STEP("launch/cnn_step/eager", "batch 128", 128, bench_cnn_setup, bench_cnn_run, true),
+    STEP("launch/cnn_step/replayed", "batch 128", 128, cnn_capture, replay, true),
+    STEP("graph/cnn_step/eager", "batch 8", 8, bench_cnn_setup, bench_cnn_run, false),
+    STEP("graph/cnn_step/replayed", "batch 8", 8, cnn_capture, replay, false),
+    STEP("graph/linear_regression/eager", "1000x2", 1000, bench_regression_setup, bench_regression_run, false),
+    STEP("graph/linear_regression/replayed", "1000x2", 1000, regression_capture, replay, false),
+};
+const bench_list bench_launch = {cases, sizeof cases / sizeof cases[0]};

@@ -1,0 +1,70 @@
+/* rt/native.c - OpenCL's handles of devices, streams and buffers. */
+#include <koine/native.h>
+
+#include "rt/internal.h"
+#include "rt/submit.h"
+
+static bool is_open(kn_device *device, const char *function)
+{
+    if (!device)
+        return kn_fail_argument_null(function, "device"), false;
+    return kn_device_ensure_open(device) == KN_OK;
+}
+
+void *kn_native_platform(kn_device *device)
+{
+    return is_open(device, "kn_native_platform") ? (void *)device->platform : NULL;
+}
+
+void *kn_native_device(kn_device *device) { return is_open(device, "kn_native_device") ? (void *)device->id : NULL; }
+
+void *kn_native_context(kn_device *device)
+{
+    return is_open(device, "kn_native_context") ? (void *)device->context : NULL;
+}
+
+void *kn_native_queue(kn_stream *stream)
+{
+    if (!stream)
+        return kn_fail_argument_null("kn_native_queue", "stream"), NULL;
+    return kn_stream_enter(stream, "handing out the queue") == KN_OK ? (void *)stream->queue : NULL;
+}
+
+void *kn_buffer_native(const kn_buffer *buffer, size_t *byte_offset)
+{
+    *byte_offset = kn_buffer_offset(buffer);
+    return kn_buffer_memory(buffer);
+}
+
+/* The properties that Koine relies on: the same context, so that its memory may be used; this device; in order. */
+static kn_status check_queue(kn_device *device, cl_command_queue queue)
+{
+    cl_context context;
+    cl_device_id id;
+    cl_command_queue_properties properties;
+    cl_int error = clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+    if (error == CL_SUCCESS)
+        error = clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof id, &id, NULL);
+    if (error == CL_SUCCESS)
+        error = clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL);
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, device, "kn_stream_from_native: looking at the queue");
+    if (context != device->context || id != device->id)
+        return kn_fail(KN_ERR_DEVICE,
+                       "kn_stream_from_native: the queue was made for another %s than %s's: use "
+                       "kn_native_context and kn_native_device",
+                       id == device->id ? "context" : "device", device->label);
+    if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "kn_stream_from_native: the queue runs its work out of order; a stream is in order");
+    return KN_OK;
+}
+
+kn_status kn_stream_from_native(kn_stream **stream, kn_device *device, void *queue)
+{
+    if (!stream || !device || !queue)
+        return kn_fail_argument_null("kn_stream_from_native", !stream ? "stream" : !device ? "device" : "queue");
+    KN_TRY(kn_device_ensure_open(device));
+    KN_TRY(check_queue(device, queue));
+    return kn_stream_adopt_queue(stream, device, queue);
+}

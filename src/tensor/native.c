@@ -1,0 +1,37 @@
+/* tensor/native.c - the memory object of a tensor, and the streams that use it. */
+#include <koine/native.h>
+
+#include "base/error.h"
+#include "tensor/tensor.h"
+
+static kn_status check_on_device(const kn_tensor *tensor, const char *function)
+{
+    if (!tensor)
+        return kn_fail_argument_null(function, "tensor");
+    if (kn_device_is_host(tensor->storage->device))
+        return kn_fail(KN_ERR_DEVICE, "%s: the tensor is on the host, whose memory is no OpenCL object", function);
+    return KN_OK;
+}
+
+void *kn_native_memory(kn_tensor *tensor, size_t *byte_offset)
+{
+    if (!byte_offset)
+        return kn_fail_argument_null("kn_native_memory", "byte_offset"), NULL;
+    if (check_on_device(tensor, "kn_native_memory") != KN_OK)
+        return NULL;
+    void *memory = kn_buffer_native(tensor->storage->buffer, byte_offset);
+    *byte_offset += (size_t)tensor->offset * kn_tensor_element_size(tensor);
+    return memory;
+}
+
+kn_status kn_record_stream(kn_tensor *tensor, kn_stream *stream)
+{
+    KN_TRY(check_on_device(tensor, "kn_record_stream"));
+    if (!stream)
+        return kn_fail_argument_null("kn_record_stream", "stream");
+    if (kn_stream_device(stream) != tensor->storage->device)
+        return kn_fail(KN_ERR_DEVICE, "kn_record_stream: the tensor is on %s, the stream of %s",
+                       kn_device_string(tensor->storage->device), kn_device_string(kn_stream_device(stream)));
+    kn_buffer_mark_use(tensor->storage->buffer, stream);
+    return KN_OK;
+}
