@@ -104,6 +104,12 @@ kn_status kn_capture_fail(kn_stream *stream, kn_status status)
     return fail_capture(kn_stream_capture(stream), status);
 }
 
+bool kn_stream_captured_elsewhere(const kn_stream *stream)
+{
+    const kn_capture *capture = kn_stream_capture(stream);
+    return capture && !pthread_equal(capture->thread, pthread_self());
+}
+
 static kn_status check_thread(const kn_stream *stream, const kn_capture *capture)
 {
     if (pthread_equal(capture->thread, pthread_self()))

@@ -101,7 +101,10 @@ static inline kn_capture *kn_stream_capture(const kn_stream *stream)
     return atomic_load_explicit(&((kn_stream *)(uintptr_t)stream)->capture, memory_order_acquire);
 }
 
-/* Sets the arguments of a kernel; `set` sees each parameter's number where it is not NULL (rt/launch.c). */
+/* Is another thread capturing on the stream? */
+bool kn_stream_captured_elsewhere(const kn_stream *stream);
+
+/* Sets the arguments of a kernel (rt/launch.c). */
 kn_status kn_kernel_set_arguments(cl_kernel handle, kn_stream *stream, const kn_launch_params *params);
 
 /* CLBlast's product, enqueued (rt/clblast.c). */

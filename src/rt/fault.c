@@ -46,13 +46,15 @@ kn_status kn_stream_check_fault(kn_stream *stream)
     if (!atomic_exchange(&stream->fault_armed, false))
         return KN_OK;
     cl_int record[FAULT_INTS];
-    cl_int error = clEnqueueReadBuffer(stream->queue, stream->fault, CL_TRUE, 0, sizeof record, record, 0, NULL, NULL);
+    cl_int error =
+        clEnqueueReadBuffer(stream->device->service, stream->fault, CL_TRUE, 0, sizeof record, record, 0, NULL, NULL);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, stream->device, "reading the fault record");
     if (record[0] == 0)
         return KN_OK;
     const cl_int zeros[FAULT_INTS] = {0};
-    error = clEnqueueWriteBuffer(stream->queue, stream->fault, CL_TRUE, 0, sizeof zeros, zeros, 0, NULL, NULL);
+    error =
+        clEnqueueWriteBuffer(stream->device->service, stream->fault, CL_TRUE, 0, sizeof zeros, zeros, 0, NULL, NULL);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, stream->device, "clearing the fault record");
     return kn_fail(KN_ERR_ARGUMENT, "%s: index %d is out of range for size %d (found by the kernel on %s)",

@@ -245,18 +245,22 @@ kn_status kn_stream_count_launch(kn_stream *stream)
 }
 
 /* Idle is noted before the wait, so that what another thread enqueues meanwhile makes the stream busy again. */
-cl_int kn_stream_finish(kn_stream *stream)
+static cl_int finish(kn_stream *stream, cl_command_queue queue)
 {
     kn_submitter_drain(stream);
     atomic_store(&stream->busy, false);
-    return clFinish(stream->queue);
+    return clFinish(queue);
 }
 
-/* Waits and reports; the count of host waits is the caller's. */
-static kn_status synchronize(kn_stream *stream)
+cl_int kn_stream_finish(kn_stream *stream) { return finish(stream, stream->queue); }
+
+/* Waits and reports; the count of host waits is the caller's. What another thread captures does not run: only the work
+ * before its capture is waited for. */
+static kn_status synchronize(kn_stream *stream, cl_command_queue queue)
 {
-    KN_TRY(kn_stream_enter(stream, "kn_stream_synchronize"));
-    cl_int error = kn_stream_finish(stream);
+    if (!kn_stream_captured_elsewhere(stream))
+        KN_TRY(kn_stream_enter(stream, "kn_stream_synchronize"));
+    cl_int error = finish(stream, queue);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, stream->device, "waiting for a stream");
     kn_stream_await_callbacks(stream);
@@ -268,19 +272,19 @@ kn_status kn_stream_synchronize(kn_stream *stream)
     if (!stream)
         return kn_fail_argument_null("kn_stream_synchronize", "stream");
     KN_TRY(kn_note_host_wait("kn_stream_synchronize"));
-    return synchronize(stream);
+    return synchronize(stream, stream->queue);
 }
 
-/* The device's stream number `index`, its queue retained so that it outlives a concurrent destroy; NULL beyond the
- * last. The lock is not held while waiting: a callback may make streams. */
-static kn_stream *nth_stream(kn_device *device, int index)
+/* The device's stream number `index`, NULL beyond the last; its queue is retained, so that it outlives a concurrent
+ * destroy (the struct may have another one then). The lock is not held while waiting: a callback may make streams. */
+static kn_stream *nth_stream(kn_device *device, int index, cl_command_queue *queue)
 {
     kn_lock(&device->lock);
     kn_stream *stream = device->streams;
     while (stream && index-- > 0)
         stream = stream->next;
     if (stream)
-        clRetainCommandQueue(stream->queue);
+        clRetainCommandQueue(*queue = stream->queue);
     kn_unlock(&device->lock);
     return stream;
 }
@@ -294,9 +298,9 @@ kn_status kn_synchronize(kn_device *device)
     KN_TRY(kn_note_host_wait("kn_synchronize"));
     kn_status status = KN_OK;
     kn_stream *stream;
-    for (int i = 0; (stream = nth_stream(device, i)); i++) {
-        cl_command_queue queue = stream->queue;
-        kn_status one = synchronize(stream);
+    cl_command_queue queue;
+    for (int i = 0; (stream = nth_stream(device, i, &queue)); i++) {
+        kn_status one = synchronize(stream, queue);
         status = status == KN_OK ? one : status;
         clReleaseCommandQueue(queue);
     }
