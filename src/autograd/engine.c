@@ -109,6 +109,17 @@ static kn_status run_hooks(kn_node *node)
     return KN_OK;
 }
 
+static kn_status check_leaf(const kn_tensor *leaf, const kn_tensor *gradient)
+{
+    if (gradient->storage->device == leaf->storage->device && gradient->dtype == leaf->dtype)
+        return KN_OK;
+    char a[KN_DESCRIBE], b[KN_DESCRIBE];
+    return kn_fail(KN_ERR_STATE,
+                   "kn_backward: a leaf was moved or converted after it was used: it is %s, its gradient %s; move a "
+                   "module before its forward pass",
+                   kn_tensor_describe(a, sizeof a, leaf), kn_tensor_describe(b, sizeof b, gradient));
+}
+
 /* The end of the way: adds to the leaf's gradient. */
 static kn_status accumulate_leaf(kn_node *node)
 {
@@ -117,6 +128,11 @@ static kn_status accumulate_leaf(kn_node *node)
     if (!leaf || !gradient) {
         kn_release(gradient);
         return KN_OK;
+    }
+    kn_status fits = check_leaf(leaf, gradient);
+    if (fits != KN_OK) {
+        kn_release(gradient);
+        return fits;
     }
     if (!leaf->autograd->grad && !is_ours(gradient)) {
         kn_tensor *copy;
@@ -158,7 +174,8 @@ static kn_status check_saved(const kn_node *node)
 
 static kn_status check_gradient(const kn_node *node, int i, const kn_tensor *gradient)
 {
-    bool fits = gradient->dtype == node->input[i].dtype && gradient->ndim == node->input[i].ndim;
+    bool fits = gradient->dtype == node->input[i].dtype && gradient->ndim == node->input[i].ndim &&
+                gradient->storage->device == node->input[i].device;
     for (int d = 0; fits && d < gradient->ndim; d++)
         fits = gradient->shape[d] == node->input[i].shape[d];
     char text[KN_DESCRIBE];
@@ -180,35 +197,34 @@ static kn_status make_contiguous(kn_node *node)
     return KN_OK;
 }
 
-static kn_grad_call grad_call_of(const kn_node *node, kn_stream *stream)
+static kn_grad_call grad_call_of(const kn_node *node, kn_stream *stream, kn_tensor **results)
 {
     kn_grad_call call = {.op = node->op,
                          .params = node->params,
                          .stream = stream,
                          .num_inputs = node->num_inputs,
                          .num_outputs = node->num_outputs,
-                         .num_saved = node->num_saved};
-    for (int i = 0; i < node->num_inputs; i++) {
-        call.needs[i] = node->edges[i].node != NULL;
-        call.input[i].dtype = node->input[i].dtype;
-        call.input[i].ndim = node->input[i].ndim;
-        memcpy(call.input[i].shape, node->input[i].shape, sizeof call.input[i].shape);
-    }
+                         .needs = node->needs,
+                         .input = node->input,
+                         .num_saved = node->num_saved,
+                         .grad_outputs = node->gradients,
+                         .grad_inputs = results};
     for (int i = 0; i < node->num_saved; i++)
         call.saved[i] = node->saved[i].tensor;
-    for (int i = 0; i < node->num_outputs; i++)
-        call.grad_outputs[i] = node->gradients[i];
     return call;
 }
 
-static kn_status take_results(kn_node *node, const kn_grad_call *call, kn_tensor *results[KN_OP_MAX_INPUTS])
+/* What backward left in `results` is the scope's: the gradients that are wanted get a reference more, the others go. */
+static kn_status take_results(const kn_node *node, kn_tensor **results)
 {
     for (int i = 0; i < node->num_inputs; i++) {
-        if (!node->edges[i].node || !call->grad_inputs[i])
-            continue;
-        KN_TRY(check_gradient(node, i, call->grad_inputs[i]));
-        results[i] = kn_retain(call->grad_inputs[i]);
+        if (node->needs[i] && results[i])
+            KN_TRY(check_gradient(node, i, results[i]));
+        else
+            results[i] = NULL;
     }
+    for (int i = 0; i < node->num_inputs; i++)
+        kn_retain(results[i]);
     return KN_OK;
 }
 
@@ -224,25 +240,27 @@ static kn_status stream_of(const kn_node *node, kn_stream **stream)
     return *stream ? KN_OK : kn_error_status();
 }
 
-static kn_status backward_in_scope(kn_node *node, kn_tensor *results[KN_OP_MAX_INPUTS])
+static kn_status backward_in_scope(kn_node *node, kn_tensor **results)
 {
     KN_TRY(check_saved(node));
     KN_TRY(make_contiguous(node));
     kn_stream *stream = NULL;
     KN_TRY(stream_of(node, &stream));
-    kn_grad_call call = grad_call_of(node, stream);
+    kn_grad_call call = grad_call_of(node, stream, results);
     KN_TRY(node->op->backward(&call));
-    return take_results(node, &call, results);
+    return take_results(node, results);
 }
 
-/* Calls the op's backward; its results come out as owned references, also those that a failure leaves. */
-static kn_status call_backward(kn_node *node, kn_tensor *results[KN_OP_MAX_INPUTS])
+/* Calls the op's backward; its results come out as owned references, none on failure. */
+static kn_status call_backward(kn_node *node, kn_tensor **results)
 {
     int scope = kn_scope_begin();
     if (!scope)
         return KN_ERR_MEMORY;
     kn_status status = backward_in_scope(node, results);
     kn_scope_end(scope);
+    for (int i = 0; i < node->num_inputs && status != KN_OK; i++)
+        results[i] = NULL;
     if (status != KN_OK)
         kn_error_prefix("backward of %s", node->op->name);
     return status;
@@ -250,22 +268,15 @@ static kn_status call_backward(kn_node *node, kn_tensor *results[KN_OP_MAX_INPUT
 
 static void drop_gradients(kn_node *node)
 {
-    for (int i = 0; i < KN_OP_MAX_OUTPUTS; i++) {
+    for (int i = 0; i < node->num_outputs; i++) {
         kn_release(node->gradients[i]);
         node->gradients[i] = NULL;
     }
 }
 
-static kn_status run_node(queue *q, kn_node *node, bool retain_graph)
+/* Adds the node's gradients to those that wait at its inputs, taking over the references. */
+static kn_status hand_on(queue *q, kn_node *node, kn_tensor **results, kn_status status)
 {
-    KN_TRY(run_hooks(node));
-    if (!node->op)
-        return accumulate_leaf(node);
-    kn_tensor *results[KN_OP_MAX_INPUTS] = {NULL};
-    kn_status status = call_backward(node, results);
-    drop_gradients(node);
-    if (status == KN_OK && !retain_graph)
-        kn_node_free_saved(node);
     for (int i = 0; i < node->num_inputs; i++) {
         if (!results[i])
             continue;
@@ -279,6 +290,26 @@ static kn_status run_node(queue *q, kn_node *node, bool retain_graph)
         if (status != KN_OK && !edge->node->queued)
             drop_gradients(edge->node);
     }
+    return status;
+}
+
+static kn_status run_node(queue *q, kn_node *node, bool retain_graph)
+{
+    KN_TRY(run_hooks(node));
+    if (!node->op)
+        return accumulate_leaf(node);
+    kn_tensor *few[KN_OP_MAX_INPUTS] = {NULL};
+    bool many = node->num_inputs > KN_OP_MAX_INPUTS;
+    kn_tensor **results = many ? kn_calloc((size_t)node->num_inputs, sizeof *results) : few;
+    if (!results)
+        return KN_ERR_MEMORY;
+    kn_status status = call_backward(node, results);
+    drop_gradients(node);
+    if (status == KN_OK && !retain_graph)
+        kn_node_free_saved(node);
+    status = hand_on(q, node, results, status);
+    if (many)
+        kn_free(results);
     return status;
 }
 

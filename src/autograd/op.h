@@ -40,6 +40,14 @@ typedef struct kn_call {
     kn_tensor *saved[KN_OP_MAX_SAVED];
 } kn_call;
 
+/* What an input of a recorded call was. */
+typedef struct kn_input_spec {
+    kn_dtype dtype;
+    int ndim;
+    int64_t shape[KN_MAX_DIMS];
+    kn_device *device;
+} kn_input_spec;
+
 /* One step of the backward pass. Runs inside a scope with gradients disabled: temporaries need no release, and backward
  * is written with public operations as well as with kernels. grad_inputs are taken over by the engine before the scope
  * ends. */
@@ -48,17 +56,12 @@ typedef struct kn_grad_call {
     const void *params;
     kn_stream *stream;
     int num_inputs, num_outputs;
-    bool needs[KN_OP_MAX_INPUTS]; /* whose gradients are wanted */
-    struct {
-        kn_dtype dtype;
-        int ndim;
-        int64_t shape[KN_MAX_DIMS];
-    } input[KN_OP_MAX_INPUTS];         /* what the inputs were */
+    const bool *needs;                 /* per input: is its gradient wanted? */
+    const kn_input_spec *input;        /* what the inputs were */
     kn_tensor *saved[KN_OP_MAX_SAVED]; /* as forward saved them; borrowed */
     int num_saved;
-    kn_tensor *grad_outputs[KN_OP_MAX_OUTPUTS]; /* borrowed; contiguous; NULL where no gradient reached that output */
-    kn_tensor *grad_inputs[KN_OP_MAX_INPUTS];   /* set by backward: scope-owned, the input's shape and dtype; NULL where
-                                                   none flows */
+    kn_tensor *const *grad_outputs; /* borrowed; contiguous; NULL where no gradient reached that output */
+    kn_tensor **grad_inputs; /* set by backward: scope-owned, the input's shape and dtype; NULL where none flows */
 } kn_grad_call;
 
 /* The plain C oracle. Inputs and outputs are contiguous host tensors: floating ones in f64, all others in i64; outputs

@@ -52,11 +52,21 @@ void kn_node_release(kn_node *node)
     }
 }
 
-static kn_node *new_node(const kn_op *op)
+static kn_node *new_node(const kn_op *op, int num_inputs, int num_outputs)
 {
-    kn_node *node = kn_calloc(1, sizeof *node);
+    size_t inputs = (size_t)num_inputs, outputs = (size_t)num_outputs;
+    size_t edges = inputs * sizeof(kn_edge), specs = inputs * sizeof(kn_input_spec);
+    size_t gradients = outputs * sizeof(kn_tensor *);
+    kn_node *node = kn_calloc(1, sizeof *node + edges + specs + gradients + inputs * sizeof(bool));
     if (!node)
         return NULL;
+    char *behind = (char *)(node + 1); /* the strictest alignment first */
+    node->input = (kn_input_spec *)behind;
+    node->edges = (kn_edge *)(behind + specs);
+    node->gradients = (kn_tensor **)(behind + specs + edges);
+    node->needs = (bool *)(behind + specs + edges + gradients);
+    node->num_inputs = num_inputs;
+    node->num_outputs = num_outputs;
     atomic_init(&node->references, 1);
     node->op = op;
     node->number = op ? atomic_fetch_add(&next_number, 1) : 0;
@@ -85,27 +95,25 @@ kn_node *kn_autograd_node(kn_tensor *tensor)
 {
     struct kn_autograd *autograd = kn_autograd_of(tensor);
     if (autograd && !autograd->node) {
-        autograd->node = new_node(NULL);
-        if (autograd->node) {
+        autograd->node = new_node(NULL, 0, 1);
+        if (autograd->node)
             autograd->node->leaf = tensor;
-            autograd->node->num_outputs = 1;
-        }
     }
     return autograd ? autograd->node : NULL;
 }
 
 /* --- recording -------------------------------------------------------------------------------- */
 
-static kn_status connect_inputs(kn_node *node, const kn_call *call)
+static kn_status connect_inputs(kn_node *node, kn_tensor *const *inputs)
 {
-    node->num_inputs = call->num_inputs;
-    for (int i = 0; i < call->num_inputs; i++) {
-        kn_tensor *input = call->inputs[i];
+    for (int i = 0; i < node->num_inputs; i++) {
+        kn_tensor *input = inputs[i];
         if (!input)
             continue;
         node->input[i].dtype = input->dtype;
         node->input[i].ndim = input->ndim;
         memcpy(node->input[i].shape, input->shape, sizeof input->shape);
+        node->input[i].device = input->storage->device;
         if (!kn_autograd_wants(input))
             continue;
         kn_node *source = kn_autograd_node(input);
@@ -113,6 +121,7 @@ static kn_status connect_inputs(kn_node *node, const kn_call *call)
             return KN_ERR_MEMORY;
         atomic_fetch_add(&source->references, 1);
         node->edges[i] = (kn_edge){source, input->autograd->output};
+        node->needs[i] = true;
     }
     return KN_OK;
 }
@@ -128,24 +137,23 @@ static kn_status keep_saved(kn_node *node, const kn_call *call)
     return KN_OK;
 }
 
-static kn_status keep_params(kn_node *node, const kn_call *call)
+static kn_status keep_params(kn_node *node, const void *params)
 {
-    if (call->op->params_size == 0 || !call->params)
+    if (node->op->params_size == 0 || !params)
         return KN_OK;
-    node->params = kn_malloc(call->op->params_size);
+    node->params = kn_malloc(node->op->params_size);
     if (!node->params)
         return KN_ERR_MEMORY;
-    memcpy(node->params, call->params, call->op->params_size);
+    memcpy(node->params, params, node->op->params_size);
     return KN_OK;
 }
 
 /* The outputs become results of the node. An in-place op's tensor leaves the node it had, which the new node's edge
  * keeps. */
-static kn_status claim_outputs(kn_node *node, kn_call *call)
+static kn_status claim_outputs(kn_node *node, kn_tensor *const *outputs)
 {
-    node->num_outputs = call->num_outputs;
-    for (int i = 0; i < call->num_outputs; i++) {
-        kn_tensor *output = call->outputs[i];
+    for (int i = 0; i < node->num_outputs; i++) {
+        kn_tensor *output = outputs[i];
         if (!kn_dtype_is_floating(output->dtype))
             continue;
         struct kn_autograd *autograd = kn_autograd_of(output);
@@ -163,16 +171,31 @@ static kn_status claim_outputs(kn_node *node, kn_call *call)
 
 kn_status kn_tape_record(kn_call *call)
 {
-    kn_node *node = new_node(call->op);
+    kn_node *node = new_node(call->op, call->num_inputs, call->num_outputs);
     if (!node)
         return KN_ERR_MEMORY;
-    kn_status status = connect_inputs(node, call);
+    kn_status status = connect_inputs(node, call->inputs);
     if (status == KN_OK)
-        status = keep_params(node, call);
+        status = keep_params(node, call->params);
     if (status == KN_OK)
         status = keep_saved(node, call);
     if (status == KN_OK)
-        status = claim_outputs(node, call);
+        status = claim_outputs(node, call->outputs);
+    kn_node_release(node);
+    return status;
+}
+
+kn_status kn_tape_record_many(const kn_op *op, const void *params, kn_tensor *const *inputs, int num_inputs,
+                              kn_tensor *const *outputs, int num_outputs)
+{
+    kn_node *node = new_node(op, num_inputs, num_outputs);
+    if (!node)
+        return KN_ERR_MEMORY;
+    kn_status status = connect_inputs(node, inputs);
+    if (status == KN_OK)
+        status = keep_params(node, params);
+    if (status == KN_OK)
+        status = claim_outputs(node, outputs);
     kn_node_release(node);
     return status;
 }

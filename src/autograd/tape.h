@@ -33,13 +33,11 @@ struct kn_node {
     void *params;
     bool released; /* a backward pass has freed what was saved */
 
+    /* The arrays lie behind the node in its own block: an op that works on a whole list of tensors has as many. */
     int num_inputs, num_outputs;
-    kn_edge edges[KN_OP_MAX_INPUTS];
-    struct {
-        kn_dtype dtype;
-        int ndim;
-        int64_t shape[KN_MAX_DIMS];
-    } input[KN_OP_MAX_INPUTS];
+    kn_edge *edges;       /* per input */
+    kn_input_spec *input; /* per input */
+    bool *needs;          /* per input: does it have an edge? */
 
     int num_saved;
     struct {
@@ -50,7 +48,7 @@ struct kn_node {
     kn_hook *hooks;
 
     /* During a backward pass only. */
-    kn_tensor *gradients[KN_OP_MAX_OUTPUTS];
+    kn_tensor **gradients; /* per output */
     bool queued;
     kn_node *next; /* of a list of nodes to free */
 };
@@ -77,6 +75,11 @@ kn_node *kn_autograd_node(kn_tensor *tensor);
 
 /* Records a call whose outputs are there. */
 kn_status kn_tape_record(kn_call *call);
+
+/* The same for an op that takes and makes any number of tensors, on any devices: it is run by hand, not by kn_op_apply,
+ * which is for ops on one device. Nothing is saved; all outputs become results of the call. */
+kn_status kn_tape_record_many(const kn_op *op, const void *params, kn_tensor *const *inputs, int num_inputs,
+                              kn_tensor *const *outputs, int num_outputs);
 
 void kn_node_release(kn_node *node); /* NULL allowed; does not recurse, however long the record is */
 void kn_node_free_saved(kn_node *node);
