@@ -149,6 +149,17 @@ kn_status kn_buffer_write_pinned(
 kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size_t offset, kn_pinned *destination,
                                 size_t destination_offset, size_t bytes);
 
+/* --- from device to device -------------------------------------------------------------------- *
+ * Each device has a context of its own, so the bytes go by way of pinned host memory: the source's stream fills it, and
+ * the streams of any number of other devices take them from there, each in its order. Nothing here waits. */
+typedef struct kn_crossing kn_crossing;
+kn_status kn_crossing_start(kn_crossing **crossing, kn_stream *from, const kn_buffer *source, size_t offset,
+                            size_t bytes);
+/* to the device of `to`; at most KN_MAX_DEVICES times */
+kn_status kn_crossing_deliver(kn_crossing *crossing, kn_stream *to, kn_buffer *destination, size_t offset);
+/* after the last delivery: the memory is used again once all are done; NULL allowed */
+void kn_crossing_end(kn_crossing *crossing);
+
 /* --- events ----------------------------------------------------------------------------------- *
  * koine/stream.h has the rest. */
 

@@ -161,35 +161,52 @@ static kn_status packed(kn_tensor **result, const kn_tensor *tensor, kn_dtype dt
     return KN_OK;
 }
 
-/* By way of the host, in the source's dtype when that is the smaller. */
+static kn_status device_to_devices(kn_tensor *const *destinations, int count, const kn_tensor *source)
+{
+    kn_stream *from = kn_tensor_stream(source);
+    size_t size = kn_tensor_element_size(source);
+    kn_crossing *crossing = NULL;
+    if (!from)
+        return kn_error_status();
+    KN_TRY(kn_crossing_start(&crossing, from, source->storage->buffer, (size_t)source->offset * size,
+                             tensor_bytes(source)));
+    kn_status status = KN_OK;
+    for (int i = 0; i < count && status == KN_OK; i++) {
+        kn_stream *to = kn_tensor_stream(destinations[i]);
+        status = to ? kn_crossing_deliver(crossing, to, destinations[i]->storage->buffer,
+                                          (size_t)destinations[i]->offset * size)
+                    : kn_error_status();
+    }
+    kn_crossing_end(crossing);
+    return status;
+}
+
+/* Both contiguous and of one dtype. */
+static kn_status carry(kn_tensor *destination, const kn_tensor *source)
+{
+    if (kn_device_is_host(source->storage->device))
+        return host_to_device(destination, source);
+    if (kn_device_is_host(destination->storage->device))
+        return device_to_host(destination, source);
+    return device_to_devices(&destination, 1, source);
+}
+
+/* Packed by the source's device, in the source's dtype when that is the smaller, and unpacked by the destination's. */
 static kn_status copy_across(kn_tensor *destination, const kn_tensor *source)
 {
-    bool from_host = kn_device_is_host(source->storage->device),
-         to_host = kn_device_is_host(destination->storage->device);
     bool late = kn_tensor_element_size(source) <= kn_tensor_element_size(destination);
     kn_dtype dtype = late ? source->dtype : destination->dtype;
-    kn_tensor *sent = NULL, *middle = NULL, *received = NULL;
+    kn_tensor *sent = NULL, *received = NULL;
     kn_status status = packed(&sent, source, dtype);
-    if (status == KN_OK && from_host)
-        middle = kn_retain(sent);
+    if (status == KN_OK && destination->dtype == dtype && kn_is_contiguous(destination))
+        received = kn_retain(destination);
     else if (status == KN_OK)
-        status = kn_tensor_new(&middle, dtype, source->ndim, source->shape, kn_device_host());
-    if (status == KN_OK && !from_host)
-        status = device_to_host(middle, sent);
-    bool direct = destination->dtype == dtype && kn_is_contiguous(destination);
-    if (status == KN_OK && to_host) {
-        copy_on_host(destination, middle);
-    } else if (status == KN_OK && direct) {
-        status = host_to_device(destination, middle);
-    } else if (status == KN_OK) {
         status = kn_tensor_new(&received, dtype, source->ndim, source->shape, destination->storage->device);
-        if (status == KN_OK)
-            status = host_to_device(received, middle);
-        if (status == KN_OK)
-            status = copy_on_device(destination, received);
-    }
+    if (status == KN_OK)
+        status = carry(received, sent);
+    if (status == KN_OK && received != destination)
+        status = kn_tensor_copy(destination, received);
     kn_release(sent);
-    kn_release(middle);
     kn_release(received);
     return status;
 }
@@ -225,6 +242,21 @@ kn_status kn_tensor_copy(kn_tensor *destination, const kn_tensor *source)
         return copy_on_device(destination, source);
     copy_on_host(destination, source);
     return KN_OK;
+}
+
+kn_status kn_tensor_copy_to_many(kn_tensor *const *destinations, int count, kn_tensor *source)
+{
+    if (count == 0 || kn_numel(source) == 0)
+        return KN_OK;
+    kn_tensor *sent = NULL;
+    KN_TRY(packed(&sent, source, source->dtype));
+    kn_status status = KN_OK;
+    if (!kn_device_is_host(sent->storage->device))
+        status = device_to_devices(destinations, count, sent);
+    for (int i = 0; i < count && kn_device_is_host(sent->storage->device) && status == KN_OK; i++)
+        status = host_to_device(destinations[i], sent);
+    kn_release(sent);
+    return status;
 }
 
 /* `source` repeated over `shape` by strides of 0. */

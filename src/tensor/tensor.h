@@ -55,6 +55,8 @@ kn_tensor *kn_scope_adopt(kn_tensor *tensor);
 
 /* same shape; converts dtype, strides, device */
 kn_status kn_tensor_copy(kn_tensor *destination, const kn_tensor *source);
+/* To contiguous tensors of the source's shape and dtype on other devices: read once for all of them, and no wait. */
+kn_status kn_tensor_copy_to_many(kn_tensor *const *destinations, int count, kn_tensor *source);
 kn_status kn_tensor_copy_broadcast(kn_tensor *destination, kn_tensor *source); /* by the NumPy rule */
 kn_status kn_tensor_fill(kn_tensor *tensor, double value);
 /* sum += addend; same shape, dtype and device, floating */
