@@ -126,6 +126,14 @@ KN_API kn_status kn_nn_add_module(kn_module *sequential, const char *name, kn_mo
 
 typedef kn_tensor *(*kn_forward_function)(kn_module *module, kn_tensor *x);
 
+/* Replicas. Where a module runs on several devices (kn_nn_data_parallel, kn_module_replicate), each device has a
+ * replica of it: the same type, forward function, children and mode, but tensors of that device in place of the
+ * registered ones. Its self is a copy of the module's, byte by byte, in which every pointer to a registered parameter,
+ * buffer or child of the network points to the replica's. What else self points to is shared with the module: look such
+ * tensors up with kn_module_get, such children with kn_module_child, or keep them in self itself. `destroy` is not
+ * called for replicas.
+ */
+
 /* `self_size` zeroed bytes are the module's own; `destroy` (NULL allowed) is called with them before they are freed. */
 KN_API kn_module *kn_module_new(const char *type_name, kn_forward_function forward, size_t self_size,
                                 void (*destroy)(void *self));

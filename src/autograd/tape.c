@@ -15,7 +15,7 @@ void kn_node_free_saved(kn_node *node)
     for (int i = 0; i < node->num_saved; i++)
         kn_release(node->saved[i].tensor);
     node->num_saved = 0;
-    node->released = true;
+    node->released = !node->again;
 }
 
 static void free_hooks(kn_hook *hook)
@@ -191,6 +191,7 @@ kn_status kn_tape_record_many(const kn_op *op, const void *params, kn_tensor *co
     kn_node *node = new_node(op, num_inputs, num_outputs);
     if (!node)
         return KN_ERR_MEMORY;
+    node->again = true;
     kn_status status = connect_inputs(node, inputs);
     if (status == KN_OK)
         status = keep_params(node, params);

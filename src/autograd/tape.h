@@ -32,6 +32,7 @@ struct kn_node {
     kn_tensor *leaf; /* of a leaf's node: borrowed, NULL once the leaf is gone */
     void *params;
     bool released; /* a backward pass has freed what was saved */
+    bool again;    /* nothing was saved, so that passes from several results may go through it */
 
     /* The arrays lie behind the node in its own block: an op that works on a whole list of tensors has as many. */
     int num_inputs, num_outputs;
@@ -77,7 +78,7 @@ kn_node *kn_autograd_node(kn_tensor *tensor);
 kn_status kn_tape_record(kn_call *call);
 
 /* The same for an op that takes and makes any number of tensors, on any devices: it is run by hand, not by kn_op_apply,
- * which is for ops on one device. Nothing is saved; all outputs become results of the call. */
+ * which is for ops on one device. Nothing is saved: kn_backward may come from one output after the other. */
 kn_status kn_tape_record_many(const kn_op *op, const void *params, kn_tensor *const *inputs, int num_inputs,
                               kn_tensor *const *outputs, int num_outputs);
 

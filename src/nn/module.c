@@ -24,6 +24,7 @@ kn_module *kn_module_new(const char *type_name, kn_forward_function forward, siz
         return kn_stick();
     module->type_name = kn_strdup(type_name);
     module->self = kn_calloc(1, self_size > 0 ? self_size : 1);
+    module->self_size = self_size;
     module->forward = forward;
     module->training = true;
     if (module->type_name == NULL || module->self == NULL)
@@ -252,6 +253,15 @@ kn_module *kn_module_register_module(kn_module *module, const char *name, kn_mod
     if (child != NULL && !child->owned && !(module != NULL && contains(child, module)))
         destroy_tree(child);
     return NULL;
+}
+
+kn_module *kn_module_release_child(kn_module *module)
+{
+    kn_module_child_entry entry = module->children[--module->num_children];
+    kn_free(entry.name);
+    entry.module->owned = false;
+    module->revision++;
+    return entry.module;
 }
 
 int kn_module_child_count(const kn_module *module) { return module == NULL ? 0 : module->num_children; }

@@ -29,11 +29,17 @@ struct kn_module {
     char *type_name;
     kn_forward_function forward;
     void *self;
+    size_t self_size;
     void (*destroy)(void *self);
     void (*describe)(kn_module *module,
                      kn_text *text); /* what print(net) shows between the parentheses; NULL: nothing */
     bool training;
     bool owned; /* registered in another module, which frees it */
+
+    /* Of a module that only runs another one on several devices (dist/data_parallel.c): */
+    kn_module *wrapped; /* that one, its child; NULL: this is no such module */
+    kn_device *const *devices;
+    int num_devices;
 
     kn_module_tensor *tensors;
     int num_tensors, tensor_capacity;
@@ -51,6 +57,15 @@ kn_status kn_module_each(kn_module *module, kn_module_visitor visit, void *user)
 
 /* The sum of the revisions in the tree: as modules are never removed it changes whenever anything below does. */
 uint64_t kn_module_tree_revision(const kn_module *module);
+
+/* The module whose state is saved: what a wrapper wraps, any other module itself. */
+static inline kn_module *kn_module_unwrapped(kn_module *module)
+{
+    return module != NULL && module->wrapped != NULL ? module->wrapped : module;
+}
+
+/* Takes the last child away from the module, which must not be below another; the caller owns it then. */
+kn_module *kn_module_release_child(kn_module *module);
 
 /* For the constructors of layers: a module whose self is a copy of `params`. */
 kn_module *kn_layer_new(const char *type_name, kn_forward_function forward,

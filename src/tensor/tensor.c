@@ -40,8 +40,12 @@ void kn_storage_release(kn_storage *storage)
 {
     if (!storage || atomic_fetch_sub(&storage->references, 1) != 1)
         return;
-    kn_buffer_free(storage->buffer);
-    kn_free(storage->host);
+    if (storage->whole) {
+        kn_storage_release(storage->whole);
+    } else {
+        kn_buffer_free(storage->buffer);
+        kn_free(storage->host);
+    }
     kn_free(storage);
 }
 
@@ -139,6 +143,27 @@ kn_status kn_tensor_view(kn_tensor **view, kn_tensor *base, int ndim, const int6
         contiguous_strides(made->strides, ndim, shape);
     made->offset = offset;
     *view = made;
+    return KN_OK;
+}
+
+kn_status kn_tensor_part(kn_tensor **part, kn_tensor *whole, int ndim, const int64_t *shape, int64_t start)
+{
+    kn_storage *memory = whole->storage, *storage = kn_calloc(1, sizeof *storage);
+    kn_tensor *made = storage ? tensor_shell(storage, whole->dtype, ndim, shape) : NULL;
+    if (!made) {
+        kn_free(storage);
+        return KN_ERR_MEMORY;
+    }
+    atomic_init(&storage->references, 1);
+    storage->device = memory->device;
+    storage->buffer = memory->buffer;
+    storage->host = memory->host;
+    storage->bytes = memory->bytes;
+    storage->whole = memory;
+    atomic_fetch_add(&memory->references, 1);
+    contiguous_strides(made->strides, ndim, shape);
+    made->offset = whole->offset + start;
+    *part = made;
     return KN_OK;
 }
 

@@ -15,8 +15,9 @@ typedef struct kn_storage {
     atomic_int references;
     atomic_uint version; /* counts in-place changes; autograd compares it */
     kn_device *device;
-    kn_buffer *buffer; /* of a device */
-    void *host;        /* of the host */
+    kn_buffer *buffer;        /* of a device */
+    void *host;               /* of the host */
+    struct kn_storage *whole; /* of a part: what owns the memory, one reference; else NULL */
     size_t bytes;
 } kn_storage;
 
@@ -39,6 +40,9 @@ struct kn_tensor {
 kn_status kn_tensor_new(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape, kn_device *device);
 kn_status kn_tensor_view(kn_tensor **view, kn_tensor *base, int ndim, const int64_t *shape, const int64_t *strides,
                          int64_t offset);
+/* A contiguous piece of `whole`'s memory, from its element `start` on, that stands for itself: unlike a view's, its
+ * changes in place are no changes of the whole or of other pieces. They must not overlap. */
+kn_status kn_tensor_part(kn_tensor **part, kn_tensor *whole, int ndim, const int64_t *shape, int64_t start);
 /* itself (one more reference) or a contiguous copy; no gradient */
 kn_status kn_tensor_contiguous(kn_tensor **result, kn_tensor *tensor);
 /* ndim, signs, overflow of the byte count */

@@ -1,0 +1,106 @@
+/* dist/all_reduce.c - every device gets the sum, mean, maximum or minimum of all, in place. */
+#include <stdio.h>
+
+#include <koine/ops.h>
+
+#include "dist/collective.h"
+
+static const char *const operations[] = {
+    [KN_REDUCE_SUM] = "sum", [KN_REDUCE_MEAN] = "sum", [KN_REDUCE_MAX] = "largest", [KN_REDUCE_MIN] = "smallest"};
+
+/* result = operation(result, other), elementwise; both contiguous and on one device. */
+static kn_status combine(kn_tensor *result, const kn_tensor *other, kn_reduce_op op)
+{
+    kn_stream *stream = kn_tensor_stream(result);
+    if (!stream)
+        return kn_error_status();
+    char options[160];
+    bool half = result->dtype == KN_F16, logical = result->dtype == KN_BOOL;
+    snprintf(options, sizeof options, "-DT=%s%s%s%s -DOPERATION=%s", half ? "half" : kn_dtype_cl(result->dtype),
+             half ? " -DKN_HALF" : "", logical ? " -DKN_LOGICAL" : "", result->dtype == KN_F64 ? " -DKN_USE_F64" : "",
+             operations[op]);
+    int64_t n = kn_numel(result);
+    return kn_run(stream, .source = "dist/combine.cl", .options = options, .kernel = "combine",
+                  .operation = "all_reduce", .dims = 1, .global = {kn_work_items(kn_tensor_limits(result), n, 4096)},
+                  KN_ARGS(kn_arg_tensor(result), kn_arg_tensor(other), kn_arg_i64(n)));
+}
+
+static kn_status divide(kn_tensor **result, int count)
+{
+    int depth = kn_scope_begin();
+    if (depth == 0)
+        return kn_error_status();
+    kn_tensor *divisor = kn_full(KN_SCALAR, count, .dtype = (*result)->dtype, .device = kn_device_of(*result));
+    kn_tensor *mean = kn_retain(kn_div(*result, divisor));
+    kn_scope_end(depth);
+    if (!mean)
+        return kn_error_status();
+    kn_release(*result);
+    *result = mean;
+    return KN_OK;
+}
+
+/* On the first tensor's device, in the order of the list; all set off before the first is used. */
+static kn_status reduce(kn_tensor *const *tensors, int count, kn_reduce_op op, kn_tensor **here)
+{
+    for (int i = 0; i < count; i++)
+        KN_TRY(kn_tensor_cast(&here[i], tensors[i], tensors[i]->dtype, kn_device_of(tensors[0])));
+    for (int i = 1; i < count; i++)
+        KN_TRY(combine(here[0], here[i], op));
+    return op == KN_REDUCE_MEAN ? divide(&here[0], count) : KN_OK;
+}
+
+/* The result to all, read once for those whose memory can take it as it is. */
+static kn_status spread(kn_tensor *const *tensors, int count, kn_tensor *result)
+{
+    kn_tensor *direct[KN_MAX_DEVICES];
+    int num_direct = 0;
+    for (int i = 0; i < count; i++) {
+        kn_tensor_bump_version(tensors[i]);
+        if (i > 0 && kn_is_contiguous(tensors[i]))
+            direct[num_direct++] = tensors[i];
+        else
+            KN_TRY(kn_tensor_copy(tensors[i], result));
+    }
+    return kn_tensor_copy_to_many(direct, num_direct, result);
+}
+
+static kn_status check(kn_tensor *const *tensors, int count, kn_reduce_op op)
+{
+    KN_TRY(kn_check_tensor_list("all_reduce", tensors, count));
+    KN_TRY(kn_check_alike("all_reduce", tensors, count, 1, -1));
+    if (op < KN_REDUCE_SUM || op > KN_REDUCE_MIN)
+        return kn_fail(KN_ERR_ARGUMENT, "all_reduce: %d is no kn_reduce_op", (int)op);
+    if (op == KN_REDUCE_MEAN && !kn_dtype_is_floating(tensors[0]->dtype))
+        return kn_fail(KN_ERR_DTYPE, "all_reduce: the mean takes floating dtypes, not %s",
+                       kn_dtype_name(tensors[0]->dtype));
+    for (int i = 0; i < count; i++) {
+        if (kn_is_recorded(tensors[i]))
+            return kn_fail(KN_ERR_STATE,
+                           "all_reduce is not recorded, and tensor %d requires gradients: do it inside KN_NO_GRAD", i);
+        for (int j = 0; j < i; j++)
+            if (kn_device_of(tensors[j]) == kn_device_of(tensors[i]))
+                return kn_fail(KN_ERR_ARGUMENT,
+                               "all_reduce: tensors %d and %d are both on %s; each needs a device of "
+                               "its own",
+                               j, i, kn_device_string(kn_device_of(tensors[i])));
+    }
+    return KN_OK;
+}
+
+kn_status kn_comm_all_reduce(kn_tensor *const *tensors, int num_tensors, kn_reduce_op op)
+{
+    KN_TRY(check(tensors, num_tensors, op));
+    if (num_tensors == 1)
+        return KN_OK;
+    kn_tensor *here[KN_MAX_DEVICES] = {NULL}; /* as many as devices at most: each has one of its own */
+    bool enabled = kn_set_grad_enabled(false);
+    kn_status status = reduce(tensors, num_tensors, op, here);
+    if (status == KN_OK)
+        status = spread(tensors, num_tensors, here[0]);
+    kn_set_grad_enabled(enabled);
+    kn_release_all(here, num_tensors);
+    if (status != KN_OK)
+        kn_error_prefix("all_reduce");
+    return status;
+}

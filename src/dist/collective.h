@@ -1,0 +1,88 @@
+/* dist/collective.h - what the collectives share: checks of their arguments, and lists of tensors packed into few
+ * buffers. References are owned unless said otherwise. */
+#ifndef KN_DIST_COLLECTIVE_H
+#define KN_DIST_COLLECTIVE_H
+
+#include <koine/autograd.h>
+#include <koine/dist.h>
+
+#include "autograd/tape.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+#define KN_COALESCED_BYTES ((size_t)10 << 20) /* PyTorch's default */
+
+/* --- checks (check.c); `function` is for the messages ----------------------------------------------------------- */
+
+bool kn_device_is_known(const kn_device *device); /* is it one that this process found? looks at the pointer only */
+
+/* At least one device, none NULL or unknown or the host; none twice unless `repeats`. */
+kn_status kn_check_device_list(const char *function, kn_device *const *devices, int count, bool repeats);
+/* `device`, or the current one for NULL; an error for the host unless `host` */
+kn_status kn_check_destination(const char *function, kn_device **device, bool host);
+/* At least one tensor, none NULL; none on the host. */
+kn_status kn_check_tensor_list(const char *function, kn_tensor *const *tensors, int count);
+/* Tensor i is as the first: same dtype, and same shape (but for dimension `dim`, unless that is negative). */
+kn_status kn_check_alike(const char *function, kn_tensor *const *tensors, int count, int stride, int dim);
+/* A dimension of the tensor; negative ones count from the end. */
+kn_status kn_check_dim(const char *function, const kn_tensor *tensor, int *dim);
+
+/* Is an operation on the tensor recorded? */
+static inline bool kn_is_recorded(const kn_tensor *tensor) { return kn_grad_enabled() && kn_autograd_wants(tensor); }
+
+/* --- lists of tensors ------------------------------------------------------------------------------------------- */
+
+void kn_release_all(kn_tensor **tensors, int count); /* and sets them to NULL */
+
+/* Hands owned references to the scope around, as results of a public function; none are left to the caller, also on
+ * failure. */
+kn_status kn_adopt_all(kn_tensor **owned, int count, kn_tensor **out);
+
+/* --- packing (coalesce.c) --------------------------------------------------------------------------------------- *
+ * Where each tensor of a list lies in a few flat buffers of one dtype each. */
+
+typedef struct kn_coalesced_place {
+    int buffer;
+    int64_t start; /* elements */
+} kn_coalesced_place;
+
+typedef struct kn_coalesced_buffer {
+    kn_dtype dtype;
+    int64_t elements;
+    int tensors; /* how many it holds */
+} kn_coalesced_buffer;
+
+typedef struct kn_layout {
+    kn_coalesced_place *places; /* per tensor */
+    kn_coalesced_buffer *buffers;
+    int count, num_buffers;
+} kn_layout;
+
+/* `buffer_size` in bytes; 0: the default */
+kn_status kn_layout_make(kn_layout *layout, kn_tensor *const *tensors, int count, size_t buffer_size);
+void kn_layout_free(kn_layout *layout);
+
+/* Buffer b with the values of its tensors, on `device`, which is theirs. It may be the memory of the only tensor in it:
+ * not to be changed. */
+kn_status kn_layout_pack(const kn_layout *layout, int b, kn_tensor *const *tensors, kn_device *device,
+                         kn_tensor **packed);
+kn_status kn_layout_new_buffer(const kn_layout *layout, int b, kn_device *device, kn_tensor **buffer);
+/* The tensors in buffer b as parts of `buffer`, in the shapes of `like`; parts[t] for each tensor t there. */
+kn_status kn_layout_unpack(const kn_layout *layout, int b, kn_tensor *buffer, kn_tensor *const *like,
+                           kn_tensor **parts);
+
+/* --- the collectives on lists, without gradient, owned results ------------------------------------------------- */
+
+/* copies[i * count + t]: tensor t on devices[i], none of which is the tensors' own. */
+kn_status kn_broadcast_list(kn_tensor *const *tensors, int count, kn_device *const *devices, int num_devices,
+                            size_t buffer_size, kn_tensor **copies);
+
+/* sums[t] = inputs[t] + inputs[count + t] + ... on `destination`; inputs[i * count + ...] share a device. */
+kn_status kn_reduce_list(kn_tensor *const *inputs, int num_inputs, int count, kn_device *destination,
+                         size_t buffer_size, kn_tensor **sums);
+
+/* The recorded form of kn_broadcast_list, for tensors of which all or none require gradients. */
+kn_status kn_broadcast_recorded(kn_tensor *const *tensors, int count, kn_device *const *devices, int num_devices,
+                                size_t buffer_size, kn_tensor **copies);
+
+#endif

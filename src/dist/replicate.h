@@ -1,0 +1,13 @@
+/* dist/replicate.h - a module's replicas on other devices. */
+#ifndef KN_DIST_REPLICATE_H
+#define KN_DIST_REPLICATE_H
+
+#include "dist/collective.h"
+#include "nn/replica.h"
+
+/* replicas[i] for devices[i], i from `first` on; parameters and buffers must be on devices[0]. Those before `first` are
+ * left alone. Free each with kn_module_free. `function` is for the messages. */
+kn_status kn_replicate(const char *function, kn_module *module, kn_device *const *devices, int num_devices, int first,
+                       kn_module **replicas);
+
+#endif
