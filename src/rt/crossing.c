@@ -8,6 +8,7 @@
  * writes are done. */
 #include "base/memory.h"
 #include "rt/internal.h"
+#include "rt/watch.h"
 
 #define SMALLEST 4096
 
@@ -17,7 +18,8 @@ struct kn_crossing {
     size_t size;       /* of the memory, in bytes */
     bool held;         /* between start and end; guarded by the list's lock */
     kn_crossing *next; /* in the list of all */
-    size_t bytes;      /* under way now */
+    kn_stream *from;   /* what is under way now */
+    size_t bytes;
 
     kn_mutex lock; /* guards what follows: the callback comes on a thread of the driver's */
     bool arrived;
@@ -136,6 +138,15 @@ static void CL_CALLBACK arrive(cl_event event, cl_int result, void *user)
         set_event(waiting[i], result);
 }
 
+/* Tells whoever looks on; the event stays ours. */
+static void show(kn_stream *stream, kn_command_kind kind, size_t bytes, cl_event event)
+{
+    if (!kn_is_watched())
+        return;
+    clRetainEvent(event);
+    kn_watch(stream, event, .kind = kind, .operation = "between devices", .bytes = bytes);
+}
+
 static cl_int enqueue_read(kn_crossing *crossing, kn_stream *from, const kn_buffer *source, size_t offset)
 {
     cl_event read;
@@ -145,6 +156,7 @@ static cl_int enqueue_read(kn_crossing *crossing, kn_stream *from, const kn_buff
                             crossing->bytes, kn_pinned_data(crossing->memory), 0, NULL, &read);
     if (error != CL_SUCCESS)
         return error;
+    show(from, KN_COMMAND_READ, crossing->bytes, read);
     crossing->arrived = false; /* nobody else sees the crossing yet */
     error = clSetEventCallback(read, CL_COMPLETE, arrive, crossing);
     if (error != CL_SUCCESS) { /* no callback to be had: then the host waits */
@@ -161,7 +173,9 @@ kn_status kn_crossing_start(kn_crossing **crossing, kn_stream *from, const kn_bu
                             size_t bytes)
 {
     kn_crossing *taken;
+    KN_TRY(kn_stream_enter(from, "copying to another device"));
     KN_TRY(acquire(&taken, from->device, bytes));
+    taken->from = from;
     taken->bytes = bytes;
     cl_int error = bytes > 0 ? enqueue_read(taken, from, source, offset) : CL_SUCCESS;
     kn_status status = error == CL_SUCCESS
@@ -203,6 +217,7 @@ static cl_int enqueue_write(kn_crossing *crossing, kn_stream *to, kn_buffer *des
         clReleaseEvent(gate);
         return error;
     }
+    show(to, KN_COMMAND_WRITE, crossing->bytes, written);
     kn_lock(&crossing->lock);
     crossing->written[crossing->num_written++] = written;
     kn_unlock(&crossing->lock);
@@ -212,10 +227,12 @@ static cl_int enqueue_write(kn_crossing *crossing, kn_stream *to, kn_buffer *des
 
 kn_status kn_crossing_deliver(kn_crossing *crossing, kn_stream *to, kn_buffer *destination, size_t offset)
 {
+    KN_TRY(kn_stream_enter(to, "copying from another device"));
     if (crossing->num_written == KN_MAX_DEVICES)
         return kn_fail(KN_ERR_INTERNAL, "more than %d deliveries from one device", KN_MAX_DEVICES);
     cl_int error = crossing->bytes > 0 ? enqueue_write(crossing, to, destination, offset) : CL_SUCCESS;
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, to->device, "writing %zu bytes from another device", crossing->bytes);
+    kn_stream_hear_faults(to, crossing->from);
     return kn_stream_count_launch(to);
 }

@@ -41,7 +41,34 @@ kn_status kn_fault_record_new(cl_mem *record, kn_device *device)
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "making a stream's fault record");
 }
 
-kn_status kn_stream_check_fault(kn_stream *stream)
+/* --- of other devices ------------------------------------------------------------------------- */
+
+/* A stream's memory is never given back, so the pointer stays good. */
+void kn_stream_hear_faults(kn_stream *to, kn_stream *from)
+{
+    if (!atomic_load(&from->fault_armed) && !atomic_load(&from->hears))
+        return;
+    atomic_store(&to->heard[from->device->slot], from);
+    atomic_store(&to->hears, true);
+}
+
+/* The values that came here are there, so what made them is done: their own streams' checks cost little. */
+static kn_status check_heard(kn_stream *stream)
+{
+    kn_status status = KN_OK;
+    if (!atomic_exchange(&stream->hears, false))
+        return KN_OK;
+    for (int slot = 1; slot < KN_MAX_DEVICES; slot++) {
+        kn_stream *from = atomic_exchange(&stream->heard[slot], NULL);
+        kn_status one = from && atomic_load(&from->id) ? kn_stream_check_fault(from) : KN_OK;
+        status = status == KN_OK ? one : status;
+    }
+    return status;
+}
+
+/* --- of the stream itself --------------------------------------------------------------------- */
+
+static kn_status check_own(kn_stream *stream)
 {
     if (!atomic_exchange(&stream->fault_armed, false))
         return KN_OK;
@@ -59,4 +86,10 @@ kn_status kn_stream_check_fault(kn_stream *stream)
         return kn_cl_fail(error, stream->device, "clearing the fault record");
     return kn_fail(KN_ERR_ARGUMENT, "%s: index %d is out of range for size %d (found by the kernel on %s)",
                    operation_name(record[3]), record[1], record[2], stream->device->label);
+}
+
+kn_status kn_stream_check_fault(kn_stream *stream)
+{
+    kn_status own = check_own(stream), others = check_heard(stream);
+    return own == KN_OK ? others : own;
 }

@@ -36,11 +36,13 @@ struct kn_stream {
     unsigned launches;                   /* since the last marker */
     cl_event markers[KN_STREAM_MARKERS]; /* a ring; the oldest is waited for when it is full */
     unsigned next_marker;
-    atomic_bool fault_armed;           /* a launch since the last check may have written it */
-    _Atomic(kn_capture *) capture;     /* the recording that takes what is enqueued; NULL: it runs */
-    _Atomic(kn_submitter *) submitter; /* hands replays to the queue; made at the first replay */
-    atomic_int callbacks;              /* not yet called */
-    atomic_bool busy;                  /* something was enqueued since it was last known to be idle */
+    atomic_bool fault_armed;                    /* a launch since the last check may have written it */
+    _Atomic(kn_capture *) capture;              /* the recording that takes what is enqueued; NULL: it runs */
+    _Atomic(kn_submitter *) submitter;          /* hands replays to the queue; made at the first replay */
+    atomic_int callbacks;                       /* not yet called */
+    _Atomic(kn_stream *) heard[KN_MAX_DEVICES]; /* by device: a stream whose values came here and may be faulty */
+    atomic_bool hears;                          /* any of them */
+    atomic_bool busy;                           /* something was enqueued since it was last known to be idle */
 };
 
 struct kn_device {
@@ -85,6 +87,9 @@ cl_int kn_stream_finish(kn_stream *stream);
 /* Reports a fault that kernels of the stream found; its work so far must be done. Costs nothing when no launch could
  * have found one. */
 kn_status kn_stream_check_fault(kn_stream *stream);
+
+/* Values of `from` came to `to`: if its kernels may have found a fault, the next check of `to` reports that too. */
+void kn_stream_hear_faults(kn_stream *to, kn_stream *from);
 
 /* Counts a launch: now and then hands the queue to the device (some drivers start nothing before that), and waits when
  * the host is too far ahead. */

@@ -1,0 +1,120 @@
+/* test_crossings.c - values between devices: the host does not wait, order is kept by many threads and streams too, a
+ * fault of one device is told where its values are read, and a graph refuses what it cannot hold. */
+#include "dist_case.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "rt/rt.h"
+#include "support/values.h"
+
+/* A whole step of data parallelism, and the collectives: no wait from the second time on. */
+TENSOR_TEST(a_step_does_not_make_the_host_wait)
+{
+    kn_device *const *devices = case_devices(3);
+    kn_module *net = kn_nn_data_parallel(case_network(KN_F32), .devices = devices, .num_devices = 3);
+    kn_optim *optim = kn_optim_adam(kn_module_parameters(net));
+    kn_tensor *images, *classes;
+    case_batch(&images, &classes, 9, KN_F32, 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(kn_synchronize(devices[i]));
+    for (int step = 0; step < 4; step++)
+        KN_SCOPE
+        {
+            uint64_t waits = kn_host_wait_count();
+            kn_set_sync_debug_mode(KN_SYNC_DEBUG_ERROR);
+            kn_optim_zero_grad(optim);
+            CHECK_OK(kn_backward(kn_cross_entropy(kn_forward(net, images), classes)));
+            CHECK_OK(kn_optim_step(optim));
+            kn_tensor *out[3];
+            CHECK_OK(kn_comm_broadcast(images, devices, 3, out));
+            KN_NO_GRAD { CHECK_OK(kn_comm_all_reduce(out, 3, KN_REDUCE_MAX)); }
+            kn_set_sync_debug_mode(KN_SYNC_DEBUG_OFF);
+            assert_true(kn_host_wait_count() == waits);
+        }
+    kn_optim_free(optim);
+    kn_module_free(net);
+}
+
+/* An index out of range on the second device is found there; who reads the result on the first is told. */
+TENSOR_TEST(a_fault_is_told_where_its_values_are_read)
+{
+    kn_device *const *devices = case_devices(3);
+    kn_tensor *table = kn_ones(KN_SHAPE(3, 2), .device = devices[1]);
+    kn_tensor *index = kn_full(KN_SHAPE(1), 7, .dtype = KN_I64, .device = devices[1]);
+    kn_tensor *row = kn_index_select(table, 0, index);
+    kn_tensor *sum = kn_sum(kn_to(kn_to(row, devices[2]), devices[0])); /* by way of a third */
+    double value;
+    assert_int_equal(kn_item(sum, &value), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "index 7 is out of range for size 3", kn_device_string(devices[1]));
+    CHECK_OK(kn_item(sum, &value)); /* told once */
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(kn_synchronize(devices[i]));
+    CHECK_OK(kn_item(kn_sum(kn_to(table, devices[0])), &value));
+    assert_true(value == 6);
+}
+
+TENSOR_TEST(a_graph_refuses_another_device)
+{
+    kn_device *const *devices = case_devices(2);
+    kn_tensor *x = kn_ones(KN_SHAPE(4)), *y = NULL;
+    kn_graph *graph;
+    CHECK_OK(kn_graph_create(&graph));
+    CHECK_OK(kn_graph_capture_begin(graph, NULL));
+    y = kn_to(x, devices[1]);
+    assert_null(y);
+    CHECK_ERROR(KN_ERR_STATE, "another device");
+    assert_int_not_equal(kn_graph_capture_end(graph), KN_OK);
+    kn_error_clear();
+    kn_graph_free(graph);
+    CHECK_VALUES(kn_to(x, devices[1]), 1, 1, 1, 1);
+}
+
+/* Each thread sends a value around all devices, on a stream of its own on one of them. */
+static void *around(void *user)
+{
+    int number = *(int *)user, wrong = 0;
+    kn_stream *stream = NULL;
+    wrong += kn_stream_create(&stream, kn_device_at(number % 3)) != KN_OK;
+    wrong += kn_stream_set_current(stream) != KN_OK;
+    for (int round = 0; round < 25; round++)
+        KN_SCOPE
+        {
+            kn_tensor *x = kn_full(KN_SHAPE(1000 + 311 * number), number, .device = kn_device_at(number % 3));
+            for (int hop = 1; hop <= 6; hop++)
+                x = kn_add_scalar(kn_to(x, kn_device_at((number + hop) % 3)), 1);
+            double *values = read_doubles(x);
+            for (int64_t i = 0; values && i < kn_numel(x); i++)
+                wrong += values[i] != number + 6;
+            wrong += !values;
+            free(values);
+        }
+    wrong += kn_stream_synchronize(stream) != KN_OK;
+    wrong += kn_stream_destroy(stream) != KN_OK;
+    *(int *)user = wrong;
+    return NULL;
+}
+
+TENSOR_TEST(threads_and_streams_at_once)
+{
+    pthread_t threads[4];
+    int numbers[] = {0, 1, 2, 3};
+    case_devices(3);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, around, &numbers[i]), 0);
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(numbers[i], 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_step_does_not_make_the_host_wait),
+        TEST(a_fault_is_told_where_its_values_are_read),
+        TEST(a_graph_refuses_another_device),
+        TEST(threads_and_streams_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
