@@ -4,13 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/device_list.h"
 #include "common/fashion.h"
 #include "common/options.h"
 
 static const char program[] = "train_fashion_mnist";
 
 typedef struct settings {
-    const char *device, *data, *out;
+    const char *device, *devices, *data, *out;
     int64_t epochs, batch_size, seed, patience, workers, limit;
     double lr;
     bool resume, quiet;
@@ -21,6 +22,8 @@ static int parse(settings *s, int argc, char **argv)
     const option options[] = {
         {"--device", "D", OPTION_TEXT, &s->device, 0, 0,
          "auto, gpu, cpu, nvidia, pocl:0, 0:1, ... (see `koine devices`)"},
+        {"--devices", "LIST", OPTION_TEXT, &s->devices, 0, 0,
+         "train on several devices at once: gpu:0,gpu:1 or pocl:0,pocl:1 or all (the GPUs)"},
         {"--epochs", "N", OPTION_WHOLE, &s->epochs, 1, 1000000, "passes over the training images"},
         {"--batch-size", "N", OPTION_WHOLE, &s->batch_size, 1, 60000, "images per step"},
         {"--lr", "X", OPTION_NUMBER, &s->lr, 0, 1000, "learning rate of Adam"},
@@ -38,8 +41,10 @@ static int parse(settings *s, int argc, char **argv)
                          argc, argv);
 }
 
-/* Everything that has to be freed. */
+/* Where to train, and everything that has to be freed. */
 typedef struct run {
+    kn_device *devices[LONGEST_LIST];
+    int num_devices;
     kn_dataset *train_data, *test_data;
     first_samples train_cut, test_cut;
     kn_loader *train, *test;
@@ -59,14 +64,18 @@ static void clean_up(run *r)
     fashion_close(r->test_data, &r->test_cut);
 }
 
-static kn_status open_device(const settings *s)
+/* "--devices" names several; the first of them, or "--device", is where the loader brings the batches. */
+static kn_status open_devices(run *r, const settings *s)
 {
-    kn_device *device;
-    kn_status status = kn_device_open(&device, s->device);
+    kn_status status = KN_OK;
+    if (s->devices != NULL)
+        status = device_list(r->devices, &r->num_devices, s->devices);
+    else if ((status = kn_device_open(&r->devices[0], s->device)) == KN_OK)
+        r->num_devices = 1;
     if (status == KN_OK)
-        status = kn_device_set_current(device);
-    if (status == KN_OK)
-        printf("device: %s (%s)\n", kn_device_string(device), kn_device_name(device));
+        status = kn_device_set_current(r->devices[0]);
+    for (int i = 0; i < r->num_devices && status == KN_OK; i++)
+        printf("device: %s (%s)\n", kn_device_string(r->devices[i]), kn_device_name(r->devices[i]));
     return status;
 }
 
@@ -87,6 +96,8 @@ static kn_status make_network(run *r, const settings *s)
 {
     kn_manual_seed((uint64_t)s->seed);
     r->net = fashion_network();
+    if (r->num_devices > 1)
+        r->net = kn_nn_data_parallel(r->net, .devices = r->devices, .num_devices = r->num_devices);
     r->optim = kn_optim_adam(kn_module_parameters(r->net), .lr = s->lr);
     char *summary = kn_module_summary(r->net);
     if (r->optim == NULL || summary == NULL)
@@ -130,7 +141,7 @@ int main(int argc, char **argv)
     if (usage != OPTIONS_GO_ON)
         return usage;
     run r = {0};
-    kn_status status = open_device(&s);
+    kn_status status = open_devices(&r, &s);
     if (status == KN_OK)
         status = open_data(&r, &s);
     if (status == KN_OK)

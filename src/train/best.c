@@ -26,7 +26,7 @@ static kn_status clone_state(const kn_tensor_list *own, kn_tensor_list *copies)
 kn_status kn_trainer_keep_best(kn_trainer *trainer)
 {
     kn_tensor_list own, copies;
-    KN_TRY(kn_state_dict_list(trainer->params.module, &own));
+    KN_TRY(kn_state_dict_list(kn_module_unwrapped(trainer->params.module), &own));
     kn_status status = clone_state(&own, &copies);
     kn_tensor_list_free(&own);
     KN_TRY(status);
@@ -39,7 +39,7 @@ kn_status kn_trainer_restore_best(kn_trainer *trainer)
 {
     if (trainer->best.count == 0)
         return KN_OK;
-    return kn_state_dict_load(trainer->params.module, &trainer->best, "the best epoch's state");
+    return kn_state_dict_load(kn_module_unwrapped(trainer->params.module), &trainer->best, "the best epoch's state");
 }
 
 static bool improves(const kn_trainer *trainer, double value)

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/checkpoint.h"
+#include "nn/module.h"
 
 char *kn_best_name(const char *name)
 {
@@ -79,10 +80,25 @@ static kn_status load_states(kn_trainer *trainer, const kn_tensor_file *file, co
 {
     KN_TRY(kn_checkpoint_get_optim(file, "optim.", trainer->params.optim, path));
     if (has_best) {
-        KN_TRY(kn_checkpoint_get_module(file, "best.", trainer->params.module, path));
+        KN_TRY(kn_checkpoint_get_module(file, "best.", kn_module_unwrapped(trainer->params.module), path));
         KN_TRY(kn_trainer_keep_best(trainer));
     }
-    return kn_checkpoint_get_module(file, "module.", trainer->params.module, path);
+    return kn_checkpoint_get_module(file, "module.", kn_module_unwrapped(trainer->params.module), path);
+}
+
+/* Of the other devices that a wrapped module runs on, as many as there were and are. */
+static kn_status restore_replica_states(const kn_trainer *trainer, const kn_tensor_file *file, const char *path)
+{
+    const kn_module *module = trainer->params.module;
+    const int64_t table[] = {-1, KN_RNG_STATE_SIZE};
+    kn_tensor *tensor;
+    if (module->num_devices < 2 || kn_tensor_file_get(file, KN_REPLICA_STATES) == NULL)
+        return KN_OK;
+    KN_TRY(fetch(file, path, KN_REPLICA_STATES, KN_U8, 2, table, &tensor));
+    const uint8_t *states = kn_data(tensor);
+    for (int64_t i = 1; i < module->num_devices && i <= kn_size(tensor, 0); i++)
+        KN_TRY(kn_set_rng_state(module->devices[i], states + (i - 1) * KN_RNG_STATE_SIZE));
+    return KN_OK;
 }
 
 static kn_status take_over(kn_trainer *trainer, const kn_tensor_file *file, const char *path)
@@ -98,7 +114,8 @@ static kn_status take_over(kn_trainer *trainer, const kn_tensor_file *file, cons
     trainer->best_epoch = trainer->history.best_epoch = best_epoch;
     trainer->best_value = course.numbers[KN_COURSE_BEST_VALUE];
     trainer->epochs_since_best = (int)course.numbers[KN_COURSE_SINCE_BEST];
-    return kn_set_rng_state(kn_trainer_device(trainer), course.rng);
+    KN_TRY(kn_set_rng_state(kn_trainer_device(trainer), course.rng));
+    return restore_replica_states(trainer, file, path);
 }
 
 kn_status kn_trainer_resume(kn_trainer *trainer, bool *resumed)

@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "io/checkpoint.h"
+#include "nn/module.h"
 #include "tensor/tensor.h"
 #include "train/resume.h"
 
@@ -45,7 +46,7 @@ static kn_status save(kn_trainer *trainer, const char *name, kn_status (*fill)(k
 static kn_status fill_checkpoint(kn_trainer *trainer, kn_tensor_file *file)
 {
     KN_TRY(describe_checkpoint(trainer, file));
-    return kn_checkpoint_put_module(file, "", trainer->params.module);
+    return kn_checkpoint_put_module(file, "", kn_module_unwrapped(trainer->params.module));
 }
 
 kn_status kn_trainer_save_checkpoint(kn_trainer *trainer)
@@ -66,6 +67,19 @@ static kn_status put_host(kn_tensor_file *file, const char *name, kn_dtype dtype
     return status;
 }
 
+/* What dropout draws from on the other devices of a wrapped module. */
+static kn_status put_replica_states(kn_trainer *trainer, kn_tensor_file *file)
+{
+    const kn_module *module = trainer->params.module;
+    uint8_t states[KN_MAX_DEVICES][KN_RNG_STATE_SIZE];
+    const int64_t table[] = {module->num_devices - 1, KN_RNG_STATE_SIZE};
+    if (module->num_devices < 2)
+        return KN_OK;
+    for (int i = 1; i < module->num_devices; i++)
+        KN_TRY(kn_get_rng_state(module->devices[i], states[i - 1]));
+    return put_host(file, KN_REPLICA_STATES, KN_U8, 2, table, states);
+}
+
 static kn_status put_course(kn_trainer *trainer, kn_tensor_file *file)
 {
     const double course[KN_COURSE_NUMBERS] = {
@@ -81,7 +95,8 @@ static kn_status put_course(kn_trainer *trainer, kn_tensor_file *file)
     uint8_t state[KN_RNG_STATE_SIZE];
     const int64_t bytes = KN_RNG_STATE_SIZE;
     KN_TRY(kn_get_rng_state(kn_trainer_device(trainer), state));
-    return put_host(file, "trainer.rng", KN_U8, 1, &bytes, state);
+    KN_TRY(put_host(file, "trainer.rng", KN_U8, 1, &bytes, state));
+    return put_replica_states(trainer, file);
 }
 
 static kn_status fill_last(kn_trainer *trainer, kn_tensor_file *file)
@@ -90,7 +105,7 @@ static kn_status fill_last(kn_trainer *trainer, kn_tensor_file *file)
     KN_TRY(kn_tensor_file_set_metadata(file, "monitor", trainer->params.monitor));
     KN_TRY(kn_tensor_file_set_metadata(file, "mode", trainer->params.mode == KN_MONITOR_MAX ? "max" : "min"));
     KN_TRY(put_course(trainer, file));
-    KN_TRY(kn_checkpoint_put_module(file, "module.", trainer->params.module));
+    KN_TRY(kn_checkpoint_put_module(file, "module.", kn_module_unwrapped(trainer->params.module)));
     KN_TRY(kn_checkpoint_put_optim(file, "optim.", trainer->params.optim));
     for (int i = 0; trainer->best_epoch > 0 && i < trainer->best.count; i++) {
         char *name = kn_best_name(trainer->best.names[i]);

@@ -1,5 +1,5 @@
 /* test_train_program.c - train_fashion_mnist on two devices made out of one CPU: what it prints and writes, the same
- * history twice and on both, resuming, a terminal. */
+ * history twice and on both, resuming, both devices at once, a terminal. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +108,41 @@ static void a_resumed_run_gives_the_same_history(void **state)
     free(broken);
 }
 
+/* Both devices at once: the state that is written is the network's own, so that one device goes on with it. */
+static void two_devices_train_together(void **state)
+{
+    (void)state;
+    char *out = train("train-together", "--epochs 1 --devices pocl:0,pocl:1");
+    run_result r =
+        run_shell(EXAMPLES "/train_fashion_mnist " BRIEF " --epochs 2 --resume --device pocl:1 --out '%s'", out);
+    assert_status(r, 0);
+    assert_contains(r.errors, "resuming after epoch 1");
+    run_free(&r);
+    r = run_shell("grep -ac '\"conv1.weight\"' '%s/checkpoint.safetensors'", out);
+    assert_status(r, 0);
+    run_free(&r);
+    r = run_shell(EXAMPLES "/train_fashion_mnist " BRIEF " --devices pocl:0,pocl:0 --out '%s'", out);
+    assert_status(r, 1);
+    assert_contains(r.errors, "devices 0 and 1 are both");
+    run_free(&r);
+    r = run_shell(EXAMPLES "/train_fashion_mnist " BRIEF " --devices pocl:0,nothing --out '%s'", out);
+    assert_status(r, 1);
+    assert_contains(r.errors, "no device matches `nothing`");
+    run_free(&r);
+    free(out);
+}
+
+static void the_data_parallel_example_compares(void **state)
+{
+    (void)state;
+    run_result r = run_shell(EXAMPLES "/data_parallel --devices pocl:0,pocl:1 --batch-size 9 --steps 2");
+    assert_status(r, 0);
+    assert_contains(r.output, "2 devices ");
+    assert_contains(r.output, "parameters differ by ");
+    assert_string_equal(r.errors, "");
+    run_free(&r);
+}
+
 static void an_output_folder_that_cannot_be_made_is_an_error(void **state)
 {
     (void)state;
@@ -142,6 +177,8 @@ int main(void)
         cmocka_unit_test(quiet_is_quiet),
         cmocka_unit_test(the_same_seed_gives_the_same_history_on_both_devices),
         cmocka_unit_test(a_resumed_run_gives_the_same_history),
+        cmocka_unit_test(two_devices_train_together),
+        cmocka_unit_test(the_data_parallel_example_compares),
         cmocka_unit_test(an_output_folder_that_cannot_be_made_is_an_error),
         cmocka_unit_test(a_terminal_sees_a_bar),
     };

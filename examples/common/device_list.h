@@ -1,0 +1,13 @@
+/* common/device_list.h - the devices that an option names: "gpu:0,gpu:1", "all". */
+#ifndef EXAMPLES_COMMON_DEVICE_LIST_H
+#define EXAMPLES_COMMON_DEVICE_LIST_H
+
+#include <koine/koine.h>
+
+#define LONGEST_LIST 64
+
+/* The devices named in `list`, which are separated by commas; "all" is every GPU, or the CPU device where there is
+ * none. An error of Koine's otherwise. */
+kn_status device_list(kn_device *devices[LONGEST_LIST], int *count, const char *list);
+
+#endif

@@ -1,0 +1,76 @@
+/* test_parallel_trainer.c - the trainer with a module on two devices: it learns, saves the state of the module within,
+ * and goes on from it with the very bits of an unbroken run, dropout on every device included. */
+#include <stdio.h>
+
+#include "dist_case.h"
+#include "train/trainer_case.h"
+
+static trainer_case wrapped(uint64_t seed, double lr)
+{
+    kn_device *const *devices = case_devices(2);
+    trainer_case c = case_make(seed, lr);
+    c.net = kn_nn_data_parallel(c.net, .devices = devices, .num_devices = 2);
+    CHECK_TENSOR(c.net);
+    return c;
+}
+
+static kn_status fit_into(trainer_case *c, const char *folder, int epochs, bool resume)
+{
+    CHECK_OK(kn_trainer_new(&c->trainer, .module = c->net, .optim = c->optim, .epochs = epochs, .monitor = "val_acc",
+                            .mode = KN_MONITOR_MAX, .output = folder, .resume = resume, .quiet = true));
+    return kn_trainer_fit(c->trainer, c->train, c->test);
+}
+
+TENSOR_TEST(the_checkpoint_is_that_of_the_module_within)
+{
+    char folder[4096], path[4200];
+    snprintf(folder, sizeof folder, "%s", case_folder("parallel"));
+    trainer_case c = wrapped(0, 0.05), plain = case_make(9, 0.05);
+    CHECK_OK(fit_into(&c, folder, 4, false));
+    double loss, accuracy, alone, alone_accuracy;
+    CHECK_OK(kn_trainer_evaluate(c.trainer, c.test, &loss, &accuracy));
+    assert_true(accuracy > 0.8);
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    CHECK_OK(kn_module_load(plain.net, path));
+    assert_true(case_same_weights(kn_data_parallel_inner(c.net), plain.net));
+    CHECK_OK(kn_trainer_new(&plain.trainer, .module = plain.net, .optim = plain.optim, .quiet = true));
+    CHECK_OK(kn_trainer_evaluate(plain.trainer, plain.test, &alone, &alone_accuracy));
+    assert_true(alone_accuracy == accuracy && loss - alone < 1e-5 && alone - loss < 1e-5);
+    case_free(&c);
+    case_free(&plain);
+}
+
+TENSOR_TEST(a_resumed_run_gives_the_bits_of_an_unbroken_one)
+{
+    char whole[4096], broken[4096];
+    snprintf(whole, sizeof whole, "%s", case_folder("parallel-whole"));
+    snprintf(broken, sizeof broken, "%s", case_folder("parallel-broken"));
+    trainer_case a = wrapped(4, 0.05), b = wrapped(4, 0.05);
+    kn_manual_seed(8);
+    CHECK_OK(fit_into(&a, whole, 4, false));
+    kn_manual_seed(8);
+    CHECK_OK(fit_into(&b, broken, 2, false));
+    case_free(&b);
+    b = wrapped(77, 0.5);
+    CHECK_OK(fit_into(&b, broken, 4, true));
+    case_same_file(whole, broken, "history.csv");
+    case_same_file(whole, broken, "last.safetensors");
+    assert_true(case_same_weights(a.net, b.net));
+    case_free(&b);
+
+    /* What several devices began, one goes on with. */
+    b = case_make(5, 0.05);
+    CHECK_OK(fit_into(&b, broken, 5, true));
+    assert_int_equal(kn_history_epochs(kn_trainer_history(b.trainer)), 5);
+    case_free(&a);
+    case_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_checkpoint_is_that_of_the_module_within),
+        TEST(a_resumed_run_gives_the_bits_of_an_unbroken_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
