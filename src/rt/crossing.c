@@ -10,7 +10,9 @@
 #include "rt/internal.h"
 #include "rt/watch.h"
 
-#define SMALLEST 4096
+#define SMALLEST ((size_t)4 << 10)
+#define LARGE ((size_t)16 << 20)
+#define KEPT ((size_t)256 << 20) /* bytes beyond which idle ones are given back before another is made */
 
 struct kn_crossing {
     kn_device *device; /* the source's: its driver made the memory */
@@ -33,6 +35,7 @@ struct kn_crossing {
 static struct {
     kn_mutex lock;
     kn_crossing *first;
+    size_t bytes; /* of all */
 } crossings = {.lock = KN_MUTEX_INIT};
 
 /* --- kept for use again; the list's lock is held ----------------------------------------------- */
@@ -65,7 +68,36 @@ static kn_crossing *find_idle(const kn_device *device, size_t bytes)
     return best;
 }
 
+/* Takes idle ones, not used again for want of size, out of the list until no more than KEPT bytes are there. */
+static kn_crossing *take_idle_beyond(size_t bytes)
+{
+    kn_crossing *taken = NULL;
+    for (kn_crossing **link = &crossings.first; *link && crossings.bytes + bytes > KEPT;) {
+        kn_crossing *one = *link;
+        if (one->held || !is_idle(one)) {
+            link = &one->next;
+            continue;
+        }
+        *link = one->next;
+        crossings.bytes -= one->size;
+        one->next = taken;
+        taken = one;
+    }
+    return taken;
+}
+
 /* --- making ------------------------------------------------------------------------------------ */
+
+/* Few sizes, so that a later one fits: powers of two, then whole multiples. */
+static size_t size_for(size_t bytes)
+{
+    size_t size = SMALLEST;
+    if (bytes > LARGE)
+        return (bytes + LARGE - 1) / LARGE * LARGE;
+    while (size < bytes)
+        size *= 2;
+    return size;
+}
 
 static kn_status make(kn_crossing **crossing, kn_device *device, size_t bytes)
 {
@@ -74,8 +106,7 @@ static kn_status make(kn_crossing **crossing, kn_device *device, size_t bytes)
         return KN_ERR_MEMORY;
     made->device = device;
     made->arrived = true;
-    for (made->size = SMALLEST; made->size < bytes && made->size <= SIZE_MAX / 4;)
-        made->size *= 2; /* few sizes, so that a later one fits */
+    made->size = size_for(bytes);
     kn_status status = kn_pinned_alloc(&made->memory, device, made->size);
     if (status != KN_OK) {
         kn_free(made);
@@ -86,13 +117,26 @@ static kn_status make(kn_crossing **crossing, kn_device *device, size_t bytes)
     return KN_OK;
 }
 
+static void free_list(kn_crossing *list)
+{
+    while (list) {
+        kn_crossing *next = list->next;
+        kn_pinned_free(list->memory);
+        kn_mutex_destroy(&list->lock);
+        kn_free(list);
+        list = next;
+    }
+}
+
 static kn_status acquire(kn_crossing **crossing, kn_device *device, size_t bytes)
 {
     kn_lock(&crossings.lock);
     *crossing = find_idle(device, bytes);
     if (*crossing)
         (*crossing)->held = true;
+    kn_crossing *surplus = *crossing ? NULL : take_idle_beyond(bytes);
     kn_unlock(&crossings.lock);
+    free_list(surplus);
     if (*crossing)
         return KN_OK;
     KN_TRY(make(crossing, device, bytes));
@@ -100,6 +144,7 @@ static kn_status acquire(kn_crossing **crossing, kn_device *device, size_t bytes
     (*crossing)->held = true;
     (*crossing)->next = crossings.first;
     crossings.first = *crossing;
+    crossings.bytes += (*crossing)->size;
     kn_unlock(&crossings.lock);
     return KN_OK;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/as_gpu.h"
 #include "support/values.h"
 
 #define DEVICES 3
@@ -354,8 +355,9 @@ TENSOR_TEST(transfers_keep_their_order)
     free(values);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    obey_as_gpu(argc, argv);
     const struct CMUnitTest tests[] = {
         TEST(broadcast_copies_to_every_device_and_keeps_what_is_there),
         TEST(broadcast_coalesced_brings_every_tensor_through),

@@ -108,13 +108,32 @@ TENSOR_TEST(threads_and_streams_at_once)
     }
 }
 
+/* More than what is kept of the memory in between: some of it is given back and made anew. */
+TENSOR_TEST(large_values_of_many_sizes)
+{
+    kn_device *const *devices = case_devices(2);
+    for (int round = 0; round < 3; round++)
+        for (int64_t mib = 40; mib <= 160; mib *= 2)
+            KN_SCOPE
+            {
+                kn_tensor *x = kn_full(KN_SHAPE(mib << 20), 3 + round, .dtype = KN_U8, .device = devices[round % 2]);
+                int64_t value = 0;
+                kn_tensor *there = kn_to(x, devices[(round + 1) % 2]);
+                CHECK_OK(kn_item_i64(kn_select(there, 0, -1), &value));
+                assert_int_equal(value, 3 + round);
+                CHECK_OK(kn_item_i64(kn_select(there, 0, 12345), &value));
+                assert_int_equal(value, 3 + round);
+            }
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(kn_empty_cache(devices[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_step_does_not_make_the_host_wait),
-        TEST(a_fault_is_told_where_its_values_are_read),
-        TEST(a_graph_refuses_another_device),
-        TEST(threads_and_streams_at_once),
+        TEST(a_step_does_not_make_the_host_wait), TEST(a_fault_is_told_where_its_values_are_read),
+        TEST(a_graph_refuses_another_device),     TEST(threads_and_streams_at_once),
+        TEST(large_values_of_many_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/as_gpu.h"
 #include "support/values.h"
 
 /* --- as on one device --------------------------------------------------------------------------------------------- */
@@ -307,8 +308,9 @@ TENSOR_TEST(backward_after_the_module_is_gone)
     CHECK_TENSOR(kn_grad(x));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    obey_as_gpu(argc, argv);
     const struct CMUnitTest tests[] = {
         TEST(two_devices_learn_what_one_learns_in_float64),
         TEST(three_devices_and_uneven_parts_in_float64),
