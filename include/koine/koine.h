@@ -11,6 +11,7 @@
 #include <koine/functional.h>
 #include <koine/graph.h>
 #include <koine/io.h>
+#include <koine/jit.h>
 #include <koine/memory.h>
 #include <koine/native.h>
 #include <koine/nn.h>

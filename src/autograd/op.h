@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "tensor/tensor.h"
 
-#define KN_OP_MAX_INPUTS 6
-#define KN_OP_MAX_OUTPUTS 3
-#define KN_OP_MAX_SAVED 6
+#define KN_OP_MAX_INPUTS 8
+#define KN_OP_MAX_OUTPUTS 8
+#define KN_OP_MAX_SAVED 8
 
 typedef struct kn_op kn_op;
 
@@ -73,8 +73,11 @@ struct kn_op {
     const char *name;
     int min_inputs, max_inputs;                /* inputs beyond min_inputs may be NULL */
     size_t params_size;                        /* bytes of the parameter struct, copied onto the tape; 0: none */
+    void (*params_keep)(void *params);         /* called on that copy: takes references to what it points to. NULL: */
+    void (*params_drop)(void *params);         /* plain data. params_drop gives them up; the op may be gone after it */
     bool is_view;                              /* forward sets the outputs itself, sharing input 0's storage */
     bool in_place;                             /* output 0 is input 0, changed */
+    bool nondeterministic;                     /* equal inputs may give other bits: see koine/flags.h */
     kn_status (*shape)(kn_call *call);         /* checks params, dtypes and shapes; fills spec */
     kn_status (*forward)(kn_call *call);       /* enqueues the work */
     kn_status (*backward)(kn_grad_call *call); /* NULL: not differentiable */

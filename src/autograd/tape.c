@@ -47,6 +47,8 @@ void kn_node_release(kn_node *node)
             }
         }
         free_hooks(dead->hooks);
+        if (dead->params && dead->op->params_drop)
+            dead->op->params_drop(dead->params);
         kn_free(dead->params);
         kn_free(dead);
     }
@@ -145,6 +147,8 @@ static kn_status keep_params(kn_node *node, const void *params)
     if (!node->params)
         return KN_ERR_MEMORY;
     memcpy(node->params, params, node->op->params_size);
+    if (node->op->params_keep)
+        node->op->params_keep(node->params);
     return KN_OK;
 }
 

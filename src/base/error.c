@@ -5,13 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MESSAGE_SIZE 1024
-
-static _Thread_local struct {
-    kn_status status;
-    bool sticks; /* set by a tensor expression and not read yet: later errors are its consequences */
-    char message[MESSAGE_SIZE];
-} last;
+/* It sticks when it was set by a tensor expression and not read yet: later errors are its consequences. */
+static _Thread_local kn_error_state last;
 
 static void set(kn_status status, const char *format, va_list args)
 {
@@ -65,6 +60,14 @@ void kn_error_prefix(const char *format, ...)
     memcpy(last.message, prefix, length);
     last.message[length + kept] = '\0';
 }
+
+void kn_error_take(kn_error_state *state)
+{
+    *state = last;
+    kn_error_clear();
+}
+
+void kn_error_put_back(const kn_error_state *state) { last = *state; }
 
 kn_status kn_fail_argument_null(const char *function, const char *name)
 {

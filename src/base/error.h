@@ -19,6 +19,16 @@ void *kn_stick(void);
 /* Puts "prefix: " in front of this thread's last error: tells on the way up what was being done ("conv2d: ..."). */
 void kn_error_prefix(const char *format, ...) KN_PRINTF(1, 2);
 
+/* For an attempt that may fail without anyone being told: takes the thread's last error away, and puts it back after
+ * the attempt, whose own is forgotten. */
+typedef struct kn_error_state {
+    kn_status status;
+    bool sticks;
+    char message[1024];
+} kn_error_state;
+void kn_error_take(kn_error_state *state);
+void kn_error_put_back(const kn_error_state *state);
+
 /* For a NULL argument: the error that made it NULL if one sticks, else "`function`: argument `name` is NULL". Returns
  * the status. */
 kn_status kn_fail_argument_null(const char *function, const char *name);

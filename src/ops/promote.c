@@ -14,6 +14,20 @@ kn_dtype kn_result_type(const kn_tensor *a, const kn_tensor *b)
     return kn_promote_types(a->dtype, b->dtype);
 }
 
+kn_dtype kn_result_type_of(kn_tensor *const *tensors, int count)
+{
+    kn_dtype result[2] = {KN_BOOL, KN_BOOL}; /* of those with dimensions, and of those without */
+    bool seen[2] = {false, false};
+    for (int i = 0; i < count; i++) {
+        const int kind = tensors[i]->ndim == 0;
+        result[kind] = kn_promote_types(result[kind], tensors[i]->dtype);
+        seen[kind] = true;
+    }
+    if (!seen[0] || !seen[1])
+        return result[seen[1]];
+    return category(result[1]) > category(result[0]) ? kn_promote_types(result[0], result[1]) : result[0];
+}
+
 kn_dtype kn_result_type_scalar(kn_dtype dtype, double number)
 {
     if (kn_dtype_is_floating(dtype))

@@ -8,6 +8,9 @@
  * category (bool < whole < floating). */
 kn_dtype kn_result_type(const kn_tensor *a, const kn_tensor *b);
 
+/* The same of `count` tensors, at least one. */
+kn_dtype kn_result_type_of(kn_tensor *const *tensors, int count);
+
 /* The dtype of an expression of a tensor and a number: a floating dtype stays; a whole one stays with a whole number;
  * bool becomes int64; a number that is not whole makes whole dtypes float32. */
 kn_dtype kn_result_type_scalar(kn_dtype dtype, double number);

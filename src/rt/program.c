@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "rt/internal.h"
 #include "rt/kernel_sources.h"
+#include "rt/user_source.h"
 
 #define MAX_SOURCE_BYTES ((size_t)16 << 20)
 #define MAX_INCLUDES 32
@@ -20,6 +21,8 @@
 
 static kn_status read_source(kn_text *text, const char *path)
 {
+    if (kn_user_source_is(path))
+        return kn_user_source_append(text, path);
     const char *folder = getenv("KOINE_KERNEL_DIR");
     if (folder && *folder) {
         char *full = kn_path_join(folder, path);
@@ -64,12 +67,14 @@ static bool included_before(include_list *seen, const char *path, size_t length)
 }
 
 /* Puts each `#include "path"` in, once per path. Textual and ours: the driver needs no -I, and the key of the cache
- * covers all that is compiled. */
+ * covers all that is compiled. Lines are counted from the source's last `#line`, if it has one (rt/user_source.h). */
 static kn_status expand(kn_text *out, const char *path, include_list *seen)
 {
     kn_text raw = {0};
     kn_status status = read_source(&raw, path);
     kn_text_format(out, "#line 1 \"%s\"\n", path);
+    char name[128];
+    snprintf(name, sizeof name, "%s", path);
     int line_number = 1;
     for (const char *line = raw.data; status == KN_OK && line && *line; line_number++) {
         const char *end = strchr(line, '\n');
@@ -78,8 +83,10 @@ static kn_status expand(kn_text *out, const char *path, include_list *seen)
         if (sscanf(line, "#include \"%127[^\"]\"", included) == 1) {
             if (!included_before(seen, included, strlen(included)))
                 status = expand(out, included, seen);
-            kn_text_format(out, "#line %d \"%s\"\n", line_number + 1, path);
+            kn_text_format(out, "#line %d \"%s\"\n", line_number + 1, name);
         } else {
+            if (sscanf(line, "#line %d \"%127[^\"]\"", &line_number, name) == 2)
+                line_number--;
             kn_text_append_bytes(out, line, length);
         }
         line += length;
@@ -102,23 +109,6 @@ kn_status kn_kernel_source_text(char **text, const char *path)
 }
 
 /* --- building --------------------------------------------------------------------------------- */
-
-static kn_status fail_build(kn_device *device, const kn_program *program, cl_program handle, cl_int error)
-{
-    size_t size = 0;
-    clGetProgramBuildInfo(handle, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
-    char *log = kn_calloc(1, size + 1);
-    if (log && size)
-        clGetProgramBuildInfo(handle, device->id, CL_PROGRAM_BUILD_LOG, size, log, NULL);
-    if (log && *log)
-        kn_log_message(KN_LOG_DEBUG, "build log of %s [%s]:\n%s", program->source, program->options, log);
-    kn_status status = kn_fail(
-        KN_ERR_DEVICE, "kernel source %s does not build on %s (%s, options `%s`): %s; the compiler says: %.600s",
-        program->source, device->label, device->properties.name, program->options, kn_cl_error_name(error),
-        log && *log ? log : "nothing");
-    kn_free(log);
-    return status;
-}
 
 static cl_program build_from_binary(kn_device *device, const kn_program *program, const char *key)
 {
@@ -159,7 +149,7 @@ static kn_status build_from_source(cl_program *result, kn_device *device, const 
         return kn_cl_fail(error, device, "making a program of %s", program->source);
     error = clBuildProgram(handle, 1, &device->id, program->options, NULL, NULL);
     if (error != CL_SUCCESS) {
-        kn_status status = fail_build(device, program, handle, error);
+        kn_status status = kn_fail_build(device, program, handle, error, text);
         clReleaseProgram(handle);
         return status;
     }

@@ -42,6 +42,10 @@ kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *sourc
  * has the file, else as embedded. */
 kn_status kn_kernel_source_text(char **text, const char *path);
 
+/* rt/build_log.c: the error of a build that failed, with the offending line of `text`, the source built. */
+kn_status kn_fail_build(kn_device *device, const kn_program *program, cl_program handle, cl_int error,
+                        const char *text);
+
 /* rt/program_cache.c: binaries on disk. A file that is missing, of another key, or damaged counts as absent. Failing to
  * store is logged, not an error. */
 unsigned char *kn_program_cache_load(const char *key, size_t *size); /* NULL when absent; the caller frees it */

@@ -1,0 +1,86 @@
+/* koine/jit.h - elementwise operations from code given at run time, as torch.cuda.jiterator makes them.
+ *
+ *     kn_jit *scaled_gelu = kn_jit_elementwise(
+ *         "T scaled_gelu(T x, T scale, T alpha) { return alpha * scale * x / (1 + exp(-1.702f * x)); }",
+ *         .scalars = {{"alpha", 1}});
+ *     kn_tensor *y = kn_jit_call(scaled_gelu, KN_JIT_INPUTS(x, scale), .scalars = {{"alpha", 0.5}});
+ *     kn_jit_free(scaled_gelu);
+ *
+ * The code is OpenCL C, in which T stands for the dtype of the tensors. Its last function is the operation; what comes
+ * before it, helper functions and macros, is at its disposal:
+ *
+ *   `T x`          an input: an element of a tensor. 1 to 8 of them
+ *   `T *y`         an output, where there are several: `void f(T x, T y, T *sum, T *difference)`. At most 8
+ *   `T alpha`      a number rather than a tensor, when `.scalars` names it: T, float, double, int or long. At most 4
+ *   `return`       the output, where there is one: `T f(T x)`
+ *
+ * Inputs broadcast by the NumPy rule and are converted to the dtype that they promote to together, which is T and the
+ * dtype of the outputs; f16 is computed in f32. Literals like 0.5 are of single precision unless T is double; where
+ * OpenCL wants arguments of one type, as fmax and pow do, write (T)0. PyTorch's spelling, `template <typename T> T f(T
+ * x)`, is understood. */
+#ifndef KOINE_JIT_H
+#define KOINE_JIT_H
+
+#include <koine/common.h>
+#include <koine/tensor.h>
+
+KN_BEGIN_DECLS
+
+#define KN_JIT_MAX_INPUTS 8
+#define KN_JIT_MAX_OUTPUTS 8
+#define KN_JIT_MAX_SCALARS 4
+
+/* An operation. Does not change once it is made: any number of threads may call it at once. */
+typedef struct kn_jit kn_jit;
+
+typedef struct kn_jit_scalar {
+    const char *name; /* of the parameter in the code; NULL ends a list */
+    double value;
+} kn_jit_scalar;
+
+typedef struct kn_jit_options {
+    /* Default NULL: not differentiable; as in PyTorch the result then does not require gradients. Else the code of a
+     * function that gives the gradients of the inputs: by value the inputs, then the gradient of each output, all T;
+     * then a pointer for the gradient of each input:
+     *
+     *     "void df(T x, T y, T grad, T *grad_x, T *grad_y) { *grad_x = grad * y; *grad_y = grad * x; }"
+     *
+     * With one input it may return the gradient instead. Numbers may be among its parameters, by name. It is compiled
+     * after the code, whose functions it may call. */
+    const char *derivative;
+    /* Which parameters are numbers, and what they are where a call does not say. */
+    kn_jit_scalar scalars[KN_JIT_MAX_SCALARS];
+} kn_jit_options;
+
+/* The operation of `code`. Nothing is compiled yet: that happens at the first call for each dtype and device, once in a
+ * process, and on disk in the program cache. The strings are copied. The caller frees it. NULL with an error when the
+ * signatures are not of the kind above; a mistake inside a function is found by the compiler at the first call, whose
+ * error quotes the line. */
+KN_API kn_jit *kn_jit_elementwise_with(const char *code, const kn_jit_options *options);
+#define kn_jit_elementwise(code, ...) kn_jit_elementwise_with(code, &(kn_jit_options){__VA_ARGS__})
+
+/* NULL is allowed. Records of the operation that a later kn_backward walks stay valid. */
+KN_API void kn_jit_free(kn_jit *jit);
+
+KN_API const char *kn_jit_name(const kn_jit *jit); /* the function's; lives until the process ends; NULL for NULL */
+KN_API int kn_jit_num_inputs(const kn_jit *jit);   /* 0 for NULL */
+KN_API int kn_jit_num_outputs(const kn_jit *jit);
+
+/* The inputs of a call: expands to two arguments. */
+#define KN_JIT_INPUTS(...)                                                                                             \
+    ((kn_tensor *const[]){__VA_ARGS__}), ((int)(sizeof((kn_tensor *const[]){__VA_ARGS__}) / sizeof(kn_tensor *)))
+
+typedef struct kn_jit_call_options {
+    kn_jit_scalar scalars[KN_JIT_MAX_SCALARS]; /* numbers of this call; the others keep their defaults */
+    kn_tensor **more; /* where outputs 1, 2, ... go, owned as results are; default NULL: they are dropped */
+} kn_jit_call_options;
+
+/* A tensor expression (koine/ops.h): output 0; further ones go to `more`. Differentiable if a derivative was given.
+ * `jit` NULL gives NULL, as a NULL input does. */
+KN_API kn_tensor *kn_jit_call_with(const kn_jit *jit, kn_tensor *const *inputs, int num_inputs,
+                                   const kn_jit_call_options *options);
+#define kn_jit_call(jit, inputs, ...) kn_jit_call_with(jit, inputs, &(kn_jit_call_options){__VA_ARGS__})
+
+KN_END_DECLS
+
+#endif

@@ -1,0 +1,382 @@
+/* test_jit.c - operations made from code given at run time: values, layouts, dtypes, gradients, and every way in which
+ * the code can be wrong. */
+#include "support/check.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt/user_source.h"
+#include "support/as_gpu.h"
+
+static kn_tensor *numbers(kn_dtype dtype, int ndim, const int64_t *shape, double start, double step)
+{
+    int64_t count = 1;
+    for (int d = 0; d < ndim; d++)
+        count *= shape[d];
+    return kn_to_dtype(
+        kn_reshape(kn_arange(start, start + step * ((double)count - 0.5), step, .dtype = KN_F64), ndim, shape), dtype);
+}
+
+/* --- values --------------------------------------------------------------------------------------------------------
+ */
+
+TENSOR_TEST(test_one_output)
+{
+    kn_jit *jit = kn_jit_elementwise("T axpy(T x, T y) { return 2 * x + y; }");
+    CHECK_OK(jit ? KN_OK : KN_ERR_STATE);
+    assert_string_equal(kn_jit_name(jit), "axpy");
+    assert_int_equal(kn_jit_num_inputs(jit), 2);
+    assert_int_equal(kn_jit_num_outputs(jit), 1);
+    kn_tensor *x = numbers(KN_F32, KN_SHAPE(2, 3), 0, 1), *y = numbers(KN_F32, KN_SHAPE(2, 3), 10, 10);
+    CHECK_VALUES(kn_jit_call(jit, KN_JIT_INPUTS(x, y)), 10, 22, 34, 46, 58, 70);
+    CHECK_VALUES(kn_jit_call(jit, KN_JIT_INPUTS(x, kn_select(y, 0, 0))), 10, 22, 34, 16, 28, 40); /* a row broadcasts */
+    CHECK_VALUES(kn_jit_call(jit, KN_JIT_INPUTS(kn_t(x), kn_t(y))), 10, 46, 22, 58, 34, 70);
+    kn_tensor *column = kn_narrow(y, 1, 1, 1); /* [2, 1]: 20, 50 */
+    CHECK_VALUES(kn_jit_call(jit, KN_JIT_INPUTS(x, column)), 20, 22, 24, 56, 58, 60);
+    kn_tensor *outer = kn_jit_call(jit, KN_JIT_INPUTS(column, kn_select(x, 0, 0)));
+    CHECK_SHAPE(outer, 2, 3);
+    CHECK_VALUES(outer, 40, 41, 42, 100, 101, 102);
+    CHECK_VALUES(kn_jit_call(jit, KN_JIT_INPUTS(kn_full(KN_SCALAR, 3), kn_full(KN_SCALAR, 4))), 10);
+    kn_tensor *nothing = kn_jit_call(jit, KN_JIT_INPUTS(kn_zeros(KN_SHAPE(0, 3)), kn_zeros(KN_SHAPE(3))));
+    CHECK_SHAPE(nothing, 0, 3);
+    kn_jit_free(jit);
+}
+
+/* Long enough for several work-items and incomplete vectors, with code that takes vectors and code that does not. */
+TENSOR_TEST(test_long)
+{
+    static const char *const codes[] = {"T f(T x, T y) { return x > y ? exp(x) : fmax(y, (T)0) * 0.5; }",
+                                        "T f(T x, T y) { if (x > y) return exp(x); return fmax(y, (T)0) / 2; }"};
+    enum { ROWS = 613, COLUMNS = 47 };
+    static double values[ROWS * COLUMNS];
+    const kn_dtype dtypes[] = {KN_F32, KN_F64};
+    for (int i = 0; i < 4; i++) {
+        kn_jit *jit = kn_jit_elementwise(codes[i % 2]);
+        kn_tensor *x = numbers(dtypes[i / 2], KN_SHAPE(ROWS, COLUMNS), -1, 1e-4);
+        kn_tensor *y = numbers(dtypes[i / 2], KN_SHAPE(COLUMNS), -0.5, 0.02);
+        kn_tensor *z = kn_to_dtype(kn_jit_call(jit, KN_JIT_INPUTS(x, y)), KN_F64);
+        CHECK_OK(kn_read(z, values, sizeof values));
+        for (int e = 0; e < ROWS * COLUMNS; e++) {
+            double a = -1 + 1e-4 * e, b = -0.5 + 0.02 * (e % COLUMNS);
+            if (fabs(a - b) < 1e-5) /* which side of the comparison it falls on is a matter of rounding */
+                continue;
+            double wanted = a > b ? exp(a) : fmax(b, 0) * 0.5;
+            if (fabs(values[e] - wanted) > 1e-5)
+                fail_msg("%s: element %d is %g, not %g", codes[i % 2], e, values[e], wanted);
+        }
+        kn_jit_free(jit);
+    }
+}
+
+TENSOR_TEST(test_several_outputs)
+{
+    kn_jit *jit = kn_jit_elementwise("static T twice(T x) { return x + x; }\n"
+                                     "/* the last function counts */\n"
+                                     "void both(const T x, T y, T *sum, T *restrict difference)\n"
+                                     "{ *sum = x + twice(y); *difference = x - y; }\n");
+    kn_tensor *difference, *x = numbers(KN_F32, KN_SHAPE(3), 1, 1);
+    assert_int_equal(kn_jit_num_outputs(jit), 2);
+    CHECK_VALUES(kn_jit_call(jit, KN_JIT_INPUTS(x, kn_full(KN_SCALAR, 1)), .more = &difference), 3, 4, 5);
+    CHECK_VALUES(difference, 0, 1, 2);
+    CHECK_VALUES(kn_jit_call(jit, KN_JIT_INPUTS(x, x)), 3, 6, 9); /* the other is dropped */
+    kn_jit_free(jit);
+}
+
+TENSOR_TEST(test_scalars)
+{
+    kn_jit *jit = kn_jit_elementwise("T f(T x, T alpha, int n, float beta) { return alpha * x + n * beta; }",
+                                     .scalars = {{"alpha", 2}, {"n", 3}, {"beta", 0.5}});
+    kn_tensor *x = numbers(KN_F32, KN_SHAPE(2), 1, 1);
+    CHECK_VALUES(kn_jit_call(jit, KN_JIT_INPUTS(x)), 3.5, 5.5);
+    CHECK_VALUES(kn_jit_call(jit, KN_JIT_INPUTS(x), .scalars = {{"beta", 1}, {"alpha", 0.25}}), 3.25, 3.5);
+    CHECK_VALUES(kn_jit_call(jit, KN_JIT_INPUTS(x)), 3.5, 5.5);
+    assert_null(kn_jit_call(jit, KN_JIT_INPUTS(x), .scalars = {{"gamma", 1}}));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "f", "gamma");
+    kn_jit_free(jit);
+}
+
+TENSOR_TEST(test_dtypes)
+{
+    kn_jit *jit = kn_jit_elementwise("template <typename T> T f(T x, T y) { return x * y + (T)1; }");
+    kn_tensor *i64 = numbers(KN_I64, KN_SHAPE(3), 1, 1), *i32 = numbers(KN_I32, KN_SHAPE(3), 2, 1);
+    kn_tensor *f16 = numbers(KN_F16, KN_SHAPE(3), 0.5, 1), *u8 = numbers(KN_U8, KN_SHAPE(3), 3, 1);
+    kn_tensor *z = kn_jit_call(jit, KN_JIT_INPUTS(i64, i32));
+    CHECK_DTYPE(z, KN_I64);
+    CHECK_VALUES(z, 3, 7, 13);
+    z = kn_jit_call(jit, KN_JIT_INPUTS(u8, u8));
+    CHECK_DTYPE(z, KN_U8);
+    CHECK_VALUES(z, 10, 17, 26);
+    z = kn_jit_call(jit, KN_JIT_INPUTS(f16, i64));
+    CHECK_DTYPE(z, KN_F16);
+    CHECK_VALUES(z, 1.5, 4, 8.5);
+    z = kn_jit_call(jit, KN_JIT_INPUTS(i32, kn_full(KN_SCALAR, 0.5, .dtype = KN_F64))); /* no dimensions: float wins, */
+    CHECK_DTYPE(z, KN_F64);
+    z = kn_jit_call(jit, KN_JIT_INPUTS(f16, kn_full(KN_SCALAR, 2, .dtype = KN_F64))); /* but does not widen a float */
+    CHECK_DTYPE(z, KN_F16);
+    CHECK_VALUES(z, 2, 4, 6);
+    kn_jit_free(jit);
+    jit = kn_jit_elementwise("T f(T x, T y) { return x && !y; }");
+    kn_tensor *yes = kn_gt(i64, kn_full(KN_SCALAR, 1)), *no = kn_eq(i64, kn_full(KN_SCALAR, 3));
+    z = kn_jit_call(jit, KN_JIT_INPUTS(yes, no));
+    CHECK_DTYPE(z, KN_BOOL);
+    CHECK_VALUES(z, 0, 1, 0);
+    kn_jit_free(jit);
+}
+
+#define EIGHT "T a, T b, T c, T d, T e, T f, T g, T h"
+TENSOR_TEST(test_most_of_everything)
+{
+    kn_jit *jit = kn_jit_elementwise(
+        "void many(" EIGHT ", T p, T q, T r, T s, T *A, T *B, T *C, T *D, T *E, T *F, T *G, T *H)\n"
+        "{ *A = a * p; *B = b * q; *C = c * r; *D = d * s; *E = e * a; *F = f; *G = g; *H = h * 2; }",
+        .derivative = "void back(" EIGHT ", T gA, T gB, T gC, T gD, T gE, T gF, T gG, T gH, T p, T q, T r, T s,\n"
+                      "T *ga, T *gb, T *gc, T *gd, T *ge, T *gf, T *gg, T *gh)\n"
+                      "{ *ga = gA * p + gE * e; *gb = gB * q; *gc = gC * r; *gd = gD * s; *ge = gE * a; *gf = gF;\n"
+                      "*gg = gG; *gh = 2 * gH; }",
+        .scalars = {{"p", 2}, {"q", 3}, {"r", 4}, {"s", 5}});
+    kn_tensor *x[8], *more[7];
+    for (int i = 0; i < 8; i++) {
+        x[i] = i % 2 ? kn_t(numbers(KN_F64, KN_SHAPE(3, 2), i, 1)) : numbers(KN_F64, KN_SHAPE(2, 1), i, 1);
+        CHECK_OK(kn_set_requires_grad(x[i] = kn_detach(x[i]), true));
+    }
+    kn_tensor *first = kn_jit_call_with(jit, x, 8, &(kn_jit_call_options){.more = more});
+    CHECK_VALUES(first, 0, 0, 0, 2, 2, 2);
+    CHECK_VALUES(more[0], 3, 9, 15, 6, 12, 18);
+    CHECK_VALUES(more[6], 14, 18, 22, 16, 20, 24);
+    CHECK_OK(kn_backward(kn_sum(kn_add(kn_add(first, more[3]), more[6]))));
+    CHECK_VALUES(kn_grad(x[0]), 3 * (2 + 4), 3 * (2 + 5)); /* summed over what was broadcast */
+    CHECK_VALUES(kn_grad(x[4]), 0, 3);
+    CHECK_VALUES(kn_grad(x[1]), 0, 0, 0, 0, 0, 0); /* no gradient reached its output */
+    CHECK_VALUES(kn_grad(x[7]), 2, 2, 2, 2, 2, 2);
+    kn_jit_free(jit);
+}
+
+/* --- gradients -----------------------------------------------------------------------------------------------------
+ */
+
+#define PRODUCT "T f(T x, T y) { return x * x * exp(y); }"
+#define PRODUCT_BACKWARD                                                                                               \
+    "void df(T x, T y, T grad, T *grad_x, T *grad_y) { *grad_x = 2 * grad * x * exp(y); *grad_y = grad * f(x, y); }"
+
+static kn_tensor *call_two(kn_tensor *const *inputs, void *user) { return kn_jit_call_with(user, inputs, 2, NULL); }
+
+static kn_tensor *leaf(kn_tensor *x)
+{
+    CHECK_OK(kn_set_requires_grad(x = kn_detach(x), true));
+    return x;
+}
+
+TENSOR_TEST(test_gradcheck)
+{
+    kn_jit *right = kn_jit_elementwise(PRODUCT, .derivative = PRODUCT_BACKWARD);
+    kn_jit *wrong = kn_jit_elementwise(PRODUCT, .derivative = "void df(T x, T y, T grad, T *grad_x, T *grad_y)\n"
+                                                              "{ *grad_x = grad * x * exp(y); *grad_y = 0; }");
+    kn_tensor *x = leaf(kn_t(numbers(KN_F64, KN_SHAPE(5, 3), -1, 0.17))),
+              *y = leaf(numbers(KN_F64, KN_SHAPE(3, 1), 0, 0.3));
+    kn_tensor *inputs[] = {x, y};
+    CHECK_OK(kn_gradcheck(call_two, right, inputs, 2, NULL));
+    assert_int_equal(kn_gradcheck(call_two, wrong, inputs, 2, NULL), KN_ERR_NUMERIC);
+    CHECK_ERROR(KN_ERR_NUMERIC, "input 0");
+    CHECK_OK(kn_set_requires_grad(x, false)); /* only one is wanted */
+    CHECK_OK(kn_gradcheck(call_two, right, inputs, 2, NULL));
+    kn_jit_free(right);
+    kn_jit_free(wrong);
+}
+
+TENSOR_TEST(test_freed_before_backward)
+{
+    kn_jit *jit = kn_jit_elementwise("T cube(T x, T scale) { return scale * x * x * x; }",
+                                     .derivative = "T dcube(T x, T grad, T scale) { return 3 * scale * grad * x * x; }",
+                                     .scalars = {{"scale", 1}});
+    kn_tensor *x = leaf(numbers(KN_F32, KN_SHAPE(3), 1, 1));
+    kn_tensor *y = kn_sum(kn_jit_call(jit, KN_JIT_INPUTS(x), .scalars = {{"scale", 2}}));
+    kn_jit_free(jit);
+    CHECK_OK(kn_backward(y));
+    CHECK_VALUES(kn_grad(x), 6, 24, 54);
+}
+
+/* f16 is computed in f32, whole numbers get no gradient, and a value that backward needs must not change. */
+TENSOR_TEST(test_gradients_and_dtypes)
+{
+    kn_jit *jit = kn_jit_elementwise(PRODUCT, .derivative = PRODUCT_BACKWARD);
+    kn_tensor *x = leaf(kn_full(KN_SHAPE(2), 3, .dtype = KN_F16)), *y = kn_zeros(KN_SHAPE(2), .dtype = KN_I32);
+    kn_tensor *z = kn_jit_call(jit, KN_JIT_INPUTS(x, y));
+    CHECK_DTYPE(z, KN_F16);
+    CHECK_OK(kn_backward(kn_sum(z)));
+    CHECK_VALUES(kn_grad(x), 6, 6);
+    CHECK_DTYPE(kn_grad(x), KN_F16);
+    x = leaf(kn_ones(KN_SHAPE(2)));
+    y = kn_ones(KN_SHAPE(2));
+    z = kn_sum(kn_jit_call(jit, KN_JIT_INPUTS(x, y)));
+    kn_fill_(y, 2);
+    assert_int_equal(kn_backward(z), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "f", "changed in place");
+    kn_jit_free(jit);
+}
+
+/* As PyTorch's jiterator: the result is outside the record. */
+TENSOR_TEST(test_without_derivative)
+{
+    kn_jit *jit = kn_jit_elementwise(PRODUCT);
+    kn_tensor *x = leaf(kn_ones(KN_SHAPE(2)));
+    kn_tensor *z = kn_jit_call(jit, KN_JIT_INPUTS(x, x));
+    assert_false(kn_requires_grad(z));
+    assert_int_not_equal(kn_backward(kn_sum(z)), KN_OK);
+    CHECK_ERROR(kn_error_status(), "require");
+    kn_jit_free(jit);
+}
+
+/* --- wrong code ----------------------------------------------------------------------------------------------------
+ */
+
+static void check_refused(const char *code, const char *derivative, const char *piece, const char *other)
+{
+    kn_jit *jit = kn_jit_elementwise(code, .derivative = derivative, .scalars = {{"alpha", 1}});
+    if (jit)
+        fail_msg("`%s` is accepted", code);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "kn_jit_elementwise", piece, other);
+}
+
+TENSOR_TEST(test_signatures)
+{
+    check_refused("", NULL, "no function", "T f(T x)");
+    check_refused("typedef int number;", NULL, "no function", "");
+    check_refused("T f(T x, T alpha)", NULL, "no function", "");
+    check_refused("T f(T x, T alpha) {", NULL, "line 1", "has no `}`");
+    check_refused("\n} T f(T x, T alpha) { return x; }", NULL, "line 2", "has no `{`");
+    check_refused("T f(T x, T alpha) { return x; }\n\n/* ", NULL, "line 3", "comment");
+    check_refused("T f(T x, T alpha) { return \"; }\n", NULL, "line 1", "quotation");
+    check_refused("T f(T alpha) { return alpha; }", NULL, "0 tensors", "1 to 8");
+    check_refused("T f() { return 1; }", NULL, "at least one tensor", "");
+    check_refused("T f(void) { return 1; }", NULL, "at least one tensor", "");
+    check_refused("T f(T x, T y) { return 1; }", NULL, "0 parameters called `alpha`", "");
+    check_refused("T f(T x, T alpha, ) { return x; }", NULL, "parameter 3", "empty");
+    check_refused("T f(T, T alpha) { return x; }", NULL, "parameter 1", "a name");
+    check_refused("\nT f(T x, float y, T alpha) { return x; }", NULL, "line 2", "`y`");
+    check_refused("T f(T x[], T alpha) { return x; }", NULL, "parameter 1", "`[`");
+    check_refused("T f(T **x, T alpha) { return x; }", NULL, "`x`", "T *");
+    check_refused("T f(T x, char alpha) { return x; }", NULL, "`alpha`", ".scalars");
+    check_refused("float f(T x, T alpha) { return x; }", NULL, "return T", "void");
+    check_refused("void f(T x, T alpha) { }", NULL, "no result", "T *y");
+    check_refused("T f(T x, T *y, T alpha) { return x; }", NULL, "returns T", "return void");
+    check_refused("T f(T a, T b, T c, T d, T e, T g, T h, T i, T j, T alpha) { return a; }", NULL, "9 tensors", "8");
+    check_refused("T f(T x, T alpha) { return x; }", "T df(T x) { return 1; }", "derivative", "`df` takes 1 values");
+    check_refused("T f(T x, T alpha) { return x; }", "void df(T x, T g, T *a, T *b) { }", "derivative", "2 results");
+    check_refused("T f(T x, T alpha) { return x; }", "nonsense", "derivative", "no function");
+    assert_null(kn_jit_elementwise(NULL));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "code");
+}
+
+/* The compiler's complaint comes with the user's own line, counted in the user's text, and nothing is broken after it.
+ */
+TENSOR_TEST(test_compile_errors)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(4));
+    kn_jit *jit = kn_jit_elementwise("T helper(T x)\n{\n    return x;\n}\n#define TWO 2\n\nT broken(T x)\n{\n"
+                                     "    return helper(x) * bogus_name;\n}");
+    for (int i = 0; i < 2; i++) {
+        assert_null(kn_jit_call(jit, KN_JIT_INPUTS(x)));
+        CHECK_ERROR(KN_ERR_DEVICE, "broken", "line 9 of `broken`", "`return helper(x) * bogus_name;`",
+                    "the compiler says");
+    }
+    kn_jit_free(jit);
+    jit = kn_jit_elementwise("T fine(T x) { return x * x; }",
+                             .derivative = "\nT awry(T x, T grad)\n{\n    return grad * x x;\n}");
+    kn_tensor *w = leaf(x), *y = kn_sum(kn_jit_call(jit, KN_JIT_INPUTS(w)));
+    CHECK_VALUES(y, 4);
+    assert_int_equal(kn_backward(y), KN_ERR_DEVICE);
+    CHECK_ERROR(KN_ERR_DEVICE, "line 4 of `awry`", "`return grad * x x;`");
+    CHECK_VALUES(kn_jit_call(jit, KN_JIT_INPUTS(x)), 1, 1, 1, 1);
+    kn_jit_free(jit);
+}
+
+TENSOR_TEST(test_misuse)
+{
+    kn_jit *jit = kn_jit_elementwise("T f(T x, T y) { return x + y; }");
+    kn_tensor *x = kn_ones(KN_SHAPE(2)), *y = kn_ones(KN_SHAPE(3));
+    assert_null(kn_jit_call(jit, KN_JIT_INPUTS(x)));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "f takes 2 tensors, not 1");
+    assert_null(kn_jit_call(jit, KN_JIT_INPUTS(x, NULL)));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "f", "NULL");
+    assert_null(kn_jit_call(jit, KN_JIT_INPUTS(x, y)));
+    CHECK_ERROR(KN_ERR_SHAPE, "f", "do not broadcast");
+    assert_null(kn_jit_call(jit, KN_JIT_INPUTS(x, kn_to(x, kn_device_host()))));
+    CHECK_ERROR(KN_ERR_DEVICE, "f", "host");
+    assert_null(kn_jit_call(NULL, KN_JIT_INPUTS(x)));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "jit");
+    kn_jit_free(jit);
+    kn_jit_free(NULL);
+}
+
+/* --- kept and shared -----------------------------------------------------------------------------------------------
+ */
+
+static void test_sources_are_kept_once(void **state)
+{
+    (void)state;
+    kn_user_source a, b, c;
+    CHECK_OK(kn_user_source_add(&a, "one", "kernel void one(int n) { }"));
+    CHECK_OK(kn_user_source_add(&b, "one", "kernel void one(int n) { }"));
+    CHECK_OK(kn_user_source_add(&c, "one", "kernel void one(int n) { } "));
+    assert_ptr_equal(a.path, b.path);
+    assert_ptr_not_equal(a.path, c.path);
+    assert_string_equal(c.name, "one");
+}
+
+enum { THREADS = 4, ROUNDS = 25 };
+
+static void *call_from_thread(void *user)
+{
+    intptr_t wrong = 0;
+    for (int i = 0; i < ROUNDS; i++)
+        KN_SCOPE
+        {
+            double value = 0;
+            kn_tensor *x = leaf(kn_full(KN_SHAPE(1), i));
+            kn_tensor *y = kn_jit_call(user, KN_JIT_INPUTS(x, kn_zeros(KN_SHAPE(1))));
+            wrong += kn_item(y, &value) != KN_OK || value != (double)i * i;
+            wrong += kn_backward(y) != KN_OK || kn_item(kn_grad(x), &value) != KN_OK || value != 2.0 * i;
+        }
+    return (void *)wrong;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    kn_jit *jit =
+        kn_jit_elementwise(PRODUCT " /* compiled by several threads at once */", .derivative = PRODUCT_BACKWARD);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, call_from_thread, jit), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *wrong;
+        pthread_join(threads[i], &wrong);
+        assert_null(wrong);
+    }
+    kn_jit_free(jit);
+}
+
+int main(int argc, char **argv)
+{
+    obey_as_gpu(argc, argv);
+    const struct CMUnitTest tests[] = {
+        TEST(test_one_output),
+        TEST(test_long),
+        TEST(test_several_outputs),
+        TEST(test_scalars),
+        TEST(test_dtypes),
+        TEST(test_most_of_everything),
+        TEST(test_gradcheck),
+        TEST(test_freed_before_backward),
+        TEST(test_gradients_and_dtypes),
+        TEST(test_without_derivative),
+        TEST(test_signatures),
+        TEST(test_compile_errors),
+        TEST(test_misuse),
+        TEST(test_sources_are_kept_once),
+        TEST(test_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
