@@ -12,6 +12,7 @@
 #include <koine/graph.h>
 #include <koine/io.h>
 #include <koine/jit.h>
+#include <koine/kernel.h>
 #include <koine/memory.h>
 #include <koine/native.h>
 #include <koine/nn.h>

@@ -83,6 +83,9 @@ static kn_status expand(kn_text *out, const char *path, include_list *seen)
         if (sscanf(line, "#include \"%127[^\"]\"", included) == 1) {
             if (!included_before(seen, included, strlen(included)))
                 status = expand(out, included, seen);
+            if (status == KN_ERR_INTERNAL && kn_user_source_is(path)) /* the user's mistake, not ours */
+                status = kn_fail(KN_ERR_ARGUMENT, "line %d of `%s` includes \"%s\", which is no header of the library",
+                                 line_number, name, included);
             kn_text_format(out, "#line %d \"%s\"\n", line_number + 1, name);
         } else {
             if (sscanf(line, "#line %d \"%127[^\"]\"", &line_number, name) == 2)

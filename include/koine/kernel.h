@@ -1,0 +1,130 @@
+/* koine/kernel.h - the user's own OpenCL kernels, run on tensors.
+ *
+ *     static const char source[] = "#include \"common/koine.clh\"\n"
+ *                                  "kernel void scale(KN_OUT(y), KN_IN(x), float factor, long n)\n"
+ *                                  "{\n"
+ *                                  "    KN_BIND_OUT(float, y);           // global float *y\n"
+ *                                  "    KN_BIND_IN(float, x);            // const global float *x\n"
+ *                                  "    KN_FOR(i, n) y[i] = factor * x[i];\n"
+ *                                  "}\n";
+ *     kn_user_kernel *scale;
+ *     kn_kernel_new(&scale, source, "scale", NULL);
+ *     kn_kernel_run(scale, KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(x), kn_kernel_f32(3), kn_kernel_i64(n)),
+ *                   .global = {n});
+ *
+ * A tensor is two kernel parameters, a memory object and the byte offset of its first element (many tensors share one
+ * object): KN_IN(x) and KN_OUT(y) declare them, KN_BIND_IN and KN_BIND_OUT make typed pointers of them. Elements lie as
+ * kn_stride tells: pass strides as numbers, or give contiguous tensors. A tensor that is both read and written, or that
+ * shares memory with another argument, is declared KN_INOUT(y), which promises nothing to the compiler.
+ *
+ * Kernels run on the calling thread's current stream of the tensors' device, in order with all other operations. They
+ * are not recorded: no gradient flows through them. A kernel that writes outside its tensors is as dangerous as any C
+ * code that does. */
+#ifndef KOINE_KERNEL_H
+#define KOINE_KERNEL_H
+
+#include <koine/common.h>
+#include <koine/status.h>
+#include <koine/tensor.h>
+
+KN_BEGIN_DECLS
+
+/* A kernel's source, name and options. Does not change once it is made: any number of threads may run it at once. */
+typedef struct kn_user_kernel kn_user_kernel;
+
+/* The kernel `name` of `source`, OpenCL C 1.2, compiled with `options` (NULL: none). It may include the library's
+ * headers, of which "common/koine.clh" is the one it wants. Compiled at its first run on each device, once in a process
+ * and kept on disk in the program cache; a mistake is an error of that run, with the line. The strings are copied; the
+ * caller frees it. */
+KN_API kn_status kn_kernel_new(kn_user_kernel **kernel, const char *source, const char *name, const char *options);
+KN_API void kn_kernel_free(kn_user_kernel *kernel); /* NULL allowed; what runs goes on */
+
+typedef enum kn_kernel_arg_kind {
+    KN_KERNEL_INPUT,  /* a tensor that is only read */
+    KN_KERNEL_OUTPUT, /* a tensor that is written, or read and written */
+    KN_KERNEL_NUMBER, /* by value */
+    KN_KERNEL_LOCAL   /* local memory */
+} kn_kernel_arg_kind;
+
+/* An argument; made by the functions below. */
+typedef struct kn_kernel_arg {
+    kn_kernel_arg_kind kind;
+    size_t size; /* bytes, of numbers and local memory */
+    kn_tensor *tensor;
+    const void *pointer; /* of numbers larger than 8 bytes; NULL: `value` */
+    union {
+        int32_t i32;
+        int64_t i64;
+        float f32;
+        double f64;
+    } value;
+} kn_kernel_arg;
+
+static inline kn_kernel_arg kn_kernel_input(kn_tensor *tensor)
+{
+    kn_kernel_arg arg = {KN_KERNEL_INPUT, 0, tensor, NULL, {0}};
+    return arg;
+}
+static inline kn_kernel_arg kn_kernel_output(kn_tensor *tensor)
+{
+    kn_kernel_arg arg = {KN_KERNEL_OUTPUT, 0, tensor, NULL, {0}};
+    return arg;
+}
+static inline kn_kernel_arg kn_kernel_i32(int32_t value) /* int, uint */
+{
+    kn_kernel_arg arg = {KN_KERNEL_NUMBER, 4, NULL, NULL, {0}};
+    arg.value.i32 = value;
+    return arg;
+}
+static inline kn_kernel_arg kn_kernel_i64(int64_t value) /* long, ulong */
+{
+    kn_kernel_arg arg = {KN_KERNEL_NUMBER, 8, NULL, NULL, {0}};
+    arg.value.i64 = value;
+    return arg;
+}
+static inline kn_kernel_arg kn_kernel_f32(float value)
+{
+    kn_kernel_arg arg = {KN_KERNEL_NUMBER, 4, NULL, NULL, {0}};
+    arg.value.f32 = value;
+    return arg;
+}
+static inline kn_kernel_arg kn_kernel_f64(double value)
+{
+    kn_kernel_arg arg = {KN_KERNEL_NUMBER, 8, NULL, NULL, {0}};
+    arg.value.f64 = value;
+    return arg;
+}
+/* A struct or vector by value; `pointer` must stay valid until kn_kernel_run returns. */
+static inline kn_kernel_arg kn_kernel_struct(const void *pointer, size_t bytes)
+{
+    kn_kernel_arg arg = {KN_KERNEL_NUMBER, bytes, NULL, pointer, {0}};
+    return arg;
+}
+static inline kn_kernel_arg kn_kernel_local(size_t bytes) /* `local T *` */
+{
+    kn_kernel_arg arg = {KN_KERNEL_LOCAL, bytes, NULL, NULL, {0}};
+    return arg;
+}
+
+typedef struct kn_kernel_launch {
+    const kn_kernel_arg *args;
+    int num_args;
+    size_t global[3]; /* work-items; rounded up to a multiple of `local`, so kernels check their range */
+    size_t local[3];  /* default 0: 1 on CPU devices, else the driver's choice */
+    int dims;         /* default 0: as many as `global` has sizes before its first 0, at least 1 */
+} kn_kernel_launch;
+
+#define KN_KERNEL_ARGS(...)                                                                                            \
+    .args = (const kn_kernel_arg[]){__VA_ARGS__},                                                                      \
+    .num_args = (int)(sizeof((const kn_kernel_arg[]){__VA_ARGS__}) / sizeof(kn_kernel_arg))
+
+/* Runs the kernel; returns before it is done. A global size of 0 runs nothing. At least one argument is a tensor; all
+ * tensors are on one device, which is not the host. Outputs count as changed in place: backward passes that need their
+ * old values will say so; one that requires gradients is KN_ERR_STATE outside KN_NO_GRAD. KN_ERR_ARGUMENT when the
+ * number of arguments is not what the kernel takes, or the sizes are not what the device offers. */
+KN_API kn_status kn_kernel_run_with(const kn_user_kernel *kernel, const kn_kernel_launch *launch);
+#define kn_kernel_run(kernel, ...) kn_kernel_run_with(kernel, &(const kn_kernel_launch){__VA_ARGS__})
+
+KN_END_DECLS
+
+#endif

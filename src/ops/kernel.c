@@ -1,0 +1,202 @@
+/* ops/kernel.c - the user's own kernels on tensors: checks, and a launch like any other. See koine/kernel.h. */
+#include <koine/autograd.h>
+#include <koine/kernel.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "rt/user_source.h"
+#include "tensor/tensor.h"
+
+enum { MOST_ARGS = 64 };
+
+struct kn_user_kernel {
+    kn_user_source source; /* its name is the kernel's */
+    char *name, *options;
+};
+
+/* --- making ------------------------------------------------------------------------------------------------------- */
+
+/* Lines count from the user's first. */
+static kn_status register_source(kn_user_source *registered, const char *source, const char *name)
+{
+    kn_text out = {0};
+    kn_text_format(&out, "#line 1 \"%s\"\n", name);
+    kn_text_append(&out, source);
+    kn_text_append(&out, "\n");
+    char *text = kn_text_finish(&out);
+    if (!text)
+        return KN_ERR_MEMORY;
+    kn_status status = kn_user_source_add(registered, name, text);
+    kn_free(text);
+    return status;
+}
+
+static bool is_name(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    return *name && strspn(name, letters) == strlen(name) && strlen(name) < 60;
+}
+
+kn_status kn_kernel_new(kn_user_kernel **kernel, const char *source, const char *name, const char *options)
+{
+    if (!kernel || !source || !name)
+        return kn_fail_argument_null("kn_kernel_new", !kernel ? "kernel" : !source ? "source" : "name");
+    if (!is_name(name))
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "kn_kernel_new: `%.80s` is no name of a kernel: letters, digits and _, at most "
+                       "59",
+                       name);
+    kn_user_kernel *made = kn_calloc(1, sizeof *made);
+    if (!made)
+        return KN_ERR_MEMORY;
+    made->name = kn_strdup(name);
+    made->options = kn_strdup(options ? options : "");
+    kn_status status = made->name && made->options ? register_source(&made->source, source, name) : KN_ERR_MEMORY;
+    if (status == KN_OK)
+        *kernel = made;
+    else
+        kn_kernel_free(made);
+    return status;
+}
+
+void kn_kernel_free(kn_user_kernel *kernel)
+{
+    if (!kernel)
+        return;
+    kn_free(kernel->name);
+    kn_free(kernel->options);
+    kn_free(kernel);
+}
+
+/* --- checks ------------------------------------------------------------------------------------------------------- */
+
+static bool is_tensor(const kn_kernel_arg *arg)
+{
+    return arg->kind == KN_KERNEL_INPUT || arg->kind == KN_KERNEL_OUTPUT;
+}
+
+static kn_status check_tensor(const kn_kernel_arg *arg, int index, kn_device *device)
+{
+    const kn_tensor *tensor = arg->tensor;
+    if (!tensor)
+        return kn_fail_argument_null("kn_kernel_run", "tensor");
+    if (kn_device_is_host(kn_device_of(tensor)))
+        return kn_fail(KN_ERR_DEVICE, "argument %d is on the host, which runs no kernels: kn_to(tensor, device)",
+                       index);
+    if (kn_device_of(tensor) != device)
+        return kn_fail(KN_ERR_DEVICE, "the tensors are on two devices, %s and %s: move one, kn_to(tensor, device)",
+                       kn_device_string(device), kn_device_string(kn_device_of(tensor)));
+    if (arg->kind == KN_KERNEL_OUTPUT && kn_requires_grad(tensor) && kn_grad_enabled())
+        return kn_fail(KN_ERR_STATE,
+                       "argument %d is an output that requires gradients, which do not flow through "
+                       "kernels: run it inside KN_NO_GRAD, or on kn_detach(tensor)",
+                       index);
+    return KN_OK;
+}
+
+static kn_status check_tensors(const kn_kernel_launch *launch, kn_device **device)
+{
+    *device = NULL;
+    for (int i = 0; i < launch->num_args; i++) {
+        if (!is_tensor(&launch->args[i]))
+            continue;
+        if (!*device && launch->args[i].tensor)
+            *device = kn_device_of(launch->args[i].tensor);
+        KN_TRY(check_tensor(&launch->args[i], i, *device));
+    }
+    return *device ? KN_OK : kn_fail(KN_ERR_ARGUMENT, "no argument is a tensor: it would not know its device");
+}
+
+static kn_status check_count(const kn_user_kernel *kernel, const kn_kernel_launch *launch, kn_device *device)
+{
+    int wanted = 0, tensors = 0;
+    KN_TRY(kn_user_source_build(device, kernel->source.path, kernel->options, kernel->name, &wanted));
+    for (int i = 0; i < launch->num_args; i++)
+        tensors += is_tensor(&launch->args[i]);
+    if (wanted == launch->num_args + tensors)
+        return KN_OK;
+    return kn_fail(KN_ERR_ARGUMENT,
+                   "the kernel has %d parameters; %d tensors, which are two each (KN_IN, KN_OUT), and "
+                   "%d other arguments make %d",
+                   wanted, tensors, launch->num_args - tensors, launch->num_args + tensors);
+}
+
+static kn_status check_sizes(const kn_kernel_launch *launch, int dims, const kn_limits *limits)
+{
+    size_t group = 1, local_memory = 0;
+    for (int d = 0; d < dims; d++)
+        group *= launch->local[d] ? launch->local[d] : 1;
+    for (int i = 0; i < launch->num_args; i++)
+        local_memory += launch->args[i].kind == KN_KERNEL_LOCAL ? launch->args[i].size : 0;
+    if (group > limits->max_work_group_size)
+        return kn_fail(KN_ERR_ARGUMENT, "a work-group of %zu work-items: the device takes at most %zu", group,
+                       limits->max_work_group_size);
+    if (local_memory > limits->local_memory)
+        return kn_fail(KN_ERR_ARGUMENT, "%zu bytes of local memory: the device has %zu per work-group", local_memory,
+                       limits->local_memory);
+    for (int i = 0; i < launch->num_args; i++)
+        if (!is_tensor(&launch->args[i]) && launch->args[i].size == 0)
+            return kn_fail(KN_ERR_ARGUMENT, "argument %d has no bytes", i);
+    return KN_OK;
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+static int count_dims(const kn_kernel_launch *launch)
+{
+    int dims = 1;
+    while (dims < 3 && launch->global[dims] > 0)
+        dims++;
+    return launch->dims > 0 ? launch->dims : dims;
+}
+
+static kn_arg argument(const kn_kernel_arg *arg)
+{
+    if (is_tensor(arg))
+        return kn_arg_tensor(arg->tensor);
+    if (arg->kind == KN_KERNEL_LOCAL)
+        return kn_arg_local(arg->size);
+    kn_arg number = kn_arg_i64(arg->value.i64);
+    number.size = arg->size;
+    number.pointer = arg->pointer;
+    if (!arg->pointer)
+        memcpy(&number.value, &arg->value, sizeof number.value);
+    return number;
+}
+
+static kn_status run(const kn_user_kernel *kernel, const kn_kernel_launch *launch)
+{
+    kn_device *device;
+    kn_arg args[MOST_ARGS];
+    const int dims = count_dims(launch);
+    if (launch->num_args < 0 || launch->num_args > MOST_ARGS || dims > 3 || (launch->num_args > 0 && !launch->args))
+        return kn_fail(KN_ERR_ARGUMENT, "%d arguments in %d dimensions: at most %d and 3", launch->num_args, dims,
+                       (int)MOST_ARGS);
+    KN_TRY(check_tensors(launch, &device));
+    KN_TRY(check_sizes(launch, dims, kn_device_limits(device)));
+    KN_TRY(check_count(kernel, launch, device));
+    kn_stream *stream = kn_stream_current(device);
+    if (!stream)
+        return kn_error_status();
+    for (int i = 0; i < launch->num_args; i++) {
+        args[i] = argument(&launch->args[i]);
+        if (launch->args[i].kind == KN_KERNEL_OUTPUT)
+            kn_tensor_bump_version(launch->args[i].tensor);
+    }
+    return kn_run(stream, .source = kernel->source.path, .options = kernel->options, .kernel = kernel->name,
+                  .operation = kernel->source.name, .dims = dims,
+                  .global = {launch->global[0], launch->global[1], launch->global[2]},
+                  .local = {launch->local[0], launch->local[1], launch->local[2]}, .args = args,
+                  .num_args = launch->num_args);
+}
+
+kn_status kn_kernel_run_with(const kn_user_kernel *kernel, const kn_kernel_launch *launch)
+{
+    if (!kernel || !launch)
+        return kn_fail_argument_null("kn_kernel_run", kernel ? "launch" : "kernel");
+    kn_status status = run(kernel, launch);
+    if (status != KN_OK)
+        kn_error_prefix("%s", kernel->name);
+    return status;
+}

@@ -1,0 +1,188 @@
+/* test_kernel.c - the user's own kernels on tensors. */
+#include "support/check.h"
+
+#include "support/as_gpu.h"
+
+static const char source[] = "#include \"common/koine.clh\"\n"
+                             "kernel void scale(KN_OUT(y), KN_IN(x), float factor, long n)\n"
+                             "{\n"
+                             "    KN_BIND_OUT(T, y);\n"
+                             "    KN_BIND_IN(T, x);\n"
+                             "    KN_FOR(i, n) y[i] = factor * x[i];\n"
+                             "}\n"
+                             "kernel void reverse(KN_INOUT(y), local T *copy, int n)\n"
+                             "{\n"
+                             "    KN_BIND_OUT(T, y);\n"
+                             "    const int i = get_local_id(0);\n"
+                             "    copy[i] = y[i];\n"
+                             "    barrier(CLK_LOCAL_MEM_FENCE);\n"
+                             "    y[i] = copy[n - 1 - i];\n"
+                             "}\n"
+                             "kernel void fill(KN_OUT(y), int columns, double2 values)\n"
+                             "{\n"
+                             "    KN_BIND_OUT(T, y);\n"
+                             "    y[get_global_id(1) * columns + get_global_id(0)] = get_global_id(1) ? values.y : "
+                             "values.x;\n"
+                             "}\n";
+
+static kn_user_kernel *kernel_of(const char *name, const char *options)
+{
+    kn_user_kernel *kernel = NULL;
+    CHECK_OK(kn_kernel_new(&kernel, source, name, options));
+    return kernel;
+}
+
+TENSOR_TEST(test_run)
+{
+    kn_user_kernel *scale = kernel_of("scale", "-DT=float"), *half = kernel_of("scale", "-DT=int");
+    kn_tensor *x = kn_arange(0, 5, 1, .dtype = KN_F32), *y = kn_zeros(KN_SHAPE(3));
+    kn_tensor *tail = kn_narrow(x, 0, 2, 3); /* does not start at the start of its memory */
+    CHECK_OK(kn_kernel_run(
+        scale, KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(tail), kn_kernel_f32(3), kn_kernel_i64(3)),
+        .global = {3}));
+    CHECK_VALUES(y, 6, 9, 12);
+    CHECK_OK(kn_kernel_run(
+        scale, KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(tail), kn_kernel_f32(7), kn_kernel_i64(3)),
+        .global = {0}));
+    CHECK_VALUES(y, 6, 9, 12); /* no work-items */
+    kn_tensor *z = kn_ones(KN_SHAPE(2), .dtype = KN_I32);
+    CHECK_OK(kn_kernel_run(
+        half, KN_KERNEL_ARGS(kn_kernel_output(z), kn_kernel_input(kn_ones_like(z)), kn_kernel_f32(4), kn_kernel_i64(2)),
+        .global = {2}));
+    CHECK_VALUES(z, 4, 4);
+    kn_kernel_free(scale);
+    kn_kernel_free(half);
+    kn_kernel_free(NULL);
+}
+
+TENSOR_TEST(test_local_memory_and_dimensions)
+{
+    kn_user_kernel *reverse = kernel_of("reverse", "-DT=float"), *fill = kernel_of("fill", "-DT=float");
+    kn_tensor *y = kn_arange(0, 4, 1, .dtype = KN_F32);
+    CHECK_OK(kn_kernel_run(reverse, KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_local(16), kn_kernel_i32(4)),
+                           .global = {4}, .local = {4}));
+    CHECK_VALUES(y, 3, 2, 1, 0);
+    const double values[2] = {5, 6};
+    kn_tensor *z = kn_zeros(KN_SHAPE(2, 3));
+    CHECK_OK(kn_kernel_run(
+        fill, KN_KERNEL_ARGS(kn_kernel_output(z), kn_kernel_i32(3), kn_kernel_struct(values, sizeof values)),
+        .global = {3, 2}));
+    CHECK_VALUES(z, 5, 5, 5, 6, 6, 6);
+    kn_kernel_free(reverse);
+    kn_kernel_free(fill);
+}
+
+TENSOR_TEST(test_gradients_and_versions)
+{
+    kn_user_kernel *scale = kernel_of("scale", "-DT=float");
+    kn_tensor *x = kn_ones(KN_SHAPE(3)), *y = kn_ones(KN_SHAPE(3)), *w = kn_ones(KN_SHAPE(3), .requires_grad = true);
+    kn_tensor *loss = kn_sum(kn_mul(w, y)); /* its gradient needs y */
+    const kn_kernel_arg args[] = {kn_kernel_output(y), kn_kernel_input(x), kn_kernel_f32(3), kn_kernel_i64(3)};
+    CHECK_OK(kn_kernel_run(scale, .args = args, .num_args = 4, .global = {3}));
+    assert_int_equal(kn_backward(loss), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "changed in place");
+    const kn_kernel_arg into_leaf[] = {kn_kernel_output(w), kn_kernel_input(x), kn_kernel_f32(3), kn_kernel_i64(3)};
+    assert_int_equal(kn_kernel_run(scale, .args = into_leaf, .num_args = 4, .global = {3}), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "scale", "argument 0", "requires gradients");
+    KN_NO_GRAD CHECK_OK(kn_kernel_run(scale, .args = into_leaf, .num_args = 4, .global = {3}));
+    CHECK_VALUES(w, 3, 3, 3);
+    kn_kernel_free(scale);
+}
+
+TENSOR_TEST(test_misuse)
+{
+    kn_user_kernel *scale = kernel_of("scale", "-DT=float"), *other = NULL;
+    kn_tensor *x = kn_ones(KN_SHAPE(3)), *host = kn_to(x, kn_device_host());
+    const kn_kernel_arg y = kn_kernel_output(kn_zeros(KN_SHAPE(3))), n = kn_kernel_i64(3), f = kn_kernel_f32(2);
+    assert_int_equal(kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_input(x), n), .global = {3}), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "scale", "6 parameters", "2 tensors", "1 other arguments make 5");
+    assert_int_equal(kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_input(host), f, n), .global = {3}),
+                     KN_ERR_DEVICE);
+    CHECK_ERROR(KN_ERR_DEVICE, "argument 1 is on the host");
+    assert_int_equal(kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_input(NULL), f, n), .global = {3}),
+                     KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "tensor");
+    assert_int_equal(kn_kernel_run(scale, KN_KERNEL_ARGS(f, n), .global = {3}), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "no argument is a tensor");
+    assert_int_equal(kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_input(x), kn_kernel_f64(2), n), .global = {3}),
+                     KN_ERR_DEVICE); /* 8 bytes for a float */
+    CHECK_ERROR(KN_ERR_DEVICE, "scale", "argument 2");
+    assert_int_equal(
+        kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_input(x), f, n), .global = {1 << 24}, .local = {1 << 24}),
+        KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "work-group", "16777216");
+    assert_int_equal(kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_local((size_t)1 << 40), f, n), .global = {3}),
+                     KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "local memory");
+    assert_int_equal(kn_kernel_new(&other, source, "two names", NULL), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "two names");
+    assert_int_equal(kn_kernel_new(&other, NULL, "scale", NULL), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "source");
+    assert_int_equal(kn_kernel_run(NULL, .global = {3}), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "kernel");
+    CHECK_OK(kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_input(x), f, n), .global = {3})); /* nothing is broken */
+    CHECK_VALUES(y.tensor, 2, 2, 2);
+    kn_kernel_free(scale);
+}
+
+static void check_wrong_source(const char *text, const char *name, kn_status status, const char *piece,
+                               const char *other)
+{
+    kn_user_kernel *kernel = NULL;
+    CHECK_OK(kn_kernel_new(&kernel, text, name, NULL));
+    assert_int_equal(kn_kernel_run(kernel, KN_KERNEL_ARGS(kn_kernel_output(kn_zeros(KN_SHAPE(3)))), .global = {3}),
+                     status);
+    CHECK_ERROR(status, name, piece, other);
+    kn_kernel_free(kernel);
+}
+
+TENSOR_TEST(test_wrong_sources)
+{
+    check_wrong_source("#include \"common/koine.clh\"\n\nkernel void wrong(KN_OUT(y))\n{\n    nonsense y;\n}\n",
+                       "wrong", KN_ERR_DEVICE, "line 5 of `wrong`", "`nonsense y;`");
+    check_wrong_source("kernel void wrong(global float *y)\n{\n}\n", "absent", KN_ERR_DEVICE, "absent", "");
+    check_wrong_source("#include \"no/such.clh\"\nkernel void wrong(global float *y)\n{\n}\n", "wrong", KN_ERR_ARGUMENT,
+                       "no/such.clh", "include");
+    check_wrong_source("kernel void plain(global float *y) { }\n", "plain", KN_ERR_ARGUMENT, "1 parameters", "make 2");
+}
+
+static void test_two_devices(void **state)
+{
+    (void)state;
+    if (kn_device_count() < 2)
+        skip();
+    KN_SCOPE
+    {
+        kn_user_kernel *scale = kernel_of("scale", "-DT=float");
+        for (int d = 0; d < 2; d++) {
+            kn_tensor *x = kn_ones(KN_SHAPE(3), .device = kn_device_at(d)), *y = kn_zeros_like(x);
+            CHECK_OK(kn_kernel_run(
+                scale, KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(x), kn_kernel_f32(2), kn_kernel_i64(3)),
+                .global = {3}));
+            CHECK_VALUES(y, 2, 2, 2);
+            kn_tensor *far = kn_ones(KN_SHAPE(3), .device = kn_device_at(1 - d));
+            assert_int_equal(kn_kernel_run(scale,
+                                           KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(far), kn_kernel_f32(2),
+                                                          kn_kernel_i64(3)),
+                                           .global = {3}),
+                             KN_ERR_DEVICE);
+            CHECK_ERROR(KN_ERR_DEVICE, "two devices", kn_device_string(kn_device_at(0)),
+                        kn_device_string(kn_device_at(1)));
+        }
+        kn_kernel_free(scale);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    obey_as_gpu(argc, argv);
+    const struct CMUnitTest tests[] = {
+        TEST(test_run),
+        TEST(test_local_memory_and_dimensions),
+        TEST(test_gradients_and_versions),
+        TEST(test_misuse),
+        TEST(test_wrong_sources),
+        TEST(test_two_devices),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
