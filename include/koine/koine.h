@@ -8,6 +8,7 @@
 #include <koine/device.h>
 #include <koine/dist.h>
 #include <koine/dtype.h>
+#include <koine/flags.h>
 #include <koine/functional.h>
 #include <koine/graph.h>
 #include <koine/io.h>

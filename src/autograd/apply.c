@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "autograd/tape.h"
+#include "base/flags.h"
 #include "base/text.h"
 
 static _Thread_local struct {
@@ -91,6 +92,8 @@ static kn_status run(kn_call *call)
     call->stream = kn_tensor_stream(call->inputs[0]);
     if (!call->stream)
         return kn_error_status();
+    if (op->nondeterministic)
+        KN_TRY(kn_check_nondeterministic(op->name));
     call->needs_grad = wants_record(call);
     if (op->shape)
         KN_TRY(op->shape(call));

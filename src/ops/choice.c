@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/flags.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "ops/benchmark.h"
 
 /* An "operation:implementation" pair that forces a row. */
 typedef struct forced_row {
@@ -172,16 +174,86 @@ static kn_status find_forced(const kn_implementation_table *table, const kn_limi
     return KN_OK;
 }
 
+/* --- what the flags allow ----------------------------------------------------------------------------------------- */
+
+/* The family of the outermost table that the thread is running a row of. */
+static _Thread_local const kn_implementation_table *outermost;
+
+unsigned kn_implementation_flags(const kn_implementation_table *table)
+{
+    const unsigned now = kn_flags();
+    const kn_table_family family = outermost ? outermost->family : table->family;
+    const unsigned precision = family == KN_FAMILY_CONV ? (now & KN_FLAG_REDUCED_PRECISION) >> 2 : now;
+    return (precision & (KN_USES_TF32 | KN_USES_FP16_REDUCTION)) | (now & KN_FLAGS_DETERMINISTIC);
+}
+
+bool kn_implementation_allowed(const kn_implementation *row, unsigned flags)
+{
+    return !(row->reduced_precision & ~flags) && !(row->nondeterministic && (flags & KN_FLAGS_DETERMINISTIC));
+}
+
+static kn_status check_forced(const kn_implementation_table *table, const kn_implementation *row, unsigned flags)
+{
+    if (kn_implementation_allowed(row, flags))
+        return KN_OK;
+    return kn_fail(KN_ERR_STATE,
+                   "the implementation of %s that is forced, '%s', is %s, which the flags of koine/flags.h "
+                   "do not allow",
+                   table->operation, row->name,
+                   row->reduced_precision & ~flags ? "of reduced precision" : "nondeterministic");
+}
+
+/* --- the choice --------------------------------------------------------------------------------------------------- */
+
+/* The first row that is allowed, supports the problem and, if `preferred`, prefers it. */
+static const kn_implementation *first_row(const kn_implementation_table *table, const kn_limits *limits,
+                                          const void *problem, unsigned flags, bool preferred)
+{
+    for (int i = 0; i < table->count; i++) {
+        const kn_implementation *row = &table->rows[i];
+        if (kn_implementation_allowed(row, flags) && holds(row->supports, limits, problem) &&
+            (!preferred || holds(row->prefers, limits, problem)))
+            return row;
+    }
+    return NULL;
+}
+
+/* Where all that is deterministic fails, something nondeterministic runs if the mode lets it. */
+static kn_status choose_usual(const kn_implementation **row, const kn_implementation_table *table,
+                              const kn_limits *limits, const void *problem, unsigned flags)
+{
+    *row = first_row(table, limits, problem, flags, true);
+    if (!*row && (flags & KN_FLAGS_DETERMINISTIC)) {
+        *row = first_row(table, limits, problem, flags, false);
+        if (!*row && (*row = first_row(table, limits, problem, flags & ~KN_FLAGS_DETERMINISTIC, true)))
+            return kn_check_nondeterministic(table->operation);
+    }
+    return *row ? KN_OK : kn_fail(KN_ERR_INTERNAL, "no implementation of %s takes this problem", table->operation);
+}
+
+static kn_status run_row(const kn_implementation_table *table, const kn_implementation *row, kn_stream *stream,
+                         const void *problem)
+{
+    const kn_implementation_table *before = outermost;
+    outermost = before ? before : table;
+    kn_status status = row->run(stream, problem);
+    outermost = before;
+    return status;
+}
+
 kn_status kn_run_implementation(const kn_implementation_table *table, kn_stream *stream, const void *problem)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    const unsigned flags = kn_implementation_flags(table);
     const kn_implementation *row = NULL;
     KN_TRY(check_environment());
     KN_TRY(find_forced(table, limits, problem, &row));
-    for (int i = 0; !row && i < table->count; i++)
-        if (holds(table->rows[i].supports, limits, problem) && holds(table->rows[i].prefers, limits, problem))
-            row = &table->rows[i];
-    if (!row)
-        return kn_fail(KN_ERR_INTERNAL, "no implementation of %s takes this problem", table->operation);
-    return row->run(stream, problem);
+    if (row) {
+        KN_TRY(check_forced(table, row, flags));
+        return run_row(table, row, stream, problem);
+    }
+    KN_TRY(choose_usual(&row, table, limits, problem, flags));
+    if (kn_get_benchmark())
+        KN_TRY(kn_benchmark_choose(&row, table, stream, problem, flags, run_row));
+    return run_row(table, row, stream, problem);
 }

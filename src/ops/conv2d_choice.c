@@ -1,33 +1,103 @@
 /* ops/conv2d_choice.c - the implementations of each pass of a convolution, best first. */
 #include "ops/conv2d.h"
 
+#include <string.h>
+
+static int describe(const void *problem_, int64_t numbers[KN_PROBLEM_NUMBERS])
+{
+    const kn_conv2d_problem *problem = problem_;
+    const kn_conv2d_shape *s = &problem->shape;
+    const int64_t all[] = {s->f64,
+                           s->images,
+                           s->in_channels,
+                           s->in_size[0],
+                           s->in_size[1],
+                           s->out_channels,
+                           s->kernel_size[0],
+                           s->kernel_size[1],
+                           s->out_size[0],
+                           s->out_size[1],
+                           s->stride[0],
+                           s->stride[1],
+                           s->padding[0],
+                           s->padding[1],
+                           s->dilation[0],
+                           s->dilation[1],
+                           s->groups,
+                           problem->bias.buffer != NULL};
+    memcpy(numbers, all, sizeof all);
+    return (int)(sizeof all / sizeof all[0]);
+}
+
 static const kn_implementation forward[] = {
-    {"rows", kn_conv2d_supports_rows, kn_conv2d_prefers_rows, kn_conv2d_rows_forward},
-    {"images", kn_conv2d_supports_images, kn_conv2d_prefers_images, kn_conv2d_images_forward},
-    {"direct", kn_conv2d_supports_direct, kn_conv2d_prefers_direct, kn_conv2d_direct_forward},
-    {"lowered", kn_conv2d_supports_lowered, kn_conv2d_prefers_lowered, kn_conv2d_lowered_forward},
-    {"reference", NULL, NULL, kn_conv2d_reference_forward},
+    {.name = "rows",
+     .supports = kn_conv2d_supports_rows,
+     .prefers = kn_conv2d_prefers_rows,
+     .run = kn_conv2d_rows_forward,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "images",
+     .supports = kn_conv2d_supports_images,
+     .prefers = kn_conv2d_prefers_images,
+     .run = kn_conv2d_images_forward,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "direct",
+     .supports = kn_conv2d_supports_direct,
+     .prefers = kn_conv2d_prefers_direct,
+     .run = kn_conv2d_direct_forward,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "lowered",
+     .supports = kn_conv2d_supports_lowered,
+     .prefers = kn_conv2d_prefers_lowered,
+     .run = kn_conv2d_lowered_forward},
+    {.name = "reference", .run = kn_conv2d_reference_forward, .timed_on = KN_TIMED_ON_OTHERS},
 };
-const kn_implementation_table kn_conv2d_implementations = KN_IMPLEMENTATION_TABLE("conv2d", forward);
+const kn_implementation_table kn_conv2d_implementations =
+    KN_IMPLEMENTATION_TABLE("conv2d", forward, KN_FAMILY_CONV, describe);
 
 static const kn_implementation backward_data[] = {
-    {"rows", kn_conv2d_supports_rows_data, kn_conv2d_prefers_rows_data, kn_conv2d_rows_backward_data},
-    {"images", kn_conv2d_supports_images, kn_conv2d_prefers_images_data, kn_conv2d_images_backward_data},
-    {"direct", kn_conv2d_supports_direct_data, kn_conv2d_prefers_direct_data, kn_conv2d_direct_backward_data},
-    {"lowered", kn_conv2d_supports_lowered, kn_conv2d_prefers_lowered, kn_conv2d_lowered_backward_data},
-    {"reference", NULL, NULL, kn_conv2d_reference_backward_data},
+    {.name = "rows",
+     .supports = kn_conv2d_supports_rows_data,
+     .prefers = kn_conv2d_prefers_rows_data,
+     .run = kn_conv2d_rows_backward_data,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "images",
+     .supports = kn_conv2d_supports_images,
+     .prefers = kn_conv2d_prefers_images_data,
+     .run = kn_conv2d_images_backward_data,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "direct",
+     .supports = kn_conv2d_supports_direct_data,
+     .prefers = kn_conv2d_prefers_direct_data,
+     .run = kn_conv2d_direct_backward_data,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "lowered",
+     .supports = kn_conv2d_supports_lowered,
+     .prefers = kn_conv2d_prefers_lowered,
+     .run = kn_conv2d_lowered_backward_data},
+    {.name = "reference", .run = kn_conv2d_reference_backward_data, .timed_on = KN_TIMED_ON_OTHERS},
 };
 const kn_implementation_table kn_conv2d_backward_data_implementations =
-    KN_IMPLEMENTATION_TABLE("conv2d_backward_data", backward_data);
+    KN_IMPLEMENTATION_TABLE("conv2d_backward_data", backward_data, KN_FAMILY_CONV, describe);
 
 static const kn_implementation backward_weights[] = {
-    {"rows", kn_conv2d_supports_rows_weights, kn_conv2d_prefers_rows_weights, kn_conv2d_rows_backward_weights},
-    {"direct", kn_conv2d_supports_direct_weights, kn_conv2d_prefers_direct_weights, kn_conv2d_direct_backward_weights},
-    {"lowered", kn_conv2d_supports_lowered, kn_conv2d_prefers_lowered, kn_conv2d_lowered_backward_weights},
-    {"reference", NULL, NULL, kn_conv2d_reference_backward_weights},
+    {.name = "rows",
+     .supports = kn_conv2d_supports_rows_weights,
+     .prefers = kn_conv2d_prefers_rows_weights,
+     .run = kn_conv2d_rows_backward_weights,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "direct",
+     .supports = kn_conv2d_supports_direct_weights,
+     .prefers = kn_conv2d_prefers_direct_weights,
+     .run = kn_conv2d_direct_backward_weights,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "lowered",
+     .supports = kn_conv2d_supports_lowered,
+     .prefers = kn_conv2d_prefers_lowered,
+     .run = kn_conv2d_lowered_backward_weights},
+    {.name = "reference", .run = kn_conv2d_reference_backward_weights, .timed_on = KN_TIMED_ON_OTHERS},
 };
 const kn_implementation_table kn_conv2d_backward_weights_implementations =
-    KN_IMPLEMENTATION_TABLE("conv2d_backward_weights", backward_weights);
+    KN_IMPLEMENTATION_TABLE("conv2d_backward_weights", backward_weights, KN_FAMILY_CONV, describe);
 
 kn_status kn_conv2d_run_forward(kn_stream *stream, const kn_conv2d_problem *problem)
 {

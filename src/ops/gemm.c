@@ -1,16 +1,58 @@
 /* ops/gemm.c - the table of matrix multiplications, and what its rows share. */
 #include "ops/gemm.h"
 
+#include <string.h>
+
 static const kn_implementation rows[] = {
-    {"skinny", kn_gemm_supports_skinny, kn_gemm_prefers_skinny, kn_gemm_skinny},
-    {"split", kn_gemm_supports_split, kn_gemm_prefers_split, kn_gemm_split},
-    {"dots", kn_gemm_supports_dots, kn_gemm_prefers_dots, kn_gemm_dots},
-    {"direct", NULL, kn_gemm_prefers_direct, kn_gemm_direct},
-    {"packed", NULL, kn_gemm_prefers_packed, kn_gemm_packed},
-    {"clblast", kn_gemm_supports_clblast, NULL, kn_gemm_clblast},
-    {"reference", NULL, NULL, kn_gemm_reference},
+    {.name = "skinny",
+     .supports = kn_gemm_supports_skinny,
+     .prefers = kn_gemm_prefers_skinny,
+     .run = kn_gemm_skinny,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "split",
+     .supports = kn_gemm_supports_split,
+     .prefers = kn_gemm_prefers_split,
+     .run = kn_gemm_split,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "dots",
+     .supports = kn_gemm_supports_dots,
+     .prefers = kn_gemm_prefers_dots,
+     .run = kn_gemm_dots,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "direct", .prefers = kn_gemm_prefers_direct, .run = kn_gemm_direct, .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "packed", .prefers = kn_gemm_prefers_packed, .run = kn_gemm_packed, .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "clblast", .supports = kn_gemm_supports_clblast, .run = kn_gemm_clblast, .timed_on = KN_TIMED_ON_OTHERS},
+    {.name = "reference", .run = kn_gemm_reference, .timed_on = KN_TIMED_ON_OTHERS},
 };
-const kn_implementation_table kn_gemm_implementations = KN_IMPLEMENTATION_TABLE("gemm", rows);
+
+/* A product that adds to C gives another result the second time. */
+static int describe(const void *problem_, int64_t numbers[KN_PROBLEM_NUMBERS])
+{
+    const kn_gemm_problem *problem = problem_;
+    const kn_gemm_params *p = &problem->product;
+    const int64_t all[] = {p->f64,
+                           p->m,
+                           p->n,
+                           p->k,
+                           p->batch,
+                           p->alpha == 1,
+                           problem->bias != NULL,
+                           p->a.transposed,
+                           p->a.ld,
+                           p->a.batch_stride,
+                           p->b.transposed,
+                           p->b.ld,
+                           p->b.batch_stride,
+                           p->c.ld,
+                           p->c.batch_stride};
+    if (p->beta != 0)
+        return 0;
+    memcpy(numbers, all, sizeof all);
+    return (int)(sizeof all / sizeof all[0]);
+}
+
+const kn_implementation_table kn_gemm_implementations =
+    KN_IMPLEMENTATION_TABLE("gemm", rows, KN_FAMILY_MATMUL, describe);
 
 kn_gemm_layout kn_gemm_operand_layout(const kn_gemm_operand *operand)
 {

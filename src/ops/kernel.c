@@ -11,8 +11,8 @@
 enum { MOST_ARGS = 64 };
 
 struct kn_user_kernel {
-    kn_user_source source; /* its name is the kernel's */
-    char *name, *options;
+    kn_user_source source; /* its name is the kernel's, and outlives it: records and profiles show it */
+    char *options;
 };
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
@@ -50,9 +50,8 @@ kn_status kn_kernel_new(kn_user_kernel **kernel, const char *source, const char 
     kn_user_kernel *made = kn_calloc(1, sizeof *made);
     if (!made)
         return KN_ERR_MEMORY;
-    made->name = kn_strdup(name);
     made->options = kn_strdup(options ? options : "");
-    kn_status status = made->name && made->options ? register_source(&made->source, source, name) : KN_ERR_MEMORY;
+    kn_status status = made->options ? register_source(&made->source, source, name) : KN_ERR_MEMORY;
     if (status == KN_OK)
         *kernel = made;
     else
@@ -64,7 +63,6 @@ void kn_kernel_free(kn_user_kernel *kernel)
 {
     if (!kernel)
         return;
-    kn_free(kernel->name);
     kn_free(kernel->options);
     kn_free(kernel);
 }
@@ -111,7 +109,7 @@ static kn_status check_tensors(const kn_kernel_launch *launch, kn_device **devic
 static kn_status check_count(const kn_user_kernel *kernel, const kn_kernel_launch *launch, kn_device *device)
 {
     int wanted = 0, tensors = 0;
-    KN_TRY(kn_user_source_build(device, kernel->source.path, kernel->options, kernel->name, &wanted));
+    KN_TRY(kn_user_source_build(device, kernel->source.path, kernel->options, kernel->source.name, &wanted));
     for (int i = 0; i < launch->num_args; i++)
         tensors += is_tensor(&launch->args[i]);
     if (wanted == launch->num_args + tensors)
@@ -184,7 +182,7 @@ static kn_status run(const kn_user_kernel *kernel, const kn_kernel_launch *launc
         if (launch->args[i].kind == KN_KERNEL_OUTPUT)
             kn_tensor_bump_version(launch->args[i].tensor);
     }
-    return kn_run(stream, .source = kernel->source.path, .options = kernel->options, .kernel = kernel->name,
+    return kn_run(stream, .source = kernel->source.path, .options = kernel->options, .kernel = kernel->source.name,
                   .operation = kernel->source.name, .dims = dims,
                   .global = {launch->global[0], launch->global[1], launch->global[2]},
                   .local = {launch->local[0], launch->local[1], launch->local[2]}, .args = args,
@@ -197,6 +195,6 @@ kn_status kn_kernel_run_with(const kn_user_kernel *kernel, const kn_kernel_launc
         return kn_fail_argument_null("kn_kernel_run", kernel ? "launch" : "kernel");
     kn_status status = run(kernel, launch);
     if (status != KN_OK)
-        kn_error_prefix("%s", kernel->name);
+        kn_error_prefix("%s", kernel->source.name);
     return status;
 }

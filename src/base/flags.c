@@ -1,0 +1,127 @@
+/* base/flags.c - the flags' storage, and what the environment says of them. */
+#include "base/flags.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+
+#define READ (1u << 31) /* the environment has been read */
+
+static atomic_uint flags;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* --- the environment ---------------------------------------------------------------------------------------------- */
+
+static bool is_on(const char *value) { return value && *value && strcmp(value, "0") != 0; }
+
+static void read_environment(void)
+{
+    const char *deterministic = getenv("KOINE_DETERMINISTIC");
+    unsigned start = READ | (is_on(getenv("KOINE_BENCHMARK")) ? KN_FLAG_BENCHMARK : 0);
+    if (deterministic && strcmp(deterministic, "error") == 0)
+        start |= KN_FLAG_FORBID;
+    else if (deterministic && strcmp(deterministic, "warn") == 0)
+        start |= KN_FLAG_WARN;
+    else if (is_on(deterministic))
+        start |= KN_FLAG_DETERMINISTIC;
+    if ((start & KN_FLAG_DETERMINISTIC) && strcmp(deterministic, "1") != 0)
+        kn_log_message(KN_LOG_WARNING, "KOINE_DETERMINISTIC=%s counts as 1; it may be 0, 1, error or warn",
+                       deterministic);
+    atomic_store(&flags, start);
+}
+
+unsigned kn_flags(void)
+{
+    unsigned now = atomic_load_explicit(&flags, memory_order_relaxed);
+    if (now & READ)
+        return now & ~READ;
+    pthread_once(&once, read_environment);
+    return atomic_load(&flags) & ~READ;
+}
+
+static void change(unsigned clear, unsigned set)
+{
+    kn_flags();
+    unsigned before = atomic_load(&flags);
+    while (!atomic_compare_exchange_weak(&flags, &before, (before & ~clear) | set))
+        ;
+}
+
+/* --- the flags ---------------------------------------------------------------------------------------------------- */
+
+void kn_set_benchmark(bool enabled) { change(KN_FLAG_BENCHMARK, enabled ? KN_FLAG_BENCHMARK : 0); }
+bool kn_get_benchmark(void) { return kn_flags() & KN_FLAG_BENCHMARK; }
+
+void kn_set_deterministic(bool enabled) { change(KN_FLAG_DETERMINISTIC, enabled ? KN_FLAG_DETERMINISTIC : 0); }
+bool kn_get_deterministic(void) { return kn_flags() & KN_FLAG_DETERMINISTIC; }
+
+kn_status kn_use_deterministic_algorithms(kn_deterministic_mode mode)
+{
+    static const unsigned bits[] = {
+        [KN_DETERMINISTIC_OFF] = 0, [KN_DETERMINISTIC_ERROR] = KN_FLAG_FORBID, [KN_DETERMINISTIC_WARN] = KN_FLAG_WARN};
+    if ((size_t)mode >= sizeof bits / sizeof bits[0])
+        return kn_fail(KN_ERR_ARGUMENT, "kn_use_deterministic_algorithms: %d is no kn_deterministic_mode", (int)mode);
+    change(KN_FLAG_FORBID | KN_FLAG_WARN, bits[mode]);
+    return KN_OK;
+}
+
+kn_deterministic_mode kn_get_deterministic_debug_mode(void)
+{
+    const unsigned now = kn_flags();
+    return now & KN_FLAG_FORBID ? KN_DETERMINISTIC_ERROR
+           : now & KN_FLAG_WARN ? KN_DETERMINISTIC_WARN
+                                : KN_DETERMINISTIC_OFF;
+}
+
+bool kn_are_deterministic_algorithms_enabled(void) { return kn_get_deterministic_debug_mode() != KN_DETERMINISTIC_OFF; }
+bool kn_is_deterministic_algorithms_warn_only_enabled(void)
+{
+    return kn_get_deterministic_debug_mode() == KN_DETERMINISTIC_WARN;
+}
+
+kn_status kn_check_nondeterministic(const char *what)
+{
+    const unsigned now = kn_flags();
+    if (now & KN_FLAG_FORBID)
+        return kn_fail(KN_ERR_STATE,
+                       "%s has no deterministic implementation for this problem, and "
+                       "kn_use_deterministic_algorithms forbids others; KN_DETERMINISTIC_WARN lets it run",
+                       what);
+    if (now & KN_FLAG_WARN)
+        kn_log_message(KN_LOG_WARNING, "%s runs without a deterministic implementation", what);
+    return KN_OK;
+}
+
+kn_status kn_set_allow_reduced_precision(unsigned what, bool allowed)
+{
+    if (what == 0 || (what & ~KN_FLAG_REDUCED_PRECISION))
+        return kn_fail(KN_ERR_ARGUMENT, "kn_set_allow_reduced_precision: %u is no sum of kn_reduced_precision", what);
+    change(what, allowed ? what : 0);
+    return KN_OK;
+}
+
+bool kn_get_allow_reduced_precision(unsigned what)
+{
+    return what != 0 && (kn_flags() & KN_FLAG_REDUCED_PRECISION & what) == what;
+}
+
+kn_status kn_set_float32_matmul_precision(const char *precision)
+{
+    const bool highest = precision && strcmp(precision, "highest") == 0;
+    const bool medium = precision && strcmp(precision, "medium") == 0;
+    if (!highest && !medium && (!precision || strcmp(precision, "high") != 0))
+        return kn_fail(KN_ERR_ARGUMENT, "kn_set_float32_matmul_precision: `%s` is none of highest, high, medium",
+                       precision ? precision : "NULL");
+    change(KN_MATMUL_ALLOW_TF32 | KN_FLAG_MEDIUM, (highest ? 0 : KN_MATMUL_ALLOW_TF32) | (medium ? KN_FLAG_MEDIUM : 0));
+    return KN_OK;
+}
+
+const char *kn_get_float32_matmul_precision(void)
+{
+    const unsigned now = kn_flags();
+    return !(now & KN_MATMUL_ALLOW_TF32) ? "highest" : now & KN_FLAG_MEDIUM ? "medium" : "high";
+}

@@ -1,0 +1,252 @@
+/* ops/benchmark.c - times the rows of a table on a problem, once, and remembers the fastest. */
+#include "ops/benchmark.h"
+
+#include <koine/flags.h>
+#include <koine/graph.h>
+#include <koine/stream.h>
+#include <koine/version.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/threads.h"
+
+enum { RUNS = 3 };                /* of each row that is not hopeless */
+static const double hopeless = 2, /* times the best so far: one run is enough */
+    margin = 0.95;                /* a row must beat the usual one by this much: noise should not decide */
+
+/* --- winners in memory -------------------------------------------------------------------------------------------- */
+
+typedef struct entry {
+    kn_hash key;
+    const kn_implementation *row;
+    struct entry *next;
+} entry;
+
+enum { BUCKETS = 256 };
+
+static struct {
+    kn_mutex lock;
+    entry *buckets[BUCKETS];
+} winners = {.lock = KN_MUTEX_INIT};
+
+static kn_mutex timing = KN_MUTEX_INIT; /* held while rows are timed: two at once would measure each other */
+static _Thread_local bool is_timing;    /* by this thread: a row may itself ask for the choice of another table */
+static atomic_int_fast64_t timed;
+
+int64_t kn_benchmark_count_timed(void) { return atomic_load(&timed); }
+
+static kn_hash key_of(const kn_implementation_table *table, kn_device *device, unsigned flags, const int64_t *numbers,
+                      int count)
+{
+    int64_t all[KN_PROBLEM_NUMBERS + 3] = {(int64_t)(uintptr_t)table, kn_device_slot(device), flags};
+    memcpy(all + 3, numbers, (size_t)count * sizeof *numbers);
+    return kn_hash_bytes(all, (size_t)(count + 3) * sizeof *all);
+}
+
+static const kn_implementation *recall(kn_hash key)
+{
+    kn_lock(&winners.lock);
+    entry *e = winners.buckets[key.low % BUCKETS];
+    while (e && (e->key.low != key.low || e->key.high != key.high))
+        e = e->next;
+    const kn_implementation *row = e ? e->row : NULL;
+    kn_unlock(&winners.lock);
+    return row;
+}
+
+static kn_status remember(kn_hash key, const kn_implementation *row)
+{
+    entry *e = kn_calloc(1, sizeof *e);
+    if (!e)
+        return KN_ERR_MEMORY;
+    kn_lock(&winners.lock);
+    entry **bucket = &winners.buckets[key.low % BUCKETS];
+    *e = (entry){.key = key, .row = row, .next = *bucket};
+    *bucket = e;
+    kn_unlock(&winners.lock);
+    return KN_OK;
+}
+
+kn_status kn_benchmark_clear(bool on_disk)
+{
+    kn_lock(&winners.lock);
+    for (int i = 0; i < BUCKETS; i++)
+        for (entry *e; (e = winners.buckets[i]);) {
+            winners.buckets[i] = e->next;
+            kn_free(e);
+        }
+    kn_unlock(&winners.lock);
+    return on_disk ? kn_benchmark_clear_disk() : KN_OK;
+}
+
+/* --- who may win -------------------------------------------------------------------------------------------------- */
+
+typedef struct contest {
+    const kn_implementation_table *table;
+    kn_stream *stream;
+    const void *problem;
+    kn_row_runner *run;
+    const kn_implementation *usual;
+    unsigned flags;
+    kn_text report;
+} contest;
+
+static bool can_take(const contest *c, const kn_implementation *row)
+{
+    const kn_limits *limits = kn_device_limits(kn_stream_device(c->stream));
+    return kn_implementation_allowed(row, c->flags) && (!row->supports || row->supports(limits, c->problem));
+}
+
+static bool is_worth_timing(const contest *c, const kn_implementation *row)
+{
+    const bool cpu = kn_device_limits(kn_stream_device(c->stream))->is_cpu;
+    return row == c->usual || row->timed_on == KN_TIMED_ANYWHERE || (row->timed_on == KN_TIMED_ON_CPUS) == cpu;
+}
+
+char *kn_benchmark_identity(const kn_implementation_table *table, kn_device *device, unsigned flags,
+                            const int64_t *numbers, int count)
+{
+    kn_text text = {0};
+    kn_device_properties p;
+    if (kn_device_get_properties(device, &p) != KN_OK)
+        return NULL;
+    kn_text_format(&text, "koine benchmark, format 1, library %s\ndevice: %s\nplatform: %s\ndriver: %s, %s\n",
+                   KN_VERSION, p.name, p.platform, p.driver_version, p.opencl_version);
+    kn_text_format(&text, "compute units: %d\noperation: %s\nrows:", p.multi_processor_count, table->operation);
+    for (int i = 0; i < table->count; i++)
+        kn_text_format(&text, " %s", table->rows[i].name);
+    kn_text_format(&text, "\nflags: %u\nproblem:", flags);
+    for (int i = 0; i < count; i++)
+        kn_text_format(&text, " %lld", (long long)numbers[i]);
+    kn_text_append(&text, "\n");
+    return kn_text_finish(&text);
+}
+
+/* --- timing ------------------------------------------------------------------------------------------------------- */
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* The fastest of a few runs after one that builds the kernels; HUGE_VAL for a row that fails, whose error is forgotten:
+ * another will do. */
+static double time_row(contest *c, const kn_implementation *row, double best)
+{
+    kn_error_state before;
+    double fastest = HUGE_VAL;
+    kn_error_take(&before);
+    kn_status status = c->run(c->table, row, c->stream, c->problem);
+    if (status == KN_OK)
+        status = kn_stream_synchronize(c->stream);
+    for (int i = 0; i < RUNS && status == KN_OK; i++) {
+        const double start = seconds_now();
+        status = c->run(c->table, row, c->stream, c->problem);
+        if (status == KN_OK)
+            status = kn_stream_synchronize(c->stream);
+        fastest = status == KN_OK ? fmin(fastest, seconds_now() - start) : HUGE_VAL;
+        if (fastest > hopeless * best)
+            break;
+    }
+    if (status != KN_OK)
+        kn_log_message(KN_LOG_INFO, "benchmark: %s '%s' fails: %s", c->table->operation, row->name, kn_error_message());
+    kn_error_put_back(&before);
+    kn_text_format(&c->report, "%s: %.9f s\n", row->name, fastest);
+    return fastest;
+}
+
+static const kn_implementation *time_all(contest *c)
+{
+    const kn_implementation *winner = c->usual;
+    const double usual = time_row(c, c->usual, HUGE_VAL);
+    double best = usual;
+    for (int i = 0; i < c->table->count; i++) {
+        const kn_implementation *row = &c->table->rows[i];
+        if (row == c->usual || !is_worth_timing(c, row) || !can_take(c, row))
+            continue;
+        const double seconds = time_row(c, row, best);
+        if (seconds < best && seconds < margin * usual) {
+            best = seconds;
+            winner = row;
+        }
+    }
+    return winner;
+}
+
+/* What the disk knows, if the row is there and may still run. */
+static const kn_implementation *load(const contest *c, const char *identity)
+{
+    char *name = kn_benchmark_load(identity);
+    const kn_implementation *found = NULL;
+    for (int i = 0; name && i < c->table->count; i++)
+        if (strcmp(c->table->rows[i].name, name) == 0 && can_take(c, &c->table->rows[i]))
+            found = &c->table->rows[i];
+    kn_free(name);
+    return found;
+}
+
+static kn_status find_winner(const kn_implementation **row, contest *c, const int64_t *numbers, int count)
+{
+    kn_device *device = kn_stream_device(c->stream);
+    char *identity = kn_benchmark_identity(c->table, device, c->flags, numbers, count);
+    if (!identity)
+        return KN_ERR_MEMORY;
+    const kn_implementation *winner = load(c, identity);
+    kn_status status = KN_OK;
+    if (!winner && (status = kn_stream_synchronize(c->stream)) == KN_OK) {
+        winner = time_all(c);
+        atomic_fetch_add(&timed, 1);
+        char *report = kn_text_finish(&c->report);
+        if (report)
+            kn_benchmark_store(identity, winner->name, report);
+        kn_free(report);
+    }
+    kn_free(identity);
+    *row = winner;
+    return status;
+}
+
+static kn_status find_alone(const kn_implementation **row, contest *c, kn_hash key, const int64_t *numbers, int count)
+{
+    const bool nested = is_timing;
+    kn_status status = KN_OK;
+    if (!nested)
+        kn_lock(&timing);
+    is_timing = true;
+    const kn_implementation *winner = recall(key); /* another thread may have been faster */
+    if (!winner)
+        status = find_winner(&winner, c, numbers, count);
+    if (status == KN_OK && !recall(key))
+        status = remember(key, winner);
+    is_timing = nested;
+    if (!nested)
+        kn_unlock(&timing);
+    if (status == KN_OK)
+        *row = winner;
+    return status;
+}
+
+kn_status kn_benchmark_choose(const kn_implementation **row, const kn_implementation_table *table, kn_stream *stream,
+                              const void *problem, unsigned flags, kn_row_runner *run)
+{
+    int64_t numbers[KN_PROBLEM_NUMBERS];
+    const int count = table->describe ? table->describe(problem, numbers) : 0;
+    if (count == 0)
+        return KN_OK;
+    contest c = {.table = table, .stream = stream, .problem = problem, .run = run, .usual = *row, .flags = flags};
+    const kn_hash key = key_of(table, kn_stream_device(stream), flags, numbers, count);
+    const kn_implementation *winner = recall(key);
+    if (!winner && kn_stream_is_capturing(stream)) /* what is captured does not run: nothing to time */
+        return KN_OK;
+    if (!winner)
+        KN_TRY(find_alone(&winner, &c, key, numbers, count));
+    if (can_take(&c, winner)) /* what it supports may hang on more than the problem's numbers */
+        *row = winner;
+    return KN_OK;
+}

@@ -1,0 +1,41 @@
+/* rt/backends.c - versions of what the library stands on. */
+#include <clblast_c.h>
+#include <koine/flags.h>
+#include <string.h>
+
+#include "rt/internal.h"
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+#ifdef CLBLAST_VERSION_MAJOR
+static const char clblast_version[] =
+    TEXT(CLBLAST_VERSION_MAJOR) "." TEXT(CLBLAST_VERSION_MINOR) "." TEXT(CLBLAST_VERSION_PATCH);
+#else
+static const char clblast_version[] = "older than 1.5.3"; /* it does not say */
+#endif
+
+const char *kn_backend_version(const char *backend)
+{
+    if (!backend) {
+        kn_fail_argument_null("kn_backend_version", "backend");
+        return NULL;
+    }
+    if (strcmp(backend, "clblast") == 0)
+        return clblast_version;
+    if (strcmp(backend, "opencl") == 0) {
+        const kn_device *device = kn_device_current();
+        return device ? device->properties.opencl_version : NULL;
+    }
+    kn_fail(KN_ERR_ARGUMENT, "kn_backend_version: there is no backend `%s`, but clblast and opencl", backend);
+    return NULL;
+}
+
+bool kn_backend_is_available(const char *backend)
+{
+    kn_error_state before;
+    kn_error_take(&before);
+    const bool available = backend && kn_backend_version(backend);
+    kn_error_put_back(&before);
+    return available;
+}

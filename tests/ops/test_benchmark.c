@@ -1,0 +1,256 @@
+/* test_benchmark.c - benchmark mode: the fastest row is found once, kept in memory and on disk, and nothing else
+ * changes. Fake rows that sleep make the outcome certain. */
+#include "support/check.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ops/benchmark.h"
+#include "ops/choice.h"
+
+static char cache[] = "/tmp/koine-benchmark-XXXXXX";
+
+/* --- fake rows ---------------------------------------------------------------------------------------------------- */
+
+static atomic_int runs[4]; /* of slow, fast, broken, elsewhere */
+
+static void sleep_ms(int ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL); }
+
+static kn_status run_slow(kn_stream *stream, const void *problem)
+{
+    (void)stream, (void)problem;
+    runs[0]++;
+    sleep_ms(4);
+    return KN_OK;
+}
+static kn_status run_fast(kn_stream *stream, const void *problem)
+{
+    (void)stream, (void)problem;
+    runs[1]++;
+    return KN_OK;
+}
+static kn_status run_broken(kn_stream *stream, const void *problem)
+{
+    (void)stream, (void)problem;
+    runs[2]++;
+    return kn_fail(KN_ERR_DEVICE, "this row never works");
+}
+static kn_status run_elsewhere(kn_stream *stream, const void *problem)
+{
+    (void)stream, (void)problem;
+    runs[3]++;
+    return KN_OK;
+}
+static bool supports_even(const kn_limits *limits, const void *problem)
+{
+    (void)limits;
+    return *(const int *)problem % 2 == 0;
+}
+static bool never(const kn_limits *limits, const void *problem)
+{
+    (void)limits, (void)problem;
+    return false;
+}
+
+static int describe(const void *problem, int64_t numbers[KN_PROBLEM_NUMBERS])
+{
+    numbers[0] = *(const int *)problem;
+    return numbers[0] == 99 ? 0 : 1; /* 99 cannot be run twice */
+}
+
+static const kn_implementation rows[] = {
+    {.name = "slow", .run = run_slow},
+    {.name = "broken", .run = run_broken},
+    {.name = "elsewhere", .prefers = never, .run = run_elsewhere, .timed_on = KN_TIMED_ON_OTHERS},
+    {.name = "fast", .supports = supports_even, .prefers = never, .run = run_fast},
+};
+static const kn_implementation_table table = KN_IMPLEMENTATION_TABLE("fake", rows, KN_FAMILY_MATMUL, describe);
+
+static kn_stream *stream(void) { return kn_stream_current(kn_device_current()); }
+
+/* Runs the problem; tells which row did last. */
+static const char *choose(int problem)
+{
+    int before[4];
+    for (int i = 0; i < 4; i++)
+        before[i] = runs[i];
+    CHECK_OK(kn_run_implementation(&table, stream(), &problem));
+    static const char *const names[] = {"slow", "fast", "broken", "elsewhere"};
+    int count = 0, last = 0;
+    for (int i = 0; i < 4; i++)
+        if (runs[i] > before[i])
+            count++, last = i;
+    return count == 1 ? names[last] : "several";
+}
+
+/* --- tests -------------------------------------------------------------------------------------------------------- */
+
+TENSOR_TEST(test_found_once)
+{
+    assert_string_equal(choose(2), "slow");
+    kn_set_benchmark(true);
+    const int64_t timed = kn_benchmark_count_timed();
+    assert_string_equal(choose(2), "several");
+    assert_int_equal(runs[3], 0); /* not made for this kind of device */
+    assert_true(runs[2] > 0);     /* what fails is passed over, silently */
+    assert_int_equal(kn_error_status(), KN_OK);
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(choose(2), "fast");
+    assert_int_equal(kn_benchmark_count_timed(), timed + 1);
+    assert_string_equal(choose(3), "several"); /* another problem, which fast does not support */
+    assert_string_equal(choose(3), "slow");
+    assert_int_equal(kn_benchmark_count_timed(), timed + 2);
+    assert_string_equal(choose(99), "slow"); /* cannot be timed */
+    assert_int_equal(kn_benchmark_count_timed(), timed + 2);
+    kn_set_deterministic(true); /* other flags, other candidates */
+    assert_string_equal(choose(2), "several");
+    kn_set_deterministic(false);
+    kn_set_benchmark(false);
+    assert_string_equal(choose(2), "slow"); /* off: the usual choice again */
+}
+
+static int count_files(bool damage)
+{
+    char path[128];
+    int count = 0;
+    snprintf(path, sizeof path, "%s/benchmark", cache);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        char file[512];
+        if (entry->d_name[0] == '.')
+            continue;
+        count++;
+        snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
+        FILE *stream_of = damage ? fopen(file, "w") : NULL;
+        if (stream_of) {
+            fputs("koine benchmark, format 1, nonsense\nfastest: broken\n", stream_of);
+            fclose(stream_of);
+        }
+    }
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+TENSOR_TEST(test_kept_on_disk)
+{
+    kn_set_benchmark(true);
+    CHECK_OK(kn_benchmark_clear(true));
+    assert_int_equal(count_files(false), 0);
+    int64_t timed = kn_benchmark_count_timed();
+    assert_string_equal(choose(4), "several");
+    assert_int_equal(kn_benchmark_count_timed(), ++timed);
+    assert_int_equal(count_files(false), 1);
+    CHECK_OK(kn_benchmark_clear(false)); /* as another process would begin */
+    assert_string_equal(choose(4), "fast");
+    assert_int_equal(kn_benchmark_count_timed(), timed);
+    CHECK_OK(kn_benchmark_clear(false));
+    assert_int_equal(count_files(true), 1); /* a file that is none of ours, under the right name */
+    assert_string_equal(choose(4), "several");
+    assert_int_equal(kn_benchmark_count_timed(), ++timed);
+    CHECK_OK(kn_benchmark_clear(false));
+    assert_string_equal(choose(4), "fast"); /* mended */
+    assert_int_equal(kn_benchmark_count_timed(), timed);
+    kn_set_benchmark(false);
+}
+
+/* What is captured does not run: the usual row is taken, or the winner if it is known. */
+TENSOR_TEST(test_capture)
+{
+    kn_graph *graph;
+    kn_set_benchmark(true);
+    CHECK_OK(kn_benchmark_clear(true));
+    const int64_t timed = kn_benchmark_count_timed();
+    CHECK_OK(kn_graph_create(&graph));
+    CHECK_OK(kn_graph_capture_begin(graph, NULL));
+    assert_string_equal(choose(6), "slow");
+    CHECK_OK(kn_graph_capture_end(graph));
+    assert_int_equal(kn_benchmark_count_timed(), timed);
+    assert_string_equal(choose(6), "several");
+    CHECK_OK(kn_graph_reset(graph));
+    CHECK_OK(kn_graph_capture_begin(graph, NULL));
+    assert_string_equal(choose(6), "fast");
+    CHECK_OK(kn_graph_capture_end(graph));
+    kn_graph_free(graph);
+    kn_set_benchmark(false);
+}
+
+enum { THREADS = 4 };
+static void *choose_in_thread(void *problem)
+{
+    intptr_t failed = 0;
+    for (int i = 0; i < 20; i++)
+        failed += kn_run_implementation(&table, stream(), problem) != KN_OK;
+    return (void *)failed;
+}
+
+TENSOR_TEST(test_threads)
+{
+    pthread_t threads[THREADS];
+    int problems[2] = {10, 12};
+    kn_set_benchmark(true);
+    CHECK_OK(kn_benchmark_clear(true));
+    const int64_t timed = kn_benchmark_count_timed();
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, choose_in_thread, &problems[i % 2]), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    assert_int_equal(kn_benchmark_count_timed(), timed + 2); /* each problem once */
+    kn_set_benchmark(false);
+}
+
+/* --- the real tables ---------------------------------------------------------------------------------------------- */
+
+static kn_tensor *step(kn_tensor *x, kn_tensor *w, kn_tensor *v)
+{
+    kn_set_grad(w, NULL);
+    kn_tensor *y = kn_conv2d(x, w, NULL, .padding = 1);
+    kn_tensor *z = kn_matmul(kn_flatten(y, 1, -1), v);
+    CHECK_OK(kn_backward(kn_sum(kn_mul(z, z))));
+    return kn_clone(kn_grad(w));
+}
+
+/* A convolution, its gradients and a product: equal within rounding, and a table inside a table is no deadlock. */
+TENSOR_TEST(test_real_operations)
+{
+    enum { COUNT = 8 * 3 * 3 * 3 };
+    float usual[COUNT], fastest[COUNT];
+    kn_tensor *x = kn_rand(KN_SHAPE(4, 3, 9, 9)), *w = kn_rand(KN_SHAPE(8, 3, 3, 3), .requires_grad = true);
+    kn_tensor *v = kn_rand(KN_SHAPE(8 * 81, 5));
+    CHECK_OK(kn_read(step(x, w, v), usual, sizeof usual));
+    kn_set_benchmark(true);
+    CHECK_OK(kn_benchmark_clear(true));
+    const int64_t timed = kn_benchmark_count_timed();
+    CHECK_OK(kn_read(step(x, w, v), fastest, sizeof fastest));
+    const int64_t after = kn_benchmark_count_timed();
+    assert_true(after >= timed + 3);
+    CHECK_OK(kn_read(step(x, w, v), fastest, sizeof fastest));
+    assert_int_equal(kn_benchmark_count_timed(), after);
+    kn_set_benchmark(false);
+    for (int i = 0; i < COUNT; i++)
+        if (!(fastest[i] - usual[i] <= 1e-4f * usual[i] && usual[i] - fastest[i] <= 1e-4f * usual[i]))
+            fail_msg("element %d is %g, without benchmark %g", i, (double)fastest[i], (double)usual[i]);
+}
+
+int main(void)
+{
+    if (!mkdtemp(cache))
+        return 1;
+    setenv("KOINE_CACHE_DIR", cache, 1);
+    const struct CMUnitTest tests[] = {
+        TEST(test_found_once), TEST(test_kept_on_disk),    TEST(test_capture),
+        TEST(test_threads),    TEST(test_real_operations),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    char command[160];
+    snprintf(command, sizeof command, "rm -r %s", cache);
+    return system(command) == 0 ? failed : 1;
+}
