@@ -4,105 +4,10 @@
  * messages quote the user's lines. */
 #include "ops/jit_parse.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-/* --- tokens ------------------------------------------------------------------------------------------------------- */
-
-typedef struct token {
-    char *start; /* inside the code */
-    int length;  /* 0: the end */
-    int line;
-} token;
-
-typedef struct lexer {
-    char *at;
-    int line;
-    bool line_start; /* nothing but blanks on this line so far: a `#` begins a directive */
-} lexer;
-
-static bool token_is(const token *t, const char *text)
-{
-    return t->length == (int)strlen(text) && strncmp(t->start, text, (size_t)t->length) == 0;
-}
-
-static bool is_one_of(const token *t, const char *const *words)
-{
-    while (*words && !token_is(t, *words))
-        words++;
-    return *words != NULL;
-}
-
-static bool is_word(const token *t) { return t->length > 0 && (isalpha((unsigned char)*t->start) || *t->start == '_'); }
-
-static void skip_character(lexer *l)
-{
-    if (*l->at == '\n') {
-        l->line++;
-        l->line_start = true;
-    } else if (!isspace((unsigned char)*l->at)) {
-        l->line_start = false;
-    }
-    l->at++;
-}
-
-static void skip_directive(lexer *l)
-{
-    while (*l->at && *l->at != '\n') {
-        if (l->at[0] == '\\' && l->at[1] == '\n')
-            skip_character(l);
-        skip_character(l);
-    }
-}
-
-static kn_status skip_comment(lexer *l)
-{
-    int line = l->line;
-    for (l->at += 2; *l->at && !(l->at[0] == '*' && l->at[1] == '/');)
-        skip_character(l);
-    if (!*l->at)
-        return kn_fail(KN_ERR_ARGUMENT, "the comment that begins in line %d of the code does not end", line);
-    l->at += 2;
-    return KN_OK;
-}
-
-/* Blanks, comments and preprocessor lines. */
-static kn_status skip_space(lexer *l)
-{
-    for (;;) {
-        if (isspace((unsigned char)*l->at))
-            skip_character(l);
-        else if (l->at[0] == '/' && l->at[1] == '*')
-            KN_TRY(skip_comment(l));
-        else if ((l->at[0] == '/' && l->at[1] == '/') || (*l->at == '#' && l->line_start))
-            skip_directive(l);
-        else
-            return KN_OK;
-    }
-}
-
-static kn_status next_token(lexer *l, token *t)
-{
-    KN_TRY(skip_space(l));
-    *t = (token){.start = l->at, .line = l->line};
-    l->line_start = false;
-    if (isalnum((unsigned char)*l->at) || *l->at == '_') {
-        while (isalnum((unsigned char)*l->at) || *l->at == '_')
-            l->at++;
-    } else if (*l->at == '"' || *l->at == '\'') {
-        const char quote = *l->at++;
-        while (*l->at && *l->at != quote && *l->at != '\n')
-            l->at += *l->at == '\\' && l->at[1] ? 2 : 1;
-        if (*l->at != quote)
-            return kn_fail(KN_ERR_ARGUMENT, "the quotation in line %d of the code does not end", t->line);
-        l->at++;
-    } else if (*l->at) {
-        l->at++;
-    }
-    t->length = (int)(l->at - t->start);
-    return KN_OK;
-}
+#include "ops/jit_lexer.h"
 
 /* --- finding the function ----------------------------------------------------------------------------------------- */
 
@@ -110,28 +15,17 @@ enum { MAX_HEAD = 512 };
 
 /* The tokens in front of a `{` at the outermost level. */
 typedef struct head {
-    token tokens[MAX_HEAD];
+    kn_jit_token tokens[MAX_HEAD];
     int count;
 } head;
 
-/* A value of a C type, or control flow, has no meaning for vectors: `if (x > 0)` wants one answer. */
-static bool speaks_against_vectors(const token *t)
-{
-    static const char *const words[] = {
-        "if",   "for",    "while",    "do",    "switch", "goto",   "sizeof", "float",    "double", "int",
-        "uint", "long",   "ulong",    "short", "char",   "ushort", "uchar",  "half",     "bool",   "any",
-        "all",  "signed", "unsigned", "TS",    "union",  "struct", "as_T",   "volatile", "asm",    NULL};
-    return is_one_of(t, words) || strncmp(t->start, "as_", 3) == 0 || strncmp(t->start, "vload", 5) == 0 ||
-           strncmp(t->start, "vstore", 6) == 0 || strncmp(t->start, "convert_", 8) == 0;
-}
-
 /* `template <typename T>` is C++ and PyTorch's way to say what T is. */
-static kn_status blank_template(lexer *l, token *t)
+static kn_status blank_template(kn_jit_lexer *l, kn_jit_token *t)
 {
     char *from = t->start;
     const int line = t->line;
-    while (t->length > 0 && !token_is(t, ">"))
-        KN_TRY(next_token(l, t));
+    while (t->length > 0 && !kn_jit_token_is(t, ">"))
+        KN_TRY(kn_jit_next_token(l, t));
     if (t->length == 0)
         return kn_fail(KN_ERR_ARGUMENT, "`template` in line %d of the code lacks its `<typename T>`", line);
     for (; from <= t->start; from++)
@@ -141,49 +35,46 @@ static kn_status blank_template(lexer *l, token *t)
 }
 
 /* From behind a `{` to its `}`. */
-static kn_status skip_braces(lexer *l, int line, bool *suits_vectors)
+static kn_status skip_braces(kn_jit_lexer *l, int line)
 {
-    token t;
+    kn_jit_token t;
     for (int depth = 1; depth > 0;) {
-        KN_TRY(next_token(l, &t));
+        KN_TRY(kn_jit_next_token(l, &t));
         if (t.length == 0)
             return kn_fail(KN_ERR_ARGUMENT, "the `{` in line %d of the code has no `}`", line);
-        depth += token_is(&t, "{") - token_is(&t, "}");
-        *suits_vectors = *suits_vectors && !speaks_against_vectors(&t);
+        depth += kn_jit_token_is(&t, "{") - kn_jit_token_is(&t, "}");
     }
     return KN_OK;
 }
 
-static bool is_function(const head *h) { return h->count >= 4 && token_is(&h->tokens[h->count - 1], ")"); }
+static bool is_function(const head *h) { return h->count >= 4 && kn_jit_token_is(&h->tokens[h->count - 1], ")"); }
 
 /* *last is the head of the last function; count 0: there is none. */
-static kn_status find_last_function(head *last, char *code, bool *suits_vectors)
+static kn_status find_last_function(head *last, char *code)
 {
     head current = {.count = 0};
-    lexer l = {.at = code, .line = 1, .line_start = true};
-    token t;
+    kn_jit_lexer l = kn_jit_lex(code);
+    kn_jit_token t;
     last->count = 0;
-    *suits_vectors = true;
     for (;;) {
-        KN_TRY(next_token(&l, &t));
+        KN_TRY(kn_jit_next_token(&l, &t));
         if (t.length == 0)
             return KN_OK;
-        if (token_is(&t, "template")) {
+        if (kn_jit_token_is(&t, "template")) {
             KN_TRY(blank_template(&l, &t));
-        } else if (token_is(&t, "{")) {
-            KN_TRY(skip_braces(&l, t.line, suits_vectors));
+        } else if (kn_jit_token_is(&t, "{")) {
+            KN_TRY(skip_braces(&l, t.line));
             if (is_function(&current)) {
                 *last = current;
                 current.count = 0;
             }
-        } else if (token_is(&t, "}")) {
+        } else if (kn_jit_token_is(&t, "}")) {
             return kn_fail(KN_ERR_ARGUMENT, "the `}` in line %d of the code has no `{`", t.line);
-        } else if (token_is(&t, ";")) {
+        } else if (kn_jit_token_is(&t, ";")) {
             current.count = 0;
         } else if (current.count == MAX_HEAD) {
             return kn_fail(KN_ERR_ARGUMENT, "the declaration in line %d of the code is too long", t.line);
         } else {
-            *suits_vectors = *suits_vectors && !speaks_against_vectors(&t);
             current.tokens[current.count++] = t;
         }
     }
@@ -196,7 +87,7 @@ static int find_list(const head *h)
 {
     int depth = 0;
     for (int i = h->count - 1; i >= 0; i--) {
-        depth += token_is(&h->tokens[i], ")") - token_is(&h->tokens[i], "(");
+        depth += kn_jit_token_is(&h->tokens[i], ")") - kn_jit_token_is(&h->tokens[i], "(");
         if (depth == 0)
             return i;
     }
@@ -204,64 +95,64 @@ static int find_list(const head *h)
 }
 
 /* What a pointer or number may be decorated with, to no effect here. */
-static bool is_qualifier(const token *t)
+static bool is_qualifier(const kn_jit_token *t)
 {
     static const char *const words[] = {"const",      "static",    "inline",  "restrict",      "__restrict",
                                         "__inline__", "__private", "private", "__attribute__", NULL};
-    return is_one_of(t, words);
+    return kn_jit_token_is_one_of(t, words);
 }
 
 static kn_status read_return_type(kn_jit_signature *s, const head *h, int name)
 {
-    const token *type = NULL;
+    const kn_jit_token *type = NULL;
     int count = 0;
     for (int i = 0, depth = 0; i < name; i++) {
-        const token *t = &h->tokens[i];
-        depth += token_is(t, "(") - token_is(t, ")");
-        if (depth > 0 || token_is(t, ")") || is_qualifier(t))
+        const kn_jit_token *t = &h->tokens[i];
+        depth += kn_jit_token_is(t, "(") - kn_jit_token_is(t, ")");
+        if (depth > 0 || kn_jit_token_is(t, ")") || is_qualifier(t))
             continue;
         type = t;
         count++;
     }
-    s->returns_value = count == 1 && token_is(type, "T");
-    if (s->returns_value || (count == 1 && token_is(type, "void")))
+    s->returns_value = count == 1 && kn_jit_token_is(type, "T");
+    if (s->returns_value || (count == 1 && kn_jit_token_is(type, "void")))
         return KN_OK;
     return kn_fail(KN_ERR_ARGUMENT, "line %d: `%s` must return T, or void and give its results by pointers `T *`",
                    h->tokens[name].line, s->name);
 }
 
-static int find_scalar(const token *name, const kn_jit_scalar *scalars, int num_scalars)
+static int find_scalar(const kn_jit_token *name, const kn_jit_scalar *scalars, int num_scalars)
 {
     for (int i = 0; i < num_scalars && scalars[i].name; i++)
-        if (token_is(name, scalars[i].name))
+        if (kn_jit_token_is(name, scalars[i].name))
             return i;
     return -1;
 }
 
-static bool is_number_type(const token *type)
+static bool is_number_type(const kn_jit_token *type)
 {
     static const char *const words[] = {"T", "float", "double", "int", "long", NULL};
-    return is_one_of(type, words);
+    return kn_jit_token_is_one_of(type, words);
 }
 
 /* The parts of a parameter: `type *name`. */
 typedef struct declaration {
-    const token *type, *name;
+    const kn_jit_token *type, *name;
     int stars;
 } declaration;
 
-static kn_status split_parameter(const kn_jit_signature *s, declaration *d, const token *tokens, int count)
+static kn_status split_parameter(const kn_jit_signature *s, declaration *d, const kn_jit_token *tokens, int count)
 {
     *d = (declaration){0};
     for (int i = 0; i < count; i++) {
-        const token *t = &tokens[i];
+        const kn_jit_token *t = &tokens[i];
         if (is_qualifier(t))
             continue;
-        if (token_is(t, "*"))
+        if (kn_jit_token_is(t, "*"))
             d->stars++;
-        else if (is_word(t) && !d->type)
+        else if (kn_jit_token_is_word(t) && !d->type)
             d->type = t;
-        else if (is_word(t) && !d->name)
+        else if (kn_jit_token_is_word(t) && !d->name)
             d->name = t;
         else
             return kn_fail(KN_ERR_ARGUMENT,
@@ -275,8 +166,8 @@ static kn_status split_parameter(const kn_jit_signature *s, declaration *d, cons
                    s->num_parameters + 1, s->name);
 }
 
-static kn_status read_parameter(kn_jit_signature *s, const token *tokens, int count, const kn_jit_scalar *scalars,
-                                int num_scalars)
+static kn_status read_parameter(kn_jit_signature *s, const kn_jit_token *tokens, int count,
+                                const kn_jit_scalar *scalars, int num_scalars)
 {
     declaration d;
     KN_TRY(split_parameter(s, &d, tokens, count));
@@ -287,7 +178,7 @@ static kn_status read_parameter(kn_jit_signature *s, const token *tokens, int co
     snprintf(p->type, sizeof p->type, "%.*s", d.type->length, d.type->start);
     if (scalar >= 0 && d.stars == 0 && is_number_type(d.type))
         *p = (kn_jit_parameter){.kind = KN_JIT_NUMBER, .index = scalar, .type = ""};
-    else if (scalar < 0 && d.stars < 2 && token_is(d.type, "T"))
+    else if (scalar < 0 && d.stars < 2 && kn_jit_token_is(d.type, "T"))
         *p = (kn_jit_parameter){.kind = d.stars ? KN_JIT_POINTER : KN_JIT_VALUE, .type = ""};
     else
         return kn_fail(KN_ERR_ARGUMENT,
@@ -302,14 +193,14 @@ static kn_status read_parameter(kn_jit_signature *s, const token *tokens, int co
     return KN_OK;
 }
 
-static kn_status read_parameters(kn_jit_signature *s, const token *tokens, int count, const kn_jit_scalar *scalars,
-                                 int num_scalars)
+static kn_status read_parameters(kn_jit_signature *s, const kn_jit_token *tokens, int count,
+                                 const kn_jit_scalar *scalars, int num_scalars)
 {
     int start = 0;
-    if (count == 0 || (count == 1 && token_is(tokens, "void")))
+    if (count == 0 || (count == 1 && kn_jit_token_is(tokens, "void")))
         return kn_fail(KN_ERR_ARGUMENT, "`%s` has no parameters: it takes at least one tensor, `T x`", s->name);
     for (int i = 0; i <= count; i++) {
-        if (i < count && !token_is(&tokens[i], ","))
+        if (i < count && !kn_jit_token_is(&tokens[i], ","))
             continue;
         if (i == start)
             return kn_fail(KN_ERR_ARGUMENT, "parameter %d of `%s` is empty", s->num_parameters + 1, s->name);
@@ -327,15 +218,16 @@ kn_status kn_jit_parse(kn_jit_signature *signature, char *code, const kn_jit_sca
 {
     head h;
     *signature = (kn_jit_signature){.num_parameters = 0};
-    KN_TRY(find_last_function(&h, code, &signature->suits_vectors));
+    KN_TRY(find_last_function(&h, code));
     const int list = h.count > 0 ? find_list(&h) : -1;
-    if (list < 1 || !is_word(&h.tokens[list - 1]))
+    if (list < 1 || !kn_jit_token_is_word(&h.tokens[list - 1]))
         return kn_fail(KN_ERR_ARGUMENT, "the code holds no function such as `T f(T x) { return x; }`");
-    const token *name = &h.tokens[list - 1];
+    const kn_jit_token *name = &h.tokens[list - 1];
     if (name->length >= KN_JIT_NAME)
         return kn_fail(KN_ERR_ARGUMENT, "line %d: a function's name has at most %d characters", name->line,
                        KN_JIT_NAME - 1);
     snprintf(signature->name, sizeof signature->name, "%.*s", name->length, name->start);
+    signature->suits_vectors = kn_jit_suits_vectors(code);
     KN_TRY(read_return_type(signature, &h, list - 1));
     return read_parameters(signature, &h.tokens[list + 1], h.count - list - 2, scalars, num_scalars);
 }

@@ -31,4 +31,8 @@ typedef struct kn_jit_signature {
  * numbers. `template <typename T>` is overwritten with blanks. */
 kn_status kn_jit_parse(kn_jit_signature *signature, char *code, const kn_jit_scalar *scalars, int num_scalars);
 
+/* jit_vectors.c: would the code mean the same, element by element, if T were a vector of floats or doubles, provided
+ * that it compiles then? Says no where it cannot be sure. */
+bool kn_jit_suits_vectors(char *code);
+
 #endif

@@ -4,9 +4,11 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/jit_parse.h"
 #include "rt/user_source.h"
 #include "support/as_gpu.h"
 
@@ -228,6 +230,33 @@ TENSOR_TEST(test_without_derivative)
     kn_jit_free(jit);
 }
 
+TENSOR_TEST(test_nothing_to_differentiate)
+{
+    kn_jit *jit = kn_jit_elementwise(PRODUCT, .derivative = PRODUCT_BACKWARD);
+    kn_tensor *x = leaf(kn_zeros(KN_SHAPE(0, 3))), *y = leaf(kn_ones(KN_SHAPE(3)));
+    CHECK_OK(kn_backward(kn_sum(kn_jit_call(jit, KN_JIT_INPUTS(x, y)))));
+    CHECK_SHAPE(kn_grad(x), 0, 3);
+    CHECK_VALUES(kn_grad(y), 0, 0, 0);
+    kn_jit_free(jit);
+}
+
+/* A replay computes anew from what the inputs hold by then. */
+TENSOR_TEST(test_graph)
+{
+    kn_jit *jit = kn_jit_elementwise("T f(T x, T scale) { return scale * x * x; }", .scalars = {{"scale", 1}});
+    kn_graph *graph;
+    kn_tensor *x = kn_ones(KN_SHAPE(3)), *y = NULL;
+    CHECK_OK(kn_graph_create(&graph));
+    KN_GRAPH_CAPTURE(graph, NULL) y = kn_jit_call(jit, KN_JIT_INPUTS(x), .scalars = {{"scale", 5}});
+    kn_jit_free(jit);
+    CHECK_OK(kn_graph_replay(graph));
+    CHECK_VALUES(y, 5, 5, 5);
+    kn_fill_(x, 2);
+    CHECK_OK(kn_graph_replay(graph));
+    CHECK_VALUES(y, 20, 20, 20);
+    kn_graph_free(graph);
+}
+
 /* --- wrong code ----------------------------------------------------------------------------------------------------
  */
 
@@ -310,6 +339,53 @@ TENSOR_TEST(test_misuse)
     kn_jit_free(NULL);
 }
 
+/* --- vectors on CPU devices ----------------------------------------------------------------------------------------
+ */
+
+static void check_suits(bool expected, const char *body)
+{
+    char code[256];
+    snprintf(code, sizeof code, "T f(T x, T y) { %s }", body);
+    if (kn_jit_suits_vectors(code) != expected)
+        fail_msg("`%s` is taken for one that %s vectors", body, expected ? "does not suit" : "suits");
+}
+
+/* The value of a comparison is 1 for elements and -1 for vectors: it may be a condition and nothing else. */
+static void test_what_suits_vectors(void **state)
+{
+    (void)state;
+    check_suits(true, "return 2 * x + exp(y);");
+    check_suits(true, "return x > 0 ? x : y;");
+    check_suits(true, "return (x >= y && !(y == 0)) || x <= 1 ? x * (x != y ? 2 : y) : fmax(x, y);");
+    check_suits(true, "T z = x < y ? x : y; z += 1; return z * tanh(x < 0 ? -x : x);");
+    check_suits(true, "return select(x, y, x > y) * 2;");
+    check_suits(false, "return (x > 0) == 1 ? x : y;");
+    check_suits(false, "return x > 0 == 1 ? x : y;");
+    check_suits(false, "return 1 == (x > 0) ? x : y;");
+    check_suits(false, "return ((x > 0)) != 0 ? x : y;");
+    check_suits(false, "return (x > 0) + (y > 0) > 1 ? x : y;");
+    check_suits(false, "return 0 < x < 1 ? x : y;");
+    check_suits(false, "return -(x > 0) < 0 ? x : y;");
+    check_suits(false, "return (x > 0) & 1 ? x : y;");
+    check_suits(false, "return max(x > 0, y > 0) ? x : y;");
+    check_suits(false, "return max(0, y > 0) ? x : y;");
+    check_suits(false, "return isnan(x) == 1 ? x : y;");
+    check_suits(false, "if (x > 0) return x; return y;");
+    check_suits(false, "for (;;) x += y;");
+    check_suits(false, "return (int)x;");
+    check_suits(false, "return sizeof(T);");
+    check_suits(false, "\n#define GREATER(a, b) ((a) > (b))\n return GREATER(x, y) == 1 ? x : y;");
+}
+
+TENSOR_TEST(test_values_of_comparisons)
+{
+    kn_jit *jit = kn_jit_elementwise("T f(T x) { return (x > 0) == 1 ? x : -2 * x; }");
+    double sum;
+    CHECK_OK(kn_item(kn_sum(kn_jit_call(jit, KN_JIT_INPUTS(kn_ones(KN_SHAPE(100))))), &sum));
+    assert_true(sum == 100);
+    kn_jit_free(jit);
+}
+
 /* --- kept and shared -----------------------------------------------------------------------------------------------
  */
 
@@ -372,9 +448,13 @@ int main(int argc, char **argv)
         TEST(test_freed_before_backward),
         TEST(test_gradients_and_dtypes),
         TEST(test_without_derivative),
+        TEST(test_nothing_to_differentiate),
+        TEST(test_graph),
         TEST(test_signatures),
         TEST(test_compile_errors),
         TEST(test_misuse),
+        TEST(test_what_suits_vectors),
+        TEST(test_values_of_comparisons),
         TEST(test_sources_are_kept_once),
         TEST(test_threads),
     };
