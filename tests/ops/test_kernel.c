@@ -1,6 +1,10 @@
 /* test_kernel.c - the user's own kernels on tensors. */
 #include "support/check.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "support/as_gpu.h"
 
 static const char source[] = "#include \"common/koine.clh\"\n"
@@ -146,6 +150,33 @@ TENSOR_TEST(test_wrong_sources)
     check_wrong_source("kernel void plain(global float *y) { }\n", "plain", KN_ERR_ARGUMENT, "1 parameters", "make 2");
 }
 
+/* On disk like the library's own kernels: built once for all processes. */
+static void test_kept_on_disk(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/koine-kernel-XXXXXX", command[128];
+    const char *before = getenv("KOINE_CACHE_DIR");
+    char *kept = before ? strdup(before) : NULL;
+    assert_non_null(mkdtemp(folder));
+    setenv("KOINE_CACHE_DIR", folder, 1);
+    setenv("KOINE_PROGRAM_CACHE", "1", 1);
+    KN_SCOPE
+    {
+        kn_user_kernel *scale = kernel_of("scale", "-DT=float -DFRESH");
+        kn_tensor *x = kn_ones(KN_SHAPE(3)), *y = kn_zeros(KN_SHAPE(3));
+        CHECK_OK(kn_kernel_run(
+            scale, KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(x), kn_kernel_f32(2), kn_kernel_i64(3)),
+            .global = {3}));
+        kn_kernel_free(scale);
+    }
+    unsetenv("KOINE_PROGRAM_CACHE");
+    snprintf(command, sizeof command, "test $(ls %s/programs/*.bin | wc -l) = 1 && rm -r %s", folder, folder);
+    assert_int_equal(system(command), 0);
+    if (kept)
+        setenv("KOINE_CACHE_DIR", kept, 1);
+    free(kept);
+}
+
 static void test_two_devices(void **state)
 {
     (void)state;
@@ -182,6 +213,7 @@ int main(int argc, char **argv)
         TEST(test_gradients_and_versions),
         TEST(test_misuse),
         TEST(test_wrong_sources),
+        TEST(test_kept_on_disk),
         TEST(test_two_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
