@@ -5,6 +5,7 @@
 #include "ops/promote.h"
 #include "ops/reference.h"
 #include "ops/strided.h"
+#include "rt/variable.h"
 #include "tensor/philox.h"
 
 typedef struct kn_dropout_op_params {
@@ -81,10 +82,16 @@ static kn_status dropout_reference(const kn_call *call)
     return KN_OK;
 }
 
+/* A mask drawn in a graph: backward draws that of the last replay, however long the graph lives. */
+static void keep_draw(void *params) { kn_variable_keep(((kn_dropout_op_params *)params)->draw.live); }
+static void drop_draw(void *params) { kn_variable_drop(((kn_dropout_op_params *)params)->draw.live); }
+
 static const kn_op dropout_op = {.name = "dropout",
                                  .min_inputs = 1,
                                  .max_inputs = 1,
                                  .params_size = sizeof(kn_dropout_op_params),
+                                 .params_keep = keep_draw,
+                                 .params_drop = drop_draw,
                                  .shape = dropout_shape,
                                  .forward = dropout_forward,
                                  .backward = dropout_backward,
@@ -93,6 +100,8 @@ static const kn_op dropout2d_op = {.name = "dropout2d",
                                    .min_inputs = 1,
                                    .max_inputs = 1,
                                    .params_size = sizeof(kn_dropout_op_params),
+                                   .params_keep = keep_draw,
+                                   .params_drop = drop_draw,
                                    .shape = dropout_shape,
                                    .forward = dropout_forward,
                                    .backward = dropout_backward,

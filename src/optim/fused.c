@@ -60,11 +60,11 @@ static kn_status scalar_arguments(kn_optim *optim, const kn_optim_group *group, 
     const kn_dtype dtype = group->bucket->dtype;
     const size_t size = kn_dtype_size(dtype);
     *count = optim->algorithm->scalars(optim->hyper, group->step, scalars);
-    const char *variable = NULL;
+    const void *variable = NULL;
     if (kn_stream_is_capturing(group->stream) && !(variable = kn_optim_record(optim, group, indices)))
         return kn_capture_fail(group->stream, KN_ERR_MEMORY);
     for (int i = 0; i < *count; i++)
-        args[i] = variable ? kn_arg_variable(variable + (size_t)i * size, size) : kn_arg_real(dtype, scalars[i]);
+        args[i] = variable ? kn_arg_variable(variable, (size_t)i * size, size) : kn_arg_real(dtype, scalars[i]);
     return KN_OK;
 }
 

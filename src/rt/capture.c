@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "rt/variable.h"
 
 /* --- recordings ------------------------------------------------------------------------------- */
 
@@ -49,7 +50,7 @@ void kn_recording_free(kn_recording *recording)
         kn_free(recording->outside[i]);
     }
     for (int i = 0; i < recording->num_variables; i++)
-        kn_free(recording->variables[i].memory);
+        kn_variable_drop(recording->variables[i].memory);
     kn_free(recording->commands);
     kn_free(recording->variables);
     kn_free(recording->arguments);
@@ -162,16 +163,23 @@ static kn_status note_buffer(kn_capture *capture, const kn_buffer *used)
 
 /* --- variables -------------------------------------------------------------------------------- */
 
+/* Takes over a reference, also on failure. */
+static kn_status add_variable(kn_recording *recording, const void *memory)
+{
+    size_t size = kn_variable_size(memory);
+    kn_variable variable = {.memory = memory, .size = size, .offset = recording->snapshot_bytes};
+    kn_status status = APPEND(recording, variables, num_variables, &variable);
+    if (status == KN_OK)
+        recording->snapshot_bytes += (size + 15) / 16 * 16;
+    else
+        kn_variable_drop(memory);
+    return status;
+}
+
 void *kn_capture_variable(kn_stream *stream, size_t bytes)
 {
-    kn_recording *recording = kn_stream_capture(stream)->recording;
-    kn_variable variable = {.memory = kn_calloc(1, bytes), .size = bytes, .offset = recording->snapshot_bytes};
-    if (!variable.memory || APPEND(recording, variables, num_variables, &variable) != KN_OK) {
-        kn_free(variable.memory);
-        return NULL;
-    }
-    recording->snapshot_bytes += (bytes + 15) / 16 * 16;
-    return variable.memory;
+    void *memory = kn_variable_new(bytes);
+    return memory && add_variable(kn_stream_capture(stream)->recording, memory) == KN_OK ? memory : NULL;
 }
 
 kn_status kn_capture_on_replay(kn_stream *stream, kn_status (*prepare)(void *user), void *user,
@@ -185,26 +193,26 @@ kn_status kn_capture_on_replay(kn_stream *stream, kn_status (*prepare)(void *use
     return status;
 }
 
-/* The variable whose memory holds `at`. -1: none; its value stays as it is now. */
-static int find_variable(const kn_recording *recording, const void *at)
+static int find_variable(const kn_recording *recording, const void *memory)
 {
-    for (int i = recording->num_variables - 1; i >= 0; i--) {
-        const char *start = recording->variables[i].memory;
-        if ((const char *)at >= start && (const char *)at < start + recording->variables[i].size)
-            return i;
-    }
-    return -1;
+    int i = recording->num_variables - 1;
+    while (i >= 0 && recording->variables[i].memory != memory)
+        i--;
+    return i;
 }
 
-/* A variable per argument, even where several lie in one block: what a replay sets is exactly that argument. */
+/* A variable may be another recording's: a backward pass that draws the mask of a forward pass recorded before it. */
 static kn_status note_variable(kn_recording *recording, kn_command *command, cl_uint index, const kn_arg *arg)
 {
-    int block = find_variable(recording, arg->pointer);
-    if (block < 0)
-        return KN_OK;
-    size_t inside = (size_t)((const char *)arg->pointer - (const char *)recording->variables[block].memory);
+    int variable = find_variable(recording, arg->variable);
+    if (variable < 0) {
+        kn_variable_keep(arg->variable);
+        KN_TRY(add_variable(recording, arg->variable));
+        variable = recording->num_variables - 1;
+    }
+    size_t inside = (size_t)((const char *)arg->pointer - (const char *)arg->variable);
     kn_variable_argument argument = {
-        .index = index, .offset = recording->variables[block].offset + inside, .size = arg->size};
+        .index = index, .offset = recording->variables[variable].offset + inside, .size = arg->size};
     KN_TRY(APPEND(recording, arguments, num_arguments, &argument));
     command->num_variables++;
     return KN_OK;
@@ -222,7 +230,7 @@ static kn_status note_arguments(kn_capture *capture, kn_command *command, const 
         const kn_arg *arg = &params->args[i];
         if (arg->kind == KN_ARG_BUFFER)
             KN_TRY(note_buffer(capture, arg->buffer));
-        if (arg->is_variable)
+        if (arg->variable)
             KN_TRY(note_variable(recording, command, index, arg));
         if (arg->kind == KN_ARG_FAULT)
             command->fault_argument = (int)index;

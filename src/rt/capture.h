@@ -12,7 +12,7 @@
 
 /* Host memory whose contents kernels see as an argument; snapshots of all variables are laid out one after another. */
 typedef struct kn_variable {
-    void *memory;
+    const void *memory;  /* one reference (rt/variable.h) */
     size_t size, offset; /* offset in a snapshot */
 } kn_variable;
 

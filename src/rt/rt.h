@@ -61,7 +61,7 @@ typedef struct kn_arg {
     const kn_buffer *buffer; /* of BUFFER */
     int64_t offset;          /* of BUFFER, in bytes */
     const void *pointer;     /* of BYTES larger than 8 bytes (a struct by value); must live until kn_launch returns */
-    bool is_variable;        /* `pointer` is a variable of the recording: read anew at each replay */
+    const void *variable; /* of BYTES: `pointer` points into this variable, to be read anew at each replay; or NULL */
     union {
         int32_t i32;
         int64_t i64;
@@ -88,9 +88,10 @@ static inline kn_arg kn_arg_struct(const void *pointer, size_t size)
 {
     return (kn_arg){.kind = KN_ARG_BYTES, .size = size, .pointer = pointer};
 }
-static inline kn_arg kn_arg_variable(const void *variable, size_t size)
+static inline kn_arg kn_arg_variable(const void *variable, size_t offset, size_t size)
 {
-    return (kn_arg){.kind = KN_ARG_BYTES, .size = size, .pointer = variable, .is_variable = true};
+    return (kn_arg){
+        .kind = KN_ARG_BYTES, .size = size, .pointer = (const char *)variable + offset, .variable = variable};
 }
 static inline kn_arg kn_arg_local(size_t bytes) { return (kn_arg){.kind = KN_ARG_LOCAL, .size = bytes}; }
 
@@ -170,8 +171,9 @@ kn_status kn_event_await(kn_event *event); /* waits; not counted as a wait of th
 /* --- graphs ----------------------------------------------------------------------------------- *
  * Some arguments of a recorded launch change from replay to replay: where random numbers go on, the step of an
  * optimizer. They live in variables of the recording. While a stream is captured, kn_capture_variable gives memory that
- * stays where it is as long as the graph; an argument made by kn_arg_variable has at each replay the value that is
- * there once the functions given to kn_capture_on_replay have run, in their order, on the thread that replays. */
+ * stays where it is as long as the graph (and whoever holds it by rt/variable.h); an argument made by kn_arg_variable
+ * has at each replay the value that is there once the functions given to kn_capture_on_replay have run, in their order,
+ * on the thread that replays. */
 
 /* NULL with an error when memory is exhausted */
 void *kn_capture_variable(kn_stream *stream, size_t bytes);

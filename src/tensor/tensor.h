@@ -112,11 +112,13 @@ kn_philox kn_generator_take(kn_device *device, uint64_t count);
 /* Seed and offset as kernels take them. Where a graph is captured, each replay draws on from the generator's state. */
 static inline kn_arg kn_arg_seed(const kn_philox *draw)
 {
-    return draw->live ? kn_arg_variable(&draw->live->seed, sizeof(uint64_t)) : kn_arg_i64((int64_t)draw->seed);
+    return draw->live ? kn_arg_variable(draw->live, offsetof(kn_philox, seed), sizeof(uint64_t))
+                      : kn_arg_i64((int64_t)draw->seed);
 }
 static inline kn_arg kn_arg_draw_offset(const kn_philox *draw)
 {
-    return draw->live ? kn_arg_variable(&draw->live->offset, sizeof(uint64_t)) : kn_arg_i64((int64_t)draw->offset);
+    return draw->live ? kn_arg_variable(draw->live, offsetof(kn_philox, offset), sizeof(uint64_t))
+                      : kn_arg_i64((int64_t)draw->offset);
 }
 
 #endif
