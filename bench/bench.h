@@ -51,11 +51,6 @@ kn_status bench_regression_setup(const bench_case *self, bench_state *state);
 kn_status bench_regression_run(const bench_case *self, bench_state *state);
 void bench_training_teardown(bench_state *state);
 
-/* Limits of the device, measured: fused multiply-adds a second as flops, bytes a second of a plain copy (read and
- * written). */
-kn_status bench_peak_flops(kn_device *device, kn_dtype dtype, double *flops_per_second);
-kn_status bench_peak_bytes(kn_device *device, double *bytes_per_second);
-
 double bench_now(void); /* seconds */
 
 #endif

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "bench.h"
+#include "rt/peak.h"
 
 #define MAX_REPETITIONS 200
 #define MIN_SECONDS 1.0
@@ -104,15 +105,14 @@ static int run_all(const options *o, kn_device *device)
 {
     peaks p = {0};
     int failures = 0;
-    bench_peak_flops(device, KN_F32, &p.f32);
     kn_device_properties properties;
     kn_status status = kn_device_get_properties(device, &properties);
     if (status == KN_OK)
-        status = bench_peak_flops(device, KN_F32, &p.f32);
+        status = kn_peak_flops(device, false, &p.f32);
     if (status == KN_OK && properties.has_f64)
-        status = bench_peak_flops(device, KN_F64, &p.f64);
+        status = kn_peak_flops(device, true, &p.f64);
     if (status == KN_OK)
-        status = bench_peak_bytes(device, &p.bytes);
+        status = kn_peak_bytes(device, &p.bytes);
     if (status != KN_OK)
         return fail("peak");
     printf("{\"name\": \"peak\", \"device\": \"%s\", \"gflops_f32\": %.4g, \"gflops_f64\": %.4g, \"gbytes_per_s\": "

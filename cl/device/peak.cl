@@ -1,4 +1,4 @@
-/* bench/peak.cl - what the device can do at most: fused multiply-adds that depend on nothing outside registers, and a plain copy. V is a vector of T as wide as the
+/* device/peak.cl - what the device can do at most: fused multiply-adds that depend on nothing outside registers, and a plain copy. V is a vector of T as wide as the
  * device's registers. */
 #include "common/koine.clh"
 
