@@ -19,6 +19,7 @@
 #include <koine/nn.h>
 #include <koine/ops.h>
 #include <koine/optim.h>
+#include <koine/profiler.h>
 #include <koine/random.h>
 #include <koine/status.h>
 #include <koine/stream.h>

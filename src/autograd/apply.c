@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "autograd/tape.h"
+#include "autograd/work.h"
 #include "base/flags.h"
 #include "base/text.h"
 
@@ -122,7 +123,9 @@ kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs
     }
     kn_call call = {.op = op, .params = params, .num_inputs = num_inputs};
     memcpy(call.inputs, inputs, (size_t)num_inputs * sizeof *inputs);
+    kn_span span = kn_call_span(&call);
     kn_status status = run(&call);
+    kn_call_span_end(span, &call);
     for (int i = 0; i < call.num_saved; i++)
         kn_release(call.saved[i]);
     if (status != KN_OK) {

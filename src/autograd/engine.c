@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "autograd/tape.h"
+#include "autograd/work.h"
 #include "base/memory.h"
 
 /* --- the queue: a heap, largest number first -------------------------------------------------- */
@@ -247,7 +248,10 @@ static kn_status backward_in_scope(kn_node *node, kn_tensor **results)
     kn_stream *stream = NULL;
     KN_TRY(stream_of(node, &stream));
     kn_grad_call call = grad_call_of(node, stream, results);
-    KN_TRY(node->op->backward(&call));
+    kn_span span = kn_grad_call_span(&call);
+    kn_status status = node->op->backward(&call);
+    kn_grad_call_span_end(span, &call);
+    KN_TRY(status);
     return take_results(node, results);
 }
 
@@ -352,13 +356,8 @@ static kn_status walk(queue *q, bool retain_graph)
     return status;
 }
 
-kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph)
+static kn_status run_pass(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph)
 {
-    if (!tensor)
-        return kn_fail_argument_null("kn_backward", "tensor");
-    if (!kn_autograd_wants(tensor))
-        return kn_fail(KN_ERR_STATE, "kn_backward: the tensor does not require gradients: no input of it does, or it "
-                                     "was made inside KN_NO_GRAD");
     kn_tensor *first = NULL;
     KN_TRY(first_gradient(&first, tensor, gradient));
     kn_node *node = kn_autograd_node(tensor);
@@ -376,6 +375,19 @@ kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_g
         status = walk(&q, retain_graph);
     kn_free(q.items);
     kn_set_grad_enabled(enabled);
+    return status;
+}
+
+kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph)
+{
+    if (!tensor)
+        return kn_fail_argument_null("kn_backward", "tensor");
+    if (!kn_autograd_wants(tensor))
+        return kn_fail(KN_ERR_STATE, "kn_backward: the tensor does not require gradients: no input of it does, or it "
+                                     "was made inside KN_NO_GRAD");
+    kn_span span = kn_phase_span("backward");
+    kn_status status = run_pass(tensor, gradient, retain_graph);
+    kn_span_end(span, NULL);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #define KN_AUTOGRAD_OP_H
 
 #include "base/error.h"
+#include "rt/spans.h"
 #include "tensor/tensor.h"
 
 #define KN_OP_MAX_INPUTS 8
@@ -82,6 +83,11 @@ struct kn_op {
     kn_status (*forward)(kn_call *call);       /* enqueues the work */
     kn_status (*backward)(kn_grad_call *call); /* NULL: not differentiable */
     kn_op_reference reference;                 /* NULL for views and for what only moves data */
+
+    /* How much the profiler is to count, at least one read of each input and one write of each output: see
+     * autograd/work.h. */
+    kn_work (*work)(const kn_call *call);               /* NULL: one operation per output element; of views, nothing */
+    kn_work (*backward_work)(const kn_grad_call *call); /* NULL: one per element of the gradients made; likewise */
 };
 
 /* Applies the op; returns output 0 as public functions do (owned by the scope or the caller; NULL with a sticky error).

@@ -1,0 +1,161 @@
+/* koine/profiler.h - named ranges, and a profiler that tells where the time of host and device goes.
+ *
+ * Ranges stand where torch.cuda.nvtx stands. They are recorded by the profiler while it runs, and are passed on to NVTX
+ * or Intel ITT when a tool has loaded such a library into the process (KOINE_NVTX_LIBRARY names one explicitly). With
+ * neither, a range costs one relaxed load and a count.
+ *
+ * The profiler stands where torch.profiler stands. There is one per process. While it runs it records ranges,
+ * operations of all threads (forward and backward), and every kernel and transfer with its times on the device. What it
+ * recorded last is kept until the next start or kn_profiler_clear. All functions are thread-safe. */
+#ifndef KOINE_PROFILER_H
+#define KOINE_PROFILER_H
+
+#include <koine/common.h>
+#include <koine/status.h>
+
+KN_BEGIN_DECLS
+
+/* --- ranges ----------------------------------------------------------------------------------- */
+
+/* Opens a range on the calling thread, inside those that are open there; the name is copied. As
+ * torch.cuda.nvtx.range_push. KN_ERR_ARGUMENT for NULL. The second form takes printf's arguments. */
+KN_API kn_status kn_range_push(const char *name);
+KN_API kn_status kn_range_push_format(const char *format, ...) KN_PRINTF(1, 2);
+
+/* Closes the thread's innermost range. KN_ERR_STATE when none is open: nothing is changed. */
+KN_API kn_status kn_range_pop(void);
+
+/* How many ranges are open on the calling thread. */
+KN_API int kn_range_depth(void);
+
+/* A point in time. As torch.cuda.nvtx.mark. */
+KN_API kn_status kn_mark(const char *name);
+
+/* A range that any thread may end, and that need not nest. *id is never 0. Ending what is not open (or twice) is
+ * KN_ERR_STATE. As torch.cuda.nvtx.range_start and range_end. */
+KN_API kn_status kn_range_start(uint64_t *id, const char *name);
+KN_API kn_status kn_range_end(uint64_t id);
+
+/* A block as a range, closed however the block is left: KN_RANGE("forward") { ... } */
+#define KN_RANGE(name) KN_RANGE_NAMED(KN_UNIQUE(kn_range_), name)
+#define KN_RANGE_NAMED(variable, name)                                                                                 \
+    for (int variable KN_CLEANUP(kn_range_leave) = kn_range_push(name) == KN_OK ? 1 : 2; variable > 0;                 \
+         kn_range_leave(&variable))
+static inline void kn_range_leave(int *open)
+{
+    if (*open == 1)
+        kn_range_pop();
+    *open = 0;
+}
+
+/* While on, every operation is a range for NVTX or ITT too, as under torch.autograd.profiler.emit_nvtx; with
+ * `record_shapes` its name holds the shapes of its inputs. Returns whether a tool is there to receive them. */
+KN_API bool kn_emit_ranges(bool enabled, bool record_shapes);
+
+/* --- running the profiler --------------------------------------------------------------------- */
+
+typedef struct kn_profiler_params {
+    bool record_shapes;  /* default false: note the shapes and dtypes of operations' inputs */
+    bool profile_memory; /* default false: note what each operation allocated, and memory in use over time */
+    bool with_flops;     /* default false: count floating-point operations and bytes moved */
+
+    /* A schedule, as torch.profiler.schedule: after `skip_first` steps, cycles of `wait` steps not looked at, `warmup`
+     * steps whose records are thrown away, and `active` recorded ones; `repeat` cycles, or, for 0, as many as there
+     * are. A step ends at kn_profiler_step. Default active 0: no schedule, all is recorded from start to stop. */
+    int skip_first, wait, warmup, active, repeat;
+
+    /* Called on the thread that calls kn_profiler_step or kn_profiler_stop when a cycle's records are complete; the
+     * table and the trace may be made there. Default NULL. */
+    void (*on_trace_ready)(void *user);
+    void *user;
+} kn_profiler_params;
+
+/* Starts it; forgets what was recorded before. KN_ERR_STATE when it is running, KN_ERR_ARGUMENT for a schedule that
+ * makes no sense. NULL: the defaults. */
+KN_API kn_status kn_profiler_start_with(const kn_profiler_params *params);
+#define kn_profiler_start(...) kn_profiler_start_with(&(kn_profiler_params){__VA_ARGS__})
+
+/* Ends a training step. KN_ERR_STATE when the profiler is not running. */
+KN_API kn_status kn_profiler_step(void);
+
+/* Waits for the commands that were recorded, then stops. Ranges that are still open are closed, and the table says so.
+ * KN_ERR_STATE when it is not running. */
+KN_API kn_status kn_profiler_stop(void);
+
+KN_API bool kn_profiler_is_running(void); /* between start and stop, whatever the schedule says */
+KN_API void kn_profiler_clear(void);      /* frees what was recorded; nothing while it is running */
+
+/* A block under the profiler: KN_PROFILE(.record_shapes = true) { ... }. It is left out, with an error, when the
+ * profiler cannot start. */
+#define KN_PROFILE(...) KN_PROFILE_NAMED(KN_UNIQUE(kn_profile_), __VA_ARGS__)
+#define KN_PROFILE_NAMED(variable, ...)                                                                                \
+    for (int variable KN_CLEANUP(kn_profiler_leave) = kn_profiler_start(__VA_ARGS__) == KN_OK; variable > 0;           \
+         kn_profiler_leave(&variable))
+static inline void kn_profiler_leave(int *running)
+{
+    if (*running > 0)
+        kn_profiler_stop();
+    *running = 0;
+}
+
+/* --- results ---------------------------------------------------------------------------------- *
+ * After kn_profiler_stop or inside on_trace_ready; KN_ERR_STATE while recording, or when nothing was recorded. */
+
+/* Records of one name together, as torch.profiler's key_averages. Times in microseconds. Operations and ranges have
+ * host times, and as device times those of the kernels they enqueued: `self` without, `total` with what ran inside
+ * them. Kernels and transfers have rows of their own, `on_device`. flops and bytes are those of the operations
+ * (with_flops); an operation's are divided among its kernels by their time. fraction_of_peak: the larger of arithmetic
+ * and memory traffic against what the device was measured to reach at most (see kn_profiler_table_params.peak); 0: not
+ * known. */
+typedef struct kn_profiler_row {
+    const char *name;         /* valid until the next start or kn_profiler_clear */
+    const char *input_shapes; /* "" unless grouped by shapes */
+    bool on_device;
+    int64_t count;
+    double self_cpu_time_total, cpu_time_total, self_device_time_total, device_time_total;
+    double flops, bytes;
+    double fraction_of_peak;
+    int64_t device_memory_usage; /* bytes allocated less bytes freed */
+} kn_profiler_row;
+
+/* *rows: `count` of them, by falling self device time; the caller frees the array with kn_free. */
+KN_API kn_status kn_profiler_key_averages(kn_profiler_row **rows, int *count, bool group_by_input_shape);
+
+/* Sums over all that was recorded; times in microseconds. */
+typedef struct kn_profiler_totals {
+    double wall_time;     /* from the start of recording to its end */
+    double self_cpu_time; /* host time inside operations and ranges, all threads */
+    double device_time;   /* kernels and transfers */
+    int64_t operations, ranges, kernels, transfers;
+    int64_t untimed;    /* commands for which the driver gave no times */
+    int64_t still_open; /* ranges and operations that the stop had to close */
+    int64_t dropped;    /* records lost because host memory ran out */
+} kn_profiler_totals;
+KN_API kn_status kn_profiler_get_totals(kn_profiler_totals *totals);
+
+typedef struct kn_profiler_table_params {
+    const char *sort_by; /* default "self_device_time_total"; or cpu_time_total, self_cpu_time_total, device_time_total,
+                            cpu_time, device_time (averages), count, flops, device_memory_usage, name; falling, but for
+                            the name. "cuda" is taken for "device" */
+    int row_limit;       /* default 100; 0: all */
+    int max_name_column_width; /* default 55 characters */
+    bool group_by_input_shape; /* default false; wants record_shapes */
+    bool peak; /* default true: the column "% of peak" (with_flops), for which the device's peaks are measured
+                  at the first call in the process, which takes about a second and 256 MiB of its memory */
+} kn_profiler_table_params;
+#define KN_PROFILER_TABLE_DEFAULTS                                                                                     \
+    .sort_by = "self_device_time_total", .row_limit = 100, .max_name_column_width = 55, .peak = true
+
+/* The table that torch.profiler prints; the caller frees it with kn_free. NULL with an error. */
+KN_API char *kn_profiler_table_with(const kn_profiler_table_params *params);
+#define kn_profiler_table(...)                                                                                         \
+    KN_CALL(kn_profiler_table_with(&(kn_profiler_table_params){KN_PROFILER_TABLE_DEFAULTS, __VA_ARGS__}))
+
+/* Writes a trace that chrome://tracing and https://ui.perfetto.dev show: a track per host thread with ranges and
+ * operations, a track per stream with its kernels and transfers, arrows from an operation to what it enqueued, memory
+ * in use as counters. */
+KN_API kn_status kn_profiler_export_chrome_trace(const char *path);
+
+KN_END_DECLS
+
+#endif

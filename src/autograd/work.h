@@ -1,0 +1,54 @@
+/* autograd/work.h - operations as the profiler sees them: a span each, with shapes and work.
+ *
+ * Work is what the mathematics asks for, not what an implementation happens to do: each input read once, each output
+ * written once, a multiplication and an addition as two operations, a comparison or a transcendental function as one.
+ */
+#ifndef KN_AUTOGRAD_WORK_H
+#define KN_AUTOGRAD_WORK_H
+
+#include "autograd/op.h"
+
+/* --- for descriptors -------------------------------------------------------------------------- */
+
+/* For kn_op.work: `flops` per output element (1 is the default), per element of input 0, and none. */
+kn_work kn_work_of_outputs(const kn_call *call, double flops);
+kn_work kn_work_of_input(const kn_call *call, double flops);
+kn_work kn_work_reducing(const kn_call *call); /* one per element of input 0 */
+kn_work kn_work_moving(const kn_call *call);   /* bytes only */
+
+/* For kn_op.backward_work: `flops` in all, and the bytes of the gradients that came, of what was saved, and of the
+ * gradients made. */
+kn_work kn_grad_work(const kn_grad_call *call, double flops);
+kn_work kn_grad_work_moving(const kn_grad_call *call);
+
+/* Elements of the gradient of input `index`, 0 where it is not wanted. */
+double kn_grad_work_elements(const kn_grad_call *call, int index);
+
+/* --- for apply and engine --------------------------------------------------------------------- */
+
+kn_span kn_call_span_begin(const kn_call *call);
+void kn_call_span_report(kn_span span, const kn_call *call);
+kn_span kn_grad_call_span_begin(const kn_grad_call *call);
+void kn_grad_call_span_report(kn_span span, const kn_grad_call *call);
+
+/* While nobody watches, a relaxed load. */
+static inline kn_span kn_call_span(const kn_call *call)
+{
+    return kn_is_watched() ? kn_call_span_begin(call) : KN_NO_SPAN;
+}
+static inline void kn_call_span_end(kn_span span, const kn_call *call)
+{
+    if (kn_span_is_open(span))
+        kn_call_span_report(span, call);
+}
+static inline kn_span kn_grad_call_span(const kn_grad_call *call)
+{
+    return kn_is_watched() ? kn_grad_call_span_begin(call) : KN_NO_SPAN;
+}
+static inline void kn_grad_call_span_end(kn_span span, const kn_grad_call *call)
+{
+    if (kn_span_is_open(span))
+        kn_grad_call_span_report(span, call);
+}
+
+#endif

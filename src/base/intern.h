@@ -1,0 +1,17 @@
+/* base/intern.h - strings kept once each, so that records may hold a pointer and compare by it. Not thread-safe. */
+#ifndef KN_BASE_INTERN_H
+#define KN_BASE_INTERN_H
+
+#include <stddef.h>
+
+/* Start with `kn_intern_table table = {0}`. */
+typedef struct kn_intern_table {
+    char **slots;
+    size_t capacity, count;
+} kn_intern_table;
+
+/* The table's copy of `text`, valid until kn_intern_free; NULL when memory is short. */
+const char *kn_intern(kn_intern_table *table, const char *text);
+void kn_intern_free(kn_intern_table *table);
+
+#endif

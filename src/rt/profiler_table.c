@@ -1,0 +1,378 @@
+/* rt/profiler_table.c - the table that torch.profiler prints. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "rt/profiler.h"
+
+#define COLUMN_WIDTH 12 /* at least; as PyTorch's */
+#define MAX_COLUMNS 20
+#define MAX_SHAPES 80 /* characters shown of a list of shapes */
+
+/* --- order ------------------------------------------------------------------------------------ */
+
+static double average(double total, int64_t count) { return count > 0 ? total / (double)count : 0; }
+
+static double key_self_device(const kn_profiler_row *r) { return r->self_device_time_total; }
+static double key_device(const kn_profiler_row *r) { return r->device_time_total; }
+static double key_device_average(const kn_profiler_row *r) { return average(r->device_time_total, r->count); }
+static double key_self_cpu(const kn_profiler_row *r) { return r->self_cpu_time_total; }
+static double key_cpu(const kn_profiler_row *r) { return r->cpu_time_total; }
+static double key_cpu_average(const kn_profiler_row *r) { return average(r->cpu_time_total, r->count); }
+static double key_count(const kn_profiler_row *r) { return (double)r->count; }
+static double key_flops(const kn_profiler_row *r) { return r->flops; }
+static double key_memory(const kn_profiler_row *r) { return (double)r->device_memory_usage; }
+
+typedef struct sort_key {
+    const char *name;
+    double (*value)(const kn_profiler_row *row); /* NULL: by name */
+} sort_key;
+
+static const sort_key sort_keys[] = {
+    {"self_device_time_total", key_self_device},
+    {"device_time_total", key_device},
+    {"device_time", key_device_average},
+    {"self_cpu_time_total", key_self_cpu},
+    {"cpu_time_total", key_cpu},
+    {"cpu_time", key_cpu_average},
+    {"count", key_count},
+    {"flops", key_flops},
+    {"device_memory_usage", key_memory},
+    {"name", NULL},
+};
+#define SORT_KEYS (sizeof sort_keys / sizeof sort_keys[0])
+
+/* PyTorch's older names say cuda where the newer ones say device. */
+static const sort_key *find_key(const char *name)
+{
+    char plain[64];
+    const char *cuda = strstr(name, "cuda");
+    snprintf(plain, sizeof plain, "%.*s%s%s", cuda ? (int)(cuda - name) : 60, name, cuda ? "device" : "",
+             cuda ? cuda + 4 : "");
+    for (size_t i = 0; i < SORT_KEYS; i++)
+        if (strcmp(sort_keys[i].name, plain) == 0)
+            return &sort_keys[i];
+    return NULL;
+}
+
+/* A stable insertion keeps the order by device time among equals; there are hundreds of rows at most. */
+static void sort_rows(kn_profiler_row *rows, int count, const sort_key *key)
+{
+    for (int i = 1; i < count; i++) {
+        kn_profiler_row moved = rows[i];
+        int at = i;
+        while (at > 0 && (key->value ? key->value(&rows[at - 1]) < key->value(&moved)
+                                     : strcmp(rows[at - 1].name, moved.name) > 0)) {
+            rows[at] = rows[at - 1];
+            at--;
+        }
+        rows[at] = moved;
+    }
+}
+
+/* --- cells ------------------------------------------------------------------------------------ */
+
+typedef struct table {
+    const kn_profiler_row *rows;
+    int count;
+    const kn_profile *profile;
+    const kn_analysis *analysis;
+    const kn_profiler_table_params *params;
+} table;
+
+typedef struct cell {
+    char text[MAX_SHAPES + 16];
+} cell;
+
+static cell format_time(double us)
+{
+    cell c;
+    if (us >= 1e6)
+        snprintf(c.text, sizeof c.text, "%.3fs", us * 1e-6);
+    else if (us >= 1e3)
+        snprintf(c.text, sizeof c.text, "%.3fms", us * 1e-3);
+    else
+        snprintf(c.text, sizeof c.text, "%.3fus", us);
+    return c;
+}
+
+static cell format_percent(double share)
+{
+    cell c;
+    snprintf(c.text, sizeof c.text, "%.2f%%", 100 * share);
+    return c;
+}
+
+/* Three or more digits, and nothing where there is nothing to say. */
+static cell format_number(double value)
+{
+    cell c = {""};
+    if (value > 0)
+        snprintf(c.text, sizeof c.text, value >= 100 ? "%.0f" : value >= 10 ? "%.1f" : "%.3f", value);
+    return c;
+}
+
+static cell format_memory(int64_t bytes)
+{
+    cell c;
+    char text[32];
+    kn_format_bytes(text, sizeof text, (uint64_t)(bytes < 0 ? -bytes : bytes));
+    snprintf(c.text, sizeof c.text, "%s%s", bytes < 0 ? "-" : "", text);
+    return c;
+}
+
+static cell format_text(const char *text, int width)
+{
+    cell c;
+    if (width > MAX_SHAPES)
+        width = MAX_SHAPES;
+    if ((int)strlen(text) <= width)
+        snprintf(c.text, sizeof c.text, "%s", text);
+    else
+        snprintf(c.text, sizeof c.text, "%.*s...", width > 3 ? width - 3 : 0, text);
+    return c;
+}
+
+static cell no_cell(void) { return (cell){""}; }
+
+static double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+/* Rates are over the device's time; time without the device has none. */
+static double rate(double amount, double device_us) { return device_us > 0 ? amount / device_us * 1e-3 : 0; }
+
+static cell of_name(const table *t, const kn_profiler_row *r)
+{
+    return format_text(r->name, t->params->max_name_column_width);
+}
+static cell of_self_cpu_share(const table *t, const kn_profiler_row *r)
+{
+    return format_percent(share(r->self_cpu_time_total, t->analysis->self_cpu));
+}
+static cell of_self_cpu(const table *t, const kn_profiler_row *r)
+{
+    (void)t;
+    return format_time(r->self_cpu_time_total);
+}
+static cell of_cpu_share(const table *t, const kn_profiler_row *r)
+{
+    return format_percent(share(r->cpu_time_total, t->analysis->self_cpu));
+}
+static cell of_cpu(const table *t, const kn_profiler_row *r)
+{
+    (void)t;
+    return format_time(r->cpu_time_total);
+}
+static cell of_cpu_average(const table *t, const kn_profiler_row *r)
+{
+    (void)t;
+    return format_time(key_cpu_average(r));
+}
+static cell of_self_device(const table *t, const kn_profiler_row *r)
+{
+    (void)t;
+    return format_time(r->self_device_time_total);
+}
+static cell of_self_device_share(const table *t, const kn_profiler_row *r)
+{
+    return format_percent(share(r->self_device_time_total, t->analysis->device));
+}
+static cell of_device(const table *t, const kn_profiler_row *r)
+{
+    (void)t;
+    return format_time(r->device_time_total);
+}
+static cell of_device_average(const table *t, const kn_profiler_row *r)
+{
+    (void)t;
+    return format_time(key_device_average(r));
+}
+static cell of_memory(const table *t, const kn_profiler_row *r)
+{
+    (void)t;
+    return r->on_device ? no_cell() : format_memory(r->device_memory_usage);
+}
+static cell of_count(const table *t, const kn_profiler_row *r)
+{
+    cell c;
+    (void)t;
+    snprintf(c.text, sizeof c.text, "%" PRId64, r->count);
+    return c;
+}
+static cell of_shapes(const table *t, const kn_profiler_row *r)
+{
+    (void)t;
+    return format_text(r->input_shapes, MAX_SHAPES);
+}
+static cell of_flops(const table *t, const kn_profiler_row *r)
+{
+    (void)t;
+    return format_number(r->flops * 1e-9);
+}
+static cell of_flop_rate(const table *t, const kn_profiler_row *r)
+{
+    (void)t;
+    return format_number(rate(r->flops, r->device_time_total));
+}
+static cell of_byte_rate(const table *t, const kn_profiler_row *r)
+{
+    (void)t;
+    return format_number(rate(r->bytes, r->device_time_total));
+}
+static cell of_peak(const table *t, const kn_profiler_row *r)
+{
+    (void)t;
+    return r->fraction_of_peak > 0 ? format_percent(r->fraction_of_peak) : no_cell();
+}
+
+/* --- columns ---------------------------------------------------------------------------------- */
+
+typedef struct column {
+    const char *title;
+    cell (*cell)(const table *t, const kn_profiler_row *row);
+    int width;
+} column;
+
+static int choose_columns(column *columns, const table *t)
+{
+    const kn_profiler_params *p = &t->profile->params;
+    const struct {
+        const char *title;
+        cell (*cell)(const table *, const kn_profiler_row *);
+        bool shown;
+    } all[] = {
+        {"Name", of_name, true},
+        {"Self CPU %", of_self_cpu_share, true},
+        {"Self CPU", of_self_cpu, true},
+        {"CPU total %", of_cpu_share, true},
+        {"CPU total", of_cpu, true},
+        {"CPU time avg", of_cpu_average, true},
+        {"Self Device", of_self_device, true},
+        {"Self Device %", of_self_device_share, true},
+        {"Device total", of_device, true},
+        {"Device time avg", of_device_average, true},
+        {"Device Mem", of_memory, p->profile_memory},
+        {"# of Calls", of_count, true},
+        {"Input Shapes", of_shapes, t->params->group_by_input_shape},
+        {"GFLOPs", of_flops, p->with_flops},
+        {"GFLOP/s", of_flop_rate, p->with_flops},
+        {"GB/s", of_byte_rate, p->with_flops},
+        {"% of peak", of_peak, p->with_flops && t->params->peak},
+    };
+    int count = 0;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i].shown)
+            columns[count++] = (column){all[i].title, all[i].cell, 0};
+    for (int c = 0; c < count; c++) {
+        int width = (int)strlen(columns[c].title);
+        columns[c].width = width > COLUMN_WIDTH ? width : COLUMN_WIDTH;
+        for (int r = 0; r < t->count; r++) {
+            cell shown = columns[c].cell(t, &t->rows[r]);
+            width = (int)strlen(shown.text);
+            columns[c].width = width > columns[c].width ? width : columns[c].width;
+        }
+    }
+    return count;
+}
+
+static void append_line(kn_text *text, const column *columns, int count)
+{
+    for (int c = 0; c < count; c++) {
+        for (int i = 0; i < columns[c].width; i++)
+            kn_text_append(text, "-");
+        kn_text_append(text, c + 1 < count ? "  " : "\n");
+    }
+}
+
+static void append_notes(kn_text *text, const table *t)
+{
+    const kn_profile *p = t->profile;
+    const kn_analysis *a = t->analysis;
+    int64_t untimed = 0;
+    for (size_t i = 0; i < p->num_commands; i++)
+        untimed += !p->commands[i].is_timed;
+    kn_text_format(text, "Self CPU time total: %s\n", format_time(a->self_cpu).text);
+    kn_text_format(text, "Self Device time total: %s\n", format_time(a->device).text);
+    kn_text_format(text, "Wall time: %s\n", format_time(a->wall).text);
+    if (p->cut > 0)
+        kn_text_format(
+            text, "Note: %" PRId64 " ranges or operations were still open at the end and were closed there\n", p->cut);
+    if (untimed > 0)
+        kn_text_format(text, "Note: the driver gave no times for %" PRId64 " commands\n", untimed);
+    if (p->dropped > 0)
+        kn_text_format(text, "Note: %" PRId64 " records were lost because host memory ran out\n", p->dropped);
+}
+
+static void append_table(kn_text *text, const table *t)
+{
+    column columns[MAX_COLUMNS];
+    int count = choose_columns(columns, t);
+    append_line(text, columns, count);
+    for (int c = 0; c < count; c++)
+        kn_text_format(text, "%*s%s", columns[c].width, columns[c].title, c + 1 < count ? "  " : "\n");
+    append_line(text, columns, count);
+    for (int r = 0; r < t->count; r++)
+        for (int c = 0; c < count; c++)
+            kn_text_format(text, "%*s%s", columns[c].width, columns[c].cell(t, &t->rows[r]).text,
+                           c + 1 < count ? "  " : "\n");
+    append_line(text, columns, count);
+    append_notes(text, t);
+}
+
+/* --- the interface ---------------------------------------------------------------------------- */
+
+static const sort_key *check_params(const kn_profiler_table_params *p)
+{
+    const sort_key *key = p->sort_by ? find_key(p->sort_by) : &sort_keys[0];
+    if (!key)
+        return kn_fail_null(KN_ERR_ARGUMENT,
+                            "kn_profiler_table: sort_by `%s` is not known; there are self_device_time_total, "
+                            "device_time_total, device_time, self_cpu_time_total, cpu_time_total, cpu_time, count, "
+                            "flops, device_memory_usage and name",
+                            p->sort_by);
+    if (p->row_limit < 0 || p->max_name_column_width < 0)
+        return kn_fail_null(KN_ERR_ARGUMENT,
+                            "kn_profiler_table: row_limit (%d) and max_name_column_width (%d) must be 0 or more",
+                            p->row_limit, p->max_name_column_width);
+    return key;
+}
+
+/* The lock is held. */
+static kn_status make_table(kn_text *text, const kn_profile *profile, const kn_profiler_table_params *params,
+                            const sort_key *key)
+{
+    kn_analysis analysis = {0};
+    kn_profiler_row *rows = NULL;
+    int count = 0;
+    KN_TRY(kn_profile_check_results(profile, "kn_profiler_table"));
+    KN_TRY(kn_profile_analyse(&analysis, profile, profile->params.with_flops && params->peak));
+    kn_status status = kn_profile_rows(&rows, &count, profile, &analysis, params->group_by_input_shape);
+    if (status == KN_OK) {
+        sort_rows(rows, count, key);
+        if (params->row_limit > 0 && count > params->row_limit)
+            count = params->row_limit;
+        append_table(text, &(table){rows, count, profile, &analysis, params});
+    }
+    kn_free(rows);
+    kn_analysis_free(&analysis);
+    return status;
+}
+
+char *kn_profiler_table_with(const kn_profiler_table_params *params)
+{
+    static const kn_profiler_table_params defaults = {KN_PROFILER_TABLE_DEFAULTS};
+    kn_text text = {0};
+    params = params ? params : &defaults;
+    const sort_key *key = check_params(params);
+    if (!key)
+        return NULL;
+    kn_lock(&kn_profile_lock);
+    kn_status status = make_table(&text, &kn_the_profile, params, key);
+    kn_unlock(&kn_profile_lock);
+    if (status == KN_OK)
+        return kn_text_finish(&text);
+    kn_text_free(&text);
+    return kn_stick();
+}
