@@ -132,7 +132,9 @@ static const kn_op adaptive_max_pool2d_op = {.name = "adaptive_max_pool2d",
                                              .shape = kn_pool2d_shape,
                                              .forward = max_forward,
                                              .backward = max_backward,
-                                             .reference = max_reference};
+                                             .reference = max_reference,
+                                             .work = kn_pool2d_work,
+                                             .backward_work = kn_pool2d_max_backward_work};
 static const kn_op adaptive_avg_pool2d_op = {.name = "adaptive_avg_pool2d",
                                              .min_inputs = 1,
                                              .max_inputs = 1,
@@ -140,7 +142,9 @@ static const kn_op adaptive_avg_pool2d_op = {.name = "adaptive_avg_pool2d",
                                              .shape = kn_pool2d_shape,
                                              .forward = avg_forward,
                                              .backward = avg_backward,
-                                             .reference = avg_reference};
+                                             .reference = avg_reference,
+                                             .work = kn_pool2d_work,
+                                             .backward_work = kn_pool2d_average_backward_work};
 
 static kn_tensor *adaptive(const kn_op *op, kn_tensor *x, int64_t height, int64_t width)
 {

@@ -78,7 +78,9 @@ static const kn_op avg_pool2d_op = {.name = "avg_pool2d",
                                     .shape = kn_pool2d_shape,
                                     .forward = avg_pool2d_forward,
                                     .backward = avg_pool2d_backward,
-                                    .reference = avg_pool2d_reference};
+                                    .reference = avg_pool2d_reference,
+                                    .work = kn_pool2d_work,
+                                    .backward_work = kn_pool2d_average_backward_work};
 
 kn_tensor *kn_avg_pool2d_with(kn_tensor *x, const kn_pool2d_params *params)
 {

@@ -2,6 +2,7 @@
 #include <koine/functional.h>
 #include <koine/ops.h>
 
+#include "autograd/work.h"
 #include "base/text.h"
 #include "ops/promote.h"
 #include "ops/reduce.h"
@@ -154,6 +155,13 @@ static kn_status bce_reference(const kn_call *call)
     return KN_OK;
 }
 
+/* max(x, 0) - x t + log(1 + exp(-|x|)), summed: 8; a sigmoid, a difference and a factor: 5. */
+static kn_work bce_work(const kn_call *call) { return kn_work_of_input(call, 8); }
+static kn_work bce_backward_work(const kn_grad_call *grad)
+{
+    return kn_grad_work(grad, 5 * kn_grad_work_elements(grad, 0));
+}
+
 static const kn_op bce_op = {.name = "binary_cross_entropy_with_logits",
                              .min_inputs = 2,
                              .max_inputs = INPUTS,
@@ -161,7 +169,9 @@ static const kn_op bce_op = {.name = "binary_cross_entropy_with_logits",
                              .shape = bce_shape,
                              .forward = bce_forward,
                              .backward = bce_backward,
-                             .reference = bce_reference};
+                             .reference = bce_reference,
+                             .work = bce_work,
+                             .backward_work = bce_backward_work};
 
 static kn_tensor *bce(kn_tensor *const given[INPUTS], kn_reduction reduction)
 {

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "autograd/work.h"
 #include "base/text.h"
 #include "ops/promote.h"
 #include "ops/reduce.h"
@@ -69,6 +70,20 @@ kn_status kn_class_loss_shape(kn_call *call)
     if (params->reduction != KN_REDUCTION_NONE)
         return kn_call_output(call, x->dtype, 0, NULL);
     return kn_call_output(call, x->dtype, target->ndim, target->shape);
+}
+
+/* Of logits: a maximum, a difference, an exponential and a sum per class, and the same for the gradient; of
+ * log-probabilities: one of them is picked and added. */
+kn_work kn_class_loss_work(const kn_call *call)
+{
+    const kn_class_loss_params *params = call->params;
+    return params->logits ? kn_work_of_input(call, 4) : kn_work_of_outputs(call, 1);
+}
+
+kn_work kn_class_loss_backward_work(const kn_grad_call *grad)
+{
+    const kn_class_loss_params *params = grad->params;
+    return kn_grad_work(grad, (params->logits ? 4 : 1) * kn_grad_work_elements(grad, 0));
 }
 
 bool kn_class_loss_check(const char *function, const kn_tensor *input, const kn_tensor *target,

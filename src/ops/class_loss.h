@@ -19,6 +19,8 @@ kn_status kn_class_loss_shape(kn_call *call);
 kn_status kn_class_loss_forward(kn_call *call);
 kn_status kn_class_loss_backward(kn_grad_call *grad);
 kn_status kn_class_loss_reference(const kn_call *call);
+kn_work kn_class_loss_work(const kn_call *call);
+kn_work kn_class_loss_backward_work(const kn_grad_call *grad);
 
 /* Checks the caller's parameters; fails as tensor expressions do. */
 bool kn_class_loss_check(const char *function, const kn_tensor *input, const kn_tensor *target,

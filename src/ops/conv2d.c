@@ -6,6 +6,7 @@
 #include <koine/ops.h>
 #include <string.h>
 
+#include "autograd/work.h"
 #include "base/text.h"
 #include "ops/promote.h"
 #include "ops/reference.h"
@@ -136,6 +137,25 @@ static kn_status conv2d_shape(kn_call *call)
     }
     int64_t shape[4] = {s.images, s.out_channels, s.out_size[0], s.out_size[1]};
     return kn_call_output(call, x->dtype, x->ndim, shape + 4 - x->ndim);
+}
+
+/* --- work --------------------------------------------------------------------------------------------------------- */
+
+/* Each output takes a multiplication and an addition per tap of its group, as if padding were data; so does each of the
+ * two gradients. */
+static double taps_of(const int64_t *weight) { return (double)weight[1] * (double)weight[2] * (double)weight[3]; }
+
+static kn_work conv2d_work(const kn_call *call)
+{
+    bool bias = call->num_inputs > 2 && call->inputs[2];
+    return kn_work_of_outputs(call, 2 * taps_of(call->inputs[1]->shape) + bias);
+}
+
+static kn_work conv2d_backward_work(const kn_grad_call *grad)
+{
+    double outputs = (double)kn_numel(grad->grad_outputs[0]), taps = taps_of(grad->input[1].shape);
+    bool bias = grad->num_inputs > 2 && grad->needs[2];
+    return kn_grad_work(grad, outputs * (2 * taps * (grad->needs[0] + grad->needs[1]) + bias));
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
@@ -291,6 +311,8 @@ static const kn_op conv2d_op = {
     .forward = conv2d_forward,
     .backward = conv2d_backward,
     .reference = conv2d_reference,
+    .work = conv2d_work,
+    .backward_work = conv2d_backward_work,
 };
 
 kn_tensor *kn_conv2d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_conv2d_params *params)

@@ -4,6 +4,7 @@
 #include <koine/ops.h>
 
 #include "autograd/tape.h"
+#include "autograd/work.h"
 #include "ops/promote.h"
 
 /* --- copies on one device ---------------------------------------------------------------------------------------- */
@@ -31,7 +32,8 @@ static kn_status convert_backward(kn_grad_call *grad)
 #define COPY_OP(op_name)                                                                                               \
     {                                                                                                                  \
         .name = op_name, .min_inputs = 1, .max_inputs = 1, .params_size = sizeof(kn_convert_params),                   \
-        .shape = convert_shape, .forward = convert_forward, .backward = convert_backward                               \
+        .shape = convert_shape, .forward = convert_forward, .backward = convert_backward, .work = kn_work_moving,      \
+        .backward_work = kn_grad_work_moving                                                                           \
     }
 
 static const kn_op to_dtype_op = COPY_OP("to_dtype");

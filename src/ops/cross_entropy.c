@@ -14,7 +14,9 @@ static const kn_op cross_entropy_op = {.name = "cross_entropy",
                                        .shape = kn_class_loss_shape,
                                        .forward = kn_class_loss_forward,
                                        .backward = kn_class_loss_backward,
-                                       .reference = kn_class_loss_reference};
+                                       .reference = kn_class_loss_reference,
+                                       .work = kn_class_loss_work,
+                                       .backward_work = kn_class_loss_backward_work};
 
 /* - sum_c w[c] q[c] log p[c] with q = (1 - e) target + e / C; the mean is over the positions. */
 static kn_tensor *of_probabilities(kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params)

@@ -2,6 +2,7 @@
 #include <koine/ops.h>
 #include <stdio.h>
 
+#include "autograd/work.h"
 #include "ops/promote.h"
 #include "ops/reference.h"
 #include "ops/strided.h"
@@ -139,7 +140,8 @@ static const kn_op index_select_op = {.name = "index_select",
                                       .shape = index_select_shape,
                                       .forward = index_select_forward,
                                       .backward = index_select_backward,
-                                      .reference = index_select_reference};
+                                      .reference = index_select_reference,
+                                      .work = kn_work_moving};
 
 kn_tensor *kn_index_select(kn_tensor *x, int dim, kn_tensor *index)
 {

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "autograd/work.h"
 #include "ops/arithmetic.h"
 #include "ops/promote.h"
 #include "ops/reference.h"
@@ -252,7 +253,8 @@ static const kn_op fill_op = {.name = "fill_",
                               .shape = output_is_input,
                               .forward = fill_forward,
                               .backward = fill_backward,
-                              .reference = fill_reference};
+                              .reference = fill_reference,
+                              .work = kn_work_moving};
 
 /* As in PyTorch, b is converted to a's dtype, but not from floating to whole or from whole to bool. */
 static kn_tensor *update_with(const kn_op *op, kn_tensor *a, kn_tensor *b)

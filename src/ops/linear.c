@@ -2,6 +2,7 @@
 #include <koine/functional.h>
 #include <koine/ops.h>
 
+#include "autograd/work.h"
 #include "base/text.h"
 #include "ops/gemm.h"
 #include "ops/matrix.h"
@@ -36,6 +37,21 @@ static kn_status linear_shape(kn_call *call)
     for (int d = 0; d < x->ndim; d++)
         shape[d] = d < x->ndim - 1 ? x->shape[d] : weight->shape[0];
     return kn_call_output(call, x->dtype, x->ndim, shape);
+}
+
+/* A multiplication and an addition per weight and row, the bias' addition; each gradient is a product of the same size.
+ */
+static kn_work linear_work(const kn_call *call)
+{
+    bool bias = call->num_inputs > 2 && call->inputs[2];
+    return kn_work_of_outputs(call, 2 * (double)call->inputs[1]->shape[1] + bias);
+}
+
+static kn_work linear_backward_work(const kn_grad_call *grad)
+{
+    double outputs = (double)kn_numel(grad->grad_outputs[0]), in = (double)grad->input[1].shape[1];
+    bool bias = grad->num_inputs > 2 && grad->needs[2];
+    return kn_grad_work(grad, outputs * (2 * in * (grad->needs[0] + grad->needs[1]) + bias));
 }
 
 /* --- products of matrices that are tensors ------------------------------------------------------------------------ */
@@ -176,6 +192,8 @@ static const kn_op linear_op = {
     .forward = linear_forward,
     .backward = linear_backward,
     .reference = linear_reference,
+    .work = linear_work,
+    .backward_work = linear_backward_work,
 };
 
 kn_tensor *kn_linear(kn_tensor *x, kn_tensor *weight, kn_tensor *bias)

@@ -2,6 +2,7 @@
 #include <koine/ops.h>
 #include <string.h>
 
+#include "autograd/work.h"
 #include "base/text.h"
 #include "ops/gemm.h"
 #include "ops/matrix.h"
@@ -63,6 +64,22 @@ static kn_status matmul_shape(kn_call *call)
     if (b->ndim > 1)
         shape[ndim++] = s.n;
     return kn_call_output(call, a->dtype, ndim, shape);
+}
+
+/* --- work --------------------------------------------------------------------------------------------------------- */
+
+/* k multiplications and additions per element; each gradient is a product of the same size. */
+static kn_work matmul_work(const kn_call *call)
+{
+    const kn_tensor *a = call->inputs[0];
+    return kn_work_of_outputs(call, 2 * (double)a->shape[a->ndim - 1]);
+}
+
+static kn_work matmul_backward_work(const kn_grad_call *grad)
+{
+    const int64_t k = grad->input[0].shape[grad->input[0].ndim - 1];
+    return kn_grad_work(grad,
+                        2 * (double)k * (double)kn_numel(grad->grad_outputs[0]) * (grad->needs[0] + grad->needs[1]));
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
@@ -227,6 +244,8 @@ static const kn_op matmul_op = {
     .forward = matmul_forward,
     .backward = matmul_backward,
     .reference = matmul_reference,
+    .work = matmul_work,
+    .backward_work = matmul_backward_work,
 };
 
 kn_tensor *kn_matmul(kn_tensor *a, kn_tensor *b)

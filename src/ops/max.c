@@ -1,6 +1,7 @@
 /* ops/max.c - maxima: over all elements, and along a dimension with their places; argmax. */
 #include <koine/ops.h>
 
+#include "autograd/work.h"
 #include "ops/promote.h"
 #include "ops/reduce.h"
 #include "ops/reference.h"
@@ -150,7 +151,9 @@ static const kn_op max_op = {.name = "max",
                              .shape = max_shape,
                              .forward = max_forward,
                              .backward = max_backward,
-                             .reference = max_reference};
+                             .reference = max_reference,
+                             .work = kn_work_reducing,
+                             .backward_work = kn_grad_work_moving};
 
 kn_tensor *kn_max(kn_tensor *x)
 {
@@ -268,14 +271,17 @@ static const kn_op max_dim_op = {.name = "max_dim",
                                  .shape = max_dim_shape,
                                  .forward = max_dim_forward,
                                  .backward = max_dim_backward,
-                                 .reference = max_dim_reference};
+                                 .reference = max_dim_reference,
+                                 .work = kn_work_reducing,
+                                 .backward_work = kn_grad_work_moving};
 static const kn_op argmax_op = {.name = "argmax",
                                 .min_inputs = 1,
                                 .max_inputs = 1,
                                 .params_size = sizeof(kn_max_dim_params),
                                 .shape = argmax_shape,
                                 .forward = argmax_forward,
-                                .reference = argmax_reference};
+                                .reference = argmax_reference,
+                                .work = kn_work_reducing};
 
 static bool dim_params(kn_max_dim_params *params, const char *function, const kn_tensor *x, int dim, bool keepdim)
 {

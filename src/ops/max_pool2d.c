@@ -108,7 +108,9 @@ static const kn_op max_pool2d_op = {.name = "max_pool2d",
                                     .shape = kn_pool2d_shape,
                                     .forward = max_pool2d_forward,
                                     .backward = max_pool2d_backward,
-                                    .reference = max_pool2d_reference};
+                                    .reference = max_pool2d_reference,
+                                    .work = kn_pool2d_work,
+                                    .backward_work = kn_pool2d_max_backward_work};
 
 kn_tensor *kn_max_pool2d_with(kn_tensor *x, const kn_pool2d_params *params)
 {

@@ -2,6 +2,7 @@
 #include <koine/functional.h>
 #include <koine/ops.h>
 
+#include "autograd/work.h"
 #include "ops/promote.h"
 #include "ops/reduce.h"
 #include "ops/reference.h"
@@ -110,6 +111,13 @@ static kn_status mse_reference(const kn_call *call)
     return KN_OK;
 }
 
+/* Difference, square, sum; difference and factor for each gradient. */
+static kn_work mse_work(const kn_call *call) { return kn_work_of_input(call, 3); }
+static kn_work mse_backward_work(const kn_grad_call *grad)
+{
+    return kn_grad_work(grad, 2 * (kn_grad_work_elements(grad, 0) + kn_grad_work_elements(grad, 1)));
+}
+
 static const kn_op mse_op = {.name = "mse_loss",
                              .min_inputs = 2,
                              .max_inputs = 2,
@@ -117,7 +125,9 @@ static const kn_op mse_op = {.name = "mse_loss",
                              .shape = mse_shape,
                              .forward = mse_forward,
                              .backward = mse_backward,
-                             .reference = mse_reference};
+                             .reference = mse_reference,
+                             .work = mse_work,
+                             .backward_work = mse_backward_work};
 
 /* Both inputs as floating tensors of one shape. */
 static kn_tensor *mse(kn_tensor *input, kn_tensor *target, kn_reduction reduction)

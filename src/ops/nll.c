@@ -10,7 +10,9 @@ static const kn_op nll_loss_op = {.name = "nll_loss",
                                   .shape = kn_class_loss_shape,
                                   .forward = kn_class_loss_forward,
                                   .backward = kn_class_loss_backward,
-                                  .reference = kn_class_loss_reference};
+                                  .reference = kn_class_loss_reference,
+                                  .work = kn_class_loss_work,
+                                  .backward_work = kn_class_loss_backward_work};
 
 kn_tensor *kn_nll_loss_with(kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params)
 {

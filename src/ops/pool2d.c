@@ -3,6 +3,7 @@
 
 #include <limits.h>
 
+#include "autograd/work.h"
 #include "ops/promote.h"
 
 static const char *const direction[2] = {"height", "width"};
@@ -149,4 +150,25 @@ kn_status kn_pool2d_shape(kn_call *call)
     shape[x->ndim - 2] = g->out_height;
     shape[x->ndim - 1] = g->out_width;
     return kn_call_output(call, x->dtype, x->ndim, shape);
+}
+
+/* Windows of adaptive pooling overlap by less than an element each way: they are taken to cover the input once. */
+static double window_elements(const kn_pool2d_geometry *g)
+{
+    if (g->kernel_size[0] > 0)
+        return (double)g->kernel_size[0] * g->kernel_size[1];
+    double outputs = (double)g->out_height * g->out_width;
+    return outputs > 0 ? (double)g->height * g->width / outputs : 0;
+}
+
+kn_work kn_pool2d_work(const kn_call *call) { return kn_work_of_outputs(call, window_elements(call->params)); }
+
+kn_work kn_pool2d_average_backward_work(const kn_grad_call *grad)
+{
+    return kn_grad_work(grad, (double)kn_numel(grad->grad_outputs[0]) * window_elements(grad->params));
+}
+
+kn_work kn_pool2d_max_backward_work(const kn_grad_call *grad)
+{
+    return kn_grad_work(grad, (double)kn_numel(grad->grad_outputs[0]));
 }

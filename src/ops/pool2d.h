@@ -16,11 +16,19 @@ typedef struct kn_pool2d_geometry {
 } kn_pool2d_geometry;
 
 /* From x [N, C, H, W] or [C, H, W] and the parameters; fails as tensor expressions do. */
-bool kn_pool2d_of(kn_pool2d_geometry *geometry, const char *function, const kn_tensor *x, const kn_pool2d_params *params);
-bool kn_pool2d_adaptive(kn_pool2d_geometry *geometry, const char *function, const kn_tensor *x, int64_t height, int64_t width);
+bool kn_pool2d_of(kn_pool2d_geometry *geometry, const char *function, const kn_tensor *x,
+                  const kn_pool2d_params *params);
+bool kn_pool2d_adaptive(kn_pool2d_geometry *geometry, const char *function, const kn_tensor *x, int64_t height,
+                        int64_t width);
 
 /* Shape rule: output 0 of a pooling op. */
 kn_status kn_pool2d_shape(kn_call *call);
+
+/* Work: a comparison or addition per element of a window; for averages the same in backward. */
+kn_work kn_pool2d_work(const kn_call *call);
+kn_work kn_pool2d_average_backward_work(const kn_grad_call *grad);
+/* Adding a gradient where the maximum lay, once per output. */
+kn_work kn_pool2d_max_backward_work(const kn_grad_call *grad);
 
 /* A geometry as a kernel argument; must live until the launch returns. */
 static inline kn_arg kn_arg_pool2d(const kn_pool2d_geometry *g) { return kn_arg_struct(g, sizeof *g); }

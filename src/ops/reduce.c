@@ -4,6 +4,7 @@
 #include <koine/ops.h>
 #include <string.h>
 
+#include "autograd/work.h"
 #include "ops/promote.h"
 #include "ops/reference.h"
 #include "ops/views.h"
@@ -243,7 +244,9 @@ static const kn_op sum_op = {.name = "sum",
                              .shape = sum_shape,
                              .forward = sum_forward,
                              .backward = sum_backward,
-                             .reference = sum_reference};
+                             .reference = sum_reference,
+                             .work = kn_work_reducing,
+                             .backward_work = kn_grad_work_moving};
 static const kn_op mean_op = {.name = "mean",
                               .min_inputs = 1,
                               .max_inputs = 1,
@@ -251,7 +254,8 @@ static const kn_op mean_op = {.name = "mean",
                               .shape = mean_shape,
                               .forward = mean_forward,
                               .backward = mean_backward,
-                              .reference = mean_reference};
+                              .reference = mean_reference,
+                              .work = kn_work_reducing};
 
 kn_tensor *kn_sum_dims(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
 {

@@ -2,6 +2,7 @@
 #include <koine/functional.h>
 #include <koine/ops.h>
 
+#include "autograd/work.h"
 #include "ops/promote.h"
 #include "ops/reduce.h"
 #include "ops/reference.h"
@@ -105,6 +106,13 @@ static kn_status softmax_reference(const kn_call *call)
     return KN_OK;
 }
 
+/* Maximum, difference, exponential, sum, quotient; product, sum, difference, product. */
+static kn_work softmax_work(const kn_call *call) { return kn_work_of_input(call, 5); }
+static kn_work softmax_backward_work(const kn_grad_call *grad)
+{
+    return kn_grad_work(grad, 4 * kn_grad_work_elements(grad, 0));
+}
+
 static const kn_op softmax_op = {.name = "softmax",
                                  .min_inputs = 1,
                                  .max_inputs = 1,
@@ -112,7 +120,9 @@ static const kn_op softmax_op = {.name = "softmax",
                                  .shape = softmax_shape,
                                  .forward = softmax_forward,
                                  .backward = softmax_backward,
-                                 .reference = softmax_reference};
+                                 .reference = softmax_reference,
+                                 .work = softmax_work,
+                                 .backward_work = softmax_backward_work};
 static const kn_op log_softmax_op = {.name = "log_softmax",
                                      .min_inputs = 1,
                                      .max_inputs = 1,
@@ -120,7 +130,9 @@ static const kn_op log_softmax_op = {.name = "log_softmax",
                                      .shape = softmax_shape,
                                      .forward = softmax_forward,
                                      .backward = softmax_backward,
-                                     .reference = softmax_reference};
+                                     .reference = softmax_reference,
+                                     .work = softmax_work,
+                                     .backward_work = softmax_backward_work};
 
 static kn_tensor *softmax(const kn_op *op, kn_tensor *x, int dim, bool logarithm)
 {

@@ -40,12 +40,18 @@ static int scalars(const double *hyper, int64_t step, double *out)
 
 static const char *flags(const double *hyper) { return hyper[AMSGRAD] != 0 ? " -DAMSGRAD" : ""; }
 
+/* Two moments (3 and 4), the root, quotient and eps (3), the update (3); weight decay 2 more, the largest second
+ * moment 1.
+ */
+static double flops(const double *hyper) { return 13 + (hyper[WEIGHT_DECAY] != 0 ? 2 : 0) + (hyper[AMSGRAD] != 0); }
+
 static const kn_optim_algorithm adam = {
     .name = "Adam",
     .states = state_names,
     .hyper = hyper_names,
     .check = check,
     .count_states = count_states,
+    .flops = flops,
     .source = "optim/adam.cl",
     .kernel = "adam",
     .flags = flags,

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "optim/optim.h"
+#include "rt/spans.h"
 
 /* Work-items per slot: on CPU devices a few per core with at least this many elements each, elsewhere a work-group's
  * multiple. */
@@ -167,6 +168,40 @@ static kn_status step_bucket(kn_optim *optim, int bucket)
     return status == KN_OK ? last : status;
 }
 
+/* Parameters, gradients and states are read, parameters and states written. */
+static kn_work work_of_step(const kn_optim *optim)
+{
+    kn_work work = {.is_f64 = optim->parameters[0]->dtype == KN_F64};
+    for (int i = 0; i < optim->count; i++) {
+        const kn_tensor *parameter = optim->parameters[i];
+        if (kn_grad(parameter) == NULL)
+            continue;
+        double elements = (double)kn_numel(parameter);
+        work.flops += elements * optim->algorithm->flops(optim->hyper);
+        work.bytes += elements * (double)kn_tensor_element_size(parameter) * (3 + 2 * optim->num_states);
+    }
+    return work;
+}
+
+/* As PyTorch's profiler names it: "Optimizer.step#Adam.step". */
+static kn_span begin_span(const kn_optim *optim)
+{
+    char name[96];
+    if (!kn_is_watched())
+        return KN_NO_SPAN;
+    snprintf(name, sizeof name, "Optimizer.step#%s.step", optim->algorithm->name);
+    return kn_span_begin(
+        &(kn_span_info){.kind = KN_SPAN_OP, .name = name, .device = optim->parameters[0]->storage->device});
+}
+
+static kn_status step_all(kn_optim *optim)
+{
+    KN_TRY(kn_optim_lay_out(optim));
+    for (int b = 0; b < optim->num_buckets; b++)
+        KN_TRY(step_bucket(optim, b));
+    return KN_OK;
+}
+
 kn_status kn_optim_step(kn_optim *optim)
 {
     if (optim == NULL)
@@ -178,8 +213,11 @@ kn_status kn_optim_step(kn_optim *optim)
                            optim->algorithm->name, i);
         KN_TRY(check_gradient(optim, i));
     }
-    KN_TRY(kn_optim_lay_out(optim));
-    for (int b = 0; b < optim->num_buckets; b++)
-        KN_TRY(step_bucket(optim, b));
-    return KN_OK;
+    kn_span span = begin_span(optim);
+    kn_status status = step_all(optim);
+    if (kn_span_is_open(span)) {
+        kn_work work = work_of_step(optim);
+        kn_span_end(span, &work);
+    }
+    return status;
 }

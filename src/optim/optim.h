@@ -48,6 +48,7 @@ typedef struct kn_optim_algorithm {
     const char *const *hyper;                  /* names of the hyperparameters, lr first; NULL ends them */
     kn_status (*check)(const double *hyper);   /* are they in range? */
     int (*count_states)(const double *hyper);  /* how many of `states` are in use */
+    double (*flops)(const double *hyper);      /* operations per element, for the profiler */
     const char *source, *kernel;               /* optim/adam.cl, "adam" */
     const char *(*flags)(const double *hyper); /* what is compiled in besides the dtype; "" for nothing */
     /* The kernel's numbers for the step `step` (from 1); returns how many, KN_OPTIM_MAX_SCALARS at most. */

@@ -40,12 +40,19 @@ static const char *flags(const double *hyper)
     return hyper[NESTEROV] != 0 ? " -DMOMENTUM -DNESTEROV" : hyper[MOMENTUM] != 0 ? " -DMOMENTUM" : "";
 }
 
+/* The update 2, momentum 3, Nesterov's and weight decay 2 each. */
+static double flops(const double *hyper)
+{
+    return 2 + (hyper[MOMENTUM] != 0 ? 3 : 0) + (hyper[NESTEROV] != 0 ? 2 : 0) + (hyper[WEIGHT_DECAY] != 0 ? 2 : 0);
+}
+
 static const kn_optim_algorithm sgd = {
     .name = "SGD",
     .states = state_names,
     .hyper = hyper_names,
     .check = check,
     .count_states = count_states,
+    .flops = flops,
     .source = "optim/sgd.cl",
     .kernel = "sgd",
     .flags = flags,
