@@ -1,0 +1,368 @@
+/* The profiler: what it records of a training step, its rows, its table, its schedule; misuse. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/training.h"
+#include "support/check.h"
+
+static const kn_profiler_row *find_row(const kn_profiler_row *rows, int count, const char *name, bool on_device)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(rows[i].name, name) == 0 && rows[i].on_device == on_device)
+            return &rows[i];
+    fail_msg("no row `%s`", name);
+    return NULL;
+}
+
+static bool has_row(const kn_profiler_row *rows, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+TENSOR_TEST(operations_and_kernels_are_recorded)
+{
+    kn_profiler_row *rows;
+    int count;
+    kn_tensor *a = kn_rand(KN_SHAPE(64, 32)), *b = kn_rand(KN_SHAPE(32, 16), .requires_grad = true);
+    KN_PROFILE(.record_shapes = true, .with_flops = true)
+    {
+        KN_RANGE("product")
+        {
+            kn_tensor *c = kn_relu(kn_matmul(a, b));
+            CHECK_OK(kn_backward(kn_sum(c)));
+        }
+        kn_mark("half way");
+    }
+    assert_false(kn_profiler_is_running());
+    CHECK_OK(kn_profiler_key_averages(&rows, &count, true));
+    const kn_profiler_row *row = find_row(rows, count, "matmul", false);
+    assert_string_equal(row->input_shapes, "[[64, 32], [32, 16]]");
+    assert_int_equal(row->count, 1);
+    assert_true(row->flops == 2.0 * 64 * 32 * 16);
+    assert_true(row->bytes == 4.0 * (64 * 32 + 32 * 16 + 64 * 16));
+    assert_true(row->cpu_time_total > 0 && row->self_cpu_time_total <= row->cpu_time_total);
+    assert_true(row->device_time_total > 0);
+    row = find_row(rows, count, "matmul_backward", false);
+    assert_string_equal(row->input_shapes, "[[64, 16], [64, 32], [32, 16]]");
+    assert_true(row->flops == 2.0 * 64 * 32 * 16); /* only b wants a gradient */
+    row = find_row(rows, count, "relu", false);
+    assert_true(row->flops == 64.0 * 16);
+    const kn_profiler_row *backward = find_row(rows, count, "backward", false);
+    const kn_profiler_row *product = find_row(rows, count, "product", false);
+    assert_true(product->cpu_time_total > backward->cpu_time_total);
+    assert_true(product->device_time_total > backward->device_time_total && backward->device_time_total > 0);
+    assert_true(product->flops > backward->flops && backward->flops > 0);
+    kn_free(rows);
+}
+
+TENSOR_TEST(transfers_are_recorded)
+{
+    float numbers[1000] = {0};
+    kn_profiler_row *rows;
+    kn_profiler_totals totals;
+    int count;
+    CHECK_OK(kn_profiler_start());
+    kn_tensor *x = kn_from_data(numbers, KN_SHAPE(1000));
+    CHECK_OK(kn_read(x, numbers, sizeof numbers));
+    CHECK_OK(kn_profiler_stop());
+    CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
+    assert_true(find_row(rows, count, "Memcpy DtoH", true)->bytes == sizeof numbers);
+    kn_free(rows);
+    CHECK_OK(kn_profiler_get_totals(&totals));
+    assert_int_equal(totals.untimed, 0);
+    assert_true(totals.transfers >= 2 && totals.kernels == 0);
+}
+
+TENSOR_TEST(work_is_counted_by_formula)
+{
+    kn_profiler_row *rows;
+    int count;
+    kn_tensor *x = kn_rand(KN_SHAPE(2, 3, 8, 8), .requires_grad = true),
+              *w = kn_rand(KN_SHAPE(4, 3, 3, 3), .requires_grad = true);
+    kn_tensor *bias = kn_rand(KN_SHAPE(4), .requires_grad = true);
+    KN_PROFILE(.with_flops = true)
+    {
+        kn_tensor *y = kn_conv2d(x, w, bias);
+        CHECK_OK(kn_backward(kn_sum(kn_max_pool2d(y, .kernel_size = 2))));
+    }
+    CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
+    const double outputs = 2 * 4 * 6 * 6, products = 2 * 3 * 3 * 3;
+    assert_true(find_row(rows, count, "conv2d", false)->flops == outputs * (products + 1));
+    assert_true(find_row(rows, count, "conv2d_backward", false)->flops == outputs * (2 * products + 1));
+    assert_true(find_row(rows, count, "max_pool2d", false)->flops == outputs);
+    assert_true(find_row(rows, count, "sum", false)->flops == outputs / 4);
+    kn_free(rows);
+}
+
+static int64_t step_device_time(training *t, double *wall, double *device)
+{
+    kn_profiler_totals totals;
+    CHECK_OK(kn_synchronize(kn_device_current()));
+    CHECK_OK(kn_profiler_start());
+    for (int i = 0; i < 3; i++)
+        training_step(t);
+    CHECK_OK(kn_profiler_stop());
+    CHECK_OK(kn_profiler_get_totals(&totals));
+    *wall = totals.wall_time;
+    *device = totals.device_time;
+    return totals.kernels;
+}
+
+/* One in-order queue is busy for most of a step of real size, and never more than all of it. */
+static void kernels_add_up_to_the_step(void **state)
+{
+    training t;
+    double wall, device;
+    (void)state;
+    training_open(&t, 64);
+    for (int i = 0; i < 2; i++)
+        training_step(&t); /* kernels are compiled */
+    int64_t kernels = step_device_time(&t, &wall, &device);
+    if (device < 0.5 * wall) /* the machine was busy with something else: once more */
+        kernels = step_device_time(&t, &wall, &device);
+    if (kernels < 3 * 20 || device > wall || device < 0.5 * wall)
+        fail_msg("%lld kernels took %.0f of %.0f us", (long long)kernels, device, wall);
+    training_close(&t);
+    kn_profiler_clear();
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+static int count_lines(const char *text)
+{
+    int lines = 0;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+static void the_table_has_pytorchs_columns(void **state)
+{
+    training t;
+    (void)state;
+    training_open(&t, 8);
+    CHECK_OK(kn_profiler_start(.with_flops = true, .profile_memory = true, .record_shapes = true));
+    training_step(&t);
+    CHECK_OK(kn_profiler_stop());
+    char *table = kn_profiler_table(.group_by_input_shape = true, .row_limit = 0);
+    CHECK_TENSOR((void *)table);
+    static const char *const expected[] = {"Self CPU %",
+                                           "CPU total",
+                                           "CPU time avg",
+                                           "Self Device",
+                                           "# of Calls",
+                                           "Input Shapes",
+                                           "GFLOPs",
+                                           "GB/s",
+                                           "% of peak",
+                                           "Device Mem",
+                                           "conv2d_backward",
+                                           "Optimizer.step#Adam.step",
+                                           "[[8, 1, 28, 28], [32, 1, 3, 3], [32]]",
+                                           "forward",
+                                           "backward",
+                                           "update",
+                                           "Self CPU time total: ",
+                                           "Self Device time total: "};
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
+        if (!strstr(table, expected[i]))
+            fail_msg("no `%s` in\n%s", expected[i], table);
+    kn_free(table);
+    table = kn_profiler_table(.sort_by = "cuda_time_total", .row_limit = 4, .peak = false);
+    CHECK_TENSOR((void *)table);
+    assert_int_equal(count_lines(table), 3 + 4 + 1 + 3);
+    assert_null(strstr(table, "% of peak"));
+    kn_free(table);
+    assert_null(kn_profiler_table(.sort_by = "beauty"));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "`beauty`", "self_device_time_total");
+    assert_null(kn_profiler_table(.row_limit = -1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "row_limit");
+    training_close(&t);
+    kn_profiler_clear();
+}
+
+TENSOR_TEST(rows_sort_by_what_is_asked)
+{
+    KN_PROFILE()
+    {
+        kn_tensor *x = kn_ones(KN_SHAPE(10));
+        for (int i = 0; i < 5; i++)
+            kn_relu(x);
+        kn_exp(x);
+    }
+    char *table = kn_profiler_table(.sort_by = "count");
+    assert_true(strstr(table, "relu") < strstr(table, "exp"));
+    kn_free(table);
+    table = kn_profiler_table(.sort_by = "name");
+    assert_true(strstr(table, "exp") < strstr(table, "relu"));
+    kn_free(table);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+TENSOR_TEST(memory_is_told_by_operation)
+{
+    kn_profiler_row *rows;
+    int count;
+    kn_tensor *x = kn_ones(KN_SHAPE(1 << 18));
+    KN_PROFILE(.profile_memory = true) { kn_relu(x); }
+    CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
+    assert_int_equal(find_row(rows, count, "relu", false)->device_memory_usage, 4 << 18);
+    kn_free(rows);
+}
+
+/* --- the schedule ----------------------------------------------------------------------------- */
+
+typedef struct seen {
+    int calls, relus, exps, steps;
+} seen;
+
+static void look(void *user)
+{
+    seen *s = user;
+    kn_profiler_row *rows;
+    int count;
+    s->calls++;
+    CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
+    s->relus = has_row(rows, count, "relu") ? (int)find_row(rows, count, "relu", false)->count : 0;
+    s->exps = has_row(rows, count, "exp") ? (int)find_row(rows, count, "exp", false)->count : 0;
+    s->steps = (int)find_row(rows, count, "ProfilerStep*", false)->count;
+    kn_free(rows);
+    assert_int_equal(kn_profiler_stop(), KN_ERR_STATE); /* from inside: refused */
+    kn_error_clear();
+}
+
+/* As torch.profiler.schedule(skip_first=1, wait=1, warmup=1, active=2, repeat=2): steps 3, 4 and 7, 8 are recorded. */
+TENSOR_TEST(the_schedule_is_pytorchs)
+{
+    seen s = {0};
+    kn_tensor *x = kn_ones(KN_SHAPE(10));
+    CHECK_OK(kn_profiler_start(.skip_first = 1, .wait = 1, .warmup = 1, .active = 2, .repeat = 2,
+                               .on_trace_ready = look, .user = &s));
+    for (int step = 0; step < 12; step++) {
+        KN_SCOPE
+        {
+            kn_relu(x);
+            if (step == 3 || step == 7)
+                kn_exp(x);
+        }
+        CHECK_OK(kn_profiler_step());
+        assert_int_equal(s.calls, step < 4 ? 0 : step < 8 ? 1 : 2);
+    }
+    assert_int_equal(s.relus, 2);
+    assert_int_equal(s.exps, 1);
+    assert_int_equal(s.steps, 2);
+    CHECK_OK(kn_profiler_stop());
+    assert_int_equal(s.calls, 2);
+    char *table = kn_profiler_table(.row_limit = 0); /* the last cycle's */
+    assert_non_null(strstr(table, "ProfilerStep*"));
+    kn_free(table);
+}
+
+TENSOR_TEST(a_stop_inside_a_cycle_completes_it)
+{
+    seen s = {0};
+    kn_tensor *x = kn_ones(KN_SHAPE(10));
+    CHECK_OK(kn_profiler_start(.warmup = 1, .active = 5, .on_trace_ready = look, .user = &s));
+    for (int step = 0; step < 3; step++) {
+        kn_relu(x);
+        CHECK_OK(kn_profiler_step());
+    }
+    kn_relu(x);
+    CHECK_OK(kn_profiler_stop());
+    assert_int_equal(s.calls, 1);
+    assert_int_equal(s.relus, 3);
+    assert_int_equal(s.steps, 2);
+}
+
+/* --- misuse ----------------------------------------------------------------------------------- */
+
+TENSOR_TEST(misuse_is_an_error_and_nothing_else)
+{
+    kn_profiler_row *rows;
+    kn_profiler_totals totals;
+    int count;
+    kn_profiler_clear();
+    assert_int_equal(kn_profiler_stop(), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "not running");
+    assert_int_equal(kn_profiler_step(), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "not running");
+    assert_null(kn_profiler_table());
+    CHECK_ERROR(KN_ERR_STATE, "nothing has been recorded");
+    assert_int_equal(kn_profiler_export_chrome_trace("/nonexistent/trace.json"), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "nothing has been recorded");
+    assert_int_equal(kn_profiler_start(.active = -1), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "active -1");
+    assert_int_equal(kn_profiler_start(.wait = 1), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "active is 0");
+    CHECK_OK(kn_profiler_start());
+    assert_int_equal(kn_profiler_start(), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "running already");
+    assert_int_equal(kn_profiler_key_averages(&rows, &count, false), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "is recording");
+    assert_int_equal(kn_profiler_get_totals(&totals), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "is recording");
+    CHECK_OK(kn_profiler_stop());
+    assert_int_equal(kn_profiler_export_chrome_trace("/nonexistent/trace.json"), KN_ERR_IO);
+    CHECK_ERROR(KN_ERR_IO, "/nonexistent/trace.json");
+    assert_int_equal(kn_profiler_export_chrome_trace(NULL), KN_ERR_ARGUMENT);
+    kn_error_clear();
+}
+
+TENSOR_TEST(open_ranges_are_closed_and_noted)
+{
+    kn_profiler_totals totals;
+    CHECK_OK(kn_profiler_start());
+    CHECK_OK(kn_range_push("left open"));
+    CHECK_OK(kn_range_push("this too"));
+    kn_relu(kn_ones(KN_SHAPE(10)));
+    CHECK_OK(kn_profiler_stop());
+    CHECK_OK(kn_profiler_get_totals(&totals));
+    assert_int_equal(totals.still_open, 2);
+    char *table = kn_profiler_table();
+    assert_non_null(strstr(table, "2 ranges or operations were still open"));
+    kn_free(table);
+    CHECK_OK(kn_range_pop());
+    CHECK_OK(kn_range_pop());
+    assert_int_equal(kn_range_pop(), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "a pop too many");
+}
+
+/* An operation that fails is recorded too, and the profile is none the worse. */
+TENSOR_TEST(failing_operations_close_their_spans)
+{
+    kn_profiler_totals totals;
+    CHECK_OK(kn_profiler_start(.record_shapes = true, .with_flops = true, .profile_memory = true));
+    assert_null(kn_matmul(kn_ones(KN_SHAPE(2, 3)), kn_ones(KN_SHAPE(2, 3))));
+    kn_error_clear();
+    CHECK_OK(kn_profiler_stop());
+    CHECK_OK(kn_profiler_get_totals(&totals));
+    assert_int_equal(totals.still_open, 0);
+    assert_int_equal(totals.operations, 1);
+}
+
+static int close_profiler(void **state)
+{
+    (void)state;
+    kn_profiler_clear();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(operations_and_kernels_are_recorded), TEST(transfers_are_recorded),
+        TEST(work_is_counted_by_formula),          TEST(kernels_add_up_to_the_step),
+        TEST(the_table_has_pytorchs_columns),      TEST(rows_sort_by_what_is_asked),
+        TEST(memory_is_told_by_operation),         TEST(the_schedule_is_pytorchs),
+        TEST(a_stop_inside_a_cycle_completes_it),  TEST(misuse_is_an_error_and_nothing_else),
+        TEST(open_ranges_are_closed_and_noted),    TEST(failing_operations_close_their_spans),
+    };
+    return cmocka_run_group_tests(tests, NULL, close_profiler);
+}

@@ -1,0 +1,304 @@
+/* The trace: it parses, what nests nests, arrows have two ends, the device's events lie where they must. */
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profiler/training.h"
+#include "support/check.h"
+
+static double number(const cJSON *event, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(event, key);
+    if (!cJSON_IsNumber(item))
+        fail_msg("no number `%s` in an event", key);
+    return item->valuedouble;
+}
+
+static const char *text(const cJSON *event, const char *key)
+{
+    const char *value = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(event, key));
+    return value ? value : "";
+}
+
+static double argument(const cJSON *event, const char *key)
+{
+    return number(cJSON_GetObjectItemCaseSensitive(event, "args"), key);
+}
+
+/* Writes the trace of what was recorded, reads it back, removes it. */
+static cJSON *read_trace(void)
+{
+    char path[] = "/tmp/koine-trace-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    CHECK_OK(kn_profiler_export_chrome_trace(path));
+    char *content = read_text(path);
+    unlink(path);
+    cJSON *root = cJSON_Parse(content);
+    free(content);
+    if (!root)
+        fail_msg("the trace is not JSON: %.40s", cJSON_GetErrorPtr());
+    return root;
+}
+
+typedef struct slice {
+    int process, track;
+    double start, end;
+    const cJSON *event;
+} slice;
+
+typedef struct slices {
+    slice *items;
+    int count;
+} slices;
+
+/* The events with a length, in order of track, start and falling end. */
+static int by_place(const void *a, const void *b)
+{
+    const slice *x = a, *y = b;
+    if (x->process != y->process || x->track != y->track)
+        return x->process != y->process ? x->process - y->process : x->track - y->track;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return x->end > y->end ? -1 : x->end < y->end;
+}
+
+static slices slices_of(const cJSON *events)
+{
+    slices s = {calloc((size_t)cJSON_GetArraySize(events) + 1, sizeof(slice)), 0};
+    const cJSON *event;
+    cJSON_ArrayForEach(event, events)
+    {
+        if (strcmp(text(event, "ph"), "X") != 0)
+            continue;
+        double start = number(event, "ts"), length = number(event, "dur");
+        assert_true(length >= 0);
+        s.items[s.count++] =
+            (slice){(int)number(event, "pid"), (int)number(event, "tid"), start, start + length, event};
+    }
+    qsort(s.items, (size_t)s.count, sizeof(slice), by_place);
+    return s;
+}
+
+static void check_nesting(const slices *s)
+{
+    const double tolerance = 0.002; /* microseconds: two roundings */
+    const slice *open[64];
+    int depth = 0;
+    for (int i = 0; i < s->count; i++) {
+        const slice *now = &s->items[i];
+        while (depth > 0 && (open[depth - 1]->process != now->process || open[depth - 1]->track != now->track ||
+                             open[depth - 1]->end <= now->start + tolerance))
+            depth--;
+        if (depth > 0 && now->end > open[depth - 1]->end + tolerance)
+            fail_msg("`%s` [%f, %f] sticks out of `%s` [%f, %f]", text(now->event, "name"), now->start, now->end,
+                     text(open[depth - 1]->event, "name"), open[depth - 1]->start, open[depth - 1]->end);
+        assert_true(depth < 64);
+        open[depth++] = now;
+    }
+}
+
+static const slice *slice_at(const slices *s, int process, int track, double time)
+{
+    for (int i = 0; i < s->count; i++)
+        if (s->items[i].process == process && s->items[i].track == track && s->items[i].start <= time + 0.002 &&
+            s->items[i].end >= time - 0.002)
+            return &s->items[i];
+    return NULL;
+}
+
+/* Each arrow leaves from an operation or range of the host and ends where a command begins. Returns how many. */
+static int check_arrows(const cJSON *events, const slices *s)
+{
+    const cJSON *event, *other;
+    int arrows = 0;
+    cJSON_ArrayForEach(event, events)
+    {
+        if (strcmp(text(event, "ph"), "s") != 0)
+            continue;
+        assert_non_null(slice_at(s, (int)number(event, "pid"), (int)number(event, "tid"), number(event, "ts")));
+        int ends = 0;
+        cJSON_ArrayForEach(other, events)
+        {
+            if (strcmp(text(other, "ph"), "f") != 0 || number(other, "id") != number(event, "id"))
+                continue;
+            const slice *target =
+                slice_at(s, (int)number(other, "pid"), (int)number(other, "tid"), number(other, "ts"));
+            assert_non_null(target);
+            assert_true(number(other, "pid") > 0);
+            ends++;
+        }
+        assert_int_equal(ends, 1);
+        arrows++;
+    }
+    return arrows;
+}
+
+static int count_events(const cJSON *events, const char *phase, const char *category, const char *name)
+{
+    const cJSON *event;
+    int count = 0;
+    cJSON_ArrayForEach(event, events)
+    {
+        count += strcmp(text(event, "ph"), phase) == 0 && (!category || strcmp(text(event, "cat"), category) == 0) &&
+                 (!name || strcmp(text(event, "name"), name) == 0);
+    }
+    return count;
+}
+
+static void check_devices(const slices *s, const kn_profiler_totals *totals)
+{
+    double sum = 0;
+    for (int i = 0; i < s->count; i++) {
+        const slice *now = &s->items[i];
+        if (now->process == 0)
+            continue;
+        if (now->start < 0 || now->end > totals->wall_time)
+            fail_msg("`%s` [%f, %f] is outside the profile [0, %f]", text(now->event, "name"), now->start, now->end,
+                     totals->wall_time);
+        assert_true(argument(now->event, "queued us") >= 0 && argument(now->event, "submitted us") >= 0);
+        sum += now->end - now->start;
+    }
+    assert_true(sum > 0.99 * totals->device_time - 1 && sum < 1.01 * totals->device_time + 1);
+}
+
+static void a_training_step_makes_a_sound_trace(void **state)
+{
+    training t;
+    kn_profiler_totals totals;
+    (void)state;
+    training_open(&t, 16);
+    training_step(&t);
+    CHECK_OK(kn_synchronize(kn_device_current()));
+    CHECK_OK(kn_profiler_start(.record_shapes = true, .profile_memory = true, .with_flops = true));
+    for (int i = 0; i < 3; i++) {
+        training_step(&t);
+        kn_mark("step done");
+    }
+    CHECK_OK(kn_profiler_stop());
+    CHECK_OK(kn_profiler_get_totals(&totals));
+    cJSON *root = read_trace();
+    const cJSON *events = cJSON_GetObjectItemCaseSensitive(root, "traceEvents");
+    slices s = slices_of(events);
+    check_nesting(&s);
+    check_devices(&s, &totals);
+    assert_int_equal(check_arrows(events, &s), totals.kernels + totals.transfers);
+    assert_int_equal(count_events(events, "X", "kernel", NULL), totals.kernels);
+    assert_int_equal(count_events(events, "X", "cpu_op", NULL), totals.operations);
+    assert_int_equal(count_events(events, "X", "cpu_op", "conv2d"), 6);
+    assert_int_equal(count_events(events, "X", "user_annotation", "forward"), 3);
+    assert_int_equal(count_events(events, "i", NULL, "step done"), 3);
+    assert_true(count_events(events, "C", NULL, "memory") > 3);
+    free(s.items);
+    cJSON_Delete(root);
+    training_close(&t);
+}
+
+/* What a kernel's event tells. */
+TENSOR_TEST(kernels_carry_shapes_work_and_share_of_peak)
+{
+    kn_tensor *a = kn_rand(KN_SHAPE(64, 64));
+    KN_PROFILE(.record_shapes = true, .with_flops = true) { kn_matmul(a, a); }
+    cJSON *root = read_trace();
+    const cJSON *events = cJSON_GetObjectItemCaseSensitive(root, "traceEvents"), *event;
+    double flops = 0;
+    cJSON_ArrayForEach(event, events)
+    {
+        if (strcmp(text(event, "cat"), "cpu_op") == 0) {
+            const cJSON *dims =
+                cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(event, "args"), "Input Dims");
+            assert_int_equal(cJSON_GetArraySize(dims), 2);
+            assert_int_equal(cJSON_GetArrayItem(cJSON_GetArrayItem(dims, 1), 0)->valueint, 64);
+        }
+        if (strcmp(text(event, "cat"), "kernel") != 0)
+            continue;
+        flops += argument(event, "flops");
+        assert_true(argument(event, "bytes") > 0 && argument(event, "GFLOP/s") > 0);
+        assert_true(argument(event, "share of peak") > 0);
+        assert_string_equal(text(cJSON_GetObjectItemCaseSensitive(event, "args"), "enqueued by"), "matmul");
+    }
+    assert_true(flops > 0.999 * 2 * 64 * 64 * 64 && flops < 1.001 * 2 * 64 * 64 * 64);
+    cJSON_Delete(root);
+}
+
+/* Names are the user's: quotes, control characters and other alphabets come through. */
+TENSOR_TEST(any_name_is_written_soundly)
+{
+    static const char name[] = "a \"quoted\"\n\\name\\ \xe8\xaf\xad";
+    uint64_t id;
+    KN_PROFILE()
+    {
+        KN_RANGE(name) { kn_mark(name); }
+        CHECK_OK(kn_range_start(&id, name));
+        CHECK_OK(kn_range_end(id));
+    }
+    cJSON *root = read_trace();
+    const cJSON *events = cJSON_GetObjectItemCaseSensitive(root, "traceEvents");
+    assert_int_equal(count_events(events, "X", NULL, name), 1);
+    assert_int_equal(count_events(events, "i", NULL, name), 1);
+    assert_int_equal(count_events(events, "b", NULL, name), 1);
+    assert_int_equal(count_events(events, "e", NULL, name), 1);
+    cJSON_Delete(root);
+}
+
+/* A hook that opens a range inside an operation and never closes it there. */
+static kn_tensor *leave_open(kn_tensor *gradient, void *user)
+{
+    (void)user;
+    kn_range_push("from a hook");
+    return gradient;
+}
+
+TENSOR_TEST(what_a_callback_leaves_open_still_nests)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(4), .requires_grad = true);
+    kn_tensor *y = kn_exp(x);
+    CHECK_OK(kn_register_hook(y, leave_open, NULL));
+    KN_PROFILE() { CHECK_OK(kn_backward(kn_sum(kn_relu(y)))); }
+    assert_int_equal(kn_range_depth(), 1);
+    CHECK_OK(kn_range_pop());
+    cJSON *root = read_trace();
+    slices s = slices_of(cJSON_GetObjectItemCaseSensitive(root, "traceEvents"));
+    check_nesting(&s);
+    free(s.items);
+    cJSON_Delete(root);
+}
+
+/* The schedule's steps have a track of their own. */
+TENSOR_TEST(steps_are_numbered)
+{
+    CHECK_OK(kn_profiler_start(.wait = 1, .active = 2, .repeat = 1));
+    for (int step = 0; step < 3; step++) {
+        kn_relu(kn_ones(KN_SHAPE(3)));
+        CHECK_OK(kn_profiler_step());
+    }
+    CHECK_OK(kn_profiler_stop());
+    cJSON *root = read_trace();
+    const cJSON *events = cJSON_GetObjectItemCaseSensitive(root, "traceEvents");
+    assert_int_equal(count_events(events, "X", NULL, "ProfilerStep#0"), 0);
+    assert_int_equal(count_events(events, "X", NULL, "ProfilerStep#1"), 1);
+    assert_int_equal(count_events(events, "X", NULL, "ProfilerStep#2"), 1);
+    cJSON_Delete(root);
+}
+
+static int close_profiler(void **state)
+{
+    (void)state;
+    kn_profiler_clear();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_training_step_makes_a_sound_trace),
+        TEST(kernels_carry_shapes_work_and_share_of_peak),
+        TEST(any_name_is_written_soundly),
+        TEST(what_a_callback_leaves_open_still_nests),
+        TEST(steps_are_numbered),
+    };
+    return cmocka_run_group_tests(tests, NULL, close_profiler);
+}

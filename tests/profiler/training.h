@@ -1,0 +1,20 @@
+/* profiler/training.h - steps of the seeds' network, for tests that look at how they are profiled. */
+#ifndef PROFILER_TRAINING_H
+#define PROFILER_TRAINING_H
+
+#include <koine/koine.h>
+
+typedef struct training {
+    kn_module *net;
+    kn_optim *optim;
+    kn_tensor *x, *y;
+} training;
+
+void training_open(training *t, int64_t batch);
+void training_close(training *t);
+void training_step(training *t); /* forward, backward and update, in ranges of these names */
+
+/* The whole file, to be freed with free. */
+char *read_text(const char *path);
+
+#endif
