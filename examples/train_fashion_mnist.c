@@ -7,11 +7,12 @@
 #include "common/device_list.h"
 #include "common/fashion.h"
 #include "common/options.h"
+#include "common/step_profile.h"
 
 static const char program[] = "train_fashion_mnist";
 
 typedef struct settings {
-    const char *device, *devices, *data, *out;
+    const char *device, *devices, *data, *out, *profile;
     int64_t epochs, batch_size, seed, patience, workers, limit;
     double lr;
     bool resume, quiet;
@@ -34,6 +35,7 @@ static int parse(settings *s, int argc, char **argv)
         {"--out", "DIR", OPTION_TEXT, &s->out, 0, 0, "where history, checkpoints and plot go"},
         {"--workers", "N", OPTION_WHOLE, &s->workers, 0, 64, "threads that prepare batches"},
         {"--limit", "N", OPTION_WHOLE, &s->limit, 0, 60000, "use only the first N images of each set; 0: all"},
+        {"--profile", "DIR", OPTION_TEXT, &s->profile, 0, 0, "profile a few steps: a table, and DIR/trace.json"},
         {"--resume", NULL, OPTION_FLAG, &s->resume, 0, 0, "go on from last.safetensors in --out"},
         {"--quiet", NULL, OPTION_FLAG, &s->quiet, 0, 0, "no progress on stderr"},
     };
@@ -147,7 +149,12 @@ int main(int argc, char **argv)
     if (status == KN_OK)
         status = make_network(&r, &s);
     if (status == KN_OK) {
-        status = kn_trainer_fit(r.trainer, r.train, r.test);
+        step_profile profile = {.directory = s.profile};
+        status = step_profile_begin(&profile, r.trainer);
+        if (status == KN_OK)
+            status = kn_trainer_fit(r.trainer, r.train, r.test);
+        kn_status profiled = step_profile_end(&profile);
+        status = status == KN_OK ? profiled : status;
         show_results(&r, &s);
     }
     if (status != KN_OK)

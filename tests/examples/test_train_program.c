@@ -170,10 +170,29 @@ static void a_terminal_sees_a_bar(void **state)
     run_free(&r);
 }
 
+static void steps_are_profiled(void **state)
+{
+    (void)state;
+    char out[4096];
+    snprintf(out, sizeof out, "%s", fresh_folder("train-profile"));
+    run_result r =
+        run_shell(EXAMPLES "/train_fashion_mnist " BRIEF " --epochs 1 --out '%s' --profile '%s/profile'", out, out);
+    assert_status(r, 0);
+    assert_contains(r.output, "3 training steps:");
+    assert_contains(r.output, "conv2d_backward");
+    assert_contains(r.output, "Optimizer.step#Adam.step");
+    assert_contains(r.output, "Self Device time total: ");
+    run_free(&r);
+    r = run_shell("grep -c ProfilerStep#4 '%s/profile/trace.json'", out);
+    assert_contains(r.output, "1\n");
+    run_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_go_to_stdout_and_progress_to_stderr),
+        cmocka_unit_test(steps_are_profiled),
         cmocka_unit_test(quiet_is_quiet),
         cmocka_unit_test(the_same_seed_gives_the_same_history_on_both_devices),
         cmocka_unit_test(a_resumed_run_gives_the_same_history),
