@@ -281,6 +281,38 @@ TENSOR_TEST(a_stop_inside_a_cycle_completes_it)
     assert_int_equal(s.steps, 2);
 }
 
+/* --- graphs ----------------------------------------------------------------------------------- */
+
+/* Replays are enqueued by another thread; a stop waits for those handed over. */
+static void replays_are_recorded(void **state)
+{
+    training t;
+    kn_graph *graph;
+    kn_profiler_totals totals;
+    kn_profiler_row *rows;
+    int count;
+    (void)state;
+    training_open(&t, 4);
+    for (int i = 0; i < 2; i++)
+        training_step(&t);
+    CHECK_OK(kn_graph_create(&graph));
+    KN_GRAPH_CAPTURE(graph, NULL) { training_step(&t); }
+    CHECK_OK(kn_profiler_start());
+    for (int i = 0; i < 5; i++)
+        CHECK_OK(kn_graph_replay(graph));
+    CHECK_OK(kn_profiler_stop());
+    CHECK_OK(kn_profiler_get_totals(&totals));
+    assert_int_equal(totals.operations, 0); /* no operation ran, only what they had recorded */
+    assert_int_equal(totals.untimed, 0);
+    CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
+    assert_int_equal(find_row(rows, count, "adam", true)->count % 5, 0);
+    assert_int_equal(find_row(rows, count, "max_pool2d_forward", true)->count, 10);
+    kn_free(rows);
+    kn_graph_free(graph);
+    training_close(&t);
+    kn_profiler_clear();
+}
+
 /* --- misuse ----------------------------------------------------------------------------------- */
 
 TENSOR_TEST(misuse_is_an_error_and_nothing_else)
@@ -357,12 +389,13 @@ static int close_profiler(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(operations_and_kernels_are_recorded), TEST(transfers_are_recorded),
-        TEST(work_is_counted_by_formula),          TEST(kernels_add_up_to_the_step),
-        TEST(the_table_has_pytorchs_columns),      TEST(rows_sort_by_what_is_asked),
-        TEST(memory_is_told_by_operation),         TEST(the_schedule_is_pytorchs),
-        TEST(a_stop_inside_a_cycle_completes_it),  TEST(misuse_is_an_error_and_nothing_else),
-        TEST(open_ranges_are_closed_and_noted),    TEST(failing_operations_close_their_spans),
+        TEST(operations_and_kernels_are_recorded),  TEST(transfers_are_recorded),
+        TEST(work_is_counted_by_formula),           TEST(kernels_add_up_to_the_step),
+        TEST(the_table_has_pytorchs_columns),       TEST(rows_sort_by_what_is_asked),
+        TEST(memory_is_told_by_operation),          TEST(the_schedule_is_pytorchs),
+        TEST(a_stop_inside_a_cycle_completes_it),   TEST(replays_are_recorded),
+        TEST(misuse_is_an_error_and_nothing_else),  TEST(open_ranges_are_closed_and_noted),
+        TEST(failing_operations_close_their_spans),
     };
     return cmocka_run_group_tests(tests, NULL, close_profiler);
 }

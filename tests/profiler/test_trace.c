@@ -284,6 +284,37 @@ TENSOR_TEST(steps_are_numbered)
     cJSON_Delete(root);
 }
 
+/* Each device is a process of the trace, each stream a track of it. */
+TENSOR_TEST(devices_and_streams_have_tracks_of_their_own)
+{
+    kn_device *device = kn_device_current(), *other = kn_device_count() > 1 ? kn_device_at(1) : device;
+    kn_stream *side;
+    CHECK_OK(kn_stream_create(&side, device));
+    KN_PROFILE()
+    {
+        kn_relu(kn_ones(KN_SHAPE(5)));
+        CHECK_OK(kn_stream_set_current(side));
+        kn_relu(kn_ones(KN_SHAPE(5)));
+        CHECK_OK(kn_stream_set_current(kn_stream_default(device)));
+        kn_relu(kn_ones(KN_SHAPE(5), .device = other));
+    }
+    CHECK_OK(kn_stream_destroy(side));
+    cJSON *root = read_trace();
+    const cJSON *event;
+    bool found[3] = {false};
+    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(root, "traceEvents"))
+    {
+        if (strcmp(text(event, "cat"), "kernel") != 0)
+            continue;
+        found[0] |= number(event, "pid") == 1 && number(event, "tid") == 0;
+        found[1] |= number(event, "pid") == 1 && number(event, "tid") == 1;
+        found[2] |= number(event, "pid") == 2 && number(event, "tid") == 0;
+    }
+    assert_true(found[0] && found[1]);
+    assert_true(found[2] == (other != device));
+    cJSON_Delete(root);
+}
+
 static int close_profiler(void **state)
 {
     (void)state;
@@ -299,6 +330,7 @@ int main(void)
         TEST(any_name_is_written_soundly),
         TEST(what_a_callback_leaves_open_still_nests),
         TEST(steps_are_numbered),
+        TEST(devices_and_streams_have_tracks_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, close_profiler);
 }
