@@ -32,13 +32,15 @@ def rows_of(events):
 
 
 class Picture:
-    def __init__(self):
-        self.parts, self.colours, self.y = [], {}, GAP
+    def __init__(self, ranges):
+        self.ranges, self.parts, self.colours, self.y = ranges, [], {}, GAP
 
     def colour(self, event):
         if event["cat"] == "user_annotation":
             return "#d9dde3"
         name = event["args"].get("enqueued by", event["name"]).replace("_backward", "")
+        if name in self.ranges:
+            return "#9aa3ad"
         return self.colours.setdefault(name, COLOURS[len(self.colours) % len(COLOURS)])
 
     def text(self, x, y, content, anchor="start", colour="#333"):
@@ -109,7 +111,7 @@ def main():
     arrows = {e["id"] for e in trace if e["ph"] == "s" and start <= e["ts"] < end}
     targets = {(e["pid"], e["tid"], e["ts"]) for e in trace if e["ph"] == "f" and e["id"] in arrows}
     commands = [e for e in events if e["pid"] > 0 and (e["pid"], e["tid"], e["ts"]) in targets]
-    picture = Picture()
+    picture = Picture({e["name"] for e in events if e["cat"] == "user_annotation"})
     for track in sorted({(e["pid"], e["tid"]) for e in host}):
         mine = [e for e in host if (e["pid"], e["tid"]) == track]
         picture.band(["host", names[track]], mine, start, end)
