@@ -98,17 +98,28 @@ static void note_step(kn_profile *profile, int64_t now)
         profile->steps[profile->num_steps++] = (kn_step_record){profile->step, profile->step_started, now};
 }
 
-/* Replays are enqueued by threads of their own (rt/submit.h): what was handed to them so far is recorded. */
+/* The device's stream number `index`; NULL beyond the last. A stream's struct outlives it (rt/stream.c). */
+static kn_stream *nth_stream(kn_device *device, int index)
+{
+    kn_lock(&device->lock);
+    kn_stream *stream = device->streams;
+    while (stream && index-- > 0)
+        stream = stream->next;
+    kn_unlock(&device->lock);
+    return stream;
+}
+
+/* Replays are enqueued by threads of their own (rt/submit.h): what was handed to them so far is recorded. No lock is
+ * held while waiting: those threads take it. */
 static void await_replays(void)
 {
     for (int slot = 1; slot < kn_device_slots(); slot++) {
         kn_device *device = kn_device_slot_at(slot);
+        kn_stream *stream;
         if (!atomic_load_explicit(&device->is_open, memory_order_acquire))
             continue;
-        kn_lock(&device->lock);
-        for (kn_stream *stream = device->streams; stream; stream = stream->next)
+        for (int i = 0; (stream = nth_stream(device, i)); i++)
             kn_submitter_drain(stream);
-        kn_unlock(&device->lock);
     }
 }
 

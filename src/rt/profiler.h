@@ -43,7 +43,7 @@ typedef struct kn_command_record {
 
 /* A stream that commands were enqueued on. */
 typedef struct kn_track {
-    const kn_stream *stream; /* compared only: it may be gone */
+    uint64_t stream; /* its number, of no other stream of the process */
     kn_device *device;
     int number; /* among the device's tracks, from 0 */
 } kn_track;

@@ -13,21 +13,22 @@ atomic_bool kn_watching;
 
 /* --- noting a command; the lock is held ------------------------------------------------------- */
 
-static int track_of(kn_profile *profile, const kn_stream *stream)
+static int track_of(kn_profile *profile, kn_stream *stream)
 {
     int number = 0;
+    uint64_t id = atomic_load(&stream->id);
     for (size_t i = 0; i < profile->num_tracks; i++) {
-        if (profile->tracks[i].stream == stream)
+        if (profile->tracks[i].stream == id)
             return (int)i;
         number += profile->tracks[i].device == stream->device;
     }
     if (!KN_PROFILE_RESERVE(profile, tracks))
         return -1;
-    profile->tracks[profile->num_tracks] = (kn_track){stream, stream->device, number};
+    profile->tracks[profile->num_tracks] = (kn_track){id, stream->device, number};
     return (int)profile->num_tracks++;
 }
 
-static bool note(kn_profile *profile, const kn_stream *stream, const kn_command_info *info, cl_event event, int64_t now)
+static bool note(kn_profile *profile, kn_stream *stream, const kn_command_info *info, cl_event event, int64_t now)
 {
     int track = track_of(profile, stream);
     if (track < 0 || !KN_PROFILE_RESERVE(profile, commands) || !KN_PROFILE_RESERVE(profile, pending))

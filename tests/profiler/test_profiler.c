@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "profiler/training.h"
 #include "support/check.h"
 
@@ -379,6 +380,30 @@ TENSOR_TEST(failing_operations_close_their_spans)
     assert_int_equal(totals.operations, 1);
 }
 
+/* Host memory that runs out costs records, never the program. */
+static void short_memory_loses_records_only(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 14; n++) {
+        kn_profiler_totals totals;
+        CHECK_OK(kn_profiler_start());
+        kn_fail_alloc_after(n, 1);
+        kn_range_push("outer");
+        kn_range_push("inner");
+        kn_mark("here");
+        assert_int_equal(kn_range_pop(), KN_OK);
+        assert_int_equal(kn_range_pop(), KN_OK);
+        assert_int_equal(kn_profiler_stop(), KN_OK);
+        assert_null(kn_profiler_table(.peak = false));
+        kn_fail_alloc_after(0, 0);
+        CHECK_ERROR(KN_ERR_MEMORY, "memory");
+        CHECK_OK(kn_profiler_get_totals(&totals));
+        assert_int_equal(totals.still_open, 0);
+        assert_true(totals.ranges + totals.dropped >= 2);
+    }
+    kn_profiler_clear();
+}
+
 static int close_profiler(void **state)
 {
     (void)state;
@@ -395,7 +420,7 @@ int main(void)
         TEST(memory_is_told_by_operation),          TEST(the_schedule_is_pytorchs),
         TEST(a_stop_inside_a_cycle_completes_it),   TEST(replays_are_recorded),
         TEST(misuse_is_an_error_and_nothing_else),  TEST(open_ranges_are_closed_and_noted),
-        TEST(failing_operations_close_their_spans),
+        TEST(failing_operations_close_their_spans), TEST(short_memory_loses_records_only),
     };
     return cmocka_run_group_tests(tests, NULL, close_profiler);
 }
