@@ -43,23 +43,24 @@ static kn_status builder_open(builder *b, size_t records)
     return b->slots ? KN_OK : KN_ERR_MEMORY;
 }
 
-/* The number of the row; -1 when memory is short. */
-static int64_t row_of(builder *b, const char *name, const char *shapes, bool on_device)
+/* The row, valid until the next one is made; NULL when memory is short. */
+static row *row_of(builder *b, const char *name, const char *shapes, bool on_device)
 {
     size_t at = slot_of(b, name, shapes, on_device);
     if (b->slots[at])
-        return b->slots[at] - 1;
+        return &b->rows[b->slots[at] - 1];
     if (b->count == b->capacity) {
         size_t capacity = b->capacity ? 2 * b->capacity : 64;
         row *rows = kn_realloc(b->rows, capacity * sizeof *rows);
         if (!rows)
-            return -1;
+            return NULL;
         b->rows = rows;
         b->capacity = capacity;
     }
-    b->rows[b->count] = (row){.shown = {.name = name, .input_shapes = shapes, .on_device = on_device}};
-    b->slots[at] = (uint32_t)++b->count;
-    return (int64_t)b->count - 1;
+    row *made = &b->rows[b->count++];
+    *made = (row){.shown = {.name = name, .input_shapes = shapes, .on_device = on_device}};
+    b->slots[at] = (uint32_t)b->count;
+    return made;
 }
 
 /* --- adding records --------------------------------------------------------------------------- */
@@ -99,11 +100,13 @@ static kn_status add_spans(builder *b, const kn_profile *profile, const kn_analy
         rows[i] = -1;
         if (span->kind == KN_SPAN_MARK)
             continue;
-        rows[i] = row_of(b, span->name, by_shapes ? span->shapes : NULL, false);
-        if (rows[i] < 0)
+        row *r = row_of(b, span->name, by_shapes ? span->shapes : NULL, false);
+        if (!r) {
             status = KN_ERR_MEMORY;
-        else
-            add_span(&b->rows[rows[i]], span, &analysis->spans[i], is_inside_itself(rows, profile, i));
+            break;
+        }
+        rows[i] = r - b->rows;
+        add_span(r, span, &analysis->spans[i], is_inside_itself(rows, profile, i));
     }
     kn_free(rows);
     return status;
@@ -114,10 +117,9 @@ static kn_status add_commands(builder *b, const kn_profile *profile, const kn_an
     for (size_t i = 0; i < profile->num_commands; i++) {
         const kn_command_record *command = &profile->commands[i];
         const kn_command_figures *f = &analysis->commands[i];
-        int64_t number = row_of(b, kn_command_name(command), NULL, true);
-        if (number < 0)
+        row *r = row_of(b, kn_command_name(command), NULL, true);
+        if (!r)
             return KN_ERR_MEMORY;
-        row *r = &b->rows[number];
         r->shown.count++;
         r->shown.self_device_time_total += f->time;
         r->shown.device_time_total += f->time;
@@ -146,10 +148,12 @@ static int64_t step_at(const kn_profile *profile, int64_t time)
 /* A step's device time is that of the commands enqueued during it, by whatever thread. */
 static kn_status add_steps(builder *b, const kn_profile *profile, const kn_analysis *analysis)
 {
-    int64_t number = profile->num_steps > 0 ? row_of(b, "ProfilerStep*", NULL, false) : 0;
-    if (profile->num_steps == 0 || number < 0)
-        return number < 0 ? KN_ERR_MEMORY : KN_OK;
-    kn_profiler_row *r = &b->rows[number].shown;
+    if (profile->num_steps == 0)
+        return KN_OK;
+    row *steps = row_of(b, "ProfilerStep*", NULL, false);
+    if (!steps)
+        return KN_ERR_MEMORY;
+    kn_profiler_row *r = &steps->shown;
     double inside = 0;
     for (size_t i = 0; i < profile->num_steps; i++)
         r->cpu_time_total += (double)(profile->steps[i].end - profile->steps[i].start) * 1e-3;

@@ -1,4 +1,4 @@
-/* The profiler: what it records of a training step, its rows, its table, its schedule; misuse. */
+/* The profiler: what it records of a training step, its rows, its table; replays; misuse. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,23 +6,6 @@
 #include "base/memory.h"
 #include "profiler/training.h"
 #include "support/check.h"
-
-static const kn_profiler_row *find_row(const kn_profiler_row *rows, int count, const char *name, bool on_device)
-{
-    for (int i = 0; i < count; i++)
-        if (strcmp(rows[i].name, name) == 0 && rows[i].on_device == on_device)
-            return &rows[i];
-    fail_msg("no row `%s`", name);
-    return NULL;
-}
-
-static bool has_row(const kn_profiler_row *rows, int count, const char *name)
-{
-    for (int i = 0; i < count; i++)
-        if (strcmp(rows[i].name, name) == 0)
-            return true;
-    return false;
-}
 
 /* --- records ---------------------------------------------------------------------------------- */
 
@@ -218,70 +201,6 @@ TENSOR_TEST(memory_is_told_by_operation)
     kn_free(rows);
 }
 
-/* --- the schedule ----------------------------------------------------------------------------- */
-
-typedef struct seen {
-    int calls, relus, exps, steps;
-} seen;
-
-static void look(void *user)
-{
-    seen *s = user;
-    kn_profiler_row *rows;
-    int count;
-    s->calls++;
-    CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
-    s->relus = has_row(rows, count, "relu") ? (int)find_row(rows, count, "relu", false)->count : 0;
-    s->exps = has_row(rows, count, "exp") ? (int)find_row(rows, count, "exp", false)->count : 0;
-    s->steps = (int)find_row(rows, count, "ProfilerStep*", false)->count;
-    kn_free(rows);
-    assert_int_equal(kn_profiler_stop(), KN_ERR_STATE); /* from inside: refused */
-    kn_error_clear();
-}
-
-/* As torch.profiler.schedule(skip_first=1, wait=1, warmup=1, active=2, repeat=2): steps 3, 4 and 7, 8 are recorded. */
-TENSOR_TEST(the_schedule_is_pytorchs)
-{
-    seen s = {0};
-    kn_tensor *x = kn_ones(KN_SHAPE(10));
-    CHECK_OK(kn_profiler_start(.skip_first = 1, .wait = 1, .warmup = 1, .active = 2, .repeat = 2,
-                               .on_trace_ready = look, .user = &s));
-    for (int step = 0; step < 12; step++) {
-        KN_SCOPE
-        {
-            kn_relu(x);
-            if (step == 3 || step == 7)
-                kn_exp(x);
-        }
-        CHECK_OK(kn_profiler_step());
-        assert_int_equal(s.calls, step < 4 ? 0 : step < 8 ? 1 : 2);
-    }
-    assert_int_equal(s.relus, 2);
-    assert_int_equal(s.exps, 1);
-    assert_int_equal(s.steps, 2);
-    CHECK_OK(kn_profiler_stop());
-    assert_int_equal(s.calls, 2);
-    char *table = kn_profiler_table(.row_limit = 0); /* the last cycle's */
-    assert_non_null(strstr(table, "ProfilerStep*"));
-    kn_free(table);
-}
-
-TENSOR_TEST(a_stop_inside_a_cycle_completes_it)
-{
-    seen s = {0};
-    kn_tensor *x = kn_ones(KN_SHAPE(10));
-    CHECK_OK(kn_profiler_start(.warmup = 1, .active = 5, .on_trace_ready = look, .user = &s));
-    for (int step = 0; step < 3; step++) {
-        kn_relu(x);
-        CHECK_OK(kn_profiler_step());
-    }
-    kn_relu(x);
-    CHECK_OK(kn_profiler_stop());
-    assert_int_equal(s.calls, 1);
-    assert_int_equal(s.relus, 3);
-    assert_int_equal(s.steps, 2);
-}
-
 /* --- graphs ----------------------------------------------------------------------------------- */
 
 /* Replays are enqueued by another thread; a stop waits for those handed over. */
@@ -417,8 +336,7 @@ int main(void)
         TEST(operations_and_kernels_are_recorded),  TEST(transfers_are_recorded),
         TEST(work_is_counted_by_formula),           TEST(kernels_add_up_to_the_step),
         TEST(the_table_has_pytorchs_columns),       TEST(rows_sort_by_what_is_asked),
-        TEST(memory_is_told_by_operation),          TEST(the_schedule_is_pytorchs),
-        TEST(a_stop_inside_a_cycle_completes_it),   TEST(replays_are_recorded),
+        TEST(memory_is_told_by_operation),          TEST(replays_are_recorded),
         TEST(misuse_is_an_error_and_nothing_else),  TEST(open_ranges_are_closed_and_noted),
         TEST(failing_operations_close_their_spans), TEST(short_memory_loses_records_only),
     };

@@ -1,8 +1,9 @@
-/* profiler/training.c - the seeds' network and one step of it. */
+/* profiler/training.c - the seeds' network and one step of it; looking at results. */
 #include "profiler/training.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "support/check.h"
 
@@ -46,6 +47,23 @@ void training_step(training *t)
         CHECK_OK(kn_backward(loss));
         KN_RANGE("update") { CHECK_OK(kn_optim_step(t->optim)); }
     }
+}
+
+const kn_profiler_row *find_row(const kn_profiler_row *rows, int count, const char *name, bool on_device)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(rows[i].name, name) == 0 && rows[i].on_device == on_device)
+            return &rows[i];
+    fail_msg("no row `%s`", name);
+    return NULL;
+}
+
+bool has_row(const kn_profiler_row *rows, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return true;
+    return false;
 }
 
 char *read_text(const char *path)

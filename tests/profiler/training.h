@@ -14,6 +14,10 @@ void training_open(training *t, int64_t batch);
 void training_close(training *t);
 void training_step(training *t); /* forward, backward and update, in ranges of these names */
 
+/* The row of this name; the test fails where there is none. */
+const kn_profiler_row *find_row(const kn_profiler_row *rows, int count, const char *name, bool on_device);
+bool has_row(const kn_profiler_row *rows, int count, const char *name);
+
 /* The whole file, to be freed with free. */
 char *read_text(const char *path);
 
