@@ -141,7 +141,8 @@ typedef struct kn_profiler_table_params {
     int max_name_column_width; /* default 55 characters */
     bool group_by_input_shape; /* default false; wants record_shapes */
     bool peak; /* default true: the column "% of peak" (with_flops), for which the device's peaks are measured
-                  at the first call in the process, which takes about a second and 256 MiB of its memory */
+                  at the first call in the process, which takes about a second and up to 512 MiB from its
+                  pool, which keeps them until kn_empty_cache */
 } kn_profiler_table_params;
 #define KN_PROFILER_TABLE_DEFAULTS                                                                                     \
     .sort_by = "self_device_time_total", .row_limit = 100, .max_name_column_width = 55, .peak = true

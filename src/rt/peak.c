@@ -1,6 +1,7 @@
 /* rt/peak.c - the device's limits, measured with cl/device/peak.cl. */
 #include "rt/peak.h"
 
+#include <koine/memory.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -107,10 +108,13 @@ static kn_status measure_bytes(kn_device *device, double *rate)
     size_t bytes = COPY_BYTES;
     const float zero = 0;
     kn_buffer *from = NULL, *to = NULL;
+    uint64_t free_bytes, total;
     if (!stream)
         return kn_error_status();
-    while (bytes > limits->max_allocation || bytes > limits->global_memory / 16)
+    KN_TRY(kn_mem_get_info(device, &free_bytes, &total)); /* a limit on the pool counts there */
+    while (bytes > limits->max_allocation || bytes > limits->global_memory / 16 || bytes > free_bytes / 4)
         bytes /= 2;
+    bytes = bytes < 4096 ? 4096 : bytes;
     kn_status status = kn_buffer_alloc(&from, stream, bytes);
     if (status == KN_OK)
         status = kn_buffer_alloc(&to, stream, bytes);
