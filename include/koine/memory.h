@@ -8,18 +8,75 @@
 
 KN_BEGIN_DECLS
 
-/* Free and total memory of the device. Where the driver cannot tell what is free (plain OpenCL cannot), free is the
- * total less what this process has reserved. */
+/* Free and total memory of the device. Total is what the driver says, or KOINE_MEMORY_LIMIT (bytes) where that is set.
+ * Free is the driver's word where it has one (AMD's tell), else the total less what this process has reserved: core
+ * OpenCL cannot tell what others use. */
 KN_API kn_status kn_mem_get_info(kn_device *device, uint64_t *free_bytes, uint64_t *total_bytes);
 
+/* All return 0, with an error, for NULL. */
 KN_API uint64_t kn_memory_allocated(kn_device *device);     /* held by live tensors */
 KN_API uint64_t kn_max_memory_allocated(kn_device *device); /* the peak of that since start or reset */
 KN_API uint64_t kn_memory_reserved(kn_device *device);      /* taken from the driver, in use or cached */
 KN_API uint64_t kn_max_memory_reserved(kn_device *device);
-KN_API void kn_reset_peak_memory_stats(kn_device *device);
 
-/* Gives the cached memory that no tensor uses back to the driver. */
+/* Gives the cached memory that no tensor uses back to the driver. Waits for the device's work. Memory of private pools
+ * stays. */
 KN_API kn_status kn_empty_cache(kn_device *device);
+
+/* The process may reserve this part of the device's total memory (of KOINE_MEMORY_LIMIT where that is set): above 0, at
+ * most 1, which it is from the start. A limit below what is reserved already frees nothing by itself; the next request
+ * that needs the driver gives the cache back and fails if that is not enough. */
+KN_API kn_status kn_set_per_process_memory_fraction(kn_device *device, double fraction);
+KN_API double kn_get_per_process_memory_fraction(kn_device *device);
+
+/* --- figures ---------------------------------------------------------------------------------- *
+ * torch.cuda.memory_stats's keys: WHAT.POOL.METRIC with
+ *
+ *   WHAT    allocation, segment, active, inactive_split, and in bytes allocated_bytes, reserved_bytes, active_bytes,
+ *           inactive_split_bytes, requested_bytes
+ *   POOL    all, large_pool, small_pool (requests up to 1 MiB)
+ *   METRIC  current, peak, allocated (all that was ever added), freed (all that was ever taken away)
+ *
+ * and num_alloc_retries, num_ooms, num_device_alloc, num_device_free, num_sync_all_streams; max_split_size is -1 and
+ * the oversize_* figures are 0, as in PyTorch unless it is told otherwise. */
+
+#define KN_MEMORY_STAT_KEY 48 /* room for the longest key */
+#define KN_MEMORY_STATS 128   /* room for all of them */
+
+typedef struct kn_memory_stat_entry {
+    char key[KN_MEMORY_STAT_KEY];
+    int64_t value;
+} kn_memory_stat_entry;
+
+/* Writes up to `capacity` figures in the order of their keys, all of one moment; returns how many there are, 0 with an
+ * error for a NULL device. */
+KN_API int kn_memory_stats(kn_device *device, kn_memory_stat_entry *entries, int capacity);
+
+/* One of them: kn_memory_stat(device, "allocated_bytes.all.peak", &value). KN_ERR_ARGUMENT for a key there is not. */
+KN_API kn_status kn_memory_stat(kn_device *device, const char *key, int64_t *value);
+
+KN_API void kn_reset_peak_memory_stats(kn_device *device);        /* every .peak becomes its .current */
+KN_API void kn_reset_accumulated_memory_stats(kn_device *device); /* .allocated, .freed and the num_ figures become 0 */
+
+/* The figures as the table that PyTorch prints. The caller frees the text with kn_free; NULL with an error on failure.
+ * Abbreviated, it lacks the rows of the large and the small pool. */
+KN_API char *kn_memory_summary(kn_device *device);
+KN_API char *kn_memory_summary_abbreviated(kn_device *device);
+
+/* --- what happened when ----------------------------------------------------------------------- */
+
+/* From now on the last `max_entries` allocations, frees and driver calls are recorded, for snapshots; what was recorded
+ * before is forgotten. 0 ends it. About 50 bytes of host memory each. */
+KN_API kn_status kn_memory_record_history(kn_device *device, size_t max_entries);
+
+/* --- the allocator as such -------------------------------------------------------------------- */
+
+/* Off, each block is a buffer of its own, from the driver and back to it; for looking for leaks and wild writes with
+ * the driver's tools. On from the start. For the whole process; blocks that live keep what they have. */
+KN_API void kn_caching_allocator_enable(bool enabled);
+KN_API bool kn_caching_allocator_is_enabled(void);
+
+KN_API const char *kn_get_allocator_backend(void); /* "native" */
 
 /* --- private pools ---------------------------------------------------------------------------- *
  * torch.cuda.MemPool: memory that serves only the allocations directed to it, so that what is freed inside is not
@@ -52,11 +109,6 @@ typedef struct kn_mem_pool_use {
 } kn_mem_pool_use;
 KN_API kn_mem_pool_use kn_mem_pool_enter(kn_mem_pool *pool);
 KN_API void kn_mem_pool_leave(kn_mem_pool_use *use);
-
-/* --- tables ----------------------------------------------------------------------------------- */
-
-/* A table of the figures, as text; the caller frees it with kn_free. NULL with an error on failure. */
-KN_API char *kn_memory_summary(kn_device *device);
 
 KN_END_DECLS
 
