@@ -69,6 +69,22 @@ KN_API char *kn_memory_summary_abbreviated(kn_device *device);
  * before is forgotten. 0 ends it. About 50 bytes of host memory each. */
 KN_API kn_status kn_memory_record_history(kn_device *device, size_t max_entries);
 
+/* Writes the pool as it stands, and the recorded history, as JSON in the form of torch.cuda.memory._snapshot:
+ * "segments" with their blocks (state active_allocated, active_pending_free or inactive), "device_traces" with the
+ * actions alloc, free_requested, free_completed, segment_alloc, segment_free, oom and snapshot; times in microseconds
+ * since 1970, addresses the pool's own (OpenCL tells none), stream 0 the default one. */
+KN_API kn_status kn_memory_snapshot(kn_device *device, const char *path);
+
+/* Draws allocated and reserved memory over the recorded history, as .svg or .png by gnuplot (KN_ERR_IO naming the
+ * package where it is missing): of the device now, or of a snapshot written before. KN_ERR_STATE when nothing was
+ * recorded. */
+KN_API kn_status kn_memory_save_plot(kn_device *device, const char *path);
+KN_API kn_status kn_memory_snapshot_save_plot(const char *snapshot_path, const char *path);
+
+/* A snapshot's figures, fragmentation among them, as text; the caller frees it with kn_free. NULL with an error when
+ * the file is no snapshot. */
+KN_API char *kn_memory_snapshot_summary(const char *snapshot_path);
+
 /* --- the allocator as such -------------------------------------------------------------------- */
 
 /* Off, each block is a buffer of its own, from the driver and back to it; for looking for leaks and wild writes with
@@ -91,6 +107,15 @@ KN_API kn_status kn_mem_pool_create(kn_mem_pool **pool, kn_device *device);
  * it stay valid and their memory joins the ordinary pool when they are freed. A pool still in use by a KN_MEM_POOL
  * block or a graph goes when that ends. NULL allowed. */
 KN_API void kn_mem_pool_destroy(kn_mem_pool *pool);
+
+/* As kn_memory_snapshot, of the pool's segments only and without a history (torch.cuda.MemPool.snapshot). */
+KN_API kn_status kn_mem_pool_snapshot(kn_mem_pool *pool, const char *path);
+
+/* Names the pool in snapshots; from 1, for each device. 0 with an error for NULL. */
+KN_API uint64_t kn_mem_pool_id(const kn_mem_pool *pool);
+
+/* How many hold it: its owner, open blocks, graphs (torch.cuda.MemPool.use_count). 0 with an error for NULL. */
+KN_API int kn_mem_pool_use_count(kn_mem_pool *pool);
 
 /* Inside the block, what the calling thread allocates on the pool's device comes from the pool. Blocks nest; other
  * threads are not touched. It ends however the block is left (see KN_SCOPE). NULL sets an error that sticks, and the

@@ -67,6 +67,25 @@ void kn_mem_pool_release(kn_mem_pool *pool)
 void kn_mem_pool_destroy(kn_mem_pool *pool) { kn_mem_pool_release(pool); }
 kn_device *kn_mem_pool_device(const kn_mem_pool *pool) { return pool->device; }
 
+uint64_t kn_mem_pool_id(const kn_mem_pool *pool)
+{
+    if (!pool)
+        kn_fail_argument_null("kn_mem_pool_id", "pool");
+    return pool ? pool->id : 0;
+}
+
+int kn_mem_pool_use_count(kn_mem_pool *pool)
+{
+    if (!pool) {
+        kn_fail_argument_null("kn_mem_pool_use_count", "pool");
+        return 0;
+    }
+    kn_lock(&pool->device->pool.lock);
+    int count = pool->references;
+    kn_unlock(&pool->device->pool.lock);
+    return count;
+}
+
 kn_mem_pool_use kn_mem_pool_enter(kn_mem_pool *pool)
 {
     if (!pool) {

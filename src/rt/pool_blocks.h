@@ -29,6 +29,7 @@ struct kn_buffer {
     size_t offset, size; /* bytes within the segment */
     size_t requested;    /* of a block in use */
     bool is_free;
+    bool is_pending;           /* freed, but another stream still uses it */
     bool used_widely;          /* by more streams than `others` holds: all of them are waited for when it is freed */
     kn_buffer *before, *after; /* neighbours within the segment */
     kn_buffer *left, *right;   /* of a free block: its place in the tree (pool_free.c) */

@@ -16,6 +16,7 @@ void kn_pool_process_pending(kn_pool *pool, bool wait)
         for (int i = 0; i < block->num_others; i++)
             kn_event_free(block->events[i]);
         block->num_others = 0;
+        block->is_pending = false;
         kn_pool_put(pool, block);
     }
 }
@@ -49,6 +50,7 @@ void kn_pool_put_when_unused(kn_pool *pool, kn_buffer *block)
     if (events == 0) {
         kn_pool_put(pool, block);
     } else {
+        block->is_pending = true;
         block->next_pending = pool->pending;
         pool->pending = block;
     }

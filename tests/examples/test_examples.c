@@ -8,7 +8,8 @@
 
 #define DATA "/usr/share/datasets/fashion-mnist"
 
-static const char *const programs[] = {"train_fashion_mnist", "loop_by_hand", "linear_regression", "matmul", "graph"};
+static const char *const programs[] = {"train_fashion_mnist", "loop_by_hand", "linear_regression", "matmul", "graph",
+                                       "memory_timeline"};
 #define PROGRAMS (sizeof programs / sizeof programs[0])
 
 static void need_data(void)
@@ -145,6 +146,33 @@ static void linear_regression_recovers_the_line(void **state)
     run_free(&r);
 }
 
+/* The picture comes from the history; `koine memory` draws the same from the snapshot. */
+static void the_memory_timeline_is_drawn(void **state)
+{
+    (void)state;
+    const char *folder = fresh_folder("memory");
+    run_result r = run_shell("cd '%s' && " EXAMPLES "/memory_timeline --batch-size 8 --snapshot s.json && '%s' memory "
+                             "s.json --plot again.svg && grep -c reserved memory.svg again.svg",
+                             folder, KOINE_PROGRAM);
+    if (r.status == 1 && strstr(r.errors, "gnuplot is not installed")) {
+        run_free(&r);
+        skip();
+    }
+    assert_status(r, 0);
+    assert_contains(r.output, "| Allocated memory");
+    assert_contains(r.output, "fragmentation");
+    assert_contains(r.output, "memory.svg:");
+    run_free(&r);
+    r = run_shell("'%s' memory", KOINE_PROGRAM);
+    assert_status(r, 2);
+    assert_contains(r.errors, "the snapshot's file is missing");
+    run_free(&r);
+    r = run_shell("'%s' memory /nowhere.json", KOINE_PROGRAM);
+    assert_status(r, 1);
+    assert_contains(r.errors, "/nowhere.json");
+    run_free(&r);
+}
+
 static void the_loop_by_hand_runs(void **state)
 {
     (void)state;
@@ -170,6 +198,7 @@ int main(void)
         cmocka_unit_test(matmul_is_right),
         cmocka_unit_test(replayed_steps_are_the_eager_ones),
         cmocka_unit_test(linear_regression_recovers_the_line),
+        cmocka_unit_test(the_memory_timeline_is_drawn),
         cmocka_unit_test(the_loop_by_hand_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
