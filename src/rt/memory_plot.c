@@ -14,7 +14,8 @@
 
 /* --- the picture ------------------------------------------------------------------------------ */
 
-/* A long history is drawn by the peaks of equal stretches of it. */
+/* Columns: time, number of the change, allocated, reserved. A long history is drawn by the peaks of equal stretches of
+ * it. */
 static void append_points(kn_text *script, const kn_snapshot_figures *f, double per_unit)
 {
     size_t stretch = (f->num_points + MAX_POINTS - 1) / MAX_POINTS;
@@ -25,25 +26,37 @@ static void append_points(kn_text *script, const kn_snapshot_figures *f, double 
             peak.allocated = f->points[j].allocated > peak.allocated ? f->points[j].allocated : peak.allocated;
             peak.reserved = f->points[j].reserved > peak.reserved ? f->points[j].reserved : peak.reserved;
         }
-        kn_text_format(script, "%.6g %.6g %.6g\n", peak.time_us / per_unit, peak.allocated / MIB, peak.reserved / MIB);
+        kn_text_format(script, "%.6g %zu %.6g %.6g\n", peak.time_us / per_unit, i, peak.allocated / MIB,
+                       peak.reserved / MIB);
     }
     kn_text_append(script, "EOD\n");
 }
 
+static void append_panel(kn_text *script, int column, const char *label, double last)
+{
+    kn_text_format(script,
+                   "set xlabel '%s'\nset xrange [0:%.6g]\n"
+                   "plot $use using %d:3 with fillsteps lc rgb '#3b6ea8' title 'allocated', "
+                   "$use using %d:3 with steps lc rgb '#3b6ea8' lw 1 notitle, "
+                   "$use using %d:4 with steps lc rgb '#d1662a' lw 2 title 'reserved'\n",
+                   label, last > 0 ? last : 1, column, column, column);
+}
+
+/* By the clock, where a pause hides what happens around it, and by the number of the change, where it does not. */
 static void write_script(kn_text *script, const void *subject)
 {
     const kn_snapshot_figures *f = subject;
-    bool long_run = f->points[f->num_points - 1].time_us > 10e6;
-    append_points(script, f, long_run ? 1e6 : 1e3);
-    kn_text_format(script, "set xlabel '%s'\n", long_run ? "seconds" : "milliseconds");
+    double end_us = f->points[f->num_points - 1].time_us, per_unit = end_us > 10e6 ? 1e6 : 1e3;
+    append_points(script, f, per_unit);
     kn_text_append(script, "set ylabel 'MiB' textcolor rgb '#333333'\n"
                            "set yrange [0:*]\n"
-                           "set offsets graph 0, 0, graph 0.06, 0\n"
-                           "set key top left\n"
                            "set style fill solid 0.35 noborder\n"
-                           "plot $use using 1:2 with fillsteps lc rgb '#3b6ea8' title 'allocated', "
-                           "$use using 1:2 with steps lc rgb '#3b6ea8' lw 1 notitle, "
-                           "$use using 1:3 with steps lc rgb '#d1662a' lw 2 title 'reserved'\n");
+                           "set multiplot layout 2, 1\n"
+                           "set key outside top right horizontal\n");
+    append_panel(script, 1, per_unit > 1e3 ? "seconds" : "milliseconds", end_us / per_unit);
+    kn_text_append(script, "set key off\n");
+    append_panel(script, 2, "allocations and frees, one by one", (double)(f->num_points - 1));
+    kn_text_append(script, "unset multiplot\n");
 }
 
 static kn_status draw(const cJSON *root, const char *what, const char *path)
@@ -54,7 +67,7 @@ static kn_status draw(const cJSON *root, const char *what, const char *path)
         status =
             kn_fail(KN_ERR_STATE, "plot: %s holds no history; kn_memory_record_history starts to record one", what);
     if (status == KN_OK) {
-        const kn_plot plot = {.width = 900, .height = 360, .write = write_script, .subject = &figures};
+        const kn_plot plot = {.width = 900, .height = 560, .write = write_script, .subject = &figures};
         status = kn_plot_save(&plot, path);
     }
     kn_free(figures.points);
@@ -117,7 +130,7 @@ static char *describe(const kn_snapshot_figures *f)
         kn_text_format(&text, "%-22s %12.3f   (1 - largest free block / free)\n", "fragmentation",
                        1 - f->largest_free / f->free_bytes);
     if (f->num_points > 0) {
-        kn_text_format(&text, "%-22s %12zu   entries over %.3f s\n", "history", f->num_points,
+        kn_text_format(&text, "%-22s %12zu   changes over %.3f s\n", "history", f->num_points,
                        f->points[f->num_points - 1].time_us * 1e-6);
         bytes_line(&text, "peak allocated", f->peak_allocated);
         bytes_line(&text, "peak reserved", f->peak_reserved);

@@ -19,7 +19,7 @@ typedef struct kn_snapshot_figures {
     int segments, blocks;                  /* blocks in use */
     double reserved, allocated, requested; /* bytes */
     double free_bytes, largest_free;       /* of blocks that are not in use */
-    kn_snapshot_point *points;             /* use over time, from the recorded history */
+    kn_snapshot_point *points;             /* use over time: where the recorded history changes it */
     size_t num_points;                     /* 0 without a history */
     double peak_allocated, peak_reserved;  /* within the history */
 } kn_snapshot_figures;

@@ -73,8 +73,9 @@ static kn_status read_trace(kn_snapshot_figures *figures, const cJSON *trace)
         effect_of(entry, &more_allocated, &more_reserved);
         allocated += more_allocated;
         reserved += more_reserved;
-        figures->points[figures->num_points++] =
-            (kn_snapshot_point){number_of(entry, "time_us") - start, allocated, reserved};
+        if (more_allocated != 0 || more_reserved != 0 || entry == trace->child)
+            figures->points[figures->num_points++] =
+                (kn_snapshot_point){number_of(entry, "time_us") - start, allocated, reserved};
         figures->peak_allocated = allocated > figures->peak_allocated ? allocated : figures->peak_allocated;
         figures->peak_reserved = reserved > figures->peak_reserved ? reserved : figures->peak_reserved;
     }

@@ -93,7 +93,7 @@ void kn_trace_append(kn_pool *pool, kn_trace_action action, const kn_buffer *blo
 /* How traces and snapshots name a stream: 0 for the default one. */
 static inline uint64_t kn_stream_trace_id(const kn_stream *stream)
 {
-    return !stream || stream->is_default ? 0 : (uint64_t)(uintptr_t)stream;
+    return !stream || stream->is_default ? 0 : atomic_load(&stream->id);
 }
 
 static inline void kn_pool_trace(kn_pool *pool, kn_trace_action action, const kn_buffer *block, size_t size)
