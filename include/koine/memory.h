@@ -19,8 +19,8 @@ KN_API uint64_t kn_max_memory_allocated(kn_device *device); /* the peak of that 
 KN_API uint64_t kn_memory_reserved(kn_device *device);      /* taken from the driver, in use or cached */
 KN_API uint64_t kn_max_memory_reserved(kn_device *device);
 
-/* Gives the cached memory that no tensor uses back to the driver. Waits for the device's work. Memory of private pools
- * stays. */
+/* Gives the cached memory that no tensor uses back to the driver, pinned host memory too. Waits for the device's work.
+ * Memory of private pools stays. */
 KN_API kn_status kn_empty_cache(kn_device *device);
 
 /* The process may reserve this part of the device's total memory (of KOINE_MEMORY_LIMIT where that is set): above 0, at
@@ -63,6 +63,18 @@ KN_API void kn_reset_accumulated_memory_stats(kn_device *device); /* .allocated,
 KN_API char *kn_memory_summary(kn_device *device);
 KN_API char *kn_memory_summary_abbreviated(kn_device *device);
 
+/* --- pinned host memory ----------------------------------------------------------------------- *
+ * The blocks through which batches go to all devices. torch.cuda.host_memory_stats's keys: WHAT.METRIC with
+ *
+ *   WHAT    allocations and allocated_bytes (blocks that the driver gave, in use or kept for later), active_requests
+ * and active_bytes (those in use); sizes are rounded up to powers of two METRIC  current, peak, allocated, freed
+ *
+ * and num_host_alloc, num_host_free. */
+KN_API int kn_host_memory_stats(kn_memory_stat_entry *entries, int capacity); /* as kn_memory_stats */
+KN_API kn_status kn_host_memory_stat(const char *key, int64_t *value);        /* as kn_memory_stat */
+KN_API void kn_reset_peak_host_memory_stats(void);
+KN_API void kn_reset_accumulated_host_memory_stats(void);
+
 /* --- what happened when ----------------------------------------------------------------------- */
 
 /* From now on the last `max_entries` allocations, frees and driver calls are recorded, for snapshots; what was recorded
@@ -93,6 +105,19 @@ KN_API void kn_caching_allocator_enable(bool enabled);
 KN_API bool kn_caching_allocator_is_enabled(void);
 
 KN_API const char *kn_get_allocator_backend(void); /* "native" */
+
+/* Memory from the pool for OpenCL code of one's own (torch.cuda.caching_allocator_alloc): a block of at least `bytes`
+ * bytes, for work on `stream`. It is part of a memory object; kernels take that and the offset. `stream` NULL: the
+ * calling thread's current one of `device`. */
+typedef struct kn_memory_block kn_memory_block;
+KN_API kn_status kn_caching_allocator_alloc(kn_memory_block **block, size_t bytes, kn_device *device,
+                                            kn_stream *stream);
+KN_API void *kn_memory_block_object(const kn_memory_block *block);  /* the cl_mem; the pool's: do not release it */
+KN_API size_t kn_memory_block_offset(const kn_memory_block *block); /* bytes into it, a multiple of 512 */
+
+/* Gives the block back. Work enqueued on its stream may still use it; work on other queues must be done, or its stream
+ * be told to wait for it. NULL allowed. */
+KN_API void kn_caching_allocator_delete(kn_memory_block *block);
 
 /* --- private pools ---------------------------------------------------------------------------- *
  * torch.cuda.MemPool: memory that serves only the allocations directed to it, so that what is freed inside is not

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "rt/internal.h"
+#include "rt/pinned.h"
 
 /* The driver's own word on free memory, all processes counted; false where it has none. AMD's drivers answer
  * CL_DEVICE_GLOBAL_FREE_MEMORY_AMD (cl_amd_device_attribute_query) with the free KiB in all and in the largest piece.
@@ -64,5 +65,8 @@ kn_status kn_empty_cache(kn_device *device)
 {
     if (!device)
         return kn_fail_argument_null("kn_empty_cache", "device");
-    return atomic_load(&device->is_open) ? kn_pool_empty_cache(device) : KN_OK;
+    if (!atomic_load(&device->is_open))
+        return KN_OK;
+    kn_pinned_empty_cache(device);
+    return kn_pool_empty_cache(device);
 }
