@@ -20,7 +20,7 @@ struct kn_segment {
     bool uncached;      /* made for one block and released with it */
     kn_mem_pool *owner; /* the private pool whose allocations it serves; NULL: everyone's */
     kn_buffer *first;
-    kn_segment *next;
+    kn_segment *next, **link; /* the pool's list: the one after, and what points here */
 };
 
 struct kn_buffer {

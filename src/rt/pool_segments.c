@@ -18,9 +18,21 @@ static size_t segment_size_for(size_t size, kn_room room)
 
 /* --- segments --------------------------------------------------------------------------------- */
 
+static void link_segment(kn_pool *pool, kn_segment *segment)
+{
+    segment->next = pool->segments;
+    segment->link = &pool->segments;
+    if (segment->next)
+        segment->next->link = &segment->next;
+    pool->segments = segment;
+}
+
 /* The driver keeps the memory until the work enqueued on it is done. */
 static void release_segment(kn_pool *pool, kn_segment *segment)
 {
+    *segment->link = segment->next;
+    if (segment->next)
+        segment->next->link = segment->link;
     kn_pool_count_out(pool, segment, KN_STAT_SEGMENT, segment->size);
     kn_pool_trace(pool, KN_TRACE_SEGMENT_FREE, segment->first, segment->size);
     pool->figures.driver_frees++;
@@ -31,26 +43,13 @@ static void release_segment(kn_pool *pool, kn_segment *segment)
 
 void kn_pool_release_unused_segments(kn_pool *pool)
 {
-    for (kn_segment **link = &pool->segments; *link;) {
-        kn_segment *segment = *link;
+    for (kn_segment *segment = pool->segments, *next; segment; segment = next) {
+        next = segment->next;
         if (!segment->owner && segment->first->is_free && !segment->first->after) {
-            *link = segment->next;
             kn_free_remove(pool, segment->first);
             release_segment(pool, segment);
-        } else {
-            link = &segment->next;
         }
     }
-}
-
-/* The segment of a block taken without caching goes with its block. */
-static void release_alone(kn_pool *pool, kn_segment *segment)
-{
-    kn_segment **link = &pool->segments;
-    while (*link != segment)
-        link = &(*link)->next;
-    *link = segment->next;
-    release_segment(pool, segment);
 }
 
 /* Addresses that snapshots show. They are the pool's own, never used twice: OpenCL tells none. */
@@ -89,10 +88,9 @@ static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *
                             .address = next_address(pool, size),
                             .small = small,
                             .owner = owner,
-                            .first = whole,
-                            .next = pool->segments};
+                            .first = whole};
     *whole = (kn_buffer){.segment = segment, .stream = stream, .size = size};
-    pool->segments = segment;
+    link_segment(pool, segment);
     pool->figures.driver_allocations++;
     kn_pool_count_in(pool, segment, KN_STAT_SEGMENT, size);
     kn_pool_trace(pool, KN_TRACE_SEGMENT_ALLOC, whole, size);
@@ -161,7 +159,8 @@ void kn_pool_put(kn_pool *pool, kn_buffer *block)
     kn_pool_trace(pool, KN_TRACE_FREE_COMPLETED, block, block->size);
     block->requested = 0;
     if (block->segment->uncached) {
-        release_alone(pool, block->segment);
+        release_segment(pool, block->segment); /* it goes with its one block */
+        ;
         return;
     }
     if (block->after && block->after->is_free) {
