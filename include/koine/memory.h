@@ -106,6 +106,19 @@ KN_API bool kn_caching_allocator_is_enabled(void);
 
 KN_API const char *kn_get_allocator_backend(void); /* "native" */
 
+/* Where the pool's segments come from (torch.cuda.memory.CUDAPluggableAllocator). Both functions are called with the
+ * pool locked, by any thread: they may call OpenCL, but nothing of Koine. The struct is copied. */
+typedef struct kn_pluggable_allocator {
+    /* a cl_mem of the cl_context; NULL when there is no memory */
+    void *(*allocate)(void *user, kn_device *device, void *context, size_t bytes);
+    /* work enqueued may still use it: clReleaseMemObject takes care of that */
+    void (*release)(void *user, kn_device *device, void *memory);
+    void *user;
+} kn_pluggable_allocator;
+
+/* For all devices, from now on; NULL: the driver again. KN_ERR_STATE while a device has memory reserved. */
+KN_API kn_status kn_change_current_allocator(const kn_pluggable_allocator *allocator);
+
 /* Memory from the pool for OpenCL code of one's own (torch.cuda.caching_allocator_alloc): a block of at least `bytes`
  * bytes, for work on `stream`. It is part of a memory object; kernels take that and the offset. `stream` NULL: the
  * calling thread's current one of `device`. */

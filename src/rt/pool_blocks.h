@@ -14,6 +14,7 @@
 struct kn_segment {
     kn_device *device;
     cl_mem memory;
+    kn_pluggable_allocator from; /* what gave the memory; all NULL: the driver */
     size_t size;
     uint64_t address; /* what snapshots call it; also its age */
     bool small;
@@ -112,6 +113,12 @@ void kn_free_remove(kn_pool *pool, kn_buffer *block);
 /* The smallest free block of the stream and the owner that is large enough, the oldest place among equals: best fit
  * keeps large blocks whole. NULL when there is none. */
 kn_buffer *kn_free_best_fit(kn_pool *pool, const kn_stream *stream, const kn_mem_pool *owner, size_t size);
+
+/* --- pool_driver.c ---------------------------------------------------------------------------- */
+
+/* Memory for a segment of a size, within what the process may reserve; false when there is none. And its return. */
+bool kn_driver_take(kn_segment *segment);
+void kn_driver_give(kn_segment *segment);
 
 /* --- pool_segments.c -------------------------------------------------------------------------- */
 

@@ -36,7 +36,7 @@ static void release_segment(kn_pool *pool, kn_segment *segment)
     kn_pool_count_out(pool, segment, KN_STAT_SEGMENT, segment->size);
     kn_pool_trace(pool, KN_TRACE_SEGMENT_FREE, segment->first, segment->size);
     pool->figures.driver_frees++;
-    clReleaseMemObject(segment->memory);
+    kn_driver_give(segment);
     kn_free(segment->first);
     kn_free(segment);
 }
@@ -60,35 +60,20 @@ static uint64_t next_address(kn_pool *pool, size_t size)
     return address;
 }
 
-static cl_mem driver_memory(kn_device *device, size_t size)
-{
-    kn_pool *pool = &device->pool;
-    if ((uint64_t)pool->figures.stats[KN_STAT_RESERVED_BYTES][KN_PART_ALL].current + size > kn_pool_allowed(device))
-        return NULL;
-    cl_int error;
-    cl_mem memory = clCreateBuffer(device->context, CL_MEM_READ_WRITE, size, NULL, &error);
-    return error == CL_SUCCESS ? memory : NULL;
-}
-
 static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, bool small)
 {
     kn_device *device = stream->device;
     kn_pool *pool = &device->pool;
     kn_segment *segment = kn_calloc(1, sizeof *segment);
     kn_buffer *whole = kn_calloc(1, sizeof *whole);
-    cl_mem memory = segment && whole ? driver_memory(device, size) : NULL;
-    if (!memory) {
+    if (segment)
+        *segment = (kn_segment){.device = device, .size = size, .small = small, .owner = owner, .first = whole};
+    if (!segment || !whole || !kn_driver_take(segment)) {
         kn_free(segment);
         kn_free(whole);
         return KN_ERR_MEMORY;
     }
-    *segment = (kn_segment){.device = device,
-                            .memory = memory,
-                            .size = size,
-                            .address = next_address(pool, size),
-                            .small = small,
-                            .owner = owner,
-                            .first = whole};
+    segment->address = next_address(pool, size);
     *whole = (kn_buffer){.segment = segment, .stream = stream, .size = size};
     link_segment(pool, segment);
     pool->figures.driver_allocations++;

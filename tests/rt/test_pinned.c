@@ -1,6 +1,7 @@
 /* Pinned host memory: blocks are kept for their size, the figures, giving them back; blocks of the pool for others. */
 #include "rt_test.h"
 
+#include <CL/cl.h>
 #include <pthread.h>
 
 #include "base/memory.h"
@@ -157,14 +158,68 @@ static void blocks_of_the_pool_serve_others(void **state)
     assert_message("block");
 }
 
+/* --- an allocator of one's own ----------------------------------------------------------------- */
+
+typedef struct own_allocator {
+    int allocated, released;
+    size_t largest; /* refuses more */
+} own_allocator;
+
+static void *own_allocate(void *user, kn_device *device, void *context, size_t bytes)
+{
+    own_allocator *own = user;
+    assert_ptr_equal(device, test_device());
+    own->allocated += bytes <= own->largest;
+    return bytes <= own->largest ? clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, NULL) : NULL;
+}
+
+static void own_release(void *user, kn_device *device, void *memory)
+{
+    (void)device;
+    ((own_allocator *)user)->released++;
+    clReleaseMemObject(memory);
+}
+
+static void segments_come_from_the_users_functions(void **state)
+{
+    (void)state;
+    own_allocator own = {.largest = 4 << 20};
+    kn_pluggable_allocator allocator = {own_allocate, NULL, &own};
+    assert_int_equal(kn_change_current_allocator(&allocator), KN_ERR_ARGUMENT);
+    assert_message("release");
+    allocator.release = own_release;
+    assert_ok(kn_change_current_allocator(&allocator));
+    KN_SCOPE
+    {
+        kn_tensor *x = kn_ones(KN_SHAPE(100));
+        double sum;
+        assert_ok(kn_item(kn_sum(x), &sum));
+        assert_true(sum == 100);
+        assert_int_equal(kn_change_current_allocator(NULL), KN_ERR_STATE);
+        assert_message("kn_empty_cache");
+        assert_null(kn_zeros(KN_SHAPE(4 << 20)));
+        assert_message("out of memory");
+    }
+    assert_true(own.allocated > 0);
+    assert_ok(kn_empty_cache(test_device()));
+    assert_int_equal(own.released, own.allocated);
+    assert_ok(kn_change_current_allocator(NULL));
+    KN_SCOPE { assert_non_null(kn_ones(KN_SHAPE(100))); }
+    assert_int_equal(own.released, own.allocated);
+}
+
 #define PINNED_TEST(function) cmocka_unit_test_setup(function, empty)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PINNED_TEST(blocks_are_kept_and_counted), PINNED_TEST(data_goes_both_ways),
-        PINNED_TEST(the_keys_are_pytorchs),       PINNED_TEST(without_host_memory_it_fails_and_recovers),
-        PINNED_TEST(threads_share_the_blocks),    PINNED_TEST(blocks_of_the_pool_serve_others),
+        PINNED_TEST(blocks_are_kept_and_counted),
+        PINNED_TEST(data_goes_both_ways),
+        PINNED_TEST(the_keys_are_pytorchs),
+        PINNED_TEST(without_host_memory_it_fails_and_recovers),
+        PINNED_TEST(threads_share_the_blocks),
+        PINNED_TEST(blocks_of_the_pool_serve_others),
+        PINNED_TEST(segments_come_from_the_users_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
