@@ -43,7 +43,7 @@ static bool add_segment(cJSON *segments, const kn_segment *segment)
     cJSON *object = cJSON_CreateObject();
     if (!cJSON_InsertItemInArray(segments, 0, object)) /* the pool's list has the newest first */
         return false;
-    uint64_t allocated = 0, active = 0, requested = 0;
+    uint64_t allocated = 0, active = 0, requested = 0, stream = kn_stream_trace_id(segment->first->stream);
     cJSON *blocks = cJSON_AddArrayToObject(object, "blocks");
     bool fine = blocks != NULL;
     for (const kn_buffer *block = segment->first; block && fine; block = block->after) {
@@ -55,8 +55,7 @@ static bool add_segment(cJSON *segments, const kn_segment *segment)
     return fine && add_number(object, "device", (uint64_t)segment->device->slot - 1) &&
            add_number(object, "address", segment->address) && add_number(object, "total_size", segment->size) &&
            add_number(object, "allocated_size", allocated) && add_number(object, "active_size", active) &&
-           add_number(object, "requested_size", requested) &&
-           add_number(object, "stream", kn_stream_trace_id(segment->first->stream)) &&
+           add_number(object, "requested_size", requested) && add_number(object, "stream", stream) &&
            cJSON_AddStringToObject(object, "segment_type", segment->small ? "small" : "large") &&
            add_pool_id(object, "segment_pool_id", segment->owner ? segment->owner->id : 0) &&
            cJSON_AddFalseToObject(object, "is_expandable") && cJSON_AddArrayToObject(object, "frames");
