@@ -6,6 +6,7 @@
 #include <koine/common.h>
 #include <koine/data.h>
 #include <koine/device.h>
+#include <koine/device_log.h>
 #include <koine/dist.h>
 #include <koine/dtype.h>
 #include <koine/flags.h>
