@@ -75,6 +75,14 @@ kn_status kn_device_ensure_open(kn_device *device)
     return status;
 }
 
+kn_status kn_init(void)
+{
+    KN_TRY(kn_devices_find());
+    return kn_device_slots() > 1 ? KN_OK : kn_fail_no_device();
+}
+
+bool kn_is_initialized(void) { return kn_devices_are_found(); }
+
 bool kn_is_available(void) { return kn_device_count() > 0; }
 
 int kn_device_count(void) { return kn_devices_find() == KN_OK ? kn_device_slots() - 1 : 0; }
@@ -110,6 +118,26 @@ kn_status kn_device_set_current(kn_device *device)
     current = device;
     return KN_OK;
 }
+
+kn_device_scope kn_device_enter(kn_device *device)
+{
+    kn_device_scope scope = {.before = current, .entered = device != NULL};
+    if (device)
+        current = device;
+    else
+        kn_fail_argument_null("KN_DEVICE", "device");
+    return scope;
+}
+
+void kn_device_leave(kn_device_scope *scope)
+{
+    if (scope && scope->entered)
+        current = scope->before;
+    if (scope)
+        scope->entered = 0;
+}
+
+int kn_device_index(const kn_device *device) { return device ? device->slot - 1 : -1; }
 
 const char *kn_device_name(const kn_device *device) { return device ? device->properties.name : "no device"; }
 const char *kn_device_string(const kn_device *device) { return device ? device->label : "no device"; }

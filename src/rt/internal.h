@@ -129,6 +129,12 @@ size_t kn_buffer_offset(const kn_buffer *buffer);
 /* A small number that stands for an operation's name in fault records. */
 int kn_operation_number(const char *name);
 
+/* KN_ERR_DEVICE: there is no device; says which package to install, or which variable hides them. */
+kn_status kn_fail_no_device(void);
+
+/* Have the devices been looked for? */
+bool kn_devices_are_found(void);
+
 /* Runs through all devices found: fills the table at the first call. */
 kn_status kn_devices_find(void);
 kn_device *kn_device_slot_at(int slot); /* NULL outside */
