@@ -25,6 +25,7 @@
 #include <koine/stream.h>
 #include <koine/tensor.h>
 #include <koine/train.h>
+#include <koine/usage.h>
 #include <koine/version.h>
 
 #endif

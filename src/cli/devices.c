@@ -240,7 +240,7 @@ static int run(int argc, char **argv)
     kn_device *devices[KN_MAX_DEVICES];
     kn_device_properties properties[KN_MAX_DEVICES];
     int count = wanted ? 1 : kn_device_count();
-    if (wanted && kn_device_open(&devices[0], wanted) != KN_OK)
+    if (wanted && kn_device_find(&devices[0], wanted) != KN_OK)
         return kn_report_error();
     for (int i = 0; i < count; i++) {
         if (!wanted)

@@ -197,10 +197,8 @@ static kn_status fail_unknown(const char *name)
     return status;
 }
 
-kn_status kn_device_open(kn_device **device, const char *name)
+kn_status kn_device_find(kn_device **device, const char *name)
 {
-    if (!device)
-        return kn_fail_argument_null("kn_device_open", "device");
     KN_TRY(kn_devices_find());
     const char *wanted = name ? name : "auto", *environment = getenv("KOINE_DEVICE");
     if (kn_text_equals_nocase(wanted, "auto") && environment && *environment)
@@ -209,6 +207,16 @@ kn_status kn_device_open(kn_device **device, const char *name)
     kn_device *found = automatic ? best_device() : find_by_name(wanted);
     if (!found)
         return kn_device_slots() <= 1 ? kn_fail_no_device() : fail_unknown(wanted);
+    *device = found;
+    return KN_OK;
+}
+
+kn_status kn_device_open(kn_device **device, const char *name)
+{
+    kn_device *found;
+    if (!device)
+        return kn_fail_argument_null("kn_device_open", "device");
+    KN_TRY(kn_device_find(&found, name));
     if (!kn_device_is_host(found))
         KN_TRY(kn_device_ensure_open(found));
     *device = found;
