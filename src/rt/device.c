@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "rt/internal.h"
+#include "rt/lost.h"
 
 static _Thread_local kn_device *current;
 static pid_t opened_by;
@@ -59,13 +59,14 @@ static kn_status open_locked(kn_device *device)
     device->streams = &device->default_stream;
     atomic_store_explicit(&device->is_open, true, memory_order_release);
     pthread_once(&once, register_finish);
+    kn_inject_from_environment();
     return KN_OK;
 }
 
 kn_status kn_device_ensure_open(kn_device *device)
 {
     if (atomic_load_explicit(&device->is_open, memory_order_acquire))
-        return KN_OK;
+        return kn_device_check_lost(device);
     if (kn_device_is_host(device))
         return kn_fail(KN_ERR_DEVICE,
                        "the host runs no operations: move the tensor to a device first, kn_to(tensor, device)");
@@ -122,10 +123,12 @@ kn_status kn_device_set_current(kn_device *device)
 kn_device_scope kn_device_enter(kn_device *device)
 {
     kn_device_scope scope = {.before = current, .entered = device != NULL};
-    if (device)
+    if (device) {
         current = device;
-    else
+    } else {
         kn_fail_argument_null("KN_DEVICE", "device");
+        kn_stick(); /* a block was skipped */
+    }
     return scope;
 }
 

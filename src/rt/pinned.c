@@ -1,7 +1,7 @@
 /* rt/pinned.c - host memory that a device copies from and to without staging of the driver's own. Mapped and unmapped
  * on a queue apart, so that it waits for nobody's work. */
 #include "base/memory.h"
-#include "rt/internal.h"
+#include "rt/lost.h"
 
 struct kn_pinned {
     kn_device *device; /* the host's: plain memory */
@@ -51,7 +51,8 @@ void kn_pinned_free(kn_pinned *pinned)
         kn_free(pinned->data);
     } else if (pinned->memory) {
         cl_command_queue queue = pinned->device->service;
-        if (pinned->data && clEnqueueUnmapMemObject(queue, pinned->memory, pinned->data, 0, NULL, NULL) == CL_SUCCESS)
+        if (pinned->data && !kn_device_is_lost(pinned->device) &&
+            clEnqueueUnmapMemObject(queue, pinned->memory, pinned->data, 0, NULL, NULL) == CL_SUCCESS)
             clFinish(queue);
         clReleaseMemObject(pinned->memory);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "rt/lost.h"
 #include "rt/pool_blocks.h"
 
 void kn_pool_init(kn_pool *pool)
@@ -74,6 +75,7 @@ kn_status kn_buffer_alloc(kn_buffer **buffer, kn_stream *stream, size_t bytes)
 {
     kn_device *device = stream->device;
     kn_pool *pool = &device->pool;
+    KN_TRY(kn_device_check_lost(device));
     if (bytes > SIZE_MAX / 4)
         return fail_out_of_memory(device, bytes);
     size_t size = kn_round_up((bytes ? bytes : 1) + (pool->guard ? 2 * KN_GUARD_BYTES : 0), KN_MIN_BLOCK);
@@ -87,7 +89,7 @@ kn_status kn_buffer_alloc(kn_buffer **buffer, kn_stream *stream, size_t bytes)
             kn_guard_fill(block, stream);
         *buffer = block;
     } else {
-        status = fail_out_of_memory(device, bytes);
+        status = kn_device_is_lost(device) ? kn_device_fail_lost(device) : fail_out_of_memory(device, bytes);
     }
     kn_unlock(&pool->lock);
     return status;

@@ -1,5 +1,6 @@
 /* rt/pool_segments.c - segments taken from the driver, and the blocks cut from them: finding, splitting, merging. */
 #include "base/memory.h"
+#include "rt/lost.h"
 #include "rt/pool_blocks.h"
 
 #define SMALL_SEGMENT (2 * KN_MIB)
@@ -36,6 +37,13 @@ void kn_pool_release_unused_segments(kn_pool *pool)
     }
 }
 
+static cl_int create_memory(cl_mem *memory, kn_device *device, size_t size)
+{
+    cl_int error;
+    *memory = clCreateBuffer(device->context, CL_MEM_READ_WRITE, size, NULL, &error);
+    return error;
+}
+
 static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, bool small)
 {
     kn_device *device = stream->device;
@@ -45,10 +53,12 @@ static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *
     kn_buffer *whole = kn_calloc(1, sizeof *whole);
     if (!segment || !whole)
         goto failed;
-    if (!pool->limit || pool->figures.reserved + size <= pool->limit)
-        segment->memory = clCreateBuffer(device->context, CL_MEM_READ_WRITE, size, NULL, &error);
-    if (error != CL_SUCCESS)
+    if (!kn_device_is_lost(device) && (!pool->limit || pool->figures.reserved + size <= pool->limit))
+        error = KN_CL(KN_CL_ALLOC, create_memory(&segment->memory, device, size));
+    if (error != CL_SUCCESS) {
+        kn_device_note_error(device, error, "allocating memory");
         goto failed;
+    }
     *segment = (kn_segment){device, segment->memory, size, small, owner, whole, pool->segments};
     *whole = (kn_buffer){.segment = segment, .stream = stream, .size = size, .is_free = true};
     pool->segments = segment;

@@ -94,13 +94,13 @@ kn_rng_fork *kn_fork_rng_begin(void)
 {
     kn_rng_fork *fork = kn_calloc(1, sizeof *fork);
     if (!fork)
-        return NULL;
+        return kn_stick();
     fork->devices = kn_device_count();
     if (kn_get_rng_state(kn_device_host(), fork->host) == KN_OK &&
         kn_get_rng_state_all(fork->states, fork->devices) == KN_OK)
         return fork;
     kn_free(fork);
-    return NULL;
+    return kn_stick(); /* a block was skipped */
 }
 
 kn_status kn_fork_rng_end(kn_rng_fork *fork)
