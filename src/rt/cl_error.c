@@ -67,6 +67,8 @@ const char *kn_cl_error_name(cl_int error)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].code == error)
             return rows[i].name;
+    if (error == -9999)
+        return "NVIDIA's error for a kernel that read or wrote wildly";
     return error == -1001 ? "CL_PLATFORM_NOT_FOUND_KHR" : "an unknown OpenCL error";
 }
 

@@ -10,18 +10,19 @@
 
 typedef enum verdict { IS_LOST, ASK_IT, IS_FINE } verdict;
 
-/* The handles that Koine passes are its own and alive: a driver that calls a queue or a context invalid has dropped it.
- * CL_OUT_OF_RESOURCES is both "no memory" and, on NVIDIA, what waiting for a crashed kernel returns; work that ended
- * abnormally (the two EXEC_STATUS rows) may leave the context whole or dead. */
+/* A driver that calls a living queue or context invalid has dropped it; but a queue may also be invalid because the
+ * user destroyed its stream. CL_OUT_OF_RESOURCES is "no memory" and, on NVIDIA, what waiting for a crashed kernel
+ * returns. Work that ended abnormally may leave the context whole or dead. So in doubt the device is asked to answer.
+ */
 static verdict judge(cl_int error)
 {
     switch (error) {
     case CL_DEVICE_NOT_AVAILABLE:
+    case NV_ILLEGAL_ACCESS:
+        return IS_LOST;
     case CL_INVALID_COMMAND_QUEUE:
     case CL_INVALID_CONTEXT:
     case CL_INVALID_DEVICE:
-    case NV_ILLEGAL_ACCESS:
-        return IS_LOST;
     case CL_OUT_OF_RESOURCES:
     case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST:
         return ASK_IT;

@@ -20,8 +20,8 @@ static inline kn_status kn_device_check_lost(const kn_device *device)
 }
 
 /* Looks at an error of an OpenCL call on the device and marks the device as lost if that is what it means; `what` says
- * what was being done ("running kernel `x`"). Where the error may also mean that memory is short, the device is asked
- * to answer. Returns whether the device is lost. */
+ * what was being done ("running kernel `x`"). Where the error may also mean something else (memory is short), the
+ * device is asked to answer. Returns whether the device is lost. */
 bool kn_device_note_error(const kn_device *device, cl_int error, const char *what);
 
 #endif

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "rt/query.h"
 
@@ -37,14 +36,13 @@ static void append_opencl_c(kn_text *text, const kn_device *device)
         }
         return;
     }
-    char *told = kn_query_string(device->id, CL_DEVICE_OPENCL_C_VERSION);
+    char told[128] = "";
     unsigned major = 1, minor = 0;
+    clGetDeviceInfo(device->id, CL_DEVICE_OPENCL_C_VERSION, sizeof told, told, NULL);
     if (sscanf(told, "OpenCL C %u.%u", &major, &minor) == 2) {
         snprintf(word, sizeof word, "CL%u.%u", major, minor);
         append_word(text, word);
     }
-    if (*told)
-        kn_free(told);
 }
 
 kn_status kn_device_arch_list(char **list, const kn_device *device)
@@ -55,11 +53,10 @@ kn_status kn_device_arch_list(char **list, const kn_device *device)
         return kn_fail(KN_ERR_DEVICE, "kn_device_arch_list: the host runs no programs");
     kn_text text = {0};
     append_opencl_c(&text, device);
-    char *languages = kn_query_string(device->id, IL_VERSION);
-    if (*languages) {
+    char languages[256] = "";
+    clGetDeviceInfo(device->id, IL_VERSION, sizeof languages, languages, NULL);
+    if (*languages)
         append_word(&text, languages);
-        kn_free(languages);
-    }
     if (kn_has_word(device->extensions, "cl_nv_device_attribute_query")) {
         char word[32];
         snprintf(word, sizeof word, "sm_%d%d", device->limits.capability_major, device->limits.capability_minor);
