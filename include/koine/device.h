@@ -118,9 +118,10 @@ KN_API kn_status kn_device_arch_list(char **list, const kn_device *device);
  * in CUDA; so is the host. False with an error when one is NULL. */
 KN_API bool kn_can_device_access_peer(const kn_device *device, const kn_device *peer);
 
-/* Was the device lost: reset by its driver after a fault or a hang, unplugged, taken away? OpenCL has no way back within
- * a process: from the call that found out on, every call that would enqueue, wait or allocate on the device returns
- * KN_ERR_DEVICE at once and says so, and tensors there can only be released. Other devices go on. False for NULL. */
+/* Was the device lost: reset by its driver after a fault or a hang, unplugged, taken away? OpenCL has no way back
+ * within a process: from the call that found out on, every call that would enqueue, wait or allocate on the device
+ * returns KN_ERR_DEVICE at once and says so, and tensors there can only be released. Other devices go on. False for
+ * NULL. */
 KN_API bool kn_device_is_lost(const kn_device *device);
 
 /* Waits for all work of the device's streams, then reports any error that kernels found (an index out of range). */
