@@ -123,13 +123,15 @@ static kn_status check_destroyable(kn_stream *stream)
 {
     const char *label = stream->device->label;
     bool done;
-    if (kn_device_is_lost(stream->device) && !stream->is_default)
-        return KN_OK;
     if (stream->is_default)
         return kn_fail(KN_ERR_ARGUMENT, "kn_stream_destroy: the default stream of %s belongs to the device", label);
     if (atomic_load(&stream->capture))
         return kn_fail(KN_ERR_STATE, "kn_stream_destroy: a graph is being captured on this stream of %s: end it first",
                        label);
+    if (kn_device_is_lost(stream->device)) { /* whatever it was doing is over */
+        kn_submitter_drain(stream);
+        return KN_OK;
+    }
     KN_TRY(kn_stream_is_idle_within(stream, 50000000, &done)); /* what is about to end is no misuse */
     if (!done)
         return kn_fail(KN_ERR_STATE,
@@ -249,9 +251,9 @@ kn_status kn_stream_count_launch(kn_stream *stream)
 /* Idle is noted before the wait, so that what another thread enqueues meanwhile makes the stream busy again. */
 static cl_int finish(kn_stream *stream, cl_command_queue queue)
 {
+    kn_submitter_drain(stream);
     if (kn_device_is_lost(stream->device))
         return CL_DEVICE_NOT_AVAILABLE;
-    kn_submitter_drain(stream);
     atomic_store(&stream->busy, false);
     return KN_CL(KN_CL_WAIT, clFinish(queue));
 }

@@ -58,6 +58,7 @@ static cl_int run_transfer(kn_stream *stream, const kn_command *command, cl_even
 static kn_status run_command(kn_stream *stream, const kn_recording *recording, const kn_command *command,
                              const unsigned char *snapshot)
 {
+    KN_TRY(kn_device_check_lost(stream->device));
     if (command->is_gemm)
         return kn_clblast_enqueue(stream, &command->gemm);
     cl_event event;
@@ -85,7 +86,7 @@ static kn_status run(kn_stream *stream, kn_recording *recording, const unsigned 
     for (int i = 0; i < recording->num_commands && status == KN_OK; i++)
         status = run_command(stream, recording, &recording->commands[i], snapshot);
     recording->bound = stream;
-    cl_int error = clFlush(stream->queue);
+    cl_int error = kn_device_is_lost(stream->device) ? CL_SUCCESS : clFlush(stream->queue);
     if (status == KN_OK && error != CL_SUCCESS)
         status = kn_cl_fail(error, stream->device, "submitting a replay");
     return status;
