@@ -5,7 +5,7 @@
  * mapped and unmapped on a queue apart, so that it waits for nobody's work. */
 #include "rt/pinned.h"
 #include "base/memory.h"
-#include "rt/internal.h"
+#include "rt/lost.h"
 
 struct kn_pinned {
     kn_device *device; /* the host's: plain memory */
@@ -48,7 +48,8 @@ static kn_status map_block(kn_pinned *pinned)
 static void unmap_block(kn_pinned *pinned)
 {
     cl_command_queue queue = pinned->device->service;
-    if (pinned->data && clEnqueueUnmapMemObject(queue, pinned->memory, pinned->data, 0, NULL, NULL) == CL_SUCCESS)
+    if (pinned->data && !kn_device_is_lost(pinned->device) &&
+        clEnqueueUnmapMemObject(queue, pinned->memory, pinned->data, 0, NULL, NULL) == CL_SUCCESS)
         clFinish(queue);
     if (pinned->memory)
         clReleaseMemObject(pinned->memory);

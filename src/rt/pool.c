@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "rt/lost.h"
 #include "rt/pool_blocks.h"
 
 /* torch.cuda.caching_allocator_enable: off, every block comes from the driver and goes back to it. */
@@ -111,6 +112,7 @@ static kn_status take_block(kn_buffer **block, kn_stream *stream, size_t size)
 kn_status kn_buffer_alloc(kn_buffer **buffer, kn_stream *stream, size_t bytes)
 {
     kn_pool *pool = &stream->device->pool;
+    KN_TRY(kn_device_check_lost(stream->device));
     size_t size = bytes > SIZE_MAX / 4 /* no rounding up from there */
                       ? 0
                       : kn_round_up((bytes ? bytes : 1) + (pool->guard ? 2 * KN_GUARD_BYTES : 0), KN_MIN_BLOCK);
@@ -127,7 +129,8 @@ kn_status kn_buffer_alloc(kn_buffer **buffer, kn_stream *stream, size_t bytes)
             kn_guard_fill(block, stream);
         *buffer = block;
     } else {
-        status = fail_out_of_memory(stream, bytes);
+        status =
+            kn_device_is_lost(stream->device) ? kn_device_fail_lost(stream->device) : fail_out_of_memory(stream, bytes);
     }
     kn_unlock(&pool->lock);
     return status;

@@ -1,4 +1,5 @@
 /* rt/pool_driver.c - where segments come from: the driver, or functions that the user gave. */
+#include "rt/lost.h"
 #include "rt/pool_blocks.h"
 
 static struct {
@@ -6,9 +7,18 @@ static struct {
     kn_pluggable_allocator allocator;
 } current = {.lock = KN_MUTEX_INIT};
 
+static cl_int create_memory(kn_segment *segment)
+{
+    cl_int error;
+    segment->memory = clCreateBuffer(segment->device->context, CL_MEM_READ_WRITE, segment->size, NULL, &error);
+    return error;
+}
+
 bool kn_driver_take(kn_segment *segment)
 {
     kn_device *device = segment->device;
+    if (kn_device_is_lost(device))
+        return false;
     uint64_t reserved = (uint64_t)device->pool.figures.stats[KN_STAT_RESERVED_BYTES][KN_PART_ALL].current;
     if (reserved + segment->size > kn_pool_allowed(device))
         return false;
@@ -19,8 +29,9 @@ bool kn_driver_take(kn_segment *segment)
         segment->memory = segment->from.allocate(segment->from.user, device, device->context, segment->size);
         return segment->memory != NULL;
     }
-    cl_int error;
-    segment->memory = clCreateBuffer(device->context, CL_MEM_READ_WRITE, segment->size, NULL, &error);
+    cl_int error = KN_CL(KN_CL_ALLOC, create_memory(segment));
+    if (error != CL_SUCCESS)
+        kn_device_note_error(device, error, "allocating memory");
     return error == CL_SUCCESS;
 }
 

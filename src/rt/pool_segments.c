@@ -1,5 +1,6 @@
 /* rt/pool_segments.c - segments taken from the driver, and the blocks cut from them: splitting and merging. */
 #include "base/memory.h"
+#include "rt/lost.h"
 #include "rt/pool_blocks.h"
 
 #define SMALL_SEGMENT (2 * KN_MIB)

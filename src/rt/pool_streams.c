@@ -7,7 +7,7 @@ void kn_pool_process_pending(kn_pool *pool, bool wait)
         kn_buffer *block = *link;
         bool done = true;
         for (int i = 0; i < block->num_others && done; i++)
-            done = wait ? kn_event_await(block->events[i]) == KN_OK : kn_event_has_passed(block->events[i]);
+            done = (wait && kn_event_await(block->events[i]) == KN_OK) || kn_event_has_passed(block->events[i]);
         if (!done) {
             link = &block->next_pending;
             continue;
