@@ -28,7 +28,8 @@ double bench_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static const bench_list *const families[] = {&bench_seeds, &bench_gemm, &bench_conv, &bench_launch, &bench_profiler};
+static const bench_list *const families[] = {&bench_seeds,  &bench_gemm,     &bench_conv,
+                                             &bench_launch, &bench_profiler, &bench_transfer};
 #define FAMILIES (sizeof families / sizeof families[0])
 
 static int by_value(const void *a, const void *b)

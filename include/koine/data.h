@@ -55,7 +55,27 @@ KN_API kn_status kn_transform_normalize(void *input, const kn_sample_spec *spec,
 KN_API kn_status kn_transform_random_horizontal_flip(void *input, const kn_sample_spec *spec, uint64_t random,
                                                      void *user);
 
-/* --- the loader ------------------------------------------------------------------------------- */
+/* --- the loader ------------------------------------------------------------------------------- *
+ * Batches are gathered in host memory by worker threads, then collated: by default they are moved to `device`, on a
+ * stream of the loader's own and from pinned memory, so that the copy of a batch runs beside the step before. The
+ * caller's current stream waits for it; the host does not. */
+
+/* A batch of n samples: input [n, ...], target [n, ...]. */
+typedef struct kn_batch {
+    kn_tensor *input, *target;
+} kn_batch;
+
+/* PyTorch's collate_fn, applied to what its default_collate has made: `batch` comes as host tensors (borrowed; pinned
+ * unless the loader's device is the host) and leaves as the tensors that kn_loader_next gives. It is called by the
+ * thread that calls kn_loader_next, in a scope, with the loader's device current and a stream of the loader's own as
+ * current stream: what it enqueues runs beside the caller's work, which waits for it. It may be called one batch ahead,
+ * and again for a batch for which it failed. Host tensors may be given on as they are. An error is returned by the call
+ * whose batch it spoils, and names the batch. */
+typedef kn_status (*kn_collate)(kn_batch *batch, void *user);
+
+/* Moves both to the device that `user` points to (a kn_device *; NULL: the current one, which in a loader is its own),
+ * without a wait where they are pinned. */
+KN_API kn_status kn_collate_to_device(kn_batch *batch, void *user);
 
 typedef struct kn_loader_params {
     int64_t batch_size;  /* default 1 */
@@ -64,7 +84,10 @@ typedef struct kn_loader_params {
     int num_workers;     /* threads; default 0: batches are made by the caller's thread */
     int prefetch_factor; /* batches ahead per worker, default 2 */
     uint64_t seed;       /* default 0 */
-    kn_device *device; /* where batches go; default: the current device. The copy runs while the step before computes */
+    kn_device *device;  /* where batches go; default: the current device. The host: they stay where they are gathered */
+    bool pin_memory;    /* default false; true: pinned batches also where `device` is the host (others always are) */
+    kn_collate collate; /* default NULL: kn_collate_to_device, or nothing where `device` is the host */
+    void *collate_user; /* given to collate */
 } kn_loader_params;
 KN_API kn_status kn_loader_new_with(kn_loader **loader, kn_dataset *dataset, const kn_loader_params *params);
 #define kn_loader_new(loader, dataset, ...)                                                                            \

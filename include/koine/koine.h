@@ -6,6 +6,7 @@
 #include <koine/common.h>
 #include <koine/data.h>
 #include <koine/device.h>
+#include <koine/device_log.h>
 #include <koine/dist.h>
 #include <koine/dtype.h>
 #include <koine/flags.h>
@@ -25,6 +26,7 @@
 #include <koine/stream.h>
 #include <koine/tensor.h>
 #include <koine/train.h>
+#include <koine/usage.h>
 #include <koine/version.h>
 
 #endif

@@ -54,6 +54,13 @@ KN_API kn_status kn_module_load(kn_module *module, const char *path);
 /* A tree with the parameters' counts, as print(net) and torchinfo show it; the caller frees it with kn_free. */
 KN_API char *kn_module_summary(kn_module *module);
 
+/* Records the module's forward and backward pass for inputs like `sample` (shape, dtype, device; with gradients for the
+ * input if `sample` requires them), in the mode it is in, and from then on replays them whenever it is applied in that
+ * mode, inside whatever else a step does (torch.cuda.make_graphed_callables). In the other mode it runs as before. Both
+ * passes are run twice for warming up; buffers that they change (running statistics) are changed by that. Freed with the
+ * module. KN_ERR_STATE when a pass does what a graph cannot record (koine/graph.h). */
+KN_API kn_status kn_make_graphed_callable(kn_module *module, kn_tensor *sample);
+
 /* --- layers ----------------------------------------------------------------------------------- */
 
 typedef struct kn_linear_params {

@@ -15,11 +15,47 @@ KN_BEGIN_DECLS
 
 #define KN_RNG_STATE_SIZE 16 /* bytes: seed, offset, both little-endian */
 
+/* The host has a generator too: where "every" is said below, it is meant with the devices; kn_device_host() names it.
+ * All of these are thread-safe. */
 KN_API void kn_manual_seed(uint64_t seed); /* seeds every device's generator and sets its offset to 0 */
-KN_API uint64_t kn_seed(void);             /* seeds them from the operating system; returns the seed */
+KN_API uint64_t kn_seed(void);             /* seeds them all alike from the operating system; returns the seed */
+
+/* The same for one device. KN_ERR_ARGUMENT when `device` is NULL. */
+KN_API kn_status kn_manual_seed_device(kn_device *device, uint64_t seed);
+KN_API kn_status kn_seed_device(kn_device *device, uint64_t *seed); /* `seed` may be NULL */
+
+/* The seed in use; 0 with an error when `device` is NULL. */
 KN_API uint64_t kn_initial_seed(kn_device *device);
+
+/* A state is the seed and the offset: kn_rand after kn_set_rng_state gives what it gave after kn_get_rng_state. */
 KN_API kn_status kn_get_rng_state(kn_device *device, uint8_t state[KN_RNG_STATE_SIZE]);
 KN_API kn_status kn_set_rng_state(kn_device *device, const uint8_t state[KN_RNG_STATE_SIZE]);
+
+/* The states of the OpenCL devices, one after the other in the order of kn_device_at: `count` of KN_RNG_STATE_SIZE
+ * bytes each. KN_ERR_ARGUMENT unless `count` is kn_device_count(). */
+KN_API kn_status kn_get_rng_state_all(uint8_t *states, int count);
+KN_API kn_status kn_set_rng_state_all(const uint8_t *states, int count);
+
+/* A block that may draw and seed as it likes, as torch.random.fork_rng(): every generator is afterwards as it was
+ * before, however the block is left (return, break, goto).
+ *
+ *     KN_FORK_RNG { kn_manual_seed(0); noise = kn_retain(kn_randn(KN_SHAPE(8, 8))); }
+ *
+ * Blocks nest. When host memory is short the block is skipped and the error is set. Other languages call the two
+ * functions; kn_fork_rng_end frees the fork (NULL allowed). Draws of other threads in the meantime are forgotten too.
+ */
+typedef struct kn_rng_fork kn_rng_fork;
+KN_API kn_rng_fork *kn_fork_rng_begin(void); /* NULL with an error */
+KN_API kn_status kn_fork_rng_end(kn_rng_fork *fork);
+
+#define KN_FORK_RNG KN_FORK_RNG_NAMED(KN_UNIQUE(kn_rng_fork_))
+#define KN_FORK_RNG_NAMED(name)                                                                                        \
+    for (kn_rng_fork * name KN_CLEANUP(kn_fork_rng_leave) = kn_fork_rng_begin(); name; kn_fork_rng_leave(&name))
+static inline void kn_fork_rng_leave(kn_rng_fork **fork)
+{
+    kn_fork_rng_end(*fork);
+    *fork = NULL;
+}
 
 /* uniform [0, 1): 24 bits for f32 and f16, 53 for f64 / standard normal (Box-Muller). */
 KN_API kn_tensor *kn_rand_with(int ndim, const int64_t *shape, const kn_tensor_options *options);

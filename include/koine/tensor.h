@@ -62,6 +62,7 @@ typedef struct kn_tensor_options {
     kn_dtype dtype;     /* default float32; int64 for kn_arange with whole numbers, kn_randint, kn_randperm */
     kn_device *device;  /* default: the calling thread's current device */
     bool requires_grad; /* default false; floating dtypes only */
+    bool pin_memory;    /* default false; host tensors only (the device's default is then the host): see below */
 } kn_tensor_options;
 
 /* Uninitialised / all zeros / all ones / all `value`. */
@@ -100,7 +101,7 @@ KN_API kn_device *kn_device_of(const kn_tensor *tensor);
 KN_API bool kn_is_contiguous(const kn_tensor *tensor); /* row-major without gaps */
 
 /* The first element of a host tensor, to read and write; NULL with an error for a tensor of another device. Borrowed.
- */
+ * Waits for copies between the tensor's memory and devices that are still under way (see below). */
 KN_API void *kn_data(kn_tensor *tensor);
 
 /* --- moving and reading ----------------------------------------------------------------------- */
@@ -109,6 +110,37 @@ KN_API void *kn_data(kn_tensor *tensor);
  * as any result is) when it is there already. */
 KN_API kn_tensor *kn_to(kn_tensor *tensor, kn_device *device);
 KN_API kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype);
+
+/* --- copies that need not be waited for ------------------------------------------------------- *
+ * Pinned memory is host memory that a device can copy from and to by itself. A copy between a device and a contiguous
+ * pinned tensor, asked for with non_blocking, is only enqueued on the current stream; any other copy with non_blocking
+ * is an ordinary one (pageable memory has been read when the call returns).
+ *
+ * It cannot corrupt: a pinned tensor's memory, which its views share, remembers the copies under way. kn_data waits for
+ * all of them, since the caller may write; kn_read, kn_item and copies from the tensor wait for those that write it;
+ * kn_write, kn_copy_ into it and a further non_blocking copy wait for those that conflict (the latter on the device).
+ * Releasing the tensor does not wait: its memory is kept until the copies are done. What no library can see is a
+ * pointer: one taken by kn_data before a non_blocking copy must not be used after it; call kn_data again. An index
+ * error that a kernel found before a non_blocking copy to the host is reported by the next call that synchronises the
+ * stream. */
+
+/* The tensor's values in pinned memory, or the very same tensor when they are there already; for transfers with the
+ * calling thread's current device. torch.Tensor.pin_memory. Host tensors only (KN_ERR_DEVICE). */
+KN_API kn_tensor *kn_pin_memory(kn_tensor *tensor);
+KN_API bool kn_is_pinned(const kn_tensor *tensor); /* false for NULL and for tensors of devices */
+
+/* torch.Tensor.to: what is not given stays as it is. A differentiable copy, or the very same tensor when nothing
+ * changes. With non_blocking a copy from a device to the host goes into new pinned memory.
+ *
+ *     kn_tensor *x = kn_to_device(batch, device, .non_blocking = true); */
+typedef struct kn_to_params {
+    kn_device *device; /* default NULL: the tensor's */
+    kn_dtype dtype;    /* default: the tensor's */
+    bool non_blocking; /* default false */
+    bool copy;         /* default false; true: a copy even when nothing changes */
+} kn_to_params;
+KN_API kn_tensor *kn_to_with(kn_tensor *tensor, const kn_to_params *params);
+#define kn_to_device(tensor, to, ...) kn_to_with(tensor, &(kn_to_params){.device = (to), __VA_ARGS__})
 
 /* Copies all elements, in row-major order and the tensor's dtype, to / from host memory. `bytes` must be the exact
  * size. kn_read waits for the work that makes the values and reports errors that kernels found; kn_write may return
@@ -123,6 +155,13 @@ KN_API kn_status kn_item_i64(const kn_tensor *tensor, int64_t *value);
 /* destination[...] = source, broadcast and converted; across devices too. Not recorded: KN_ERR_STATE where either
  * requires gradients, outside KN_NO_GRAD. */
 KN_API kn_status kn_copy_(kn_tensor *destination, const kn_tensor *source);
+
+typedef struct kn_copy_params {
+    bool non_blocking; /* default false */
+} kn_copy_params;
+/* kn_copy_ with options, NULL for none: kn_copy(pinned, x, .non_blocking = true). torch.Tensor.copy_. */
+KN_API kn_status kn_copy_with(kn_tensor *destination, const kn_tensor *source, const kn_copy_params *params);
+#define kn_copy(destination, source, ...) kn_copy_with(destination, source, &(kn_copy_params){__VA_ARGS__})
 
 /* --- printing --------------------------------------------------------------------------------- */
 

@@ -10,7 +10,8 @@
 
 KN_BEGIN_DECLS
 
-/* --- metrics: accumulated on the device, read once per report --------------------------------- */
+/* --- metrics: accumulated on the device, read once per report --------------------------------- *
+ * One figure each; koine/device_log.h keeps many and reads them in one transfer. */
 
 typedef struct kn_metric kn_metric;
 KN_API kn_metric *kn_metric_accuracy(void); /* share of rows whose argmax over dimension 1 is the target class */
@@ -21,12 +22,13 @@ KN_API void kn_metric_reset(kn_metric *metric);
 KN_API kn_status kn_metric_update(kn_metric *metric, kn_tensor *output, kn_tensor *target, int64_t weight);
 KN_API kn_status kn_metric_compute(kn_metric *metric, double *value); /* waits for the device */
 
-/* --- history ---------------------------------------------------------------------------------- */
+/* --- history ---------------------------------------------------------------------------------- *
+ * A table of numbers with named columns: a row per epoch, or per step that was logged. */
 
 typedef struct kn_history kn_history;
-KN_API int kn_history_epochs(const kn_history *history);
+KN_API int kn_history_epochs(const kn_history *history); /* rows */
 KN_API int kn_history_columns(const kn_history *history);
-/* "epoch", "train_loss", "train_acc", "val_loss", "val_acc", "lr" */
+/* "epoch", "train_loss", "train_acc", "val_loss", "val_acc", "grad_norm", "lr" */
 KN_API const char *kn_history_column(const kn_history *history, int column);
 KN_API double kn_history_value(const kn_history *history, int epoch, int column);
 KN_API kn_status kn_history_save_csv(const kn_history *history, const char *path);
@@ -55,9 +57,19 @@ typedef struct kn_trainer_params {
                              NULL: nothing is written */
     bool resume; /* default false: go on from last.safetensors in `output`, with the very bits of an unbroken run */
     bool quiet;  /* default false: progress on stderr, a bar on a terminal, a line per epoch elsewhere */
+    /* Figures of steps, kept on the device and fetched every `log_every` steps in one transfer that nothing waits for
+     * (default 0: never). They are the table kn_trainer_steps and, with `output`, steps.csv and steps.svg: step (from
+     * the fit's beginning), epoch, loss and acc since the row before, lr, and with log_grad_norm grad_norm (the step's)
+     * and grad_norm.NAME of each parameter. */
+    int log_every;
+    bool log_grad_norm; /* default false; true: also the mean per epoch as a column of the history */
+    /* default 0; bins of the histograms of each parameter's gradient in the steps logged, from -log_range (default 1)
+     * to log_range: histograms.csv, a row per parameter (its number in kn_module_parameters) */
+    int log_histograms;
+    double log_range;
     bool keep_interrupt; /* default false: the trainer catches SIGINT during fit and ends the epoch cleanly */
 } kn_trainer_params;
-#define KN_TRAINER_DEFAULTS .accuracy = true, .epochs = 10, .patience = 5, .monitor = "val_loss"
+#define KN_TRAINER_DEFAULTS .accuracy = true, .epochs = 10, .patience = 5, .monitor = "val_loss", .log_range = 1
 
 KN_API kn_status kn_trainer_new_with(kn_trainer **trainer, const kn_trainer_params *params);
 #define kn_trainer_new(trainer, ...)                                                                                   \
@@ -73,6 +85,7 @@ KN_API kn_status kn_trainer_fit(kn_trainer *trainer, kn_loader *train, kn_loader
 KN_API kn_status kn_trainer_evaluate(kn_trainer *trainer, kn_loader *data, double *loss, double *accuracy);
 
 KN_API const kn_history *kn_trainer_history(const kn_trainer *trainer); /* borrowed */
+KN_API const kn_history *kn_trainer_steps(const kn_trainer *trainer);   /* of the steps logged (log_every); borrowed */
 KN_API int kn_trainer_best_epoch(const kn_trainer *trainer);            /* from 1; 0 before there is one */
 
 /* Callbacks, in the order they were added; each NULL field is skipped. A status other than KN_OK ends fit with it. */

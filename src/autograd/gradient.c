@@ -82,7 +82,7 @@ kn_tensor *kn_detach(kn_tensor *tensor)
     return kn_scope_adopt(alias);
 }
 
-kn_status kn_copy_(kn_tensor *destination, const kn_tensor *source)
+kn_status kn_copy_with(kn_tensor *destination, const kn_tensor *source, const kn_copy_params *params)
 {
     if (!destination || !source)
         return kn_fail_argument_null("kn_copy_", destination ? "source" : "destination");
@@ -90,8 +90,10 @@ kn_status kn_copy_(kn_tensor *destination, const kn_tensor *source)
         return kn_fail(KN_ERR_STATE,
                        "kn_copy_ is not recorded, and a tensor given requires gradients: do it inside KN_NO_GRAD");
     kn_tensor_bump_version(destination);
-    return kn_tensor_copy_broadcast(destination, (kn_tensor *)(uintptr_t)source);
+    return kn_tensor_copy_broadcast(destination, (kn_tensor *)(uintptr_t)source, params && params->non_blocking);
 }
+
+kn_status kn_copy_(kn_tensor *destination, const kn_tensor *source) { return kn_copy_with(destination, source, NULL); }
 
 kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook function, void *user)
 {

@@ -15,6 +15,8 @@ typedef struct kn_command {
 
 extern const kn_command kn_command_devices;
 extern const kn_command kn_command_doctor;
+extern const kn_command kn_command_memory;
+extern const kn_command kn_command_smi;
 
 /* One option: `name` with its dashes. A flag sets *flag; an option with a value sets *value. */
 typedef struct kn_option {

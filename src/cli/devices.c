@@ -37,9 +37,9 @@ static const char *type_name(kn_device_type type)
 /* --- the table ------------------------------------------------------------------------------------------------------
  */
 
-enum { DEVICE, NUMBER, NAME, MEMORY, UNITS, CLOCK, F64, F16, SUBGROUPS, COLUMNS };
-static const char *const headings[COLUMNS] = {"DEVICE", "P:D",  "NAME", "MEMORY",   "UNITS",
-                                              "CLOCK",  "FP64", "FP16", "SUBGROUPS"};
+enum { INDEX, DEVICE, NUMBER, NAME, MEMORY, UNITS, CLOCK, F64, F16, SUBGROUPS, COLUMNS };
+static const char *const headings[COLUMNS] = {"INDEX", "DEVICE", "P:D",  "NAME", "MEMORY",
+                                              "UNITS", "CLOCK",  "FP64", "FP16", "SUBGROUPS"};
 
 #define CELL 96
 typedef struct row {
@@ -48,6 +48,7 @@ typedef struct row {
 
 static void fill_row(row *r, const kn_device *device, const kn_device_properties *p)
 {
+    snprintf(r->cells[INDEX], CELL, "%d", kn_device_index(device));
     snprintf(r->cells[DEVICE], CELL, "%s", kn_device_string(device));
     snprintf(r->cells[NUMBER], CELL, "%d:%d", p->platform_index, p->device_index);
     snprintf(r->cells[NAME], CELL, "%s", p->name);
@@ -80,7 +81,7 @@ static bool lists(const char *list, const char *name)
 static void print_details(const kn_device *device, const kn_device_properties *p)
 {
     int major = 0, minor = 0;
-    char allocation[32], local[32];
+    char allocation[32], local[32], constant[32], cache[32];
     kn_device_capability(device, &major, &minor);
     printf("\n%s  %s\n", kn_device_string(device), p->name);
     printf("  vendor      %s\n", p->vendor);
@@ -90,6 +91,22 @@ static void print_details(const kn_device *device, const kn_device_properties *p
     printf("  limits      work-groups of %d, %s of local memory, allocations of %s\n", p->max_work_group_size,
            kn_format_bytes(local, sizeof local, p->local_memory),
            kn_format_bytes(allocation, sizeof allocation, p->max_allocation));
+    printf("  work-items  %d x %d x %d at most in a work-group", p->max_work_items[0], p->max_work_items[1],
+           p->max_work_items[2]);
+    if (p->warp_size > 0)
+        printf(", %d in lockstep", p->warp_size);
+    printf("\n  memory      %s of cache in lines of %d bytes, constants of %s, buffers aligned to %d bytes, %s\n",
+           kn_format_bytes(cache, sizeof cache, p->global_cache), p->cache_line,
+           kn_format_bytes(constant, sizeof constant, p->constant_memory), p->memory_align,
+           p->error_correction ? "error correction" : "no error correction");
+    if (*p->pci_address)
+        printf("  PCI         %s\n", p->pci_address);
+    if (*p->uuid)
+        printf("  UUID        %s\n", p->uuid);
+    char *programs = NULL;
+    if (kn_device_arch_list(&programs, device) == KN_OK)
+        printf("  programs    %s\n", programs);
+    kn_free(programs);
     printf("  extensions ");
     for (size_t i = 0; i < sizeof extensions_that_matter / sizeof extensions_that_matter[0]; i++)
         if (lists(kn_device_extensions(device), extensions_that_matter[i]))
@@ -123,9 +140,10 @@ static void print_table(kn_device *const *devices, const kn_device_properties *p
 /* --- JSON -----------------------------------------------------------------------------------------------------------
  */
 
-static void add_extensions(cJSON *object, const char *list)
+/* An array of the words of `list`. */
+static void add_words(cJSON *object, const char *key, const char *list)
 {
-    cJSON *array = cJSON_AddArrayToObject(object, "extensions");
+    cJSON *array = cJSON_AddArrayToObject(object, key);
     while (*list) {
         size_t length = strcspn(list, " ");
         char name[128];
@@ -134,6 +152,14 @@ static void add_extensions(cJSON *object, const char *list)
             cJSON_AddItemToArray(array, cJSON_CreateString(name));
         list += length + strspn(list + length, " ");
     }
+}
+
+static void add_programs(cJSON *object, const kn_device *device)
+{
+    char *programs = NULL;
+    if (kn_device_arch_list(&programs, device) == KN_OK)
+        add_words(object, "programs", programs);
+    kn_free(programs);
 }
 
 static void add_device(cJSON *array, const kn_device *device, const kn_device_properties *p)
@@ -146,6 +172,7 @@ static void add_device(cJSON *array, const kn_device *device, const kn_device_pr
 
     cJSON *object = cJSON_CreateObject();
     cJSON_AddItemToArray(array, object);
+    cJSON_AddNumberToObject(object, "index", kn_device_index(device));
     cJSON_AddStringToObject(object, "device", kn_device_string(device));
     cJSON_AddStringToObject(object, "number", number);
     cJSON_AddStringToObject(object, "type", type_name(p->type));
@@ -162,11 +189,22 @@ static void add_device(cJSON *array, const kn_device *device, const kn_device_pr
     cJSON_AddNumberToObject(object, "clock_mhz", p->clock_mhz);
     cJSON_AddNumberToObject(object, "max_work_group_size", p->max_work_group_size);
     cJSON_AddNumberToObject(object, "vector_width", p->vector_width);
+    cJSON_AddItemToObject(object, "max_work_items", cJSON_CreateIntArray(p->max_work_items, 3));
+    cJSON_AddNumberToObject(object, "warp_size", p->warp_size);
+    cJSON_AddNumberToObject(object, "global_cache", (double)p->global_cache);
+    cJSON_AddNumberToObject(object, "cache_line", p->cache_line);
+    cJSON_AddNumberToObject(object, "constant_memory", (double)p->constant_memory);
+    cJSON_AddNumberToObject(object, "memory_align", p->memory_align);
+    cJSON_AddBoolToObject(object, "error_correction", p->error_correction);
+    cJSON_AddNumberToObject(object, "vendor_id", p->vendor_id);
+    cJSON_AddStringToObject(object, "pci_address", p->pci_address);
+    cJSON_AddStringToObject(object, "uuid", p->uuid);
+    add_programs(object, device);
     cJSON_AddBoolToObject(object, "f64", p->has_f64);
     cJSON_AddBoolToObject(object, "f16", p->has_f16);
     cJSON_AddBoolToObject(object, "subgroups", p->has_subgroups);
     cJSON_AddBoolToObject(object, "unified_memory", p->unified_memory);
-    add_extensions(object, kn_device_extensions(device));
+    add_words(object, "extensions", kn_device_extensions(device));
 }
 
 static int print_json(kn_device *const *devices, const kn_device_properties *properties, int count)
@@ -202,7 +240,7 @@ static int run(int argc, char **argv)
     kn_device *devices[KN_MAX_DEVICES];
     kn_device_properties properties[KN_MAX_DEVICES];
     int count = wanted ? 1 : kn_device_count();
-    if (wanted && kn_device_open(&devices[0], wanted) != KN_OK)
+    if (wanted && kn_device_find(&devices[0], wanted) != KN_OK)
         return kn_report_error();
     for (int i = 0; i < count; i++) {
         if (!wanted)

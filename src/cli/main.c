@@ -4,7 +4,8 @@
 
 #include "cli/cli.h"
 
-static const kn_command *const commands[] = {&kn_command_devices, &kn_command_doctor};
+static const kn_command *const commands[] = {&kn_command_devices, &kn_command_smi, &kn_command_memory,
+                                             &kn_command_doctor};
 #define NUM_COMMANDS (sizeof commands / sizeof commands[0])
 
 static void print_usage(FILE *file)

@@ -68,6 +68,12 @@ static kn_tensor *(*const cases[])(void) = {
 static void add_problem(kn_diagnosis *diagnosis, const kn_device *device, const char *what, const char *detail,
                         const char *remedy)
 {
+    if (kn_device_is_lost(device)) { /* whatever was tried when it happened */
+        what = "is lost";
+        remedy =
+            "see the kernel's log (dmesg) for why the driver reset it; update the driver, and let the machine start "
+            "again if it does not come back";
+    }
     kn_diagnosis_add(diagnosis, KN_FINDING_PROBLEM,
                      kn_formatted("%s (%s): %s: %s", kn_device_string(device), kn_device_name(device), what, detail),
                      kn_formatted("%s", remedy));
@@ -166,12 +172,12 @@ void kn_self_test(kn_diagnosis *diagnosis, kn_device *device)
     }
     kn_manual_seed(1); /* the same numbers at every run, so that a finding can be reproduced */
     bool good = test_copies(diagnosis, device);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0] && !kn_device_is_lost(device); i++) {
         int count = test_case(diagnosis, device, cases[i]);
         good = good && count >= 0;
         compared += count > 0 ? count : 0;
     }
-    if (properties.has_f64)
+    if (properties.has_f64 && !kn_device_is_lost(device))
         good = test_gradient(diagnosis, device) && good;
     if (good)
         kn_diagnosis_add(diagnosis, KN_FINDING_GOOD,

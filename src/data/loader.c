@@ -7,7 +7,8 @@
 #include "tensor/tensor.h"
 
 #define MAX_WORKERS 256
-#define TARGET_ALIGN ((size_t)64)
+/* Batches whose copies may be under way before the host waits for one. */
+#define COPIES_AHEAD 4
 
 /* --- making ----------------------------------------------------------------------------------- */
 
@@ -25,7 +26,7 @@ static kn_status check_params(const kn_loader_params *params)
     return KN_OK;
 }
 
-/* Batches per epoch, and the layout of a slot: the inputs of a full batch, then its targets. */
+/* Batches per epoch, samples per batch, slots. */
 static kn_status lay_out(kn_loader *loader)
 {
     kn_loader_params *params = &loader->params;
@@ -41,13 +42,12 @@ static kn_status lay_out(kn_loader *loader)
         return kn_fail(KN_ERR_ARGUMENT,
                        "loader: %zu samples of %zu + %zu bytes are more than memory can address; use smaller batches",
                        largest, loader->input_bytes, loader->target_bytes);
-    loader->target_offset = (largest * loader->input_bytes + TARGET_ALIGN - 1) / TARGET_ALIGN * TARGET_ALIGN;
-    loader->slot_bytes = loader->target_offset + largest * loader->target_bytes;
+    loader->largest = (int64_t)largest;
     if (params->num_workers > loader->batches)
         params->num_workers = (int)loader->batches;
-    /* Without workers two slots, so that one can be filled while the other is being copied. */
-    int64_t slots = params->num_workers > 0 ? (int64_t)params->num_workers * params->prefetch_factor : 2;
+    int64_t slots = params->num_workers > 0 ? (int64_t)params->num_workers * params->prefetch_factor : 1;
     loader->num_slots = (int)(slots < loader->batches ? slots : loader->batches);
+    loader->max_memory = loader->num_slots + COPIES_AHEAD;
     return KN_OK;
 }
 
@@ -55,10 +55,9 @@ static kn_status allocate(kn_loader *loader)
 {
     loader->order = kn_calloc((size_t)loader->length, sizeof(*loader->order));
     loader->slots = kn_calloc((size_t)loader->num_slots, sizeof(*loader->slots));
-    if (!loader->order || !loader->slots)
+    loader->spare = kn_calloc((size_t)loader->max_memory, sizeof(*loader->spare));
+    if (!loader->order || !loader->slots || !loader->spare)
         return KN_ERR_MEMORY;
-    for (int i = 0; i < loader->num_slots; i++)
-        KN_TRY(kn_pinned_alloc(&loader->slots[i].memory, loader->device, loader->slot_bytes));
     return kn_device_is_host(loader->device) ? KN_OK : kn_stream_create(&loader->stream, loader->device);
 }
 
@@ -69,6 +68,11 @@ static kn_status set_up(kn_loader *loader)
         return kn_fail(KN_ERR_ARGUMENT, "loader: the dataset's length is %lld", (long long)loader->length);
     loader->device = loader->params.device ? loader->params.device : kn_device_current();
     if (!loader->device)
+        return kn_error_status();
+    loader->pinned_for = loader->device;
+    if (kn_device_is_host(loader->device))
+        loader->pinned_for = loader->params.pin_memory ? kn_device_current() : NULL;
+    if (loader->params.pin_memory && !loader->pinned_for)
         return kn_error_status();
     KN_TRY(lay_out(loader));
     loader->next_to_make = loader->batches; /* nothing to do before the first epoch */
@@ -104,14 +108,11 @@ void kn_loader_free(kn_loader *loader)
     if (!loader)
         return;
     kn_loader_stop_workers(loader);
-    kn_device_batch_drop(&loader->ahead);
+    kn_made_batch_drop(&loader->ahead);
+    kn_loader_free_memory(loader); /* what is being copied from stays until that is done */
     if (loader->stream)
-        kn_stream_synchronize(loader->stream); /* the copies: the slots are free after it */
+        kn_stream_synchronize(loader->stream);
     kn_stream_destroy(loader->stream);
-    for (int i = 0; loader->slots && i < loader->num_slots; i++) {
-        kn_event_free(loader->slots[i].copied);
-        kn_pinned_free(loader->slots[i].memory);
-    }
     pthread_cond_destroy(&loader->work);
     pthread_cond_destroy(&loader->done);
     kn_mutex_destroy(&loader->mutex);
@@ -134,7 +135,7 @@ kn_status kn_loader_start(kn_loader *loader, int64_t epoch)
         return kn_fail(KN_ERR_ARGUMENT, "kn_loader_start: the epoch is %lld; it must not be negative",
                        (long long)epoch);
     kn_loader_drain(loader);
-    kn_device_batch_drop(&loader->ahead);
+    kn_made_batch_drop(&loader->ahead);
     kn_sample_order(loader->order, loader->length, loader->params.shuffle, loader->params.seed, epoch);
     loader->epoch = epoch;
     loader->next_batch = 0;
@@ -143,22 +144,22 @@ kn_status kn_loader_start(kn_loader *loader, int64_t epoch)
     return KN_OK;
 }
 
-/* The next batch, its copy started; waits for a worker if need be. An error spoils just this batch. */
-static kn_status fetch(kn_loader *loader, kn_device_batch *batch)
+/* The next batch, made; waits for a worker if need be. An error spoils just this batch. */
+static kn_status fetch(kn_loader *loader, kn_made_batch *batch)
 {
     kn_slot *slot = kn_loader_acquire(loader, loader->next_batch, true);
     kn_status status = slot->status;
     if (status == KN_OK)
-        status = kn_loader_copy(loader, slot, batch);
+        status = kn_loader_make(loader, slot, batch);
     else if (slot->message[0])
         kn_fail(status, "%s", slot->message);
     kn_loader_release(loader, slot);
     return status;
 }
 
-/* Starts the copy of the batch after this one if a worker has it ready, so that it runs beside the caller's next step.
- * A failure (memory that is short now) is no error yet: it is tried again when the batch is asked for. */
-static void start_next_copy(kn_loader *loader)
+/* Makes the batch after this one if a worker has it ready, so that its copy runs beside the caller's next step. A
+ * failure (memory that is short now) is no error yet: it is tried again when the batch is asked for. */
+static void make_ahead(kn_loader *loader)
 {
     if (!loader->stream || loader->next_batch >= loader->batches)
         return;
@@ -166,7 +167,7 @@ static void start_next_copy(kn_loader *loader)
     if (!slot || slot->status != KN_OK)
         return;
     bool no_error = kn_error_status() == KN_OK;
-    if (kn_loader_copy(loader, slot, &loader->ahead) == KN_OK)
+    if (kn_loader_make(loader, slot, &loader->ahead) == KN_OK)
         kn_loader_release(loader, slot);
     else if (no_error)
         kn_error_clear();
@@ -182,11 +183,11 @@ kn_status kn_loader_next(kn_loader *loader, kn_tensor **input, kn_tensor **targe
         *input = *target = NULL;
         return KN_OK;
     }
-    kn_device_batch batch = loader->ahead;
-    loader->ahead = (kn_device_batch){0};
+    kn_made_batch batch = loader->ahead;
+    loader->ahead = (kn_made_batch){0};
     kn_status status = batch.input ? KN_OK : fetch(loader, &batch);
     loader->next_batch++;
     KN_TRY(status);
-    start_next_copy(loader);
+    make_ahead(loader);
     return kn_loader_hand_over(loader, &batch, input, target);
 }

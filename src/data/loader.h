@@ -1,9 +1,11 @@
 /* data/loader.h - the loader's parts.
  *
- * A batch goes through three hands. A worker (or, without workers, the caller) collates it into a slot: pinned staging
- * memory, one of a ring. kn_loader_next has the device copy the slot into new tensors on the loader's own stream and
- * notes an event: the slot may be filled again once it has passed, and the caller's stream waits for it before it
- * computes. Batch b uses slot b % num_slots, so batches leave in order whichever worker was faster. */
+ * A batch goes through three hands. A worker (or, without workers, the caller) gathers its samples into host tensors,
+ * pinned where a device is to copy from them, and leaves them in a slot, one of a ring: batch b uses slot b %
+ * num_slots, so batches leave in order whichever worker was faster. kn_loader_next then has the collate function make
+ * of them what the caller gets, on a stream of the loader's own: the copy to the device, by default. That is done one
+ * batch ahead where a worker has it ready, so that it runs beside the caller's step; an event makes the caller's stream
+ * wait for it. The host tensors are filled again once their copies are done (loader_memory.c). */
 #ifndef KN_DATA_LOADER_H
 #define KN_DATA_LOADER_H
 
@@ -15,41 +17,46 @@
 
 typedef enum kn_slot_state { KN_SLOT_FREE, KN_SLOT_MAKING, KN_SLOT_READY } kn_slot_state;
 
-/* Staging memory of one batch: all inputs, then (aligned) all targets. */
+/* A full batch of samples on the host. */
+typedef struct kn_host_batch {
+    kn_tensor *input, *target; /* NULL: none */
+} kn_host_batch;
+
+/* All but `memory`, which belongs to whoever holds the slot, is guarded by the loader's mutex. */
 typedef struct kn_slot {
-    kn_slot_state
-        state; /* guarded by the loader's mutex, as all below but `copied`, which belongs to whoever holds the slot */
+    kn_slot_state state;
     int64_t batch;
-    kn_pinned *memory;
-    kn_event *copied; /* a copy out of it that may be under way; NULL: none */
-    kn_status status; /* of collating */
+    kn_host_batch memory;
+    kn_status status; /* of gathering */
     char message[1024];
 } kn_slot;
 
-/* A batch whose copy to the device is under way or done. */
-typedef struct kn_device_batch {
+/* A batch as kn_loader_next gives it; what makes it may be under way. */
+typedef struct kn_made_batch {
     kn_tensor *input, *target; /* NULL: no batch here */
-    kn_event *copied;          /* NULL on the host */
-} kn_device_batch;
+    kn_event *made;            /* NULL where no device is involved */
+} kn_made_batch;
 
 struct kn_loader {
     kn_dataset *dataset;
     kn_loader_params params;
     kn_device *device;
-    kn_stream *stream; /* for the copies; NULL on the host */
-    int64_t length;    /* of the dataset */
-    int64_t batches, samples;
-    size_t input_bytes, target_bytes; /* of one sample */
-    size_t target_offset, slot_bytes; /* in a slot */
+    kn_device *pinned_for;             /* NULL: batches are gathered in pageable memory */
+    kn_stream *stream;                 /* for the copies; NULL on the host */
+    int64_t length;                    /* of the dataset */
+    int64_t batches, samples, largest; /* per epoch; samples in a full batch */
+    size_t input_bytes, target_bytes;  /* of one sample */
 
     int64_t epoch;
     bool started;
-    int64_t *order;        /* sample indices of the epoch; written only while nobody collates */
-    int64_t next_batch;    /* that kn_loader_next will give */
-    kn_device_batch ahead; /* that very batch, if its copy was started early */
+    int64_t *order;      /* sample indices of the epoch; written only while nobody gathers */
+    int64_t next_batch;  /* that kn_loader_next will give */
+    kn_made_batch ahead; /* that very batch, if it was made early */
 
     kn_slot *slots;
     int num_slots;
+    kn_host_batch *spare; /* guarded by the mutex: host tensors not in use, oldest first; copies may be under way */
+    int num_spare, num_memory, max_memory; /* num_memory: in slots and spare */
 
     /* Workers. */
     kn_mutex mutex;
@@ -57,21 +64,24 @@ struct kn_loader {
     pthread_t *threads;
     int num_threads;
     int64_t next_to_make; /* guarded; `batches` when there is nothing to do */
-    int making;           /* guarded: batches being collated now */
+    int making;           /* guarded: batches being gathered now */
     bool quit;            /* guarded */
-    atomic_bool cancel;   /* the epoch is being left: collating may stop half way */
+    atomic_bool cancel;   /* the epoch is being left: gathering may stop half way */
 };
 
-/* loader_collate.c: fills the slot with the batch's samples. */
-kn_status kn_loader_collate(kn_loader *loader, kn_slot *slot, int64_t batch);
+/* loader_gather.c: fills the slot's memory with the batch's samples. */
+kn_status kn_loader_gather(kn_loader *loader, kn_slot *slot, int64_t batch);
 int64_t kn_loader_batch_size(const kn_loader *loader, int64_t batch); /* the last one may be smaller */
 
-/* loader_copy.c: starts the copy of a slot to the device / hands the batch to the caller, whose current stream waits
- * for the copy. */
-kn_status kn_loader_copy(kn_loader *loader, kn_slot *slot, kn_device_batch *batch);
-kn_status kn_loader_hand_over(kn_loader *loader, kn_device_batch *batch, kn_tensor **input, kn_tensor **target);
-void kn_device_batch_drop(kn_device_batch *batch);
-kn_status kn_slot_wait(kn_slot *slot); /* until the copy out of it has passed */
+/* loader_memory.c: host tensors for a slot / back from it / all freed. */
+kn_status kn_loader_take_memory(kn_loader *loader, kn_slot *slot);
+void kn_loader_give_memory_back(kn_loader *loader, kn_slot *slot);
+void kn_loader_free_memory(kn_loader *loader);
+
+/* loader_collate.c: has the collate function make the batch / hands it to the caller, whose current stream waits. */
+kn_status kn_loader_make(kn_loader *loader, kn_slot *slot, kn_made_batch *batch);
+kn_status kn_loader_hand_over(kn_loader *loader, kn_made_batch *batch, kn_tensor **input, kn_tensor **target);
+void kn_made_batch_drop(kn_made_batch *batch);
 
 /* loader_workers.c. Draining leaves all workers idle and all slots free; acquire waits for the slot that holds `batch`,
  * or gives NULL at once if it is not ready and `wait` is false; release lets a worker fill it again. */

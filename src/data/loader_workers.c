@@ -1,4 +1,4 @@
-/* data/loader_workers.c - threads that collate batches ahead of the caller. */
+/* data/loader_workers.c - threads that gather batches ahead of the caller. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,9 +32,7 @@ static kn_slot *take_work(kn_loader *loader)
 static void make_batch(kn_loader *loader, kn_slot *slot)
 {
     kn_error_clear();
-    kn_status status = kn_slot_wait(slot);
-    if (status == KN_OK)
-        status = kn_loader_collate(loader, slot, slot->batch);
+    kn_status status = kn_loader_gather(loader, slot, slot->batch);
     slot->status = status;
     if (status != KN_OK)
         snprintf(slot->message, sizeof(slot->message), "%s", kn_error_message());
@@ -107,7 +105,7 @@ void kn_loader_drain(kn_loader *loader)
     while (loader->making > 0)
         pthread_cond_wait(&loader->done, &loader->mutex);
     for (int i = 0; i < loader->num_slots; i++)
-        loader->slots[i].state = KN_SLOT_FREE; /* copies out of them may be under way: `copied` stays */
+        loader->slots[i].state = KN_SLOT_FREE; /* whoever takes the slot next gives its memory back */
     kn_unlock(&loader->mutex);
     atomic_store(&loader->cancel, false);
 }
@@ -125,9 +123,7 @@ static kn_slot *make_here(kn_loader *loader, int64_t batch)
 {
     kn_slot *slot = slot_of(loader, batch);
     slot->batch = batch;
-    slot->status = kn_slot_wait(slot);
-    if (slot->status == KN_OK)
-        slot->status = kn_loader_collate(loader, slot, batch);
+    slot->status = kn_loader_gather(loader, slot, batch);
     slot->message[0] = '\0'; /* the error is this thread's already */
     return slot;
 }
@@ -147,6 +143,7 @@ kn_slot *kn_loader_acquire(kn_loader *loader, int64_t batch, bool wait)
 
 void kn_loader_release(kn_loader *loader, kn_slot *slot)
 {
+    kn_loader_give_memory_back(loader, slot);
     if (loader->num_threads == 0)
         return;
     kn_lock(&loader->mutex);

@@ -1,5 +1,5 @@
 /* nn/module.c - modules: making, registering, applying, freeing. */
-#include "nn/module.h"
+#include "nn/graphed.h"
 
 #include <koine/autograd.h>
 #include <stdint.h>
@@ -51,6 +51,7 @@ static void destroy_tree(kn_module *module)
 {
     if (module == NULL)
         return;
+    kn_graphed_release(module->graphed);
     if (module->destroy != NULL)
         module->destroy(module->self);
     for (int i = 0; i < module->num_children; i++) {
@@ -109,7 +110,7 @@ kn_tensor *kn_forward(kn_module *module, kn_tensor *x)
     int depth = kn_scope_begin();
     if (depth == 0)
         return kn_stick();
-    kn_tensor *y = module->forward(module, x);
+    kn_tensor *y = module->graphed != NULL ? kn_graphed_forward(module, x) : module->forward(module, x);
     if (y == NULL && kn_error_status() == KN_OK)
         kn_fail(KN_ERR_STATE, "%s: its forward function returned NULL without an error", module->type_name);
     if (y == NULL)

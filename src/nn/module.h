@@ -25,6 +25,8 @@ typedef struct kn_cached_list {
     uint64_t revision; /* of the tree, plus one; 0: never made */
 } kn_cached_list;
 
+typedef struct kn_graphed kn_graphed; /* nn/graphed.c */
+
 struct kn_module {
     char *type_name;
     kn_forward_function forward;
@@ -40,6 +42,8 @@ struct kn_module {
     kn_module *wrapped; /* that one, its child; NULL: this is no such module */
     kn_device *const *devices;
     int num_devices;
+
+    kn_graphed *graphed; /* kn_make_graphed_callable; NULL: it was not called */
 
     kn_module_tensor *tensors;
     int num_tensors, tensor_capacity;

@@ -94,40 +94,73 @@ kn_tensor *kn_clone(kn_tensor *x)
 /* --- from device to device --------------------------------------------------------------------------------------- */
 
 /* An op by its descriptor, but recorded by hand: kn_op_apply is for ops whose inputs and outputs are on one device. */
-typedef struct kn_to_params {
-    kn_device *from;
-} kn_to_params;
+typedef struct kn_to_origin {
+    kn_device *device;
+} kn_to_origin;
 
 static kn_status to_backward(kn_grad_call *grad)
 {
-    grad->grad_inputs[0] = kn_to(grad->grad_outputs[0], ((const kn_to_params *)grad->params)->from);
+    if (!kn_dtype_is_floating(grad->input[0].dtype))
+        return KN_OK;
+    const kn_to_params back = {.device = ((const kn_to_origin *)grad->params)->device, .dtype = grad->input[0].dtype};
+    grad->grad_inputs[0] = kn_to_with(grad->grad_outputs[0], &back);
     return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
 
 static const kn_op to_op = {
-    .name = "to", .min_inputs = 1, .max_inputs = 1, .params_size = sizeof(kn_to_params), .backward = to_backward};
+    .name = "to", .min_inputs = 1, .max_inputs = 1, .params_size = sizeof(kn_to_origin), .backward = to_backward};
 
-kn_tensor *kn_to(kn_tensor *tensor, kn_device *device)
+/* What is fetched without a wait arrives in pinned memory. */
+static kn_tensor *move(kn_tensor *tensor, kn_dtype dtype, kn_device *device, bool non_blocking)
 {
-    kn_to_params params;
-    kn_tensor *result;
+    kn_device *from = tensor->storage->device;
+    kn_tensor *result = NULL;
+    const bool pinned = non_blocking && kn_device_is_host(device) && !kn_device_is_host(from);
+    kn_status status = pinned ? kn_tensor_new_pinned(&result, dtype, tensor->ndim, tensor->shape, from)
+                              : kn_tensor_new(&result, dtype, tensor->ndim, tensor->shape, device);
 
+    if (status == KN_OK)
+        status = kn_tensor_copy_with(result, tensor, non_blocking);
+    if (status == KN_OK)
+        return kn_scope_adopt(result);
+    kn_release(result);
+    kn_error_prefix("to");
+    return kn_stick();
+}
+
+kn_tensor *kn_to_with(kn_tensor *tensor, const kn_to_params *params)
+{
     if (!kn_argument_given("to", "tensor", tensor))
         return NULL;
-    if (!device)
-        return kn_fail_argument_null("to", "device"), kn_stick();
-    if (device == tensor->storage->device)
+    if (!params)
+        return kn_fail_argument_null("to", "params"), kn_stick();
+    kn_device *device = params->device ? params->device : tensor->storage->device;
+    const kn_dtype dtype = params->dtype ? params->dtype : tensor->dtype;
+    if (dtype < KN_DTYPE_DEFAULT || dtype > KN_BOOL)
+        return kn_fail_null(KN_ERR_ARGUMENT, "to: %d is no dtype", (int)dtype);
+    const bool stays = device == tensor->storage->device && dtype == tensor->dtype;
+    if (stays && !params->copy)
         return same(tensor);
-    result = plain_copy("to", tensor, tensor->dtype, device);
-    if (!result || !is_recorded(tensor))
+    if (device == tensor->storage->device && !kn_device_is_host(device))
+        return stays ? kn_clone(tensor) : kn_to_dtype(tensor, dtype);
+
+    kn_tensor *result = move(tensor, dtype, device, params->non_blocking);
+    if (!result || !is_recorded(tensor) || !kn_dtype_is_floating(dtype))
         return result;
-    params.from = tensor->storage->device;
+    const kn_to_origin origin = {.device = tensor->storage->device};
     kn_call call = {.op = &to_op,
-                    .params = &params,
+                    .params = &origin,
                     .num_inputs = 1,
                     .inputs = {tensor},
                     .num_outputs = 1,
                     .outputs = {result},
                     .needs_grad = true};
     return kn_tape_record(&call) == KN_OK ? result : kn_stick();
+}
+
+kn_tensor *kn_to(kn_tensor *tensor, kn_device *device)
+{
+    if (tensor && !device)
+        return kn_fail_argument_null("to", "device"), kn_stick();
+    return kn_to_with(tensor, &(kn_to_params){.device = device});
 }

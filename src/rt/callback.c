@@ -1,7 +1,9 @@
 /* rt/callback.c - functions called when a stream's work so far is done. A driver may call back from any of its threads,
  * in which OpenCL allows next to nothing; so its call only hands the function to a thread of ours. */
+#include <time.h>
+
 #include "base/memory.h"
-#include "rt/internal.h"
+#include "rt/lost.h"
 #include "rt/submit.h"
 
 typedef struct callback {
@@ -84,7 +86,7 @@ kn_status kn_stream_add_callback(kn_stream *stream, kn_stream_callback function,
     if (!call)
         return KN_ERR_MEMORY;
     *call = (callback){.stream = stream, .function = function, .user = user};
-    cl_int error = clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &call->marker);
+    cl_int error = KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &call->marker));
     if (error == CL_SUCCESS) {
         atomic_fetch_add(&stream->callbacks, 1);
         error = clSetEventCallback(call->marker, CL_COMPLETE, work_done, call);
@@ -105,7 +107,11 @@ void kn_stream_await_callbacks(kn_stream *stream)
     if (atomic_load(&stream->callbacks) == 0 || is_executor)
         return;
     kn_lock(&executor.lock);
-    while (atomic_load(&stream->callbacks) > 0)
-        pthread_cond_wait(&executor.done, &executor.lock);
+    while (atomic_load(&stream->callbacks) > 0 && !kn_device_is_lost(stream->device)) {
+        struct timespec soon; /* a driver that lost the device may never call back */
+        clock_gettime(CLOCK_REALTIME, &soon);
+        soon.tv_sec++;
+        pthread_cond_timedwait(&executor.done, &executor.lock, &soon);
+    }
     kn_unlock(&executor.lock);
 }

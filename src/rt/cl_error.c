@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "rt/internal.h"
+#include "rt/lost.h"
 
 typedef struct error_row {
     cl_int code;
@@ -67,6 +67,8 @@ const char *kn_cl_error_name(cl_int error)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].code == error)
             return rows[i].name;
+    if (error == -9999)
+        return "NVIDIA's error for a kernel that read or wrote wildly";
     return error == -1001 ? "CL_PLATFORM_NOT_FOUND_KHR" : "an unknown OpenCL error";
 }
 
@@ -83,6 +85,8 @@ kn_status kn_cl_fail(cl_int error, const kn_device *device, const char *format, 
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
+    if (kn_device_note_error(device, error, what))
+        return kn_device_fail_lost(device);
     return kn_fail(kn_cl_is_out_of_memory(error) ? KN_ERR_MEMORY : KN_ERR_DEVICE, "%s failed on %s (%s): %s (%d)", what,
                    device->label, device->properties.name, kn_cl_error_name(error), error);
 }

@@ -2,6 +2,7 @@
 #include <clblast_c.h>
 
 #include "rt/capture.h"
+#include "rt/lost.h"
 
 /* The first use of a routine builds its programs into a cache that two threads may not fill at once. One lock around
  * all calls: they only enqueue. */
@@ -53,6 +54,8 @@ DEFINE_GEMM(gemm_f64, double, D)
 
 static kn_status fail(int code, const kn_stream *stream)
 {
+    if (kn_device_note_error(stream->device, (cl_int)code, "running CLBlast's GEMM"))
+        return kn_device_fail_lost(stream->device);
     return kn_fail(KN_ERR_DEVICE, "CLBlast's GEMM failed on %s (%s): status %d (%s)", stream->device->label,
                    stream->device->properties.name, code, kn_cl_error_name((cl_int)code));
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "rt/internal.h"
+#include "rt/lost.h"
 
 static _Thread_local kn_device *current;
 static pid_t opened_by;
@@ -59,13 +59,14 @@ static kn_status open_locked(kn_device *device)
     device->streams = &device->default_stream;
     atomic_store_explicit(&device->is_open, true, memory_order_release);
     pthread_once(&once, register_finish);
+    kn_inject_from_environment();
     return KN_OK;
 }
 
 kn_status kn_device_ensure_open(kn_device *device)
 {
     if (atomic_load_explicit(&device->is_open, memory_order_acquire))
-        return KN_OK;
+        return kn_device_check_lost(device);
     if (kn_device_is_host(device))
         return kn_fail(KN_ERR_DEVICE,
                        "the host runs no operations: move the tensor to a device first, kn_to(tensor, device)");
@@ -74,6 +75,14 @@ kn_status kn_device_ensure_open(kn_device *device)
     kn_unlock(&device->lock);
     return status;
 }
+
+kn_status kn_init(void)
+{
+    KN_TRY(kn_devices_find());
+    return kn_device_slots() > 1 ? KN_OK : kn_fail_no_device();
+}
+
+bool kn_is_initialized(void) { return kn_devices_are_found(); }
 
 bool kn_is_available(void) { return kn_device_count() > 0; }
 
@@ -110,6 +119,28 @@ kn_status kn_device_set_current(kn_device *device)
     current = device;
     return KN_OK;
 }
+
+kn_device_scope kn_device_enter(kn_device *device)
+{
+    kn_device_scope scope = {.before = current, .entered = device != NULL};
+    if (device) {
+        current = device;
+    } else {
+        kn_fail_argument_null("KN_DEVICE", "device");
+        kn_stick(); /* a block was skipped */
+    }
+    return scope;
+}
+
+void kn_device_leave(kn_device_scope *scope)
+{
+    if (scope && scope->entered)
+        current = scope->before;
+    if (scope)
+        scope->entered = 0;
+}
+
+int kn_device_index(const kn_device *device) { return device ? device->slot - 1 : -1; }
 
 const char *kn_device_name(const kn_device *device) { return device ? device->properties.name : "no device"; }
 const char *kn_device_string(const kn_device *device) { return device ? device->label : "no device"; }

@@ -86,7 +86,7 @@ void kn_diagnosis_free(kn_diagnosis *diagnosis)
 
 void kn_diagnose_environment(kn_diagnosis *diagnosis)
 {
-    static const char *const variables[] = {"KOINE_KERNEL_DIR", "KOINE_IMPL", "KOINE_FAIL_ALLOC"};
+    static const char *const variables[] = {"KOINE_KERNEL_DIR", "KOINE_IMPL", "KOINE_FAIL_ALLOC", "KOINE_FAIL_CL"};
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         const char *value = getenv(variables[i]);
         if (value && *value)

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "rt/diagnose.h"
 #include "rt/internal.h"
+#include "rt/visible.h"
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
@@ -117,14 +118,21 @@ static void visit_pci(const char *name, void *user)
             all->seen[i] = true;
 }
 
+static bool is_of(const kn_device *device, const char *vendor)
+{
+    const kn_device_properties *p = &device->properties;
+    return p->type != KN_DEVICE_CPU &&
+           (kn_text_contains_nocase(p->vendor, vendor) || kn_text_contains_nocase(p->name, vendor));
+}
+
 static bool offered(const char *vendor)
 {
-    for (int slot = 1; slot < kn_device_slots(); slot++) {
-        const kn_device_properties *p = &kn_device_slot_at(slot)->properties;
-        if (p->type != KN_DEVICE_CPU &&
-            (kn_text_contains_nocase(p->vendor, vendor) || kn_text_contains_nocase(p->name, vendor)))
+    for (int slot = 1; slot < kn_device_slots(); slot++)
+        if (is_of(kn_device_slot_at(slot), vendor))
             return true;
-    }
+    for (int i = 0; i < kn_devices_hidden(); i++)
+        if (is_of(kn_device_hidden_at(i), vendor))
+            return true;
     return false;
 }
 
@@ -174,12 +182,18 @@ void kn_diagnose_devices(kn_diagnosis *diagnosis)
 
     int devices = kn_device_count();
     check_bus(diagnosis);
-    if (devices == 0) {
+    if (kn_devices_hidden() > 0)
+        kn_diagnosis_add(diagnosis, devices > 0 ? KN_FINDING_NOTE : KN_FINDING_PROBLEM,
+                         kn_formatted("KOINE_VISIBLE_DEVICES is `%s` and hides %d of %d devices",
+                                      getenv("KOINE_VISIBLE_DEVICES"), kn_devices_hidden(),
+                                      kn_devices_hidden() + devices),
+                         kn_formatted("unset it to see them all"));
+    if (devices == 0 && kn_devices_hidden() == 0) {
         kn_error_clear();
         kn_diagnosis_add(diagnosis, KN_FINDING_PROBLEM,
                          kn_formatted("there is no OpenCL device: Koine can hold tensors but not compute"),
                          kn_formatted("mend what is listed above, or use the CPU: apt-get install pocl-opencl-icd"));
-    } else {
+    } else if (devices > 0) {
         kn_diagnosis_add(diagnosis, KN_FINDING_GOOD,
                          kn_formatted("%d device%s, %d of them GPUs", devices, devices == 1 ? "" : "s", kn_gpu_count()),
                          NULL);

@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "rt/internal.h"
+#include "rt/lost.h"
 #include "rt/submit.h"
 
 struct kn_event {
@@ -38,7 +38,7 @@ static kn_status mark(kn_event *event, kn_stream *stream)
 {
     cl_event handle = NULL;
     kn_submitter_drain(stream);
-    cl_int error = clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &handle);
+    cl_int error = KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &handle));
     if (error == CL_SUCCESS)
         error = clFlush(stream->queue); /* whoever waits for it must not wait for a command never submitted */
     if (error != CL_SUCCESS) {
@@ -93,7 +93,7 @@ kn_status kn_stream_wait_event(kn_stream *stream, kn_event *event)
     if (!event->handle)
         return KN_OK;
     KN_TRY(kn_stream_enter(stream, "waiting for an event"));
-    cl_int error = clEnqueueBarrierWithWaitList(stream->queue, 1, &event->handle, NULL);
+    cl_int error = KN_CL(KN_CL_MARK, clEnqueueBarrierWithWaitList(stream->queue, 1, &event->handle, NULL));
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "making a stream wait for an event");
 }
 
@@ -117,6 +117,7 @@ static kn_status progress(const kn_event *event, bool *done)
     *done = true;
     if (!event->handle)
         return KN_OK;
+    KN_TRY(kn_device_check_lost(event->device));
     cl_int error = clGetEventInfo(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
     if (error == CL_SUCCESS && state < 0)
         error = state; /* the commands before it ended with that error */
@@ -134,7 +135,7 @@ kn_status kn_event_query(kn_event *event, bool *done)
 bool kn_event_has_passed(kn_event *event)
 {
     cl_int state = CL_QUEUED;
-    if (!event->handle)
+    if (!event->handle || kn_device_is_lost(event->device))
         return true;
     clGetEventInfo(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
     return state <= CL_COMPLETE; /* failed work is over, too */
@@ -180,7 +181,8 @@ kn_status kn_stream_query(kn_stream *stream, bool *done)
 
 kn_status kn_event_await(kn_event *event)
 {
-    cl_int error = event->handle ? clWaitForEvents(1, &event->handle) : CL_SUCCESS;
+    KN_TRY(kn_device_check_lost(event->device));
+    cl_int error = event->handle ? KN_CL(KN_CL_WAIT, clWaitForEvents(1, &event->handle)) : CL_SUCCESS;
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, event->device, "waiting for an event");
 }
 

@@ -2,7 +2,7 @@
  * host looks at once the stream's work is done. */
 #include <string.h>
 
-#include "rt/internal.h"
+#include "rt/lost.h"
 
 #define FAULT_INTS 4
 #define MAX_OPERATIONS 512
@@ -72,9 +72,10 @@ static kn_status check_own(kn_stream *stream)
 {
     if (!atomic_exchange(&stream->fault_armed, false))
         return KN_OK;
+    KN_TRY(kn_device_check_lost(stream->device));
     cl_int record[FAULT_INTS];
-    cl_int error =
-        clEnqueueReadBuffer(stream->device->service, stream->fault, CL_TRUE, 0, sizeof record, record, 0, NULL, NULL);
+    cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(stream->device->service, stream->fault, CL_TRUE, 0,
+                                                         sizeof record, record, 0, NULL, NULL));
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, stream->device, "reading the fault record");
     if (record[0] == 0)

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "rt/inject.h"
 #include "rt/pool.h"
 #include "rt/program.h"
 #include "rt/quirks.h"
@@ -68,6 +69,10 @@ struct kn_device {
     kn_staging *staging; /* rt/staging.h; made at the first use */
     kn_mutex staging_lock;
     kn_program_table programs;
+
+    atomic_bool is_lost;   /* rt/lost.h; for good */
+    atomic_bool is_losing; /* somebody writes what follows */
+    char lost_when[192];   /* "running kernel `x` failed with CL_OUT_OF_RESOURCES, -5" */
 };
 
 /* A context and a default stream for the device; at first use. Fails for the host, saying to move the tensor. */
@@ -116,7 +121,8 @@ kn_status kn_note_host_wait(const char *what);
 /* "CL_OUT_OF_RESOURCES" for -5. */
 const char *kn_cl_error_name(cl_int error);
 
-/* KN_ERR_DEVICE (KN_ERR_MEMORY for the errors that mean it): "WHAT failed on DEVICE: CL_NAME". */
+/* KN_ERR_DEVICE (KN_ERR_MEMORY for the errors that mean it): "WHAT failed on DEVICE: CL_NAME". Marks the device as lost
+ * where the error means that (rt/lost.h). */
 kn_status kn_cl_fail(cl_int error, const kn_device *device, const char *format, ...) KN_PRINTF(3, 4);
 
 /* Does the error mean that memory ran out? */
@@ -128,6 +134,12 @@ size_t kn_buffer_offset(const kn_buffer *buffer);
 
 /* A small number that stands for an operation's name in fault records. */
 int kn_operation_number(const char *name);
+
+/* KN_ERR_DEVICE: there is no device; says which package to install, or which variable hides them. */
+kn_status kn_fail_no_device(void);
+
+/* Have the devices been looked for? */
+bool kn_devices_are_found(void);
 
 /* Runs through all devices found: fills the table at the first call. */
 kn_status kn_devices_find(void);

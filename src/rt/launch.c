@@ -1,10 +1,12 @@
 /* rt/launch.c - the one way to run a kernel. */
 #include "base/log.h"
 #include "rt/capture.h"
+#include "rt/lost.h"
 #include "rt/submit.h"
 
 kn_status kn_stream_enter(kn_stream *stream, const char *what)
 {
+    KN_TRY(kn_device_check_lost(stream->device));
     if (kn_stream_capture(stream))
         return kn_stream_refuse_capture(stream, what);
     atomic_store_explicit(&stream->busy, true, memory_order_relaxed);
@@ -93,8 +95,9 @@ static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, const kn_launch_para
                       const size_t local[3])
 {
     cl_event event;
-    cl_int error = clEnqueueNDRangeKernel(stream->queue, kernel->handle, (cl_uint)params->dims, NULL, global,
-                                          local[0] ? local : NULL, 0, NULL, kn_watch_event(&event));
+    cl_int error =
+        KN_CL(KN_CL_LAUNCH, clEnqueueNDRangeKernel(stream->queue, kernel->handle, (cl_uint)params->dims, NULL, global,
+                                                   local[0] ? local : NULL, 0, NULL, kn_watch_event(&event)));
     if (error == CL_SUCCESS)
         kn_watch(stream, event, .kind = KN_COMMAND_KERNEL, .operation = operation_of(params), .kernel = params->kernel,
                  .dims = params->dims, .global = {global[0], global[1], global[2]},
@@ -133,6 +136,7 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
     if (!work_sizes(stream->device, params, global, local))
         return KN_OK;
     kn_kernel *kernel;
+    KN_TRY(kn_device_check_lost(stream->device)); /* a dead context builds no programs */
     KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel));
     if (kn_stream_capture(stream))
         return kn_capture_kernel(stream, kernel, params, global, local);

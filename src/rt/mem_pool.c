@@ -7,11 +7,6 @@
 #include "base/memory.h"
 #include "rt/pool_blocks.h"
 
-struct kn_mem_pool {
-    kn_device *device;
-    int references;
-};
-
 static _Thread_local kn_mem_pool *current[KN_MAX_DEVICES];
 
 kn_status kn_mem_pool_create(kn_mem_pool **pool, kn_device *device)
@@ -23,7 +18,9 @@ kn_status kn_mem_pool_create(kn_mem_pool **pool, kn_device *device)
     kn_mem_pool *made = kn_malloc(sizeof *made);
     if (!made)
         return KN_ERR_MEMORY;
-    *made = (kn_mem_pool){.device = device, .references = 1};
+    kn_lock(&device->pool.lock);
+    *made = (kn_mem_pool){.device = device, .id = ++device->pool.next_id, .references = 1};
+    kn_unlock(&device->pool.lock);
     *pool = made;
     return KN_OK;
 }
@@ -38,6 +35,20 @@ kn_mem_pool *kn_mem_pool_retain(kn_mem_pool *pool)
     return pool;
 }
 
+/* The segment joins the ordinary pool: its free blocks change from the one tree to the other. */
+static void disown(kn_pool *pool, kn_segment *segment)
+{
+    kn_mem_pool *owner = segment->owner;
+    for (kn_buffer *block = segment->first; block; block = block->after)
+        if (block->is_free) {
+            segment->owner = owner;
+            kn_free_remove(pool, block);
+            segment->owner = NULL;
+            kn_free_insert(pool, block);
+        }
+    segment->owner = NULL;
+}
+
 void kn_mem_pool_release(kn_mem_pool *pool)
 {
     if (!pool)
@@ -47,7 +58,7 @@ void kn_mem_pool_release(kn_mem_pool *pool)
     bool last = --pool->references == 0;
     for (kn_segment *segment = last ? whole->segments : NULL; segment; segment = segment->next)
         if (segment->owner == pool)
-            segment->owner = NULL;
+            disown(whole, segment);
     kn_unlock(&whole->lock);
     if (last)
         kn_free(pool);
@@ -55,6 +66,25 @@ void kn_mem_pool_release(kn_mem_pool *pool)
 
 void kn_mem_pool_destroy(kn_mem_pool *pool) { kn_mem_pool_release(pool); }
 kn_device *kn_mem_pool_device(const kn_mem_pool *pool) { return pool->device; }
+
+uint64_t kn_mem_pool_id(const kn_mem_pool *pool)
+{
+    if (!pool)
+        kn_fail_argument_null("kn_mem_pool_id", "pool");
+    return pool ? pool->id : 0;
+}
+
+int kn_mem_pool_use_count(kn_mem_pool *pool)
+{
+    if (!pool) {
+        kn_fail_argument_null("kn_mem_pool_use_count", "pool");
+        return 0;
+    }
+    kn_lock(&pool->device->pool.lock);
+    int count = pool->references;
+    kn_unlock(&pool->device->pool.lock);
+    return count;
+}
 
 kn_mem_pool_use kn_mem_pool_enter(kn_mem_pool *pool)
 {

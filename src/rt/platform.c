@@ -7,6 +7,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "rt/internal.h"
+#include "rt/query.h"
+#include "rt/visible.h"
 
 /* From cl_ext.h; named here because older headers lack them. */
 #define NV_COMPUTE_CAPABILITY_MAJOR 0x4000
@@ -17,6 +19,8 @@ static struct {
     atomic_bool done;
     kn_device *devices[KN_MAX_DEVICES]; /* slot 0: the host */
     int count;
+    kn_device *hidden[KN_MAX_DEVICES]; /* by KOINE_VISIBLE_DEVICES */
+    int num_hidden;
 } found = {.lock = KN_MUTEX_INIT};
 
 static kn_device host = {
@@ -28,27 +32,15 @@ static kn_device host = {
                    .driver_version = "",
                    .opencl_version = "",
                    .type = KN_DEVICE_HOST,
+                   .pci_address = "",
+                   .uuid = "",
                    .platform_index = -1,
                    .device_index = -1},
     .extensions = "",
     .lock = KN_MUTEX_INIT,
 };
 
-/* A device's or platform's string, never NULL; "" when the driver does not answer or memory is short. Lives as long as
- * the process. */
-static char *device_string(cl_device_id id, cl_device_info what)
-{
-    static char empty[] = "";
-    size_t size = 0;
-    if (clGetDeviceInfo(id, what, 0, NULL, &size) != CL_SUCCESS || size == 0)
-        return empty;
-    char *text = kn_calloc(1, size + 1);
-    if (!text)
-        return empty;
-    clGetDeviceInfo(id, what, size, text, NULL);
-    return text;
-}
-
+/* As kn_query_string, for a platform. */
 static char *platform_string(cl_platform_id id, cl_platform_info what)
 {
     static char empty[] = "";
@@ -60,27 +52,6 @@ static char *platform_string(cl_platform_id id, cl_platform_info what)
         return empty;
     clGetPlatformInfo(id, what, size, text, NULL);
     return text;
-}
-
-static uint64_t device_number(cl_device_id id, cl_device_info what)
-{
-    union {
-        uint64_t u64;
-        cl_uint u32;
-    } value = {0};
-    size_t size = 0;
-    if (clGetDeviceInfo(id, what, sizeof value, &value, &size) != CL_SUCCESS)
-        return 0;
-    return size == sizeof value.u32 ? value.u32 : value.u64;
-}
-
-static bool has_word(const char *list, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
-        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
-            return true;
-    return false;
 }
 
 /* "OpenCL 3.0 PoCL ..." or "OpenCL C 1.2 ..." gives 300 or 120. */
@@ -97,26 +68,27 @@ static void query_limits(kn_device *device)
 {
     cl_device_id id = device->id;
     kn_limits *limits = &device->limits;
-    cl_device_type type = (cl_device_type)device_number(id, CL_DEVICE_TYPE);
+    cl_device_type type = (cl_device_type)kn_query_number(id, CL_DEVICE_TYPE);
     limits->is_cpu = type & CL_DEVICE_TYPE_CPU;
     limits->is_gpu = type & CL_DEVICE_TYPE_GPU;
-    limits->has_f64 = device_number(id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0 || has_word(device->extensions, "cl_khr_fp64");
-    limits->has_f16 = has_word(device->extensions, "cl_khr_fp16") || device->quirks.f16_unannounced;
-    limits->has_subgroups = has_word(device->extensions, "cl_khr_subgroups");
-    limits->unified_memory = device_number(id, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
+    limits->has_f64 =
+        kn_query_number(id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0 || kn_has_word(device->extensions, "cl_khr_fp64");
+    limits->has_f16 = kn_has_word(device->extensions, "cl_khr_fp16") || device->quirks.f16_unannounced;
+    limits->has_subgroups = kn_has_word(device->extensions, "cl_khr_subgroups");
+    limits->unified_memory = kn_query_number(id, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
     limits->opencl_version = parse_version(device->properties.opencl_version);
-    limits->compute_units = (int)device_number(id, CL_DEVICE_MAX_COMPUTE_UNITS);
-    limits->clock_mhz = (int)device_number(id, CL_DEVICE_MAX_CLOCK_FREQUENCY);
-    limits->vector_width_f32 = (int)device_number(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
-    limits->vector_width_f64 = (int)device_number(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE);
-    limits->max_work_group_size = (size_t)device_number(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
-    limits->local_memory = (size_t)device_number(id, CL_DEVICE_LOCAL_MEM_SIZE);
-    limits->address_align = (size_t)device_number(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
-    limits->global_memory = device_number(id, CL_DEVICE_GLOBAL_MEM_SIZE);
-    limits->max_allocation = device_number(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-    if (has_word(device->extensions, "cl_nv_device_attribute_query")) {
-        limits->capability_major = (int)device_number(id, NV_COMPUTE_CAPABILITY_MAJOR);
-        limits->capability_minor = (int)device_number(id, NV_COMPUTE_CAPABILITY_MINOR);
+    limits->compute_units = (int)kn_query_number(id, CL_DEVICE_MAX_COMPUTE_UNITS);
+    limits->clock_mhz = (int)kn_query_number(id, CL_DEVICE_MAX_CLOCK_FREQUENCY);
+    limits->vector_width_f32 = (int)kn_query_number(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+    limits->vector_width_f64 = (int)kn_query_number(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE);
+    limits->max_work_group_size = (size_t)kn_query_number(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+    limits->local_memory = (size_t)kn_query_number(id, CL_DEVICE_LOCAL_MEM_SIZE);
+    limits->address_align = (size_t)kn_query_number(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
+    limits->global_memory = kn_query_number(id, CL_DEVICE_GLOBAL_MEM_SIZE);
+    limits->max_allocation = kn_query_number(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    if (kn_has_word(device->extensions, "cl_nv_device_attribute_query")) {
+        limits->capability_major = (int)kn_query_number(id, NV_COMPUTE_CAPABILITY_MAJOR);
+        limits->capability_minor = (int)kn_query_number(id, NV_COMPUTE_CAPABILITY_MINOR);
     } else {
         char text[128] = "";
         clGetDeviceInfo(id, CL_DEVICE_OPENCL_C_VERSION, sizeof text, text, NULL);
@@ -148,6 +120,7 @@ static void copy_properties(kn_device *device)
     p->has_f16 = limits->has_f16;
     p->has_subgroups = limits->has_subgroups;
     p->unified_memory = limits->unified_memory;
+    kn_query_properties(device);
 }
 
 static kn_status add_device(cl_platform_id platform, const char *platform_name, int platform_index, cl_device_id id,
@@ -164,13 +137,13 @@ static kn_status add_device(cl_platform_id platform, const char *platform_name, 
     device->gpu_rank = -1;
     device->platform = platform;
     device->id = id;
-    device->extensions = device_string(id, CL_DEVICE_EXTENSIONS);
+    device->extensions = kn_query_string(id, CL_DEVICE_EXTENSIONS);
     device->properties = (kn_device_properties){
-        .name = device_string(id, CL_DEVICE_NAME),
-        .vendor = device_string(id, CL_DEVICE_VENDOR),
+        .name = kn_query_string(id, CL_DEVICE_NAME),
+        .vendor = kn_query_string(id, CL_DEVICE_VENDOR),
         .platform = platform_name,
-        .driver_version = device_string(id, CL_DRIVER_VERSION),
-        .opencl_version = device_string(id, CL_DEVICE_VERSION),
+        .driver_version = kn_query_string(id, CL_DRIVER_VERSION),
+        .opencl_version = kn_query_string(id, CL_DEVICE_VERSION),
         .platform_index = platform_index,
         .device_index = device_index,
     };
@@ -210,7 +183,8 @@ static double gpu_score(const kn_device *device)
     return device->limits.unified_memory ? score : score * 100;
 }
 
-static void rank_and_label(void)
+/* GPUs are numbered best first, or, where the user ordered the devices, in that order. */
+static void rank_and_label(bool ordered)
 {
     int gpus = 0, cpus = 0;
     for (int i = 1; i < found.count; i++) {
@@ -228,7 +202,7 @@ static void rank_and_label(void)
         for (int i = 1; i < found.count; i++) {
             kn_device *device = found.devices[i];
             if (device->properties.type == KN_DEVICE_GPU && device->gpu_rank < 0 &&
-                (!best || gpu_score(device) > gpu_score(best)))
+                (!best || (!ordered && gpu_score(device) > gpu_score(best))))
                 best = device;
         }
         if (!best)
@@ -236,6 +210,28 @@ static void rank_and_label(void)
         best->gpu_rank = rank;
         snprintf(best->label, sizeof best->label, "gpu:%d", rank);
     }
+}
+
+/* Leaves the devices that KOINE_VISIBLE_DEVICES names, in its order. */
+static void heed_visible_devices(void)
+{
+    kn_device *chosen[KN_MAX_DEVICES];
+    int count = kn_visible_choose(chosen);
+    if (count < 0)
+        return;
+    for (int slot = 1; slot < found.count; slot++) {
+        found.devices[slot]->slot = -1;
+        found.devices[slot]->gpu_rank = -1;
+    }
+    for (int i = 0; i < count; i++)
+        chosen[i]->slot = i + 1;
+    for (int slot = 1; slot < found.count; slot++)
+        if (found.devices[slot]->slot < 0)
+            found.hidden[found.num_hidden++] = found.devices[slot];
+    for (int i = 0; i < count; i++)
+        found.devices[i + 1] = chosen[i];
+    found.count = count + 1;
+    rank_and_label(true);
 }
 
 static kn_status find_all(void)
@@ -251,7 +247,8 @@ static kn_status find_all(void)
         count = KN_MAX_DEVICES;
     for (cl_uint i = 0; i < count; i++)
         KN_TRY(add_platform(platforms[i], (int)i));
-    rank_and_label();
+    rank_and_label(false);
+    heed_visible_devices();
     return KN_OK;
 }
 
@@ -270,6 +267,9 @@ kn_status kn_devices_find(void)
     return status;
 }
 
+bool kn_devices_are_found(void) { return atomic_load_explicit(&found.done, memory_order_acquire); }
+int kn_devices_hidden(void) { return found.num_hidden; }
+const kn_device *kn_device_hidden_at(int i) { return found.hidden[i]; }
 kn_device *kn_device_slot_at(int slot) { return slot >= 0 && slot < found.count ? found.devices[slot] : NULL; }
 int kn_device_slots(void) { return found.count; }
 kn_device *kn_device_host(void) { return &host; }

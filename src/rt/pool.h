@@ -12,28 +12,56 @@
 #include <koine/memory.h>
 
 #include "base/threads.h"
+#include "rt/memory_trace.h"
 #include "rt/rt.h"
+#include "rt/statistics.h"
 
 typedef struct kn_segment kn_segment;
 
+/* What is counted, each for all blocks and apart for those of small and of large segments. Counts first, their bytes
+ * KN_STAT_BYTES later. */
+typedef enum kn_pool_stat {
+    KN_STAT_ALLOCATION,     /* blocks handed out */
+    KN_STAT_SEGMENT,        /* taken from the driver */
+    KN_STAT_ACTIVE,         /* handed out, or freed while another stream still uses them */
+    KN_STAT_INACTIVE_SPLIT, /* free, but part of a segment that is in use: the driver cannot have them back */
+    KN_STAT_ALLOCATED_BYTES,
+    KN_STAT_RESERVED_BYTES,
+    KN_STAT_ACTIVE_BYTES,
+    KN_STAT_INACTIVE_SPLIT_BYTES,
+    KN_STAT_REQUESTED_BYTES, /* what active blocks were asked for, before rounding */
+    KN_POOL_STATS,
+    KN_STAT_BYTES = KN_STAT_ALLOCATED_BYTES
+} kn_pool_stat;
+
+typedef enum kn_pool_part { KN_PART_ALL, KN_PART_LARGE, KN_PART_SMALL, KN_POOL_PARTS } kn_pool_part;
+
 typedef struct kn_pool_figures {
-    uint64_t allocated, peak_allocated; /* bytes in live blocks */
-    uint64_t reserved, peak_reserved;   /* bytes taken from the driver */
-    uint64_t blocks, peak_blocks;       /* live blocks */
-    uint64_t segments;
-    uint64_t allocations;        /* calls so far */
-    uint64_t driver_allocations; /* of which the driver was asked */
-    uint64_t retries;            /* times the cache was emptied because the driver refused */
-    uint64_t guard_violations;   /* writes outside a buffer found in guard mode */
+    kn_statistic stats[KN_POOL_STATS][KN_POOL_PARTS];
+    uint64_t driver_allocations, driver_frees;
+    uint64_t retries;          /* times the cache was given back because the driver refused */
+    uint64_t ooms;             /* requests refused in the end */
+    uint64_t syncs;            /* times all streams were waited for */
+    uint64_t guard_violations; /* writes outside a buffer found in guard mode */
 } kn_pool_figures;
+
+/* The free blocks of the ordinary pool, or of a private one: a tree for large segments and one for small (pool_free.c).
+ */
+typedef struct kn_free_blocks {
+    kn_buffer *roots[2];
+} kn_free_blocks;
 
 typedef struct kn_pool {
     kn_mutex lock;
     kn_segment *segments;
-    kn_buffer *pending; /* freed blocks that another stream may still be using */
+    kn_free_blocks free_blocks; /* of segments without an owner */
+    kn_buffer *pending;         /* freed blocks that another stream may still be using */
     kn_pool_figures figures;
-    uint64_t limit; /* bytes that may be reserved (KOINE_MEMORY_LIMIT); 0: what the driver gives */
-    bool guard;     /* KOINE_GUARD=1: sentinels around every buffer, NaN inside new ones, checked at free */
+    kn_memory_trace trace;
+    uint64_t next_address, next_id; /* of segments and private pools */
+    uint64_t limit;  /* bytes the device is taken to have (KOINE_MEMORY_LIMIT); 0: what the driver says */
+    double fraction; /* of that, what may be reserved */
+    bool guard;      /* KOINE_GUARD=1: sentinels around every buffer, NaN inside new ones, checked at free */
 } kn_pool;
 
 /* --- private pools; koine/memory.h has the public part -------------------------------------------- */
@@ -72,6 +100,12 @@ void kn_buffer_unwatch(kn_buffer_watcher *watcher); /* nothing happens when it w
 
 void kn_pool_init(kn_pool *pool);
 kn_pool_figures kn_pool_read_figures(kn_device *device);
+
+/* Bytes that the device has: KOINE_MEMORY_LIMIT, else what the driver says; and how many of them may be reserved:
+ * UINT64_MAX when the driver decides. */
+uint64_t kn_pool_total(const kn_device *device);
+uint64_t kn_pool_allowed(const kn_device *device);
+
 kn_status kn_pool_empty_cache(kn_device *device);
 
 /* The stream is finished and about to go: its blocks pass to the default stream. */

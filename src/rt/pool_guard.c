@@ -1,5 +1,6 @@
 /* rt/pool_guard.c - guard mode (KOINE_GUARD=1): a kernel that writes outside a buffer is noticed when it is freed. */
 #include "base/log.h"
+#include "rt/lost.h"
 #include "rt/pool_blocks.h"
 #include "rt/submit.h"
 
@@ -33,6 +34,8 @@ static bool guard_is_whole(kn_buffer *block, size_t offset, size_t bytes)
 void kn_guard_check(kn_pool *pool, kn_buffer *block)
 {
     size_t end = KN_GUARD_BYTES + block->requested;
+    if (kn_device_is_lost(kn_buffer_device(block)))
+        return;
     for (int i = 0; i < block->num_others; i++)
         kn_stream_finish(block->others[i]);
     if (guard_is_whole(block, 0, KN_GUARD_BYTES) && guard_is_whole(block, end, block->size - end))

@@ -1,5 +1,6 @@
-/* rt/pool_segments.c - segments taken from the driver, and the blocks cut from them: finding, splitting, merging. */
+/* rt/pool_segments.c - segments taken from the driver, and the blocks cut from them: splitting and merging. */
 #include "base/memory.h"
+#include "rt/lost.h"
 #include "rt/pool_blocks.h"
 
 #define SMALL_SEGMENT (2 * KN_MIB)
@@ -7,80 +8,86 @@
 #define MEDIUM_SEGMENT (20 * KN_MIB)
 #define LARGE_ROUND (2 * KN_MIB)
 
-static size_t segment_size_for(size_t size, bool room)
+static size_t segment_size_for(size_t size, kn_room room)
 {
+    if (room == KN_ROOM_NONE)
+        return size;
     if (size <= KN_SMALL_REQUEST)
         return SMALL_SEGMENT;
-    return room && size < MEDIUM_REQUEST ? MEDIUM_SEGMENT : kn_round_up(size, LARGE_ROUND);
+    return room == KN_ROOM_FOR_OTHERS && size < MEDIUM_REQUEST ? MEDIUM_SEGMENT : kn_round_up(size, LARGE_ROUND);
 }
 
+/* --- segments --------------------------------------------------------------------------------- */
+
+static void link_segment(kn_pool *pool, kn_segment *segment)
+{
+    segment->next = pool->segments;
+    segment->link = &pool->segments;
+    if (segment->next)
+        segment->next->link = &segment->next;
+    pool->segments = segment;
+}
+
+/* The driver keeps the memory until the work enqueued on it is done. */
 static void release_segment(kn_pool *pool, kn_segment *segment)
 {
-    pool->figures.reserved -= segment->size;
-    pool->figures.segments--;
-    clReleaseMemObject(segment->memory);
+    *segment->link = segment->next;
+    if (segment->next)
+        segment->next->link = segment->link;
+    kn_pool_count_out(pool, segment, KN_STAT_SEGMENT, segment->size);
+    kn_pool_trace(pool, KN_TRACE_SEGMENT_FREE, segment->first, segment->size);
+    pool->figures.driver_frees++;
+    kn_driver_give(segment);
     kn_free(segment->first);
     kn_free(segment);
 }
 
 void kn_pool_release_unused_segments(kn_pool *pool)
 {
-    for (kn_segment **link = &pool->segments; *link;) {
-        kn_segment *segment = *link;
+    for (kn_segment *segment = pool->segments, *next; segment; segment = next) {
+        next = segment->next;
         if (!segment->owner && segment->first->is_free && !segment->first->after) {
-            *link = segment->next;
+            kn_free_remove(pool, segment->first);
             release_segment(pool, segment);
-        } else {
-            link = &segment->next;
         }
     }
+}
+
+/* Addresses that snapshots show. They are the pool's own, never used twice: OpenCL tells none. */
+static uint64_t next_address(kn_pool *pool, size_t size)
+{
+    uint64_t address = pool->next_address;
+    pool->next_address += kn_round_up(size, LARGE_ROUND);
+    return address;
 }
 
 static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, bool small)
 {
     kn_device *device = stream->device;
     kn_pool *pool = &device->pool;
-    cl_int error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
     kn_segment *segment = kn_calloc(1, sizeof *segment);
     kn_buffer *whole = kn_calloc(1, sizeof *whole);
-    if (!segment || !whole)
-        goto failed;
-    if (!pool->limit || pool->figures.reserved + size <= pool->limit)
-        segment->memory = clCreateBuffer(device->context, CL_MEM_READ_WRITE, size, NULL, &error);
-    if (error != CL_SUCCESS)
-        goto failed;
-    *segment = (kn_segment){device, segment->memory, size, small, owner, whole, pool->segments};
-    *whole = (kn_buffer){.segment = segment, .stream = stream, .size = size, .is_free = true};
-    pool->segments = segment;
-    pool->figures.segments++;
+    if (segment)
+        *segment = (kn_segment){.device = device, .size = size, .small = small, .owner = owner, .first = whole};
+    if (!segment || !whole || !kn_driver_take(segment)) {
+        kn_free(segment);
+        kn_free(whole);
+        return KN_ERR_MEMORY;
+    }
+    segment->address = next_address(pool, size);
+    *whole = (kn_buffer){.segment = segment, .stream = stream, .size = size};
+    link_segment(pool, segment);
     pool->figures.driver_allocations++;
-    pool->figures.reserved += size;
-    if (pool->figures.reserved > pool->figures.peak_reserved)
-        pool->figures.peak_reserved = pool->figures.reserved;
+    kn_pool_count_in(pool, segment, KN_STAT_SEGMENT, size);
+    kn_pool_trace(pool, KN_TRACE_SEGMENT_ALLOC, whole, size);
     *block = whole;
     return KN_OK;
-failed:
-    kn_free(segment);
-    kn_free(whole);
-    return KN_ERR_MEMORY;
 }
 
-/* The smallest free block of the stream and the owner that is large enough: best fit keeps large blocks whole. */
-static kn_buffer *find_free(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
-{
-    kn_buffer *best = NULL;
-    bool small = size <= KN_SMALL_REQUEST;
-    for (kn_segment *segment = pool->segments; segment; segment = segment->next) {
-        if (segment->small != small || segment->owner != owner)
-            continue;
-        for (kn_buffer *block = segment->first; block; block = block->after)
-            if (block->is_free && block->stream == stream && block->size >= size && (!best || block->size < best->size))
-                best = block;
-    }
-    return best;
-}
+/* --- blocks ----------------------------------------------------------------------------------- */
 
-static void split(kn_buffer *block, size_t size)
+/* Cuts what a block has beyond `size` off as a free block, where that is of use to anyone. */
+static void split(kn_pool *pool, kn_buffer *block, size_t size)
 {
     size_t rest = block->size - size;
     if (rest < (block->segment->small ? KN_MIN_BLOCK : KN_SMALL_REQUEST + 1))
@@ -92,39 +99,38 @@ static void split(kn_buffer *block, size_t size)
                         .stream = block->stream,
                         .offset = block->offset + size,
                         .size = rest,
-                        .is_free = true,
                         .before = block,
                         .after = block->after};
     if (tail->after)
         tail->after->before = tail;
     block->after = tail;
     block->size = size;
+    kn_free_insert(pool, tail);
 }
 
 kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
 {
-    kn_buffer *block = find_free(pool, stream, owner, size);
+    kn_buffer *block = kn_free_best_fit(pool, stream, owner, size);
     if (block) {
-        split(block, size);
-        block->is_free = false;
+        kn_free_remove(pool, block);
+        split(pool, block, size);
     }
     return block;
 }
 
-kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, bool room)
+kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_room room)
 {
     KN_TRY(new_segment(block, stream, owner, segment_size_for(size, room), size <= KN_SMALL_REQUEST));
-    split(*block, size);
-    (*block)->is_free = false;
+    (*block)->segment->uncached = room == KN_ROOM_NONE;
+    if (room != KN_ROOM_NONE)
+        split(&stream->device->pool, *block, size);
     return KN_OK;
 }
 
-/* Merges `block` with its right neighbour when both are free. */
+/* Takes the block right of `block` into it. */
 static void merge_right(kn_buffer *block)
 {
     kn_buffer *right = block->after;
-    if (!right || !right->is_free || !block->is_free || right->stream != block->stream)
-        return;
     block->size += right->size;
     block->after = right->after;
     if (block->after)
@@ -132,10 +138,25 @@ static void merge_right(kn_buffer *block)
     kn_free(right);
 }
 
-void kn_pool_put(kn_buffer *block)
+void kn_pool_put(kn_pool *pool, kn_buffer *block)
 {
-    block->is_free = true;
-    merge_right(block);
-    if (block->before && block->before->is_free)
-        merge_right(block->before);
+    kn_pool_count_out(pool, block->segment, KN_STAT_ACTIVE, block->size);
+    kn_pool_count_requested(pool, block, false);
+    kn_pool_trace(pool, KN_TRACE_FREE_COMPLETED, block, block->size);
+    block->requested = 0;
+    if (block->segment->uncached) {
+        release_segment(pool, block->segment); /* it goes with its one block */
+        ;
+        return;
+    }
+    if (block->after && block->after->is_free) {
+        kn_free_remove(pool, block->after);
+        merge_right(block);
+    }
+    if (block->before && block->before->is_free) {
+        block = block->before;
+        kn_free_remove(pool, block);
+        merge_right(block);
+    }
+    kn_free_insert(pool, block);
 }

@@ -7,7 +7,7 @@ void kn_pool_process_pending(kn_pool *pool, bool wait)
         kn_buffer *block = *link;
         bool done = true;
         for (int i = 0; i < block->num_others && done; i++)
-            done = wait ? kn_event_await(block->events[i]) == KN_OK : kn_event_has_passed(block->events[i]);
+            done = (wait && kn_event_await(block->events[i]) == KN_OK) || kn_event_has_passed(block->events[i]);
         if (!done) {
             link = &block->next_pending;
             continue;
@@ -16,11 +16,12 @@ void kn_pool_process_pending(kn_pool *pool, bool wait)
         for (int i = 0; i < block->num_others; i++)
             kn_event_free(block->events[i]);
         block->num_others = 0;
-        kn_pool_put(block);
+        block->is_pending = false;
+        kn_pool_put(pool, block);
     }
 }
 
-static void finish_all_streams(kn_device *device)
+void kn_pool_finish_all_streams(kn_device *device)
 {
     kn_lock(&device->lock);
     for (kn_stream *stream = device->streams; stream; stream = stream->next)
@@ -32,7 +33,7 @@ void kn_pool_settle_wide_use(kn_buffer *block)
 {
     if (!block->used_widely)
         return;
-    finish_all_streams(kn_buffer_device(block));
+    kn_pool_finish_all_streams(kn_buffer_device(block));
     block->used_widely = false;
     block->num_others = 0;
 }
@@ -47,8 +48,9 @@ void kn_pool_put_when_unused(kn_pool *pool, kn_buffer *block)
             kn_stream_finish(block->others[i]);
     block->num_others = events;
     if (events == 0) {
-        kn_pool_put(block);
+        kn_pool_put(pool, block);
     } else {
+        block->is_pending = true;
         block->next_pending = pool->pending;
         pool->pending = block;
     }
@@ -71,6 +73,16 @@ void kn_buffer_mark_use(const kn_buffer *used, kn_stream *stream)
     kn_unlock(&pool->lock);
 }
 
+static void pass_to_default_stream(kn_pool *pool, kn_buffer *block)
+{
+    bool is_free = block->is_free;
+    if (is_free)
+        kn_free_remove(pool, block);
+    block->stream = &block->segment->device->default_stream;
+    if (is_free)
+        kn_free_insert(pool, block);
+}
+
 void kn_pool_adopt_stream(kn_device *device, kn_stream *gone)
 {
     kn_pool *pool = &device->pool;
@@ -80,7 +92,7 @@ void kn_pool_adopt_stream(kn_device *device, kn_stream *gone)
     for (kn_segment *segment = pool->segments; segment; segment = segment->next)
         for (kn_buffer *block = segment->first; block; block = block->after) {
             if (block->stream == gone)
-                block->stream = &device->default_stream;
+                pass_to_default_stream(pool, block);
             for (int i = 0; i < block->num_others; i++)
                 if (block->others[i] == gone)
                     block->others[i--] = block->others[--block->num_others];

@@ -11,6 +11,9 @@
 
 /* --- devices ---------------------------------------------------------------------------------- */
 
+/* As kn_device_open, without opening it: no context, no memory of the device is taken. */
+kn_status kn_device_find(kn_device **device, const char *name);
+
 const kn_limits *kn_device_limits(const kn_device *device);
 bool kn_device_is_host(const kn_device *device);
 int kn_device_slot(const kn_device *device); /* 0 for the host, 1 + index for the others; below KN_MAX_DEVICES */

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "rt/internal.h"
+#include "rt/visible.h"
 
 /* Names that stand for a vendor or a platform: `alias` or `alias:N`. */
 typedef struct alias_row {
@@ -132,8 +133,52 @@ static kn_device *find_by_name(const char *text)
     return *text ? by_part_of_name(text) : NULL;
 }
 
-static kn_status fail_no_platform(void)
+/* Is it that very device's UUID, with or without what NVIDIA's tools put before it? */
+static bool is_uuid(const kn_device *device, const char *text)
 {
+    if (strncmp(text, "GPU-", 4) == 0)
+        text += 4;
+    return *device->properties.uuid && kn_text_equals_nocase(device->properties.uuid, text);
+}
+
+/* Does a word without a number describe the device: its type, vendor, platform, UUID, part of its name? */
+static bool is_described(const kn_device *device, const char *text)
+{
+    if (kn_text_equals_nocase(text, "gpu") || kn_text_equals_nocase(text, "cpu"))
+        return device->properties.type == (kn_text_equals_nocase(text, "gpu") ? KN_DEVICE_GPU : KN_DEVICE_CPU);
+    return matches_alias(device, text) || is_uuid(device, text) ||
+           kn_text_contains_nocase(device->properties.name, text);
+}
+
+int kn_select_matching(const char *entry, kn_device *matches[KN_MAX_DEVICES])
+{
+    int count = 0;
+    kn_device *one = NULL;
+    if (*entry == '\0' || kn_text_equals_nocase(entry, "host"))
+        return 0;
+    if (entry[strspn(entry, "0123456789")] == '\0') {
+        long index = strtol(entry, NULL, 10);
+        one = index < KN_MAX_DEVICES ? kn_device_slot_at((int)index + 1) : NULL;
+    } else if (strchr(entry, ':')) {
+        one = find_by_name(entry);
+    } else {
+        for (int slot = 1; slot < kn_device_slots(); slot++)
+            if (is_described(kn_device_slot_at(slot), entry))
+                matches[count++] = kn_device_slot_at(slot);
+        return count;
+    }
+    if (one)
+        matches[count++] = one;
+    return count;
+}
+
+kn_status kn_fail_no_device(void)
+{
+    if (kn_devices_hidden() > 0)
+        return kn_fail(KN_ERR_DEVICE,
+                       "no OpenCL device is visible: KOINE_VISIBLE_DEVICES is `%s` and hides %s; unset it, or name "
+                       "devices as `koine devices` shows them without it",
+                       getenv("KOINE_VISIBLE_DEVICES"), kn_devices_hidden() > 1 ? "all there are" : "the only one");
     return kn_fail(KN_ERR_DEVICE, "no OpenCL device: install a driver, for a CPU `apt-get install pocl-opencl-icd`, "
                                   "for a GPU its vendor's OpenCL package; "
                                   "`koine doctor` tells what is wrong");
@@ -152,10 +197,8 @@ static kn_status fail_unknown(const char *name)
     return status;
 }
 
-kn_status kn_device_open(kn_device **device, const char *name)
+kn_status kn_device_find(kn_device **device, const char *name)
 {
-    if (!device)
-        return kn_fail_argument_null("kn_device_open", "device");
     KN_TRY(kn_devices_find());
     const char *wanted = name ? name : "auto", *environment = getenv("KOINE_DEVICE");
     if (kn_text_equals_nocase(wanted, "auto") && environment && *environment)
@@ -163,7 +206,17 @@ kn_status kn_device_open(kn_device **device, const char *name)
     bool automatic = kn_text_equals_nocase(wanted, "auto");
     kn_device *found = automatic ? best_device() : find_by_name(wanted);
     if (!found)
-        return kn_device_slots() <= 1 ? fail_no_platform() : fail_unknown(wanted);
+        return kn_device_slots() <= 1 ? kn_fail_no_device() : fail_unknown(wanted);
+    *device = found;
+    return KN_OK;
+}
+
+kn_status kn_device_open(kn_device **device, const char *name)
+{
+    kn_device *found;
+    if (!device)
+        return kn_fail_argument_null("kn_device_open", "device");
+    KN_TRY(kn_device_find(&found, name));
     if (!kn_device_is_host(found))
         KN_TRY(kn_device_ensure_open(found));
     *device = found;
@@ -179,7 +232,7 @@ kn_device *kn_try_gpu(int index)
     if (!device)
         device = nth_of_type(KN_DEVICE_CPU, 0);
     if (!device)
-        fail_no_platform();
+        kn_fail_no_device();
     return device;
 }
 

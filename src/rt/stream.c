@@ -1,7 +1,7 @@
 /* rt/stream.c - in-order queues: making and destroying them, the current one, waiting for them. */
 #include "base/memory.h"
 #include "rt/capture.h"
-#include "rt/internal.h"
+#include "rt/lost.h"
 #include "rt/submit.h"
 
 #include <CL/cl_ext.h>
@@ -128,6 +128,10 @@ static kn_status check_destroyable(kn_stream *stream)
     if (atomic_load(&stream->capture))
         return kn_fail(KN_ERR_STATE, "kn_stream_destroy: a graph is being captured on this stream of %s: end it first",
                        label);
+    if (kn_device_is_lost(stream->device)) { /* whatever it was doing is over */
+        kn_submitter_drain(stream);
+        return KN_OK;
+    }
     KN_TRY(kn_stream_is_idle_within(stream, 50000000, &done)); /* what is about to end is no misuse */
     if (!done)
         return kn_fail(KN_ERR_STATE,
@@ -143,7 +147,7 @@ kn_status kn_stream_destroy(kn_stream *stream)
     KN_TRY(check_destroyable(stream));
     kn_device *device = stream->device;
     kn_stream_await_callbacks(stream);
-    kn_status status = kn_stream_check_fault(stream);
+    kn_status status = kn_device_is_lost(device) ? KN_OK : kn_stream_check_fault(stream);
     if (current[device->slot].stream == stream)
         current[device->slot].stream = NULL;
     atomic_store(&stream->id, 0);
@@ -231,14 +235,14 @@ kn_status kn_stream_count_launch(kn_stream *stream)
         oldest = *slot;
         *slot = NULL;
         stream->launches = 0;
-        error = clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, slot);
+        error = KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, slot));
         if (error == CL_SUCCESS)
             error = clFlush(stream->queue);
     }
     kn_unlock(&stream->lock);
     if (oldest) {
         if (error == CL_SUCCESS)
-            error = clWaitForEvents(1, &oldest);
+            error = KN_CL(KN_CL_WAIT, clWaitForEvents(1, &oldest));
         clReleaseEvent(oldest);
     }
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "waiting for a full queue");
@@ -248,8 +252,10 @@ kn_status kn_stream_count_launch(kn_stream *stream)
 static cl_int finish(kn_stream *stream, cl_command_queue queue)
 {
     kn_submitter_drain(stream);
+    if (kn_device_is_lost(stream->device))
+        return CL_DEVICE_NOT_AVAILABLE;
     atomic_store(&stream->busy, false);
-    return clFinish(queue);
+    return KN_CL(KN_CL_WAIT, clFinish(queue));
 }
 
 cl_int kn_stream_finish(kn_stream *stream) { return finish(stream, stream->queue); }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "rt/lost.h"
 
 /* Replays that may be handed over and not enqueued yet; more make the caller wait. The queue itself is bounded by
  * kn_stream_count_launch. */
@@ -48,21 +49,24 @@ static cl_int run_transfer(kn_stream *stream, const kn_command *command, cl_even
 {
     const kn_transfer *t = &command->transfer;
     if (command->kind == KN_COMMAND_FILL)
-        return clEnqueueFillBuffer(stream->queue, t->to, t->pattern, t->pattern_bytes, t->to_offset, t->bytes, 0, NULL,
-                                   event);
-    return clEnqueueCopyBuffer(stream->queue, t->from, t->to, t->from_offset, t->to_offset, t->bytes, 0, NULL, event);
+        return KN_CL(KN_CL_COPY, clEnqueueFillBuffer(stream->queue, t->to, t->pattern, t->pattern_bytes, t->to_offset,
+                                                     t->bytes, 0, NULL, event));
+    return KN_CL(KN_CL_COPY, clEnqueueCopyBuffer(stream->queue, t->from, t->to, t->from_offset, t->to_offset, t->bytes,
+                                                 0, NULL, event));
 }
 
 static kn_status run_command(kn_stream *stream, const kn_recording *recording, const kn_command *command,
                              const unsigned char *snapshot)
 {
+    KN_TRY(kn_device_check_lost(stream->device));
     if (command->is_gemm)
         return kn_clblast_enqueue(stream, &command->gemm);
     cl_event event;
     cl_int error = set_variables(stream, recording, command, snapshot);
     if (error == CL_SUCCESS && command->kind == KN_COMMAND_KERNEL)
-        error = clEnqueueNDRangeKernel(stream->queue, command->kernel, (cl_uint)command->dims, NULL, command->global,
-                                       command->local[0] ? command->local : NULL, 0, NULL, kn_watch_event(&event));
+        error = KN_CL(KN_CL_LAUNCH, clEnqueueNDRangeKernel(stream->queue, command->kernel, (cl_uint)command->dims, NULL,
+                                                           command->global, command->local[0] ? command->local : NULL,
+                                                           0, NULL, kn_watch_event(&event)));
     else if (error == CL_SUCCESS)
         error = run_transfer(stream, command, kn_watch_event(&event));
     if (error != CL_SUCCESS)
@@ -82,7 +86,7 @@ static kn_status run(kn_stream *stream, kn_recording *recording, const unsigned 
     for (int i = 0; i < recording->num_commands && status == KN_OK; i++)
         status = run_command(stream, recording, &recording->commands[i], snapshot);
     recording->bound = stream;
-    cl_int error = clFlush(stream->queue);
+    cl_int error = kn_device_is_lost(stream->device) ? CL_SUCCESS : clFlush(stream->queue);
     if (status == KN_OK && error != CL_SUCCESS)
         status = kn_cl_fail(error, stream->device, "submitting a replay");
     return status;
@@ -222,6 +226,7 @@ static kn_status hand_over(kn_submitter *submitter, kn_recording *recording)
 
 kn_status kn_submit(kn_stream *stream, kn_recording *recording, bool here)
 {
+    KN_TRY(kn_device_check_lost(stream->device));
     if (here || recording->num_commands < FEW_COMMANDS)
         return submit_here(stream, recording);
     kn_submitter *submitter = submitter_of(stream);

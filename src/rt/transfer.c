@@ -17,9 +17,9 @@ kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offs
         cl_event event;
         kn_buffer_mark_use(buffer, stream);
         atomic_store(&stream->busy, false); /* once this returns */
-        cl_int error =
-            clEnqueueReadBuffer(stream->queue, kn_buffer_memory(buffer), CL_TRUE, kn_buffer_offset(buffer) + offset,
-                                bytes, destination, 0, NULL, kn_watch_event(&event));
+        cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(stream->queue, kn_buffer_memory(buffer), CL_TRUE,
+                                                             kn_buffer_offset(buffer) + offset, bytes, destination, 0,
+                                                             NULL, kn_watch_event(&event)));
         KN_TRY(fail(error, stream, "reading", bytes));
         kn_watch(stream, event, .kind = KN_COMMAND_READ, .operation = "read", .bytes = bytes);
     }
@@ -32,9 +32,9 @@ static kn_status enqueue_write(kn_stream *stream, kn_buffer *buffer, size_t offs
 {
     cl_event event;
     kn_buffer_mark_use(buffer, stream);
-    cl_int error =
-        clEnqueueWriteBuffer(stream->queue, kn_buffer_memory(buffer), wait, kn_buffer_offset(buffer) + offset, bytes,
-                             source, 0, NULL, kn_watch_event(&event));
+    cl_int error = KN_CL(KN_CL_WRITE, clEnqueueWriteBuffer(stream->queue, kn_buffer_memory(buffer), wait,
+                                                           kn_buffer_offset(buffer) + offset, bytes, source, 0, NULL,
+                                                           kn_watch_event(&event)));
     KN_TRY(fail(error, stream, "writing", bytes));
     kn_watch(stream, event, .kind = KN_COMMAND_WRITE, .operation = "write", .bytes = bytes);
     return KN_OK;
@@ -73,8 +73,8 @@ kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t sour
     cl_event event;
     kn_buffer_mark_use(source, stream);
     kn_buffer_mark_use(destination, stream);
-    cl_int error = clEnqueueCopyBuffer(stream->queue, t.from, t.to, t.from_offset, t.to_offset, bytes, 0, NULL,
-                                       kn_watch_event(&event));
+    cl_int error = KN_CL(KN_CL_COPY, clEnqueueCopyBuffer(stream->queue, t.from, t.to, t.from_offset, t.to_offset, bytes,
+                                                         0, NULL, kn_watch_event(&event)));
     KN_TRY(fail(error, stream, "copying", bytes));
     kn_watch(stream, event, .kind = KN_COMMAND_COPY, .operation = "copy", .bytes = bytes);
     return kn_stream_count_launch(stream);
@@ -95,8 +95,8 @@ kn_status kn_buffer_fill(kn_stream *stream, kn_buffer *buffer, size_t offset, co
     KN_TRY(kn_stream_enter(stream, "a fill"));
     cl_event event;
     kn_buffer_mark_use(buffer, stream);
-    cl_int error = clEnqueueFillBuffer(stream->queue, t.to, pattern, pattern_bytes, t.to_offset, bytes, 0, NULL,
-                                       kn_watch_event(&event));
+    cl_int error = KN_CL(KN_CL_COPY, clEnqueueFillBuffer(stream->queue, t.to, pattern, pattern_bytes, t.to_offset,
+                                                         bytes, 0, NULL, kn_watch_event(&event)));
     KN_TRY(fail(error, stream, "filling", bytes));
     kn_watch(stream, event, .kind = KN_COMMAND_FILL, .operation = "fill", .bytes = bytes);
     return kn_stream_count_launch(stream);
@@ -121,9 +121,10 @@ kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size
     KN_TRY(kn_stream_enter(stream, "copying to host memory"));
     cl_event event;
     kn_buffer_mark_use(buffer, stream);
-    cl_int error =
-        clEnqueueReadBuffer(stream->queue, kn_buffer_memory(buffer), CL_FALSE, kn_buffer_offset(buffer) + offset, bytes,
-                            (char *)kn_pinned_data(destination) + destination_offset, 0, NULL, kn_watch_event(&event));
+    cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(stream->queue, kn_buffer_memory(buffer), CL_FALSE,
+                                                         kn_buffer_offset(buffer) + offset, bytes,
+                                                         (char *)kn_pinned_data(destination) + destination_offset, 0,
+                                                         NULL, kn_watch_event(&event)));
     KN_TRY(fail(error, stream, "reading", bytes));
     kn_watch(stream, event, .kind = KN_COMMAND_READ, .operation = "read", .bytes = bytes);
     return fail(clFlush(stream->queue), stream, "reading into pinned memory", bytes);

@@ -1,12 +1,13 @@
-/* tensor/copy.c - copies between layouts, dtypes and devices; fills; accumulation. */
+/* tensor/copy.c - copies between layouts and dtypes; fills; accumulation. copy_across.c has those between devices. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "tensor/copy.h"
 #include "tensor/element.h"
-#include "tensor/tensor.h"
+#include "tensor/host_copies.h"
 
 /* --- two strided layouts of one shape, merged ------------------------------------------------- */
 
@@ -49,7 +50,7 @@ static int64_t layout_rows(const copy_layout *layout) { return kn_shape_numel(la
 
 static int dtype_kind(kn_dtype dtype) { return dtype == KN_F16 ? 1 : dtype == KN_BOOL ? 2 : 0; }
 
-static kn_status copy_on_device(kn_tensor *destination, const kn_tensor *source)
+kn_status kn_copy_on_device(kn_tensor *destination, const kn_tensor *source)
 {
     copy_layout layout = merge_layout(destination, source);
     kn_stream *stream = kn_tensor_stream(source);
@@ -88,8 +89,10 @@ static kn_status copy_on_device(kn_tensor *destination, const kn_tensor *source)
 
 /* --- on the host ------------------------------------------------------------------------------ */
 
-static void copy_on_host(kn_tensor *destination, const kn_tensor *source)
+kn_status kn_copy_on_host(kn_tensor *destination, const kn_tensor *source)
 {
+    KN_TRY(kn_storage_wait(source->storage, KN_HOST_READ));
+    KN_TRY(kn_storage_wait(destination->storage, KN_HOST_WRITE));
     copy_layout l = merge_layout(destination, source);
     size_t from_size = kn_tensor_element_size(source), to_size = kn_tensor_element_size(destination);
     const char *from = (const char *)source->storage->host + (size_t)source->offset * from_size;
@@ -112,104 +115,10 @@ static void copy_on_host(kn_tensor *destination, const kn_tensor *source)
             kn_element_set(to, destination->dtype, d + j * l.destination[last],
                            kn_element_get(from, source->dtype, s + j * l.source[last]), source->dtype);
     }
-}
-
-/* --- between devices -------------------------------------------------------------------------- */
-
-static size_t tensor_bytes(const kn_tensor *tensor)
-{
-    return (size_t)kn_numel(tensor) * kn_tensor_element_size(tensor);
-}
-
-static kn_status host_to_device(kn_tensor *destination, const kn_tensor *source)
-{
-    /* Both contiguous and of one dtype. */
-    kn_stream *stream = kn_tensor_stream(destination);
-    size_t size = kn_tensor_element_size(source);
-    if (!stream)
-        return kn_error_status();
-    return kn_buffer_write(stream, destination->storage->buffer, (size_t)destination->offset * size,
-                           (const char *)source->storage->host + (size_t)source->offset * size, tensor_bytes(source));
-}
-
-static kn_status device_to_host(kn_tensor *destination, const kn_tensor *source)
-{
-    kn_stream *stream = kn_tensor_stream(source);
-    size_t size = kn_tensor_element_size(source);
-    if (!stream)
-        return kn_error_status();
-    return kn_buffer_read(stream, source->storage->buffer, (size_t)source->offset * size,
-                          (char *)destination->storage->host + (size_t)destination->offset * size,
-                          tensor_bytes(source));
-}
-
-/* A contiguous tensor of `tensor`'s values in `dtype` on its own device: itself where it is so already. */
-static kn_status packed(kn_tensor **result, const kn_tensor *tensor, kn_dtype dtype)
-{
-    if (tensor->dtype == dtype && kn_is_contiguous(tensor)) {
-        *result = kn_retain((kn_tensor *)(uintptr_t)tensor);
-        return KN_OK;
-    }
-    kn_tensor *made;
-    KN_TRY(kn_tensor_new(&made, dtype, tensor->ndim, tensor->shape, tensor->storage->device));
-    kn_status status = kn_tensor_copy(made, tensor);
-    if (status != KN_OK) {
-        kn_release(made);
-        return status;
-    }
-    *result = made;
     return KN_OK;
 }
 
-static kn_status device_to_devices(kn_tensor *const *destinations, int count, const kn_tensor *source)
-{
-    kn_stream *from = kn_tensor_stream(source);
-    size_t size = kn_tensor_element_size(source);
-    kn_crossing *crossing = NULL;
-    if (!from)
-        return kn_error_status();
-    KN_TRY(kn_crossing_start(&crossing, from, source->storage->buffer, (size_t)source->offset * size,
-                             tensor_bytes(source)));
-    kn_status status = KN_OK;
-    for (int i = 0; i < count && status == KN_OK; i++) {
-        kn_stream *to = kn_tensor_stream(destinations[i]);
-        status = to ? kn_crossing_deliver(crossing, to, destinations[i]->storage->buffer,
-                                          (size_t)destinations[i]->offset * size)
-                    : kn_error_status();
-    }
-    kn_crossing_end(crossing);
-    return status;
-}
-
-/* Both contiguous and of one dtype. */
-static kn_status carry(kn_tensor *destination, const kn_tensor *source)
-{
-    if (kn_device_is_host(source->storage->device))
-        return host_to_device(destination, source);
-    if (kn_device_is_host(destination->storage->device))
-        return device_to_host(destination, source);
-    return device_to_devices(&destination, 1, source);
-}
-
-/* Packed by the source's device, in the source's dtype when that is the smaller, and unpacked by the destination's. */
-static kn_status copy_across(kn_tensor *destination, const kn_tensor *source)
-{
-    bool late = kn_tensor_element_size(source) <= kn_tensor_element_size(destination);
-    kn_dtype dtype = late ? source->dtype : destination->dtype;
-    kn_tensor *sent = NULL, *received = NULL;
-    kn_status status = packed(&sent, source, dtype);
-    if (status == KN_OK && destination->dtype == dtype && kn_is_contiguous(destination))
-        received = kn_retain(destination);
-    else if (status == KN_OK)
-        status = kn_tensor_new(&received, dtype, source->ndim, source->shape, destination->storage->device);
-    if (status == KN_OK)
-        status = carry(received, sent);
-    if (status == KN_OK && received != destination)
-        status = kn_tensor_copy(destination, received);
-    kn_release(sent);
-    kn_release(received);
-    return status;
-}
+/* --- two views of one storage ------------------------------------------------------------------ */
 
 /* Two views of one storage may overlap: what is read must not have been written. */
 static kn_status copy_within(kn_tensor *destination, const kn_tensor *source)
@@ -225,7 +134,7 @@ static kn_status copy_within(kn_tensor *destination, const kn_tensor *source)
 
 /* --- the interface ---------------------------------------------------------------------------- */
 
-kn_status kn_tensor_copy(kn_tensor *destination, const kn_tensor *source)
+kn_status kn_tensor_copy_with(kn_tensor *destination, const kn_tensor *source, bool non_blocking)
 {
     if (!kn_same_shape(destination, source)) {
         char from[KN_DESCRIBE], to[KN_DESCRIBE];
@@ -237,26 +146,15 @@ kn_status kn_tensor_copy(kn_tensor *destination, const kn_tensor *source)
     if (source->storage == destination->storage)
         return copy_within(destination, source);
     if (source->storage->device != destination->storage->device)
-        return copy_across(destination, source);
+        return kn_copy_across(destination, source, non_blocking);
     if (!kn_device_is_host(source->storage->device))
-        return copy_on_device(destination, source);
-    copy_on_host(destination, source);
-    return KN_OK;
+        return kn_copy_on_device(destination, source);
+    return kn_copy_on_host(destination, source);
 }
 
-kn_status kn_tensor_copy_to_many(kn_tensor *const *destinations, int count, kn_tensor *source)
+kn_status kn_tensor_copy(kn_tensor *destination, const kn_tensor *source)
 {
-    if (count == 0 || kn_numel(source) == 0)
-        return KN_OK;
-    kn_tensor *sent = NULL;
-    KN_TRY(packed(&sent, source, source->dtype));
-    kn_status status = KN_OK;
-    if (!kn_device_is_host(sent->storage->device))
-        status = device_to_devices(destinations, count, sent);
-    for (int i = 0; i < count && kn_device_is_host(sent->storage->device) && status == KN_OK; i++)
-        status = host_to_device(destinations[i], sent);
-    kn_release(sent);
-    return status;
+    return kn_tensor_copy_with(destination, source, false);
 }
 
 /* `source` repeated over `shape` by strides of 0. */
@@ -276,16 +174,19 @@ static kn_status broadcast_view(kn_tensor **view, kn_tensor *source, int ndim, c
     return kn_tensor_view(view, source, ndim, shape, strides, source->offset);
 }
 
-kn_status kn_tensor_copy_broadcast(kn_tensor *destination, kn_tensor *source)
+kn_status kn_tensor_copy_broadcast(kn_tensor *destination, kn_tensor *source, bool non_blocking)
 {
     kn_tensor *view;
     KN_TRY(broadcast_view(&view, source, destination->ndim, destination->shape));
-    kn_status status = kn_tensor_copy(destination, view);
+    kn_status status = kn_tensor_copy_with(destination, view, non_blocking);
     kn_release(view);
     return status;
 }
 
-kn_status kn_tensor_contiguous(kn_tensor **result, kn_tensor *tensor) { return packed(result, tensor, tensor->dtype); }
+kn_status kn_tensor_contiguous(kn_tensor **result, kn_tensor *tensor)
+{
+    return kn_tensor_packed(result, tensor, tensor->dtype);
+}
 
 kn_status kn_tensor_cast(kn_tensor **result, kn_tensor *tensor, kn_dtype dtype, kn_device *device)
 {
@@ -331,6 +232,7 @@ kn_status kn_tensor_fill(kn_tensor *tensor, double value)
                                        (size_t)numel * size)
                       : kn_error_status();
     }
+    KN_TRY(kn_storage_wait(tensor->storage, KN_HOST_WRITE));
     char *data = (char *)tensor->storage->host + (size_t)tensor->offset * size;
     for (int64_t i = 0; i < numel; i++)
         memcpy(data + (size_t)i * size, &pattern, size);
@@ -343,7 +245,7 @@ kn_status kn_tensor_accumulate(kn_tensor *sum, const kn_tensor *addend)
     if (!stream)
         return kn_error_status();
     kn_tensor *packed_addend;
-    KN_TRY(packed(&packed_addend, addend, sum->dtype));
+    KN_TRY(kn_tensor_packed(&packed_addend, addend, sum->dtype));
     int64_t n = kn_numel(sum);
     kn_status status =
         kn_run(stream, .source = "tensor/accumulate.cl",

@@ -6,17 +6,32 @@
 #include "base/memory.h"
 #include "tensor/element.h"
 #include "tensor/hooks.h"
+#include "tensor/host_copies.h"
 #include "tensor/tensor.h"
 
 /* --- making ----------------------------------------------------------------------------------- */
 
+static kn_status make_pinned(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape, kn_device *device)
+{
+    if (!kn_device_is_host(device))
+        return kn_fail(KN_ERR_DEVICE, "pin_memory is for host tensors; this one is to be made on %s",
+                       kn_device_string(device));
+    kn_device *current = kn_device_current();
+    return current ? kn_tensor_new_pinned(tensor, dtype, ndim, shape, current) : kn_error_status();
+}
+
 /* An uninitialised tensor by the caller's options; an owned reference, NULL with an error. */
 static kn_tensor *make(int ndim, const int64_t *shape, const kn_tensor_options *options, kn_dtype default_dtype)
 {
-    kn_device *device = options && options->device ? options->device : kn_device_current();
+    bool pinned = options && options->pin_memory;
+    kn_device *device = options && options->device ? options->device : pinned ? kn_device_host() : kn_device_current();
     kn_dtype dtype = options && options->dtype ? options->dtype : default_dtype;
     kn_tensor *tensor = NULL;
-    if (!device || kn_tensor_new(&tensor, dtype, ndim, shape, device) != KN_OK)
+    if (!device)
+        return NULL;
+    kn_status status =
+        pinned ? make_pinned(&tensor, dtype, ndim, shape, device) : kn_tensor_new(&tensor, dtype, ndim, shape, device);
+    if (status != KN_OK)
         return NULL;
     if (options && options->requires_grad && kn_autograd_require(tensor) != KN_OK) {
         kn_release(tensor);
@@ -116,6 +131,24 @@ kn_tensor *kn_ones_like(const kn_tensor *like)
         return kn_fail_argument_null("kn_ones_like", "like"), kn_stick();
     kn_tensor_options options = like_options(like);
     return kn_ones_with(like->ndim, like->shape, &options);
+}
+
+/* --- pinned memory ---------------------------------------------------------------------------- */
+
+bool kn_is_pinned(const kn_tensor *tensor) { return tensor && kn_storage_pinned(tensor->storage); }
+
+kn_tensor *kn_pin_memory(kn_tensor *tensor)
+{
+    if (!tensor)
+        return kn_fail_argument_null("kn_pin_memory", "tensor"), kn_stick();
+    if (kn_is_pinned(tensor))
+        return kn_scope_adopt(kn_retain(tensor));
+    if (!kn_device_is_host(tensor->storage->device))
+        return kn_fail_null(KN_ERR_DEVICE, "kn_pin_memory: the tensor is on %s; only host tensors can be pinned",
+                            kn_device_string(tensor->storage->device));
+    kn_tensor *pinned = NULL;
+    kn_status status = make_pinned(&pinned, tensor->dtype, tensor->ndim, tensor->shape, kn_device_host());
+    return finish(pinned, status == KN_OK ? kn_tensor_copy(pinned, tensor) : status);
 }
 
 /* --- values in and out ------------------------------------------------------------------------ */

@@ -1,8 +1,6 @@
 /* tensor/generator.c - one Philox generator per device: a seed and an offset, counted in blocks of four words. */
 #include <koine/random.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -36,24 +34,12 @@ void kn_manual_seed(uint64_t seed)
     kn_unlock(&generators.lock);
 }
 
-uint64_t kn_seed(void)
-{
-    uint64_t seed = 0;
-    FILE *source = fopen("/dev/urandom", "rb");
-    size_t got = source ? fread(&seed, sizeof seed, 1, source) : 0;
-    if (source)
-        fclose(source);
-    if (got != 1) {
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        seed = (uint64_t)now.tv_sec * 1000000007u ^ (uint64_t)now.tv_nsec;
-    }
-    kn_manual_seed(seed);
-    return seed;
-}
-
 uint64_t kn_initial_seed(kn_device *device)
 {
+    if (!device) {
+        kn_fail_argument_null("kn_initial_seed", "device");
+        return 0;
+    }
     kn_lock(&generators.lock);
     uint64_t seed = state_locked(device)->seed;
     kn_unlock(&generators.lock);

@@ -9,10 +9,12 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "tensor/hooks.h"
+#include "tensor/host_copies.h"
 
 /* --- storage ---------------------------------------------------------------------------------- */
 
-static kn_status storage_new(kn_storage **result, kn_device *device, size_t bytes)
+/* Memory on `device`; with `pinned_for` on the host, pinned for transfers with that device. */
+static kn_status storage_new(kn_storage **result, kn_device *device, kn_device *pinned_for, size_t bytes)
 {
     kn_storage *storage = kn_calloc(1, sizeof *storage);
     if (!storage)
@@ -21,7 +23,9 @@ static kn_status storage_new(kn_storage **result, kn_device *device, size_t byte
     storage->bytes = bytes;
     atomic_init(&storage->references, 1);
     kn_status status;
-    if (kn_device_is_host(device)) {
+    if (pinned_for) {
+        status = kn_storage_pin(storage, pinned_for, bytes);
+    } else if (kn_device_is_host(device)) {
         storage->host = kn_malloc(bytes);
         status = storage->host ? KN_OK : KN_ERR_MEMORY;
     } else {
@@ -44,7 +48,10 @@ void kn_storage_release(kn_storage *storage)
         kn_storage_release(storage->whole);
     } else {
         kn_buffer_free(storage->buffer);
-        kn_free(storage->host);
+        if (storage->copies)
+            kn_storage_unpin(storage);
+        else
+            kn_free(storage->host);
     }
     kn_free(storage);
 }
@@ -110,7 +117,8 @@ static kn_tensor *tensor_shell(kn_storage *storage, kn_dtype dtype, int ndim, co
     return tensor;
 }
 
-kn_status kn_tensor_new(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape, kn_device *device)
+static kn_status new_tensor(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape, kn_device *device,
+                            kn_device *pinned_for)
 {
     if (dtype == KN_DTYPE_DEFAULT)
         dtype = KN_F32;
@@ -119,7 +127,7 @@ kn_status kn_tensor_new(kn_tensor **tensor, kn_dtype dtype, int ndim, const int6
         return kn_fail(KN_ERR_DTYPE, "%s (%s) has no float64 arithmetic: use float32, or another device",
                        kn_device_string(device), kn_device_name(device));
     kn_storage *storage;
-    KN_TRY(storage_new(&storage, device, (size_t)kn_shape_numel(ndim, shape) * kn_dtype_size(dtype)));
+    KN_TRY(storage_new(&storage, device, pinned_for, (size_t)kn_shape_numel(ndim, shape) * kn_dtype_size(dtype)));
     kn_tensor *made = tensor_shell(storage, dtype, ndim, shape);
     if (!made) {
         kn_storage_release(storage);
@@ -128,6 +136,16 @@ kn_status kn_tensor_new(kn_tensor **tensor, kn_dtype dtype, int ndim, const int6
     contiguous_strides(made->strides, ndim, shape);
     *tensor = made;
     return KN_OK;
+}
+
+kn_status kn_tensor_new(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape, kn_device *device)
+{
+    return new_tensor(tensor, dtype, ndim, shape, device, NULL);
+}
+
+kn_status kn_tensor_new_pinned(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape, kn_device *device)
+{
+    return new_tensor(tensor, dtype, ndim, shape, kn_device_host(), device);
 }
 
 kn_status kn_tensor_view(kn_tensor **view, kn_tensor *base, int ndim, const int64_t *shape, const int64_t *strides,
@@ -158,6 +176,7 @@ kn_status kn_tensor_part(kn_tensor **part, kn_tensor *whole, int ndim, const int
     storage->device = memory->device;
     storage->buffer = memory->buffer;
     storage->host = memory->host;
+    storage->copies = memory->copies;
     storage->bytes = memory->bytes;
     storage->whole = memory;
     atomic_fetch_add(&memory->references, 1);
@@ -236,6 +255,8 @@ void *kn_data(kn_tensor *tensor)
             KN_ERR_DEVICE,
             "kn_data: the tensor is on %s; read it with kn_read, or move it with kn_to(tensor, kn_device_host())",
             kn_device_string(tensor->storage->device));
+    if (kn_storage_wait(tensor->storage, KN_HOST_WRITE) != KN_OK) /* the caller may write */
+        return kn_stick();
     return (char *)tensor->storage->host + tensor->offset * (int64_t)kn_dtype_size(tensor->dtype);
 }
 

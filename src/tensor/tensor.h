@@ -10,13 +10,16 @@
 
 #include "rt/rt.h"
 
+typedef struct kn_host_copies kn_host_copies;
+
 /* Memory shared by a tensor and its views. */
 typedef struct kn_storage {
     atomic_int references;
     atomic_uint version; /* counts in-place changes; autograd compares it */
     kn_device *device;
     kn_buffer *buffer;        /* of a device */
-    void *host;               /* of the host */
+    void *host;               /* of the host; touched only after kn_storage_wait (tensor/host_copies.h) */
+    kn_host_copies *copies;   /* of pinned host memory; NULL: pageable */
     struct kn_storage *whole; /* of a part: what owns the memory, one reference; else NULL */
     size_t bytes;
 } kn_storage;
@@ -38,6 +41,8 @@ struct kn_tensor {
 
 /* contiguous, uninitialised */
 kn_status kn_tensor_new(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape, kn_device *device);
+/* the same on the host, in pinned memory that suits transfers with `device` */
+kn_status kn_tensor_new_pinned(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape, kn_device *device);
 kn_status kn_tensor_view(kn_tensor **view, kn_tensor *base, int ndim, const int64_t *shape, const int64_t *strides,
                          int64_t offset);
 /* A contiguous piece of `whole`'s memory, from its element `start` on, that stands for itself: unlike a view's, its
@@ -57,11 +62,14 @@ kn_tensor *kn_scope_adopt(kn_tensor *tensor);
 
 /* --- primitives without gradient, in stream order --------------------------------------------- */
 
-/* same shape; converts dtype, strides, device */
+/* same shape; converts dtype, strides, device. `non_blocking`: a copy between a device and pinned host memory, both
+ * contiguous, may be under way on return; any other copy is as if it were false */
 kn_status kn_tensor_copy(kn_tensor *destination, const kn_tensor *source);
+kn_status kn_tensor_copy_with(kn_tensor *destination, const kn_tensor *source, bool non_blocking);
 /* To contiguous tensors of the source's shape and dtype on other devices: read once for all of them, and no wait. */
 kn_status kn_tensor_copy_to_many(kn_tensor *const *destinations, int count, kn_tensor *source);
-kn_status kn_tensor_copy_broadcast(kn_tensor *destination, kn_tensor *source); /* by the NumPy rule */
+/* by the NumPy rule */
+kn_status kn_tensor_copy_broadcast(kn_tensor *destination, kn_tensor *source, bool non_blocking);
 kn_status kn_tensor_fill(kn_tensor *tensor, double value);
 /* sum += addend; same shape, dtype and device, floating */
 kn_status kn_tensor_accumulate(kn_tensor *sum, const kn_tensor *addend);

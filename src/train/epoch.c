@@ -1,6 +1,4 @@
 /* train/epoch.c - one pass over the training data. */
-#include <math.h>
-
 #include <koine/autograd.h>
 
 #include "train/trainer.h"
@@ -11,10 +9,11 @@ typedef struct training {
     kn_loader *loader;
     int epoch; /* from 1 */
     int64_t step;
+    kn_step_watch watch;
 } training;
 
 /* Gradients, update, figures. Nothing here waits for the device. */
-static kn_status learn(training *pass, kn_tensor *input, kn_tensor *target)
+static kn_status learn(training *pass, kn_tensor *input, kn_tensor *target, int64_t samples)
 {
     kn_trainer *trainer = pass->trainer;
     kn_optim_zero_grad(trainer->params.optim);
@@ -23,27 +22,9 @@ static kn_status learn(training *pass, kn_tensor *input, kn_tensor *target)
     if (loss == NULL)
         return kn_error_status();
     KN_TRY(kn_backward(loss));
+    KN_TRY(kn_steps_note(&pass->watch, pass->step, output, target, loss, samples));
     KN_TRY(kn_optim_step(trainer->params.optim));
-    KN_TRY(kn_metric_update(trainer->train_loss, loss, NULL, kn_size(input, 0)));
-    if (trainer->params.accuracy)
-        KN_TRY(kn_metric_update(trainer->train_accuracy, output, target, 0));
     return kn_trainer_call(trainer, KN_STEP_END, pass->epoch, pass->step, loss);
-}
-
-/* The running figures; an error when the loss has stopped being a number. Waits for the device. */
-static kn_status look(training *pass, double *loss, double *accuracy)
-{
-    kn_trainer *trainer = pass->trainer;
-    kn_metric_fault fault;
-    KN_TRY(kn_metric_read(trainer->train_loss, loss, &fault));
-    *accuracy = (double)NAN;
-    if (fault.update > 0)
-        return kn_fail(KN_ERR_NUMERIC,
-                       "the training loss became %s at epoch %d, step %lld of %lld; a lower learning rate (now %g) "
-                       "or data without such values may help",
-                       fault.is_nan ? "NaN" : "infinite", pass->epoch, (long long)fault.update,
-                       (long long)kn_loader_batches(pass->loader), kn_optim_lr(trainer->params.optim));
-    return trainer->params.accuracy ? kn_metric_read(trainer->train_accuracy, accuracy, NULL) : KN_OK;
 }
 
 /* One batch in a scope of its own: every temporary of the step ends with it. `more` is false at the end of the epoch.
@@ -57,7 +38,7 @@ static kn_status step_in_scope(training *pass, int64_t *samples, bool *more)
         return KN_OK;
     pass->step++;
     *samples = kn_ndim(input) > 0 ? kn_size(input, 0) : 1;
-    return learn(pass, input, target);
+    return learn(pass, input, target, *samples);
 }
 
 static kn_status step(training *pass, bool *more)
@@ -71,8 +52,7 @@ static kn_status step(training *pass, bool *more)
     if (status != KN_OK || !*more)
         return status;
     kn_progress *progress = &pass->trainer->progress;
-    if (kn_progress_step(progress, samples))
-        KN_TRY(look(pass, &progress->loss, &progress->accuracy));
+    KN_TRY(kn_steps_look(&pass->watch, pass->step, kn_progress_step(progress, samples)));
     kn_progress_draw(progress);
     return KN_OK;
 }
@@ -89,17 +69,20 @@ static kn_status run(training *pass)
     return KN_OK;
 }
 
-kn_status kn_trainer_train_epoch(kn_trainer *trainer, kn_loader *loader, double *loss, double *accuracy)
+kn_status kn_trainer_train_epoch(kn_trainer *trainer, kn_loader *loader, kn_pass_figures *figures)
 {
     training pass = {.trainer = trainer, .loader = loader, .epoch = trainer->epoch + 1};
     kn_module_train(trainer->params.module, true);
-    kn_metric_reset(trainer->train_loss);
-    kn_metric_reset(trainer->train_accuracy);
-    KN_TRY(kn_loader_start(loader, pass.epoch));
+    KN_TRY(kn_steps_begin_epoch(&pass.watch, trainer, loader));
+    kn_status status = kn_loader_start(loader, pass.epoch);
     kn_progress_phase(&trainer->progress, "", kn_loader_batches(loader));
     bool recording = kn_set_grad_enabled(true);
-    kn_status status = run(&pass);
+    if (status == KN_OK)
+        status = run(&pass);
     kn_set_grad_enabled(recording);
     kn_optim_zero_grad(trainer->params.optim); /* the memory is validation's */
-    return status == KN_OK ? look(&pass, loss, accuracy) : status;
+    if (status == KN_OK)
+        status = kn_steps_end_epoch(&pass.watch, figures);
+    kn_steps_free(&pass.watch);
+    return status;
 }

@@ -1,4 +1,6 @@
 /* train/evaluate.c - one pass over data without gradients, in evaluation mode. */
+#include <math.h>
+
 #include <koine/autograd.h>
 
 #include "train/trainer.h"
@@ -15,10 +17,8 @@ static kn_status evaluate_batch(kn_trainer *trainer, kn_loader *loader, bool acc
     kn_tensor *loss = kn_trainer_loss(trainer, output, target);
     if (loss == NULL)
         return kn_error_status();
-    KN_TRY(kn_metric_update(trainer->evaluation_loss, loss, NULL, *samples));
-    if (accuracy)
-        KN_TRY(kn_metric_update(trainer->evaluation_accuracy, output, target, 0));
-    return KN_OK;
+    KN_TRY(kn_device_log_scalar(trainer->evaluation, trainer->evaluation_loss, loss, *samples));
+    return accuracy ? kn_device_log_accuracy(trainer->evaluation, trainer->evaluation_accuracy, output, target) : KN_OK;
 }
 
 static kn_status run(kn_trainer *trainer, kn_loader *loader, bool accuracy)
@@ -43,24 +43,30 @@ static kn_status run(kn_trainer *trainer, kn_loader *loader, bool accuracy)
     return KN_OK;
 }
 
-kn_status kn_trainer_run_evaluation(kn_trainer *trainer, kn_loader *loader, double *loss, double *accuracy,
-                                    kn_metric_fault *fault)
+/* The figures of the whole pass, in one transfer. */
+static kn_status read_figures(kn_trainer *trainer, kn_pass_figures *figures)
+{
+    const kn_device_log *log = trainer->evaluation;
+    KN_TRY(kn_device_log_read(trainer->evaluation));
+    *figures = (kn_pass_figures){.loss = kn_device_log_value(log, trainer->evaluation_loss, KN_FIGURE_MEAN),
+                                 .accuracy = kn_device_log_value(log, trainer->evaluation_accuracy, KN_FIGURE_MEAN),
+                                 .grad_norm = (double)NAN};
+    figures->bad_step = kn_device_log_first_bad(log, trainer->evaluation_loss, &figures->is_nan);
+    return KN_OK;
+}
+
+kn_status kn_trainer_run_evaluation(kn_trainer *trainer, kn_loader *loader, bool accuracy, kn_pass_figures *figures)
 {
     kn_module *module = trainer->params.module;
-    kn_metric_reset(trainer->evaluation_loss);
-    kn_metric_reset(trainer->evaluation_accuracy);
+    KN_TRY(kn_device_log_reset(trainer->evaluation));
     KN_TRY(kn_loader_start(loader, trainer->epoch + 1));
     bool training = kn_module_is_training(module);
     bool recording = kn_set_grad_enabled(false);
     kn_module_train(module, false);
-    kn_status status = run(trainer, loader, accuracy != NULL);
+    kn_status status = run(trainer, loader, accuracy);
     kn_module_train(module, training);
     kn_set_grad_enabled(recording);
-    if (status == KN_OK)
-        status = kn_metric_read(trainer->evaluation_loss, loss, fault);
-    if (status == KN_OK && accuracy != NULL)
-        status = kn_metric_read(trainer->evaluation_accuracy, accuracy, NULL);
-    return status;
+    return status == KN_OK ? read_figures(trainer, figures) : status;
 }
 
 kn_status kn_trainer_evaluate(kn_trainer *trainer, kn_loader *data, double *loss, double *accuracy)
@@ -70,7 +76,12 @@ kn_status kn_trainer_evaluate(kn_trainer *trainer, kn_loader *data, double *loss
     /* Called from a callback it is no part of the epoch that the bar shows. */
     bool fitting = trainer->is_fitting;
     trainer->is_fitting = false;
-    kn_status status = kn_trainer_run_evaluation(trainer, data, loss, accuracy, NULL);
+    kn_pass_figures figures;
+    kn_status status = kn_trainer_run_evaluation(trainer, data, accuracy != NULL, &figures);
     trainer->is_fitting = fitting;
-    return status;
+    KN_TRY(status);
+    *loss = figures.loss;
+    if (accuracy != NULL)
+        *accuracy = figures.accuracy;
+    return KN_OK;
 }

@@ -34,7 +34,9 @@ static void forget_course(kn_trainer *trainer)
 static kn_status prepare(kn_trainer *trainer, kn_loader *train, kn_loader *validation)
 {
     forget_course(trainer);
-    kn_history_start(&trainer->history, trainer->params.accuracy, validation != NULL);
+    KN_TRY(kn_history_start(&trainer->history, trainer->params.accuracy, validation != NULL,
+                            trainer->params.log_grad_norm));
+    KN_TRY(kn_steps_start(trainer));
     KN_TRY(find_monitor(trainer, validation != NULL));
     if (kn_loader_batches(train) == 0)
         return kn_fail(KN_ERR_ARGUMENT, "trainer: the training data has no batches");
@@ -54,29 +56,29 @@ static kn_status prepare(kn_trainer *trainer, kn_loader *train, kn_loader *valid
 
 /* --- an epoch -------------------------------------------------------------------------------------------------- */
 
-static kn_status validate(kn_trainer *trainer, kn_loader *loader, double *loss, double *accuracy)
+static kn_status validate(kn_trainer *trainer, kn_loader *loader, kn_pass_figures *figures)
 {
     kn_progress_phase(&trainer->progress, "validation", kn_loader_batches(loader));
-    kn_metric_fault fault;
-    KN_TRY(kn_trainer_run_evaluation(trainer, loader, loss, trainer->params.accuracy ? accuracy : NULL, &fault));
-    if (fault.update > 0)
+    KN_TRY(kn_trainer_run_evaluation(trainer, loader, trainer->params.accuracy, figures));
+    if (figures->bad_step > 0)
         return kn_fail(KN_ERR_NUMERIC, "the validation loss became %s at epoch %d, batch %lld of %lld",
-                       fault.is_nan ? "NaN" : "infinite", trainer->epoch + 1, (long long)fault.update,
+                       figures->is_nan ? "NaN" : "infinite", trainer->epoch + 1, (long long)figures->bad_step,
                        (long long)kn_loader_batches(loader));
     return KN_OK;
 }
 
-static kn_status append_row(kn_trainer *trainer, double train_loss, double train_accuracy, const double validation[2])
+static kn_status append_row(kn_trainer *trainer, const kn_pass_figures *training, const kn_pass_figures *validation)
 {
-    double row[KN_HISTORY_MAX_COLUMNS];
+    double row[KN_HISTORY_EPOCH_COLUMNS];
     const kn_history *history = &trainer->history;
     for (int c = 0; c < history->columns; c++) {
         const char *name = history->names[c];
         row[c] = strcmp(name, "epoch") == 0        ? trainer->epoch + 1
-                 : strcmp(name, "train_loss") == 0 ? train_loss
-                 : strcmp(name, "train_acc") == 0  ? train_accuracy
-                 : strcmp(name, "val_loss") == 0   ? validation[0]
-                 : strcmp(name, "val_acc") == 0    ? validation[1]
+                 : strcmp(name, "train_loss") == 0 ? training->loss
+                 : strcmp(name, "train_acc") == 0  ? training->accuracy
+                 : strcmp(name, "val_loss") == 0   ? validation->loss
+                 : strcmp(name, "val_acc") == 0    ? validation->accuracy
+                 : strcmp(name, "grad_norm") == 0  ? training->grad_norm
                                                    : kn_optim_lr(trainer->params.optim);
     }
     return kn_history_append(&trainer->history, row);
@@ -87,12 +89,12 @@ static kn_status run_epoch(kn_trainer *trainer, kn_loader *train, kn_loader *val
     kn_progress *progress = &trainer->progress;
     kn_progress_epoch(progress, trainer->epoch + 1, trainer->params.epochs);
     KN_TRY(kn_trainer_call(trainer, KN_EPOCH_START, trainer->epoch + 1, 0, NULL));
-    double loss, accuracy, figures[2] = {(double)NAN, (double)NAN};
-    KN_TRY(kn_trainer_train_epoch(trainer, train, &loss, &accuracy));
+    kn_pass_figures figures, validated = {.loss = (double)NAN, .accuracy = (double)NAN};
+    KN_TRY(kn_trainer_train_epoch(trainer, train, &figures));
     double training_seconds = kn_clock() - progress->started;
     if (validation != NULL)
-        KN_TRY(validate(trainer, validation, &figures[0], &figures[1]));
-    KN_TRY(append_row(trainer, loss, accuracy, figures));
+        KN_TRY(validate(trainer, validation, &validated));
+    KN_TRY(append_row(trainer, &figures, &validated));
     trainer->epoch++;
     bool is_best;
     KN_TRY(kn_trainer_note_epoch(trainer, &is_best));

@@ -13,28 +13,43 @@
 
 /* --- filling it in --------------------------------------------------------------------------------------------- */
 
-void kn_history_start(kn_history *history, bool accuracy, bool validation)
+kn_status kn_history_add_column(kn_history *history, const char *name)
 {
-    history->epochs = 0;
-    history->best_epoch = 0;
-    int n = 0;
-    history->names[n++] = "epoch";
-    history->names[n++] = "train_loss";
-    if (accuracy)
-        history->names[n++] = "train_acc";
-    if (validation)
-        history->names[n++] = "val_loss";
-    if (validation && accuracy)
-        history->names[n++] = "val_acc";
-    history->names[n++] = "lr";
-    history->columns = n;
+    char **names = kn_realloc(history->names, (size_t)(history->columns + 1) * sizeof *names);
+    if (names == NULL)
+        return KN_ERR_MEMORY;
+    history->names = names;
+    names[history->columns] = kn_strdup(name);
+    if (names[history->columns] == NULL)
+        return KN_ERR_MEMORY;
+    history->columns++;
+    return KN_OK;
+}
+
+kn_status kn_history_start(kn_history *history, bool accuracy, bool validation, bool grad_norm)
+{
+    const struct {
+        const char *name;
+        bool wanted;
+    } columns[KN_HISTORY_EPOCH_COLUMNS] = {{"epoch", true},
+                                           {"train_loss", true},
+                                           {"train_acc", accuracy},
+                                           {"val_loss", validation},
+                                           {"val_acc", validation && accuracy},
+                                           {"grad_norm", grad_norm},
+                                           {"lr", true}};
+    kn_history_clear(history);
+    for (int c = 0; c < KN_HISTORY_EPOCH_COLUMNS; c++)
+        if (columns[c].wanted)
+            KN_TRY(kn_history_add_column(history, columns[c].name));
+    return KN_OK;
 }
 
 kn_status kn_history_append(kn_history *history, const double *row)
 {
     if (history->epochs == history->capacity) {
         int capacity = history->capacity > 0 ? 2 * history->capacity : 16;
-        double *values = kn_realloc(history->values, (size_t)capacity * KN_HISTORY_MAX_COLUMNS * sizeof *values);
+        double *values = kn_realloc(history->values, (size_t)capacity * (size_t)history->columns * sizeof *values);
         if (values == NULL)
             return KN_ERR_MEMORY;
         history->values = values;
@@ -57,6 +72,9 @@ int kn_history_find(const kn_history *history, const char *name)
 
 void kn_history_clear(kn_history *history)
 {
+    for (int c = 0; c < history->columns; c++)
+        kn_free(history->names[c]);
+    kn_free(history->names);
     kn_free(history->values);
     *history = (kn_history){0};
 }
@@ -129,17 +147,25 @@ kn_status kn_history_save_csv(const kn_history *history, const char *path)
     return status;
 }
 
-/* Losses and accuracies to four places, as one compares them; the epoch whole; the learning rate as it is. */
-static void append_cell(kn_text *text, const kn_history *history, int epoch, int column, int width)
+static int width_of(const kn_history *history, int column)
 {
+    const int narrowest = 8, length = (int)strlen(history->names[column]);
+    return column > 0 && length < narrowest ? narrowest : length;
+}
+
+/* Losses and accuracies to four places, as one compares them; epochs and steps whole; the learning rate as it is. */
+static void append_cell(kn_text *text, const kn_history *history, int epoch, int column)
+{
+    const char *name = history->names[column], *space = column > 0 ? "  " : "";
+    const int width = width_of(history, column);
     double value = kn_history_value(history, epoch, column);
     char number[KN_NUMBER_TEXT];
-    if (column == 0)
-        kn_text_format(text, "%*d", width, (int)value);
-    else if (column == history->columns - 1)
-        kn_text_format(text, "  %*s", width, kn_format_number(number, value));
+    if (strcmp(name, "epoch") == 0 || strcmp(name, "step") == 0)
+        kn_text_format(text, "%s%*lld", space, width, (long long)value);
+    else if (strcmp(name, "lr") == 0)
+        kn_text_format(text, "%s%*s", space, width, kn_format_number(number, value));
     else
-        kn_text_format(text, "  %*.4f", width, value);
+        kn_text_format(text, "%s%*.4f", space, width, value);
 }
 
 char *kn_history_table(const kn_history *history)
@@ -148,18 +174,13 @@ char *kn_history_table(const kn_history *history)
         kn_fail_argument_null("history_table", "history");
         return NULL;
     }
-    const int narrowest = 8;
     kn_text text = {0};
-    int widths[KN_HISTORY_MAX_COLUMNS] = {0};
-    for (int c = 0; c < history->columns; c++) {
-        int length = (int)strlen(history->names[c]);
-        widths[c] = c > 0 && length < narrowest ? narrowest : length;
-        kn_text_format(&text, "%s%*s", c > 0 ? "  " : "", widths[c], history->names[c]);
-    }
+    for (int c = 0; c < history->columns; c++)
+        kn_text_format(&text, "%s%*s", c > 0 ? "  " : "", width_of(history, c), history->names[c]);
     kn_text_append(&text, "\n");
     for (int e = 0; e < history->epochs; e++) {
         for (int c = 0; c < history->columns; c++)
-            append_cell(&text, history, e, c, widths[c]);
+            append_cell(&text, history, e, c);
         bool best = (int)kn_history_value(history, e, 0) == history->best_epoch;
         kn_text_append(&text, best ? "  best\n" : "\n");
     }

@@ -101,6 +101,19 @@ static kn_status restore_replica_states(const kn_trainer *trainer, const kn_tens
     return KN_OK;
 }
 
+/* The rows of a table of steps, if the file has it with the very columns of this run; else it begins here. */
+static kn_status restore_rows(kn_history *table, const kn_tensor_file *file, const char *name)
+{
+    kn_tensor *rows = kn_tensor_file_get(file, name);
+    if (rows == NULL || table->columns == 0 || kn_dtype_of(rows) != KN_F64 || kn_ndim(rows) != 2 ||
+        kn_size(rows, 1) != table->columns)
+        return KN_OK;
+    const double *values = kn_data(rows);
+    for (int64_t r = 0; r < kn_size(rows, 0); r++)
+        KN_TRY(kn_history_append(table, values + r * table->columns));
+    return KN_OK;
+}
+
 static kn_status take_over(kn_trainer *trainer, const kn_tensor_file *file, const char *path)
 {
     fit_course course;
@@ -110,6 +123,8 @@ static kn_status take_over(kn_trainer *trainer, const kn_tensor_file *file, cons
     KN_TRY(load_states(trainer, file, path, best_epoch > 0));
     for (int e = 0; e < course.epochs; e++)
         KN_TRY(kn_history_append(&trainer->history, course.rows + (size_t)e * (size_t)trainer->history.columns));
+    KN_TRY(restore_rows(&trainer->steps, file, "trainer.steps"));
+    KN_TRY(restore_rows(&trainer->histograms, file, "trainer.histograms"));
     trainer->epoch = course.epochs;
     trainer->best_epoch = trainer->history.best_epoch = best_epoch;
     trainer->best_value = course.numbers[KN_COURSE_BEST_VALUE];

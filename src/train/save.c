@@ -3,6 +3,7 @@
  * checkpoint.safetensors   the module's state in its best epoch, by PyTorch's names
  * last.safetensors         everything that the next epoch depends on: resume.c reads it
  * history.csv, history.svg the figures of each epoch
+ * steps.csv, steps.svg     the figures of the steps that were logged; histograms.csv likewise
  *
  * Each file is written beside its target and renamed, so none is ever half there. */
 #include <stdio.h>
@@ -61,7 +62,8 @@ static kn_status put_host(kn_tensor_file *file, const char *name, kn_dtype dtype
 {
     kn_tensor *tensor = NULL;
     KN_TRY(kn_tensor_new(&tensor, dtype, ndim, shape, kn_device_host()));
-    memcpy(tensor->storage->host, data, (size_t)kn_numel(tensor) * kn_dtype_size(dtype));
+    if (kn_numel(tensor) > 0)
+        memcpy(tensor->storage->host, data, (size_t)kn_numel(tensor) * kn_dtype_size(dtype));
     kn_status status = kn_tensor_file_put(file, name, tensor);
     kn_release(tensor);
     return status;
@@ -80,6 +82,12 @@ static kn_status put_replica_states(kn_trainer *trainer, kn_tensor_file *file)
     return put_host(file, KN_REPLICA_STATES, KN_U8, 2, table, states);
 }
 
+static kn_status put_table(kn_tensor_file *file, const char *name, const kn_history *table)
+{
+    const int64_t shape[] = {table->epochs, table->columns};
+    return put_host(file, name, KN_F64, 2, shape, table->values);
+}
+
 static kn_status put_course(kn_trainer *trainer, kn_tensor_file *file)
 {
     const double course[KN_COURSE_NUMBERS] = {
@@ -90,8 +98,11 @@ static kn_status put_course(kn_trainer *trainer, kn_tensor_file *file)
     };
     const int64_t numbers = KN_COURSE_NUMBERS;
     KN_TRY(put_host(file, "trainer.course", KN_F64, 1, &numbers, course));
-    const int64_t table[] = {trainer->history.epochs, trainer->history.columns};
-    KN_TRY(put_host(file, "trainer.history", KN_F64, 2, table, trainer->history.values));
+    KN_TRY(put_table(file, "trainer.history", &trainer->history));
+    if (trainer->steps.columns > 0)
+        KN_TRY(put_table(file, "trainer.steps", &trainer->steps));
+    if (trainer->histograms.columns > 0)
+        KN_TRY(put_table(file, "trainer.histograms", &trainer->histograms));
     uint8_t state[KN_RNG_STATE_SIZE];
     const int64_t bytes = KN_RNG_STATE_SIZE;
     KN_TRY(kn_get_rng_state(kn_trainer_device(trainer), state));
@@ -122,14 +133,23 @@ static kn_status fill_last(kn_trainer *trainer, kn_tensor_file *file)
     return KN_OK;
 }
 
-static kn_status save_csv(kn_trainer *trainer)
+static kn_status save_table(kn_trainer *trainer, const kn_history *table, const char *name)
 {
-    char *path = kn_path_join(trainer->params.output, "history.csv");
+    if (table->columns == 0)
+        return KN_OK;
+    char *path = kn_path_join(trainer->params.output, name);
     if (path == NULL)
         return KN_ERR_MEMORY;
-    kn_status status = kn_history_save_csv(&trainer->history, path);
+    kn_status status = kn_history_save_csv(table, path);
     kn_free(path);
     return status;
+}
+
+static kn_status save_csv(kn_trainer *trainer)
+{
+    KN_TRY(save_table(trainer, &trainer->history, "history.csv"));
+    KN_TRY(save_table(trainer, &trainer->steps, "steps.csv"));
+    return save_table(trainer, &trainer->histograms, "histograms.csv");
 }
 
 kn_status kn_trainer_save_last(kn_trainer *trainer)
@@ -152,15 +172,25 @@ kn_status kn_trainer_prepare_output(kn_trainer *trainer)
     return save_csv(trainer);
 }
 
-kn_status kn_trainer_save_plot(kn_trainer *trainer)
+static kn_status save_plot(kn_trainer *trainer, const kn_history *table, const char *name)
 {
-    if (trainer->params.output == NULL || trainer->history.epochs == 0)
+    if (table->epochs == 0)
         return KN_OK;
-    char *path = kn_path_join(trainer->params.output, "history.svg");
+    char *path = kn_path_join(trainer->params.output, name);
     if (path == NULL)
         return KN_ERR_MEMORY;
-    kn_status status = kn_history_save_plot(&trainer->history, path);
+    kn_status status = kn_history_save_plot(table, path);
     kn_free(path);
+    return status;
+}
+
+kn_status kn_trainer_save_plot(kn_trainer *trainer)
+{
+    if (trainer->params.output == NULL)
+        return KN_OK;
+    kn_status status = save_plot(trainer, &trainer->history, "history.svg");
+    if (status == KN_OK)
+        status = save_plot(trainer, &trainer->steps, "steps.svg");
     if (status == KN_OK)
         return KN_OK;
     /* A picture is no reason to call a training a failure. */

@@ -23,6 +23,14 @@ static kn_status check_params(const kn_trainer_params *params)
     if (params->mode != KN_MONITOR_MIN && params->mode != KN_MONITOR_MAX)
         return kn_fail(KN_ERR_ARGUMENT, "trainer: mode (%d) is neither KN_MONITOR_MIN nor KN_MONITOR_MAX",
                        (int)params->mode);
+    if (params->log_every < 0 || params->log_histograms < 0 || params->log_histograms > KN_MAX_BINS)
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "trainer: log_every (%d) must be 0 or more, log_histograms (%d) from 0 to %d bins",
+                       params->log_every, params->log_histograms, KN_MAX_BINS);
+    if (params->log_histograms > 0 && (params->log_every == 0 || !(params->log_range > 0)))
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "trainer: log_histograms needs log_every and a log_range above 0, not %d and %g",
+                       params->log_every, params->log_range);
     if (params->resume && params->output == NULL)
         return kn_fail(KN_ERR_ARGUMENT, "trainer: resume needs an output directory to resume from");
     return KN_OK;
@@ -37,13 +45,12 @@ static kn_status set_up(kn_trainer *trainer, const kn_trainer_params *params)
         return KN_ERR_MEMORY;
     if (params->output != NULL && (trainer->params.output = kn_strdup(params->output)) == NULL)
         return KN_ERR_MEMORY;
-    trainer->train_loss = kn_metric_mean();
-    trainer->evaluation_loss = kn_metric_mean();
-    trainer->train_accuracy = kn_metric_accuracy();
-    trainer->evaluation_accuracy = kn_metric_accuracy();
-    bool made = trainer->train_loss != NULL && trainer->evaluation_loss != NULL && trainer->train_accuracy != NULL &&
-                trainer->evaluation_accuracy != NULL;
-    return made ? KN_OK : KN_ERR_MEMORY;
+    trainer->evaluation = kn_device_log_new();
+    if (trainer->evaluation == NULL)
+        return KN_ERR_MEMORY;
+    trainer->evaluation_loss = kn_device_log_add_scalar(trainer->evaluation, "loss");
+    trainer->evaluation_accuracy = kn_device_log_add_accuracy(trainer->evaluation, "accuracy");
+    return trainer->evaluation_loss >= 0 && trainer->evaluation_accuracy >= 0 ? KN_OK : KN_ERR_MEMORY;
 }
 
 kn_status kn_trainer_new_with(kn_trainer **trainer, const kn_trainer_params *params)
@@ -67,11 +74,11 @@ void kn_trainer_free(kn_trainer *trainer)
 {
     if (trainer == NULL)
         return;
-    kn_metric_free(trainer->train_loss);
-    kn_metric_free(trainer->train_accuracy);
-    kn_metric_free(trainer->evaluation_loss);
-    kn_metric_free(trainer->evaluation_accuracy);
+    kn_device_log_free(trainer->log);
+    kn_device_log_free(trainer->evaluation);
     kn_history_clear(&trainer->history);
+    kn_history_clear(&trainer->steps);
+    kn_history_clear(&trainer->histograms);
     kn_tensor_list_free(&trainer->best);
     kn_free(trainer->callbacks);
     kn_free((char *)trainer->params.monitor);
@@ -80,6 +87,8 @@ void kn_trainer_free(kn_trainer *trainer)
 }
 
 /* --- asking ---------------------------------------------------------------------------------------------------- */
+
+const kn_history *kn_trainer_steps(const kn_trainer *trainer) { return trainer == NULL ? NULL : &trainer->steps; }
 
 const kn_history *kn_trainer_history(const kn_trainer *trainer) { return trainer == NULL ? NULL : &trainer->history; }
 

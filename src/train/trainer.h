@@ -2,12 +2,12 @@
 #ifndef KN_TRAIN_TRAINER_H
 #define KN_TRAIN_TRAINER_H
 
+#include <koine/device_log.h>
 #include <koine/train.h>
 
 #include "base/error.h"
 #include "nn/tensor_list.h"
 #include "train/history.h"
-#include "train/metric.h"
 #include "train/progress.h"
 
 struct kn_trainer {
@@ -15,11 +15,14 @@ struct kn_trainer {
     kn_callback *callbacks;
     int num_callbacks, callback_capacity;
 
-    kn_metric *train_loss, *train_accuracy; /* running figures of the epoch */
-    kn_metric *evaluation_loss,
-        *evaluation_accuracy; /* apart from them: a callback may evaluate in the middle of an epoch */
+    /* Running figures of the epoch, on the device; apart from them those of an evaluation, which a callback may run in
+     * the middle of an epoch. Entry numbers are -1 where the figure is not wanted. */
+    kn_device_log *log, *evaluation;
+    int log_loss, log_accuracy, log_norm, log_histograms; /* histograms: the first parameter's */
+    int evaluation_loss, evaluation_accuracy;
 
     kn_history history;
+    kn_history steps, histograms; /* of the steps that were logged */
     kn_progress progress;
     bool is_fitting, stop;
 
@@ -39,12 +42,42 @@ kn_tensor *kn_trainer_loss(kn_trainer *trainer, kn_tensor *output, kn_tensor *ta
 bool kn_trainer_interrupted(const kn_trainer *trainer);                                /* Ctrl-C since the fit began */
 kn_device *kn_trainer_device(kn_trainer *trainer);                                     /* of the module's parameters */
 
-/* epoch.c: one pass over the training data and its figures; accuracy is NaN where it is not wanted. */
-kn_status kn_trainer_train_epoch(kn_trainer *trainer, kn_loader *loader, double *loss, double *accuracy);
+/* The figures of a pass; NaN where one is not wanted. */
+typedef struct kn_pass_figures {
+    double loss, accuracy, grad_norm;
+    int64_t bad_step; /* the first whose loss was no finite number, from 1; 0: none */
+    bool is_nan;
+} kn_pass_figures;
 
-/* evaluate.c: one pass without gradients; `fault` as kn_metric_read gives it. Stops at an interrupt while fitting. */
-kn_status kn_trainer_run_evaluation(kn_trainer *trainer, kn_loader *loader, double *loss, double *accuracy,
-                                    kn_metric_fault *fault);
+/* epoch.c: one pass over the training data and its figures. */
+kn_status kn_trainer_train_epoch(kn_trainer *trainer, kn_loader *loader, kn_pass_figures *figures);
+
+/* evaluate.c: one pass without gradients. Stops at an interrupt while fitting. */
+kn_status kn_trainer_run_evaluation(kn_trainer *trainer, kn_loader *loader, bool accuracy, kn_pass_figures *figures);
+
+/* steps.c: what is logged every so many steps. start makes the log of a fit and its tables; update notes a step's
+ * figures on the device; look goes through the figures that the device has sent, and asks for more where it is time. */
+typedef struct kn_step_look {
+    int64_t step; /* of the epoch */
+    double lr;
+    bool is_row; /* of the table of steps, or just for the progress bar */
+} kn_step_look;
+typedef struct kn_step_watch {
+    kn_trainer *trainer;
+    int epoch;
+    int64_t steps;                       /* per epoch */
+    kn_step_look looks[KN_LOG_REQUESTS]; /* a ring, as the log's requests */
+    int first, count;
+    double loss_sum, loss_weight, right, rows; /* as of the last row: a row has the figures since then */
+    int64_t *bins;                             /* likewise, of all histograms: 3 outside and the bins of each */
+} kn_step_watch;
+kn_status kn_steps_start(kn_trainer *trainer);
+kn_status kn_steps_begin_epoch(kn_step_watch *watch, kn_trainer *trainer, kn_loader *loader);
+kn_status kn_steps_note(kn_step_watch *watch, int64_t step, kn_tensor *output, kn_tensor *target, kn_tensor *loss,
+                        int64_t samples);
+kn_status kn_steps_look(kn_step_watch *watch, int64_t step, bool is_time);
+kn_status kn_steps_end_epoch(kn_step_watch *watch, kn_pass_figures *figures); /* waits for the device */
+void kn_steps_free(kn_step_watch *watch);
 
 /* best.c: the best state so far, kept on the device and, when it is new, written to checkpoint.safetensors. */
 kn_status kn_trainer_note_epoch(kn_trainer *trainer, bool *is_best); /* by the history's last row */

@@ -32,7 +32,7 @@ static void wrong_usage_is_status_2(void **state)
 static void help_and_version_go_to_stdout(void **state)
 {
     (void)state;
-    static const char *const asks[] = {"--help", "-h", "help", "devices --help", "doctor -h"};
+    static const char *const asks[] = {"--help", "-h", "help", "devices --help", "doctor -h", "smi --help"};
     for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++) {
         run_result r = run_shell("'%s' %s", KOINE_PROGRAM, asks[i]);
         assert_status(r, 0);

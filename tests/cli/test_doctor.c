@@ -254,6 +254,22 @@ static void an_unknown_device(void **state)
     run_free(&r);
 }
 
+/* The device is lost in the middle: told once, nothing hangs, and the exit status says so. */
+static void a_lost_device_is_told(void **state)
+{
+    (void)state;
+    static const char *const failures[] = {"launch:3:-36", "read:2:-9999", "alloc:1:-2", "wait:3:-5"};
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        run_result r = run_shell("KOINE_LOG=off KOINE_FAIL_CL=%s timeout 100 '%s' doctor --device cpu", failures[i],
+                                 KOINE_PROGRAM);
+        assert_status(r, 1);
+        assert_contains(r.output, "is lost: ");
+        assert_contains(r.output, "dmesg");
+        assert_contains(r.output, "1 problem found");
+        run_free(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +288,7 @@ int main(void)
         cmocka_unit_test(the_devices_compute_right),
         cmocka_unit_test(wrong_numbers_name_the_operation),
         cmocka_unit_test(a_kernel_that_does_not_build),
+        cmocka_unit_test(a_lost_device_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

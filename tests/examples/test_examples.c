@@ -8,7 +8,8 @@
 
 #define DATA "/usr/share/datasets/fashion-mnist"
 
-static const char *const programs[] = {"train_fashion_mnist", "loop_by_hand", "linear_regression", "matmul", "graph"};
+static const char *const programs[] = {"train_fashion_mnist", "loop_by_hand", "linear_regression", "matmul", "graph",
+                                       "memory_timeline", "grad_norms"};
 #define PROGRAMS (sizeof programs / sizeof programs[0])
 
 static void need_data(void)
@@ -118,6 +119,26 @@ static void replayed_steps_are_the_eager_ones(void **state)
     run_free(&r);
 }
 
+/* The table of steps is there, and the picture where gnuplot is. */
+static void gradient_norms_are_written(void **state)
+{
+    (void)state;
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", fresh_folder("grad-norms"));
+    run_result r = run_shell(EXAMPLES "/grad_norms --epochs 2 --every 4 --out '%s'", folder);
+    assert_status(r, 0);
+    assert_contains(r.output, "32 steps, 8 of them logged");
+    assert_contains(r.output, "gradient norm");
+    run_free(&r);
+    r = run_shell("head -n 1 '%s/steps.csv' && wc -l < '%s/histograms.csv'", folder, folder);
+    assert_contains(r.output, "step,epoch,loss,acc,lr,grad_norm,grad_norm.0.weight");
+    assert_contains(r.output, "49"); /* a line of names, 8 steps of 6 parameters */
+    run_free(&r);
+    r = run_shell("command -v gnuplot >/dev/null || exit 0; grep -c '<svg' '%s/steps.svg'", folder);
+    assert_status(r, 0);
+    run_free(&r);
+}
+
 static void matmul_is_right(void **state)
 {
     (void)state;
@@ -145,6 +166,33 @@ static void linear_regression_recovers_the_line(void **state)
     run_free(&r);
 }
 
+/* The picture comes from the history; `koine memory` draws the same from the snapshot. */
+static void the_memory_timeline_is_drawn(void **state)
+{
+    (void)state;
+    const char *folder = fresh_folder("memory");
+    run_result r = run_shell("cd '%s' && " EXAMPLES "/memory_timeline --batch-size 8 --snapshot s.json && '%s' memory "
+                             "s.json --plot again.svg && grep -c reserved memory.svg again.svg",
+                             folder, KOINE_PROGRAM);
+    if (r.status == 1 && strstr(r.errors, "gnuplot is not installed")) {
+        run_free(&r);
+        skip();
+    }
+    assert_status(r, 0);
+    assert_contains(r.output, "| Allocated memory");
+    assert_contains(r.output, "fragmentation");
+    assert_contains(r.output, "memory.svg:");
+    run_free(&r);
+    r = run_shell("'%s' memory", KOINE_PROGRAM);
+    assert_status(r, 2);
+    assert_contains(r.errors, "the snapshot's file is missing");
+    run_free(&r);
+    r = run_shell("'%s' memory /nowhere.json", KOINE_PROGRAM);
+    assert_status(r, 1);
+    assert_contains(r.errors, "/nowhere.json");
+    run_free(&r);
+}
+
 static void the_loop_by_hand_runs(void **state)
 {
     (void)state;
@@ -168,8 +216,10 @@ int main(void)
         cmocka_unit_test(missing_data_tells_how_to_get_it),
         cmocka_unit_test(a_full_standard_output_is_an_error),
         cmocka_unit_test(matmul_is_right),
+        cmocka_unit_test(gradient_norms_are_written),
         cmocka_unit_test(replayed_steps_are_the_eager_ones),
         cmocka_unit_test(linear_regression_recovers_the_line),
+        cmocka_unit_test(the_memory_timeline_is_drawn),
         cmocka_unit_test(the_loop_by_hand_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -233,6 +233,86 @@ static void captures_on_a_side_stream(void **state)
     CHECK_OK(kn_stream_destroy(side));
 }
 
+/* A module whose passes are replayed, inside an eager step: losses and parameters of the module as it was. */
+static void graphed_modules_learn_alike(void **state)
+{
+    (void)state;
+    graph_case eager, graphed;
+    double losses[6], value;
+    case_make(&eager, adam, KN_F32);
+    for (int i = 0; i < 6; i++)
+        KN_SCOPE
+        {
+            case_feed(&eager, i);
+            CHECK_OK(kn_item(case_step(&eager), &losses[i]));
+        }
+    case_make(&graphed, adam, KN_F32);
+    CHECK_OK(kn_make_graphed_callable(graphed.net, graphed.x));
+    assert_null(kn_grad(kn_module_parameters(graphed.net).tensors[0]));
+    for (int i = 0; i < 6; i++)
+        KN_SCOPE
+        {
+            case_feed(&graphed, i);
+            CHECK_OK(kn_item(case_step(&graphed), &value));
+            assert_true(value == losses[i]);
+        }
+    check_same_parameters(&eager, &graphed);
+
+    /* gradients add up over passes, as they do without graphs */
+    kn_tensor *sums[2];
+    graph_case *cases[2] = {&eager, &graphed};
+    for (int c = 0; c < 2; c++) {
+        kn_manual_seed(3);
+        kn_optim_zero_grad(cases[c]->optim);
+        for (int i = 0; i < 2; i++)
+            KN_SCOPE { CHECK_OK(kn_backward(kn_sum(kn_forward(cases[c]->net, cases[c]->x)))); }
+        KN_SCOPE { sums[c] = kn_retain(kn_clone(kn_grad(kn_module_parameters(cases[c]->net).tensors[0]))); }
+    }
+    double *one = read_doubles(sums[0]), *two = read_doubles(sums[1]);
+    for (int64_t i = 0; i < kn_numel(sums[0]); i++)
+        assert_true(one[i] == two[i]);
+    free(one);
+    free(two);
+    kn_release(sums[0]);
+    kn_release(sums[1]);
+
+    /* in evaluation the module runs as it is; other inputs than the recorded are refused */
+    KN_SCOPE
+    {
+        kn_module_train(graphed.net, false);
+        CHECK_TENSOR(kn_forward(graphed.net, kn_rand(KN_SHAPE(3, 1, 12, 12))));
+        kn_module_train(graphed.net, true);
+        assert_null(kn_forward(graphed.net, kn_rand(KN_SHAPE(3, 1, 12, 12))));
+        CHECK_ERROR(KN_ERR_SHAPE, "takes what it was recorded with", "[16, 1, 12, 12]", "[3, 1, 12, 12]");
+        assert_int_equal(kn_make_graphed_callable(graphed.net, graphed.x), KN_ERR_STATE);
+        CHECK_ERROR(KN_ERR_STATE, "is one already");
+    }
+    case_free(&eager);
+    case_free(&graphed);
+}
+
+static kn_tensor *peek(kn_module *module, kn_tensor *x)
+{
+    (void)module;
+    double sum;
+    return kn_item(kn_sum(x), &sum) == KN_OK ? kn_mul_scalar(x, sum) : NULL;
+}
+
+/* A pass that reads a value cannot be recorded: the module stays as it was. */
+static void modules_that_read_values_are_not_graphed(void **state)
+{
+    (void)state;
+    kn_module *module = kn_module_new("Peek", peek, 0, NULL);
+    KN_SCOPE
+    {
+        kn_tensor *x = kn_ones(KN_SHAPE(2));
+        assert_int_equal(kn_make_graphed_callable(module, x), KN_ERR_STATE);
+        CHECK_ERROR(KN_ERR_STATE, "make_graphed_callable", "reading a tensor cannot be part of a graph");
+        CHECK_VALUES(kn_forward(module, x), 2, 2);
+    }
+    kn_module_free(module);
+}
+
 /* --- threads ---------------------------------------------------------------------------------- */
 
 typedef struct worker {
@@ -314,6 +394,7 @@ int main(int argc, char **argv)
         TEST(products_of_clblast_are_recorded),  TEST(replays_draw_anew),
         TEST(memory_is_the_graphs_own),          TEST(graphs_share_a_pool),
         TEST(replays_follow_the_current_stream), TEST(captures_on_a_side_stream),
+        TEST(graphed_modules_learn_alike),       TEST(modules_that_read_values_are_not_graphed),
         TEST(threads_replay_side_by_side),       TEST(the_dump_names_what_is_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "support/as_gpu.h"
-#include "train/metric.h"
 
 static double computed(kn_metric *metric)
 {
@@ -37,25 +36,6 @@ TENSOR_TEST(a_long_mean_keeps_its_digits)
         CHECK_OK(kn_metric_update(mean, small, NULL, 1));
     double expected = (1000.0 * 128 + 4000 * (double)0.1f) / (128 + 4000);
     assert_true(fabs(computed(mean) - expected) < 1e-7 * expected);
-    kn_metric_free(mean);
-}
-
-TENSOR_TEST(the_first_value_that_is_no_number_is_remembered)
-{
-    kn_metric *mean = kn_metric_mean();
-    kn_metric_fault fault;
-    double value;
-    CHECK_OK(kn_metric_update(mean, kn_full(KN_SCALAR, 1), NULL, 1));
-    CHECK_OK(kn_metric_read(mean, &value, &fault));
-    assert_true(fault.update == 0);
-    CHECK_OK(kn_metric_update(mean, kn_full(KN_SCALAR, INFINITY), NULL, 1));
-    CHECK_OK(kn_metric_update(mean, kn_full(KN_SCALAR, NAN), NULL, 1));
-    CHECK_OK(kn_metric_read(mean, &value, &fault));
-    assert_true(fault.update == 2 && !fault.is_nan);
-    kn_metric_reset(mean);
-    CHECK_OK(kn_metric_update(mean, kn_full(KN_SCALAR, NAN), NULL, 1));
-    CHECK_OK(kn_metric_read(mean, &value, &fault));
-    assert_true(fault.update == 1 && fault.is_nan && isnan(value));
     kn_metric_free(mean);
 }
 
@@ -132,11 +112,8 @@ int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
     const struct CMUnitTest tests[] = {
-        TEST(a_mean_is_weighted_by_the_batch),
-        TEST(a_long_mean_keeps_its_digits),
-        TEST(the_first_value_that_is_no_number_is_remembered),
-        TEST(accuracy_is_the_share_of_first_maxima),
-        TEST(accuracy_counts_every_position),
+        TEST(a_mean_is_weighted_by_the_batch),       TEST(a_long_mean_keeps_its_digits),
+        TEST(accuracy_is_the_share_of_first_maxima), TEST(accuracy_counts_every_position),
         TEST(what_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

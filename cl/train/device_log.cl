@@ -1,0 +1,103 @@
+/* train/device_log.cl - running figures that stay on the device until somebody reads them: scalars, accuracy,
+ * histograms. */
+#include "train/device_log.clh"
+
+#if defined(TARGET)
+
+/* Counts the rows of `output` [n, classes, inner] whose largest class, the first among equals and NaN before all (torch.argmax), is the target's [n, inner]. Each
+ * work-item adds to a count of its own: no atomics, and whole numbers sum to the same in any order. */
+kernel void log_accuracy(KN_IN(output), KN_IN(target), KN_INOUT(cells), const long n, const long classes,
+                         const long inner)
+{
+    KN_BIND_IN(T, output);
+    KN_BIND_IN(TARGET, target);
+    KN_BIND_OUT(long, cells);
+    long correct = 0;
+    KN_FOR(row, n * inner) {
+        const global T *scores = output + (row / inner) * classes * inner + row % inner;
+        T best = scores[0];
+        long winner = 0;
+        for (long c = 1; c < classes; c++) {
+            T score = scores[c * inner];
+            if (score > best || (isnan(score) && !isnan(best))) {
+                best = score;
+                winner = c;
+            }
+        }
+        correct += winner == (long)target[row];
+    }
+    if (get_global_id(0) == 0)
+        cells[0] += n * inner;
+    cells[1 + get_global_id(0)] += correct;
+}
+
+#elif defined(HISTOGRAM)
+
+/* Where x is counted: 0 below, 1 above, 2 NaN, 3 + bin. The formula is torch.histc's. */
+static int place_of(T x, T low, T high, int bins)
+{
+    if (isnan(x))
+        return 2;
+    if (x < low)
+        return 0;
+    if (x > high)
+        return 1;
+    return 3 + min((int)((x - low) * (T)bins / (high - low)), bins - 1);
+}
+
+/* parts [parts][3 + bins] of the counts. On a CPU device a part is a work-item's, elsewhere a work-group's, counted in local memory: atomics on whole numbers
+ * sum to the same in any order. */
+#ifdef KN_CPU
+kernel void histogram_parts(KN_IN(x), KN_OUT(parts), const long n, const T low, const T high, const int bins)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(int, parts);
+    global int *own = parts + get_global_id(0) * (3 + bins);
+    for (int i = 0; i < 3 + bins; i++)
+        own[i] = 0;
+    KN_FOR(i, n)
+        own[place_of(x[i], low, high, bins)]++;
+}
+#else
+kernel void histogram_parts(KN_IN(x), KN_OUT(parts), const long n, const T low, const T high, const int bins,
+                            local int *own)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(int, parts);
+    const int me = get_local_id(0), step = get_local_size(0);
+    for (int i = me; i < 3 + bins; i += step)
+        own[i] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    KN_FOR(i, n)
+        atomic_inc(own + place_of(x[i], low, high, bins));
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = me; i < 3 + bins; i += step)
+        parts[get_group_id(0) * (3 + bins) + i] = own[i];
+}
+#endif
+
+kernel void histogram_sum(KN_IN(parts), KN_INOUT(cells), const long n, const long count, const long places)
+{
+    KN_BIND_IN(int, parts);
+    KN_BIND_OUT(long, cells);
+    if (get_global_id(0) == 0)
+        cells[0] += n;
+    KN_FOR(i, places) {
+        long sum = 0;
+        for (long part = 0; part < count; part++)
+            sum += parts[part * places + i];
+        cells[1 + i] += sum;
+    }
+}
+
+#else
+
+kernel void log_scalar(KN_IN(value), KN_INOUT(cells), const long weight)
+{
+    KN_BIND_IN(T, value);
+    KN_BIND_OUT(long, cells);
+    if (get_global_id(0) == 0)
+        note_scalar(cells, value[0], weight);
+}
+
+#endif

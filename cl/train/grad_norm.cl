@@ -1,0 +1,66 @@
+/* train/grad_norm.cl - the 2-norm of many gradients, in two steps: sums of squares over parts of each, up to eight gradients a launch; then the sums' sums. */
+#include "reduce/sum_run.clh"
+#include "train/device_log.clh"
+
+#define SLOT(i) KN_IN(gradient##i), const long length##i
+#define SLOT_CASE(i)                                                            \
+    case i:                                                                     \
+        gradient = (const global T *)(gradient##i##_base + gradient##i##_offset); \
+        n = length##i;                                                          \
+        break;
+
+/* parts [gradients][count]: dimension 0 of the launch is the part (of a work-group's on devices that are no CPUs), dimension 1 the slot: gradient
+ * `first` and those after it. */
+kernel void norm_parts(SLOT(0), SLOT(1), SLOT(2), SLOT(3), SLOT(4), SLOT(5), SLOT(6), SLOT(7), KN_OUT(parts),
+                       const long first, const long count)
+{
+    KN_BIND_OUT(T, parts);
+    const global T *gradient = 0;
+    long n = 0;
+    switch (get_global_id(1)) {
+        SLOT_CASE(0) SLOT_CASE(1) SLOT_CASE(2) SLOT_CASE(3)
+        SLOT_CASE(4) SLOT_CASE(5) SLOT_CASE(6) SLOT_CASE(7)
+    }
+#ifdef KN_CPU
+    const long part = get_global_id(0);
+#else
+    local T sums[KN_SUM_GROUP];
+    const long part = get_group_id(0);
+#endif
+    const long length = (n + count - 1) / count, from = min(part * length, n), run = min(length, n - from);
+    const global T *g = gradient + from;
+    T total;
+#define SQUARE(k) (g[k] * g[k])
+#ifdef KN_CPU
+#define SQUARES(k) (KN_VLOAD(g + (k)) * KN_VLOAD(g + (k)))
+    KN_SUM_RUN(total, run, SQUARES, SQUARE);
+    parts[(first + (long)get_global_id(1)) * count + part] = total;
+#else
+    KN_SUM_RUN(total, run, SQUARE, sums);
+    if (get_local_id(0) == 0)
+        parts[(first + (long)get_global_id(1)) * count + part] = total;
+#endif
+}
+
+/* One work-item's share of the gradients, one work-group for all. */
+kernel void norm_total(KN_IN(parts), KN_INOUT(cells), const long gradients, const long count)
+{
+    KN_BIND_IN(T, parts);
+    KN_BIND_OUT(long, cells);
+    T sum = 0, error = 0;
+    for (long i = get_local_id(0); i < gradients; i += get_local_size(0)) {
+        T one = 0, one_error = 0;
+        for (long part = 0; part < count; part++)
+            KN_TWO_SUM(T, one, one_error, parts[i * count + part]);
+        const T square = sum_finish(one, one_error);
+        CELL(cells, SCALAR_CELLS + i) = sqrt(square);
+        KN_TWO_SUM(T, sum, error, square);
+    }
+    T total = sum_finish(sum, error);
+#ifndef KN_CPU
+    local T sums[KN_SUM_GROUP];
+    total = sum_group(sums, total);
+#endif
+    if (get_local_id(0) == 0)
+        note_scalar(cells, sqrt(total), 1);
+}

@@ -1,0 +1,34 @@
+/* cli/memory.c - `koine memory`: what a memory snapshot says, in words and as a picture. */
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+static int run(int argc, char **argv)
+{
+    const char *snapshot = NULL, *plot = NULL;
+    const kn_option options[] = {{"--plot", NULL, &plot}};
+    int status = kn_parse_options(&kn_command_memory, argc, argv, options, 1, &snapshot);
+    if (status >= 0)
+        return status;
+    if (!snapshot) {
+        fprintf(stderr, "koine memory: the snapshot's file is missing\n%s", kn_command_memory.usage);
+        return KN_EXIT_USAGE;
+    }
+    char *summary = kn_memory_snapshot_summary(snapshot);
+    if (!summary)
+        return kn_report_error();
+    fputs(summary, stdout);
+    kn_free(summary);
+    if (plot && kn_memory_snapshot_save_plot(snapshot, plot) != KN_OK)
+        return kn_report_error();
+    return KN_EXIT_DONE;
+}
+
+const kn_command kn_command_memory = {
+    .name = "memory",
+    .summary = "what a memory snapshot says; a picture of memory use over time",
+    .usage = "usage: koine memory SNAPSHOT.json [--plot FILE.svg]\n\n"
+             "SNAPSHOT.json is what kn_memory_snapshot wrote (or PyTorch's snapshot as JSON).\n"
+             "  --plot FILE   draws its history to FILE, .svg or .png (needs gnuplot)\n",
+    .run = run,
+};

@@ -1,0 +1,159 @@
+/* cli/smi.c - `koine smi`: what every device is doing, once or again and again. */
+#include "cli/smi.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "rt/rt.h"
+
+static volatile sig_atomic_t stopped; /* Ctrl-C, or a request to end */
+
+static void stop(int number)
+{
+    (void)number;
+    stopped = 1;
+}
+
+static void heed_signals(void)
+{
+    struct sigaction action = {.sa_handler = stop};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static double now_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* In slices: a signal that comes just before a sleep does not end it. */
+static void sleep_until(double when)
+{
+    for (double left = when - now_seconds(); left > 0 && !stopped; left = when - now_seconds()) {
+        double slice = left < 0.1 ? left : 0.1;
+        nanosleep(&(struct timespec){.tv_nsec = (long)(slice * 1e9)}, NULL);
+    }
+}
+
+/* --- readings --------------------------------------------------------------------------------- */
+
+typedef struct smi {
+    kn_smi_row *rows;
+    int count;
+    bool json, again, redraw;
+} smi;
+
+static int show(const smi *s)
+{
+    kn_text out = {0};
+    for (int i = 0; i < s->count; i++)
+        if (kn_device_usage(s->rows[i].device, &s->rows[i].usage) != KN_OK)
+            return kn_report_error();
+    if (s->redraw)
+        kn_text_append(&out, "\033[H\033[J"); /* to the top, and clear what is below */
+    if (s->json && !kn_smi_json(&out, s->rows, s->count, s->again)) {
+        kn_text_free(&out);
+        fprintf(stderr, "koine: out of host memory\n");
+        return KN_EXIT_FAILED;
+    }
+    if (!s->json)
+        kn_smi_table(&out, s->rows, s->count);
+    char *text = kn_text_finish(&out);
+    if (!text)
+        return kn_report_error();
+    bool written = fputs(text, stdout) >= 0 && fflush(stdout) == 0;
+    kn_free(text);
+    return written ? KN_EXIT_DONE : KN_EXIT_FAILED; /* main tells why */
+}
+
+static int watch(const smi *s, double seconds, long readings)
+{
+    double next = now_seconds();
+    int status = KN_EXIT_DONE;
+    for (long shown = 0; status == KN_EXIT_DONE && !stopped; shown++) {
+        if (shown > 0 && !s->json && !s->redraw)
+            printf("\n");
+        status = show(s);
+        if (status != KN_EXIT_DONE || (readings > 0 && shown + 1 == readings))
+            break;
+        next += seconds;
+        sleep_until(next);
+    }
+    return status;
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static int refuse(const char *option, const char *value, const char *what)
+{
+    fprintf(stderr, "koine smi: %s takes %s, not `%s`\n%s", option, what, value, kn_command_smi.usage);
+    return KN_EXIT_USAGE;
+}
+
+static int find_devices(smi *s, const char *wanted)
+{
+    kn_device *only = NULL;
+    if (wanted && kn_device_find(&only, wanted) != KN_OK)
+        return kn_report_error();
+    if (kn_init() != KN_OK) /* says which package to install */
+        return kn_report_error();
+    s->count = wanted ? 1 : kn_device_count();
+    s->rows = kn_calloc(KN_SMI_MAX, sizeof *s->rows);
+    if (!s->rows)
+        return kn_report_error();
+    for (int i = 0; i < s->count; i++) {
+        s->rows[i].device = wanted ? only : kn_device_at(i);
+        kn_device_get_properties(s->rows[i].device, &s->rows[i].properties);
+    }
+    return -1;
+}
+
+static int run(int argc, char **argv)
+{
+    smi s = {0};
+    const char *interval = NULL, *count = NULL, *wanted = NULL;
+    const kn_option options[] = {{.name = "--json", .flag = &s.json},
+                                 {.name = "--watch", .value = &interval},
+                                 {.name = "--count", .value = &count}};
+    int status = kn_parse_options(&kn_command_smi, argc, argv, options, 3, &wanted);
+    if (status >= 0)
+        return status;
+    char *end;
+    double seconds = interval ? strtod(interval, &end) : 1;
+    if (interval && (end == interval || *end || !(seconds >= 0.1 && seconds <= 86400)))
+        return refuse("--watch", interval, "seconds from 0.1 to 86400");
+    long readings = count ? strtol(count, &end, 10) : 0;
+    if (count && (end == count || *end || readings < 1))
+        return refuse("--count", count, "a number of readings, 1 or more");
+    status = find_devices(&s, wanted);
+    if (status < 0) {
+        s.again = interval || count;
+        s.redraw = s.again && !s.json && isatty(STDOUT_FILENO);
+        heed_signals();
+        status = s.again ? watch(&s, seconds, readings) : show(&s);
+    }
+    kn_free(s.rows);
+    return status;
+}
+
+const kn_command kn_command_smi = {
+    .name = "smi",
+    .summary = "shows what each device is doing: memory, load, temperature, power, processes",
+    .usage = "usage: koine smi [--watch SECONDS] [--count N] [--json] [DEVICE]\n\n"
+             "Shows memory, load, temperature, power and clock of every device, and the processes that use it, as far "
+             "as the driver tells; a dash stands for what it does not.\n\n"
+             "  DEVICE           only this one, as for `koine devices`\n"
+             "  --watch SECONDS  again every so many seconds, until Ctrl-C; drawn over on a terminal, appended "
+             "elsewhere\n"
+             "  --count N        ends after N readings (every second unless --watch says otherwise)\n"
+             "  --json           as JSON; one object per line and reading with --watch or --count\n\n"
+             "Exit status: 0 done (also after Ctrl-C), 1 there is no (such) device, 2 wrong usage.\n",
+    .run = run,
+};

@@ -1,0 +1,26 @@
+/* cli/smi.h - what `koine smi` shows, apart from when. */
+#ifndef KN_CLI_SMI_H
+#define KN_CLI_SMI_H
+
+#include <stdio.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+
+#define KN_SMI_MAX 64 /* devices */
+
+/* One reading of one device. */
+typedef struct kn_smi_row {
+    const kn_device *device;
+    kn_device_properties properties;
+    kn_usage usage;
+} kn_smi_row;
+
+/* Appends the head line, the table of devices and that of processes, each line ended by a newline. */
+void kn_smi_table(kn_text *out, const kn_smi_row *rows, int count);
+
+/* Appends the reading as one JSON object, on one line if `compact`; unknown figures are null. False when memory is
+ * short. */
+bool kn_smi_json(kn_text *out, const kn_smi_row *rows, int count, bool compact);
+
+#endif

@@ -1,0 +1,39 @@
+/* data/loader_gather.c - samples into a batch. */
+#include "base/error.h"
+#include "data/loader.h"
+#include "data/order.h"
+#include "tensor/tensor.h"
+
+int64_t kn_loader_batch_size(const kn_loader *loader, int64_t batch)
+{
+    int64_t left = loader->samples - batch * loader->params.batch_size;
+    return left < loader->params.batch_size ? left : loader->params.batch_size;
+}
+
+/* A dataset of the user's may fail without saying why. */
+static kn_status fail_sample(kn_status status, int64_t index)
+{
+    if (kn_error_status() == KN_OK)
+        kn_fail(status, "the dataset's `get` returned %s", kn_status_name(status));
+    kn_error_prefix("loader: sample %lld", (long long)index);
+    return status;
+}
+
+kn_status kn_loader_gather(kn_loader *loader, kn_slot *slot, int64_t batch)
+{
+    KN_TRY(kn_loader_take_memory(loader, slot));
+    unsigned char *input = slot->memory.input->storage->host, *target = slot->memory.target->storage->host;
+    const int64_t *order = loader->order + batch * loader->params.batch_size;
+    const int64_t size = kn_loader_batch_size(loader, batch);
+    for (int64_t i = 0; i < size; i++) {
+        if (atomic_load_explicit(&loader->cancel, memory_order_relaxed))
+            return KN_ERR_INTERRUPTED; /* nobody will look at it */
+        uint64_t random = kn_sample_random(loader->params.seed, loader->epoch, order[i]);
+        kn_status status = kn_dataset_get_random(loader->dataset, order[i], random, input, target);
+        if (status != KN_OK)
+            return fail_sample(status, order[i]);
+        input += loader->input_bytes;
+        target += loader->target_bytes;
+    }
+    return KN_OK;
+}

@@ -1,0 +1,118 @@
+/* data/loader_memory.c - the host tensors that batches are gathered in, used again and again.
+ *
+ * A few more than there are slots: while the copies of the last batches are under way the next one finds memory at
+ * once, and only a host that is far ahead of the device waits. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "data/loader.h"
+#include "tensor/host_copies.h"
+
+static void drop(kn_host_batch *memory)
+{
+    kn_release(memory->input);
+    kn_release(memory->target);
+    *memory = (kn_host_batch){0};
+}
+
+static kn_status make_tensor(const kn_loader *loader, kn_tensor **tensor, const kn_sample_spec *spec)
+{
+    int64_t shape[KN_MAX_DIMS] = {loader->largest};
+    for (int dim = 0; dim < spec->ndim; dim++)
+        shape[dim + 1] = spec->shape[dim];
+    if (loader->pinned_for)
+        return kn_tensor_new_pinned(tensor, spec->dtype, spec->ndim + 1, shape, loader->pinned_for);
+    return kn_tensor_new(tensor, spec->dtype, spec->ndim + 1, shape, kn_device_host());
+}
+
+static kn_status make_memory(const kn_loader *loader, kn_host_batch *memory)
+{
+    KN_TRY(make_tensor(loader, &memory->input, &loader->dataset->input));
+    kn_status status = make_tensor(loader, &memory->target, &loader->dataset->target);
+    if (status != KN_OK)
+        drop(memory);
+    return status;
+}
+
+static bool is_idle(const kn_host_batch *memory)
+{
+    return kn_storage_copies_done(memory->input->storage) && kn_storage_copies_done(memory->target->storage);
+}
+
+/* Takes spare memory whose copies are done; the oldest one, done or not, when no more may be made. False: none. */
+static bool take_spare(kn_loader *loader, kn_host_batch *memory)
+{
+    bool found = false;
+    kn_lock(&loader->mutex);
+    int at = 0;
+    while (at < loader->num_spare && !is_idle(&loader->spare[at]))
+        at++;
+    if (at == loader->num_spare && loader->num_memory >= loader->max_memory)
+        at = 0;
+    if (at < loader->num_spare) {
+        *memory = loader->spare[at];
+        for (int i = at; i + 1 < loader->num_spare; i++)
+            loader->spare[i] = loader->spare[i + 1];
+        loader->num_spare--;
+        found = true;
+    } else {
+        loader->num_memory++;
+    }
+    kn_unlock(&loader->mutex);
+    return found;
+}
+
+static void forget_one(kn_loader *loader)
+{
+    kn_lock(&loader->mutex);
+    loader->num_memory--;
+    kn_unlock(&loader->mutex);
+}
+
+kn_status kn_loader_take_memory(kn_loader *loader, kn_slot *slot)
+{
+    if (slot->memory.input) /* of a batch that nobody came for */
+        kn_loader_give_memory_back(loader, slot);
+    kn_status status = KN_OK;
+    if (!take_spare(loader, &slot->memory)) {
+        status = make_memory(loader, &slot->memory);
+        if (status != KN_OK)
+            forget_one(loader);
+        return status;
+    }
+    status = kn_storage_await(slot->memory.input->storage);
+    kn_status other = kn_storage_await(slot->memory.target->storage);
+    return status == KN_OK ? other : status;
+}
+
+/* Is the loader's the only reference, and no view of it alive? Nobody else can make one then. */
+static bool is_own(const kn_tensor *tensor)
+{
+    return atomic_load(&tensor->references) == 1 && atomic_load(&tensor->storage->references) == 1;
+}
+
+/* Memory that the caller still has tensors of is theirs from now on. */
+void kn_loader_give_memory_back(kn_loader *loader, kn_slot *slot)
+{
+    kn_host_batch memory = slot->memory;
+    slot->memory = (kn_host_batch){0};
+    if (!memory.input)
+        return;
+    bool own = is_own(memory.input) && is_own(memory.target);
+    kn_lock(&loader->mutex);
+    if (own)
+        loader->spare[loader->num_spare++] = memory;
+    else
+        loader->num_memory--;
+    kn_unlock(&loader->mutex);
+    if (!own)
+        drop(&memory);
+}
+
+void kn_loader_free_memory(kn_loader *loader)
+{
+    for (int i = 0; loader->slots && i < loader->num_slots; i++)
+        drop(&loader->slots[i].memory);
+    for (int i = 0; loader->spare && i < loader->num_spare; i++)
+        drop(&loader->spare[i]);
+    kn_free(loader->spare);
+}

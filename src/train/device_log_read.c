@@ -1,0 +1,233 @@
+/* train/device_log_read.c - the log's state on the host: fetched in one transfer, at once or later, and what it says.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "tensor/host_copies.h"
+#include "train/device_log.h"
+
+/* --- fetching -------------------------------------------------------------------------------------------------- */
+
+static kn_status make_room(kn_device_log *log, int64_t cells)
+{
+    if (cells == log->num_figures)
+        return KN_OK;
+    int64_t *figures = kn_realloc(log->figures, (size_t)(cells ? cells : 1) * sizeof *figures);
+    if (!figures)
+        return KN_ERR_MEMORY;
+    log->figures = figures;
+    log->num_figures = cells;
+    return KN_OK;
+}
+
+kn_status kn_device_log_read(kn_device_log *log)
+{
+    if (!log)
+        return kn_fail_argument_null("device_log_read", "log");
+    int64_t cells = log->state ? log->state->shape[0] : log->cells;
+    KN_TRY(make_room(log, cells));
+    KN_TRY(kn_log_clear_stale(log));
+    if (log->state)
+        return kn_read(log->state, log->figures, (size_t)cells * sizeof *log->figures);
+    memset(log->figures, 0, (size_t)cells * sizeof *log->figures); /* nothing was noted: nothing to ask the device */
+    return KN_OK;
+}
+
+/* Pinned memory for a request; what the slot has is used again if it fits. */
+static kn_status prepare_request(kn_device_log *log, int slot, int64_t cells)
+{
+    kn_tensor *present = log->requests[slot], *made = NULL;
+    if (present && present->shape[0] == cells)
+        return KN_OK;
+    KN_TRY(kn_tensor_new_pinned(&made, KN_I64, 1, &cells, log->state->storage->device));
+    kn_release(present);
+    log->requests[slot] = made;
+    return KN_OK;
+}
+
+kn_status kn_device_log_request(kn_device_log *log)
+{
+    if (!log)
+        return kn_fail_argument_null("device_log_request", "log");
+    if (log->num_requests == KN_LOG_REQUESTS)
+        return kn_fail(KN_ERR_STATE,
+                       "device_log_request: %d requests are under way: take them with device_log_poll or "
+                       "device_log_wait first",
+                       KN_LOG_REQUESTS);
+    int slot = (log->first_request + log->num_requests) % KN_LOG_REQUESTS;
+    log->requested_cells[slot] = log->state ? log->state->shape[0] : 0;
+    KN_TRY(kn_log_clear_stale(log));
+    if (log->state) {
+        KN_TRY(prepare_request(log, slot, log->requested_cells[slot]));
+        KN_TRY(kn_tensor_copy_with(log->requests[slot], log->state, true));
+    }
+    log->num_requests++;
+    return KN_OK;
+}
+
+int kn_device_log_requests(const kn_device_log *log) { return log ? log->num_requests : 0; }
+
+/* Takes the oldest request over; waits for it if need be. A request made when nothing was noted has no cells. */
+static kn_status take(kn_device_log *log)
+{
+    int slot = log->first_request;
+    int64_t cells = log->requested_cells[slot];
+    KN_TRY(make_room(log, cells ? cells : log->cells));
+    if (cells > 0)
+        KN_TRY(kn_read(log->requests[slot], log->figures, (size_t)cells * sizeof *log->figures));
+    else
+        memset(log->figures, 0, (size_t)log->num_figures * sizeof *log->figures);
+    log->first_request = (slot + 1) % KN_LOG_REQUESTS;
+    log->num_requests--;
+    return KN_OK;
+}
+
+kn_status kn_device_log_poll(kn_device_log *log, bool *arrived)
+{
+    if (!log || !arrived)
+        return kn_fail_argument_null("device_log_poll", log ? "arrived" : "log");
+    int slot = log->first_request;
+    *arrived = false;
+    if (log->num_requests == 0 ||
+        (log->requested_cells[slot] > 0 && !kn_storage_copies_done(log->requests[slot]->storage)))
+        return KN_OK;
+    KN_TRY(take(log));
+    *arrived = true;
+    return KN_OK;
+}
+
+kn_status kn_log_await(kn_device_log *log)
+{
+    int slot = log->first_request;
+    if (log->num_requests > 0 && log->requested_cells[slot] > 0)
+        KN_TRY(kn_storage_await(log->requests[slot]->storage));
+    return kn_device_log_wait(log);
+}
+
+kn_status kn_device_log_wait(kn_device_log *log)
+{
+    if (!log)
+        return kn_fail_argument_null("device_log_wait", "log");
+    if (log->num_requests == 0)
+        return kn_fail(KN_ERR_STATE, "device_log_wait: nothing was requested");
+    return take(log);
+}
+
+/* --- what was fetched ------------------------------------------------------------------------------------------ */
+
+/* The entry's cells as last read; NULL where there are none. */
+static const int64_t *cells_of(const kn_device_log *log, int entry)
+{
+    if (!log || entry < 0 || entry >= log->count)
+        return NULL;
+    const kn_log_entry *e = &log->entries[entry];
+    return e->first + e->cells <= log->num_figures ? log->figures + e->first : NULL;
+}
+
+/* A value of the size that the entry's kernels have noted. */
+static double value_at(const int64_t *cells, int64_t index)
+{
+    float narrow;
+    double wide;
+    memcpy(&narrow, &cells[index], sizeof narrow);
+    memcpy(&wide, &cells[index], sizeof wide);
+    return cells[KN_CELL_SIZE] == sizeof wide ? wide : (double)narrow;
+}
+
+static double sum_of(const int64_t *cells)
+{
+    double sum = value_at(cells, KN_CELL_SUM), error = value_at(cells, KN_CELL_ERROR);
+    return isnan(error) ? sum : sum + error; /* an infinite sum has no error to speak of */
+}
+
+static double scalar_value(const int64_t *cells, kn_figure figure)
+{
+    double weight = (double)cells[KN_CELL_WEIGHT];
+    if (figure == KN_FIGURE_COUNT)
+        return (double)cells[KN_CELL_COUNT];
+    if (figure == KN_FIGURE_WEIGHT)
+        return weight;
+    if (figure == KN_FIGURE_SUM)
+        return sum_of(cells);
+    if (cells[KN_CELL_COUNT] == 0)
+        return (double)NAN;
+    switch (figure) {
+    case KN_FIGURE_LAST:
+        return value_at(cells, KN_CELL_LAST);
+    case KN_FIGURE_MEAN:
+        return weight > 0 ? sum_of(cells) / weight : (double)NAN;
+    case KN_FIGURE_MIN:
+        return value_at(cells, KN_CELL_MIN);
+    case KN_FIGURE_MAX:
+        return value_at(cells, KN_CELL_MAX);
+    default:
+        return (double)NAN;
+    }
+}
+
+static double accuracy_value(const int64_t *cells, kn_figure figure)
+{
+    int64_t right = 0, rows = cells[KN_ACCURACY_ROWS];
+    for (int i = 0; i < KN_ACCURACY_ITEMS; i++)
+        right += cells[KN_ACCURACY_COUNTS + i];
+    switch (figure) {
+    case KN_FIGURE_MEAN:
+        return rows > 0 ? (double)right / (double)rows : (double)NAN;
+    case KN_FIGURE_SUM:
+        return (double)right;
+    case KN_FIGURE_WEIGHT:
+    case KN_FIGURE_COUNT:
+        return (double)rows;
+    default:
+        return (double)NAN;
+    }
+}
+
+double kn_device_log_value(const kn_device_log *log, int entry, kn_figure figure)
+{
+    const int64_t *cells = cells_of(log, entry);
+    if (!cells)
+        return (double)NAN;
+    switch (log->entries[entry].kind) {
+    case KN_ENTRY_SCALAR:
+    case KN_ENTRY_NORM:
+        return scalar_value(cells, figure);
+    case KN_ENTRY_ACCURACY:
+        return accuracy_value(cells, figure);
+    case KN_ENTRY_HISTOGRAM:
+        break;
+    }
+    bool counts = figure == KN_FIGURE_COUNT || figure == KN_FIGURE_WEIGHT;
+    return counts ? (double)cells[KN_HISTOGRAM_VALUES] : (double)NAN;
+}
+
+int64_t kn_device_log_first_bad(const kn_device_log *log, int entry, bool *is_nan)
+{
+    const int64_t *cells = cells_of(log, entry);
+    kn_entry_kind kind = cells ? log->entries[entry].kind : KN_ENTRY_HISTOGRAM;
+    bool has = kind == KN_ENTRY_SCALAR || kind == KN_ENTRY_NORM;
+    if (is_nan)
+        *is_nan = has && cells[KN_CELL_BAD_IS_NAN] != 0;
+    return has ? cells[KN_CELL_BAD] : 0;
+}
+
+double kn_device_log_parameter_norm(const kn_device_log *log, int entry, int index)
+{
+    const int64_t *cells = cells_of(log, entry);
+    if (!cells || log->entries[entry].kind != KN_ENTRY_NORM || index < 0 ||
+        index >= log->entries[entry].num_parameters || cells[KN_CELL_COUNT] == 0)
+        return (double)NAN;
+    return value_at(cells, KN_SCALAR_CELLS + index);
+}
+
+const int64_t *kn_device_log_bins(const kn_device_log *log, int entry, int64_t outside[3])
+{
+    const int64_t *cells = cells_of(log, entry);
+    if (!cells || log->entries[entry].kind != KN_ENTRY_HISTOGRAM)
+        return NULL;
+    if (outside)
+        memcpy(outside, cells + KN_HISTOGRAM_OUTSIDE, 3 * sizeof *outside);
+    return cells + KN_HISTOGRAM_BINS;
+}

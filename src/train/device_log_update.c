@@ -1,0 +1,163 @@
+/* train/device_log_update.c - scalars, accuracies and histograms: one or two launches each, no wait. */
+#include <stdio.h>
+
+#include "base/error.h"
+#include "train/device_log.h"
+
+#define ROWS_PER_ITEM 16
+#define VALUES_PER_ITEM 4096
+#define GROUP_SIZE 64
+#define HISTOGRAM_GROUPS 256
+
+#define SOURCE "train/device_log.cl"
+
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+/* --- scalars --------------------------------------------------------------------------------------------------- */
+
+kn_status kn_device_log_scalar(kn_device_log *log, int entry, kn_tensor *value, int64_t weight)
+{
+    kn_log_entry *scalar = kn_log_entry_of(log, entry, KN_ENTRY_SCALAR, "device_log_scalar");
+    if (!scalar)
+        return kn_error_status();
+    if (!value)
+        return kn_fail_argument_null("device_log_scalar", "value");
+    KN_TRY(kn_log_check_values("device_log_scalar", value));
+    if (kn_numel(value) != 1 || weight < 0) {
+        char text[KN_DESCRIBE];
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "device_log_scalar: needs a value of one element and a weight of 0 or more, not %s and %lld",
+                       kn_tensor_describe(text, sizeof text, value), (long long)weight);
+    }
+    KN_TRY(kn_log_prepare(log, scalar, value->storage->device, value->dtype));
+    return kn_run(kn_tensor_stream(value), .source = SOURCE, .options = kn_dtype_options(value->dtype),
+                  .kernel = "log_scalar", .operation = "device_log_scalar", .dims = 1, .global = {1},
+                  KN_ARGS(kn_arg_tensor(value), kn_log_arg(log, scalar), kn_arg_i64(weight)));
+}
+
+/* --- accuracy -------------------------------------------------------------------------------------------------- */
+
+/* output [n, classes, ...], target [n, ...]. */
+static kn_status check_accuracy(const kn_tensor *output, const kn_tensor *target)
+{
+    bool fits = output->ndim >= 2 && target->ndim == output->ndim - 1 && output->shape[0] == target->shape[0] &&
+                output->shape[1] > 0;
+    for (int d = 2; fits && d < output->ndim; d++)
+        fits = output->shape[d] == target->shape[d - 1];
+    char a[KN_DESCRIBE], b[KN_DESCRIBE];
+    if (!fits)
+        return kn_fail(KN_ERR_SHAPE,
+                       "device_log_accuracy: needs output [n, classes, ...] and target classes [n, ...], not %s and %s",
+                       kn_tensor_describe(a, sizeof a, output), kn_tensor_describe(b, sizeof b, target));
+    if (target->dtype != KN_I64 && target->dtype != KN_I32 && target->dtype != KN_U8)
+        return kn_fail(KN_ERR_DTYPE, "device_log_accuracy: target classes are whole numbers, not %s",
+                       kn_tensor_describe(b, sizeof b, target));
+    if (target->storage->device != output->storage->device)
+        return kn_fail(KN_ERR_DEVICE, "device_log_accuracy: output is %s but target is %s",
+                       kn_tensor_describe(a, sizeof a, output), kn_tensor_describe(b, sizeof b, target));
+    return KN_OK;
+}
+
+static kn_status count_rows(kn_device_log *log, const kn_log_entry *entry, const kn_tensor *output,
+                            const kn_tensor *target, int64_t rows)
+{
+    const kn_limits *limits = kn_tensor_limits(output);
+    size_t items = limits->is_cpu ? kn_work_items(limits, rows, ROWS_PER_ITEM) : KN_ACCURACY_ITEMS;
+    char options[128];
+    snprintf(options, sizeof options, "%s -DTARGET=%s", kn_dtype_options(output->dtype), kn_dtype_cl(target->dtype));
+    return kn_run(kn_tensor_stream(output), .source = SOURCE, .options = options, .kernel = "log_accuracy",
+                  .operation = "device_log_accuracy", .dims = 1, .global = {smaller(items, KN_ACCURACY_ITEMS)},
+                  .local = {limits->is_cpu ? 1 : GROUP_SIZE},
+                  KN_ARGS(kn_arg_tensor(output), kn_arg_tensor(target), kn_log_arg(log, entry),
+                          kn_arg_i64(output->shape[0]), kn_arg_i64(output->shape[1]),
+                          kn_arg_i64(output->shape[0] > 0 ? rows / output->shape[0] : 1)));
+}
+
+kn_status kn_device_log_accuracy(kn_device_log *log, int entry, kn_tensor *output, kn_tensor *target)
+{
+    kn_log_entry *accuracy = kn_log_entry_of(log, entry, KN_ENTRY_ACCURACY, "device_log_accuracy");
+    if (!accuracy)
+        return kn_error_status();
+    if (!output || !target)
+        return kn_fail_argument_null("device_log_accuracy", output ? "target" : "output");
+    KN_TRY(kn_log_check_values("device_log_accuracy", output));
+    KN_TRY(check_accuracy(output, target));
+    KN_TRY(kn_log_prepare(log, accuracy, output->storage->device, output->dtype));
+    int64_t rows = kn_numel(target);
+    kn_tensor *scores = NULL, *classes = NULL;
+    kn_status status = kn_tensor_contiguous(&scores, output);
+    if (status == KN_OK)
+        status = kn_tensor_contiguous(&classes, target);
+    if (status == KN_OK && rows > 0)
+        status = count_rows(log, accuracy, scores, classes, rows);
+    kn_release(scores);
+    kn_release(classes);
+    return status;
+}
+
+/* --- histograms ------------------------------------------------------------------------------------------------ */
+
+/* How the values are cut: a part per work-item on CPU devices, per work-group on others. */
+typedef struct histogram_work {
+    size_t global, local, parts;
+} histogram_work;
+
+static histogram_work cut(const kn_limits *limits, int64_t n)
+{
+    if (limits->is_cpu) {
+        size_t items = kn_work_items(limits, n, VALUES_PER_ITEM);
+        return (histogram_work){items, 1, items};
+    }
+    size_t local = smaller(256, limits->max_work_group_size);
+    size_t groups = smaller((size_t)((n + VALUES_PER_ITEM - 1) / VALUES_PER_ITEM), HISTOGRAM_GROUPS);
+    return (histogram_work){groups * local, local, groups};
+}
+
+static kn_status count_values(kn_device_log *log, const kn_log_entry *entry, const kn_tensor *x)
+{
+    kn_stream *stream = kn_tensor_stream(x);
+    const kn_limits *limits = kn_tensor_limits(x);
+    const int64_t n = kn_numel(x), places = 3 + entry->bins;
+    const histogram_work work = cut(limits, n);
+    const int64_t total = (int64_t)work.parts * places;
+    char options[128];
+    snprintf(options, sizeof options, "%s -DHISTOGRAM", kn_dtype_options(x->dtype));
+    kn_tensor *parts;
+    KN_TRY(kn_tensor_new(&parts, KN_I32, 1, &total, x->storage->device));
+    const kn_arg args[] = {kn_arg_tensor(x),
+                           kn_arg_tensor(parts),
+                           kn_arg_i64(n),
+                           kn_arg_real(x->dtype, entry->min),
+                           kn_arg_real(x->dtype, entry->max),
+                           kn_arg_i32(entry->bins),
+                           kn_arg_local((size_t)places * sizeof(int32_t))};
+    kn_status status = kn_run(stream, .source = SOURCE, .options = options, .kernel = "histogram_parts",
+                              .operation = "device_log_histogram", .dims = 1, .global = {work.global},
+                              .local = {work.local}, .args = args, .num_args = limits->is_cpu ? 6 : 7);
+    if (status == KN_OK)
+        status = kn_run(stream, .source = SOURCE, .options = options, .kernel = "histogram_sum",
+                        .operation = "device_log_histogram", .dims = 1,
+                        .global = {kn_work_items(limits, places, VALUES_PER_ITEM)},
+                        KN_ARGS(kn_arg_tensor(parts), kn_log_arg(log, entry), kn_arg_i64(n),
+                                kn_arg_i64((int64_t)work.parts), kn_arg_i64(places)));
+    kn_release(parts);
+    return status;
+}
+
+kn_status kn_device_log_histogram(kn_device_log *log, int entry, kn_tensor *values)
+{
+    kn_log_entry *histogram = kn_log_entry_of(log, entry, KN_ENTRY_HISTOGRAM, "device_log_histogram");
+    if (!histogram)
+        return kn_error_status();
+    if (!values)
+        return kn_fail_argument_null("device_log_histogram", "values");
+    KN_TRY(kn_log_check_values("device_log_histogram", values));
+    KN_TRY(kn_log_prepare(log, histogram, values->storage->device, values->dtype));
+    if (kn_numel(values) == 0)
+        return KN_OK;
+    kn_tensor *x;
+    KN_TRY(kn_tensor_contiguous(&x, values));
+    kn_status status = count_values(log, histogram, x);
+    kn_release(x);
+    return status;
+}

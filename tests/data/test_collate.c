@@ -1,0 +1,297 @@
+/* test_collate - the collate function: what it gets, what becomes of what it returns, its errors; batches whose copies
+ * are late, epochs left and loaders freed with copies under way. */
+#include <koine/koine.h>
+#include <stdlib.h>
+
+#include "data/counted.h"
+#include "io/check.h"
+#include "tensor/host_copies.h"
+
+#define SIZE 4
+
+typedef struct helper {
+    int calls;
+    int64_t bad; /* of the calls, from 0, this one fails; -1: none */
+    bool silent; /* without a message */
+    bool forget; /* sets the target NULL instead */
+    bool busy;   /* gives the stream work before the copy */
+    bool pinned; /* what is expected */
+    int wrong;
+} helper;
+
+/* Some tens of milliseconds of work on the current stream. */
+static void be_busy(void)
+{
+    bool gpu = kn_device_get_type(kn_device_current()) == KN_DEVICE_GPU;
+    kn_tensor *x = kn_full(KN_SHAPE(gpu ? 4096 : 400, gpu ? 4096 : 400), 1e-3);
+    for (int i = 0; i < 3; i++)
+        x = kn_matmul(x, x);
+}
+
+static kn_status help(kn_batch *batch, void *user)
+{
+    helper *h = user;
+    h->wrong += kn_device_of(batch->input) != kn_device_host() || kn_is_pinned(batch->input) != h->pinned ||
+                kn_is_pinned(batch->target) != h->pinned || kn_size(batch->input, 1) != WIDTH;
+    if (h->calls++ == h->bad) {
+        if (!h->forget)
+            return h->silent ? KN_ERR_FORMAT : kn_error_set(KN_ERR_FORMAT, "the batch is odd");
+        batch->target = NULL;
+        return KN_OK;
+    }
+    if (h->busy)
+        be_busy();
+    return kn_collate_to_device(batch, NULL);
+}
+
+static void need_device(void)
+{
+    if (num_devices < 2)
+        skip();
+}
+
+static void test_gets_pinned_batches(void **state)
+{
+    (void)state;
+    need_device();
+    for (int workers = 0; workers <= 2; workers++) {
+        counted data;
+        helper h = {.bad = -1, .pinned = true};
+        kn_dataset *dataset = counted_dataset(&data, 103);
+        kn_loader_params params = {.batch_size = 10,
+                                   .shuffle = true,
+                                   .num_workers = workers,
+                                   .prefetch_factor = 2,
+                                   .device = devices[1],
+                                   .collate = help,
+                                   .collate_user = &h};
+        kn_loader *loader = NULL;
+        assert_ok(kn_loader_new_with(&loader, dataset, &params));
+        for (int epoch = 0; epoch < 3; epoch++)
+            assert_epoch(loader, &params, 103, epoch);
+        assert_int_equal(h.wrong, 0);
+        assert_int_equal(h.calls, 3 * 11);
+        kn_loader_free(loader);
+        kn_dataset_free(dataset);
+    }
+}
+
+/* More than moving: labels become targets of another dtype and shape, inputs are scaled on the device. */
+static kn_status scale(kn_batch *batch, void *user)
+{
+    (void)user;
+    kn_device *device = kn_device_current();
+    batch->input = kn_mul_scalar(kn_to_device(batch->input, device, .non_blocking = true), 2);
+    batch->target = kn_reshape(kn_to_device(batch->target, device, .dtype = KN_F32, .non_blocking = true), 2,
+                               (const int64_t[]){-1, 1});
+    return KN_OK;
+}
+
+static void test_returns_what_it_likes(void **state)
+{
+    (void)state;
+    need_device();
+    counted data;
+    kn_dataset *dataset = counted_dataset(&data, 40);
+    kn_loader *loader = NULL;
+    assert_ok(
+        kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = 2, .device = devices[1], .collate = scale));
+    assert_ok(kn_loader_start(loader, 0));
+    for (int b = 0; b < 10; b++)
+        KN_SCOPE
+        {
+            kn_tensor *input = NULL, *target = NULL;
+            float values[SIZE * WIDTH], labels[SIZE];
+            assert_ok(kn_loader_next(loader, &input, &target));
+            assert_int_equal(kn_ndim(target), 2);
+            assert_ok(kn_read(input, values, sizeof values));
+            assert_ok(kn_read(target, labels, sizeof labels));
+            for (int i = 0; i < SIZE; i++) {
+                assert_true(labels[i] == (float)-(b * SIZE + i));
+                assert_true(values[i * WIDTH + 5] == 2 * (float)(b * SIZE + i + 5));
+            }
+        }
+    kn_loader_free(loader);
+    kn_dataset_free(dataset);
+}
+
+static kn_status leave_alone(kn_batch *batch, void *user)
+{
+    (void)batch;
+    ++*(int *)user;
+    return KN_OK;
+}
+
+/* Host tensors given on as they are, and kept: the loader does not fill them again. */
+static void test_host_batches_are_the_callers(void **state)
+{
+    (void)state;
+    for (int pin = 0; pin < num_devices; pin++)
+        for (int workers = 0; workers <= 2; workers += 2) {
+            counted data;
+            kn_dataset *dataset = counted_dataset(&data, 25 * SIZE);
+            kn_loader *loader = NULL;
+            kn_tensor *inputs[25], *targets[25];
+            int calls = 0;
+            assert_ok(kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = workers, .device = devices[0],
+                                    .pin_memory = pin, .collate = leave_alone, .collate_user = &calls));
+            assert_ok(kn_loader_start(loader, 0));
+            for (int i = 0; i < 25; i++) {
+                assert_ok(kn_loader_next(loader, &inputs[i], &targets[i]));
+                assert_int_equal(kn_is_pinned(inputs[i]), pin);
+            }
+            kn_loader_free(loader);
+            kn_dataset_free(dataset);
+            assert_int_equal(calls, 25);
+            for (int i = 0; i < 25; i++) {
+                assert_batch(inputs[i], targets[i],
+                             (const int64_t[]){i * SIZE, i * SIZE + 1, i * SIZE + 2, i * SIZE + 3}, SIZE);
+                kn_release(inputs[i]);
+                kn_release(targets[i]);
+            }
+        }
+}
+
+/* --- errors ----------------------------------------------------------------------------------- */
+
+static void assert_one_spoiled(helper h, int workers, const char *message, kn_status expected)
+{
+    counted data;
+    kn_dataset *dataset = counted_dataset(&data, 10 * SIZE);
+    kn_loader *loader = NULL;
+    assert_ok(kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = workers, .device = devices[1],
+                            .collate = help, .collate_user = &h));
+    assert_ok(kn_loader_start(loader, 0));
+    int failed = 0;
+    for (int64_t b = 0; b < 10; b++) {
+        kn_tensor *input = NULL, *target = NULL;
+        kn_status status = kn_loader_next(loader, &input, &target);
+        if (status != KN_OK) {
+            assert_int_equal(b, 3);
+            assert_fails(status, expected, message);
+            assert_null(input);
+            failed++;
+            continue;
+        }
+        assert_batch(input, target, (const int64_t[]){SIZE * b, SIZE * b + 1, SIZE * b + 2, SIZE * b + 3}, SIZE);
+        kn_release(input);
+        kn_release(target);
+    }
+    /* Made ahead it is tried again when asked for, and succeeds. */
+    assert_true(failed == 1 || (workers > 0 && failed == 0));
+    kn_loader_free(loader);
+    kn_dataset_free(dataset);
+}
+
+static void test_errors_name_the_batch(void **state)
+{
+    (void)state;
+    need_device();
+    for (int workers = 0; workers <= 2; workers += 2) {
+        assert_one_spoiled((helper){.bad = 3, .pinned = true}, workers,
+                           "loader: collate of batch 3 of 10: the batch is odd", KN_ERR_FORMAT);
+        assert_one_spoiled((helper){.bad = 3, .silent = true, .pinned = true}, workers,
+                           "loader: collate of batch 3 of 10: it returned KN_ERR_FORMAT", KN_ERR_FORMAT);
+        assert_one_spoiled((helper){.bad = 3, .forget = true, .pinned = true}, workers,
+                           "loader: collate of batch 3 of 10: it left the batch's target NULL", KN_ERR_STATE);
+    }
+    assert_int_equal(kn_collate_to_device(NULL, NULL), KN_ERR_ARGUMENT);
+    kn_error_clear();
+}
+
+/* The caller's device and stream are its own again after an error, too. */
+static void test_the_callers_stream_stays(void **state)
+{
+    (void)state;
+    need_device();
+    counted data;
+    helper h = {.bad = 0, .pinned = true};
+    kn_dataset *dataset = counted_dataset(&data, 8);
+    kn_loader *loader = NULL;
+    kn_tensor *input, *target;
+    kn_stream *stream = kn_stream_current(devices[1]);
+    assert_ok(
+        kn_loader_new(&loader, dataset, .batch_size = SIZE, .device = devices[1], .collate = help, .collate_user = &h));
+    assert_ok(kn_loader_start(loader, 0));
+    assert_fails(kn_loader_next(loader, &input, &target), KN_ERR_FORMAT, "batch 0 of 2");
+    assert_ptr_equal(kn_stream_current(devices[1]), stream);
+    assert_ok(kn_loader_next(loader, &input, &target));
+    assert_ptr_equal(kn_stream_current(devices[1]), stream);
+    kn_release(input);
+    kn_release(target);
+    kn_loader_free(loader);
+    kn_dataset_free(dataset);
+}
+
+/* --- copies that are late --------------------------------------------------------------------- */
+
+/* The copies of several batches wait behind other work while their memory is wanted for later batches. */
+static void test_late_copies(void **state)
+{
+    (void)state;
+    need_device();
+    for (int workers = 0; workers <= 2; workers += 2) {
+        counted data;
+        helper h = {.bad = -1, .busy = true, .pinned = true};
+        kn_dataset *dataset = counted_dataset(&data, 20 * SIZE);
+        kn_loader *loader = NULL;
+        kn_tensor *inputs[20], *targets[20];
+        assert_ok(kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = workers, .device = devices[1],
+                                .collate = help, .collate_user = &h));
+        for (int epoch = 0; epoch < 2; epoch++) { /* the first is left half way */
+            assert_ok(kn_loader_start(loader, epoch));
+            for (int i = 0; i < (epoch ? 20 : 7); i++)
+                assert_ok(kn_loader_next(loader, &inputs[i], &targets[i]));
+            if (epoch == 0)
+                for (int i = 0; i < 7; i++) {
+                    kn_release(inputs[i]);
+                    kn_release(targets[i]);
+                }
+        }
+        kn_loader_free(loader);
+        kn_dataset_free(dataset);
+        for (int i = 0; i < 20; i++) {
+            assert_batch(inputs[i], targets[i], (const int64_t[]){i * SIZE, i * SIZE + 1, i * SIZE + 2, i * SIZE + 3},
+                         SIZE);
+            kn_release(inputs[i]);
+            kn_release(targets[i]);
+        }
+        assert_int_equal(h.wrong, 0);
+    }
+}
+
+/* Freed with copies under way that nobody will look at; what comes after gets no memory that is still written. */
+static void test_freed_with_copies_under_way(void **state)
+{
+    (void)state;
+    need_device();
+    for (int round = 0; round < 6; round++) {
+        counted data;
+        helper h = {.bad = -1, .busy = true, .pinned = true};
+        kn_dataset *dataset = counted_dataset(&data, 40);
+        kn_loader *loader = NULL;
+        assert_ok(kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = round % 3, .device = devices[1],
+                                .collate = help, .collate_user = &h));
+        assert_ok(kn_loader_start(loader, 0));
+        for (int i = 0; i < round; i++)
+            KN_SCOPE
+            {
+                kn_tensor *input = NULL, *target = NULL;
+                assert_ok(kn_loader_next(loader, &input, &target));
+            }
+        kn_loader_free(loader);
+        kn_dataset_free(dataset);
+    }
+    assert_ok(kn_synchronize(devices[1]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gets_pinned_batches),          cmocka_unit_test(test_returns_what_it_likes),
+        cmocka_unit_test(test_host_batches_are_the_callers), cmocka_unit_test(test_errors_name_the_batch),
+        cmocka_unit_test(test_the_callers_stream_stays),     cmocka_unit_test(test_late_copies),
+        cmocka_unit_test(test_freed_with_copies_under_way),
+    };
+    return cmocka_run_group_tests(tests, find_devices, NULL);
+}
