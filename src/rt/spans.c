@@ -1,4 +1,6 @@
 /* rt/spans.c - spans: what the host's threads do, as it begins and ends. */
+#include <koine/memory.h>
+
 #include "rt/spans.h"
 
 #include <stdio.h>
@@ -30,15 +32,19 @@ int64_t kn_profile_innermost(const kn_profile *profile)
 
 static bool nests(kn_span_kind kind) { return kind == KN_SPAN_OP || kind == KN_SPAN_RANGE; }
 
-static void sample_memory(kn_profile *profile, kn_device *device, const kn_pool_figures *figures, int64_t now)
+typedef struct memory_now {
+    uint64_t allocated, reserved; /* bytes */
+} memory_now;
+
+static void sample_memory(kn_profile *profile, kn_device *device, const memory_now *memory, int64_t now)
 {
     const kn_memory_record *last = NULL;
     for (size_t i = profile->num_memory; i > 0 && !last; i--)
         last = profile->memory[i - 1].device == device ? &profile->memory[i - 1] : NULL;
-    if (last && last->allocated == figures->allocated && last->reserved == figures->reserved)
+    if (last && last->allocated == memory->allocated && last->reserved == memory->reserved)
         return;
     if (KN_PROFILE_RESERVE(profile, memory))
-        profile->memory[profile->num_memory++] = (kn_memory_record){now, device, figures->allocated, figures->reserved};
+        profile->memory[profile->num_memory++] = (kn_memory_record){now, device, memory->allocated, memory->reserved};
 }
 
 static const char *keep(kn_profile *profile, const char *text)
@@ -108,11 +114,11 @@ void kn_profile_close_open_spans(kn_profile *profile, int64_t now)
 /* --- the interface ---------------------------------------------------------------------------- */
 
 /* The pool has a lock of its own, which is not to be taken inside the profile's. */
-static kn_device *look_at_memory(kn_device *device, kn_pool_figures *figures)
+static kn_device *look_at_memory(kn_device *device, memory_now *memory)
 {
     if (!device || kn_device_is_host(device) || !kn_profiler_wants(KN_WANTS_MEMORY))
         return NULL;
-    *figures = kn_pool_read_figures(device);
+    *memory = (memory_now){kn_memory_allocated(device), kn_memory_reserved(device)};
     return device;
 }
 
@@ -131,17 +137,17 @@ static bool emit(const kn_span_info *info)
 kn_span kn_span_begin(const kn_span_info *info)
 {
     kn_profile *profile = &kn_the_profile;
-    kn_pool_figures figures;
+    memory_now memory;
     kn_span span = KN_NO_SPAN;
     bool is_emitted = emit(info);
-    kn_device *device = look_at_memory(info->device, &figures);
+    kn_device *device = look_at_memory(info->device, &memory);
     kn_lock(&kn_profile_lock);
     if (kn_profile_records(profile))
         span = append(profile, info);
     if (span.session && device) {
         span.device = device;
-        profile->spans[span.index].memory_before = figures.allocated;
-        sample_memory(profile, device, &figures, profile->spans[span.index].start);
+        profile->spans[span.index].memory_before = memory.allocated;
+        sample_memory(profile, device, &memory, profile->spans[span.index].start);
     }
     kn_unlock(&kn_profile_lock);
     span.is_emitted = is_emitted;
@@ -151,12 +157,12 @@ kn_span kn_span_begin(const kn_span_info *info)
 void kn_span_end(kn_span span, const kn_work *work)
 {
     kn_profile *profile = &kn_the_profile;
-    kn_pool_figures figures;
+    memory_now memory;
     if (span.is_emitted)
         kn_range_tools_pop();
     if (span.session == 0)
         return;
-    kn_device *device = look_at_memory(span.device, &figures);
+    kn_device *device = look_at_memory(span.device, &memory);
     int64_t now = kn_clock_now();
     kn_lock(&kn_profile_lock);
     if (span.session == profile->session && profile->spans[span.index].is_open) {
@@ -164,8 +170,8 @@ void kn_span_end(kn_span span, const kn_work *work)
         if (work)
             record->work = *work;
         if (device) {
-            record->memory = (int64_t)(figures.allocated - record->memory_before);
-            sample_memory(profile, device, &figures, now);
+            record->memory = (int64_t)(memory.allocated - record->memory_before);
+            sample_memory(profile, device, &memory, now);
         }
         if (nests(record->kind))
             close_down_to(profile, span.index, now);
