@@ -17,7 +17,9 @@
  * Inputs broadcast by the NumPy rule and are converted to the dtype that they promote to together, which is T and the
  * dtype of the outputs; f16 is computed in f32. Literals like 0.5 are of single precision unless T is double; where
  * OpenCL wants arguments of one type, as fmax and pow do, write (T)0. PyTorch's spelling, `template <typename T> T f(T
- * x)`, is understood. */
+ * x)`, is understood.
+ *
+ * A function may not call itself. Names that begin with jit_, JIT_, kn_ or KN_ are the library's. */
 #ifndef KOINE_JIT_H
 #define KOINE_JIT_H
 
@@ -72,7 +74,8 @@ KN_API int kn_jit_num_outputs(const kn_jit *jit);
 
 typedef struct kn_jit_call_options {
     kn_jit_scalar scalars[KN_JIT_MAX_SCALARS]; /* numbers of this call; the others keep their defaults */
-    kn_tensor **more; /* where outputs 1, 2, ... go, owned as results are; default NULL: they are dropped */
+    kn_tensor **more; /* where outputs 1, 2, ... go, owned as results are, and NULLs on failure; default NULL: they are
+                         dropped */
 } kn_jit_call_options;
 
 /* A tensor expression (koine/ops.h): output 0; further ones go to `more`. Differentiable if a derivative was given.

@@ -78,6 +78,9 @@ static kn_status set_up_derivative(kn_jit *jit, const char *forward, char *deriv
         return status;
     }
     s->suits_vectors = s->suits_vectors && jit->forward.signature.suits_vectors; /* it may call the code's functions */
+    if (strcmp(s->name, jit->forward.signature.name) == 0)
+        return kn_fail(KN_ERR_ARGUMENT, "the derivative is called `%s` as the function is: it needs a name of its own",
+                       s->name);
     KN_TRY(check_derivative(jit));
     return kn_jit_write_backward(&jit->derivative.source, forward, &jit->forward.signature, derivative, s);
 }
@@ -209,6 +212,8 @@ kn_tensor *kn_jit_call_with(const kn_jit *jit, kn_tensor *const *inputs, int num
         kn_fail_argument_null("kn_jit_call", "jit");
         return kn_stick();
     }
+    for (int i = 0; options->more && i < jit->num_outputs - 1; i++)
+        options->more[i] = NULL; /* what a failure leaves: NULL in gives NULL out */
     if (check_inputs(jit, inputs, num_inputs) != KN_OK || resolve_scalars(&params, jit, options->scalars) != KN_OK)
         return kn_stick();
     const kn_dtype result = kn_result_type_of(inputs, num_inputs);

@@ -32,13 +32,25 @@ static void skip_character(kn_jit_lexer *l)
     l->at++;
 }
 
-static void skip_directive(kn_jit_lexer *l)
+/* The length of a backslash with the end of the line behind it, which joins two lines to one; else 0. */
+static int joint(const char *at)
 {
-    l->saw_directive = l->saw_directive || *l->at == '#';
+    return at[0] != '\\' ? 0 : at[1] == '\n' ? 2 : at[1] == '\r' && at[2] == '\n' ? 3 : 0;
+}
+
+static void skip_joint(kn_jit_lexer *l)
+{
+    l->at += joint(l->at);
+    l->line++;
+}
+
+static void skip_line_comment(kn_jit_lexer *l)
+{
     while (*l->at && *l->at != '\n') {
-        if (l->at[0] == '\\' && l->at[1] == '\n')
+        if (joint(l->at))
+            skip_joint(l);
+        else
             skip_character(l);
-        skip_character(l);
     }
 }
 
@@ -53,19 +65,59 @@ static kn_status skip_comment(kn_jit_lexer *l)
     return KN_OK;
 }
 
+/* A comment in it may span lines. */
+static kn_status skip_directive(kn_jit_lexer *l)
+{
+    bool quoted = false;
+    l->saw_directive = true;
+    while (*l->at && *l->at != '\n') {
+        quoted = quoted != (*l->at == '"');
+        if (joint(l->at))
+            skip_joint(l);
+        else if (!quoted && l->at[0] == '/' && l->at[1] == '/')
+            skip_line_comment(l);
+        else if (!quoted && l->at[0] == '/' && l->at[1] == '*')
+            KN_TRY(skip_comment(l));
+        else
+            skip_character(l);
+    }
+    return KN_OK;
+}
+
 /* Blanks, comments and preprocessor lines. */
 static kn_status skip_space(kn_jit_lexer *l)
 {
     for (;;) {
         if (isspace((unsigned char)*l->at))
             skip_character(l);
+        else if (joint(l->at))
+            skip_joint(l);
         else if (l->at[0] == '/' && l->at[1] == '*')
             KN_TRY(skip_comment(l));
-        else if ((l->at[0] == '/' && l->at[1] == '/') || (*l->at == '#' && l->line_start))
-            skip_directive(l);
+        else if (l->at[0] == '/' && l->at[1] == '/')
+            skip_line_comment(l);
+        else if (*l->at == '#' && l->line_start)
+            KN_TRY(skip_directive(l));
         else
             return KN_OK;
     }
+}
+
+/* From its opening quote to behind the closing one. */
+static kn_status skip_quotation(kn_jit_lexer *l)
+{
+    const char quote = *l->at++;
+    const int line = l->line;
+    while (*l->at && *l->at != quote && *l->at != '\n') {
+        if (joint(l->at))
+            skip_joint(l);
+        else
+            l->at += *l->at == '\\' && l->at[1] ? 2 : 1;
+    }
+    if (*l->at != quote)
+        return kn_fail(KN_ERR_ARGUMENT, "the quotation in line %d of the code does not end", line);
+    l->at++;
+    return KN_OK;
 }
 
 kn_status kn_jit_next_token(kn_jit_lexer *l, kn_jit_token *t)
@@ -77,12 +129,7 @@ kn_status kn_jit_next_token(kn_jit_lexer *l, kn_jit_token *t)
         while (isalnum((unsigned char)*l->at) || *l->at == '_')
             l->at++;
     } else if (*l->at == '"' || *l->at == '\'') {
-        const char quote = *l->at++;
-        while (*l->at && *l->at != quote && *l->at != '\n')
-            l->at += *l->at == '\\' && l->at[1] ? 2 : 1;
-        if (*l->at != quote)
-            return kn_fail(KN_ERR_ARGUMENT, "the quotation in line %d of the code does not end", t->line);
-        l->at++;
+        KN_TRY(skip_quotation(l));
     } else if (*l->at) {
         l->at++;
     }

@@ -34,20 +34,45 @@ static kn_status blank_template(kn_jit_lexer *l, kn_jit_token *t)
     return KN_OK;
 }
 
-/* From behind a `{` to its `}`. */
-static kn_status skip_braces(kn_jit_lexer *l, int line)
+static bool is_function(const head *h) { return h->count >= 4 && kn_jit_token_is(&h->tokens[h->count - 1], ")"); }
+
+/* The `(` of the parameter list, which the head's last token closes; -1: none. */
+static int find_list(const head *h)
 {
-    kn_jit_token t;
-    for (int depth = 1; depth > 0;) {
+    int depth = 0;
+    for (int i = h->count - 1; i >= 0; i--) {
+        depth += kn_jit_token_is(&h->tokens[i], ")") - kn_jit_token_is(&h->tokens[i], "(");
+        if (depth == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* OpenCL C has no recursion, and there are compilers that a function which calls itself brings down. */
+static kn_status check_call(const head *h, const kn_jit_token *called)
+{
+    const int list = is_function(h) ? find_list(h) : -1;
+    const kn_jit_token *own = list > 0 ? &h->tokens[list - 1] : NULL;
+    if (!own || own->length != called->length || strncmp(own->start, called->start, (size_t)own->length) != 0)
+        return KN_OK;
+    return kn_fail(KN_ERR_ARGUMENT, "line %d: `%.*s` calls itself, which OpenCL C does not allow", called->line,
+                   called->length, called->start);
+}
+
+/* From behind the `{` in `line`, which follows the head, to its `}`. */
+static kn_status skip_braces(kn_jit_lexer *l, const head *h, int line)
+{
+    kn_jit_token t, before = {.length = 0};
+    for (int depth = 1; depth > 0; before = t) {
         KN_TRY(kn_jit_next_token(l, &t));
         if (t.length == 0)
             return kn_fail(KN_ERR_ARGUMENT, "the `{` in line %d of the code has no `}`", line);
+        if (kn_jit_token_is(&t, "(") && before.length > 0)
+            KN_TRY(check_call(h, &before));
         depth += kn_jit_token_is(&t, "{") - kn_jit_token_is(&t, "}");
     }
     return KN_OK;
 }
-
-static bool is_function(const head *h) { return h->count >= 4 && kn_jit_token_is(&h->tokens[h->count - 1], ")"); }
 
 /* *last is the head of the last function; count 0: there is none. */
 static kn_status find_last_function(head *last, char *code)
@@ -63,7 +88,7 @@ static kn_status find_last_function(head *last, char *code)
         if (kn_jit_token_is(&t, "template")) {
             KN_TRY(blank_template(&l, &t));
         } else if (kn_jit_token_is(&t, "{")) {
-            KN_TRY(skip_braces(&l, t.line));
+            KN_TRY(skip_braces(&l, &current, t.line));
             if (is_function(&current)) {
                 *last = current;
                 current.count = 0;
@@ -81,18 +106,6 @@ static kn_status find_last_function(head *last, char *code)
 }
 
 /* --- reading it --------------------------------------------------------------------------------------------------- */
-
-/* The `(` of the parameter list, which the head's last token closes; -1: none. */
-static int find_list(const head *h)
-{
-    int depth = 0;
-    for (int i = h->count - 1; i >= 0; i--) {
-        depth += kn_jit_token_is(&h->tokens[i], ")") - kn_jit_token_is(&h->tokens[i], "(");
-        if (depth == 0)
-            return i;
-    }
-    return -1;
-}
 
 /* What a pointer or number may be decorated with, to no effect here. */
 static bool is_qualifier(const kn_jit_token *t)

@@ -1,5 +1,6 @@
 /* ops/jit_run.c - running a user's function: the plan of broadcast inputs, which build of it, and the two kernels. */
 #include <koine/ops.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -148,19 +149,32 @@ static void add_tensors(arguments *args, kn_tensor *const *tensors, int count)
             args->list[args->count++] = kn_arg_tensor(tensors[i]);
 }
 
+/* The whole number next to `value` towards 0, within [low, high]; NaN is 0. C leaves all but the first undefined. */
+static int64_t whole(double value, int64_t low, int64_t high)
+{
+    if (!(value > (double)low))
+        return isnan(value) ? 0 : low;
+    return value < (double)high ? (int64_t)value : high;
+}
+
 static kn_arg number_argument(const char *type, kn_dtype dtype, double value)
 {
-    switch (type[0]) {
+    const char of_element[] = {
+        [KN_F32] = 'f', [KN_F64] = 'd', [KN_I32] = 'i', [KN_I64] = 'l', [KN_U8] = 'u', [KN_BOOL] = 'b'};
+    switch (type[0] == 'T' ? of_element[dtype] : type[0]) {
     case 'f':
         return kn_arg_f32(value);
     case 'd':
         return kn_arg_f64(value);
     case 'i':
-        return kn_arg_i32((int64_t)value);
+        return kn_arg_i32(whole(value, INT32_MIN, INT32_MAX));
     case 'l':
-        return kn_arg_i64((int64_t)value);
+        return kn_arg_i64(whole(value, INT64_MIN, INT64_MAX));
+    case 'b':
+        return kn_arg_element(dtype, value != 0);
     default:
-        return kn_arg_element(dtype, value);
+        return kn_arg_element(dtype,
+                              (double)(uint8_t)whole(value, INT64_MIN, INT64_MAX)); /* round the clock, as in C */
     }
 }
 

@@ -11,20 +11,21 @@ static void write_code(kn_text *out, const char *name, const char *code)
     kn_text_format(out, "#line 1 \"%s\"\n%s\n", name, code);
 }
 
-static void write_start(kn_text *out)
+/* The library's own functions come before the user's code, whose macros then cannot change them. What comes after it,
+ * the macros and the kernel, uses no name but such as begin with jit_, JIT_ and KN_. */
+static void write_start(kn_text *out, int inputs)
 {
-    kn_text_append(out, "#ifdef KN_USE_F64\n#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#endif\n");
+    kn_text_format(out, "#define JIT_INPUTS %d\n#include \"jit/elementwise.clh\"\n", inputs);
 }
 
 static void write_loops(kn_text *out, int inputs)
 {
-    kn_text_format(out, "#line 1 \"koine\"\n#define JIT_INPUTS %d\n#include \"jit/elementwise.clh\"\n", inputs);
-    kn_text_append(out, "#define JIT_PLACE");
+    kn_text_append(out, "#line 1 \"koine\"\n#define JIT_PLACE");
     for (int i = 0; i < inputs; i++)
-        kn_text_format(out, " const global TS *jit_x%d = jit_in%d + at[%d];", i, i, i);
+        kn_text_format(out, " const global TS *jit_x%d = jit_in%d + jit_at[%d];", i, i, i);
     kn_text_append(out, "\n#define JIT_STEPS const long");
     for (int i = 0; i < inputs; i++)
-        kn_text_format(out, "%s jit_s%d = plan.strides[%d][last]", i ? "," : "", i, i);
+        kn_text_format(out, "%s jit_s%d = jit_step(&jit_how, %d)", i ? "," : "", i, i);
     kn_text_append(out, ";\n#define JIT_UNIT (");
     for (int i = 0; i < inputs; i++)
         kn_text_format(out, "%sjit_s%d == 1", i ? " && " : "", i);
@@ -71,7 +72,7 @@ kn_status kn_jit_write_forward(kn_user_source *source, const char *code, const k
 {
     kn_text out = {0};
     const int inputs = forward->num_values, outputs = forward->returns_value ? 1 : forward->num_pointers;
-    write_start(&out);
+    write_start(&out, inputs);
     write_code(&out, forward->name, code);
     write_loops(&out, inputs);
     kn_text_append(&out, "#define JIT_BODY(IN)");
@@ -85,7 +86,7 @@ kn_status kn_jit_write_forward(kn_user_source *source, const char *code, const k
         kn_text_format(&out, "KN_OUT(jit_out%d), ", i);
     for (int i = 0; i < inputs; i++)
         kn_text_format(&out, "KN_IN(jit_in%d), ", i);
-    kn_text_append(&out, "const jit_plan plan");
+    kn_text_append(&out, "const jit_plan jit_how");
     write_number_parameters(&out, forward);
     kn_text_append(&out, ")\n{\n");
     for (int i = 0; i < outputs; i++)
@@ -112,7 +113,7 @@ kn_status kn_jit_write_backward(kn_user_source *source, const char *code, const 
 {
     kn_text out = {0};
     const int inputs = forward->num_values, gradients = backward->num_values - inputs;
-    write_start(&out);
+    write_start(&out, inputs);
     write_code(&out, forward->name, code);
     write_code(&out, backward->name, derivative);
     write_loops(&out, inputs);
@@ -132,7 +133,7 @@ kn_status kn_jit_write_backward(kn_user_source *source, const char *code, const 
         kn_text_format(&out, "KN_IN(jit_in%d), ", i);
     for (int i = 0; i < gradients; i++)
         kn_text_format(&out, "KN_IN(jit_grad%d), ", i);
-    kn_text_append(&out, "const jit_plan plan");
+    kn_text_append(&out, "const jit_plan jit_how");
     write_number_parameters(&out, backward);
     kn_text_append(&out, ")\n{\n");
     for (int i = 0; i < inputs; i++)
