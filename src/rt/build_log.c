@@ -66,11 +66,13 @@ static const char *source_line(const char *text, const place *wanted, size_t *le
 {
     place here = {.file = "", .line = 1};
     for (const char *line = text; *line; line = *line_end(line) ? line_end(line) + 1 : line_end(line)) {
-        if (sscanf(line, "#line %d \"%127[^\"]\"", &here.line, here.file) == 2)
+        if (*line == '#' && sscanf(line, "#line %d \"%127[^\"]\"", &here.line, here.file) == 2)
             continue;
         if (here.line == wanted->line && strcmp(here.file, wanted->file) == 0) {
             line += strspn(line, " \t");
             *length = (size_t)(line_end(line) - line);
+            while (*length > 0 && isspace((unsigned char)line[*length - 1])) /* the \r of a text from Windows */
+                --*length;
             return line;
         }
         here.line++;
@@ -78,15 +80,25 @@ static const char *source_line(const char *text, const place *wanted, size_t *le
     return NULL;
 }
 
+/* "error: ", "Error: ", "fatal error: ": not the name of a file, such as `mirror` in "mirror:3:1: warning: ...". */
+static bool tells_of_error(const char *line, const char *end)
+{
+    for (const char *at = line; (at = strstr(at, "rror")) && at < end; at++)
+        if (at > line && (at[-1] == 'e' || at[-1] == 'E') && (at - 1 == line || !isalnum((unsigned char)at[-2])) &&
+            at[4] == ':' && !isdigit((unsigned char)at[5]))
+            return true;
+    return false;
+}
+
 /* "line 3 of `gelu`, `return x * bogus;`; " for the first error that names a line; "" where none does. */
 static void describe_line(char *buffer, size_t size, const char *log, const char *text)
 {
     buffer[0] = '\0';
     for (const char *line = log; *line; line = *line_end(line) ? line_end(line) + 1 : line_end(line)) {
-        const char *end = line_end(line), *error = strstr(line, "rror");
+        const char *end = line_end(line);
         place p;
         size_t length = 0;
-        if (!error || error >= end || !find_place(&p, line, end, text))
+        if (!tells_of_error(line, end) || !find_place(&p, line, end, text))
             continue;
         const char *quoted = source_line(text, &p, &length);
         if (quoted)

@@ -66,6 +66,30 @@ static bool included_before(include_list *seen, const char *path, size_t length)
     return false;
 }
 
+/* Is the end of [line, line + length) inside a comment of several lines, whose beginning may be `inside` it? */
+static bool ends_in_comment(const char *line, size_t length, bool inside)
+{
+    char quote = 0;
+    for (size_t i = 0; i + 1 < length; i++) {
+        if (inside) {
+            inside = !(line[i] == '*' && line[i + 1] == '/');
+            i += !inside;
+        } else if (quote) {
+            if (line[i] == quote)
+                quote = 0;
+            i += line[i] == '\\';
+        } else if (line[i] == '"' || line[i] == '\'') {
+            quote = line[i];
+        } else if (line[i] == '/' && line[i + 1] == '/') {
+            return false;
+        } else if (line[i] == '/' && line[i + 1] == '*') {
+            inside = true;
+            i++;
+        }
+    }
+    return inside;
+}
+
 /* Puts each `#include "path"` in, once per path. Textual and ours: the driver needs no -I, and the key of the cache
  * covers all that is compiled. Lines are counted from the source's last `#line`, if it has one (rt/user_source.h). */
 static kn_status expand(kn_text *out, const char *path, include_list *seen)
@@ -76,11 +100,14 @@ static kn_status expand(kn_text *out, const char *path, include_list *seen)
     char name[128];
     snprintf(name, sizeof name, "%s", path);
     int line_number = 1;
+    bool in_comment = false;
     for (const char *line = raw.data; status == KN_OK && line && *line; line_number++) {
         const char *end = strchr(line, '\n');
         size_t length = end ? (size_t)(end - line) + 1 : strlen(line);
+        bool directive = *line == '#' && !in_comment; /* sscanf reads to the end of the text, however long */
         char included[128];
-        if (sscanf(line, "#include \"%127[^\"]\"", included) == 1) {
+        in_comment = ends_in_comment(line, length, in_comment);
+        if (directive && sscanf(line, "#include \"%127[^\"]\"", included) == 1) {
             if (!included_before(seen, included, strlen(included)))
                 status = expand(out, included, seen);
             if (status == KN_ERR_INTERNAL && kn_user_source_is(path)) /* the user's mistake, not ours */
@@ -88,7 +115,7 @@ static kn_status expand(kn_text *out, const char *path, include_list *seen)
                                  line_number, name, included);
             kn_text_format(out, "#line %d \"%s\"\n", line_number + 1, name);
         } else {
-            if (sscanf(line, "#line %d \"%127[^\"]\"", &line_number, name) == 2)
+            if (directive && sscanf(line, "#line %d \"%127[^\"]\"", &line_number, name) == 2)
                 line_number--;
             kn_text_append_bytes(out, line, length);
         }
@@ -240,6 +267,13 @@ static kn_program *new_program(const kn_device *device, const char *source, cons
     return NULL;
 }
 
+/* full_options puts what was asked for last. */
+static bool has_options(const kn_program *program, const char *options)
+{
+    const size_t all = strlen(program->options), length = strlen(options);
+    return all >= length && memcmp(program->options + all - length, options, length) == 0;
+}
+
 static kn_program *find_program(kn_device *device, const char *source, const char *options)
 {
     kn_program_table *table = &device->programs;
@@ -247,7 +281,7 @@ static kn_program *find_program(kn_device *device, const char *source, const cha
     kn_lock(&table->lock);
     kn_program **bucket = &table->buckets[key % KN_PROGRAM_BUCKETS];
     kn_program *program = *bucket;
-    while (program && (program->key != key || strcmp(program->source, source) != 0))
+    while (program && (program->key != key || strcmp(program->source, source) != 0 || !has_options(program, options)))
         program = program->next;
     if (!program && (program = new_program(device, source, options, key))) {
         program->next = *bucket;
