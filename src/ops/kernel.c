@@ -123,19 +123,28 @@ static kn_status check_count(const kn_user_kernel *kernel, const kn_kernel_launc
 static kn_status check_sizes(const kn_kernel_launch *launch, int dims, const kn_limits *limits)
 {
     size_t group = 1, local_memory = 0;
-    for (int d = 0; d < dims; d++)
-        group *= launch->local[d] ? launch->local[d] : 1;
-    for (int i = 0; i < launch->num_args; i++)
-        local_memory += launch->args[i].kind == KN_KERNEL_LOCAL ? launch->args[i].size : 0;
-    if (group > limits->max_work_group_size)
-        return kn_fail(KN_ERR_ARGUMENT, "a work-group of %zu work-items: the device takes at most %zu", group,
-                       limits->max_work_group_size);
-    if (local_memory > limits->local_memory)
-        return kn_fail(KN_ERR_ARGUMENT, "%zu bytes of local memory: the device has %zu per work-group", local_memory,
-                       limits->local_memory);
-    for (int i = 0; i < launch->num_args; i++)
-        if (!is_tensor(&launch->args[i]) && launch->args[i].size == 0)
+    for (int d = 0; d < dims; d++) {
+        const size_t size = launch->local[d] ? launch->local[d] : 1;
+        if (size > limits->max_work_group_size / group)
+            return kn_fail(KN_ERR_ARGUMENT, "a work-group of %zu * %zu work-items: the device takes at most %zu", group,
+                           size, limits->max_work_group_size);
+        group *= size;
+    }
+    for (int i = 0; i < launch->num_args; i++) {
+        const kn_kernel_arg *arg = &launch->args[i];
+        if (is_tensor(arg))
+            continue;
+        if (arg->size == 0)
             return kn_fail(KN_ERR_ARGUMENT, "argument %d has no bytes", i);
+        if (arg->kind == KN_KERNEL_NUMBER && !arg->pointer && arg->size > sizeof arg->value)
+            return kn_fail(KN_ERR_ARGUMENT, "argument %d, a struct of %zu bytes, is NULL", i, arg->size);
+        if (arg->kind != KN_KERNEL_LOCAL)
+            continue;
+        if (arg->size > limits->local_memory - local_memory)
+            return kn_fail(KN_ERR_ARGUMENT, "%zu + %zu bytes of local memory: the device has %zu per work-group",
+                           local_memory, arg->size, limits->local_memory);
+        local_memory += arg->size;
+    }
     return KN_OK;
 }
 

@@ -1,6 +1,7 @@
 /* test_kernel.c - the user's own kernels on tensors. */
 #include "support/check.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +119,19 @@ TENSOR_TEST(test_misuse)
     assert_int_equal(kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_local((size_t)1 << 40), f, n), .global = {3}),
                      KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "local memory");
+    assert_int_equal(
+        kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_input(x), kn_kernel_local(8), kn_kernel_local(SIZE_MAX - 7)),
+                      .global = {3}),
+        KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "local memory");
+    assert_int_equal(kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_input(x), f, n), .global = {2, 2},
+                                   .local = {2, (SIZE_MAX >> 1) + 2}),
+                     KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "work-group");
+    assert_int_equal(
+        kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_input(x), kn_kernel_struct(NULL, 4096), n), .global = {3}),
+        KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "argument 2", "4096 bytes", "NULL");
     assert_int_equal(kn_kernel_new(&other, source, "two names", NULL), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "two names");
     assert_int_equal(kn_kernel_new(&other, NULL, "scale", NULL), KN_ERR_ARGUMENT);
@@ -147,6 +161,8 @@ TENSOR_TEST(test_wrong_sources)
     check_wrong_source("kernel void wrong(global float *y)\n{\n}\n", "absent", KN_ERR_DEVICE, "absent", "");
     check_wrong_source("#include \"no/such.clh\"\nkernel void wrong(global float *y)\n{\n}\n", "wrong", KN_ERR_ARGUMENT,
                        "no/such.clh", "include");
+    check_wrong_source("/*\n#include \"no/such.clh\" */\nkernel void wrong(global float *y)\n{\n    nonsense y;\n}\n",
+                       "wrong", KN_ERR_DEVICE, "line 5 of `wrong`", "`nonsense y;`");
     check_wrong_source("kernel void plain(global float *y) { }\n", "plain", KN_ERR_ARGUMENT, "1 parameters", "make 2");
 }
 
