@@ -161,10 +161,11 @@ static double time_row(contest *c, const kn_implementation *row, double best)
     return fastest;
 }
 
+/* NULL where every row fails, for want of memory say: nothing to remember. */
 static const kn_implementation *time_all(contest *c)
 {
-    const kn_implementation *winner = c->usual;
     const double usual = time_row(c, c->usual, HUGE_VAL);
+    const kn_implementation *winner = usual < HUGE_VAL ? c->usual : NULL;
     double best = usual;
     for (int i = 0; i < c->table->count; i++) {
         const kn_implementation *row = &c->table->rows[i];
@@ -203,7 +204,7 @@ static kn_status find_winner(const kn_implementation **row, contest *c, const in
         winner = time_all(c);
         atomic_fetch_add(&timed, 1);
         char *report = kn_text_finish(&c->report);
-        if (report)
+        if (report && winner)
             kn_benchmark_store(identity, winner->name, report);
         kn_free(report);
     }
@@ -222,7 +223,7 @@ static kn_status find_alone(const kn_implementation **row, contest *c, kn_hash k
     const kn_implementation *winner = recall(key); /* another thread may have been faster */
     if (!winner)
         status = find_winner(&winner, c, numbers, count);
-    if (status == KN_OK && !recall(key))
+    if (status == KN_OK && winner && !recall(key))
         status = remember(key, winner);
     is_timing = nested;
     if (!nested)
@@ -246,7 +247,7 @@ kn_status kn_benchmark_choose(const kn_implementation **row, const kn_implementa
         return KN_OK;
     if (!winner)
         KN_TRY(find_alone(&winner, &c, key, numbers, count));
-    if (can_take(&c, winner)) /* what it supports may hang on more than the problem's numbers */
+    if (winner && can_take(&c, winner)) /* what it supports may hang on more than the problem's numbers */
         *row = winner;
     return KN_OK;
 }

@@ -63,6 +63,16 @@ static int describe(const void *problem, int64_t numbers[KN_PROBLEM_NUMBERS])
     return numbers[0] == 99 ? 0 : 1; /* 99 cannot be run twice */
 }
 
+static atomic_bool works;
+static kn_status run_sometimes(kn_stream *stream, const void *problem)
+{
+    return works ? run_fast(stream, problem) : run_broken(stream, problem);
+}
+static const kn_implementation doubtful_rows[] = {{.name = "sometimes", .run = run_sometimes},
+                                                  {.name = "broken", .run = run_broken}};
+static const kn_implementation_table doubtful =
+    KN_IMPLEMENTATION_TABLE("doubtful", doubtful_rows, KN_FAMILY_MATMUL, describe);
+
 static const kn_implementation rows[] = {
     {.name = "slow", .run = run_slow},
     {.name = "broken", .run = run_broken},
@@ -135,6 +145,24 @@ static int count_files(bool damage)
     if (folder)
         closedir(folder);
     return count;
+}
+
+/* Nothing is remembered of a problem that no row could take, for want of memory say. */
+TENSOR_TEST(test_all_fail)
+{
+    const int problem = 2, files = count_files(false);
+    kn_set_benchmark(true);
+    works = false;
+    assert_int_equal(kn_run_implementation(&doubtful, stream(), &problem), KN_ERR_DEVICE);
+    CHECK_ERROR(KN_ERR_DEVICE, "never works");
+    assert_int_equal(count_files(false), files);
+    works = true;
+    const int64_t timed = kn_benchmark_count_timed();
+    CHECK_OK(kn_run_implementation(&doubtful, stream(), &problem));
+    CHECK_OK(kn_run_implementation(&doubtful, stream(), &problem));
+    assert_int_equal(kn_benchmark_count_timed(), timed + 1);
+    assert_int_equal(count_files(false), files + 1);
+    kn_set_benchmark(false);
 }
 
 TENSOR_TEST(test_kept_on_disk)
@@ -246,8 +274,8 @@ int main(void)
         return 1;
     setenv("KOINE_CACHE_DIR", cache, 1);
     const struct CMUnitTest tests[] = {
-        TEST(test_found_once), TEST(test_kept_on_disk),    TEST(test_capture),
-        TEST(test_threads),    TEST(test_real_operations),
+        TEST(test_found_once), TEST(test_all_fail), TEST(test_kept_on_disk),
+        TEST(test_capture),    TEST(test_threads),  TEST(test_real_operations),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     char command[160];
