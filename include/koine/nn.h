@@ -57,8 +57,12 @@ KN_API char *kn_module_summary(kn_module *module);
 /* Records the module's forward and backward pass for inputs like `sample` (shape, dtype, device; with gradients for the
  * input if `sample` requires them), in the mode it is in, and from then on replays them whenever it is applied in that
  * mode, inside whatever else a step does (torch.cuda.make_graphed_callables). In the other mode it runs as before. Both
- * passes are run twice for warming up; buffers that they change (running statistics) are changed by that. Freed with the
- * module. KN_ERR_STATE when a pass does what a graph cannot record (koine/graph.h). */
+ * passes are run twice for warming up; buffers that they change (running statistics) are changed by that. Freed with
+ * the module. KN_ERR_STATE when a pass does what a graph cannot record (koine/graph.h).
+ *
+ * The graphs have one place for what the backward pass needs: kn_backward through a call is KN_ERR_STATE once the
+ * module was applied again, or a parameter changed in place. So is applying it after its parameters were moved or
+ * converted. */
 KN_API kn_status kn_make_graphed_callable(kn_module *module, kn_tensor *sample);
 
 /* --- layers ----------------------------------------------------------------------------------- */

@@ -19,8 +19,17 @@ struct kn_graphed {
     kn_tensor *x, *y, *grad_y; /* what the graphs read and write */
     int count;                 /* inputs of the recorded call: x and the parameters */
     kn_tensor **inputs;        /* the parameters from 1 on; 0 is each call's own x */
+    kn_tensor **recorded;      /* the parameters' memory that the graphs use: kept, and known by it */
     kn_tensor **gradients;     /* of the inputs, as the backward graph leaves them; NULL where none flows */
+    int64_t calls;             /* replays of the forward pass; each overwrites what the one before left for backward */
 };
+
+/* The parameters of a recorded call. */
+typedef struct graphed_call {
+    kn_graphed *graphed;
+    int64_t number;    /* of the replay */
+    unsigned versions; /* of all parameters, summed */
+} graphed_call;
 
 void kn_graphed_release(kn_graphed *graphed)
 {
@@ -33,22 +42,44 @@ void kn_graphed_release(kn_graphed *graphed)
     kn_release(graphed->grad_y);
     for (int i = 0; i < graphed->count; i++) {
         kn_release(graphed->inputs[i]);
+        kn_release(graphed->recorded[i]);
         kn_release(graphed->gradients[i]);
     }
     kn_free(graphed->inputs);
+    kn_free(graphed->recorded);
     kn_free(graphed->gradients);
     kn_free(graphed);
 }
 
 /* --- a call ----------------------------------------------------------------------------------- */
 
-static void keep(void *params) { atomic_fetch_add(&(*(kn_graphed **)params)->references, 1); }
-static void drop(void *params) { kn_graphed_release(*(kn_graphed **)params); }
+static void keep(void *params) { atomic_fetch_add(&((graphed_call *)params)->graphed->references, 1); }
+static void drop(void *params) { kn_graphed_release(((graphed_call *)params)->graphed); }
+
+static unsigned sum_versions(const kn_graphed *graphed)
+{
+    unsigned sum = 0;
+    for (int i = 1; i < graphed->count; i++)
+        sum += atomic_load(&graphed->inputs[i]->storage->version);
+    return sum;
+}
+
+/* Is what the forward pass left for this call still there? */
+static kn_status check_call(const graphed_call *call)
+{
+    if (call->number != call->graphed->calls)
+        return kn_fail(KN_ERR_STATE, "the module was applied again before this backward pass, which overwrote what it "
+                                     "needs: a graphed module keeps one call at a time");
+    if (call->versions != sum_versions(call->graphed))
+        return kn_fail(KN_ERR_STATE, "a parameter was changed in place between the module's forward and this pass");
+    return KN_OK;
+}
 
 /* What the graph leaves is overwritten by its next replay, so gradients go on as copies. */
 static kn_status backward(kn_grad_call *call)
 {
-    const kn_graphed *graphed = *(kn_graphed *const *)call->params;
+    const kn_graphed *graphed = ((const graphed_call *)call->params)->graphed;
+    KN_TRY(check_call(call->params));
     KN_TRY(kn_copy_(graphed->grad_y, call->grad_outputs[0]));
     KN_TRY(kn_graph_replay(graphed->backward));
     for (int i = 0; i < call->num_inputs; i++) {
@@ -62,7 +93,7 @@ static kn_status backward(kn_grad_call *call)
 }
 
 static const kn_op graphed_op = {.name = "graphed_module",
-                                 .params_size = sizeof(kn_graphed *),
+                                 .params_size = sizeof(graphed_call),
                                  .params_keep = keep,
                                  .params_drop = drop,
                                  .backward = backward};
@@ -80,6 +111,10 @@ static bool wants_record(const kn_graphed *graphed, const kn_tensor *x)
 static kn_status check_input(const kn_graphed *graphed, const kn_tensor *x)
 {
     char one[KN_DESCRIBE], other[KN_DESCRIBE];
+    for (int i = 1; i < graphed->count; i++)
+        if (graphed->inputs[i]->storage != graphed->recorded[i]->storage)
+            return kn_fail(KN_ERR_STATE,
+                           "a parameter of a graphed module was moved or converted after it was recorded");
     if (kn_same_shape(x, graphed->x) && x->dtype == graphed->x->dtype &&
         x->storage->device == graphed->x->storage->device)
         return KN_OK;
@@ -91,6 +126,7 @@ static kn_tensor *replay(kn_graphed *graphed, kn_tensor *x)
 {
     kn_status status = check_input(graphed, x);
     bool grad = kn_set_grad_enabled(false);
+    graphed->calls++;
     if (status == KN_OK)
         status = kn_copy_(graphed->x, x);
     if (status == KN_OK)
@@ -101,8 +137,9 @@ static kn_tensor *replay(kn_graphed *graphed, kn_tensor *x)
         return kn_stick();
     if (!wants_record(graphed, x))
         return y;
+    const graphed_call call = {graphed, graphed->calls, sum_versions(graphed)};
     graphed->inputs[0] = x; /* the list's own place for it, empty between calls */
-    status = kn_tape_record_many(&graphed_op, &graphed, graphed->inputs, graphed->count, &y, 1);
+    status = kn_tape_record_many(&graphed_op, &call, graphed->inputs, graphed->count, &y, 1);
     graphed->inputs[0] = NULL;
     return status == KN_OK ? y : kn_stick();
 }
@@ -125,13 +162,16 @@ static kn_graphed *new_graphed(kn_module *module, const kn_tensor *sample)
     atomic_init(&made->references, 1);
     made->training = module->training;
     made->inputs = kn_calloc((size_t)parameters.count + 1, sizeof *made->inputs);
+    made->recorded = kn_calloc((size_t)parameters.count + 1, sizeof *made->recorded);
     made->gradients = kn_calloc((size_t)parameters.count + 1, sizeof *made->gradients);
-    if (made->inputs != NULL && made->gradients != NULL) {
-        made->count = parameters.count + 1;
-        for (int i = 0; i < parameters.count; i++)
-            made->inputs[i + 1] = kn_retain(parameters.tensors[i]);
+    bool fine = made->inputs != NULL && made->recorded != NULL && made->gradients != NULL;
+    made->count = fine ? parameters.count + 1 : 0;
+    for (int i = 1; i < made->count; i++) {
+        made->inputs[i] = kn_retain(parameters.tensors[i - 1]);
+        KN_SCOPE { made->recorded[i] = kn_retain(kn_detach(made->inputs[i])); }
+        fine = fine && made->recorded[i] != NULL;
     }
-    bool fine = made->count > 0 && kn_graph_create(&made->forward) == KN_OK;
+    fine = fine && kn_graph_create(&made->forward) == KN_OK;
     KN_SCOPE KN_NO_GRAD { made->x = fine ? kn_retain(kn_clone((kn_tensor *)(uintptr_t)sample)) : NULL; }
     if (made->x != NULL && kn_requires_grad(sample))
         kn_set_requires_grad(made->x, true);

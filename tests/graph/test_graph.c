@@ -291,6 +291,30 @@ static void graphed_modules_learn_alike(void **state)
     case_free(&graphed);
 }
 
+/* One place for what backward needs: a pass that would read another call's is an error, not a wrong gradient. */
+static void graphed_modules_keep_one_call(void **state)
+{
+    (void)state;
+    KN_SCOPE
+    {
+        kn_module *net = kn_nn_sequential(kn_nn_linear(.in_features = 3, .out_features = 2), kn_nn_tanh());
+        kn_tensor *x = kn_rand(KN_SHAPE(4, 3)), *weight = kn_module_parameters(net).tensors[0];
+        CHECK_OK(kn_make_graphed_callable(net, x));
+        kn_tensor *first = kn_sum(kn_forward(net, x)), *second = kn_sum(kn_forward(net, kn_neg(x)));
+        assert_int_equal(kn_backward(first), KN_ERR_STATE);
+        CHECK_ERROR(KN_ERR_STATE, "graphed_module", "applied again");
+        CHECK_OK(kn_backward(second));
+        kn_tensor *third = kn_sum(kn_forward(net, x));
+        KN_NO_GRAD kn_fill_(weight, 1);
+        assert_int_equal(kn_backward(third), KN_ERR_STATE);
+        CHECK_ERROR(KN_ERR_STATE, "graphed_module", "changed in place");
+        CHECK_OK(kn_module_to_dtype(net, KN_F64));
+        assert_null(kn_forward(net, x));
+        CHECK_ERROR(KN_ERR_STATE, "moved or converted");
+        kn_module_free(net);
+    }
+}
+
 static kn_tensor *peek(kn_module *module, kn_tensor *x)
 {
     (void)module;
@@ -390,12 +414,19 @@ int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
     const struct CMUnitTest tests[] = {
-        TEST(adam_steps_are_the_same_bits),      TEST(sgd_steps_in_double_are_the_same_bits),
-        TEST(products_of_clblast_are_recorded),  TEST(replays_draw_anew),
-        TEST(memory_is_the_graphs_own),          TEST(graphs_share_a_pool),
-        TEST(replays_follow_the_current_stream), TEST(captures_on_a_side_stream),
-        TEST(graphed_modules_learn_alike),       TEST(modules_that_read_values_are_not_graphed),
-        TEST(threads_replay_side_by_side),       TEST(the_dump_names_what_is_recorded),
+        TEST(adam_steps_are_the_same_bits),
+        TEST(sgd_steps_in_double_are_the_same_bits),
+        TEST(products_of_clblast_are_recorded),
+        TEST(replays_draw_anew),
+        TEST(memory_is_the_graphs_own),
+        TEST(graphs_share_a_pool),
+        TEST(replays_follow_the_current_stream),
+        TEST(captures_on_a_side_stream),
+        TEST(graphed_modules_keep_one_call),
+        TEST(graphed_modules_learn_alike),
+        TEST(modules_that_read_values_are_not_graphed),
+        TEST(threads_replay_side_by_side),
+        TEST(the_dump_names_what_is_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
