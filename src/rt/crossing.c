@@ -196,9 +196,9 @@ static cl_int enqueue_read(kn_crossing *crossing, kn_stream *from, const kn_buff
 {
     cl_event read;
     kn_buffer_mark_use(source, from);
-    cl_int error =
-        clEnqueueReadBuffer(from->queue, kn_buffer_memory(source), CL_FALSE, kn_buffer_offset(source) + offset,
-                            crossing->bytes, kn_pinned_data(crossing->memory), 0, NULL, &read);
+    cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(from->queue, kn_buffer_memory(source), CL_FALSE,
+                                                         kn_buffer_offset(source) + offset, crossing->bytes,
+                                                         kn_pinned_data(crossing->memory), 0, NULL, &read));
     if (error != CL_SUCCESS)
         return error;
     show(from, KN_COMMAND_READ, crossing->bytes, read);
@@ -255,9 +255,9 @@ static cl_int enqueue_write(kn_crossing *crossing, kn_stream *to, kn_buffer *des
     if (error != CL_SUCCESS)
         return error;
     kn_buffer_mark_use(destination, to);
-    error =
-        clEnqueueWriteBuffer(to->queue, kn_buffer_memory(destination), CL_FALSE, kn_buffer_offset(destination) + offset,
-                             crossing->bytes, kn_pinned_data(crossing->memory), 1, &gate, &written);
+    error = KN_CL(KN_CL_WRITE, clEnqueueWriteBuffer(to->queue, kn_buffer_memory(destination), CL_FALSE,
+                                                    kn_buffer_offset(destination) + offset, crossing->bytes,
+                                                    kn_pinned_data(crossing->memory), 1, &gate, &written));
     if (error != CL_SUCCESS) {
         clReleaseEvent(gate);
         return error;

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "rt/inject.h"
 #include "rt/rt.h"
 #include "support/values.h"
 
@@ -128,12 +129,71 @@ TENSOR_TEST(large_values_of_many_sizes)
         CHECK_OK(kn_empty_cache(devices[i]));
 }
 
+/* A step of data parallelism on three devices: forward, loss, backward. */
+static kn_status small_step(kn_module *net, kn_tensor *x)
+{
+    kn_status status = KN_OK;
+    for (int i = 0; i < kn_module_parameters(net).count; i++)
+        kn_set_grad(kn_module_parameters(net).tensors[i], NULL);
+    KN_SCOPE
+    {
+        kn_tensor *y = kn_forward(net, x);
+        status = kn_backward(kn_sum(kn_mul(y, y)));
+    }
+    return status;
+}
+
+static int64_t allocated(kn_device *const *devices)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < 3; i++)
+        sum += (int64_t)kn_memory_allocated(devices[i]);
+    return sum;
+}
+
+/* Whichever call fails, on whichever device: the step is an error, nothing hangs or leaks, and the next step is right.
+ */
+TENSOR_TEST(a_step_that_fails_breaks_nothing)
+{
+    static const kn_cl_call kinds[] = {KN_CL_READ, KN_CL_WRITE, KN_CL_LAUNCH, KN_CL_COPY};
+    kn_device *const *devices = case_devices(3);
+    kn_module *net =
+        kn_nn_data_parallel(kn_nn_sequential(kn_nn_linear(.in_features = 2, .out_features = 3), kn_nn_relu(),
+                                             kn_nn_linear(.in_features = 3, .out_features = 2)),
+                            .devices = devices, .num_devices = 3);
+    kn_tensor *x = kn_rand(KN_SHAPE(7, 2)), *weight = kn_module_get(net, "module.0.weight");
+    CHECK_OK(small_step(net, x));
+    const int64_t before = allocated(devices);
+    double *wanted = read_doubles(kn_grad(weight));
+    int failures = 0;
+    for (int k = 0; k < 4; k++)
+        for (int nth = 1, failed = 1; failed; nth++) {
+            kn_inject(kinds[k], nth, CL_MEM_OBJECT_ALLOCATION_FAILURE, false);
+            failed = small_step(net, x) != KN_OK;
+            kn_inject_stop();
+            failures += failed;
+            if (failed && k < 2)
+                CHECK_ERROR(KN_ERR_MEMORY, k == 0 ? "for another device" : "from another device");
+            kn_error_clear();
+            assert_ptr_equal(kn_device_current(), devices[0]);
+            CHECK_OK(small_step(net, x));
+            double *found = read_doubles(kn_grad(weight));
+            for (int i = 0; i < 6; i++)
+                assert_true(found[i] == wanted[i]);
+            free(found);
+            assert_int_equal(allocated(devices), before);
+        }
+    assert_true(failures > 20);
+    free(wanted);
+    kn_module_free(net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_step_does_not_make_the_host_wait), TEST(a_fault_is_told_where_its_values_are_read),
         TEST(a_graph_refuses_another_device),     TEST(threads_and_streams_at_once),
-        TEST(large_values_of_many_sizes),
+        TEST(large_values_of_many_sizes),         TEST(a_step_that_fails_breaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
