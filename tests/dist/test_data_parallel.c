@@ -297,6 +297,47 @@ TENSOR_TEST(a_failed_backward_leaks_nothing)
     kn_module_free(net);
 }
 
+/* Two passes add up in one gradient, and a hook sees the sum over the devices, once a pass. */
+static kn_tensor *count_calls(kn_tensor *gradient, void *user)
+{
+    ++*(int *)user;
+    return gradient;
+}
+
+TENSOR_TEST(passes_add_up_and_hooks_run_once)
+{
+    kn_device *const *devices = case_devices(3);
+    kn_module *plain = case_network(KN_F64);
+    kn_module *net = kn_nn_data_parallel(case_network(KN_F64), .devices = devices, .num_devices = 3);
+    int calls = 0;
+    CHECK_OK(kn_register_hook(kn_module_get(net, "module.0.weight"), count_calls, &calls));
+    for (int pass = 0; pass < 2; pass++) {
+        kn_tensor *images, *classes;
+        case_batch(&images, &classes, 7 - pass, KN_F64, pass);
+        kn_tensor *one = kn_cross_entropy(kn_forward(plain, images), classes);
+        kn_tensor *many = kn_cross_entropy(kn_forward(net, images), classes);
+        CHECK_OK(kn_backward(one));
+        CHECK_OK(kn_backward(many));
+        assert_int_equal(calls, pass + 1);
+    }
+    assert_true(case_gradients_differ(plain, net) < 1e-10);
+    kn_module_free(plain);
+    kn_module_free(net);
+}
+
+TENSOR_TEST(a_parameter_changed_before_backward_is_told)
+{
+    kn_device *const *devices = case_devices(2);
+    kn_module *net =
+        kn_nn_data_parallel(kn_nn_sequential(LAYER, kn_nn_tanh(), LAYER), .devices = devices, .num_devices = 2);
+    kn_tensor *x = kn_ones(KN_SHAPE(4, 2)), *loss = kn_sum(kn_forward(net, x));
+    KN_NO_GRAD kn_fill_(kn_module_get(net, "module.2.weight"), 1);
+    assert_int_equal(kn_backward(loss), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "changed in place");
+    CHECK_OK(kn_backward(kn_sum(kn_forward(net, x))));
+    kn_module_free(net);
+}
+
 /* The record holds all that it needs. */
 TENSOR_TEST(backward_after_the_module_is_gone)
 {
@@ -328,6 +369,8 @@ int main(int argc, char **argv)
         TEST(misuse_is_one_sentence),
         TEST(the_default_devices),
         TEST(a_failed_backward_leaks_nothing),
+        TEST(passes_add_up_and_hooks_run_once),
+        TEST(a_parameter_changed_before_backward_is_told),
         TEST(backward_after_the_module_is_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
