@@ -55,17 +55,18 @@ static char *read_winner(char *text, const char *identity)
 
 char *kn_benchmark_load(const char *identity)
 {
-    char *path = file_of(identity, false), *text = NULL, *winner = NULL;
+    char *text = NULL, *winner = NULL;
     size_t size = 0;
+    kn_error_state before;
+    kn_error_take(&before);
+    char *path = file_of(identity, false);
     if (path && kn_file_exists(path)) {
-        kn_error_state before;
-        kn_error_take(&before);
         if (kn_file_read_all(&text, &size, path, MAX_FILE_BYTES) == KN_OK)
             winner = read_winner(text, identity);
-        kn_error_put_back(&before);
         if (!winner)
             kn_log_message(KN_LOG_INFO, "the benchmark result %s is damaged: timing again", path);
     }
+    kn_error_put_back(&before);
     kn_free(text);
     kn_free(path);
     return winner;
