@@ -121,7 +121,8 @@ typedef struct kn_kernel_launch {
 /* Runs the kernel; returns before it is done. A global size of 0 runs nothing. At least one argument is a tensor; all
  * tensors are on one device, which is not the host. Outputs count as changed in place: backward passes that need their
  * old values will say so; one that requires gradients is KN_ERR_STATE outside KN_NO_GRAD. KN_ERR_ARGUMENT when the
- * number of arguments is not what the kernel takes, or the sizes are not what the device offers. */
+ * number or the kinds of arguments are not what the kernel takes, or the sizes are not what the device offers;
+ * KN_ERR_DEVICE when its source does not build, or a number has not the size of its parameter. */
 KN_API kn_status kn_kernel_run_with(const kn_user_kernel *kernel, const kn_kernel_launch *launch);
 #define kn_kernel_run(kernel, ...) kn_kernel_run_with(kernel, &(const kn_kernel_launch){__VA_ARGS__})
 

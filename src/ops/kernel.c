@@ -1,6 +1,7 @@
 /* ops/kernel.c - the user's own kernels on tensors: checks, and a launch like any other. See koine/kernel.h. */
 #include <koine/autograd.h>
 #include <koine/kernel.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -8,7 +9,7 @@
 #include "rt/user_source.h"
 #include "tensor/tensor.h"
 
-enum { MOST_ARGS = 64 };
+enum { MOST_ARGS = KN_MOST_PARAMETERS / 2 };
 
 struct kn_user_kernel {
     kn_user_source source; /* its name is the kernel's, and outlives it: records and profiles show it */
@@ -38,6 +39,14 @@ static bool is_name(const char *name)
     return *name && strspn(name, letters) == strlen(name) && strlen(name) < 60;
 }
 
+/* So that arguments can be checked. */
+static char *with_parameters_told(const char *options)
+{
+    kn_text text = {0};
+    kn_text_format(&text, "-cl-kernel-arg-info%s%s", options && *options ? " " : "", options ? options : "");
+    return kn_text_finish(&text);
+}
+
 kn_status kn_kernel_new(kn_user_kernel **kernel, const char *source, const char *name, const char *options)
 {
     if (!kernel || !source || !name)
@@ -50,7 +59,7 @@ kn_status kn_kernel_new(kn_user_kernel **kernel, const char *source, const char 
     kn_user_kernel *made = kn_calloc(1, sizeof *made);
     if (!made)
         return KN_ERR_MEMORY;
-    made->options = kn_strdup(options ? options : "");
+    made->options = with_parameters_told(options);
     kn_status status = made->options ? register_source(&made->source, source, name) : KN_ERR_MEMORY;
     if (status == KN_OK)
         *kernel = made;
@@ -106,18 +115,47 @@ static kn_status check_tensors(const kn_kernel_launch *launch, kn_device **devic
     return *device ? KN_OK : kn_fail(KN_ERR_ARGUMENT, "no argument is a tensor: it would not know its device");
 }
 
-static kn_status check_count(const kn_user_kernel *kernel, const kn_kernel_launch *launch, kn_device *device)
+static const char *describe(const kn_kernel_arg *arg)
 {
-    int wanted = 0, tensors = 0;
-    KN_TRY(kn_user_source_build(device, kernel->source.path, kernel->options, kernel->source.name, &wanted));
+    return is_tensor(arg) ? "a tensor" : arg->kind == KN_KERNEL_LOCAL ? "local memory" : "a number";
+}
+
+/* A driver takes a number for the handle of a memory object without looking, and breaks. */
+static kn_status check_kinds(const kn_kernel_launch *launch, const kn_parameters *parameters)
+{
+    static const char *const kinds[] = {
+        [KN_PARAMETER_MEMORY] = "memory", [KN_PARAMETER_LOCAL] = "local memory", [KN_PARAMETER_VALUE] = "a number"};
+    for (int i = 0, p = 0; i < launch->num_args; p += is_tensor(&launch->args[i]) ? 2 : 1, i++) {
+        const kn_kernel_arg *arg = &launch->args[i];
+        const kn_parameter_kind wanted = is_tensor(arg)                 ? KN_PARAMETER_MEMORY
+                                         : arg->kind == KN_KERNEL_LOCAL ? KN_PARAMETER_LOCAL
+                                                                        : KN_PARAMETER_VALUE;
+        if (parameters->kinds[p] != wanted && parameters->kinds[p] != KN_PARAMETER_UNKNOWN)
+            return kn_fail(KN_ERR_ARGUMENT, "argument %d is %s, but parameter %d of the kernel is %s", i, describe(arg),
+                           p, kinds[parameters->kinds[p]]);
+        if (is_tensor(arg) && parameters->kinds[p + 1] != KN_PARAMETER_VALUE &&
+            parameters->kinds[p + 1] != KN_PARAMETER_UNKNOWN)
+            return kn_fail(KN_ERR_ARGUMENT,
+                           "argument %d is a tensor, which takes two parameters (KN_IN, KN_OUT), but parameter %d of "
+                           "the kernel is %s",
+                           i, p + 1, kinds[parameters->kinds[p + 1]]);
+    }
+    return KN_OK;
+}
+
+static kn_status check_parameters(const kn_user_kernel *kernel, const kn_kernel_launch *launch, kn_device *device)
+{
+    kn_parameters parameters;
+    int tensors = 0;
+    KN_TRY(kn_user_source_build(device, kernel->source.path, kernel->options, kernel->source.name, &parameters));
     for (int i = 0; i < launch->num_args; i++)
         tensors += is_tensor(&launch->args[i]);
-    if (wanted == launch->num_args + tensors)
-        return KN_OK;
+    if (parameters.count == launch->num_args + tensors)
+        return check_kinds(launch, &parameters);
     return kn_fail(KN_ERR_ARGUMENT,
                    "the kernel has %d parameters; %d tensors, which are two each (KN_IN, KN_OUT), and "
                    "%d other arguments make %d",
-                   wanted, tensors, launch->num_args - tensors, launch->num_args + tensors);
+                   parameters.count, tensors, launch->num_args - tensors, launch->num_args + tensors);
 }
 
 static kn_status check_sizes(const kn_kernel_launch *launch, int dims, const kn_limits *limits)
@@ -128,6 +166,8 @@ static kn_status check_sizes(const kn_kernel_launch *launch, int dims, const kn_
         if (size > limits->max_work_group_size / group)
             return kn_fail(KN_ERR_ARGUMENT, "a work-group of %zu * %zu work-items: the device takes at most %zu", group,
                            size, limits->max_work_group_size);
+        if (launch->global[d] > SIZE_MAX - size) /* it is rounded up */
+            return kn_fail(KN_ERR_ARGUMENT, "%zu work-items in dimension %d", launch->global[d], d);
         group *= size;
     }
     for (int i = 0; i < launch->num_args; i++) {
@@ -182,7 +222,7 @@ static kn_status run(const kn_user_kernel *kernel, const kn_kernel_launch *launc
                        (int)MOST_ARGS);
     KN_TRY(check_tensors(launch, &device));
     KN_TRY(check_sizes(launch, dims, kn_device_limits(device)));
-    KN_TRY(check_count(kernel, launch, device));
+    KN_TRY(check_parameters(kernel, launch, device));
     kn_stream *stream = kn_stream_current(device);
     if (!stream)
         return kn_error_status();

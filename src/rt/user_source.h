@@ -22,10 +22,24 @@ kn_status kn_user_source_add(kn_user_source *source, const char *name, const cha
 bool kn_user_source_is(const char *path);
 kn_status kn_user_source_append(kn_text *text, const char *path);
 
-/* Builds the kernel without running it, and tells how many parameters it has (NULL: not asked). A buffer argument is
- * two of them. */
+/* A kernel's parameters. Memory is global or constant; what the compiler does not tell is unknown. */
+typedef enum kn_parameter_kind {
+    KN_PARAMETER_UNKNOWN,
+    KN_PARAMETER_MEMORY,
+    KN_PARAMETER_LOCAL,
+    KN_PARAMETER_VALUE
+} kn_parameter_kind;
+
+#define KN_MOST_PARAMETERS 128
+typedef struct kn_parameters {
+    int count;
+    kn_parameter_kind kinds[KN_MOST_PARAMETERS]; /* of the first ones */
+} kn_parameters;
+
+/* Builds the kernel without running it, and tells what its parameters are (NULL: not asked): of what kind only with the
+ * option -cl-kernel-arg-info. A buffer argument is two of them. */
 kn_status kn_user_source_build(kn_device *device, const char *path, const char *options, const char *kernel,
-                               int *num_parameters);
+                               kn_parameters *parameters);
 
 /* Does it build? The thread's last error stays what it was. */
 bool kn_user_source_tries(kn_device *device, const char *path, const char *options, const char *kernel);

@@ -132,6 +132,18 @@ TENSOR_TEST(test_misuse)
         kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_input(x), kn_kernel_struct(NULL, 4096), n), .global = {3}),
         KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "argument 2", "4096 bytes", "NULL");
+    assert_int_equal(
+        kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_input(x), f, n), .global = {SIZE_MAX}, .local = {4}),
+        KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "work-items in dimension 0");
+    assert_int_equal(kn_kernel_run(scale, KN_KERNEL_ARGS(y, n, kn_kernel_input(x), f), .global = {3}), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "scale", "argument 1 is a number", "parameter 2 of the kernel is memory");
+    assert_int_equal(kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_input(x), kn_kernel_local(4), n), .global = {3}),
+                     KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "argument 2 is local memory", "parameter 4 of the kernel is a number");
+    assert_int_equal(kn_kernel_run(scale, KN_KERNEL_ARGS(n, y, kn_kernel_i32(1), kn_kernel_i32(1), n), .global = {3}),
+                     KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "argument 0 is a number", "parameter 0 of the kernel is memory");
     assert_int_equal(kn_kernel_new(&other, source, "two names", NULL), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "two names");
     assert_int_equal(kn_kernel_new(&other, NULL, "scale", NULL), KN_ERR_ARGUMENT);
