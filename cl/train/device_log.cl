@@ -33,7 +33,7 @@ kernel void log_accuracy(KN_IN(output), KN_IN(target), KN_INOUT(cells), const lo
 
 #elif defined(HISTOGRAM)
 
-/* Where x is counted: 0 below, 1 above, 2 NaN, 3 + bin. The formula is torch.histc's. */
+/* Where x is counted: 0 below, 1 above, 2 NaN, 3 + bin. The formula, in this order, is torch.histc's of the CPU. */
 static int place_of(T x, T low, T high, int bins)
 {
     if (isnan(x))
@@ -42,7 +42,7 @@ static int place_of(T x, T low, T high, int bins)
         return 0;
     if (x > high)
         return 1;
-    return 3 + min((int)((x - low) * (T)bins / (high - low)), bins - 1);
+    return 3 + min((int)((x - low) / (high - low) * (T)bins), bins - 1);
 }
 
 /* parts [parts][3 + bins] of the counts. On a CPU device a part is a work-item's, elsewhere a work-group's, counted in local memory: atomics on whole numbers

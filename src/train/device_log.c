@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <koine/graph.h>
+
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -147,10 +149,16 @@ kn_status kn_log_check_values(const char *function, const kn_tensor *values)
     return KN_OK;
 }
 
-/* A new state on `device`, with what the present one holds. */
+/* A new state on `device`, with what the present one holds. In a graph it would be made, and so emptied, at each
+ * replay.
+ */
 static kn_status make_state(kn_device_log *log, kn_device *device)
 {
     kn_tensor *state = NULL, *part = NULL;
+    if (kn_is_current_stream_capturing(device))
+        return kn_capture_fail(kn_stream_current(device),
+                               kn_fail(KN_ERR_STATE, "device_log: a graph is being captured, and the log has no memory "
+                                                     "for all its entries yet: update one of them before the capture"));
     KN_TRY(kn_tensor_new(&state, KN_I64, 1, &log->cells, device));
     kn_status status = kn_tensor_fill(state, 0);
     if (status == KN_OK && log->state && !log->stale && log->state->storage->device == device) {

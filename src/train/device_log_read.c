@@ -10,15 +10,19 @@
 
 /* --- fetching -------------------------------------------------------------------------------------------------- */
 
-static kn_status make_room(kn_device_log *log, int64_t cells)
+/* Room for all entries, those included that are younger than what is fetched: they are new, all zeros. */
+static kn_status make_room(kn_device_log *log, int64_t fetched)
 {
-    if (cells == log->num_figures)
-        return KN_OK;
-    int64_t *figures = kn_realloc(log->figures, (size_t)(cells ? cells : 1) * sizeof *figures);
-    if (!figures)
-        return KN_ERR_MEMORY;
-    log->figures = figures;
-    log->num_figures = cells;
+    if (log->num_figures < log->cells) {
+        int64_t *figures = kn_realloc(log->figures, (size_t)log->cells * sizeof *figures);
+        if (!figures)
+            return KN_ERR_MEMORY;
+        memset(figures + log->num_figures, 0, (size_t)(log->cells - log->num_figures) * sizeof *figures);
+        log->figures = figures;
+        log->num_figures = log->cells;
+    }
+    if (fetched < log->num_figures)
+        memset(log->figures + fetched, 0, (size_t)(log->num_figures - fetched) * sizeof *log->figures);
     return KN_OK;
 }
 
@@ -26,13 +30,10 @@ kn_status kn_device_log_read(kn_device_log *log)
 {
     if (!log)
         return kn_fail_argument_null("device_log_read", "log");
-    int64_t cells = log->state ? log->state->shape[0] : log->cells;
+    int64_t cells = log->state ? log->state->shape[0] : 0; /* none: nothing was noted, nothing to ask the device */
     KN_TRY(make_room(log, cells));
     KN_TRY(kn_log_clear_stale(log));
-    if (log->state)
-        return kn_read(log->state, log->figures, (size_t)cells * sizeof *log->figures);
-    memset(log->figures, 0, (size_t)cells * sizeof *log->figures); /* nothing was noted: nothing to ask the device */
-    return KN_OK;
+    return log->state ? kn_read(log->state, log->figures, (size_t)cells * sizeof *log->figures) : KN_OK;
 }
 
 /* Pinned memory for a request; what the slot has is used again if it fits. */
@@ -74,11 +75,9 @@ static kn_status take(kn_device_log *log)
 {
     int slot = log->first_request;
     int64_t cells = log->requested_cells[slot];
-    KN_TRY(make_room(log, cells ? cells : log->cells));
+    KN_TRY(make_room(log, cells));
     if (cells > 0)
         KN_TRY(kn_read(log->requests[slot], log->figures, (size_t)cells * sizeof *log->figures));
-    else
-        memset(log->figures, 0, (size_t)log->num_figures * sizeof *log->figures);
     log->first_request = (slot + 1) % KN_LOG_REQUESTS;
     log->num_requests--;
     return KN_OK;
@@ -136,11 +135,7 @@ static double value_at(const int64_t *cells, int64_t index)
     return cells[KN_CELL_SIZE] == sizeof wide ? wide : (double)narrow;
 }
 
-static double sum_of(const int64_t *cells)
-{
-    double sum = value_at(cells, KN_CELL_SUM), error = value_at(cells, KN_CELL_ERROR);
-    return isnan(error) ? sum : sum + error; /* an infinite sum has no error to speak of */
-}
+static double sum_of(const int64_t *cells) { return value_at(cells, KN_CELL_SUM) + value_at(cells, KN_CELL_ERROR); }
 
 static double scalar_value(const int64_t *cells, kn_figure figure)
 {

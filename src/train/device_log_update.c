@@ -1,4 +1,5 @@
 /* train/device_log_update.c - scalars, accuracies and histograms: one or two launches each, no wait. */
+#include <math.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -144,6 +145,18 @@ static kn_status count_values(kn_device_log *log, const kn_log_entry *entry, con
     return status;
 }
 
+/* A range that the values' dtype cannot tell apart or hold has no bins of a width. */
+static kn_status check_range(const kn_log_entry *entry, kn_dtype dtype)
+{
+    const double low = dtype == KN_F64 ? entry->min : (double)(float)entry->min;
+    const double high = dtype == KN_F64 ? entry->max : (double)(float)entry->max;
+    const double width = dtype == KN_F64 ? high - low : (double)((float)high - (float)low);
+    if (isfinite(low) && isfinite(high) && isfinite(width) && width > 0)
+        return KN_OK;
+    return kn_fail(KN_ERR_ARGUMENT, "device_log_histogram: \"%s\" goes from %.17g to %.17g, which is no range in %s",
+                   entry->name, entry->min, entry->max, kn_dtype_name(dtype));
+}
+
 kn_status kn_device_log_histogram(kn_device_log *log, int entry, kn_tensor *values)
 {
     kn_log_entry *histogram = kn_log_entry_of(log, entry, KN_ENTRY_HISTOGRAM, "device_log_histogram");
@@ -152,6 +165,7 @@ kn_status kn_device_log_histogram(kn_device_log *log, int entry, kn_tensor *valu
     if (!values)
         return kn_fail_argument_null("device_log_histogram", "values");
     KN_TRY(kn_log_check_values("device_log_histogram", values));
+    KN_TRY(check_range(histogram, values->dtype));
     KN_TRY(kn_log_prepare(log, histogram, values->storage->device, values->dtype));
     if (kn_numel(values) == 0)
         return KN_OK;

@@ -12,6 +12,7 @@ Values are computed in float64 from inputs that float32 holds exactly: the tests
 import os
 import sys
 
+import golden_log
 import golden_ops
 import golden_run
 import golden_text
@@ -20,7 +21,7 @@ import golden_training
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    for module in (golden_ops, golden_text, golden_training, golden_run):
+    for module in (golden_ops, golden_text, golden_training, golden_run, golden_log):
         module.make(folder)
     total = 0
     for name in sorted(os.listdir(folder)):
