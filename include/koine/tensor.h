@@ -118,8 +118,9 @@ KN_API kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype);
  *
  * It cannot corrupt: a pinned tensor's memory, which its views share, remembers the copies under way. kn_data waits for
  * all of them, since the caller may write; kn_read, kn_item and copies from the tensor wait for those that write it;
- * kn_write, kn_copy_ into it and a further non_blocking copy wait for those that conflict (the latter on the device).
- * Releasing the tensor does not wait: its memory is kept until the copies are done. What no library can see is a
+ * kn_write and kn_copy_ into it wait for all; a further non_blocking copy waits for those that conflict, on the device
+ * where they are copies of the same one. A copy to the host that failed is told once, by whichever of these comes
+ * first. Releasing the tensor does not wait: its memory is kept until the copies are done. What no library can see is a
  * pointer: one taken by kn_data before a non_blocking copy must not be used after it; call kn_data again. An index
  * error that a kernel found before a non_blocking copy to the host is reported by the next call that synchronises the
  * stream. */

@@ -111,7 +111,7 @@ void kn_loader_free(kn_loader *loader)
     kn_made_batch_drop(&loader->ahead);
     kn_loader_free_memory(loader); /* what is being copied from stays until that is done */
     if (loader->stream)
-        kn_stream_synchronize(loader->stream);
+        kn_stream_settle(loader->stream);
     kn_stream_destroy(loader->stream);
     pthread_cond_destroy(&loader->work);
     pthread_cond_destroy(&loader->done);

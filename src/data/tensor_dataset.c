@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/dataset.h"
-#include "tensor/tensor.h"
+#include "tensor/host_copies.h"
 
 typedef struct tensor_dataset {
     kn_tensor *inputs, *targets; /* contiguous; one reference each */
@@ -17,6 +17,8 @@ static int64_t length(void *self) { return kn_size(((tensor_dataset *)self)->inp
 static kn_status get(void *self, int64_t index, void *input, void *target)
 {
     const tensor_dataset *data = self;
+    KN_TRY(kn_storage_wait(data->inputs->storage, KN_HOST_READ)); /* the caller may be filling them, pinned, anew */
+    KN_TRY(kn_storage_wait(data->targets->storage, KN_HOST_READ));
     if (data->input_bytes > 0)
         memcpy(input, data->input_data + (size_t)index * data->input_bytes, data->input_bytes);
     if (data->target_bytes > 0)

@@ -132,6 +132,15 @@ kn_status kn_event_query(kn_event *event, bool *done)
     return progress(event, done);
 }
 
+bool kn_event_has_failed(const kn_event *event)
+{
+    cl_int state = CL_QUEUED;
+    if (!event->handle || kn_device_is_lost(event->device))
+        return event->handle != NULL;
+    clGetEventInfo(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+    return state < 0;
+}
+
 bool kn_event_has_passed(kn_event *event)
 {
     cl_int state = CL_QUEUED;

@@ -258,6 +258,8 @@ static cl_int finish(kn_stream *stream, cl_command_queue queue)
     return KN_CL(KN_CL_WAIT, clFinish(queue));
 }
 
+void kn_stream_settle(kn_stream *stream) { kn_stream_finish(stream); }
+
 cl_int kn_stream_finish(kn_stream *stream) { return finish(stream, stream->queue); }
 
 /* Waits and reports; the count of host waits is the caller's. What another thread captures does not run: only the work

@@ -42,18 +42,33 @@ static void drop_mark(kn_copy_mark **link)
     free_mark(mark);
 }
 
+/* Of a copy that wrote the memory and failed somebody must hear: its mark stays. */
+static bool can_be_forgotten(const kn_copy_mark *mark)
+{
+    return kn_event_has_passed(mark->event) && (mark->access == KN_HOST_READ || !kn_event_has_failed(mark->event));
+}
+
 static void drop_passed(kn_host_copies *copies)
 {
     for (kn_copy_mark **link = &copies->marks; *link;) {
-        if (kn_event_has_passed((*link)->event))
+        if (can_be_forgotten(*link))
             drop_mark(link);
         else
             link = &(*link)->next;
     }
 }
 
-/* `wait`: kn_event_synchronize for a wait of the user's, which is counted and may be forbidden, or kn_event_await. */
-static kn_status wait_for_copies(kn_host_copies *copies, kn_host_access access, kn_status (*wait)(kn_event *))
+static bool under_way(const kn_host_copies *copies)
+{
+    for (const kn_copy_mark *mark = copies->marks; mark; mark = mark->next)
+        if (!kn_event_has_passed(mark->event))
+            return true;
+    return false;
+}
+
+/* Has `wait` wait for those that conflict, and forgets them. An error is told once: then the copy is over. */
+static kn_status settle(kn_host_copies *copies, kn_host_access access, kn_status (*wait)(kn_copy_mark *, void *),
+                        void *user)
 {
     kn_status status = KN_OK;
     kn_lock(&copies->lock);
@@ -63,25 +78,45 @@ static kn_status wait_for_copies(kn_host_copies *copies, kn_host_access access, 
             link = &(*link)->next;
             continue;
         }
-        kn_status one = wait((*link)->event);
+        kn_status one = kn_event_has_passed((*link)->event) ? kn_event_await((*link)->event) : wait(*link, user);
         status = status == KN_OK ? one : status;
-        if (one == KN_OK)
+        if (one == KN_OK ? can_be_forgotten(*link) : kn_event_has_passed((*link)->event))
             drop_mark(link);
         else
-            link = &(*link)->next; /* still under way, for all that is known */
+            link = &(*link)->next;
     }
     kn_unlock(&copies->lock);
     return status;
 }
 
+/* For a wait of the user's, which is counted and may be forbidden. */
+static kn_status synchronize_mark(kn_copy_mark *mark, void *user)
+{
+    (void)user;
+    return kn_event_synchronize(mark->event);
+}
+
+static kn_status await_mark(kn_copy_mark *mark, void *user)
+{
+    (void)user;
+    return kn_event_await(mark->event);
+}
+
+/* On the device where it can be. */
+static kn_status order_mark(kn_copy_mark *mark, void *stream)
+{
+    return mark->device == kn_stream_device(stream) ? kn_stream_wait_event(stream, mark->event)
+                                                    : kn_event_synchronize(mark->event);
+}
+
 kn_status kn_storage_wait_slow(const kn_storage *storage, kn_host_access access)
 {
-    return wait_for_copies(storage->copies, access, kn_event_synchronize);
+    return settle(storage->copies, access, synchronize_mark, NULL);
 }
 
 kn_status kn_storage_await(const kn_storage *storage)
 {
-    return storage->copies ? wait_for_copies(storage->copies, KN_HOST_WRITE, kn_event_await) : KN_OK;
+    return storage->copies ? settle(storage->copies, KN_HOST_WRITE, await_mark, NULL) : KN_OK;
 }
 
 bool kn_storage_copies_done(const kn_storage *storage)
@@ -90,22 +125,9 @@ bool kn_storage_copies_done(const kn_storage *storage)
         return true;
     kn_lock(&storage->copies->lock);
     drop_passed(storage->copies);
-    bool done = storage->copies->marks == NULL;
+    bool done = !under_way(storage->copies);
     kn_unlock(&storage->copies->lock);
     return done;
-}
-
-static kn_status order_copy(kn_host_copies *copies, kn_stream *stream, kn_host_access access)
-{
-    kn_status status = KN_OK;
-    kn_lock(&copies->lock);
-    drop_passed(copies);
-    for (kn_copy_mark *mark = copies->marks; mark && status == KN_OK; mark = mark->next)
-        if (conflict(mark->access, access))
-            status = mark->device == kn_stream_device(stream) ? kn_stream_wait_event(stream, mark->event)
-                                                              : kn_event_synchronize(mark->event);
-    kn_unlock(&copies->lock);
-    return status;
 }
 
 /* What may fail for want of memory does so before there is a copy that must be remembered. */
@@ -118,7 +140,7 @@ kn_status kn_storage_begin_copy(const kn_storage *storage, kn_stream *stream, kn
     *made = (kn_copy_mark){.device = kn_stream_device(stream), .access = access};
     kn_status status = kn_event_create(&made->event, made->device);
     if (status == KN_OK)
-        status = order_copy(storage->copies, stream, access);
+        status = settle(storage->copies, access, order_mark, stream);
     if (status != KN_OK) {
         free_mark(made);
         return status;
@@ -130,13 +152,11 @@ kn_status kn_storage_begin_copy(const kn_storage *storage, kn_stream *stream, kn
 kn_status kn_storage_end_copy(const kn_storage *storage, kn_stream *stream, kn_copy_mark *mark, kn_status status)
 {
     kn_host_copies *copies = storage->copies;
-    bool enqueued = status == KN_OK;
-    if (enqueued)
+    if (status == KN_OK)
         status = kn_event_record(mark->event, stream);
     if (status != KN_OK) {
         free_mark(mark);
-        if (enqueued) /* a copy that nobody remembers must not be under way */
-            kn_stream_synchronize(stream);
+        kn_stream_settle(stream); /* a copy that nobody remembers must not be under way, if it was enqueued at all */
         return status;
     }
     kn_lock(&copies->lock);
@@ -151,6 +171,8 @@ kn_status kn_storage_end_copy(const kn_storage *storage, kn_stream *stream, kn_c
 
 static void free_copies(kn_host_copies *copies)
 {
+    while (copies->marks)
+        drop_mark(&copies->marks);
     kn_pinned_free(copies->pinned);
     kn_mutex_destroy(&copies->lock);
     kn_free(copies);
@@ -163,8 +185,7 @@ static void bury(void)
     kn_lock(&dead.lock);
     for (kn_host_copies **link = &dead.first; *link;) {
         kn_host_copies *copies = *link;
-        drop_passed(copies);
-        if (copies->marks) {
+        if (under_way(copies)) {
             link = &copies->next_dead;
             continue;
         }

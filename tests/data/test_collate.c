@@ -285,13 +285,39 @@ static void test_freed_with_copies_under_way(void **state)
     assert_ok(kn_synchronize(devices[1]));
 }
 
+/* Freeing is no wait of the user's: it is not refused, and leaves no error behind. */
+static void test_freed_where_waits_are_forbidden(void **state)
+{
+    (void)state;
+    need_device();
+    for (int workers = 0; workers <= 2; workers += 2) {
+        counted data;
+        helper h = {.bad = -1, .busy = true, .pinned = true};
+        kn_dataset *dataset = counted_dataset(&data, 40);
+        kn_loader *loader = NULL;
+        assert_ok(kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = workers, .device = devices[1],
+                                .collate = help, .collate_user = &h));
+        assert_ok(kn_loader_start(loader, 0));
+        kn_tensor *input = NULL, *target = NULL;
+        assert_ok(kn_loader_next(loader, &input, &target));
+        kn_set_sync_debug_mode(KN_SYNC_DEBUG_ERROR);
+        kn_loader_free(loader);
+        kn_set_sync_debug_mode(KN_SYNC_DEBUG_OFF);
+        assert_int_equal(kn_error_status(), KN_OK);
+        assert_batch(input, target, (const int64_t[]){0, 1, 2, 3}, SIZE); /* the batch outlives its loader */
+        kn_release(input);
+        kn_release(target);
+        kn_dataset_free(dataset);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gets_pinned_batches),          cmocka_unit_test(test_returns_what_it_likes),
         cmocka_unit_test(test_host_batches_are_the_callers), cmocka_unit_test(test_errors_name_the_batch),
         cmocka_unit_test(test_the_callers_stream_stays),     cmocka_unit_test(test_late_copies),
-        cmocka_unit_test(test_freed_with_copies_under_way),
+        cmocka_unit_test(test_freed_with_copies_under_way),  cmocka_unit_test(test_freed_where_waits_are_forbidden),
     };
     return cmocka_run_group_tests(tests, find_devices, NULL);
 }

@@ -1,0 +1,145 @@
+/* test_pinned_endings.c - pinned memory when things go another way: the device is lost with a copy under way, the host
+ * may not wait, copies cross streams and devices, a dataset reads what is being filled. */
+#include "support/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt/internal.h"
+#include "rt/lost.h"
+#include "tensor/host_copies.h"
+
+enum { N = 100003 };
+
+/* Keeps the current stream of `device` busy for some tens of milliseconds. */
+static void be_busy(kn_device *device)
+{
+    bool gpu = kn_device_get_type(device) == KN_DEVICE_GPU;
+    kn_tensor *x = kn_full(KN_SHAPE(gpu ? 4096 : 1000, gpu ? 4096 : 1000), 1e-3, .device = device);
+    for (int i = 0; i < 6; i++)
+        x = kn_matmul(x, x);
+}
+
+static kn_tensor *pinned_values(float first)
+{
+    kn_tensor *t = kn_empty(KN_SHAPE(N), .pin_memory = true);
+    CHECK_TENSOR(t);
+    float *data = kn_data(t);
+    for (int i = 0; i < N; i++)
+        data[i] = first + (float)i;
+    return t;
+}
+
+static int wrong_values(const kn_tensor *t, float first)
+{
+    float *data = malloc(N * sizeof *data);
+    int wrong = kn_read(t, data, N * sizeof *data) != KN_OK;
+    for (int i = 0; i < N; i++)
+        wrong += data[i] != first + (float)i;
+    free(data);
+    return wrong;
+}
+
+/* What was to arrive never will: whoever looks first is told, by whatever way. A source is still what it was. */
+TENSOR_TEST(a_lost_device_is_told_by_what_it_was_to_send)
+{
+    kn_device *device = kn_device_current();
+    float *values = malloc(N * sizeof *values);
+    be_busy(device);
+    CHECK_OK(kn_synchronize(device));
+    for (int way = 0; way < 4; way++) {
+        kn_tensor *source = pinned_values((float)way);
+        kn_tensor *y = kn_to_device(source, device, .non_blocking = true);
+        be_busy(device);
+        kn_tensor *back = kn_to_device(y, kn_device_host(), .non_blocking = true);
+        CHECK_TENSOR(back);
+        kn_device_note_error(device, CL_DEVICE_NOT_AVAILABLE, "testing");
+        assert_int_equal(wrong_values(source, (float)way), 0);
+        kn_error_clear();
+        if (way == 0)
+            assert_null(kn_data(back));
+        else if (way == 1)
+            assert_int_equal(kn_read(back, values, N * sizeof *values), KN_ERR_DEVICE);
+        else if (way == 2)
+            assert_null(kn_to_device(back, kn_device_host(), .copy = true));
+        else
+            assert_int_equal(kn_write(back, values, N * sizeof *values), KN_ERR_DEVICE);
+        CHECK_ERROR(KN_ERR_DEVICE, "was lost");
+        atomic_store(&device->is_lost, false); /* nothing happened to it really */
+        atomic_store(&device->is_losing, false);
+        CHECK_OK(kn_synchronize(device));
+    }
+    free(values);
+}
+
+/* Waiting refused: the copy stays remembered, and is waited for when that is allowed again. */
+TENSOR_TEST(a_wait_that_is_refused_is_made_later)
+{
+    kn_device *device = kn_device_current();
+    kn_tensor *y = kn_to(pinned_values(4), device);
+    be_busy(device);
+    CHECK_OK(kn_synchronize(device));
+    be_busy(device);
+    kn_tensor *back = kn_to_device(y, kn_device_host(), .non_blocking = true);
+    kn_set_sync_debug_mode(KN_SYNC_DEBUG_ERROR);
+    assert_null(kn_data(back));
+    CHECK_ERROR(KN_ERR_STATE, "forbids");
+    kn_set_sync_debug_mode(KN_SYNC_DEBUG_OFF);
+    assert_non_null(kn_data(back));
+    assert_int_equal(wrong_values(back, 4), 0);
+}
+
+/* A tensor read by one device and then written by another (or by another stream of the same): the second copy is
+ * ordered after the first. */
+TENSOR_TEST(copies_from_two_devices_or_streams_keep_their_order)
+{
+    kn_device *one = kn_device_current(), *other = kn_device_at(kn_device_count() - 1);
+    kn_stream *stream = NULL, *before = kn_stream_current(other);
+    CHECK_OK(kn_stream_create(&stream, other));
+    for (int i = 0; i < 3; i++) {
+        kn_tensor *shared = pinned_values((float)i);
+        kn_tensor *news = kn_to(pinned_values(50 + (float)i), other);
+        CHECK_OK(kn_synchronize(one));
+        CHECK_OK(kn_synchronize(other));
+        be_busy(one);
+        kn_tensor *y = kn_to_device(shared, one, .non_blocking = true);
+        CHECK_OK(kn_stream_set_current(stream));
+        CHECK_OK(kn_copy(shared, news, .non_blocking = true));
+        CHECK_OK(kn_stream_set_current(before));
+        assert_int_equal(wrong_values(y, (float)i), 0);
+        assert_int_equal(wrong_values(shared, 50 + (float)i), 0);
+    }
+    CHECK_OK(kn_stream_synchronize(stream));
+    CHECK_OK(kn_stream_destroy(stream));
+}
+
+/* A dataset holds its tensors by pointer. */
+TENSOR_TEST(a_dataset_reads_what_has_arrived)
+{
+    kn_device *device = kn_device_current();
+    kn_tensor *x = kn_zeros(KN_SHAPE(N, 1), .device = kn_device_host(), .pin_memory = true);
+    kn_tensor *labels = kn_zeros(KN_SHAPE(N), .dtype = KN_I64, .device = kn_device_host());
+    kn_tensor *news = kn_reshape(kn_to(pinned_values(9), device), 2, (const int64_t[]){N, 1});
+    kn_dataset *dataset = NULL;
+    CHECK_OK(kn_tensor_dataset(&dataset, x, labels));
+    be_busy(device);
+    CHECK_OK(kn_synchronize(device));
+    be_busy(device);
+    CHECK_OK(kn_copy(x, news, .non_blocking = true));
+    float sample = 0;
+    int64_t label;
+    CHECK_OK(kn_dataset_get(dataset, N - 1, &sample, &label));
+    assert_true(sample == 9 + (float)(N - 1));
+    kn_dataset_free(dataset);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_lost_device_is_told_by_what_it_was_to_send),
+        TEST(a_wait_that_is_refused_is_made_later),
+        TEST(copies_from_two_devices_or_streams_keep_their_order),
+        TEST(a_dataset_reads_what_has_arrived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
