@@ -138,7 +138,7 @@ static kn_status overlap_setup(const bench_case *self, bench_state *state)
         t->a = kn_retain(kn_rand(KN_SHAPE(side, side)));
         t->b = kn_retain(kn_rand(KN_SHAPE(side, side)));
     }
-    if (!t->host || !t->device || !t->b)
+    if (!t->host || !t->device || !t->a || !t->b)
         return kn_error_status();
     kn_status status = kn_stream_create(&t->copies, state->device);
     return status == KN_OK ? balance(t, self->size[0]) : status;
