@@ -57,10 +57,11 @@ typedef struct kn_trainer_params {
                              NULL: nothing is written */
     bool resume; /* default false: go on from last.safetensors in `output`, with the very bits of an unbroken run */
     bool quiet;  /* default false: progress on stderr, a bar on a terminal, a line per epoch elsewhere */
-    /* Figures of steps, kept on the device and fetched every `log_every` steps in one transfer that nothing waits for
-     * (default 0: never). They are the table kn_trainer_steps and, with `output`, steps.csv and steps.svg: step (from
-     * the fit's beginning), epoch, loss and acc since the row before, lr, and with log_grad_norm grad_norm (the step's)
-     * and grad_norm.NAME of each parameter. */
+    /* Figures of steps, kept on the device and fetched every `log_every` steps of an epoch, and at its last, in one
+     * transfer that nothing waits for (default 0: never). They are the table kn_trainer_steps and, with `output`,
+     * steps.csv and steps.svg: step (from the fit's beginning), epoch, loss and acc since the row before (in the same
+     * epoch), lr, and with log_grad_norm grad_norm (the step's) and grad_norm.NAME of each parameter. The files are
+     * written after each epoch and when the fit ends, however it ends. */
     int log_every;
     bool log_grad_norm; /* default false; true: also the mean per epoch as a column of the history */
     /* default 0; bins of the histograms of each parameter's gradient in the steps logged, from -log_range (default 1)

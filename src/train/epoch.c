@@ -83,6 +83,8 @@ kn_status kn_trainer_train_epoch(kn_trainer *trainer, kn_loader *loader, kn_pass
     kn_optim_zero_grad(trainer->params.optim); /* the memory is validation's */
     if (status == KN_OK)
         status = kn_steps_end_epoch(&pass.watch, figures);
+    else if (status == KN_ERR_INTERRUPTED)
+        kn_steps_drain(&pass.watch); /* the steps done have their rows; this status is the one to report */
     kn_steps_free(&pass.watch);
     return status;
 }

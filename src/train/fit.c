@@ -159,6 +159,8 @@ static kn_status finish(kn_trainer *trainer, kn_status status)
     first_error first = {.status = KN_OK};
     remember(&first, status);
     kn_progress_clear(&trainer->progress);
+    if (status == KN_ERR_INTERRUPTED || status == KN_ERR_NUMERIC)
+        remember(&first, kn_trainer_save_tables(trainer)); /* the rows of steps since the last epoch */
     if (status == KN_OK || status == KN_ERR_INTERRUPTED || status == KN_ERR_NUMERIC)
         remember(&first, kn_trainer_save_plot(trainer));
     remember(&first, keep_what_is_best(trainer, status));

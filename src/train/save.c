@@ -145,8 +145,10 @@ static kn_status save_table(kn_trainer *trainer, const kn_history *table, const 
     return status;
 }
 
-static kn_status save_csv(kn_trainer *trainer)
+kn_status kn_trainer_save_tables(kn_trainer *trainer)
 {
+    if (trainer->params.output == NULL)
+        return KN_OK;
     KN_TRY(save_table(trainer, &trainer->history, "history.csv"));
     KN_TRY(save_table(trainer, &trainer->steps, "steps.csv"));
     return save_table(trainer, &trainer->histograms, "histograms.csv");
@@ -157,7 +159,7 @@ kn_status kn_trainer_save_last(kn_trainer *trainer)
     if (trainer->params.output == NULL)
         return KN_OK;
     KN_TRY(save(trainer, KN_LAST_FILE, fill_last));
-    return save_csv(trainer);
+    return kn_trainer_save_tables(trainer);
 }
 
 /* --- the directory, the plot ----------------------------------------------------------------------------------- */
@@ -169,7 +171,7 @@ kn_status kn_trainer_prepare_output(kn_trainer *trainer)
     if (trainer->params.output == NULL)
         return KN_OK;
     KN_TRY(kn_make_directories(trainer->params.output));
-    return save_csv(trainer);
+    return kn_trainer_save_tables(trainer);
 }
 
 static kn_status save_plot(kn_trainer *trainer, const kn_history *table, const char *name)

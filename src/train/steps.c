@@ -105,9 +105,11 @@ kn_status kn_steps_start(kn_trainer *trainer)
 
 /* --- a step ---------------------------------------------------------------------------------------------------- */
 
-static bool is_row(const kn_trainer *trainer, int64_t step)
+/* An epoch ends with a row, so that every step is in one, however long epochs are. */
+static bool is_row(const kn_step_watch *watch, int64_t step)
 {
-    return trainer->params.log_every > 0 && step % trainer->params.log_every == 0;
+    const int every = watch->trainer->params.log_every;
+    return every > 0 && (step % every == 0 || step == watch->steps);
 }
 
 static kn_status note_histograms(kn_trainer *trainer)
@@ -132,7 +134,7 @@ kn_status kn_steps_note(kn_step_watch *watch, int64_t step, kn_tensor *output, k
         KN_TRY(kn_device_log_accuracy(trainer->log, trainer->log_accuracy, output, target));
     if (trainer->log_norm >= 0)
         KN_TRY(kn_device_log_grad_norm(trainer->log, trainer->log_norm));
-    return trainer->log_histograms >= 0 && is_row(trainer, step) ? note_histograms(trainer) : KN_OK;
+    return trainer->log_histograms >= 0 && is_row(watch, step) ? note_histograms(trainer) : KN_OK;
 }
 
 /* --- what arrives ---------------------------------------------------------------------------------------------- */
@@ -260,7 +262,7 @@ static kn_status ask(kn_step_watch *watch, int64_t step, bool row)
 
 kn_status kn_steps_look(kn_step_watch *watch, int64_t step, bool is_time)
 {
-    bool row = is_row(watch->trainer, step);
+    bool row = is_row(watch, step);
     if (row || (is_time && watch->count == 0))
         KN_TRY(ask(watch, step, row));
     bool arrived = watch->count > 0;
@@ -285,12 +287,18 @@ kn_status kn_steps_begin_epoch(kn_step_watch *watch, kn_trainer *trainer, kn_loa
     return watch->bins != NULL ? KN_OK : KN_ERR_MEMORY;
 }
 
+kn_status kn_steps_drain(kn_step_watch *watch)
+{
+    while (watch->count > 0)
+        KN_TRY(wait_for_oldest(watch));
+    return KN_OK;
+}
+
 kn_status kn_steps_end_epoch(kn_step_watch *watch, kn_pass_figures *figures)
 {
     kn_trainer *trainer = watch->trainer;
     const kn_device_log *log = trainer->log;
-    while (watch->count > 0)
-        KN_TRY(wait_for_oldest(watch));
+    KN_TRY(kn_steps_drain(watch));
     KN_TRY(kn_device_log_read(trainer->log));
     KN_TRY(check_loss(watch));
     *figures = (kn_pass_figures){.loss = kn_device_log_value(log, trainer->log_loss, KN_FIGURE_MEAN),

@@ -76,6 +76,7 @@ kn_status kn_steps_begin_epoch(kn_step_watch *watch, kn_trainer *trainer, kn_loa
 kn_status kn_steps_note(kn_step_watch *watch, int64_t step, kn_tensor *output, kn_tensor *target, kn_tensor *loss,
                         int64_t samples);
 kn_status kn_steps_look(kn_step_watch *watch, int64_t step, bool is_time);
+kn_status kn_steps_drain(kn_step_watch *watch); /* waits for the figures asked for, and goes through them */
 kn_status kn_steps_end_epoch(kn_step_watch *watch, kn_pass_figures *figures); /* waits for the device */
 void kn_steps_free(kn_step_watch *watch);
 
@@ -88,6 +89,7 @@ kn_status kn_trainer_restore_best(kn_trainer *trainer); /* into the module; noth
 kn_status kn_trainer_prepare_output(kn_trainer *trainer);        /* makes it; finds out whether it can be written */
 kn_status kn_trainer_save_checkpoint(kn_trainer *trainer);       /* checkpoint.safetensors: the module as it is now */
 kn_status kn_trainer_save_last(kn_trainer *trainer);             /* last.safetensors and history.csv */
+kn_status kn_trainer_save_tables(kn_trainer *trainer);           /* history.csv, steps.csv, histograms.csv */
 kn_status kn_trainer_save_plot(kn_trainer *trainer);             /* history.svg; a note where gnuplot is missing */
 kn_status kn_trainer_resume(kn_trainer *trainer, bool *resumed); /* from last.safetensors, if it is there (resume.c) */
 

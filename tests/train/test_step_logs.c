@@ -3,6 +3,7 @@
 #include "trainer_case.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,6 +158,35 @@ TENSOR_TEST(resuming_goes_on_with_the_table_of_steps)
     case_same_file(broken, whole, "history.csv");
 }
 
+/* Epochs that are no multiple of log_every, or shorter than it: each step is in a row, and a row is of one epoch. */
+TENSOR_TEST(an_epoch_ends_with_a_row)
+{
+    const int every[] = {4, 5, 100};
+    for (int e = 0; e < 3; e++) {
+        trainer_case c = case_make(0, 0.05);
+        witness w = {.c = &c};
+        CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 2, .quiet = true,
+                                .log_every = every[e], .log_grad_norm = true));
+        CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_step_end = watch, .user = &w}));
+        CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));
+        const kn_history *steps = kn_trainer_steps(c.trainer);
+        const int per_epoch = every[e] < CASE_STEPS ? 2 : 1;
+        assert_int_equal(kn_history_epochs(steps), 2 * per_epoch);
+        for (int r = 0, from = 0; r < 2 * per_epoch; r++) {
+            int epoch = r / per_epoch, last = (r + 1) % per_epoch == 0 ? CASE_STEPS : every[e];
+            double mean = 0;
+            int to = epoch * CASE_STEPS + last;
+            for (int s = from; s < to; s++)
+                mean += w.loss[s] / (to - from);
+            assert_true(cell(steps, r, "step") == to && cell(steps, r, "epoch") == epoch + 1);
+            assert_true(fabs(cell(steps, r, "loss") - mean) < 1e-5);
+            assert_true(fabs(cell(steps, r, "grad_norm") - w.norm[to - 1]) < 1e-5 * (1 + w.norm[to - 1]));
+            from = to;
+        }
+        case_free(&c);
+    }
+}
+
 /* --- no number ------------------------------------------------------------------------------------------------- */
 
 typedef struct poison {
@@ -182,6 +212,51 @@ TENSOR_TEST(a_log_notices_the_step_that_went_wrong)
         assert_true(p.calls <= 2 * CASE_STEPS);
         case_free(&c);
     }
+}
+
+/* What was logged before a fit went wrong is in the file, too, up to where it did. */
+TENSOR_TEST(the_rows_before_a_bad_step_are_written)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", case_folder("steps-bad"));
+    trainer_case c = case_make(0, 0.05);
+    poison p = {.at = CASE_STEPS + 4};
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 4, .loss = poisoned,
+                            .loss_user = &p, .quiet = true, .log_every = 1, .output = folder));
+    assert_int_equal(kn_trainer_fit(c.trainer, c.train, NULL), KN_ERR_NUMERIC);
+    CHECK_ERROR(KN_ERR_NUMERIC, "epoch 2, step 4 of 6");
+    size_t size;
+    char *steps = case_file(folder, "steps.csv", &size);
+    assert_non_null(strstr(steps, "\n9,2,"));
+    assert_null(strstr(steps, "\n10,2,"));
+    kn_free(steps);
+    case_free(&c);
+}
+
+static kn_status break_off(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)
+{
+    (void)trainer;
+    (void)loss;
+    (void)user;
+    return epoch == 2 && step == 5 ? (raise(SIGINT), KN_OK) : KN_OK;
+}
+
+TENSOR_TEST(the_rows_before_an_interrupt_are_written)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", case_folder("steps-interrupted"));
+    trainer_case c = case_make(0, 0.05);
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 4, .quiet = true, .log_every = 1,
+                            .output = folder));
+    CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_step_end = break_off}));
+    assert_int_equal(kn_trainer_fit(c.trainer, c.train, NULL), KN_ERR_INTERRUPTED);
+    CHECK_ERROR(KN_ERR_INTERRUPTED, "epoch 2, step 5 of 6");
+    assert_int_equal(kn_history_epochs(kn_trainer_steps(c.trainer)), CASE_STEPS + 5);
+    size_t size;
+    char *steps = case_file(folder, "steps.csv", &size);
+    assert_non_null(strstr(steps, "\n11,2,"));
+    kn_free(steps);
+    case_free(&c);
 }
 
 TENSOR_TEST(bad_log_parameters_are_refused)
@@ -312,7 +387,8 @@ int main(void)
         TEST(the_output_directory_has_the_steps),     TEST(resuming_goes_on_with_the_table_of_steps),
         TEST(a_log_notices_the_step_that_went_wrong), TEST(bad_log_parameters_are_refused),
         TEST(a_trainers_step_waits_for_nothing),      TEST(a_fit_waits_once_per_epoch),
-        TEST(a_loop_by_hand_waits_for_its_log_alone),
+        TEST(a_loop_by_hand_waits_for_its_log_alone), TEST(an_epoch_ends_with_a_row),
+        TEST(the_rows_before_a_bad_step_are_written), TEST(the_rows_before_an_interrupt_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
