@@ -14,7 +14,8 @@
  *
  * To read a number each step would make the host wait for the device each step. An update only enqueues kernels, on the
  * calling thread's current stream; all state is one buffer on the device of the values, so a read is one transfer, and
- * an update inside a captured graph goes on counting when the graph is replayed. float32 and float64 (f16 gradients are
+ * an update inside a captured graph goes on counting when the graph is replayed; one update, of any entry, must come
+ * before the capture, since it makes the buffer (KN_ERR_STATE else). float32 and float64 (f16 gradients are
  * converted); sums are compensated and in a fixed order: the same updates give the same bits.
  *
  * A log is used by one thread at a time, its updates by one stream (or by streams that wait for one another). */
@@ -40,7 +41,7 @@ KN_API int kn_device_log_add_scalar(kn_device_log *log, const char *name);
 KN_API int kn_device_log_add_accuracy(kn_device_log *log, const char *name);
 
 /* torch.histc: `bins` (1 to KN_MAX_BINS) of equal width from min to max, max being in the last one; values outside, and
- * NaN, are counted apart. */
+ * NaN, are counted apart. An update is KN_ERR_ARGUMENT where min and max are no range in the values' dtype. */
 #define KN_MAX_BINS 4096
 KN_API int kn_device_log_add_histogram(kn_device_log *log, const char *name, int bins, double min, double max);
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "dist_case.h"
+#include "rt/rt.h"
 #include "train/trainer_case.h"
 
 static trainer_case wrapped(uint64_t seed, double lr)
@@ -66,11 +67,31 @@ TENSOR_TEST(a_resumed_run_gives_the_bits_of_an_unbroken_one)
     case_free(&b);
 }
 
+/* Batches are scattered, gradients summed, figures of steps logged: nothing waits but an epoch's end, once. */
+TENSOR_TEST(a_step_on_two_devices_waits_for_nothing)
+{
+    for (int workers = 0; workers <= 2; workers += 2) {
+        trainer_case c = wrapped(3, 0.05);
+        kn_loader_free(c.train);
+        CHECK_OK(
+            kn_loader_new(&c.train, c.train_data, .batch_size = CASE_BATCH, .shuffle = true, .num_workers = workers));
+        CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 3, .quiet = true,
+                                .log_every = 1, .log_grad_norm = true, .log_histograms = 4));
+        CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL)); /* kernels are compiled */
+        uint64_t before = kn_host_wait_count();
+        CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));
+        assert_int_equal(kn_host_wait_count() - before, 3);
+        assert_int_equal(kn_history_epochs(kn_trainer_steps(c.trainer)), 3 * CASE_STEPS);
+        case_free(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_checkpoint_is_that_of_the_module_within),
         TEST(a_resumed_run_gives_the_bits_of_an_unbroken_one),
+        TEST(a_step_on_two_devices_waits_for_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
