@@ -2,6 +2,7 @@
 #include "rt/peak.h"
 
 #include <koine/memory.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -12,10 +13,10 @@
 #define CHAINS 10 /* of fma, in the kernel */
 #define COPY_BYTES ((size_t)256 << 20)
 
+typedef enum peak { PEAK_F32, PEAK_F64, PEAK_BYTES, PEAKS } peak;
+
 /* 0: not measured yet. The lock is held while measuring: two measurements at once would share the machine. */
-static struct {
-    double f32, f64, bytes;
-} peaks[KN_MAX_DEVICES];
+static _Atomic double peaks[KN_MAX_DEVICES][PEAKS];
 static kn_mutex lock = KN_MUTEX_INIT;
 
 static double seconds_now(void)
@@ -101,6 +102,17 @@ static kn_status measure_copy(kn_stream *stream, const kn_limits *limits, const 
     return best_rate(stream, &launch, 2.0 * (double)bytes, rate);
 }
 
+/* Bytes that the pool may still take: the device's limit and the process' share of it count. */
+static kn_status room_for_copy(kn_device *device, uint64_t *room)
+{
+    uint64_t total, reserved = kn_memory_reserved(device);
+    KN_TRY(kn_mem_get_info(device, room, &total));
+    double share = kn_get_per_process_memory_fraction(device) * (double)total - (double)reserved;
+    if (share < (double)*room)
+        *room = share > 0 ? (uint64_t)share : 0;
+    return KN_OK;
+}
+
 static kn_status measure_bytes(kn_device *device, double *rate)
 {
     const kn_limits *limits = kn_device_limits(device);
@@ -108,10 +120,10 @@ static kn_status measure_bytes(kn_device *device, double *rate)
     size_t bytes = COPY_BYTES;
     const float zero = 0;
     kn_buffer *from = NULL, *to = NULL;
-    uint64_t free_bytes, total;
+    uint64_t free_bytes;
     if (!stream)
         return kn_error_status();
-    KN_TRY(kn_mem_get_info(device, &free_bytes, &total)); /* a limit on the pool counts there */
+    KN_TRY(room_for_copy(device, &free_bytes));
     while (bytes > limits->max_allocation || bytes > limits->global_memory / 16 || bytes > free_bytes / 4)
         bytes /= 2;
     bytes = bytes < 4096 ? 4096 : bytes;
@@ -127,23 +139,35 @@ static kn_status measure_bytes(kn_device *device, double *rate)
     return status;
 }
 
-kn_status kn_peak_flops(kn_device *device, bool f64, double *flops_per_second)
+/* The peak, measured unless it is known. */
+static kn_status find(kn_device *device, peak which, double *rate)
 {
-    int slot = kn_device_slot(device);
+    _Atomic double *kept = &peaks[kn_device_slot(device)][which];
+    kn_status status = KN_OK;
     kn_lock(&lock);
-    double *kept = f64 ? &peaks[slot].f64 : &peaks[slot].f32;
-    kn_status status = *kept > 0 ? KN_OK : measure_flops(device, f64, kept);
-    *flops_per_second = *kept;
+    *rate = atomic_load(kept);
+    if (*rate == 0) {
+        status = which == PEAK_BYTES ? measure_bytes(device, rate) : measure_flops(device, which == PEAK_F64, rate);
+        if (status == KN_OK)
+            atomic_store(kept, *rate);
+    }
     kn_unlock(&lock);
     return status;
 }
 
+kn_status kn_peak_flops(kn_device *device, bool f64, double *flops_per_second)
+{
+    return find(device, f64 ? PEAK_F64 : PEAK_F32, flops_per_second);
+}
+
 kn_status kn_peak_bytes(kn_device *device, double *bytes_per_second)
 {
-    int slot = kn_device_slot(device);
-    kn_lock(&lock);
-    kn_status status = peaks[slot].bytes > 0 ? KN_OK : measure_bytes(device, &peaks[slot].bytes);
-    *bytes_per_second = peaks[slot].bytes;
-    kn_unlock(&lock);
-    return status;
+    return find(device, PEAK_BYTES, bytes_per_second);
 }
+
+double kn_peak_known_flops(const kn_device *device, bool f64)
+{
+    return atomic_load(&peaks[kn_device_slot(device)][f64 ? PEAK_F64 : PEAK_F32]);
+}
+
+double kn_peak_known_bytes(const kn_device *device) { return atomic_load(&peaks[kn_device_slot(device)][PEAK_BYTES]); }

@@ -155,7 +155,12 @@ typedef struct kn_analysis {
     double end;                    /* the last moment of all, microseconds since the start */
 } kn_analysis;
 
-/* `with_peak`: measures the peaks of the devices used, where that is possible. Locks held; nothing may be recording. */
+/* Before an analysis with peaks: measures those of the devices on which something was recorded with its flops, where
+ * that is possible; what fails stays unknown, with a warning in the log. Launches kernels, so the lock is not held.
+ * profiler_peaks.c */
+void kn_profile_measure_peaks(void);
+
+/* `with_peak`: holds the work against the peaks that are known. The lock is held; nothing may be recording. */
 kn_status kn_profile_analyse(kn_analysis *analysis, const kn_profile *profile, bool with_peak);
 void kn_analysis_free(kn_analysis *analysis);
 

@@ -90,19 +90,14 @@ static void time_spans(kn_analysis *a, const kn_profile *profile)
 
 /* --- work ------------------------------------------------------------------------------------- */
 
-/* Microseconds that work takes at the device's peaks; 0 where they are not asked for. */
-static kn_status ideal(double *compute, double *memory, kn_device *device, const kn_work *work, bool with_peak)
+/* Microseconds that work takes at the device's peaks; 0 where they are not asked for, or not known. */
+static void ideal(double *compute, double *memory, const kn_device *device, const kn_work *work, bool with_peak)
 {
-    double flops = 0, bytes = 0;
     if (!with_peak || !device)
-        return KN_OK;
-    if (work->flops > 0)
-        KN_TRY(kn_peak_flops(device, work->is_f64, &flops));
-    if (work->bytes > 0)
-        KN_TRY(kn_peak_bytes(device, &bytes));
+        return;
+    double flops = kn_peak_known_flops(device, work->is_f64), bytes = kn_peak_known_bytes(device);
     *compute = flops > 0 ? work->flops / flops * 1e6 : 0;
     *memory = bytes > 0 ? work->bytes / bytes * 1e6 : 0;
-    return KN_OK;
 }
 
 /* Where each span's commands ran (NULL: it has none), inner spans included. The caller frees it. */
@@ -120,7 +115,7 @@ static kn_device **devices_of_spans(const kn_profile *profile)
 
 /* An operation has the work that it told; a range that of the outermost operations inside it, as an operation's inner
  * ones are part of it. */
-static kn_status work_of_spans(kn_analysis *a, const kn_profile *profile, kn_device *const *devices, bool with_peak)
+static void work_of_spans(kn_analysis *a, const kn_profile *profile, kn_device *const *devices, bool with_peak)
 {
     for (size_t i = profile->num_spans; i-- > 0;) {
         const kn_span_record *span = &profile->spans[i];
@@ -128,7 +123,7 @@ static kn_status work_of_spans(kn_analysis *a, const kn_profile *profile, kn_dev
         if (span->work.flops > 0 || span->work.bytes > 0) {
             figures->flops = span->work.flops;
             figures->bytes = span->work.bytes;
-            KN_TRY(ideal(&figures->ideal_compute, &figures->ideal_memory, devices[i], &span->work, with_peak));
+            ideal(&figures->ideal_compute, &figures->ideal_memory, devices[i], &span->work, with_peak);
         }
         if (span->parent < 0 || !nests(span))
             continue;
@@ -138,11 +133,10 @@ static kn_status work_of_spans(kn_analysis *a, const kn_profile *profile, kn_dev
         outer->ideal_compute += figures->ideal_compute;
         outer->ideal_memory += figures->ideal_memory;
     }
-    return KN_OK;
 }
 
 /* An operation's work divided among its kernels by their time; a transfer's own bytes. */
-static kn_status work_of_commands(kn_analysis *a, const kn_profile *profile, bool with_peak)
+static void work_of_commands(kn_analysis *a, const kn_profile *profile, bool with_peak)
 {
     for (size_t i = 0; i < profile->num_commands; i++) {
         const kn_command_record *record = &profile->commands[i];
@@ -150,8 +144,8 @@ static kn_status work_of_commands(kn_analysis *a, const kn_profile *profile, boo
         if (record->kind != KN_COMMAND_KERNEL) {
             const kn_work moved = {.bytes = (double)record->bytes * (record->kind == KN_COMMAND_COPY ? 2 : 1)};
             figures->bytes = moved.bytes;
-            KN_TRY(ideal(&figures->ideal_compute, &figures->ideal_memory, profile->tracks[record->track].device, &moved,
-                         with_peak && profile->params.with_flops));
+            ideal(&figures->ideal_compute, &figures->ideal_memory, profile->tracks[record->track].device, &moved,
+                  with_peak);
             continue;
         }
         const kn_span_figures *span = record->parent >= 0 ? &a->spans[record->parent] : NULL;
@@ -163,7 +157,6 @@ static kn_status work_of_commands(kn_analysis *a, const kn_profile *profile, boo
         figures->ideal_compute = share * span->ideal_compute;
         figures->ideal_memory = share * span->ideal_memory;
     }
-    return KN_OK;
 }
 
 kn_status kn_profile_analyse(kn_analysis *analysis, const kn_profile *profile, bool with_peak)
@@ -177,10 +170,9 @@ kn_status kn_profile_analyse(kn_analysis *analysis, const kn_profile *profile, b
         a.end = a.wall;
         time_commands(&a, profile);
         time_spans(&a, profile);
-        status = work_of_spans(&a, profile, devices, with_peak);
+        work_of_spans(&a, profile, devices, with_peak);
+        work_of_commands(&a, profile, with_peak);
     }
-    if (status == KN_OK)
-        status = work_of_commands(&a, profile, with_peak);
     kn_free(devices);
     if (status == KN_OK)
         *analysis = a;

@@ -226,6 +226,7 @@ kn_status kn_profiler_key_averages(kn_profiler_row **rows, int *count, bool grou
     kn_analysis analysis = {0};
     if (!rows || !count)
         return kn_fail_argument_null("kn_profiler_key_averages", rows ? "count" : "rows");
+    kn_profile_measure_peaks();
     kn_lock(&kn_profile_lock);
     kn_status status = kn_profile_check_results(profile, "kn_profiler_key_averages");
     if (status == KN_OK)

@@ -58,19 +58,35 @@ static const sort_key *find_key(const char *name)
     return NULL;
 }
 
-/* A stable insertion keeps the order by device time among equals; there are hundreds of rows at most. */
-static void sort_rows(kn_profiler_row *rows, int count, const sort_key *key)
+typedef struct ranked {
+    kn_profiler_row row;
+    const sort_key *key;
+    int place; /* by device time: the order among equals */
+} ranked;
+
+static int by_key(const void *a, const void *b)
 {
-    for (int i = 1; i < count; i++) {
-        kn_profiler_row moved = rows[i];
-        int at = i;
-        while (at > 0 && (key->value ? key->value(&rows[at - 1]) < key->value(&moved)
-                                     : strcmp(rows[at - 1].name, moved.name) > 0)) {
-            rows[at] = rows[at - 1];
-            at--;
-        }
-        rows[at] = moved;
+    const ranked *x = a, *y = b;
+    if (!x->key->value) {
+        int names = strcmp(x->row.name, y->row.name);
+        return names ? names : x->place - y->place;
     }
+    double first = x->key->value(&x->row), second = x->key->value(&y->row);
+    return first != second ? (first < second ? 1 : -1) : x->place - y->place;
+}
+
+static kn_status sort_rows(kn_profiler_row *rows, int count, const sort_key *key)
+{
+    ranked *order = kn_calloc((size_t)count + 1, sizeof *order);
+    if (!order)
+        return KN_ERR_MEMORY;
+    for (int i = 0; i < count; i++)
+        order[i] = (ranked){rows[i], key, i};
+    qsort(order, (size_t)count, sizeof *order, by_key);
+    for (int i = 0; i < count; i++)
+        rows[i] = order[i].row;
+    kn_free(order);
+    return KN_OK;
 }
 
 /* --- cells ------------------------------------------------------------------------------------ */
@@ -124,15 +140,20 @@ static cell format_memory(int64_t bytes)
     return c;
 }
 
+/* A line stays a line, and no character is cut in two, whatever the user called a range. */
 static cell format_text(const char *text, int width)
 {
     cell c;
     if (width > MAX_SHAPES)
         width = MAX_SHAPES;
-    if ((int)strlen(text) <= width)
-        snprintf(c.text, sizeof c.text, "%s", text);
-    else
-        snprintf(c.text, sizeof c.text, "%.*s...", width > 3 ? width - 3 : 0, text);
+    bool fits = strlen(text) <= (size_t)width;
+    int shown = fits ? (int)strlen(text) : width > 3 ? width - 3 : 0;
+    while (!fits && shown > 0 && ((unsigned char)text[shown] & 0xC0) == 0x80)
+        shown--; /* a byte inside a UTF-8 character */
+    snprintf(c.text, sizeof c.text, "%.*s%s", shown, text, fits ? "" : "...");
+    for (char *at = c.text; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == '\x7f')
+            *at = ' ';
     return c;
 }
 
@@ -349,8 +370,9 @@ static kn_status make_table(kn_text *text, const kn_profile *profile, const kn_p
     KN_TRY(kn_profile_check_results(profile, "kn_profiler_table"));
     KN_TRY(kn_profile_analyse(&analysis, profile, profile->params.with_flops && params->peak));
     kn_status status = kn_profile_rows(&rows, &count, profile, &analysis, params->group_by_input_shape);
+    if (status == KN_OK)
+        status = sort_rows(rows, count, key);
     if (status == KN_OK) {
-        sort_rows(rows, count, key);
         if (params->row_limit > 0 && count > params->row_limit)
             count = params->row_limit;
         append_table(text, &(table){rows, count, profile, &analysis, params});
@@ -368,6 +390,8 @@ char *kn_profiler_table_with(const kn_profiler_table_params *params)
     const sort_key *key = check_params(params);
     if (!key)
         return NULL;
+    if (params->peak)
+        kn_profile_measure_peaks();
     kn_lock(&kn_profile_lock);
     kn_status status = make_table(&text, &kn_the_profile, params, key);
     kn_unlock(&kn_profile_lock);

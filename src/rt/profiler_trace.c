@@ -5,11 +5,13 @@
  * categories are those of PyTorch's traces, so that tools made for these understand them. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/files.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "rt/profiler.h"
 
 #define HOST_PROCESS 0
@@ -24,12 +26,24 @@ typedef struct trace {
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-/* Microseconds with three decimals, which are nanoseconds: exact, so that what nests still nests. */
+/* Microseconds with three decimals, which are nanoseconds: exact, so that what nests still nests. In whole numbers, as
+ * the host program's locale may have another decimal point. */
 static void add_time(cJSON *event, const char *key, double us)
 {
     char text[48];
-    snprintf(text, sizeof text, "%.3f", us);
+    int64_t ns = llround(us * 1e3), size = ns < 0 ? -ns : ns;
+    snprintf(text, sizeof text, "%s%" PRId64 ".%03d", ns < 0 ? "-" : "", size / 1000, (int)(size % 1000));
     cJSON_AddRawToObject(event, key, text);
+}
+
+/* JSON is UTF-8; what a user calls a range, or what a driver calls its device, need not be. */
+static void add_text(cJSON *object, const char *key, const char *value)
+{
+    kn_text text = {0};
+    kn_text_append_utf8(&text, value);
+    char *sound = kn_text_finish(&text);
+    cJSON_AddStringToObject(object, key, sound ? sound : "(out of memory)");
+    kn_free(sound);
 }
 
 static cJSON *new_event(const char *phase, const char *category, const char *name, int process, int track, double time)
@@ -40,7 +54,7 @@ static cJSON *new_event(const char *phase, const char *category, const char *nam
     cJSON_AddStringToObject(event, "ph", phase);
     if (category)
         cJSON_AddStringToObject(event, "cat", category);
-    cJSON_AddStringToObject(event, "name", name);
+    add_text(event, "name", name);
     cJSON_AddNumberToObject(event, "pid", process);
     cJSON_AddNumberToObject(event, "tid", track);
     add_time(event, "ts", time);
@@ -66,7 +80,7 @@ static kn_status emit(trace *t, cJSON *event)
 static kn_status name_track(trace *t, const char *what, int process, int track, const char *name)
 {
     cJSON *event = new_event("M", NULL, what, process, track, 0);
-    cJSON_AddStringToObject(cJSON_AddObjectToObject(event, "args"), "name", name);
+    add_text(cJSON_AddObjectToObject(event, "args"), "name", name);
     return emit(t, event);
 }
 
@@ -135,19 +149,21 @@ static kn_status write_steps(trace *t)
 static kn_status name_threads(trace *t)
 {
     char name[32];
-    int last = 0; /* thread numbers are few */
+    int last = 0;
     KN_TRY(name_track(t, "process_name", HOST_PROCESS, 0, "host"));
     for (size_t i = 0; i < t->profile->num_spans; i++)
         last = t->profile->spans[i].thread > last ? t->profile->spans[i].thread : last;
-    for (int thread = 1; thread <= last; thread++) {
-        bool seen = false;
-        for (size_t i = 0; i < t->profile->num_spans && !seen; i++)
-            seen = t->profile->spans[i].thread == thread;
+    bool *seen = kn_calloc((size_t)last + 1, sizeof *seen);
+    kn_status status = seen ? KN_OK : KN_ERR_MEMORY;
+    for (size_t i = 0; i < t->profile->num_spans && seen; i++)
+        seen[t->profile->spans[i].thread] = true;
+    for (int thread = 1; thread <= last && status == KN_OK; thread++) {
         snprintf(name, sizeof name, "thread %d", thread);
-        if (seen)
-            KN_TRY(name_track(t, "thread_name", HOST_PROCESS, thread, name));
+        if (seen[thread])
+            status = name_track(t, "thread_name", HOST_PROCESS, thread, name);
     }
-    return KN_OK;
+    kn_free(seen);
+    return status;
 }
 
 /* --- the devices ------------------------------------------------------------------------------ */
@@ -165,9 +181,9 @@ static void describe_command(cJSON *args, const trace *t, size_t number)
     const kn_command_figures *figures = &t->analysis->commands[number];
     double ideal = figures->ideal_compute > figures->ideal_memory ? figures->ideal_compute : figures->ideal_memory;
     if (command->operation)
-        cJSON_AddStringToObject(args, "operation", command->operation);
+        add_text(args, "operation", command->operation);
     if (command->parent >= 0)
-        cJSON_AddStringToObject(args, "enqueued by", t->profile->spans[command->parent].name);
+        add_text(args, "enqueued by", t->profile->spans[command->parent].name);
     if (command->kind == KN_COMMAND_KERNEL) {
         add_sizes(args, "global", command->dims, command->global);
         if (command->dims > 0 && command->local[0] > 0)
@@ -177,11 +193,11 @@ static void describe_command(cJSON *args, const trace *t, size_t number)
     add_time(args, "submitted us", (double)(int64_t)(command->start - command->submit) * 1e-3);
     add_work(args, figures->flops, figures->bytes);
     if (figures->flops > 0 && figures->time > 0)
-        add_time(args, "GFLOP/s", figures->flops / figures->time * 1e-3);
+        cJSON_AddNumberToObject(args, "GFLOP/s", figures->flops / figures->time * 1e-3);
     if (figures->bytes > 0 && figures->time > 0)
-        add_time(args, "GB/s", figures->bytes / figures->time * 1e-3);
+        cJSON_AddNumberToObject(args, "GB/s", figures->bytes / figures->time * 1e-3);
     if (ideal > 0 && figures->time > 0)
-        add_time(args, "share of peak", ideal / figures->time);
+        cJSON_AddNumberToObject(args, "share of peak", ideal / figures->time);
 }
 
 /* An arrow from the moment of the enqueue, inside the operation, to the command. */
@@ -285,6 +301,7 @@ kn_status kn_profiler_export_chrome_trace(const char *path)
 {
     if (!path)
         return kn_fail_argument_null("kn_profiler_export_chrome_trace", "path");
+    kn_profile_measure_peaks();
     kn_lock(&kn_profile_lock);
     kn_status status = write_file(&kn_the_profile, path);
     kn_unlock(&kn_profile_lock);

@@ -158,7 +158,9 @@ void kn_submitter_wait(kn_submitter *submitter)
     if (atomic_load_explicit(&submitter->pending, memory_order_acquire) == 0)
         return;
     kn_lock(&submitter->lock);
-    while (submitter->taken != submitter->given)
+    unsigned upto =
+        submitter->given; /* another thread may go on replaying for ever: its later ones are not waited for */
+    while ((int)(submitter->taken - upto) < 0)
         pthread_cond_wait(&submitter->done, &submitter->lock);
     kn_unlock(&submitter->lock);
 }

@@ -9,8 +9,8 @@
  * enqueued yet. `here`: by the calling thread, before return. */
 kn_status kn_submit(kn_stream *stream, kn_recording *recording, bool here);
 
-/* Waits until all replays handed over are enqueued: whatever is enqueued next comes after them. Costs one load where
- * the stream has never replayed. */
+/* Waits until all replays handed over so far are enqueued: whatever is enqueued next comes after them. Costs one load
+ * where the stream has never replayed. */
 void kn_submitter_wait(kn_submitter *submitter);
 static inline void kn_submitter_drain(kn_stream *stream)
 {

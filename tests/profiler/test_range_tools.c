@@ -62,11 +62,30 @@ static void operations_are_passed_on_when_asked_for(void **state)
     assert_int_equal(count(calls, "push relu,"), 1); /* not after it was switched off */
 }
 
+/* While operations are passed on, kernels are watched, those that measure a peak for the table too. */
+static void a_table_may_be_made_meanwhile(void **state)
+{
+    (void)state;
+    KN_SCOPE
+    {
+        kn_tensor *x = kn_ones(KN_SHAPE(2, 3));
+        KN_PROFILE(.with_flops = true) { kn_relu(x); }
+        assert_true(kn_emit_ranges(true, false));
+        char *table = kn_profiler_table();
+        kn_emit_ranges(false, false);
+        CHECK_TENSOR((void *)table);
+        assert_non_null(strstr(table, "% of peak"));
+        kn_free(table);
+    }
+    kn_profiler_clear();
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(ranges_are_passed_on),
         TEST(operations_are_passed_on_when_asked_for),
+        TEST(a_table_may_be_made_meanwhile),
     };
     if (argc < 2)
         return 2;

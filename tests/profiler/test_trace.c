@@ -244,6 +244,37 @@ TENSOR_TEST(any_name_is_written_soundly)
     cJSON_Delete(root);
 }
 
+/* Bytes that are no UTF-8, which JSON must be, become U+FFFD each; so does what a format cut in two. */
+TENSOR_TEST(no_name_makes_the_file_unreadable)
+{
+    static const struct {
+        const char *given, *written;
+    } names[] = {
+        {"latin \xe9t\xe9", "latin \xef\xbf\xbdt\xef\xbf\xbd"},
+        {"overlong \xc0\xaf", "overlong \xef\xbf\xbd\xef\xbf\xbd"},
+        {"surrogate \xed\xa0\x80", "surrogate \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+        {"beyond \xf4\x90\x80\x80", "beyond \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+        {"cut \xe8\xaf", "cut \xef\xbf\xbd\xef\xbf\xbd"},
+        {"whole \xf0\x9f\x98\x80 \xc3\xa9 \x7f\x01", "whole \xf0\x9f\x98\x80 \xc3\xa9 \x7f\x01"},
+    };
+    const size_t count = sizeof names / sizeof names[0];
+    KN_PROFILE()
+    {
+        for (size_t i = 0; i < count; i++)
+            KN_RANGE(names[i].given) { kn_mark(names[i].given); }
+    }
+    cJSON *root = read_trace();
+    const cJSON *events = cJSON_GetObjectItemCaseSensitive(root, "traceEvents");
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(count_events(events, "X", NULL, names[i].written), 1);
+        assert_int_equal(count_events(events, "i", NULL, names[i].written), 1);
+    }
+    cJSON_Delete(root);
+    char *table = kn_profiler_table(); /* whose lines stay lines */
+    assert_null(strchr(table, '\x01'));
+    kn_free(table);
+}
+
 /* A hook that opens a range inside an operation and never closes it there. */
 static kn_tensor *leave_open(kn_tensor *gradient, void *user)
 {
@@ -328,6 +359,7 @@ int main(void)
         TEST(a_training_step_makes_a_sound_trace),
         TEST(kernels_carry_shapes_work_and_share_of_peak),
         TEST(any_name_is_written_soundly),
+        TEST(no_name_makes_the_file_unreadable),
         TEST(what_a_callback_leaves_open_still_nests),
         TEST(steps_are_numbered),
         TEST(devices_and_streams_have_tracks_of_their_own),
