@@ -108,7 +108,7 @@ static inline void kn_profiler_leave(int *running)
  * and memory traffic against what the device was measured to reach at most (see kn_profiler_table_params.peak); 0: not
  * known. */
 typedef struct kn_profiler_row {
-    const char *name;         /* valid until the next start or kn_profiler_clear */
+    const char *name;         /* valid until recording begins again (a start, a schedule's next cycle) or is cleared */
     const char *input_shapes; /* "" unless grouped by shapes */
     bool on_device;
     int64_t count;
@@ -124,7 +124,7 @@ KN_API kn_status kn_profiler_key_averages(kn_profiler_row **rows, int *count, bo
 /* Sums over all that was recorded; times in microseconds. */
 typedef struct kn_profiler_totals {
     double wall_time;     /* from the start of recording to its end */
-    double self_cpu_time; /* host time inside operations and ranges, all threads */
+    double self_cpu_time; /* host time inside operations, ranges and the schedule's steps, all threads */
     double device_time;   /* kernels and transfers */
     int64_t operations, ranges, kernels, transfers;
     int64_t untimed;    /* commands for which the driver gave no times */
@@ -138,11 +138,12 @@ typedef struct kn_profiler_table_params {
                             cpu_time, device_time (averages), count, flops, device_memory_usage, name; falling, but for
                             the name. "cuda" is taken for "device" */
     int row_limit;       /* default 100; 0: all */
-    int max_name_column_width; /* default 55 characters */
+    int max_name_column_width; /* default 55 bytes, at most 80; longer names end in "..." */
     bool group_by_input_shape; /* default false; wants record_shapes */
     bool peak; /* default true: the column "% of peak" (with_flops), for which the device's peaks are measured
-                  at the first call in the process, which takes about a second and up to 512 MiB from its
-                  pool, which keeps them until kn_empty_cache */
+                  at the first call in the process, by kernels on the thread's current stream and up to 512 MiB
+                  from its pool, which keeps them until kn_empty_cache. Empty, with a warning in the log, where
+                  that fails. kn_profiler_key_averages and the trace need them too, with with_flops */
 } kn_profiler_table_params;
 #define KN_PROFILER_TABLE_DEFAULTS                                                                                     \
     .sort_by = "self_device_time_total", .row_limit = 100, .max_name_column_width = 55, .peak = true

@@ -73,17 +73,22 @@ kn_status kn_class_loss_shape(kn_call *call)
 }
 
 /* Of logits: a maximum, a difference, an exponential and a sum per class, and the same for the gradient; of
- * log-probabilities: one of them is picked and added. */
+ * log-probabilities: one of each row is picked and added, and its gradient made. */
 kn_work kn_class_loss_work(const kn_call *call)
 {
     const kn_class_loss_params *params = call->params;
-    return params->logits ? kn_work_of_input(call, 4) : kn_work_of_outputs(call, 1);
+    if (params->logits)
+        return kn_work_of_input(call, 4);
+    kn_work work = kn_work_moving(call);
+    work.flops = (double)kn_numel(call->inputs[1]);
+    return work;
 }
 
 kn_work kn_class_loss_backward_work(const kn_grad_call *grad)
 {
     const kn_class_loss_params *params = grad->params;
-    return kn_grad_work(grad, (params->logits ? 4 : 1) * kn_grad_work_elements(grad, 0));
+    double rows = (double)kn_shape_numel(grad->input[1].ndim, grad->input[1].shape);
+    return kn_grad_work(grad, params->logits ? 4 * kn_grad_work_elements(grad, 0) : rows);
 }
 
 bool kn_class_loss_check(const char *function, const kn_tensor *input, const kn_tensor *target,

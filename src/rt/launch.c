@@ -121,8 +121,10 @@ static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_la
     note_use(stream, params);
     cl_int error = enqueue(stream, kernel, params, global, local);
     /* drivers take memory at first use: the cache may be in the way */
-    if (kn_cl_is_out_of_memory(error) && kn_pool_empty_cache(stream->device) == KN_OK)
+    if (kn_cl_is_out_of_memory(error)) {
+        kn_pool_empty_cache(stream->device);
         error = enqueue(stream, kernel, params, global, local);
+    }
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, stream->device, "%s: running kernel `%s`",
                           params->operation ? params->operation : params->source, params->kernel);

@@ -68,5 +68,7 @@ kn_status kn_empty_cache(kn_device *device)
     if (!atomic_load(&device->is_open))
         return KN_OK;
     kn_pinned_empty_cache(device);
-    return kn_pool_empty_cache(device);
+    KN_TRY(kn_synchronize(device));
+    kn_pool_empty_cache(device);
+    return KN_OK;
 }

@@ -114,7 +114,8 @@ kn_status kn_memory_snapshot_save_plot(const char *snapshot_path, const char *pa
 static void bytes_line(kn_text *text, const char *label, double bytes)
 {
     char number[32];
-    kn_text_format(text, "%-22s %12s\n", label, kn_format_bytes(number, sizeof number, (uint64_t)bytes));
+    uint64_t whole = bytes < 1.8e19 ? (uint64_t)bytes : UINT64_MAX; /* a file may claim anything */
+    kn_text_format(text, "%-22s %12s\n", label, kn_format_bytes(number, sizeof number, whole));
 }
 
 static char *describe(const kn_snapshot_figures *f)

@@ -1,11 +1,14 @@
 /* rt/pool.c - the caching memory pool's interface; rt/pool.h tells the policy. */
 #include "rt/pool.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "rt/lost.h"
 #include "rt/pool_blocks.h"
@@ -13,11 +16,25 @@
 /* torch.cuda.caching_allocator_enable: off, every block comes from the driver and goes back to it. */
 static atomic_bool caching = true;
 
+/* Bytes; 0: none, also where the variable is not understood. */
+static uint64_t limit_from_environment(void)
+{
+    const char *wanted = getenv("KOINE_MEMORY_LIMIT");
+    char *end;
+    if (!wanted || !*wanted)
+        return 0;
+    errno = 0;
+    uint64_t limit = strtoull(wanted, &end, 10);
+    if (*end == '\0' && errno == 0 && isdigit((unsigned char)*wanted))
+        return limit;
+    kn_log_message(KN_LOG_ERROR, "KOINE_MEMORY_LIMIT is `%s`, not a number of bytes: there is no limit", wanted);
+    return 0;
+}
+
 void kn_pool_init(kn_pool *pool)
 {
     kn_mutex_init(&pool->lock);
-    const char *limit = getenv("KOINE_MEMORY_LIMIT");
-    pool->limit = limit ? strtoull(limit, NULL, 10) : 0;
+    pool->limit = limit_from_environment();
     pool->fraction = 1;
     const char *guard = getenv("KOINE_GUARD");
     pool->guard = guard && strcmp(guard, "0") != 0 && *guard;
@@ -79,16 +96,23 @@ static kn_status fail_out_of_memory(kn_stream *stream, size_t bytes)
         kn_format_bytes(total_text, sizeof total_text, total), share, device->limits.max_allocation);
 }
 
+/* What queued work uses comes back when that is done. */
+static void empty_locked(kn_device *device)
+{
+    kn_pool *pool = &device->pool;
+    pool->figures.syncs++;
+    kn_pool_finish_all_streams(device);
+    kn_pool_process_pending(pool, true);
+    kn_pool_release_unused_segments(pool);
+}
+
 /* The driver refused, or the limit is reached: what is cached is given back, then it is asked once more, for no more
  * than is needed. */
 static kn_status retry(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_room room)
 {
     kn_pool *pool = &stream->device->pool;
     pool->figures.retries++;
-    pool->figures.syncs++;
-    kn_pool_finish_all_streams(stream->device); /* memory that queued work uses comes back when that is done */
-    kn_pool_process_pending(pool, true);
-    kn_pool_release_unused_segments(pool);
+    empty_locked(stream->device);
     if (room != KN_ROOM_NONE && (*block = kn_pool_take(pool, stream, owner, size)))
         return KN_OK;
     return kn_pool_take_new(block, stream, owner, size, room == KN_ROOM_NONE ? KN_ROOM_NONE : KN_ROOM_ROUNDED);
@@ -163,14 +187,9 @@ kn_pool_figures kn_pool_read_figures(kn_device *device)
     return figures;
 }
 
-kn_status kn_pool_empty_cache(kn_device *device)
+void kn_pool_empty_cache(kn_device *device)
 {
-    kn_pool *pool = &device->pool;
-    KN_TRY(kn_synchronize(device));
-    kn_lock(&pool->lock);
-    pool->figures.syncs++;
-    kn_pool_process_pending(pool, true);
-    kn_pool_release_unused_segments(pool);
-    kn_unlock(&pool->lock);
-    return KN_OK;
+    kn_lock(&device->pool.lock);
+    empty_locked(device);
+    kn_unlock(&device->pool.lock);
 }

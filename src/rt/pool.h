@@ -106,7 +106,9 @@ kn_pool_figures kn_pool_read_figures(kn_device *device);
 uint64_t kn_pool_total(const kn_device *device);
 uint64_t kn_pool_allowed(const kn_device *device);
 
-kn_status kn_pool_empty_cache(kn_device *device);
+/* Waits for the work of all streams, not for callbacks, and gives what is unused back to the driver. Reports nothing
+ * and counts as nobody's wait: the runtime's own way to make room. */
+void kn_pool_empty_cache(kn_device *device);
 
 /* The stream is finished and about to go: its blocks pass to the default stream. */
 void kn_pool_adopt_stream(kn_device *device, kn_stream *gone);

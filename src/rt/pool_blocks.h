@@ -26,9 +26,9 @@ struct kn_segment {
 
 struct kn_buffer {
     kn_segment *segment;
-    kn_stream *stream;
-    size_t offset, size; /* bytes within the segment */
-    size_t requested;    /* of a block in use */
+    _Atomic(kn_stream *) stream; /* changes, with the lock held, when that stream goes; read without the lock too */
+    size_t offset, size;         /* bytes within the segment */
+    size_t requested;            /* of a block in use */
     bool is_free;
     bool is_pending;           /* freed, but another stream still uses it */
     bool used_widely;          /* by more streams than `others` holds: all of them are waited for when it is freed */

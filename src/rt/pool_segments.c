@@ -146,7 +146,6 @@ void kn_pool_put(kn_pool *pool, kn_buffer *block)
     block->requested = 0;
     if (block->segment->uncached) {
         release_segment(pool, block->segment); /* it goes with its one block */
-        ;
         return;
     }
     if (block->after && block->after->is_free) {

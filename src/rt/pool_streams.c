@@ -58,7 +58,7 @@ void kn_pool_put_when_unused(kn_pool *pool, kn_buffer *block)
 
 void kn_buffer_mark_use(const kn_buffer *used, kn_stream *stream)
 {
-    if (stream == used->stream)
+    if (stream == atomic_load_explicit(&used->stream, memory_order_relaxed))
         return;
     kn_buffer *buffer = (kn_buffer *)(uintptr_t)used; /* the note is the pool's, not the memory's */
     kn_pool *pool = &kn_buffer_device(buffer)->pool;
@@ -93,7 +93,7 @@ void kn_pool_adopt_stream(kn_device *device, kn_stream *gone)
         for (kn_buffer *block = segment->first; block; block = block->after) {
             if (block->stream == gone)
                 pass_to_default_stream(pool, block);
-            for (int i = 0; i < block->num_others; i++)
+            for (int i = 0; i < block->num_others && !block->is_pending; i++) /* of those the events count */
                 if (block->others[i] == gone)
                     block->others[i--] = block->others[--block->num_others];
         }

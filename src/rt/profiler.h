@@ -151,8 +151,9 @@ typedef struct kn_command_figures {
 typedef struct kn_analysis {
     kn_span_figures *spans;
     kn_command_figures *commands;
-    double wall, self_cpu, device; /* microseconds */
-    double end;                    /* the last moment of all, microseconds since the start */
+    double wall, self_cpu, device;               /* microseconds */
+    double step_cpu, step_self_cpu, step_device; /* of the schedule's steps, a part of self_cpu; microseconds */
+    double end;                                  /* the last moment of all, microseconds since the start */
 } kn_analysis;
 
 /* Before an analysis with peaks: measures those of the devices on which something was recorded with its flops, where
@@ -170,6 +171,12 @@ kn_status kn_profile_check_results(const kn_profile *profile, const char *functi
 /* Rows for the table, by falling self device time; profiler_rows.c. */
 kn_status kn_profile_rows(kn_profiler_row **rows, int *count, const kn_profile *profile, const kn_analysis *analysis,
                           bool by_shapes);
+
+/* What rows are sorted by, by PyTorch's name for it (NULL when there is none such), and sorting: falling, but names
+ * rising; as they were among equals. profiler_sort.c */
+typedef struct kn_profiler_sort_key kn_profiler_sort_key;
+const kn_profiler_sort_key *kn_profile_find_sort_key(const char *name);
+kn_status kn_profile_sort_rows(kn_profiler_row *rows, int count, const kn_profiler_sort_key *key);
 
 /* "Memcpy HtoD" and the like; a kernel's own name. */
 const char *kn_command_name(const kn_command_record *command);

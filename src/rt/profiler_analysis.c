@@ -88,6 +88,38 @@ static void time_spans(kn_analysis *a, const kn_profile *profile)
     }
 }
 
+/* Was a step of the schedule under way then? */
+static bool is_in_step(const kn_profile *profile, int64_t time)
+{
+    size_t low = 0, high = profile->num_steps; /* the last step that had begun is before `high` */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (profile->steps[middle].start <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && time < profile->steps[low - 1].end;
+}
+
+/* A step's device time is that of the commands enqueued during it, by whatever thread. */
+static void time_steps(kn_analysis *a, const kn_profile *profile)
+{
+    double inside = 0;
+    for (size_t i = 0; i < profile->num_steps; i++)
+        a->step_cpu += (double)(profile->steps[i].end - profile->steps[i].start) * 1e-3;
+    for (size_t i = 0; i < profile->num_spans; i++) {
+        const kn_span_record *span = &profile->spans[i];
+        if (nests(span) && span->parent < 0 && is_in_step(profile, span->start))
+            inside += a->spans[i].cpu;
+    }
+    for (size_t i = 0; i < profile->num_commands; i++)
+        if (is_in_step(profile, profile->commands[i].enqueued))
+            a->step_device += a->commands[i].time;
+    a->step_self_cpu = a->step_cpu > inside ? a->step_cpu - inside : 0; /* of several threads: less */
+    a->self_cpu += a->step_self_cpu;
+}
+
 /* --- work ------------------------------------------------------------------------------------- */
 
 /* Microseconds that work takes at the device's peaks; 0 where they are not asked for, or not known. */
@@ -170,6 +202,7 @@ kn_status kn_profile_analyse(kn_analysis *analysis, const kn_profile *profile, b
         a.end = a.wall;
         time_commands(&a, profile);
         time_spans(&a, profile);
+        time_steps(&a, profile);
         work_of_spans(&a, profile, devices, with_peak);
         work_of_commands(&a, profile, with_peak);
     }

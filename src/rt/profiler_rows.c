@@ -131,21 +131,6 @@ static kn_status add_commands(builder *b, const kn_profile *profile, const kn_an
     return KN_OK;
 }
 
-/* The step that was under way at `time`; -1: none. */
-static int64_t step_at(const kn_profile *profile, int64_t time)
-{
-    size_t low = 0, high = profile->num_steps; /* the last step that had begun is before `high` */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (profile->steps[middle].start <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && time < profile->steps[low - 1].end ? (int64_t)low - 1 : -1;
-}
-
-/* A step's device time is that of the commands enqueued during it, by whatever thread. */
 static kn_status add_steps(builder *b, const kn_profile *profile, const kn_analysis *analysis)
 {
     if (profile->num_steps == 0)
@@ -153,21 +138,10 @@ static kn_status add_steps(builder *b, const kn_profile *profile, const kn_analy
     row *steps = row_of(b, "ProfilerStep*", NULL, false);
     if (!steps)
         return KN_ERR_MEMORY;
-    kn_profiler_row *r = &steps->shown;
-    double inside = 0;
-    for (size_t i = 0; i < profile->num_steps; i++)
-        r->cpu_time_total += (double)(profile->steps[i].end - profile->steps[i].start) * 1e-3;
-    for (size_t i = 0; i < profile->num_spans; i++) {
-        const kn_span_record *span = &profile->spans[i];
-        bool counts = (span->kind == KN_SPAN_OP || span->kind == KN_SPAN_RANGE) && span->parent < 0;
-        if (counts && step_at(profile, span->start) >= 0)
-            inside += analysis->spans[i].cpu;
-    }
-    for (size_t i = 0; i < profile->num_commands; i++)
-        if (step_at(profile, profile->commands[i].enqueued) >= 0)
-            r->device_time_total += analysis->commands[i].time;
-    r->count = (int64_t)profile->num_steps;
-    r->self_cpu_time_total = r->cpu_time_total > inside ? r->cpu_time_total - inside : 0; /* of several threads: less */
+    steps->shown.count = (int64_t)profile->num_steps;
+    steps->shown.cpu_time_total = analysis->step_cpu;
+    steps->shown.self_cpu_time_total = analysis->step_self_cpu;
+    steps->shown.device_time_total = analysis->step_device;
     return KN_OK;
 }
 

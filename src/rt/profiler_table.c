@@ -12,83 +12,6 @@
 #define MAX_COLUMNS 20
 #define MAX_SHAPES 80 /* characters shown of a list of shapes */
 
-/* --- order ------------------------------------------------------------------------------------ */
-
-static double average(double total, int64_t count) { return count > 0 ? total / (double)count : 0; }
-
-static double key_self_device(const kn_profiler_row *r) { return r->self_device_time_total; }
-static double key_device(const kn_profiler_row *r) { return r->device_time_total; }
-static double key_device_average(const kn_profiler_row *r) { return average(r->device_time_total, r->count); }
-static double key_self_cpu(const kn_profiler_row *r) { return r->self_cpu_time_total; }
-static double key_cpu(const kn_profiler_row *r) { return r->cpu_time_total; }
-static double key_cpu_average(const kn_profiler_row *r) { return average(r->cpu_time_total, r->count); }
-static double key_count(const kn_profiler_row *r) { return (double)r->count; }
-static double key_flops(const kn_profiler_row *r) { return r->flops; }
-static double key_memory(const kn_profiler_row *r) { return (double)r->device_memory_usage; }
-
-typedef struct sort_key {
-    const char *name;
-    double (*value)(const kn_profiler_row *row); /* NULL: by name */
-} sort_key;
-
-static const sort_key sort_keys[] = {
-    {"self_device_time_total", key_self_device},
-    {"device_time_total", key_device},
-    {"device_time", key_device_average},
-    {"self_cpu_time_total", key_self_cpu},
-    {"cpu_time_total", key_cpu},
-    {"cpu_time", key_cpu_average},
-    {"count", key_count},
-    {"flops", key_flops},
-    {"device_memory_usage", key_memory},
-    {"name", NULL},
-};
-#define SORT_KEYS (sizeof sort_keys / sizeof sort_keys[0])
-
-/* PyTorch's older names say cuda where the newer ones say device. */
-static const sort_key *find_key(const char *name)
-{
-    char plain[64];
-    const char *cuda = strstr(name, "cuda");
-    snprintf(plain, sizeof plain, "%.*s%s%s", cuda ? (int)(cuda - name) : 60, name, cuda ? "device" : "",
-             cuda ? cuda + 4 : "");
-    for (size_t i = 0; i < SORT_KEYS; i++)
-        if (strcmp(sort_keys[i].name, plain) == 0)
-            return &sort_keys[i];
-    return NULL;
-}
-
-typedef struct ranked {
-    kn_profiler_row row;
-    const sort_key *key;
-    int place; /* by device time: the order among equals */
-} ranked;
-
-static int by_key(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    if (!x->key->value) {
-        int names = strcmp(x->row.name, y->row.name);
-        return names ? names : x->place - y->place;
-    }
-    double first = x->key->value(&x->row), second = x->key->value(&y->row);
-    return first != second ? (first < second ? 1 : -1) : x->place - y->place;
-}
-
-static kn_status sort_rows(kn_profiler_row *rows, int count, const sort_key *key)
-{
-    ranked *order = kn_calloc((size_t)count + 1, sizeof *order);
-    if (!order)
-        return KN_ERR_MEMORY;
-    for (int i = 0; i < count; i++)
-        order[i] = (ranked){rows[i], key, i};
-    qsort(order, (size_t)count, sizeof *order, by_key);
-    for (int i = 0; i < count; i++)
-        rows[i] = order[i].row;
-    kn_free(order);
-    return KN_OK;
-}
-
 /* --- cells ------------------------------------------------------------------------------------ */
 
 typedef struct table {
@@ -159,6 +82,8 @@ static cell format_text(const char *text, int width)
 
 static cell no_cell(void) { return (cell){""}; }
 
+static double average(double total, int64_t count) { return count > 0 ? total / (double)count : 0; }
+
 static double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 /* Rates are over the device's time; time without the device has none. */
@@ -189,7 +114,7 @@ static cell of_cpu(const table *t, const kn_profiler_row *r)
 static cell of_cpu_average(const table *t, const kn_profiler_row *r)
 {
     (void)t;
-    return format_time(key_cpu_average(r));
+    return format_time(average(r->cpu_time_total, r->count));
 }
 static cell of_self_device(const table *t, const kn_profiler_row *r)
 {
@@ -208,7 +133,7 @@ static cell of_device(const table *t, const kn_profiler_row *r)
 static cell of_device_average(const table *t, const kn_profiler_row *r)
 {
     (void)t;
-    return format_time(key_device_average(r));
+    return format_time(average(r->device_time_total, r->count));
 }
 static cell of_memory(const table *t, const kn_profiler_row *r)
 {
@@ -344,9 +269,10 @@ static void append_table(kn_text *text, const table *t)
 
 /* --- the interface ---------------------------------------------------------------------------- */
 
-static const sort_key *check_params(const kn_profiler_table_params *p)
+static const kn_profiler_sort_key *check_params(const kn_profiler_table_params *p)
 {
-    const sort_key *key = p->sort_by ? find_key(p->sort_by) : &sort_keys[0];
+    const kn_profiler_sort_key *key =
+        p->sort_by ? kn_profile_find_sort_key(p->sort_by) : kn_profile_find_sort_key("self_device_time_total");
     if (!key)
         return kn_fail_null(KN_ERR_ARGUMENT,
                             "kn_profiler_table: sort_by `%s` is not known; there are self_device_time_total, "
@@ -362,7 +288,7 @@ static const sort_key *check_params(const kn_profiler_table_params *p)
 
 /* The lock is held. */
 static kn_status make_table(kn_text *text, const kn_profile *profile, const kn_profiler_table_params *params,
-                            const sort_key *key)
+                            const kn_profiler_sort_key *key)
 {
     kn_analysis analysis = {0};
     kn_profiler_row *rows = NULL;
@@ -371,7 +297,7 @@ static kn_status make_table(kn_text *text, const kn_profile *profile, const kn_p
     KN_TRY(kn_profile_analyse(&analysis, profile, profile->params.with_flops && params->peak));
     kn_status status = kn_profile_rows(&rows, &count, profile, &analysis, params->group_by_input_shape);
     if (status == KN_OK)
-        status = sort_rows(rows, count, key);
+        status = kn_profile_sort_rows(rows, count, key);
     if (status == KN_OK) {
         if (params->row_limit > 0 && count > params->row_limit)
             count = params->row_limit;
@@ -387,7 +313,7 @@ char *kn_profiler_table_with(const kn_profiler_table_params *params)
     static const kn_profiler_table_params defaults = {KN_PROFILER_TABLE_DEFAULTS};
     kn_text text = {0};
     params = params ? params : &defaults;
-    const sort_key *key = check_params(params);
+    const kn_profiler_sort_key *key = check_params(params);
     if (!key)
         return NULL;
     if (params->peak)

@@ -118,7 +118,9 @@ static kn_device *look_at_memory(kn_device *device, memory_now *memory)
 {
     if (!device || kn_device_is_host(device) || !kn_profiler_wants(KN_WANTS_MEMORY))
         return NULL;
-    *memory = (memory_now){kn_memory_allocated(device), kn_memory_reserved(device)};
+    kn_pool_figures figures = kn_pool_read_figures(device); /* both of one moment */
+    *memory = (memory_now){(uint64_t)figures.stats[KN_STAT_ALLOCATED_BYTES][KN_PART_ALL].current,
+                           (uint64_t)figures.stats[KN_STAT_RESERVED_BYTES][KN_PART_ALL].current};
     return device;
 }
 

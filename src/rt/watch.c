@@ -3,6 +3,7 @@
 #include "rt/watch.h"
 
 #include "base/memory.h"
+#include "rt/lost.h"
 #include "rt/profiler.h"
 
 atomic_bool kn_watching;
@@ -56,6 +57,7 @@ static bool note(kn_profile *profile, kn_stream *stream, const kn_command_info *
 /* What one event told. */
 typedef struct reading {
     kn_pending of;
+    const kn_device *device;
     bool is_done, is_timed;
     cl_ulong queued, submit, start, end;
 } reading;
@@ -75,7 +77,7 @@ static bool read_times(reading *r)
 static void read_event(reading *r, bool wait)
 {
     cl_int status = CL_QUEUED;
-    if (wait)
+    if (wait && !kn_device_is_lost(r->device)) /* its events may never complete */
         clWaitForEvents(1, &r->of.event);
     cl_int error = clGetEventInfo(r->of.event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
     r->is_done = wait || error != CL_SUCCESS || status <= CL_COMPLETE; /* below: it failed */
@@ -85,7 +87,13 @@ static void read_event(reading *r, bool wait)
     clReleaseEvent(r->of.event);
 }
 
-/* The lock is held. */
+/* The lock is held for these. */
+static reading reading_of(const kn_profile *profile, const kn_pending *pending)
+{
+    int track = profile->commands[pending->command].track;
+    return (reading){.of = *pending, .device = profile->tracks[track].device};
+}
+
 static void store(kn_profile *profile, const reading *r)
 {
     kn_command_record *command = &profile->commands[r->of.command];
@@ -114,7 +122,7 @@ static void harvest(kn_profile *profile, bool wait)
     reading *readings = count ? kn_malloc(count * sizeof *readings) : NULL;
     if (readings) {
         for (size_t i = 0; i < count; i++)
-            readings[i] = (reading){.of = profile->pending[i]};
+            readings[i] = reading_of(profile, &profile->pending[i]);
         profile->num_pending = 0;
     }
     kn_unlock(&kn_profile_lock);

@@ -1,4 +1,4 @@
-/* The profiler: what it records of a training step, its rows, its table; replays; misuse. */
+/* The profiler: what it records of a training step, its rows, its table; replays. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -6,11 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "profiler/training.h"
 #include "support/check.h"
 
 /* --- records ---------------------------------------------------------------------------------- */
+
+/* Of rows by shapes: an operation may also be part of another, as a product is of a product's backward. */
+static const kn_profiler_row *find_shaped(const kn_profiler_row *rows, int count, const char *name, const char *shapes)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(rows[i].name, name) == 0 && strcmp(rows[i].input_shapes, shapes) == 0)
+            return &rows[i];
+    fail_msg("no row `%s` of %s", name, shapes);
+    return NULL;
+}
 
 TENSOR_TEST(operations_and_kernels_are_recorded)
 {
@@ -28,8 +37,7 @@ TENSOR_TEST(operations_and_kernels_are_recorded)
     }
     assert_false(kn_profiler_is_running());
     CHECK_OK(kn_profiler_key_averages(&rows, &count, true));
-    const kn_profiler_row *row = find_row(rows, count, "matmul", false);
-    assert_string_equal(row->input_shapes, "[[64, 32], [32, 16]]");
+    const kn_profiler_row *row = find_shaped(rows, count, "matmul", "[[64, 32], [32, 16]]");
     assert_int_equal(row->count, 1);
     assert_true(row->flops == 2.0 * 64 * 32 * 16);
     assert_true(row->bytes == 4.0 * (64 * 32 + 32 * 16 + 64 * 16));
@@ -73,10 +81,13 @@ TENSOR_TEST(work_is_counted_by_formula)
     kn_tensor *x = kn_rand(KN_SHAPE(2, 3, 8, 8), .requires_grad = true),
               *w = kn_rand(KN_SHAPE(4, 3, 3, 3), .requires_grad = true);
     kn_tensor *bias = kn_rand(KN_SHAPE(4), .requires_grad = true);
+    kn_tensor *log_probabilities = kn_rand(KN_SHAPE(7, 10), .requires_grad = true);
+    kn_tensor *labels = kn_randint(0, 10, KN_SHAPE(7));
     KN_PROFILE(.with_flops = true)
     {
         kn_tensor *y = kn_conv2d(x, w, bias);
         CHECK_OK(kn_backward(kn_sum(kn_max_pool2d(y, .kernel_size = 2))));
+        CHECK_OK(kn_backward(kn_nll_loss(log_probabilities, labels)));
     }
     CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
     const double outputs = 2 * 4 * 6 * 6, products = 2 * 3 * 3 * 3;
@@ -84,6 +95,8 @@ TENSOR_TEST(work_is_counted_by_formula)
     assert_true(find_row(rows, count, "conv2d_backward", false)->flops == outputs * (2 * products + 1));
     assert_true(find_row(rows, count, "max_pool2d", false)->flops == outputs);
     assert_true(find_row(rows, count, "sum", false)->flops == outputs / 4);
+    assert_true(find_row(rows, count, "nll_loss", false)->flops == 7); /* one of each row, whatever the reduction */
+    assert_true(find_row(rows, count, "nll_loss_backward", false)->flops == 7);
     kn_free(rows);
 }
 
@@ -305,96 +318,6 @@ static void a_stop_comes_back_while_another_thread_replays(void **state)
     kn_profiler_clear();
 }
 
-/* --- misuse ----------------------------------------------------------------------------------- */
-
-TENSOR_TEST(misuse_is_an_error_and_nothing_else)
-{
-    kn_profiler_row *rows;
-    kn_profiler_totals totals;
-    int count;
-    kn_profiler_clear();
-    assert_int_equal(kn_profiler_stop(), KN_ERR_STATE);
-    CHECK_ERROR(KN_ERR_STATE, "not running");
-    assert_int_equal(kn_profiler_step(), KN_ERR_STATE);
-    CHECK_ERROR(KN_ERR_STATE, "not running");
-    assert_null(kn_profiler_table());
-    CHECK_ERROR(KN_ERR_STATE, "nothing has been recorded");
-    assert_int_equal(kn_profiler_export_chrome_trace("/nonexistent/trace.json"), KN_ERR_STATE);
-    CHECK_ERROR(KN_ERR_STATE, "nothing has been recorded");
-    assert_int_equal(kn_profiler_start(.active = -1), KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, "active -1");
-    assert_int_equal(kn_profiler_start(.wait = 1), KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, "active is 0");
-    CHECK_OK(kn_profiler_start());
-    assert_int_equal(kn_profiler_start(), KN_ERR_STATE);
-    CHECK_ERROR(KN_ERR_STATE, "running already");
-    assert_int_equal(kn_profiler_key_averages(&rows, &count, false), KN_ERR_STATE);
-    CHECK_ERROR(KN_ERR_STATE, "is recording");
-    assert_int_equal(kn_profiler_get_totals(&totals), KN_ERR_STATE);
-    CHECK_ERROR(KN_ERR_STATE, "is recording");
-    CHECK_OK(kn_profiler_stop());
-    assert_int_equal(kn_profiler_export_chrome_trace("/nonexistent/trace.json"), KN_ERR_IO);
-    CHECK_ERROR(KN_ERR_IO, "/nonexistent/trace.json");
-    assert_int_equal(kn_profiler_export_chrome_trace(NULL), KN_ERR_ARGUMENT);
-    kn_error_clear();
-}
-
-TENSOR_TEST(open_ranges_are_closed_and_noted)
-{
-    kn_profiler_totals totals;
-    CHECK_OK(kn_profiler_start());
-    CHECK_OK(kn_range_push("left open"));
-    CHECK_OK(kn_range_push("this too"));
-    kn_relu(kn_ones(KN_SHAPE(10)));
-    CHECK_OK(kn_profiler_stop());
-    CHECK_OK(kn_profiler_get_totals(&totals));
-    assert_int_equal(totals.still_open, 2);
-    char *table = kn_profiler_table();
-    assert_non_null(strstr(table, "2 ranges or operations were still open"));
-    kn_free(table);
-    CHECK_OK(kn_range_pop());
-    CHECK_OK(kn_range_pop());
-    assert_int_equal(kn_range_pop(), KN_ERR_STATE);
-    CHECK_ERROR(KN_ERR_STATE, "a pop too many");
-}
-
-/* An operation that fails is recorded too, and the profile is none the worse. */
-TENSOR_TEST(failing_operations_close_their_spans)
-{
-    kn_profiler_totals totals;
-    CHECK_OK(kn_profiler_start(.record_shapes = true, .with_flops = true, .profile_memory = true));
-    assert_null(kn_matmul(kn_ones(KN_SHAPE(2, 3)), kn_ones(KN_SHAPE(2, 3))));
-    kn_error_clear();
-    CHECK_OK(kn_profiler_stop());
-    CHECK_OK(kn_profiler_get_totals(&totals));
-    assert_int_equal(totals.still_open, 0);
-    assert_int_equal(totals.operations, 1);
-}
-
-/* Host memory that runs out costs records, never the program. */
-static void short_memory_loses_records_only(void **state)
-{
-    (void)state;
-    for (int n = 1; n <= 14; n++) {
-        kn_profiler_totals totals;
-        CHECK_OK(kn_profiler_start());
-        kn_fail_alloc_after(n, 1);
-        kn_range_push("outer");
-        kn_range_push("inner");
-        kn_mark("here");
-        assert_int_equal(kn_range_pop(), KN_OK);
-        assert_int_equal(kn_range_pop(), KN_OK);
-        assert_int_equal(kn_profiler_stop(), KN_OK);
-        assert_null(kn_profiler_table(.peak = false));
-        kn_fail_alloc_after(0, 0);
-        CHECK_ERROR(KN_ERR_MEMORY, "memory");
-        CHECK_OK(kn_profiler_get_totals(&totals));
-        assert_int_equal(totals.still_open, 0);
-        assert_true(totals.ranges + totals.dropped >= 2);
-    }
-    kn_profiler_clear();
-}
-
 static int close_profiler(void **state)
 {
     (void)state;
@@ -415,10 +338,6 @@ int main(void)
         TEST(memory_is_told_by_operation),
         TEST(replays_are_recorded),
         TEST(a_stop_comes_back_while_another_thread_replays),
-        TEST(misuse_is_an_error_and_nothing_else),
-        TEST(open_ranges_are_closed_and_noted),
-        TEST(failing_operations_close_their_spans),
-        TEST(short_memory_loses_records_only),
     };
     return cmocka_run_group_tests(tests, NULL, close_profiler);
 }

@@ -17,7 +17,11 @@ static void look(void *user)
     CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
     s->relus = has_row(rows, count, "relu") ? (int)find_row(rows, count, "relu", false)->count : 0;
     s->exps = has_row(rows, count, "exp") ? (int)find_row(rows, count, "exp", false)->count : 0;
-    s->steps = (int)find_row(rows, count, "ProfilerStep*", false)->count;
+    const kn_profiler_row *step = find_row(rows, count, "ProfilerStep*", false);
+    kn_profiler_totals totals;
+    s->steps = (int)step->count;
+    CHECK_OK(kn_profiler_get_totals(&totals)); /* of which the steps are a part, as PyTorch has it: 100 % at most */
+    assert_true(step->cpu_time_total > 0 && step->cpu_time_total <= 1.001 * totals.self_cpu_time);
     kn_free(rows);
     assert_int_equal(kn_profiler_stop(), KN_ERR_STATE); /* from inside: refused */
     kn_error_clear();

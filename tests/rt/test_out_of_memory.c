@@ -2,6 +2,9 @@
  * its figures, training goes on with a smaller batch, nothing is left behind. */
 #include "rt_test.h"
 
+#include <unistd.h>
+
+#include "rt/inject.h"
 #include "rt/pool.h"
 
 #define MIB ((int64_t)1 << 20)
@@ -118,6 +121,38 @@ static void wrong_shares_are_refused(void **state)
     assert_true(kn_get_per_process_memory_fraction(test_device()) == 1);
 }
 
+/* --- launches --------------------------------------------------------------------------------- */
+
+static void work_on(void *x)
+{
+    usleep(50000); /* meanwhile the launch below makes room */
+    KN_SCOPE { kn_relu(x); }
+}
+
+/* Drivers may take memory at a kernel's first use. Making room then waits for the device's work, but for no callback,
+ * which may want to launch that very kernel, and is no wait of the user's. */
+static void a_launch_without_memory_is_tried_again(void **state)
+{
+    (void)state;
+    kn_stream *stream = kn_stream_default(test_device());
+    KN_SCOPE
+    {
+        kn_tensor *x = kn_ones(KN_SHAPE(100)), *y;
+        double value;
+        assert_non_null(kn_relu(x));
+        assert_ok(kn_stream_add_callback(stream, work_on, x));
+        kn_set_sync_debug_mode(KN_SYNC_DEBUG_ERROR);
+        kn_inject(KN_CL_LAUNCH, 1, CL_MEM_OBJECT_ALLOCATION_FAILURE, false);
+        y = kn_relu(x);
+        kn_inject_stop();
+        kn_set_sync_debug_mode(KN_SYNC_DEBUG_OFF);
+        assert_non_null(y);
+        assert_ok(kn_item(kn_sum(y), &value));
+        assert_true(value == 100);
+        assert_ok(kn_stream_synchronize(stream));
+    }
+}
+
 /* --- training --------------------------------------------------------------------------------- */
 
 static kn_status step(kn_module *net, kn_optim *optim, int64_t batch)
@@ -174,6 +209,7 @@ int main(void)
         LIMIT_TEST(a_limit_below_what_is_used_spares_it),
         LIMIT_TEST(a_limit_for_nothing_says_so),
         LIMIT_TEST(wrong_shares_are_refused),
+        LIMIT_TEST(a_launch_without_memory_is_tried_again),
         LIMIT_TEST(training_goes_on_with_a_smaller_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

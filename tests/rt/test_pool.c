@@ -1,6 +1,8 @@
 /* The caching pool: reuse, splitting and merging, figures, random traffic. */
 #include "rt_test.h"
 
+#include <pthread.h>
+
 #include "rt/pool.h"
 #include "rt/rt.h"
 #include "tensor/philox.h"
@@ -96,6 +98,32 @@ static void random_traffic_keeps_values(void **state)
     assert_int_equal(kn_memory_reserved(device), 0);
 }
 
+static void *destroy_stream(void *stream) { return kn_stream_destroy(stream) == KN_OK ? NULL : stream; }
+
+/* The memory of a stream that goes passes to the default one, also while that one works on it. */
+static void a_stream_goes_while_others_use_its_memory(void **state)
+{
+    (void)state;
+    kn_stream *stream = kn_stream_default(test_device());
+    for (int round = 0; round < 20; round++) {
+        kn_stream *side;
+        kn_buffer *buffer;
+        pthread_t thread;
+        void *failed;
+        char seen = 0;
+        assert_ok(kn_stream_create(&side, test_device()));
+        assert_ok(kn_buffer_alloc(&buffer, side, 100));
+        assert_int_equal(pthread_create(&thread, NULL, destroy_stream, side), 0);
+        for (int i = 0; i < 50; i++)
+            assert_ok(kn_buffer_fill(stream, buffer, 0, "x", 1, 100));
+        pthread_join(thread, &failed);
+        assert_null(failed);
+        assert_ok(kn_buffer_read(stream, buffer, 99, &seen, 1));
+        assert_int_equal(seen, 'x');
+        kn_buffer_free(buffer);
+    }
+}
+
 static void zero_bytes_are_a_buffer(void **state)
 {
     (void)state;
@@ -121,9 +149,13 @@ static void too_much_is_refused_and_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_freed_block_is_reused), cmocka_unit_test(neighbours_merge),
-        cmocka_unit_test(figures_follow_tensors),  cmocka_unit_test(random_traffic_keeps_values),
-        cmocka_unit_test(zero_bytes_are_a_buffer), cmocka_unit_test(too_much_is_refused_and_survived),
+        cmocka_unit_test(a_freed_block_is_reused),
+        cmocka_unit_test(neighbours_merge),
+        cmocka_unit_test(figures_follow_tensors),
+        cmocka_unit_test(random_traffic_keeps_values),
+        cmocka_unit_test(zero_bytes_are_a_buffer),
+        cmocka_unit_test(too_much_is_refused_and_survived),
+        cmocka_unit_test(a_stream_goes_while_others_use_its_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
