@@ -11,12 +11,14 @@ COLOURS = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b07aa1", "#e
 
 
 def span_of(events, wanted):
-    """Start and end, in microseconds, of what is drawn: from a step's first kernel's operation to its last kernel's end."""
+    """Start and end, in microseconds, of what is drawn of the host: a step's, or, without steps, everything's."""
     steps = [e for e in events if e["name"].startswith("ProfilerStep#")]
     if not steps:
         return min(e["ts"] for e in events), max(e["ts"] + e["dur"] for e in events)
     name = f"ProfilerStep#{wanted}" if wanted else steps[-1]["name"]
-    step = next(e for e in steps if e["name"] == name)
+    step = next((e for e in steps if e["name"] == name), None)
+    if step is None:
+        sys.exit(f"draw_trace.py: there is no {name}; there are {', '.join(e['name'] for e in steps)}")
     return step["ts"], step["ts"] + step["dur"]
 
 

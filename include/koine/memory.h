@@ -9,8 +9,8 @@
 KN_BEGIN_DECLS
 
 /* Free and total memory of the device. Total is what the driver says, or KOINE_MEMORY_LIMIT (bytes) where that is set.
- * Free is the driver's word where it has one (AMD's tell), else the total less what this process has reserved: core
- * OpenCL cannot tell what others use. */
+ * Free is the total less what this process has reserved, or the driver's word where it has one (AMD's do) and that is
+ * less: core OpenCL cannot tell what others use. */
 KN_API kn_status kn_mem_get_info(kn_device *device, uint64_t *free_bytes, uint64_t *total_bytes);
 
 /* All return 0, with an error, for NULL. */
@@ -66,8 +66,10 @@ KN_API char *kn_memory_summary_abbreviated(kn_device *device);
 /* --- pinned host memory ----------------------------------------------------------------------- *
  * The blocks through which batches go to all devices. torch.cuda.host_memory_stats's keys: WHAT.METRIC with
  *
- *   WHAT    allocations and allocated_bytes (blocks that the driver gave, in use or kept for later), active_requests
- * and active_bytes (those in use); sizes are rounded up to powers of two METRIC  current, peak, allocated, freed
+ *   WHAT    allocations and allocated_bytes (blocks that the driver gave, in use or kept for later),
+ *           active_requests and active_bytes (those in use; sizes are rounded up to powers of two)
+ *
+ *   METRIC  current, peak, allocated, freed
  *
  * and num_host_alloc, num_host_free. */
 KN_API int kn_host_memory_stats(kn_memory_stat_entry *entries, int capacity); /* as kn_memory_stats */
@@ -121,7 +123,7 @@ KN_API kn_status kn_change_current_allocator(const kn_pluggable_allocator *alloc
 
 /* Memory from the pool for OpenCL code of one's own (torch.cuda.caching_allocator_alloc): a block of at least `bytes`
  * bytes, for work on `stream`. It is part of a memory object; kernels take that and the offset. `stream` NULL: the
- * calling thread's current one of `device`. */
+ * calling thread's current one of `device`. KN_ERR_MEMORY when there is none left. */
 typedef struct kn_memory_block kn_memory_block;
 KN_API kn_status kn_caching_allocator_alloc(kn_memory_block **block, size_t bytes, kn_device *device,
                                             kn_stream *stream);

@@ -2,7 +2,7 @@
  *
  * Ranges stand where torch.cuda.nvtx stands. They are recorded by the profiler while it runs, and are passed on to NVTX
  * or Intel ITT when a tool has loaded such a library into the process (KOINE_NVTX_LIBRARY names one explicitly). With
- * neither, a range costs one relaxed load and a count.
+ * neither, a range costs two relaxed loads and a count.
  *
  * The profiler stands where torch.profiler stands. There is one per process. While it runs it records ranges,
  * operations of all threads (forward and backward), and every kernel and transfer with its times on the device. What it

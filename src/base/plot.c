@@ -5,6 +5,7 @@
 #include "base/plot.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,8 +129,13 @@ static kn_status draw(const char *script)
 static kn_status draw_to(const kn_plot *plot, const char *path, const char *temporary)
 {
     kn_text text = {0};
+    /* printf follows the host program's locale, gnuplot's language has a point in its numbers. */
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), before = uselocale(plain);
     append_terminal(&text, temporary, ends_with(path, ".png"), plot->width, plot->height);
     plot->write(&text, plot->subject);
+    uselocale(before);
+    if (plain != (locale_t)0)
+        freelocale(plain);
     kn_text_append(&text, "unset output\n");
     char *script = kn_text_finish(&text);
     if (script == NULL)

@@ -91,6 +91,7 @@ typedef struct kn_profile {
     size_t num_spans, num_commands, num_steps, num_memory, num_tracks, num_pending;
     size_t spans_capacity, commands_capacity, steps_capacity, memory_capacity, tracks_capacity, pending_capacity;
     int64_t cut, dropped;
+    size_t last_memory[KN_MAX_DEVICES]; /* per device slot: the place of its latest in `memory`, from 1; 0: none */
 
     /* Per device slot: the least that host time was ahead of a command's queued time just after it was enqueued. The
      * command was queued a moment earlier, so it bounds the distance of the clocks from above, closely. */
@@ -141,6 +142,8 @@ typedef struct kn_span_figures {
     double self_cpu, cpu, self_device, device; /* microseconds */
     double flops, bytes;                       /* of a range: of the operations inside it */
     double ideal_compute, ideal_memory;        /* microseconds at the device's peaks; 0: not known */
+    double own_flops, own_bytes;               /* of an operation: without those inside it, so of its own kernels */
+    double own_compute, own_memory;            /* the same at the peaks */
 } kn_span_figures;
 
 typedef struct kn_command_figures {

@@ -145,18 +145,29 @@ static kn_device **devices_of_spans(const kn_profile *profile)
     return devices;
 }
 
-/* An operation has the work that it told; a range that of the outermost operations inside it, as an operation's inner
- * ones are part of it. */
+/* An operation has the work that it told, of which that of operations inside it is a part. `figures` has the sum of
+ * these. */
+static void work_of_operation(kn_span_figures *figures, const kn_work *told, const kn_device *device, bool with_peak)
+{
+    kn_work own = *told;
+    own.flops = told->flops > figures->flops ? told->flops - figures->flops : 0;
+    own.bytes = told->bytes > figures->bytes ? told->bytes - figures->bytes : 0;
+    figures->flops = told->flops;
+    figures->bytes = told->bytes;
+    figures->own_flops = own.flops;
+    figures->own_bytes = own.bytes;
+    ideal(&figures->ideal_compute, &figures->ideal_memory, device, told, with_peak);
+    ideal(&figures->own_compute, &figures->own_memory, device, &own, with_peak);
+}
+
+/* Innermost first. A range has the work of the outermost operations inside it. */
 static void work_of_spans(kn_analysis *a, const kn_profile *profile, kn_device *const *devices, bool with_peak)
 {
     for (size_t i = profile->num_spans; i-- > 0;) {
         const kn_span_record *span = &profile->spans[i];
         kn_span_figures *figures = &a->spans[i];
-        if (span->work.flops > 0 || span->work.bytes > 0) {
-            figures->flops = span->work.flops;
-            figures->bytes = span->work.bytes;
-            ideal(&figures->ideal_compute, &figures->ideal_memory, devices[i], &span->work, with_peak);
-        }
+        if (span->work.flops > 0 || span->work.bytes > 0)
+            work_of_operation(figures, &span->work, devices[i], with_peak);
         if (span->parent < 0 || !nests(span))
             continue;
         kn_span_figures *outer = &a->spans[span->parent];
@@ -184,10 +195,10 @@ static void work_of_commands(kn_analysis *a, const kn_profile *profile, bool wit
         if (!span || profile->spans[record->parent].kind != KN_SPAN_OP || span->self_device <= 0)
             continue;
         double share = figures->time / span->self_device;
-        figures->flops = share * span->flops;
-        figures->bytes = share * span->bytes;
-        figures->ideal_compute = share * span->ideal_compute;
-        figures->ideal_memory = share * span->ideal_memory;
+        figures->flops = share * span->own_flops;
+        figures->bytes = share * span->own_bytes;
+        figures->ideal_compute = share * span->own_compute;
+        figures->ideal_memory = share * span->own_memory;
     }
 }
 

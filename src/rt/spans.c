@@ -38,13 +38,14 @@ typedef struct memory_now {
 
 static void sample_memory(kn_profile *profile, kn_device *device, const memory_now *memory, int64_t now)
 {
-    const kn_memory_record *last = NULL;
-    for (size_t i = profile->num_memory; i > 0 && !last; i--)
-        last = profile->memory[i - 1].device == device ? &profile->memory[i - 1] : NULL;
+    size_t *place = &profile->last_memory[device->slot];
+    const kn_memory_record *last = *place ? &profile->memory[*place - 1] : NULL;
     if (last && last->allocated == memory->allocated && last->reserved == memory->reserved)
         return;
-    if (KN_PROFILE_RESERVE(profile, memory))
-        profile->memory[profile->num_memory++] = (kn_memory_record){now, device, memory->allocated, memory->reserved};
+    if (!KN_PROFILE_RESERVE(profile, memory))
+        return;
+    profile->memory[profile->num_memory++] = (kn_memory_record){now, device, memory->allocated, memory->reserved};
+    *place = profile->num_memory;
 }
 
 static const char *keep(kn_profile *profile, const char *text)

@@ -100,6 +100,27 @@ TENSOR_TEST(work_is_counted_by_formula)
     kn_free(rows);
 }
 
+/* The backward of a layer with a bias sums as an operation of its own: its kernels have that work, and the rest is the
+ * others'. */
+TENSOR_TEST(kernels_have_each_operations_work_once)
+{
+    kn_profiler_row *rows;
+    int count;
+    double of_kernels = 0;
+    kn_tensor *x = kn_rand(KN_SHAPE(16, 8)), *w = kn_rand(KN_SHAPE(4, 8), .requires_grad = true),
+              *bias = kn_rand(KN_SHAPE(4), .requires_grad = true), *y = kn_linear(x, w, bias);
+    KN_PROFILE(.with_flops = true) { CHECK_OK(kn_backward_with(y, kn_ones(KN_SHAPE(16, 4)), false)); }
+    CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
+    assert_true(find_row(rows, count, "sum", false)->flops > 0);
+    double of_operation = find_row(rows, count, "linear_backward", false)->flops;
+    for (int i = 0; i < count; i++)
+        if (rows[i].on_device && strcmp(rows[i].name, "Memset") != 0 && strcmp(rows[i].name, "fill") != 0)
+            of_kernels += rows[i].flops;
+    if (of_kernels < 0.999 * of_operation || of_kernels > 1.001 * of_operation)
+        fail_msg("the kernels have %g flops, the operation %g", of_kernels, of_operation);
+    kn_free(rows);
+}
+
 static int64_t step_device_time(training *t, double *wall, double *device)
 {
     kn_profiler_totals totals;
@@ -332,6 +353,7 @@ int main(void)
         TEST(operations_and_kernels_are_recorded),
         TEST(transfers_are_recorded),
         TEST(work_is_counted_by_formula),
+        TEST(kernels_have_each_operations_work_once),
         TEST(kernels_add_up_to_the_step),
         TEST(the_table_has_pytorchs_columns),
         TEST(rows_sort_by_what_is_asked),

@@ -1,5 +1,6 @@
 /* The trace: it parses, what nests nests, arrows have two ends, the device's events lie where they must. */
 #include <cjson/cJSON.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,6 +189,7 @@ static void a_training_step_makes_a_sound_trace(void **state)
     assert_int_equal(check_arrows(events, &s), totals.kernels + totals.transfers);
     assert_int_equal(count_events(events, "X", "kernel", NULL), totals.kernels);
     assert_int_equal(count_events(events, "X", "cpu_op", NULL), totals.operations);
+    assert_int_equal(totals.operations, 3 * 26); /* docs/profiling.md says so */
     assert_int_equal(count_events(events, "X", "cpu_op", "conv2d"), 6);
     assert_int_equal(count_events(events, "X", "user_annotation", "forward"), 3);
     assert_int_equal(count_events(events, "i", NULL, "step done"), 3);
@@ -275,6 +277,28 @@ TENSOR_TEST(no_name_makes_the_file_unreadable)
     kn_free(table);
 }
 
+/* A host program may have set a locale with another decimal point. */
+TENSOR_TEST(numbers_have_a_point_in_every_locale)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(1000));
+    KN_PROFILE(.with_flops = true) { kn_relu(x); }
+    if (!setlocale(LC_NUMERIC, "de_DE.UTF-8"))
+        setlocale(LC_NUMERIC, "de_DE"); /* neither need be there */
+    char path[] = "/tmp/koine-trace-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    kn_status status = kn_profiler_export_chrome_trace(path);
+    setlocale(LC_NUMERIC, "C");
+    CHECK_OK(status);
+    char *content = read_text(path);
+    unlink(path);
+    cJSON *root = cJSON_Parse(content);
+    free(content);
+    assert_non_null(root);
+    cJSON_Delete(root);
+}
+
 /* A hook that opens a range inside an operation and never closes it there. */
 static kn_tensor *leave_open(kn_tensor *gradient, void *user)
 {
@@ -360,6 +384,7 @@ int main(void)
         TEST(kernels_carry_shapes_work_and_share_of_peak),
         TEST(any_name_is_written_soundly),
         TEST(no_name_makes_the_file_unreadable),
+        TEST(numbers_have_a_point_in_every_locale),
         TEST(what_a_callback_leaves_open_still_nests),
         TEST(steps_are_numbered),
         TEST(devices_and_streams_have_tracks_of_their_own),

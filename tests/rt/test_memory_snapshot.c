@@ -2,6 +2,7 @@
 #include "rt_test.h"
 
 #include <cjson/cJSON.h>
+#include <locale.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -217,7 +218,9 @@ static void the_picture_starts_where_the_history_does(void **state)
     assert_non_null(strstr(summary, "peak allocated              6.0 MiB"));
     assert_non_null(strstr(summary, "fragmentation                 0.000"));
     kn_free(summary);
+    setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* where it is there: gnuplot's numbers have a point */
     kn_status status = kn_memory_snapshot_save_plot(json, svg);
+    setlocale(LC_NUMERIC, "C");
     if (status == KN_ERR_IO && strstr(kn_error_message(), "not installed")) {
         kn_error_clear();
     } else {
