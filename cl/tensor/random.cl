@@ -10,7 +10,12 @@
 #define TINY 0x1p-53
 #else
 #define LANES 4
-#define UNIFORM(words, lane) kn_uniform_f32((lane) == 0 ? words.x : (lane) == 1 ? words.y : (lane) == 2 ? words.z : words.w)
+#ifdef KN_FOR_HALF
+#define BITS 0xffe00000u /* the upper 11: what half holds, so that the number is not rounded to 1 */
+#else
+#define BITS 0xffffffffu
+#endif
+#define UNIFORM(words, lane) kn_uniform_f32(BITS & ((lane) == 0 ? words.x : (lane) == 1 ? words.y : (lane) == 2 ? words.z : words.w))
 #define TWO_PI 6.283185307179586476925286766559f
 #define TINY 0x1p-24f
 #endif

@@ -10,14 +10,15 @@
  *     KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE { loss = kn_retain(step(x, y)); }
  *     for (...) { kn_copy_(x, batch); kn_copy_(y, labels); kn_graph_replay(graph); }
  *
- * A replay computes what the step would: random draws go on from the generator's state, an optimizer counts the step and
- * takes its present learning rate. Results are the same bits as without a graph.
+ * A replay computes what the step would: random draws go on from the generator's state, an optimizer counts the step
+ * and takes its present learning rate. Results are the same bits as without a graph.
  *
- * Memory made during the capture comes from a pool of the graph's own and stays with it. Tensors made before must outlive
- * the graph: once one is freed, kn_graph_replay fails and says so.
+ * Memory made during the capture comes from a pool of the graph's own and stays with it. Tensors made before must
+ * outlive the graph: once one is freed, kn_graph_replay fails and says so.
  *
- * What cannot be recorded is an error, at the call and again at kn_graph_capture_end: reading a value or waiting for the
- * device, copying from host memory, events, other streams, an optimizer's first step. */
+ * What cannot be recorded is an error, at the call and again at kn_graph_capture_end: reading a value or waiting for
+ * the device, copying from host memory or to another device, events, waiting for other streams, an optimizer's first
+ * step. Work put on another stream is not recorded: it runs at once. */
 #ifndef KOINE_GRAPH_H
 #define KOINE_GRAPH_H
 
@@ -30,29 +31,32 @@ KN_BEGIN_DECLS
 typedef struct kn_graph kn_graph; /* used by one thread at a time */
 
 KN_API kn_status kn_graph_create(kn_graph **graph);
-KN_API void kn_graph_free(kn_graph *graph); /* waits for its replays; NULL allowed; ends a capture under way */
+
+/* Waits for its replays. Ends a capture that this thread has under way; one of another thread's keeps the graph alive.
+ * NULL allowed. */
+KN_API void kn_graph_free(kn_graph *graph);
 
 /* Starts recording what this thread enqueues on `stream` (NULL: the current stream of the current device). Until the
  * end, other threads get an error when they use that stream. KN_ERR_STATE when the graph holds a recording (reset it
  * first) or the stream is being captured. */
 KN_API kn_status kn_graph_capture_begin(kn_graph *graph, kn_stream *stream);
 
-/* Ends the recording. An error that occurred during the capture, or a tensor of before that was freed in it, fails the
- * capture: the graph is empty again, and the stream works as before. */
+/* Ends the recording. An error of this thread during the capture that kn_error_clear has not taken back, or a tensor of
+ * before that was freed in it, fails the capture: the graph is empty again, and the stream works as before. */
 KN_API kn_status kn_graph_capture_end(kn_graph *graph);
 
 /* The recording as a block: begins, runs the block, ends however the block is left. When capture_begin fails the block
  * is skipped. An error of either end is told again by kn_graph_replay. */
 #define KN_GRAPH_CAPTURE(graph, stream) KN_GRAPH_CAPTURE_NAMED(KN_UNIQUE(kn_graph_), graph, stream)
 #define KN_GRAPH_CAPTURE_NAMED(name, graph, stream)                                                                    \
-    for (kn_graph * name KN_CLEANUP(kn_graph_leave) =                                                                  \
-             kn_graph_capture_begin(graph, stream) == KN_OK ? (graph) : (kn_graph *)0;                                 \
+    for (kn_graph * name KN_CLEANUP(kn_graph_leave) = kn_graph_capture_begin(graph, stream) == KN_OK ? (graph)         \
+                                                                                                     : (kn_graph *)0;  \
          name; kn_graph_leave(&name))
 static inline void kn_graph_leave(kn_graph **graph);
 
 /* Runs the recorded work once more: on the calling thread's current stream of the graph's device, after the graph's
- * last replay if that went to another stream. Returns at once. KN_ERR_STATE for an empty graph, or when a tensor or an
- * optimizer that it uses is gone. */
+ * last replay if that went to another stream. Returns at once, or, when several replays are not enqueued yet, once the
+ * first of them is. KN_ERR_STATE for an empty graph, or when a tensor or an optimizer that it uses is gone. */
 KN_API kn_status kn_graph_replay(kn_graph *graph);
 
 /* Empties the graph, for another capture. Waits for its replays; its memory goes back to the device's pool. */
@@ -63,7 +67,8 @@ KN_API bool kn_is_current_stream_capturing(kn_device *device);
 KN_API bool kn_stream_is_capturing(const kn_stream *stream);
 
 /* The pool that the graph's memory comes from, NULL before a capture (torch.cuda.graph_pool_handle). To share one
- * between graphs that never run at once, give it before the capture. */
+ * between graphs that never run at once, give it before the capture. A replay writes to memory that its capture freed:
+ * nothing but captures should allocate from such a pool. */
 KN_API kn_mem_pool *kn_graph_pool(kn_graph *graph);
 KN_API kn_status kn_graph_set_pool(kn_graph *graph, kn_mem_pool *pool);
 

@@ -29,9 +29,9 @@ KN_API int kn_stream_priority(const kn_stream *stream);
  * current one gets an error once, then has the default stream again. NULL is allowed. */
 KN_API kn_status kn_stream_destroy(kn_stream *stream);
 
-KN_API kn_stream *kn_stream_default(kn_device *device);    /* NULL with an error for the host */
-KN_API kn_stream *kn_stream_current(kn_device *device);    /* the calling thread's; the default stream unless set */
-KN_API kn_status kn_stream_set_current(kn_stream *stream); /* for the calling thread and the stream's device */
+KN_API kn_stream *kn_stream_default(kn_device *device);      /* NULL with an error for the host */
+KN_API kn_stream *kn_stream_current(kn_device *device);      /* the calling thread's; the default stream unless set */
+KN_API kn_status kn_stream_set_current(kn_stream *stream);   /* for the calling thread and the stream's device */
 KN_API kn_device *kn_stream_device(const kn_stream *stream); /* NULL for NULL */
 KN_API uint64_t kn_stream_id(const kn_stream *stream);       /* unique in the process; 0 for NULL */
 
@@ -56,7 +56,7 @@ static inline void kn_stream_leave(kn_stream_guard *guard)
 /* Waits for the stream's work, then reports any error that kernels found. */
 KN_API kn_status kn_stream_synchronize(kn_stream *stream);
 
-/* Is all work enqueued so far done? Does not wait. */
+/* Is all work enqueued so far done? Does not wait (a tenth of a millisecond at most). */
 KN_API kn_status kn_stream_query(kn_stream *stream, bool *done);
 
 /* Work enqueued on `stream` from now on starts after all work enqueued on `other` so far. Same device only. */

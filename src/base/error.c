@@ -41,6 +41,8 @@ void *kn_stick(void)
     return NULL;
 }
 
+bool kn_error_sticks(void) { return last.sticks; }
+
 void kn_error_prefix(const char *format, ...)
 {
     if (last.sticks || last.status == KN_OK)

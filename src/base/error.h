@@ -16,6 +16,9 @@ void *kn_fail_null(kn_status status, const char *format, ...) KN_PRINTF(2, 3);
  * Returns NULL. */
 void *kn_stick(void);
 
+/* Does one stick that has not been read? */
+bool kn_error_sticks(void);
+
 /* Puts "prefix: " in front of this thread's last error: tells on the way up what was being done ("conv2d: ..."). */
 void kn_error_prefix(const char *format, ...) KN_PRINTF(1, 2);
 

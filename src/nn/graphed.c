@@ -21,7 +21,7 @@ struct kn_graphed {
     kn_tensor **inputs;        /* the parameters from 1 on; 0 is each call's own x */
     kn_tensor **recorded;      /* the parameters' memory that the graphs use: kept, and known by it */
     kn_tensor **gradients;     /* of the inputs, as the backward graph leaves them; NULL where none flows */
-    int64_t calls;             /* replays of the forward pass; each overwrites what the one before left for backward */
+    int64_t calls;             /* replays of either pass; each overwrites what the one before left */
 };
 
 /* The parameters of a recorded call. */
@@ -68,8 +68,9 @@ static unsigned sum_versions(const kn_graphed *graphed)
 static kn_status check_call(const graphed_call *call)
 {
     if (call->number != call->graphed->calls)
-        return kn_fail(KN_ERR_STATE, "the module was applied again before this backward pass, which overwrote what it "
-                                     "needs: a graphed module keeps one call at a time");
+        return kn_fail(KN_ERR_STATE,
+                       "the module was applied again, or a backward pass made, before this backward pass, which "
+                       "overwrote what it needs: a graphed module keeps one call at a time");
     if (call->versions != sum_versions(call->graphed))
         return kn_fail(KN_ERR_STATE, "a parameter was changed in place between the module's forward and this pass");
     return KN_OK;
@@ -78,8 +79,9 @@ static kn_status check_call(const graphed_call *call)
 /* What the graph leaves is overwritten by its next replay, so gradients go on as copies. */
 static kn_status backward(kn_grad_call *call)
 {
-    const kn_graphed *graphed = ((const graphed_call *)call->params)->graphed;
+    kn_graphed *graphed = ((const graphed_call *)call->params)->graphed;
     KN_TRY(check_call(call->params));
+    graphed->calls++; /* the pass overwrites what it read: there is no second one */
     KN_TRY(kn_copy_(graphed->grad_y, call->grad_outputs[0]));
     KN_TRY(kn_graph_replay(graphed->backward));
     for (int i = 0; i < call->num_inputs; i++) {
@@ -115,6 +117,9 @@ static kn_status check_input(const kn_graphed *graphed, const kn_tensor *x)
         if (graphed->inputs[i]->storage != graphed->recorded[i]->storage)
             return kn_fail(KN_ERR_STATE,
                            "a parameter of a graphed module was moved or converted after it was recorded");
+    if (kn_grad_enabled() && kn_requires_grad(x) && graphed->gradients[0] == NULL)
+        return kn_fail(KN_ERR_STATE, "a graphed module's input requires a gradient, but the sample it was recorded "
+                                     "with did not: kn_set_requires_grad(sample, true) before recording");
     if (kn_same_shape(x, graphed->x) && x->dtype == graphed->x->dtype &&
         x->storage->device == graphed->x->storage->device)
         return KN_OK;
@@ -173,9 +178,7 @@ static kn_graphed *new_graphed(kn_module *module, const kn_tensor *sample)
     }
     fine = fine && kn_graph_create(&made->forward) == KN_OK;
     KN_SCOPE KN_NO_GRAD { made->x = fine ? kn_retain(kn_clone((kn_tensor *)(uintptr_t)sample)) : NULL; }
-    if (made->x != NULL && kn_requires_grad(sample))
-        kn_set_requires_grad(made->x, true);
-    if (made->x != NULL)
+    if (made->x != NULL && (!kn_requires_grad(sample) || kn_set_requires_grad(made->x, true) == KN_OK))
         return made;
     kn_graphed_release(made);
     return NULL;

@@ -63,7 +63,7 @@ static kn_status scalar_arguments(kn_optim *optim, const kn_optim_group *group, 
     *count = optim->algorithm->scalars(optim->hyper, group->step, scalars);
     const void *variable = NULL;
     if (kn_stream_is_capturing(group->stream) && !(variable = kn_optim_record(optim, group, indices)))
-        return kn_capture_fail(group->stream, KN_ERR_MEMORY);
+        return kn_capture_fail(group->stream, kn_error_status());
     for (int i = 0; i < *count; i++)
         args[i] = variable ? kn_arg_variable(variable, (size_t)i * size, size) : kn_arg_real(dtype, scalars[i]);
     return KN_OK;

@@ -1,6 +1,7 @@
 /* optim/recorded.c - steps inside graphs: each replay is a step more, with the learning rate of that moment. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "optim/optim.h"
 
 struct kn_optim_recorded {
@@ -11,6 +12,9 @@ struct kn_optim_recorded {
     int indices[KN_OPTIM_SLOTS];
     kn_optim_recorded *next;
 };
+
+/* Guards the lists: a graph may be freed by another thread than the optimizer's. */
+static kn_mutex lists = KN_MUTEX_INIT;
 
 /* On each replay. The parameters of one launch have made the same number of steps, unless state loaded since says
  * otherwise. */
@@ -38,12 +42,14 @@ static kn_status count_step(void *user)
 static void drop(void *user)
 {
     kn_optim_recorded *recorded = user;
+    kn_lock(&lists);
     if (recorded->optim != NULL) {
         kn_optim_recorded **link = &recorded->optim->recorded;
         while (*link != recorded)
             link = &(*link)->next;
         *link = recorded->next;
     }
+    kn_unlock(&lists);
     kn_free(recorded);
 }
 
@@ -55,20 +61,22 @@ const void *kn_optim_record(kn_optim *optim, const kn_optim_group *group, const 
         kn_free(recorded);
         return NULL;
     }
-    *recorded = (kn_optim_recorded){.optim = optim,
-                                    .dtype = group->bucket->dtype,
-                                    .memory = memory,
-                                    .count = group->count,
-                                    .next = optim->recorded};
+    *recorded =
+        (kn_optim_recorded){.optim = optim, .dtype = group->bucket->dtype, .memory = memory, .count = group->count};
     for (int i = 0; i < group->count; i++)
         recorded->indices[i] = indices[i];
+    kn_lock(&lists);
+    recorded->next = optim->recorded;
     optim->recorded = recorded;
+    kn_unlock(&lists);
     return kn_capture_on_replay(group->stream, count_step, recorded, drop) == KN_OK ? memory : NULL;
 }
 
 void kn_optim_forget_recorded(kn_optim *optim)
 {
+    kn_lock(&lists);
     for (kn_optim_recorded *recorded = optim->recorded; recorded != NULL; recorded = recorded->next)
         recorded->optim = NULL;
     optim->recorded = NULL;
+    kn_unlock(&lists);
 }

@@ -88,6 +88,52 @@ static kn_status append(void **array, int *count, size_t element, const void *va
     return KN_OK;
 }
 
+/* --- whose capture it is ---------------------------------------------------------------------- */
+
+/* An address that stands for the calling thread. */
+static const void *this_thread(void)
+{
+    static _Thread_local char mark;
+    return &mark;
+}
+
+bool kn_stream_start_capture(kn_stream *stream, kn_capture *capture)
+{
+    kn_capture *none = NULL;
+    if (!atomic_compare_exchange_strong(&stream->capture, &none, capture))
+        return false;
+    atomic_store(&stream->capturer, this_thread());
+    return true;
+}
+
+void kn_stream_stop_capture(kn_stream *stream)
+{
+    atomic_store(&stream->capturer, NULL);
+    atomic_store_explicit(&stream->capture, NULL, memory_order_release);
+}
+
+static bool is_own(const kn_stream *stream)
+{
+    return atomic_load(&((kn_stream *)(uintptr_t)stream)->capturer) == this_thread();
+}
+
+kn_capture *kn_stream_own_capture(const kn_stream *stream)
+{
+    return is_own(stream) ? atomic_load(&((kn_stream *)(uintptr_t)stream)->capture) : NULL;
+}
+
+bool kn_stream_captured_elsewhere(const kn_stream *stream) { return kn_stream_has_capture(stream) && !is_own(stream); }
+
+/* The calling thread's capture; NULL with an error when it is another's. */
+static kn_capture *own_capture(const kn_stream *stream)
+{
+    kn_capture *capture = kn_stream_own_capture(stream);
+    if (!capture)
+        kn_fail(KN_ERR_STATE, "another thread is capturing a graph on this stream of %s: use another stream",
+                stream->device->label);
+    return capture;
+}
+
 /* --- what cannot be recorded ------------------------------------------------------------------ */
 
 static kn_status fail_capture(kn_capture *capture, kn_status status)
@@ -102,29 +148,17 @@ static kn_status fail_capture(kn_capture *capture, kn_status status)
 
 kn_status kn_capture_fail(kn_stream *stream, kn_status status)
 {
-    return fail_capture(kn_stream_capture(stream), status);
-}
-
-bool kn_stream_captured_elsewhere(const kn_stream *stream)
-{
-    const kn_capture *capture = kn_stream_capture(stream);
-    return capture && !pthread_equal(capture->thread, pthread_self());
-}
-
-static kn_status check_thread(const kn_stream *stream, const kn_capture *capture)
-{
-    if (pthread_equal(capture->thread, pthread_self()))
-        return KN_OK;
-    return kn_fail(KN_ERR_STATE, "another thread is capturing a graph on this stream of %s: use another stream",
-                   stream->device->label);
+    kn_capture *capture = kn_stream_own_capture(stream);
+    return capture ? fail_capture(capture, status) : status; /* another thread's is not spoiled */
 }
 
 kn_status kn_stream_refuse_capture(kn_stream *stream, const char *what)
 {
-    kn_capture *capture = kn_stream_capture(stream);
-    if (!capture)
+    if (!kn_stream_has_capture(stream))
         return KN_OK;
-    KN_TRY(check_thread(stream, capture));
+    kn_capture *capture = own_capture(stream);
+    if (!capture)
+        return KN_ERR_STATE;
     return fail_capture(capture, kn_fail(KN_ERR_STATE,
                                          "%s cannot be part of a graph, and one is being captured on this stream of "
                                          "%s: do it before the capture or after the replay",
@@ -178,16 +212,17 @@ static kn_status add_variable(kn_recording *recording, const void *memory)
 
 void *kn_capture_variable(kn_stream *stream, size_t bytes)
 {
-    void *memory = kn_variable_new(bytes);
-    return memory && add_variable(kn_stream_capture(stream)->recording, memory) == KN_OK ? memory : NULL;
+    kn_capture *capture = own_capture(stream);
+    void *memory = capture ? kn_variable_new(bytes) : NULL;
+    return memory && add_variable(capture->recording, memory) == KN_OK ? memory : NULL;
 }
 
 kn_status kn_capture_on_replay(kn_stream *stream, kn_status (*prepare)(void *user), void *user,
                                void (*drop)(void *user))
 {
-    kn_recording *recording = kn_stream_capture(stream)->recording;
+    kn_capture *capture = own_capture(stream);
     kn_replay_hook hook = {prepare, user, drop};
-    kn_status status = APPEND(recording, hooks, num_hooks, &hook);
+    kn_status status = capture ? APPEND(capture->recording, hooks, num_hooks, &hook) : KN_ERR_STATE;
     if (status != KN_OK && drop)
         drop(user);
     return status;
@@ -266,8 +301,9 @@ static kn_status record_kernel(kn_capture *capture, kn_stream *stream, kn_kernel
 kn_status kn_capture_kernel(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
                             const size_t global[3], const size_t local[3])
 {
-    kn_capture *capture = kn_stream_capture(stream);
-    KN_TRY(check_thread(stream, capture));
+    kn_capture *capture = own_capture(stream);
+    if (!capture)
+        return KN_ERR_STATE;
     kn_command command = {.kind = KN_COMMAND_KERNEL, .dims = params->dims};
     memcpy(command.global, global, sizeof command.global);
     memcpy(command.local, local, sizeof command.local);
@@ -280,8 +316,9 @@ kn_status kn_capture_kernel(kn_stream *stream, kn_kernel *kernel, const kn_launc
 kn_status kn_capture_transfer(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer,
                               const kn_buffer *from, const kn_buffer *to)
 {
-    kn_capture *capture = kn_stream_capture(stream);
-    KN_TRY(check_thread(stream, capture));
+    kn_capture *capture = own_capture(stream);
+    if (!capture)
+        return KN_ERR_STATE;
     kn_command command = {.kind = kind, .fault_argument = -1, .transfer = *transfer};
     kn_status status = from ? note_buffer(capture, from) : KN_OK;
     if (status == KN_OK)
@@ -298,8 +335,9 @@ kn_status kn_capture_transfer(kn_stream *stream, kn_command_kind kind, const kn_
 
 kn_status kn_capture_gemm(kn_stream *stream, const kn_gemm_call *call)
 {
-    kn_capture *capture = kn_stream_capture(stream);
-    KN_TRY(check_thread(stream, capture));
+    kn_capture *capture = own_capture(stream);
+    if (!capture)
+        return KN_ERR_STATE;
     kn_command command = {.kind = KN_COMMAND_KERNEL, .is_gemm = true, .fault_argument = -1, .gemm = *call};
     const kn_buffer *buffers[] = {call->params.a.buffer, call->params.b.buffer, call->params.c.buffer};
     kn_status status = KN_OK;

@@ -5,8 +5,6 @@
 #ifndef KN_RT_CAPTURE_H
 #define KN_RT_CAPTURE_H
 
-#include <pthread.h>
-
 #include "rt/internal.h"
 #include "rt/watch.h"
 
@@ -78,7 +76,7 @@ typedef struct kn_recording {
 struct kn_capture {
     kn_recording *recording;
     kn_mem_pool *pool;
-    pthread_t thread;  /* the only one that may use the stream meanwhile */
+    bool blind;        /* an error stuck before it: later ones are not seen */
     kn_status failure; /* the first thing that could not be recorded; KN_OK: none */
     char message[512];
 };
@@ -96,13 +94,20 @@ kn_status kn_capture_gemm(kn_stream *stream, const kn_gemm_call *call);
 
 const char *kn_command_operation(const kn_command *command); /* "conv2d", "copy"; lives as long as the command */
 
-static inline kn_capture *kn_stream_capture(const kn_stream *stream)
+/* Is a thread capturing on the stream? Only that one may use the stream meanwhile, and look into the capture: its end
+ * may free it at any time. */
+static inline bool kn_stream_has_capture(const kn_stream *stream)
 {
-    return atomic_load_explicit(&((kn_stream *)(uintptr_t)stream)->capture, memory_order_acquire);
+    return atomic_load_explicit(&((kn_stream *)(uintptr_t)stream)->capture, memory_order_acquire) != NULL;
 }
-
-/* Is another thread capturing on the stream? */
 bool kn_stream_captured_elsewhere(const kn_stream *stream);
+
+/* The calling thread's capture on the stream, NULL: none. */
+kn_capture *kn_stream_own_capture(const kn_stream *stream);
+
+/* Begins one: false when there is one already. Ends it. */
+bool kn_stream_start_capture(kn_stream *stream, kn_capture *capture);
+void kn_stream_stop_capture(kn_stream *stream);
 
 /* Sets the arguments of a kernel (rt/launch.c). */
 kn_status kn_kernel_set_arguments(cl_kernel handle, kn_stream *stream, const kn_launch_params *params);

@@ -89,7 +89,7 @@ kn_status kn_clblast_gemm(kn_stream *stream, const kn_gemm_params *params)
                                .a_offset = element_offset(&p->a, element),
                                .b_offset = element_offset(&p->b, element),
                                .c_offset = element_offset(&p->c, element)};
-    if (kn_stream_capture(stream))
+    if (kn_stream_has_capture(stream))
         return kn_capture_gemm(stream, &call);
     KN_TRY(kn_stream_enter(stream, "gemm"));
     kn_buffer_mark_use(p->a.buffer, stream);

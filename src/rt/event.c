@@ -94,6 +94,7 @@ kn_status kn_stream_wait_event(kn_stream *stream, kn_event *event)
         return KN_OK;
     KN_TRY(kn_stream_enter(stream, "waiting for an event"));
     cl_int error = KN_CL(KN_CL_MARK, clEnqueueBarrierWithWaitList(stream->queue, 1, &event->handle, NULL));
+    kn_stream_note_busy(stream);
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "making a stream wait for an event");
 }
 
@@ -167,7 +168,7 @@ static kn_status progress_within(const kn_event *event, long nanoseconds, bool *
 
 kn_status kn_stream_is_idle_within(kn_stream *stream, long nanoseconds, bool *done)
 {
-    *done = !atomic_load(&stream->busy);
+    *done = !atomic_load(&stream->busy) && !atomic_load(&stream->is_shared);
     if (*done)
         return KN_OK;
     KN_TRY(kn_stream_enter(stream, "asking whether a stream is idle"));

@@ -52,7 +52,10 @@ void kn_stream_hear_faults(kn_stream *to, kn_stream *from)
     atomic_store(&to->hears, true);
 }
 
-/* The values that came here are there, so what made them is done: their own streams' checks cost little. */
+static kn_status check_record(kn_stream *stream);
+
+/* The values that came here are there, so what made them is done. Later work of their streams may not be: those stay
+ * armed. */
 static kn_status check_heard(kn_stream *stream)
 {
     kn_status status = KN_OK;
@@ -60,18 +63,18 @@ static kn_status check_heard(kn_stream *stream)
         return KN_OK;
     for (int slot = 1; slot < KN_MAX_DEVICES; slot++) {
         kn_stream *from = atomic_exchange(&stream->heard[slot], NULL);
-        kn_status one = from && atomic_load(&from->id) ? kn_stream_check_fault(from) : KN_OK;
-        status = status == KN_OK ? one : status;
+        if (!from || !atomic_load(&from->id))
+            continue;
+        kn_status own = atomic_load(&from->fault_armed) ? check_record(from) : KN_OK, others = check_heard(from);
+        status = status != KN_OK ? status : own != KN_OK ? own : others;
     }
     return status;
 }
 
 /* --- of the stream itself --------------------------------------------------------------------- */
 
-static kn_status check_own(kn_stream *stream)
+static kn_status check_record(kn_stream *stream)
 {
-    if (!atomic_exchange(&stream->fault_armed, false))
-        return KN_OK;
     KN_TRY(kn_device_check_lost(stream->device));
     cl_int record[FAULT_INTS];
     cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(stream->device->service, stream->fault, CL_TRUE, 0,
@@ -89,8 +92,8 @@ static kn_status check_own(kn_stream *stream)
                    operation_name(record[3]), record[1], record[2], stream->device->label);
 }
 
-kn_status kn_stream_check_fault(kn_stream *stream)
+kn_status kn_stream_check_fault(kn_stream *stream, bool armed)
 {
-    kn_status own = check_own(stream), others = check_heard(stream);
+    kn_status own = armed ? check_record(stream) : KN_OK, others = check_heard(stream);
     return own == KN_OK ? others : own;
 }

@@ -13,6 +13,7 @@ struct kn_graph {
     kn_recording *recording; /* NULL: empty */
     kn_mem_pool *pool;
     kn_stream *capturing; /* the stream; NULL: no capture under way */
+    kn_graph *outer;      /* while captured: the thread's capture begun before */
     kn_stream *last;      /* where the last replay went */
     uint64_t last_id;
     bool has_run;
@@ -32,6 +33,18 @@ kn_status kn_graph_create(kn_graph **graph)
 
 /* --- the capture ------------------------------------------------------------------------------ */
 
+/* The thread's captures under way. A graph may be freed in the block that captures it: the block's end finds it here no
+ * more, and does not touch it. */
+static _Thread_local kn_graph *captures;
+
+static kn_graph **find_capture(const kn_graph *graph)
+{
+    kn_graph **link = &captures;
+    while (*link && *link != graph)
+        link = &(*link)->outer;
+    return *link ? link : NULL;
+}
+
 static kn_status prepare_pool(kn_graph *graph, kn_device *device)
 {
     if (!graph->pool)
@@ -44,7 +57,6 @@ static kn_status prepare_pool(kn_graph *graph, kn_device *device)
 
 static kn_status begin(kn_graph *graph, kn_stream *stream)
 {
-    kn_capture *none = NULL;
     KN_TRY(kn_stream_enter(stream, "another capture"));
     KN_TRY(prepare_pool(graph, stream->device));
     kn_recording *recording = kn_recording_new(stream->device);
@@ -53,14 +65,18 @@ static kn_status begin(kn_graph *graph, kn_stream *stream)
         kn_recording_free(recording);
         return KN_ERR_MEMORY;
     }
-    *capture = (kn_capture){.recording = recording, .pool = graph->pool, .thread = pthread_self()};
-    if (!atomic_compare_exchange_strong(&stream->capture, &none, capture)) {
+    *capture = (kn_capture){.recording = recording, .pool = graph->pool, .blind = kn_error_sticks()};
+    if (!kn_stream_start_capture(stream, capture)) {
         kn_recording_free(recording);
         kn_free(capture);
         return kn_fail(KN_ERR_STATE, "kn_graph_capture_begin: another thread is capturing on this stream");
     }
     kn_stream_redirect_allocations(stream, graph->pool);
+    if (!capture->blind)
+        kn_error_clear(); /* so that what is there at the end is of the capture */
     graph->capturing = stream;
+    graph->outer = captures;
+    captures = graph;
     return KN_OK;
 }
 
@@ -83,8 +99,12 @@ kn_status kn_graph_capture_begin(kn_graph *graph, kn_stream *stream)
 }
 
 /* What the capture came to. Memory freed inside it is told apart from other failures. */
-static kn_status outcome(const kn_capture *capture)
+static kn_status outcome(kn_capture *capture)
 {
+    if (capture->failure == KN_OK && !capture->blind && kn_error_status() != KN_OK) {
+        capture->failure = kn_error_status();
+        snprintf(capture->message, sizeof capture->message, "%s", kn_error_message());
+    }
     if (capture->failure != KN_OK)
         return kn_fail(capture->failure, "the capture failed: %s", capture->message);
     if (kn_recording_lost_memory(capture->recording))
@@ -97,14 +117,14 @@ kn_status kn_graph_capture_end(kn_graph *graph)
 {
     if (!graph)
         return kn_fail_argument_null("kn_graph_capture_end", "graph");
+    kn_graph **link = find_capture(graph);
+    if (!link)
+        return kn_fail(KN_ERR_STATE, "kn_graph_capture_end: the graph is not being captured by this thread");
+    *link = graph->outer;
     kn_stream *stream = graph->capturing;
-    if (!stream)
-        return kn_fail(KN_ERR_STATE, "kn_graph_capture_end: the graph is not being captured");
-    kn_capture *capture = kn_stream_capture(stream);
-    if (!pthread_equal(capture->thread, pthread_self()))
-        return kn_fail(KN_ERR_STATE, "kn_graph_capture_end: another thread began the capture, and has to end it");
+    kn_capture *capture = kn_stream_own_capture(stream);
     kn_stream_redirect_allocations(stream, NULL);
-    atomic_store_explicit(&stream->capture, NULL, memory_order_release);
+    kn_stream_stop_capture(stream);
     graph->capturing = NULL;
     kn_status status = outcome(capture);
     if (status == KN_OK) {
@@ -118,7 +138,7 @@ kn_status kn_graph_capture_end(kn_graph *graph)
     return status;
 }
 
-bool kn_stream_is_capturing(const kn_stream *stream) { return stream && kn_stream_capture(stream); }
+bool kn_stream_is_capturing(const kn_stream *stream) { return stream && kn_stream_has_capture(stream); }
 
 bool kn_is_current_stream_capturing(kn_device *device)
 {
@@ -145,8 +165,13 @@ static kn_status check_replayable(const kn_graph *graph)
 /* Replays of one graph use the same memory, so they run one after the other whatever their streams. */
 static kn_status follow_last(kn_graph *graph, kn_stream *stream)
 {
-    if (graph->last && graph->last != stream && kn_stream_id(graph->last) == graph->last_id)
-        KN_TRY(kn_stream_wait_stream(stream, graph->last));
+    if (graph->last && graph->last != stream && kn_stream_id(graph->last) == graph->last_id) {
+        kn_event *event;
+        KN_TRY(kn_event_new_recorded(&event, graph->last)); /* also while something is captured there */
+        kn_status status = kn_stream_wait_event(stream, event);
+        kn_event_free(event);
+        KN_TRY(status);
+    }
     for (int i = 0; i < graph->recording->num_outside; i++)
         kn_buffer_mark_use(graph->recording->outside[i]->buffer, stream);
     return KN_OK;
@@ -163,13 +188,11 @@ kn_status kn_graph_replay(kn_graph *graph)
         return kn_error_status();
     KN_TRY(kn_stream_refuse_capture(stream, "the replay of a graph"));
     KN_TRY(follow_last(graph, stream));
-    for (int i = 0; i < recording->num_hooks; i++)
-        KN_TRY(recording->hooks[i].prepare(recording->hooks[i].user));
     bool first = !graph->has_run;
+    graph->last = stream; /* also when it fails halfway */
+    graph->last_id = kn_stream_id(stream);
     KN_TRY(kn_submit(stream, recording, first));
     graph->has_run = true;
-    graph->last = stream;
-    graph->last_id = kn_stream_id(stream);
     if (first && recording->device->quirks.compiles_at_first_launch) /* see rt/quirks.h */
         clFinish(stream->queue);
     return KN_OK;
@@ -204,8 +227,12 @@ void kn_graph_free(kn_graph *graph)
 {
     if (!graph)
         return;
-    if (graph->capturing && kn_graph_capture_end(graph) != KN_OK)
-        kn_error_clear();
+    if (find_capture(graph)) {
+        kn_error_state before;
+        kn_error_take(&before);
+        kn_graph_capture_end(graph);
+        kn_error_put_back(&before);
+    }
     if (graph->capturing) /* by another thread: its end is that thread's */
         return;
     kn_graph_reset(graph);

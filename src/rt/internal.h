@@ -39,11 +39,13 @@ struct kn_stream {
     unsigned next_marker;
     atomic_bool fault_armed;                    /* a launch since the last check may have written it */
     _Atomic(kn_capture *) capture;              /* the recording that takes what is enqueued; NULL: it runs */
+    _Atomic(const void *) capturer;             /* a mark of the thread that captures: only it looks into `capture` */
     _Atomic(kn_submitter *) submitter;          /* hands replays to the queue; made at the first replay */
     atomic_int callbacks;                       /* not yet called */
     _Atomic(kn_stream *) heard[KN_MAX_DEVICES]; /* by device: a stream whose values came here and may be faulty */
     atomic_bool hears;                          /* any of them */
     atomic_bool busy;                           /* something was enqueued since it was last known to be idle */
+    atomic_bool is_shared;                      /* code that is not ours has the queue: it is never known to be idle */
 };
 
 struct kn_device {
@@ -89,12 +91,22 @@ kn_status kn_stream_refuse_capture(kn_stream *stream, const char *what);
 /* Waits for all that the stream was given, replays handed to the submitter included. */
 cl_int kn_stream_finish(kn_stream *stream);
 
-/* Reports a fault that kernels of the stream found; its work so far must be done. Costs nothing when no launch could
- * have found one. */
-kn_status kn_stream_check_fault(kn_stream *stream);
+/* May launches so far have found a fault? Asked before waiting for them: launches that other threads enqueue meanwhile
+ * are not waited for, so they are left to the next check. */
+static inline bool kn_stream_take_armed(kn_stream *stream) { return atomic_exchange(&stream->fault_armed, false); }
+
+/* Reports a fault that kernels of the stream, or of one whose values came here, found; its work so far must be done.
+ * Costs nothing when no launch could have found one. */
+kn_status kn_stream_check_fault(kn_stream *stream, bool armed);
 
 /* Values of `from` came to `to`: if its kernels may have found a fault, the next check of `to` reports that too. */
 void kn_stream_hear_faults(kn_stream *to, kn_stream *from);
+
+/* After a command was enqueued, too: the stream may have been found idle between kn_stream_enter and the command. */
+static inline void kn_stream_note_busy(kn_stream *stream)
+{
+    atomic_store_explicit(&stream->busy, true, memory_order_relaxed);
+}
 
 /* Counts a launch: now and then hands the queue to the device (some drivers start nothing before that), and waits when
  * the host is too far ahead. */
@@ -102,6 +114,12 @@ kn_status kn_stream_count_launch(kn_stream *stream);
 
 /* Is all the stream's work done, or done within so long a time? */
 kn_status kn_stream_is_idle_within(kn_stream *stream, long nanoseconds, bool *done);
+
+/* The device's stream with the smallest id above `*id`, which becomes its id; NULL: none. By the id: places in the list
+ * move when other threads make and destroy streams. The struct outlives a concurrent destroy, and may have another
+ * queue then; so does `queue` (NULL allowed), which is retained. No lock is held between two calls: a callback, waited
+ * for there, may make streams. */
+kn_stream *kn_device_next_stream(kn_device *device, unsigned long long *id, cl_command_queue *queue);
 
 /* Makes the stream's queue and fault record; with `theirs` that is the queue. */
 kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs);

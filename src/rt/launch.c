@@ -7,9 +7,9 @@
 kn_status kn_stream_enter(kn_stream *stream, const char *what)
 {
     KN_TRY(kn_device_check_lost(stream->device));
-    if (kn_stream_capture(stream))
+    if (kn_stream_has_capture(stream))
         return kn_stream_refuse_capture(stream, what);
-    atomic_store_explicit(&stream->busy, true, memory_order_relaxed);
+    kn_stream_note_busy(stream);
     if (!atomic_load_explicit(&stream->submitter, memory_order_acquire))
         return KN_OK;
     kn_submitter_drain(stream);
@@ -65,15 +65,20 @@ kn_status kn_kernel_set_arguments(cl_kernel handle, kn_stream *stream, const kn_
     return KN_OK;
 }
 
-/* Before a launch: who uses which memory, and who may report a fault. */
+/* Before a launch. */
 static void note_use(kn_stream *stream, const kn_launch_params *params)
 {
-    for (int i = 0; i < params->num_args; i++) {
+    for (int i = 0; i < params->num_args; i++)
         if (params->args[i].kind == KN_ARG_BUFFER)
             kn_buffer_mark_use(params->args[i].buffer, stream);
-        else if (params->args[i].kind == KN_ARG_FAULT)
+}
+
+/* After a launch: whoever sees the mark and then waits has waited for the launch. */
+static void note_fault(kn_stream *stream, const kn_launch_params *params)
+{
+    for (int i = 0; i < params->num_args; i++)
+        if (params->args[i].kind == KN_ARG_FAULT)
             atomic_store(&stream->fault_armed, true);
-    }
 }
 
 /* Work sizes as OpenCL wants them: global a multiple of local; local 1 on CPU devices unless given, {0} for the
@@ -128,6 +133,7 @@ static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_la
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, stream->device, "%s: running kernel `%s`",
                           params->operation ? params->operation : params->source, params->kernel);
+    note_fault(stream, params);
     await_compilation(stream, kernel);
     return KN_OK;
 }
@@ -140,7 +146,7 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
     kn_kernel *kernel;
     KN_TRY(kn_device_check_lost(stream->device)); /* a dead context builds no programs */
     KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel));
-    if (kn_stream_capture(stream))
+    if (kn_stream_has_capture(stream))
         return kn_capture_kernel(stream, kernel, params, global, local);
     KN_TRY(kn_stream_enter(stream, operation_of(params)));
     kn_lock(&kernel->lock);

@@ -5,6 +5,7 @@
  * kn_mem_pool_retain; the last one gone, the segments lose the mark and so join the ordinary pool, live blocks
  * included. The device's pool lock guards everything here but the thread's current pool. */
 #include "base/memory.h"
+#include "rt/capture.h"
 #include "rt/pool_blocks.h"
 
 static _Thread_local kn_mem_pool *current[KN_MAX_DEVICES];
@@ -110,7 +111,8 @@ void kn_mem_pool_leave(kn_mem_pool_use *use)
 
 kn_mem_pool *kn_mem_pool_for(const kn_stream *stream)
 {
-    return stream->redirected_to ? stream->redirected_to : current[stream->device->slot];
+    bool redirected = stream->redirected_to && !kn_stream_captured_elsewhere(stream);
+    return redirected ? stream->redirected_to : current[stream->device->slot];
 }
 
 void kn_stream_redirect_allocations(kn_stream *stream, kn_mem_pool *pool)

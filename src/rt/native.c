@@ -27,7 +27,10 @@ void *kn_native_queue(kn_stream *stream)
 {
     if (!stream)
         return kn_fail_argument_null("kn_native_queue", "stream"), NULL;
-    return kn_stream_enter(stream, "handing out the queue") == KN_OK ? (void *)stream->queue : NULL;
+    if (kn_stream_enter(stream, "handing out the queue") != KN_OK)
+        return NULL;
+    atomic_store(&stream->is_shared, true);
+    return (void *)stream->queue;
 }
 
 void *kn_buffer_native(const kn_buffer *buffer, size_t *byte_offset)

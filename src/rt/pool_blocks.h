@@ -29,6 +29,7 @@ struct kn_buffer {
     _Atomic(kn_stream *) stream; /* changes, with the lock held, when that stream goes; read without the lock too */
     size_t offset, size;         /* bytes within the segment */
     size_t requested;            /* of a block in use */
+    bool is_guarded;             /* a block in use in guard mode, but those of graphs */
     bool is_free;
     bool is_pending;           /* freed, but another stream still uses it */
     bool used_widely;          /* by more streams than `others` holds: all of them are waited for when it is freed */

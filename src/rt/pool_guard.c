@@ -10,6 +10,9 @@ void kn_guard_fill(kn_buffer *block, kn_stream *stream)
 {
     const unsigned char pattern = GUARD_PATTERN, poison = 0xFF;
     cl_mem memory = block->segment->memory;
+    block->is_guarded = !kn_stream_has_capture(stream); /* a graph lays several blocks over the same memory */
+    if (!block->is_guarded)
+        return;
     kn_submitter_drain(stream);
     clEnqueueFillBuffer(stream->queue, memory, &pattern, 1, block->offset, block->size, 0, NULL, NULL);
     clEnqueueFillBuffer(stream->queue, memory, &poison, 1, block->offset + KN_GUARD_BYTES, block->requested, 0, NULL,
@@ -34,7 +37,7 @@ static bool guard_is_whole(kn_buffer *block, size_t offset, size_t bytes)
 void kn_guard_check(kn_pool *pool, kn_buffer *block)
 {
     size_t end = KN_GUARD_BYTES + block->requested;
-    if (kn_device_is_lost(kn_buffer_device(block)))
+    if (!block->is_guarded || kn_device_is_lost(kn_buffer_device(block)))
         return;
     for (int i = 0; i < block->num_others; i++)
         kn_stream_finish(block->others[i]);

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "rt/lost.h"
 #include "rt/pool_blocks.h"
+#include "rt/submit.h"
 
 #define SMALL_SEGMENT (2 * KN_MIB)
 #define MEDIUM_REQUEST (10 * KN_MIB)
@@ -145,6 +146,7 @@ void kn_pool_put(kn_pool *pool, kn_buffer *block)
     kn_pool_trace(pool, KN_TRACE_FREE_COMPLETED, block, block->size);
     block->requested = 0;
     if (block->segment->uncached) {
+        kn_submitter_drain(block->stream);     /* the driver keeps memory only for what it was given */
         release_segment(pool, block->segment); /* it goes with its one block */
         return;
     }

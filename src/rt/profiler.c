@@ -98,17 +98,6 @@ static void note_step(kn_profile *profile, int64_t now)
         profile->steps[profile->num_steps++] = (kn_step_record){profile->step, profile->step_started, now};
 }
 
-/* The device's stream number `index`; NULL beyond the last. A stream's struct outlives it (rt/stream.c). */
-static kn_stream *nth_stream(kn_device *device, int index)
-{
-    kn_lock(&device->lock);
-    kn_stream *stream = device->streams;
-    while (stream && index-- > 0)
-        stream = stream->next;
-    kn_unlock(&device->lock);
-    return stream;
-}
-
 /* Replays are enqueued by threads of their own (rt/submit.h): what was handed to them so far is recorded. No lock is
  * held while waiting: those threads take it. */
 static void await_replays(void)
@@ -118,7 +107,8 @@ static void await_replays(void)
         kn_stream *stream;
         if (!atomic_load_explicit(&device->is_open, memory_order_acquire))
             continue;
-        for (int i = 0; (stream = nth_stream(device, i)); i++)
+        unsigned long long id = 0;
+        while ((stream = kn_device_next_stream(device, &id, NULL)))
             kn_submitter_drain(stream);
     }
 }

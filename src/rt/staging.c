@@ -50,10 +50,12 @@ static bool make_large_enough(kn_staging_block *block, kn_device *device, size_t
     kn_pinned_free(block->memory);
     block->memory = NULL;
     block->size = 0;
-    if (kn_pinned_alloc(&block->memory, device, size) != KN_OK) {
-        kn_error_clear(); /* the copy waits instead */
+    kn_error_state before;
+    kn_error_take(&before);
+    kn_status status = kn_pinned_alloc(&block->memory, device, size);
+    kn_error_put_back(&before); /* without it the copy waits */
+    if (status != KN_OK)
         return false;
-    }
     block->size = size;
     return true;
 }

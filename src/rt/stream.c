@@ -59,6 +59,7 @@ kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_
     stream->launches = 0;
     atomic_store(&stream->fault_armed, false);
     atomic_store(&stream->busy, false);
+    atomic_store(&stream->is_shared, theirs != NULL);
     atomic_store(&stream->id, atomic_fetch_add(&last_id, 1) + 1);
     return KN_OK;
 }
@@ -125,13 +126,14 @@ static kn_status check_destroyable(kn_stream *stream)
     bool done;
     if (stream->is_default)
         return kn_fail(KN_ERR_ARGUMENT, "kn_stream_destroy: the default stream of %s belongs to the device", label);
-    if (atomic_load(&stream->capture))
+    if (kn_stream_has_capture(stream))
         return kn_fail(KN_ERR_STATE, "kn_stream_destroy: a graph is being captured on this stream of %s: end it first",
                        label);
     if (kn_device_is_lost(stream->device)) { /* whatever it was doing is over */
         kn_submitter_drain(stream);
         return KN_OK;
     }
+    kn_submitter_drain(stream);
     KN_TRY(kn_stream_is_idle_within(stream, 50000000, &done)); /* what is about to end is no misuse */
     if (!done)
         return kn_fail(KN_ERR_STATE,
@@ -147,7 +149,9 @@ kn_status kn_stream_destroy(kn_stream *stream)
     KN_TRY(check_destroyable(stream));
     kn_device *device = stream->device;
     kn_stream_await_callbacks(stream);
-    kn_status status = kn_device_is_lost(device) ? KN_OK : kn_stream_check_fault(stream);
+    kn_status status = kn_submitter_report(stream), fault = kn_stream_check_fault(stream, kn_stream_take_armed(stream));
+    if (kn_device_is_lost(device)) /* known */
+        status = fault = KN_OK;
     if (current[device->slot].stream == stream)
         current[device->slot].stream = NULL;
     atomic_store(&stream->id, 0);
@@ -169,7 +173,7 @@ kn_status kn_stream_destroy(kn_stream *stream)
     stream->next = device->destroyed;
     device->destroyed = stream;
     kn_unlock(&device->lock);
-    return status;
+    return status == KN_OK ? fault : status;
 }
 
 /* --- the current stream ----------------------------------------------------------------------- */
@@ -229,6 +233,7 @@ kn_status kn_stream_count_launch(kn_stream *stream)
 {
     cl_event oldest = NULL;
     cl_int error = CL_SUCCESS;
+    kn_stream_note_busy(stream);
     kn_lock(&stream->lock);
     if (++stream->launches >= KN_LAUNCHES_PER_MARKER) {
         cl_event *slot = &stream->markers[stream->next_marker++ % KN_STREAM_MARKERS];
@@ -268,11 +273,14 @@ static kn_status synchronize(kn_stream *stream, cl_command_queue queue)
 {
     if (!kn_stream_captured_elsewhere(stream))
         KN_TRY(kn_stream_enter(stream, "kn_stream_synchronize"));
+    bool armed = kn_stream_take_armed(stream);
     cl_int error = finish(stream, queue);
-    if (error != CL_SUCCESS)
+    if (error != CL_SUCCESS) {
+        atomic_store(&stream->fault_armed, armed);
         return kn_cl_fail(error, stream->device, "waiting for a stream");
+    }
     kn_stream_await_callbacks(stream);
-    return kn_stream_check_fault(stream);
+    return kn_stream_check_fault(stream, armed);
 }
 
 kn_status kn_stream_synchronize(kn_stream *stream)
@@ -283,18 +291,23 @@ kn_status kn_stream_synchronize(kn_stream *stream)
     return synchronize(stream, stream->queue);
 }
 
-/* The device's stream number `index`, NULL beyond the last; its queue is retained, so that it outlives a concurrent
- * destroy (the struct may have another one then). The lock is not held while waiting: a callback may make streams. */
-static kn_stream *nth_stream(kn_device *device, int index, cl_command_queue *queue)
+kn_stream *kn_device_next_stream(kn_device *device, unsigned long long *id, cl_command_queue *queue)
 {
+    kn_stream *found = NULL;
+    unsigned long long least = 0;
     kn_lock(&device->lock);
-    kn_stream *stream = device->streams;
-    while (stream && index-- > 0)
-        stream = stream->next;
-    if (stream)
-        clRetainCommandQueue(*queue = stream->queue);
+    for (kn_stream *stream = device->streams; stream; stream = stream->next) {
+        unsigned long long one = atomic_load(&stream->id); /* 0: it is being destroyed, so nothing is on it */
+        if (one <= *id || (found && one > least))
+            continue;
+        found = stream;
+        least = one;
+    }
+    if (found && queue)
+        clRetainCommandQueue(*queue = found->queue);
     kn_unlock(&device->lock);
-    return stream;
+    *id = least;
+    return found;
 }
 
 kn_status kn_synchronize(kn_device *device)
@@ -307,7 +320,8 @@ kn_status kn_synchronize(kn_device *device)
     kn_status status = KN_OK;
     kn_stream *stream;
     cl_command_queue queue;
-    for (int i = 0; (stream = nth_stream(device, i, &queue)); i++) {
+    unsigned long long id = 0;
+    while ((stream = kn_device_next_stream(device, &id, &queue))) {
         kn_status one = synchronize(stream, queue);
         status = status == KN_OK ? one : status;
         clReleaseCommandQueue(queue);

@@ -81,11 +81,11 @@ static kn_status run_command(kn_stream *stream, const kn_recording *recording, c
 static kn_status run(kn_stream *stream, kn_recording *recording, const unsigned char *snapshot)
 {
     kn_status status = KN_OK;
-    if (recording->has_faults)
-        atomic_store(&stream->fault_armed, true);
     for (int i = 0; i < recording->num_commands && status == KN_OK; i++)
         status = run_command(stream, recording, &recording->commands[i], snapshot);
-    recording->bound = stream;
+    if (recording->has_faults) /* after the commands, as rt/launch.c does */
+        atomic_store(&stream->fault_armed, true);
+    recording->bound = status == KN_OK ? stream : NULL;
     cl_int error = kn_device_is_lost(stream->device) ? CL_SUCCESS : clFlush(stream->queue);
     if (status == KN_OK && error != CL_SUCCESS)
         status = kn_cl_fail(error, stream->device, "submitting a replay");
@@ -158,9 +158,8 @@ void kn_submitter_wait(kn_submitter *submitter)
     if (atomic_load_explicit(&submitter->pending, memory_order_acquire) == 0)
         return;
     kn_lock(&submitter->lock);
-    unsigned upto =
-        submitter->given; /* another thread may go on replaying for ever: its later ones are not waited for */
-    while ((int)(submitter->taken - upto) < 0)
+    const unsigned last = submitter->given; /* another thread may go on handing over */
+    while ((int)(last - submitter->taken) > 0)
         pthread_cond_wait(&submitter->done, &submitter->lock);
     kn_unlock(&submitter->lock);
 }
@@ -179,10 +178,15 @@ kn_status kn_submitter_report(kn_stream *stream)
     return failure;
 }
 
-static void take_snapshot(unsigned char *snapshot, const kn_recording *recording)
+/* A step more: the generator moves on, optimizers count. So nothing of the replay's may fail for want of memory after
+ * it. */
+static kn_status take_snapshot(unsigned char *snapshot, const kn_recording *recording)
 {
+    for (int i = 0; i < recording->num_hooks; i++)
+        KN_TRY(recording->hooks[i].prepare(recording->hooks[i].user));
     for (int i = 0; i < recording->num_variables; i++)
         memcpy(snapshot + recording->variables[i].offset, recording->variables[i].memory, recording->variables[i].size);
+    return KN_OK;
 }
 
 /* Runs from the variables' own memory would need no copy, but one layout serves both ways. */
@@ -191,9 +195,10 @@ static kn_status submit_here(kn_stream *stream, kn_recording *recording)
     unsigned char few[512], *snapshot = few;
     if (recording->snapshot_bytes > sizeof few && !(snapshot = kn_malloc(recording->snapshot_bytes)))
         return KN_ERR_MEMORY;
-    take_snapshot(snapshot, recording);
     kn_submitter_drain(stream);
-    kn_status status = run(stream, recording, snapshot);
+    kn_status status = take_snapshot(snapshot, recording);
+    if (status == KN_OK)
+        status = run(stream, recording, snapshot);
     if (snapshot != few)
         kn_free(snapshot);
     return status;
@@ -215,9 +220,10 @@ static kn_status hand_over(kn_submitter *submitter, kn_recording *recording)
             status = KN_ERR_MEMORY;
         }
     }
+    if (status == KN_OK)
+        status = take_snapshot(free_job->snapshot, recording);
     if (status == KN_OK) {
         free_job->recording = recording;
-        take_snapshot(free_job->snapshot, recording);
         submitter->given++;
         atomic_fetch_add_explicit(&submitter->pending, 1, memory_order_release);
         pthread_cond_signal(&submitter->arrived);
@@ -229,6 +235,7 @@ static kn_status hand_over(kn_submitter *submitter, kn_recording *recording)
 kn_status kn_submit(kn_stream *stream, kn_recording *recording, bool here)
 {
     KN_TRY(kn_device_check_lost(stream->device));
+    kn_stream_note_busy(stream);
     if (here || recording->num_commands < FEW_COMMANDS)
         return submit_here(stream, recording);
     kn_submitter *submitter = submitter_of(stream);

@@ -5,8 +5,9 @@
 
 #include "rt/capture.h"
 
-/* Enqueues the recording on the stream, with the variables as they are now. Waits only when several replays are not
- * enqueued yet. `here`: by the calling thread, before return. */
+/* Enqueues the recording on the stream, with the values that its hooks give the variables now: they are called once
+ * nothing else can fail for want of memory. Waits only when several replays are not enqueued yet. `here`: by the
+ * calling thread, before return. */
 kn_status kn_submit(kn_stream *stream, kn_recording *recording, bool here);
 
 /* Waits until all replays handed over so far are enqueued: whatever is enqueued next comes after them. Costs one load

@@ -13,6 +13,7 @@ kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offs
 {
     KN_TRY(kn_stream_enter(stream, "reading a tensor"));
     KN_TRY(kn_note_host_wait("reading a tensor"));
+    bool armed = bytes > 0 && kn_stream_take_armed(stream);
     if (bytes > 0) {
         cl_event event;
         kn_buffer_mark_use(buffer, stream);
@@ -20,11 +21,13 @@ kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offs
         cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(stream->queue, kn_buffer_memory(buffer), CL_TRUE,
                                                              kn_buffer_offset(buffer) + offset, bytes, destination, 0,
                                                              NULL, kn_watch_event(&event)));
+        if (error != CL_SUCCESS && armed)
+            atomic_store(&stream->fault_armed, true);
         KN_TRY(fail(error, stream, "reading", bytes));
         kn_watch(stream, event, .kind = KN_COMMAND_READ, .operation = "read", .bytes = bytes);
     }
     /* A blocking read has waited for all that was enqueued before: report what its kernels found. */
-    return kn_stream_check_fault(stream);
+    return kn_stream_check_fault(stream, armed);
 }
 
 static kn_status enqueue_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes,
@@ -67,7 +70,7 @@ kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t sour
                            .from_offset = kn_buffer_offset(source) + source_offset,
                            .to_offset = kn_buffer_offset(destination) + destination_offset,
                            .bytes = bytes};
-    if (kn_stream_capture(stream))
+    if (kn_stream_has_capture(stream))
         return kn_capture_transfer(stream, KN_COMMAND_COPY, &t, source, destination);
     KN_TRY(kn_stream_enter(stream, "a copy"));
     cl_event event;
@@ -90,7 +93,7 @@ kn_status kn_buffer_fill(kn_stream *stream, kn_buffer *buffer, size_t offset, co
                      .bytes = bytes,
                      .pattern_bytes = pattern_bytes};
     memcpy(t.pattern, pattern, pattern_bytes);
-    if (kn_stream_capture(stream))
+    if (kn_stream_has_capture(stream))
         return kn_capture_transfer(stream, KN_COMMAND_FILL, &t, NULL, buffer);
     KN_TRY(kn_stream_enter(stream, "a fill"));
     cl_event event;
@@ -109,6 +112,7 @@ kn_status kn_buffer_write_pinned(kn_stream *stream, kn_buffer *buffer, size_t of
         return KN_OK;
     KN_TRY(kn_stream_enter(stream, "copying from host memory"));
     KN_TRY(enqueue_write(stream, buffer, offset, (char *)kn_pinned_data(source) + source_offset, bytes, CL_FALSE));
+    kn_stream_note_busy(stream);
     cl_int error = clFlush(stream->queue);
     return fail(error, stream, "writing from pinned memory", bytes);
 }
@@ -127,5 +131,6 @@ kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size
                                                          NULL, kn_watch_event(&event)));
     KN_TRY(fail(error, stream, "reading", bytes));
     kn_watch(stream, event, .kind = KN_COMMAND_READ, .operation = "read", .bytes = bytes);
+    kn_stream_note_busy(stream);
     return fail(clFlush(stream->queue), stream, "reading into pinned memory", bytes);
 }

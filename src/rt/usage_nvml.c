@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/threads.h"
 #include "rt/usage.h"
 
@@ -90,31 +91,35 @@ static bool find_device(nvml_handle *device, const char *pci_address, const char
     return *uuid && nvml.by_uuid && nvml.by_uuid(name, device) == NVML_SUCCESS;
 }
 
-/* Adds the processes that one of the two lists tells; false when it tells none. */
-static bool add_processes(kn_usage *usage, nvml_handle device, int (*list)(nvml_handle, unsigned *, nvml_process *),
+static void add_process(kn_usage *usage, const nvml_process *process, const char *root)
+{
+    char path[256] = "", comm[64];
+    if (!nvml.process_name || nvml.process_name(process->pid, path, sizeof path) != NVML_SUCCESS)
+        path[0] = '\0';
+    const char *slash = strrchr(path, '/');
+    kn_usage_process_name(comm, root, process->pid);
+    kn_usage_add_process(usage, process->pid, process->used == NVML_NOT_AVAILABLE ? -1 : (int64_t)process->used,
+                         *path ? (slash ? slash + 1 : path) : comm);
+}
+
+/* Adds the processes of one of the two lists, where it tells them. */
+static void add_processes(kn_usage *usage, nvml_handle device, int (*list)(nvml_handle, unsigned *, nvml_process *),
                           const char *root)
 {
-    nvml_process processes[KN_USAGE_MAX_PROCESSES];
+    nvml_process few[KN_USAGE_MAX_PROCESSES], *processes = few;
     unsigned count = KN_USAGE_MAX_PROCESSES;
-    int error = list ? list(device, &count, processes) : -1;
-    if (error != NVML_SUCCESS) {
-        if (error == NVML_INSUFFICIENT_SIZE) /* `count` is how many there are */
-            usage->num_processes = (int)count;
-        return error == NVML_INSUFFICIENT_SIZE;
+    int error = list ? list(device, &count, few) : -1;
+    if (error == NVML_INSUFFICIENT_SIZE) { /* `count` is how many there are; others may start meanwhile */
+        count += KN_USAGE_MAX_PROCESSES;
+        processes = kn_malloc(count * sizeof *processes);
+        error = processes ? list(device, &count, processes) : -1;
     }
-    if (usage->num_processes < 0)
+    if (error == NVML_SUCCESS && usage->num_processes < 0)
         usage->num_processes = 0;
-    for (unsigned i = 0; i < count; i++) {
-        char path[256] = "", comm[64];
-        if (!nvml.process_name || nvml.process_name(processes[i].pid, path, sizeof path) != NVML_SUCCESS)
-            path[0] = '\0';
-        const char *slash = strrchr(path, '/');
-        kn_usage_process_name(comm, root, processes[i].pid);
-        kn_usage_add_process(usage, processes[i].pid,
-                             processes[i].used == NVML_NOT_AVAILABLE ? -1 : (int64_t)processes[i].used,
-                             *path ? (slash ? slash + 1 : path) : comm);
-    }
-    return true;
+    for (unsigned i = 0; error == NVML_SUCCESS && i < count; i++)
+        add_process(usage, &processes[i], root);
+    if (processes != few)
+        kn_free(processes);
 }
 
 static void read_figures(kn_usage *usage, nvml_handle device)

@@ -107,7 +107,8 @@ static kn_status draw_again(void *user)
     return KN_OK;
 }
 
-/* When memory is short the draw is the one of the capture, and the failure is the capture's. */
+/* When memory is short the draw is the one of the capture, and the failure is the capture's. Of another thread's
+ * capture nothing is taken: the launch that would use it fails. */
 static kn_philox record_draw(kn_stream *stream, kn_device *device, uint64_t blocks)
 {
     kn_philox now = take(device, 0);
@@ -115,7 +116,7 @@ static kn_philox record_draw(kn_stream *stream, kn_device *device, uint64_t bloc
     kn_philox *variable = draw ? kn_capture_variable(stream, sizeof *variable) : NULL;
     if (!variable) {
         kn_free(draw);
-        kn_capture_fail(stream, KN_ERR_MEMORY);
+        kn_capture_fail(stream, kn_error_status());
         return now;
     }
     *draw = (recorded_draw){device, blocks, variable};
@@ -123,7 +124,7 @@ static kn_philox record_draw(kn_stream *stream, kn_device *device, uint64_t bloc
     if (kn_capture_on_replay(stream, draw_again, draw, kn_free) == KN_OK)
         now.live = variable;
     else
-        kn_capture_fail(stream, KN_ERR_MEMORY);
+        kn_capture_fail(stream, kn_error_status());
     return now;
 }
 

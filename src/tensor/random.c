@@ -19,7 +19,10 @@ typedef struct draw {
     double a, b;
     int64_t low;
     uint64_t range;
+    bool half; /* uniform, to be converted to half: as many bits as that holds, so that it does not round to 1 */
 } draw;
+
+#define HALF_BITS 0xffe00000u /* the upper 11 of a word; cl/tensor/random.cl has them too */
 
 /* 32-bit words that an element takes: two for 53 bits and for whole numbers, else one. */
 static int words_per_element(const draw *d, kn_dtype dtype)
@@ -33,8 +36,9 @@ static int words_per_element(const draw *d, kn_dtype dtype)
 
 static void host_real_pair(double out[2], const draw *d, bool f64, const uint32_t *w)
 {
-    double u0 = f64 ? kn_uniform_f64(w[0], w[1]) : kn_uniform_f32(w[0]);
-    double u1 = f64 ? kn_uniform_f64(w[2], w[3]) : kn_uniform_f32(w[1]);
+    uint32_t bits = d->half ? HALF_BITS : UINT32_MAX;
+    double u0 = f64 ? kn_uniform_f64(w[0], w[1]) : kn_uniform_f32(w[0] & bits);
+    double u1 = f64 ? kn_uniform_f64(w[2], w[3]) : kn_uniform_f32(w[1] & bits);
     if (d->kind == DRAW_UNIFORM && f64) {
         out[0] = fma(u0, d->b - d->a, d->a);
         out[1] = fma(u1, d->b - d->a, d->a);
@@ -92,7 +96,7 @@ static kn_status draw_on_device(kn_tensor *tensor, const draw *d, kn_philox stat
         snprintf(options, sizeof options, "-DT=float -DB=%s%s", kn_dtype_cl(tensor->dtype),
                  tensor->dtype == KN_F64 ? " -DKN_USE_F64" : "");
     else
-        snprintf(options, sizeof options, "%s", kn_dtype_options(tensor->dtype));
+        snprintf(options, sizeof options, "%s%s", kn_dtype_options(tensor->dtype), d->half ? " -DKN_FOR_HALF" : "");
     kn_arg args[6] = {kn_arg_tensor(tensor), kn_arg_seed(&state), kn_arg_draw_offset(&state), kn_arg_i64(n)};
     int count = 4;
     if (d->kind == DRAW_RANDINT) {
@@ -132,7 +136,9 @@ static kn_status draw_into(kn_tensor *tensor, const draw *d)
     kn_tensor *temporary;
     KN_TRY(
         kn_tensor_new(&temporary, half ? KN_F32 : tensor->dtype, tensor->ndim, tensor->shape, tensor->storage->device));
-    kn_status status = draw_contiguous(temporary, d);
+    draw drawn = *d;
+    drawn.half = half && d->kind == DRAW_UNIFORM;
+    kn_status status = draw_contiguous(temporary, &drawn);
     if (status == KN_OK)
         status = kn_tensor_copy(tensor, temporary);
     kn_release(temporary);
@@ -212,10 +218,10 @@ kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options)
         return kn_fail_null(KN_ERR_ARGUMENT, "kn_randperm: %" PRId64 " elements", n);
     if (!chosen.device)
         return kn_stick();
-    kn_philox state = kn_generator_take(chosen.device, 2 * (uint64_t)n);
-    int64_t *order = kn_malloc((size_t)n * sizeof *order);
+    int64_t *order = kn_calloc((size_t)n, sizeof *order); /* checks the product */
     if (!order)
         return kn_stick();
+    kn_philox state = kn_generator_take(chosen.device, 2 * (uint64_t)n);
     for (int64_t i = 0; i < n; i++)
         order[i] = i;
     for (int64_t i = n - 1; i > 0; i--) {

@@ -1,12 +1,13 @@
-/* fake_nvml.c - an NVML with two devices, for test_usage.c and tests/cli/test_smi.c: one tells everything, the other
- * its memory only. Functions are NVML's, as its reference documents them. */
+/* fake_nvml.c - an NVML with three devices, for test_usage.c and tests/cli/test_smi.c: one tells everything, another
+ * its memory only, and the third has many processes. Functions are NVML's, as its reference documents them. */
 #include <stdio.h>
 #include <string.h>
 
-enum { SUCCESS = 0, NOT_SUPPORTED = 3, NOT_FOUND = 6 };
+enum { SUCCESS = 0, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, MANY = 70 };
+enum { DEVICES = 3 };
 typedef struct device {
     const char *address, *uuid;
-    int tells_all;
+    int tells_all, has_many;
 } device;
 typedef struct process {
     unsigned pid;
@@ -14,8 +15,9 @@ typedef struct process {
     unsigned gpu_instance, compute_instance;
 } process;
 
-static device devices[2] = {{"0000:65:00.0", "GPU-00000000-0000-0000-0000-000000000065", 1},
-                            {"0000:66:00.0", "GPU-00000000-0000-0000-0000-000000000066", 0}};
+static device devices[DEVICES] = {{"0000:65:00.0", "GPU-00000000-0000-0000-0000-000000000065", 1, 0},
+                                  {"0000:66:00.0", "GPU-00000000-0000-0000-0000-000000000066", 0, 0},
+                                  {"0000:67:00.0", "GPU-00000000-0000-0000-0000-000000000067", 1, 1}};
 
 #define EXPORT __attribute__((visibility("default")))
 EXPORT int nvmlInit_v2(void);
@@ -36,7 +38,7 @@ int nvmlInit_v2(void) { return SUCCESS; }
 
 int nvmlDeviceGetHandleByPciBusId_v2(const char *address, device **found)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < DEVICES; i++)
         if (strcmp(devices[i].address, address) == 0) {
             *found = &devices[i];
             return SUCCESS;
@@ -46,7 +48,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *address, device **found)
 
 int nvmlDeviceGetHandleByUUID(const char *uuid, device **found)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < DEVICES; i++)
         if (strcmp(devices[i].uuid, uuid) == 0) {
             *found = &devices[i];
             return SUCCESS;
@@ -90,12 +92,17 @@ int nvmlDeviceGetComputeRunningProcesses_v3(device *d, unsigned *count, process 
 {
     if (!d->tells_all)
         return NOT_SUPPORTED;
-    if (*count < 3)
-        return NOT_SUPPORTED;
+    unsigned room = *count;
+    *count = d->has_many ? MANY : 3;
+    if (room < *count)
+        return INSUFFICIENT_SIZE;
+    for (unsigned i = 0; d->has_many && i < MANY; i++)
+        list[i] = (process){200001 + i, (1 + i) << 20, 0, 0};
+    if (d->has_many)
+        return SUCCESS;
     list[0] = (process){100001, 512ull << 20, 0, 0};
     list[1] = (process){100002, ~0ull, 0, 0}; /* not available, as under Windows' driver model */
     list[2] = (process){100003, 2048ull << 20, 0, 0};
-    *count = 3;
     return SUCCESS;
 }
 

@@ -1,4 +1,5 @@
-/* A process may end while work is queued, also when kernels have just been compiled for the first time. */
+/* A process may end while work is queued, also when kernels have just been compiled for the first time, and when
+ * replays of a graph are not enqueued yet. */
 #include "rt_test.h"
 
 #include <stdio.h>
@@ -22,14 +23,30 @@ static void queue_and_exit(void)
     exit(y && removed == 0 ? 0 : 1);
 }
 
-static void exit_waits_for_what_is_queued(void **state)
+static void replay_and_exit(void)
 {
-    (void)state;
+    kn_graph *graph = NULL;
+    kn_tensor *x = kn_ones(KN_SHAPE(256, 256)), *y = NULL;
+    bool fine = kn_graph_create(&graph) == KN_OK;
+    KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE
+    {
+        kn_tensor *product = x;
+        for (int i = 0; i < 30; i++)
+            product = kn_matmul(product, x);
+        y = kn_retain(product);
+    }
+    for (int i = 0; i < 5; i++)
+        fine = fine && kn_graph_replay(graph) == KN_OK;
+    exit(fine && y ? 0 : 1);
+}
+
+static void exits_well(void (*child_main)(void))
+{
     for (int run = 0; run < 3; run++) {
         fflush(stdout);
         pid_t child = fork();
         if (child == 0)
-            queue_and_exit();
+            child_main();
         int status = -1;
         waitpid(child, &status, 0);
         assert_true(WIFEXITED(status));
@@ -37,8 +54,21 @@ static void exit_waits_for_what_is_queued(void **state)
     }
 }
 
+static void exit_waits_for_what_is_queued(void **state)
+{
+    (void)state;
+    exits_well(queue_and_exit);
+}
+
+static void exit_waits_for_replays(void **state)
+{
+    (void)state;
+    exits_well(replay_and_exit);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(exit_waits_for_what_is_queued)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(exit_waits_for_what_is_queued),
+                                       cmocka_unit_test(exit_waits_for_replays)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

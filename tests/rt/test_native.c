@@ -41,6 +41,30 @@ static void a_queue_becomes_a_stream(void **state)
     clReleaseCommandQueue(queue);
 }
 
+/* Work that Koine did not see enqueued keeps its stream busy all the same. */
+static void work_of_the_callers_own_counts(void **state)
+{
+    (void)state;
+    kn_device *device = test_device();
+    kn_stream *stream;
+    cl_int error;
+    bool done = true;
+    cl_event gate = clCreateUserEvent(kn_native_context(device), &error);
+    assert_int_equal(error, CL_SUCCESS);
+    assert_ok(kn_stream_create(&stream, device));
+    cl_command_queue queue = kn_native_queue(stream);
+    assert_ok(kn_stream_synchronize(stream));
+    assert_int_equal(clEnqueueMarkerWithWaitList(queue, 1, &gate, NULL), CL_SUCCESS);
+    assert_ok(kn_stream_query(stream, &done));
+    assert_false(done);
+    assert_int_equal(kn_stream_destroy(stream), KN_ERR_STATE);
+    assert_message("unfinished work");
+    clSetUserEventStatus(gate, CL_COMPLETE);
+    clReleaseEvent(gate);
+    assert_ok(kn_stream_synchronize(stream));
+    assert_ok(kn_stream_destroy(stream));
+}
+
 static void queues_that_do_not_fit(void **state)
 {
     (void)state;
@@ -114,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_queue_becomes_a_stream),
+        cmocka_unit_test(work_of_the_callers_own_counts),
         cmocka_unit_test(queues_that_do_not_fit),
         cmocka_unit_test(the_host_has_no_handles),
         cmocka_unit_test(recorded_streams_keep_memory_back),

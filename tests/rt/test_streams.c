@@ -128,13 +128,42 @@ static void threads_share_a_device(void **state)
     assert_int_equal(kn_memory_allocated(test_device()), 0);
 }
 
+static void destroy_it(void *stream)
+{
+    if (kn_stream_destroy(stream) != KN_OK)
+        kn_error_clear();
+}
+
+/* A stream that goes meanwhile does not make kn_synchronize pass over another one. */
+static void synchronize_waits_for_every_stream(void **state)
+{
+    (void)state;
+    kn_stream *busy, *brief;
+    bool done = false;
+    assert_ok(kn_stream_create(&busy, test_device()));
+    assert_ok(kn_stream_create(&brief, test_device()));
+    KN_SCOPE
+    {
+        KN_STREAM(busy)
+        {
+            kn_tensor *a = kn_ones(KN_SHAPE(512, 512));
+            for (int i = 0; i < 30; i++)
+                a = kn_mul_scalar(kn_matmul(a, a), 1.0 / 512);
+        }
+        assert_ok(kn_stream_add_callback(brief, destroy_it, brief));
+        assert_ok(kn_synchronize(test_device()));
+        assert_ok(kn_stream_query(busy, &done));
+        assert_true(done);
+    }
+    assert_ok(kn_stream_destroy(busy));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams_are_made_and_destroyed),
-        cmocka_unit_test(work_is_ordered_across_streams),
-        cmocka_unit_test(many_streams_read_one_tensor),
-        cmocka_unit_test(threads_share_a_device),
+        cmocka_unit_test(streams_are_made_and_destroyed),     cmocka_unit_test(work_is_ordered_across_streams),
+        cmocka_unit_test(many_streams_read_one_tensor),       cmocka_unit_test(threads_share_a_device),
+        cmocka_unit_test(synchronize_waits_for_every_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,6 +98,19 @@ static void nvml_tells_all(void **state)
     assert_int_equal(u.processes[3].memory_used, -1);
 }
 
+/* More processes than are listed: those that are listed are real, and the rest is counted. */
+static void nvml_tells_many_processes(void **state)
+{
+    (void)state;
+    kn_usage u = clear();
+    assert_true(kn_usage_from_nvml(&u, "0000:67:00.0", "", ""));
+    assert_int_equal(u.num_processes, 71);
+    for (int i = 0; i < KN_USAGE_MAX_PROCESSES; i++) {
+        assert_in_range(u.processes[i].pid, 200001, 200070);
+        assert_true(u.processes[i].memory_used > 0);
+    }
+}
+
 static void nvml_tells_little(void **state)
 {
     (void)state;
@@ -336,6 +349,7 @@ int main(void)
     setenv("KOINE_NVML_LIBRARY", FAKE_NVML, 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nvml_tells_all),
+        cmocka_unit_test(nvml_tells_many_processes),
         cmocka_unit_test(nvml_tells_little),
         cmocka_unit_test(sysfs_of_amdgpu),
         cmocka_unit_test(sysfs_of_others),

@@ -109,6 +109,23 @@ TENSOR_TEST(test_same_stream_everywhere)
     compare_draws(draw_randn_f64, false, 1e-12);
 }
 
+/* A half has 11 bits: what is just below 1 as a float would be 1 as a half. */
+TENSOR_TEST(test_halves_stay_below_one)
+{
+    kn_device *const devices[] = {kn_device_current(), kn_device_host()};
+    for (int i = 0; i < 2; i++) {
+        double sum = 0;
+        double *values = read_doubles(kn_rand(KN_SHAPE(50000), .device = devices[i], .dtype = KN_F16));
+        CHECK_TENSOR(values);
+        for (int j = 0; j < 50000; j++) {
+            assert_true(values[j] >= 0 && values[j] < 1);
+            sum += values[j];
+        }
+        assert_true(fabs(sum / 50000 - 0.5) < 0.005);
+        free(values);
+    }
+}
+
 /* Dropout draws from the device's generator: the same mask on every device. */
 TENSOR_TEST(test_dropout_masks)
 {
@@ -257,6 +274,7 @@ int main(void)
         TEST(test_known_answers),
         TEST(test_known_answers_on_devices),
         TEST(test_same_stream_everywhere),
+        TEST(test_halves_stay_below_one),
         TEST(test_dropout_masks),
         TEST(test_dropout2d_drops_channels),
         TEST(test_states),
