@@ -1,0 +1,308 @@
+/* norm/batch.cl - batch normalisation, forward: y = (x - mean) / sqrt(variance + eps) * weight + bias, mean and variance of each channel over all but
+ * dimension 1.
+ *
+ * Steps: moments (per chunk of a channel), finish (per channel: statistics, running estimates), apply. On CPU devices with enough channels batch_forward takes
+ * a channel through all of them at once, while it is in the cache. statistics [channels][3], partial [chunks][channels][2]. */
+#include "norm/batch.clh"
+
+#define FORWARD_PARAMETERS \
+    KN_INOUT(running_mean), KN_INOUT(running_var), KN_INOUT(counter)
+
+/* The channel's statistics from its chunks' moments; one work-item does it for each channel, so the running estimates and the counter are written once. */
+static void finish_channel(long channel, const global T *x, const global T *partial, global T *table,
+                           global T *running_mean, global T *running_var, global long *counter, SHAPE_PARAMETERS,
+                           T eps, T momentum, int flags)
+{
+    T mean = partial[2 * channel], m2 = partial[2 * channel + 1], count = elements_of(0, SHAPE);
+
+    for (long chunk = 1; chunk < chunks; chunk++) {
+        const global T *p = partial + 2 * (chunk * channels + channel);
+        const long more = elements_of(chunk, SHAPE);
+        KN_MERGE(T, mean, m2, count, p[0], p[1], more);
+        count += more;
+    }
+    const T n = outer * inner;
+    const statistics s = finish_moments(x[channel * inner], mean, m2, n, eps);
+    store_statistics(table + 3 * channel, s);
+    if (flags & HAS_RUNNING) {
+        const T factor = flags & CUMULATIVE ? 1 / (T)counter[0] : momentum;
+        running_mean[channel] = (1 - factor) * running_mean[channel] + factor * s.high;
+        running_var[channel] = (1 - factor) * running_var[channel] + factor * (m2 / (n - 1));
+    }
+    if (channel == 0 && (flags & COUNTS))
+        counter[0]++;
+}
+
+#ifdef KN_CPU
+
+static void moments_of_channel(long channel, long chunk, const global T *x, global T *partial, SHAPE_PARAMETERS)
+{
+    const long from = chunk * length, to = min(from + length, outer * inner), all = outer * channels * inner;
+    const T shift = x[channel * inner];
+    run_moments m = {0, 0, 0, 0, 0, 0};
+
+    FOR_PIECES(from, to)
+    {
+        const long start = (row * channels + channel) * inner + column;
+        add_run(&m, x + start, run, all - start, shift);
+    }
+    T mean, m2;
+    join_moments(&m, &mean, &m2);
+    partial[2 * (chunk * channels + channel)] = mean;
+    partial[2 * (chunk * channels + channel) + 1] = m2;
+}
+
+/* Moments of each element of the line over the rows, each with its value in row 0 for a shift. */
+static void moments_down(const global T *x, long from, long to, long stride, long line, long room, TV *mean, TV *m2)
+{
+    const long whole = line / 16 * 16;
+    T count = 0;
+    long row = from;
+
+#define AT(i) (KN_VLOAD(x + (row + (i)) * stride + k) - shift)
+    for (; row + 8 <= to; row += 8, count += 8)
+        for (long k = 0; k < whole; k += 16) {
+            const TV shift = KN_VLOAD(x + k);
+            add_eight(&mean[k / 16], &m2[k / 16], count, AT(0), AT(1), AT(2), AT(3), AT(4), AT(5), AT(6), AT(7));
+        }
+    for (; row < to; row++, count += 1)
+        for (long k = 0; k < whole; k += 16) {
+            const TV shift = KN_VLOAD(x + k);
+            KN_MERGE(TV, mean[k / 16], m2[k / 16], count, AT(0), 0, 1);
+        }
+#undef AT
+    if (whole == line)
+        return;
+    const TV shift = load_part(x + whole, line - whole, room - whole, 0);
+    for (row = from, count = 0; row < to; row++, count += 1) {
+        const long at = row * stride + whole;
+        const TV d = load_part(x + at, line - whole, room - at, 0) - shift;
+        KN_MERGE(TV, mean[whole / 16], m2[whole / 16], count, d, 0, 1);
+    }
+}
+
+static void moments_of_tile(long first, long chunk, const global T *x, global T *partial, SHAPE_PARAMETERS)
+{
+    const long from = chunk * length, to = min(from + length, outer), some = min(tile, channels - first);
+    const long line = some * inner, stride = channels * inner, start = first * inner;
+    TV mean[TILE_VECTORS], m2[TILE_VECTORS];
+
+    for (long v = 0; v < (line + 15) / 16; v++)
+        mean[v] = m2[v] = 0;
+    moments_down(x + start, from, to, stride, line, outer * stride - start, mean, m2);
+    for (long c = 0; c < some; c++) {
+        const global T *shifts = x + start + c * inner;
+        const private T *means = (const private T *)mean + c * inner, *m2s = (const private T *)m2 + c * inner;
+        T middle = 0, total = 0, between = 0;
+        for (long e = 0; e < inner; e++) {
+            middle += (shifts[e] - shifts[0]) + means[e];
+            total += m2s[e];
+        }
+        middle /= inner;
+        for (long e = 0; e < inner; e++) {
+            const T apart = (shifts[e] - shifts[0]) + means[e] - middle;
+            between += apart * apart;
+        }
+        partial[2 * (chunk * channels + first + c)] = middle;
+        partial[2 * (chunk * channels + first + c) + 1] = total + between * (to - from);
+    }
+}
+
+static void moments_of(long task, long chunk, const global T *x, global T *partial, SHAPE_PARAMETERS)
+{
+    if (tile > 1)
+        moments_of_tile(task * tile, chunk, x, partial, SHAPE);
+    else
+        moments_of_channel(task, chunk, x, partial, SHAPE);
+}
+
+static void apply_to_channel(long channel, long chunk, const global T *x, global T *y, statistics s, T scale, T bias,
+                             SHAPE_PARAMETERS)
+{
+    const long from = chunk * length, to = min(from + length, outer * inner), all = outer * channels * inner;
+
+    FOR_PIECES(from, to)
+    {
+        const long start = (row * channels + channel) * inner + column;
+        const global T *p = x + start;
+        global T *q = y + start;
+        long k = 0;
+        for (; k + 16 <= run; k += 16)
+            KN_VSTORE(KN_CENTRED(KN_VLOAD(p + k), s) * scale + bias, q + k);
+        if (k < run)
+            store_part(KN_CENTRED(load_part(p + k, run - k, all - start - k, 0), s) * scale + bias, q + k, run - k);
+    }
+}
+
+static void apply_to_tile(long first, long chunk, const global T *x, global T *y, const global T *weight,
+                          const global T *bias, const global T *table, SHAPE_PARAMETERS, int flags)
+{
+    const long from = chunk * length, to = min(from + length, outer), line = min(tile, channels - first) * inner;
+    const long stride = channels * inner, start = first * inner, all = outer * stride;
+    TV high[TILE_VECTORS], low[TILE_VECTORS], scale[TILE_VECTORS], add[TILE_VECTORS];
+
+    SPREAD(high, line, first, table[3 * channel]);
+    SPREAD(low, line, first, table[3 * channel + 1]);
+    SPREAD(scale, line, first, table[3 * channel + 2] * (flags & HAS_WEIGHT ? weight[channel] : 1));
+    SPREAD(add, line, first, flags & HAS_BIAS ? bias[channel] : 0);
+    for (long row = from; row < to; row++) {
+        const long at = row * stride + start;
+        long k = 0;
+        for (; k + 16 <= line; k += 16)
+            KN_VSTORE((KN_VLOAD(x + at + k) - high[k / 16] - low[k / 16]) * scale[k / 16] + add[k / 16], y + at + k);
+        if (k < line) {
+            const TV v = load_part(x + at + k, line - k, all - at - k, 0);
+            store_part((v - high[k / 16] - low[k / 16]) * scale[k / 16] + add[k / 16], y + at + k, line - k);
+        }
+    }
+}
+
+static void apply_to(long task, long chunk, const global T *x, global T *y, const global T *weight,
+                     const global T *bias, const global T *table, SHAPE_PARAMETERS, int flags)
+{
+    if (tile > 1) {
+        apply_to_tile(task * tile, chunk, x, y, weight, bias, table, SHAPE, flags);
+        return;
+    }
+    const statistics s = load_statistics(table + 3 * task);
+    apply_to_channel(task, chunk, x, y, s, flags & HAS_WEIGHT ? weight[task] * s.inverse : s.inverse,
+                     flags & HAS_BIAS ? bias[task] : 0, SHAPE);
+}
+
+kernel void batch_moments(KN_IN(x), KN_OUT(partial), SHAPE_PARAMETERS)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, partial);
+    const long tasks = (channels + tile - 1) / tile;
+    KN_FOR(i, tasks * chunks) { moments_of(i / chunks, i % chunks, x, partial, SHAPE); }
+}
+
+kernel void batch_apply(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), KN_IN(table), SHAPE_PARAMETERS,
+                        const int flags)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    KN_BIND_IN(T, weight);
+    KN_BIND_IN(T, bias);
+    KN_BIND_IN(T, table);
+    const long tasks = (channels + tile - 1) / tile;
+    KN_FOR(i, tasks * chunks) { apply_to(i / chunks, i % chunks, x, y, weight, bias, table, SHAPE, flags); }
+}
+
+kernel void batch_forward(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), FORWARD_PARAMETERS, KN_INOUT(partial),
+                          KN_INOUT(table), SHAPE_PARAMETERS, const T eps, const T momentum, const int flags)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    KN_BIND_IN(T, weight);
+    KN_BIND_IN(T, bias);
+    KN_BIND_OUT(T, running_mean);
+    KN_BIND_OUT(T, running_var);
+    KN_BIND_OUT(long, counter);
+    KN_BIND_OUT(T, partial);
+    KN_BIND_OUT(T, table);
+    const long tasks = (channels + tile - 1) / tile;
+    KN_FOR(task, tasks)
+    {
+        for (long chunk = 0; chunk < chunks; chunk++)
+            moments_of(task, chunk, x, partial, SHAPE);
+        for (long channel = task * tile; channel < min((task + 1) * tile, channels); channel++)
+            finish_channel(channel, x, partial, table, running_mean, running_var, counter, SHAPE, eps, momentum, flags);
+        for (long chunk = 0; chunk < chunks; chunk++)
+            apply_to(task, chunk, x, y, weight, bias, table, SHAPE, flags);
+    }
+}
+
+#else
+
+/* A work-group per chunk of a channel. */
+kernel void batch_moments(KN_IN(x), KN_OUT(partial), SHAPE_PARAMETERS)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, partial);
+    local T means[KN_SUM_GROUP], m2s[KN_SUM_GROUP], counts[KN_SUM_GROUP];
+    for (long i = get_group_id(0); i < channels * chunks; i += get_num_groups(0)) {
+        const long channel = i / chunks, chunk = i % chunks;
+        const long from = chunk * length, to = min(from + length, outer * inner);
+        const global T *p = x + channel * inner;
+        const T shift = p[0];
+        T mean = 0, m2 = 0, count = 0;
+        ITEMS_BEGIN(from);
+        while (at < to) {
+            if (at + 7 * step < to) {
+                T d[8];
+                for (int j = 0; j < 8; j++) {
+                    d[j] = p[ITEM] - shift;
+                    ITEMS_NEXT();
+                }
+                add_eight(&mean, &m2, count, d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]);
+                count += 8;
+            } else {
+                const T d = p[ITEM] - shift;
+                KN_MERGE(T, mean, m2, count, d, 0, 1);
+                count += 1;
+                ITEMS_NEXT();
+            }
+        }
+        join_group(means, m2s, counts, &mean, &m2, &count);
+        if (get_local_id(0) == 0) {
+            partial[2 * (chunk * channels + channel)] = mean;
+            partial[2 * (chunk * channels + channel) + 1] = m2;
+        }
+    }
+}
+
+kernel void batch_apply(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), KN_IN(table), SHAPE_PARAMETERS,
+                        const int flags)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    KN_BIND_IN(T, weight);
+    KN_BIND_IN(T, bias);
+    KN_BIND_IN(T, table);
+    KN_FOR(i, outer * channels * inner)
+    {
+        const long row = quotient(i, inner), channel = row - quotient(row, channels) * channels;
+        const statistics s = load_statistics(table + 3 * channel);
+        const T scale = flags & HAS_WEIGHT ? weight[channel] * s.inverse : s.inverse;
+        y[i] = KN_CENTRED(x[i], s) * scale + (flags & HAS_BIAS ? bias[channel] : 0);
+    }
+}
+
+#endif
+
+kernel void batch_finish(KN_IN(x), FORWARD_PARAMETERS, KN_IN(partial), KN_OUT(table), SHAPE_PARAMETERS, const T eps,
+                         const T momentum, const int flags)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, running_mean);
+    KN_BIND_OUT(T, running_var);
+    KN_BIND_OUT(long, counter);
+    KN_BIND_IN(T, partial);
+    KN_BIND_OUT(T, table);
+    KN_FOR(channel, channels)
+    {
+        finish_channel(channel, x, partial, table, running_mean, running_var, counter, SHAPE, eps, momentum, flags);
+    }
+}
+
+/* Statistics of evaluation mode. */
+kernel void batch_running(KN_IN(running_mean), KN_IN(running_var), KN_OUT(table), const long channels, const T eps)
+{
+    KN_BIND_IN(T, running_mean);
+    KN_BIND_IN(T, running_var);
+    KN_BIND_OUT(T, table);
+    KN_FOR(channel, channels)
+    {
+        const statistics s = {running_mean[channel], 0, 1 / sqrt(running_var[channel] + eps)};
+        store_statistics(table + 3 * channel, s);
+    }
+}
+
+/* Before the others where they read the counter, and where there is nothing to normalise. */
+kernel void batch_count(KN_INOUT(counter))
+{
+    KN_BIND_OUT(long, counter);
+    if (get_global_id(0) == 0)
+        counter[0]++;
+}

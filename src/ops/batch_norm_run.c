@@ -1,0 +1,317 @@
+/* ops/batch_norm_run.c - batch normalisation on the device: how channels are cut, and the launches. See ops/norm.h. */
+#include "ops/norm.h"
+#include "ops/reduce.h"
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* --- cutting ----------------------------------------------------------------------------------------------------- */
+
+/* Chunks end with runs where they can: a run's last, incomplete vector costs as much as a whole one. Few enough terms
+ * that plain sums of a chunk are exact to a few roundings. */
+#define MOST_IN_CHUNK 16384
+static void cut_for_cpu(kn_batch_shape *s)
+{
+    s->tile = 1;
+    if (s->inner >= 64) {
+        s->length = s->inner <= MOST_IN_CHUNK ? MOST_IN_CHUNK / s->inner * s->inner : MOST_IN_CHUNK;
+        s->chunks = ceil_div(s->outer * s->inner, s->length);
+        return;
+    }
+    s->tile = 16 * ceil_div(4, s->inner); /* whole vectors, 64 elements at least, 16 * 63 at most */
+    s->length = smaller(s->outer, 256);
+    s->chunks = ceil_div(s->outer, s->length);
+}
+
+/* Enough work-groups of 256 to keep a large device busy, eight elements each at least. */
+static void cut_for_gpu(kn_batch_shape *s)
+{
+    const int64_t n = s->outer * s->inner;
+    const int64_t wanted = ceil_div(ceil_div(n * s->channels, 1024), 256) * 256;
+
+    s->tile = 1;
+    s->length = larger(2048, smaller(wanted, MOST_IN_CHUNK));
+    s->chunks = ceil_div(n, s->length);
+}
+
+kn_batch_shape kn_batch_shape_of(const kn_limits *limits, int ndim, const int64_t *shape)
+{
+    kn_batch_shape s = {
+        .outer = shape[0], .channels = shape[1], .inner = kn_shape_numel(ndim - 2, shape + 2), .tile = 1};
+
+    if (s.channels == 1) { /* all of it lies in a line */
+        s.inner *= s.outer;
+        s.outer = 1;
+    }
+    if (s.outer * s.channels * s.inner == 0)
+        return s;
+    if (limits->is_cpu)
+        cut_for_cpu(&s);
+    else
+        cut_for_gpu(&s);
+    return s;
+}
+
+static int64_t tasks_of(const kn_batch_shape *s) { return ceil_div(s->channels, s->tile); }
+
+/* One launch for all steps pays where whole channels keep all cores busy. */
+static bool is_whole(const kn_limits *limits, const kn_batch_shape *s)
+{
+    return limits->is_cpu && (s->chunks == 1 || tasks_of(s) >= 2 * (int64_t)limits->compute_units);
+}
+
+/* --- launching ---------------------------------------------------------------------------------------------------- */
+
+typedef struct launcher {
+    kn_stream *stream;
+    const kn_limits *limits;
+    kn_dtype dtype;
+    const char *source, *operation;
+    kn_arg args[24];
+    int count;
+} launcher;
+
+static launcher launcher_of(kn_stream *stream, const kn_tensor *x, const char *source)
+{
+    return (launcher){.stream = stream,
+                      .limits = kn_tensor_limits(x),
+                      .dtype = x->dtype,
+                      .source = source,
+                      .operation = "batch_norm"};
+}
+
+static void add(launcher *l, kn_arg arg) { l->args[l->count++] = arg; }
+
+/* A tensor that is not there: any buffer will do, the kernel does not look at it. */
+static void add_tensor(launcher *l, const kn_tensor *tensor, const kn_tensor *other)
+{
+    add(l, kn_arg_tensor(tensor ? tensor : other));
+}
+
+static void add_shape(launcher *l, const kn_batch_shape *s)
+{
+    add(l, kn_arg_i64(s->outer));
+    add(l, kn_arg_i64(s->channels));
+    add(l, kn_arg_i64(s->inner));
+    add(l, kn_arg_i64(s->tile));
+    add(l, kn_arg_i64(s->length));
+    add(l, kn_arg_i64(s->chunks));
+}
+
+static kn_status run(launcher *l, const char *kernel, kn_work_size work)
+{
+    const int count = l->count;
+
+    l->count = 0;
+    return kn_run(l->stream, .source = l->source, .options = kn_dtype_options(l->dtype), .kernel = kernel,
+                  .operation = l->operation, .dims = 1, .global = {work.global}, .local = {work.local}, .args = l->args,
+                  .num_args = count);
+}
+
+/* Work-items for `tasks` pieces of all elements: few where there is little to do. */
+static kn_work_size work_of(const launcher *l, const kn_batch_shape *s, int64_t tasks)
+{
+    if (!l->limits->is_cpu)
+        return kn_work_for_groups(l->limits, tasks);
+    const size_t items = kn_work_items(l->limits, 2 * s->outer * s->channels * s->inner, 4096);
+    return (kn_work_size){.global = (size_t)smaller(tasks, (int64_t)items)};
+}
+
+static kn_work_size work_per_channel(const launcher *l, const kn_batch_shape *s)
+{
+    return kn_work_for(l->limits, l->limits->is_cpu ? s->channels * 16 * s->chunks : s->channels);
+}
+
+static kn_work_size work_of_apply(const launcher *l, const kn_batch_shape *s)
+{
+    return l->limits->is_cpu ? work_of(l, s, tasks_of(s) * s->chunks)
+                             : kn_work_for(l->limits, s->outer * s->channels * s->inner);
+}
+
+static kn_status new_partial(kn_tensor **partial, const kn_tensor *x, int64_t pairs)
+{
+    return kn_tensor_new(partial, x->dtype, 1, (const int64_t[]){2 * pairs}, x->storage->device);
+}
+
+/* --- forward ------------------------------------------------------------------------------------------------------ */
+
+static int forward_flags(const kn_batch_forward *f)
+{
+    return (f->weight ? KN_NORM_HAS_WEIGHT : 0) | (f->bias ? KN_NORM_HAS_BIAS : 0) |
+           (f->running_mean ? KN_NORM_HAS_RUNNING : 0) | (f->cumulative ? KN_NORM_CUMULATIVE : 0) |
+           (f->counter && !f->cumulative ? KN_NORM_COUNTS : 0);
+}
+
+static void add_running(launcher *l, const kn_batch_forward *f)
+{
+    add_tensor(l, f->running_mean, f->table);
+    add_tensor(l, f->running_var, f->table);
+    add_tensor(l, f->counter, f->table);
+}
+
+static void add_forward_numbers(launcher *l, const kn_batch_forward *f)
+{
+    add(l, kn_arg_real(l->dtype, f->eps));
+    add(l, kn_arg_real(l->dtype, f->momentum));
+    add(l, kn_arg_i32(forward_flags(f)));
+}
+
+static kn_status launch_apply(launcher *l, const kn_batch_forward *f, const kn_batch_shape *s)
+{
+    add_tensor(l, f->x, NULL);
+    add_tensor(l, f->y, NULL);
+    add_tensor(l, f->weight, f->x);
+    add_tensor(l, f->bias, f->x);
+    add_tensor(l, f->table, NULL);
+    add_shape(l, s);
+    add(l, kn_arg_i32(forward_flags(f)));
+    return run(l, "batch_apply", work_of_apply(l, s));
+}
+
+static kn_status launch_whole(launcher *l, const kn_batch_forward *f, const kn_batch_shape *s, const kn_tensor *partial)
+{
+    add_tensor(l, f->x, NULL);
+    add_tensor(l, f->y, NULL);
+    add_tensor(l, f->weight, f->x);
+    add_tensor(l, f->bias, f->x);
+    add_running(l, f);
+    add_tensor(l, partial, NULL);
+    add_tensor(l, f->table, NULL);
+    add_shape(l, s);
+    add_forward_numbers(l, f);
+    return run(l, "batch_forward", work_of(l, s, tasks_of(s)));
+}
+
+static kn_status launch_steps(launcher *l, const kn_batch_forward *f, const kn_batch_shape *s, const kn_tensor *partial)
+{
+    add_tensor(l, f->x, NULL);
+    add_tensor(l, partial, NULL);
+    add_shape(l, s);
+    KN_TRY(run(l, "batch_moments", work_of(l, s, tasks_of(s) * s->chunks)));
+    add_tensor(l, f->x, NULL);
+    add_running(l, f);
+    add_tensor(l, partial, NULL);
+    add_tensor(l, f->table, NULL);
+    add_shape(l, s);
+    add_forward_numbers(l, f);
+    KN_TRY(run(l, "batch_finish", work_per_channel(l, s)));
+    return launch_apply(l, f, s);
+}
+
+static kn_status run_evaluation(launcher *l, const kn_batch_forward *f, const kn_batch_shape *s)
+{
+    add_tensor(l, f->running_mean, NULL);
+    add_tensor(l, f->running_var, NULL);
+    add_tensor(l, f->table, NULL);
+    add(l, kn_arg_i64(s->channels));
+    add(l, kn_arg_real(l->dtype, f->eps));
+    KN_TRY(run(l, "batch_running", kn_work_for(l->limits, s->channels)));
+    return launch_apply(l, f, s);
+}
+
+kn_status kn_batch_norm_run(kn_stream *stream, const kn_batch_forward *f)
+{
+    launcher l = launcher_of(stream, f->x, "norm/batch.cl");
+    const kn_batch_shape s = kn_batch_shape_of(l.limits, f->x->ndim, f->x->shape);
+    kn_tensor *partial;
+    kn_status status;
+
+    if (!f->training)
+        return run_evaluation(&l, f, &s);
+    if (f->cumulative)
+        KN_TRY(kn_batch_norm_count(stream, f->counter));
+    KN_TRY(new_partial(&partial, f->x, s.chunks * s.channels));
+    status = is_whole(l.limits, &s) ? launch_whole(&l, f, &s, partial) : launch_steps(&l, f, &s, partial);
+    kn_release(partial);
+    return status;
+}
+
+kn_status kn_batch_norm_count(kn_stream *stream, const kn_tensor *counter)
+{
+    return kn_run(stream, .source = "norm/batch.cl", .options = kn_dtype_options(KN_F32), .kernel = "batch_count",
+                  .operation = "batch_norm", .dims = 1, .global = {1}, KN_ARGS(kn_arg_tensor(counter)));
+}
+
+/* --- backward ----------------------------------------------------------------------------------------------------- */
+
+static int backward_flags(const kn_batch_backward *b)
+{
+    return (b->weight ? KN_NORM_HAS_WEIGHT : 0) | (b->training ? KN_NORM_TRAINING : 0) |
+           (b->grad_x ? KN_NORM_WANTS_X : 0) | (b->grad_weight ? KN_NORM_WANTS_WEIGHT : 0) |
+           (b->grad_bias ? KN_NORM_WANTS_BIAS : 0);
+}
+
+static kn_status launch_backward_whole(launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
+                                       const kn_tensor *partial, const kn_tensor *sums)
+{
+    add_tensor(l, b->gradient, NULL);
+    add_tensor(l, b->x, NULL);
+    add_tensor(l, b->grad_x, sums);
+    add_tensor(l, b->weight, b->x);
+    add_tensor(l, b->table, NULL);
+    add_tensor(l, partial, NULL);
+    add_tensor(l, sums, NULL);
+    add_tensor(l, b->grad_weight, sums);
+    add_tensor(l, b->grad_bias, sums);
+    add_shape(l, s);
+    add(l, kn_arg_i32(backward_flags(b)));
+    return run(l, "batch_backward", work_of(l, s, tasks_of(s)));
+}
+
+static kn_status launch_sums(launcher *l, const kn_batch_backward *b, const kn_batch_shape *s, const kn_tensor *partial,
+                             const kn_tensor *sums)
+{
+    add_tensor(l, b->gradient, NULL);
+    add_tensor(l, b->x, NULL);
+    add_tensor(l, b->table, NULL);
+    add_tensor(l, partial, NULL);
+    add_shape(l, s);
+    KN_TRY(run(l, "batch_sums", work_of(l, s, tasks_of(s) * s->chunks)));
+    add_tensor(l, partial, NULL);
+    add_tensor(l, b->table, NULL);
+    add_tensor(l, sums, NULL);
+    add_tensor(l, b->grad_weight, sums);
+    add_tensor(l, b->grad_bias, sums);
+    add(l, kn_arg_i64(s->channels));
+    add(l, kn_arg_i64(s->chunks));
+    add(l, kn_arg_i32(backward_flags(b)));
+    return run(l, "batch_backward_finish", work_per_channel(l, s));
+}
+
+static kn_status launch_backward_apply(launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
+                                       const kn_tensor *sums)
+{
+    add_tensor(l, b->gradient, NULL);
+    add_tensor(l, b->x, NULL);
+    add_tensor(l, b->grad_x, NULL);
+    add_tensor(l, b->weight, b->x);
+    add_tensor(l, b->table, NULL);
+    add_tensor(l, sums, NULL);
+    add_shape(l, s);
+    add(l, kn_arg_i32(backward_flags(b)));
+    return run(l, "batch_backward_apply", work_of_apply(l, s));
+}
+
+kn_status kn_batch_norm_run_backward(kn_stream *stream, const kn_batch_backward *b)
+{
+    launcher l = launcher_of(stream, b->x, "norm/batch_backward.cl");
+    const kn_batch_shape s = kn_batch_shape_of(l.limits, b->x->ndim, b->x->shape);
+    const bool needs_sums = b->grad_weight || b->grad_bias || (b->training && b->grad_x);
+    kn_tensor *partial, *sums = NULL;
+    kn_status status;
+
+    KN_TRY(new_partial(&partial, b->x, s.chunks * s.channels));
+    status = new_partial(&sums, b->x, s.channels);
+    if (status == KN_OK && needs_sums && is_whole(l.limits, &s)) {
+        status = launch_backward_whole(&l, b, &s, partial, sums);
+    } else if (status == KN_OK) {
+        if (needs_sums)
+            status = launch_sums(&l, b, &s, partial, sums);
+        if (status == KN_OK && b->grad_x)
+            status = launch_backward_apply(&l, b, &s, sums);
+    }
+    kn_release(partial);
+    kn_release(sums);
+    return status;
+}
