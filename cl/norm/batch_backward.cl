@@ -256,7 +256,7 @@ kernel void batch_sums(KN_IN(g), KN_IN(x), KN_IN(table), KN_OUT(partial), SHAPE_
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, table);
     KN_BIND_OUT(T, partial);
-    local T part[KN_SUM_GROUP];
+    local T gs[KN_SUM_GROUP], gcs[KN_SUM_GROUP];
     for (long i = get_group_id(0); i < channels * chunks; i += get_num_groups(0)) {
         const long channel = i / chunks, chunk = i % chunks;
         const long from = chunk * length, to = min(from + length, outer * inner);
@@ -269,8 +269,7 @@ kernel void batch_sums(KN_IN(g), KN_IN(x), KN_IN(table), KN_OUT(partial), SHAPE_
             sum_gc += g[here] * KN_CENTRED(x[here], s);
             ITEMS_NEXT();
         }
-        sum_g = sum_group(part, sum_g);
-        sum_gc = sum_group(part, sum_gc);
+        sum_pair_group(gs, gcs, &sum_g, &sum_gc);
         if (get_local_id(0) == 0) {
             partial[2 * (chunk * channels + channel)] = sum_g;
             partial[2 * (chunk * channels + channel) + 1] = sum_gc;

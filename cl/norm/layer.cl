@@ -168,16 +168,26 @@ kernel void layer_backward(KN_IN(g), KN_IN(x), KN_OUT(grad_x), KN_IN(weight), KN
     KN_BIND_OUT(T, grad_x);
     KN_BIND_IN(T, weight);
     KN_BIND_IN(T, table);
-    local T part[KN_SUM_GROUP];
+    local T hs[KN_SUM_GROUP], hcs[KN_SUM_GROUP];
     const long step = get_local_size(0);
     for (long row = get_group_id(0); row < rows; row += get_num_groups(0)) {
         const global T *p = g + row * n, *q = x + row * n;
         const statistics s = load_statistics(table + 3 * row);
-        T sum_h, sum_hc;
+        T sum_h = 0, sum_hc = 0, h_error = 0, hc_error = 0;
+        long at = get_local_id(0);
 #define H(k) (flags & HAS_WEIGHT ? p[k] * weight[k] : p[k])
-#define HC(k) (H(k) * KN_CENTRED(q[k], s))
-        KN_SUM_RUN(sum_h, n, H, part);
-        KN_SUM_RUN(sum_hc, n, HC, part);
+        while (at < n) { /* in blocks, whose sums are added with compensation */
+            T a = 0, b = 0;
+            for (int i = 0; i < 64 && at < n; i++, at += step) {
+                a += H(at);
+                b += H(at) * KN_CENTRED(q[at], s);
+            }
+            KN_TWO_SUM(T, sum_h, h_error, a);
+            KN_TWO_SUM(T, sum_hc, hc_error, b);
+        }
+        sum_h = sum_finish(sum_h, h_error);
+        sum_hc = sum_finish(sum_hc, hc_error);
+        sum_pair_group(hs, hcs, &sum_h, &sum_hc);
         const T middle = sum_h / n, slope = sum_hc / n * s.inverse * s.inverse;
         for (long k = get_local_id(0); k < n; k += step)
             grad_x[row * n + k] = (H(k) - middle - KN_CENTRED(q[k], s) * slope) * s.inverse;

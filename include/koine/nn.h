@@ -94,6 +94,40 @@ KN_API kn_module *kn_nn_avg_pool2d_with(const kn_pool2d_params *params);
 KN_API kn_module *kn_nn_adaptive_max_pool2d(int64_t output_height, int64_t output_width);
 KN_API kn_module *kn_nn_adaptive_avg_pool2d(int64_t output_height, int64_t output_width);
 
+/* Batch normalisation of [N, C] or [N, C, L] (1d), [N, C, H, W] (2d); kn_batch_norm has the formula. Parameters weight
+ * (1) and bias (0) where `affine`; buffers running_mean (0), running_var (1) and num_batches_tracked (int64, 0) where
+ * `track_running_stats`. In training a pass changes the buffers, by its kernels and in place: nothing waits, and a
+ * graph's replays change them too. In evaluation the running estimates are used, or, without tracking, the batch's
+ * statistics. On several devices (kn_nn_data_parallel) each normalises its own part of the batch, and the first one's
+ * statistics go into the buffers, as in PyTorch. */
+typedef struct kn_nn_batch_norm_params {
+    int64_t num_features;    /* C */
+    double eps;              /* default 1e-5 */
+    double momentum;         /* default 0.1: running = (1 - momentum) running + momentum batch */
+    bool cumulative_average; /* default false; PyTorch's momentum=None: running estimates are plain means of all batches
+                              */
+    bool affine;             /* default true */
+    bool track_running_stats; /* default true */
+} kn_nn_batch_norm_params;
+#define KN_NN_BATCH_NORM_DEFAULTS .eps = 1e-5, .momentum = 0.1, .affine = true, .track_running_stats = true
+KN_API kn_module *kn_nn_batch_norm1d_with(const kn_nn_batch_norm_params *params);
+KN_API kn_module *kn_nn_batch_norm2d_with(const kn_nn_batch_norm_params *params);
+#define kn_nn_batch_norm1d(...)                                                                                        \
+    KN_CALL(kn_nn_batch_norm1d_with(&(kn_nn_batch_norm_params){KN_NN_BATCH_NORM_DEFAULTS, __VA_ARGS__}))
+#define kn_nn_batch_norm2d(...)                                                                                        \
+    KN_CALL(kn_nn_batch_norm2d_with(&(kn_nn_batch_norm_params){KN_NN_BATCH_NORM_DEFAULTS, __VA_ARGS__}))
+
+/* Normalisation over the last dimensions, which are `shape`: kn_nn_layer_norm(KN_SHAPE(1024)). */
+typedef struct kn_nn_layer_norm_params {
+    double eps;              /* default 1e-5 */
+    bool elementwise_affine; /* default true: parameters weight (1) and bias (0) of that shape */
+    bool bias;               /* default true; false: the weight alone */
+} kn_nn_layer_norm_params;
+#define KN_NN_LAYER_NORM_DEFAULTS .eps = 1e-5, .elementwise_affine = true, .bias = true
+KN_API kn_module *kn_nn_layer_norm_with(int ndim, const int64_t *shape, const kn_nn_layer_norm_params *params);
+#define kn_nn_layer_norm(shape, ...)                                                                                   \
+    KN_CALL(kn_nn_layer_norm_with(shape, &(kn_nn_layer_norm_params){KN_NN_LAYER_NORM_DEFAULTS, __VA_ARGS__}))
+
 typedef struct kn_nn_dropout_params {
     double p; /* default 0.5 */
 } kn_nn_dropout_params;
