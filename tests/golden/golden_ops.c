@@ -97,6 +97,28 @@ static kn_tensor *apply_dims(const golden_case *c, const char *op, kn_tensor *co
     return kn_argmax(x[0], dim, keepdim);
 }
 
+/* Inputs as torch.nn.functional.batch_norm has them; the second result is a running estimate. */
+static kn_tensor *apply_norm(const golden_case *c, const char *op, kn_tensor *const *x, kn_tensor **second)
+{
+    if (strcmp(op, "layer_norm") == 0) {
+        int64_t shape[KN_MAX_DIMS];
+        const int ndim = golden_list(c, "normalized", shape, KN_MAX_DIMS);
+        return kn_layer_norm_with(
+            x[0], ndim, shape,
+            &(kn_layer_norm_params){.weight = x[1], .bias = x[2], .eps = golden_number(c, "eps", 1e-5)});
+    }
+    char which[8] = "";
+    golden_text(c, "second", which, sizeof which);
+    *second = strcmp(which, "mean") == 0 ? x[1] : x[2];
+    return kn_batch_norm_with(x[0], &(kn_batch_norm_params){.running_mean = x[1],
+                                                            .running_var = x[2],
+                                                            .weight = x[3],
+                                                            .bias = x[4],
+                                                            .training = golden_whole(c, "training", 0) != 0,
+                                                            .momentum = golden_number(c, "momentum", 0.1),
+                                                            .eps = golden_number(c, "eps", 1e-5)});
+}
+
 typedef kn_tensor *(*unary_function)(kn_tensor *);
 typedef kn_tensor *(*binary_function)(kn_tensor *, kn_tensor *);
 
@@ -147,6 +169,8 @@ kn_tensor *golden_apply(const golden_case *c, kn_tensor *const *x, kn_tensor **s
     for (size_t i = 0; i < sizeof binary / sizeof binary[0]; i++)
         if (strcmp(op, binary[i].op) == 0)
             return binary[i].function(x[0], x[1]);
+    if (strstr(op, "_norm"))
+        return apply_norm(c, op, x, second);
     if (strcmp(op, "conv2d") == 0)
         return apply_conv2d(c, x);
     if (strstr(op, "pool2d"))

@@ -4,7 +4,7 @@
 
 #include "support/golden.h"
 
-#define GOLDEN_MAX_INPUTS 4
+#define GOLDEN_MAX_INPUTS 5
 
 /* The expression of the case over its inputs; *second becomes a second result, where the case has one. NULL with an
  * error. */

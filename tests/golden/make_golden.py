@@ -13,6 +13,7 @@ import os
 import sys
 
 import golden_log
+import golden_norm
 import golden_ops
 import golden_run
 import golden_text
@@ -21,7 +22,7 @@ import golden_training
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    for module in (golden_ops, golden_text, golden_training, golden_run, golden_log):
+    for module in (golden_ops, golden_norm, golden_text, golden_training, golden_run, golden_log):
         module.make(folder)
     total = 0
     for name in sorted(os.listdir(folder)):
