@@ -280,7 +280,7 @@ static kn_tensor *apply(kn_tensor *in[INPUTS], const kn_batch_norm_op_params *pa
     if (depth == 0)
         return kn_stick();
     for (int i = X; i <= BIAS; i++) {
-        if (!in[i])
+        if (!in[i] || kn_compute_type(in[i]->dtype) != compute) /* the shape rule refuses other dtypes */
             continue;
         in[i] = kn_to_dtype(in[i], compute);
         if (!in[i])

@@ -283,6 +283,10 @@ kn_tensor *kn_layer_norm_with(kn_tensor *x, int ndim, const int64_t *shape, cons
         return kn_fail_null(KN_ERR_ARGUMENT, "%s: the normalised shape has %d dimensions: it takes 1 to %d", name, ndim,
                             KN_MAX_DIMS);
     kn_tensor *in[INPUTS] = {x, params->weight, params->bias};
+    for (int i = WEIGHT; i <= BIAS; i++)
+        if (in[i] && kn_compute_type(in[i]->dtype) != kn_compute_type(x->dtype))
+            return kn_fail_null(KN_ERR_DTYPE, "%s: %s is %s and the input is %s: make them the same, kn_to_dtype", name,
+                                i == WEIGHT ? "weight" : "bias", kn_dtype_name(in[i]->dtype), kn_dtype_name(x->dtype));
     kn_layer_norm_op_params own = {.eps = params->eps, .ndim = ndim};
     memcpy(own.shape, shape, (size_t)ndim * sizeof *shape);
     return kn_apply_as(&layer_norm_op, in, INPUTS, &own, kn_compute_type(x->dtype), x->dtype);

@@ -1,0 +1,324 @@
+/* test_norm.c - what the rows of the op table do not see of the normalisations: running estimates, means far from zero,
+ * both ways through a channel, storage dtypes, and what is refused. */
+#include "support/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/as_gpu.h"
+#include "support/values.h"
+#include "tensor/tensor.h"
+
+/* Values that float32 holds: mean + deviation * something in -1 .. 1. */
+static kn_tensor *values_about(double mean, double deviation, int ndim, const int64_t *shape, kn_dtype dtype,
+                               const char *seed)
+{
+    int64_t count = kn_shape_numel(ndim, shape);
+    double *values = malloc((size_t)count * sizeof *values);
+    test_random random = test_random_from(seed);
+    assert_non_null(values);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (float)(mean + deviation * test_random_uniform(&random, -1, 1));
+    kn_tensor *tensor = tensor_of_doubles(values, ndim, shape, dtype, true);
+    free(values);
+    CHECK_TENSOR(tensor);
+    return tensor;
+}
+
+static void check_close(const kn_tensor *actual, const kn_tensor *expected, double tolerance)
+{
+    char message[400];
+    double *a = read_doubles(actual), *b = read_doubles(expected), largest = 0;
+    assert_non_null(a);
+    assert_non_null(b);
+    for (int64_t i = 0; i < kn_numel(expected); i++)
+        largest = fmax(largest, fabs(b[i]));
+    if (!values_close(a, b, kn_numel(expected), (closeness){0, tolerance * largest}, message, sizeof message))
+        fail_msg("%s", message);
+    free(a);
+    free(b);
+}
+
+static void check_same_bits(const kn_tensor *a, const kn_tensor *b)
+{
+    size_t size, other;
+    void *x = read_bytes(a, &size), *y = read_bytes(b, &other);
+    assert_true(x && y && size == other && memcmp(x, y, size) == 0);
+    free(x);
+    free(y);
+}
+
+static kn_tensor *gradient_of(kn_tensor *y, kn_tensor *x)
+{
+    kn_tensor *g = values_about(0, 1, kn_ndim(y), kn_shape(y), kn_dtype_of(y), "gradient");
+    kn_set_requires_grad(g, false);
+    CHECK_OK(kn_backward_with(y, g, false));
+    return kn_grad(x);
+}
+
+/* --- far from zero ------------------------------------------------------------------------------------------------ */
+
+/* Mean 1e4, deviation 1e-2: float32 holds a value to 5e-4, and what it holds is normalised to within 1e-5 of the
+ * largest result. A mean rounded to float32 would leave one digit right, a difference of squares none. eps is small so
+ * that it does not hide the deviation. */
+static void far_from_zero(int ndim, const int64_t *shape)
+{
+    if (!kn_device_limits(kn_device_current())->has_f64)
+        skip();
+    kn_tensor *y[2], *dx[2], *mean[2], *var[2];
+    for (int f64 = 0; f64 < 2; f64++) {
+        const kn_dtype dtype = f64 ? KN_F64 : KN_F32;
+        kn_tensor *x = values_about(1e4, 1e-2, ndim, shape, dtype, "far");
+        mean[f64] = kn_zeros(KN_SHAPE(shape[1]), .dtype = dtype);
+        var[f64] = kn_zeros(KN_SHAPE(shape[1]), .dtype = dtype);
+        y[f64] = kn_batch_norm(x, .running_mean = mean[f64], .running_var = var[f64], .training = true, .momentum = 1,
+                               .eps = 1e-12);
+        CHECK_TENSOR(y[f64]);
+        dx[f64] = gradient_of(y[f64], x);
+    }
+    check_close(y[0], y[1], 1e-5);
+    check_close(dx[0], dx[1], 1e-5);
+    check_close(mean[0], mean[1], 1e-7);
+    check_close(var[0], var[1], 1e-5);
+}
+
+TENSOR_TEST(a_mean_far_from_zero_costs_no_digits)
+{
+    far_from_zero(2, (const int64_t[]){1003, 5});       /* channels side by side */
+    far_from_zero(3, (const int64_t[]){64, 18, 7});     /* tiles with a ragged end */
+    far_from_zero(3, (const int64_t[]){8, 3, 100});     /* runs */
+    far_from_zero(3, (const int64_t[]){3, 2, 30011});   /* several chunks */
+    far_from_zero(3, (const int64_t[]){2, 1, 1000000}); /* many */
+}
+
+TENSOR_TEST(layer_norm_far_from_zero)
+{
+    if (!kn_device_limits(kn_device_current())->has_f64)
+        skip();
+    kn_tensor *y[2], *dx[2];
+    for (int f64 = 0; f64 < 2; f64++) {
+        kn_tensor *x = values_about(1e4, 1e-2, 2, (const int64_t[]){7, 5003}, f64 ? KN_F64 : KN_F32, "far");
+        y[f64] = kn_layer_norm(x, KN_SHAPE(5003), .eps = 1e-12);
+        dx[f64] = gradient_of(y[f64], x);
+    }
+    check_close(y[0], y[1], 1e-5);
+    check_close(dx[0], dx[1], 1e-5);
+}
+
+/* The shift is the channel's first value: here it is far from all others, and what is subtracted from them too large.
+ */
+TENSOR_TEST(an_outlier_in_front_costs_little)
+{
+    if (!kn_device_limits(kn_device_current())->has_f64)
+        skip();
+    kn_tensor *y[2];
+    for (int f64 = 0; f64 < 2; f64++) {
+        kn_tensor *x = values_about(3, 1, 3, (const int64_t[]){4, 2, 5000}, f64 ? KN_F64 : KN_F32, "outlier");
+        KN_NO_GRAD { CHECK_TENSOR(kn_fill_(kn_narrow(kn_narrow(x, 0, 0, 1), 2, 0, 1), 1e4)); }
+        y[f64] = kn_batch_norm(x, .training = true);
+    }
+    check_close(y[0], y[1], 1e-5);
+}
+
+/* --- running estimates -------------------------------------------------------------------------------------------- */
+
+TENSOR_TEST(running_estimates_follow_the_batches)
+{
+    kn_tensor *x = kn_from_data(((float[]){1, 10, 3, 10, 5, 10, 7, 30}), KN_SHAPE(4, 2));
+    kn_tensor *mean = kn_zeros(KN_SHAPE(2)), *var = kn_ones(KN_SHAPE(2));
+    const unsigned before = atomic_load(&mean->storage->version);
+    CHECK_TENSOR(kn_batch_norm(x, .running_mean = mean, .running_var = var, .training = true, .momentum = 0.25));
+    CHECK_VALUES(mean, 1, 3.75);
+    CHECK_VALUES(var, 0.75 + 0.25 * 20 / 3, 0.75 + 0.25 * 100); /* unbiased */
+    assert_true(atomic_load(&mean->storage->version) == before + 1);
+    assert_true(atomic_load(&var->storage->version) == before + 1);
+    CHECK_TENSOR(kn_batch_norm(x, .running_mean = mean, .running_var = var, .momentum = 0.25));
+    CHECK_VALUES(mean, 1, 3.75); /* evaluation leaves them */
+    assert_true(atomic_load(&mean->storage->version) == before + 1);
+    CHECK_TENSOR(kn_batch_norm(x, .running_mean = mean, .running_var = var, .training = true, .momentum = 0));
+    CHECK_VALUES(mean, 1, 3.75);
+}
+
+/* Of other dtypes and layouts than the input: changed where they are. */
+TENSOR_TEST(running_estimates_of_another_layout_or_dtype)
+{
+    kn_tensor *x = kn_from_data(((float[]){1, 10, 3, 10, 5, 10, 7, 30}), KN_SHAPE(4, 2));
+    kn_tensor *table = kn_zeros(KN_SHAPE(2, 2)), *column = kn_select(table, 1, 0);
+    kn_tensor *half = kn_ones(KN_SHAPE(2), .dtype = KN_F16);
+    CHECK_TENSOR(kn_batch_norm(x, .running_mean = column, .running_var = half, .training = true, .momentum = 0.5));
+    CHECK_VALUES(table, 2, 0, 7.5, 0);
+    double *values = read_doubles(half);
+    assert_true(fabs(values[0] - (0.5 + 10.0 / 3)) < 2e-3 && fabs(values[1] - 50.5) < 5e-2);
+    free(values);
+}
+
+/* f16 is storage: parameters, running estimates and results. */
+TENSOR_TEST(half_precision)
+{
+    kn_tensor *x = values_about(1, 2, 3, (const int64_t[]){4, 3, 9}, KN_F32, "half");
+    kn_tensor *half = kn_to_dtype(kn_detach(x), KN_F16), *w = kn_ones(KN_SHAPE(3), .dtype = KN_F16);
+    kn_set_requires_grad(w, true);
+    kn_tensor *y = kn_batch_norm(half, .weight = w, .training = true), *right = kn_batch_norm(x, .training = true);
+    CHECK_DTYPE(y, KN_F16);
+    check_close(y, right, 2e-3);
+    CHECK_OK(kn_backward(kn_sum(kn_to_dtype(y, KN_F32))));
+    CHECK_DTYPE(kn_grad(w), KN_F16);
+    y = kn_layer_norm(half, KN_SHAPE(9));
+    CHECK_DTYPE(y, KN_F16);
+    check_close(y, kn_layer_norm(x, KN_SHAPE(9)), 2e-3);
+}
+
+/* An empty batch leaves the estimates, as in PyTorch. */
+TENSOR_TEST(nothing_to_normalise)
+{
+    kn_tensor *mean = kn_full(KN_SHAPE(3), 2), *var = kn_full(KN_SHAPE(3), 5);
+    kn_tensor *y =
+        kn_batch_norm(kn_zeros(KN_SHAPE(0, 3, 4)), .running_mean = mean, .running_var = var, .training = true);
+    CHECK_TENSOR(y);
+    CHECK_SHAPE(y, 0, 3, 4);
+    CHECK_VALUES(mean, 2, 2, 2);
+    CHECK_VALUES(var, 5, 5, 5);
+}
+
+TENSOR_TEST(a_constant_channel_becomes_the_bias)
+{
+    kn_tensor *y = kn_batch_norm(kn_full(KN_SHAPE(3, 2, 5), 1e6), .bias = kn_from_data(((float[]){4, 5}), KN_SHAPE(2)),
+                                 .training = true);
+    CHECK_VALUES(y, 4, 4, 4, 4, 4, 5, 5, 5, 5, 5, 4, 4, 4, 4, 4, 5, 5, 5, 5, 5, 4, 4, 4, 4, 4, 5, 5, 5, 5, 5);
+    CHECK_VALUES(kn_layer_norm(kn_full(KN_SHAPE(1, 3), -7), KN_SHAPE(3)), 0, 0, 0);
+}
+
+/* A NaN or an infinity stays in its channel, also where channels share a vector. */
+TENSOR_TEST(other_channels_do_not_see_a_nan)
+{
+    for (int spatial = 1; spatial <= 81; spatial += 20) {
+        kn_tensor *x = kn_rand(KN_SHAPE(9, 5, spatial)), *y;
+        CHECK_TENSOR(kn_fill_(kn_narrow(kn_narrow(x, 0, 8, 1), 1, 2, 1), spatial % 40 == 1 ? NAN : INFINITY));
+        y = kn_batch_norm(x, .training = true);
+        double *values = read_doubles(y);
+        for (int64_t i = 0; i < kn_numel(y); i++)
+            assert_true((i / spatial % 5 == 2) == isnan(values[i]));
+        free(values);
+    }
+}
+
+/* --- both ways through a channel ---------------------------------------------------------------------------------- */
+
+/* On a CPU with few cores a channel goes through all steps at once, on one with many each step is a launch: same bits.
+ */
+static void same_bits_on_any_machine(int ndim, const int64_t *shape)
+{
+    kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_current());
+    const int units = limits->compute_units;
+    kn_tensor *y[2], *dx[2], *dw[2], *mean[2];
+    for (int many = 0; many < 2; many++) {
+        kn_tensor *x = values_about(1, 1, ndim, shape, KN_F32, "x");
+        kn_tensor *w = values_about(1, 1, 1, shape + 1, KN_F32, "w");
+        mean[many] = kn_zeros(KN_SHAPE(shape[1]));
+        limits->compute_units = many ? 1000 : 1;
+        y[many] = kn_batch_norm(x, .weight = w, .running_mean = mean[many], .running_var = kn_ones(KN_SHAPE(shape[1])),
+                                .training = true);
+        CHECK_TENSOR(y[many]);
+        dx[many] = gradient_of(y[many], x);
+        dw[many] = kn_grad(w);
+        limits->compute_units = units;
+    }
+    check_same_bits(y[0], y[1]);
+    check_same_bits(dx[0], dx[1]);
+    check_same_bits(dw[0], dw[1]);
+    check_same_bits(mean[0], mean[1]);
+}
+
+TENSOR_TEST(bits_do_not_depend_on_the_number_of_cores)
+{
+    same_bits_on_any_machine(3, (const int64_t[]){5, 7, 9001});
+    same_bits_on_any_machine(2, (const int64_t[]){1031, 130});
+    same_bits_on_any_machine(3, (const int64_t[]){300, 50, 9});
+}
+
+/* --- what is refused ---------------------------------------------------------------------------------------------- */
+
+TENSOR_TEST(batch_norm_refuses)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(4, 3)), *three = kn_ones(KN_SHAPE(3)), *four = kn_ones(KN_SHAPE(4));
+    assert_null(kn_batch_norm(kn_ones(KN_SHAPE(1, 3)), .training = true));
+    CHECK_ERROR(KN_ERR_SHAPE, "batch_norm", "more than 1 value per channel when training", "[1, 3]");
+    assert_null(kn_batch_norm(kn_ones(KN_SHAPE(1, 3, 1, 1)), .training = true));
+    CHECK_ERROR(KN_ERR_SHAPE, "more than 1 value per channel", "[1, 3, 1, 1]");
+    assert_null(kn_batch_norm(three, .training = true));
+    CHECK_ERROR(KN_ERR_SHAPE, "[N, C]", "[3]");
+    assert_null(kn_batch_norm(x, .weight = four, .training = true));
+    CHECK_ERROR(KN_ERR_SHAPE, "weight should contain 3 elements", "[4]");
+    assert_null(kn_batch_norm(x, .running_mean = four, .running_var = three));
+    CHECK_ERROR(KN_ERR_SHAPE, "running_mean should contain 3 elements", "[4]");
+    assert_null(kn_batch_norm(x, .weight = three));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "running_mean and running_var", "not training");
+    assert_null(kn_batch_norm(x, .running_mean = three, .training = true));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "both or neither");
+    assert_null(kn_batch_norm(x, .training = true, .momentum = -0.1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "momentum", "-0.1");
+    assert_null(kn_batch_norm(x, .training = true, .momentum = NAN));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "momentum", "nan");
+    assert_null(kn_batch_norm(x, .training = true, .eps = -1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "eps", "-1");
+    assert_null(kn_batch_norm(kn_ones(KN_SHAPE(4, 3), .dtype = KN_I64), .training = true));
+    CHECK_ERROR(KN_ERR_DTYPE, "int64");
+    assert_null(kn_batch_norm(x, .weight = kn_ones(KN_SHAPE(3), .dtype = KN_F64), .training = true));
+    CHECK_ERROR(KN_ERR_DTYPE, "float32", "float64");
+    assert_null(kn_batch_norm(x, .running_mean = kn_ones(KN_SHAPE(3), .dtype = KN_I64), .running_var = three));
+    CHECK_ERROR(KN_ERR_DTYPE, "running_mean", "int64");
+    kn_tensor *leaf = kn_ones(KN_SHAPE(3), .requires_grad = true);
+    assert_null(kn_batch_norm(x, .running_mean = three, .running_var = leaf, .training = true));
+    CHECK_ERROR(KN_ERR_STATE, "running_var", "requires gradients");
+    assert_null(kn_batch_norm(NULL, .training = true));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "x");
+    assert_null(kn_batch_norm_with(x, NULL));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "params");
+    CHECK_VALUES(three, 1, 1, 1); /* nothing was changed by any of it */
+    CHECK_TENSOR(kn_batch_norm(x, .training = true));
+}
+
+TENSOR_TEST(layer_norm_refuses)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(4, 3));
+    assert_null(kn_layer_norm(x, KN_SHAPE(4)));
+    CHECK_ERROR(KN_ERR_SHAPE, "layer_norm", "[4]", "[4, 3]");
+    assert_null(kn_layer_norm(x, KN_SHAPE(1, 4, 3)));
+    CHECK_ERROR(KN_ERR_SHAPE, "layer_norm", "[1, 4, 3]", "[4, 3]");
+    assert_null(kn_layer_norm(x, KN_SHAPE(3), .weight = kn_ones(KN_SHAPE(1, 3))));
+    CHECK_ERROR(KN_ERR_SHAPE, "weight", "[3]", "[1, 3]");
+    assert_null(kn_layer_norm(x, KN_SHAPE(3), .bias = kn_ones(KN_SHAPE(4))));
+    CHECK_ERROR(KN_ERR_SHAPE, "bias", "[4]");
+    assert_null(kn_layer_norm(x, KN_SCALAR));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "0 dimensions");
+    assert_null(kn_layer_norm_with(x, 1, NULL, &(kn_layer_norm_params){.eps = 1}));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "shape");
+    assert_null(kn_layer_norm(x, KN_SHAPE(3), .eps = NAN));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "eps");
+    assert_null(kn_layer_norm(kn_ones(KN_SHAPE(4, 3), .dtype = KN_I32), KN_SHAPE(3)));
+    CHECK_ERROR(KN_ERR_DTYPE, "int32");
+    assert_null(kn_layer_norm(x, KN_SHAPE(3), .weight = kn_ones(KN_SHAPE(3), .dtype = KN_F64)));
+    CHECK_ERROR(KN_ERR_DTYPE, "weight", "float64", "float32");
+    CHECK_TENSOR(kn_layer_norm(x, KN_SHAPE(4, 3)));
+}
+
+int main(int argc, char **argv)
+{
+    obey_as_gpu(argc, argv);
+    const struct CMUnitTest tests[] = {
+        TEST(a_mean_far_from_zero_costs_no_digits),
+        TEST(layer_norm_far_from_zero),
+        TEST(an_outlier_in_front_costs_little),
+        TEST(running_estimates_follow_the_batches),
+        TEST(running_estimates_of_another_layout_or_dtype),
+        TEST(half_precision),
+        TEST(nothing_to_normalise),
+        TEST(a_constant_channel_becomes_the_bias),
+        TEST(other_channels_do_not_see_a_nan),
+        TEST(bits_do_not_depend_on_the_number_of_cores),
+        TEST(batch_norm_refuses),
+        TEST(layer_norm_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
