@@ -47,6 +47,31 @@ TENSOR_TEST(fewer_samples_than_devices) { train_both(3, 2, KN_F64, 1e-12); }
 TENSOR_TEST(one_sample) { train_both(3, 1, KN_F64, 1e-12); }
 TENSOR_TEST(one_device_passes_through) { train_both(1, 8, KN_F64, 1e-15); }
 
+/* As in PyTorch each device normalises its own part, and the first one's statistics go into the module's buffers, which
+ * are the originals. */
+TENSOR_TEST(batch_norm_keeps_the_first_devices_statistics)
+{
+    kn_device *const *devices = case_devices(3);
+    kn_module *layer = kn_nn_batch_norm1d(.num_features = 2, .momentum = 0.5);
+    kn_tensor *mean = kn_module_get(layer, "running_mean"), *count = kn_module_get(layer, "num_batches_tracked");
+    kn_module *wrapped = kn_nn_data_parallel(layer, .devices = devices, .num_devices = 3);
+    CHECK_TENSOR(wrapped);
+    kn_tensor *x = kn_from_data(((float[]){1, 2, 3, 6, 10, 10, 30, 30, -5, 0, -5, 8}), KN_SHAPE(6, 2));
+    for (int step = 1; step <= 2; step++) {
+        kn_tensor *y = kn_forward(wrapped, x);
+        double *values = read_doubles(y);
+        assert_non_null(values);
+        for (int i = 0; i < 12; i++) /* two samples a device: -1 and 1, or 0 where they are equal */
+            assert_true(fabs(fabs(values[i]) - (i == 8 || i == 10 ? 0 : 1)) < 1e-4);
+        free(values);
+        CHECK_VALUES(count, step);
+    }
+    CHECK_VALUES(mean, 0.75 * 2, 0.75 * 4);
+    assert_ptr_equal(kn_device_of(mean), devices[0]);
+    assert_ptr_equal(kn_module_get(wrapped, "module.running_mean"), mean);
+    kn_module_free(wrapped);
+}
+
 TENSOR_TEST(the_same_bits_every_time)
 {
     kn_device *const *devices = case_devices(3);
@@ -359,6 +384,7 @@ int main(int argc, char **argv)
         TEST(fewer_samples_than_devices),
         TEST(one_sample),
         TEST(one_device_passes_through),
+        TEST(batch_norm_keeps_the_first_devices_statistics),
         TEST(the_same_bits_every_time),
         TEST(evaluation_output_device_and_host_input),
         TEST(the_input_gets_its_gradient),
