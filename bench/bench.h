@@ -31,7 +31,7 @@ typedef struct bench_list {
 } bench_list;
 
 /* The families, in the order in which they run. */
-extern const bench_list bench_seeds, bench_gemm, bench_conv, bench_launch, bench_profiler, bench_transfer;
+extern const bench_list bench_seeds, bench_gemm, bench_conv, bench_norm, bench_launch, bench_profiler, bench_transfer;
 
 /* A network in training: what a step needs (seeds.c). */
 typedef struct bench_training {

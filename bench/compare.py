@@ -19,6 +19,7 @@ import sys
 import time
 
 CONV = re.compile(r"conv/(\d+),(\d+),(\d+),(\d+)-(\d+),(\d+)x\d+(?:s(\d+))?/(fwd|bwd_data|bwd_weights)")
+NORM = re.compile(r"norm/(batch|layer)/([\d,]+)/(fwd|bwd|copy)")
 GEMM = re.compile(r"gemm/(\d+)x(\d+)x(\d+)(/f64)?$")
 
 
@@ -79,8 +80,28 @@ class Torch:
             dtype = torch.float64 if match.group(4) else torch.float32
             a, b = torch.rand(m, k, dtype=dtype), torch.rand(k, n, dtype=dtype)
             return lambda: a @ b
+        match = NORM.match(name)
+        if match:
+            return self.normalization(match)
         match = CONV.match(name)
         return self.convolution(match) if match else None
+
+    def normalization(self, match):
+        torch = self.torch
+        shape = [int(size) for size in match.group(2).split(",")]
+        x, weight, bias = torch.randn(shape, requires_grad=True), torch.ones(shape[1], requires_grad=True), torch.zeros(shape[1], requires_grad=True)
+        mean, var = torch.zeros(shape[1]), torch.ones(shape[1])
+        if match.group(1) == "batch":
+            forward = lambda: torch.nn.functional.batch_norm(x, mean, var, weight, bias, training=True)
+        else:
+            forward = lambda: torch.nn.functional.layer_norm(x, (shape[1],), weight, bias)
+        if match.group(3) == "fwd":
+            return forward
+        y = forward()
+        gradient = torch.randn(shape)
+        if match.group(3) == "copy":
+            return lambda: gradient.copy_(x.detach())
+        return lambda: torch.autograd.grad(y, (x, weight, bias), gradient, retain_graph=True)
 
     def linear_regression(self):
         torch = self.torch

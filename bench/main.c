@@ -28,7 +28,7 @@ double bench_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static const bench_list *const families[] = {&bench_seeds,  &bench_gemm,     &bench_conv,
+static const bench_list *const families[] = {&bench_seeds,  &bench_gemm,     &bench_conv,    &bench_norm,
                                              &bench_launch, &bench_profiler, &bench_transfer};
 #define FAMILIES (sizeof families / sizeof families[0])
 
