@@ -18,7 +18,16 @@ static statistics forward_row(const global T *x, global T *y, const global T *we
     add_run(&m, x, n, room, x[0]);
     join_moments(&m, &mean, &m2);
     const statistics s = finish_moments(x[0], mean, m2, n, eps);
-    for (long k = 0; k < n; k += 16) {
+    long k = 0;
+    for (; k + 16 <= n; k += 16) {
+        TV v = KN_CENTRED(KN_VLOAD(x + k), s) * s.inverse;
+        if (flags & HAS_WEIGHT)
+            v *= KN_VLOAD(weight + k);
+        if (flags & HAS_BIAS)
+            v += KN_VLOAD(bias + k);
+        KN_VSTORE(v, y + k);
+    }
+    if (k < n) {
         TV v = KN_CENTRED(load_part(x + k, n - k, room - k, 0), s) * s.inverse;
         if (flags & HAS_WEIGHT)
             v *= load_part(weight + k, n - k, n - k, 0);
@@ -44,12 +53,6 @@ kernel void layer_forward(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), KN_OU
     }
 }
 
-static TV weighted(const global T *g, const global T *weight, long count, long room, int flags)
-{
-    const TV v = load_part(g, count, room, 0);
-    return flags & HAS_WEIGHT ? v * load_part(weight, count, count, 0) : v;
-}
-
 /* sum h and sum h c, in blocks added with compensation. */
 static void row_sums(const global T *g, const global T *x, const global T *weight, statistics s, long n, long room,
                      int flags, T *sum_h, T *sum_hc)
@@ -60,10 +63,18 @@ static void row_sums(const global T *g, const global T *x, const global T *weigh
     for (long from = 0; from < n; from += KN_SUM_BLOCK) {
         const long to = min(from + KN_SUM_BLOCK, n);
         TV a = 0, b = 0;
-        for (long k = from; k < to; k += 16) {
-            const TV h = weighted(g + k, weight + k, n - k, room - k, flags);
+        long k = from;
+        for (; k + 16 <= to; k += 16) {
+            const TV h = flags & HAS_WEIGHT ? KN_VLOAD(g + k) * KN_VLOAD(weight + k) : KN_VLOAD(g + k);
             a += h;
-            b += h * KN_CENTRED(load_part(x + k, n - k, room - k, s.high), s);
+            b += h * KN_CENTRED(KN_VLOAD(x + k), s);
+        }
+        if (k < to) {
+            TV h = load_part(g + k, to - k, room - k, 0);
+            if (flags & HAS_WEIGHT)
+                h *= load_part(weight + k, to - k, n - k, 0);
+            a += h;
+            b += h * KN_CENTRED(load_part(x + k, to - k, room - k, s.high), s);
         }
         const T h_part = sum_lanes(a), hc_part = sum_lanes(b);
         KN_TWO_SUM(T, *sum_h, h_error, h_part);
@@ -73,31 +84,45 @@ static void row_sums(const global T *g, const global T *x, const global T *weigh
     *sum_hc = sum_finish(*sum_hc, hc_error);
 }
 
-/* partial += this row's share, or = for the first of a chunk. */
-static void add_row(const global T *g, const global T *x, statistics s, global T *partial_weight,
-                    global T *partial_bias, long n, long room, int first)
-{
-    for (long k = 0; k < n; k += 16) {
-        const long count = n - k;
-        const TV a = load_part(g + k, count, room - k, 0);
-        const TV b = a * (KN_CENTRED(load_part(x + k, count, room - k, s.high), s) * s.inverse);
-        store_part(first ? b : b + load_part(partial_weight + k, count, count, 0), partial_weight + k, count);
-        store_part(first ? a : a + load_part(partial_bias + k, count, count, 0), partial_bias + k, count);
-    }
-}
+/* One row: its gradient, and its share of the weight's and bias's, added to partial, or put there for the first row of a chunk. WANTED: what of it;
+ * LOAD and STORE: of 16 elements, or of those that are left. */
+#define ROW_STEP(LOAD, STORE, WANTED_X, WANTED_SUMS)                                     \
+    do {                                                                                 \
+        const TV v_ = LOAD(g, room), c_ = KN_CENTRED(LOAD(x, room), s);                  \
+        if (WANTED_X) {                                                                  \
+            const TV h_ = flags & HAS_WEIGHT ? v_ * LOAD(weight, n) : v_;                \
+            STORE((h_ - middle - c_ * slope) * s.inverse, grad_x);                       \
+        }                                                                                \
+        if (WANTED_SUMS) {                                                               \
+            const TV share_ = v_ * (c_ * s.inverse);                                     \
+            STORE(first ? share_ : share_ + LOAD(partial_weight, n), partial_weight);    \
+            STORE(first ? v_ : v_ + LOAD(partial_bias, n), partial_bias);                \
+        }                                                                                \
+    } while (0)
+#define WHOLE_LOAD(p, room) KN_VLOAD((p) + k)
+#define WHOLE_STORE(v, p) KN_VSTORE(v, (p) + k)
+#define PART_LOAD(p, room) load_part((p) + k, n - k, (room)-k, 0)
+#define PART_STORE(v, p) store_part(v, (p) + k, n - k)
 
-static void backward_row(const global T *g, const global T *x, global T *grad_x, const global T *weight, statistics s,
-                         long n, long room, int flags)
+static void backward_row(const global T *g, const global T *x, global T *grad_x, const global T *weight,
+                         global T *partial_weight, global T *partial_bias, statistics s, long n, long room, int first,
+                         int flags)
 {
-    T sum_h, sum_hc;
+    const int wants_x = flags & WANTS_X, wants_sums = flags & (WANTS_WEIGHT | WANTS_BIAS);
+    T sum_h = 0, sum_hc = 0;
+    long k = 0;
 
-    row_sums(g, x, weight, s, n, room, flags, &sum_h, &sum_hc);
+    if (wants_x)
+        row_sums(g, x, weight, s, n, room, flags, &sum_h, &sum_hc);
     const T middle = sum_h / n, slope = sum_hc / n * s.inverse * s.inverse;
-    for (long k = 0; k < n; k += 16) {
-        const TV h = weighted(g + k, weight + k, n - k, room - k, flags);
-        const TV c = KN_CENTRED(load_part(x + k, n - k, room - k, s.high), s);
-        store_part((h - middle - c * slope) * s.inverse, grad_x + k, n - k);
-    }
+    if (wants_x && wants_sums)
+        for (; k + 16 <= n; k += 16)
+            ROW_STEP(WHOLE_LOAD, WHOLE_STORE, 1, 1);
+    else
+        for (; k + 16 <= n; k += 16)
+            ROW_STEP(WHOLE_LOAD, WHOLE_STORE, wants_x, wants_sums);
+    if (k < n)
+        ROW_STEP(PART_LOAD, PART_STORE, wants_x, wants_sums);
 }
 
 kernel void layer_backward(KN_IN(g), KN_IN(x), KN_OUT(grad_x), KN_IN(weight), KN_IN(table), KN_OUT(partial_weight),
@@ -116,11 +141,8 @@ kernel void layer_backward(KN_IN(g), KN_IN(x), KN_OUT(grad_x), KN_IN(weight), KN
         for (long row = chunk * length; row < min((chunk + 1) * length, rows); row++) {
             const long at = row * n, room = (rows - row) * n;
             const statistics s = load_statistics(table + 3 * row);
-            if (flags & WANTS_X)
-                backward_row(g + at, x + at, grad_x + at, weight, s, n, room, flags);
-            if (flags & (WANTS_WEIGHT | WANTS_BIAS))
-                add_row(g + at, x + at, s, partial_weight + chunk * n, partial_bias + chunk * n, n, room,
-                        row == chunk * length);
+            backward_row(g + at, x + at, grad_x + at, weight, partial_weight + chunk * n, partial_bias + chunk * n, s, n,
+                         room, row == chunk * length, flags);
         }
     }
 }
