@@ -302,7 +302,7 @@ kn_tensor *kn_batch_norm_counted(kn_tensor *x, kn_tensor *counter, bool cumulati
     const kn_batch_norm_op_params own = {.momentum = params->momentum,
                                          .eps = params->eps,
                                          .training = params->training,
-                                         .cumulative = cumulative && params->training};
+                                         .cumulative = cumulative && params->training && counter};
     return apply(in, &own);
 }
 

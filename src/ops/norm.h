@@ -21,7 +21,7 @@ enum {
 
 /* As kn_batch_norm_with; in training it also adds one to `counter` (int64, one element; NULL: nothing to count), on the
  * device. `cumulative`: the factor of the running estimates is 1 / counter in place of the momentum, which makes them
- * plain means over all batches so far; needs a counter. */
+ * plain means over all batches so far; without a counter it is not looked at. */
 kn_tensor *kn_batch_norm_counted(kn_tensor *x, kn_tensor *counter, bool cumulative, const kn_batch_norm_params *params);
 
 /* --- batch normalisation: how it is cut and launched (ops/batch_norm_run.c) ------------------------------------------

@@ -136,6 +136,9 @@ TENSOR_TEST(without_tracking_evaluation_uses_the_batch)
     kn_module_train(layer, false);
     check_close(kn_forward(layer, x), train, 0);
     kn_module_free(layer);
+    layer = kn_nn_batch_norm1d(.num_features = 2, .track_running_stats = false, .cumulative_average = true);
+    check_close(kn_forward(layer, x), train, 0); /* there is nothing to count with */
+    kn_module_free(layer);
 }
 
 /* What backward saved is not what the next pass changes: two passes, then both backward. */
