@@ -91,6 +91,11 @@ KN_API kn_tensor *kn_layer_norm_with(kn_tensor *x, int ndim, const int64_t *shap
 KN_API kn_tensor *kn_softmax(kn_tensor *x, int dim); /* the maximum is subtracted first */
 KN_API kn_tensor *kn_log_softmax(kn_tensor *x, int dim);
 
+/* min_val where x < min_val, max_val where x > max_val, else x (NaN too). The gradient is 0 at the bounds themselves,
+ * unlike kn_clamp's. min_val <= max_val. Not for bool. kn_relu6 is the one between 0 and 6. */
+KN_API kn_tensor *kn_hardtanh(kn_tensor *x, double min_val, double max_val);
+KN_API kn_tensor *kn_relu6(kn_tensor *x);
+
 /* Each element (dropout2d: each channel of each image) is zero with probability p, else scaled by 1 / (1 - p). The
  * identity when not training. 0 <= p <= 1. The draw advances the device's generator. */
 typedef struct kn_dropout_params {

@@ -137,6 +137,8 @@ KN_API kn_module *kn_nn_dropout2d_with(const kn_nn_dropout_params *params);
 #define kn_nn_dropout2d(...) KN_CALL(kn_nn_dropout2d_with(&(kn_nn_dropout_params){.p = 0.5, __VA_ARGS__}))
 
 KN_API kn_module *kn_nn_relu(void);
+KN_API kn_module *kn_nn_relu6(void);
+KN_API kn_module *kn_nn_hardtanh(double min_val, double max_val); /* PyTorch's defaults are -1, 1 */
 KN_API kn_module *kn_nn_sigmoid(void);
 KN_API kn_module *kn_nn_tanh(void);
 KN_API kn_module *kn_nn_softmax(int dim);

@@ -11,6 +11,7 @@
 
 #include <koine/common.h>
 #include <koine/tensor.h>
+#include <math.h>
 
 KN_BEGIN_DECLS
 
@@ -45,6 +46,17 @@ KN_API kn_tensor *kn_abs(kn_tensor *x);  /* gradient 0 at 0 */
 KN_API kn_tensor *kn_relu(kn_tensor *x); /* NaN propagates; gradient 0 at 0 */
 KN_API kn_tensor *kn_sigmoid(kn_tensor *x);
 KN_API kn_tensor *kn_tanh(kn_tensor *x);
+
+/* min(max(x, min), max); with min > max everything is max. A bound that is left out is none; one that is not whole
+ * makes whole dtypes float32; NaN is KN_ERR_ARGUMENT. NaN propagates. The gradient passes where min <= x <= max.
+ * kn_clamp(x, .min = 0) */
+typedef struct kn_clamp_params {
+    double min; /* default -infinity */
+    double max; /* default infinity */
+} kn_clamp_params;
+KN_API kn_tensor *kn_clamp_with(kn_tensor *x, const kn_clamp_params *params);
+#define kn_clamp(x, ...)                                                                                               \
+    KN_CALL(kn_clamp_with(x, &(kn_clamp_params){.min = -(double)INFINITY, .max = (double)INFINITY, __VA_ARGS__}))
 
 /* Comparisons: bool results, not differentiable. */
 KN_API kn_tensor *kn_eq(kn_tensor *a, kn_tensor *b);

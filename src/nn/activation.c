@@ -1,12 +1,19 @@
 /* nn/activation.c - activations and flatten: modules without parameters. */
 #include <koine/ops.h>
 
+#include "base/error.h"
 #include "nn/module.h"
 
 static kn_tensor *relu_forward(kn_module *module, kn_tensor *x)
 {
     (void)module;
     return kn_relu(x);
+}
+
+static kn_tensor *relu6_forward(kn_module *module, kn_tensor *x)
+{
+    (void)module;
+    return kn_relu6(x);
 }
 
 static kn_tensor *sigmoid_forward(kn_module *module, kn_tensor *x)
@@ -28,6 +35,7 @@ static kn_tensor *flatten_forward(kn_module *module, kn_tensor *x)
 }
 
 kn_module *kn_nn_relu(void) { return kn_layer_new("ReLU", relu_forward, NULL, NULL, 0); }
+kn_module *kn_nn_relu6(void) { return kn_layer_new("ReLU6", relu6_forward, NULL, NULL, 0); }
 kn_module *kn_nn_sigmoid(void) { return kn_layer_new("Sigmoid", sigmoid_forward, NULL, NULL, 0); }
 kn_module *kn_nn_tanh(void) { return kn_layer_new("Tanh", tanh_forward, NULL, NULL, 0); }
 
@@ -38,6 +46,32 @@ static void describe_flatten(kn_module *module, kn_text *text)
 }
 
 kn_module *kn_nn_flatten(void) { return kn_layer_new("Flatten", flatten_forward, describe_flatten, NULL, 0); }
+
+/* --- hardtanh: self is the bounds ------------------------------------------------------------------------------ */
+
+typedef struct hardtanh_bounds {
+    double min_val, max_val;
+} hardtanh_bounds;
+
+static kn_tensor *hardtanh_forward(kn_module *module, kn_tensor *x)
+{
+    const hardtanh_bounds *bounds = module->self;
+    return kn_hardtanh(x, bounds->min_val, bounds->max_val);
+}
+
+static void describe_hardtanh(kn_module *module, kn_text *text)
+{
+    const hardtanh_bounds *bounds = module->self;
+    kn_text_format(text, "min_val=%g, max_val=%g", bounds->min_val, bounds->max_val);
+}
+
+kn_module *kn_nn_hardtanh(double min_val, double max_val)
+{
+    const hardtanh_bounds bounds = {.min_val = min_val, .max_val = max_val};
+    if (!(min_val <= max_val))
+        return kn_fail_null(KN_ERR_ARGUMENT, "Hardtanh: min_val %g is not at most max_val %g", min_val, max_val);
+    return kn_layer_new("Hardtanh", hardtanh_forward, describe_hardtanh, &bounds, sizeof bounds);
+}
 
 /* --- softmax: self is the dimension ---------------------------------------------------------------------------- */
 

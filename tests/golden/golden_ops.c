@@ -126,8 +126,9 @@ static const struct {
     const char *op;
     unary_function function;
 } unary[] = {
-    {"neg", kn_neg},         {"exp", kn_exp},   {"log", kn_log}, {"sqrt", kn_sqrt}, {"abs", kn_abs}, {"relu", kn_relu},
-    {"sigmoid", kn_sigmoid}, {"tanh", kn_tanh}, {"sum", kn_sum}, {"mean", kn_mean}, {"max", kn_max},
+    {"neg", kn_neg},     {"exp", kn_exp},   {"log", kn_log},         {"sqrt", kn_sqrt},
+    {"abs", kn_abs},     {"relu", kn_relu}, {"sigmoid", kn_sigmoid}, {"tanh", kn_tanh},
+    {"relu6", kn_relu6}, {"sum", kn_sum},   {"mean", kn_mean},       {"max", kn_max},
 };
 
 static const struct {
@@ -149,6 +150,10 @@ static kn_tensor *apply_other(const golden_case *c, const char *op, kn_tensor *c
         return kn_binary_cross_entropy_with_logits(x[0], x[1], x[2], x[3], read_reduction(c));
     if (strcmp(op, "pow_scalar") == 0)
         return kn_pow_scalar(x[0], golden_number(c, "value", 0));
+    if (strcmp(op, "clamp") == 0)
+        return kn_clamp(x[0], .min = golden_number(c, "min", -INFINITY), .max = golden_number(c, "max", INFINITY));
+    if (strcmp(op, "hardtanh") == 0)
+        return kn_hardtanh(x[0], golden_number(c, "min", -1), golden_number(c, "max", 1));
     if (strcmp(op, "add_scalar") == 0)
         return kn_add_scalar(x[0], golden_number(c, "value", 0));
     if (strcmp(op, "mul_scalar") == 0)

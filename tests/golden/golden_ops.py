@@ -101,6 +101,14 @@ def activations(folder):
     f.case('linear_no_bias', 'linear', [f.uniform(4, 5), f.uniform(3, 5), None], F.linear, reduction=5)
     f.case('linear_1d', 'linear', [f.uniform(5), f.uniform(3, 5), f.uniform(3)], F.linear, reduction=5)
     f.case('linear_3d', 'linear', [f.uniform(2, 3, 5), f.uniform(4, 5), f.uniform(4)], F.linear, reduction=5)
+    bounded = exact([-INF, -1.5, -1.0, -0.0, 0.0, 0.5, 1.0, 5.5, 6.0, 7.0, INF, NAN])
+    f.case('relu6', 'relu6', [f.uniform(5, 7, low=-3, high=9)], F.relu6)
+    f.case('relu6_special', 'relu6', [bounded], F.relu6)
+    f.case('hardtanh', 'hardtanh', [f.uniform(5, 7, low=-3, high=3)], lambda x: F.hardtanh(x, -1.0, 1.0), min=-1.0, max=1.0)
+    f.case('hardtanh_special', 'hardtanh', [bounded], lambda x: F.hardtanh(x, -1.0, 1.0), min=-1.0, max=1.0)
+    for name, bounds in (('both', dict(min=-1.0, max=6.0)), ('min', dict(min=0.0)), ('max', dict(max=1.0)), ('crossed', dict(min=1.0, max=-1.0))):
+        f.case('clamp_' + name, 'clamp', [bounded], lambda x: torch.clamp(x, **bounds), **bounds)
+    f.case('clamp_integers', 'clamp', [f.integers(-9, 9, 13)], lambda x: torch.clamp(x, min=-2, max=5), gradient=False, min=-2.0, max=5.0)
     f.save(folder)
 
 

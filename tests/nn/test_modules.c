@@ -98,6 +98,8 @@ TENSOR_TEST(a_failed_child_fails_the_sequence_and_frees_the_rest)
     assert_null(kn_nn_sequential(kn_nn_linear(.in_features = 2, .out_features = 2), kn_nn_dropout(.p = 2),
                                  kn_nn_linear(.in_features = 2, .out_features = 2)));
     CHECK_ERROR(KN_ERR_ARGUMENT, "Dropout", "2");
+    assert_null(kn_nn_hardtanh(2, 1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "Hardtanh", "2", "1");
     assert_null(kn_nn_sequential(kn_nn_relu(), NULL));
     CHECK_ERROR(KN_ERR_ARGUMENT, "Sequential");
 }
@@ -329,7 +331,8 @@ TENSOR_TEST(a_summary_is_print_net_with_counts)
     kn_nn_add_module(net, "dropout", kn_nn_dropout2d(.p = 0.1));
     kn_nn_add_module(net, "flatten", kn_nn_flatten());
     kn_nn_add_module(net, "block",
-                     kn_nn_sequential(kn_nn_linear(.in_features = 32, .out_features = 1000), kn_nn_softmax(1)));
+                     kn_nn_sequential(kn_nn_linear(.in_features = 32, .out_features = 1000), kn_nn_softmax(1),
+                                      kn_nn_relu6(), kn_nn_hardtanh(-1, 2)));
     const char *const lines[] = {
         "Sequential(\n",
         "  (conv1): Conv2d(1, 32, kernel_size=(3, 3), stride=(1, 1))",
@@ -341,6 +344,8 @@ TENSOR_TEST(a_summary_is_print_net_with_counts)
         "    (0): Linear(in_features=32, out_features=1000, bias=True)",
         " 33,000\n",
         "    (1): Softmax(dim=1)\n",
+        "    (2): ReLU6()\n",
+        "    (3): Hardtanh(min_val=-1, max_val=2)\n",
         "  )\n)\n",
         "Parameters: 33,320 (",
         NULL,

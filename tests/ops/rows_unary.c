@@ -16,6 +16,17 @@ UNARY(abs)
 UNARY(relu)
 UNARY(sigmoid)
 UNARY(tanh)
+UNARY(relu6)
+
+#define BETWEEN(...) (&(const kn_clamp_params){.min = -INFINITY, .max = INFINITY, __VA_ARGS__})
+
+static kn_tensor *build_clamp(kn_tensor *const *x, const void *params) { return kn_clamp_with(x[0], params); }
+
+static kn_tensor *build_hardtanh(kn_tensor *const *x, const void *params)
+{
+    const kn_clamp_params *bounds = params;
+    return kn_hardtanh(x[0], bounds->min, bounds->max);
+}
 
 /* clang-format off */
 #define NUMBER(value) &(const double){value}
@@ -62,6 +73,9 @@ static kn_tensor *build_in_place_chain(kn_tensor *const *x, const void *params)
 }
 
 /* clang-format off */
+/* From -3 on in steps of which an even number, `per_six`, makes 6: 0 and 6 lie midway between two values. */
+#define BEYOND_SIX(steps, per_six, ...) {.fill = FILL_DISTINCT, .low = -3, .high = -3 + steps * 6.0 / per_six, OP_SHAPE(__VA_ARGS__)}
+
 OP_ROWS_BEGIN
 static const op_row rows[] = {
     {"neg/matrix", build_neg, {FLOATS(13, 17)}, .layouts = true},
@@ -91,6 +105,26 @@ static const op_row rows[] = {
     {"relu/empty", build_relu, {FLOATS(0, 5)}},
     {"sigmoid/matrix", build_sigmoid, {FLOATS_IN(-6, 6, 7, 11)}, .layouts = true},
     {"tanh/matrix", build_tanh, {FLOATS_IN(-3, 3, 7, 11)}, .layouts = true},
+    {"relu6/matrix", build_relu6, {BEYOND_SIX(77, 38, 7, 11)}, .layouts = true},
+    {"relu6/four_dimensions", build_relu6, {BEYOND_SIX(210, 104, 2, 3, 5, 7)}},
+    {"relu6/long", build_relu6, {FLOATS_IN(-3, 9, 65537)}, .no_gradient = true},
+    {"relu6/empty", build_relu6, {FLOATS(0, 5)}},
+    {"relu6/int64", build_relu6, {WHOLE(KN_I64, -9, 9, 31)}, .no_gradient = true},
+    {"relu6/f16", build_relu6, {WHOLE(KN_F16, -9, 9, 31)}, .no_gradient = true},
+    {"hardtanh/matrix", build_hardtanh, {DISTINCT(7, 11)}, BETWEEN(.min = -1, .max = 1), .layouts = true},
+    {"hardtanh/one_value", build_hardtanh, {DISTINCT(31)}, BETWEEN(.min = 0.5, .max = 0.5)},
+    {"hardtanh/empty", build_hardtanh, {FLOATS(0)}, BETWEEN(.min = -1, .max = 1)},
+    {"clamp/both", build_clamp, {DISTINCT(7, 11)}, BETWEEN(.min = -1, .max = 0.75), .layouts = true},
+    {"clamp/min", build_clamp, {DISTINCT(31)}, BETWEEN(.min = -1)},
+    {"clamp/max", build_clamp, {DISTINCT(31)}, BETWEEN(.max = 0.25)},
+    {"clamp/none", build_clamp, {DISTINCT(31)}, BETWEEN(.max = INFINITY)},
+    {"clamp/crossed", build_clamp, {DISTINCT(31)}, BETWEEN(.min = 1, .max = -1)},
+    {"clamp/empty", build_clamp, {FLOATS(3, 0)}, BETWEEN(.min = 0)},
+    {"clamp/int32", build_clamp, {WHOLE(KN_I32, -9, 9, 31)}, BETWEEN(.min = -3), .no_gradient = true},
+    {"clamp/int64", build_clamp, {WHOLE(KN_I64, -9, 9, 31)}, BETWEEN(.max = 4), .no_gradient = true},
+    {"clamp/int64_and_fraction", build_clamp, {WHOLE(KN_I64, -9, 9, 31)}, BETWEEN(.max = 4.5), .no_gradient = true},
+    {"clamp/uint8", build_clamp, {WHOLE(KN_U8, 0, 255, 31)}, BETWEEN(.min = -3, .max = 100), .no_gradient = true},
+    {"clamp/f16", build_clamp, {WHOLE(KN_F16, -9, 9, 31)}, BETWEEN(.min = -3, .max = 4), .no_gradient = true},
     {"add_scalar/matrix", build_add_scalar, {FLOATS(13, 17)}, NUMBER(1.5), .layouts = true},
     {"add_scalar/empty", build_add_scalar, {FLOATS(0)}, NUMBER(1.5)},
     {"add_scalar/int64", build_add_scalar, {WHOLE(KN_I64, -9, 9, 31)}, NUMBER(3), .no_gradient = true},

@@ -14,6 +14,14 @@ TENSOR_TEST(test_elementwise)
     assert_null(
         kn_add_(kn_ones(KN_SHAPE(2), .dtype = KN_I64), ones(KN_SHAPE(2)))); /* float32 does not fit into int64 */
     CHECK_ERROR(KN_ERR_DTYPE, "add_", "int64", "float32");
+    assert_null(kn_clamp(ones(KN_SHAPE(2)), .min = NAN));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "clamp", "NaN");
+    assert_null(kn_relu6(kn_ones(KN_SHAPE(2), .dtype = KN_BOOL)));
+    CHECK_ERROR(KN_ERR_DTYPE, "relu6", "bool");
+    assert_null(kn_hardtanh(ones(KN_SHAPE(2)), 1, -1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "hardtanh", "1", "-1");
+    assert_null(kn_relu6(NULL));
+    kn_error_clear();
 }
 
 TENSOR_TEST(test_matmul)
