@@ -1,27 +1,28 @@
 #!/usr/bin/env python3
 """Runs Koine's benchmarks and a peer's alternately, in one run, and prints both times and their ratio.
 
-    python3 bench/compare.py [--peer torch] [--only PREFIX] [--json] [--device D] [--repetitions N] [--koine-bench PATH]
+    python3 bench/compare.py [--peer torch] [--python PATH] [--peer-mode eager|compile] [--only PREFIX] [--json] [--device D] [--repetitions N] [--threads N]
+                             [--check]
 
-Koine's side is `koine-bench --serve`, a process that waits for requests; the peer's side runs here. Both use as many threads as there are cores. Each
-benchmark is set up on both sides and run without counting (first calls build kernels); then the two take N turns each, a turn being a burst of runs; the
-medians of the time per run are compared.
-PyTorch: Debian's packages python3-torch and libopenblas0-pthread (without the latter its matrix products run on the reference BLAS), or any newer torch of the
-interpreter that runs this script.
+Koine's side is `koine-bench --serve`, the peer's `bench/peer_torch.py` run by the Python that --python names (any with torch; default: this one). Both are
+processes of their own that wait for requests; both may use the same N cores with N threads each.
+Each benchmark starts from the same values on both sides, which Koine draws and hands over in a file. What the first repetition gives (outputs, gradients; for
+networks the output, the loss, and the loss after the step) is held against the peer's: a benchmark whose results differ by more than the tolerance is not
+timed, and the exit status is 1. First calls, which compile and plan, are reported apart (koine_first_s, peer_first_s: set-up of the operation and first
+repetition). Then the two take turns, a turn being a burst of runs; the medians of the time per run are compared.
+With --json: one JSON object per line; the first one, "machine", tells what was compared where. bench/report.py makes docs/performance.md of such lines.
 """
 import argparse
 import json
 import os
-import re
+import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
-CONV = re.compile(r"conv/(\d+),(\d+),(\d+),(\d+)-(\d+),(\d+)x\d+(?:s(\d+))?/(fwd|bwd_data|bwd_weights)")
-NORM = re.compile(r"norm/(batch|layer)/([\d,]+)/(fwd|bwd|copy)")
-GEMM = re.compile(r"gemm/(\d+)x(\d+)x(\d+)(/f64)?$")
-
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 # OpenMP's threads spin for a while after each of the peer's calls; without a rest they would take the cores from Koine's next turn. A turn is a burst of
 # runs, so that neither side is measured while its threads wake up.
@@ -29,150 +30,83 @@ REST = 0.05
 BURST = 0.25
 
 
-class Koine:
-    """koine-bench as a server: one line in, one line out."""
+class Failure(Exception):
+    """A side that answers with an error, or not at all."""
 
-    def __init__(self, path, device):
-        command = [path, "--serve"] + (["--device", device] if device else [])
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+
+class Server:
+    """A process that answers each line with a line."""
+
+    def __init__(self, name, command, environment, cores):
+        limit = (lambda: os.sched_setaffinity(0, cores)) if cores else None
+        self.name = name
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=environment, preexec_fn=limit)
+
+    def ask_line(self, line):
+        try:
+            self.process.stdin.write(line + '\n')
+        except BrokenPipeError:
+            raise Failure(f'{self.name}: {line}: it has ended') from None
+        return self.answer(line)
+
+    def answer(self, to):
+        line = self.process.stdout.readline().strip()
+        if not line:
+            raise Failure(f'{self.name}: {to}: no answer')
+        return line
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Koine(Server):
+    """koine-bench --serve."""
+
+    def __init__(self, path, device, environment, cores):
         self.path = path
+        super().__init__('koine-bench', [path, '--serve'] + (['--device', device] if device else []), environment, cores)
 
-    def names(self):
-        return subprocess.run([self.path, "--list"], capture_output=True, text=True, check=True).stdout.split()
+    def cases(self, only):
+        lines = subprocess.run([self.path, '--list', '--json', '--only', only], capture_output=True, text=True, check=True).stdout.splitlines()
+        return [json.loads(line) for line in lines]
 
     def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline().strip()
-        if not answer or answer.startswith("error"):
-            raise RuntimeError(f"koine-bench: {line}: {answer or 'no answer'}")
-        return float(answer)
+        answer = self.ask_line(line)
+        if answer.startswith('error'):
+            raise Failure(f'koine-bench: {line}: {answer}')
+        return answer
+
+    def seconds(self, line):
+        return float(self.ask(line))
+
+    def run(self, count):
+        return self.seconds(f'run {count}')
+
+    def peak(self):
+        f32, f64, copy = (float(word) for word in self.ask('peak').split())
+        return {'gflops_f32': f32, 'gflops_f64': f64, 'gbytes_per_s': copy}
 
 
-class Torch:
-    """The same work in PyTorch, eager, on its CPU back end."""
+class Peer(Server):
+    """peer_torch.py, or another program that speaks as it does."""
 
-    def __init__(self):
-        import torch
+    def __init__(self, python, program, mode, threads, environment, cores):
+        command = [python, program, '--mode', mode, '--threads', str(threads)]
+        super().__init__('the peer', command, environment, cores)
+        self.about = self.read(self.answer('start'), 'start')
 
-        self.torch = torch
-        torch.set_num_threads(os.cpu_count())
-        torch.manual_seed(0)
-        self.version = torch.__version__
+    def read(self, line, to):
+        answer = json.loads(line)
+        if 'error' in answer:
+            raise Failure(f"the peer: {to}: {answer['error']}")
+        return answer
 
-    def setup(self, name):
-        """Returns a function that does one repetition, or None for a benchmark this peer has not."""
-        torch = self.torch
-        if name == "matmul":
-            a, b = torch.rand(10000, 200), torch.rand(200, 10000)
-            return lambda: a @ b
-        if name == "linear_regression":
-            return self.linear_regression()
-        if name == "cnn_step":
-            step = self.cnn()
-            x, y = torch.rand(128, 1, 28, 28), torch.randint(0, 10, (128,))
-            return lambda: step(x, y)
-        if name == "mnist_epoch":
-            return self.epoch()
-        match = GEMM.match(name)
-        if match:
-            m, n, k = (int(match.group(i)) for i in (1, 2, 3))
-            dtype = torch.float64 if match.group(4) else torch.float32
-            a, b = torch.rand(m, k, dtype=dtype), torch.rand(k, n, dtype=dtype)
-            return lambda: a @ b
-        match = NORM.match(name)
-        if match:
-            return self.normalization(match)
-        match = CONV.match(name)
-        return self.convolution(match) if match else None
+    def ask(self, do, **fields):
+        return self.read(self.ask_line(json.dumps({'do': do, **fields})), do)
 
-    def normalization(self, match):
-        torch = self.torch
-        shape = [int(size) for size in match.group(2).split(",")]
-        x, weight, bias = torch.randn(shape, requires_grad=True), torch.ones(shape[1], requires_grad=True), torch.zeros(shape[1], requires_grad=True)
-        mean, var = torch.zeros(shape[1]), torch.ones(shape[1])
-        if match.group(1) == "batch":
-            forward = lambda: torch.nn.functional.batch_norm(x, mean, var, weight, bias, training=True)
-        else:
-            forward = lambda: torch.nn.functional.layer_norm(x, (shape[1],), weight, bias)
-        if match.group(3) == "fwd":
-            return forward
-        y = forward()
-        gradient = torch.randn(shape)
-        if match.group(3) == "copy":
-            return lambda: gradient.copy_(x.detach())
-        return lambda: torch.autograd.grad(y, (x, weight, bias), gradient, retain_graph=True)
-
-    def linear_regression(self):
-        torch = self.torch
-        n = 1000000
-        x, y = torch.rand(n, 2), torch.rand(n, 1)
-        w, b = torch.randn(1, 2, requires_grad=True), torch.zeros(1, requires_grad=True)
-        optimizer = torch.optim.Adam([w, b], lr=0.1)
-
-        def step():
-            optimizer.zero_grad()
-            torch.nn.functional.mse_loss(x @ w.t() + b, y).backward()
-            optimizer.step()
-
-        return step
-
-    def cnn(self):
-        torch, nn = self.torch, self.torch.nn
-        net = nn.Sequential(nn.Conv2d(1, 32, 3), nn.MaxPool2d(2, 2), nn.Conv2d(32, 64, 5), nn.MaxPool2d(2, 2), nn.Dropout2d(0.1),
-                            nn.AdaptiveMaxPool2d((1, 1)), nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
-        optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
-
-        def step(x, y):
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(net(x), y).backward()
-            optimizer.step()
-
-        return step
-
-    def epoch(self):
-        """The images are decoded before: the peer's loader shuffles and collates tensors, with two workers as Koine's."""
-        import gzip
-
-        torch = self.torch
-        folder = "/usr/share/datasets/fashion-mnist"
-        with gzip.open(f"{folder}/train-images-idx3-ubyte.gz") as file:
-            raw = bytearray(file.read())
-        images = torch.frombuffer(raw, dtype=torch.uint8)[16:].view(-1, 1, 28, 28)
-        with gzip.open(f"{folder}/train-labels-idx1-ubyte.gz") as file:
-            labels = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8)[8:].long()
-
-        class Images(torch.utils.data.Dataset):
-            def __len__(self):
-                return len(images)
-
-            def __getitem__(self, index):
-                return images[index].float() / 255, labels[index]
-
-        loader = torch.utils.data.DataLoader(Images(), batch_size=128, shuffle=True, num_workers=2)
-        step = self.cnn()
-
-        def run():
-            for x, y in loader:
-                step(x, y)
-
-        return run
-
-    def convolution(self, match):
-        torch = self.torch
-        n, c, h, w, k, r = (int(match.group(i)) for i in range(1, 7))
-        stride, part = int(match.group(7) or 1), match.group(8)
-        padding = {3: 1, 5: 2, 7: 3, 1: 0}[r] if n != 128 else 0
-        x, weight = torch.randn(n, c, h, w), torch.randn(k, c, r, r)
-        x.requires_grad_(part == "bwd_data")
-        weight.requires_grad_(part == "bwd_weights")
-        forward = lambda: torch.nn.functional.conv2d(x, weight, stride=stride, padding=padding)
-        if part == "fwd":
-            return forward
-        y = forward()
-        gradient = torch.ones_like(y)
-        wanted = x if part == "bwd_data" else weight
-        return lambda: torch.autograd.grad(y, wanted, gradient, retain_graph=True)
+    def run(self, count):
+        return self.ask('run', count=count)['seconds']
 
 
 def burst_length(seconds):
@@ -180,62 +114,143 @@ def burst_length(seconds):
     return max(1, min(200, int(BURST / max(seconds, 1e-6))))
 
 
-def compare(koine, peer, name, repetitions):
-    run = peer.setup(name)
-    if run is None:
+def check(koine, peer, folder):
+    """Holds the first results of both against each other; the difference found, or None where there is nothing to compare."""
+    path = os.path.join(folder, 'results.safetensors')
+    if koine.ask('results ' + path) == 'none':
         return None
+    found = peer.ask('check', results=path)
+    os.remove(path)
+    if not found['difference'] <= found['tolerance']:
+        raise Failure(f"results differ: {found['what']} by {found['difference']:.3g} of its largest magnitude, allowed {found['tolerance']:.3g}")
+    return found['difference']
 
-    def run_peer(count):
-        start = time.perf_counter()
-        for _ in range(count):
-            run()
-        return (time.perf_counter() - start) / count
 
-    koine.ask("setup " + name)
-    koine.ask("run 2")  # first calls build kernels
-    run_peer(2)
-    ours_count, theirs_count = burst_length(koine.ask("run 2")), burst_length(run_peer(2))
+def take_turns(koine, peer, repetitions, limited):
+    """Times per run of both, a list each. Limited ones, which take seconds, are run one at a time."""
+    ours_count = theirs_count = 1
+    if not limited:
+        ours_count, theirs_count = burst_length(min(koine.run(1), koine.run(2))), burst_length(min(peer.run(1), peer.run(2)))
     ours, theirs = [], []
     for _ in range(repetitions):
         time.sleep(REST)
-        ours.append(koine.ask(f"run {ours_count}"))
+        ours.append(koine.run(ours_count))
         time.sleep(REST)
-        theirs.append(run_peer(theirs_count))
-    koine.ask("teardown")
+        theirs.append(peer.run(theirs_count))
+    return ours, theirs
+
+
+def compare(koine, peer, case, repetitions, folder, only_check=False):
+    """The benchmark's row; None where the peer has no such benchmark."""
+    path = os.path.join(folder, 'inputs.safetensors')
+    limited = case['most'] > 0
+    ours_setup = koine.seconds('setup ' + case['name'])
+    inputs = None if koine.ask('inputs ' + path) == 'none' else path
+    setup = peer.ask('setup', case=case, inputs=inputs)
+    if inputs:
+        os.remove(inputs)
+    if not setup['supported']:
+        koine.ask('teardown')
+        return None
+    ours_first, theirs_first = koine.run(1), peer.run(1)
+    apart = check(koine, peer, folder)
+    if only_check:
+        koine.ask('teardown')
+        peer.ask('teardown')
+        return {'name': case['name'], 'difference': apart}
+    if case['most'] == 1:
+        ours, theirs = [ours_first], [theirs_first]
+    else:
+        ours, theirs = take_turns(koine, peer, min(repetitions, case['most'] - 1) if limited else repetitions, limited)
+    flops = float(koine.ask('flops'))
+    koine.ask('teardown')
+    peer.ask('teardown')
     a, b = statistics.median(ours), statistics.median(theirs)
-    return {"name": name, "shape": name.split("/")[1] if "/" in name else "", "koine_s": a, "peer_s": b, "ratio": a / b,
-            "koine_min_s": min(ours), "peer_min_s": min(theirs), "repetitions": repetitions}
+    return {'name': case['name'], 'shape': case['shape'], 'dtype': case['dtype'], 'koine_s': a, 'peer_s': b, 'ratio': a / b, 'koine_min_s': min(ours),
+            'peer_min_s': min(theirs), 'koine_first_s': ours_setup + ours_first, 'peer_first_s': setup['seconds'] + theirs_first, 'flops': flops,
+            'bytes': case['bytes'], 'difference': apart, 'repetitions': len(ours)}
+
+
+def processor():
+    try:
+        with open('/proc/cpuinfo') as file:
+            names = [line.split(':', 1)[1].strip() for line in file if line.startswith('model name')]
+        return names[0] if names else platform.machine()
+    except OSError:
+        return platform.machine()
+
+
+def print_row(row):
+    if 'ratio' not in row:
+        print(f"{row['name']:40s} " + ('not comparable' if row['difference'] is None else f"differs by {row['difference']:.0e}"), flush=True)
+        return
+    apart = '' if row['difference'] is None else f"   results differ by {row['difference']:.0e}"
+    print(f"{row['name']:40s} koine {row['koine_s'] * 1e3:10.3f} ms   peer {row['peer_s'] * 1e3:10.3f} ms   ratio {row['ratio']:.2f}"
+          f"   first {row['koine_first_s']:.2f} s, {row['peer_first_s']:.2f} s{apart}", flush=True)
+
+
+def start(arguments):
+    """Both sides, on the same cores with as many threads."""
+    cores = sorted(os.sched_getaffinity(0))[:arguments.threads]
+    count = str(len(cores))
+    environment = dict(os.environ, POCL_MAX_PTHREAD_COUNT=count, POCL_CPU_MAX_CU_COUNT=count, OMP_NUM_THREADS=count, MKL_NUM_THREADS=count,
+                       OPENBLAS_NUM_THREADS=count)
+    if not os.access(arguments.koine_bench, os.X_OK):
+        raise Failure(f'{arguments.koine_bench} is not there: build first (sh tests/run.sh)')
+    program = arguments.peer_program or os.path.join(HERE, 'peer_%s.py' % arguments.peer)
+    try:
+        peer = Peer(arguments.python, program, arguments.peer_mode, len(cores), environment, cores)
+    except (Failure, OSError) as error:
+        raise Failure(f'{error}\n(the peer is run by {arguments.python}; it needs torch: apt-get install python3-torch and --python /usr/bin/python3, '
+                      'or pip install torch in a virtual environment and --python PATH/bin/python3)') from None
+    return Koine(arguments.koine_bench, arguments.device, environment, cores), peer, len(cores)
+
+
+def run_all(arguments, koine, peer, threads):
+    failures = 0
+    cases = [case for case in koine.cases(arguments.only) if not (arguments.check and case['most'])]
+    label = ' '.join([peer.about['peer'], peer.about['version'], peer.about['mode']])
+    machine = {'name': 'machine', 'peer': label, 'threads': threads, 'processor': processor(), 'peer_start_s': peer.about.get('start_s'), **koine.peak()}
+    print(json.dumps(machine) if arguments.json else f'koine against {label}, {threads} threads each, medians of {arguments.repetitions}', flush=True)
+    with tempfile.TemporaryDirectory(prefix='koine-compare-') as folder:
+        for case in cases:
+            try:
+                row = compare(koine, peer, case, arguments.repetitions, folder, arguments.check)
+            except Failure as failure:
+                print(f"compare.py: {case['name']}: {failure}", file=sys.stderr, flush=True)
+                failures += 1
+                if koine.process.poll() is not None or peer.process.poll() is not None:
+                    raise
+                continue
+            if row is not None:
+                row['peer'] = label
+                print(json.dumps(row), flush=True) if arguments.json else print_row(row)
+    return 1 if failures else 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer", default="torch", choices=["torch"])
-    parser.add_argument("--only", default="", help="benchmarks whose name starts so")
-    parser.add_argument("--json", action="store_true", help="one JSON object per line")
-    parser.add_argument("--device", help="Koine's device; default auto")
-    parser.add_argument("--repetitions", type=int, default=15)
-    parser.add_argument("--koine-bench", default=os.path.join(os.path.dirname(__file__), "..", "build", "bin", "koine-bench"))
+    parser.add_argument('--peer', default='torch', choices=['torch'])
+    parser.add_argument('--python', default=sys.executable, help='the Python that runs the peer')
+    parser.add_argument('--peer-mode', default='eager', choices=['eager', 'compile'], help='compile: torch.compile, whole networks only')
+    parser.add_argument('--peer-program', help="the peer's program; default: bench/peer_torch.py")
+    parser.add_argument('--only', default='', help='benchmarks whose name starts so')
+    parser.add_argument('--json', action='store_true', help='one JSON object per line')
+    parser.add_argument('--check', action='store_true', help='compare the results and time nothing')
+    parser.add_argument('--device', help="Koine's device; default auto")
+    parser.add_argument('--repetitions', type=int, default=15)
+    parser.add_argument('--threads', type=int, default=os.cpu_count(), help='cores and threads of each side')
+    parser.add_argument('--koine-bench', default=os.path.join(HERE, '..', 'build', 'bin', 'koine-bench'))
     arguments = parser.parse_args()
     try:
-        koine, peer = Koine(arguments.koine_bench, arguments.device), Torch()
-    except FileNotFoundError:
-        sys.exit(f"compare.py: {arguments.koine_bench} is not there: build first (sh tests/run.sh)")
-    except ImportError:
-        sys.exit("compare.py: this Python has no torch: apt-get install python3-torch, then run it with /usr/bin/python3")
-    if not arguments.json:
-        print(f"koine against torch {peer.version}, {os.cpu_count()} threads each, medians of {arguments.repetitions}")
-    for name in koine.names():
-        if not name.startswith(arguments.only):
-            continue
-        slow = name in ("mnist_epoch",)
-        row = compare(koine, peer, name, 3 if slow else arguments.repetitions)
-        if row is None:
-            continue
-        if arguments.json:
-            print(json.dumps(row), flush=True)
-        else:
-            print(f"{name:40s} koine {row['koine_s'] * 1e3:10.3f} ms   torch {row['peer_s'] * 1e3:10.3f} ms   ratio {row['ratio']:.2f}", flush=True)
+        koine, peer, threads = start(arguments)
+        status = run_all(arguments, koine, peer, threads)
+    except Failure as failure:
+        sys.exit(f'compare.py: {failure}')
+    koine.close()
+    peer.close()
+    sys.exit(status)
 
 
-if __name__ == "__main__":
+if __name__ == '__main__':
     main()

@@ -1,96 +1,98 @@
 /* conv.c - convolution layers, each pass on its own: forward, gradient of the input (bwd_data), gradient of the weight
- * (bwd_weights). The layers are those of AlexNet, VGG, ResNet and of the seeds' network. size: index into `layers`,
- * pass. */
-#include <stdlib.h>
-
+ * (bwd_weights). The layers are the seeds' and those of AlexNet, OverFeat, VGG-A (convnet-benchmarks), ResNet,
+ * Inception (DeepBench) and MobileNet. Named images,channels,height,width-outputs,kernel, then s: stride, p: padding
+ * where it is not half the kernel, g: groups. */
 #include "bench.h"
 
-typedef struct layer {
-    int64_t n, c, h, w, k, r, stride, padding;
-} layer;
-
-static const layer layers[] = {
-    {128, 1, 28, 28, 32, 3, 1, 0}, {128, 32, 13, 13, 64, 5, 1, 0}, {8, 3, 224, 224, 64, 7, 2, 3},
-    {8, 64, 56, 56, 64, 3, 1, 1},  {8, 512, 7, 7, 512, 3, 1, 1},   {8, 64, 56, 56, 256, 1, 1, 0},
-    {8, 256, 56, 56, 64, 1, 1, 0}, {4, 96, 27, 27, 256, 5, 1, 2},
-};
-
-enum { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS };
-
-typedef struct operands {
-    kn_tensor *x, *weight, *y, *gradient;
-} operands;
-
-static kn_tensor *apply(const layer *l, operands *o)
+static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
 {
-    return kn_conv2d(o->x, o->weight, NULL, .stride = l->stride, .padding = l->padding);
+    return kn_conv2d(x[0], x[1], NULL, .stride = (int64_t)parameters[0], .padding = (int64_t)parameters[1],
+                     .groups = (int64_t)parameters[2]);
 }
 
-/* The backward passes are timed through the tape: only the operand whose gradient is wanted requires one, and the
- * record of one forward is kept. */
-static kn_status setup(const bench_case *self, bench_state *state)
-{
-    const layer *l = &layers[self->size[0]];
-    operands *o = calloc(1, sizeof *o);
-    if (!o)
-        return KN_ERR_MEMORY;
-    state->data = o;
-    KN_SCOPE
-    {
-        o->x = kn_retain(kn_randn(KN_SHAPE(l->n, l->c, l->h, l->w), .device = state->device,
-                                  .requires_grad = self->size[1] == BACKWARD_DATA));
-        o->weight = kn_retain(kn_randn(KN_SHAPE(l->k, l->c, l->r, l->r), .device = state->device,
-                                       .requires_grad = self->size[1] == BACKWARD_WEIGHTS));
-        o->y = kn_retain(apply(l, o));
-        o->gradient = o->y ? kn_retain(kn_ones_like(o->y)) : NULL;
-    }
-    return o->gradient ? KN_OK : kn_error_status();
-}
-
-static kn_status run(const bench_case *self, bench_state *state)
-{
-    operands *o = state->data;
-    kn_status status = KN_ERR_MEMORY;
-    KN_SCOPE
-    {
-        if (self->size[1] == FORWARD) {
-            status = apply(&layers[self->size[0]], o) ? KN_OK : kn_error_status();
-        } else {
-            kn_set_grad(o->x, NULL);
-            kn_set_grad(o->weight, NULL);
-            status = kn_backward_with(o->y, o->gradient, true);
-        }
-    }
-    return status;
-}
-
-static void teardown(bench_state *state)
-{
-    operands *o = state->data;
-    if (!o)
-        return;
-    kn_release(o->x);
-    kn_release(o->weight);
-    kn_release(o->y);
-    kn_release(o->gradient);
-    free(o);
-}
-
-/* p, q: the output's height and width. */
-#define PASS(index, text, pass, label, n, c, k, r, p, q)                                                               \
+#define OUT(size, r, stride, padding) ((double)((size + 2 * (padding) - (r)) / (stride) + 1))
+#define PASS(label, wanted, suffix, n, c, h, w, k, r, s, p, g)                                                         \
     {                                                                                                                  \
-        .name = "conv/" text "/" label, .shape = text, .dtype = KN_F32, .flops = 2.0 * n * c * k * r * r * p * q,      \
-        .setup = setup, .run = run, .teardown = teardown, .size = {index, pass},                                       \
+        .name = "conv/" #n "," #c "," #h "," #w "-" #k "," #r "x" #r suffix "/" label,                                 \
+        .shape = #n "," #c "," #h "," #w "-" #k "," #r "x" #r suffix, .dtype = KN_F32,                                 \
+        .flops = 2.0 * n * k * (c / (g)) * r * r * OUT(h, r, s, p) * OUT(w, r, s, p),                                  \
+        .bytes =                                                                                                       \
+            4.0 * ((double)n * c * h * w + (double)k * (c / (g)) * r * r + n * k * OUT(h, r, s, p) * OUT(w, r, s, p)), \
+        BENCH_OPERATION,                                                                                               \
+        .operation = &(const bench_operation){                                                                         \
+            .name = "conv2d",                                                                                          \
+            .apply = apply,                                                                                            \
+            .inputs = {{.ndim = 4, .shape = {n, c, h, w}}, {.ndim = 4, .shape = {k, c / (g), r, r}}},                  \
+            .parameters = {s, p, g},                                                                                   \
+            .gradients = wanted},                                                                                      \
     }
-#define LAYER(index, text, n, c, k, r, p, q)                                                                           \
-    PASS(index, text, FORWARD, "fwd", n, c, k, r, p, q),                                                               \
-        PASS(index, text, BACKWARD_DATA, "bwd_data", n, c, k, r, p, q),                                                \
-        PASS(index, text, BACKWARD_WEIGHTS, "bwd_weights", n, c, k, r, p, q)
+#define WITH(suffix, n, c, h, w, k, r, s, p, g)                                                                        \
+    PASS("fwd", 0, suffix, n, c, h, w, k, r, s, p, g), PASS("bwd_data", 1, suffix, n, c, h, w, k, r, s, p, g),         \
+        PASS("bwd_weights", 2, suffix, n, c, h, w, k, r, s, p, g)
+
+#define LAYER(n, c, h, w, k, r) WITH("", n, c, h, w, k, r, 1, r / 2, 1)
+#define STRIDED(n, c, h, w, k, r, s) WITH("s" #s, n, c, h, w, k, r, s, r / 2, 1)
+#define PADDED(n, c, h, w, k, r, s, p) WITH("s" #s "p" #p, n, c, h, w, k, r, s, p, 1)
+#define UNPADDED(n, c, h, w, k, r) WITH("p0", n, c, h, w, k, r, 1, 0, 1)
+#define SEED(n, c, h, w, k, r) WITH("", n, c, h, w, k, r, 1, 0, 1)
+#define DEPTHWISE(n, c, h, w) WITH("g" #c, n, c, h, w, c, 3, 1, 1, c)
+#define DEPTHWISE_STRIDED(n, c, h, w) WITH("s2g" #c, n, c, h, w, c, 3, 2, 1, c)
 
 static const bench_case cases[] = {
-    LAYER(0, "128,1,28,28-32,3x3", 128, 1, 32, 3, 26, 26),   LAYER(1, "128,32,13,13-64,5x5", 128, 32, 64, 5, 9, 9),
-    LAYER(2, "8,3,224,224-64,7x7s2", 8, 3, 64, 7, 112, 112), LAYER(3, "8,64,56,56-64,3x3", 8, 64, 64, 3, 56, 56),
-    LAYER(4, "8,512,7,7-512,3x3", 8, 512, 512, 3, 7, 7),     LAYER(5, "8,64,56,56-256,1x1", 8, 64, 256, 1, 56, 56),
-    LAYER(6, "8,256,56,56-64,1x1", 8, 256, 64, 1, 56, 56),   LAYER(7, "4,96,27,27-256,5x5", 4, 96, 256, 5, 27, 27),
+    /* the seeds' network, unpadded */
+    SEED(128, 1, 28, 28, 32, 3),
+    SEED(128, 32, 13, 13, 64, 5),
+    /* ResNet */
+    STRIDED(8, 3, 224, 224, 64, 7, 2),
+    LAYER(8, 64, 56, 56, 64, 3),
+    LAYER(8, 128, 28, 28, 128, 3),
+    LAYER(8, 256, 14, 14, 256, 3),
+    LAYER(8, 512, 7, 7, 512, 3),
+    STRIDED(8, 128, 56, 56, 128, 3, 2),
+    LAYER(8, 64, 56, 56, 256, 1),
+    LAYER(8, 256, 56, 56, 64, 1),
+    LAYER(8, 128, 28, 28, 512, 1),
+    LAYER(8, 512, 28, 28, 128, 1),
+    LAYER(8, 256, 14, 14, 1024, 1),
+    LAYER(8, 1024, 14, 14, 256, 1),
+    LAYER(8, 512, 7, 7, 2048, 1),
+    LAYER(8, 2048, 7, 7, 512, 1),
+    STRIDED(8, 256, 56, 56, 512, 1, 2),
+    /* AlexNet */
+    PADDED(8, 3, 224, 224, 64, 11, 4, 2),
+    LAYER(8, 64, 27, 27, 192, 5),
+    LAYER(8, 192, 13, 13, 384, 3),
+    LAYER(8, 384, 13, 13, 256, 3),
+    LAYER(8, 256, 13, 13, 256, 3),
+    LAYER(4, 96, 27, 27, 256, 5),
+    /* OverFeat */
+    PADDED(8, 3, 231, 231, 96, 11, 4, 0),
+    UNPADDED(8, 96, 24, 24, 256, 5),
+    LAYER(8, 256, 12, 12, 512, 3),
+    LAYER(8, 512, 12, 12, 1024, 3),
+    LAYER(8, 1024, 12, 12, 1024, 3),
+    /* VGG-A */
+    LAYER(8, 3, 224, 224, 64, 3),
+    LAYER(8, 64, 112, 112, 128, 3),
+    LAYER(8, 128, 56, 56, 256, 3),
+    LAYER(8, 256, 56, 56, 256, 3),
+    LAYER(8, 256, 28, 28, 512, 3),
+    LAYER(8, 512, 28, 28, 512, 3),
+    LAYER(8, 512, 14, 14, 512, 3),
+    LAYER(8, 64, 224, 224, 64, 3),
+    /* Inception */
+    LAYER(8, 192, 28, 28, 32, 5),
+    LAYER(8, 192, 28, 28, 64, 1),
+    LAYER(8, 512, 14, 14, 48, 5),
+    LAYER(8, 512, 14, 14, 192, 1),
+    LAYER(8, 832, 7, 7, 256, 1),
+    LAYER(8, 832, 7, 7, 128, 5),
+    /* MobileNet: one filter per channel */
+    DEPTHWISE(8, 32, 112, 112),
+    DEPTHWISE_STRIDED(8, 96, 112, 112),
+    DEPTHWISE(8, 144, 56, 56),
+    DEPTHWISE(8, 384, 14, 14),
+    DEPTHWISE(8, 960, 7, 7),
+    DEPTHWISE(32, 192, 16, 16),
 };
 const bench_list bench_conv = {cases, sizeof cases / sizeof cases[0]};

@@ -1,58 +1,52 @@
-/* gemm.c - matrix products: squares, DeepBench's shapes. size: m, n, k. */
-#include <stdlib.h>
-
+/* gemm.c - matrix products: squares, DeepBench's shapes, each operand as it is or transposed. */
 #include "bench.h"
 
-typedef struct operands {
-    kn_tensor *a, *b;
-} operands;
-
-static kn_status setup(const bench_case *self, bench_state *state)
+static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
 {
-    operands *o = calloc(1, sizeof *o);
-    if (!o)
-        return KN_ERR_MEMORY;
-    state->data = o;
-    const kn_tensor_options options = {.dtype = self->dtype, .device = state->device};
-    KN_SCOPE
-    {
-        o->a = kn_retain(kn_rand_with(2, (int64_t[]){self->size[0], self->size[2]}, &options));
-        o->b = kn_retain(kn_rand_with(2, (int64_t[]){self->size[2], self->size[1]}, &options));
-    }
-    return o->a && o->b ? KN_OK : kn_error_status();
+    (void)parameters;
+    return kn_matmul(x[0], x[1]);
 }
 
-static kn_status run(const bench_case *self, bench_state *state)
-{
-    (void)self;
-    operands *o = state->data;
-    kn_status status = KN_ERR_MEMORY;
-    KN_SCOPE { status = kn_matmul(o->a, o->b) ? KN_OK : kn_error_status(); }
-    return status;
-}
-
-static void teardown(bench_state *state)
-{
-    operands *o = state->data;
-    if (!o)
-        return;
-    kn_release(o->a);
-    kn_release(o->b);
-    free(o);
-}
-
-#define GEMM(m, n, k, type, suffix)                                                                                    \
+#define PRODUCT(m, n, k, type, suffix, a_transposed, b_transposed)                                                     \
     {                                                                                                                  \
         .name = "gemm/" #m "x" #n "x" #k suffix, .shape = #m "x" #n "x" #k, .dtype = type, .flops = 2.0 * m * n * k,   \
-        .bytes = (type == KN_F64 ? 8.0 : 4.0) * ((double)m * k + (double)k * n + (double)m * n), .setup = setup,       \
-        .run = run, .teardown = teardown, .size = {m, n, k},                                                           \
+        .bytes = (type == KN_F64 ? 8.0 : 4.0) * ((double)m * k + (double)k * n + (double)m * n), BENCH_OPERATION,      \
+        .operation = &(const bench_operation){                                                                         \
+            .name = "matmul",                                                                                          \
+            .apply = apply,                                                                                            \
+            .inputs = {{.ndim = 2, .shape = {m, k}, .fill = BENCH_UNIFORM, .transposed = a_transposed},                \
+                       {.ndim = 2, .shape = {k, n}, .fill = BENCH_UNIFORM, .transposed = b_transposed}}},              \
     }
+#define GEMM(m, n, k) PRODUCT(m, n, k, KN_F32, "", false, false)
+#define GEMM_F64(m, n, k) PRODUCT(m, n, k, KN_F64, "/f64", false, false)
+#define GEMM_TRANSPOSED(m, n, k)                                                                                       \
+    PRODUCT(m, n, k, KN_F32, "/nt", false, true), PRODUCT(m, n, k, KN_F32, "/tn", true, false),                        \
+        PRODUCT(m, n, k, KN_F32, "/tt", true, true)
 
 static const bench_case cases[] = {
-    GEMM(64, 64, 64, KN_F32, ""),       GEMM(128, 128, 128, KN_F32, ""),        GEMM(256, 256, 256, KN_F32, ""),
-    GEMM(512, 512, 512, KN_F32, ""),    GEMM(1024, 1024, 1024, KN_F32, ""),     GEMM(2048, 2048, 2048, KN_F32, ""),
-    GEMM(4096, 4096, 4096, KN_F32, ""), GEMM(1024, 1024, 1024, KN_F64, "/f64"), GEMM(1760, 16, 1760, KN_F32, ""),
-    GEMM(1760, 32, 1760, KN_F32, ""),   GEMM(1760, 64, 1760, KN_F32, ""),       GEMM(1760, 128, 1760, KN_F32, ""),
-    GEMM(2560, 64, 2560, KN_F32, ""),   GEMM(35, 8457, 2560, KN_F32, ""),
+    GEMM(64, 64, 64),
+    GEMM(128, 128, 128),
+    GEMM(256, 256, 256),
+    GEMM(512, 512, 512),
+    GEMM(1024, 1024, 1024),
+    GEMM(2048, 2048, 2048),
+    GEMM(4096, 4096, 4096),
+    GEMM_TRANSPOSED(1024, 1024, 1024),
+    GEMM_F64(512, 512, 512),
+    GEMM_F64(1024, 1024, 1024),
+    GEMM_F64(2048, 2048, 2048),
+    GEMM(1760, 16, 1760),
+    GEMM(1760, 32, 1760),
+    GEMM(1760, 64, 1760),
+    GEMM(1760, 128, 1760),
+    GEMM_TRANSPOSED(1760, 32, 1760),
+    GEMM(2560, 64, 2560),
+    GEMM_TRANSPOSED(2560, 64, 2560),
+    GEMM(5124, 9124, 2560),
+    GEMM(35, 8457, 2560),
+    GEMM_TRANSPOSED(35, 8457, 2560),
+    GEMM(1, 4096, 4096),
+    GEMM(4096, 1, 4096),
+    GEMM(4096, 4096, 16),
 };
 const bench_list bench_gemm = {cases, sizeof cases / sizeof cases[0]};

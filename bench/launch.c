@@ -43,12 +43,12 @@ static kn_status capture(const bench_case *self, bench_state *state,
 
 static kn_status cnn_capture(const bench_case *self, bench_state *state)
 {
-    return capture(self, state, bench_cnn_setup, bench_cnn_run);
+    return capture(self, state, bench_cnn_setup, bench_training_run);
 }
 
 static kn_status regression_capture(const bench_case *self, bench_state *state)
 {
-    return capture(self, state, bench_regression_setup, bench_regression_run);
+    return capture(self, state, bench_regression_setup, bench_training_run);
 }
 
 static kn_status replay(const bench_case *self, bench_state *state)
@@ -74,11 +74,11 @@ static const bench_case cases[] = {
      .teardown = relu_teardown,
      .size = {1000},
      .enqueue_only = true},
-    STEP("launch/cnn_step/eager", "batch 128", 128, bench_cnn_setup, bench_cnn_run, true),
+    STEP("launch/cnn_step/eager", "batch 128", 128, bench_cnn_setup, bench_training_run, true),
     STEP("launch/cnn_step/replayed", "batch 128", 128, cnn_capture, replay, true),
-    STEP("graph/cnn_step/eager", "batch 8", 8, bench_cnn_setup, bench_cnn_run, false),
+    STEP("graph/cnn_step/eager", "batch 8", 8, bench_cnn_setup, bench_training_run, false),
     STEP("graph/cnn_step/replayed", "batch 8", 8, cnn_capture, replay, false),
-    STEP("graph/linear_regression/eager", "1000x2", 1000, bench_regression_setup, bench_regression_run, false),
+    STEP("graph/linear_regression/eager", "1000x2", 1000, bench_regression_setup, bench_training_run, false),
     STEP("graph/linear_regression/replayed", "1000x2", 1000, regression_capture, replay, false),
 };
 const bench_list bench_launch = {cases, sizeof cases / sizeof cases[0]};

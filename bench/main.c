@@ -1,5 +1,5 @@
-/* main.c - koine-bench: runs benchmarks, one JSON object per line; see docs/performance.md. With --serve it answers a
- * peer's requests one repetition at a time, so that bench/compare.py can alternate between the two. */
+/* main.c - koine-bench: runs benchmarks, one JSON object per line; see docs/performance.md. With --serve it answers
+ * bench/compare.py's requests (serve.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 
 typedef struct options {
     const char *device, *only;
-    bool json, serve, list;
+    bool json, serve, list, first_step;
+    int repetitions; /* 0: as many as take MIN_SECONDS */
 } options;
 
 typedef struct peaks {
@@ -28,9 +29,11 @@ double bench_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static const bench_list *const families[] = {&bench_seeds,  &bench_gemm,     &bench_conv,    &bench_norm,
-                                             &bench_launch, &bench_profiler, &bench_transfer};
-#define FAMILIES (sizeof families / sizeof families[0])
+const bench_list *const bench_families[] = {
+    &bench_seeds, &bench_networks, &bench_gemm,   &bench_conv,     &bench_elementwise, &bench_reduce,  &bench_softmax,
+    &bench_norm,  &bench_move,     &bench_launch, &bench_profiler, &bench_transfer,    &bench_startup,
+};
+const int bench_family_count = sizeof bench_families / sizeof bench_families[0];
 
 static int by_value(const void *a, const void *b)
 {
@@ -38,7 +41,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static kn_status once(const bench_case *c, bench_state *state, double *seconds)
+kn_status bench_once(const bench_case *c, bench_state *state, double *seconds)
 {
     double start = bench_now();
     kn_status status = c->run(c, state);
@@ -49,29 +52,38 @@ static kn_status once(const bench_case *c, bench_state *state, double *seconds)
     return status;
 }
 
-/* The first repetition builds kernels: it is reported apart. */
-static kn_status measure(const bench_case *c, bench_state *state, double *first, double *times, int *count)
+static bool goes_on(const options *o, const bench_case *c, int count, double total)
 {
-    kn_status status = once(c, state, first);
+    if (count >= MAX_REPETITIONS || (c->most && count + 1 >= c->most))
+        return false;
+    return o->repetitions ? count < o->repetitions : total < MIN_SECONDS || count < MIN_REPETITIONS;
+}
+
+/* The first repetition builds kernels: it is reported apart, unless there may be no other. */
+static kn_status measure(const options *o, const bench_case *c, bench_state *state, double *first, double *times,
+                         int *count)
+{
+    kn_status status = bench_once(c, state, first);
     double total = 0;
-    for (*count = 0; status == KN_OK && *count < MAX_REPETITIONS && (total < MIN_SECONDS || *count < MIN_REPETITIONS);
-         (*count)++) {
-        status = once(c, state, &times[*count]);
+    for (*count = 0; status == KN_OK && goes_on(o, c, *count, total); (*count)++) {
+        status = bench_once(c, state, &times[*count]);
         total += times[*count];
     }
+    if (*count == 0)
+        times[(*count)++] = *first;
     qsort(times, (size_t)*count, sizeof *times, by_value);
     return status;
 }
 
-static void report(const bench_case *c, const peaks *p, double first, const double *times, int count)
+static void report(const bench_case *c, const peaks *p, double flops, double first, const double *times, int count)
 {
-    double median = times[count / 2], gflops = c->flops / median * 1e-9, gbytes = c->bytes / median * 1e-9;
+    double median = times[count / 2], gflops = flops / median * 1e-9, gbytes = c->bytes / median * 1e-9;
     double peak = c->dtype == KN_F64 ? p->f64 : p->f32;
     double of_compute = peak > 0 ? gflops * 1e9 / peak : 0, of_memory = p->bytes > 0 ? gbytes * 1e9 / p->bytes : 0;
     printf("{\"name\": \"%s\", \"shape\": \"%s\", \"dtype\": \"%s\", \"seconds_first\": %.6g, \"seconds_min\": %.6g, "
            "\"seconds_median\": %.6g, \"flops\": %.6g, \"bytes\": %.6g, \"gflops\": %.4g, \"gbytes_per_s\": %.4g, "
            "\"fraction_of_peak\": %.3f}\n",
-           c->name, c->shape, kn_dtype_name(c->dtype), first, times[0], median, c->flops, c->bytes, gflops, gbytes,
+           c->name, c->shape, kn_dtype_name(c->dtype), first, times[0], median, flops, c->bytes, gflops, gbytes,
            of_compute > of_memory ? of_compute : of_memory);
     fflush(stdout);
 }
@@ -82,7 +94,7 @@ static int fail(const char *name)
     return 1;
 }
 
-static int run_case(const bench_case *c, kn_device *device, const peaks *p)
+static int run_case(const options *o, const bench_case *c, kn_device *device, const peaks *p)
 {
     static double times[MAX_REPETITIONS];
     bench_state state = {.device = device};
@@ -90,9 +102,9 @@ static int run_case(const bench_case *c, kn_device *device, const peaks *p)
     int count = 0;
     kn_status status = c->setup(c, &state);
     if (status == KN_OK)
-        status = measure(c, &state, &first, times, &count);
+        status = measure(o, c, &state, &first, times, &count);
     if (status == KN_OK)
-        report(c, p, first, times, count);
+        report(c, p, state.flops > 0 ? state.flops : c->flops, first, times, count);
     c->teardown(&state);
     return status == KN_OK ? 0 : fail(c->name);
 }
@@ -119,67 +131,57 @@ static int run_all(const options *o, kn_device *device)
     printf("{\"name\": \"peak\", \"device\": \"%s\", \"gflops_f32\": %.4g, \"gflops_f64\": %.4g, \"gbytes_per_s\": "
            "%.4g}\n",
            kn_device_name(device), p.f32 * 1e-9, p.f64 * 1e-9, p.bytes * 1e-9);
-    for (size_t f = 0; f < FAMILIES; f++)
-        for (int i = 0; i < families[f]->count; i++)
-            if (wanted(o, &families[f]->cases[i]))
-                failures += run_case(&families[f]->cases[i], device, &p);
+    for (int f = 0; f < bench_family_count; f++)
+        for (int i = 0; i < bench_families[f]->count; i++)
+            if (wanted(o, &bench_families[f]->cases[i]))
+                failures += run_case(o, &bench_families[f]->cases[i], device, &p);
     return failures ? 1 : 0;
 }
 
-static const bench_case *find(const char *name)
+/* --- what there is ---------------------------------------------------------------------------- */
+
+static void describe_operation(const bench_operation *op)
 {
-    for (size_t f = 0; f < FAMILIES; f++)
-        for (int i = 0; i < families[f]->count; i++)
-            if (strcmp(families[f]->cases[i].name, name) == 0)
-                return &families[f]->cases[i];
-    return NULL;
+    printf(", \"operation\": \"%s\", \"gradients\": %u, \"parameters\": [", op->name, op->gradients);
+    for (int i = 0; i < BENCH_PARAMETERS; i++)
+        printf("%s%.17g", i ? ", " : "", op->parameters[i]);
+    printf("], \"transposed\": [");
+    for (int i = 0; i < BENCH_INPUTS && op->inputs[i].ndim > 0; i++)
+        printf("%s%s", i ? ", " : "", op->inputs[i].transposed ? "true" : "false");
+    printf("]");
 }
 
-/* Seconds per repetition, each waited for, of `count` in a row. */
-static kn_status burst(const bench_case *c, bench_state *state, int count, double *seconds)
+static void describe(const bench_case *c)
 {
-    double total = 0, one;
-    kn_status status = KN_OK;
-    for (int i = 0; i < count && status == KN_OK; i++) {
-        status = once(c, state, &one);
-        total += one;
-    }
-    *seconds = total / (count > 0 ? count : 1);
-    return status;
+    printf("{\"name\": \"%s\", \"shape\": \"%s\", \"dtype\": \"%s\", \"flops\": %.9g, \"bytes\": %.9g, \"most\": %d, "
+           "\"size\": [%lld, %lld, %lld, %lld]",
+           c->name, c->shape, kn_dtype_name(c->dtype), c->flops, c->bytes, c->most, (long long)c->size[0],
+           (long long)c->size[1], (long long)c->size[2], (long long)c->size[3]);
+    if (c->operation)
+        describe_operation(c->operation);
+    puts("}");
 }
 
-/* Lines in: "setup NAME", "run COUNT", "teardown". Lines out: seconds of it, or "error MESSAGE". */
-static int serve(kn_device *device)
+static int list(const options *o)
 {
-    char line[256];
-    const bench_case *c = NULL;
-    bench_state state = {.device = device};
-    while (fgets(line, sizeof line, stdin)) {
-        line[strcspn(line, "\n")] = '\0';
-        double seconds = 0;
-        kn_status status = KN_OK;
-        if (strncmp(line, "setup ", 6) == 0) {
-            c = find(line + 6);
-            state = (bench_state){.device = device};
-            double start = bench_now();
-            status = c ? c->setup(c, &state) : kn_error_set(KN_ERR_ARGUMENT, "no benchmark `%s`", line + 6);
-            seconds = bench_now() - start;
-        } else if (strncmp(line, "run ", 4) == 0 && c) {
-            status = burst(c, &state, atoi(line + 4), &seconds);
-        } else if (strcmp(line, "teardown") == 0 && c) {
-            c->teardown(&state);
-            c = NULL;
+    for (int f = 0; f < bench_family_count; f++)
+        for (int i = 0; i < bench_families[f]->count; i++) {
+            const bench_case *c = &bench_families[f]->cases[i];
+            if (!wanted(o, c))
+                continue;
+            if (o->json)
+                describe(c);
+            else
+                puts(c->name);
         }
-        if (status == KN_OK)
-            printf("%.9f\n", seconds);
-        else
-            printf("error %s\n", kn_error_message());
-        fflush(stdout);
-    }
     return 0;
 }
 
-static const char usage[] = "usage: koine-bench [--device D] [--only PREFIX] [--list] [--serve]\n";
+/* --- the command line ------------------------------------------------------------------------- */
+
+static const char usage[] = "usage: koine-bench [--device D] [--only PREFIX] [--repetitions N] [--json]\n"
+                            "       koine-bench --list [--only PREFIX] [--json]\n"
+                            "       koine-bench --serve [--device D]\n";
 
 static bool parse(options *o, int argc, char **argv)
 {
@@ -189,11 +191,15 @@ static bool parse(options *o, int argc, char **argv)
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             o->only = argv[++i];
         else if (strcmp(argv[i], "--json") == 0)
-            o->json = true; /* the output is JSON in any case */
+            o->json = true; /* the figures are JSON in any case */
         else if (strcmp(argv[i], "--list") == 0)
             o->list = true;
         else if (strcmp(argv[i], "--serve") == 0)
             o->serve = true;
+        else if (strcmp(argv[i], "--first-step") == 0)
+            o->first_step = true;
+        else if (strcmp(argv[i], "--repetitions") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0)
+            o->repetitions = atoi(argv[++i]);
         else
             return false;
     }
@@ -208,13 +214,11 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
-    for (size_t f = 0; o.list && f < FAMILIES; f++)
-        for (int i = 0; i < families[f]->count; i++)
-            puts(families[f]->cases[i].name);
     if (o.list)
-        return 0;
+        return list(&o);
     if (kn_device_open(&device, o.device) != KN_OK)
         return fail("device");
     kn_device_set_current(device);
-    return o.serve ? serve(device) : run_all(&o, device);
+    bench_program = argv[0];
+    return o.first_step ? bench_first_step(device) : o.serve ? bench_serve(device) : run_all(&o, device);
 }

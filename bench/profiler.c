@@ -8,7 +8,7 @@ static kn_status setup(const bench_case *self, bench_state *state)
 {
     kn_status status = bench_cnn_setup(self, state);
     for (int i = 0; i < 2 && status == KN_OK; i++) /* kernels are compiled, the optimizer has its state */
-        status = bench_cnn_run(self, state);
+        status = bench_training_run(self, state);
     if (status != KN_OK || self->size[1] == OFF)
         return status;
     bool full = self->size[1] == FULL;
@@ -25,7 +25,7 @@ static void teardown(bench_state *state)
 
 #define STEP(name_, size_, mode_, enqueue_only_)                                                                       \
     {                                                                                                                  \
-        .name = name_, .shape = "batch " #size_, .dtype = KN_F32, .setup = setup, .run = bench_cnn_run,                \
+        .name = name_, .shape = "batch " #size_, .dtype = KN_F32, .setup = setup, .run = bench_training_run,           \
         .teardown = teardown, .size = {size_, mode_}, .enqueue_only = enqueue_only_                                    \
     }
 

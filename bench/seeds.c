@@ -1,58 +1,23 @@
 /* seeds.c - the programs of the seeds: the matrix product, a step of linear regression, a step of the CNN, an epoch of
  * it with its loader. */
-#include <stdlib.h>
-
 #include "bench.h"
 
 #define FASHION_MNIST "/usr/share/datasets/fashion-mnist"
 
-void bench_training_teardown(bench_state *state)
-{
-    bench_training *t = state->data;
-    if (!t)
-        return;
-    kn_graph_free(t->graph);
-    kn_loader_free(t->loader);
-    kn_dataset_free(t->dataset);
-    kn_optim_free(t->optim);
-    kn_module_free(t->module);
-    kn_release(t->x);
-    kn_release(t->y);
-    free(t);
-}
-
-static bench_training *new_training(bench_state *state)
-{
-    bench_training *t = calloc(1, sizeof *t);
-    state->data = t;
-    kn_device_set_current(state->device);
-    return t;
-}
-
 /* --- 10000 x 200 @ 200 x 10000 ---------------------------------------------------------------- */
 
-static kn_status matmul_setup(const bench_case *self, bench_state *state)
+static kn_tensor *matmul(kn_tensor *const *x, const double *parameters)
 {
-    (void)self;
-    bench_training *t = new_training(state);
-    if (!t)
-        return KN_ERR_MEMORY;
-    KN_SCOPE
-    {
-        t->x = kn_retain(kn_rand(KN_SHAPE(10000, 200)));
-        t->y = kn_retain(kn_rand(KN_SHAPE(200, 10000)));
-    }
-    return t->x && t->y ? KN_OK : kn_error_status();
+    (void)parameters;
+    return kn_matmul(x[0], x[1]);
 }
 
-static kn_status matmul_run(const bench_case *self, bench_state *state)
-{
-    (void)self;
-    bench_training *t = state->data;
-    kn_status status = KN_ERR_MEMORY;
-    KN_SCOPE { status = kn_matmul(t->x, t->y) ? KN_OK : kn_error_status(); }
-    return status;
-}
+static const bench_operation product = {
+    .name = "matmul",
+    .apply = matmul,
+    .inputs = {{.ndim = 2, .shape = {10000, 200}, .fill = BENCH_UNIFORM},
+               {.ndim = 2, .shape = {200, 10000}, .fill = BENCH_UNIFORM}},
+};
 
 /* --- linear regression: 10^6 samples, MSE, Adam ------------------------------------------------ */
 
@@ -62,13 +27,19 @@ static kn_tensor *regression_forward(kn_module *module, kn_tensor *x)
     return kn_add(kn_matmul(x, kn_t(self[0])), self[1]);
 }
 
+static kn_tensor *mean_square(kn_tensor *output, kn_tensor *target)
+{
+    return kn_mse_loss(output, target, KN_REDUCTION_MEAN);
+}
+
 kn_status bench_regression_setup(const bench_case *self, bench_state *state)
 {
-    bench_training *t = new_training(state);
+    bench_training *t = bench_training_new(state);
     if (!t)
         return KN_ERR_MEMORY;
     KN_SCOPE
     {
+        t->criterion = mean_square;
         t->module = kn_module_new("LinearRegression", regression_forward, 2 * sizeof(kn_tensor *), NULL);
         kn_tensor **parameters = kn_module_self(t->module);
         if (!parameters)
@@ -80,19 +51,6 @@ kn_status bench_regression_setup(const bench_case *self, bench_state *state)
     }
     t->optim = kn_optim_adam(kn_module_parameters(t->module), .lr = 0.1);
     return t->y && t->optim ? KN_OK : kn_error_status();
-}
-
-kn_status bench_regression_run(const bench_case *self, bench_state *state)
-{
-    (void)self;
-    bench_training *t = state->data;
-    KN_SCOPE
-    {
-        kn_optim_zero_grad(t->optim);
-        kn_status status = kn_backward(kn_mse_loss(kn_forward(t->module, t->x), t->y, KN_REDUCTION_MEAN));
-        return status == KN_OK ? kn_optim_step(t->optim) : status;
-    }
-    return KN_ERR_MEMORY;
 }
 
 /* --- the CNN ----------------------------------------------------------------------------------- */
@@ -109,9 +67,10 @@ static kn_module *seed_network(void)
 
 kn_status bench_cnn_setup(const bench_case *self, bench_state *state)
 {
-    bench_training *t = new_training(state);
+    bench_training *t = bench_training_new(state);
     if (!t)
         return KN_ERR_MEMORY;
+    t->has_dropout = true;
     t->module = seed_network();
     t->optim = t->module ? kn_optim_adam(kn_module_parameters(t->module), .lr = 0.01) : NULL;
     KN_SCOPE
@@ -120,24 +79,6 @@ kn_status bench_cnn_setup(const bench_case *self, bench_state *state)
         t->y = kn_retain(kn_randint(0, 10, KN_SHAPE(self->size[0])));
     }
     return t->optim && t->x && t->y ? KN_OK : kn_error_status();
-}
-
-static kn_status cnn_step(bench_training *t, kn_tensor *x, kn_tensor *y)
-{
-    KN_SCOPE
-    {
-        kn_optim_zero_grad(t->optim);
-        kn_status status = kn_backward(kn_cross_entropy(kn_forward(t->module, x), y));
-        return status == KN_OK ? kn_optim_step(t->optim) : status;
-    }
-    return KN_ERR_MEMORY;
-}
-
-kn_status bench_cnn_run(const bench_case *self, bench_state *state)
-{
-    (void)self;
-    bench_training *t = state->data;
-    return cnn_step(t, t->x, t->y);
 }
 
 static kn_status epoch_setup(const bench_case *self, bench_state *state)
@@ -163,7 +104,7 @@ static kn_status epoch_run(const bench_case *self, bench_state *state)
             status = kn_loader_next(t->loader, &x, &y);
             more = status == KN_OK && x;
             if (more)
-                status = cnn_step(t, x, y);
+                status = bench_training_step(t, x, y);
         }
     }
     return status;
@@ -183,23 +124,20 @@ static const bench_case cases[] = {
      .dtype = KN_F32,
      .flops = 2.0 * 10000 * 200 * 10000,
      .bytes = 4.0 * (2 * 10000 * 200 + 1e8),
-     .setup = matmul_setup,
-     .run = matmul_run,
-     .teardown = bench_training_teardown},
+     .operation = &product,
+     BENCH_OPERATION},
     {.name = "linear_regression",
      .shape = "1000000x2",
      .dtype = KN_F32,
      .setup = bench_regression_setup,
-     .run = bench_regression_run,
-     .teardown = bench_training_teardown,
+     BENCH_TRAINING,
      .size = {1000000}},
     {.name = "cnn_step",
      .shape = "batch 128",
      .dtype = KN_F32,
      .flops = 128 * CNN_FLOPS,
      .setup = bench_cnn_setup,
-     .run = bench_cnn_run,
-     .teardown = bench_training_teardown,
+     BENCH_TRAINING,
      .size = {128}},
     {.name = "mnist_epoch",
      .shape = "60000 images, batch 128",
@@ -208,6 +146,7 @@ static const bench_case cases[] = {
      .setup = epoch_setup,
      .run = epoch_run,
      .teardown = bench_training_teardown,
-     .size = {128}},
+     .size = {128},
+     .most = 4},
 };
 const bench_list bench_seeds = {cases, sizeof cases / sizeof cases[0]};

@@ -1,0 +1,59 @@
+/* elementwise.c - elementwise operations and dropout: in caches (2^18 elements) and in memory (2^24). Bytes: each input
+ * read once, each output written once, by each operation of the chain. */
+#include "bench.h"
+
+static kn_tensor *add(kn_tensor *const *x, const double *p) { return (void)p, kn_add(x[0], x[1]); }
+static kn_tensor *multiply_by(kn_tensor *const *x, const double *p) { return kn_mul_scalar(x[0], p[0]); }
+static kn_tensor *relu(kn_tensor *const *x, const double *p) { return (void)p, kn_relu(x[0]); }
+static kn_tensor *exponential(kn_tensor *const *x, const double *p) { return (void)p, kn_exp(x[0]); }
+static kn_tensor *dropout(kn_tensor *const *x, const double *p) { return kn_dropout(x[0], .p = p[0]); }
+
+/* GELU's approximation by tanh, one operation after the other as a program without a fused one writes it:
+ * 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). */
+static kn_tensor *gelu_chain(kn_tensor *const *x, const double *p)
+{
+    (void)p;
+    kn_tensor *inner = kn_add(x[0], kn_mul_scalar(kn_pow_scalar(x[0], 3), 0.044715));
+    kn_tensor *gate = kn_add_scalar(kn_tanh(kn_mul_scalar(inner, 0.7978845608028654)), 1);
+    return kn_mul(kn_mul_scalar(x[0], 0.5), gate);
+}
+
+#define SMALL 262144
+#define LARGE 16777216
+#define VECTOR(n)                                                                                                      \
+    {                                                                                                                  \
+        .ndim = 1, .shape = { n }                                                                                      \
+    }
+
+/* `passes`: tensors of n elements read or written; `each`: operations per element. */
+#define CASE(label, function, n, passes, each, wanted, ...)                                                            \
+    {                                                                                                                  \
+        .name = "elementwise/" label, .shape = #n, .dtype = KN_F32, .flops = (each) * (double)n,                       \
+        .bytes = 4.0 * passes * n, BENCH_OPERATION,                                                                    \
+        .operation = &(const bench_operation){.name = #function, .apply = function, .gradients = wanted, __VA_ARGS__}, \
+    }
+#define BOTH(label, function, passes, each, wanted, parameter, ...)                                                    \
+    CASE(label "/small", function, 262144, passes, each, wanted, .parameters = {parameter}, __VA_ARGS__(SMALL)),       \
+        CASE(label "/large", function, 16777216, passes, each, wanted, .parameters = {parameter}, __VA_ARGS__(LARGE))
+#define ONE(n) .inputs = {VECTOR(n)}
+#define TWO(n) .inputs = {VECTOR(n), VECTOR(n)}
+#define ROWS_AND_ROW(n) .inputs = {{.ndim = 2, .shape = {n / 1024, 1024}}, {.ndim = 1, .shape = {1024}}}
+
+static const bench_case cases[] = {
+    BOTH("add", add, 3, 1, 0, 0, TWO),
+    BOTH("mul_scalar", multiply_by, 2, 1, 0, 2.5, ONE),
+    BOTH("relu", relu, 2, 1, 0, 0, ONE),
+    BOTH("relu/backward", relu, 3, 1, 1, 0, ONE),
+    BOTH("exp", exponential, 2, 1, 0, 0, ONE),
+    BOTH("gelu_chain", gelu_chain, 18, 8, 0, 0, ONE),
+    BOTH("broadcast_add", add, 2, 1, 0, 0, ROWS_AND_ROW),
+    BOTH("broadcast_add/backward", add, 1, 1, 2, 0, ROWS_AND_ROW),
+    {.name = "dropout",
+     .shape = "16777216",
+     .dtype = KN_F32,
+     .bytes = 8.0 * LARGE,
+     BENCH_OPERATION,
+     .operation =
+         &(const bench_operation){.name = "dropout", .apply = dropout, .inputs = {VECTOR(LARGE)}, .parameters = {0.5}}},
+};
+const bench_list bench_elementwise = {cases, sizeof cases / sizeof cases[0]};

@@ -1,0 +1,123 @@
+"""The networks of the benchmarks in PyTorch: the same layers under the same names as in networks.c, image_networks.c and seeds.c."""
+import torch
+from torch import nn
+
+
+def cnn():
+    return nn.Sequential(nn.Conv2d(1, 32, 3), nn.MaxPool2d(2, 2), nn.Conv2d(32, 64, 5), nn.MaxPool2d(2, 2), nn.Dropout2d(0.1), nn.AdaptiveMaxPool2d((1, 1)),
+                         nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+
+
+class LinearRegression(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(1, 2))
+        self.b = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x):
+        return x @ self.w.t() + self.b
+
+
+def perceptron():
+    return nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+
+
+def lenet():
+    return nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                         nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
+
+
+class BasicBlock(nn.Module):
+    def __init__(self, inputs, channels, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, channels, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(channels)
+        self.conv2 = nn.Conv2d(channels, channels, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(channels)
+        self.downsample = None
+        if stride != 1 or inputs != channels:
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, channels, 1, stride, bias=False), nn.BatchNorm2d(channels))
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+        y += x if self.downsample is None else self.downsample(x)
+        return self.relu(y)
+
+
+class ResNet18(nn.Module):
+    """In its form for CIFAR: a 3x3 stem of stride 1, no max pooling."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 64, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(64)
+        self.relu = nn.ReLU(inplace=True)
+        inputs = 64
+        for stage in range(4):
+            channels = 64 << stage
+            blocks = nn.Sequential(BasicBlock(inputs, channels, 2 if stage else 1), BasicBlock(channels, channels, 1))
+            setattr(self, 'layer%d' % (stage + 1), blocks)
+            inputs = channels
+        self.avgpool = nn.AdaptiveAvgPool2d(1)
+        self.fc = nn.Linear(512, 10)
+
+    def forward(self, x):
+        x = self.relu(self.bn1(self.conv1(x)))
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return self.fc(torch.flatten(self.avgpool(x), 1))
+
+
+def conv_bn_relu6(inputs, channels, kernel, stride, groups):
+    return nn.Sequential(nn.Conv2d(inputs, channels, kernel, stride, kernel // 2, groups=groups, bias=False), nn.BatchNorm2d(channels), nn.ReLU6(inplace=True))
+
+
+class InvertedResidual(nn.Module):
+    def __init__(self, inputs, channels, stride, expansion):
+        super().__init__()
+        hidden = inputs * expansion
+        layers = [conv_bn_relu6(inputs, hidden, 1, 1, 1)] if expansion != 1 else []
+        layers += [conv_bn_relu6(hidden, hidden, 3, stride, hidden), nn.Conv2d(hidden, channels, 1, bias=False), nn.BatchNorm2d(channels)]
+        self.conv = nn.Sequential(*layers)
+        self.residual = stride == 1 and inputs == channels
+
+    def forward(self, x):
+        return x + self.conv(x) if self.residual else self.conv(x)
+
+
+class MobileNetV2(nn.Module):
+    """In its form for CIFAR: stride 1 in the stem and in the second stage, no dropout."""
+
+    def __init__(self):
+        super().__init__()
+        layers, inputs = [conv_bn_relu6(3, 32, 3, 1, 1)], 32
+        for expansion, channels, blocks, stride in ((1, 16, 1, 1), (6, 24, 2, 1), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)):
+            for block in range(blocks):
+                layers.append(InvertedResidual(inputs, channels, 1 if block else stride, expansion))
+                inputs = channels
+        layers.append(conv_bn_relu6(inputs, 1280, 1, 1, 1))
+        self.features = nn.Sequential(*layers)
+        self.classifier = nn.Linear(1280, 10)
+
+    def forward(self, x):
+        x = nn.functional.adaptive_avg_pool2d(self.features(x), 1)
+        return self.classifier(torch.flatten(x, 1))
+
+
+def adam(rate):
+    return lambda parameters: torch.optim.Adam(parameters, lr=rate)
+
+
+def sgd(parameters):
+    return torch.optim.SGD(parameters, lr=0.01, momentum=0.9, weight_decay=5e-4)
+
+
+# benchmark: network, optimizer, loss, whether it has dropout
+TRAINING = {
+    'linear_regression': (LinearRegression, adam(0.1), nn.functional.mse_loss, False),
+    'cnn_step': (cnn, adam(0.01), nn.functional.cross_entropy, True),
+    'mlp': (perceptron, adam(0.001), nn.functional.cross_entropy, False),
+    'lenet': (lenet, adam(0.001), nn.functional.cross_entropy, False),
+    'resnet18': (ResNet18, sgd, nn.functional.cross_entropy, False),
+    'mobilenetv2': (MobileNetV2, sgd, nn.functional.cross_entropy, False),
+}

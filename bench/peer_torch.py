@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""PyTorch's side of bench/compare.py: a process that does the same work as koine-bench, on the same values, when it is asked to.
+
+Requests and answers are JSON objects, one a line, on standard input and output:
+
+    {"do": "setup", "case": {...}, "inputs": PATH or null}  -> {"supported": ..., "seconds": ...}    case: a line of koine-bench --list --json
+    {"do": "run", "count": N}                               -> {"seconds": of one}
+    {"do": "check", "results": PATH}                        -> {"difference": ..., "tolerance": ..., "what": ...}
+    {"do": "teardown"}                                      -> {}
+
+Another peer is another program of this kind: compare.py --peer-program PATH.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+START = time.perf_counter()
+
+import torch
+import torch.nn.functional as F
+
+from peer_files import difference, read_tensors
+from peer_networks import TRAINING
+
+# Largest differences allowed, as shares of the largest magnitude: sums of thousands of products in another order differ by some 1e-6 in f32. A step moves
+# each weight by up to the learning rate in the gradient's direction, however small that is (Adam), so the loss after it may differ more.
+TOLERANCE = {'float32': 1e-4, 'float64': 1e-10}
+TOLERANCE_OF = {'output': 1e-3, 'loss': 1e-4, 'loss_after_a_step': 5e-3}
+# How far the share of zeros may be from p where dropout draws.
+DROPOUT_SHARE = 0.01
+
+
+def gelu_chain(x, p):
+    inner = x[0] + (x[0] ** 3) * 0.044715
+    return (x[0] * 0.5) * (torch.tanh(inner * 0.7978845608028654) + 1)
+
+
+# As bench_operation.apply: the inputs and the parameters of the case.
+OPERATIONS = {
+    'matmul': lambda x, p: x[0] @ x[1],
+    'conv2d': lambda x, p: F.conv2d(x[0], x[1], None, int(p[0]), int(p[1]), 1, int(p[2])),
+    'add': lambda x, p: x[0] + x[1],
+    'multiply_by': lambda x, p: x[0] * p[0],
+    'relu': lambda x, p: torch.relu(x[0]),
+    'exponential': lambda x, p: torch.exp(x[0]),
+    'gelu_chain': gelu_chain,
+    'dropout': lambda x, p: F.dropout(x[0], p[0]),
+    'sum': lambda x, p: torch.sum(x[0]),
+    'mean': lambda x, p: torch.mean(x[0]),
+    'max': lambda x, p: torch.max(x[0]),
+    'sum_dim': lambda x, p: torch.sum(x[0], int(p[0])),
+    'max_dim': lambda x, p: torch.max(x[0], int(p[0])).values,
+    'softmax': lambda x, p: torch.softmax(x[0], int(p[0])),
+    'log_softmax': lambda x, p: torch.log_softmax(x[0], int(p[0])),
+    'layer_norm': lambda x, p: F.layer_norm(x[0], x[1].shape, x[1], x[2], 1e-5),
+    'batch_norm': lambda x, p: F.batch_norm(x[0], x[3], x[4], x[1], x[2], True, 0.1, 1e-5),
+    'transpose': lambda x, p: x[0].transpose(int(p[0]), int(p[1])).contiguous(),
+    'channels_last': lambda x, p: x[0].permute(0, 2, 3, 1).contiguous(),
+}
+
+
+class Operation:
+    """One operation, forward, or the gradients of a forward pass that was recorded once."""
+
+    def __init__(self, case, tensors):
+        self.case, self.apply, self.p = case, OPERATIONS[case['operation']], case['parameters']
+        self.wanted = [i for i in range(len(case['transposed'])) if case['gradients'] >> i & 1]
+        self.x = []
+        for i, transposed in enumerate(case['transposed']):
+            x = tensors['in%d' % i]
+            x = x.t().contiguous().t() if transposed else x
+            self.x.append(x.requires_grad_(i in self.wanted))
+        self.first = None
+        if self.wanted:
+            self.y, self.gradient = self.apply(self.x, self.p), tensors['gradient']
+
+    def run(self):
+        if self.wanted:
+            result = torch.autograd.grad(self.y, [self.x[i] for i in self.wanted], self.gradient, retain_graph=True)
+        else:
+            result = self.apply(self.x, self.p)
+        if self.first is None:
+            self.first = result
+
+    def results(self):
+        first, self.first = self.first, False
+        return {'grad%d' % i: g for i, g in zip(self.wanted, first)} if self.wanted else {'out': first}
+
+    def check(self, theirs):
+        """`theirs`: Koine's. A result that is large is given by its first rows."""
+        mine = self.results()
+        tolerance = TOLERANCE[self.case['dtype']]
+        if self.case['operation'] == 'dropout':
+            return self.check_dropout(mine['out'], theirs['out'], tolerance)
+        worst = max((difference(t, mine[name][:t.shape[0]] if t.dim() else mine[name]), name) for name, t in theirs.items())
+        return {'difference': worst[0], 'tolerance': tolerance, 'what': worst[1]}
+
+    def check_dropout(self, mine, theirs, tolerance):
+        """No two draw alike: the shares of zeros, and the values where neither is zero."""
+        mine = mine[:theirs.shape[0]]
+        for side in (mine, theirs):
+            share = (side == 0).double().mean().item()
+            if abs(share - self.p[0]) > DROPOUT_SHARE:
+                return {'difference': abs(share - self.p[0]), 'tolerance': DROPOUT_SHARE, 'what': 'share of zeros'}
+        both = (mine != 0) & (theirs != 0)
+        return {'difference': difference(theirs[both], mine[both]), 'tolerance': tolerance, 'what': 'out where neither is 0'}
+
+
+class Training:
+    """A training step on one batch."""
+
+    def __init__(self, name, tensors, compiled):
+        make, optimizer, self.loss, self.has_dropout = TRAINING[name]
+        self.net = make()
+        if tensors:
+            self.x, self.y = tensors['x'], tensors['y']
+            state = {key[len('module.'):]: value for key, value in tensors.items() if key.startswith('module.')}
+            self.net.load_state_dict(state)
+            self.net.train(not self.has_dropout)
+        self.optimizer = optimizer(self.net.parameters())
+        self.forward = torch.compile(self.net) if compiled else self.net
+        self.first = None
+
+    def step(self, x, y):
+        self.optimizer.zero_grad()
+        output = self.forward(x)
+        loss = self.loss(output, y)
+        loss.backward()
+        self.optimizer.step()
+        return output, loss
+
+    def run(self):
+        output, loss = self.step(self.x, self.y)
+        if self.first is None:
+            self.first = {'output': output.detach(), 'loss': loss.detach()}
+
+    def check(self, theirs):
+        mine, self.first = self.first, False
+        with torch.no_grad():  # the network itself: compiling it once more without gradients would cost minutes
+            mine['loss_after_a_step'] = self.loss(self.net(self.x), self.y)
+        self.net.train()
+        found = [(difference(t, mine[name]) / TOLERANCE_OF[name], name, difference(t, mine[name])) for name, t in theirs.items()]
+        worst = max(found)
+        return {'difference': worst[2], 'tolerance': TOLERANCE_OF[worst[1]], 'what': worst[1]}
+
+
+class Epoch:
+    """An epoch of Fashion-MNIST. The images are decoded before: the loader shuffles and collates tensors, with two workers as Koine's."""
+
+    FOLDER = '/usr/share/datasets/fashion-mnist'
+
+    def __init__(self, compiled):
+        import gzip
+
+        with gzip.open(self.FOLDER + '/train-images-idx3-ubyte.gz') as file:
+            images = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8)[16:].view(-1, 1, 28, 28)
+        with gzip.open(self.FOLDER + '/train-labels-idx1-ubyte.gz') as file:
+            labels = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8)[8:].long()
+
+        class Images(torch.utils.data.Dataset):
+            def __len__(self):
+                return len(images)
+
+            def __getitem__(self, index):
+                return images[index].float() / 255, labels[index]
+
+        self.loader = torch.utils.data.DataLoader(Images(), batch_size=128, shuffle=True, num_workers=2)
+        self.training = Training('cnn_step', None, compiled)
+
+    def run(self):
+        for x, y in self.loader:
+            self.training.step(x, y)
+
+
+class Start:
+    """A process of its own that imports PyTorch, builds the seeds' network and takes one step; cold: with an empty cache of compiled code."""
+
+    def __init__(self, cold, mode, threads):
+        self.folder = tempfile.TemporaryDirectory(prefix='koine-peer-')
+        self.command = [sys.executable, os.path.abspath(__file__), '--first-step', '--mode', mode, '--threads', str(threads)]
+        self.cold, self.count = cold, 0
+        if not cold:
+            self.run()
+
+    def run(self):
+        if self.cold:
+            self.count += 1
+        cache = os.path.join(self.folder.name, str(self.count))
+        subprocess.run(self.command, check=True, env=dict(os.environ, TORCHINDUCTOR_CACHE_DIR=cache), stdout=subprocess.DEVNULL)
+
+
+def make(case, tensors, mode, threads):
+    """What does the case's repetitions; None: there is no such thing here."""
+    name = case['name']
+    compiled = mode == 'compile'
+    if name in TRAINING and tensors:
+        return Training(name, tensors, compiled)
+    if name == 'mnist_epoch':
+        return Epoch(compiled)
+    if name in ('startup/cold', 'startup/warm'):
+        return Start(name == 'startup/cold', mode, threads)
+    if case.get('operation') in OPERATIONS and tensors and not compiled:
+        return Operation(case, tensors)
+    return None
+
+
+def first_step(mode):
+    training = Training('cnn_step', None, mode == 'compile')
+    training.step(torch.rand(128, 1, 28, 28), torch.randint(0, 10, (128,)))
+
+
+def run(work, count):
+    start = time.perf_counter()
+    for _ in range(count):
+        work.run()
+    return (time.perf_counter() - start) / max(count, 1)
+
+
+def serve(mode, threads, reply):
+    work = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        answer = {}
+        try:
+            if request['do'] == 'setup':
+                start = time.perf_counter()
+                work = make(request['case'], read_tensors(request['inputs']) if request['inputs'] else None, mode, threads)
+                answer = {'supported': work is not None, 'seconds': time.perf_counter() - start}
+            elif request['do'] == 'run':
+                answer = {'seconds': run(work, request['count'])}
+            elif request['do'] == 'check':
+                answer = work.check(read_tensors(request['results']))
+            elif request['do'] == 'teardown':
+                work = None
+        except Exception as error:
+            answer = {'error': '%s: %s' % (type(error).__name__, ' '.join(str(error).split()))}
+        reply(answer)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--mode', default='eager', choices=['eager', 'compile'])
+    parser.add_argument('--threads', type=int, default=os.cpu_count())
+    parser.add_argument('--first-step', action='store_true', help='take one training step and end')
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(0)
+    if arguments.first_step:
+        return first_step(arguments.mode)
+    out = os.fdopen(os.dup(1), 'w', buffering=1)  # what else is printed goes to standard error
+    os.dup2(2, 1)
+
+    def reply(answer):
+        out.write(json.dumps(answer) + '\n')
+
+    if arguments.mode == 'compile' and not hasattr(torch, 'compile'):
+        reply({'error': 'torch %s has no torch.compile' % torch.__version__})
+        return
+    reply({'peer': 'torch', 'version': torch.__version__, 'mode': arguments.mode, 'start_s': time.perf_counter() - START})
+    serve(arguments.mode, arguments.threads, reply)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,142 @@
+/* serve.c - koine-bench as a server: bench/compare.py asks for one thing a line, so that the two sides can take turns.
+ *
+ *     setup NAME      sets a benchmark up           -> seconds
+ *     inputs PATH     writes what it starts from    -> seconds, or "none"
+ *     run COUNT       that many repetitions         -> seconds of one
+ *     results PATH    writes what the first gave    -> seconds, or "none"
+ *     flops           -> operations of a repetition
+ *     peak            -> GFLOP/s f32, GFLOP/s f64, GB/s of a plain copy
+ *     teardown        -> 0
+ *
+ * Files are safetensors. An answer "error MESSAGE" leaves the server ready for a teardown. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "rt/peak.h"
+
+typedef struct server {
+    kn_device *device;
+    const bench_case *c;
+    bench_state state;
+    char answer[160];
+} server;
+
+static const bench_case *find(const char *name)
+{
+    for (int f = 0; f < bench_family_count; f++)
+        for (int i = 0; i < bench_families[f]->count; i++)
+            if (strcmp(bench_families[f]->cases[i].name, name) == 0)
+                return &bench_families[f]->cases[i];
+    return NULL;
+}
+
+static void say_seconds(server *s, double seconds) { snprintf(s->answer, sizeof s->answer, "%.9f", seconds); }
+
+static kn_status setup(server *s, const char *name)
+{
+    s->c = find(name);
+    s->state = (bench_state){.device = s->device};
+    if (!s->c)
+        return kn_error_set(KN_ERR_ARGUMENT, "no benchmark `%s`", name);
+    double start = bench_now();
+    kn_status status = s->c->setup(s->c, &s->state);
+    say_seconds(s, bench_now() - start);
+    return status;
+}
+
+/* Seconds per repetition, each waited for, of `count` in a row. */
+static kn_status run(server *s, const char *count_text)
+{
+    double total = 0, one;
+    int count = atoi(count_text);
+    kn_status status = KN_OK;
+    for (int i = 0; i < count && status == KN_OK; i++) {
+        status = bench_once(s->c, &s->state, &one);
+        total += one;
+    }
+    say_seconds(s, total / (count > 0 ? count : 1));
+    return status;
+}
+
+static kn_status write_file(server *s, const char *path,
+                            kn_status (*fill)(const bench_case *, bench_state *, kn_tensor_file *))
+{
+    if (!fill) {
+        snprintf(s->answer, sizeof s->answer, "none");
+        return KN_OK;
+    }
+    double start = bench_now();
+    kn_tensor_file *file = kn_tensor_file_new();
+    kn_status status = file ? fill(s->c, &s->state, file) : kn_error_status();
+    if (status == KN_OK)
+        status = kn_save_safetensors(path, file);
+    kn_tensor_file_free(file);
+    say_seconds(s, bench_now() - start);
+    return status;
+}
+
+static kn_status peak(server *s)
+{
+    double f32 = 0, f64 = 0, bytes = 0;
+    kn_device_properties properties;
+    kn_status status = kn_device_get_properties(s->device, &properties);
+    if (status == KN_OK)
+        status = kn_peak_flops(s->device, false, &f32);
+    if (status == KN_OK && properties.has_f64)
+        status = kn_peak_flops(s->device, true, &f64);
+    if (status == KN_OK)
+        status = kn_peak_bytes(s->device, &bytes);
+    snprintf(s->answer, sizeof s->answer, "%.4g %.4g %.4g", f32 * 1e-9, f64 * 1e-9, bytes * 1e-9);
+    return status;
+}
+
+static kn_status teardown(server *s)
+{
+    if (s->c)
+        s->c->teardown(&s->state);
+    s->c = NULL;
+    say_seconds(s, 0);
+    return KN_OK;
+}
+
+static kn_status serve_line(server *s, const char *line)
+{
+    if (strncmp(line, "setup ", 6) == 0)
+        return teardown(s), setup(s, line + 6);
+    if (strcmp(line, "teardown") == 0)
+        return teardown(s);
+    if (strcmp(line, "peak") == 0)
+        return peak(s);
+    if (!s->c)
+        return kn_error_set(KN_ERR_STATE, "`%s` without a benchmark that is set up", line);
+    if (strncmp(line, "run ", 4) == 0)
+        return run(s, line + 4);
+    if (strncmp(line, "inputs ", 7) == 0)
+        return write_file(s, line + 7, s->c->inputs);
+    if (strncmp(line, "results ", 8) == 0)
+        return write_file(s, line + 8, s->c->results);
+    if (strcmp(line, "flops") == 0) {
+        snprintf(s->answer, sizeof s->answer, "%.9g", s->state.flops > 0 ? s->state.flops : s->c->flops);
+        return KN_OK;
+    }
+    return kn_error_set(KN_ERR_ARGUMENT, "no request `%s`", line);
+}
+
+int bench_serve(kn_device *device)
+{
+    char line[1024];
+    server s = {.device = device};
+    while (fgets(line, sizeof line, stdin)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (serve_line(&s, line) == KN_OK)
+            puts(s.answer);
+        else
+            printf("error %s\n", kn_error_message());
+        kn_error_clear();
+        fflush(stdout);
+    }
+    teardown(&s);
+    return 0;
+}

@@ -1,0 +1,114 @@
+/* training.c - benchmarks of a training step: forward, loss, backward, optimizer, on one batch over and over. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench.h"
+
+bench_training *bench_training_new(bench_state *state)
+{
+    bench_training *t = calloc(1, sizeof *t);
+    state->data = t;
+    kn_device_set_current(state->device);
+    if (t)
+        t->criterion = bench_cross_entropy;
+    return t;
+}
+
+kn_tensor *bench_cross_entropy(kn_tensor *output, kn_tensor *target) { return kn_cross_entropy(output, target); }
+
+static void keep(bench_training *t, kn_tensor *output, kn_tensor *loss)
+{
+    t->output = kn_retain(output);
+    t->loss = kn_retain(loss);
+    t->keep = false;
+}
+
+kn_status bench_training_step(bench_training *t, kn_tensor *x, kn_tensor *y)
+{
+    KN_SCOPE
+    {
+        kn_optim_zero_grad(t->optim);
+        kn_tensor *output = kn_forward(t->module, x), *loss = t->criterion(output, y);
+        kn_status status = kn_backward(loss);
+        if (status == KN_OK)
+            status = kn_optim_step(t->optim);
+        if (status == KN_OK && t->keep)
+            keep(t, output, loss);
+        return status;
+    }
+    return KN_ERR_MEMORY;
+}
+
+kn_status bench_training_run(const bench_case *self, bench_state *state)
+{
+    (void)self;
+    bench_training *t = state->data;
+    return bench_training_step(t, t->x, t->y);
+}
+
+static kn_status put_all(kn_tensor_file *file, kn_parameter_list list)
+{
+    kn_status status = KN_OK;
+    for (int i = 0; i < list.count && status == KN_OK; i++) {
+        char name[160];
+        snprintf(name, sizeof name, "module.%s", list.names[i]);
+        status = kn_tensor_file_put(file, name, list.tensors[i]);
+    }
+    return status;
+}
+
+/* The file is written before the first step, so the tensors may be the living ones. */
+kn_status bench_training_inputs(const bench_case *self, bench_state *state, kn_tensor_file *file)
+{
+    (void)self;
+    bench_training *t = state->data;
+    kn_status status = kn_tensor_file_put(file, "x", t->x);
+    if (status == KN_OK)
+        status = kn_tensor_file_put(file, "y", t->y);
+    if (status == KN_OK)
+        status = put_all(file, kn_module_parameters(t->module));
+    if (status == KN_OK)
+        status = put_all(file, kn_module_buffers(t->module));
+    t->keep = true;
+    if (t->has_dropout)
+        kn_module_train(t->module, false);
+    return status;
+}
+
+kn_status bench_training_results(const bench_case *self, bench_state *state, kn_tensor_file *file)
+{
+    (void)self;
+    bench_training *t = state->data;
+    kn_status status = KN_ERR_STATE;
+    KN_SCOPE
+    {
+        kn_tensor *after = t->criterion(kn_forward(t->module, t->x), t->y);
+        status = after ? kn_tensor_file_put(file, "loss_after_a_step", after) : kn_error_status();
+        if (status == KN_OK)
+            status = kn_tensor_file_put(file, "output", t->output);
+        if (status == KN_OK)
+            status = kn_tensor_file_put(file, "loss", t->loss);
+    }
+    kn_module_train(t->module, true);
+    kn_release(t->output);
+    kn_release(t->loss);
+    t->output = t->loss = NULL;
+    return status;
+}
+
+void bench_training_teardown(bench_state *state)
+{
+    bench_training *t = state->data;
+    if (!t)
+        return;
+    kn_graph_free(t->graph);
+    kn_loader_free(t->loader);
+    kn_dataset_free(t->dataset);
+    kn_optim_free(t->optim);
+    kn_module_free(t->module);
+    kn_release(t->x);
+    kn_release(t->y);
+    kn_release(t->output);
+    kn_release(t->loss);
+    free(t);
+}
