@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Makes docs/performance.md, its tables and its picture, from what bench/compare.py measured.
+
+    python3 bench/report.py [--plot docs/performance.svg] [--notes bench/notes.md] RESULTS.jsonl... > docs/performance.md
+
+RESULTS.jsonl: the output of compare.py --json, one file for each peer (Debian's torch, the newest, compiled). A row that several of them hold is taken from the
+run in which the peer was fastest. Notes are paragraphs for single sections: a Markdown file whose "## HEADING" is the section's. The picture needs gnuplot.
+"""
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+
+# Heading, names' prefixes, what bounds the work: "flops", "bytes", or nothing.
+SECTIONS = (
+    ('Programs', ('matmul', 'linear_regression', 'cnn_step', 'mnist_epoch'), None),
+    ('Networks', ('mlp', 'lenet', 'resnet18', 'mobilenetv2', 'gpt', 'lstm'), 'flops'),
+    ('Matrix products', ('gemm/',), 'flops'),
+    ('Convolution', ('conv/',), 'flops'),
+    ('Elementwise', ('elementwise/', 'dropout'), 'bytes'),
+    ('Reductions', ('reduce/',), 'bytes'),
+    ('Softmax', ('softmax/', 'log_softmax/'), 'bytes'),
+    ('Normalisation', ('batch_norm/', 'layer_norm/'), 'bytes'),
+    ('Transposition', ('transpose/',), 'bytes'),
+    ('Start', ('startup/',), None),
+)
+COLUMNS = {'flops': 'Koine, GFLOP/s (of the peak)', 'bytes': 'Koine, GB/s (of a copy)'}
+DESCRIPTIONS = {
+    'Programs': 'The programs of the examples: 10000×200 @ 200×10000; a step of linear regression (10⁶ samples, Adam); a training step of the CNN (batch 128); an '
+                'epoch of Fashion-MNIST with its loader.',
+    'Networks': 'One training step: forward, cross entropy, backward, optimizer. The operations are those of the products, three per layer and step.',
+    'Matrix products': 'rows×columns×inner; f32 unless marked; nt, tn, tt: the second, the first, both operands are transposed views.',
+    'Convolution': 'images,channels,height,width-outputs,kernel; s: stride, p: padding where it is not half the kernel, g: groups.',
+    'Elementwise': 'small: 2¹⁸ elements, large: 2²⁴. Bytes count each operation of a chain by itself.',
+    'Reductions': 'small: 512×512, large: 4096×4096.',
+    'Start': 'A new process until its first training step (CNN, batch 128) is done: cold, with nothing compiled ever before, and warm.',
+}
+
+
+class Malformed(Exception):
+    """A results file with something else in it."""
+
+
+def read(paths):
+    """The machine lines, and for each benchmark the row of the fastest peer, in the order of the first file."""
+    machines, best = [], {}
+    for path in paths:
+        with open(path) as file:
+            for number, line in enumerate(file, 1):
+                if not line.strip():
+                    continue
+                try:
+                    row = json.loads(line)
+                    if row['name'] == 'machine':
+                        machines.append({'peer': row['peer'], 'threads': row['threads'], **row})
+                        continue
+                    candidate = dict(row, koine_s=float(row['koine_s']), peer_s=float(row['peer_s']), peer=row.get('peer', 'torch'))
+                except (ValueError, KeyError, TypeError) as error:
+                    raise Malformed(f'{path}:{number}: not a line of compare.py --json ({type(error).__name__}: {error})') from None
+                candidate['ratio'] = candidate['koine_s'] / candidate['peer_s']
+                if row['name'] not in best or candidate['peer_s'] < best[row['name']]['peer_s']:
+                    best[row['name']] = candidate
+    return machines, list(best.values())
+
+
+def read_notes(path):
+    notes, heading = {}, None
+    if path and os.path.exists(path):
+        with open(path) as file:
+            for line in file:
+                if line.startswith('## '):
+                    heading = line[3:].strip()
+                    notes[heading] = ''
+                elif heading:
+                    notes[heading] += line
+    return {heading: text.strip() for heading, text in notes.items()}
+
+
+def belongs(name, prefixes):
+    return any(name.startswith(prefix) if prefix.endswith('/') else name == prefix for prefix in prefixes)
+
+
+def geometric_mean(ratios):
+    return math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
+
+
+def seconds(value):
+    for unit, scale in (('s', 1), ('ms', 1e-3), ('µs', 1e-6)):
+        if value >= scale:
+            return f'{value / scale:.3g} {unit}' if value / scale < 999.5 else f'{value / scale:.0f} {unit}'
+    return f'{value / 1e-6:.2g} µs'
+
+
+def reached(row, bound, machine):
+    """How much the hardware's limit leaves: GFLOP/s or GB/s of Koine, and the share of what the machine was measured to do."""
+    work = row.get(bound) or 0
+    if not work:
+        return ''
+    rate = work / row['koine_s'] * 1e-9
+    limit = machine.get('gbytes_per_s') if bound == 'bytes' else machine.get('gflops_f64' if row.get('dtype') == 'float64' else 'gflops_f32')
+    return f'{rate:.3g} ({rate / limit:.0%})' if limit else f'{rate:.3g}'
+
+
+def table(rows, bound, machine, several_peers):
+    columns = ['benchmark', 'Koine', 'peer', 'ratio', 'first call: Koine', 'peer']
+    columns += [COLUMNS[bound]] if bound else []
+    columns += ['fastest peer'] if several_peers else []
+    lines = ['| ' + ' | '.join(columns) + ' |', '| ' + ' | '.join(['---'] * len(columns)) + ' |']
+    for row in rows:
+        first = [seconds(row[key]) if key in row else '' for key in ('koine_first_s', 'peer_first_s')]
+        cells = [f"`{row['name']}`", seconds(row['koine_s']), seconds(row['peer_s']), f"**{row['ratio']:.2f}**", *first]
+        cells += [reached(row, bound, machine)] if bound else []
+        cells += [row['peer']] if several_peers else []
+        lines.append('| ' + ' | '.join(cells) + ' |')
+    return lines
+
+
+def summary(sections):
+    lines = ['| | benchmarks | geometric mean | best | worst |', '| --- | --- | --- | --- | --- |']
+    for heading, _, rows in sections:
+        ratios = [row['ratio'] for row in rows]
+        worst = max(rows, key=lambda row: row['ratio'])
+        lines.append(f"| [{heading}](#{heading.lower().replace(' ', '-')}) | {len(rows)} | **{geometric_mean(ratios):.2f}** | {min(ratios):.2f} | "
+                     f"{worst['ratio']:.2f} `{worst['name']}` |")
+    return lines
+
+
+METHOD = """Figures are ratios of times, Koine's by the peer's, measured in one run in which the two take turns: below 1 Koine is faster. Absolute times belong to the
+machine they were taken on.
+
+```sh
+sh tests/run.sh                                                     # builds
+python3 -m venv ~/torch && ~/torch/bin/pip install torch numpy      # the newest PyTorch; Debian's: apt-get install python3-torch libopenblas0-pthread
+python3 bench/compare.py --json --python ~/torch/bin/python3 > newest.jsonl
+python3 bench/compare.py --json --python ~/torch/bin/python3 --peer-mode compile > compiled.jsonl
+python3 bench/compare.py --json --python /usr/bin/python3 > debian.jsonl
+python3 bench/report.py --plot docs/performance.svg newest.jsonl compiled.jsonl debian.jsonl > docs/performance.md
+```
+
+Both sides are processes of their own on the same cores with as many threads. Each benchmark starts from the same values on both sides, and what its first
+repetition gives is held against the peer's before anything is timed: outputs and gradients to 10⁻⁴ of the largest magnitude (f64: 10⁻¹⁰); of networks the output
+(10⁻³), the loss (10⁻⁴) and the loss after the step (5·10⁻³). First calls compile and plan; they have columns of their own. Then the two take turns, a turn being a
+burst of about 0.25 s of runs, with a rest between them in which the peer's spinning threads come to sleep. Given are the medians of the time per run.
+`build/bin/koine-bench --only conv/` measures Koine alone, one JSON object per line, with the share of the measured peak."""
+
+
+def page(machines, rows, notes, plot):
+    sections = [(heading, bound, [row for row in rows if belongs(row['name'], prefixes)]) for heading, prefixes, bound in SECTIONS]
+    sections = [section for section in sections if section[2]]
+    machine = machines[0] if machines else {}
+    peers = list(dict.fromkeys(m['peer'] for m in machines)) or sorted({row['peer'] for row in rows})
+    lines = ['# Performance', '', METHOD, '']
+    if machine:
+        limits = ', '.join(f'{machine[key]:.0f} {unit}' for key, unit in (('gflops_f32', 'GFLOP/s f32'), ('gflops_f64', 'GFLOP/s f64'),
+                                                                        ('gbytes_per_s', 'GB/s read and written by a plain copy')) if machine.get(key))
+        lines += [f"## {machine.get('processor', 'this machine')}, {machine['threads']} threads", '',
+                  f"Peers: {', '.join(peers)}" + ('; each row against the fastest of them.' if len(peers) > 1 else '.'),
+                  f'The limits of the machine as `koine-bench` measures them: {limits}.', '']
+    lines += summary(sections) + ['']
+    if plot:
+        lines += [f'![Ratio of the times of each benchmark, by group]({os.path.basename(plot)})', '']
+    for heading, bound, members in sections:
+        lines += [f'### {heading}', '']
+        lines += [DESCRIPTIONS[heading], ''] if heading in DESCRIPTIONS else []
+        lines += table(members, bound, machine, len(peers) > 1) + ['']
+        lines += [notes[heading], ''] if notes.get(heading) else []
+    return '\n'.join(lines), sections
+
+
+def draw(path, sections):
+    """A dot per benchmark and a bar at the geometric mean, group by group, on a logarithmic scale."""
+    script = [f"set terminal svg size 900,480 dynamic background rgb 'white' font 'sans,13'", f"set output '{path}.part'", 'set logscale y 2',
+              "set ylabel \"Koine's time / the peer's\"", f'set xrange [-0.6:{len(sections) - 0.4}]', 'set grid ytics lc rgb "#dddddd"', 'unset key',
+              'set xtics rotate by -30 (' + ', '.join(f'"{heading}" {i}' for i, (heading, _, _) in enumerate(sections)) + ')',
+              "set arrow from graph 0, first 1 to graph 1, first 1 nohead lc rgb '#888888' dt 2",
+              "plot '-' with points pt 7 ps 0.5 lc rgb '#7aa6d8', '-' with xerrorbars pt 0 lw 3 lc rgb '#c0392b'"]
+    for i, (_, _, rows) in enumerate(sections):
+        for k, row in enumerate(sorted(rows, key=lambda row: row['ratio'])):
+            script.append(f"{i + 0.5 * ((k + 0.5) / len(rows) - 0.5):.4f} {row['ratio']:.6g}")
+    script.append('e')
+    script += [f"{i} {geometric_mean([row['ratio'] for row in rows]):.6g} 0.32" for i, (_, _, rows) in enumerate(sections)] + ['e', '']
+    try:
+        subprocess.run(['gnuplot'], input='\n'.join(script), text=True, check=True, capture_output=True)
+    except FileNotFoundError:
+        sys.exit('report.py: gnuplot is not installed: apt-get install gnuplot-nox, or leave out --plot')
+    except subprocess.CalledProcessError as error:
+        sys.exit(f'report.py: gnuplot failed: {error.stderr.strip()}')
+    os.replace(path + '.part', path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('results', nargs='+', metavar='RESULTS.jsonl')
+    parser.add_argument('--plot', help='draw the picture here, beside the page')
+    parser.add_argument('--notes', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'notes.md'))
+    arguments = parser.parse_args()
+    try:
+        machines, rows = read(arguments.results)
+    except (Malformed, OSError) as error:
+        sys.exit(f'report.py: {error}')
+    if not rows:
+        sys.exit('report.py: no benchmark in ' + ', '.join(arguments.results))
+    text, sections = page(machines, rows, read_notes(arguments.notes), arguments.plot)
+    if arguments.plot:
+        draw(arguments.plot, sections)
+    print(text, end='')
+
+
+if __name__ == '__main__':
+    main()
