@@ -11,9 +11,12 @@
 #define MAX_REPETITIONS 200
 #define MIN_SECONDS 1.0
 #define MIN_REPETITIONS 5
+#define MAX_PREFIXES 32
 
 typedef struct options {
-    const char *device, *only;
+    const char *device;
+    const char *only[MAX_PREFIXES];
+    int prefixes; /* 0: all benchmarks */
     bool json, serve, list, first_step;
     int repetitions; /* 0: as many as take MIN_SECONDS */
 } options;
@@ -111,7 +114,10 @@ static int run_case(const options *o, const bench_case *c, kn_device *device, co
 
 static bool wanted(const options *o, const bench_case *c)
 {
-    return !o->only || strncmp(c->name, o->only, strlen(o->only)) == 0;
+    bool matches = o->prefixes == 0;
+    for (int i = 0; i < o->prefixes && !matches; i++)
+        matches = strncmp(c->name, o->only[i], strlen(o->only[i])) == 0;
+    return matches;
 }
 
 static int run_all(const options *o, kn_device *device)
@@ -179,8 +185,8 @@ static int list(const options *o)
 
 /* --- the command line ------------------------------------------------------------------------- */
 
-static const char usage[] = "usage: koine-bench [--device D] [--only PREFIX] [--repetitions N] [--json]\n"
-                            "       koine-bench --list [--only PREFIX] [--json]\n"
+static const char usage[] = "usage: koine-bench [--device D] [--only PREFIX]... [--repetitions N] [--json]\n"
+                            "       koine-bench --list [--only PREFIX]... [--json]\n"
                             "       koine-bench --serve [--device D]\n";
 
 static bool parse(options *o, int argc, char **argv)
@@ -188,8 +194,8 @@ static bool parse(options *o, int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--device") == 0 && i + 1 < argc)
             o->device = argv[++i];
-        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
-            o->only = argv[++i];
+        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc && o->prefixes < MAX_PREFIXES)
+            o->only[o->prefixes++] = argv[++i];
         else if (strcmp(argv[i], "--json") == 0)
             o->json = true; /* the figures are JSON in any case */
         else if (strcmp(argv[i], "--list") == 0)
