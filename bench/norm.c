@@ -40,8 +40,15 @@ static kn_tensor *layer_norm(kn_tensor *const *x, const double *p)
          CHANNELS(columns, BENCH_UNIFORM), CHANNELS(columns, BENCH_NORMAL))
 /* clang-format on */
 
+/* clang-format off */
+#define ROWS_OF_BATCH(n, c)                                                                                            \
+    BOTH(batch_norm, #n "x" #c, (double)n * c, 0, {.ndim = 2, .shape = {n, c}}, CHANNELS(c, BENCH_UNIFORM),            \
+         CHANNELS(c, BENCH_NORMAL), CHANNELS(c, BENCH_ZEROS), CHANNELS(c, BENCH_ONES))
+/* clang-format on */
+
 static const bench_case cases[] = {
-    BATCH(32, 64, 32, 32), BATCH(32, 512, 4, 4), BATCH(8, 64, 112, 112), BATCH(8, 256, 56, 56),
-    LAYER(1024, 256),      LAYER(4096, 1024),    LAYER(64, 4096),
+    BATCH(32, 64, 32, 32),  BATCH(32, 512, 4, 4),  BATCH(128, 512, 4, 4),    BATCH(32, 256, 14, 14),
+    BATCH(8, 64, 112, 112), BATCH(8, 256, 56, 56), ROWS_OF_BATCH(4096, 256), LAYER(1024, 256),
+    LAYER(4096, 1024),      LAYER(16384, 64),      LAYER(64, 4096),
 };
 const bench_list bench_norm = {cases, sizeof cases / sizeof cases[0]};
