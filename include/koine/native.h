@@ -17,8 +17,9 @@ KN_API void *kn_native_device(kn_device *device);   /* cl_device_id */
 KN_API void *kn_native_context(kn_device *device);  /* cl_context: Koine's objects and yours must share it */
 KN_API void *kn_native_queue(kn_stream *stream);    /* cl_command_queue; replays handed over are enqueued first */
 
-/* The cl_mem that holds the tensor's elements, and where in it the first one is, in bytes: tensors share memory objects.
- * Valid as long as the tensor. Work that you enqueue on a stream other than the tensor's own: kn_record_stream. */
+/* The cl_mem that holds the tensor's elements, and where in it the first one is, in bytes: tensors share memory
+ * objects. Valid as long as the tensor. Work that you enqueue on a stream other than the tensor's own:
+ * kn_record_stream. */
 KN_API void *kn_native_memory(kn_tensor *tensor, size_t *byte_offset);
 
 /* Tells the pool that work on `stream` uses the tensor's memory: freed, it is not handed out again before all work
@@ -26,8 +27,8 @@ KN_API void *kn_native_memory(kn_tensor *tensor, size_t *byte_offset);
 KN_API kn_status kn_record_stream(kn_tensor *tensor, kn_stream *stream);
 
 /* A stream that enqueues on a command queue of yours (torch.cuda.ExternalStream): in order, of this device, made in
- * kn_native_context. The stream retains the queue; destroy it as any other. Events on it tell the time only if the queue
- * was made with CL_QUEUE_PROFILING_ENABLE. */
+ * kn_native_context. The stream retains the queue; destroy it as any other. Events on it tell the time only if the
+ * queue was made with CL_QUEUE_PROFILING_ENABLE. */
 KN_API kn_status kn_stream_from_native(kn_stream **stream, kn_device *device, void *queue);
 
 KN_END_DECLS

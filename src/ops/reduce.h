@@ -29,8 +29,8 @@ kn_tensor *kn_reduce_spread(kn_tensor *gradient, const kn_reduce_params *params,
 kn_status kn_sum_middle(kn_stream *stream, const char *operation, const kn_tensor *x, int64_t outer, int64_t n,
                         int64_t inner, double divisor, kn_tensor *y);
 
-/* Into how many chunks of `length` the middle of [outer, n, inner], n > 0, is cut for the first of two launches; one chunk: a launch is enough. Depends on the
- * sizes only, so that the order of a sum is the same on every device. */
+/* Into how many chunks of `length` the middle of [outer, n, inner], n > 0, is cut for the first of two launches; one
+ * chunk: a launch is enough. Depends on the sizes only, so that the order of a sum is the same on every device. */
 typedef struct kn_chunks {
     int64_t length, count;
 } kn_chunks;
