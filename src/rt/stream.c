@@ -49,12 +49,13 @@ static kn_status open_queue(kn_stream *stream, kn_device *device, int priority, 
 
 kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs)
 {
-    if (!stream->fault) { /* else the struct of a destroyed stream: its record and lock are still there */
+    if (!stream->fault) { /* else the struct of a destroyed stream of this device: what another thread may still look
+                             at, waiting for the stream that was, stays as it is */
         KN_TRY(kn_fault_record_new(&stream->fault, device));
         kn_mutex_init(&stream->lock);
+        stream->device = device;
     }
     KN_TRY(open_queue(stream, device, priority, theirs));
-    stream->device = device;
     stream->priority = priority;
     stream->launches = 0;
     atomic_store(&stream->fault_armed, false);
