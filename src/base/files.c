@@ -162,6 +162,17 @@ void kn_file_abandon(kn_atomic_file *file)
     *file = (kn_atomic_file){0};
 }
 
+kn_status kn_file_save_text(const char *path, const char *text)
+{
+    kn_atomic_file file;
+    KN_TRY(kn_file_begin(&file, path));
+    kn_status status = kn_file_write(&file, text, strlen(text));
+    if (status == KN_OK)
+        return kn_file_commit(&file);
+    kn_file_abandon(&file);
+    return status;
+}
+
 /* --- whole reads ------------------------------------------------------------------------------ */
 
 /* Reads to the end or until more than `limit` bytes have come. The block grows as data arrives: a size that the file

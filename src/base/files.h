@@ -20,6 +20,9 @@ kn_status kn_file_write(kn_atomic_file *file, const void *data, size_t bytes); /
 kn_status kn_file_commit(kn_atomic_file *file);
 void kn_file_abandon(kn_atomic_file *file);
 
+/* A file that holds just this text, written the same way. */
+kn_status kn_file_save_text(const char *path, const char *text);
+
 /* The whole of a file, NUL-terminated beyond `size`; the caller frees it. KN_ERR_FORMAT when it is larger than `limit`
  * bytes. */
 kn_status kn_file_read_all(char **data, size_t *size, const char *path, size_t limit);

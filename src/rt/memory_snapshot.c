@@ -122,15 +122,7 @@ static kn_status save(kn_device *device, const kn_mem_pool *only, const char *pa
     cJSON_Delete(root);
     if (!text)
         return root ? kn_fail_host_memory(0, "a memory snapshot") : KN_ERR_MEMORY;
-    kn_atomic_file file;
-    kn_status status = kn_file_begin(&file, path);
-    if (status == KN_OK) {
-        status = kn_file_write(&file, text, strlen(text));
-        if (status == KN_OK)
-            status = kn_file_commit(&file);
-        else
-            kn_file_abandon(&file);
-    }
+    kn_status status = kn_file_save_text(path, text);
     cJSON_free(text);
     return status;
 }

@@ -134,15 +134,7 @@ kn_status kn_history_save_csv(const kn_history *history, const char *path)
     char *text = csv_of(history);
     if (text == NULL)
         return KN_ERR_MEMORY;
-    kn_atomic_file file;
-    kn_status status = kn_file_begin(&file, path);
-    if (status == KN_OK) {
-        status = kn_file_write(&file, text, strlen(text));
-        if (status == KN_OK)
-            status = kn_file_commit(&file);
-        else
-            kn_file_abandon(&file);
-    }
+    kn_status status = kn_file_save_text(path, text);
     kn_free(text);
     return status;
 }
