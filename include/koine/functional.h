@@ -14,6 +14,9 @@ KN_BEGIN_DECLS
 
 #define KN_PADDING_SAME (-1) /* as padding='same': the output has the input's size; stride 1 */
 
+/* What an operation may do to its result before it stores it, which saves the activation's own passes over memory. */
+typedef enum kn_activation { KN_ACTIVATION_NONE, KN_ACTIVATION_RELU, KN_ACTIVATION_RELU6 } kn_activation;
+
 /* --- linear and convolution ------------------------------------------------------------------- */
 
 /* y = x weight^T + bias. x [..., in], weight [out, in], bias [out] or NULL. */

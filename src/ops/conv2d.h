@@ -12,6 +12,7 @@
 #define KN_OPS_CONV2D_H
 
 #include "ops/choice.h"
+#include "ops/epilogue.h"
 #include "rt/rt.h"
 
 /* Pairs are {height, width}. The padding at the bottom and on the right is whatever the output's size implies. */
@@ -33,6 +34,7 @@ typedef struct kn_conv2d_operand {
 typedef struct kn_conv2d_problem {
     kn_conv2d_shape shape;
     kn_conv2d_operand x, weight, bias, y;
+    kn_activation activation; /* forward only: of the finished sum, bias included */
 } kn_conv2d_problem;
 
 extern const kn_implementation_table kn_conv2d_implementations, kn_conv2d_backward_data_implementations,

@@ -9,12 +9,14 @@
 #define KN_OPS_GEMM_H
 
 #include "ops/choice.h"
+#include "ops/epilogue.h"
 #include "rt/rt.h"
 
 typedef struct kn_gemm_problem {
     kn_gemm_params product;
-    kn_buffer *bias;     /* [n], added to every row of C, once; NULL: none */
-    int64_t bias_offset; /* elements */
+    kn_buffer *bias;          /* [n], added to every row of C, once; NULL: none */
+    int64_t bias_offset;      /* elements */
+    kn_activation activation; /* of the finished sum, bias included */
 } kn_gemm_problem;
 
 extern const kn_implementation_table kn_gemm_implementations;

@@ -1,0 +1,29 @@
+/* ops/epilogue.h - what a product or a convolution does to each result before it stores it: after the bias, the
+ * activation. All that there are cut off what is outside [low, high]; NaN stays NaN. Kernels write
+ *
+ *     v = v < low ? low : v > high ? high : v
+ *
+ * (KN_CUT in common/koine.clh for scalars and vectors), which costs nothing beside the store. */
+#ifndef KN_OPS_EPILOGUE_H
+#define KN_OPS_EPILOGUE_H
+
+#include <koine/functional.h>
+#include <math.h>
+
+typedef struct kn_cut {
+    double low, high;
+} kn_cut;
+
+static inline kn_cut kn_cut_of(kn_activation activation)
+{
+    switch (activation) {
+    case KN_ACTIVATION_RELU:
+        return (kn_cut){0, INFINITY};
+    case KN_ACTIVATION_RELU6:
+        return (kn_cut){0, 6};
+    default:
+        return (kn_cut){-INFINITY, INFINITY};
+    }
+}
+
+#endif
