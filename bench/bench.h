@@ -92,8 +92,7 @@ struct bench_case {
     kn_dtype dtype;
     double flops, bytes; /* of one repetition; 0: not counted */
     kn_status (*setup)(const bench_case *self, bench_state *state);
-    kn_status (*run)(const bench_case *self,
-                     bench_state *state); /* one repetition; the harness waits for the device after it */
+    kn_status (*run)(const bench_case *self, bench_state *state); /* one repetition; the harness waits for the device */
     void (*teardown)(bench_state *state);
 
     /* For a peer; NULL: it cannot be given the same values. What the first repetition starts from, and what it gave:
@@ -120,8 +119,9 @@ extern const int bench_family_count;
 
 double bench_now(void); /* seconds */
 
-/* One repetition with its wait. */
-kn_status bench_once(const bench_case *c, bench_state *state, double *seconds);
+/* `count` repetitions in a row, as a loop of them would be written: the device is waited for after the last. Seconds of
+ * one. */
+kn_status bench_burst(const bench_case *c, bench_state *state, int count, double *seconds);
 
 /* koine-bench --serve: answers a peer's requests (serve.c). Returns the exit status. */
 int bench_serve(kn_device *device);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs Koine's benchmarks and a peer's alternately, in one run, and prints both times and their ratio.
 
-    python3 bench/compare.py [--peer torch] [--python PATH] [--peer-mode eager|compile] [--only PREFIX] [--json] [--device D] [--repetitions N] [--threads N]
+    python3 bench/compare.py [--peer torch] [--python PATH] [--peer-mode eager|compile] [--only PREFIX]... [--json] [--device D] [--repetitions N] [--threads N]
                              [--check]
 
 Koine's side is `koine-bench --serve`, the peer's `bench/peer_torch.py` run by the Python that --python names (any with torch; default: this one). Both are
@@ -68,8 +68,9 @@ class Koine(Server):
         super().__init__('koine-bench', [path, '--serve'] + (['--device', device] if device else []), environment, cores)
 
     def cases(self, only):
-        lines = subprocess.run([self.path, '--list', '--json', '--only', only], capture_output=True, text=True, check=True).stdout.splitlines()
-        return [json.loads(line) for line in lines]
+        """Those whose name starts with one of `only`; all where it is empty."""
+        lines = subprocess.run([self.path, '--list', '--json'], capture_output=True, text=True, check=True).stdout.splitlines()
+        return [case for case in map(json.loads, lines) if case['name'].startswith(tuple(only or ['']))]
 
     def ask(self, line):
         answer = self.ask_line(line)
@@ -111,7 +112,7 @@ class Peer(Server):
 
 def burst_length(seconds):
     """How many runs make a burst: about BURST seconds of them, at least one."""
-    return max(1, min(200, int(BURST / max(seconds, 1e-6))))
+    return max(1, min(1000, int(BURST / max(seconds, 1e-6))))
 
 
 def check(koine, peer, folder):
@@ -234,7 +235,7 @@ def main():
     parser.add_argument('--python', default=sys.executable, help='the Python that runs the peer')
     parser.add_argument('--peer-mode', default='eager', choices=['eager', 'compile'], help='compile: torch.compile, whole networks only')
     parser.add_argument('--peer-program', help="the peer's program; default: bench/peer_torch.py")
-    parser.add_argument('--only', default='', help='benchmarks whose name starts so')
+    parser.add_argument('--only', action='append', metavar='PREFIX', help='benchmarks whose name starts so; may be given several times')
     parser.add_argument('--json', action='store_true', help='one JSON object per line')
     parser.add_argument('--check', action='store_true', help='compare the results and time nothing')
     parser.add_argument('--device', help="Koine's device; default auto")

@@ -44,14 +44,16 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-kn_status bench_once(const bench_case *c, bench_state *state, double *seconds)
+kn_status bench_burst(const bench_case *c, bench_state *state, int count, double *seconds)
 {
     double start = bench_now();
-    kn_status status = c->run(c, state);
+    kn_status status = KN_OK;
+    for (int i = 0; i < count && status == KN_OK; i++)
+        status = c->run(c, state);
     double enqueued = bench_now();
     if (status == KN_OK)
         status = kn_synchronize(state->device);
-    *seconds = (c->enqueue_only ? enqueued : bench_now()) - start;
+    *seconds = ((c->enqueue_only ? enqueued : bench_now()) - start) / (count > 0 ? count : 1);
     return status;
 }
 
@@ -66,10 +68,10 @@ static bool goes_on(const options *o, const bench_case *c, int count, double tot
 static kn_status measure(const options *o, const bench_case *c, bench_state *state, double *first, double *times,
                          int *count)
 {
-    kn_status status = bench_once(c, state, first);
+    kn_status status = bench_burst(c, state, 1, first);
     double total = 0;
     for (*count = 0; status == KN_OK && goes_on(o, c, *count, total); (*count)++) {
-        status = bench_once(c, state, &times[*count]);
+        status = bench_burst(c, state, 1, &times[*count]);
         total += times[*count];
     }
     if (*count == 0)

@@ -132,17 +132,17 @@ machine they were taken on.
 
 ```sh
 sh tests/run.sh                                                     # builds
-python3 -m venv ~/torch && ~/torch/bin/pip install torch numpy      # the newest PyTorch; Debian's: apt-get install python3-torch libopenblas0-pthread
-python3 bench/compare.py --json --python ~/torch/bin/python3 > newest.jsonl
-python3 bench/compare.py --json --python ~/torch/bin/python3 --peer-mode compile > compiled.jsonl
-python3 bench/compare.py --json --python /usr/bin/python3 > debian.jsonl
-python3 bench/report.py --plot docs/performance.svg newest.jsonl compiled.jsonl debian.jsonl > docs/performance.md
+python3 -m venv ~/torch && ~/torch/bin/pip install torch numpy      # the newest PyTorch
+apt-get install python3-torch libopenblas0-pthread gnuplot-nox      # Debian's, on OpenBLAS
+sh bench/performance.sh ~/torch/bin/python3 /usr/bin/python3        # about 40 minutes; makes this page
+python3 bench/compare.py --python ~/torch/bin/python3 --only conv/  # a group of it
 ```
 
 Both sides are processes of their own on the same cores with as many threads. Each benchmark starts from the same values on both sides, and what its first
 repetition gives is held against the peer's before anything is timed: outputs and gradients to 10⁻⁴ of the largest magnitude (f64: 10⁻¹⁰); of networks the output
 (10⁻³), the loss (10⁻⁴) and the loss after the step (5·10⁻³). First calls compile and plan; they have columns of their own. Then the two take turns, a turn being a
-burst of about 0.25 s of runs, with a rest between them in which the peer's spinning threads come to sleep. Given are the medians of the time per run.
+burst of about 0.25 s of runs in a row as a program's loop makes them (Koine's calls enqueue, and the device is waited for once, after the last of a burst;
+PyTorch's return when they are done), with a rest between the turns in which the peer's spinning threads come to sleep. Given are the medians of the time per run.
 `build/bin/koine-bench --only conv/` measures Koine alone, one JSON object per line, with the share of the measured peak."""
 
 

@@ -46,17 +46,11 @@ static kn_status setup(server *s, const char *name)
     return status;
 }
 
-/* Seconds per repetition, each waited for, of `count` in a row. */
-static kn_status run(server *s, const char *count_text)
+static kn_status run(server *s, const char *count)
 {
-    double total = 0, one;
-    int count = atoi(count_text);
-    kn_status status = KN_OK;
-    for (int i = 0; i < count && status == KN_OK; i++) {
-        status = bench_once(s->c, &s->state, &one);
-        total += one;
-    }
-    say_seconds(s, total / (count > 0 ? count : 1));
+    double seconds = 0;
+    kn_status status = bench_burst(s->c, &s->state, atoi(count), &seconds);
+    say_seconds(s, seconds);
     return status;
 }
 
