@@ -2,7 +2,7 @@
  *
  * Forward and backward-data are both correlations of an image with a list of taps:
  *
- *     y[n, k, pixel] = bias[k] + sum over t of x[n, start(pixel) + tap[t]] * w[k, t]
+ *     y[n, k, pixel] = bias[k] + sum over t of x[n, start(pixel) + tap[t]] * w[k, t],    cut to [low, high]
  *
  * A tap is one (channel, row, column) of the kernel, and tap[t] the distance in elements from a pixel's start to what
  * the tap reads; it says all about channels, kernel size and dilation, and start(pixel) all about stride, so the loop
@@ -20,7 +20,8 @@
 #define KB (KV * VW)
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_direct(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias), KN_OUT(y), conv_grid g, int has_bias)
+conv_direct(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias), KN_OUT(y), conv_grid g, int has_bias,
+            T low, T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, packed);
@@ -76,7 +77,7 @@ conv_direct(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias), KN_OUT(y), conv_
         for (int i = 0; i < PX; i++)
 #pragma unroll
             for (int v = 0; v < KV; v++)
-                VSTORE(sum[i][v], v, result[i]);
+                VSTORE(KN_CUT(sum[i][v], (V)low, (V)high), v, result[i]);
         for (int k = 0; k < channels; k++)
 #pragma unroll
             for (int i = 0; i < PX; i++)

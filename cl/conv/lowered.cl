@@ -70,20 +70,21 @@ kernel void conv_col2im(KN_IN(columns), KN_OUT(dx), conv_shape s, long first, lo
     }
 }
 
-/* y += bias, channel by channel. */
-kernel void conv_add_bias(KN_IN(bias), KN_INOUT(y), long images, long channels, long pixels)
+/* y += bias, channel by channel, cut to [low, high]. */
+kernel void conv_finish(KN_IN(bias), KN_INOUT(y), long images, long channels, long pixels, int has_bias, T low, T high)
 {
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, y);
 #ifdef KN_CPU
     KN_FOR (plane, images * channels) {
-        const T value = bias[plane % channels];
+        const T value = has_bias ? bias[plane % channels] : (T)0;
         for (long i = 0; i < pixels; i++)
-            y[plane * pixels + i] += value;
+            y[plane * pixels + i] = KN_CUT(y[plane * pixels + i] + value, low, high);
     }
 #else
     KN_FOR (i, images * channels * pixels) {
-        y[i] += bias[i / pixels % channels];
+        const T value = has_bias ? y[i] + bias[i / pixels % channels] : y[i];
+        y[i] = KN_CUT(value, low, high);
     }
 #endif
 }

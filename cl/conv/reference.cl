@@ -9,7 +9,8 @@ typedef struct conv_shape {
     long stride_height, stride_width, top, left, dilation_height, dilation_width, groups;
 } conv_shape;
 
-kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_shape s, int has_bias)
+kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_shape s, int has_bias, T low,
+                                   T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);
@@ -33,7 +34,7 @@ kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), c
                                   w[((k * inner + c) * s.kernel_height + r) * s.kernel_width + t], sum);
                 }
             }
-        y[i] = sum;
+        y[i] = KN_CUT(sum, low, high);
     }
 }
 

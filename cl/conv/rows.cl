@@ -29,7 +29,8 @@ static inline void store_pixels(global T *to, V value, long step)
 
 /* dim 0: items of g.tiles_per_item tiles; tiles are numbered column strip fastest, then rows, block, group, image. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_rows(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias),
-                                                                     KN_OUT(y), conv_grid g, int has_bias)
+                                                                     KN_OUT(y), conv_grid g, int has_bias, T low,
+                                                                     T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, packed);
@@ -97,7 +98,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_rows(KN_IN(x), K
                                    column = min(strip * VX * VW + v * VW, g.columns - VW);
                         store_pixels(y + image * g.y_image + (first_channel + k) * g.y_channel + row * g.y_row +
                                          column * g.y_column,
-                                     sum[k][i][v], g.y_column);
+                                     KN_CUT(sum[k][i][v], (V)low, (V)high), g.y_column);
                     }
             }
     }

@@ -59,6 +59,11 @@ static inline kn_arg kn_conv2d_arg(const kn_conv2d_shape *s, kn_conv2d_operand o
     return kn_arg_buffer(operand.buffer, operand.offset * (s->f64 ? 8 : 4));
 }
 
+/* Two arguments of the forward kernels, T low and T high. */
+#define KN_CONV2D_CUT_ARGS(f64, activation)                                                                            \
+    (f64) ? kn_arg_f64(kn_cut_of(activation).low) : kn_arg_f32(kn_cut_of(activation).low),                             \
+        (f64) ? kn_arg_f64(kn_cut_of(activation).high) : kn_arg_f32(kn_cut_of(activation).high)
+
 /* Rows of the tables, each with what it supports and prefers (ops/choice.h); none: always. */
 
 /* conv2d_direct.c, conv2d_weights.c: CPU devices, vectors along the output channels. */

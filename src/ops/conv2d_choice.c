@@ -24,7 +24,8 @@ static int describe(const void *problem_, int64_t numbers[KN_PROBLEM_NUMBERS])
                            s->dilation[0],
                            s->dilation[1],
                            s->groups,
-                           problem->bias.buffer != NULL};
+                           problem->bias.buffer != NULL,
+                           problem->activation};
     memcpy(numbers, all, sizeof all);
     return (int)(sizeof all / sizeof all[0]);
 }

@@ -79,8 +79,12 @@ void kn_conv2d_describe_forward(kn_conv2d_correlation *c, const kn_limits *limit
         low[d] = -s->padding[d];
         high[d] = low[d] + (s->out_size[d] - 1) * s->stride[d] + (s->kernel_size[d] - 1) * s->dilation[d];
     }
-    *c = (kn_conv2d_correlation){
-        .f64 = s->f64, .x = problem->x, .weight = problem->weight, .bias = problem->bias, .y = problem->y};
+    *c = (kn_conv2d_correlation){.f64 = s->f64,
+                                 .x = problem->x,
+                                 .weight = problem->weight,
+                                 .bias = problem->bias,
+                                 .y = problem->y,
+                                 .activation = problem->activation};
     c->padding = kn_conv2d_choose_padding(limits, s->in_size, s->images * s->in_channels, low, high);
     int64_t pitch = c->padding.padded_width, plane = c->padding.padded_height * pitch;
     c->taps = (kn_conv2d_tap_list){.inner = inner,

@@ -26,6 +26,7 @@ typedef struct kn_conv2d_correlation {
     kn_conv2d_tap_list taps;
     kn_conv2d_weight_layout weights;
     kn_conv2d_grid grid;
+    kn_activation activation;
 } kn_conv2d_correlation;
 
 void kn_conv2d_describe_forward(kn_conv2d_correlation *c, const kn_limits *limits, const kn_conv2d_problem *problem);

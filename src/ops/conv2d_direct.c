@@ -17,12 +17,13 @@ static kn_status launch(kn_stream *stream, const kn_conv2d_correlation *c, const
     kn_arg x = w->padded ? kn_arg_buffer(w->padded, 0) : kn_arg_buffer(c->x.buffer, c->x.offset * element);
     kn_conv2d_operand bias = c->bias.buffer ? c->bias : c->weight;
     kn_conv2d_options(options, limits, c->f64, tile->channels, "PX", tile->columns);
-    return kn_run(
-        stream, .source = "conv/direct.cl", .kernel = "conv_direct", .operation = "conv2d", .options = options,
-        .dims = 2, .global = {(size_t)kn_conv2d_div_up(tiles, grid.tiles_per_item), (size_t)blocks}, .local = {1, 1},
-        KN_ARGS(x, kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0),
-                kn_arg_buffer(bias.buffer, bias.offset * element), kn_arg_buffer(c->y.buffer, c->y.offset * element),
-                kn_arg_struct(&grid, sizeof grid), kn_arg_i32(c->bias.buffer != NULL)));
+    return kn_run(stream, .source = "conv/direct.cl", .kernel = "conv_direct", .operation = "conv2d",
+                  .options = options, .dims = 2,
+                  .global = {(size_t)kn_conv2d_div_up(tiles, grid.tiles_per_item), (size_t)blocks}, .local = {1, 1},
+                  KN_ARGS(x, kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0),
+                          kn_arg_buffer(bias.buffer, bias.offset * element),
+                          kn_arg_buffer(c->y.buffer, c->y.offset * element), kn_arg_struct(&grid, sizeof grid),
+                          kn_arg_i32(c->bias.buffer != NULL), KN_CONV2D_CUT_ARGS(c->f64, c->activation)));
 }
 
 /* With 32 registers: as many vectors as leave the fewest channels of the last block empty, and the most of those, for

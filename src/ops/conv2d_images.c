@@ -43,7 +43,7 @@ static kn_status correlate(kn_stream *stream, const kn_conv2d_correlation *c, co
                           kn_arg_struct(&taps, sizeof taps), kn_arg_i64(c->padding.height),
                           kn_arg_i64(c->padding.width), kn_arg_i64(c->grid.x_row / taps.pitch),
                           kn_arg_i64(c->grid.x_column), kn_arg_i64(c->grid.groups * taps.inner),
-                          kn_arg_i32(c->bias.buffer != NULL)));
+                          kn_arg_i32(c->bias.buffer != NULL), KN_CONV2D_CUT_ARGS(c->f64, c->activation)));
 }
 
 static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)

@@ -154,14 +154,16 @@ static kn_status forward_chunk(const lowered *l, kn_stream *stream, int64_t firs
     return multiply(l, stream, p, images, weight_distances(l), column_distances(l), y_distances(l));
 }
 
-static kn_status add_bias(const lowered *l, kn_stream *stream)
+static kn_status finish(const lowered *l, kn_stream *stream)
 {
+    kn_conv2d_operand bias = l->problem->bias.buffer ? l->problem->bias : l->problem->weight;
     const kn_conv2d_shape *s = &l->problem->shape;
-    return kn_run(stream, .source = "conv/lowered.cl", .kernel = "conv_add_bias", .operation = "conv2d",
-                  .options = type_options(l), .dims = 1,
-                  .global = {choose_items(stream, s->images * s->out_channels * l->pixels)},
-                  KN_ARGS(kn_conv2d_arg(s, l->problem->bias), kn_conv2d_arg(s, l->problem->y), kn_arg_i64(s->images),
-                          kn_arg_i64(s->out_channels), kn_arg_i64(l->pixels)));
+    return kn_run(
+        stream, .source = "conv/lowered.cl", .kernel = "conv_finish", .operation = "conv2d", .options = type_options(l),
+        .dims = 1, .global = {choose_items(stream, s->images * s->out_channels * l->pixels)},
+        KN_ARGS(kn_conv2d_arg(s, bias), kn_conv2d_arg(s, l->problem->y), kn_arg_i64(s->images),
+                kn_arg_i64(s->out_channels), kn_arg_i64(l->pixels), kn_arg_i32(l->problem->bias.buffer != NULL),
+                KN_CONV2D_CUT_ARGS(s->f64, l->problem->activation)));
 }
 
 kn_status kn_conv2d_lowered_forward(kn_stream *stream, const void *problem_)
@@ -171,8 +173,8 @@ kn_status kn_conv2d_lowered_forward(kn_stream *stream, const void *problem_)
     kn_status status = begin(&l, stream, problem, false);
     for (int64_t i = 0; status == KN_OK && i < problem->shape.images; i += l.chunk)
         status = forward_chunk(&l, stream, i, kn_conv2d_min(l.chunk, problem->shape.images - i));
-    if (status == KN_OK && problem->bias.buffer)
-        status = add_bias(&l, stream);
+    if (status == KN_OK && (problem->bias.buffer || problem->activation != KN_ACTIVATION_NONE))
+        status = finish(&l, stream);
     end(&l);
     return status;
 }

@@ -29,7 +29,7 @@ kn_status kn_conv2d_reference_forward(kn_stream *stream, const void *problem_)
                   .global = {choose_items(stream, s->images * s->out_channels * s->out_size[0] * s->out_size[1])},
                   KN_ARGS(kn_conv2d_arg(s, problem->x), kn_conv2d_arg(s, problem->weight), kn_conv2d_arg(s, bias),
                           kn_conv2d_arg(s, problem->y), kn_arg_struct(&shape, sizeof shape),
-                          kn_arg_i32(problem->bias.buffer != NULL)));
+                          kn_arg_i32(problem->bias.buffer != NULL), KN_CONV2D_CUT_ARGS(s->f64, problem->activation)));
 }
 
 kn_status kn_conv2d_reference_backward_data(kn_stream *stream, const void *problem_)

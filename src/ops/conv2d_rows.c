@@ -25,7 +25,7 @@ static kn_status launch(kn_stream *stream, const kn_conv2d_correlation *c, const
                   KN_ARGS(x, kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0),
                           kn_arg_buffer(bias.buffer, bias.offset * element),
                           kn_arg_buffer(c->y.buffer, c->y.offset * element), kn_arg_struct(&grid, sizeof grid),
-                          kn_arg_i32(c->bias.buffer != NULL)));
+                          kn_arg_i32(c->bias.buffer != NULL), KN_CONV2D_CUT_ARGS(c->f64, c->activation)));
 }
 
 /* Channels by rows by vectors: about 16 sums, and as many of them fed by one load as the channels allow. */

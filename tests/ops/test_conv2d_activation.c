@@ -1,0 +1,168 @@
+/* test_conv2d_activation.c - every implementation of the table "conv2d" cuts off what its activation cuts off, and
+ * nothing else: its result with an activation has the bits of its result without, cut. NaN stays NaN. */
+#include "support/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/conv2d.h"
+#include "support/as_gpu.h"
+#include "support/values.h"
+#include "tensor/tensor.h"
+
+static const kn_conv2d_shape shapes[] = {
+    {.images = 2,
+     .in_channels = 3,
+     .in_size = {9, 37},
+     .out_channels = 7,
+     .kernel_size = {3, 3},
+     .out_size = {9, 37},
+     .stride = {1, 1},
+     .padding = {1, 1},
+     .dilation = {1, 1},
+     .groups = 1},
+    {.images = 9,
+     .in_channels = 17,
+     .in_size = {4, 5},
+     .out_channels = 35,
+     .kernel_size = {3, 3},
+     .out_size = {4, 5},
+     .stride = {1, 1},
+     .padding = {1, 1},
+     .dilation = {1, 1},
+     .groups = 1},
+    {.images = 3,
+     .in_channels = 19,
+     .in_size = {7, 7},
+     .out_channels = 66,
+     .kernel_size = {1, 1},
+     .out_size = {7, 7},
+     .stride = {1, 1},
+     .padding = {0, 0},
+     .dilation = {1, 1},
+     .groups = 1},
+    {.images = 2,
+     .in_channels = 8,
+     .in_size = {11, 10},
+     .out_channels = 12,
+     .kernel_size = {5, 3},
+     .out_size = {4, 4},
+     .stride = {2, 2},
+     .padding = {0, 0},
+     .dilation = {1, 1},
+     .groups = 2},
+    {.images = 2,
+     .in_channels = 33,
+     .in_size = {12, 23},
+     .out_channels = 33,
+     .kernel_size = {3, 3},
+     .out_size = {12, 23},
+     .stride = {1, 1},
+     .padding = {1, 1},
+     .dilation = {1, 1},
+     .groups = 33},
+    {.images = 2,
+     .in_channels = 40,
+     .in_size = {14, 13},
+     .out_channels = 48,
+     .kernel_size = {3, 3},
+     .out_size = {14, 13},
+     .stride = {1, 1},
+     .padding = {1, 1},
+     .dilation = {1, 1},
+     .groups = 1},
+};
+enum { NUM_SHAPES = sizeof shapes / sizeof shapes[0] };
+
+/* Uniform in [-4, 4], a NaN and both infinities among them. */
+static kn_tensor *draw(test_random *random, int64_t count, bool special, kn_dtype dtype)
+{
+    double *values = malloc((size_t)count * sizeof *values);
+    assert_non_null(values);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = test_random_uniform(random, -4, 4);
+    for (int i = 0; special && i < 3; i++)
+        values[test_random_next(random) % (uint64_t)count] = i == 0 ? NAN : i == 1 ? INFINITY : -INFINITY;
+    kn_tensor *tensor = tensor_of_doubles(values, 1, &count, dtype, false);
+    CHECK_TENSOR(tensor);
+    free(values);
+    return tensor;
+}
+
+static kn_conv2d_operand operand(const kn_tensor *t) { return (kn_conv2d_operand){t->storage->buffer, t->offset}; }
+
+/* The result with an activation; freed with free(). */
+static double *convolve(kn_conv2d_problem problem, kn_activation activation, const char *row, int64_t *ran)
+{
+    const kn_conv2d_shape *s = &problem.shape;
+    int64_t count = s->images * s->out_channels * s->out_size[0] * s->out_size[1];
+    kn_tensor *y = kn_empty_with(1, &count, &(kn_tensor_options){.dtype = s->f64 ? KN_F64 : KN_F32});
+    CHECK_TENSOR(y);
+    problem.y = operand(y);
+    problem.activation = activation;
+    kn_force_implementation("conv2d", row);
+    CHECK_OK(kn_conv2d_run_forward(kn_tensor_stream(y), &problem));
+    *ran += kn_count_forced("conv2d").ran;
+    kn_force_implementation("conv2d", NULL);
+    double *values = read_doubles(y);
+    assert_non_null(values);
+    return values;
+}
+
+static void check_row(const kn_conv2d_problem *problem, int number, const char *row, int64_t *ran)
+{
+    const kn_conv2d_shape *s = &problem->shape;
+    int64_t count = s->images * s->out_channels * s->out_size[0] * s->out_size[1];
+    double *plain = convolve(*problem, KN_ACTIVATION_NONE, row, ran);
+    for (int activation = KN_ACTIVATION_RELU; activation <= KN_ACTIVATION_RELU6; activation++) {
+        kn_cut cut = kn_cut_of((kn_activation)activation);
+        double *values = convolve(*problem, (kn_activation)activation, row, ran);
+        for (int64_t i = 0; i < count; i++) {
+            double right = plain[i] < cut.low ? cut.low : plain[i] > cut.high ? cut.high : plain[i];
+            if (!(values[i] == right || (isnan(values[i]) && isnan(right))))
+                fail_msg("%s, shape %d%s%s, activation %d: element %lld is %g, not %g", row, number,
+                         s->f64 ? ", f64" : "", problem->bias.buffer ? ", bias" : "", activation, (long long)i,
+                         values[i], right);
+        }
+        free(values);
+    }
+    free(plain);
+}
+
+static void check_case(test_random *random, int number, bool f64, bool bias, int64_t *ran)
+{
+    const kn_implementation_table *table = &kn_conv2d_implementations;
+    kn_conv2d_problem problem = {.shape = shapes[number]};
+    kn_conv2d_shape *s = &problem.shape;
+    kn_dtype dtype = f64 ? KN_F64 : KN_F32;
+    s->f64 = f64;
+    problem.x = operand(draw(random, s->images * s->in_channels * s->in_size[0] * s->in_size[1], true, dtype));
+    problem.weight = operand(draw(random, s->out_channels * kn_conv2d_taps(s), false, dtype));
+    if (bias)
+        problem.bias = operand(draw(random, s->out_channels, false, dtype));
+    for (int i = 0; i < table->count; i++)
+        check_row(&problem, number, table->rows[i].name, &ran[i]);
+}
+
+static void test_all_implementations(void **state)
+{
+    bool has_f64 = kn_device_limits(kn_device_current())->has_f64;
+    int64_t ran[32] = {0};
+    test_random random = test_random_from("conv2d activation");
+    (void)state;
+    for (int i = 0; i < NUM_SHAPES; i++)
+        for (int f64 = 0; f64 <= has_f64; f64++)
+            for (int bias = 0; bias < 2; bias++)
+                KN_SCOPE { check_case(&random, i, f64, bias, ran); }
+    for (int i = 0; i < kn_conv2d_implementations.count; i++) /* none was passed over */
+        if (ran[i] == 0)
+            fail_msg("%s supported none of the shapes", kn_conv2d_implementations.rows[i].name);
+}
+
+int main(int argc, char **argv)
+{
+    obey_as_gpu(argc, argv);
+    const struct CMUnitTest tests[] = {TEST(test_all_implementations)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
