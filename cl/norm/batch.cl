@@ -1,5 +1,5 @@
 /* norm/batch.cl - batch normalisation, forward: y = (x - mean) / sqrt(variance + eps) * weight + bias, mean and variance of each channel over all but
- * dimension 1.
+ * dimension 1, and cut off by the activation.
  *
  * Steps: moments (per chunk of a channel), finish (per channel: statistics, running estimates), apply. On CPU devices with enough channels batch_forward takes
  * a channel through all of them at once, while it is in the cache. statistics [channels][3], partial [chunks][channels][2]. */
@@ -117,7 +117,7 @@ static void moments_of(long task, long chunk, const global T *x, global T *parti
 }
 
 static void apply_to_channel(long channel, long chunk, const global T *x, global T *y, statistics s, T scale, T bias,
-                             SHAPE_PARAMETERS)
+                             cut c, SHAPE_PARAMETERS)
 {
     const long from = chunk * length, to = min(from + length, outer * inner), all = outer * channels * inner;
 
@@ -128,14 +128,15 @@ static void apply_to_channel(long channel, long chunk, const global T *x, global
         global T *q = y + start;
         long k = 0;
         for (; k + 16 <= run; k += 16)
-            KN_VSTORE(KN_CENTRED(KN_VLOAD(p + k), s) * scale + bias, q + k);
+            KN_VSTORE(cut_off(KN_CENTRED(KN_VLOAD(p + k), s) * scale + bias, c), q + k);
         if (k < run)
-            store_part(KN_CENTRED(load_part(p + k, run - k, all - start - k, 0), s) * scale + bias, q + k, run - k);
+            store_part(cut_off(KN_CENTRED(load_part(p + k, run - k, all - start - k, 0), s) * scale + bias, c), q + k,
+                       run - k);
     }
 }
 
 static void apply_to_tile(long first, long chunk, const global T *x, global T *y, const global T *weight,
-                          const global T *bias, const global T *table, SHAPE_PARAMETERS, int flags)
+                          const global T *bias, const global T *table, cut c, SHAPE_PARAMETERS, int flags)
 {
     const long from = chunk * length, to = min(from + length, outer), line = min(tile, channels - first) * inner;
     const long stride = channels * inner, start = first * inner, all = outer * stride;
@@ -149,24 +150,25 @@ static void apply_to_tile(long first, long chunk, const global T *x, global T *y
         const long at = row * stride + start;
         long k = 0;
         for (; k + 16 <= line; k += 16)
-            KN_VSTORE((KN_VLOAD(x + at + k) - high[k / 16] - low[k / 16]) * scale[k / 16] + add[k / 16], y + at + k);
+            KN_VSTORE(cut_off((KN_VLOAD(x + at + k) - high[k / 16] - low[k / 16]) * scale[k / 16] + add[k / 16], c),
+                      y + at + k);
         if (k < line) {
             const TV v = load_part(x + at + k, line - k, all - at - k, 0);
-            store_part((v - high[k / 16] - low[k / 16]) * scale[k / 16] + add[k / 16], y + at + k, line - k);
+            store_part(cut_off((v - high[k / 16] - low[k / 16]) * scale[k / 16] + add[k / 16], c), y + at + k, line - k);
         }
     }
 }
 
 static void apply_to(long task, long chunk, const global T *x, global T *y, const global T *weight,
-                     const global T *bias, const global T *table, SHAPE_PARAMETERS, int flags)
+                     const global T *bias, const global T *table, cut c, SHAPE_PARAMETERS, int flags)
 {
     if (tile > 1) {
-        apply_to_tile(task * tile, chunk, x, y, weight, bias, table, SHAPE, flags);
+        apply_to_tile(task * tile, chunk, x, y, weight, bias, table, c, SHAPE, flags);
         return;
     }
     const statistics s = load_statistics(table + 3 * task);
     apply_to_channel(task, chunk, x, y, s, flags & HAS_WEIGHT ? weight[task] * s.inverse : s.inverse,
-                     flags & HAS_BIAS ? bias[task] : 0, SHAPE);
+                     flags & HAS_BIAS ? bias[task] : 0, c, SHAPE);
 }
 
 kernel void batch_moments(KN_IN(x), KN_OUT(partial), SHAPE_PARAMETERS)
@@ -178,7 +180,7 @@ kernel void batch_moments(KN_IN(x), KN_OUT(partial), SHAPE_PARAMETERS)
 }
 
 kernel void batch_apply(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), KN_IN(table), SHAPE_PARAMETERS,
-                        const int flags)
+                        const int flags, const T cut_low, const T cut_high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -186,11 +188,13 @@ kernel void batch_apply(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), KN_IN(t
     KN_BIND_IN(T, bias);
     KN_BIND_IN(T, table);
     const long tasks = (channels + tile - 1) / tile;
-    KN_FOR(i, tasks * chunks) { apply_to(i / chunks, i % chunks, x, y, weight, bias, table, SHAPE, flags); }
+    const cut c = {cut_low, cut_high};
+    KN_FOR(i, tasks * chunks) { apply_to(i / chunks, i % chunks, x, y, weight, bias, table, c, SHAPE, flags); }
 }
 
 kernel void batch_forward(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), FORWARD_PARAMETERS, KN_INOUT(partial),
-                          KN_INOUT(table), SHAPE_PARAMETERS, const T eps, const T momentum, const int flags)
+                          KN_INOUT(table), SHAPE_PARAMETERS, const T eps, const T momentum, const int flags, const T cut_low,
+                          const T cut_high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -202,6 +206,7 @@ kernel void batch_forward(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), FORWA
     KN_BIND_OUT(T, partial);
     KN_BIND_OUT(T, table);
     const long tasks = (channels + tile - 1) / tile;
+    const cut c = {cut_low, cut_high};
     KN_FOR(task, tasks)
     {
         for (long chunk = 0; chunk < chunks; chunk++)
@@ -209,7 +214,7 @@ kernel void batch_forward(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), FORWA
         for (long channel = task * tile; channel < min((task + 1) * tile, channels); channel++)
             finish_channel(channel, x, partial, table, running_mean, running_var, counter, SHAPE, eps, momentum, flags);
         for (long chunk = 0; chunk < chunks; chunk++)
-            apply_to(task, chunk, x, y, weight, bias, table, SHAPE, flags);
+            apply_to(task, chunk, x, y, weight, bias, table, c, SHAPE, flags);
     }
 }
 
@@ -253,19 +258,20 @@ kernel void batch_moments(KN_IN(x), KN_OUT(partial), SHAPE_PARAMETERS)
 }
 
 kernel void batch_apply(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), KN_IN(table), SHAPE_PARAMETERS,
-                        const int flags)
+                        const int flags, const T cut_low, const T cut_high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     KN_BIND_IN(T, weight);
     KN_BIND_IN(T, bias);
     KN_BIND_IN(T, table);
+    const cut c = {cut_low, cut_high};
     KN_FOR(i, outer * channels * inner)
     {
         const long row = quotient(i, inner), channel = row - quotient(row, channels) * channels;
         const statistics s = load_statistics(table + 3 * channel);
         const T scale = flags & HAS_WEIGHT ? weight[channel] * s.inverse : s.inverse;
-        y[i] = KN_CENTRED(x[i], s) * scale + (flags & HAS_BIAS ? bias[channel] : 0);
+        y[i] = cut_off(KN_CENTRED(x[i], s) * scale + (flags & HAS_BIAS ? bias[channel] : 0), c);
     }
 }
 

@@ -1,9 +1,11 @@
 /* pool/max.cl - max pooling. The index kept for backward is the maximum's place within its window, row by row, as
- * INDEX (uchar where windows have at most 256 places, else int). No two work-items write one element in backward: on
+ * INDEX (uchar where windows have at most 255 places, else int); a maximum that the activation cut off has NO_PLACE. No two work-items write one element in backward: on
  * CPU devices a work-item owns whole planes and adds in the order of the outputs; on the others each input element
  * gathers from the windows that cover it. */
 #include "common/lanes.clh"
 #include "pool/pool2d.clh"
+
+#define NO_PLACE ((INDEX)-1)
 
 #ifdef KN_CPU
 
@@ -18,7 +20,7 @@
 #define VEC(type, n) KN_JOIN(type, n)
 #define PAIR_FUNCTIONS(LANES)                                                                                          \
     static void pair_forward_##LANES(const global T *top, const global T *bottom, global T *y, global INDEX *index,    \
-                                     int save)                                                                         \
+                                     int save, T low, T high)                                                          \
     {                                                                                                                  \
         const VEC(T, LANES) a0 = VEC(vload, LANES)(0, top), a1 = VEC(vload, LANES)(1, top);                            \
         const VEC(T, LANES) b0 = VEC(vload, LANES)(0, bottom), b1 = VEC(vload, LANES)(1, bottom);                      \
@@ -33,7 +35,9 @@
         take = (v3 > best) | (v3 != v3);                                                                               \
         best = select(best, v3, take);                                                                                 \
         at = select(at, (VEC(LANE_INT, LANES))3, take);                                                                \
-        VEC(vstore, LANES)(best, 0, y);                                                                                \
+        take = (best <= (VEC(T, LANES))low) | (best >= (VEC(T, LANES))high);                                           \
+        at = select(at, (VEC(LANE_INT, LANES))NO_PLACE, take);                                                         \
+        VEC(vstore, LANES)(KN_CUT(best, (VEC(T, LANES))low, (VEC(T, LANES))high), 0, y);                               \
         if (save)                                                                                                      \
             VEC(vstore, LANES)(VEC(KN_JOIN(convert_, INDEX), LANES)(at), 0, index);                                    \
     }                                                                                                                  \
@@ -68,14 +72,15 @@ static int is_pair(const pool2d *p)
         call;                                                                      \
     }
 
-static void pair_forward(const global T *top, const global T *bottom, global T *y, global INDEX *index, int n, int save)
+static void pair_forward(const global T *top, const global T *bottom, global T *y, global INDEX *index, int n, int save,
+                         T low, T high)
 {
     if (n >= 16)
-        OVERLAPPING(16, pair_forward_16(top + 2 * k, bottom + 2 * k, y + k, index + k, save))
+        OVERLAPPING(16, pair_forward_16(top + 2 * k, bottom + 2 * k, y + k, index + k, save, low, high))
     else if (n >= 8)
-        OVERLAPPING(8, pair_forward_8(top + 2 * k, bottom + 2 * k, y + k, index + k, save))
+        OVERLAPPING(8, pair_forward_8(top + 2 * k, bottom + 2 * k, y + k, index + k, save, low, high))
     else
-        OVERLAPPING(4, pair_forward_4(top + 2 * k, bottom + 2 * k, y + k, index + k, save))
+        OVERLAPPING(4, pair_forward_4(top + 2 * k, bottom + 2 * k, y + k, index + k, save, low, high))
 }
 
 static void pair_backward(const global T *gradient, const global INDEX *index, global T *top, global T *bottom, int n)
@@ -98,7 +103,7 @@ static void pair_backward(const global T *gradient, const global INDEX *index, g
         at[k] = take ? place : at[k];                                                                     \
     }
 static void row_forward(const pool2d *p, const global T *plane, int row, int first, int count, global T *y,
-                        global INDEX *index, int save)
+                        global INDEX *index, int save, T low, T high)
 {
     T best[64];
     int at[64];
@@ -126,12 +131,13 @@ static void row_forward(const pool2d *p, const global T *plane, int row, int fir
         }
     }
     for (int k = 0; k < count; k++)
-        y[k] = best[k];
+        y[k] = KN_CUT(best[k], low, high);
     for (int k = 0; save && k < count; k++)
-        index[k] = (INDEX)max(at[k], 0);
+        index[k] = ((best[k] <= low) | (best[k] >= high)) ? NO_PLACE : (INDEX)max(at[k], 0);
 }
 
-kernel void max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool2d p, const int save)
+kernel void max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool2d p, const int save,
+                               const T low, const T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -144,16 +150,17 @@ kernel void max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool2d 
         const long to = line * p.out_width;
         if (pair) {
             const global T *top = plane + 2L * row * p.width;
-            pair_forward(top, top + p.width, y + to, index + to, p.out_width, save);
+            pair_forward(top, top + p.width, y + to, index + to, p.out_width, save, low, high);
             continue;
         }
         for (int first = 0; first < p.out_width; first += 64)
-            row_forward(&p, plane, row, first, min(64, p.out_width - first), y + to + first, index + to + first, save);
+            row_forward(&p, plane, row, first, min(64, p.out_width - first), y + to + first, index + to + first, save,
+                        low, high);
     }
 }
 
 /* Any windows: adds each output's gradient at its maximum. A window without any place inside the input gives
- * nothing. */
+ * nothing, nor does one that the activation cut off. */
 static void plane_backward(const pool2d *p, const global T *gradient, const global INDEX *index, global T *plane)
 {
     for (long i = 0; i < (long)p->height * p->width; i++)
@@ -164,7 +171,7 @@ static void plane_backward(const pool2d *p, const global T *gradient, const glob
             const int place = index[from];
             const int h = row * p->stride[0] - p->padding[0] + place / p->kernel_size[1] * p->dilation[0];
             const int w = column * p->stride[1] - p->padding[1] + place % p->kernel_size[1] * p->dilation[1];
-            if (h >= 0 && h < p->height && w >= 0 && w < p->width)
+            if (index[from] != NO_PLACE && h >= 0 && h < p->height && w >= 0 && w < p->width)
                 plane[(long)h * p->width + w] += gradient[from];
         }
 }
@@ -250,7 +257,8 @@ static T gathered(const pool2d *p, const global T *gradient, const global INDEX 
     return sum;
 }
 
-kernel void max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool2d p, const int save)
+kernel void max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool2d p, const int save,
+                               const T low, const T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -260,9 +268,10 @@ kernel void max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool2d 
         const int column = i % p.out_width, row = i / p.out_width % p.out_height;
         const long plane = i / ((long)p.out_width * p.out_height);
         int at;
-        y[i] = window_max(&p, x + plane * p.height * p.width, row, column, &at);
+        const T best = window_max(&p, x + plane * p.height * p.width, row, column, &at);
+        y[i] = KN_CUT(best, low, high);
         if (save)
-            index[i] = (INDEX)at;
+            index[i] = best <= low || best >= high ? NO_PLACE : (INDEX)at;
     }
 }
 

@@ -43,6 +43,7 @@ typedef struct kn_pool2d_params {
     bool ceil_mode;                                                         /* default false */
     bool count_include_pad;                                                 /* average pooling: default true */
     int64_t divisor_override;                                               /* average pooling: default 0, none */
+    kn_activation activation;                                               /* of the result; default none */
 } kn_pool2d_params;
 #define KN_POOL2D_DEFAULTS .dilation = 1, .count_include_pad = true
 
@@ -64,6 +65,7 @@ typedef struct kn_batch_norm_params {
     bool training;                         /* default false */
     double momentum;                       /* default 0.1 */
     double eps;                            /* default 1e-5 */
+    kn_activation activation;              /* of the result; default none */
 } kn_batch_norm_params;
 
 /* y = (x - mean) / sqrt(variance + eps) weight + bias for x [N, C] or [N, C, d...], with mean and (biased) variance of

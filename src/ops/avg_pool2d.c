@@ -1,5 +1,6 @@
 /* ops/avg_pool2d.c - average pooling. */
 #include <koine/functional.h>
+#include <koine/ops.h>
 
 #include "ops/pool2d.h"
 #include "ops/promote.h"
@@ -82,13 +83,23 @@ static const kn_op avg_pool2d_op = {.name = "avg_pool2d",
                                     .work = kn_pool2d_work,
                                     .backward_work = kn_pool2d_average_backward_work};
 
+/* The activation is an operation of its own: no network has it behind an average. */
 kn_tensor *kn_avg_pool2d_with(kn_tensor *x, const kn_pool2d_params *params)
 {
     kn_pool2d_geometry g;
+    kn_tensor *y;
 
     if (!kn_pool2d_of(&g, "avg_pool2d", x, params))
         return NULL;
     if (g.dilation[0] != 1 || g.dilation[1] != 1)
         return kn_fail_null(KN_ERR_ARGUMENT, "avg_pool2d: there is no dilation in average pooling");
-    return kn_apply_as(&avg_pool2d_op, &x, 1, &g, kn_compute_type(x->dtype), x->dtype);
+    y = kn_apply_as(&avg_pool2d_op, &x, 1, &g, kn_compute_type(x->dtype), x->dtype);
+    switch (params->activation) {
+    case KN_ACTIVATION_RELU:
+        return kn_relu(y);
+    case KN_ACTIVATION_RELU6:
+        return kn_relu6(y);
+    default:
+        return y;
+    }
 }

@@ -10,7 +10,8 @@
 
 typedef struct kn_batch_norm_op_params {
     double momentum, eps;
-    bool training, cumulative;
+    bool training, cumulative, has_weight;
+    kn_activation activation;
 } kn_batch_norm_op_params;
 
 enum { X, WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, COUNTER, INPUTS };
@@ -122,7 +123,8 @@ static kn_status run(kn_call *call, kn_tensor *const in[INPUTS], const kn_tensor
                                       .eps = params->eps,
                                       .momentum = params->momentum,
                                       .training = params->training,
-                                      .cumulative = params->cumulative};
+                                      .cumulative = params->cumulative,
+                                      .activation = params->activation};
 
     if (kn_numel(in[X]) > 0)
         KN_TRY(kn_batch_norm_run(call->stream, &forward));
@@ -138,7 +140,20 @@ static kn_status run(kn_call *call, kn_tensor *const in[INPUTS], const kn_tensor
     return KN_OK;
 }
 
-/* Saves x, the statistics and, if there is one, the weight. */
+/* x, the statistics and, if there are, the weight and, for the activation's sake, the bias. */
+static kn_status save(kn_call *call, kn_tensor *const in[INPUTS], kn_tensor *table)
+{
+    const kn_batch_norm_op_params *params = call->params;
+
+    KN_TRY(kn_call_save(call, in[X]));
+    KN_TRY(kn_call_save(call, table));
+    if (in[WEIGHT])
+        KN_TRY(kn_call_save(call, in[WEIGHT]));
+    if (in[BIAS] && params->activation != KN_ACTIVATION_NONE)
+        KN_TRY(kn_call_save(call, in[BIAS]));
+    return KN_OK;
+}
+
 static kn_status batch_norm_forward(kn_call *call)
 {
     const kn_tensor *x = call->inputs[X];
@@ -151,13 +166,8 @@ static kn_status batch_norm_forward(kn_call *call)
     for (int i = RUNNING_MEAN; i <= RUNNING_VAR && status == KN_OK; i++)
         status = borrow_running(call, i, &in[i]);
     in[COUNTER] = call->num_inputs > COUNTER ? kn_retain(call->inputs[COUNTER]) : NULL;
-    if (status == KN_OK && call->needs_grad) {
-        status = kn_call_save(call, in[X]);
-        if (status == KN_OK)
-            status = kn_call_save(call, table);
-        if (status == KN_OK && in[WEIGHT])
-            status = kn_call_save(call, in[WEIGHT]);
-    }
+    if (status == KN_OK && call->needs_grad)
+        status = save(call, in, table);
     if (status == KN_OK)
         status = run(call, in, table);
     for (int i = 0; i < INPUTS; i++)
@@ -170,6 +180,8 @@ static kn_status batch_norm_forward(kn_call *call)
 
 static kn_status batch_norm_backward(kn_grad_call *grad)
 {
+    const kn_batch_norm_op_params *params = grad->params;
+    const int bias = params->has_weight ? 3 : 2; /* in what was saved */
     const kn_tensor *x = grad->saved[0], *table = grad->saved[1];
 
     for (int i = X; i <= BIAS; i++) {
@@ -186,12 +198,14 @@ static kn_status batch_norm_backward(kn_grad_call *grad)
         return KN_OK;
     const kn_batch_backward backward = {.gradient = grad->grad_outputs[0],
                                         .x = x,
-                                        .weight = grad->num_saved > 2 ? grad->saved[2] : NULL,
+                                        .weight = params->has_weight ? grad->saved[2] : NULL,
+                                        .bias = grad->num_saved > bias ? grad->saved[bias] : NULL,
                                         .table = table,
                                         .grad_x = grad->grad_inputs[X],
                                         .grad_weight = grad->grad_inputs[WEIGHT],
                                         .grad_bias = grad->grad_inputs[BIAS],
-                                        .training = ((const kn_batch_norm_op_params *)grad->params)->training};
+                                        .training = params->training,
+                                        .activation = params->activation};
     return kn_batch_norm_run_backward(grad->stream, &backward);
 }
 
@@ -218,6 +232,7 @@ static kn_status batch_norm_reference(const kn_call *call)
     const kn_batch_norm_op_params *params = call->params;
     const kn_tensor *x = call->inputs[X];
     const int64_t inner = kn_shape_numel(x->ndim - 2, x->shape + 2), channels = x->shape[1];
+    const kn_cut cut = kn_cut_of(params->activation);
 
     if (kn_numel(x) == 0)
         return KN_OK;
@@ -234,7 +249,7 @@ static kn_status batch_norm_reference(const kn_call *call)
         const double bias = call->inputs[BIAS] ? kn_reference_get(call->inputs[BIAS], c) : 0;
         for (int64_t i = 0; i < x->shape[0] * inner; i++) {
             const int64_t at = (i / inner * channels + c) * inner + i % inner;
-            kn_reference_set(call->outputs[0], at, (kn_reference_get(x, at) - mean) * scale + bias);
+            kn_reference_set(call->outputs[0], at, kn_cut_off(cut, (kn_reference_get(x, at) - mean) * scale + bias));
         }
     }
     return KN_OK;
@@ -302,7 +317,9 @@ kn_tensor *kn_batch_norm_counted(kn_tensor *x, kn_tensor *counter, bool cumulati
     const kn_batch_norm_op_params own = {.momentum = params->momentum,
                                          .eps = params->eps,
                                          .training = params->training,
-                                         .cumulative = cumulative && params->training && counter};
+                                         .cumulative = cumulative && params->training && counter,
+                                         .has_weight = params->weight != NULL,
+                                         .activation = params->activation};
     return apply(in, &own);
 }
 

@@ -109,6 +109,14 @@ static kn_status run(launcher *l, const char *kernel, kn_work_size work)
                   .num_args = count);
 }
 
+static void add_cut(launcher *l, kn_activation activation)
+{
+    const kn_cut cut = kn_cut_of(activation);
+
+    add(l, kn_arg_real(l->dtype, cut.low));
+    add(l, kn_arg_real(l->dtype, cut.high));
+}
+
 /* Work-items for `tasks` pieces of all elements: few where there is little to do. */
 static kn_work_size work_of(const launcher *l, const kn_batch_shape *s, int64_t tasks)
 {
@@ -166,6 +174,7 @@ static kn_status launch_apply(launcher *l, const kn_batch_forward *f, const kn_b
     add_tensor(l, f->table, NULL);
     add_shape(l, s);
     add(l, kn_arg_i32(forward_flags(f)));
+    add_cut(l, f->activation);
     return run(l, "batch_apply", work_of_apply(l, s));
 }
 
@@ -180,6 +189,7 @@ static kn_status launch_whole(launcher *l, const kn_batch_forward *f, const kn_b
     add_tensor(l, f->table, NULL);
     add_shape(l, s);
     add_forward_numbers(l, f);
+    add_cut(l, f->activation);
     return run(l, "batch_forward", work_of(l, s, tasks_of(s)));
 }
 
@@ -237,34 +247,39 @@ kn_status kn_batch_norm_count(kn_stream *stream, const kn_tensor *counter)
 
 static int backward_flags(const kn_batch_backward *b)
 {
-    return (b->weight ? KN_NORM_HAS_WEIGHT : 0) | (b->training ? KN_NORM_TRAINING : 0) |
-           (b->grad_x ? KN_NORM_WANTS_X : 0) | (b->grad_weight ? KN_NORM_WANTS_WEIGHT : 0) |
-           (b->grad_bias ? KN_NORM_WANTS_BIAS : 0);
+    return (b->weight ? KN_NORM_HAS_WEIGHT : 0) | (b->bias ? KN_NORM_HAS_BIAS : 0) |
+           (b->training ? KN_NORM_TRAINING : 0) | (b->grad_x ? KN_NORM_WANTS_X : 0) |
+           (b->grad_weight ? KN_NORM_WANTS_WEIGHT : 0) | (b->grad_bias ? KN_NORM_WANTS_BIAS : 0);
+}
+
+static void add_operands(launcher *l, const kn_batch_backward *b)
+{
+    add_tensor(l, b->gradient, NULL);
+    add_tensor(l, b->x, NULL);
+    add_tensor(l, b->weight, b->x);
+    add_tensor(l, b->bias, b->x);
+    add_tensor(l, b->table, NULL);
+    add_cut(l, b->activation);
+    add(l, kn_arg_i32(backward_flags(b)));
 }
 
 static kn_status launch_backward_whole(launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
                                        const kn_tensor *partial, const kn_tensor *sums)
 {
-    add_tensor(l, b->gradient, NULL);
-    add_tensor(l, b->x, NULL);
+    add_operands(l, b);
     add_tensor(l, b->grad_x, sums);
-    add_tensor(l, b->weight, b->x);
-    add_tensor(l, b->table, NULL);
     add_tensor(l, partial, NULL);
     add_tensor(l, sums, NULL);
     add_tensor(l, b->grad_weight, sums);
     add_tensor(l, b->grad_bias, sums);
     add_shape(l, s);
-    add(l, kn_arg_i32(backward_flags(b)));
     return run(l, "batch_backward", work_of(l, s, tasks_of(s)));
 }
 
 static kn_status launch_sums(launcher *l, const kn_batch_backward *b, const kn_batch_shape *s, const kn_tensor *partial,
                              const kn_tensor *sums)
 {
-    add_tensor(l, b->gradient, NULL);
-    add_tensor(l, b->x, NULL);
-    add_tensor(l, b->table, NULL);
+    add_operands(l, b);
     add_tensor(l, partial, NULL);
     add_shape(l, s);
     KN_TRY(run(l, "batch_sums", work_of(l, s, tasks_of(s) * s->chunks)));
@@ -282,14 +297,10 @@ static kn_status launch_sums(launcher *l, const kn_batch_backward *b, const kn_b
 static kn_status launch_backward_apply(launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
                                        const kn_tensor *sums)
 {
-    add_tensor(l, b->gradient, NULL);
-    add_tensor(l, b->x, NULL);
+    add_operands(l, b);
     add_tensor(l, b->grad_x, NULL);
-    add_tensor(l, b->weight, b->x);
-    add_tensor(l, b->table, NULL);
     add_tensor(l, sums, NULL);
     add_shape(l, s);
-    add(l, kn_arg_i32(backward_flags(b)));
     return run(l, "batch_backward_apply", work_of_apply(l, s));
 }
 

@@ -1,16 +1,18 @@
-/* ops/max_pool2d.c - max pooling: one launch forward, which keeps where each maximum lies, and one backward. */
+/* ops/max_pool2d.c - max pooling: one launch forward, which keeps where each maximum lies, and one backward. A maximum
+ * that the activation cut off has no place, so that backward need not know of the activation. */
 #include <koine/functional.h>
 #include <stdio.h>
 
+#include "ops/epilogue.h"
 #include "ops/pool2d.h"
 #include "ops/promote.h"
 #include "ops/reference.h"
 #include "ops/strided.h"
 
-/* The dtype of a place within a window. */
+/* The dtype of a place within a window, or of none. */
 static kn_dtype index_dtype(const kn_pool2d_geometry *g)
 {
-    return (int64_t)g->kernel_size[0] * g->kernel_size[1] <= 256 ? KN_U8 : KN_I32;
+    return (int64_t)g->kernel_size[0] * g->kernel_size[1] <= 255 ? KN_U8 : KN_I32;
 }
 
 static const char *options(char *buffer, size_t size, kn_dtype dtype, const kn_pool2d_geometry *g)
@@ -25,13 +27,14 @@ static kn_status launch_forward(kn_call *call, const kn_tensor *x, const kn_tens
     const kn_pool2d_geometry *g = call->params;
     kn_tensor *y = call->outputs[0];
     const kn_work_size work = kn_work_for(kn_tensor_limits(x), kn_numel(y));
+    const kn_cut cut = kn_cut_of((kn_activation)g->activation);
     char text[64];
 
     return kn_run(call->stream, .source = "pool/max.cl", .options = options(text, sizeof text, x->dtype, g),
                   .kernel = "max_pool2d_forward", .operation = "max_pool2d", .dims = 1, .global = {work.global},
                   .local = {work.local},
                   KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_tensor(index ? index : y), kn_arg_pool2d(g),
-                          kn_arg_i32(index != NULL)));
+                          kn_arg_i32(index != NULL), kn_arg_real(x->dtype, cut.low), kn_arg_real(x->dtype, cut.high)));
 }
 
 static kn_status max_pool2d_forward(kn_call *call)
@@ -93,11 +96,12 @@ static double reference_window(const kn_tensor *x, const kn_pool2d_geometry *g, 
 static kn_status max_pool2d_reference(const kn_call *call)
 {
     const kn_pool2d_geometry *g = call->params;
+    const kn_cut cut = kn_cut_of((kn_activation)g->activation);
 
     for (int64_t i = 0; i < kn_numel(call->outputs[0]); i++)
         kn_reference_set(call->outputs[0], i,
-                         reference_window(call->inputs[0], g, i / g->out_width / g->out_height,
-                                          i / g->out_width % g->out_height, i % g->out_width));
+                         kn_cut_off(cut, reference_window(call->inputs[0], g, i / g->out_width / g->out_height,
+                                                          i / g->out_width % g->out_height, i % g->out_width)));
     return KN_OK;
 }
 

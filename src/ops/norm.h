@@ -5,6 +5,7 @@
 #include <koine/functional.h>
 
 #include "autograd/op.h"
+#include "ops/epilogue.h"
 
 /* Presence of optional arguments, and what is wanted; cl/norm/moments.clh has the same. */
 enum {
@@ -42,14 +43,16 @@ typedef struct kn_batch_forward {
     const kn_tensor *table; /* [channels, 3], the statistics, for backward */
     double eps, momentum;
     bool training, cumulative;
+    kn_activation activation;
 } kn_batch_forward;
 kn_status kn_batch_norm_run(kn_stream *stream, const kn_batch_forward *forward);
 
 /* Gradients that are not wanted are NULL. */
 typedef struct kn_batch_backward {
-    const kn_tensor *gradient, *x, *weight, *table;
+    const kn_tensor *gradient, *x, *weight, *bias, *table; /* the bias is looked at only with an activation */
     const kn_tensor *grad_x, *grad_weight, *grad_bias;
     bool training;
+    kn_activation activation;
 } kn_batch_backward;
 kn_status kn_batch_norm_run_backward(kn_stream *stream, const kn_batch_backward *backward);
 

@@ -110,6 +110,7 @@ bool kn_pool2d_of(kn_pool2d_geometry *g, const char *function, const kn_tensor *
     choose(dilation, params->dilation, params->dilation_2d);
     g->count_include_pad = params->count_include_pad;
     g->divisor = params->divisor_override;
+    g->activation = (int32_t)params->activation;
     for (int i = 0; i < 2; i++) {
         const int64_t sizes[4] = {kernel[i], stride[i] == 0 ? kernel[i] : stride[i], padding[i],
                                   dilation[i] == 0 ? 1 : dilation[i]};

@@ -11,7 +11,8 @@ typedef struct kn_pool2d_geometry {
     int64_t planes;
     int32_t height, width, out_height, out_width;
     int32_t kernel_size[2], stride[2], padding[2], dilation[2];
-    int32_t count_include_pad, unused;
+    int32_t count_include_pad;
+    int32_t activation; /* kn_activation, for the host */
     int64_t divisor;
 } kn_pool2d_geometry;
 

@@ -41,6 +41,8 @@ static kn_tensor *build_layer_norm_bias(kn_tensor *const *x, const void *params)
 /* clang-format off */
 #define BN(...) &(const kn_batch_norm_params){KN_BATCH_NORM_DEFAULTS, __VA_ARGS__}
 #define TRAIN BN(.training = true)
+#define TRAIN_RELU BN(.training = true, .activation = KN_ACTIVATION_RELU)
+#define TRAIN_RELU6 BN(.training = true, .activation = KN_ACTIVATION_RELU6)
 #define EVAL BN(.training = false)
 #define LN(dims) &(const layer_case){.ndim = dims, .eps = 1e-5}
 #define X(...) FLOATS_IN(-2, 3, __VA_ARGS__)
@@ -84,6 +86,15 @@ static const op_row rows[] = {
     BOTH_MODES("chunks_of_planes", 2, 24000, 120, 2, 10, 20),
     BOTH_MODES("long_tiles", 20, 3000, 613, 20, 5),
     BOTH_MODES("wide", 40, 2400, 24, 40, 10, 10),
+    {"batch_norm/relu", build_batch_norm, {X(5, 3), W(3), B(3)}, TRAIN_RELU, 5},
+    {"batch_norm/relu_eval", build_batch_norm, {X(4, 3, 5), W(3), B(3), MEAN(3), VAR(3)}, BN(.activation = KN_ACTIVATION_RELU), 20, .layouts = true},
+    {"batch_norm/relu_plain", build_batch_norm, {X(5, 3)}, TRAIN_RELU, 5},
+    {"batch_norm/relu_bias", build_batch_norm_bias, {X(5, 3, 2), B(3)}, TRAIN_RELU, 10},
+    {"batch_norm/relu_layouts", build_batch_norm, {X(4, 3, 5), W(3), B(3)}, TRAIN_RELU, 20, .layouts = true},
+    {"batch_norm/relu_planes_4x4", build_batch_norm, {X(13, 35, 4, 4), W(35), B(35)}, TRAIN_RELU, 208},
+    {"batch_norm/relu_planes_17x19", build_batch_norm, {X(3, 3, 17, 19), W(3), B(3)}, TRAIN_RELU, 969},
+    {"batch_norm/relu6_vector", build_batch_norm, {X(37, 16), FLOATS_IN(3, 9, 16), B(16)}, TRAIN_RELU6, 37},
+    {"batch_norm/relu6_images", build_batch_norm, {X(3, 4, 9, 10), FLOATS_IN(3, 9, 4), B(4)}, TRAIN_RELU6, 270},
     {"batch_norm/empty_batch", build_batch_norm, {X(0, 3, 4), W(3), B(3)}, TRAIN},
     {"batch_norm/empty_plane", build_batch_norm, {X(2, 3, 0), W(3), B(3), MEAN(3), VAR(3)}, EVAL},
     {"batch_norm/no_channels", build_batch_norm, {X(2, 0), W(0), B(0)}, TRAIN},
