@@ -69,6 +69,13 @@ KN_API bool kn_get_allow_reduced_precision(unsigned what); /* all of `what`? */
 KN_API kn_status kn_set_float32_matmul_precision(const char *precision);
 KN_API const char *kn_get_float32_matmul_precision(void);
 
+/* --- fusion ----------------------------------------------------------------------------------- *
+ * Modules apply a ReLU or ReLU6 that follows a layer in the same pass as the layer (koine/nn.h, kn_forward_activated).
+ * KOINE_FUSION=0; default on. Results are the same either way; off, each layer is an operation of its own, in profiles
+ * too. */
+KN_API void kn_set_fusion(bool enabled);
+KN_API bool kn_get_fusion(void);
+
 /* --- what is built in ------------------------------------------------------------------------- */
 
 /* torch.backends.cudnn.version() and is_available(): "clblast" is the library of matrix products that Koine was built

@@ -14,7 +14,9 @@ KN_BEGIN_DECLS
 
 #define KN_PADDING_SAME (-1) /* as padding='same': the output has the input's size; stride 1 */
 
-/* What an operation may do to its result before it stores it, which saves the activation's own passes over memory. */
+/* What an operation may do to its result before it stores it, which saves the activation's own passes over memory.
+ * Results and gradients are those of kn_relu and kn_relu6 applied afterwards. Modules do it by themselves where an
+ * activation follows (koine/nn.h). */
 typedef enum kn_activation { KN_ACTIVATION_NONE, KN_ACTIVATION_RELU, KN_ACTIVATION_RELU6 } kn_activation;
 
 /* --- linear and convolution ------------------------------------------------------------------- */
@@ -22,10 +24,16 @@ typedef enum kn_activation { KN_ACTIVATION_NONE, KN_ACTIVATION_RELU, KN_ACTIVATI
 /* y = x weight^T + bias. x [..., in], weight [out, in], bias [out] or NULL. */
 KN_API kn_tensor *kn_linear(kn_tensor *x, kn_tensor *weight, kn_tensor *bias);
 
+typedef struct kn_linear_options {
+    kn_activation activation; /* of the result, bias included; default none */
+} kn_linear_options;
+KN_API kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_options *options);
+
 typedef struct kn_conv2d_params {
     int64_t stride, padding, dilation;                   /* defaults 1, 0, 1; padding may be KN_PADDING_SAME */
     int64_t stride_2d[2], padding_2d[2], dilation_2d[2]; /* {height, width}; used when not {0, 0} */
     int64_t groups;                                      /* default 1 */
+    kn_activation activation;                            /* of the result, bias included; default none */
 } kn_conv2d_params;
 
 /* Cross-correlation. x [N, C, H, W], weight [K, C / groups, R, S], bias [K] or NULL; the result is [N, K, P, Q] with

@@ -20,6 +20,13 @@ KN_BEGIN_DECLS
 /* The module applied to x. The result is owned as any tensor expression's. NULL in gives NULL out. */
 KN_API kn_tensor *kn_forward(kn_module *module, kn_tensor *x);
 
+/* activation(module(x)), for the forward functions of modules of your own: kn_relu(kn_forward(bn, x)) without a pass
+ * over memory of its own, where the module can do that: Linear, Conv2d, BatchNorm, MaxPool2d, and a Sequential that
+ * ends with one of these. A Sequential does the same with its children: ReLU and ReLU6 are applied by the layer before
+ * them, or by the MaxPool2d after them. Nothing but the speed and the profile tells: values and gradients are the same.
+ * kn_set_fusion (koine/flags.h) switches it off. */
+KN_API kn_tensor *kn_forward_activated(kn_module *module, kn_tensor *x, kn_activation activation);
+
 KN_API void kn_module_free(kn_module *module); /* NULL allowed */
 
 /* Training mode (the default) or evaluation mode, for the module and all below it. */

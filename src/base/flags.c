@@ -20,8 +20,10 @@ static bool is_on(const char *value) { return value && *value && strcmp(value, "
 
 static void read_environment(void)
 {
-    const char *deterministic = getenv("KOINE_DETERMINISTIC");
+    const char *deterministic = getenv("KOINE_DETERMINISTIC"), *fusion = getenv("KOINE_FUSION");
     unsigned start = READ | (is_on(getenv("KOINE_BENCHMARK")) ? KN_FLAG_BENCHMARK : 0);
+    if (fusion && *fusion && !is_on(fusion))
+        start |= KN_FLAG_NO_FUSION;
     if (deterministic && strcmp(deterministic, "error") == 0)
         start |= KN_FLAG_FORBID;
     else if (deterministic && strcmp(deterministic, "warn") == 0)
@@ -55,6 +57,9 @@ static void change(unsigned clear, unsigned set)
 
 void kn_set_benchmark(bool enabled) { change(KN_FLAG_BENCHMARK, enabled ? KN_FLAG_BENCHMARK : 0); }
 bool kn_get_benchmark(void) { return kn_flags() & KN_FLAG_BENCHMARK; }
+
+void kn_set_fusion(bool enabled) { change(KN_FLAG_NO_FUSION, enabled ? 0 : KN_FLAG_NO_FUSION); }
+bool kn_get_fusion(void) { return !(kn_flags() & KN_FLAG_NO_FUSION); }
 
 void kn_set_deterministic(bool enabled) { change(KN_FLAG_DETERMINISTIC, enabled ? KN_FLAG_DETERMINISTIC : 0); }
 bool kn_get_deterministic(void) { return kn_flags() & KN_FLAG_DETERMINISTIC; }

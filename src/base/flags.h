@@ -10,6 +10,7 @@
 #define KN_FLAG_FORBID 64u        /* kn_use_deterministic_algorithms: error */
 #define KN_FLAG_WARN 128u         /* and warn */
 #define KN_FLAG_MEDIUM 256u       /* float32 matmul precision was set to "medium", which means what "high" does */
+#define KN_FLAG_NO_FUSION 512u
 #define KN_FLAGS_DETERMINISTIC (KN_FLAG_DETERMINISTIC | KN_FLAG_FORBID | KN_FLAG_WARN)
 
 /* All of them: one relaxed load, but for the first call of the process, which reads the environment. */

@@ -34,8 +34,17 @@ static kn_tensor *flatten_forward(kn_module *module, kn_tensor *x)
     return kn_flatten(x, 1, -1);
 }
 
-kn_module *kn_nn_relu(void) { return kn_layer_new("ReLU", relu_forward, NULL, NULL, 0); }
-kn_module *kn_nn_relu6(void) { return kn_layer_new("ReLU6", relu6_forward, NULL, NULL, 0); }
+/* One that the layer before it may apply in its stead. */
+static kn_module *activation(const char *name, kn_forward_function forward, kn_activation which)
+{
+    kn_module *module = kn_layer_new(name, forward, NULL, NULL, 0);
+    if (module != NULL)
+        module->activation = which;
+    return module;
+}
+
+kn_module *kn_nn_relu(void) { return activation("ReLU", relu_forward, KN_ACTIVATION_RELU); }
+kn_module *kn_nn_relu6(void) { return activation("ReLU6", relu6_forward, KN_ACTIVATION_RELU6); }
 kn_module *kn_nn_sigmoid(void) { return kn_layer_new("Sigmoid", sigmoid_forward, NULL, NULL, 0); }
 kn_module *kn_nn_tanh(void) { return kn_layer_new("Tanh", tanh_forward, NULL, NULL, 0); }
 

@@ -8,10 +8,12 @@ typedef struct conv2d {
     kn_conv2d_params call; /* the same as the function takes it */
 } conv2d;
 
-static kn_tensor *forward(kn_module *module, kn_tensor *x)
+static kn_tensor *forward(kn_module *module, kn_tensor *x, kn_activation activation)
 {
     conv2d *self = module->self;
-    return kn_conv2d_with(x, self->affine.weight, self->affine.bias, &self->call);
+    kn_conv2d_params call = self->call;
+    call.activation = activation;
+    return kn_conv2d_with(x, self->affine.weight, self->affine.bias, &call);
 }
 
 static void append_pair(kn_text *text, const char *name, kn_pair pair)
@@ -87,7 +89,7 @@ kn_module *kn_nn_conv2d_with(const kn_nn_conv2d_params *params)
     if (check(params) != KN_OK)
         return kn_stick();
     conv2d self = {.params = *params, .call = call_params(params)};
-    kn_module *module = kn_layer_new("Conv2d", forward, describe, &self, sizeof self);
+    kn_module *module = kn_layer_new_activated("Conv2d", forward, describe, &self, sizeof self);
     if (module == NULL)
         return NULL;
     conv2d *made = module->self;

@@ -7,10 +7,10 @@ typedef struct linear {
     kn_linear_params params;
 } linear;
 
-static kn_tensor *forward(kn_module *module, kn_tensor *x)
+static kn_tensor *forward(kn_module *module, kn_tensor *x, kn_activation activation)
 {
     linear *self = module->self;
-    return kn_linear(x, self->affine.weight, self->affine.bias);
+    return kn_linear_with(x, self->affine.weight, self->affine.bias, &(kn_linear_options){.activation = activation});
 }
 
 static void describe(kn_module *module, kn_text *text)
@@ -30,7 +30,7 @@ kn_module *kn_nn_linear_with(const kn_linear_params *params)
         return kn_fail_null(KN_ERR_ARGUMENT, "Linear: in_features (%lld) and out_features (%lld) must be at least 1",
                             (long long)params->in_features, (long long)params->out_features);
     linear self = {.params = *params};
-    kn_module *module = kn_layer_new("Linear", forward, describe, &self, sizeof self);
+    kn_module *module = kn_layer_new_activated("Linear", forward, describe, &self, sizeof self);
     if (module == NULL)
         return NULL;
     linear *made = module->self;

@@ -2,6 +2,8 @@
 #include "nn/graphed.h"
 
 #include <koine/autograd.h>
+#include <koine/flags.h>
+#include <koine/ops.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -43,6 +45,20 @@ kn_module *kn_layer_new(const char *type_name, kn_forward_function forward,
     module->describe = describe;
     if (size > 0)
         memcpy(module->self, params, size);
+    return module;
+}
+
+static kn_tensor *forward_without_activation(kn_module *module, kn_tensor *x)
+{
+    return module->activated(module, x, KN_ACTIVATION_NONE);
+}
+
+kn_module *kn_layer_new_activated(const char *type_name, kn_activated_function activated,
+                                  void (*describe)(kn_module *module, kn_text *text), const void *params, size_t size)
+{
+    kn_module *module = kn_layer_new(type_name, forward_without_activation, describe, params, size);
+    if (module != NULL)
+        module->activated = activated;
     return module;
 }
 
@@ -97,7 +113,32 @@ const char *kn_module_type_name(const kn_module *module) { return module == NULL
 
 /* --- applying -------------------------------------------------------------------------------------------------- */
 
-kn_tensor *kn_forward(kn_module *module, kn_tensor *x)
+kn_tensor *kn_activate(kn_tensor *x, kn_activation activation)
+{
+    switch (activation) {
+    case KN_ACTIVATION_NONE:
+        return x;
+    case KN_ACTIVATION_RELU:
+        return kn_relu(x);
+    case KN_ACTIVATION_RELU6:
+        return kn_relu6(x);
+    }
+    return kn_fail_null(KN_ERR_ARGUMENT, "forward: %d is no kn_activation", (int)activation);
+}
+
+/* What was recorded is replayed as it is. */
+static kn_tensor *run(kn_module *module, kn_tensor *x, kn_activation activation)
+{
+    if (module->graphed != NULL)
+        return kn_activate(kn_graphed_forward(module, x), activation);
+    if (activation != KN_ACTIVATION_NONE && module->activated != NULL && kn_get_fusion())
+        return module->activated(module, x, activation);
+    return kn_activate(module->forward(module, x), activation);
+}
+
+kn_tensor *kn_forward(kn_module *module, kn_tensor *x) { return kn_forward_activated(module, x, KN_ACTIVATION_NONE); }
+
+kn_tensor *kn_forward_activated(kn_module *module, kn_tensor *x, kn_activation activation)
 {
     if (module == NULL) {
         kn_fail_argument_null("forward", "module");
@@ -110,7 +151,7 @@ kn_tensor *kn_forward(kn_module *module, kn_tensor *x)
     int depth = kn_scope_begin();
     if (depth == 0)
         return kn_stick();
-    kn_tensor *y = module->graphed != NULL ? kn_graphed_forward(module, x) : module->forward(module, x);
+    kn_tensor *y = run(module, x, activation);
     if (y == NULL && kn_error_status() == KN_OK)
         kn_fail(KN_ERR_STATE, "%s: its forward function returned NULL without an error", module->type_name);
     if (y == NULL)

@@ -27,6 +27,9 @@ typedef struct kn_cached_list {
 
 typedef struct kn_graphed kn_graphed; /* nn/graphed.c */
 
+/* A forward function that applies an activation to its result in the same pass. */
+typedef kn_tensor *(*kn_activated_function)(kn_module *module, kn_tensor *x, kn_activation activation);
+
 struct kn_module {
     char *type_name;
     kn_forward_function forward;
@@ -35,6 +38,9 @@ struct kn_module {
     void (*destroy)(void *self);
     void (*describe)(kn_module *module,
                      kn_text *text); /* what print(net) shows between the parentheses; NULL: nothing */
+    kn_activated_function activated; /* NULL: this module has no such function */
+    kn_activation activation;        /* what the module itself does: of ReLU and ReLU6; else none */
+    bool keeps_order;                /* activation(module(x)) is module(activation(x)): maxima */
     bool training;
     bool owned; /* registered in another module, which frees it */
 
@@ -62,6 +68,9 @@ kn_status kn_module_each(kn_module *module, kn_module_visitor visit, void *user)
 /* The sum of the revisions in the tree: as modules are never removed it changes whenever anything below does. */
 uint64_t kn_module_tree_revision(const kn_module *module);
 
+/* The activation as an operation of its own. */
+kn_tensor *kn_activate(kn_tensor *x, kn_activation activation);
+
 /* The module whose state is saved: what a wrapper wraps, any other module itself. */
 static inline kn_module *kn_module_unwrapped(kn_module *module)
 {
@@ -74,6 +83,10 @@ kn_module *kn_module_release_child(kn_module *module);
 /* For the constructors of layers: a module whose self is a copy of `params`. */
 kn_module *kn_layer_new(const char *type_name, kn_forward_function forward,
                         void (*describe)(kn_module *module, kn_text *text), const void *params, size_t size);
+
+/* For those whose layers can apply an activation: `forward` is then `activated` without one. */
+kn_module *kn_layer_new_activated(const char *type_name, kn_activated_function activated,
+                                  void (*describe)(kn_module *module, kn_text *text), const void *params, size_t size);
 
 /* For constructors: frees `module` and returns NULL with the thread's error sticking. */
 kn_module *kn_layer_failed(kn_module *module);

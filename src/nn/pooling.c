@@ -60,11 +60,22 @@ static kn_status check(const char *name, const kn_pool2d_params *p)
     return KN_OK;
 }
 
+/* Has every window a place inside the input, so that a maximum is never that of padding alone? Without dilation it has:
+ * the padding is at most half of the window. */
+static bool meets_input(const kn_pool2d_params *p)
+{
+    const kn_pair dilation = kn_pair_of(p->dilation, p->dilation_2d);
+    return dilation.height == 1 && dilation.width == 1;
+}
+
 kn_module *kn_nn_max_pool2d_with(const kn_pool2d_params *params)
 {
     if (check("MaxPool2d", params) != KN_OK)
         return kn_stick();
-    return kn_layer_new("MaxPool2d", max_forward, describe_max, params, sizeof *params);
+    kn_module *module = kn_layer_new("MaxPool2d", max_forward, describe_max, params, sizeof *params);
+    if (module != NULL)
+        module->keeps_order = meets_input(params);
+    return module;
 }
 
 kn_module *kn_nn_avg_pool2d_with(const kn_pool2d_params *params)

@@ -87,6 +87,9 @@ static kn_module *copy_tree(replicas *all, kn_module *module)
         return NULL;
     memcpy(replica->self, module->self, module->self_size);
     replica->describe = module->describe;
+    replica->activated = module->activated;
+    replica->activation = module->activation;
+    replica->keeps_order = module->keeps_order;
     replica->training = module->training;
     kn_status status = copy_tensors(replica, module, all->map);
     if (status == KN_OK)

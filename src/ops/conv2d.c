@@ -8,6 +8,7 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
+#include "ops/activation.h"
 #include "ops/promote.h"
 #include "ops/reference.h"
 
@@ -120,6 +121,8 @@ static kn_status check_ranks(const kn_call *call)
     return KN_OK;
 }
 
+static kn_activation activation_of(const kn_conv2d_params *params) { return params->activation; }
+
 static kn_status conv2d_shape(kn_call *call)
 {
     const kn_tensor *x = call->inputs[0], *weight = call->inputs[1],
@@ -127,6 +130,7 @@ static kn_status conv2d_shape(kn_call *call)
     kn_conv2d_shape s;
     KN_TRY(kn_call_check_floating(call, 0));
     KN_TRY(kn_call_check_same_dtype(call, 0, 2));
+    KN_TRY(kn_activation_check(activation_of(call->params)));
     KN_TRY(check_ranks(call));
     KN_TRY(resolve(&s, call->params, x->dtype, x->ndim, x->shape, weight->shape));
     if (bias && (bias->ndim != 1 || bias->shape[0] != s.out_channels)) {
@@ -147,15 +151,15 @@ static double taps_of(const int64_t *weight) { return (double)weight[1] * (doubl
 
 static kn_work conv2d_work(const kn_call *call)
 {
-    bool bias = call->num_inputs > 2 && call->inputs[2];
-    return kn_work_of_outputs(call, 2 * taps_of(call->inputs[1]->shape) + bias);
+    bool bias = call->num_inputs > 2 && call->inputs[2], activation = activation_of(call->params);
+    return kn_work_of_outputs(call, 2 * taps_of(call->inputs[1]->shape) + bias + activation);
 }
 
 static kn_work conv2d_backward_work(const kn_grad_call *grad)
 {
     double outputs = (double)kn_numel(grad->grad_outputs[0]), taps = taps_of(grad->input[1].shape);
-    bool bias = grad->num_inputs > 2 && grad->needs[2];
-    return kn_grad_work(grad, outputs * (2 * taps * (grad->needs[0] + grad->needs[1]) + bias));
+    bool bias = grad->num_inputs > 2 && grad->needs[2], activation = activation_of(grad->params);
+    return kn_grad_work(grad, outputs * (2 * taps * (grad->needs[0] + grad->needs[1]) + bias + activation));
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
@@ -172,10 +176,18 @@ static void release_all(kn_tensor **tensors, int count)
         kn_release(tensors[i]);
 }
 
+/* With an activation the output too, which tells where it cut off. */
+static kn_status save(kn_call *call)
+{
+    for (int i = 0; i < 2; i++)
+        KN_TRY(kn_call_save(call, call->inputs[i]));
+    return activation_of(call->params) != KN_ACTIVATION_NONE ? kn_call_save(call, call->outputs[0]) : KN_OK;
+}
+
 static kn_status conv2d_forward(kn_call *call)
 {
     kn_tensor *inputs[3] = {NULL, NULL, NULL}; /* contiguous */
-    kn_conv2d_problem problem = {.y = operand(call->outputs[0])};
+    kn_conv2d_problem problem = {.y = operand(call->outputs[0]), .activation = activation_of(call->params)};
     kn_status status = resolve(&problem.shape, call->params, call->inputs[0]->dtype, call->inputs[0]->ndim,
                                call->inputs[0]->shape, call->inputs[1]->shape);
     for (int i = 0; status == KN_OK && i < call->num_inputs && i < 3; i++)
@@ -188,11 +200,7 @@ static kn_status conv2d_forward(kn_call *call)
         status = kn_conv2d_run_forward(call->stream, &problem);
     }
     release_all(inputs, 3);
-    if (status == KN_OK && call->needs_grad)
-        status = kn_call_save(call, call->inputs[0]);
-    if (status == KN_OK && call->needs_grad)
-        status = kn_call_save(call, call->inputs[1]);
-    return status;
+    return status == KN_OK && call->needs_grad ? save(call) : status;
 }
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
@@ -216,19 +224,18 @@ static kn_status backward_data(kn_grad_call *grad, kn_conv2d_problem problem)
 }
 
 /* On CPU devices the bias' gradient falls out of the weights' pass; elsewhere the sum over dimensions is faster. */
-static kn_status sum_bias(kn_grad_call *grad)
+static kn_status sum_bias(kn_grad_call *grad, kn_tensor *gradient)
 {
-    const kn_tensor *gradient = grad->grad_outputs[0];
     const int dims[3] = {-1, -2, 0};
-    grad->grad_inputs[2] = kn_sum_dims(grad->grad_outputs[0], dims, gradient->ndim - 1, false);
+    grad->grad_inputs[2] = kn_sum_dims(gradient, dims, gradient->ndim - 1, false);
     return grad->grad_inputs[2] ? KN_OK : kn_error_status();
 }
 
-static kn_status backward_weights(kn_grad_call *grad, kn_conv2d_problem problem)
+static kn_status backward_weights(kn_grad_call *grad, kn_conv2d_problem problem, kn_tensor *gradient)
 {
     bool bias = grad->num_inputs > 2 && grad->needs[2];
     if (bias && !kn_device_limits(kn_stream_device(grad->stream))->is_cpu) {
-        KN_TRY(sum_bias(grad));
+        KN_TRY(sum_bias(grad, gradient));
         bias = false;
         if (!grad->needs[1])
             return KN_OK;
@@ -247,7 +254,10 @@ static kn_status backward_weights(kn_grad_call *grad, kn_conv2d_problem problem)
 static kn_status conv2d_backward(kn_grad_call *grad)
 {
     kn_tensor *inputs[2] = {NULL, NULL}; /* contiguous */
-    kn_conv2d_problem problem = {.y = operand(grad->grad_outputs[0])};
+    kn_tensor *gradient = kn_activation_gradient(grad, activation_of(grad->params), grad->saved[2]);
+    if (!gradient)
+        return kn_error_status();
+    kn_conv2d_problem problem = {.y = operand(gradient)};
     kn_status status = resolve(&problem.shape, grad->params, grad->input[0].dtype, grad->input[0].ndim,
                                grad->input[0].shape, grad->input[1].shape);
     for (int i = 0; status == KN_OK && i < 2; i++)
@@ -259,7 +269,7 @@ static kn_status conv2d_backward(kn_grad_call *grad)
     if (status == KN_OK && grad->needs[0])
         status = backward_data(grad, problem);
     if (status == KN_OK && (grad->needs[1] || (grad->num_inputs > 2 && grad->needs[2])))
-        status = backward_weights(grad, problem);
+        status = backward_weights(grad, problem, gradient);
     release_all(inputs, 2);
     return status;
 }
@@ -297,7 +307,8 @@ static kn_status conv2d_reference(const kn_call *call)
             for (int64_t p = 0; p < s.out_size[0]; p++)
                 for (int64_t q = 0; q < s.out_size[1]; q++, i++) {
                     double value = reference_pixel(&s, x, weight, n, k, p, q);
-                    kn_reference_set(y, i, bias ? value + kn_reference_get(bias, k) : value);
+                    value += bias ? kn_reference_get(bias, k) : 0;
+                    kn_reference_set(y, i, kn_activation_of(activation_of(call->params), value));
                 }
     return KN_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
+#include "ops/activation.h"
 #include "ops/gemm.h"
 #include "ops/matrix.h"
 #include "ops/promote.h"
@@ -27,12 +28,15 @@ static kn_status check_shapes(const kn_tensor *x, const kn_tensor *weight, const
     return KN_OK;
 }
 
+static kn_activation activation_of(const kn_linear_options *options) { return options->activation; }
+
 static kn_status linear_shape(kn_call *call)
 {
     const kn_tensor *x = call->inputs[0], *weight = call->inputs[1];
     int64_t shape[KN_MAX_DIMS];
     KN_TRY(kn_call_check_floating(call, 0));
     KN_TRY(kn_call_check_same_dtype(call, 0, 2));
+    KN_TRY(kn_activation_check(activation_of(call->params)));
     KN_TRY(check_shapes(x, weight, call->num_inputs > 2 ? call->inputs[2] : NULL));
     for (int d = 0; d < x->ndim; d++)
         shape[d] = d < x->ndim - 1 ? x->shape[d] : weight->shape[0];
@@ -43,15 +47,15 @@ static kn_status linear_shape(kn_call *call)
  */
 static kn_work linear_work(const kn_call *call)
 {
-    bool bias = call->num_inputs > 2 && call->inputs[2];
-    return kn_work_of_outputs(call, 2 * (double)call->inputs[1]->shape[1] + bias);
+    bool bias = call->num_inputs > 2 && call->inputs[2], activation = activation_of(call->params);
+    return kn_work_of_outputs(call, 2 * (double)call->inputs[1]->shape[1] + bias + activation);
 }
 
 static kn_work linear_backward_work(const kn_grad_call *grad)
 {
     double outputs = (double)kn_numel(grad->grad_outputs[0]), in = (double)grad->input[1].shape[1];
-    bool bias = grad->num_inputs > 2 && grad->needs[2];
-    return kn_grad_work(grad, outputs * (2 * in * (grad->needs[0] + grad->needs[1]) + bias));
+    bool bias = grad->num_inputs > 2 && grad->needs[2], activation = activation_of(grad->params);
+    return kn_grad_work(grad, outputs * (2 * in * (grad->needs[0] + grad->needs[1]) + bias + activation));
 }
 
 /* --- products of matrices that are tensors ------------------------------------------------------------------------ */
@@ -111,11 +115,15 @@ static kn_status linear_forward(kn_call *call)
         status = kn_tensor_contiguous(&bias, call->inputs[2]);
     if (status == KN_OK)
         status = multiply(call->stream, y, rows, out, in, x.operand, transposed(weight.operand), bias);
+    if (status == KN_OK)
+        status = kn_activation_apply(call->stream, call->op->name, activation_of(call->params), y);
     kn_release(bias);
     kn_release(x.copy);
     kn_release(weight.copy);
     for (int i = 0; status == KN_OK && call->needs_grad && i < 2; i++)
         status = kn_call_save(call, call->inputs[i]);
+    if (status == KN_OK && call->needs_grad && activation_of(call->params) != KN_ACTIVATION_NONE)
+        status = kn_call_save(call, y); /* tells where the activation cut off */
     return status;
 }
 
@@ -146,7 +154,9 @@ static kn_status backward_products(kn_grad_call *grad, kn_gemm_operand dy, kn_ge
 
 static kn_status linear_backward(kn_grad_call *grad)
 {
-    kn_tensor *gradient = grad->grad_outputs[0];
+    kn_tensor *gradient = kn_activation_gradient(grad, activation_of(grad->params), grad->saved[2]);
+    if (!gradient)
+        return kn_error_status();
     kn_matrix_operand dy = {0}, x = {0}, weight = {0};
     kn_status status = rows_operand(&dy, gradient);
     if (status == KN_OK)
@@ -179,7 +189,7 @@ static kn_status linear_reference(const kn_call *call)
         double sum = bias ? kn_reference_get(bias, i % out) : 0;
         for (int64_t k = 0; k < in; k++)
             sum += kn_reference_get(x, i / out * in + k) * kn_reference_get(weight, i % out * in + k);
-        kn_reference_set(call->outputs[0], i, sum);
+        kn_reference_set(call->outputs[0], i, kn_activation_of(activation_of(call->params), sum));
     }
     return KN_OK;
 }
@@ -188,6 +198,7 @@ static const kn_op linear_op = {
     .name = "linear",
     .min_inputs = 2,
     .max_inputs = 3,
+    .params_size = sizeof(kn_linear_options),
     .shape = linear_shape,
     .forward = linear_forward,
     .backward = linear_backward,
@@ -196,7 +207,16 @@ static const kn_op linear_op = {
     .backward_work = linear_backward_work,
 };
 
+kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_options *options)
+{
+    if (!options) {
+        kn_fail_argument_null("linear", "options");
+        return kn_stick();
+    }
+    return kn_apply(&linear_op, options, x, weight, bias);
+}
+
 kn_tensor *kn_linear(kn_tensor *x, kn_tensor *weight, kn_tensor *bias)
 {
-    return kn_apply(&linear_op, NULL, x, weight, bias);
+    return kn_linear_with(x, weight, bias, &(kn_linear_options){0});
 }

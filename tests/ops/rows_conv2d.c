@@ -8,6 +8,8 @@ static kn_tensor *build_conv2d(kn_tensor *const *x, const void *params)
 
 /* clang-format off */
 #define CONV(...) &(const kn_conv2d_params){KN_CONV2D_DEFAULTS, __VA_ARGS__}
+#define RELU(...) CONV(__VA_ARGS__, .activation = KN_ACTIVATION_RELU)
+#define RELU6(...) CONV(__VA_ARGS__, .activation = KN_ACTIVATION_RELU6)
 #define PLAIN CONV(.padding = 0)
 #define TABLES .tables = "conv2d conv2d_backward_data conv2d_backward_weights gemm"
 
@@ -95,6 +97,24 @@ static const op_row rows[] = {
      CONV(.stride = 5, .padding = 3), 84, TABLES},
     {"conv2d/stride_6_beyond_image", build_conv2d, {FLOATS(2, 2, 5, 4), FLOATS(3, 2, 2, 2), FLOATS(3)},
      CONV(.stride = 6, .padding = 1), 16, TABLES},
+    {"conv2d/relu", build_conv2d, {FLOATS(2, 3, 7, 6), FLOATS(4, 3, 3, 3), FLOATS(4)}, RELU(.padding = 1), 84,
+     .layouts = true, TABLES},
+    {"conv2d/relu_no_bias", build_conv2d, {FLOATS(3, 17, 9, 11), FLOATS_IN(-0.2, 0.2, 67, 17, 3, 3)},
+     RELU(.padding = 1), 297, TABLES},
+    {"conv2d/relu_1x1", build_conv2d, {FLOATS(2, 67, 9, 9), FLOATS(35, 67, 1, 1), FLOATS(35)}, RELU(.padding = 0), 162,
+     TABLES},
+    {"conv2d/relu_few_channels", build_conv2d, {FLOATS(3, 3, 21, 37), FLOATS(7, 3, 5, 5), FLOATS(7)},
+     RELU(.stride = 2, .padding = 2), 700, TABLES},
+    {"conv2d/relu_small_images", build_conv2d, {FLOATS(17, 18, 5, 5), FLOATS_IN(-0.1, 0.1, 20, 18, 3, 3), FLOATS(20)},
+     RELU(.padding = 1), 425, TABLES},
+    {"conv2d/relu6", build_conv2d, {FLOATS_IN(-4, 4, 2, 16, 8, 9), FLOATS(33, 16, 3, 3), FLOATS(33)},
+     RELU6(.padding = 1), 144, TABLES},
+    {"conv2d/relu6_depthwise", build_conv2d, {FLOATS_IN(-4, 4, 2, 37, 9, 11), FLOATS(37, 1, 3, 3), FLOATS(37)},
+     RELU6(.groups = 37, .padding = 1), 198, TABLES},
+    {"conv2d/relu6_groups", build_conv2d, {FLOATS_IN(-4, 4, 3, 8, 6, 5), FLOATS(6, 4, 3, 3)},
+     RELU6(.groups = 2, .stride_2d = {1, 2}), 36, TABLES},
+    {"conv2d/relu_no_batch", build_conv2d, {FLOATS(0, 2, 5, 5), FLOATS(3, 2, 3, 3), FLOATS(3)}, RELU(.padding = 0),
+     TABLES},
     {"conv2d/wide_image", build_conv2d, {FLOATS(1, 2, 3, 1031), FLOATS(3, 2, 3, 3), FLOATS(3)},
      CONV(.padding = 1), 3093, TABLES},
 };

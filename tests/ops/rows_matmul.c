@@ -15,11 +15,12 @@ static kn_tensor *build_matmul_transposed(kn_tensor *const *x, const void *param
 
 static kn_tensor *build_linear(kn_tensor *const *x, const void *params)
 {
-    (void)params;
-    return kn_linear(x[0], x[1], x[2]);
+    return params ? kn_linear_with(x[0], x[1], x[2], params) : kn_linear(x[0], x[1], x[2]);
 }
 
 /* clang-format off */
+#define RELU &(const kn_linear_options){.activation = KN_ACTIVATION_RELU}
+#define RELU6 &(const kn_linear_options){.activation = KN_ACTIVATION_RELU6}
 #define PRODUCT(name, k, a, b) {"matmul/" name, build_matmul, {a, b}, .reduction = k, .tables = "gemm"}
 
 OP_ROWS_BEGIN
@@ -71,6 +72,20 @@ static const op_row rows[] = {
     {"linear/seed_2", build_linear, {FLOATS(128, 32), FLOATS(10, 32), FLOATS(10)}, .reduction = 128, .tables = "gemm"},
     {"linear/regression", build_linear, {FLOATS(10007, 2), FLOATS(1, 2), FLOATS(1)}, .reduction = 10007,
      .tables = "gemm"},
+    {"linear/relu", build_linear, {FLOATS(7, 5), FLOATS(3, 5), FLOATS(3)}, RELU, .reduction = 7, .layouts = true,
+     .tables = "gemm"},
+    {"linear/relu_no_bias", build_linear, {FLOATS(37, 70), FLOATS(33, 70)}, RELU, .reduction = 70, .tables = "gemm"},
+    {"linear/relu_few_rows", build_linear, {FLOATS(9, 523), FLOATS_IN(-0.2, 0.2, 131, 523), FLOATS(131)}, RELU,
+     .reduction = 523, .tables = "gemm"},
+    {"linear/relu_one_result", build_linear, {FLOATS(1007, 2), FLOATS(1, 2), FLOATS(1)}, RELU, .reduction = 1007,
+     .tables = "gemm"},
+    {"linear/relu_long_sums", build_linear, {FLOATS(3, 20011), FLOATS_IN(-0.1, 0.1, 2, 20011), FLOATS(2)}, RELU,
+     .reduction = 20011, .tables = "gemm"},
+    {"linear/relu6", build_linear, {FLOATS_IN(-4, 4, 65, 40), FLOATS(51, 40), FLOATS(51)}, RELU6, .reduction = 65,
+     .tables = "gemm"},
+    {"linear/relu6_three_dimensions", build_linear, {FLOATS_IN(-4, 4, 2, 3, 5), FLOATS(4, 5), FLOATS(4)}, RELU6,
+     .reduction = 6, .tables = "gemm"},
+    {"linear/relu_no_batch", build_linear, {FLOATS(0, 5), FLOATS(3, 5), FLOATS(3)}, RELU},
 };
 OP_ROWS_END
 /* clang-format on */

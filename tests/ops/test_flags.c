@@ -12,6 +12,7 @@ static void reset(void)
 {
     kn_set_benchmark(false);
     kn_set_deterministic(false);
+    kn_set_fusion(true);
     kn_use_deterministic_algorithms(KN_DETERMINISTIC_OFF);
     kn_set_allow_reduced_precision(KN_MATMUL_ALLOW_TF32 | KN_MATMUL_ALLOW_FP16_REDUCTION | KN_CONV_ALLOW_TF32 |
                                        KN_CONV_ALLOW_FP16_REDUCTION,
@@ -25,6 +26,7 @@ static void test_defaults(void **state)
     (void)state;
     assert_false(kn_get_benchmark());
     assert_false(kn_get_deterministic());
+    assert_true(kn_get_fusion());
     assert_false(kn_are_deterministic_algorithms_enabled());
     assert_int_equal(kn_get_deterministic_debug_mode(), KN_DETERMINISTIC_OFF);
     for (unsigned bit = 1; bit < 16; bit *= 2)
@@ -37,7 +39,8 @@ static void test_set_and_get(void **state)
     (void)state;
     kn_set_benchmark(true);
     kn_set_deterministic(true);
-    assert_true(kn_get_benchmark() && kn_get_deterministic());
+    kn_set_fusion(false);
+    assert_true(kn_get_benchmark() && kn_get_deterministic() && !kn_get_fusion());
     assert_false(kn_are_deterministic_algorithms_enabled()); /* another flag */
     CHECK_OK(kn_use_deterministic_algorithms(KN_DETERMINISTIC_WARN));
     assert_true(kn_are_deterministic_algorithms_enabled() && kn_is_deterministic_algorithms_warn_only_enabled());
@@ -232,19 +235,19 @@ TENSOR_TEST(test_rows_are_deterministic)
     kn_force_implementation("gemm", NULL);
 }
 
-static int check_environment(const char *benchmark, const char *deterministic, const char *mode)
+static int check_environment(const char *benchmark, const char *deterministic, const char *mode, const char *fusion)
 {
     static const char *const modes[] = {"off", "error", "warn"};
     return kn_get_benchmark() == (*benchmark == '1') && kn_get_deterministic() == (*deterministic == '1') &&
-                   strcmp(modes[kn_get_deterministic_debug_mode()], mode) == 0
+                   strcmp(modes[kn_get_deterministic_debug_mode()], mode) == 0 && kn_get_fusion() == (*fusion == '1')
                ? 0
                : 1;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc == 4)
-        return check_environment(argv[1], argv[2], argv[3]);
+    if (argc == 5)
+        return check_environment(argv[1], argv[2], argv[3], argv[4]);
     const struct CMUnitTest tests[] = {
         TEST(test_defaults),
         TEST(test_set_and_get),

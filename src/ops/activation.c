@@ -1,0 +1,67 @@
+/* ops/activation.c - the activations that operations apply to their own results, where a pass of its own is needed. */
+#include "ops/activation.h"
+
+#include <koine/tensor.h>
+#include <string.h>
+
+#include "ops/strided.h"
+
+kn_status kn_activation_check(kn_activation activation)
+{
+    if ((unsigned)activation <= KN_ACTIVATION_RELU6)
+        return KN_OK;
+    return kn_fail(KN_ERR_ARGUMENT, "%d is no kn_activation", (int)activation);
+}
+
+/* The kernels' `bounds`: two elements side by side. */
+static kn_arg bounds_argument(char packed[16], kn_dtype dtype, kn_activation activation)
+{
+    const kn_cut cut = kn_cut_of(activation);
+    const size_t size = kn_dtype_size(dtype);
+    const kn_arg low = kn_arg_element(dtype, cut.low), high = kn_arg_element(dtype, cut.high);
+
+    memcpy(packed, &low.value, size);
+    memcpy(packed + size, &high.value, size);
+    return kn_arg_struct(packed, 2 * size);
+}
+
+kn_status kn_activation_apply(kn_stream *stream, const char *operation, kn_activation activation, kn_tensor *y)
+{
+    char packed[16];
+    const kn_arg parameter = bounds_argument(packed, y->dtype, activation);
+    const kn_strided_launch launch = {.source = "elementwise/clamp.cl",
+                                      .kernel = "clamp_self",
+                                      .operation = operation,
+                                      .dtype = y->dtype,
+                                      .output = y,
+                                      .parameter = &parameter};
+    return activation == KN_ACTIVATION_NONE ? KN_OK : kn_launch_strided(stream, &launch);
+}
+
+/* By the kernels of relu and relu6, so that what is fused gives the very bits of what is not. */
+kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activation, kn_tensor *y)
+{
+    kn_tensor *gradient = grad->grad_outputs[0];
+    const bool one_sided = activation == KN_ACTIVATION_RELU;
+    char packed[16];
+
+    if (activation == KN_ACTIVATION_NONE)
+        return gradient;
+    const kn_arg parameter = bounds_argument(packed, y->dtype, activation);
+    const kn_strided_launch launch = {.source = one_sided ? "elementwise/unary.cl" : "elementwise/clamp.cl",
+                                      .kernel = one_sided ? "relu_backward" : "hardtanh_backward",
+                                      .operation = grad->op->name,
+                                      .dtype = y->dtype,
+                                      .output = kn_empty_like(gradient),
+                                      .inputs = {gradient, y},
+                                      .parameter = one_sided ? NULL : &parameter};
+    if (!launch.output || kn_launch_strided(grad->stream, &launch) != KN_OK)
+        return NULL;
+    return launch.output;
+}
+
+double kn_activation_of(kn_activation activation, double value)
+{
+    const kn_cut cut = kn_cut_of(activation);
+    return value < cut.low ? cut.low : value > cut.high ? cut.high : value;
+}
