@@ -22,7 +22,8 @@ enum { CONV1, BN1, CONV2, BN2, DOWNSAMPLE };
 /* relu(bn2(conv2(relu(bn1(conv1(x))))) + x), with x projected where its shape changes. */
 static kn_tensor *basic_block_forward(kn_module *m, kn_tensor *x)
 {
-    kn_tensor *y = kn_relu(kn_forward(kn_module_child(m, BN1), kn_forward(kn_module_child(m, CONV1), x)));
+    kn_tensor *y =
+        kn_forward_activated(kn_module_child(m, BN1), kn_forward(kn_module_child(m, CONV1), x), KN_ACTIVATION_RELU);
     y = kn_forward(kn_module_child(m, BN2), kn_forward(kn_module_child(m, CONV2), y));
     kn_module *downsample = kn_module_child(m, DOWNSAMPLE);
     return kn_relu(kn_add(y, downsample ? kn_forward(downsample, x) : x));
@@ -50,7 +51,7 @@ static kn_module *basic_block(bench_flow *flow, int64_t channels, int64_t stride
 /* A tensor through all children: named as torchvision's class, which is no Sequential. */
 static kn_tensor *resnet_forward(kn_module *m, kn_tensor *x)
 {
-    x = kn_relu(kn_forward(kn_module_child(m, 1), kn_forward(kn_module_child(m, 0), x)));
+    x = kn_forward_activated(kn_module_child(m, 1), kn_forward(kn_module_child(m, 0), x), KN_ACTIVATION_RELU);
     for (int i = 2; i < 7; i++) /* four stages, the mean over each image */
         x = kn_forward(kn_module_child(m, i), x);
     return kn_forward(kn_module_child(m, 7), kn_flatten(x, 1, -1));

@@ -49,7 +49,7 @@ static kn_status check_dims(const kn_module *module, const batch_norm *self, con
                    kn_tensor_describe(text, sizeof text, x));
 }
 
-static kn_tensor *batch_forward(kn_module *module, kn_tensor *x)
+static kn_tensor *batch_forward(kn_module *module, kn_tensor *x, kn_activation activation)
 {
     const batch_norm *self = module->self;
     const bool tracks = module->training && self->running_mean != NULL;
@@ -63,7 +63,8 @@ static kn_tensor *batch_forward(kn_module *module, kn_tensor *x)
                                                          .bias = self->bias,
                                                          .training = module->training || self->running_mean == NULL,
                                                          .momentum = self->params.momentum,
-                                                         .eps = self->params.eps});
+                                                         .eps = self->params.eps,
+                                                         .activation = activation});
 }
 
 static void describe_batch(kn_module *module, kn_text *text)
@@ -129,7 +130,7 @@ static kn_module *make_batch(const char *name, int least_dims, int most_dims, co
     batch_norm self = {.params = *params, .least_dims = least_dims, .most_dims = most_dims};
     if (params->cumulative_average)
         self.params.momentum = 0; /* not looked at */
-    return finish(kn_layer_new(name, batch_forward, describe_batch, &self, sizeof self), add_batch_tensors);
+    return finish(kn_layer_new_activated(name, batch_forward, describe_batch, &self, sizeof self), add_batch_tensors);
 }
 
 kn_module *kn_nn_batch_norm1d_with(const kn_nn_batch_norm_params *params)

@@ -2,7 +2,14 @@
 #include "base/error.h"
 #include "nn/module.h"
 
-static kn_tensor *max_forward(kn_module *module, kn_tensor *x) { return kn_max_pool2d_with(x, module->self); }
+static kn_tensor *max_forward(kn_module *module, kn_tensor *x, kn_activation activation)
+{
+    kn_pool2d_params call = *(const kn_pool2d_params *)module->self;
+    if (call.activation < activation) /* ReLU6 is ReLU's too, in either order */
+        call.activation = activation;
+    return kn_max_pool2d_with(x, &call);
+}
+
 static kn_tensor *avg_forward(kn_module *module, kn_tensor *x) { return kn_avg_pool2d_with(x, module->self); }
 
 /* As PyTorch prints it: one number where height and width agree. */
@@ -72,7 +79,7 @@ kn_module *kn_nn_max_pool2d_with(const kn_pool2d_params *params)
 {
     if (check("MaxPool2d", params) != KN_OK)
         return kn_stick();
-    kn_module *module = kn_layer_new("MaxPool2d", max_forward, describe_max, params, sizeof *params);
+    kn_module *module = kn_layer_new_activated("MaxPool2d", max_forward, describe_max, params, sizeof *params);
     if (module != NULL)
         module->keeps_order = meets_input(params);
     return module;

@@ -38,30 +38,22 @@ kn_status kn_activation_apply(kn_stream *stream, const char *operation, kn_activ
     return activation == KN_ACTIVATION_NONE ? KN_OK : kn_launch_strided(stream, &launch);
 }
 
-/* By the kernels of relu and relu6, so that what is fused gives the very bits of what is not. */
 kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activation, kn_tensor *y)
 {
     kn_tensor *gradient = grad->grad_outputs[0];
-    const bool one_sided = activation == KN_ACTIVATION_RELU;
     char packed[16];
 
     if (activation == KN_ACTIVATION_NONE)
         return gradient;
     const kn_arg parameter = bounds_argument(packed, y->dtype, activation);
-    const kn_strided_launch launch = {.source = one_sided ? "elementwise/unary.cl" : "elementwise/clamp.cl",
-                                      .kernel = one_sided ? "relu_backward" : "hardtanh_backward",
+    const kn_strided_launch launch = {.source = "elementwise/clamp.cl",
+                                      .kernel = "hardtanh_backward",
                                       .operation = grad->op->name,
                                       .dtype = y->dtype,
                                       .output = kn_empty_like(gradient),
                                       .inputs = {gradient, y},
-                                      .parameter = one_sided ? NULL : &parameter};
+                                      .parameter = &parameter};
     if (!launch.output || kn_launch_strided(grad->stream, &launch) != KN_OK)
         return NULL;
     return launch.output;
-}
-
-double kn_activation_of(kn_activation activation, double value)
-{
-    const kn_cut cut = kn_cut_of(activation);
-    return value < cut.low ? cut.low : value > cut.high ? cut.high : value;
 }

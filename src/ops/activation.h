@@ -1,5 +1,5 @@
 /* ops/activation.h - the activations that operations apply to their own results (kn_activation), around the kernels:
- * the check, the pass by itself, the gradient, the reference. What they do to a value stands in ops/epilogue.h. */
+ * the check, the pass by itself, the gradient. What they do to a value stands in ops/epilogue.h. */
 #ifndef KN_OPS_ACTIVATION_H
 #define KN_OPS_ACTIVATION_H
 
@@ -16,8 +16,5 @@ kn_status kn_activation_apply(kn_stream *stream, const char *operation, kn_activ
  * product or a convolution then read. Scope-owned; the output's gradient itself without an activation; NULL on failure.
  */
 kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activation, kn_tensor *y);
-
-/* For references. */
-double kn_activation_of(kn_activation activation, double value);
 
 #endif

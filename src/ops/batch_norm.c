@@ -4,6 +4,7 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
+#include "ops/activation.h"
 #include "ops/norm.h"
 #include "ops/promote.h"
 #include "ops/reference.h"
@@ -70,6 +71,7 @@ static kn_status batch_norm_shape(kn_call *call)
                        kn_tensor_describe(text, sizeof text, x));
     if (!(params->momentum >= 0))
         return kn_fail(KN_ERR_ARGUMENT, "momentum must not be negative, and is %g", params->momentum);
+    KN_TRY(kn_activation_check(params->activation));
     if (!(params->eps >= 0))
         return kn_fail(KN_ERR_ARGUMENT, "eps must not be negative, and is %g", params->eps);
     KN_TRY(check_channels(call));

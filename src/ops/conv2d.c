@@ -308,7 +308,7 @@ static kn_status conv2d_reference(const kn_call *call)
                 for (int64_t q = 0; q < s.out_size[1]; q++, i++) {
                     double value = reference_pixel(&s, x, weight, n, k, p, q);
                     value += bias ? kn_reference_get(bias, k) : 0;
-                    kn_reference_set(y, i, kn_activation_of(activation_of(call->params), value));
+                    kn_reference_set(y, i, kn_cut_off(kn_cut_of(activation_of(call->params)), value));
                 }
     return KN_OK;
 }

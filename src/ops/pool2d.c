@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "autograd/work.h"
+#include "ops/activation.h"
 #include "ops/promote.h"
 
 static const char *const direction[2] = {"height", "width"};
@@ -100,6 +101,11 @@ bool kn_pool2d_of(kn_pool2d_geometry *g, const char *function, const kn_tensor *
         return false;
     if (!params) {
         kn_fail_argument_null(function, "params");
+        kn_stick();
+        return false;
+    }
+    if (kn_activation_check(params->activation) != KN_OK) {
+        kn_error_prefix("%s", function);
         kn_stick();
         return false;
     }
