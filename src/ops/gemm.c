@@ -21,6 +21,11 @@ static const kn_implementation rows[] = {
      .timed_on = KN_TIMED_ON_CPUS},
     {.name = "direct", .prefers = kn_gemm_prefers_direct, .run = kn_gemm_direct, .timed_on = KN_TIMED_ON_CPUS},
     {.name = "packed", .prefers = kn_gemm_prefers_packed, .run = kn_gemm_packed, .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "blocked",
+     .supports = kn_gemm_supports_blocked,
+     .prefers = kn_gemm_prefers_blocked,
+     .run = kn_gemm_blocked,
+     .timed_on = KN_TIMED_ON_OTHERS},
     {.name = "clblast", .supports = kn_gemm_supports_clblast, .run = kn_gemm_clblast, .timed_on = KN_TIMED_ON_OTHERS},
     {.name = "reference", .run = kn_gemm_reference, .timed_on = KN_TIMED_ON_OTHERS},
 };
