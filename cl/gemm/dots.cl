@@ -8,6 +8,7 @@
  * Compiled in: T, VW, MR (as in gemm/tile.cl: tells how many registers there are). Local size 1, no local memory, no
  * barrier. */
 #include "common/koine.clh"
+#include "gemm/finish.clh"
 #include "gemm/pack.clh"
 
 #define DOT_ROWS (MR >= 8 ? 4 : 2)
@@ -26,16 +27,10 @@ static inline T sum_lanes(V value)
     return part[0];
 }
 
-typedef struct dot_result {
-    long ldc;
-    T alpha, beta;
-    int has_bias;
-} dot_result;
-
 /* C[i, j] for `rows` (at most DOT_ROWS) and `columns` (at most DOT_COLUMNS). */
 static inline void dot_tile(global T *restrict c, const global T *restrict a, const global T *restrict b,
-                            const global T *restrict bias, long a_stride, long b_stride, long k, int rows, int columns,
-                            dot_result r)
+                            const global T *restrict bias, long ldc, long a_stride, long b_stride, long k, int rows,
+                            int columns, gemm_finish f)
 {
     const global T *x[DOT_ROWS], *y[DOT_COLUMNS];
     V sum[DOT_ROWS][DOT_COLUMNS];
@@ -71,20 +66,16 @@ static inline void dot_tile(global T *restrict c, const global T *restrict a, co
             T total = sum_lanes(sum[i][j]);
             for (long q = p; q < k; q++)
                 total = fma(x[i][q], y[j][q], total);
-            if (i >= rows || j >= columns)
-                continue;
-            T value = r.alpha * total;
-            if (r.beta != (T)0)
-                value = fma(r.beta, c[i * r.ldc + j], value);
-            c[i * r.ldc + j] = r.has_bias ? value + bias[j] : value;
+            if (i < rows && j < columns)
+                c[i * ldc + j] = finish_value(f, total, c + i * ldc + j, bias + j);
         }
 }
 
 /* dim 0: block of columns_per_item columns of C, dim 1: batch. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 gemm_dots(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k, long a_stride, long a_batch_stride,
-          long b_stride, long b_batch_stride, long ldc, long c_batch_stride, long columns_per_item, T alpha, T beta,
-          int has_bias)
+          long b_stride, long b_batch_stride, long ldc, long c_batch_stride, long columns_per_item,
+          gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);
@@ -92,12 +83,11 @@ gemm_dots(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k, lo
     KN_BIND_OUT(T, c);
     const long batch = get_global_id(1), first = get_global_id(0) * columns_per_item,
                last = min(n, first + columns_per_item);
-    const dot_result r = {ldc, alpha, beta, has_bias};
     a += batch * a_batch_stride;
     b += batch * b_batch_stride;
     c += batch * c_batch_stride;
     for (long j = first; j < last; j += DOT_COLUMNS)
         for (long i = 0; i < m; i += DOT_ROWS)
-            dot_tile(c + i * ldc + j, a + i * a_stride, b + j * b_stride, bias + j, a_stride, b_stride, k,
-                     (int)min((long)DOT_ROWS, m - i), (int)min((long)DOT_COLUMNS, last - j), r);
+            dot_tile(c + i * ldc + j, a + i * a_stride, b + j * b_stride, bias + j, ldc, a_stride, b_stride, k,
+                     (int)min((long)DOT_ROWS, m - i), (int)min((long)DOT_COLUMNS, last - j), finish);
 }

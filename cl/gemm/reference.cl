@@ -2,14 +2,15 @@
  *
  * Compiled in: T. */
 #include "common/koine.clh"
+#include "gemm/finish.clh"
 
 typedef struct matrix_layout {
     long row_stride, col_stride, batch_stride;
 } matrix_layout;
 
 kernel void gemm_reference(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k, long batch,
-                           matrix_layout a_layout, matrix_layout b_layout, matrix_layout c_layout, T alpha, T beta,
-                           int has_bias)
+                           matrix_layout a_layout, matrix_layout b_layout, matrix_layout c_layout,
+                           gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);
@@ -23,14 +24,11 @@ kernel void gemm_reference(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, l
         for (long i = 0; i < k; i++)
             sum = fma(x[i * a_layout.col_stride], y[i * b_layout.row_stride], sum);
         const long target = matrix * c_layout.batch_stride + row * c_layout.row_stride + column;
-        T value = alpha * sum;
-        if (beta != (T)0)
-            value = fma(beta, c[target], value);
-        c[target] = has_bias ? value + bias[column] : value;
+        c[target] = finish_value(finish, sum, c + target, bias + column);
     }
 }
 
-/* C = beta C + bias: what CLBlast, which knows no bias, then adds to. */
+/* Before and after CLBlast, which knows no bias and no activation: C = beta C + bias, to which it adds; C = cut(C). */
 kernel void gemm_start_with_bias(KN_IN(bias), KN_OUT(c), long m, long n, long batch, matrix_layout c_layout, T beta)
 {
     KN_BIND_IN(T, bias);
@@ -42,9 +40,19 @@ kernel void gemm_start_with_bias(KN_IN(bias), KN_OUT(c), long m, long n, long ba
     }
 }
 
-/* c = alpha * the sum, in order, of `count` products [m, n] (+ beta * c) (+ bias). */
-kernel void gemm_total(KN_IN(products), KN_IN(bias), KN_OUT(c), long m, long n, long count, long ldc, T alpha, T beta,
-                       int has_bias)
+kernel void gemm_cut(KN_INOUT(c), long m, long n, long batch, matrix_layout c_layout, T low, T high)
+{
+    KN_BIND_OUT(T, c);
+    KN_FOR (element, batch * m * n) {
+        const long column = element % n, row = element / n % m, matrix = element / n / m;
+        const long target = matrix * c_layout.batch_stride + row * c_layout.row_stride + column;
+        c[target] = KN_CUT(c[target], low, high);
+    }
+}
+
+/* C = the sum, in order, of `count` products [m, n], finished. */
+kernel void gemm_total(KN_IN(products), KN_IN(bias), KN_OUT(c), long m, long n, long count, long ldc,
+                       gemm_finish finish)
 {
     KN_BIND_IN(T, products);
     KN_BIND_IN(T, bias);
@@ -54,9 +62,6 @@ kernel void gemm_total(KN_IN(products), KN_IN(bias), KN_OUT(c), long m, long n, 
         for (long i = 1; i < count; i++)
             sum += products[i * m * n + element];
         const long target = element / n * ldc + element % n;
-        T value = alpha * sum;
-        if (beta != (T)0)
-            value = fma(beta, c[target], value);
-        c[target] = has_bias ? value + bias[element % n] : value;
+        c[target] = finish_value(finish, sum, c + target, bias + element % n);
     }
 }

@@ -3,12 +3,13 @@
  *
  * Compiled in: T, VW. Local size 1. */
 #include "common/koine.clh"
+#include "gemm/finish.clh"
 #include "gemm/pack.clh"
 
-/* c[j] = sum over i < count of a[i] * x[j][i] (+ bias), the rows of x short and without gaps. `count` is a constant
- * wherever this is inlined, so that the loop over j becomes vector loads with a fixed interleave. */
+/* c[j] = sum over i < count of a[i] * x[j][i], the rows of x short and without gaps. `count` is a constant wherever
+ * this is inlined, so that the loop over j becomes vector loads with a fixed interleave. */
 static inline void short_rows(global T *restrict c, const global T *restrict x, const T *a, const int count, long first,
-                              long last, const global T *restrict bias, long bias_stride)
+                              long last)
 {
     for (long j = first; j < last; j++) {
         T sum = 0;
@@ -16,19 +17,28 @@ static inline void short_rows(global T *restrict c, const global T *restrict x, 
             sum = fma(a[i], x[j * count + i], sum);
         c[j] = sum;
     }
-    if (bias && bias_stride == 0) {
+}
+
+/* What gemm_short_rows does after the sums, alpha being in them and beta 0: loops that become vectors. */
+static inline void finish_short_rows(global T *restrict c, long first, long last, const global T *restrict bias,
+                                     long bias_stride, gemm_finish f)
+{
+    if (f.has_bias && bias_stride == 0) {
         const T value = bias[0];
         for (long j = first; j < last; j++)
-            c[j] += value;
-    } else if (bias) {
+            c[j] = KN_CUT(c[j] + value, f.low, f.high);
+    } else if (f.has_bias) {
         for (long j = first; j < last; j++)
-            c[j] += bias[j];
+            c[j] = KN_CUT(c[j] + bias[j], f.low, f.high);
+    } else if (!isnan(f.low) || !isnan(f.high)) {
+        for (long j = first; j < last; j++)
+            c[j] = KN_CUT(c[j], f.low, f.high);
     }
 }
 
 /* One row times the transpose of x [n, k], k <= 4, ld = k, beta = 0. */
-kernel void gemm_short_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, int k, long a_stride, T alpha,
-                            long bias_stride, int has_bias)
+kernel void gemm_short_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, int k, long a_stride,
+                            long bias_stride, gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, x);
@@ -36,27 +46,27 @@ kernel void gemm_short_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, 
     KN_BIND_OUT(T, c);
     T scaled[4] = {0, 0, 0, 0};
     for (int i = 0; i < k; i++)
-        scaled[i] = alpha * a[i * a_stride];
-    const global T *b = has_bias ? bias : (const global T *)0;
-    /* In strips that stay in cache between the sum and the bias. */
+        scaled[i] = finish.alpha * a[i * a_stride];
+    /* In strips that stay in cache between the sums and the rest. */
     const long chunk = (n + get_global_size(0) - 1) / get_global_size(0),
                end = min(n, (long)(get_global_id(0) + 1) * chunk);
     for (long first = get_global_id(0) * chunk; first < end; first += 1024) {
         const long last = min(end, first + 1024);
         switch (k) {
         case 1:
-            short_rows(c, x, scaled, 1, first, last, b, bias_stride);
+            short_rows(c, x, scaled, 1, first, last);
             break;
         case 2:
-            short_rows(c, x, scaled, 2, first, last, b, bias_stride);
+            short_rows(c, x, scaled, 2, first, last);
             break;
         case 3:
-            short_rows(c, x, scaled, 3, first, last, b, bias_stride);
+            short_rows(c, x, scaled, 3, first, last);
             break;
         default:
-            short_rows(c, x, scaled, 4, first, last, b, bias_stride);
+            short_rows(c, x, scaled, 4, first, last);
             break;
         }
+        finish_short_rows(c, first, last, bias, bias_stride, finish);
     }
 }
 
@@ -80,19 +90,15 @@ static inline T dot_run(const global T *restrict a, const global T *restrict b, 
 }
 
 /* One row times the transpose of x [n, k], k contiguous in both. */
-kernel void gemm_dot_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, long k, long x_stride, T alpha, T beta,
-                          long bias_stride, int has_bias)
+kernel void gemm_dot_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, long k, long x_stride,
+                          long bias_stride, gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, c);
-    KN_FOR (j, n) {
-        T value = alpha * dot_run(a, x + j * x_stride, k);
-        if (beta != (T)0)
-            value = fma(beta, c[j], value);
-        c[j] = has_bias ? value + bias[j * bias_stride] : value;
-    }
+    KN_FOR (j, n)
+        c[j] = finish_value(finish, dot_run(a, x + j * x_stride, k), c + j, bias + j * bias_stride);
 }
 
 /* --- few long sums: C is tiny, k long; every slice of k sums apart, gemm_long_total adds the slices in order ------ */
@@ -170,8 +176,8 @@ kernel void gemm_long_sums(KN_IN(a), KN_IN(b), KN_OUT(part), int m, int n, long 
         part[get_global_id(0) * m * n + e] = total[e];
 }
 
-kernel void gemm_long_total(KN_IN(part), KN_IN(bias), KN_OUT(c), int m, int n, long slices, long ldc, T alpha, T beta,
-                            long bias_stride, int has_bias)
+kernel void gemm_long_total(KN_IN(part), KN_IN(bias), KN_OUT(c), int m, int n, long slices, long ldc,
+                            long bias_stride, gemm_finish finish)
 {
     KN_BIND_IN(T, part);
     KN_BIND_IN(T, bias);
@@ -182,10 +188,7 @@ kernel void gemm_long_total(KN_IN(part), KN_IN(bias), KN_OUT(c), int m, int n, l
         T sum = 0;
         for (long s = 0; s < slices; s++)
             sum += part[s * m * n + e];
-        T value = alpha * sum;
         const long target = e / n * ldc + e % n;
-        if (beta != (T)0)
-            value = fma(beta, c[target], value);
-        c[target] = has_bias ? value + bias[e % n * bias_stride] : value;
+        c[target] = finish_value(finish, sum, c + target, bias + e % n * bias_stride);
     }
 }

@@ -11,6 +11,7 @@
  *
  * Compiled in: T, VW, NV, MR, KC. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
+#include "gemm/finish.clh"
 #include "gemm/pack.clh"
 
 #define NR (NV * VW)
@@ -38,36 +39,32 @@ gemm_pack(KN_IN(x), KN_OUT(panels), long k, long width, int panel_width, long k_
                (int)min((long)panel_width, width - panel * panel_width), panel_width, k_stride, stride);
 }
 
-/* Stores the first `columns` of a row of sums: alpha * sum (+ beta * C) (+ bias). */
-static inline void store_row(global T *restrict c, const V *sums, int columns, T alpha, T beta,
-                             const global T *restrict bias)
+/* Stores the first `columns` of a row of sums, finished. */
+static inline void store_row(global T *restrict c, const V *sums, int columns, const global T *restrict bias,
+                             gemm_finish f)
 {
 #pragma unroll
     for (int v = 0; v < NV; v++) {
-        V r = alpha * sums[v];
         if (columns >= (v + 1) * VW) {
-            if (beta != (T)0)
-                r = fma((V)beta, VLOAD(0, c + v * VW), r);
-            if (bias)
+            V r = f.alpha * sums[v];
+            if (f.beta != (T)0)
+                r = fma((V)f.beta, VLOAD(0, c + v * VW), r);
+            if (f.has_bias)
                 r += VLOAD(0, bias + v * VW);
-            VSTORE(r, 0, c + v * VW);
+            VSTORE(KN_CUT(r, (V)f.low, (V)f.high), 0, c + v * VW);
         } else if (columns > v * VW) {
             T part[VW];
-            VSTORE(r, 0, part);
-            for (int j = v * VW; j < columns; j++) {
-                T value = part[j - v * VW];
-                if (beta != (T)0)
-                    value = fma(beta, c[j], value);
-                c[j] = bias ? value + bias[j] : value;
-            }
+            VSTORE(sums[v], 0, part);
+            for (int j = v * VW; j < columns; j++)
+                c[j] = finish_value(f, part[j - v * VW], c + j, bias + j);
         }
     }
 }
 
 /* One tile: rows (at most MR) by columns (at most NR), over k_count values of k. */
 static inline void tile(global T *restrict c, long ldc, const global T *restrict a, long row_stride, long a_k_stride,
-                        const global T *restrict b, long b_k_stride, long k_count, int rows, int columns, T alpha,
-                        T beta, const global T *restrict bias)
+                        const global T *restrict b, long b_k_stride, long k_count, int rows, int columns,
+                        const global T *restrict bias, gemm_finish f)
 {
     const global T *row[MR];
     V sum[MR][NV];
@@ -94,7 +91,19 @@ static inline void tile(global T *restrict c, long ldc, const global T *restrict
 #pragma unroll
     for (int i = 0; i < MR; i++)
         if (i < rows)
-            store_row(c + i * ldc, sum[i], columns, alpha, beta, bias);
+            store_row(c + i * ldc, sum[i], columns, bias, f);
+}
+
+/* k is summed block by block in C: the first takes beta, the last the bias and the activation. */
+static inline gemm_finish finish_of_part(gemm_finish f, bool first, bool last)
+{
+    if (!first)
+        f.beta = (T)1;
+    if (!last) {
+        f.has_bias = 0;
+        f.low = f.high = (T)NAN;
+    }
+    return f;
 }
 
 /* dim 0: block of rows_per_item rows, dim 1: column panel, dim 2: batch.
@@ -105,7 +114,7 @@ static inline void tile(global T *restrict c, long ldc, const global T *restrict
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 gemm_tiles(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), KN_OUT(scratch), long m, long n, long k, matrix_layout a_layout,
            int a_packed, matrix_layout b_layout, int b_packed, long ldc, long c_batch_stride, long rows_per_item,
-           T alpha, T beta, int has_bias)
+           gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);
@@ -123,6 +132,7 @@ gemm_tiles(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), KN_OUT(scratch), long m, 
     scratch += ((batch * get_global_size(1) + panel) * get_global_size(0) + get_global_id(0)) * min(k, (long)KC) * NR;
 
     for (long k0 = 0; k0 == 0 || k0 < k; k0 += KC) {
+        const gemm_finish part = finish_of_part(finish, k0 == 0, k0 + KC >= k);
         const long k_count = min((long)KC, k - k0);
         const global T *block = b + k0 * (b_packed ? NR : b_layout.row_stride);
         if (staged)
@@ -132,8 +142,8 @@ gemm_tiles(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), KN_OUT(scratch), long m, 
             const global T *a_tile =
                 a_packed ? a + k0 * m + i * KC : a + i * a_layout.row_stride + k0 * a_layout.col_stride;
             tile(c + i * ldc, ldc, a_tile, a_packed ? KC : a_layout.row_stride, a_packed ? 1 : a_layout.col_stride,
-                 staged ? scratch : block, staged || b_packed ? NR : b_layout.row_stride, k_count, rows, columns, alpha,
-                 k0 == 0 ? beta : (T)1, has_bias && k0 == 0 ? bias + first_column : (const global T *)0);
+                 staged ? scratch : block, staged || b_packed ? NR : b_layout.row_stride, k_count, rows, columns,
+                 bias + first_column, part);
         }
     }
 }

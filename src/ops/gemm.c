@@ -42,6 +42,7 @@ static int describe(const void *problem_, int64_t numbers[KN_PROBLEM_NUMBERS])
                            p->batch,
                            p->alpha == 1,
                            problem->bias != NULL,
+                           problem->activation,
                            p->a.transposed,
                            p->a.ld,
                            p->a.batch_stride,
@@ -66,6 +67,20 @@ kn_gemm_layout kn_gemm_operand_layout(const kn_gemm_operand *operand)
         .col_stride = operand->transposed ? operand->ld : 1,
         .batch_stride = operand->batch_stride,
     };
+}
+
+kn_arg kn_gemm_finish_arg(kn_gemm_finish *storage, const kn_gemm_problem *problem)
+{
+    const kn_gemm_params *p = &problem->product;
+    kn_cut cut = kn_cut_of(problem->activation);
+    int has_bias = problem->bias != NULL;
+    *storage = (kn_gemm_finish){0};
+    if (p->f64) {
+        storage->f64 = (kn_gemm_finish_f64){p->alpha, p->beta, cut.low, cut.high, has_bias};
+        return kn_arg_struct(&storage->f64, sizeof storage->f64);
+    }
+    storage->f32 = (kn_gemm_finish_f32){(float)p->alpha, (float)p->beta, (float)cut.low, (float)cut.high, has_bias};
+    return kn_arg_struct(&storage->f32, sizeof storage->f32);
 }
 
 kn_status kn_gemm(kn_stream *stream, const kn_gemm_problem *problem)

@@ -1,8 +1,8 @@
 /* ops/gemm.h - matrix multiplication on buffers: what kn_matmul, kn_linear and the convolutions stand on.
  *
- * Row-major C[m,n] = alpha op(A) op(B) + beta C (+ bias), `batch` times, as kn_gemm_params (rt/rt.h) describes; f32 or
- * f64. Any size may be 0: with k = 0 the product is 0. C is not read when beta is 0, so it may hold anything then. A
- * batch stride of 0 in A or B repeats that matrix. C overlaps neither A nor B.
+ * Row-major C[m,n] = activation(alpha op(A) op(B) + beta C (+ bias)), `batch` times, as kn_gemm_params (rt/rt.h)
+ * describes; f32 or f64. Any size may be 0: with k = 0 the product is 0. C is not read when beta is 0, so it may hold
+ * anything then. A batch stride of 0 in A or B repeats that matrix. C overlaps neither A nor B.
  *
  * Which implementation runs is a row of the table "gemm" (ops/choice.h). */
 #ifndef KN_OPS_GEMM_H
@@ -32,6 +32,22 @@ typedef struct kn_gemm_layout {
 } kn_gemm_layout;
 
 kn_gemm_layout kn_gemm_operand_layout(const kn_gemm_operand *operand);
+
+/* What the kernels do to a finished sum (struct gemm_finish in cl/gemm/finish.clh); the argument points to `storage`.
+ */
+typedef struct kn_gemm_finish_f32 {
+    float alpha, beta, low, high;
+    int has_bias;
+} kn_gemm_finish_f32;
+typedef struct kn_gemm_finish_f64 {
+    double alpha, beta, low, high;
+    int has_bias;
+} kn_gemm_finish_f64;
+typedef union kn_gemm_finish {
+    kn_gemm_finish_f32 f32;
+    kn_gemm_finish_f64 f64;
+} kn_gemm_finish;
+kn_arg kn_gemm_finish_arg(kn_gemm_finish *storage, const kn_gemm_problem *problem);
 
 /* The options "-DT=float -DVW=16 ..." for kernels whose vectors follow the device; `buffer` is KN_GEMM_OPTIONS long.
  * Returns buffer. */

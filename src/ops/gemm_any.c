@@ -22,15 +22,15 @@ kn_status kn_gemm_reference(kn_stream *stream, const void *problem_)
     kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b),
                    c = kn_gemm_operand_layout(&p->c);
     kn_buffer *bias = problem->bias ? problem->bias : p->b.buffer;
-    return kn_run(stream, .source = "gemm/reference.cl", .kernel = "gemm_reference", .operation = "gemm",
-                  .options = type_options(p->f64), .dims = 1, .global = {choose_items(stream, p)},
-                  KN_ARGS(kn_arg_buffer(p->a.buffer, p->a.offset * element),
-                          kn_arg_buffer(p->b.buffer, p->b.offset * element),
-                          kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
-                          kn_arg_buffer(p->c.buffer, p->c.offset * element), kn_arg_i64(p->m), kn_arg_i64(p->n),
-                          kn_arg_i64(p->k), kn_arg_i64(p->batch), kn_arg_struct(&a, sizeof a),
-                          kn_arg_struct(&b, sizeof b), kn_arg_struct(&c, sizeof c), arg_real(p->f64, p->alpha),
-                          arg_real(p->f64, p->beta), kn_arg_i32(problem->bias != NULL)));
+    kn_gemm_finish finish;
+    return kn_run(
+        stream, .source = "gemm/reference.cl", .kernel = "gemm_reference", .operation = "gemm",
+        .options = type_options(p->f64), .dims = 1, .global = {choose_items(stream, p)},
+        KN_ARGS(kn_arg_buffer(p->a.buffer, p->a.offset * element), kn_arg_buffer(p->b.buffer, p->b.offset * element),
+                kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
+                kn_arg_buffer(p->c.buffer, p->c.offset * element), kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(p->k),
+                kn_arg_i64(p->batch), kn_arg_struct(&a, sizeof a), kn_arg_struct(&b, sizeof b),
+                kn_arg_struct(&c, sizeof c), kn_gemm_finish_arg(&finish, problem)));
 }
 
 /* --- CLBlast ------------------------------------------------------------------------------------------------------ */
@@ -53,6 +53,18 @@ bool kn_gemm_supports_clblast(const kn_limits *limits, const void *problem_)
            below_2_31(&p->c, p->m, p->n, p->batch);
 }
 
+static kn_status cut_result(kn_stream *stream, const kn_gemm_problem *problem)
+{
+    const kn_gemm_params *p = &problem->product;
+    kn_gemm_layout c = kn_gemm_operand_layout(&p->c);
+    kn_cut cut = kn_cut_of(problem->activation);
+    return kn_run(stream, .source = "gemm/reference.cl", .kernel = "gemm_cut", .operation = "gemm",
+                  .options = type_options(p->f64), .dims = 1, .global = {choose_items(stream, p)},
+                  KN_ARGS(kn_arg_buffer(p->c.buffer, p->c.offset * (p->f64 ? 8 : 4)), kn_arg_i64(p->m),
+                          kn_arg_i64(p->n), kn_arg_i64(p->batch), kn_arg_struct(&c, sizeof c),
+                          arg_real(p->f64, cut.low), arg_real(p->f64, cut.high)));
+}
+
 kn_status kn_gemm_clblast(kn_stream *stream, const void *problem_)
 {
     const kn_gemm_problem *problem = problem_;
@@ -69,5 +81,6 @@ kn_status kn_gemm_clblast(kn_stream *stream, const void *problem_)
                               kn_arg_i64(p.batch), kn_arg_struct(&c, sizeof c), arg_real(p.f64, p.beta))));
         p.beta = 1;
     }
-    return kn_clblast_gemm(stream, &p);
+    KN_TRY(kn_clblast_gemm(stream, &p));
+    return problem->activation == KN_ACTIVATION_NONE ? KN_OK : cut_result(stream, problem);
 }

@@ -86,6 +86,7 @@ static kn_status launch_tiles(kn_stream *stream, const kn_gemm_problem *problem,
     tile_shape tile = choose_tile(limits, p->f64);
     int64_t element = p->f64 ? 8 : 4;
     kn_buffer *bias = problem->bias ? problem->bias : b->buffer;
+    kn_gemm_finish finish;
     return kn_run(stream, .source = "gemm/tile.cl", .kernel = "gemm_tiles", .operation = "gemm",
                   .options = kn_gemm_tile_options(options, limits, p->f64), .dims = 3,
                   .global = {(size_t)div_up(p->m, rows_per_item),
@@ -98,8 +99,7 @@ static kn_status launch_tiles(kn_stream *stream, const kn_gemm_problem *problem,
                           kn_arg_struct(&a->layout, sizeof a->layout), kn_arg_i32(a->owned != NULL),
                           kn_arg_struct(&b->layout, sizeof b->layout), kn_arg_i32(b->owned != NULL),
                           kn_arg_i64(p->c.ld), kn_arg_i64(p->c.batch_stride), kn_arg_i64(rows_per_item),
-                          p->f64 ? kn_arg_f64(p->alpha) : kn_arg_f32(p->alpha),
-                          p->f64 ? kn_arg_f64(p->beta) : kn_arg_f32(p->beta), kn_arg_i32(problem->bias != NULL)));
+                          kn_gemm_finish_arg(&finish, problem)));
 }
 
 /* Rows of C per work-item: a multiple of the tile's, at least `least` tiles of them, and otherwise such that there are

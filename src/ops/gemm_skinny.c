@@ -58,7 +58,6 @@ bool kn_gemm_prefers_skinny(const kn_limits *limits, const void *problem)
 }
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static kn_arg arg_real(bool f64, double value) { return f64 ? kn_arg_f64(value) : kn_arg_f32(value); }
 
 static kn_arg arg_operand(const kn_gemm_operand *operand, bool f64)
 {
@@ -77,19 +76,19 @@ static kn_status run_rows(kn_stream *stream, const kn_gemm_problem *problem, con
 {
     const kn_gemm_params *p = &problem->product;
     size_t items = (size_t)min64(s->n, 16 * kn_device_limits(kn_stream_device(stream))->compute_units);
-    kn_arg has_bias = kn_arg_i32(problem->bias != NULL);
+    kn_gemm_finish finish;
     if (s->kind == SHORT_ROWS)
         return kn_run(stream, .source = "gemm/skinny.cl", .kernel = "gemm_short_rows", .operation = "gemm",
                       .options = options, .dims = 1, .global = {items},
                       KN_ARGS(arg_operand(s->from_a, p->f64), arg_operand(s->from_b, p->f64), arg_bias(problem),
                               arg_operand(&p->c, p->f64), kn_arg_i64(s->n), kn_arg_i32(s->k),
-                              kn_arg_i64(s->a.col_stride), arg_real(p->f64, p->alpha), kn_arg_i64(s->bias_stride),
-                              has_bias));
+                              kn_arg_i64(s->a.col_stride), kn_arg_i64(s->bias_stride),
+                              kn_gemm_finish_arg(&finish, problem)));
     return kn_run(stream, .source = "gemm/skinny.cl", .kernel = "gemm_dot_rows", .operation = "gemm",
                   .options = options, .dims = 1, .global = {items},
                   KN_ARGS(arg_operand(s->from_a, p->f64), arg_operand(s->from_b, p->f64), arg_bias(problem),
                           arg_operand(&p->c, p->f64), kn_arg_i64(s->n), kn_arg_i64(s->k), kn_arg_i64(s->b.col_stride),
-                          arg_real(p->f64, p->alpha), arg_real(p->f64, p->beta), kn_arg_i64(s->bias_stride), has_bias));
+                          kn_arg_i64(s->bias_stride), kn_gemm_finish_arg(&finish, problem)));
 }
 
 static kn_status run_long_sums(kn_stream *stream, const kn_gemm_problem *problem, const skinny_product *s,
@@ -98,6 +97,7 @@ static kn_status run_long_sums(kn_stream *stream, const kn_gemm_problem *problem
     const kn_gemm_params *p = &problem->product;
     int64_t slice = (s->k + SLICES - 1) / SLICES, slices = (s->k + slice - 1) / slice;
     kn_buffer *part = NULL;
+    kn_gemm_finish finish;
     KN_TRY(kn_buffer_alloc(&part, stream, (size_t)(slices * s->m * s->n) * (p->f64 ? 8 : 4)));
     kn_status status = kn_run(stream, .source = "gemm/skinny.cl", .kernel = "gemm_long_sums", .operation = "gemm",
                               .options = options, .dims = 1, .global = {(size_t)slices}, .local = {1},
@@ -107,12 +107,11 @@ static kn_status run_long_sums(kn_stream *stream, const kn_gemm_problem *problem
                                       kn_arg_i64(s->b.row_stride), kn_arg_i64(s->b.col_stride), kn_arg_i64(slice)));
     /* With one column the product was turned: its bias is the same for all results. */
     if (status == KN_OK)
-        status =
-            kn_run(stream, .source = "gemm/skinny.cl", .kernel = "gemm_long_total", .operation = "gemm",
-                   .options = options, .dims = 1, .global = {1}, .local = {1},
-                   KN_ARGS(kn_arg_buffer(part, 0), arg_bias(problem), arg_operand(&p->c, p->f64), kn_arg_i32(s->m),
-                           kn_arg_i32(s->n), kn_arg_i64(slices), kn_arg_i64(p->c.ld), arg_real(p->f64, p->alpha),
-                           arg_real(p->f64, p->beta), kn_arg_i64(s->bias_stride), kn_arg_i32(problem->bias != NULL)));
+        status = kn_run(stream, .source = "gemm/skinny.cl", .kernel = "gemm_long_total", .operation = "gemm",
+                        .options = options, .dims = 1, .global = {1}, .local = {1},
+                        KN_ARGS(kn_arg_buffer(part, 0), arg_bias(problem), arg_operand(&p->c, p->f64), kn_arg_i32(s->m),
+                                kn_arg_i32(s->n), kn_arg_i64(slices), kn_arg_i64(p->c.ld), kn_arg_i64(s->bias_stride),
+                                kn_gemm_finish_arg(&finish, problem)));
     kn_buffer_free(part);
     return status;
 }

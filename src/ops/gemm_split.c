@@ -58,14 +58,14 @@ static kn_status add_up(kn_stream *stream, const kn_gemm_problem *problem, kn_bu
     int64_t element = p->f64 ? 8 : 4, results = p->m * p->n;
     int64_t items = 16 * kn_device_limits(kn_stream_device(stream))->compute_units;
     kn_buffer *bias = problem->bias ? problem->bias : products;
+    kn_gemm_finish finish;
     return kn_run(stream, .source = "gemm/reference.cl", .kernel = "gemm_total", .operation = "gemm",
                   .options = p->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", .dims = 1,
                   .global = {(size_t)(results < items ? results : items)},
                   KN_ARGS(kn_arg_buffer(products, 0),
                           kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
                           kn_arg_buffer(p->c.buffer, p->c.offset * element), kn_arg_i64(p->m), kn_arg_i64(p->n),
-                          kn_arg_i64(count), kn_arg_i64(p->c.ld), p->f64 ? kn_arg_f64(p->alpha) : kn_arg_f32(p->alpha),
-                          p->f64 ? kn_arg_f64(p->beta) : kn_arg_f32(p->beta), kn_arg_i32(problem->bias != NULL)));
+                          kn_arg_i64(count), kn_arg_i64(p->c.ld), kn_gemm_finish_arg(&finish, problem)));
 }
 
 kn_status kn_gemm_split(kn_stream *stream, const void *problem_)

@@ -1,6 +1,6 @@
 /* test_gemm.c - every implementation of the table "gemm" on what kn_gemm promises and tensors seldom ask for: alpha,
- * beta, a bias together with beta, leading dimensions beyond the row, offsets, a matrix that repeats, and elements of C
- * that the product must not touch. */
+ * beta, a bias together with beta, an activation, leading dimensions beyond the row, offsets, a matrix that repeats,
+ * and elements of C that the product must not touch. */
 #include "support/check.h"
 
 #include <math.h>
@@ -91,6 +91,7 @@ static gemm_case draw_case(test_random *random, bool f64)
         g.problem.bias = g.bias.operand.buffer;
         g.problem.bias_offset = g.bias.operand.offset;
     }
+    g.problem.activation = (kn_activation)((p.m + p.n + p.k) % (KN_ACTIVATION_RELU6 + 1));
     g.problem.product.a = g.a.operand;
     g.problem.product.b = g.b.operand;
     return g;
@@ -112,6 +113,7 @@ static double *expect(const gemm_case *g)
         *target = p->alpha * sum + (p->beta != 0 ? p->beta * *target : 0);
         if (g->problem.bias)
             *target += g->bias.values[g->bias.first + column];
+        *target = kn_cut_off(kn_cut_of(g->problem.activation), *target);
     }
     return right;
 }
@@ -141,9 +143,9 @@ static void check_implementation(gemm_case *g, const double *right, const char *
     closeness limit = closeness_of(p->f64 ? KN_F64 : KN_F32, p->k + 1);
     limit.atol += limit.rtol * largest_magnitude(right, g->c.count);
     if (!values_close(values, right, g->c.count, limit, message, sizeof message))
-        fail_msg("%s, case %d: m %d n %d k %d batch %d alpha %g beta %g%s%s%s: %s", name, number, (int)p->m, (int)p->n,
-                 (int)p->k, (int)p->batch, p->alpha, p->beta, p->a.transposed ? " A^T" : "",
-                 p->b.transposed ? " B^T" : "", g->problem.bias ? " bias" : "", message);
+        fail_msg("%s, case %d: m %d n %d k %d batch %d alpha %g beta %g%s%s%s activation %d: %s", name, number,
+                 (int)p->m, (int)p->n, (int)p->k, (int)p->batch, p->alpha, p->beta, p->a.transposed ? " A^T" : "",
+                 p->b.transposed ? " B^T" : "", g->problem.bias ? " bias" : "", (int)g->problem.activation, message);
     free(values);
 }
 
