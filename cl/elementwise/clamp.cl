@@ -8,8 +8,6 @@ typedef struct {
 
 STRIDED_UNARY(clamp_between, T, T, PARAMETER(const bounds range),
               a < range.low ? range.low : a > range.high ? range.high : a) /* NaN passes */
-STRIDED_SELF(clamp_self, PARAMETER(const bounds range),
-             y < range.low ? range.low : y > range.high ? range.high : y)
 STRIDED_BINARY(clamp_backward, T, T, PARAMETER(const bounds range),
                b >= range.low && b <= range.high ? a : (T)0) /* b = x */
 STRIDED_BINARY(hardtanh_backward, T, T, PARAMETER(const bounds range),

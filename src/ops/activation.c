@@ -25,19 +25,6 @@ static kn_arg bounds_argument(char packed[16], kn_dtype dtype, kn_activation act
     return kn_arg_struct(packed, 2 * size);
 }
 
-kn_status kn_activation_apply(kn_stream *stream, const char *operation, kn_activation activation, kn_tensor *y)
-{
-    char packed[16];
-    const kn_arg parameter = bounds_argument(packed, y->dtype, activation);
-    const kn_strided_launch launch = {.source = "elementwise/clamp.cl",
-                                      .kernel = "clamp_self",
-                                      .operation = operation,
-                                      .dtype = y->dtype,
-                                      .output = y,
-                                      .parameter = &parameter};
-    return activation == KN_ACTIVATION_NONE ? KN_OK : kn_launch_strided(stream, &launch);
-}
-
 kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activation, kn_tensor *y)
 {
     kn_tensor *gradient = grad->grad_outputs[0];

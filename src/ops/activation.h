@@ -1,5 +1,5 @@
 /* ops/activation.h - the activations that operations apply to their own results (kn_activation), around the kernels:
- * the check, the pass by itself, the gradient. What they do to a value stands in ops/epilogue.h. */
+ * the check, the gradient. What they do to a value stands in ops/epilogue.h. */
 #ifndef KN_OPS_ACTIVATION_H
 #define KN_OPS_ACTIVATION_H
 
@@ -8,9 +8,6 @@
 
 /* For shape rules: KN_ERR_ARGUMENT for what is no activation. */
 kn_status kn_activation_check(kn_activation activation);
-
-/* y = activation(y), where no kernel has done it. */
-kn_status kn_activation_apply(kn_stream *stream, const char *operation, kn_activation activation, kn_tensor *y);
 
 /* dL/dz of y = activation(z), from the gradient of the call's output and from y: one pass that both gradients of a
  * product or a convolution then read. Scope-owned; the output's gradient itself without an activation; NULL on failure.

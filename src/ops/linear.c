@@ -80,9 +80,9 @@ static kn_gemm_operand transposed(kn_gemm_operand x)
     return x;
 }
 
-/* target [m, n] = a [m, k] b [k, n] (+ bias). */
+/* target [m, n] = activation(a [m, k] b [k, n] (+ bias)). */
 static kn_status multiply(kn_stream *stream, kn_tensor *target, int64_t m, int64_t n, int64_t k, kn_gemm_operand a,
-                          kn_gemm_operand b, const kn_tensor *bias)
+                          kn_gemm_operand b, const kn_tensor *bias, kn_activation activation)
 {
     kn_gemm_problem problem = {
         .product = {.f64 = target->dtype == KN_F64,
@@ -96,6 +96,7 @@ static kn_status multiply(kn_stream *stream, kn_tensor *target, int64_t m, int64
                     .c = {target->storage->buffer, target->offset, n, 0, false}},
         .bias = bias ? bias->storage->buffer : NULL,
         .bias_offset = bias ? bias->offset : 0,
+        .activation = activation,
     };
     return kn_gemm(stream, &problem);
 }
@@ -114,9 +115,8 @@ static kn_status linear_forward(kn_call *call)
     if (status == KN_OK && call->num_inputs > 2 && call->inputs[2])
         status = kn_tensor_contiguous(&bias, call->inputs[2]);
     if (status == KN_OK)
-        status = multiply(call->stream, y, rows, out, in, x.operand, transposed(weight.operand), bias);
-    if (status == KN_OK)
-        status = kn_activation_apply(call->stream, call->op->name, activation_of(call->params), y);
+        status = multiply(call->stream, y, rows, out, in, x.operand, transposed(weight.operand), bias,
+                          activation_of(call->params));
     kn_release(bias);
     kn_release(x.copy);
     kn_release(weight.copy);
@@ -146,9 +146,10 @@ static kn_status backward_products(kn_grad_call *grad, kn_gemm_operand dy, kn_ge
         if (grad->needs[i])
             KN_TRY(new_gradient(grad, i));
     if (grad->needs[0])
-        KN_TRY(multiply(grad->stream, grad->grad_inputs[0], rows, in, out, dy, weight, NULL));
+        KN_TRY(multiply(grad->stream, grad->grad_inputs[0], rows, in, out, dy, weight, NULL, KN_ACTIVATION_NONE));
     if (grad->needs[1])
-        KN_TRY(multiply(grad->stream, grad->grad_inputs[1], out, in, rows, transposed(dy), x, NULL));
+        KN_TRY(
+            multiply(grad->stream, grad->grad_inputs[1], out, in, rows, transposed(dy), x, NULL, KN_ACTIVATION_NONE));
     return KN_OK;
 }
 
