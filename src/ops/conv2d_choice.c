@@ -31,6 +31,11 @@ static int describe(const void *problem_, int64_t numbers[KN_PROBLEM_NUMBERS])
 }
 
 static const kn_implementation forward[] = {
+    {.name = "winograd",
+     .supports = kn_conv2d_supports_winograd,
+     .prefers = kn_conv2d_prefers_winograd,
+     .run = kn_conv2d_winograd_forward,
+     .timed_on = KN_TIMED_ON_CPUS},
     {.name = "rows",
      .supports = kn_conv2d_supports_rows,
      .prefers = kn_conv2d_prefers_rows,
@@ -56,6 +61,11 @@ const kn_implementation_table kn_conv2d_implementations =
     KN_IMPLEMENTATION_TABLE("conv2d", forward, KN_FAMILY_CONV, describe);
 
 static const kn_implementation backward_data[] = {
+    {.name = "winograd",
+     .supports = kn_conv2d_supports_winograd,
+     .prefers = kn_conv2d_prefers_winograd,
+     .run = kn_conv2d_winograd_backward_data,
+     .timed_on = KN_TIMED_ON_CPUS},
     {.name = "rows",
      .supports = kn_conv2d_supports_rows_data,
      .prefers = kn_conv2d_prefers_rows_data,
