@@ -67,7 +67,7 @@ static inline kn_arg kn_conv2d_arg(const kn_conv2d_shape *s, kn_conv2d_operand o
 /* Rows of the tables, each with what it supports and prefers (ops/choice.h); none: always. */
 
 /* conv2d_winograd.c: CPU devices, f32, 3 x 3 and 5 x 5 kernels; several times fewer multiplications. */
-kn_implementation_predicate kn_conv2d_supports_winograd, kn_conv2d_prefers_winograd;
+kn_implementation_predicate kn_conv2d_supports_winograd, kn_conv2d_prefers_winograd, kn_conv2d_prefers_winograd_data;
 kn_status kn_conv2d_winograd_forward(kn_stream *stream, const void *problem);
 kn_status kn_conv2d_winograd_backward_data(kn_stream *stream, const void *problem);
 

@@ -18,6 +18,7 @@ typedef struct winograd {
     kn_cut cut;
     int vector_width, kernel, tiles, vectors; /* VW, WR, MT, KV */
     int64_t items;
+    bool has_bias;
 } winograd;
 
 static int64_t round_up(int64_t a, int64_t b) { return kn_conv2d_div_up(a, b) * b; }
@@ -37,7 +38,8 @@ static void describe(winograd *w, const kn_limits *limits, const kn_conv2d_probl
                     .vector_width = kn_conv2d_vector_width(limits, false),
                     .kernel = (int)s->kernel_size[0],
                     .tiles = kn_conv2d_many_registers(limits) ? 14 : 6,
-                    .vectors = 2};
+                    .vectors = 2,
+                    .has_bias = !backward && problem->bias.buffer != NULL};
     const int64_t *from = backward ? s->out_size : s->in_size, *to = backward ? s->in_size : s->out_size;
     int64_t step = 7 - w->kernel;
     w->shape = (winograd_shape){.groups = s->groups,
@@ -58,70 +60,150 @@ static void describe(winograd *w, const kn_limits *limits, const kn_conv2d_probl
                                 .flipped = backward};
 }
 
+static kn_arg operand(kn_conv2d_operand o) { return kn_arg_buffer(o.buffer, o.offset * 4); }
+
+static int64_t tiles_of(const winograd_shape *s) { return s->images * s->tile_rows * s->tile_columns; }
+static int64_t blocks_of(const winograd *w) /* of output channels */
+{
+    return kn_conv2d_div_up(w->shape.outer, w->vectors * w->vector_width);
+}
+
+/* What winograd_repack needs for a run of tiles, and winograd_gather_taps. */
+static int64_t window_size(const winograd *w, int64_t tiles)
+{
+    int64_t step = 7 - w->kernel;
+    return 6 * (kn_conv2d_min(tiles, w->shape.tile_columns) * step + 6 - step) * w->vector_width;
+}
+static int64_t taps_size(const winograd *w) { return w->kernel * w->kernel * w->vector_width * w->vector_width; }
+
+/* Shares `blocks` among a few work-items per core, for each has scratch of its own. */
+static void share(winograd *w, const kn_limits *limits, int64_t blocks)
+{
+    int64_t items = kn_conv2d_min(blocks, 2 * limits->compute_units);
+    w->shape.blocks_per_item = kn_conv2d_div_up(blocks, items);
+    w->items = kn_conv2d_div_up(blocks, w->shape.blocks_per_item);
+}
+
+/* --- many tiles --------------------------------------------------------------------------------------------------- */
+
 static void choose_many(winograd *w, const kn_limits *limits)
 {
     winograd_shape *s = &w->shape;
-    int64_t width = w->vector_width, block = w->vectors * width, channels = round_up(s->inner, width);
-    int64_t tiles = s->images * s->tile_rows * s->tile_columns;
+    int64_t width = w->vector_width, block = w->vectors * width;
     s->tiles = 2 * w->tiles;
-    int64_t blocks = kn_conv2d_div_up(tiles, s->tiles);
-    s->panels = kn_conv2d_min(2, kn_conv2d_div_up(s->outer, block));
-    s->chunk = 1;
-    w->items = kn_conv2d_min(blocks, 2 * limits->compute_units);
-    s->blocks_per_item = kn_conv2d_div_up(blocks, w->items);
-    w->items = kn_conv2d_div_up(blocks, s->blocks_per_item);
-    s->v_pitch = channels * s->tiles + width;
+    s->panels = kn_conv2d_min(2, blocks_of(w));
+    s->chunk = width;
+    share(w, limits, kn_conv2d_div_up(tiles_of(s), s->tiles));
+    s->v_pitch = round_up(s->inner, width) * s->tiles + width;
     s->u_pitch = s->inner * block + width;
     s->m_pitch = s->panels * s->tiles * block + width;
-    int64_t step = 7 - w->kernel;
-    int64_t window = 6 * (kn_conv2d_min(s->tiles, s->tile_columns) * step + 6 - step) * width;
-    s->scratch = 36 * (s->v_pitch + s->m_pitch) + window;
+    s->scratch = 36 * (s->v_pitch + s->m_pitch) + window_size(w, s->tiles);
 }
 
-#define OPTIONS 96
-static void options_of(char *options, const winograd *w)
+static kn_status launch_many(kn_stream *stream, const winograd *w, const char *options, kn_buffer *u,
+                             kn_buffer *scratch)
 {
-    snprintf(options, OPTIONS, "-DT=float -DVW=%d -DWR=%d -DMT=%d -DKV=%d", w->vector_width, w->kernel, w->tiles,
-             w->vectors);
-}
-
-static kn_arg operand(kn_conv2d_operand o) { return kn_arg_buffer(o.buffer, o.offset * 4); }
-
-static kn_status run_many(kn_stream *stream, const winograd *w, bool has_bias, kn_buffer *u, kn_buffer *scratch)
-{
-    char options[OPTIONS];
     const winograd_shape *s = &w->shape;
-    int64_t blocks = kn_conv2d_div_up(s->outer, w->vectors * w->vector_width);
-    options_of(options, w);
-    KN_TRY(
-        kn_run(stream, .source = "conv/winograd.cl", .kernel = "winograd_weights", .operation = "conv2d",
-               .options = options, .dims = 2,
-               .global = {(size_t)(s->groups * blocks), (size_t)kn_conv2d_div_up(s->inner, s->chunk * w->vector_width)},
-               .local = {1, 1}, KN_ARGS(operand(w->weight), kn_arg_buffer(u, 0), kn_arg_struct(s, sizeof *s))));
+    KN_TRY(kn_run(
+        stream, .source = "conv/winograd.cl", .kernel = "winograd_weights", .operation = "conv2d", .options = options,
+        .dims = 2, .global = {(size_t)(s->groups * blocks_of(w)), (size_t)kn_conv2d_div_up(s->inner, s->chunk)},
+        .local = {1, 1},
+        KN_ARGS(operand(w->weight), kn_arg_buffer(u, 0), kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s))));
     return kn_run(stream, .source = "conv/winograd.cl", .kernel = "winograd_many", .operation = "conv2d",
                   .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
                   KN_ARGS(operand(w->x), kn_arg_buffer(u, 0), operand(w->bias), operand(w->y),
-                          kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s), kn_arg_i32(has_bias),
+                          kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s), kn_arg_i32(w->has_bias),
                           kn_arg_f32(w->cut.low), kn_arg_f32(w->cut.high)));
 }
+
+static kn_status run_many(kn_stream *stream, const winograd *w, const char *options)
+{
+    const winograd_shape *s = &w->shape;
+    kn_buffer *u = NULL, *scratch = NULL;
+    int64_t taps = taps_size(w) * s->groups * blocks_of(w) * kn_conv2d_div_up(s->inner, s->chunk),
+            blocks = w->items * s->groups * s->scratch;
+    kn_status status = kn_buffer_alloc(&u, stream, (size_t)(s->groups * blocks_of(w) * 36 * s->u_pitch * 4));
+    if (status == KN_OK)
+        status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_conv2d_max(taps, blocks) * 4));
+    if (status == KN_OK)
+        status = launch_many(stream, w, options, u, scratch);
+    kn_buffer_free(u);
+    kn_buffer_free(scratch);
+    return status;
+}
+
+/* --- few tiles ---------------------------------------------------------------------------------------------------- */
+
+/* As many blocks of tiles as keep the products of one within the second-level cache, and register tiles that leave few
+ * of the last one empty. */
+static void choose_few(winograd *w, const kn_limits *limits)
+{
+    enum { MOST = 160 };
+    winograd_shape *s = &w->shape;
+    int64_t width = w->vector_width, block = w->vectors * width, tiles = tiles_of(s);
+    int64_t tile_blocks = kn_conv2d_div_up(tiles, MOST), tiles_each = kn_conv2d_div_up(tiles, tile_blocks);
+    w->tiles = (int)kn_conv2d_max(4, kn_conv2d_div_up(tiles_each, kn_conv2d_div_up(tiles_each, w->tiles)));
+    s->tiles = round_up(tiles_each, w->tiles);
+    s->panels = 1;
+    s->chunk = kn_conv2d_max(width, kn_conv2d_min(32, round_up(s->inner, width)));
+    share(w, limits, kn_conv2d_div_up(tiles, s->tiles) * blocks_of(w));
+    s->v_pitch = round_up(s->inner, width) * round_up(tiles, w->tiles) + width;
+    s->u_pitch = s->chunk * block + width;
+    s->m_pitch = s->tiles * block + width;
+    s->scratch = 36 * (s->u_pitch + s->m_pitch) + taps_size(w);
+}
+
+static kn_status launch_few(kn_stream *stream, const winograd *w, const char *options, kn_buffer *v, kn_buffer *scratch)
+{
+    const winograd_shape *s = &w->shape;
+    KN_TRY(kn_run(stream, .source = "conv/winograd.cl", .kernel = "winograd_transform", .operation = "conv2d",
+                  .options = options, .dims = 2,
+                  .global = {(size_t)kn_conv2d_div_up(s->inner, w->vector_width), (size_t)s->groups}, .local = {1, 1},
+                  KN_ARGS(operand(w->x), kn_arg_buffer(v, 0), kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s),
+                          kn_arg_i64(window_size(w, tiles_of(s))))));
+    return kn_run(stream, .source = "conv/winograd.cl", .kernel = "winograd_few", .operation = "conv2d",
+                  .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
+                  KN_ARGS(kn_arg_buffer(v, 0), operand(w->weight), operand(w->bias), operand(w->y),
+                          kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s), kn_arg_i32(w->has_bias),
+                          kn_arg_f32(w->cut.low), kn_arg_f32(w->cut.high)));
+}
+
+static kn_status run_few(kn_stream *stream, const winograd *w, const char *options)
+{
+    const winograd_shape *s = &w->shape;
+    kn_buffer *v = NULL, *scratch = NULL;
+    int64_t windows = window_size(w, tiles_of(s)) * s->groups * kn_conv2d_div_up(s->inner, w->vector_width),
+            blocks = w->items * s->groups * s->scratch;
+    kn_status status = kn_buffer_alloc(&v, stream, (size_t)(s->groups * 36 * s->v_pitch * 4));
+    if (status == KN_OK)
+        status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_conv2d_max(windows, blocks) * 4));
+    if (status == KN_OK)
+        status = launch_few(stream, w, options, v, scratch);
+    kn_buffer_free(v);
+    kn_buffer_free(scratch);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+/* Many channels have more transformed weights than caches hold: better transformed where they are used, once per block
+ * of tiles. */
+static bool is_few(const winograd *w) { return tiles_of(&w->shape) <= 192; }
 
 static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    kn_buffer *u = NULL, *scratch = NULL;
+    char options[KN_CONV2D_OPTIONS];
     winograd w;
     describe(&w, limits, problem, backward);
-    choose_many(&w, limits);
-    const winograd_shape *s = &w.shape;
-    int64_t blocks = kn_conv2d_div_up(s->outer, w.vectors * w.vector_width);
-    kn_status status = kn_buffer_alloc(&u, stream, (size_t)(s->groups * blocks * 36 * s->u_pitch * 4));
-    if (status == KN_OK)
-        status = kn_buffer_alloc(&scratch, stream, (size_t)(w.items * s->groups * s->scratch * 4));
-    if (status == KN_OK)
-        status = run_many(stream, &w, !backward && problem->bias.buffer != NULL, u, scratch);
-    kn_buffer_free(u);
-    kn_buffer_free(scratch);
-    return status;
+    bool few = is_few(&w);
+    if (few)
+        choose_few(&w, limits);
+    else
+        choose_many(&w, limits);
+    snprintf(options, sizeof options, "-DT=float -DVW=%d -DWR=%d -DMT=%d -DKV=%d", w.vector_width, w.kernel, w.tiles,
+             w.vectors);
+    return few ? run_few(stream, &w, options) : run_many(stream, &w, options);
 }
 
 bool kn_conv2d_supports_winograd(const kn_limits *limits, const void *problem)
@@ -134,12 +216,24 @@ bool kn_conv2d_supports_winograd(const kn_limits *limits, const void *problem)
     return !s->f64 && (s->kernel_size[0] == 3 || s->kernel_size[0] == 5);
 }
 
-bool kn_conv2d_prefers_winograd(const kn_limits *limits, const void *problem)
+/* Transforming the weights pays over many tiles, transforming tiles over many channels. */
+static bool prefers(const kn_limits *limits, const kn_conv2d_shape *s, bool backward)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    return limits->is_cpu && s->in_channels / s->groups >= 32 && s->out_channels / s->groups >= 32;
+    const int64_t *to = backward ? s->in_size : s->out_size;
+    int64_t step = 7 - s->kernel_size[0],
+            tiles = s->images * kn_conv2d_div_up(to[0], step) * kn_conv2d_div_up(to[1], step);
+    return limits->is_cpu && s->in_channels / s->groups >= 32 && s->out_channels / s->groups >= 32 && tiles >= 192 &&
+           (s->kernel_size[0] == 3 || !backward);
 }
 
+bool kn_conv2d_prefers_winograd(const kn_limits *limits, const void *problem)
+{
+    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, false);
+}
+bool kn_conv2d_prefers_winograd_data(const kn_limits *limits, const void *problem)
+{
+    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, true);
+}
 kn_status kn_conv2d_winograd_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
 kn_status kn_conv2d_winograd_backward_data(kn_stream *stream, const void *problem)
 {
