@@ -30,6 +30,7 @@ typedef struct kn_implementation {
     kn_timed_on timed_on;
     unsigned reduced_precision; /* KN_USES_... */
     bool nondeterministic;      /* equal inputs may give other bits */
+    bool spreads_infinities;    /* an infinity or NaN may reach neighbours of the elements that the formula gives it */
 } kn_implementation;
 
 /* Whose flags of reduced precision hold. A product inside a convolution obeys those of convolutions. */

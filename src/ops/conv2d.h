@@ -93,6 +93,10 @@ kn_status kn_conv2d_images_forward(kn_stream *stream, const void *problem);
 kn_implementation_predicate kn_conv2d_prefers_images_data;
 kn_status kn_conv2d_images_backward_data(kn_stream *stream, const void *problem);
 
+/* conv2d_winograd_weights.c: CPU devices, 3 x 3 and 5 x 5 with stride 1 and many channels. */
+kn_implementation_predicate kn_conv2d_supports_winograd_weights, kn_conv2d_prefers_winograd_weights;
+kn_status kn_conv2d_winograd_backward_weights(kn_stream *stream, const void *problem);
+
 /* conv2d_lowered.c: matrix multiplication, after im2col where the kernel is not 1 x 1; any device. */
 kn_implementation_predicate kn_conv2d_supports_lowered, kn_conv2d_prefers_lowered;
 kn_status kn_conv2d_lowered_forward(kn_stream *stream, const void *problem);

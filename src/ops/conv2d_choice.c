@@ -91,6 +91,12 @@ const kn_implementation_table kn_conv2d_backward_data_implementations =
     KN_IMPLEMENTATION_TABLE("conv2d_backward_data", backward_data, KN_FAMILY_CONV, describe);
 
 static const kn_implementation backward_weights[] = {
+    {.name = "winograd",
+     .supports = kn_conv2d_supports_winograd_weights,
+     .prefers = kn_conv2d_prefers_winograd_weights,
+     .run = kn_conv2d_winograd_backward_weights,
+     .timed_on = KN_TIMED_ON_CPUS,
+     .spreads_infinities = true},
     {.name = "rows",
      .supports = kn_conv2d_supports_rows_weights,
      .prefers = kn_conv2d_prefers_rows_weights,

@@ -1,0 +1,144 @@
+/* test_winograd_weights.c - the error of Winograd's gradient of a convolution's weights stays within a stated bound,
+ * for every way that it takes through its work: several chunks of tiles, all at once, edges that fill no tile or
+ * vector.
+ *
+ * Errors are those of float32 against float64, relative to the sum of |x| |dy| that belongs to the element (what bounds
+ * a sum of rounded products), and relative to the largest element of the gradient (what an optimiser notices). */
+#include "support/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "ops/choice.h"
+#include "support/as_gpu.h"
+#include "support/values.h"
+
+static const char operation[] = "conv2d_backward_weights";
+
+/* Measured: at most 9.5e-7 of the sum and 4.0e-6 of the largest (summing directly: 2.2e-7 and 1.6e-6). */
+#define BOUND_OF_SUM 2e-6
+#define BOUND_OF_LARGEST 1e-5
+
+typedef struct layer {
+    const char *name;
+    int64_t images, in_channels, height, width, out_channels, kernel, padding;
+    double low; /* of x: 0 as after a ReLU, or -1 */
+} layer;
+
+static const layer layers[] = {
+    {"3x3", 2, 32, 28, 28, 32, 3, 1, -1},
+    {"3x3 after ReLU", 2, 32, 28, 28, 32, 3, 1, 0},
+    {"3x3, odd sizes", 3, 33, 17, 9, 35, 3, 0, -1},
+    {"3x3, few tiles", 2, 72, 7, 7, 100, 3, 1, 0},
+    {"3x3, several chunks", 1, 16, 179, 180, 17, 3, 1, 0},
+    {"5x5", 8, 32, 13, 13, 64, 5, 0, 0},
+    {"5x5, padded", 2, 19, 9, 27, 48, 5, 2, -1},
+    {"3x3, padding beyond the image", 1, 3, 2, 3, 5, 3, 4, -1},
+};
+
+typedef struct gradients {
+    double *dw, *db;
+} gradients;
+
+static kn_tensor *numbers(const char *seed, int ndim, const int64_t *shape, double low, bool absolute, kn_dtype dtype)
+{
+    int64_t count = 1;
+    for (int d = 0; d < ndim; d++)
+        count *= shape[d];
+    test_random random = test_random_from(seed);
+    double *values = malloc((size_t)count * sizeof *values);
+    assert_non_null(values);
+    for (int64_t i = 0; i < count; i++) {
+        values[i] = test_random_uniform(&random, low, 1);
+        if (absolute)
+            values[i] = fabs(values[i]);
+    }
+    kn_tensor *tensor = tensor_of_doubles(values, ndim, shape, dtype, false);
+    free(values);
+    CHECK_TENSOR(tensor);
+    return tensor;
+}
+
+static gradients compute(const layer *l, const char *row, bool absolute, kn_dtype dtype)
+{
+    int64_t out[2] = {l->height + 2 * l->padding - l->kernel + 1, l->width + 2 * l->padding - l->kernel + 1};
+    gradients g = {NULL, NULL};
+    kn_force_implementation(operation, row);
+    KN_SCOPE
+    {
+        kn_tensor *x =
+            numbers("x", 4, (const int64_t[]){l->images, l->in_channels, l->height, l->width}, l->low, absolute, dtype);
+        kn_tensor *dy =
+            numbers("dy", 4, (const int64_t[]){l->images, l->out_channels, out[0], out[1]}, -1, absolute, dtype);
+        kn_tensor *w = kn_zeros(KN_SHAPE(l->out_channels, l->in_channels, l->kernel, l->kernel), .dtype = dtype,
+                                .requires_grad = true);
+        kn_tensor *bias = kn_zeros(KN_SHAPE(l->out_channels), .dtype = dtype, .requires_grad = true);
+        CHECK_OK(kn_backward_with(kn_conv2d(x, w, bias, .padding = l->padding), dy, false));
+        g.dw = read_doubles(kn_grad(w));
+        g.db = read_doubles(kn_grad(bias));
+    }
+    kn_force_implementation(operation, NULL);
+    assert_non_null(g.dw);
+    assert_non_null(g.db);
+    return g;
+}
+
+static void free_gradients(gradients g)
+{
+    free(g.dw);
+    free(g.db);
+}
+
+typedef struct errors {
+    double of_sum, of_largest;
+} errors;
+
+static errors compare(const double *actual, const double *right, const double *sum, int64_t count)
+{
+    double largest = 0, worst = 0;
+    errors e = {0, 0};
+    for (int64_t i = 0; i < count; i++) {
+        double error = fabs(actual[i] - right[i]);
+        largest = fmax(largest, fabs(right[i]));
+        worst = error > worst || isnan(error) ? error : worst;
+        if (!(error <= e.of_sum * sum[i]) && sum[i] > 0)
+            e.of_sum = error / sum[i];
+    }
+    e.of_largest = worst / largest;
+    return e;
+}
+
+static void check_layer(const layer *l)
+{
+    gradients right = compute(l, "reference", false, KN_F64), sum = compute(l, "reference", true, KN_F64);
+    int64_t count = l->out_channels * l->in_channels * l->kernel * l->kernel;
+    static const char *const rows[] = {"direct", "winograd"};
+    for (int i = 0; i < 2; i++) {
+        gradients g = compute(l, rows[i], false, KN_F32);
+        errors weight = compare(g.dw, right.dw, sum.dw, count), bias = compare(g.db, right.db, sum.db, l->out_channels);
+        print_message("%-32s %-10s %.2e of the sum, %.2e of the largest\n", l->name, rows[i], weight.of_sum,
+                      weight.of_largest);
+        assert_true(weight.of_sum <= BOUND_OF_SUM);
+        assert_true(weight.of_largest <= BOUND_OF_LARGEST);
+        assert_true(bias.of_sum <= BOUND_OF_SUM);
+        free_gradients(g);
+    }
+    free_gradients(right);
+    free_gradients(sum);
+}
+
+static void test_errors(void **state)
+{
+    (void)state;
+    if (!kn_device_limits(kn_device_current())->has_f64)
+        skip();
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
+        check_layer(&layers[i]);
+}
+
+int main(int argc, char **argv)
+{
+    obey_as_gpu(argc, argv);
+    const struct CMUnitTest tests[] = {TEST(test_errors)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
