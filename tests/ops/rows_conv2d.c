@@ -107,7 +107,7 @@ static const op_row rows[] = {
      RELU(.stride = 2, .padding = 2), 700, TABLES},
     {"conv2d/relu_small_images", build_conv2d, {FLOATS(17, 18, 5, 5), FLOATS_IN(-0.1, 0.1, 20, 18, 3, 3), FLOATS(20)},
      RELU(.padding = 1), 425, TABLES},
-    {"conv2d/relu6", build_conv2d, {FLOATS_IN(-4, 4, 2, 16, 8, 9), FLOATS_IN(-0.5, 0.5, 33, 16, 3, 3), FLOATS(33)},
+    {"conv2d/relu6", build_conv2d, {FLOATS_IN(-4, 4, 2, 16, 8, 9), FLOATS_IN(-0.25, 0.25, 33, 16, 3, 3), FLOATS(33)},
      RELU6(.padding = 1), 144, TABLES},
     {"conv2d/relu6_depthwise", build_conv2d, {FLOATS_IN(-4, 4, 2, 37, 9, 11), FLOATS(37, 1, 3, 3), FLOATS(37)},
      RELU6(.groups = 37, .padding = 1), 198, TABLES},
