@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs Koine's benchmarks and a peer's alternately, in one run, and prints both times and their ratio.
 
-    python3 bench/compare.py [--peer torch] [--python PATH] [--peer-mode eager|compile] [--only PREFIX]... [--json] [--device D] [--repetitions N] [--threads N]
-                             [--check]
+    python3 bench/compare.py [--peer torch] [--python PATH] [--peer-mode eager|compile] [--peer-device cpu|cuda] [--only PREFIX]... [--json] [--check]
+                             [--device D] [--repetitions N] [--threads N]
 
 Koine's side is `koine-bench --serve`, the peer's `bench/peer_torch.py` run by the Python that --python names (any with torch; default: this one). Both are
 processes of their own that wait for requests; both may use the same N cores with N threads each.
@@ -92,8 +92,8 @@ class Koine(Server):
 class Peer(Server):
     """peer_torch.py, or another program that speaks as it does."""
 
-    def __init__(self, python, program, mode, threads, environment, cores):
-        command = [python, program, '--mode', mode, '--threads', str(threads)]
+    def __init__(self, python, program, mode, device, threads, environment, cores):
+        command = [python, program, '--mode', mode, '--threads', str(threads)] + (['--device', device] if device else [])
         super().__init__('the peer', command, environment, cores)
         self.about = self.read(self.answer('start'), 'start')
 
@@ -200,7 +200,7 @@ def start(arguments):
         raise Failure(f'{arguments.koine_bench} is not there: build first (sh tests/run.sh)')
     program = arguments.peer_program or os.path.join(HERE, 'peer_%s.py' % arguments.peer)
     try:
-        peer = Peer(arguments.python, program, arguments.peer_mode, len(cores), environment, cores)
+        peer = Peer(arguments.python, program, arguments.peer_mode, arguments.peer_device, len(cores), environment, cores)
     except (Failure, OSError) as error:
         raise Failure(f'{error}\n(the peer is run by {arguments.python}; it needs torch: apt-get install python3-torch and --python /usr/bin/python3, '
                       'or pip install torch in a virtual environment and --python PATH/bin/python3)') from None
@@ -234,6 +234,7 @@ def main():
     parser.add_argument('--peer', default='torch', choices=['torch'])
     parser.add_argument('--python', default=sys.executable, help='the Python that runs the peer')
     parser.add_argument('--peer-mode', default='eager', choices=['eager', 'compile'], help='compile: torch.compile, whole networks only')
+    parser.add_argument('--peer-device', help="the peer's: cpu (the default), cuda, ...")
     parser.add_argument('--peer-program', help="the peer's program; default: bench/peer_torch.py")
     parser.add_argument('--only', action='append', metavar='PREFIX', help='benchmarks whose name starts so; may be given several times')
     parser.add_argument('--json', action='store_true', help='one JSON object per line')

@@ -34,6 +34,21 @@ TOLERANCE_OF = {'output': 1e-3, 'loss': 1e-4, 'loss_after_a_step': 5e-3}
 DROPOUT_SHARE = 0.01
 
 
+DEVICE = torch.device('cpu')
+
+
+def use_device(name):
+    """Products and convolutions on a GPU in f32 as such: what TF32 leaves out would make unlike things of them."""
+    global DEVICE
+    DEVICE = torch.device(name)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+
+
+def wait():
+    if DEVICE.type == 'cuda':
+        torch.cuda.synchronize()
+
+
 def gelu_chain(x, p):
     inner = x[0] + (x[0] ** 3) * 0.044715
     return (x[0] * 0.5) * (torch.tanh(inner * 0.7978845608028654) + 1)
@@ -88,7 +103,7 @@ class Operation:
 
     def results(self):
         first, self.first = self.first, False
-        return {'grad%d' % i: g for i, g in zip(self.wanted, first)} if self.wanted else {'out': first}
+        return {'grad%d' % i: g.cpu() for i, g in zip(self.wanted, first)} if self.wanted else {'out': first.cpu()}
 
     def check(self, theirs):
         """`theirs`: Koine's. A result that is large is given by its first rows."""
@@ -115,7 +130,7 @@ class Training:
 
     def __init__(self, name, tensors, compiled):
         make, optimizer, self.loss, self.has_dropout = TRAINING[name]
-        self.net = make()
+        self.net = make().to(DEVICE)
         if tensors:
             self.x, self.y = tensors['x'], tensors['y']
             state = {key[len('module.'):]: value for key, value in tensors.items() if key.startswith('module.')}
@@ -126,6 +141,7 @@ class Training:
         self.first = None
 
     def step(self, x, y):
+        x, y = x.to(DEVICE), y.to(DEVICE)
         self.optimizer.zero_grad()
         output = self.forward(x)
         loss = self.loss(output, y)
@@ -143,6 +159,7 @@ class Training:
         with torch.no_grad():  # the network itself: compiling it once more without gradients would cost minutes
             mine['loss_after_a_step'] = self.loss(self.net(self.x), self.y)
         self.net.train()
+        mine = {name: t.cpu() for name, t in mine.items()}
         found = [(difference(t, mine[name]) / TOLERANCE_OF[name], name, difference(t, mine[name])) for name, t in theirs.items()]
         worst = max(found)
         return {'difference': worst[2], 'tolerance': TOLERANCE_OF[worst[1]], 'what': worst[1]}
@@ -181,7 +198,7 @@ class Start:
 
     def __init__(self, cold, mode, threads):
         self.folder = tempfile.TemporaryDirectory(prefix='koine-peer-')
-        self.command = [sys.executable, os.path.abspath(__file__), '--first-step', '--mode', mode, '--threads', str(threads)]
+        self.command = [sys.executable, os.path.abspath(__file__), '--first-step', '--mode', mode, '--threads', str(threads), '--device', str(DEVICE)]
         self.cold, self.count = cold, 0
         if not cold:
             self.run()
@@ -211,12 +228,14 @@ def make(case, tensors, mode, threads):
 def first_step(mode):
     training = Training('cnn_step', None, mode == 'compile')
     training.step(torch.rand(128, 1, 28, 28), torch.randint(0, 10, (128,)))
+    wait()
 
 
 def run(work, count):
     start = time.perf_counter()
     for _ in range(count):
         work.run()
+    wait()
     return (time.perf_counter() - start) / max(count, 1)
 
 
@@ -228,7 +247,8 @@ def serve(mode, threads, reply):
         try:
             if request['do'] == 'setup':
                 start = time.perf_counter()
-                work = make(request['case'], read_tensors(request['inputs']) if request['inputs'] else None, mode, threads)
+                tensors = {name: t.to(DEVICE) for name, t in read_tensors(request['inputs']).items()} if request['inputs'] else None
+                work = make(request['case'], tensors, mode, threads)
                 answer = {'supported': work is not None, 'seconds': time.perf_counter() - start}
             elif request['do'] == 'run':
                 answer = {'seconds': run(work, request['count'])}
@@ -244,10 +264,12 @@ def serve(mode, threads, reply):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--mode', default='eager', choices=['eager', 'compile'])
+    parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:1, ...')
     parser.add_argument('--threads', type=int, default=os.cpu_count())
     parser.add_argument('--first-step', action='store_true', help='take one training step and end')
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
+    use_device(arguments.device)
     torch.manual_seed(0)
     if arguments.first_step:
         return first_step(arguments.mode)
@@ -260,7 +282,7 @@ def main():
     if arguments.mode == 'compile' and not hasattr(torch, 'compile'):
         reply({'error': 'torch %s has no torch.compile' % torch.__version__})
         return
-    reply({'peer': 'torch', 'version': torch.__version__, 'mode': arguments.mode, 'start_s': time.perf_counter() - START})
+    reply({'peer': 'torch' if DEVICE.type == 'cpu' else 'torch on ' + str(DEVICE), 'version': torch.__version__, 'mode': arguments.mode, 'start_s': time.perf_counter() - START})
     serve(arguments.mode, arguments.threads, reply)
 
 
