@@ -1,0 +1,29 @@
+/* ops/blocked.h - the shapes of the blocks that products and convolutions on GPUs are computed in
+ * (cl/gemm/blocked.clh), and the choice among them. */
+#ifndef KN_OPS_BLOCKED_H
+#define KN_OPS_BLOCKED_H
+
+#include "rt/rt.h"
+
+/* A block of rows x columns of the result, in steps of k_step; item_rows x item_columns of it per work-item. */
+typedef struct kn_block_shape {
+    int rows, columns, k_step, item_rows, item_columns;
+    double
+        efficiency; /* of the multiplication itself, against the largest: small blocks read local memory more often */
+} kn_block_shape;
+
+/* The shape that computes `batch` results of rows x columns soonest; NULL where none fits the device. */
+const kn_block_shape *kn_choose_block(const kn_limits *limits, bool f64, int64_t rows, int64_t columns, int64_t batch);
+
+int kn_block_items(const kn_block_shape *block);               /* work-items of a group */
+int64_t kn_blocks_across(int64_t length, int length_of_block); /* how many cover it */
+
+/* Elements of 16 bytes, the vectors that the kernels read. */
+static inline int kn_block_quantum(bool f64) { return f64 ? 2 : 4; }
+
+/* The options "-DT=float -DBM=128 ..."; `buffer` is KN_BLOCK_OPTIONS long. Returns buffer. */
+#define KN_BLOCK_OPTIONS 192
+const char *kn_block_options(char *buffer, const kn_block_shape *block, bool f64, bool a_along_k, bool b_along_k,
+                             const char *more);
+
+#endif
