@@ -11,19 +11,11 @@
 
 /* --- two strided layouts of one shape, merged ------------------------------------------------- */
 
-/* As `layout` in cl/tensor/copy.cl. */
-typedef struct copy_layout {
-    int64_t shape[KN_MAX_DIMS];
-    int64_t source[KN_MAX_DIMS];
-    int64_t destination[KN_MAX_DIMS];
-    int32_t ndim, unused;
-} copy_layout;
-
 /* Drops dimensions of size 1 and merges neighbours that both sides lay out without a gap: fewer divisions, longer rows.
  */
-static copy_layout merge_layout(const kn_tensor *destination, const kn_tensor *source)
+static kn_copy_layout merge_layout(const kn_tensor *destination, const kn_tensor *source)
 {
-    copy_layout layout = {.ndim = 0};
+    kn_copy_layout layout = {.ndim = 0};
     for (int i = 0; i < source->ndim; i++) {
         int64_t size = source->shape[i], from = source->strides[i], to = destination->strides[i];
         int last = layout.ndim - 1;
@@ -40,11 +32,11 @@ static copy_layout merge_layout(const kn_tensor *destination, const kn_tensor *s
         }
     }
     if (layout.ndim == 0)
-        layout = (copy_layout){.shape = {1}, .source = {1}, .destination = {1}, .ndim = 1};
+        layout = (kn_copy_layout){.shape = {1}, .source = {1}, .destination = {1}, .ndim = 1};
     return layout;
 }
 
-static int64_t layout_rows(const copy_layout *layout) { return kn_shape_numel(layout->ndim - 1, layout->shape); }
+static int64_t layout_rows(const kn_copy_layout *layout) { return kn_shape_numel(layout->ndim - 1, layout->shape); }
 
 /* --- on one device ---------------------------------------------------------------------------- */
 
@@ -52,7 +44,7 @@ static int dtype_kind(kn_dtype dtype) { return dtype == KN_F16 ? 1 : dtype == KN
 
 kn_status kn_copy_on_device(kn_tensor *destination, const kn_tensor *source)
 {
-    copy_layout layout = merge_layout(destination, source);
+    kn_copy_layout layout = merge_layout(destination, source);
     kn_stream *stream = kn_tensor_stream(source);
     if (!stream)
         return kn_error_status();
@@ -61,6 +53,10 @@ kn_status kn_copy_on_device(kn_tensor *destination, const kn_tensor *source)
         return kn_buffer_copy(stream, source->storage->buffer, (size_t)source->offset * size,
                               destination->storage->buffer, (size_t)destination->offset * size,
                               (size_t)layout.shape[0] * size);
+    int transposed =
+        source->dtype == destination->dtype ? kn_copy_transposed_dim(kn_tensor_limits(source), &layout, size) : -1;
+    if (transposed >= 0)
+        return kn_copy_transposed(stream, &layout, transposed, destination, source);
     char options[128];
     bool f64 = source->dtype == KN_F64 || destination->dtype == KN_F64;
     snprintf(options, sizeof options, "-DS=%s -DS_KIND=%d -DD=%s -DD_KIND=%d%s%s", kn_dtype_cl(source->dtype),
@@ -74,10 +70,10 @@ kn_status kn_copy_on_device(kn_tensor *destination, const kn_tensor *source)
         int64_t parts = (int64_t)kn_work_items(limits, width, 4096);
         while (parts > 1 && width % parts != 0)
             parts--;
-        layout = (copy_layout){.shape = {parts, width / parts},
-                               .source = {layout.source[0] * (width / parts), layout.source[0]},
-                               .destination = {layout.destination[0] * (width / parts), layout.destination[0]},
-                               .ndim = 2};
+        layout = (kn_copy_layout){.shape = {parts, width / parts},
+                                  .source = {layout.source[0] * (width / parts), layout.source[0]},
+                                  .destination = {layout.destination[0] * (width / parts), layout.destination[0]},
+                                  .ndim = 2};
         rows = parts;
         items = (size_t)parts;
     }
@@ -93,7 +89,7 @@ kn_status kn_copy_on_host(kn_tensor *destination, const kn_tensor *source)
 {
     KN_TRY(kn_storage_wait(source->storage, KN_HOST_READ));
     KN_TRY(kn_storage_wait(destination->storage, KN_HOST_WRITE));
-    copy_layout l = merge_layout(destination, source);
+    kn_copy_layout l = merge_layout(destination, source);
     size_t from_size = kn_tensor_element_size(source), to_size = kn_tensor_element_size(destination);
     const char *from = (const char *)source->storage->host + (size_t)source->offset * from_size;
     char *to = (char *)destination->storage->host + (size_t)destination->offset * to_size;
