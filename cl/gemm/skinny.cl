@@ -6,12 +6,45 @@
 #include "gemm/finish.clh"
 #include "gemm/pack.clh"
 
+/* VW rows of `count` elements without gaps, as `count` vectors of VW elements: v[i] holds the i-th of each row. Left to
+ * the compiler, a loop over the rows becomes gathers, at a third of the speed. */
+static inline void load_rows(V *v, const global T *x, const int count)
+{
+    if (count == 1) {
+        v[0] = VLOAD(0, x);
+    } else if (count == 2) {
+        const V p = VLOAD(0, x), q = VLOAD(1, x);
+        v[0] = (V)(p.even, q.even), v[1] = (V)(p.odd, q.odd);
+    } else if (count == 3) {
+        T row[3][VW];
+        for (int l = 0; l < VW; l++)
+            for (int i = 0; i < 3; i++)
+                row[i][l] = x[3 * l + i];
+        for (int i = 0; i < 3; i++)
+            v[i] = VLOAD(0, row[i]);
+    } else {
+        const V p = VLOAD(0, x), q = VLOAD(1, x), r = VLOAD(2, x), s = VLOAD(3, x);
+        const V even0 = (V)(p.even, q.even), even1 = (V)(r.even, s.even);
+        const V odd0 = (V)(p.odd, q.odd), odd1 = (V)(r.odd, s.odd);
+        v[0] = (V)(even0.even, even1.even), v[1] = (V)(odd0.even, odd1.even);
+        v[2] = (V)(even0.odd, even1.odd), v[3] = (V)(odd0.odd, odd1.odd);
+    }
+}
+
 /* c[j] = sum over i < count of a[i] * x[j][i], the rows of x short and without gaps. `count` is a constant wherever
- * this is inlined, so that the loop over j becomes vector loads with a fixed interleave. */
+ * this is inlined. */
 static inline void short_rows(global T *restrict c, const global T *restrict x, const T *a, const int count, long first,
                               long last)
 {
-    for (long j = first; j < last; j++) {
+    long j = first;
+    for (; j + VW <= last; j += VW) {
+        V v[4], sum = (V)0;
+        load_rows(v, x + j * count, count);
+        for (int i = 0; i < count; i++)
+            sum = fma((V)a[i], v[i], sum);
+        VSTORE(sum, 0, c + j);
+    }
+    for (; j < last; j++) {
         T sum = 0;
         for (int i = 0; i < count; i++)
             sum = fma(a[i], x[j * count + i], sum);
@@ -110,18 +143,21 @@ kernel void gemm_dot_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, lo
 static inline void accumulate_rows(T *restrict sum, const global T *restrict a, const global T *restrict b,
                                    const int width, long count)
 {
-    T lane[4][VW];
-    for (int j = 0; j < width; j++)
-        for (int l = 0; l < VW; l++)
-            lane[j][l] = 0;
+    V total[4] = {(V)0, (V)0, (V)0, (V)0};
     long i = 0;
-    for (; i + VW <= count; i += VW)
+    for (; i + VW <= count; i += VW) {
+        const V scale = VLOAD(0, a + i);
+        V v[4];
+        load_rows(v, b + i * width, width);
+        for (int j = 0; j < width; j++)
+            total[j] = fma(scale, v[j], total[j]);
+    }
+    for (int j = 0; j < width; j++) {
+        T lane[VW];
+        VSTORE(total[j], 0, lane);
         for (int l = 0; l < VW; l++)
-            for (int j = 0; j < width; j++)
-                lane[j][l] = fma(a[i + l], b[(i + l) * width + j], lane[j][l]);
-    for (int j = 0; j < width; j++)
-        for (int l = 0; l < VW; l++)
-            sum[j] += lane[j][l];
+            sum[j] += lane[l];
+    }
     for (; i < count; i++)
         for (int j = 0; j < width; j++)
             sum[j] = fma(a[i], b[i * width + j], sum[j]);
