@@ -161,7 +161,7 @@ static kn_status launch_products(winograd_pass *w, kn_stream *stream)
 {
     return kn_run(stream, .source = "conv/winograd_weights.cl", .kernel = "winograd_weights_products",
                   .operation = "conv2d_backward_weights", .options = w->options, .dims = 2,
-                  .global = {(size_t)36, (size_t)rectangles(w)}, .local = {1, 1},
+                  .global = {(size_t)rectangles(w), FREQUENCIES}, .local = {1, 1},
                   KN_ARGS(kn_arg_buffer(w->v, 0), kn_arg_buffer(w->m, 0), kn_arg_buffer(w->du, 0),
                           kn_arg_struct(&w->x, sizeof w->x), kn_arg_struct(&w->dy, sizeof w->dy),
                           kn_arg_struct(&w->chunk, sizeof w->chunk), kn_arg_struct(&w->plan, sizeof w->plan)));
