@@ -1,10 +1,17 @@
-/* gemm.c - matrix products: squares, DeepBench's shapes, each operand as it is or transposed. */
+/* gemm.c - matrix products: squares, DeepBench's shapes, a perceptron's layers forward and
+ * backward, batches (an attention's two products); each operand as it is or transposed. */
 #include "bench.h"
 
-static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
+static kn_tensor *matmul(kn_tensor *const *x, const double *parameters)
 {
     (void)parameters;
     return kn_matmul(x[0], x[1]);
+}
+
+static kn_tensor *matmul_nt(kn_tensor *const *x, const double *parameters)
+{
+    (void)parameters;
+    return kn_matmul(x[0], kn_transpose(x[1], -2, -1));
 }
 
 #define PRODUCT(m, n, k, type, suffix, a_transposed, b_transposed)                                                     \
@@ -13,7 +20,7 @@ static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
         .bytes = (type == KN_F64 ? 8.0 : 4.0) * ((double)m * k + (double)k * n + (double)m * n), BENCH_OPERATION,      \
         .operation = &(const bench_operation){                                                                         \
             .name = "matmul",                                                                                          \
-            .apply = apply,                                                                                            \
+            .apply = matmul,                                                                                           \
             .inputs = {{.ndim = 2, .shape = {m, k}, .fill = BENCH_UNIFORM, .transposed = a_transposed},                \
                        {.ndim = 2, .shape = {k, n}, .fill = BENCH_UNIFORM, .transposed = b_transposed}}},              \
     }
@@ -22,6 +29,18 @@ static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
 #define GEMM_TRANSPOSED(m, n, k)                                                                                       \
     PRODUCT(m, n, k, KN_F32, "/nt", false, true), PRODUCT(m, n, k, KN_F32, "/tn", true, false),                        \
         PRODUCT(m, n, k, KN_F32, "/tt", true, true)
+
+#define BATCHED(count, m, n, k, suffix, op, ...)                                                                       \
+    {                                                                                                                  \
+        .name = "gemm/batched/" #count "x" #m "x" #n "x" #k suffix, .shape = #count "x" #m "x" #n "x" #k,              \
+        .dtype = KN_F32, .flops = 2.0 * count * m * n * k,                                                             \
+        .bytes = 4.0 * count * ((double)m * k + (double)k * n + (double)m * n), BENCH_OPERATION,                       \
+        .operation =                                                                                                   \
+            &(const bench_operation){.name = #op,                                                                      \
+                                     .apply = op,                                                                      \
+                                     .inputs = {{.ndim = 3, .shape = {count, m, k}, .fill = BENCH_UNIFORM},            \
+                                                {.ndim = 3, .shape = {count, __VA_ARGS__}, .fill = BENCH_UNIFORM}}},   \
+    }
 
 static const bench_case cases[] = {
     GEMM(64, 64, 64),
@@ -48,5 +67,12 @@ static const bench_case cases[] = {
     GEMM(1, 4096, 4096),
     GEMM(4096, 1, 4096),
     GEMM(4096, 4096, 16),
+    PRODUCT(128, 512, 784, KN_F32, "/nt", false, true),
+    PRODUCT(128, 512, 512, KN_F32, "", false, false),
+    PRODUCT(512, 784, 128, KN_F32, "/tn", true, false),
+    PRODUCT(10, 512, 128, KN_F32, "/tn", true, false),
+    BATCHED(64, 128, 128, 64, "/nt", matmul_nt, 128, 64),
+    BATCHED(64, 128, 64, 128, "", matmul, 128, 64),
+    BATCHED(1000, 16, 16, 16, "", matmul, 16, 16),
 };
 const bench_list bench_gemm = {cases, sizeof cases / sizeof cases[0]};

@@ -57,6 +57,7 @@ def gelu_chain(x, p):
 # As bench_operation.apply: the inputs and the parameters of the case.
 OPERATIONS = {
     'matmul': lambda x, p: x[0] @ x[1],
+    'matmul_nt': lambda x, p: x[0] @ x[1].transpose(1, 2),
     'conv2d': lambda x, p: F.conv2d(x[0], x[1], None, int(p[0]), int(p[1]), 1, int(p[2])),
     'add': lambda x, p: x[0] + x[1],
     'multiply_by': lambda x, p: x[0] * p[0],

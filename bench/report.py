@@ -31,7 +31,7 @@ DESCRIPTIONS = {
     'Programs': 'The programs of the examples: 10000×200 @ 200×10000; a step of linear regression (10⁶ samples, Adam); a training step of the CNN (batch 128); an '
                 'epoch of Fashion-MNIST with its loader.',
     'Networks': 'One training step: forward, cross entropy, backward, optimizer. The operations are those of the products, three per layer and step.',
-    'Matrix products': 'rows×columns×inner; f32 unless marked; nt, tn, tt: the second, the first, both operands are transposed views.',
+    'Matrix products': 'rows×columns×inner; f32 unless marked; nt, tn, tt: the second, the first, both operands are transposed views; batched: count×rows×columns×inner.',
     'Convolution': 'images,channels,height,width-outputs,kernel; s: stride, p: padding where it is not half the kernel, g: groups.',
     'Elementwise': 'small: 2¹⁸ elements, large: 2²⁴. Bytes count each operation of a chain by itself.',
     'Reductions': 'small: 512×512, large: 4096×4096.',

@@ -5,13 +5,13 @@
  * vector, whose lanes are added at the end: per vector of k DOT_ROWS + DOT_COLUMNS loads feed DOT_ROWS * DOT_COLUMNS
  * multiply-adds. The rows of B of a tile stay in the level-1 cache while all rows of A pass over them.
  *
- * Compiled in: T, VW, MR (as in gemm/tile.cl: tells how many registers there are). Local size 1, no local memory, no
+ * Compiled in: T, VW, REGISTERS (vector registers). Local size 1, no local memory, no
  * barrier. */
 #include "common/koine.clh"
 #include "gemm/finish.clh"
 #include "gemm/pack.clh"
 
-#define DOT_ROWS (MR >= 8 ? 4 : 2)
+#define DOT_ROWS (REGISTERS >= 32 ? 4 : 2)
 #define DOT_COLUMNS 4
 
 /* Halves added until one lane is left. */

@@ -49,19 +49,3 @@ kernel void gemm_cut(KN_INOUT(c), long m, long n, long batch, matrix_layout c_la
         c[target] = KN_CUT(c[target], low, high);
     }
 }
-
-/* C = the sum, in order, of `count` products [m, n], finished. */
-kernel void gemm_total(KN_IN(products), KN_IN(bias), KN_OUT(c), long m, long n, long count, long ldc,
-                       gemm_finish finish)
-{
-    KN_BIND_IN(T, products);
-    KN_BIND_IN(T, bias);
-    KN_BIND_OUT(T, c);
-    KN_FOR(element, m * n) {
-        T sum = products[element];
-        for (long i = 1; i < count; i++)
-            sum += products[i * m * n + element];
-        const long target = element / n * ldc + element % n;
-        c[target] = finish_value(finish, sum, c + target, bias + element % n);
-    }
-}

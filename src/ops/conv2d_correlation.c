@@ -5,14 +5,9 @@
 
 /* --- shared with backward-weights --------------------------------------------------------------------------------- */
 
-int kn_conv2d_vector_width(const kn_limits *limits, bool f64)
-{
-    int width = f64 ? limits->vector_width_f64 : limits->vector_width_f32;
-    int widest = f64 ? 8 : 16;
-    return width >= widest ? widest : width >= widest / 2 ? widest / 2 : widest / 4;
-}
+int kn_conv2d_vector_width(const kn_limits *limits, bool f64) { return kn_limits_vector_width(limits, f64); }
 
-bool kn_conv2d_many_registers(const kn_limits *limits) { return limits->vector_width_f32 >= 16; }
+bool kn_conv2d_many_registers(const kn_limits *limits) { return limits->vector_registers >= 32; }
 
 const char *kn_conv2d_options(char *buffer, const kn_limits *limits, bool f64, int vectors, const char *rows_name,
                               int rows)

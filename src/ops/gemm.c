@@ -1,6 +1,7 @@
 /* ops/gemm.c - the table of matrix multiplications, and what its rows share. */
 #include "ops/gemm.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const kn_implementation rows[] = {
@@ -8,6 +9,11 @@ static const kn_implementation rows[] = {
      .supports = kn_gemm_supports_skinny,
      .prefers = kn_gemm_prefers_skinny,
      .run = kn_gemm_skinny,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "row",
+     .supports = kn_gemm_supports_row,
+     .prefers = kn_gemm_prefers_row,
+     .run = kn_gemm_row,
      .timed_on = KN_TIMED_ON_CPUS},
     {.name = "split",
      .supports = kn_gemm_supports_split,
@@ -67,6 +73,13 @@ kn_gemm_layout kn_gemm_operand_layout(const kn_gemm_operand *operand)
         .col_stride = operand->transposed ? operand->ld : 1,
         .batch_stride = operand->batch_stride,
     };
+}
+
+const char *kn_gemm_vector_options(char *buffer, const kn_limits *limits, bool f64)
+{
+    snprintf(buffer, KN_GEMM_OPTIONS, "%s -DVW=%d -DREGISTERS=%d", f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
+             kn_limits_vector_width(limits, f64), limits->vector_registers);
+    return buffer;
 }
 
 kn_arg kn_gemm_finish_arg(kn_gemm_finish *storage, const kn_gemm_problem *problem)

@@ -49,14 +49,17 @@ typedef union kn_gemm_finish {
 } kn_gemm_finish;
 kn_arg kn_gemm_finish_arg(kn_gemm_finish *storage, const kn_gemm_problem *problem);
 
-/* The options "-DT=float -DVW=16 ..." for kernels whose vectors follow the device; `buffer` is KN_GEMM_OPTIONS long.
- * Returns buffer. */
+/* The options "-DT=float -DVW=16 -DREGISTERS=32" for kernels whose vectors follow the device; `buffer` is
+ * KN_GEMM_OPTIONS long. Returns buffer. */
 #define KN_GEMM_OPTIONS 160
-const char *kn_gemm_tile_options(char *buffer, const kn_limits *limits, bool f64);
+const char *kn_gemm_vector_options(char *buffer, const kn_limits *limits, bool f64);
+
+/* C = the finished sum, in order, of `count` products [m, n] in `products` (gemm_split.c). */
+kn_status kn_gemm_total(kn_stream *stream, const kn_gemm_problem *problem, kn_buffer *products, int64_t count);
 
 /* Rows of the table, each with what it supports and prefers (ops/choice.h); none: always. */
 
-/* gemm_cpu.c: both operands packed into panels; one launch that reads them in place. */
+/* gemm_cpu.c: from packed panels; one launch that reads the operands where they lie. */
 kn_implementation_predicate kn_gemm_prefers_packed, kn_gemm_prefers_direct;
 kn_status kn_gemm_packed(kn_stream *stream, const void *problem);
 kn_status kn_gemm_direct(kn_stream *stream, const void *problem);
@@ -64,6 +67,10 @@ kn_status kn_gemm_direct(kn_stream *stream, const void *problem);
 /* gemm_skinny.c: one row times a tall matrix; tiny results of long sums. */
 kn_implementation_predicate kn_gemm_supports_skinny, kn_gemm_prefers_skinny;
 kn_status kn_gemm_skinny(kn_stream *stream, const void *problem);
+
+/* gemm_row.c: one row, or one column, times a matrix that is contiguous along the result. */
+kn_implementation_predicate kn_gemm_supports_row, kn_gemm_prefers_row;
+kn_status kn_gemm_row(kn_stream *stream, const void *problem);
 
 /* gemm_dots.c: few rows, or few results, times a transposed matrix, in place. */
 kn_implementation_predicate kn_gemm_supports_dots, kn_gemm_prefers_dots;

@@ -1,117 +1,107 @@
-/* ops/gemm_cpu.c - matrix multiplication on CPU devices, in tiles whose sums stay in registers (cl/gemm/tile.cl). */
-#include "ops/gemm.h"
-
-#include <stdio.h>
-
-/* The shape of a tile. It must fit the vector registers: 32 of them where vectors are 512 bits wide, 16 assumed
- * elsewhere. */
-typedef struct tile_shape {
-    int vector_width, vectors, rows, k_block;
-} tile_shape;
+/* ops/gemm_cpu.c - matrix multiplication on CPU devices, in tiles whose sums stay in registers (cl/gemm/tile.cl): from
+ * packed panels, or in one launch that reads the operands where they lie. */
+#include "ops/gemm_tile.h"
 
 static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
-static tile_shape choose_tile(const kn_limits *limits, bool f64)
+/* PoCL hands out halves of what is left, the first a little more than half: with fewer units per compute unit a core
+ * idles at the end. */
+enum { UNITS_PER_CORE = 64, ITEMS_PER_CORE = 128, STAGING_ITEMS_PER_CORE = 32 };
+enum { ROWS_PER_UNIT = 96, ROWS_PER_UNIT_SHORT = 48 }; /* at most: their pages are in the first level of the TLB */
+enum { K_BLOCK_BYTES = 4096 };                         /* of a row of A; a block of B's panel is then 128 to 192 KiB */
+enum { IN_PLACE_BYTES = 1 << 18 };                     /* of a block of B's panel that is read in place */
+enum { STAGED_BYTES = 1 << 16 };                       /* of one that is copied first */
+enum { SHORT_SUM = 256 };                              /* such a block stays in the level-2 cache whatever its stride */
+enum { B_IN_CACHE = 1 << 18 };                         /* bytes of B beside which there is room in the level-2 cache */
+
+/* Blocks of k as equal as can be, each at most `most` long. */
+static int64_t choose_k_block(int64_t k, int64_t most)
 {
-    int width = f64 ? limits->vector_width_f64 : limits->vector_width_f32;
-    int widest = f64 ? 8 : 16;
-    tile_shape tile = {.vector_width = widest / 4, .k_block = f64 ? 256 : 512};
-    while (tile.vector_width * 2 <= width && tile.vector_width < widest)
-        tile.vector_width *= 2;
-    tile.vectors = 3;
-    tile.rows = tile.vector_width == widest
-                    ? 8
-                    : 3; /* the compiler wants registers for the sums, B's vectors and most of A's values at once */
-    return tile;
+    int64_t blocks = max64(1, div_up(k, most));
+    return div_up(div_up(k, blocks), 16) * 16;
 }
 
-const char *kn_gemm_tile_options(char *buffer, const kn_limits *limits, bool f64)
+/* Units of at least `least` tiles' rows and, beyond that, such that there are enough of them. Where B stays in cache as
+ * a whole, C is written along its rows. */
+static void choose_unit(const kn_limits *limits, const kn_tile_product *x, kn_tile_shape tile, int64_t least,
+                        kn_tile_cut *cut)
 {
-    tile_shape tile = choose_tile(limits, f64);
-    snprintf(buffer, KN_GEMM_OPTIONS, "%s -DVW=%d -DNV=%d -DMR=%d -DKC=%d",
-             f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", tile.vector_width, tile.vectors, tile.rows, tile.k_block);
-    return buffer;
+    int64_t tiles = div_up(x->m, tile.rows), panels = div_up(x->n, kn_tile_columns(tile));
+    int64_t wanted = UNITS_PER_CORE * limits->compute_units;
+    bool small_b = x->n * x->k * (x->f64 ? 8 : 4) <= B_IN_CACHE;
+    int64_t most_rows = small_b ? tile.rows : x->k <= SHORT_SUM ? ROWS_PER_UNIT_SHORT : ROWS_PER_UNIT;
+    int64_t chosen = max64(least, min64(tiles * panels * x->batch / wanted, most_rows / tile.rows));
+    int64_t row_blocks = div_up(tiles, max64(1, chosen));
+    cut->rows_per_unit = div_up(tiles, row_blocks) * tile.rows; /* as equal as can be */
+    cut->panels_per_unit = small_b ? max64(1, min64(panels, row_blocks * panels * x->batch / wanted)) : 1;
 }
 
-/* --- packing ------------------------------------------------------------------------------------------------------ */
-
-/* An operand as the tiles read it: in place, or as panels in a buffer of its own. */
-typedef struct tile_operand {
-    kn_buffer *buffer;
-    int64_t offset; /* elements */
-    kn_gemm_layout layout;
-    kn_buffer *owned; /* the panels; NULL in place */
-} tile_operand;
-
-static tile_operand in_place(const kn_gemm_operand *operand)
+static int64_t count_units(const kn_tile_product *x, kn_tile_shape tile, kn_tile_cut cut)
 {
-    return (tile_operand){operand->buffer, operand->offset, kn_gemm_operand_layout(operand), NULL};
+    return div_up(x->m, cut.rows_per_unit) * div_up(x->n, kn_tile_columns(tile) * cut.panels_per_unit) * x->batch;
 }
 
-/* Replaces the operand by panels [batch][ceil(width / panel_width)][length][panel_width]; `length_stride` and
- * `width_stride` lead along it as it is. A matrix that repeats is packed once. */
-static kn_status pack(kn_stream *stream, const kn_gemm_params *p, tile_operand *operand, int64_t length,
-                      int64_t length_stride, int64_t width, int64_t width_stride, int panel_width)
+/* --- packed ------------------------------------------------------------------------------------------------------- */
+
+/* As pack_job in gemm/tile.cl: an operand [length, width] becomes panels [batch][panels][length][panel_width]. */
+typedef struct pack_job {
+    int64_t length, width, length_stride, width_stride, batch_stride;
+    int64_t panels, block, blocks, items, panel_width;
+} pack_job;
+
+enum { PACK_BLOCK = 128 };
+
+/* Allocates the operand's panels. A matrix that repeats is packed once. */
+static kn_status prepare_panels(kn_stream *stream, const kn_tile_product *x, kn_tile_operand *operand, pack_job *job)
 {
-    char options[KN_GEMM_OPTIONS];
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    int64_t element = p->f64 ? 8 : 4;
-    int64_t panels = div_up(width, panel_width), batch = operand->layout.batch_stride == 0 ? 1 : p->batch;
-    /* Enough work-items to share the copying, few enough that each has some. */
-    int64_t blocks = min64(div_up(length, 64), max64(1, div_up(16 * limits->compute_units, panels * batch)));
-    KN_TRY(kn_buffer_alloc(&operand->owned, stream, (size_t)(batch * panels * length * panel_width * element)));
-    kn_status status =
-        kn_run(stream, .source = "gemm/tile.cl", .kernel = "gemm_pack", .operation = "gemm",
-               .options = kn_gemm_tile_options(options, limits, p->f64), .dims = 3,
-               .global = {(size_t)panels, (size_t)blocks, (size_t)batch}, .local = {1, 1, 1},
-               KN_ARGS(kn_arg_buffer(operand->buffer, operand->offset * element), kn_arg_buffer(operand->owned, 0),
-                       kn_arg_i64(length), kn_arg_i64(width), kn_arg_i32(panel_width), kn_arg_i64(length_stride),
-                       kn_arg_i64(width_stride), kn_arg_i64(operand->layout.batch_stride)));
-    operand->buffer = operand->owned;
+    int64_t batch = operand->layout.batch_stride == 0 ? 1 : x->batch;
+    job->length = x->k;
+    job->batch_stride = operand->layout.batch_stride;
+    job->panels = div_up(job->width, job->panel_width);
+    job->block = PACK_BLOCK;
+    job->blocks = div_up(x->k, PACK_BLOCK);
+    job->items = batch * job->blocks * job->panels;
+    return kn_buffer_alloc(&operand->panels, stream,
+                           (size_t)(batch * job->panels * x->k * job->panel_width * (x->f64 ? 8 : 4)));
+}
+
+static void use_panels(kn_tile_operand *operand, const pack_job *job)
+{
+    operand->buffer = operand->panels;
     operand->offset = 0;
-    operand->layout.batch_stride = operand->layout.batch_stride == 0 ? 0 : panels * length * panel_width;
-    return status;
+    operand->layout.batch_stride = job->batch_stride == 0 ? 0 : job->panels * job->length * job->panel_width;
 }
 
-/* --- tiles -------------------------------------------------------------------------------------------------------- */
-
-static kn_status launch_tiles(kn_stream *stream, const kn_gemm_problem *problem, const tile_operand *a,
-                              const tile_operand *b, int64_t rows_per_item, kn_buffer *scratch)
+/* B always; A where it lies column by column: its rows are read in place as fast as from panels. One launch. */
+static kn_status pack(kn_stream *stream, kn_tile_product *x, kn_tile_shape tile)
 {
     char options[KN_GEMM_OPTIONS];
-    const kn_gemm_params *p = &problem->product;
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    tile_shape tile = choose_tile(limits, p->f64);
-    int64_t element = p->f64 ? 8 : 4;
-    kn_buffer *bias = problem->bias ? problem->bias : b->buffer;
-    kn_gemm_finish finish;
-    return kn_run(stream, .source = "gemm/tile.cl", .kernel = "gemm_tiles", .operation = "gemm",
-                  .options = kn_gemm_tile_options(options, limits, p->f64), .dims = 3,
-                  .global = {(size_t)div_up(p->m, rows_per_item),
-                             (size_t)div_up(p->n, tile.vectors * tile.vector_width), (size_t)p->batch},
-                  .local = {1, 1, 1},
-                  KN_ARGS(kn_arg_buffer(a->buffer, a->offset * element), kn_arg_buffer(b->buffer, b->offset * element),
-                          kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
-                          kn_arg_buffer(p->c.buffer, p->c.offset * element), kn_arg_buffer(scratch, 0),
-                          kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(p->k),
-                          kn_arg_struct(&a->layout, sizeof a->layout), kn_arg_i32(a->owned != NULL),
-                          kn_arg_struct(&b->layout, sizeof b->layout), kn_arg_i32(b->owned != NULL),
-                          kn_arg_i64(p->c.ld), kn_arg_i64(p->c.batch_stride), kn_arg_i64(rows_per_item),
-                          kn_gemm_finish_arg(&finish, problem)));
-}
-
-/* Rows of C per work-item: a multiple of the tile's, at least `least` tiles of them, and otherwise such that there are
- * about 32 work-items per compute unit: PoCL hands them out in halves of what is left, so that a few large ones end
- * unevenly. */
-static int64_t choose_rows_per_item(const kn_limits *limits, const kn_gemm_params *p, const tile_shape *tile,
-                                    int64_t least)
-{
-    int64_t tiles = div_up(p->m, tile->rows);
-    int64_t panels = div_up(p->n, tile->vectors * tile->vector_width) * p->batch;
-    int64_t blocks = max64(1, div_up(32 * limits->compute_units, panels));
-    return max64(least, tiles / blocks) * tile->rows;
+    int64_t element = x->f64 ? 8 : 4;
+    kn_tile_operand *a = &x->a, *b = &x->b;
+    pack_job a_job = {.width = x->m,
+                      .length_stride = a->layout.col_stride,
+                      .width_stride = a->layout.row_stride,
+                      .panel_width = tile.rows};
+    pack_job b_job = {.width = x->n,
+                      .length_stride = b->layout.row_stride,
+                      .width_stride = b->layout.col_stride,
+                      .panel_width = kn_tile_columns(tile)};
+    if (a->layout.col_stride != 1)
+        KN_TRY(prepare_panels(stream, x, a, &a_job));
+    KN_TRY(prepare_panels(stream, x, b, &b_job));
+    KN_TRY(kn_run(stream, .source = "gemm/tile.cl", .kernel = "gemm_pack", .operation = "gemm",
+                  .options = kn_tile_options(options, tile, x->f64), .dims = 1,
+                  .global = {(size_t)(a_job.items + b_job.items)}, .local = {1},
+                  KN_ARGS(kn_arg_buffer(a->buffer, a->offset * element),
+                          kn_arg_buffer(a->panels ? a->panels : b->panels, 0), kn_arg_struct(&a_job, sizeof a_job),
+                          kn_arg_buffer(b->buffer, b->offset * element), kn_arg_buffer(b->panels, 0),
+                          kn_arg_struct(&b_job, sizeof b_job))));
+    if (a->panels)
+        use_panels(a, &a_job);
+    use_panels(b, &b_job);
+    return KN_OK;
 }
 
 bool kn_gemm_prefers_packed(const kn_limits *limits, const void *problem)
@@ -120,52 +110,69 @@ bool kn_gemm_prefers_packed(const kn_limits *limits, const void *problem)
     return limits->is_cpu;
 }
 
-kn_status kn_gemm_packed(kn_stream *stream, const void *problem_)
+kn_status kn_gemm_packed(kn_stream *stream, const void *problem)
 {
-    const kn_gemm_problem *problem = problem_;
-    const kn_gemm_params *p = &problem->product;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    tile_shape tile = choose_tile(limits, p->f64);
-    tile_operand a = in_place(&p->a), b = in_place(&p->b);
-    if (p->k == 0) /* nothing to pack */
+    kn_tile_product x = kn_tile_product_of(problem, false);
+    kn_tile_shape tile = kn_tile_choose(limits, &x);
+    kn_tile_cut cut = {.k_block = choose_k_block(x.k, K_BLOCK_BYTES / (x.f64 ? 8 : 4)), .units_per_item = 1};
+    if (x.k == 0) /* nothing to pack */
         return kn_gemm_direct(stream, problem);
-    kn_status status =
-        pack(stream, p, &b, p->k, b.layout.row_stride, p->n, b.layout.col_stride, tile.vectors * tile.vector_width);
-    /* A is read in place where it lies row by row; where it lies column by column it is transposed, in blocks of k. */
-    if (status == KN_OK && p->a.transposed)
-        status = pack(stream, p, &a, p->m, a.layout.row_stride, p->k, a.layout.col_stride, tile.k_block);
+    choose_unit(limits, &x, tile, 1, &cut);
+    kn_status status = pack(stream, &x, tile);
     if (status == KN_OK)
-        status = launch_tiles(stream, problem, &a, &b, choose_rows_per_item(limits, p, &tile, 8), b.buffer);
-    kn_buffer_free(a.owned);
-    kn_buffer_free(b.owned);
+        status = kn_tile_multiply(stream, &x, tile, cut);
+    kn_buffer_free(x.a.panels);
+    kn_buffer_free(x.b.panels);
     return status;
 }
 
-/* One launch instead of three pays where the product itself takes no longer than a launch or two, and where B is read
- * so few times that packing it is most of the work. */
+/* --- direct ------------------------------------------------------------------------------------------------------- */
+
+enum { FEW_ROWS = 128 }; /* of A: one unit holds them, so that B is read, and staged, once */
+/* Rows of B further apart than a page: each visit of a row is for several panels, and the rows of a block are few
+ * enough for the TLB to remember them till the next. */
+enum { PAGES_IN_TLB = 512, PANELS_PER_PAGE = 4 };
+enum { LEAST_SUM_TO_TURN = 64 }; /* below, storing C across its rows costs too much */
+
+/* A that lies column by column would have to be packed; if there are few columns of B, the product is turned, and A's
+ * columns become what the vectors run along. */
+static bool should_turn(const kn_gemm_params *p)
+{
+    return p->a.transposed && p->a.ld > 1 && p->n < p->m && p->n <= FEW_ROWS && p->k >= LEAST_SUM_TO_TURN;
+}
+
+/* One launch instead of two pays where the product takes no longer than a launch or two, where B is read so few times
+ * that packing it is most of the work, and where the matrices are small anyway. */
 bool kn_gemm_prefers_direct(const kn_limits *limits, const void *problem)
 {
     const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
-    bool small = (double)p->m * (double)p->n * (double)p->k * (double)p->batch <= 4e6;
-    bool b_used_once = p->m <= 32 && !p->b.transposed;
-    return limits->is_cpu && (small || b_used_once);
+    bool small = (double)p->m * (double)p->n * (double)p->k <= 17e6, used_once = p->m <= FEW_ROWS || should_turn(p);
+    bool in_cache = p->k <= SHORT_SUM && !p->b.transposed && p->m <= 2048 && p->n <= 2048;
+    return limits->is_cpu && (small || used_once || in_cache);
+}
+
+static kn_tile_cut cut_direct(const kn_limits *limits, const kn_tile_product *x, kn_tile_shape tile)
+{
+    int64_t element = x->f64 ? 8 : 4, columns = kn_tile_columns(tile);
+    bool staged = x->b.layout.col_stride != 1, far_apart = !staged && x->b.layout.row_stride * element >= 4096;
+    kn_tile_cut cut = {.units_per_item = 1};
+    int64_t in_place = far_apart ? PAGES_IN_TLB : IN_PLACE_BYTES / (columns * element);
+    cut.k_block = choose_k_block(x->k, staged ? STAGED_BYTES / (columns * element) : in_place);
+    /* Each row block stages B anew: eight tiles pay for that. */
+    choose_unit(limits, x, tile, staged ? 8 : 1, &cut);
+    if (far_apart && x->k > cut.k_block)
+        cut.panels_per_unit = min64(div_up(x->n, columns), PANELS_PER_PAGE);
+    int64_t items = (staged ? STAGING_ITEMS_PER_CORE : ITEMS_PER_CORE) * limits->compute_units;
+    cut.units_per_item = max64(1, div_up(count_units(x, tile, cut), items));
+    return cut;
 }
 
 kn_status kn_gemm_direct(kn_stream *stream, const void *problem_)
 {
     const kn_gemm_problem *problem = problem_;
-    const kn_gemm_params *p = &problem->product;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    tile_shape tile = choose_tile(limits, p->f64);
-    tile_operand a = in_place(&p->a), b = in_place(&p->b);
-    int64_t columns = tile.vectors * tile.vector_width;
-    int64_t rows_per_item = choose_rows_per_item(limits, p, &tile, 4);
-    int64_t items = div_up(p->m, rows_per_item) * div_up(p->n, columns) * p->batch;
-    bool never_staged = b.layout.col_stride == 1 && p->n % columns == 0;
-    size_t scratch_bytes = never_staged ? 0 : (size_t)(items * min64(p->k, tile.k_block) * columns) * (p->f64 ? 8 : 4);
-    kn_buffer *scratch = NULL;
-    KN_TRY(kn_buffer_alloc(&scratch, stream, scratch_bytes));
-    kn_status status = launch_tiles(stream, problem, &a, &b, rows_per_item, scratch);
-    kn_buffer_free(scratch);
-    return status;
+    kn_tile_product x = kn_tile_product_of(problem, should_turn(&problem->product));
+    kn_tile_shape tile = kn_tile_choose(limits, &x);
+    return kn_tile_multiply(stream, &x, tile, cut_direct(limits, &x, tile));
 }

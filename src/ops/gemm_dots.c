@@ -42,7 +42,7 @@ kn_status kn_gemm_dots(kn_stream *stream, const void *problem_)
     kn_arg bias = problem->bias ? kn_arg_buffer(problem->bias, problem->bias_offset * element)
                                 : kn_arg_buffer(p->b.buffer, p->b.offset * element);
     return kn_run(stream, .source = "gemm/dots.cl", .kernel = "gemm_dots", .operation = "gemm",
-                  .options = kn_gemm_tile_options(options, limits, p->f64), .dims = 2,
+                  .options = kn_gemm_vector_options(options, limits, p->f64), .dims = 2,
                   .global = {(size_t)((p->n + columns - 1) / columns), (size_t)p->batch}, .local = {1, 1},
                   KN_ARGS(kn_arg_buffer(p->a.buffer, p->a.offset * element),
                           kn_arg_buffer(p->b.buffer, p->b.offset * element), bias,

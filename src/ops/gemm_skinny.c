@@ -121,6 +121,6 @@ kn_status kn_gemm_skinny(kn_stream *stream, const void *problem_)
     const kn_gemm_problem *problem = problem_;
     char options[KN_GEMM_OPTIONS];
     skinny_product s = classify(&problem->product);
-    kn_gemm_tile_options(options, kn_device_limits(kn_stream_device(stream)), problem->product.f64);
+    kn_gemm_vector_options(options, kn_device_limits(kn_stream_device(stream)), problem->product.f64);
     return s.kind == LONG_SUMS ? run_long_sums(stream, problem, &s, options) : run_rows(stream, problem, &s, options);
 }

@@ -5,6 +5,7 @@
 
 enum { FEW_RESULTS = 16 * 1024 }; /* elements of C: beyond, its tiles are work enough */
 enum { LONG_SUM = 8192 };
+enum { CHUNK = 64 };                         /* elements of C per work-item of the total: a multiple of this */
 enum { LEAST_PART = 1024, MOST_PARTS = 64 }; /* fixed: the sums' order must not depend on the number of cores */
 
 typedef struct split {
@@ -52,20 +53,22 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_params *whole, kn_buf
     return kn_gemm_packed(stream, &problem);
 }
 
-static kn_status add_up(kn_stream *stream, const kn_gemm_problem *problem, kn_buffer *products, int64_t count)
+kn_status kn_gemm_total(kn_stream *stream, const kn_gemm_problem *problem, kn_buffer *products, int64_t count)
 {
     const kn_gemm_params *p = &problem->product;
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    char options[KN_GEMM_OPTIONS];
     int64_t element = p->f64 ? 8 : 4, results = p->m * p->n;
-    int64_t items = 16 * kn_device_limits(kn_stream_device(stream))->compute_units;
+    int64_t chunk = (results / (32 * limits->compute_units) / CHUNK + 1) * CHUNK;
     kn_buffer *bias = problem->bias ? problem->bias : products;
     kn_gemm_finish finish;
-    return kn_run(stream, .source = "gemm/reference.cl", .kernel = "gemm_total", .operation = "gemm",
-                  .options = p->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", .dims = 1,
-                  .global = {(size_t)(results < items ? results : items)},
-                  KN_ARGS(kn_arg_buffer(products, 0),
-                          kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
-                          kn_arg_buffer(p->c.buffer, p->c.offset * element), kn_arg_i64(p->m), kn_arg_i64(p->n),
-                          kn_arg_i64(count), kn_arg_i64(p->c.ld), kn_gemm_finish_arg(&finish, problem)));
+    return kn_run(
+        stream, .source = "gemm/total.cl", .kernel = "gemm_total", .operation = "gemm",
+        .options = kn_gemm_vector_options(options, limits, p->f64), .dims = 1,
+        .global = {(size_t)((results + chunk - 1) / chunk)}, .local = {1},
+        KN_ARGS(kn_arg_buffer(products, 0), kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
+                kn_arg_buffer(p->c.buffer, p->c.offset * element), kn_arg_i64(p->m), kn_arg_i64(p->n),
+                kn_arg_i64(count), kn_arg_i64(p->c.ld), kn_arg_i64(chunk), kn_gemm_finish_arg(&finish, problem)));
 }
 
 kn_status kn_gemm_split(kn_stream *stream, const void *problem_)
@@ -80,7 +83,7 @@ kn_status kn_gemm_split(kn_stream *stream, const void *problem_)
     if (status == KN_OK && s.rest > 0)
         status = multiply(stream, p, products, s.part * s.whole_parts, s.rest, 1, s.whole_parts);
     if (status == KN_OK)
-        status = add_up(stream, problem, products, count);
+        status = kn_gemm_total(stream, problem, products, count);
     kn_buffer_free(products);
     return status;
 }

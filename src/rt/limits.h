@@ -17,11 +17,19 @@ typedef struct kn_limits {
     int clock_mhz;
     int vector_width_f32; /* native, in elements: 16 with AVX-512, 8 with AVX2, 4 with NEON, 1 on most GPUs */
     int vector_width_f64;
+    int vector_registers;       /* of a CPU device: 32 with AVX-512 and on 64-bit Arm, 16 elsewhere; of others 16 */
     size_t max_work_group_size; /* work-items */
     size_t local_memory;        /* bytes per work-group */
     size_t address_align;       /* bytes: alignment of buffers and of sub-allocations */
     uint64_t global_memory;     /* bytes */
     uint64_t max_allocation;    /* bytes of one buffer */
 } kn_limits;
+
+/* Elements of the vectors that CPU kernels are written in: 16, 8 or 4 of f32, half as many of f64. */
+static inline int kn_limits_vector_width(const kn_limits *limits, bool f64)
+{
+    int width = f64 ? limits->vector_width_f64 : limits->vector_width_f32, widest = f64 ? 8 : 16;
+    return width >= widest ? widest : width >= widest / 2 ? widest / 2 : widest / 4;
+}
 
 #endif

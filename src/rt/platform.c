@@ -64,6 +64,17 @@ static int parse_version(const char *text)
     return major * 100 + minor * 10;
 }
 
+/* OpenCL has no query for this. A CPU device is the processor that this runs on. */
+static int count_vector_registers(const kn_limits *limits)
+{
+#if defined(__aarch64__) || defined(_M_ARM64)
+    bool arm = true;
+#else
+    bool arm = false;
+#endif
+    return limits->is_cpu && (arm || limits->vector_width_f32 >= 16) ? 32 : 16;
+}
+
 static void query_limits(kn_device *device)
 {
     cl_device_id id = device->id;
@@ -100,6 +111,7 @@ static void query_limits(kn_device *device)
         limits->vector_width_f32 = 1;
     if (limits->vector_width_f64 < 1)
         limits->vector_width_f64 = 1;
+    limits->vector_registers = count_vector_registers(limits);
     if (limits->compute_units < 1)
         limits->compute_units = 1;
 }

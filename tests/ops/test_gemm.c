@@ -65,15 +65,26 @@ static int64_t element_of(const matrix *x, int64_t batch, int64_t row, int64_t c
 }
 
 /* Sizes from 1 up, one of them often 1 and one now and then large; k may be 0. */
-static gemm_case draw_case(test_random *random, bool f64)
+static void draw_sizes(test_random *random, int64_t size[3])
 {
-    int64_t size[3] = {draw(random, 1, 40), draw(random, 1, 70), draw(random, 0, 50)};
+    size[0] = draw(random, 1, 40);
+    size[1] = draw(random, 1, 70);
+    size[2] = draw(random, 0, 50);
     if (draw(random, 0, 1))
         size[draw(random, 0, 2)] = 1;
     if (draw(random, 0, 3) == 0)
         size[draw(random, 0, 2)] = draw(random, 100, 1100);
+}
+
+/* Where blocks end: of k, of rows, of panels and their groups, of columns; strides of 4 KiB. */
+static const int64_t large_sizes[][3] = {{37, 1000, 1100}, {300, 31, 700}, {131, 257, 1024}, {1, 4099, 203},
+                                         {4099, 1, 203},   {523, 33, 17},  {131, 1024, 300}};
+enum { LARGE_CASES = 3 * sizeof large_sizes / sizeof large_sizes[0] };
+
+static gemm_case draw_case(test_random *random, bool f64, const int64_t size[3])
+{
     kn_gemm_params p = {.f64 = f64, .m = size[0], .n = size[1], .k = size[2], .alpha = 1};
-    p.batch = draw(random, 0, 2) == 0 ? draw(random, 2, 4) : 1;
+    p.batch = draw(random, 0, 2) == 0 && size[0] * size[1] < 40000 ? draw(random, 2, 4) : 1;
     p.alpha = draw(random, 0, 1) ? 1 : test_random_uniform(random, -2, 2);
     p.beta = draw(random, 0, 1) ? 0 : test_random_uniform(random, -2, 2);
     gemm_case g = {.problem = {.product = p}};
@@ -149,10 +160,10 @@ static void check_implementation(gemm_case *g, const double *right, const char *
     free(values);
 }
 
-static void check_case(test_random *random, bool f64, int number, int64_t *computed)
+static void check_case(test_random *random, bool f64, int number, const int64_t size[3], int64_t *computed)
 {
     const kn_implementation_table *table = &kn_gemm_implementations;
-    gemm_case g = draw_case(random, f64);
+    gemm_case g = draw_case(random, f64, size);
     double *right = expect(&g);
     for (int i = 0; i < table->count; i++) {
         KN_SCOPE { check_implementation(&g, right, table->rows[i].name, number); }
@@ -171,16 +182,30 @@ static void test_all_implementations(void **state)
     int64_t computed[16] = {0};
     test_random random = test_random_from("gemm");
     (void)state;
-    for (int i = 0; i < NUM_CASES; i++)
-        KN_SCOPE { check_case(&random, has_f64 && i % 3 == 2, i, computed); }
+    for (int i = 0; i < NUM_CASES; i++) {
+        int64_t size[3];
+        draw_sizes(&random, size);
+        KN_SCOPE { check_case(&random, has_f64 && i % 3 == 2, i, size, computed); }
+    }
     /* None was passed over. */
     for (int i = 0; i < kn_gemm_implementations.count; i++)
-        assert_true(computed[i] > NUM_CASES / 10);
+        assert_true(computed[i] > NUM_CASES / 20);
+}
+
+static void test_large_sizes(void **state)
+{
+    bool has_f64 = kn_device_limits(kn_device_current())->has_f64;
+    int64_t computed[16] = {0};
+    test_random random = test_random_from("gemm large");
+    (void)state;
+    for (int i = 0; i < LARGE_CASES; i++)
+        KN_SCOPE { check_case(&random, has_f64 && i % 4 == 3, i, large_sizes[i / 3], computed); }
 }
 
 int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
-    const struct CMUnitTest tests[] = {TEST(test_all_implementations)};
+    obey_vector_width(argc, argv);
+    const struct CMUnitTest tests[] = {TEST(test_all_implementations), TEST(test_large_sizes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

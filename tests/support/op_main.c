@@ -220,6 +220,7 @@ static void pretend_gpu(kn_device *device)
     limits->is_gpu = true;
     limits->unified_memory = false;
     limits->vector_width_f32 = limits->vector_width_f64 = 1;
+    limits->vector_registers = 16;
     limits->max_work_group_size = limits->max_work_group_size < 256 ? limits->max_work_group_size : 256;
     limits->local_memory = limits->local_memory < 32768 ? limits->local_memory : 32768;
 }

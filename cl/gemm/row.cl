@@ -1,0 +1,49 @@
+/* gemm/row.cl - one row times a matrix whose rows are contiguous, on CPU devices; memory bounds it.
+ *
+ * The matrix is read as it lies, in slices of rows: each slice's sums, a row of them, stay in the level-1 cache while
+ * eight rows at a time are added to it. gemm/total.cl adds the slices.
+ *
+ * Compiled in: T, VW. Local size 1. */
+#include "common/koine.clh"
+#include "gemm/pack.clh"
+
+#define ROWS 8
+
+/* sum[first..last) += x[r] * b[r], over `rows` rows, which is a constant wherever this is inlined. */
+static inline void add_rows(global T *restrict sum, const global T *restrict x, long x_stride,
+                            const global T *restrict b, long b_stride, const int rows, long first, long last)
+{
+    T factor[ROWS];
+    for (int r = 0; r < rows; r++)
+        factor[r] = x[r * x_stride];
+    long j = first;
+    for (; j + VW <= last; j += VW) {
+        V s = VLOAD(0, sum + j);
+#pragma unroll
+        for (int r = 0; r < rows; r++)
+            s = fma((V)factor[r], VLOAD(0, b + r * b_stride + j), s);
+        VSTORE(s, 0, sum + j);
+    }
+    for (; j < last; j++)
+        for (int r = 0; r < rows; r++)
+            sum[j] = fma(factor[r], b[r * b_stride + j], sum[j]);
+}
+
+/* part[slice][n]. dim 0: block of `columns`, dim 1: slice of `slice` rows. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_row_sums(KN_IN(x), KN_IN(b), KN_OUT(part), long n,
+                                                                         long k, long x_stride, long b_stride,
+                                                                         long columns, long slice)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, b);
+    KN_BIND_OUT(T, part);
+    const long first = get_global_id(0) * columns, last = min(n, first + columns), end = min(k, (long)(get_global_id(1) + 1) * slice);
+    long i = get_global_id(1) * slice;
+    part += get_global_id(1) * n;
+    for (long j = first; j < last; j++)
+        part[j] = 0;
+    for (; i + ROWS <= end; i += ROWS)
+        add_rows(part, x + i * x_stride, x_stride, b + i * b_stride, b_stride, ROWS, first, last);
+    for (; i < end; i++)
+        add_rows(part, x + i * x_stride, x_stride, b + i * b_stride, b_stride, 1, first, last);
+}

@@ -1,0 +1,39 @@
+/* gemm/total.cl - adds up the products of a sum that was cut into parts.
+ *
+ * Compiled in: T, VW. */
+#include "common/koine.clh"
+#include "gemm/finish.clh"
+#include "gemm/pack.clh"
+
+/* C = the sum, in order, of `count` products [m, n], finished. A work-item takes `chunk` elements, a multiple of VW. */
+kernel void gemm_total(KN_IN(products), KN_IN(bias), KN_OUT(c), long m, long n, long count, long ldc, long chunk,
+                       gemm_finish finish)
+{
+    KN_BIND_IN(T, products);
+    KN_BIND_IN(T, bias);
+    KN_BIND_OUT(T, c);
+    const long results = m * n, end = min(results, (long)(get_global_id(0) + 1) * chunk);
+    for (long first = get_global_id(0) * chunk; first < end; first += VW) {
+        const int elements = (int)min((long)VW, end - first);
+        T sum[VW];
+        if (elements == VW) {
+            V s = VLOAD(0, products + first);
+            for (long i = 1; i < count; i++)
+                s += VLOAD(0, products + i * results + first);
+            VSTORE(s, 0, sum);
+        } else {
+            for (int j = 0; j < elements; j++) {
+                sum[j] = products[first + j];
+                for (long i = 1; i < count; i++)
+                    sum[j] += products[i * results + first + j];
+            }
+        }
+        long row = first / n, column = first % n;
+        for (int j = 0; j < elements; j++) {
+            global T *target = c + row * ldc + column;
+            *target = finish_value(finish, sum[j], target, bias + column);
+            row += column + 1 == n;
+            column = column + 1 == n ? 0 : column + 1;
+        }
+    }
+}
