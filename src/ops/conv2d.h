@@ -87,6 +87,12 @@ kn_status kn_conv2d_rows_backward_data(kn_stream *stream, const void *problem);
 kn_implementation_predicate kn_conv2d_supports_rows_weights, kn_conv2d_prefers_rows_weights;
 kn_status kn_conv2d_rows_backward_weights(kn_stream *stream, const void *problem);
 
+/* conv2d_bands.c: CPU devices, vectors along the pixels of a band of rows; 1 x 1, few channels, few taps. */
+kn_implementation_predicate kn_conv2d_supports_bands, kn_conv2d_prefers_bands;
+kn_status kn_conv2d_bands_forward(kn_stream *stream, const void *problem);
+kn_implementation_predicate kn_conv2d_supports_bands_data, kn_conv2d_prefers_bands_data;
+kn_status kn_conv2d_bands_backward_data(kn_stream *stream, const void *problem);
+
 /* conv2d_images.c: CPU devices, the same pixel of several images; small images with much padding. */
 kn_implementation_predicate kn_conv2d_supports_images, kn_conv2d_prefers_images;
 kn_status kn_conv2d_images_forward(kn_stream *stream, const void *problem);

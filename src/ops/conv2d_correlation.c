@@ -115,12 +115,6 @@ void kn_conv2d_describe_forward(kn_conv2d_correlation *c, const kn_limits *limit
 
 /* --- backward-data ------------------------------------------------------------------------------------------------ */
 
-/* Of one dimension, the rows of dx with row mod stride = residue: row = stride * i + residue reads dy's rows i + origin
- * + u * distance through the kernel's rows first + u * step, u < taps. */
-typedef struct residue_class {
-    int64_t rows, first, step, taps, origin, distance;
-} residue_class;
-
 static int64_t greatest_common_divisor(int64_t a, int64_t b)
 {
     while (b != 0) {
@@ -131,11 +125,11 @@ static int64_t greatest_common_divisor(int64_t a, int64_t b)
     return a;
 }
 
-static residue_class choose_residue(const kn_conv2d_shape *s, int d, int64_t residue)
+kn_conv2d_residue_class kn_conv2d_choose_residue(const kn_conv2d_shape *s, int d, int64_t residue)
 {
     int64_t stride = s->stride[d], dilation = s->dilation[d];
-    residue_class r = {.rows = residue < s->in_size[d] ? (s->in_size[d] - residue - 1) / stride + 1 : 0,
-                       .step = stride / greatest_common_divisor(stride, dilation)};
+    kn_conv2d_residue_class r = {.rows = residue < s->in_size[d] ? (s->in_size[d] - residue - 1) / stride + 1 : 0,
+                                 .step = stride / greatest_common_divisor(stride, dilation)};
     while (r.first < r.step && (residue + s->padding[d] - r.first * dilation) % stride != 0)
         r.first++;
     r.taps = r.first < r.step && r.first < s->kernel_size[d] ? (s->kernel_size[d] - 1 - r.first) / r.step + 1 : 0;
@@ -149,7 +143,7 @@ static void range_read(const kn_conv2d_shape *s, int d, int64_t *low, int64_t *h
 {
     *low = *high = 0;
     for (int64_t residue = 0; residue < s->stride[d]; residue++) {
-        residue_class r = choose_residue(s, d, residue);
+        kn_conv2d_residue_class r = kn_conv2d_choose_residue(s, d, residue);
         if (r.taps == 0 || r.rows == 0)
             continue;
         *low = kn_conv2d_min(*low, r.origin + (r.taps - 1) * r.distance);
@@ -164,7 +158,7 @@ bool kn_conv2d_describe_residue(kn_conv2d_correlation *c, const kn_limits *limit
 {
     const kn_conv2d_shape *s = &problem->shape;
     int64_t row = residue / s->stride[1], column = residue % s->stride[1], low[2], high[2];
-    residue_class r[2] = {choose_residue(s, 0, row), choose_residue(s, 1, column)};
+    kn_conv2d_residue_class r[2] = {kn_conv2d_choose_residue(s, 0, row), kn_conv2d_choose_residue(s, 1, column)};
     for (int d = 0; d < 2; d++)
         range_read(s, d, &low[d], &high[d]);
     int64_t inner = s->out_channels / s->groups, outer = s->in_channels / s->groups;
@@ -221,7 +215,7 @@ void kn_conv2d_count_pairs(const kn_conv2d_shape *s, int d, bool backward, int64
         *inside += kn_conv2d_max(0, last - first + 1);
     }
     for (int64_t residue = 0; backward && residue < s->stride[d]; residue++) {
-        residue_class c = choose_residue(s, d, residue);
+        kn_conv2d_residue_class c = kn_conv2d_choose_residue(s, d, residue);
         *all += c.rows * c.taps;
     }
 }

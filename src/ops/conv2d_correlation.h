@@ -31,6 +31,13 @@ typedef struct kn_conv2d_correlation {
 
 void kn_conv2d_describe_forward(kn_conv2d_correlation *c, const kn_limits *limits, const kn_conv2d_problem *problem);
 
+/* Of one dimension, the rows of dx with row mod stride = residue: row = stride * i + residue reads dy's rows i + origin
+ * + u * distance through the kernel's rows first + u * step, u < taps. */
+typedef struct kn_conv2d_residue_class {
+    int64_t rows, first, step, taps, origin, distance;
+} kn_conv2d_residue_class;
+kn_conv2d_residue_class kn_conv2d_choose_residue(const kn_conv2d_shape *s, int dimension, int64_t residue);
+
 /* Backward-data is `kn_conv2d_residues` correlations; false where one writes nothing. All read the same padded dy. */
 int64_t kn_conv2d_residues(const kn_conv2d_shape *s);
 bool kn_conv2d_describe_residue(kn_conv2d_correlation *c, const kn_limits *limits, const kn_conv2d_problem *problem,
