@@ -8,7 +8,7 @@
 typedef struct winograd_shape {
     int64_t groups, images, inner, outer, height, width, out_height, out_width, top, left, tile_rows, tile_columns;
     int64_t group_stride, outer_stride, inner_stride, flipped;
-    int64_t tiles, panels, chunk, blocks_per_item, scratch, v_pitch, u_pitch, m_pitch;
+    int64_t tiles, panels, chunk, scratch;
 } winograd_shape;
 
 /* What runs: the shape, operands and what is compiled in. */
@@ -17,7 +17,7 @@ typedef struct winograd {
     kn_conv2d_operand x, weight, bias, y;
     kn_cut cut;
     int vector_width, kernel, tiles, vectors; /* VW, WR, MT, KV */
-    int64_t items;
+    int64_t items;                            /* of work: one per core, for each has scratch of its own */
     bool has_bias;
 } winograd;
 
@@ -76,14 +76,6 @@ static int64_t window_size(const winograd *w, int64_t tiles)
 }
 static int64_t taps_size(const winograd *w) { return w->kernel * w->kernel * w->vector_width * w->vector_width; }
 
-/* Shares `blocks` among a few work-items per core, for each has scratch of its own. */
-static void share(winograd *w, const kn_limits *limits, int64_t blocks)
-{
-    int64_t items = kn_conv2d_min(blocks, 2 * limits->compute_units);
-    w->shape.blocks_per_item = kn_conv2d_div_up(blocks, items);
-    w->items = kn_conv2d_div_up(blocks, w->shape.blocks_per_item);
-}
-
 /* --- many tiles --------------------------------------------------------------------------------------------------- */
 
 static void choose_many(winograd *w, const kn_limits *limits)
@@ -93,27 +85,31 @@ static void choose_many(winograd *w, const kn_limits *limits)
     s->tiles = 2 * w->tiles;
     s->panels = kn_conv2d_min(2, blocks_of(w));
     s->chunk = width;
-    share(w, limits, kn_conv2d_div_up(tiles_of(s), s->tiles));
-    s->v_pitch = round_up(s->inner, width) * s->tiles + width;
-    s->u_pitch = s->inner * block + width;
-    s->m_pitch = s->panels * s->tiles * block + width;
-    s->scratch = 36 * (s->v_pitch + s->m_pitch) + window_size(w, s->tiles);
+    w->items = kn_conv2d_min(kn_conv2d_div_up(tiles_of(s), s->tiles), limits->compute_units);
+    s->scratch = 36 * s->tiles * (round_up(s->inner, width) + s->panels * block) + window_size(w, s->tiles);
+}
+
+/* From one p to the next of u: the vectors of all p have places in the first-level cache, so no power of 2. */
+static int64_t u_pitch(const winograd *w)
+{
+    return round_up(w->shape.inner, w->vector_width) * w->vectors * w->vector_width + w->vector_width;
 }
 
 static kn_status launch_many(kn_stream *stream, const winograd *w, const char *options, kn_buffer *u,
                              kn_buffer *scratch)
 {
     const winograd_shape *s = &w->shape;
-    KN_TRY(kn_run(
-        stream, .source = "conv/winograd.cl", .kernel = "winograd_weights", .operation = "conv2d", .options = options,
-        .dims = 2, .global = {(size_t)(s->groups * blocks_of(w)), (size_t)kn_conv2d_div_up(s->inner, s->chunk)},
-        .local = {1, 1},
-        KN_ARGS(operand(w->weight), kn_arg_buffer(u, 0), kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s))));
+    KN_TRY(kn_run(stream, .source = "conv/winograd.cl", .kernel = "winograd_weights", .operation = "conv2d",
+                  .options = options, .dims = 2,
+                  .global = {(size_t)(s->groups * blocks_of(w)), (size_t)kn_conv2d_div_up(s->inner, s->chunk)},
+                  .local = {1, 1},
+                  KN_ARGS(operand(w->weight), kn_arg_buffer(u, 0), kn_arg_buffer(scratch, 0),
+                          kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)))));
     return kn_run(stream, .source = "conv/winograd.cl", .kernel = "winograd_many", .operation = "conv2d",
                   .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
                   KN_ARGS(operand(w->x), kn_arg_buffer(u, 0), operand(w->bias), operand(w->y),
-                          kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s), kn_arg_i32(w->has_bias),
-                          kn_arg_f32(w->cut.low), kn_arg_f32(w->cut.high)));
+                          kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)),
+                          kn_arg_i32(w->has_bias), kn_arg_f32(w->cut.low), kn_arg_f32(w->cut.high)));
 }
 
 static kn_status run_many(kn_stream *stream, const winograd *w, const char *options)
@@ -122,7 +118,8 @@ static kn_status run_many(kn_stream *stream, const winograd *w, const char *opti
     kn_buffer *u = NULL, *scratch = NULL;
     int64_t taps = taps_size(w) * s->groups * blocks_of(w) * kn_conv2d_div_up(s->inner, s->chunk),
             blocks = w->items * s->groups * s->scratch;
-    kn_status status = kn_buffer_alloc(&u, stream, (size_t)(s->groups * blocks_of(w) * 36 * s->u_pitch * 4));
+    int64_t u_size = s->groups * blocks_of(w) * 36 * u_pitch(w);
+    kn_status status = kn_buffer_alloc(&u, stream, (size_t)(u_size * 4));
     if (status == KN_OK)
         status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_conv2d_max(taps, blocks) * 4));
     if (status == KN_OK)
@@ -146,11 +143,8 @@ static void choose_few(winograd *w, const kn_limits *limits)
     s->tiles = round_up(tiles_each, w->tiles);
     s->panels = 1;
     s->chunk = kn_conv2d_max(width, kn_conv2d_min(32, round_up(s->inner, width)));
-    share(w, limits, kn_conv2d_div_up(tiles, s->tiles) * blocks_of(w));
-    s->v_pitch = round_up(s->inner, width) * round_up(tiles, w->tiles) + width;
-    s->u_pitch = s->chunk * block + width;
-    s->m_pitch = s->tiles * block + width;
-    s->scratch = 36 * (s->u_pitch + s->m_pitch) + taps_size(w);
+    w->items = kn_conv2d_min(kn_conv2d_div_up(tiles, s->tiles) * blocks_of(w), limits->compute_units);
+    s->scratch = 36 * (s->chunk * block + s->chunk + s->tiles * block) + taps_size(w);
 }
 
 static kn_status launch_few(kn_stream *stream, const winograd *w, const char *options, kn_buffer *v, kn_buffer *scratch)
@@ -174,7 +168,8 @@ static kn_status run_few(kn_stream *stream, const winograd *w, const char *optio
     kn_buffer *v = NULL, *scratch = NULL;
     int64_t windows = window_size(w, tiles_of(s)) * s->groups * kn_conv2d_div_up(s->inner, w->vector_width),
             blocks = w->items * s->groups * s->scratch;
-    kn_status status = kn_buffer_alloc(&v, stream, (size_t)(s->groups * 36 * s->v_pitch * 4));
+    int64_t v_size = s->groups * 36 * round_up(s->inner, w->vector_width) * round_up(tiles_of(s), w->tiles);
+    kn_status status = kn_buffer_alloc(&v, stream, (size_t)(v_size * 4));
     if (status == KN_OK)
         status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_conv2d_max(windows, blocks) * 4));
     if (status == KN_OK)
@@ -186,9 +181,11 @@ static kn_status run_few(kn_stream *stream, const winograd *w, const char *optio
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-/* Many channels have more transformed weights than caches hold: better transformed where they are used, once per block
- * of tiles. */
-static bool is_few(const winograd *w) { return tiles_of(&w->shape) <= 192; }
+/* While the last-level cache holds all transformed tiles, weights are better transformed where they are used. */
+static bool is_few(const winograd *w)
+{
+    return 36 * 4 * tiles_of(&w->shape) * round_up(w->shape.inner, w->vector_width) <= 16 << 20;
+}
 
 static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
 {
@@ -222,7 +219,7 @@ static bool prefers(const kn_limits *limits, const kn_conv2d_shape *s, bool back
     const int64_t *to = backward ? s->in_size : s->out_size;
     int64_t step = 7 - s->kernel_size[0],
             tiles = s->images * kn_conv2d_div_up(to[0], step) * kn_conv2d_div_up(to[1], step);
-    return limits->is_cpu && s->in_channels / s->groups >= 32 && s->out_channels / s->groups >= 32 && tiles >= 192 &&
+    return limits->is_cpu && s->in_channels / s->groups >= 32 && s->out_channels / s->groups >= 32 && tiles >= 16 &&
            (s->kernel_size[0] == 3 || !backward);
 }
 
