@@ -26,7 +26,7 @@ static kn_tensor *basic_block_forward(kn_module *m, kn_tensor *x)
         kn_forward_activated(kn_module_child(m, BN1), kn_forward(kn_module_child(m, CONV1), x), KN_ACTIVATION_RELU);
     y = kn_forward(kn_module_child(m, BN2), kn_forward(kn_module_child(m, CONV2), y));
     kn_module *downsample = kn_module_child(m, DOWNSAMPLE);
-    return kn_relu(kn_add(y, downsample ? kn_forward(downsample, x) : x));
+    return kn_add_activated(y, downsample ? kn_forward(downsample, x) : x, KN_ACTIVATION_RELU);
 }
 
 static kn_module *basic_block(bench_flow *flow, int64_t channels, int64_t stride)

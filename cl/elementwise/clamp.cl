@@ -8,6 +8,7 @@ typedef struct {
 
 STRIDED_UNARY(clamp_between, T, T, PARAMETER(const bounds range),
               a < range.low ? range.low : a > range.high ? range.high : a) /* NaN passes */
+STRIDED_BINARY(clamp_sum, T, T, PARAMETER(const bounds range), KN_CUT(a + b, range.low, range.high))
 STRIDED_BINARY(clamp_backward, T, T, PARAMETER(const bounds range),
                b >= range.low && b <= range.high ? a : (T)0) /* b = x */
 STRIDED_BINARY(hardtanh_backward, T, T, PARAMETER(const bounds range),

@@ -109,6 +109,10 @@ KN_API kn_tensor *kn_log_softmax(kn_tensor *x, int dim);
 KN_API kn_tensor *kn_hardtanh(kn_tensor *x, double min_val, double max_val);
 KN_API kn_tensor *kn_relu6(kn_tensor *x);
 
+/* activation(a + b) in one pass, the end of a residual block: kn_relu(kn_add(a, b)) with the same values and gradients.
+ * Floating dtypes. */
+KN_API kn_tensor *kn_add_activated(kn_tensor *a, kn_tensor *b, kn_activation activation);
+
 /* Each element (dropout2d: each channel of each image) is zero with probability p, else scaled by 1 / (1 - p). The
  * identity when not training. 0 <= p <= 1. The draw advances the device's generator. */
 typedef struct kn_dropout_params {

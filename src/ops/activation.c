@@ -13,8 +13,7 @@ kn_status kn_activation_check(kn_activation activation)
     return kn_fail(KN_ERR_ARGUMENT, "%d is no kn_activation", (int)activation);
 }
 
-/* The kernels' `bounds`: two elements side by side. */
-static kn_arg bounds_argument(char packed[16], kn_dtype dtype, kn_activation activation)
+kn_arg kn_activation_argument(char packed[16], kn_dtype dtype, kn_activation activation)
 {
     const kn_cut cut = kn_cut_of(activation);
     const size_t size = kn_dtype_size(dtype);
@@ -32,7 +31,7 @@ kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activa
 
     if (activation == KN_ACTIVATION_NONE)
         return gradient;
-    const kn_arg parameter = bounds_argument(packed, y->dtype, activation);
+    const kn_arg parameter = kn_activation_argument(packed, y->dtype, activation);
     const kn_strided_launch launch = {.source = "elementwise/clamp.cl",
                                       .kernel = "hardtanh_backward",
                                       .operation = grad->op->name,

@@ -9,6 +9,9 @@
 /* For shape rules: KN_ERR_ARGUMENT for what is no activation. */
 kn_status kn_activation_check(kn_activation activation);
 
+/* `bounds` of the kernels of elementwise/clamp.cl: two elements side by side, in `packed`. */
+kn_arg kn_activation_argument(char packed[16], kn_dtype dtype, kn_activation activation);
+
 /* dL/dz of y = activation(z), from the gradient of the call's output and from y: one pass that both gradients of a
  * product or a convolution then read. Scope-owned; the output's gradient itself without an activation; NULL on failure.
  */

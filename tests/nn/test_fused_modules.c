@@ -216,6 +216,38 @@ TENSOR_TEST(forward_with_an_activation)
     kn_module_free(flatten);
 }
 
+/* The end of a residual block, with NaN, infinities and zeros among the sums; two tensors of different shapes. */
+TENSOR_TEST(a_sum_with_an_activation)
+{
+    KN_SCOPE
+    {
+        kn_tensor *x = odd_input(KN_SHAPE(2, 3, 9, 10), true), *y = odd_input(KN_SHAPE(2, 3, 9, 10), true);
+        kn_tensor *b = kn_full(KN_SHAPE(3, 1, 1), -1, .requires_grad = true);
+        kn_tensor *c = kn_full(KN_SHAPE(3, 1, 1), -1, .requires_grad = true);
+        CHECK_OK(kn_backward(kn_sum(kn_add_activated(x, b, KN_ACTIVATION_RELU6))));
+        CHECK_OK(kn_backward(kn_sum(kn_relu6(kn_add(y, c)))));
+        double *values[] = {read_doubles(kn_add_activated(x, b, KN_ACTIVATION_RELU)),
+                            read_doubles(kn_relu(kn_add(y, c))),
+                            read_doubles(kn_grad(x)),
+                            read_doubles(kn_grad(y)),
+                            read_doubles(kn_grad(b)),
+                            read_doubles(kn_grad(c))};
+        char message[400];
+        for (int i = 0; i < 6; i += 2)
+            if (!values_close(values[i], values[i + 1], i < 4 ? 540 : 3, (closeness){0, 0}, message, sizeof message))
+                fail_msg("%d: %s", i, message);
+        for (int i = 0; i < 6; i++)
+            free(values[i]);
+        assert_null(kn_add_activated(x, NULL, KN_ACTIVATION_RELU));
+        CHECK_ERROR(KN_ERR_ARGUMENT, "add_activated", "b");
+        assert_null(kn_add_activated(x, b, (kn_activation)-1));
+        CHECK_ERROR(KN_ERR_ARGUMENT, "add_activated", "kn_activation");
+        kn_tensor *whole = kn_ones(KN_SHAPE(3), .dtype = KN_I32);
+        assert_null(kn_add_activated(whole, whole, KN_ACTIVATION_RELU));
+        CHECK_ERROR(KN_ERR_DTYPE, "add_activated", "int32");
+    }
+}
+
 int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
@@ -225,6 +257,7 @@ int main(int argc, char **argv)
         TEST(pooling_takes_the_activation_before_it),
         TEST(the_switch_leaves_each_layer_an_operation),
         TEST(forward_with_an_activation),
+        TEST(a_sum_with_an_activation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

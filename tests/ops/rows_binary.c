@@ -32,6 +32,11 @@ IN_PLACE(add_)
 IN_PLACE(sub_)
 IN_PLACE(mul_)
 
+static kn_tensor *build_add_activated(kn_tensor *const *x, const void *params)
+{
+    return kn_add_activated(x[0], x[1], *(const kn_activation *)params);
+}
+
 static kn_tensor *build_square_by_itself(kn_tensor *const *x, const void *params)
 {
     (void)params;
@@ -39,6 +44,9 @@ static kn_tensor *build_square_by_itself(kn_tensor *const *x, const void *params
 }
 
 /* clang-format off */
+#define RELU &(const kn_activation){KN_ACTIVATION_RELU}
+#define RELU6 &(const kn_activation){KN_ACTIVATION_RELU6}
+#define NO_ACTIVATION &(const kn_activation){KN_ACTIVATION_NONE}
 /* Every way two shapes may meet. */
 #define BROADCASTS(name, build, a, b)                                                                                  \
     {name "/same", build, {a(7, 11), b(7, 11)}, .layouts = true}, {name "/row", build, {a(7, 11), b(11)}},             \
@@ -62,6 +70,10 @@ static const op_row rows[] = {
     {"add/scalar_and_matrix", build_add, {FLOAT_SCALAR(-1, 1), FLOATS(5, 7)}},
     {"mul/itself", build_square_by_itself, {FLOATS(5, 7)}, .layouts = true},
     {"add/eight_dimensions", build_add, {FLOATS(2, 1, 2, 1, 3, 1, 2, 1), FLOATS(1, 2, 1, 2, 1, 2, 1, 3)}},
+    {"add_activated/relu", build_add_activated, {FLOATS(3, 5, 7), FLOATS(3, 5, 7)}, RELU, .layouts = true},
+    {"add_activated/relu6_broadcast", build_add_activated, {FLOATS_IN(-2, 8, 3, 5, 7), FLOATS(5, 1)}, RELU6},
+    {"add_activated/none", build_add_activated, {FLOATS(70001), FLOATS(1)}, NO_ACTIVATION},
+    {"add_activated/empty", build_add_activated, {FLOATS(0, 3), FLOATS(3)}, RELU},
     {"add/int32_and_int64", build_add, {WHOLE(KN_I32, -9, 9, 5, 7), WHOLE(KN_I64, -9, 9, 7)}, .no_gradient = true},
     {"add/uint8", build_add, {WHOLE(KN_U8, 0, 100, 31), WHOLE(KN_U8, 0, 100, 31)}, .no_gradient = true},
     {"add/bools", build_add, {WHOLE(KN_BOOL, 0, 2, 31), WHOLE(KN_BOOL, 0, 2, 31)}, .no_gradient = true},
