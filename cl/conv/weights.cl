@@ -66,8 +66,8 @@ conv_weights_prepare(KN_IN(x), KN_IN(dy), KN_OUT(padded), KN_OUT(packed), KN_OUT
     }
 }
 
-/* dim 0: TAPS taps, dim 1: group and block of channels, dim 2: share of the pixels. sums is [shares][groups *
- * outer][taps], the layout of dw. */
+/* dim 0: TAPS taps, dim 1: group and block of channels, dim 2: share of the pixels. sums is [shares], each laid out as dw:
+ * [groups * outer][taps], or [taps][outer] where x and dy have changed places. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 conv_weights_sums(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(starts), KN_OUT(sums), conv_gradient g)
 {
@@ -120,10 +120,11 @@ conv_weights_sums(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(starts), KN_OUT(s
 #pragma unroll
         for (int v = 0; v < KV; v++)
             VSTORE(sum[i][v], v, result[i]);
-    sums += (get_global_id(2) * g.groups * g.outer + group * g.outer + block * KB) * g.taps + first_tap;
+    sums += get_global_id(2) * g.groups * g.outer * g.taps + (group * g.outer + block * KB) * g.sum_outer +
+            first_tap * g.sum_tap;
     for (int k = 0; k < min((long)KB, g.outer - block * KB); k++)
         for (int i = 0; i < min((long)TAPS, g.taps - first_tap); i++)
-            sums[k * g.taps + i] = result[i][k];
+            sums[k * g.sum_outer + i * g.sum_tap] = result[i][k];
 }
 
 /* dw = the sum of the shares, in order (skipped where num_weights is 0: the only share was written there); db = the sum

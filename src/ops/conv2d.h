@@ -140,7 +140,8 @@ typedef struct kn_conv2d_tap_list {
 
 /* Mirror of conv_gradient in cl/conv/grid.clh. */
 typedef struct kn_conv2d_gradient_layout {
-    int64_t images, rows, columns, groups, outer, taps, x_image, x_group, x_row, x_column, pixels_per_share, shares;
+    int64_t images, rows, columns, groups, outer, taps, x_image, x_group, x_row, x_column, pixels_per_share, shares,
+        sum_outer, sum_tap;
 } kn_conv2d_gradient_layout;
 
 /* What backward-weights runs over; pixels_per_share and shares are the caller's to choose. */

@@ -9,6 +9,7 @@ enum { LEAST_PIXELS = 256 };          /* below that a share is mostly overhead *
 
 typedef struct weights_pass {
     const kn_conv2d_problem *problem;
+    kn_conv2d_problem swapped; /* what problem points to where x and dy have changed places */
     kn_conv2d_padding padding;
     kn_conv2d_tap_list taps;
     kn_conv2d_gradient_layout layout;
@@ -74,10 +75,34 @@ void kn_conv2d_describe_gradient(const kn_conv2d_shape *s, const kn_limits *limi
                                           .x_column = s->stride[1]};
 }
 
-static void describe(weights_pass *w, const kn_limits *limits)
+/* What is repacked costs three passes over memory, what is read in place one. Of a 1 x 1 kernel, whose gradient is the
+ * sum over pixels of x and dy alike, the one with fewer channels is repacked. */
+static bool swap_sides(weights_pass *w)
 {
     const kn_conv2d_shape *s = &w->problem->shape;
+    bool pointwise = s->kernel_size[0] == 1 && s->kernel_size[1] == 1 && s->stride[0] == 1 && s->stride[1] == 1 &&
+                     s->in_size[0] == s->out_size[0] && s->in_size[1] == s->out_size[1];
+    if (!pointwise || s->padding[0] != 0 || s->padding[1] != 0 || s->groups != 1 || w->problem->bias.buffer ||
+        s->in_channels >= s->out_channels)
+        return false;
+    w->swapped = *w->problem;
+    w->swapped.shape.in_channels = s->out_channels;
+    w->swapped.shape.out_channels = s->in_channels;
+    w->swapped.x = w->problem->y;
+    w->swapped.y = w->problem->x;
+    if (!kn_conv2d_table_fits(&w->swapped.shape, s->out_channels, s->in_size))
+        return false;
+    w->problem = &w->swapped;
+    return true;
+}
+
+static void describe(weights_pass *w, const kn_limits *limits)
+{
+    bool swapped = swap_sides(w);
+    const kn_conv2d_shape *s = &w->problem->shape;
     kn_conv2d_describe_gradient(s, limits, &w->padding, &w->taps, &w->layout);
+    w->layout.sum_outer = swapped ? 1 : w->layout.taps;
+    w->layout.sum_tap = swapped ? w->layout.outer : 1;
     w->element = s->f64 ? 8 : 4;
     w->block = VECTORS * kn_conv2d_vector_width(limits, s->f64);
     w->blocks = s->groups * kn_conv2d_div_up(w->layout.outer, w->block);

@@ -26,6 +26,7 @@ static const op_row rows[] = {
      1160, TABLES},
     {"conv2d/1x1_packed", build_conv2d, {FLOATS(2, 150, 9, 5), FLOATS_IN(-0.1, 0.1, 130, 150, 1, 1), FLOATS(130)}, PLAIN,
      150, TABLES},
+    {"conv2d/1x1_to_more_channels", build_conv2d, {FLOATS(3, 19, 5, 7), FLOATS(45, 19, 1, 1)}, PLAIN, 105, TABLES},
     {"conv2d/1x1_strided", build_conv2d, {FLOATS(2, 5, 7, 6), FLOATS(3, 5, 1, 1)}, CONV(.stride = 2), 24, TABLES},
     {"conv2d/few_channels_strided", build_conv2d, {FLOATS(2, 3, 23, 45), FLOATS_IN(-0.2, 0.2, 18, 3, 5, 7), FLOATS(18)},
      CONV(.stride_2d = {2, 4}, .padding = 2), 105, TABLES},
