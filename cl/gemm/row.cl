@@ -37,7 +37,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_row_sums(KN_IN(x
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, b);
     KN_BIND_OUT(T, part);
-    const long first = get_global_id(0) * columns, last = min(n, first + columns), end = min(k, (long)(get_global_id(1) + 1) * slice);
+    const long first = get_global_id(0) * columns, last = min(n, first + columns),
+               end = min(k, (long)(get_global_id(1) + 1) * slice);
     long i = get_global_id(1) * slice;
     part += get_global_id(1) * n;
     for (long j = first; j < last; j++)

@@ -80,7 +80,8 @@ static inline void multiply_unit(global T *restrict c, const global T *restrict 
                                  matrix_layout a_layout, matrix_layout b_layout, matrix_layout c_layout, long first_row,
                                  long first_panel, gemm_finish finish)
 {
-    const long last_row = min(p.m, first_row + p.rows_per_unit), last_panel = min(p.panels, first_panel + p.panels_per_unit);
+    const long last_row = min(p.m, first_row + p.rows_per_unit),
+               last_panel = min(p.panels, first_panel + p.panels_per_unit);
     const long b_k = p.b_packed ? NR : b_layout.row_stride, b_panel = NR * (p.b_packed ? p.k : b_layout.col_stride),
                a_row = p.a_packed ? 1 : a_layout.row_stride, a_k = p.a_packed ? MR : a_layout.col_stride;
     for (long k0 = 0; k0 == 0 || k0 < p.k; k0 += p.k_block) {
@@ -118,7 +119,8 @@ gemm_tiles(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), KN_OUT(scratch), tile_pla
     scratch += item * min(p.k, p.k_block) * NR;
     for (long unit = item * p.units_per_item; unit < min(p.units, (item + 1) * p.units_per_item); unit++) {
         const long batch = unit / per_matrix, in_matrix = unit % per_matrix, in_group = in_matrix % per_group,
-                   first = in_matrix / per_group * p.blocks_per_group, blocks = min(p.blocks_per_group, p.panel_blocks - first);
+                   first = in_matrix / per_group * p.blocks_per_group,
+                   blocks = min(p.blocks_per_group, p.panel_blocks - first);
         multiply_unit(c + batch * c_layout.batch_stride, a + batch * a_layout.batch_stride,
                       b + batch * b_layout.batch_stride, bias, scratch, p, a_layout, b_layout, c_layout,
                       in_group / blocks * p.rows_per_unit, (first + in_group % blocks) * p.panels_per_unit, finish);

@@ -8,7 +8,7 @@ static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* PoCL hands out halves of what is left, the first a little more than half: with fewer units per compute unit a core
  * idles at the end. */
-enum { UNITS_PER_CORE = 64, ITEMS_PER_CORE = 128, STAGING_ITEMS_PER_CORE = 32 };
+enum { UNITS_PER_CORE = 64, STAGING_ITEMS_PER_CORE = 32 };
 enum { ROWS_PER_UNIT = 96, ROWS_PER_UNIT_SHORT = 48 }; /* at most: their pages are in the first level of the TLB */
 enum { K_BLOCK_BYTES = 4096 };                         /* of a row of A; a block of B's panel is then 128 to 192 KiB */
 enum { IN_PLACE_BYTES = 1 << 18 };                     /* of a block of B's panel that is read in place */
@@ -163,7 +163,7 @@ static kn_tile_cut cut_direct(const kn_limits *limits, const kn_tile_product *x,
     choose_unit(limits, x, tile, staged ? 8 : 1, &cut);
     if (far_apart && x->k > cut.k_block)
         cut.panels_per_unit = min64(div_up(x->n, columns), PANELS_PER_PAGE);
-    int64_t items = (staged ? STAGING_ITEMS_PER_CORE : ITEMS_PER_CORE) * limits->compute_units;
+    int64_t items = (staged ? STAGING_ITEMS_PER_CORE : UNITS_PER_CORE) * limits->compute_units;
     cut.units_per_item = max64(1, div_up(count_units(x, tile, cut), items));
     return cut;
 }
