@@ -93,6 +93,13 @@ kn_status kn_conv2d_bands_forward(kn_stream *stream, const void *problem);
 kn_implementation_predicate kn_conv2d_supports_bands_data, kn_conv2d_prefers_bands_data;
 kn_status kn_conv2d_bands_backward_data(kn_stream *stream, const void *problem);
 
+/* conv2d_planes.c: CPU devices, a channel's image at a time; depthwise. */
+kn_implementation_predicate kn_conv2d_supports_planes, kn_conv2d_prefers_planes;
+kn_status kn_conv2d_planes_forward(kn_stream *stream, const void *problem);
+kn_implementation_predicate kn_conv2d_supports_planes_data;
+kn_status kn_conv2d_planes_backward_data(kn_stream *stream, const void *problem);
+kn_status kn_conv2d_planes_backward_weights(kn_stream *stream, const void *problem);
+
 /* conv2d_images.c: CPU devices, the same pixel of several images; small images with much padding. */
 kn_implementation_predicate kn_conv2d_supports_images, kn_conv2d_prefers_images;
 kn_status kn_conv2d_images_forward(kn_stream *stream, const void *problem);
