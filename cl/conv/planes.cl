@@ -94,18 +94,17 @@ static inline void fill_line(global T *restrict line, const global T *restrict p
 SUM_VECTORS(sum_vectors, VX)
 SUM_VECTORS(sum_vector, 1)
 
-/* n elements from the line's element 0 on; whole vectors only, except where even the first is not one: then `to` must
- * have room for it. */
+/* n elements from the line's element 0 on; of fewer than VX vectors all VX, for which `to` must have room. */
 static inline void sum_run(global T *restrict to, const global T *restrict line, const global MASK *restrict masks,
                            const global T *restrict w, const plane_shape *s, long n, T start, T low, T high)
 {
     long e = 0;
-    for (; e + VX * VW <= n; e += VX * VW)
+    for (; e == 0 || e + VX * VW <= n; e += VX * VW)
         sum_vectors(to + e, line + e, masks + e, w, s, start, low, high);
     for (; e + VW <= n; e += VW)
         sum_vector(to + e, line + e, masks + e, w, s, start, low, high);
     if (e < n) { /* the last vector starts earlier and has some pixels again */
-        e = max(0L, n - VW);
+        e = n - VW;
         sum_vector(to + e, line + e, masks + e, w, s, start, low, high);
     }
 }
@@ -124,7 +123,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_planes(KN_IN(x),
     KN_BIND_OUT(T, scratch);
     const long first = get_global_id(0) * planes_per_item,
                last = min(s.images * s.channels, first + planes_per_item);
-    const bool straight = s.step_rows == 1 && s.step_columns == 1 && s.columns == s.width && s.rows * s.columns >= VW;
+    const bool straight = s.step_rows == 1 && s.step_columns == 1 && s.columns == s.width;
     scratch += get_global_id(0) * scratch_size;
     global T *line = scratch + s.before, *run = scratch + s.line;
     global MASK *masks = (global MASK *)(run + s.run);
@@ -141,7 +140,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_planes(KN_IN(x),
         for (long row = 0; row < s.rows; row += s.rows_per_run) {
             const long n = min(s.rows_per_run, s.rows - row) * s.width;
             const global T *pixels = line + row * s.step_rows * s.width;
-            if (straight && n >= VW) {
+            if (straight && n >= VX * VW) {
                 sum_run(to + row * s.columns, pixels, masks, weight, &s, n, start, low, high);
                 continue;
             }
@@ -163,13 +162,23 @@ static inline T sum_lanes(V value)
     return sum;
 }
 
-/* Adds to totals[u][v], vectors, for UX kernel rows from u on, what a run of dy, on the line's grid, makes of the line
- * of x. Both are cut out: 0 * infinity would be NaN. */
+/* sum[i] += x * dy for UX places of x, VW pixels at a time. Both are cut out: 0 * infinity would be NaN. */
 #define UX 3
-static inline void add_products(global T *restrict totals, const global T *restrict line, const global T *restrict dy,
-                                const global MASK *restrict masks, const plane_shape *s, long u, long v, long n)
+static inline __attribute__((always_inline)) void add_pixels(V sum[UX], const global T *from[UX], long e,
+                                                             const global T *dy, const MASKS keep)
 {
-    const global MASK *ends = masks + s->kernel_columns * s->run; /* a vector of ones, then one of zeros */
+    const V d = select((V)(T)0, VLOAD(0, dy + e), keep);
+#pragma unroll
+    for (int i = 0; i < UX; i++)
+        sum[i] = fma(select((V)(T)0, VLOAD(0, from[i] + e), keep), d, sum[i]);
+}
+
+/* Adds to totals[u][v], vectors, for UX kernel rows from u on, what a run of dy, on the line's grid, makes of the line
+ * of x. `lanes` are 0, 1, 2, ...; a run shorter than a vector must have room for one. */
+static inline void add_products(global T *restrict totals, const global T *restrict line, const global T *restrict dy,
+                                const global MASK *restrict masks, const plane_shape *s, long u, long v, long n,
+                                const MASKS lanes)
+{
     const global T *from[UX];
     V sum[UX];
 #pragma unroll
@@ -178,12 +187,14 @@ static inline void add_products(global T *restrict totals, const global T *restr
         from[i] = line + row * s->width + s->column_shift + v * s->column_distance;
         sum[i] = (V)(T)0;
     }
-    for (long e = 0; e < n; e += VW) {
-        const MASKS mask = VLOAD(0, masks + v * s->run + e) & VLOAD(0, ends + max(0L, VW - (n - e)));
-        const V d = AS_V(AS_MASKS(VLOAD(0, dy + e)) & mask);
-#pragma unroll
-        for (int i = 0; i < UX; i++)
-            sum[i] = fma(AS_V(AS_MASKS(VLOAD(0, from[i] + e)) & mask), d, sum[i]);
+    masks += v * s->run;
+    long e = 0;
+    for (; e + VW <= n; e += VW)
+        add_pixels(sum, from, e, dy, VLOAD(0, masks + e) != (MASKS)0);
+    if (e < n) { /* the last vector starts earlier, without the pixels that the one before it had */
+        const long start = max(0L, n - VW);
+        const MASKS fresh = lanes >= (MASKS)(MASK)(e - start) && lanes < (MASKS)(MASK)(n - start);
+        add_pixels(sum, from, start, dy, VLOAD(0, masks + start) != (MASKS)0 && fresh);
     }
 #pragma unroll
     for (int i = 0; i < UX; i++)
@@ -224,8 +235,12 @@ conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch)
     global MASK *masks = (global MASK *)(totals + taps * VW);
     zero_run(scratch, s.line + dy_line);
     write_masks(masks, &s, true);
-    for (int i = 0; i < 2 * VW; i++)
-        masks[s.kernel_columns * s.run + i] = i < VW ? -1 : 0;
+    MASK numbers[VW];
+    for (int i = 0; i < VW; i++)
+        numbers[i] = i;
+    const MASKS lanes = VLOAD(0, numbers);
+    const long short_run = s.rows % s.rows_per_run > 0 ? s.rows % s.rows_per_run : s.rows_per_run;
+    const bool in_place = s.step_rows == 1 && s.step_columns == 1 && s.columns == s.width && short_run * s.width >= VW;
     for (long task = first; task < last; task++) {
         const long channel = task % s.channels, share = task / s.channels;
         T bias = 0;
@@ -234,7 +249,8 @@ conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch)
             const long from = image * s.read_channels + channel / (s.channels / s.read_channels);
             const global T *plane = dy + (image * s.channels + channel) * pixels;
             fill_line(line, x + from * s.read_rows * s.read_columns, s.read_rows, s.read_columns, s.width, 1, 1);
-            fill_line(gradient, plane, s.rows, s.columns, s.width, s.step_rows, s.step_columns);
+            if (!in_place)
+                fill_line(gradient, plane, s.rows, s.columns, s.width, s.step_rows, s.step_columns);
             if (has_bias)
                 bias += sum_plane(plane, pixels);
             for (long row = 0; row < s.rows; row += s.rows_per_run) {
@@ -242,7 +258,8 @@ conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch)
                 const long n = (min(s.rows_per_run, s.rows - row) - 1) * s.step_rows * s.width + s.width;
                 for (long u = 0; u < s.kernel_rows; u += UX)
                     for (long v = 0; v < s.kernel_columns; v++)
-                        add_products(totals, line + start, gradient + start, masks, &s, u, v, n);
+                        add_products(totals, line + start, (in_place ? plane : gradient) + start, masks, &s, u, v, n,
+                                     lanes);
             }
         }
         for (int t = 0; t < taps; t++)

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+enum { VECTORS = 4 };             /* at a time: VX in cl/conv/planes.cl */
 enum { RUN = 1024 };              /* elements of the masks, which should stay in the first-level cache */
 enum { PLANE_BYTES = 256 << 10 }; /* lines longer than that leave the second-level cache */
 enum { LEAST_TASKS = 64 }; /* of backward-weights, whatever the device: the order of sums must not depend on it */
@@ -33,7 +34,7 @@ static void choose_margins(plane_shape *p, int64_t rows, int64_t vector_width)
             high = kn_conv2d_max(p->row_shift, last_row) * p->width + kn_conv2d_max(p->column_shift, last_column);
     int64_t filled = ((p->read_rows - 1) * p->spread_rows + 1) * p->width;
     p->before = round_up(kn_conv2d_max(0, -low), vector_width);
-    p->line = p->before + kn_conv2d_max(filled, rows * p->width + kn_conv2d_max(0, high)) + vector_width;
+    p->line = p->before + kn_conv2d_max(filled, rows * p->width + kn_conv2d_max(0, high)) + VECTORS * vector_width;
     p->line = round_up(p->line, vector_width);
 }
 
@@ -42,7 +43,7 @@ static void choose_run(plane_shape *p, int64_t vector_width)
 {
     bool same = p->step_rows == 1 && p->step_columns == 1 && p->columns == p->width;
     p->rows_per_run = same ? kn_conv2d_max(1, kn_conv2d_min(p->rows, RUN / p->width)) : 1;
-    p->run = round_up(p->rows_per_run * p->width, vector_width);
+    p->run = round_up(p->rows_per_run * p->width, VECTORS * vector_width);
 }
 
 /* Forward and backward-weights: the line is x, and the result (dy) every stride-th pixel. */
@@ -173,7 +174,6 @@ kn_status kn_conv2d_planes_backward_weights(kn_stream *stream, const void *probl
     int64_t taps = kn_conv2d_taps(s), dy_line = round_up(p.shape.rows * s->stride[0] * p.shape.width, p.vector_width);
     dy_line += p.vector_width;
     p.scratch_size = p.shape.line + dy_line + taps * p.vector_width + p.shape.kernel_columns * p.shape.run;
-    p.scratch_size += 2 * p.vector_width;
     kn_status status = kn_buffer_alloc(&b.scratch, stream, (size_t)(p.items * p.scratch_size * p.element));
     if (status == KN_OK && b.shares > 1)
         status = kn_buffer_alloc(&b.sums, stream, (size_t)(b.shares * s->out_channels * taps * p.element));
