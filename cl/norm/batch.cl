@@ -35,21 +35,27 @@ static void finish_channel(long channel, const global T *x, const global T *part
 
 #ifdef KN_CPU
 
-static void moments_of_channel(long channel, long chunk, const global T *x, global T *partial, SHAPE_PARAMETERS)
+static void moments_of_group(long first, long chunk, const global T *x, global T *partial, SHAPE_PARAMETERS)
 {
     const long from = chunk * length, to = min(from + length, outer * inner), all = outer * channels * inner;
-    const T shift = x[channel * inner];
-    run_moments m = {0, 0, 0, 0, 0, 0};
+    const long some = min(group, channels - first);
+    run_moments m[MOST_IN_GROUP];
 
+    for (long c = 0; c < some; c++)
+        m[c] = (run_moments){0, 0, 0, 0, 0, 0};
     FOR_PIECES(from, to)
     {
-        const long start = (row * channels + channel) * inner + column;
-        add_run(&m, x + start, run, all - start, shift);
+        for (long c = 0; c < some; c++) {
+            const long start = (row * channels + first + c) * inner + column;
+            add_run(&m[c], x + start, run, all - start, x[(first + c) * inner]);
+        }
     }
-    T mean, m2;
-    join_moments(&m, &mean, &m2);
-    partial[2 * (chunk * channels + channel)] = mean;
-    partial[2 * (chunk * channels + channel) + 1] = m2;
+    for (long c = 0; c < some; c++) {
+        T mean, m2;
+        join_moments(&m[c], &mean, &m2);
+        partial[2 * (chunk * channels + first + c)] = mean;
+        partial[2 * (chunk * channels + first + c) + 1] = m2;
+    }
 }
 
 /* Moments of each element of the line over the rows, each with its value in row 0 for a shift. */
@@ -113,25 +119,34 @@ static void moments_of(long task, long chunk, const global T *x, global T *parti
     if (tile > 1)
         moments_of_tile(task * tile, chunk, x, partial, SHAPE);
     else
-        moments_of_channel(task, chunk, x, partial, SHAPE);
+        moments_of_group(task * group, chunk, x, partial, SHAPE);
 }
 
-static void apply_to_channel(long channel, long chunk, const global T *x, global T *y, statistics s, T scale, T bias,
-                             cut c, SHAPE_PARAMETERS)
+/* Of one channel: y = (x - mean) scale + bias, cut. */
+static void apply_to_run(const global T *x, global T *y, long run, long room, statistics s, T scale, T bias, cut c)
+{
+    long k = 0;
+
+    for (; k + 16 <= run; k += 16)
+        KN_VSTORE(cut_off(KN_CENTRED(KN_VLOAD(x + k), s) * scale + bias, c), y + k);
+    if (k < run)
+        store_part(cut_off(KN_CENTRED(load_part(x + k, run - k, room - k, 0), s) * scale + bias, c), y + k, run - k);
+}
+
+static void apply_to_group(long first, long chunk, const global T *x, global T *y, const global T *weight,
+                           const global T *bias, const global T *table, cut c, SHAPE_PARAMETERS, int flags)
 {
     const long from = chunk * length, to = min(from + length, outer * inner), all = outer * channels * inner;
 
     FOR_PIECES(from, to)
     {
-        const long start = (row * channels + channel) * inner + column;
-        const global T *p = x + start;
-        global T *q = y + start;
-        long k = 0;
-        for (; k + 16 <= run; k += 16)
-            KN_VSTORE(cut_off(KN_CENTRED(KN_VLOAD(p + k), s) * scale + bias, c), q + k);
-        if (k < run)
-            store_part(cut_off(KN_CENTRED(load_part(p + k, run - k, all - start - k, 0), s) * scale + bias, c), q + k,
-                       run - k);
+        for (long channel = first; channel < min(first + group, channels); channel++) {
+            const long start = (row * channels + channel) * inner + column;
+            const statistics s = load_statistics(table + 3 * channel);
+            apply_to_run(x + start, y + start, run, all - start, s,
+                         flags & HAS_WEIGHT ? weight[channel] * s.inverse : s.inverse,
+                         flags & HAS_BIAS ? bias[channel] : 0, c);
+        }
     }
 }
 
@@ -162,21 +177,17 @@ static void apply_to_tile(long first, long chunk, const global T *x, global T *y
 static void apply_to(long task, long chunk, const global T *x, global T *y, const global T *weight,
                      const global T *bias, const global T *table, cut c, SHAPE_PARAMETERS, int flags)
 {
-    if (tile > 1) {
+    if (tile > 1)
         apply_to_tile(task * tile, chunk, x, y, weight, bias, table, c, SHAPE, flags);
-        return;
-    }
-    const statistics s = load_statistics(table + 3 * task);
-    apply_to_channel(task, chunk, x, y, s, flags & HAS_WEIGHT ? weight[task] * s.inverse : s.inverse,
-                     flags & HAS_BIAS ? bias[task] : 0, c, SHAPE);
+    else
+        apply_to_group(task * group, chunk, x, y, weight, bias, table, c, SHAPE, flags);
 }
 
 kernel void batch_moments(KN_IN(x), KN_OUT(partial), SHAPE_PARAMETERS)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, partial);
-    const long tasks = (channels + tile - 1) / tile;
-    KN_FOR(i, tasks * chunks) { moments_of(i / chunks, i % chunks, x, partial, SHAPE); }
+    KN_FOR(i, TASKS * chunks) { moments_of(i / chunks, i % chunks, x, partial, SHAPE); }
 }
 
 kernel void batch_apply(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), KN_IN(table), SHAPE_PARAMETERS,
@@ -187,9 +198,8 @@ kernel void batch_apply(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), KN_IN(t
     KN_BIND_IN(T, weight);
     KN_BIND_IN(T, bias);
     KN_BIND_IN(T, table);
-    const long tasks = (channels + tile - 1) / tile;
     const cut c = {cut_low, cut_high};
-    KN_FOR(i, tasks * chunks) { apply_to(i / chunks, i % chunks, x, y, weight, bias, table, c, SHAPE, flags); }
+    KN_FOR(i, TASKS * chunks) { apply_to(i / chunks, i % chunks, x, y, weight, bias, table, c, SHAPE, flags); }
 }
 
 kernel void batch_forward(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), FORWARD_PARAMETERS, KN_INOUT(partial),
@@ -205,13 +215,12 @@ kernel void batch_forward(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), FORWA
     KN_BIND_OUT(long, counter);
     KN_BIND_OUT(T, partial);
     KN_BIND_OUT(T, table);
-    const long tasks = (channels + tile - 1) / tile;
     const cut c = {cut_low, cut_high};
-    KN_FOR(task, tasks)
+    KN_FOR(task, TASKS)
     {
         for (long chunk = 0; chunk < chunks; chunk++)
             moments_of(task, chunk, x, partial, SHAPE);
-        for (long channel = task * tile; channel < min((task + 1) * tile, channels); channel++)
+        for (long channel = task * PER_TASK; channel < min((task + 1) * PER_TASK, channels); channel++)
             finish_channel(channel, x, partial, table, running_mean, running_var, counter, SHAPE, eps, momentum, flags);
         for (long chunk = 0; chunk < chunks; chunk++)
             apply_to(task, chunk, x, y, weight, bias, table, c, SHAPE, flags);

@@ -68,41 +68,61 @@ static T slope_of(operands in, const global T *sums, long channel, T n)
 
 #ifdef KN_CPU
 
-static void sums_of_channel(long channel, long chunk, operands in, global T *partial, SHAPE_PARAMETERS)
+typedef struct run_sums {
+    TV g0, g1, g2, g3, gc0, gc1, gc2, gc3;
+} run_sums;
+
+/* `run` elements of one channel; `room` may be read. */
+static void add_sums(run_sums *sums, const global T *g, const global T *x, long run, long room, statistics s, T scale,
+                     T bias, cut bounds)
 {
-    const long from = chunk * length, to = min(from + length, outer * inner), all = outer * channels * inner;
-    const statistics s = load_statistics(in.table + 3 * channel);
-    const T scale = scale_of(in, channel), bias = bias_of(in, channel);
-    TV a0 = 0, a1 = 0, a2 = 0, a3 = 0, b0 = 0, b1 = 0, b2 = 0, b3 = 0;
+    run_sums r = *sums;
+    long k = 0;
 
 #define ADD(i, gradient, input)                                            \
     do {                                                                   \
         const TV c_ = KN_CENTRED(input, s);                                \
-        const TV v_ = let_through(gradient, c_ * scale + bias, in.bounds);      \
-        a##i += v_;                                                        \
-        b##i += v_ * c_;                                                   \
+        const TV g_ = let_through(gradient, c_ * scale + bias, bounds);    \
+        r.g##i += g_;                                                      \
+        r.gc##i += g_ * c_;                                                \
     } while (0)
-#define ADD_WHOLE(i) ADD(i, KN_VLOAD(p + k + 16 * i), KN_VLOAD(q + k + 16 * i))
-    FOR_PIECES(from, to)
-    {
-        const long start = (row * channels + channel) * inner + column;
-        const global T *p = in.g + start, *q = in.x + start;
-        long k = 0;
-        for (; k + 64 <= run; k += 64) {
-            ADD_WHOLE(0);
-            ADD_WHOLE(1);
-            ADD_WHOLE(2);
-            ADD_WHOLE(3);
-        }
-        for (; k + 16 <= run; k += 16)
-            ADD_WHOLE(0);
-        if (k < run)
-            ADD(1, load_part(p + k, run - k, all - start - k, 0), load_part(q + k, run - k, all - start - k, s.high));
+#define ADD_WHOLE(i) ADD(i, KN_VLOAD(g + k + 16 * i), KN_VLOAD(x + k + 16 * i))
+    for (; k + 64 <= run; k += 64) {
+        ADD_WHOLE(0);
+        ADD_WHOLE(1);
+        ADD_WHOLE(2);
+        ADD_WHOLE(3);
     }
+    for (; k + 16 <= run; k += 16)
+        ADD_WHOLE(0);
+    if (k < run)
+        ADD(1, load_part(g + k, run - k, room - k, 0), load_part(x + k, run - k, room - k, s.high));
 #undef ADD_WHOLE
 #undef ADD
-    partial[2 * (chunk * channels + channel)] = sum_lanes((a0 + a1) + (a2 + a3));
-    partial[2 * (chunk * channels + channel) + 1] = sum_lanes((b0 + b1) + (b2 + b3));
+    *sums = r;
+}
+
+static void sums_of_group(long first, long chunk, operands in, global T *partial, SHAPE_PARAMETERS)
+{
+    const long from = chunk * length, to = min(from + length, outer * inner), all = outer * channels * inner;
+    const long some = min(group, channels - first);
+    run_sums sums[MOST_IN_GROUP];
+
+    for (long c = 0; c < some; c++)
+        sums[c] = (run_sums){0, 0, 0, 0, 0, 0, 0, 0};
+    FOR_PIECES(from, to)
+    {
+        for (long c = 0; c < some; c++) {
+            const long channel = first + c, start = (row * channels + channel) * inner + column;
+            add_sums(&sums[c], in.g + start, in.x + start, run, all - start, load_statistics(in.table + 3 * channel),
+                     scale_of(in, channel), bias_of(in, channel), in.bounds);
+        }
+    }
+    for (long c = 0; c < some; c++) {
+        const run_sums r = sums[c];
+        partial[2 * (chunk * channels + first + c)] = sum_lanes((r.g0 + r.g1) + (r.g2 + r.g3));
+        partial[2 * (chunk * channels + first + c) + 1] = sum_lanes((r.gc0 + r.gc1) + (r.gc2 + r.gc3));
+    }
 }
 
 static void sums_of_tile(long first, long chunk, operands in, global T *partial, SHAPE_PARAMETERS)
@@ -161,41 +181,50 @@ static void sums_of(long task, long chunk, operands in, global T *partial, SHAPE
     if (tile > 1)
         sums_of_tile(task * tile, chunk, in, partial, SHAPE);
     else
-        sums_of_channel(task, chunk, in, partial, SHAPE);
+        sums_of_group(task * group, chunk, in, partial, SHAPE);
 }
 
-static void apply_to_channel(long channel, long chunk, operands in, global T *grad_x, const global T *sums,
-                             SHAPE_PARAMETERS)
+static void apply_to_run(const global T *g, const global T *x, global T *grad_x, long run, long room, statistics s,
+                         T scale, T bias, T middle, T slope, cut bounds)
 {
-    const long from = chunk * length, to = min(from + length, outer * inner), all = outer * channels * inner;
-    const statistics s = load_statistics(in.table + 3 * channel);
-    const T scale = scale_of(in, channel), bias = bias_of(in, channel);
-    const T middle = middle_of(in, sums, channel, outer * inner), slope = slope_of(in, sums, channel, outer * inner);
+    long k = 0;
 
 #define STEP(LOAD, STORE)                                                                     \
     do {                                                                                      \
-        const TV c_ = KN_CENTRED(LOAD(in.x), s);                                              \
-        const TV g_ = let_through(LOAD(in.g), c_ * scale + bias, in.bounds);                       \
+        const TV c_ = KN_CENTRED(LOAD(x), s);                                                 \
+        const TV g_ = let_through(LOAD(g), c_ * scale + bias, bounds);                        \
         STORE((g_ - middle - c_ * slope) * scale);                                            \
     } while (0)
-#define WHOLE(p) KN_VLOAD(p + start + k)
-#define STORE_WHOLE(v) KN_VSTORE(v, grad_x + start + k)
-#define PART(p) load_part(p + start + k, run - k, all - start - k, 0)
-#define STORE_PART(v) store_part(v, grad_x + start + k, run - k)
-    FOR_PIECES(from, to)
-    {
-        const long start = (row * channels + channel) * inner + column;
-        long k = 0;
-        for (; k + 16 <= run; k += 16)
-            STEP(WHOLE, STORE_WHOLE);
-        if (k < run)
-            STEP(PART, STORE_PART);
-    }
+#define WHOLE(p) KN_VLOAD(p + k)
+#define STORE_WHOLE(v) KN_VSTORE(v, grad_x + k)
+#define PART(p) load_part(p + k, run - k, room - k, 0)
+#define STORE_PART(v) store_part(v, grad_x + k, run - k)
+    for (; k + 16 <= run; k += 16)
+        STEP(WHOLE, STORE_WHOLE);
+    if (k < run)
+        STEP(PART, STORE_PART);
 #undef STEP
 #undef WHOLE
 #undef STORE_WHOLE
 #undef PART
 #undef STORE_PART
+}
+
+static void apply_to_group(long first, long chunk, operands in, global T *grad_x, const global T *sums,
+                           SHAPE_PARAMETERS)
+{
+    const long from = chunk * length, to = min(from + length, outer * inner), all = outer * channels * inner;
+    const T n = outer * inner;
+
+    FOR_PIECES(from, to)
+    {
+        for (long channel = first; channel < min(first + group, channels); channel++) {
+            const long start = (row * channels + channel) * inner + column;
+            apply_to_run(in.g + start, in.x + start, grad_x + start, run, all - start,
+                         load_statistics(in.table + 3 * channel), scale_of(in, channel), bias_of(in, channel),
+                         middle_of(in, sums, channel, n), slope_of(in, sums, channel, n), in.bounds);
+        }
+    }
 }
 
 static void apply_to_tile(long first, long chunk, operands in, global T *grad_x, const global T *sums,
@@ -242,15 +271,14 @@ static void apply_to(long task, long chunk, operands in, global T *grad_x, const
     if (tile > 1)
         apply_to_tile(task * tile, chunk, in, grad_x, sums, SHAPE);
     else
-        apply_to_channel(task, chunk, in, grad_x, sums, SHAPE);
+        apply_to_group(task * group, chunk, in, grad_x, sums, SHAPE);
 }
 
 kernel void batch_sums(OPERANDS, KN_OUT(partial), SHAPE_PARAMETERS)
 {
     BIND_OPERANDS(in);
     KN_BIND_OUT(T, partial);
-    const long tasks = (channels + tile - 1) / tile;
-    KN_FOR(i, tasks * chunks) { sums_of(i / chunks, i % chunks, in, partial, SHAPE); }
+    KN_FOR(i, TASKS * chunks) { sums_of(i / chunks, i % chunks, in, partial, SHAPE); }
 }
 
 kernel void batch_backward_apply(OPERANDS, KN_OUT(grad_x), KN_IN(sums), SHAPE_PARAMETERS)
@@ -258,8 +286,7 @@ kernel void batch_backward_apply(OPERANDS, KN_OUT(grad_x), KN_IN(sums), SHAPE_PA
     BIND_OPERANDS(in);
     KN_BIND_OUT(T, grad_x);
     KN_BIND_IN(T, sums);
-    const long tasks = (channels + tile - 1) / tile;
-    KN_FOR(i, tasks * chunks) { apply_to(i / chunks, i % chunks, in, grad_x, sums, SHAPE); }
+    KN_FOR(i, TASKS * chunks) { apply_to(i / chunks, i % chunks, in, grad_x, sums, SHAPE); }
 }
 
 kernel void batch_backward(OPERANDS, KN_OUT(grad_x), KN_INOUT(partial), KN_INOUT(sums), KN_OUT(grad_weight),
@@ -271,12 +298,11 @@ kernel void batch_backward(OPERANDS, KN_OUT(grad_x), KN_INOUT(partial), KN_INOUT
     KN_BIND_OUT(T, sums);
     KN_BIND_OUT(T, grad_weight);
     KN_BIND_OUT(T, grad_bias);
-    const long tasks = (channels + tile - 1) / tile;
-    KN_FOR(task, tasks)
+    KN_FOR(task, TASKS)
     {
         for (long chunk = 0; chunk < chunks; chunk++)
             sums_of(task, chunk, in, partial, SHAPE);
-        for (long channel = task * tile; channel < min((task + 1) * tile, channels); channel++)
+        for (long channel = task * PER_TASK; channel < min((task + 1) * PER_TASK, channels); channel++)
             finish_channel(channel, partial, in.table, sums, grad_weight, grad_bias, channels, chunks, flags);
         if (flags & WANTS_X)
             for (long chunk = 0; chunk < chunks; chunk++)

@@ -38,7 +38,7 @@ static void cut_for_gpu(kn_batch_shape *s)
 kn_batch_shape kn_batch_shape_of(const kn_limits *limits, int ndim, const int64_t *shape)
 {
     kn_batch_shape s = {
-        .outer = shape[0], .channels = shape[1], .inner = kn_shape_numel(ndim - 2, shape + 2), .tile = 1};
+        .outer = shape[0], .channels = shape[1], .inner = kn_shape_numel(ndim - 2, shape + 2), .tile = 1, .group = 1};
 
     if (s.channels == 1) { /* all of it lies in a line */
         s.inner *= s.outer;
@@ -53,7 +53,21 @@ kn_batch_shape kn_batch_shape_of(const kn_limits *limits, int ndim, const int64_
     return s;
 }
 
-static int64_t tasks_of(const kn_batch_shape *s) { return ceil_div(s->channels, s->tile); }
+/* Channels to be taken side by side: as many as stay in a second-level cache from the first pass to the second, and no
+ * more than leave all cores something to do. `bytes`: of an element in all that is read. */
+#define CACHE_BYTES (512 * 1024)
+#define MOST_IN_GROUP 16
+static int64_t group_of(const kn_limits *limits, const kn_batch_shape *s, int64_t bytes)
+{
+    const int64_t fitting = CACHE_BYTES / larger(s->outer * s->inner * bytes, 1);
+    const int64_t shared = s->channels / (4 * (int64_t)limits->compute_units);
+
+    if (!limits->is_cpu || s->tile > 1)
+        return 1;
+    return larger(smaller(smaller(fitting, shared), MOST_IN_GROUP), 1);
+}
+
+static int64_t tasks_of(const kn_batch_shape *s) { return ceil_div(s->channels, s->tile > 1 ? s->tile : s->group); }
 
 /* One launch for all steps pays where whole channels keep all cores busy. */
 static bool is_whole(const kn_limits *limits, const kn_batch_shape *s)
@@ -95,6 +109,7 @@ static void add_shape(launcher *l, const kn_batch_shape *s)
     add(l, kn_arg_i64(s->channels));
     add(l, kn_arg_i64(s->inner));
     add(l, kn_arg_i64(s->tile));
+    add(l, kn_arg_i64(s->group));
     add(l, kn_arg_i64(s->length));
     add(l, kn_arg_i64(s->chunks));
 }
@@ -223,10 +238,11 @@ static kn_status run_evaluation(launcher *l, const kn_batch_forward *f, const kn
 kn_status kn_batch_norm_run(kn_stream *stream, const kn_batch_forward *f)
 {
     launcher l = launcher_of(stream, f->x, "norm/batch.cl");
-    const kn_batch_shape s = kn_batch_shape_of(l.limits, f->x->ndim, f->x->shape);
+    kn_batch_shape s = kn_batch_shape_of(l.limits, f->x->ndim, f->x->shape);
     kn_tensor *partial;
     kn_status status;
 
+    s.group = group_of(l.limits, &s, (int64_t)kn_dtype_size(l.dtype));
     if (!f->training)
         return run_evaluation(&l, f, &s);
     if (f->cumulative)
@@ -307,11 +323,12 @@ static kn_status launch_backward_apply(launcher *l, const kn_batch_backward *b, 
 kn_status kn_batch_norm_run_backward(kn_stream *stream, const kn_batch_backward *b)
 {
     launcher l = launcher_of(stream, b->x, "norm/batch_backward.cl");
-    const kn_batch_shape s = kn_batch_shape_of(l.limits, b->x->ndim, b->x->shape);
+    kn_batch_shape s = kn_batch_shape_of(l.limits, b->x->ndim, b->x->shape);
     const bool needs_sums = b->grad_weight || b->grad_bias || (b->training && b->grad_x);
     kn_tensor *partial, *sums = NULL;
     kn_status status;
 
+    s.group = group_of(l.limits, &s, 2 * (int64_t)kn_dtype_size(l.dtype));
     KN_TRY(new_partial(&partial, b->x, s.chunks * s.channels));
     status = new_partial(&sums, b->x, s.channels);
     if (status == KN_OK && needs_sums && is_whole(l.limits, &s)) {

@@ -33,6 +33,7 @@ kn_tensor *kn_batch_norm_counted(kn_tensor *x, kn_tensor *counter, bool cumulati
  * all others. */
 typedef struct kn_batch_shape {
     int64_t outer, channels, inner, tile, length, chunks;
+    int64_t group; /* channels that a CPU device takes side by side; no sum depends on it */
 } kn_batch_shape;
 kn_batch_shape kn_batch_shape_of(const kn_limits *limits, int ndim, const int64_t *shape);
 

@@ -235,6 +235,8 @@ TENSOR_TEST(bits_do_not_depend_on_the_number_of_cores)
     same_bits_on_any_machine(3, (const int64_t[]){5, 7, 9001});
     same_bits_on_any_machine(2, (const int64_t[]){1031, 130});
     same_bits_on_any_machine(3, (const int64_t[]){300, 50, 9});
+    same_bits_on_any_machine(3, (const int64_t[]){6, 41, 100}); /* channels taken side by side, and what is left */
+    same_bits_on_any_machine(3, (const int64_t[]){3, 130, 143});
 }
 
 /* --- what is refused ---------------------------------------------------------------------------------------------- */
