@@ -214,9 +214,9 @@ static kn_status layer_norm_backward(kn_grad_call *grad)
     }
     if (kn_numel(x) == 0)
         return KN_OK;
-    /* At most 256 rows are added up plainly, and in few enough pieces that they cost little. */
+    /* At most 256 rows are added up plainly, and in few enough pieces that they cost little: 8 rows each at least. */
     b.length = (b.r.rows + 63) / 64;
-    b.length = b.length < 256 ? b.length : 256;
+    b.length = b.length < 8 ? 8 : b.length < 256 ? b.length : 256;
     b.chunks = (b.r.rows + b.length - 1) / b.length;
     return run_backward(&b);
 }
