@@ -49,6 +49,27 @@ TENSOR_TEST(test_first_among_equals)
     CHECK_VALUES(kn_grad(image), 0, 1, 0, 0);
 }
 
+/* A largest value, and a NaN behind it, at the places about vectors and blocks of them, in rows that end about them. */
+TENSOR_TEST(test_every_place_of_a_maximum)
+{
+    static const int64_t lengths[] = {16, 17, 31, 65, 1000, 2048, 2049, 2063, 2065, 4097, 4300};
+    static const int64_t places[] = {0, 1, 15, 16, 30, 63, 64, 999, 1008, 1023, 1024, 2047, 2048, 2062, 2064, 4095, 4096, 4299};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        for (size_t j = 0; j < sizeof places / sizeof places[0] && places[j] < lengths[i]; j++)
+            KN_SCOPE
+            {
+                const double at = (double)places[j], end = (double)lengths[i] - 1;
+                kn_tensor *x = kn_full(KN_SHAPE(2, lengths[i]), -3), *indices = NULL;
+                CHECK_TENSOR(kn_fill_(kn_narrow(x, 1, places[j], 1), -1));
+                CHECK_VALUES(kn_max_dim(x, 1, false, &indices), -1, -1);
+                CHECK_VALUES(indices, at, at);
+                CHECK_TENSOR(kn_fill_(kn_narrow(kn_narrow(x, 0, 1, 1), 1, lengths[i] - 1, 1), NAN));
+                CHECK_VALUES(kn_max_dim(x, 1, false, &indices), -1, NAN);
+                CHECK_VALUES(indices, at, end);
+                CHECK_VALUES(kn_max(x), NAN);
+            }
+}
+
 TENSOR_TEST(test_empty_reductions)
 {
     kn_tensor *nothing = kn_zeros(KN_SHAPE(0));
@@ -156,15 +177,11 @@ TENSOR_TEST(test_conversions_of_special_values)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_nan_propagates),
-        TEST(test_nan_in_long_rows),
-        TEST(test_first_among_equals),
-        TEST(test_empty_reductions),
-        TEST(test_whole_numbers),
-        TEST(test_long_sums),
-        TEST(test_conversions_of_special_values),
-        TEST(test_in_place_on_itself),
-        TEST(test_in_place_on_expanded),
+        TEST(test_nan_propagates),     TEST(test_nan_in_long_rows),
+        TEST(test_first_among_equals), TEST(test_every_place_of_a_maximum),
+        TEST(test_empty_reductions),   TEST(test_whole_numbers),
+        TEST(test_long_sums),          TEST(test_conversions_of_special_values),
+        TEST(test_in_place_on_itself), TEST(test_in_place_on_expanded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
