@@ -11,7 +11,8 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 /* Chunks end with runs where they can: a run's last, incomplete vector costs as much as a whole one. Few enough terms
  * that plain sums of a chunk are exact to a few roundings. */
 #define MOST_IN_CHUNK 16384
-static void cut_for_cpu(kn_batch_shape *s)
+#define WIDEST_LINE 512
+static void cut_for_cpu(const kn_limits *limits, kn_batch_shape *s)
 {
     s->tile = 1;
     if (s->inner >= 64) {
@@ -20,6 +21,9 @@ static void cut_for_cpu(kn_batch_shape *s)
         return;
     }
     s->tile = 16 * ceil_div(4, s->inner); /* whole vectors, 64 elements at least, 16 * 63 at most */
+    const int64_t fitting = WIDEST_LINE / (s->tile * s->inner);
+    const int64_t shared = s->channels / (s->tile * 4 * (int64_t)limits->compute_units);
+    s->tile *= larger(smaller(fitting, shared), 1); /* no sum depends on it */
     s->length = smaller(s->outer, 256);
     s->chunks = ceil_div(s->outer, s->length);
 }
@@ -47,7 +51,7 @@ kn_batch_shape kn_batch_shape_of(const kn_limits *limits, int ndim, const int64_
     if (s.outer * s.channels * s.inner == 0)
         return s;
     if (limits->is_cpu)
-        cut_for_cpu(&s);
+        cut_for_cpu(limits, &s);
     else
         cut_for_gpu(&s);
     return s;
