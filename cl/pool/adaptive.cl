@@ -21,7 +21,7 @@ kernel void adaptive_max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), cons
         KN_FOR(plane, p.planes)
         {
             T best;
-            const long at = max_long_run(x + plane * size, size, &best);
+            const long at = max_long_run(x + plane * size, size, &best, 1);
             y[plane] = best;
             if (save)
                 index[plane] = (int)at;

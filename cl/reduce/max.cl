@@ -1,6 +1,8 @@
 /* reduce/max.cl - maxima over the middle of [outer, n, inner] and where they are, for any T. NaN counts as the
  * largest; the first among equals wins.
  *
+ * Where places are not wanted they may be wrong.
+ *
  * The middle may be cut into chunks: then `max_middle` gives [outer, chunks, inner] maxima, and `max_combine` the
  * maxima of these. */
 #include "common/koine.clh"
@@ -34,7 +36,7 @@ static void max_columns(const global T *x, global T *values, global long *indice
 #endif
 
 kernel void max_middle(KN_IN(x), KN_OUT(values), KN_OUT(indices), const long outer, const long n, const long inner,
-                       const long length, const long chunks)
+                       const long length, const long chunks, const int wants_places)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, values);
@@ -59,7 +61,7 @@ kernel void max_middle(KN_IN(x), KN_OUT(values), KN_OUT(indices), const long out
             continue;
         }
         T value;
-        const long at = rows >= 16 ? max_long_run(from, rows, &value) : max_run(from, rows, 1, &value);
+        const long at = rows >= 16 ? max_long_run(from, rows, &value, wants_places) : max_run(from, rows, 1, &value);
 #else
         T value;
         const long at = max_run(from, rows, inner, &value);

@@ -13,6 +13,7 @@ typedef struct kn_max_problem {
     kn_stream *stream;
     const char *operation;
     int64_t outer, n, inner;
+    bool wants_places;
 } kn_max_problem;
 
 static kn_status launch_middle(const kn_max_problem *p, kn_chunks chunks, const kn_tensor *x, kn_tensor *values,
@@ -32,7 +33,8 @@ static kn_status launch_middle(const kn_max_problem *p, kn_chunks chunks, const 
     return kn_run(p->stream, .source = "reduce/max.cl", .options = kn_dtype_options(x->dtype), .kernel = "max_middle",
                   .operation = p->operation, .dims = 1, .global = {work.global}, .local = {work.local},
                   KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(values), kn_arg_tensor(indices), kn_arg_i64(p->outer),
-                          kn_arg_i64(p->n), kn_arg_i64(p->inner), kn_arg_i64(chunks.length), kn_arg_i64(chunks.count)));
+                          kn_arg_i64(p->n), kn_arg_i64(p->inner), kn_arg_i64(chunks.length), kn_arg_i64(chunks.count),
+                          kn_arg_i32(p->wants_places)));
 }
 
 static kn_status launch_combine(const kn_max_problem *p, kn_chunks chunks, kn_tensor *const part[2], kn_tensor *values,
@@ -74,7 +76,12 @@ static kn_status max_of_input(kn_call *call, int dim, kn_tensor *values, kn_tens
 {
     const kn_tensor *input = call->inputs[0];
     const int64_t numel = kn_numel(input);
-    kn_max_problem p = {.stream = call->stream, .operation = call->op->name, .outer = 1, .n = numel, .inner = 1};
+    kn_max_problem p = {.stream = call->stream,
+                        .operation = call->op->name,
+                        .outer = 1,
+                        .n = numel,
+                        .inner = 1,
+                        .wants_places = indices != NULL};
     kn_tensor *x = NULL, *spare = NULL;
     kn_status status;
 
