@@ -1,5 +1,6 @@
 #!/bin/sh
 # Remakes docs/performance.md and its picture: every benchmark against every peer there is, about 40 minutes on 2 cores of an otherwise idle machine.
+# REPETITIONS (5) is the number of turns of each benchmark.
 #
 #     python3 -m venv ~/torch && ~/torch/bin/pip install torch numpy      # the newest PyTorch, outside the tree
 #     apt-get install python3-torch libopenblas0-pthread gnuplot-nox      # Debian's, on OpenBLAS
@@ -9,7 +10,7 @@
 # file per peer and group of benchmarks: run again after an interruption, it goes on where it stopped. Remove that folder to measure anew.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
 [ -x build/bin/koine-bench ] || { echo "performance.sh: build/bin/koine-bench is not there: build first (sh tests/run.sh)" >&2; exit 1; }
 results=build/performance
 mkdir -p "$results"
@@ -23,7 +24,7 @@ measure() {
         [ -e "$file" ] && continue
         echo "$name: $group" >&2
         # Rows that fail (results that differ) are named on standard error and are not in the page; the others are.
-        python3 bench/compare.py --json --python "$python" --peer-mode "$mode" --only "$group" >"$file.part" || [ -s "$file.part" ]
+        python3 bench/compare.py --json --repetitions "${REPETITIONS:-5}" --python "$python" --peer-mode "$mode" --only "$group" >"$file.part" || [ -s "$file.part" ]
         mv "$file.part" "$file"
     done
 }
