@@ -1,7 +1,8 @@
 /* ops/conv2d_winograd.c - convolution forward and backward-data on CPU devices by Winograd's algorithm
  * (cl/conv/winograd.cl): 3 x 3 and 5 x 5 kernels in steps of one pixel. */
-#include "ops/conv2d.h"
+#include "ops/conv2d_correlation.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* Mirror of struct winograd_shape in cl/conv/winograd_tiles.clh. */
@@ -213,14 +214,30 @@ bool kn_conv2d_supports_winograd(const kn_limits *limits, const void *problem)
     return !s->f64 && (s->kernel_size[0] == 3 || s->kernel_size[0] == 5);
 }
 
-/* Transforming the weights pays over many tiles, transforming tiles over many channels. */
+/* How many times fewer multiplications than on the padded image; tiles that the image does not fill are counted. */
+static double gain(const kn_conv2d_shape *s, const int64_t *to)
+{
+    double step = (double)(7 - s->kernel_size[0]), gain = 1;
+    for (int d = 0; d < 2; d++)
+        gain *= (double)(to[d] * s->kernel_size[d]) / (6 * ceil((double)to[d] / step));
+    return gain;
+}
+
+/* Transforming weights pays over some tiles, transforming tiles over some channels; and where the padding is a large
+ * part, implementations that leave it out have less to do. */
 static bool prefers(const kn_limits *limits, const kn_conv2d_shape *s, bool backward)
 {
     const int64_t *to = backward ? s->in_size : s->out_size;
-    int64_t step = 7 - s->kernel_size[0],
-            tiles = s->images * kn_conv2d_div_up(to[0], step) * kn_conv2d_div_up(to[1], step);
+    int64_t step = 7 - s->kernel_size[0];
+    int64_t tiles = s->images * kn_conv2d_div_up(to[0], step) * kn_conv2d_div_up(to[1], step);
+    double without_padding = 1;
+    for (int d = 0; d < 2; d++) {
+        int64_t inside, all;
+        kn_conv2d_count_pairs(s, d, backward, &inside, &all);
+        without_padding *= (double)all / (double)kn_conv2d_max(inside, 1);
+    }
     return limits->is_cpu && s->in_channels / s->groups >= 32 && s->out_channels / s->groups >= 32 && tiles >= 16 &&
-           (s->kernel_size[0] == 3 || !backward);
+           gain(s, to) > 1.3 * without_padding;
 }
 
 bool kn_conv2d_prefers_winograd(const kn_limits *limits, const void *problem)
