@@ -182,10 +182,12 @@ static kn_status run_few(kn_stream *stream, const winograd *w, const char *optio
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-/* While the last-level cache holds all transformed tiles, weights are better transformed where they are used. */
+/* While a cache holds all transformed tiles, weights are better transformed where they are used. Where each is used for
+ * many output channels, it may be the last-level cache, shared with what ran before. */
 static bool is_few(const winograd *w)
 {
-    return 36 * 4 * tiles_of(&w->shape) * round_up(w->shape.inner, w->vector_width) <= 16 << 20;
+    int64_t bytes = 36 * 4 * tiles_of(&w->shape) * round_up(w->shape.inner, w->vector_width);
+    return bytes <= (w->shape.outer >= 256 ? 16 << 20 : 4 << 20);
 }
 
 static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
