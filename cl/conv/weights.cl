@@ -17,6 +17,7 @@
 #include "gemm/pack.clh"
 
 #define KB (KV * VW)
+#define RUN 256L /* pixels */
 
 /* Repacks dy as [groups][blocks][images][pixels][KB], one (group, block, image) per item, and sums it over the pixels
  * into bias_part[images][groups * blocks * KB]. */
@@ -27,14 +28,18 @@ static inline void pack_gradient(global T *restrict packed, global T *restrict b
     const long image = item % g.images, block = item / g.images % blocks, group = item / g.images / blocks;
     const long channel = group * g.outer + block * KB;
     packed += item * pixels * KB;
-    pack_panel(packed, dy + (image * g.groups * g.outer + channel) * pixels, pixels,
-               (int)min((long)KB, g.outer - block * KB), KB, 1, pixels);
+    dy += (image * g.groups * g.outer + channel) * pixels;
     V sum[KV];
     for (int v = 0; v < KV; v++)
         sum[v] = (V)0;
-    for (long i = 0; i < pixels; i++)
-        for (int v = 0; v < KV; v++)
-            sum[v] += VLOAD(v, packed + i * KB);
+    for (long first = 0; first < pixels; first += RUN) { /* added up while they are in the level-1 cache */
+        const long last = min(first + RUN, pixels);
+        pack_panel(packed + first * KB, dy + first, last - first, (int)min((long)KB, g.outer - block * KB), KB, 1,
+                   pixels);
+        for (long i = first; i < last; i++)
+            for (int v = 0; v < KV; v++)
+                sum[v] += VLOAD(v, packed + i * KB);
+    }
     for (int v = 0; v < KV; v++)
         VSTORE(sum[v], v, bias_part + ((image * g.groups + group) * blocks + block) * KB);
 }
