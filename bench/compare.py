@@ -24,9 +24,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# OpenMP's threads spin for a while after each of the peer's calls; without a rest they would take the cores from Koine's next turn. A turn is a burst of
-# runs, so that neither side is measured while its threads wake up.
-REST = 0.05
+# OpenMP's threads and OpenBLAS' spin for a while after each of the peer's calls (OpenBLAS' for 2^28 ticks, 0.1 s); without a rest they would take the cores
+# from Koine's next turn. A turn is a burst of runs, so that neither side is measured while its threads wake up.
+REST, REST_AFTER_PEER = 0.05, 0.15
 BURST = 0.25
 
 
@@ -134,7 +134,7 @@ def take_turns(koine, peer, repetitions, limited):
         ours_count, theirs_count = burst_length(min(koine.run(1), koine.run(2))), burst_length(min(peer.run(1), peer.run(2)))
     ours, theirs = [], []
     for _ in range(repetitions):
-        time.sleep(REST)
+        time.sleep(REST_AFTER_PEER)
         ours.append(koine.run(ours_count))
         time.sleep(REST)
         theirs.append(peer.run(theirs_count))
