@@ -26,10 +26,14 @@ bool kn_conv2d_supports_direct_weights(const kn_limits *limits, const void *prob
     return kn_conv2d_table_fits(s, s->in_channels, s->in_size);
 }
 
+/* Of a 1 x 1 kernel with a stride a matrix of the pixels read is no larger than dy's, and products with it are faster
+ * than strided reading: lowered (8,256,56,56-512 with stride 2: 4.9 ms instead of 6.1). */
 bool kn_conv2d_prefers_direct_weights(const kn_limits *limits, const void *problem)
 {
-    (void)problem;
-    return limits->is_cpu;
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    bool gathered = s->kernel_size[0] == 1 && s->kernel_size[1] == 1 && s->stride[0] > 1 && s->stride[1] > 1 &&
+                    s->groups == 1 && s->in_channels >= 32 && s->out_channels >= 32;
+    return limits->is_cpu && !gathered;
 }
 
 /* The number of shares depends on the problem alone, so that the sums' order, hence their last bits, do not change with
