@@ -142,6 +142,7 @@ static void test_errors(void **state)
 int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
+    obey_vector_width(argc, argv);
     const struct CMUnitTest tests[] = {TEST(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
