@@ -33,7 +33,7 @@ networks="linear_regression cnn_step mlp lenet resnet18 mobilenetv2"
 count=0
 for python; do
     count=$((count + 1))
-    measure "peer$count" "$python" eager matmul mnist_epoch $networks gemm/ conv/ elementwise/ dropout reduce/ softmax/ log_softmax/ batch_norm/ layer_norm/ transpose/
+    measure "peer$count" "$python" eager matmul mnist_epoch $networks gemm/ conv/ elementwise/ dropout reduce/ softmax/ log_softmax/ batch_norm/ layer_norm/ transpose/ startup/
     [ $count -gt 1 ] || measure "peer$count-compiled" "$python" compile $networks
 done
 python3 bench/report.py --plot docs/performance.svg "$results"/*.jsonl >docs/performance.md.part
