@@ -11,11 +11,6 @@ static const kn_block_shape shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-int64_t kn_blocks_across(int64_t length, int length_of_block)
-{
-    return (length + length_of_block - 1) / length_of_block;
-}
-
 int kn_block_items(const kn_block_shape *s) { return s->rows / s->item_rows * (s->columns / s->item_columns); }
 
 /* Two slices of each operand, their rows padded by a vector. */
@@ -39,8 +34,8 @@ const kn_block_shape *kn_choose_block(const kn_limits *limits, bool f64, int64_t
         const kn_block_shape *s = &shapes[i];
         if (!fits(s, limits, f64))
             continue;
-        int64_t blocks = kn_blocks_across(rows, s->rows) * kn_blocks_across(columns, s->columns) * batch;
-        int64_t rounds = kn_blocks_across(blocks, limits->compute_units > 0 ? limits->compute_units : 1);
+        int64_t blocks = kn_div_up(rows, s->rows) * kn_div_up(columns, s->columns) * batch;
+        int64_t rounds = kn_div_up(blocks, limits->compute_units > 0 ? limits->compute_units : 1);
         double cost = (double)rounds * s->rows * s->columns / s->efficiency;
         if (!best || cost < least) {
             best = s;

@@ -3,20 +3,19 @@
 #ifndef KN_OPS_BLOCKED_H
 #define KN_OPS_BLOCKED_H
 
+#include "base/integer.h"
 #include "rt/rt.h"
 
 /* A block of rows x columns of the result, in steps of k_step; item_rows x item_columns of it per work-item. */
 typedef struct kn_block_shape {
     int rows, columns, k_step, item_rows, item_columns;
-    double
-        efficiency; /* of the multiplication itself, against the largest: small blocks read local memory more often */
+    double efficiency; /* of the multiplication, against the largest's: small blocks read local memory more often */
 } kn_block_shape;
 
 /* The shape that computes `batch` results of rows x columns soonest; NULL where none fits the device. */
 const kn_block_shape *kn_choose_block(const kn_limits *limits, bool f64, int64_t rows, int64_t columns, int64_t batch);
 
-int kn_block_items(const kn_block_shape *block);               /* work-items of a group */
-int64_t kn_blocks_across(int64_t length, int length_of_block); /* how many cover it */
+int kn_block_items(const kn_block_shape *block); /* work-items of a group */
 
 /* Elements of 16 bytes, the vectors that the kernels read. */
 static inline int kn_block_quantum(bool f64) { return f64 ? 2 : 4; }

@@ -11,6 +11,7 @@
 #ifndef KN_OPS_CONV2D_H
 #define KN_OPS_CONV2D_H
 
+#include "base/integer.h"
 #include "ops/choice.h"
 #include "ops/epilogue.h"
 #include "rt/rt.h"
@@ -46,10 +47,6 @@ kn_status kn_conv2d_run_backward_weights(kn_stream *stream, const kn_conv2d_prob
 
 /* --- between the files of this op --------------------------------------------------------------------------------- */
 
-static inline int64_t kn_conv2d_div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static inline int64_t kn_conv2d_min(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t kn_conv2d_max(int64_t a, int64_t b) { return a > b ? a : b; }
-
 static inline int64_t kn_conv2d_taps(const kn_conv2d_shape *s) /* of one group */
 {
     return s->in_channels / s->groups * s->kernel_size[0] * s->kernel_size[1];
@@ -61,8 +58,7 @@ static inline kn_arg kn_conv2d_arg(const kn_conv2d_shape *s, kn_conv2d_operand o
 
 /* Two arguments of the forward kernels, T low and T high. */
 #define KN_CONV2D_CUT_ARGS(f64, activation)                                                                            \
-    (f64) ? kn_arg_f64(kn_cut_of(activation).low) : kn_arg_f32(kn_cut_of(activation).low),                             \
-        (f64) ? kn_arg_f64(kn_cut_of(activation).high) : kn_arg_f32(kn_cut_of(activation).high)
+    kn_arg_f64_or_f32(f64, kn_cut_of(activation).low), kn_arg_f64_or_f32(f64, kn_cut_of(activation).high)
 
 /* Rows of the tables, each with what it supports and prefers (ops/choice.h); none: always. */
 

@@ -1,7 +1,7 @@
 /* ops/conv2d_band_layout.c - cuts images into bands of rows (cl/conv/bands.clh). */
 #include "ops/conv2d_bands.h"
 
-static int64_t round_up(int64_t n, int64_t step) { return kn_conv2d_div_up(n, step) * step; }
+static int64_t round_up(int64_t n, int64_t step) { return kn_div_up(n, step) * step; }
 
 bool kn_conv2d_bands_fit(const kn_conv2d_shape *s, bool backward)
 {
@@ -40,12 +40,12 @@ static kn_conv2d_band_axis backward_axis(const kn_conv2d_shape *s, int d)
     int64_t low = INT64_MAX, high = INT64_MIN;
     for (int i = 0; i < a.classes; i++) {
         kn_conv2d_residue_class r = kn_conv2d_choose_residue(s, d, i);
-        a.rows = (int32_t)kn_conv2d_max(a.rows, r.rows);
+        a.rows = (int32_t)kn_max_i64(a.rows, r.rows);
         a.of[i] = (kn_conv2d_band_class){(int32_t)r.rows,     (int32_t)r.origin, (int32_t)r.taps,
                                          (int32_t)r.distance, (int32_t)r.first,  (int32_t)r.step};
         if (r.taps > 0) {
-            low = kn_conv2d_min(low, r.origin + (r.taps - 1) * r.distance);
-            high = kn_conv2d_max(high, r.origin);
+            low = kn_min_i64(low, r.origin + (r.taps - 1) * r.distance);
+            high = kn_max_i64(high, r.origin);
         }
     }
     if (low > high)
@@ -60,7 +60,7 @@ static kn_conv2d_band_axis backward_axis(const kn_conv2d_shape *s, int d)
 /* From the distance over which the taps reach to what that means for the planes. */
 static void split_by_step(kn_conv2d_band_axis *a)
 {
-    a->phases = (int32_t)kn_conv2d_min(a->step, (int64_t)a->halo + 1);
+    a->phases = (int32_t)kn_min_i64(a->step, (int64_t)a->halo + 1);
     a->halo /= a->step;
 }
 
@@ -89,28 +89,28 @@ void kn_conv2d_cut_bands(kn_conv2d_bands *b, int64_t most, int64_t tile)
 {
     kn_conv2d_band_layout *g = &b->layout;
     int64_t rows = b->rows.rows, halo = b->rows.halo, all = g->images * rows;
-    most = kn_conv2d_max(1, most / tile) * tile;
+    most = kn_max_i64(1, most / tile) * tile;
     /* The last row of a band takes no more than its pixels, and one image's rows those beyond as well. */
-    int64_t per_band = kn_conv2d_max(0, most - b->columns.rows) / g->pitch + 1;
+    int64_t per_band = kn_max_i64(0, most - b->columns.rows) / g->pitch + 1;
     g->in_place = g->flat && rows >= tile && 10 * round_up(rows, tile) <= 11 * rows && rows % 512 != 0;
     g->bands_per_image = 0;
     if (per_band < rows && (halo > 0 || g->in_place)) {
-        g->bands_per_image = kn_conv2d_div_up(rows, per_band);
-        g->rows_per_band = kn_conv2d_div_up(rows, g->bands_per_image);
+        g->bands_per_image = kn_div_up(rows, per_band);
+        g->rows_per_band = kn_div_up(rows, g->bands_per_image);
         if (g->in_place)
             g->rows_per_band = round_up(g->rows_per_band, tile);
-        g->bands_per_image = kn_conv2d_div_up(rows, g->rows_per_band);
+        g->bands_per_image = kn_div_up(rows, g->rows_per_band);
         g->bands = g->images * g->bands_per_image;
     } else if (g->in_place) {
         g->bands_per_image = 1;
         g->rows_per_band = rows;
         g->bands = g->images;
     } else if (halo > 0) {
-        g->rows_per_band = kn_conv2d_max(1, (per_band + halo) / (rows + halo)) * rows;
-        g->bands = kn_conv2d_div_up(all, g->rows_per_band);
+        g->rows_per_band = kn_max_i64(1, (per_band + halo) / (rows + halo)) * rows;
+        g->bands = kn_div_up(all, g->rows_per_band);
     } else {
-        g->rows_per_band = kn_conv2d_div_up(all, kn_conv2d_div_up(all, per_band));
-        g->bands = kn_conv2d_div_up(all, g->rows_per_band);
+        g->rows_per_band = kn_div_up(all, kn_div_up(all, per_band));
+        g->bands = kn_div_up(all, g->rows_per_band);
     }
     int64_t segments = (g->rows_per_band + 2 * rows - 2) / rows;
     b->length = round_up((g->rows_per_band + (segments - 1) * halo) * g->pitch, tile);

@@ -36,7 +36,7 @@ static const bands_tile tiles_of_32[] = {{8, 3}, {6, 4}, {5, 5}, {3, 7}, {2, 8},
 static int64_t longest_band(const bands_pass *p, int64_t tile)
 {
     int64_t planes = p->bands.layout.inner * kn_conv2d_band_planes(&p->bands);
-    return kn_conv2d_min(BAND_BYTES / p->element / kn_conv2d_max(1, planes), MOST_TILES * tile);
+    return kn_min_i64(BAND_BYTES / p->element / kn_max_i64(1, planes), MOST_TILES * tile);
 }
 
 /* Cycles of one tap of all: per tile two multiply-adds a cycle, and something for each load; a vector at any address
@@ -44,8 +44,8 @@ static int64_t longest_band(const bands_pass *p, int64_t tile)
 static double cost_of(const bands_pass *p, bands_tile tile)
 {
     const kn_conv2d_bands *b = &p->bands;
-    double tiles = (double)kn_conv2d_div_up(b->length, (int64_t)tile.vectors * p->vector_width) *
-                   (double)b->layout.bands * (double)kn_conv2d_div_up(b->layout.outer, tile.channels);
+    double tiles = (double)kn_div_up(b->length, (int64_t)tile.vectors * p->vector_width) * (double)b->layout.bands *
+                   (double)kn_div_up(b->layout.outer, tile.channels);
     double load = b->layout.flat ? 0.2 : 0.4;
     return tiles * (tile.channels * tile.vectors * 0.5 + load * tile.vectors + 0.1 * tile.channels);
 }
@@ -100,13 +100,13 @@ static void choose_items(bands_pass *p, const kn_limits *limits)
     const kn_conv2d_bands *b = &p->bands;
     int64_t units = p->blocks * b->layout.groups * b->layout.bands;
     int64_t lines = (int64_t)p->channels * b->columns.classes * b->length;
-    p->table_size = kn_conv2d_div_up(s->kernel_size[0] * s->kernel_size[1], 8) * 16;
+    p->table_size = kn_div_up(s->kernel_size[0] * s->kernel_size[1], 8) * 16;
     p->scratch_size = p->table_size + lines;
     if (!b->layout.in_place)
         p->scratch_size += b->layout.inner * kn_conv2d_band_planes(b) * b->layout.plane;
     int64_t items = (p->scratch_size * p->element > 64 << 10 ? 8 : 32) * limits->compute_units;
-    p->units_per_item = kn_conv2d_div_up(units, items);
-    p->items = kn_conv2d_div_up(units, p->units_per_item);
+    p->units_per_item = kn_div_up(units, items);
+    p->items = kn_div_up(units, p->units_per_item);
 }
 
 static void describe(bands_pass *p, const kn_limits *limits)
@@ -116,7 +116,7 @@ static void describe(bands_pass *p, const kn_limits *limits)
     p->vector_width = kn_conv2d_vector_width(limits, s->f64);
     kn_conv2d_describe_bands(&p->bands, s, p->backward);
     choose_tile(p, limits);
-    p->blocks = kn_conv2d_div_up(p->bands.layout.outer, p->channels);
+    p->blocks = kn_div_up(p->bands.layout.outer, p->channels);
     choose_items(p, limits);
 }
 
@@ -145,7 +145,7 @@ static kn_status pack(bands_pass *p, kn_stream *stream)
                            (size_t)(p->blocks * p->channels * g->inner * area * g->groups * p->element)));
     return kn_run(stream, .source = "conv/bands.cl", .kernel = "conv_bands_pack", .operation = "conv2d",
                   .options = options_of(options, p), .dims = 1,
-                  .global = {(size_t)(g->groups * kn_conv2d_div_up(p->blocks, PACKED_BLOCKS))}, .local = {1},
+                  .global = {(size_t)(g->groups * kn_div_up(p->blocks, PACKED_BLOCKS))}, .local = {1},
                   KN_ARGS(kn_conv2d_arg(s, p->problem->weight), kn_arg_buffer(p->packed, 0), kn_arg_i64(g->groups),
                           kn_arg_i64(g->inner), kn_arg_i64(g->outer), kn_arg_i64(area)));
 }

@@ -7,8 +7,6 @@ typedef struct blocked_image {
     int64_t height, width, image, group, row_step, column_step;
 } blocked_image;
 
-static kn_arg real(bool f64, double value) { return f64 ? kn_arg_f64(value) : kn_arg_f32(value); }
-
 /* --- forward and backward-data ------------------------------------------------------------------------------------ */
 
 static const kn_block_shape *choose(const kn_limits *limits, const kn_conv2d_correlation *c)
@@ -43,8 +41,8 @@ static kn_status correlate(kn_stream *stream, kn_conv2d_correlation *c)
     char options[KN_BLOCK_OPTIONS];
     return kn_run(stream, .source = "conv/blocked.cl", .kernel = "conv_blocked", .operation = "conv2d",
                   .options = kn_block_options(options, s, c->f64, true, false, " -DWEIGHTS=0"), .dims = 3,
-                  .global = {(size_t)kn_blocks_across(g->images * g->rows * g->columns, s->columns) * items,
-                             (size_t)kn_blocks_across(g->outer, s->rows), (size_t)g->groups},
+                  .global = {(size_t)kn_div_up(g->images * g->rows * g->columns, s->columns) * items,
+                             (size_t)kn_div_up(g->outer, s->rows), (size_t)g->groups},
                   .local = {items, 1, 1},
                   KN_ARGS(kn_arg_buffer(c->x.buffer, c->x.offset * element),
                           kn_arg_buffer(c->weight.buffer, c->weight.offset * element),
@@ -52,7 +50,7 @@ static kn_status correlate(kn_stream *stream, kn_conv2d_correlation *c)
                           kn_arg_buffer(c->y.buffer, c->y.offset * element), kn_arg_struct(g, sizeof *g),
                           kn_arg_struct(&c->taps, sizeof c->taps), kn_arg_struct(&c->weights, sizeof c->weights),
                           kn_arg_struct(&image, sizeof image), kn_arg_i32(c->bias.buffer != NULL),
-                          real(c->f64, cut.low), real(c->f64, cut.high)));
+                          kn_arg_f64_or_f32(c->f64, cut.low), kn_arg_f64_or_f32(c->f64, cut.high)));
 }
 
 kn_status kn_conv2d_blocked_forward(kn_stream *stream, const void *problem)
@@ -82,11 +80,11 @@ enum { BLOCKS = 1024, LEAST_PIXELS = 512 };
 
 static void choose_shares(kn_conv2d_gradient_layout *g, int64_t weights, int64_t element)
 {
-    const int64_t pixels = g->images * g->rows * g->columns, blocks = kn_conv2d_div_up(weights, 64 * 64);
-    int64_t shares = kn_conv2d_min(kn_conv2d_div_up(BLOCKS, blocks), kn_conv2d_div_up(pixels, LEAST_PIXELS));
-    shares = kn_conv2d_max(1, kn_conv2d_min(shares, MOST_SUMS / (weights * element + 1)));
-    g->pixels_per_share = kn_conv2d_max(1, kn_conv2d_div_up(pixels, shares));
-    g->shares = kn_conv2d_max(1, kn_conv2d_div_up(pixels, g->pixels_per_share));
+    const int64_t pixels = g->images * g->rows * g->columns, blocks = kn_div_up(weights, 64 * 64);
+    int64_t shares = kn_min_i64(kn_div_up(BLOCKS, blocks), kn_div_up(pixels, LEAST_PIXELS));
+    shares = kn_max_i64(1, kn_min_i64(shares, MOST_SUMS / (weights * element + 1)));
+    g->pixels_per_share = kn_max_i64(1, kn_div_up(pixels, shares));
+    g->shares = kn_max_i64(1, kn_div_up(pixels, g->pixels_per_share));
 }
 
 static kn_status sum_shares(kn_stream *stream, const kn_conv2d_problem *problem, const kn_conv2d_gradient_layout *g,
@@ -102,8 +100,8 @@ static kn_status sum_shares(kn_stream *stream, const kn_conv2d_problem *problem,
     return kn_run(stream, .source = "conv/blocked.cl", .kernel = "conv_blocked_weights",
                   .operation = "conv2d_backward_weights",
                   .options = kn_block_options(options, s, c.f64, true, true, " -DWEIGHTS=1"), .dims = 3,
-                  .global = {(size_t)kn_blocks_across(g->taps, s->columns) * items,
-                             (size_t)kn_blocks_across(g->outer, s->rows), (size_t)(g->groups * g->shares)},
+                  .global = {(size_t)kn_div_up(g->taps, s->columns) * items, (size_t)kn_div_up(g->outer, s->rows),
+                             (size_t)(g->groups * g->shares)},
                   .local = {items, 1, 1},
                   KN_ARGS(kn_conv2d_arg(&problem->shape, problem->x), kn_conv2d_arg(&problem->shape, problem->y), sums,
                           kn_arg_struct(g, sizeof *g), kn_arg_struct(&c.grid, sizeof c.grid),

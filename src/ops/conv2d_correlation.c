@@ -27,7 +27,7 @@ int kn_conv2d_row_vector_width(const kn_limits *limits, bool f64, int64_t column
 
 bool kn_conv2d_row_is_wide(const kn_limits *limits, bool f64, int64_t columns)
 {
-    return columns >= kn_conv2d_min(4, kn_conv2d_vector_width(limits, f64));
+    return columns >= kn_min_i64(4, kn_conv2d_vector_width(limits, f64));
 }
 
 kn_conv2d_padding kn_conv2d_choose_padding(const kn_limits *limits, const int64_t size[2], int64_t planes,
@@ -46,13 +46,13 @@ kn_conv2d_padding kn_conv2d_choose_padding(const kn_limits *limits, const int64_
                                  .top = -low[0],
                                  .left = -low[1],
                                  .planes = planes,
-                                 .planes_per_item = kn_conv2d_max(1, planes / (16 * limits->compute_units))};
+                                 .planes_per_item = kn_max_i64(1, planes / (16 * limits->compute_units))};
     return padding;
 }
 
 int64_t kn_conv2d_pad_items(const kn_conv2d_padding *padding)
 {
-    return kn_conv2d_div_up(padding->planes, padding->planes_per_item);
+    return kn_div_up(padding->planes, padding->planes_per_item);
 }
 
 bool kn_conv2d_table_fits(const kn_conv2d_shape *s, int64_t channels, const int64_t size[2])
@@ -146,8 +146,8 @@ static void range_read(const kn_conv2d_shape *s, int d, int64_t *low, int64_t *h
         kn_conv2d_residue_class r = kn_conv2d_choose_residue(s, d, residue);
         if (r.taps == 0 || r.rows == 0)
             continue;
-        *low = kn_conv2d_min(*low, r.origin + (r.taps - 1) * r.distance);
-        *high = kn_conv2d_max(*high, r.origin + r.rows - 1);
+        *low = kn_min_i64(*low, r.origin + (r.taps - 1) * r.distance);
+        *high = kn_max_i64(*high, r.origin + r.rows - 1);
     }
 }
 
@@ -210,9 +210,9 @@ void kn_conv2d_count_pairs(const kn_conv2d_shape *s, int d, bool backward, int64
     for (int64_t r = 0; r < s->kernel_size[d]; r++) {
         /* first and last output row whose input row p * stride - padding + r * dilation lies in 0 .. size - 1 */
         int64_t shift = s->padding[d] - r * s->dilation[d], top = s->in_size[d] - 1 + shift;
-        int64_t first = shift > 0 ? kn_conv2d_div_up(shift, s->stride[d]) : 0;
-        int64_t last = top < 0 ? -1 : kn_conv2d_min(s->out_size[d] - 1, top / s->stride[d]);
-        *inside += kn_conv2d_max(0, last - first + 1);
+        int64_t first = shift > 0 ? kn_div_up(shift, s->stride[d]) : 0;
+        int64_t last = top < 0 ? -1 : kn_min_i64(s->out_size[d] - 1, top / s->stride[d]);
+        *inside += kn_max_i64(0, last - first + 1);
     }
     for (int64_t residue = 0; backward && residue < s->stride[d]; residue++) {
         kn_conv2d_residue_class c = kn_conv2d_choose_residue(s, d, residue);
@@ -233,7 +233,7 @@ static void free_workspace(kn_conv2d_workspace *w)
 static kn_status alloc_workspace(kn_conv2d_workspace *w, kn_stream *stream, const kn_conv2d_correlation *c,
                                  int64_t block, int64_t taps)
 {
-    int64_t element = c->f64 ? 8 : 4, channels = c->grid.groups * kn_conv2d_div_up(c->grid.outer, block) * block;
+    int64_t element = c->f64 ? 8 : 4, channels = c->grid.groups * kn_div_up(c->grid.outer, block) * block;
     const kn_conv2d_padding *p = &c->padding;
     if (p->planes > 0)
         KN_TRY(kn_buffer_alloc(&w->padded, stream, (size_t)(p->planes * p->padded_height * p->padded_width * element)));
@@ -247,7 +247,7 @@ static kn_status prepare(kn_stream *stream, const kn_conv2d_correlation *c, cons
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     int64_t element = c->f64 ? 8 : 4;
     int64_t items =
-        kn_conv2d_pad_items(&c->padding) + c->grid.groups * kn_conv2d_div_up(c->grid.outer, block) * c->taps.inner + 1;
+        kn_conv2d_pad_items(&c->padding) + c->grid.groups * kn_div_up(c->grid.outer, block) * c->taps.inner + 1;
     snprintf(options, sizeof options, "%s -DVW=%d -DKB=%d", c->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
              kn_conv2d_vector_width(limits, c->f64), (int)block);
     return kn_run(stream, .source = "conv/prepare.cl", .kernel = "conv_prepare", .operation = "conv2d",

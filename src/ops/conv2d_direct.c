@@ -11,15 +11,15 @@ static kn_status launch(kn_stream *stream, const kn_conv2d_correlation *c, const
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     int64_t element = c->f64 ? 8 : 4;
     kn_conv2d_grid grid = c->grid;
-    int64_t tiles = kn_conv2d_div_up(grid.images * grid.rows * grid.columns, tile->columns);
-    int64_t blocks = grid.groups * kn_conv2d_div_up(grid.outer, tile->block);
-    grid.tiles_per_item = kn_conv2d_max(1, tiles * blocks / (32 * limits->compute_units));
+    int64_t tiles = kn_div_up(grid.images * grid.rows * grid.columns, tile->columns);
+    int64_t blocks = grid.groups * kn_div_up(grid.outer, tile->block);
+    grid.tiles_per_item = kn_max_i64(1, tiles * blocks / (32 * limits->compute_units));
     kn_arg x = w->padded ? kn_arg_buffer(w->padded, 0) : kn_arg_buffer(c->x.buffer, c->x.offset * element);
     kn_conv2d_operand bias = c->bias.buffer ? c->bias : c->weight;
     kn_conv2d_options(options, limits, c->f64, tile->channels, "PX", tile->columns);
     return kn_run(stream, .source = "conv/direct.cl", .kernel = "conv_direct", .operation = "conv2d",
                   .options = options, .dims = 2,
-                  .global = {(size_t)kn_conv2d_div_up(tiles, grid.tiles_per_item), (size_t)blocks}, .local = {1, 1},
+                  .global = {(size_t)kn_div_up(tiles, grid.tiles_per_item), (size_t)blocks}, .local = {1, 1},
                   KN_ARGS(x, kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0),
                           kn_arg_buffer(bias.buffer, bias.offset * element),
                           kn_arg_buffer(c->y.buffer, c->y.offset * element), kn_arg_struct(&grid, sizeof grid),
@@ -35,7 +35,7 @@ static kn_conv2d_tile choose_tile(kn_stream *stream, bool f64, int64_t outer)
     int width = kn_conv2d_vector_width(limits, f64), vectors = 2;
     int64_t least = INT64_MAX;
     for (int v = 4; v >= 2 && kn_conv2d_many_registers(limits); v--) {
-        int64_t channels = kn_conv2d_div_up(outer, (int64_t)v * width) * v * width;
+        int64_t channels = kn_div_up(outer, (int64_t)v * width) * v * width;
         if (channels < least) {
             least = channels;
             vectors = v;

@@ -13,7 +13,7 @@ static kn_status prepare(kn_stream *stream, const kn_conv2d_correlation *c, cons
                          const char *options, int64_t block, bool repack)
 {
     int64_t element = c->f64 ? 8 : 4, repack_images = repack ? c->grid.images : 0;
-    int64_t items = repack_images + c->grid.groups * kn_conv2d_div_up(c->grid.outer, block) * c->taps.inner;
+    int64_t items = repack_images + c->grid.groups * kn_div_up(c->grid.outer, block) * c->taps.inner;
     return kn_run(stream, .source = "conv/images.cl", .kernel = "conv_images_prepare", .operation = "conv2d",
                   .options = options, .dims = 1, .global = {(size_t)items}, .local = {1},
                   KN_ARGS(kn_arg_buffer(c->x.buffer, c->x.offset * element),
@@ -27,23 +27,22 @@ static kn_status correlate(kn_stream *stream, const kn_conv2d_correlation *c, co
                            const char *options, int64_t block)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    int64_t element = c->f64 ? 8 : 4, blocks = c->grid.groups * kn_conv2d_div_up(c->grid.outer, block);
+    int64_t element = c->f64 ? 8 : 4, blocks = c->grid.groups * kn_div_up(c->grid.outer, block);
     kn_conv2d_tap_list taps = c->taps; /* as in the image without padding */
     taps.row_origin -= c->padding.top;
     taps.column_origin -= c->padding.left;
     kn_conv2d_operand bias = c->bias.buffer ? c->bias : c->weight;
-    return kn_run(stream, .source = "conv/images.cl", .kernel = "conv_images", .operation = "conv2d",
-                  .options = options, .dims = 3,
-                  .global = {(size_t)c->grid.rows, (size_t)kn_conv2d_div_up(c->grid.images, images_per_tile(limits)),
-                             (size_t)blocks},
-                  .local = {1, 1, 1},
-                  KN_ARGS(kn_arg_buffer(w->repacked, 0), kn_arg_buffer(w->packed, 0),
-                          kn_arg_buffer(bias.buffer, bias.offset * element),
-                          kn_arg_buffer(c->y.buffer, c->y.offset * element), kn_arg_struct(&c->grid, sizeof c->grid),
-                          kn_arg_struct(&taps, sizeof taps), kn_arg_i64(c->padding.height),
-                          kn_arg_i64(c->padding.width), kn_arg_i64(c->grid.x_row / taps.pitch),
-                          kn_arg_i64(c->grid.x_column), kn_arg_i64(c->grid.groups * taps.inner),
-                          kn_arg_i32(c->bias.buffer != NULL), KN_CONV2D_CUT_ARGS(c->f64, c->activation)));
+    return kn_run(
+        stream, .source = "conv/images.cl", .kernel = "conv_images", .operation = "conv2d", .options = options,
+        .dims = 3,
+        .global = {(size_t)c->grid.rows, (size_t)kn_div_up(c->grid.images, images_per_tile(limits)), (size_t)blocks},
+        .local = {1, 1, 1},
+        KN_ARGS(kn_arg_buffer(w->repacked, 0), kn_arg_buffer(w->packed, 0),
+                kn_arg_buffer(bias.buffer, bias.offset * element), kn_arg_buffer(c->y.buffer, c->y.offset * element),
+                kn_arg_struct(&c->grid, sizeof c->grid), kn_arg_struct(&taps, sizeof taps),
+                kn_arg_i64(c->padding.height), kn_arg_i64(c->padding.width), kn_arg_i64(c->grid.x_row / taps.pitch),
+                kn_arg_i64(c->grid.x_column), kn_arg_i64(c->grid.groups * taps.inner),
+                kn_arg_i32(c->bias.buffer != NULL), KN_CONV2D_CUT_ARGS(c->f64, c->activation)));
 }
 
 static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
@@ -58,8 +57,7 @@ static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool b
                             : s->images * s->in_channels * s->in_size[0] * s->in_size[1];
     int64_t outer = (backward ? s->in_channels : s->out_channels) / s->groups,
             inner = (backward ? s->out_channels : s->in_channels) / s->groups;
-    int64_t weights =
-        s->groups * kn_conv2d_div_up(outer, block) * block * inner * s->kernel_size[0] * s->kernel_size[1];
+    int64_t weights = s->groups * kn_div_up(outer, block) * block * inner * s->kernel_size[0] * s->kernel_size[1];
     kn_conv2d_options(options, limits, s->f64, VECTORS, "NX", (int)images_per_tile(limits));
     kn_status status = kn_buffer_alloc(&w.repacked, stream, (size_t)(read * element));
     if (status == KN_OK)
@@ -88,10 +86,10 @@ static double gain(const kn_limits *limits, const kn_conv2d_shape *s, bool backw
     for (int d = 0; d < 2; d++) {
         int64_t inside, all;
         kn_conv2d_count_pairs(s, d, backward, &inside, &all);
-        gain *= (double)all / (double)kn_conv2d_max(inside, 1);
+        gain *= (double)all / (double)kn_max_i64(inside, 1);
     }
     int64_t tile = images_per_tile(limits);
-    return gain * (double)s->images / (double)(kn_conv2d_div_up(s->images, tile) * tile);
+    return gain * (double)s->images / (double)(kn_div_up(s->images, tile) * tile);
 }
 
 /* The kernel counts channels in int. */

@@ -28,7 +28,7 @@ static const char *type_options(const lowered *l) { return l->element == 8 ? "-D
 static size_t choose_items(kn_stream *stream, int64_t elements)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    return (size_t)kn_conv2d_min(elements, limits->is_cpu ? 16 * limits->compute_units : (int64_t)1 << 20);
+    return (size_t)kn_min_i64(elements, limits->is_cpu ? 16 * limits->compute_units : (int64_t)1 << 20);
 }
 
 static kn_status begin(lowered *l, kn_stream *stream, const kn_conv2d_problem *problem, bool weights)
@@ -46,8 +46,8 @@ static kn_status begin(lowered *l, kn_stream *stream, const kn_conv2d_problem *p
                   s->out_size[1] == s->in_size[1];
     int64_t columns = l->in_place ? 0 : s->groups * l->taps * l->pixels,
             products = weights ? s->out_channels * l->taps : 0;
-    int64_t bytes = kn_conv2d_max(1, (columns + products) * l->element);
-    l->chunk = kn_conv2d_max(1, kn_conv2d_min(s->images, kn_conv2d_min(CHUNK_BYTES, limit) / bytes));
+    int64_t bytes = kn_max_i64(1, (columns + products) * l->element);
+    l->chunk = kn_max_i64(1, kn_min_i64(s->images, kn_min_i64(CHUNK_BYTES, limit) / bytes));
     if (!l->in_place)
         KN_TRY(kn_buffer_alloc(&l->columns, stream, (size_t)(l->chunk * columns * l->element)));
     if (weights)
@@ -109,7 +109,7 @@ typedef struct distances {
 static kn_status multiply(const lowered *l, kn_stream *stream, kn_gemm_params p, int64_t images, distances a,
                           distances b, distances c)
 {
-    int64_t groups = l->kernel.groups, outer = kn_conv2d_min(images, groups);
+    int64_t groups = l->kernel.groups, outer = kn_min_i64(images, groups);
     bool batch_is_images = images >= groups;
     const int64_t a0 = p.a.offset, b0 = p.b.offset, c0 = p.c.offset;
     p.f64 = l->element == 8;
@@ -172,7 +172,7 @@ kn_status kn_conv2d_lowered_forward(kn_stream *stream, const void *problem_)
     lowered l;
     kn_status status = begin(&l, stream, problem, false);
     for (int64_t i = 0; status == KN_OK && i < problem->shape.images; i += l.chunk)
-        status = forward_chunk(&l, stream, i, kn_conv2d_min(l.chunk, problem->shape.images - i));
+        status = forward_chunk(&l, stream, i, kn_min_i64(l.chunk, problem->shape.images - i));
     if (status == KN_OK && (problem->bias.buffer || problem->activation != KN_ACTIVATION_NONE))
         status = finish(&l, stream);
     end(&l);
@@ -198,7 +198,7 @@ kn_status kn_conv2d_lowered_backward_data(kn_stream *stream, const void *problem
     lowered l;
     kn_status status = begin(&l, stream, problem, false);
     for (int64_t i = 0; status == KN_OK && i < problem->shape.images; i += l.chunk)
-        status = backward_data_chunk(&l, stream, i, kn_conv2d_min(l.chunk, problem->shape.images - i));
+        status = backward_data_chunk(&l, stream, i, kn_min_i64(l.chunk, problem->shape.images - i));
     end(&l);
     return status;
 }
@@ -230,7 +230,7 @@ kn_status kn_conv2d_lowered_backward_weights(kn_stream *stream, const void *prob
     lowered l;
     kn_status status = begin(&l, stream, problem, true);
     for (int64_t i = 0; status == KN_OK && i < problem->shape.images; i += l.chunk)
-        status = backward_weights_chunk(&l, stream, i, kn_conv2d_min(l.chunk, problem->shape.images - i));
+        status = backward_weights_chunk(&l, stream, i, kn_min_i64(l.chunk, problem->shape.images - i));
     if (status == KN_OK && problem->bias.buffer)
         status = kn_conv2d_bias_gradient(stream, problem);
     end(&l);

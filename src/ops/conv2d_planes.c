@@ -23,18 +23,18 @@ typedef struct planes_pass {
     char options[KN_CONV2D_OPTIONS];
 } planes_pass;
 
-static int64_t round_up(int64_t n, int64_t step) { return kn_conv2d_div_up(n, step) * step; }
+static int64_t round_up(int64_t n, int64_t step) { return kn_div_up(n, step) * step; }
 
 /* Zeros before and after the line, so that all taps of all its pixels find some. */
 static void choose_margins(plane_shape *p, int64_t rows, int64_t vector_width)
 {
     int64_t last_row = p->row_shift + (p->kernel_rows - 1) * p->row_distance,
             last_column = p->column_shift + (p->kernel_columns - 1) * p->column_distance;
-    int64_t low = kn_conv2d_min(p->row_shift, last_row) * p->width + kn_conv2d_min(p->column_shift, last_column),
-            high = kn_conv2d_max(p->row_shift, last_row) * p->width + kn_conv2d_max(p->column_shift, last_column);
+    int64_t low = kn_min_i64(p->row_shift, last_row) * p->width + kn_min_i64(p->column_shift, last_column),
+            high = kn_max_i64(p->row_shift, last_row) * p->width + kn_max_i64(p->column_shift, last_column);
     int64_t filled = ((p->read_rows - 1) * p->spread_rows + 1) * p->width;
-    p->before = round_up(kn_conv2d_max(0, -low), vector_width);
-    p->line = p->before + kn_conv2d_max(filled, rows * p->width + kn_conv2d_max(0, high)) + VECTORS * vector_width;
+    p->before = round_up(kn_max_i64(0, -low), vector_width);
+    p->line = p->before + kn_max_i64(filled, rows * p->width + kn_max_i64(0, high)) + VECTORS * vector_width;
     p->line = round_up(p->line, vector_width);
 }
 
@@ -42,7 +42,7 @@ static void choose_margins(plane_shape *p, int64_t rows, int64_t vector_width)
 static void choose_run(plane_shape *p, int64_t vector_width)
 {
     bool same = p->step_rows == 1 && p->step_columns == 1 && p->columns == p->width;
-    p->rows_per_run = same ? kn_conv2d_max(1, kn_conv2d_min(p->rows, RUN / p->width)) : 1;
+    p->rows_per_run = same ? kn_max_i64(1, kn_min_i64(p->rows, RUN / p->width)) : 1;
     p->run = round_up(p->rows_per_run * p->width, VECTORS * vector_width);
 }
 
@@ -102,8 +102,8 @@ static void describe(planes_pass *p, const kn_limits *limits, plane_shape shape)
 /* Work-items enough to even out, and each with several of `tasks`, for what it prepares once. */
 static void choose_items(planes_pass *p, const kn_limits *limits, int64_t tasks)
 {
-    p->per_item = kn_conv2d_div_up(tasks, 16 * limits->compute_units);
-    p->items = kn_conv2d_div_up(tasks, p->per_item);
+    p->per_item = kn_div_up(tasks, 16 * limits->compute_units);
+    p->items = kn_div_up(tasks, p->per_item);
 }
 
 static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
@@ -167,9 +167,8 @@ kn_status kn_conv2d_planes_backward_weights(kn_stream *stream, const void *probl
     planes_pass p = {.problem = problem};
     weights_buffers b = {0};
     describe(&p, limits, shape_of_forward(s));
-    b.images_per_share =
-        kn_conv2d_div_up(s->images, kn_conv2d_min(s->images, kn_conv2d_div_up(LEAST_TASKS, s->out_channels)));
-    b.shares = kn_conv2d_div_up(s->images, b.images_per_share);
+    b.images_per_share = kn_div_up(s->images, kn_min_i64(s->images, kn_div_up(LEAST_TASKS, s->out_channels)));
+    b.shares = kn_div_up(s->images, b.images_per_share);
     choose_items(&p, limits, s->out_channels * b.shares);
     int64_t taps = kn_conv2d_taps(s), dy_line = round_up(p.shape.rows * s->stride[0] * p.shape.width, p.vector_width);
     dy_line += p.vector_width;

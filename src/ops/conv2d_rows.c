@@ -11,17 +11,17 @@ static kn_status launch(kn_stream *stream, const kn_conv2d_correlation *c, const
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     int64_t element = c->f64 ? 8 : 4;
     kn_conv2d_grid grid = c->grid;
-    int64_t strips = kn_conv2d_div_up(grid.columns, (int64_t)tile->columns * tile->vector_width);
-    int64_t blocks = grid.groups * kn_conv2d_div_up(grid.outer, tile->block);
-    int64_t tiles = strips * kn_conv2d_div_up(grid.rows, tile->rows) * blocks * grid.images;
-    grid.tiles_per_item = kn_conv2d_max(1, tiles / (32 * limits->compute_units));
+    int64_t strips = kn_div_up(grid.columns, (int64_t)tile->columns * tile->vector_width);
+    int64_t blocks = grid.groups * kn_div_up(grid.outer, tile->block);
+    int64_t tiles = strips * kn_div_up(grid.rows, tile->rows) * blocks * grid.images;
+    grid.tiles_per_item = kn_max_i64(1, tiles / (32 * limits->compute_units));
     kn_arg x = w->padded ? kn_arg_buffer(w->padded, 0) : kn_arg_buffer(c->x.buffer, c->x.offset * element);
     kn_conv2d_operand bias = c->bias.buffer ? c->bias : c->weight;
     snprintf(options, sizeof options, "%s -DVW=%d -DKX=%d -DRX=%d -DVX=%d",
              c->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", tile->vector_width, tile->channels, tile->rows,
              tile->columns);
     return kn_run(stream, .source = "conv/rows.cl", .kernel = "conv_rows", .operation = "conv2d", .options = options,
-                  .dims = 1, .global = {(size_t)kn_conv2d_div_up(tiles, grid.tiles_per_item)}, .local = {1},
+                  .dims = 1, .global = {(size_t)kn_div_up(tiles, grid.tiles_per_item)}, .local = {1},
                   KN_ARGS(x, kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0),
                           kn_arg_buffer(bias.buffer, bias.offset * element),
                           kn_arg_buffer(c->y.buffer, c->y.offset * element), kn_arg_struct(&grid, sizeof grid),

@@ -42,12 +42,12 @@ static void choose_shares(weights_pass *w)
 {
     kn_conv2d_gradient_layout *g = &w->layout;
     int64_t pixels = g->images * g->rows * g->columns;
-    int64_t tiles = kn_conv2d_div_up(g->taps, w->taps_per_tile) * w->blocks;
-    int64_t shares = kn_conv2d_max(kn_conv2d_div_up(pixels, SHARE_PIXELS), kn_conv2d_div_up(64, tiles));
-    shares = kn_conv2d_min(shares, kn_conv2d_div_up(pixels, LEAST_PIXELS));
-    shares = kn_conv2d_max(1, kn_conv2d_min(shares, MOST_SUMS / (w->num_weights * w->element + 1)));
-    g->pixels_per_share = kn_conv2d_max(1, kn_conv2d_div_up(pixels, shares));
-    g->shares = kn_conv2d_max(1, kn_conv2d_div_up(pixels, g->pixels_per_share));
+    int64_t tiles = kn_div_up(g->taps, w->taps_per_tile) * w->blocks;
+    int64_t shares = kn_max_i64(kn_div_up(pixels, SHARE_PIXELS), kn_div_up(64, tiles));
+    shares = kn_min_i64(shares, kn_div_up(pixels, LEAST_PIXELS));
+    shares = kn_max_i64(1, kn_min_i64(shares, MOST_SUMS / (w->num_weights * w->element + 1)));
+    g->pixels_per_share = kn_max_i64(1, kn_div_up(pixels, shares));
+    g->shares = kn_max_i64(1, kn_div_up(pixels, g->pixels_per_share));
 }
 
 void kn_conv2d_describe_gradient(const kn_conv2d_shape *s, const kn_limits *limits, kn_conv2d_padding *padding,
@@ -109,7 +109,7 @@ static void describe(weights_pass *w, const kn_limits *limits)
     w->layout.sum_tap = swapped ? w->layout.outer : 1;
     w->element = s->f64 ? 8 : 4;
     w->block = VECTORS * kn_conv2d_vector_width(limits, s->f64);
-    w->blocks = s->groups * kn_conv2d_div_up(w->layout.outer, w->block);
+    w->blocks = s->groups * kn_div_up(w->layout.outer, w->block);
     w->taps_per_tile = kn_conv2d_many_registers(limits) ? TAPS_OF_32_REGISTERS : TAPS_OF_16_REGISTERS;
     w->num_weights = s->out_channels * w->layout.taps;
     kn_conv2d_options(w->options, limits, s->f64, VECTORS, "TAPS", (int)w->taps_per_tile);
@@ -162,13 +162,13 @@ static kn_status launch_sums(weights_pass *w, kn_stream *stream)
     const kn_conv2d_problem *problem = w->problem;
     kn_arg x = w->padded ? kn_arg_buffer(w->padded, 0) : kn_conv2d_arg(&problem->shape, problem->x);
     kn_arg sums = w->sums ? kn_arg_buffer(w->sums, 0) : kn_conv2d_arg(&problem->shape, problem->weight);
-    return kn_run(stream, .source = "conv/weights.cl", .kernel = "conv_weights_sums",
-                  .operation = "conv2d_backward_weights", .options = w->options, .dims = 3,
-                  .global = {(size_t)kn_conv2d_div_up(w->layout.taps, w->taps_per_tile), (size_t)w->blocks,
-                             (size_t)w->layout.shares},
-                  .local = {1, 1, 1},
-                  KN_ARGS(x, kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0), kn_arg_buffer(w->starts, 0), sums,
-                          kn_arg_struct(&w->layout, sizeof w->layout)));
+    return kn_run(
+        stream, .source = "conv/weights.cl", .kernel = "conv_weights_sums", .operation = "conv2d_backward_weights",
+        .options = w->options, .dims = 3,
+        .global = {(size_t)kn_div_up(w->layout.taps, w->taps_per_tile), (size_t)w->blocks, (size_t)w->layout.shares},
+        .local = {1, 1, 1},
+        KN_ARGS(x, kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0), kn_arg_buffer(w->starts, 0), sums,
+                kn_arg_struct(&w->layout, sizeof w->layout)));
 }
 
 kn_status kn_conv2d_total_gradient(kn_stream *stream, const kn_conv2d_problem *problem, kn_buffer *sums, int64_t shares,
@@ -204,7 +204,7 @@ kn_status kn_conv2d_direct_backward_weights(kn_stream *stream, const void *probl
         status = launch_sums(&w, stream);
     if (status == KN_OK)
         status = kn_conv2d_total_gradient(stream, problem, w.sums, w.layout.shares, w.bias_part, w.layout.images,
-                                          kn_conv2d_div_up(w.layout.outer, w.block) * w.block);
+                                          kn_div_up(w.layout.outer, w.block) * w.block);
     free_buffers(&w);
     return status;
 }

@@ -39,13 +39,13 @@ static void describe(rows_pass *w, const kn_limits *limits)
     kn_conv2d_describe_gradient(s, limits, &w->padding, &w->taps, &w->layout);
     w->element = s->f64 ? 8 : 4;
     w->channels_per_tile = kn_conv2d_many_registers(limits) && w->layout.outer > 1 ? 2 : 1;
-    w->blocks = s->groups * kn_conv2d_div_up(w->layout.outer, w->channels_per_tile);
-    int64_t items = kn_conv2d_div_up(w->layout.taps, TAPS) * w->blocks;
-    int64_t shares = kn_conv2d_max(1, kn_conv2d_min(s->images, kn_conv2d_div_up(LEAST_ITEMS, items)));
+    w->blocks = s->groups * kn_div_up(w->layout.outer, w->channels_per_tile);
+    int64_t items = kn_div_up(w->layout.taps, TAPS) * w->blocks;
+    int64_t shares = kn_max_i64(1, kn_min_i64(s->images, kn_div_up(LEAST_ITEMS, items)));
     /* And several shares in any case, so that a sum in f32 does not run over all images. */
-    shares = kn_conv2d_max(shares, kn_conv2d_min(16, s->images));
-    w->images_per_share = kn_conv2d_div_up(s->images, shares);
-    w->layout.shares = kn_conv2d_div_up(s->images, w->images_per_share);
+    shares = kn_max_i64(shares, kn_min_i64(16, s->images));
+    w->images_per_share = kn_div_up(s->images, shares);
+    w->layout.shares = kn_div_up(s->images, w->images_per_share);
     snprintf(w->options, sizeof w->options, "%s -DVW=%d -DKX=%d -DTAPS=%d",
              s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
              kn_conv2d_row_vector_width(limits, s->f64, s->out_size[1]), (int)w->channels_per_tile, TAPS);
@@ -74,15 +74,14 @@ static kn_status launch_padding(rows_pass *w, kn_stream *stream)
 static kn_status launch_sums(rows_pass *w, kn_stream *stream)
 {
     const kn_conv2d_shape *s = &w->problem->shape;
-    return kn_run(
-        stream, .source = "conv/weights_rows.cl", .kernel = "conv_weights_rows", .operation = "conv2d_backward_weights",
-        .options = w->options, .dims = 3,
-        .global = {(size_t)kn_conv2d_div_up(w->layout.taps, TAPS), (size_t)w->blocks, (size_t)w->layout.shares},
-        .local = {1, 1, 1},
-        KN_ARGS(w->padded ? kn_arg_buffer(w->padded, 0) : kn_conv2d_arg(s, w->problem->x),
-                kn_conv2d_arg(s, w->problem->y), kn_arg_buffer(w->sums, 0), kn_arg_buffer(w->bias_part, 0),
-                kn_arg_struct(&w->layout, sizeof w->layout), kn_arg_struct(&w->taps, sizeof w->taps),
-                kn_arg_i64(w->images_per_share)));
+    return kn_run(stream, .source = "conv/weights_rows.cl", .kernel = "conv_weights_rows",
+                  .operation = "conv2d_backward_weights", .options = w->options, .dims = 3,
+                  .global = {(size_t)kn_div_up(w->layout.taps, TAPS), (size_t)w->blocks, (size_t)w->layout.shares},
+                  .local = {1, 1, 1},
+                  KN_ARGS(w->padded ? kn_arg_buffer(w->padded, 0) : kn_conv2d_arg(s, w->problem->x),
+                          kn_conv2d_arg(s, w->problem->y), kn_arg_buffer(w->sums, 0), kn_arg_buffer(w->bias_part, 0),
+                          kn_arg_struct(&w->layout, sizeof w->layout), kn_arg_struct(&w->taps, sizeof w->taps),
+                          kn_arg_i64(w->images_per_share)));
 }
 
 kn_status kn_conv2d_rows_backward_weights(kn_stream *stream, const void *problem_)

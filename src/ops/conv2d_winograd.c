@@ -22,7 +22,7 @@ typedef struct winograd {
     bool has_bias;
 } winograd;
 
-static int64_t round_up(int64_t a, int64_t b) { return kn_conv2d_div_up(a, b) * b; }
+static int64_t round_up(int64_t a, int64_t b) { return kn_div_up(a, b) * b; }
 
 static void describe(winograd *w, const kn_limits *limits, const kn_conv2d_problem *problem, bool backward)
 {
@@ -53,8 +53,8 @@ static void describe(winograd *w, const kn_limits *limits, const kn_conv2d_probl
                                 .out_width = to[1],
                                 .top = backward ? s->padding[0] - w->kernel + 1 : -s->padding[0],
                                 .left = backward ? s->padding[1] - w->kernel + 1 : -s->padding[1],
-                                .tile_rows = kn_conv2d_div_up(to[0], step),
-                                .tile_columns = kn_conv2d_div_up(to[1], step),
+                                .tile_rows = kn_div_up(to[0], step),
+                                .tile_columns = kn_div_up(to[1], step),
                                 .group_stride = inner * outer * area,
                                 .outer_stride = backward ? area : inner * area,
                                 .inner_stride = backward ? inner * area : area,
@@ -66,14 +66,14 @@ static kn_arg operand(kn_conv2d_operand o) { return kn_arg_buffer(o.buffer, o.of
 static int64_t tiles_of(const winograd_shape *s) { return s->images * s->tile_rows * s->tile_columns; }
 static int64_t blocks_of(const winograd *w) /* of output channels */
 {
-    return kn_conv2d_div_up(w->shape.outer, w->vectors * w->vector_width);
+    return kn_div_up(w->shape.outer, w->vectors * w->vector_width);
 }
 
 /* What winograd_repack needs for a run of tiles, and winograd_gather_taps. */
 static int64_t window_size(const winograd *w, int64_t tiles)
 {
     int64_t step = 7 - w->kernel;
-    return 6 * (kn_conv2d_min(tiles, w->shape.tile_columns) * step + 6 - step) * w->vector_width;
+    return 6 * (kn_min_i64(tiles, w->shape.tile_columns) * step + 6 - step) * w->vector_width;
 }
 static int64_t taps_size(const winograd *w) { return w->kernel * w->kernel * w->vector_width * w->vector_width; }
 
@@ -84,9 +84,9 @@ static void choose_many(winograd *w, const kn_limits *limits)
     winograd_shape *s = &w->shape;
     int64_t width = w->vector_width, block = w->vectors * width;
     s->tiles = 2 * w->tiles;
-    s->panels = kn_conv2d_min(2, blocks_of(w));
+    s->panels = kn_min_i64(2, blocks_of(w));
     s->chunk = width;
-    w->items = kn_conv2d_min(kn_conv2d_div_up(tiles_of(s), s->tiles), limits->compute_units);
+    w->items = kn_min_i64(kn_div_up(tiles_of(s), s->tiles), limits->compute_units);
     s->scratch = 36 * s->tiles * (round_up(s->inner, width) + s->panels * block) + window_size(w, s->tiles);
 }
 
@@ -102,7 +102,7 @@ static kn_status launch_many(kn_stream *stream, const winograd *w, const char *o
     const winograd_shape *s = &w->shape;
     KN_TRY(kn_run(stream, .source = "conv/winograd.cl", .kernel = "winograd_weights", .operation = "conv2d",
                   .options = options, .dims = 2,
-                  .global = {(size_t)(s->groups * blocks_of(w)), (size_t)kn_conv2d_div_up(s->inner, s->chunk)},
+                  .global = {(size_t)(s->groups * blocks_of(w)), (size_t)kn_div_up(s->inner, s->chunk)},
                   .local = {1, 1},
                   KN_ARGS(operand(w->weight), kn_arg_buffer(u, 0), kn_arg_buffer(scratch, 0),
                           kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)))));
@@ -117,12 +117,12 @@ static kn_status run_many(kn_stream *stream, const winograd *w, const char *opti
 {
     const winograd_shape *s = &w->shape;
     kn_buffer *u = NULL, *scratch = NULL;
-    int64_t taps = taps_size(w) * s->groups * blocks_of(w) * kn_conv2d_div_up(s->inner, s->chunk),
+    int64_t taps = taps_size(w) * s->groups * blocks_of(w) * kn_div_up(s->inner, s->chunk),
             blocks = w->items * s->groups * s->scratch;
     int64_t u_size = s->groups * blocks_of(w) * 36 * u_pitch(w);
     kn_status status = kn_buffer_alloc(&u, stream, (size_t)(u_size * 4));
     if (status == KN_OK)
-        status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_conv2d_max(taps, blocks) * 4));
+        status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_max_i64(taps, blocks) * 4));
     if (status == KN_OK)
         status = launch_many(stream, w, options, u, scratch);
     kn_buffer_free(u);
@@ -139,12 +139,12 @@ static void choose_few(winograd *w, const kn_limits *limits)
     enum { MOST = 160 };
     winograd_shape *s = &w->shape;
     int64_t width = w->vector_width, block = w->vectors * width, tiles = tiles_of(s);
-    int64_t tile_blocks = kn_conv2d_div_up(tiles, MOST), tiles_each = kn_conv2d_div_up(tiles, tile_blocks);
-    w->tiles = (int)kn_conv2d_max(4, kn_conv2d_div_up(tiles_each, kn_conv2d_div_up(tiles_each, w->tiles)));
+    int64_t tile_blocks = kn_div_up(tiles, MOST), tiles_each = kn_div_up(tiles, tile_blocks);
+    w->tiles = (int)kn_max_i64(4, kn_div_up(tiles_each, kn_div_up(tiles_each, w->tiles)));
     s->tiles = round_up(tiles_each, w->tiles);
     s->panels = 1;
-    s->chunk = kn_conv2d_max(width, kn_conv2d_min(32, round_up(s->inner, width)));
-    w->items = kn_conv2d_min(kn_conv2d_div_up(tiles, s->tiles) * blocks_of(w), limits->compute_units);
+    s->chunk = kn_max_i64(width, kn_min_i64(32, round_up(s->inner, width)));
+    w->items = kn_min_i64(kn_div_up(tiles, s->tiles) * blocks_of(w), limits->compute_units);
     s->scratch = 36 * (s->chunk * block + s->chunk + s->tiles * block) + taps_size(w);
 }
 
@@ -153,7 +153,7 @@ static kn_status launch_few(kn_stream *stream, const winograd *w, const char *op
     const winograd_shape *s = &w->shape;
     KN_TRY(kn_run(stream, .source = "conv/winograd.cl", .kernel = "winograd_transform", .operation = "conv2d",
                   .options = options, .dims = 2,
-                  .global = {(size_t)kn_conv2d_div_up(s->inner, w->vector_width), (size_t)s->groups}, .local = {1, 1},
+                  .global = {(size_t)kn_div_up(s->inner, w->vector_width), (size_t)s->groups}, .local = {1, 1},
                   KN_ARGS(operand(w->x), kn_arg_buffer(v, 0), kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s),
                           kn_arg_i64(window_size(w, tiles_of(s))))));
     return kn_run(stream, .source = "conv/winograd.cl", .kernel = "winograd_few", .operation = "conv2d",
@@ -167,12 +167,12 @@ static kn_status run_few(kn_stream *stream, const winograd *w, const char *optio
 {
     const winograd_shape *s = &w->shape;
     kn_buffer *v = NULL, *scratch = NULL;
-    int64_t windows = window_size(w, tiles_of(s)) * s->groups * kn_conv2d_div_up(s->inner, w->vector_width),
+    int64_t windows = window_size(w, tiles_of(s)) * s->groups * kn_div_up(s->inner, w->vector_width),
             blocks = w->items * s->groups * s->scratch;
     int64_t v_size = s->groups * 36 * round_up(s->inner, w->vector_width) * round_up(tiles_of(s), w->tiles);
     kn_status status = kn_buffer_alloc(&v, stream, (size_t)(v_size * 4));
     if (status == KN_OK)
-        status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_conv2d_max(windows, blocks) * 4));
+        status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_max_i64(windows, blocks) * 4));
     if (status == KN_OK)
         status = launch_few(stream, w, options, v, scratch);
     kn_buffer_free(v);
@@ -231,12 +231,12 @@ static bool prefers(const kn_limits *limits, const kn_conv2d_shape *s, bool back
 {
     const int64_t *to = backward ? s->in_size : s->out_size;
     int64_t step = 7 - s->kernel_size[0];
-    int64_t tiles = s->images * kn_conv2d_div_up(to[0], step) * kn_conv2d_div_up(to[1], step);
+    int64_t tiles = s->images * kn_div_up(to[0], step) * kn_div_up(to[1], step);
     double without_padding = 1;
     for (int d = 0; d < 2; d++) {
         int64_t inside, all;
         kn_conv2d_count_pairs(s, d, backward, &inside, &all);
-        without_padding *= (double)all / (double)kn_conv2d_max(inside, 1);
+        without_padding *= (double)all / (double)kn_max_i64(inside, 1);
     }
     return limits->is_cpu && s->in_channels / s->groups >= 32 && s->out_channels / s->groups >= 32 && tiles >= 16 &&
            gain(s, to) > 1.3 * without_padding;

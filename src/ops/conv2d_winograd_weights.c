@@ -47,7 +47,7 @@ bool kn_conv2d_prefers_winograd_weights(const kn_limits *limits, const void *pro
 {
     const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
     int64_t kernel = s->kernel_size[0], tile = 7 - kernel;
-    int64_t tiles = kn_conv2d_div_up(s->out_size[0], tile) * kn_conv2d_div_up(s->out_size[1], tile);
+    int64_t tiles = kn_div_up(s->out_size[0], tile) * kn_div_up(s->out_size[1], tile);
     bool saves_enough = 10 * kernel * kernel * s->out_size[0] * s->out_size[1] >= 17 * FREQUENCIES * tiles;
     return limits->is_cpu && s->in_channels >= 32 && s->out_channels >= 32 && saves_enough;
 }
@@ -56,12 +56,12 @@ static void describe_tiles(winograd_pass *w)
 {
     const kn_conv2d_shape *s = &w->problem->shape;
     winograd_chunk *g = &w->chunk;
-    g->tile_rows = kn_conv2d_div_up(s->out_size[0], w->tile);
-    g->tile_columns = kn_conv2d_div_up(s->out_size[1], w->tile);
+    g->tile_rows = kn_div_up(s->out_size[0], w->tile);
+    g->tile_columns = kn_div_up(s->out_size[1], w->tile);
     int64_t overlap = s->kernel_size[0] - 1;
     int64_t row = (g->tile_columns * w->tile + overlap) * w->width * w->element;
-    g->strip_rows = kn_conv2d_max(1, kn_conv2d_min(g->tile_rows, (STAGE_BYTES / row - overlap) / w->tile));
-    g->strips_per_image = kn_conv2d_div_up(g->tile_rows, g->strip_rows);
+    g->strip_rows = kn_max_i64(1, kn_min_i64(g->tile_rows, (STAGE_BYTES / row - overlap) / w->tile));
+    g->strips_per_image = kn_div_up(g->tile_rows, g->strip_rows);
     g->stage = (g->strip_rows * w->tile + overlap) * row / w->element;
     w->all_strips = s->images * g->strips_per_image;
 
@@ -70,11 +70,11 @@ static void describe_tiles(winograd_pass *w)
     int64_t bytes_of_du = pairs * FREQUENCIES * w->width * w->width * w->element;
     int64_t bytes_of_tile = blocks * FREQUENCIES * w->width * w->element;
     int64_t bytes = bytes_of_tile * s->images * g->tile_rows * g->tile_columns;
-    int64_t most = kn_conv2d_max(LEAST_CHUNK_BYTES, kn_conv2d_min(2 * bytes_of_du, MOST_CHUNK_BYTES));
-    int64_t chunks = kn_conv2d_max(1, kn_conv2d_div_up(bytes, most));
+    int64_t most = kn_max_i64(LEAST_CHUNK_BYTES, kn_min_i64(2 * bytes_of_du, MOST_CHUNK_BYTES));
+    int64_t chunks = kn_max_i64(1, kn_div_up(bytes, most));
     w->at_once = chunks == 1 && 3 * bytes < 4 * bytes_of_du;
-    w->strips_per_chunk = w->at_once ? w->all_strips : kn_conv2d_div_up(w->all_strips, chunks);
-    w->chunks = kn_conv2d_div_up(w->all_strips, w->strips_per_chunk);
+    w->strips_per_chunk = w->at_once ? w->all_strips : kn_div_up(w->all_strips, chunks);
+    w->chunks = kn_div_up(w->all_strips, w->strips_per_chunk);
     g->pitch = w->strips_per_chunk * g->strip_rows * g->tile_columns | 1; /* odd: frequencies in different cache sets */
 }
 
@@ -86,11 +86,11 @@ static void describe(winograd_pass *w, const kn_limits *limits)
     w->taps = s->kernel_size[0] * s->kernel_size[1];
     w->tile = 7 - s->kernel_size[0];
     w->items = ITEMS_PER_UNIT * limits->compute_units;
-    w->x = (winograd_side){s->in_channels, kn_conv2d_div_up(s->in_channels, w->width),
+    w->x = (winograd_side){s->in_channels, kn_div_up(s->in_channels, w->width),
                            s->in_size[0],  s->in_size[1],
                            s->padding[0],  s->padding[1]};
     w->dy = (winograd_side){.channels = s->out_channels,
-                            .blocks = kn_conv2d_div_up(s->out_channels, w->width),
+                            .blocks = kn_div_up(s->out_channels, w->width),
                             .height = s->out_size[0],
                             .width = s->out_size[1]};
     describe_tiles(w);
@@ -100,7 +100,7 @@ static void describe(winograd_pass *w, const kn_limits *limits)
                               .bias_strips = w->all_strips};
     snprintf(w->options, sizeof w->options, "%s -DVW=%d -DWR=%d -DCT=%d",
              s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", (int)w->width, (int)s->kernel_size[0],
-             (int)kn_conv2d_min(w->width, kn_conv2d_many_registers(limits) ? 8 : 4));
+             (int)kn_min_i64(w->width, kn_conv2d_many_registers(limits) ? 8 : 4));
 }
 
 static int64_t room_of_pairs(const winograd_pass *w, int64_t pairs)
@@ -114,15 +114,14 @@ static kn_status alloc_buffers(winograd_pass *w, kn_stream *stream)
     int64_t room = w->width * w->width * w->taps; /* of one work-item, in the step that wants most */
     if (w->at_once)
         room += room_of_pairs(w, w->plan.c_blocks * w->plan.k_blocks);
-    room = kn_conv2d_max(room, w->chunk.stage);
+    room = kn_max_i64(room, w->chunk.stage);
     KN_TRY(kn_buffer_alloc(&w->v, stream, (size_t)(w->x.blocks * panel * w->element)));
     KN_TRY(kn_buffer_alloc(&w->m, stream, (size_t)(w->dy.blocks * panel * w->element)));
     KN_TRY(kn_buffer_alloc(&w->bias_part, stream, (size_t)(w->all_strips * w->dy.blocks * w->width * w->element)));
     KN_TRY(kn_buffer_alloc(&w->stages, stream, (size_t)(w->items * room * w->element)));
     if (!w->at_once)
-        KN_TRY(kn_buffer_alloc(
-            &w->du, stream,
-            (size_t)(room_of_pairs(w, w->x.blocks * 2 * kn_conv2d_div_up(w->dy.blocks, 2)) * w->element)));
+        KN_TRY(kn_buffer_alloc(&w->du, stream,
+                               (size_t)(room_of_pairs(w, w->x.blocks * 2 * kn_div_up(w->dy.blocks, 2)) * w->element)));
     return KN_OK;
 }
 
@@ -154,7 +153,7 @@ static kn_status launch_transform(winograd_pass *w, kn_stream *stream)
 
 static int64_t rectangles(const winograd_pass *w)
 {
-    return kn_conv2d_div_up(w->x.blocks, w->plan.c_blocks) * kn_conv2d_div_up(w->dy.blocks, w->plan.k_blocks);
+    return kn_div_up(w->x.blocks, w->plan.c_blocks) * kn_div_up(w->dy.blocks, w->plan.k_blocks);
 }
 
 static kn_status launch_products(winograd_pass *w, kn_stream *stream)
@@ -199,7 +198,7 @@ static int64_t tiles_before(const winograd_chunk *g, int64_t strip)
 static kn_status run_chunks(winograd_pass *w, kn_stream *stream)
 {
     for (int64_t i = 0; i < w->chunks; i++) {
-        int64_t first = i * w->strips_per_chunk, last = kn_conv2d_min(first + w->strips_per_chunk, w->all_strips);
+        int64_t first = i * w->strips_per_chunk, last = kn_min_i64(first + w->strips_per_chunk, w->all_strips);
         w->chunk.first_strip = first;
         w->chunk.strips = last - first;
         w->chunk.first_tile = tiles_before(&w->chunk, first);

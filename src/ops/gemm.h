@@ -8,6 +8,7 @@
 #ifndef KN_OPS_GEMM_H
 #define KN_OPS_GEMM_H
 
+#include "base/integer.h"
 #include "ops/choice.h"
 #include "ops/epilogue.h"
 #include "rt/rt.h"

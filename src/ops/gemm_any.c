@@ -4,7 +4,6 @@
 #include <limits.h>
 
 static const char *type_options(bool f64) { return f64 ? "-DT=double -DKN_USE_F64" : "-DT=float"; }
-static kn_arg arg_real(bool f64, double value) { return f64 ? kn_arg_f64(value) : kn_arg_f32(value); }
 
 static size_t choose_items(kn_stream *stream, const kn_gemm_params *p)
 {
@@ -62,7 +61,7 @@ static kn_status cut_result(kn_stream *stream, const kn_gemm_problem *problem)
                   .options = type_options(p->f64), .dims = 1, .global = {choose_items(stream, p)},
                   KN_ARGS(kn_arg_buffer(p->c.buffer, p->c.offset * (p->f64 ? 8 : 4)), kn_arg_i64(p->m),
                           kn_arg_i64(p->n), kn_arg_i64(p->batch), kn_arg_struct(&c, sizeof c),
-                          arg_real(p->f64, cut.low), arg_real(p->f64, cut.high)));
+                          kn_arg_f64_or_f32(p->f64, cut.low), kn_arg_f64_or_f32(p->f64, cut.high)));
 }
 
 kn_status kn_gemm_clblast(kn_stream *stream, const void *problem_)
@@ -78,7 +77,7 @@ kn_status kn_gemm_clblast(kn_stream *stream, const void *problem_)
                       .options = type_options(p.f64), .dims = 1, .global = {choose_items(stream, &p)},
                       KN_ARGS(kn_arg_buffer(problem->bias, problem->bias_offset * element),
                               kn_arg_buffer(p.c.buffer, p.c.offset * element), kn_arg_i64(p.m), kn_arg_i64(p.n),
-                              kn_arg_i64(p.batch), kn_arg_struct(&c, sizeof c), arg_real(p.f64, p.beta))));
+                              kn_arg_i64(p.batch), kn_arg_struct(&c, sizeof c), kn_arg_f64_or_f32(p.f64, p.beta))));
         p.beta = 1;
     }
     KN_TRY(kn_clblast_gemm(stream, &p));

@@ -28,8 +28,6 @@ static kn_arg aligned(const kn_gemm_operand *x, bool f64)
     return kn_arg_i32(x->offset % quantum == 0 && x->ld % quantum == 0 && x->batch_stride % quantum == 0);
 }
 
-static kn_arg real(bool f64, double value) { return f64 ? kn_arg_f64(value) : kn_arg_f32(value); }
-
 kn_status kn_gemm_blocked(kn_stream *stream, const void *problem_)
 {
     const kn_gemm_problem *problem = problem_;
@@ -44,14 +42,13 @@ kn_status kn_gemm_blocked(kn_stream *stream, const void *problem_)
     return kn_run(
         stream, .source = "gemm/blocked.cl", .kernel = "gemm_blocked", .operation = "gemm",
         .options = kn_block_options(options, s, p->f64, !p->a.transposed, p->b.transposed, ""), .dims = 3,
-        .global = {(size_t)kn_blocks_across(p->n, s->columns) * items, (size_t)kn_blocks_across(p->m, s->rows),
-                   (size_t)p->batch},
+        .global = {(size_t)kn_div_up(p->n, s->columns) * items, (size_t)kn_div_up(p->m, s->rows), (size_t)p->batch},
         .local = {items, 1, 1},
         KN_ARGS(kn_arg_buffer(p->a.buffer, p->a.offset * element), kn_arg_buffer(p->b.buffer, p->b.offset * element),
                 kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
                 kn_arg_buffer(p->c.buffer, p->c.offset * element), kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(p->k),
                 kn_arg_struct(&a, sizeof a), kn_arg_struct(&b, sizeof b), kn_arg_i64(p->c.ld),
-                kn_arg_i64(p->c.batch_stride), real(p->f64, p->alpha), real(p->f64, p->beta),
+                kn_arg_i64(p->c.batch_stride), kn_arg_f64_or_f32(p->f64, p->alpha), kn_arg_f64_or_f32(p->f64, p->beta),
                 kn_arg_i32(problem->bias != NULL), aligned(&p->a, p->f64), aligned(&p->b, p->f64),
-                aligned(&p->c, p->f64), real(p->f64, cut.low), real(p->f64, cut.high)));
+                aligned(&p->c, p->f64), kn_arg_f64_or_f32(p->f64, cut.low), kn_arg_f64_or_f32(p->f64, cut.high)));
 }

@@ -2,10 +2,6 @@
  * packed panels, or in one launch that reads the operands where they lie. */
 #include "ops/gemm_tile.h"
 
-static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* PoCL hands out halves of what is left, the first a little more than half: with fewer units per compute unit a core
  * idles at the end. */
 enum { UNITS_PER_CORE = 64, STAGING_ITEMS_PER_CORE = 32 };
@@ -19,8 +15,8 @@ enum { B_IN_CACHE = 1 << 18 };                         /* bytes of B beside whic
 /* Blocks of k as equal as can be, each at most `most` long. */
 static int64_t choose_k_block(int64_t k, int64_t most)
 {
-    int64_t blocks = max64(1, div_up(k, most));
-    return div_up(div_up(k, blocks), 16) * 16;
+    int64_t blocks = kn_max_i64(1, kn_div_up(k, most));
+    return kn_div_up(kn_div_up(k, blocks), 16) * 16;
 }
 
 /* Units of at least `least` tiles' rows and, beyond that, such that there are enough of them. Where B stays in cache as
@@ -28,19 +24,19 @@ static int64_t choose_k_block(int64_t k, int64_t most)
 static void choose_unit(const kn_limits *limits, const kn_tile_product *x, kn_tile_shape tile, int64_t least,
                         kn_tile_cut *cut)
 {
-    int64_t tiles = div_up(x->m, tile.rows), panels = div_up(x->n, kn_tile_columns(tile));
+    int64_t tiles = kn_div_up(x->m, tile.rows), panels = kn_div_up(x->n, kn_tile_columns(tile));
     int64_t wanted = UNITS_PER_CORE * limits->compute_units;
     bool small_b = x->n * x->k * (x->f64 ? 8 : 4) <= B_IN_CACHE;
     int64_t most_rows = small_b ? tile.rows : x->k <= SHORT_SUM ? ROWS_PER_UNIT_SHORT : ROWS_PER_UNIT;
-    int64_t chosen = max64(least, min64(tiles * panels * x->batch / wanted, most_rows / tile.rows));
-    int64_t row_blocks = div_up(tiles, max64(1, chosen));
-    cut->rows_per_unit = div_up(tiles, row_blocks) * tile.rows; /* as equal as can be */
-    cut->panels_per_unit = small_b ? max64(1, min64(panels, row_blocks * panels * x->batch / wanted)) : 1;
+    int64_t chosen = kn_max_i64(least, kn_min_i64(tiles * panels * x->batch / wanted, most_rows / tile.rows));
+    int64_t row_blocks = kn_div_up(tiles, kn_max_i64(1, chosen));
+    cut->rows_per_unit = kn_div_up(tiles, row_blocks) * tile.rows; /* as equal as can be */
+    cut->panels_per_unit = small_b ? kn_max_i64(1, kn_min_i64(panels, row_blocks * panels * x->batch / wanted)) : 1;
 }
 
 static int64_t count_units(const kn_tile_product *x, kn_tile_shape tile, kn_tile_cut cut)
 {
-    return div_up(x->m, cut.rows_per_unit) * div_up(x->n, kn_tile_columns(tile) * cut.panels_per_unit) * x->batch;
+    return kn_div_up(x->m, cut.rows_per_unit) * kn_div_up(x->n, kn_tile_columns(tile) * cut.panels_per_unit) * x->batch;
 }
 
 /* --- packed ------------------------------------------------------------------------------------------------------- */
@@ -59,9 +55,9 @@ static kn_status prepare_panels(kn_stream *stream, const kn_tile_product *x, kn_
     int64_t batch = operand->layout.batch_stride == 0 ? 1 : x->batch;
     job->length = x->k;
     job->batch_stride = operand->layout.batch_stride;
-    job->panels = div_up(job->width, job->panel_width);
+    job->panels = kn_div_up(job->width, job->panel_width);
     job->block = PACK_BLOCK;
-    job->blocks = div_up(x->k, PACK_BLOCK);
+    job->blocks = kn_div_up(x->k, PACK_BLOCK);
     job->items = batch * job->blocks * job->panels;
     return kn_buffer_alloc(&operand->panels, stream,
                            (size_t)(batch * job->panels * x->k * job->panel_width * (x->f64 ? 8 : 4)));
@@ -162,9 +158,9 @@ static kn_tile_cut cut_direct(const kn_limits *limits, const kn_tile_product *x,
     /* Each row block stages B anew: eight tiles pay for that. */
     choose_unit(limits, x, tile, staged ? 8 : 1, &cut);
     if (far_apart && x->k > cut.k_block)
-        cut.panels_per_unit = min64(div_up(x->n, columns), PANELS_PER_PAGE);
+        cut.panels_per_unit = kn_min_i64(kn_div_up(x->n, columns), PANELS_PER_PAGE);
     int64_t items = (staged ? STAGING_ITEMS_PER_CORE : UNITS_PER_CORE) * limits->compute_units;
-    cut.units_per_item = max64(1, div_up(count_units(x, tile, cut), items));
+    cut.units_per_item = kn_max_i64(1, kn_div_up(count_units(x, tile, cut), items));
     return cut;
 }
 

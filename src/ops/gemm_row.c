@@ -5,8 +5,6 @@
 enum { COLUMNS = 4096 };                     /* whose sums stay in the level-1 cache: 16 KiB of f32 */
 enum { LEAST_SLICE = 64, MOST_SLICES = 64 }; /* fixed: the sums' order must not depend on the number of cores */
 
-static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /* x [k] times b [k, n]. */
 typedef struct row_product {
     const kn_gemm_operand *x, *b;
@@ -42,15 +40,15 @@ kn_status kn_gemm_row(kn_stream *stream, const void *problem_)
     const kn_gemm_params *p = &problem->product;
     row_product r = classify(p);
     char options[KN_GEMM_OPTIONS];
-    int64_t element = p->f64 ? 8 : 4, slice = div_up(p->k, MOST_SLICES);
+    int64_t element = p->f64 ? 8 : 4, slice = kn_div_up(p->k, MOST_SLICES);
     slice = slice < LEAST_SLICE ? LEAST_SLICE : slice;
-    int64_t slices = div_up(p->k, slice);
+    int64_t slices = kn_div_up(p->k, slice);
     kn_buffer *part = NULL;
     KN_TRY(kn_buffer_alloc(&part, stream, (size_t)(slices * r.n * element)));
     kn_status status = kn_run(
         stream, .source = "gemm/row.cl", .kernel = "gemm_row_sums", .operation = "gemm",
         .options = kn_gemm_vector_options(options, kn_device_limits(kn_stream_device(stream)), p->f64), .dims = 2,
-        .global = {(size_t)div_up(r.n, COLUMNS), (size_t)slices}, .local = {1, 1},
+        .global = {(size_t)kn_div_up(r.n, COLUMNS), (size_t)slices}, .local = {1, 1},
         KN_ARGS(kn_arg_buffer(r.x->buffer, r.x->offset * element), kn_arg_buffer(r.b->buffer, r.b->offset * element),
                 kn_arg_buffer(part, 0), kn_arg_i64(r.n), kn_arg_i64(p->k), kn_arg_i64(r.x_stride),
                 kn_arg_i64(r.b_stride), kn_arg_i64(COLUMNS), kn_arg_i64(slice)));

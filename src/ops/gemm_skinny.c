@@ -57,8 +57,6 @@ bool kn_gemm_prefers_skinny(const kn_limits *limits, const void *problem)
     return limits->is_cpu && long_enough;
 }
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static kn_arg arg_operand(const kn_gemm_operand *operand, bool f64)
 {
     return kn_arg_buffer(operand->buffer, operand->offset * (f64 ? 8 : 4));
@@ -75,7 +73,7 @@ static kn_status run_rows(kn_stream *stream, const kn_gemm_problem *problem, con
                           const char *options)
 {
     const kn_gemm_params *p = &problem->product;
-    size_t items = (size_t)min64(s->n, 16 * kn_device_limits(kn_stream_device(stream))->compute_units);
+    size_t items = (size_t)kn_min_i64(s->n, 16 * kn_device_limits(kn_stream_device(stream))->compute_units);
     kn_gemm_finish finish;
     if (s->kind == SHORT_ROWS)
         return kn_run(stream, .source = "gemm/skinny.cl", .kernel = "gemm_short_rows", .operation = "gemm",

@@ -3,10 +3,6 @@
 
 #include <stdio.h>
 
-static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
 
 /* `cost` of a multiplication, in percent: with one vector there is a load for each, with few rows too little to hide
@@ -40,7 +36,8 @@ kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x)
     for (int i = 0; i < count; i++) {
         const shape *s = &shapes[i];
         int64_t columns = (int64_t)s->vectors * width;
-        double cost = (double)(div_up(x->m, s->rows) * s->rows) * (double)(div_up(x->n, columns) * columns) * s->cost;
+        double cost =
+            (double)(kn_div_up(x->m, s->rows) * s->rows) * (double)(kn_div_up(x->n, columns) * columns) * s->cost;
         if (rows_collide(x, s->rows))
             cost *= 4;
         if (!best || cost < least) {
@@ -101,15 +98,15 @@ enum { A_IN_CACHE = 1 << 19 }; /* bytes of A that stay in the level-2 cache: the
 
 static tile_plan make_plan(const kn_tile_product *x, kn_tile_shape tile, kn_tile_cut cut)
 {
-    int64_t block_bytes = max64(1, x->k) * cut.panels_per_unit * kn_tile_columns(tile) * (x->f64 ? 8 : 4);
+    int64_t block_bytes = kn_max_i64(1, x->k) * cut.panels_per_unit * kn_tile_columns(tile) * (x->f64 ? 8 : 4);
     tile_plan plan = {
         .m = x->m,
         .n = x->n,
         .k = x->k,
-        .k_block = max64(1, cut.k_block),
+        .k_block = kn_max_i64(1, cut.k_block),
         .rows_per_unit = cut.rows_per_unit,
-        .row_blocks = div_up(x->m, cut.rows_per_unit),
-        .panels = div_up(x->n, kn_tile_columns(tile)),
+        .row_blocks = kn_div_up(x->m, cut.rows_per_unit),
+        .panels = kn_div_up(x->n, kn_tile_columns(tile)),
         .panels_per_unit = cut.panels_per_unit,
         .units_per_item = cut.units_per_item,
         .bias_row = x->turned,
@@ -118,9 +115,9 @@ static tile_plan make_plan(const kn_tile_product *x, kn_tile_shape tile, kn_tile
         .b_packed = x->b.panels != NULL,
         .b_staged = x->b.layout.col_stride != 1,
     };
-    plan.panel_blocks = div_up(plan.panels, cut.panels_per_unit);
+    plan.panel_blocks = kn_div_up(plan.panels, cut.panels_per_unit);
     bool small_a = x->m * x->k * (x->f64 ? 8 : 4) <= A_IN_CACHE;
-    plan.blocks_per_group = small_a ? 1 : min64(plan.panel_blocks, max64(1, GROUP_BYTES / block_bytes));
+    plan.blocks_per_group = small_a ? 1 : kn_min_i64(plan.panel_blocks, kn_max_i64(1, GROUP_BYTES / block_bytes));
     plan.units = plan.panel_blocks * plan.row_blocks * x->batch;
     return plan;
 }
@@ -131,12 +128,12 @@ kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_
     const kn_gemm_problem *problem = x->problem;
     kn_gemm_finish finish;
     tile_plan plan = make_plan(x, tile, cut);
-    int64_t element = x->f64 ? 8 : 4, items = div_up(plan.units, plan.units_per_item);
+    int64_t element = x->f64 ? 8 : 4, items = kn_div_up(plan.units, plan.units_per_item);
     bool stages = !plan.b_packed && (plan.b_staged || x->n % kn_tile_columns(tile) != 0);
     kn_buffer *bias = problem->bias ? problem->bias : x->b.buffer, *scratch = NULL;
     if (stages)
         KN_TRY(kn_buffer_alloc(&scratch, stream,
-                               (size_t)(items * min64(plan.k, plan.k_block) * kn_tile_columns(tile) * element)));
+                               (size_t)(items * kn_min_i64(plan.k, plan.k_block) * kn_tile_columns(tile) * element)));
     kn_status status = kn_run(
         stream, .source = "gemm/tile.cl", .kernel = "gemm_tiles", .operation = "gemm",
         .options = kn_tile_options(options, tile, x->f64), .dims = 1, .global = {(size_t)items}, .local = {1},

@@ -87,6 +87,7 @@ static inline kn_arg kn_arg_f32(double value)
     return (kn_arg){.kind = KN_ARG_BYTES, .size = 4, .value.f32 = (float)value};
 }
 static inline kn_arg kn_arg_f64(double value) { return (kn_arg){.kind = KN_ARG_BYTES, .size = 8, .value.f64 = value}; }
+static inline kn_arg kn_arg_f64_or_f32(bool f64, double value) { return f64 ? kn_arg_f64(value) : kn_arg_f32(value); }
 static inline kn_arg kn_arg_struct(const void *pointer, size_t size)
 {
     return (kn_arg){.kind = KN_ARG_BYTES, .size = size, .pointer = pointer};

@@ -84,10 +84,7 @@ static inline kn_arg kn_arg_tensor(const kn_tensor *t)
     return kn_arg_buffer(t->storage->buffer, t->offset * (int64_t)kn_dtype_size(t->dtype));
 }
 /* A number as the kernel's `real`: float for f32 and f16, double for f64. */
-static inline kn_arg kn_arg_real(kn_dtype dtype, double value)
-{
-    return dtype == KN_F64 ? kn_arg_f64(value) : kn_arg_f32(value);
-}
+static inline kn_arg kn_arg_real(kn_dtype dtype, double value) { return kn_arg_f64_or_f32(dtype == KN_F64, value); }
 
 kn_stream *kn_tensor_stream(
     const kn_tensor *tensor); /* the calling thread's current stream of its device; NULL with an error for the host */
