@@ -14,7 +14,7 @@ KN_BEGIN_DECLS
 /* --- benchmark -------------------------------------------------------------------------------- *
  * torch.backends.cudnn.benchmark; KOINE_BENCHMARK=1; default off. The first time a problem (operation, shapes, dtype)
  * is met on a device, all implementations that suit it and that the other flags allow are timed, and the fastest is
- * used from then on. The winner is kept on disk, under KOINE_CACHE_DIR/benchmark, per device and driver. That first
+ * used from then on. The winner is kept on disk, under KOINE_CACHE_DIR/tuning, per device and driver. That first
  * time waits for the device. While a stream is being captured nothing is timed. Different implementations round
  * differently: results may differ in their last bits from those without benchmark. */
 KN_API void kn_set_benchmark(bool enabled);

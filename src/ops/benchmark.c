@@ -4,7 +4,6 @@
 #include <koine/flags.h>
 #include <koine/graph.h>
 #include <koine/stream.h>
-#include <koine/version.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -12,7 +11,11 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/threads.h"
+#include "rt/tuning.h"
+
+#define QUESTIONS "fastest " /* how all questions begin */
 
 enum { RUNS = 3 };                /* of each row that is not hopeless */
 static const double hopeless = 2, /* times the best so far: one run is enough */
@@ -80,7 +83,8 @@ kn_status kn_benchmark_clear(bool on_disk)
             kn_free(e);
         }
     kn_unlock(&winners.lock);
-    return on_disk ? kn_benchmark_clear_disk() : KN_OK;
+    kn_tuning_forget();
+    return on_disk ? kn_tuning_clear_disk(QUESTIONS) : KN_OK;
 }
 
 /* --- who may win -------------------------------------------------------------------------------------------------- */
@@ -92,7 +96,7 @@ typedef struct contest {
     kn_row_runner *run;
     const kn_implementation *usual;
     unsigned flags;
-    kn_text report;
+    kn_tuning_result result;
 } contest;
 
 static bool can_take(const contest *c, const kn_implementation *row)
@@ -107,23 +111,25 @@ static bool is_worth_timing(const contest *c, const kn_implementation *row)
     return row == c->usual || row->timed_on == KN_TIMED_ANYWHERE || (row->timed_on == KN_TIMED_ON_CPUS) == cpu;
 }
 
-char *kn_benchmark_identity(const kn_implementation_table *table, kn_device *device, unsigned flags,
-                            const int64_t *numbers, int count)
+/* What rt/tuning.h keeps the winner under. The rows stand in it: where they are others, the contest is another. */
+static char *question_of(const kn_implementation_table *table, unsigned flags, const int64_t *numbers, int count)
 {
     kn_text text = {0};
-    kn_device_properties p;
-    if (kn_device_get_properties(device, &p) != KN_OK)
-        return NULL;
-    kn_text_format(&text, "koine benchmark, format 1, library %s\ndevice: %s\nplatform: %s\ndriver: %s, %s\n",
-                   KN_VERSION, p.name, p.platform, p.driver_version, p.opencl_version);
-    kn_text_format(&text, "compute units: %d\noperation: %s\nrows:", p.multi_processor_count, table->operation);
+    kn_text_format(&text, QUESTIONS "%s among", table->operation);
     for (int i = 0; i < table->count; i++)
         kn_text_format(&text, " %s", table->rows[i].name);
-    kn_text_format(&text, "\nflags: %u\nproblem:", flags);
+    kn_text_format(&text, ", flags %u, problem", flags);
     for (int i = 0; i < count; i++)
         kn_text_format(&text, " %lld", (long long)numbers[i]);
-    kn_text_append(&text, "\n");
     return kn_text_finish(&text);
+}
+
+static const kn_implementation *row_called(const contest *c, const char *name)
+{
+    for (int i = 0; i < c->table->count; i++)
+        if (strcmp(c->table->rows[i].name, name) == 0)
+            return &c->table->rows[i];
+    return NULL;
 }
 
 /* --- timing ------------------------------------------------------------------------------------------------------- */
@@ -157,58 +163,64 @@ static double time_row(contest *c, const kn_implementation *row, double best)
     if (status != KN_OK)
         kn_log_message(KN_LOG_INFO, "benchmark: %s '%s' fails: %s", c->table->operation, row->name, kn_error_message());
     kn_error_put_back(&before);
-    kn_text_format(&c->report, "%s: %.9f s\n", row->name, fastest);
     return fastest;
 }
 
-/* NULL where every row fails, for want of memory say: nothing to remember. */
-static const kn_implementation *time_all(contest *c)
+/* *winner is NULL where every row fails, for want of memory say: nothing to remember. */
+static kn_status time_all(const kn_implementation **winner, contest *c)
 {
-    const double usual = time_row(c, c->usual, HUGE_VAL);
-    const kn_implementation *winner = usual < HUGE_VAL ? c->usual : NULL;
-    double best = usual;
-    for (int i = 0; i < c->table->count; i++) {
+    double best = time_row(c, c->usual, HUGE_VAL);
+    kn_status status = kn_tuning_add(&c->result, c->usual->name, best, margin);
+    for (int i = 0; i < c->table->count && status == KN_OK; i++) {
         const kn_implementation *row = &c->table->rows[i];
         if (row == c->usual || !is_worth_timing(c, row) || !can_take(c, row))
             continue;
         const double seconds = time_row(c, row, best);
-        if (seconds < best && seconds < margin * usual) {
-            best = seconds;
-            winner = row;
-        }
+        best = fmin(best, seconds);
+        status = kn_tuning_add(&c->result, row->name, seconds, margin);
     }
-    return winner;
+    atomic_fetch_add(&timed, 1);
+    *winner = status == KN_OK && c->result.choice ? row_called(c, c->result.choice) : NULL;
+    return status;
 }
 
-/* What the disk knows, if the row is there and may still run. */
-static const kn_implementation *load(const contest *c, const char *identity)
+/* What was found before, if the row is there and may still run. */
+static const kn_implementation *load(const contest *c, const char *question)
 {
-    char *name = kn_benchmark_load(identity);
-    const kn_implementation *found = NULL;
-    for (int i = 0; name && i < c->table->count; i++)
-        if (strcmp(c->table->rows[i].name, name) == 0 && can_take(c, &c->table->rows[i]))
-            found = &c->table->rows[i];
-    kn_free(name);
-    return found;
+    kn_tuning_result known;
+    const kn_implementation *row = NULL;
+    if (kn_tuning_find(&known, kn_stream_device(c->stream), question))
+        row = row_called(c, known.choice);
+    kn_tuning_free(&known);
+    return row && can_take(c, row) ? row : NULL;
+}
+
+/* Failing to keep it is logged, not an error. */
+static void store(const contest *c)
+{
+    kn_error_state before;
+    kn_error_take(&before);
+    if (kn_tuning_store(kn_stream_device(c->stream), &c->result) != KN_OK)
+        kn_log_message(KN_LOG_INFO, "a benchmark result could not be kept: %s", kn_error_message());
+    kn_error_put_back(&before);
 }
 
 static kn_status find_winner(const kn_implementation **row, contest *c, const int64_t *numbers, int count)
 {
-    kn_device *device = kn_stream_device(c->stream);
-    char *identity = kn_benchmark_identity(c->table, device, c->flags, numbers, count);
-    if (!identity)
+    char *question = question_of(c->table, c->flags, numbers, count);
+    if (!question)
         return KN_ERR_MEMORY;
-    const kn_implementation *winner = load(c, identity);
-    kn_status status = KN_OK;
-    if (!winner && (status = kn_stream_synchronize(c->stream)) == KN_OK) {
-        winner = time_all(c);
-        atomic_fetch_add(&timed, 1);
-        char *report = kn_text_finish(&c->report);
-        if (report && winner)
-            kn_benchmark_store(identity, winner->name, report);
-        kn_free(report);
+    const kn_implementation *winner = load(c, question);
+    kn_status status = winner ? KN_OK : kn_stream_synchronize(c->stream);
+    if (!winner && status == KN_OK) {
+        c->result = (kn_tuning_result){.question = question, .complete = true};
+        status = time_all(&winner, c);
+        if (winner)
+            store(c);
+        kn_tuning_free(&c->result); /* the question too */
+    } else {
+        kn_free(question);
     }
-    kn_free(identity);
     *row = winner;
     return status;
 }

@@ -2,7 +2,6 @@
  * changes. Fake rows that sleep make the outcome certain. */
 #include "support/check.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,8 +9,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/files.h"
 #include "ops/benchmark.h"
 #include "ops/choice.h"
+#include "rt/tuning.h"
 
 static char cache[] = "/tmp/koine-benchmark-XXXXXX";
 
@@ -124,44 +125,40 @@ TENSOR_TEST(test_found_once)
     assert_string_equal(choose(2), "slow"); /* off: the usual choice again */
 }
 
-static int count_files(bool damage)
+/* How many results the device's file holds; `damage` leaves one of nobody's in its place. */
+static int count_results(bool damage)
 {
-    char path[128];
+    char *path = kn_tuning_path(kn_device_current()), *text = NULL;
+    size_t size;
     int count = 0;
-    snprintf(path, sizeof path, "%s/benchmark", cache);
-    DIR *folder = opendir(path);
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        char file[512];
-        if (entry->d_name[0] == '.')
-            continue;
+    assert_non_null(path);
+    assert_memory_equal(path, cache, strlen(cache));
+    if (kn_file_exists(path))
+        CHECK_OK(kn_file_read_all(&text, &size, path, 1 << 20));
+    for (const char *found = text; found && (found = strstr(found, "\"question\"")); found++)
         count++;
-        snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
-        FILE *stream_of = damage ? fopen(file, "w") : NULL;
-        if (stream_of) {
-            fputs("koine benchmark, format 1, nonsense\nfastest: broken\n", stream_of);
-            fclose(stream_of);
-        }
-    }
-    if (folder)
-        closedir(folder);
+    if (damage)
+        CHECK_OK(kn_file_save_text(path, "{\"format\": \"koine tuning 1\", \"results\": [{\"question\": 7}]}"));
+    kn_free(text);
+    kn_free(path);
     return count;
 }
 
 /* Nothing is remembered of a problem that no row could take, for want of memory say. */
 TENSOR_TEST(test_all_fail)
 {
-    const int problem = 2, files = count_files(false);
+    const int problem = 2, results = count_results(false);
     kn_set_benchmark(true);
     works = false;
     assert_int_equal(kn_run_implementation(&doubtful, stream(), &problem), KN_ERR_DEVICE);
     CHECK_ERROR(KN_ERR_DEVICE, "never works");
-    assert_int_equal(count_files(false), files);
+    assert_int_equal(count_results(false), results);
     works = true;
     const int64_t timed = kn_benchmark_count_timed();
     CHECK_OK(kn_run_implementation(&doubtful, stream(), &problem));
     CHECK_OK(kn_run_implementation(&doubtful, stream(), &problem));
     assert_int_equal(kn_benchmark_count_timed(), timed + 1);
-    assert_int_equal(count_files(false), files + 1);
+    assert_int_equal(count_results(false), results + 1);
     kn_set_benchmark(false);
 }
 
@@ -169,16 +166,16 @@ TENSOR_TEST(test_kept_on_disk)
 {
     kn_set_benchmark(true);
     CHECK_OK(kn_benchmark_clear(true));
-    assert_int_equal(count_files(false), 0);
+    assert_int_equal(count_results(false), 0);
     int64_t timed = kn_benchmark_count_timed();
     assert_string_equal(choose(4), "several");
     assert_int_equal(kn_benchmark_count_timed(), ++timed);
-    assert_int_equal(count_files(false), 1);
+    assert_int_equal(count_results(false), 1);
     CHECK_OK(kn_benchmark_clear(false)); /* as another process would begin */
     assert_string_equal(choose(4), "fast");
     assert_int_equal(kn_benchmark_count_timed(), timed);
     CHECK_OK(kn_benchmark_clear(false));
-    assert_int_equal(count_files(true), 1); /* a file that is none of ours, under the right name */
+    assert_int_equal(count_results(true), 1); /* a file that is none of ours, under the right name */
     assert_string_equal(choose(4), "several");
     assert_int_equal(kn_benchmark_count_timed(), ++timed);
     CHECK_OK(kn_benchmark_clear(false));
