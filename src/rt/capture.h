@@ -31,6 +31,8 @@ typedef struct kn_gemm_call {
     kn_gemm_params params; /* the buffers are not looked at */
     cl_mem a, b, c;
     size_t a_offset, b_offset, c_offset; /* elements */
+    cl_mem scratch;                      /* NULL: none needed */
+    size_t scratch_offset, scratch_bytes;
 } kn_gemm_call;
 
 typedef struct kn_command {

@@ -2,7 +2,11 @@
 #include "rt_test.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "rt/clblast.h"
 #include "rt/rt.h"
 #include "tensor/tensor.h"
 
@@ -55,8 +59,95 @@ static void products_are_right(void **state)
     check(&(problem){false, false, true, 8, 9, 10, 3});
 }
 
+/* --- parameters --------------------------------------------------------------------------------------------------- */
+
+static long value(const char *set, const char *name)
+{
+    char key[32];
+    snprintf(key, sizeof key, "%s=", name);
+    const char *found = strstr(set, key);
+    while (found && found != set && found[-1] != ' ')
+        found = strstr(found + 1, key);
+    assert_non_null(found);
+    return strtol(found + strlen(key), NULL, 10);
+}
+
+#define DIVIDES(a, b) assert_int_equal((b) % (a), 0)
+
+/* What CLBlast's tuner demands of a set, and its library takes for granted. */
+static void sets_obey_the_rules(void **state)
+{
+    (void)state;
+    const char *set;
+    for (int i = 0; (set = kn_clblast_candidate(KN_CLBLAST_GEMM, i)); i++) {
+        const long items = value(set, "MDIMC") * value(set, "NDIMC");
+        DIVIDES(value(set, "KWI"), value(set, "KWG"));
+        DIVIDES(value(set, "MDIMC") * value(set, "VWM"), value(set, "MWG"));
+        DIVIDES(value(set, "MDIMA") * value(set, "VWM"), value(set, "MWG"));
+        DIVIDES(value(set, "NDIMC") * value(set, "VWN"), value(set, "NWG"));
+        DIVIDES(value(set, "NDIMB") * value(set, "VWN"), value(set, "NWG"));
+        DIVIDES(value(set, "MDIMA"), items);
+        DIVIDES(value(set, "NDIMB"), items);
+        DIVIDES(items / value(set, "MDIMA"), value(set, "KWG"));
+        DIVIDES(items / value(set, "NDIMB"), value(set, "KWG"));
+    }
+    for (int i = 0; (set = kn_clblast_candidate(KN_CLBLAST_DIRECT, i)); i++) {
+        const long items = value(set, "MDIMCD") * value(set, "NDIMCD"), wgd = value(set, "WGD");
+        DIVIDES(value(set, "KWID"), wgd);
+        DIVIDES(value(set, "MDIMCD") * value(set, "VWMD"), wgd);
+        DIVIDES(value(set, "MDIMAD") * value(set, "VWMD"), wgd);
+        DIVIDES(value(set, "NDIMCD") * value(set, "VWND"), wgd);
+        DIVIDES(value(set, "NDIMBD") * value(set, "VWND"), wgd);
+        DIVIDES(items / value(set, "MDIMAD"), wgd);
+        DIVIDES(items / value(set, "NDIMBD"), wgd);
+    }
+}
+
+/* On a CPU device the default is put to use by the first product; a set that is none of the list, or does not fit, is
+ * refused; CLBlast's own does not come back. */
+static void sets_are_put_to_use(void **state)
+{
+    (void)state;
+    kn_device *device = kn_device_current();
+    const kn_limits *limits = kn_device_limits(device);
+    const char *usual = kn_clblast_default(limits, KN_CLBLAST_GEMM);
+    assert_string_equal(kn_clblast_in_use(device, KN_CLBLAST_GEMM, false), usual);
+    assert_int_equal(kn_clblast_use(device, KN_CLBLAST_GEMM, false, "MWG=1"), KN_ERR_ARGUMENT);
+    const char *other = kn_clblast_candidate(KN_CLBLAST_GEMM, 12);
+    assert_ok(kn_clblast_use(device, KN_CLBLAST_GEMM, false, other));
+    assert_string_equal(kn_clblast_in_use(device, KN_CLBLAST_GEMM, false), other);
+    check(&(problem){false, false, false, 33, 65, 17, 1}); /* other padding, other memory for it */
+    check(&(problem){false, true, true, 33, 65, 17, 2});
+    assert_int_equal(kn_clblast_use(device, KN_CLBLAST_GEMM, false, KN_CLBLAST_OWN), KN_ERR_STATE);
+    if (limits->is_cpu)
+        assert_ok(kn_clblast_use(device, KN_CLBLAST_GEMM, false, usual));
+    kn_limits small = {.max_work_group_size = 64, .local_memory = 1024};
+    assert_false(kn_clblast_candidate_fits(other, &small, false));
+}
+
+static int64_t stat(const char *key)
+{
+    int64_t value = 0;
+    assert_ok(kn_memory_stat(kn_device_current(), key, &value));
+    return value;
+}
+
+/* Copies of the operands lie in memory from the pool: the driver is not asked for each product. */
+static void scratch_comes_from_the_pool(void **state)
+{
+    (void)state;
+    const problem p = {false, false, true, 130, 70, 90, 1};
+    check(&p);
+    const int64_t taken = stat("num_device_alloc"), handed_out = stat("allocation.all.allocated");
+    check(&p);
+    assert_int_equal(stat("num_device_alloc"), taken);
+    assert_true(stat("allocation.all.allocated") >= handed_out + 4); /* a, b, c, and the copies */
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(products_are_right)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(products_are_right), cmocka_unit_test(sets_obey_the_rules),
+                                       cmocka_unit_test(sets_are_put_to_use),
+                                       cmocka_unit_test(scratch_comes_from_the_pool)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
