@@ -261,6 +261,8 @@ static kn_status find_all(void)
         KN_TRY(add_platform(platforms[i], (int)i));
     rank_and_label(false);
     heed_visible_devices();
+    for (int slot = 0; slot < found.count; slot++)
+        found.devices[slot]->limits.slot = slot;
     return KN_OK;
 }
 
