@@ -102,20 +102,20 @@ conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_grid g, conv_taps 
     }
     BLOCK_PRODUCT(g.taps, READ_A, READ_B)
 #pragma unroll
-    for (int j = 0; j < TN / Q; j++)
+    for (int j = 0; j < RESULT_COLUMNS; j++)
 #pragma unroll
-        for (int e = 0; e < Q; e++) {
-            const long number = first_pixel + BLOCK_COLUMN(j) + e;
+        for (int e = 0; e < R; e++) {
+            const long number = first_pixel + RESULT_COLUMN(j) + e;
             const uint area = (uint)(g.rows * g.columns), place = (uint)number % area;
             global T *to = y + (uint)number / area * g.y_image + place / (uint)g.columns * g.y_row + place % (uint)g.columns * g.y_column;
             if (number < all_pixels)
 #pragma unroll
-                for (int i = 0; i < TM; i++)
-                    if (BLOCK_ROW(i) < channels) {
-                        T part[Q];
-                        VSTOREQ(sum[i][j], 0, part);
-                        const T value = has_bias ? part[e] + bias[BLOCK_ROW(i)] : part[e];
-                        to[BLOCK_ROW(i) * g.y_channel] = KN_CUT(value, low, high);
+                for (int i = 0; i < RESULT_ROWS; i++)
+                    if (RESULT_ROW(i) < channels) {
+                        T part[R];
+                        VSTORER(RESULT(i, j), 0, part);
+                        const T value = has_bias ? part[e] + bias[RESULT_ROW(i)] : part[e];
+                        to[RESULT_ROW(i) * g.y_channel] = KN_CUT(value, low, high);
                     }
         }
 }
@@ -163,15 +163,15 @@ conv_blocked_weights(KN_IN(x), KN_IN(dy), KN_OUT(sums), conv_gradient g, conv_gr
     sums += ((share * g.groups + group) * g.outer + first_channel) * g.taps + first_tap;
     BLOCK_PRODUCT(pixels, READ_A, READ_B)
 #pragma unroll
-    for (int i = 0; i < TM; i++)
+    for (int i = 0; i < RESULT_ROWS; i++)
 #pragma unroll
-        for (int j = 0; j < TN / Q; j++) {
-            T part[Q];
-            VSTOREQ(sum[i][j], 0, part);
+        for (int j = 0; j < RESULT_COLUMNS; j++) {
+            T part[R];
+            VSTORER(RESULT(i, j), 0, part);
 #pragma unroll
-            for (int e = 0; e < Q; e++)
-                if (BLOCK_ROW(i) < channels && BLOCK_COLUMN(j) + e < taps)
-                    sums[BLOCK_ROW(i) * g.taps + BLOCK_COLUMN(j) + e] = part[e];
+            for (int e = 0; e < R; e++)
+                if (RESULT_ROW(i) < channels && RESULT_COLUMN(j) + e < taps)
+                    sums[RESULT_ROW(i) * g.taps + RESULT_COLUMN(j) + e] = part[e];
         }
 }
 #endif

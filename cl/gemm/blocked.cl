@@ -20,22 +20,22 @@ static inline VQ load_neighbours(const global T *p, long inside, int aligned)
     return VLOADQ(0, part);
 }
 
-/* Q neighbours of a row of C, of which `columns` are inside. */
-static inline void store_neighbours(global T *c, VQ sum, long columns, T alpha, T beta, const global T *bias, T low, T high, bool aligned)
+/* R neighbours of a row of C, of which `columns` are inside. */
+static inline void store_neighbours(global T *c, VR sum, long columns, T alpha, T beta, const global T *bias, T low, T high, bool aligned)
 {
     sum *= alpha;
-    if (aligned && columns >= Q) {
+    if (aligned && columns >= R) {
         if (beta != (T)0)
-            sum += beta * *(global VQ *)c;
+            sum += beta * *(global VR *)c;
         if (bias)
-            sum += VLOADQ(0, bias);
-        *(global VQ *)c = KN_CUT(sum, (VQ)low, (VQ)high);
+            sum += VLOADR(0, bias);
+        *(global VR *)c = KN_CUT(sum, (VR)low, (VR)high);
         return;
     }
-    T part[Q];
-    VSTOREQ(sum, 0, part);
+    T part[R];
+    VSTORER(sum, 0, part);
 #pragma unroll
-    for (int i = 0; i < Q; i++)
+    for (int i = 0; i < R; i++)
         if (i < columns) {
             const T value = part[i] + (beta != (T)0 ? beta * c[i] : (T)0) + (bias ? bias[i] : (T)0);
             c[i] = KN_CUT(value, low, high);
@@ -64,12 +64,12 @@ gemm_blocked(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k,
     n -= first_column;
     BLOCK_PRODUCT(k, READ_A, READ_B)
 #pragma unroll
-    for (int i = 0; i < TM; i++)
+    for (int i = 0; i < RESULT_ROWS; i++)
 #pragma unroll
-        for (int j = 0; j < TN / Q; j++) {
-            const long row = BLOCK_ROW(i), column = BLOCK_COLUMN(j);
+        for (int j = 0; j < RESULT_COLUMNS; j++) {
+            const long row = RESULT_ROW(i), column = RESULT_COLUMN(j);
             if (row < m && column < n)
-                store_neighbours(c + row * ldc + column, sum[i][j], n - column, alpha, beta, has_bias ? bias + first_column + column : (const global T *)0, low, high,
+                store_neighbours(c + row * ldc + column, RESULT(i, j), n - column, alpha, beta, has_bias ? bias + first_column + column : (const global T *)0, low, high,
                                  c_aligned);
         }
 }

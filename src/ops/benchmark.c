@@ -101,8 +101,7 @@ typedef struct contest {
 
 static bool can_take(const contest *c, const kn_implementation *row)
 {
-    const kn_limits *limits = kn_device_limits(kn_stream_device(c->stream));
-    return kn_implementation_allowed(row, c->flags) && (!row->supports || row->supports(limits, c->problem));
+    return kn_implementation_can_run(row, c->stream, c->problem, c->flags);
 }
 
 static bool is_worth_timing(const contest *c, const kn_implementation *row)

@@ -8,7 +8,12 @@
 #include "ops/blocked.h"
 #include "rt/tuning.h"
 
-const char *kn_block_question(bool f64) { return f64 ? "blocks of products, f64" : "blocks of products, f32"; }
+const char *kn_block_question(kn_block_arithmetic arithmetic)
+{
+    static const char *const questions[] = {"blocks of products, f32", "blocks of products, f64",
+                                            "blocks of products, TF32"};
+    return questions[arithmetic];
+}
 
 const char *kn_block_name(char buffer[KN_BLOCK_NAME], const kn_block_shape *s)
 {
@@ -24,12 +29,12 @@ static void usual_rates(double rates[KN_BLOCK_SHAPES])
 
 /* Shapes that were not timed, or that failed, get 0. An unfinished measurement counts for nothing: what it has not come
  * to may be the best. */
-static void measured_rates(double rates[KN_BLOCK_SHAPES], kn_device *device, bool f64)
+static void measured_rates(double rates[KN_BLOCK_SHAPES], kn_device *device, kn_block_arithmetic arithmetic)
 {
     kn_tuning_result result;
     double best = HUGE_VAL, seconds[KN_BLOCK_SHAPES];
     char name[KN_BLOCK_NAME];
-    const bool found = kn_tuning_find(&result, device, kn_block_question(f64)) && result.complete;
+    const bool found = kn_tuning_find(&result, device, kn_block_question(arithmetic)) && result.complete;
     for (int i = 0; found && kn_block_shape_at(i); i++) {
         seconds[i] = kn_tuning_seconds(&result, kn_block_name(name, kn_block_shape_at(i)));
         if (seconds[i] > 0 && seconds[i] < best)
@@ -47,9 +52,9 @@ static kn_mutex lock = KN_MUTEX_INIT;
 static struct {
     unsigned generation; /* of what `rates` came from; 0: nothing yet */
     double rates[KN_BLOCK_SHAPES];
-} kept[KN_MAX_DEVICES][2];
+} kept[KN_MAX_DEVICES][KN_BLOCK_TF32 + 1];
 
-void kn_block_rates(double rates[KN_BLOCK_SHAPES], const kn_limits *limits, bool f64)
+void kn_block_rates(double rates[KN_BLOCK_SHAPES], const kn_limits *limits, kn_block_arithmetic arithmetic)
 {
     kn_device *device = limits->slot > 0 ? kn_device_at(limits->slot - 1) : NULL;
     if (!device) {
@@ -58,10 +63,10 @@ void kn_block_rates(double rates[KN_BLOCK_SHAPES], const kn_limits *limits, bool
     }
     kn_lock(&lock);
     const unsigned now = kn_tuning_generation();
-    if (kept[limits->slot][f64].generation != now) {
-        measured_rates(kept[limits->slot][f64].rates, device, f64);
-        kept[limits->slot][f64].generation = now;
+    if (kept[limits->slot][arithmetic].generation != now) {
+        measured_rates(kept[limits->slot][arithmetic].rates, device, arithmetic);
+        kept[limits->slot][arithmetic].generation = now;
     }
-    memcpy(rates, kept[limits->slot][f64].rates, sizeof kept[limits->slot][f64].rates);
+    memcpy(rates, kept[limits->slot][arithmetic].rates, sizeof kept[limits->slot][arithmetic].rates);
     kn_unlock(&lock);
 }

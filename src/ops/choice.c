@@ -119,61 +119,6 @@ kn_forced_count kn_count_forced(const char *operation)
     return forced ? forced->count : (kn_forced_count){0, 0};
 }
 
-/* --- choosing ----------------------------------------------------------------------------------------------------- */
-
-static bool holds(kn_implementation_predicate *predicate, const kn_limits *limits, const void *problem)
-{
-    return !predicate || predicate(limits, problem);
-}
-
-static const kn_implementation *find_row(const kn_implementation_table *table, const char *name)
-{
-    for (int i = 0; i < table->count; i++)
-        if (strcmp(table->rows[i].name, name) == 0)
-            return &table->rows[i];
-    return NULL;
-}
-
-static kn_status fail_unknown_row(const kn_implementation_table *table, const char *name)
-{
-    kn_text known = {0};
-    for (int i = 0; i < table->count; i++)
-        kn_text_format(&known, "%s%s", i == 0 ? "" : ", ", table->rows[i].name);
-    char *list = kn_text_finish(&known);
-    if (!list)
-        return KN_ERR_MEMORY;
-    kn_status status = kn_fail(KN_ERR_ARGUMENT, "no implementation of %s is called '%s'; KOINE_IMPL may ask for %s",
-                               table->operation, name, list);
-    kn_free(list);
-    return status;
-}
-
-/* *row is the one that a test or KOINE_IMPL forces, NULL where the choice is free. */
-static kn_status find_forced(const kn_implementation_table *table, const kn_limits *limits, const void *problem,
-                             const kn_implementation **row)
-{
-    struct forced_by_test *by_test = find_from_tests(table->operation);
-    bool tested = by_test && by_test->name;
-    const char *name = tested ? by_test->name : find_in_environment(table->operation);
-    *row = name ? find_row(table, name) : NULL;
-    if (!name)
-        return KN_OK;
-    if (!*row)
-        return fail_unknown_row(table, name);
-    bool supported = holds((*row)->supports, limits, problem);
-    if (tested) {
-        by_test->count.ran += supported;
-        by_test->count.unsupported += !supported;
-        *row = supported ? *row : NULL;
-    } else if (!supported) {
-        return kn_fail(KN_ERR_ARGUMENT,
-                       "the implementation of %s that KOINE_IMPL asks for, '%s', cannot take this problem on this "
-                       "device",
-                       table->operation, name);
-    }
-    return KN_OK;
-}
-
 /* --- what the flags allow ----------------------------------------------------------------------------------------- */
 
 /* The family of the outermost table that the thread is running a row of. */
@@ -203,29 +148,96 @@ static kn_status check_forced(const kn_implementation_table *table, const kn_imp
                    row->reduced_precision & ~flags ? "of reduced precision" : "nondeterministic");
 }
 
+/* --- choosing ----------------------------------------------------------------------------------------------------- */
+
+static bool holds(kn_implementation_predicate *predicate, const kn_limits *limits, const void *problem)
+{
+    return !predicate || predicate(limits, problem);
+}
+
+static const kn_implementation *find_row(const kn_implementation_table *table, const char *name)
+{
+    for (int i = 0; i < table->count; i++)
+        if (strcmp(table->rows[i].name, name) == 0)
+            return &table->rows[i];
+    return NULL;
+}
+
+static kn_status fail_unknown_row(const kn_implementation_table *table, const char *name)
+{
+    kn_text known = {0};
+    for (int i = 0; i < table->count; i++)
+        kn_text_format(&known, "%s%s", i == 0 ? "" : ", ", table->rows[i].name);
+    char *list = kn_text_finish(&known);
+    if (!list)
+        return KN_ERR_MEMORY;
+    kn_status status = kn_fail(KN_ERR_ARGUMENT, "no implementation of %s is called '%s'; KOINE_IMPL may ask for %s",
+                               table->operation, name, list);
+    kn_free(list);
+    return status;
+}
+
+static bool works(const kn_implementation *row, kn_stream *stream) { return !row->works || row->works(stream); }
+
+bool kn_implementation_can_run(const kn_implementation *row, kn_stream *stream, const void *problem, unsigned flags)
+{
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    return kn_implementation_allowed(row, flags) && holds(row->supports, limits, problem) && works(row, stream);
+}
+
+/* *row is the one that a test or KOINE_IMPL forces, NULL where the choice is free. */
+static kn_status find_forced(const kn_implementation_table *table, kn_stream *stream, const void *problem,
+                             unsigned flags, const kn_implementation **row)
+{
+    struct forced_by_test *by_test = find_from_tests(table->operation);
+    bool tested = by_test && by_test->name;
+    const char *name = tested ? by_test->name : find_in_environment(table->operation);
+    *row = name ? find_row(table, name) : NULL;
+    if (!name)
+        return KN_OK;
+    if (!*row)
+        return fail_unknown_row(table, name);
+    bool supported = holds((*row)->supports, kn_device_limits(kn_stream_device(stream)), problem);
+    if (supported)
+        KN_TRY(check_forced(table, *row, flags));
+    supported = supported && works(*row, stream);
+    if (tested) {
+        by_test->count.ran += supported;
+        by_test->count.unsupported += !supported;
+        *row = supported ? *row : NULL;
+    } else if (!supported) {
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "the implementation of %s that KOINE_IMPL asks for, '%s', cannot take this problem on this "
+                       "device",
+                       table->operation, name);
+    }
+    return KN_OK;
+}
+
 /* --- the choice --------------------------------------------------------------------------------------------------- */
 
 /* The first row that is allowed, supports the problem and, if `preferred`, prefers it. */
-static const kn_implementation *first_row(const kn_implementation_table *table, const kn_limits *limits,
-                                          const void *problem, unsigned flags, bool preferred)
+static const kn_implementation *first_row(const kn_implementation_table *table, kn_stream *stream, const void *problem,
+                                          unsigned flags, bool preferred)
 {
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     for (int i = 0; i < table->count; i++) {
         const kn_implementation *row = &table->rows[i];
-        if (kn_implementation_allowed(row, flags) && holds(row->supports, limits, problem) &&
-            (!preferred || holds(row->prefers, limits, problem)))
+        if ((!preferred || holds(row->prefers, limits, problem)) &&
+            kn_implementation_can_run(row, stream, problem, flags))
             return row;
     }
     return NULL;
 }
 
 /* Where all that is deterministic fails, something nondeterministic runs if the mode lets it. */
-static kn_status choose_usual(const kn_implementation **row, const kn_implementation_table *table,
-                              const kn_limits *limits, const void *problem, unsigned flags)
+static kn_status choose_usual(const kn_implementation **row, const kn_implementation_table *table, kn_stream *stream,
+                              const void *problem, unsigned flags)
 {
-    *row = first_row(table, limits, problem, flags, true);
+    *row = first_row(table, stream, problem, flags, true);
     if (!*row && (flags & KN_FLAGS_DETERMINISTIC)) {
-        *row = first_row(table, limits, problem, flags, false);
-        if (!*row && (*row = first_row(table, limits, problem, flags & ~KN_FLAGS_DETERMINISTIC, true)))
+        *row = first_row(table, stream, problem, flags, false);
+        if (!*row && (*row = first_row(table, stream, problem, flags & ~KN_FLAGS_DETERMINISTIC, true)))
             return kn_check_nondeterministic(table->operation);
     }
     return *row ? KN_OK : kn_fail(KN_ERR_INTERNAL, "no implementation of %s takes this problem", table->operation);
@@ -243,16 +255,13 @@ static kn_status run_row(const kn_implementation_table *table, const kn_implemen
 
 kn_status kn_run_implementation(const kn_implementation_table *table, kn_stream *stream, const void *problem)
 {
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     const unsigned flags = kn_implementation_flags(table);
     const kn_implementation *row = NULL;
     KN_TRY(check_environment());
-    KN_TRY(find_forced(table, limits, problem, &row));
-    if (row) {
-        KN_TRY(check_forced(table, row, flags));
+    KN_TRY(find_forced(table, stream, problem, flags, &row));
+    if (row)
         return run_row(table, row, stream, problem);
-    }
-    KN_TRY(choose_usual(&row, table, limits, problem, flags));
+    KN_TRY(choose_usual(&row, table, stream, problem, flags));
     if (kn_get_benchmark())
         KN_TRY(kn_benchmark_choose(&row, table, stream, problem, flags, run_row));
     return run_row(table, row, stream, problem);

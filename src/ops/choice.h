@@ -2,7 +2,8 @@
  *
  * A table lists them best first; the last is the reference, which computes anything anywhere. A row says two things
  * apart: whether it `supports` a problem (computes it correctly) and whether it `prefers` it (is worth choosing). The
- * first row that does both runs, unless the flags of koine/flags.h say otherwise.
+ * first row that does both runs, unless the flags of koine/flags.h say otherwise. What no limit tells of a device, a
+ * row tries out: whether it `works` there.
  *
  * KOINE_IMPL="conv2d:reference,gemm:clblast" forces rows by name, and then only `supports` counts: a row that pays on
  * few problems can be tried, and is tested, on all that it supports. */
@@ -13,6 +14,7 @@
 #include "rt/rt.h"
 
 typedef bool kn_implementation_predicate(const kn_limits *limits, const void *problem);
+typedef bool kn_implementation_check(kn_stream *stream);
 
 /* On which devices benchmark mode (koine/flags.h) times a row that would not be chosen without it: a kernel made for a
  * CPU's cores may take minutes on a GPU, and the other way round. */
@@ -26,6 +28,7 @@ typedef struct kn_implementation {
     const char *name;
     kn_implementation_predicate *supports; /* correctness: limits, shapes that it cannot do. NULL: always */
     kn_implementation_predicate *prefers;  /* speed, and the kind of device it is made for. NULL: always */
+    kn_implementation_check *works;        /* asked before it runs; it may wait. NULL: what it supports, it does */
     kn_status (*run)(kn_stream *stream, const void *problem);
     kn_timed_on timed_on;
     unsigned reduced_precision; /* KN_USES_... */
@@ -63,6 +66,9 @@ kn_status kn_run_implementation(const kn_implementation_table *table, kn_stream 
 /* The bits of kn_flags that decide which rows of the table the calling thread may choose; equal bits, equal choice. */
 unsigned kn_implementation_flags(const kn_implementation_table *table);
 bool kn_implementation_allowed(const kn_implementation *row, unsigned flags);
+
+/* Whether the row is allowed, supports the problem, and works on the stream's device. */
+bool kn_implementation_can_run(const kn_implementation *row, kn_stream *stream, const void *problem, unsigned flags);
 
 /* All tables there are (ops/choice_tables.c): number `index`, NULL beyond the last; the one of an operation, NULL where
  * it has none. */

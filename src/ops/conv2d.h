@@ -106,11 +106,15 @@ kn_status kn_conv2d_images_backward_data(kn_stream *stream, const void *problem)
 kn_implementation_predicate kn_conv2d_supports_winograd_weights, kn_conv2d_prefers_winograd_weights;
 kn_status kn_conv2d_winograd_backward_weights(kn_stream *stream, const void *problem);
 
-/* conv2d_blocked.c: GPUs; products of matrices that are never made, through local memory. */
-kn_implementation_predicate kn_conv2d_supports_blocked, kn_conv2d_prefers_blocked;
+/* conv2d_blocked.c: GPUs; products of matrices that are never made, through local memory; the same on tensor cores, in
+ * TF32. */
+kn_implementation_predicate kn_conv2d_supports_blocked, kn_conv2d_supports_tensor, kn_conv2d_prefers_blocked;
 kn_status kn_conv2d_blocked_forward(kn_stream *stream, const void *problem);
 kn_status kn_conv2d_blocked_backward_data(kn_stream *stream, const void *problem);
 kn_status kn_conv2d_blocked_backward_weights(kn_stream *stream, const void *problem);
+kn_status kn_conv2d_tensor_forward(kn_stream *stream, const void *problem);
+kn_status kn_conv2d_tensor_backward_data(kn_stream *stream, const void *problem);
+kn_status kn_conv2d_tensor_backward_weights(kn_stream *stream, const void *problem);
 
 /* conv2d_lowered.c: matrix multiplication, after im2col where the kernel is not 1 x 1; any device. */
 kn_implementation_predicate kn_conv2d_supports_lowered, kn_conv2d_prefers_lowered;

@@ -1,4 +1,5 @@
-/* ops/conv2d_blocked.c - convolution on GPUs as products whose matrices are never made (cl/conv/blocked.cl). */
+/* ops/conv2d_blocked.c - convolution on GPUs as products whose matrices are never made (cl/conv/blocked.cl), multiplied
+ * by the work-items or by tensor cores. */
 #include "ops/blocked.h"
 #include "ops/conv2d_correlation.h"
 
@@ -8,12 +9,6 @@ typedef struct blocked_image {
 } blocked_image;
 
 /* --- forward and backward-data ------------------------------------------------------------------------------------ */
-
-static const kn_block_shape *choose(const kn_limits *limits, const kn_conv2d_correlation *c)
-{
-    const kn_conv2d_grid *g = &c->grid;
-    return kn_choose_block(limits, c->f64, g->outer, g->images * g->rows * g->columns, g->groups);
-}
 
 /* The image is read where it lies: steps and taps are those without padding. */
 static blocked_image unpad(kn_conv2d_correlation *c)
@@ -29,20 +24,22 @@ static blocked_image unpad(kn_conv2d_correlation *c)
                            .column_step = c->grid.x_column};
 }
 
-static kn_status correlate(kn_stream *stream, kn_conv2d_correlation *c)
+static kn_status correlate(kn_stream *stream, kn_conv2d_correlation *c, kn_block_arithmetic arithmetic)
 {
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     const blocked_image image = unpad(c);
     const kn_conv2d_grid *g = &c->grid;
-    const kn_block_shape *s = choose(kn_device_limits(kn_stream_device(stream)), c);
+    const int64_t pixels = g->images * g->rows * g->columns;
+    const kn_block_shape *s = kn_choose_block(limits, arithmetic, g->outer, pixels, g->groups);
     const size_t items = (size_t)kn_block_items(s);
     const int64_t element = c->f64 ? 8 : 4;
     const kn_conv2d_operand bias = c->bias.buffer ? c->bias : c->weight;
     const kn_cut cut = kn_cut_of(c->activation);
     char options[KN_BLOCK_OPTIONS];
     return kn_run(stream, .source = "conv/blocked.cl", .kernel = "conv_blocked", .operation = "conv2d",
-                  .options = kn_block_options(options, s, c->f64, true, false, " -DWEIGHTS=0"), .dims = 3,
-                  .global = {(size_t)kn_div_up(g->images * g->rows * g->columns, s->columns) * items,
-                             (size_t)kn_div_up(g->outer, s->rows), (size_t)g->groups},
+                  .options = kn_block_options(options, s, arithmetic, true, false, " -DWEIGHTS=0"), .dims = 3,
+                  .global = {(size_t)kn_div_up(pixels, s->columns) * items, (size_t)kn_div_up(g->outer, s->rows),
+                             (size_t)g->groups},
                   .local = {items, 1, 1},
                   KN_ARGS(kn_arg_buffer(c->x.buffer, c->x.offset * element),
                           kn_arg_buffer(c->weight.buffer, c->weight.offset * element),
@@ -53,21 +50,21 @@ static kn_status correlate(kn_stream *stream, kn_conv2d_correlation *c)
                           kn_arg_f64_or_f32(c->f64, cut.low), kn_arg_f64_or_f32(c->f64, cut.high)));
 }
 
-kn_status kn_conv2d_blocked_forward(kn_stream *stream, const void *problem)
+static kn_status forward(kn_stream *stream, const kn_conv2d_problem *problem, kn_block_arithmetic arithmetic)
 {
     kn_conv2d_correlation c;
     kn_conv2d_describe_forward(&c, kn_device_limits(kn_stream_device(stream)), problem);
-    return correlate(stream, &c);
+    return correlate(stream, &c, arithmetic);
 }
 
-kn_status kn_conv2d_blocked_backward_data(kn_stream *stream, const void *problem)
+static kn_status backward_data(kn_stream *stream, const kn_conv2d_problem *problem, kn_block_arithmetic arithmetic)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    const int64_t residues = kn_conv2d_residues(&((const kn_conv2d_problem *)problem)->shape);
+    const int64_t residues = kn_conv2d_residues(&problem->shape);
     kn_conv2d_correlation c;
     for (int64_t i = 0; i < residues; i++)
         if (kn_conv2d_describe_residue(&c, limits, problem, i))
-            KN_TRY(correlate(stream, &c));
+            KN_TRY(correlate(stream, &c, arithmetic));
     return KN_OK;
 }
 
@@ -88,18 +85,18 @@ static void choose_shares(kn_conv2d_gradient_layout *g, int64_t weights, int64_t
 }
 
 static kn_status sum_shares(kn_stream *stream, const kn_conv2d_problem *problem, const kn_conv2d_gradient_layout *g,
-                            kn_arg sums)
+                            kn_arg sums, kn_block_arithmetic arithmetic)
 {
     kn_conv2d_correlation c;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     kn_conv2d_describe_forward(&c, limits, problem);
     const blocked_image image = unpad(&c);
-    const kn_block_shape *s = kn_choose_block(limits, c.f64, g->outer, g->taps, g->groups * g->shares);
+    const kn_block_shape *s = kn_choose_block(limits, arithmetic, g->outer, g->taps, g->groups * g->shares);
     const size_t items = (size_t)kn_block_items(s);
     char options[KN_BLOCK_OPTIONS];
     return kn_run(stream, .source = "conv/blocked.cl", .kernel = "conv_blocked_weights",
                   .operation = "conv2d_backward_weights",
-                  .options = kn_block_options(options, s, c.f64, true, true, " -DWEIGHTS=1"), .dims = 3,
+                  .options = kn_block_options(options, s, arithmetic, true, true, " -DWEIGHTS=1"), .dims = 3,
                   .global = {(size_t)kn_div_up(g->taps, s->columns) * items, (size_t)kn_div_up(g->outer, s->rows),
                              (size_t)(g->groups * g->shares)},
                   .local = {items, 1, 1},
@@ -108,9 +105,8 @@ static kn_status sum_shares(kn_stream *stream, const kn_conv2d_problem *problem,
                           kn_arg_struct(&c.taps, sizeof c.taps), kn_arg_struct(&image, sizeof image)));
 }
 
-kn_status kn_conv2d_blocked_backward_weights(kn_stream *stream, const void *problem_)
+static kn_status backward_weights(kn_stream *stream, const kn_conv2d_problem *problem, kn_block_arithmetic arithmetic)
 {
-    const kn_conv2d_problem *problem = problem_;
     const kn_conv2d_shape *s = &problem->shape;
     const int64_t element = s->f64 ? 8 : 4, weights = s->out_channels * kn_conv2d_taps(s);
     kn_conv2d_padding padding;
@@ -122,7 +118,7 @@ kn_status kn_conv2d_blocked_backward_weights(kn_stream *stream, const void *prob
     if (g.shares > 1)
         KN_TRY(kn_buffer_alloc(&sums, stream, (size_t)(g.shares * weights * element)));
     kn_status status =
-        sum_shares(stream, problem, &g, sums ? kn_arg_buffer(sums, 0) : kn_conv2d_arg(s, problem->weight));
+        sum_shares(stream, problem, &g, sums ? kn_arg_buffer(sums, 0) : kn_conv2d_arg(s, problem->weight), arithmetic);
     kn_conv2d_problem weights_only = *problem;
     weights_only.bias.buffer = NULL;
     if (status == KN_OK && sums)
@@ -131,23 +127,66 @@ kn_status kn_conv2d_blocked_backward_weights(kn_stream *stream, const void *prob
     return status == KN_OK && problem->bias.buffer ? kn_conv2d_bias_gradient(stream, problem) : status;
 }
 
-/* --- choice ------------------------------------------------------------------------------------------------------- */
+/* --- rows of the tables ------------------------------------------------------------------------------------------- */
 
-/* Pixels of all images, and taps, are numbered in 32 bits; a group of the largest shape must fit the device. */
-bool kn_conv2d_supports_blocked(const kn_limits *limits, const void *problem)
+static kn_block_arithmetic plain(const kn_conv2d_problem *problem) { return kn_block_plain(problem->shape.f64); }
+
+kn_status kn_conv2d_blocked_forward(kn_stream *stream, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    return forward(stream, problem, plain(problem));
+}
+
+kn_status kn_conv2d_blocked_backward_data(kn_stream *stream, const void *problem)
+{
+    return backward_data(stream, problem, plain(problem));
+}
+
+kn_status kn_conv2d_blocked_backward_weights(kn_stream *stream, const void *problem)
+{
+    return backward_weights(stream, problem, plain(problem));
+}
+
+kn_status kn_conv2d_tensor_forward(kn_stream *stream, const void *problem)
+{
+    return forward(stream, problem, KN_BLOCK_TF32);
+}
+
+kn_status kn_conv2d_tensor_backward_data(kn_stream *stream, const void *problem)
+{
+    return backward_data(stream, problem, KN_BLOCK_TF32);
+}
+
+kn_status kn_conv2d_tensor_backward_weights(kn_stream *stream, const void *problem)
+{
+    return backward_weights(stream, problem, KN_BLOCK_TF32);
+}
+
+/* Pixels of all images, and taps, are numbered in 32 bits; a group must fit the device. */
+static bool supports(const kn_limits *limits, const kn_conv2d_shape *s, kn_block_arithmetic arithmetic)
+{
     const double most = 2147483647.0, images = (double)s->images;
     return images * (double)s->out_size[0] * (double)s->out_size[1] < most &&
            images * (double)s->in_size[0] * (double)s->in_size[1] < most &&
            (double)(s->in_channels + s->out_channels) * (double)(s->kernel_size[0] * s->kernel_size[1]) < most &&
-           kn_choose_block(limits, s->f64, 1, 1, 1) != NULL;
+           kn_choose_block(limits, arithmetic, 1, 1, 1) != NULL;
 }
 
-/* As the blocked matrix product: not before it has been measured on a GPU. */
+bool kn_conv2d_supports_blocked(const kn_limits *limits, const void *problem)
+{
+    return supports(limits, &((const kn_conv2d_problem *)problem)->shape, plain(problem));
+}
+
+bool kn_conv2d_supports_tensor(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    return !s->f64 && supports(limits, s, KN_BLOCK_TF32);
+}
+
+/* On what is no CPU, all but depthwise convolutions: a group of one channel leaves a block all but empty, and the
+ * reference, a work-item per element of the result, has few taps to sum. The other way, lowering, writes and reads a
+ * matrix that is as many times the image as the kernel has taps. Benchmark mode corrects the choice. */
 bool kn_conv2d_prefers_blocked(const kn_limits *limits, const void *problem)
 {
-    (void)limits;
-    (void)problem;
-    return false;
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    return !limits->is_cpu && (s->groups == 1 || (s->in_channels != s->groups && s->out_channels != s->groups));
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ops/blocked.h"
+
 static int describe(const void *problem_, int64_t numbers[KN_PROBLEM_NUMBERS])
 {
     const kn_conv2d_problem *problem = problem_;
@@ -62,6 +64,13 @@ static const kn_implementation forward[] = {
      .prefers = kn_conv2d_prefers_direct,
      .run = kn_conv2d_direct_forward,
      .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "tensor",
+     .supports = kn_conv2d_supports_tensor,
+     .prefers = kn_conv2d_prefers_blocked,
+     .works = kn_tensor_cores_work,
+     .run = kn_conv2d_tensor_forward,
+     .timed_on = KN_TIMED_ON_OTHERS,
+     .reduced_precision = KN_USES_TF32},
     {.name = "blocked",
      .supports = kn_conv2d_supports_blocked,
      .prefers = kn_conv2d_prefers_blocked,
@@ -108,6 +117,13 @@ static const kn_implementation backward_data[] = {
      .prefers = kn_conv2d_prefers_direct_data,
      .run = kn_conv2d_direct_backward_data,
      .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "tensor",
+     .supports = kn_conv2d_supports_tensor,
+     .prefers = kn_conv2d_prefers_blocked,
+     .works = kn_tensor_cores_work,
+     .run = kn_conv2d_tensor_backward_data,
+     .timed_on = KN_TIMED_ON_OTHERS,
+     .reduced_precision = KN_USES_TF32},
     {.name = "blocked",
      .supports = kn_conv2d_supports_blocked,
      .prefers = kn_conv2d_prefers_blocked,
@@ -144,6 +160,13 @@ static const kn_implementation backward_weights[] = {
      .prefers = kn_conv2d_prefers_direct_weights,
      .run = kn_conv2d_direct_backward_weights,
      .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "tensor",
+     .supports = kn_conv2d_supports_tensor,
+     .prefers = kn_conv2d_prefers_blocked,
+     .works = kn_tensor_cores_work,
+     .run = kn_conv2d_tensor_backward_weights,
+     .timed_on = KN_TIMED_ON_OTHERS,
+     .reduced_precision = KN_USES_TF32},
     {.name = "blocked",
      .supports = kn_conv2d_supports_blocked,
      .prefers = kn_conv2d_prefers_blocked,

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ops/blocked.h"
+
 static const kn_implementation rows[] = {
     {.name = "skinny",
      .supports = kn_gemm_supports_skinny,
@@ -27,6 +29,13 @@ static const kn_implementation rows[] = {
      .timed_on = KN_TIMED_ON_CPUS},
     {.name = "direct", .prefers = kn_gemm_prefers_direct, .run = kn_gemm_direct, .timed_on = KN_TIMED_ON_CPUS},
     {.name = "packed", .prefers = kn_gemm_prefers_packed, .run = kn_gemm_packed, .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "tensor",
+     .supports = kn_gemm_supports_tensor,
+     .prefers = kn_gemm_prefers_blocked,
+     .works = kn_tensor_cores_work,
+     .run = kn_gemm_tensor,
+     .timed_on = KN_TIMED_ON_OTHERS,
+     .reduced_precision = KN_USES_TF32},
     {.name = "blocked",
      .supports = kn_gemm_supports_blocked,
      .prefers = kn_gemm_prefers_blocked,

@@ -81,9 +81,10 @@ kn_status kn_gemm_dots(kn_stream *stream, const void *problem);
 kn_implementation_predicate kn_gemm_supports_split, kn_gemm_prefers_split;
 kn_status kn_gemm_split(kn_stream *stream, const void *problem);
 
-/* gemm_blocked.c: GPUs; blocks of C by work-groups, through local memory. */
-kn_implementation_predicate kn_gemm_supports_blocked, kn_gemm_prefers_blocked;
+/* gemm_blocked.c: GPUs; blocks of C by work-groups, through local memory; the same on tensor cores, in TF32. */
+kn_implementation_predicate kn_gemm_supports_blocked, kn_gemm_supports_tensor, kn_gemm_prefers_blocked;
 kn_status kn_gemm_blocked(kn_stream *stream, const void *problem);
+kn_status kn_gemm_tensor(kn_stream *stream, const void *problem);
 
 /* gemm_any.c: any device. The reference computes one sum per element. */
 kn_implementation_predicate kn_gemm_supports_clblast;

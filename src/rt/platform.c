@@ -100,6 +100,7 @@ static void query_limits(kn_device *device)
     if (kn_has_word(device->extensions, "cl_nv_device_attribute_query")) {
         limits->capability_major = (int)kn_query_number(id, NV_COMPUTE_CAPABILITY_MAJOR);
         limits->capability_minor = (int)kn_query_number(id, NV_COMPUTE_CAPABILITY_MINOR);
+        limits->ptx_capability = 10 * limits->capability_major + limits->capability_minor;
     } else {
         char text[128] = "";
         clGetDeviceInfo(id, CL_DEVICE_OPENCL_C_VERSION, sizeof text, text, NULL);

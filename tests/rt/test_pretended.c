@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "rt/rt.h"
+
 static const char *kind;
 
 static bool is(const char *name) { return strcmp(kind, name) == 0; }
@@ -34,6 +36,7 @@ static void programs(void **state)
     int major, minor;
     assert_ok(kn_device_capability(kn_device_at(0), &major, &minor));
     assert_int_equal(major, is("nv") ? 9 : 1);
+    assert_int_equal(kn_device_limits(kn_device_at(0))->ptx_capability, is("nv") ? 90 : 0);
 }
 
 static void peers(void **state)

@@ -1,18 +1,39 @@
 /* support/as_gpu.h - "--as-gpu" for any test program: the kernels and launch shapes that GPUs get, run where there is
- * none; and "--as-avx2", "--as-neon": those that other processors get. */
+ * none; "--tensor-cores": those of a GPU with tensor cores, TF32 allowed; and "--as-avx2", "--as-neon": those that
+ * other processors get. */
 #ifndef SUPPORT_AS_GPU_H
 #define SUPPORT_AS_GPU_H
 
+#include <koine/flags.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "ops/choice.h"
 #include "rt/rt.h"
 
-/* With "--as-gpu" on the command line the library takes every device for a GPU with the portable floor of limits. First
- * thing in main. */
+/* Tensor cores in TF32, for a device that has none: the test's environment puts code that does what they do in place of
+ * their instructions (KOINE_KERNEL_DIR, tests/ops/tensor_cores). */
+static inline void pretend_tensor_cores(kn_limits *limits)
+{
+    if (limits->ptx_capability == 0)
+        limits->ptx_capability = 80;
+    kn_set_allow_reduced_precision(KN_MATMUL_ALLOW_TF32 | KN_CONV_ALLOW_TF32, true);
+}
+
+/* Whether the flags let the row run, and the device has the units for its precision: else there is nothing to force. */
+static inline bool can_force(const kn_implementation_table *table, const kn_implementation *row)
+{
+    const kn_limits *limits = kn_device_limits(kn_device_current());
+    return kn_implementation_allowed(row, kn_implementation_flags(table)) &&
+           (!row->reduced_precision || limits->ptx_capability > 0);
+}
+
+/* With "--as-gpu" or "--tensor-cores" on the command line the library takes every device for a GPU with the portable
+ * floor of limits. First thing in main. */
 static inline void obey_as_gpu(int argc, char **argv)
 {
-    if (argc < 2 || strcmp(argv[1], "--as-gpu") != 0)
+    const bool tensor_cores = argc > 1 && strcmp(argv[1], "--tensor-cores") == 0;
+    if (argc < 2 || (strcmp(argv[1], "--as-gpu") != 0 && !tensor_cores))
         return;
     for (int i = 0; i < kn_device_count(); i++) {
         kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_at(i));
@@ -22,6 +43,8 @@ static inline void obey_as_gpu(int argc, char **argv)
         limits->vector_registers = 16;
         limits->max_work_group_size = limits->max_work_group_size < 256 ? limits->max_work_group_size : 256;
         limits->local_memory = limits->local_memory < 32768 ? limits->local_memory : 32768;
+        if (tensor_cores)
+            pretend_tensor_cores(limits);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/choice.h"
+#include "support/as_gpu.h"
 #include "support/op_run.h"
 
 #define MAX_COUNTED 64
@@ -106,6 +107,7 @@ void op_check_implementations(op_run *run, const op_result *chosen)
             op_fail(run, "forced", "the row names a table, '%s', that ops/choice.h does not have", name);
         bool reached = table != NULL;
         for (int i = 0; reached && i < table->count; i++)
-            reached = check_forced(run, chosen, table->operation, table->rows[i].name);
+            if (can_force(table, &table->rows[i]))
+                reached = check_forced(run, chosen, table->operation, table->rows[i].name);
     }
 }

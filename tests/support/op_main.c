@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "rt/pool.h"
+#include "support/as_gpu.h"
 #include "support/op_run.h"
 
 typedef struct options {
     const char *only, *device, *dtype;
-    bool list, no_gradient, as_gpu;
+    bool list, no_gradient, as_gpu, tensor_cores;
     const char *program;
 } options;
 
@@ -199,6 +200,8 @@ static bool parse_options(options *chosen, int argc, char **argv)
             chosen->no_gradient = true;
         else if (strcmp(argv[i], "--as-gpu") == 0)
             chosen->as_gpu = true;
+        else if (strcmp(argv[i], "--tensor-cores") == 0)
+            chosen->as_gpu = chosen->tensor_cores = true;
         else if (strcmp(argv[i], "--only") == 0 && value)
             chosen->only = argv[++i];
         else if (strcmp(argv[i], "--device") == 0 && value)
@@ -240,7 +243,8 @@ int op_test_main(int argc, char **argv, const op_table *const *tables)
     options chosen = {.program = argv[0]};
     if (!parse_options(&chosen, argc, argv)) {
         fprintf(stderr,
-                "usage: %s [--list] [--only PREFIX] [--device NAME] [--dtype f32|f64] [--no-gradient] [--as-gpu]\n",
+                "usage: %s [--list] [--only PREFIX] [--device NAME] [--dtype f32|f64] [--no-gradient] [--as-gpu] "
+                "[--tensor-cores]\n",
                 argv[0]);
         return 2;
     }
@@ -257,6 +261,8 @@ int op_test_main(int argc, char **argv, const op_table *const *tables)
         }
         if (chosen.as_gpu)
             pretend_gpu(device);
+        if (chosen.tensor_cores)
+            pretend_tensor_cores((kn_limits *)(uintptr_t)kn_device_limits(device));
         run_tables(&chosen, tables, device, &sum);
     }
     op_print_coverage(stdout);

@@ -1,0 +1,176 @@
+/* test_ptxas.c - NVIDIA's assembler takes the kernels for GPUs: each way to multiply, each block, each way round of the
+ * operands, made into PTX by clang and assembled for the processors from compute capability 7.0 on that have the
+ * instructions. Prints registers and spills. Skipped where clang, libclc's nvptx64--nvidiacl.bc or ptxas is missing;
+ * KOINE_CLANG, KOINE_LIBCLC and KOINE_PTXAS say where else they are. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "ops/blocked.h"
+#include "rt/program.h"
+
+static const char *clang, *library, *ptxas;
+static char folder[] = "/tmp/koine-ptxas-XXXXXX";
+static const int capabilities[] = {70, 75, 80, 86, 89, 90};
+enum { CAPABILITIES = sizeof capabilities / sizeof capabilities[0] };
+static bool known[CAPABILITIES]; /* to this ptxas: versions drop old processors */
+static int failures;
+
+/* --- the tools ---------------------------------------------------------------------------------------------------- */
+
+static bool run(const char *format, ...) KN_PRINTF(1, 2);
+static bool run(const char *format, ...)
+{
+    char command[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(command, sizeof command, format, args);
+    va_end(args);
+    return system(command) == 0;
+}
+
+static const char *find(const char *variable, const char *const *candidates)
+{
+    const char *told = getenv(variable);
+    if (told && *told)
+        return told;
+    for (; *candidates; candidates++)
+        if (**candidates == '/' ? access(*candidates, R_OK) == 0
+                                : run("command -v %s >%s/found 2>&1", *candidates, folder))
+            return *candidates;
+    return NULL;
+}
+
+static bool compile(const char *name, const char *options, int capability)
+{
+    return run("%s -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -target nvptx64--nvidiacl -march=sm_%d "
+               "-Xclang -target-feature -Xclang +ptx70 -O3 -S -Xclang -mlink-builtin-bitcode -Xclang %s "
+               "-Wno-unused-command-line-argument %s -o %s/%s.ptx %s/%s.cl",
+               clang, capability, library, options, folder, name, folder, name);
+}
+
+static bool write_file(const char *name, const char *text)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    return file && fputs(text, file) >= 0 && fclose(file) == 0;
+}
+
+static const char *find_tools(void)
+{
+    static const char *const clangs[] = {"clang-14", "clang",    "clang-15", "clang-16",
+                                         "clang-17", "clang-18", "clang-19", NULL},
+                             *const libraries[] = {"/usr/lib/clc/nvptx64--nvidiacl.bc",
+                                                   "/usr/share/clc/nvptx64--nvidiacl.bc", NULL},
+                             *const assemblers[] = {"ptxas", "/usr/local/cuda/bin/ptxas", NULL};
+    clang = find("KOINE_CLANG", clangs);
+    library = find("KOINE_LIBCLC", libraries);
+    ptxas = find("KOINE_PTXAS", assemblers);
+    if (!clang || !library || !ptxas)
+        return !ptxas ? "there is no ptxas" : !clang ? "there is no clang" : "there is no libclc for nvptx64--nvidiacl";
+    if (!write_file("probe.cl",
+                    "kernel void probe(global float *x) { x[get_global_id(0)] = fma(x[0], x[1], x[2]); }\n") ||
+        !compile("probe", "2>/dev/null", 70))
+        return "this clang makes no PTX of OpenCL C";
+    return NULL;
+}
+
+/* --- the kernels -------------------------------------------------------------------------------------------------- */
+
+/* "Used 159 registers" and the spills, from what ptxas -v says. */
+static void print_use(const char *what, int capability)
+{
+    char path[64], line[256];
+    snprintf(path, sizeof path, "%s/said", folder);
+    FILE *file = fopen(path, "r");
+    int registers = 0, stores = 0, loads = 0;
+    while (file && fgets(line, sizeof line, file)) {
+        const char *used = strstr(line, "Used "), *stack = strstr(line, "bytes stack frame, ");
+        if (used)
+            sscanf(used, "Used %d registers", &registers);
+        if (stack)
+            sscanf(stack, "bytes stack frame, %d bytes spill stores, %d bytes spill loads", &stores, &loads);
+    }
+    if (file)
+        fclose(file);
+    printf("sm_%d, %3d registers, %d bytes of spills: %s\n", capability, registers, stores + loads, what);
+}
+
+static void assemble(const char *name, const char *what, int capability)
+{
+    if (run("%s -v -arch=sm_%d -o %s/%s.cubin %s/%s.ptx >%s/said 2>&1", ptxas, capability, folder, name, folder, name,
+            folder)) {
+        print_use(what, capability);
+        return;
+    }
+    printf("FAIL sm_%d: %s\n", capability, what);
+    run("cat %s/said", folder);
+    failures++;
+}
+
+/* For the first processor that has the instructions and the newest; with `all` for those between, too. */
+static void check(const char *source, const char *options, bool tensor, bool all)
+{
+    char what[KN_BLOCK_OPTIONS + 64], with_keyword[KN_BLOCK_OPTIONS + 64], *text;
+    snprintf(what, sizeof what, "%s %s", source, options);
+    snprintf(with_keyword, sizeof with_keyword, "-DKN_ASM=__asm__ %s", options);
+    if (kn_kernel_source_text(&text, source) != KN_OK) {
+        printf("FAIL %s: %s\n", source, kn_error_message());
+        failures++;
+        return;
+    }
+    const bool compiled = write_file("kernel.cl", text) && compile("kernel", with_keyword, tensor ? 80 : 70);
+    kn_free(text);
+    if (!compiled) {
+        printf("FAIL %s\n", what);
+        failures++;
+    }
+    int first = tensor ? 2 : 0;
+    while (first < CAPABILITIES - 1 && !known[first])
+        first++;
+    for (int i = first; compiled && i < CAPABILITIES; i++)
+        if (known[i] && (all || i == first || i == CAPABILITIES - 1))
+            assemble("kernel", what, capabilities[i]);
+}
+
+static void check_arithmetic(kn_block_arithmetic arithmetic)
+{
+    const bool tensor = arithmetic == KN_BLOCK_TF32;
+    const kn_block_shape *s;
+    char options[KN_BLOCK_OPTIONS];
+    const kn_block_shape *first = NULL;
+    for (int i = 0; (s = kn_block_shape_at(i)); i++) {
+        if (s->tensor_cores != tensor || !(s->efficiency > 0))
+            continue;
+        for (int layout = 0; layout < (first ? 1 : 4); layout++)
+            check("gemm/blocked.cl", kn_block_options(options, s, arithmetic, !(layout & 1), layout & 2, ""), tensor,
+                  !first && layout == 0);
+        first = first ? first : s;
+    }
+    for (int weights = 0; weights < 2; weights++)
+        check("conv/blocked.cl",
+              kn_block_options(options, first, arithmetic, true, weights, weights ? " -DWEIGHTS=1" : " -DWEIGHTS=0"),
+              tensor, false);
+}
+
+int main(void)
+{
+    if (!mkdtemp(folder))
+        return 1;
+    const char *missing = find_tools();
+    if (missing)
+        printf("skipped: %s\n", missing);
+    for (int i = 0; !missing && i < CAPABILITIES; i++) {
+        known[i] = run("%s --help | grep -q \"'sm_%d'\"", ptxas, capabilities[i]);
+        if (!known[i])
+            printf("this ptxas does not know sm_%d\n", capabilities[i]);
+    }
+    for (int arithmetic = KN_BLOCK_F32; !missing && arithmetic <= KN_BLOCK_TF32; arithmetic++)
+        check_arithmetic((kn_block_arithmetic)arithmetic);
+    run("rm -r %s", folder);
+    return missing ? 77 : failures > 0;
+}

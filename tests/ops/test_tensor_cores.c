@@ -1,0 +1,368 @@
+/* test_tensor_cores.c - TF32 on tensor cores: values, bounds, which flag allows it where, and devices whose tensor
+ * cores turn out not to work. test_tensor_cores works|refused|wrong.
+ *
+ * "works": the device's own, where it has some; else the environment puts code that does what the instructions do in
+ * their place (KOINE_KERNEL_DIR, tests/ops/tensor_cores). "wrong": code in their place that mistakes the lanes.
+ * "refused": a compiler that does not know them. */
+#include "support/check.h"
+
+#include <CL/cl.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/blocked.h"
+#include "rt/inject.h"
+#include "support/as_gpu.h"
+#include "support/values.h"
+
+enum { MATMUL = KN_MATMUL_ALLOW_TF32, CONV = KN_CONV_ALLOW_TF32 };
+
+static atomic_int warnings;
+static char warning[512];
+static void keep_warning(kn_log_level level, const char *message, void *user)
+{
+    (void)user;
+    if (level == KN_LOG_WARNING && strstr(message, "tensor cores")) {
+        warnings++;
+        snprintf(warning, sizeof warning, "%s", message);
+    }
+}
+
+static void allow(unsigned what)
+{
+    kn_set_allow_reduced_precision(MATMUL | CONV, false);
+    if (what)
+        CHECK_OK(kn_set_allow_reduced_precision(what, true));
+}
+
+/* As cvt.rna.tf32.f32 rounds: to 10 bits of mantissa, ties away from zero. */
+static double round_tf32(double value)
+{
+    float x = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits + 0x1000u) & 0xffffe000u;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Uniform in [-1, 1); freed with free(). */
+static double *draw(test_random *random, int64_t count, bool rounded)
+{
+    double *values = malloc((size_t)count * sizeof *values);
+    assert_non_null(values);
+    for (int64_t i = 0; i < count; i++) {
+        values[i] = test_random_uniform(random, -1, 1);
+        values[i] = rounded ? round_tf32(values[i]) : values[i];
+    }
+    return values;
+}
+
+/* --- products ----------------------------------------------------------------------------------------------------- */
+
+/* `transposed`: stored the other way round, seen as rows x columns. */
+static kn_tensor *matrix(const double *values, int64_t rows, int64_t columns, bool transposed)
+{
+    const int64_t shape[] = {rows, columns}, stored[] = {columns, rows};
+    double *other = malloc((size_t)(rows * columns + 1) * sizeof *other);
+    assert_non_null(other);
+    for (int64_t i = 0; i < rows * columns; i++)
+        other[transposed ? i % columns * rows + i / columns : i] = values[i];
+    kn_tensor *t = tensor_of_doubles(other, 2, transposed ? stored : shape, KN_F32, false);
+    free(other);
+    CHECK_TENSOR(t);
+    return transposed ? kn_transpose(t, 0, 1) : t;
+}
+
+/* Against the product of the rounded values, off only by sums in f32, and against that of the values, off by 2^-10 of
+ * each product too. Returns the largest distance to the latter, as a share of that bound. */
+static double check_product(const double *a, const double *b, const double *c, int64_t m, int64_t n, int64_t k)
+{
+    double worst = 0;
+    for (int64_t i = 0; i < m * n; i++) {
+        double sum = 0, rounded = 0, magnitude = 0;
+        for (int64_t j = 0; j < k; j++) {
+            const double x = a[i / n * k + j], y = b[j * n + i % n];
+            sum += x * y;
+            rounded += round_tf32(x) * round_tf32(y);
+            magnitude += fabs(x * y);
+        }
+        const double slack = (double)k * 0x1p-22 * magnitude, bound = 0x1.01p-10 * magnitude + slack;
+        if (!(fabs(c[i] - rounded) <= slack) || !(fabs(c[i] - sum) <= bound))
+            fail_msg("m %d n %d k %d: element %d is %.9g, not %.9g (%.9g without rounding)", (int)m, (int)n, (int)k,
+                     (int)i, c[i], rounded, sum);
+        worst = bound > 0 ? fmax(worst, fabs(c[i] - sum) / bound) : worst;
+    }
+    return worst;
+}
+
+static const int64_t sizes[][3] = {{131, 77, 43},  {1, 1, 1},    {16, 8, 8},   {17, 9, 9},  {128, 128, 16},
+                                   {129, 130, 33}, {3, 200, 70}, {200, 3, 70}, {40, 33, 1}, {64, 64, 300}};
+enum { NUM_SIZES = sizeof sizes / sizeof sizes[0] };
+
+/* Number `number` of the shapes of blocks that the device can hold, round and round. */
+static const kn_block_shape *shape_number(int number)
+{
+    const kn_limits *limits = kn_device_limits(kn_device_current());
+    const kn_block_shape *shape, *fitting[KN_BLOCK_SHAPES];
+    int count = 0;
+    for (int i = 0; (shape = kn_block_shape_at(i)); i++)
+        if (kn_block_fits(shape, limits, KN_BLOCK_TF32))
+            fitting[count++] = shape;
+    assert_true(count > 0);
+    return fitting[number % count];
+}
+
+/* Each size with the operands each way round; each shape of block with several of both. */
+static void test_products(void **state)
+{
+    test_random random = test_random_from("tensor cores");
+    double worst = 0;
+    (void)state;
+    allow(MATMUL);
+    kn_force_implementation("gemm", "tensor");
+    for (int i = 0; i < 4 * NUM_SIZES; i++) {
+        const int64_t m = sizes[i / 4][0], n = sizes[i / 4][1], k = sizes[i / 4][2];
+        double *a = draw(&random, m * k, false), *b = draw(&random, k * n, false), *c = NULL;
+        kn_block_force(shape_number(i / 4 + i));
+        KN_SCOPE { c = read_doubles(kn_matmul(matrix(a, m, k, i & 1), matrix(b, k, n, i & 2))); }
+        assert_non_null(c);
+        worst = fmax(worst, check_product(a, b, c, m, n, k));
+        free(a);
+        free(b);
+        free(c);
+    }
+    assert_int_equal(kn_count_forced("gemm").ran, 4 * NUM_SIZES);
+    kn_force_implementation("gemm", NULL);
+    kn_block_force(NULL);
+    assert_true(worst > 0.1); /* it does round: f32 would be far closer */
+    allow(0);
+}
+
+/* --- convolutions ------------------------------------------------------------------------------------------------- */
+
+typedef struct layer {
+    int64_t images, in, out, size[2], kernel, stride, padding, dilation, groups;
+} layer;
+
+static const layer layers[] = {{2, 3, 5, {9, 11}, 3, 1, 1, 1, 1},   {3, 19, 35, {7, 5}, 1, 1, 0, 1, 1},
+                               {2, 8, 12, {13, 10}, 3, 2, 1, 1, 2}, {1, 2, 130, {12, 15}, 5, 1, 2, 1, 1},
+                               {2, 4, 4, {11, 12}, 3, 1, 2, 2, 4},  {1, 1, 1, {1, 1}, 1, 1, 0, 1, 1},
+                               {17, 5, 20, {10, 9}, 3, 3, 0, 1, 1}};
+enum { NUM_LAYERS = sizeof layers / sizeof layers[0] };
+
+typedef struct passes {
+    double *y, *dx, *dw;
+    int64_t y_count, x_count, w_count;
+} passes;
+
+static passes convolve(const layer *l, kn_dtype dtype, const double *x, const double *w, const double *dy)
+{
+    const int64_t x_shape[] = {l->images, l->in, l->size[0], l->size[1]},
+                  w_shape[] = {l->out, l->in / l->groups, l->kernel, l->kernel};
+    passes p = {.y = NULL};
+    KN_SCOPE
+    {
+        kn_tensor *input = tensor_of_doubles(x, 4, x_shape, dtype, true);
+        kn_tensor *weight = tensor_of_doubles(w, 4, w_shape, dtype, true);
+        kn_tensor *y = kn_conv2d(input, weight, NULL, .stride = l->stride, .padding = l->padding,
+                                 .dilation = l->dilation, .groups = l->groups);
+        CHECK_TENSOR(y);
+        CHECK_OK(kn_backward_with(y, tensor_of_doubles(dy, 4, kn_shape(y), dtype, false), false));
+        p = (passes){
+            read_doubles(y), read_doubles(kn_grad(input)), read_doubles(kn_grad(weight)), kn_numel(y), kn_numel(input),
+            kn_numel(weight)};
+    }
+    assert_true(p.y && p.dx && p.dw);
+    return p;
+}
+
+static void free_passes(passes *p)
+{
+    free(p->y);
+    free(p->dx);
+    free(p->dw);
+}
+
+static void check_values_of(const double *values, const double *right, int64_t count, int64_t reduction,
+                            const char *what, int number)
+{
+    char message[400];
+    closeness limit = closeness_of(KN_F32, reduction);
+    double largest = 0;
+    for (int64_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs(right[i]));
+    limit.atol += limit.rtol * largest;
+    if (!values_close(values, right, count, limit, message, sizeof message))
+        fail_msg("layer %d, %s: %s", number, what, message);
+}
+
+/* Of values that TF32 holds exactly: what is left are sums in f32. */
+static void test_convolutions(void **state)
+{
+    static const char *const operations[] = {"conv2d", "conv2d_backward_data", "conv2d_backward_weights"};
+    test_random random = test_random_from("tensor cores, convolutions");
+    (void)state;
+    allow(CONV);
+    for (int i = 0; i < NUM_LAYERS; i++) {
+        const layer *l = &layers[i];
+        const int64_t x_count = l->images * l->in * l->size[0] * l->size[1];
+        const int64_t taps = l->in / l->groups * l->kernel * l->kernel;
+        double *x = draw(&random, x_count, true), *w = draw(&random, l->out * taps, true);
+        double *dy = draw(&random, l->images * l->out * (l->size[0] + 4) * (l->size[1] + 4), true); /* enough */
+        passes right = convolve(l, KN_F64, x, w, dy);
+        for (int pass = 0; pass < 3; pass++)
+            kn_force_implementation(operations[pass], "tensor");
+        passes p = convolve(l, KN_F32, x, w, dy);
+        for (int pass = 0; pass < 3; pass++) {
+            assert_int_equal(kn_count_forced(operations[pass]).ran, 1);
+            kn_force_implementation(operations[pass], NULL);
+        }
+        check_values_of(p.y, right.y, p.y_count, taps, "forward", i);
+        check_values_of(p.dx, right.dx, p.x_count, l->out * l->kernel * l->kernel, "backward-data", i);
+        check_values_of(p.dw, right.dw, p.w_count, p.y_count / l->out, "backward-weights", i);
+        free_passes(&p);
+        free_passes(&right);
+        free(x);
+        free(w);
+        free(dy);
+    }
+    allow(0);
+}
+
+/* --- which flag allows what --------------------------------------------------------------------------------------- */
+
+/* The product, and the convolution, of values that TF32 rounds. */
+static void compute_both(double product[64 * 48], double result[2 * 16 * 100])
+{
+    test_random random = test_random_from("tensor cores, flags");
+    double *a = draw(&random, 64 * 32, false), *b = draw(&random, 32 * 48, false);
+    const layer l = {2, 8, 16, {10, 10}, 3, 1, 1, 1, 1};
+    double *x = draw(&random, 2 * 8 * 100, false), *w = draw(&random, 16 * 72, false);
+    double *dy = draw(&random, 2 * 16 * 100, false), *c = NULL;
+    KN_SCOPE { c = read_doubles(kn_matmul(matrix(a, 64, 32, false), matrix(b, 32, 48, false))); }
+    assert_non_null(c);
+    passes p = convolve(&l, KN_F32, x, w, dy);
+    memcpy(product, c, 64 * 48 * sizeof *c);
+    memcpy(result, p.y, 2 * 16 * 100 * sizeof *p.y);
+    free_passes(&p);
+    free(a);
+    free(b);
+    free(c);
+    free(x);
+    free(w);
+    free(dy);
+}
+
+static void test_flags(void **state)
+{
+    static double product[4][64 * 48], result[4][2 * 16 * 100];
+    static const unsigned flags[] = {0, MATMUL, CONV, MATMUL | CONV};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        allow(flags[i]);
+        compute_both(product[i], result[i]);
+    }
+    for (int i = 1; i < 4; i++) {
+        assert_int_equal(memcmp(product[0], product[i], sizeof product[0]) != 0, (flags[i] & MATMUL) != 0);
+        assert_int_equal(memcmp(result[0], result[i], sizeof result[0]) != 0, (flags[i] & CONV) != 0);
+    }
+    allow(0);
+    kn_force_implementation("gemm", "tensor"); /* not even by force */
+    KN_SCOPE { assert_null(kn_matmul(kn_ones(KN_SHAPE(9, 9)), kn_ones(KN_SHAPE(9, 9)))); }
+    CHECK_ERROR(KN_ERR_STATE, "gemm", "tensor", "reduced precision");
+    kn_force_implementation("gemm", NULL);
+    assert_int_equal(warnings, 0);
+}
+
+/* --- the check ---------------------------------------------------------------------------------------------------- */
+
+/* Memory that is short for a while says nothing about tensor cores. */
+static void test_short_of_memory(void **state)
+{
+    kn_stream *stream = kn_stream_current(kn_device_current());
+    (void)state;
+    kn_inject(KN_CL_ALLOC, 1, CL_MEM_OBJECT_ALLOCATION_FAILURE, true);
+    assert_false(kn_tensor_cores_work(stream));
+    kn_inject_stop();
+    assert_int_equal(warnings, 0);
+    assert_true(kn_tensor_cores_work(stream));
+}
+
+static void *multiply_in_thread(void *right)
+{
+    KN_SCOPE
+    {
+        double *c =
+            read_doubles(kn_matmul(kn_full(KN_SHAPE(40, 30), 1.0009765625 + 0x1p-13), kn_ones(KN_SHAPE(30, 20))));
+        for (int i = 0; c && i < 40 * 20; i++)
+            *(bool *)right &= fabs(c[i] - 30 * (1.0009765625 + 0x1p-13)) < 1e-5;
+        *(bool *)right &= c != NULL;
+        free(c);
+    }
+    return NULL;
+}
+
+/* Another implementation multiplies, exactly; the log says so once, whoever asks first. */
+static void check_fallback(const char *piece)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    bool right[THREADS] = {true, true, true, true};
+    allow(MATMUL | CONV);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, multiply_in_thread, &right[i]), 0);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_true(right[i]);
+    }
+    assert_int_equal(warnings, 1);
+    assert_non_null(strstr(warning, piece));
+    kn_force_implementation("gemm", "tensor");
+    KN_SCOPE { CHECK_VALUES(kn_matmul(kn_ones(KN_SHAPE(1, 3)), kn_ones(KN_SHAPE(3, 2))), 3, 3); }
+    assert_int_equal(kn_count_forced("gemm").unsupported, 1);
+    kn_force_implementation("gemm", NULL);
+    assert_int_equal(warnings, 1);
+    allow(0);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    check_fallback("does not build");
+}
+
+static void test_wrong(void **state)
+{
+    (void)state;
+    check_fallback("of a product is");
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "works";
+    const bool works = strcmp(mode, "works") == 0, wrong = strcmp(mode, "wrong") == 0;
+    kn_device *device = kn_device_current();
+    const bool has_own = device && kn_device_limits(device)->ptx_capability >= 80;
+    if (!works && has_own && !wrong) {
+        printf("skipped: this device has tensor cores\n");
+        return 77;
+    }
+    if (works && has_own)
+        unsetenv("KOINE_KERNEL_DIR");
+    if (!has_own) {
+        obey_as_gpu(2, (char *[]){argv[0], (char *)(uintptr_t) "--tensor-cores"});
+        ((kn_limits *)(uintptr_t)kn_device_limits(device))->local_memory = 48 << 10; /* for the largest block */
+    }
+    kn_log_set_handler(keep_warning, NULL);
+    const struct CMUnitTest working[] = {TEST(test_short_of_memory), TEST(test_products), TEST(test_convolutions),
+                                         TEST(test_flags)};
+    const struct CMUnitTest refused[] = {TEST(test_refused)}, mistaken[] = {TEST(test_wrong)};
+    return works   ? cmocka_run_group_tests(working, NULL, NULL)
+           : wrong ? cmocka_run_group_tests(mistaken, NULL, NULL)
+                   : cmocka_run_group_tests(refused, NULL, NULL);
+}
