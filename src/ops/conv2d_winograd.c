@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
+enum { MOST_TILES = 160 }; /* of a block whose products stay in the second-level cache */
+
 /* Mirror of struct winograd_shape in cl/conv/winograd_tiles.clh. */
 typedef struct winograd_shape {
     int64_t groups, images, inner, outer, height, width, out_height, out_width, top, left, tile_rows, tile_columns;
@@ -136,10 +138,9 @@ static kn_status run_many(kn_stream *stream, const winograd *w, const char *opti
  * of the last one empty. */
 static void choose_few(winograd *w, const kn_limits *limits)
 {
-    enum { MOST = 160 };
     winograd_shape *s = &w->shape;
     int64_t width = w->vector_width, block = w->vectors * width, tiles = tiles_of(s);
-    int64_t tile_blocks = kn_div_up(tiles, MOST), tiles_each = kn_div_up(tiles, tile_blocks);
+    int64_t tile_blocks = kn_div_up(tiles, MOST_TILES), tiles_each = kn_div_up(tiles, tile_blocks);
     w->tiles = (int)kn_max_i64(4, kn_div_up(tiles_each, kn_div_up(tiles_each, w->tiles)));
     s->tiles = round_up(tiles_each, w->tiles);
     s->panels = 1;
@@ -182,12 +183,14 @@ static kn_status run_few(kn_stream *stream, const winograd *w, const char *optio
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-/* While a cache holds all transformed tiles, weights are better transformed where they are used. Where each is used for
- * many output channels, it may be the last-level cache, shared with what ran before. */
+/* Transformed weights are read again for every 28 tiles, transformed tiles for every 32 output channels. So tiles come
+ * first where they fit a cache shared by all, and are less than weights that do not fit the cores' own; or where one
+ * block has them all, and so no weight is transformed twice. */
 static bool is_few(const winograd *w)
 {
-    int64_t bytes = 36 * 4 * tiles_of(&w->shape) * round_up(w->shape.inner, w->vector_width);
-    return bytes <= (w->shape.outer >= 256 ? 16 << 20 : 4 << 20);
+    int64_t tiles = tiles_of(&w->shape), inner = round_up(w->shape.inner, w->vector_width);
+    int64_t v_bytes = 36 * 4 * inner * tiles, u_bytes = 36 * 4 * inner * w->shape.outer;
+    return v_bytes <= 16 << 20 && (tiles <= MOST_TILES || u_bytes > kn_max_i64(v_bytes, 4 << 20));
 }
 
 static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
