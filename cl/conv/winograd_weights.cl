@@ -189,7 +189,7 @@ static inline void finish_pair(global T *restrict dw, const global T *restrict d
 #pragma unroll
         for (int i = 0; i < VW; i++)
             block[i] = VLOAD(j + i, stage);
-        winograd_transpose(block);
+        zip_transpose(block);
         if (rows == VW && j + VW <= columns) {
 #pragma unroll
             for (int i = 0; i < VW; i++)
