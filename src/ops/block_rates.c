@@ -11,7 +11,7 @@
 const char *kn_block_question(kn_block_arithmetic arithmetic)
 {
     static const char *const questions[] = {"blocks of products, f32", "blocks of products, f64",
-                                            "blocks of products, TF32"};
+                                            "blocks of products, TF32", "blocks of products, f16"};
     return questions[arithmetic];
 }
 
@@ -52,7 +52,7 @@ static kn_mutex lock = KN_MUTEX_INIT;
 static struct {
     unsigned generation; /* of what `rates` came from; 0: nothing yet */
     double rates[KN_BLOCK_SHAPES];
-} kept[KN_MAX_DEVICES][KN_BLOCK_TF32 + 1];
+} kept[KN_MAX_DEVICES][KN_BLOCK_F16 + 1];
 
 void kn_block_rates(double rates[KN_BLOCK_SHAPES], const kn_limits *limits, kn_block_arithmetic arithmetic)
 {

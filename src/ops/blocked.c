@@ -5,8 +5,8 @@
 
 /* 128 x 128 results of f32 take 17 KiB of local memory and, on NVIDIA's from capability 8.6 on, 125 to 129 registers
  * (tests/ops/test_ptxas.c): with 128 or less, two groups of 256 work-items share a multiprocessor. On tensor cores it
- * is 40 KiB and 125 to 164 registers: mostly one group, of eight warps. All are multiples of 4, which vectors of 16
- * bytes ask for. Those without an efficiency wait for `koine tune` to find that they pay. */
+ * is 40 KiB and 125 to 164 registers, in f16 up to 240: mostly one group, of eight warps. All are multiples of 4, which
+ * vectors of 16 bytes ask for. Those without an efficiency wait for `koine tune` to find that they pay. */
 #define ITEMS(...)                                                                                                     \
     {                                                                                                                  \
         __VA_ARGS__, .tensor_cores = false                                                                             \
@@ -49,7 +49,8 @@ bool kn_block_fits(const kn_block_shape *s, const kn_limits *limits, kn_block_ar
 {
     const int64_t two_of_each =
         2 * (slice_elements(s, arithmetic, s->rows) + slice_elements(s, arithmetic, s->columns));
-    return s->tensor_cores == (arithmetic == KN_BLOCK_TF32) && (!s->tensor_cores || limits->ptx_capability >= 80) &&
+    return s->tensor_cores == kn_block_by_tensor_cores(arithmetic) &&
+           (!s->tensor_cores || limits->ptx_capability >= 80) &&
            (size_t)two_of_each * (arithmetic == KN_BLOCK_F64 ? 8 : 4) <= limits->local_memory &&
            (size_t)kn_block_items(s) <= limits->max_work_group_size;
 }
@@ -91,12 +92,13 @@ const kn_block_shape *kn_choose_block(const kn_limits *limits, kn_block_arithmet
 const char *kn_block_options(char *buffer, const kn_block_shape *s, kn_block_arithmetic arithmetic, bool a_along_k,
                              bool b_along_k, const char *more)
 {
-    const bool warps = s->tensor_cores;
+    const bool warps = s->tensor_cores, halves = arithmetic == KN_BLOCK_F16;
     snprintf(buffer, KN_BLOCK_OPTIONS,
-             "%s -DQ=%d -DBM=%d -DBN=%d -DBK=%d -D%s=%d -D%s=%d -DA_ALONG_K=%d -DB_ALONG_K=%d -DTENSOR_CORES=%d%s",
+             "%s -DQ=%d -DBM=%d -DBN=%d -DBK=%d -D%s=%d -D%s=%d -DA_ALONG_K=%d -DB_ALONG_K=%d -DTENSOR_CORES=%d %s%s",
              arithmetic == KN_BLOCK_F64 ? "-DT=double -DKN_USE_F64" : "-DT=float", kn_block_quantum(arithmetic),
-             s->rows, s->columns, s->k_step, warps ? "WARP_M" : "TM", s->item_rows, warps ? "WARP_N" : "TN",
-             s->item_columns, a_along_k, b_along_k, warps, more);
+             s->rows, s->columns, halves ? 2 * s->k_step : s->k_step, warps ? "WARP_M" : "TM", s->item_rows,
+             warps ? "WARP_N" : "TN", s->item_columns, a_along_k, b_along_k, warps,
+             warps ? halves ? "-DHALVES=1" : "-DHALVES=0" : "", more);
     return buffer;
 }
 

@@ -6,13 +6,16 @@
 #include "base/integer.h"
 #include "rt/rt.h"
 
-/* What multiplies: the work-items, in f32 or f64, or tensor cores, f32 data in TF32. */
-typedef enum kn_block_arithmetic { KN_BLOCK_F32, KN_BLOCK_F64, KN_BLOCK_TF32 } kn_block_arithmetic;
+/* What multiplies: the work-items, in f32 or f64, or tensor cores, f32 data in TF32, or in f16 where the values are
+ * those of f16. */
+typedef enum kn_block_arithmetic { KN_BLOCK_F32, KN_BLOCK_F64, KN_BLOCK_TF32, KN_BLOCK_F16 } kn_block_arithmetic;
+
+static inline bool kn_block_by_tensor_cores(kn_block_arithmetic arithmetic) { return arithmetic >= KN_BLOCK_TF32; }
 
 static inline kn_block_arithmetic kn_block_plain(bool f64) { return f64 ? KN_BLOCK_F64 : KN_BLOCK_F32; }
 
 /* A block of rows x columns of the result, in steps of k_step; item_rows x item_columns of it per work-item, or, for
- * tensor cores, per warp of 32. */
+ * tensor cores, per warp of 32. k_step counts words there: two steps in f16. */
 typedef struct kn_block_shape {
     int rows, columns, k_step, item_rows, item_columns;
     double efficiency; /* of the multiplication, against the largest's: small blocks read local memory more often; 0:
@@ -59,9 +62,10 @@ const char *kn_block_options(char *buffer, const kn_block_shape *block, kn_block
  * they are too few, other ways to multiply, in blocks too, have no more. */
 bool kn_block_pays(const kn_limits *limits, int64_t rows, int64_t columns);
 
-/* tensor_cores.c: whether the tensor cores of the stream's device compute what they should. Found out at the first call
- * for the device, which waits, by products that are compared to those of the work-items. Where they do not, the log
- * says so, once. */
+/* tensor_cores.c: whether the tensor cores of the stream's device compute what they should in TF32, in f16. Found out
+ * at the first call for the device, which waits, by products that are compared to those of the work-items. Where they
+ * do not, the log says so, once. */
 bool kn_tensor_cores_work(kn_stream *stream);
+bool kn_tensor_cores_work_in_f16(kn_stream *stream);
 
 #endif

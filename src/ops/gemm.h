@@ -18,6 +18,7 @@ typedef struct kn_gemm_problem {
     kn_buffer *bias;          /* [n], added to every row of C, once; NULL: none */
     int64_t bias_offset;      /* elements */
     kn_activation activation; /* of the finished sum, bias included */
+    bool f16_values;          /* every element of A and B, in f32, is a value of f16 */
 } kn_gemm_problem;
 
 extern const kn_implementation_table kn_gemm_implementations;
@@ -81,10 +82,13 @@ kn_status kn_gemm_dots(kn_stream *stream, const void *problem);
 kn_implementation_predicate kn_gemm_supports_split, kn_gemm_prefers_split;
 kn_status kn_gemm_split(kn_stream *stream, const void *problem);
 
-/* gemm_blocked.c: GPUs; blocks of C by work-groups, through local memory; the same on tensor cores, in TF32. */
-kn_implementation_predicate kn_gemm_supports_blocked, kn_gemm_supports_tensor, kn_gemm_prefers_blocked;
+/* gemm_blocked.c: GPUs; blocks of C by work-groups, through local memory; the same on tensor cores, in TF32, and
+ * in f16, which loses nothing of values that are those of f16. */
+kn_implementation_predicate kn_gemm_supports_blocked, kn_gemm_supports_tensor, kn_gemm_supports_tensor_f16,
+    kn_gemm_prefers_blocked;
 kn_status kn_gemm_blocked(kn_stream *stream, const void *problem);
 kn_status kn_gemm_tensor(kn_stream *stream, const void *problem);
+kn_status kn_gemm_tensor_f16(kn_stream *stream, const void *problem);
 
 /* gemm_any.c: any device. The reference computes one sum per element. */
 kn_implementation_predicate kn_gemm_supports_clblast;

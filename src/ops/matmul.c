@@ -9,6 +9,16 @@
 #include "ops/promote.h"
 #include "ops/reference.h"
 
+/* The product computes in f32. Where both operands are converted from f16, so are the gradients that come back: their
+ * values still are those of f16, which tensor cores multiply exactly. */
+typedef struct matmul_params {
+    bool f16_values;
+} matmul_params;
+
+static bool has_f16_values(const void *params) { return params && ((const matmul_params *)params)->f16_values; }
+
+static kn_tensor *multiply(kn_tensor *a, kn_tensor *b, bool f16_values);
+
 /* --- shape rule --------------------------------------------------------------------------------------------------- */
 
 static kn_status fail_shapes(const kn_tensor *a, const kn_tensor *b, const char *why)
@@ -137,7 +147,7 @@ static kn_status matmul_forward(kn_call *call)
         p.a = left.operand;
         p.b = right.operand;
         fold_batch(&p);
-        status = kn_gemm(call->stream, &(kn_gemm_problem){.product = p});
+        status = kn_gemm(call->stream, &(kn_gemm_problem){.product = p, .f16_values = has_f16_values(call->params)});
     }
     kn_release(left.copy);
     kn_release(right.copy);
@@ -166,15 +176,16 @@ static kn_tensor *sum_to_shape(kn_tensor *gradient, int ndim, const int64_t *sha
 static kn_tensor *flatten_rows(kn_tensor *t) { return kn_reshape(t, 2, (int64_t[]){-1, t->shape[t->ndim - 1]}); }
 
 /* dB for one matrix B under a batch of A: one product over all rows of all A, no sum afterwards. */
-static kn_tensor *gradient_of_single(kn_tensor *a, kn_tensor *gradient)
+static kn_tensor *gradient_of_single(kn_tensor *a, kn_tensor *gradient, bool f16_values)
 {
     bool empty = kn_numel(a) == 0 || kn_numel(gradient) == 0; /* -1 cannot be worked out in a reshape of nothing */
-    return empty ? NULL : kn_matmul(transpose_last(flatten_rows(a)), flatten_rows(gradient));
+    return empty ? NULL : multiply(transpose_last(flatten_rows(a)), flatten_rows(gradient), f16_values);
 }
 
 static kn_status matmul_backward(kn_grad_call *grad)
 {
     kn_tensor *a = grad->saved[0], *b = grad->saved[1], *gradient = grad->grad_outputs[0];
+    const bool f16_values = has_f16_values(grad->params);
     if (grad->input[0].ndim == 1)
         a = kn_unsqueeze(a, 0);
     if (grad->input[1].ndim == 1)
@@ -186,12 +197,12 @@ static kn_status matmul_backward(kn_grad_call *grad)
     if (!a || !b || !gradient)
         return kn_error_status();
     if (grad->needs[0])
-        grad->grad_inputs[0] = sum_to_shape(kn_matmul(gradient, transpose_last(b)),
+        grad->grad_inputs[0] = sum_to_shape(multiply(gradient, transpose_last(b), f16_values),
                                             grad->input[0].ndim == 1 ? 2 : grad->input[0].ndim, a->shape);
     if (grad->needs[1]) {
-        kn_tensor *single = b->ndim == 2 && a->ndim > 2 ? gradient_of_single(a, gradient) : NULL;
+        kn_tensor *single = b->ndim == 2 && a->ndim > 2 ? gradient_of_single(a, gradient, f16_values) : NULL;
         grad->grad_inputs[1] =
-            single ? single : sum_to_shape(kn_matmul(transpose_last(a), gradient), b->ndim, b->shape);
+            single ? single : sum_to_shape(multiply(transpose_last(a), gradient, f16_values), b->ndim, b->shape);
     }
     for (int i = 0; i < 2; i++) {
         if (grad->needs[i] && grad->input[i].ndim == 1)
@@ -238,6 +249,7 @@ static kn_status matmul_reference(const kn_call *call)
 
 static const kn_op matmul_op = {
     .name = "matmul",
+    .params_size = sizeof(matmul_params),
     .min_inputs = 2,
     .max_inputs = 2,
     .shape = matmul_shape,
@@ -248,9 +260,14 @@ static const kn_op matmul_op = {
     .backward_work = matmul_backward_work,
 };
 
+static kn_tensor *multiply(kn_tensor *a, kn_tensor *b, bool f16_values)
+{
+    return kn_apply(&matmul_op, &(matmul_params){f16_values}, a, b);
+}
+
 kn_tensor *kn_matmul(kn_tensor *a, kn_tensor *b)
 {
     if (a && b && a->dtype == KN_F16 && b->dtype == KN_F16)
-        return kn_apply_as(&matmul_op, (kn_tensor *[]){a, b}, 2, NULL, KN_F32, KN_F16);
-    return kn_apply(&matmul_op, NULL, a, b);
+        return kn_apply_as(&matmul_op, (kn_tensor *[]){a, b}, 2, &(matmul_params){true}, KN_F32, KN_F16);
+    return multiply(a, b, false);
 }

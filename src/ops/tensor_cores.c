@@ -1,4 +1,4 @@
-/* ops/tensor_cores.c - whether a device's tensor cores compute what cl/gemm/mma_tf32.clh takes them for.
+/* ops/tensor_cores.c - whether a device's tensor cores compute what cl/gemm/mma.clh takes them for.
  *
  * The kernels contain PTX, which the driver may refuse, and rest on which lane holds which element, which no query
  * tells. So before the first use on a device two products, which between them read both operands either way round, are
@@ -19,12 +19,13 @@ enum { M = 131, N = 77, K = 43, LEFT = M * K, RIGHT = K * N, PRODUCT = M * N };
 
 typedef enum verdict { UNKNOWN, WORK, FAIL } verdict;
 
-static atomic_int verdicts[KN_MAX_DEVICES]; /* by slot */
+static atomic_int verdicts[KN_MAX_DEVICES][2]; /* by slot; in TF32, in f16 */
 static kn_mutex checking = KN_MUTEX_INIT;
 
 /* Everything of one check: A, B, the product by tensor cores and the one by work-items, on the device and, in this
  * order, on the host. */
 typedef struct trial {
+    bool f16;
     kn_stream *stream;
     kn_buffer *buffers[4];
     kn_pinned *host;
@@ -34,11 +35,12 @@ typedef struct trial {
 static const size_t sizes[4] = {LEFT * sizeof(float), RIGHT * sizeof(float), PRODUCT * sizeof(float),
                                 PRODUCT * sizeof(float)};
 
-/* In [-1, 1), with all bits of the mantissa in use. */
-static float draw(uint32_t *state)
+/* In [-1, 1), with all bits of the mantissa in use, of f16's 11. */
+static float draw(uint32_t *state, bool f16)
 {
     *state = *state * 1664525u + 1013904223u;
-    return (float)((double)*state / 2147483648.0 - 1.0);
+    const double value = (double)*state / 2147483648.0 - 1.0;
+    return (float)(f16 ? floor(value * 1024) / 1024 : value);
 }
 
 static kn_status make(trial *t, kn_device *device)
@@ -51,7 +53,7 @@ static kn_status make(trial *t, kn_device *device)
     KN_TRY(kn_pinned_alloc(&t->host, device, bytes));
     t->values = kn_pinned_data(t->host);
     for (int i = 0; i < LEFT + RIGHT; i++)
-        t->values[i] = draw(&state);
+        t->values[i] = draw(&state, t->f16);
     for (int i = 0; i < 4; i++)
         KN_TRY(kn_buffer_alloc(&t->buffers[i], t->stream, sizes[i]));
     KN_TRY(kn_buffer_write_pinned(t->stream, t->buffers[0], 0, t->host, 0, sizes[0]));
@@ -72,11 +74,11 @@ static void end(trial *t)
 /* A and B as they lie in memory, or both as the transposes of what lies there. */
 static kn_status multiply(trial *t, bool transposed)
 {
-    kn_gemm_problem problem = {.product = {.m = M, .n = N, .k = K, .batch = 1, .alpha = 1}};
+    kn_gemm_problem problem = {.f16_values = t->f16, .product = {.m = M, .n = N, .k = K, .batch = 1, .alpha = 1}};
     problem.product.a = (kn_gemm_operand){t->buffers[0], 0, transposed ? M : K, 0, transposed};
     problem.product.b = (kn_gemm_operand){t->buffers[1], 0, transposed ? K : N, 0, transposed};
     problem.product.c = (kn_gemm_operand){t->buffers[2], 0, N, 0, false};
-    KN_TRY(kn_gemm_tensor(t->stream, &problem));
+    KN_TRY((t->f16 ? kn_gemm_tensor_f16 : kn_gemm_tensor)(t->stream, &problem));
     problem.product.c.buffer = t->buffers[3];
     KN_TRY(kn_gemm_blocked(t->stream, &problem));
     const size_t first = sizes[0] + sizes[1];
@@ -87,7 +89,8 @@ static kn_status multiply(trial *t, bool transposed)
 }
 
 /* How far apart the two products may be: a product of two values rounded to TF32 is off by 2^-10 of itself and a
- * little, and each of K sums in f32, which tensor cores cut off instead of rounding, by 2^-22 of all. */
+ * little, one of f16 is exact, and each of K sums in f32, which tensor cores cut off instead of rounding, by 2^-22 of
+ * all. */
 static double bound_of(const trial *t, bool transposed, int row, int column)
 {
     const float *a = t->values, *b = a + LEFT;
@@ -95,7 +98,7 @@ static double bound_of(const trial *t, bool transposed, int row, int column)
     for (int i = 0; i < K; i++)
         magnitude += fabs((double)a[transposed ? i * M + row : row * K + i]) *
                      fabs((double)b[transposed ? column * K + i : i * N + column]);
-    return magnitude * (0x1.01p-10 + K * 0x1p-22);
+    return magnitude * ((t->f16 ? 0 : 0x1.01p-10) + K * 0x1p-22);
 }
 
 static kn_status compare(const trial *t, bool transposed)
@@ -108,9 +111,9 @@ static kn_status compare(const trial *t, bool transposed)
     return KN_OK;
 }
 
-static kn_status check(kn_device *device)
+static kn_status check(kn_device *device, bool f16)
 {
-    trial t = {0};
+    trial t = {.f16 = f16};
     const kn_block_shape *forced = kn_block_force(NULL);
     kn_status status = make(&t, device);
     for (int transposed = 0; transposed < 2 && status == KN_OK; transposed++) {
@@ -124,28 +127,31 @@ static kn_status check(kn_device *device)
 }
 
 /* For want of memory nothing is found out, and the next call tries again. */
-static verdict find_verdict(kn_device *device)
+static verdict find_verdict(kn_device *device, bool f16)
 {
     kn_error_state before;
     kn_device_properties properties = {0};
     kn_error_take(&before);
-    const kn_status status = check(device);
+    const kn_status status = check(device, f16);
     if (status != KN_OK && status != KN_ERR_MEMORY && kn_device_get_properties(device, &properties) == KN_OK)
-        kn_log_message(KN_LOG_WARNING, "the tensor cores of %s are not used, TF32 or not: %s", properties.name,
-                       kn_error_message());
+        kn_log_message(KN_LOG_WARNING, "the tensor cores of %s are not used in %s: %s", properties.name,
+                       f16 ? "f16" : "TF32", kn_error_message());
     kn_error_put_back(&before);
     return status == KN_OK ? WORK : status == KN_ERR_MEMORY ? UNKNOWN : FAIL;
 }
 
-bool kn_tensor_cores_work(kn_stream *stream)
+static bool work_in(kn_stream *stream, bool f16)
 {
     kn_device *device = kn_stream_device(stream);
-    atomic_int *known = &verdicts[kn_device_slot(device)];
+    atomic_int *known = &verdicts[kn_device_slot(device)][f16];
     if (atomic_load_explicit(known, memory_order_acquire) == UNKNOWN) {
         kn_lock(&checking);
         if (atomic_load(known) == UNKNOWN)
-            atomic_store(known, find_verdict(device));
+            atomic_store(known, find_verdict(device, f16));
         kn_unlock(&checking);
     }
     return atomic_load(known) == WORK;
 }
+
+bool kn_tensor_cores_work(kn_stream *stream) { return work_in(stream, false); }
+bool kn_tensor_cores_work_in_f16(kn_stream *stream) { return work_in(stream, true); }

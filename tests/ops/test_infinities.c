@@ -110,7 +110,7 @@ static void test_weight_gradients(void **state)
     assert_non_null(table);
     for (int i = 0; i < table->count; i++)
         for (int f64 = 0; f64 <= (has_f64 ? 1 : 0); f64++) {
-            if (!can_force(table, &table->rows[i]) || (f64 && table->rows[i].reduced_precision))
+            if (!can_force(table, &table->rows[i]) || (f64 && table->rows[i].works))
                 continue;
             kn_force_implementation(operation, table->rows[i].name);
             check_implementation(&table->rows[i], f64 ? KN_F64 : KN_F32);

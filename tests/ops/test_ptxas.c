@@ -139,7 +139,7 @@ static void check(const char *source, const char *options, bool tensor, bool all
 
 static void check_arithmetic(kn_block_arithmetic arithmetic)
 {
-    const bool tensor = arithmetic == KN_BLOCK_TF32;
+    const bool tensor = kn_block_by_tensor_cores(arithmetic);
     const kn_block_shape *s;
     char options[KN_BLOCK_OPTIONS];
     const kn_block_shape *first = NULL;
@@ -151,7 +151,7 @@ static void check_arithmetic(kn_block_arithmetic arithmetic)
                   !first && layout == 0);
         first = first ? first : s;
     }
-    for (int weights = 0; weights < 2; weights++)
+    for (int weights = 0; arithmetic != KN_BLOCK_F16 && weights < 2; weights++)
         check("conv/blocked.cl",
               kn_block_options(options, first, arithmetic, true, weights, weights ? " -DWEIGHTS=1" : " -DWEIGHTS=0"),
               tensor, false);
@@ -169,7 +169,7 @@ int main(void)
         if (!known[i])
             printf("this ptxas does not know sm_%d\n", capabilities[i]);
     }
-    for (int arithmetic = KN_BLOCK_F32; !missing && arithmetic <= KN_BLOCK_TF32; arithmetic++)
+    for (int arithmetic = KN_BLOCK_F32; !missing && arithmetic <= KN_BLOCK_F16; arithmetic++)
         check_arithmetic((kn_block_arithmetic)arithmetic);
     run("rm -r %s", folder);
     return missing ? 77 : failures > 0;

@@ -1,5 +1,5 @@
-/* test_tensor_cores.c - TF32 on tensor cores: values, bounds, which flag allows it where, and devices whose tensor
- * cores turn out not to work. test_tensor_cores works|refused|wrong.
+/* test_tensor_cores.c - TF32 and f16 on tensor cores: values, bounds, which flag allows it where, and devices whose
+ * tensor cores turn out not to work. test_tensor_cores works|refused|wrong.
  *
  * "works": the device's own, where it has some; else the environment puts code that does what the instructions do in
  * their place (KOINE_KERNEL_DIR, tests/ops/tensor_cores). "wrong": code in their place that mistakes the lanes.
@@ -141,6 +141,80 @@ static void test_products(void **state)
     kn_block_force(NULL);
     assert_true(worst > 0.1); /* it does round: f32 would be far closer */
     allow(0);
+}
+
+/* --- f16 ---------------------------------------------------------------------------------------------------------- */
+
+/* To a value of f16: a multiple of 2^-10 below 1. */
+static void make_f16(double *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        values[i] = floor(values[i] * 1024) / 1024;
+}
+
+/* The exact product, rounded to f16 where it is stored: off by half of its last place, and by sums in f32. */
+static void check_f16(const double *a, const double *b, const double *c, int64_t m, int64_t n, int64_t k)
+{
+    for (int64_t i = 0; i < m * n; i++) {
+        double sum = 0, magnitude = 0;
+        for (int64_t j = 0; j < k; j++) {
+            const double term = a[i / n * k + j] * b[j * n + i % n];
+            sum += term;
+            magnitude += fabs(term);
+        }
+        if (!(fabs(c[i] - sum) <= 0x1.01p-11 * fabs(sum) + (double)k * 0x1p-22 * magnitude + 0x1p-25))
+            fail_msg("f16, m %d n %d k %d: element %d is %.9g, not %.9g", (int)m, (int)n, (int)k, (int)i, c[i], sum);
+    }
+}
+
+/* No flag is needed: nothing is lost. */
+static void test_f16(void **state)
+{
+    test_random random = test_random_from("tensor cores, f16");
+    (void)state;
+    allow(0);
+    kn_force_implementation("gemm", "tensor_f16");
+    for (int i = 0; i < 4 * NUM_SIZES; i++) {
+        const int64_t m = sizes[i / 4][0], n = sizes[i / 4][1], k = sizes[i / 4][2];
+        double *a = draw(&random, m * k, false), *b = draw(&random, k * n, false), *c = NULL;
+        make_f16(a, m * k);
+        make_f16(b, k * n);
+        kn_block_force(shape_number(i / 4 + i));
+        KN_SCOPE
+        {
+            kn_tensor *x = kn_to_dtype(matrix(a, m, k, i & 1), KN_F16),
+                      *y = kn_to_dtype(matrix(b, k, n, i & 2), KN_F16);
+            c = read_doubles(kn_to_dtype(kn_matmul(x, y), KN_F32));
+        }
+        assert_non_null(c);
+        check_f16(a, b, c, m, n, k);
+        free(a);
+        free(b);
+        free(c);
+    }
+    assert_int_equal(kn_count_forced("gemm").ran, 4 * NUM_SIZES);
+    kn_block_force(NULL);
+    kn_force_implementation("gemm", NULL);
+}
+
+/* Gradients of f16 are of f16, too; products of f32 are not. */
+static void test_f16_gradients(void **state)
+{
+    (void)state;
+    kn_force_implementation("gemm", "tensor_f16");
+    KN_SCOPE
+    {
+        kn_tensor *a = kn_full(KN_SHAPE(20, 30), 0.5, .dtype = KN_F16, .requires_grad = true);
+        kn_tensor *b = kn_full(KN_SHAPE(30, 40), 0.25, .dtype = KN_F16, .requires_grad = true);
+        CHECK_OK(kn_backward_with(kn_matmul(a, b), kn_ones(KN_SHAPE(20, 40), .dtype = KN_F16), false));
+        CHECK_VALUES(kn_max(kn_to_dtype(kn_grad(a), KN_F32)), 10);
+        CHECK_VALUES(kn_max(kn_to_dtype(kn_grad(b), KN_F32)), 10);
+        assert_int_equal(kn_count_forced("gemm").ran, 3);
+        CHECK_TENSOR(kn_matmul(kn_ones(KN_SHAPE(20, 30)), kn_ones(KN_SHAPE(30, 40))));
+        assert_int_equal(kn_count_forced("gemm").ran, 3);
+        assert_int_equal(kn_count_forced("gemm").unsupported, 1);
+    }
+    kn_force_implementation("gemm", NULL);
 }
 
 /* --- convolutions ------------------------------------------------------------------------------------------------- */
@@ -287,10 +361,10 @@ static void test_short_of_memory(void **state)
     kn_stream *stream = kn_stream_current(kn_device_current());
     (void)state;
     kn_inject(KN_CL_ALLOC, 1, CL_MEM_OBJECT_ALLOCATION_FAILURE, true);
-    assert_false(kn_tensor_cores_work(stream));
+    assert_false(kn_tensor_cores_work(stream) || kn_tensor_cores_work_in_f16(stream));
     kn_inject_stop();
     assert_int_equal(warnings, 0);
-    assert_true(kn_tensor_cores_work(stream));
+    assert_true(kn_tensor_cores_work(stream) && kn_tensor_cores_work_in_f16(stream));
 }
 
 static void *multiply_in_thread(void *right)
@@ -327,6 +401,13 @@ static void check_fallback(const char *piece)
     assert_int_equal(kn_count_forced("gemm").unsupported, 1);
     kn_force_implementation("gemm", NULL);
     assert_int_equal(warnings, 1);
+    KN_SCOPE
+    {
+        kn_tensor *x = kn_ones(KN_SHAPE(9, 10), .dtype = KN_F16), *y = kn_ones(KN_SHAPE(10, 9), .dtype = KN_F16);
+        CHECK_VALUES(kn_max(kn_to_dtype(kn_matmul(x, y), KN_F32)), 10);
+    }
+    assert_int_equal(warnings, 2);
+    assert_non_null(strstr(warning, "f16"));
     allow(0);
 }
 
@@ -359,8 +440,8 @@ int main(int argc, char **argv)
         ((kn_limits *)(uintptr_t)kn_device_limits(device))->local_memory = 48 << 10; /* for the largest block */
     }
     kn_log_set_handler(keep_warning, NULL);
-    const struct CMUnitTest working[] = {TEST(test_short_of_memory), TEST(test_products), TEST(test_convolutions),
-                                         TEST(test_flags)};
+    const struct CMUnitTest working[] = {TEST(test_short_of_memory), TEST(test_products),     TEST(test_f16),
+                                         TEST(test_f16_gradients),   TEST(test_convolutions), TEST(test_flags)};
     const struct CMUnitTest refused[] = {TEST(test_refused)}, mistaken[] = {TEST(test_wrong)};
     return works   ? cmocka_run_group_tests(working, NULL, NULL)
            : wrong ? cmocka_run_group_tests(mistaken, NULL, NULL)

@@ -20,12 +20,12 @@ static inline void pretend_tensor_cores(kn_limits *limits)
     kn_set_allow_reduced_precision(KN_MATMUL_ALLOW_TF32 | KN_CONV_ALLOW_TF32, true);
 }
 
-/* Whether the flags let the row run, and the device has the units for its precision: else there is nothing to force. */
+/* Whether the flags let the row run, and the device has the units that it tries out: else there is nothing to force. */
 static inline bool can_force(const kn_implementation_table *table, const kn_implementation *row)
 {
     const kn_limits *limits = kn_device_limits(kn_device_current());
     return kn_implementation_allowed(row, kn_implementation_flags(table)) &&
-           (!row->reduced_precision || limits->ptx_capability > 0);
+           (!row->works || limits->ptx_capability >= 80);
 }
 
 /* With "--as-gpu" or "--tensor-cores" on the command line the library takes every device for a GPU with the portable
