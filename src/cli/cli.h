@@ -17,6 +17,7 @@ extern const kn_command kn_command_devices;
 extern const kn_command kn_command_doctor;
 extern const kn_command kn_command_memory;
 extern const kn_command kn_command_smi;
+extern const kn_command kn_command_tune;
 
 /* One option: `name` with its dashes. A flag sets *flag; an option with a value sets *value. */
 typedef struct kn_option {

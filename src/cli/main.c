@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 
 static const kn_command *const commands[] = {&kn_command_devices, &kn_command_smi, &kn_command_memory,
-                                             &kn_command_doctor};
+                                             &kn_command_doctor, &kn_command_tune};
 #define NUM_COMMANDS (sizeof commands / sizeof commands[0])
 
 static void print_usage(FILE *file)

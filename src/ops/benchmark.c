@@ -97,6 +97,7 @@ typedef struct contest {
     const kn_implementation *usual;
     unsigned flags;
     kn_tuning_result result;
+    bool nested; /* in a contest whose rows ask for this one */
 } contest;
 
 static bool can_take(const contest *c, const kn_implementation *row)
@@ -183,15 +184,16 @@ static kn_status time_all(const kn_implementation **winner, contest *c)
     return status;
 }
 
-/* What was found before, if the row is there and may still run. */
-static const kn_implementation *load(const contest *c, const char *question)
+/* What was found before, if the row is there and may still run: c->result. */
+static const kn_implementation *load(contest *c, const char *question)
 {
-    kn_tuning_result known;
     const kn_implementation *row = NULL;
-    if (kn_tuning_find(&known, kn_stream_device(c->stream), question))
-        row = row_called(c, known.choice);
-    kn_tuning_free(&known);
-    return row && can_take(c, row) ? row : NULL;
+    if (kn_tuning_find(&c->result, kn_stream_device(c->stream), question))
+        row = row_called(c, c->result.choice);
+    if (row && can_take(c, row))
+        return row;
+    kn_tuning_free(&c->result);
+    return NULL;
 }
 
 /* Failing to keep it is logged, not an error. */
@@ -204,6 +206,15 @@ static void store(const contest *c)
     kn_error_put_back(&before);
 }
 
+static _Thread_local kn_benchmark_observer *observer;
+static _Thread_local void *observer_user;
+
+void kn_benchmark_observe(kn_benchmark_observer *function, void *user)
+{
+    observer = function;
+    observer_user = user;
+}
+
 static kn_status find_winner(const kn_implementation **row, contest *c, const int64_t *numbers, int count)
 {
     char *question = question_of(c->table, c->flags, numbers, count);
@@ -211,22 +222,24 @@ static kn_status find_winner(const kn_implementation **row, contest *c, const in
         return KN_ERR_MEMORY;
     const kn_implementation *winner = load(c, question);
     kn_status status = winner ? KN_OK : kn_stream_synchronize(c->stream);
-    if (!winner && status == KN_OK) {
-        c->result = (kn_tuning_result){.question = question, .complete = true};
-        status = time_all(&winner, c);
-        if (winner)
+    const bool known = winner != NULL;
+    if (!known && status == KN_OK) {
+        c->result = (kn_tuning_result){.question = kn_strdup(question), .complete = true};
+        status = c->result.question ? time_all(&winner, c) : KN_ERR_MEMORY;
+        if (status == KN_OK && winner)
             store(c);
-        kn_tuning_free(&c->result); /* the question too */
-    } else {
-        kn_free(question);
     }
+    if (status == KN_OK && winner && observer && !c->nested)
+        observer(observer_user, c->table->operation, &c->result, known);
+    kn_tuning_free(&c->result);
+    kn_free(question);
     *row = winner;
     return status;
 }
 
 static kn_status find_alone(const kn_implementation **row, contest *c, kn_hash key, const int64_t *numbers, int count)
 {
-    const bool nested = is_timing;
+    const bool nested = c->nested = is_timing;
     kn_status status = KN_OK;
     if (!nested)
         kn_lock(&timing);

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "ops/choice.h"
+#include "rt/tuning.h"
 
 typedef kn_status kn_row_runner(const kn_implementation_table *table, const kn_implementation *row, kn_stream *stream,
                                 const void *problem);
@@ -14,6 +15,11 @@ typedef kn_status kn_row_runner(const kn_implementation_table *table, const kn_i
  * it stays for problems that cannot be timed, and while the stream is captured unless the winner is known. */
 kn_status kn_benchmark_choose(const kn_implementation **row, const kn_implementation_table *table, kn_stream *stream,
                               const void *problem, unsigned flags, kn_row_runner *run);
+
+/* Called on this thread for each problem that it meets for the first time, with what was found, now or before
+ * (`known`); not for the problems inside a problem. NULL ends it. */
+typedef void kn_benchmark_observer(void *user, const char *operation, const kn_tuning_result *result, bool known);
+void kn_benchmark_observe(kn_benchmark_observer *function, void *user);
 
 /* For tests: how many problems this process has timed. */
 int64_t kn_benchmark_count_timed(void);

@@ -22,6 +22,7 @@ const char *kn_clblast_kernel_name(kn_clblast_kernel kernel); /* "Xgemm"; as CLB
 /* Number `index` of the kernel's sets, as text: "KWG=16 KWI=2 ..."; NULL beyond the last. */
 const char *kn_clblast_candidate(kn_clblast_kernel kernel, int index);
 bool kn_clblast_candidate_fits(const char *candidate, const kn_limits *limits, bool f64);
+size_t kn_clblast_candidate_items(const char *candidate); /* work-items of a group; 0 for thresholds */
 
 /* What a result of tuning is kept under (rt/tuning.h). */
 #define KN_CLBLAST_QUESTION 64

@@ -93,15 +93,20 @@ static size_t value_of(const char *candidate, const char *name)
     return 0;
 }
 
+size_t kn_clblast_candidate_items(const char *candidate)
+{
+    return value_of(candidate, "MDIMC") * value_of(candidate, "NDIMC") +
+           value_of(candidate, "MDIMCD") * value_of(candidate, "NDIMCD");
+}
+
 bool kn_clblast_candidate_fits(const char *candidate, const kn_limits *limits, bool f64)
 {
     const size_t element = f64 ? 8 : 4, wgd = value_of(candidate, "WGD"), kwg = value_of(candidate, "KWG");
-    const size_t items = value_of(candidate, "MDIMC") * value_of(candidate, "NDIMC") +
-                         value_of(candidate, "MDIMCD") * value_of(candidate, "NDIMCD");
     const size_t elements = kwg * (value_of(candidate, "SA") * value_of(candidate, "MWG") +
                                    value_of(candidate, "SB") * value_of(candidate, "NWG")) +
                             2 * wgd * (wgd + value_of(candidate, "PADA"));
-    return items <= limits->max_work_group_size && elements * element <= limits->local_memory;
+    return kn_clblast_candidate_items(candidate) <= limits->max_work_group_size &&
+           elements * element <= limits->local_memory;
 }
 
 /* A CPU device has neither local memory nor many work-items to gain from: everything goes to the kernel of large

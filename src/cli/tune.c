@@ -1,0 +1,258 @@
+/* cli/tune.c - `koine tune`: finds the parameters of kernels and the implementations that are the fastest on a device.
+ * What is found is kept after each step, so that it may be stopped at any time, and goes on where it stopped. */
+#include "cli/tune.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+/* --- the user's patience ------------------------------------------------------------------------------------------ */
+
+static volatile sig_atomic_t stopped; /* Ctrl-C, or a request to end; the second one ends it at once */
+
+static void stop(int signal)
+{
+    (void)signal;
+    stopped = 1;
+}
+
+static void heed_signals(void)
+{
+    struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+double kn_tune_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+bool kn_tune_is_over(kn_tuner *tuner)
+{
+    if (stopped || kn_tune_now() >= tuner->deadline)
+        tuner->is_over = true;
+    return tuner->is_over;
+}
+
+/* --- what is told ------------------------------------------------------------------------------------------------- */
+
+void kn_tune_say(const kn_tuner *tuner, const char *format, ...)
+{
+    if (tuner->quiet)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}
+
+static double rate(double flops, double seconds) { return seconds > 0 && seconds < HUGE_VAL ? flops / seconds : 0; }
+
+kn_status kn_tune_report(kn_tuner *tuner, const char *what, const kn_tuning_result *result, double flops)
+{
+    kn_tune_line *lines = kn_realloc(tuner->lines, (size_t)(tuner->num_lines + 1) * sizeof *lines);
+    if (!lines)
+        return KN_ERR_MEMORY;
+    tuner->lines = lines;
+    kn_tune_line *line = &lines[tuner->num_lines++];
+    *line = (kn_tune_line){.before = result->num_figures ? rate(flops, result->figures[0].seconds) * 1e-9 : 0,
+                           .after = rate(flops, kn_tuning_seconds(result, result->choice)) * 1e-9};
+    snprintf(line->what, sizeof line->what, "%s", what);
+    snprintf(line->choice, sizeof line->choice, "%s%s", result->choice, result->complete ? "" : " (so far)");
+    return KN_OK;
+}
+
+kn_status kn_tune_keep(kn_tuner *tuner, const kn_tuning_result *result)
+{
+    KN_TRY(kn_tuning_store(tuner->device, result));
+    return tuner->out ? kn_tuning_export(tuner->device, tuner->out) : KN_OK;
+}
+
+static void print_table(const kn_tuner *tuner)
+{
+    int width = 4;
+    for (int i = 0; i < tuner->num_lines; i++)
+        width = (int)strlen(tuner->lines[i].what) > width ? (int)strlen(tuner->lines[i].what) : width;
+    if (tuner->num_lines > 0)
+        printf("%-*s  %10s  %10s  %s\n", width, "what", "GFLOP/s", "tuned", "choice");
+    for (int i = 0; i < tuner->num_lines; i++) {
+        const kn_tune_line *line = &tuner->lines[i];
+        printf("%-*s  %10.1f  %10.1f  %s\n", width, line->what, line->before, line->after, line->choice);
+    }
+    fflush(stdout);
+}
+
+static void print_end(const kn_tuner *tuner, const char *path)
+{
+    kn_tune_say(tuner, "%d measured, %d known from before; kept in %s", tuner->measured, tuner->kept, path);
+    if (tuner->is_over)
+        kn_tune_say(tuner, "%s: run it again to go on", stopped ? "stopped" : "the time is up");
+    else if (tuner->needs_new_process)
+        kn_tune_say(tuner, "CLBlast's own parameters are the best, and come back with a new process: run it again for "
+                           "the implementations");
+}
+
+/* --- the steps ---------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    kn_status (*run)(kn_tuner *tuner);
+    bool not_on_cpus; /* unless asked for: no implementation that is chosen there uses it */
+    bool needs_parameters;
+} steps[] = {
+    {"clblast", kn_tune_clblast, true, false},
+    {"blocked", kn_tune_blocks, true, false},
+    {"gemm", kn_tune_gemm, false, true},
+    {"conv", kn_tune_conv, false, true},
+};
+enum { STEPS = sizeof steps / sizeof steps[0] };
+
+static kn_status run_steps(kn_tuner *tuner, const bool wanted[STEPS])
+{
+    bool any = false;
+    for (int i = 0; i < STEPS; i++)
+        any = any || wanted[i];
+    for (int i = 0; i < STEPS; i++) {
+        const bool usual = !any && !(steps[i].not_on_cpus && tuner->limits->is_cpu);
+        if ((!wanted[i] && !usual) || (steps[i].needs_parameters && tuner->needs_new_process))
+            continue;
+        KN_TRY(steps[i].run(tuner));
+    }
+    return KN_OK;
+}
+
+/* --- the command -------------------------------------------------------------------------------------------------- */
+
+typedef struct request {
+    const char *device, *budget, *out, *import;
+    bool quiet, wanted[STEPS];
+    double seconds;
+} request;
+
+static int refuse(const char *what, const char *value, const char *wanted)
+{
+    fprintf(stderr, "koine tune: %s takes %s, not `%s`\n%s", what, wanted, value, kn_command_tune.usage);
+    return KN_EXIT_USAGE;
+}
+
+/* "gemm,conv" */
+static int parse_steps(request *r, const char *text)
+{
+    while (text && *text) {
+        const size_t length = strcspn(text, ",");
+        bool found = false;
+        for (int i = 0; i < STEPS; i++)
+            if (strlen(steps[i].name) == length && strncmp(steps[i].name, text, length) == 0)
+                found = r->wanted[i] = true;
+        if (!found)
+            return refuse("koine tune", text, "clblast, blocked, gemm and conv, joined by commas");
+        text += length + (text[length] == ',');
+    }
+    return -1;
+}
+
+static int parse(request *r, int argc, char **argv)
+{
+    const char *what = NULL;
+    const kn_option options[] = {{.name = "--device", .value = &r->device},
+                                 {.name = "--budget", .value = &r->budget},
+                                 {.name = "--out", .value = &r->out},
+                                 {.name = "--import", .value = &r->import},
+                                 {.name = "--quiet", .flag = &r->quiet}};
+    int status = kn_parse_options(&kn_command_tune, argc, argv, options, 5, &what);
+    if (status >= 0)
+        return status;
+    char *end;
+    r->seconds = r->budget ? strtod(r->budget, &end) : 600;
+    if (r->budget && (end == r->budget || *end || !(r->seconds > 0 && r->seconds <= 1e6)))
+        return refuse("--budget", r->budget, "seconds");
+    return parse_steps(r, what);
+}
+
+static kn_status find_device(kn_tuner *tuner, const char *name)
+{
+    if (name)
+        KN_TRY(kn_device_open(&tuner->device, name));
+    else if (!(tuner->device = kn_device_current()))
+        return kn_error_status();
+    if (kn_device_get_type(tuner->device) == KN_DEVICE_HOST)
+        return kn_error_set(KN_ERR_ARGUMENT, "the host runs no operations: there is nothing to tune");
+    KN_TRY(kn_device_set_current(tuner->device));
+    tuner->limits = kn_device_limits(tuner->device);
+    tuner->stream = kn_stream_current(tuner->device);
+    return tuner->stream ? KN_OK : kn_error_status();
+}
+
+static kn_status tune(kn_tuner *tuner, const request *r, const char *path)
+{
+    if (r->import) {
+        KN_TRY(kn_tuning_import(tuner->device, r->import));
+        kn_tune_say(tuner, "%s: its results for %s are kept in %s", r->import, kn_device_name(tuner->device), path);
+        return KN_OK;
+    }
+    heed_signals();
+    kn_tune_say(tuner, "%s (%s), at most %g s", kn_device_string(tuner->device), kn_device_name(tuner->device),
+                r->seconds);
+    kn_set_benchmark(true);
+    kn_status status = run_steps(tuner, r->wanted);
+    if (status == KN_OK && tuner->out)
+        status = kn_tuning_export(tuner->device, tuner->out);
+    print_table(tuner);
+    if (status == KN_OK)
+        print_end(tuner, path);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    request r = {0};
+    int status = parse(&r, argc, argv);
+    if (status >= 0)
+        return status;
+    kn_tuner tuner = {.out = r.out, .quiet = r.quiet, .deadline = kn_tune_now() + r.seconds};
+    if (find_device(&tuner, r.device) != KN_OK)
+        return kn_report_error();
+    char *path = kn_tuning_path(tuner.device);
+    kn_status tuned = path ? tune(&tuner, &r, path) : kn_error_status();
+    kn_free(path);
+    kn_free(tuner.lines);
+    if (tuned != KN_OK)
+        return kn_report_error();
+    return stopped ? KN_EXIT_FAILED : KN_EXIT_DONE;
+}
+
+const kn_command kn_command_tune = {
+    .name = "tune",
+    .summary = "finds what is the fastest on a device, and keeps it for all programs",
+    .usage =
+        "usage: koine tune [--device DEVICE] [--budget SECONDS] [--out FILE] [--quiet] [WHAT[,WHAT...]]\n"
+        "       koine tune --import FILE [--device DEVICE]\n\n"
+        "Times parameters of kernels and implementations of operations, each only if it computes what it should, and\n"
+        "keeps what is found after each step, under $KOINE_CACHE_DIR/tuning: stopped at any time, run again it goes "
+        "on.\n\n"
+        "WHAT is one of these; without it, all that the device uses:\n"
+        "  clblast   the parameters of CLBlast's matrix products\n"
+        "  blocked   the shapes of the blocks in which GPUs compute products and convolutions\n"
+        "  gemm      the implementation for each of a list of matrix products\n"
+        "  conv      the implementation for each pass of a list of convolutions\n"
+        "Parameters hold for all programs from then on, implementations where benchmark mode is on.\n\n"
+        "  --device DEVICE    instead of the best one\n"
+        "  --budget SECONDS   begins nothing new after so long; 600 unless told\n"
+        "  --out FILE         writes all that is known of the device to a file too, to be shared\n"
+        "  --import FILE      takes over a shared file (KOINE_TUNE_FILE=FILE uses one without)\n"
+        "  --quiet            only the table of results\n\n"
+        "Exit status: 0 done or out of time, 1 failed or interrupted, 2 wrong usage.\n",
+    .run = run,
+};

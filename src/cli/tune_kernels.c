@@ -1,0 +1,328 @@
+/* cli/tune_kernels.c - the parameters of kernels: each candidate is checked on a ragged product, then timed. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/tune.h"
+#include "ops/blocked.h"
+#include "ops/gemm.h"
+#include "rt/clblast.h"
+#include "tensor/tensor.h"
+
+enum { RUNS = 3 };
+static const double hopeless = 2, /* times the best so far: one run is enough */
+    margin = 0.97;                /* a candidate must beat the usual one by this much */
+
+/* What is tuned: candidates by number, of which number 0 is what runs untuned. */
+typedef struct tunable tunable;
+struct tunable {
+    const char *label;    /* in the table */
+    const char *question; /* in the file */
+    bool f64;
+    const char *(*candidate)(const tunable *t, const kn_tuner *tuner, int index, char buffer[64]); /* NULL: the end */
+    bool (*fits)(const tunable *t, const kn_tuner *tuner, int index, const char *name);
+    kn_status (*use)(const tunable *t, kn_tuner *tuner, int index, const char *name);
+    kn_status (*multiply)(kn_stream *stream, const kn_gemm_params *p);
+    const int64_t *sizes; /* of the products that are timed, each as often as makes them equal work; ended by 0 */
+    kn_clblast_kernel kernel;
+};
+
+/* --- products ----------------------------------------------------------------------------------------------------- */
+
+typedef struct product {
+    kn_tensor *a, *b, *c;
+    kn_gemm_params params;
+} product;
+
+static kn_status make_product(product *p, const kn_tuner *tuner, bool f64, int64_t m, int64_t n, int64_t k)
+{
+    const kn_dtype dtype = f64 ? KN_F64 : KN_F32;
+    *p = (product){.a = kn_rand(KN_SHAPE(m, k), .dtype = dtype, .device = tuner->device),
+                   .b = kn_rand(KN_SHAPE(k, n), .dtype = dtype, .device = tuner->device),
+                   .c = kn_zeros(KN_SHAPE(m, n), .dtype = dtype, .device = tuner->device)};
+    if (!p->a || !p->b || !p->c)
+        return kn_error_status();
+    kn_tensor *const all[3] = {p->a, p->b, p->c};
+    kn_gemm_operand *const operands[3] = {&p->params.a, &p->params.b, &p->params.c};
+    const int64_t pitches[3] = {k, n, n};
+    p->params.f64 = f64, p->params.m = m, p->params.n = n, p->params.k = k;
+    p->params.batch = 1, p->params.alpha = 1;
+    for (int i = 0; i < 3; i++)
+        *operands[i] = (kn_gemm_operand){.buffer = all[i]->storage->buffer, .ld = pitches[i]};
+    return KN_OK;
+}
+
+/* Elements are in [0, 1). Of k roundings, each of half a unit in the last place of at most k, most cancel: k to the
+ * power of 1.5, with room. A product too few or too many makes a difference of 0.25 on average. */
+static kn_status compare(const product *p, const double *a, const double *b, const double *c)
+{
+    enum { SAMPLES = 4096 };
+    const kn_gemm_params *g = &p->params;
+    const double bound = 4 * (g->f64 ? 1.2e-16 : 6e-8) * (double)g->k * sqrt((double)g->k);
+    const int64_t elements = g->m * g->n, step = elements / SAMPLES > 0 ? elements / SAMPLES : 1;
+    for (int64_t e = elements - 1; e >= 0; e -= step) {
+        double sum = 0;
+        for (int64_t l = 0; l < g->k; l++)
+            sum += a[e / g->n * g->k + l] * b[l * g->n + e % g->n];
+        if (!(fabs(c[e] - sum) <= bound))
+            return kn_error_set(KN_ERR_DEVICE, "wrong numbers: element %lld, %lld is %.9g, should be %.9g",
+                                (long long)(e / g->n), (long long)(e % g->n), c[e], sum);
+    }
+    return KN_OK;
+}
+
+/* A product a little smaller than what is timed, so that it takes the same way, and of sizes that nothing divides. */
+static kn_status check(const tunable *t, kn_tuner *tuner, int64_t size)
+{
+    const int64_t m = size - 59, n = size - 27, k = size - 5;
+    double *numbers = kn_malloc((size_t)(m * k + k * n + m * n) * sizeof *numbers);
+    if (!numbers)
+        return KN_ERR_MEMORY;
+    double *a = numbers, *b = a + m * k, *c = b + k * n;
+    kn_status status = KN_OK;
+    KN_SCOPE
+    {
+        product p;
+        status = make_product(&p, tuner, t->f64, m, n, k);
+        if (status == KN_OK)
+            status = t->multiply(tuner->stream, &p.params);
+        if (status == KN_OK)
+            status = kn_read(kn_to_dtype(p.a, KN_F64), a, (size_t)(m * k) * sizeof *a);
+        if (status == KN_OK)
+            status = kn_read(kn_to_dtype(p.b, KN_F64), b, (size_t)(k * n) * sizeof *b);
+        if (status == KN_OK)
+            status = kn_read(kn_to_dtype(p.c, KN_F64), c, (size_t)(m * n) * sizeof *c);
+        if (status == KN_OK)
+            status = compare(&p, a, b, c);
+    }
+    kn_free(numbers);
+    return status;
+}
+
+/* --- timing ------------------------------------------------------------------------------------------------------- */
+
+/* Each size is run as often as makes it as much work as the largest. */
+static double flops_of(const tunable *t)
+{
+    int count = 0;
+    while (t->sizes[count])
+        count++;
+    const double largest = (double)t->sizes[count - 1];
+    return 2 * largest * largest * largest * count;
+}
+
+static kn_status time_size(double *seconds, const tunable *t, kn_tuner *tuner, int64_t size, int64_t largest,
+                           double best)
+{
+    const int64_t repeats = largest / size * (largest / size) * (largest / size);
+    kn_status status = KN_OK;
+    double fastest = HUGE_VAL;
+    KN_SCOPE
+    {
+        product p;
+        status = make_product(&p, tuner, t->f64, size, size, size);
+        if (status == KN_OK)
+            status = t->multiply(tuner->stream, &p.params);
+        for (int run = 0; run < RUNS && status == KN_OK; run++) {
+            status = kn_synchronize(tuner->device);
+            const double start = kn_tune_now();
+            for (int64_t i = 0; i < repeats && status == KN_OK; i++)
+                status = t->multiply(tuner->stream, &p.params);
+            if (status == KN_OK)
+                status = kn_synchronize(tuner->device);
+            fastest = fmin(fastest, kn_tune_now() - start);
+            if (fastest > hopeless * best)
+                break;
+        }
+    }
+    *seconds += fastest;
+    return status;
+}
+
+/* HUGE_VAL for a candidate that fails or is wrong, which progress tells. */
+static double measure(const tunable *t, kn_tuner *tuner, int index, const char *name, double best)
+{
+    double seconds = 0;
+    int last = 0;
+    while (t->sizes[last + 1])
+        last++;
+    kn_status status = t->use(t, tuner, index, name);
+    if (status == KN_OK)
+        status = check(t, tuner, t->sizes[last]);
+    for (int i = 0; i <= last && status == KN_OK; i++)
+        status = time_size(&seconds, t, tuner, t->sizes[i], t->sizes[last], best);
+    if (status == KN_OK) {
+        kn_tune_say(tuner, "  %8.1f GFLOP/s  %s", flops_of(t) / seconds * 1e-9, name);
+        return seconds;
+    }
+    kn_tune_say(tuner, "  is passed over  %s: %s", name, kn_error_message());
+    kn_error_clear();
+    return HUGE_VAL;
+}
+
+/* --- the search --------------------------------------------------------------------------------------------------- */
+
+/* Goes on where an earlier run stopped: candidates that have a time are not timed again. */
+static kn_status search(const tunable *t, kn_tuner *tuner, kn_tuning_result *result)
+{
+    char buffer[64];
+    const char *name;
+    for (int i = 0; (name = t->candidate(t, tuner, i, buffer)); i++) {
+        if (kn_tuning_seconds(result, name) >= 0 || !t->fits(t, tuner, i, name))
+            continue;
+        if (kn_tune_is_over(tuner))
+            return KN_OK;
+        const double best = result->choice ? kn_tuning_seconds(result, result->choice) : HUGE_VAL;
+        KN_TRY(kn_tuning_add(result, name, measure(t, tuner, i, name, best), margin));
+        if (result->choice)
+            KN_TRY(kn_tune_keep(tuner, result));
+    }
+    result->complete = true;
+    tuner->measured++;
+    return result->choice ? kn_tune_keep(tuner, result) : KN_OK;
+}
+
+static kn_status apply_choice(const tunable *t, kn_tuner *tuner, const char *choice)
+{
+    char buffer[64];
+    const char *name;
+    for (int i = 0; choice && (name = t->candidate(t, tuner, i, buffer)); i++)
+        if (strcmp(name, choice) == 0 && t->use(t, tuner, i, name) == KN_ERR_STATE) {
+            tuner->needs_new_process = true;
+            kn_error_clear();
+        }
+    return KN_OK;
+}
+
+static kn_status tune(const tunable *t, kn_tuner *tuner)
+{
+    kn_tuning_result result;
+    const bool known = kn_tuning_find(&result, tuner->device, t->question);
+    kn_status status = KN_OK;
+    if (!known)
+        result.question = kn_strdup(t->question);
+    if (!result.question)
+        return KN_ERR_MEMORY;
+    if (known && result.complete) {
+        tuner->kept++;
+        kn_tune_say(tuner, "%s: known", t->label);
+    } else if (!kn_tune_is_over(tuner)) {
+        kn_tune_say(tuner, "%s%s", t->label, known ? ": goes on" : "");
+        status = search(t, tuner, &result);
+    }
+    if (status == KN_OK && result.choice && (known || result.num_figures > 0))
+        status = kn_tune_report(tuner, t->label, &result, flops_of(t));
+    if (status == KN_OK)
+        status = apply_choice(t, tuner, result.choice);
+    kn_tuning_free(&result);
+    return status;
+}
+
+/* --- CLBlast ------------------------------------------------------------------------------------------------------ */
+
+/* The usual set first, whichever number it has in the list. */
+static const char *clblast_candidate(const tunable *t, const kn_tuner *tuner, int index, char buffer[64])
+{
+    const char *usual = kn_clblast_default(tuner->limits, t->kernel), *name;
+    (void)buffer;
+    if (index == 0)
+        return usual;
+    for (int i = 0; (name = kn_clblast_candidate(t->kernel, i)); i++)
+        if (strcmp(name, usual) != 0 && --index == 0)
+            return name;
+    return NULL;
+}
+
+/* Many work-items on a CPU device take long to compile and lose, and so do single ones elsewhere. */
+static bool clblast_fits(const tunable *t, const kn_tuner *tuner, int index, const char *name)
+{
+    const size_t items = kn_clblast_candidate_items(name);
+    const bool suits = items == 0 || (items == 1) == tuner->limits->is_cpu;
+    return index == 0 || (suits && kn_clblast_candidate_fits(name, tuner->limits, t->f64));
+}
+
+static kn_status clblast_use(const tunable *t, kn_tuner *tuner, int index, const char *name)
+{
+    (void)index;
+    return kn_clblast_use(tuner->device, t->kernel, t->f64, name);
+}
+
+/* The direct kernel has the small products, the other the large ones, once the threshold between them says so. */
+static kn_status tune_clblast_in(kn_tuner *tuner, bool f64)
+{
+    static const int64_t large[] = {2048, 0}, small[] = {512, 0}, both[] = {128, 256, 512, 1024, 2048, 0},
+                         of_cpus[] = {512, 0};
+    static const char *const labels[2][KN_CLBLAST_KERNELS] = {
+        {"clblast Xgemm f32", "clblast XgemmDirect f32", "clblast threshold f32"},
+        {"clblast Xgemm f64", "clblast XgemmDirect f64", "clblast threshold f64"}};
+    const int64_t *const sizes[KN_CLBLAST_KERNELS] = {large, small, both};
+    for (int kernel = 0; kernel < KN_CLBLAST_KERNELS; kernel++) {
+        char question[KN_CLBLAST_QUESTION];
+        const tunable t = {.label = labels[f64][kernel],
+                           .question = kn_clblast_question(question, kernel, f64),
+                           .f64 = f64,
+                           .candidate = clblast_candidate,
+                           .fits = clblast_fits,
+                           .use = clblast_use,
+                           .multiply = kn_clblast_gemm,
+                           .sizes = tuner->limits->is_cpu ? of_cpus : sizes[kernel],
+                           .kernel = kernel};
+        if (tuner->limits->is_cpu && kernel != KN_CLBLAST_GEMM)
+            continue; /* see kn_clblast_default */
+        KN_TRY(tune(&t, tuner));
+    }
+    return KN_OK;
+}
+
+kn_status kn_tune_clblast(kn_tuner *tuner)
+{
+    KN_TRY(tune_clblast_in(tuner, false));
+    return tuner->limits->has_f64 ? tune_clblast_in(tuner, true) : KN_OK;
+}
+
+/* --- blocks ------------------------------------------------------------------------------------------------------- */
+
+static const char *block_candidate(const tunable *t, const kn_tuner *tuner, int index, char buffer[64])
+{
+    (void)t, (void)tuner;
+    const kn_block_shape *shape = kn_block_shape_at(index);
+    return shape ? kn_block_name(buffer, shape) : NULL;
+}
+
+static bool block_fits(const tunable *t, const kn_tuner *tuner, int index, const char *name)
+{
+    (void)name;
+    return kn_block_fits(kn_block_shape_at(index), tuner->limits, t->f64);
+}
+
+static kn_status block_use(const tunable *t, kn_tuner *tuner, int index, const char *name)
+{
+    (void)t, (void)tuner, (void)name;
+    kn_block_force(kn_block_shape_at(index));
+    return KN_OK;
+}
+
+static kn_status multiply_in_blocks(kn_stream *stream, const kn_gemm_params *p)
+{
+    return kn_gemm_blocked(stream, &(kn_gemm_problem){.product = *p});
+}
+
+kn_status kn_tune_blocks(kn_tuner *tuner)
+{
+    static const int64_t large[] = {2048, 0}, of_cpus[] = {256, 0};
+    kn_status status = KN_OK;
+    for (int f64 = 0; f64 <= tuner->limits->has_f64 && status == KN_OK; f64++) {
+        const tunable t = {.label = f64 ? "blocked f64" : "blocked f32",
+                           .question = kn_block_question(f64),
+                           .f64 = f64,
+                           .candidate = block_candidate,
+                           .fits = block_fits,
+                           .use = block_use,
+                           .multiply = multiply_in_blocks,
+                           .sizes = tuner->limits->is_cpu ? of_cpus : large};
+        status = tune(&t, tuner);
+        kn_block_force(NULL);
+    }
+    return status;
+}
