@@ -8,6 +8,7 @@
 
 #include "rt/clblast.h"
 #include "rt/rt.h"
+#include "rt/tuning.h"
 #include "tensor/tensor.h"
 
 typedef struct problem {
@@ -125,6 +126,31 @@ static void sets_are_put_to_use(void **state)
     assert_false(kn_clblast_candidate_fits(other, &small, false));
 }
 
+static int warnings;
+
+static void count_warnings(kn_log_level level, const char *message, void *user)
+{
+    (void)user;
+    warnings += level == KN_LOG_WARNING && strstr(message, "a tuning result is ignored");
+}
+
+/* A shared file may say anything: what is none of the sets is left alone. */
+static void nonsense_is_not_put_to_use(void **state)
+{
+    (void)state;
+    char question[KN_CLBLAST_QUESTION];
+    kn_tuning_result nonsense = {.complete = true};
+    nonsense.question = (char *)(uintptr_t)kn_clblast_question(question, KN_CLBLAST_GEMM, true);
+    nonsense.choice = (char[]){"GEMMK=0 KREG=1 MWG=1000000 NWG=0 %s%n"};
+    assert_ok(kn_tuning_store(kn_device_current(), &nonsense));
+    kn_log_set_handler(count_warnings, NULL);
+    check(&(problem){true, false, false, 40, 30, 20, 1});
+    kn_log_set_handler(NULL, NULL);
+    assert_int_equal(warnings, 1);
+    const char *usual = kn_clblast_default(kn_device_limits(kn_device_current()), KN_CLBLAST_GEMM);
+    assert_string_equal(kn_clblast_in_use(kn_device_current(), KN_CLBLAST_GEMM, true), usual);
+}
+
 static int64_t stat(const char *key)
 {
     int64_t value = 0;
@@ -146,8 +172,15 @@ static void scratch_comes_from_the_pool(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(products_are_right), cmocka_unit_test(sets_obey_the_rules),
+    char cache[] = "/tmp/koine-clblast-XXXXXX", command[64];
+    if (!mkdtemp(cache))
+        return 1;
+    setenv("KOINE_CACHE_DIR", cache, 1);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nonsense_is_not_put_to_use),
+                                       cmocka_unit_test(products_are_right), cmocka_unit_test(sets_obey_the_rules),
                                        cmocka_unit_test(sets_are_put_to_use),
                                        cmocka_unit_test(scratch_comes_from_the_pool)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    snprintf(command, sizeof command, "rm -r %s", cache);
+    return system(command) == 0 ? failed : 1;
 }
