@@ -20,6 +20,7 @@ struct tunable {
     const char *label;    /* in the table */
     const char *question; /* in the file */
     bool f64;
+    kn_block_arithmetic arithmetic;                                                                /* of blocks */
     const char *(*candidate)(const tunable *t, const kn_tuner *tuner, int index, char buffer[64]); /* NULL: the end */
     bool (*fits)(const tunable *t, const kn_tuner *tuner, int index, const char *name);
     kn_status (*use)(const tunable *t, kn_tuner *tuner, int index, const char *name);
@@ -53,13 +54,20 @@ static kn_status make_product(product *p, const kn_tuner *tuner, bool f64, int64
     return KN_OK;
 }
 
-/* Elements are in [0, 1). Of k roundings, each of half a unit in the last place of at most k, most cancel: k to the
- * power of 1.5, with room. A product too few or too many makes a difference of 0.25 on average. */
-static kn_status compare(const product *p, const double *a, const double *b, const double *c)
+/* Elements are in [0, 1). Of the k roundings of a sum, each of half a unit in the last place of at most k, most cancel:
+ * k to the power of 1.5, with room. TF32 rounds the elements, to 11 bits. A product too few or too many makes a
+ * difference of 0.25 on average. */
+static double bound_of(const tunable *t, int64_t k)
+{
+    const double root = sqrt((double)k);
+    return t->arithmetic == KN_BLOCK_TF32 ? 4 * 4.9e-4 * root : 4 * (t->f64 ? 1.2e-16 : 6e-8) * (double)k * root;
+}
+
+static kn_status compare(const tunable *t, const product *p, const double *a, const double *b, const double *c)
 {
     enum { SAMPLES = 4096 };
     const kn_gemm_params *g = &p->params;
-    const double bound = 4 * (g->f64 ? 1.2e-16 : 6e-8) * (double)g->k * sqrt((double)g->k);
+    const double bound = bound_of(t, g->k);
     const int64_t elements = g->m * g->n, step = elements / SAMPLES > 0 ? elements / SAMPLES : 1;
     for (int64_t e = elements - 1; e >= 0; e -= step) {
         double sum = 0;
@@ -94,7 +102,7 @@ static kn_status check(const tunable *t, kn_tuner *tuner, int64_t size)
         if (status == KN_OK)
             status = kn_read(kn_to_dtype(p.c, KN_F64), c, (size_t)(m * n) * sizeof *c);
         if (status == KN_OK)
-            status = compare(&p, a, b, c);
+            status = compare(t, &p, a, b, c);
     }
     kn_free(numbers);
     return status;
@@ -293,7 +301,7 @@ static const char *block_candidate(const tunable *t, const kn_tuner *tuner, int 
 static bool block_fits(const tunable *t, const kn_tuner *tuner, int index, const char *name)
 {
     (void)name;
-    return kn_block_fits(kn_block_shape_at(index), tuner->limits, t->f64);
+    return kn_block_fits(kn_block_shape_at(index), tuner->limits, t->arithmetic);
 }
 
 static kn_status block_use(const tunable *t, kn_tuner *tuner, int index, const char *name)
@@ -308,19 +316,36 @@ static kn_status multiply_in_blocks(kn_stream *stream, const kn_gemm_params *p)
     return kn_gemm_blocked(stream, &(kn_gemm_problem){.product = *p});
 }
 
+static kn_status multiply_in_tf32(kn_stream *stream, const kn_gemm_params *p)
+{
+    return kn_gemm_tensor(stream, &(kn_gemm_problem){.product = *p});
+}
+
+static bool has_arithmetic(const kn_tuner *tuner, kn_block_arithmetic arithmetic)
+{
+    return arithmetic == KN_BLOCK_F32 || (arithmetic == KN_BLOCK_F64 && tuner->limits->has_f64) ||
+           (arithmetic == KN_BLOCK_TF32 && kn_choose_block(tuner->limits, arithmetic, 1, 1, 1) &&
+            kn_tensor_cores_work(tuner->stream));
+}
+
 kn_status kn_tune_blocks(kn_tuner *tuner)
 {
     static const int64_t large[] = {2048, 0}, of_cpus[] = {256, 0};
+    static const char *const labels[] = {"blocked f32", "blocked f64", "blocked TF32"};
     kn_status status = KN_OK;
-    for (int f64 = 0; f64 <= tuner->limits->has_f64 && status == KN_OK; f64++) {
-        const tunable t = {.label = f64 ? "blocked f64" : "blocked f32",
-                           .question = kn_block_question(f64),
-                           .f64 = f64,
+    for (int i = KN_BLOCK_F32; i <= KN_BLOCK_TF32 && status == KN_OK; i++) {
+        const kn_block_arithmetic arithmetic = (kn_block_arithmetic)i;
+        const tunable t = {.label = labels[i],
+                           .question = kn_block_question(arithmetic),
+                           .f64 = arithmetic == KN_BLOCK_F64,
+                           .arithmetic = arithmetic,
                            .candidate = block_candidate,
                            .fits = block_fits,
                            .use = block_use,
-                           .multiply = multiply_in_blocks,
+                           .multiply = arithmetic == KN_BLOCK_TF32 ? multiply_in_tf32 : multiply_in_blocks,
                            .sizes = tuner->limits->is_cpu ? of_cpus : large};
+        if (!has_arithmetic(tuner, arithmetic))
+            continue;
         status = tune(&t, tuner);
         kn_block_force(NULL);
     }

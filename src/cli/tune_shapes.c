@@ -101,7 +101,7 @@ static kn_status compare(bool *alike, kn_tensor *found, kn_tensor *expected)
 
 static kn_status check_case(bool *right, kn_tuner *tuner, const char *operation, const char *row, const shape *s)
 {
-    kn_status status;
+    kn_status status = KN_OK;
     KN_SCOPE
     {
         kn_tensor *inputs[2], *found[RESULTS], *expected[RESULTS];
@@ -186,7 +186,7 @@ static void observe(void *user, const char *operation, const kn_tuning_result *r
 static kn_status time_shape(kn_tuner *tuner, const shape *s, const char *label, double flops)
 {
     observed o = {.tuner = tuner, .label = label, .flops = flops};
-    kn_status status;
+    kn_status status = KN_OK;
     kn_tune_say(tuner, "%s", label);
     kn_benchmark_observe(observe, &o);
     KN_SCOPE
