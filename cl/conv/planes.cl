@@ -15,6 +15,7 @@
 #include "common/koine.clh"
 #include "gemm/pack.clh"
 #include "conv/copy.clh"
+#include "conv/planes.clh"
 
 /* A mask is all ones or all zeros, as wide as T. */
 #ifdef KN_USE_F64
@@ -27,19 +28,6 @@
 #define AS_V KN_JOIN(as_, V)
 #define CUT_OUT(value, mask) AS_V(AS_MASKS(value) & VLOAD(0, mask))
 #define VX 4 /* vectors at a time */
-
-typedef struct plane_shape {
-    long images, read_channels, channels; /* planes of the image read, of the result */
-    long read_rows, read_columns;         /* of a plane in memory */
-    long rows, columns;                   /* of a result plane in memory */
-    long width;                           /* of the line's rows */
-    long spread_rows, spread_columns;     /* line rows (columns) per row of what is read */
-    long step_rows, step_columns;         /* line rows (columns) per row of the result */
-    long kernel_rows, kernel_columns;
-    long row_shift, row_distance, column_shift, column_distance; /* of taps: shift + u * distance */
-    long before, line;                    /* zeros before the line; its size with them and those after */
-    long rows_per_run, run;               /* result rows summed at once, and their elements, in whole vectors */
-} plane_shape;
 
 /* masks[v][e]: whether kernel column v reads inside the image. With `taken`, only where the line has a result: rows are
  * then step_rows apart. */

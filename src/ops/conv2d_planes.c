@@ -1,6 +1,6 @@
 /* ops/conv2d_planes.c - depthwise convolution on CPU devices, three passes, a channel's image at a time
  * (cl/conv/planes.cl). */
-#include "ops/conv2d.h"
+#include "ops/conv2d_planes.h"
 
 #include <stdio.h>
 
@@ -9,16 +9,9 @@ enum { RUN = 1024 };              /* elements of the masks, which should stay in
 enum { PLANE_BYTES = 256 << 10 }; /* lines longer than that leave the second-level cache */
 enum { LEAST_TASKS = 64 }; /* of backward-weights, whatever the device: the order of sums must not depend on it */
 
-/* Mirror of plane_shape in cl/conv/planes.cl. */
-typedef struct plane_shape {
-    int64_t images, read_channels, channels, read_rows, read_columns, rows, columns, width, spread_rows, spread_columns,
-        step_rows, step_columns, kernel_rows, kernel_columns, row_shift, row_distance, column_shift, column_distance,
-        before, line, rows_per_run, run;
-} plane_shape;
-
 typedef struct planes_pass {
     const kn_conv2d_problem *problem;
-    plane_shape shape;
+    kn_conv2d_plane_shape shape;
     int64_t element, vector_width, items, per_item, scratch_size; /* elements */
     char options[KN_CONV2D_OPTIONS];
 } planes_pass;
@@ -26,7 +19,7 @@ typedef struct planes_pass {
 static int64_t round_up(int64_t n, int64_t step) { return kn_div_up(n, step) * step; }
 
 /* Zeros before and after the line, so that all taps of all its pixels find some. */
-static void choose_margins(plane_shape *p, int64_t rows, int64_t vector_width)
+static void choose_margins(kn_conv2d_plane_shape *p, int64_t rows, int64_t vector_width)
 {
     int64_t last_row = p->row_shift + (p->kernel_rows - 1) * p->row_distance,
             last_column = p->column_shift + (p->kernel_columns - 1) * p->column_distance;
@@ -39,40 +32,38 @@ static void choose_margins(plane_shape *p, int64_t rows, int64_t vector_width)
 }
 
 /* Rows of the result at a time: several, in one line, where it is the line's rows. */
-static void choose_run(plane_shape *p, int64_t vector_width)
+static void choose_run(kn_conv2d_plane_shape *p, int64_t vector_width)
 {
     bool same = p->step_rows == 1 && p->step_columns == 1 && p->columns == p->width;
     p->rows_per_run = same ? kn_max_i64(1, kn_min_i64(p->rows, RUN / p->width)) : 1;
     p->run = round_up(p->rows_per_run * p->width, VECTORS * vector_width);
 }
 
-/* Forward and backward-weights: the line is x, and the result (dy) every stride-th pixel. */
-static plane_shape shape_of_forward(const kn_conv2d_shape *s)
+kn_conv2d_plane_shape kn_conv2d_plane_shape_of_forward(const kn_conv2d_shape *s)
 {
-    return (plane_shape){.images = s->images,
-                         .read_channels = s->in_channels,
-                         .channels = s->out_channels,
-                         .read_rows = s->in_size[0],
-                         .read_columns = s->in_size[1],
-                         .rows = s->out_size[0],
-                         .columns = s->out_size[1],
-                         .width = s->in_size[1],
-                         .spread_rows = 1,
-                         .spread_columns = 1,
-                         .step_rows = s->stride[0],
-                         .step_columns = s->stride[1],
-                         .kernel_rows = s->kernel_size[0],
-                         .kernel_columns = s->kernel_size[1],
-                         .row_shift = -s->padding[0],
-                         .row_distance = s->dilation[0],
-                         .column_shift = -s->padding[1],
-                         .column_distance = s->dilation[1]};
+    return (kn_conv2d_plane_shape){.images = s->images,
+                                   .read_channels = s->in_channels,
+                                   .channels = s->out_channels,
+                                   .read_rows = s->in_size[0],
+                                   .read_columns = s->in_size[1],
+                                   .rows = s->out_size[0],
+                                   .columns = s->out_size[1],
+                                   .width = s->in_size[1],
+                                   .spread_rows = 1,
+                                   .spread_columns = 1,
+                                   .step_rows = s->stride[0],
+                                   .step_columns = s->stride[1],
+                                   .kernel_rows = s->kernel_size[0],
+                                   .kernel_columns = s->kernel_size[1],
+                                   .row_shift = -s->padding[0],
+                                   .row_distance = s->dilation[0],
+                                   .column_shift = -s->padding[1],
+                                   .column_distance = s->dilation[1]};
 }
 
-/* The line is dy, every pixel where the stride puts it. */
-static plane_shape shape_of_backward(const kn_conv2d_shape *s)
+kn_conv2d_plane_shape kn_conv2d_plane_shape_of_backward(const kn_conv2d_shape *s)
 {
-    plane_shape p = shape_of_forward(s);
+    kn_conv2d_plane_shape p = kn_conv2d_plane_shape_of_forward(s);
     p.read_rows = s->out_size[0];
     p.read_columns = s->out_size[1];
     p.rows = s->in_size[0];
@@ -87,7 +78,7 @@ static plane_shape shape_of_backward(const kn_conv2d_shape *s)
     return p;
 }
 
-static void describe(planes_pass *p, const kn_limits *limits, plane_shape shape)
+static void describe(planes_pass *p, const kn_limits *limits, kn_conv2d_plane_shape shape)
 {
     const kn_conv2d_shape *s = &p->problem->shape;
     p->shape = shape;
@@ -114,7 +105,7 @@ static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool b
     kn_buffer *scratch = NULL;
     bool has_bias = !backward && problem->bias.buffer;
     kn_activation activation = backward ? KN_ACTIVATION_NONE : problem->activation;
-    describe(&p, limits, backward ? shape_of_backward(s) : shape_of_forward(s));
+    describe(&p, limits, backward ? kn_conv2d_plane_shape_of_backward(s) : kn_conv2d_plane_shape_of_forward(s));
     choose_items(&p, limits, p.shape.images * p.shape.channels);
     p.scratch_size = p.shape.line + p.shape.run * (1 + p.shape.kernel_columns);
     KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)(p.items * p.scratch_size * p.element)));
@@ -136,27 +127,58 @@ kn_status kn_conv2d_planes_backward_data(kn_stream *stream, const void *problem)
 
 /* --- backward-weights --------------------------------------------------------------------------------------------- */
 
-/* Shares of the images where there are too few channels to go round; the results of one are the sums themselves. */
-typedef struct weights_buffers {
-    int64_t shares, images_per_share;
-    kn_buffer *scratch, *sums, *bias_part;
-} weights_buffers;
+kn_status kn_conv2d_choose_plane_shares(kn_conv2d_plane_shares *b, kn_stream *stream, const kn_conv2d_problem *problem,
+                                        int64_t tasks)
+{
+    const kn_conv2d_shape *s = &problem->shape;
+    int64_t element = s->f64 ? 8 : 4;
+    b->images_per_share = kn_div_up(s->images, kn_min_i64(s->images, kn_div_up(LEAST_TASKS, tasks)));
+    b->shares = kn_div_up(s->images, b->images_per_share);
+    if (b->shares == 1)
+        return KN_OK;
+    KN_TRY(kn_buffer_alloc(&b->sums, stream, (size_t)(b->shares * s->out_channels * kn_conv2d_taps(s) * element)));
+    return kn_buffer_alloc(&b->bias_part, stream, (size_t)(b->shares * s->out_channels * element));
+}
 
-static kn_status launch_weights(const planes_pass *p, kn_stream *stream, const weights_buffers *b, int64_t dy_line)
+kn_arg kn_conv2d_plane_sums(const kn_conv2d_plane_shares *b, const kn_conv2d_problem *problem)
+{
+    return b->sums ? kn_arg_buffer(b->sums, 0) : kn_conv2d_arg(&problem->shape, problem->weight);
+}
+
+kn_arg kn_conv2d_plane_bias_sums(const kn_conv2d_plane_shares *b, const kn_conv2d_problem *problem)
+{
+    return b->bias_part ? kn_arg_buffer(b->bias_part, 0)
+                        : kn_conv2d_arg(&problem->shape, problem->bias.buffer ? problem->bias : problem->weight);
+}
+
+kn_status kn_conv2d_total_plane_shares(const kn_conv2d_plane_shares *b, kn_stream *stream,
+                                       const kn_conv2d_problem *problem)
+{
+    const kn_conv2d_shape *s = &problem->shape;
+    return b->shares == 1 ? KN_OK
+                          : kn_conv2d_total_gradient(stream, problem, b->sums, b->shares, b->bias_part, b->shares,
+                                                     s->out_channels / s->groups);
+}
+
+void kn_conv2d_free_plane_shares(const kn_conv2d_plane_shares *b)
+{
+    kn_buffer_free(b->sums);
+    kn_buffer_free(b->bias_part);
+}
+
+static kn_status launch_weights(const planes_pass *p, kn_stream *stream, const kn_conv2d_plane_shares *b,
+                                kn_buffer *scratch, int64_t dy_line)
 {
     const kn_conv2d_problem *problem = p->problem;
     const kn_conv2d_shape *s = &problem->shape;
-    bool has_bias = problem->bias.buffer != NULL;
-    kn_arg db =
-        b->bias_part ? kn_arg_buffer(b->bias_part, 0) : kn_conv2d_arg(s, has_bias ? problem->bias : problem->weight);
     return kn_run(stream, .source = "conv/planes.cl", .kernel = "conv_planes_weights",
                   .operation = "conv2d_backward_weights", .options = p->options, .dims = 1,
                   .global = {(size_t)p->items}, .local = {1},
-                  KN_ARGS(kn_conv2d_arg(s, problem->x), kn_conv2d_arg(s, problem->y),
-                          b->sums ? kn_arg_buffer(b->sums, 0) : kn_conv2d_arg(s, problem->weight), db,
-                          kn_arg_buffer(b->scratch, 0), kn_arg_struct(&p->shape, sizeof p->shape), kn_arg_i64(dy_line),
+                  KN_ARGS(kn_conv2d_arg(s, problem->x), kn_conv2d_arg(s, problem->y), kn_conv2d_plane_sums(b, problem),
+                          kn_conv2d_plane_bias_sums(b, problem), kn_arg_buffer(scratch, 0),
+                          kn_arg_struct(&p->shape, sizeof p->shape), kn_arg_i64(dy_line),
                           kn_arg_i64(b->images_per_share), kn_arg_i64(b->shares), kn_arg_i64(p->per_item),
-                          kn_arg_i64(p->scratch_size), kn_arg_i32(has_bias)));
+                          kn_arg_i64(p->scratch_size), kn_arg_i32(problem->bias.buffer != NULL)));
 }
 
 kn_status kn_conv2d_planes_backward_weights(kn_stream *stream, const void *problem_)
@@ -165,27 +187,22 @@ kn_status kn_conv2d_planes_backward_weights(kn_stream *stream, const void *probl
     const kn_conv2d_shape *s = &problem->shape;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     planes_pass p = {.problem = problem};
-    weights_buffers b = {0};
-    describe(&p, limits, shape_of_forward(s));
-    b.images_per_share = kn_div_up(s->images, kn_min_i64(s->images, kn_div_up(LEAST_TASKS, s->out_channels)));
-    b.shares = kn_div_up(s->images, b.images_per_share);
-    choose_items(&p, limits, s->out_channels * b.shares);
+    kn_conv2d_plane_shares shares = {0};
+    kn_buffer *scratch = NULL;
+    kn_status status = kn_conv2d_choose_plane_shares(&shares, stream, problem, s->out_channels);
+    describe(&p, limits, kn_conv2d_plane_shape_of_forward(s));
+    choose_items(&p, limits, s->out_channels * shares.shares);
     int64_t taps = kn_conv2d_taps(s), dy_line = round_up(p.shape.rows * s->stride[0] * p.shape.width, p.vector_width);
     dy_line += p.vector_width;
     p.scratch_size = p.shape.line + dy_line + taps * p.vector_width + p.shape.kernel_columns * p.shape.run;
-    kn_status status = kn_buffer_alloc(&b.scratch, stream, (size_t)(p.items * p.scratch_size * p.element));
-    if (status == KN_OK && b.shares > 1)
-        status = kn_buffer_alloc(&b.sums, stream, (size_t)(b.shares * s->out_channels * taps * p.element));
-    if (status == KN_OK && b.shares > 1)
-        status = kn_buffer_alloc(&b.bias_part, stream, (size_t)(b.shares * s->out_channels * p.element));
     if (status == KN_OK)
-        status = launch_weights(&p, stream, &b, dy_line);
-    if (status == KN_OK && b.shares > 1)
-        status = kn_conv2d_total_gradient(stream, problem, b.sums, b.shares, b.bias_part, b.shares,
-                                          s->out_channels / s->groups);
-    kn_buffer_free(b.scratch);
-    kn_buffer_free(b.sums);
-    kn_buffer_free(b.bias_part);
+        status = kn_buffer_alloc(&scratch, stream, (size_t)(p.items * p.scratch_size * p.element));
+    if (status == KN_OK)
+        status = launch_weights(&p, stream, &shares, scratch, dy_line);
+    if (status == KN_OK)
+        status = kn_conv2d_total_plane_shares(&shares, stream, problem);
+    kn_buffer_free(scratch);
+    kn_conv2d_free_plane_shares(&shares);
     return status;
 }
 

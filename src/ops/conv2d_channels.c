@@ -1,0 +1,172 @@
+/* ops/conv2d_channels.c - depthwise convolution of small images on CPU devices, three passes, vectors along the
+ * channels (cl/conv/channels.cl). */
+#include "ops/conv2d_planes.h"
+
+#include <stdio.h>
+
+enum { MOST_TAPS = 9 };          /* at a time: weights or sums, in registers */
+enum { GRID_BYTES = 288 << 10 }; /* a grid and its result, beyond which conv/planes.cl is better */
+
+typedef struct channels_pass {
+    const kn_conv2d_problem *problem;
+    kn_conv2d_plane_shape shape;
+    int64_t element, vector_width, blocks, items, per_item, scratch_size; /* elements */
+    char options[KN_CONV2D_OPTIONS];
+} channels_pass;
+
+/* Rows or columns of zeros before the image, so that the first tap of the first pixel finds some, and all of the
+ * grid's: the image's, the margins' and what the last tap of the last pixel reaches. */
+static int64_t margin(int64_t shift, int64_t distance, int64_t taps)
+{
+    return kn_max_i64(0, -kn_min_i64(shift, shift + (taps - 1) * distance));
+}
+
+static int64_t extent(int64_t read, int64_t results, int64_t shift, int64_t distance, int64_t taps)
+{
+    int64_t reach = results + kn_max_i64(shift, shift + (taps - 1) * distance);
+    return margin(shift, distance, taps) + kn_max_i64(read, reach);
+}
+
+static void choose_grid(kn_conv2d_plane_shape *p)
+{
+    int64_t rows = extent((p->read_rows - 1) * p->spread_rows + 1, (p->rows - 1) * p->step_rows + 1, p->row_shift,
+                          p->row_distance, p->kernel_rows);
+    p->width = extent((p->read_columns - 1) * p->spread_columns + 1, (p->columns - 1) * p->step_columns + 1,
+                      p->column_shift, p->column_distance, p->kernel_columns);
+    p->before = margin(p->row_shift, p->row_distance, p->kernel_rows) * p->width +
+                margin(p->column_shift, p->column_distance, p->kernel_columns);
+    p->line = rows * p->width;
+}
+
+/* The most that divide the kernel's taps: none is summed twice or left out. */
+static int64_t taps_at_a_time(const kn_conv2d_shape *s)
+{
+    int64_t taps = kn_conv2d_taps(s), most = kn_min_i64(taps, MOST_TAPS);
+    while (taps % most > 0)
+        most--;
+    return most;
+}
+
+static void describe(channels_pass *p, const kn_limits *limits, kn_conv2d_plane_shape shape)
+{
+    const kn_conv2d_shape *s = &p->problem->shape;
+    int64_t taps = kn_conv2d_taps(s), pixels = shape.rows * shape.columns;
+    choose_grid(&shape);
+    p->shape = shape;
+    p->element = s->f64 ? 8 : 4;
+    p->vector_width = kn_conv2d_vector_width(limits, s->f64);
+    p->blocks = kn_div_up(shape.channels, p->vector_width);
+    p->scratch_size = (shape.line + pixels + taps + 1) * p->vector_width; /* and tables of 32-bit integers */
+    p->scratch_size += shape.read_rows * shape.read_columns + 2 * pixels + taps;
+    p->scratch_size = kn_div_up(p->scratch_size, p->vector_width) * p->vector_width;
+    snprintf(p->options, sizeof p->options, "%s -DVW=%d -DTAPS=%d", s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
+             (int)p->vector_width, (int)taps_at_a_time(s));
+}
+
+/* Work-items enough to even out, and each with several of `tasks`, for what it prepares once. */
+static void choose_items(channels_pass *p, const kn_limits *limits, int64_t tasks)
+{
+    p->per_item = kn_div_up(tasks, 16 * limits->compute_units);
+    p->items = kn_div_up(tasks, p->per_item);
+}
+
+static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
+{
+    const kn_conv2d_shape *s = &problem->shape;
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    channels_pass p = {.problem = problem};
+    kn_buffer *scratch = NULL;
+    bool has_bias = !backward && problem->bias.buffer;
+    kn_activation activation = backward ? KN_ACTIVATION_NONE : problem->activation;
+    describe(&p, limits, backward ? kn_conv2d_plane_shape_of_backward(s) : kn_conv2d_plane_shape_of_forward(s));
+    choose_items(&p, limits, p.shape.images * p.blocks);
+    KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)(p.items * p.scratch_size * p.element)));
+    kn_status status =
+        kn_run(stream, .source = "conv/channels.cl", .kernel = "conv_channels",
+               .operation = backward ? "conv2d_backward_data" : "conv2d", .options = p.options, .dims = 1,
+               .global = {(size_t)p.items}, .local = {1},
+               KN_ARGS(kn_conv2d_arg(s, backward ? problem->y : problem->x), kn_conv2d_arg(s, problem->weight),
+                       kn_conv2d_arg(s, has_bias ? problem->bias : problem->weight),
+                       kn_conv2d_arg(s, backward ? problem->x : problem->y), kn_arg_buffer(scratch, 0),
+                       kn_arg_struct(&p.shape, sizeof p.shape), kn_arg_i64(p.per_item), kn_arg_i64(p.scratch_size),
+                       kn_arg_i32(has_bias), KN_CONV2D_CUT_ARGS(s->f64, activation)));
+    kn_buffer_free(scratch);
+    return status;
+}
+
+kn_status kn_conv2d_channels_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
+kn_status kn_conv2d_channels_backward_data(kn_stream *stream, const void *problem)
+{
+    return run(stream, problem, true);
+}
+
+/* --- backward-weights --------------------------------------------------------------------------------------------- */
+
+static kn_status launch_weights(const channels_pass *p, kn_stream *stream, const kn_conv2d_plane_shares *b,
+                                kn_buffer *scratch)
+{
+    const kn_conv2d_problem *problem = p->problem;
+    const kn_conv2d_shape *s = &problem->shape;
+    return kn_run(
+        stream, .source = "conv/channels.cl", .kernel = "conv_channels_weights", .operation = "conv2d_backward_weights",
+        .options = p->options, .dims = 1, .global = {(size_t)p->items}, .local = {1},
+        KN_ARGS(kn_conv2d_arg(s, problem->x), kn_conv2d_arg(s, problem->y), kn_conv2d_plane_sums(b, problem),
+                kn_conv2d_plane_bias_sums(b, problem), kn_arg_buffer(scratch, 0),
+                kn_arg_struct(&p->shape, sizeof p->shape), kn_arg_i64(b->images_per_share), kn_arg_i64(b->shares),
+                kn_arg_i64(p->per_item), kn_arg_i64(p->scratch_size), kn_arg_i32(problem->bias.buffer != NULL)));
+}
+
+kn_status kn_conv2d_channels_backward_weights(kn_stream *stream, const void *problem_)
+{
+    const kn_conv2d_problem *problem = problem_;
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    channels_pass p = {.problem = problem};
+    kn_conv2d_plane_shares shares = {0};
+    kn_buffer *scratch = NULL;
+    describe(&p, limits, kn_conv2d_plane_shape_of_forward(&problem->shape));
+    kn_status status = kn_conv2d_choose_plane_shares(&shares, stream, problem, p.blocks);
+    choose_items(&p, limits, p.blocks * shares.shares);
+    if (status == KN_OK)
+        status = kn_buffer_alloc(&scratch, stream, (size_t)(p.items * p.scratch_size * p.element));
+    if (status == KN_OK)
+        status = launch_weights(&p, stream, &shares, scratch);
+    if (status == KN_OK)
+        status = kn_conv2d_total_plane_shares(&shares, stream, problem);
+    kn_buffer_free(scratch);
+    kn_conv2d_free_plane_shares(&shares);
+    return status;
+}
+
+/* --- choice ------------------------------------------------------------------------------------------------------- */
+
+/* Offsets within the grid are 32 bits wide; every column of the result need not be one of the image, unlike with
+ * conv/planes.cl, whose rows are the image's. */
+bool kn_conv2d_supports_channels(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    const double most = 1 << 24;
+    double size = 1;
+    (void)limits;
+    for (int d = 0; d < 2; d++)
+        size *= (double)s->in_size[d] + (double)s->out_size[d] * (double)s->stride[d] +
+                2 * (double)s->kernel_size[d] * (double)s->dilation[d] + 2 * (double)s->padding[d];
+    return s->groups == s->in_channels && size < most;
+}
+
+bool kn_conv2d_supports_channels_data(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    return kn_conv2d_supports_channels(limits, problem) && s->out_channels == s->groups;
+}
+
+bool kn_conv2d_prefers_channels(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    kn_conv2d_plane_shape p = kn_conv2d_plane_shape_of_forward(s);
+    int64_t lanes = kn_conv2d_vector_width(limits, s->f64), pixels = p.rows * p.columns;
+    if (!limits->is_cpu || s->groups < lanes)
+        return false;
+    choose_grid(&p);
+    return (p.line + pixels) * lanes * (s->f64 ? 8 : 4) <= GRID_BYTES &&
+           kn_min_i64(p.read_rows * p.read_columns, pixels) >= lanes;
+}
