@@ -1,14 +1,16 @@
-/* conv/pointwise.cl - 1 x 1 convolutions on CPU devices, forward (all pixels read) and backward-data (any stride and
- * padding), as matrix products over the pixels of all images (conv/pointwise.clh).
+/* conv/pointwise.cl - 1 x 1 convolutions on CPU devices, forward and backward-weights (all pixels read) and
+ * backward-data (any stride and padding), as matrix products over the pixels of all images (conv/pointwise.clh).
  *
- *     forward:        y[p][k] = the sum over c of x[p][c] * w[k][c]
- *     backward-data:  x[p][c] = the sum over k of y[p][k] * w[k][c], zeros between and around
+ *     forward:           y[p][k] = the sum over c of x[p][c] * w[k][c]
+ *     backward-data:     x[p][c] = the sum over k of y[p][k] * w[k][c], zeros between and around
+ *     backward-weights:  w[k][c] = the sum over p of y[p][k] * x[p][c]
  *
- * Pixels are the broadcast side and channels that of the vectors. Where images are whole tiles of pixels these are read
- * in place; else they are repacked first, across images, so that only the last tile of all may be ragged. Weights are
- * repacked by the work-item that has a block of KB channels, in its core's cache, for all pixels of a block. 86 to 93 %
- * of the multiply-adds' peak on layers of 7 x 7 to 56 x 56 pixels with 64 channels or more; transposing weights and
- * results takes 2 % each of 512 channels' time, so few channels are better off in conv/bands.cl.
+ * In the first two pixels are the broadcast side and channels that of the vectors. Where images are whole tiles of
+ * pixels these are read in place; else they are repacked first, across images, so that only the last tile of all may be
+ * ragged. Weights are repacked by the work-item that has a block of KB channels, in its core's cache, for all pixels of
+ * a block. 85 to 93 % of the multiply-adds' peak on layers of 7 x 7 and 14 x 14 pixels with 192 channels or more;
+ * transposing weights and results takes 2 % each of 512 channels' time, so few channels are better off in
+ * conv/bands.cl. The third is at its end.
  *
  * Compiled in: T, VW, MT, KV. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
@@ -158,5 +160,104 @@ pointwise_multiply(KN_IN(a), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), 
             spread_pixels(to, lines, m, &g, s.outer, first * MT, stored, columns);
         else
             store_pixels(to, m, pixels, s.outer, first * MT, stored, columns);
+    }
+}
+
+/* --- the gradient of the weights ---------------------------------------------------------------------------------- */
+
+/* dw[r][c] = the sum over the pixels of all images of a[image][r][pixel] * b[image][c][pixel]: x and dy, either way
+ * round. The first side's numbers are broadcasts, read in place from MT rows, the other's go into `u`. */
+typedef struct pointwise_product {
+    long images, plane, rows, columns;
+    long row_stride, column_stride; /* of dw; one of them is 1 */
+    long tiles, chunk, scratch;     /* of a block: tiles of rows; pixels at a time */
+} pointwise_product;
+
+/* u[pixel][KB] = b of pixels p .. p + count - 1 */
+static inline void pack_pixels(global T *restrict u, const global T *restrict b, const pointwise_product *s, long p,
+                               long count, int columns)
+{
+    for (long i = 0; i < count;) {
+        const long image = (p + i) / s->plane, at = (p + i) % s->plane, run = min(s->plane - at, count - i);
+        pack_panel(u + i * KB, b + image * s->columns * s->plane + at, run, columns, KB, 1, s->plane);
+        i += run;
+    }
+}
+
+/* m (+)= a u over those pixels; a: the first image's first row of the tile. */
+static inline void multiply_rows(global T *restrict m, const global T *restrict a, const global T *restrict u,
+                                 const pointwise_product *s, long p, long count, bool first)
+{
+    V sum[MT][KV];
+#pragma unroll
+    for (int i = 0; i < MT; i++)
+#pragma unroll
+        for (int k = 0; k < KV; k++)
+            sum[i][k] = first ? (V)0 : VLOAD(i * KV + k, m);
+    long at = p % s->plane;
+    a += p / s->plane * s->rows * s->plane;
+    for (long left = count; left > 0; at = 0, a += s->rows * s->plane) {
+        const long end = min(s->plane, at + left), plane = s->plane;
+        left -= end - at;
+        for (long c = at; c < end; c++, u += KB) {
+            V w[KV];
+#pragma unroll
+            for (int k = 0; k < KV; k++)
+                w[k] = VLOAD(k, u);
+#pragma unroll
+            for (int i = 0; i < MT; i++) {
+                const V value = (V)a[i * plane + c];
+#pragma unroll
+                for (int k = 0; k < KV; k++)
+                    sum[i][k] = fma(value, w[k], sum[i][k]);
+            }
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < MT; i++)
+#pragma unroll
+        for (int k = 0; k < KV; k++)
+            VPUT(sum[i][k], i * KV + k, m);
+}
+
+/* `rows` rows of results into dw, which is that of the first of them. */
+static inline void store_rows(global T *restrict dw, const global T *restrict m, const pointwise_product *s, long rows,
+                              int columns)
+{
+    if (s->row_stride == 1)
+        store_transposed(dw, (int)s->column_stride, m, rows, columns);
+    else
+        for (long i = 0; i < rows; i++)
+            copy_run(dw + i * s->row_stride, m + i * KB, columns);
+}
+
+/* dim 0: runs of pairs of a block of KB columns and a block of tiles. The last tile of all starts earlier, so that there
+ * are MT rows in every one. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void pointwise_weights(KN_IN(a), KN_IN(b), KN_OUT(dw),
+                                                                             KN_OUT(scratch), pointwise_product s)
+{
+    KN_BIND_IN(T, a);
+    KN_BIND_IN(T, b);
+    KN_BIND_OUT(T, dw);
+    KN_BIND_OUT(T, scratch);
+    const long pixels = s.images * s.plane, tiles = (s.rows + MT - 1) / MT;
+    const long blocks = (s.columns + KB - 1) / KB, pairs = (tiles + s.tiles - 1) / s.tiles * blocks;
+    const long item = get_global_id(0), items = get_global_size(0), end = (item + 1) * pairs / items;
+    global T *u = scratch + item * s.scratch, *m = u + s.chunk * KB;
+    for (long pair = item * pairs / items; pair < end; pair++) {
+        const long block = pair % blocks, first = pair / blocks * s.tiles, some = min(s.tiles, tiles - first);
+        const int columns = (int)min((long)KB, s.columns - block * KB);
+        for (long p = 0; p == 0 || p < pixels; p += s.chunk) {
+            const long count = min(s.chunk, pixels - p);
+            pack_pixels(u, b + block * KB * s.plane, &s, p, count, columns);
+            for (long t = 0; t < some; t++)
+                multiply_rows(m + t * MT * KB, a + min((first + t) * MT, s.rows - MT) * s.plane, u, &s, p, count,
+                              p == 0);
+        }
+        global T *to = dw + block * KB * s.column_stride;
+        const long before = first + some == tiles ? some - 1 : some; /* tiles that are not the last of all */
+        store_rows(to + first * MT * s.row_stride, m, &s, before * MT, columns);
+        if (before < some)
+            store_rows(to + (s.rows - MT) * s.row_stride, m + before * MT * KB, &s, MT, columns);
     }
 }

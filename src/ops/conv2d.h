@@ -108,6 +108,8 @@ kn_implementation_predicate kn_conv2d_supports_pointwise, kn_conv2d_prefers_poin
 kn_status kn_conv2d_pointwise_forward(kn_stream *stream, const void *problem);
 kn_implementation_predicate kn_conv2d_supports_pointwise_data, kn_conv2d_prefers_pointwise_data;
 kn_status kn_conv2d_pointwise_backward_data(kn_stream *stream, const void *problem);
+kn_implementation_predicate kn_conv2d_supports_pointwise_weights, kn_conv2d_prefers_pointwise_weights;
+kn_status kn_conv2d_pointwise_backward_weights(kn_stream *stream, const void *problem);
 
 /* conv2d_images.c: CPU devices, the same pixel of several images; small images with much padding. */
 kn_implementation_predicate kn_conv2d_supports_images, kn_conv2d_prefers_images;

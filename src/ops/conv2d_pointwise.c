@@ -1,5 +1,5 @@
-/* ops/conv2d_pointwise.c - 1 x 1 convolutions forward and backward-data on CPU devices as matrix products over the
- * pixels of all images (cl/conv/pointwise.cl). */
+/* ops/conv2d_pointwise.c - 1 x 1 convolutions on CPU devices, three passes, as matrix products over the pixels of all
+ * images (cl/conv/pointwise.cl). */
 #include "ops/conv2d.h"
 
 enum { VECTORS = 2 };             /* along the channels, by as many pixels as leave registers for their values */
@@ -24,6 +24,8 @@ typedef struct pointwise {
     char options[KN_CONV2D_OPTIONS];
     kn_buffer *panels, *scratch;
 } pointwise;
+
+static int64_t tile_rows(const kn_limits *limits) { return kn_conv2d_many_registers(limits) ? 14 : 6; }
 
 static pointwise_grid strided_grid(const kn_conv2d_shape *s)
 {
@@ -58,19 +60,25 @@ static bool reads_all(const kn_conv2d_shape *s)
     return true;
 }
 
-/* Blocks of tiles as large as the cache allows, but so many that the cores have about equally many pairs. */
-static void choose_blocks(pointwise *p, const kn_limits *limits)
+/* Tiles of a block: as many as the cache allows, but so few that the cores have about equally many pairs of a block of
+ * tiles and one of `channel_blocks`. */
+static int64_t choose_tiles(const kn_limits *limits, int64_t tiles, int64_t tile_bytes, int64_t channel_blocks,
+                            int64_t *items)
 {
-    pointwise_shape *s = &p->shape;
-    int64_t most = kn_max_i64(1, BLOCK_BYTES / (p->element * p->block * p->tile));
-    int64_t cores = limits->compute_units, channel_blocks = kn_div_up(s->outer, p->block), blocks, pairs;
-    for (blocks = kn_div_up(p->tiles, most);; blocks++) {
-        s->tiles = kn_max_i64(1, kn_div_up(p->tiles, kn_max_i64(1, blocks)));
-        pairs = kn_div_up(p->tiles, s->tiles) * channel_blocks;
-        if (s->tiles <= 4 || 20 * kn_div_up(pairs, cores) * cores <= 21 * pairs)
-            break;
+    int64_t cores = limits->compute_units, most = kn_max_i64(1, BLOCK_BYTES / tile_bytes);
+    for (int64_t blocks = kn_max_i64(1, kn_div_up(tiles, most));; blocks++) {
+        int64_t each = kn_max_i64(1, kn_div_up(tiles, blocks)), pairs = kn_div_up(tiles, each) * channel_blocks;
+        *items = kn_min_i64(pairs, cores);
+        if (each == 1 || (each <= 4 && pairs >= cores) || 20 * kn_div_up(pairs, cores) * cores <= 21 * pairs)
+            return each;
     }
-    p->items = kn_min_i64(pairs, cores);
+}
+
+/* So many at a time of `inner` things summed over, `bytes` each. */
+static int64_t choose_chunk(int64_t inner, int64_t bytes)
+{
+    int64_t chunks = kn_max_i64(1, kn_div_up(inner * bytes, CHUNK_BYTES));
+    return kn_max_i64(1, kn_div_up(kn_div_up(inner, chunks), 16)) * 16;
 }
 
 static void describe(pointwise *p, const kn_limits *limits, const kn_conv2d_problem *problem, bool backward)
@@ -79,7 +87,7 @@ static void describe(pointwise *p, const kn_limits *limits, const kn_conv2d_prob
     bool all = reads_all(s);
     int64_t width = kn_conv2d_vector_width(limits, s->f64);
     *p = (pointwise){.problem = problem, .backward = backward, .element = s->f64 ? 8 : 4, .block = VECTORS * width};
-    p->tile = kn_conv2d_many_registers(limits) ? 14 : 6;
+    p->tile = tile_rows(limits);
     p->grid = all ? whole_grid(s) : strided_grid(s);
     p->tiles = kn_div_up(s->images * s->out_size[0] * s->out_size[1], p->tile);
     p->shape = (pointwise_shape){.inner = backward ? s->out_channels : s->in_channels,
@@ -89,9 +97,9 @@ static void describe(pointwise *p, const kn_limits *limits, const kn_conv2d_prob
                                  .spread = backward && !all};
     p->in_place = s->out_size[0] * s->out_size[1] % p->tile == 0;
     p->shape.a_step = p->in_place ? s->out_size[0] * s->out_size[1] : p->tile;
-    int64_t chunks = kn_div_up(p->shape.inner * p->block * p->element, CHUNK_BYTES);
-    p->shape.chunk = kn_max_i64(16, kn_div_up(kn_div_up(p->shape.inner, kn_max_i64(1, chunks)), 16) * 16);
-    choose_blocks(p, limits);
+    p->shape.chunk = choose_chunk(p->shape.inner, p->block * p->element);
+    p->shape.tiles =
+        choose_tiles(limits, p->tiles, p->tile * p->block * p->element, kn_div_up(p->shape.outer, p->block), &p->items);
     p->shape.scratch = p->block * (p->shape.chunk + p->shape.tiles * p->tile * (p->shape.spread ? 2 : 1));
     kn_conv2d_options(p->options, limits, s->f64, VECTORS, "MT", (int)p->tile);
 }
@@ -144,6 +152,59 @@ static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool b
     return status;
 }
 
+/* --- the gradient of the weights ---------------------------------------------------------------------------------- */
+
+/* Mirror of the struct in cl/conv/pointwise.cl. */
+typedef struct pointwise_product {
+    int64_t images, plane, rows, columns, row_stride, column_stride, tiles, chunk, scratch;
+} pointwise_product;
+
+/* About the time it takes with so many rows and columns: that of tiles, full or not, and of transposing the columns'
+ * side, which takes that of some rows. */
+static double cost_of(int64_t rows, int64_t columns, int64_t tile, int64_t block)
+{
+    enum { TRANSPOSING = 9 };
+    return (double)(kn_div_up(rows, tile) * tile + TRANSPOSING) * (double)(kn_div_up(columns, block) * block);
+}
+
+/* Whether rows are x's channels and columns dy's instead of the other way round. */
+static bool rows_are_of_x(const kn_conv2d_shape *s, int64_t tile, int64_t block)
+{
+    int64_t in = s->in_channels, out = s->out_channels;
+    return out < tile || (in >= tile && cost_of(in, out, tile, block) < cost_of(out, in, tile, block));
+}
+
+kn_status kn_conv2d_pointwise_backward_weights(kn_stream *stream, const void *problem_)
+{
+    const kn_conv2d_problem *problem = problem_;
+    const kn_conv2d_shape *s = &problem->shape;
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    int64_t tile = tile_rows(limits), block = VECTORS * kn_conv2d_vector_width(limits, s->f64), items;
+    int64_t element = s->f64 ? 8 : 4;
+    bool x_rows = rows_are_of_x(s, tile, block);
+    pointwise_product p = {.images = s->images,
+                           .plane = s->out_size[0] * s->out_size[1],
+                           .rows = x_rows ? s->in_channels : s->out_channels,
+                           .columns = x_rows ? s->out_channels : s->in_channels,
+                           .row_stride = x_rows ? 1 : s->in_channels,
+                           .column_stride = x_rows ? s->in_channels : 1};
+    p.chunk = choose_chunk(p.images * p.plane, block * element);
+    p.tiles =
+        choose_tiles(limits, kn_div_up(p.rows, tile), tile * block * element, kn_div_up(p.columns, block), &items);
+    p.scratch = block * (p.chunk + p.tiles * tile);
+    char options[KN_CONV2D_OPTIONS];
+    kn_buffer *scratch = NULL;
+    KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)(items * p.scratch * element)));
+    kn_status status = kn_run(
+        stream, .source = "conv/pointwise.cl", .kernel = "pointwise_weights", .operation = "conv2d_backward_weights",
+        .options = kn_conv2d_options(options, limits, s->f64, VECTORS, "MT", (int)tile), .dims = 1,
+        .global = {(size_t)items}, .local = {1},
+        KN_ARGS(kn_conv2d_arg(s, x_rows ? problem->x : problem->y), kn_conv2d_arg(s, x_rows ? problem->y : problem->x),
+                kn_conv2d_arg(s, problem->weight), kn_arg_buffer(scratch, 0), kn_arg_struct(&p, sizeof p)));
+    kn_buffer_free(scratch);
+    return status == KN_OK && problem->bias.buffer ? kn_conv2d_bias_gradient(stream, problem) : status;
+}
+
 /* --- choice ------------------------------------------------------------------------------------------------------- */
 
 bool kn_conv2d_supports_pointwise_data(const kn_limits *limits, const void *problem)
@@ -159,15 +220,22 @@ bool kn_conv2d_supports_pointwise(const kn_limits *limits, const void *problem)
            reads_all(&((const kn_conv2d_problem *)problem)->shape);
 }
 
-/* Channels enough for what is transposed, and blocks that they fill; over large images of few channels bands are as
- * fast or faster. */
+/* Sums long enough for what is transposed, and blocks of channels that are filled. Bands (conv2d_bands.c) read larger
+ * images in place as well and transpose nothing: there sums must be longer still, unless channels lie so far apart that
+ * bands lose more (8 images, in cycles per result: 64 channels to 256 at 56 x 56 pixels 15 % less than theirs; at 28 x
+ * 28, 512 to 128 4 % less, 128 to 512 3 % more, 192 to 64 and back up to 10 % more). */
+static bool beats_bands(int64_t inner, int64_t outer, int64_t block, int64_t pixels)
+{
+    return outer > 2 * block && (inner >= 256 || pixels >= 2048);
+}
+
 static bool prefers(const kn_limits *limits, const kn_conv2d_problem *problem, bool backward)
 {
     const kn_conv2d_shape *s = &problem->shape;
     int64_t inner = backward ? s->out_channels : s->in_channels, outer = backward ? s->in_channels : s->out_channels;
     int64_t block = VECTORS * kn_conv2d_vector_width(limits, s->f64), pixels = s->out_size[0] * s->out_size[1];
     return limits->is_cpu && inner >= 48 && 5 * kn_div_up(outer, block) * block <= 6 * outer &&
-           (outer > 2 * block || pixels < 512 || !reads_all(s));
+           (pixels < 512 || !reads_all(s) || beats_bands(inner, outer, block, pixels));
 }
 
 bool kn_conv2d_prefers_pointwise(const kn_limits *limits, const void *problem)
@@ -182,4 +250,17 @@ kn_status kn_conv2d_pointwise_forward(kn_stream *stream, const void *problem) { 
 kn_status kn_conv2d_pointwise_backward_data(kn_stream *stream, const void *problem)
 {
     return run(stream, problem, true);
+}
+
+/* Tiles of rows must be full. */
+bool kn_conv2d_supports_pointwise_weights(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    return kn_conv2d_supports_pointwise(limits, problem) && s->in_channels > 0 && s->out_channels > 0 &&
+           kn_max_i64(s->in_channels, s->out_channels) >= tile_rows(limits);
+}
+bool kn_conv2d_prefers_pointwise_weights(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    return limits->is_cpu && s->in_channels >= 48 && s->out_channels >= 48;
 }

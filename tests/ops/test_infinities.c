@@ -18,8 +18,8 @@ typedef struct extent {
 } extent;
 
 /* Widths that are no multiple of any vector, less than one, and more than several. */
-static const extent extents[] = {{2, 1, 3, 3, 28}, {1, 2, 2, 3, 7},   {3, 3, 5, 1, 5},
-                                 {1, 1, 1, 2, 4},  {2, 17, 33, 3, 9}, {1, 2, 17, 5, 37}};
+static const extent extents[] = {{2, 1, 3, 3, 28},  {1, 2, 2, 3, 7},   {3, 3, 5, 1, 5},  {1, 1, 1, 2, 4},
+                                 {2, 17, 33, 3, 9}, {1, 2, 17, 5, 37}, {2, 19, 35, 1, 6}};
 
 static kn_tensor *ones_but(int64_t infinite, int ndim, const int64_t *shape, kn_dtype dtype, bool requires_grad)
 {
