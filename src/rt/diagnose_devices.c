@@ -171,6 +171,21 @@ static void check_platform(kn_diagnosis *diagnosis, cl_platform_id platform, int
             : kn_formatted("without its hardware a driver may be removed; with it, see the device nodes above"));
 }
 
+/* Drivers that give larger buffers when they are told to. */
+static void check_largest_buffer(kn_diagnosis *diagnosis, const kn_device *device)
+{
+    const kn_limits *limits = &device->limits;
+    char most[32], memory[32];
+    const char *remedy = kn_quirk_larger_buffers(&device->quirks, limits->max_allocation, limits->global_memory);
+    if (remedy)
+        kn_diagnosis_add(diagnosis, KN_FINDING_NOTE,
+                         kn_formatted("%s (%s) gives at most %s of its %s in one buffer", device->label,
+                                      device->properties.name,
+                                      kn_format_bytes(most, sizeof most, limits->max_allocation),
+                                      kn_format_bytes(memory, sizeof memory, limits->global_memory)),
+                         kn_formatted("%s", remedy));
+}
+
 void kn_diagnose_devices(kn_diagnosis *diagnosis)
 {
     cl_platform_id platforms[KN_MAX_DEVICES];
@@ -182,6 +197,8 @@ void kn_diagnose_devices(kn_diagnosis *diagnosis)
 
     int devices = kn_device_count();
     check_bus(diagnosis);
+    for (int slot = 1; slot < kn_device_slots(); slot++)
+        check_largest_buffer(diagnosis, kn_device_slot_at(slot));
     if (kn_devices_hidden() > 0)
         kn_diagnosis_add(diagnosis, devices > 0 ? KN_FINDING_NOTE : KN_FINDING_PROBLEM,
                          kn_formatted("KOINE_VISIBLE_DEVICES is `%s` and hides %d of %d devices",

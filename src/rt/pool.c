@@ -80,20 +80,24 @@ static kn_status fail_out_of_memory(kn_stream *stream, size_t bytes)
     uint64_t used = bytes_now(pool, KN_STAT_ACTIVE_BYTES), reserved = bytes_now(pool, KN_STAT_RESERVED_BYTES);
     uint64_t total = kn_pool_total(device), allowed = kn_pool_allowed(device);
     char asked_text[32], used_text[32], cached_text[32], total_text[32], allowed_text[32], share[80] = "";
+    char largest[160] = "";
+    const uint64_t most = device->limits.max_allocation;
+    const char *remedy = kn_quirk_larger_buffers(&device->quirks, most, device->limits.global_memory);
     if (pool->fraction < 1)
         snprintf(share, sizeof share, ", of which this process may have %s",
                  kn_format_bytes(allowed_text, sizeof allowed_text, allowed));
+    if (!device->quirks.gives_larger_buffers)
+        snprintf(largest, sizeof largest, " (largest single buffer %" PRIu64 " bytes%s%s)", most,
+                 remedy && bytes > most ? "; " : "", remedy && bytes > most ? remedy : "");
     pool->figures.ooms++;
     if (pool->trace.limit > 0)
         kn_trace_append(pool, KN_TRACE_OOM, NULL, stream, bytes);
-    return kn_fail(
-        KN_ERR_MEMORY,
-        "out of memory on %s: asked for %s; %s in use, %s cached, %s in all%s (largest single buffer %" PRIu64
-        " bytes); a smaller batch needs less",
-        device->label, kn_format_bytes(asked_text, sizeof asked_text, bytes),
-        kn_format_bytes(used_text, sizeof used_text, used),
-        kn_format_bytes(cached_text, sizeof cached_text, reserved - used),
-        kn_format_bytes(total_text, sizeof total_text, total), share, device->limits.max_allocation);
+    return kn_fail(KN_ERR_MEMORY,
+                   "out of memory on %s: asked for %s; %s in use, %s cached, %s in all%s%s; a smaller batch needs less",
+                   device->label, kn_format_bytes(asked_text, sizeof asked_text, bytes),
+                   kn_format_bytes(used_text, sizeof used_text, used),
+                   kn_format_bytes(cached_text, sizeof cached_text, reserved - used),
+                   kn_format_bytes(total_text, sizeof total_text, total), share, largest);
 }
 
 /* What queued work uses comes back when that is done. */

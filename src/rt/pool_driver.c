@@ -12,10 +12,28 @@ static struct {
     kn_pluggable_allocator allocator;
 } current = {.lock = KN_MUTEX_INIT};
 
+/* Where the driver takes memory at the first use only (rt/quirks.h), that use is here: a request that cannot be met
+ * fails as long as the pool can still give its cache back for it. */
+static cl_int use_memory(const kn_segment *segment)
+{
+    const cl_uint zero = 0;
+    cl_command_queue queue = segment->device->service;
+    cl_int error = KN_CL(
+        KN_CL_COPY, clEnqueueFillBuffer(queue, segment->memory, &zero, sizeof zero, 0, sizeof zero, 0, NULL, NULL));
+    return error == CL_SUCCESS ? clFinish(queue) : error;
+}
+
 static cl_int create_memory(kn_segment *segment)
 {
+    const kn_device *device = segment->device;
+    const cl_mem_flags flags =
+        CL_MEM_READ_WRITE | kn_quirk_buffer_flags(&device->quirks, segment->size, device->limits.max_allocation);
     cl_int error;
-    segment->memory = clCreateBuffer(segment->device->context, CL_MEM_READ_WRITE, segment->size, NULL, &error);
+    segment->memory = clCreateBuffer(device->context, flags, segment->size, NULL, &error);
+    if (error == CL_SUCCESS && device->quirks.allocates_lazily && (error = use_memory(segment)) != CL_SUCCESS) {
+        clReleaseMemObject(segment->memory);
+        segment->memory = NULL;
+    }
     return error;
 }
 

@@ -245,8 +245,8 @@ static uint64_t lookup_key(const char *source, const char *options)
 static char *full_options(const kn_device *device, const char *options)
 {
     kn_text text = {0};
-    kn_text_format(&text, "-cl-std=CL1.2%s%s%s", device->limits.is_cpu ? " -DKN_CPU" : "", *options ? " " : "",
-                   options);
+    kn_text_format(&text, "-cl-std=CL1.2%s%s%s%s", device->limits.is_cpu ? " -DKN_CPU" : "",
+                   kn_quirk_build_option(&device->quirks), *options ? " " : "", options);
     return kn_text_finish(&text);
 }
 
