@@ -205,7 +205,7 @@ static kn_status tune(kn_tuner *tuner, const request *r, const char *path)
     heed_signals();
     kn_tune_say(tuner, "%s (%s), at most %g s", kn_device_string(tuner->device), kn_device_name(tuner->device),
                 r->seconds);
-    kn_set_benchmark(true);
+    kn_set_benchmark(false); /* but where its winners are asked for */
     kn_status status = run_steps(tuner, r->wanted);
     if (status == KN_OK && tuner->out)
         status = kn_tuning_export(tuner->device, tuner->out);

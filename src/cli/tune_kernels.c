@@ -36,18 +36,26 @@ typedef struct product {
     kn_gemm_params params;
 } product;
 
-static kn_status make_product(product *p, const kn_tuner *tuner, bool f64, int64_t m, int64_t n, int64_t k)
+/* Products in f16 are told that the elements, in f32, are values of f16. */
+static kn_tensor *random_matrix(const tunable *t, const kn_tuner *tuner, int64_t rows, int64_t columns)
 {
-    const kn_dtype dtype = f64 ? KN_F64 : KN_F32;
-    *p = (product){.a = kn_rand(KN_SHAPE(m, k), .dtype = dtype, .device = tuner->device),
-                   .b = kn_rand(KN_SHAPE(k, n), .dtype = dtype, .device = tuner->device),
+    const kn_dtype dtype = t->f64 ? KN_F64 : t->arithmetic == KN_BLOCK_F16 ? KN_F16 : KN_F32;
+    kn_tensor *matrix = kn_rand(KN_SHAPE(rows, columns), .dtype = dtype, .device = tuner->device);
+    return dtype == KN_F16 ? kn_to_dtype(matrix, KN_F32) : matrix;
+}
+
+static kn_status make_product(product *p, const tunable *t, const kn_tuner *tuner, int64_t m, int64_t n, int64_t k)
+{
+    const kn_dtype dtype = t->f64 ? KN_F64 : KN_F32;
+    *p = (product){.a = random_matrix(t, tuner, m, k),
+                   .b = random_matrix(t, tuner, k, n),
                    .c = kn_zeros(KN_SHAPE(m, n), .dtype = dtype, .device = tuner->device)};
     if (!p->a || !p->b || !p->c)
         return kn_error_status();
     kn_tensor *const all[3] = {p->a, p->b, p->c};
     kn_gemm_operand *const operands[3] = {&p->params.a, &p->params.b, &p->params.c};
     const int64_t pitches[3] = {k, n, n};
-    p->params.f64 = f64, p->params.m = m, p->params.n = n, p->params.k = k;
+    p->params.f64 = t->f64, p->params.m = m, p->params.n = n, p->params.k = k;
     p->params.batch = 1, p->params.alpha = 1;
     for (int i = 0; i < 3; i++)
         *operands[i] = (kn_gemm_operand){.buffer = all[i]->storage->buffer, .ld = pitches[i]};
@@ -92,7 +100,7 @@ static kn_status check(const tunable *t, kn_tuner *tuner, int64_t size)
     KN_SCOPE
     {
         product p;
-        status = make_product(&p, tuner, t->f64, m, n, k);
+        status = make_product(&p, t, tuner, m, n, k);
         if (status == KN_OK)
             status = t->multiply(tuner->stream, &p.params);
         if (status == KN_OK)
@@ -129,7 +137,7 @@ static kn_status time_size(double *seconds, const tunable *t, kn_tuner *tuner, i
     KN_SCOPE
     {
         product p;
-        status = make_product(&p, tuner, t->f64, size, size, size);
+        status = make_product(&p, t, tuner, size, size, size);
         if (status == KN_OK)
             status = t->multiply(tuner->stream, &p.params);
         for (int run = 0; run < RUNS && status == KN_OK; run++) {
@@ -321,19 +329,33 @@ static kn_status multiply_in_tf32(kn_stream *stream, const kn_gemm_params *p)
     return kn_gemm_tensor(stream, &(kn_gemm_problem){.product = *p});
 }
 
+static kn_status multiply_in_f16(kn_stream *stream, const kn_gemm_params *p)
+{
+    return kn_gemm_tensor_f16(stream, &(kn_gemm_problem){.product = *p, .f16_values = true});
+}
+
 static bool has_arithmetic(const kn_tuner *tuner, kn_block_arithmetic arithmetic)
 {
-    return arithmetic == KN_BLOCK_F32 || (arithmetic == KN_BLOCK_F64 && tuner->limits->has_f64) ||
-           (arithmetic == KN_BLOCK_TF32 && kn_choose_block(tuner->limits, arithmetic, 1, 1, 1) &&
-            kn_tensor_cores_work(tuner->stream));
+    switch (arithmetic) {
+    case KN_BLOCK_F64:
+        return tuner->limits->has_f64;
+    case KN_BLOCK_TF32:
+        return kn_choose_block(tuner->limits, arithmetic, 1, 1, 1) && kn_tensor_cores_work(tuner->stream);
+    case KN_BLOCK_F16:
+        return kn_choose_block(tuner->limits, arithmetic, 1, 1, 1) && kn_tensor_cores_work_in_f16(tuner->stream);
+    default:
+        return true;
+    }
 }
 
 kn_status kn_tune_blocks(kn_tuner *tuner)
 {
     static const int64_t large[] = {2048, 0}, of_cpus[] = {256, 0};
-    static const char *const labels[] = {"blocked f32", "blocked f64", "blocked TF32"};
+    static const char *const labels[] = {"blocked f32", "blocked f64", "blocked TF32", "blocked f16"};
+    static kn_status (*const multiply[])(kn_stream *, const kn_gemm_params *) = {multiply_in_blocks, multiply_in_blocks,
+                                                                                 multiply_in_tf32, multiply_in_f16};
     kn_status status = KN_OK;
-    for (int i = KN_BLOCK_F32; i <= KN_BLOCK_TF32 && status == KN_OK; i++) {
+    for (int i = KN_BLOCK_F32; i <= KN_BLOCK_F16 && status == KN_OK; i++) {
         const kn_block_arithmetic arithmetic = (kn_block_arithmetic)i;
         const tunable t = {.label = labels[i],
                            .question = kn_block_question(arithmetic),
@@ -342,7 +364,7 @@ kn_status kn_tune_blocks(kn_tuner *tuner)
                            .candidate = block_candidate,
                            .fits = block_fits,
                            .use = block_use,
-                           .multiply = arithmetic == KN_BLOCK_TF32 ? multiply_in_tf32 : multiply_in_blocks,
+                           .multiply = multiply[i],
                            .sizes = tuner->limits->is_cpu ? of_cpus : large};
         if (!has_arithmetic(tuner, arithmetic))
             continue;

@@ -189,6 +189,7 @@ static kn_status time_shape(kn_tuner *tuner, const shape *s, const char *label, 
     kn_status status = KN_OK;
     kn_tune_say(tuner, "%s", label);
     kn_benchmark_observe(observe, &o);
+    kn_set_benchmark(true);
     KN_SCOPE
     {
         kn_tensor *inputs[2], *results[RESULTS];
@@ -197,6 +198,7 @@ static kn_status time_shape(kn_tuner *tuner, const shape *s, const char *label, 
         if (status == KN_OK)
             status = kn_synchronize(tuner->device);
     }
+    kn_set_benchmark(false);
     kn_benchmark_observe(NULL, NULL);
     if (status == KN_ERR_MEMORY) { /* of the device: its own affair; of the host: the next call will say so */
         kn_tune_say(tuner, "  is passed over: %s", kn_error_message());

@@ -130,7 +130,7 @@ const char *kn_clblast_question(char buffer[KN_CLBLAST_QUESTION], kn_clblast_ker
  * not change under it: one lock around all calls. */
 static kn_mutex lock = KN_MUTEX_INIT;
 static struct {
-    bool prepared;
+    bool prepared[KN_CLBLAST_KERNELS];
     const char *used[KN_CLBLAST_KERNELS]; /* NULL: CLBlast's own */
 } states[KN_MAX_DEVICES][2];
 
@@ -201,14 +201,16 @@ static void prepare_kernel(kn_device *device, kn_clblast_kernel kernel, bool f64
 
 void kn_clblast_prepare(kn_device *device, bool f64)
 {
-    if (states[kn_device_slot(device)][f64].prepared)
-        return;
-    kn_error_state before;
-    kn_error_take(&before);
-    states[kn_device_slot(device)][f64].prepared = true;
-    for (int kernel = 0; kernel < KN_CLBLAST_KERNELS; kernel++)
-        prepare_kernel(device, kernel, f64);
-    kn_error_put_back(&before);
+    for (int kernel = 0; kernel < KN_CLBLAST_KERNELS; kernel++) {
+        bool *prepared = &states[kn_device_slot(device)][f64].prepared[kernel];
+        kn_error_state before;
+        if (*prepared)
+            continue;
+        kn_error_take(&before);
+        *prepared = true;
+        prepare_kernel(device, (kn_clblast_kernel)kernel, f64);
+        kn_error_put_back(&before);
+    }
 }
 
 const char *kn_clblast_in_use(kn_device *device, kn_clblast_kernel kernel, bool f64)
@@ -223,7 +225,7 @@ const char *kn_clblast_in_use(kn_device *device, kn_clblast_kernel kernel, bool 
 kn_status kn_clblast_use(kn_device *device, kn_clblast_kernel kernel, bool f64, const char *candidate)
 {
     kn_clblast_lock();
-    states[kn_device_slot(device)][f64].prepared = true; /* nothing else is to be put to use later */
+    states[kn_device_slot(device)][f64].prepared[kernel] = true; /* nothing else is put to use later, or before */
     kn_status status = use(device, kernel, f64, candidate);
     kn_clblast_unlock();
     return status;

@@ -126,6 +126,17 @@ static void sets_are_put_to_use(void **state)
     assert_false(kn_clblast_candidate_fits(other, &small, false));
 }
 
+/* A set put to use for one kernel, before the first product, leaves the others their defaults. */
+static void each_kernel_is_prepared(void **state)
+{
+    (void)state;
+    kn_device *device = kn_device_current();
+    const kn_limits *limits = kn_device_limits(device);
+    assert_ok(kn_clblast_use(device, KN_CLBLAST_GEMM, false, kn_clblast_default(limits, KN_CLBLAST_GEMM)));
+    assert_string_equal(kn_clblast_in_use(device, KN_CLBLAST_THRESHOLD, false),
+                        kn_clblast_default(limits, KN_CLBLAST_THRESHOLD));
+}
+
 static int warnings;
 
 static void count_warnings(kn_log_level level, const char *message, void *user)
@@ -176,10 +187,10 @@ int main(void)
     if (!mkdtemp(cache))
         return 1;
     setenv("KOINE_CACHE_DIR", cache, 1);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nonsense_is_not_put_to_use),
-                                       cmocka_unit_test(products_are_right), cmocka_unit_test(sets_obey_the_rules),
-                                       cmocka_unit_test(sets_are_put_to_use),
-                                       cmocka_unit_test(scratch_comes_from_the_pool)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_kernel_is_prepared), cmocka_unit_test(nonsense_is_not_put_to_use),
+        cmocka_unit_test(products_are_right),      cmocka_unit_test(sets_obey_the_rules),
+        cmocka_unit_test(sets_are_put_to_use),     cmocka_unit_test(scratch_comes_from_the_pool)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     snprintf(command, sizeof command, "rm -r %s", cache);
     return system(command) == 0 ? failed : 1;
