@@ -68,7 +68,7 @@ static int64_t choose_tiles(const kn_limits *limits, int64_t tiles, int64_t tile
     int64_t cores = limits->compute_units, most = kn_max_i64(1, BLOCK_BYTES / tile_bytes);
     for (int64_t blocks = kn_max_i64(1, kn_div_up(tiles, most));; blocks++) {
         int64_t each = kn_max_i64(1, kn_div_up(tiles, blocks)), pairs = kn_div_up(tiles, each) * channel_blocks;
-        *items = kn_min_i64(pairs, cores);
+        *items = kn_min_i64(pairs, 2 * cores); /* two each: a core that was held up leaves the other its second */
         if (each == 1 || (each <= 4 && pairs >= cores) || 20 * kn_div_up(pairs, cores) * cores <= 21 * pairs)
             return each;
     }
