@@ -162,6 +162,25 @@ static void nonsense_is_not_put_to_use(void **state)
     assert_string_equal(kn_clblast_in_use(kn_device_current(), KN_CLBLAST_GEMM, true), usual);
 }
 
+/* Minutes on PoCL, which compiles each for seconds: with "--all" only. */
+static void every_set_computes_products(void **state)
+{
+    (void)state;
+    kn_device *device = kn_device_current();
+    const kn_limits *limits = kn_device_limits(device);
+    for (int kernel = KN_CLBLAST_GEMM; kernel <= KN_CLBLAST_DIRECT; kernel++) {
+        const char *set;
+        assert_ok(kn_clblast_use(device, KN_CLBLAST_THRESHOLD, false,
+                                 kn_clblast_candidate(KN_CLBLAST_THRESHOLD, kernel == KN_CLBLAST_GEMM ? 0 : 5)));
+        for (int i = 0; (set = kn_clblast_candidate((kn_clblast_kernel)kernel, i)); i++) {
+            if (!kn_clblast_candidate_fits(set, limits, false))
+                continue;
+            assert_ok(kn_clblast_use(device, (kn_clblast_kernel)kernel, false, set));
+            check(&(problem){false, false, false, 133, 71, 45, 1});
+        }
+    }
+}
+
 static int64_t stat(const char *key)
 {
     int64_t value = 0;
@@ -181,8 +200,9 @@ static void scratch_comes_from_the_pool(void **state)
     assert_true(stat("allocation.all.allocated") >= handed_out + 4); /* a, b, c, and the copies */
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    const bool all = argc > 1 && strcmp(argv[1], "--all") == 0;
     char cache[] = "/tmp/koine-clblast-XXXXXX", command[64];
     if (!mkdtemp(cache))
         return 1;
@@ -191,7 +211,8 @@ int main(void)
         cmocka_unit_test(each_kernel_is_prepared), cmocka_unit_test(nonsense_is_not_put_to_use),
         cmocka_unit_test(products_are_right),      cmocka_unit_test(sets_obey_the_rules),
         cmocka_unit_test(sets_are_put_to_use),     cmocka_unit_test(scratch_comes_from_the_pool)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest long_tests[] = {cmocka_unit_test(every_set_computes_products)};
+    int failed = all ? cmocka_run_group_tests(long_tests, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
     snprintf(command, sizeof command, "rm -r %s", cache);
     return system(command) == 0 ? failed : 1;
 }
