@@ -1,15 +1,17 @@
 /* conv/planes.cl - depthwise convolution on CPU devices, a channel's image at a time, its rows in a line.
  *
  * Tap (u, v) reads for pixel (i, j) of the line, element e = i * width + j, what is a fixed distance away, row_shift(u) *
- * width + column_shift(v); so vectors run along the line from end to end, however short the rows. The line is copied
- * with zeros before and after it, which are what taps above and below the image read. Those that reach over the left or
- * right edge read the neighbouring row instead and are cut out by a mask, all taps of a kernel column at once:
+ * width + column_shift(v); so vectors run along the line from end to end, however short the rows. The image in memory is
+ * that line; its ends are copied into one with zeros before and after, which are what taps above and below read. Those
+ * that reach over the left or right edge read the neighbouring row instead and are cut out by a mask, all taps of a
+ * kernel column at once:
  *
  *     y[e] = bias + sum over v of (inside(j, v) ? sum over u of x[e + distance(u, v)] * w[u, v] : 0)
  *
  * Backward-data is the same with distances of the other sign. With a stride, the result's rows are those of every
  * stride-th row of the line, their columns taken out after; where dy is read, it is spread with zeros between to the
- * image's grid: memory, not arithmetic, is what a depthwise convolution takes. Each plane is read once and written once.
+ * image's grid: memory, not arithmetic, is what a depthwise convolution takes. Each plane is read once and written once,
+ * at the rate of a plain copy where it is its own line.
  *
  * Compiled in: T, VW. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
@@ -52,12 +54,32 @@ static inline void write_masks(global MASK *restrict masks, const plane_shape *s
 static inline void fill_line(global T *restrict line, const global T *restrict plane, long rows, long columns,
                              long width, long row_step, long column_step)
 {
-    if (row_step == 1 && column_step == 1 && columns == width) {
-        copy_run(line, plane, rows * width);
-        return;
-    }
     for (long i = 0; i < rows; i++)
         spread_steps(line + i * row_step * width, plane + i * columns, columns, column_step);
+}
+
+/* Whether the plane read lies in memory as in the line. */
+static inline bool is_line(const plane_shape *s)
+{
+    return s->spread_rows == 1 && s->spread_columns == 1 && s->read_columns == s->width;
+}
+
+/* Where to read n elements from the line's element `start` on, with what their taps reach: of a plane that is_line in
+ * the plane itself, unless they reach over its ends, and only then in the line, into which that much is copied. */
+static inline const global T *find_run(global T *line, const global T *plane, const plane_shape *s, long start, long n)
+{
+    const long last_row = s->row_shift + (s->kernel_rows - 1) * s->row_distance,
+               last_column = s->column_shift + (s->kernel_columns - 1) * s->column_distance;
+    const long size = s->read_rows * s->width;
+    const long first = start + min(s->row_shift, last_row) * s->width + min(s->column_shift, last_column);
+    const long end = start + max(n, (long)(VX * VW)) + max(s->row_shift, last_row) * s->width +
+                     max(s->column_shift, last_column);
+    if (!is_line(s))
+        return line + start;
+    if (first >= 0 && end <= size)
+        return plane + start;
+    copy_run(line + max(0L, first), plane + max(0L, first), min(size, end) - max(0L, first));
+    return line + start;
 }
 
 #define SUM_VECTORS(name, N)                                                                                           \
@@ -77,7 +99,7 @@ static inline void fill_line(global T *restrict line, const global T *restrict p
             }                                                                                                          \
             _Pragma("unroll") for (int i = 0; i < N; i++) sum[i] += CUT_OUT(part[i], masks + v * s->run + i * VW);     \
         }                                                                                                              \
-        _Pragma("unroll") for (int i = 0; i < N; i++) VSTORE(KN_CUT(sum[i], (V)low, (V)high), i, to);                  \
+        _Pragma("unroll") for (int i = 0; i < N; i++) VPUT(KN_CUT(sum[i], (V)low, (V)high), i, to);                    \
     }
 SUM_VECTORS(sum_vectors, VX)
 SUM_VECTORS(sum_vector, 1)
@@ -122,12 +144,13 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_planes(KN_IN(x),
         const long from = image * s.read_channels + channel / (s.channels / s.read_channels);
         const global T *weight = w + channel * s.kernel_rows * s.kernel_columns;
         const T start = has_bias ? bias[channel] : (T)0;
-        fill_line(line, x + from * s.read_rows * s.read_columns, s.read_rows, s.read_columns, s.width, s.spread_rows,
-                  s.spread_columns);
+        const global T *read = x + from * s.read_rows * s.read_columns;
+        if (!is_line(&s))
+            fill_line(line, read, s.read_rows, s.read_columns, s.width, s.spread_rows, s.spread_columns);
         global T *to = y + plane * s.rows * s.columns;
         for (long row = 0; row < s.rows; row += s.rows_per_run) {
             const long n = min(s.rows_per_run, s.rows - row) * s.width;
-            const global T *pixels = line + row * s.step_rows * s.width;
+            const global T *pixels = find_run(line, read, &s, row * s.step_rows * s.width, n);
             if (straight && n >= VX * VW) {
                 sum_run(to + row * s.columns, pixels, masks, weight, &s, n, start, low, high);
                 continue;
@@ -229,6 +252,7 @@ conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch)
     const MASKS lanes = VLOAD(0, numbers);
     const long short_run = s.rows % s.rows_per_run > 0 ? s.rows % s.rows_per_run : s.rows_per_run;
     const bool in_place = s.step_rows == 1 && s.step_columns == 1 && s.columns == s.width && short_run * s.width >= VW;
+    const bool copied = s.step_rows > 1; /* runs are single rows then, and memory is read faster in one go */
     for (long task = first; task < last; task++) {
         const long channel = task % s.channels, share = task / s.channels;
         T bias = 0;
@@ -236,7 +260,9 @@ conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch)
         for (long image = share * images_per_share; image < min(s.images, (share + 1) * images_per_share); image++) {
             const long from = image * s.read_channels + channel / (s.channels / s.read_channels);
             const global T *plane = dy + (image * s.channels + channel) * pixels;
-            fill_line(line, x + from * s.read_rows * s.read_columns, s.read_rows, s.read_columns, s.width, 1, 1);
+            const global T *read = x + from * s.read_rows * s.read_columns;
+            if (copied)
+                copy_run(line, read, s.read_rows * s.width);
             if (!in_place)
                 fill_line(gradient, plane, s.rows, s.columns, s.width, s.step_rows, s.step_columns);
             if (has_bias)
@@ -244,9 +270,10 @@ conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch)
             for (long row = 0; row < s.rows; row += s.rows_per_run) {
                 const long start = row * s.step_rows * s.width;
                 const long n = (min(s.rows_per_run, s.rows - row) - 1) * s.step_rows * s.width + s.width;
+                const global T *pixels = copied ? line + start : find_run(line, read, &s, start, n);
                 for (long u = 0; u < s.kernel_rows; u += UX)
                     for (long v = 0; v < s.kernel_columns; v++)
-                        add_products(totals, line + start, (in_place ? plane : gradient) + start, masks, &s, u, v, n,
+                        add_products(totals, pixels, (in_place ? plane : gradient) + start, masks, &s, u, v, n,
                                      lanes);
             }
         }

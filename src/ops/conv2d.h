@@ -97,7 +97,7 @@ kn_status kn_conv2d_planes_backward_data(kn_stream *stream, const void *problem)
 kn_status kn_conv2d_planes_backward_weights(kn_stream *stream, const void *problem);
 
 /* conv2d_channels.c: CPU devices, vectors along the channels; depthwise, small images. */
-kn_implementation_predicate kn_conv2d_supports_channels, kn_conv2d_prefers_channels;
+kn_implementation_predicate kn_conv2d_supports_channels, kn_conv2d_prefers_channels, kn_conv2d_prefers_channels_weights;
 kn_status kn_conv2d_channels_forward(kn_stream *stream, const void *problem);
 kn_implementation_predicate kn_conv2d_supports_channels_data;
 kn_status kn_conv2d_channels_backward_data(kn_stream *stream, const void *problem);

@@ -4,8 +4,10 @@
 
 #include <stdio.h>
 
-enum { MOST_TAPS = 9 };          /* at a time: weights or sums, in registers */
-enum { GRID_BYTES = 288 << 10 }; /* a grid and its result, beyond which conv/planes.cl is better */
+enum { MOST_TAPS = 9 }; /* at a time: weights or sums, in registers */
+/* A grid and its result, beyond which conv/planes.cl is better: it does not come back to what it has read, but for the
+ * weights it reads twice as much. A grid is as wide as the device's vectors, and so, roughly, are the caches. */
+enum { GRID_BYTES = 288 << 10, WEIGHTS_GRID_BYTES = 1 << 20 };
 
 typedef struct channels_pass {
     const kn_conv2d_problem *problem;
@@ -159,14 +161,22 @@ bool kn_conv2d_supports_channels_data(const kn_limits *limits, const void *probl
     return kn_conv2d_supports_channels(limits, problem) && s->out_channels == s->groups;
 }
 
-bool kn_conv2d_prefers_channels(const kn_limits *limits, const void *problem)
+static bool prefers(const kn_limits *limits, const kn_conv2d_shape *s, int64_t most_bytes)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
     kn_conv2d_plane_shape p = kn_conv2d_plane_shape_of_forward(s);
     int64_t lanes = kn_conv2d_vector_width(limits, s->f64), pixels = p.rows * p.columns;
-    if (!limits->is_cpu || s->groups < lanes)
+    if (!limits->is_cpu || s->groups < lanes || kn_min_i64(p.read_rows * p.read_columns, pixels) < lanes)
         return false;
     choose_grid(&p);
-    return (p.line + pixels) * lanes * (s->f64 ? 8 : 4) <= GRID_BYTES &&
-           kn_min_i64(p.read_rows * p.read_columns, pixels) >= lanes;
+    return (p.line + pixels) * lanes * (s->f64 ? 8 : 4) <= most_bytes;
+}
+
+bool kn_conv2d_prefers_channels(const kn_limits *limits, const void *problem)
+{
+    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, GRID_BYTES);
+}
+
+bool kn_conv2d_prefers_channels_weights(const kn_limits *limits, const void *problem)
+{
+    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, WEIGHTS_GRID_BYTES);
 }
