@@ -15,20 +15,29 @@
 
 /* --- the user's patience ------------------------------------------------------------------------------------------ */
 
-static volatile sig_atomic_t stopped; /* Ctrl-C, or a request to end; the second one ends it at once */
+/* Ctrl-C, or a request to end. The signals are blocked and asked for, not handled: a driver's compiler may be a process
+ * of its own (PoCL's linker is), which gets a terminal's Ctrl-C too and would fail, and PoCL ends its caller then; what
+ * is blocked here is blocked there. Before the first call of OpenCL, so that its threads inherit it. */
+static bool stopped;
+static sigset_t ends;
 
-static void stop(int signal)
+static void block_signals(void)
 {
-    (void)signal;
-    stopped = 1;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &ends, NULL);
 }
 
-static void heed_signals(void)
+/* From the first request on another one ends the program at once. */
+static bool asked_to_stop(void)
 {
-    struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    const struct timespec no_time = {0, 0};
+    if (!stopped && sigtimedwait(&ends, NULL, &no_time) > 0) {
+        stopped = true;
+        pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
+    }
+    return stopped;
 }
 
 double kn_tune_now(void)
@@ -40,7 +49,7 @@ double kn_tune_now(void)
 
 bool kn_tune_is_over(kn_tuner *tuner)
 {
-    if (stopped || kn_tune_now() >= tuner->deadline)
+    if (asked_to_stop() || kn_tune_now() >= tuner->deadline)
         tuner->is_over = true;
     return tuner->is_over;
 }
@@ -202,7 +211,6 @@ static kn_status tune(kn_tuner *tuner, const request *r, const char *path)
         kn_tune_say(tuner, "%s: its results for %s are kept in %s", r->import, kn_device_name(tuner->device), path);
         return KN_OK;
     }
-    heed_signals();
     kn_tune_say(tuner, "%s (%s), at most %g s", kn_device_string(tuner->device), kn_device_name(tuner->device),
                 r->seconds);
     kn_set_benchmark(false); /* but where its winners are asked for */
@@ -221,6 +229,7 @@ static int run(int argc, char **argv)
     int status = parse(&r, argc, argv);
     if (status >= 0)
         return status;
+    block_signals();
     kn_tuner tuner = {.out = r.out, .quiet = r.quiet, .deadline = kn_tune_now() + r.seconds};
     if (find_device(&tuner, r.device) != KN_OK)
         return kn_report_error();

@@ -62,7 +62,7 @@ static void it_goes_on_where_it_stopped(void **state)
     run_free(&r);
 }
 
-/* What is done is kept; the second Ctrl-C would end it at once. */
+/* By a signal to all its processes, as a terminal sends it: the driver's compiler may be one. What is done is kept. */
 static void it_may_be_interrupted(void **state)
 {
     (void)state;
