@@ -8,10 +8,11 @@
 #   build      unpacks the packages, registers NVIDIA's driver, builds         limits     koine-bench on the device itself: peak, copies, launches
 #   doctor     koine devices, doctor and smi                                   gemm conv memory networks   side by side with PyTorch on CUDA, or alone where
 #   tests ops  the test suite on the GPU                                                 no python3 here has torch with CUDA
+#   tune       koine tune, whose results all that follows uses
 #
 # Environment: KOINE_GPU_CHECK_DEVICE names the device (default: the first GPU); KOINE_GPU_CHECK_BUILD the build folder (default: build-gpu).
 set -u
-usage() { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2; }
+usage() { sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2; }
 [ $# -ge 2 ] && [ -d "$1" ] || usage
 packages=$(cd "$1" && pwd)
 mkdir -p "$2"
@@ -99,6 +100,7 @@ part_programs() {
         "$build/bin/train_fashion_mnist" --epochs 2 --out "$reports/train" ${KOINE_GPU_CHECK_DEVICE:+--device "$KOINE_GPU_CHECK_DEVICE"}
 }
 
+part_tune() { "$build/bin/koine" tune --budget 420 --out "$reports/tuning.json" ${KOINE_GPU_CHECK_DEVICE:+--device "$KOINE_GPU_CHECK_DEVICE"}; }
 part_limits() { "$build/bin/koine-bench" --only launch/ --only transfer --only startup; }
 part_gemm() { compare matmul gemm/; }
 part_conv() { compare conv/; }
@@ -112,7 +114,7 @@ if [ "${KOINE_GPU_CHECK_INSIDE:-}" ]; then # a part by itself, under the limit
     "part_$1"
     exit
 fi
-all="look build doctor tests ops programs limits gemm conv memory networks"
+all="look build doctor tests ops programs limits tune gemm conv memory networks"
 [ $# -gt 0 ] || set -- $all
 failed=
 for part; do
