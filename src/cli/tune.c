@@ -166,7 +166,7 @@ static int parse_steps(request *r, const char *text)
             if (strlen(steps[i].name) == length && strncmp(steps[i].name, text, length) == 0)
                 found = r->wanted[i] = true;
         if (!found)
-            return refuse("koine tune", text, "clblast, blocked, gemm and conv, joined by commas");
+            return refuse("WHAT", text, "clblast, blocked, gemm and conv, joined by commas");
         text += length + (text[length] == ',');
     }
     return -1;
