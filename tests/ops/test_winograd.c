@@ -46,25 +46,6 @@ typedef struct results {
     int64_t y_count, dx_count;
 } results;
 
-static kn_tensor *numbers(const char *seed, int ndim, const int64_t *shape, double low, bool absolute, kn_dtype dtype)
-{
-    int64_t count = 1;
-    for (int d = 0; d < ndim; d++)
-        count *= shape[d];
-    test_random random = test_random_from(seed);
-    double *values = malloc((size_t)count * sizeof *values);
-    assert_non_null(values);
-    for (int64_t i = 0; i < count; i++) {
-        values[i] = test_random_uniform(&random, low, 1);
-        if (absolute)
-            values[i] = fabs(values[i]);
-    }
-    kn_tensor *tensor = tensor_of_doubles(values, ndim, shape, dtype, false);
-    free(values);
-    CHECK_TENSOR(tensor);
-    return tensor;
-}
-
 static results compute(const layer *l, const char *row, bool absolute, kn_dtype dtype)
 {
     int64_t out[2] = {l->height + 2 * l->padding - l->kernel + 1, l->width + 2 * l->padding - l->kernel + 1};
@@ -74,12 +55,12 @@ static results compute(const layer *l, const char *row, bool absolute, kn_dtype 
     kn_force_implementation(backward, row);
     KN_SCOPE
     {
-        kn_tensor *x =
-            numbers("x", 4, (const int64_t[]){l->images, l->in_channels, l->height, l->width}, l->low, absolute, dtype);
-        kn_tensor *w = numbers("w", 4, (const int64_t[]){l->out_channels, l->in_channels, l->kernel, l->kernel}, -1,
-                               absolute, dtype);
+        kn_tensor *x = random_tensor("x", 4, (const int64_t[]){l->images, l->in_channels, l->height, l->width}, l->low,
+                                     absolute, dtype);
+        kn_tensor *w = random_tensor("w", 4, (const int64_t[]){l->out_channels, l->in_channels, l->kernel, l->kernel},
+                                     -1, absolute, dtype);
         kn_tensor *dy =
-            numbers("dy", 4, (const int64_t[]){l->images, l->out_channels, out[0], out[1]}, -1, absolute, dtype);
+            random_tensor("dy", 4, (const int64_t[]){l->images, l->out_channels, out[0], out[1]}, -1, absolute, dtype);
         CHECK_OK(kn_set_requires_grad(x, true));
         kn_tensor *y = kn_conv2d(x, w, NULL, .padding = l->padding);
         CHECK_TENSOR(y);

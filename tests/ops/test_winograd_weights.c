@@ -40,25 +40,6 @@ typedef struct gradients {
     double *dw, *db;
 } gradients;
 
-static kn_tensor *numbers(const char *seed, int ndim, const int64_t *shape, double low, bool absolute, kn_dtype dtype)
-{
-    int64_t count = 1;
-    for (int d = 0; d < ndim; d++)
-        count *= shape[d];
-    test_random random = test_random_from(seed);
-    double *values = malloc((size_t)count * sizeof *values);
-    assert_non_null(values);
-    for (int64_t i = 0; i < count; i++) {
-        values[i] = test_random_uniform(&random, low, 1);
-        if (absolute)
-            values[i] = fabs(values[i]);
-    }
-    kn_tensor *tensor = tensor_of_doubles(values, ndim, shape, dtype, false);
-    free(values);
-    CHECK_TENSOR(tensor);
-    return tensor;
-}
-
 static gradients compute(const layer *l, const char *row, bool absolute, kn_dtype dtype)
 {
     int64_t out[2] = {l->height + 2 * l->padding - l->kernel + 1, l->width + 2 * l->padding - l->kernel + 1};
@@ -66,10 +47,10 @@ static gradients compute(const layer *l, const char *row, bool absolute, kn_dtyp
     kn_force_implementation(operation, row);
     KN_SCOPE
     {
-        kn_tensor *x =
-            numbers("x", 4, (const int64_t[]){l->images, l->in_channels, l->height, l->width}, l->low, absolute, dtype);
+        kn_tensor *x = random_tensor("x", 4, (const int64_t[]){l->images, l->in_channels, l->height, l->width}, l->low,
+                                     absolute, dtype);
         kn_tensor *dy =
-            numbers("dy", 4, (const int64_t[]){l->images, l->out_channels, out[0], out[1]}, -1, absolute, dtype);
+            random_tensor("dy", 4, (const int64_t[]){l->images, l->out_channels, out[0], out[1]}, -1, absolute, dtype);
         kn_tensor *w = kn_zeros(KN_SHAPE(l->out_channels, l->in_channels, l->kernel, l->kernel), .dtype = dtype,
                                 .requires_grad = true);
         kn_tensor *bias = kn_zeros(KN_SHAPE(l->out_channels), .dtype = dtype, .requires_grad = true);

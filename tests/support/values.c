@@ -194,3 +194,22 @@ double test_random_uniform(test_random *random, double low, double high)
     double unit = (double)(test_random_next(random) >> 11) / 9007199254740992.0;
     return (float)(low + (high - low) * unit);
 }
+
+kn_tensor *random_tensor(const char *seed, int ndim, const int64_t *shape, double low, bool absolute, kn_dtype dtype)
+{
+    int64_t count = 1;
+    for (int d = 0; d < ndim; d++)
+        count *= shape[d];
+    test_random random = test_random_from(seed);
+    double *values = malloc((size_t)count * sizeof *values);
+    if (!values)
+        return NULL;
+    for (int64_t i = 0; i < count; i++) {
+        values[i] = test_random_uniform(&random, low, 1);
+        if (absolute)
+            values[i] = fabs(values[i]);
+    }
+    kn_tensor *tensor = tensor_of_doubles(values, ndim, shape, dtype, false);
+    free(values);
+    return tensor;
+}

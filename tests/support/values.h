@@ -19,6 +19,10 @@ void *bytes_of_doubles(const double *values, int64_t count, kn_dtype dtype);
 /* A tensor of `dtype` from doubles; owned as a result. */
 kn_tensor *tensor_of_doubles(const double *values, int ndim, const int64_t *shape, kn_dtype dtype, bool requires_grad);
 
+/* Numbers from low to 1, or their magnitudes, drawn from the text `seed`: the same for every dtype. NULL
+ * on failure. */
+kn_tensor *random_tensor(const char *seed, int ndim, const int64_t *shape, double low, bool absolute, kn_dtype dtype);
+
 /* |actual - expected| <= atol + rtol |expected|. */
 typedef struct closeness {
     double rtol, atol;
