@@ -230,7 +230,7 @@ static inline T sum_plane(const global T *restrict plane, long n)
 /* dim 0: tasks_per_item tasks of all channels of dy by shares of the images, channel fastest. dw is [shares][channels]
  * [taps], db [shares][channels]. `scratch` holds the line of x, that of dy, the masks and the vectors of totals. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch), plane_shape s, long dy_line,
+conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch), plane_shape s,
                     long images_per_share, long shares, long tasks_per_item, long scratch_size, int has_bias)
 {
     KN_BIND_IN(T, x);
@@ -242,9 +242,9 @@ conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch)
     const long pixels = s.rows * s.columns;
     const long first = get_global_id(0) * tasks_per_item, last = min(s.channels * shares, first + tasks_per_item);
     scratch += get_global_id(0) * scratch_size;
-    global T *line = scratch + s.before, *gradient = scratch + s.line, *totals = gradient + dy_line;
+    global T *line = scratch + s.before, *gradient = scratch + s.line, *totals = gradient + s.gradient_line;
     global MASK *masks = (global MASK *)(totals + taps * VW);
-    zero_run(scratch, s.line + dy_line);
+    zero_run(scratch, s.line + s.gradient_line);
     write_masks(masks, &s, true);
     MASK numbers[VW];
     for (int i = 0; i < VW; i++)

@@ -9,12 +9,7 @@ enum { MOST_TAPS = 9 }; /* at a time: weights or sums, in registers */
  * weights it reads twice as much. A grid is as wide as the device's vectors, and so, roughly, are the caches. */
 enum { GRID_BYTES = 288 << 10, WEIGHTS_GRID_BYTES = 1 << 20 };
 
-typedef struct channels_pass {
-    const kn_conv2d_problem *problem;
-    kn_conv2d_plane_shape shape;
-    int64_t element, vector_width, blocks, items, per_item, scratch_size; /* elements */
-    char options[KN_CONV2D_OPTIONS];
-} channels_pass;
+static const char source[] = "conv/channels.cl";
 
 /* Rows or columns of zeros before the image, so that the first tap of the first pixel finds some, and all of the
  * grid's: the image's, the margins' and what the last tap of the last pixel reaches. */
@@ -49,7 +44,7 @@ static int64_t taps_at_a_time(const kn_conv2d_shape *s)
     return most;
 }
 
-static void describe(channels_pass *p, const kn_limits *limits, kn_conv2d_plane_shape shape)
+static void describe(kn_conv2d_plane_pass *p, const kn_limits *limits, kn_conv2d_plane_shape shape)
 {
     const kn_conv2d_shape *s = &p->problem->shape;
     int64_t taps = kn_conv2d_taps(s), pixels = shape.rows * shape.columns;
@@ -57,7 +52,7 @@ static void describe(channels_pass *p, const kn_limits *limits, kn_conv2d_plane_
     p->shape = shape;
     p->element = s->f64 ? 8 : 4;
     p->vector_width = kn_conv2d_vector_width(limits, s->f64);
-    p->blocks = kn_div_up(shape.channels, p->vector_width);
+    p->tasks = kn_div_up(shape.channels, p->vector_width);                /* blocks of channels */
     p->scratch_size = (shape.line + pixels + taps + 1) * p->vector_width; /* and tables of 32-bit integers */
     p->scratch_size += shape.read_rows * shape.read_columns + 2 * pixels + taps;
     p->scratch_size = kn_div_up(p->scratch_size, p->vector_width) * p->vector_width;
@@ -65,35 +60,16 @@ static void describe(channels_pass *p, const kn_limits *limits, kn_conv2d_plane_
              (int)p->vector_width, (int)taps_at_a_time(s));
 }
 
-/* Work-items enough to even out, and each with several of `tasks`, for what it prepares once. */
-static void choose_items(channels_pass *p, const kn_limits *limits, int64_t tasks)
-{
-    p->per_item = kn_div_up(tasks, 16 * limits->compute_units);
-    p->items = kn_div_up(tasks, p->per_item);
-}
+/* --- passes ------------------------------------------------------------------------------------------------------- */
 
 static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
 {
     const kn_conv2d_shape *s = &problem->shape;
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    channels_pass p = {.problem = problem};
-    kn_buffer *scratch = NULL;
-    bool has_bias = !backward && problem->bias.buffer;
-    kn_activation activation = backward ? KN_ACTIVATION_NONE : problem->activation;
-    describe(&p, limits, backward ? kn_conv2d_plane_shape_of_backward(s) : kn_conv2d_plane_shape_of_forward(s));
-    choose_items(&p, limits, p.shape.images * p.blocks);
-    KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)(p.items * p.scratch_size * p.element)));
-    kn_status status =
-        kn_run(stream, .source = "conv/channels.cl", .kernel = "conv_channels",
-               .operation = backward ? "conv2d_backward_data" : "conv2d", .options = p.options, .dims = 1,
-               .global = {(size_t)p.items}, .local = {1},
-               KN_ARGS(kn_conv2d_arg(s, backward ? problem->y : problem->x), kn_conv2d_arg(s, problem->weight),
-                       kn_conv2d_arg(s, has_bias ? problem->bias : problem->weight),
-                       kn_conv2d_arg(s, backward ? problem->x : problem->y), kn_arg_buffer(scratch, 0),
-                       kn_arg_struct(&p.shape, sizeof p.shape), kn_arg_i64(p.per_item), kn_arg_i64(p.scratch_size),
-                       kn_arg_i32(has_bias), KN_CONV2D_CUT_ARGS(s->f64, activation)));
-    kn_buffer_free(scratch);
-    return status;
+    kn_conv2d_plane_pass p = {.problem = problem, .source = source, .kernel = "conv_channels"};
+    describe(&p, kn_device_limits(kn_stream_device(stream)),
+             backward ? kn_conv2d_plane_shape_of_backward(s) : kn_conv2d_plane_shape_of_forward(s));
+    p.tasks *= p.shape.images;
+    return kn_conv2d_run_planes(stream, &p, backward);
 }
 
 kn_status kn_conv2d_channels_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
@@ -102,41 +78,12 @@ kn_status kn_conv2d_channels_backward_data(kn_stream *stream, const void *proble
     return run(stream, problem, true);
 }
 
-/* --- backward-weights --------------------------------------------------------------------------------------------- */
-
-static kn_status launch_weights(const channels_pass *p, kn_stream *stream, const kn_conv2d_plane_shares *b,
-                                kn_buffer *scratch)
-{
-    const kn_conv2d_problem *problem = p->problem;
-    const kn_conv2d_shape *s = &problem->shape;
-    return kn_run(
-        stream, .source = "conv/channels.cl", .kernel = "conv_channels_weights", .operation = "conv2d_backward_weights",
-        .options = p->options, .dims = 1, .global = {(size_t)p->items}, .local = {1},
-        KN_ARGS(kn_conv2d_arg(s, problem->x), kn_conv2d_arg(s, problem->y), kn_conv2d_plane_sums(b, problem),
-                kn_conv2d_plane_bias_sums(b, problem), kn_arg_buffer(scratch, 0),
-                kn_arg_struct(&p->shape, sizeof p->shape), kn_arg_i64(b->images_per_share), kn_arg_i64(b->shares),
-                kn_arg_i64(p->per_item), kn_arg_i64(p->scratch_size), kn_arg_i32(problem->bias.buffer != NULL)));
-}
-
 kn_status kn_conv2d_channels_backward_weights(kn_stream *stream, const void *problem_)
 {
     const kn_conv2d_problem *problem = problem_;
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    channels_pass p = {.problem = problem};
-    kn_conv2d_plane_shares shares = {0};
-    kn_buffer *scratch = NULL;
-    describe(&p, limits, kn_conv2d_plane_shape_of_forward(&problem->shape));
-    kn_status status = kn_conv2d_choose_plane_shares(&shares, stream, problem, p.blocks);
-    choose_items(&p, limits, p.blocks * shares.shares);
-    if (status == KN_OK)
-        status = kn_buffer_alloc(&scratch, stream, (size_t)(p.items * p.scratch_size * p.element));
-    if (status == KN_OK)
-        status = launch_weights(&p, stream, &shares, scratch);
-    if (status == KN_OK)
-        status = kn_conv2d_total_plane_shares(&shares, stream, problem);
-    kn_buffer_free(scratch);
-    kn_conv2d_free_plane_shares(&shares);
-    return status;
+    kn_conv2d_plane_pass p = {.problem = problem, .source = source, .kernel = "conv_channels_weights"};
+    describe(&p, kn_device_limits(kn_stream_device(stream)), kn_conv2d_plane_shape_of_forward(&problem->shape));
+    return kn_conv2d_run_plane_weights(stream, &p);
 }
 
 /* --- choice ------------------------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 typedef struct kn_conv2d_plane_shape {
     int64_t images, read_channels, channels, read_rows, read_columns, rows, columns, width, spread_rows, spread_columns,
         step_rows, step_columns, kernel_rows, kernel_columns, row_shift, row_distance, column_shift, column_distance,
-        before, line, rows_per_run, run;
+        before, line, rows_per_run, run, gradient_line;
 } kn_conv2d_plane_shape;
 
 /* Forward and backward-weights: what is read is x, and the result (dy) every stride-th pixel. Backward-data: what is
@@ -17,20 +17,21 @@ typedef struct kn_conv2d_plane_shape {
 kn_conv2d_plane_shape kn_conv2d_plane_shape_of_forward(const kn_conv2d_shape *s);
 kn_conv2d_plane_shape kn_conv2d_plane_shape_of_backward(const kn_conv2d_shape *s);
 
-/* Shares of the images where there are too few channels to go round; the results of one are the sums themselves. */
-typedef struct kn_conv2d_plane_shares {
-    int64_t shares, images_per_share;
-    kn_buffer *sums, *bias_part; /* NULL where there is one share */
-} kn_conv2d_plane_shares;
+/* One pass, conv2d_plane_pass.c: what a way of doing it describes, and below what running it fills in. The kernels of
+ * both take the same arguments. */
+typedef struct kn_conv2d_plane_pass {
+    const kn_conv2d_problem *problem;
+    const char *source, *kernel;
+    kn_conv2d_plane_shape shape;
+    int64_t element, vector_width;
+    int64_t tasks; /* which do not depend on one another; of backward-weights, those of one share of the images */
+    int64_t scratch_size; /* of a work-item, in elements */
+    char options[KN_CONV2D_OPTIONS];
+    int64_t items, per_item;
+    kn_buffer *scratch;
+} kn_conv2d_plane_pass;
 
-/* For backward-weights, `tasks` of which do not depend on one another: shares so that there are enough of them. Frees
- * nothing if it fails: the caller calls kn_conv2d_free_plane_shares either way. */
-kn_status kn_conv2d_choose_plane_shares(kn_conv2d_plane_shares *shares, kn_stream *stream,
-                                        const kn_conv2d_problem *problem, int64_t tasks);
-kn_arg kn_conv2d_plane_sums(const kn_conv2d_plane_shares *shares, const kn_conv2d_problem *problem);
-kn_arg kn_conv2d_plane_bias_sums(const kn_conv2d_plane_shares *shares, const kn_conv2d_problem *problem);
-kn_status kn_conv2d_total_plane_shares(const kn_conv2d_plane_shares *shares, kn_stream *stream,
-                                       const kn_conv2d_problem *problem);
-void kn_conv2d_free_plane_shares(const kn_conv2d_plane_shares *shares);
+kn_status kn_conv2d_run_planes(kn_stream *stream, kn_conv2d_plane_pass *pass, bool backward);
+kn_status kn_conv2d_run_plane_weights(kn_stream *stream, kn_conv2d_plane_pass *pass);
 
 #endif
