@@ -199,7 +199,7 @@ static kn_status search(const tunable *t, kn_tuner *tuner, kn_tuning_result *res
     return result->choice ? kn_tune_keep(tuner, result) : KN_OK;
 }
 
-static kn_status apply_choice(const tunable *t, kn_tuner *tuner, const char *choice)
+static void apply_choice(const tunable *t, kn_tuner *tuner, const char *choice)
 {
     char buffer[64];
     const char *name;
@@ -208,7 +208,6 @@ static kn_status apply_choice(const tunable *t, kn_tuner *tuner, const char *cho
             tuner->needs_new_process = true;
             kn_error_clear();
         }
-    return KN_OK;
 }
 
 static kn_status tune(const tunable *t, kn_tuner *tuner)
@@ -230,7 +229,7 @@ static kn_status tune(const tunable *t, kn_tuner *tuner)
     if (status == KN_OK && result.choice && (known || result.num_figures > 0))
         status = kn_tune_report(tuner, t->label, &result, flops_of(t));
     if (status == KN_OK)
-        status = apply_choice(t, tuner, result.choice);
+        apply_choice(t, tuner, result.choice);
     kn_tuning_free(&result);
     return status;
 }

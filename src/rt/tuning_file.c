@@ -298,9 +298,9 @@ static kn_status clear_file(const char *path, const char *prefix)
     cJSON *root = NULL;
     kn_error_state before;
     kn_error_take(&before);
-    kn_status status = read_file(&all, &root, path); /* a damaged one goes */
+    read_file(&all, &root, path); /* a damaged one is left with nothing, and goes */
     kn_error_put_back(&before);
-    status = KN_OK;
+    kn_status status = KN_OK;
     for (int i = 0; i < all.count && status == KN_OK; i++)
         if (strncmp(all.results[i].question, prefix, strlen(prefix)) != 0)
             status = kn_tuning_put(&kept, &all.results[i]);
