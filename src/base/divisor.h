@@ -1,0 +1,28 @@
+/* base/divisor.h - what kernels need to divide by a number quickly: mirror of kn_divisor in cl/common/divide.clh, where
+ * the formula is. */
+#ifndef KN_BASE_DIVISOR_H
+#define KN_BASE_DIVISOR_H
+
+#include <stdint.h>
+
+typedef struct kn_divisor {
+    uint32_t divisor, multiplier, shift;
+} kn_divisor;
+
+/* For 1 <= d < 2^31; smaller ones are taken for 1: nothing is divided by them then. */
+static inline kn_divisor kn_divisor_of(int64_t d)
+{
+    const uint64_t divisor = d < 1 ? 1 : (uint64_t)d;
+    uint32_t shift = 0;
+    while (((uint64_t)1 << shift) < divisor)
+        shift++;
+    const uint64_t multiplier = (((uint64_t)1 << 32) * (((uint64_t)1 << shift) - divisor)) / divisor + 1;
+    return (kn_divisor){(uint32_t)divisor, (uint32_t)multiplier, shift};
+}
+
+static inline uint32_t kn_quotient(uint32_t n, kn_divisor d)
+{
+    return ((uint32_t)((uint64_t)n * d.multiplier >> 32) + n) >> d.shift;
+}
+
+#endif
