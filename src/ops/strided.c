@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "ops/quads.h"
 
-/* The layout that cl/elementwise/strided.clh declares. Row 0 of `strides` is the output's. */
+/* The layout that cl/elementwise/strided.clh declares for CPU devices. Row 0 of `strides` is the output's. */
 typedef struct kn_strided_plan {
     int64_t count, ndim;
     int64_t shape[KN_MAX_DIMS];
@@ -120,12 +121,25 @@ kn_arg kn_arg_element(kn_dtype dtype, double value)
     return arg;
 }
 
+/* Other devices have a plan of their own. */
+static kn_status launch_quads(kn_stream *stream, const kn_strided_launch *launch, const kn_launch_params *params,
+                              int inputs, const kn_strided_plan *plan)
+{
+    kn_quad_layout layout = {.ndim = (int)plan->ndim, .operands = 1 + inputs, .lanes = 4};
+    memcpy(layout.shape, plan->shape, sizeof plan->shape);
+    memcpy(layout.strides, plan->strides, sizeof plan->strides);
+    layout.aligned[0] = kn_quad_aligned(launch->output);
+    for (int i = 0; i < inputs; i++)
+        layout.aligned[1 + i] = kn_quad_aligned(launch->inputs[i]);
+    return kn_launch_quads(stream, kn_tensor_limits(launch->output), params, 1 + inputs, &layout);
+}
+
 kn_status kn_launch_strided(kn_stream *stream, const kn_strided_launch *launch)
 {
+    const kn_limits *limits = kn_tensor_limits(launch->output);
     kn_strided_plan plan;
     kn_arg args[6];
     int inputs = 0, count = 0;
-    kn_work_size work;
 
     while (inputs < 3 && launch->inputs[inputs])
         inputs++;
@@ -138,10 +152,17 @@ kn_status kn_launch_strided(kn_stream *stream, const kn_strided_launch *launch)
     args[count++] = kn_arg_struct(&plan, sizeof plan);
     if (launch->parameter)
         args[count++] = *launch->parameter;
-    work = kn_work_for(kn_tensor_limits(launch->output), plan.count);
-    return kn_run(stream, .source = launch->source, .options = kn_dtype_options(launch->dtype),
-                  .kernel = launch->kernel, .operation = launch->operation, .dims = 1, .global = {work.global},
-                  .local = {work.local}, .args = args, .num_args = count);
+    kn_launch_params params = {.source = launch->source,
+                               .options = kn_dtype_options(launch->dtype),
+                               .kernel = launch->kernel,
+                               .operation = launch->operation,
+                               .dims = 1,
+                               .args = args,
+                               .num_args = count};
+    if (!limits->is_cpu)
+        return launch_quads(stream, launch, &params, inputs, &plan);
+    params.global[0] = kn_work_for(limits, plan.count).global;
+    return kn_launch(stream, &params);
 }
 
 kn_tensor *kn_sum_to_shape(kn_tensor *gradient, int ndim, const int64_t *shape)

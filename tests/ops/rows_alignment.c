@@ -1,0 +1,80 @@
+/* rows_alignment.c - contiguous matrices that begin at any element of a buffer, with sizes around those of vectors and
+ * work-groups: kernels read four elements at a time where they may. */
+#include "ops/rows.h"
+
+typedef struct cut {
+    kn_tensor *(*run)(kn_tensor *a, kn_tensor *b);
+    int64_t rows, columns; /* of the matrices */
+    int64_t skip[2];       /* elements before them */
+} cut;
+
+static kn_tensor *matrix_of(kn_tensor *x, const cut *c, int64_t skip)
+{
+    return x ? kn_reshape(kn_narrow(x, 0, skip, c->rows * c->columns), 2, (const int64_t[]){c->rows, c->columns})
+             : NULL;
+}
+
+static kn_tensor *build(kn_tensor *const *x, const void *params)
+{
+    const cut *c = params;
+    return c->run(matrix_of(x[0], c, c->skip[0]), matrix_of(x[1], c, c->skip[1]));
+}
+
+/* The second matrix's first row. */
+static kn_tensor *row_of(kn_tensor *b) { return kn_select(b, 0, 0); }
+
+static kn_tensor *run_neg(kn_tensor *a, kn_tensor *b)
+{
+    (void)b;
+    return kn_neg(a);
+}
+
+static kn_tensor *run_add(kn_tensor *a, kn_tensor *b) { return kn_add(a, b); }
+static kn_tensor *run_add_row(kn_tensor *a, kn_tensor *b) { return kn_add(a, row_of(b)); }
+static kn_tensor *run_mul_column(kn_tensor *a, kn_tensor *b) { return kn_mul(a, kn_narrow(b, 1, 0, 1)); }
+static kn_tensor *run_in_place(kn_tensor *a, kn_tensor *b) { return kn_add_(kn_clone(a), b); }
+static kn_tensor *run_less(kn_tensor *a, kn_tensor *b) { return kn_lt(a, b); }
+
+/* A matrix turned, and a view of every other column. */
+static kn_tensor *run_turned(kn_tensor *a, kn_tensor *b)
+{
+    return kn_mul(kn_transpose(a, 0, 1), kn_transpose(b, 0, 1));
+}
+
+/* clang-format off */
+#define ROOM(rows, columns) ((rows) * (columns) + 8)
+#define ONE(name, function, rows, columns, skip)                                                                       \
+    {"alignment/" name, build, {FLOATS(ROOM(rows, columns))}, &(const cut){function, rows, columns, {skip}}}
+#define TWO(name, function, rows, columns, skip_a, skip_b)                                                             \
+    {"alignment/" name, build, {FLOATS(ROOM(rows, columns)), FLOATS(ROOM(rows, columns))},                             \
+     &(const cut){function, rows, columns, {skip_a, skip_b}}}
+/* Beginning at each element of a vector. */
+#define ONE_EACH(name, function, rows, columns)                                                                        \
+    ONE(name "+0", function, rows, columns, 0), ONE(name "+1", function, rows, columns, 1),                            \
+    ONE(name "+2", function, rows, columns, 2), ONE(name "+3", function, rows, columns, 3),                            \
+    ONE(name "+4", function, rows, columns, 4)
+#define TWO_EACH(name, function, rows, columns)                                                                        \
+    TWO(name "+0+0", function, rows, columns, 0, 0), TWO(name "+0+1", function, rows, columns, 0, 1),                  \
+    TWO(name "+2+4", function, rows, columns, 2, 4), TWO(name "+3+3", function, rows, columns, 3, 3),                  \
+    TWO(name "+4+8", function, rows, columns, 4, 8)
+
+OP_ROWS_BEGIN
+static const op_row rows[] = {
+    ONE("neg_1x1", run_neg, 1, 1, 0), ONE("neg_1x2", run_neg, 1, 2, 4), ONE("neg_1x3", run_neg, 1, 3, 0),
+    ONE("neg_1x5", run_neg, 1, 5, 4), ONE("neg_1x127", run_neg, 1, 127, 1), ONE("neg_1x128", run_neg, 1, 128, 2),
+    ONE("neg_1x129", run_neg, 1, 129, 3),
+    ONE_EACH("neg_5x8", run_neg, 5, 8), ONE_EACH("neg_1x1023", run_neg, 1, 1023),
+    ONE_EACH("neg_1x1024", run_neg, 1, 1024), ONE_EACH("neg_1x1025", run_neg, 1, 1025),
+    TWO_EACH("add_3x4", run_add, 3, 4), TWO_EACH("add_7x9", run_add, 7, 9),
+    TWO_EACH("add_row_5x12", run_add_row, 5, 12), TWO_EACH("add_row_5x13", run_add_row, 5, 13),
+    TWO_EACH("add_row_1x8", run_add_row, 1, 8), TWO_EACH("add_row_300x4", run_add_row, 300, 4),
+    TWO_EACH("mul_column_5x12", run_mul_column, 5, 12), TWO_EACH("mul_column_7x5", run_mul_column, 7, 5),
+    TWO_EACH("in_place_3x20", run_in_place, 3, 20), TWO_EACH("in_place_3x7", run_in_place, 3, 7),
+    TWO_EACH("turned_8x12", run_turned, 8, 12), TWO_EACH("turned_5x3", run_turned, 5, 3),
+    {"alignment/less", build, {FLOATS(ROOM(3, 20)), FLOATS(ROOM(3, 20))}, &(const cut){run_less, 3, 20, {4, 0}}, .no_gradient = true},
+    {"alignment/less_apart", build, {FLOATS(ROOM(3, 7)), FLOATS(ROOM(3, 7))}, &(const cut){run_less, 3, 7, {1, 2}}, .no_gradient = true},
+};
+OP_ROWS_END
+/* clang-format on */
+
+OP_TABLE(alignment_rows, rows);
