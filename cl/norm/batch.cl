@@ -33,8 +33,6 @@ static void finish_channel(long channel, const global T *x, const global T *part
         counter[0]++;
 }
 
-#ifdef KN_CPU
-
 static void moments_of_group(long first, long chunk, const global T *x, global T *partial, SHAPE_PARAMETERS)
 {
     const long from = chunk * length, to = min(from + length, outer * inner), all = outer * channels * inner;
@@ -227,65 +225,6 @@ kernel void batch_forward(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), FORWA
     }
 }
 
-#else
-
-/* A work-group per chunk of a channel. */
-kernel void batch_moments(KN_IN(x), KN_OUT(partial), SHAPE_PARAMETERS)
-{
-    KN_BIND_IN(T, x);
-    KN_BIND_OUT(T, partial);
-    local T means[KN_SUM_GROUP], m2s[KN_SUM_GROUP], counts[KN_SUM_GROUP];
-    for (long i = get_group_id(0); i < channels * chunks; i += get_num_groups(0)) {
-        const long channel = i / chunks, chunk = i % chunks;
-        const long from = chunk * length, to = min(from + length, outer * inner);
-        const global T *p = x + channel * inner;
-        const T shift = p[0];
-        T mean = 0, m2 = 0, count = 0;
-        ITEMS_BEGIN(from);
-        while (at < to) {
-            if (at + 7 * step < to) {
-                T d[8];
-                for (int j = 0; j < 8; j++) {
-                    d[j] = p[ITEM] - shift;
-                    ITEMS_NEXT();
-                }
-                add_eight(&mean, &m2, count, d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]);
-                count += 8;
-            } else {
-                const T d = p[ITEM] - shift;
-                KN_MERGE(T, mean, m2, count, d, 0, 1);
-                count += 1;
-                ITEMS_NEXT();
-            }
-        }
-        join_group(means, m2s, counts, &mean, &m2, &count);
-        if (get_local_id(0) == 0) {
-            partial[2 * (chunk * channels + channel)] = mean;
-            partial[2 * (chunk * channels + channel) + 1] = m2;
-        }
-    }
-}
-
-kernel void batch_apply(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), KN_IN(table), SHAPE_PARAMETERS,
-                        const int flags, const T cut_low, const T cut_high)
-{
-    KN_BIND_IN(T, x);
-    KN_BIND_OUT(T, y);
-    KN_BIND_IN(T, weight);
-    KN_BIND_IN(T, bias);
-    KN_BIND_IN(T, table);
-    const cut c = {cut_low, cut_high};
-    KN_FOR(i, outer * channels * inner)
-    {
-        const long row = quotient(i, inner), channel = row - quotient(row, channels) * channels;
-        const statistics s = load_statistics(table + 3 * channel);
-        const T scale = flags & HAS_WEIGHT ? weight[channel] * s.inverse : s.inverse;
-        y[i] = cut_off(KN_CENTRED(x[i], s) * scale + (flags & HAS_BIAS ? bias[channel] : 0), c);
-    }
-}
-
-#endif
-
 kernel void batch_finish(KN_IN(x), FORWARD_PARAMETERS, KN_IN(partial), KN_OUT(table), SHAPE_PARAMETERS, const T eps,
                          const T momentum, const int flags)
 {
@@ -312,12 +251,4 @@ kernel void batch_running(KN_IN(running_mean), KN_IN(running_var), KN_OUT(table)
         const statistics s = {running_mean[channel], 0, 1 / sqrt(running_var[channel] + eps)};
         store_statistics(table + 3 * channel, s);
     }
-}
-
-/* Before the others where they read the counter, and where there is nothing to normalise. */
-kernel void batch_count(KN_INOUT(counter))
-{
-    KN_BIND_OUT(long, counter);
-    if (get_global_id(0) == 0)
-        counter[0]++;
 }

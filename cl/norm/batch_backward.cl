@@ -66,8 +66,6 @@ static T slope_of(operands in, const global T *sums, long channel, T n)
     return in.flags & TRAINING ? sums[2 * channel + 1] / n * inverse * inverse : 0;
 }
 
-#ifdef KN_CPU
-
 typedef struct run_sums {
     TV g0, g1, g2, g3, gc0, gc1, gc2, gc3;
 } run_sums;
@@ -309,53 +307,6 @@ kernel void batch_backward(OPERANDS, KN_OUT(grad_x), KN_INOUT(partial), KN_INOUT
                 apply_to(task, chunk, in, grad_x, sums, SHAPE);
     }
 }
-
-#else
-
-/* A work-group per chunk of a channel. */
-kernel void batch_sums(OPERANDS, KN_OUT(partial), SHAPE_PARAMETERS)
-{
-    BIND_OPERANDS(in);
-    KN_BIND_OUT(T, partial);
-    local T gs[KN_SUM_GROUP], gcs[KN_SUM_GROUP];
-    for (long i = get_group_id(0); i < channels * chunks; i += get_num_groups(0)) {
-        const long channel = i / chunks, chunk = i % chunks;
-        const long from = chunk * length, to = min(from + length, outer * inner);
-        const statistics s = load_statistics(in.table + 3 * channel);
-        const T scale = scale_of(in, channel), bias = bias_of(in, channel);
-        T sum_g = 0, sum_gc = 0;
-        ITEMS_BEGIN(from);
-        while (at < to) {
-            const long here = ITEM + channel * inner;
-            const T c = KN_CENTRED(in.x[here], s), v = let_through(in.g[here], c * scale + bias, in.bounds);
-            sum_g += v;
-            sum_gc += v * c;
-            ITEMS_NEXT();
-        }
-        sum_pair_group(gs, gcs, &sum_g, &sum_gc);
-        if (get_local_id(0) == 0) {
-            partial[2 * (chunk * channels + channel)] = sum_g;
-            partial[2 * (chunk * channels + channel) + 1] = sum_gc;
-        }
-    }
-}
-
-kernel void batch_backward_apply(OPERANDS, KN_OUT(grad_x), KN_IN(sums), SHAPE_PARAMETERS)
-{
-    BIND_OPERANDS(in);
-    KN_BIND_OUT(T, grad_x);
-    KN_BIND_IN(T, sums);
-    const T n = outer * inner;
-    KN_FOR(i, outer * channels * inner)
-    {
-        const long row = quotient(i, inner), channel = row - quotient(row, channels) * channels;
-        const T c = KN_CENTRED(in.x[i], load_statistics(in.table + 3 * channel)), scale = scale_of(in, channel);
-        const T v = let_through(in.g[i], c * scale + bias_of(in, channel), in.bounds);
-        grad_x[i] = (v - middle_of(in, sums, channel, n) - c * slope_of(in, sums, channel, n)) * scale;
-    }
-}
-
-#endif
 
 kernel void batch_backward_finish(KN_IN(partial), KN_IN(table), KN_OUT(sums), KN_OUT(grad_weight), KN_OUT(grad_bias),
                                   const long channels, const long chunks, const int flags)

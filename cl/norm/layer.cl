@@ -171,7 +171,7 @@ kernel void layer_forward(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), KN_OU
         for (; k < n; k += step, count += 1)
             KN_MERGE(T, mean, m2, count, AT(0), 0, 1);
 #undef AT
-        join_group(means, m2s, counts, &mean, &m2, &count);
+        join_group(means, m2s, counts, get_local_size(0), &mean, &m2, &count);
         const statistics s = finish_moments(shift, mean, m2, n, eps);
         if (get_local_id(0) == 0)
             store_statistics(table + 3 * row, s);
@@ -209,7 +209,7 @@ kernel void layer_backward(KN_IN(g), KN_IN(x), KN_OUT(grad_x), KN_IN(weight), KN
         }
         sum_h = sum_finish(sum_h, h_error);
         sum_hc = sum_finish(sum_hc, hc_error);
-        sum_pair_group(hs, hcs, &sum_h, &sum_hc);
+        sum_pair_group(hs, hcs, get_local_size(0), &sum_h, &sum_hc);
         const T middle = sum_h / n, slope = sum_hc / n * s.inverse * s.inverse;
         for (long k = get_local_id(0); k < n; k += step)
             grad_x[row * n + k] = (H(k) - middle - KN_CENTRED(q[k], s) * slope) * s.inverse;

@@ -1,4 +1,4 @@
-/* ops/batch_norm_run.c - batch normalisation on the device: how channels are cut, and the launches. See ops/norm.h. */
+/* ops/batch_norm_run.c - batch normalisation on CPU devices: how channels are cut, and the launches. See ops/norm.h. */
 #include "ops/norm.h"
 #include "ops/reduce.h"
 
@@ -28,17 +28,6 @@ static void cut_for_cpu(const kn_limits *limits, kn_batch_shape *s)
     s->chunks = ceil_div(s->outer, s->length);
 }
 
-/* Enough work-groups of 256 to keep a large device busy, eight elements each at least. */
-static void cut_for_gpu(kn_batch_shape *s)
-{
-    const int64_t n = s->outer * s->inner;
-    const int64_t wanted = ceil_div(ceil_div(n * s->channels, 1024), 256) * 256;
-
-    s->tile = 1;
-    s->length = larger(2048, smaller(wanted, MOST_IN_CHUNK));
-    s->chunks = ceil_div(n, s->length);
-}
-
 kn_batch_shape kn_batch_shape_of(const kn_limits *limits, int ndim, const int64_t *shape)
 {
     kn_batch_shape s = {
@@ -53,7 +42,7 @@ kn_batch_shape kn_batch_shape_of(const kn_limits *limits, int ndim, const int64_
     if (limits->is_cpu)
         cut_for_cpu(limits, &s);
     else
-        cut_for_gpu(&s);
+        kn_batch_cut_on_gpu(&s);
     return s;
 }
 
@@ -66,7 +55,7 @@ static int64_t group_of(const kn_limits *limits, const kn_batch_shape *s, int64_
     const int64_t fitting = CACHE_BYTES / larger(s->outer * s->inner * bytes, 1);
     const int64_t shared = s->channels / (4 * (int64_t)limits->compute_units);
 
-    if (!limits->is_cpu || s->tile > 1)
+    if (s->tile > 1)
         return 1;
     return larger(smaller(smaller(fitting, shared), MOST_IN_GROUP), 1);
 }
@@ -76,7 +65,7 @@ static int64_t tasks_of(const kn_batch_shape *s) { return ceil_div(s->channels, 
 /* One launch for all steps pays where whole channels keep all cores busy. */
 static bool is_whole(const kn_limits *limits, const kn_batch_shape *s)
 {
-    return limits->is_cpu && (s->chunks == 1 || tasks_of(s) >= 2 * (int64_t)limits->compute_units);
+    return s->chunks == 1 || tasks_of(s) >= 2 * (int64_t)limits->compute_units;
 }
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
@@ -139,21 +128,13 @@ static void add_cut(launcher *l, kn_activation activation)
 /* Work-items for `tasks` pieces of all elements: few where there is little to do. */
 static kn_work_size work_of(const launcher *l, const kn_batch_shape *s, int64_t tasks)
 {
-    if (!l->limits->is_cpu)
-        return kn_work_for_groups(l->limits, tasks);
     const size_t items = kn_work_items(l->limits, 2 * s->outer * s->channels * s->inner, 4096);
     return (kn_work_size){.global = (size_t)smaller(tasks, (int64_t)items)};
 }
 
 static kn_work_size work_per_channel(const launcher *l, const kn_batch_shape *s)
 {
-    return kn_work_for(l->limits, l->limits->is_cpu ? s->channels * 16 * s->chunks : s->channels);
-}
-
-static kn_work_size work_of_apply(const launcher *l, const kn_batch_shape *s)
-{
-    return l->limits->is_cpu ? work_of(l, s, tasks_of(s) * s->chunks)
-                             : kn_work_for(l->limits, s->outer * s->channels * s->inner);
+    return kn_work_for(l->limits, s->channels * 16 * s->chunks);
 }
 
 static kn_status new_partial(kn_tensor **partial, const kn_tensor *x, int64_t pairs)
@@ -163,7 +144,7 @@ static kn_status new_partial(kn_tensor **partial, const kn_tensor *x, int64_t pa
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-static int forward_flags(const kn_batch_forward *f)
+int kn_batch_forward_flags(const kn_batch_forward *f)
 {
     return (f->weight ? KN_NORM_HAS_WEIGHT : 0) | (f->bias ? KN_NORM_HAS_BIAS : 0) |
            (f->running_mean ? KN_NORM_HAS_RUNNING : 0) | (f->cumulative ? KN_NORM_CUMULATIVE : 0) |
@@ -181,7 +162,7 @@ static void add_forward_numbers(launcher *l, const kn_batch_forward *f)
 {
     add(l, kn_arg_real(l->dtype, f->eps));
     add(l, kn_arg_real(l->dtype, f->momentum));
-    add(l, kn_arg_i32(forward_flags(f)));
+    add(l, kn_arg_i32(kn_batch_forward_flags(f)));
 }
 
 static kn_status launch_apply(launcher *l, const kn_batch_forward *f, const kn_batch_shape *s)
@@ -192,9 +173,9 @@ static kn_status launch_apply(launcher *l, const kn_batch_forward *f, const kn_b
     add_tensor(l, f->bias, f->x);
     add_tensor(l, f->table, NULL);
     add_shape(l, s);
-    add(l, kn_arg_i32(forward_flags(f)));
+    add(l, kn_arg_i32(kn_batch_forward_flags(f)));
     add_cut(l, f->activation);
-    return run(l, "batch_apply", work_of_apply(l, s));
+    return run(l, "batch_apply", work_of(l, s, tasks_of(s) * s->chunks));
 }
 
 static kn_status launch_whole(launcher *l, const kn_batch_forward *f, const kn_batch_shape *s, const kn_tensor *partial)
@@ -246,6 +227,8 @@ kn_status kn_batch_norm_run(kn_stream *stream, const kn_batch_forward *f)
     kn_tensor *partial;
     kn_status status;
 
+    if (!l.limits->is_cpu)
+        return kn_batch_norm_run_on_gpu(stream, f, &s);
     s.group = group_of(l.limits, &s, (int64_t)kn_dtype_size(l.dtype));
     if (!f->training)
         return run_evaluation(&l, f, &s);
@@ -259,13 +242,13 @@ kn_status kn_batch_norm_run(kn_stream *stream, const kn_batch_forward *f)
 
 kn_status kn_batch_norm_count(kn_stream *stream, const kn_tensor *counter)
 {
-    return kn_run(stream, .source = "norm/batch.cl", .options = kn_dtype_options(KN_F32), .kernel = "batch_count",
-                  .operation = "batch_norm", .dims = 1, .global = {1}, KN_ARGS(kn_arg_tensor(counter)));
+    return kn_run(stream, .source = "norm/batch_count.cl", .kernel = "batch_count", .operation = "batch_norm",
+                  .dims = 1, .global = {1}, KN_ARGS(kn_arg_tensor(counter)));
 }
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-static int backward_flags(const kn_batch_backward *b)
+int kn_batch_backward_flags(const kn_batch_backward *b)
 {
     return (b->weight ? KN_NORM_HAS_WEIGHT : 0) | (b->bias ? KN_NORM_HAS_BIAS : 0) |
            (b->training ? KN_NORM_TRAINING : 0) | (b->grad_x ? KN_NORM_WANTS_X : 0) |
@@ -280,7 +263,7 @@ static void add_operands(launcher *l, const kn_batch_backward *b)
     add_tensor(l, b->bias, b->x);
     add_tensor(l, b->table, NULL);
     add_cut(l, b->activation);
-    add(l, kn_arg_i32(backward_flags(b)));
+    add(l, kn_arg_i32(kn_batch_backward_flags(b)));
 }
 
 static kn_status launch_backward_whole(launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
@@ -310,7 +293,7 @@ static kn_status launch_sums(launcher *l, const kn_batch_backward *b, const kn_b
     add_tensor(l, b->grad_bias, sums);
     add(l, kn_arg_i64(s->channels));
     add(l, kn_arg_i64(s->chunks));
-    add(l, kn_arg_i32(backward_flags(b)));
+    add(l, kn_arg_i32(kn_batch_backward_flags(b)));
     return run(l, "batch_backward_finish", work_per_channel(l, s));
 }
 
@@ -321,7 +304,7 @@ static kn_status launch_backward_apply(launcher *l, const kn_batch_backward *b, 
     add_tensor(l, b->grad_x, NULL);
     add_tensor(l, sums, NULL);
     add_shape(l, s);
-    return run(l, "batch_backward_apply", work_of_apply(l, s));
+    return run(l, "batch_backward_apply", work_of(l, s, tasks_of(s) * s->chunks));
 }
 
 kn_status kn_batch_norm_run_backward(kn_stream *stream, const kn_batch_backward *b)
@@ -332,6 +315,8 @@ kn_status kn_batch_norm_run_backward(kn_stream *stream, const kn_batch_backward 
     kn_tensor *partial, *sums = NULL;
     kn_status status;
 
+    if (!l.limits->is_cpu)
+        return kn_batch_norm_backward_on_gpu(stream, b, &s);
     s.group = group_of(l.limits, &s, 2 * (int64_t)kn_dtype_size(l.dtype));
     KN_TRY(new_partial(&partial, b->x, s.chunks * s.channels));
     status = new_partial(&sums, b->x, s.channels);

@@ -57,6 +57,16 @@ typedef struct kn_batch_backward {
 } kn_batch_backward;
 kn_status kn_batch_norm_run_backward(kn_stream *stream, const kn_batch_backward *backward);
 
+/* What of optional arguments is there, and what is wanted: KN_NORM_... */
+int kn_batch_forward_flags(const kn_batch_forward *forward);
+int kn_batch_backward_flags(const kn_batch_backward *backward);
+
+/* The same by work-groups (ops/batch_norm_gpu.c), of the shape that kn_batch_shape_of made. */
+void kn_batch_cut_on_gpu(kn_batch_shape *shape);
+kn_status kn_batch_norm_run_on_gpu(kn_stream *stream, const kn_batch_forward *forward, const kn_batch_shape *shape);
+kn_status kn_batch_norm_backward_on_gpu(kn_stream *stream, const kn_batch_backward *backward,
+                                        const kn_batch_shape *shape);
+
 /* counter += 1 */
 kn_status kn_batch_norm_count(kn_stream *stream, const kn_tensor *counter);
 

@@ -41,6 +41,14 @@ static kn_tensor *run_turned(kn_tensor *a, kn_tensor *b)
     return kn_mul(kn_transpose(a, 0, 1), kn_transpose(b, 0, 1));
 }
 
+/* Rows as channels; the plane of two images is two rows. */
+static kn_tensor *run_batch_norm(kn_tensor *a, kn_tensor *b)
+{
+    (void)b;
+    const int64_t shape[] = {2, kn_shape(a)[0] / 2, kn_shape(a)[1]};
+    return kn_batch_norm_with(kn_reshape(a, 3, shape), &(kn_batch_norm_params){.training = true, .eps = 1e-5});
+}
+
 /* clang-format off */
 #define ROOM(rows, columns) ((rows) * (columns) + 8)
 #define ONE(name, function, rows, columns, skip)                                                                       \
@@ -71,6 +79,9 @@ static const op_row rows[] = {
     TWO_EACH("mul_column_5x12", run_mul_column, 5, 12), TWO_EACH("mul_column_7x5", run_mul_column, 7, 5),
     TWO_EACH("in_place_3x20", run_in_place, 3, 20), TWO_EACH("in_place_3x7", run_in_place, 3, 7),
     TWO_EACH("turned_8x12", run_turned, 8, 12), TWO_EACH("turned_5x3", run_turned, 5, 3),
+    ONE("batch_norm_6x8+0", run_batch_norm, 6, 8, 0), ONE("batch_norm_6x8+1", run_batch_norm, 6, 8, 1),
+    ONE("batch_norm_4x1028+2", run_batch_norm, 4, 1028, 2), ONE("batch_norm_2x8200+4", run_batch_norm, 2, 8200, 4),
+    ONE("batch_norm_2x8200+3", run_batch_norm, 2, 8200, 3), ONE("batch_norm_2x8201+3", run_batch_norm, 2, 8201, 3),
     {"alignment/less", build, {FLOATS(ROOM(3, 20)), FLOATS(ROOM(3, 20))}, &(const cut){run_less, 3, 20, {4, 0}}, .no_gradient = true},
     {"alignment/less_apart", build, {FLOATS(ROOM(3, 7)), FLOATS(ROOM(3, 7))}, &(const cut){run_less, 3, 7, {1, 2}}, .no_gradient = true},
 };

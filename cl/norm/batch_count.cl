@@ -1,0 +1,9 @@
+/* norm/batch_count.cl - batches seen: before the other kernels where they read the counter, and where there is nothing to normalise. */
+#include "common/koine.clh"
+
+kernel void batch_count(KN_INOUT(counter))
+{
+    KN_BIND_OUT(long, counter);
+    if (get_global_id(0) == 0)
+        counter[0]++;
+}
