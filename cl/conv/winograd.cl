@@ -4,6 +4,7 @@
 #include "common/koine.clh"
 #include "gemm/pack.clh"
 #include "conv/winograd.clh"
+#include "conv/winograd_repack.clh"
 #include "conv/winograd_tiles.clh"
 
 /* The bias of a block of output channels, of which `outer` exist. */

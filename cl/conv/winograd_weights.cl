@@ -20,6 +20,7 @@
 #include "gemm/pack.clh"
 
 #include "conv/winograd.clh"
+#include "conv/winograd_repack.clh"
 
 #define TAPS (WR * WR)
 #define PAIR (36 * VW * VW)

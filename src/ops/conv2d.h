@@ -121,6 +121,14 @@ kn_status kn_conv2d_images_backward_data(kn_stream *stream, const void *problem)
 kn_implementation_predicate kn_conv2d_supports_winograd_weights, kn_conv2d_prefers_winograd_weights;
 kn_status kn_conv2d_winograd_backward_weights(kn_stream *stream, const void *problem);
 
+/* conv2d_winograd_gpu.c: GPUs, 3 x 3 and 5 x 5 with stride 1; matrix products of transformed tiles. */
+kn_implementation_predicate kn_conv2d_supports_winograd_gpu, kn_conv2d_prefers_winograd_gpu,
+    kn_conv2d_supports_winograd_gpu_data, kn_conv2d_prefers_winograd_gpu_data, kn_conv2d_supports_winograd_gpu_weights,
+    kn_conv2d_prefers_winograd_gpu_weights;
+kn_status kn_conv2d_winograd_gpu_forward(kn_stream *stream, const void *problem);
+kn_status kn_conv2d_winograd_gpu_backward_data(kn_stream *stream, const void *problem);
+kn_status kn_conv2d_winograd_gpu_backward_weights(kn_stream *stream, const void *problem);
+
 /* conv2d_blocked.c: GPUs; products of matrices that are never made, through local memory; the same on tensor cores, in
  * TF32. */
 kn_implementation_predicate kn_conv2d_supports_blocked, kn_conv2d_supports_tensor, kn_conv2d_prefers_blocked;

@@ -157,6 +157,17 @@ static void check_arithmetic(kn_block_arithmetic arithmetic)
               tensor, false);
 }
 
+/* The vectors of rows of 56, 14 and 7 pixels, padded by one, and those of a 5 x 5 kernel. */
+static void check_winograd(void)
+{
+    static const char *const options[] = {
+        "-DT=float -DWR=3 -DXN=4 -DXPHASE=3 -DYN=4", "-DT=float -DWR=3 -DXN=2 -DXPHASE=1 -DYN=2",
+        "-DT=float -DWR=3 -DXN=1 -DXPHASE=0 -DYN=1", "-DT=float -DWR=5 -DXN=2 -DXPHASE=0 -DYN=2",
+        "-DT=double -DKN_USE_F64 -DWR=3 -DXN=4 -DXPHASE=3 -DYN=4"};
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        check("conv/winograd_gpu.cl", options[i], false, false);
+}
+
 int main(void)
 {
     if (!mkdtemp(folder))
@@ -171,6 +182,8 @@ int main(void)
     }
     for (int arithmetic = KN_BLOCK_F32; !missing && arithmetic <= KN_BLOCK_F16; arithmetic++)
         check_arithmetic((kn_block_arithmetic)arithmetic);
+    if (!missing)
+        check_winograd();
     run("rm -r %s", folder);
     return missing ? 77 : failures > 0;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "ops/choice.h"
+#include "ops/conv2d_winograd_gpu.h"
 #include "support/as_gpu.h"
 #include "support/values.h"
 
@@ -31,6 +32,8 @@ static const layer layers[] = {
     {"3x3, 256 channels", 1, 256, 8, 8, 33, 3, 1, -1},
     {"3x3, 256 channels after ReLU", 1, 256, 8, 8, 33, 3, 1, 0},
     {"3x3, 512 channels", 1, 512, 7, 7, 64, 3, 1, -1},
+    {"3x3, whole vectors", 5, 7, 12, 16, 9, 3, 1, -1},
+    {"3x3, whole vectors, unpadded", 3, 8, 8, 20, 12, 3, 0, -1},
     {"3x3, odd sizes", 3, 33, 17, 9, 35, 3, 0, -1},
     {"3x3, block by block", 1, 128, 122, 123, 3, 3, 1, -1},
     {"3x3, block by block, to many", 1, 2, 122, 123, 130, 3, 1, -1},
@@ -95,18 +98,22 @@ static double worst(const double *actual, const double *right, const double *sum
     return worst / largest;
 }
 
+/* "winograd_gpu" twice: all images at once, and one at a time. */
 static void check_layer(const layer *l)
 {
-    static const char *const rows[] = {"direct", "winograd"};
+    static const char *const rows[] = {"direct", "winograd", "winograd_gpu", "winograd_gpu"};
+    const int64_t chunk = kn_winograd_limit_chunks(1);
     results right = compute(l, "reference", false, KN_F64), sum = compute(l, "reference", true, KN_F64);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
+        kn_winograd_limit_chunks(i == 3 ? 1 : chunk);
         results r = compute(l, rows[i], false, KN_F32);
         double y = worst(r.y, right.y, sum.y, r.y_count), dx = worst(r.dx, right.dx, sum.dx, r.dx_count);
-        print_message("%-32s %-10s y %.2e, dx %.2e of the sum\n", l->name, rows[i], y, dx);
+        print_message("%-32s %-12s y %.2e, dx %.2e of the sum\n", l->name, rows[i], y, dx);
         assert_true(y <= BOUND);
         assert_true(dx <= BOUND);
         free_results(r);
     }
+    kn_winograd_limit_chunks(chunk);
     free_results(right);
     free_results(sum);
 }
@@ -120,10 +127,43 @@ static void test_errors(void **state)
         check_layer(&layers[i]);
 }
 
+/* Where Winograd's convolution pays on a GPU: with channels enough, and work enough. */
+static void test_choice(void **state)
+{
+    static const struct {
+        int64_t images, in_channels, out_channels, width, kernel;
+        bool pays;
+    } sizes[] = {{64, 64, 64, 56, 3, true},  {64, 512, 512, 7, 3, true},  {128, 64, 64, 32, 3, true},
+                 {64, 8, 64, 56, 3, false},  {64, 512, 512, 7, 7, false}, {1, 64, 64, 14, 3, false},
+                 {128, 1, 32, 28, 3, false}, {64, 512, 512, 2, 3, false}};
+    kn_limits limits = *kn_device_limits(kn_device_current());
+    (void)state;
+    limits.max_allocation = (uint64_t)4 << 30;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const int64_t w = sizes[i].width, k = sizes[i].kernel;
+        const kn_conv2d_problem problem = {.shape = {.images = sizes[i].images,
+                                                     .in_channels = sizes[i].in_channels,
+                                                     .in_size = {w, w},
+                                                     .out_channels = sizes[i].out_channels,
+                                                     .kernel_size = {k, k},
+                                                     .out_size = {w, w},
+                                                     .stride = {1, 1},
+                                                     .padding = {k / 2, k / 2},
+                                                     .dilation = {1, 1},
+                                                     .groups = 1}};
+        for (int cpu = 0; cpu < 2; cpu++) {
+            limits.is_cpu = cpu;
+            assert_int_equal(kn_conv2d_prefers_winograd_gpu(&limits, &problem), sizes[i].pays && !cpu);
+            assert_int_equal(kn_conv2d_prefers_winograd_gpu_data(&limits, &problem), sizes[i].pays && !cpu);
+            assert_int_equal(kn_conv2d_prefers_winograd_gpu_weights(&limits, &problem), sizes[i].pays && !cpu);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
     obey_vector_width(argc, argv);
-    const struct CMUnitTest tests[] = {TEST(test_errors)};
+    const struct CMUnitTest tests[] = {TEST(test_errors), TEST(test_choice)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

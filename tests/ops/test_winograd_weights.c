@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "ops/choice.h"
+#include "ops/conv2d_winograd_gpu.h"
 #include "support/as_gpu.h"
 #include "support/values.h"
 
@@ -89,21 +90,25 @@ static errors compare(const double *actual, const double *right, const double *s
     return e;
 }
 
+/* "winograd_gpu" twice: all images at once, and one at a time. */
 static void check_layer(const layer *l)
 {
+    const int64_t chunk = kn_winograd_limit_chunks(1);
     gradients right = compute(l, "reference", false, KN_F64), sum = compute(l, "reference", true, KN_F64);
     int64_t count = l->out_channels * l->in_channels * l->kernel * l->kernel;
-    static const char *const rows[] = {"direct", "winograd"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const rows[] = {"direct", "winograd", "winograd_gpu", "winograd_gpu"};
+    for (int i = 0; i < 4; i++) {
+        kn_winograd_limit_chunks(i == 3 ? 1 : chunk);
         gradients g = compute(l, rows[i], false, KN_F32);
         errors weight = compare(g.dw, right.dw, sum.dw, count), bias = compare(g.db, right.db, sum.db, l->out_channels);
-        print_message("%-32s %-10s %.2e of the sum, %.2e of the largest\n", l->name, rows[i], weight.of_sum,
+        print_message("%-32s %-12s %.2e of the sum, %.2e of the largest\n", l->name, rows[i], weight.of_sum,
                       weight.of_largest);
         assert_true(weight.of_sum <= BOUND_OF_SUM);
         assert_true(weight.of_largest <= BOUND_OF_LARGEST);
         assert_true(bias.of_sum <= BOUND_OF_SUM);
         free_gradients(g);
     }
+    kn_winograd_limit_chunks(chunk);
     free_gradients(right);
     free_gradients(sum);
 }
