@@ -103,6 +103,13 @@ kn_implementation_predicate kn_conv2d_supports_channels_data;
 kn_status kn_conv2d_channels_backward_data(kn_stream *stream, const void *problem);
 kn_status kn_conv2d_channels_backward_weights(kn_stream *stream, const void *problem);
 
+/* conv2d_depthwise.c: GPUs, strips of a channel's image in registers; depthwise. */
+kn_implementation_predicate kn_conv2d_supports_depthwise, kn_conv2d_supports_depthwise_weights,
+    kn_conv2d_prefers_depthwise;
+kn_status kn_conv2d_depthwise_forward(kn_stream *stream, const void *problem);
+kn_status kn_conv2d_depthwise_backward_data(kn_stream *stream, const void *problem);
+kn_status kn_conv2d_depthwise_backward_weights(kn_stream *stream, const void *problem);
+
 /* conv2d_pointwise.c: CPU devices, matrix products over the pixels of all images; 1 x 1. */
 kn_implementation_predicate kn_conv2d_supports_pointwise, kn_conv2d_prefers_pointwise;
 kn_status kn_conv2d_pointwise_forward(kn_stream *stream, const void *problem);

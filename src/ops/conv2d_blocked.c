@@ -182,9 +182,9 @@ bool kn_conv2d_supports_tensor(const kn_limits *limits, const void *problem)
     return !s->f64 && supports(limits, s, KN_BLOCK_TF32);
 }
 
-/* On what is no CPU, all but depthwise convolutions: a group of one channel leaves a block all but empty, and the
- * reference, a work-item per element of the result, has few taps to sum. The other way, lowering, writes and reads a
- * matrix that is as many times the image as the kernel has taps. Benchmark mode corrects the choice. */
+/* On what is no CPU, all but depthwise convolutions: a group of one channel leaves a block all but empty. The other
+ * way, lowering, writes and reads a matrix that is as many times the image as the kernel has taps. Benchmark mode
+ * corrects the choice. */
 bool kn_conv2d_prefers_blocked(const kn_limits *limits, const void *problem)
 {
     const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
