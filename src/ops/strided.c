@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "ops/quads.h"
+#include "tensor/quads.h"
 
 /* The layout that cl/elementwise/strided.clh declares for CPU devices. Row 0 of `strides` is the output's. */
 typedef struct kn_strided_plan {

@@ -1,6 +1,7 @@
 /* tensor/copy.c - copies between layouts and dtypes; fills; accumulation. copy_across.c has those between devices. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -8,6 +9,7 @@
 #include "tensor/copy.h"
 #include "tensor/element.h"
 #include "tensor/host_copies.h"
+#include "tensor/quads.h"
 
 /* --- two strided layouts of one shape, merged ------------------------------------------------- */
 
@@ -42,6 +44,55 @@ static int64_t layout_rows(const kn_copy_layout *layout) { return kn_shape_numel
 
 static int dtype_kind(kn_dtype dtype) { return dtype == KN_F16 ? 1 : dtype == KN_BOOL ? 2 : 0; }
 
+static const char *conversion(char *buffer, size_t size, kn_dtype to, kn_dtype from)
+{
+    bool f64 = from == KN_F64 || to == KN_F64;
+    snprintf(buffer, size, "-DS=%s -DS_KIND=%d -DD=%s -DD_KIND=%d%s%s", kn_dtype_cl(from), dtype_kind(from),
+             kn_dtype_cl(to), dtype_kind(to), f64 ? " -DKN_USE_F64" : "", kn_dtype_is_floating(to) ? "" : " -DD_WHOLE");
+    return buffer;
+}
+
+/* CPU devices: a work-item takes whole rows. */
+static kn_status copy_rows(kn_stream *stream, kn_launch_params *params, kn_copy_layout *layout, kn_tensor *destination,
+                           const kn_tensor *source)
+{
+    const kn_limits *limits = kn_tensor_limits(source);
+    int64_t rows = layout_rows(layout), width = layout->shape[layout->ndim - 1];
+    params->global[0] = kn_work_items(limits, rows, 1 + 4096 / width);
+    if (layout->ndim == 1) { /* one long row: cut it, so that all cores have a part */
+        int64_t parts = (int64_t)kn_work_items(limits, width, 4096);
+        while (parts > 1 && width % parts != 0)
+            parts--;
+        *layout = (kn_copy_layout){.shape = {parts, width / parts},
+                                   .source = {layout->source[0] * (width / parts), layout->source[0]},
+                                   .destination = {layout->destination[0] * (width / parts), layout->destination[0]},
+                                   .ndim = 2};
+        rows = parts;
+        params->global[0] = (size_t)parts;
+    }
+    const kn_arg args[] = {kn_arg_tensor(source), kn_arg_tensor(destination), kn_arg_struct(layout, sizeof *layout),
+                           kn_arg_i64(rows)};
+    params->args = args;
+    params->num_args = sizeof args / sizeof args[0];
+    return kn_launch(stream, params);
+}
+
+/* The others: a work-item takes four elements. */
+static kn_status copy_fours(kn_stream *stream, kn_launch_params *params, const kn_copy_layout *layout,
+                            kn_tensor *destination, const kn_tensor *source)
+{
+    kn_quad_layout quads = {.ndim = layout->ndim, .operands = 2, .lanes = 4};
+    const kn_arg args[] = {kn_arg_tensor(destination), kn_arg_tensor(source), {0}};
+    memcpy(quads.shape, layout->shape, sizeof quads.shape);
+    memcpy(quads.strides[0], layout->destination, sizeof quads.strides[0]);
+    memcpy(quads.strides[1], layout->source, sizeof quads.strides[1]);
+    quads.aligned[0] = kn_quad_aligned(destination);
+    quads.aligned[1] = kn_quad_aligned(source);
+    params->args = args;
+    params->num_args = sizeof args / sizeof args[0];
+    return kn_launch_quads(stream, kn_tensor_limits(source), params, 2, &quads);
+}
+
 kn_status kn_copy_on_device(kn_tensor *destination, const kn_tensor *source)
 {
     kn_copy_layout layout = merge_layout(destination, source);
@@ -58,29 +109,12 @@ kn_status kn_copy_on_device(kn_tensor *destination, const kn_tensor *source)
     if (transposed >= 0)
         return kn_copy_transposed(stream, &layout, transposed, destination, source);
     char options[128];
-    bool f64 = source->dtype == KN_F64 || destination->dtype == KN_F64;
-    snprintf(options, sizeof options, "-DS=%s -DS_KIND=%d -DD=%s -DD_KIND=%d%s%s", kn_dtype_cl(source->dtype),
-             dtype_kind(source->dtype), kn_dtype_cl(destination->dtype), dtype_kind(destination->dtype),
-             f64 ? " -DKN_USE_F64" : "", kn_dtype_is_floating(destination->dtype) ? "" : " -DD_WHOLE");
-    const kn_limits *limits = kn_tensor_limits(source);
-    int64_t rows = layout_rows(&layout), width = layout.shape[layout.ndim - 1];
-    size_t items =
-        limits->is_cpu ? kn_work_items(limits, rows, 1 + 4096 / width) : kn_work_items(limits, rows * width, 1);
-    if (layout.ndim == 1 && limits->is_cpu) { /* one long row: cut it, so that all cores have a part */
-        int64_t parts = (int64_t)kn_work_items(limits, width, 4096);
-        while (parts > 1 && width % parts != 0)
-            parts--;
-        layout = (kn_copy_layout){.shape = {parts, width / parts},
-                                  .source = {layout.source[0] * (width / parts), layout.source[0]},
-                                  .destination = {layout.destination[0] * (width / parts), layout.destination[0]},
-                                  .ndim = 2};
-        rows = parts;
-        items = (size_t)parts;
-    }
-    return kn_run(stream, .source = "tensor/copy.cl", .options = options, .kernel = "copy", .dims = 1,
-                  .global = {items},
-                  KN_ARGS(kn_arg_tensor(source), kn_arg_tensor(destination), kn_arg_struct(&layout, sizeof layout),
-                          kn_arg_i64(rows)));
+    kn_launch_params params = {.source = "tensor/copy.cl",
+                               .options = conversion(options, sizeof options, destination->dtype, source->dtype),
+                               .kernel = "copy",
+                               .dims = 1};
+    return kn_tensor_limits(source)->is_cpu ? copy_rows(stream, &params, &layout, destination, source)
+                                            : copy_fours(stream, &params, &layout, destination, source);
 }
 
 /* --- on the host ------------------------------------------------------------------------------ */

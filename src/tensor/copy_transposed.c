@@ -1,9 +1,10 @@
-/* tensor/copy_transposed.c - copies between layouts whose dense dimensions differ, on CPU devices: in square tiles,
- * which read and write whole cache lines. A walk along either side's rows would use one element of each line of the
- * other. */
+/* tensor/copy_transposed.c - copies between layouts whose dense dimensions differ: in square tiles, which read and
+ * write whole cache lines. A walk along either side's rows would use one element of each line of the other. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/divisor.h"
+#include "base/integer.h"
 #include "tensor/copy.h"
 
 /* How far a task goes along the source's dense dimension; a multiple of every LANES. */
@@ -15,24 +16,29 @@ typedef struct outer {
     int32_t ndim, unused;
 } outer;
 
-/* Elements of a vector register; 0: no tiles on this device. */
+/* SIDE and LINES of the kernel for GPUs; where either dimension is shorter than half a tile, neighbours along the
+ * destination read runs long enough. */
+enum { SIDE = 32, LINES = 4, LEAST_SIDE = SIDE / 2 };
+#define LONGEST (1 << 30) /* places in a tiled dimension are 32-bit numbers */
+
+/* The least that a tile needs of both dimensions: on CPU devices the elements of a vector register; 0: no tiles. */
 static int lanes_of(const kn_limits *limits, size_t element_size)
 {
     const int lanes = element_size == 8 ? limits->vector_width_f64 : limits->vector_width_f32;
 
-    if (!limits->is_cpu || lanes < 2)
-        return 0;
-    return lanes < 4 ? 4 : lanes > 16 ? 16 : lanes;
+    if (!limits->is_cpu)
+        return limits->max_work_group_size >= (size_t)SIDE * LINES ? LEAST_SIDE : 0;
+    return lanes < 2 ? 0 : lanes < 4 ? 4 : lanes > 16 ? 16 : lanes;
 }
 
 int kn_copy_transposed_dim(const kn_limits *limits, const kn_copy_layout *layout, size_t element_size)
 {
     const int last = layout->ndim - 1, lanes = lanes_of(limits, element_size);
 
-    if (lanes == 0 || layout->destination[last] != 1 || layout->shape[last] < lanes)
+    if (lanes == 0 || layout->destination[last] != 1 || layout->shape[last] < lanes || layout->shape[last] > LONGEST)
         return -1;
     for (int d = 0; d < last; d++)
-        if (layout->source[d] == 1 && layout->shape[d] >= lanes)
+        if (layout->source[d] == 1 && layout->shape[d] >= lanes && layout->shape[d] <= LONGEST)
             return d;
     return -1;
 }
@@ -51,23 +57,71 @@ static outer without(const kn_copy_layout *layout, int dim)
     return o;
 }
 
-kn_status kn_copy_transposed(kn_stream *stream, const kn_copy_layout *layout, int dim, kn_tensor *destination,
-                             const kn_tensor *source)
+static const char *element_type(const kn_tensor *tensor)
 {
     static const char *const types[9] = {[1] = "uchar", [2] = "ushort", [4] = "uint", [8] = "ulong"};
+    return types[kn_tensor_element_size(tensor)];
+}
+
+static kn_status transpose_on_cpu(kn_stream *stream, const kn_copy_layout *layout, int dim, kn_tensor *destination,
+                                  const kn_tensor *source)
+{
     const kn_limits *limits = kn_tensor_limits(source);
-    const size_t size = kn_tensor_element_size(source);
-    const int last = layout->ndim - 1, lanes = lanes_of(limits, size);
+    const int last = layout->ndim - 1, lanes = lanes_of(limits, kn_tensor_element_size(source));
     const outer o = without(layout, dim);
     const int64_t ps = layout->shape[dim], qs = layout->shape[last], count = kn_shape_numel(o.ndim, o.shape);
     const int64_t tasks = count * ((ps + LENGTH - 1) / LENGTH) * ((qs + 4 * lanes - 1) / (4 * lanes));
     const size_t items = kn_work_items(limits, count * ps * qs, 4096);
     char options[64];
 
-    snprintf(options, sizeof options, "-DE=%s -DLANES=%d", types[size], lanes);
+    snprintf(options, sizeof options, "-DE=%s -DLANES=%d", element_type(source), lanes);
     return kn_run(stream, .source = "tensor/transpose.cl", .options = options, .kernel = "transpose",
                   .operation = "copy", .dims = 1, .global = {(int64_t)items < tasks ? items : (size_t)tasks},
                   KN_ARGS(kn_arg_tensor(source), kn_arg_tensor(destination), kn_arg_struct(&o, sizeof o),
                           kn_arg_i64(count), kn_arg_i64(ps), kn_arg_i64(qs), kn_arg_i64(layout->source[last]),
                           kn_arg_i64(layout->destination[dim]), kn_arg_i64(LENGTH)));
+}
+
+/* As `tiles` in cl/tensor/transpose.cl. */
+typedef struct tiles {
+    int64_t step_s, step_d;
+    int64_t source[KN_MAX_DIMS], destination[KN_MAX_DIMS];
+    kn_divisor shape[KN_MAX_DIMS], along_p, along_q;
+    int32_t ps, qs, ndim, unused;
+} tiles;
+
+static kn_status transpose_on_gpu(kn_stream *stream, const kn_copy_layout *layout, int dim, kn_tensor *destination,
+                                  const kn_tensor *source)
+{
+    const int last = layout->ndim - 1;
+    const outer o = without(layout, dim);
+    const int64_t along_p = kn_div_up(layout->shape[dim], SIDE), along_q = kn_div_up(layout->shape[last], SIDE);
+    tiles t = {.step_s = layout->source[last],
+               .step_d = layout->destination[dim],
+               .along_p = kn_divisor_of(along_p),
+               .along_q = kn_divisor_of(along_q),
+               .ps = (int32_t)layout->shape[dim],
+               .qs = (int32_t)layout->shape[last],
+               .ndim = o.ndim};
+    char options[64];
+
+    for (int k = 0; k < o.ndim; k++) {
+        const int d = o.ndim - 1 - k;
+        t.shape[k] = kn_divisor_of(o.shape[d]);
+        t.source[k] = o.source[d];
+        t.destination[k] = o.destination[d];
+    }
+    snprintf(options, sizeof options, "-DE=%s", element_type(source));
+    return kn_run(stream, .source = "tensor/transpose.cl", .options = options, .kernel = "transpose",
+                  .operation = "copy", .dims = 2,
+                  .global = {(size_t)(kn_shape_numel(o.ndim, o.shape) * along_p * along_q * SIDE), LINES},
+                  .local = {SIDE, LINES},
+                  KN_ARGS(kn_arg_tensor(source), kn_arg_tensor(destination), kn_arg_struct(&t, sizeof t)));
+}
+
+kn_status kn_copy_transposed(kn_stream *stream, const kn_copy_layout *layout, int dim, kn_tensor *destination,
+                             const kn_tensor *source)
+{
+    return kn_tensor_limits(source)->is_cpu ? transpose_on_cpu(stream, layout, dim, destination, source)
+                                            : transpose_on_gpu(stream, layout, dim, destination, source);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "rt/rt.h"
+#include "support/as_gpu.h"
 #include "support/values.h"
 
 /* Distinct for neighbours, exact in every dtype. */
@@ -116,8 +117,9 @@ TENSOR_TEST(more_dimensions)
     free(c);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    obey_as_gpu(argc, argv);
     const struct CMUnitTest tests[] = {
         TEST(every_size_about_a_tile),
         TEST(narrower_registers),

@@ -1,6 +1,6 @@
-/* ops/quads.c - plans of elementwise kernels on GPUs: whether four elements are a vector, what places are divided by,
- * and what is too large for 32 bits. See quads.h. */
-#include "ops/quads.h"
+/* tensor/quads.c - plans of elementwise kernels on GPUs: whether four elements are a vector, what places are divided
+ * by, and what is too large for 32 bits. See quads.h. */
+#include "tensor/quads.h"
 
 #include <string.h>
 

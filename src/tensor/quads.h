@@ -1,7 +1,7 @@
-/* ops/quads.h - launches over operands with any strides on devices that are no CPUs: four elements per work-item and
+/* tensor/quads.h - launches over operands with any strides on devices that are no CPUs: four elements per work-item and
  * step, as cl/elementwise/quads.clh finds them. */
-#ifndef KN_OPS_QUADS_H
-#define KN_OPS_QUADS_H
+#ifndef KN_TENSOR_QUADS_H
+#define KN_TENSOR_QUADS_H
 
 #include "rt/rt.h"
 #include "tensor/tensor.h"
