@@ -36,6 +36,7 @@ typedef struct bench_operation {
     bench_input inputs[BENCH_INPUTS];
     double parameters[BENCH_PARAMETERS];
     unsigned gradients;
+    bool tf32; /* products of f32 may round their operands to TF32, here and in the peer */
 } bench_operation;
 
 kn_status bench_operation_setup(const bench_case *self, bench_state *state);
@@ -60,6 +61,7 @@ typedef struct bench_training {
     kn_tensor *output, *loss;
     kn_dataset *dataset;
     kn_loader *loader;
+    bool stepped; /* once at least: the optimizer has its state */
     kn_graph *graph;
 } bench_training;
 
@@ -69,10 +71,13 @@ kn_tensor *bench_cross_entropy(kn_tensor *output, kn_tensor *target);
 
 /* One step on (x, y): forward, loss, backward, optimizer. */
 kn_status bench_training_step(bench_training *t, kn_tensor *x, kn_tensor *y);
-kn_status bench_training_run(const bench_case *self, bench_state *state); /* a step on its own x and y */
+/* A step on its own x and y. Of a case that is `replayed` the first is taken as it stands, the second is recorded, and
+ * that one and all further ones are replays. */
+kn_status bench_training_run(const bench_case *self, bench_state *state);
 /* x, y, and all parameters and buffers by their names. */
 kn_status bench_training_inputs(const bench_case *self, bench_state *state, kn_tensor_file *file);
-/* The output and the loss of the step that was kept, and the loss after it. */
+/* The output and the loss of the step that was kept, and the loss after it; and after a replay, where there will be
+ * replays and nothing is drawn. */
 kn_status bench_training_results(const bench_case *self, bench_state *state, kn_tensor_file *file);
 void bench_training_teardown(bench_state *state);
 #define BENCH_TRAINING                                                                                                 \
@@ -102,6 +107,7 @@ struct bench_case {
 
     const bench_operation *operation; /* NULL: no single operation */
     int64_t size[4];                  /* the case's own numbers */
+    bool replayed;                    /* training: the step is recorded as a graph once, and replayed */
     bool enqueue_only; /* the time is the host's until `run` returns: the wait for the device is not counted */
     int most;          /* repetitions at most, the first among them; 0: no limit */
 };
@@ -116,6 +122,10 @@ extern const bench_list bench_seeds, bench_gemm, bench_conv, bench_networks, ben
     bench_softmax, bench_norm, bench_move, bench_launch, bench_profiler, bench_transfer, bench_startup;
 extern const bench_list *const bench_families[];
 extern const int bench_family_count;
+
+/* Is it sized for a GPU? Its name starts with "gpu/" then. On a CPU it takes too long, or more memory than there is,
+ * and runs only where it is asked for. */
+bool bench_is_for_gpus(const bench_case *c);
 
 double bench_now(void); /* seconds */
 

@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
 """Runs Koine's benchmarks and a peer's alternately, in one run, and prints both times and their ratio.
 
-    python3 bench/compare.py [--peer torch] [--python PATH] [--peer-mode eager|compile] [--peer-device cpu|cuda] [--only PREFIX]... [--json] [--check]
-                             [--device D] [--repetitions N] [--threads N]
+    python3 bench/compare.py [--peer torch] [--python PATH] [--peer-mode eager|compile|benchmark] [--peer-device cpu|cuda] [--only PREFIX]... [--json]
+                             [--check] [--out FILE] [--device D] [--repetitions N] [--threads N]
 
 Koine's side is `koine-bench --serve`, the peer's `bench/peer_torch.py` run by the Python that --python names (any with torch; default: this one). Both are
 processes of their own that wait for requests; both may use the same N cores with N threads each.
 Each benchmark starts from the same values on both sides, which Koine draws and hands over in a file. What the first repetition gives (outputs, gradients; for
 networks the output, the loss, and the loss after the step) is held against the peer's: a benchmark whose results differ by more than the tolerance is not
 timed, and the exit status is 1. First calls, which compile and plan, are reported apart (koine_first_s, peer_first_s: set-up of the operation and first
-repetition). Then the two take turns, a turn being a burst of runs; the medians of the time per run are compared.
+repetition). Then the two take turns, a turn being a burst of runs at whose end the device is waited for; the medians of the time per run are compared.
 With --json: one JSON object per line; the first one, "machine", tells what was compared where. bench/report.py makes docs/performance.md of such lines.
+With --out FILE they go to the end of that file as well, and benchmarks that it holds already, with such a peer, are left out: a run that was stopped goes on.
+
+Benchmarks called gpu/... are of a size for GPUs and run against a peer on a GPU, or where --only names them. Those called .../replayed are steps recorded once:
+here as a graph of Koine's; by PyTorch on CUDA as a CUDA graph, on a CPU, where it has nothing of the kind, not at all: the step as it stands. On CUDA, f32 is f32:
+TF32 is allowed, on both sides, in the benchmarks called .../tf32 alone. --peer-mode benchmark lets cuDNN choose among its algorithms by measuring them.
 """
 import argparse
 import json
@@ -24,10 +29,15 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# OpenMP's threads and OpenBLAS' spin for a while after each of the peer's calls (OpenBLAS' for 2^28 ticks, 0.1 s); without a rest they would take the cores
+# With a peer on the CPU: OpenMP's threads and OpenBLAS' spin for a while after each of the peer's calls (OpenBLAS' for 2^28 ticks, 0.1 s); without a rest they would take the cores
 # from Koine's next turn. A turn is a burst of runs, so that neither side is measured while its threads wake up.
-REST, REST_AFTER_PEER = 0.05, 0.15
-BURST = 0.25
+class OnCpu:
+    rest, rest_after_peer, burst = 0.05, 0.15, 0.25
+
+
+# With both sides on a GPU nothing spins; a burst is what makes the first launch and the wait at the end small.
+class OnGpu:
+    rest, rest_after_peer, burst = 0.005, 0.005, 0.1
 
 
 class Failure(Exception):
@@ -67,10 +77,16 @@ class Koine(Server):
         self.path = path
         super().__init__('koine-bench', [path, '--serve'] + (['--device', device] if device else []), environment, cores)
 
-    def cases(self, only):
-        """Those whose name starts with one of `only`; all where it is empty."""
+    def cases(self, only, on_gpu):
+        """Those whose name starts with one of `only`, in its order; where it is empty, all of a size for the device."""
         lines = subprocess.run([self.path, '--list', '--json'], capture_output=True, text=True, check=True).stdout.splitlines()
-        return [case for case in map(json.loads, lines) if case['name'].startswith(tuple(only or ['']))]
+        cases = [json.loads(line) for line in lines]
+        if not only:
+            return [case for case in cases if on_gpu or not case['name'].startswith('gpu/')]
+        return list({case['name']: case for prefix in only for case in cases if case['name'].startswith(prefix)}.values())
+
+    def about(self):
+        return json.loads(self.ask('about'))
 
     def ask(self, line):
         answer = self.ask_line(line)
@@ -96,6 +112,7 @@ class Peer(Server):
         command = [python, program, '--mode', mode, '--threads', str(threads)] + (['--device', device] if device else [])
         super().__init__('the peer', command, environment, cores)
         self.about = self.read(self.answer('start'), 'start')
+        self.on_gpu = self.about.get('device_type', 'cpu') != 'cpu'
 
     def read(self, line, to):
         answer = json.loads(line)
@@ -110,9 +127,9 @@ class Peer(Server):
         return self.ask('run', count=count)['seconds']
 
 
-def burst_length(seconds):
-    """How many runs make a burst: about BURST seconds of them, at least one."""
-    return max(1, min(1000, int(BURST / max(seconds, 1e-6))))
+def burst_length(seconds, burst):
+    """How many runs make a burst: about `burst` seconds of them, at least one."""
+    return max(1, min(1000, int(burst / max(seconds, 1e-6))))
 
 
 def check(koine, peer, folder):
@@ -129,14 +146,15 @@ def check(koine, peer, folder):
 
 def take_turns(koine, peer, repetitions, limited):
     """Times per run of both, a list each. Limited ones, which take seconds, are run one at a time."""
+    pace = OnGpu if peer.on_gpu else OnCpu
     ours_count = theirs_count = 1
     if not limited:
-        ours_count, theirs_count = burst_length(min(koine.run(1), koine.run(2))), burst_length(min(peer.run(1), peer.run(2)))
+        ours_count, theirs_count = (burst_length(min(side.run(1), side.run(2)), pace.burst) for side in (koine, peer))
     ours, theirs = [], []
     for _ in range(repetitions):
-        time.sleep(REST_AFTER_PEER)
+        time.sleep(pace.rest_after_peer)
         ours.append(koine.run(ours_count))
-        time.sleep(REST)
+        time.sleep(pace.rest)
         theirs.append(peer.run(theirs_count))
     return ours, theirs
 
@@ -207,12 +225,42 @@ def start(arguments):
     return Koine(arguments.koine_bench, arguments.device, environment, cores), peer, len(cores)
 
 
+def done_before(path, label):
+    """The names of the benchmarks that the file holds with this peer. What a run that was stopped left of its last line is cut off."""
+    names, whole = set(), 0
+    if path and os.path.exists(path):
+        with open(path, 'rb+') as file:
+            for line in file:
+                if not line.endswith(b'\n'):
+                    break
+                whole += len(line)
+                row = json.loads(line)
+                if row.get('peer') == label:
+                    names.add(row['name'])
+            file.truncate(whole)
+    return names
+
+
+def put_line(row, arguments):
+    if arguments.json:
+        print(json.dumps(row), flush=True)
+    elif row['name'] != 'machine':
+        print_row(row)
+    if arguments.out:
+        with open(arguments.out, 'a') as file:
+            file.write(json.dumps(row) + '\n')
+
+
 def run_all(arguments, koine, peer, threads):
     failures = 0
-    cases = [case for case in koine.cases(arguments.only) if not (arguments.check and case['most'])]
     label = ' '.join([peer.about['peer'], peer.about['version'], peer.about['mode']])
-    machine = {'name': 'machine', 'peer': label, 'threads': threads, 'processor': processor(), 'peer_start_s': peer.about.get('start_s'), **koine.peak()}
-    print(json.dumps(machine) if arguments.json else f'koine against {label}, {threads} threads each, medians of {arguments.repetitions}', flush=True)
+    before = done_before(arguments.out, label)
+    cases = [case for case in koine.cases(arguments.only, peer.on_gpu) if case['name'] not in before and not (arguments.check and case['most'])]
+    if not arguments.json:
+        print(f'koine against {label}, {threads} threads each, medians of {arguments.repetitions}', flush=True)
+    if 'machine' not in before:
+        put_line({'name': 'machine', 'peer': label, 'threads': threads, 'processor': processor(), **koine.about(), 'peer_start_s': peer.about.get('start_s'),
+                  **koine.peak()}, arguments)
     with tempfile.TemporaryDirectory(prefix='koine-compare-') as folder:
         for case in cases:
             try:
@@ -225,7 +273,7 @@ def run_all(arguments, koine, peer, threads):
                 continue
             if row is not None:
                 row['peer'] = label
-                print(json.dumps(row), flush=True) if arguments.json else print_row(row)
+                put_line(row, arguments)
     return 1 if failures else 0
 
 
@@ -233,12 +281,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--peer', default='torch', choices=['torch'])
     parser.add_argument('--python', default=sys.executable, help='the Python that runs the peer')
-    parser.add_argument('--peer-mode', default='eager', choices=['eager', 'compile'], help='compile: torch.compile, whole networks only')
+    parser.add_argument('--peer-mode', default='eager', choices=['eager', 'compile', 'benchmark'],
+                        help='compile: torch.compile, whole networks only; benchmark: torch.backends.cudnn.benchmark')
     parser.add_argument('--peer-device', help="the peer's: cpu (the default), cuda, ...")
     parser.add_argument('--peer-program', help="the peer's program; default: bench/peer_torch.py")
     parser.add_argument('--only', action='append', metavar='PREFIX', help='benchmarks whose name starts so; may be given several times')
     parser.add_argument('--json', action='store_true', help='one JSON object per line')
     parser.add_argument('--check', action='store_true', help='compare the results and time nothing')
+    parser.add_argument('--out', metavar='FILE', help='keep the rows here too, and measure those that it has not')
     parser.add_argument('--device', help="Koine's device; default auto")
     parser.add_argument('--repetitions', type=int, default=15)
     parser.add_argument('--threads', type=int, default=os.cpu_count(), help='cores and threads of each side')

@@ -1,7 +1,10 @@
 /* conv.c - convolution layers, each pass on its own: forward, gradient of the input (bwd_data), gradient of the weight
  * (bwd_weights). The layers are the seeds' and those of AlexNet, OverFeat, VGG-A (convnet-benchmarks), ResNet,
  * Inception (DeepBench) and MobileNet. Named images,channels,height,width-outputs,kernel, then s: stride, p: padding
- * where it is not half the kernel, g: groups. */
+ * where it is not half the kernel, g: groups.
+ *
+ * There is one table of layers, with the batch that CPUs are measured with (8 images) and, under gpu/conv/, with the
+ * batch of a GPU: 128 images, 32 of those with 112 x 112 pixels and more. */
 #include "bench.h"
 
 static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
@@ -11,9 +14,9 @@ static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
 }
 
 #define OUT(size, r, stride, padding) ((double)((size + 2 * (padding) - (r)) / (stride) + 1))
-#define PASS(label, wanted, suffix, n, c, h, w, k, r, s, p, g)                                                         \
+#define PASS(group, label, wanted, tf32_, suffix, n, c, h, w, k, r, s, p, g)                                           \
     {                                                                                                                  \
-        .name = "conv/" #n "," #c "," #h "," #w "-" #k "," #r "x" #r suffix "/" label,                                 \
+        .name = group "conv/" #n "," #c "," #h "," #w "-" #k "," #r "x" #r suffix "/" label,                           \
         .shape = #n "," #c "," #h "," #w "-" #k "," #r "x" #r suffix, .dtype = KN_F32,                                 \
         .flops = 2.0 * n * k * (c / (g)) * r * r * OUT(h, r, s, p) * OUT(w, r, s, p),                                  \
         .bytes =                                                                                                       \
@@ -24,75 +27,93 @@ static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
             .apply = apply,                                                                                            \
             .inputs = {{.ndim = 4, .shape = {n, c, h, w}}, {.ndim = 4, .shape = {k, c / (g), r, r}}},                  \
             .parameters = {s, p, g},                                                                                   \
-            .gradients = wanted},                                                                                      \
+            .gradients = wanted,                                                                                       \
+            .tf32 = tf32_},                                                                                            \
     }
-#define WITH(suffix, n, c, h, w, k, r, s, p, g)                                                                        \
-    PASS("fwd", 0, suffix, n, c, h, w, k, r, s, p, g), PASS("bwd_data", 1, suffix, n, c, h, w, k, r, s, p, g),         \
-        PASS("bwd_weights", 2, suffix, n, c, h, w, k, r, s, p, g)
+#define WITH(group, suffix, n, c, h, w, k, r, s, p, g)                                                                 \
+    PASS(group, "fwd", 0, false, suffix, n, c, h, w, k, r, s, p, g),                                                   \
+        PASS(group, "bwd_data", 1, false, suffix, n, c, h, w, k, r, s, p, g),                                          \
+        PASS(group, "bwd_weights", 2, false, suffix, n, c, h, w, k, r, s, p, g)
+#define TF32(group, n, c, h, w, k, r)                                                                                  \
+    PASS(group, "fwd/tf32", 0, true, "", n, c, h, w, k, r, 1, r / 2, 1),                                               \
+        PASS(group, "bwd_data/tf32", 1, true, "", n, c, h, w, k, r, 1, r / 2, 1),                                      \
+        PASS(group, "bwd_weights/tf32", 2, true, "", n, c, h, w, k, r, 1, r / 2, 1)
 
-#define LAYER(n, c, h, w, k, r) WITH("", n, c, h, w, k, r, 1, r / 2, 1)
-#define STRIDED(n, c, h, w, k, r, s) WITH("s" #s, n, c, h, w, k, r, s, r / 2, 1)
-#define PADDED(n, c, h, w, k, r, s, p) WITH("s" #s "p" #p, n, c, h, w, k, r, s, p, 1)
-#define UNPADDED(n, c, h, w, k, r) WITH("p0", n, c, h, w, k, r, 1, 0, 1)
-#define SEED(n, c, h, w, k, r) WITH("", n, c, h, w, k, r, 1, 0, 1)
-#define DEPTHWISE(n, c, h, w) WITH("g" #c, n, c, h, w, c, 3, 1, 1, c)
-#define DEPTHWISE_STRIDED(n, c, h, w) WITH("s2g" #c, n, c, h, w, c, 3, 2, 1, c)
+#define LAYER(group, n, c, h, w, k, r) WITH(group, "", n, c, h, w, k, r, 1, r / 2, 1)
+#define STRIDED(group, n, c, h, w, k, r, s) WITH(group, "s" #s, n, c, h, w, k, r, s, r / 2, 1)
+#define PADDED(group, n, c, h, w, k, r, s, p) WITH(group, "s" #s "p" #p, n, c, h, w, k, r, s, p, 1)
+#define UNPADDED(group, n, c, h, w, k, r) WITH(group, "p0", n, c, h, w, k, r, 1, 0, 1)
+#define SEED(n, c, h, w, k, r) WITH("", "", n, c, h, w, k, r, 1, 0, 1)
+#define DEPTHWISE(group, n, c, h, w) WITH(group, "g" #c, n, c, h, w, c, 3, 1, 1, c)
+#define DEPTHWISE_STRIDED(group, n, c, h, w) WITH(group, "s2g" #c, n, c, h, w, c, 3, 2, 1, c)
+
+/* clang-format off */
+/* n images, m of large ones. */
+#define LAYERS(G, n, m)                                                \
+    /* ResNet */                                                       \
+    STRIDED(G, m, 3, 224, 224, 64, 7, 2),                              \
+    LAYER(G, n, 64, 56, 56, 64, 3),                                    \
+    LAYER(G, n, 128, 28, 28, 128, 3),                                  \
+    LAYER(G, n, 256, 14, 14, 256, 3),                                  \
+    LAYER(G, n, 512, 7, 7, 512, 3),                                    \
+    STRIDED(G, n, 128, 56, 56, 128, 3, 2),                             \
+    LAYER(G, n, 64, 56, 56, 256, 1),                                   \
+    LAYER(G, n, 256, 56, 56, 64, 1),                                   \
+    LAYER(G, n, 128, 28, 28, 512, 1),                                  \
+    LAYER(G, n, 512, 28, 28, 128, 1),                                  \
+    LAYER(G, n, 256, 14, 14, 1024, 1),                                 \
+    LAYER(G, n, 1024, 14, 14, 256, 1),                                 \
+    LAYER(G, n, 512, 7, 7, 2048, 1),                                   \
+    LAYER(G, n, 2048, 7, 7, 512, 1),                                   \
+    STRIDED(G, n, 256, 56, 56, 512, 1, 2),                             \
+    /* AlexNet */                                                      \
+    PADDED(G, m, 3, 224, 224, 64, 11, 4, 2),                           \
+    LAYER(G, n, 64, 27, 27, 192, 5),                                   \
+    LAYER(G, n, 192, 13, 13, 384, 3),                                  \
+    LAYER(G, n, 384, 13, 13, 256, 3),                                  \
+    LAYER(G, n, 256, 13, 13, 256, 3),                                  \
+    /* OverFeat */                                                     \
+    PADDED(G, m, 3, 231, 231, 96, 11, 4, 0),                           \
+    UNPADDED(G, n, 96, 24, 24, 256, 5),                                \
+    LAYER(G, n, 256, 12, 12, 512, 3),                                  \
+    LAYER(G, n, 512, 12, 12, 1024, 3),                                 \
+    LAYER(G, n, 1024, 12, 12, 1024, 3),                                \
+    /* VGG-A */                                                        \
+    LAYER(G, m, 3, 224, 224, 64, 3),                                   \
+    LAYER(G, m, 64, 112, 112, 128, 3),                                 \
+    LAYER(G, n, 128, 56, 56, 256, 3),                                  \
+    LAYER(G, n, 256, 56, 56, 256, 3),                                  \
+    LAYER(G, n, 256, 28, 28, 512, 3),                                  \
+    LAYER(G, n, 512, 28, 28, 512, 3),                                  \
+    LAYER(G, n, 512, 14, 14, 512, 3),                                  \
+    LAYER(G, m, 64, 224, 224, 64, 3),                                  \
+    /* Inception */                                                    \
+    LAYER(G, n, 192, 28, 28, 32, 5),                                   \
+    LAYER(G, n, 192, 28, 28, 64, 1),                                   \
+    LAYER(G, n, 512, 14, 14, 48, 5),                                   \
+    LAYER(G, n, 512, 14, 14, 192, 1),                                  \
+    LAYER(G, n, 832, 7, 7, 256, 1),                                    \
+    LAYER(G, n, 832, 7, 7, 128, 5),                                    \
+    /* MobileNet: one filter per channel */                            \
+    DEPTHWISE(G, m, 32, 112, 112),                                     \
+    DEPTHWISE_STRIDED(G, m, 96, 112, 112),                             \
+    DEPTHWISE(G, n, 144, 56, 56),                                      \
+    DEPTHWISE(G, n, 384, 14, 14),                                      \
+    DEPTHWISE(G, n, 960, 7, 7)
+/* clang-format on */
 
 static const bench_case cases[] = {
     /* the seeds' network, unpadded */
     SEED(128, 1, 28, 28, 32, 3),
     SEED(128, 32, 13, 13, 64, 5),
-    /* ResNet */
-    STRIDED(8, 3, 224, 224, 64, 7, 2),
-    LAYER(8, 64, 56, 56, 64, 3),
-    LAYER(8, 128, 28, 28, 128, 3),
-    LAYER(8, 256, 14, 14, 256, 3),
-    LAYER(8, 512, 7, 7, 512, 3),
-    STRIDED(8, 128, 56, 56, 128, 3, 2),
-    LAYER(8, 64, 56, 56, 256, 1),
-    LAYER(8, 256, 56, 56, 64, 1),
-    LAYER(8, 128, 28, 28, 512, 1),
-    LAYER(8, 512, 28, 28, 128, 1),
-    LAYER(8, 256, 14, 14, 1024, 1),
-    LAYER(8, 1024, 14, 14, 256, 1),
-    LAYER(8, 512, 7, 7, 2048, 1),
-    LAYER(8, 2048, 7, 7, 512, 1),
-    STRIDED(8, 256, 56, 56, 512, 1, 2),
-    /* AlexNet */
-    PADDED(8, 3, 224, 224, 64, 11, 4, 2),
-    LAYER(8, 64, 27, 27, 192, 5),
-    LAYER(8, 192, 13, 13, 384, 3),
-    LAYER(8, 384, 13, 13, 256, 3),
-    LAYER(8, 256, 13, 13, 256, 3),
-    LAYER(4, 96, 27, 27, 256, 5),
-    /* OverFeat */
-    PADDED(8, 3, 231, 231, 96, 11, 4, 0),
-    UNPADDED(8, 96, 24, 24, 256, 5),
-    LAYER(8, 256, 12, 12, 512, 3),
-    LAYER(8, 512, 12, 12, 1024, 3),
-    LAYER(8, 1024, 12, 12, 1024, 3),
-    /* VGG-A */
-    LAYER(8, 3, 224, 224, 64, 3),
-    LAYER(8, 64, 112, 112, 128, 3),
-    LAYER(8, 128, 56, 56, 256, 3),
-    LAYER(8, 256, 56, 56, 256, 3),
-    LAYER(8, 256, 28, 28, 512, 3),
-    LAYER(8, 512, 28, 28, 512, 3),
-    LAYER(8, 512, 14, 14, 512, 3),
-    LAYER(8, 64, 224, 224, 64, 3),
-    /* Inception */
-    LAYER(8, 192, 28, 28, 32, 5),
-    LAYER(8, 192, 28, 28, 64, 1),
-    LAYER(8, 512, 14, 14, 48, 5),
-    LAYER(8, 512, 14, 14, 192, 1),
-    LAYER(8, 832, 7, 7, 256, 1),
-    LAYER(8, 832, 7, 7, 128, 5),
-    /* MobileNet: one filter per channel */
-    DEPTHWISE(8, 32, 112, 112),
-    DEPTHWISE_STRIDED(8, 96, 112, 112),
-    DEPTHWISE(8, 144, 56, 56),
-    DEPTHWISE(8, 384, 14, 14),
-    DEPTHWISE(8, 960, 7, 7),
-    DEPTHWISE(32, 192, 16, 16),
+    LAYERS("", 8, 8),
+    LAYER("", 4, 96, 27, 27, 256, 5),
+    DEPTHWISE("", 32, 192, 16, 16),
+    LAYERS("gpu/", 128, 32),
+    LAYER("gpu/", 128, 96, 27, 27, 256, 5),
+    DEPTHWISE("gpu/", 128, 192, 16, 16),
+    TF32("gpu/", 128, 64, 56, 56, 64, 3),
+    TF32("gpu/", 128, 256, 14, 14, 256, 3),
+    TF32("gpu/", 128, 1024, 14, 14, 256, 1),
 };
 const bench_list bench_conv = {cases, sizeof cases / sizeof cases[0]};

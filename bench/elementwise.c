@@ -1,5 +1,6 @@
-/* elementwise.c - elementwise operations and dropout: in caches (2^18 elements) and in memory (2^24). Bytes: each input
- * read once, each output written once, by each operation of the chain. */
+/* elementwise.c - elementwise operations and dropout: in caches (2^18 elements), in memory (2^24), and for GPUs, whose
+ * caches hold tens of MiB, 2^26. Bytes: each input read once, each output written once, by each operation of the chain.
+ */
 #include "bench.h"
 
 static kn_tensor *add(kn_tensor *const *x, const double *p) { return (void)p, kn_add(x[0], x[1]); }
@@ -20,6 +21,7 @@ static kn_tensor *gelu_chain(kn_tensor *const *x, const double *p)
 
 #define SMALL 262144
 #define LARGE 16777216
+#define LARGEST 67108864
 #define VECTOR(n)                                                                                                      \
     {                                                                                                                  \
         .ndim = 1, .shape = { n }                                                                                      \
@@ -28,32 +30,37 @@ static kn_tensor *gelu_chain(kn_tensor *const *x, const double *p)
 /* `passes`: tensors of n elements read or written; `each`: operations per element. */
 #define CASE(label, function, n, passes, each, wanted, ...)                                                            \
     {                                                                                                                  \
-        .name = "elementwise/" label, .shape = #n, .dtype = KN_F32, .flops = (each) * (double)n,                       \
-        .bytes = 4.0 * passes * n, BENCH_OPERATION,                                                                    \
+        .name = label, .shape = #n, .dtype = KN_F32, .flops = (each) * (double)n, .bytes = 4.0 * passes * n,           \
+        BENCH_OPERATION,                                                                                               \
         .operation = &(const bench_operation){.name = #function, .apply = function, .gradients = wanted, __VA_ARGS__}, \
     }
-#define BOTH(label, function, passes, each, wanted, parameter, ...)                                                    \
-    CASE(label "/small", function, 262144, passes, each, wanted, .parameters = {parameter}, __VA_ARGS__(SMALL)),       \
-        CASE(label "/large", function, 16777216, passes, each, wanted, .parameters = {parameter}, __VA_ARGS__(LARGE))
+#define SIZES(label, function, passes, each, wanted, parameter, ...)                                                   \
+    CASE("elementwise/" label "/small", function, 262144, passes, each, wanted, .parameters = {parameter},             \
+         __VA_ARGS__(SMALL)),                                                                                          \
+        CASE("elementwise/" label "/large", function, 16777216, passes, each, wanted, .parameters = {parameter},       \
+             __VA_ARGS__(LARGE)),                                                                                      \
+        CASE("gpu/elementwise/" label, function, 67108864, passes, each, wanted, .parameters = {parameter},            \
+             __VA_ARGS__(LARGEST))
+#define DROPOUT(label, n)                                                                                              \
+    {                                                                                                                  \
+        .name = label, .shape = #n, .dtype = KN_F32, .bytes = 8.0 * n, BENCH_OPERATION,                                \
+        .operation =                                                                                                   \
+            &(const bench_operation){.name = "dropout", .apply = dropout, .inputs = {VECTOR(n)}, .parameters = {0.5}}, \
+    }
 #define ONE(n) .inputs = {VECTOR(n)}
 #define TWO(n) .inputs = {VECTOR(n), VECTOR(n)}
 #define ROWS_AND_ROW(n) .inputs = {{.ndim = 2, .shape = {n / 1024, 1024}}, {.ndim = 1, .shape = {1024}}}
 
 static const bench_case cases[] = {
-    BOTH("add", add, 3, 1, 0, 0, TWO),
-    BOTH("mul_scalar", multiply_by, 2, 1, 0, 2.5, ONE),
-    BOTH("relu", relu, 2, 1, 0, 0, ONE),
-    BOTH("relu/backward", relu, 3, 1, 1, 0, ONE),
-    BOTH("exp", exponential, 2, 1, 0, 0, ONE),
-    BOTH("gelu_chain", gelu_chain, 18, 8, 0, 0, ONE),
-    BOTH("broadcast_add", add, 2, 1, 0, 0, ROWS_AND_ROW),
-    BOTH("broadcast_add/backward", add, 1, 1, 2, 0, ROWS_AND_ROW),
-    {.name = "dropout",
-     .shape = "16777216",
-     .dtype = KN_F32,
-     .bytes = 8.0 * LARGE,
-     BENCH_OPERATION,
-     .operation =
-         &(const bench_operation){.name = "dropout", .apply = dropout, .inputs = {VECTOR(LARGE)}, .parameters = {0.5}}},
+    SIZES("add", add, 3, 1, 0, 0, TWO),
+    SIZES("mul_scalar", multiply_by, 2, 1, 0, 2.5, ONE),
+    SIZES("relu", relu, 2, 1, 0, 0, ONE),
+    SIZES("relu/backward", relu, 3, 1, 1, 0, ONE),
+    SIZES("exp", exponential, 2, 1, 0, 0, ONE),
+    SIZES("gelu_chain", gelu_chain, 18, 8, 0, 0, ONE),
+    SIZES("broadcast_add", add, 2, 1, 0, 0, ROWS_AND_ROW),
+    SIZES("broadcast_add/backward", add, 1, 1, 2, 0, ROWS_AND_ROW),
+    DROPOUT("dropout", 16777216),
+    DROPOUT("gpu/dropout", 67108864),
 };
 const bench_list bench_elementwise = {cases, sizeof cases / sizeof cases[0]};

@@ -1,5 +1,6 @@
 /* gemm.c - matrix products: squares, DeepBench's shapes, a perceptron's layers forward and
- * backward, batches (an attention's two products); each operand as it is or transposed. */
+ * backward, batches (an attention's two products); each operand as it is or transposed. For GPUs also large squares in
+ * other precisions: TF32 allowed, f16, f64. */
 #include "bench.h"
 
 static kn_tensor *matmul(kn_tensor *const *x, const double *parameters)
@@ -14,21 +15,31 @@ static kn_tensor *matmul_nt(kn_tensor *const *x, const double *parameters)
     return kn_matmul(x[0], kn_transpose(x[1], -2, -1));
 }
 
-#define PRODUCT(m, n, k, type, suffix, a_transposed, b_transposed)                                                     \
+#define SIZE(type) (type == KN_F64 ? 8.0 : type == KN_F16 ? 2.0 : 4.0)
+#define NAMED(group, m, n, k, type, suffix, a_transposed, b_transposed, tf32_)                                         \
     {                                                                                                                  \
-        .name = "gemm/" #m "x" #n "x" #k suffix, .shape = #m "x" #n "x" #k, .dtype = type, .flops = 2.0 * m * n * k,   \
-        .bytes = (type == KN_F64 ? 8.0 : 4.0) * ((double)m * k + (double)k * n + (double)m * n), BENCH_OPERATION,      \
+        .name = group "gemm/" #m "x" #n "x" #k suffix, .shape = #m "x" #n "x" #k, .dtype = type,                       \
+        .flops = 2.0 * m * n * k, .bytes = SIZE(type) * ((double)m * k + (double)k * n + (double)m * n),               \
+        BENCH_OPERATION,                                                                                               \
         .operation = &(const bench_operation){                                                                         \
             .name = "matmul",                                                                                          \
             .apply = matmul,                                                                                           \
             .inputs = {{.ndim = 2, .shape = {m, k}, .fill = BENCH_UNIFORM, .transposed = a_transposed},                \
-                       {.ndim = 2, .shape = {k, n}, .fill = BENCH_UNIFORM, .transposed = b_transposed}}},              \
+                       {.ndim = 2, .shape = {k, n}, .fill = BENCH_UNIFORM, .transposed = b_transposed}},               \
+            .tf32 = tf32_},                                                                                            \
     }
+#define PRODUCT(m, n, k, type, suffix, a_transposed, b_transposed)                                                     \
+    NAMED("", m, n, k, type, suffix, a_transposed, b_transposed, false)
 #define GEMM(m, n, k) PRODUCT(m, n, k, KN_F32, "", false, false)
 #define GEMM_F64(m, n, k) PRODUCT(m, n, k, KN_F64, "/f64", false, false)
 #define GEMM_TRANSPOSED(m, n, k)                                                                                       \
     PRODUCT(m, n, k, KN_F32, "/nt", false, true), PRODUCT(m, n, k, KN_F32, "/tn", true, false),                        \
         PRODUCT(m, n, k, KN_F32, "/tt", true, true)
+
+#define LARGE(m, n, k)                                                                                                 \
+    NAMED("gpu/", m, n, k, KN_F32, "", false, false, false),                                                           \
+        NAMED("gpu/", m, n, k, KN_F32, "/tf32", false, false, true),                                                   \
+        NAMED("gpu/", m, n, k, KN_F16, "/f16", false, false, false)
 
 #define BATCHED(count, m, n, k, suffix, op, ...)                                                                       \
     {                                                                                                                  \
@@ -74,5 +85,12 @@ static const bench_case cases[] = {
     BATCHED(64, 128, 128, 64, "/nt", matmul_nt, 128, 64),
     BATCHED(64, 128, 64, 128, "", matmul, 128, 64),
     BATCHED(1000, 16, 16, 16, "", matmul, 16, 16),
+    NAMED("gpu/", 1024, 1024, 1024, KN_F32, "/tf32", false, false, true),
+    NAMED("gpu/", 1024, 1024, 1024, KN_F16, "/f16", false, false, false),
+    LARGE(4096, 4096, 4096),
+    LARGE(8192, 8192, 8192),
+    NAMED("gpu/", 4096, 4096, 4096, KN_F32, "/nt", false, true, false),
+    NAMED("gpu/", 4096, 4096, 4096, KN_F32, "/tn", true, false, false),
+    NAMED("gpu/", 4096, 4096, 4096, KN_F64, "/f64", false, false, false),
 };
 const bench_list bench_gemm = {cases, sizeof cases / sizeof cases[0]};

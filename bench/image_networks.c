@@ -1,4 +1,5 @@
-/* image_networks.c - ResNet-18 (He et al. 2015) and MobileNetV2 (Sandler et al. 2018) in their forms for CIFAR. */
+/* image_networks.c - ResNet-18 (He et al. 2015) and MobileNetV2 (Sandler et al. 2018) in their forms for CIFAR,
+ * ResNet-50 as it is: with the stride of a block in its 3x3 convolution, as it is trained today. */
 #include <stdio.h>
 
 #include "networks.h"
@@ -17,60 +18,111 @@ static void append(kn_module *sequence, kn_module *child)
 
 /* --- ResNet ----------------------------------------------------------------------------------- */
 
-enum { CONV1, BN1, CONV2, BN2, DOWNSAMPLE };
+/* The place of `downsample` among the children: behind the convolutions with their norms. */
+enum { AFTER_TWO = 4, AFTER_THREE = 6 };
 
-/* relu(bn2(conv2(relu(bn1(conv1(x))))) + x), with x projected where its shape changes. */
-static kn_tensor *basic_block_forward(kn_module *m, kn_tensor *x)
+/* Convolution `i` with its norm and a ReLU behind it. */
+static kn_tensor *activated(kn_module *m, int i, kn_tensor *x)
 {
-    kn_tensor *y =
-        kn_forward_activated(kn_module_child(m, BN1), kn_forward(kn_module_child(m, CONV1), x), KN_ACTIVATION_RELU);
-    y = kn_forward(kn_module_child(m, BN2), kn_forward(kn_module_child(m, CONV2), y));
-    kn_module *downsample = kn_module_child(m, DOWNSAMPLE);
+    return kn_forward_activated(kn_module_child(m, i + 1), kn_forward(kn_module_child(m, i), x), KN_ACTIVATION_RELU);
+}
+
+/* relu(bn(conv(y)) + x) for the last convolution, `i`, with x projected where its shape changes. */
+static kn_tensor *joined(kn_module *m, int i, kn_tensor *y, kn_tensor *x)
+{
+    kn_module *downsample = kn_module_child(m, i + 2);
+    y = kn_forward(kn_module_child(m, i + 1), kn_forward(kn_module_child(m, i), y));
     return kn_add_activated(y, downsample ? kn_forward(downsample, x) : x, KN_ACTIVATION_RELU);
+}
+
+/* relu(bn2(conv2(relu(bn1(conv1(x))))) + x) */
+static kn_tensor *basic_block_forward(kn_module *m, kn_tensor *x) { return joined(m, 2, activated(m, 0, x), x); }
+
+/* 1x1 to a quarter of the channels, 3x3, 1x1 back. */
+static kn_tensor *bottleneck_forward(kn_module *m, kn_tensor *x)
+{
+    return joined(m, 4, activated(m, 2, activated(m, 0, x)), x);
+}
+
+/* Behind `before` in the flow: a 1x1 convolution to `channels`, and a norm. NULL where x may stay as it is. */
+static kn_module *downsample(bench_flow *flow, const bench_flow *before, int64_t channels, int64_t stride)
+{
+    bench_flow shortcut = *before;
+    if (stride == 1 && channels == before->channels)
+        return NULL;
+    kn_module *projection = bench_conv2d(&shortcut, channels, 1, stride, 1);
+    flow->flops += shortcut.flops - before->flops;
+    return kn_nn_sequential(projection, batch_norm(&shortcut));
 }
 
 static kn_module *basic_block(bench_flow *flow, int64_t channels, int64_t stride)
 {
     static const char *const names[] = {"conv1", "bn1", "conv2", "bn2", "downsample"};
-    bench_flow shortcut = *flow;
-    const bool projected = stride != 1 || channels != flow->channels;
-    kn_module *layers[5] = {NULL};
-    layers[CONV1] = bench_conv2d(flow, channels, 3, stride, 1);
-    layers[BN1] = batch_norm(flow);
-    layers[CONV2] = bench_conv2d(flow, channels, 3, 1, 1);
-    layers[BN2] = batch_norm(flow);
-    if (projected) {
-        const double before = shortcut.flops;
-        kn_module *projection = bench_conv2d(&shortcut, channels, 1, stride, 1);
-        layers[DOWNSAMPLE] = kn_nn_sequential(projection, batch_norm(&shortcut));
-        flow->flops += shortcut.flops - before;
+    const bench_flow before = *flow;
+    kn_module *layers[COUNT(names)];
+    for (int i = 0; i < AFTER_TWO; i += 2) {
+        layers[i] = bench_conv2d(flow, channels, 3, i == 0 ? stride : 1, 1);
+        layers[i + 1] = batch_norm(flow);
     }
-    return bench_children(kn_module_new("BasicBlock", basic_block_forward, 0, NULL), names, layers, projected ? 5 : 4);
+    layers[AFTER_TWO] = downsample(flow, &before, channels, stride);
+    return bench_children(kn_module_new("BasicBlock", basic_block_forward, 0, NULL), names, layers, COUNT(names));
 }
 
-/* A tensor through all children: named as torchvision's class, which is no Sequential. */
+static kn_module *bottleneck(bench_flow *flow, int64_t channels, int64_t stride)
+{
+    static const char *const names[] = {"conv1", "bn1", "conv2", "bn2", "conv3", "bn3", "downsample"};
+    const bench_flow before = *flow;
+    kn_module *layers[COUNT(names)];
+    for (int i = 0; i < AFTER_THREE; i += 2) {
+        layers[i] = bench_conv2d(flow, i == 4 ? 4 * channels : channels, i == 2 ? 3 : 1, i == 2 ? stride : 1, 1);
+        layers[i + 1] = batch_norm(flow);
+    }
+    layers[AFTER_THREE] = downsample(flow, &before, 4 * channels, stride);
+    return bench_children(kn_module_new("Bottleneck", bottleneck_forward, 0, NULL), names, layers, COUNT(names));
+}
+
+/* Named as torchvision's class, which is no Sequential: the stem, what is between the stem and the last layer one after
+ * the other (a max pooling, four stages, the mean over each image), the last layer. */
 static kn_tensor *resnet_forward(kn_module *m, kn_tensor *x)
 {
-    x = kn_forward_activated(kn_module_child(m, 1), kn_forward(kn_module_child(m, 0), x), KN_ACTIVATION_RELU);
-    for (int i = 2; i < 7; i++) /* four stages, the mean over each image */
+    const int last = kn_module_child_count(m) - 1;
+    x = activated(m, 0, x);
+    for (int i = 2; i < last; i++)
         x = kn_forward(kn_module_child(m, i), x);
-    return kn_forward(kn_module_child(m, 7), kn_flatten(x, 1, -1));
+    return kn_forward(kn_module_child(m, last), kn_flatten(x, 1, -1));
+}
+
+/* The stages behind a stem; blocks[i] blocks in stage i. */
+static kn_module *resnet(bench_flow *flow, kn_module *const stem[3], const int blocks[4],
+                         kn_module *(*block)(bench_flow *, int64_t, int64_t), int64_t classes)
+{
+    static const char *const names[] = {"conv1",  "bn1",    "maxpool", "layer1", "layer2",
+                                        "layer3", "layer4", "avgpool", "fc"};
+    kn_module *layers[COUNT(names)] = {stem[0], stem[1], stem[2]};
+    for (int stage = 0; stage < 4; stage++) {
+        layers[3 + stage] = kn_nn_sequential_of(NULL, 0);
+        for (int i = 0; i < blocks[stage]; i++)
+            append(layers[3 + stage], block(flow, 64 << stage, stage && i == 0 ? 2 : 1));
+    }
+    layers[7] = kn_nn_adaptive_avg_pool2d(1, 1);
+    flow->height = flow->width = 1;
+    layers[8] = bench_linear(flow, classes);
+    return bench_children(kn_module_new("ResNet", resnet_forward, 0, NULL), names, layers, COUNT(names));
 }
 
 kn_module *bench_resnet18(bench_flow *flow)
 {
-    static const char *const names[] = {"conv1", "bn1", "layer1", "layer2", "layer3", "layer4", "avgpool", "fc"};
-    kn_module *layers[8];
-    layers[0] = bench_conv2d(flow, 64, 3, 1, 1);
-    layers[1] = batch_norm(flow);
-    for (int stage = 0; stage < 4; stage++) {
-        kn_module *first = basic_block(flow, 64 << stage, stage ? 2 : 1);
-        layers[2 + stage] = kn_nn_sequential(first, basic_block(flow, 64 << stage, 1));
-    }
-    layers[6] = kn_nn_adaptive_avg_pool2d(1, 1);
-    flow->height = flow->width = 1;
-    layers[7] = bench_linear(flow, 10);
-    return bench_children(kn_module_new("ResNet", resnet_forward, 0, NULL), names, layers, COUNT(names));
+    kn_module *conv = bench_conv2d(flow, 64, 3, 1, 1), *stem[] = {conv, batch_norm(flow), NULL};
+    return resnet(flow, stem, (const int[]){2, 2, 2, 2}, basic_block, 10);
+}
+
+kn_module *bench_resnet50(bench_flow *flow)
+{
+    kn_module *conv = bench_conv2d(flow, 64, 7, 2, 1), *stem[] = {conv, batch_norm(flow), NULL};
+    stem[2] = kn_nn_max_pool2d(.kernel_size = 3, .stride = 2, .padding = 1);
+    flow->height = (flow->height - 1) / 2 + 1;
+    flow->width = (flow->width - 1) / 2 + 1;
+    return resnet(flow, stem, (const int[]){3, 4, 6, 3}, bottleneck, BENCH_IMAGENET_CLASSES);
 }
 
 /* --- MobileNetV2 ------------------------------------------------------------------------------- */

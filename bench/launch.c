@@ -21,48 +21,12 @@ static kn_status relu_run(const bench_case *self, bench_state *state)
 
 static void relu_teardown(bench_state *state) { kn_release(state->data); }
 
-/* --- replayed steps --------------------------------------------------------------------------- */
-
-/* A step or two first: kernels are compiled, the optimizer has its state. */
-static kn_status capture(const bench_case *self, bench_state *state,
-                         kn_status (*setup)(const bench_case *, bench_state *),
-                         kn_status (*step)(const bench_case *, bench_state *))
-{
-    kn_status status = setup(self, state);
-    for (int i = 0; i < 2 && status == KN_OK; i++)
-        status = step(self, state);
-    bench_training *training = state->data;
-    if (status == KN_OK)
-        status = kn_graph_create(&training->graph);
-    if (status == KN_OK)
-        status = kn_graph_capture_begin(training->graph, NULL);
-    if (status == KN_OK)
-        status = step(self, state);
-    return status == KN_OK ? kn_graph_capture_end(training->graph) : status;
-}
-
-static kn_status cnn_capture(const bench_case *self, bench_state *state)
-{
-    return capture(self, state, bench_cnn_setup, bench_training_run);
-}
-
-static kn_status regression_capture(const bench_case *self, bench_state *state)
-{
-    return capture(self, state, bench_regression_setup, bench_training_run);
-}
-
-static kn_status replay(const bench_case *self, bench_state *state)
-{
-    (void)self;
-    return kn_graph_replay(((bench_training *)state->data)->graph);
-}
-
 /* --- the table -------------------------------------------------------------------------------- */
 
-#define STEP(name_, shape_, size_, setup_, run_, enqueue_only_)                                                        \
+#define STEP(name_, shape_, size_, setup_, replayed_, enqueue_only_)                                                   \
     {                                                                                                                  \
-        .name = name_, .shape = shape_, .dtype = KN_F32, .setup = setup_, .run = run_,                                 \
-        .teardown = bench_training_teardown, .size = {size_}, .enqueue_only = enqueue_only_                            \
+        .name = name_, .shape = shape_, .dtype = KN_F32, .setup = setup_, .run = bench_training_run,                   \
+        .teardown = bench_training_teardown, .size = {size_}, .replayed = replayed_, .enqueue_only = enqueue_only_     \
     }
 
 static const bench_case cases[] = {
@@ -74,11 +38,11 @@ static const bench_case cases[] = {
      .teardown = relu_teardown,
      .size = {1000},
      .enqueue_only = true},
-    STEP("launch/cnn_step/eager", "batch 128", 128, bench_cnn_setup, bench_training_run, true),
-    STEP("launch/cnn_step/replayed", "batch 128", 128, cnn_capture, replay, true),
-    STEP("graph/cnn_step/eager", "batch 8", 8, bench_cnn_setup, bench_training_run, false),
-    STEP("graph/cnn_step/replayed", "batch 8", 8, cnn_capture, replay, false),
-    STEP("graph/linear_regression/eager", "1000x2", 1000, bench_regression_setup, bench_training_run, false),
-    STEP("graph/linear_regression/replayed", "1000x2", 1000, regression_capture, replay, false),
+    STEP("launch/cnn_step/eager", "batch 128", 128, bench_cnn_setup, false, true),
+    STEP("launch/cnn_step/replayed", "batch 128", 128, bench_cnn_setup, true, true),
+    STEP("graph/cnn_step/eager", "batch 8", 8, bench_cnn_setup, false, false),
+    STEP("graph/cnn_step/replayed", "batch 8", 8, bench_cnn_setup, true, false),
+    STEP("graph/linear_regression/eager", "1000x2", 1000, bench_regression_setup, false, false),
+    STEP("graph/linear_regression/replayed", "1000x2", 1000, bench_regression_setup, true, false),
 };
 const bench_list bench_launch = {cases, sizeof cases / sizeof cases[0]};

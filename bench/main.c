@@ -1,4 +1,5 @@
-/* main.c - koine-bench: runs benchmarks, one JSON object per line; see docs/performance.md. With --serve it answers
+/* main.c - koine-bench: runs benchmarks, one JSON object per line; see docs/performance.md. Without --only it runs all
+ * that are of a size for the device: on a CPU those not called gpu/..., on a GPU all. With --serve it answers
  * bench/compare.py's requests (serve.c). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,9 @@
 #define MAX_REPETITIONS 200
 #define MIN_SECONDS 1.0
 #define MIN_REPETITIONS 5
-#define MAX_PREFIXES 32
+#define MAX_PREFIXES 64
+#define BURST_SECONDS 0.005 /* of runs in a row: the wait for the device after them is little of it */
+#define BURST_MOST 100
 
 typedef struct options {
     const char *device;
@@ -24,6 +27,8 @@ typedef struct options {
 typedef struct peaks {
     double f32, f64, bytes;
 } peaks;
+
+bool bench_is_for_gpus(const bench_case *c) { return strncmp(c->name, "gpu/", 4) == 0; }
 
 double bench_now(void)
 {
@@ -64,15 +69,25 @@ static bool goes_on(const options *o, const bench_case *c, int count, double tot
     return o->repetitions ? count < o->repetitions : total < MIN_SECONDS || count < MIN_REPETITIONS;
 }
 
+/* Operations are timed in bursts, as compare.py does it: a wait after each would weigh as much as a short one. */
+static int burst_length(const bench_case *c, double seconds)
+{
+    if (!c->operation || seconds >= BURST_SECONDS)
+        return 1;
+    return seconds * BURST_MOST > BURST_SECONDS ? (int)(BURST_SECONDS / seconds) : BURST_MOST;
+}
+
 /* The first repetition builds kernels: it is reported apart, unless there may be no other. */
 static kn_status measure(const options *o, const bench_case *c, bench_state *state, double *first, double *times,
                          int *count)
 {
     kn_status status = bench_burst(c, state, 1, first);
     double total = 0;
+    int length = 1;
     for (*count = 0; status == KN_OK && goes_on(o, c, *count, total); (*count)++) {
-        status = bench_burst(c, state, 1, &times[*count]);
-        total += times[*count];
+        status = bench_burst(c, state, length, &times[*count]);
+        total += times[*count] * length;
+        length = burst_length(c, times[*count]);
     }
     if (*count == 0)
         times[(*count)++] = *first;
@@ -122,11 +137,17 @@ static bool wanted(const options *o, const bench_case *c)
     return matches;
 }
 
+/* Is it of a size for such a device, or asked for? */
+static bool fits(const options *o, const bench_case *c, kn_device_type type)
+{
+    return o->prefixes > 0 || type != KN_DEVICE_CPU || !bench_is_for_gpus(c);
+}
+
 static int run_all(const options *o, kn_device *device)
 {
     peaks p = {0};
     int failures = 0;
-    kn_device_properties properties;
+    kn_device_properties properties = {0};
     kn_status status = kn_device_get_properties(device, &properties);
     if (status == KN_OK)
         status = kn_peak_flops(device, false, &p.f32);
@@ -141,7 +162,7 @@ static int run_all(const options *o, kn_device *device)
            kn_device_name(device), p.f32 * 1e-9, p.f64 * 1e-9, p.bytes * 1e-9);
     for (int f = 0; f < bench_family_count; f++)
         for (int i = 0; i < bench_families[f]->count; i++)
-            if (wanted(o, &bench_families[f]->cases[i]))
+            if (wanted(o, &bench_families[f]->cases[i]) && fits(o, &bench_families[f]->cases[i], properties.type))
                 failures += run_case(o, &bench_families[f]->cases[i], device, &p);
     return failures ? 1 : 0;
 }
@@ -150,7 +171,8 @@ static int run_all(const options *o, kn_device *device)
 
 static void describe_operation(const bench_operation *op)
 {
-    printf(", \"operation\": \"%s\", \"gradients\": %u, \"parameters\": [", op->name, op->gradients);
+    printf(", \"operation\": \"%s\", \"gradients\": %u, \"tf32\": %s, \"parameters\": [", op->name, op->gradients,
+           op->tf32 ? "true" : "false");
     for (int i = 0; i < BENCH_PARAMETERS; i++)
         printf("%s%.17g", i ? ", " : "", op->parameters[i]);
     printf("], \"transposed\": [");
@@ -162,9 +184,9 @@ static void describe_operation(const bench_operation *op)
 static void describe(const bench_case *c)
 {
     printf("{\"name\": \"%s\", \"shape\": \"%s\", \"dtype\": \"%s\", \"flops\": %.9g, \"bytes\": %.9g, \"most\": %d, "
-           "\"size\": [%lld, %lld, %lld, %lld]",
-           c->name, c->shape, kn_dtype_name(c->dtype), c->flops, c->bytes, c->most, (long long)c->size[0],
-           (long long)c->size[1], (long long)c->size[2], (long long)c->size[3]);
+           "\"replayed\": %s, \"size\": [%lld, %lld, %lld, %lld]",
+           c->name, c->shape, kn_dtype_name(c->dtype), c->flops, c->bytes, c->most, c->replayed ? "true" : "false",
+           (long long)c->size[0], (long long)c->size[1], (long long)c->size[2], (long long)c->size[3]);
     if (c->operation)
         describe_operation(c->operation);
     puts("}");

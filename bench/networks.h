@@ -19,10 +19,12 @@ kn_module *bench_linear(bench_flow *flow, int64_t out_features); /* with bias; i
 /* `count` children under these names, all of them owned, also on failure: an empty name ends none. */
 kn_module *bench_children(kn_module *parent, const char *const *names, kn_module *const *children, int count);
 
-/* ResNet-18 in its form for CIFAR (3x3 stem of stride 1, no max pooling) and MobileNetV2 in its form for CIFAR (stride
- * 1 in the stem and in the second stage), for 10 classes: image_networks.c. Parameters are named as torchvision names
- * them. */
+/* ResNet-18 in its form for CIFAR (3x3 stem of stride 1, no max pooling), ResNet-50 as it is (BENCH_IMAGENET_CLASSES)
+ * and MobileNetV2 in its form for CIFAR (stride 1 in the stem and in the second stage); those for CIFAR have 10
+ * classes: image_networks.c. Parameters are named as torchvision names them. */
+#define BENCH_IMAGENET_CLASSES 1000
 kn_module *bench_resnet18(bench_flow *flow);
+kn_module *bench_resnet50(bench_flow *flow);
 kn_module *bench_mobilenetv2(bench_flow *flow);
 
 #endif

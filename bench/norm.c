@@ -16,9 +16,9 @@ static kn_tensor *layer_norm(kn_tensor *const *x, const double *p)
     return kn_layer_norm(x[0], KN_SHAPE((int64_t)p[0]), .weight = x[1], .bias = x[2]);
 }
 
-#define CASE(function, text, label, count, passes, each, wanted, parameter, ...)                                       \
+#define CASE(group, function, text, label, count, passes, each, wanted, parameter, ...)                                \
     {                                                                                                                  \
-        .name = #function "/" text label, .shape = text, .dtype = KN_F32, .flops = (each) * (double)(count),           \
+        .name = group #function "/" text label, .shape = text, .dtype = KN_F32, .flops = (each) * (double)(count),     \
         .bytes = 4.0 * passes * (count), BENCH_OPERATION,                                                              \
         .operation = &(const bench_operation){.name = #function,                                                       \
                                               .apply = function,                                                       \
@@ -26,29 +26,42 @@ static kn_tensor *layer_norm(kn_tensor *const *x, const double *p)
                                               .parameters = {parameter},                                               \
                                               .gradients = wanted},                                                    \
     }
-#define BOTH(function, text, count, parameter, ...)                                                                    \
-    CASE(function, text, "/fwd", count, 2, 8, 0, parameter, __VA_ARGS__),                                              \
-        CASE(function, text, "/bwd", count, 3, 12, 7, parameter, __VA_ARGS__)
+#define BOTH(group, function, text, count, parameter, ...)                                                             \
+    CASE(group, function, text, "/fwd", count, 2, 8, 0, parameter, __VA_ARGS__),                                       \
+        CASE(group, function, text, "/bwd", count, 3, 12, 7, parameter, __VA_ARGS__)
 
 /* clang-format off */
 #define CHANNELS(c, with) {.ndim = 1, .shape = {c}, .fill = with}
-#define BATCH(n, c, h, w)                                                                                              \
-    BOTH(batch_norm, #n "x" #c "x" #h "x" #w, (double)n * c * h * w, 0, {.ndim = 4, .shape = {n, c, h, w}},            \
+#define BATCH(group, n, c, h, w)                                                                                       \
+    BOTH(group, batch_norm, #n "x" #c "x" #h "x" #w, (double)n * c * h * w, 0, {.ndim = 4, .shape = {n, c, h, w}},            \
          CHANNELS(c, BENCH_UNIFORM), CHANNELS(c, BENCH_NORMAL), CHANNELS(c, BENCH_ZEROS), CHANNELS(c, BENCH_ONES))
-#define LAYER(rows, columns)                                                                                           \
-    BOTH(layer_norm, #rows "x" #columns, (double)rows * columns, columns, {.ndim = 2, .shape = {rows, columns}},       \
+#define LAYER(group, rows, columns)                                                                                    \
+    BOTH(group, layer_norm, #rows "x" #columns, (double)rows * columns, columns, {.ndim = 2, .shape = {rows, columns}},       \
          CHANNELS(columns, BENCH_UNIFORM), CHANNELS(columns, BENCH_NORMAL))
 /* clang-format on */
 
 /* clang-format off */
 #define ROWS_OF_BATCH(n, c)                                                                                            \
-    BOTH(batch_norm, #n "x" #c, (double)n * c, 0, {.ndim = 2, .shape = {n, c}}, CHANNELS(c, BENCH_UNIFORM),            \
+    BOTH("", batch_norm, #n "x" #c, (double)n * c, 0, {.ndim = 2, .shape = {n, c}}, CHANNELS(c, BENCH_UNIFORM),            \
          CHANNELS(c, BENCH_NORMAL), CHANNELS(c, BENCH_ZEROS), CHANNELS(c, BENCH_ONES))
 /* clang-format on */
 
 static const bench_case cases[] = {
-    BATCH(32, 64, 32, 32),  BATCH(32, 512, 4, 4),  BATCH(128, 512, 4, 4),    BATCH(32, 256, 14, 14),
-    BATCH(8, 64, 112, 112), BATCH(8, 256, 56, 56), ROWS_OF_BATCH(4096, 256), LAYER(1024, 256),
-    LAYER(4096, 1024),      LAYER(16384, 64),      LAYER(64, 4096),
+    BATCH("", 32, 64, 32, 32),
+    BATCH("", 32, 512, 4, 4),
+    BATCH("", 128, 512, 4, 4),
+    BATCH("", 32, 256, 14, 14),
+    BATCH("", 8, 64, 112, 112),
+    BATCH("", 8, 256, 56, 56),
+    ROWS_OF_BATCH(4096, 256),
+    LAYER("", 1024, 256),
+    LAYER("", 4096, 1024),
+    LAYER("", 16384, 64),
+    LAYER("", 64, 4096),
+    BATCH("gpu/", 64, 64, 112, 112),
+    BATCH("gpu/", 64, 256, 56, 56),
+    BATCH("gpu/", 128, 1024, 14, 14),
+    LAYER("gpu/", 65536, 1024),
+    LAYER("gpu/", 8192, 8192),
 };
 const bench_list bench_norm = {cases, sizeof cases / sizeof cases[0]};

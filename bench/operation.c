@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "bench.h"
 
 typedef struct operands {
@@ -26,6 +27,11 @@ static kn_tensor *make_input(const bench_input *input, const kn_tensor_options *
     return input->transposed ? kn_t(x) : x;
 }
 
+static kn_status allow_tf32(bool allowed)
+{
+    return kn_set_allow_reduced_precision(KN_MATMUL_ALLOW_TF32 | KN_CONV_ALLOW_TF32, allowed);
+}
+
 kn_status bench_operation_setup(const bench_case *self, bench_state *state)
 {
     const bench_operation *op = self->operation;
@@ -34,6 +40,7 @@ kn_status bench_operation_setup(const bench_case *self, bench_state *state)
     if (!o)
         return KN_ERR_MEMORY;
     state->data = o;
+    KN_TRY(allow_tf32(op->tf32));
     KN_SCOPE
     {
         for (int i = 0; i < BENCH_INPUTS && op->inputs[i].ndim > 0; i++) {
@@ -94,9 +101,11 @@ kn_status bench_operation_inputs(const bench_case *self, bench_state *state, kn_
     return status;
 }
 
-/* A large result is held against the peer's by its first rows: 64 MiB of it. */
+/* A large result is held against the peer's by its first rows: 2^24 elements. */
 static kn_tensor *beginning(kn_tensor *y)
 {
+    if (!y)
+        return NULL;
     const int64_t most = 1 << 24, rows = kn_ndim(y) > 0 ? kn_size(y, 0) : 1;
     const int64_t kept = rows > 0 ? most / (kn_numel(y) / rows + 1) : 0;
     return kn_numel(y) <= most || kept < 1 ? y : kn_narrow(y, 0, 0, kept);
@@ -112,7 +121,7 @@ kn_status bench_operation_results(const bench_case *self, bench_state *state, kn
             status = kn_tensor_file_put(file, "out", beginning(o->kept));
         for (int i = 0; i < BENCH_INPUTS && o->x[i] && status == KN_OK; i++)
             if (self->operation->gradients >> i & 1)
-                status = put(file, "grad", i, kn_grad(o->x[i]));
+                status = put(file, "grad", i, beginning(kn_grad(o->x[i])));
     }
     kn_release(o->kept); /* repetitions that are timed have its memory */
     o->kept = NULL;
@@ -122,6 +131,7 @@ kn_status bench_operation_results(const bench_case *self, bench_state *state, kn
 void bench_operation_teardown(bench_state *state)
 {
     operands *o = state->data;
+    allow_tf32(false);
     if (!o)
         return;
     for (int i = 0; i < BENCH_INPUTS; i++)

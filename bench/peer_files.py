@@ -1,6 +1,7 @@
 """Safetensors files as dictionaries of torch tensors, without further packages; and how far two tensors lie apart."""
 import json
 import math
+import os
 import struct
 
 import torch
@@ -11,7 +12,8 @@ DTYPES = {'F64': torch.float64, 'F32': torch.float32, 'F16': torch.float16, 'I64
 def read_tensors(path):
     with open(path, 'rb') as file:
         header = json.loads(file.read(struct.unpack('<Q', file.read(8))[0]))
-        data = bytearray(file.read())
+        data = bytearray(os.fstat(file.fileno()).st_size - file.tell())
+        file.readinto(data)
     tensors = {}
     for name, entry in header.items():
         if name == '__metadata__':

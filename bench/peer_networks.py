@@ -28,6 +28,8 @@ def lenet():
 
 
 class BasicBlock(nn.Module):
+    expansion = 1
+
     def __init__(self, inputs, channels, stride):
         super().__init__()
         self.conv1 = nn.Conv2d(inputs, channels, 3, stride, 1, bias=False)
@@ -45,27 +47,62 @@ class BasicBlock(nn.Module):
         return self.relu(y)
 
 
-class ResNet18(nn.Module):
-    """In its form for CIFAR: a 3x3 stem of stride 1, no max pooling."""
+class Bottleneck(nn.Module):
+    """With its stride in the 3x3 convolution."""
+    expansion = 4
 
-    def __init__(self):
+    def __init__(self, inputs, channels, stride):
         super().__init__()
-        self.conv1 = nn.Conv2d(3, 64, 3, 1, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(64)
+        self.conv1 = nn.Conv2d(inputs, channels, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(channels)
+        self.conv2 = nn.Conv2d(channels, channels, 3, stride, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(channels)
+        self.conv3 = nn.Conv2d(channels, 4 * channels, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(4 * channels)
+        self.downsample = None
+        if stride != 1 or inputs != 4 * channels:
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, 4 * channels, 1, stride, bias=False), nn.BatchNorm2d(4 * channels))
         self.relu = nn.ReLU(inplace=True)
-        inputs = 64
-        for stage in range(4):
-            channels = 64 << stage
-            blocks = nn.Sequential(BasicBlock(inputs, channels, 2 if stage else 1), BasicBlock(channels, channels, 1))
-            setattr(self, 'layer%d' % (stage + 1), blocks)
-            inputs = channels
-        self.avgpool = nn.AdaptiveAvgPool2d(1)
-        self.fc = nn.Linear(512, 10)
 
     def forward(self, x):
-        x = self.relu(self.bn1(self.conv1(x)))
+        y = self.relu(self.bn1(self.conv1(x)))
+        y = self.bn3(self.conv3(self.relu(self.bn2(self.conv2(y)))))
+        y += x if self.downsample is None else self.downsample(x)
+        return self.relu(y)
+
+
+class ResNet(nn.Module):
+    """The stages behind a stem: `stem` is its convolution, `pool` what follows that (None: nothing); blocks[i] blocks in stage i."""
+
+    def __init__(self, stem, pool, block, blocks, classes):
+        super().__init__()
+        self.conv1 = stem
+        self.bn1 = nn.BatchNorm2d(64)
+        self.relu = nn.ReLU(inplace=True)
+        self.maxpool = pool or nn.Identity()
+        inputs = 64
+        for stage, count in enumerate(blocks):
+            layers = []
+            for i in range(count):
+                layers.append(block(inputs, 64 << stage, 2 if stage and i == 0 else 1))
+                inputs = (64 << stage) * block.expansion
+            setattr(self, 'layer%d' % (stage + 1), nn.Sequential(*layers))
+        self.avgpool = nn.AdaptiveAvgPool2d(1)
+        self.fc = nn.Linear(inputs, classes)
+
+    def forward(self, x):
+        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         return self.fc(torch.flatten(self.avgpool(x), 1))
+
+
+def resnet18():
+    """In its form for CIFAR: a 3x3 stem of stride 1, no max pooling."""
+    return ResNet(nn.Conv2d(3, 64, 3, 1, 1, bias=False), None, BasicBlock, (2, 2, 2, 2), 10)
+
+
+def resnet50():
+    return ResNet(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.MaxPool2d(3, 2, 1), Bottleneck, (3, 4, 6, 3), 1000)
 
 
 def conv_bn_relu6(inputs, channels, kernel, stride, groups):
@@ -105,19 +142,20 @@ class MobileNetV2(nn.Module):
 
 
 def adam(rate):
-    return lambda parameters: torch.optim.Adam(parameters, lr=rate)
+    return lambda parameters, recorded: torch.optim.Adam(parameters, lr=rate, capturable=recorded)
 
 
-def sgd(parameters):
-    return torch.optim.SGD(parameters, lr=0.01, momentum=0.9, weight_decay=5e-4)
+def sgd(rate):
+    return lambda parameters, recorded: torch.optim.SGD(parameters, lr=rate, momentum=0.9, weight_decay=5e-4)
 
 
-# benchmark: network, optimizer, loss, whether it has dropout
+# benchmark: network, optimizer (told whether its step will be recorded in a CUDA graph), loss, whether it has dropout
 TRAINING = {
     'linear_regression': (LinearRegression, adam(0.1), nn.functional.mse_loss, False),
     'cnn_step': (cnn, adam(0.01), nn.functional.cross_entropy, True),
     'mlp': (perceptron, adam(0.001), nn.functional.cross_entropy, False),
     'lenet': (lenet, adam(0.001), nn.functional.cross_entropy, False),
-    'resnet18': (ResNet18, sgd, nn.functional.cross_entropy, False),
-    'mobilenetv2': (MobileNetV2, sgd, nn.functional.cross_entropy, False),
+    'resnet18': (resnet18, sgd(0.01), nn.functional.cross_entropy, False),
+    'resnet50': (resnet50, sgd(0.0001), nn.functional.cross_entropy, False),
+    'mobilenetv2': (MobileNetV2, sgd(0.01), nn.functional.cross_entropy, False),
 }

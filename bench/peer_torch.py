@@ -26,10 +26,12 @@ import torch.nn.functional as F
 from peer_files import difference, read_tensors
 from peer_networks import TRAINING
 
-# Largest differences allowed, as shares of the largest magnitude: sums of thousands of products in another order differ by some 1e-6 in f32. A step moves
-# each weight by up to the learning rate in the gradient's direction, however small that is (Adam), so the loss after it may differ more.
-TOLERANCE = {'float32': 1e-4, 'float64': 1e-10}
-TOLERANCE_OF = {'output': 1e-3, 'loss': 1e-4, 'loss_after_a_step': 5e-3}
+# Largest differences allowed, as shares of the largest magnitude: sums of thousands of products in another order differ by some 1e-6 in f32; results of f16
+# are rounded to 11 bits, and TF32 rounds the operands so. A step moves each weight by up to the learning rate in the gradient's direction, however small that
+# is (Adam), so the loss after it may differ more.
+TOLERANCE = {'float32': 1e-4, 'float64': 1e-10, 'float16': 2e-3}
+TOLERANCE_OF_TF32 = 2e-3
+TOLERANCE_OF = {'output': 1e-3, 'loss': 1e-4, 'loss_after_a_step': 5e-3, 'loss_after_a_replay': 5e-3}
 # How far the share of zeros may be from p where dropout draws.
 DROPOUT_SHARE = 0.01
 
@@ -37,11 +39,18 @@ DROPOUT_SHARE = 0.01
 DEVICE = torch.device('cpu')
 
 
-def use_device(name):
-    """Products and convolutions on a GPU in f32 as such: what TF32 leaves out would make unlike things of them."""
+def use_device(name, mode):
+    """With the mode "benchmark" cuDNN tries its algorithms at a convolution's first call and keeps the fastest. Sums of f16 are in f32, as Koine's are."""
     global DEVICE
     DEVICE = torch.device(name)
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = mode == 'benchmark'
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    allow_tf32(False)
+
+
+def allow_tf32(allowed):
+    """Products and convolutions on a GPU in f32 as such, unless the benchmark is one of TF32: what that leaves out would make unlike things of them."""
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
 
 
 def wait():
@@ -109,7 +118,7 @@ class Operation:
     def check(self, theirs):
         """`theirs`: Koine's. A result that is large is given by its first rows."""
         mine = self.results()
-        tolerance = TOLERANCE[self.case['dtype']]
+        tolerance = TOLERANCE_OF_TF32 if self.case['tf32'] else TOLERANCE[self.case['dtype']]
         if self.case['operation'] == 'dropout':
             return self.check_dropout(mine['out'], theirs['out'], tolerance)
         worst = max((difference(t, mine[name][:t.shape[0]] if t.dim() else mine[name]), name) for name, t in theirs.items())
@@ -127,9 +136,9 @@ class Operation:
 
 
 class Training:
-    """A training step on one batch."""
+    """A training step on one batch; `replayed`: on a GPU, recorded after the first as a CUDA graph, and replayed. On a CPU there is nothing to record."""
 
-    def __init__(self, name, tensors, compiled):
+    def __init__(self, name, tensors, compiled, replayed=False):
         make, optimizer, self.loss, self.has_dropout = TRAINING[name]
         self.net = make().to(DEVICE)
         if tensors:
@@ -137,12 +146,13 @@ class Training:
             state = {key[len('module.'):]: value for key, value in tensors.items() if key.startswith('module.')}
             self.net.load_state_dict(state)
             self.net.train(not self.has_dropout)
-        self.optimizer = optimizer(self.net.parameters())
+        self.recorded = replayed and DEVICE.type == 'cuda'
+        self.optimizer = optimizer(self.net.parameters(), self.recorded)
         self.forward = torch.compile(self.net) if compiled else self.net
-        self.first = None
+        self.first, self.graph = None, None
 
     def step(self, x, y):
-        x, y = x.to(DEVICE), y.to(DEVICE)
+        x, y = x.to(DEVICE, non_blocking=True), y.to(DEVICE, non_blocking=True)
         self.optimizer.zero_grad()
         output = self.forward(x)
         loss = self.loss(output, y)
@@ -150,16 +160,42 @@ class Training:
         self.optimizer.step()
         return output, loss
 
+    def record(self):
+        """As PyTorch's manual does it: a few steps on another stream, then one into the graph, whose gradients are the graph's own."""
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                self.step(self.x, self.y)
+        torch.cuda.current_stream().wait_stream(stream)
+        self.optimizer.zero_grad(set_to_none=True)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.step(self.x, self.y)
+        self.graph = graph
+
     def run(self):
-        output, loss = self.step(self.x, self.y)
-        if self.first is None:
-            self.first = {'output': output.detach(), 'loss': loss.detach()}
+        if self.first is None or not self.recorded:
+            output, loss = self.step(self.x, self.y)
+            if self.first is None:
+                self.first = {'output': output.detach(), 'loss': loss.detach()}
+            return
+        if self.graph is None:
+            self.record()
+        self.graph.replay()
+
+    def present_loss(self):
+        with torch.no_grad():  # the network itself: compiling it once more without gradients would cost minutes
+            return self.loss(self.net(self.x), self.y)
 
     def check(self, theirs):
+        """Koine's second step, if it gives one, is a replay: held against a step as it stands."""
         mine, self.first = self.first, False
-        with torch.no_grad():  # the network itself: compiling it once more without gradients would cost minutes
-            mine['loss_after_a_step'] = self.loss(self.net(self.x), self.y)
+        mine['loss_after_a_step'] = self.present_loss()
         self.net.train()
+        if 'loss_after_a_replay' in theirs:
+            self.step(self.x, self.y)
+            mine['loss_after_a_replay'] = self.present_loss()
         mine = {name: t.cpu() for name, t in mine.items()}
         found = [(difference(t, mine[name]) / TOLERANCE_OF[name], name, difference(t, mine[name])) for name, t in theirs.items()]
         worst = max(found)
@@ -186,7 +222,7 @@ class Epoch:
             def __getitem__(self, index):
                 return images[index].float() / 255, labels[index]
 
-        self.loader = torch.utils.data.DataLoader(Images(), batch_size=128, shuffle=True, num_workers=2)
+        self.loader = torch.utils.data.DataLoader(Images(), batch_size=128, shuffle=True, num_workers=2, pin_memory=DEVICE.type == 'cuda')
         self.training = Training('cnn_step', None, compiled)
 
     def run(self):
@@ -211,12 +247,19 @@ class Start:
         subprocess.run(self.command, check=True, env=dict(os.environ, TORCHINDUCTOR_CACHE_DIR=cache), stdout=subprocess.DEVNULL)
 
 
+def network_of(name):
+    """gpu/resnet18/replayed is the network resnet18."""
+    name = name[len('gpu/'):] if name.startswith('gpu/') else name
+    return name[:-len('/replayed')] if name.endswith('/replayed') else name
+
+
 def make(case, tensors, mode, threads):
     """What does the case's repetitions; None: there is no such thing here."""
     name = case['name']
     compiled = mode == 'compile'
-    if name in TRAINING and tensors:
-        return Training(name, tensors, compiled)
+    allow_tf32(case.get('tf32', False))
+    if network_of(name) in TRAINING and tensors:
+        return Training(network_of(name), tensors, compiled, case['replayed'])
     if name == 'mnist_epoch':
         return Epoch(compiled)
     if name in ('startup/cold', 'startup/warm'):
@@ -262,15 +305,21 @@ def serve(mode, threads, reply):
         reply(answer)
 
 
+def version():
+    if DEVICE.type != 'cuda':
+        return torch.__version__
+    return '%s (CUDA %s, cuDNN %s, %s)' % (torch.__version__, torch.version.cuda, torch.backends.cudnn.version(), torch.cuda.get_device_name(DEVICE))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--mode', default='eager', choices=['eager', 'compile'])
+    parser.add_argument('--mode', default='eager', choices=['eager', 'compile', 'benchmark'])
     parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:1, ...')
     parser.add_argument('--threads', type=int, default=os.cpu_count())
     parser.add_argument('--first-step', action='store_true', help='take one training step and end')
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    use_device(arguments.device)
+    use_device(arguments.device, arguments.mode)
     torch.manual_seed(0)
     if arguments.first_step:
         return first_step(arguments.mode)
@@ -280,10 +329,14 @@ def main():
     def reply(answer):
         out.write(json.dumps(answer) + '\n')
 
+    if arguments.mode == 'benchmark' and DEVICE.type != 'cuda':
+        reply({'error': '--mode benchmark is for a GPU: it is cuDNN that measures its algorithms'})
+        return
     if arguments.mode == 'compile' and not hasattr(torch, 'compile'):
         reply({'error': 'torch %s has no torch.compile' % torch.__version__})
         return
-    reply({'peer': 'torch' if DEVICE.type == 'cpu' else 'torch on ' + str(DEVICE), 'version': torch.__version__, 'mode': arguments.mode, 'start_s': time.perf_counter() - START})
+    reply({'peer': 'torch' if DEVICE.type == 'cpu' else 'torch on ' + str(DEVICE), 'version': version(), 'mode': arguments.mode, 'device_type': DEVICE.type,
+           'start_s': time.perf_counter() - START})
     serve(arguments.mode, arguments.threads, reply)
 
 

@@ -1,4 +1,5 @@
-/* reduce.c - sums, means and maxima of a matrix: of all of it, of its rows, of its columns. */
+/* reduce.c - sums, means and maxima of a matrix: of all of it, of its rows, of its columns. 1 MiB, 64 MiB, and for GPUs
+ * 256 MiB. */
 #include "bench.h"
 
 static kn_tensor *sum(kn_tensor *const *x, const double *p) { return (void)p, kn_sum(x[0]); }
@@ -10,20 +11,22 @@ static kn_tensor *sum_dim(kn_tensor *const *x, const double *p)
 }
 static kn_tensor *max_dim(kn_tensor *const *x, const double *p) { return kn_max_dim(x[0], (int)p[0], false, NULL); }
 
-#define CASE(label, function, dim, rows, columns, size)                                                                \
+#define CASE(label, function, dim, rows, columns)                                                                      \
     {                                                                                                                  \
-        .name = "reduce/" label "/" size, .shape = #rows "x" #columns, .dtype = KN_F32,                                \
-        .flops = (double)rows * columns, .bytes = 4.0 * rows * columns, BENCH_OPERATION,                               \
+        .name = label, .shape = #rows "x" #columns, .dtype = KN_F32, .flops = (double)rows * columns,                  \
+        .bytes = 4.0 * rows * columns, BENCH_OPERATION,                                                                \
         .operation = &(const bench_operation){.name = #function,                                                       \
                                               .apply = function,                                                       \
                                               .inputs = {{.ndim = 2, .shape = {rows, columns}}},                       \
                                               .parameters = {dim}},                                                    \
     }
-#define BOTH(label, function, dim)                                                                                     \
-    CASE(label, function, dim, 512, 512, "small"), CASE(label, function, dim, 4096, 4096, "large")
+#define SIZES(label, function, dim)                                                                                    \
+    CASE("reduce/" label "/small", function, dim, 512, 512),                                                           \
+        CASE("reduce/" label "/large", function, dim, 4096, 4096),                                                     \
+        CASE("gpu/reduce/" label, function, dim, 8192, 8192)
 
 static const bench_case cases[] = {
-    BOTH("sum", sum, 0), BOTH("sum_rows", sum_dim, 1), BOTH("sum_columns", sum_dim, 0),
-    BOTH("max", max, 0), BOTH("max_rows", max_dim, 1), BOTH("mean", mean, 0),
+    SIZES("sum", sum, 0), SIZES("sum_rows", sum_dim, 1), SIZES("sum_columns", sum_dim, 0),
+    SIZES("max", max, 0), SIZES("max_rows", max_dim, 1), SIZES("mean", mean, 0),
 };
 const bench_list bench_reduce = {cases, sizeof cases / sizeof cases[0]};

@@ -118,6 +118,17 @@ static kn_status epoch_run(const bench_case *self, bench_state *state)
 #define CONV2 (2.0 * 64 * 800 * 9 * 9)
 #define CNN_FLOPS (2 * CONV1 + 3 * CONV2 + 3 * 2.0 * (64 * 32 + 32 * 10))
 
+#define REGRESSION(label, replayed_)                                                                                   \
+    {                                                                                                                  \
+        .name = label, .shape = "1000000x2", .dtype = KN_F32, .setup = bench_regression_setup, BENCH_TRAINING,         \
+        .size = {1000000}, .replayed = replayed_,                                                                      \
+    }
+#define CNN_STEP(label, replayed_)                                                                                     \
+    {                                                                                                                  \
+        .name = label, .shape = "batch 128", .dtype = KN_F32, .flops = 128 * CNN_FLOPS, .setup = bench_cnn_setup,      \
+        BENCH_TRAINING, .size = {128}, .replayed = replayed_,                                                          \
+    }
+
 static const bench_case cases[] = {
     {.name = "matmul",
      .shape = "10000x200 @ 200x10000",
@@ -126,19 +137,10 @@ static const bench_case cases[] = {
      .bytes = 4.0 * (2 * 10000 * 200 + 1e8),
      .operation = &product,
      BENCH_OPERATION},
-    {.name = "linear_regression",
-     .shape = "1000000x2",
-     .dtype = KN_F32,
-     .setup = bench_regression_setup,
-     BENCH_TRAINING,
-     .size = {1000000}},
-    {.name = "cnn_step",
-     .shape = "batch 128",
-     .dtype = KN_F32,
-     .flops = 128 * CNN_FLOPS,
-     .setup = bench_cnn_setup,
-     BENCH_TRAINING,
-     .size = {128}},
+    REGRESSION("linear_regression", false),
+    REGRESSION("linear_regression/replayed", true),
+    CNN_STEP("cnn_step", false),
+    CNN_STEP("cnn_step/replayed", true),
     {.name = "mnist_epoch",
      .shape = "60000 images, batch 128",
      .dtype = KN_F32,

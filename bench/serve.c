@@ -5,6 +5,7 @@
  *     run COUNT       that many repetitions         -> seconds of one
  *     results PATH    writes what the first gave    -> seconds, or "none"
  *     flops           -> operations of a repetition
+ *     about           -> the device, as a JSON object
  *     peak            -> GFLOP/s f32, GFLOP/s f64, GB/s of a plain copy
  *     teardown        -> 0
  *
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "bench.h"
 #include "rt/peak.h"
 
@@ -20,7 +22,7 @@ typedef struct server {
     kn_device *device;
     const bench_case *c;
     bench_state state;
-    char answer[160];
+    char answer[1024];
 } server;
 
 static const bench_case *find(const char *name)
@@ -71,6 +73,16 @@ static kn_status write_file(server *s, const char *path,
     return status;
 }
 
+static kn_status about(server *s)
+{
+    kn_device_properties p;
+    KN_TRY(kn_device_get_properties(s->device, &p));
+    snprintf(s->answer, sizeof s->answer,
+             "{\"device\": \"%s\", \"device_type\": \"%s\", \"platform\": \"%s\", \"driver\": \"%s\"}", p.name,
+             p.type == KN_DEVICE_CPU ? "cpu" : "gpu", p.platform, p.driver_version);
+    return KN_OK;
+}
+
 static kn_status peak(server *s)
 {
     double f32 = 0, f64 = 0, bytes = 0;
@@ -101,6 +113,8 @@ static kn_status serve_line(server *s, const char *line)
         return teardown(s), setup(s, line + 6);
     if (strcmp(line, "teardown") == 0)
         return teardown(s);
+    if (strcmp(line, "about") == 0)
+        return about(s);
     if (strcmp(line, "peak") == 0)
         return peak(s);
     if (!s->c)

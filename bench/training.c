@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "bench.h"
 
 bench_training *bench_training_new(bench_state *state)
@@ -39,11 +40,24 @@ kn_status bench_training_step(bench_training *t, kn_tensor *x, kn_tensor *y)
     return KN_ERR_MEMORY;
 }
 
+static kn_status capture(bench_training *t)
+{
+    KN_TRY(kn_graph_create(&t->graph));
+    KN_TRY(kn_graph_capture_begin(t->graph, NULL));
+    kn_status status = bench_training_step(t, t->x, t->y), ended = kn_graph_capture_end(t->graph);
+    return status == KN_OK ? ended : status;
+}
+
 kn_status bench_training_run(const bench_case *self, bench_state *state)
 {
-    (void)self;
     bench_training *t = state->data;
-    return bench_training_step(t, t->x, t->y);
+    if (!self->replayed || !t->stepped) {
+        t->stepped = true;
+        return bench_training_step(t, t->x, t->y);
+    }
+    if (!t->graph)
+        KN_TRY(capture(t));
+    return kn_graph_replay(t->graph);
 }
 
 static kn_status put_all(kn_tensor_file *file, kn_parameter_list list)
@@ -75,21 +89,31 @@ kn_status bench_training_inputs(const bench_case *self, bench_state *state, kn_t
     return status;
 }
 
-kn_status bench_training_results(const bench_case *self, bench_state *state, kn_tensor_file *file)
+static kn_status put_present_loss(bench_training *t, kn_tensor_file *file, const char *name)
 {
-    (void)self;
-    bench_training *t = state->data;
     kn_status status = KN_ERR_STATE;
     KN_SCOPE
     {
-        kn_tensor *after = t->criterion(kn_forward(t->module, t->x), t->y);
-        status = after ? kn_tensor_file_put(file, "loss_after_a_step", after) : kn_error_status();
-        if (status == KN_OK)
-            status = kn_tensor_file_put(file, "output", t->output);
-        if (status == KN_OK)
-            status = kn_tensor_file_put(file, "loss", t->loss);
+        kn_tensor *loss = t->criterion(kn_forward(t->module, t->x), t->y);
+        status = loss ? kn_tensor_file_put(file, name, loss) : kn_error_status();
     }
+    return status;
+}
+
+kn_status bench_training_results(const bench_case *self, bench_state *state, kn_tensor_file *file)
+{
+    bench_training *t = state->data;
+    kn_status status = put_present_loss(t, file, "loss_after_a_step");
+    if (status == KN_OK)
+        status = kn_tensor_file_put(file, "output", t->output);
+    if (status == KN_OK)
+        status = kn_tensor_file_put(file, "loss", t->loss);
     kn_module_train(t->module, true);
+    if (status == KN_OK && self->replayed && !t->has_dropout) {
+        status = bench_training_run(self, state);
+        if (status == KN_OK)
+            status = put_present_loss(t, file, "loss_after_a_replay");
+    }
     kn_release(t->output);
     kn_release(t->loss);
     t->output = t->loss = NULL;
