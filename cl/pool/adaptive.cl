@@ -3,19 +3,65 @@
 #include "pool/pool2d.clh"
 #include "reduce/max_run.clh"
 
-static int window_start(int i, int n, int size) { return (int)((long)i * size / n); }
-static int window_end(int i, int n, int size) { return (int)(((long)(i + 1) * size + n - 1) / n); }
+/* i a / b, rounded down and up; GPUs divide in 32 bits where those are enough: 64 take a hundred instructions. */
+#ifdef KN_CPU
+#define IS_SHORT(a, b) false
+#else
+#define IS_SHORT(a, b) (max(a, b) < 32768)
+#endif
+static int scale_down(int i, int a, int b)
+{
+    return IS_SHORT(a, b) ? (int)((uint)(i * a) / (uint)b) : (int)((long)i * a / b);
+}
+static int scale_up(int i, int a, int b)
+{
+    return IS_SHORT(a, b) ? (int)((uint)(i * a + b - 1) / (uint)b) : (int)(((long)i * a + b - 1) / b);
+}
+
+static int window_start(int i, int n, int size) { return scale_down(i, size, n); }
+static int window_end(int i, int n, int size) { return scale_up(i + 1, size, n); }
 
 /* Windows that cover `at`: from the first whose end lies behind it to the last that starts at or before it. */
-static int covering_start(int at, int n, int size) { return (int)((long)at * n / size); }
-static int covering_end(int at, int n, int size) { return (int)(((long)(at + 1) * n + size - 1) / size); }
+static int covering_start(int at, int n, int size) { return scale_down(at, n, size); }
+static int covering_end(int at, int n, int size) { return scale_up(at + 1, n, size); }
+
+/* One output element of a plane. */
+static T window_max(const pool2d *p, const global T *plane, int row, int column, int *index)
+{
+    const int top = window_start(row, p->out_height, p->height), bottom = window_end(row, p->out_height, p->height);
+    const int left = window_start(column, p->out_width, p->width), right = window_end(column, p->out_width, p->width);
+    int at = top * p->width + left;
+    T best = plane[at];
+    for (int h = top; h < bottom; h++)
+        for (int w = left; w < right; w++) {
+            const T v = plane[h * p->width + w];
+            if (BEATS(v, best)) {
+                best = v;
+                at = h * p->width + w;
+            }
+        }
+    *index = at;
+    return best;
+}
+
+static T window_average(const pool2d *p, const global T *plane, int row, int column)
+{
+    const int top = window_start(row, p->out_height, p->height), bottom = window_end(row, p->out_height, p->height);
+    const int left = window_start(column, p->out_width, p->width), right = window_end(column, p->out_width, p->width);
+    T sum = 0;
+    for (int h = top; h < bottom; h++)
+        for (int w = left; w < right; w++)
+            sum += plane[h * p->width + w];
+    return sum / (T)((long)(bottom - top) * (right - left));
+}
+
+#ifdef KN_CPU
 
 kernel void adaptive_max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool2d p, const int save)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(int, index);
-#ifdef KN_CPU
     const long size = (long)p.height * p.width;
     if (p.out_height == 1 && p.out_width == 1 && size >= 16) { /* a window is a plane, and a run */
         KN_FOR(plane, p.planes)
@@ -28,23 +74,11 @@ kernel void adaptive_max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), cons
         }
         return;
     }
-#endif
     KN_FOR(i, p.planes * p.out_height * p.out_width)
     {
-        const int column = i % p.out_width, row = i / p.out_width % p.out_height;
-        const global T *plane = x + i / ((long)p.out_width * p.out_height) * p.height * p.width;
-        const int top = window_start(row, p.out_height, p.height), bottom = window_end(row, p.out_height, p.height);
-        const int left = window_start(column, p.out_width, p.width), right = window_end(column, p.out_width, p.width);
-        int at = top * p.width + left;
-        T best = plane[at];
-        for (int h = top; h < bottom; h++)
-            for (int w = left; w < right; w++) {
-                const T v = plane[h * p.width + w];
-                if (BEATS(v, best)) {
-                    best = v;
-                    at = h * p.width + w;
-                }
-            }
+        int at;
+        const T best = window_max(&p, x + i / ((long)p.out_width * p.out_height) * p.height * p.width,
+                                  i / p.out_width % p.out_height, i % p.out_width, &at);
         y[i] = best;
         if (save)
             index[i] = at;
@@ -56,7 +90,6 @@ kernel void adaptive_max_pool2d_backward(KN_IN(gradient), KN_IN(index), KN_OUT(o
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(int, index);
     KN_BIND_OUT(T, out);
-#ifdef KN_CPU
     if (p.out_height == 1 && p.out_width == 1) { /* one window: no search */
         const int size = p.height * p.width;
         KN_FOR(plane, p.planes)
@@ -67,7 +100,6 @@ kernel void adaptive_max_pool2d_backward(KN_IN(gradient), KN_IN(index), KN_OUT(o
         }
         return;
     }
-#endif
     KN_FOR(line, p.planes * p.height)
     {
         const int h = line % p.height;
@@ -95,15 +127,8 @@ kernel void adaptive_avg_pool2d_forward(KN_IN(x), KN_OUT(y), const pool2d p)
     KN_BIND_OUT(T, y);
     KN_FOR(i, p.planes * p.out_height * p.out_width)
     {
-        const int column = i % p.out_width, row = i / p.out_width % p.out_height;
-        const global T *plane = x + i / ((long)p.out_width * p.out_height) * p.height * p.width;
-        const int top = window_start(row, p.out_height, p.height), bottom = window_end(row, p.out_height, p.height);
-        const int left = window_start(column, p.out_width, p.width), right = window_end(column, p.out_width, p.width);
-        T sum = 0;
-        for (int h = top; h < bottom; h++)
-            for (int w = left; w < right; w++)
-                sum += plane[(long)h * p.width + w];
-        y[i] = sum / (T)((long)(bottom - top) * (right - left));
+        y[i] = window_average(&p, x + i / ((long)p.out_width * p.out_height) * p.height * p.width,
+                              i / p.out_width % p.out_height, i % p.out_width);
     }
 }
 
@@ -111,7 +136,6 @@ kernel void adaptive_avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const poo
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
-#ifdef KN_CPU
     if (p.out_height == 1 && p.out_width == 1) {
         const int size = p.height * p.width;
         KN_FOR(plane, p.planes)
@@ -122,7 +146,6 @@ kernel void adaptive_avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const poo
         }
         return;
     }
-#endif
     KN_FOR(line, p.planes * p.height)
     {
         const int h = line % p.height;
@@ -146,3 +169,81 @@ kernel void adaptive_avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const poo
         }
     }
 }
+
+#else
+#define KERNEL 0
+#include "pool/windows.clh"
+
+kernel void adaptive_max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool2d p, const pool_cut cut, const int save)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    KN_BIND_OUT(int, index);
+    if (get_global_id(0) >= cut.items)
+        return;
+    const pool_place place = find_place(&cut);
+    const long to = place.plane * (p.out_height * p.out_width) + (place.block * p.out_width + place.column);
+    int at;
+    y[to] = window_max(&p, x + place.plane * (p.height * p.width), place.block, place.column, &at);
+    if (save)
+        index[to] = at;
+}
+
+kernel void adaptive_max_pool2d_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const pool2d p, const pool_cut cut)
+{
+    KN_BIND_IN(T, gradient);
+    KN_BIND_IN(int, index);
+    KN_BIND_OUT(T, out);
+    if (get_global_id(0) >= cut.items)
+        return;
+    const pool_place place = find_place(&cut);
+    const int end_row = covering_end(place.block, p.out_height, p.height);
+    const int first = covering_start(place.column, p.out_width, p.width), end = covering_end(place.column, p.out_width, p.width);
+    const int own = place.block * p.width + place.column;
+    T sum = 0;
+    gradient += place.plane * (p.out_height * p.out_width);
+    index += place.plane * (p.out_height * p.out_width);
+    for (int row = covering_start(place.block, p.out_height, p.height); row < end_row; row++)
+        for (int column = first; column < end; column++)
+            sum += index[row * p.out_width + column] == own ? gradient[row * p.out_width + column] : (T)0;
+    out[place.plane * (p.height * p.width) + own] = sum;
+}
+
+kernel void adaptive_avg_pool2d_forward(KN_IN(x), KN_OUT(y), const pool2d p, const pool_cut cut)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    if (get_global_id(0) >= cut.items)
+        return;
+    const pool_place place = find_place(&cut);
+    y[place.plane * (p.out_height * p.out_width) + (place.block * p.out_width + place.column)] =
+        window_average(&p, x + place.plane * (p.height * p.width), place.block, place.column);
+}
+
+kernel void adaptive_avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const pool2d p, const pool_cut cut)
+{
+    KN_BIND_IN(T, gradient);
+    KN_BIND_OUT(T, out);
+    if (get_global_id(0) >= cut.items)
+        return;
+    const pool_place place = find_place(&cut);
+    const long to = place.plane * (p.height * p.width) + (place.block * p.width + place.column);
+    if (p.out_height == 1 && p.out_width == 1) {
+        out[to] = gradient[place.plane] / (T)(p.height * p.width);
+        return;
+    }
+    const int end_row = covering_end(place.block, p.out_height, p.height);
+    const int first = covering_start(place.column, p.out_width, p.width), end = covering_end(place.column, p.out_width, p.width);
+    T sum = 0;
+    gradient += place.plane * (p.out_height * p.out_width);
+    for (int row = covering_start(place.block, p.out_height, p.height); row < end_row; row++) {
+        const int high = window_end(row, p.out_height, p.height) - window_start(row, p.out_height, p.height);
+        for (int column = first; column < end; column++) {
+            const int wide = window_end(column, p.out_width, p.width) - window_start(column, p.out_width, p.width);
+            sum += gradient[row * p.out_width + column] / (T)((long)high * wide);
+        }
+    }
+    out[to] = sum;
+}
+
+#endif

@@ -101,45 +101,107 @@ kernel void avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const pool2d p)
 }
 
 #else
+#include "pool/windows.clh"
 
-kernel void avg_pool2d_forward(KN_IN(x), KN_OUT(y), const pool2d p)
+/* The window's sum, which the caller has of what is inside, as an average. */
+static T average(const pool2d *p, int row, int column, T sum)
+{
+    int top, bottom, left, right;
+    const T divisor = window(p, row, column, &top, &bottom, &left, &right);
+    return bottom > top && right > left ? sum / divisor : (T)0;
+}
+
+#if KERNEL > 0
+
+kernel void avg_pool2d_forward(KN_IN(x), KN_OUT(y), const pool2d p, const pool_cut cut)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    KN_FOR(i, p.planes * p.out_height * p.out_width)
-    {
-        const int column = i % p.out_width, row = i / p.out_width % p.out_height;
-        const global T *plane = x + i / ((long)p.out_width * p.out_height) * p.height * p.width;
-        int top, bottom, left, right;
-        const T divisor = window(&p, row, column, &top, &bottom, &left, &right);
-        T sum = 0;
-        for (int h = top; h < bottom; h++)
-            for (int w = left; w < right; w++)
-                sum += plane[(long)h * p.width + w];
-        y[i] = bottom > top && right > left ? sum / divisor : (T)0;
+    if (get_global_id(0) >= cut.items)
+        return;
+    const pool_place place = find_place(&cut);
+    const int first = place.block * ROWS, upper = first * STRIDE - LEFT, outer = place.column * STRIDE - LEFT;
+    const global T *from = x + place.plane * (p.height * p.width) + (upper * p.width + outer);
+    T sum[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        sum[r] = 0;
+#pragma unroll
+    for (int i = 0; i < LINES; i++, from += p.width) {
+        T line[KERNEL];
+        LOAD_LINE(line, from, upper + i, outer, (T)0);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            if (i >= r * STRIDE && i < r * STRIDE + KERNEL)
+#pragma unroll
+                for (int v = 0; v < KERNEL; v++)
+                    sum[r] += line[v];
     }
+    y += place.plane * (p.out_height * p.out_width) + (first * p.out_width + place.column);
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        if (first + r < p.out_height)
+            y[r * p.out_width] = average(&p, first + r, place.column, sum[r]);
 }
 
-kernel void avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const pool2d p)
+kernel void avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const pool2d p, const pool_cut cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
-    KN_FOR(i, p.planes * p.height * p.width)
-    {
-        const int w = i % p.width, h = i / p.width % p.height;
-        const global T *plane = gradient + i / ((long)p.width * p.height) * p.out_height * p.out_width;
-        int first_row, last_row, first_column, last_column;
-        T sum = 0;
-        covering(h, p.padding[0], p.stride[0], p.kernel_size[0], p.out_height, &first_row, &last_row);
-        covering(w, p.padding[1], p.stride[1], p.kernel_size[1], p.out_width, &first_column, &last_column);
-        for (int row = first_row; row <= last_row; row++)
-            for (int column = first_column; column <= last_column; column++) {
-                int top, bottom, left, right;
-                const T divisor = window(&p, row, column, &top, &bottom, &left, &right);
-                sum += plane[(long)row * p.out_width + column] / divisor;
-            }
-        out[i] = sum;
-    }
+    if (get_global_id(0) >= cut.items)
+        return;
+    const pool_place place = find_place(&cut);
+    T sums[ROWS * STRIDE][STRIDE];
+    gradient += place.plane * (p.out_height * p.out_width);
+    LOAD_WINDOWS(T, g, gradient, 0)
+#pragma unroll
+    for (int at = 0; at < ROWS * STRIDE; at++)
+#pragma unroll
+        for (int c = 0; c < STRIDE; c++)
+            sums[at][c] = 0;
+    FOR_WINDOWS(const T share = average(&p, row, column, g[i][j]); FOR_PLACES(sums[at][c] += share))
+    store_block(sums, out + place.plane * (p.height * p.width), place, p.height, p.width);
 }
 
+#else
+
+kernel void avg_pool2d_forward(KN_IN(x), KN_OUT(y), const pool2d p, const pool_cut cut)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    if (get_global_id(0) >= cut.items)
+        return;
+    const pool_place place = find_place(&cut);
+    const global T *plane = x + place.plane * (p.height * p.width);
+    int top, bottom, left, right;
+    const T divisor = window(&p, place.block, place.column, &top, &bottom, &left, &right);
+    T sum = 0;
+    for (int h = top; h < bottom; h++)
+        for (int w = left; w < right; w++)
+            sum += plane[h * p.width + w];
+    y[place.plane * (p.out_height * p.out_width) + (place.block * p.out_width + place.column)] = bottom > top && right > left ? sum / divisor : (T)0;
+}
+
+kernel void avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const pool2d p, const pool_cut cut)
+{
+    KN_BIND_IN(T, gradient);
+    KN_BIND_OUT(T, out);
+    if (get_global_id(0) >= cut.items)
+        return;
+    const pool_place place = find_place(&cut);
+    const global T *plane = gradient + place.plane * (p.out_height * p.out_width);
+    int first_row, last_row, first_column, last_column;
+    T sum = 0;
+    covering(place.block, p.padding[0], p.stride[0], p.kernel_size[0], p.out_height, &first_row, &last_row);
+    covering(place.column, p.padding[1], p.stride[1], p.kernel_size[1], p.out_width, &first_column, &last_column);
+    for (int row = first_row; row <= last_row; row++)
+        for (int column = first_column; column <= last_column; column++) {
+            int top, bottom, left, right;
+            const T divisor = window(&p, row, column, &top, &bottom, &left, &right);
+            sum += plane[row * p.out_width + column] / divisor;
+        }
+    out[place.plane * (p.height * p.width) + (place.block * p.width + place.column)] = sum;
+}
+
+#endif
 #endif

@@ -4,18 +4,22 @@
 
 #include "ops/pool2d.h"
 #include "ops/promote.h"
+#include "ops/reduce.h"
 #include "ops/reference.h"
-#include "ops/strided.h"
 
-/* Runs one kernel of pool/adaptive.cl over `count` pieces of work with the arguments given. */
-static kn_status launch(kn_stream *stream, const char *operation, const char *kernel, const kn_tensor *like,
-                        int64_t count, const kn_arg *args, int num_args)
+/* Runs one kernel of pool/adaptive.cl with the arguments given, of which number `cut` is left to kn_pool2d_launch;
+ * `count`: pieces of work on CPU devices. */
+static kn_status launch(kn_stream *stream, const char *operation, const char *kernel, const kn_pool2d_geometry *g,
+                        const kn_tensor *to, bool backward, int64_t count, const kn_arg *args, int num_args, int cut)
 {
-    const kn_work_size work = kn_work_for(kn_tensor_limits(like), count);
-
-    return kn_run(stream, .source = "pool/adaptive.cl", .options = kn_dtype_options(like->dtype), .kernel = kernel,
-                  .operation = operation, .dims = 1, .global = {work.global}, .local = {work.local}, .args = args,
-                  .num_args = num_args);
+    return kn_pool2d_launch(stream,
+                            &(kn_launch_params){.source = "pool/adaptive.cl",
+                                                .options = kn_dtype_options(to->dtype),
+                                                .kernel = kernel,
+                                                .operation = operation,
+                                                .args = args,
+                                                .num_args = num_args},
+                            cut, g, to, backward, count);
 }
 
 static kn_tensor *empty_input(const kn_grad_call *grad)
@@ -23,13 +27,6 @@ static kn_tensor *empty_input(const kn_grad_call *grad)
     return kn_empty_with(
         grad->input[0].ndim, grad->input[0].shape,
         &(kn_tensor_options){.dtype = grad->input[0].dtype, .device = kn_device_of(grad->grad_outputs[0])});
-}
-
-/* Pieces of work of a backward kernel, which takes rows: elements on CPU devices, where kn_work_for counts these. */
-static int64_t backward_count(const kn_tensor *out)
-{
-    return kn_tensor_limits(out)->is_cpu ? 4 * kn_numel(out)
-                                         : kn_numel(out) / (out->shape[out->ndim - 1] ? out->shape[out->ndim - 1] : 1);
 }
 
 /* --- max --------------------------------------------------------------------------------------------------------- */
@@ -47,10 +44,11 @@ static kn_status max_forward(kn_call *call)
             status = kn_call_save(call, index);
     }
     if (status == KN_OK && kn_numel(y) > 0) {
-        const kn_arg args[] = {kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_tensor(index ? index : y), kn_arg_pool2d(g),
-                               kn_arg_i32(index != NULL)};
-        status = launch(call->stream, call->op->name, "adaptive_max_pool2d_forward", x,
-                        kn_tensor_limits(x)->is_cpu ? kn_numel(x) : kn_numel(y), args, 5);
+        const kn_arg args[] = {
+            kn_arg_tensor(x),         kn_arg_tensor(y), kn_arg_tensor(index ? index : y), kn_arg_pool2d(g), {0},
+            kn_arg_i32(index != NULL)};
+        status =
+            launch(call->stream, call->op->name, "adaptive_max_pool2d_forward", g, y, false, kn_numel(x), args, 6, 4);
     }
     kn_release(index);
     kn_release(x);
@@ -63,23 +61,31 @@ static kn_status max_backward(kn_grad_call *grad)
 
     if (!out)
         return kn_error_status();
-    const kn_arg args[] = {kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(grad->saved[0]), kn_arg_tensor(out),
-                           kn_arg_pool2d(grad->params)};
-    return launch(grad->stream, grad->op->name, "adaptive_max_pool2d_backward", out, backward_count(out), args, 4);
+    const kn_arg args[] = {kn_arg_tensor(grad->grad_outputs[0]),
+                           kn_arg_tensor(grad->saved[0]),
+                           kn_arg_tensor(out),
+                           kn_arg_pool2d(grad->params),
+                           {0}};
+    return launch(grad->stream, grad->op->name, "adaptive_max_pool2d_backward", grad->params, out, true,
+                  4 * kn_numel(out), args, 5, 4);
 }
 
 /* --- average ----------------------------------------------------------------------------------------------------- */
 
 static kn_status avg_forward(kn_call *call)
 {
+    const kn_pool2d_geometry *g = call->params;
+    const int64_t pixels = (int64_t)g->height * g->width;
     kn_tensor *x, *y = call->outputs[0];
     kn_status status = KN_OK;
 
     KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
-    if (kn_numel(y) > 0) {
-        const kn_arg args[] = {kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_pool2d(call->params)};
-        status = launch(call->stream, call->op->name, "adaptive_avg_pool2d_forward", x,
-                        kn_tensor_limits(x)->is_cpu ? kn_numel(x) : kn_numel(y), args, 3);
+    if (!kn_tensor_limits(x)->is_cpu && g->out_height == 1 && g->out_width == 1) { /* a work-item is slow at a plane */
+        status = kn_sum_middle(call->stream, call->op->name, x, g->planes, pixels, 1, (double)pixels, y);
+    } else if (kn_numel(y) > 0) {
+        const kn_arg args[] = {kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_pool2d(g), {0}};
+        status =
+            launch(call->stream, call->op->name, "adaptive_avg_pool2d_forward", g, y, false, kn_numel(x), args, 4, 3);
     }
     kn_release(x);
     return status;
@@ -91,8 +97,9 @@ static kn_status avg_backward(kn_grad_call *grad)
 
     if (!out)
         return kn_error_status();
-    const kn_arg args[] = {kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(out), kn_arg_pool2d(grad->params)};
-    return launch(grad->stream, grad->op->name, "adaptive_avg_pool2d_backward", out, backward_count(out), args, 3);
+    const kn_arg args[] = {kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(out), kn_arg_pool2d(grad->params), {0}};
+    return launch(grad->stream, grad->op->name, "adaptive_avg_pool2d_backward", grad->params, out, true,
+                  4 * kn_numel(out), args, 4, 3);
 }
 
 /* --- references -------------------------------------------------------------------------------------------------- */

@@ -5,16 +5,17 @@
 #include "ops/pool2d.h"
 #include "ops/promote.h"
 #include "ops/reference.h"
-#include "ops/strided.h"
 
-static kn_status launch(kn_stream *stream, const char *kernel, const kn_pool2d_geometry *g, const kn_tensor *from,
-                        kn_tensor *to)
+static kn_status launch(kn_stream *stream, const kn_pool2d_geometry *g, const kn_tensor *from, kn_tensor *to,
+                        bool backward)
 {
-    const kn_work_size work = kn_work_for(kn_tensor_limits(to), kn_numel(to));
-
-    return kn_run(stream, .source = "pool/average.cl", .options = kn_dtype_options(to->dtype), .kernel = kernel,
-                  .operation = "avg_pool2d", .dims = 1, .global = {work.global}, .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(from), kn_arg_tensor(to), kn_arg_pool2d(g)));
+    return kn_pool2d_launch(stream,
+                            &(kn_launch_params){.source = "pool/average.cl",
+                                                .options = kn_dtype_options(to->dtype),
+                                                .kernel = backward ? "avg_pool2d_backward" : "avg_pool2d_forward",
+                                                .operation = "avg_pool2d",
+                                                KN_ARGS(kn_arg_tensor(from), kn_arg_tensor(to), kn_arg_pool2d(g), {0})},
+                            3, g, to, backward, kn_numel(to));
 }
 
 static kn_status avg_pool2d_forward(kn_call *call)
@@ -23,7 +24,7 @@ static kn_status avg_pool2d_forward(kn_call *call)
     kn_status status;
 
     KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
-    status = launch(call->stream, "avg_pool2d_forward", call->params, x, call->outputs[0]);
+    status = launch(call->stream, call->params, x, call->outputs[0], false);
     kn_release(x);
     return status;
 }
@@ -37,7 +38,7 @@ static kn_status avg_pool2d_backward(kn_grad_call *grad)
     if (!out)
         return kn_error_status();
     grad->grad_inputs[0] = out;
-    return launch(grad->stream, "avg_pool2d_backward", grad->params, gradient, out);
+    return launch(grad->stream, grad->params, gradient, out, true);
 }
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }

@@ -7,7 +7,6 @@
 #include "ops/pool2d.h"
 #include "ops/promote.h"
 #include "ops/reference.h"
-#include "ops/strided.h"
 
 /* The dtype of a place within a window, or of none. */
 static kn_dtype index_dtype(const kn_pool2d_geometry *g)
@@ -26,15 +25,19 @@ static kn_status launch_forward(kn_call *call, const kn_tensor *x, const kn_tens
 {
     const kn_pool2d_geometry *g = call->params;
     kn_tensor *y = call->outputs[0];
-    const kn_work_size work = kn_work_for(kn_tensor_limits(x), kn_numel(y));
     const kn_cut cut = kn_cut_of((kn_activation)g->activation);
     char text[64];
 
-    return kn_run(call->stream, .source = "pool/max.cl", .options = options(text, sizeof text, x->dtype, g),
-                  .kernel = "max_pool2d_forward", .operation = "max_pool2d", .dims = 1, .global = {work.global},
-                  .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_tensor(index ? index : y), kn_arg_pool2d(g),
-                          kn_arg_i32(index != NULL), kn_arg_real(x->dtype, cut.low), kn_arg_real(x->dtype, cut.high)));
+    return kn_pool2d_launch(
+        call->stream,
+        &(kn_launch_params){.source = "pool/max.cl",
+                            .options = options(text, sizeof text, x->dtype, g),
+                            .kernel = "max_pool2d_forward",
+                            .operation = "max_pool2d",
+                            KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_tensor(index ? index : y),
+                                    kn_arg_pool2d(g), {0}, kn_arg_i32(index != NULL), kn_arg_real(x->dtype, cut.low),
+                                    kn_arg_real(x->dtype, cut.high))},
+        4, g, y, false, kn_numel(y));
 }
 
 static kn_status max_pool2d_forward(kn_call *call)
@@ -66,13 +69,16 @@ static kn_status max_pool2d_backward(kn_grad_call *grad)
 
     if (!out)
         return kn_error_status();
-    const kn_work_size work = kn_work_for(kn_tensor_limits(out), kn_numel(out));
     grad->grad_inputs[0] = out;
-    return kn_run(grad->stream, .source = "pool/max.cl", .options = options(text, sizeof text, out->dtype, g),
-                  .kernel = "max_pool2d_backward", .operation = "max_pool2d", .dims = 1, .global = {work.global},
-                  .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(grad->saved[0]), kn_arg_tensor(out),
-                          kn_arg_pool2d(g)));
+    return kn_pool2d_launch(
+        grad->stream,
+        &(kn_launch_params){.source = "pool/max.cl",
+                            .options = options(text, sizeof text, out->dtype, g),
+                            .kernel = "max_pool2d_backward",
+                            .operation = "max_pool2d",
+                            KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(grad->saved[0]),
+                                    kn_arg_tensor(out), kn_arg_pool2d(g), {0})},
+        4, g, out, true, kn_numel(out));
 }
 
 /* The maximum of one window; padding is not looked at, as it stands for minus infinity. */

@@ -34,4 +34,10 @@ kn_work kn_pool2d_max_backward_work(const kn_grad_call *grad);
 /* A geometry as a kernel argument; must live until the launch returns. */
 static inline kn_arg kn_arg_pool2d(const kn_pool2d_geometry *g) { return kn_arg_struct(g, sizeof *g); }
 
+/* Launches a pooling kernel, whose options and arguments are given, and sets its sizes: on CPU devices those of `count`
+ * pieces of work (kn_work_for), without argument number `cut`; on the others that becomes how the work is cut, and
+ * options are added (cl/pool/windows.clh). Writes `to`: the outputs or, `backward`, the input's gradient. */
+kn_status kn_pool2d_launch(kn_stream *stream, const kn_launch_params *params, int cut, const kn_pool2d_geometry *g,
+                           const kn_tensor *to, bool backward, int64_t count);
+
 #endif
