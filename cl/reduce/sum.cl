@@ -131,69 +131,88 @@ kernel void sum_columns(KN_IN(x), KN_OUT(y), const long outer, const long n, con
 
 #else
 
-/* inner = 1: a work-group takes one run after another. */
+/* inner = 1: `lanes` work-items, a power of two, take a run; a work-group takes as many runs as it has room for. */
 kernel void sum_rows(KN_IN(x), KN_OUT(y), const long outer, const long n, const long length, const long chunks,
-                     const T divisor)
+                     const T divisor, const int lanes)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     local T part[KN_SUM_GROUP];
-    for (long task = get_group_id(0); task < outer * chunks; task += get_num_groups(0)) {
-        const long row = task / chunks, chunk = task % chunks;
+    const int lane = get_local_id(0) & (lanes - 1), teams = get_local_size(0) / lanes;
+    for (long first = get_group_id(0) * (long)teams; first < outer * chunks; first += get_num_groups(0) * (long)teams) {
+        const long task = first + get_local_id(0) / lanes;
+        const long row = chunks == 1 ? task : task / chunks, chunk = chunks == 1 ? 0 : task % chunks;
         const global T *run = x + row * n + chunk * length;
-        const long count = min(length, n - chunk * length);
+        const long count = row < outer ? min(length, n - chunk * length) : 0;
         T total;
-        KN_SUM_RUN(total, count, SCALAR, part);
-        if (get_local_id(0) == 0)
+        KN_SUM_SHARE(total, count, SCALAR, lane, lanes);
+        total = sum_team(part, total, lanes);
+        if (lane == 0 && row < outer)
             y[task] = total / divisor;
     }
 }
 
-/* inner = 1, few terms: a work-item per run. */
-kernel void sum_short_rows(KN_IN(x), KN_OUT(y), const long outer, const long n, const T divisor)
+/* WIDTH columns are loaded as one: 4 where inner is a multiple of 4, 16 bytes of f32; UNALIGNED where x or y begins between vectors. A work-group takes 32
+ * neighbouring columns; its lines share the rows. */
+#ifndef WIDTH
+#define WIDTH 1 /* of no concern to sum_rows */
+#endif
+#if WIDTH == 4
+typedef KN_JOIN(T, 4) columns;
+#ifdef UNALIGNED
+#define LOAD(p) vload4(0, p)
+#define STORE(v, p) vstore4(v, 0, p)
+#else
+#define LOAD(p) (*(const global columns *)(p))
+#define STORE(v, p) (*(global columns *)(p) = (v))
+#endif
+#define FINISH(sum, error) select(sum, sum + error, error == error)
+#else
+typedef T columns;
+#define LOAD(p) (*(p))
+#define STORE(v, p) (*(p) = (v))
+#define FINISH(sum, error) sum_finish(sum, error)
+#endif
+#define LANES (32 / WIDTH)
+
+/* The sum of rows line, line + lines, ...; four loads under way at a time. With WIDTH 4 about five instructions an element. */
+static columns sum_down(const global T *from, long rows, long inner, int line, int lines)
 {
-    KN_BIND_IN(T, x);
-    KN_BIND_OUT(T, y);
-    KN_FOR(row, outer)
-    {
-        T total = 0;
-        for (long k = 0; k < n; k++)
-            total += x[row * n + k];
-        y[row] = total / divisor;
+    const long step = lines * inner;
+    const global T *p = from + line * inner;
+    columns sum = 0, error = 0, rest = 0;
+    long row = line;
+    for (; row + 3 * lines < rows; row += 4 * lines, p += 4 * step) {
+        const columns a = LOAD(p), b = LOAD(p + step), c = LOAD(p + 2 * step), d = LOAD(p + 3 * step);
+        const columns block = (a + b) + (c + d);
+        KN_TWO_SUM(columns, sum, error, block);
     }
+    for (; row < rows; row += lines, p += step)
+        rest += LOAD(p);
+    KN_TWO_SUM(columns, sum, error, rest);
+    return FINISH(sum, error);
 }
 
-/* A work-group takes 32 neighbouring columns; its 8 rows of work-items share the rows. */
-kernel __attribute__((reqd_work_group_size(32, 8, 1))) void
-sum_columns(KN_IN(x), KN_OUT(y), const long outer, const long n, const long inner, const long length,
-            const long chunks, const T divisor)
+kernel void sum_columns(KN_IN(x), KN_OUT(y), const long outer, const long n, const long inner, const long length,
+                        const long chunks, const T divisor)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    local T part[8][32];
-    const int lane = get_local_id(0), line = get_local_id(1);
+    local columns part[KN_SUM_GROUP];
+    const int me = get_local_id(0), lane = me % LANES, line = me / LANES, lines = get_local_size(0) / LANES;
     const long tiles = (inner + 31) / 32;
     for (long task = get_group_id(0); task < outer * chunks * tiles; task += get_num_groups(0)) {
-        const long column = task % tiles * 32 + lane, piece = task / tiles;
-        const long chunk = piece % chunks;
-        const long rows = min(length, n - chunk * length);
-        const global T *from = x + (piece / chunks * n + chunk * length) * inner + column;
-        T sum = 0, error = 0;
-        if (column < inner)
-            for (long row = line; row < rows;) {
-                T block = 0;
-                for (int i = 0; i < 64 && row < rows; i++, row += 8)
-                    block += from[row * inner];
-                KN_TWO_SUM(T, sum, error, block);
-            }
-        part[line][lane] = sum_finish(sum, error);
-        for (int span = 4; span > 0; span /= 2) {
+        const long piece = tiles == 1 ? task : task / tiles, column = (task - piece * tiles) * 32 + lane * WIDTH;
+        const long row = chunks == 1 ? piece : piece / chunks, chunk = piece - row * chunks;
+        const long rows = column < inner ? min(length, n - chunk * length) : 0;
+        part[me] = sum_down(x + (row * n + chunk * length) * inner + column, rows, inner, line, lines);
+        for (int span = lines / 2; span > 0; span /= 2) {
             barrier(CLK_LOCAL_MEM_FENCE);
             if (line < span)
-                part[line][lane] += part[line + span][lane];
+                part[me] += part[me + span * LANES];
         }
         if (line == 0 && column < inner)
-            y[piece * inner + column] = part[0][lane] / divisor;
+            STORE(part[me] / divisor, y + piece * inner + column);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }

@@ -2,6 +2,7 @@
 #include <koine/ops.h>
 
 #include "autograd/work.h"
+#include "base/divisor.h"
 #include "ops/promote.h"
 #include "ops/reduce.h"
 #include "ops/reference.h"
@@ -16,20 +17,45 @@ typedef struct kn_max_problem {
     bool wants_places;
 } kn_max_problem;
 
+/* On devices that are no CPUs; `places`: where each element of x was found, or NULL. */
+static kn_status launch_groups(const kn_max_problem *p, kn_chunks chunks, const kn_tensor *x, const kn_tensor *places,
+                               kn_tensor *values, kn_tensor *indices)
+{
+    const kn_limits *limits = kn_tensor_limits(x);
+    const bool rows = p->inner == 1;
+    const int64_t tasks = p->outer * chunks.count * p->inner;
+    kn_work_size work = kn_work_for_groups(limits, tasks);
+    const int64_t lanes = kn_team_for(chunks.length, work.local), local = (int64_t)work.local;
+    kn_arg args[10];
+    int count = 0;
+
+    work = rows ? kn_work_for_groups(limits, (tasks * lanes + local - 1) / local) : kn_work_for(limits, tasks);
+    args[count++] = kn_arg_tensor(x);
+    args[count++] = kn_arg_tensor(places ? places : indices);
+    args[count++] = kn_arg_tensor(values);
+    args[count++] = kn_arg_tensor(indices);
+    args[count++] = kn_arg_i64(p->outer);
+    args[count++] = kn_arg_i64(p->n);
+    if (!rows)
+        args[count++] = kn_arg_i64(p->inner);
+    args[count++] = kn_arg_i64(chunks.length);
+    args[count++] = kn_arg_i64(chunks.count);
+    args[count++] = kn_arg_i32(places != NULL);
+    if (rows)
+        args[count++] = kn_arg_i32(lanes);
+    return kn_run(p->stream, .source = "reduce/max_gpu.cl", .options = kn_dtype_options(x->dtype),
+                  .kernel = rows ? "max_rows" : "max_columns", .operation = p->operation, .dims = 1,
+                  .global = {work.global}, .local = {work.local}, .args = args, .num_args = count);
+}
+
 static kn_status launch_middle(const kn_max_problem *p, kn_chunks chunks, const kn_tensor *x, kn_tensor *values,
                                kn_tensor *indices)
 {
     const kn_limits *limits = kn_tensor_limits(x);
 
-    if (p->inner == 1 && !limits->is_cpu && chunks.length > 64) {
-        const kn_work_size groups = kn_work_for_groups(limits, p->outer * chunks.count);
-        return kn_run(p->stream, .source = "reduce/max.cl", .options = kn_dtype_options(x->dtype), .kernel = "max_rows",
-                      .operation = p->operation, .dims = 1, .global = {groups.global}, .local = {groups.local},
-                      KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(values), kn_arg_tensor(indices), kn_arg_i64(p->outer),
-                              kn_arg_i64(p->n), kn_arg_i64(chunks.length), kn_arg_i64(chunks.count)));
-    }
-    const kn_work_size work =
-        kn_work_for(limits, limits->is_cpu ? p->outer * p->n * p->inner : p->outer * chunks.count * p->inner);
+    if (!limits->is_cpu)
+        return launch_groups(p, chunks, x, NULL, values, indices);
+    const kn_work_size work = kn_work_for(limits, p->outer * p->n * p->inner);
     return kn_run(p->stream, .source = "reduce/max.cl", .options = kn_dtype_options(x->dtype), .kernel = "max_middle",
                   .operation = p->operation, .dims = 1, .global = {work.global}, .local = {work.local},
                   KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(values), kn_arg_tensor(indices), kn_arg_i64(p->outer),
@@ -42,6 +68,11 @@ static kn_status launch_combine(const kn_max_problem *p, kn_chunks chunks, kn_te
 {
     const kn_work_size work = kn_work_for(kn_tensor_limits(values), p->outer * p->inner);
 
+    if (!kn_tensor_limits(values)->is_cpu) {
+        kn_max_problem all = *p;
+        all.n = chunks.count;
+        return launch_groups(&all, (kn_chunks){.length = chunks.count, .count = 1}, part[0], part[1], values, indices);
+    }
     return kn_run(p->stream, .source = "reduce/max.cl", .options = kn_dtype_options(values->dtype),
                   .kernel = "max_combine", .operation = p->operation, .dims = 1, .global = {work.global},
                   .local = {work.local},
@@ -202,6 +233,30 @@ static kn_status max_dim_forward(kn_call *call)
     return max_of_input(call, ((const kn_max_dim_params *)call->params)->dim, call->outputs[0], call->outputs[1]);
 }
 
+static kn_status launch_backward(kn_grad_call *grad, const kn_tensor *result, int64_t outer, int64_t n, int64_t inner)
+{
+    const kn_limits *limits = kn_tensor_limits(result);
+    const kn_work_size work = kn_work_for(limits, kn_numel(result));
+    const kn_divisor by_n = kn_divisor_of(n), by_inner = kn_divisor_of(inner);
+    kn_arg args[9];
+    int count = 0;
+
+    args[count++] = kn_arg_tensor(grad->grad_outputs[0]);
+    args[count++] = kn_arg_tensor(grad->saved[0]);
+    args[count++] = kn_arg_tensor(result);
+    args[count++] = kn_arg_i64(outer);
+    args[count++] = kn_arg_i64(n);
+    args[count++] = kn_arg_i64(inner);
+    if (!limits->is_cpu) {
+        args[count++] = kn_arg_struct(&by_n, sizeof by_n);
+        args[count++] = kn_arg_struct(&by_inner, sizeof by_inner);
+        args[count++] = kn_arg_i32(kn_numel(result) <= INT32_MAX);
+    }
+    return kn_run(grad->stream, .source = limits->is_cpu ? "reduce/max.cl" : "reduce/max_gpu.cl",
+                  .options = kn_dtype_options(result->dtype), .kernel = "max_backward", .operation = "max", .dims = 1,
+                  .global = {work.global}, .local = {work.local}, .args = args, .num_args = count);
+}
+
 static kn_status max_dim_backward(kn_grad_call *grad)
 {
     const kn_max_dim_params *params = grad->params;
@@ -209,20 +264,14 @@ static kn_status max_dim_backward(kn_grad_call *grad)
     const int64_t *shape = grad->input[0].shape;
     kn_tensor *result = kn_empty_with(
         ndim, shape, &(kn_tensor_options){.dtype = grad->input[0].dtype, .device = kn_device_of(grad->saved[0])});
-    kn_work_size work;
 
     if (!result || !grad->grad_outputs[0])
         return result ? KN_OK : kn_error_status();
     grad->grad_inputs[0] = result;
     if (kn_numel(result) == 0)
         return KN_OK;
-    work = kn_work_for(kn_tensor_limits(result), kn_numel(result));
-    return kn_run(grad->stream, .source = "reduce/max.cl", .options = kn_dtype_options(result->dtype),
-                  .kernel = "max_backward", .operation = "max", .dims = 1, .global = {work.global},
-                  .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(grad->saved[0]), kn_arg_tensor(result),
-                          kn_arg_i64(ndim ? kn_shape_numel(dim, shape) : 1), kn_arg_i64(ndim ? shape[dim] : 1),
-                          kn_arg_i64(ndim ? kn_shape_numel(ndim - dim - 1, shape + dim + 1) : 1)));
+    return launch_backward(grad, result, ndim ? kn_shape_numel(dim, shape) : 1, ndim ? shape[dim] : 1,
+                           ndim ? kn_shape_numel(ndim - dim - 1, shape + dim + 1) : 1);
 }
 
 /* Maxima and places along the dimension; either result may be NULL. */

@@ -1,5 +1,7 @@
 /* ops/sum_middle.c - sums over the middle of contiguous [outer, n, inner]: how the work is cut, and the launches. See
  * reduce.h. */
+#include <stdio.h>
+
 #include "ops/reduce.h"
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -78,33 +80,54 @@ static kn_status launch_columns(kn_stream *stream, const kn_sum_problem *p)
     const kn_limits *limits = kn_tensor_limits(p->y);
     const int64_t pieces = p->outer * p->chunks.count;
     const size_t items = (size_t)smaller(pieces * ceil_div(p->inner, 64), 4 * (int64_t)limits->compute_units);
-    const size_t groups = (size_t)smaller(pieces * ceil_div(p->inner, 32), 65536);
+    const bool wide = p->inner % 4 == 0, aligned = p->x->offset % 4 == 0 && p->y->offset % 4 == 0;
+    kn_work_size work = {.global = items};
+    char options[80];
 
-    return kn_run(stream, .source = "reduce/sum.cl", .options = kn_dtype_options(p->x->dtype), .kernel = "sum_columns",
-                  .operation = p->operation, .dims = limits->is_cpu ? 1 : 2,
-                  .global = {limits->is_cpu ? items : groups * 32, 8}, .local = {limits->is_cpu ? 0 : 32, 8},
+    snprintf(options, sizeof options, "%s", kn_dtype_options(p->x->dtype));
+    if (!limits->is_cpu) {
+        work = kn_work_for_groups(limits, pieces * ceil_div(p->inner, 32));
+        snprintf(options, sizeof options, "%s -DWIDTH=%d%s", kn_dtype_options(p->x->dtype), wide ? 4 : 1,
+                 wide && !aligned ? " -DUNALIGNED" : "");
+    }
+    return kn_run(stream, .source = "reduce/sum.cl", .options = options, .kernel = "sum_columns",
+                  .operation = p->operation, .dims = 1, .global = {work.global}, .local = {work.local},
                   KN_ARGS(kn_arg_tensor(p->x), kn_arg_tensor(p->y), kn_arg_i64(p->outer), kn_arg_i64(p->n),
                           kn_arg_i64(p->inner), kn_arg_i64(p->chunks.length), kn_arg_i64(p->chunks.count),
                           kn_arg_real(p->x->dtype, p->divisor)));
 }
 
+int kn_team_for(int64_t n, size_t local)
+{
+    int lanes = 1;
+    while (lanes < (int)local && 4 * (int64_t)lanes < n)
+        lanes *= 2;
+    return lanes;
+}
+
 static kn_status launch_rows(kn_stream *stream, const kn_sum_problem *p)
 {
     const kn_limits *limits = kn_tensor_limits(p->y);
-    const kn_arg divisor = kn_arg_real(p->x->dtype, p->divisor);
+    const int64_t tasks = p->outer * p->chunks.count;
+    kn_work_size work = kn_work_for_groups(limits, tasks);
+    const int lanes = kn_team_for(p->chunks.length, work.local);
+    kn_arg args[8];
+    int count = 0;
 
-    if (!limits->is_cpu && p->chunks.count == 1 && p->n <= 32) {
-        const kn_work_size work = kn_work_for(limits, p->outer);
-        return kn_run(
-            stream, .source = "reduce/sum.cl", .options = kn_dtype_options(p->x->dtype), .kernel = "sum_short_rows",
-            .operation = p->operation, .dims = 1, .global = {work.global}, .local = {work.local},
-            KN_ARGS(kn_arg_tensor(p->x), kn_arg_tensor(p->y), kn_arg_i64(p->outer), kn_arg_i64(p->n), divisor));
+    args[count++] = kn_arg_tensor(p->x);
+    args[count++] = kn_arg_tensor(p->y);
+    args[count++] = kn_arg_i64(p->outer);
+    args[count++] = kn_arg_i64(p->n);
+    args[count++] = kn_arg_i64(p->chunks.length);
+    args[count++] = kn_arg_i64(p->chunks.count);
+    args[count++] = kn_arg_real(p->x->dtype, p->divisor);
+    if (!limits->is_cpu) {
+        args[count++] = kn_arg_i32(lanes);
+        work = kn_work_for_groups(limits, ceil_div(tasks * lanes, (int64_t)work.local));
     }
-    const kn_work_size work = kn_work_for_groups(limits, p->outer * p->chunks.count);
     return kn_run(stream, .source = "reduce/sum.cl", .options = kn_dtype_options(p->x->dtype), .kernel = "sum_rows",
-                  .operation = p->operation, .dims = 1, .global = {work.global}, .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(p->x), kn_arg_tensor(p->y), kn_arg_i64(p->outer), kn_arg_i64(p->n),
-                          kn_arg_i64(p->chunks.length), kn_arg_i64(p->chunks.count), divisor));
+                  .operation = p->operation, .dims = 1, .global = {work.global}, .local = {work.local}, .args = args,
+                  .num_args = count);
 }
 
 static kn_status launch_sum(kn_stream *stream, const kn_sum_problem *p)

@@ -41,6 +41,15 @@ static kn_tensor *run_turned(kn_tensor *a, kn_tensor *b)
     return kn_mul(kn_transpose(a, 0, 1), kn_transpose(b, 0, 1));
 }
 
+static kn_tensor *run_sum(kn_tensor *a, kn_tensor *b) { return b ? NULL : kn_sum(a); }
+static kn_tensor *run_sum_rows(kn_tensor *a, kn_tensor *b) { return b ? NULL : kn_sum_dims(a, (int[]){1}, 1, false); }
+static kn_tensor *run_mean_columns(kn_tensor *a, kn_tensor *b)
+{
+    return b ? NULL : kn_mean_dims(a, (int[]){0}, 1, false);
+}
+static kn_tensor *run_max_rows(kn_tensor *a, kn_tensor *b) { return b ? NULL : kn_max_dim(a, 1, false, NULL); }
+static kn_tensor *run_argmax_columns(kn_tensor *a, kn_tensor *b) { return b ? NULL : kn_argmax(a, 0, false); }
+
 /* Rows as channels; the plane of two images is two rows. */
 static kn_tensor *run_batch_norm(kn_tensor *a, kn_tensor *b)
 {
@@ -56,6 +65,8 @@ static kn_tensor *run_batch_norm(kn_tensor *a, kn_tensor *b)
 #define TWO(name, function, rows, columns, skip_a, skip_b)                                                             \
     {"alignment/" name, build, {FLOATS(ROOM(rows, columns)), FLOATS(ROOM(rows, columns))},                             \
      &(const cut){function, rows, columns, {skip_a, skip_b}}}
+#define APART(name, function, rows, columns, skip)                                                                     \
+    {"alignment/" name, build, {DISTINCT(ROOM(rows, columns))}, &(const cut){function, rows, columns, {skip}}}
 /* Beginning at each element of a vector. */
 #define ONE_EACH(name, function, rows, columns)                                                                        \
     ONE(name "+0", function, rows, columns, 0), ONE(name "+1", function, rows, columns, 1),                            \
@@ -82,6 +93,20 @@ static const op_row rows[] = {
     ONE("batch_norm_6x8+0", run_batch_norm, 6, 8, 0), ONE("batch_norm_6x8+1", run_batch_norm, 6, 8, 1),
     ONE("batch_norm_4x1028+2", run_batch_norm, 4, 1028, 2), ONE("batch_norm_2x8200+4", run_batch_norm, 2, 8200, 4),
     ONE("batch_norm_2x8200+3", run_batch_norm, 2, 8200, 3), ONE("batch_norm_2x8201+3", run_batch_norm, 2, 8201, 3),
+    ONE_EACH("sum_1x1025", run_sum, 1, 1025), ONE_EACH("sum_1x8196", run_sum, 1, 8196), ONE("sum_1x3", run_sum, 1, 3, 1),
+    ONE_EACH("sum_rows_5x4", run_sum_rows, 5, 4), ONE_EACH("sum_rows_70x5", run_sum_rows, 70, 5),
+    ONE_EACH("sum_rows_7x49", run_sum_rows, 7, 49), ONE("sum_rows_513x1", run_sum_rows, 513, 1, 1),
+    ONE("sum_rows_33x31", run_sum_rows, 33, 31, 0), ONE("sum_rows_9x257", run_sum_rows, 9, 257, 3),
+    ONE("sum_rows_3x2051", run_sum_rows, 3, 2051, 2), ONE("sum_rows_2x8200", run_sum_rows, 2, 8200, 1),
+    ONE_EACH("mean_columns_9x4", run_mean_columns, 9, 4), ONE_EACH("mean_columns_5x7", run_mean_columns, 5, 7),
+    ONE_EACH("mean_columns_33x36", run_mean_columns, 33, 36), ONE("mean_columns_129x33", run_mean_columns, 129, 33, 3),
+    ONE("mean_columns_260x32", run_mean_columns, 260, 32, 4), ONE("mean_columns_2200x64", run_mean_columns, 2200, 64, 0),
+    ONE("mean_columns_2201x64", run_mean_columns, 2201, 64, 1), ONE("mean_columns_1x12", run_mean_columns, 1, 12, 0),
+    APART("max_rows_70x5", run_max_rows, 70, 5, 1), APART("max_rows_3x4", run_max_rows, 3, 4, 0),
+    APART("max_rows_9x49", run_max_rows, 9, 49, 3), APART("max_rows_5x1025", run_max_rows, 5, 1025, 2),
+    APART("max_rows_2x8195", run_max_rows, 2, 8195, 1),
+    {"alignment/argmax_columns_9x7", build, {WHOLE(KN_F32, 0, 4, ROOM(9, 7))}, &(const cut){run_argmax_columns, 9, 7, {1}}, .no_gradient = true},
+    {"alignment/argmax_columns_2200x64", build, {WHOLE(KN_F32, 0, 4, ROOM(2200, 64))}, &(const cut){run_argmax_columns, 2200, 64, {3}}, .no_gradient = true},
     {"alignment/less", build, {FLOATS(ROOM(3, 20)), FLOATS(ROOM(3, 20))}, &(const cut){run_less, 3, 20, {4, 0}}, .no_gradient = true},
     {"alignment/less_apart", build, {FLOATS(ROOM(3, 7)), FLOATS(ROOM(3, 7))}, &(const cut){run_less, 3, 7, {1, 2}}, .no_gradient = true},
 };
