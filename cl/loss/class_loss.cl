@@ -1,83 +1,5 @@
-/* loss/class_loss.cl - cross entropy of logits (`logits` = 1) and negative log-likelihood of log-probabilities (0),
- * with class indices.
- *
- * x [N, C, inner]; a row is one of the N * inner positions with its C classes. With m the row's maximum, s = log sum
- * exp(x - m), w the class weights, e the label smoothing and t the row's target:
- *
- *     l[c] = x[c] - m - s, the log-probabilities; x[c] itself where these are given
- *     loss = - (1 - e) w[t] l[t] - e / C sum_c w[c] l[c]; the mean divides by W, the sum of w[t] over the rows
- *     dloss/dx[c] = (1 - e) w[t] (p[c] - [c = t]) + e / C (p[c] sum w - w[c]), p[c] = exp(l[c]), 0 for log-probabilities
- *
- * m and s are kept apart: their sum would be rounded to m's digits.
- *
- * A row whose target is `ignore` counts nothing. The rows' losses are summed block by block, and the blocks' sums by
- * `class_loss_finish`, or at once where one block holds all rows. Compiled in: T, and TARGET, the targets' type. */
-#include "common/koine.clh"
-#include "reduce/sum_run.clh"
-
-#define REDUCE_MEAN 0
-#define REDUCE_SUM 1
-#define REDUCE_NONE 2
-
-/* As in ops/class_loss.c. */
-typedef struct {
-    long rows, classes, inner, ignore, rows_per_block, blocks;
-    int logits, reduction, has_weight, unused;
-} class_loss;
-
-/* Where class 0 of a row lies. */
-static long row_start(const class_loss *p, long row)
-{
-    return p->inner == 1 ? row * p->classes : row / p->inner * p->classes * p->inner + row % p->inner;
-}
-
-typedef KN_JOIN(T, 2) norm; /* m and s of a row */
-
-#ifndef KN_CPU
-static norm row_norm(const global T *x, long classes, long stride)
-{
-    T largest = -INFINITY, sum = 0;
-
-    for (long c = 0; c < classes; c++)
-        largest = fmax(largest, x[c * stride]);
-    for (long c = 0; c < classes; c++)
-        sum += exp(x[c * stride] - largest);
-    return (norm)(largest, log(sum));
-}
-#endif
-
-/* The row's target, or -1 where the row counts nothing; an index out of range is reported and counts nothing. */
-static long row_target(const class_loss *p, const global TARGET *target, long row, KN_FAULT)
-{
-    const long t = target[row];
-
-    if (t == p->ignore)
-        return -1;
-    if (t < 0 || t >= p->classes) {
-        kn_report_index(fault, t, p->classes);
-        return -1;
-    }
-    return t;
-}
-
-/* The loss of one row; adds the row's weight to *total. */
-static T row_loss(const class_loss *p, const global T *x, const global T *weight, long t, norm own, T smoothing,
-                  T *total)
-{
-    const T w = p->has_weight ? weight[t] : (T)1;
-    T loss = -w * (x[t * p->inner] - own.x - own.y);
-
-    *total += w;
-    if (smoothing != 0) {
-        T smooth = 0;
-        for (long c = 0; c < p->classes; c++)
-            smooth -= (p->has_weight ? weight[c] : (T)1) * (x[c * p->inner] - own.x - own.y);
-        loss = (1 - smoothing) * loss + smoothing / p->classes * smooth;
-    }
-    return loss;
-}
-
-#ifdef KN_CPU
+/* loss/class_loss.cl - losses of rows of classes, and their gradients, on CPU devices: see loss/class_loss.clh. */
+#include "loss/class_loss.clh"
 
 /* m and s of up to 16 rows: the logarithms of all in one. */
 static void sixteen_norms(const class_loss *p, const global T *x, long first, long count, norm *norms)
@@ -166,122 +88,7 @@ kernel void class_loss_finish(KN_IN(parts), KN_OUT(y), KN_OUT(totals), const cla
     y[0] = p.reduction == REDUCE_MEAN ? sum / totals[0] : sum;
 }
 
-#else
-
-/* The same by the whole work-group. */
-static norm row_norm_group(const global T *x, long classes, local T *part)
-{
-    const long me = get_local_id(0), step = get_local_size(0);
-    T largest = -INFINITY, sum = 0;
-
-    for (long c = me; c < classes; c += step)
-        largest = fmax(largest, x[c]);
-    largest = max_group(part, largest);
-    for (long c = me; c < classes; c += step)
-        sum += exp(x[c] - largest);
-    return (norm)(largest, log(sum_group(part, sum)));
-}
-
-/* What a block's sums come to, by the first work-item. */
-static void finish_block(const class_loss *p, long block, T sum, T total, global T *y, global T *totals,
-                         global T *parts)
-{
-    if (get_local_id(0) > 0)
-        return;
-    if (p->blocks > 1) {
-        parts[2 * block] = sum;
-        parts[2 * block + 1] = total;
-    } else if (p->reduction != REDUCE_NONE) {
-        totals[0] = total;
-        y[0] = p->reduction == REDUCE_MEAN ? sum / total : sum;
-    }
-}
-
-/* A work-group per block, a row per work-item. */
-kernel void class_loss_forward(KN_IN(x), KN_IN(target), KN_IN(weight), KN_OUT(y), KN_OUT(norms), KN_OUT(totals),
-                               KN_OUT(parts), const class_loss p, const T smoothing, KN_FAULT)
-{
-    KN_BIND_IN(T, x);
-    KN_BIND_IN(TARGET, target);
-    KN_BIND_IN(T, weight);
-    KN_BIND_OUT(T, y);
-    KN_BIND_OUT(norm, norms);
-    KN_BIND_OUT(T, totals);
-    KN_BIND_OUT(T, parts);
-    local T part[KN_SUM_GROUP];
-    for (long block = get_group_id(0); block < p.blocks; block += get_num_groups(0)) {
-        const long end = min((block + 1) * p.rows_per_block, (long)p.rows);
-        T sum = 0, total = 0;
-        for (long row = block * p.rows_per_block + get_local_id(0); row < end; row += get_local_size(0)) {
-            const global T *from = x + row_start(&p, row);
-            const norm own = p.logits ? row_norm(from, p.classes, p.inner) : (norm)0;
-            const long t = row_target(&p, target, row, fault, fault_operation);
-            const T loss = t < 0 ? (T)0 : row_loss(&p, from, weight, t, own, smoothing, &total);
-            if (p.logits)
-                norms[row] = own;
-            if (p.reduction == REDUCE_NONE)
-                y[row] = loss;
-            sum += loss;
-        }
-        sum = sum_group(part, sum);
-        total = sum_group(part, total);
-        finish_block(&p, block, sum, total, y, totals, parts);
-    }
-}
-
-/* Logits with inner = 1 and many classes: the whole work-group on one row after another. */
-kernel void class_loss_forward_long(KN_IN(x), KN_IN(target), KN_IN(weight), KN_OUT(y), KN_OUT(norms), KN_OUT(totals),
-                                    KN_OUT(parts), const class_loss p, const T smoothing, KN_FAULT)
-{
-    KN_BIND_IN(T, x);
-    KN_BIND_IN(TARGET, target);
-    KN_BIND_IN(T, weight);
-    KN_BIND_OUT(T, y);
-    KN_BIND_OUT(norm, norms);
-    KN_BIND_OUT(T, totals);
-    KN_BIND_OUT(T, parts);
-    local T part[KN_SUM_GROUP];
-    for (long block = get_group_id(0); block < p.blocks; block += get_num_groups(0)) {
-        const long end = min((block + 1) * p.rows_per_block, (long)p.rows);
-        T sum = 0, total = 0;
-        for (long row = block * p.rows_per_block; row < end; row++) {
-            const global T *from = x + row * p.classes;
-            const norm own = row_norm_group(from, p.classes, part);
-            if (get_local_id(0) == 0) {
-                const long t = row_target(&p, target, row, fault, fault_operation);
-                const T loss = t < 0 ? (T)0 : row_loss(&p, from, weight, t, own, smoothing, &total);
-                norms[row] = own;
-                if (p.reduction == REDUCE_NONE)
-                    y[row] = loss;
-                sum += loss;
-            }
-        }
-        finish_block(&p, block, sum, total, y, totals, parts);
-    }
-}
-
-#define LOSS(block) parts[2 * (block)]
-#define WEIGHT(block) parts[2 * (block) + 1]
-
-/* One work-group. */
-kernel void class_loss_finish(KN_IN(parts), KN_OUT(y), KN_OUT(totals), const class_loss p)
-{
-    KN_BIND_IN(T, parts);
-    KN_BIND_OUT(T, y);
-    KN_BIND_OUT(T, totals);
-    local T part[KN_SUM_GROUP];
-    T sum, total;
-    KN_SUM_RUN(sum, p.blocks, LOSS, part);
-    KN_SUM_RUN(total, p.blocks, WEIGHT, part);
-    if (get_local_id(0) == 0) {
-        totals[0] = total;
-        y[0] = p.reduction == REDUCE_MEAN ? sum / total : sum;
-    }
-}
-
-#endif
-
-/* A work-item per row on CPU devices, else per element. */
+/* A work-item per row. */
 kernel void class_loss_backward(KN_IN(gradient), KN_IN(x), KN_IN(target), KN_IN(weight), KN_IN(norms), KN_IN(totals),
                                 KN_OUT(out), const class_loss p, const T smoothing)
 {
@@ -298,16 +105,8 @@ kernel void class_loss_backward(KN_IN(gradient), KN_IN(x), KN_IN(target), KN_IN(
         for (long c = 0; c < p.classes; c++)
             all += weight[c];
     }
-#ifdef KN_CPU
     KN_FOR(row, p.rows)
     {
-        const long first = 0, classes = p.classes;
-#else
-    KN_FOR(element, p.rows * p.classes)
-    {
-        const long row = element / (p.classes * p.inner) * p.inner + element % p.inner;
-        const long first = element / p.inner % p.classes, classes = first + 1;
-#endif
         const long from = row_start(&p, row), t = target[row];
         const int counts = t != p.ignore && t >= 0 && t < p.classes;
         const T g = p.reduction == REDUCE_NONE   ? gradient[row]
@@ -317,28 +116,25 @@ kernel void class_loss_backward(KN_IN(gradient), KN_IN(x), KN_IN(target), KN_IN(
         const norm own = p.logits ? norms[row] : (norm)0;
         const T even = counts ? g * smoothing / p.classes : (T)0;
         const T scale = p.logits ? w + even * all : (T)0; /* of p[c] */
-        long c = first;
+        long c = 0;
         if (!counts) {
-            for (; c < classes; c++)
+            for (; c < p.classes; c++)
                 out[from + c * p.inner] = 0;
             continue;
         }
-#ifdef KN_CPU
         if (p.inner == 1)
-            for (; c < classes; c += 16) {
+            for (; c < p.classes; c += 16) {
                 const long room = p.rows * p.classes - from;
                 TV v = 0;
                 if (p.logits)
-                    v = scale * exp(load_part(x + from + c, classes - c, room - c, 0) - own.x - own.y);
-                store_part(v, out + from + c, classes - c);
+                    v = scale * exp(load_part(x + from + c, p.classes - c, room - c, 0) - own.x - own.y);
+                store_part(v, out + from + c, p.classes - c);
             }
-#endif
-        for (; c < classes; c++)
+        for (; c < p.classes; c++)
             out[from + c * p.inner] = p.logits ? scale * exp(x[from + c * p.inner] - own.x - own.y) : (T)0;
-        if (t >= first && t < classes)
-            out[from + t * p.inner] -= w;
+        out[from + t * p.inner] -= w;
         if (smoothing != 0)
-            for (c = first; c < classes; c++)
+            for (c = 0; c < p.classes; c++)
                 out[from + c * p.inner] -= even * (p.has_weight ? weight[c] : (T)1);
     }
 }

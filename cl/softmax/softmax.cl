@@ -3,12 +3,10 @@
  *     softmax:     y = exp(x - max) / sum exp(x - max)        dL/dx = y (g - sum g y)
  *     log-softmax: y = x - max - log sum exp(x - max)         dL/dx = g - exp(y) sum g
  *
- * `logarithm` tells which. CPU devices: with inner = 1 the vector lanes run along the row, else over
- * neighbouring columns. Other devices: a work-group per row with inner = 1 and long rows, else a work-item per row or column. */
+ * `logarithm` tells which. For CPU devices: with inner = 1 the vector lanes run along the row, else over
+ * neighbouring columns. */
 #include "common/koine.clh"
 #include "reduce/sum_run.clh"
-
-#ifdef KN_CPU
 
 /* `room` elements may be read from x on. Of y only the work-item's own: what follows is being written by another. Sums and maxima run in four chains, since one
  * would wait for itself. A NaN need not win the maximum: it makes the sum NaN. */
@@ -269,87 +267,3 @@ kernel void softmax_backward(KN_IN(gradient), KN_IN(y), KN_OUT(out), const long 
                              room - done, logarithm);
     }
 }
-
-#else
-
-kernel void softmax_forward(KN_IN(x), KN_OUT(y), const long outer, const long n, const long inner, const int logarithm)
-{
-    KN_BIND_IN(T, x);
-    KN_BIND_OUT(T, y);
-    KN_FOR(task, outer * inner)
-    {
-        const long at = task / inner * n * inner + task % inner;
-        T largest = -INFINITY, sum = 0;
-        for (long k = 0; k < n; k++)
-            largest = fmax(largest, x[at + k * inner]);
-        for (long k = 0; k < n; k++)
-            sum += exp(x[at + k * inner] - largest);
-        const T shift = log(sum);
-        for (long k = 0; k < n; k++) {
-            const T v = x[at + k * inner];
-            y[at + k * inner] = logarithm ? v - largest - shift : exp(v - largest) / sum;
-        }
-    }
-}
-
-kernel void softmax_backward(KN_IN(gradient), KN_IN(y), KN_OUT(out), const long outer, const long n, const long inner,
-                             const int logarithm)
-{
-    KN_BIND_IN(T, gradient);
-    KN_BIND_IN(T, y);
-    KN_BIND_OUT(T, out);
-    KN_FOR(task, outer * inner)
-    {
-        const long at = task / inner * n * inner + task % inner;
-        T sum = 0;
-        for (long k = 0; k < n; k++)
-            sum += logarithm ? gradient[at + k * inner] : gradient[at + k * inner] * y[at + k * inner];
-        for (long k = 0; k < n; k++) {
-            const T a = gradient[at + k * inner], b = y[at + k * inner];
-            out[at + k * inner] = logarithm ? a - exp(b) * sum : b * (a - sum);
-        }
-    }
-}
-
-kernel void softmax_forward_rows(KN_IN(x), KN_OUT(y), const long outer, const long n, const int logarithm)
-{
-    KN_BIND_IN(T, x);
-    KN_BIND_OUT(T, y);
-    local T part[KN_SUM_GROUP];
-    const long step = get_local_size(0);
-    for (long row = get_group_id(0); row < outer; row += get_num_groups(0)) {
-        const global T *from = x + row * n;
-        T largest = -INFINITY, sum = 0;
-        for (long k = get_local_id(0); k < n; k += step)
-            largest = fmax(largest, from[k]);
-        largest = max_group(part, largest);
-        for (long k = get_local_id(0); k < n; k += step)
-            sum += exp(from[k] - largest);
-        sum = sum_group(part, sum);
-        const T shift = log(sum);
-        for (long k = get_local_id(0); k < n; k += step)
-            y[row * n + k] = logarithm ? from[k] - largest - shift : exp(from[k] - largest) / sum;
-    }
-}
-
-kernel void softmax_backward_rows(KN_IN(gradient), KN_IN(y), KN_OUT(out), const long outer, const long n,
-                                  const int logarithm)
-{
-    KN_BIND_IN(T, gradient);
-    KN_BIND_IN(T, y);
-    KN_BIND_OUT(T, out);
-    local T part[KN_SUM_GROUP];
-    const long step = get_local_size(0);
-    for (long row = get_group_id(0); row < outer; row += get_num_groups(0)) {
-        T sum = 0;
-        for (long k = get_local_id(0); k < n; k += step)
-            sum += logarithm ? gradient[row * n + k] : gradient[row * n + k] * y[row * n + k];
-        sum = sum_group(part, sum);
-        for (long k = get_local_id(0); k < n; k += step) {
-            const T a = gradient[row * n + k], b = y[row * n + k];
-            out[row * n + k] = logarithm ? a - exp(b) * sum : b * (a - sum);
-        }
-    }
-}
-
-#endif

@@ -17,7 +17,22 @@ typedef struct class_loss {
     int32_t logits, reduction, has_weight, unused;
 } class_loss;
 
-static class_loss layout_of(const kn_class_loss_params *params, int ndim, const int64_t *shape, bool has_weight)
+/* On devices that are no CPUs: the work-items that share a row. */
+static int lanes_of(const class_loss *p, size_t local) { return p->inner > 1 ? 1 : kn_team_for(p->classes, 16, local); }
+
+/* How rows are put together depends on the shape only, so that the order of the sum is the same on every CPU device and
+ * on every other. */
+static int64_t rows_per_block(const class_loss *p, const kn_limits *limits)
+{
+    if (limits->is_cpu)
+        return p->inner == 1 && p->classes >= 128 ? 16 : 128;
+    if (p->inner == 1 && p->rows * p->classes <= 32768) /* a launch more would take longer */
+        return p->rows > 256 ? p->rows : 256;
+    return 256 / lanes_of(p, 256);
+}
+
+static class_loss layout_of(const kn_class_loss_params *params, const kn_limits *limits, int ndim, const int64_t *shape,
+                            bool has_weight)
 {
     class_loss p = {.classes = shape[ndim == 1 ? 0 : 1],
                     .inner = ndim > 2 ? kn_shape_numel(ndim - 2, shape + 2) : 1,
@@ -26,8 +41,7 @@ static class_loss layout_of(const kn_class_loss_params *params, int ndim, const 
                     .reduction = (int32_t)params->reduction,
                     .has_weight = has_weight};
     p.rows = (ndim == 1 ? 1 : shape[0]) * p.inner;
-    /* How rows are put together depends on the shape only: the order of the sum is the same on every device. */
-    p.rows_per_block = p.inner == 1 && p.classes >= 128 ? 16 : 128;
+    p.rows_per_block = rows_per_block(&p, limits);
     p.blocks = (p.rows + p.rows_per_block - 1) / p.rows_per_block;
     return p;
 }
@@ -36,6 +50,11 @@ static const char *target_options(char *buffer, size_t size, kn_dtype dtype, kn_
 {
     snprintf(buffer, size, "%s -DTARGET=%s", kn_dtype_options(dtype), kn_dtype_cl(target));
     return buffer;
+}
+
+static const char *source_for(const kn_limits *limits)
+{
+    return limits->is_cpu ? "loss/class_loss.cl" : "loss/class_loss_gpu.cl";
 }
 
 /* --- shape ------------------------------------------------------------------------------------------------------- */
@@ -148,21 +167,27 @@ static kn_status launch_forward(kn_call *call, const class_loss *p, const class_
     const kn_dtype dtype = data->x->dtype;
     const kn_limits *limits = kn_tensor_limits(data->x);
     const kn_work_size work = kn_work_for_groups(limits, p->blocks);
-    const bool long_rows = !limits->is_cpu && p->logits && p->inner == 1 && p->classes >= 128;
+    const kn_arg args[] = {kn_arg_tensor(data->x),
+                           kn_arg_tensor(data->target),
+                           kn_arg_tensor(data->weight ? data->weight : data->x),
+                           kn_arg_tensor(call->outputs[0]),
+                           kn_arg_tensor(data->norms),
+                           kn_arg_tensor(data->totals),
+                           kn_arg_tensor(data->parts),
+                           kn_arg_struct(p, sizeof *p),
+                           kn_arg_real(dtype, params->label_smoothing),
+                           kn_arg_fault(),
+                           kn_arg_i32(lanes_of(p, work.local))}; /* CPU devices have no teams */
     char options[96];
 
-    KN_TRY(kn_run(call->stream, .source = "loss/class_loss.cl",
+    KN_TRY(kn_run(call->stream, .source = source_for(limits),
                   .options = target_options(options, sizeof options, dtype, data->target->dtype),
-                  .kernel = long_rows ? "class_loss_forward_long" : "class_loss_forward", .operation = call->op->name,
-                  .dims = 1, .global = {work.global}, .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(data->x), kn_arg_tensor(data->target),
-                          kn_arg_tensor(data->weight ? data->weight : data->x), kn_arg_tensor(call->outputs[0]),
-                          kn_arg_tensor(data->norms), kn_arg_tensor(data->totals), kn_arg_tensor(data->parts),
-                          kn_arg_struct(p, sizeof *p), kn_arg_real(dtype, params->label_smoothing), kn_arg_fault())));
+                  .kernel = "class_loss_forward", .operation = call->op->name, .dims = 1, .global = {work.global},
+                  .local = {work.local}, .args = args, .num_args = limits->is_cpu ? 10 : 11));
     if (p->blocks == 1 || params->reduction == KN_REDUCTION_NONE)
         return KN_OK;
     const kn_work_size one = kn_work_for_groups(limits, 1);
-    return kn_run(call->stream, .source = "loss/class_loss.cl", .options = options, .kernel = "class_loss_finish",
+    return kn_run(call->stream, .source = source_for(limits), .options = options, .kernel = "class_loss_finish",
                   .operation = call->op->name, .dims = 1, .global = {one.global}, .local = {one.local},
                   KN_ARGS(kn_arg_tensor(data->parts), kn_arg_tensor(call->outputs[0]), kn_arg_tensor(data->totals),
                           kn_arg_struct(p, sizeof *p)));
@@ -183,7 +208,8 @@ kn_status kn_class_loss_forward(kn_call *call)
 {
     const kn_class_loss_params *params = call->params;
     const bool has_weight = call->num_inputs > 2 && call->inputs[2];
-    const class_loss p = layout_of(params, call->inputs[0]->ndim, call->inputs[0]->shape, has_weight);
+    const class_loss p =
+        layout_of(params, kn_tensor_limits(call->inputs[0]), call->inputs[0]->ndim, call->inputs[0]->shape, has_weight);
     class_loss_data data = {.x = NULL};
     kn_status status = prepare(&data, call, &p);
 
@@ -204,9 +230,11 @@ kn_status kn_class_loss_backward(kn_grad_call *grad)
     const kn_class_loss_params *params = grad->params;
     kn_tensor *const *saved = grad->saved;
     const bool has_weight = grad->num_saved > 4;
-    const class_loss p = layout_of(params, grad->input[0].ndim, grad->input[0].shape, has_weight);
+    const class_loss p =
+        layout_of(params, kn_tensor_limits(saved[0]), grad->input[0].ndim, grad->input[0].shape, has_weight);
     const kn_limits *limits = kn_tensor_limits(saved[0]);
-    const kn_work_size work = kn_work_for(limits, p.rows * p.classes * (limits->is_cpu ? 4 : 1));
+    kn_work_size work = kn_work_for(limits, p.rows * p.classes * 4);
+    const int lanes = lanes_of(&p, work.local);
     kn_tensor *out = grad->grad_inputs[0] = kn_empty_like(saved[0]);
     char options[96];
 
@@ -214,14 +242,22 @@ kn_status kn_class_loss_backward(kn_grad_call *grad)
         return kn_error_status();
     if (kn_numel(out) == 0)
         return KN_OK;
-    return kn_run(grad->stream, .source = "loss/class_loss.cl",
+    if (!limits->is_cpu)
+        work = kn_work_for_groups(limits, (p.rows * lanes + (int64_t)work.local - 1) / (int64_t)work.local);
+    const kn_arg args[] = {kn_arg_tensor(grad->grad_outputs[0]),
+                           kn_arg_tensor(saved[0]),
+                           kn_arg_tensor(saved[1]),
+                           kn_arg_tensor(has_weight ? saved[4] : saved[0]),
+                           kn_arg_tensor(saved[2]),
+                           kn_arg_tensor(saved[3]),
+                           kn_arg_tensor(out),
+                           kn_arg_struct(&p, sizeof p),
+                           kn_arg_real(out->dtype, params->label_smoothing),
+                           kn_arg_i32(lanes)};
+    return kn_run(grad->stream, .source = source_for(limits),
                   .options = target_options(options, sizeof options, out->dtype, saved[1]->dtype),
                   .kernel = "class_loss_backward", .operation = grad->op->name, .dims = 1, .global = {work.global},
-                  .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(saved[0]), kn_arg_tensor(saved[1]),
-                          kn_arg_tensor(has_weight ? saved[4] : saved[0]), kn_arg_tensor(saved[2]),
-                          kn_arg_tensor(saved[3]), kn_arg_tensor(out), kn_arg_struct(&p, sizeof p),
-                          kn_arg_real(out->dtype, params->label_smoothing)));
+                  .local = {work.local}, .args = args, .num_args = limits->is_cpu ? 9 : 10);
 }
 
 /* --- reference --------------------------------------------------------------------------------------------------- */
@@ -240,7 +276,7 @@ kn_status kn_class_loss_reference(const kn_call *call)
 {
     const kn_class_loss_params *params = call->params;
     const kn_tensor *x = call->inputs[0], *weight = call->num_inputs > 2 ? call->inputs[2] : NULL;
-    const class_loss p = layout_of(params, x->ndim, x->shape, weight != NULL);
+    const class_loss p = layout_of(params, &(const kn_limits){.is_cpu = true}, x->ndim, x->shape, weight != NULL);
     double sum = 0, total = 0;
 
     for (int64_t row = 0; row < p.rows; row++) {

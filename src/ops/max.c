@@ -25,7 +25,7 @@ static kn_status launch_groups(const kn_max_problem *p, kn_chunks chunks, const 
     const bool rows = p->inner == 1;
     const int64_t tasks = p->outer * chunks.count * p->inner;
     kn_work_size work = kn_work_for_groups(limits, tasks);
-    const int64_t lanes = kn_team_for(chunks.length, work.local), local = (int64_t)work.local;
+    const int64_t lanes = kn_team_for(chunks.length, 16, work.local), local = (int64_t)work.local;
     kn_arg args[10];
     int count = 0;
 

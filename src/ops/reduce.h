@@ -40,7 +40,8 @@ kn_chunks kn_cut_middle(int64_t outer, int64_t n, int64_t inner);
  * 256 (or fewer, a power of two). */
 kn_work_size kn_work_for_groups(const kn_limits *limits, int64_t tasks);
 
-/* How many work-items of a work-group of `local`, a power of two, share a run of `n`: four terms each at least. */
-int kn_team_for(int64_t n, size_t local);
+/* How many work-items of a work-group of `local`, a power of two, share a run of `n`: so many that each has `terms` at
+ * most, where there are enough. With 16 the tree that joins them costs no more than the terms. */
+int kn_team_for(int64_t n, int64_t terms, size_t local);
 
 #endif

@@ -1,6 +1,7 @@
 /* ops/softmax.c - softmax and log-softmax along a dimension. */
 #include <koine/functional.h>
 #include <koine/ops.h>
+#include <stdio.h>
 
 #include "autograd/work.h"
 #include "ops/promote.h"
@@ -31,34 +32,51 @@ static kn_status softmax_shape(kn_call *call)
     return kn_call_output(call, call->inputs[0]->dtype, call->inputs[0]->ndim, call->inputs[0]->shape);
 }
 
+/* On devices that are no CPUs: how many work-items share a row, and how many elements each of them keeps. */
+typedef struct kn_softmax_team {
+    int lanes, held;
+} kn_softmax_team;
+
+static kn_softmax_team team_of(const kn_softmax_layout *l, size_t local)
+{
+    if (l->inner > 1)
+        return (kn_softmax_team){.lanes = 1, .held = l->n <= 4 ? 4 : l->n <= 16 ? 16 : 0};
+    if (l->n <= 32)
+        return (kn_softmax_team){.lanes = kn_team_for(l->n, 4, local), .held = 4};
+    return (kn_softmax_team){.lanes = kn_team_for(l->n, 16, local), .held = l->n <= 16 * (int64_t)local ? 16 : 0};
+}
+
 /* Launches forward (a = x, b = NULL) or backward (a = gradient, b = y). */
 static kn_status launch(kn_stream *stream, const kn_softmax_params *params, const kn_tensor *a, const kn_tensor *b,
                         kn_tensor *out)
 {
     const kn_limits *limits = kn_tensor_limits(out);
     const kn_softmax_layout l = layout_of(out->ndim, out->shape, params->dim);
-    const bool rows = !limits->is_cpu && l.inner == 1 && l.n > 32; /* a work-group per row */
-    const kn_work_size work = rows ? kn_work_for_groups(limits, l.outer)
-                              : limits->is_cpu
-                                  ? kn_work_for(limits, 4 * kn_numel(out)) /* an exp weighs more than an add */
-                                  : kn_work_for(limits, l.outer * l.inner);
-    kn_arg args[7];
+    kn_work_size work = kn_work_for(limits, 4 * kn_numel(out)); /* an exp weighs more than an add */
+    char options[80];
+    kn_arg args[8];
     int count = 0;
 
     if (kn_numel(out) == 0)
         return KN_OK;
+    snprintf(options, sizeof options, "%s", kn_dtype_options(out->dtype));
     args[count++] = kn_arg_tensor(a);
     if (b)
         args[count++] = kn_arg_tensor(b);
     args[count++] = kn_arg_tensor(out);
     args[count++] = kn_arg_i64(l.outer);
     args[count++] = kn_arg_i64(l.n);
-    if (!rows)
-        args[count++] = kn_arg_i64(l.inner);
+    args[count++] = kn_arg_i64(l.inner);
     args[count++] = kn_arg_i32(params->logarithm);
-    return kn_run(stream, .source = "softmax/softmax.cl", .options = kn_dtype_options(out->dtype),
-                  .kernel = b ? (rows ? "softmax_backward_rows" : "softmax_backward")
-                              : (rows ? "softmax_forward_rows" : "softmax_forward"),
+    if (!limits->is_cpu) {
+        const int64_t local = (int64_t)work.local;
+        const kn_softmax_team team = team_of(&l, work.local);
+        work = kn_work_for_groups(limits, (l.outer * l.inner * team.lanes + local - 1) / local);
+        snprintf(options, sizeof options, "%s -DHELD=%d", kn_dtype_options(out->dtype), team.held);
+        args[count++] = kn_arg_i32(team.lanes);
+    }
+    return kn_run(stream, .source = limits->is_cpu ? "softmax/softmax.cl" : "softmax/softmax_gpu.cl",
+                  .options = options, .kernel = b ? "softmax_backward" : "softmax_forward",
                   .operation = params->logarithm ? "log_softmax" : "softmax", .dims = 1, .global = {work.global},
                   .local = {work.local}, .args = args, .num_args = count);
 }

@@ -97,10 +97,10 @@ static kn_status launch_columns(kn_stream *stream, const kn_sum_problem *p)
                           kn_arg_real(p->x->dtype, p->divisor)));
 }
 
-int kn_team_for(int64_t n, size_t local)
+int kn_team_for(int64_t n, int64_t terms, size_t local)
 {
     int lanes = 1;
-    while (lanes < (int)local && 4 * (int64_t)lanes < n)
+    while (lanes < (int)local && terms * lanes < n)
         lanes *= 2;
     return lanes;
 }
@@ -110,7 +110,7 @@ static kn_status launch_rows(kn_stream *stream, const kn_sum_problem *p)
     const kn_limits *limits = kn_tensor_limits(p->y);
     const int64_t tasks = p->outer * p->chunks.count;
     kn_work_size work = kn_work_for_groups(limits, tasks);
-    const int lanes = kn_team_for(p->chunks.length, work.local);
+    const int lanes = kn_team_for(p->chunks.length, 16, work.local);
     kn_arg args[8];
     int count = 0;
 

@@ -26,7 +26,14 @@ static kn_tensor *build_dropout2d(kn_tensor *const *x, const void *params) { ret
         {name "/vector", build, {FLOATS_IN(-3, 3, 13)}, DIM(0)}, {name "/one", build, {FLOATS(5, 1)}, DIM(1)},         \
         {name "/empty", build, {FLOATS(0, 5)}, DIM(1)}, {name "/batch", build, {FLOATS_IN(-3, 3, 128, 10)}, DIM(1)},   \
         {name "/long", build, {FLOATS_IN(-3, 3, 3, 10007)}, DIM(1), 10007},                                            \
-        {name "/many", build, {FLOATS_IN(-3, 3, 4099, 7)}, DIM(1)}
+        {name "/many", build, {FLOATS_IN(-3, 3, 4099, 7)}, DIM(1)},                                                    \
+        {name "/rows_of_33", build, {FLOATS_IN(-3, 3, 70, 33)}, DIM(1)},                                               \
+        {name "/rows_of_257", build, {FLOATS_IN(-3, 3, 9, 257)}, DIM(1), 257},                                         \
+        {name "/rows_of_4095", build, {FLOATS_IN(-3, 3, 3, 4095)}, DIM(1), 4095},                                      \
+        {name "/rows_of_4097", build, {FLOATS_IN(-3, 3, 2, 4097)}, DIM(1), 4097},                                      \
+        {name "/columns_of_4", build, {FLOATS_IN(-3, 3, 3, 4, 130)}, DIM(1)},                                          \
+        {name "/columns_of_16", build, {FLOATS_IN(-3, 3, 2, 16, 9)}, DIM(1)},                                          \
+        {name "/columns_of_17", build, {FLOATS_IN(-3, 3, 3, 17, 35)}, DIM(1)}
 
 OP_ROWS_BEGIN
 static const op_row rows[] = {
