@@ -1,4 +1,4 @@
-/* optim/sgd.cl - one step of stochastic gradient descent over up to eight parameters. Arithmetic in torch.optim.SGD's order:
+/* optim/sgd.cl - one step of stochastic gradient descent over several parameters. Arithmetic in torch.optim.SGD's order:
  *
  *     g  = g + weight_decay p            (not with weight_decay 0: an infinite p would make it NaN)
  *     b  = decay b + scale g             (MOMENTUM; the first step has decay 0 and scale 1)
@@ -6,6 +6,28 @@
  *     p -= lr g
  */
 #include "optim/slots.clh"
+
+#ifdef MOMENTUM
+#ifdef NESTEROV
+#define DIRECTION(g, b) g += momentum * b;
+#else
+#define DIRECTION(g, b) g = b;
+#endif
+#define FOLLOW(g, buffer)                  \
+    T b = decay * buffer + scale * g;      \
+    buffer = b;                            \
+    DIRECTION(g, b)
+#else
+#define FOLLOW(g, buffer)
+#endif
+
+/* One element, in place. */
+#define STEP(parameter, gradient, buffer)                                          \
+    {                                                                              \
+        T g = weight_decay != 0 ? gradient + weight_decay * parameter : gradient;  \
+        FOLLOW(g, buffer)                                                          \
+        parameter -= lr * g;                                                       \
+    }
 
 kernel void sgd(KN_SLOTS,
 #ifdef MOMENTUM
@@ -18,17 +40,24 @@ kernel void sgd(KN_SLOTS,
     KN_BIND_OUT(T, momentum_buffer);
     global T *buffer = momentum_buffer + start;
 #endif
+#ifdef KN_CPU
     KN_FOR(i, length) {
-        T g = weight_decay != 0 ? gradient[i] + weight_decay * parameter[i] : gradient[i];
-#ifdef MOMENTUM
-        T b = decay * buffer[i] + scale * g;
-        buffer[i] = b;
-#ifdef NESTEROV
-        g += momentum * b;
-#else
-        g = b;
-#endif
-#endif
-        parameter[i] -= lr * g;
+        STEP(parameter[i], gradient[i], buffer[i]);
     }
+#else
+    if (count <= 0)
+        return;
+    four p = load_four(parameter + i, count, aligned), g4 = load_four(gradient + i, count, aligned);
+#ifdef MOMENTUM
+    four b4 = load_four(buffer + i, count, aligned);
+#endif
+    STEP(p.x, g4.x, b4.x);
+    STEP(p.y, g4.y, b4.y);
+    STEP(p.z, g4.z, b4.z);
+    STEP(p.w, g4.w, b4.w);
+#ifdef MOMENTUM
+    store_four(b4, buffer + i, count, aligned);
+#endif
+    store_four(p, parameter + i, count, aligned);
+#endif
 }

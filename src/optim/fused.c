@@ -7,33 +7,17 @@
 #include "optim/optim.h"
 #include "rt/spans.h"
 
-/* Work-items per slot: on CPU devices a few per core with at least this many elements each, elsewhere a work-group's
- * multiple. */
-#define CPU_ELEMENTS_PER_ITEM 4096
-#define GROUP_SIZE 128
+#define CPU_SLOTS 8
+#define CPU_ELEMENTS_PER_ITEM 4096 /* at least, of a few work-items per core and slot */
+#define GROUP_SIZE 256             /* of other devices: a work-item takes four elements */
 
-static kn_launch_params work_of(const kn_optim_group *group)
-{
-    const kn_limits *limits = kn_device_limits(group->bucket->device);
-    int64_t longest = 0;
-    for (int i = 0; i < group->count; i++) {
-        int64_t elements = kn_numel(group->slots[i].parameter);
-        longest = elements > longest ? elements : longest;
-    }
-    kn_launch_params params = {.dims = 2,
-                               .global = {kn_work_items(limits, longest, CPU_ELEMENTS_PER_ITEM), (size_t)group->count}};
-    if (!limits->is_cpu) {
-        params.local[0] = GROUP_SIZE;
-        params.local[1] = 1;
-    }
-    return params;
-}
+static int slots_on(const kn_device *device) { return kn_device_limits(device)->is_cpu ? CPU_SLOTS : KN_OPTIM_SLOTS; }
 
 /* Slots that the group does not fill name the first one's buffers with length 0. */
 static int slot_arguments(const kn_optim_group *group, kn_arg *args)
 {
     int n = 0;
-    for (int i = 0; i < KN_OPTIM_SLOTS; i++) {
+    for (int i = 0; i < slots_on(group->bucket->device); i++) {
         int slot = i < group->count ? i : 0;
         args[n++] = kn_arg_tensor(group->slots[slot].parameter);
         args[n++] = kn_arg_tensor(group->slots[slot].gradient);
@@ -41,6 +25,47 @@ static int slot_arguments(const kn_optim_group *group, kn_arg *args)
         args[n++] = kn_arg_i64(group->slots[slot].start);
     }
     return n;
+}
+
+static kn_launch_params work_on_cpu(const kn_optim_group *group)
+{
+    int64_t longest = 0;
+    for (int i = 0; i < group->count; i++) {
+        int64_t elements = kn_numel(group->slots[i].parameter);
+        longest = elements > longest ? elements : longest;
+    }
+    size_t items = kn_work_items(kn_device_limits(group->bucket->device), longest, CPU_ELEMENTS_PER_ITEM);
+    return (kn_launch_params){.dims = 2, .global = {items, (size_t)group->count}};
+}
+
+/* kn_slot_ends of cl/optim/slots.clh. */
+typedef struct slot_ends {
+    uint32_t end[KN_OPTIM_SLOTS];
+} slot_ends;
+
+/* On other devices the slots' work-groups stand in a line. */
+static kn_launch_params work_in_line(const kn_optim_group *group, slot_ends *ends)
+{
+    const kn_limits *limits = kn_device_limits(group->bucket->device);
+    size_t local = GROUP_SIZE;
+    int64_t groups = 0;
+    while (local > limits->max_work_group_size)
+        local /= 2;
+    for (int i = 0; i < KN_OPTIM_SLOTS; i++) {
+        const int64_t elements = i < group->count ? kn_numel(group->slots[i].parameter) : 0;
+        groups += (elements + 4 * (int64_t)local - 1) / (4 * (int64_t)local);
+        ends->end[i] = (uint32_t)groups;
+    }
+    return (kn_launch_params){.dims = 1, .global = {(size_t)groups * local}, .local = {local}};
+}
+
+/* Whether all may be read four elements at a time; states start at multiples of 16. */
+static bool are_aligned(const kn_optim_group *group)
+{
+    for (int i = 0; i < group->count; i++)
+        if (group->slots[i].parameter->offset % 4 != 0 || group->slots[i].gradient->offset % 4 != 0)
+            return false;
+    return true;
 }
 
 void kn_optim_write_scalars(void *memory, kn_dtype dtype, const double *scalars, int count)
@@ -71,8 +96,15 @@ static kn_status scalar_arguments(kn_optim *optim, const kn_optim_group *group, 
 
 static kn_status launch(kn_optim *optim, const kn_optim_group *group, const int *indices)
 {
-    kn_arg args[4 * KN_OPTIM_SLOTS + KN_OPTIM_MAX_STATES + KN_OPTIM_MAX_SCALARS];
+    const bool is_cpu = kn_device_limits(group->bucket->device)->is_cpu;
+    kn_arg args[4 * KN_OPTIM_SLOTS + 2 + KN_OPTIM_MAX_STATES + KN_OPTIM_MAX_SCALARS];
+    slot_ends ends;
+    kn_launch_params params = is_cpu ? work_on_cpu(group) : work_in_line(group, &ends);
     int n = slot_arguments(group, args), scalars;
+    if (!is_cpu) {
+        args[n++] = kn_arg_struct(&ends, sizeof ends);
+        args[n++] = kn_arg_i32(are_aligned(group));
+    }
     for (int s = 0; s < optim->num_states; s++)
         args[n++] = kn_arg_tensor(group->bucket->states[s]);
     KN_TRY(scalar_arguments(optim, group, indices, args + n, &scalars));
@@ -80,7 +112,6 @@ static kn_status launch(kn_optim *optim, const kn_optim_group *group, const int 
     snprintf(options, sizeof options, "%s%s", kn_dtype_options(group->bucket->dtype),
              optim->algorithm->flags(optim->hyper));
 
-    kn_launch_params params = work_of(group);
     params.source = optim->algorithm->source;
     params.options = options;
     params.kernel = optim->algorithm->kernel;
@@ -154,7 +185,7 @@ static kn_status step_bucket(kn_optim *optim, int bucket)
         if (optim->places[i].bucket != bucket || kn_grad(optim->parameters[i]) == NULL)
             continue;
         /* One launch has one bias correction, so its parameters are at one step. */
-        if (group.count == KN_OPTIM_SLOTS || (group.count > 0 && optim->steps[i] + 1 != group.step))
+        if (group.count == slots_on(group.bucket->device) || (group.count > 0 && optim->steps[i] + 1 != group.step))
             status = flush(optim, &group, indices);
         group.step = optim->steps[i] + 1;
         if (status == KN_OK)

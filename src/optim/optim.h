@@ -11,7 +11,7 @@
 #include "nn/tensor_list.h"
 #include "tensor/tensor.h"
 
-#define KN_OPTIM_SLOTS 8
+#define KN_OPTIM_SLOTS 16 /* on CPU devices 8: their launches cost little */
 #define KN_OPTIM_MAX_STATES 3
 #define KN_OPTIM_MAX_HYPER 6
 #define KN_OPTIM_MAX_SCALARS 8
