@@ -1,30 +1,47 @@
 #!/bin/sh
-# Remakes docs/performance.md and its picture: every benchmark against every peer there is, about 40 minutes on 2 cores of an otherwise idle machine.
+# Remakes docs/performance.md and its pictures: every benchmark against every peer there is, about 40 minutes on 2 cores of an otherwise idle machine.
 # REPETITIONS (5) is the number of turns of each benchmark.
 #
 #     python3 -m venv ~/torch && ~/torch/bin/pip install torch numpy      # the newest PyTorch, outside the tree
 #     apt-get install python3-torch libopenblas0-pthread gnuplot-nox      # Debian's, on OpenBLAS
 #     sh bench/performance.sh ~/torch/bin/python3 /usr/bin/python3
+#     sh bench/performance.sh [--device D] --peer-device cuda ~/torch/bin/python3      # a machine with a GPU
 #
 # Each argument is a Python that has torch; the first is also held against as torch.compile, whole networks only. Results are kept under build/performance, one
 # file per peer and group of benchmarks: run again after an interruption, it goes on where it stopped. Remove that folder to measure anew.
+#
+# --device names Koine's device. With --peer-device PyTorch is there on such a device, in the mode in which cuDNN measures its algorithms, and benchmarks of a
+# GPU's size are run too; results and page are kept under build/performance-cuda. Those of machines that are not at hand lie in bench/measured/*.jsonl, one file
+# per machine (cat build/performance-cuda/*.jsonl): their parts of the page come from there.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
+usage() { sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2; }
+device="" peer=cpu
+while [ $# -gt 1 ]; do
+    case $1 in
+    --device) device=$2; shift 2 ;;
+    --peer-device) peer=$2; shift 2 ;;
+    -*) usage ;;
+    *) break ;;
+    esac
+done
+[ $# -gt 0 ] || usage
 [ -x build/bin/koine-bench ] || { echo "performance.sh: build/bin/koine-bench is not there: build first (sh tests/run.sh)" >&2; exit 1; }
-results=build/performance
+results=build/performance mode=eager sizes="" page=docs/performance.md plot=docs/performance.svg
+[ "$peer" = cpu ] || { results=build/performance-$peer mode=benchmark sizes=gpu/ page=$results/performance.md plot=$results/performance.svg; }
 mkdir -p "$results"
 
 # measure NAME PYTHON MODE GROUP...
 measure() {
-    name=$1 python=$2 mode=$3
+    name=$1 python=$2 mode_=$3
     shift 3
     for group; do
         file=$results/$name-$(echo "$group" | tr -d /).jsonl
         [ -e "$file" ] && continue
         echo "$name: $group" >&2
         # Rows that fail (results that differ) are named on standard error and are not in the page; the others are.
-        python3 bench/compare.py --json --repetitions "${REPETITIONS:-5}" --python "$python" --peer-mode "$mode" --only "$group" >"$file.part" || [ -s "$file.part" ]
+        python3 bench/compare.py --json --repetitions "${REPETITIONS:-5}" --python "$python" --peer-mode "$mode_" --peer-device "$peer" ${device:+--device "$device"} \
+            --only "$group" --out "$file.part" >/dev/null || [ -s "$file.part" ]
         mv "$file.part" "$file"
     done
 }
@@ -33,8 +50,13 @@ networks="linear_regression cnn_step mlp lenet resnet18 mobilenetv2"
 count=0
 for python; do
     count=$((count + 1))
-    measure "peer$count" "$python" eager matmul mnist_epoch $networks gemm/ conv/ elementwise/ dropout reduce/ softmax/ log_softmax/ batch_norm/ layer_norm/ transpose/ startup/
-    [ $count -gt 1 ] || measure "peer$count-compiled" "$python" compile $networks
+    # shellcheck disable=SC2086 # words; gpu/ names all that is of a GPU's size
+    measure "peer$count" "$python" $mode matmul mnist_epoch $networks resnet50 $sizes gemm/ conv/ elementwise/ dropout reduce/ softmax/ log_softmax/ batch_norm/ \
+        layer_norm/ transpose/ startup/
+    # shellcheck disable=SC2086
+    [ $count -gt 1 ] || measure "peer$count-compiled" "$python" compile $networks ${sizes:+gpu/resnet}
 done
-python3 bench/report.py --plot docs/performance.svg "$results"/*.jsonl >docs/performance.md.part
-mv docs/performance.md.part docs/performance.md
+set -- "$results"/*.jsonl
+[ "$peer" != cpu ] || for file in bench/measured/*.jsonl; do [ ! -e "$file" ] || set -- "$@" "$file"; done
+python3 bench/report.py --plot "$plot" "$@" >"$page.part"
+mv "$page.part" "$page"

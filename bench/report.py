@@ -3,20 +3,23 @@
 
     python3 bench/report.py [--plot docs/performance.svg] [--notes bench/notes.md] RESULTS.jsonl... > docs/performance.md
 
-RESULTS.jsonl: the output of compare.py --json, one file for each peer (Debian's torch, the newest, compiled). A row that several of them hold is taken from the
-run in which the peer was fastest. Notes are paragraphs for single sections: a Markdown file whose "## HEADING" is the section's. The picture needs gnuplot.
+RESULTS.jsonl: the output of compare.py --json or --out, any number of files: of each peer (Debian's torch, the newest, compiled), of each machine. A machine (a
+GPU, or a processor with its number of threads) has a part of the page; a row that several of its results hold is taken from the run in which the peer was
+fastest. Notes are paragraphs for single sections: a Markdown file whose "## HEADING" is the section's, or "## HEADING, DEVICE" for a machine with a GPU. The
+picture needs gnuplot; further machines have one each beside it.
 """
 import argparse
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 
 # Heading, names' prefixes, what bounds the work: "flops", "bytes", or nothing.
 SECTIONS = (
     ('Programs', ('matmul', 'linear_regression', 'cnn_step', 'mnist_epoch'), None),
-    ('Networks', ('mlp', 'lenet', 'resnet18', 'mobilenetv2', 'gpt', 'lstm'), 'flops'),
+    ('Networks', ('mlp', 'lenet', 'resnet18', 'resnet50', 'mobilenetv2', 'gpt', 'lstm'), 'flops'),
     ('Matrix products', ('gemm/',), 'flops'),
     ('Convolution', ('conv/',), 'flops'),
     ('Elementwise', ('elementwise/', 'dropout'), 'bytes'),
@@ -29,12 +32,13 @@ SECTIONS = (
 COLUMNS = {'flops': 'Koine, GFLOP/s (of the peak)', 'bytes': 'Koine, GB/s (of a copy)'}
 DESCRIPTIONS = {
     'Programs': 'The programs of the examples: 10000×200 @ 200×10000; a step of linear regression (10⁶ samples, Adam); a training step of the CNN (batch 128); an '
-                'epoch of Fashion-MNIST with its loader.',
-    'Networks': 'One training step: forward, cross entropy, backward, optimizer. The operations are those of the products, three per layer and step.',
+                'epoch of Fashion-MNIST with its loader. replayed: the step recorded once.',
+    'Networks': 'One training step: forward, cross entropy, backward, optimizer; replayed: recorded once. gpu: the batch of a GPU. The operations are those of the '
+                'products, three per layer and step.',
     'Matrix products': 'rows×columns×inner; f32 unless marked; nt, tn, tt: the second, the first, both operands are transposed views; batched: count×rows×columns×inner.',
-    'Convolution': 'images,channels,height,width-outputs,kernel; s: stride, p: padding where it is not half the kernel, g: groups.',
-    'Elementwise': 'small: 2¹⁸ elements, large: 2²⁴. Bytes count each operation of a chain by itself.',
-    'Reductions': 'small: 512×512, large: 4096×4096.',
+    'Convolution': 'images,channels,height,width-outputs,kernel; s: stride, p: padding where it is not half the kernel, g: groups. f32 unless marked.',
+    'Elementwise': 'small: 2¹⁸ elements, large: 2²⁴, gpu: 2²⁶. Bytes count each operation of a chain by itself.',
+    'Reductions': 'small: 512×512, large: 4096×4096, gpu: 8192×8192.',
     'Start': 'A new process until its first training step (CNN, batch 128) is done: cold, with nothing compiled ever before, and warm.',
 }
 
@@ -43,10 +47,45 @@ class Malformed(Exception):
     """A results file with something else in it."""
 
 
+class Machine:
+    """One that was measured on: its lines called "machine", and for each benchmark the row of the fastest peer, in the order of the first file."""
+
+    def __init__(self):
+        self.lines, self.best = [], {}
+
+    def add(self, row):
+        if row['name'] not in self.best or row['peer_s'] < self.best[row['name']]['peer_s']:
+            self.best[row['name']] = row
+
+    @property
+    def line(self):
+        return self.lines[0] if self.lines else {}
+
+    @property
+    def gpu(self):
+        """Its name, where it is one."""
+        return self.line.get('device') if self.line.get('device_type', 'cpu') != 'cpu' else None
+
+    @property
+    def heading(self):
+        return f"{self.gpu} ({self.line['platform']}, driver {self.line['driver']})" if self.gpu else \
+            f"{self.line.get('processor', 'this machine')}, {self.line['threads']} threads"
+
+    @property
+    def peers(self):
+        return list(dict.fromkeys(line['peer'] for line in self.lines)) or sorted({row['peer'] for row in self.best.values()})
+
+    @staticmethod
+    def key_of(line):
+        """What two results of one machine have in common."""
+        return line['device'] if line.get('device_type', 'cpu') != 'cpu' else (line.get('processor'), line['threads'])
+
+
 def read(paths):
-    """The machine lines, and for each benchmark the row of the fastest peer, in the order of the first file."""
-    machines, best = [], {}
+    """The machines, by what tells them apart."""
+    machines = {}
     for path in paths:
+        key = None
         with open(path) as file:
             for number, line in enumerate(file, 1):
                 if not line.strip():
@@ -54,15 +93,15 @@ def read(paths):
                 try:
                     row = json.loads(line)
                     if row['name'] == 'machine':
-                        machines.append({'peer': row['peer'], 'threads': row['threads'], **row})
+                        key = Machine.key_of(row)
+                        machines.setdefault(key, Machine()).lines.append({'peer': row['peer'], **row})
                         continue
                     candidate = dict(row, koine_s=float(row['koine_s']), peer_s=float(row['peer_s']), peer=row.get('peer', 'torch'))
                 except (ValueError, KeyError, TypeError) as error:
                     raise Malformed(f'{path}:{number}: not a line of compare.py --json ({type(error).__name__}: {error})') from None
                 candidate['ratio'] = candidate['koine_s'] / candidate['peer_s']
-                if row['name'] not in best or candidate['peer_s'] < best[row['name']]['peer_s']:
-                    best[row['name']] = candidate
-    return machines, list(best.values())
+                machines.setdefault(key, Machine()).add(candidate)
+    return [machine for machine in machines.values() if machine.best]
 
 
 def read_notes(path):
@@ -79,6 +118,8 @@ def read_notes(path):
 
 
 def belongs(name, prefixes):
+    name = name[len('gpu/'):] if name.startswith('gpu/') else name
+    name = name[:-len('/replayed')] if name.endswith('/replayed') else name
     return any(name.startswith(prefix) if prefix.endswith('/') else name == prefix for prefix in prefixes)
 
 
@@ -99,6 +140,8 @@ def reached(row, bound, machine):
     if not work:
         return ''
     rate = work / row['koine_s'] * 1e-9
+    if row.get('dtype') == 'float16' or row['name'].endswith('/tf32'):  # on units whose peak nothing measures
+        return f'{rate:.3g}'
     limit = machine.get('gbytes_per_s') if bound == 'bytes' else machine.get('gflops_f64' if row.get('dtype') == 'float64' else 'gflops_f32')
     return f'{rate:.3g} ({rate / limit:.0%})' if limit else f'{rate:.3g}'
 
@@ -117,12 +160,24 @@ def table(rows, bound, machine, several_peers):
     return lines
 
 
-def summary(sections):
+class Anchors:
+    """The names under which headings are linked to: the second of the same words ends in -1."""
+
+    def __init__(self):
+        self.count = {}
+
+    def of(self, heading):
+        slug = re.sub(r'[^\w\- ]', '', heading.lower()).replace(' ', '-')
+        self.count[slug] = self.count.get(slug, -1) + 1
+        return f'{slug}-{self.count[slug]}' if self.count[slug] else slug
+
+
+def summary(sections, anchors):
     lines = ['| | benchmarks | geometric mean | best | worst |', '| --- | --- | --- | --- | --- |']
     for heading, _, rows in sections:
         ratios = [row['ratio'] for row in rows]
         worst = max(rows, key=lambda row: row['ratio'])
-        lines.append(f"| [{heading}](#{heading.lower().replace(' ', '-')}) | {len(rows)} | **{geometric_mean(ratios):.2f}** | {min(ratios):.2f} | "
+        lines.append(f"| [{heading}](#{anchors.of(heading)}) | {len(rows)} | **{geometric_mean(ratios):.2f}** | {min(ratios):.2f} | "
                      f"{worst['ratio']:.2f} `{worst['name']}` |")
     return lines
 
@@ -136,6 +191,7 @@ python3 -m venv ~/torch && ~/torch/bin/pip install torch numpy      # the newest
 apt-get install python3-torch libopenblas0-pthread gnuplot-nox      # Debian's, on OpenBLAS
 sh bench/performance.sh ~/torch/bin/python3 /usr/bin/python3        # about 40 minutes; makes this page
 python3 bench/compare.py --python ~/torch/bin/python3 --only conv/  # a group of it
+sh bench/performance.sh --peer-device cuda ~/torch/bin/python3      # on a machine with an NVIDIA GPU: its part of the page
 ```
 
 Both sides are processes of their own on the same cores with as many threads. Each benchmark starts from the same values on both sides, and what its first
@@ -143,30 +199,49 @@ repetition gives is held against the peer's before anything is timed: outputs an
 (10⁻³), the loss (10⁻⁴) and the loss after the step (5·10⁻³). First calls compile and plan; they have columns of their own. Then the two take turns, a turn being a
 burst of about 0.25 s of runs in a row as a program's loop makes them (Koine's calls enqueue, and the device is waited for once, after the last of a burst;
 PyTorch's return when they are done), with a rest between the turns in which the peer's spinning threads come to sleep. Given are the medians of the time per run.
-`build/bin/koine-bench --only conv/` measures Koine alone, one JSON object per line, with the share of the measured peak."""
+`build/bin/koine-bench --only conv/` measures Koine alone, one JSON object per line, with the share of the measured peak.
+
+On a GPU PyTorch's side runs on CUDA (`--peer-device cuda`), where calls return at once on both sides: a burst is 0.1 s of runs, and the device is waited for after
+the last. Benchmarks called `gpu/...` have the sizes of GPUs: convolutions of 128 images (32 of those from 112×112 pixels on), 256 MiB for what memory bounds. f32
+is f32: TF32 is allowed on both sides in rows called `.../tf32`, and there alone (tolerance 2·10⁻³, as in f16, whose sums both take in f32). cuDNN chooses among its
+algorithms by its tables (`eager`) or by measuring them (`--peer-mode benchmark`). A row called `.../replayed` is a step that was recorded once and is replayed: by
+`kn_graph` here, as a CUDA graph by PyTorch. On a CPU PyTorch has nothing of the kind, and such a row is held against its step as it stands. Of a replay the loss
+after it is held against the loss after PyTorch's second step."""
 
 
-def page(machines, rows, notes, plot):
+def limits_of(line):
+    return ', '.join(f'{line[key]:.0f} {unit}' for key, unit in (('gflops_f32', 'GFLOP/s f32'), ('gflops_f64', 'GFLOP/s f64'),
+                                                                ('gbytes_per_s', 'GB/s read and written by a plain copy')) if line.get(key))
+
+
+def part(machine, notes, plot, anchors):
+    """The machine's part of the page, and its sections."""
+    rows, several = machine.best.values(), len(machine.peers) > 1
     sections = [(heading, bound, [row for row in rows if belongs(row['name'], prefixes)]) for heading, prefixes, bound in SECTIONS]
     sections = [section for section in sections if section[2]]
-    machine = machines[0] if machines else {}
-    peers = list(dict.fromkeys(m['peer'] for m in machines)) or sorted({row['peer'] for row in rows})
-    lines = ['# Performance', '', METHOD, '']
-    if machine:
-        limits = ', '.join(f'{machine[key]:.0f} {unit}' for key, unit in (('gflops_f32', 'GFLOP/s f32'), ('gflops_f64', 'GFLOP/s f64'),
-                                                                        ('gbytes_per_s', 'GB/s read and written by a plain copy')) if machine.get(key))
-        lines += [f"## {machine.get('processor', 'this machine')}, {machine['threads']} threads", '',
-                  f"Peers: {', '.join(peers)}" + ('; each row against the fastest of them.' if len(peers) > 1 else '.'),
-                  f'The limits of the machine as `koine-bench` measures them: {limits}.', '']
-    lines += summary(sections) + ['']
+    lines = []
+    if machine.line:
+        anchors.of(machine.heading)
+        lines += [f'## {machine.heading}', '', f"Peers: {', '.join(machine.peers)}" + ('; each row against the fastest of them.' if several else '.'),
+                  f'The limits of the machine as `koine-bench` measures them: {limits_of(machine.line)}.', '']
+    lines += summary(sections, anchors) + ['']
     if plot:
         lines += [f'![Ratio of the times of each benchmark, by group]({os.path.basename(plot)})', '']
     for heading, bound, members in sections:
+        note = notes.get(f'{heading}, {machine.gpu}' if machine.gpu else heading)
         lines += [f'### {heading}', '']
         lines += [DESCRIPTIONS[heading], ''] if heading in DESCRIPTIONS else []
-        lines += table(members, bound, machine, len(peers) > 1) + ['']
-        lines += [notes[heading], ''] if notes.get(heading) else []
-    return '\n'.join(lines), sections
+        lines += table(members, bound, machine.line, several) + ['']
+        lines += [note, ''] if note else []
+    return lines, sections
+
+
+def plot_of(plot, machine, index):
+    """The first machine's picture has the name that was given; the others' have the machine's in it."""
+    if not plot or index == 0:
+        return plot
+    stem, ending = os.path.splitext(plot)
+    return f"{stem}-{re.sub('[^a-z0-9]+', '-', (machine.gpu or machine.heading).lower()).strip('-')}{ending}"
 
 
 def draw(path, sections):
@@ -197,15 +272,19 @@ def main():
     parser.add_argument('--notes', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'notes.md'))
     arguments = parser.parse_args()
     try:
-        machines, rows = read(arguments.results)
+        machines = read(arguments.results)
     except (Malformed, OSError) as error:
         sys.exit(f'report.py: {error}')
-    if not rows:
+    if not machines:
         sys.exit('report.py: no benchmark in ' + ', '.join(arguments.results))
-    text, sections = page(machines, rows, read_notes(arguments.notes), arguments.plot)
-    if arguments.plot:
-        draw(arguments.plot, sections)
-    print(text, end='')
+    lines, anchors, notes = ['# Performance', '', METHOD, ''], Anchors(), read_notes(arguments.notes)
+    for index, machine in enumerate(machines):
+        plot = plot_of(arguments.plot, machine, index)
+        own, sections = part(machine, notes, plot, anchors)
+        lines += own
+        if plot:
+            draw(plot, sections)
+    print('\n'.join(lines), end='')
 
 
 if __name__ == '__main__':

@@ -1,18 +1,24 @@
 #!/bin/sh
 # Builds, tests and measures Koine on a machine with a GPU, a driver, a C compiler and CMake, but no network: sh tools/gpu-check.sh PACKAGES REPORTS [PART...]
 #
-# PACKAGES is the folder that tools/gpu-bundle.sh made; REPORTS receives one small report per part. Without PART all parts run that are not done yet, so that an
-# interrupted check goes on where it stopped; each part ends within 8 minutes. A part that fails is reported at the end and is tried again the next time.
+# PACKAGES is the folder that tools/gpu-bundle.sh made; REPORTS receives one small report per part. Without PART all parts run that are not done yet, in the order
+# below, so that an interrupted check goes on where it stopped; each part ends within 8 minutes, all of them on 16 cores within half an hour. A part that fails is
+# reported at the end and is tried again the next time. Parts joined by + run side by side; those that measure have the machine to themselves.
 #
-#   look       what is there: GPU, driver, OpenCL libraries, PyTorch           programs   the three programs of the examples, as a user runs them
-#   build      unpacks the packages, registers NVIDIA's driver, builds         limits     koine-bench on the device itself: peak, copies, launches
-#   doctor     koine devices, doctor and smi                                   gemm conv memory networks   side by side with PyTorch on CUDA, or alone where
-#   tests ops  the test suite on the GPU                                                 no python3 here has torch with CUDA
-#   tune       koine tune, whose results all that follows uses
+#   look        what is there: GPU, driver, OpenCL libraries, PyTorch          networks gemm conv memory   side by side with PyTorch on CUDA, or alone where no
+#   build       unpacks the packages, registers NVIDIA's driver, builds                    python3 here has torch with CUDA; rows in PART.jsonl: done ones are kept
+#   doctor      koine devices, doctor and smi                                  clblast     products by CLBlast, alone
+#   ops tests   the test suite on the GPU                                      limits      koine-bench on the device itself: launches, copies, start
+#   curve       trains the main job: the same curve as PoCL's?                 big         buffers above a quarter of the memory, a batch that fills it
+#   programs    the other programs of the examples                             tune tuned  koine tune, and the heaviest rows after it
+#                                                                              modes       networks and layers against PyTorch's other modes
+#                                                                              page        what was measured, as docs/performance.md has it
 #
-# Environment: KOINE_GPU_CHECK_DEVICE names the device (default: the first GPU); KOINE_GPU_CHECK_BUILD the build folder (default: build-gpu).
+# Environment: KOINE_GPU_CHECK_DEVICE names the device (default: the first GPU); KOINE_GPU_CHECK_BUILD the build folder (default: build-gpu);
+# KOINE_GPU_CHECK_PYTHON the Pythons to look for torch in; KOINE_GPU_CHECK_TUNE the seconds to tune (240). To try the script without a GPU:
+# KOINE_GPU_CHECK_PEER=cpu has PyTorch on the CPU as the peer, and KOINE_GPU_CHECK_ONLY="PREFIX..." takes the place of the benchmarks' names.
 set -u
-usage() { sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2; }
+usage() { sed -n '2,23s/^# \{0,1\}//p' "$0"; exit 2; }
 [ $# -ge 2 ] && [ -d "$1" ] || usage
 packages=$(cd "$1" && pwd)
 mkdir -p "$2"
@@ -41,26 +47,38 @@ use_packages() {
     [ -z "${KOINE_GPU_CHECK_DEVICE:-}" ] || export KOINE_DEVICE="$KOINE_GPU_CHECK_DEVICE"
 }
 
-# A python3 whose torch sees a GPU.
+peer=${KOINE_GPU_CHECK_PEER:-cuda}
+
+# A python3 with torch, which sees a GPU where that is the peer.
 torch_python() {
     for python in ${KOINE_GPU_CHECK_PYTHON:-python3 /usr/bin/python3}; do
-        "$python" -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' >/dev/null 2>&1 && { printf '%s' "$python"; return; }
+        "$python" -c 'import torch, sys; sys.exit(sys.argv[1] == "cuda" and not torch.cuda.is_available())' "$peer" >/dev/null 2>&1 && { printf '%s' "$python"; return; }
     done
 }
 
-run_tests() { ctest --test-dir "$build" --output-on-failure --parallel 4 --timeout 300 -LE '^long$' "$@"; }
+run_tests() { ctest --test-dir "$build" --output-on-failure --parallel 8 --timeout 300 -LE '^long$' "$@"; }
+train() { "$build/bin/train_fashion_mnist" --quiet "$@"; }
 
-# compare PREFIX...: the benchmarks whose names start so, against PyTorch on the GPU where there is one.
-compare() {
+# alone PREFIX...: the benchmarks whose names start so, of Koine itself.
+alone() {
     arguments=
-    for prefix; do arguments="$arguments --only $prefix"; done
-    python=$(torch_python)
+    for prefix in ${KOINE_GPU_CHECK_ONLY:-"$@"}; do arguments="$arguments --only $prefix"; done
     # shellcheck disable=SC2086 # words
-    if [ -n "$python" ]; then
-        python3 bench/compare.py --json --python "$python" --peer-device cuda --repetitions 7 --koine-bench "$build/bin/koine-bench" $arguments
-    else
-        "$build/bin/koine-bench" $arguments
-    fi
+    "$build/bin/koine-bench" --repetitions 7 $arguments
+}
+
+# compare NAME MODE PREFIX...: the same against PyTorch in one of its modes, where there is a PyTorch; in NAME.jsonl, which keeps what was done before.
+compare() {
+    rows=$reports/$1.jsonl mode=$2
+    shift 2
+    python=$(torch_python)
+    [ -n "$python" ] || { alone "$@"; return; }
+    [ "$mode" != benchmark ] || [ "$peer" = cuda ] || mode=eager
+    arguments=
+    for prefix in ${KOINE_GPU_CHECK_ONLY:-"$@"}; do arguments="$arguments --only $prefix"; done
+    # shellcheck disable=SC2086
+    "$python" bench/compare.py --python "$python" --peer-device "$peer" --peer-mode "$mode" --repetitions 7 --out "$rows" \
+        --koine-bench "$build/bin/koine-bench" $arguments
 }
 
 # --- the parts --------------------------------------------------------------------------------------------------------
@@ -95,17 +113,63 @@ part_doctor() { "$build/bin/koine" devices && "$build/bin/koine" doctor && "$bui
 part_tests() { run_tests -E '^(test_ops|test_random_ops|test_gemm|test_bench|examples|install|pages)'; }
 part_ops() { run_tests -R '^(test_ops|test_random_ops|test_gemm)'; }
 
-part_programs() {
-    "$build/bin/matmul" && "$build/bin/linear_regression" &&
-        "$build/bin/train_fashion_mnist" --epochs 2 --out "$reports/train" ${KOINE_GPU_CHECK_DEVICE:+--device "$KOINE_GPU_CHECK_DEVICE"}
+# A few short epochs, in which rounding has no time to grow, and the job itself. Against what PoCL made once, and where PoCL is here against what it makes here.
+part_curve() {
+    for length in early whole; do
+        arguments="--epochs 6 --limit 2560" allowed=
+        [ $length = early ] || arguments="--epochs 4" allowed="0.05 0.05 0.015"
+        # shellcheck disable=SC2086
+        train $arguments --out "$reports/$length" ${KOINE_GPU_CHECK_DEVICE:+--device "$KOINE_GPU_CHECK_DEVICE"} >/dev/null || return 1
+        # shellcheck disable=SC2086
+        sh tools/same-curve.sh "$reports/$length/history.csv" "tests/examples/curve-$length.csv" $allowed || return 1
+        [ "$peer" = cuda ] && "$build/bin/koine" devices | grep -q ' cpu:0 ' || continue
+        # shellcheck disable=SC2086
+        train $arguments --out "$reports/$length-cpu" --device cpu >/dev/null || return 1
+        # shellcheck disable=SC2086
+        sh tools/same-curve.sh "$reports/$length/history.csv" "$reports/$length-cpu/history.csv" $allowed || return 1
+    done
+    rm -f "$reports"/*/*.safetensors
 }
 
-part_tune() { "$build/bin/koine" tune --budget 420 --out "$reports/tuning.json" ${KOINE_GPU_CHECK_DEVICE:+--device "$KOINE_GPU_CHECK_DEVICE"}; }
-part_limits() { "$build/bin/koine-bench" --only launch/ --only transfer --only startup; }
-part_gemm() { compare matmul gemm/; }
-part_conv() { compare conv/; }
-part_memory() { compare elementwise/ dropout reduce/ softmax/ log_softmax/ batch_norm/ layer_norm/ transpose/; }
-part_networks() { compare linear_regression cnn_step mlp lenet resnet18 mobilenetv2; }
+part_programs() { "$build/bin/matmul" && "$build/bin/linear_regression"; }
+
+resnet="gpu/conv/32,3,224,224-64,7x7s2/ gpu/conv/128,64,56,56-64,3x3/ gpu/conv/128,128,28,28-128,3x3/ gpu/conv/128,256,14,14-256,3x3/
+    gpu/conv/128,512,7,7-512,3x3/ gpu/conv/128,64,56,56-256,1x1/ gpu/conv/128,1024,14,14-256,1x1/"
+networks="cnn_step gpu/resnet18 gpu/resnet50 gpu/mobilenetv2 linear_regression mlp lenet"
+
+part_networks() {
+    # shellcheck disable=SC2086
+    compare networks benchmark $networks
+}
+part_gemm() { compare gemm eager gpu/gemm/ matmul gemm/; }
+part_conv() { compare conv benchmark conv/128,32 gpu/conv/ conv/128,1; }
+part_memory() {
+    compare memory eager gpu/elementwise/ gpu/dropout gpu/reduce/ gpu/softmax/ gpu/log_softmax/ gpu/batch_norm/ gpu/layer_norm/ gpu/transpose/ \
+        elementwise/ dropout reduce/ softmax/ log_softmax/ batch_norm/ layer_norm/ transpose/
+}
+part_clblast() { KOINE_IMPL=gemm:clblast alone gemm/1024x gemm/2048x2048x2048 gemm/4096x4096x4096 gemm/1760x gemm/512x512x512/f64; }
+part_limits() { "$build/bin/koine-bench" --only launch/ --only graph/ --only transfer --only startup; }
+part_big() {
+    full=; [ "$peer" != cuda ] || full=--full # elsewhere the memory is the host's
+    "$build/tests/bin/test_large_memory" $full
+}
+part_tune() { "$build/bin/koine" tune --budget ${KOINE_GPU_CHECK_TUNE:-240} --out "$reports/tuning.json" ${KOINE_GPU_CHECK_DEVICE:+--device "$KOINE_GPU_CHECK_DEVICE"}; }
+part_tuned() {
+    # shellcheck disable=SC2086
+    compare tuned benchmark gpu/gemm/4096x4096x4096 gpu/resnet50 $resnet
+}
+part_modes() {
+    [ "$peer" = cuda ] || return 0
+    # shellcheck disable=SC2086
+    compare modes eager gpu/resnet18 gpu/resnet50 cnn_step $resnet && compare modes compile cnn_step gpu/resnet18 gpu/resnet50
+}
+part_page() {
+    python=$(torch_python)
+    set --
+    for rows in networks gemm conv memory modes; do [ ! -s "$reports/$rows.jsonl" ] || set -- "$@" "$reports/$rows.jsonl"; done
+    [ $# -gt 0 ] || { echo "nothing was measured beside PyTorch"; return 0; }
+    "${python:-python3}" bench/report.py "$@"
+}
 
 # --- in order ---------------------------------------------------------------------------------------------------------
 
@@ -114,23 +178,35 @@ if [ "${KOINE_GPU_CHECK_INSIDE:-}" ]; then # a part by itself, under the limit
     "part_$1"
     exit
 fi
-all="look build doctor tests ops programs limits tune gemm conv memory networks"
-[ $# -gt 0 ] || set -- $all
-failed=
-for part; do
-    case " $all " in *" $part "*) ;; *) echo "gpu-check.sh: no part $part (there are $all)" >&2; exit 2 ;; esac
-    [ -e "$reports/$part.done" ] && continue
+
+run_part() {
     start=$(date +%s)
-    KOINE_GPU_CHECK_INSIDE=1 timeout -k 10 $limit sh "$PWD/tools/gpu-check.sh" "$packages" "$reports" "$part" >"$reports/$part.txt" 2>&1
+    KOINE_GPU_CHECK_INSIDE=1 timeout -k 10 $limit sh "$PWD/tools/gpu-check.sh" "$packages" "$reports" "$1" >"$reports/$1.txt" 2>&1
     status=$?
     # Reports stay small: the ends of what is long.
-    [ "$(wc -c <"$reports/$part.txt")" -lt 1000000 ] || { tail -c 1000000 "$reports/$part.txt" >"$reports/$part.cut" && mv "$reports/$part.cut" "$reports/$part.txt"; }
+    [ "$(wc -c <"$reports/$1.txt")" -lt 1000000 ] || { tail -c 1000000 "$reports/$1.txt" >"$reports/$1.cut" && mv "$reports/$1.cut" "$reports/$1.txt"; }
     case $status in
-    0) outcome="done"; : >"$reports/$part.done" ;;
-    124) outcome="stopped at its limit"; failed="$failed $part" ;;
-    *) outcome="failed ($status)"; failed="$failed $part" ;;
+    0) outcome="done"; : >"$reports/$1.done" ;;
+    124) outcome="stopped at its limit" ;;
+    *) outcome="failed ($status)" ;;
     esac
-    echo "$part: $outcome, $(($(date +%s) - start)) s"
-    [ $status = 0 ] || [ "$part" != build ] || break
+    echo "$1: $outcome, $(($(date +%s) - start)) s"
+}
+
+all="look build doctor ops+tests+curve+programs networks gemm conv memory clblast limits big tune tuned modes page"
+[ $# -gt 0 ] || set -- $all
+for group; do
+    for part in $(echo "$group" | tr + ' '); do
+        case "+$(echo "$all" | tr ' ' +)+" in *"+$part+"*) ;; *) echo "gpu-check.sh: no part $part (there are $all)" >&2; exit 2 ;; esac
+    done
+done
+failed=
+for group; do
+    parts=$(echo "$group" | tr + ' ')
+    rm -f "$reports/page.done"
+    for part in $parts; do [ -e "$reports/$part.done" ] || run_part "$part" & done
+    wait
+    for part in $parts; do [ -e "$reports/$part.done" ] || failed="$failed $part"; done
+    [ "$group" != build ] || [ -e "$reports/build.done" ] || break
 done
 [ -z "$failed" ] || { echo "not done:$failed; see $reports/PART.txt" >&2; exit 1; }

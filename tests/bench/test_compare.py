@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 SOURCE, BENCH = sys.argv[1:3]
@@ -37,6 +38,31 @@ class Compare(unittest.TestCase):
 
     def test_results_that_are_nan_are_not_timed(self):
         self.assertEqual(compare('--only', 'gemm/64', '--json', FAKE_DIFFERENCE='nan').returncode, 1)
+
+    def test_a_run_that_was_stopped_goes_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, 'rows.jsonl')
+            with open(out, 'w') as file:
+                for row in ({'name': 'machine', 'peer': 'fake 1 eager'}, {'name': 'gemm/64x64x64', 'peer': 'another'}):
+                    file.write(json.dumps(row) + '\n')
+                file.write('{"name": "gem')
+            for rows in (3, 3):
+                done = compare('--only', 'gemm/64', '--out', out)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                with open(out) as file:
+                    self.assertEqual(len([json.loads(line) for line in file]), rows)
+
+    def test_sizes_of_gpus_run_where_they_are_asked_for(self):
+        names = subprocess.run([BENCH, '--list'], capture_output=True, text=True, check=True).stdout.split()
+        sys.path.insert(0, os.path.join(SOURCE, 'bench'))
+        import compare as module
+        koine = module.Koine.__new__(module.Koine)
+        koine.path = BENCH
+        self.assertTrue(any(name.startswith('gpu/') for name in names))
+        self.assertEqual([case['name'] for case in koine.cases(None, True)], names)
+        self.assertEqual([case['name'] for case in koine.cases(None, False)], [name for name in names if not name.startswith('gpu/')])
+        self.assertEqual([case['name'] for case in koine.cases(['gpu/resnet18', 'gemm/64'], False)],
+                         ['gpu/resnet18', 'gpu/resnet18/replayed', 'gemm/64x64x64'])
 
     def test_only_check(self):
         done = compare('--only', 'gemm/64', '--check')

@@ -59,6 +59,21 @@ class Report(unittest.TestCase):
             self.assertIn('| `matmul` | 110 ms | 200 ms | **0.55** | 1.5 s | 250 ms | torch 2 eager |', done.stdout)
             self.assertIn('| `gemm/1x1x1` | 2 ms | 4 ms | **0.50** | 1.5 s | 250 ms | 250 (50%) | torch 1 eager |', done.stdout)
 
+    def test_each_machine_has_a_part(self):
+        gpu = dict(machine('torch on cuda'), device='A GPU', device_type='gpu', platform='A Platform', driver='1.2')
+        rows = [gpu, row('gpu/gemm/1x1x1/f16', 0.002, 0.004, 'torch on cuda', flops=5e8, dtype='float16'), row('cnn_step/replayed', 0.1, 0.2, 'torch on cuda'),
+                row('gpu/resnet18/replayed', 0.1, 0.1, 'torch on cuda')]
+        done = self.report(OLD, rows, NEW)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        first, second = done.stdout.split('## A GPU (A Platform, driver 1.2)')
+        self.assertIn('| `matmul` | 110 ms | 200 ms | **0.55** |', first)  # of the third file: the machine of the first
+        self.assertNotIn('cuda |', first)
+        self.assertIn('| [Matrix products](#matrix-products) |', first)
+        self.assertIn('| [Matrix products](#matrix-products-1) | 1 | **0.50** |', second)
+        self.assertIn('| `gpu/gemm/1x1x1/f16` | 2 ms | 4 ms | **0.50** | 1.5 s | 250 ms | 250 |', second)
+        self.assertIn('| `cnn_step/replayed` |', second.split('### Networks')[0])
+        self.assertIn('| `gpu/resnet18/replayed` |', second.split('### Networks')[1])
+
     def test_notes_stand_in_their_section(self):
         with open(self.path('notes.md'), 'w') as file:
             file.write('# Notes\n\n## Matrix products\n\nWhy it stops there.\n\n## Convolution\n\nNot measured.\n')
