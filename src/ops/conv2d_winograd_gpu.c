@@ -91,7 +91,7 @@ static kn_status finish_weights(kn_stream *stream, const winograd *w)
 {
     return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_finish", .operation = w->operation,
                   .options = w->options, .dims = 1, .global = {(size_t)w->plan.pairs},
-                  .local = {kn_winograd_group(stream, 32)},
+                  .local = {kn_winograd_group(stream, w->plan.shares > 1 ? 32 : 256)},
                   KN_ARGS(kn_arg_buffer(w->m, 0), kn_conv2d_arg(&w->problem->shape, w->problem->weight),
                           kn_arg_i64(w->plan.pairs), kn_arg_i32(w->plan.shares)));
 }
@@ -113,7 +113,7 @@ static kn_status multiply(kn_stream *stream, const winograd *w, int64_t images)
         .b = {w->v, 0, p->share, p->inner * p->share, false},
         .c = {w->m, 0, p->share, p->outer * p->share, false},
     };
-    return kn_gemm(stream, &(kn_gemm_problem){.product = product});
+    return kn_gemm(stream, &(kn_gemm_problem){.product = product, .full_precision = true});
 }
 
 static kn_status correlate_chunks(kn_stream *stream, winograd *w)
@@ -174,7 +174,7 @@ static kn_status multiply_shares(kn_stream *stream, const winograd *w, int64_t f
         .b = {w->v, 0, p->share, p->inner * p->share, true},
         .c = {w->m, 0, p->inner, p->inner * p->outer, false},
     };
-    return kn_gemm(stream, &(kn_gemm_problem){.product = product});
+    return kn_gemm(stream, &(kn_gemm_problem){.product = product, .full_precision = true});
 }
 
 static kn_status sum_chunks(kn_stream *stream, winograd *w)

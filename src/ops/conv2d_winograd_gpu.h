@@ -7,7 +7,7 @@
  *     backward-data     m[p] = u[p]^T v[p]      v from dy, dx from m; the kernels read from their ends
  *     backward-weights  m[p] = d[p] v[p]^T      v from x, d from dy, dw from m
  *
- * The products are one call of kn_gemm: as inside any convolution, in f32 unless convolutions may use TF32. */
+ * The products are one call of kn_gemm, never in TF32: the transforms make six to eleven times its error of it. */
 #ifndef KN_OPS_CONV2D_WINOGRAD_GPU_H
 #define KN_OPS_CONV2D_WINOGRAD_GPU_H
 

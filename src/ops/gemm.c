@@ -65,6 +65,7 @@ static int describe(const void *problem_, int64_t numbers[KN_PROBLEM_NUMBERS])
                            problem->bias != NULL,
                            problem->activation,
                            problem->f16_values,
+                           problem->full_precision,
                            p->a.transposed,
                            p->a.ld,
                            p->a.batch_stride,

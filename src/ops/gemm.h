@@ -19,6 +19,7 @@ typedef struct kn_gemm_problem {
     int64_t bias_offset;      /* elements */
     kn_activation activation; /* of the finished sum, bias included */
     bool f16_values;          /* every element of A and B, in f32, is a value of f16 */
+    bool full_precision;      /* not in TF32, whatever the flags allow */
 } kn_gemm_problem;
 
 extern const kn_implementation_table kn_gemm_implementations;

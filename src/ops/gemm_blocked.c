@@ -16,8 +16,8 @@ bool kn_gemm_supports_blocked(const kn_limits *limits, const void *problem)
 
 bool kn_gemm_supports_tensor(const kn_limits *limits, const void *problem)
 {
-    const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
-    return !p->f64 && choose(limits, KN_BLOCK_TF32, p) != NULL;
+    const kn_gemm_problem *p = problem;
+    return !p->full_precision && !p->product.f64 && choose(limits, KN_BLOCK_TF32, &p->product) != NULL;
 }
 
 bool kn_gemm_supports_tensor_f16(const kn_limits *limits, const void *problem)
