@@ -9,8 +9,8 @@
  * (the products' matrices, `width` tiles apart per channel) are read and written in whole lines, 36 independent accesses per work-item (48 to 56 registers in f32, up to 100 in f64); and of the image, where neighbours'
  * tiles lie side by side, all of every line is used, by way of the first-level cache. Tiles are cut into shares, of which the gradients' products are summed apart.
  *
- * All kernels are bound by memory: a work-item of winograd_gpu_input moves 208 bytes (16 pixels of x, 36 values) in 472 to 552 instructions, where a device of 60 TFLOP/s and 4.8
- * TB/s has time for 1300; winograd_gpu_output likewise in 448 to 528.
+ * All kernels are bound by memory: a work-item that transforms a window moves 208 bytes (16 pixels of x, 36 values) in about 480 instructions, where a device of 60 TFLOP/s and
+ * 4.8 TB/s has time for 1300; winograd_gpu_output likewise. The functions are inlined by force: the kernel's struct would be copied to memory for a call.
  *
  * Compiled in: T, WR; XN and XPHASE: columns of x are read in vectors of XN that start at columns of the window which are -XPHASE modulo XN; YN: columns of y alike. */
 #include "common/koine.clh"
@@ -37,26 +37,24 @@ typedef struct winograd_place {
     int row, column;
 } winograd_place;
 
-static inline winograd_place winograd_find(const winograd_image s, uint tile, uint channel)
+static inline __attribute__((always_inline)) void winograd_find(winograd_place *place, const winograd_image *s, uint tile, uint channel)
 {
-    const uint line = kn_quotient(tile, s.columns), image = kn_quotient(line, s.rows);
-    winograd_place place;
-    place.plane = ((long)image * s.channels + channel) * s.plane;
-    place.row = s.top + (int)kn_remainder(line, image, s.rows) * WM;
-    place.column = s.left + (int)kn_remainder(tile, line, s.columns) * WM;
-    return place;
+    const uint line = kn_quotient(tile, s->columns), image = kn_quotient(line, s->rows);
+    place->plane = ((long)image * s->channels + channel) * s->plane;
+    place->row = s->top + (int)kn_remainder(line, image, s->rows) * WM;
+    place->column = s->left + (int)kn_remainder(tile, line, s->columns) * WM;
 }
 
 /* Where the WP values of a tile and channel start, `channels * share` apart. */
-static inline long winograd_start(const winograd_image s, uint tile, uint channel)
+static inline __attribute__((always_inline)) long winograd_start(const winograd_image *s, uint tile, uint channel)
 {
-    const uint share = kn_quotient(tile, s.share);
-    return ((long)share * WP * s.channels + channel) * s.share.divisor + kn_remainder(tile, share, s.share);
+    const uint share = kn_quotient(tile, s->share);
+    return ((long)share * WP * s->channels + channel) * s->share.divisor + kn_remainder(tile, share, s->share);
 }
 
 /* A row of the window: to[j] = x[column + j], zeros outside the image. A vector lies inside as a whole or outside as a whole: it starts at a multiple of its width, and so
  * does a row's end. */
-static inline void winograd_load_row(T *to, const global T *x, int column, int width, bool inside)
+static inline __attribute__((always_inline)) void winograd_load_row(T *to, const global T *x, int column, int width, bool inside)
 {
 #pragma unroll
     for (int j = 0; j < 6; j++) {
@@ -78,24 +76,22 @@ static inline void winograd_load_row(T *to, const global T *x, int column, int w
     }
 }
 
-/* dim 0: tile, dim 1: channel. */
-kernel void winograd_gpu_input(KN_IN(x), KN_OUT(v), winograd_image s)
+/* --- before the products ------------------------------------------------------------------------------------------ */
+
+/* v = B^T x B for a window of x. */
+static inline __attribute__((always_inline)) void winograd_transform_window(global T *v, const global T *x, const winograd_image *s, uint tile, uint channel)
 {
-    const uint tile = get_global_id(0), channel = get_global_id(1);
-    if (tile >= s.places || channel >= s.channels)
-        return;
-    KN_BIND_IN(T, x);
-    KN_BIND_OUT(T, v);
-    const winograd_place place = winograd_find(s, tile, channel);
+    winograd_place place;
+    winograd_find(&place, s, tile, channel);
     T window[WP], half_done[WP];
     x += place.plane;
 #pragma unroll
     for (int i = 0; i < 6; i++)
-        winograd_load_row(window + i * 6, x + (long)(place.row + i) * s.width, place.column, s.width, tile < s.tiles && (uint)(place.row + i) < (uint)s.height);
+        winograd_load_row(window + i * 6, x + (long)(place.row + i) * s->width, place.column, s->width, tile < s->tiles && (uint)(place.row + i) < (uint)s->height);
 #pragma unroll
     for (int j = 0; j < 6; j++)
         winograd_input_line(half_done + j, 6, window + j, 6);
-    const long step = (long)s.channels * s.share.divisor;
+    const long step = (long)s->channels * s->share.divisor;
     v += winograd_start(s, tile, channel);
 #pragma unroll
     for (int i = 0; i < 6; i++) {
@@ -107,22 +103,18 @@ kernel void winograd_gpu_input(KN_IN(x), KN_OUT(v), winograd_image s)
     }
 }
 
-/* dim 0: tile, dim 1: channel. */
-kernel void winograd_gpu_gradient(KN_IN(dy), KN_OUT(v), winograd_image s)
+/* d = A dy A^T for a tile of dy. */
+static inline __attribute__((always_inline)) void winograd_transform_tile(global T *d, const global T *dy, const winograd_image *s, uint tile, uint channel)
 {
-    const uint tile = get_global_id(0), channel = get_global_id(1);
-    if (tile >= s.places || channel >= s.channels)
-        return;
-    KN_BIND_IN(T, dy);
-    KN_BIND_OUT(T, v);
-    const winograd_place place = winograd_find(s, tile, channel);
+    winograd_place place;
+    winograd_find(&place, s, tile, channel);
     T pixels[WM * WM], half_done[6 * WM];
-    dy += place.plane + (long)place.row * s.width + place.column;
+    dy += place.plane + (long)place.row * s->width + place.column;
 #pragma unroll
-    for (int i = 0; i < WM; i++, dy += s.width)
+    for (int i = 0; i < WM; i++, dy += s->width)
 #pragma unroll
         for (int j = 0; j < WM; j += YN) {
-            const bool inside = tile < s.tiles && place.row + i < s.height && place.column + j < s.width;
+            const bool inside = tile < s->tiles && place.row + i < s->height && place.column + j < s->width;
 #if YN > 1
             VECTOR_JOIN(vstore, YN)(inside ? *(const global YVECTOR *)(dy + j) : (YVECTOR)0, 0, pixels + i * WM + j);
 #else
@@ -132,17 +124,75 @@ kernel void winograd_gpu_gradient(KN_IN(dy), KN_OUT(v), winograd_image s)
 #pragma unroll
     for (int j = 0; j < WM; j++)
         winograd_gradient_line(half_done + j, WM, pixels + j, WM);
-    const long step = (long)s.channels * s.share.divisor;
-    v += winograd_start(s, tile, channel);
+    const long step = (long)s->channels * s->share.divisor;
+    d += winograd_start(s, tile, channel);
 #pragma unroll
     for (int i = 0; i < 6; i++) {
         T line[6];
         winograd_gradient_line(line, 1, half_done + i * WM, 1);
 #pragma unroll
         for (int j = 0; j < 6; j++)
-            v[(i * 6 + j) * step] = line[j];
+            d[(i * 6 + j) * step] = line[j];
     }
 }
+
+/* u[p][i] = (G w G^T)[p] for pair i of an output and an input channel. flipped: the kernel is read from its end. */
+static inline __attribute__((always_inline)) void winograd_transform_weights(global T *u, const global T *w, long pairs, long i, int flipped)
+{
+    T taps[WR * WR], half_done[6 * WR];
+    w += i * (WR * WR) + (flipped ? WR * WR - 1 : 0);
+    const int next = flipped ? -1 : 1;
+#pragma unroll
+    for (int r = 0; r < WR * WR; r++)
+        taps[r] = w[r * next];
+#pragma unroll
+    for (int j = 0; j < WR; j++)
+        winograd_weight_line(half_done + j, WR, taps + j, WR);
+    u += i;
+#pragma unroll
+    for (int j = 0; j < 6; j++) {
+        T line[6];
+        winograd_weight_line(line, 1, half_done + j * WR, 1);
+#pragma unroll
+        for (int k = 0; k < 6; k++)
+            u[(j * 6 + k) * pairs] = line[k];
+    }
+}
+
+/* Both factors of the products in one launch, forward and backward-data. dim 0: tile, dim 1: channel, and, after the last one, rows of pairs of channels, if any. */
+kernel void winograd_gpu_factors(KN_IN(x), KN_IN(w), KN_OUT(v), KN_OUT(u), winograd_image s, long pairs, int flipped)
+{
+    const uint tile = get_global_id(0), channel = get_global_id(1);
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, w);
+    KN_BIND_OUT(T, v);
+    KN_BIND_OUT(T, u);
+    if (channel >= s.channels) {
+        const long rows = get_global_size(1) - s.channels, width = get_global_size(0);
+        for (long i = (channel - s.channels) * width + tile; i < pairs; i += rows * width)
+            winograd_transform_weights(u, w, pairs, i, flipped);
+    } else if (tile < s.places) {
+        winograd_transform_window(v, x, &s, tile, channel);
+    }
+}
+
+/* Both factors, backward-weights. dim 0: tile, dim 1: channel of x, then of dy. */
+kernel void winograd_gpu_gradient_factors(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(d), winograd_image s, winograd_image t)
+{
+    const uint tile = get_global_id(0), channel = get_global_id(1);
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, dy);
+    KN_BIND_OUT(T, v);
+    KN_BIND_OUT(T, d);
+    if (tile >= s.places)
+        return;
+    if (channel < s.channels)
+        winograd_transform_window(v, x, &s, tile, channel);
+    else if (channel - s.channels < t.channels)
+        winograd_transform_tile(d, dy, &t, tile, channel - s.channels);
+}
+
+/* --- after the products ------------------------------------------------------------------------------------------- */
 
 /* y = cut(A^T m A + bias). dim 0: tile, dim 1: channel. */
 kernel void winograd_gpu_output(KN_IN(m), KN_IN(bias), KN_OUT(y), winograd_image s, int has_bias, T low, T high)
@@ -153,11 +203,12 @@ kernel void winograd_gpu_output(KN_IN(m), KN_IN(bias), KN_OUT(y), winograd_image
     KN_BIND_IN(T, m);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, y);
-    const winograd_place place = winograd_find(s, tile, channel);
+    winograd_place place;
+    winograd_find(&place, &s, tile, channel);
     const long step = (long)s.channels * s.share.divisor;
     const T added = has_bias ? bias[channel] : (T)0;
     T products[WP], half_done[WM * 6];
-    m += winograd_start(s, tile, channel);
+    m += winograd_start(&s, tile, channel);
 #pragma unroll
     for (int i = 0; i < WP; i++)
         products[i] = m[i * step];
@@ -180,34 +231,6 @@ kernel void winograd_gpu_output(KN_IN(m), KN_IN(bias), KN_OUT(y), winograd_image
 #else
                 y[j] = line[j];
 #endif
-    }
-}
-
-/* u[p][i] = the transformed weights of pair i of an output and an input channel. flipped: the kernel is read from its end. */
-kernel void winograd_gpu_weights(KN_IN(w), KN_OUT(u), long pairs, int flipped)
-{
-    const long i = get_global_id(0);
-    if (i >= pairs)
-        return;
-    KN_BIND_IN(T, w);
-    KN_BIND_OUT(T, u);
-    T taps[WR * WR], half_done[6 * WR];
-    w += i * (WR * WR) + (flipped ? WR * WR - 1 : 0);
-    const int next = flipped ? -1 : 1;
-#pragma unroll
-    for (int r = 0; r < WR * WR; r++)
-        taps[r] = w[r * next];
-#pragma unroll
-    for (int j = 0; j < WR; j++)
-        winograd_weight_line(half_done + j, WR, taps + j, WR);
-    u += i;
-#pragma unroll
-    for (int j = 0; j < 6; j++) {
-        T line[6];
-        winograd_weight_line(line, 1, half_done + j * WR, 1);
-#pragma unroll
-        for (int k = 0; k < 6; k++)
-            u[(j * 6 + k) * pairs] = line[k];
     }
 }
 

@@ -6,6 +6,8 @@
 
 #define SOURCE "conv/winograd_gpu.cl"
 
+enum { MOST_ROWS = 4096 }; /* of work-items for weights: more weights than those go round */
+
 typedef struct winograd {
     kn_winograd_plan plan;
     const kn_conv2d_problem *problem;
@@ -46,21 +48,29 @@ static void end(winograd *w)
 /* Groups as wide as there are tiles, up to 256: a row of a wider group is more whole lines of the matrices. */
 static size_t group_of(kn_stream *stream, int64_t places) { return kn_winograd_group(stream, kn_min_i64(256, places)); }
 
-/* v[share][p][channel][tile] from images first .. first + images - 1. */
-static kn_status transform(kn_stream *stream, const winograd *w, const char *kernel, const kn_winograd_image *image,
-                           kn_arg from, kn_buffer *to)
-{
-    return kn_run(stream, .source = SOURCE, .kernel = kernel, .operation = w->operation, .options = w->options,
-                  .dims = 2, .global = {image->places, (size_t)image->channels},
-                  .local = {group_of(stream, image->places), 1},
-                  KN_ARGS(from, kn_arg_buffer(to, 0), kn_arg_struct(image, sizeof *image)));
-}
-
-static kn_status transform_windows(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
+/* v from images first .. first + images - 1, and, before the first products, u from the weights. */
+static kn_status make_factors(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
 {
     const kn_winograd_image image = kn_winograd_windows(&w->plan, images);
-    return transform(stream, w, "winograd_gpu_input", &image, kn_winograd_windows_arg(&w->plan, w->windows, first),
-                     w->v);
+    const int64_t rows = first > 0 ? 0 : kn_min_i64(MOST_ROWS, kn_div_up(w->plan.pairs, image.places));
+    return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_factors", .operation = w->operation,
+                  .options = w->options, .dims = 2, .global = {image.places, (size_t)(image.channels + rows)},
+                  .local = {group_of(stream, image.places), 1},
+                  KN_ARGS(kn_winograd_windows_arg(&w->plan, w->windows, first),
+                          kn_conv2d_arg(&w->problem->shape, w->problem->weight), kn_arg_buffer(w->v, 0),
+                          kn_arg_buffer(w->u, 0), kn_arg_struct(&image, sizeof image), kn_arg_i64(w->plan.pairs),
+                          kn_arg_i32(w->data)));
+}
+
+static kn_status make_gradient_factors(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
+{
+    const kn_winograd_image x = kn_winograd_windows(&w->plan, images), dy = kn_winograd_tiles(&w->plan, images);
+    return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_gradient_factors", .operation = w->operation,
+                  .options = w->options, .dims = 2, .global = {x.places, (size_t)x.channels + dy.channels},
+                  .local = {group_of(stream, x.places), 1},
+                  KN_ARGS(kn_winograd_windows_arg(&w->plan, w->windows, first),
+                          kn_winograd_tiles_arg(&w->plan, w->tiles, first), kn_arg_buffer(w->v, 0),
+                          kn_arg_buffer(w->u, 0), kn_arg_struct(&x, sizeof x), kn_arg_struct(&dy, sizeof dy)));
 }
 
 static kn_status finish_tiles(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
@@ -75,15 +85,6 @@ static kn_status finish_tiles(kn_stream *stream, const winograd *w, int64_t firs
         KN_ARGS(kn_arg_buffer(w->m, 0), kn_conv2d_arg(&problem->shape, has_bias ? problem->bias : problem->weight),
                 kn_winograd_tiles_arg(&w->plan, w->tiles, first), kn_arg_struct(&image, sizeof image),
                 kn_arg_i32(has_bias), KN_CONV2D_CUT_ARGS(w->plan.f64, activation)));
-}
-
-static kn_status transform_weights(kn_stream *stream, const winograd *w)
-{
-    return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_weights", .operation = w->operation,
-                  .options = w->options, .dims = 1, .global = {(size_t)w->plan.pairs},
-                  .local = {group_of(stream, w->plan.pairs)},
-                  KN_ARGS(kn_conv2d_arg(&w->problem->shape, w->problem->weight), kn_arg_buffer(w->u, 0),
-                          kn_arg_i64(w->plan.pairs), kn_arg_i32(w->data)));
 }
 
 /* Small groups: few weights have many shares to sum, by few work-items, which should be on all compute units. */
@@ -122,10 +123,9 @@ static kn_status correlate_chunks(kn_stream *stream, winograd *w)
     KN_TRY(alloc(&w->u, stream, w, KN_WINOGRAD_VALUES * p->pairs));
     KN_TRY(alloc(&w->v, stream, w, kn_winograd_room(p, p->inner)));
     KN_TRY(alloc(&w->m, stream, w, kn_winograd_room(p, p->outer)));
-    KN_TRY(transform_weights(stream, w));
     for (int64_t first = 0; first < p->images; first += p->chunk) {
         const int64_t images = kn_min_i64(p->chunk, p->images - first);
-        KN_TRY(transform_windows(stream, w, first, images));
+        KN_TRY(make_factors(stream, w, first, images));
         KN_TRY(multiply(stream, w, images));
         KN_TRY(finish_tiles(stream, w, first, images));
     }
@@ -149,13 +149,6 @@ kn_status kn_conv2d_winograd_gpu_backward_data(kn_stream *stream, const void *pr
 }
 
 /* --- backward-weights --------------------------------------------------------------------------------------------- */
-
-static kn_status transform_gradient(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
-{
-    const kn_winograd_image image = kn_winograd_tiles(&w->plan, images);
-    return transform(stream, w, "winograd_gpu_gradient", &image, kn_winograd_tiles_arg(&w->plan, w->tiles, first),
-                     w->u);
-}
 
 /* All shares are as long as the first: the last one's missing tiles are zeros. A last chunk may have fewer. */
 static kn_status multiply_shares(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
@@ -185,8 +178,7 @@ static kn_status sum_chunks(kn_stream *stream, winograd *w)
     KN_TRY(alloc(&w->m, stream, w, KN_WINOGRAD_VALUES * p->shares * p->pairs));
     for (int64_t first = 0; first < p->images; first += p->chunk) {
         const int64_t images = kn_min_i64(p->chunk, p->images - first);
-        KN_TRY(transform_windows(stream, w, first, images));
-        KN_TRY(transform_gradient(stream, w, first, images));
+        KN_TRY(make_gradient_factors(stream, w, first, images));
         KN_TRY(multiply_shares(stream, w, first, images));
     }
     return finish_weights(stream, w);

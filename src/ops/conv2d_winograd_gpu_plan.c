@@ -153,11 +153,11 @@ size_t kn_winograd_group(kn_stream *stream, int64_t most)
 
 /* --- rows of the tables ------------------------------------------------------------------------------------------- */
 
-/* Tiles, pixels of an image and channels are numbered in 32 bits, and channels and products are dimensions of launches,
- * of which there may be 65535. */
+/* Tiles, pixels of an image and channels are numbered in 32 bits, and channels (in and out) and products are dimensions
+ * of launches, of which there may be 65535. */
 static bool fits(const kn_limits *limits, const kn_conv2d_shape *s, kn_winograd_pass pass)
 {
-    enum { MOST = 65535, MOST_GROUPS = 1024 };
+    enum { MOST = 30000, MOST_GROUPS = 1024 };
     const double most = 1 << 30;
     const double images = (double)s->images, out = (double)s->out_size[0] * (double)s->out_size[1],
                  in = (double)s->in_size[0] * (double)s->in_size[1];
@@ -202,7 +202,7 @@ static double cost_of_winograd(const kn_winograd_plan *plan, kn_winograd_pass pa
                  chunks = (double)kn_div_up(plan->images, plan->chunk);
     const double sums = pass == KN_WINOGRAD_WEIGHTS ? kernels * (double)plan->shares * chunks : kernels;
     return slower_of(2 * tiles * (double)(plan->inner * plan->outer), v + m + sums) +
-           (x + v + m + y + sums) * FLOPS_PER_BYTE + LAUNCH * (1 + 3 * chunks);
+           (x + v + m + y + sums) * FLOPS_PER_BYTE + LAUNCH * 3 * chunks;
 }
 
 static double cost_of_direct(const kn_winograd_plan *plan)
