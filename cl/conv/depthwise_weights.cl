@@ -2,7 +2,7 @@
  *
  * A work-group sums one channel over a share of the images and of the columns: its work-items stand side by side in a row of dy, as many rows as fit, and go from block to
  * block of ROWS rows; each keeps its column, sums all taps in registers and moves the window of x that they read down line by line. The sums of a group are added through local
- * memory, those of the shares by another kernel, both in an order that the shape alone decides.
+ * memory, those of the shares by conv/sums.cl, both in an order that the shape alone decides.
  *
  * 0 times infinity would be NaN: where x is outside the image, dy is not multiplied. Rows outside have dy cut out; a column outside is so for all that a work-item does, and
  * its sum is cut out at the end.
@@ -170,26 +170,4 @@ conv_depthwise_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), depthwise_sh
             bias[v] = sums.bias;
         sum_values(part, few, bias, 1, db + task);
     }
-}
-
-/* dw and db = the sums of all shares, in order. */
-kernel void conv_depthwise_total(KN_IN(sums), KN_IN(bias_sums), KN_OUT(dw), KN_OUT(db), long shares, long weights, long biases)
-{
-    KN_BIND_IN(T, sums);
-    KN_BIND_IN(T, bias_sums);
-    KN_BIND_OUT(T, dw);
-    KN_BIND_OUT(T, db);
-    const long i = get_global_id(0);
-    if (i >= weights + biases)
-        return;
-    const long n = i < weights ? weights : biases;
-    const global T *from = i < weights ? sums + i : bias_sums + (i - weights);
-    T total = 0;
-#pragma unroll 8
-    for (long share = 0; share < shares; share++)
-        total += from[share * n];
-    if (i < weights)
-        dw[i] = total;
-    else
-        db[i - weights] = total;
 }

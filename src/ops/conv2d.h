@@ -190,6 +190,12 @@ void kn_conv2d_describe_gradient(const kn_conv2d_shape *s, const kn_limits *limi
 kn_status kn_conv2d_total_gradient(kn_stream *stream, const kn_conv2d_problem *problem, kn_buffer *sums, int64_t shares,
                                    kn_buffer *bias_part, int64_t bias_parts, int64_t padded_outer);
 
+/* conv2d_sums.c: the same on GPUs, and db, of shapes that kn_conv2d_sums_bias_on_gpu allows. */
+kn_status kn_conv2d_total_on_gpu(kn_stream *stream, const kn_conv2d_problem *problem, kn_buffer *sums, int64_t shares,
+                                 kn_buffer *bias_part, int64_t bias_parts, int64_t padded_outer);
+bool kn_conv2d_sums_bias_on_gpu(const kn_limits *limits, const kn_conv2d_shape *s);
+kn_status kn_conv2d_bias_on_gpu(kn_stream *stream, const kn_conv2d_problem *problem);
+
 /* How x (`planes` images of size[0] x size[1]) must be padded so that rows low[0] .. high[0] and columns low[1] ..
  * high[1] can be read; planes is 0 in the result where it need not be. Either way padded_height x padded_width is what
  * the kernels then read, and {top, left} where the image starts in there. */

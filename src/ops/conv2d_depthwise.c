@@ -235,29 +235,17 @@ static kn_status launch_sums(const depthwise_weights_pass *w, kn_stream *stream)
                           kn_arg_i32(problem->bias.buffer != NULL)));
 }
 
-static kn_status launch_total(const depthwise_weights_pass *w, kn_stream *stream)
+kn_status kn_conv2d_depthwise_backward_weights(kn_stream *stream, const void *problem_)
 {
-    const kn_conv2d_problem *problem = w->problem;
-    const kn_conv2d_shape *s = &problem->shape;
-    const int64_t weights = s->out_channels * kn_conv2d_taps(s), biases = problem->bias.buffer ? s->out_channels : 0;
-    char options[OPTIONS];
-    return kn_run(stream, .source = "conv/depthwise_weights.cl", .kernel = "conv_depthwise_total",
-                  .operation = "conv2d_backward_weights", .options = format_options(options, s, &w->cut), .dims = 1,
-                  .global = {(size_t)(weights + biases)}, .local = {SMALL_GROUP},
-                  KN_ARGS(kn_arg_buffer(w->sums, 0), kn_arg_buffer(w->bias_sums, 0), kn_conv2d_arg(s, problem->weight),
-                          kn_conv2d_arg(s, bias_or_weight(problem)), kn_arg_i64(w->shares), kn_arg_i64(weights),
-                          kn_arg_i64(biases)));
-}
-
-kn_status kn_conv2d_depthwise_backward_weights(kn_stream *stream, const void *problem)
-{
+    const kn_conv2d_problem *problem = problem_;
     depthwise_weights_pass w = {.problem = problem};
     cut_weights(&w);
     kn_status status = alloc_sums(&w, stream);
     if (status == KN_OK)
         status = launch_sums(&w, stream);
     if (status == KN_OK && w.sums)
-        status = launch_total(&w, stream);
+        status = kn_conv2d_total_gradient(stream, problem, w.sums, w.shares, w.bias_sums, w.shares,
+                                          problem->shape.out_channels / problem->shape.groups);
     kn_buffer_free(w.sums);
     kn_buffer_free(w.bias_sums);
     return status;

@@ -47,6 +47,8 @@ kn_status kn_conv2d_reference_backward_data(kn_stream *stream, const void *probl
 kn_status kn_conv2d_bias_gradient(kn_stream *stream, const kn_conv2d_problem *problem)
 {
     const kn_conv2d_shape *s = &problem->shape;
+    if (kn_conv2d_sums_bias_on_gpu(kn_device_limits(kn_stream_device(stream)), s))
+        return kn_conv2d_bias_on_gpu(stream, problem);
     return kn_run(stream, .source = "conv/reference.cl", .kernel = "conv_bias_gradient",
                   .operation = "conv2d_backward_bias", .options = type_options(s), .dims = 1,
                   .global = {choose_items(stream, s->out_channels)},

@@ -180,6 +180,8 @@ kn_status kn_conv2d_total_gradient(kn_stream *stream, const kn_conv2d_problem *p
     char options[KN_CONV2D_OPTIONS];
     if (!sums && !bias)
         return KN_OK;
+    if (!limits->is_cpu)
+        return kn_conv2d_total_on_gpu(stream, problem, sums, shares, bias_part, bias_parts, padded_outer);
     kn_conv2d_operand bias_target = bias ? problem->bias : problem->weight;
     kn_conv2d_options(options, limits, s->f64, VECTORS, "TAPS",
                       kn_conv2d_many_registers(limits) ? TAPS_OF_32_REGISTERS : TAPS_OF_16_REGISTERS);

@@ -162,6 +162,7 @@ static const op_row rows[] = {
      CONV(.groups = 2, .padding = 1), 1200, TABLES},
     {"conv2d/depthwise_many_images", build_conv2d, {FLOATS(40, 2, 14, 6), FLOATS(2, 1, 3, 3), FLOATS(2)},
      CONV(.groups = 2, .padding = 1), 3360, TABLES},
+    {"conv2d/bias_of_many_pixels", build_conv2d, {FLOATS(3, 1, 50, 90), FLOATS(3, 1, 1, 1), FLOATS(3)}, PLAIN, 13500, TABLES},
     {"conv2d/no_input_channels", build_conv2d, {FLOATS(2, 0, 5, 5), FLOATS(3, 0, 3, 3), FLOATS(3)}, PLAIN, TABLES},
     {"conv2d/only_padding", build_conv2d, {FLOATS(1, 2, 0, 4), FLOATS(3, 2, 3, 3), FLOATS(3)},
      CONV(.padding = 2), 54, TABLES},
