@@ -31,7 +31,7 @@ kernel void class_loss_forward(KN_IN(x), KN_IN(target), KN_IN(weight), KN_OUT(y)
     KN_BIND_OUT(norm, norms);
     KN_BIND_OUT(T, totals);
     KN_BIND_OUT(T, parts);
-    local T part[KN_SUM_GROUP], other[KN_SUM_GROUP];
+    local T mosts[KN_SUM_GROUP], sums[KN_SUM_GROUP], smooths[KN_SUM_GROUP], part[KN_SUM_GROUP], other[KN_SUM_GROUP];
     const int lane = get_local_id(0) & (lanes - 1), teams = get_local_size(0) / lanes;
     const long smoothed = smoothing != 0 ? p.classes : 0;
     for (long block = get_group_id(0); block < p.blocks; block += get_num_groups(0)) {
@@ -45,12 +45,12 @@ kernel void class_loss_forward(KN_IN(x), KN_IN(target), KN_IN(weight), KN_OUT(y)
             T most = 0, exponentials = 1, smooth;
             if (p.logits)
                 row_share(from, p.classes, p.inner, lane, lanes, &most, &exponentials);
-            row_merge(part, lanes, &most, &exponentials);
+            row_merge(mosts, sums, lanes, &most, &exponentials);
             if (p.logits)
                 own = (norm)(most, log(exponentials));
 #define SMOOTH(c) ((p.has_weight ? weight[c] : (T)1) * (from[(c) * p.inner] - own.x - own.y))
             KN_SUM_SHARE(smooth, smoothed, SMOOTH, lane, lanes);
-            smooth = sum_team(part, smooth, lanes);
+            smooth = sum_team(smooths, smooth, lanes);
             if (lane == 0 && mine == row) {
                 const long t = row_target(&p, target, row, fault, fault_operation);
                 T loss = 0;

@@ -10,7 +10,7 @@
 
 /* Where the task's elements begin, and whether it is there at all: teams beyond the last repeat it, since all of a work-group meet at barriers. */
 #define TASKS_BEGIN                                                                                                     \
-    local T part[KN_SUM_GROUP];                                                                                         \
+    local T part[KN_SUM_GROUP], other[KN_SUM_GROUP];                                                                    \
     const int lane = get_local_id(0) & (lanes - 1), teams = get_local_size(0) / lanes;                                  \
     const long tasks = outer * inner;                                                                                   \
     for (long first = get_group_id(0) * (long)teams; first < tasks; first += get_num_groups(0) * (long)teams) {          \
@@ -45,7 +45,7 @@ kernel void softmax_forward(KN_IN(x), KN_OUT(y), const long outer, const long n,
             v[j] = logarithm ? shifted : e;
             sum += THERE(j) ? e : (T)0;
         }
-        sum = sum_team(part, sum, lanes);
+        sum = sum_team(other, sum, lanes);
         const T shift = log(sum), scale = 1 / sum;
 #pragma unroll
         for (int j = 0; j < HELD; j++)
@@ -88,7 +88,7 @@ kernel void softmax_forward(KN_IN(x), KN_OUT(y), const long outer, const long n,
     TASKS_BEGIN
         T largest, sum;
         row_share(x + (at - lane * inner), n, inner, lane, lanes, &largest, &sum);
-        row_merge(part, lanes, &largest, &sum);
+        row_merge(part, other, lanes, &largest, &sum);
         const T shift = log(sum), scale = 1 / sum;
         const global T *from = x + at;
         global T *to = y + at;

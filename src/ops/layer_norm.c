@@ -1,5 +1,6 @@
 /* ops/layer_norm.c - layer normalisation. The formulas stand in cl/norm/layer.cl. */
 #include <koine/ops.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "autograd/work.h"
@@ -57,36 +58,56 @@ static kn_status layer_norm_shape(kn_call *call)
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
 
-/* Tasks of `rows` rows: a few work-items per core on CPU devices, elsewhere a work-group for each task, as large as a
- * row wants. */
-static kn_work_size work_of(const kn_limits *limits, int64_t tasks, kn_rows r)
+/* Tasks of `rows` rows on CPU devices: a few work-items per core. */
+static kn_work_size work_on_cpu(const kn_limits *limits, int64_t tasks, kn_rows r)
 {
-    size_t local = 32;
+    const size_t items = kn_work_items(limits, 2 * r.rows * r.n, 4096);
+    return (kn_work_size){.global = (size_t)tasks < items ? (size_t)tasks : items};
+}
 
-    if (limits->is_cpu) {
-        const size_t items = kn_work_items(limits, 2 * r.rows * r.n, 4096);
-        return (kn_work_size){.global = (size_t)tasks < items ? (size_t)tasks : items};
-    }
-    const kn_work_size most = kn_work_for_groups(limits, tasks);
-    while (local < most.local && (int64_t)local < r.n)
-        local *= 2;
-    local = local < most.local ? local : most.local;
-    return (kn_work_size){.global = most.global / most.local * local, .local = local};
+/* How many work-items of other devices share a row, how many elements each of them keeps (0: the row is too long), and
+ * how many there are in all. */
+typedef struct kn_layer_team {
+    int lanes, held;
+    kn_work_size work;
+    char options[80];
+} kn_layer_team;
+
+static kn_layer_team team_of(const kn_tensor *x, kn_rows r)
+{
+    const kn_limits *limits = kn_tensor_limits(x);
+    const size_t most = kn_work_for_groups(limits, 1).local;
+    kn_layer_team team = {.held = r.n <= 32 ? 4 : r.n <= 8 * (int64_t)most ? 8 : 0};
+
+    team.lanes = team.held > 0 ? kn_team_for(r.n, team.held, most) : (int)most;
+    team.work = kn_work_for_groups(limits, (r.rows * team.lanes + (int64_t)most - 1) / (int64_t)most);
+    snprintf(team.options, sizeof team.options, "%s -DHELD=%d", kn_dtype_options(x->dtype), team.held);
+    return team;
 }
 
 static kn_status launch_forward(kn_call *call, kn_tensor *const in[INPUTS], const kn_tensor *table, kn_rows r)
 {
     const kn_layer_norm_op_params *params = call->params;
     const kn_tensor *x = in[X];
-    const kn_work_size work = work_of(kn_tensor_limits(x), r.rows, r);
+    const kn_limits *limits = kn_tensor_limits(x);
+    const kn_layer_team team = team_of(x, r);
+    const kn_work_size work = limits->is_cpu ? work_on_cpu(limits, r.rows, r) : team.work;
     const int flags = (in[WEIGHT] ? KN_NORM_HAS_WEIGHT : 0) | (in[BIAS] ? KN_NORM_HAS_BIAS : 0);
+    const kn_arg args[] = {kn_arg_tensor(x),
+                           kn_arg_tensor(call->outputs[0]),
+                           kn_arg_tensor(in[WEIGHT] ? in[WEIGHT] : x),
+                           kn_arg_tensor(in[BIAS] ? in[BIAS] : x),
+                           kn_arg_tensor(table),
+                           kn_arg_i64(r.rows),
+                           kn_arg_i64(r.n),
+                           kn_arg_real(x->dtype, params->eps),
+                           kn_arg_i32(flags),
+                           kn_arg_i32(team.lanes)}; /* CPU devices have no teams */
 
-    return kn_run(call->stream, .source = "norm/layer.cl", .options = kn_dtype_options(x->dtype),
-                  .kernel = "layer_forward", .operation = call->op->name, .dims = 1, .global = {work.global},
-                  .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(call->outputs[0]), kn_arg_tensor(in[WEIGHT] ? in[WEIGHT] : x),
-                          kn_arg_tensor(in[BIAS] ? in[BIAS] : x), kn_arg_tensor(table), kn_arg_i64(r.rows),
-                          kn_arg_i64(r.n), kn_arg_real(x->dtype, params->eps), kn_arg_i32(flags)));
+    return kn_run(call->stream, .source = limits->is_cpu ? "norm/layer.cl" : "norm/layer_gpu.cl",
+                  .options = limits->is_cpu ? kn_dtype_options(x->dtype) : team.options, .kernel = "layer_forward",
+                  .operation = call->op->name, .dims = 1, .global = {work.global}, .local = {work.local}, .args = args,
+                  .num_args = limits->is_cpu ? 9 : 10);
 }
 
 /* Saves x, the statistics and, if there is one, the weight. */
@@ -137,7 +158,7 @@ static kn_status launch_on_cpu(const kn_layer_backward *b)
 {
     kn_grad_call *grad = b->grad;
     const kn_tensor *spare = b->partial[0], *dx = grad->grad_inputs[X] ? grad->grad_inputs[X] : spare;
-    const kn_work_size work = work_of(kn_tensor_limits(b->x), b->chunks, b->r);
+    const kn_work_size work = work_on_cpu(kn_tensor_limits(b->x), b->chunks, b->r);
 
     return kn_run(grad->stream, .source = "norm/layer.cl", .options = kn_dtype_options(b->x->dtype),
                   .kernel = "layer_backward", .operation = grad->op->name, .dims = 1, .global = {work.global},
@@ -151,24 +172,20 @@ static kn_status launch_on_cpu(const kn_layer_backward *b)
 static kn_status launch_elsewhere(const kn_layer_backward *b, bool wants_sums)
 {
     kn_grad_call *grad = b->grad;
-    const kn_limits *limits = kn_tensor_limits(b->x);
+    const kn_layer_team team = team_of(b->x, b->r);
 
-    if (grad->needs[X]) {
-        const kn_work_size work = work_of(limits, b->r.rows, b->r);
-        KN_TRY(kn_run(grad->stream, .source = "norm/layer.cl", .options = kn_dtype_options(b->x->dtype),
-                      .kernel = "layer_backward", .operation = grad->op->name, .dims = 1, .global = {work.global},
-                      .local = {work.local},
+    if (grad->needs[X])
+        KN_TRY(kn_run(grad->stream, .source = "norm/layer_gpu.cl", .options = team.options, .kernel = "layer_backward",
+                      .operation = grad->op->name, .dims = 1, .global = {team.work.global}, .local = {team.work.local},
                       KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(b->x),
                               kn_arg_tensor(grad->grad_inputs[X]), kn_arg_tensor(b->weight ? b->weight : b->x),
                               kn_arg_tensor(b->table), kn_arg_i64(b->r.rows), kn_arg_i64(b->r.n),
-                              kn_arg_i32(flags_of(b)))));
-    }
+                              kn_arg_i32(flags_of(b)), kn_arg_i32(team.lanes))));
     if (!wants_sums)
         return KN_OK;
-    const kn_work_size work = kn_work_for(limits, b->chunks * b->r.n);
-    return kn_run(grad->stream, .source = "norm/layer.cl", .options = kn_dtype_options(b->x->dtype),
-                  .kernel = "layer_weight_sums", .operation = grad->op->name, .dims = 1, .global = {work.global},
-                  .local = {work.local},
+    const kn_work_size work = kn_work_for(kn_tensor_limits(b->x), b->chunks * b->r.n);
+    return kn_run(grad->stream, .source = "norm/layer_gpu.cl", .options = team.options, .kernel = "layer_weight_sums",
+                  .operation = grad->op->name, .dims = 1, .global = {work.global}, .local = {work.local},
                   KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(b->x), kn_arg_tensor(b->table),
                           kn_arg_tensor(b->partial[0]), kn_arg_tensor(b->partial[1]), kn_arg_i64(b->r.rows),
                           kn_arg_i64(b->r.n), kn_arg_i64(b->length), kn_arg_i64(b->chunks)));
@@ -214,8 +231,10 @@ static kn_status layer_norm_backward(kn_grad_call *grad)
     }
     if (kn_numel(x) == 0)
         return KN_OK;
-    /* At most 256 rows are added up plainly, and in few enough pieces that they cost little: 8 rows each at least. */
-    b.length = (b.r.rows + 63) / 64;
+    /* At most 256 rows are added up plainly, and in few enough pieces that they cost little: 8 rows each at least. On
+     * devices that are no CPUs enough pieces for a work-item per column. */
+    const bool is_cpu = kn_tensor_limits(x)->is_cpu;
+    b.length = is_cpu ? (b.r.rows + 63) / 64 : b.r.rows * b.r.n / (256 * 1024);
     b.length = b.length < 8 ? 8 : b.length < 256 ? b.length : 256;
     b.chunks = (b.r.rows + b.length - 1) / b.length;
     return run_backward(&b);
