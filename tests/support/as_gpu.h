@@ -48,15 +48,19 @@ static inline void obey_as_gpu(int argc, char **argv)
     }
 }
 
+/* Vectors of 256 bits and 16 registers, as AVX2 has them, or of 128 and 32, as NEON. */
+static inline void pretend_vectors(kn_limits *limits, bool avx2)
+{
+    limits->vector_width_f32 = avx2 ? 8 : 4;
+    limits->vector_width_f64 = avx2 ? 4 : 2;
+    limits->vector_registers = avx2 ? 16 : 32;
+}
+
 static inline void obey_vector_width(int argc, char **argv)
 {
     bool avx2 = argc > 1 && strcmp(argv[1], "--as-avx2") == 0, neon = argc > 1 && strcmp(argv[1], "--as-neon") == 0;
-    for (int i = 0; (avx2 || neon) && i < kn_device_count(); i++) {
-        kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_at(i));
-        limits->vector_width_f32 = avx2 ? 8 : 4;
-        limits->vector_width_f64 = avx2 ? 4 : 2;
-        limits->vector_registers = avx2 ? 16 : 32;
-    }
+    for (int i = 0; (avx2 || neon) && i < kn_device_count(); i++)
+        pretend_vectors((kn_limits *)(uintptr_t)kn_device_limits(kn_device_at(i)), avx2);
 }
 
 #endif

@@ -44,6 +44,14 @@ void op_print_forced(FILE *file)
                 (long long)counted[i].unsupported);
 }
 
+bool op_forced_any(void)
+{
+    for (int i = 0; i < num_counted; i++)
+        if (counted[i].ran > 0)
+            return true;
+    return false;
+}
+
 static double largest_magnitude(const op_bytes *bytes)
 {
     double largest = 0;
@@ -107,7 +115,8 @@ void op_check_implementations(op_run *run, const op_result *chosen)
             op_fail(run, "forced", "the row names a table, '%s', that ops/choice.h does not have", name);
         bool reached = table != NULL;
         for (int i = 0; reached && i < table->count; i++)
-            if (can_force(table, &table->rows[i]))
+            if (can_force(table, &table->rows[i]) &&
+                (!run->only_forced || strcmp(run->only_forced, table->rows[i].name) == 0))
                 reached = check_forced(run, chosen, table->operation, table->rows[i].name);
     }
 }

@@ -9,8 +9,8 @@
 #include "support/op_run.h"
 
 typedef struct options {
-    const char *only, *device, *dtype;
-    bool list, no_gradient, as_gpu, tensor_cores;
+    const char *only, *device, *dtype, *forced;
+    bool list, no_gradient, as_gpu, tensor_cores, as_avx2, as_neon;
     const char *program;
 } options;
 
@@ -164,6 +164,7 @@ static void run_row(const options *chosen, const op_row *row, kn_device *device,
                           .layout = (op_layout)layout,
                           .device = device,
                           .dtype = dtypes[d],
+                          .only_forced = chosen->forced,
                           .program = chosen->program};
             check_case(&run, chosen);
             sum->cases++;
@@ -202,6 +203,12 @@ static bool parse_options(options *chosen, int argc, char **argv)
             chosen->as_gpu = true;
         else if (strcmp(argv[i], "--tensor-cores") == 0)
             chosen->as_gpu = chosen->tensor_cores = true;
+        else if (strcmp(argv[i], "--as-avx2") == 0)
+            chosen->as_avx2 = true;
+        else if (strcmp(argv[i], "--as-neon") == 0)
+            chosen->as_neon = true;
+        else if (strcmp(argv[i], "--forced") == 0 && value)
+            chosen->forced = argv[++i];
         else if (strcmp(argv[i], "--only") == 0 && value)
             chosen->only = argv[++i];
         else if (strcmp(argv[i], "--device") == 0 && value)
@@ -244,7 +251,7 @@ int op_test_main(int argc, char **argv, const op_table *const *tables)
     if (!parse_options(&chosen, argc, argv)) {
         fprintf(stderr,
                 "usage: %s [--list] [--only PREFIX] [--device NAME] [--dtype f32|f64] [--no-gradient] [--as-gpu] "
-                "[--tensor-cores]\n",
+                "[--tensor-cores] [--as-avx2] [--as-neon] [--forced IMPLEMENTATION]\n",
                 argv[0]);
         return 2;
     }
@@ -263,10 +270,14 @@ int op_test_main(int argc, char **argv, const op_table *const *tables)
             pretend_gpu(device);
         if (chosen.tensor_cores)
             pretend_tensor_cores((kn_limits *)(uintptr_t)kn_device_limits(device));
+        if (chosen.as_avx2 || chosen.as_neon)
+            pretend_vectors((kn_limits *)(uintptr_t)kn_device_limits(device), chosen.as_avx2);
         run_tables(&chosen, tables, device, &sum);
     }
     op_print_coverage(stdout);
     op_print_forced(stdout);
     printf("%d cases on %d device(s), %d failed\n", sum.cases, num_devices(&chosen), sum.failed);
-    return sum.failed > 0 || sum.cases == 0 ? 1 : 0;
+    if (chosen.forced && !op_forced_any())
+        printf("FAIL no case has a problem that %s supports\n", chosen.forced);
+    return sum.failed > 0 || sum.cases == 0 || (chosen.forced && !op_forced_any()) ? 1 : 0;
 }

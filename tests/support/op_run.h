@@ -22,6 +22,7 @@ typedef struct op_run {
     kn_device *device;
     kn_dtype dtype;
     const char *table, *implementation; /* forced; NULL: the library's choice */
+    const char *only_forced;            /* the one name to force; NULL: all of the row's tables */
     const char *program;                /* argv[0], for the line that reproduces a failure */
     int failures;
 } op_run;
@@ -84,5 +85,6 @@ void op_check_gradient(op_run *run); /* in f64 */
 void op_compare_gradients(op_run *run, const op_result *result, const op_result *right, const char *check);
 void op_check_implementations(op_run *run, const op_result *chosen);
 void op_print_forced(FILE *file);
+bool op_forced_any(void); /* whether any implementation that was forced computed anything */
 
 #endif
