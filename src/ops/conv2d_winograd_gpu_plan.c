@@ -181,8 +181,8 @@ static bool supports(const kn_limits *limits, const void *problem, kn_winograd_p
            s->out_channels > 0 && fits(limits, s, pass);
 }
 
-/* In multiplications and additions, which the device makes FLOPS_PER_BYTE of in the time that its memory takes for a
- * byte (12 to 14 on data-centre GPUs in f32, more on others), and LAUNCH of in the time that a launch takes. */
+/* Costs are in multiplications and additions of a device that is busy with nothing else. FLOPS_PER_BYTE take as long as
+ * its memory takes for a byte (12 to 14 on data-centre GPUs in f32, more on others), LAUNCH as long as a launch. */
 enum { FLOPS_PER_BYTE = 16, LAUNCH = 300 * 1000 * 1000 };
 
 static double slower_of(double flops, double bytes)
@@ -190,8 +190,34 @@ static double slower_of(double flops, double bytes)
     return flops > bytes * FLOPS_PER_BYTE ? flops : bytes * FLOPS_PER_BYTE;
 }
 
-/* The two transforms of tiles read and write all that they make and take; the products may wait for memory, too. */
-static double cost_of_winograd(const kn_winograd_plan *plan, kn_winograd_pass pass)
+/* Of products of [rows, k] and [k, columns] in blocks, each compute unit a block at a time; the units that the last
+ * round leaves idle cost as much as the others. */
+static double cost_of_blocks(const kn_limits *limits, bool f64, int64_t rows, int64_t columns, int64_t k, int64_t batch)
+{
+    const kn_block_arithmetic arithmetic = kn_block_plain(f64);
+    const kn_block_shape *s = kn_choose_block(limits, arithmetic, rows, columns, batch);
+    double rates[KN_BLOCK_SHAPES];
+    if (!s)
+        return 2.0 * (double)rows * (double)columns * (double)k * (double)batch;
+    kn_block_rates(rates, limits, arithmetic);
+    const int64_t units = kn_max_i64(1, limits->compute_units),
+                  blocks = kn_div_up(rows, s->rows) * kn_div_up(columns, s->columns) * batch;
+    return 2.0 * (double)(kn_div_up(blocks, units) * units * s->rows * s->columns) * (double)k /
+           rates[s - kn_block_shape_at(0)];
+}
+
+/* The same for the pass: gradients of weights are summed over shares of the pixels that fill the device, whatever
+ * computes them. */
+static double cost_of_products(const kn_limits *limits, const kn_winograd_plan *plan, kn_winograd_pass pass, int64_t k,
+                               int64_t columns, int64_t batch)
+{
+    if (pass == KN_WINOGRAD_WEIGHTS)
+        return 2.0 * (double)plan->outer * (double)columns * (double)k * (double)batch;
+    return cost_of_blocks(limits, plan->f64, plan->outer, columns, k, batch);
+}
+
+/* The transforms read and write all that they take and make; the products may wait for memory, too. */
+static double cost_of_winograd(const kn_limits *limits, const kn_winograd_plan *plan, kn_winograd_pass pass)
 {
     const double element = (double)plan->element, images = (double)plan->images * (double)plan->groups;
     const double tiles = (double)tiles_of(plan, 1) * images * KN_WINOGRAD_VALUES,
@@ -201,25 +227,33 @@ static double cost_of_winograd(const kn_winograd_plan *plan, kn_winograd_pass pa
     const double kernels = (double)plan->pairs * (double)(plan->kernel * plan->kernel + KN_WINOGRAD_VALUES) * element,
                  chunks = (double)kn_div_up(plan->images, plan->chunk);
     const double sums = pass == KN_WINOGRAD_WEIGHTS ? kernels * (double)plan->shares * chunks : kernels;
-    return slower_of(2 * tiles * (double)(plan->inner * plan->outer), v + m + sums) +
-           (x + v + m + y + sums) * FLOPS_PER_BYTE + LAUNCH * 3 * chunks;
+    const double products = chunks * cost_of_products(limits, plan, pass, plan->inner, tiles_of(plan, plan->chunk),
+                                                      KN_WINOGRAD_VALUES * plan->groups);
+    return slower_of(products, v + m + sums) + (x + v + m + y + sums) * FLOPS_PER_BYTE + LAUNCH * 3 * chunks;
 }
 
-static double cost_of_direct(const kn_winograd_plan *plan)
+static double cost_of_direct(const kn_limits *limits, const kn_winograd_plan *plan, kn_winograd_pass pass)
 {
-    const double element = (double)plan->element, images = (double)plan->images * (double)plan->groups,
-                 x = (double)(plan->inner * plan->windows_size[0] * plan->windows_size[1]),
-                 y = (double)(plan->outer * plan->tiles_size[0] * plan->tiles_size[1]);
-    return slower_of(2 * images * y * (double)(plan->inner * plan->kernel * plan->kernel), images * (x + y) * element) +
+    const int64_t pixels = plan->images * plan->tiles_size[0] * plan->tiles_size[1];
+    const double bytes = (double)(plan->element * plan->groups) *
+                         ((double)plan->images * (double)(plan->windows_size[0] * plan->windows_size[1] * plan->inner) +
+                          (double)pixels * (double)plan->outer);
+    return slower_of(
+               cost_of_products(limits, plan, pass, plan->inner * plan->kernel * plan->kernel, pixels, plan->groups),
+               bytes) +
            LAUNCH;
 }
+
+/* Its errors are larger, and the model has some. */
+#define WORTH 0.85
 
 static bool prefers(const kn_limits *limits, const void *problem, kn_winograd_pass pass)
 {
     if (limits->is_cpu || !supports(limits, problem, pass))
         return false;
     const kn_winograd_plan plan = kn_winograd_plan_of(&((const kn_conv2d_problem *)problem)->shape, pass);
-    return kn_block_pays(limits, plan.inner, plan.outer) && cost_of_winograd(&plan, pass) < cost_of_direct(&plan);
+    return kn_block_pays(limits, plan.inner, plan.outer) &&
+           cost_of_winograd(limits, &plan, pass) < WORTH * cost_of_direct(limits, &plan, pass);
 }
 
 bool kn_conv2d_supports_winograd_gpu(const kn_limits *limits, const void *problem)

@@ -134,11 +134,15 @@ static void test_choice(void **state)
         int64_t images, in_channels, out_channels, width, kernel;
         bool pays;
     } sizes[] = {{64, 64, 64, 56, 3, true},  {64, 512, 512, 7, 3, true},  {128, 64, 64, 32, 3, true},
-                 {64, 8, 64, 56, 3, false},  {64, 512, 512, 7, 7, false}, {1, 64, 64, 14, 3, false},
+                 {64, 4, 64, 56, 3, false},  {64, 512, 512, 7, 7, false}, {1, 64, 64, 14, 3, false},
                  {128, 1, 32, 28, 3, false}, {64, 512, 512, 2, 3, false}};
-    kn_limits limits = *kn_device_limits(kn_device_current());
+    kn_limits limits = {.is_gpu = true,
+                        .has_f64 = true,
+                        .compute_units = 132,
+                        .max_work_group_size = 1024,
+                        .local_memory = 48 << 10,
+                        .max_allocation = (uint64_t)4 << 30};
     (void)state;
-    limits.max_allocation = (uint64_t)4 << 30;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const int64_t w = sizes[i].width, k = sizes[i].kernel;
         const kn_conv2d_problem problem = {.shape = {.images = sizes[i].images,
