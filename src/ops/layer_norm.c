@@ -90,7 +90,7 @@ static kn_status launch_forward(kn_call *call, kn_tensor *const in[INPUTS], cons
     const kn_layer_norm_op_params *params = call->params;
     const kn_tensor *x = in[X];
     const kn_limits *limits = kn_tensor_limits(x);
-    const kn_layer_team team = team_of(x, r);
+    const kn_layer_team team = limits->is_cpu ? (kn_layer_team){.lanes = 1} : team_of(x, r);
     const kn_work_size work = limits->is_cpu ? work_on_cpu(limits, r.rows, r) : team.work;
     const int flags = (in[WEIGHT] ? KN_NORM_HAS_WEIGHT : 0) | (in[BIAS] ? KN_NORM_HAS_BIAS : 0);
     const kn_arg args[] = {kn_arg_tensor(x),
