@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/integer.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "tensor/copy.h"
@@ -276,12 +277,16 @@ kn_status kn_tensor_accumulate(kn_tensor *sum, const kn_tensor *addend)
         return kn_error_status();
     kn_tensor *packed_addend;
     KN_TRY(kn_tensor_packed(&packed_addend, addend, sum->dtype));
-    int64_t n = kn_numel(sum);
-    kn_status status =
-        kn_run(stream, .source = "tensor/accumulate.cl",
-               .options = sum->dtype == KN_F16 ? "-DT=half -DKN_HALF" : kn_dtype_options(sum->dtype),
-               .kernel = "accumulate", .dims = 1, .global = {kn_work_items(kn_tensor_limits(sum), n, 4096)},
-               KN_ARGS(kn_arg_tensor(sum), kn_arg_tensor(packed_addend), kn_arg_i64(n)));
+    const kn_limits *limits = kn_tensor_limits(sum);
+    const bool aligned = kn_quad_aligned(sum) && kn_quad_aligned(packed_addend);
+    const int64_t n = kn_numel(sum);
+    const size_t local = limits->is_cpu ? 0 : limits->max_work_group_size < 256 ? limits->max_work_group_size : 256;
+    kn_status status = kn_run(
+        stream, .source = "tensor/accumulate.cl",
+        .options = sum->dtype == KN_F16 ? "-DT=half -DKN_HALF" : kn_dtype_options(sum->dtype), .kernel = "accumulate",
+        .dims = 1, .global = {kn_work_items(limits, limits->is_cpu || !aligned ? n : kn_min_i64(n, n / 4 + 4), 4096)},
+        .local = {local},
+        KN_ARGS(kn_arg_tensor(sum), kn_arg_tensor(packed_addend), kn_arg_i64(n), kn_arg_i32(aligned)));
     kn_release(packed_addend);
     return status;
 }
