@@ -68,6 +68,8 @@ OPERATIONS = {
     'matmul': lambda x, p: x[0] @ x[1],
     'matmul_nt': lambda x, p: x[0] @ x[1].transpose(1, 2),
     'conv2d': lambda x, p: F.conv2d(x[0], x[1], None, int(p[0]), int(p[1]), 1, int(p[2])),
+    'max_pool2d': lambda x, p: F.max_pool2d(x[0], int(p[0]), int(p[1]), int(p[2])),
+    'image_mean': lambda x, p: F.adaptive_avg_pool2d(x[0], 1),
     'add': lambda x, p: x[0] + x[1],
     'multiply_by': lambda x, p: x[0] * p[0],
     'relu': lambda x, p: torch.relu(x[0]),

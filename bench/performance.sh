@@ -51,7 +51,7 @@ count=0
 for python; do
     count=$((count + 1))
     # shellcheck disable=SC2086 # words; gpu/ names all that is of a GPU's size
-    measure "peer$count" "$python" $mode matmul mnist_epoch $networks resnet50 $sizes gemm/ conv/ elementwise/ dropout reduce/ softmax/ log_softmax/ batch_norm/ \
+    measure "peer$count" "$python" $mode matmul mnist_epoch $networks resnet50 $sizes gemm/ conv/ pool/ elementwise/ dropout reduce/ softmax/ log_softmax/ batch_norm/ \
         layer_norm/ transpose/ startup/
     # shellcheck disable=SC2086
     [ $count -gt 1 ] || measure "peer$count-compiled" "$python" compile $networks ${sizes:+gpu/resnet}

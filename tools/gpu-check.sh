@@ -144,8 +144,8 @@ part_networks() {
 part_gemm() { compare gemm eager gpu/gemm/ matmul gemm/; }
 part_conv() { compare conv benchmark conv/128,32 gpu/conv/ conv/128,1; }
 part_memory() {
-    compare memory eager gpu/elementwise/ gpu/dropout gpu/reduce/ gpu/softmax/ gpu/log_softmax/ gpu/batch_norm/ gpu/layer_norm/ gpu/transpose/ \
-        elementwise/ dropout reduce/ softmax/ log_softmax/ batch_norm/ layer_norm/ transpose/
+    compare memory eager gpu/elementwise/ gpu/dropout gpu/reduce/ gpu/softmax/ gpu/log_softmax/ gpu/batch_norm/ gpu/layer_norm/ gpu/transpose/ gpu/pool/ \
+        elementwise/ dropout reduce/ softmax/ log_softmax/ batch_norm/ layer_norm/ transpose/ pool/
 }
 part_clblast() { KOINE_IMPL=gemm:clblast alone gemm/1024x gemm/2048x2048x2048 gemm/4096x4096x4096 gemm/1760x gemm/512x512x512/f64; }
 part_limits() { "$build/bin/koine-bench" --only launch/ --only graph/ --only transfer --only startup; }

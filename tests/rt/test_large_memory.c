@@ -166,23 +166,36 @@ static void a_large_buffer_is_filled(void **state)
 static void bytes_beyond_31_bits(void **state)
 {
     (void)state;
-    const int64_t n = ((int64_t)1 << 31) + 4097, middle = (int64_t)1 << 31;
+    const int64_t middle = (int64_t)1 << 31, n = middle + 4 * COLUMNS, rows = n / COLUMNS;
+    const int64_t at[] = {0, middle - 1, middle, middle + 1, n - 1};
+    const double wanted[] = {6, 6, 10, 6, 6};
+    int64_t found;
     if (!full || total_memory() < 5 * GIB)
         skip();
     KN_SCOPE
     {
-        kn_tensor *x = kn_full(KN_SHAPE(n), 3, .dtype = KN_U8), *y;
+        kn_tensor *x = kn_full(KN_SHAPE(n), 3, .dtype = KN_U8);
         const unsigned char five = 5;
         assert_non_null(x);
         assert_ok(kn_write(kn_narrow(x, 0, middle, 1), &five, 1));
-        assert_non_null(y = kn_add(x, x));
-        const double wanted[] = {6, 6, 10, 6, 6};
-        const int64_t at[] = {0, middle - 1, middle, middle + 1, n - 1};
-        for (int i = 0; i < 5; i++)
-            assert_true(element(y, at[i]) == wanted[i]);
-        int64_t sum;
-        assert_ok(kn_item_i64(kn_sum(x), &sum));
-        assert_int_equal(sum, 3 * n + 2);
+        assert_ok(kn_item_i64(kn_sum(x), &found));
+        assert_int_equal(found, 3 * n + 2);
+        assert_ok(kn_item_i64(kn_argmax(x, 0, false), &found));
+        assert_int_equal(found, middle);
+        KN_SCOPE
+        {
+            kn_tensor *y = kn_add(x, x);
+            assert_non_null(y);
+            for (int i = 0; i < 5; i++)
+                assert_true(element(y, at[i]) == wanted[i]);
+        }
+        KN_SCOPE
+        {
+            kn_tensor *y = kn_contiguous(kn_t(kn_reshape(x, KN_SHAPE(rows, COLUMNS))));
+            assert_non_null(y = kn_reshape(y, KN_SHAPE(n)));
+            assert_true(element(y, rows - 4) == 5); /* the first of row 2^21 */
+            assert_true(element(y, rows - 3) == 3 && element(y, n - 1) == 3);
+        }
     }
 }
 
