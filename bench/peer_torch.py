@@ -137,6 +137,12 @@ class Operation:
         return {'difference': difference(theirs[both], mine[both]), 'tolerance': tolerance, 'what': 'out where neither is 0'}
 
 
+def compile_anew(net):
+    """For the shapes at hand, whatever was compiled before: the second shape would make code for any."""
+    torch._dynamo.reset()
+    return torch.compile(net, dynamic=False)
+
+
 class Training:
     """A training step on one batch; `replayed`: on a GPU, recorded after the first as a CUDA graph, and replayed. On a CPU there is nothing to record."""
 
@@ -150,7 +156,7 @@ class Training:
             self.net.train(not self.has_dropout)
         self.recorded = replayed and DEVICE.type == 'cuda'
         self.optimizer = optimizer(self.net.parameters(), self.recorded)
-        self.forward = torch.compile(self.net) if compiled else self.net
+        self.forward = compile_anew(self.net) if compiled else self.net
         self.first, self.graph = None, None
 
     def step(self, x, y):
