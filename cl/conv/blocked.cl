@@ -1,167 +1,175 @@
-/* conv/blocked.cl - convolution for GPUs as products whose matrices are never made (gemm/blocked.clh): elements of the image are gathered where a slice is read.
+/* conv/blocked.cl - convolution for GPUs as products whose matrices are never made (gemm/blocked.clh): elements of the image are gathered where a slice is read (conv/blocked.clh).
  *
  *     forward, backward-data:  y[channel, pixel]   = sum over taps of w[channel, tap] x[tap, pixel]       pixels of all images in a row
  *     backward-weights:        dw[channel, tap]    = sum over pixels of dy[channel, pixel] x[tap, pixel]  in shares, which are added in order afterwards
  *
- * where tap (c, u, v) of pixel (image, i, j) is x[image, c, row_origin + i row_step + u row_distance, ...], zero outside the image. Backward-data is the correlation of dy with the
- * residues of the kernel (src/ops/conv2d_correlation.h). Pixels of all images and taps are numbered in 32 bits.
+ * Backward-data is the correlation of dy with the residues of the kernel (src/ops/conv2d_correlation.h), whose weights conv/pack_taps.cl has put in order.
  *
- * Compiled in: what gemm/blocked.clh says, and WEIGHTS: 1 for backward-weights, whose slices have neighbours along the pixels summed over; 0 for the others, whose image slices have
- * neighbours along the pixels of a row of y. */
+ * On sm_90 a slice of 128 x 128 x 8 takes a work-item 512 multiply-adds and 32 reads of local memory of about 630 instructions (backward-weights 700), those of paths not taken left out.
+ *
+ * Compiled in: what gemm/blocked.clh says, and PASS: 0 forward and backward-data, whose image slices have neighbours along the pixels; 1 backward-weights, whose slices have neighbours
+ * along the pixels summed over. */
 #include "common/koine.clh"
-#include "conv/grid.clh"
-#include "conv/padding.clh"
+#include "common/divide.clh"
 #include "gemm/blocked.clh"
+#include "conv/blocked.clh"
 
-/* Of the image that is read, and how its pixels belong to those of the grid. */
-typedef struct blocked_image {
-    long height, width;         /* of one channel */
-    long image, group;          /* elements from one image, from one group of channels to the next */
-    long row_step, column_step; /* between neighbours of the grid */
-} blocked_image;
+#if PASS == 0
+#include "gemm/blocked_matrix.clh"
 
-typedef struct blocked_tap {
-    int inner, u, v;
-} blocked_tap;
+/* Weights of one group as a matrix: channel and tap strides; from one group to the next. */
+typedef struct conv_weight_matrix {
+    long channel, tap, group;
+    int aligned, filling; /* all that is read as vectors is at multiples of 16 bytes */
+} conv_weight_matrix;
 
-static inline blocked_tap find_tap(const conv_taps t, long number)
-{
-    const uint area = (uint)(t.rows * t.columns), inner = (uint)number / area, place = (uint)number % area;
-    return (blocked_tap){(int)inner, (int)(place / (uint)t.columns), (int)(place % (uint)t.columns)};
-}
+/* Elements of x from one group of channels to the next; of y from one image, channel, row and column of the pixels to the next. dense: rows follow each other without gaps, and four
+ * pixels from a multiple of Q on are neighbours in memory, aligned; pointwise: as dense, of x, and there is one tap per channel, all of whose pixels are inside. */
+typedef struct conv_result {
+    long x_group, image, channel, row, column;
+    int channels, has_bias, dense, pointwise;
+} conv_result;
 
-/* Where in the image the kernel stands for one pixel of the grid: its corner's row and column, and the image's start. */
-typedef struct blocked_pixel {
-    int row, column;
-    long start;
-} blocked_pixel;
-
-static inline blocked_pixel find_pixel(const conv_grid g, const conv_taps t, const blocked_image x, long number)
-{
-    const uint area = (uint)(g.rows * g.columns), image = (uint)number / area, place = (uint)number % area;
-    const uint i = place / (uint)g.columns, j = place % (uint)g.columns;
-    return (blocked_pixel){(int)(t.row_origin + i * x.row_step), (int)(t.column_origin + j * x.column_step), image * x.image};
-}
-
-static inline T read_tap(const global T *x, const blocked_pixel p, const blocked_tap tap, const conv_taps t, const blocked_image shape)
-{
-    const int row = p.row + tap.u * (int)t.row_distance, column = p.column + tap.v * (int)t.column_distance;
-    return row >= 0 && row < shape.height && column >= 0 && column < shape.width ? x[p.start + (tap.inner * shape.height + row) * shape.width + column] : (T)0;
-}
-
-#if !WEIGHTS
-/* ---------------------------------------------------------------------------------------------------------------------- */
-
-/* Q taps' weights of one output channel. */
-static inline VQ read_weights(const global T *w, const conv_weights g, const conv_taps t, long first, long left)
-{
-    T part[Q];
-#pragma unroll
-    for (int e = 0; e < Q; e++) {
-        const blocked_tap tap = find_tap(t, first + e);
-        part[e] = e < left ? w[tap.inner * g.inner_stride + (g.row_first + tap.u * g.row_step) * g.kernel_columns + g.column_first + tap.v * g.column_step] : (T)0;
-    }
-    return VLOADQ(0, part);
-}
-
+#define READ_A(j, step, left) read_next(&w_at[j], A_ALONG_K ? BK : BK * weights.tap, A_ALONG_K ? (left) : (left) > 0 ? w_inside[j] : 0, weights.aligned)
 /* One tap of Q pixels. */
-static inline VQ read_pixels(const global T *x, const blocked_pixel *pixels, const conv_taps t, const blocked_image shape, long number)
+#define READ_B(j, step, left) read_pixels(x, pixels, place, find_tap(taps, pixels.width, tap + step), left, result.pointwise)
+
+static inline VQ read_pixels(const global T *x, const conv_pixels pixels, const conv_place *place, const conv_place tap, int left, int pointwise)
 {
-    const blocked_tap tap = find_tap(t, number);
+    if (pointwise)
+        return left > 0 && place[0].row >= 0 ? *(const global VQ *)(x + place[0].offset + tap.offset) : (VQ)0;
     T part[Q];
 #pragma unroll
     for (int e = 0; e < Q; e++)
-        part[e] = read_tap(x, pixels[e], tap, t, shape);
+        part[e] = left > 0 ? read_tap(x, pixels, place[e], tap) : (T)0;
     return VLOADQ(0, part);
 }
 
-#define READ_A(vector, across, step, left) (across < channels ? read_weights(w + across * layout.outer_stride, layout, t, step, left) : (VQ)0)
-#define READ_B(vector, across, step, left) read_pixels(x, pixels, t, shape, step)
+/* R pixels of one channel from `number` on, seen from the start of y. */
+static inline void store_pixels(global T *y, VR sum, const conv_result result, const conv_pixels pixels, uint number, T bias, T low, T high)
+{
+    T part[R];
+    sum += bias;
+    sum = KN_CUT(sum, (VR)low, (VR)high);
+    VSTORER(sum, 0, part);
+    if (result.dense) {
+        const uint image = kn_quotient(number, pixels.area);
+        if (number < (uint)pixels.all)
+            *(global VR *)(y + image * result.image + kn_remainder(number, image, pixels.area)) = sum;
+        return;
+    }
+#pragma unroll
+    for (int e = 0; e < R; e++) {
+        const uint image = kn_quotient(number + e, pixels.area), place = kn_remainder(number + e, image, pixels.area), i = kn_quotient(place, pixels.columns);
+        if (number + e < (uint)pixels.all)
+            y[image * result.image + i * result.row + kn_remainder(place, i, pixels.columns) * result.column] = part[e];
+    }
+}
 
 /* dim 0: block of pixels, dim 1: block of output channels, dim 2: group. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
-conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_grid g, conv_taps t, conv_weights layout, blocked_image shape, int has_bias, T low, T high)
+conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_pixels pixels, conv_tap_numbers taps, conv_weight_matrix weights, conv_result result, T low, T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, y);
-    const long group = get_group_id(2), first_channel = (long)get_group_id(1) * BM, channels = g.outer - first_channel;
-    const long first_pixel = (long)get_group_id(0) * BN, all_pixels = g.images * g.rows * g.columns;
-    x += group * shape.group;
-    w += group * layout.group_stride + first_channel * layout.outer_stride;
-    y += (group * g.outer + first_channel) * g.y_channel;
-    bias += group * g.outer + first_channel;
-    /* All vectors that this work-item reads are of the same Q pixels. Pixels beyond the last are outside of every image. */
-    blocked_pixel pixels[Q];
+    const int item = get_local_id(0);
+    const long group = get_group_id(2), first_channel = (long)get_group_id(1) * BM, channels = result.channels - first_channel;
+    const uint first_pixel = get_group_id(0) * BN, first_image = kn_quotient(first_pixel, pixels.area);
+    x += group * result.x_group + (long)first_image * pixels.image;
+    w += group * weights.group + first_channel * weights.channel;
+    y += (group * result.channels + first_channel) * result.channel;
+    bias += group * result.channels + first_channel;
+    /* All vectors of the image that this work-item reads are of the same Q pixels. */
+    conv_place place[Q];
+    uint tap = 0;
 #pragma unroll
-    for (int e = 0; e < Q; e++) {
-        const long number = first_pixel + SLICE_ACROSS(get_local_id(0), BN, 0) + e;
-        pixels[e] = find_pixel(g, t, shape, min(number, all_pixels - 1));
-        pixels[e].row = number < all_pixels ? pixels[e].row : -(1 << 30);
-    }
-    BLOCK_PRODUCT(g.taps, READ_A, READ_B)
+    for (int e = 0; e < Q; e++)
+        place[e] = find_pixel(pixels, first_image, first_pixel + SLICE_ACROSS(item, BN, 0) + e);
+    DECLARE_VECTORS(w, A_VECTORS, BM, A_ALONG_K, weights.channel, weights.tap, channels)
+#define NEXT_SLICE(start) tap = start;
+    BLOCK_PRODUCT(taps.all, NEXT_SLICE, READ_A, READ_B)
 #pragma unroll
     for (int j = 0; j < RESULT_COLUMNS; j++)
 #pragma unroll
-        for (int e = 0; e < R; e++) {
-            const long number = first_pixel + RESULT_COLUMN(j) + e;
-            const uint area = (uint)(g.rows * g.columns), place = (uint)number % area;
-            global T *to = y + (uint)number / area * g.y_image + place / (uint)g.columns * g.y_row + place % (uint)g.columns * g.y_column;
-            if (number < all_pixels)
-#pragma unroll
-                for (int i = 0; i < RESULT_ROWS; i++)
-                    if (RESULT_ROW(i) < channels) {
-                        T part[R];
-                        VSTORER(RESULT(i, j), 0, part);
-                        const T value = has_bias ? part[e] + bias[RESULT_ROW(i)] : part[e];
-                        to[RESULT_ROW(i) * g.y_channel] = KN_CUT(value, low, high);
-                    }
-        }
+        for (int i = 0; i < RESULT_ROWS; i++)
+            if (RESULT_ROW(i) < channels)
+                store_pixels(y + RESULT_ROW(i) * result.channel, RESULT(i, j), result, pixels, first_pixel + RESULT_COLUMN(j), result.has_bias ? bias[RESULT_ROW(i)] : (T)0, low,
+                             high);
 }
+
 #else
 /* ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Q pixels of one channel of dy; dy starts at that channel of the first image. */
-static inline VQ read_gradient(const global T *dy, const conv_gradient g, long first, long left)
+/* The pixels in shares of per_share; of one group, channels of dy, and elements of x to the next; elements of dy from one image to the next. */
+typedef struct conv_shares {
+    long x_group, dy_image;
+    int per_share, channels, groups, filling;
+} conv_shares;
+
+/* Where the Q pixels that this work-item reads of each channel of dy and each tap are: all of its vectors are of the same. */
+typedef struct weight_pixels {
+    conv_place place[Q];
+    int dy[Q];
+} weight_pixels;
+
+static inline void find_pixels(weight_pixels *at, const conv_pixels pixels, const conv_shares shares, uint first_image, uint first)
 {
-    const long area = g.rows * g.columns;
-    T part[Q];
 #pragma unroll
     for (int e = 0; e < Q; e++) {
-        const uint number = (uint)(first + e), image = number / (uint)area, place = number % (uint)area;
-        part[e] = e < left ? dy[image * g.groups * g.outer * area + place] : (T)0;
+        const uint image = kn_quotient(first + e, pixels.area);
+        at->place[e] = find_pixel(pixels, first_image, first + e);
+        at->dy[e] = (int)(image - first_image) * (int)shares.dy_image + (int)kn_remainder(first + e, image, pixels.area);
     }
-    return VLOADQ(0, part);
 }
 
-static inline VQ read_taps(const global T *x, const conv_grid g, const conv_taps t, const blocked_image shape, long tap_number, long first, long left)
+static inline VQ read_gradient(const global T *channel, const weight_pixels *at, int left)
 {
-    const blocked_tap tap = find_tap(t, tap_number);
     T part[Q];
 #pragma unroll
     for (int e = 0; e < Q; e++)
-        part[e] = e < left ? read_tap(x, find_pixel(g, t, shape, first + e), tap, t, shape) : (T)0;
+        part[e] = e < left ? channel[at->dy[e]] : (T)0;
     return VLOADQ(0, part);
 }
 
-#define READ_A(vector, across, step, left) (across < channels ? read_gradient(dy + across * area, g, first_pixel + step, left) : (VQ)0)
-#define READ_B(vector, across, step, left) (across < taps ? read_taps(x, grid, t, shape, first_tap + across, first_pixel + step, left) : (VQ)0)
+static inline VQ read_taps(const global T *x, const conv_pixels pixels, const weight_pixels *at, const conv_place tap, int left)
+{
+    T part[Q];
+#pragma unroll
+    for (int e = 0; e < Q; e++)
+        part[e] = e < left ? read_tap(x, pixels, at->place[e], tap) : (T)0;
+    return VLOADQ(0, part);
+}
 
-/* dim 0: block of taps, dim 1: block of channels of dy, dim 2: group and share of the pixels. sums is [shares][groups * outer][taps], the layout of dw. */
+#define NEXT_SLICE(start) find_pixels(&at, pixels, shares, first_image, (uint)(first_pixel + start + SLICE_STEP(item, BM, 1)));
+#define READ_A(j, step, left) read_gradient(dy_at[j], &at, left)
+#define READ_B(j, step, left) read_taps(x, pixels, &at, tap[j], left)
+
+/* dim 0: block of taps, dim 1: block of channels of dy, dim 2: group and share of the pixels. sums is [shares][groups * channels][taps], the layout of dw. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
-conv_blocked_weights(KN_IN(x), KN_IN(dy), KN_OUT(sums), conv_gradient g, conv_grid grid, conv_taps t, blocked_image shape)
+conv_blocked_weights(KN_IN(x), KN_IN(dy), KN_OUT(sums), conv_pixels pixels, conv_tap_numbers taps, conv_shares shares)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, dy);
     KN_BIND_OUT(T, sums);
-    const long group = get_group_id(2) % g.groups, share = get_group_id(2) / g.groups, area = g.rows * g.columns;
-    const long first_channel = (long)get_group_id(1) * BM, channels = g.outer - first_channel, first_tap = (long)get_group_id(0) * BN, taps = g.taps - first_tap;
-    const long first_pixel = share * g.pixels_per_share, pixels = min(g.pixels_per_share, g.images * area - first_pixel);
-    x += group * shape.group;
-    dy += (group * g.outer + first_channel) * area;
-    sums += ((share * g.groups + group) * g.outer + first_channel) * g.taps + first_tap;
-    BLOCK_PRODUCT(pixels, READ_A, READ_B)
+    const int item = get_local_id(0);
+    const long group = get_group_id(2) % shares.groups, share = get_group_id(2) / shares.groups;
+    const long first_channel = (long)get_group_id(1) * BM, channels = shares.channels - first_channel, first_tap = (long)get_group_id(0) * BN, last_tap = taps.all - first_tap;
+    const uint first_pixel = (uint)share * shares.per_share, first_image = kn_quotient(first_pixel, pixels.area);
+    x += group * shares.x_group + (long)first_image * pixels.image;
+    dy += (long)first_image * shares.dy_image + (group * shares.channels + first_channel) * pixels.area.divisor;
+    sums += ((share * shares.groups + group) * shares.channels + first_channel) * taps.all + first_tap;
+    weight_pixels at;
+    conv_place tap[B_VECTORS];
+    const global T *dy_at[A_VECTORS];
+#pragma unroll
+    for (int j = 0; j < B_VECTORS; j++)
+        tap[j] = find_tap(taps, pixels.width, (uint)min(first_tap + SLICE_ACROSS(item + j * BLOCK_ITEMS, BN, 1), (long)taps.all - 1));
+#pragma unroll
+    for (int j = 0; j < A_VECTORS; j++)
+        dy_at[j] = dy + min((long)SLICE_ACROSS(item + j * BLOCK_ITEMS, BM, 1), channels - 1) * pixels.area.divisor;
+    BLOCK_PRODUCT(min(shares.per_share, pixels.all - (int)first_pixel), NEXT_SLICE, READ_A, READ_B)
 #pragma unroll
     for (int i = 0; i < RESULT_ROWS; i++)
 #pragma unroll
@@ -170,8 +178,8 @@ conv_blocked_weights(KN_IN(x), KN_IN(dy), KN_OUT(sums), conv_gradient g, conv_gr
             VSTORER(RESULT(i, j), 0, part);
 #pragma unroll
             for (int e = 0; e < R; e++)
-                if (RESULT_ROW(i) < channels && RESULT_COLUMN(j) + e < taps)
-                    sums[RESULT_ROW(i) * g.taps + RESULT_COLUMN(j) + e] = part[e];
+                if (RESULT_ROW(i) < channels && RESULT_COLUMN(j) + e < last_tap)
+                    sums[RESULT_ROW(i) * taps.all + RESULT_COLUMN(j) + e] = part[e];
         }
 }
 #endif

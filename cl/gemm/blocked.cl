@@ -3,22 +3,11 @@
  * Compiled in: what gemm/blocked.clh says; A_ALONG_K and B_ALONG_K tell which dimension of op(A) and op(B) is contiguous. */
 #include "common/koine.clh"
 #include "gemm/blocked.clh"
+#include "gemm/blocked_matrix.clh"
 
 typedef struct matrix_layout {
     long row_stride, col_stride, batch_stride;
 } matrix_layout;
-
-/* Q elements that are neighbours in memory: those inside the matrix, zeros for the others. aligned: p is at a multiple of 16 bytes. */
-static inline VQ load_neighbours(const global T *p, long inside, int aligned)
-{
-    if (aligned && inside >= Q)
-        return *(const global VQ *)p;
-    T part[Q];
-#pragma unroll
-    for (int i = 0; i < Q; i++)
-        part[i] = i < inside ? p[i] : (T)0;
-    return VLOADQ(0, part);
-}
 
 /* R neighbours of a row of C, of which `columns` are inside. */
 static inline void store_neighbours(global T *c, VR sum, long columns, T alpha, T beta, const global T *bias, T low, T high, bool aligned)
@@ -42,10 +31,9 @@ static inline void store_neighbours(global T *c, VR sum, long columns, T alpha, 
         }
 }
 
-#define READ_A(vector, across, step, left)                                                                                 \
-    (across < m ? load_neighbours(a + across * a_layout.row_stride + (step)*a_layout.col_stride, A_ALONG_K ? left : m - across, a_aligned) : (VQ)0)
-#define READ_B(vector, across, step, left)                                                                                 \
-    (across < n ? load_neighbours(b + across * b_layout.col_stride + (step)*b_layout.row_stride, B_ALONG_K ? left : n - across, b_aligned) : (VQ)0)
+#define NEXT_SLICE(start) /* the pointers have moved on */
+#define READ_A(j, step, left) read_next(&a_at[j], A_ALONG_K ? BK : BK * a_layout.col_stride, A_ALONG_K ? (left) : (left) > 0 ? a_inside[j] : 0, a_aligned)
+#define READ_B(j, step, left) read_next(&b_at[j], B_ALONG_K ? BK : BK * b_layout.row_stride, B_ALONG_K ? (left) : (left) > 0 ? b_inside[j] : 0, b_aligned)
 
 /* dim 0: block of columns, dim 1: block of rows, dim 2: batch. aligned: base, leading dimension and batch stride are multiples of Q. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
@@ -62,7 +50,10 @@ gemm_blocked(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k,
     c += batch * c_batch_stride + first_row * ldc + first_column;
     m -= first_row; /* what is left from here on */
     n -= first_column;
-    BLOCK_PRODUCT(k, READ_A, READ_B)
+    const int item = get_local_id(0);
+    DECLARE_VECTORS(a, A_VECTORS, BM, A_ALONG_K, a_layout.row_stride, a_layout.col_stride, m)
+    DECLARE_VECTORS(b, B_VECTORS, BN, B_ALONG_K, b_layout.col_stride, b_layout.row_stride, n)
+    BLOCK_PRODUCT(k, NEXT_SLICE, READ_A, READ_B)
 #pragma unroll
     for (int i = 0; i < RESULT_ROWS; i++)
 #pragma unroll

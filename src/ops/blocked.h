@@ -33,6 +33,7 @@ int kn_block_items(const kn_block_shape *block); /* work-items of a group */
 /* All shapes there are, NULL beyond the last; and whether one is made for the arithmetic, and the device has that and
  * can hold it in local memory and in a work-group. */
 #define KN_BLOCK_SHAPES 32
+#define KN_BLOCK_MOST 256 /* rows or columns of one */
 const kn_block_shape *kn_block_shape_at(int index);
 bool kn_block_fits(const kn_block_shape *block, const kn_limits *limits, kn_block_arithmetic arithmetic);
 

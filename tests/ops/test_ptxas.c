@@ -153,7 +153,7 @@ static void check_arithmetic(kn_block_arithmetic arithmetic)
     }
     for (int weights = 0; arithmetic != KN_BLOCK_F16 && weights < 2; weights++)
         check("conv/blocked.cl",
-              kn_block_options(options, first, arithmetic, true, weights, weights ? " -DWEIGHTS=1" : " -DWEIGHTS=0"),
+              kn_block_options(options, first, arithmetic, true, weights, weights ? " -DPASS=1" : " -DPASS=0"),
               tensor, false);
 }
 
