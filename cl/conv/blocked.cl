@@ -87,7 +87,7 @@ conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_pixels pixels, con
 #pragma unroll
     for (int e = 0; e < Q; e++)
         place[e] = find_pixel(pixels, first_image, first_pixel + SLICE_ACROSS(item, BN, 0) + e);
-    DECLARE_VECTORS(w, A_VECTORS, BM, A_ALONG_K, weights.channel, weights.tap, channels)
+    DECLARE_VECTORS(T, w, A_VECTORS, BM, A_ALONG_K, weights.channel, weights.tap, channels)
 #define NEXT_SLICE(start) tap = start;
     BLOCK_PRODUCT(taps.all, NEXT_SLICE, READ_A, READ_B)
 #pragma unroll

@@ -51,8 +51,8 @@ gemm_blocked(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k,
     m -= first_row; /* what is left from here on */
     n -= first_column;
     const int item = get_local_id(0);
-    DECLARE_VECTORS(a, A_VECTORS, BM, A_ALONG_K, a_layout.row_stride, a_layout.col_stride, m)
-    DECLARE_VECTORS(b, B_VECTORS, BN, B_ALONG_K, b_layout.col_stride, b_layout.row_stride, n)
+    DECLARE_VECTORS(T, a, A_VECTORS, BM, A_ALONG_K, a_layout.row_stride, a_layout.col_stride, m)
+    DECLARE_VECTORS(T, b, B_VECTORS, BN, B_ALONG_K, b_layout.col_stride, b_layout.row_stride, n)
     BLOCK_PRODUCT(k, NEXT_SLICE, READ_A, READ_B)
 #pragma unroll
     for (int i = 0; i < RESULT_ROWS; i++)

@@ -36,20 +36,18 @@ typedef struct product {
     kn_gemm_params params;
 } product;
 
-/* Products in f16 are told that the elements, in f32, are values of f16. */
+static kn_dtype dtype_of(const tunable *t) { return t->f64 ? KN_F64 : t->arithmetic == KN_BLOCK_F16 ? KN_F16 : KN_F32; }
+
 static kn_tensor *random_matrix(const tunable *t, const kn_tuner *tuner, int64_t rows, int64_t columns)
 {
-    const kn_dtype dtype = t->f64 ? KN_F64 : t->arithmetic == KN_BLOCK_F16 ? KN_F16 : KN_F32;
-    kn_tensor *matrix = kn_rand(KN_SHAPE(rows, columns), .dtype = dtype, .device = tuner->device);
-    return dtype == KN_F16 ? kn_to_dtype(matrix, KN_F32) : matrix;
+    return kn_rand(KN_SHAPE(rows, columns), .dtype = dtype_of(t), .device = tuner->device);
 }
 
 static kn_status make_product(product *p, const tunable *t, const kn_tuner *tuner, int64_t m, int64_t n, int64_t k)
 {
-    const kn_dtype dtype = t->f64 ? KN_F64 : KN_F32;
     *p = (product){.a = random_matrix(t, tuner, m, k),
                    .b = random_matrix(t, tuner, k, n),
-                   .c = kn_zeros(KN_SHAPE(m, n), .dtype = dtype, .device = tuner->device)};
+                   .c = kn_zeros(KN_SHAPE(m, n), .dtype = dtype_of(t), .device = tuner->device)};
     if (!p->a || !p->b || !p->c)
         return kn_error_status();
     kn_tensor *const all[3] = {p->a, p->b, p->c};
@@ -330,7 +328,7 @@ static kn_status multiply_in_tf32(kn_stream *stream, const kn_gemm_params *p)
 
 static kn_status multiply_in_f16(kn_stream *stream, const kn_gemm_params *p)
 {
-    return kn_gemm_tensor_f16(stream, &(kn_gemm_problem){.product = *p, .f16_values = true});
+    return kn_gemm_halves(stream, &(kn_gemm_problem){.product = *p});
 }
 
 static bool has_arithmetic(const kn_tuner *tuner, kn_block_arithmetic arithmetic)

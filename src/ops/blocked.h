@@ -6,8 +6,8 @@
 #include "base/integer.h"
 #include "rt/rt.h"
 
-/* What multiplies: the work-items, in f32 or f64, or tensor cores, f32 data in TF32, or in f16 where the values are
- * those of f16. */
+/* What multiplies: the work-items, in f32 or f64, or tensor cores, f32 data in TF32, or data that is f16
+ * (cl/gemm/halves.cl). */
 typedef enum kn_block_arithmetic { KN_BLOCK_F32, KN_BLOCK_F64, KN_BLOCK_TF32, KN_BLOCK_F16 } kn_block_arithmetic;
 
 static inline bool kn_block_by_tensor_cores(kn_block_arithmetic arithmetic) { return arithmetic >= KN_BLOCK_TF32; }
@@ -15,7 +15,7 @@ static inline bool kn_block_by_tensor_cores(kn_block_arithmetic arithmetic) { re
 static inline kn_block_arithmetic kn_block_plain(bool f64) { return f64 ? KN_BLOCK_F64 : KN_BLOCK_F32; }
 
 /* A block of rows x columns of the result, in steps of k_step; item_rows x item_columns of it per work-item, or, for
- * tensor cores, per warp of 32. k_step counts words there: two steps in f16. */
+ * tensor cores, per warp of 32. k_step counts words of 32 bits: two steps in f16. */
 typedef struct kn_block_shape {
     int rows, columns, k_step, item_rows, item_columns;
     double efficiency; /* of the multiplication, against the largest's: small blocks read local memory more often; 0:
@@ -50,13 +50,19 @@ void kn_block_rates(double rates[KN_BLOCK_SHAPES], const kn_limits *limits, kn_b
 const char *kn_block_question(kn_block_arithmetic arithmetic);
 const char *kn_block_name(char buffer[KN_BLOCK_NAME], const kn_block_shape *shape);
 
+/* Bytes of local memory that one slice of both operands takes; two are there at least. */
+int64_t kn_block_slice_bytes(const kn_block_shape *block, kn_block_arithmetic arithmetic);
+
 /* Elements of 16 bytes, the vectors that the kernels read. */
 static inline int kn_block_quantum(kn_block_arithmetic arithmetic) { return arithmetic == KN_BLOCK_F64 ? 2 : 4; }
 
-/* The options "-DT=float -DBM=128 ..."; `buffer` is KN_BLOCK_OPTIONS long. Returns buffer. */
+/* The options "-DT=float -DBM=128 ..." of cl/gemm/blocked.clh; of cl/gemm/halves.cl (gemm_halves.c). `buffer` is
+ * KN_BLOCK_OPTIONS long. Returns buffer. */
 #define KN_BLOCK_OPTIONS 256
 const char *kn_block_options(char *buffer, const kn_block_shape *block, kn_block_arithmetic arithmetic, bool a_along_k,
                              bool b_along_k, const char *more);
+const char *kn_gemm_halves_options(char *buffer, const kn_limits *limits, const kn_block_shape *block, bool a_along_k,
+                                   bool b_along_k);
 
 /* Whether the device is one that blocks are made for, and a result of rows x columns fills at least half of the rows
  * and of the columns of the smallest block. How many blocks there are to fill the device with does not matter: where

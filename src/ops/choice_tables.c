@@ -4,9 +4,11 @@
 #include "ops/choice.h"
 #include "ops/conv2d.h"
 #include "ops/gemm.h"
+#include "ops/matmul.h"
 
 static const kn_implementation_table *const tables[] = {
     &kn_gemm_implementations,
+    &kn_matmul_f16_implementations,
     &kn_conv2d_implementations,
     &kn_conv2d_backward_data_implementations,
     &kn_conv2d_backward_weights_implementations,

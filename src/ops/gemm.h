@@ -18,7 +18,6 @@ typedef struct kn_gemm_problem {
     kn_buffer *bias;          /* [n], added to every row of C, once; NULL: none */
     int64_t bias_offset;      /* elements */
     kn_activation activation; /* of the finished sum, bias included */
-    bool f16_values;          /* every element of A and B, in f32, is a value of f16 */
     bool full_precision;      /* not in TF32, whatever the flags allow */
 } kn_gemm_problem;
 
@@ -83,17 +82,19 @@ kn_status kn_gemm_dots(kn_stream *stream, const void *problem);
 kn_implementation_predicate kn_gemm_supports_split, kn_gemm_prefers_split;
 kn_status kn_gemm_split(kn_stream *stream, const void *problem);
 
-/* gemm_blocked.c: GPUs; blocks of C by work-groups, through local memory; the same on tensor cores, in TF32, and
- * in f16, which loses nothing of values that are those of f16. */
-kn_implementation_predicate kn_gemm_supports_blocked, kn_gemm_supports_tensor, kn_gemm_supports_tensor_f16,
-    kn_gemm_prefers_blocked;
+/* gemm_blocked.c: GPUs; blocks of C by work-groups, through local memory; the same on tensor cores, in TF32. */
+kn_implementation_predicate kn_gemm_supports_blocked, kn_gemm_supports_tensor, kn_gemm_prefers_blocked;
 kn_status kn_gemm_blocked(kn_stream *stream, const void *problem);
 kn_status kn_gemm_tensor(kn_stream *stream, const void *problem);
-kn_status kn_gemm_tensor_f16(kn_stream *stream, const void *problem);
 
 /* gemm_any.c: any device. The reference computes one sum per element. */
 kn_implementation_predicate kn_gemm_supports_clblast;
 kn_status kn_gemm_clblast(kn_stream *stream, const void *problem);
 kn_status kn_gemm_reference(kn_stream *stream, const void *problem);
+
+/* gemm_halves.c, of the table "matmul_f16" (ops/matmul.h): A, B and C in f16, sums in f32, no bias; GPUs with tensor
+ * cores. */
+bool kn_gemm_supports_halves(const kn_limits *limits, int64_t m, int64_t n, int64_t k);
+kn_status kn_gemm_halves(kn_stream *stream, const kn_gemm_problem *problem);
 
 #endif

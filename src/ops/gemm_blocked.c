@@ -20,12 +20,6 @@ bool kn_gemm_supports_tensor(const kn_limits *limits, const void *problem)
     return !p->full_precision && !p->product.f64 && choose(limits, KN_BLOCK_TF32, &p->product) != NULL;
 }
 
-bool kn_gemm_supports_tensor_f16(const kn_limits *limits, const void *problem)
-{
-    const kn_gemm_problem *p = problem;
-    return p->f16_values && !p->product.f64 && choose(limits, KN_BLOCK_F16, &p->product) != NULL;
-}
-
 /* Few rows or columns leave most of a block empty: to CLBlast. It is not measured against CLBlast on a GPU yet, which
  * knows no recent one's parameters; benchmark mode corrects the choice. */
 bool kn_gemm_prefers_blocked(const kn_limits *limits, const void *problem)
@@ -71,5 +65,3 @@ kn_status kn_gemm_blocked(kn_stream *stream, const void *problem)
 }
 
 kn_status kn_gemm_tensor(kn_stream *stream, const void *problem) { return multiply(stream, problem, KN_BLOCK_TF32); }
-
-kn_status kn_gemm_tensor_f16(kn_stream *stream, const void *problem) { return multiply(stream, problem, KN_BLOCK_F16); }

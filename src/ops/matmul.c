@@ -4,20 +4,9 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
-#include "ops/gemm.h"
+#include "ops/matmul.h"
 #include "ops/matrix.h"
-#include "ops/promote.h"
 #include "ops/reference.h"
-
-/* The product computes in f32. Where both operands are converted from f16, so are the gradients that come back: their
- * values still are those of f16, which tensor cores multiply exactly. */
-typedef struct matmul_params {
-    bool f16_values;
-} matmul_params;
-
-static bool has_f16_values(const void *params) { return params && ((const matmul_params *)params)->f16_values; }
-
-static kn_tensor *multiply(kn_tensor *a, kn_tensor *b, bool f16_values);
 
 /* --- shape rule --------------------------------------------------------------------------------------------------- */
 
@@ -63,7 +52,8 @@ static kn_status matmul_shape(kn_call *call)
 {
     const kn_tensor *a = call->inputs[0], *b = call->inputs[1];
     product_shape s;
-    KN_TRY(kn_call_check_floating(call, 0));
+    if (a->dtype != KN_F16)
+        KN_TRY(kn_call_check_floating(call, 0));
     KN_TRY(kn_call_check_same_dtype(call, 0, 1));
     KN_TRY(resolve(&s, a, b));
     int64_t shape[KN_MAX_DIMS];
@@ -123,11 +113,12 @@ static void fold_batch(kn_gemm_params *p)
     }
 }
 
-static kn_status matmul_forward(kn_call *call)
+kn_status kn_matmul_product(kn_stream *stream, kn_tensor *y, kn_tensor *left_tensor, kn_tensor *right_tensor,
+                            kn_status (*gemm)(kn_stream *stream, const kn_gemm_problem *problem))
 {
-    kn_tensor *y = call->outputs[0], *a = NULL, *b = NULL;
+    kn_tensor *a = NULL, *b = NULL;
     product_shape s;
-    KN_TRY(resolve(&s, call->inputs[0], call->inputs[1]));
+    KN_TRY(resolve(&s, left_tensor, right_tensor));
     kn_gemm_params p = {.f64 = y->dtype == KN_F64,
                         .m = s.m,
                         .n = s.n,
@@ -136,9 +127,9 @@ static kn_status matmul_forward(kn_call *call)
                         .alpha = 1,
                         .c = {y->storage->buffer, y->offset, s.n, s.m * s.n, false}};
     kn_matrix_operand left = {0}, right = {0};
-    kn_status status = as_matrices(&a, call->inputs[0], true, &s);
+    kn_status status = as_matrices(&a, left_tensor, true, &s);
     if (status == KN_OK)
-        status = as_matrices(&b, call->inputs[1], false, &s);
+        status = as_matrices(&b, right_tensor, false, &s);
     if (status == KN_OK)
         status = kn_matrix_operand_of(&left, a);
     if (status == KN_OK)
@@ -147,12 +138,20 @@ static kn_status matmul_forward(kn_call *call)
         p.a = left.operand;
         p.b = right.operand;
         fold_batch(&p);
-        status = kn_gemm(call->stream, &(kn_gemm_problem){.product = p, .f16_values = has_f16_values(call->params)});
+        status = gemm(stream, &(kn_gemm_problem){.product = p});
     }
     kn_release(left.copy);
     kn_release(right.copy);
     kn_release(a);
     kn_release(b);
+    return status;
+}
+
+static kn_status matmul_forward(kn_call *call)
+{
+    kn_tensor *y = call->outputs[0], *a = call->inputs[0], *b = call->inputs[1];
+    kn_status status =
+        y->dtype == KN_F16 ? kn_matmul_f16(call->stream, y, a, b) : kn_matmul_product(call->stream, y, a, b, kn_gemm);
     for (int i = 0; status == KN_OK && call->needs_grad && i < 2; i++)
         status = kn_call_save(call, call->inputs[i]);
     return status;
@@ -176,16 +175,15 @@ static kn_tensor *sum_to_shape(kn_tensor *gradient, int ndim, const int64_t *sha
 static kn_tensor *flatten_rows(kn_tensor *t) { return kn_reshape(t, 2, (int64_t[]){-1, t->shape[t->ndim - 1]}); }
 
 /* dB for one matrix B under a batch of A: one product over all rows of all A, no sum afterwards. */
-static kn_tensor *gradient_of_single(kn_tensor *a, kn_tensor *gradient, bool f16_values)
+static kn_tensor *gradient_of_single(kn_tensor *a, kn_tensor *gradient)
 {
     bool empty = kn_numel(a) == 0 || kn_numel(gradient) == 0; /* -1 cannot be worked out in a reshape of nothing */
-    return empty ? NULL : multiply(transpose_last(flatten_rows(a)), flatten_rows(gradient), f16_values);
+    return empty ? NULL : kn_matmul(transpose_last(flatten_rows(a)), flatten_rows(gradient));
 }
 
 static kn_status matmul_backward(kn_grad_call *grad)
 {
     kn_tensor *a = grad->saved[0], *b = grad->saved[1], *gradient = grad->grad_outputs[0];
-    const bool f16_values = has_f16_values(grad->params);
     if (grad->input[0].ndim == 1)
         a = kn_unsqueeze(a, 0);
     if (grad->input[1].ndim == 1)
@@ -197,12 +195,12 @@ static kn_status matmul_backward(kn_grad_call *grad)
     if (!a || !b || !gradient)
         return kn_error_status();
     if (grad->needs[0])
-        grad->grad_inputs[0] = sum_to_shape(multiply(gradient, transpose_last(b), f16_values),
+        grad->grad_inputs[0] = sum_to_shape(kn_matmul(gradient, transpose_last(b)),
                                             grad->input[0].ndim == 1 ? 2 : grad->input[0].ndim, a->shape);
     if (grad->needs[1]) {
-        kn_tensor *single = b->ndim == 2 && a->ndim > 2 ? gradient_of_single(a, gradient, f16_values) : NULL;
+        kn_tensor *single = b->ndim == 2 && a->ndim > 2 ? gradient_of_single(a, gradient) : NULL;
         grad->grad_inputs[1] =
-            single ? single : sum_to_shape(multiply(transpose_last(a), gradient, f16_values), b->ndim, b->shape);
+            single ? single : sum_to_shape(kn_matmul(transpose_last(a), gradient), b->ndim, b->shape);
     }
     for (int i = 0; i < 2; i++) {
         if (grad->needs[i] && grad->input[i].ndim == 1)
@@ -249,7 +247,6 @@ static kn_status matmul_reference(const kn_call *call)
 
 static const kn_op matmul_op = {
     .name = "matmul",
-    .params_size = sizeof(matmul_params),
     .min_inputs = 2,
     .max_inputs = 2,
     .shape = matmul_shape,
@@ -260,14 +257,4 @@ static const kn_op matmul_op = {
     .backward_work = matmul_backward_work,
 };
 
-static kn_tensor *multiply(kn_tensor *a, kn_tensor *b, bool f16_values)
-{
-    return kn_apply(&matmul_op, &(matmul_params){f16_values}, a, b);
-}
-
-kn_tensor *kn_matmul(kn_tensor *a, kn_tensor *b)
-{
-    if (a && b && a->dtype == KN_F16 && b->dtype == KN_F16)
-        return kn_apply_as(&matmul_op, (kn_tensor *[]){a, b}, 2, &(matmul_params){true}, KN_F32, KN_F16);
-    return multiply(a, b, false);
-}
+kn_tensor *kn_matmul(kn_tensor *a, kn_tensor *b) { return kn_apply(&matmul_op, NULL, a, b); }

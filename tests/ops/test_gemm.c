@@ -42,7 +42,7 @@ static void upload(matrix *x, bool f64)
 }
 
 static matrix draw_matrix(test_random *random, int64_t rows, int64_t columns, int64_t batch, bool transposed,
-                          bool repeats, bool f16_values)
+                          bool repeats)
 {
     int64_t stored_rows = transposed ? columns : rows, stored_columns = transposed ? rows : columns;
     matrix x = {.first = draw(random, 0, 5)};
@@ -55,8 +55,6 @@ static matrix draw_matrix(test_random *random, int64_t rows, int64_t columns, in
     assert_non_null(x.values);
     for (int64_t i = 0; i < x.count; i++)
         x.values[i] = test_random_uniform(random, -1, 1);
-    for (int64_t i = 0; f16_values && i < x.count; i++)
-        x.values[i] = floor(x.values[i] * 1024) / 1024;
     return x;
 }
 
@@ -89,12 +87,11 @@ static gemm_case draw_case(test_random *random, bool f64, const int64_t size[3])
     p.batch = draw(random, 0, 2) == 0 && size[0] * size[1] < 40000 ? draw(random, 2, 4) : 1;
     p.alpha = draw(random, 0, 1) ? 1 : test_random_uniform(random, -2, 2);
     p.beta = draw(random, 0, 1) ? 0 : test_random_uniform(random, -2, 2);
-    const bool f16_values = !f64 && draw(random, 0, 1);
-    gemm_case g = {.problem = {.product = p, .f16_values = f16_values}};
-    g.a = draw_matrix(random, p.m, p.k, p.batch, draw(random, 0, 1), draw(random, 0, 3) == 0, f16_values);
-    g.b = draw_matrix(random, p.k, p.n, p.batch, draw(random, 0, 1), draw(random, 0, 3) == 0, f16_values);
-    g.c = draw_matrix(random, p.m, p.n, p.batch, false, false, false);
-    g.bias = draw_matrix(random, 1, p.n, 1, false, false, false);
+    gemm_case g = {.problem = {.product = p}};
+    g.a = draw_matrix(random, p.m, p.k, p.batch, draw(random, 0, 1), draw(random, 0, 3) == 0);
+    g.b = draw_matrix(random, p.k, p.n, p.batch, draw(random, 0, 1), draw(random, 0, 3) == 0);
+    g.c = draw_matrix(random, p.m, p.n, p.batch, false, false);
+    g.bias = draw_matrix(random, 1, p.n, 1, false, false);
     /* C is not read when beta is 0: it may hold anything. */
     for (int64_t i = 0; p.beta == 0 && i < p.batch * p.m * p.n; i++)
         g.c.values[element_of(&g.c, i / p.n / p.m, i / p.n % p.m, i % p.n)] = NAN;

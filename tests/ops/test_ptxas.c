@@ -112,8 +112,9 @@ static void assemble(const char *name, const char *what, int capability)
     failures++;
 }
 
-/* For the first processor that has the instructions and the newest; with `all` for those between, too. */
-static void check(const char *source, const char *options, bool tensor, bool all)
+/* For the first processor that this ptxas knows, from capability `least` on, and the newest; with `all` for those
+ * between, too. */
+static void check(const char *source, const char *options, int least, bool all)
 {
     char what[KN_BLOCK_OPTIONS + 64], with_keyword[KN_BLOCK_OPTIONS + 64], *text;
     snprintf(what, sizeof what, "%s %s", source, options);
@@ -123,14 +124,14 @@ static void check(const char *source, const char *options, bool tensor, bool all
         failures++;
         return;
     }
-    const bool compiled = write_file("kernel.cl", text) && compile("kernel", with_keyword, tensor ? 80 : 70);
+    const bool compiled = write_file("kernel.cl", text) && compile("kernel", with_keyword, least);
     kn_free(text);
     if (!compiled) {
         printf("FAIL %s\n", what);
         failures++;
     }
-    int first = tensor ? 2 : 0;
-    while (first < CAPABILITIES - 1 && !known[first])
+    int first = 0;
+    while (first < CAPABILITIES - 1 && (!known[first] || capabilities[first] < least))
         first++;
     for (int i = first; compiled && i < CAPABILITIES; i++)
         if (known[i] && (all || i == first || i == CAPABILITIES - 1))
@@ -140,6 +141,7 @@ static void check(const char *source, const char *options, bool tensor, bool all
 static void check_arithmetic(kn_block_arithmetic arithmetic)
 {
     const bool tensor = kn_block_by_tensor_cores(arithmetic);
+    const int least = tensor ? 80 : 70;
     const kn_block_shape *s;
     char options[KN_BLOCK_OPTIONS];
     const kn_block_shape *first = NULL;
@@ -147,14 +149,31 @@ static void check_arithmetic(kn_block_arithmetic arithmetic)
         if (s->tensor_cores != tensor || !(s->efficiency > 0))
             continue;
         for (int layout = 0; layout < (first ? 1 : 4); layout++)
-            check("gemm/blocked.cl", kn_block_options(options, s, arithmetic, !(layout & 1), layout & 2, ""), tensor,
+            check("gemm/blocked.cl", kn_block_options(options, s, arithmetic, !(layout & 1), layout & 2, ""), least,
                   !first && layout == 0);
         first = first ? first : s;
     }
-    for (int weights = 0; arithmetic != KN_BLOCK_F16 && weights < 2; weights++)
+    for (int weights = 0; weights < 2; weights++)
         check("conv/blocked.cl",
-              kn_block_options(options, first, arithmetic, true, weights, weights ? " -DPASS=1" : " -DPASS=0"),
-              tensor, false);
+              kn_block_options(options, first, arithmetic, true, weights, weights ? " -DPASS=1" : " -DPASS=0"), least,
+              false);
+}
+
+/* The kernel for f16, as it is made for processors without asynchronous copies, and for those with. */
+static void check_halves(void)
+{
+    const kn_block_shape *s;
+    char options[KN_BLOCK_OPTIONS];
+    for (int least = 75; least <= 80; least += 5) {
+        const kn_limits limits = {.ptx_capability = least, .local_memory = 48 << 10, .max_work_group_size = 1024};
+        int layout = 0;
+        for (int i = 0; (s = kn_block_shape_at(i)); i++)
+            if (kn_block_fits(s, &limits, KN_BLOCK_F16)) {
+                check("gemm/halves.cl", kn_gemm_halves_options(options, &limits, s, !(layout & 1), layout & 2), least,
+                      layout == 0);
+                layout++;
+            }
+    }
 }
 
 /* The vectors of rows of 56, 14 and 7 pixels, padded by one, and those of a 5 x 5 kernel. */
@@ -165,7 +184,7 @@ static void check_winograd(void)
         "-DT=float -DWR=3 -DXN=1 -DXPHASE=0 -DYN=1", "-DT=float -DWR=5 -DXN=2 -DXPHASE=0 -DYN=2",
         "-DT=double -DKN_USE_F64 -DWR=3 -DXN=4 -DXPHASE=3 -DYN=4"};
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-        check("conv/winograd_gpu.cl", options[i], false, false);
+        check("conv/winograd_gpu.cl", options[i], 70, false);
 }
 
 int main(void)
@@ -180,10 +199,12 @@ int main(void)
         if (!known[i])
             printf("this ptxas does not know sm_%d\n", capabilities[i]);
     }
-    for (int arithmetic = KN_BLOCK_F32; !missing && arithmetic <= KN_BLOCK_F16; arithmetic++)
+    for (int arithmetic = KN_BLOCK_F32; !missing && arithmetic <= KN_BLOCK_TF32; arithmetic++)
         check_arithmetic((kn_block_arithmetic)arithmetic);
-    if (!missing)
+    if (!missing) {
+        check_halves();
         check_winograd();
+    }
     run("rm -r %s", folder);
     return missing ? 77 : failures > 0;
 }

@@ -78,6 +78,13 @@ static kn_tensor *matrix(const double *values, int64_t rows, int64_t columns, bo
     return transposed ? kn_transpose(t, 0, 1) : t;
 }
 
+/* The same in f16. */
+static kn_tensor *f16_matrix(const double *values, int64_t rows, int64_t columns, bool transposed)
+{
+    kn_tensor *t = matrix(values, rows, columns, transposed); /* a conversion lies contiguously */
+    return transposed ? kn_transpose(kn_to_dtype(kn_transpose(t, 0, 1), KN_F16), 0, 1) : kn_to_dtype(t, KN_F16);
+}
+
 /* Against the product of the rounded values, off only by sums in f32, and against that of the values, off by 2^-10 of
  * each product too. Returns the largest distance to the latter, as a share of that bound. */
 static double check_product(const double *a, const double *b, const double *c, int64_t m, int64_t n, int64_t k)
@@ -100,18 +107,19 @@ static double check_product(const double *a, const double *b, const double *c, i
     return worst;
 }
 
-static const int64_t sizes[][3] = {{131, 77, 43},  {1, 1, 1},    {16, 8, 8},   {17, 9, 9},  {128, 128, 16},
-                                   {129, 130, 33}, {3, 200, 70}, {200, 3, 70}, {40, 33, 1}, {64, 64, 300}};
+static const int64_t sizes[][3] = {{131, 77, 43},  {1, 1, 1},      {16, 8, 8},    {17, 9, 9},
+                                   {128, 128, 16}, {129, 130, 33}, {3, 200, 70},  {200, 3, 70},
+                                   {40, 33, 1},    {64, 64, 300},  {72, 136, 40}, {8, 264, 24}};
 enum { NUM_SIZES = sizeof sizes / sizeof sizes[0] };
 
 /* Number `number` of the shapes of blocks that the device can hold, round and round. */
-static const kn_block_shape *shape_number(int number)
+static const kn_block_shape *shape_number(int number, kn_block_arithmetic arithmetic)
 {
     const kn_limits *limits = kn_device_limits(kn_device_current());
     const kn_block_shape *shape, *fitting[KN_BLOCK_SHAPES];
     int count = 0;
     for (int i = 0; (shape = kn_block_shape_at(i)); i++)
-        if (kn_block_fits(shape, limits, KN_BLOCK_TF32))
+        if (kn_block_fits(shape, limits, arithmetic))
             fitting[count++] = shape;
     assert_true(count > 0);
     return fitting[number % count];
@@ -128,7 +136,7 @@ static void test_products(void **state)
     for (int i = 0; i < 4 * NUM_SIZES; i++) {
         const int64_t m = sizes[i / 4][0], n = sizes[i / 4][1], k = sizes[i / 4][2];
         double *a = draw(&random, m * k, false), *b = draw(&random, k * n, false), *c = NULL;
-        kn_block_force(shape_number(i / 4 + i));
+        kn_block_force(shape_number(i / 4 + i, KN_BLOCK_TF32));
         KN_SCOPE { c = read_doubles(kn_matmul(matrix(a, m, k, i & 1), matrix(b, k, n, i & 2))); }
         assert_non_null(c);
         worst = fmax(worst, check_product(a, b, c, m, n, k));
@@ -173,17 +181,16 @@ static void test_f16(void **state)
     test_random random = test_random_from("tensor cores, f16");
     (void)state;
     allow(0);
-    kn_force_implementation("gemm", "tensor_f16");
+    kn_force_implementation("matmul_f16", "tensor");
     for (int i = 0; i < 4 * NUM_SIZES; i++) {
         const int64_t m = sizes[i / 4][0], n = sizes[i / 4][1], k = sizes[i / 4][2];
         double *a = draw(&random, m * k, false), *b = draw(&random, k * n, false), *c = NULL;
         make_f16(a, m * k);
         make_f16(b, k * n);
-        kn_block_force(shape_number(i / 4 + i));
+        kn_block_force(shape_number(i / 4 + i, KN_BLOCK_F16));
         KN_SCOPE
         {
-            kn_tensor *x = kn_to_dtype(matrix(a, m, k, i & 1), KN_F16),
-                      *y = kn_to_dtype(matrix(b, k, n, i & 2), KN_F16);
+            kn_tensor *x = f16_matrix(a, m, k, i & 1), *y = f16_matrix(b, k, n, i & 2);
             c = read_doubles(kn_to_dtype(kn_matmul(x, y), KN_F32));
         }
         assert_non_null(c);
@@ -192,16 +199,58 @@ static void test_f16(void **state)
         free(b);
         free(c);
     }
-    assert_int_equal(kn_count_forced("gemm").ran, 4 * NUM_SIZES);
+    assert_int_equal(kn_count_forced("matmul_f16").ran, 4 * NUM_SIZES);
     kn_block_force(NULL);
-    kn_force_implementation("gemm", NULL);
+    kn_force_implementation("matmul_f16", NULL);
+}
+
+/* Part of a larger tensor, from `offset` on in both of its last dimensions: neither base nor rows need be aligned. */
+static kn_tensor *window(const int64_t shape[3], int64_t offset)
+{
+    const int64_t whole[3] = {shape[0], shape[1] + 2 * offset, shape[2] + 3 * offset};
+    kn_tensor *t = kn_to_dtype(kn_randint_with(0, 8, 3, whole, &(kn_tensor_options){.dtype = KN_I64}), KN_F16);
+    return kn_narrow(kn_narrow(t, 1, offset, shape[1]), 2, offset, shape[2]);
+}
+
+/* Batches, batches against one matrix, windows at any offset: the same, exactly, as the conversion to f32 gives for
+ * small whole numbers. */
+static void test_f16_windows(void **state)
+{
+    static const int64_t cases[][4] = {{3, 24, 16, 40}, {2, 17, 9, 23}, {1, 130, 136, 8}};
+    (void)state;
+    for (int i = 0; i < 3 * 6; i++) {
+        const int64_t *size = cases[i % 3], offset = i / 3 % 3 * 4 - i / 3 % 3; /* 0, 3, 6 */
+        double *results[2] = {NULL, NULL};
+        int64_t count = 0;
+        kn_manual_seed(7);
+        KN_SCOPE
+        {
+            kn_tensor *a = window((const int64_t[]){size[0], size[1], size[3]}, offset);
+            kn_tensor *b = window((const int64_t[]){i < 9 ? size[0] : 1, size[3], size[2]}, offset);
+            for (int row = 0; row < 2; row++) {
+                kn_force_implementation("matmul_f16", row ? "converted" : "tensor");
+                kn_tensor *c = kn_matmul(a, b);
+                CHECK_TENSOR(c);
+                assert_int_equal(kn_count_forced("matmul_f16").ran, 1);
+                results[row] = read_doubles(kn_to_dtype(c, KN_F32));
+                count = kn_numel(c);
+            }
+        }
+        assert_true(results[0] && results[1]);
+        for (int64_t e = 0; e < count; e++)
+            if (results[0][e] != results[1][e])
+                fail_msg("case %d: element %d is %g, not %g", i, (int)e, results[0][e], results[1][e]);
+        free(results[0]);
+        free(results[1]);
+    }
+    kn_force_implementation("matmul_f16", NULL);
 }
 
 /* Gradients of f16 are of f16, too; products of f32 are not. */
 static void test_f16_gradients(void **state)
 {
     (void)state;
-    kn_force_implementation("gemm", "tensor_f16");
+    kn_force_implementation("matmul_f16", "tensor");
     KN_SCOPE
     {
         kn_tensor *a = kn_full(KN_SHAPE(20, 30), 0.5, .dtype = KN_F16, .requires_grad = true);
@@ -209,12 +258,11 @@ static void test_f16_gradients(void **state)
         CHECK_OK(kn_backward_with(kn_matmul(a, b), kn_ones(KN_SHAPE(20, 40), .dtype = KN_F16), false));
         CHECK_VALUES(kn_max(kn_to_dtype(kn_grad(a), KN_F32)), 10);
         CHECK_VALUES(kn_max(kn_to_dtype(kn_grad(b), KN_F32)), 10);
-        assert_int_equal(kn_count_forced("gemm").ran, 3);
+        assert_int_equal(kn_count_forced("matmul_f16").ran, 3);
         CHECK_TENSOR(kn_matmul(kn_ones(KN_SHAPE(20, 30)), kn_ones(KN_SHAPE(30, 40))));
-        assert_int_equal(kn_count_forced("gemm").ran, 3);
-        assert_int_equal(kn_count_forced("gemm").unsupported, 1);
+        assert_int_equal(kn_count_forced("matmul_f16").ran, 3);
     }
-    kn_force_implementation("gemm", NULL);
+    kn_force_implementation("matmul_f16", NULL);
 }
 
 /* --- convolutions ------------------------------------------------------------------------------------------------- */
@@ -376,10 +424,10 @@ static void test_first_in_a_graph(void **state)
     (void)state;
     CHECK_OK(kn_graph_create(&graph));
     kn_set_sync_debug_mode(KN_SYNC_DEBUG_ERROR);
-    kn_force_implementation("gemm", "tensor_f16");
+    kn_force_implementation("matmul_f16", "tensor");
     KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE { c = kn_retain(kn_to_dtype(kn_matmul(a, b), KN_F32)); }
-    assert_int_equal(kn_count_forced("gemm").ran, 1);
-    kn_force_implementation("gemm", NULL);
+    assert_int_equal(kn_count_forced("matmul_f16").ran, 1);
+    kn_force_implementation("matmul_f16", NULL);
     kn_set_sync_debug_mode(KN_SYNC_DEBUG_OFF);
     CHECK_OK(kn_graph_replay(graph));
     KN_SCOPE { CHECK_VALUES(kn_max(c), 30); }
@@ -464,8 +512,8 @@ int main(int argc, char **argv)
     }
     kn_log_set_handler(keep_warning, NULL);
     const struct CMUnitTest working[] = {
-        TEST(test_short_of_memory), TEST(test_first_in_a_graph), TEST(test_products), TEST(test_f16),
-        TEST(test_f16_gradients),   TEST(test_convolutions),     TEST(test_flags)};
+        TEST(test_short_of_memory), TEST(test_first_in_a_graph), TEST(test_products),     TEST(test_f16),
+        TEST(test_f16_windows),     TEST(test_f16_gradients),    TEST(test_convolutions), TEST(test_flags)};
     const struct CMUnitTest refused[] = {TEST(test_refused)}, mistaken[] = {TEST(test_wrong)};
     return works   ? cmocka_run_group_tests(working, NULL, NULL)
            : wrong ? cmocka_run_group_tests(mistaken, NULL, NULL)

@@ -17,6 +17,7 @@ static inline void pretend_tensor_cores(kn_limits *limits)
 {
     if (limits->ptx_capability == 0)
         limits->ptx_capability = 80;
+    limits->local_memory = 48 << 10; /* as those that have tensor cores have */
     kn_set_allow_reduced_precision(KN_MATMUL_ALLOW_TF32 | KN_CONV_ALLOW_TF32, true);
 }
 

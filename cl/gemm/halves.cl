@@ -1,0 +1,159 @@
+/* gemm/halves.cl - products of matrices of f16 on the tensor cores of NVIDIA's GPUs: C = cut(alpha op(A) op(B) + beta C), row-major, sums in f32. f16 is `ushort` here; the device's
+ * compiler need not know it.
+ *
+ * A work-group of BLOCK_ITEMS computes BM x BN of C in slices of BK of the sum, of which STAGES are in local memory: while one is multiplied, the next STAGES - 1 are on
+ * their way there from global memory without passing through registers (COPY_ASYNC). One barrier per slice: what comes then may go where the slice before was multiplied.
+ *
+ * Slices lie the way round that they do in global memory, in rows of vectors of 8 (16 bytes). A warp reads them as matrices of 8 x 8, eight vectors of eight neighbouring rows
+ * (LOAD_MATRICES), as they are or transposed, so that either way round serves either operand. Eight vectors fill all banks once if they stand at eight different places of 16 bytes out of 128:
+ * with PLACE, which exchanges vectors within a row by the row's number, they do, and so do those that a quarter of a warp stores.
+ *
+ * A warp computes WARP_M x WARP_N as tiles of 16 x 8. Per 16 steps of the sum it reads (WARP_M + WARP_N) * 32 bytes for WARP_M * WARP_N / 128 instructions: with 64 x 32, 24 times
+ * 128 bytes, which local memory gives one at a time, for 16 instructions, of which a multiprocessor starts one in 1.5 clocks at best (capability 9.0, 2048 multiply-adds each): neither waits long for the other.
+ *
+ * Compiled in: BM, BN, BK (32), WARP_M, WARP_N (multiples of 16), STAGES (at least 2), A_ALONG_K, B_ALONG_K, PTX (the capability, 80 for 8.0; from 75 on), Q = 8. */
+#include "common/koine.clh"
+#define WARPS_N (BN / WARP_N)
+#define WARPS (BM / WARP_M * WARPS_N)
+#define BLOCK_ITEMS (32 * WARPS)
+#define TILES_M (WARP_M / 16)
+#define TILES_N (WARP_N / 8)
+#include "gemm/mma_halves.clh"
+#include "gemm/slices.clh"
+
+typedef struct matrix_layout {
+    long row_stride, col_stride, batch_stride;
+} matrix_layout;
+
+/* Vectors in a row of a slice; where vector `column` of row `row` stands. */
+#define ROW_VECTORS(width, along_k) (((along_k) ? BK : (width)) / Q)
+#define PLACE(row, column, vectors) ((row) * (vectors) + ((column) ^ ((vectors) >= 8 ? (row) % 8 : (row) * (vectors) / 8 % (vectors))))
+#define A_SLICE (BM * BK / Q)
+#define B_SLICE (BN * BK / Q)
+
+/* What is copied step by step: where vectors are not at multiples of 16 bytes, and at the edges of what COPY_ASYNC cannot cut off. */
+static inline uint4 gather_halves(const global ushort *from, int inside)
+{
+    uint word[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        word[i] = (2 * i < inside ? from[2 * i] : 0u) | (2 * i + 1 < inside ? (uint)from[2 * i + 1] << 16 : 0u);
+    return (uint4)(word[0], word[1], word[2], word[3]);
+}
+
+static inline void copy_vector(local uint4 *to, const global ushort *from, int inside, int aligned)
+{
+    if (aligned)
+        COPY_ASYNC(to, from, inside);
+    else
+        *to = gather_halves(from, inside);
+}
+
+/* The work-item's part of the slice of which `left` steps are left, to `slice`; moves on. Vectors along the sum are cut off at its end, those across it at the matrix' edge. */
+#define COPY_SLICE(slice, x, vectors, width, along_k, stride, aligned)                                                       \
+    _Pragma("unroll") for (int j = 0; j < vectors; j++)                                                                      \
+    {                                                                                                                        \
+        const int i = item + j * BLOCK_ITEMS, step = SLICE_STEP(i, width, along_k), row = i / ROW_VECTORS(width, along_k);   \
+        const int inside = (along_k) ? clamp(left - step, 0, Q) : left > step ? x##_inside[j] : 0;                           \
+        if (SLICE_HAS(i, width))                                                                                             \
+            copy_vector((slice) + PLACE(row, i % ROW_VECTORS(width, along_k), ROW_VECTORS(width, along_k)), x##_at[j], inside, aligned); \
+        x##_at[j] += stride;                                                                                                 \
+    }
+#define COPY_SLICES(stage)                                                                                                   \
+    COPY_SLICE(slices[stage], a, A_VECTORS, BM, A_ALONG_K, A_ALONG_K ? BK : BK * a_layout.col_stride, a_aligned)             \
+    COPY_SLICE(slices[stage] + A_SLICE, b, B_VECTORS, BN, B_ALONG_K, B_ALONG_K ? BK : BK * b_layout.row_stride, b_aligned)   \
+    left -= BK;                                                                                                              \
+    COPY_COMMIT
+
+/* The vector that this lane points LOAD_MATRICES to, of the four matrices whose first element is (across, step): two across by two along the sum. across_first: the second matrix is the next
+ * one across, as the tiles of A want it, else the next along the sum, as two tiles of B do. */
+static inline int matrix_row(int lane, int across, int step, int width, int along_k, int across_first)
+{
+    const int matrix = lane / 8, next_across = across_first ? matrix % 2 : matrix / 2, next_step = across_first ? matrix / 2 : matrix % 2;
+    const int row = along_k ? across + next_across * 8 + lane % 8 : step + next_step * 8 + lane % 8;
+    const int column = along_k ? step / Q + next_step : across / Q + next_across;
+    return PLACE(row, column, ROW_VECTORS(width, along_k));
+}
+
+#define MULTIPLY_SLICE(slice)                                                                                                \
+    _Pragma("unroll") for (int step = 0; step < BK; step += 16)                                                              \
+    {                                                                                                                        \
+        uint4 a_tile[TILES_M], b_tiles[TILES_N / 2];                                                                         \
+        _Pragma("unroll") for (int i = 0; i < TILES_M; i++)                                                                  \
+            LOAD_MATRICES(a_tile[i], (slice) + matrix_row(lane, warp_m + i * 16, step, BM, A_ALONG_K, 1), !A_ALONG_K)        \
+        _Pragma("unroll") for (int j = 0; j < TILES_N / 2; j++)                                                              \
+            LOAD_MATRICES(b_tiles[j], (slice) + A_SLICE + matrix_row(lane, warp_n + j * 16, step, BN, B_ALONG_K, 0), !B_ALONG_K) \
+        MMA_TILES(sum, a_tile, b_tiles)                                                                                      \
+    }
+
+/* Two neighbours of a row of C, of which `columns` are inside. */
+static inline void store_pair(global ushort *c, float2 sum, long columns, float alpha, float beta, float low, float high, int aligned)
+{
+    sum *= alpha;
+    if (beta != 0) {
+        sum.s0 += beta * from_half(c[0]);
+        if (columns > 1)
+            sum.s1 += beta * from_half(c[1]);
+    }
+    sum = KN_CUT(sum, (float2)low, (float2)high);
+    const uint first = to_half(sum.s0), second = to_half(sum.s1);
+    if (aligned && columns > 1) {
+        *(global uint *)c = first | second << 16;
+        return;
+    }
+    c[0] = (ushort)first;
+    if (columns > 1)
+        c[1] = (ushort)second;
+}
+
+/* dim 0: block of columns, dim 1: block of rows, dim 2: batch. aligned: base, leading dimension and batch stride are multiples of Q, of C of 2. */
+kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
+gemm_halves(KN_IN(a), KN_IN(b), KN_OUT(c), long m, long n, int k, matrix_layout a_layout, matrix_layout b_layout, long ldc, long c_batch_stride, float alpha, float beta,
+            int a_aligned, int b_aligned, int c_aligned, float low, float high)
+{
+    KN_BIND_IN(ushort, a);
+    KN_BIND_IN(ushort, b);
+    KN_BIND_OUT(ushort, c);
+    local uint4 slices[STAGES][A_SLICE + B_SLICE];
+    MMA_DECLARE
+    const int item = get_local_id(0), lane = item % 32, warp_m = item / 32 / WARPS_N * WARP_M, warp_n = item / 32 % WARPS_N * WARP_N;
+    const long first_row = (long)get_group_id(1) * BM, first_column = (long)get_group_id(0) * BN, batch = get_group_id(2);
+    a += batch * a_layout.batch_stride + first_row * a_layout.row_stride;
+    b += batch * b_layout.batch_stride + first_column * b_layout.col_stride;
+    c += batch * c_batch_stride + first_row * ldc + first_column;
+    m -= first_row; /* what is left from here on */
+    n -= first_column;
+    DECLARE_VECTORS(ushort, a, A_VECTORS, BM, A_ALONG_K, a_layout.row_stride, a_layout.col_stride, m)
+    DECLARE_VECTORS(ushort, b, B_VECTORS, BN, B_ALONG_K, b_layout.col_stride, b_layout.row_stride, n)
+    float4 sum[TILES_M][TILES_N];
+#pragma unroll
+    for (int i = 0; i < TILES_M; i++)
+#pragma unroll
+        for (int j = 0; j < TILES_N; j++)
+            sum[i][j] = (float4)0;
+
+    int left = k, to = STAGES - 1;
+#pragma unroll
+    for (int stage = 0; stage < STAGES - 1; stage++) {
+        COPY_SLICES(stage)
+    }
+    for (int start = 0, from = 0; start < k; start += BK) {
+        COPY_WAIT(STAGES_ON_THE_WAY)
+        barrier(CLK_LOCAL_MEM_FENCE);
+        COPY_SLICES(to)
+        MULTIPLY_SLICE(slices[from])
+        from = from == STAGES - 1 ? 0 : from + 1;
+        to = to == STAGES - 1 ? 0 : to + 1;
+    }
+#pragma unroll
+    for (int i = 0; i < TILES_M; i++)
+#pragma unroll
+        for (int j = 0; j < TILES_N; j++) {
+            const long row = warp_m + i * 16 + lane / 4, column = warp_n + j * 8 + lane % 4 * 2;
+            global ushort *place = c + row * ldc + column;
+            if (row < m && column < n)
+                store_pair(place, sum[i][j].s01, n - column, alpha, beta, low, high, c_aligned);
+            if (row + 8 < m && column < n)
+                store_pair(place + 8 * ldc, sum[i][j].s23, n - column, alpha, beta, low, high, c_aligned);
+        }
+}
