@@ -45,25 +45,27 @@ static inline VQ read_pixels(const global T *x, const conv_pixels pixels, const 
     return VLOADQ(0, part);
 }
 
-/* R pixels of one channel from `number` on, seen from the start of y. */
-static inline void store_pixels(global T *y, VR sum, const conv_result result, const conv_pixels pixels, uint number, T bias, T low, T high)
+/* Where pixel `number` is in a channel of y; -1 where there is none. */
+static inline long find_result(const conv_result result, const conv_pixels pixels, uint number)
+{
+    const uint image = kn_quotient(number, pixels.area), place = kn_remainder(number, image, pixels.area), i = kn_quotient(place, pixels.columns);
+    return number < (uint)pixels.all ? image * result.image + i * result.row + kn_remainder(place, i, pixels.columns) * result.column : -1;
+}
+
+/* R pixels of one channel. */
+static inline void store_pixels(global T *y, VR sum, const long *place, int dense)
 {
     T part[R];
-    sum += bias;
-    sum = KN_CUT(sum, (VR)low, (VR)high);
-    VSTORER(sum, 0, part);
-    if (result.dense) {
-        const uint image = kn_quotient(number, pixels.area);
-        if (number < (uint)pixels.all)
-            *(global VR *)(y + image * result.image + kn_remainder(number, image, pixels.area)) = sum;
+    if (dense) {
+        if (place[0] >= 0)
+            *(global VR *)(y + place[0]) = sum;
         return;
     }
+    VSTORER(sum, 0, part);
 #pragma unroll
-    for (int e = 0; e < R; e++) {
-        const uint image = kn_quotient(number + e, pixels.area), place = kn_remainder(number + e, image, pixels.area), i = kn_quotient(place, pixels.columns);
-        if (number + e < (uint)pixels.all)
-            y[image * result.image + i * result.row + kn_remainder(place, i, pixels.columns) * result.column] = part[e];
-    }
+    for (int e = 0; e < R; e++)
+        if (place[e] >= 0)
+            y[place[e]] = part[e];
 }
 
 /* dim 0: block of pixels, dim 1: block of output channels, dim 2: group. */
@@ -91,12 +93,18 @@ conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_pixels pixels, con
 #define NEXT_SLICE(start) tap = start;
     BLOCK_PRODUCT(taps.all, NEXT_SLICE, READ_A, READ_B)
 #pragma unroll
-    for (int j = 0; j < RESULT_COLUMNS; j++)
+    for (int j = 0; j < RESULT_COLUMNS; j++) {
+        long found[R];
+#pragma unroll
+        for (int e = 0; e < R; e++)
+            found[e] = find_result(result, pixels, first_pixel + RESULT_COLUMN(j) + e);
 #pragma unroll
         for (int i = 0; i < RESULT_ROWS; i++)
-            if (RESULT_ROW(i) < channels)
-                store_pixels(y + RESULT_ROW(i) * result.channel, RESULT(i, j), result, pixels, first_pixel + RESULT_COLUMN(j), result.has_bias ? bias[RESULT_ROW(i)] : (T)0, low,
-                             high);
+            if (RESULT_ROW(i) < channels) {
+                const VR value = result.has_bias ? RESULT(i, j) + bias[RESULT_ROW(i)] : RESULT(i, j);
+                store_pixels(y + RESULT_ROW(i) * result.channel, KN_CUT(value, (VR)low, (VR)high), found, result.dense);
+            }
+    }
 }
 
 #else

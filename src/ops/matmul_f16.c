@@ -70,7 +70,7 @@ static const kn_implementation rows[] = {
      .works = kn_tensor_cores_work_in_f16,
      .run = run_tensor,
      .timed_on = KN_TIMED_ON_OTHERS},
-    {.name = "converted", .run = run_converted},
+    {.name = "reference", .run = run_converted},
 };
 const kn_implementation_table kn_matmul_f16_implementations =
     KN_IMPLEMENTATION_TABLE("matmul_f16", rows, KN_FAMILY_MATMUL, describe);

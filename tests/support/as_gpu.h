@@ -29,6 +29,18 @@ static inline bool can_force(const kn_implementation_table *table, const kn_impl
            (!row->works || limits->ptx_capability >= 80);
 }
 
+/* The portable floor of limits. */
+static inline void pretend_gpu(kn_limits *limits)
+{
+    limits->is_cpu = false;
+    limits->is_gpu = true;
+    limits->unified_memory = false;
+    limits->vector_width_f32 = limits->vector_width_f64 = 1;
+    limits->vector_registers = 16;
+    limits->max_work_group_size = limits->max_work_group_size < 256 ? limits->max_work_group_size : 256;
+    limits->local_memory = limits->local_memory < 32768 ? limits->local_memory : 32768;
+}
+
 /* With "--as-gpu" or "--tensor-cores" on the command line the library takes every device for a GPU with the portable
  * floor of limits. First thing in main. */
 static inline void obey_as_gpu(int argc, char **argv)
@@ -38,12 +50,7 @@ static inline void obey_as_gpu(int argc, char **argv)
         return;
     for (int i = 0; i < kn_device_count(); i++) {
         kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_at(i));
-        limits->is_cpu = false;
-        limits->is_gpu = true;
-        limits->vector_width_f32 = limits->vector_width_f64 = 1;
-        limits->vector_registers = 16;
-        limits->max_work_group_size = limits->max_work_group_size < 256 ? limits->max_work_group_size : 256;
-        limits->local_memory = limits->local_memory < 32768 ? limits->local_memory : 32768;
+        pretend_gpu(limits);
         if (tensor_cores)
             pretend_tensor_cores(limits);
     }

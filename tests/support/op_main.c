@@ -221,20 +221,6 @@ static bool parse_options(options *chosen, int argc, char **argv)
     return true;
 }
 
-/* Makes the library take a CPU device for a GPU, with the portable floor of limits: the kernels and choices that GPUs
- * get run where there is none. */
-static void pretend_gpu(kn_device *device)
-{
-    kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(device);
-    limits->is_cpu = false;
-    limits->is_gpu = true;
-    limits->unified_memory = false;
-    limits->vector_width_f32 = limits->vector_width_f64 = 1;
-    limits->vector_registers = 16;
-    limits->max_work_group_size = limits->max_work_group_size < 256 ? limits->max_work_group_size : 256;
-    limits->local_memory = limits->local_memory < 32768 ? limits->local_memory : 32768;
-}
-
 static int num_devices(const options *chosen) { return chosen->device ? 1 : kn_device_count(); }
 
 static kn_device *device_number(const options *chosen, int index)
@@ -266,12 +252,13 @@ int op_test_main(int argc, char **argv, const op_table *const *tables)
             printf("FAIL device %d: %s\n", i, kn_error_message());
             return 1;
         }
+        kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(device);
         if (chosen.as_gpu)
-            pretend_gpu(device);
+            pretend_gpu(limits);
         if (chosen.tensor_cores)
-            pretend_tensor_cores((kn_limits *)(uintptr_t)kn_device_limits(device));
+            pretend_tensor_cores(limits);
         if (chosen.as_avx2 || chosen.as_neon)
-            pretend_vectors((kn_limits *)(uintptr_t)kn_device_limits(device), chosen.as_avx2);
+            pretend_vectors(limits, chosen.as_avx2);
         run_tables(&chosen, tables, device, &sum);
     }
     op_print_coverage(stdout);
