@@ -82,6 +82,10 @@ kn_status kn_gemm_dots(kn_stream *stream, const void *problem);
 kn_implementation_predicate kn_gemm_supports_split, kn_gemm_prefers_split;
 kn_status kn_gemm_split(kn_stream *stream, const void *problem);
 
+/* gemm_thin.c: GPUs; few columns, or few rows. */
+kn_implementation_predicate kn_gemm_supports_thin, kn_gemm_prefers_thin;
+kn_status kn_gemm_thin(kn_stream *stream, const void *problem);
+
 /* gemm_blocked.c: GPUs; blocks of C by work-groups, through local memory; the same on tensor cores, in TF32. */
 kn_implementation_predicate kn_gemm_supports_blocked, kn_gemm_supports_tensor, kn_gemm_prefers_blocked;
 kn_status kn_gemm_blocked(kn_stream *stream, const void *problem);
