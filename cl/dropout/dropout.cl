@@ -110,36 +110,48 @@ kernel void dropout2d(KN_IN(x), KN_OUT(y), const long planes, const long inner, 
 
 #else
 
+#include "common/fours.clh"
+
+/* A block of the draw, four elements, per work-item and step: 30 instructions an element, most of them the draw's. */
 kernel void dropout(KN_IN(x), KN_OUT(y), const long n, const ulong seed, const ulong offset, const uint threshold,
                     const T scale)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    KN_FOR(block, (n + 3) / 4)
+    const int aligned = lies_as_vector(x) && lies_as_vector(y);
+    KN_FOURS(i, n)
     {
-        const uint4 w = kn_philox_block(seed, offset, block);
-        const long i = block * 4;
-        y[i] = x[i] * factor_of(w.x, threshold, scale);
-        if (i + 1 < n)
-            y[i + 1] = x[i + 1] * factor_of(w.y, threshold, scale);
-        if (i + 2 < n)
-            y[i + 2] = x[i + 2] * factor_of(w.z, threshold, scale);
-        if (i + 3 < n)
-            y[i + 3] = x[i + 3] * factor_of(w.w, threshold, scale);
+        const uint4 w = kn_philox_block(seed, offset, i / 4);
+        const four factor = (four)(factor_of(w.x, threshold, scale), factor_of(w.y, threshold, scale),
+                                   factor_of(w.z, threshold, scale), factor_of(w.w, threshold, scale));
+        store_four(load_four(x + i, n - i, aligned) * factor, y + i, n - i, aligned);
     }
 }
 
+/* `lanes` work-items, a power of two, take a plane: each draws its word once. */
 kernel void dropout2d(KN_IN(x), KN_OUT(y), const long planes, const long inner, const ulong seed, const ulong offset,
-                      const uint threshold, const T scale)
+                      const uint threshold, const T scale, const int lanes)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    KN_FOR(i, planes * inner)
-    {
-        const long plane = i / inner;
+    const int lane = get_local_id(0) & (lanes - 1), teams = get_local_size(0) / lanes;
+    for (long plane = get_group_id(0) * (long)teams + get_local_id(0) / lanes; plane < planes;
+         plane += get_num_groups(0) * (long)teams) {
         const uint4 w = kn_philox_block(seed, offset, plane / 4);
         const uint word = plane % 4 == 0 ? w.x : plane % 4 == 1 ? w.y : plane % 4 == 2 ? w.z : w.w;
-        y[i] = x[i] * factor_of(word, threshold, scale);
+        const T factor = factor_of(word, threshold, scale);
+        const global T *from = x + plane * inner;
+        global T *to = y + plane * inner;
+        long i = lane;
+        for (; i + 3 * lanes < inner; i += 4 * lanes) {
+            const T a = from[i], b = from[i + lanes], c = from[i + 2 * lanes], d = from[i + 3 * lanes];
+            to[i] = a * factor;
+            to[i + lanes] = b * factor;
+            to[i + 2 * lanes] = c * factor;
+            to[i + 3 * lanes] = d * factor;
+        }
+        for (; i < inner; i += lanes)
+            to[i] = from[i] * factor;
     }
 }
 

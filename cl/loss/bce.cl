@@ -8,6 +8,9 @@
  * All operands are contiguous and of one shape. `reduced`: 0 gives an element's own loss, 1 sums over chunks. */
 #include "common/koine.clh"
 #include "reduce/sum_run.clh"
+#ifndef KN_CPU
+#include "common/fours.clh"
+#endif
 
 /* log(1 + exp(-x)), stable. The expressions hold for scalars and vectors. */
 #define SOFTPLUS_NEGATIVE(x) (log1p(exp(-fabs(x))) + fmax(-(x), (T)0))
@@ -75,10 +78,25 @@ kernel void bce_elements(KN_IN(x), KN_IN(t), KN_IN(weight), KN_IN(positive), KN_
     KN_BIND_IN(T, weight);
     KN_BIND_IN(T, positive);
     KN_BIND_OUT(T, y);
+#ifdef KN_CPU
     const global T *w = has_weight ? weight : 0, *v = has_positive ? positive : 0;
     const long from = 0;
     KN_FOR(i, n)
         y[i] = SCALAR(i);
+#else
+    const int aligned = lies_as_vector(x) && lies_as_vector(t) && lies_as_vector(weight) && lies_as_vector(positive) && lies_as_vector(y);
+    KN_FOURS(i, n)
+    {
+        const long left = n - i;
+        const four a = load_four(x + i, left, aligned), b = load_four(t + i, left, aligned);
+        four w = 1, v = 1;
+        if (has_weight)
+            w = load_four(weight + i, left, aligned);
+        if (has_positive)
+            v = load_four(positive + i, left, aligned);
+        store_four(TERM(a, b, w, v), y + i, left, aligned);
+    }
+#endif
 }
 
 /* out = scale dl/dx dL/dl, or dl/dt with `of_target`; dL/dl is one number for all unless `each`. */
@@ -92,6 +110,7 @@ kernel void bce_backward(KN_IN(gradient), KN_IN(x), KN_IN(t), KN_IN(weight), KN_
     KN_BIND_IN(T, weight);
     KN_BIND_IN(T, positive);
     KN_BIND_OUT(T, out);
+#ifdef KN_CPU
     KN_FOR(i, n)
     {
         const T w = scale * gradient[each ? i : 0] * (has_weight ? weight[i] : (T)1);
@@ -102,4 +121,22 @@ kernel void bce_backward(KN_IN(gradient), KN_IN(x), KN_IN(t), KN_IN(weight), KN_
         else
             out[i] = w * ((1 - b) - (1 + (v - 1) * b) / (1 + exp(a)));
     }
+#else
+    const int aligned = lies_as_vector(x) && lies_as_vector(t) && lies_as_vector(weight) && lies_as_vector(positive) &&
+                        lies_as_vector(out) && (!each || lies_as_vector(gradient));
+    KN_FOURS(i, n)
+    {
+        const long left = n - i;
+        const four a = load_four(x + i, left, aligned), b = load_four(t + i, left, aligned);
+        four w = scale * gradient[0], v = 1;
+        if (each)
+            w = scale * load_four(gradient + i, left, aligned);
+        if (has_weight)
+            w *= load_four(weight + i, left, aligned);
+        if (has_positive)
+            v = load_four(positive + i, left, aligned);
+        const four result = of_target ? w * (-a + (v - 1) * SOFTPLUS_NEGATIVE(a)) : w * ((1 - b) - (1 + (v - 1) * b) / (1 + exp(a)));
+        store_four(result, out + i, left, aligned);
+    }
+#endif
 }

@@ -1,6 +1,9 @@
 /* loss/mse.cl - the squared error of contiguous a and b, chunk by chunk, and its gradient. */
 #include "common/koine.clh"
 #include "reduce/sum_run.clh"
+#ifndef KN_CPU
+#include "common/fours.clh"
+#endif
 
 #ifdef KN_CPU
 static TV square_lanes(TV v) { return v * v; }
@@ -46,6 +49,12 @@ kernel void mse_backward(KN_IN(gradient), KN_IN(a), KN_IN(b), KN_OUT(out), const
     KN_BIND_IN(T, b);
     KN_BIND_OUT(T, out);
     const T factor = scale * gradient[0];
+#ifdef KN_CPU
     KN_FOR(i, n)
         out[i] = factor * (a[i] - b[i]);
+#else
+    const int aligned = lies_as_vector(a) && lies_as_vector(b) && lies_as_vector(out);
+    KN_FOURS(i, n)
+        store_four(factor * (load_four(a + i, n - i, aligned) - load_four(b + i, n - i, aligned)), out + i, n - i, aligned);
+#endif
 }

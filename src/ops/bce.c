@@ -38,7 +38,8 @@ static kn_arg weight_or(const kn_tensor *weight, const kn_tensor *x) { return kn
 static kn_status launch_elements(kn_call *call, kn_tensor *const in[INPUTS])
 {
     const kn_tensor *x = in[LOGITS];
-    const kn_work_size work = kn_work_for(kn_tensor_limits(x), kn_numel(x));
+    const kn_limits *limits = kn_tensor_limits(x);
+    const kn_work_size work = kn_work_for(limits, limits->is_cpu ? kn_numel(x) : (kn_numel(x) + 3) / 4);
 
     return kn_run(call->stream, .source = "loss/bce.cl", .options = kn_dtype_options(x->dtype),
                   .kernel = "bce_elements", .operation = call->op->name, .dims = 1, .global = {work.global},
@@ -115,7 +116,8 @@ static kn_status bce_backward(kn_grad_call *grad)
     const kn_tensor *weight = has_weight ? grad->saved[2] : x,
                     *positive = has_positive ? grad->saved[has_weight ? 3 : 2] : x;
     const int64_t n = kn_numel(x);
-    const kn_work_size work = kn_work_for(kn_tensor_limits(x), n);
+    const kn_limits *limits = kn_tensor_limits(x);
+    const kn_work_size work = kn_work_for(limits, limits->is_cpu ? n : (n + 3) / 4);
 
     for (int i = LOGITS; i <= TARGET; i++) {
         if (!grad->needs[i])

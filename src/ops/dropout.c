@@ -3,8 +3,8 @@
 #include <koine/functional.h>
 
 #include "ops/promote.h"
+#include "ops/reduce.h"
 #include "ops/reference.h"
-#include "ops/strided.h"
 #include "rt/variable.h"
 #include "tensor/philox.h"
 
@@ -29,9 +29,9 @@ static double scale_of(double p) { return p < 1 ? 1 / (1 - p) : 0; }
 static kn_status launch(kn_stream *stream, const kn_dropout_op_params *params, const kn_tensor *x, kn_tensor *y)
 {
     const int64_t n = kn_numel(y);
-    const bool planes = params->inner != 1;
-    const kn_work_size work = kn_work_for(kn_tensor_limits(y), planes || kn_tensor_limits(y)->is_cpu ? n : (n + 3) / 4);
-    kn_arg args[8];
+    const bool planes = params->inner != 1, is_cpu = kn_tensor_limits(y)->is_cpu;
+    kn_work_size work = kn_work_for(kn_tensor_limits(y), is_cpu ? n : (n + 3) / 4);
+    kn_arg args[9];
     int count = 0;
 
     if (n == 0)
@@ -45,6 +45,12 @@ static kn_status launch(kn_stream *stream, const kn_dropout_op_params *params, c
     args[count++] = kn_arg_draw_offset(&params->draw);
     args[count++] = kn_arg_i32(threshold_of(params->p));
     args[count++] = kn_arg_real(y->dtype, scale_of(params->p));
+    if (planes && !is_cpu) { /* a team of work-items per plane */
+        const int lanes = kn_team_for(params->inner, 16, work.local);
+        const int64_t local = (int64_t)work.local;
+        work = kn_work_for_groups(kn_tensor_limits(y), (n / params->inner * lanes + local - 1) / local);
+        args[count++] = kn_arg_i32(lanes);
+    }
     return kn_run(stream, .source = "dropout/dropout.cl", .options = kn_dtype_options(y->dtype),
                   .kernel = planes ? "dropout2d" : "dropout", .dims = 1, .global = {work.global}, .local = {work.local},
                   .args = args, .num_args = count);

@@ -79,7 +79,8 @@ static kn_status mse_backward(kn_grad_call *grad)
     kn_tensor *const *saved = grad->saved;
     const int64_t n = kn_numel(saved[0]);
     const double scale = 2 / divisor_of(grad->params, n);
-    const kn_work_size work = kn_work_for(kn_tensor_limits(saved[0]), n);
+    const kn_limits *limits = kn_tensor_limits(saved[0]);
+    const kn_work_size work = kn_work_for(limits, limits->is_cpu ? n : (n + 3) / 4);
 
     for (int i = 0; i < 2; i++) { /* d/db = -d/da */
         if (!grad->needs[i])

@@ -50,6 +50,24 @@ static kn_tensor *run_mean_columns(kn_tensor *a, kn_tensor *b)
 static kn_tensor *run_max_rows(kn_tensor *a, kn_tensor *b) { return b ? NULL : kn_max_dim(a, 1, false, NULL); }
 static kn_tensor *run_argmax_columns(kn_tensor *a, kn_tensor *b) { return b ? NULL : kn_argmax(a, 0, false); }
 
+static kn_tensor *run_mse(kn_tensor *a, kn_tensor *b) { return kn_mse_loss(a, b, KN_REDUCTION_MEAN); }
+static kn_tensor *run_bce(kn_tensor *a, kn_tensor *b)
+{
+    return kn_binary_cross_entropy_with_logits(a, b, NULL, NULL, KN_REDUCTION_NONE);
+}
+static kn_tensor *run_dropout(kn_tensor *a, kn_tensor *b)
+{
+    return b ? NULL : kn_dropout_with(a, &(const kn_dropout_params){.p = 0.5, .training = true});
+}
+static kn_tensor *run_dropout2d(kn_tensor *a, kn_tensor *b)
+{
+    const int64_t shape[] = {kn_shape(a)[0], 1, 1, kn_shape(a)[1]};
+    return b ? NULL
+             : kn_dropout2d_with(kn_reshape(a, 4, shape), &(const kn_dropout_params){.p = 0.5, .training = true});
+}
+/* Its gradient is added up from both uses. */
+static kn_tensor *run_twice(kn_tensor *a, kn_tensor *b) { return b ? NULL : kn_mul(kn_neg(a), kn_add_scalar(a, 1)); }
+
 /* Rows as channels; the plane of two images is two rows. */
 static kn_tensor *run_batch_norm(kn_tensor *a, kn_tensor *b)
 {
@@ -107,6 +125,11 @@ static const op_row rows[] = {
     APART("max_rows_2x8195", run_max_rows, 2, 8195, 1),
     {"alignment/argmax_columns_9x7", build, {WHOLE(KN_F32, 0, 4, ROOM(9, 7))}, &(const cut){run_argmax_columns, 9, 7, {1}}, .no_gradient = true},
     {"alignment/argmax_columns_2200x64", build, {WHOLE(KN_F32, 0, 4, ROOM(2200, 64))}, &(const cut){run_argmax_columns, 2200, 64, {3}}, .no_gradient = true},
+    TWO_EACH("mse_3x4", run_mse, 3, 4), TWO_EACH("mse_5x7", run_mse, 5, 7),
+    TWO_EACH("bce_3x4", run_bce, 3, 4), TWO_EACH("bce_5x7", run_bce, 5, 7),
+    ONE_EACH("dropout_3x4", run_dropout, 3, 4), ONE_EACH("dropout_5x7", run_dropout, 5, 7),
+    ONE_EACH("dropout2d_9x4", run_dropout2d, 9, 4), ONE_EACH("dropout2d_5x70", run_dropout2d, 5, 70),
+    ONE_EACH("twice_3x4", run_twice, 3, 4), ONE_EACH("twice_5x7", run_twice, 5, 7),
     {"alignment/less", build, {FLOATS(ROOM(3, 20)), FLOATS(ROOM(3, 20))}, &(const cut){run_less, 3, 20, {4, 0}}, .no_gradient = true},
     {"alignment/less_apart", build, {FLOATS(ROOM(3, 7)), FLOATS(ROOM(3, 7))}, &(const cut){run_less, 3, 7, {1, 2}}, .no_gradient = true},
 };
