@@ -6,6 +6,7 @@
 
 #include "ops/jit.h"
 #include "ops/strided.h"
+#include "tensor/quads.h"
 
 /* --- shape -------------------------------------------------------------------------------------------------------- */
 
@@ -185,16 +186,64 @@ static void add_numbers(arguments *args, const kn_jit_signature *s, kn_dtype dty
             args->list[args->count++] = number_argument(s->parameters[i].type, dtype, values[s->parameters[i].index]);
 }
 
+/* On devices that are no CPUs: four elements at a time. Argument number `at` is the plan. `flat_aligned`: of
+ * what has the outputs' shape. */
+static kn_status launch_quads(kn_stream *stream, const kn_launch_params *params, const kn_jit_plan *plan, int at,
+                              kn_tensor *const *inputs, int num_inputs, bool flat_aligned, const kn_limits *limits)
+{
+    kn_quad_layout layout = {.ndim = (int)plan->ndim, .operands = 1 + num_inputs, .lanes = 1 + num_inputs};
+    int64_t stride = 1;
+
+    memcpy(layout.shape, plan->shape, sizeof plan->shape);
+    for (int d = layout.ndim - 1; d >= 0; d--) {
+        layout.strides[0][d] = stride;
+        stride *= layout.shape[d];
+    }
+    layout.aligned[0] = flat_aligned;
+    for (int i = 0; i < num_inputs; i++) {
+        memcpy(layout.strides[1 + i], plan->strides[i], sizeof plan->strides[i]);
+        layout.aligned[1 + i] = kn_quad_aligned(inputs[i]);
+    }
+    return kn_launch_quads(stream, limits, params, at, &layout);
+}
+
+/* What a launch goes over besides its arguments. */
+typedef struct operands {
+    const kn_jit_plan *plan;
+    int at;                   /* the plan's argument */
+    kn_tensor *const *inputs; /* those that broadcast */
+    int num_inputs;
+    kn_tensor *const *flat[2]; /* those of the outputs' shape; NULL among them is not there */
+    int num_flat[2];
+} operands;
+
+static bool are_aligned(const operands *o)
+{
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < o->num_flat[k]; i++)
+            if (o->flat[k][i] && !kn_quad_aligned(o->flat[k][i]))
+                return false;
+    return true;
+}
+
 /* `like` has the shape of the outputs. */
 static kn_status launch(kn_stream *stream, kn_jit_function *function, const char *kernel, const char *operation,
-                        const kn_tensor *like, unsigned wanted, const arguments *args)
+                        const kn_tensor *like, unsigned wanted, const arguments *args, const operands *o)
 {
     char options[OPTIONS];
-    const kn_work_size work = kn_work_for(kn_tensor_limits(like), kn_numel(like));
+    const kn_limits *limits = kn_tensor_limits(like);
     KN_TRY(choose_build(options, function, kernel, kn_stream_device(stream), like->dtype, wanted));
-    return kn_run(stream, .source = function->source.path, .options = options, .kernel = kernel, .operation = operation,
-                  .dims = 1, .global = {work.global}, .local = {work.local}, .args = args->list,
-                  .num_args = args->count);
+    kn_launch_params params = {.source = function->source.path,
+                               .options = options,
+                               .kernel = kernel,
+                               .operation = operation,
+                               .dims = 1,
+                               .args = args->list,
+                               .num_args = args->count};
+    if (!limits->is_cpu)
+        return launch_quads(stream, &params, o->plan, o->at, o->inputs, o->num_inputs, are_aligned(o), limits);
+    params.global[0] = kn_work_for(limits, kn_numel(like)).global;
+    return kn_launch(stream, &params);
 }
 
 kn_status kn_jit_forward(kn_call *call)
@@ -211,9 +260,15 @@ kn_status kn_jit_forward(kn_call *call)
         return KN_OK;
     add_tensors(&args, call->outputs, call->num_outputs);
     add_tensors(&args, call->inputs, call->num_inputs);
+    const operands o = {.plan = &plan,
+                        .at = args.count,
+                        .inputs = call->inputs,
+                        .num_inputs = call->num_inputs,
+                        .flat = {call->outputs},
+                        .num_flat = {call->num_outputs}};
     args.list[args.count++] = kn_arg_struct(&plan, plan_size(call->num_inputs));
     add_numbers(&args, &jit->forward.signature, call->outputs[0]->dtype, params->scalars);
-    return launch(call->stream, &jit->forward, "jit_forward", jit->op.name, call->outputs[0], 0, &args);
+    return launch(call->stream, &jit->forward, "jit_forward", jit->op.name, call->outputs[0], 0, &args, &o);
 }
 
 /* --- the gradient ------------------------------------------------------------------------------------------------- */
@@ -251,11 +306,17 @@ kn_status kn_jit_backward(kn_grad_call *grad)
     add_tensors(&args, results, grad->num_inputs);
     add_tensors(&args, grad->saved, grad->num_inputs);
     add_tensors(&args, gradients, grad->num_outputs);
+    const operands o = {.plan = &plan,
+                        .at = args.count,
+                        .inputs = grad->saved,
+                        .num_inputs = grad->num_inputs,
+                        .flat = {results, gradients},
+                        .num_flat = {grad->num_inputs, grad->num_outputs}};
     args.list[args.count++] = kn_arg_struct(&plan, plan_size(grad->num_inputs));
     add_numbers(&args, &jit->derivative.signature, gradients[0]->dtype, params->scalars);
     if (plan.count > 0)
         KN_TRY(launch(grad->stream, &jit->derivative, "jit_backward", jit->derivative.source.name, gradients[0], wanted,
-                      &args));
+                      &args, &o));
     for (int i = 0; i < grad->num_inputs; i++)
         if (results[i])
             KN_TRY(kn_give_gradient(grad, i, results[i]));

@@ -32,6 +32,14 @@ static void write_loops(kn_text *out, int inputs)
     kn_text_append(out, ")\n");
 }
 
+/* Begins JIT_LOADS: the inputs. */
+static void write_loads(kn_text *out, int inputs)
+{
+    kn_text_append(out, "#define JIT_LOADS");
+    for (int i = 0; i < inputs; i++)
+        kn_text_format(out, " JIT_LOAD(jit_x%d, jit_in%d, %d)", i, i, i + 1);
+}
+
 /* The numbers as kernel parameters: one of type T comes as it lies in memory. */
 static void write_number_parameters(kn_text *out, const kn_jit_signature *s)
 {
@@ -75,7 +83,13 @@ kn_status kn_jit_write_forward(kn_user_source *source, const char *code, const k
     write_start(&out, inputs);
     write_code(&out, forward->name, code);
     write_loops(&out, inputs);
-    kn_text_append(&out, "#define JIT_BODY(IN)");
+    write_loads(&out, inputs);
+    for (int i = 0; i < outputs; i++)
+        kn_text_format(&out, " JIT_DECLARE(jit_out%d)", i);
+    kn_text_append(&out, "\n#define JIT_STORES");
+    for (int i = 0; i < outputs; i++)
+        kn_text_format(&out, " JIT_STORE(jit_out%d)", i);
+    kn_text_append(&out, "\n#define JIT_BODY(IN)");
     for (int i = 0; i < inputs; i++)
         kn_text_format(&out, " const T jit_a%d = IN(jit_x%d, jit_s%d);", i, i, i);
     write_call(&out, forward);
@@ -104,8 +118,10 @@ static void write_wanted(kn_text *out, int inputs)
         kn_text_format(out,
                        "#if JIT_WANTED & %d\n#define JIT_OUT%d KN_OUT(jit_out%d),\n"
                        "#define JIT_BIND%d KN_BIND_OUT(TS, jit_out%d);\n#define JIT_GIVE%d JIT_GIVE(jit_out%d, "
-                       "jit_r%d)\n#else\n#define JIT_OUT%d\n#define JIT_BIND%d\n#define JIT_GIVE%d\n#endif\n",
-                       1 << i, i, i, i, i, i, i, i, i, i, i);
+                       "jit_r%d)\n#define JIT_DECLARE%d JIT_DECLARE(jit_out%d)\n#define JIT_STORE%d "
+                       "JIT_STORE(jit_out%d)\n#else\n#define JIT_OUT%d\n#define JIT_BIND%d\n#define JIT_GIVE%d\n"
+                       "#define JIT_DECLARE%d\n#define JIT_STORE%d\n#endif\n",
+                       1 << i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i);
 }
 
 kn_status kn_jit_write_backward(kn_user_source *source, const char *code, const kn_jit_signature *forward,
@@ -118,7 +134,15 @@ kn_status kn_jit_write_backward(kn_user_source *source, const char *code, const 
     write_code(&out, backward->name, derivative);
     write_loops(&out, inputs);
     write_wanted(&out, inputs);
-    kn_text_append(&out, "#define JIT_BODY(IN)");
+    write_loads(&out, inputs);
+    for (int i = 0; i < gradients; i++)
+        kn_text_format(&out, " JIT_LOAD_FLAT(jit_grad%d)", i);
+    for (int i = 0; i < inputs; i++)
+        kn_text_format(&out, " JIT_DECLARE%d", i);
+    kn_text_append(&out, "\n#define JIT_STORES");
+    for (int i = 0; i < inputs; i++)
+        kn_text_format(&out, " JIT_STORE%d", i);
+    kn_text_append(&out, "\n#define JIT_BODY(IN)");
     for (int i = 0; i < inputs; i++)
         kn_text_format(&out, " const T jit_a%d = IN(jit_x%d, jit_s%d);", i, i, i);
     for (int i = 0; i < gradients; i++)

@@ -6,10 +6,10 @@
 #include "rt/rt.h"
 #include "tensor/tensor.h"
 
-#define KN_QUAD_OPERANDS 8
+#define KN_QUAD_OPERANDS 9
 
-/* What a kernel goes over. Number 0 is the output. Kernels know `lanes` operands, 4 or 8, of which `operands` are in
- * use. */
+/* What a kernel goes over. Number 0 is the output. The kernel knows `lanes` operands, of which `operands` are in use.
+ */
 typedef struct kn_quad_layout {
     int ndim, operands, lanes;
     int64_t shape[KN_MAX_DIMS];                     /* at least one dimension, none of size 0 */

@@ -72,6 +72,30 @@ TENSOR_TEST(test_long)
     }
 }
 
+/* Matrices that begin at any element of a buffer, with rows of whole vectors and others, and a row that broadcasts. */
+TENSOR_TEST(test_views_at_any_element)
+{
+    enum { ROWS = 9, MOST = 16 };
+    double values[ROWS * MOST];
+    kn_jit *jit = kn_jit_elementwise("T f(T x, T y) { return x * y + x; }");
+    for (int columns = 11; columns <= 12; columns++) {
+        for (int skip = 0; skip <= 4; skip++) {
+            kn_tensor *x = numbers(KN_F64, KN_SHAPE(ROWS * columns + 4), -2, 0.125);
+            kn_tensor *y = numbers(KN_F64, KN_SHAPE(columns + 4), 1, 0.5);
+            kn_tensor *part = kn_reshape(kn_narrow(x, 0, skip, (int64_t)ROWS * columns), KN_SHAPE(ROWS, columns));
+            kn_tensor *z = kn_jit_call(jit, KN_JIT_INPUTS(part, kn_narrow(y, 0, 4 - skip, columns)));
+            CHECK_OK(kn_read(z, values, (size_t)(ROWS * columns) * sizeof *values));
+            for (int e = 0; e < ROWS * columns; e++) {
+                double a = -2 + 0.125 * (skip + e), b = 1 + 0.5 * (4 - skip + e % columns);
+                if (values[e] != a * b + a)
+                    fail_msg("%d columns from element %d on: element %d is %g, not %g", columns, skip, e, values[e],
+                             a * b + a);
+            }
+        }
+    }
+    kn_jit_free(jit);
+}
+
 TENSOR_TEST(test_several_outputs)
 {
     kn_jit *jit = kn_jit_elementwise("static T twice(T x) { return x + x; }\n"
@@ -440,6 +464,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(test_one_output),
         TEST(test_long),
+        TEST(test_views_at_any_element),
         TEST(test_several_outputs),
         TEST(test_scalars),
         TEST(test_dtypes),
