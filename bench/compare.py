@@ -251,6 +251,15 @@ def put_line(row, arguments):
             file.write(json.dumps(row) + '\n')
 
 
+def folder_for_files():
+    """Inputs of a GPU's size are files of up to a GB: in memory where there is room."""
+    try:
+        space = os.statvfs('/dev/shm')
+        return '/dev/shm' if space.f_bavail * space.f_frsize > 8 << 30 else None
+    except OSError:
+        return None
+
+
 def run_all(arguments, koine, peer, threads):
     failures = 0
     label = ' '.join([peer.about['peer'], peer.about['version'], peer.about['mode']])
@@ -261,7 +270,7 @@ def run_all(arguments, koine, peer, threads):
     if 'machine' not in before:
         put_line({'name': 'machine', 'peer': label, 'threads': threads, 'processor': processor(), **koine.about(), 'peer_start_s': peer.about.get('start_s'),
                   **koine.peak()}, arguments)
-    with tempfile.TemporaryDirectory(prefix='koine-compare-') as folder:
+    with tempfile.TemporaryDirectory(prefix='koine-compare-', dir=folder_for_files()) as folder:
         for case in cases:
             try:
                 row = compare(koine, peer, case, arguments.repetitions, folder, arguments.check)

@@ -15,10 +15,11 @@
 #                                                                              page        what was measured, as docs/performance.md has it
 #
 # Environment: KOINE_GPU_CHECK_DEVICE names the device (default: the first GPU); KOINE_GPU_CHECK_BUILD the build folder (default: build-gpu);
-# KOINE_GPU_CHECK_PYTHON the Pythons to look for torch in; KOINE_GPU_CHECK_TUNE the seconds to tune (240). To try the script without a GPU:
-# KOINE_GPU_CHECK_PEER=cpu has PyTorch on the CPU as the peer, and KOINE_GPU_CHECK_ONLY="PREFIX..." takes the place of the benchmarks' names.
+# KOINE_GPU_CHECK_PYTHON the Pythons to look for torch in; KOINE_GPU_CHECK_TUNE the seconds to tune (240); KOINE_GPU_CHECK_JOBS
+# how many tests run at once (8). To try the script without a GPU: KOINE_GPU_CHECK_PEER=cpu has PyTorch on the CPU as the peer, and
+# KOINE_GPU_CHECK_ONLY="PREFIX..." takes the place of the benchmarks' names.
 set -u
-usage() { sed -n '2,23s/^# \{0,1\}//p' "$0"; exit 2; }
+usage() { sed -n '2,24s/^# \{0,1\}//p' "$0"; exit 2; }
 [ $# -ge 2 ] && [ -d "$1" ] || usage
 packages=$(cd "$1" && pwd)
 mkdir -p "$2"
@@ -56,7 +57,18 @@ torch_python() {
     done
 }
 
-run_tests() { ctest --test-dir "$build" --output-on-failure --parallel 8 --timeout 300 -LE '^long$' "$@"; }
+# remaining ARGUMENTS: the tests that ctest would run with these and that have not passed before.
+remaining() { ctest --test-dir "$build" -N -LE '^long$' "$@" | sed -n 's/^ *Test *#[0-9]*: //p' | grep -vxFf "$reports/passed"; }
+
+# run_tests ARGUMENTS: those; $reports/passed gets the names of those that pass, one by one.
+run_tests() {
+    touch "$reports/passed"
+    names=$(remaining "$@")
+    [ -n "$names" ] || { echo "all of them passed before"; return 0; }
+    ctest --test-dir "$build" --output-on-failure --parallel "${KOINE_GPU_CHECK_JOBS:-8}" --timeout 300 -R "^($(echo $names | tr ' ' '|'))\$" |
+        awk -v passed="$reports/passed" '{ print; fflush() } $2 == "Test" && / Passed |\*\*\*Skipped/ { print $4 >>passed; fflush(passed) }'
+    [ -z "$(remaining "$@")" ]
+}
 train() { "$build/bin/train_fashion_mnist" --quiet "$@"; }
 
 # alone PREFIX...: the benchmarks whose names start so, of Koine itself.
