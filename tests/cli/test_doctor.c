@@ -18,9 +18,12 @@ static const char *machine(const char *name)
     return root;
 }
 
+/* Such a machine has the drivers that its own folders register, wherever this one's are registered. */
+#define ON_ITS_OWN "unset OCL_ICD_VENDORS; "
+
 static run_result examine(const char *root)
 {
-    return run_shell("KOINE_DOCTOR_ROOT='%s' '%s' doctor --system", root, KOINE_PROGRAM);
+    return run_shell(ON_ITS_OWN "KOINE_DOCTOR_ROOT='%s' '%s' doctor --system", root, KOINE_PROGRAM);
 }
 
 static void a_sound_machine_is_well(void **state)
@@ -131,7 +134,7 @@ static void a_node_without_permission(void **state)
                   root, root, root, root, root);
     assert_status(r, 0);
     run_free(&r);
-    r = run_shell("KOINE_DOCTOR_ROOT='%s' %s '%s' doctor --system", root, as_user, KOINE_PROGRAM);
+    r = run_shell(ON_ITS_OWN "KOINE_DOCTOR_ROOT='%s' %s '%s' doctor --system", root, as_user, KOINE_PROGRAM);
     assert_status(r, 1);
     if (getuid() == 0) {
         assert_contains(r.output, "no permission to use the device node /dev/dri/renderD128");
@@ -168,8 +171,8 @@ static void sysfs_is_not_mounted(void **state)
 {
     (void)state;
     const char *root = machine("no-sysfs");
-    run_result r =
-        run_shell("rm -r '%s/sys' && KOINE_DOCTOR_ROOT='%s' '%s' doctor --system", root, root, KOINE_PROGRAM);
+    run_result r = run_shell(ON_ITS_OWN "rm -r '%s/sys' && KOINE_DOCTOR_ROOT='%s' '%s' doctor --system", root, root,
+                             KOINE_PROGRAM);
     assert_status(r, 1);
     assert_contains(r.output, "/sys is not mounted");
     assert_contains(r.output, "mount -t sysfs");
@@ -181,8 +184,8 @@ static void a_cache_that_cannot_be_written(void **state)
     (void)state;
     const char *root = machine("cache");
     put_file(root, "file", "");
-    run_result r = run_shell("KOINE_CACHE_DIR='%s/file/cache' KOINE_DOCTOR_ROOT='%s' '%s' doctor --system", root, root,
-                             KOINE_PROGRAM);
+    run_result r = run_shell(ON_ITS_OWN "KOINE_CACHE_DIR='%s/file/cache' KOINE_DOCTOR_ROOT='%s' '%s' doctor --system",
+                             root, root, KOINE_PROGRAM);
     assert_status(r, 0); /* slower, not wrong */
     assert_contains(r.output, "cannot be written");
     assert_contains(r.output, "KOINE_CACHE_DIR");
@@ -192,6 +195,8 @@ static void a_cache_that_cannot_be_written(void **state)
 static void the_devices_compute_right(void **state)
 {
     (void)state;
+    if (getenv("OCL_ICD_VENDORS")) /* the devices are registered in a folder that this machine has not */
+        skip();
     run_result r = run_shell("KOINE_DOCTOR_ROOT='%s' '%s' doctor", machine("numbers"), KOINE_PROGRAM);
     assert_status(r, 0);
     assert_contains(r.output, "operations agree with their references");
@@ -238,7 +243,8 @@ static void a_kernel_that_does_not_build(void **state)
 static void quiet_prints_no_good_news(void **state)
 {
     (void)state;
-    run_result r = run_shell("KOINE_DOCTOR_ROOT='%s' '%s' doctor --system --quiet", machine("quiet"), KOINE_PROGRAM);
+    run_result r =
+        run_shell(ON_ITS_OWN "KOINE_DOCTOR_ROOT='%s' '%s' doctor --system --quiet", machine("quiet"), KOINE_PROGRAM);
     assert_status(r, 0);
     assert_string_equal(r.output, "");
     run_free(&r);
