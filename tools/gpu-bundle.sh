@@ -9,7 +9,7 @@ command -v apt-get >/dev/null 2>&1 || { echo "gpu-bundle.sh: apt-get is not here
 
 # Of tools/packages.txt what is not a compiler, a CPU driver or a plotting tool, and the shared libraries behind the development packages.
 packages="ocl-icd-libopencl1 ocl-icd-opencl-dev opencl-c-headers opencl-headers clinfo libclblast1 libclblast-dev libcjson1 libcjson-dev libxxhash0 libxxhash-dev
-    libcmocka0 libcmocka-dev zlib1g-dev pkgconf pkgconf-bin libpkgconf3 dataset-fashion-mnist"
+    libcmocka0 libcmocka-dev zlib1g zlib1g-dev pkgconf pkgconf-bin libpkgconf3 dataset-fashion-mnist"
 
 mkdir -p "$1"
 cd "$1"

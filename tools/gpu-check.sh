@@ -111,6 +111,13 @@ part_look() {
 part_build() {
     mkdir -p "$root/vendors"
     for package in "$packages"/*.deb; do dpkg -x "$package" "$root" || return 1; done
+    # Links to absolute places (libz.so) mean the packages' own file, not another version's that this machine may have there.
+    find "$root" -type l | while read -r link; do
+        target=$(readlink "$link")
+        case $target in /*) [ ! -e "$root$target" ] || ln -sfn "$root$target" "$link" ;; esac
+    done
+    # CLBlast's description for CMake names the OpenCL library where Debian installs it.
+    find "$root" -name '*.cmake' -exec sed -i "s|\"/usr/lib/[^\"]*/libOpenCL.so\"|\"$libraries/libOpenCL.so\"|" {} +
     cp /etc/OpenCL/vendors/*.icd "$root/vendors/" 2>/dev/null
     library=$(nvidia_library)
     [ -z "$library" ] || echo "$library" >"$root/vendors/nvidia.icd"
