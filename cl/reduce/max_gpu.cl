@@ -5,41 +5,7 @@
  * chunks' maxima, and their places from `places`. */
 #include "common/divide.clh"
 #include "common/koine.clh"
-#include "reduce/max_run.clh"
-
-/* The better of (best, at) and (v, place). */
-#define TAKE(v, place)         \
-    if (BEATS(v, best)) {      \
-        best = (v);            \
-        at = (place);          \
-    }
-
-/* The largest of run[first * stride], run[(first + step) * stride], ..., `count` elements there are at all, and its place. */
-static int max_share(const global T *run, int count, long stride, int first, int step, T *value)
-{
-    const int last = count - 1;
-    int at = min(first, last), k = first + step;
-    T best = run[at * stride];
-
-    for (; k + 3 * step < count; k += 4 * step) {
-        const global T *p = run + k * stride;
-        const long far = step * stride;
-        const T a = p[0], b = p[far], c = p[2 * far], d = p[3 * far];
-        TAKE(a, k)
-        TAKE(b, k + step)
-        TAKE(c, k + 2 * step)
-        TAKE(d, k + 3 * step)
-    }
-    if (k < count) { /* three at most, the last one again where there are fewer */
-        const int second = min(k + step, last), third = min(k + 2 * step, last);
-        const T a = run[k * stride], b = run[second * stride], c = run[third * stride];
-        TAKE(a, k)
-        TAKE(b, second)
-        TAKE(c, third)
-    }
-    *value = best;
-    return at;
-}
+#include "reduce/max_team.clh"
 
 /* inner = 1: `lanes` work-items, a power of two, take a run. */
 kernel void max_rows(KN_IN(x), KN_IN(places), KN_OUT(values), KN_OUT(indices), const long outer, const long n,
@@ -59,17 +25,7 @@ kernel void max_rows(KN_IN(x), KN_IN(places), KN_OUT(values), KN_OUT(indices), c
         T value;
         at[me] = max_share(x + from, (int)min(length, n - chunk * length), 1, lane, lanes, &value);
         best[me] = value;
-        for (int span = lanes / 2; span > 0; span /= 2) {
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (lane < span) {
-                const T other = best[me + span];
-                const bool equal = other == best[me] || (IS_NAN(other) && IS_NAN(best[me]));
-                if (BEATS(other, best[me]) || (equal && at[me + span] < at[me])) {
-                    best[me] = other;
-                    at[me] = at[me + span];
-                }
-            }
-        }
+        max_merge(best, at, lanes);
         if (lane == 0 && first + me / lanes == task) {
             values[task] = best[me];
             indices[task] = has_places ? places[from + at[me]] : chunk * length + at[me];

@@ -4,14 +4,20 @@
 
 #if defined(TARGET)
 
+#ifndef KN_CPU
+#include "reduce/max_team.clh"
+#endif
+
 /* Counts the rows of `output` [n, classes, inner] whose largest class, the first among equals and NaN before all (torch.argmax), is the target's [n, inner]. Each
- * work-item adds to a count of its own: no atomics, and whole numbers sum to the same in any order. */
+ * work-item adds to a count of its own, on devices with work-groups each group, which takes a row at a time: no atomics, and whole numbers sum to the same in any
+ * order. */
 kernel void log_accuracy(KN_IN(output), KN_IN(target), KN_INOUT(cells), const long n, const long classes,
                          const long inner)
 {
     KN_BIND_IN(T, output);
     KN_BIND_IN(TARGET, target);
     KN_BIND_OUT(long, cells);
+#ifdef KN_CPU
     long correct = 0;
     KN_FOR(row, n * inner) {
         const global T *scores = output + (row / inner) * classes * inner + row % inner;
@@ -29,6 +35,25 @@ kernel void log_accuracy(KN_IN(output), KN_IN(target), KN_INOUT(cells), const lo
     if (get_global_id(0) == 0)
         cells[0] += n * inner;
     cells[1 + get_global_id(0)] += correct;
+#else
+    local T best[256];
+    local int at[256];
+    const int me = get_local_id(0), size = get_local_size(0);
+    long correct = 0;
+    for (long row = get_group_id(0); row < n * inner; row += get_num_groups(0)) {
+        T score;
+        at[me] = max_share(output + (row / inner) * classes * inner + row % inner, (int)classes, inner, me, size, &score);
+        best[me] = score;
+        max_merge(best, at, size);
+        if (me == 0)
+            correct += at[0] == (long)target[row];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (get_global_id(0) == 0)
+        cells[0] += n * inner;
+    if (me == 0)
+        cells[1 + get_group_id(0)] += correct;
+#endif
 }
 
 #elif defined(HISTOGRAM)

@@ -7,7 +7,6 @@
 
 #define ROWS_PER_ITEM 16
 #define VALUES_PER_ITEM 4096
-#define GROUP_SIZE 64
 #define HISTOGRAM_GROUPS 256
 
 #define SOURCE "train/device_log.cl"
@@ -59,16 +58,27 @@ static kn_status check_accuracy(const kn_tensor *output, const kn_tensor *target
     return KN_OK;
 }
 
+/* Work-items that share a row of so many classes: eight each, a power of two, 256 at most. */
+static size_t group_for(const kn_limits *limits, int64_t classes)
+{
+    size_t local = 1;
+    while (local < 256 && 2 * local <= limits->max_work_group_size && 8 * (int64_t)local < classes)
+        local *= 2;
+    return local;
+}
+
 static kn_status count_rows(kn_device_log *log, const kn_log_entry *entry, const kn_tensor *output,
                             const kn_tensor *target, int64_t rows)
 {
     const kn_limits *limits = kn_tensor_limits(output);
-    size_t items = limits->is_cpu ? kn_work_items(limits, rows, ROWS_PER_ITEM) : KN_ACCURACY_ITEMS;
+    size_t items =
+        limits->is_cpu ? kn_work_items(limits, rows, ROWS_PER_ITEM) : smaller((size_t)rows, KN_ACCURACY_ITEMS);
+    size_t local = limits->is_cpu ? 1 : group_for(limits, output->shape[1]);
     char options[128];
     snprintf(options, sizeof options, "%s -DTARGET=%s", kn_dtype_options(output->dtype), kn_dtype_cl(target->dtype));
     return kn_run(kn_tensor_stream(output), .source = SOURCE, .options = options, .kernel = "log_accuracy",
-                  .operation = "device_log_accuracy", .dims = 1, .global = {smaller(items, KN_ACCURACY_ITEMS)},
-                  .local = {limits->is_cpu ? 1 : GROUP_SIZE},
+                  .operation = "device_log_accuracy", .dims = 1, .global = {smaller(items, KN_ACCURACY_ITEMS) * local},
+                  .local = {local},
                   KN_ARGS(kn_arg_tensor(output), kn_arg_tensor(target), kn_log_arg(log, entry),
                           kn_arg_i64(output->shape[0]), kn_arg_i64(output->shape[1]),
                           kn_arg_i64(output->shape[0] > 0 ? rows / output->shape[0] : 1)));
