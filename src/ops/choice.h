@@ -27,7 +27,8 @@ typedef enum kn_timed_on { KN_TIMED_ANYWHERE, KN_TIMED_ON_CPUS, KN_TIMED_ON_OTHE
 typedef struct kn_implementation {
     const char *name;
     kn_implementation_predicate *supports; /* correctness: limits, shapes that it cannot do. NULL: always */
-    kn_implementation_predicate *prefers;  /* speed, and the kind of device it is made for. NULL: always */
+    kn_implementation_predicate *prefers;  /* speed, and the kind of device it is made for; asked of any problem, those
+                                              that it does not support too. NULL: always */
     kn_implementation_check *works;        /* asked before it runs; it may wait. NULL: what it supports, it does */
     kn_status (*run)(kn_stream *stream, const void *problem);
     kn_timed_on timed_on;

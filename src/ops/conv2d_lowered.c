@@ -28,7 +28,8 @@ static const char *type_options(const lowered *l) { return l->element == 8 ? "-D
 static size_t choose_items(kn_stream *stream, int64_t elements)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    return (size_t)kn_min_i64(elements, limits->is_cpu ? 16 * limits->compute_units : (int64_t)1 << 20);
+    return limits->is_cpu ? (size_t)kn_min_i64(elements, 16 * limits->compute_units)
+                          : kn_work_items(limits, elements, 1);
 }
 
 static kn_status begin(lowered *l, kn_stream *stream, const kn_conv2d_problem *problem, bool weights)

@@ -6,7 +6,8 @@ static const char *type_options(const kn_conv2d_shape *s) { return s->f64 ? "-DT
 static size_t choose_items(kn_stream *stream, int64_t elements)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    return (size_t)kn_min_i64(elements, limits->is_cpu ? 16 * limits->compute_units : (int64_t)1 << 20);
+    return limits->is_cpu ? (size_t)kn_min_i64(elements, 16 * limits->compute_units)
+                          : kn_work_items(limits, elements, 1);
 }
 
 kn_conv2d_kernel_shape kn_conv2d_describe(const kn_conv2d_shape *s)

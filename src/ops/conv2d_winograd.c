@@ -233,6 +233,8 @@ static double gain(const kn_conv2d_shape *s, const int64_t *to)
 static bool prefers(const kn_limits *limits, const kn_conv2d_shape *s, bool backward)
 {
     const int64_t *to = backward ? s->in_size : s->out_size;
+    if (s->kernel_size[0] != 3 && s->kernel_size[0] != 5)
+        return false;
     int64_t step = 7 - s->kernel_size[0];
     int64_t tiles = s->images * kn_div_up(to[0], step) * kn_div_up(to[1], step);
     double without_padding = 1;

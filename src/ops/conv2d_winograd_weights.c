@@ -46,6 +46,8 @@ bool kn_conv2d_supports_winograd_weights(const kn_limits *limits, const void *pr
 bool kn_conv2d_prefers_winograd_weights(const kn_limits *limits, const void *problem)
 {
     const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    if (s->kernel_size[0] != 3 && s->kernel_size[0] != 5)
+        return false;
     int64_t kernel = s->kernel_size[0], tile = 7 - kernel;
     int64_t tiles = kn_div_up(s->out_size[0], tile) * kn_div_up(s->out_size[1], tile);
     bool saves_enough = 10 * kernel * kernel * s->out_size[0] * s->out_size[1] >= 17 * FREQUENCIES * tiles;

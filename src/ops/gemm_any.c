@@ -9,8 +9,8 @@ static size_t choose_items(kn_stream *stream, const kn_gemm_params *p)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     int64_t elements = p->m * p->n * p->batch;
-    int64_t most = limits->is_cpu ? 16 * limits->compute_units : (int64_t)1 << 20;
-    return (size_t)(elements < most ? elements : most);
+    return limits->is_cpu ? (size_t)kn_min_i64(elements, 16 * limits->compute_units)
+                          : kn_work_items(limits, elements, 1);
 }
 
 kn_status kn_gemm_reference(kn_stream *stream, const void *problem_)

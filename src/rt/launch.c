@@ -155,12 +155,16 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
     return status == KN_OK ? kn_stream_count_launch(stream) : status;
 }
 
+/* Work-items of GPUs come in units of 32 or 64, and drivers that choose the local size want a divisor of the global
+ * one. */
+enum { UNIT = 64 };
+
 size_t kn_work_items(const kn_limits *limits, int64_t n, int64_t grain)
 {
     if (n <= 0)
         return 0;
     int64_t per_unit = limits->is_cpu ? 4 : 2048;
     int64_t most = (int64_t)limits->compute_units * per_unit;
-    int64_t wanted = limits->is_cpu ? (n + grain - 1) / grain : n;
+    int64_t wanted = limits->is_cpu ? (n + grain - 1) / grain : (n + UNIT - 1) / UNIT * UNIT;
     return (size_t)(wanted < most ? wanted : most);
 }

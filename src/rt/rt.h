@@ -117,7 +117,7 @@ typedef struct kn_launch_params {
 } kn_launch_params;
 
 /* How many work-items a loop over `n` elements wants (KN_FOR in the kernel): a few per core on CPU devices, none with
- * less than `grain` elements; enough to fill the machine on others. */
+ * less than `grain` elements; enough to fill the machine, a multiple of 64, on others. */
 size_t kn_work_items(const kn_limits *limits, int64_t n, int64_t grain);
 
 /* The one way to run a kernel: builds the program if need be (cached in memory and on disk), sets the arguments,
