@@ -23,14 +23,7 @@ static void finish_channel(long channel, const global T *x, const global T *part
     }
     const T n = outer * inner;
     const statistics s = finish_moments(x[channel * inner], mean, m2, n, eps);
-    store_statistics(table + 3 * channel, s);
-    if (flags & HAS_RUNNING) {
-        const T factor = flags & CUMULATIVE ? 1 / (T)counter[0] : momentum;
-        running_mean[channel] = (1 - factor) * running_mean[channel] + factor * s.high;
-        running_var[channel] = (1 - factor) * running_var[channel] + factor * (m2 / (n - 1));
-    }
-    if (channel == 0 && (flags & COUNTS))
-        counter[0]++;
+    keep_statistics(channel, s, m2, n, table, running_mean, running_var, counter, momentum, flags);
 }
 
 static void moments_of_group(long first, long chunk, const global T *x, global T *partial, SHAPE_PARAMETERS)

@@ -28,23 +28,6 @@ static void finish_channel(long channel, const global T *partial, const global T
         grad_bias[channel] = g;
 }
 
-/* What all steps read. */
-typedef struct operands {
-    const global T *g, *x, *weight, *bias, *table;
-    cut bounds;
-    int flags;
-} operands;
-
-#define OPERANDS \
-    KN_IN(g), KN_IN(x), KN_IN(weight), KN_IN(bias), KN_IN(table), const T cut_low, const T cut_high, const int flags
-#define BIND_OPERANDS(in)                                              \
-    KN_BIND_IN(T, g);                                                  \
-    KN_BIND_IN(T, x);                                                  \
-    KN_BIND_IN(T, weight);                                             \
-    KN_BIND_IN(T, bias);                                               \
-    KN_BIND_IN(T, table);                                              \
-    const operands in = {g, x, weight, bias, table, {cut_low, cut_high}, flags}
-
 /* The result was c scale + bias. */
 static T scale_of(operands in, long channel)
 {

@@ -51,21 +51,6 @@ static void moments_of_chunks(const global T *partial, long channel, SHAPE_PARAM
     *count_out = count;
 }
 
-/* What there is once per channel: for the work-item that writes it. */
-#define RUNNING_PARAMETERS KN_INOUT(running_mean), KN_INOUT(running_var), KN_INOUT(counter)
-static void keep(long channel, statistics s, T m2, T n, global T *table, global T *running_mean, global T *running_var,
-                 global long *counter, T momentum, int flags)
-{
-    store_statistics(table + 3 * channel, s);
-    if (flags & HAS_RUNNING) {
-        const T factor = flags & CUMULATIVE ? 1 / (T)counter[0] : momentum;
-        running_mean[channel] = (1 - factor) * running_mean[channel] + factor * s.high;
-        running_var[channel] = (1 - factor) * running_var[channel] + factor * (m2 / (n - 1));
-    }
-    if (channel == 0 && (flags & COUNTS))
-        counter[0]++;
-}
-
 /* y = (x - mean) scale + bias, cut, of a chunk of the channel that begins at p. */
 static void apply_to(const global T *p, global T *q, long chunk, SHAPE_PARAMETERS, statistics s, T scale, T bias, cut c)
 {
@@ -139,7 +124,7 @@ kernel void batch_apply(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), RUNNING
         else
             s.high = running_mean[channel], s.low = 0, s.inverse = 1 / sqrt(running_var[channel] + eps);
         if (chunk == 0 && get_local_id(0) == 0)
-            keep(channel, s, m2, n, table, running_mean, running_var, counter, momentum, flags);
+            keep_statistics(channel, s, m2, n, table, running_mean, running_var, counter, momentum, flags);
         apply_to(x + channel * inner, y + channel * inner, chunk, SHAPE, s,
                  flags & HAS_WEIGHT ? weight[channel] * s.inverse : s.inverse, flags & HAS_BIAS ? bias[channel] : 0, c);
     }
@@ -158,7 +143,7 @@ kernel void batch_whole(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), RUNNING
         join_group(means, m2s, counts, get_local_size(0), &mean, &m2, &count);
         const statistics s = finish_moments(shift, mean, m2, n, eps);
         if (get_local_id(0) == 0)
-            keep(channel, s, m2, n, table, running_mean, running_var, counter, momentum, flags);
+            keep_statistics(channel, s, m2, n, table, running_mean, running_var, counter, momentum, flags);
         apply_to(p, y + channel * inner, 0, SHAPE, s, flags & HAS_WEIGHT ? weight[channel] * s.inverse : s.inverse,
                  flags & HAS_BIAS ? bias[channel] : 0, c);
     }

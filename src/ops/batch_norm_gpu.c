@@ -2,8 +2,7 @@
  * launches, two where a channel is more than a chunk. See ops/norm.h. */
 #include <stdio.h>
 
-#include "ops/norm.h"
-#include "ops/reduce.h"
+#include "ops/norm_launcher.h"
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -23,96 +22,61 @@ void kn_batch_cut_on_gpu(kn_batch_shape *s)
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
 
-typedef struct launcher {
-    kn_stream *stream;
-    const kn_limits *limits;
-    kn_dtype dtype;
-    const char *source;
-    char options[80];
-    kn_arg args[28];
-    int count;
-} launcher;
-
 /* Vectors where the shape has them, read by elements where a tensor begins between two. */
-static void write_options(launcher *l, const kn_batch_shape *s, bool aligned)
+static void write_options(kn_norm_launcher *l, const kn_batch_shape *s, bool aligned)
 {
     const bool wide = s->inner % 4 == 0;
     snprintf(l->options, sizeof l->options, "%s -DWIDTH=%d%s", kn_dtype_options(l->dtype), wide ? 4 : 1,
              wide && !aligned ? " -DUNALIGNED" : "");
 }
 
-static void add(launcher *l, kn_arg arg) { l->args[l->count++] = arg; }
-
-/* A tensor that is not there: any buffer will do, the kernel does not look at it. */
-static void add_tensor(launcher *l, const kn_tensor *tensor, const kn_tensor *other)
+static void add_shape(kn_norm_launcher *l, const kn_batch_shape *s)
 {
-    add(l, kn_arg_tensor(tensor ? tensor : other));
-}
-
-static void add_shape(launcher *l, const kn_batch_shape *s)
-{
-    add(l, kn_arg_i64(s->outer));
-    add(l, kn_arg_i64(s->channels));
-    add(l, kn_arg_i64(s->inner));
-    add(l, kn_arg_i64(s->length));
-    add(l, kn_arg_i64(s->chunks));
-}
-
-static void add_cut(launcher *l, kn_activation activation)
-{
-    const kn_cut cut = kn_cut_of(activation);
-
-    add(l, kn_arg_real(l->dtype, cut.low));
-    add(l, kn_arg_real(l->dtype, cut.high));
-}
-
-static kn_status run(launcher *l, const char *kernel, int64_t groups)
-{
-    const kn_work_size work = kn_work_for_groups(l->limits, groups);
-    const int count = l->count;
-
-    l->count = 0;
-    return kn_run(l->stream, .source = l->source, .options = l->options, .kernel = kernel, .operation = "batch_norm",
-                  .dims = 1, .global = {work.global}, .local = {work.local}, .args = l->args, .num_args = count);
+    kn_norm_add(l, kn_arg_i64(s->outer));
+    kn_norm_add(l, kn_arg_i64(s->channels));
+    kn_norm_add(l, kn_arg_i64(s->inner));
+    kn_norm_add(l, kn_arg_i64(s->length));
+    kn_norm_add(l, kn_arg_i64(s->chunks));
 }
 
 static bool is_aligned(const kn_tensor *tensor) { return !tensor || tensor->offset % 4 == 0; }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-static void add_forward(launcher *l, const kn_batch_forward *f)
+static void add_forward(kn_norm_launcher *l, const kn_batch_forward *f)
 {
-    add_tensor(l, f->x, NULL);
-    add_tensor(l, f->y, NULL);
-    add_tensor(l, f->weight, f->x);
-    add_tensor(l, f->bias, f->x);
-    add_tensor(l, f->running_mean, f->table);
-    add_tensor(l, f->running_var, f->table);
-    add_tensor(l, f->counter, f->table);
-    add_tensor(l, f->table, NULL);
+    kn_norm_add_tensor(l, f->x, NULL);
+    kn_norm_add_tensor(l, f->y, NULL);
+    kn_norm_add_tensor(l, f->weight, f->x);
+    kn_norm_add_tensor(l, f->bias, f->x);
+    kn_norm_add_tensor(l, f->running_mean, f->table);
+    kn_norm_add_tensor(l, f->running_var, f->table);
+    kn_norm_add_tensor(l, f->counter, f->table);
+    kn_norm_add_tensor(l, f->table, NULL);
 }
 
-static void add_forward_numbers(launcher *l, const kn_batch_forward *f, const kn_batch_shape *s)
+static void add_forward_numbers(kn_norm_launcher *l, const kn_batch_forward *f, const kn_batch_shape *s)
 {
     /* In evaluation the running estimates are read, and stay. */
     const int flags = f->training ? kn_batch_forward_flags(f) | KN_NORM_TRAINING
                                   : kn_batch_forward_flags(f) & (KN_NORM_HAS_WEIGHT | KN_NORM_HAS_BIAS);
     add_shape(l, s);
-    add(l, kn_arg_real(l->dtype, f->eps));
-    add(l, kn_arg_real(l->dtype, f->momentum));
-    add(l, kn_arg_i32(flags));
-    add_cut(l, f->activation);
+    kn_norm_add(l, kn_arg_real(l->dtype, f->eps));
+    kn_norm_add(l, kn_arg_real(l->dtype, f->momentum));
+    kn_norm_add(l, kn_arg_i32(flags));
+    kn_norm_add_cut(l, f->activation);
 }
 
-static kn_status launch_apply(launcher *l, const kn_batch_forward *f, const kn_batch_shape *s, const kn_tensor *partial)
+static kn_status launch_apply(kn_norm_launcher *l, const kn_batch_forward *f, const kn_batch_shape *s,
+                              const kn_tensor *partial)
 {
     add_forward(l, f);
-    add_tensor(l, partial, f->table);
+    kn_norm_add_tensor(l, partial, f->table);
     add_forward_numbers(l, f, s);
-    return run(l, "batch_apply", s->channels * s->chunks);
+    return kn_norm_launch(l, "batch_apply", kn_work_for_groups(l->limits, s->channels * s->chunks));
 }
 
-static kn_status launch_training(launcher *l, const kn_batch_forward *f, const kn_batch_shape *s)
+static kn_status launch_training(kn_norm_launcher *l, const kn_batch_forward *f, const kn_batch_shape *s)
 {
     kn_tensor *partial;
 
@@ -121,13 +85,13 @@ static kn_status launch_training(launcher *l, const kn_batch_forward *f, const k
     if (s->chunks == 1) {
         add_forward(l, f);
         add_forward_numbers(l, f, s);
-        return run(l, "batch_whole", s->channels);
+        return kn_norm_launch(l, "batch_whole", kn_work_for_groups(l->limits, s->channels));
     }
     KN_TRY(kn_tensor_new(&partial, l->dtype, 1, (const int64_t[]){2 * s->chunks * s->channels}, f->x->storage->device));
-    add_tensor(l, f->x, NULL);
-    add_tensor(l, partial, NULL);
+    kn_norm_add_tensor(l, f->x, NULL);
+    kn_norm_add_tensor(l, partial, NULL);
     add_shape(l, s);
-    kn_status status = run(l, "batch_moments", s->channels * s->chunks);
+    kn_status status = kn_norm_launch(l, "batch_moments", kn_work_for_groups(l->limits, s->channels * s->chunks));
     if (status == KN_OK)
         status = launch_apply(l, f, s, partial);
     kn_release(partial);
@@ -136,8 +100,11 @@ static kn_status launch_training(launcher *l, const kn_batch_forward *f, const k
 
 kn_status kn_batch_norm_run_on_gpu(kn_stream *stream, const kn_batch_forward *f, const kn_batch_shape *s)
 {
-    launcher l = {
-        .stream = stream, .limits = kn_tensor_limits(f->x), .dtype = f->x->dtype, .source = "norm/batch_gpu.cl"};
+    kn_norm_launcher l = {.stream = stream,
+                          .operation = "batch_norm",
+                          .limits = kn_tensor_limits(f->x),
+                          .dtype = f->x->dtype,
+                          .source = "norm/batch_gpu.cl"};
 
     write_options(&l, s, is_aligned(f->x) && is_aligned(f->y));
     return f->training ? launch_training(&l, f, s) : launch_apply(&l, f, s, NULL);
@@ -145,47 +112,49 @@ kn_status kn_batch_norm_run_on_gpu(kn_stream *stream, const kn_batch_forward *f,
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-static void add_operands(launcher *l, const kn_batch_backward *b)
+static void add_operands(kn_norm_launcher *l, const kn_batch_backward *b)
 {
-    add_tensor(l, b->gradient, NULL);
-    add_tensor(l, b->x, NULL);
-    add_tensor(l, b->weight, b->x);
-    add_tensor(l, b->bias, b->x);
-    add_tensor(l, b->table, NULL);
-    add_cut(l, b->activation);
-    add(l, kn_arg_i32(kn_batch_backward_flags(b)));
+    kn_norm_add_tensor(l, b->gradient, NULL);
+    kn_norm_add_tensor(l, b->x, NULL);
+    kn_norm_add_tensor(l, b->weight, b->x);
+    kn_norm_add_tensor(l, b->bias, b->x);
+    kn_norm_add_tensor(l, b->table, NULL);
+    kn_norm_add_cut(l, b->activation);
+    kn_norm_add(l, kn_arg_i32(kn_batch_backward_flags(b)));
 }
 
-static void add_results(launcher *l, const kn_batch_backward *b, const kn_tensor *other)
+static void add_results(kn_norm_launcher *l, const kn_batch_backward *b, const kn_tensor *other)
 {
-    add_tensor(l, b->grad_x, other);
-    add_tensor(l, b->grad_weight, other);
-    add_tensor(l, b->grad_bias, other);
+    kn_norm_add_tensor(l, b->grad_x, other);
+    kn_norm_add_tensor(l, b->grad_weight, other);
+    kn_norm_add_tensor(l, b->grad_bias, other);
 }
 
-static kn_status launch_backward(launcher *l, const kn_batch_backward *b, const kn_batch_shape *s, bool needs_sums,
-                                 const kn_tensor *partial)
+static kn_status launch_backward(kn_norm_launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
+                                 bool needs_sums, const kn_tensor *partial)
 {
     if (needs_sums) {
         add_operands(l, b);
-        add_tensor(l, partial, NULL);
+        kn_norm_add_tensor(l, partial, NULL);
         add_shape(l, s);
-        KN_TRY(run(l, "batch_sums", s->channels * s->chunks));
+        KN_TRY(kn_norm_launch(l, "batch_sums", kn_work_for_groups(l->limits, s->channels * s->chunks)));
     }
     add_operands(l, b);
-    add_tensor(l, partial, NULL);
+    kn_norm_add_tensor(l, partial, NULL);
     add_results(l, b, partial);
     add_shape(l, s);
-    add(l, kn_arg_i64(needs_sums ? s->chunks : 0));
-    return run(l, "batch_backward_apply", s->channels * (b->grad_x ? s->chunks : 1));
+    kn_norm_add(l, kn_arg_i64(needs_sums ? s->chunks : 0));
+    return kn_norm_launch(l, "batch_backward_apply",
+                          kn_work_for_groups(l->limits, s->channels * (b->grad_x ? s->chunks : 1)));
 }
 
 kn_status kn_batch_norm_backward_on_gpu(kn_stream *stream, const kn_batch_backward *b, const kn_batch_shape *s)
 {
-    launcher l = {.stream = stream,
-                  .limits = kn_tensor_limits(b->x),
-                  .dtype = b->x->dtype,
-                  .source = "norm/batch_gpu_backward.cl"};
+    kn_norm_launcher l = {.stream = stream,
+                          .operation = "batch_norm",
+                          .limits = kn_tensor_limits(b->x),
+                          .dtype = b->x->dtype,
+                          .source = "norm/batch_gpu_backward.cl"};
     const bool needs_sums = b->grad_weight || b->grad_bias || (b->training && b->grad_x);
     kn_tensor *partial;
 
@@ -196,7 +165,7 @@ kn_status kn_batch_norm_backward_on_gpu(kn_stream *stream, const kn_batch_backwa
         add_operands(&l, b);
         add_results(&l, b, partial);
         add_shape(&l, s);
-        status = run(&l, "batch_backward_whole", s->channels);
+        status = kn_norm_launch(&l, "batch_backward_whole", kn_work_for_groups(l.limits, s->channels));
     } else {
         status = launch_backward(&l, b, s, needs_sums, partial);
     }

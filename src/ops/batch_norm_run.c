@@ -1,6 +1,7 @@
 /* ops/batch_norm_run.c - batch normalisation on CPU devices: how channels are cut, and the launches. See ops/norm.h. */
-#include "ops/norm.h"
-#include "ops/reduce.h"
+#include <stdio.h>
+
+#include "ops/norm_launcher.h"
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -70,69 +71,36 @@ static bool is_whole(const kn_limits *limits, const kn_batch_shape *s)
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
 
-typedef struct launcher {
-    kn_stream *stream;
-    const kn_limits *limits;
-    kn_dtype dtype;
-    const char *source, *operation;
-    kn_arg args[24];
-    int count;
-} launcher;
-
-static launcher launcher_of(kn_stream *stream, const kn_tensor *x, const char *source)
+static kn_norm_launcher launcher_of(kn_stream *stream, const kn_tensor *x, const char *source)
 {
-    return (launcher){.stream = stream,
-                      .limits = kn_tensor_limits(x),
-                      .dtype = x->dtype,
-                      .source = source,
-                      .operation = "batch_norm"};
+    kn_norm_launcher l = {.stream = stream,
+                          .limits = kn_tensor_limits(x),
+                          .dtype = x->dtype,
+                          .source = source,
+                          .operation = "batch_norm"};
+    snprintf(l.options, sizeof l.options, "%s", kn_dtype_options(x->dtype));
+    return l;
 }
 
-static void add(launcher *l, kn_arg arg) { l->args[l->count++] = arg; }
-
-/* A tensor that is not there: any buffer will do, the kernel does not look at it. */
-static void add_tensor(launcher *l, const kn_tensor *tensor, const kn_tensor *other)
+static void add_shape(kn_norm_launcher *l, const kn_batch_shape *s)
 {
-    add(l, kn_arg_tensor(tensor ? tensor : other));
-}
-
-static void add_shape(launcher *l, const kn_batch_shape *s)
-{
-    add(l, kn_arg_i64(s->outer));
-    add(l, kn_arg_i64(s->channels));
-    add(l, kn_arg_i64(s->inner));
-    add(l, kn_arg_i64(s->tile));
-    add(l, kn_arg_i64(s->group));
-    add(l, kn_arg_i64(s->length));
-    add(l, kn_arg_i64(s->chunks));
-}
-
-static kn_status run(launcher *l, const char *kernel, kn_work_size work)
-{
-    const int count = l->count;
-
-    l->count = 0;
-    return kn_run(l->stream, .source = l->source, .options = kn_dtype_options(l->dtype), .kernel = kernel,
-                  .operation = l->operation, .dims = 1, .global = {work.global}, .local = {work.local}, .args = l->args,
-                  .num_args = count);
-}
-
-static void add_cut(launcher *l, kn_activation activation)
-{
-    const kn_cut cut = kn_cut_of(activation);
-
-    add(l, kn_arg_real(l->dtype, cut.low));
-    add(l, kn_arg_real(l->dtype, cut.high));
+    kn_norm_add(l, kn_arg_i64(s->outer));
+    kn_norm_add(l, kn_arg_i64(s->channels));
+    kn_norm_add(l, kn_arg_i64(s->inner));
+    kn_norm_add(l, kn_arg_i64(s->tile));
+    kn_norm_add(l, kn_arg_i64(s->group));
+    kn_norm_add(l, kn_arg_i64(s->length));
+    kn_norm_add(l, kn_arg_i64(s->chunks));
 }
 
 /* Work-items for `tasks` pieces of all elements: few where there is little to do. */
-static kn_work_size work_of(const launcher *l, const kn_batch_shape *s, int64_t tasks)
+static kn_work_size work_of(const kn_norm_launcher *l, const kn_batch_shape *s, int64_t tasks)
 {
     const size_t items = kn_work_items(l->limits, 2 * s->outer * s->channels * s->inner, 4096);
     return (kn_work_size){.global = (size_t)smaller(tasks, (int64_t)items)};
 }
 
-static kn_work_size work_per_channel(const launcher *l, const kn_batch_shape *s)
+static kn_work_size work_per_channel(const kn_norm_launcher *l, const kn_batch_shape *s)
 {
     return kn_work_for(l->limits, s->channels * 16 * s->chunks);
 }
@@ -151,78 +119,80 @@ int kn_batch_forward_flags(const kn_batch_forward *f)
            (f->counter && !f->cumulative ? KN_NORM_COUNTS : 0);
 }
 
-static void add_running(launcher *l, const kn_batch_forward *f)
+static void add_running(kn_norm_launcher *l, const kn_batch_forward *f)
 {
-    add_tensor(l, f->running_mean, f->table);
-    add_tensor(l, f->running_var, f->table);
-    add_tensor(l, f->counter, f->table);
+    kn_norm_add_tensor(l, f->running_mean, f->table);
+    kn_norm_add_tensor(l, f->running_var, f->table);
+    kn_norm_add_tensor(l, f->counter, f->table);
 }
 
-static void add_forward_numbers(launcher *l, const kn_batch_forward *f)
+static void add_forward_numbers(kn_norm_launcher *l, const kn_batch_forward *f)
 {
-    add(l, kn_arg_real(l->dtype, f->eps));
-    add(l, kn_arg_real(l->dtype, f->momentum));
-    add(l, kn_arg_i32(kn_batch_forward_flags(f)));
+    kn_norm_add(l, kn_arg_real(l->dtype, f->eps));
+    kn_norm_add(l, kn_arg_real(l->dtype, f->momentum));
+    kn_norm_add(l, kn_arg_i32(kn_batch_forward_flags(f)));
 }
 
-static kn_status launch_apply(launcher *l, const kn_batch_forward *f, const kn_batch_shape *s)
+static kn_status launch_apply(kn_norm_launcher *l, const kn_batch_forward *f, const kn_batch_shape *s)
 {
-    add_tensor(l, f->x, NULL);
-    add_tensor(l, f->y, NULL);
-    add_tensor(l, f->weight, f->x);
-    add_tensor(l, f->bias, f->x);
-    add_tensor(l, f->table, NULL);
+    kn_norm_add_tensor(l, f->x, NULL);
+    kn_norm_add_tensor(l, f->y, NULL);
+    kn_norm_add_tensor(l, f->weight, f->x);
+    kn_norm_add_tensor(l, f->bias, f->x);
+    kn_norm_add_tensor(l, f->table, NULL);
     add_shape(l, s);
-    add(l, kn_arg_i32(kn_batch_forward_flags(f)));
-    add_cut(l, f->activation);
-    return run(l, "batch_apply", work_of(l, s, tasks_of(s) * s->chunks));
+    kn_norm_add(l, kn_arg_i32(kn_batch_forward_flags(f)));
+    kn_norm_add_cut(l, f->activation);
+    return kn_norm_launch(l, "batch_apply", work_of(l, s, tasks_of(s) * s->chunks));
 }
 
-static kn_status launch_whole(launcher *l, const kn_batch_forward *f, const kn_batch_shape *s, const kn_tensor *partial)
+static kn_status launch_whole(kn_norm_launcher *l, const kn_batch_forward *f, const kn_batch_shape *s,
+                              const kn_tensor *partial)
 {
-    add_tensor(l, f->x, NULL);
-    add_tensor(l, f->y, NULL);
-    add_tensor(l, f->weight, f->x);
-    add_tensor(l, f->bias, f->x);
+    kn_norm_add_tensor(l, f->x, NULL);
+    kn_norm_add_tensor(l, f->y, NULL);
+    kn_norm_add_tensor(l, f->weight, f->x);
+    kn_norm_add_tensor(l, f->bias, f->x);
     add_running(l, f);
-    add_tensor(l, partial, NULL);
-    add_tensor(l, f->table, NULL);
+    kn_norm_add_tensor(l, partial, NULL);
+    kn_norm_add_tensor(l, f->table, NULL);
     add_shape(l, s);
     add_forward_numbers(l, f);
-    add_cut(l, f->activation);
-    return run(l, "batch_forward", work_of(l, s, tasks_of(s)));
+    kn_norm_add_cut(l, f->activation);
+    return kn_norm_launch(l, "batch_forward", work_of(l, s, tasks_of(s)));
 }
 
-static kn_status launch_steps(launcher *l, const kn_batch_forward *f, const kn_batch_shape *s, const kn_tensor *partial)
+static kn_status launch_steps(kn_norm_launcher *l, const kn_batch_forward *f, const kn_batch_shape *s,
+                              const kn_tensor *partial)
 {
-    add_tensor(l, f->x, NULL);
-    add_tensor(l, partial, NULL);
+    kn_norm_add_tensor(l, f->x, NULL);
+    kn_norm_add_tensor(l, partial, NULL);
     add_shape(l, s);
-    KN_TRY(run(l, "batch_moments", work_of(l, s, tasks_of(s) * s->chunks)));
-    add_tensor(l, f->x, NULL);
+    KN_TRY(kn_norm_launch(l, "batch_moments", work_of(l, s, tasks_of(s) * s->chunks)));
+    kn_norm_add_tensor(l, f->x, NULL);
     add_running(l, f);
-    add_tensor(l, partial, NULL);
-    add_tensor(l, f->table, NULL);
+    kn_norm_add_tensor(l, partial, NULL);
+    kn_norm_add_tensor(l, f->table, NULL);
     add_shape(l, s);
     add_forward_numbers(l, f);
-    KN_TRY(run(l, "batch_finish", work_per_channel(l, s)));
+    KN_TRY(kn_norm_launch(l, "batch_finish", work_per_channel(l, s)));
     return launch_apply(l, f, s);
 }
 
-static kn_status run_evaluation(launcher *l, const kn_batch_forward *f, const kn_batch_shape *s)
+static kn_status run_evaluation(kn_norm_launcher *l, const kn_batch_forward *f, const kn_batch_shape *s)
 {
-    add_tensor(l, f->running_mean, NULL);
-    add_tensor(l, f->running_var, NULL);
-    add_tensor(l, f->table, NULL);
-    add(l, kn_arg_i64(s->channels));
-    add(l, kn_arg_real(l->dtype, f->eps));
-    KN_TRY(run(l, "batch_running", kn_work_for(l->limits, s->channels)));
+    kn_norm_add_tensor(l, f->running_mean, NULL);
+    kn_norm_add_tensor(l, f->running_var, NULL);
+    kn_norm_add_tensor(l, f->table, NULL);
+    kn_norm_add(l, kn_arg_i64(s->channels));
+    kn_norm_add(l, kn_arg_real(l->dtype, f->eps));
+    KN_TRY(kn_norm_launch(l, "batch_running", kn_work_for(l->limits, s->channels)));
     return launch_apply(l, f, s);
 }
 
 kn_status kn_batch_norm_run(kn_stream *stream, const kn_batch_forward *f)
 {
-    launcher l = launcher_of(stream, f->x, "norm/batch.cl");
+    kn_norm_launcher l = launcher_of(stream, f->x, "norm/batch.cl");
     kn_batch_shape s = kn_batch_shape_of(l.limits, f->x->ndim, f->x->shape);
     kn_tensor *partial;
     kn_status status;
@@ -255,61 +225,61 @@ int kn_batch_backward_flags(const kn_batch_backward *b)
            (b->grad_weight ? KN_NORM_WANTS_WEIGHT : 0) | (b->grad_bias ? KN_NORM_WANTS_BIAS : 0);
 }
 
-static void add_operands(launcher *l, const kn_batch_backward *b)
+static void add_operands(kn_norm_launcher *l, const kn_batch_backward *b)
 {
-    add_tensor(l, b->gradient, NULL);
-    add_tensor(l, b->x, NULL);
-    add_tensor(l, b->weight, b->x);
-    add_tensor(l, b->bias, b->x);
-    add_tensor(l, b->table, NULL);
-    add_cut(l, b->activation);
-    add(l, kn_arg_i32(kn_batch_backward_flags(b)));
+    kn_norm_add_tensor(l, b->gradient, NULL);
+    kn_norm_add_tensor(l, b->x, NULL);
+    kn_norm_add_tensor(l, b->weight, b->x);
+    kn_norm_add_tensor(l, b->bias, b->x);
+    kn_norm_add_tensor(l, b->table, NULL);
+    kn_norm_add_cut(l, b->activation);
+    kn_norm_add(l, kn_arg_i32(kn_batch_backward_flags(b)));
 }
 
-static kn_status launch_backward_whole(launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
+static kn_status launch_backward_whole(kn_norm_launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
                                        const kn_tensor *partial, const kn_tensor *sums)
 {
     add_operands(l, b);
-    add_tensor(l, b->grad_x, sums);
-    add_tensor(l, partial, NULL);
-    add_tensor(l, sums, NULL);
-    add_tensor(l, b->grad_weight, sums);
-    add_tensor(l, b->grad_bias, sums);
+    kn_norm_add_tensor(l, b->grad_x, sums);
+    kn_norm_add_tensor(l, partial, NULL);
+    kn_norm_add_tensor(l, sums, NULL);
+    kn_norm_add_tensor(l, b->grad_weight, sums);
+    kn_norm_add_tensor(l, b->grad_bias, sums);
     add_shape(l, s);
-    return run(l, "batch_backward", work_of(l, s, tasks_of(s)));
+    return kn_norm_launch(l, "batch_backward", work_of(l, s, tasks_of(s)));
 }
 
-static kn_status launch_sums(launcher *l, const kn_batch_backward *b, const kn_batch_shape *s, const kn_tensor *partial,
-                             const kn_tensor *sums)
+static kn_status launch_sums(kn_norm_launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
+                             const kn_tensor *partial, const kn_tensor *sums)
 {
     add_operands(l, b);
-    add_tensor(l, partial, NULL);
+    kn_norm_add_tensor(l, partial, NULL);
     add_shape(l, s);
-    KN_TRY(run(l, "batch_sums", work_of(l, s, tasks_of(s) * s->chunks)));
-    add_tensor(l, partial, NULL);
-    add_tensor(l, b->table, NULL);
-    add_tensor(l, sums, NULL);
-    add_tensor(l, b->grad_weight, sums);
-    add_tensor(l, b->grad_bias, sums);
-    add(l, kn_arg_i64(s->channels));
-    add(l, kn_arg_i64(s->chunks));
-    add(l, kn_arg_i32(kn_batch_backward_flags(b)));
-    return run(l, "batch_backward_finish", work_per_channel(l, s));
+    KN_TRY(kn_norm_launch(l, "batch_sums", work_of(l, s, tasks_of(s) * s->chunks)));
+    kn_norm_add_tensor(l, partial, NULL);
+    kn_norm_add_tensor(l, b->table, NULL);
+    kn_norm_add_tensor(l, sums, NULL);
+    kn_norm_add_tensor(l, b->grad_weight, sums);
+    kn_norm_add_tensor(l, b->grad_bias, sums);
+    kn_norm_add(l, kn_arg_i64(s->channels));
+    kn_norm_add(l, kn_arg_i64(s->chunks));
+    kn_norm_add(l, kn_arg_i32(kn_batch_backward_flags(b)));
+    return kn_norm_launch(l, "batch_backward_finish", work_per_channel(l, s));
 }
 
-static kn_status launch_backward_apply(launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
+static kn_status launch_backward_apply(kn_norm_launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
                                        const kn_tensor *sums)
 {
     add_operands(l, b);
-    add_tensor(l, b->grad_x, NULL);
-    add_tensor(l, sums, NULL);
+    kn_norm_add_tensor(l, b->grad_x, NULL);
+    kn_norm_add_tensor(l, sums, NULL);
     add_shape(l, s);
-    return run(l, "batch_backward_apply", work_of(l, s, tasks_of(s) * s->chunks));
+    return kn_norm_launch(l, "batch_backward_apply", work_of(l, s, tasks_of(s) * s->chunks));
 }
 
 kn_status kn_batch_norm_run_backward(kn_stream *stream, const kn_batch_backward *b)
 {
-    launcher l = launcher_of(stream, b->x, "norm/batch_backward.cl");
+    kn_norm_launcher l = launcher_of(stream, b->x, "norm/batch_backward.cl");
     kn_batch_shape s = kn_batch_shape_of(l.limits, b->x->ndim, b->x->shape);
     const bool needs_sums = b->grad_weight || b->grad_bias || (b->training && b->grad_x);
     kn_tensor *partial, *sums = NULL;
