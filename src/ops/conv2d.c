@@ -223,23 +223,9 @@ static kn_status backward_data(kn_grad_call *grad, kn_conv2d_problem problem)
     return kn_numel(grad->grad_inputs[0]) > 0 ? kn_conv2d_run_backward_data(grad->stream, &problem) : KN_OK;
 }
 
-/* On CPU devices the bias' gradient falls out of the weights' pass; elsewhere the sum over dimensions is faster. */
-static kn_status sum_bias(kn_grad_call *grad, kn_tensor *gradient)
+static kn_status backward_weights(kn_grad_call *grad, kn_conv2d_problem problem)
 {
-    const int dims[3] = {-1, -2, 0};
-    grad->grad_inputs[2] = kn_sum_dims(gradient, dims, gradient->ndim - 1, false);
-    return grad->grad_inputs[2] ? KN_OK : kn_error_status();
-}
-
-static kn_status backward_weights(kn_grad_call *grad, kn_conv2d_problem problem, kn_tensor *gradient)
-{
-    bool bias = grad->num_inputs > 2 && grad->needs[2];
-    if (bias && !kn_device_limits(kn_stream_device(grad->stream))->is_cpu) {
-        KN_TRY(sum_bias(grad, gradient));
-        bias = false;
-        if (!grad->needs[1])
-            return KN_OK;
-    }
+    const bool bias = grad->num_inputs > 2 && grad->needs[2];
     if (bias)
         KN_TRY(new_gradient(grad, 2, &problem.bias));
     if (!grad->needs[1])
@@ -269,7 +255,7 @@ static kn_status conv2d_backward(kn_grad_call *grad)
     if (status == KN_OK && grad->needs[0])
         status = backward_data(grad, problem);
     if (status == KN_OK && (grad->needs[1] || (grad->num_inputs > 2 && grad->needs[2])))
-        status = backward_weights(grad, problem, gradient);
+        status = backward_weights(grad, problem);
     release_all(inputs, 2);
     return status;
 }

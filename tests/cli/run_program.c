@@ -68,3 +68,13 @@ void put_file(const char *folder, const char *path, const char *text)
     if (!file || fputs(text, file) < 0 || fclose(file) != 0)
         fail_msg("cannot write %s", full);
 }
+
+const char *first_device_name(void) { return kn_device_count() > 0 ? kn_device_string(kn_device_at(0)) : "none"; }
+
+bool pocl_makes_two(const char *program)
+{
+    run_result r = run_shell("POCL_DEVICES='pthread pthread' '%s' devices", program);
+    const bool two = strstr(r.output, " cpu:1 ") && !strstr(r.output, " gpu:") && !strstr(r.output, " cpu:2 ");
+    run_free(&r);
+    return two;
+}

@@ -28,6 +28,11 @@ const char *fresh_folder(const char *name);
 /* Writes a file, with the folders above it. */
 void put_file(const char *folder, const char *path, const char *text);
 
+/* The first device, as programs are told it: "cpu:0" or "gpu:0"; and whether PoCL makes two devices of one CPU here:
+ * what is tested with these is skipped elsewhere. */
+const char *first_device_name(void);
+bool pocl_makes_two(const char *program);
+
 #define assert_contains(text, part)                                                                                    \
     do {                                                                                                               \
         if (!strstr(text, part))                                                                                       \

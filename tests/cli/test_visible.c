@@ -110,6 +110,10 @@ static void pretended_gpus_are_ordered(void **state)
 
 int main(void)
 {
+    if (!pocl_makes_two(KOINE_PROGRAM)) {
+        printf("skipped: no two PoCL devices alone\n");
+        return 77;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_choose_and_order),   cmocka_unit_test(an_entry_that_matches_nothing_ends_the_list),
         cmocka_unit_test(everything_can_be_hidden),   cmocka_unit_test(the_doctor_tells_what_is_hidden),

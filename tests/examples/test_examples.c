@@ -146,14 +146,15 @@ static void matmul_is_right(void **state)
     assert_status(r, 0);
     assert_contains(r.output, "[301, 67] @ [67, 129]");
     assert_contains(r.output, "GFLOP/s");
-    assert_contains(r.output, "cpu:0");
+    assert_contains(r.output, kn_device_string(kn_device_at(0)));
     run_free(&r);
 }
 
 static void linear_regression_recovers_the_line(void **state)
 {
     (void)state;
-    run_result r = run_shell(EXAMPLES "/linear_regression --device cpu --samples 50000 --epochs 400 --seed 1");
+    run_result r = run_shell(EXAMPLES "/linear_regression --device %s --samples 50000 --epochs 400 --seed 1",
+                             kn_device_string(kn_device_at(0)));
     assert_status(r, 0);
     assert_contains(r.output, "epoch: 0, loss: ");
     assert_contains(r.output, "epoch: 350, loss: ");

@@ -35,4 +35,13 @@ static inline kn_device *test_device(void)
     return device;
 }
 
+/* Whether PoCL makes two devices of one CPU here, and nothing else comes first. */
+static inline bool two_cpu_devices(void)
+{
+    bool cpus = kn_device_count() > 1;
+    for (int i = 0; i < 2 && cpus; i++)
+        cpus = strncmp(kn_device_string(kn_device_at(i)), "cpu:", 4) == 0;
+    return cpus;
+}
+
 #endif

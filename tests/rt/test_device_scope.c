@@ -3,6 +3,8 @@
 #include "rt_test.h"
 
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* First of all: nothing has looked for devices yet. */
 static void the_table_is_opened(void **state)
@@ -141,8 +143,20 @@ static void more_properties_are_told(void **state)
     assert_string_equal(p.uuid, "");
 }
 
+/* Asked in a process of its own: the first test wants the table of devices not to be there yet. */
+static bool two_cpu_devices_here(void)
+{
+    int status = 1;
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(!two_cpu_devices());
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
 int main(void)
 {
+    if (!two_cpu_devices_here()) /* by which the test goes */
+        return 77;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_is_opened),     cmocka_unit_test(indices_count_devices),
         cmocka_unit_test(blocks_set_and_restore),  cmocka_unit_test(a_block_without_a_device_is_skipped),
