@@ -112,17 +112,6 @@ kn_status kn_batch_norm_run_on_gpu(kn_stream *stream, const kn_batch_forward *f,
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-static void add_operands(kn_norm_launcher *l, const kn_batch_backward *b)
-{
-    kn_norm_add_tensor(l, b->gradient, NULL);
-    kn_norm_add_tensor(l, b->x, NULL);
-    kn_norm_add_tensor(l, b->weight, b->x);
-    kn_norm_add_tensor(l, b->bias, b->x);
-    kn_norm_add_tensor(l, b->table, NULL);
-    kn_norm_add_cut(l, b->activation);
-    kn_norm_add(l, kn_arg_i32(kn_batch_backward_flags(b)));
-}
-
 static void add_results(kn_norm_launcher *l, const kn_batch_backward *b, const kn_tensor *other)
 {
     kn_norm_add_tensor(l, b->grad_x, other);
@@ -134,12 +123,12 @@ static kn_status launch_backward(kn_norm_launcher *l, const kn_batch_backward *b
                                  bool needs_sums, const kn_tensor *partial)
 {
     if (needs_sums) {
-        add_operands(l, b);
+        kn_norm_add_operands(l, b);
         kn_norm_add_tensor(l, partial, NULL);
         add_shape(l, s);
         KN_TRY(kn_norm_launch(l, "batch_sums", kn_work_for_groups(l->limits, s->channels * s->chunks)));
     }
-    add_operands(l, b);
+    kn_norm_add_operands(l, b);
     kn_norm_add_tensor(l, partial, NULL);
     add_results(l, b, partial);
     add_shape(l, s);
@@ -162,7 +151,7 @@ kn_status kn_batch_norm_backward_on_gpu(kn_stream *stream, const kn_batch_backwa
     KN_TRY(kn_tensor_new(&partial, l.dtype, 1, (const int64_t[]){2 * s->chunks * s->channels}, b->x->storage->device));
     kn_status status;
     if (needs_sums && s->chunks == 1) {
-        add_operands(&l, b);
+        kn_norm_add_operands(&l, b);
         add_results(&l, b, partial);
         add_shape(&l, s);
         status = kn_norm_launch(&l, "batch_backward_whole", kn_work_for_groups(l.limits, s->channels));

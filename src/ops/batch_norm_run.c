@@ -225,21 +225,10 @@ int kn_batch_backward_flags(const kn_batch_backward *b)
            (b->grad_weight ? KN_NORM_WANTS_WEIGHT : 0) | (b->grad_bias ? KN_NORM_WANTS_BIAS : 0);
 }
 
-static void add_operands(kn_norm_launcher *l, const kn_batch_backward *b)
-{
-    kn_norm_add_tensor(l, b->gradient, NULL);
-    kn_norm_add_tensor(l, b->x, NULL);
-    kn_norm_add_tensor(l, b->weight, b->x);
-    kn_norm_add_tensor(l, b->bias, b->x);
-    kn_norm_add_tensor(l, b->table, NULL);
-    kn_norm_add_cut(l, b->activation);
-    kn_norm_add(l, kn_arg_i32(kn_batch_backward_flags(b)));
-}
-
 static kn_status launch_backward_whole(kn_norm_launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
                                        const kn_tensor *partial, const kn_tensor *sums)
 {
-    add_operands(l, b);
+    kn_norm_add_operands(l, b);
     kn_norm_add_tensor(l, b->grad_x, sums);
     kn_norm_add_tensor(l, partial, NULL);
     kn_norm_add_tensor(l, sums, NULL);
@@ -252,7 +241,7 @@ static kn_status launch_backward_whole(kn_norm_launcher *l, const kn_batch_backw
 static kn_status launch_sums(kn_norm_launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
                              const kn_tensor *partial, const kn_tensor *sums)
 {
-    add_operands(l, b);
+    kn_norm_add_operands(l, b);
     kn_norm_add_tensor(l, partial, NULL);
     add_shape(l, s);
     KN_TRY(kn_norm_launch(l, "batch_sums", work_of(l, s, tasks_of(s) * s->chunks)));
@@ -270,7 +259,7 @@ static kn_status launch_sums(kn_norm_launcher *l, const kn_batch_backward *b, co
 static kn_status launch_backward_apply(kn_norm_launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
                                        const kn_tensor *sums)
 {
-    add_operands(l, b);
+    kn_norm_add_operands(l, b);
     kn_norm_add_tensor(l, b->grad_x, NULL);
     kn_norm_add_tensor(l, sums, NULL);
     add_shape(l, s);

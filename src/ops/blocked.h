@@ -54,7 +54,10 @@ const char *kn_block_name(char buffer[KN_BLOCK_NAME], const kn_block_shape *shap
 int64_t kn_block_slice_bytes(const kn_block_shape *block, kn_block_arithmetic arithmetic);
 
 /* Elements of 16 bytes, the vectors that the kernels read. */
-static inline int kn_block_quantum(kn_block_arithmetic arithmetic) { return arithmetic == KN_BLOCK_F64 ? 2 : 4; }
+static inline int kn_block_quantum(kn_block_arithmetic arithmetic)
+{
+    return arithmetic == KN_BLOCK_F64 ? 2 : arithmetic == KN_BLOCK_F16 ? 8 : 4;
+}
 
 /* The options "-DT=float -DBM=128 ..." of cl/gemm/blocked.clh; of cl/gemm/halves.cl (gemm_halves.c). `buffer` is
  * KN_BLOCK_OPTIONS long. Returns buffer. */

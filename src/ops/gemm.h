@@ -35,6 +35,13 @@ typedef struct kn_gemm_layout {
 
 kn_gemm_layout kn_gemm_operand_layout(const kn_gemm_operand *operand);
 
+/* The argument that says whether all that a kernel reads or writes as vectors of `quantum` elements starts at a
+ * multiple of as many. */
+static inline kn_arg kn_gemm_aligned(const kn_gemm_operand *x, int quantum)
+{
+    return kn_arg_i32(x->offset % quantum == 0 && x->ld % quantum == 0 && x->batch_stride % quantum == 0);
+}
+
 /* What the kernels do to a finished sum (struct gemm_finish in cl/gemm/finish.clh); the argument points to `storage`.
  */
 typedef struct kn_gemm_finish_f32 {

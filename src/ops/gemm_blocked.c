@@ -28,12 +28,6 @@ bool kn_gemm_prefers_blocked(const kn_limits *limits, const void *problem)
     return kn_block_pays(limits, p->m, p->n);
 }
 
-/* Whether all that the kernel reads or writes as vectors of 16 bytes starts on such a boundary. */
-static kn_arg aligned(const kn_gemm_operand *x, int quantum)
-{
-    return kn_arg_i32(x->offset % quantum == 0 && x->ld % quantum == 0 && x->batch_stride % quantum == 0);
-}
-
 static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, kn_block_arithmetic arithmetic)
 {
     const kn_gemm_params *p = &problem->product;
@@ -55,8 +49,9 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, kn_
                 kn_arg_buffer(p->c.buffer, p->c.offset * element), kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(p->k),
                 kn_arg_struct(&a, sizeof a), kn_arg_struct(&b, sizeof b), kn_arg_i64(p->c.ld),
                 kn_arg_i64(p->c.batch_stride), kn_arg_f64_or_f32(p->f64, p->alpha), kn_arg_f64_or_f32(p->f64, p->beta),
-                kn_arg_i32(problem->bias != NULL), aligned(&p->a, quantum), aligned(&p->b, quantum),
-                aligned(&p->c, quantum), kn_arg_f64_or_f32(p->f64, cut.low), kn_arg_f64_or_f32(p->f64, cut.high)));
+                kn_arg_i32(problem->bias != NULL), kn_gemm_aligned(&p->a, quantum), kn_gemm_aligned(&p->b, quantum),
+                kn_gemm_aligned(&p->c, quantum), kn_arg_f64_or_f32(p->f64, cut.low),
+                kn_arg_f64_or_f32(p->f64, cut.high)));
 }
 
 kn_status kn_gemm_blocked(kn_stream *stream, const void *problem)

@@ -4,7 +4,7 @@
 #include "ops/blocked.h"
 #include "ops/gemm.h"
 
-enum { QUANTUM = 8, WORD_HALVES = 2, MOST_STAGES = 4 };
+enum { WORD_HALVES = 2, MOST_STAGES = 4 };
 
 /* Slices of both operands in local memory at a time: as many as fit, two at least (kn_block_fits). */
 static int64_t stages_of(const kn_limits *limits, const kn_block_shape *s)
@@ -18,19 +18,14 @@ const char *kn_gemm_halves_options(char *buffer, const kn_limits *limits, const 
     snprintf(buffer, KN_BLOCK_OPTIONS,
              "-DQ=%d -DBM=%d -DBN=%d -DBK=%d -DWARP_M=%d -DWARP_N=%d -DSTAGES=%d -DA_ALONG_K=%d -DB_ALONG_K=%d "
              "-DPTX=%d",
-             QUANTUM, s->rows, s->columns, WORD_HALVES * s->k_step, s->item_rows, s->item_columns,
-             (int)stages_of(limits, s), a_along_k, b_along_k, limits->ptx_capability >= 80 ? 80 : 75);
+             kn_block_quantum(KN_BLOCK_F16), s->rows, s->columns, WORD_HALVES * s->k_step, s->item_rows,
+             s->item_columns, (int)stages_of(limits, s), a_along_k, b_along_k, limits->ptx_capability >= 80 ? 80 : 75);
     return buffer;
 }
 
 bool kn_gemm_supports_halves(const kn_limits *limits, int64_t m, int64_t n, int64_t k)
 {
     return k < INT32_MAX - 1024 && kn_choose_block(limits, KN_BLOCK_F16, m, n, 1) != NULL;
-}
-
-static kn_arg aligned(const kn_gemm_operand *x, int quantum)
-{
-    return kn_arg_i32(x->offset % quantum == 0 && x->ld % quantum == 0 && x->batch_stride % quantum == 0);
 }
 
 kn_status kn_gemm_halves(kn_stream *stream, const kn_gemm_problem *problem)
@@ -40,6 +35,7 @@ kn_status kn_gemm_halves(kn_stream *stream, const kn_gemm_problem *problem)
     const kn_block_shape *s = kn_choose_block(limits, KN_BLOCK_F16, p->m, p->n, p->batch);
     const size_t items = (size_t)kn_block_items(s);
     const int64_t element = sizeof(uint16_t);
+    const int quantum = kn_block_quantum(KN_BLOCK_F16);
     const kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b);
     const kn_cut cut = kn_cut_of(problem->activation);
     char options[KN_BLOCK_OPTIONS];
@@ -53,6 +49,7 @@ kn_status kn_gemm_halves(kn_stream *stream, const kn_gemm_problem *problem)
         KN_ARGS(kn_arg_buffer(p->a.buffer, p->a.offset * element), kn_arg_buffer(p->b.buffer, p->b.offset * element),
                 kn_arg_buffer(p->c.buffer, p->c.offset * element), kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i32(p->k),
                 kn_arg_struct(&a, sizeof a), kn_arg_struct(&b, sizeof b), kn_arg_i64(p->c.ld),
-                kn_arg_i64(p->c.batch_stride), kn_arg_f32(p->alpha), kn_arg_f32(p->beta), aligned(&p->a, QUANTUM),
-                aligned(&p->b, QUANTUM), aligned(&p->c, WORD_HALVES), kn_arg_f32(cut.low), kn_arg_f32(cut.high)));
+                kn_arg_i64(p->c.batch_stride), kn_arg_f32(p->alpha), kn_arg_f32(p->beta),
+                kn_gemm_aligned(&p->a, quantum), kn_gemm_aligned(&p->b, quantum), kn_gemm_aligned(&p->c, WORD_HALVES),
+                kn_arg_f32(cut.low), kn_arg_f32(cut.high)));
 }

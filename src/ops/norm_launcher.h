@@ -33,6 +33,18 @@ static inline void kn_norm_add_cut(kn_norm_launcher *l, kn_activation activation
     kn_norm_add(l, kn_arg_real(l->dtype, cut.high));
 }
 
+/* Those that every step of the gradients reads. */
+static inline void kn_norm_add_operands(kn_norm_launcher *l, const kn_batch_backward *b)
+{
+    kn_norm_add_tensor(l, b->gradient, NULL);
+    kn_norm_add_tensor(l, b->x, NULL);
+    kn_norm_add_tensor(l, b->weight, b->x);
+    kn_norm_add_tensor(l, b->bias, b->x);
+    kn_norm_add_tensor(l, b->table, NULL);
+    kn_norm_add_cut(l, b->activation);
+    kn_norm_add(l, kn_arg_i32(kn_batch_backward_flags(b)));
+}
+
 /* With the arguments so far, which are gone then. */
 static inline kn_status kn_norm_launch(kn_norm_launcher *l, const char *kernel, kn_work_size work)
 {
