@@ -15,7 +15,10 @@ static kn_status relu_run(const bench_case *self, bench_state *state)
 {
     (void)self;
     kn_status status = KN_ERR_MEMORY;
-    KN_SCOPE { status = kn_relu(state->data) ? KN_OK : kn_error_status(); }
+
+    KN_SCOPE;
+    status = kn_relu(state->data) ? KN_OK : kn_error_status();
+
     return status;
 }
 

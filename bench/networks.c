@@ -104,8 +104,8 @@ static kn_status setup(const bench_case *self, bench_state *state)
         return kn_error_status();
     state->flops = flow.flops;
     t->optim = make_optim(self, t->module);
-    KN_SCOPE
     {
+        KN_SCOPE;
         t->x = kn_retain(make_batch(self));
         t->y = kn_retain(kn_randint(0, self->size[3] == RESNET50 ? BENCH_IMAGENET_CLASSES : 10, KN_SHAPE(flow.batch)));
     }

@@ -41,8 +41,8 @@ kn_status bench_operation_setup(const bench_case *self, bench_state *state)
         return KN_ERR_MEMORY;
     state->data = o;
     KN_TRY(allow_tf32(op->tf32));
-    KN_SCOPE
     {
+        KN_SCOPE;
         for (int i = 0; i < BENCH_INPUTS && op->inputs[i].ndim > 0; i++) {
             const kn_tensor_options options = {
                 .dtype = self->dtype, .device = state->device, .requires_grad = (op->gradients >> i & 1) != 0};
@@ -65,8 +65,8 @@ kn_status bench_operation_run(const bench_case *self, bench_state *state)
     const bench_operation *op = self->operation;
     operands *o = state->data;
     kn_status status = KN_ERR_MEMORY;
-    KN_SCOPE
     {
+        KN_SCOPE;
         if (op->gradients == 0) {
             kn_tensor *y = op->apply(o->x, op->parameters);
             status = y ? KN_OK : kn_error_status();
@@ -115,8 +115,8 @@ kn_status bench_operation_results(const bench_case *self, bench_state *state, kn
 {
     operands *o = state->data;
     kn_status status = KN_OK;
-    KN_SCOPE
     {
+        KN_SCOPE;
         if (o->kept)
             status = kn_tensor_file_put(file, "out", beginning(o->kept));
         for (int i = 0; i < BENCH_INPUTS && o->x[i] && status == KN_OK; i++)

@@ -37,8 +37,8 @@ kn_status bench_regression_setup(const bench_case *self, bench_state *state)
     bench_training *t = bench_training_new(state);
     if (!t)
         return KN_ERR_MEMORY;
-    KN_SCOPE
     {
+        KN_SCOPE;
         t->criterion = mean_square;
         t->module = kn_module_new("LinearRegression", regression_forward, 2 * sizeof(kn_tensor *), NULL);
         kn_tensor **parameters = kn_module_self(t->module);
@@ -73,8 +73,8 @@ kn_status bench_cnn_setup(const bench_case *self, bench_state *state)
     t->has_dropout = true;
     t->module = seed_network();
     t->optim = t->module ? kn_optim_adam(kn_module_parameters(t->module), .lr = 0.01) : NULL;
-    KN_SCOPE
     {
+        KN_SCOPE;
         t->x = kn_retain(kn_rand(KN_SHAPE(self->size[0], 1, 28, 28)));
         t->y = kn_retain(kn_randint(0, 10, KN_SHAPE(self->size[0])));
     }
@@ -98,14 +98,12 @@ static kn_status epoch_run(const bench_case *self, bench_state *state)
     bench_training *t = state->data;
     kn_status status = kn_loader_start(t->loader, 0);
     for (bool more = true; more && status == KN_OK;) {
-        KN_SCOPE
-        {
-            kn_tensor *x, *y;
-            status = kn_loader_next(t->loader, &x, &y);
-            more = status == KN_OK && x;
-            if (more)
-                status = bench_training_step(t, x, y);
-        }
+        KN_SCOPE;
+        kn_tensor *x, *y;
+        status = kn_loader_next(t->loader, &x, &y);
+        more = status == KN_OK && x;
+        if (more)
+            status = bench_training_step(t, x, y);
     }
     return status;
 }

@@ -26,17 +26,17 @@ static void keep(bench_training *t, kn_tensor *output, kn_tensor *loss)
 
 kn_status bench_training_step(bench_training *t, kn_tensor *x, kn_tensor *y)
 {
-    KN_SCOPE
-    {
-        kn_optim_zero_grad(t->optim);
-        kn_tensor *output = kn_forward(t->module, x), *loss = t->criterion(output, y);
-        kn_status status = kn_backward(loss);
-        if (status == KN_OK)
-            status = kn_optim_step(t->optim);
-        if (status == KN_OK && t->keep)
-            keep(t, output, loss);
-        return status;
-    }
+
+    KN_SCOPE;
+    kn_optim_zero_grad(t->optim);
+    kn_tensor *output = kn_forward(t->module, x), *loss = t->criterion(output, y);
+    kn_status status = kn_backward(loss);
+    if (status == KN_OK)
+        status = kn_optim_step(t->optim);
+    if (status == KN_OK && t->keep)
+        keep(t, output, loss);
+    return status;
+
     return KN_ERR_MEMORY;
 }
 
@@ -92,11 +92,11 @@ kn_status bench_training_inputs(const bench_case *self, bench_state *state, kn_t
 static kn_status put_present_loss(bench_training *t, kn_tensor_file *file, const char *name)
 {
     kn_status status = KN_ERR_STATE;
-    KN_SCOPE
-    {
-        kn_tensor *loss = t->criterion(kn_forward(t->module, t->x), t->y);
-        status = loss ? kn_tensor_file_put(file, name, loss) : kn_error_status();
-    }
+
+    KN_SCOPE;
+    kn_tensor *loss = t->criterion(kn_forward(t->module, t->x), t->y);
+    status = loss ? kn_tensor_file_put(file, name, loss) : kn_error_status();
+
     return status;
 }
 

@@ -50,8 +50,8 @@ static kn_status copy_setup(const bench_case *self, bench_state *state)
     if (!t)
         return KN_ERR_MEMORY;
     const int64_t n = self->size[0] << 18; /* floats */
-    KN_SCOPE
     {
+        KN_SCOPE;
         t->host = kn_retain(kn_ones(KN_SHAPE(n), .device = kn_device_host(), .pin_memory = self->size[3] != PAGEABLE));
         t->device = kn_retain(kn_ones(KN_SHAPE(n)));
     }
@@ -72,12 +72,11 @@ enum { COMPUTE = 1, TRANSFER = 2, IN_SEQUENCE = COMPUTE | TRANSFER, OVERLAPPED =
 
 static kn_status compute(const transfer *t)
 {
-    for (int i = 0; i < t->products; i++)
-        KN_SCOPE
-        {
-            if (!kn_matmul(t->a, t->b))
-                return kn_error_status();
-        }
+    for (int i = 0; i < t->products; i++) {
+        KN_SCOPE;
+        if (!kn_matmul(t->a, t->b))
+            return kn_error_status();
+    }
     return KN_OK;
 }
 
@@ -131,8 +130,8 @@ static kn_status overlap_setup(const bench_case *self, bench_state *state)
     if (!t)
         return KN_ERR_MEMORY;
     const int64_t n = self->size[0] << 18, side = kn_device_get_type(state->device) == KN_DEVICE_GPU ? 2048 : 256;
-    KN_SCOPE
     {
+        KN_SCOPE;
         t->host = kn_retain(kn_ones(KN_SHAPE(n), .pin_memory = true));
         t->device = kn_retain(kn_ones(KN_SHAPE(n)));
         t->a = kn_retain(kn_rand(KN_SHAPE(side, side)));
@@ -174,8 +173,8 @@ static kn_status loader_setup(const bench_case *self, bench_state *state)
     if (status != KN_OK)
         return status;
     const int64_t samples = BATCH * self->size[1], width = (self->size[0] << 18) / BATCH;
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = kn_ones(KN_SHAPE(samples, width), .device = kn_device_host());
         kn_tensor *y = kn_zeros(KN_SHAPE(samples), .dtype = KN_I64, .device = kn_device_host());
         status = kn_tensor_dataset(&t->dataset, x, y);
@@ -189,15 +188,14 @@ static kn_status loader_run(const bench_case *self, bench_state *state)
 {
     transfer *t = state->data;
     kn_status status = self->size[3] & TRANSFER ? kn_loader_start(t->loader, 0) : KN_OK;
-    for (int64_t i = 0; i < self->size[1] && status == KN_OK; i++)
-        KN_SCOPE
-        {
-            kn_tensor *x, *y;
-            if (self->size[3] & TRANSFER)
-                status = kn_loader_next(t->loader, &x, &y);
-            if (status == KN_OK && (self->size[3] & COMPUTE))
-                status = compute(t);
-        }
+    for (int64_t i = 0; i < self->size[1] && status == KN_OK; i++) {
+        KN_SCOPE;
+        kn_tensor *x, *y;
+        if (self->size[3] & TRANSFER)
+            status = kn_loader_next(t->loader, &x, &y);
+        if (status == KN_OK && (self->size[3] & COMPUTE))
+            status = compute(t);
+    }
     return status;
 }
 

@@ -42,12 +42,12 @@ static bool set_up(run *r, const settings *s, kn_device *const *devices, int num
 
 static bool step(run *r, kn_tensor *images, kn_tensor *labels)
 {
-    KN_SCOPE
-    {
-        kn_optim_zero_grad(r->optim);
-        kn_tensor *loss = kn_cross_entropy(kn_forward(r->net, images), labels);
-        return kn_backward(loss) == KN_OK && kn_optim_step(r->optim) == KN_OK;
-    }
+
+    KN_SCOPE;
+    kn_optim_zero_grad(r->optim);
+    kn_tensor *loss = kn_cross_entropy(kn_forward(r->net, images), labels);
+    return kn_backward(loss) == KN_OK && kn_optim_step(r->optim) == KN_OK;
+
     return false;
 }
 
@@ -55,17 +55,17 @@ static bool step(run *r, kn_tensor *images, kn_tensor *labels)
 static double train(run *r, const settings *s, kn_device *first)
 {
     double milliseconds = -1;
-    KN_SCOPE
-    {
-        kn_tensor *images = kn_rand(KN_SHAPE(s->batch_size, 1, 28, 28));
-        kn_tensor *labels = kn_randint(0, 10, KN_SHAPE(s->batch_size));
-        bool fine = step(r, images, labels) && step(r, images, labels) && kn_synchronize(first) == KN_OK;
-        double start = seconds_now();
-        for (int64_t i = 0; i < s->steps && fine; i++)
-            fine = step(r, images, labels);
-        if (fine && kn_synchronize(first) == KN_OK)
-            milliseconds = 1000 * (seconds_now() - start) / (double)s->steps;
-    }
+
+    KN_SCOPE;
+    kn_tensor *images = kn_rand(KN_SHAPE(s->batch_size, 1, 28, 28));
+    kn_tensor *labels = kn_randint(0, 10, KN_SHAPE(s->batch_size));
+    bool fine = step(r, images, labels) && step(r, images, labels) && kn_synchronize(first) == KN_OK;
+    double start = seconds_now();
+    for (int64_t i = 0; i < s->steps && fine; i++)
+        fine = step(r, images, labels);
+    if (fine && kn_synchronize(first) == KN_OK)
+        milliseconds = 1000 * (seconds_now() - start) / (double)s->steps;
+
     return milliseconds;
 }
 
@@ -74,14 +74,15 @@ static double apart(const run *a, const run *b)
 {
     kn_parameter_list left = kn_module_parameters(a->net), right = kn_module_parameters(b->net);
     double largest = 0;
-    KN_SCOPE KN_NO_GRAD
-    {
-        for (int i = 0; i < left.count; i++) {
-            double difference = NAN;
-            kn_item(kn_max(kn_abs(kn_sub(left.tensors[i], right.tensors[i]))), &difference);
-            largest = difference > largest || isnan(difference) ? difference : largest;
-        }
+
+    KN_SCOPE;
+    KN_NO_GRAD;
+    for (int i = 0; i < left.count; i++) {
+        double difference = NAN;
+        kn_item(kn_max(kn_abs(kn_sub(left.tensors[i], right.tensors[i]))), &difference);
+        largest = difference > largest || isnan(difference) ? difference : largest;
     }
+
     return largest;
 }
 

@@ -26,20 +26,20 @@ typedef struct settings {
 static kn_status spirals(kn_dataset **data)
 {
     kn_status status = KN_ERR_MEMORY;
-    KN_SCOPE
-    {
-        kn_tensor *points = kn_empty(KN_SHAPE(SAMPLES, 2), .device = kn_device_host());
-        kn_tensor *arms = kn_empty(KN_SHAPE(SAMPLES), .dtype = KN_I64, .device = kn_device_host());
-        float *xy = kn_data(points);
-        int64_t *arm = kn_data(arms);
-        for (int i = 0; xy && arm && i < SAMPLES; i++) {
-            double along = (double)(i / 2) / (SAMPLES / 2), angle = 9 * along + (i % 2) * 3.14159265;
-            xy[2 * i] = (float)((0.1 + along) * cos(angle));
-            xy[2 * i + 1] = (float)((0.1 + along) * sin(angle));
-            arm[i] = i % 2;
-        }
-        status = kn_tensor_dataset(data, points, arms);
+
+    KN_SCOPE;
+    kn_tensor *points = kn_empty(KN_SHAPE(SAMPLES, 2), .device = kn_device_host());
+    kn_tensor *arms = kn_empty(KN_SHAPE(SAMPLES), .dtype = KN_I64, .device = kn_device_host());
+    float *xy = kn_data(points);
+    int64_t *arm = kn_data(arms);
+    for (int i = 0; xy && arm && i < SAMPLES; i++) {
+        double along = (double)(i / 2) / (SAMPLES / 2), angle = 9 * along + (i % 2) * 3.14159265;
+        xy[2 * i] = (float)((0.1 + along) * cos(angle));
+        xy[2 * i + 1] = (float)((0.1 + along) * sin(angle));
+        arm[i] = i % 2;
     }
+    status = kn_tensor_dataset(data, points, arms);
+
     return status;
 }
 

@@ -23,8 +23,8 @@ static bool set_up(run *r, int64_t batch_size, int64_t seed)
     kn_manual_seed((uint64_t)seed);
     r->net = fashion_network();
     r->optim = kn_optim_adam(kn_module_parameters(r->net), .lr = 0.01);
-    KN_SCOPE
     {
+        KN_SCOPE;
         r->images = kn_retain(kn_rand(KN_SHAPE(batch_size, 1, 28, 28)));
         r->labels = kn_retain(kn_randint(0, 10, KN_SHAPE(batch_size)));
     }
@@ -51,7 +51,10 @@ static kn_tensor *step(run *r)
 static bool eager_step(run *r)
 {
     bool done = false;
-    KN_SCOPE { done = step(r) != NULL; }
+
+    KN_SCOPE;
+    done = step(r) != NULL;
+
     return done;
 }
 
@@ -78,7 +81,11 @@ static bool train(run *r, bool with_graph, int64_t steps)
     if (with_graph) {
         if (kn_graph_create(&r->graph) != KN_OK)
             return false;
-        KN_GRAPH_CAPTURE(r->graph, NULL) KN_SCOPE { r->loss = kn_retain(step(r)); }
+        {
+            KN_GRAPH_CAPTURE(r->graph, NULL);
+            KN_SCOPE;
+            r->loss = kn_retain(step(r));
+        }
     }
     double *host = malloc((size_t)steps * sizeof *host), *whole = malloc((size_t)steps * sizeof *whole);
     bool fine = host && whole;

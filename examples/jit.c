@@ -60,7 +60,11 @@ static bool once(activation *function, kn_tensor *const *inputs, kn_jit *jit, do
 {
     double started = seconds_now();
     bool done = false;
-    KN_SCOPE KN_NO_GRAD done = function(inputs, jit) && kn_synchronize(kn_device_of(inputs[0])) == KN_OK;
+    {
+        KN_SCOPE;
+        KN_NO_GRAD;
+        done = function(inputs, jit) && kn_synchronize(kn_device_of(inputs[0])) == KN_OK;
+    }
     *seconds = seconds_now() - started;
     return done;
 }
@@ -72,8 +76,8 @@ static bool step(activation *function, kn_tensor *const *inputs, kn_jit *jit, kn
     for (int i = 0; i < INPUTS; i++)
         kn_set_grad(inputs[i], NULL);
     double started = seconds_now();
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *y = function(inputs, jit);
         done = y && kn_backward_with(y, weights, false) == KN_OK && kn_synchronize(kn_device_of(y)) == KN_OK;
         kn_release(r->y);
@@ -105,8 +109,11 @@ static bool difference(kn_tensor *a, kn_tensor *b, double *worst)
 {
     double gap = 0, size = 0;
     bool done = false;
-    KN_SCOPE KN_NO_GRAD done =
-        kn_item(kn_max(kn_abs(kn_sub(a, b))), &gap) == KN_OK && kn_item(kn_max(kn_abs(b)), &size) == KN_OK;
+    {
+        KN_SCOPE;
+        KN_NO_GRAD;
+        done = kn_item(kn_max(kn_abs(kn_sub(a, b))), &gap) == KN_OK && kn_item(kn_max(kn_abs(b)), &size) == KN_OK;
+    }
     *worst = fmax(*worst, gap / size);
     return done;
 }
@@ -141,8 +148,8 @@ static bool run_on(const settings *s, kn_device *device, double *worst)
     bool done = kn_device_set_current(device) == KN_OK;
     kn_manual_seed((uint64_t)s->seed);
     kn_jit *jit = done ? kn_jit_elementwise(code, .derivative = derivative) : NULL;
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *inputs[INPUTS] = {kn_randn(KN_SHAPE(s->rows, s->columns), .requires_grad = true),
                                      kn_randn(KN_SHAPE(s->columns), .requires_grad = true),
                                      kn_randn(KN_SHAPE(s->columns), .requires_grad = true)};

@@ -32,8 +32,8 @@ static kn_module *new_regression(void)
     regression *self = kn_module_self(module);
     if (self == NULL)
         return NULL;
-    KN_SCOPE
     {
+        KN_SCOPE;
         self->w = kn_module_register_parameter(module, "w", kn_randn(KN_SHAPE(1, 2)));
         self->b = kn_module_register_parameter(module, "b", kn_zeros(KN_SHAPE(1)));
     }
@@ -47,8 +47,8 @@ static kn_module *new_regression(void)
 
 static bool make_data(int64_t samples, kn_tensor **x, kn_tensor **y)
 {
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *w = kn_from_data(((float[]){2, -3}), KN_SHAPE(2, 1));
         *x = kn_retain(kn_add_scalar(kn_mul_scalar(kn_rand(KN_SHAPE(samples, 2)), 10), -5));
         kn_tensor *noise = kn_normal_(kn_empty(KN_SHAPE(samples, 1)), 0, 2);
@@ -62,13 +62,13 @@ static bool make_data(int64_t samples, kn_tensor **x, kn_tensor **y)
 static bool step(kn_module *model, kn_optim *optim, kn_tensor *x, kn_tensor *y, double *loss_value)
 {
     bool done = false;
-    KN_SCOPE
-    {
-        kn_optim_zero_grad(optim);
-        kn_tensor *loss = kn_mse_loss(kn_forward(model, x), y, KN_REDUCTION_MEAN);
-        done = kn_backward(loss) == KN_OK && kn_optim_step(optim) == KN_OK &&
-               (loss_value == NULL || kn_item(loss, loss_value) == KN_OK);
-    }
+
+    KN_SCOPE;
+    kn_optim_zero_grad(optim);
+    kn_tensor *loss = kn_mse_loss(kn_forward(model, x), y, KN_REDUCTION_MEAN);
+    done = kn_backward(loss) == KN_OK && kn_optim_step(optim) == KN_OK &&
+           (loss_value == NULL || kn_item(loss, loss_value) == KN_OK);
+
     return done;
 }
 

@@ -54,7 +54,10 @@ static bool check(const settings *s, kn_tensor *a, kn_tensor *b, kn_tensor *c, d
     *error = 0;
     for (int64_t i = 0; done && i < checked; i++) {
         int64_t row = checked > 1 ? i * (s->rows - 1) / (checked - 1) : 0;
-        KN_SCOPE done = kn_read(kn_select(c, 0, row), row_host, row_bytes) == KN_OK;
+        {
+            KN_SCOPE;
+            done = kn_read(kn_select(c, 0, row), row_host, row_bytes) == KN_OK;
+        }
         if (done)
             *error = fmax(*error, row_error(s, a_host, b_host, row_host, row));
     }
@@ -70,19 +73,17 @@ static bool multiply(const settings *s, kn_tensor *a, kn_tensor *b, result *r)
 {
     bool done = true;
     for (int64_t i = 0; done && i <= s->repeat; i++) {
-        KN_SCOPE
-        {
-            double started = seconds_now();
-            kn_tensor *c = kn_matmul(a, b);
-            done = c != NULL && kn_synchronize(kn_device_of(a)) == KN_OK;
-            double seconds = seconds_now() - started;
-            if (i == 0)
-                r->first = seconds;
-            else if (i == 1 || seconds < r->best)
-                r->best = seconds;
-            if (done && i == s->repeat)
-                done = check(s, a, b, c, &r->error);
-        }
+        KN_SCOPE;
+        double started = seconds_now();
+        kn_tensor *c = kn_matmul(a, b);
+        done = c != NULL && kn_synchronize(kn_device_of(a)) == KN_OK;
+        double seconds = seconds_now() - started;
+        if (i == 0)
+            r->first = seconds;
+        else if (i == 1 || seconds < r->best)
+            r->best = seconds;
+        if (done && i == s->repeat)
+            done = check(s, a, b, c, &r->error);
     }
     return done;
 }
@@ -93,12 +94,12 @@ static bool run_on(const settings *s, kn_device *device, result *r)
         return false;
     kn_manual_seed((uint64_t)s->seed);
     bool done = false;
-    KN_SCOPE
-    {
-        kn_tensor *a = kn_rand(KN_SHAPE(s->rows, s->inner));
-        kn_tensor *b = kn_rand(KN_SHAPE(s->inner, s->columns));
-        done = a != NULL && b != NULL && multiply(s, a, b, r);
-    }
+
+    KN_SCOPE;
+    kn_tensor *a = kn_rand(KN_SHAPE(s->rows, s->inner));
+    kn_tensor *b = kn_rand(KN_SHAPE(s->inner, s->columns));
+    done = a != NULL && b != NULL && multiply(s, a, b, r);
+
     return done;
 }
 

@@ -17,13 +17,13 @@ typedef struct settings {
 static bool train_step(kn_module *net, kn_optim *optim, int64_t batch_size)
 {
     bool fine = false;
-    KN_SCOPE
-    {
-        kn_tensor *images = kn_rand(KN_SHAPE(batch_size, 1, 28, 28)), *labels = kn_randint(0, 10, KN_SHAPE(batch_size));
-        kn_tensor *loss = kn_cross_entropy(kn_forward(net, images), labels);
-        fine = kn_backward(loss) == KN_OK && kn_optim_step(optim) == KN_OK;
-        kn_optim_zero_grad(optim);
-    }
+
+    KN_SCOPE;
+    kn_tensor *images = kn_rand(KN_SHAPE(batch_size, 1, 28, 28)), *labels = kn_randint(0, 10, KN_SHAPE(batch_size));
+    kn_tensor *loss = kn_cross_entropy(kn_forward(net, images), labels);
+    fine = kn_backward(loss) == KN_OK && kn_optim_step(optim) == KN_OK;
+    kn_optim_zero_grad(optim);
+
     return fine;
 }
 

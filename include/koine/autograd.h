@@ -31,20 +31,14 @@ KN_API kn_tensor *kn_detach(kn_tensor *tensor); /* the same storage, outside the
 KN_API bool kn_grad_enabled(void);
 KN_API bool kn_set_grad_enabled(bool enabled);
 
-/* A block in which nothing is recorded, as torch.no_grad(). It ends however the block is left, as KN_SCOPE does. */
-#define KN_NO_GRAD KN_NO_GRAD_NAMED(KN_UNIQUE(kn_no_grad_))
-#define KN_NO_GRAD_NAMED(name)                                                                                         \
-    for (int name KN_CLEANUP(kn_no_grad_leave) = kn_set_grad_enabled(false) ? 1 : 2; name > 0; kn_no_grad_leave(&name))
-static inline void kn_no_grad_leave(int *before)
-{
-    if (*before > 0)
-        kn_set_grad_enabled(*before == 1);
-    *before = 0;
-}
+/* Nothing is recorded from here to the end of the enclosing block, as under torch.no_grad() (a guard: koine/common.h).
+ */
+#define KN_NO_GRAD KN_GUARD(bool, kn_no_grad_, kn_set_grad_enabled(false), kn_no_grad_leave)
+static inline void kn_no_grad_leave(bool *before) { kn_set_grad_enabled(*before); }
 
 /* Calls `hook` with each gradient that reaches `tensor` in a backward pass; it returns the gradient to go on with (its
- * argument to leave it, NULL for an error). Several hooks run in the order they were added. They live as long as the
- * tensor. */
+ * argument to leave it, NULL for an error). What the hook makes belongs to the scope around kn_backward. Several hooks
+ * run in the order they were added. They live as long as the tensor. */
 typedef kn_tensor *(*kn_grad_hook)(kn_tensor *gradient, void *user);
 KN_API kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook hook, void *user);
 

@@ -20,14 +20,23 @@
 #define KN_PRINTF(format_index, first_arg)
 #endif
 
-/* Calls `function` with a pointer to the variable when it goes out of scope, on compilers that can. */
+/* Guards. KN_SCOPE, KN_NO_GRAD, KN_DEVICE(device) and their like are declarations: they hold from where they stand to
+ * the end of the enclosing block, however it is left (its end, break, continue, return, goto).
+ *
+ *     for (int i = 0; i < steps; i++) {
+ *         KN_SCOPE;
+ *         if (!step())
+ *             break;                       // leaves the loop, and the scope with it
+ *     }
+ *
+ * They need a compiler that calls a function when a variable goes out of scope (gcc, clang). With others, and from
+ * other languages, call the pair of functions behind each guard. */
 #if defined(__GNUC__)
 #define KN_CLEANUP(function) __attribute__((cleanup(function)))
-#else
-#define KN_CLEANUP(function)
+#define KN_GUARD(type, name, enter, leave) KN_CLEANUP(leave) type KN_UNIQUE(name) = enter
 #endif
 
-/* A name that blocks inside one another do not share. */
+/* A name that guards of one block do not share. */
 #define KN_UNIQUE(name) KN_UNIQUE_JOIN(name, __LINE__)
 #define KN_UNIQUE_JOIN(name, line) KN_UNIQUE_PASTE(name, line)
 #define KN_UNIQUE_PASTE(name, line) name##line

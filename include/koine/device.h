@@ -79,23 +79,25 @@ KN_API int kn_try_all_gpus(kn_device **devices, int capacity);
 KN_API kn_device *kn_device_current(void);
 KN_API kn_status kn_device_set_current(kn_device *device);
 
-/* A block in which `device` is the calling thread's current device, as torch.cuda.device(): however the block is left,
- * the one before is current again.
+/* `device` is the calling thread's current device from here to the end of the enclosing block, as under
+ * torch.cuda.device(); then the one before is again (a guard: koine/common.h).
  *
- *     KN_DEVICE(kn_device_at(1)) { x = kn_retain(kn_zeros(KN_SHAPE(2, 3))); }      // x is on device 1
+ *     {
+ *         KN_DEVICE(kn_device_at(1));
+ *         x = kn_zeros(KN_SHAPE(2, 3));          // on device 1
+ *     }
  *
- * Blocks nest. When `device` is NULL the block is skipped and the error is set. Other languages call the two functions
- * on the same thread. kn_device_leave of a scope already left does nothing. */
-typedef struct kn_device_scope {
+ * NULL sets an error that sticks, and to the end of the block the thread does no work on any device
+ * (kn_refuse_work). */
+#define KN_DEVICE(device) KN_GUARD(kn_device_guard, kn_device_guard_, kn_device_enter(device), kn_device_leave)
+
+/* What the guard is made of: one leave per enter, in reverse order, on the same thread, also after a failed one. */
+typedef struct kn_device_guard {
     kn_device *before; /* NULL: none had been chosen */
-    int entered;
-} kn_device_scope;
-KN_API kn_device_scope kn_device_enter(kn_device *device);
-KN_API void kn_device_leave(kn_device_scope *scope);
-#define KN_DEVICE(device) KN_DEVICE_NAMED(device, KN_UNIQUE(kn_device_scope_))
-#define KN_DEVICE_NAMED(device, name)                                                                                  \
-    for (kn_device_scope name KN_CLEANUP(kn_device_leave) = kn_device_enter(device); name.entered;                     \
-         kn_device_leave(&name))
+    bool entered;
+} kn_device_guard;
+KN_API kn_device_guard kn_device_enter(kn_device *device);
+KN_API void kn_device_leave(kn_device_guard *guard);
 
 KN_API const char *kn_device_name(const kn_device *device);   /* the driver's name for it, "host" for the host */
 KN_API const char *kn_device_string(const kn_device *device); /* what kn_device_open takes: "gpu:0", "cpu:0", "host" */

@@ -4,10 +4,13 @@
  * device at a small part of the host's cost, reading and writing the very memory that the capture saw: put new values
  * into the inputs with kn_copy_ or kn_write, replay, read the outputs.
  *
- *     KN_SCOPE { step(x, y); }                           // a step or two before, so that kernels are compiled and the
- *                                                        // optimizer has its state
+ *     step(x, y);                       // a step or two before: kernels are compiled, the optimizer makes its state
  *     kn_tensor *loss = NULL;
- *     KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE { loss = kn_retain(step(x, y)); }
+ *     {
+ *         KN_GRAPH_CAPTURE(graph, NULL);
+ *         KN_SCOPE;
+ *         loss = kn_retain(step(x, y));
+ *     }
  *     for (...) { kn_copy_(x, batch); kn_copy_(y, labels); kn_graph_replay(graph); }
  *
  * A replay computes what the step would: random draws go on from the generator's state, an optimizer counts the step
@@ -45,14 +48,25 @@ KN_API kn_status kn_graph_capture_begin(kn_graph *graph, kn_stream *stream);
  * before that was freed in it, fails the capture: the graph is empty again, and the stream works as before. */
 KN_API kn_status kn_graph_capture_end(kn_graph *graph);
 
-/* The recording as a block: begins, runs the block, ends however the block is left. When capture_begin fails the block
- * is skipped. An error of either end is told again by kn_graph_replay. */
-#define KN_GRAPH_CAPTURE(graph, stream) KN_GRAPH_CAPTURE_NAMED(KN_UNIQUE(kn_graph_), graph, stream)
-#define KN_GRAPH_CAPTURE_NAMED(name, graph, stream)                                                                    \
-    for (kn_graph * name KN_CLEANUP(kn_graph_leave) = kn_graph_capture_begin(graph, stream) == KN_OK ? (graph)         \
-                                                                                                     : (kn_graph *)0;  \
-         name; kn_graph_leave(&name))
-static inline void kn_graph_leave(kn_graph **graph);
+/* Records from here to the end of the enclosing block (a guard: koine/common.h). When the recording cannot begin, the
+ * thread does no work on any device to the end of the block (kn_refuse_work). An error of either end is told again by
+ * kn_graph_replay. */
+#define KN_GRAPH_CAPTURE(graph, stream)                                                                                \
+    KN_GUARD(kn_graph *, kn_graph_guard_, kn_graph_enter(graph, stream), kn_graph_leave)
+static inline kn_graph *kn_graph_enter(kn_graph *graph, kn_stream *stream)
+{
+    if (kn_graph_capture_begin(graph, stream) == KN_OK)
+        return graph;
+    kn_refuse_work();
+    return NULL;
+}
+static inline void kn_graph_leave(kn_graph **graph)
+{
+    if (*graph)
+        kn_graph_capture_end(*graph);
+    else
+        kn_accept_work();
+}
 
 /* Runs the recorded work once more: on the calling thread's current stream of the graph's device, after the graph's
  * last replay if that went to another stream. Returns at once, or, when several replays are not enqueued yet, once the
@@ -75,13 +89,6 @@ KN_API kn_status kn_graph_set_pool(kn_graph *graph, kn_mem_pool *pool);
 /* What is recorded, one line per command: number, operation, kernel, work size. The caller frees it with kn_free. */
 KN_API char *kn_graph_debug_dump(kn_graph *graph);
 KN_API int kn_graph_command_count(const kn_graph *graph);
-
-static inline void kn_graph_leave(kn_graph **graph)
-{
-    if (*graph)
-        kn_graph_capture_end(*graph);
-    *graph = (kn_graph *)0;
-}
 
 KN_END_DECLS
 

@@ -157,23 +157,17 @@ KN_API uint64_t kn_mem_pool_id(const kn_mem_pool *pool);
 /* How many hold it: its owner, open blocks, graphs (torch.cuda.MemPool.use_count). 0 with an error for NULL. */
 KN_API int kn_mem_pool_use_count(kn_mem_pool *pool);
 
-/* Inside the block, what the calling thread allocates on the pool's device comes from the pool. Blocks nest; other
- * threads are not touched. It ends however the block is left (see KN_SCOPE). NULL sets an error that sticks, and the
- * block is not run.
- *
- *     KN_MEM_POOL(pool) { y = kn_retain(kn_forward(net, x)); }
- */
-#define KN_MEM_POOL(pool) KN_MEM_POOL_NAMED(pool, KN_UNIQUE(kn_mem_pool_))
-#define KN_MEM_POOL_NAMED(pool_, name)                                                                                 \
-    for (kn_mem_pool_use name KN_CLEANUP(kn_mem_pool_leave) = kn_mem_pool_enter(pool_); name.pool;                     \
-         kn_mem_pool_leave(&name))
+/* From here to the end of the enclosing block, what the calling thread allocates on the pool's device comes from the
+ * pool (a guard: koine/common.h). Other threads are not touched. NULL sets an error that sticks, and to the end of the
+ * block the thread does no work on any device (kn_refuse_work). */
+#define KN_MEM_POOL(pool) KN_GUARD(kn_mem_pool_guard, kn_mem_pool_guard_, kn_mem_pool_enter(pool), kn_mem_pool_leave)
 
-/* What the macro is made of: one leave per enter, in reverse order, on the same thread. */
-typedef struct kn_mem_pool_use {
+/* What the guard is made of: one leave per enter, in reverse order, on the same thread, also after a failed one. */
+typedef struct kn_mem_pool_guard {
     kn_mem_pool *pool, *outer;
-} kn_mem_pool_use;
-KN_API kn_mem_pool_use kn_mem_pool_enter(kn_mem_pool *pool);
-KN_API void kn_mem_pool_leave(kn_mem_pool_use *use);
+} kn_mem_pool_guard;
+KN_API kn_mem_pool_guard kn_mem_pool_enter(kn_mem_pool *pool);
+KN_API void kn_mem_pool_leave(kn_mem_pool_guard *guard);
 
 KN_END_DECLS
 

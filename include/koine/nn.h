@@ -17,7 +17,13 @@ KN_BEGIN_DECLS
 
 /* --- using a module --------------------------------------------------------------------------- */
 
-/* The module applied to x. The result is owned as any tensor expression's. NULL in gives NULL out. */
+/* The module applied to x. The result is owned as any tensor expression's. NULL in gives NULL out. The message of an
+ * error ends with the name of the module where it happened: "linear: ... (in encoder.0.fc)".
+ *
+ * What a forward function of your own makes lives as long as the result does: until the scope ends that the caller of
+ * the network opened. So a forward may keep a tensor for later (self->mu = ..., for the loss). One that should give its
+ * temporaries up at once opens a scope of its own (kn_scope_return). The library's layers keep nothing. With no scope
+ * open at all, what a forward made is gone when the outermost kn_forward returns; kn_retain keeps it. */
 KN_API kn_tensor *kn_forward(kn_module *module, kn_tensor *x);
 
 /* activation(module(x)), for the forward functions of modules of your own: kn_relu(kn_forward(bn, x)) without a pass

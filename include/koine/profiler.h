@@ -36,16 +36,12 @@ KN_API kn_status kn_mark(const char *name);
 KN_API kn_status kn_range_start(uint64_t *id, const char *name);
 KN_API kn_status kn_range_end(uint64_t id);
 
-/* A block as a range, closed however the block is left: KN_RANGE("forward") { ... } */
-#define KN_RANGE(name) KN_RANGE_NAMED(KN_UNIQUE(kn_range_), name)
-#define KN_RANGE_NAMED(variable, name)                                                                                 \
-    for (int variable KN_CLEANUP(kn_range_leave) = kn_range_push(name) == KN_OK ? 1 : 2; variable > 0;                 \
-         kn_range_leave(&variable))
-static inline void kn_range_leave(int *open)
+/* A range from here to the end of the enclosing block (a guard: koine/common.h): KN_RANGE("forward"); */
+#define KN_RANGE(name) KN_GUARD(bool, kn_range_guard_, kn_range_push(name) == KN_OK, kn_range_leave)
+static inline void kn_range_leave(bool *open)
 {
-    if (*open == 1)
+    if (*open)
         kn_range_pop();
-    *open = 0;
 }
 
 /* While on, every operation is a range for NVTX or ITT too, as under torch.autograd.profiler.emit_nvtx; with
@@ -85,17 +81,15 @@ KN_API kn_status kn_profiler_stop(void);
 KN_API bool kn_profiler_is_running(void); /* between start and stop, whatever the schedule says */
 KN_API void kn_profiler_clear(void);      /* frees what was recorded; nothing while it is running */
 
-/* A block under the profiler: KN_PROFILE(.record_shapes = true) { ... }. It is left out, with an error, when the
- * profiler cannot start. */
-#define KN_PROFILE(...) KN_PROFILE_NAMED(KN_UNIQUE(kn_profile_), __VA_ARGS__)
-#define KN_PROFILE_NAMED(variable, ...)                                                                                \
-    for (int variable KN_CLEANUP(kn_profiler_leave) = kn_profiler_start(__VA_ARGS__) == KN_OK; variable > 0;           \
-         kn_profiler_leave(&variable))
-static inline void kn_profiler_leave(int *running)
+/* The profiler runs from here to the end of the enclosing block (a guard: koine/common.h):
+ * KN_PROFILE(.record_shapes = true); When it cannot start, the error sticks and the block runs without it. */
+#define KN_PROFILE(...)                                                                                                \
+    KN_GUARD(bool, kn_profile_guard_, kn_profiler_enter(&(kn_profiler_params){__VA_ARGS__}), kn_profiler_leave)
+KN_API bool kn_profiler_enter(const kn_profiler_params *params); /* is it running now? */
+static inline void kn_profiler_leave(bool *running)
 {
-    if (*running > 0)
+    if (*running)
         kn_profiler_stop();
-    *running = 0;
 }
 
 /* --- results ---------------------------------------------------------------------------------- *

@@ -36,25 +36,36 @@ KN_API kn_status kn_set_rng_state(kn_device *device, const uint8_t state[KN_RNG_
 KN_API kn_status kn_get_rng_state_all(uint8_t *states, int count);
 KN_API kn_status kn_set_rng_state_all(const uint8_t *states, int count);
 
-/* A block that may draw and seed as it likes, as torch.random.fork_rng(): every generator is afterwards as it was
- * before, however the block is left (return, break, goto).
+/* Draw and seed freely from here to the end of the enclosing block, as under torch.random.fork_rng(): then every
+ * generator is as it was before (a guard: koine/common.h).
  *
- *     KN_FORK_RNG { kn_manual_seed(0); noise = kn_retain(kn_randn(KN_SHAPE(8, 8))); }
+ *     {
+ *         KN_FORK_RNG;
+ *         kn_manual_seed(0);
+ *         noise = kn_retain(kn_randn(KN_SHAPE(8, 8)));
+ *     }
  *
- * Blocks nest. When host memory is short the block is skipped and the error is set. Other languages call the two
- * functions; kn_fork_rng_end frees the fork (NULL allowed). Draws of other threads in the meantime are forgotten too.
- */
+ * When host memory is short an error sticks, and to the end of the block the thread does no work on any device
+ * (kn_refuse_work). Draws of other threads in the meantime are forgotten too. */
+#define KN_FORK_RNG KN_GUARD(kn_rng_fork *, kn_rng_fork_, kn_fork_rng_enter(), kn_fork_rng_leave)
+
+/* What the guard is made of. kn_fork_rng_end frees the fork; NULL allowed. */
 typedef struct kn_rng_fork kn_rng_fork;
 KN_API kn_rng_fork *kn_fork_rng_begin(void); /* NULL with an error */
 KN_API kn_status kn_fork_rng_end(kn_rng_fork *fork);
 
-#define KN_FORK_RNG KN_FORK_RNG_NAMED(KN_UNIQUE(kn_rng_fork_))
-#define KN_FORK_RNG_NAMED(name)                                                                                        \
-    for (kn_rng_fork * name KN_CLEANUP(kn_fork_rng_leave) = kn_fork_rng_begin(); name; kn_fork_rng_leave(&name))
+static inline kn_rng_fork *kn_fork_rng_enter(void)
+{
+    kn_rng_fork *fork = kn_fork_rng_begin();
+    if (!fork)
+        kn_refuse_work();
+    return fork;
+}
 static inline void kn_fork_rng_leave(kn_rng_fork **fork)
 {
+    if (!*fork)
+        kn_accept_work();
     kn_fork_rng_end(*fork);
-    *fork = NULL;
 }
 
 /* uniform [0, 1): 24 bits for f32, 11 for f16, 53 for f64 / standard normal (Box-Muller). */

@@ -49,6 +49,12 @@ KN_API void kn_error_clear(void);
  * thread's last error unless an unread one sticks. Returns `status`. */
 KN_API kn_status kn_error_set(kn_status status, const char *format, ...) KN_PRINTF(2, 3);
 
+/* For guards that could not be entered (KN_DEVICE(NULL), ...). From kn_refuse_work to kn_accept_work the calling thread
+ * does no work on any device: what needs one fails, so nothing of a block runs where it was not meant to. Pairs nest.
+ */
+KN_API void kn_refuse_work(void);
+KN_API void kn_accept_work(void);
+
 /* Log messages go to stderr from KN_LOG_WARNING up, unless KOINE_LOG is set (debug, info, warning, error, off) or a
  * handler takes them. Both calls: set once, before other threads use the library. */
 typedef enum kn_log_level { KN_LOG_DEBUG, KN_LOG_INFO, KN_LOG_WARNING, KN_LOG_ERROR, KN_LOG_OFF } kn_log_level;

@@ -35,23 +35,18 @@ KN_API kn_status kn_stream_set_current(kn_stream *stream);   /* for the calling 
 KN_API kn_device *kn_stream_device(const kn_stream *stream); /* NULL for NULL */
 KN_API uint64_t kn_stream_id(const kn_stream *stream);       /* unique in the process; 0 for NULL */
 
-/* A block whose operations go to `stream`; afterwards the thread's stream before is current again, however the block is
- * left (as KN_SCOPE). */
-#define KN_STREAM(stream) KN_STREAM_NAMED(KN_UNIQUE(kn_stream_), stream)
-#define KN_STREAM_NAMED(name, stream)                                                                                  \
-    for (kn_stream_guard name KN_CLEANUP(kn_stream_leave) = kn_stream_enter_block(stream); name.active;                \
-         kn_stream_leave(&name))
+/* Operations go to `stream` from here to the end of the enclosing block; then the stream before is current again (a
+ * guard: koine/common.h). NULL or a stream that was destroyed sets an error that sticks, and to the end of the block
+ * the thread does no work on any device (kn_refuse_work). */
+#define KN_STREAM(stream) KN_GUARD(kn_stream_guard, kn_stream_guard_, kn_stream_use(stream), kn_stream_leave)
+
+/* What the guard is made of: one leave per enter, in reverse order, on the same thread, also after a failed one. */
 typedef struct kn_stream_guard {
     kn_stream *before;
-    bool active;
+    bool entered;
 } kn_stream_guard;
-KN_API kn_stream_guard kn_stream_enter_block(kn_stream *stream); /* NULL: a sticky error, and the block is skipped */
-static inline void kn_stream_leave(kn_stream_guard *guard)
-{
-    if (guard->active)
-        kn_stream_set_current(guard->before);
-    guard->active = false;
-}
+KN_API kn_stream_guard kn_stream_use(kn_stream *stream);
+KN_API void kn_stream_leave(kn_stream_guard *guard);
 
 /* Waits for the stream's work, then reports any error that kernels found. */
 KN_API kn_status kn_stream_synchronize(kn_stream *stream);

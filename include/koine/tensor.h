@@ -7,7 +7,8 @@
  * innermost open scope, which releases it when it ends. With no scope open it belongs to the caller, who calls
  * kn_release. kn_retain keeps a tensor beyond its scope:
  *
- *     KN_SCOPE {
+ *     for (...) {
+ *         KN_SCOPE;                    // to the end of this block
  *         kn_tensor *loss = kn_cross_entropy(kn_forward(net, x), y);
  *         kn_backward(loss);
  *         kn_optim_step(opt);
@@ -41,16 +42,10 @@ KN_API void kn_scope_end(int depth);
  * where there is none. Returns `tensor`. For functions that build a result from temporaries. */
 KN_API kn_tensor *kn_scope_return(int depth, kn_tensor *tensor);
 
-/* A scope as a block. It ends however the block is left: at its end, by break, return or goto (with gcc and clang;
- * other compilers run off its end only). A tensor returned from inside must be retained first. */
-#define KN_SCOPE KN_SCOPE_NAMED(KN_UNIQUE(kn_scope_))
-#define KN_SCOPE_NAMED(name)                                                                                           \
-    for (int name KN_CLEANUP(kn_scope_leave) = kn_scope_begin(); name > 0; kn_scope_leave(&name))
-static inline void kn_scope_leave(int *depth)
-{
-    kn_scope_end(*depth);
-    *depth = 0;
-}
+/* A scope from here to the end of the enclosing block (a guard: koine/common.h). A tensor that a function returns from
+ * inside must be retained first. */
+#define KN_SCOPE KN_GUARD(int, kn_scope_, kn_scope_begin(), kn_scope_leave)
+static inline void kn_scope_leave(int *depth) { kn_scope_end(*depth); }
 
 /* One more reference, the caller's. Returns its argument; NULL allowed. */
 KN_API kn_tensor *kn_retain(kn_tensor *tensor);

@@ -5,6 +5,7 @@
 #include "autograd/work.h"
 #include "base/flags.h"
 #include "base/text.h"
+#include "tensor/liveness.h"
 
 static _Thread_local struct {
     kn_op_observer function;
@@ -24,6 +25,9 @@ static kn_status observe(kn_call *call, bool after)
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
+static const char *const input_names[KN_OP_MAX_INPUTS] = {"input 0", "input 1", "input 2", "input 3",
+                                                          "input 4", "input 5", "input 6", "input 7"};
+
 static kn_status check_devices(const kn_call *call)
 {
     const kn_tensor *first = NULL;
@@ -31,6 +35,7 @@ static kn_status check_devices(const kn_call *call)
         const kn_tensor *input = call->inputs[i];
         if (!input)
             continue;
+        KN_TRY(kn_tensor_check_live(input, input_names[i]));
         if (kn_device_is_host(input->storage->device))
             return kn_fail(KN_ERR_DEVICE,
                            "input %d is on the host, which runs no operations: move it first, kn_to(tensor, device)",

@@ -6,6 +6,8 @@
 #include "autograd/tape.h"
 #include "autograd/work.h"
 #include "base/memory.h"
+#include "tensor/liveness.h"
+#include "tensor/scope.h"
 
 /* --- the queue: a heap, largest number first -------------------------------------------------- */
 
@@ -98,9 +100,12 @@ static kn_status run_hooks(kn_node *node)
         kn_tensor **slot = &node->gradients[hook->output];
         if (!*slot)
             continue;
-        int scope = kn_scope_begin();
-        kn_tensor *changed = hook->function(*slot, hook->user);
-        kn_retain(changed);
+        int scope = kn_scope_begin_internal();
+        if (!scope)
+            return KN_ERR_MEMORY;
+        int adopter = kn_scope_enter_program();
+        kn_tensor *changed = kn_retain(hook->function(*slot, hook->user));
+        kn_scope_leave_program(adopter);
         kn_scope_end(scope);
         if (!changed)
             return kn_error_status() ? kn_error_status() : kn_fail(KN_ERR_STATE, "a gradient hook returned NULL");
@@ -258,7 +263,7 @@ static kn_status backward_in_scope(kn_node *node, kn_tensor **results)
 /* Calls the op's backward; its results come out as owned references, none on failure. */
 static kn_status call_backward(kn_node *node, kn_tensor **results)
 {
-    int scope = kn_scope_begin();
+    int scope = kn_scope_begin_internal();
     if (!scope)
         return KN_ERR_MEMORY;
     kn_status status = backward_in_scope(node, results);
@@ -380,8 +385,7 @@ static kn_status run_pass(kn_tensor *tensor, kn_tensor *gradient, bool retain_gr
 
 kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph)
 {
-    if (!tensor)
-        return kn_fail_argument_null("kn_backward", "tensor");
+    KN_TRY(kn_tensor_given("kn_backward", "tensor", tensor));
     if (!kn_autograd_wants(tensor))
         return kn_fail(KN_ERR_STATE, "kn_backward: the tensor does not require gradients: no input of it does, or it "
                                      "was made inside KN_NO_GRAD");

@@ -42,14 +42,13 @@ static kn_status weighted_sum(double *sum, const kn_tensor *output)
 static kn_status evaluate(double *loss, const check *c)
 {
     kn_status status = KN_ERR_MEMORY;
-    KN_SCOPE
-    {
-        KN_NO_GRAD
-        {
-            kn_tensor *output = c->function(c->inputs, c->user);
-            status = output ? weighted_sum(loss, output) : kn_error_status();
-        }
-    }
+
+    KN_SCOPE;
+
+    KN_NO_GRAD;
+    kn_tensor *output = c->function(c->inputs, c->user);
+    status = output ? weighted_sum(loss, output) : kn_error_status();
+
     return status;
 }
 
@@ -58,17 +57,17 @@ static kn_status analytic(const check *c, int num_inputs)
     for (int i = 0; i < num_inputs; i++)
         KN_TRY(kn_set_grad(c->inputs[i], NULL));
     kn_status status = KN_ERR_MEMORY;
-    KN_SCOPE
-    {
-        kn_tensor *output = c->function(c->inputs, c->user);
-        double *weights = output ? kn_malloc((size_t)kn_numel(output) * sizeof *weights) : NULL;
-        for (int64_t i = 0; weights && i < kn_numel(output); i++)
-            weights[i] = weight(i);
-        kn_tensor_options options = {.dtype = KN_F64, .device = kn_device_of(output)};
-        kn_tensor *gradient = weights ? kn_from_data_with(weights, kn_ndim(output), kn_shape(output), &options) : NULL;
-        status = gradient ? kn_backward_with(output, gradient, false) : kn_error_status();
-        kn_free(weights);
-    }
+
+    KN_SCOPE;
+    kn_tensor *output = c->function(c->inputs, c->user);
+    double *weights = output ? kn_malloc((size_t)kn_numel(output) * sizeof *weights) : NULL;
+    for (int64_t i = 0; weights && i < kn_numel(output); i++)
+        weights[i] = weight(i);
+    kn_tensor_options options = {.dtype = KN_F64, .device = kn_device_of(output)};
+    kn_tensor *gradient = weights ? kn_from_data_with(weights, kn_ndim(output), kn_shape(output), &options) : NULL;
+    status = gradient ? kn_backward_with(output, gradient, false) : kn_error_status();
+    kn_free(weights);
+
     return status;
 }
 

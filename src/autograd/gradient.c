@@ -4,6 +4,7 @@
 #include "autograd/tape.h"
 #include "base/memory.h"
 #include "tensor/hooks.h"
+#include "tensor/liveness.h"
 
 static _Thread_local bool recording_off;
 
@@ -36,8 +37,7 @@ kn_status kn_autograd_require(kn_tensor *tensor)
 
 kn_status kn_set_requires_grad(kn_tensor *tensor, bool requires_grad)
 {
-    if (!tensor)
-        return kn_fail_argument_null("kn_set_requires_grad", "tensor");
+    KN_TRY(kn_tensor_given("kn_set_requires_grad", "tensor", tensor));
     if (!kn_is_leaf(tensor))
         return requires_grad
                    ? KN_OK
@@ -52,8 +52,7 @@ kn_status kn_set_requires_grad(kn_tensor *tensor, bool requires_grad)
 
 kn_status kn_set_grad(kn_tensor *tensor, kn_tensor *gradient)
 {
-    if (!tensor)
-        return kn_fail_argument_null("kn_set_grad", "tensor");
+    KN_TRY(kn_tensor_given("kn_set_grad", "tensor", tensor));
     if (gradient && (!kn_same_shape(tensor, gradient) || tensor->dtype != gradient->dtype ||
                      kn_device_of(tensor) != kn_device_of(gradient))) {
         char a[KN_DESCRIBE], b[KN_DESCRIBE];
@@ -73,10 +72,8 @@ kn_status kn_set_grad(kn_tensor *tensor, kn_tensor *gradient)
 
 kn_tensor *kn_detach(kn_tensor *tensor)
 {
-    if (!tensor) {
-        kn_fail_argument_null("kn_detach", "tensor");
+    if (kn_tensor_given("kn_detach", "tensor", tensor) != KN_OK)
         return kn_stick();
-    }
     kn_tensor *alias = NULL;
     kn_tensor_view(&alias, tensor, tensor->ndim, tensor->shape, tensor->strides, tensor->offset);
     return kn_scope_adopt(alias);
@@ -84,8 +81,8 @@ kn_tensor *kn_detach(kn_tensor *tensor)
 
 kn_status kn_copy_with(kn_tensor *destination, const kn_tensor *source, const kn_copy_params *params)
 {
-    if (!destination || !source)
-        return kn_fail_argument_null("kn_copy_", destination ? "source" : "destination");
+    KN_TRY(kn_tensor_given("kn_copy_", "destination", destination));
+    KN_TRY(kn_tensor_given("kn_copy_", "source", source));
     if (kn_grad_enabled() && (kn_autograd_wants(destination) || kn_autograd_wants(source)))
         return kn_fail(KN_ERR_STATE,
                        "kn_copy_ is not recorded, and a tensor given requires gradients: do it inside KN_NO_GRAD");
@@ -97,8 +94,9 @@ kn_status kn_copy_(kn_tensor *destination, const kn_tensor *source) { return kn_
 
 kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook function, void *user)
 {
-    if (!tensor || !function)
-        return kn_fail_argument_null("kn_register_hook", tensor ? "hook" : "tensor");
+    KN_TRY(kn_tensor_given("kn_register_hook", "tensor", tensor));
+    if (!function)
+        return kn_fail_argument_null("kn_register_hook", "hook");
     if (!kn_autograd_wants(tensor))
         return kn_fail(KN_ERR_STATE, "kn_register_hook: the tensor does not require gradients");
     kn_node *node = kn_autograd_node(tensor);
@@ -117,10 +115,8 @@ kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook function, void *user)
 
 char *kn_to_string(const kn_tensor *tensor)
 {
-    if (!tensor) {
-        kn_fail_argument_null("kn_to_string", "tensor");
+    if (kn_tensor_given("kn_to_string", "tensor", tensor) != KN_OK)
         return NULL;
-    }
     char suffix[96];
     if (!kn_autograd_wants(tensor))
         return kn_tensor_format(tensor, NULL);

@@ -63,6 +63,17 @@ void kn_error_prefix(const char *format, ...)
     last.message[length + kept] = '\0';
 }
 
+void kn_error_suffix(const char *format, ...)
+{
+    size_t length = strlen(last.message);
+    va_list args;
+    if (last.status == KN_OK)
+        return;
+    va_start(args, format);
+    vsnprintf(last.message + length, sizeof last.message - length, format, args);
+    va_end(args);
+}
+
 void kn_error_take(kn_error_state *state)
 {
     *state = last;

@@ -22,6 +22,9 @@ bool kn_error_sticks(void);
 /* Puts "prefix: " in front of this thread's last error: tells on the way up what was being done ("conv2d: ..."). */
 void kn_error_prefix(const char *format, ...) KN_PRINTF(1, 2);
 
+/* Adds to the end of this thread's last error, whether it sticks or not. */
+void kn_error_suffix(const char *format, ...) KN_PRINTF(1, 2);
+
 /* For an attempt that may fail without anyone being told: takes the thread's last error away, and puts it back after
  * the attempt, whose own is forgotten. */
 typedef struct kn_error_state {

@@ -89,12 +89,11 @@ static bool test_copies(kn_diagnosis *diagnosis, kn_device *device)
         sent[i] = (int32_t)((uint32_t)i * 2654435761u); /* Knuth's multiplicative hash: no two neighbours alike */
         received[i] = 0;
     }
-    if (status == KN_OK)
-        KN_SCOPE
-        {
-            kn_tensor *tensor = kn_from_data(sent, KN_SHAPE(COUNT), .dtype = KN_I32, .device = device);
-            status = tensor ? kn_read(tensor, received, COUNT * sizeof *received) : kn_error_status();
-        }
+    if (status == KN_OK) {
+        KN_SCOPE;
+        kn_tensor *tensor = kn_from_data(sent, KN_SHAPE(COUNT), .dtype = KN_I32, .device = device);
+        status = tensor ? kn_read(tensor, received, COUNT * sizeof *received) : kn_error_status();
+    }
     bool same = status == KN_OK && memcmp(sent, received, COUNT * sizeof *sent) == 0;
     if (status != KN_OK)
         add_problem(diagnosis, device, "copying to the device and back fails", kn_error_message(),
@@ -113,8 +112,8 @@ static int test_case(kn_diagnosis *diagnosis, kn_device *device, kn_tensor *(*te
     kn_op_check check = {0};
     kn_status status = KN_OK;
     kn_op_check_begin(&check);
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *result = test();
         status = result ? kn_synchronize(device) : kn_error_status();
     }
@@ -143,8 +142,8 @@ static kn_tensor *gradient_function(kn_tensor *const *inputs, void *user)
 static bool test_gradient(kn_diagnosis *diagnosis, kn_device *device)
 {
     kn_status status = KN_ERR_INTERNAL;
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *inputs[] = {
             kn_randn(KN_SHAPE(2, 2, 4, 3), .dtype = KN_F64, .requires_grad = true),
             kn_randn(KN_SHAPE(2, 2, 3, 3), .dtype = KN_F64, .requires_grad = true),

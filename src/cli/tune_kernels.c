@@ -95,8 +95,8 @@ static kn_status check(const tunable *t, kn_tuner *tuner, int64_t size)
         return KN_ERR_MEMORY;
     double *a = numbers, *b = a + m * k, *c = b + k * n;
     kn_status status = KN_OK;
-    KN_SCOPE
     {
+        KN_SCOPE;
         product p;
         status = make_product(&p, t, tuner, m, n, k);
         if (status == KN_OK)
@@ -132,8 +132,8 @@ static kn_status time_size(double *seconds, const tunable *t, kn_tuner *tuner, i
     const int64_t repeats = largest / size * (largest / size) * (largest / size);
     kn_status status = KN_OK;
     double fastest = HUGE_VAL;
-    KN_SCOPE
     {
+        KN_SCOPE;
         product p;
         status = make_product(&p, t, tuner, size, size, size);
         if (status == KN_OK)

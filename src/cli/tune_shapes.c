@@ -102,19 +102,19 @@ static kn_status compare(bool *alike, kn_tensor *found, kn_tensor *expected)
 static kn_status check_case(bool *right, kn_tuner *tuner, const char *operation, const char *row, const shape *s)
 {
     kn_status status = KN_OK;
-    KN_SCOPE
-    {
-        kn_tensor *inputs[2], *found[RESULTS], *expected[RESULTS];
-        make_inputs(inputs, tuner, s);
-        kn_force_implementation(operation, row);
-        status = compute(found, s, inputs, true);
-        kn_force_implementation(operation, "reference");
-        if (status == KN_OK)
-            status = compute(expected, s, inputs, true);
-        kn_force_implementation(operation, NULL);
-        for (int i = 0; i < RESULTS && status == KN_OK && *right; i++)
-            status = compare(right, found[i], expected[i]);
-    }
+
+    KN_SCOPE;
+    kn_tensor *inputs[2], *found[RESULTS], *expected[RESULTS];
+    make_inputs(inputs, tuner, s);
+    kn_force_implementation(operation, row);
+    status = compute(found, s, inputs, true);
+    kn_force_implementation(operation, "reference");
+    if (status == KN_OK)
+        status = compute(expected, s, inputs, true);
+    kn_force_implementation(operation, NULL);
+    for (int i = 0; i < RESULTS && status == KN_OK && *right; i++)
+        status = compare(right, found[i], expected[i]);
+
     return status;
 }
 
@@ -190,8 +190,8 @@ static kn_status time_shape(kn_tuner *tuner, const shape *s, const char *label, 
     kn_tune_say(tuner, "%s", label);
     kn_benchmark_observe(observe, &o);
     kn_set_benchmark(true);
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *inputs[2], *results[RESULTS];
         make_inputs(inputs, tuner, s);
         status = compute(results, s, inputs, !s->is_product);

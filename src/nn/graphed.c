@@ -173,11 +173,18 @@ static kn_graphed *new_graphed(kn_module *module, const kn_tensor *sample)
     made->count = fine ? parameters.count + 1 : 0;
     for (int i = 1; i < made->count; i++) {
         made->inputs[i] = kn_retain(parameters.tensors[i - 1]);
-        KN_SCOPE { made->recorded[i] = kn_retain(kn_detach(made->inputs[i])); }
+        {
+            KN_SCOPE;
+            made->recorded[i] = kn_retain(kn_detach(made->inputs[i]));
+        }
         fine = fine && made->recorded[i] != NULL;
     }
     fine = fine && kn_graph_create(&made->forward) == KN_OK;
-    KN_SCOPE KN_NO_GRAD { made->x = fine ? kn_retain(kn_clone((kn_tensor *)(uintptr_t)sample)) : NULL; }
+    {
+        KN_SCOPE;
+        KN_NO_GRAD;
+        made->x = fine ? kn_retain(kn_clone((kn_tensor *)(uintptr_t)sample)) : NULL;
+    }
     if (made->x != NULL && (!kn_requires_grad(sample) || kn_set_requires_grad(made->x, true) == KN_OK))
         return made;
     kn_graphed_release(made);
@@ -188,21 +195,23 @@ static kn_graphed *new_graphed(kn_module *module, const kn_tensor *sample)
 static kn_status warm_up(kn_module *module, kn_graphed *graphed)
 {
     kn_status status = KN_OK;
-    for (int i = 0; i < 2 && status == KN_OK; i++)
-        KN_SCOPE
-        {
-            kn_tensor *y = module->forward(module, graphed->x);
-            status = y == NULL ? kn_error_status() : KN_OK;
-            if (status == KN_OK && kn_requires_grad(y))
-                status = kn_backward_with(y, kn_ones_like(y), false);
-        }
+    for (int i = 0; i < 2 && status == KN_OK; i++) {
+        KN_SCOPE;
+        kn_tensor *y = module->forward(module, graphed->x);
+        status = y == NULL ? kn_error_status() : KN_OK;
+        if (status == KN_OK && kn_requires_grad(y))
+            status = kn_backward_with(y, kn_ones_like(y), false);
+    }
     return status;
 }
 
 static kn_status record_forward(kn_module *module, kn_graphed *graphed, kn_stream *stream)
 {
     KN_TRY(kn_graph_capture_begin(graphed->forward, stream));
-    KN_SCOPE { graphed->y = kn_retain(module->forward(module, graphed->x)); }
+    {
+        KN_SCOPE;
+        graphed->y = kn_retain(module->forward(module, graphed->x));
+    }
     kn_status status = graphed->y != NULL ? KN_OK : kn_error_status(), ended = kn_graph_capture_end(graphed->forward);
     return status == KN_OK ? ended : status;
 }
@@ -212,12 +221,18 @@ static kn_status record_backward(kn_graphed *graphed, kn_stream *stream)
 {
     KN_TRY(kn_graph_create(&graphed->backward));
     KN_TRY(kn_graph_set_pool(graphed->backward, kn_graph_pool(graphed->forward)));
-    KN_SCOPE { graphed->grad_y = kn_retain(kn_ones_like(graphed->y)); }
+    {
+        KN_SCOPE;
+        graphed->grad_y = kn_retain(kn_ones_like(graphed->y));
+    }
     if (graphed->grad_y == NULL)
         return kn_error_status();
     KN_TRY(kn_graph_capture_begin(graphed->backward, stream));
     kn_status status = KN_OK;
-    KN_SCOPE { status = kn_backward_with(graphed->y, graphed->grad_y, false); }
+    {
+        KN_SCOPE;
+        status = kn_backward_with(graphed->y, graphed->grad_y, false);
+    }
     kn_status ended = kn_graph_capture_end(graphed->backward);
     if (status == KN_OK)
         status = ended;
@@ -236,7 +251,10 @@ static kn_status record(kn_module *module, kn_graphed *graphed)
     if (kn_requires_grad(graphed->y))
         KN_TRY(record_backward(graphed, stream));
     kn_tensor *plain = NULL;
-    KN_SCOPE { plain = kn_retain(kn_detach(graphed->y)); }
+    {
+        KN_SCOPE;
+        plain = kn_retain(kn_detach(graphed->y));
+    }
     if (plain == NULL)
         return kn_error_status();
     kn_release(graphed->y);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "nn/module.h"
+#include "tensor/liveness.h"
 #include "tensor/tensor.h"
 
 /* Filling a parameter is not part of any computation to differentiate. */
@@ -30,8 +31,7 @@ kn_tensor *kn_init_normal_(kn_tensor *tensor, double mean, double std)
 /* A weight is [out, in, receptive field...]: fan_in = in * field, fan_out = out * field. */
 static kn_status fans(const kn_tensor *tensor, const char *function, double *fan_in, double *fan_out)
 {
-    if (tensor == NULL)
-        return kn_fail_argument_null(function, "tensor");
+    KN_TRY(kn_tensor_given(function, "tensor", tensor));
     if (tensor->ndim < 2) {
         char shape[KN_DESCRIBE];
         return kn_fail(KN_ERR_SHAPE, "%s: fan in and fan out need a weight of at least 2 dimensions, not %s", function,
@@ -47,7 +47,7 @@ static kn_status fans(const kn_tensor *tensor, const char *function, double *fan
 
 kn_tensor *kn_init_kaiming_uniform_(kn_tensor *tensor, double a)
 {
-    double fan_in, fan_out;
+    double fan_in = 0, fan_out = 0;
     if (fans(tensor, "init_kaiming_uniform_", &fan_in, &fan_out) != KN_OK)
         return kn_stick();
     if (kn_numel(tensor) == 0)
@@ -58,7 +58,7 @@ kn_tensor *kn_init_kaiming_uniform_(kn_tensor *tensor, double a)
 
 kn_tensor *kn_init_xavier_uniform_(kn_tensor *tensor, double gain)
 {
-    double fan_in, fan_out;
+    double fan_in = 0, fan_out = 0;
     if (fans(tensor, "init_xavier_uniform_", &fan_in, &fan_out) != KN_OK)
         return kn_stick();
     if (kn_numel(tensor) == 0)

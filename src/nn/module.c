@@ -1,15 +1,12 @@
 /* nn/module.c - modules: making, registering, applying, freeing. */
-#include "nn/graphed.h"
-
 #include <koine/autograd.h>
-#include <koine/flags.h>
-#include <koine/ops.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "nn/graphed.h"
 #include "tensor/tensor.h"
 
 /* --- making and freeing ---------------------------------------------------------------------------------------- */
@@ -42,6 +39,7 @@ kn_module *kn_layer_new(const char *type_name, kn_forward_function forward,
     kn_module *module = kn_module_new(type_name, forward, size, NULL);
     if (module == NULL)
         return NULL;
+    module->is_layer = true;
     module->describe = describe;
     if (size > 0)
         memcpy(module->self, params, size);
@@ -111,57 +109,7 @@ void *kn_module_self(kn_module *module) { return module == NULL ? NULL : module-
 
 const char *kn_module_type_name(const kn_module *module) { return module == NULL ? "" : module->type_name; }
 
-/* --- applying -------------------------------------------------------------------------------------------------- */
-
-kn_tensor *kn_activate(kn_tensor *x, kn_activation activation)
-{
-    switch (activation) {
-    case KN_ACTIVATION_NONE:
-        return x;
-    case KN_ACTIVATION_RELU:
-        return kn_relu(x);
-    case KN_ACTIVATION_RELU6:
-        return kn_relu6(x);
-    }
-    return kn_fail_null(KN_ERR_ARGUMENT, "forward: %d is no kn_activation", (int)activation);
-}
-
-/* What was recorded is replayed as it is. */
-static kn_tensor *run(kn_module *module, kn_tensor *x, kn_activation activation)
-{
-    if (module->graphed != NULL)
-        return kn_activate(kn_graphed_forward(module, x), activation);
-    if (activation != KN_ACTIVATION_NONE && module->activated != NULL && kn_get_fusion())
-        return module->activated(module, x, activation);
-    return kn_activate(module->forward(module, x), activation);
-}
-
-kn_tensor *kn_forward(kn_module *module, kn_tensor *x) { return kn_forward_activated(module, x, KN_ACTIVATION_NONE); }
-
-kn_tensor *kn_forward_activated(kn_module *module, kn_tensor *x, kn_activation activation)
-{
-    if (module == NULL) {
-        kn_fail_argument_null("forward", "module");
-        return kn_stick();
-    }
-    if (x == NULL) {
-        kn_fail_argument_null("forward", "x");
-        return kn_stick();
-    }
-    int depth = kn_scope_begin();
-    if (depth == 0)
-        return kn_stick();
-    kn_tensor *y = run(module, x, activation);
-    if (y == NULL && kn_error_status() == KN_OK)
-        kn_fail(KN_ERR_STATE, "%s: its forward function returned NULL without an error", module->type_name);
-    if (y == NULL)
-        kn_stick();
-    /* A forward that returns its input, a parameter or anything else that no inner scope holds: one reference more
-     * makes it a result like any other. */
-    if (y != NULL)
-        y = kn_scope_adopt(kn_retain(y));
-    return kn_scope_return(depth, y);
-}
+/* --- mode ------------------------------------------------------------------------------------------------------ */
 
 void kn_module_train(kn_module *module, bool training)
 {

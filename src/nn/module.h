@@ -41,6 +41,7 @@ struct kn_module {
     kn_activated_function activated; /* NULL: this module has no such function */
     kn_activation activation;        /* what the module itself does: of ReLU and ReLU6; else none */
     bool keeps_order;                /* activation(module(x)) is module(activation(x)): maxima */
+    bool is_layer;                   /* the library's own: its forward keeps no tensor but what it registered */
     bool training;
     bool owned; /* registered in another module, which frees it */
 

@@ -86,6 +86,7 @@ static kn_module *copy_tree(replicas *all, kn_module *module)
     if (replica == NULL)
         return NULL;
     memcpy(replica->self, module->self, module->self_size);
+    replica->is_layer = module->is_layer;
     replica->describe = module->describe;
     replica->activated = module->activated;
     replica->activation = module->activation;

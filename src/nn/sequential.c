@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "nn/module.h"
+#include "tensor/scope.h"
 #include "tensor/tensor.h"
 
 /* --- the order of things -------------------------------------------------------------------------------------- */
@@ -49,8 +50,8 @@ static step next_step(const kn_module *module, int *i)
     return next;
 }
 
-/* Each value is given up as soon as the next one is there: outside training nothing else holds it, and the peak is two
- * activations. `activation` comes last. */
+/* Each value is given up as soon as the next one is there: outside training nothing else holds what a layer of the
+ * library made, and the peak is two activations. `activation` comes last. */
 static kn_tensor *forward(kn_module *module, kn_tensor *x, kn_activation activation)
 {
     kn_tensor *value = kn_retain(x);
@@ -60,7 +61,7 @@ static kn_tensor *forward(kn_module *module, kn_tensor *x, kn_activation activat
             next.activation = activation;
             activation = KN_ACTIVATION_NONE;
         }
-        int depth = kn_scope_begin();
+        int depth = kn_scope_begin_internal();
         kn_tensor *result =
             depth > 0 ? kn_retain(kn_forward_activated(next.child, value, next.activation)) : kn_stick();
         kn_release(value);

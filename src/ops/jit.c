@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "ops/promote.h"
+#include "tensor/liveness.h"
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
@@ -178,8 +179,7 @@ static kn_status check_inputs(const kn_jit *jit, kn_tensor *const *inputs, int n
         return kn_fail(KN_ERR_ARGUMENT, "%s takes %d tensor%s, not %d", jit->op.name, jit->num_inputs,
                        jit->num_inputs == 1 ? "" : "s", num_inputs);
     for (int i = 0; i < num_inputs; i++)
-        if (!inputs || !inputs[i])
-            return kn_fail_argument_null(jit->op.name, "tensor");
+        KN_TRY(kn_tensor_given(jit->op.name, "tensor", inputs ? inputs[i] : NULL));
     return KN_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "rt/user_source.h"
+#include "tensor/liveness.h"
 #include "tensor/tensor.h"
 
 enum { MOST_ARGS = KN_MOST_PARAMETERS / 2 };
@@ -86,8 +87,7 @@ static bool is_tensor(const kn_kernel_arg *arg)
 static kn_status check_tensor(const kn_kernel_arg *arg, int index, kn_device *device)
 {
     const kn_tensor *tensor = arg->tensor;
-    if (!tensor)
-        return kn_fail_argument_null("kn_kernel_run", "tensor");
+    KN_TRY(kn_tensor_given("kn_kernel_run", "tensor", tensor));
     if (kn_device_is_host(kn_device_of(tensor)))
         return kn_fail(KN_ERR_DEVICE, "argument %d is on the host, which runs no kernels: kn_to(tensor, device)",
                        index);

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "tensor/liveness.h"
+
 static int category(kn_dtype dtype) { return kn_dtype_is_floating(dtype) ? 2 : dtype == KN_BOOL ? 0 : 1; }
 
 kn_dtype kn_result_type(const kn_tensor *a, const kn_tensor *b)
@@ -70,9 +72,8 @@ kn_tensor *kn_apply_as(const kn_op *op, kn_tensor *const *inputs, int num_inputs
 
 bool kn_argument_given(const char *function, const char *name, const kn_tensor *tensor)
 {
-    if (tensor)
+    if (kn_tensor_given(function, name, tensor) == KN_OK)
         return true;
-    kn_fail_argument_null(function, name);
     kn_stick();
     return false;
 }

@@ -120,24 +120,24 @@ kn_status kn_device_set_current(kn_device *device)
     return KN_OK;
 }
 
-kn_device_scope kn_device_enter(kn_device *device)
+kn_device_guard kn_device_enter(kn_device *device)
 {
-    kn_device_scope scope = {.before = current, .entered = device != NULL};
-    if (device) {
-        current = device;
-    } else {
+    if (!device) {
         kn_fail_argument_null("KN_DEVICE", "device");
-        kn_stick(); /* a block was skipped */
+        kn_refuse_work();
+        return (kn_device_guard){0};
     }
-    return scope;
+    kn_device_guard guard = {.before = current, .entered = true};
+    current = device;
+    return guard;
 }
 
-void kn_device_leave(kn_device_scope *scope)
+void kn_device_leave(kn_device_guard *guard)
 {
-    if (scope && scope->entered)
-        current = scope->before;
-    if (scope)
-        scope->entered = 0;
+    if (guard->entered)
+        current = guard->before;
+    else
+        kn_accept_work();
 }
 
 int kn_device_index(const kn_device *device) { return device ? device->slot - 1 : -1; }

@@ -87,26 +87,27 @@ int kn_mem_pool_use_count(kn_mem_pool *pool)
     return count;
 }
 
-kn_mem_pool_use kn_mem_pool_enter(kn_mem_pool *pool)
+kn_mem_pool_guard kn_mem_pool_enter(kn_mem_pool *pool)
 {
     if (!pool) {
         kn_fail_argument_null("KN_MEM_POOL", "pool");
-        kn_stick();
-        return (kn_mem_pool_use){0};
+        kn_refuse_work();
+        return (kn_mem_pool_guard){0};
     }
     int slot = pool->device->slot;
-    kn_mem_pool_use use = {.pool = kn_mem_pool_retain(pool), .outer = current[slot]};
+    kn_mem_pool_guard guard = {.pool = kn_mem_pool_retain(pool), .outer = current[slot]};
     current[slot] = pool;
-    return use;
+    return guard;
 }
 
-void kn_mem_pool_leave(kn_mem_pool_use *use)
+void kn_mem_pool_leave(kn_mem_pool_guard *guard)
 {
-    if (!use->pool)
+    if (!guard->pool) {
+        kn_accept_work();
         return;
-    current[use->pool->device->slot] = use->outer;
-    kn_mem_pool_release(use->pool);
-    use->pool = NULL;
+    }
+    current[guard->pool->device->slot] = guard->outer;
+    kn_mem_pool_release(guard->pool);
 }
 
 kn_mem_pool *kn_mem_pool_for(const kn_stream *stream)

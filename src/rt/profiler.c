@@ -193,6 +193,14 @@ kn_status kn_profiler_start_with(const kn_profiler_params *params)
     return status;
 }
 
+bool kn_profiler_enter(const kn_profiler_params *params)
+{
+    if (kn_profiler_start_with(params) == KN_OK)
+        return true;
+    kn_stick();
+    return false;
+}
+
 kn_status kn_profiler_step(void)
 {
     kn_profile *profile = &kn_the_profile;

@@ -186,10 +186,27 @@ kn_stream *kn_stream_default(kn_device *device)
     return &device->default_stream;
 }
 
+/* How many guards around the present line could not be entered. */
+static _Thread_local int refusals;
+
+void kn_refuse_work(void)
+{
+    kn_stick(); /* whatever is said inside the block is a consequence */
+    refusals++;
+}
+
+void kn_accept_work(void)
+{
+    if (refusals > 0)
+        refusals--;
+}
+
 kn_stream *kn_stream_current(kn_device *device)
 {
     if (!device)
         return NULL;
+    if (refusals > 0)
+        return kn_fail_null(KN_ERR_STATE, "no work is done here: the guard of this block could not be entered");
     kn_stream *stream = current[device->slot].stream;
     if (!stream)
         return kn_stream_default(device);
@@ -213,15 +230,23 @@ kn_status kn_stream_set_current(kn_stream *stream)
     return KN_OK;
 }
 
-kn_stream_guard kn_stream_enter_block(kn_stream *stream)
+kn_stream_guard kn_stream_use(kn_stream *stream)
 {
     kn_stream_guard guard = {.before = stream ? kn_stream_current(stream->device) : NULL};
-    guard.active = guard.before && kn_stream_set_current(stream) == KN_OK;
     if (!stream)
         kn_fail_argument_null("KN_STREAM", "stream");
-    if (!guard.active)
-        kn_stick();
+    guard.entered = guard.before && kn_stream_set_current(stream) == KN_OK;
+    if (!guard.entered)
+        kn_refuse_work();
     return guard;
+}
+
+void kn_stream_leave(kn_stream_guard *guard)
+{
+    if (guard->entered)
+        kn_stream_set_current(guard->before);
+    else
+        kn_accept_work();
 }
 
 kn_device *kn_stream_device(const kn_stream *stream) { return stream ? stream->device : NULL; }

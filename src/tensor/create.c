@@ -7,6 +7,7 @@
 #include "tensor/element.h"
 #include "tensor/hooks.h"
 #include "tensor/host_copies.h"
+#include "tensor/liveness.h"
 #include "tensor/tensor.h"
 
 /* --- making ----------------------------------------------------------------------------------- */
@@ -111,24 +112,24 @@ static kn_tensor_options like_options(const kn_tensor *like)
 
 kn_tensor *kn_empty_like(const kn_tensor *like)
 {
-    if (!like)
-        return kn_fail_argument_null("kn_empty_like", "like"), kn_stick();
+    if (kn_tensor_given("kn_empty_like", "like", like) != KN_OK)
+        return kn_stick();
     kn_tensor_options options = like_options(like);
     return kn_empty_with(like->ndim, like->shape, &options);
 }
 
 kn_tensor *kn_zeros_like(const kn_tensor *like)
 {
-    if (!like)
-        return kn_fail_argument_null("kn_zeros_like", "like"), kn_stick();
+    if (kn_tensor_given("kn_zeros_like", "like", like) != KN_OK)
+        return kn_stick();
     kn_tensor_options options = like_options(like);
     return kn_zeros_with(like->ndim, like->shape, &options);
 }
 
 kn_tensor *kn_ones_like(const kn_tensor *like)
 {
-    if (!like)
-        return kn_fail_argument_null("kn_ones_like", "like"), kn_stick();
+    if (kn_tensor_given("kn_ones_like", "like", like) != KN_OK)
+        return kn_stick();
     kn_tensor_options options = like_options(like);
     return kn_ones_with(like->ndim, like->shape, &options);
 }
@@ -139,8 +140,8 @@ bool kn_is_pinned(const kn_tensor *tensor) { return tensor && kn_storage_pinned(
 
 kn_tensor *kn_pin_memory(kn_tensor *tensor)
 {
-    if (!tensor)
-        return kn_fail_argument_null("kn_pin_memory", "tensor"), kn_stick();
+    if (kn_tensor_given("kn_pin_memory", "tensor", tensor) != KN_OK)
+        return kn_stick();
     if (kn_is_pinned(tensor))
         return kn_scope_adopt(kn_retain(tensor));
     if (!kn_device_is_host(tensor->storage->device))
@@ -181,8 +182,7 @@ static kn_status wrap(kn_tensor *view, kn_storage *storage, const kn_tensor *lik
 
 kn_status kn_read(const kn_tensor *tensor, void *destination, size_t bytes)
 {
-    if (!tensor)
-        return kn_fail_argument_null("kn_read", "tensor");
+    KN_TRY(kn_tensor_given("kn_read", "tensor", tensor));
     if (!destination && bytes > 0)
         return kn_fail_argument_null("kn_read", "destination");
     KN_TRY(check_bytes("kn_read", tensor, bytes));
@@ -194,8 +194,7 @@ kn_status kn_read(const kn_tensor *tensor, void *destination, size_t bytes)
 
 kn_status kn_write(kn_tensor *tensor, const void *source, size_t bytes)
 {
-    if (!tensor)
-        return kn_fail_argument_null("kn_write", "tensor");
+    KN_TRY(kn_tensor_given("kn_write", "tensor", tensor));
     if (!source && bytes > 0)
         return kn_fail_argument_null("kn_write", "source");
     KN_TRY(check_bytes("kn_write", tensor, bytes));
@@ -209,8 +208,7 @@ kn_status kn_write(kn_tensor *tensor, const void *source, size_t bytes)
 static kn_status read_one(const char *function, const kn_tensor *tensor, kn_element *element)
 {
     char bytes[8];
-    if (!tensor)
-        return kn_fail_argument_null(function, "tensor");
+    KN_TRY(kn_tensor_given(function, "tensor", tensor));
     if (kn_numel(tensor) != 1) {
         char text[KN_DESCRIBE];
         return kn_fail(KN_ERR_SHAPE, "%s takes a tensor of one element, not %s", function,

@@ -2,12 +2,12 @@
 #include <koine/native.h>
 
 #include "base/error.h"
+#include "tensor/liveness.h"
 #include "tensor/tensor.h"
 
 static kn_status check_on_device(const kn_tensor *tensor, const char *function)
 {
-    if (!tensor)
-        return kn_fail_argument_null(function, "tensor");
+    KN_TRY(kn_tensor_given(function, "tensor", tensor));
     if (kn_device_is_host(tensor->storage->device))
         return kn_fail(KN_ERR_DEVICE, "%s: the tensor is on the host, whose memory is no OpenCL object", function);
     return KN_OK;

@@ -1,14 +1,23 @@
-/* tensor/scope.c - the calling thread's stack of scopes: which tensors to release when one ends. */
+/* tensor/scope.c - the calling thread's scopes: which tensors to release when one ends. */
+#include "tensor/scope.h"
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "tensor/tensor.h"
 
-/* One stack of tensors per thread; a NULL entry marks where a scope begins. */
-typedef struct scope_stack {
-    kn_tensor **items;
+typedef struct scope {
+    kn_tensor **tensors;
     size_t count, capacity;
-    int depth;
+    bool is_internal;
+    int adopter_before;
+} scope;
+
+/* scopes[0 .. depth - 1] are open. Those above keep their arrays for the next time. */
+typedef struct scope_stack {
+    scope *scopes;
+    int depth, made;
+    int adopter; /* the scope that new tensors belong to; -1: none */
 } scope_stack;
 
 static _Thread_local scope_stack *stack;
@@ -18,7 +27,9 @@ static pthread_once_t stack_once = PTHREAD_ONCE_INIT;
 static void free_stack(void *block)
 {
     scope_stack *dead = block;
-    kn_free(dead->items);
+    for (int i = 0; i < dead->made; i++)
+        kn_free(dead->scopes[i].tensors);
+    kn_free(dead->scopes);
     kn_free(dead);
 }
 
@@ -29,43 +40,72 @@ static scope_stack *thread_stack(void)
     if (!stack) {
         pthread_once(&stack_once, make_key);
         stack = kn_calloc(1, sizeof *stack);
-        if (stack)
+        if (stack) {
+            stack->adopter = -1;
             pthread_setspecific(stack_key, stack);
+        }
     }
     return stack;
 }
 
-static kn_status push(scope_stack *scopes, kn_tensor *tensor)
+static kn_status make_room(scope_stack *scopes)
 {
-    if (scopes->count == scopes->capacity) {
-        size_t capacity = scopes->capacity ? 2 * scopes->capacity : 64;
-        kn_tensor **items = kn_realloc(scopes->items, capacity * sizeof *items);
-        if (!items)
-            return KN_ERR_MEMORY;
-        scopes->items = items;
-        scopes->capacity = capacity;
-    }
-    scopes->items[scopes->count++] = tensor;
+    if (scopes->depth < scopes->made)
+        return KN_OK;
+    int wanted = scopes->made ? 2 * scopes->made : 8;
+    scope *grown = kn_realloc(scopes->scopes, (size_t)wanted * sizeof *grown);
+    if (!grown)
+        return KN_ERR_MEMORY;
+    for (int i = scopes->made; i < wanted; i++)
+        grown[i] = (scope){0};
+    scopes->scopes = grown;
+    scopes->made = wanted;
     return KN_OK;
 }
 
-int kn_scope_begin(void)
+static int begin(bool is_internal)
 {
     scope_stack *scopes = thread_stack();
-    if (!scopes || push(scopes, NULL) != KN_OK)
+    if (!scopes || make_room(scopes) != KN_OK)
         return 0;
-    return ++scopes->depth;
+    scope *opened = &scopes->scopes[scopes->depth];
+    opened->is_internal = is_internal;
+    opened->adopter_before = scopes->adopter;
+    scopes->adopter = scopes->depth++;
+    return scopes->depth;
 }
+
+int kn_scope_begin(void) { return begin(false); }
+int kn_scope_begin_internal(void) { return begin(true); }
 
 void kn_scope_end(int depth)
 {
     while (stack && depth > 0 && stack->depth >= depth) {
-        kn_tensor *tensor = stack->items[--stack->count];
-        if (tensor)
-            kn_release(tensor);
-        else
-            stack->depth--;
+        scope *top = &stack->scopes[stack->depth - 1];
+        if (top->count > 0) {
+            kn_tensor_scope_release(top->tensors[--top->count]);
+            continue; /* a release may run anything, scopes of its own included */
+        }
+        stack->depth--;
+        stack->adopter = top->adopter_before;
     }
+}
+
+int kn_scope_enter_program(void)
+{
+    if (!stack)
+        return -1;
+    int before = stack->adopter, program = stack->depth - 1;
+    while (program > 0 && stack->scopes[program].is_internal)
+        program--;
+    stack->adopter = program;
+    return before;
+}
+
+void kn_scope_leave_program(int adopter)
+{
+    if (stack)
+        stack->adopter = adopter;
 }
 
 kn_tensor *kn_scope_return(int depth, kn_tensor *tensor)
@@ -75,13 +115,27 @@ kn_tensor *kn_scope_return(int depth, kn_tensor *tensor)
     return tensor ? kn_scope_adopt(tensor) : NULL;
 }
 
+static kn_status add(scope *owner, kn_tensor *tensor)
+{
+    if (owner->count == owner->capacity) {
+        size_t capacity = owner->capacity ? 2 * owner->capacity : 32;
+        kn_tensor **grown = kn_realloc(owner->tensors, capacity * sizeof *grown);
+        if (!grown)
+            return KN_ERR_MEMORY;
+        owner->tensors = grown;
+        owner->capacity = capacity;
+    }
+    owner->tensors[owner->count++] = tensor;
+    return KN_OK;
+}
+
 kn_tensor *kn_scope_adopt(kn_tensor *tensor)
 {
     if (!tensor)
         return kn_stick();
-    if (!stack || stack->depth == 0)
+    if (!stack || stack->adopter < 0)
         return tensor;
-    if (push(stack, tensor) == KN_OK)
+    if (add(&stack->scopes[stack->adopter], tensor) == KN_OK)
         return tensor;
     kn_release(tensor);
     return kn_stick();

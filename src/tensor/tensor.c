@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "tensor/hooks.h"
 #include "tensor/host_copies.h"
+#include "tensor/liveness.h"
 
 /* --- storage ---------------------------------------------------------------------------------- */
 
@@ -188,19 +189,41 @@ kn_status kn_tensor_part(kn_tensor **part, kn_tensor *whole, int ndim, const int
 
 kn_tensor *kn_retain(kn_tensor *tensor)
 {
-    if (tensor)
-        atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
+    if (!tensor)
+        return NULL;
+    if (kn_tensor_check_live(tensor, "tensor") != KN_OK) {
+        kn_error_prefix("kn_retain");
+        return kn_stick();
+    }
+    atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
     return tensor;
 }
 
 void kn_release(kn_tensor *tensor)
 {
-    if (!tensor || atomic_fetch_sub(&tensor->references, 1) != 1)
+    if (!tensor)
+        return;
+    if (kn_tensor_check_live(tensor, "tensor") != KN_OK) {
+        kn_error_prefix("kn_release");
+        return;
+    }
+    if (atomic_fetch_sub(&tensor->references, 1) != 1)
         return;
     if (tensor->autograd)
         kn_autograd_free(tensor->autograd);
+    kn_device *device = tensor->storage->device;
     kn_storage_release(tensor->storage);
-    kn_free(tensor);
+    if (kn_tensors_are_guarded())
+        kn_tensor_keep_released(tensor, device);
+    else
+        kn_free(tensor);
+}
+
+void kn_tensor_scope_release(kn_tensor *tensor)
+{
+    if (kn_tensors_are_guarded() && atomic_load(&tensor->references) == 1)
+        tensor->scope_released = true;
+    kn_release(tensor);
 }
 
 void kn_tensor_bump_version(kn_tensor *tensor) { atomic_fetch_add(&tensor->storage->version, 1); }
@@ -248,8 +271,8 @@ bool kn_is_contiguous(const kn_tensor *tensor)
 
 void *kn_data(kn_tensor *tensor)
 {
-    if (!tensor)
-        return kn_fail_argument_null("kn_data", "tensor"), kn_stick();
+    if (kn_tensor_given("kn_data", "tensor", tensor) != KN_OK)
+        return kn_stick();
     if (!kn_device_is_host(tensor->storage->device))
         return kn_fail_null(
             KN_ERR_DEVICE,

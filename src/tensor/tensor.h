@@ -35,6 +35,7 @@ struct kn_tensor {
     int64_t strides[KN_MAX_DIMS]; /* elements */
     int64_t offset;               /* elements from the storage's start */
     struct kn_autograd *autograd; /* NULL: no gradient wanted, none recorded */
+    bool scope_released;          /* guard mode: the last reference was a scope's */
 };
 
 /* --- making; owned references ----------------------------------------------------------------- */
@@ -59,6 +60,7 @@ bool kn_same_shape(const kn_tensor *a, const kn_tensor *b);
  * that makes a tensor. When the registration fails it releases the tensor and returns NULL (sticky error). NULL in
  * gives NULL out, sticky. */
 kn_tensor *kn_scope_adopt(kn_tensor *tensor);
+void kn_tensor_scope_release(kn_tensor *tensor); /* what a scope does at its end */
 
 /* --- primitives without gradient, in stream order --------------------------------------------- */
 

@@ -86,8 +86,8 @@ TENSOR_TEST(test_no_grad)
 {
     kn_tensor *x = leaf(3), *y = NULL;
     assert_true(kn_grad_enabled());
-    KN_NO_GRAD
     {
+        KN_NO_GRAD;
         assert_false(kn_grad_enabled());
         y = kn_mul(x, x);
         assert_false(kn_set_grad_enabled(false)); /* nested: still off */

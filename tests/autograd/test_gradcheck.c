@@ -23,13 +23,12 @@ static kn_status cube_shape(kn_call *call)
 static kn_status cube_forward(kn_call *call)
 {
     kn_status status = KN_ERR_MEMORY;
-    KN_SCOPE
     {
-        KN_NO_GRAD
-        {
-            kn_tensor *x = call->inputs[0], *cube = kn_mul(x, kn_mul(x, x));
-            status = cube ? kn_tensor_copy(call->outputs[0], cube) : kn_error_status();
-        }
+        KN_SCOPE;
+
+        KN_NO_GRAD;
+        kn_tensor *x = call->inputs[0], *cube = kn_mul(x, kn_mul(x, x));
+        status = cube ? kn_tensor_copy(call->outputs[0], cube) : kn_error_status();
     }
     return status == KN_OK && call->needs_grad ? kn_call_save(call, call->inputs[0]) : status;
 }

@@ -72,16 +72,14 @@ void assert_epoch(kn_loader *loader, const kn_loader_params *params, int64_t len
     assert_int_equal(kn_loader_samples(loader), samples);
     assert_ok(kn_loader_start(loader, epoch));
     for (int64_t batch = 0; batch < kn_loader_batches(loader); batch++) {
-        KN_SCOPE
-        {
-            kn_tensor *input = NULL, *target = NULL;
-            assert_ok(kn_loader_next(loader, &input, &target));
-            assert_non_null(input);
-            int64_t size = samples - done < params->batch_size ? samples - done : params->batch_size;
-            assert_batch(input, target, order + done, size);
-            assert_ptr_equal(kn_device_of(input), params->device);
-            done += size;
-        }
+        KN_SCOPE;
+        kn_tensor *input = NULL, *target = NULL;
+        assert_ok(kn_loader_next(loader, &input, &target));
+        assert_non_null(input);
+        int64_t size = samples - done < params->batch_size ? samples - done : params->batch_size;
+        assert_batch(input, target, order + done, size);
+        assert_ptr_equal(kn_device_of(input), params->device);
+        done += size;
     }
     assert_int_equal(done, samples);
     kn_tensor *input = (kn_tensor *)(uintptr_t)8, *target = input;

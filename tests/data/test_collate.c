@@ -97,20 +97,19 @@ static void test_returns_what_it_likes(void **state)
     assert_ok(
         kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = 2, .device = devices[1], .collate = scale));
     assert_ok(kn_loader_start(loader, 0));
-    for (int b = 0; b < 10; b++)
-        KN_SCOPE
-        {
-            kn_tensor *input = NULL, *target = NULL;
-            float values[SIZE * WIDTH], labels[SIZE];
-            assert_ok(kn_loader_next(loader, &input, &target));
-            assert_int_equal(kn_ndim(target), 2);
-            assert_ok(kn_read(input, values, sizeof values));
-            assert_ok(kn_read(target, labels, sizeof labels));
-            for (int i = 0; i < SIZE; i++) {
-                assert_true(labels[i] == (float)-(b * SIZE + i));
-                assert_true(values[i * WIDTH + 5] == 2 * (float)(b * SIZE + i + 5));
-            }
+    for (int b = 0; b < 10; b++) {
+        KN_SCOPE;
+        kn_tensor *input = NULL, *target = NULL;
+        float values[SIZE * WIDTH], labels[SIZE];
+        assert_ok(kn_loader_next(loader, &input, &target));
+        assert_int_equal(kn_ndim(target), 2);
+        assert_ok(kn_read(input, values, sizeof values));
+        assert_ok(kn_read(target, labels, sizeof labels));
+        for (int i = 0; i < SIZE; i++) {
+            assert_true(labels[i] == (float)-(b * SIZE + i));
+            assert_true(values[i * WIDTH + 5] == 2 * (float)(b * SIZE + i + 5));
         }
+    }
     kn_loader_free(loader);
     kn_dataset_free(dataset);
 }
@@ -273,12 +272,11 @@ static void test_freed_with_copies_under_way(void **state)
         assert_ok(kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = round % 3, .device = devices[1],
                                 .collate = help, .collate_user = &h));
         assert_ok(kn_loader_start(loader, 0));
-        for (int i = 0; i < round; i++)
-            KN_SCOPE
-            {
-                kn_tensor *input = NULL, *target = NULL;
-                assert_ok(kn_loader_next(loader, &input, &target));
-            }
+        for (int i = 0; i < round; i++) {
+            KN_SCOPE;
+            kn_tensor *input = NULL, *target = NULL;
+            assert_ok(kn_loader_next(loader, &input, &target));
+        }
         kn_loader_free(loader);
         kn_dataset_free(dataset);
     }

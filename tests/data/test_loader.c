@@ -96,13 +96,11 @@ static void test_other_stream(void **state)
     for (int epoch = 0; epoch < 3; epoch++) {
         assert_ok(kn_loader_start(loader, epoch));
         for (int i = 0; i < 100; i++) {
-            KN_SCOPE
-            {
-                kn_tensor *input = NULL, *target = NULL;
-                assert_ok(kn_loader_next(loader, &input, &target));
-                assert_ok(kn_tensor_new(&copies[i], KN_I64, 1, (const int64_t[]){8}, devices[1]));
-                assert_ok(kn_tensor_copy(copies[i], target));
-            }
+            KN_SCOPE;
+            kn_tensor *input = NULL, *target = NULL;
+            assert_ok(kn_loader_next(loader, &input, &target));
+            assert_ok(kn_tensor_new(&copies[i], KN_I64, 1, (const int64_t[]){8}, devices[1]));
+            assert_ok(kn_tensor_copy(copies[i], target));
         }
         for (int i = 0; i < 100; i++) {
             int64_t labels[8];
@@ -132,11 +130,9 @@ static void test_no_growth(void **state)
     for (int epoch = 0; epoch < 40; epoch++) {
         assert_ok(kn_loader_start(loader, epoch));
         for (int i = 0; i < 25; i++) {
-            KN_SCOPE
-            {
-                kn_tensor *input = NULL, *target = NULL;
-                assert_ok(kn_loader_next(loader, &input, &target));
-            }
+            KN_SCOPE;
+            kn_tensor *input = NULL, *target = NULL;
+            assert_ok(kn_loader_next(loader, &input, &target));
         }
         assert_int_equal(kn_memory_allocated(devices[1]), allocated);
         if (epoch == 10)
@@ -167,13 +163,11 @@ static void first_values(float *values, int num_workers, uint64_t seed, int64_t 
                             .num_workers = num_workers, .device = kn_device_host()));
     assert_ok(kn_loader_start(loader, epoch));
     for (int i = 0; i < 100; i += 10) {
-        KN_SCOPE
-        {
-            kn_tensor *input = NULL, *target = NULL;
-            assert_ok(kn_loader_next(loader, &input, &target));
-            for (int k = 0; k < 10; k++)
-                values[i + k] = ((float *)kn_data(input))[k * WIDTH];
-        }
+        KN_SCOPE;
+        kn_tensor *input = NULL, *target = NULL;
+        assert_ok(kn_loader_next(loader, &input, &target));
+        for (int k = 0; k < 10; k++)
+            values[i + k] = ((float *)kn_data(input))[k * WIDTH];
     }
     kn_loader_free(loader);
     kn_dataset_free(dataset);

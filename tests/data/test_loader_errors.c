@@ -124,11 +124,9 @@ static void test_start_again_half_way(void **state)
         for (int taken = 0; taken < 20; taken++) {
             assert_ok(kn_loader_start(loader, taken));
             for (int i = 0; i < taken; i++) {
-                KN_SCOPE
-                {
-                    kn_tensor *input = NULL, *target = NULL;
-                    assert_ok(kn_loader_next(loader, &input, &target));
-                }
+                KN_SCOPE;
+                kn_tensor *input = NULL, *target = NULL;
+                assert_ok(kn_loader_next(loader, &input, &target));
             }
         }
         assert_epoch(loader, &params, 500, 99);

@@ -43,17 +43,17 @@ void case_batch(kn_tensor **images, kn_tensor **classes, int64_t size, kn_dtype 
 double case_step(kn_module *net, kn_optim *optim, int64_t size, kn_dtype dtype, int number)
 {
     double value = NAN;
-    KN_SCOPE
-    {
-        kn_tensor *images, *classes;
-        case_batch(&images, &classes, size, dtype, number);
-        kn_optim_zero_grad(optim);
-        kn_tensor *loss = kn_cross_entropy(kn_forward(net, images), classes);
-        CHECK_TENSOR(loss);
-        CHECK_OK(kn_backward(loss));
-        CHECK_OK(kn_optim_step(optim));
-        CHECK_OK(kn_item(loss, &value));
-    }
+
+    KN_SCOPE;
+    kn_tensor *images, *classes;
+    case_batch(&images, &classes, size, dtype, number);
+    kn_optim_zero_grad(optim);
+    kn_tensor *loss = kn_cross_entropy(kn_forward(net, images), classes);
+    CHECK_TENSOR(loss);
+    CHECK_OK(kn_backward(loss));
+    CHECK_OK(kn_optim_step(optim));
+    CHECK_OK(kn_item(loss, &value));
+
     return value;
 }
 

@@ -329,7 +329,10 @@ TENSOR_TEST(all_reduce_of_nan_bools_parameters_and_one)
                            kn_ones(KN_SHAPE(2), .device = all[2], .requires_grad = true)};
     assert_int_equal(kn_comm_all_reduce(leaves, 2, KN_REDUCE_SUM), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "all_reduce", "KN_NO_GRAD");
-    KN_NO_GRAD { CHECK_OK(kn_comm_all_reduce(leaves, 2, KN_REDUCE_SUM)); }
+    {
+        KN_NO_GRAD;
+        CHECK_OK(kn_comm_all_reduce(leaves, 2, KN_REDUCE_SUM));
+    }
     CHECK_VALUES(leaves[1], 2, 2);
     CHECK_OK(kn_comm_all_reduce(flags, 1, KN_REDUCE_MAX));
     CHECK_VALUES(flags[0], 1);
@@ -342,13 +345,12 @@ TENSOR_TEST(transfers_keep_their_order)
 {
     kn_device **all = devices();
     kn_tensor *x = kn_zeros(KN_SHAPE(30011), .device = all[0]);
-    for (int round = 1; round <= 200; round++)
-        KN_SCOPE
-        {
-            kn_tensor *there = kn_add_scalar(kn_to(x, all[round % 2 + 1]), 1);
-            CHECK_OK(kn_copy_(x, there));
-            CHECK_TENSOR(kn_fill_(there, -1)); /* after the copy, in its stream's order */
-        }
+    for (int round = 1; round <= 200; round++) {
+        KN_SCOPE;
+        kn_tensor *there = kn_add_scalar(kn_to(x, all[round % 2 + 1]), 1);
+        CHECK_OK(kn_copy_(x, there));
+        CHECK_TENSOR(kn_fill_(there, -1)); /* after the copy, in its stream's order */
+    }
     double *values = read_doubles(x);
     for (int i = 0; i < 30011; i++)
         assert_true(values[i] == 200);

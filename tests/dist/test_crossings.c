@@ -19,20 +19,22 @@ TENSOR_TEST(a_step_does_not_make_the_host_wait)
     case_batch(&images, &classes, 9, KN_F32, 0);
     for (int i = 0; i < 3; i++)
         CHECK_OK(kn_synchronize(devices[i]));
-    for (int step = 0; step < 4; step++)
-        KN_SCOPE
+    for (int step = 0; step < 4; step++) {
+        KN_SCOPE;
+        uint64_t waits = kn_host_wait_count();
+        kn_set_sync_debug_mode(KN_SYNC_DEBUG_ERROR);
+        kn_optim_zero_grad(optim);
+        CHECK_OK(kn_backward(kn_cross_entropy(kn_forward(net, images), classes)));
+        CHECK_OK(kn_optim_step(optim));
+        kn_tensor *out[3];
+        CHECK_OK(kn_comm_broadcast(images, devices, 3, out));
         {
-            uint64_t waits = kn_host_wait_count();
-            kn_set_sync_debug_mode(KN_SYNC_DEBUG_ERROR);
-            kn_optim_zero_grad(optim);
-            CHECK_OK(kn_backward(kn_cross_entropy(kn_forward(net, images), classes)));
-            CHECK_OK(kn_optim_step(optim));
-            kn_tensor *out[3];
-            CHECK_OK(kn_comm_broadcast(images, devices, 3, out));
-            KN_NO_GRAD { CHECK_OK(kn_comm_all_reduce(out, 3, KN_REDUCE_MAX)); }
-            kn_set_sync_debug_mode(KN_SYNC_DEBUG_OFF);
-            assert_true(kn_host_wait_count() == waits);
+            KN_NO_GRAD;
+            CHECK_OK(kn_comm_all_reduce(out, 3, KN_REDUCE_MAX));
         }
+        kn_set_sync_debug_mode(KN_SYNC_DEBUG_OFF);
+        assert_true(kn_host_wait_count() == waits);
+    }
     kn_optim_free(optim);
     kn_module_free(net);
 }
@@ -99,18 +101,17 @@ static void *around(void *user)
     kn_stream *stream = NULL;
     wrong += kn_stream_create(&stream, kn_device_at(number % 3)) != KN_OK;
     wrong += kn_stream_set_current(stream) != KN_OK;
-    for (int round = 0; round < 25; round++)
-        KN_SCOPE
-        {
-            kn_tensor *x = kn_full(KN_SHAPE(1000 + 311 * number), number, .device = kn_device_at(number % 3));
-            for (int hop = 1; hop <= 6; hop++)
-                x = kn_add_scalar(kn_to(x, kn_device_at((number + hop) % 3)), 1);
-            double *values = read_doubles(x);
-            for (int64_t i = 0; values && i < kn_numel(x); i++)
-                wrong += values[i] != number + 6;
-            wrong += !values;
-            free(values);
-        }
+    for (int round = 0; round < 25; round++) {
+        KN_SCOPE;
+        kn_tensor *x = kn_full(KN_SHAPE(1000 + 311 * number), number, .device = kn_device_at(number % 3));
+        for (int hop = 1; hop <= 6; hop++)
+            x = kn_add_scalar(kn_to(x, kn_device_at((number + hop) % 3)), 1);
+        double *values = read_doubles(x);
+        for (int64_t i = 0; values && i < kn_numel(x); i++)
+            wrong += values[i] != number + 6;
+        wrong += !values;
+        free(values);
+    }
     wrong += kn_stream_synchronize(stream) != KN_OK;
     wrong += kn_stream_destroy(stream) != KN_OK;
     *(int *)user = wrong;
@@ -135,17 +136,16 @@ TENSOR_TEST(large_values_of_many_sizes)
 {
     kn_device *const *devices = case_devices(2);
     for (int round = 0; round < 3; round++)
-        for (int64_t mib = 40; mib <= 160; mib *= 2)
-            KN_SCOPE
-            {
-                kn_tensor *x = kn_full(KN_SHAPE(mib << 20), 3 + round, .dtype = KN_U8, .device = devices[round % 2]);
-                int64_t value = 0;
-                kn_tensor *there = kn_to(x, devices[(round + 1) % 2]);
-                CHECK_OK(kn_item_i64(kn_select(there, 0, -1), &value));
-                assert_int_equal(value, 3 + round);
-                CHECK_OK(kn_item_i64(kn_select(there, 0, 12345), &value));
-                assert_int_equal(value, 3 + round);
-            }
+        for (int64_t mib = 40; mib <= 160; mib *= 2) {
+            KN_SCOPE;
+            kn_tensor *x = kn_full(KN_SHAPE(mib << 20), 3 + round, .dtype = KN_U8, .device = devices[round % 2]);
+            int64_t value = 0;
+            kn_tensor *there = kn_to(x, devices[(round + 1) % 2]);
+            CHECK_OK(kn_item_i64(kn_select(there, 0, -1), &value));
+            assert_int_equal(value, 3 + round);
+            CHECK_OK(kn_item_i64(kn_select(there, 0, 12345), &value));
+            assert_int_equal(value, 3 + round);
+        }
     for (int i = 0; i < 2; i++)
         CHECK_OK(kn_empty_cache(devices[i]));
 }
@@ -156,11 +156,11 @@ static kn_status small_step(kn_module *net, kn_tensor *x)
     kn_status status = KN_OK;
     for (int i = 0; i < kn_module_parameters(net).count; i++)
         kn_set_grad(kn_module_parameters(net).tensors[i], NULL);
-    KN_SCOPE
-    {
-        kn_tensor *y = kn_forward(net, x);
-        status = kn_backward(kn_sum(kn_mul(y, y)));
-    }
+
+    KN_SCOPE;
+    kn_tensor *y = kn_forward(net, x);
+    status = kn_backward(kn_sum(kn_mul(y, y)));
+
     return status;
 }
 

@@ -107,8 +107,8 @@ TENSOR_TEST(evaluation_output_device_and_host_input)
     case_batch(&images, &classes, 7, KN_F32, 0);
     kn_module_train(wrapped, false);
     assert_false(kn_module_is_training(kn_data_parallel_inner(wrapped)));
-    KN_NO_GRAD
     {
+        KN_NO_GRAD;
         double *expected = read_doubles(kn_forward(plain, images));
         kn_tensor *y = kn_forward(wrapped, images);
         assert_ptr_equal(kn_device_of(y), devices[2]);
@@ -356,7 +356,10 @@ TENSOR_TEST(a_parameter_changed_before_backward_is_told)
     kn_module *net =
         kn_nn_data_parallel(kn_nn_sequential(LAYER, kn_nn_tanh(), LAYER), .devices = devices, .num_devices = 2);
     kn_tensor *x = kn_ones(KN_SHAPE(4, 2)), *loss = kn_sum(kn_forward(net, x));
-    KN_NO_GRAD kn_fill_(kn_module_get(net, "module.2.weight"), 1);
+    {
+        KN_NO_GRAD;
+        kn_fill_(kn_module_get(net, "module.2.weight"), 1);
+    }
     assert_int_equal(kn_backward(loss), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "changed in place");
     CHECK_OK(kn_backward(kn_sum(kn_forward(net, x))));

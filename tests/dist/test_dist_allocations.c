@@ -26,8 +26,8 @@ static void fail_each(work run, void *user)
     bool over = false;
     for (long n = 1; n < 5000 && !over; n++) {
         bool fine = false;
-        KN_SCOPE
         {
+            KN_SCOPE;
             kn_fail_alloc_after(n, 0);
             fine = run(user);
             over = still_armed(n) && fine;
@@ -40,7 +40,9 @@ static void fail_each(work run, void *user)
     }
     assert_true(over);
     assert_true(failures > 20);
-    KN_SCOPE { assert_true(run(user)); }
+
+    KN_SCOPE;
+    assert_true(run(user));
 }
 
 static bool step(void *user)
@@ -59,7 +61,10 @@ TENSOR_TEST(a_step_of_data_parallelism)
         kn_nn_data_parallel(kn_nn_sequential(kn_nn_linear(.in_features = 3, .out_features = 4), kn_nn_relu(),
                                              kn_nn_linear(.in_features = 4, .out_features = 2)),
                             .devices = devices, .num_devices = 3);
-    KN_SCOPE { assert_true(step(net)); }
+    {
+        KN_SCOPE;
+        assert_true(step(net));
+    }
     fail_each(step, net);
     kn_module_free(net);
 }
@@ -86,7 +91,10 @@ TENSOR_TEST(the_collectives)
     kn_device *devices[3];
     for (int i = 0; i < 3; i++)
         devices[i] = case_devices(3)[i];
-    KN_SCOPE { assert_true(collectives(devices)); }
+    {
+        KN_SCOPE;
+        assert_true(collectives(devices));
+    }
     fail_each(collectives, devices);
 }
 

@@ -35,8 +35,8 @@ static kn_tensor *scaled_forward(kn_module *module, kn_tensor *x)
         return kn_error_set(KN_ERR_STATE, "a tensor of another device"), NULL;
     if (self->borrowed != kn_module_get(module, "inner.weight") || kn_module_child(module, 0) != self->inner)
         return kn_error_set(KN_ERR_STATE, "pointers lead elsewhere than names"), NULL;
-    KN_NO_GRAD
     {
+        KN_NO_GRAD;
         if (!kn_add_(self->seen, kn_full(KN_SHAPE(1), (double)kn_size(x, 0), .device = kn_device_of(x))))
             return NULL;
     }
@@ -49,8 +49,8 @@ static kn_module *scaled_new(void)
     scaled *self = kn_module_self(module);
     self->before = 0.25;
     memcpy(self->tag, "ab", 3);
-    KN_SCOPE
     {
+        KN_SCOPE;
         self->weight = kn_module_register_parameter(module, "weight", kn_full(KN_SHAPE(3), 2));
         self->seen = kn_module_register_buffer(module, "seen", kn_zeros(KN_SHAPE(1)));
         self->inner = kn_module_register_module(module, "inner", kn_nn_linear(.in_features = 3, .out_features = 2));

@@ -40,14 +40,13 @@ static void test_histograms(void **state)
     char *names = golden_words(file, "cases");
     bool gpu = kn_device_get_type(kn_device_current()) == KN_DEVICE_GPU;
     for (const char *name = names; *name; name = GOLDEN_NEXT(name))
-        for (int wide = 0; wide < 2; wide++)
-            KN_SCOPE
-            {
-                const golden_case c = golden_case_of(file, name);
-                int64_t wrong = misplaced(&c, wide);
-                if (wrong > (gpu && !wide ? 6 * golden_whole(&c, "bins", 0) : 0))
-                    fail_msg("%s, %s: %lld values in other bins", name, wide ? "float64" : "float32", (long long)wrong);
-            }
+        for (int wide = 0; wide < 2; wide++) {
+            KN_SCOPE;
+            const golden_case c = golden_case_of(file, name);
+            int64_t wrong = misplaced(&c, wide);
+            if (wrong > (gpu && !wide ? 6 * golden_whole(&c, "bins", 0) : 0))
+                fail_msg("%s, %s: %lld values in other bins", name, wide ? "float64" : "float32", (long long)wrong);
+        }
     free(names);
     kn_tensor_file_free(file);
 }
@@ -59,27 +58,26 @@ static void test_gradient_norm(void **state)
     kn_tensor_file *file = golden_open("log");
     static const char *const names[COUNT] = {"0", "1", "2", "3", "4"};
     double *expected = read_doubles(kn_tensor_file_get(file, "norm"));
-    for (int wide = 0; wide < 2; wide++)
-        KN_SCOPE
-        {
-            kn_tensor *parameters[COUNT];
-            for (int i = 0; i < COUNT; i++) {
-                char name[16];
-                snprintf(name, sizeof name, "grad%d", i);
-                kn_tensor *gradient = golden_on_device(kn_tensor_file_get(file, name), wide ? KN_F64 : KN_F32);
-                parameters[i] =
-                    kn_zeros(KN_SHAPE(kn_numel(gradient)), .dtype = kn_dtype_of(gradient), .requires_grad = true);
-                assert_int_equal(kn_set_grad(parameters[i], gradient), KN_OK);
-            }
-            kn_device_log *log = kn_device_log_new();
-            int entry = kn_device_log_add_grad_norm(log, "n", (kn_parameter_list){parameters, names, COUNT});
-            assert_int_equal(kn_device_log_grad_norm(log, entry), KN_OK);
-            assert_int_equal(kn_device_log_read(log), KN_OK);
-            double norm = kn_device_log_value(log, entry, KN_FIGURE_LAST);
-            if (!(fabs(norm / expected[0] - 1) < (wide ? 1e-14 : 2e-7)))
-                fail_msg("the norm is %.17g, PyTorch's %.17g", norm, expected[0]);
-            kn_device_log_free(log);
+    for (int wide = 0; wide < 2; wide++) {
+        KN_SCOPE;
+        kn_tensor *parameters[COUNT];
+        for (int i = 0; i < COUNT; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "grad%d", i);
+            kn_tensor *gradient = golden_on_device(kn_tensor_file_get(file, name), wide ? KN_F64 : KN_F32);
+            parameters[i] =
+                kn_zeros(KN_SHAPE(kn_numel(gradient)), .dtype = kn_dtype_of(gradient), .requires_grad = true);
+            assert_int_equal(kn_set_grad(parameters[i], gradient), KN_OK);
         }
+        kn_device_log *log = kn_device_log_new();
+        int entry = kn_device_log_add_grad_norm(log, "n", (kn_parameter_list){parameters, names, COUNT});
+        assert_int_equal(kn_device_log_grad_norm(log, entry), KN_OK);
+        assert_int_equal(kn_device_log_read(log), KN_OK);
+        double norm = kn_device_log_value(log, entry, KN_FIGURE_LAST);
+        if (!(fabs(norm / expected[0] - 1) < (wide ? 1e-14 : 2e-7)))
+            fail_msg("the norm is %.17g, PyTorch's %.17g", norm, expected[0]);
+        kn_device_log_free(log);
+    }
     free(expected);
     kn_tensor_file_free(file);
 }

@@ -113,7 +113,10 @@ static int check_file(const char *name, kn_dtype dtype, kn_device *device)
             continue;
         golden_case c = golden_case_of(file, word);
         golden_run run = {name, &c, dtype, device};
-        KN_SCOPE { failed += check_case(&run); }
+        {
+            KN_SCOPE;
+            failed += check_case(&run);
+        }
         cases++;
     }
     print_message("%s in %s on %s: %d of %d cases differ\n", name, kn_dtype_name(dtype), kn_device_string(device),

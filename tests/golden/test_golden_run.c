@@ -55,15 +55,15 @@ static kn_tensor *batch_images(const batches *data, int step, kn_dtype dtype)
 static double train_step(kn_module *net, kn_optim *optimizer, const batches *data, int step, kn_dtype dtype)
 {
     double value = NAN;
-    KN_SCOPE
-    {
-        kn_tensor *x = batch_images(data, step, dtype);
-        kn_tensor *labels = kn_from_data(data->labels + step * data->size, KN_SHAPE(data->size), .dtype = KN_I64);
-        kn_tensor *loss = kn_cross_entropy(kn_forward(net, x), labels);
-        kn_optim_zero_grad(optimizer);
-        if (!loss || kn_backward(loss) != KN_OK || kn_optim_step(optimizer) != KN_OK || kn_item(loss, &value) != KN_OK)
-            print_error("step %d: %s\n", step, kn_error_message());
-    }
+
+    KN_SCOPE;
+    kn_tensor *x = batch_images(data, step, dtype);
+    kn_tensor *labels = kn_from_data(data->labels + step * data->size, KN_SHAPE(data->size), .dtype = KN_I64);
+    kn_tensor *loss = kn_cross_entropy(kn_forward(net, x), labels);
+    kn_optim_zero_grad(optimizer);
+    if (!loss || kn_backward(loss) != KN_OK || kn_optim_step(optimizer) != KN_OK || kn_item(loss, &value) != KN_OK)
+        print_error("step %d: %s\n", step, kn_error_message());
+
     return value;
 }
 

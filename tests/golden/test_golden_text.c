@@ -79,17 +79,16 @@ static int check_table(const kn_tensor_file *file, const char *key, result_funct
     const char *word = words;
     int failed = 0;
     for (int a = 0; a < NUM_DTYPES; a++)
-        for (int b = 0; b < columns; b++, word = GOLDEN_NEXT(word))
-            KN_SCOPE
-            {
-                kn_dtype made = function(dtypes[a], dtypes[b]);
-                const char *name = made == KN_DTYPE_DEFAULT ? kn_error_message() : kn_dtype_name(made);
-                if (strcmp(name, word) != 0) {
-                    print_error("%s of %s and %s gives %s, in PyTorch %s\n", key, kn_dtype_name(dtypes[a]),
-                                columns > 1 ? kn_dtype_name(dtypes[b]) : "a number", name, word);
-                    failed++;
-                }
+        for (int b = 0; b < columns; b++, word = GOLDEN_NEXT(word)) {
+            KN_SCOPE;
+            kn_dtype made = function(dtypes[a], dtypes[b]);
+            const char *name = made == KN_DTYPE_DEFAULT ? kn_error_message() : kn_dtype_name(made);
+            if (strcmp(name, word) != 0) {
+                print_error("%s of %s and %s gives %s, in PyTorch %s\n", key, kn_dtype_name(dtypes[a]),
+                            columns > 1 ? kn_dtype_name(dtypes[b]) : "a number", name, word);
+                failed++;
             }
+        }
     free(words);
     return failed;
 }
@@ -150,12 +149,11 @@ static void test_conversion(void **state)
     assert_non_null(file);
     int failed = 0;
     for (int i = 0; i < NUM_DTYPES; i++)
-        for (int on_host = 0; on_host < 2; on_host++)
-            KN_SCOPE
-            {
-                failed += check_conversion(file, "floats", dtypes[i], on_host);
-                failed += check_conversion(file, "integers", dtypes[i], on_host);
-            }
+        for (int on_host = 0; on_host < 2; on_host++) {
+            KN_SCOPE;
+            failed += check_conversion(file, "floats", dtypes[i], on_host);
+            failed += check_conversion(file, "integers", dtypes[i], on_host);
+        }
     kn_tensor_file_free(file);
     assert_int_equal(failed, 0);
 }

@@ -85,12 +85,11 @@ static int follow_optimizers(kn_dtype dtype)
     assert_non_null(file);
     char *words = golden_words(file, "cases");
     int failed = 0;
-    for (const char *word = words; *word; word = GOLDEN_NEXT(word))
-        KN_SCOPE
-        {
-            golden_case c = golden_case_of(file, word);
-            failed += follow_optimizer(&c, dtype);
-        }
+    for (const char *word = words; *word; word = GOLDEN_NEXT(word)) {
+        KN_SCOPE;
+        golden_case c = golden_case_of(file, word);
+        failed += follow_optimizer(&c, dtype);
+    }
     free(words);
     kn_tensor_file_free(file);
     return failed;

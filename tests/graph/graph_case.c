@@ -18,8 +18,8 @@ void case_make(graph_case *c, make_optim optim, kn_dtype dtype)
     CHECK_OK(kn_module_to_dtype(c->net, dtype));
     c->optim = optim(kn_module_parameters(c->net));
     CHECK_OK(c->optim ? KN_OK : kn_error_status());
-    KN_SCOPE
     {
+        KN_SCOPE;
         c->x = kn_retain(kn_rand(KN_SHAPE(CASE_BATCH, 1, 12, 12), .dtype = dtype));
         c->y = kn_retain(kn_randint(0, 3, KN_SHAPE(CASE_BATCH)));
     }
@@ -44,14 +44,20 @@ kn_tensor *case_step(graph_case *c)
 
 void case_warm_up(graph_case *c)
 {
-    for (int i = 0; i < 2; i++)
-        KN_SCOPE { CHECK_TENSOR(case_step(c)); }
+    for (int i = 0; i < 2; i++) {
+        KN_SCOPE;
+        CHECK_TENSOR(case_step(c));
+    }
 }
 
 void case_capture(graph_case *c, kn_graph *graph, kn_tensor **loss)
 {
     *loss = NULL;
-    KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE { *loss = kn_retain(case_step(c)); }
+    {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        KN_SCOPE;
+        *loss = kn_retain(case_step(c));
+    }
     CHECK_TENSOR(*loss);
 }
 

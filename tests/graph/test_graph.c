@@ -18,14 +18,13 @@ static void compare(make_optim optim, kn_dtype dtype, int steps)
     double *losses = malloc((size_t)steps * sizeof *losses);
     case_make(&eager, optim, dtype);
     case_warm_up(&eager);
-    for (int i = 0; i < steps; i++)
-        KN_SCOPE
-        {
-            case_feed(&eager, i);
-            if (i == steps / 2)
-                CHECK_OK(kn_optim_set_lr(eager.optim, 0.003));
-            CHECK_OK(kn_item(case_step(&eager), &losses[i]));
-        }
+    for (int i = 0; i < steps; i++) {
+        KN_SCOPE;
+        case_feed(&eager, i);
+        if (i == steps / 2)
+            CHECK_OK(kn_optim_set_lr(eager.optim, 0.003));
+        CHECK_OK(kn_item(case_step(&eager), &losses[i]));
+    }
     CHECK_OK(kn_get_rng_state(kn_device_current(), states[0]));
 
     kn_graph *graph;
@@ -48,9 +47,15 @@ static void compare(make_optim optim, kn_dtype dtype, int steps)
     check_same_parameters(&eager, &replayed);
 
     /* the optimizers have counted the same steps: they go on alike */
-    KN_SCOPE { CHECK_TENSOR(case_step(&eager)); }
+    {
+        KN_SCOPE;
+        CHECK_TENSOR(case_step(&eager));
+    }
     CHECK_OK(kn_set_rng_state(kn_device_current(), states[0]));
-    KN_SCOPE { CHECK_TENSOR(case_step(&replayed)); }
+    {
+        KN_SCOPE;
+        CHECK_TENSOR(case_step(&replayed));
+    }
     check_same_parameters(&eager, &replayed);
     kn_release(loss);
     kn_graph_free(graph);
@@ -89,7 +94,10 @@ static void replays_draw_anew(void **state)
     kn_tensor *x = NULL;
     CHECK_OK(kn_graph_create(&graph));
     CHECK_OK(kn_get_rng_state(kn_device_current(), before));
-    KN_GRAPH_CAPTURE(graph, NULL) { x = kn_rand(KN_SHAPE(5)); }
+    {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        x = kn_rand(KN_SHAPE(5));
+    }
     CHECK_OK(kn_get_rng_state(kn_device_current(), after));
     assert_memory_equal(before, after, KN_RNG_STATE_SIZE);
     for (int round = 0; round < 3; round++) {
@@ -119,23 +127,25 @@ static void memory_is_the_graphs_own(void **state)
     kn_graph *graph;
     CHECK_OK(kn_graph_create(&graph));
     assert_null(kn_graph_pool(graph));
-    KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE { y = kn_retain(kn_add_scalar(kn_mul(kn_relu(x), x), 1)); }
+    {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        KN_SCOPE;
+        y = kn_retain(kn_add_scalar(kn_mul(kn_relu(x), x), 1));
+    }
     assert_non_null(kn_graph_pool(graph));
     for (int round = 0; round < 5; round++) {
-        KN_SCOPE
-        {
-            for (int i = 0; i < 10; i++) /* would land on the temporaries of the graph, were they free */
-                kn_full(KN_SHAPE(50000), -1);
-            CHECK_OK(kn_graph_replay(graph));
-            double sum;
-            CHECK_OK(kn_item(kn_sum(y), &sum));
-            assert_true(sum == 50000.0 * 10);
-        }
+        KN_SCOPE;
+        for (int i = 0; i < 10; i++) /* would land on the temporaries of the graph, were they free */
+            kn_full(KN_SHAPE(50000), -1);
+        CHECK_OK(kn_graph_replay(graph));
+        double sum;
+        CHECK_OK(kn_item(kn_sum(y), &sum));
+        assert_true(sum == 50000.0 * 10);
     }
     kn_graph_free(graph);
-    KN_SCOPE /* the result outlives the graph */
     {
-        double sum;
+        KN_SCOPE;
+        double sum; /* the result outlives the graph */
         CHECK_OK(kn_item(kn_sum(y), &sum));
         assert_true(sum == 50000.0 * 10);
     }
@@ -157,7 +167,11 @@ static void graphs_share_a_pool(void **state)
         CHECK_OK(kn_graph_create(&graphs[g]));
         if (g == 1)
             CHECK_OK(kn_graph_set_pool(graphs[1], kn_graph_pool(graphs[0])));
-        KN_GRAPH_CAPTURE(graphs[g], NULL) KN_SCOPE { results[g] = kn_retain(kn_sum(kn_mul(kn_mul(x, x), x))); }
+        {
+            KN_GRAPH_CAPTURE(graphs[g], NULL);
+            KN_SCOPE;
+            results[g] = kn_retain(kn_sum(kn_mul(kn_mul(x, x), x)));
+        }
         reserved[g] = kn_memory_reserved(kn_device_current());
     }
     assert_true(reserved[1] == reserved[0]);
@@ -183,17 +197,19 @@ static void replays_follow_the_current_stream(void **state)
     CHECK_OK(kn_stream_create(&side, device));
     CHECK_OK(kn_graph_create(&graph));
     kn_tensor *count = kn_zeros(KN_SHAPE(20000));
-    KN_GRAPH_CAPTURE(graph, NULL)
     {
-        for (int i = 0; i < 20; i++)
-            KN_SCOPE { CHECK_TENSOR(kn_add_(count, kn_full(KN_SHAPE(1), 1))); }
+        KN_GRAPH_CAPTURE(graph, NULL);
+        for (int i = 0; i < 20; i++) {
+            KN_SCOPE;
+            CHECK_TENSOR(kn_add_(count, kn_full(KN_SHAPE(1), 1)));
+        }
     }
     for (int round = 0; round < 6; round++) {
         CHECK_OK(kn_stream_set_current(round % 2 ? side : kn_stream_default(device)));
         CHECK_OK(kn_graph_replay(graph));
     }
-    KN_SCOPE
     {
+        KN_SCOPE;
         double sum; /* on `side`, where the last replay went */
         CHECK_OK(kn_item(kn_sum(count), &sum));
         assert_true(sum == 20000.0 * 120);
@@ -215,16 +231,18 @@ static void captures_on_a_side_stream(void **state)
     CHECK_OK(kn_stream_create(&side, kn_device_current()));
     CHECK_OK(kn_stream_wait_stream(side, kn_stream_default(kn_device_current())));
     CHECK_OK(kn_graph_create(&graph));
-    KN_STREAM(side)
     {
+        KN_STREAM(side);
         assert_false(kn_is_current_stream_capturing(NULL));
-        KN_GRAPH_CAPTURE(graph, side)
         {
+            KN_GRAPH_CAPTURE(graph, side);
             assert_true(kn_is_current_stream_capturing(NULL));
             y = kn_mul(x, x);
         }
         CHECK_OK(kn_graph_replay(graph));
-        KN_SCOPE { CHECK_VALUES(kn_sum(y), 1600); }
+
+        KN_SCOPE;
+        CHECK_VALUES(kn_sum(y), 1600);
     }
     kn_release(x);
     kn_release(y);
@@ -240,22 +258,20 @@ static void graphed_modules_learn_alike(void **state)
     graph_case eager, graphed;
     double losses[6], value;
     case_make(&eager, adam, KN_F32);
-    for (int i = 0; i < 6; i++)
-        KN_SCOPE
-        {
-            case_feed(&eager, i);
-            CHECK_OK(kn_item(case_step(&eager), &losses[i]));
-        }
+    for (int i = 0; i < 6; i++) {
+        KN_SCOPE;
+        case_feed(&eager, i);
+        CHECK_OK(kn_item(case_step(&eager), &losses[i]));
+    }
     case_make(&graphed, adam, KN_F32);
     CHECK_OK(kn_make_graphed_callable(graphed.net, graphed.x));
     assert_null(kn_grad(kn_module_parameters(graphed.net).tensors[0]));
-    for (int i = 0; i < 6; i++)
-        KN_SCOPE
-        {
-            case_feed(&graphed, i);
-            CHECK_OK(kn_item(case_step(&graphed), &value));
-            assert_true(value == losses[i]);
-        }
+    for (int i = 0; i < 6; i++) {
+        KN_SCOPE;
+        case_feed(&graphed, i);
+        CHECK_OK(kn_item(case_step(&graphed), &value));
+        assert_true(value == losses[i]);
+    }
     check_same_parameters(&eager, &graphed);
 
     /* gradients add up over passes, as they do without graphs */
@@ -264,9 +280,13 @@ static void graphed_modules_learn_alike(void **state)
     for (int c = 0; c < 2; c++) {
         kn_manual_seed(3);
         kn_optim_zero_grad(cases[c]->optim);
-        for (int i = 0; i < 2; i++)
-            KN_SCOPE { CHECK_OK(kn_backward(kn_sum(kn_forward(cases[c]->net, cases[c]->x)))); }
-        KN_SCOPE { sums[c] = kn_retain(kn_clone(kn_grad(kn_module_parameters(cases[c]->net).tensors[0]))); }
+        for (int i = 0; i < 2; i++) {
+            KN_SCOPE;
+            CHECK_OK(kn_backward(kn_sum(kn_forward(cases[c]->net, cases[c]->x))));
+        }
+
+        KN_SCOPE;
+        sums[c] = kn_retain(kn_clone(kn_grad(kn_module_parameters(cases[c]->net).tensors[0])));
     }
     double *one = read_doubles(sums[0]), *two = read_doubles(sums[1]);
     for (int64_t i = 0; i < kn_numel(sums[0]); i++)
@@ -277,8 +297,8 @@ static void graphed_modules_learn_alike(void **state)
     kn_release(sums[1]);
 
     /* in evaluation the module runs as it is; other inputs than the recorded are refused */
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_module_train(graphed.net, false);
         CHECK_TENSOR(kn_forward(graphed.net, kn_rand(KN_SHAPE(3, 1, 12, 12))));
         kn_module_train(graphed.net, true);
@@ -295,24 +315,26 @@ static void graphed_modules_learn_alike(void **state)
 static void graphed_modules_keep_one_call(void **state)
 {
     (void)state;
-    KN_SCOPE
+
+    KN_SCOPE;
+    kn_module *net = kn_nn_sequential(kn_nn_linear(.in_features = 3, .out_features = 2), kn_nn_tanh());
+    kn_tensor *x = kn_rand(KN_SHAPE(4, 3)), *weight = kn_module_parameters(net).tensors[0];
+    CHECK_OK(kn_make_graphed_callable(net, x));
+    kn_tensor *first = kn_sum(kn_forward(net, x)), *second = kn_sum(kn_forward(net, kn_neg(x)));
+    assert_int_equal(kn_backward(first), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "graphed_module", "applied again");
+    CHECK_OK(kn_backward(second));
+    kn_tensor *third = kn_sum(kn_forward(net, x));
     {
-        kn_module *net = kn_nn_sequential(kn_nn_linear(.in_features = 3, .out_features = 2), kn_nn_tanh());
-        kn_tensor *x = kn_rand(KN_SHAPE(4, 3)), *weight = kn_module_parameters(net).tensors[0];
-        CHECK_OK(kn_make_graphed_callable(net, x));
-        kn_tensor *first = kn_sum(kn_forward(net, x)), *second = kn_sum(kn_forward(net, kn_neg(x)));
-        assert_int_equal(kn_backward(first), KN_ERR_STATE);
-        CHECK_ERROR(KN_ERR_STATE, "graphed_module", "applied again");
-        CHECK_OK(kn_backward(second));
-        kn_tensor *third = kn_sum(kn_forward(net, x));
-        KN_NO_GRAD kn_fill_(weight, 1);
-        assert_int_equal(kn_backward(third), KN_ERR_STATE);
-        CHECK_ERROR(KN_ERR_STATE, "graphed_module", "changed in place");
-        CHECK_OK(kn_module_to_dtype(net, KN_F64));
-        assert_null(kn_forward(net, x));
-        CHECK_ERROR(KN_ERR_STATE, "moved or converted");
-        kn_module_free(net);
+        KN_NO_GRAD;
+        kn_fill_(weight, 1);
     }
+    assert_int_equal(kn_backward(third), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "graphed_module", "changed in place");
+    CHECK_OK(kn_module_to_dtype(net, KN_F64));
+    assert_null(kn_forward(net, x));
+    CHECK_ERROR(KN_ERR_STATE, "moved or converted");
+    kn_module_free(net);
 }
 
 static kn_tensor *peek(kn_module *module, kn_tensor *x)
@@ -327,8 +349,8 @@ static void modules_that_read_values_are_not_graphed(void **state)
 {
     (void)state;
     kn_module *module = kn_module_new("Peek", peek, 0, NULL);
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = kn_ones(KN_SHAPE(2));
         assert_int_equal(kn_make_graphed_callable(module, x), KN_ERR_STATE);
         CHECK_ERROR(KN_ERR_STATE, "make_graphed_callable", "reading a tensor cannot be part of a graph");
@@ -348,10 +370,12 @@ typedef struct worker {
 
 static void count_in_graph(worker *self, kn_tensor *count, kn_graph *graph)
 {
-    KN_GRAPH_CAPTURE(graph, NULL)
     {
-        for (int i = 0; i < 10; i++)
-            KN_SCOPE { kn_add_(count, kn_full(KN_SHAPE(1), self->number)); }
+        KN_GRAPH_CAPTURE(graph, NULL);
+        for (int i = 0; i < 10; i++) {
+            KN_SCOPE;
+            kn_add_(count, kn_full(KN_SHAPE(1), self->number));
+        }
     }
     for (int round = 0; round < 30; round++)
         if (kn_graph_replay(graph) != KN_OK)
@@ -367,7 +391,8 @@ static void *replay_alone(void *user)
     kn_device *device = kn_device_current();
     if (kn_stream_create(&stream, device) == KN_OK && kn_stream_set_current(stream) == KN_OK &&
         kn_graph_create(&graph) == KN_OK) {
-        KN_SCOPE { count_in_graph(self, kn_zeros(KN_SHAPE(1000)), graph); }
+        KN_SCOPE;
+        count_in_graph(self, kn_zeros(KN_SHAPE(1000)), graph);
     }
     snprintf(self->problem, sizeof self->problem, "%s", kn_error_message());
     kn_graph_free(graph);
@@ -399,7 +424,11 @@ static void the_dump_names_what_is_recorded(void **state)
     kn_tensor *x = kn_zeros(KN_SHAPE(8));
     CHECK_OK(kn_graph_create(&graph));
     assert_int_equal(kn_graph_command_count(graph), 0);
-    KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE { kn_relu(x); }
+    {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        KN_SCOPE;
+        kn_relu(x);
+    }
     assert_int_equal(kn_graph_command_count(graph), 1);
     char *dump = kn_graph_debug_dump(graph);
     assert_non_null(strstr(dump, "relu"));

@@ -49,7 +49,10 @@ static bool capture_and_replay(graph_case *c)
     kn_tensor *loss = NULL;
     bool done = kn_graph_create(&graph) == KN_OK && kn_graph_capture_begin(graph, NULL) == KN_OK;
     if (done) {
-        KN_SCOPE { loss = kn_retain(case_step(c)); }
+        {
+            KN_SCOPE;
+            loss = kn_retain(case_step(c));
+        }
         done = kn_graph_capture_end(graph) == KN_OK && loss != NULL;
     }
     double value = -1;
@@ -83,11 +86,14 @@ static void fail_each(bool (*body)(graph_case *c))
     int failures = 0;
     case_make(&c, adam, KN_F32);
     case_warm_up(&c);
-    KN_SCOPE { assert_true(body(&c)); }
+    {
+        KN_SCOPE;
+        assert_true(body(&c));
+    }
     for (long n = 1; n < 5000 && !over; n += n < 200 ? 1 : 7) {
         bool done = false;
-        KN_SCOPE
         {
+            KN_SCOPE;
             kn_fail_alloc_after(n, 0);
             done = body(&c);
             over = still_armed(n) && done;
@@ -100,7 +106,10 @@ static void fail_each(bool (*body)(graph_case *c))
     }
     assert_true(over);
     assert_true(failures > 20);
-    KN_SCOPE { assert_true(body(&c)); }
+    {
+        KN_SCOPE;
+        assert_true(body(&c));
+    }
     case_free(&c);
 }
 

@@ -19,7 +19,10 @@ static void spoiled(kn_status (*spoil)(kn_tensor *x), const char *sentence)
     CHECK_ERROR(KN_ERR_STATE, "the capture failed", sentence);
     assert_int_equal(kn_graph_replay(graph), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "empty", sentence);
-    KN_GRAPH_CAPTURE(graph, NULL) { y = kn_mul(x, x); }
+    {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        y = kn_mul(x, x);
+    }
     CHECK_OK(kn_graph_replay(graph));
     CHECK_VALUES(y, 4, 4, 4, 4);
     kn_release(x);
@@ -43,14 +46,23 @@ static void errors_fail_the_capture(void **state)
     kn_tensor *x = kn_ones(KN_SHAPE(4));
     kn_graph *graph;
     CHECK_OK(kn_graph_create(&graph));
-    KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE { kn_relu(kn_add(x, kn_reshape(x, KN_SHAPE(3)))); }
+    {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        KN_SCOPE;
+        kn_relu(kn_add(x, kn_reshape(x, KN_SHAPE(3))));
+    }
     assert_int_equal(kn_graph_replay(graph), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "the capture failed", "reshape");
-    KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE { kn_relu(kn_empty(KN_SHAPE((int64_t)1 << 45))); }
+    {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        KN_SCOPE;
+        kn_relu(kn_empty(KN_SHAPE((int64_t)1 << 45)));
+    }
     assert_int_equal(kn_graph_replay(graph), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "the capture failed", "out of memory");
-    KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE
     {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        KN_SCOPE;
         assert_null(kn_reshape(x, KN_SHAPE(3)));
         kn_error_clear(); /* seen to */
         kn_relu(x);
@@ -147,7 +159,11 @@ static void a_replay_inside_a_capture_is_refused(void **state)
     kn_tensor *x = kn_zeros(KN_SHAPE(2));
     CHECK_OK(kn_graph_create(&inner));
     CHECK_OK(kn_graph_create(&outer));
-    KN_GRAPH_CAPTURE(inner, NULL) KN_SCOPE { kn_relu(x); }
+    {
+        KN_GRAPH_CAPTURE(inner, NULL);
+        KN_SCOPE;
+        kn_relu(x);
+    }
     CHECK_OK(kn_graph_capture_begin(outer, NULL));
     assert_int_equal(kn_graph_replay(inner), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "the replay of a graph cannot be part of a graph");
@@ -198,17 +214,27 @@ static void freed_while_capturing(void **state)
     kn_tensor *x = kn_ones(KN_SHAPE(3));
     CHECK_OK(kn_graph_create(&graph));
     CHECK_OK(kn_graph_capture_begin(graph, NULL));
-    KN_SCOPE { CHECK_TENSOR(kn_relu(x)); }
-    kn_graph_free(graph);
-    KN_SCOPE { CHECK_VALUES(kn_relu(x), 1, 1, 1); }
-    CHECK_OK(kn_graph_create(&graph));
-    KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE
     {
+        KN_SCOPE;
+        CHECK_TENSOR(kn_relu(x));
+    }
+    kn_graph_free(graph);
+    {
+        KN_SCOPE;
+        CHECK_VALUES(kn_relu(x), 1, 1, 1);
+    }
+    CHECK_OK(kn_graph_create(&graph));
+    {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        KN_SCOPE;
         CHECK_TENSOR(kn_relu(x));
         kn_graph_free(graph); /* before the block's end, which is an error then */
     }
     CHECK_ERROR(KN_ERR_STATE, "not being captured by this thread");
-    KN_SCOPE { CHECK_VALUES(kn_relu(x), 1, 1, 1); }
+    {
+        KN_SCOPE;
+        CHECK_VALUES(kn_relu(x), 1, 1, 1);
+    }
     kn_release(x);
 }
 
@@ -236,12 +262,17 @@ static void freeing_during_the_capture(void **state)
     kn_tensor *x = kn_ones(KN_SHAPE(3));
     CHECK_OK(kn_graph_create(&graph));
     CHECK_OK(kn_graph_capture_begin(graph, NULL));
-    KN_SCOPE { CHECK_TENSOR(kn_relu(x)); }
+    {
+        KN_SCOPE;
+        CHECK_TENSOR(kn_relu(x));
+    }
     kn_release(x);
     assert_int_equal(kn_graph_capture_end(graph), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "used and then freed in it");
     kn_graph_free(graph);
-    KN_SCOPE { CHECK_VALUES(kn_relu(kn_ones(KN_SHAPE(1))), 1); }
+
+    KN_SCOPE;
+    CHECK_VALUES(kn_relu(kn_ones(KN_SHAPE(1))), 1);
 }
 
 static void freeing_after_the_capture(void **state)
@@ -250,7 +281,10 @@ static void freeing_after_the_capture(void **state)
     kn_graph *graph;
     kn_tensor *x = kn_ones(KN_SHAPE(3)), *y = NULL;
     CHECK_OK(kn_graph_create(&graph));
-    KN_GRAPH_CAPTURE(graph, NULL) { y = kn_relu(x); }
+    {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        y = kn_relu(x);
+    }
     CHECK_OK(kn_graph_replay(graph));
     kn_release(x);
     assert_int_equal(kn_graph_replay(graph), KN_ERR_STATE);
@@ -268,7 +302,10 @@ static void an_optimizer_needs_its_state_first(void **state)
     case_make(&c, adam, KN_F32);
     CHECK_OK(kn_graph_create(&graph));
     CHECK_OK(kn_graph_capture_begin(graph, NULL));
-    KN_SCOPE { assert_null(case_step(&c)); }
+    {
+        KN_SCOPE;
+        assert_null(case_step(&c));
+    }
     CHECK_ERROR(KN_ERR_STATE, "make a step before the capture");
     assert_int_equal(kn_graph_capture_end(graph), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "make a step before the capture");
@@ -299,14 +336,21 @@ static void faults_of_replays_are_reported(void **state)
               *loss = NULL;
     CHECK_OK(kn_stream_create(&side, kn_device_current()));
     CHECK_OK(kn_graph_create(&graph));
-    KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE { loss = kn_retain(kn_cross_entropy(logits, target)); }
+    {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        KN_SCOPE;
+        loss = kn_retain(kn_cross_entropy(logits, target));
+    }
     CHECK_OK(kn_graph_replay(graph));
     CHECK_OK(kn_synchronize(kn_device_current()));
     CHECK_OK(kn_write(target, bad, sizeof bad));
     for (int i = 0; i < 2; i++) {
         kn_stream *stream = i ? side : kn_stream_default(kn_device_current());
         CHECK_OK(kn_stream_wait_stream(side, kn_stream_default(kn_device_current())));
-        KN_STREAM(stream) { CHECK_OK(kn_graph_replay(graph)); }
+        {
+            KN_STREAM(stream);
+            CHECK_OK(kn_graph_replay(graph));
+        }
         assert_int_equal(kn_stream_synchronize(stream), KN_ERR_ARGUMENT);
         CHECK_ERROR(KN_ERR_ARGUMENT, "cross_entropy", "9");
     }

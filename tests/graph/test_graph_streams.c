@@ -13,8 +13,9 @@ static kn_graph *long_graph(kn_tensor *a, kn_tensor **last)
 {
     kn_graph *graph;
     CHECK_OK(kn_graph_create(&graph));
-    KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE
     {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        KN_SCOPE;
         kn_tensor *product = a;
         for (int i = 0; i < 40; i++)
             product = kn_matmul(product, a);
@@ -29,8 +30,8 @@ static void a_replay_keeps_its_stream_busy(void **state)
     kn_stream *side;
     bool done = true;
     CHECK_OK(kn_stream_create(&side, kn_device_current()));
-    KN_STREAM(side)
     {
+        KN_STREAM(side);
         kn_tensor *a = kn_zeros(KN_SHAPE(768, 768)), *last = NULL;
         kn_graph *graph = long_graph(a, &last);
         CHECK_OK(kn_graph_replay(graph)); /* the first is enqueued by the caller, later ones by the stream's thread */
@@ -67,12 +68,18 @@ static void a_replay_follows_a_stream_under_capture(void **state)
     CHECK_OK(kn_stream_create(&side, kn_device_current()));
     CHECK_OK(kn_graph_create(&one));
     CHECK_OK(kn_graph_create(&two));
-    KN_GRAPH_CAPTURE(one, NULL) KN_SCOPE { kn_add_(count, one_each); }
-    CHECK_OK(kn_graph_replay(one));
-    KN_GRAPH_CAPTURE(two, NULL)
     {
+        KN_GRAPH_CAPTURE(one, NULL);
+        KN_SCOPE;
+        kn_add_(count, one_each);
+    }
+    CHECK_OK(kn_graph_replay(one));
+    {
+        KN_GRAPH_CAPTURE(two, NULL);
         y = kn_mul_scalar(count, 2);
-        KN_STREAM(side) { CHECK_OK(kn_graph_replay(one)); }
+
+        KN_STREAM(side);
+        CHECK_OK(kn_graph_replay(one));
     }
     CHECK_OK(kn_stream_wait_stream(kn_stream_default(kn_device_current()), side));
     CHECK_OK(kn_graph_replay(two));
@@ -103,14 +110,14 @@ static void note_refused(intruder *self, bool refused)
 static void *intrude(void *user)
 {
     intruder *self = user;
-    KN_SCOPE
-    {
-        note_refused(self, kn_ones(KN_SHAPE(2)) == NULL);
-        note_refused(self, kn_rand(KN_SHAPE(2)) == NULL);
-        note_refused(self, kn_optim_step(self->c.optim) != KN_OK);
-        note_refused(self, kn_stream_synchronize(kn_stream_default(kn_device_current())) == KN_OK);
-        note_refused(self, kn_graph_capture_end(self->graph) != KN_OK);
-    }
+
+    KN_SCOPE;
+    note_refused(self, kn_ones(KN_SHAPE(2)) == NULL);
+    note_refused(self, kn_rand(KN_SHAPE(2)) == NULL);
+    note_refused(self, kn_optim_step(self->c.optim) != KN_OK);
+    note_refused(self, kn_stream_synchronize(kn_stream_default(kn_device_current())) == KN_OK);
+    note_refused(self, kn_graph_capture_end(self->graph) != KN_OK);
+
     return NULL;
 }
 
@@ -157,10 +164,16 @@ static void threads_beside_a_capture_have_their_own_memory(void **state)
     kn_tensor *x = kn_ones(KN_SHAPE(1000)), *y = NULL, *theirs = NULL;
     CHECK_OK(kn_graph_create(&graph));
     CHECK_OK(kn_graph_capture_begin(graph, NULL));
-    KN_SCOPE { kn_add_scalar(kn_mul_scalar(x, 3), 1); } /* leaves free blocks in the graph's pool */
+    {
+        KN_SCOPE;
+        kn_add_scalar(kn_mul_scalar(x, 3), 1);
+    } /* leaves free blocks in the graph's pool */
     assert_int_equal(pthread_create(&thread, NULL, take_memory, &theirs), 0);
     pthread_join(thread, NULL);
-    KN_SCOPE { y = kn_retain(kn_mul_scalar(kn_add_scalar(x, 1), 2)); }
+    {
+        KN_SCOPE;
+        y = kn_retain(kn_mul_scalar(kn_add_scalar(x, 1), 2));
+    }
     CHECK_OK(kn_graph_capture_end(graph));
     CHECK_TENSOR(theirs);
     kn_fill_(theirs, 7);
@@ -184,10 +197,13 @@ typedef struct knocker {
 static void *knock(void *user)
 {
     knocker *self = user;
-    KN_STREAM(self->stream)
+    KN_STREAM(self->stream);
     while (!atomic_load(&self->over)) {
         bool done;
-        KN_SCOPE { kn_mul_scalar(kn_rand(KN_SHAPE(8)), 2); }
+        {
+            KN_SCOPE;
+            kn_mul_scalar(kn_rand(KN_SHAPE(8)), 2);
+        }
         kn_stream_query(self->stream, &done);
         kn_error_clear();
     }
@@ -201,13 +217,19 @@ static void captures_end_while_others_knock(void **state)
     knocker other = {0};
     kn_tensor *x = NULL, *y = NULL;
     CHECK_OK(kn_stream_create(&other.stream, kn_device_current()));
-    KN_STREAM(other.stream) { x = kn_ones(KN_SHAPE(8)); }
+    {
+        KN_STREAM(other.stream);
+        x = kn_ones(KN_SHAPE(8));
+    }
     assert_int_equal(pthread_create(&thread, NULL, knock, &other), 0);
-    KN_STREAM(other.stream)
+    KN_STREAM(other.stream);
     for (int i = 0; i < 200; i++) {
         kn_graph *graph;
         CHECK_OK(kn_graph_create(&graph));
-        KN_GRAPH_CAPTURE(graph, NULL) { y = kn_add_scalar(x, i); }
+        {
+            KN_GRAPH_CAPTURE(graph, NULL);
+            y = kn_add_scalar(x, i);
+        }
         assert_int_equal(kn_graph_command_count(graph), 1);
         CHECK_OK(kn_graph_replay(graph));
         CHECK_VALUES(y, i + 1, i + 1, i + 1, i + 1, i + 1, i + 1, i + 1, i + 1);
@@ -231,16 +253,15 @@ typedef struct sharer {
 static void *work_beside(void *user)
 {
     sharer *self = user;
-    KN_STREAM(self->stream)
-    for (int i = 0; i < 150; i++)
-        KN_SCOPE
-        {
-            double sum = 0;
-            kn_tensor *x = kn_full(KN_SHAPE(700 + i), i);
-            for (int j = 0; j < 4; j++)
-                x = kn_add_scalar(x, 1);
-            self->wrong += kn_item(kn_sum(x), &sum) != KN_OK || sum != (700.0 + i) * (i + 4);
-        }
+    KN_STREAM(self->stream);
+    for (int i = 0; i < 150; i++) {
+        KN_SCOPE;
+        double sum = 0;
+        kn_tensor *x = kn_full(KN_SHAPE(700 + i), i);
+        for (int j = 0; j < 4; j++)
+            x = kn_add_scalar(x, 1);
+        self->wrong += kn_item(kn_sum(x), &sum) != KN_OK || sum != (700.0 + i) * (i + 4);
+    }
     atomic_store(&self->over, true);
     return NULL;
 }
@@ -253,12 +274,13 @@ static void a_stream_is_shared_by_replays_and_operations(void **state)
     sharer other = {0};
     int replays = 0;
     CHECK_OK(kn_stream_create(&other.stream, kn_device_current()));
-    KN_STREAM(other.stream)
     {
+        KN_STREAM(other.stream);
         kn_tensor *count = kn_zeros(KN_SHAPE(900)), *ones = kn_ones(KN_SHAPE(900));
         CHECK_OK(kn_graph_create(&graph));
-        KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE
         {
+            KN_GRAPH_CAPTURE(graph, NULL);
+            KN_SCOPE;
             for (int i = 0; i < 10; i++) /* enough for the stream's own thread */
                 kn_add_(count, kn_mul_scalar(ones, 2));
         }
@@ -289,12 +311,11 @@ static void check_steps(void)
     kn_tensor *loss;
     case_make(&eager, adam, KN_F32);
     case_warm_up(&eager);
-    for (int i = 0; i < 3; i++)
-        KN_SCOPE
-        {
-            case_feed(&eager, i);
-            CHECK_TENSOR(case_step(&eager));
-        }
+    for (int i = 0; i < 3; i++) {
+        KN_SCOPE;
+        case_feed(&eager, i);
+        CHECK_TENSOR(case_step(&eager));
+    }
     case_make(&graphed, adam, KN_F32);
     case_warm_up(&graphed);
     CHECK_OK(kn_graph_create(&graph));
@@ -327,8 +348,9 @@ static void steps_without_caching(void **state)
         kn_graph *graph;
         kn_tensor *x = kn_ones(KN_SHAPE(500)), *y = NULL;
         CHECK_OK(kn_graph_create(&graph));
-        KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE
         {
+            KN_GRAPH_CAPTURE(graph, NULL);
+            KN_SCOPE;
             kn_tensor *sum = x;
             for (int j = 0; j < 30; j++)
                 sum = kn_add(sum, x);
@@ -354,7 +376,11 @@ static void steps_in_benchmark_mode(void **state)
     bool before = kn_get_benchmark();
     kn_set_benchmark(true);
     CHECK_OK(kn_graph_create(&graph));
-    KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE { c = kn_retain(kn_matmul(a, b)); } /* not seen before: nothing is timed */
+    {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        KN_SCOPE;
+        c = kn_retain(kn_matmul(a, b));
+    } /* not seen before: nothing is timed */
     CHECK_OK(kn_graph_replay(graph));
     double *values = read_doubles(c);
     assert_true(values[0] == 41 && values[37 * 43 - 1] == 41);

@@ -145,8 +145,8 @@ static void test_result_belongs_to_scope(void **state)
     byte_block file = small_file();
     const char *path = temporary("scoped");
     write_bytes(path, file.data, file.size);
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *tensor = NULL;
         assert_ok(kn_load_idx(&tensor, path));
         assert_small(tensor);

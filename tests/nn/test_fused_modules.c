@@ -59,8 +59,8 @@ static results pass(kn_module *net, kn_tensor *x, bool fused)
     kn_set_fusion(fused);
     kn_module_zero_grad(net);
     CHECK_OK(kn_set_grad(x, NULL));
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *y = kn_forward(net, x);
         CHECK_TENSOR(y);
         kn_tensor *gradient = kn_reshape(kn_arange(-1.5, (double)kn_numel(y) - 1.5, 1), kn_ndim(y), kn_shape(y));
@@ -123,10 +123,15 @@ TENSOR_TEST(layers_apply_the_activation_that_follows)
     };
     for (int i = 0; i < 7; i++) {
         CHECK_TENSOR(nets[i]);
-        for (int odd = 0; odd < 2; odd++)
-            KN_SCOPE { check_same(nets[i], odd_input(KN_SHAPE(2, 3, 9, 10), odd)); }
+        for (int odd = 0; odd < 2; odd++) {
+            KN_SCOPE;
+            check_same(nets[i], odd_input(KN_SHAPE(2, 3, 9, 10), odd));
+        }
         kn_module_train(nets[i], false);
-        KN_SCOPE { check_same(nets[i], odd_input(KN_SHAPE(2, 3, 9, 10), false)); }
+        {
+            KN_SCOPE;
+            check_same(nets[i], odd_input(KN_SHAPE(2, 3, 9, 10), false));
+        }
         kn_module_free(nets[i]);
     }
 }
@@ -137,8 +142,8 @@ TENSOR_TEST(linear_layers_too)
                                       kn_nn_linear(.in_features = 33, .out_features = 7, .bias = false), kn_nn_relu6());
     CHECK_TENSOR(net);
     char names[200];
-    KN_SCOPE
     {
+        KN_SCOPE;
         check_same(net, odd_input(KN_SHAPE(9, 20), false));
         check_same(net, odd_input(KN_SHAPE(9, 20), true));
         watched(net, odd_input(KN_SHAPE(9, 20), false), names);
@@ -163,8 +168,8 @@ TENSOR_TEST(pooling_takes_the_activation_before_it)
     };
     for (int i = 0; i < 5; i++) {
         CHECK_TENSOR(nets[i]);
-        KN_SCOPE
         {
+            KN_SCOPE;
             check_same(nets[i], odd_input(KN_SHAPE(2, 3, 9, 10), false));
             check_same(nets[i], odd_input(KN_SHAPE(2, 3, 9, 10), true));
             check_same(nets[i], kn_full(KN_SHAPE(2, 3, 9, 10), -1, .requires_grad = true));
@@ -180,8 +185,8 @@ TENSOR_TEST(the_switch_leaves_each_layer_an_operation)
     char names[200];
     kn_module *net = kn_nn_sequential(CONV(3, 5), kn_nn_relu(), kn_nn_max_pool2d(.kernel_size = 2));
     CHECK_TENSOR(net);
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = odd_input(KN_SHAPE(2, 3, 9, 10), false);
         assert_true(kn_get_fusion());
         kn_set_fusion(false);
@@ -197,8 +202,8 @@ TENSOR_TEST(forward_with_an_activation)
 {
     kn_module *conv = CONV(3, 5), *flatten = kn_nn_flatten();
     CHECK_TENSOR(conv);
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = odd_input(KN_SHAPE(2, 3, 9, 10), false);
         kn_tensor *fused = kn_forward_activated(conv, x, KN_ACTIVATION_RELU), *apart = kn_relu(kn_forward(conv, x));
         CHECK_TENSOR(fused);
@@ -219,33 +224,31 @@ TENSOR_TEST(forward_with_an_activation)
 /* The end of a residual block, with NaN, infinities and zeros among the sums; two tensors of different shapes. */
 TENSOR_TEST(a_sum_with_an_activation)
 {
-    KN_SCOPE
-    {
-        kn_tensor *x = odd_input(KN_SHAPE(2, 3, 9, 10), true), *y = odd_input(KN_SHAPE(2, 3, 9, 10), true);
-        kn_tensor *b = kn_full(KN_SHAPE(3, 1, 1), -1, .requires_grad = true);
-        kn_tensor *c = kn_full(KN_SHAPE(3, 1, 1), -1, .requires_grad = true);
-        CHECK_OK(kn_backward(kn_sum(kn_add_activated(x, b, KN_ACTIVATION_RELU6))));
-        CHECK_OK(kn_backward(kn_sum(kn_relu6(kn_add(y, c)))));
-        double *values[] = {read_doubles(kn_add_activated(x, b, KN_ACTIVATION_RELU)),
-                            read_doubles(kn_relu(kn_add(y, c))),
-                            read_doubles(kn_grad(x)),
-                            read_doubles(kn_grad(y)),
-                            read_doubles(kn_grad(b)),
-                            read_doubles(kn_grad(c))};
-        char message[400];
-        for (int i = 0; i < 6; i += 2)
-            if (!values_close(values[i], values[i + 1], i < 4 ? 540 : 3, (closeness){0, 0}, message, sizeof message))
-                fail_msg("%d: %s", i, message);
-        for (int i = 0; i < 6; i++)
-            free(values[i]);
-        assert_null(kn_add_activated(x, NULL, KN_ACTIVATION_RELU));
-        CHECK_ERROR(KN_ERR_ARGUMENT, "add_activated", "b");
-        assert_null(kn_add_activated(x, b, (kn_activation)-1));
-        CHECK_ERROR(KN_ERR_ARGUMENT, "add_activated", "kn_activation");
-        kn_tensor *whole = kn_ones(KN_SHAPE(3), .dtype = KN_I32);
-        assert_null(kn_add_activated(whole, whole, KN_ACTIVATION_RELU));
-        CHECK_ERROR(KN_ERR_DTYPE, "add_activated", "int32");
-    }
+    KN_SCOPE;
+    kn_tensor *x = odd_input(KN_SHAPE(2, 3, 9, 10), true), *y = odd_input(KN_SHAPE(2, 3, 9, 10), true);
+    kn_tensor *b = kn_full(KN_SHAPE(3, 1, 1), -1, .requires_grad = true);
+    kn_tensor *c = kn_full(KN_SHAPE(3, 1, 1), -1, .requires_grad = true);
+    CHECK_OK(kn_backward(kn_sum(kn_add_activated(x, b, KN_ACTIVATION_RELU6))));
+    CHECK_OK(kn_backward(kn_sum(kn_relu6(kn_add(y, c)))));
+    double *values[] = {read_doubles(kn_add_activated(x, b, KN_ACTIVATION_RELU)),
+                        read_doubles(kn_relu(kn_add(y, c))),
+                        read_doubles(kn_grad(x)),
+                        read_doubles(kn_grad(y)),
+                        read_doubles(kn_grad(b)),
+                        read_doubles(kn_grad(c))};
+    char message[400];
+    for (int i = 0; i < 6; i += 2)
+        if (!values_close(values[i], values[i + 1], i < 4 ? 540 : 3, (closeness){0, 0}, message, sizeof message))
+            fail_msg("%d: %s", i, message);
+    for (int i = 0; i < 6; i++)
+        free(values[i]);
+    assert_null(kn_add_activated(x, NULL, KN_ACTIVATION_RELU));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "add_activated", "b");
+    assert_null(kn_add_activated(x, b, (kn_activation)-1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "add_activated", "kn_activation");
+    kn_tensor *whole = kn_ones(KN_SHAPE(3), .dtype = KN_I32);
+    assert_null(kn_add_activated(whole, whole, KN_ACTIVATION_RELU));
+    CHECK_ERROR(KN_ERR_DTYPE, "add_activated", "int32");
 }
 
 int main(int argc, char **argv)

@@ -181,7 +181,11 @@ static void replays_go_on(bool cumulative, int64_t channels, int64_t size)
     for (int i = 0; i < 2; i++)
         CHECK_TENSOR(kn_forward(layers[i], x)); /* kernels are built */
     CHECK_OK(kn_graph_create(&graph));
-    KN_GRAPH_CAPTURE(graph, stream) KN_SCOPE { y = kn_retain(kn_forward(layers[0], x)); }
+    {
+        KN_GRAPH_CAPTURE(graph, stream);
+        KN_SCOPE;
+        y = kn_retain(kn_forward(layers[0], x));
+    }
     CHECK_VALUES(kn_module_get(layers[0], "num_batches_tracked"), 1); /* the capture ran nothing */
     for (int step = 0; step < 5; step++) {
         kn_manual_seed((uint64_t)step);

@@ -65,7 +65,9 @@ static void compare_batch_norm(const batch_case *c, kn_dtype dtype, kn_activatio
         x[fused] = values_in(-2, 3, c->ndim, c->shape, dtype, !c->training, "x");
         if (c->training) { /* a NaN makes its channel NaN */
             kn_tensor *one = kn_narrow(kn_narrow(x[fused], 0, c->shape[0] - 1, 1), 1, *channels / 2, 1);
-            KN_NO_GRAD { CHECK_TENSOR(kn_fill_(one, NAN)); }
+
+            KN_NO_GRAD;
+            CHECK_TENSOR(kn_fill_(one, NAN));
         }
         w[fused] = c->affine ? values_in(-4, 6, 1, channels, dtype, false, "weight") : NULL;
         b[fused] = c->affine ? values_in(-1, 1, 1, channels, dtype, false, "bias") : NULL;
@@ -98,8 +100,10 @@ TENSOR_TEST(batch_norm_cuts_as_the_activation_does)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (int a = 0; a < 3; a++)
             for (int d = 0; d < 2; d++)
-                if (has(dtypes[d]))
-                    KN_SCOPE { compare_batch_norm(&cases[i], dtypes[d], activations[a]); }
+                if (has(dtypes[d])) {
+                    KN_SCOPE;
+                    compare_batch_norm(&cases[i], dtypes[d], activations[a]);
+                }
 }
 
 /* --- pooling ------------------------------------------------------------------------------------------------------ */
@@ -138,12 +142,11 @@ TENSOR_TEST(pooling_cuts_as_the_activation_does)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (int a = 0; a < 3; a++)
             for (int d = 0; d < 2; d++)
-                if (has(dtypes[d]))
-                    KN_SCOPE
-                    {
-                        compare_pooling(kn_max_pool2d_with, cases[i].shape, cases[i].params, dtypes[d], activations[a]);
-                        compare_pooling(kn_avg_pool2d_with, cases[i].shape, cases[i].params, dtypes[d], activations[a]);
-                    }
+                if (has(dtypes[d])) {
+                    KN_SCOPE;
+                    compare_pooling(kn_max_pool2d_with, cases[i].shape, cases[i].params, dtypes[d], activations[a]);
+                    compare_pooling(kn_avg_pool2d_with, cases[i].shape, cases[i].params, dtypes[d], activations[a]);
+                }
 }
 
 int main(int argc, char **argv)

@@ -54,12 +54,10 @@ static kn_tensor *multiply(kn_tensor *a, kn_tensor *b, int transposes, const cha
 
 static void check_product(const kn_block_shape *shape, kn_dtype dtype, int transposes)
 {
-    KN_SCOPE
-    {
-        kn_tensor *a = kn_rand(KN_SHAPE(67, 37), .dtype = dtype), *b = kn_rand(KN_SHAPE(37, 133), .dtype = dtype);
-        check_alike(multiply(a, b, transposes, "blocked", shape), multiply(a, b, transposes, "reference", NULL), shape,
-                    "a product");
-    }
+    KN_SCOPE;
+    kn_tensor *a = kn_rand(KN_SHAPE(67, 37), .dtype = dtype), *b = kn_rand(KN_SHAPE(37, 133), .dtype = dtype);
+    check_alike(multiply(a, b, transposes, "blocked", shape), multiply(a, b, transposes, "reference", NULL), shape,
+                "a product");
 }
 
 /* y, and the gradients of x and w for a gradient of y that is not the same everywhere. */
@@ -82,16 +80,14 @@ static void convolve(kn_tensor *results[3], kn_tensor *const inputs[3], const ch
 
 static void check_convolution(const kn_block_shape *shape)
 {
-    KN_SCOPE
-    {
-        kn_tensor *inputs[3] = {kn_rand(KN_SHAPE(2, 5, 11, 9)), kn_rand(KN_SHAPE(7, 5, 3, 3)),
-                                kn_rand(KN_SHAPE(2, 7, 11, 9))};
-        kn_tensor *found[3], *expected[3];
-        convolve(found, inputs, "blocked", shape);
-        convolve(expected, inputs, "reference", NULL);
-        for (int i = 0; i < 3; i++)
-            check_alike(found[i], expected[i], shape, operations[i + 1]);
-    }
+    KN_SCOPE;
+    kn_tensor *inputs[3] = {kn_rand(KN_SHAPE(2, 5, 11, 9)), kn_rand(KN_SHAPE(7, 5, 3, 3)),
+                            kn_rand(KN_SHAPE(2, 7, 11, 9))};
+    kn_tensor *found[3], *expected[3];
+    convolve(found, inputs, "blocked", shape);
+    convolve(expected, inputs, "reference", NULL);
+    for (int i = 0; i < 3; i++)
+        check_alike(found[i], expected[i], shape, operations[i + 1]);
 }
 
 static const kn_limits *limits(void) { return kn_device_limits(kn_device_current()); }

@@ -60,7 +60,10 @@ static int check_refused(const char *value, const char *piece)
 {
     setenv("KOINE_IMPL", value, 1);
     bool refused = false;
-    KN_SCOPE { refused = !kn_matmul(kn_ones(KN_SHAPE(1, 1)), kn_ones(KN_SHAPE(1, 1))); }
+    {
+        KN_SCOPE;
+        refused = !kn_matmul(kn_ones(KN_SHAPE(1, 1)), kn_ones(KN_SHAPE(1, 1)));
+    }
     return refused && strstr(kn_error_message(), "KOINE_IMPL") && strstr(kn_error_message(), piece) ? 0 : 1;
 }
 

@@ -172,8 +172,10 @@ static void test_all_implementations(void **state)
     (void)state;
     for (int i = 0; i < NUM_SHAPES; i++)
         for (int f64 = 0; f64 <= has_f64; f64++)
-            for (int bias = 0; bias < 2; bias++)
-                KN_SCOPE { check_case(&random, i, f64, bias, ran); }
+            for (int bias = 0; bias < 2; bias++) {
+                KN_SCOPE;
+                check_case(&random, i, f64, bias, ran);
+            }
     for (int i = 0; i < kn_conv2d_implementations.count; i++) /* none was passed over */
         if (ran[i] == 0 && can_force(&kn_conv2d_implementations, &kn_conv2d_implementations.rows[i]))
             fail_msg("%s supported none of the shapes", kn_conv2d_implementations.rows[i].name);

@@ -168,7 +168,10 @@ static void check_case(test_random *random, bool f64, int number, const int64_t 
     for (int i = 0; i < table->count; i++) {
         if (!can_force(table, &table->rows[i]))
             continue;
-        KN_SCOPE { check_implementation(&g, right, table->rows[i].name, number); }
+        {
+            KN_SCOPE;
+            check_implementation(&g, right, table->rows[i].name, number);
+        }
         computed[i] += kn_count_forced("gemm").ran;
     }
     free(right);
@@ -187,7 +190,9 @@ static void test_all_implementations(void **state)
     for (int i = 0; i < NUM_CASES; i++) {
         int64_t size[3];
         draw_sizes(&random, size);
-        KN_SCOPE { check_case(&random, has_f64 && i % 3 == 2, i, size, computed); }
+
+        KN_SCOPE;
+        check_case(&random, has_f64 && i % 3 == 2, i, size, computed);
     }
     /* None was passed over. */
     for (int i = 0; i < kn_gemm_implementations.count; i++)
@@ -201,8 +206,10 @@ static void test_large_sizes(void **state)
     int64_t computed[16] = {0};
     test_random random = test_random_from("gemm large");
     (void)state;
-    for (int i = 0; i < LARGE_CASES; i++)
-        KN_SCOPE { check_case(&random, has_f64 && i % 4 == 3, i, large_sizes[i / 3], computed); }
+    for (int i = 0; i < LARGE_CASES; i++) {
+        KN_SCOPE;
+        check_case(&random, has_f64 && i % 4 == 3, i, large_sizes[i / 3], computed);
+    }
 }
 
 int main(int argc, char **argv)

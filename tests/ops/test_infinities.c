@@ -94,10 +94,14 @@ static void check_implementation(const kn_implementation *row, kn_dtype dtype)
         int64_t dy_size = e->images * e->out_channels * out * out,
                 x_size = e->images * e->in_channels * e->width * e->width;
         /* Every column of an early row once, and some others. */
-        for (int64_t at = 0; at < dy_size; at += at < out ? 1 : dy_size / 7 + 1)
-            KN_SCOPE { check_weights(e, dtype, -1, at, row); }
-        for (int64_t at = 0; at < x_size; at += at < e->width ? 1 : x_size / 7 + 1)
-            KN_SCOPE { check_weights(e, dtype, at, -1, row); }
+        for (int64_t at = 0; at < dy_size; at += at < out ? 1 : dy_size / 7 + 1) {
+            KN_SCOPE;
+            check_weights(e, dtype, -1, at, row);
+        }
+        for (int64_t at = 0; at < x_size; at += at < e->width ? 1 : x_size / 7 + 1) {
+            KN_SCOPE;
+            check_weights(e, dtype, at, -1, row);
+        }
     }
 }
 

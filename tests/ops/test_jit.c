@@ -271,7 +271,10 @@ TENSOR_TEST(test_graph)
     kn_graph *graph;
     kn_tensor *x = kn_ones(KN_SHAPE(3)), *y = NULL;
     CHECK_OK(kn_graph_create(&graph));
-    KN_GRAPH_CAPTURE(graph, NULL) y = kn_jit_call(jit, KN_JIT_INPUTS(x), .scalars = {{"scale", 5}});
+    {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        y = kn_jit_call(jit, KN_JIT_INPUTS(x), .scalars = {{"scale", 5}});
+    }
     kn_jit_free(jit);
     CHECK_OK(kn_graph_replay(graph));
     CHECK_VALUES(y, 5, 5, 5);
@@ -430,15 +433,14 @@ enum { THREADS = 4, ROUNDS = 25 };
 static void *call_from_thread(void *user)
 {
     intptr_t wrong = 0;
-    for (int i = 0; i < ROUNDS; i++)
-        KN_SCOPE
-        {
-            double value = 0;
-            kn_tensor *x = leaf(kn_full(KN_SHAPE(1), i));
-            kn_tensor *y = kn_jit_call(user, KN_JIT_INPUTS(x, kn_zeros(KN_SHAPE(1))));
-            wrong += kn_item(y, &value) != KN_OK || value != (double)i * i;
-            wrong += kn_backward(y) != KN_OK || kn_item(kn_grad(x), &value) != KN_OK || value != 2.0 * i;
-        }
+    for (int i = 0; i < ROUNDS; i++) {
+        KN_SCOPE;
+        double value = 0;
+        kn_tensor *x = leaf(kn_full(KN_SHAPE(1), i));
+        kn_tensor *y = kn_jit_call(user, KN_JIT_INPUTS(x, kn_zeros(KN_SHAPE(1))));
+        wrong += kn_item(y, &value) != KN_OK || value != (double)i * i;
+        wrong += kn_backward(y) != KN_OK || kn_item(kn_grad(x), &value) != KN_OK || value != 2.0 * i;
+    }
     return (void *)wrong;
 }
 

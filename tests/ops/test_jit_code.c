@@ -18,8 +18,8 @@ static void check_code(const char *code, kn_dtype dtype, double (*wanted)(double
     double values[COUNT];
     kn_jit *jit = kn_jit_elementwise(code);
     CHECK_OK(jit ? KN_OK : kn_error_status());
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = kn_to_dtype(kn_arange(1, COUNT + 0.5, 1, .dtype = KN_F64), dtype);
         kn_tensor *inputs[] = {x, kn_full(KN_SHAPE(1), 2, .dtype = dtype)};
         kn_tensor *y = kn_jit_call_with(jit, inputs, kn_jit_num_inputs(jit), NULL);

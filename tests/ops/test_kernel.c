@@ -89,7 +89,10 @@ TENSOR_TEST(test_gradients_and_versions)
     const kn_kernel_arg into_leaf[] = {kn_kernel_output(w), kn_kernel_input(x), kn_kernel_f32(3), kn_kernel_i64(3)};
     assert_int_equal(kn_kernel_run(scale, .args = into_leaf, .num_args = 4, .global = {3}), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "scale", "argument 0", "requires gradients");
-    KN_NO_GRAD CHECK_OK(kn_kernel_run(scale, .args = into_leaf, .num_args = 4, .global = {3}));
+    {
+        KN_NO_GRAD;
+        CHECK_OK(kn_kernel_run(scale, .args = into_leaf, .num_args = 4, .global = {3}));
+    }
     CHECK_VALUES(w, 3, 3, 3);
     kn_kernel_free(scale);
 }
@@ -188,8 +191,8 @@ static void test_kept_on_disk(void **state)
     assert_non_null(mkdtemp(folder));
     setenv("KOINE_CACHE_DIR", folder, 1);
     setenv("KOINE_PROGRAM_CACHE", "1", 1);
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_user_kernel *scale = kernel_of("scale", "-DT=float -DFRESH");
         kn_tensor *x = kn_ones(KN_SHAPE(3)), *y = kn_zeros(KN_SHAPE(3));
         CHECK_OK(kn_kernel_run(
@@ -210,26 +213,24 @@ static void test_two_devices(void **state)
     (void)state;
     if (kn_device_count() < 2)
         skip();
-    KN_SCOPE
-    {
-        kn_user_kernel *scale = kernel_of("scale", "-DT=float");
-        for (int d = 0; d < 2; d++) {
-            kn_tensor *x = kn_ones(KN_SHAPE(3), .device = kn_device_at(d)), *y = kn_zeros_like(x);
-            CHECK_OK(kn_kernel_run(
-                scale, KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(x), kn_kernel_f32(2), kn_kernel_i64(3)),
-                .global = {3}));
-            CHECK_VALUES(y, 2, 2, 2);
-            kn_tensor *far = kn_ones(KN_SHAPE(3), .device = kn_device_at(1 - d));
-            assert_int_equal(kn_kernel_run(scale,
-                                           KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(far), kn_kernel_f32(2),
-                                                          kn_kernel_i64(3)),
-                                           .global = {3}),
-                             KN_ERR_DEVICE);
-            CHECK_ERROR(KN_ERR_DEVICE, "two devices", kn_device_string(kn_device_at(0)),
-                        kn_device_string(kn_device_at(1)));
-        }
-        kn_kernel_free(scale);
+
+    KN_SCOPE;
+    kn_user_kernel *scale = kernel_of("scale", "-DT=float");
+    for (int d = 0; d < 2; d++) {
+        kn_tensor *x = kn_ones(KN_SHAPE(3), .device = kn_device_at(d)), *y = kn_zeros_like(x);
+        CHECK_OK(kn_kernel_run(
+            scale, KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(x), kn_kernel_f32(2), kn_kernel_i64(3)),
+            .global = {3}));
+        CHECK_VALUES(y, 2, 2, 2);
+        kn_tensor *far = kn_ones(KN_SHAPE(3), .device = kn_device_at(1 - d));
+        assert_int_equal(
+            kn_kernel_run(scale,
+                          KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(far), kn_kernel_f32(2), kn_kernel_i64(3)),
+                          .global = {3}),
+            KN_ERR_DEVICE);
+        CHECK_ERROR(KN_ERR_DEVICE, "two devices", kn_device_string(kn_device_at(0)), kn_device_string(kn_device_at(1)));
     }
+    kn_kernel_free(scale);
 }
 
 int main(int argc, char **argv)

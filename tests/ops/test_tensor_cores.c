@@ -137,7 +137,10 @@ static void test_products(void **state)
         const int64_t m = sizes[i / 4][0], n = sizes[i / 4][1], k = sizes[i / 4][2];
         double *a = draw(&random, m * k, false), *b = draw(&random, k * n, false), *c = NULL;
         kn_block_force(shape_number(i / 4 + i, KN_BLOCK_TF32));
-        KN_SCOPE { c = read_doubles(kn_matmul(matrix(a, m, k, i & 1), matrix(b, k, n, i & 2))); }
+        {
+            KN_SCOPE;
+            c = read_doubles(kn_matmul(matrix(a, m, k, i & 1), matrix(b, k, n, i & 2)));
+        }
         assert_non_null(c);
         worst = fmax(worst, check_product(a, b, c, m, n, k));
         free(a);
@@ -188,8 +191,8 @@ static void test_f16(void **state)
         make_f16(a, m * k);
         make_f16(b, k * n);
         kn_block_force(shape_number(i / 4 + i, KN_BLOCK_F16));
-        KN_SCOPE
         {
+            KN_SCOPE;
             kn_tensor *x = f16_matrix(a, m, k, i & 1), *y = f16_matrix(b, k, n, i & 2);
             c = read_doubles(kn_to_dtype(kn_matmul(x, y), KN_F32));
         }
@@ -223,8 +226,8 @@ static void test_f16_windows(void **state)
         double *results[2] = {NULL, NULL};
         int64_t count = 0;
         kn_manual_seed(7);
-        KN_SCOPE
         {
+            KN_SCOPE;
             kn_tensor *a = window((const int64_t[]){size[0], size[1], size[3]}, offset);
             kn_tensor *b = window((const int64_t[]){i < 9 ? size[0] : 1, size[3], size[2]}, offset);
             for (int row = 0; row < 2; row++) {
@@ -251,8 +254,8 @@ static void test_f16_gradients(void **state)
 {
     (void)state;
     kn_force_implementation("matmul_f16", "tensor");
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *a = kn_full(KN_SHAPE(20, 30), 0.5, .dtype = KN_F16, .requires_grad = true);
         kn_tensor *b = kn_full(KN_SHAPE(30, 40), 0.25, .dtype = KN_F16, .requires_grad = true);
         CHECK_OK(kn_backward_with(kn_matmul(a, b), kn_ones(KN_SHAPE(20, 40), .dtype = KN_F16), false));
@@ -287,8 +290,8 @@ static passes convolve(const layer *l, kn_dtype dtype, const double *x, const do
     const int64_t x_shape[] = {l->images, l->in, l->size[0], l->size[1]},
                   w_shape[] = {l->out, l->in / l->groups, l->kernel, l->kernel};
     passes p = {.y = NULL};
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *input = tensor_of_doubles(x, 4, x_shape, dtype, true);
         kn_tensor *weight = tensor_of_doubles(w, 4, w_shape, dtype, true);
         kn_tensor *y = kn_conv2d(input, weight, NULL, .stride = l->stride, .padding = l->padding,
@@ -366,7 +369,10 @@ static void compute_both(double product[64 * 48], double result[2 * 16 * 100])
     const layer l = {2, 8, 16, {10, 10}, 3, 1, 1, 1, 1};
     double *x = draw(&random, 2 * 8 * 100, false), *w = draw(&random, 16 * 72, false);
     double *dy = draw(&random, 2 * 16 * 100, false), *c = NULL;
-    KN_SCOPE { c = read_doubles(kn_matmul(matrix(a, 64, 32, false), matrix(b, 32, 48, false))); }
+    {
+        KN_SCOPE;
+        c = read_doubles(kn_matmul(matrix(a, 64, 32, false), matrix(b, 32, 48, false)));
+    }
     assert_non_null(c);
     passes p = convolve(&l, KN_F32, x, w, dy);
     memcpy(product, c, 64 * 48 * sizeof *c);
@@ -395,7 +401,10 @@ static void test_flags(void **state)
     }
     allow(0);
     kn_force_implementation("gemm", "tensor"); /* not even by force */
-    KN_SCOPE { assert_null(kn_matmul(kn_ones(KN_SHAPE(9, 9)), kn_ones(KN_SHAPE(9, 9)))); }
+    {
+        KN_SCOPE;
+        assert_null(kn_matmul(kn_ones(KN_SHAPE(9, 9)), kn_ones(KN_SHAPE(9, 9))));
+    }
     CHECK_ERROR(KN_ERR_STATE, "gemm", "tensor", "reduced precision");
     kn_force_implementation("gemm", NULL);
     assert_int_equal(warnings, 0);
@@ -425,12 +434,19 @@ static void test_first_in_a_graph(void **state)
     CHECK_OK(kn_graph_create(&graph));
     kn_set_sync_debug_mode(KN_SYNC_DEBUG_ERROR);
     kn_force_implementation("matmul_f16", "tensor");
-    KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE { c = kn_retain(kn_to_dtype(kn_matmul(a, b), KN_F32)); }
+    {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        KN_SCOPE;
+        c = kn_retain(kn_to_dtype(kn_matmul(a, b), KN_F32));
+    }
     assert_int_equal(kn_count_forced("matmul_f16").ran, 1);
     kn_force_implementation("matmul_f16", NULL);
     kn_set_sync_debug_mode(KN_SYNC_DEBUG_OFF);
     CHECK_OK(kn_graph_replay(graph));
-    KN_SCOPE { CHECK_VALUES(kn_max(c), 30); }
+    {
+        KN_SCOPE;
+        CHECK_VALUES(kn_max(c), 30);
+    }
     kn_release(c);
     kn_graph_free(graph);
     kn_release(a);
@@ -440,15 +456,14 @@ static void test_first_in_a_graph(void **state)
 
 static void *multiply_in_thread(void *right)
 {
-    KN_SCOPE
-    {
-        double *c =
-            read_doubles(kn_matmul(kn_full(KN_SHAPE(40, 30), 1.0009765625 + 0x1p-13), kn_ones(KN_SHAPE(30, 20))));
-        for (int i = 0; c && i < 40 * 20; i++)
-            *(bool *)right &= fabs(c[i] - 30 * (1.0009765625 + 0x1p-13)) < 1e-5;
-        *(bool *)right &= c != NULL;
-        free(c);
-    }
+
+    KN_SCOPE;
+    double *c = read_doubles(kn_matmul(kn_full(KN_SHAPE(40, 30), 1.0009765625 + 0x1p-13), kn_ones(KN_SHAPE(30, 20))));
+    for (int i = 0; c && i < 40 * 20; i++)
+        *(bool *)right &= fabs(c[i] - 30 * (1.0009765625 + 0x1p-13)) < 1e-5;
+    *(bool *)right &= c != NULL;
+    free(c);
+
     return NULL;
 }
 
@@ -468,12 +483,15 @@ static void check_fallback(const char *piece)
     assert_int_equal(warnings, 1);
     assert_non_null(strstr(warning, piece));
     kn_force_implementation("gemm", "tensor");
-    KN_SCOPE { CHECK_VALUES(kn_matmul(kn_ones(KN_SHAPE(1, 3)), kn_ones(KN_SHAPE(3, 2))), 3, 3); }
+    {
+        KN_SCOPE;
+        CHECK_VALUES(kn_matmul(kn_ones(KN_SHAPE(1, 3)), kn_ones(KN_SHAPE(3, 2))), 3, 3);
+    }
     assert_int_equal(kn_count_forced("gemm").unsupported, 1);
     kn_force_implementation("gemm", NULL);
     assert_int_equal(warnings, 1);
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = kn_ones(KN_SHAPE(9, 10), .dtype = KN_F16), *y = kn_ones(KN_SHAPE(10, 9), .dtype = KN_F16);
         CHECK_VALUES(kn_max(kn_to_dtype(kn_matmul(x, y), KN_F32)), 10);
     }

@@ -56,8 +56,8 @@ static results compute(const layer *l, const char *row, bool absolute, kn_dtype 
                  .dx_count = l->images * l->in_channels * l->height * l->width};
     kn_force_implementation(forward, row);
     kn_force_implementation(backward, row);
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = random_tensor("x", 4, (const int64_t[]){l->images, l->in_channels, l->height, l->width}, l->low,
                                      absolute, dtype);
         kn_tensor *w = random_tensor("w", 4, (const int64_t[]){l->out_channels, l->in_channels, l->kernel, l->kernel},

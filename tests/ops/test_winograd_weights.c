@@ -46,8 +46,8 @@ static gradients compute(const layer *l, const char *row, bool absolute, kn_dtyp
     int64_t out[2] = {l->height + 2 * l->padding - l->kernel + 1, l->width + 2 * l->padding - l->kernel + 1};
     gradients g = {NULL, NULL};
     kn_force_implementation(operation, row);
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = random_tensor("x", 4, (const int64_t[]){l->images, l->in_channels, l->height, l->width}, l->low,
                                      absolute, dtype);
         kn_tensor *dy =

@@ -88,15 +88,13 @@ static void follow_many(const kn_adam_params *h, int steps)
     kn_optim *optim = kn_optim_adam_with((kn_parameter_list){tensors, names, MANY}, h);
     CHECK_TENSOR(optim);
     for (int step = 1; step <= steps; step++) {
-        KN_SCOPE
-        {
-            kn_optim_zero_grad(optim);
-            for (int p = 0; p < MANY; p++) {
-                if (has_gradient(p, step))
-                    CHECK_OK(kn_set_grad(tensors[p], filled(size_of(p), dtype_of(p), gradient_value, p, step)));
-            }
-            CHECK_OK(kn_optim_step(optim));
+        KN_SCOPE;
+        kn_optim_zero_grad(optim);
+        for (int p = 0; p < MANY; p++) {
+            if (has_gradient(p, step))
+                CHECK_OK(kn_set_grad(tensors[p], filled(size_of(p), dtype_of(p), gradient_value, p, step)));
         }
+        CHECK_OK(kn_optim_step(optim));
     }
     for (int p = 0; p < MANY; p++)
         check_parameter(tensors[p], p, steps, h);

@@ -18,14 +18,13 @@ static kn_optim *make_plain(kn_parameter_list list) { return kn_optim_sgd(list, 
 
 static void learn(kn_module *net, kn_optim *optim, int steps)
 {
-    for (int i = 0; i < steps; i++)
-        KN_SCOPE
-        {
-            kn_optim_zero_grad(optim);
-            kn_tensor *y = kn_forward(net, kn_from_data(((float[]){1, -2, 0.5f}), KN_SHAPE(1, 3)));
-            CHECK_OK(kn_backward(kn_sum(kn_mul(y, y))));
-            CHECK_OK(kn_optim_step(optim));
-        }
+    for (int i = 0; i < steps; i++) {
+        KN_SCOPE;
+        kn_optim_zero_grad(optim);
+        kn_tensor *y = kn_forward(net, kn_from_data(((float[]){1, -2, 0.5f}), KN_SHAPE(1, 3)));
+        CHECK_OK(kn_backward(kn_sum(kn_mul(y, y))));
+        CHECK_OK(kn_optim_step(optim));
+    }
 }
 
 static kn_module *network(void)

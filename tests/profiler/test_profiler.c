@@ -26,10 +26,10 @@ TENSOR_TEST(operations_and_kernels_are_recorded)
     kn_profiler_row *rows;
     int count;
     kn_tensor *a = kn_rand(KN_SHAPE(64, 32)), *b = kn_rand(KN_SHAPE(32, 16), .requires_grad = true);
-    KN_PROFILE(.record_shapes = true, .with_flops = true)
     {
-        KN_RANGE("product")
+        KN_PROFILE(.record_shapes = true, .with_flops = true);
         {
+            KN_RANGE("product");
             kn_tensor *c = kn_relu(kn_matmul(a, b));
             CHECK_OK(kn_backward(kn_sum(c)));
         }
@@ -83,8 +83,8 @@ TENSOR_TEST(work_is_counted_by_formula)
     kn_tensor *bias = kn_rand(KN_SHAPE(4), .requires_grad = true);
     kn_tensor *log_probabilities = kn_rand(KN_SHAPE(7, 10), .requires_grad = true);
     kn_tensor *labels = kn_randint(0, 10, KN_SHAPE(7));
-    KN_PROFILE(.with_flops = true)
     {
+        KN_PROFILE(.with_flops = true);
         kn_tensor *y = kn_conv2d(x, w, bias);
         CHECK_OK(kn_backward(kn_sum(kn_max_pool2d(y, .kernel_size = 2))));
         CHECK_OK(kn_backward(kn_nll_loss(log_probabilities, labels)));
@@ -109,7 +109,10 @@ TENSOR_TEST(kernels_have_each_operations_work_once)
     double of_kernels = 0;
     kn_tensor *x = kn_rand(KN_SHAPE(16, 8)), *w = kn_rand(KN_SHAPE(4, 8), .requires_grad = true),
               *bias = kn_rand(KN_SHAPE(4), .requires_grad = true), *y = kn_linear(x, w, bias);
-    KN_PROFILE(.with_flops = true) { CHECK_OK(kn_backward_with(y, kn_ones(KN_SHAPE(16, 4)), false)); }
+    {
+        KN_PROFILE(.with_flops = true);
+        CHECK_OK(kn_backward_with(y, kn_ones(KN_SHAPE(16, 4)), false));
+    }
     CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
     assert_true(find_row(rows, count, "sum", false)->flops > 0);
     double of_operation = find_row(rows, count, "linear_backward", false)->flops;
@@ -213,7 +216,10 @@ TENSOR_TEST(a_small_share_of_memory_leaves_a_table)
 {
     kn_device *device = kn_device_current();
     kn_tensor *x = kn_ones(KN_SHAPE(1 << 20));
-    KN_PROFILE(.with_flops = true) { kn_relu(x); }
+    {
+        KN_PROFILE(.with_flops = true);
+        kn_relu(x);
+    }
     CHECK_OK(kn_empty_cache(device));
     CHECK_OK(kn_set_per_process_memory_fraction(device, 1e-9));
     char *table = kn_profiler_table();
@@ -234,8 +240,8 @@ TENSOR_TEST(a_small_share_of_memory_leaves_a_table)
 
 TENSOR_TEST(rows_sort_by_what_is_asked)
 {
-    KN_PROFILE()
     {
+        KN_PROFILE();
         kn_tensor *x = kn_ones(KN_SHAPE(10));
         for (int i = 0; i < 5; i++)
             kn_relu(x);
@@ -256,7 +262,10 @@ TENSOR_TEST(memory_is_told_by_operation)
     kn_profiler_row *rows;
     int count;
     kn_tensor *x = kn_ones(KN_SHAPE(1 << 18));
-    KN_PROFILE(.profile_memory = true) { kn_relu(x); }
+    {
+        KN_PROFILE(.profile_memory = true);
+        kn_relu(x);
+    }
     CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
     assert_int_equal(find_row(rows, count, "relu", false)->device_memory_usage, 4 << 18);
     kn_free(rows);
@@ -277,7 +286,10 @@ static void replays_are_recorded(void **state)
     for (int i = 0; i < 2; i++)
         training_step(&t);
     CHECK_OK(kn_graph_create(&graph));
-    KN_GRAPH_CAPTURE(graph, NULL) { training_step(&t); }
+    {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        training_step(&t);
+    }
     CHECK_OK(kn_profiler_start());
     for (int i = 0; i < 5; i++)
         CHECK_OK(kn_graph_replay(graph));
@@ -322,7 +334,10 @@ static void a_stop_comes_back_while_another_thread_replays(void **state)
     for (int i = 0; i < 2; i++)
         training_step(&t);
     CHECK_OK(kn_graph_create(&r.graph));
-    KN_GRAPH_CAPTURE(r.graph, NULL) { training_step(&t); }
+    {
+        KN_GRAPH_CAPTURE(r.graph, NULL);
+        training_step(&t);
+    }
     assert_int_equal(pthread_create(&thread, NULL, replay_on_and_on, &r), 0);
     CHECK_OK(kn_profiler_start());
     while (atomic_load(&r.replays) < 10)

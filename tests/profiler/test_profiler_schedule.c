@@ -35,8 +35,8 @@ TENSOR_TEST(the_schedule_is_pytorchs)
     CHECK_OK(kn_profiler_start(.skip_first = 1, .wait = 1, .warmup = 1, .active = 2, .repeat = 2,
                                .on_trace_ready = look, .user = &s));
     for (int step = 0; step < 12; step++) {
-        KN_SCOPE
         {
+            KN_SCOPE;
             kn_relu(x);
             if (step == 3 || step == 7)
                 kn_exp(x);

@@ -46,8 +46,8 @@ static void operations_are_passed_on_when_asked_for(void **state)
 {
     (void)state;
     size_t before = strlen(told());
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = kn_ones(KN_SHAPE(2, 3), .requires_grad = true);
         assert_true(kn_emit_ranges(true, true));
         kn_tensor *y = kn_sum(kn_relu(x));
@@ -66,10 +66,13 @@ static void operations_are_passed_on_when_asked_for(void **state)
 static void a_table_may_be_made_meanwhile(void **state)
 {
     (void)state;
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = kn_ones(KN_SHAPE(2, 3));
-        KN_PROFILE(.with_flops = true) { kn_relu(x); }
+        {
+            KN_PROFILE(.with_flops = true);
+            kn_relu(x);
+        }
         assert_true(kn_emit_ranges(true, false));
         char *table = kn_profiler_table();
         kn_emit_ranges(false, false);

@@ -30,9 +30,12 @@ static void ranges_count_their_depth(void **state)
 
 static int leaves_early(void)
 {
-    KN_RANGE("outer")
     {
-        KN_RANGE("inner") { return kn_range_depth(); }
+        KN_RANGE("outer");
+        {
+            KN_RANGE("inner");
+            return kn_range_depth();
+        }
     }
     return -1;
 }
@@ -42,13 +45,12 @@ static void blocks_close_however_they_are_left(void **state)
     (void)state;
     assert_int_equal(leaves_early(), 2);
     assert_int_equal(kn_range_depth(), 0);
-    for (int i = 0; i < 3; i++)
-        KN_RANGE("loop")
-        {
-            if (i == 1)
-                break; /* leaves the range, as a loop of its own */
-            assert_int_equal(kn_range_depth(), 1);
-        }
+    for (int i = 0; i < 3; i++) {
+        KN_RANGE("loop");
+        if (i == 1)
+            break; /* leaves the loop, and the range with it */
+        assert_int_equal(kn_range_depth(), 1);
+    }
     assert_int_equal(kn_range_depth(), 0);
 }
 
@@ -132,16 +134,14 @@ static void *work(void *argument)
     if (kn_stream_create(&stream, kn_device_current()) == KN_OK && kn_stream_set_current(stream) == KN_OK) {
         wrong = 0;
         for (int round = 0; round < ROUNDS; round++) {
-            KN_SCOPE
+            KN_SCOPE;
+            double value = 0;
             {
-                double value = 0;
-                KN_RANGE("round")
-                {
-                    kn_tensor *x = kn_full(KN_SHAPE(100 + seed), (double)seed, .requires_grad = true);
-                    kn_tensor *sum = kn_sum(kn_relu(kn_mul(x, x)));
-                    wrong += kn_backward(sum) != KN_OK;
-                    wrong += kn_item(sum, &value) != KN_OK || value != (double)((100 + seed) * seed * seed);
-                }
+                KN_RANGE("round");
+                kn_tensor *x = kn_full(KN_SHAPE(100 + seed), (double)seed, .requires_grad = true);
+                kn_tensor *sum = kn_sum(kn_relu(kn_mul(x, x)));
+                wrong += kn_backward(sum) != KN_OK;
+                wrong += kn_item(sum, &value) != KN_OK || value != (double)((100 + seed) * seed * seed);
             }
         }
     }

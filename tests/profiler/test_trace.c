@@ -203,7 +203,10 @@ static void a_training_step_makes_a_sound_trace(void **state)
 TENSOR_TEST(kernels_carry_shapes_work_and_share_of_peak)
 {
     kn_tensor *a = kn_rand(KN_SHAPE(64, 64));
-    KN_PROFILE(.record_shapes = true, .with_flops = true) { kn_matmul(a, a); }
+    {
+        KN_PROFILE(.record_shapes = true, .with_flops = true);
+        kn_matmul(a, a);
+    }
     cJSON *root = read_trace();
     const cJSON *events = cJSON_GetObjectItemCaseSensitive(root, "traceEvents"), *event;
     double flops = 0;
@@ -231,9 +234,12 @@ TENSOR_TEST(any_name_is_written_soundly)
 {
     static const char name[] = "a \"quoted\"\n\\name\\ \xe8\xaf\xad";
     uint64_t id;
-    KN_PROFILE()
     {
-        KN_RANGE(name) { kn_mark(name); }
+        KN_PROFILE();
+        {
+            KN_RANGE(name);
+            kn_mark(name);
+        }
         CHECK_OK(kn_range_start(&id, name));
         CHECK_OK(kn_range_end(id));
     }
@@ -260,10 +266,12 @@ TENSOR_TEST(no_name_makes_the_file_unreadable)
         {"whole \xf0\x9f\x98\x80 \xc3\xa9 \x7f\x01", "whole \xf0\x9f\x98\x80 \xc3\xa9 \x7f\x01"},
     };
     const size_t count = sizeof names / sizeof names[0];
-    KN_PROFILE()
     {
-        for (size_t i = 0; i < count; i++)
-            KN_RANGE(names[i].given) { kn_mark(names[i].given); }
+        KN_PROFILE();
+        for (size_t i = 0; i < count; i++) {
+            KN_RANGE(names[i].given);
+            kn_mark(names[i].given);
+        }
     }
     cJSON *root = read_trace();
     const cJSON *events = cJSON_GetObjectItemCaseSensitive(root, "traceEvents");
@@ -281,7 +289,10 @@ TENSOR_TEST(no_name_makes_the_file_unreadable)
 TENSOR_TEST(numbers_have_a_point_in_every_locale)
 {
     kn_tensor *x = kn_ones(KN_SHAPE(1000));
-    KN_PROFILE(.with_flops = true) { kn_relu(x); }
+    {
+        KN_PROFILE(.with_flops = true);
+        kn_relu(x);
+    }
     if (!setlocale(LC_NUMERIC, "de_DE.UTF-8"))
         setlocale(LC_NUMERIC, "de_DE"); /* neither need be there */
     char path[] = "/tmp/koine-trace-XXXXXX";
@@ -312,7 +323,10 @@ TENSOR_TEST(what_a_callback_leaves_open_still_nests)
     kn_tensor *x = kn_ones(KN_SHAPE(4), .requires_grad = true);
     kn_tensor *y = kn_exp(x);
     CHECK_OK(kn_register_hook(y, leave_open, NULL));
-    KN_PROFILE() { CHECK_OK(kn_backward(kn_sum(kn_relu(y)))); }
+    {
+        KN_PROFILE();
+        CHECK_OK(kn_backward(kn_sum(kn_relu(y))));
+    }
     assert_int_equal(kn_range_depth(), 1);
     CHECK_OK(kn_range_pop());
     cJSON *root = read_trace();
@@ -345,8 +359,8 @@ TENSOR_TEST(devices_and_streams_have_tracks_of_their_own)
     kn_device *device = kn_device_current(), *other = kn_device_count() > 1 ? kn_device_at(1) : device;
     kn_stream *side;
     CHECK_OK(kn_stream_create(&side, device));
-    KN_PROFILE()
     {
+        KN_PROFILE();
         kn_relu(kn_ones(KN_SHAPE(5)));
         CHECK_OK(kn_stream_set_current(side));
         kn_relu(kn_ones(KN_SHAPE(5)));

@@ -18,8 +18,8 @@ void training_open(training *t, int64_t batch)
         kn_nn_linear(.in_features = 32, .out_features = 10));
     t->optim = kn_optim_adam(kn_module_parameters(t->net), .lr = 0.01);
     t->x = t->y = NULL;
-    KN_SCOPE
     {
+        KN_SCOPE;
         t->x = kn_retain(kn_rand(KN_SHAPE(batch, 1, 28, 28)));
         t->y = kn_retain(kn_randint(0, 10, KN_SHAPE(batch)));
     }
@@ -38,14 +38,18 @@ void training_close(training *t)
 
 void training_step(training *t)
 {
-    KN_SCOPE
+    KN_SCOPE;
+    kn_tensor *loss = NULL;
+    kn_optim_zero_grad(t->optim);
     {
-        kn_tensor *loss = NULL;
-        kn_optim_zero_grad(t->optim);
-        KN_RANGE("forward") { loss = kn_cross_entropy(kn_forward(t->net, t->x), t->y); }
-        CHECK_TENSOR(loss);
-        CHECK_OK(kn_backward(loss));
-        KN_RANGE("update") { CHECK_OK(kn_optim_step(t->optim)); }
+        KN_RANGE("forward");
+        loss = kn_cross_entropy(kn_forward(t->net, t->x), t->y);
+    }
+    CHECK_TENSOR(loss);
+    CHECK_OK(kn_backward(loss));
+    {
+        KN_RANGE("update");
+        CHECK_OK(kn_optim_step(t->optim));
     }
 }
 

@@ -132,8 +132,9 @@ static void in_a_graph(course *c, int a, int b, int to)
     }
     sum = kn_zeros(KN_SHAPE(c->length));
     EXPECT(kn_graph_create(&graph));
-    KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE
     {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        KN_SCOPE;
         for (int i = 0; i < 3; i++) /* enough commands for the stream's own thread */
             kn_relu(c->values[a]);
         result = kn_retain(kn_add_(sum, kn_mul_scalar(kn_add(c->values[a], c->values[b]), 0.25)));
@@ -214,7 +215,9 @@ static void through_pinned_memory(course *c, int a, int b, int to)
 static void in_the_pool(course *c, int a, int b, int to)
 {
     choose_stream(c, a, b);
-    KN_MEM_POOL(c->pool) { put(c, to, kn_relu(kn_sub(c->values[a], c->values[b]))); }
+
+    KN_MEM_POOL(c->pool);
+    put(c, to, kn_relu(kn_sub(c->values[a], c->values[b])));
 }
 
 /* The pool of a course goes while values of it live on. */
@@ -251,7 +254,10 @@ static void collectively(course *c, int a, int b, int to)
         return;
     copies[0] = kn_mul_scalar(copies[0], 0.5);
     copies[1] = kn_mul_scalar(copies[1], 0.25);
-    KN_NO_GRAD { EXPECT(kn_comm_all_reduce(copies, 2, KN_REDUCE_MEAN)); }
+    {
+        KN_NO_GRAD;
+        EXPECT(kn_comm_all_reduce(copies, 2, KN_REDUCE_MEAN));
+    }
     kn_tensor *sum = kn_comm_reduce_add(copies, 2, c->device);
     const int64_t sizes[] = {c->length / 2, c->length - c->length / 2};
     EXPECT(kn_comm_scatter(sum, devices, 2, sizes, 0, chunks));

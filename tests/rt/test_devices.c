@@ -101,7 +101,10 @@ static void current_device_is_where_tensors_are_made(void **state)
     kn_device *second;
     assert_ok(kn_device_open(&second, "pocl:1"));
     assert_ok(kn_device_set_current(second));
-    KN_SCOPE { assert_ptr_equal(kn_device_of(kn_zeros(KN_SHAPE(2))), second); }
+    {
+        KN_SCOPE;
+        assert_ptr_equal(kn_device_of(kn_zeros(KN_SHAPE(2))), second);
+    }
     assert_int_equal(kn_device_set_current(NULL), KN_ERR_ARGUMENT);
 }
 

@@ -28,8 +28,9 @@ static void replay_and_exit(void)
     kn_graph *graph = NULL;
     kn_tensor *x = kn_ones(KN_SHAPE(256, 256)), *y = NULL;
     bool fine = kn_graph_create(&graph) == KN_OK;
-    KN_GRAPH_CAPTURE(graph, NULL) KN_SCOPE
     {
+        KN_GRAPH_CAPTURE(graph, NULL);
+        KN_SCOPE;
         kn_tensor *product = x;
         for (int i = 0; i < 30; i++)
             product = kn_matmul(product, x);

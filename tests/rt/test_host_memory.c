@@ -189,8 +189,8 @@ static void segments_come_from_the_users_functions(void **state)
     assert_message("release");
     allocator.release = own_release;
     assert_ok(kn_change_current_allocator(&allocator));
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = kn_ones(KN_SHAPE(100));
         double sum;
         assert_ok(kn_item(kn_sum(x), &sum));
@@ -204,7 +204,10 @@ static void segments_come_from_the_users_functions(void **state)
     assert_ok(kn_empty_cache(test_device()));
     assert_int_equal(own.released, own.allocated);
     assert_ok(kn_change_current_allocator(NULL));
-    KN_SCOPE { assert_non_null(kn_ones(KN_SHAPE(100))); }
+    {
+        KN_SCOPE;
+        assert_non_null(kn_ones(KN_SHAPE(100)));
+    }
     assert_int_equal(own.released, own.allocated);
 }
 

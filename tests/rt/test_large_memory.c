@@ -44,23 +44,25 @@ static double value_at(int place) { return (double)(1 << place); }
 static double element(kn_tensor *x, int64_t i)
 {
     double value = -1;
-    KN_SCOPE { assert_ok(kn_item(kn_narrow(x, 0, i, 1), &value)); }
+
+    KN_SCOPE;
+    assert_ok(kn_item(kn_narrow(x, 0, i, 1), &value));
+
     return value;
 }
 
 /* Every other one by a kernel, the rest by a copy from the host. */
 static void mark(kn_tensor *x, const places *p)
 {
-    for (int i = 0; i < p->count; i++)
-        KN_SCOPE
-        {
-            kn_tensor *one = kn_narrow(x, 0, p->at[i], 1);
-            const float value = (float)value_at(i);
-            if (i % 2)
-                assert_ok(kn_write(one, &value, sizeof value));
-            else
-                assert_non_null(kn_fill_(one, value));
-        }
+    for (int i = 0; i < p->count; i++) {
+        KN_SCOPE;
+        kn_tensor *one = kn_narrow(x, 0, p->at[i], 1);
+        const float value = (float)value_at(i);
+        if (i % 2)
+            assert_ok(kn_write(one, &value, sizeof value));
+        else
+            assert_non_null(kn_fill_(one, value));
+    }
 }
 
 /* --- sizes ------------------------------------------------------------------------------------ */
@@ -115,51 +117,48 @@ static void sums_and_maxima_reach_every_place(kn_tensor *y, const places *p, dou
 static void a_buffer_above_a_quarter_of_the_memory(void **state)
 {
     (void)state;
-    KN_SCOPE
-    {
-        kn_tensor *x = large_zeros(), *y;
-        const places p = places_in(kn_numel(x));
-        mark(x, &p);
-        sums_and_maxima_reach_every_place(x, &p, 1);
-        assert_non_null(y = kn_add(x, x));
-        for (int i = 0; i < p.count; i++) {
-            assert_true(element(x, p.at[i]) == value_at(i));
-            assert_true(element(y, p.at[i]) == 2 * value_at(i));
-        }
-        sums_and_maxima_reach_every_place(y, &p, 2);
+
+    KN_SCOPE;
+    kn_tensor *x = large_zeros(), *y;
+    const places p = places_in(kn_numel(x));
+    mark(x, &p);
+    sums_and_maxima_reach_every_place(x, &p, 1);
+    assert_non_null(y = kn_add(x, x));
+    for (int i = 0; i < p.count; i++) {
+        assert_true(element(x, p.at[i]) == value_at(i));
+        assert_true(element(y, p.at[i]) == 2 * value_at(i));
     }
+    sums_and_maxima_reach_every_place(y, &p, 2);
 }
 
 static void a_large_buffer_is_transposed(void **state)
 {
     (void)state;
-    KN_SCOPE
-    {
-        kn_tensor *x = large_zeros(), *y;
-        const int64_t n = kn_numel(x), rows = n / COLUMNS;
-        const places p = places_in(n);
-        mark(x, &p);
-        y = kn_contiguous(kn_t(kn_reshape(x, KN_SHAPE(rows, COLUMNS))));
-        assert_non_null(y = kn_reshape(y, KN_SHAPE(n)));
-        for (int i = 0; i < p.count; i++)
-            assert_true(element(y, p.at[i] % COLUMNS * rows + p.at[i] / COLUMNS) == value_at(i));
-    }
+
+    KN_SCOPE;
+    kn_tensor *x = large_zeros(), *y;
+    const int64_t n = kn_numel(x), rows = n / COLUMNS;
+    const places p = places_in(n);
+    mark(x, &p);
+    y = kn_contiguous(kn_t(kn_reshape(x, KN_SHAPE(rows, COLUMNS))));
+    assert_non_null(y = kn_reshape(y, KN_SHAPE(n)));
+    for (int i = 0; i < p.count; i++)
+        assert_true(element(y, p.at[i] % COLUMNS * rows + p.at[i] / COLUMNS) == value_at(i));
 }
 
 static void a_large_buffer_is_filled(void **state)
 {
     (void)state;
-    KN_SCOPE
-    {
-        kn_tensor *x = large_zeros();
-        const double n = (double)kn_numel(x);
-        double value;
-        assert_non_null(kn_fill_(x, 1));
-        assert_ok(kn_item(kn_max(kn_neg(x)), &value)); /* -1 unless something is left out */
-        assert_true(value == -1);
-        assert_ok(kn_item(kn_sum(x), &value));
-        assert_true(value > n * (1 - 1e-6) && value < n * (1 + 1e-6));
-    }
+
+    KN_SCOPE;
+    kn_tensor *x = large_zeros();
+    const double n = (double)kn_numel(x);
+    double value;
+    assert_non_null(kn_fill_(x, 1));
+    assert_ok(kn_item(kn_max(kn_neg(x)), &value)); /* -1 unless something is left out */
+    assert_true(value == -1);
+    assert_ok(kn_item(kn_sum(x), &value));
+    assert_true(value > n * (1 - 1e-6) && value < n * (1 + 1e-6));
 }
 
 /* More elements than 31 bits count where f32 would take too much. */
@@ -172,31 +171,29 @@ static void bytes_beyond_31_bits(void **state)
     int64_t found;
     if (!full || total_memory() < 5 * GIB)
         skip();
-    KN_SCOPE
+
+    KN_SCOPE;
+    kn_tensor *x = kn_full(KN_SHAPE(n), 3, .dtype = KN_U8);
+    const unsigned char five = 5;
+    assert_non_null(x);
+    assert_ok(kn_write(kn_narrow(x, 0, middle, 1), &five, 1));
+    assert_ok(kn_item_i64(kn_sum(x), &found));
+    assert_int_equal(found, 3 * n + 2);
+    assert_ok(kn_item_i64(kn_argmax(x, 0, false), &found));
+    assert_int_equal(found, middle);
     {
-        kn_tensor *x = kn_full(KN_SHAPE(n), 3, .dtype = KN_U8);
-        const unsigned char five = 5;
-        assert_non_null(x);
-        assert_ok(kn_write(kn_narrow(x, 0, middle, 1), &five, 1));
-        assert_ok(kn_item_i64(kn_sum(x), &found));
-        assert_int_equal(found, 3 * n + 2);
-        assert_ok(kn_item_i64(kn_argmax(x, 0, false), &found));
-        assert_int_equal(found, middle);
-        KN_SCOPE
-        {
-            kn_tensor *y = kn_add(x, x);
-            assert_non_null(y);
-            for (int i = 0; i < 5; i++)
-                assert_true(element(y, at[i]) == wanted[i]);
-        }
-        KN_SCOPE
-        {
-            kn_tensor *y = kn_contiguous(kn_t(kn_reshape(x, KN_SHAPE(rows, COLUMNS))));
-            assert_non_null(y = kn_reshape(y, KN_SHAPE(n)));
-            assert_true(element(y, rows - 4) == 5); /* the first of row 2^21 */
-            assert_true(element(y, rows - 3) == 3 && element(y, n - 1) == 3);
-        }
+        KN_SCOPE;
+        kn_tensor *y = kn_add(x, x);
+        assert_non_null(y);
+        for (int i = 0; i < 5; i++)
+            assert_true(element(y, at[i]) == wanted[i]);
     }
+
+    KN_SCOPE;
+    kn_tensor *y = kn_contiguous(kn_t(kn_reshape(x, KN_SHAPE(rows, COLUMNS))));
+    assert_non_null(y = kn_reshape(y, KN_SHAPE(n)));
+    assert_true(element(y, rows - 4) == 5); /* the first of row 2^21 */
+    assert_true(element(y, rows - 3) == 3 && element(y, n - 1) == 3);
 }
 
 /* --- training until the memory is full -------------------------------------------------------- */
@@ -227,17 +224,17 @@ static void end_training(training *t)
 static kn_status step(training *t, int64_t batch, double *loss)
 {
     kn_status status = KN_ERR_MEMORY;
-    KN_SCOPE
-    {
-        kn_tensor *images = kn_rand(KN_SHAPE(batch, 1, 28, 28)), *labels = kn_randint(0, 10, KN_SHAPE(batch));
-        kn_tensor *error = kn_cross_entropy(kn_forward(t->net, images), labels);
-        status = kn_backward(error);
-        if (status == KN_OK)
-            status = kn_optim_step(t->optim);
-        if (status == KN_OK)
-            status = kn_item(error, loss);
-        kn_optim_zero_grad(t->optim);
-    }
+
+    KN_SCOPE;
+    kn_tensor *images = kn_rand(KN_SHAPE(batch, 1, 28, 28)), *labels = kn_randint(0, 10, KN_SHAPE(batch));
+    kn_tensor *error = kn_cross_entropy(kn_forward(t->net, images), labels);
+    status = kn_backward(error);
+    if (status == KN_OK)
+        status = kn_optim_step(t->optim);
+    if (status == KN_OK)
+        status = kn_item(error, loss);
+    kn_optim_zero_grad(t->optim);
+
     return status;
 }
 

@@ -56,7 +56,10 @@ static belongings gather(kn_device *device)
     b.shared = kn_ones(KN_SHAPE(300000));
     assert_ok(kn_stream_create(&b.stream, device));
     assert_ok(kn_stream_wait_stream(b.stream, kn_stream_default(device)));
-    KN_STREAM(b.stream) { kn_release(kn_add(b.shared, b.shared)); }
+    {
+        KN_STREAM(b.stream);
+        kn_release(kn_add(b.shared, b.shared));
+    }
     assert_ok(kn_event_create(&b.event, device));
     assert_ok(kn_event_record(b.event, b.stream));
     assert_ok(kn_graph_create(&b.graph));
@@ -263,9 +266,9 @@ static void the_neighbour_goes_on(void **state)
     assert_false(kn_device_is_lost(kn_device_at(0)));
     assert_false(kn_device_is_lost(NULL));
     assert_false(kn_device_is_lost(kn_device_host()));
-    KN_DEVICE(kn_device_at(0))
-    KN_SCOPE
     {
+        KN_DEVICE(kn_device_at(0));
+        KN_SCOPE;
         double value;
         assert_ok(kn_item(kn_sum(kn_ones(KN_SHAPE(1000))), &value));
         assert_true(value == 1000);
@@ -284,8 +287,8 @@ static void a_step_says_why_it_failed(void **state)
     kn_device *device = kn_device_at(1);
     kn_tensor *w = kn_ones(KN_SHAPE(8, 8), .device = device, .requires_grad = true);
     kn_inject(KN_CL_LAUNCH, 3, CL_INVALID_COMMAND_QUEUE, true);
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *loss = kn_sum(kn_relu(kn_matmul(w, kn_mul_scalar(kn_relu(w), 2))));
         assert_int_equal(kn_backward(loss), KN_ERR_DEVICE);
         assert_message("was lost (");
@@ -303,7 +306,10 @@ static void *work_until_lost(void *user)
     if (kn_stream_create(&stream, device) != KN_OK || kn_stream_set_current(stream) != KN_OK)
         return NULL;
     for (int i = 0; i < 100000 && !kn_device_is_lost(device); i++) {
-        KN_SCOPE { kn_sum(kn_add_scalar(kn_ones(KN_SHAPE(1000), .device = device), 1)); }
+        {
+            KN_SCOPE;
+            kn_sum(kn_add_scalar(kn_ones(KN_SHAPE(1000), .device = device), 1));
+        }
         if (i % 10 == 0)
             kn_stream_synchronize(stream);
     }
@@ -317,7 +323,10 @@ static void threads_all_stop(void **state)
     (void)state;
     kn_device *device = kn_device_at(1);
     pthread_t threads[4];
-    KN_SCOPE { kn_sum(kn_add_scalar(kn_ones(KN_SHAPE(1000), .device = device), 1)); }
+    {
+        KN_SCOPE;
+        kn_sum(kn_add_scalar(kn_ones(KN_SHAPE(1000), .device = device), 1));
+    }
     kn_inject(KN_CL_LAUNCH, 500, CL_DEVICE_NOT_AVAILABLE, false);
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, work_until_lost, device), 0);

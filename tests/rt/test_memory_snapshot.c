@@ -176,8 +176,8 @@ static void a_private_pool_has_a_snapshot_of_its_own(void **state)
     kn_buffer *inside = NULL, *outside;
     assert_ok(kn_mem_pool_create(&pool, test_device()));
     assert_int_equal(kn_mem_pool_use_count(pool), 1);
-    KN_MEM_POOL(pool)
     {
+        KN_MEM_POOL(pool);
         assert_int_equal(kn_mem_pool_use_count(pool), 2);
         assert_ok(kn_buffer_alloc(&inside, kn_stream_default(test_device()), 10));
     }

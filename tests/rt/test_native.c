@@ -23,8 +23,9 @@ static void a_queue_becomes_a_stream(void **state)
     kn_stream *stream;
     assert_ok(kn_stream_from_native(&stream, device, queue));
     assert_ptr_equal(kn_native_queue(stream), queue);
-    KN_STREAM(stream) KN_SCOPE
     {
+        KN_STREAM(stream);
+        KN_SCOPE;
         size_t offset;
         double sum;
         const float seven = 7;
@@ -91,17 +92,16 @@ static void the_host_has_no_handles(void **state)
     assert_message("the host");
     assert_null(kn_native_queue(NULL));
     assert_message("`stream` is NULL");
-    KN_SCOPE
-    {
-        kn_tensor *x = kn_zeros(KN_SHAPE(2), .device = kn_device_host());
-        assert_null(kn_native_memory(x, &offset));
-        assert_message("on the host");
-        assert_int_equal(kn_record_stream(x, kn_stream_default(test_device())), KN_ERR_DEVICE);
-        assert_message("on the host");
-        x = kn_zeros(KN_SHAPE(2), .device = kn_device_at(0));
-        assert_int_equal(kn_record_stream(x, kn_stream_default(kn_device_at(1))), KN_ERR_DEVICE);
-        assert_message("the stream of");
-    }
+
+    KN_SCOPE;
+    kn_tensor *x = kn_zeros(KN_SHAPE(2), .device = kn_device_host());
+    assert_null(kn_native_memory(x, &offset));
+    assert_message("on the host");
+    assert_int_equal(kn_record_stream(x, kn_stream_default(test_device())), KN_ERR_DEVICE);
+    assert_message("on the host");
+    x = kn_zeros(KN_SHAPE(2), .device = kn_device_at(0));
+    assert_int_equal(kn_record_stream(x, kn_stream_default(kn_device_at(1))), KN_ERR_DEVICE);
+    assert_message("the stream of");
 }
 
 /* Memory that a foreign queue still works on is not handed out again. */

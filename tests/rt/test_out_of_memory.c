@@ -41,8 +41,8 @@ static void a_share_limits_what_is_reserved(void **state)
     assert_true(kn_get_per_process_memory_fraction(device) == SHARE);
     assert_ok(kn_mem_get_info(device, &free_bytes, &total_bytes));
     assert_int_equal(total_bytes, 64 * MIB); /* a share does not make the device smaller */
-    KN_SCOPE
     {
+        KN_SCOPE;
         assert_non_null(kn_zeros(KN_SHAPE(20 * MIB / 4)));
         assert_null(kn_zeros(KN_SHAPE(5 * MIB / 4)));
         assert_int_equal(kn_error_status(), KN_ERR_MEMORY);
@@ -62,8 +62,14 @@ static void the_cache_is_given_back_and_the_driver_asked_again(void **state)
 {
     (void)state;
     assert_ok(kn_set_per_process_memory_fraction(test_device(), SHARE));
-    KN_SCOPE { assert_non_null(kn_zeros(KN_SHAPE(12 * MIB / 4))); } /* cached: 12 MiB in one piece */
-    KN_SCOPE { assert_non_null(kn_zeros(KN_SHAPE(22 * MIB / 4))); } /* fits only without that */
+    {
+        KN_SCOPE;
+        assert_non_null(kn_zeros(KN_SHAPE(12 * MIB / 4)));
+    } /* cached: 12 MiB in one piece */
+    {
+        KN_SCOPE;
+        assert_non_null(kn_zeros(KN_SHAPE(22 * MIB / 4)));
+    } /* fits only without that */
     assert_int_equal(stat("num_alloc_retries"), 1);
     assert_int_equal(stat("num_ooms"), 0);
     assert_int_equal(stat("num_sync_all_streams"), 1);
@@ -75,15 +81,18 @@ static void the_second_try_asks_for_no_more_than_needed(void **state)
 {
     (void)state;
     assert_ok(kn_set_per_process_memory_fraction(test_device(), 10.0 / 64));
-    KN_SCOPE { assert_non_null(kn_zeros(KN_SHAPE(9 * MIB / 4))); }
+    {
+        KN_SCOPE;
+        assert_non_null(kn_zeros(KN_SHAPE(9 * MIB / 4)));
+    }
     assert_int_equal(stat("reserved_bytes.all.current"), 10 * MIB);
 }
 
 static void a_limit_below_what_is_used_spares_it(void **state)
 {
     (void)state;
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = kn_ones(KN_SHAPE(30 * MIB / 4));
         assert_non_null(x);
         assert_ok(kn_set_per_process_memory_fraction(test_device(), 0.1));
@@ -93,7 +102,10 @@ static void a_limit_below_what_is_used_spares_it(void **state)
         assert_null(kn_zeros(KN_SHAPE(MIB)));
         assert_message("of which this process may have 6.4 MiB");
     }
-    KN_SCOPE { assert_non_null(kn_zeros(KN_SHAPE(MIB))); } /* 4 MiB fit once the large one is gone */
+    {
+        KN_SCOPE;
+        assert_non_null(kn_zeros(KN_SHAPE(MIB)));
+    } /* 4 MiB fit once the large one is gone */
 }
 
 static void a_limit_for_nothing_says_so(void **state)
@@ -103,7 +115,9 @@ static void a_limit_for_nothing_says_so(void **state)
     assert_null(kn_zeros(KN_SHAPE(1)));
     assert_message("of which this process may have 0 B");
     assert_ok(kn_set_per_process_memory_fraction(test_device(), 1));
-    KN_SCOPE { assert_non_null(kn_zeros(KN_SHAPE(1))); }
+
+    KN_SCOPE;
+    assert_non_null(kn_zeros(KN_SHAPE(1)));
 }
 
 static void wrong_shares_are_refused(void **state)
@@ -126,7 +140,9 @@ static void wrong_shares_are_refused(void **state)
 static void work_on(void *x)
 {
     usleep(50000); /* meanwhile the launch below makes room */
-    KN_SCOPE { kn_relu(x); }
+
+    KN_SCOPE;
+    kn_relu(x);
 }
 
 /* Drivers may take memory at a kernel's first use. Making room then waits for the device's work, but for no callback,
@@ -135,22 +151,21 @@ static void a_launch_without_memory_is_tried_again(void **state)
 {
     (void)state;
     kn_stream *stream = kn_stream_default(test_device());
-    KN_SCOPE
-    {
-        kn_tensor *x = kn_ones(KN_SHAPE(100)), *y;
-        double value;
-        assert_non_null(kn_relu(x));
-        assert_ok(kn_stream_add_callback(stream, work_on, x));
-        kn_set_sync_debug_mode(KN_SYNC_DEBUG_ERROR);
-        kn_inject(KN_CL_LAUNCH, 1, CL_MEM_OBJECT_ALLOCATION_FAILURE, false);
-        y = kn_relu(x);
-        kn_inject_stop();
-        kn_set_sync_debug_mode(KN_SYNC_DEBUG_OFF);
-        assert_non_null(y);
-        assert_ok(kn_item(kn_sum(y), &value));
-        assert_true(value == 100);
-        assert_ok(kn_stream_synchronize(stream));
-    }
+
+    KN_SCOPE;
+    kn_tensor *x = kn_ones(KN_SHAPE(100)), *y;
+    double value;
+    assert_non_null(kn_relu(x));
+    assert_ok(kn_stream_add_callback(stream, work_on, x));
+    kn_set_sync_debug_mode(KN_SYNC_DEBUG_ERROR);
+    kn_inject(KN_CL_LAUNCH, 1, CL_MEM_OBJECT_ALLOCATION_FAILURE, false);
+    y = kn_relu(x);
+    kn_inject_stop();
+    kn_set_sync_debug_mode(KN_SYNC_DEBUG_OFF);
+    assert_non_null(y);
+    assert_ok(kn_item(kn_sum(y), &value));
+    assert_true(value == 100);
+    assert_ok(kn_stream_synchronize(stream));
 }
 
 /* --- training --------------------------------------------------------------------------------- */
@@ -158,14 +173,14 @@ static void a_launch_without_memory_is_tried_again(void **state)
 static kn_status step(kn_module *net, kn_optim *optim, int64_t batch)
 {
     kn_status status = KN_ERR_MEMORY;
-    KN_SCOPE
-    {
-        kn_tensor *images = kn_rand(KN_SHAPE(batch, 1, 28, 28)), *labels = kn_randint(0, 10, KN_SHAPE(batch));
-        status = kn_backward(kn_cross_entropy(kn_forward(net, images), labels));
-        if (status == KN_OK)
-            status = kn_optim_step(optim);
-        kn_optim_zero_grad(optim);
-    }
+
+    KN_SCOPE;
+    kn_tensor *images = kn_rand(KN_SHAPE(batch, 1, 28, 28)), *labels = kn_randint(0, 10, KN_SHAPE(batch));
+    status = kn_backward(kn_cross_entropy(kn_forward(net, images), labels));
+    if (status == KN_OK)
+        status = kn_optim_step(optim);
+    kn_optim_zero_grad(optim);
+
     return status;
 }
 

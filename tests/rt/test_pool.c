@@ -50,8 +50,8 @@ static void figures_follow_tensors(void **state)
     kn_device *device = test_device();
     uint64_t before = kn_memory_allocated(device);
     kn_reset_peak_memory_stats(device);
-    KN_SCOPE
     {
+        KN_SCOPE;
         assert_non_null(kn_zeros(KN_SHAPE(1000, 1000)));
         assert_true(kn_memory_allocated(device) >= before + 4000000);
     }
@@ -143,7 +143,9 @@ static void too_much_is_refused_and_survived(void **state)
     assert_message("asked for 16.0 TiB");
     assert_null(kn_zeros(KN_SHAPE(INT64_MAX / 2, 4)));
     assert_message("too large");
-    KN_SCOPE { assert_non_null(kn_zeros(KN_SHAPE(10))); }
+
+    KN_SCOPE;
+    assert_non_null(kn_zeros(KN_SHAPE(10)));
 }
 
 int main(void)

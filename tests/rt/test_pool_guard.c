@@ -10,8 +10,8 @@ static void clean_work_leaves_guards_alone(void **state)
 {
     (void)state;
     uint64_t before = violations();
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = kn_rand(KN_SHAPE(37, 11));
         assert_non_null(kn_sum(kn_relu(x)));
     }
@@ -43,12 +43,11 @@ static void writes_outside_are_noticed(void **state)
 static void new_memory_is_not_a_number(void **state)
 {
     (void)state;
-    KN_SCOPE
-    {
-        double value;
-        assert_ok(kn_item(kn_empty(KN_SHAPE(1)), &value));
-        assert_true(value != value);
-    }
+
+    KN_SCOPE;
+    double value;
+    assert_ok(kn_item(kn_empty(KN_SHAPE(1)), &value));
+    assert_true(value != value);
 }
 
 int main(void)

@@ -9,19 +9,18 @@
 static void a_tensor_over_the_limit_fails_with_figures(void **state)
 {
     (void)state;
-    KN_SCOPE
-    {
-        kn_tensor *kept = kn_zeros(KN_SHAPE(MIB / 4));
-        assert_non_null(kept);
-        assert_null(kn_relu(kn_zeros(KN_SHAPE(10 * MIB))));
-        const char *message = kn_error_message();
-        assert_non_null(strstr(message, "out of memory"));
-        assert_non_null(strstr(message, "40.0 MiB"));
-        assert_non_null(strstr(message, "1.0 MiB in use"));
-        assert_int_equal(kn_error_status(), KN_ERR_MEMORY);
-        kn_error_clear();
-        assert_non_null(kn_relu(kept));
-    }
+
+    KN_SCOPE;
+    kn_tensor *kept = kn_zeros(KN_SHAPE(MIB / 4));
+    assert_non_null(kept);
+    assert_null(kn_relu(kn_zeros(KN_SHAPE(10 * MIB))));
+    const char *message = kn_error_message();
+    assert_non_null(strstr(message, "out of memory"));
+    assert_non_null(strstr(message, "40.0 MiB"));
+    assert_non_null(strstr(message, "1.0 MiB in use"));
+    assert_int_equal(kn_error_status(), KN_ERR_MEMORY);
+    kn_error_clear();
+    assert_non_null(kn_relu(kept));
 }
 
 static void the_cache_is_given_back_first(void **state)
@@ -30,14 +29,16 @@ static void the_cache_is_given_back_first(void **state)
     kn_device *device = test_device();
     assert_ok(kn_empty_cache(device));
     uint64_t retries = kn_pool_read_figures(device).retries;
-    KN_SCOPE
-    { /* 6 MiB in small blocks, then free: cached */
+    {
+        KN_SCOPE;
+        /* 6 MiB in small blocks, then free: cached */
         for (int i = 0; i < 6; i++)
             assert_non_null(kn_zeros(KN_SHAPE(MIB / 4)));
     }
     assert_true(kn_memory_reserved(device) >= 6 * (uint64_t)MIB);
-    KN_SCOPE
-    { /* fits only when the cache is given back: segments of 2 MiB cannot hold it */
+    {
+        KN_SCOPE;
+        /* fits only when the cache is given back: segments of 2 MiB cannot hold it */
         assert_non_null(kn_zeros(KN_SHAPE(6 * MIB / 4)));
     }
     assert_true(kn_pool_read_figures(device).retries > retries);

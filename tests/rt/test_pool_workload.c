@@ -102,7 +102,8 @@ static void allocate(workload *w, int slot, const uint32_t *words)
     bool is_private = words[3] % 8 == 0;
     kn_buffer *buffer = NULL;
     if (is_private) {
-        KN_MEM_POOL(w->private_pool) { assert_ok(kn_buffer_alloc(&buffer, stream, bytes)); }
+        KN_MEM_POOL(w->private_pool);
+        assert_ok(kn_buffer_alloc(&buffer, stream, bytes));
     } else {
         assert_ok(kn_buffer_alloc(&buffer, stream, bytes));
     }

@@ -16,8 +16,8 @@ static int add_in_child(void)
     pid_t child = fork();
     if (child == 0) {
         double value = 0;
-        KN_SCOPE
         {
+            KN_SCOPE;
             if (kn_item(kn_sum(kn_add(kn_ones(KN_SHAPE(100)), kn_ones(KN_SHAPE(100)))), &value) != KN_OK)
                 fprintf(stderr, "%s\n", kn_error_message());
         }

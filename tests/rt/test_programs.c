@@ -46,17 +46,16 @@ static void a_kernel_from_the_folder_runs(void **state)
     write_kernel("three.cl", "#include \"common/koine.clh\"\n"
                              "kernel void three(KN_OUT(x), long n)\n"
                              "{ KN_BIND_OUT(float, x); KN_FOR (i, n) x[i] = 3; }\n");
-    KN_SCOPE
-    {
-        float values[5];
-        kn_tensor *x = kn_zeros(KN_SHAPE(5));
-        assert_ok(launch("three.cl", "three", x));
-        assert_ok(kn_read(x, values, sizeof values));
-        for (int i = 0; i < 5; i++)
-            assert_true(values[i] == 3);
-        assert_int_equal(launch("three.cl", "four", x), KN_ERR_DEVICE);
-        assert_message("four");
-    }
+
+    KN_SCOPE;
+    float values[5];
+    kn_tensor *x = kn_zeros(KN_SHAPE(5));
+    assert_ok(launch("three.cl", "three", x));
+    assert_ok(kn_read(x, values, sizeof values));
+    for (int i = 0; i < 5; i++)
+        assert_true(values[i] == 3);
+    assert_int_equal(launch("three.cl", "four", x), KN_ERR_DEVICE);
+    assert_message("four");
 }
 
 /* The compiler's log, not the source. */
@@ -65,28 +64,26 @@ static void a_source_that_does_not_build_shows_the_log(void **state)
     (void)state;
     write_kernel("broken.cl",
                  "kernel void broken(global float *x)\n{\n    x[0] = nonsense_name;\n}\n/* a secret comment */\n");
-    KN_SCOPE
-    {
-        kn_tensor *x = kn_zeros(KN_SHAPE(1));
-        assert_int_equal(launch("broken.cl", "broken", x), KN_ERR_DEVICE);
-        const char *message = kn_error_message();
-        assert_non_null(strstr(message, "broken.cl"));
-        assert_non_null(strstr(message, "nonsense_name"));
-        assert_null(strstr(message, "a secret comment"));
-        kn_error_clear();
-        assert_int_equal(launch("broken.cl", "broken", x), KN_ERR_DEVICE); /* again: still an error, no crash */
-        kn_error_clear();
-    }
+
+    KN_SCOPE;
+    kn_tensor *x = kn_zeros(KN_SHAPE(1));
+    assert_int_equal(launch("broken.cl", "broken", x), KN_ERR_DEVICE);
+    const char *message = kn_error_message();
+    assert_non_null(strstr(message, "broken.cl"));
+    assert_non_null(strstr(message, "nonsense_name"));
+    assert_null(strstr(message, "a secret comment"));
+    kn_error_clear();
+    assert_int_equal(launch("broken.cl", "broken", x), KN_ERR_DEVICE); /* again: still an error, no crash */
+    kn_error_clear();
 }
 
 static void nothing_to_do_is_no_launch(void **state)
 {
     (void)state;
-    KN_SCOPE
-    {
-        kn_tensor *x = kn_zeros(KN_SHAPE(0));
-        assert_ok(launch("no/such.cl", "nothing", x)); /* not even looked for */
-    }
+
+    KN_SCOPE;
+    kn_tensor *x = kn_zeros(KN_SHAPE(0));
+    assert_ok(launch("no/such.cl", "nothing", x)); /* not even looked for */
 }
 
 static void a_fault_is_reported_once(void **state)
@@ -95,17 +92,16 @@ static void a_fault_is_reported_once(void **state)
     write_kernel("fault.cl", "#include \"common/koine.clh\"\n"
                              "kernel void fault(KN_OUT(x), KN_FAULT) { KN_BIND_OUT(float, x); kn_report_index(fault, "
                              "12, 10); x[0] = 1; }\n");
-    KN_SCOPE
-    {
-        kn_tensor *x = kn_zeros(KN_SHAPE(1));
-        double value;
-        assert_ok(kn_run(kn_tensor_stream(x), .source = "fault.cl", .kernel = "fault", .operation = "lookup", .dims = 1,
-                         .global = {1}, KN_ARGS(kn_arg_tensor(x), kn_arg_fault())));
-        assert_int_equal(kn_item(x, &value), KN_ERR_ARGUMENT);
-        assert_message("lookup: index 12 is out of range for size 10");
-        assert_ok(kn_item(x, &value));
-        assert_ok(kn_synchronize(test_device()));
-    }
+
+    KN_SCOPE;
+    kn_tensor *x = kn_zeros(KN_SHAPE(1));
+    double value;
+    assert_ok(kn_run(kn_tensor_stream(x), .source = "fault.cl", .kernel = "fault", .operation = "lookup", .dims = 1,
+                     .global = {1}, KN_ARGS(kn_arg_tensor(x), kn_arg_fault())));
+    assert_int_equal(kn_item(x, &value), KN_ERR_ARGUMENT);
+    assert_message("lookup: index 12 is out of range for size 10");
+    assert_ok(kn_item(x, &value));
+    assert_ok(kn_synchronize(test_device()));
 }
 
 int main(void)

@@ -16,8 +16,8 @@ static void streams_are_made_and_destroyed(void **state)
     assert_ptr_not_equal(stream, kn_stream_default(device));
     assert_ok(kn_stream_set_current(stream));
     assert_ptr_equal(kn_stream_current(device), stream);
-    KN_SCOPE
     {
+        KN_SCOPE;
         double value;
         assert_ok(kn_item(kn_sum(kn_ones(KN_SHAPE(1000))), &value));
         assert_true(value == 1000);
@@ -99,14 +99,12 @@ static void *worker(void *argument)
         kn_stream_set_current(stream) == KN_OK) {
         wrong = 0;
         for (int round = 0; round < 50; round++) {
-            KN_SCOPE
-            {
-                double value = 0;
-                const int64_t n = 100 + seed * 37 + round;
-                kn_tensor *x = kn_full(KN_SHAPE(n), (double)seed, .dtype = round % 2 ? KN_F32 : KN_F64);
-                kn_tensor *sum = kn_sum(kn_relu(kn_mul(x, kn_add_scalar(x, 1))));
-                wrong += kn_item(sum, &value) != KN_OK || value != (double)(n * seed * (seed + 1));
-            }
+            KN_SCOPE;
+            double value = 0;
+            const int64_t n = 100 + seed * 37 + round;
+            kn_tensor *x = kn_full(KN_SHAPE(n), (double)seed, .dtype = round % 2 ? KN_F32 : KN_F64);
+            kn_tensor *sum = kn_sum(kn_relu(kn_mul(x, kn_add_scalar(x, 1))));
+            wrong += kn_item(sum, &value) != KN_OK || value != (double)(n * seed * (seed + 1));
         }
     }
     kn_stream_destroy(stream);
@@ -142,10 +140,10 @@ static void synchronize_waits_for_every_stream(void **state)
     bool done = false;
     assert_ok(kn_stream_create(&busy, test_device()));
     assert_ok(kn_stream_create(&brief, test_device()));
-    KN_SCOPE
     {
-        KN_STREAM(busy)
+        KN_SCOPE;
         {
+            KN_STREAM(busy);
             kn_tensor *a = kn_ones(KN_SHAPE(512, 512));
             for (int i = 0; i < 30; i++)
                 a = kn_mul_scalar(kn_matmul(a, a), 1.0 / 512);

@@ -52,11 +52,16 @@ static void *run(void *user)
 {
     course *c = user;
     expect(c, kn_device_set_current(c->device) == KN_OK, "the device");
-    KN_SCOPE { prepare(c); }
+    {
+        KN_SCOPE;
+        prepare(c);
+    }
     for (int i = 0; i < CHOICES && c->problems == 0; i++) {
         uint32_t choice = draw(c, (uint32_t)stress_num_choices);
         int a = (int)draw(c, STRESS_VALUES), b = (int)draw(c, STRESS_VALUES), to = (int)draw(c, STRESS_VALUES);
-        KN_SCOPE { stress_choices[choice](c, a, b, to); }
+
+        KN_SCOPE;
+        stress_choices[choice](c, a, b, to);
     }
     leave(c);
     return NULL;

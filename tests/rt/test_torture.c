@@ -7,13 +7,13 @@
 static kn_status step(kn_module *module, kn_optim *optim, kn_tensor *x, kn_tensor *y)
 {
     kn_status status = KN_ERR_MEMORY;
-    KN_SCOPE
-    {
-        kn_optim_zero_grad(optim);
-        status = kn_backward(kn_cross_entropy(kn_forward(module, x), y));
-        if (status == KN_OK)
-            status = kn_optim_step(optim);
-    }
+
+    KN_SCOPE;
+    kn_optim_zero_grad(optim);
+    status = kn_backward(kn_cross_entropy(kn_forward(module, x), y));
+    if (status == KN_OK)
+        status = kn_optim_step(optim);
+
     return status;
 }
 

@@ -44,7 +44,8 @@ int check_teardown(void **state);
     static void name(void **state)                                                                                     \
     {                                                                                                                  \
         (void)state;                                                                                                   \
-        KN_SCOPE { name##_body(); }                                                                                    \
+        KN_SCOPE;                                                                                                      \
+        name##_body();                                                                                                 \
     }                                                                                                                  \
     static void name##_body(void)
 

@@ -53,21 +53,21 @@ TENSOR_TEST(test_first_among_equals)
 TENSOR_TEST(test_every_place_of_a_maximum)
 {
     static const int64_t lengths[] = {16, 17, 31, 65, 1000, 2048, 2049, 2063, 2065, 4097, 4300};
-    static const int64_t places[] = {0, 1, 15, 16, 30, 63, 64, 999, 1008, 1023, 1024, 2047, 2048, 2062, 2064, 4095, 4096, 4299};
+    static const int64_t places[] = {0,    1,    15,   16,   30,   63,   64,   999,  1008,
+                                     1023, 1024, 2047, 2048, 2062, 2064, 4095, 4096, 4299};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
-        for (size_t j = 0; j < sizeof places / sizeof places[0] && places[j] < lengths[i]; j++)
-            KN_SCOPE
-            {
-                const double at = (double)places[j], end = (double)lengths[i] - 1;
-                kn_tensor *x = kn_full(KN_SHAPE(2, lengths[i]), -3), *indices = NULL;
-                CHECK_TENSOR(kn_fill_(kn_narrow(x, 1, places[j], 1), -1));
-                CHECK_VALUES(kn_max_dim(x, 1, false, &indices), -1, -1);
-                CHECK_VALUES(indices, at, at);
-                CHECK_TENSOR(kn_fill_(kn_narrow(kn_narrow(x, 0, 1, 1), 1, lengths[i] - 1, 1), NAN));
-                CHECK_VALUES(kn_max_dim(x, 1, false, &indices), -1, NAN);
-                CHECK_VALUES(indices, at, end);
-                CHECK_VALUES(kn_max(x), NAN);
-            }
+        for (size_t j = 0; j < sizeof places / sizeof places[0] && places[j] < lengths[i]; j++) {
+            KN_SCOPE;
+            const double at = (double)places[j], end = (double)lengths[i] - 1;
+            kn_tensor *x = kn_full(KN_SHAPE(2, lengths[i]), -3), *indices = NULL;
+            CHECK_TENSOR(kn_fill_(kn_narrow(x, 1, places[j], 1), -1));
+            CHECK_VALUES(kn_max_dim(x, 1, false, &indices), -1, -1);
+            CHECK_VALUES(indices, at, at);
+            CHECK_TENSOR(kn_fill_(kn_narrow(kn_narrow(x, 0, 1, 1), 1, lengths[i] - 1, 1), NAN));
+            CHECK_VALUES(kn_max_dim(x, 1, false, &indices), -1, NAN);
+            CHECK_VALUES(indices, at, end);
+            CHECK_VALUES(kn_max(x), NAN);
+        }
 }
 
 TENSOR_TEST(test_empty_reductions)

@@ -189,12 +189,11 @@ TENSOR_TEST(releasing_the_source_keeps_its_memory)
     kn_tensor *copies[4];
     for (int i = 0; i < 4; i++) {
         be_busy();
-        KN_SCOPE
-        {
-            kn_tensor *source = pinned_values((float)i);
-            copies[i] = kn_retain(kn_to_device(source, kn_device_current(), .non_blocking = true));
-            assert_true(under_way(source));
-        }
+
+        KN_SCOPE;
+        kn_tensor *source = pinned_values((float)i);
+        copies[i] = kn_retain(kn_to_device(source, kn_device_current(), .non_blocking = true));
+        assert_true(under_way(source));
     }
     for (int i = 0; i < 4; i++) {
         assert_int_equal(wrong_on_device(copies[i], (float)i), 0);
@@ -270,8 +269,8 @@ TENSOR_TEST(releasing_the_destination_keeps_its_memory)
     warm_up();
     for (int i = 0; i < 4; i++) {
         be_busy();
-        KN_SCOPE
         {
+            KN_SCOPE;
             kn_tensor *y = kn_to_device(kn_full(KN_SHAPE(N), 1), kn_device_host(), .non_blocking = true);
             assert_true(under_way(y));
         }
@@ -355,14 +354,13 @@ static void *copy_around(void *argument)
     kn_stream *stream = NULL;
     kn_device *device = kn_device_current();
     *wrong += kn_stream_create(&stream, device) != KN_OK || kn_stream_set_current(stream) != KN_OK;
-    for (int i = 0; i < 15; i++)
-        KN_SCOPE
-        {
-            kn_tensor *y = kn_to_device(shared, device, .non_blocking = true);
-            kn_tensor *back = kn_to_device(kn_add_scalar(y, 1), kn_device_host(), .non_blocking = true);
-            float *data = kn_data(back);
-            *wrong += data == NULL || wrong_values(data, 12) != 0;
-        }
+    for (int i = 0; i < 15; i++) {
+        KN_SCOPE;
+        kn_tensor *y = kn_to_device(shared, device, .non_blocking = true);
+        kn_tensor *back = kn_to_device(kn_add_scalar(y, 1), kn_device_host(), .non_blocking = true);
+        float *data = kn_data(back);
+        *wrong += data == NULL || wrong_values(data, 12) != 0;
+    }
     kn_stream_synchronize(stream);
     kn_stream_set_current(kn_stream_default(device));
     *wrong += kn_stream_destroy(stream) != KN_OK;

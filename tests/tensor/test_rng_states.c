@@ -9,7 +9,8 @@ enum { DRAWN = 5, MOST = 64 };
 
 static void draw(kn_device *device, float drawn[DRAWN])
 {
-    KN_SCOPE { CHECK_OK(kn_read(kn_rand(KN_SHAPE(DRAWN), .device = device), drawn, DRAWN * sizeof *drawn)); }
+    KN_SCOPE;
+    CHECK_OK(kn_read(kn_rand(KN_SHAPE(DRAWN), .device = device), drawn, DRAWN * sizeof *drawn));
 }
 
 static bool draws_equal(kn_device *a, kn_device *b)
@@ -73,13 +74,11 @@ TENSOR_TEST(test_states_of_all)
 /* Leaves the block by `return`; what happened inside is forgotten all the same. */
 static void leave_early(kn_device *device)
 {
-    KN_FORK_RNG
-    {
-        kn_manual_seed(123);
-        float drawn[DRAWN];
-        draw(device, drawn);
-        return;
-    }
+    KN_FORK_RNG;
+    kn_manual_seed(123);
+    float drawn[DRAWN];
+    draw(device, drawn);
+    return;
 }
 
 TENSOR_TEST(test_forks)
@@ -94,26 +93,28 @@ TENSOR_TEST(test_forks)
         draw(device, drawn);
         int ran = 0;
         if (way == 0) {
-            KN_FORK_RNG
             {
+                KN_FORK_RNG;
                 ran++;
                 draw(device, inner);
                 assert_memory_equal(inner, expected, sizeof inner); /* the fork goes on where it was made */
                 kn_manual_seed(4);
-                KN_FORK_RNG { draw(device, inner); }
+                {
+                    KN_FORK_RNG;
+                    draw(device, inner);
+                }
                 assert_true(kn_initial_seed(device) == 4);
             }
             assert_int_equal(ran, 1);
         } else if (way == 1) {
             leave_early(device);
         } else if (way == 2) {
-            while (ran++ < 3)
-                KN_FORK_RNG
-                {
-                    kn_seed();
-                    break; /* leaves the block, not the loop around it */
-                }
-            assert_int_equal(ran, 4);
+            while (ran++ < 3) {
+                KN_FORK_RNG;
+                kn_seed();
+                break; /* leaves the loop, and the fork with it */
+            }
+            assert_int_equal(ran, 1);
         } else {
             kn_rng_fork *fork = kn_fork_rng_begin();
             kn_seed();

@@ -24,12 +24,35 @@ static void test_scope_releases(void **state)
 {
     (void)state;
     uint64_t before = allocated();
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = kn_ones(KN_SHAPE(1000));
         kn_add(kn_mul(x, x), kn_exp(x));
         assert_true(allocated() > before);
     }
+    assert_int_equal(allocated(), before);
+}
+
+/* break and continue mean the loop around, and end the scope. */
+static void test_break_and_continue(void **state)
+{
+    (void)state;
+    uint64_t before = allocated();
+    int rounds = 0, ends = 0;
+    for (int i = 0; i < 5; i++) {
+        KN_SCOPE;
+        KN_NO_GRAD;
+        kn_ones(KN_SHAPE(1000));
+        rounds++;
+        if (i == 1)
+            continue;
+        if (i == 2)
+            break;
+        ends++;
+    }
+    assert_int_equal(rounds, 3);
+    assert_int_equal(ends, 1);
+    assert_true(kn_grad_enabled());
     assert_int_equal(allocated(), before);
 }
 
@@ -63,7 +86,10 @@ static void test_retain(void **state)
     (void)state;
     uint64_t before = allocated();
     kn_tensor *kept = NULL;
-    KN_SCOPE { kept = kn_retain(kn_full(KN_SHAPE(3), 2)); }
+    {
+        KN_SCOPE;
+        kept = kn_retain(kn_full(KN_SHAPE(3), 2));
+    }
     CHECK_VALUES(kept, 2, 2, 2);
     kn_release(kept);
     assert_int_equal(allocated(), before);
@@ -79,8 +105,8 @@ static void test_scope_return(void **state)
 {
     (void)state;
     uint64_t before = allocated();
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = kn_full(KN_SHAPE(1000), 3);
         uint64_t one = allocated();
         kn_tensor *y = square_plus_one(x);
@@ -127,8 +153,8 @@ static void test_long_graph(void **state)
 {
     (void)state;
     uint64_t before = allocated();
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = kn_ones(KN_SHAPE(2), .requires_grad = true);
         kn_tensor *y = x;
         for (int i = 0; i < 1000; i++)
@@ -153,14 +179,14 @@ static long resident_bytes(void)
 
 static void train_step(kn_tensor *w)
 {
-    KN_SCOPE
-    {
-        kn_tensor *loss = kn_mean(kn_relu(kn_matmul(kn_ones(KN_SHAPE(16, 8)), w)));
-        CHECK_TENSOR(loss);
-        kn_set_grad(w, NULL);
-        CHECK_OK(kn_backward(loss));
-        KN_NO_GRAD { kn_sub_(w, kn_mul_scalar(kn_grad(w), 0.01)); }
-    }
+    KN_SCOPE;
+    kn_tensor *loss = kn_mean(kn_relu(kn_matmul(kn_ones(KN_SHAPE(16, 8)), w)));
+    CHECK_TENSOR(loss);
+    kn_set_grad(w, NULL);
+    CHECK_OK(kn_backward(loss));
+
+    KN_NO_GRAD;
+    kn_sub_(w, kn_mul_scalar(kn_grad(w), 0.01));
 }
 
 /* A thousand steps of training leave no memory behind, on the device or in the process. */
@@ -189,14 +215,13 @@ static void *thread_body(void *user)
 {
     (void)user;
     double total = 0;
-    for (int i = 0; i < 20; i++)
-        KN_SCOPE
-        {
-            double value = -1;
-            kn_tensor *x = kn_full(KN_SHAPE(100), i);
-            if (kn_item(kn_sum(kn_add_scalar(x, 1)), &value) == KN_OK)
-                total += value;
-        }
+    for (int i = 0; i < 20; i++) {
+        KN_SCOPE;
+        double value = -1;
+        kn_tensor *x = kn_full(KN_SHAPE(100), i);
+        if (kn_item(kn_sum(kn_add_scalar(x, 1)), &value) == KN_OK)
+            total += value;
+    }
     return total == 100 * (20 * 21 / 2) ? user : (void *)"wrong sum";
 }
 
@@ -226,8 +251,8 @@ static void test_memory_figures(void **state)
     assert_true(free_bytes <= total && total > 0);
     kn_reset_peak_memory_stats(device);
     uint64_t before = allocated();
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_zeros(KN_SHAPE(1 << 20));
         assert_true(allocated() >= before + (4u << 20));
         assert_true(kn_memory_reserved(device) >= allocated());
@@ -249,6 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_scope_releases),
+        TEST(test_break_and_continue),
         TEST(test_nested_scopes),
         TEST(test_retain),
         TEST(test_scope_return),

@@ -62,17 +62,18 @@ static void *train_alone(void *user)
         return NULL;
     }
     kn_tensor *w = kn_full(KN_SHAPE(64, 64), 0.01 * self->number, .requires_grad = true);
-    for (int step = 0; step < 25; step++)
-        KN_SCOPE
-        {
-            kn_tensor *loss = kn_mean(kn_exp(kn_matmul(kn_ones(KN_SHAPE(16, 64)), w)));
-            kn_set_grad(w, NULL);
-            if (!loss || kn_backward(loss) != KN_OK)
-                break;
-            KN_NO_GRAD { kn_sub_(w, kn_mul_scalar(kn_grad(w), 0.1)); }
-        }
-    KN_SCOPE
+    for (int step = 0; step < 25; step++) {
+        KN_SCOPE;
+        kn_tensor *loss = kn_mean(kn_exp(kn_matmul(kn_ones(KN_SHAPE(16, 64)), w)));
+        kn_set_grad(w, NULL);
+        if (!loss || kn_backward(loss) != KN_OK)
+            break;
+
+        KN_NO_GRAD;
+        kn_sub_(w, kn_mul_scalar(kn_grad(w), 0.1));
+    }
     {
+        KN_SCOPE;
         if (kn_item(kn_sum(kn_detach(w)), &self->result) != KN_OK)
             snprintf(self->problem, sizeof self->problem, "%s", kn_error_message());
     }
@@ -110,19 +111,18 @@ static void test_waiting(void **state)
     kn_device *device = kn_device_current();
     kn_stream *other = NULL;
     CHECK_OK(kn_stream_create(&other, device));
-    for (int round = 0; round < 40; round++)
-        KN_SCOPE
-        {
-            kn_tensor *x = kn_full(KN_SHAPE(ELEMENTS), round);
-            kn_tensor *y = kn_add_scalar(kn_mul_scalar(x, 2), 1);
-            CHECK_OK(kn_stream_wait_stream(other, kn_stream_default(device)));
-            CHECK_OK(kn_stream_set_current(other));
-            double largest = 0;
-            kn_tensor *z = kn_max(kn_add_scalar(y, 1));
-            CHECK_OK(kn_item(z, &largest));
-            assert_true(largest == 2 * round + 2);
-            CHECK_OK(kn_stream_set_current(kn_stream_default(device)));
-        }
+    for (int round = 0; round < 40; round++) {
+        KN_SCOPE;
+        kn_tensor *x = kn_full(KN_SHAPE(ELEMENTS), round);
+        kn_tensor *y = kn_add_scalar(kn_mul_scalar(x, 2), 1);
+        CHECK_OK(kn_stream_wait_stream(other, kn_stream_default(device)));
+        CHECK_OK(kn_stream_set_current(other));
+        double largest = 0;
+        kn_tensor *z = kn_max(kn_add_scalar(y, 1));
+        CHECK_OK(kn_item(z, &largest));
+        assert_true(largest == 2 * round + 2);
+        CHECK_OK(kn_stream_set_current(kn_stream_default(device)));
+    }
     CHECK_OK(kn_stream_destroy(other));
 }
 

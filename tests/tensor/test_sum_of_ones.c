@@ -9,8 +9,8 @@ static void test_sum_of_ones(void **state)
         CHECK_OK(kn_device_get_properties(kn_device_at(i), &properties));
         if (properties.max_allocation < UINT64_C(400000000) || properties.total_memory < UINT64_C(1) << 30)
             continue;
-        KN_SCOPE
         {
+            KN_SCOPE;
             double sum = 0;
             kn_tensor *ones = kn_ones(KN_SHAPE(100000000), .device = kn_device_at(i));
             CHECK_OK(kn_item(kn_sum(ones), &sum));

@@ -28,8 +28,8 @@ static void torture(bool (*body)(void *), void *user, long most)
     for (long n = 1; n < most; n += n < 300 ? 1 : 13) {
         bool done = false, over = false;
         kn_error_clear();
-        KN_SCOPE
         {
+            KN_SCOPE;
             kn_fail_alloc_after(n, 0);
             done = body(user);
             over = still_armed(n);
@@ -105,7 +105,10 @@ static void steps_moves_and_files(void **state)
     (void)state;
     subject s = {.c = case_make(0, 0.1)};
     snprintf(s.path, sizeof s.path, "%s/state.safetensors", case_folder("torture"));
-    KN_SCOPE use_network(&s); /* kernels are built, pools are warm */
+    {
+        KN_SCOPE;
+        use_network(&s);
+    } /* kernels are built, pools are warm */
     torture(use_network_whole, &s, 5000);
     kn_error_clear();
     case_free(&s.c);
@@ -131,7 +134,10 @@ static void fits(void **state)
     snprintf(s.path, sizeof s.path, "%s", case_folder("torture-fit"));
     char *path = strdup(getenv("PATH"));
     setenv("PATH", "/nonexistent", 1); /* hundreds of fits: no plots */
-    KN_SCOPE assert_true(fit(&s));
+    {
+        KN_SCOPE;
+        assert_true(fit(&s));
+    }
     torture(fit, &s, 20000);
     setenv("PATH", path, 1);
     free(path);

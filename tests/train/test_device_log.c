@@ -169,7 +169,10 @@ static void check_norms(kn_dtype dtype, int count)
         if (i == 2) /* without a gradient */
             continue;
         double g = 0.01 * (i + 1);
-        KN_NO_GRAD { CHECK_OK(kn_set_grad(parameters[i], kn_full(KN_SHAPE(n), g, .dtype = dtype))); }
+        {
+            KN_NO_GRAD;
+            CHECK_OK(kn_set_grad(parameters[i], kn_full(KN_SHAPE(n), g, .dtype = dtype)));
+        }
         g = dtype == KN_F64 ? g : (double)(float)g;
         norms[i] = sqrt((double)n) * g;
         squares += norms[i] * norms[i];
@@ -359,7 +362,10 @@ TENSOR_TEST(updates_in_a_replayed_graph_go_on_counting)
     CHECK_OK(kn_graph_capture_end(graph));
     for (int round = 0; round < 3; round++) { /* a reset in between, with nothing but replays after it */
         for (int i = 1; i <= 5; i++) {
-            KN_NO_GRAD { CHECK_OK(kn_copy_(x, kn_full(KN_SCALAR, i))); }
+            {
+                KN_NO_GRAD;
+                CHECK_OK(kn_copy_(x, kn_full(KN_SCALAR, i)));
+            }
             CHECK_OK(kn_graph_replay(graph));
         }
         CHECK_OK(kn_device_log_read(log));

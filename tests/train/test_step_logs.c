@@ -338,21 +338,19 @@ TENSOR_TEST(a_fit_waits_once_per_epoch)
 
 static void step_by_hand(trainer_case *c, kn_device_log *log, bool *more)
 {
-    KN_SCOPE
-    {
-        kn_tensor *x = NULL, *y = NULL;
-        CHECK_OK(kn_loader_next(c->train, &x, &y));
-        *more = x != NULL;
-        if (!*more)
-            return;
-        kn_optim_zero_grad(c->optim);
-        kn_tensor *output = kn_forward(c->net, x), *loss = kn_cross_entropy(output, y);
-        CHECK_OK(kn_backward(loss));
-        CHECK_OK(kn_device_log_scalar(log, 0, loss, kn_size(x, 0)));
-        CHECK_OK(kn_device_log_accuracy(log, 1, output, y));
-        CHECK_OK(kn_device_log_grad_norm(log, 2));
-        CHECK_OK(kn_optim_step(c->optim));
-    }
+    KN_SCOPE;
+    kn_tensor *x = NULL, *y = NULL;
+    CHECK_OK(kn_loader_next(c->train, &x, &y));
+    *more = x != NULL;
+    if (!*more)
+        return;
+    kn_optim_zero_grad(c->optim);
+    kn_tensor *output = kn_forward(c->net, x), *loss = kn_cross_entropy(output, y);
+    CHECK_OK(kn_backward(loss));
+    CHECK_OK(kn_device_log_scalar(log, 0, loss, kn_size(x, 0)));
+    CHECK_OK(kn_device_log_accuracy(log, 1, output, y));
+    CHECK_OK(kn_device_log_grad_norm(log, 2));
+    CHECK_OK(kn_optim_step(c->optim));
 }
 
 TENSOR_TEST(a_loop_by_hand_waits_for_its_log_alone)

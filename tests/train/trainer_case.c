@@ -12,20 +12,20 @@ static kn_dataset *points(const char *name)
 {
     test_random random = test_random_from(name);
     kn_dataset *dataset = NULL;
-    KN_SCOPE
-    {
-        kn_tensor *x = kn_empty(KN_SHAPE(CASE_SAMPLES, 2), .device = kn_device_host());
-        kn_tensor *y = kn_empty(KN_SHAPE(CASE_SAMPLES), .dtype = KN_I64, .device = kn_device_host());
-        float *coordinates = kn_data(x);
-        int64_t *classes = kn_data(y);
-        for (int i = 0; i < CASE_SAMPLES; i++) {
-            double u = test_random_uniform(&random, -1, 1), v = test_random_uniform(&random, -1, 1);
-            coordinates[2 * i] = (float)u;
-            coordinates[2 * i + 1] = (float)v;
-            classes[i] = u + v + test_random_uniform(&random, -0.3, 0.3) > 0;
-        }
-        CHECK_OK(kn_tensor_dataset(&dataset, x, y));
+
+    KN_SCOPE;
+    kn_tensor *x = kn_empty(KN_SHAPE(CASE_SAMPLES, 2), .device = kn_device_host());
+    kn_tensor *y = kn_empty(KN_SHAPE(CASE_SAMPLES), .dtype = KN_I64, .device = kn_device_host());
+    float *coordinates = kn_data(x);
+    int64_t *classes = kn_data(y);
+    for (int i = 0; i < CASE_SAMPLES; i++) {
+        double u = test_random_uniform(&random, -1, 1), v = test_random_uniform(&random, -1, 1);
+        coordinates[2 * i] = (float)u;
+        coordinates[2 * i + 1] = (float)v;
+        classes[i] = u + v + test_random_uniform(&random, -0.3, 0.3) > 0;
     }
+    CHECK_OK(kn_tensor_dataset(&dataset, x, y));
+
     return dataset;
 }
 

@@ -10,8 +10,8 @@ int main(void)
         fprintf(stderr, "header %s, library %s\n", KN_VERSION, kn_version());
         return 1;
     }
-    KN_SCOPE
     {
+        KN_SCOPE;
         kn_tensor *x = kn_full(KN_SCALAR, 3, .requires_grad = true);
         kn_backward(kn_mul(x, x)); /* d(x^2)/dx = 2x */
         kn_item(kn_grad(x), &slope);

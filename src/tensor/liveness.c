@@ -1,0 +1,73 @@
+/* tensor/liveness.c - guard mode (KOINE_GUARD=1): a tensor used after its last reference is gone is named. */
+#include "tensor/liveness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "tensor/tensor.h"
+
+/* So many released tensors are kept, without their memory, before the oldest goes. */
+#define KEPT 65536
+
+static struct {
+    kn_mutex lock;
+    kn_tensor *tensors[KEPT];
+    unsigned next;
+} released = {.lock = KN_MUTEX_INIT};
+
+/* What their `storage` points to then: no memory, but the device, for messages. */
+static kn_storage no_storage[KN_MAX_DEVICES];
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool guarded;
+
+static void read_environment(void)
+{
+    const char *guard = getenv("KOINE_GUARD");
+    guarded = guard && strcmp(guard, "1") == 0;
+}
+
+bool kn_tensors_are_guarded(void)
+{
+    pthread_once(&once, read_environment);
+    return guarded;
+}
+
+void kn_tensor_keep_released(kn_tensor *tensor, kn_device *device)
+{
+    kn_lock(&released.lock);
+    kn_storage *storage = &no_storage[kn_device_slot(device)];
+    storage->device = device;
+    tensor->storage = storage;
+    tensor->autograd = NULL;
+    kn_tensor *oldest = released.tensors[released.next];
+    released.tensors[released.next] = tensor;
+    released.next = (released.next + 1) % KEPT;
+    kn_unlock(&released.lock);
+    kn_free(oldest);
+}
+
+kn_status kn_tensor_check_live(const kn_tensor *tensor, const char *name)
+{
+    if (!tensor || !kn_tensors_are_guarded() || atomic_load(&tensor->references) > 0)
+        return KN_OK;
+    char text[KN_DESCRIBE];
+    return kn_fail(KN_ERR_STATE, "%s, %s, is used after %s; kn_retain keeps a tensor for longer", name,
+                   kn_tensor_describe(text, sizeof text, tensor),
+                   tensor->scope_released ? "the scope that it belonged to ended"
+                                          : "kn_release gave its last reference up");
+}
+
+kn_status kn_tensor_given(const char *function, const char *name, const kn_tensor *tensor)
+{
+    if (!tensor)
+        return kn_fail_argument_null(function, name);
+    kn_status status = kn_tensor_check_live(tensor, name);
+    if (status != KN_OK)
+        kn_error_prefix("%s", function);
+    return status;
+}

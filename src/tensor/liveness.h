@@ -1,0 +1,20 @@
+/* tensor/liveness.h - arguments that must be tensors, and guard mode (KOINE_GUARD=1), in which a tensor used after its
+ * last reference is gone is an error that names it. */
+#ifndef KN_TENSOR_LIVENESS_H
+#define KN_TENSOR_LIVENESS_H
+
+#include <koine/tensor.h>
+
+/* For public functions: KN_ERR_ARGUMENT for NULL (or the error that made it NULL), KN_ERR_STATE in guard mode for a
+ * tensor that has been released; `name` is the parameter's. */
+kn_status kn_tensor_given(const char *function, const char *name, const kn_tensor *tensor);
+
+/* The second half of it, for a tensor that may be NULL. */
+kn_status kn_tensor_check_live(const kn_tensor *tensor, const char *name);
+
+bool kn_tensors_are_guarded(void);
+
+/* In guard mode, in place of freeing a tensor: keeps it for a while, to be recognised. */
+void kn_tensor_keep_released(kn_tensor *tensor, kn_device *device);
+
+#endif
