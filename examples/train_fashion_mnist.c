@@ -10,6 +10,20 @@
 #include "common/step_profile.h"
 
 static const char program[] = "train_fashion_mnist";
+static const char purpose[] =
+    "Trains a convolutional network on Fashion-MNIST.\n"
+    "\n"
+    "Each epoch ends with last.safetensors in --out, from which --resume goes on:\n"
+    "with the learning rate saved there (a warning says so where --lr is another).\n"
+    "Another --batch-size, --seed, --limit or device than before is used as given,\n"
+    "with a warning: the results are not those of an unbroken run. One run at a time\n"
+    "writes into a folder; a second is refused.\n"
+    "\n"
+    "Ctrl-C and SIGTERM end the run after the step under way; --resume trains the\n"
+    "epoch that was broken off again. A second Ctrl-C ends it at once.\n"
+    "\n"
+    "Exit status: 0 done, 1 an error, 2 wrong usage, 130 after Ctrl-C, 143 after\n"
+    "SIGTERM (128 plus the signal's number).";
 
 typedef struct settings {
     const char *device, *devices, *data, *out, *profile;
@@ -25,7 +39,8 @@ static int parse(settings *s, int argc, char **argv)
          "auto, gpu, cpu, nvidia, pocl:0, 0:1, ... (see `koine devices`)"},
         {"--devices", "LIST", OPTION_TEXT, &s->devices, 0, 0,
          "train on several devices at once: gpu:0,gpu:1 or pocl:0,pocl:1 or all (the GPUs)"},
-        {"--epochs", "N", OPTION_WHOLE, &s->epochs, 1, 1000000, "passes over the training images"},
+        {"--epochs", "N", OPTION_WHOLE, &s->epochs, 1, 1000000,
+         "passes over the training images, those before --resume included"},
         {"--batch-size", "N", OPTION_WHOLE, &s->batch_size, 1, 60000, "images per step"},
         {"--lr", "X", OPTION_NUMBER, &s->lr, 0, 1000, "learning rate of Adam"},
         {"--seed", "N", OPTION_WHOLE, &s->seed, 0, 9e18, "of the weights, the order of the images and dropout"},
@@ -36,11 +51,11 @@ static int parse(settings *s, int argc, char **argv)
         {"--workers", "N", OPTION_WHOLE, &s->workers, 0, 64, "threads that prepare batches"},
         {"--limit", "N", OPTION_WHOLE, &s->limit, 0, 60000, "use only the first N images of each set; 0: all"},
         {"--profile", "DIR", OPTION_TEXT, &s->profile, 0, 0, "profile a few steps: a table, and DIR/trace.json"},
-        {"--resume", NULL, OPTION_FLAG, &s->resume, 0, 0, "go on from last.safetensors in --out"},
+        {"--resume", NULL, OPTION_FLAG, &s->resume, 0, 0,
+         "go on from last.safetensors in --out, with the bits of an unbroken run"},
         {"--quiet", NULL, OPTION_FLAG, &s->quiet, 0, 0, "no progress on stderr"},
     };
-    return options_parse(program, "Trains a convolutional network on Fashion-MNIST.", options, OPTION_COUNT(options),
-                         argc, argv);
+    return options_parse(program, purpose, options, OPTION_COUNT(options), argc, argv);
 }
 
 /* Where to train, and everything that has to be freed. */
@@ -161,6 +176,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: %s\n", program, kn_error_message());
     if (status == KN_ERR_INTERRUPTED)
         fprintf(stderr, "%s: --resume goes on after the last finished epoch\n", program);
+    int signal_number = kn_trainer_signal(r.trainer);
     clean_up(&r);
-    return options_finish(program, status == KN_OK ? 0 : 1);
+    return options_finish(program, status == KN_OK ? 0 : signal_number > 0 ? 128 + signal_number : 1);
 }

@@ -64,6 +64,41 @@ KN_API int64_t kn_module_parameter_count(kn_module *module); /* elements in all 
 KN_API kn_status kn_module_save(kn_module *module, const char *path);
 KN_API kn_status kn_module_load(kn_module *module, const char *path);
 
+/* What a load passed over: PyTorch's missing_keys, names of the module that the file lacks, and unexpected_keys, names
+ * of the file that the module lacks; as they are, or would be, in the file. */
+typedef struct kn_incompatible_keys {
+    char **missing_keys, **unexpected_keys;
+    int missing_count, unexpected_count;
+} kn_incompatible_keys;
+KN_API void kn_incompatible_keys_free(kn_incompatible_keys *keys); /* and empties it; NULL allowed */
+
+/* kn_module_load with PyTorch's options of load_state_dict:
+ *
+ *     kn_incompatible_keys keys;
+ *     kn_module_load(net, "resnet18.safetensors", .strict = false, .keys = &keys);
+ *     kn_module_load(net, "ddp.safetensors", .prefix = "module.");
+ *
+ * Another shape is an error also where loading is not strict. A file for a part of a network loads into that part:
+ * kn_module_load(kn_module_child(net, 0), ...). */
+typedef struct kn_module_load_params {
+    /* default true; false: the names that both have are loaded, the others are passed over and told in `keys` */
+    bool strict;
+    /* default NULL or "": all of the file. Else the tensors whose names begin with it, by the rest of their names; the
+     * other tensors of the file are somebody else's, and not unexpected. An error where no name begins with it. */
+    const char *prefix;
+    /* default NULL. Set on success, to be freed with kn_incompatible_keys_free; empty where the load was strict. On
+     * failure it is empty. */
+    kn_incompatible_keys *keys;
+} kn_module_load_params;
+#define KN_MODULE_LOAD_DEFAULTS .strict = true
+KN_API kn_module_load_params kn_module_load_params_init(void);
+/* params NULL: the defaults */
+KN_API kn_status kn_module_load_with(kn_module *module, const char *path, const kn_module_load_params *params);
+#ifndef __cplusplus
+#define kn_module_load(module, path, ...)                                                                              \
+    KN_CALL(kn_module_load_with(module, path, &(kn_module_load_params){KN_MODULE_LOAD_DEFAULTS, __VA_ARGS__}))
+#endif
+
 /* A tree with the parameters' counts, as print(net) and torchinfo show it; the caller frees it with kn_free. */
 KN_API char *kn_module_summary(kn_module *module);
 

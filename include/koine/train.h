@@ -5,6 +5,7 @@
 
 #include <koine/common.h>
 #include <koine/data.h>
+#include <koine/io.h>
 #include <koine/nn.h>
 #include <koine/optim.h>
 
@@ -36,7 +37,34 @@ KN_API kn_status kn_history_save_csv(const kn_history *history, const char *path
 KN_API kn_status kn_history_save_plot(const kn_history *history, const char *path);
 KN_API char *kn_history_table(const kn_history *history); /* text; the caller frees it with kn_free */
 
-/* --- the trainer ------------------------------------------------------------------------------ */
+/* --- the trainer ------------------------------------------------------------------------------ *
+ * A trainer is used by one thread at a time; several trainers may run in several threads, each with objects of its own.
+ *
+ * What it writes into `output`, each file whole or not at all:
+ *
+ *     checkpoint.safetensors   the module in its best epoch, for kn_module_load and PyTorch
+ *     last.safetensors         after each epoch, all that the next one depends on: what `resume` goes on from
+ *     history.csv, .svg        kn_trainer_history, after each epoch; the plot at the end
+ *     steps.csv, .svg          kn_trainer_steps, likewise; histograms.csv
+ *
+ * One fit at a time writes into a directory: while one is running, in this process or another, kn_trainer_fit of a
+ * second is KN_ERR_STATE. The lock is the operating system's (flock on the directory): it ends with the process,
+ * however that ends, and leaves no file. File systems that cannot lock directories, some network ones, give no such
+ * protection.
+ *
+ * Resuming. last.safetensors holds the module, its best epoch, the optimizer with its hyperparameters (the learning
+ * rate in force among them), the generators, the figures so far, the states of callbacks that have one, and the
+ * settings that decide the bits. With the same settings a run that ended in whatever way (its last epoch, an interrupt,
+ * a kill) and is resumed gives the very bits of one that was never broken off; the epoch that was being trained begins
+ * again.
+ * - The optimizer's saved hyperparameters win over those that the new optimizer was made with; a difference is a
+ * warning (kn_log, one line that names both values). Set another learning rate in on_fit_start, which is called after
+ *   resuming.
+ * - Another batch size, seed, shuffling, number of samples, device, dtype or number of devices than the run was saved
+ *   with is used as given, and is a warning that names both: the results cannot be those of an unbroken run.
+ * - A callback's state that the file lacks, or that no callback asks for, is a warning that names it.
+ * - Another monitor, module, optimizer or set of columns is an error, and so is a file that is there and cannot be
+ *   read, a link that leads nowhere included. Only where there is no such name does the run begin anew. */
 
 typedef kn_tensor *(*kn_loss_function)(kn_tensor *output, kn_tensor *target, void *user);
 
@@ -47,14 +75,17 @@ typedef struct kn_trainer_params {
     kn_optim *optim;
     kn_loss_function loss; /* default NULL: cross entropy */
     void *loss_user;
-    bool accuracy;        /* default true: also the columns train_acc and val_acc */
-    int epochs;           /* default 10 */
-    int patience;         /* default 5 epochs without improvement; 0: never stop early */
-    double min_delta;     /* default 0 */
-    const char *monitor;  /* default "val_loss" (without validation data: "train_loss") */
+    /* default true: also the columns train_acc and val_acc. The targets are classes then (whole numbers); with others,
+     * probabilities or values, kn_trainer_fit is KN_ERR_DTYPE before it trains */
+    bool accuracy;
+    int epochs;       /* default 10 */
+    int patience;     /* default 5 epochs without improvement; 0: never stop early */
+    double min_delta; /* default 0 */
+    /* default "val_loss" (without validation data: "train_loss"). Or train_acc, val_acc, with log_grad_norm grad_norm;
+     * any other name is refused when the trainer is made */
+    const char *monitor;
     kn_monitor_mode mode; /* default min */
-    const char *output;   /* directory for history.csv, checkpoint.safetensors, last.safetensors and the plot; default
-                             NULL: nothing is written */
+    const char *output;   /* the directory for the files above, made if need be; default NULL: nothing is written */
     bool resume; /* default false: go on from last.safetensors in `output`, with the very bits of an unbroken run */
     bool quiet;  /* default false: progress on stderr, a bar on a terminal, a line per epoch elsewhere */
     /* Figures of steps, kept on the device and fetched every `log_every` steps of an epoch, and at its last, in one
@@ -68,7 +99,12 @@ typedef struct kn_trainer_params {
      * to log_range: histograms.csv, a row per parameter (its number in kn_module_parameters) */
     int log_histograms;
     double log_range;
-    bool keep_interrupt; /* default false: the trainer catches SIGINT during fit and ends the epoch cleanly */
+    /* default false: SIGINT (Ctrl-C) and SIGTERM during fit end it cleanly after the step under way: the rows and the
+     * plot are written, the best weights are in the module, last.safetensors is that of the last whole epoch, fit is
+     * KN_ERR_INTERRUPTED. A second signal ends the process at once. A signal that the process ignores stays ignored;
+     * system calls are restarted (SA_RESTART); the program's own handlers are back when fit returns. true: the
+     * program's handlers stay */
+    bool keep_interrupt;
 } kn_trainer_params;
 #define KN_TRAINER_DEFAULTS .accuracy = true, .epochs = 10, .patience = 5, .monitor = "val_loss", .log_range = 1
 
@@ -79,7 +115,9 @@ KN_API void kn_trainer_free(kn_trainer *trainer); /* NULL allowed */
 
 /* Trains; `validation` may be NULL. At the end the best checkpoint's weights are in the module again. KN_OK also after
  * early stopping; KN_ERR_NUMERIC when the loss is NaN or infinite (names the epoch and step; the best weights so far
- * are in the module), KN_ERR_INTERRUPTED after Ctrl-C (likewise). */
+ * are in the module), KN_ERR_INTERRUPTED after SIGINT or SIGTERM (likewise; kn_trainer_signal tells which, and a
+ * program that ends because of it exits with 128 plus its number, as shells expect), KN_ERR_STATE while another fit
+ * writes into the same output. */
 KN_API kn_status kn_trainer_fit(kn_trainer *trainer, kn_loader *train, kn_loader *validation);
 
 /* Loss and accuracy over a loader, without gradients, in evaluation mode. accuracy may be NULL. */
@@ -88,17 +126,39 @@ KN_API kn_status kn_trainer_evaluate(kn_trainer *trainer, kn_loader *data, doubl
 KN_API const kn_history *kn_trainer_history(const kn_trainer *trainer); /* borrowed */
 KN_API const kn_history *kn_trainer_steps(const kn_trainer *trainer);   /* of the steps logged (log_every); borrowed */
 KN_API int kn_trainer_best_epoch(const kn_trainer *trainer);            /* from 1; 0 before there is one */
+/* Epochs finished, and steps that the optimizer has made, since the run began: resuming goes on counting. From
+ * on_fit_start on; after 0 a fit goes on with a resumed run. */
+KN_API int kn_trainer_epoch(const kn_trainer *trainer);
+KN_API int64_t kn_trainer_global_step(const kn_trainer *trainer);
+KN_API int kn_trainer_signal(const kn_trainer *trainer); /* SIGINT or SIGTERM, which ended the last fit; 0: neither */
 
-/* Callbacks, in the order they were added; each NULL field is skipped. A status other than KN_OK ends fit with it. */
+/* Callbacks, in the order they were added; each NULL field is skipped. A status other than KN_OK ends fit with it.
+ * `epoch` counts from 1, and so does `step`, which begins again with every epoch; kn_trainer_global_step counts on. */
 typedef struct kn_callback {
-    kn_status (*on_fit_start)(kn_trainer *trainer, void *user);
+    kn_status (*on_fit_start)(kn_trainer *trainer, void *user); /* after resuming */
     kn_status (*on_epoch_start)(kn_trainer *trainer, int epoch, void *user);
-    /* loss is on the device: reading it waits */
-    kn_status (*on_step_end)(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user);
+    /* Lightning's on_before_optimizer_step: after kn_backward, before kn_optim_step. The gradients are there (kn_grad),
+     * to be looked at, clipped or changed; what is logged of them is as they were before. kn_trainer_global_step is the
+     * number of steps before this one. loss is on the device: reading it waits */
+    kn_status (*on_before_optimizer_step)(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user);
+    kn_status (*on_step_end)(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user); /* likewise */
+    /* Before last.safetensors is written: what it changes, the learning rate say, is what a resumed run begins with. */
     kn_status (*on_epoch_end)(kn_trainer *trainer, int epoch, const kn_history *history, void *user);
     kn_status (*on_fit_end)(kn_trainer *trainer, void *user);
     void *user;
+
+    /* What the callback itself must remember from one epoch to the next, a counter, a schedule's place, for a resumed
+     * run to be the same. `save` puts it into the empty `state`: tensors of any device (kn_tensor_file_put), and text
+     * (kn_tensor_file_set_metadata). It is called in a scope, after on_epoch_end, and goes into last.safetensors.
+     * `load` gets the same when a run is resumed, as host tensors, before on_fit_start; it is not called where there is
+     * nothing saved. Both or none; with them `name`, by which the state is found: UTF-8 without a dot, no other
+     * callback's of this trainer; it is copied. */
+    const char *name;
+    kn_status (*save)(kn_trainer *trainer, kn_tensor_file *state, void *user);
+    kn_status (*load)(kn_trainer *trainer, const kn_tensor_file *state, void *user);
 } kn_callback;
+/* Copies the struct. Callbacks are added before the fit that they belong to: resuming looks for their states as it
+ * begins. */
 KN_API kn_status kn_trainer_add_callback(kn_trainer *trainer, const kn_callback *callback);
 KN_API void kn_trainer_stop(kn_trainer *trainer); /* ends fit after the current epoch; callable from callbacks */
 

@@ -241,6 +241,13 @@ bool kn_file_exists(const char *path)
     return stat(path, &info) == 0;
 }
 
+kn_status kn_file_look_up(const char *path, bool *exists)
+{
+    struct stat info;
+    *exists = lstat(path, &info) == 0;
+    return *exists || errno == ENOENT ? KN_OK : fail_errno("look up", path, errno);
+}
+
 static kn_status make_directory(const char *path)
 {
     if (mkdir(path, 0777) == 0)

@@ -28,6 +28,8 @@ kn_status kn_file_save_text(const char *path, const char *text);
 kn_status kn_file_read_all(char **data, size_t *size, const char *path, size_t limit);
 
 bool kn_file_exists(const char *path);
+/* Whether anything has this name, a link that leads nowhere included. An error where that cannot be found out. */
+kn_status kn_file_look_up(const char *path, bool *exists);
 kn_status kn_make_directories(const char *path);             /* as mkdir -p */
 char *kn_path_join(const char *directory, const char *name); /* the caller frees it */
 

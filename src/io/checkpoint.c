@@ -11,7 +11,7 @@
 
 /* --- between lists and files ----------------------------------------------------------------------------------- */
 
-static kn_status put(kn_tensor_file *file, const char *prefix, const char *name, kn_tensor *tensor)
+kn_status kn_checkpoint_put(kn_tensor_file *file, const char *prefix, const char *name, kn_tensor *tensor)
 {
     kn_text full = {0};
     kn_text_format(&full, "%s%s", prefix, name);
@@ -27,10 +27,10 @@ static kn_status put(kn_tensor_file *file, const char *prefix, const char *name,
     return status;
 }
 
-static kn_status put_list(kn_tensor_file *file, const char *prefix, const kn_tensor_list *list)
+kn_status kn_checkpoint_put_list(kn_tensor_file *file, const char *prefix, const kn_tensor_list *list)
 {
     for (int i = 0; i < list->count; i++)
-        KN_TRY(put(file, prefix, list->names[i], list->tensors[i]));
+        KN_TRY(kn_checkpoint_put(file, prefix, list->names[i], list->tensors[i]));
     return KN_OK;
 }
 
@@ -55,18 +55,31 @@ kn_status kn_checkpoint_put_module(kn_tensor_file *file, const char *prefix, kn_
 {
     kn_tensor_list list;
     KN_TRY(kn_state_dict_list(module, &list));
-    kn_status status = put_list(file, prefix, &list);
+    kn_status status = kn_checkpoint_put_list(file, prefix, &list);
+    kn_tensor_list_free(&list);
+    return status;
+}
+
+/* A prefix that no name begins with is a mistake that a load that is not strict would not notice. */
+static kn_status get_module(const kn_tensor_file *file, kn_module *module, const kn_module_load_params *params,
+                            const char *path)
+{
+    const char *prefix = params->prefix != NULL ? params->prefix : "";
+    kn_tensor_list list;
+    KN_TRY(get_list(file, prefix, &list));
+    kn_status status = KN_OK;
+    if (!params->strict && list.count == 0 && kn_tensor_file_count(file) > 0)
+        status = kn_fail(KN_ERR_FORMAT, "%s has no tensor whose name begins with \"%s\"; its first is \"%s\"", path,
+                         prefix, kn_tensor_file_name(file, 0));
+    if (status == KN_OK)
+        status = kn_state_dict_load(module, &list, params->strict, prefix, params->keys, path);
     kn_tensor_list_free(&list);
     return status;
 }
 
 kn_status kn_checkpoint_get_module(const kn_tensor_file *file, const char *prefix, kn_module *module, const char *path)
 {
-    kn_tensor_list list;
-    KN_TRY(get_list(file, prefix, &list));
-    kn_status status = kn_state_dict_load(module, &list, path);
-    kn_tensor_list_free(&list);
-    return status;
+    return get_module(file, module, &(kn_module_load_params){.strict = true, .prefix = prefix}, path);
 }
 
 kn_status kn_module_save(kn_module *module, const char *path)
@@ -86,16 +99,24 @@ kn_status kn_module_save(kn_module *module, const char *path)
     return status;
 }
 
-kn_status kn_module_load(kn_module *module, const char *path)
+kn_module_load_params kn_module_load_params_init(void) { return (kn_module_load_params){KN_MODULE_LOAD_DEFAULTS}; }
+
+kn_status kn_module_load_with(kn_module *module, const char *path, const kn_module_load_params *params)
 {
+    params = params != NULL ? params : &(kn_module_load_params){KN_MODULE_LOAD_DEFAULTS};
+    if (params->keys != NULL)
+        *params->keys = (kn_incompatible_keys){0};
     if (module == NULL || path == NULL)
         return kn_fail_argument_null("module_load", module == NULL ? "module" : "path");
     kn_tensor_file *file;
     KN_TRY(kn_load_safetensors(&file, path));
-    kn_status status = kn_checkpoint_get_module(file, "", module, path);
+    kn_status status = get_module(file, module, params, path);
     kn_tensor_file_free(file);
     return status;
 }
+
+/* In parentheses: of C's callers the macro of the same name takes the options. */
+kn_status(kn_module_load)(kn_module *module, const char *path) { return kn_module_load_with(module, path, NULL); }
 
 /* --- optimizers ------------------------------------------------------------------------------------------------ */
 
@@ -117,7 +138,7 @@ kn_status kn_checkpoint_put_optim(kn_tensor_file *file, const char *prefix, kn_o
     KN_TRY(status);
     kn_tensor_list list;
     KN_TRY(kn_optim_state_list(optim, &list));
-    status = put_list(file, prefix, &list);
+    status = kn_checkpoint_put_list(file, prefix, &list);
     kn_tensor_list_free(&list);
     return status;
 }

@@ -7,7 +7,11 @@
 #include <koine/nn.h>
 #include <koine/optim.h>
 
+#include "nn/tensor_list.h"
+
 /* Puts the state, as host tensors, into the file: `prefix` before each name ("" for PyTorch's own names). */
+kn_status kn_checkpoint_put(kn_tensor_file *file, const char *prefix, const char *name, kn_tensor *tensor);
+kn_status kn_checkpoint_put_list(kn_tensor_file *file, const char *prefix, const kn_tensor_list *list);
 kn_status kn_checkpoint_put_module(kn_tensor_file *file, const char *prefix, kn_module *module);
 kn_status kn_checkpoint_put_optim(kn_tensor_file *file, const char *prefix, kn_optim *optim);
 

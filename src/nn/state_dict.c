@@ -1,4 +1,4 @@
-/* nn/state_dict.c - listing a module's state and restoring it, strictly. */
+/* nn/state_dict.c - listing a module's state and restoring it, strictly or as far as the names go. */
 #include "nn/state_dict.h"
 
 #include "base/error.h"
@@ -20,42 +20,91 @@ kn_status kn_state_dict_list(kn_module *module, kn_tensor_list *list)
     return status;
 }
 
-/* Appends "; missing: a, b, c and 4 more" with the names of `wanted` that `given` lacks. */
-static void append_absent(kn_text *text, const char *title, const kn_tensor_list *wanted, const kn_tensor_list *given)
+/* --- names that only one side has ------------------------------------------------------------------------------ */
+
+static void free_names(char **names, int count)
 {
-    const int shown = 5;
-    int absent = 0;
+    for (int i = 0; names != NULL && i < count; i++)
+        kn_free(names[i]);
+    kn_free(names);
+}
+
+void kn_incompatible_keys_free(kn_incompatible_keys *keys)
+{
+    if (keys == NULL)
+        return;
+    free_names(keys->missing_keys, keys->missing_count);
+    free_names(keys->unexpected_keys, keys->unexpected_count);
+    *keys = (kn_incompatible_keys){0};
+}
+
+/* The names of `wanted` that `given` lacks, with the prefix. */
+static kn_status absent_names(const kn_tensor_list *wanted, const kn_tensor_list *given, const char *prefix,
+                              char ***names, int *count)
+{
+    *names = kn_calloc((size_t)wanted->count, sizeof **names);
+    if (*names == NULL)
+        return KN_ERR_MEMORY;
     for (int i = 0; i < wanted->count; i++) {
         if (kn_tensor_list_find(given, wanted->names[i]) != NULL)
             continue;
-        if (absent < shown)
-            kn_text_format(text, "%s\"%s\"", absent == 0 ? title : ", ", wanted->names[i]);
-        absent++;
+        kn_text name = {0};
+        kn_text_format(&name, "%s%s", prefix, wanted->names[i]);
+        char *text = kn_text_finish(&name);
+        if (text == NULL)
+            return KN_ERR_MEMORY;
+        (*names)[(*count)++] = text;
     }
-    if (absent > shown)
-        kn_text_format(text, " and %d more", absent - shown);
+    return KN_OK;
 }
 
-static void append_shapes(kn_text *text, const kn_tensor_list *own, const kn_tensor_list *state)
+static kn_status compare_names(const kn_tensor_list *own, const kn_tensor_list *state, const char *prefix,
+                               kn_incompatible_keys *keys)
+{
+    *keys = (kn_incompatible_keys){0};
+    kn_status status = absent_names(own, state, prefix, &keys->missing_keys, &keys->missing_count);
+    if (status == KN_OK)
+        status = absent_names(state, own, prefix, &keys->unexpected_keys, &keys->unexpected_count);
+    if (status != KN_OK)
+        kn_incompatible_keys_free(keys);
+    return status;
+}
+
+/* --- what does not fit ----------------------------------------------------------------------------------------- */
+
+/* Appends "; missing: a, b, c and 4 more". */
+static void append_names(kn_text *text, const char *title, char *const *names, int count)
+{
+    const int shown = 5;
+    for (int i = 0; i < count && i < shown; i++)
+        kn_text_format(text, "%s\"%s\"", i == 0 ? title : ", ", names[i]);
+    if (count > shown)
+        kn_text_format(text, " and %d more", count - shown);
+}
+
+static void append_shapes(kn_text *text, const kn_tensor_list *own, const kn_tensor_list *state, const char *prefix)
 {
     for (int i = 0; i < own->count; i++) {
         const kn_tensor *ours = own->tensors[i], *theirs = kn_tensor_list_find(state, own->names[i]);
         if (theirs == NULL || kn_same_shape(ours, theirs))
             continue;
         char a[128], b[128];
-        kn_text_format(text, "; \"%s\" is %s there and %s in the module", own->names[i],
+        kn_text_format(text, "; \"%s%s\" is %s there and %s in the module", prefix, own->names[i],
                        kn_format_shape(a, sizeof a, theirs->ndim, theirs->shape),
                        kn_format_shape(b, sizeof b, ours->ndim, ours->shape));
         return; /* one is enough to see what is wrong */
     }
 }
 
-static kn_status check(kn_module *module, const kn_tensor_list *own, const kn_tensor_list *state, const char *origin)
+static kn_status check(kn_module *module, const kn_tensor_list *own, const kn_tensor_list *state, const char *prefix,
+                       const kn_incompatible_keys *keys, const char *origin)
 {
     kn_text problems = {0};
-    append_absent(&problems, "; missing: ", own, state);
-    append_absent(&problems, "; unexpected: ", state, own);
-    append_shapes(&problems, own, state);
+    if (keys != NULL) {
+        append_names(&problems, "; missing: ", keys->missing_keys, keys->missing_count);
+        append_names(&problems, "; unexpected: ", keys->unexpected_keys, keys->unexpected_count);
+    }
+    append_shapes(&problems, own, state, prefix);
     kn_status status = problems.failed ? KN_ERR_MEMORY : KN_OK;
     if (status == KN_OK && problems.length > 0)
         status = kn_fail(KN_ERR_FORMAT, "%s does not fit this %s%s", origin, module->type_name, problems.data);
@@ -63,13 +112,17 @@ static kn_status check(kn_module *module, const kn_tensor_list *own, const kn_te
     return status;
 }
 
+/* --- restoring ------------------------------------------------------------------------------------------------- */
+
 /* The values on the module's device and in its dtypes: all that can fail for want of memory happens before anything is
- * changed. */
+ * changed. NULL where the state has no such name. */
 static kn_status stage(const kn_tensor_list *own, const kn_tensor_list *state, kn_tensor **staged)
 {
     for (int i = 0; i < own->count; i++) {
         const kn_tensor *ours = own->tensors[i];
         kn_tensor *theirs = kn_tensor_list_find(state, own->names[i]);
+        if (theirs == NULL)
+            continue;
         kn_status status = kn_tensor_cast(&staged[i], theirs, ours->dtype, ours->storage->device);
         if (status != KN_OK) {
             kn_error_prefix("\"%s\"", own->names[i]);
@@ -86,7 +139,7 @@ static kn_status restore(const kn_tensor_list *own, const kn_tensor_list *state)
         return KN_ERR_MEMORY;
     kn_status status = stage(own, state, staged);
     for (int i = 0; i < own->count; i++) {
-        if (status == KN_OK) {
+        if (status == KN_OK && staged[i] != NULL) {
             status = kn_tensor_copy(own->tensors[i], staged[i]);
             kn_tensor_bump_version(own->tensors[i]);
         }
@@ -96,13 +149,27 @@ static kn_status restore(const kn_tensor_list *own, const kn_tensor_list *state)
     return status;
 }
 
-kn_status kn_state_dict_load(kn_module *module, const kn_tensor_list *state, const char *origin)
+static kn_status load(kn_module *module, const kn_tensor_list *own, const kn_tensor_list *state, bool strict,
+                      const char *prefix, kn_incompatible_keys *keys, const char *origin)
+{
+    kn_incompatible_keys found;
+    KN_TRY(compare_names(own, state, prefix, &found));
+    kn_status status = check(module, own, state, prefix, strict ? &found : NULL, origin);
+    if (status == KN_OK)
+        status = restore(own, state);
+    if (status == KN_OK && keys != NULL)
+        *keys = found;
+    else
+        kn_incompatible_keys_free(&found);
+    return status;
+}
+
+kn_status kn_state_dict_load(kn_module *module, const kn_tensor_list *state, bool strict, const char *prefix,
+                             kn_incompatible_keys *keys, const char *origin)
 {
     kn_tensor_list own;
     KN_TRY(kn_state_dict_list(module, &own));
-    kn_status status = check(module, &own, state, origin);
-    if (status == KN_OK)
-        status = restore(&own, state);
+    kn_status status = load(module, &own, state, strict, prefix, keys, origin);
     kn_tensor_list_free(&own);
     return status;
 }

@@ -8,9 +8,11 @@
  * torch.nn.Module.state_dict. Tensors are borrowed. Free with kn_tensor_list_free. On failure the list is empty. */
 kn_status kn_state_dict_list(kn_module *module, kn_tensor_list *list);
 
-/* Gives the module the values in `state` (host or device tensors, borrowed). Strict: each name of the module must be
- * there and no other, with the same shape; dtypes are converted. `origin` names the source in messages. Nothing is
- * changed on failure. */
-kn_status kn_state_dict_load(kn_module *module, const kn_tensor_list *state, const char *origin);
+/* Gives the module the values in `state` (host or device tensors, borrowed). Each name that both have must have the
+ * same shape; dtypes are converted. `strict`: each name of the module must be there and no other. `prefix` stands
+ * before the names in messages and keys, `origin` names the source. `keys`, NULL allowed, gets what is missing and
+ * unexpected. Nothing is changed on failure. */
+kn_status kn_state_dict_load(kn_module *module, const kn_tensor_list *state, bool strict, const char *prefix,
+                             kn_incompatible_keys *keys, const char *origin);
 
 #endif

@@ -39,7 +39,8 @@ kn_status kn_trainer_restore_best(kn_trainer *trainer)
 {
     if (trainer->best.count == 0)
         return KN_OK;
-    return kn_state_dict_load(kn_module_unwrapped(trainer->params.module), &trainer->best, "the best epoch's state");
+    return kn_state_dict_load(kn_module_unwrapped(trainer->params.module), &trainer->best, true, "", NULL,
+                              "the best epoch's state");
 }
 
 static bool improves(const kn_trainer *trainer, double value)

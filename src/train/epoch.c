@@ -16,6 +16,7 @@ typedef struct training {
 static kn_status learn(training *pass, kn_tensor *input, kn_tensor *target, int64_t samples)
 {
     kn_trainer *trainer = pass->trainer;
+    KN_TRY(kn_trainer_check_target(trainer, kn_dtype_of(target)));
     kn_optim_zero_grad(trainer->params.optim);
     kn_tensor *output = kn_forward(trainer->params.module, input);
     kn_tensor *loss = kn_trainer_loss(trainer, output, target);
@@ -23,7 +24,9 @@ static kn_status learn(training *pass, kn_tensor *input, kn_tensor *target, int6
         return kn_error_status();
     KN_TRY(kn_backward(loss));
     KN_TRY(kn_steps_note(&pass->watch, pass->step, output, target, loss, samples));
+    KN_TRY(kn_trainer_call(trainer, KN_BEFORE_OPTIMIZER_STEP, pass->epoch, pass->step, loss));
     KN_TRY(kn_optim_step(trainer->params.optim));
+    trainer->global_step++;
     return kn_trainer_call(trainer, KN_STEP_END, pass->epoch, pass->step, loss);
 }
 
@@ -63,8 +66,9 @@ static kn_status run(training *pass)
     while (more) {
         KN_TRY(step(pass, &more));
         if (more && kn_trainer_interrupted(pass->trainer))
-            return kn_fail(KN_ERR_INTERRUPTED, "training was interrupted at epoch %d, step %lld of %lld", pass->epoch,
-                           (long long)pass->step, (long long)kn_loader_batches(pass->loader));
+            return kn_fail(KN_ERR_INTERRUPTED, "training was interrupted by %s at epoch %d, step %lld of %lld",
+                           kn_trainer_signal_name(pass->trainer), pass->epoch, (long long)pass->step,
+                           (long long)kn_loader_batches(pass->loader));
     }
     return KN_OK;
 }

@@ -18,7 +18,8 @@ static kn_status evaluate_batch(kn_trainer *trainer, kn_loader *loader, bool acc
     if (loss == NULL)
         return kn_error_status();
     KN_TRY(kn_device_log_scalar(trainer->evaluation, trainer->evaluation_loss, loss, *samples));
-    return accuracy ? kn_device_log_accuracy(trainer->evaluation, trainer->evaluation_accuracy, output, target) : KN_OK;
+    return accuracy ? kn_trainer_log_accuracy(trainer->evaluation, trainer->evaluation_accuracy, output, target)
+                    : KN_OK;
 }
 
 static kn_status run(kn_trainer *trainer, kn_loader *loader, bool accuracy)
@@ -37,8 +38,8 @@ static kn_status run(kn_trainer *trainer, kn_loader *loader, bool accuracy)
         kn_progress_step(&trainer->progress, samples);
         kn_progress_draw(&trainer->progress);
         if (kn_trainer_interrupted(trainer))
-            return kn_fail(KN_ERR_INTERRUPTED, "training was interrupted during the validation of epoch %d",
-                           trainer->epoch + 1);
+            return kn_fail(KN_ERR_INTERRUPTED, "training was interrupted by %s during the validation of epoch %d",
+                           kn_trainer_signal_name(trainer), trainer->epoch + 1);
     }
     return KN_OK;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/loader.h"
 #include "train/interrupt.h"
 #include "train/trainer.h"
 
@@ -14,21 +15,45 @@ static kn_status find_monitor(kn_trainer *trainer, bool validation)
     if (!validation && strcmp(monitor, "val_loss") == 0)
         monitor = "train_loss"; /* the documented default without validation data */
     trainer->monitor_column = kn_history_find(&trainer->history, monitor);
-    if (trainer->monitor_column > 0 && trainer->monitor_column < trainer->history.columns - 1)
+    if (trainer->monitor_column > 0)
         return KN_OK;
-    return kn_fail(KN_ERR_ARGUMENT, "trainer: cannot monitor \"%s\"; this fit has %s", monitor,
-                   validation                 ? trainer->params.accuracy ? "train_loss, train_acc, val_loss and val_acc"
-                                                                         : "train_loss and val_loss"
-                   : trainer->params.accuracy ? "train_loss and train_acc (no validation data was given)"
-                                              : "train_loss (no validation data was given)");
+    return kn_fail(KN_ERR_ARGUMENT, "trainer: cannot monitor \"%s\": no validation data was given; train_loss is there",
+                   monitor); /* all other names were refused when the trainer was made */
 }
 
 static void forget_course(kn_trainer *trainer)
 {
     trainer->stop = false;
+    trainer->signal = 0;
+    trainer->global_step = 0;
     trainer->epoch = trainer->best_epoch = trainer->epochs_since_best = 0;
     trainer->best_value = (double)NAN;
     kn_tensor_list_free(&trainer->best);
+}
+
+static kn_status check_data(const kn_trainer *trainer, const kn_loader *train, const kn_loader *validation)
+{
+    if (kn_loader_batches(train) == 0)
+        return kn_fail(KN_ERR_ARGUMENT, "trainer: the training data has no batches");
+    if (validation != NULL && kn_loader_batches(validation) == 0)
+        return kn_fail(KN_ERR_ARGUMENT, "trainer: the validation data has no batches");
+    /* What a collate function of the program's makes of the targets, the first batch shows. */
+    return train->params.collate == NULL ? kn_trainer_check_target(trainer, train->dataset->target.dtype) : KN_OK;
+}
+
+/* The tables, still empty in a new run, are written first: a directory that cannot be written is found out before an
+ * epoch is lost to it. */
+static kn_status prepare_output(kn_trainer *trainer)
+{
+    bool resumed;
+    KN_TRY(kn_trainer_open_output(trainer));
+    KN_TRY(kn_trainer_resume(trainer, &resumed));
+    KN_TRY(kn_trainer_save_tables(trainer));
+    if (resumed)
+        kn_progress_note(&trainer->progress, "resuming after epoch %d", trainer->epoch);
+    else if (trainer->params.resume)
+        kn_progress_note(&trainer->progress, "nothing to resume from in %s: starting anew", trainer->params.output);
+    return KN_OK;
 }
 
 static kn_status prepare(kn_trainer *trainer, kn_loader *train, kn_loader *validation)
@@ -38,20 +63,11 @@ static kn_status prepare(kn_trainer *trainer, kn_loader *train, kn_loader *valid
                             trainer->params.log_grad_norm));
     KN_TRY(kn_steps_start(trainer));
     KN_TRY(find_monitor(trainer, validation != NULL));
-    if (kn_loader_batches(train) == 0)
-        return kn_fail(KN_ERR_ARGUMENT, "trainer: the training data has no batches");
-    if (validation != NULL && kn_loader_batches(validation) == 0)
-        return kn_fail(KN_ERR_ARGUMENT, "trainer: the validation data has no batches");
+    KN_TRY(check_data(trainer, train, validation));
     kn_progress_start(&trainer->progress, trainer->params.quiet);
-    bool resumed;
+    kn_trainer_note_settings(trainer, train, validation);
     KN_TRY(kn_trainer_keep_best(trainer)); /* the beginning, until there is a best epoch */
-    KN_TRY(kn_trainer_resume(trainer, &resumed));
-    KN_TRY(kn_trainer_prepare_output(trainer));
-    if (resumed)
-        kn_progress_note(&trainer->progress, "resuming after epoch %d", trainer->epoch);
-    else if (trainer->params.resume)
-        kn_progress_note(&trainer->progress, "nothing to resume from in %s: starting anew", trainer->params.output);
-    return KN_OK;
+    return prepare_output(trainer);
 }
 
 /* --- an epoch -------------------------------------------------------------------------------------------------- */
@@ -122,7 +138,8 @@ static kn_status run_epochs(kn_trainer *trainer, kn_loader *train, kn_loader *va
     while (!is_over(trainer)) {
         KN_TRY(run_epoch(trainer, train, validation));
         if (kn_trainer_interrupted(trainer))
-            return kn_fail(KN_ERR_INTERRUPTED, "training was interrupted after epoch %d", trainer->epoch);
+            return kn_fail(KN_ERR_INTERRUPTED, "training was interrupted by %s after epoch %d",
+                           kn_trainer_signal_name(trainer), trainer->epoch);
     }
     return KN_OK;
 }
@@ -173,6 +190,17 @@ static kn_status finish(kn_trainer *trainer, kn_status status)
     return KN_OK;
 }
 
+/* A signal that came when nobody looked any more, while the plot was drawn say, is not lost: the program is told. */
+static kn_status end_interrupt(kn_trainer *trainer, kn_status status)
+{
+    const int number = kn_interrupt_end();
+    if (status != KN_OK || number == 0)
+        return status;
+    trainer->signal = number;
+    return kn_fail(KN_ERR_INTERRUPTED, "training was interrupted by %s at its end, after epoch %d",
+                   kn_trainer_signal_name(trainer), trainer->epoch);
+}
+
 static kn_status run_fit(kn_trainer *trainer, kn_loader *train, kn_loader *validation)
 {
     bool training = kn_module_is_training(trainer->params.module);
@@ -184,7 +212,7 @@ static kn_status run_fit(kn_trainer *trainer, kn_loader *train, kn_loader *valid
         status = run_epochs(trainer, train, validation);
     status = finish(trainer, status);
     if (!trainer->params.keep_interrupt)
-        kn_interrupt_end();
+        status = end_interrupt(trainer, status);
     trainer->is_fitting = false;
     kn_module_train(trainer->params.module, training);
     return status;
@@ -199,6 +227,7 @@ kn_status kn_trainer_fit(kn_trainer *trainer, kn_loader *train, kn_loader *valid
     kn_status status = prepare(trainer, train, validation);
     if (status == KN_OK)
         status = run_fit(trainer, train, validation);
+    kn_trainer_close_output(trainer);
     kn_tensor_list_free(&trainer->best); /* its memory is of no more use */
     return status;
 }

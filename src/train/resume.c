@@ -8,16 +8,8 @@
 
 #include "base/files.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "io/checkpoint.h"
 #include "nn/module.h"
-
-char *kn_best_name(const char *name)
-{
-    kn_text text = {0};
-    kn_text_format(&text, "best.%s", name);
-    return kn_text_finish(&text);
-}
 
 /* A tensor of the file with exactly this dtype and shape. */
 static kn_status fetch(const kn_tensor_file *file, const char *path, const char *name, kn_dtype dtype, int ndim,
@@ -37,7 +29,8 @@ static kn_status check_metadata(const kn_trainer *trainer, const kn_tensor_file 
 {
     const char *format = kn_tensor_file_metadata(file, "koine");
     if (format == NULL || strcmp(format, KN_LAST_FORMAT) != 0)
-        return kn_fail(KN_ERR_FORMAT, "%s cannot be resumed from: it is not a \"%s\" file", path, KN_LAST_FORMAT);
+        return kn_fail(KN_ERR_FORMAT, "%s cannot be resumed from: it is \"%s\", not \"%s\"", path,
+                       format != NULL ? format : "no training state", KN_LAST_FORMAT);
     const char *monitor = kn_tensor_file_metadata(file, "monitor"), *mode = kn_tensor_file_metadata(file, "mode");
     const char *own = trainer->params.mode == KN_MONITOR_MAX ? "max" : "min";
     if (monitor == NULL || mode == NULL || strcmp(monitor, trainer->params.monitor) != 0 || strcmp(mode, own) != 0)
@@ -68,8 +61,8 @@ static kn_status read_course(const kn_trainer *trainer, const kn_tensor_file *fi
     into->rows = kn_data(tensor);
     into->epochs = (int)kn_size(tensor, 0);
     double epoch = into->numbers[KN_COURSE_EPOCH], best = into->numbers[KN_COURSE_BEST_EPOCH];
-    double since = into->numbers[KN_COURSE_SINCE_BEST];
-    bool whole = floor(best) == best && floor(since) == since;
+    double since = into->numbers[KN_COURSE_SINCE_BEST], steps = into->numbers[KN_COURSE_GLOBAL_STEP];
+    bool whole = floor(best) == best && floor(since) == since && floor(steps) == steps && steps >= 0 && steps < 0x1p53;
     if (epoch != (double)into->epochs || !whole || !(best >= 0 && best <= epoch) || !(since >= 0 && since <= epoch))
         return kn_fail(KN_ERR_FORMAT, "%s cannot be resumed from: its epoch numbers contradict each other", path);
     return KN_OK;
@@ -126,11 +119,30 @@ static kn_status take_over(kn_trainer *trainer, const kn_tensor_file *file, cons
     KN_TRY(restore_rows(&trainer->steps, file, "trainer.steps"));
     KN_TRY(restore_rows(&trainer->histograms, file, "trainer.histograms"));
     trainer->epoch = course.epochs;
+    trainer->global_step = (int64_t)course.numbers[KN_COURSE_GLOBAL_STEP];
     trainer->best_epoch = trainer->history.best_epoch = best_epoch;
     trainer->best_value = course.numbers[KN_COURSE_BEST_VALUE];
     trainer->epochs_since_best = (int)course.numbers[KN_COURSE_SINCE_BEST];
     KN_TRY(kn_set_rng_state(kn_trainer_device(trainer), course.rng));
-    return restore_replica_states(trainer, file, path);
+    KN_TRY(restore_replica_states(trainer, file, path));
+    KN_TRY(kn_trainer_compare_settings(trainer, file, path));
+    return kn_trainer_get_callbacks(trainer, file, path); /* last: a callback may look at all the rest */
+}
+
+/* A name that is there and cannot be opened, a link that leads nowhere say, is an error: to begin anew would overwrite
+ * what it stands for. */
+static kn_status resume_from(kn_trainer *trainer, const char *path, bool *resumed)
+{
+    kn_tensor_file *file = NULL;
+    bool is_there;
+    kn_status status = kn_file_look_up(path, &is_there);
+    if (status == KN_OK && is_there)
+        status = kn_load_safetensors(&file, path);
+    if (status == KN_OK && is_there)
+        status = take_over(trainer, file, path);
+    kn_tensor_file_free(file);
+    *resumed = status == KN_OK && is_there;
+    return status;
 }
 
 kn_status kn_trainer_resume(kn_trainer *trainer, bool *resumed)
@@ -139,17 +151,7 @@ kn_status kn_trainer_resume(kn_trainer *trainer, bool *resumed)
     if (!trainer->params.resume)
         return KN_OK;
     char *path = kn_path_join(trainer->params.output, KN_LAST_FILE);
-    if (path == NULL)
-        return KN_ERR_MEMORY;
-    kn_tensor_file *file = NULL;
-    kn_status status = KN_OK;
-    if (kn_file_exists(path)) {
-        status = kn_load_safetensors(&file, path);
-        if (status == KN_OK)
-            status = take_over(trainer, file, path);
-        *resumed = status == KN_OK;
-    }
-    kn_tensor_file_free(file);
+    kn_status status = path != NULL ? resume_from(trainer, path, resumed) : KN_ERR_MEMORY;
     kn_free(path);
     return status;
 }

@@ -95,6 +95,7 @@ static kn_status put_course(kn_trainer *trainer, kn_tensor_file *file)
         [KN_COURSE_BEST_EPOCH] = trainer->best_epoch,
         [KN_COURSE_BEST_VALUE] = trainer->best_value,
         [KN_COURSE_SINCE_BEST] = trainer->epochs_since_best,
+        [KN_COURSE_GLOBAL_STEP] = (double)trainer->global_step,
     };
     const int64_t numbers = KN_COURSE_NUMBERS;
     KN_TRY(put_host(file, "trainer.course", KN_F64, 1, &numbers, course));
@@ -118,19 +119,10 @@ static kn_status fill_last(kn_trainer *trainer, kn_tensor_file *file)
     KN_TRY(put_course(trainer, file));
     KN_TRY(kn_checkpoint_put_module(file, "module.", kn_module_unwrapped(trainer->params.module)));
     KN_TRY(kn_checkpoint_put_optim(file, "optim.", trainer->params.optim));
-    for (int i = 0; trainer->best_epoch > 0 && i < trainer->best.count; i++) {
-        char *name = kn_best_name(trainer->best.names[i]);
-        kn_tensor *host = NULL;
-        kn_tensor *tensor = trainer->best.tensors[i];
-        kn_status status =
-            name == NULL ? KN_ERR_MEMORY : kn_tensor_cast(&host, tensor, tensor->dtype, kn_device_host());
-        if (status == KN_OK)
-            status = kn_tensor_file_put(file, name, host);
-        kn_release(host);
-        kn_free(name);
-        KN_TRY(status);
-    }
-    return KN_OK;
+    if (trainer->best_epoch > 0)
+        KN_TRY(kn_checkpoint_put_list(file, "best.", &trainer->best));
+    KN_TRY(kn_trainer_put_settings(trainer, file));
+    return kn_trainer_put_callbacks(trainer, file);
 }
 
 static kn_status save_table(kn_trainer *trainer, const kn_history *table, const char *name)
@@ -164,15 +156,20 @@ kn_status kn_trainer_save_last(kn_trainer *trainer)
 
 /* --- the directory, the plot ----------------------------------------------------------------------------------- */
 
-/* The history, still empty in a new run, is written first: a directory that cannot be written is found out before an
- * epoch is lost to it. */
-kn_status kn_trainer_prepare_output(kn_trainer *trainer)
+kn_status kn_trainer_open_output(kn_trainer *trainer)
 {
-    if (trainer->params.output == NULL)
+    const char *output = trainer->params.output;
+    if (output == NULL)
         return KN_OK;
-    KN_TRY(kn_make_directories(trainer->params.output));
-    return kn_trainer_save_tables(trainer);
+    KN_TRY(kn_make_directories(output));
+    if (kn_directory_lock(output, &trainer->lock))
+        return KN_OK;
+    return kn_fail(KN_ERR_STATE,
+                   "trainer: another training is writing into '%s': wait for its end, or give this one another output",
+                   output);
 }
+
+void kn_trainer_close_output(kn_trainer *trainer) { kn_directory_unlock(&trainer->lock); }
 
 static kn_status save_plot(kn_trainer *trainer, const kn_history *table, const char *name)
 {

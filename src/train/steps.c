@@ -131,7 +131,7 @@ kn_status kn_steps_note(kn_step_watch *watch, int64_t step, kn_tensor *output, k
     kn_trainer *trainer = watch->trainer;
     KN_TRY(kn_device_log_scalar(trainer->log, trainer->log_loss, loss, samples));
     if (trainer->log_accuracy >= 0)
-        KN_TRY(kn_device_log_accuracy(trainer->log, trainer->log_accuracy, output, target));
+        KN_TRY(kn_trainer_log_accuracy(trainer->log, trainer->log_accuracy, output, target));
     if (trainer->log_norm >= 0)
         KN_TRY(kn_device_log_grad_norm(trainer->log, trainer->log_norm));
     return trainer->log_histograms >= 0 && is_row(watch, step) ? note_histograms(trainer) : KN_OK;
@@ -159,7 +159,7 @@ static kn_status append_step(kn_step_watch *watch, const kn_step_look *look)
     double loss = since(&watch->loss_sum, kn_device_log_value(log, trainer->log_loss, KN_FIGURE_SUM));
     double weight = since(&watch->loss_weight, kn_device_log_value(log, trainer->log_loss, KN_FIGURE_WEIGHT));
     int n = 0;
-    row[n++] = (double)((watch->epoch - 1) * watch->steps + look->step);
+    row[n++] = (double)(watch->steps_before + look->step);
     row[n++] = watch->epoch;
     row[n++] = ratio(loss, weight);
     if (trainer->log_accuracy >= 0) {
@@ -202,7 +202,7 @@ static kn_status append_histogram(kn_step_watch *watch, const double *step_and_e
 static kn_status append_histograms(kn_step_watch *watch, const kn_step_look *look)
 {
     kn_trainer *trainer = watch->trainer;
-    const double step_and_epoch[] = {(double)((watch->epoch - 1) * watch->steps + look->step), watch->epoch};
+    const double step_and_epoch[] = {(double)(watch->steps_before + look->step), watch->epoch};
     double *row = kn_calloc((size_t)trainer->histograms.columns, sizeof *row);
     kn_status status = row == NULL ? KN_ERR_MEMORY : KN_OK;
     for (int i = 0; i < parameters_of(trainer) && status == KN_OK; i++)
@@ -278,7 +278,10 @@ kn_status kn_steps_look(kn_step_watch *watch, int64_t step, bool is_time)
 
 kn_status kn_steps_begin_epoch(kn_step_watch *watch, kn_trainer *trainer, kn_loader *loader)
 {
-    *watch = (kn_step_watch){.trainer = trainer, .epoch = trainer->epoch + 1, .steps = kn_loader_batches(loader)};
+    *watch = (kn_step_watch){.trainer = trainer,
+                             .epoch = trainer->epoch + 1,
+                             .steps = kn_loader_batches(loader),
+                             .steps_before = trainer->global_step};
     KN_TRY(kn_device_log_reset(trainer->log));
     if (trainer->log_histograms < 0)
         return KN_OK;

@@ -1,15 +1,47 @@
-/* train/trainer.c - making trainers, their callbacks, and what is asked of them. */
+/* train/trainer.c - making trainers, and what is asked of them. */
 #include "train/trainer.h"
 
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 
 #include <koine/functional.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "train/interrupt.h"
 
 /* --- making ---------------------------------------------------------------------------------------------------- */
+
+/* The figures of an epoch that a fit may have. Whether it has validation data is not known before it begins. */
+static kn_status check_monitor(const kn_trainer_params *params)
+{
+    static const struct {
+        const char *name;
+        bool is_accuracy, is_norm;
+    } figures[] = {{"train_loss", false, false},
+                   {"train_acc", true, false},
+                   {"val_loss", false, false},
+                   {"val_acc", true, false},
+                   {"grad_norm", false, true}};
+    kn_text there = {0};
+    bool found = params->monitor == NULL;
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0] && !found; i++) {
+        if ((figures[i].is_accuracy && !params->accuracy) || (figures[i].is_norm && !params->log_grad_norm))
+            continue;
+        kn_text_format(&there, "%s%s", there.length > 0 ? ", " : "", figures[i].name);
+        found = strcmp(params->monitor, figures[i].name) == 0;
+    }
+    kn_status status = KN_OK;
+    if (!found)
+        status = there.failed
+                     ? KN_ERR_MEMORY
+                     : kn_fail(KN_ERR_ARGUMENT, "trainer: there is no column \"%s\" to monitor; there are %s%s",
+                               params->monitor, there.data,
+                               params->accuracy ? "" : " (.accuracy = true adds train_acc and val_acc)");
+    kn_text_free(&there);
+    return status;
+}
 
 static kn_status check_params(const kn_trainer_params *params)
 {
@@ -33,12 +65,13 @@ static kn_status check_params(const kn_trainer_params *params)
                        params->log_every, params->log_range);
     if (params->resume && params->output == NULL)
         return kn_fail(KN_ERR_ARGUMENT, "trainer: resume needs an output directory to resume from");
-    return KN_OK;
+    return check_monitor(params);
 }
 
 static kn_status set_up(kn_trainer *trainer, const kn_trainer_params *params)
 {
     trainer->params = *params;
+    trainer->lock = KN_NOT_LOCKED;
     trainer->params.output = NULL;
     trainer->params.monitor = kn_strdup(params->monitor != NULL ? params->monitor : "val_loss");
     if (trainer->params.monitor == NULL)
@@ -80,7 +113,7 @@ void kn_trainer_free(kn_trainer *trainer)
     kn_history_clear(&trainer->steps);
     kn_history_clear(&trainer->histograms);
     kn_tensor_list_free(&trainer->best);
-    kn_free(trainer->callbacks);
+    kn_trainer_free_callbacks(trainer);
     kn_free((char *)trainer->params.monitor);
     kn_free((char *)trainer->params.output);
     kn_free(trainer);
@@ -100,12 +133,46 @@ void kn_trainer_stop(kn_trainer *trainer)
         trainer->stop = true;
 }
 
-bool kn_trainer_interrupted(const kn_trainer *trainer) { return !trainer->params.keep_interrupt && kn_interrupted(); }
+int kn_trainer_epoch(const kn_trainer *trainer) { return trainer == NULL ? 0 : trainer->epoch; }
+
+int64_t kn_trainer_global_step(const kn_trainer *trainer) { return trainer == NULL ? 0 : trainer->global_step; }
+
+int kn_trainer_signal(const kn_trainer *trainer) { return trainer == NULL ? 0 : trainer->signal; }
+
+bool kn_trainer_interrupted(kn_trainer *trainer)
+{
+    if (!trainer->params.keep_interrupt && trainer->signal == 0)
+        trainer->signal = kn_interrupt_signal();
+    return trainer->signal != 0;
+}
+
+const char *kn_trainer_signal_name(const kn_trainer *trainer)
+{
+    return trainer->signal == SIGTERM ? "SIGTERM" : "SIGINT";
+}
 
 kn_device *kn_trainer_device(kn_trainer *trainer)
 {
     kn_parameter_list list = kn_module_parameters(trainer->params.module);
     return list.count > 0 ? kn_device_of(list.tensors[0]) : kn_device_current();
+}
+
+kn_status kn_trainer_check_target(const kn_trainer *trainer, kn_dtype dtype)
+{
+    if (!trainer->params.accuracy || dtype == KN_I64 || dtype == KN_I32 || dtype == KN_U8)
+        return KN_OK;
+    return kn_fail(KN_ERR_DTYPE,
+                   "trainer: accuracy compares with classes as whole numbers, but the targets are %s; with such "
+                   "targets make the trainer with .accuracy = false",
+                   kn_dtype_name(dtype));
+}
+
+kn_status kn_trainer_log_accuracy(kn_device_log *log, int entry, kn_tensor *output, kn_tensor *target)
+{
+    kn_status status = kn_device_log_accuracy(log, entry, output, target);
+    if (status == KN_ERR_SHAPE || status == KN_ERR_DTYPE)
+        kn_error_suffix("; other targets need a trainer with .accuracy = false");
+    return status;
 }
 
 kn_tensor *kn_trainer_loss(kn_trainer *trainer, kn_tensor *output, kn_tensor *target)
@@ -118,56 +185,4 @@ kn_tensor *kn_trainer_loss(kn_trainer *trainer, kn_tensor *output, kn_tensor *ta
     if (loss == NULL && kn_error_status() == KN_OK)
         return kn_fail_null(KN_ERR_STATE, "trainer: the loss function returned NULL without an error");
     return loss;
-}
-
-/* --- callbacks ------------------------------------------------------------------------------------------------- */
-
-kn_status kn_trainer_add_callback(kn_trainer *trainer, const kn_callback *callback)
-{
-    if (trainer == NULL || callback == NULL)
-        return kn_fail_argument_null("trainer_add_callback", trainer == NULL ? "trainer" : "callback");
-    if (trainer->num_callbacks == trainer->callback_capacity) {
-        int capacity = trainer->callback_capacity > 0 ? 2 * trainer->callback_capacity : 4;
-        kn_callback *callbacks = kn_realloc(trainer->callbacks, (size_t)capacity * sizeof *callbacks);
-        if (callbacks == NULL)
-            return KN_ERR_MEMORY;
-        trainer->callbacks = callbacks;
-        trainer->callback_capacity = capacity;
-    }
-    trainer->callbacks[trainer->num_callbacks++] = *callback;
-    return KN_OK;
-}
-
-static kn_status call_one(kn_trainer *trainer, const kn_callback *c, kn_moment moment, int epoch, int64_t step,
-                          kn_tensor *loss)
-{
-    switch (moment) {
-    case KN_FIT_START:
-        return c->on_fit_start != NULL ? c->on_fit_start(trainer, c->user) : KN_OK;
-    case KN_EPOCH_START:
-        return c->on_epoch_start != NULL ? c->on_epoch_start(trainer, epoch, c->user) : KN_OK;
-    case KN_STEP_END:
-        return c->on_step_end != NULL ? c->on_step_end(trainer, epoch, step, loss, c->user) : KN_OK;
-    case KN_EPOCH_END:
-        return c->on_epoch_end != NULL ? c->on_epoch_end(trainer, epoch, &trainer->history, c->user) : KN_OK;
-    case KN_FIT_END:
-        return c->on_fit_end != NULL ? c->on_fit_end(trainer, c->user) : KN_OK;
-    }
-    return KN_OK;
-}
-
-kn_status kn_trainer_call(kn_trainer *trainer, kn_moment moment, int epoch, int64_t step, kn_tensor *loss)
-{
-    static const char *const names[] = {"on_fit_start", "on_epoch_start", "on_step_end", "on_epoch_end", "on_fit_end"};
-    for (int i = 0; i < trainer->num_callbacks; i++) {
-        kn_callback callback = trainer->callbacks[i]; /* a copy: it may add callbacks itself */
-        kn_status status = call_one(trainer, &callback, moment, epoch, step, loss);
-        if (status == KN_OK)
-            continue;
-        if (kn_error_status() != status)
-            kn_fail(status, "trainer: callback %d ended the training in %s with %s", i, names[moment],
-                    kn_status_name(status));
-        return status;
-    }
-    return KN_OK;
 }

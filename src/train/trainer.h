@@ -5,14 +5,28 @@
 #include <koine/device_log.h>
 #include <koine/train.h>
 
+#include "base/directory_lock.h"
 #include "base/error.h"
 #include "nn/tensor_list.h"
 #include "train/history.h"
 #include "train/progress.h"
 
+/* What of a run, besides its files, decides the bits that it gives: kept in last.safetensors, compared on resuming. */
+#define KN_MAX_SETTINGS 24
+#define KN_SETTING_TEXT 128
+typedef struct kn_setting {
+    const char *name;
+    char value[KN_SETTING_TEXT];
+    bool is_optimizer; /* a hyperparameter: on resuming the saved one is used, of the others this run's */
+} kn_setting;
+typedef struct kn_settings {
+    kn_setting all[KN_MAX_SETTINGS];
+    int count;
+} kn_settings;
+
 struct kn_trainer {
     kn_trainer_params params; /* monitor and output are the trainer's own copies */
-    kn_callback *callbacks;
+    kn_callback *callbacks;   /* their names likewise */
     int num_callbacks, callback_capacity;
 
     /* Running figures of the epoch, on the device; apart from them those of an evaluation, which a callback may run in
@@ -25,22 +39,51 @@ struct kn_trainer {
     kn_history steps, histograms; /* of the steps that were logged */
     kn_progress progress;
     bool is_fitting, stop;
+    int signal; /* that ended the last fit; 0: none */
+    int lock;   /* of the output directory, while fitting */
 
     /* The course of the fit: what early stopping and resuming go by. */
-    int epoch;         /* finished so far */
-    int best_epoch;    /* from 1; 0: none */
-    double best_value; /* of the monitored figure */
+    kn_settings settings;
+    int epoch;           /* finished so far */
+    int64_t global_step; /* steps of the optimizer so far */
+    int best_epoch;      /* from 1; 0: none */
+    double best_value;   /* of the monitored figure */
     int epochs_since_best;
     kn_tensor_list best; /* copies of the module's state in its best epoch, on the device */
     int monitor_column;  /* of the history */
 };
 
-/* trainer.c: calls one kind of callback. `step` and `loss` for on_step_end only. */
-typedef enum kn_moment { KN_FIT_START, KN_EPOCH_START, KN_STEP_END, KN_EPOCH_END, KN_FIT_END } kn_moment;
+/* callbacks.c: calls one kind of callback. `step` and `loss` for the moments of steps only. */
+typedef enum kn_moment {
+    KN_FIT_START,
+    KN_EPOCH_START,
+    KN_BEFORE_OPTIMIZER_STEP,
+    KN_STEP_END,
+    KN_EPOCH_END,
+    KN_FIT_END
+} kn_moment;
 kn_status kn_trainer_call(kn_trainer *trainer, kn_moment moment, int epoch, int64_t step, kn_tensor *loss);
+void kn_trainer_free_callbacks(kn_trainer *trainer);
+
+/* callbacks.c: the states of callbacks, into a file under "callback.NAME." and back; a state that only the file or only
+ * the trainer has is told. */
+kn_status kn_trainer_put_callbacks(kn_trainer *trainer, kn_tensor_file *file);
+kn_status kn_trainer_get_callbacks(kn_trainer *trainer, const kn_tensor_file *file, const char *path);
+
+/* settings.c: those of this fit / into a file / compared with a file's: what differs is told, and the settings of the
+ * optimizer become the file's. The last after the optimizer's state was loaded. */
+void kn_trainer_note_settings(kn_trainer *trainer, const kn_loader *train, const kn_loader *validation);
+kn_status kn_trainer_put_settings(const kn_trainer *trainer, kn_tensor_file *file);
+kn_status kn_trainer_compare_settings(kn_trainer *trainer, const kn_tensor_file *file, const char *path);
+
+/* trainer.c */
 kn_tensor *kn_trainer_loss(kn_trainer *trainer, kn_tensor *output, kn_tensor *target); /* the loss function applied */
-bool kn_trainer_interrupted(const kn_trainer *trainer);                                /* Ctrl-C since the fit began */
-kn_device *kn_trainer_device(kn_trainer *trainer);                                     /* of the module's parameters */
+bool kn_trainer_interrupted(kn_trainer *trainer);              /* a signal since the fit began; notes which */
+const char *kn_trainer_signal_name(const kn_trainer *trainer); /* "SIGINT" */
+kn_device *kn_trainer_device(kn_trainer *trainer);             /* of the module's parameters */
+/* kn_device_log_accuracy / an error at once where accuracy is wanted of targets of a dtype that classes have not. */
+kn_status kn_trainer_log_accuracy(kn_device_log *log, int entry, kn_tensor *output, kn_tensor *target);
+kn_status kn_trainer_check_target(const kn_trainer *trainer, kn_dtype dtype);
 
 /* The figures of a pass; NaN where one is not wanted. */
 typedef struct kn_pass_figures {
@@ -66,6 +109,7 @@ typedef struct kn_step_watch {
     kn_trainer *trainer;
     int epoch;
     int64_t steps;                       /* per epoch */
+    int64_t steps_before;                /* of the epochs before */
     kn_step_look looks[KN_LOG_REQUESTS]; /* a ring, as the log's requests */
     int first, count;
     double loss_sum, loss_weight, right, rows; /* as of the last row: a row has the figures since then */
@@ -86,7 +130,8 @@ kn_status kn_trainer_keep_best(kn_trainer *trainer);
 kn_status kn_trainer_restore_best(kn_trainer *trainer); /* into the module; nothing where there is none */
 
 /* save.c: the files of the output directory. All do nothing without one. */
-kn_status kn_trainer_prepare_output(kn_trainer *trainer);        /* makes it; finds out whether it can be written */
+kn_status kn_trainer_open_output(kn_trainer *trainer);           /* makes and locks it */
+void kn_trainer_close_output(kn_trainer *trainer);               /* for others to write into */
 kn_status kn_trainer_save_checkpoint(kn_trainer *trainer);       /* checkpoint.safetensors: the module as it is now */
 kn_status kn_trainer_save_last(kn_trainer *trainer);             /* last.safetensors and history.csv */
 kn_status kn_trainer_save_tables(kn_trainer *trainer);           /* history.csv, steps.csv, histograms.csv */

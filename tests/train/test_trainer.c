@@ -152,17 +152,116 @@ TENSOR_TEST(a_loss_of_ones_own_without_validation_or_accuracy)
     case_free(&c);
 }
 
+/* A misspelt name when the trainer is made, with the names that there are; validation data that is not given by fit. */
 TENSOR_TEST(what_cannot_be_monitored_is_refused)
 {
     trainer_case c = case_make(0, 0.05);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .monitor = "val_f1", .quiet = true));
-    assert_int_equal(kn_trainer_fit(c.trainer, c.train, c.test), KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, "val_f1", "val_acc");
+    assert_int_equal(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .monitor = "val_f1"),
+                     KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "\"val_f1\"", "train_loss, train_acc, val_loss, val_acc");
+    assert_int_equal(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .monitor = "grad_norm"),
+                     KN_ERR_ARGUMENT);
+    assert_int_equal(
+        kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .monitor = "val_acc", .accuracy = false),
+        KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "there are train_loss, val_loss", ".accuracy = true");
+    assert_null(c.trainer);
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .monitor = "grad_norm", .log_every = 1,
+                            .log_grad_norm = true));
     kn_trainer_free(c.trainer);
     CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .monitor = "val_acc", .quiet = true));
     assert_int_equal(kn_trainer_fit(c.trainer, c.train, NULL), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "val_acc", "no validation data");
     kn_error_clear();
+    case_free(&c);
+}
+
+/* --- targets that are no classes ------------------------------------------------------------------------------- */
+
+/* Classes as probabilities, float32 [n, 2], on the host. */
+static kn_tensor *soft(kn_tensor *classes)
+{
+    int64_t count = kn_size(classes, 0);
+    kn_tensor *probabilities = kn_empty(KN_SHAPE(count, 2), .device = kn_device_host());
+    const int64_t *from = kn_data(classes);
+    float *to = kn_data(probabilities);
+    for (int64_t i = 0; i < count; i++) {
+        to[2 * i] = from[i] == 0 ? 0.9F : 0.1F;
+        to[2 * i + 1] = 1 - to[2 * i];
+    }
+    return probabilities;
+}
+
+static kn_status soften(kn_batch *batch, void *user)
+{
+    batch->target = soft(batch->target);
+    return kn_collate_to_device(batch, user);
+}
+
+static kn_dataset *soft_points(void)
+{
+    kn_dataset *dataset = NULL;
+    kn_tensor *x = kn_full(KN_SHAPE(8, 2), 0.5, .device = kn_device_host());
+    CHECK_OK(kn_tensor_dataset(&dataset, x, soft(kn_ones(KN_SHAPE(8), .dtype = KN_I64, .device = kn_device_host()))));
+    return dataset;
+}
+
+/* Told by the dataset before anything is done, the history of the run before included; or by the first batch, where a
+ * collate function makes the targets. */
+TENSOR_TEST(soft_targets_need_a_trainer_without_accuracy)
+{
+    trainer_case c = case_make(0, 0.05);
+    kn_dataset *data = soft_points();
+    kn_loader *plain, *collated;
+    CHECK_OK(kn_loader_new(&plain, data, .batch_size = 4));
+    CHECK_OK(kn_loader_new(&collated, c.train_data, .batch_size = CASE_BATCH, .collate = soften));
+    kn_loader *const loaders[] = {plain, collated};
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", case_folder("soft"));
+    for (int i = 0; i < 2; i++) {
+        kn_trainer *without;
+        CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 2, .output = folder,
+                                .quiet = true));
+        assert_int_equal(kn_trainer_fit(c.trainer, loaders[i], NULL), KN_ERR_DTYPE);
+        CHECK_ERROR(KN_ERR_DTYPE, "the targets are float32", ".accuracy = false");
+        size_t size;
+        char *history = case_file(folder, "history.csv", &size);
+        assert_int_equal(history == NULL, i == 0);
+        kn_free(history);
+        CHECK_OK(
+            kn_trainer_new(&without, .module = c.net, .optim = c.optim, .epochs = 1, .accuracy = false, .quiet = true));
+        CHECK_OK(kn_trainer_fit(without, loaders[i], NULL));
+        kn_trainer_free(without);
+        kn_trainer_free(c.trainer);
+        c.trainer = NULL;
+    }
+    kn_loader_free(plain);
+    kn_loader_free(collated);
+    kn_dataset_free(data);
+    case_free(&c);
+}
+
+/* Whole numbers of another shape: known when the network's output is. */
+static kn_tensor *summed(kn_tensor *output, kn_tensor *target, void *user)
+{
+    (void)target, (void)user;
+    return kn_mean(output);
+}
+
+TENSOR_TEST(targets_of_another_shape_need_a_trainer_without_accuracy)
+{
+    trainer_case c = case_make(0, 0.05);
+    kn_dataset *data;
+    kn_loader *loader;
+    kn_tensor *x = kn_ones(KN_SHAPE(8, 2), .device = kn_device_host());
+    kn_tensor *y = kn_ones(KN_SHAPE(8, 2), .dtype = KN_I64, .device = kn_device_host());
+    CHECK_OK(kn_tensor_dataset(&data, x, y));
+    CHECK_OK(kn_loader_new(&loader, data, .batch_size = 4));
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .loss = summed, .quiet = true));
+    assert_int_equal(kn_trainer_fit(c.trainer, loader, NULL), KN_ERR_SHAPE);
+    CHECK_ERROR(KN_ERR_SHAPE, "int64[4, 2]", ".accuracy = false");
+    kn_loader_free(loader);
+    kn_dataset_free(data);
     case_free(&c);
 }
 
@@ -252,10 +351,22 @@ static kn_status note_epoch_start(kn_trainer *trainer, int epoch, void *user)
     return KN_OK;
 }
 
+/* The gradients are there, and the step is not made yet. */
+static kn_status note_before_step(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)
+{
+    course *c = user;
+    CHECK_TENSOR(loss);
+    assert_true(step >= 1 && step <= CASE_STEPS);
+    assert_int_equal(kn_trainer_global_step(trainer), (epoch - 1) * CASE_STEPS + step - 1);
+    assert_int_equal(step, step == 1 ? 1 : c->last_step + 1);
+    return KN_OK;
+}
+
 static kn_status note_step(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)
 {
     course *c = user;
     c->last_step = step;
+    assert_int_equal(kn_trainer_global_step(trainer), (epoch - 1) * CASE_STEPS + step);
     if (epoch == 1 && step == 1)
         CHECK_OK(kn_item(loss, &c->first_loss));
     if (c->stop_after == epoch)
@@ -280,7 +391,13 @@ static kn_status note_fit_end(kn_trainer *trainer, void *user)
 
 static kn_callback callbacks_of(course *c)
 {
-    return (kn_callback){note_fit_start, note_epoch_start, note_step, note_epoch_end, note_fit_end, c};
+    return (kn_callback){.on_fit_start = note_fit_start,
+                         .on_epoch_start = note_epoch_start,
+                         .on_before_optimizer_step = note_before_step,
+                         .on_step_end = note_step,
+                         .on_epoch_end = note_epoch_end,
+                         .on_fit_end = note_fit_end,
+                         .user = c};
 }
 
 TENSOR_TEST(callbacks_are_called_in_order)
@@ -296,6 +413,49 @@ TENSOR_TEST(callbacks_are_called_in_order)
     assert_int_equal(seen.last_step, CASE_STEPS);
     assert_true(seen.first_loss > 0);
     case_free(&c);
+}
+
+/* Clipping as torch.nn.utils.clip_grad_value_ does it, by a callback. */
+typedef struct clip {
+    kn_module *net;
+    double most; /* of the magnitudes seen, before it */
+} clip;
+
+static kn_status clip_gradients(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)
+{
+    (void)trainer, (void)epoch, (void)step, (void)loss;
+    clip *c = user;
+    kn_parameter_list list = kn_module_parameters(c->net);
+    for (int i = 0; i < list.count; i++) {
+        double value = 0;
+        kn_tensor *gradient = kn_grad(list.tensors[i]);
+        CHECK_TENSOR(gradient);
+        CHECK_OK(kn_item(kn_max(kn_abs(gradient)), &value));
+        c->most = value > c->most ? value : c->most;
+        kn_set_grad(list.tensors[i], kn_clamp(gradient, .min = -1e-3, .max = 1e-3));
+    }
+    return KN_OK;
+}
+
+/* A step of SGD with lr 1 moves no weight by more than the clipped gradient. */
+TENSOR_TEST(a_callback_changes_the_gradients_before_the_step)
+{
+    trainer_case c = case_make(0, 0.05), before = case_make(0, 0.05);
+    kn_optim_free(c.optim);
+    c.optim = kn_optim_sgd(kn_module_parameters(c.net), .lr = 1);
+    clip clipped = {.net = c.net};
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
+    CHECK_OK(kn_trainer_add_callback(c.trainer,
+                                     &(kn_callback){.on_before_optimizer_step = clip_gradients, .user = &clipped}));
+    CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));
+    assert_true(clipped.most > 0.01);
+    assert_int_equal(kn_trainer_global_step(c.trainer), CASE_STEPS);
+    double most = 0;
+    kn_tensor *now = kn_module_get(c.net, "3.weight"), *then = kn_module_get(before.net, "3.weight");
+    CHECK_OK(kn_item(kn_max(kn_abs(kn_sub(now, then))), &most));
+    assert_true(most > 0 && most <= CASE_STEPS * 1e-3 + 1e-6);
+    case_free(&c);
+    case_free(&before);
 }
 
 TENSOR_TEST(stop_ends_after_the_epoch)
@@ -336,9 +496,12 @@ int main(int argc, char **argv)
         TEST(the_best_weights_are_there_at_the_end),
         TEST(a_loss_of_ones_own_without_validation_or_accuracy),
         TEST(what_cannot_be_monitored_is_refused),
+        TEST(soft_targets_need_a_trainer_without_accuracy),
+        TEST(targets_of_another_shape_need_a_trainer_without_accuracy),
         TEST(wrong_parameters_are_refused),
         TEST(a_thousand_steps_take_no_more_memory),
         TEST(callbacks_are_called_in_order),
+        TEST(a_callback_changes_the_gradients_before_the_step),
         TEST(stop_ends_after_the_epoch),
         TEST(a_failing_callback_ends_the_fit_with_its_status),
     };
