@@ -131,6 +131,82 @@ TENSOR_TEST(loading_is_strict_and_changes_nothing_on_failure)
     kn_module_free(other);
 }
 
+static kn_module *headless(int64_t width)
+{
+    kn_module *net = kn_nn_sequential_of(NULL, 0);
+    kn_nn_add_module(net, "conv1", kn_nn_conv2d(.in_channels = 1, .out_channels = width, .kernel_size = 3));
+    kn_nn_add_module(net, "conv2", kn_nn_conv2d(.in_channels = width, .out_channels = 1, .kernel_size = 1));
+    CHECK_TENSOR(net);
+    return net;
+}
+
+/* What both have is loaded, the rest is told: as PyTorch's load_state_dict(strict=False). */
+TENSOR_TEST(loading_that_is_not_strict_tells_what_it_passed_over)
+{
+    kn_module *from = network(4), *to = headless(4), *untouched = headless(4), *larger = headless(8);
+    kn_incompatible_keys keys;
+    CHECK_OK(kn_module_save(from, FOLDER "/from.safetensors"));
+    CHECK_OK(kn_module_save(to, FOLDER "/to.safetensors"));
+    CHECK_OK(kn_module_load(untouched, FOLDER "/to.safetensors"));
+    CHECK_OK(kn_module_load(to, FOLDER "/from.safetensors", .strict = false, .keys = &keys));
+    assert_int_equal(keys.missing_count, 2);
+    assert_string_equal(keys.missing_keys[0], "conv2.weight");
+    assert_string_equal(keys.missing_keys[1], "conv2.bias");
+    assert_int_equal(keys.unexpected_count, 2);
+    assert_string_equal(keys.unexpected_keys[0], "head.0.weight");
+    assert_string_equal(keys.unexpected_keys[1], "head.0.bias");
+    kn_incompatible_keys_free(&keys);
+    assert_true(keys.missing_count == 0 && keys.missing_keys == NULL);
+    assert_true(same_weights(kn_module_child(to, 0), kn_module_child(from, 0)));
+    assert_true(same_weights(kn_module_child(to, 1), kn_module_child(untouched, 1)));
+
+    /* Another shape is an error all the same, and nothing is changed. */
+    assert_int_equal(kn_module_load(larger, FOLDER "/from.safetensors", .strict = false, .keys = &keys), KN_ERR_FORMAT);
+    CHECK_ERROR(KN_ERR_FORMAT, "\"conv1.weight\" is [4, 1, 3, 3] there and [8, 1, 3, 3]");
+    assert_true(keys.missing_keys == NULL && keys.unexpected_keys == NULL);
+    CHECK_OK(kn_module_load(to, FOLDER "/from.safetensors", .strict = false)); /* without a report */
+    kn_incompatible_keys_free(NULL);
+    kn_error_clear();
+    kn_module_free(from);
+    kn_module_free(to);
+    kn_module_free(untouched);
+    kn_module_free(larger);
+}
+
+/* A network saved as part of another: PyTorch's DataParallel ("module.conv1.weight"), a model beside a loss. */
+TENSOR_TEST(a_prefix_chooses_a_part_of_the_file)
+{
+    kn_module *inner = network(4), *outer = kn_nn_sequential_of(NULL, 0), *to = network(4), *other = headless(4);
+    kn_nn_add_module(outer, "module", inner);
+    kn_nn_add_module(outer, "loss", kn_nn_linear(.in_features = 2, .out_features = 2));
+    kn_incompatible_keys keys;
+    CHECK_OK(kn_module_save(outer, FOLDER "/outer.safetensors"));
+    CHECK_OK(kn_module_load(to, FOLDER "/outer.safetensors", .prefix = "module.", .keys = &keys));
+    assert_true(same_weights(to, inner));
+    assert_true(keys.missing_count == 0 && keys.unexpected_count == 0); /* "loss." is somebody else's */
+    kn_incompatible_keys_free(&keys);
+
+    /* Keys are told as they are in the file. */
+    assert_int_equal(kn_module_load(other, FOLDER "/outer.safetensors", .prefix = "module."), KN_ERR_FORMAT);
+    CHECK_ERROR(KN_ERR_FORMAT, "missing: \"module.conv2.weight\"", "unexpected: \"module.head.0.weight\"");
+    CHECK_OK(kn_module_load(other, FOLDER "/outer.safetensors", .prefix = "module.", .strict = false, .keys = &keys));
+    assert_string_equal(keys.unexpected_keys[1], "module.head.0.bias");
+    kn_incompatible_keys_free(&keys);
+    assert_int_equal(kn_module_load(other, FOLDER "/outer.safetensors", .prefix = "modul.", .strict = false),
+                     KN_ERR_FORMAT);
+    CHECK_ERROR(KN_ERR_FORMAT, "begins with \"modul.\"", "\"module.conv1.weight\"");
+    kn_error_clear();
+
+    /* The plain function, and NULL for the defaults. */
+    CHECK_OK((kn_module_load)(outer, FOLDER "/outer.safetensors"));
+    CHECK_OK(kn_module_load_with(outer, FOLDER "/outer.safetensors", NULL));
+    kn_module_load_params params = kn_module_load_params_init();
+    assert_true(params.strict && params.prefix == NULL && params.keys == NULL);
+    kn_module_free(outer);
+    kn_module_free(to);
+    kn_module_free(other);
+}
+
 TENSOR_TEST(shared_weights_are_saved_under_both_names)
 {
     kn_module *a = kn_nn_sequential_of(NULL, 0), *b = kn_nn_sequential_of(NULL, 0);
@@ -174,6 +250,8 @@ int main(void)
         TEST(a_file_written_by_pytorch_loads),
         TEST(dtypes_are_converted),
         TEST(loading_is_strict_and_changes_nothing_on_failure),
+        TEST(loading_that_is_not_strict_tells_what_it_passed_over),
+        TEST(a_prefix_chooses_a_part_of_the_file),
         TEST(shared_weights_are_saved_under_both_names),
         TEST(saving_where_one_cannot_write_is_an_error),
     };

@@ -259,7 +259,7 @@ TENSOR_TEST(targets_of_another_shape_need_a_trainer_without_accuracy)
     CHECK_OK(kn_loader_new(&loader, data, .batch_size = 4));
     CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .loss = summed, .quiet = true));
     assert_int_equal(kn_trainer_fit(c.trainer, loader, NULL), KN_ERR_SHAPE);
-    CHECK_ERROR(KN_ERR_SHAPE, "int64[4, 2]", ".accuracy = false");
+    CHECK_ERROR(KN_ERR_SHAPE, "int64 [4, 2]", ".accuracy = false");
     kn_loader_free(loader);
     kn_dataset_free(data);
     case_free(&c);

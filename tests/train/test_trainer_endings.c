@@ -1,4 +1,4 @@
-/* test_trainer_endings.c - fits that end before their time: a loss that is no number, Ctrl-C. */
+/* test_trainer_endings.c - fits that end before their time: a loss that is no number, Ctrl-C, a request to end. */
 #include "trainer_case.h"
 
 #include <math.h>
@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* --- a loss that is no number ---------------------------------------------------------------------------------- */
 
@@ -155,45 +157,125 @@ static void own_handler(int number)
     own_signals++;
 }
 
-TENSOR_TEST(the_programs_own_handler_comes_back)
+static kn_status press(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)
+{
+    (void)trainer, (void)loss;
+    if (epoch == 1 && step == 1)
+        raise(*(const int *)user);
+    return KN_OK;
+}
+
+static void the_handler_comes_back(int number)
 {
     struct sigaction own = {.sa_handler = own_handler}, after;
-    sigaction(SIGINT, &own, NULL);
+    sigaction(number, &own, NULL);
     own_signals = 0;
-    moment then = {.epoch = 1, .step = 1};
     trainer_case c = case_make(6, 0.05);
-    assert_int_equal(fit_interrupted(&c, &then, NULL, false), KN_ERR_INTERRUPTED);
+    kn_callback callback = {.on_step_end = press, .user = &number};
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
+    CHECK_OK(kn_trainer_add_callback(c.trainer, &callback));
+    assert_int_equal(kn_trainer_fit(c.trainer, c.train, NULL), KN_ERR_INTERRUPTED);
+    CHECK_ERROR(KN_ERR_INTERRUPTED, number == SIGTERM ? "SIGTERM" : "SIGINT", "epoch 1, step 1 of 6");
     kn_error_clear();
+    assert_int_equal(kn_trainer_signal(c.trainer), number);
     assert_int_equal(own_signals, 0);
-    sigaction(SIGINT, NULL, &after);
+    sigaction(number, NULL, &after);
     assert_true(after.sa_handler == own_handler);
 
-    /* keep_interrupt leaves SIGINT to the program. */
+    /* keep_interrupt leaves the signals to the program. */
     kn_trainer_free(c.trainer);
     CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .keep_interrupt = true,
                             .quiet = true));
-    CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_step_end = press_ctrl_c, .user = &then}));
+    CHECK_OK(kn_trainer_add_callback(c.trainer, &callback));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));
     assert_int_equal(own_signals, 1);
+    assert_int_equal(kn_trainer_signal(c.trainer), 0);
     case_free(&c);
 
     /* Ignored it stays ignored: a training in the background. */
-    signal(SIGINT, SIG_IGN);
+    signal(number, SIG_IGN);
     c = case_make(6, 0.05);
-    CHECK_OK(fit_interrupted(&c, &then, NULL, false));
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
+    CHECK_OK(kn_trainer_add_callback(c.trainer, &callback));
+    CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));
     case_free(&c);
-    signal(SIGINT, SIG_DFL);
+    signal(number, SIG_DFL);
 }
 
-int main(void)
+TENSOR_TEST(the_programs_own_handlers_come_back)
 {
+    the_handler_comes_back(SIGINT);
+    the_handler_comes_back(SIGTERM);
+}
+
+/* When nobody looks for signals any more: the fit is whole, and still the program is told. */
+static kn_status press_at_the_end(kn_trainer *trainer, void *user)
+{
+    (void)trainer, (void)user;
+    return raise(SIGTERM) == 0 ? KN_OK : KN_ERR_STATE;
+}
+
+TENSOR_TEST(a_signal_at_the_very_end_is_not_lost)
+{
+    trainer_case c = case_make(6, 0.05);
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
+    CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_fit_end = press_at_the_end}));
+    assert_int_equal(kn_trainer_fit(c.trainer, c.train, c.test), KN_ERR_INTERRUPTED);
+    CHECK_ERROR(KN_ERR_INTERRUPTED, "SIGTERM at its end, after epoch 1");
+    kn_error_clear();
+    assert_int_equal(kn_trainer_signal(c.trainer), SIGTERM);
+    assert_int_equal(kn_trainer_best_epoch(c.trainer), 1);
+    case_free(&c);
+}
+
+/* This program again, which gets two signals in one step. */
+static kn_status press_twice(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)
+{
+    (void)trainer, (void)epoch, (void)step, (void)loss;
+    const int *numbers = user;
+    raise(numbers[0]);
+    raise(numbers[1]);
+    return KN_OK;
+}
+
+static int be_pressed_twice(int first, int second)
+{
+    KN_SCOPE;
+    int numbers[] = {first, second};
+    trainer_case c = case_make(6, 0.05);
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
+    CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_step_end = press_twice, .user = numbers}));
+    return kn_trainer_fit(c.trainer, c.train, NULL) == KN_OK ? 0 : 1; /* not reached */
+}
+
+TENSOR_TEST(a_second_signal_ends_the_process_at_once)
+{
+    static const int pairs[][2] = {{SIGINT, SIGINT}, {SIGTERM, SIGTERM}, {SIGINT, SIGTERM}};
+    char own[4096], command[4200];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    assert_true(length > 0);
+    own[length] = '\0';
+    for (int i = 0; i < 3; i++) {
+        snprintf(command, sizeof command, "'%s' --twice %d %d; exit $?", own, pairs[i][0], pairs[i][1]);
+        int status = system(command);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 128 + pairs[i][1]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "--twice") == 0)
+        return be_pressed_twice(atoi(argv[2]), atoi(argv[3]));
     const struct CMUnitTest tests[] = {
         TEST(nan_stops_with_the_step_and_keeps_the_best),
         TEST(infinity_in_the_first_epoch_brings_the_beginning_back),
         TEST(nan_in_the_validation_stops_too),
         TEST(an_interrupted_fit_keeps_the_best_and_can_be_resumed),
         TEST(interrupted_in_the_first_epoch_what_was_learned_is_saved),
-        TEST(the_programs_own_handler_comes_back),
+        TEST(the_programs_own_handlers_come_back),
+        TEST(a_signal_at_the_very_end_is_not_lost),
+        TEST(a_second_signal_ends_the_process_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
