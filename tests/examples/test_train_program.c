@@ -1,5 +1,5 @@
 /* test_train_program.c - train_fashion_mnist on two devices made out of one CPU: what it prints and writes, the same
- * history twice and on both, resuming, both devices at once, a terminal. */
+ * history twice and on both, resuming, signals, both devices at once, a terminal. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +121,59 @@ static void a_resumed_run_gives_the_same_history(void **state)
     free(broken);
 }
 
+/* A request to end in the second epoch: the first one's state is kept, and goes on to the bits of an unbroken run. */
+static void sigterm_ends_a_run_that_can_be_resumed(void **state)
+{
+    (void)state;
+    char *whole = train("train-term-whole", "--epochs 3"), out[4096];
+    snprintf(out, sizeof out, "%s", fresh_folder("train-term"));
+    run_result r =
+        run_shell(EXAMPLES "/train_fashion_mnist " BRIEF " --epochs 100000 --patience 0 --out '%s' & pid=$!; "
+                           "until test -e '%s/last.safetensors'; do sleep 0.05; done; "
+                           "kill -TERM $pid; wait $pid",
+                  out, out);
+    assert_status(r, 128 + 15);
+    assert_contains(r.errors, "interrupted by SIGTERM");
+    assert_contains(r.errors, "--resume goes on");
+    run_free(&r);
+    /* However many epochs were done, the first three of them are those of the whole run. */
+    r = run_shell(EXAMPLES "/train_fashion_mnist " BRIEF " --epochs 3 --resume --out '%s'", out);
+    assert_status(r, 0);
+    run_free(&r);
+    r = run_shell("head -n 4 '%s/history.csv' | cmp - '%s/history.csv'", out, whole);
+    assert_status(r, 0);
+    run_free(&r);
+    free(whole);
+}
+
+static void other_options_than_the_saved_runs_are_told(void **state)
+{
+    (void)state;
+    char *out = train("train-options", "--epochs 1 --device %s", first_device_name());
+    run_result r = run_shell(EXAMPLES "/train_fashion_mnist --limit 300 --batch-size 32 --seed 8 --lr 0.5 --epochs 2 "
+                                      "--resume --device %s --out '%s'",
+                             first_device_name(), out);
+    assert_status(r, 0);
+    assert_contains(r.errors, "lr 0.01, not 0.5");
+    assert_contains(r.errors, "batch_size 32 (it had 64), seed 8 (it had 7)");
+    run_free(&r);
+    free(out);
+}
+
+static void one_run_at_a_time_writes_into_a_folder(void **state)
+{
+    (void)state;
+    char out[4096];
+    snprintf(out, sizeof out, "%s", fresh_folder("train-shared"));
+    run_result r = run_shell("flock '%s' " EXAMPLES "/train_fashion_mnist " BRIEF " --epochs 1 --out '%s'", out, out);
+    assert_status(r, 1);
+    assert_contains(r.errors, "another training is writing into");
+    run_free(&r);
+    r = run_shell("ls -A '%s'", out);
+    assert_string_equal(r.output, "");
+    run_free(&r);
+}
+
 /* Both devices at once: the state that is written is the network's own, so that one device goes on with it. */
 static void two_devices_train_together(void **state)
 {
@@ -215,6 +268,9 @@ int main(void)
         cmocka_unit_test(quiet_is_quiet),
         cmocka_unit_test(the_same_seed_gives_the_same_history_on_both_devices),
         cmocka_unit_test(a_resumed_run_gives_the_same_history),
+        cmocka_unit_test(sigterm_ends_a_run_that_can_be_resumed),
+        cmocka_unit_test(other_options_than_the_saved_runs_are_told),
+        cmocka_unit_test(one_run_at_a_time_writes_into_a_folder),
         cmocka_unit_test(two_devices_train_together),
         cmocka_unit_test(the_data_parallel_example_compares),
         cmocka_unit_test(an_output_folder_that_cannot_be_made_is_an_error),

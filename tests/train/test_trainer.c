@@ -1,6 +1,7 @@
 /* test_trainer.c - the course of a fit: learning, monitoring, early stopping, the best epoch, callbacks, evaluation. */
 #include "trainer_case.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,6 +323,33 @@ TENSOR_TEST(a_thousand_steps_take_no_more_memory)
     case_free(&c);
 }
 
+/* One trainer after another on the same loaders, module and optimizer. The host's memory in use is counted where malloc
+ * counts it; sanitizers replace malloc, and look for leaks themselves. */
+TENSOR_TEST(trainers_made_used_and_freed_leave_no_memory_behind)
+{
+    const int warm = 50, rounds = 550;
+    const size_t per_round = 256; /* of the driver's lists, which grow and shrink */
+    trainer_case c = case_make(0, 0.01);
+    size_t before = 0;
+    uint64_t reserved = 0;
+    for (int r = 0; r < rounds; r++) {
+        if (r == warm) {
+            before = mallinfo2().uordblks;
+            reserved = kn_memory_reserved(kn_device_current());
+        }
+        CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true,
+                                .log_every = 2, .log_grad_norm = true));
+        CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
+        kn_trainer_free(c.trainer);
+        c.trainer = NULL;
+    }
+    size_t after = mallinfo2().uordblks;
+    if (after > before + per_round * (size_t)(rounds - warm))
+        fail_msg("%zu bytes grew to %zu in %d rounds", before, after, rounds - warm);
+    assert_true(kn_memory_reserved(kn_device_current()) == reserved);
+    case_free(&c);
+}
+
 /* --- callbacks ------------------------------------------------------------------------------------------------- */
 
 typedef struct course {
@@ -500,6 +528,7 @@ int main(int argc, char **argv)
         TEST(targets_of_another_shape_need_a_trainer_without_accuracy),
         TEST(wrong_parameters_are_refused),
         TEST(a_thousand_steps_take_no_more_memory),
+        TEST(trainers_made_used_and_freed_leave_no_memory_behind),
         TEST(callbacks_are_called_in_order),
         TEST(a_callback_changes_the_gradients_before_the_step),
         TEST(stop_ends_after_the_epoch),
