@@ -10,20 +10,19 @@
 #include "common/step_profile.h"
 
 static const char program[] = "train_fashion_mnist";
-static const char purpose[] =
-    "Trains a convolutional network on Fashion-MNIST.\n"
-    "\n"
-    "Each epoch ends with last.safetensors in --out, from which --resume goes on:\n"
-    "with the learning rate saved there (a warning says so where --lr is another).\n"
-    "Another --batch-size, --seed, --limit or device than before is used as given,\n"
-    "with a warning: the results are not those of an unbroken run. One run at a time\n"
-    "writes into a folder; a second is refused.\n"
-    "\n"
-    "Ctrl-C and SIGTERM end the run after the step under way; --resume trains the\n"
-    "epoch that was broken off again. A second Ctrl-C ends it at once.\n"
-    "\n"
-    "Exit status: 0 done, 1 an error, 2 wrong usage, 130 after Ctrl-C, 143 after\n"
-    "SIGTERM (128 plus the signal's number).";
+static const char purpose[] = "Trains a convolutional network on Fashion-MNIST.\n"
+                              "\n"
+                              "Each epoch ends with last.safetensors in --out, from which --resume goes on:\n"
+                              "with the learning rate saved there (a warning says so where --lr is another).\n"
+                              "Another --batch-size, --seed, --limit or device than before is used as given,\n"
+                              "with a warning: the results are not those of an unbroken run. One run at a time\n"
+                              "writes into a folder; a second is refused.\n"
+                              "\n"
+                              "Ctrl-C and SIGTERM end the run after the step under way; --resume trains the\n"
+                              "epoch that was broken off again. A second Ctrl-C ends it at once.\n"
+                              "\n"
+                              "Exit status: 0 done, 1 an error, 2 wrong usage, 130 after Ctrl-C, 143 after\n"
+                              "SIGTERM (128 plus the signal's number).";
 
 typedef struct settings {
     const char *device, *devices, *data, *out, *profile;

@@ -14,6 +14,7 @@
 
 /* --- noting ---------------------------------------------------------------------------------------------------- */
 
+/* A device's name is what its driver says, perhaps not UTF-8, or cut in a character's middle: what is kept is plain. */
 static void add(kn_settings *settings, const char *name, const char *format, ...) KN_PRINTF(3, 4);
 static void add(kn_settings *settings, const char *name, const char *format, ...)
 {
@@ -25,6 +26,8 @@ static void add(kn_settings *settings, const char *name, const char *format, ...
     va_start(arguments, format);
     vsnprintf(setting->value, sizeof setting->value, format, arguments);
     va_end(arguments);
+    for (char *c = setting->value; *c != '\0'; c++)
+        *c = *c >= ' ' && *c <= '~' ? *c : '?';
 }
 
 static void add_flag(kn_settings *settings, const char *name, bool value)

@@ -1,16 +1,13 @@
 /* test_trainer_resume.c - resuming with callbacks that have a state, after every kind of end; what differs from the
- * saved run is told; what is there and cannot be read is not overwritten; one fit at a time writes into a folder. */
+ * saved run is told. */
 #include "trainer_case.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "base/files.h"
 
 #define EPOCHS 5
 
@@ -290,95 +287,6 @@ TENSOR_TEST(other_settings_than_the_saved_runs_are_told)
     case_free(&c);
 }
 
-/* --- what is there is not overwritten -------------------------------------------------------------------------- */
-
-TENSOR_TEST(only_what_is_not_there_is_begun_anew)
-{
-    static const char *const targets[] = {"nowhere", "last.safetensors"}; /* a dangling link, and one to itself */
-    for (int i = 0; i < 2; i++) {
-        char folder[4096], link[4200];
-        struct stat info;
-        snprintf(folder, sizeof folder, "%s", case_folder("links"));
-        snprintf(link, sizeof link, "%s/last.safetensors", folder);
-        assert_int_equal(symlink(targets[i], link), 0);
-        trainer_case c = case_make(3, 0.05);
-        assert_int_equal(fit_with(&c, folder, 1, true), KN_ERR_IO);
-        CHECK_ERROR(KN_ERR_IO, "last.safetensors");
-        assert_int_equal(lstat(link, &info), 0);
-        assert_true(S_ISLNK(info.st_mode));
-        size_t size;
-        assert_null(case_file(folder, "history.csv", &size));
-        kn_error_clear();
-        case_free(&c);
-    }
-}
-
-/* Names that cannot be looked up: too long, below a file. */
-TENSOR_TEST(a_name_that_cannot_be_looked_up_is_an_error)
-{
-    char name[400], path[8200];
-    bool exists;
-    memset(name, 'n', sizeof name - 1);
-    name[sizeof name - 1] = '\0';
-    const char *folder = case_folder("look");
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    assert_int_equal(kn_file_look_up(path, &exists), KN_ERR_IO);
-    CHECK_ERROR(KN_ERR_IO, "look up");
-    assert_int_equal(kn_file_look_up("/dev/null/file", &exists), KN_ERR_IO);
-    kn_error_clear();
-    snprintf(path, sizeof path, "%s/absent", folder);
-    CHECK_OK(kn_file_look_up(path, &exists));
-    assert_false(exists);
-    CHECK_OK(kn_file_look_up(folder, &exists));
-    assert_true(exists);
-}
-
-/* --- one at a time --------------------------------------------------------------------------------------------- */
-
-typedef struct rival {
-    trainer_case c;
-    const char *folder;
-    int tries;
-} rival;
-
-static kn_status try_as_well(kn_trainer *trainer, int epoch, const kn_history *history, void *user)
-{
-    (void)trainer, (void)epoch, (void)history;
-    rival *r = user;
-    r->tries++;
-    assert_int_equal(kn_trainer_fit(r->c.trainer, r->c.train, r->c.test), KN_ERR_STATE);
-    CHECK_ERROR(KN_ERR_STATE, "another training is writing into", r->folder);
-    char command[4200];
-    snprintf(command, sizeof command, "flock --nonblock '%s' true", r->folder); /* of another process */
-    assert_int_equal(system(command), 1 << 8);
-    return KN_OK;
-}
-
-TENSOR_TEST(one_fit_at_a_time_writes_into_a_folder)
-{
-    char folder[4096], alone[4096], command[8400];
-    snprintf(folder, sizeof folder, "%s", case_folder("shared"));
-    snprintf(alone, sizeof alone, "%s", case_folder("alone"));
-    trainer_case reference = case_make(3, 0.05);
-    CHECK_OK(fit_with(&reference, alone, 2, false));
-    rival second = {.c = case_make(9, 0.1), .folder = folder};
-    CHECK_OK(kn_trainer_new(&second.c.trainer, .module = second.c.net, .optim = second.c.optim, .epochs = 1,
-                            .output = folder, .quiet = true));
-    trainer_case first = case_make(3, 0.05);
-    CHECK_OK(kn_trainer_new(&first.trainer, .module = first.net, .optim = first.optim, .epochs = 2, .output = folder,
-                            .patience = 0, .quiet = true));
-    CHECK_OK(kn_trainer_add_callback(first.trainer, &(kn_callback){.on_epoch_end = try_as_well, .user = &second}));
-    CHECK_OK(kn_trainer_fit(first.trainer, first.train, first.test));
-    assert_int_equal(second.tries, 2);
-    case_same_file(folder, alone, "last.safetensors");
-    snprintf(command, sizeof command, "flock --nonblock '%s' true && ls -A '%s' | grep -c lock", folder, folder);
-    assert_int_equal(system(command), 1 << 8); /* given up, with no file left behind */
-    CHECK_OK(kn_trainer_fit(second.c.trainer, second.c.train, second.c.test));
-    case_free(&second.c);
-    case_free(&first);
-    case_free(&reference);
-}
-
 static int set_up(void **state)
 {
     warnings[0] = '\0';
@@ -398,9 +306,6 @@ int main(int argc, char **argv)
         RESUME_TEST(a_state_that_cannot_be_loaded_ends_the_fit_before_it_begins),
         RESUME_TEST(callbacks_with_a_state_need_a_name_and_both_functions),
         RESUME_TEST(other_settings_than_the_saved_runs_are_told),
-        RESUME_TEST(only_what_is_not_there_is_begun_anew),
-        RESUME_TEST(a_name_that_cannot_be_looked_up_is_an_error),
-        RESUME_TEST(one_fit_at_a_time_writes_into_a_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
