@@ -26,8 +26,4 @@ struct kn_tensor_file {
 kn_status kn_tensor_file_append(kn_tensor_file *file, const char *name, kn_tensor *tensor);
 kn_status kn_tensor_file_append_metadata(kn_tensor_file *file, const char *key, const char *value);
 
-/* Whether `text` is well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF), as JSON
- * requires; if not, *bad is the offset of the first byte that is not. */
-bool kn_is_utf8(const char *text, size_t length, size_t *bad);
-
 #endif

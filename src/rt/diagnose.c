@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/memory.h"
+#include "base/system.h"
 
 const kn_driver_row kn_driver_rows[] = {
     {"NVIDIA", "libnvidia-opencl.so.1", "nvidia.icd",
@@ -86,7 +87,7 @@ void kn_diagnosis_free(kn_diagnosis *diagnosis)
 
 void kn_diagnose_environment(kn_diagnosis *diagnosis)
 {
-    static const char *const variables[] = {"KOINE_KERNEL_DIR", "KOINE_IMPL", "KOINE_FAIL_ALLOC", "KOINE_FAIL_CL"};
+    static const char *const variables[] = {"KOINE_KERNEL_DIR", "KOINE_IMPL", "KOINE_FAIL_ALLOC", "KOINE_FAIL_CL", "KOINE_FAIL_IO"};
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         const char *value = getenv(variables[i]);
         if (value && *value)
@@ -118,7 +119,7 @@ void kn_diagnose_cache(kn_diagnosis *diagnosis)
 
 const char *kn_probe_path(char buffer[KN_PROBE_PATH], const char *path)
 {
-    const char *root = getenv("KOINE_DOCTOR_ROOT");
+    const char *root = kn_trusted_environment("KOINE_DOCTOR_ROOT");
     int length = snprintf(buffer, KN_PROBE_PATH, "%s%s", root ? root : "", path);
     if (length < 0 || length >= KN_PROBE_PATH)
         buffer[0] = '\0';
@@ -146,7 +147,7 @@ bool kn_probe_directory(const char *directory, void (*visit)(const char *name, v
 
 bool kn_probe_first_line(const char *path, char *line, size_t size)
 {
-    FILE *file = fopen(path, "r");
+    FILE *file = kn_sys_open_lines(path);
     if (!file)
         return false;
     char *read = fgets(line, (int)size, file);

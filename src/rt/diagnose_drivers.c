@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/system.h"
 #include "rt/diagnose.h"
 
 #define MAX_DRIVERS 64
@@ -61,7 +62,7 @@ static bool find_library(const char *library, char path[KN_PROBE_PATH])
  * kindly to being unloaded. */
 static const char *why_not_loadable(const char *library)
 {
-    if (getenv("KOINE_DOCTOR_ROOT")) { /* a tree that is looked at, not run */
+    if (kn_trusted_environment("KOINE_DOCTOR_ROOT")) { /* a tree that is looked at, not run */
         static char path[KN_PROBE_PATH];
         bool there = library[0] == '/' ? access(kn_probe_path(path, library), F_OK) == 0 : find_library(library, path);
         return there ? NULL : "no such file";

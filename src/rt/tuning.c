@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "rt/internal.h"
 #include "rt/tuning_file.h"
 
@@ -146,7 +147,7 @@ static void load_file(kn_tuning_list *list, kn_device *device, const char *path,
 
 static void load(struct known *known, kn_device *device)
 {
-    const char *shared = getenv("KOINE_TUNE_FILE");
+    const char *shared = kn_trusted_environment("KOINE_TUNE_FILE");
     kn_error_state before;
     kn_error_take(&before);
     known->loaded = true;

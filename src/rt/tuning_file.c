@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "rt/internal.h"
 
@@ -306,7 +307,7 @@ static kn_status clear_file(const char *path, const char *prefix)
             status = kn_tuning_put(&kept, &all.results[i]);
     if (status == KN_OK && kept.count > 0 && kept.count < all.count)
         status = save(root, &kept, path);
-    else if (status == KN_OK && kept.count == 0 && unlink(path) != 0 && errno != ENOENT)
+    else if (status == KN_OK && kept.count == 0 && kn_sys_unlink(path) != 0 && errno != ENOENT)
         status = kn_fail(KN_ERR_IO, "%s cannot be removed: %s", path, strerror(errno));
     kn_tuning_list_free(&all);
     kn_tuning_list_free(&kept);
@@ -325,7 +326,7 @@ kn_status kn_tuning_clear_disk(const char *prefix)
     char *where = folder(false);
     if (!where)
         return KN_ERR_MEMORY;
-    DIR *list = opendir(where);
+    DIR *list = kn_sys_opendir(where);
     for (struct dirent *entry; list && status == KN_OK && (entry = readdir(list));) {
         if (!is_ours(entry->d_name))
             continue;

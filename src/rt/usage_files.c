@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system.h"
 #include "rt/usage.h"
 
 /* --- the figures ------------------------------------------------------------------------------ */
@@ -74,7 +75,7 @@ const char *kn_usage_path(char path[KN_USAGE_PATH], const char *root, const char
 
 bool kn_usage_read_line(const char *path, char *line, size_t size)
 {
-    FILE *file = fopen(path, "r");
+    FILE *file = kn_sys_open_lines(path);
     if (!file)
         return false;
     bool read = fgets(line, (int)size, file) != NULL;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/system.h"
 #include "rt/usage.h"
 
 /* --- the device ------------------------------------------------------------------------------- */
@@ -135,7 +136,7 @@ static client read_client(const char *path, const char *address)
 {
     client c = {.id = -1, .resident = -1, .memory = -1, .total = -1};
     char line[256], pdev[32];
-    FILE *file = fopen(path, "r");
+    FILE *file = kn_sys_open_lines(path);
     while (file && fgets(line, sizeof line, file)) {
         if (sscanf(line, "drm-pdev: %31s", pdev) == 1)
             c.is_ours = strcmp(pdev, address) == 0;
