@@ -88,6 +88,9 @@ KN_API kn_status kn_trainer_evaluate(kn_trainer *trainer, kn_loader *data, doubl
 KN_API const kn_history *kn_trainer_history(const kn_trainer *trainer); /* borrowed */
 KN_API const kn_history *kn_trainer_steps(const kn_trainer *trainer);   /* of the steps logged (log_every); borrowed */
 KN_API int kn_trainer_best_epoch(const kn_trainer *trainer);            /* from 1; 0 before there is one */
+/* What the last fit wrote into its output folder: "history.csv, checkpoint.safetensors, last.safetensors, history.svg".
+ * A file that could not be written is not among them: history.svg, say, where gnuplot is missing. Borrowed. */
+KN_API const char *kn_trainer_files(kn_trainer *trainer);
 
 /* Callbacks, in the order they were added; each NULL field is skipped. A status other than KN_OK ends fit with it. */
 typedef struct kn_callback {

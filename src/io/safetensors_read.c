@@ -16,6 +16,8 @@ static kn_status read_elements(kn_tensor *tensor, kn_source *source, const kn_sa
     uint64_t stored_size = kn_element_size(entry->element), size = kn_dtype_size(kn_dtype_of(tensor));
     uint64_t left = entry->end - entry->begin, at = data_start + entry->begin;
     unsigned char *destination = kn_data(tensor);
+    if (left == 0)
+        return KN_OK;
     kn_source_seek(source, at);
     while (left > 0) {
         size_t bytes = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;

@@ -9,8 +9,8 @@
 typedef struct kn_source kn_source;
 
 /* A regular file: others would be waited for. Files of formats that are known and not read here, PyTorch's pickles say,
- * are an error that says what they are. With `allow_gzip`, a file that starts with gzip's magic bytes is unpacked as it is read; offsets then count unpacked
- * bytes. The path must outlive the source. */
+ * are an error that says what they are. With `allow_gzip`, a file that starts with gzip's magic bytes is unpacked as it
+ * is read; offsets then count unpacked bytes. The path must outlive the source. */
 kn_status kn_source_open(kn_source **source, const char *path, bool allow_gzip);
 void kn_source_close(kn_source *source); /* NULL allowed */
 

@@ -26,6 +26,7 @@ void kn_tensor_file_free(kn_tensor_file *file)
         kn_free(file->metadata[i].key);
         kn_free(file->metadata[i].value);
     }
+    kn_name_index_free(&file->index);
     kn_free(file->tensors);
     kn_free(file->metadata);
     kn_free(file);
@@ -45,12 +46,15 @@ kn_tensor *kn_tensor_file_at(const kn_tensor_file *file, int index)
     return in_range(file, index) ? file->tensors[index].tensor : NULL;
 }
 
+static const char *name_at(const void *file, int position)
+{
+    return ((const kn_tensor_file *)file)->tensors[position].name;
+}
+
 kn_tensor *kn_tensor_file_get(const kn_tensor_file *file, const char *name)
 {
-    for (int i = 0; file && name && i < file->count; i++)
-        if (strcmp(file->tensors[i].name, name) == 0)
-            return file->tensors[i].tensor;
-    return NULL;
+    const int position = file && name ? kn_name_index_find(&file->index, name, name_at, file) : -1;
+    return position >= 0 ? file->tensors[position].tensor : NULL;
 }
 
 const char *kn_tensor_file_metadata(const kn_tensor_file *file, const char *key)
@@ -85,8 +89,10 @@ kn_status kn_tensor_file_append(kn_tensor_file *file, const char *name, kn_tenso
     KN_TRY(reserve(&array, file->count, &file->capacity, sizeof(*file->tensors)));
     file->tensors = array;
     char *copy = kn_strdup(name);
-    if (!copy)
+    if (!copy || kn_name_index_add(&file->index, name, file->count) != KN_OK) {
+        kn_free(copy);
         return KN_ERR_MEMORY;
+    }
     file->tensors[file->count++] = (kn_named_tensor){.name = copy, .tensor = kn_retain(tensor)};
     return KN_OK;
 }
