@@ -129,11 +129,11 @@ void kn_make_printable(char *text, size_t size, bool keep_lines)
     text[used] = '\0';
 }
 
-void kn_text_append_printable(kn_text *text, const char *piece)
+void kn_text_append_printable(kn_text *text, const char *piece, bool keep_lines)
 {
     char quoted[LONGEST_QUOTE];
     for (size_t length, left = strlen(piece); left > 0; piece += length, left -= length) {
-        if (needs_quote(quoted, piece, left, false, &length))
+        if (needs_quote(quoted, piece, left, keep_lines, &length))
             kn_text_append(text, quoted);
         else
             kn_text_append_bytes(text, piece, length);

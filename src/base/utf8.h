@@ -19,6 +19,6 @@ void kn_text_append_utf8(kn_text *text, const char *piece);
 void kn_make_printable(char *text, size_t size, bool keep_lines);
 
 /* The same of another text, appended. */
-void kn_text_append_printable(kn_text *text, const char *piece);
+void kn_text_append_printable(kn_text *text, const char *piece, bool keep_lines);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/system.h"
+#include "base/utf8.h"
 
 const kn_driver_row kn_driver_rows[] = {
     {"NVIDIA", "libnvidia-opencl.so.1", "nvidia.icd",
@@ -36,7 +37,12 @@ char *kn_formatted(const char *format, ...)
     if (text)
         vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
-    return text;
+    if (!text)
+        return NULL;
+    kn_text printable = {0}; /* it may quote files and the environment */
+    kn_text_append_printable(&printable, text, true);
+    kn_free(text);
+    return kn_text_finish(&printable);
 }
 
 /* A compiler's log ends with a newline; a sentence does not. */
@@ -87,7 +93,8 @@ void kn_diagnosis_free(kn_diagnosis *diagnosis)
 
 void kn_diagnose_environment(kn_diagnosis *diagnosis)
 {
-    static const char *const variables[] = {"KOINE_KERNEL_DIR", "KOINE_IMPL", "KOINE_FAIL_ALLOC", "KOINE_FAIL_CL", "KOINE_FAIL_IO"};
+    static const char *const variables[] = {"KOINE_KERNEL_DIR", "KOINE_IMPL", "KOINE_FAIL_ALLOC", "KOINE_FAIL_CL",
+                                            "KOINE_FAIL_IO"};
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         const char *value = getenv(variables[i]);
         if (value && *value)

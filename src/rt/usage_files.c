@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/system.h"
+#include "base/utf8.h"
 #include "rt/usage.h"
 
 /* --- the figures ------------------------------------------------------------------------------ */
@@ -80,8 +81,10 @@ bool kn_usage_read_line(const char *path, char *line, size_t size)
         return false;
     bool read = fgets(line, (int)size, file) != NULL;
     fclose(file);
-    if (read)
+    if (read) {
         line[strcspn(line, "\n")] = '\0';
+        kn_make_printable(line, size, false); /* a process, anybody's, may call itself anything */
+    }
     return read && *line;
 }
 

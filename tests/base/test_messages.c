@@ -20,9 +20,8 @@ static void assert_shown(const char *text, bool keep_lines, const char *expected
     kn_make_printable(buffer, sizeof buffer, keep_lines);
     assert_string_equal(buffer, expected);
     kn_text appended = {0};
-    kn_text_append_printable(&appended, text);
-    if (!keep_lines)
-        assert_string_equal(appended.data ? appended.data : "", expected);
+    kn_text_append_printable(&appended, text, keep_lines);
+    assert_string_equal(appended.data ? appended.data : "", expected);
     kn_text_free(&appended);
 }
 
