@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -121,6 +122,44 @@ kn_status kn_file_find(bool *exists, const char *path)
     struct stat info;
     *exists = kn_sys_stat(path, &info) == 0;
     return *exists || errno == ENOENT ? KN_OK : fail_errno("look for", path, errno);
+}
+
+static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* The names in a folder as lines of a text. */
+static bool read_names(const char *path, kn_text *names, size_t *count)
+{
+    DIR *list = kn_sys_opendir(path);
+    if (!list)
+        return false;
+    for (struct dirent *entry; (entry = readdir(list));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            kn_text_append_bytes(names, entry->d_name, strlen(entry->d_name) + 1);
+            ++*count;
+        }
+    closedir(list);
+    return true;
+}
+
+bool kn_visit_directory(const char *path, void (*visit)(const char *name, void *user), void *user)
+{
+    kn_text names = {0};
+    kn_error_state before;
+    size_t count = 0;
+    kn_error_take(&before);
+    char **sorted = read_names(path, &names, &count) && !names.failed ? kn_calloc(count, sizeof *sorted) : NULL;
+    char *name = names.data;
+    for (size_t i = 0; sorted && i < count; i++, name += strlen(name) + 1)
+        sorted[i] = name;
+    if (sorted && count > 1)
+        qsort(sorted, count, sizeof *sorted, compare_names);
+    kn_error_put_back(&before);
+    for (size_t i = 0; sorted && i < count; i++)
+        visit(sorted[i], user);
+    const bool done = sorted != NULL;
+    kn_free(sorted);
+    kn_text_free(&names);
+    return done;
 }
 
 static kn_status make_directory(const char *path)

@@ -43,6 +43,9 @@ bool kn_file_exists(const char *path);
 /* The same where the difference matters between a file that is not there and one that cannot be asked for: that is
  * KN_ERR_IO. */
 kn_status kn_file_find(bool *exists, const char *path);
+/* Calls `visit` for each name in a folder but "." and "..", in their order. False, without an error, where it cannot be
+ * looked through. */
+bool kn_visit_directory(const char *path, void (*visit)(const char *name, void *user), void *user);
 kn_status kn_make_directories(const char *path);             /* as mkdir -p */
 char *kn_path_join(const char *directory, const char *name); /* the caller frees it */
 

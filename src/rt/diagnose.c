@@ -2,7 +2,6 @@
 #include "rt/diagnose.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,25 +130,6 @@ const char *kn_probe_path(char buffer[KN_PROBE_PATH], const char *path)
     if (length < 0 || length >= KN_PROBE_PATH)
         buffer[0] = '\0';
     return buffer;
-}
-
-static int not_dots(const struct dirent *entry)
-{
-    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-}
-
-bool kn_probe_directory(const char *directory, void (*visit)(const char *name, void *user), void *user)
-{
-    struct dirent **entries;
-    int count = scandir(directory, &entries, not_dots, alphasort);
-    if (count < 0)
-        return false;
-    for (int i = 0; i < count; i++) {
-        visit(entries[i]->d_name, user);
-        free(entries[i]); /* scandir's own allocations */
-    }
-    free(entries);
-    return true;
 }
 
 bool kn_probe_first_line(const char *path, char *line, size_t size)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/system.h"
 #include "rt/diagnose.h"
 
@@ -195,7 +196,7 @@ void kn_diagnose_drivers(kn_diagnosis *diagnosis)
     if (single)
         check_icd_file(&all, all.folder);
     else
-        readable = kn_probe_directory(all.folder, visit_vendor_file, &all);
+        readable = kn_visit_directory(all.folder, visit_vendor_file, &all);
     if (all.files == 0)
         report_empty(&all, variable, readable);
     else
