@@ -117,11 +117,11 @@ bool kn_file_exists(const char *path)
     return kn_sys_stat(path, &info) == 0;
 }
 
-kn_status kn_file_find(bool *exists, const char *path)
+kn_status kn_file_look_up(const char *path, bool *exists)
 {
     struct stat info;
-    *exists = kn_sys_stat(path, &info) == 0;
-    return *exists || errno == ENOENT ? KN_OK : fail_errno("look for", path, errno);
+    *exists = kn_sys_lstat(path, &info) == 0;
+    return *exists || errno == ENOENT ? KN_OK : fail_errno("look up", path, errno);
 }
 
 static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
@@ -164,7 +164,7 @@ bool kn_visit_directory(const char *path, void (*visit)(const char *name, void *
 
 static kn_status make_directory(const char *path)
 {
-    if (kn_sys_mkdir(path) == 0)
+    if (kn_sys_mkdir(path, 0777) == 0)
         return KN_OK;
     int error = errno;
     struct stat info;

@@ -40,9 +40,8 @@ kn_status kn_file_open(int *descriptor, uint64_t *size, const char *path);
 kn_status kn_file_read_all(char **data, size_t *size, const char *path, size_t limit);
 
 bool kn_file_exists(const char *path);
-/* The same where the difference matters between a file that is not there and one that cannot be asked for: that is
- * KN_ERR_IO. */
-kn_status kn_file_find(bool *exists, const char *path);
+/* Whether anything has this name, a link that leads nowhere included. An error where that cannot be found out. */
+kn_status kn_file_look_up(const char *path, bool *exists);
 /* Calls `visit` for each name in a folder but "." and "..", in their order. False, without an error, where it cannot be
  * looked through. */
 bool kn_visit_directory(const char *path, void (*visit)(const char *name, void *user), void *user);

@@ -213,7 +213,7 @@ int kn_sys_stat(const char *path, struct stat *info) { return must_fail() ? -1 :
 int kn_sys_lstat(const char *path, struct stat *info) { return must_fail() ? -1 : lstat(path, info); }
 int kn_sys_rename(const char *from, const char *to) { return must_fail() ? -1 : rename(from, to); }
 int kn_sys_unlink(const char *path) { return must_fail() ? -1 : unlink(path); }
-int kn_sys_mkdir(const char *path) { return must_fail() ? -1 : mkdir(path, 0777); }
+int kn_sys_mkdir(const char *path, mode_t mode) { return must_fail() ? -1 : mkdir(path, mode); }
 
 /* --- what else is asked of the system ----------------------------------------------------------------------------- */
 

@@ -24,7 +24,7 @@ int kn_sys_stat(const char *path, struct stat *info);
 int kn_sys_lstat(const char *path, struct stat *info); /* of a link itself */
 int kn_sys_rename(const char *from, const char *to);
 int kn_sys_unlink(const char *path);
-int kn_sys_mkdir(const char *path);
+int kn_sys_mkdir(const char *path, mode_t mode);
 DIR *kn_sys_opendir(const char *path);
 int kn_sys_memory_file(const char *name); /* without a place in the file system */
 

@@ -177,7 +177,7 @@ static void load(struct known *known, kn_device *device)
     known->loaded = true;
     char *path = kn_tuning_path(device);
     bool exists;
-    if (path && kn_file_find(&exists, path) != KN_OK)
+    if (path && kn_file_look_up(path, &exists) != KN_OK)
         kn_log_message(KN_LOG_WARNING, "tuning results are ignored: %s", kn_error_message());
     else if (path && exists)
         load_file(&known->list, device, path, true);

@@ -280,7 +280,7 @@ static kn_status read_present(kn_tuning_list *list, const kn_device *device, con
 {
     bool exists;
     kn_error_state before;
-    KN_TRY(kn_file_find(&exists, path));
+    KN_TRY(kn_file_look_up(path, &exists));
     if (!exists)
         return KN_OK;
     kn_error_take(&before);
@@ -289,7 +289,7 @@ static kn_status read_present(kn_tuning_list *list, const kn_device *device, con
         kn_log_message(KN_LOG_WARNING, "tuning results are begun anew: %s", kn_error_message());
         status = KN_OK;
     }
-    if (status == KN_OK || before.sticks)
+    if (status == KN_OK || (before.status != KN_OK && before.sticks))
         kn_error_put_back(&before);
     return status;
 }
@@ -338,7 +338,7 @@ static kn_status read_to_clear(kn_tuning_list *list, cJSON **root, const char *p
     kn_error_state before;
     kn_error_take(&before);
     kn_status status = read_file(list, root, path);
-    if (status == KN_ERR_FORMAT || before.sticks)
+    if (status == KN_ERR_FORMAT || (before.status != KN_OK && before.sticks))
         kn_error_put_back(&before);
     return status == KN_ERR_FORMAT ? KN_OK : status;
 }
