@@ -60,19 +60,15 @@ static bool must_fail(void)
 
 /* --- descriptors -------------------------------------------------------------------------------------------------- */
 
-static bool standard_streams_are_open(void)
-{
-    bool open = true;
-    for (int i = 0; i < LOWEST_DESCRIPTOR; i++)
-        open = open && fcntl(i, F_GETFD) >= 0;
-    return open;
-}
-
-/* Takes the standard streams' numbers while a file is opened, read-only, so that nothing can be printed there. */
+/* Takes the standard streams' numbers, where they are free, until a file is opened: read-only, so that nothing can be
+ * printed there. Returns how many. */
 static int hold_standard_streams(int held[LOWEST_DESCRIPTOR])
 {
     int count = 0;
-    while (count < LOWEST_DESCRIPTOR) {
+    bool open_already = true;
+    for (int i = 0; i < LOWEST_DESCRIPTOR; i++)
+        open_already = open_already && fcntl(i, F_GETFD) >= 0;
+    while (!open_already && count < LOWEST_DESCRIPTOR) {
         const int descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
         if (descriptor >= LOWEST_DESCRIPTOR)
             close(descriptor);
@@ -83,15 +79,20 @@ static int hold_standard_streams(int held[LOWEST_DESCRIPTOR])
     return count;
 }
 
-/* Where there was no /dev/null to hold the low numbers with. */
-static int lifted(int descriptor)
+/* The new descriptor, with the numbers given back. It is lifted where there was no /dev/null to hold them with. */
+static int released(const int *held, int count, int descriptor)
 {
-    if (descriptor < 0 || descriptor >= LOWEST_DESCRIPTOR)
-        return descriptor;
-    const int higher = fcntl(descriptor, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR), error = errno;
-    close(descriptor);
+    int error = errno;
+    for (int i = 0; i < count; i++)
+        close(held[i]);
+    if (descriptor >= 0 && descriptor < LOWEST_DESCRIPTOR) {
+        const int low = descriptor;
+        descriptor = fcntl(low, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR);
+        error = errno;
+        close(low);
+    }
     errno = error;
-    return higher;
+    return descriptor;
 }
 
 static int open_once(const char *path, int flags, mode_t mode)
@@ -105,16 +106,20 @@ static int open_once(const char *path, int flags, mode_t mode)
 
 int kn_sys_open(const char *path, int flags, mode_t mode)
 {
+    int held[LOWEST_DESCRIPTOR];
     if (must_fail())
         return -1;
-    if (standard_streams_are_open())
-        return lifted(open_once(path, flags, mode));
+    const int count = hold_standard_streams(held);
+    return released(held, count, open_once(path, flags, mode));
+}
+
+int kn_sys_memory_file(const char *name)
+{
     int held[LOWEST_DESCRIPTOR];
-    const int count = hold_standard_streams(held), descriptor = open_once(path, flags, mode), error = errno;
-    for (int i = 0; i < count; i++)
-        close(held[i]);
-    errno = error;
-    return lifted(descriptor);
+    if (must_fail())
+        return -1;
+    const int count = hold_standard_streams(held);
+    return released(held, count, memfd_create(name, MFD_CLOEXEC));
 }
 
 /* Not made again after a signal: the descriptor is free by then, and may be another file's. */
@@ -126,8 +131,6 @@ int kn_sys_close(int descriptor)
         errno = error;
     return fails || (closed != 0 && errno != EINTR) ? -1 : 0;
 }
-
-int kn_sys_memory_file(const char *name) { return must_fail() ? -1 : lifted(memfd_create(name, MFD_CLOEXEC)); }
 
 DIR *kn_sys_opendir(const char *path)
 {
