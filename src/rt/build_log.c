@@ -129,9 +129,9 @@ kn_status kn_fail_build(kn_device *device, const kn_program *program, cl_program
     if (*said)
         kn_log_lines(KN_LOG_DEBUG, title, said);
     name = kn_user_source_is(program->source) && name ? name + 1 : program->source;
-    kn_status status =
-        kn_fail(KN_ERR_DEVICE, "kernel source %s does not build on %s (%s, options `%s`): %s; %sthe compiler says: ",
-                name, device->label, device->properties.name, program->options, kn_cl_error_name(error), line);
+    kn_status status = kn_fail(
+        KN_ERR_DEVICE, "kernel source %s does not build on %s (%s, options `%s`): %s; %sthe compiler says: ", name,
+        device->label, device->properties.name, program->options, kn_cl_error_name(error), line);
     kn_error_append_lines(said);
     kn_free(log);
     return status;
