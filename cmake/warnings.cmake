@@ -1,5 +1,6 @@
-# koine_flags: the warnings, the sanitizers and the definitions that all of Koine's own code is compiled with.
+# koine_flags: the warnings, the hardening, the sanitizers and the definitions that all of Koine's own code is compiled with.
 add_library(koine_flags INTERFACE)
+target_link_libraries(koine_flags INTERFACE koine_hardening)
 target_compile_definitions(koine_flags INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE)
 target_compile_options(koine_flags INTERFACE -Wall -Wextra -Wshadow -Wpointer-arith -Wwrite-strings -Wvla -Wundef
                                              $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>)

@@ -1,5 +1,7 @@
 /* koine/io.h - files of tensors. A malformed file is KN_ERR_FORMAT with the file, the offset and what was expected.
- * Files are written to a temporary name, flushed and renamed: a failure leaves the old file as it was. */
+ * Only regular files are read: pipes and devices are KN_ERR_IO. Files are written to a temporary name, flushed and
+ * renamed: a failure leaves the old file as it was. A path that is a symbolic link is followed to a regular file, or an
+ * error. */
 #ifndef KOINE_IO_H
 #define KOINE_IO_H
 

@@ -236,8 +236,8 @@ KN_API void *kn_module_self(kn_module *module);
 KN_API const char *kn_module_type_name(const kn_module *module);
 
 /* Return the tensor or child, borrowed, or NULL with an error. A parameter gets requires_grad. The module keeps a
- * reference of its own of a tensor, and takes over a child, also on failure. Names hold no dot and are unique in the
- * module. */
+ * reference of its own of a tensor, and takes over a child, also on failure. Names hold no dot, are UTF-8, as
+ * saved files ask for, and unique in the module; none is "__metadata__". */
 KN_API kn_tensor *kn_module_register_parameter(kn_module *module, const char *name, kn_tensor *tensor);
 KN_API kn_tensor *kn_module_register_buffer(kn_module *module, const char *name, kn_tensor *tensor);
 KN_API kn_module *kn_module_register_module(kn_module *module, const char *name, kn_module *child);

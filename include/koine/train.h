@@ -131,6 +131,9 @@ KN_API int kn_trainer_best_epoch(const kn_trainer *trainer);            /* from 
 KN_API int kn_trainer_epoch(const kn_trainer *trainer);
 KN_API int64_t kn_trainer_global_step(const kn_trainer *trainer);
 KN_API int kn_trainer_signal(const kn_trainer *trainer); /* SIGINT or SIGTERM, which ended the last fit; 0: neither */
+/* What the last fit wrote into its output folder: "history.csv, checkpoint.safetensors, last.safetensors, history.svg".
+ * A file that could not be written is not among them: history.svg, say, where gnuplot is missing. Borrowed. */
+KN_API const char *kn_trainer_files(kn_trainer *trainer);
 
 /* Callbacks, in the order they were added; each NULL field is skipped. A status other than KN_OK ends fit with it.
  * `epoch` counts from 1, and so does `step`, which begins again with every epoch; kn_trainer_global_step counts on. */

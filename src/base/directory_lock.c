@@ -5,16 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "base/log.h"
+#include "base/system.h"
 
 bool kn_directory_lock(const char *path, int *lock)
 {
     *lock = KN_NOT_LOCKED;
-    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory >= 0 && flock(directory, LOCK_EX | LOCK_NB) == 0) {
+    int directory = kn_sys_open(path, O_RDONLY | O_DIRECTORY, 0);
+    if (directory >= 0 && kn_sys_lock(directory, false) == 0) {
         *lock = directory;
         return true;
     }
@@ -22,7 +21,7 @@ bool kn_directory_lock(const char *path, int *lock)
     if (!is_taken) /* some network file systems lock files only */
         kn_log_message(KN_LOG_INFO, "'%s' cannot be locked: %s", path, strerror(errno));
     if (directory >= 0)
-        close(directory);
+        kn_sys_close(directory);
     return !is_taken;
 }
 
@@ -31,7 +30,7 @@ void kn_directory_unlock(int *lock)
 {
     if (*lock == KN_NOT_LOCKED)
         return;
-    flock(*lock, LOCK_UN);
-    close(*lock);
+    kn_sys_unlock(*lock);
+    kn_sys_close(*lock);
     *lock = KN_NOT_LOCKED;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 /* It sticks when it was set by a tensor expression and not read yet: later errors are its consequences. */
 static _Thread_local kn_error_state last;
 
@@ -14,6 +16,7 @@ static void set(kn_status status, const char *format, va_list args)
         return;
     last.status = status;
     vsnprintf(last.message, sizeof last.message, format, args);
+    kn_make_printable(last.message, sizeof last.message, false);
 }
 
 kn_status kn_fail(kn_status status, const char *format, ...)
@@ -55,6 +58,7 @@ void kn_error_prefix(const char *format, ...)
     if (wanted < 0)
         return;
     strcat(prefix, ": ");
+    kn_make_printable(prefix, sizeof prefix, false);
     size_t length = strlen(prefix), kept = strlen(last.message);
     if (kept > sizeof last.message - 1 - length)
         kept = sizeof last.message - 1 - length; /* a long message loses its end */
@@ -72,6 +76,16 @@ void kn_error_suffix(const char *format, ...)
     va_start(args, format);
     vsnprintf(last.message + length, sizeof last.message - length, format, args);
     va_end(args);
+    kn_make_printable(last.message + length, sizeof last.message - length, false);
+}
+
+void kn_error_append_lines(const char *text)
+{
+    size_t length = strlen(last.message);
+    if (last.sticks || last.status == KN_OK)
+        return;
+    snprintf(last.message + length, sizeof last.message - length, "%.500s", text);
+    kn_make_printable(last.message + length, sizeof last.message - length, true);
 }
 
 void kn_error_take(kn_error_state *state)

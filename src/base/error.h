@@ -5,6 +5,9 @@
 
 #include <koine/status.h>
 
+/* What these functions are given may come from anywhere, a file or the environment: what is not printable in it is
+ * quoted (kn_make_printable), so that no message commands the terminal it is shown on. */
+
 /* Sets this thread's last error (unless an unread one sticks) and returns `status`: `return kn_fail(KN_ERR_SHAPE,
  * "...", ...)`. */
 kn_status kn_fail(kn_status status, const char *format, ...) KN_PRINTF(2, 3);
@@ -24,6 +27,10 @@ void kn_error_prefix(const char *format, ...) KN_PRINTF(1, 2);
 
 /* Adds to the end of this thread's last error, whether it sticks or not. */
 void kn_error_suffix(const char *format, ...) KN_PRINTF(1, 2);
+
+/* Adds up to 500 bytes of several lines, a compiler's say, to the end of an error that was just set and does not stick.
+ */
+void kn_error_append_lines(const char *text);
 
 /* For an attempt that may fail without anyone being told: takes the thread's last error away, and puts it back after
  * the attempt, whose own is forgotten. */

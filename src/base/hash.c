@@ -15,6 +15,11 @@ kn_hash kn_hash_bytes(const void *data, size_t size)
 
 kn_hash kn_hash_text(const char *text) { return kn_hash_bytes(text, strlen(text)); }
 
+uint32_t kn_hash_name(const char *name, uint64_t seed)
+{
+    return (uint32_t)XXH3_64bits_withSeed(name, strlen(name), seed);
+}
+
 /* The order matters: combine(a, b) != combine(b, a). Digits rather than the structs' bytes, so that every byte order
  * gives the same hash. */
 kn_hash kn_hash_combine(kn_hash a, kn_hash b)

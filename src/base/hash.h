@@ -13,6 +13,7 @@ typedef struct kn_hash {
 
 kn_hash kn_hash_bytes(const void *data, size_t size);
 kn_hash kn_hash_text(const char *text);
+uint32_t kn_hash_name(const char *name, uint64_t seed); /* for tables */
 kn_hash kn_hash_combine(kn_hash a, kn_hash b);
 const char *kn_hash_format(char buffer[KN_HASH_TEXT], kn_hash hash);
 

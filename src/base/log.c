@@ -7,6 +7,9 @@
 
 #include "base/text.h"
 #include "base/threads.h"
+#include "base/utf8.h"
+
+#define MESSAGE_BYTES 2048
 
 static struct {
     pthread_once_t once;
@@ -46,17 +49,32 @@ bool kn_log_enabled(kn_log_level level)
     return level >= settings.level && level < KN_LOG_OFF;
 }
 
-void kn_log_message(kn_log_level level, const char *format, ...)
+static void emit(kn_log_level level, char *message, size_t size, bool keep_lines)
 {
-    if (!kn_log_enabled(level))
-        return;
-    char message[2048];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
+    kn_make_printable(message, size, keep_lines);
     if (settings.handler)
         settings.handler(level, message, settings.user);
     else
         fprintf(stderr, "koine: %s: %s\n", level_names[level], message);
+}
+
+void kn_log_message(kn_log_level level, const char *format, ...)
+{
+    if (!kn_log_enabled(level))
+        return;
+    char message[MESSAGE_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    emit(level, message, sizeof message, false);
+}
+
+void kn_log_lines(kn_log_level level, const char *title, const char *lines)
+{
+    if (!kn_log_enabled(level))
+        return;
+    char message[MESSAGE_BYTES];
+    snprintf(message, sizeof message, "%s:\n%s", title, lines);
+    emit(level, message, sizeof message, true);
 }

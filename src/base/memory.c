@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/system.h"
 #include "base/threads.h"
 
 static atomic_long fail_after; /* counts down to the allocation that fails; 0: never */
@@ -20,7 +21,7 @@ void kn_fail_alloc_after(long n, int sticky)
 
 static void read_environment(void)
 {
-    const char *n = getenv("KOINE_FAIL_ALLOC");
+    const char *n = kn_trusted_environment("KOINE_FAIL_ALLOC");
     if (n)
         atomic_store(&fail_after, strtol(n, NULL, 10));
 }

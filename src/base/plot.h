@@ -10,13 +10,14 @@ typedef struct kn_plot {
     int width, height;
     void (*write)(kn_text *script, const void *subject);
     const void *subject; /* handed to `write` */
+    bool (*hurry)(void); /* says that somebody waits for the end: a gnuplot that hangs gets less time; NULL: nobody */
 } kn_plot;
 
 /* KN_ERR_ARGUMENT unless the name ends in .svg or .png. */
 kn_status kn_plot_check_path(const char *path);
 
-/* Draws the picture into a temporary file and renames it to `path`. KN_ERR_IO when gnuplot is missing or fails, with
- * what it said. */
+/* Draws the picture, whole or not at all. KN_ERR_IO when gnuplot is missing, fails, with what it said, or hangs. No
+ * part of `path` reaches gnuplot. */
 kn_status kn_plot_save(const kn_plot *plot, const char *path);
 
 #endif

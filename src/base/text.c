@@ -55,38 +55,6 @@ void kn_text_format(kn_text *text, const char *format, ...)
     va_end(again);
 }
 
-/* The length of the UTF-8 character that `bytes` begins with; 0 when there is none (RFC 3629's table: neither overlong
- * forms nor surrogates nor what is beyond U+10FFFF). */
-static size_t utf8_length(const unsigned char *bytes)
-{
-    unsigned char first = bytes[0], least = 0x80, most = 0xBF; /* of the second byte */
-    size_t length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
-    if (first == 0xE0)
-        least = 0xA0;
-    else if (first == 0xED)
-        most = 0x9F;
-    else if (first == 0xF0)
-        least = 0x90;
-    else if (first == 0xF4)
-        most = 0x8F;
-    for (size_t i = 1; i < length; i++) { /* the string's end is none of these */
-        if (bytes[i] < least || bytes[i] > most)
-            return 0;
-        least = 0x80;
-        most = 0xBF;
-    }
-    return length;
-}
-
-void kn_text_append_utf8(kn_text *text, const char *piece)
-{
-    while (*piece) {
-        size_t length = utf8_length((const unsigned char *)piece);
-        kn_text_append_bytes(text, length ? piece : "\xEF\xBF\xBD", length ? length : 3);
-        piece += length ? length : 1;
-    }
-}
-
 char *kn_text_finish(kn_text *text)
 {
     reserve(text, 0);

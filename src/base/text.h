@@ -16,8 +16,6 @@ typedef struct kn_text {
 void kn_text_append(kn_text *text, const char *piece);
 void kn_text_append_bytes(kn_text *text, const char *bytes, size_t length);
 void kn_text_format(kn_text *text, const char *format, ...) KN_PRINTF(2, 3);
-/* `piece`, each byte of it that is no part of a UTF-8 character replaced by U+FFFD. */
-void kn_text_append_utf8(kn_text *text, const char *piece);
 char *
 kn_text_finish(kn_text *text); /* the string, now the caller's to kn_free; NULL if anything failed (frees the rest) */
 void kn_text_free(kn_text *text);

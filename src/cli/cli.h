@@ -31,6 +31,10 @@ typedef struct kn_option {
 int kn_parse_options(const kn_command *command, int argc, char **argv, const kn_option *options, int num_options,
                      const char **positional);
 
+/* Prints a line on stderr, such as "koine tune: ...": what is not printable in it, in an argument say, is quoted.
+ * Returns KN_EXIT_USAGE. `usage`, if not NULL, follows as it is. */
+int kn_refuse(const char *usage, const char *format, ...) KN_PRINTF(2, 3);
+
 /* Prints this thread's last error on stderr; returns KN_EXIT_FAILED. */
 int kn_report_error(void);
 

@@ -1,7 +1,9 @@
 /* cli/main.c - the program `koine`: a table of subcommands. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "cli/cli.h"
 
 static const kn_command *const commands[] = {&kn_command_devices, &kn_command_smi, &kn_command_memory,
@@ -23,10 +25,21 @@ int kn_report_error(void)
     return KN_EXIT_FAILED;
 }
 
+int kn_refuse(const char *usage, const char *format, ...)
+{
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    kn_make_printable(line, sizeof line, false);
+    fprintf(stderr, "%s\n%s", line, usage ? usage : "");
+    return KN_EXIT_USAGE;
+}
+
 static int wrong_usage(const kn_command *command, const char *what, const char *argument)
 {
-    fprintf(stderr, "koine %s: %s `%s`\n%s", command->name, what, argument, command->usage);
-    return KN_EXIT_USAGE;
+    return kn_refuse(command->usage, "koine %s: %s `%s`", command->name, what, argument);
 }
 
 static const kn_option *find_option(const kn_option *options, int num_options, const char *argument, size_t length)
@@ -94,7 +107,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < NUM_COMMANDS; i++)
         if (strcmp(argv[1], commands[i]->name) == 0)
             return flush_results(commands[i]->run(argc - 1, argv + 1));
-    fprintf(stderr, "koine: there is no command `%s`\n", argv[1]);
+    kn_refuse(NULL, "koine: there is no command `%s`", argv[1]);
     print_usage(stderr);
     return KN_EXIT_USAGE;
 }

@@ -93,8 +93,7 @@ static int watch(const smi *s, double seconds, long readings)
 
 static int refuse(const char *option, const char *value, const char *what)
 {
-    fprintf(stderr, "koine smi: %s takes %s, not `%s`\n%s", option, what, value, kn_command_smi.usage);
-    return KN_EXIT_USAGE;
+    return kn_refuse(kn_command_smi.usage, "koine smi: %s takes %s, not `%s`", option, what, value);
 }
 
 static int find_devices(smi *s, const char *wanted)

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 
 /* --- the user's patience ------------------------------------------------------------------------------------------ */
 
@@ -60,11 +61,13 @@ void kn_tune_say(const kn_tuner *tuner, const char *format, ...)
 {
     if (tuner->quiet)
         return;
+    char line[1024];
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
+    kn_make_printable(line, sizeof line, false);
+    fprintf(stderr, "%s\n", line);
 }
 
 static double rate(double flops, double seconds) { return seconds > 0 && seconds < HUGE_VAL ? flops / seconds : 0; }
@@ -152,8 +155,7 @@ typedef struct request {
 
 static int refuse(const char *what, const char *value, const char *wanted)
 {
-    fprintf(stderr, "koine tune: %s takes %s, not `%s`\n%s", what, wanted, value, kn_command_tune.usage);
-    return KN_EXIT_USAGE;
+    return kn_refuse(kn_command_tune.usage, "koine tune: %s takes %s, not `%s`", what, wanted, value);
 }
 
 /* "gemm,conv" */

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "base/utf8.h"
 #include "io/safetensors.h"
 
 #define HEADER_START 8                 /* where the JSON begins in the file */

@@ -6,21 +6,25 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <zlib.h>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/memory.h"
+#include "base/system.h"
+#include "io/foreign.h"
 
 #define INPUT_BYTES ((size_t)64 << 10)
 #define FIRST_BLOCK ((uint64_t)1 << 20) /* bytes: how far kn_source_read_block trusts a claimed size */
 
+/* More than this much data never comes out of a byte of gzip: deflate codes 258 bytes in two bits at best. */
+#define GZIP_RATIO 1032
+
 struct kn_source {
-    FILE *file;
+    int descriptor; /* 0: none yet */
     const char *path;
     uint64_t offset; /* bytes delivered */
-    uint64_t size;   /* of a plain regular file */
-    bool size_known;
+    uint64_t size;   /* of the file */
     bool gzip;
     bool member_ended;   /* gzip: the last member is complete, checksum included */
     uint64_t input_read; /* gzip: bytes of the file in or before `input` */
@@ -47,7 +51,6 @@ kn_status kn_source_fail(const kn_source *source, uint64_t offset, const char *f
 static kn_status start_gzip(kn_source *source)
 {
     source->gzip = true;
-    source->size_known = false;
     if (inflateInit2(&source->inflater, 16 + MAX_WBITS) != Z_OK) { /* 16: gzip's wrapper, and no other */
         source->gzip = false;
         return kn_fail_host_memory(sizeof(z_stream), "unpacking gzip");
@@ -57,25 +60,14 @@ static kn_status start_gzip(kn_source *source)
 
 static kn_status inspect(kn_source *source, bool allow_gzip)
 {
-    struct stat info;
-    if (fstat(fileno(source->file), &info) != 0)
+    unsigned char first[KN_FOREIGN_BYTES];
+    const ssize_t got = kn_sys_read(source->descriptor, first, sizeof first, 0);
+    if (got < 0)
         return fail_errno(source, errno);
-    if (S_ISDIR(info.st_mode))
-        return fail_errno(source, EISDIR);
-    source->size_known = S_ISREG(info.st_mode);
-    source->size = source->size_known ? (uint64_t)info.st_size : 0;
-    if (!allow_gzip)
-        return KN_OK;
-    /* The first bytes go through `input`: a pipe cannot be rewound. */
-    size_t got = fread(source->input, 1, 2, source->file);
-    if (ferror(source->file))
-        return fail_errno(source, errno);
-    source->inflater.next_in = source->input;
-    source->inflater.avail_in = (unsigned)got;
-    source->input_read = got;
-    if (got == 2 && source->input[0] == 0x1f && source->input[1] == 0x8b)
+    if (allow_gzip && got >= 2 && first[0] == 0x1f && first[1] == 0x8b)
         return start_gzip(source);
-    return KN_OK;
+    const char *foreign = kn_foreign_format(first, (size_t)got);
+    return foreign ? kn_fail(KN_ERR_FORMAT, "'%s' is %s", source->path, foreign) : KN_OK;
 }
 
 kn_status kn_source_open(kn_source **source, const char *path, bool allow_gzip)
@@ -84,9 +76,9 @@ kn_status kn_source_open(kn_source **source, const char *path, bool allow_gzip)
     if (!opened)
         return KN_ERR_MEMORY;
     opened->path = path;
-    opened->file = fopen(path, "rb");
-    kn_status status =
-        opened->file ? inspect(opened, allow_gzip) : kn_fail(KN_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+    kn_status status = kn_file_open(&opened->descriptor, &opened->size, path);
+    if (status == KN_OK)
+        status = inspect(opened, allow_gzip);
     if (status != KN_OK) {
         kn_source_close(opened);
         return status;
@@ -101,43 +93,24 @@ void kn_source_close(kn_source *source)
         return;
     if (source->gzip)
         inflateEnd(&source->inflater);
-    if (source->file)
-        fclose(source->file);
+    if (source->descriptor > 0)
+        kn_sys_close(source->descriptor);
     kn_free(source);
 }
 
-bool kn_source_size(const kn_source *source, uint64_t *size)
-{
-    if (source->size_known)
-        *size = source->size;
-    return source->size_known;
-}
+uint64_t kn_source_size(const kn_source *source) { return source->size; }
 
 uint64_t kn_source_offset(const kn_source *source) { return source->offset; }
 
-kn_status kn_source_seek(kn_source *source, uint64_t offset)
-{
-    if (source->size_known && source->offset == offset)
-        return KN_OK;              /* keeps what is buffered */
-    source->inflater.avail_in = 0; /* the first bytes, where they are still held back */
-    if (!source->size_known || fseeko(source->file, (off_t)offset, SEEK_SET) != 0)
-        return fail_errno(source, source->size_known ? errno : ESPIPE);
-    source->offset = offset;
-    return KN_OK;
-}
+void kn_source_seek(kn_source *source, uint64_t offset) { source->offset = offset; }
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
 static kn_status read_plain(kn_source *source, unsigned char *destination, size_t bytes, size_t *got)
 {
-    size_t done = 0;
-    while (done < bytes && source->inflater.avail_in > 0) { /* the first bytes, taken to look for gzip's magic */
-        destination[done++] = *source->inflater.next_in++;
-        source->inflater.avail_in--;
-    }
-    done += fread(destination + done, 1, bytes - done, source->file);
-    *got = done;
-    return done < bytes && ferror(source->file) ? fail_errno(source, errno) : KN_OK;
+    const ssize_t done = kn_sys_read(source->descriptor, destination, bytes, source->offset);
+    *got = done > 0 ? (size_t)done : 0;
+    return done < 0 ? fail_errno(source, errno) : KN_OK;
 }
 
 /* Has more of the packed file in `input`, unless the file has ended (avail_in stays 0). */
@@ -146,12 +119,12 @@ static kn_status refill(kn_source *source)
     z_stream *z = &source->inflater;
     if (z->avail_in > 0)
         return KN_OK;
-    size_t got = fread(source->input, 1, INPUT_BYTES, source->file);
-    if (got == 0 && ferror(source->file))
+    const ssize_t got = kn_sys_read(source->descriptor, source->input, INPUT_BYTES, source->input_read);
+    if (got < 0)
         return fail_errno(source, errno);
     z->next_in = source->input;
     z->avail_in = (unsigned)got;
-    source->input_read += got;
+    source->input_read += (uint64_t)got;
     return KN_OK;
 }
 
@@ -210,13 +183,24 @@ kn_status kn_source_read_exactly(kn_source *source, void *destination, size_t by
     return KN_OK;
 }
 
+/* What cannot be there is refused before any of it is read: a file that claims more than it holds costs nothing. */
+static kn_status check_claim(const kn_source *source, uint64_t bytes, const char *what)
+{
+    const uint64_t start = source->offset, left = start < source->size ? source->size - start : 0;
+    if (!source->gzip && bytes > left)
+        return kn_source_fail(source, start, "expected %llu bytes of %s, found %llu", (unsigned long long)bytes, what,
+                              (unsigned long long)left);
+    if (source->gzip && bytes / GZIP_RATIO > source->size)
+        return kn_source_fail(source, start, "expected %llu bytes of %s, more than a gzip file of %llu bytes can hold",
+                              (unsigned long long)bytes, what, (unsigned long long)source->size);
+    return KN_OK;
+}
+
 kn_status kn_source_read_block(kn_source *source, unsigned char **block, uint64_t bytes, const char *what)
 {
     uint64_t start = source->offset, done = 0;
-    if (source->size_known && (start > source->size || bytes > source->size - start))
-        return kn_source_fail(source, start, "expected %llu bytes of %s, found %llu", (unsigned long long)bytes, what,
-                              (unsigned long long)(start > source->size ? 0 : source->size - start));
-    uint64_t capacity = source->size_known || bytes < FIRST_BLOCK ? bytes : FIRST_BLOCK;
+    KN_TRY(check_claim(source, bytes, what));
+    uint64_t capacity = !source->gzip || bytes < FIRST_BLOCK ? bytes : FIRST_BLOCK;
     unsigned char *data = kn_malloc((size_t)capacity);
     while (data) {
         size_t got;

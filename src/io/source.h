@@ -8,17 +8,17 @@
 
 typedef struct kn_source kn_source;
 
-/* With `allow_gzip`, a file that starts with gzip's magic bytes is unpacked as it is read; offsets then count unpacked
- * bytes. The path must outlive the source. */
+/* A regular file: others would be waited for. Files of formats that are known and not read here, PyTorch's pickles say,
+ * are an error that says what they are. With `allow_gzip`, a file that starts with gzip's magic bytes is unpacked as it
+ * is read; offsets then count unpacked bytes. The path must outlive the source. */
 kn_status kn_source_open(kn_source **source, const char *path, bool allow_gzip);
 void kn_source_close(kn_source *source); /* NULL allowed */
 
-/* The exact number of bytes there are, where that is known before reading: a plain regular file. */
-bool kn_source_size(const kn_source *source, uint64_t *size);
+uint64_t kn_source_size(const kn_source *source);   /* bytes of the file, packed where it is */
 uint64_t kn_source_offset(const kn_source *source); /* bytes read so far */
 
-/* Goes on reading at `offset`. For plain regular files (kn_source_size is true) only. */
-kn_status kn_source_seek(kn_source *source, uint64_t offset);
+/* Goes on reading at `offset`; not in gzip. */
+void kn_source_seek(kn_source *source, uint64_t offset);
 
 /* Reads up to `bytes`; fewer only at the end. Damaged or truncated gzip data is KN_ERR_FORMAT. */
 kn_status kn_source_read(kn_source *source, void *destination, size_t bytes, size_t *got);
@@ -26,8 +26,8 @@ kn_status kn_source_read(kn_source *source, void *destination, size_t bytes, siz
 /* Reads exactly `bytes`; "expected N bytes of WHAT, found M" otherwise. */
 kn_status kn_source_read_exactly(kn_source *source, void *destination, size_t bytes, const char *what);
 
-/* The same into a block of its own, which the caller frees. Where the size is not known beforehand the block grows as
- * data arrives, so that a few bytes that claim a large size cost nothing. */
+/* The same into a block of its own, which the caller frees. More than the file can hold is refused at once, and out of
+ * gzip the block grows as data arrives, so that a few bytes that claim a large size cost nothing. */
 kn_status kn_source_read_block(kn_source *source, unsigned char **block, uint64_t bytes, const char *what);
 
 /* Fails unless the end is reached (and, for gzip, its checksum holds). */

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 
 kn_tensor_file *kn_tensor_file_new(void)
 {
@@ -25,6 +26,7 @@ void kn_tensor_file_free(kn_tensor_file *file)
         kn_free(file->metadata[i].key);
         kn_free(file->metadata[i].value);
     }
+    kn_name_index_free(&file->index);
     kn_free(file->tensors);
     kn_free(file->metadata);
     kn_free(file);
@@ -44,12 +46,15 @@ kn_tensor *kn_tensor_file_at(const kn_tensor_file *file, int index)
     return in_range(file, index) ? file->tensors[index].tensor : NULL;
 }
 
+static const char *name_at(const void *file, int position)
+{
+    return ((const kn_tensor_file *)file)->tensors[position].name;
+}
+
 kn_tensor *kn_tensor_file_get(const kn_tensor_file *file, const char *name)
 {
-    for (int i = 0; file && name && i < file->count; i++)
-        if (strcmp(file->tensors[i].name, name) == 0)
-            return file->tensors[i].tensor;
-    return NULL;
+    const int position = file && name ? kn_name_index_find(&file->index, name, name_at, file) : -1;
+    return position >= 0 ? file->tensors[position].tensor : NULL;
 }
 
 const char *kn_tensor_file_metadata(const kn_tensor_file *file, const char *key)
@@ -84,8 +89,10 @@ kn_status kn_tensor_file_append(kn_tensor_file *file, const char *name, kn_tenso
     KN_TRY(reserve(&array, file->count, &file->capacity, sizeof(*file->tensors)));
     file->tensors = array;
     char *copy = kn_strdup(name);
-    if (!copy)
+    if (!copy || kn_name_index_add(&file->index, name, file->count) != KN_OK) {
+        kn_free(copy);
         return KN_ERR_MEMORY;
+    }
     file->tensors[file->count++] = (kn_named_tensor){.name = copy, .tensor = kn_retain(tensor)};
     return KN_OK;
 }
@@ -143,38 +150,4 @@ kn_status kn_tensor_file_set_metadata(kn_tensor_file *file, const char *key, con
             return KN_OK;
         }
     return kn_tensor_file_append_metadata(file, key, value);
-}
-
-/* --- UTF-8 ------------------------------------------------------------------------------------ */
-
-/* Bytes of the well-formed character at `at`, 0 if there is none (RFC 3629, section 4). */
-static size_t character_length(const unsigned char *at, size_t left)
-{
-    unsigned char lead = at[0];
-    if (lead < 0x80)
-        return 1;
-    size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    if (lead < 0xc2 || lead > 0xf4 || length > left)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    unsigned char second = at[1]; /* excludes overlong forms, surrogates and what lies above U+10FFFF */
-    if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) || (lead == 0xf0 && second < 0x90) ||
-        (lead == 0xf4 && second > 0x8f))
-        return 0;
-    return length;
-}
-
-bool kn_is_utf8(const char *text, size_t length, size_t *bad)
-{
-    for (size_t i = 0; i < length;) {
-        size_t step = character_length((const unsigned char *)text + i, length - i);
-        if (step == 0) {
-            *bad = i;
-            return false;
-        }
-        i += step;
-    }
-    return true;
 }

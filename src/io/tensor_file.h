@@ -4,6 +4,8 @@
 
 #include <koine/io.h>
 
+#include "nn/tensor_list.h"
+
 typedef struct kn_named_tensor {
     char *name;
     kn_tensor *tensor; /* one reference */
@@ -16,18 +18,13 @@ typedef struct kn_metadata_entry {
 struct kn_tensor_file {
     kn_named_tensor *tensors; /* in the order of the file's header, or in which they were put */
     int count, capacity;
+    kn_name_index index; /* of the tensors */
     kn_metadata_entry *metadata;
     int metadata_count, metadata_capacity;
 };
 
-#define KN_METADATA_NAME "__metadata__" /* the header's entry that is no tensor */
-
 /* Append without looking for the same name; the tensor gets one more reference. For names known to differ. */
 kn_status kn_tensor_file_append(kn_tensor_file *file, const char *name, kn_tensor *tensor);
 kn_status kn_tensor_file_append_metadata(kn_tensor_file *file, const char *key, const char *value);
-
-/* Whether `text` is well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF), as JSON
- * requires; if not, *bad is the offset of the first byte that is not. */
-bool kn_is_utf8(const char *text, size_t length, size_t *bad);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "nn/graphed.h"
 #include "tensor/tensor.h"
 
@@ -144,6 +145,13 @@ static kn_status check_name(const kn_module *module, const char *name)
 {
     if (name == NULL || name[0] == '\0')
         return kn_fail(KN_ERR_ARGUMENT, "%s: a parameter, buffer or child needs a name", module->type_name);
+    size_t bad = 0;
+    if (!kn_is_utf8(name, strlen(name), &bad))
+        return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" is not UTF-8 (byte %zu), as names in saved files must be",
+                       module->type_name, name, bad);
+    if (strcmp(name, KN_METADATA_NAME) == 0)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: nothing can be named \"%s\", which means the metadata in saved files",
+                       module->type_name, name);
     if (strchr(name, '.') != NULL)
         return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" holds a dot, which separates levels in dotted names",
                        module->type_name, name);

@@ -1,8 +1,6 @@
 /* nn/tensor_list.c - tensors by name. */
 #include "nn/tensor_list.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 
 static kn_status grow(kn_tensor_list *list)
@@ -20,6 +18,14 @@ static kn_status grow(kn_tensor_list *list)
     return KN_OK;
 }
 
+static const char *name_at(const void *list, int position) { return ((const kn_tensor_list *)list)->names[position]; }
+
+kn_tensor *kn_tensor_list_find(const kn_tensor_list *list, const char *name)
+{
+    const int position = kn_name_index_find(&list->index, name, name_at, list);
+    return position >= 0 ? list->tensors[position] : NULL;
+}
+
 kn_status kn_tensor_list_append(kn_tensor_list *list, const char *name, kn_tensor *tensor)
 {
     if (list->count == list->capacity) {
@@ -28,20 +34,14 @@ kn_status kn_tensor_list_append(kn_tensor_list *list, const char *name, kn_tenso
             return status;
     }
     char *copy = kn_strdup(name);
-    if (copy == NULL)
+    if (copy == NULL ||
+        (kn_tensor_list_find(list, name) == NULL && kn_name_index_add(&list->index, name, list->count) != KN_OK)) {
+        kn_free(copy);
         return KN_ERR_MEMORY;
+    }
     list->tensors[list->count] = kn_retain(tensor);
     list->names[list->count++] = copy;
     return KN_OK;
-}
-
-kn_tensor *kn_tensor_list_find(const kn_tensor_list *list, const char *name)
-{
-    for (int i = 0; i < list->count; i++) {
-        if (strcmp(list->names[i], name) == 0)
-            return list->tensors[i];
-    }
-    return NULL;
 }
 
 void kn_tensor_list_free(kn_tensor_list *list)
@@ -50,6 +50,7 @@ void kn_tensor_list_free(kn_tensor_list *list)
         kn_release(list->tensors[i]);
         kn_free(list->names[i]);
     }
+    kn_name_index_free(&list->index);
     kn_free(list->names);
     kn_free(list->tensors);
     *list = (kn_tensor_list){0};

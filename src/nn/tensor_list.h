@@ -4,11 +4,17 @@
 
 #include <koine/tensor.h>
 
+#include "base/name_index.h"
+
+/* No tensor can have this name: in a safetensors file it means what is said about the file as a whole. */
+#define KN_METADATA_NAME "__metadata__"
+
 /* Grows; start with {0}. Holds a reference of each tensor and a copy of each name. */
 typedef struct kn_tensor_list {
     kn_tensor **tensors;
     char **names;
     int count, capacity;
+    kn_name_index index;
 } kn_tensor_list;
 
 kn_status kn_tensor_list_append(kn_tensor_list *list, const char *name, kn_tensor *tensor);

@@ -196,13 +196,15 @@ static const kn_implementation *load(contest *c, const char *question)
     return NULL;
 }
 
-/* Failing to keep it is logged, not an error. */
+/* Failing to keep it is no error: it is told of once, since the next one will fail for the same reason. */
 static void store(const contest *c)
 {
+    static atomic_bool told;
     kn_error_state before;
     kn_error_take(&before);
     if (kn_tuning_store(kn_stream_device(c->stream), &c->result) != KN_OK)
-        kn_log_message(KN_LOG_INFO, "a benchmark result could not be kept: %s", kn_error_message());
+        kn_log_message(atomic_exchange(&told, true) ? KN_LOG_INFO : KN_LOG_WARNING,
+                       "a benchmark result could not be kept: %s", kn_error_message());
     kn_error_put_back(&before);
 }
 

@@ -107,8 +107,6 @@ kn_work_size kn_work_for(const kn_limits *limits, int64_t count)
 kn_arg kn_arg_element(kn_dtype dtype, double value)
 {
     kn_arg arg = {.kind = KN_ARG_BYTES, .size = kn_dtype_size(dtype)};
-    const uint8_t byte = (uint8_t)(int64_t)value;
-
     if (dtype == KN_F64)
         return kn_arg_f64(value);
     if (dtype == KN_F32)
@@ -117,6 +115,7 @@ kn_arg kn_arg_element(kn_dtype dtype, double value)
         return kn_arg_i64((int64_t)value);
     if (dtype == KN_I32)
         return kn_arg_i32((int64_t)value);
+    const uint8_t byte = (uint8_t)(int64_t)value; /* of a floating dtype it could be NaN, which no integer is */
     memcpy(&arg.value, &byte, 1);
     return arg;
 }

@@ -124,12 +124,15 @@ kn_status kn_fail_build(kn_device *device, const kn_program *program, cl_program
     const char *said = log && *log ? log : "nothing", *name = strrchr(program->source, '/');
     char line[400];
     describe_line(line, sizeof line, said, text);
+    char title[256];
+    snprintf(title, sizeof title, "build log of %s [%s]", program->source, program->options);
     if (*said)
-        kn_log_message(KN_LOG_DEBUG, "build log of %s [%s]:\n%s", program->source, program->options, said);
+        kn_log_lines(KN_LOG_DEBUG, title, said);
     name = kn_user_source_is(program->source) && name ? name + 1 : program->source;
     kn_status status = kn_fail(
-        KN_ERR_DEVICE, "kernel source %s does not build on %s (%s, options `%s`): %s; %sthe compiler says: %.500s",
-        name, device->label, device->properties.name, program->options, kn_cl_error_name(error), line, said);
+        KN_ERR_DEVICE, "kernel source %s does not build on %s (%s, options `%s`): %s; %sthe compiler says: ", name,
+        device->label, device->properties.name, program->options, kn_cl_error_name(error), line);
+    kn_error_append_lines(said);
     kn_free(log);
     return status;
 }

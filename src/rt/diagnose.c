@@ -2,7 +2,6 @@
 #include "rt/diagnose.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,8 @@
 
 #include "base/files.h"
 #include "base/memory.h"
+#include "base/system.h"
+#include "base/utf8.h"
 
 const kn_driver_row kn_driver_rows[] = {
     {"NVIDIA", "libnvidia-opencl.so.1", "nvidia.icd",
@@ -35,7 +36,12 @@ char *kn_formatted(const char *format, ...)
     if (text)
         vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
-    return text;
+    if (!text)
+        return NULL;
+    kn_text printable = {0}; /* it may quote files and the environment */
+    kn_text_append_printable(&printable, text, true);
+    kn_free(text);
+    return kn_text_finish(&printable);
 }
 
 /* A compiler's log ends with a newline; a sentence does not. */
@@ -86,7 +92,8 @@ void kn_diagnosis_free(kn_diagnosis *diagnosis)
 
 void kn_diagnose_environment(kn_diagnosis *diagnosis)
 {
-    static const char *const variables[] = {"KOINE_KERNEL_DIR", "KOINE_IMPL", "KOINE_FAIL_ALLOC", "KOINE_FAIL_CL"};
+    static const char *const variables[] = {"KOINE_KERNEL_DIR", "KOINE_IMPL", "KOINE_FAIL_ALLOC", "KOINE_FAIL_CL",
+                                            "KOINE_FAIL_IO"};
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         const char *value = getenv(variables[i]);
         if (value && *value)
@@ -118,35 +125,16 @@ void kn_diagnose_cache(kn_diagnosis *diagnosis)
 
 const char *kn_probe_path(char buffer[KN_PROBE_PATH], const char *path)
 {
-    const char *root = getenv("KOINE_DOCTOR_ROOT");
+    const char *root = kn_trusted_environment("KOINE_DOCTOR_ROOT");
     int length = snprintf(buffer, KN_PROBE_PATH, "%s%s", root ? root : "", path);
     if (length < 0 || length >= KN_PROBE_PATH)
         buffer[0] = '\0';
     return buffer;
 }
 
-static int not_dots(const struct dirent *entry)
-{
-    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-}
-
-bool kn_probe_directory(const char *directory, void (*visit)(const char *name, void *user), void *user)
-{
-    struct dirent **entries;
-    int count = scandir(directory, &entries, not_dots, alphasort);
-    if (count < 0)
-        return false;
-    for (int i = 0; i < count; i++) {
-        visit(entries[i]->d_name, user);
-        free(entries[i]); /* scandir's own allocations */
-    }
-    free(entries);
-    return true;
-}
-
 bool kn_probe_first_line(const char *path, char *line, size_t size)
 {
-    FILE *file = fopen(path, "r");
+    FILE *file = kn_sys_open_lines(path);
     if (!file)
         return false;
     char *read = fgets(line, (int)size, file);

@@ -70,10 +70,6 @@ extern const kn_driver_row kn_driver_rows[]; /* ended by a NULL name */
 /* KOINE_DOCTOR_ROOT followed by `path`, into `buffer`; returns buffer. A path that is too long becomes "". */
 const char *kn_probe_path(char buffer[KN_PROBE_PATH], const char *path);
 
-/* Calls `visit` with each name in the directory (root already in front), sorted, without "." and "..". Returns false
- * when it cannot be read. */
-bool kn_probe_directory(const char *directory, void (*visit)(const char *name, void *user), void *user);
-
 /* The first line of a small file without blanks at its ends, into `line`; false when it cannot be read or is empty. */
 bool kn_probe_first_line(const char *path, char *line, size_t size);
 

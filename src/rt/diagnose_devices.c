@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "rt/diagnose.h"
 #include "rt/internal.h"
@@ -76,7 +77,7 @@ void kn_diagnose_nodes(kn_diagnosis *diagnosis)
         nodes all = kinds[i];
         char folder[KN_PROBE_PATH];
         all.diagnosis = diagnosis;
-        kn_probe_directory(kn_probe_path(folder, all.folder), visit_node, &all);
+        kn_visit_directory(kn_probe_path(folder, all.folder), visit_node, &all);
         usable += all.usable;
         nvidia += strcmp(all.prefix, "nvidia") == 0 ? all.seen : 0;
     }
@@ -140,7 +141,7 @@ static void check_bus(kn_diagnosis *diagnosis)
 {
     bus all = {0};
     char path[KN_PROBE_PATH];
-    kn_probe_directory(kn_probe_path(path, "/sys/bus/pci/devices"), visit_pci, &all);
+    kn_visit_directory(kn_probe_path(path, "/sys/bus/pci/devices"), visit_pci, &all);
     for (int i = 0; kn_driver_rows[i].name; i++) {
         const kn_driver_row *row = &kn_driver_rows[i];
         if (!all.seen[i] || offered(row->vendor))

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
+#include "base/system.h"
 #include "rt/diagnose.h"
 
 #define MAX_DRIVERS 64
@@ -61,7 +63,7 @@ static bool find_library(const char *library, char path[KN_PROBE_PATH])
  * kindly to being unloaded. */
 static const char *why_not_loadable(const char *library)
 {
-    if (getenv("KOINE_DOCTOR_ROOT")) { /* a tree that is looked at, not run */
+    if (kn_trusted_environment("KOINE_DOCTOR_ROOT")) { /* a tree that is looked at, not run */
         static char path[KN_PROBE_PATH];
         bool there = library[0] == '/' ? access(kn_probe_path(path, library), F_OK) == 0 : find_library(library, path);
         return there ? NULL : "no such file";
@@ -194,7 +196,7 @@ void kn_diagnose_drivers(kn_diagnosis *diagnosis)
     if (single)
         check_icd_file(&all, all.folder);
     else
-        readable = kn_probe_directory(all.folder, visit_vendor_file, &all);
+        readable = kn_visit_directory(all.folder, visit_vendor_file, &all);
     if (all.files == 0)
         report_empty(&all, variable, readable);
     else

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/system.h"
 #include "base/threads.h"
 
 atomic_bool kn_injecting;
@@ -66,7 +67,7 @@ cl_int kn_injected_error(void)
 void kn_inject_from_environment(void)
 {
     static const char *const names[KN_CL_KINDS] = {"launch", "read", "write", "copy", "wait", "mark", "alloc", "probe"};
-    const char *wanted = getenv("KOINE_FAIL_CL");
+    const char *wanted = kn_trusted_environment("KOINE_FAIL_CL");
     char name[16];
     int nth, error, used = 0;
     if (!wanted || !*wanted)

@@ -11,7 +11,7 @@
 
 #include "base/files.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/utf8.h"
 #include "rt/profiler.h"
 
 #define HOST_PROCESS 0

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "rt/internal.h"
 #include "rt/kernel_sources.h"
@@ -23,7 +24,7 @@ static kn_status read_source(kn_text *text, const char *path)
 {
     if (kn_user_source_is(path))
         return kn_user_source_append(text, path);
-    const char *folder = getenv("KOINE_KERNEL_DIR");
+    const char *folder = kn_trusted_environment("KOINE_KERNEL_DIR");
     if (folder && *folder) {
         char *full = kn_path_join(folder, path);
         if (!full)

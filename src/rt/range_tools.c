@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/system.h"
 #include "base/threads.h"
 
 atomic_int kn_range_tools = KN_TOOLS_UNKNOWN;
@@ -100,7 +101,7 @@ static bool inject_nvtx(const char *path)
 
 static bool find_nvtx(void *process)
 {
-    const char *named = getenv("KOINE_NVTX_LIBRARY");
+    const char *named = kn_trusted_environment("KOINE_NVTX_LIBRARY");
     if (named && *named) {
         void *library = dlopen(named, RTLD_LAZY);
         if (find_nvtx_in(library))
@@ -111,7 +112,7 @@ static bool find_nvtx(void *process)
             dlclose(library);
     }
     return find_nvtx_in(process) || find_nvtx_in(dlopen("libnvToolsExt.so.1", RTLD_LAZY | RTLD_NOLOAD)) ||
-           inject_nvtx(getenv(sizeof(void *) == 8 ? "NVTX_INJECTION64_PATH" : "NVTX_INJECTION32_PATH"));
+           inject_nvtx(kn_trusted_environment(sizeof(void *) == 8 ? "NVTX_INJECTION64_PATH" : "NVTX_INJECTION32_PATH"));
 }
 
 /* --- ITT -------------------------------------------------------------------------------------- */
@@ -152,7 +153,7 @@ static bool find_itt_in(void *library)
 
 static bool find_itt(void *process)
 {
-    const char *collector = getenv("INTEL_LIBITTNOTIFY64");
+    const char *collector = kn_trusted_environment("INTEL_LIBITTNOTIFY64");
     return find_itt_in(process) || find_itt_in(dlopen("libittnotify.so", RTLD_LAZY | RTLD_NOLOAD)) ||
            (collector && *collector && find_itt_in(dlopen(collector, RTLD_LAZY)));
 }

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "rt/internal.h"
 #include "rt/tuning_file.h"
 
@@ -82,12 +83,34 @@ static kn_status copy_result(kn_tuning_result *copy, const kn_tuning_result *res
 
 /* --- lists -------------------------------------------------------------------------------------------------------- */
 
+static const char *question_at(const void *list, int position)
+{
+    return ((const kn_tuning_list *)list)->results[position].question;
+}
+
 kn_tuning_result *kn_tuning_in_list(const kn_tuning_list *list, const char *question)
 {
-    for (int i = 0; i < list->count; i++)
-        if (strcmp(list->results[i].question, question) == 0)
-            return &list->results[i];
-    return NULL;
+    const int position = kn_name_index_find(&list->index, question, question_at, list);
+    return position >= 0 ? &list->results[position] : NULL;
+}
+
+/* Room for one more. */
+static kn_status grow(kn_tuning_list *list)
+{
+    if (list->count == KN_TUNING_MAX_RESULTS)
+        return kn_fail(KN_ERR_STATE,
+                       "there are %d tuning results of the device, more than which are not kept: delete them (the "
+                       "folder `tuning` in the cache) and tune again what is needed",
+                       list->count);
+    if (list->count < list->capacity)
+        return KN_OK;
+    const int capacity = list->capacity ? 2 * list->capacity : 16;
+    kn_tuning_result *results = kn_realloc(list->results, (size_t)capacity * sizeof *results);
+    if (!results)
+        return KN_ERR_MEMORY;
+    list->results = results;
+    list->capacity = capacity;
+    return KN_OK;
 }
 
 kn_status kn_tuning_put(kn_tuning_list *list, const kn_tuning_result *result)
@@ -99,13 +122,14 @@ kn_status kn_tuning_put(kn_tuning_list *list, const kn_tuning_result *result)
         *present = copy;
         return KN_OK;
     }
-    kn_tuning_result *results = kn_realloc(list->results, (size_t)(list->count + 1) * sizeof *results);
-    if (!results) {
+    kn_status status = grow(list);
+    if (status == KN_OK)
+        status = kn_name_index_add(&list->index, copy.question, list->count);
+    if (status != KN_OK) {
         kn_tuning_free(&copy);
-        return KN_ERR_MEMORY;
+        return status;
     }
-    list->results = results;
-    results[list->count++] = copy;
+    list->results[list->count++] = copy;
     return KN_OK;
 }
 
@@ -120,6 +144,7 @@ void kn_tuning_list_free(kn_tuning_list *list)
 {
     for (int i = 0; i < list->count; i++)
         kn_tuning_free(&list->results[i]);
+    kn_name_index_free(&list->index);
     kn_free(list->results);
     *list = (kn_tuning_list){0};
 }
@@ -146,12 +171,15 @@ static void load_file(kn_tuning_list *list, kn_device *device, const char *path,
 
 static void load(struct known *known, kn_device *device)
 {
-    const char *shared = getenv("KOINE_TUNE_FILE");
+    const char *shared = kn_trusted_environment("KOINE_TUNE_FILE");
     kn_error_state before;
     kn_error_take(&before);
     known->loaded = true;
     char *path = kn_tuning_path(device);
-    if (path && kn_file_exists(path))
+    bool exists;
+    if (path && kn_file_look_up(path, &exists) != KN_OK)
+        kn_log_message(KN_LOG_WARNING, "tuning results are ignored: %s", kn_error_message());
+    else if (path && exists)
         load_file(&known->list, device, path, true);
     if (shared && *shared)
         load_file(&known->list, device, shared, false);
@@ -183,7 +211,7 @@ bool kn_tuning_find(kn_tuning_result *result, kn_device *device, const char *que
 
 kn_status kn_tuning_store(kn_device *device, const kn_tuning_result *result)
 {
-    kn_tuning_list one = {(kn_tuning_result *)(uintptr_t)result, 1};
+    kn_tuning_list one = {.results = (kn_tuning_result *)(uintptr_t)result, .count = 1};
     kn_lock(&lock);
     kn_status status = kn_tuning_put(list_of(device), result);
     kn_unlock(&lock);

@@ -15,19 +15,19 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "rt/internal.h"
 
 #define FORMAT "koine tuning 1"
 #define MAX_FILE_BYTES ((size_t)16 << 20)
-enum { MAX_RESULTS = 20000, MAX_FIGURES = 256, MAX_TEXT = 1024 };
+enum { MAX_FIGURES = 256, MAX_TEXT = 1024, LOCK_SECONDS = 10 };
 
 /* --- whose results they are --------------------------------------------------------------------------------------- */
 
@@ -115,14 +115,13 @@ static kn_status fail_damaged(const char *path, int number)
     return kn_fail(KN_ERR_FORMAT, "%s is damaged: its result %d makes no sense", path, number);
 }
 
-static kn_status read_result(kn_tuning_list *list, const cJSON *item, const char *path)
+static kn_status read_result(kn_tuning_list *list, const cJSON *item, int number, const char *path)
 {
-    const int number = list->count + 1;
     const char *question = text_of(item, "question"), *choice = text_of(item, "choice");
     const cJSON *figure, *seconds = cJSON_GetObjectItemCaseSensitive(item, "seconds"),
                          *complete = cJSON_GetObjectItemCaseSensitive(item, "complete");
     kn_tuning_result result = {.complete = cJSON_IsTrue(complete)};
-    if (!question || !choice || !cJSON_IsBool(complete) || !cJSON_IsObject(seconds) || number > MAX_RESULTS ||
+    if (!question || !choice || !cJSON_IsBool(complete) || !cJSON_IsObject(seconds) ||
         cJSON_GetArraySize(seconds) > MAX_FIGURES)
         return fail_damaged(path, number);
     kn_status status = KN_OK;
@@ -148,7 +147,16 @@ static kn_status read_root(kn_tuning_list *list, const cJSON *root, const char *
     const cJSON *item, *results = cJSON_GetObjectItemCaseSensitive(root, "results");
     if (!format || strcmp(format, FORMAT) != 0 || !cJSON_IsArray(results))
         return kn_fail(KN_ERR_FORMAT, "%s is no tuning file of this library (\"format\": \"" FORMAT "\")", path);
-    cJSON_ArrayForEach(item, results) KN_TRY(read_result(list, item, path));
+    int number = 0;
+    cJSON_ArrayForEach(item, results)
+    {
+        if (++number > KN_TUNING_MAX_RESULTS)
+            return kn_fail(KN_ERR_FORMAT,
+                           "%s holds more than %d results, which is as many as are kept: take out those "
+                           "that are not needed",
+                           path, KN_TUNING_MAX_RESULTS);
+        KN_TRY(read_result(list, item, number, path));
+    }
     return KN_OK;
 }
 
@@ -218,7 +226,14 @@ static char *print(cJSON *root, const kn_tuning_list *list)
 static kn_status save(cJSON *root, const kn_tuning_list *list, const char *path)
 {
     char *text = print(root, list);
-    kn_status status = text ? kn_file_save_text(path, text) : KN_ERR_MEMORY;
+    kn_status status = KN_ERR_MEMORY;
+    if (text && strlen(text) > MAX_FILE_BYTES) /* it could not be read again */
+        status = kn_fail(KN_ERR_STATE,
+                         "tuning results for %s take %zu bytes, more than the %zu that are kept: delete "
+                         "the file and tune again what is needed",
+                         path, strlen(text), MAX_FILE_BYTES);
+    else if (text)
+        status = kn_file_save_text(path, text);
     cJSON_free(text);
     return status;
 }
@@ -238,29 +253,54 @@ static kn_status describe_device(cJSON **root, const kn_device *device)
     return kn_fail(KN_ERR_MEMORY, "out of host memory while writing tuning results");
 }
 
-/* Processes that write at once wait for each other; -1 where there are no locks: then the last one wins. */
+/* Processes that write at once wait for each other; -1 where there are no locks, or where somebody keeps this one: then
+ * the last one wins. */
 static int lock_file(const char *path)
 {
+    const struct timespec pause = {0, 20000000};
     kn_text name = {0};
     kn_text_format(&name, "%s.lock", path);
     char *file = kn_text_finish(&name);
-    int descriptor = file ? open(file, O_CREAT | O_RDWR | O_CLOEXEC, 0666) : -1;
-    if (descriptor >= 0)
-        flock(descriptor, LOCK_EX);
+    int descriptor = file ? kn_sys_open(file, O_CREAT | O_RDWR | O_NOFOLLOW, 0666) : -1;
+    bool busy = true;
+    for (int i = 0; descriptor >= 0 && busy && i < LOCK_SECONDS * 50; i++) {
+        busy = kn_sys_lock(descriptor, false) != 0 && errno == EWOULDBLOCK;
+        if (busy)
+            nanosleep(&pause, NULL);
+    }
+    if (descriptor >= 0 && busy)
+        kn_log_message(KN_LOG_WARNING, "%s is locked by another process for %d seconds now: not waiting for it", file,
+                       LOCK_SECONDS);
     kn_free(file);
     return descriptor;
+}
+
+/* What is on disk goes on to be there unless it is of no use: a file that cannot be read now may be whole. */
+static kn_status read_present(kn_tuning_list *list, const kn_device *device, const char *path)
+{
+    bool exists;
+    kn_error_state before;
+    KN_TRY(kn_file_look_up(path, &exists));
+    if (!exists)
+        return KN_OK;
+    kn_error_take(&before);
+    kn_status status = kn_tuning_read(list, device, path, true);
+    if (status == KN_ERR_FORMAT) {
+        kn_log_message(KN_LOG_WARNING, "tuning results are begun anew: %s", kn_error_message());
+        status = KN_OK;
+    }
+    if (status == KN_OK || (before.status != KN_OK && before.sticks))
+        kn_error_put_back(&before);
+    return status;
 }
 
 static kn_status write_merged(const kn_tuning_list *list, const kn_device *device, const char *path)
 {
     kn_tuning_list all = {0};
     cJSON *root = NULL;
-    kn_error_state before;
-    kn_error_take(&before);
-    if (kn_file_exists(path) && kn_tuning_read(&all, device, path, true) != KN_OK)
-        kn_log_message(KN_LOG_INFO, "tuning results are begun anew: %s", kn_error_message());
-    kn_error_put_back(&before);
-    kn_status status = kn_tuning_merge(&all, list);
+    kn_status status = read_present(&all, device, path);
+    if (status == KN_OK)
+        status = kn_tuning_merge(&all, list);
     if (status == KN_OK)
         status = describe_device(&root, device);
     if (status == KN_OK)
@@ -281,7 +321,7 @@ kn_status kn_tuning_write(const kn_tuning_list *list, const kn_device *device, c
         const int locked = lock_file(path);
         kn_status status = write_merged(list, device, path);
         if (locked >= 0)
-            close(locked);
+            kn_sys_close(locked);
         return status;
     }
     KN_TRY(describe_device(&root, device));
@@ -292,21 +332,28 @@ kn_status kn_tuning_write(const kn_tuning_list *list, const kn_device *device, c
 
 /* --- clearing ----------------------------------------------------------------------------------------------------- */
 
+/* A damaged one is left with nothing, and goes; one that cannot be read now stays, with an error. */
+static kn_status read_to_clear(kn_tuning_list *list, cJSON **root, const char *path)
+{
+    kn_error_state before;
+    kn_error_take(&before);
+    kn_status status = read_file(list, root, path);
+    if (status == KN_ERR_FORMAT || (before.status != KN_OK && before.sticks))
+        kn_error_put_back(&before);
+    return status == KN_ERR_FORMAT ? KN_OK : status;
+}
+
 static kn_status clear_file(const char *path, const char *prefix)
 {
     kn_tuning_list all = {0}, kept = {0};
     cJSON *root = NULL;
-    kn_error_state before;
-    kn_error_take(&before);
-    read_file(&all, &root, path); /* a damaged one is left with nothing, and goes */
-    kn_error_put_back(&before);
-    kn_status status = KN_OK;
+    kn_status status = read_to_clear(&all, &root, path);
     for (int i = 0; i < all.count && status == KN_OK; i++)
         if (strncmp(all.results[i].question, prefix, strlen(prefix)) != 0)
             status = kn_tuning_put(&kept, &all.results[i]);
     if (status == KN_OK && kept.count > 0 && kept.count < all.count)
         status = save(root, &kept, path);
-    else if (status == KN_OK && kept.count == 0 && unlink(path) != 0 && errno != ENOENT)
+    else if (status == KN_OK && kept.count == 0 && kn_sys_unlink(path) != 0 && errno != ENOENT)
         status = kn_fail(KN_ERR_IO, "%s cannot be removed: %s", path, strerror(errno));
     kn_tuning_list_free(&all);
     kn_tuning_list_free(&kept);
@@ -325,7 +372,9 @@ kn_status kn_tuning_clear_disk(const char *prefix)
     char *where = folder(false);
     if (!where)
         return KN_ERR_MEMORY;
-    DIR *list = opendir(where);
+    DIR *list = kn_sys_opendir(where);
+    if (!list && errno != ENOENT)
+        status = kn_fail(KN_ERR_IO, "cannot look through '%s': %s", where, strerror(errno));
     for (struct dirent *entry; list && status == KN_OK && (entry = readdir(list));) {
         if (!is_ours(entry->d_name))
             continue;

@@ -46,9 +46,6 @@ bool kn_usage_read_line(const char *path, char *line, size_t size);
 /* A number in a file times `unit`; NAN when there is none. */
 double kn_usage_read_scaled(const char *path, double unit);
 
-/* Calls `visit` with the names in a directory, sorted, without those that begin with a dot. */
-void kn_usage_visit(const char *directory, void (*visit)(const char *name, void *user), void *user);
-
 /* The name of a process, from /proc/PID/comm; "" when it cannot be read. */
 void kn_usage_process_name(char name[64], const char *root, int64_t pid);
 

@@ -1,5 +1,4 @@
 /* rt/usage_files.c - reading the small files of /proc and /sys, and the list of processes. */
-#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -7,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system.h"
+#include "base/utf8.h"
 #include "rt/usage.h"
 
 /* --- the figures ------------------------------------------------------------------------------ */
@@ -74,13 +75,15 @@ const char *kn_usage_path(char path[KN_USAGE_PATH], const char *root, const char
 
 bool kn_usage_read_line(const char *path, char *line, size_t size)
 {
-    FILE *file = fopen(path, "r");
+    FILE *file = kn_sys_open_lines(path);
     if (!file)
         return false;
     bool read = fgets(line, (int)size, file) != NULL;
     fclose(file);
-    if (read)
+    if (read) {
         line[strcspn(line, "\n")] = '\0';
+        kn_make_printable(line, size, false); /* a process, anybody's, may call itself anything */
+    }
     return read && *line;
 }
 
@@ -100,20 +103,6 @@ double kn_usage_read_scaled(const char *path, double unit)
         return NAN;
     double value = strtod(line, &end);
     return end == line ? NAN : value * unit;
-}
-
-static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
-
-void kn_usage_visit(const char *directory, void (*visit)(const char *name, void *user), void *user)
-{
-    struct dirent **entries;
-    int count = scandir(directory, &entries, is_visible, alphasort);
-    for (int i = 0; i < count; i++) {
-        visit(entries[i]->d_name, user);
-        free(entries[i]); /* scandir's own allocations */
-    }
-    if (count >= 0)
-        free(entries);
 }
 
 void kn_usage_process_name(char name[64], const char *root, int64_t pid)

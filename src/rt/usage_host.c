@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/files.h"
+#include "base/system.h"
 #include "base/threads.h"
 #include "rt/usage.h"
 
@@ -109,7 +111,7 @@ static void read_memory(kn_usage *usage, const char *root)
 {
     char path[KN_USAGE_PATH], line[128];
     int64_t kib, available = -1;
-    FILE *file = fopen(kn_usage_path(path, root, "/proc/meminfo"), "r");
+    FILE *file = kn_sys_open_lines(kn_usage_path(path, root, "/proc/meminfo"));
     if (!file)
         return;
     while (fgets(line, sizeof line, file)) {
@@ -177,8 +179,8 @@ static double read_clock(const char *root)
 {
     probe p = {.root = root};
     char path[KN_USAGE_PATH], line[256];
-    kn_usage_visit(kn_usage_path(path, root, "/sys/devices/system/cpu"), visit_cpu, &p);
-    FILE *file = p.count == 0 ? fopen(kn_usage_path(path, root, "/proc/cpuinfo"), "r") : NULL;
+    kn_visit_directory(kn_usage_path(path, root, "/sys/devices/system/cpu"), visit_cpu, &p);
+    FILE *file = p.count == 0 ? kn_sys_open_lines(kn_usage_path(path, root, "/proc/cpuinfo")) : NULL;
     while (file && fgets(line, sizeof line, file)) {
         double mhz;
         if (sscanf(line, "cpu MHz : %lf", &mhz) == 1) {
@@ -195,8 +197,8 @@ void kn_usage_from_host(kn_usage *usage, const char *root)
 {
     char path[KN_USAGE_PATH];
     probe temperature = {.root = root, .value = NAN};
-    kn_usage_visit(kn_usage_path(path, root, "/sys/class/hwmon"), visit_hwmon, &temperature);
-    kn_usage_visit(kn_usage_path(path, root, "/sys/class/thermal"), visit_thermal_zone, &temperature);
+    kn_visit_directory(kn_usage_path(path, root, "/sys/class/hwmon"), visit_hwmon, &temperature);
+    kn_visit_directory(kn_usage_path(path, root, "/sys/class/thermal"), visit_thermal_zone, &temperature);
     usage->temperature = temperature.value;
     usage->clock = read_clock(root);
     read_memory(usage, root);

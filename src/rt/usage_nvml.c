@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/threads.h"
 #include "rt/usage.h"
 
@@ -56,7 +57,7 @@ static void find(void *library, const char *name, void *function)
 /* The library stays loaded: other code of the process may use it, and unloading it at exit races with that. */
 static void load_library(void)
 {
-    const char *wanted = getenv("KOINE_NVML_LIBRARY");
+    const char *wanted = kn_trusted_environment("KOINE_NVML_LIBRARY");
     const char *name = wanted && *wanted ? wanted : "libnvidia-ml.so.1";
     void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
     if (!library) {

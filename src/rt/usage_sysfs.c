@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files.h"
+#include "base/system.h"
 #include "rt/usage.h"
 
 /* --- the device ------------------------------------------------------------------------------- */
@@ -84,8 +86,8 @@ bool kn_usage_from_sysfs(kn_usage *usage, const char *pci_address, const char *r
     usage->load = kn_usage_read_scaled(IN_DEVICE("gpu_busy_percent"), 1);
     usage->memory_load = kn_usage_read_scaled(IN_DEVICE("mem_busy_percent"), 1);
     usage->clock = kn_usage_read_scaled(IN_DEVICE("tile0/gt0/freq0/act_freq"), 1); /* xe */
-    kn_usage_visit(IN_DEVICE("hwmon"), visit_hwmon, &d);
-    kn_usage_visit(IN_DEVICE("drm"), visit_card, &d);
+    kn_visit_directory(IN_DEVICE("hwmon"), visit_hwmon, &d);
+    kn_visit_directory(IN_DEVICE("drm"), visit_card, &d);
 #undef IN_DEVICE
     usage->source = driver;
     return true;
@@ -135,7 +137,7 @@ static client read_client(const char *path, const char *address)
 {
     client c = {.id = -1, .resident = -1, .memory = -1, .total = -1};
     char line[256], pdev[32];
-    FILE *file = fopen(path, "r");
+    FILE *file = kn_sys_open_lines(path);
     while (file && fgets(line, sizeof line, file)) {
         if (sscanf(line, "drm-pdev: %31s", pdev) == 1)
             c.is_ours = strcmp(pdev, address) == 0;
@@ -186,7 +188,7 @@ static void visit_process(const char *name, void *user)
     scan->num_clients = 0;
     scan->uses = false;
     scan->memory = -1;
-    kn_usage_visit(kn_usage_path(path, scan->root, "/proc/%s/fd", name), visit_descriptor, scan);
+    kn_visit_directory(kn_usage_path(path, scan->root, "/proc/%s/fd", name), visit_descriptor, scan);
     if (!scan->uses)
         return;
     kn_usage_process_name(comm, scan->root, scan->pid);
@@ -198,6 +200,6 @@ void kn_usage_drm_processes(kn_usage *usage, const char *pci_address, const char
     process_scan scan = {.root = root, .address = pci_address, .usage = usage};
     char path[KN_USAGE_PATH];
     usage->num_processes = 0;
-    kn_usage_visit(kn_usage_path(path, root, "/proc"), visit_process, &scan);
+    kn_visit_directory(kn_usage_path(path, root, "/proc"), visit_process, &scan);
     kn_usage_sort_processes(usage);
 }

@@ -1,24 +1,20 @@
 /* tensor/generator_state.c - seeding single devices, states of all devices at once, and forks, over the states that
  * generator.c keeps. */
 #include <koine/random.h>
-#include <stdio.h>
 #include <time.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "tensor/tensor.h"
 
 /* --- seeding ---------------------------------------------------------------------------------- */
 
-/* A seed that nobody can foresee; from the clock where there is no such device file. */
+/* A seed that nobody can foresee; from the clock where the system gives none. */
 static uint64_t seed_of_the_system(void)
 {
     uint64_t seed = 0;
-    FILE *source = fopen("/dev/urandom", "rb");
-    size_t got = source ? fread(&seed, sizeof seed, 1, source) : 0;
-    if (source)
-        fclose(source);
-    if (got != 1) {
+    if (!kn_sys_random(&seed, sizeof seed)) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
         seed = (uint64_t)now.tv_sec * 1000000007u ^ (uint64_t)now.tv_nsec;

@@ -26,6 +26,7 @@ static void forget_course(kn_trainer *trainer)
     trainer->stop = false;
     trainer->signal = 0;
     trainer->global_step = 0;
+    trainer->num_written = 0;
     trainer->epoch = trainer->best_epoch = trainer->epochs_since_best = 0;
     trainer->best_value = (double)NAN;
     kn_tensor_list_free(&trainer->best);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/plot.h"
 #include "train/history.h"
+#include "train/interrupt.h"
 
 static void append_data(kn_text *script, const kn_history *history)
 {
@@ -94,7 +95,10 @@ kn_status kn_history_save_plot(const kn_history *history, const char *path)
     if (history->epochs == 0)
         return kn_fail(KN_ERR_STATE, "plot: the history is empty; there is nothing to draw in %s", path);
     int count = count_panels(history);
-    const kn_plot plot = {
-        .width = count > 1 ? 500 * count : 560, .height = 400, .write = write_script, .subject = history};
+    const kn_plot plot = {.width = count > 1 ? 500 * count : 560,
+                          .height = 400,
+                          .write = write_script,
+                          .subject = history,
+                          .hurry = kn_interrupted};
     return kn_plot_save(&plot, path);
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/utf8.h"
 #include "train/history.h"
 
 #define DRAW_SECONDS 0.1
@@ -176,9 +176,11 @@ void kn_progress_note(kn_progress *progress, const char *format, ...)
     if (!progress->lines)
         return;
     kn_progress_clear(progress);
+    char note[1024];
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(note, sizeof note, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
+    kn_make_printable(note, sizeof note, false);
+    fprintf(stderr, "%s\n", note);
 }

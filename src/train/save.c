@@ -18,6 +18,31 @@
 #include "tensor/tensor.h"
 #include "train/resume.h"
 
+/* --- what was written ------------------------------------------------------------------------------------------ */
+
+/* `name` outlives the trainer. */
+static kn_status note_written(kn_trainer *trainer, const char *name, kn_status status)
+{
+    for (int i = 0; status == KN_OK && i < trainer->num_written; i++)
+        if (strcmp(trainer->written[i], name) == 0)
+            return status;
+    if (status == KN_OK && trainer->num_written < KN_TRAINER_FILES)
+        trainer->written[trainer->num_written++] = name;
+    return status;
+}
+
+const char *kn_trainer_files(kn_trainer *trainer)
+{
+    if (trainer == NULL)
+        return "";
+    size_t used = 0;
+    trainer->written_text[0] = '\0';
+    for (int i = 0; i < trainer->num_written && used < sizeof trainer->written_text; i++)
+        used += (size_t)snprintf(trainer->written_text + used, sizeof trainer->written_text - used, "%s%s",
+                                 i > 0 ? ", " : "", trainer->written[i]);
+    return trainer->written_text;
+}
+
 /* --- checkpoint.safetensors ------------------------------------------------------------------------------------ */
 
 static kn_status describe_checkpoint(kn_trainer *trainer, kn_tensor_file *file)
@@ -41,7 +66,7 @@ static kn_status save(kn_trainer *trainer, const char *name, kn_status (*fill)(k
         status = kn_save_safetensors(path, file);
     kn_tensor_file_free(file);
     kn_free(path);
-    return status;
+    return note_written(trainer, name, status);
 }
 
 static kn_status fill_checkpoint(kn_trainer *trainer, kn_tensor_file *file)
@@ -134,7 +159,7 @@ static kn_status save_table(kn_trainer *trainer, const kn_history *table, const 
         return KN_ERR_MEMORY;
     kn_status status = kn_history_save_csv(table, path);
     kn_free(path);
-    return status;
+    return note_written(trainer, name, status);
 }
 
 kn_status kn_trainer_save_tables(kn_trainer *trainer)
@@ -180,7 +205,7 @@ static kn_status save_plot(kn_trainer *trainer, const kn_history *table, const c
         return KN_ERR_MEMORY;
     kn_status status = kn_history_save_plot(table, path);
     kn_free(path);
-    return status;
+    return note_written(trainer, name, status);
 }
 
 kn_status kn_trainer_save_plot(kn_trainer *trainer)

@@ -23,6 +23,7 @@ typedef struct kn_settings {
     kn_setting all[KN_MAX_SETTINGS];
     int count;
 } kn_settings;
+#define KN_TRAINER_FILES 8 /* that there may be at most: save.c */
 
 struct kn_trainer {
     kn_trainer_params params; /* monitor and output are the trainer's own copies */
@@ -51,6 +52,10 @@ struct kn_trainer {
     int epochs_since_best;
     kn_tensor_list best; /* copies of the module's state in its best epoch, on the device */
     int monitor_column;  /* of the history */
+
+    const char *written[KN_TRAINER_FILES]; /* names of what this fit has put into its output folder */
+    int num_written;
+    char written_text[KN_TRAINER_FILES * 32]; /* the same, joined by commas */
 };
 
 /* callbacks.c: calls one kind of callback. `step` and `loss` for the moments of steps only. */

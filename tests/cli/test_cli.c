@@ -173,6 +173,51 @@ static void without_a_platform_the_remedy_is_told(void **state)
     run_free(&r);
 }
 
+/* Escape sequences in arguments, variables and the names of files are shown, not obeyed. */
+static void nothing_commands_the_terminal(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "KOINE_MEMORY_LIMIT=\"$E\" '%s' doctor",
+        "KOINE_IMPL=\"$E\" KOINE_KERNEL_DIR=\"$E\" KOINE_FAIL_CL=\"$E\" '%s' doctor",
+        "KOINE_VISIBLE_DEVICES=\"$E\" KOINE_TUNE_FILE=\"$E\" '%s' doctor",
+        "KOINE_DEVICE=\"$E\" '%s' tune --budget 1 gemm",
+        "'%s' \"$E\"",
+        "'%s' memory \"$E\"",
+        "'%s' devices \"--$E\"",
+        "'%s' tune --budget \"$E\"",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char line[1200];
+        snprintf(line, sizeof line, lines[i], KOINE_PROGRAM);
+        run_result r = run_shell("E=$(printf '\\033[31mX\\a'); %s", line);
+        for (const char *c = r.output; *c; c++)
+            assert_true((unsigned char)*c >= 0x20 || *c == '\n');
+        for (const char *c = r.errors; *c; c++)
+            assert_true((unsigned char)*c >= 0x20 || *c == '\n');
+        if (!strstr(r.output, "\\x1b[31mX\\x07") && !strstr(r.errors, "\\x1b[31mX\\x07"))
+            fail_msg("%s: what was given is not shown:\n%s%s", line, r.output, r.errors);
+        run_free(&r);
+    }
+}
+
+/* KOINE_FAIL_IO, as it is documented. */
+static void calls_to_the_file_system_fail_on_request(void **state)
+{
+    (void)state;
+    char *folder = strdup(fresh_folder("fail-io"));
+    put_file(folder, "snapshot.json", "{}");
+    run_result r = run_shell("KOINE_FAIL_IO=1 '%s' memory '%s/snapshot.json'", KOINE_PROGRAM, folder);
+    assert_status(r, 1);
+    assert_contains(r.errors, "snapshot.json': Input/output error");
+    run_free(&r);
+    r = run_shell("KOINE_FAIL_IO=1:13 '%s' memory '%s/snapshot.json'", KOINE_PROGRAM, folder);
+    assert_status(r, 1);
+    assert_contains(r.errors, "snapshot.json': Permission denied");
+    run_free(&r);
+    free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +230,8 @@ int main(void)
         cmocka_unit_test(two_devices_out_of_one_cpu),
         cmocka_unit_test(an_unknown_device_lists_what_there_is),
         cmocka_unit_test(without_a_platform_the_remedy_is_told),
+        cmocka_unit_test(nothing_commands_the_terminal),
+        cmocka_unit_test(calls_to_the_file_system_fail_on_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

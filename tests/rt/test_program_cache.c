@@ -36,7 +36,7 @@ static int each_file(void (*change)(const char *path))
     DIR *directory = opendir(programs);
     int count = 0;
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
-        if (entry->d_name[0] == '.')
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         snprintf(path, sizeof path, "%s/%s", programs, entry->d_name);
         assert_non_null(strstr(entry->d_name, ".bin")); /* no temporary is left behind */

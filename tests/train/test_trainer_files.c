@@ -42,13 +42,36 @@ TENSOR_TEST(the_files_are_what_they_should_be)
     assert_string_equal(kn_tensor_file_metadata(file, "epoch"), best);
     CHECK_TENSOR(kn_tensor_file_metadata(file, "val_acc"));
     kn_tensor_file_free(file);
+    const char *all = "history.csv, checkpoint.safetensors, last.safetensors, history.svg";
     if (system("gnuplot --version >/dev/null 2>&1") == 0) {
         char *plot = case_file(folder, "history.svg", &size);
         assert_non_null(plot);
         kn_free(plot);
+        assert_string_equal(kn_trainer_files(c.trainer), all);
     }
     case_free(&c);
     case_free(&other);
+}
+
+/* What is said to be written is: a picture is not where there is no gnuplot. */
+TENSOR_TEST(only_what_was_written_is_named)
+{
+    char before[8192];
+    snprintf(before, sizeof before, "%s", getenv("PATH"));
+    trainer_case c = case_make(0, 0.05);
+    setenv("PATH", "/nonexistent", 1);
+    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
+    CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
+    assert_string_equal(kn_trainer_files(c.trainer), "");
+    kn_trainer_free(c.trainer);
+    setenv("PATH", before, 1);
+    const char *folder = case_folder("named");
+    setenv("PATH", "/nonexistent", 1);
+    CHECK_OK(fit_into(&c, folder, 1, false));
+    assert_string_equal(kn_trainer_files(c.trainer), "history.csv, checkpoint.safetensors, last.safetensors");
+    setenv("PATH", before, 1);
+    assert_int_equal(kn_error_status(), KN_OK);
+    case_free(&c);
 }
 
 /* --- resuming -------------------------------------------------------------------------------------------------- */
@@ -290,6 +313,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_files_are_what_they_should_be),
+        TEST(only_what_was_written_is_named),
         TEST(a_resumed_run_gives_the_bits_of_an_unbroken_one),
         TEST(resuming_a_finished_run_gives_its_best_weights),
         TEST(nothing_to_resume_from_is_a_fresh_start),

@@ -1,0 +1,32 @@
+# What the compiler and the linker can do against mistakes that an attacker would use (docs/robustness.md). None of it costs time that can be measured:
+# the hot loops are the device's.
+#
+# koine_hardening: for all of Koine's own code. Compilers that do not know a flag go without it.
+include(CheckCCompilerFlag)
+add_library(koine_hardening INTERFACE)
+
+foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -mbranch-protection=standard)
+  string(MAKE_C_IDENTIFIER "koine_has${flag}" known)
+  set(CMAKE_REQUIRED_FLAGS "-Werror")
+  check_c_compiler_flag(${flag} ${known})
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(${known})
+    target_compile_options(koine_hardening INTERFACE ${flag})
+  endif()
+endforeach()
+
+# The C library's checks of sizes need optimisation, and the sanitizers have better ones. Level 3 counts sizes that are known at run time only; gcc 12 and
+# clang 15 know it. Undefined first: distributions' compilers define it themselves.
+if(NOT KOINE_SANITIZE)
+  set(level 2)
+  if((CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
+     OR (CMAKE_C_COMPILER_ID MATCHES "Clang" AND CMAKE_C_COMPILER_VERSION VERSION_GREATER_EQUAL 15))
+    set(level 3)
+  endif()
+  target_compile_options(koine_hardening INTERFACE "$<$<NOT:$<CONFIG:Debug,>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=${level}>")
+endif()
+
+if(NOT APPLE)
+  # All symbols are found when the program starts, and the tables of them are read-only from then on.
+  target_link_options(koine_hardening INTERFACE LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
+endif()

@@ -1,0 +1,22 @@
+/* base/name_index.h - finding a name among many in the same time however many there are. */
+#ifndef KN_BASE_NAME_INDEX_H
+#define KN_BASE_NAME_INDEX_H
+
+#include <koine/common.h>
+#include <koine/status.h>
+
+/* From the names of a list that somebody else keeps to their positions in it. Start with {0}. */
+typedef struct kn_name_index {
+    struct kn_name_slot *slots;
+    size_t capacity, count;
+} kn_name_index;
+
+/* The name at a position of `list`. */
+typedef const char *(*kn_name_at)(const void *list, int position);
+
+int kn_name_index_find(const kn_name_index *index, const char *name, kn_name_at at,
+                       const void *list);                                          /* -1: not there */
+kn_status kn_name_index_add(kn_name_index *index, const char *name, int position); /* one that is not there */
+void kn_name_index_free(kn_name_index *index);                                     /* and empties it */
+
+#endif
