@@ -11,13 +11,15 @@
 
 static bool is_continuation(char byte) { return ((unsigned char)byte & 0xC0) == 0x80; }
 
-int kn_text_width(const char *text)
+static int width_of(const char *text, size_t bytes)
 {
     int width = 0;
-    for (; *text; text++)
-        width += !is_continuation(*text);
+    for (size_t i = 0; i < bytes; i++)
+        width += !is_continuation(text[i]);
     return width;
 }
+
+int kn_text_width(const char *text) { return width_of(text, strlen(text)); }
 
 /* --- filling a table in ------------------------------------------------------------------------------------------- */
 
@@ -222,26 +224,36 @@ int kn_table_append(kn_text *out, const kn_table *table, kn_page page)
 
 /* --- lines -------------------------------------------------------------------------------------------------------- */
 
+static void break_line(kn_text *out, int indent)
+{
+    kn_text_append(out, "\n");
+    append_blanks(out, indent);
+}
+
 void kn_append_wrapped(kn_text *out, const char *text, int column, int indent, int width)
 {
-    bool first = true; /* of its line */
+    bool first = true; /* of its line: it stays, however long it is */
     while (*text) {
-        size_t blanks = strspn(text, " "), length = strcspn(text + blanks, " ");
-        char word[512];
-        snprintf(word, sizeof word, "%.*s", (int)length, text + blanks);
-        int wide = kn_text_width(word);
-        if (width > 0 && !first && column + (int)blanks + wide > width) {
-            kn_text_append(out, "\n");
-            append_blanks(out, indent);
+        int blanks = (int)strspn(text, " ");
+        const char *word = text + blanks;
+        size_t length = strcspn(word, " \n");
+        int wide = width_of(word, length);
+        if (width > 0 && !first && column + blanks + wide > width) {
+            break_line(out, indent);
             column = indent;
-            blanks = 0;
         } else {
-            append_blanks(out, (int)blanks);
+            append_blanks(out, blanks);
+            column += blanks;
         }
-        kn_text_append_bytes(out, text + strspn(text, " "), length);
-        column += (int)blanks + wide;
-        text += strspn(text, " ") + length;
-        first = false;
+        kn_text_append_bytes(out, word, length);
+        column += wide;
+        text = word + length;
+        first = *text == '\n';
+        if (first) {
+            break_line(out, indent);
+            column = indent;
+            text++;
+        }
     }
 }
 

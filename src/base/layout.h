@@ -38,7 +38,7 @@ void kn_table_free(kn_table *table);
 /* --- lines ----------------------------------------------------------------------------------------------------- */
 
 /* Appends the words of `text`, which follow `column` characters that the line has already; what does not fit within
- * `width` (0: no limit) goes to further lines, indented by `indent`. No newline at the end. */
+ * `width` (0: no limit), and what follows a newline, goes to further lines, indented by `indent`. */
 void kn_append_wrapped(kn_text *out, const char *text, int column, int indent, int width);
 
 /* A usage text: each of its lines wrapped, the words of an option's description below each other. */

@@ -84,13 +84,13 @@ static void lines_are_wrapped_between_words(void **state)
     (void)state;
     kn_text out = {0};
     kn_text_append(&out, "problem ");
-    kn_append_wrapped(&out, "one two  three averylongwordindeed four", 8, 2, 16);
+    kn_append_wrapped(&out, "one two  three averylongwordindeed four\nlines", 8, 2, 16);
     kn_text_append(&out, "\n");
     kn_append_usage(&out, "usage: koine x [--one] [--two]\n\n  --one X  does this and that\n  more of it\nAnd so on.\n",
                     20);
     kn_append_usage(&out, "as long as it is", 0);
     char *text = kn_text_finish(&out);
-    assert_string_equal(text, "problem one two\n  three\n  averylongwordindeed\n  four\n"
+    assert_string_equal(text, "problem one two\n  three\n  averylongwordindeed\n  four\n  lines\n"
                               "usage: koine x\n       [--one]\n       [--two]\n\n"
                               "  --one X  does this\n           and that\n  more of it\nAnd so on.\n"
                               "as long as it is\n");
