@@ -15,7 +15,7 @@ typedef struct settings {
     const char *device, *devices, *data, *out, *profile;
     int64_t epochs, batch_size, seed, patience, workers, limit;
     double lr;
-    bool resume, quiet;
+    bool resume, quiet, wide;
 } settings;
 
 static int parse(settings *s, int argc, char **argv)
@@ -36,6 +36,7 @@ static int parse(settings *s, int argc, char **argv)
         {"--workers", "N", OPTION_WHOLE, &s->workers, 0, 64, "threads that prepare batches"},
         {"--limit", "N", OPTION_WHOLE, &s->limit, 0, 60000, "use only the first N images of each set; 0: all"},
         {"--profile", "DIR", OPTION_TEXT, &s->profile, 0, 0, "profile a few steps: a table, and DIR/trace.json"},
+        {"--wide", NULL, OPTION_FLAG, &s->wide, 0, 0, "all columns of that table, however narrow the terminal"},
         {"--resume", NULL, OPTION_FLAG, &s->resume, 0, 0, "go on from last.safetensors in --out"},
         {"--quiet", NULL, OPTION_FLAG, &s->quiet, 0, 0, "no progress on stderr"},
     };
@@ -149,7 +150,7 @@ int main(int argc, char **argv)
     if (status == KN_OK)
         status = make_network(&r, &s);
     if (status == KN_OK) {
-        step_profile profile = {.directory = s.profile};
+        step_profile profile = {.directory = s.profile, .width = s.wide ? KN_WIDE : 0};
         status = step_profile_begin(&profile, r.trainer);
         if (status == KN_OK)
             status = kn_trainer_fit(r.trainer, r.train, r.test);

@@ -40,6 +40,11 @@ kn_page kn_page_of(int descriptor)
                      .colour = terminal && !is_dumb() && (refused == NULL || *refused == '\0')};
 }
 
+kn_page kn_page_for(int width)
+{
+    return (kn_page){.width = width == 0 ? kn_page_of(STDOUT_FILENO).width : width > 0 ? width : 0};
+}
+
 bool kn_terminal_redraws(int descriptor) { return isatty(descriptor) == 1 && !is_dumb(); }
 
 /* The sixteen colours that every terminal has, in the shades that its user chose. */

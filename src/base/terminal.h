@@ -17,6 +17,10 @@ typedef struct kn_page {
  * and not where NO_COLOR is set (https://no-color.org) or TERM is "dumb". */
 kn_page kn_page_of(int descriptor);
 
+/* The page for a text that the library returns, by a parameter `width` of its interface: 0: as wide as what is behind
+ * stdout; KN_WIDE: no limit. Without colours, since the text may end up anywhere. */
+kn_page kn_page_for(int width);
+
 /* A terminal on which a line can be drawn over. */
 bool kn_terminal_redraws(int descriptor);
 
