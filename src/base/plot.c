@@ -45,8 +45,8 @@ static void append_terminal(kn_text *script, const char *output, bool png, int w
             "else { set terminal png size %d,%d }\n",
             width, height, width, height);
     else
-        kn_text_format(script, "set terminal svg size %d,%d font 'Helvetica,13' background rgb 'white'\n", width,
-                       height);
+        kn_text_format(script, "set terminal svg size %d,%d name 'Koine' font 'Helvetica,13' background rgb 'white'\n",
+                       width, height);
     kn_text_append(script, "set output ");
     append_quoted(script, output);
     kn_text_append(script, "\n"
