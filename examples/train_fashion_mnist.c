@@ -102,7 +102,9 @@ static kn_status make_network(run *r, const settings *s)
     if (r->num_devices > 1)
         r->net = kn_nn_data_parallel(r->net, .devices = r->devices, .num_devices = r->num_devices);
     r->optim = kn_optim_adam(kn_module_parameters(r->net), .lr = s->lr);
-    char *summary = kn_module_summary(r->net);
+    KN_SCOPE;
+    kn_tensor *batch = kn_zeros(KN_SHAPE(s->batch_size, 1, 28, 28));
+    char *summary = kn_module_summary_with(r->net, &(kn_module_summary_params){.input = batch});
     if (r->optim == NULL || summary == NULL)
         return kn_error_status();
     fputs(summary, stdout);

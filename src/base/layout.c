@@ -195,6 +195,14 @@ static void append_rule(kn_text *out, const kn_table *table, const fit *f)
     kn_text_append(out, "\n");
 }
 
+static bool has_titles(const kn_table *table)
+{
+    for (int c = 0; c < table->num_columns; c++)
+        if (*table->columns[c].title)
+            return true;
+    return false;
+}
+
 int kn_table_append(kn_text *out, const kn_table *table, kn_page page)
 {
     int hidden = 0;
@@ -207,9 +215,11 @@ int kn_table_append(kn_text *out, const kn_table *table, kn_page page)
         fit_to(f, table, page.width);
     if (table->has_rules)
         append_rule(out, table, f);
-    kn_text_append(out, kn_colour_on(page, KN_COLOUR_BOLD));
-    append_row(out, table, f, -1);
-    kn_text_append(out, kn_colour_off(page));
+    if (has_titles(table)) {
+        kn_text_append(out, kn_colour_on(page, KN_COLOUR_BOLD));
+        append_row(out, table, f, -1);
+        kn_text_append(out, kn_colour_off(page));
+    }
     if (table->has_rules)
         append_rule(out, table, f);
     for (int r = 0; r < rows_of(table); r++)

@@ -30,8 +30,8 @@ typedef struct kn_table {
 /* The next cell, row by row from the left. Characters that control a terminal become blanks. */
 void kn_table_put(kn_table *table, const char *format, ...) KN_PRINTF(2, 3);
 
-/* The headings and the rows, columns two blanks apart, no blanks at a line's end. Returns how many columns were left
- * out. */
+/* The headings (unless all are "") and the rows, columns two blanks apart, no blanks at a line's end. Returns how many
+ * columns were left out. */
 int kn_table_append(kn_text *out, const kn_table *table, kn_page page);
 void kn_table_free(kn_table *table);
 
