@@ -129,7 +129,7 @@ static void show_results(const run *r, const settings *s)
         if (strcmp(kn_history_column(history, c), "val_acc") == 0)
             printf("\nbest epoch %d: val_acc %.4f\n", best, kn_history_value(history, best - 1, c));
     }
-    printf("written to %s: history.csv, checkpoint.safetensors, last.safetensors, history.svg\n", s->out);
+    printf("written to %s:\n  history.csv, checkpoint.safetensors, last.safetensors, history.svg\n", s->out);
 }
 
 int main(int argc, char **argv)
