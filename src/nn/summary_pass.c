@@ -118,9 +118,8 @@ static kn_status rehearse(kn_figures_list *list, kn_module *module, kn_tensor *i
     kn_op_rehearse(rehearsing);
     kn_forward_observe(modules);
     kn_op_set_observer(watching.function, watching.user);
-    if (status == KN_OK)
-        status = kn_set_rng_state(device, state);
-    return status;
+    kn_status restored = kn_set_rng_state(device, state);
+    return status == KN_OK ? restored : status;
 }
 
 kn_status kn_module_rehearse(kn_figures_list *list, kn_module *module, kn_tensor *input)
