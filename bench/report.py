@@ -246,18 +246,36 @@ def plot_of(plot, machine, index):
     return f"{stem}-{re.sub('[^a-z0-9]+', '-', (machine.gpu or machine.heading).lower()).strip('-')}{ending}"
 
 
-def draw(path, sections):
-    """A dot per benchmark and a bar at the geometric mean, group by group, on a logarithmic scale."""
-    script = [f"set terminal svg size 900,480 dynamic background rgb 'white' font 'sans,13'", f"set output '{path}.part'", 'set logscale y 2',
-              "set ylabel \"Koine's time / the peer's\"", f'set xrange [-0.6:{len(sections) - 0.4}]', 'set grid ytics lc rgb "#dddddd"', 'unset key',
-              'set xtics rotate by -30 (' + ', '.join(f'"{heading}" {i}' for i, (heading, _, _) in enumerate(sections)) + ')',
-              "set arrow from graph 0, first 1 to graph 1, first 1 nohead lc rgb '#888888' dt 2",
-              "plot '-' with points pt 7 ps 0.5 lc rgb '#7aa6d8', '-' with xerrorbars pt 0 lw 3 lc rgb '#c0392b'"]
+def power_of_two(exponent):
+    return f'1/{2 ** -exponent}' if exponent < 0 else str(2 ** exponent)
+
+
+def quoted(text):
+    """For gnuplot: in single quotes nothing is read but the quote itself, which is doubled."""
+    return "'" + ' '.join(text.split()).replace("'", "''") + "'"
+
+
+def draw(path, machine, sections):
+    """A bar per group, from 1 to its geometric mean, and a dot per benchmark, on a logarithmic scale."""
+    ratios = [row['ratio'] for _, _, rows in sections for row in rows]
+    low, high = math.floor(math.log2(min(ratios + [0.9]))), math.ceil(math.log2(max(ratios + [1.1])))
+    means = [geometric_mean([row['ratio'] for row in rows]) for _, _, rows in sections]
+    names = ', '.join(f"{quoted(f'{heading} ({len(rows)})')} {-i}" for i, (heading, _, rows) in enumerate(sections))
+    ticks = ', '.join(f'"{power_of_two(n)}" {2.0 ** n}' for n in range(low, high + 1))
+    script = [f"set terminal svg size 900,{130 + 38 * len(sections)} name 'Koine' dynamic background rgb 'white' font 'Helvetica,13'", f"set output {quoted(path + '.part')}",
+              'set title ' + quoted(f"Koine's time divided by PyTorch's; {machine.heading}"), 'set border 1 lc rgb "#555555"', 'set tics nomirror out textcolor rgb "#333333"',
+              'set logscale x 2', f'set xrange [{0.95 * 2.0 ** low}:{1.05 * 2.0 ** high}]', f'set xtics ({ticks})', f'set yrange [{0.6 - len(sections)}:0.9]',
+              f'set ytics scale 0 ({names})', 'set grid xtics lc rgb "#e4e4e4" lw 1', 'unset key', 'set style fill solid noborder', 'set rmargin 8',
+              "set arrow from 1, graph 0 to 1, graph 1 nohead front lc rgb '#555555' lw 1",
+              "set label 'faster than PyTorch' at 1, 0.68 right offset -0.7, 0 textcolor rgb '#3b6ea8'", "set label 'slower' at 1, 0.68 left offset 0.7, 0 textcolor rgb '#d1662a'",
+              "set xlabel 'bars: geometric means of the groups (number of benchmarks); dots: single benchmarks'",
+              "plot '-' using 1:2:3:4:($2-0.3):($2+0.3):5 with boxxyerror lc rgb variable, '-' with points pt 7 ps 0.35 lc rgb '#444444', "
+              "'-' using 1:2:3 with labels left offset 0.7, 0 textcolor rgb '#222222'"]
+    script += [f"1 {-i} {min(mean, 1):.6g} {max(mean, 1):.6g} {0xa9c4e4 if mean < 1 else 0xf0bd9d}" for i, mean in enumerate(means)] + ['e']
     for i, (_, _, rows) in enumerate(sections):
         for k, row in enumerate(sorted(rows, key=lambda row: row['ratio'])):
-            script.append(f"{i + 0.5 * ((k + 0.5) / len(rows) - 0.5):.4f} {row['ratio']:.6g}")
-    script.append('e')
-    script += [f"{i} {geometric_mean([row['ratio'] for row in rows]):.6g} 0.32" for i, (_, _, rows) in enumerate(sections)] + ['e', '']
+            script.append(f"{row['ratio']:.6g} {-i + 0.5 * (0.5 - (k + 0.5) / len(rows)):.4f}")
+    script += ['e'] + [f'{2.0 ** high:.6g} {-i} "{mean:.2f}"' for i, mean in enumerate(means)] + ['e', '']
     try:
         subprocess.run(['gnuplot'], input='\n'.join(script), text=True, check=True, capture_output=True)
     except FileNotFoundError:
@@ -285,7 +303,7 @@ def main():
         own, sections = part(machine, notes, plot, anchors)
         lines += own
         if plot:
-            draw(plot, sections)
+            draw(plot, machine, sections)
     print('\n'.join(lines), end='')
 
 

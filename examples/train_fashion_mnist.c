@@ -28,7 +28,7 @@ typedef struct settings {
     const char *device, *devices, *data, *out, *profile;
     int64_t epochs, batch_size, seed, patience, workers, limit;
     double lr;
-    bool resume, quiet;
+    bool resume, quiet, wide;
 } settings;
 
 static int parse(settings *s, int argc, char **argv)
@@ -50,6 +50,7 @@ static int parse(settings *s, int argc, char **argv)
         {"--workers", "N", OPTION_WHOLE, &s->workers, 0, 64, "threads that prepare batches"},
         {"--limit", "N", OPTION_WHOLE, &s->limit, 0, 60000, "use only the first N images of each set; 0: all"},
         {"--profile", "DIR", OPTION_TEXT, &s->profile, 0, 0, "profile a few steps: a table, and DIR/trace.json"},
+        {"--wide", NULL, OPTION_FLAG, &s->wide, 0, 0, "all columns of that table, however narrow the terminal"},
         {"--resume", NULL, OPTION_FLAG, &s->resume, 0, 0,
          "go on from last.safetensors in --out, with the bits of an unbroken run"},
         {"--quiet", NULL, OPTION_FLAG, &s->quiet, 0, 0, "no progress on stderr"},
@@ -115,7 +116,9 @@ static kn_status make_network(run *r, const settings *s)
     if (r->num_devices > 1)
         r->net = kn_nn_data_parallel(r->net, .devices = r->devices, .num_devices = r->num_devices);
     r->optim = kn_optim_adam(kn_module_parameters(r->net), .lr = s->lr);
-    char *summary = kn_module_summary(r->net);
+    KN_SCOPE;
+    kn_tensor *batch = kn_zeros(KN_SHAPE(s->batch_size, 1, 28, 28));
+    char *summary = kn_module_summary_with(r->net, &(kn_module_summary_params){.input = batch});
     if (r->optim == NULL || summary == NULL)
         return kn_error_status();
     fputs(summary, stdout);
@@ -140,7 +143,7 @@ static void show_results(const run *r, const settings *s)
         if (strcmp(kn_history_column(history, c), "val_acc") == 0)
             printf("\nbest epoch %d: val_acc %.4f\n", best, kn_history_value(history, best - 1, c));
     }
-    printf("written to %s: %s\n", s->out, kn_trainer_files(r->trainer));
+    printf("written to %s:\n  %s\n", s->out, kn_trainer_files(r->trainer));
 }
 
 int main(int argc, char **argv)
@@ -163,7 +166,7 @@ int main(int argc, char **argv)
     if (status == KN_OK)
         status = make_network(&r, &s);
     if (status == KN_OK) {
-        step_profile profile = {.directory = s.profile};
+        step_profile profile = {.directory = s.profile, .width = s.wide ? KN_WIDE : 0};
         status = step_profile_begin(&profile, r.trainer);
         if (status == KN_OK)
             status = kn_trainer_fit(r.trainer, r.train, r.test);

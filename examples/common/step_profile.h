@@ -6,6 +6,7 @@
 
 typedef struct step_profile {
     const char *directory; /* NULL: no profile */
+    int width;             /* of the table, as kn_profiler_table takes it */
     bool is_written;
     kn_status status; /* of writing it */
 } step_profile;

@@ -72,6 +72,11 @@
         KN_OVERRIDE_END                                                                                                \
     }))
 
+/* For parameters called `width`, in characters, of functions that return a table as text: all of it, however wide. Their
+ * default, 0, is the width of the terminal that stdout is (the environment's COLUMNS if it is set); where stdout is no
+ * terminal, all of it too. */
+#define KN_WIDE (-1)
+
 typedef struct kn_device kn_device;     /* an OpenCL device, or the host; lives until the process ends */
 typedef struct kn_stream kn_stream;     /* an in-order queue of one device */
 typedef struct kn_mem_pool kn_mem_pool; /* a pool of device memory apart from the device's own */

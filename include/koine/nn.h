@@ -99,8 +99,20 @@ KN_API kn_status kn_module_load_with(kn_module *module, const char *path, const 
     KN_CALL(kn_module_load_with(module, path, &(kn_module_load_params){KN_MODULE_LOAD_DEFAULTS, __VA_ARGS__}))
 #endif
 
-/* A tree with the parameters' counts, as print(net) and torchinfo show it; the caller frees it with kn_free. */
-KN_API char *kn_module_summary(kn_module *module);
+/* The tree that print(net) shows, with each module's own parameters, as torchinfo shows it; the caller frees it with
+ * kn_free. Modules that follow each other and are alike in all but their names are one line, or one block:
+ * "(0-2): 3 x ReLU()". NULL with an error. */
+typedef struct kn_module_summary_params {
+    /* default NULL; a tensor that the module takes: also the shape of each module's output (of its last call) and the
+     * multiply-adds of its own matrix products and convolutions (of all its calls). Found out in evaluation mode by
+     * a forward pass in which operations make tensors of zeros instead of computing: no kernel is compiled or run, and
+     * nothing is changed but what the program's own forward functions keep. */
+    kn_tensor *input;
+    int width;   /* default 0: the terminal's, by leaving out arguments, then columns; KN_WIDE: all */
+    bool expand; /* default false; true: a line for each module, though it be like the one before */
+} kn_module_summary_params;
+KN_API char *kn_module_summary_with(kn_module *module, const kn_module_summary_params *params);
+KN_API char *kn_module_summary(kn_module *module); /* with the defaults */
 
 /* Records the module's forward and backward pass for inputs like `sample` (shape, dtype, device; with gradients for the
  * input if `sample` requires them), in the mode it is in, and from then on replays them whenever it is applied in that

@@ -138,6 +138,8 @@ typedef struct kn_profiler_table_params {
                   at the first call in the process, by kernels on the thread's current stream and up to 512 MiB
                   from its pool, which keeps them until kn_empty_cache. Empty, with a warning in the log, where
                   that fails. kn_profiler_key_averages and the trace need them too, with with_flops */
+    int width; /* default 0: the terminal's; KN_WIDE: all columns. In a narrower one the names are cut and the columns
+                  that matter least left out, with a note below the table */
 } kn_profiler_table_params;
 #define KN_PROFILER_TABLE_DEFAULTS                                                                                     \
     .sort_by = "self_device_time_total", .row_limit = 100, .max_name_column_width = 55, .peak = true

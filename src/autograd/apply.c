@@ -7,21 +7,30 @@
 #include "base/text.h"
 #include "tensor/liveness.h"
 
-static _Thread_local struct {
-    kn_op_observer function;
-    void *user;
-} observer;
+static _Thread_local kn_op_observation observer;
 
-void kn_op_set_observer(kn_op_observer function, void *user)
+kn_op_observation kn_op_set_observer(kn_op_observer function, void *user)
 {
-    observer.function = function;
-    observer.user = user;
+    kn_op_observation before = observer;
+    observer = (kn_op_observation){.function = function, .user = user};
+    return before;
 }
 
 static kn_status observe(kn_call *call, bool after)
 {
     return observer.function ? observer.function(call, after, observer.user) : KN_OK;
 }
+
+static _Thread_local bool rehearses;
+
+bool kn_op_rehearse(bool on)
+{
+    bool before = rehearses;
+    rehearses = on;
+    return before;
+}
+
+bool kn_op_rehearses(void) { return rehearses; }
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
@@ -89,6 +98,25 @@ static kn_status make_outputs(kn_call *call)
     return KN_OK;
 }
 
+/* Zeros, so that nothing depends on what memory holds. What is changed in place stays as it is. */
+static kn_status fill_outputs(kn_call *call)
+{
+    for (int i = 0; !call->op->in_place && i < call->num_outputs; i++)
+        KN_TRY(kn_tensor_fill(call->outputs[i], 0));
+    return KN_OK;
+}
+
+/* Ops that make their outputs themselves, views among them, run in a rehearsal too. */
+static kn_status perform(kn_call *call)
+{
+    if (rehearses && call->outputs[0])
+        return fill_outputs(call);
+    KN_TRY(call->op->forward(call));
+    if (call->op->in_place)
+        kn_tensor_bump_version(call->outputs[0]);
+    return KN_OK;
+}
+
 static kn_status run(kn_call *call)
 {
     const kn_op *op = call->op;
@@ -105,9 +133,7 @@ static kn_status run(kn_call *call)
         KN_TRY(op->shape(call));
     KN_TRY(make_outputs(call));
     KN_TRY(observe(call, false));
-    KN_TRY(op->forward(call));
-    if (op->in_place)
-        kn_tensor_bump_version(call->outputs[0]);
+    KN_TRY(perform(call));
     KN_TRY(observe(call, true));
     return call->needs_grad ? kn_tape_record(call) : KN_OK;
 }

@@ -102,9 +102,20 @@ kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs
 
 /* Watches every application of an op on this thread: called before forward (`after` false) and after it (`after` true;
  * outputs enqueued). NULL switches it off. This is how the tests and `koine doctor` hold each op against its reference.
- * A status other than KN_OK fails the op. */
+ * A status other than KN_OK fails the op. Returns who watched before. */
 typedef kn_status (*kn_op_observer)(kn_call *call, bool after, void *user);
-void kn_op_set_observer(kn_op_observer observer, void *user);
+typedef struct kn_op_observation {
+    kn_op_observer function;
+    void *user;
+} kn_op_observation;
+kn_op_observation kn_op_set_observer(kn_op_observer observer, void *user);
+
+/* A rehearsal, on this thread: ops check their inputs and make their outputs, filled with zeros, but run no kernels.
+ * For finding out shapes and work without the time that computing, or compiling kernels, takes. Returns what was
+ * before.
+ */
+bool kn_op_rehearse(bool on);
+bool kn_op_rehearses(void);
 
 /* For shape rules: declares the next output. */
 kn_status kn_call_output(kn_call *call, kn_dtype dtype, int ndim, const int64_t *shape);

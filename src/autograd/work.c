@@ -24,6 +24,13 @@ kn_work kn_work_of_outputs(const kn_call *call, double flops)
     return work_of(call, flops * (double)kn_numel(call->outputs[0]));
 }
 
+kn_work kn_work_of_products(const kn_call *call, double multiply_adds, double further)
+{
+    kn_work work = kn_work_of_outputs(call, 2 * multiply_adds + further);
+    work.multiply_adds = multiply_adds * (double)kn_numel(call->outputs[0]);
+    return work;
+}
+
 kn_work kn_work_of_input(const kn_call *call, double flops)
 {
     return work_of(call, flops * (double)kn_numel(call->inputs[0]));
@@ -52,7 +59,7 @@ kn_work kn_grad_work(const kn_grad_call *call, double flops)
 
 kn_work kn_grad_work_moving(const kn_grad_call *call) { return kn_grad_work(call, 0); }
 
-static kn_work forward_work(const kn_call *call)
+kn_work kn_call_work(const kn_call *call)
 {
     if (call->op->is_view || !call->outputs[0])
         return (kn_work){0};
@@ -128,7 +135,7 @@ kn_span kn_call_span_begin(const kn_call *call)
 
 void kn_call_span_report(kn_span span, const kn_call *call)
 {
-    kn_work work = kn_profiler_wants(KN_WANTS_WORK) ? forward_work(call) : (kn_work){0};
+    kn_work work = kn_profiler_wants(KN_WANTS_WORK) ? kn_call_work(call) : (kn_work){0};
     kn_span_end(span, &work);
 }
 

@@ -13,6 +13,8 @@
 /* For kn_op.work: `flops` per output element (1 is the default), per element of input 0, and none. */
 kn_work kn_work_of_outputs(const kn_call *call, double flops);
 kn_work kn_work_of_input(const kn_call *call, double flops);
+/* Of products: so many multiplications and additions, and further operations, per output element. */
+kn_work kn_work_of_products(const kn_call *call, double multiply_adds, double further);
 kn_work kn_work_reducing(const kn_call *call); /* one per element of input 0 */
 kn_work kn_work_moving(const kn_call *call);   /* bytes only */
 
@@ -24,8 +26,9 @@ kn_work kn_grad_work_moving(const kn_grad_call *call);
 /* Elements of the gradient of input `index`, 0 where it is not wanted. */
 double kn_grad_work_elements(const kn_grad_call *call, int index);
 
-/* --- for apply and engine --------------------------------------------------------------------- */
+/* --- for apply, engine and observers -------------------------------------------------------- */
 
+kn_work kn_call_work(const kn_call *call); /* once it has its outputs */
 kn_span kn_call_span_begin(const kn_call *call);
 void kn_call_span_report(kn_span span, const kn_call *call);
 kn_span kn_grad_call_span_begin(const kn_grad_call *call);

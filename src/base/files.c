@@ -162,13 +162,6 @@ bool kn_visit_directory(const char *path, void (*visit)(const char *name, void *
     return done;
 }
 
-kn_status kn_file_look_up(const char *path, bool *exists)
-{
-    struct stat info;
-    *exists = lstat(path, &info) == 0;
-    return *exists || errno == ENOENT ? KN_OK : fail_errno("look up", path, errno);
-}
-
 static kn_status make_directory(const char *path)
 {
     if (kn_sys_mkdir(path, 0777) == 0)

@@ -27,8 +27,8 @@ static void append_terminal(kn_text *script, bool png, int width, int height)
             "else { set terminal png size %d,%d }\n",
             width, height, width, height);
     else
-        kn_text_format(script, "set terminal svg size %d,%d font 'Helvetica,13' background rgb 'white'\n", width,
-                       height);
+        kn_text_format(script, "set terminal svg size %d,%d name 'Koine' font 'Helvetica,13' background rgb 'white'\n",
+                       width, height);
     kn_text_append(script, "set datafile missing 'nan'\n"
                            "set border 3 lc rgb '#555555'\n"
                            "set tics nomirror out textcolor rgb '#333333'\n"

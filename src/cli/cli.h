@@ -3,6 +3,9 @@
 #define KN_CLI_CLI_H
 
 #include <koine/koine.h>
+#include <stdio.h>
+
+#include "base/text.h"
 
 enum { KN_EXIT_DONE = 0, KN_EXIT_FAILED = 1, KN_EXIT_USAGE = 2 };
 
@@ -37,5 +40,12 @@ int kn_refuse(const char *usage, const char *format, ...) KN_PRINTF(2, 3);
 
 /* Prints this thread's last error on stderr; returns KN_EXIT_FAILED. */
 int kn_report_error(void);
+
+/* Prints the text on stdout at once, and frees it. Returns KN_EXIT_DONE, or KN_EXIT_FAILED where memory is short, which
+ * is told, or nothing can be written, which main tells. */
+int kn_print_text(kn_text *text);
+
+/* Prints how the command is used, wrapped for the terminal. */
+void kn_print_usage(FILE *file, const kn_command *command);
 
 #endif

@@ -1,9 +1,11 @@
 /* cli/devices.c - `koine devices`: every OpenCL device, as a table or as JSON. */
 #include <cjson/cJSON.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base/text.h"
+#include "base/layout.h"
 #include "cli/cli.h"
 #include "rt/rt.h"
 
@@ -38,33 +40,32 @@ static const char *type_name(kn_device_type type)
  */
 
 enum { INDEX, DEVICE, NUMBER, NAME, MEMORY, UNITS, CLOCK, F64, F16, SUBGROUPS, COLUMNS };
-static const char *const headings[COLUMNS] = {"INDEX", "DEVICE", "P:D",  "NAME", "MEMORY",
-                                              "UNITS", "CLOCK",  "FP64", "FP16", "SUBGROUPS"};
+static const kn_table_column columns[COLUMNS] = {
+    [INDEX] = {.title = "INDEX", .rank = 5},
+    [DEVICE] = {.title = "DEVICE"},
+    [NUMBER] = {.title = "P:D", .rank = 4},
+    [NAME] = {.title = "NAME", .shortest = 24},
+    [MEMORY] = {.title = "MEMORY", .is_number = true},
+    [UNITS] = {.title = "UNITS", .is_number = true},
+    [CLOCK] = {.title = "CLOCK", .is_number = true, .rank = 1},
+    [F64] = {.title = "FP64", .rank = 2},
+    [F16] = {.title = "FP16", .rank = 2},
+    [SUBGROUPS] = {.title = "SUBGROUPS", .rank = 3},
+};
 
-#define CELL 96
-typedef struct row {
-    char cells[COLUMNS][CELL];
-} row;
-
-static void fill_row(row *r, const kn_device *device, const kn_device_properties *p)
+static void put_row(kn_table *table, const kn_device *device, const kn_device_properties *p)
 {
-    snprintf(r->cells[INDEX], CELL, "%d", kn_device_index(device));
-    snprintf(r->cells[DEVICE], CELL, "%s", kn_device_string(device));
-    snprintf(r->cells[NUMBER], CELL, "%d:%d", p->platform_index, p->device_index);
-    snprintf(r->cells[NAME], CELL, "%s", p->name);
-    kn_format_bytes(r->cells[MEMORY], CELL, p->total_memory);
-    snprintf(r->cells[UNITS], CELL, "%d", p->multi_processor_count);
-    snprintf(r->cells[CLOCK], CELL, "%d MHz", p->clock_mhz);
-    snprintf(r->cells[F64], CELL, "%s", p->has_f64 ? "yes" : "no");
-    snprintf(r->cells[F16], CELL, "%s", p->has_f16 ? "yes" : "no");
-    snprintf(r->cells[SUBGROUPS], CELL, "%s", p->has_subgroups ? "yes" : "no");
-}
-
-static void print_row(const char *const cells[COLUMNS], const int widths[COLUMNS])
-{
-    for (int c = 0; c < COLUMNS - 1; c++)
-        printf("%-*s  ", widths[c], cells[c]);
-    printf("%s\n", cells[COLUMNS - 1]); /* no blanks at a line's end */
+    char bytes[32];
+    kn_table_put(table, "%d", kn_device_index(device));
+    kn_table_put(table, "%s", kn_device_string(device));
+    kn_table_put(table, "%d:%d", p->platform_index, p->device_index);
+    kn_table_put(table, "%s", p->name);
+    kn_table_put(table, "%s", kn_format_bytes(bytes, sizeof bytes, p->total_memory));
+    kn_table_put(table, "%d", p->multi_processor_count);
+    kn_table_put(table, "%d MHz", p->clock_mhz);
+    kn_table_put(table, "%s", p->has_f64 ? "yes" : "no");
+    kn_table_put(table, "%s", p->has_f16 ? "yes" : "no");
+    kn_table_put(table, "%s", p->has_subgroups ? "yes" : "no");
 }
 
 /* Is `name` one of the names in `list`, which blanks separate? */
@@ -77,64 +78,85 @@ static bool lists(const char *list, const char *name)
     return false;
 }
 
-/* What a table of one line per device has no room for. */
-static void print_details(const kn_device *device, const kn_device_properties *p)
+/* A line of the details, wrapped: "  driver      3.1 (OpenCL 3.0)". */
+enum { DETAIL_INDENT = 14 };
+static void detail(kn_text *out, kn_page page, const char *label, const char *format, ...) KN_PRINTF(4, 5);
+static void detail(kn_text *out, kn_page page, const char *label, const char *format, ...)
 {
-    int major = 0, minor = 0;
-    char allocation[32], local[32], constant[32], cache[32];
-    kn_device_capability(device, &major, &minor);
-    printf("\n%s  %s\n", kn_device_string(device), p->name);
-    printf("  vendor      %s\n", p->vendor);
-    printf("  platform    %s\n", p->platform);
-    printf("  driver      %s (%s)\n", p->driver_version, p->opencl_version);
-    printf("  capability  %d.%d\n", major, minor);
-    printf("  limits      work-groups of %d, %s of local memory, allocations of %s\n", p->max_work_group_size,
+    char text[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    kn_text_format(out, "  %-*s", DETAIL_INDENT - 2, label);
+    kn_append_wrapped(out, text, DETAIL_INDENT, DETAIL_INDENT, page.width);
+    kn_text_append(out, "\n");
+}
+
+static void append_limits(kn_text *out, kn_page page, const kn_device_properties *p)
+{
+    char allocation[32], local[32], constant[32], cache[32], lockstep[48] = "";
+    if (p->warp_size > 0)
+        snprintf(lockstep, sizeof lockstep, ", %d in lockstep", p->warp_size);
+    detail(out, page, "limits", "work-groups of %d, %s of local memory, allocations of %s", p->max_work_group_size,
            kn_format_bytes(local, sizeof local, p->local_memory),
            kn_format_bytes(allocation, sizeof allocation, p->max_allocation));
-    printf("  work-items  %d x %d x %d at most in a work-group", p->max_work_items[0], p->max_work_items[1],
-           p->max_work_items[2]);
-    if (p->warp_size > 0)
-        printf(", %d in lockstep", p->warp_size);
-    printf("\n  memory      %s of cache in lines of %d bytes, constants of %s, buffers aligned to %d bytes, %s\n",
+    detail(out, page, "work-items", "%d x %d x %d at most in a work-group%s", p->max_work_items[0],
+           p->max_work_items[1], p->max_work_items[2], lockstep);
+    detail(out, page, "memory", "%s of cache in lines of %d bytes, constants of %s, buffers aligned to %d bytes, %s",
            kn_format_bytes(cache, sizeof cache, p->global_cache), p->cache_line,
            kn_format_bytes(constant, sizeof constant, p->constant_memory), p->memory_align,
            p->error_correction ? "error correction" : "no error correction");
-    if (*p->pci_address)
-        printf("  PCI         %s\n", p->pci_address);
-    if (*p->uuid)
-        printf("  UUID        %s\n", p->uuid);
-    char *programs = NULL;
-    if (kn_device_arch_list(&programs, device) == KN_OK)
-        printf("  programs    %s\n", programs);
-    kn_free(programs);
-    printf("  extensions ");
-    for (size_t i = 0; i < sizeof extensions_that_matter / sizeof extensions_that_matter[0]; i++)
-        if (lists(kn_device_extensions(device), extensions_that_matter[i]))
-            printf(" %s", extensions_that_matter[i]);
-    printf("\n");
 }
 
-static void print_table(kn_device *const *devices, const kn_device_properties *properties, int count)
+static void append_extensions(kn_text *out, kn_page page, const kn_device *device)
 {
-    row rows[KN_MAX_DEVICES];
-    int widths[COLUMNS];
-    for (int c = 0; c < COLUMNS; c++)
-        widths[c] = (int)strlen(headings[c]);
-    for (int i = 0; i < count; i++) {
-        fill_row(&rows[i], devices[i], &properties[i]);
-        for (int c = 0; c < COLUMNS; c++)
-            if ((int)strlen(rows[i].cells[c]) > widths[c])
-                widths[c] = (int)strlen(rows[i].cells[c]);
-    }
-    print_row(headings, widths);
-    for (int i = 0; i < count; i++) {
-        const char *cells[COLUMNS];
-        for (int c = 0; c < COLUMNS; c++)
-            cells[c] = rows[i].cells[c];
-        print_row(cells, widths);
-    }
+    char names[1024] = "";
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof extensions_that_matter / sizeof extensions_that_matter[0]; i++)
+        if (lists(kn_device_extensions(device), extensions_that_matter[i]))
+            length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? " " : "",
+                                       extensions_that_matter[i]);
+    detail(out, page, "extensions", "%s", names);
+}
+
+/* What a table of one line per device has no room for. */
+static void append_details(kn_text *out, kn_page page, const kn_device *device, const kn_device_properties *p)
+{
+    int major = 0, minor = 0;
+    kn_device_capability(device, &major, &minor);
+    kn_text_format(out, "\n%s%s%s  %s\n", kn_colour_on(page, KN_COLOUR_BOLD), kn_device_string(device),
+                   kn_colour_off(page), p->name);
+    detail(out, page, "vendor", "%s", p->vendor);
+    detail(out, page, "platform", "%s", p->platform);
+    detail(out, page, "driver", "%s (%s)", p->driver_version, p->opencl_version);
+    detail(out, page, "capability", "%d.%d", major, minor);
+    append_limits(out, page, p);
+    if (*p->pci_address)
+        detail(out, page, "PCI", "%s", p->pci_address);
+    if (*p->uuid)
+        detail(out, page, "UUID", "%s", p->uuid);
+    char *programs = NULL;
+    if (kn_device_arch_list(&programs, device) == KN_OK)
+        detail(out, page, "programs", "%s", programs);
+    kn_free(programs);
+    append_extensions(out, page, device);
+}
+
+static int print_table(kn_device *const *devices, const kn_device_properties *properties, int count, bool wide)
+{
+    kn_page page = kn_page_of(STDOUT_FILENO);
+    kn_table table = {.columns = columns, .num_columns = COLUMNS};
+    kn_text out = {0};
+    page.width = wide ? 0 : page.width;
     for (int i = 0; i < count; i++)
-        print_details(devices[i], &properties[i]);
+        put_row(&table, devices[i], &properties[i]);
+    if (kn_table_append(&out, &table, page) > 0)
+        kn_text_append(&out, "(more columns: koine devices --wide)\n");
+    kn_table_free(&table);
+    for (int i = 0; i < count; i++)
+        append_details(&out, page, devices[i], &properties[i]);
+    return kn_print_text(&out);
 }
 
 /* --- JSON -----------------------------------------------------------------------------------------------------------
@@ -230,10 +252,10 @@ static int print_json(kn_device *const *devices, const kn_device_properties *pro
 
 static int run(int argc, char **argv)
 {
-    bool json = false;
+    bool json = false, wide = false;
     const char *wanted = NULL;
-    const kn_option options[] = {{.name = "--json", .flag = &json}};
-    int status = kn_parse_options(&kn_command_devices, argc, argv, options, 1, &wanted);
+    const kn_option options[] = {{.name = "--json", .flag = &json}, {.name = "--wide", .flag = &wide}};
+    int status = kn_parse_options(&kn_command_devices, argc, argv, options, 2, &wanted);
     if (status >= 0)
         return status;
 
@@ -250,7 +272,7 @@ static int run(int argc, char **argv)
     if (json)
         status = print_json(devices, properties, count);
     else if (count > 0)
-        print_table(devices, properties, count);
+        status = print_table(devices, properties, count, wide);
     if (count == 0 && kn_device_open(&devices[0], "auto") != KN_OK) /* says which package to install */
         return kn_report_error();
     return status < 0 ? KN_EXIT_DONE : status;
@@ -259,12 +281,13 @@ static int run(int argc, char **argv)
 const kn_command kn_command_devices = {
     .name = "devices",
     .summary = "lists the OpenCL devices that Koine can use",
-    .usage = "usage: koine devices [--json] [DEVICE]\n\n"
+    .usage = "usage: koine devices [--json] [--wide] [DEVICE]\n\n"
              "Lists every OpenCL device: the name that --device and KOINE_DEVICE take, memory, compute units, clock, "
              "and what it can do.\n\n"
              "  DEVICE   only this one: gpu, gpu:1, cpu, nvidia, amd, intel, pocl, 0:1 (platform and device), or part "
              "of its name\n"
-             "  --json   as JSON, with all extensions\n\n"
+             "  --json   as JSON, with all extensions\n"
+             "  --wide   all columns and whole lines, even where the terminal is narrower\n\n"
              "Exit status: 0 done, 1 there is no (such) device, 2 wrong usage.\n",
     .run = run,
 };

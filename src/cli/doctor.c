@@ -1,24 +1,44 @@
 /* cli/doctor.c - `koine doctor`: what is wrong with OpenCL here, and how to mend it. */
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/layout.h"
 #include "cli/cli.h"
 #include "cli/self_test.h"
 #include "rt/diagnose.h"
 
+enum { INDENT = 9 }; /* of what is found, right of the marks */
+
+static void append_finding(kn_text *out, const kn_finding *finding, kn_page page)
+{
+    static const struct {
+        const char *text;
+        kn_colour colour;
+    } marks[] = {{"ok", KN_COLOUR_GOOD}, {"note", KN_COLOUR_WARNING}, {"problem", KN_COLOUR_BAD}};
+    const char *mark = marks[finding->kind].text, *remedy = "remedy: ";
+    kn_text_format(out, "%s%s%s%*s", kn_colour_on(page, marks[finding->kind].colour), mark, kn_colour_off(page),
+                   INDENT - (int)strlen(mark), "");
+    kn_append_wrapped(out, finding->what, INDENT, INDENT, page.width);
+    kn_text_append(out, "\n");
+    if (!finding->remedy)
+        return;
+    kn_text_format(out, "%*s%s", INDENT, "", remedy);
+    kn_append_wrapped(out, finding->remedy, INDENT + (int)strlen(remedy), INDENT, page.width);
+    kn_text_append(out, "\n");
+}
+
 /* Prints the findings from `first` on. Done after each step and not at the end, since a driver may take the whole
  * process with it. */
-static void print_findings(const kn_diagnosis *diagnosis, int first, bool quiet)
+static void print_findings(kn_diagnosis *diagnosis, int first, bool quiet)
 {
-    static const char *const marks[] = {"ok", "note", "problem"};
-    for (int i = first; i < diagnosis->count; i++) {
-        const kn_finding *finding = &diagnosis->findings[i];
-        if (quiet && finding->kind == KN_FINDING_GOOD)
-            continue;
-        printf("%-8s %s\n", marks[finding->kind], finding->what);
-        if (finding->remedy)
-            printf("         remedy: %s\n", finding->remedy);
-    }
-    fflush(stdout);
+    kn_page page = kn_page_of(STDOUT_FILENO);
+    kn_text out = {0};
+    for (int i = first; i < diagnosis->count; i++)
+        if (!quiet || diagnosis->findings[i].kind != KN_FINDING_GOOD)
+            append_finding(&out, &diagnosis->findings[i], page);
+    diagnosis->failed |= out.failed;
+    kn_print_text(&out);
 }
 
 static void print_verdict(const kn_diagnosis *diagnosis)

@@ -2,7 +2,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/layout.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 
@@ -10,20 +12,22 @@ static const kn_command *const commands[] = {&kn_command_devices, &kn_command_sm
                                              &kn_command_doctor, &kn_command_tune};
 #define NUM_COMMANDS (sizeof commands / sizeof commands[0])
 
-static void print_usage(FILE *file)
-{
-    fprintf(file, "usage: koine COMMAND [OPTION...]\n\nCommands:\n");
-    for (size_t i = 0; i < NUM_COMMANDS; i++)
-        fprintf(file, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(file, "\n  koine COMMAND --help   tells about one of them\n"
-                  "  koine --version        prints the library's version\n");
-}
-
 int kn_report_error(void)
 {
     fprintf(stderr, "koine: %s\n", kn_error_message());
     return KN_EXIT_FAILED;
 }
+
+static void show_usage(FILE *file, const char *usage)
+{
+    kn_text text = {0};
+    kn_append_usage(&text, usage, kn_page_of(fileno(file)).width);
+    char *wrapped = kn_text_finish(&text);
+    fputs(wrapped ? wrapped : usage, file);
+    kn_free(wrapped);
+}
+
+void kn_print_usage(FILE *file, const kn_command *command) { show_usage(file, command->usage); }
 
 int kn_refuse(const char *usage, const char *format, ...)
 {
@@ -33,8 +37,33 @@ int kn_refuse(const char *usage, const char *format, ...)
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     kn_make_printable(line, sizeof line, false);
-    fprintf(stderr, "%s\n%s", line, usage ? usage : "");
+    fprintf(stderr, "%s\n", line);
+    if (usage)
+        show_usage(stderr, usage);
     return KN_EXIT_USAGE;
+}
+
+int kn_print_text(kn_text *text)
+{
+    char *whole = kn_text_finish(text);
+    if (!whole)
+        return kn_report_error();
+    bool written = fputs(whole, stdout) >= 0 && fflush(stdout) == 0;
+    kn_free(whole);
+    return written ? KN_EXIT_DONE : KN_EXIT_FAILED;
+}
+
+static void print_commands(FILE *file)
+{
+    kn_text text = {0};
+    kn_text_append(&text, "usage: koine COMMAND [OPTION...]\n\nCommands:\n");
+    for (size_t i = 0; i < NUM_COMMANDS; i++)
+        kn_text_format(&text, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    kn_text_append(&text, "\n  koine COMMAND --help   tells about one of them\n"
+                          "  koine --version        prints the library's version\n");
+    char *usage = kn_text_finish(&text);
+    show_usage(file, usage ? usage : "usage: koine COMMAND [OPTION...]\n");
+    kn_free(usage);
 }
 
 static int wrong_usage(const kn_command *command, const char *what, const char *argument)
@@ -56,7 +85,7 @@ int kn_parse_options(const kn_command *command, int argc, char **argv, const kn_
     for (int i = 1; i < argc; i++) {
         const char *argument = argv[i];
         if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
-            fputs(command->usage, stdout);
+            kn_print_usage(stdout, command);
             return KN_EXIT_DONE;
         }
         if (argument[0] != '-') {
@@ -93,11 +122,11 @@ static int flush_results(int status)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        print_usage(stderr);
+        print_commands(stderr);
         return KN_EXIT_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-        print_usage(stdout);
+        print_commands(stdout);
         return flush_results(KN_EXIT_DONE);
     }
     if (strcmp(argv[1], "--version") == 0) {
@@ -108,6 +137,6 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i]->name) == 0)
             return flush_results(commands[i]->run(argc - 1, argv + 1));
     kn_refuse(NULL, "koine: there is no command `%s`", argv[1]);
-    print_usage(stderr);
+    print_commands(stderr);
     return KN_EXIT_USAGE;
 }

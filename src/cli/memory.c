@@ -11,7 +11,8 @@ static int run(int argc, char **argv)
     if (status >= 0)
         return status;
     if (!snapshot) {
-        fprintf(stderr, "koine memory: the snapshot's file is missing\n%s", kn_command_memory.usage);
+        fprintf(stderr, "koine memory: the snapshot's file is missing\n");
+        kn_print_usage(stderr, &kn_command_memory);
         return KN_EXIT_USAGE;
     }
     char *summary = kn_memory_snapshot_summary(snapshot);

@@ -47,7 +47,7 @@ static void sleep_until(double when)
 typedef struct smi {
     kn_smi_row *rows;
     int count;
-    bool json, again, redraw;
+    bool json, wide, again, redraw;
 } smi;
 
 static int show(const smi *s)
@@ -63,14 +63,11 @@ static int show(const smi *s)
         fprintf(stderr, "koine: out of host memory\n");
         return KN_EXIT_FAILED;
     }
+    kn_page page = kn_page_of(STDOUT_FILENO); /* the terminal may have another width than before */
+    page.width = s->wide ? 0 : page.width;
     if (!s->json)
-        kn_smi_table(&out, s->rows, s->count);
-    char *text = kn_text_finish(&out);
-    if (!text)
-        return kn_report_error();
-    bool written = fputs(text, stdout) >= 0 && fflush(stdout) == 0;
-    kn_free(text);
-    return written ? KN_EXIT_DONE : KN_EXIT_FAILED; /* main tells why */
+        kn_smi_table(&out, s->rows, s->count, page);
+    return kn_print_text(&out);
 }
 
 static int watch(const smi *s, double seconds, long readings)
@@ -119,9 +116,10 @@ static int run(int argc, char **argv)
     smi s = {0};
     const char *interval = NULL, *count = NULL, *wanted = NULL;
     const kn_option options[] = {{.name = "--json", .flag = &s.json},
+                                 {.name = "--wide", .flag = &s.wide},
                                  {.name = "--watch", .value = &interval},
                                  {.name = "--count", .value = &count}};
-    int status = kn_parse_options(&kn_command_smi, argc, argv, options, 3, &wanted);
+    int status = kn_parse_options(&kn_command_smi, argc, argv, options, 4, &wanted);
     if (status >= 0)
         return status;
     char *end;
@@ -134,7 +132,7 @@ static int run(int argc, char **argv)
     status = find_devices(&s, wanted);
     if (status < 0) {
         s.again = interval || count;
-        s.redraw = s.again && !s.json && isatty(STDOUT_FILENO);
+        s.redraw = s.again && !s.json && kn_terminal_redraws(STDOUT_FILENO);
         heed_signals();
         status = s.again ? watch(&s, seconds, readings) : show(&s);
     }
@@ -145,14 +143,15 @@ static int run(int argc, char **argv)
 const kn_command kn_command_smi = {
     .name = "smi",
     .summary = "shows what each device is doing: memory, load, temperature, power, processes",
-    .usage = "usage: koine smi [--watch SECONDS] [--count N] [--json] [DEVICE]\n\n"
+    .usage = "usage: koine smi [--watch SECONDS] [--count N] [--json] [--wide] [DEVICE]\n\n"
              "Shows memory, load, temperature, power and clock of every device, and the processes that use it, as far "
              "as the driver tells; a dash stands for what it does not.\n\n"
              "  DEVICE           only this one, as for `koine devices`\n"
              "  --watch SECONDS  again every so many seconds, until Ctrl-C; drawn over on a terminal, appended "
              "elsewhere\n"
              "  --count N        ends after N readings (every second unless --watch says otherwise)\n"
-             "  --json           as JSON; one object per line and reading with --watch or --count\n\n"
+             "  --json           as JSON; one object per line and reading with --watch or --count\n"
+             "  --wide           all columns, even where the terminal is narrower\n\n"
              "Exit status: 0 done (also after Ctrl-C), 1 there is no (such) device, 2 wrong usage.\n",
     .run = run,
 };

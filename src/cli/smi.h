@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/text.h"
+#include "base/layout.h"
 #include "cli/cli.h"
 
 #define KN_SMI_MAX 64 /* devices */
@@ -17,7 +17,7 @@ typedef struct kn_smi_row {
 } kn_smi_row;
 
 /* Appends the head line, the table of devices and that of processes, each line ended by a newline. */
-void kn_smi_table(kn_text *out, const kn_smi_row *rows, int count);
+void kn_smi_table(kn_text *out, const kn_smi_row *rows, int count, kn_page page);
 
 /* Appends the reading as one JSON object, on one line if `compact`; unknown figures are null. False when memory is
  * short. */

@@ -10,104 +10,99 @@
 /* --- the table -------------------------------------------------------------------------------- */
 
 enum { DEVICE, NAME, DRIVER, TEMPERATURE, POWER, MEMORY, LOAD, CLOCK, FAN, COLUMNS };
-static const char *const headings[COLUMNS] = {"DEVICE", "NAME", "DRIVER", "TEMP", "POWER",
-                                              "MEMORY", "LOAD", "CLOCK",  "FAN"};
-static const bool is_number[COLUMNS] = {
-    [TEMPERATURE] = true, [POWER] = true, [MEMORY] = true, [LOAD] = true, [CLOCK] = true, [FAN] = true};
-
-#define CELL 48
-typedef struct line {
-    char cells[COLUMNS][CELL];
-} line;
+static const kn_table_column columns[COLUMNS] = {
+    [DEVICE] = {.title = "DEVICE"},
+    [NAME] = {.title = "NAME", .shortest = 16},
+    [DRIVER] = {.title = "DRIVER", .rank = 5},
+    [TEMPERATURE] = {.title = "TEMP", .is_number = true, .rank = 2},
+    [POWER] = {.title = "POWER", .is_number = true, .rank = 1},
+    [MEMORY] = {.title = "MEMORY", .is_number = true},
+    [LOAD] = {.title = "LOAD", .is_number = true},
+    [CLOCK] = {.title = "CLOCK", .is_number = true, .rank = 3},
+    [FAN] = {.title = "FAN", .is_number = true, .rank = 4},
+};
 
 /* "-" when it is not known. */
-static void put_figure(char cell[CELL], double value, const char *unit)
+static void put_figure(kn_table *table, double value, const char *unit)
 {
     if (isnan(value))
-        snprintf(cell, CELL, "-");
+        kn_table_put(table, "-");
     else
-        snprintf(cell, CELL, "%.0f %s", value, unit);
+        kn_table_put(table, "%.0f %s", value, unit);
 }
 
-static void fill_line(line *l, const kn_smi_row *row)
+static void put_row(kn_table *table, const kn_smi_row *row)
 {
     const kn_usage *u = &row->usage;
     char used[32], total[32];
-    snprintf(l->cells[DEVICE], CELL, "%s", kn_device_string(row->device));
-    snprintf(l->cells[NAME], CELL, "%.40s", row->properties.name);
-    snprintf(l->cells[DRIVER], CELL, "%.24s", row->properties.driver_version);
-    put_figure(l->cells[TEMPERATURE], u->temperature, "C");
-    put_figure(l->cells[POWER], u->power, "W");
-    if (!isnan(u->power) && !isnan(u->power_limit))
-        snprintf(l->cells[POWER], CELL, "%.0f / %.0f W", u->power, u->power_limit);
-    snprintf(l->cells[MEMORY], CELL, "%s / %s",
-             u->memory_used < 0 ? "-" : kn_format_bytes(used, sizeof used, (uint64_t)u->memory_used),
-             u->memory_total < 0 ? "-" : kn_format_bytes(total, sizeof total, (uint64_t)u->memory_total));
-    put_figure(l->cells[LOAD], u->load, "%");
-    put_figure(l->cells[CLOCK], u->clock, "MHz");
-    put_figure(l->cells[FAN], u->fan, "%");
+    kn_table_put(table, "%s", kn_device_string(row->device));
+    kn_table_put(table, "%s", row->properties.name);
+    kn_table_put(table, "%s", row->properties.driver_version);
+    put_figure(table, u->temperature, "C");
+    if (isnan(u->power) || isnan(u->power_limit))
+        put_figure(table, u->power, "W");
+    else
+        kn_table_put(table, "%.0f / %.0f W", u->power, u->power_limit);
+    kn_table_put(table, "%s / %s",
+                 u->memory_used < 0 ? "-" : kn_format_bytes(used, sizeof used, (uint64_t)u->memory_used),
+                 u->memory_total < 0 ? "-" : kn_format_bytes(total, sizeof total, (uint64_t)u->memory_total));
+    put_figure(table, u->load, "%");
+    put_figure(table, u->clock, "MHz");
+    put_figure(table, u->fan, "%");
 }
 
-/* Names to the left, numbers to the right; no blanks at a line's end. */
-static void append_line(kn_text *out, const char *const cells[COLUMNS], const int widths[COLUMNS])
+static void append_devices(kn_text *out, const kn_smi_row *rows, int count, kn_page page)
 {
-    for (int c = 0; c < COLUMNS; c++) {
-        const char *gap = c > 0 ? "  " : "";
-        int padding = widths[c] - (int)strlen(cells[c]);
-        if (is_number[c])
-            kn_text_format(out, "%s%*s%s", gap, padding, "", cells[c]);
-        else
-            kn_text_format(out, "%s%s%*s", gap, cells[c], padding, "");
+    kn_table table = {.columns = columns, .num_columns = COLUMNS};
+    for (int i = 0; i < count; i++)
+        put_row(&table, &rows[i]);
+    if (kn_table_append(out, &table, page) > 0)
+        kn_text_append(out, "(more columns: koine smi --wide)\n");
+    kn_table_free(&table);
+}
+
+enum { OF_DEVICE, PID, OF_MEMORY, PROCESS, PROCESS_COLUMNS };
+static const kn_table_column process_columns[PROCESS_COLUMNS] = {
+    [OF_DEVICE] = {.title = "DEVICE"},
+    [PID] = {.title = "PID", .is_number = true, .least = 10},
+    [OF_MEMORY] = {.title = "MEMORY", .is_number = true, .least = 10},
+    [PROCESS] = {.title = "PROCESS", .shortest = 16},
+};
+
+static void put_processes(kn_table *table, const kn_smi_row *row)
+{
+    const kn_usage *u = &row->usage;
+    for (int p = 0; p < u->num_processes && p < KN_USAGE_MAX_PROCESSES; p++) {
+        char bytes[32] = "-";
+        if (u->processes[p].memory_used >= 0)
+            kn_format_bytes(bytes, sizeof bytes, (uint64_t)u->processes[p].memory_used);
+        kn_table_put(table, "%s", kn_device_string(row->device));
+        kn_table_put(table, "%" PRId64, u->processes[p].pid);
+        kn_table_put(table, "%s", bytes);
+        kn_table_put(table, "%s", *u->processes[p].name ? u->processes[p].name : "-");
+    }
+    if (u->num_processes > KN_USAGE_MAX_PROCESSES) {
+        kn_table_put(table, "%s", kn_device_string(row->device));
+        kn_table_put(table, "%s", "");
+        kn_table_put(table, "%s", "");
+        kn_table_put(table, "%d more", u->num_processes - KN_USAGE_MAX_PROCESSES);
+    }
+}
+
+static void append_processes(kn_text *out, const kn_smi_row *rows, int count, kn_page page)
+{
+    kn_table table = {.columns = process_columns, .num_columns = PROCESS_COLUMNS};
+    bool told = false;
+    for (int i = 0; i < count; i++) {
+        put_processes(&table, &rows[i]);
+        told |= rows[i].usage.num_processes == 0;
     }
     kn_text_append(out, "\n");
-}
-
-static void append_devices(kn_text *out, const kn_smi_row *rows, int count)
-{
-    line lines[KN_SMI_MAX];
-    int widths[COLUMNS];
-    for (int c = 0; c < COLUMNS; c++)
-        widths[c] = (int)strlen(headings[c]);
-    for (int i = 0; i < count; i++) {
-        fill_line(&lines[i], &rows[i]);
-        for (int c = 0; c < COLUMNS; c++)
-            if ((int)strlen(lines[i].cells[c]) > widths[c])
-                widths[c] = (int)strlen(lines[i].cells[c]);
-    }
-    append_line(out, headings, widths);
-    for (int i = 0; i < count; i++) {
-        const char *cells[COLUMNS];
-        for (int c = 0; c < COLUMNS; c++)
-            cells[c] = lines[i].cells[c];
-        append_line(out, cells, widths);
-    }
-}
-
-static void append_processes(kn_text *out, const kn_smi_row *rows, int count)
-{
-    bool any = false;
-    for (int i = 0; i < count; i++) {
-        const kn_usage *u = &rows[i].usage;
-        for (int p = 0; p < u->num_processes && p < KN_USAGE_MAX_PROCESSES; p++) {
-            char bytes[32] = "-";
-            if (u->processes[p].memory_used >= 0)
-                kn_format_bytes(bytes, sizeof bytes, (uint64_t)u->processes[p].memory_used);
-            if (!any)
-                kn_text_format(out, "\n%-8s%10s  %10s  %s\n", "DEVICE", "PID", "MEMORY", "PROCESS");
-            any = true;
-            kn_text_format(out, "%-8s%10" PRId64 "  %10s  %s\n", kn_device_string(rows[i].device), u->processes[p].pid,
-                           bytes, *u->processes[p].name ? u->processes[p].name : "-");
-        }
-        if (u->num_processes > KN_USAGE_MAX_PROCESSES)
-            kn_text_format(out, "%-8s%d more\n", kn_device_string(rows[i].device),
-                           u->num_processes - KN_USAGE_MAX_PROCESSES);
-    }
-    if (any)
-        return;
-    bool told = false;
-    for (int i = 0; i < count; i++)
-        told |= rows[i].usage.num_processes == 0;
-    kn_text_append(out, told ? "\nNo processes.\n" : "\nProcesses: no driver here tells.\n");
+    if (table.num_cells > 0 || table.failed)
+        kn_table_append(out, &table, page);
+    else
+        kn_text_append(out, told ? "No processes.\n" : "Processes: no driver here tells.\n");
+    kn_table_free(&table);
 }
 
 static void append_time(kn_text *out, const char *before, const char *format)
@@ -120,13 +115,13 @@ static void append_time(kn_text *out, const char *before, const char *format)
     kn_text_format(out, "%s%s", before, text);
 }
 
-void kn_smi_table(kn_text *out, const kn_smi_row *rows, int count)
+void kn_smi_table(kn_text *out, const kn_smi_row *rows, int count, kn_page page)
 {
     kn_text_format(out, "koine %s", kn_version());
     append_time(out, "   ", "%Y-%m-%d %H:%M:%S");
     kn_text_format(out, "   %d device%s\n\n", count, count == 1 ? "" : "s");
-    append_devices(out, rows, count);
-    append_processes(out, rows, count);
+    append_devices(out, rows, count, page);
+    append_processes(out, rows, count, page);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/error.h"
+#include "base/layout.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 
@@ -94,16 +96,23 @@ kn_status kn_tune_keep(kn_tuner *tuner, const kn_tuning_result *result)
 
 static void print_table(const kn_tuner *tuner)
 {
-    int width = 4;
-    for (int i = 0; i < tuner->num_lines; i++)
-        width = (int)strlen(tuner->lines[i].what) > width ? (int)strlen(tuner->lines[i].what) : width;
-    if (tuner->num_lines > 0)
-        printf("%-*s  %10s  %10s  %s\n", width, "what", "GFLOP/s", "tuned", "choice");
+    static const kn_table_column columns[] = {{.title = "what", .shortest = 24},
+                                              {.title = "GFLOP/s", .is_number = true, .least = 10},
+                                              {.title = "tuned", .is_number = true, .least = 10},
+                                              {.title = "choice", .shortest = 24}};
+    kn_table table = {.columns = columns, .num_columns = 4};
+    kn_text out = {0};
     for (int i = 0; i < tuner->num_lines; i++) {
         const kn_tune_line *line = &tuner->lines[i];
-        printf("%-*s  %10.1f  %10.1f  %s\n", width, line->what, line->before, line->after, line->choice);
+        kn_table_put(&table, "%s", line->what);
+        kn_table_put(&table, "%.1f", line->before);
+        kn_table_put(&table, "%.1f", line->after);
+        kn_table_put(&table, "%s", line->choice);
     }
-    fflush(stdout);
+    if (tuner->num_lines > 0)
+        kn_table_append(&out, &table, kn_page_of(STDOUT_FILENO));
+    kn_table_free(&table);
+    kn_print_text(&out);
 }
 
 static void print_end(const kn_tuner *tuner, const char *path)
@@ -250,7 +259,7 @@ const kn_command kn_command_tune = {
     .usage =
         "usage: koine tune [--device DEVICE] [--budget SECONDS] [--out FILE] [--quiet] [WHAT[,WHAT...]]\n"
         "       koine tune --import FILE [--device DEVICE]\n\n"
-        "Times parameters of kernels and implementations of operations, each only if it computes what it should, and\n"
+        "Times parameters of kernels and implementations of operations, each only if it computes what it should, and "
         "keeps what is found after each step, under $KOINE_CACHE_DIR/tuning: stopped at any time, run again it goes "
         "on.\n\n"
         "WHAT is one of these; without it, all that the device uses:\n"

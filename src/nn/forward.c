@@ -48,6 +48,19 @@ static void tell_path(const forward_call *call)
         kn_error_suffix(" (in %s)", longest);
 }
 
+/* --- who watches ----------------------------------------------------------------------------------------------- */
+
+static _Thread_local kn_forward_observer watcher;
+
+kn_forward_observer kn_forward_observe(kn_forward_observer observer)
+{
+    kn_forward_observer before = watcher;
+    watcher = observer;
+    return before;
+}
+
+bool kn_forward_fuses(void) { return kn_get_fusion() && watcher.applied == NULL; }
+
 /* --- applying -------------------------------------------------------------------------------------------------- */
 
 kn_tensor *kn_activate(kn_tensor *x, kn_activation activation)
@@ -77,9 +90,9 @@ static kn_tensor *call_forward(kn_module *module, kn_tensor *x)
 /* What was recorded is replayed as it is. */
 static kn_tensor *run(kn_module *module, kn_tensor *x, kn_activation activation)
 {
-    if (module->graphed != NULL)
+    if (module->graphed != NULL && watcher.applied == NULL)
         return kn_activate(kn_graphed_forward(module, x), activation);
-    if (activation != KN_ACTIVATION_NONE && module->activated != NULL && kn_get_fusion())
+    if (activation != KN_ACTIVATION_NONE && module->activated != NULL && kn_forward_fuses())
         return module->activated(module, x, activation);
     return kn_activate(call_forward(module, x), activation);
 }
@@ -99,8 +112,12 @@ kn_tensor *kn_forward_activated(kn_module *module, kn_tensor *x, kn_activation a
         return kn_stick();
     forward_call call = {.module = module, .outer = innermost};
     innermost = &call;
+    if (watcher.applied != NULL)
+        watcher.applied(module, NULL, watcher.user);
     kn_tensor *y = run(module, x, activation);
     innermost = call.outer;
+    if (watcher.applied != NULL && y != NULL)
+        watcher.applied(module, y, watcher.user);
     if (y == NULL && kn_error_status() == KN_OK)
         kn_fail(KN_ERR_STATE, "%s: its forward function returned NULL without an error", module->type_name);
     if (y == NULL && !call.told)

@@ -72,6 +72,15 @@ uint64_t kn_module_tree_revision(const kn_module *module);
 /* The activation as an operation of its own. */
 kn_tensor *kn_activate(kn_tensor *x, kn_activation activation);
 
+/* Watches the modules that this thread applies: called before one runs, with NULL, and with its result unless it
+ * failed. Meanwhile each module runs by itself: nothing is fused or replayed. Returns who watched before. */
+typedef struct kn_forward_observer {
+    void (*applied)(const kn_module *module, const kn_tensor *result, void *user); /* NULL: nobody watches */
+    void *user;
+} kn_forward_observer;
+kn_forward_observer kn_forward_observe(kn_forward_observer observer);
+bool kn_forward_fuses(void); /* may a module apply the activation that follows it? */
+
 /* The module whose state is saved: what a wrapper wraps, any other module itself. */
 static inline kn_module *kn_module_unwrapped(kn_module *module)
 {

@@ -1,5 +1,4 @@
 /* nn/sequential.c - children applied one after the other. */
-#include <koine/flags.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -33,7 +32,7 @@ typedef struct step {
 static step next_step(const kn_module *module, int *i)
 {
     step next = {.child = module->children[*i].module};
-    if (!kn_get_fusion()) {
+    if (!kn_forward_fuses()) {
         ++*i;
         return next;
     }

@@ -1,22 +1,31 @@
-/* nn/summary.c - a module as text: the tree that print(net) shows, with the parameters' counts beside it. */
+/* nn/summary.c - a module as text: the tree that print(net) shows, with the figures of each module beside it. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/layout.h"
 #include "base/memory.h"
-#include "nn/module.h"
+#include "nn/summary.h"
 
-/* One line of the tree, its count printed in a column to the right once the longest line is known. */
+/* --- the tree -------------------------------------------------------------------------------------------------- */
+
+/* One line of the tree. Alike: modules that follow each other, with all that is below them, and are shown once. */
 typedef struct summary_line {
-    size_t start, length; /* in the tree's text */
-    int64_t count;        /* -1: none to show */
+    int depth;
+    const char *name, *last_name;     /* the module's; NULL: it has none. last_name: of the last of those alike */
+    int repeats;                      /* how many are alike */
+    size_t start, length;             /* the rest, in the tree's text: "ReLU()", "Sequential(", ")" */
+    int64_t parameters;               /* its own; 0: none */
+    const kn_module_figures *figures; /* NULL: not known */
 } summary_line;
 
 typedef struct summary {
     kn_text tree;
     summary_line *lines;
     int count, capacity;
-    bool failed;
+    bool failed, expand;
+    const kn_figures_list *figures; /* NULL: there was no pass */
 } summary;
 
 static int64_t own_count(const kn_module *module)
@@ -29,7 +38,8 @@ static int64_t own_count(const kn_module *module)
     return count;
 }
 
-static void end_line(summary *out, size_t start, int64_t count)
+/* A line whose text, from `start` on, is already there. */
+static void end_line(summary *out, summary_line line)
 {
     if (out->count == out->capacity) {
         int capacity = out->capacity > 0 ? 2 * out->capacity : 32;
@@ -41,31 +51,80 @@ static void end_line(summary *out, size_t start, int64_t count)
         out->lines = lines;
         out->capacity = capacity;
     }
-    out->lines[out->count++] = (summary_line){start, out->tree.length - start, count};
+    line.length = out->tree.length - line.start;
+    line.repeats = 1;
+    out->lines[out->count++] = line;
+}
+
+static bool same_figures(const kn_module_figures *a, const kn_module_figures *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    return a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0 &&
+           a->multiply_adds == b->multiply_adds;
+}
+
+static bool same_name(const char *a, const char *b) { return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0; }
+
+/* All but the names of the modules themselves. */
+static bool are_alike(const summary *out, int first, int second, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const summary_line *a = &out->lines[first + i], *b = &out->lines[second + i];
+        if (a->length != b->length || a->depth != b->depth || a->parameters != b->parameters ||
+            memcmp(out->tree.data + a->start, out->tree.data + b->start, a->length) != 0 ||
+            !same_figures(a->figures, b->figures))
+            return false;
+        if (i > 0 &&
+            (!same_name(a->name, b->name) || !same_name(a->last_name, b->last_name) || a->repeats != b->repeats))
+            return false;
+    }
+    return true;
+}
+
+static void append_module(summary *out, kn_module *module, const char *name, int depth);
+
+/* The children, one below the other; one that is like the one before it is left out again, and counted there. */
+static void append_children(summary *out, kn_module *module, int depth)
+{
+    int before = -1; /* the first line of the child before */
+    for (int i = 0; i < module->num_children; i++) {
+        int first = out->count;
+        append_module(out, module->children[i].module, module->children[i].name, depth);
+        if (out->failed || out->tree.failed)
+            return;
+        int lines = out->count - first;
+        if (!out->expand && before >= 0 && first - before == lines && are_alike(out, before, first, lines)) {
+            out->lines[before].repeats++;
+            out->lines[before].last_name = module->children[i].name;
+            out->count = first;
+        } else {
+            before = first;
+        }
+    }
 }
 
 static void append_module(summary *out, kn_module *module, const char *name, int depth)
 {
-    size_t start = out->tree.length;
-    kn_text_format(&out->tree, "%*s", 2 * depth, "");
-    if (name != NULL)
-        kn_text_format(&out->tree, "(%s): ", name);
+    summary_line line = {.depth = depth, .name = name, .start = out->tree.length, .parameters = own_count(module)};
+    if (out->figures != NULL)
+        line.figures = kn_figures_find(out->figures, module);
     kn_text_format(&out->tree, "%s(", module->type_name);
-    int64_t count = own_count(module);
     if (module->num_children == 0) {
         if (module->describe != NULL)
             module->describe(module, &out->tree);
         kn_text_append(&out->tree, ")");
-        end_line(out, start, count > 0 ? count : -1);
+        end_line(out, line);
         return;
     }
-    end_line(out, start, count > 0 ? count : -1);
-    for (int i = 0; i < module->num_children; i++)
-        append_module(out, module->children[i].module, module->children[i].name, depth + 1);
-    start = out->tree.length;
-    kn_text_format(&out->tree, "%*s)", 2 * depth, "");
-    end_line(out, start, -1);
+    end_line(out, line);
+    append_children(out, module, depth + 1);
+    line = (summary_line){.depth = depth, .start = out->tree.length};
+    kn_text_append(&out->tree, ")");
+    end_line(out, line);
 }
+
+/* --- the columns ----------------------------------------------------------------------------------------------- */
 
 /* 54314 as "54,314". */
 static const char *grouped(char buffer[32], int64_t number)
@@ -81,39 +140,165 @@ static const char *grouped(char buffer[32], int64_t number)
     return buffer;
 }
 
-static char *lay_out(const summary *out, kn_module *module)
+/* 346112000 as "346.1 M". */
+static const char *scaled(char buffer[32], double number)
 {
-    size_t width = 0;
-    for (int i = 0; i < out->count; i++)
-        width = out->lines[i].length > width ? out->lines[i].length : width;
-    kn_text text = {0};
-    char number[32], size[32];
+    static const char *const units[] = {"", " K", " M", " G", " T", " P"};
+    size_t unit = 0;
+    for (; number >= 999.95 && unit + 1 < sizeof units / sizeof units[0]; unit++)
+        number /= 1000;
+    snprintf(buffer, 32, unit == 0 ? "%.0f%s" : "%.1f%s", number, units[unit]);
+    return buffer;
+}
+
+enum { MODULE, OUTPUT, PARAMETERS, MULTIPLY_ADDS, COLUMNS };
+static const kn_table_column columns_of_pass[COLUMNS] = {
+    [MODULE] = {.title = "", .shortest = 24},
+    [OUTPUT] = {.title = "output"},
+    [PARAMETERS] = {.title = "params", .is_number = true, .rank = 1},
+    [MULTIPLY_ADDS] = {.title = "mult-adds", .is_number = true, .rank = 2},
+};
+static const kn_table_column columns_of_tree[] = {{.title = "", .shortest = 24},
+                                                  {.title = "", .is_number = true, .least = 10}};
+
+typedef struct figures_text {
+    char cells[COLUMNS][KN_MAX_DIMS * 22];
+} figures_text;
+
+/* "" where there is nothing to say. */
+static figures_text figures_of(const summary_line *line)
+{
+    figures_text text = {0};
+    if (line->parameters > 0)
+        grouped(text.cells[PARAMETERS], line->parameters);
+    if (line->figures == NULL)
+        return text;
+    kn_format_shape(text.cells[OUTPUT], sizeof text.cells[OUTPUT], line->figures->ndim, line->figures->shape);
+    if (line->figures->multiply_adds > 0)
+        scaled(text.cells[MULTIPLY_ADDS], line->figures->multiply_adds);
+    return text;
+}
+
+/* What the page leaves for the tree: 0 where there is no limit. */
+static int room_for_tree(const summary *out, kn_page page)
+{
+    int widths[COLUMNS] = {0}, room = page.width;
+    for (int c = OUTPUT; out->figures != NULL && c < COLUMNS; c++)
+        widths[c] = (int)strlen(columns_of_pass[c].title);
+    widths[PARAMETERS] = out->figures != NULL ? widths[PARAMETERS] : columns_of_tree[1].least;
     for (int i = 0; i < out->count; i++) {
-        const summary_line *line = &out->lines[i];
-        kn_text_append_bytes(&text, out->tree.data + line->start, line->length);
-        if (line->count >= 0)
-            kn_text_format(&text, "%*s", (int)(width - line->length) + 12, grouped(number, line->count));
-        kn_text_append(&text, "\n");
+        figures_text text = figures_of(&out->lines[i]);
+        for (int c = OUTPUT; c < COLUMNS; c++)
+            widths[c] = (int)strlen(text.cells[c]) > widths[c] ? (int)strlen(text.cells[c]) : widths[c];
     }
-    kn_parameter_list list = kn_module_parameters(module);
-    uint64_t bytes = 0;
-    for (int i = 0; i < list.count; i++)
-        bytes += (uint64_t)kn_numel(list.tensors[i]) * kn_dtype_size(kn_dtype_of(list.tensors[i]));
-    kn_text_format(&text, "Parameters: %s (%s)\n", grouped(number, kn_module_parameter_count(module)),
-                   kn_format_bytes(size, sizeof size, bytes));
+    for (int c = OUTPUT; c < COLUMNS; c++)
+        room -= widths[c] > 0 ? widths[c] + 2 : 0;
+    return page.width == 0 ? 0 : room > columns_of_pass[MODULE].shortest ? room : columns_of_pass[MODULE].shortest;
+}
+
+/* "Conv2d(1, 32, kernel_size=(3, 3), stride=(1, 1))" as "Conv2d(1, 32, kernel_size=(3, 3), ...)": as many arguments as
+ * fit. `head`: characters before it. */
+static void append_description(kn_text *line, const char *text, size_t length, int head, int room)
+{
+    static const char *const rest = "...)";
+    size_t kept = 0; /* to the end of the last argument that may stay, its comma and blank included */
+    int depth = 0;
+    if (room <= 0 || head + (int)length <= room) {
+        kn_text_append_bytes(line, text, length);
+        return;
+    }
+    for (size_t i = 0; i < length && head + (int)(i + 1 + strlen(rest)) <= room; i++) {
+        depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+        if ((text[i] == '(' && depth == 1) || (text[i] == ' ' && depth == 1 && i > 0 && text[i - 1] == ','))
+            kept = i + 1;
+    }
+    kn_text_append_bytes(line, text, kept > 0 ? kept : length);
+    kn_text_append(line, kept > 0 ? rest : "");
+}
+
+/* "    (0-2): 3 x ReLU()"; the caller frees it. */
+static char *tree_line(const summary *out, const summary_line *line, int room)
+{
+    kn_text text = {0};
+    kn_text_format(&text, "%*s", 2 * line->depth, "");
+    if (line->repeats > 1)
+        kn_text_format(&text, "(%s-%s): %d x ", line->name, line->last_name, line->repeats);
+    else if (line->name != NULL)
+        kn_text_format(&text, "(%s): ", line->name);
+    if (text.data != NULL)
+        append_description(&text, out->tree.data + line->start, line->length, kn_text_width(text.data), room);
     return kn_text_finish(&text);
 }
 
-char *kn_module_summary(kn_module *module)
+static void put_lines(kn_table *table, const summary *out, kn_page page)
 {
+    int room = room_for_tree(out, page);
+    for (int i = 0; i < out->count; i++) {
+        figures_text figures = figures_of(&out->lines[i]);
+        char *line = tree_line(out, &out->lines[i], room);
+        table->failed |= line == NULL;
+        kn_table_put(table, "%s", line != NULL ? line : "");
+        kn_free(line);
+        for (int c = OUTPUT; c < COLUMNS; c++)
+            if (out->figures != NULL || c == PARAMETERS)
+                kn_table_put(table, "%s", figures.cells[c]);
+    }
+}
+
+static void append_totals(kn_text *text, const summary *out, kn_module *module, const kn_tensor *input)
+{
+    kn_parameter_list list = kn_module_parameters(module);
+    uint64_t bytes = 0;
+    char number[32], size[32], shape[KN_MAX_DIMS * 22];
+    for (int i = 0; i < list.count; i++)
+        bytes += (uint64_t)kn_numel(list.tensors[i]) * kn_dtype_size(kn_dtype_of(list.tensors[i]));
+    kn_text_format(text, "Parameters: %s (%s)\n", grouped(number, kn_module_parameter_count(module)),
+                   kn_format_bytes(size, sizeof size, bytes));
+    if (out->figures != NULL)
+        kn_text_format(text, "Multiply-adds: %s for an input %s\n", scaled(number, out->figures->multiply_adds),
+                       kn_format_shape(shape, sizeof shape, kn_ndim(input), kn_shape(input)));
+}
+
+static char *lay_out(const summary *out, kn_module *module, const kn_module_summary_params *params)
+{
+    const bool with_pass = out->figures != NULL;
+    kn_page page = kn_page_for(params->width);
+    kn_table table = {.columns = with_pass ? columns_of_pass : columns_of_tree, .num_columns = with_pass ? COLUMNS : 2};
+    kn_text text = {0};
+    put_lines(&table, out, page);
+    kn_table_append(&text, &table, page);
+    kn_table_free(&table);
+    append_totals(&text, out, module, params->input);
+    return kn_text_finish(&text);
+}
+
+/* --- the interface --------------------------------------------------------------------------------------------- */
+
+static char *summarise(kn_module *module, const kn_module_summary_params *params)
+{
+    kn_figures_list figures = {0};
+    summary out = {.expand = params->expand, .figures = params->input != NULL ? &figures : NULL};
+    if (params->input != NULL && kn_module_rehearse(&figures, module, params->input) != KN_OK) {
+        kn_free(figures.items);
+        return NULL;
+    }
+    append_module(&out, module, NULL, 0);
+    char *text = out.failed || out.tree.failed ? NULL : lay_out(&out, module, params);
+    kn_free(out.lines);
+    kn_free(figures.items);
+    kn_text_free(&out.tree);
+    return text;
+}
+
+char *kn_module_summary_with(kn_module *module, const kn_module_summary_params *params)
+{
+    static const kn_module_summary_params defaults = {0};
     if (module == NULL) {
         kn_fail_argument_null("module_summary", "module");
         return kn_stick();
     }
-    summary out = {0};
-    append_module(&out, module, NULL, 0);
-    char *text = out.failed || out.tree.failed ? NULL : lay_out(&out, module);
-    kn_free(out.lines);
-    kn_text_free(&out.tree);
-    return text;
+    char *text = summarise(module, params != NULL ? params : &defaults);
+    return text != NULL ? text : kn_stick();
 }
+
+char *kn_module_summary(kn_module *module) { return kn_module_summary_with(module, NULL); }

@@ -152,7 +152,7 @@ static double taps_of(const int64_t *weight) { return (double)weight[1] * (doubl
 static kn_work conv2d_work(const kn_call *call)
 {
     bool bias = call->num_inputs > 2 && call->inputs[2], activation = activation_of(call->params);
-    return kn_work_of_outputs(call, 2 * taps_of(call->inputs[1]->shape) + bias + activation);
+    return kn_work_of_products(call, taps_of(call->inputs[1]->shape), bias + activation);
 }
 
 static kn_work conv2d_backward_work(const kn_grad_call *grad)

@@ -48,7 +48,7 @@ static kn_status linear_shape(kn_call *call)
 static kn_work linear_work(const kn_call *call)
 {
     bool bias = call->num_inputs > 2 && call->inputs[2], activation = activation_of(call->params);
-    return kn_work_of_outputs(call, 2 * (double)call->inputs[1]->shape[1] + bias + activation);
+    return kn_work_of_products(call, (double)call->inputs[1]->shape[1], bias + activation);
 }
 
 static kn_work linear_backward_work(const kn_grad_call *grad)

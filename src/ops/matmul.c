@@ -72,7 +72,7 @@ static kn_status matmul_shape(kn_call *call)
 static kn_work matmul_work(const kn_call *call)
 {
     const kn_tensor *a = call->inputs[0];
-    return kn_work_of_outputs(call, 2 * (double)a->shape[a->ndim - 1]);
+    return kn_work_of_products(call, (double)a->shape[a->ndim - 1], 0);
 }
 
 static kn_work matmul_backward_work(const kn_grad_call *grad)

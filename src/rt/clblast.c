@@ -1,6 +1,8 @@
 /* rt/clblast.c - CLBlast as a provider of matrix products. */
 #include <clblast_c.h>
+#include <stdatomic.h>
 
+#include "rt/build_progress.h"
 #include "rt/capture.h"
 #include "rt/clblast.h"
 #include "rt/lost.h"
@@ -107,6 +109,21 @@ static cl_mem scratch_of(const kn_gemm_call *call)
 
 /* --- the product -------------------------------------------------------------------------------------------------- */
 
+/* CLBlast compiles its kernels when it is first asked for them, without a word. */
+static CLBlastStatusCode run_product(kn_stream *stream, const kn_gemm_call *call, cl_mem scratch, cl_event *event)
+{
+    static atomic_bool used[KN_MAX_DEVICES][2]; /* per precision */
+    const bool f64 = call->params.f64;
+    const int index = kn_device_index(stream->device);
+    const bool first = index >= 0 && index < KN_MAX_DEVICES && !atomic_exchange(&used[index][f64], true);
+    kn_build_wait wait = first ? kn_build_begin("CLBlast GEMM") : (kn_build_wait){0};
+    CLBlastStatusCode code =
+        f64 ? gemm_f64(&stream->queue, call, scratch, event) : gemm_f32(&stream->queue, call, scratch, event);
+    if (first)
+        kn_build_log_launch(stream->device, "CLBlast", "CLBlast GEMM", kn_build_end(wait, code == CLBlastSuccess));
+    return code;
+}
+
 /* The event is that of the last of CLBlast's kernels. Where there is no sub-buffer CLBlast makes a buffer. */
 kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_call *call)
 {
@@ -116,8 +133,7 @@ kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_call *call)
     cl_mem scratch = scratch_of(call);
     kn_clblast_lock();
     kn_clblast_prepare(stream->device, p->f64);
-    CLBlastStatusCode code =
-        p->f64 ? gemm_f64(&stream->queue, call, scratch, wanted) : gemm_f32(&stream->queue, call, scratch, wanted);
+    CLBlastStatusCode code = run_product(stream, call, scratch, wanted);
     kn_clblast_unlock();
     if (scratch)
         clReleaseMemObject(scratch); /* the kernels enqueued hold it */

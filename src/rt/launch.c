@@ -1,5 +1,6 @@
 /* rt/launch.c - the one way to run a kernel. */
 #include "base/log.h"
+#include "rt/build_progress.h"
 #include "rt/capture.h"
 #include "rt/lost.h"
 #include "rt/submit.h"
@@ -110,15 +111,6 @@ static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, const kn_launch_para
     return error;
 }
 
-/* Drivers that compile when a kernel first runs are given the time to: see quirks.h. Costs one wait per kernel and
- * process. */
-static void await_compilation(kn_stream *stream, kn_kernel *kernel)
-{
-    if (!kernel->launched && stream->device->quirks.compiles_at_first_launch)
-        clFinish(stream->queue);
-    kernel->launched = true;
-}
-
 static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
                                const size_t global[3], const size_t local[3])
 {
@@ -134,8 +126,22 @@ static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_la
         return kn_cl_fail(error, stream->device, "%s: running kernel `%s`",
                           params->operation ? params->operation : params->source, params->kernel);
     note_fault(stream, params);
-    await_compilation(stream, kernel);
     return KN_OK;
+}
+
+/* Drivers that compile when a kernel first runs are given the time to: see quirks.h. Costs one wait per kernel and
+ * process. */
+static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
+                              const size_t global[3], const size_t local[3])
+{
+    kn_build_wait wait = kn_build_begin(kernel->name);
+    kn_status status = launch_locked(stream, kernel, params, global, local);
+    if (status == KN_OK && stream->device->quirks.compiles_at_first_launch)
+        clFinish(stream->queue);
+    kernel->launched = status == KN_OK;
+    double seconds = kn_build_end(wait, kernel->launched);
+    kn_build_log_launch(stream->device, params->source, kernel->name, seconds);
+    return status;
 }
 
 kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
@@ -150,7 +156,8 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
         return kn_capture_kernel(stream, kernel, params, global, local);
     KN_TRY(kn_stream_enter(stream, operation_of(params)));
     kn_lock(&kernel->lock);
-    kn_status status = launch_locked(stream, kernel, params, global, local);
+    kn_status status = kernel->launched ? launch_locked(stream, kernel, params, global, local)
+                                        : launch_first(stream, kernel, params, global, local);
     kn_unlock(&kernel->lock);
     return status == KN_OK ? kn_stream_count_launch(stream) : status;
 }

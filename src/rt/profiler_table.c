@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/layout.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "rt/profiler.h"
 
 #define COLUMN_WIDTH 12 /* at least; as PyTorch's */
@@ -63,7 +63,7 @@ static cell format_memory(int64_t bytes)
     return c;
 }
 
-/* A line stays a line, and no character is cut in two, whatever the user called a range. */
+/* No character is cut in two, whatever the user called a range. */
 static cell format_text(const char *text, int width)
 {
     cell c;
@@ -74,9 +74,6 @@ static cell format_text(const char *text, int width)
     while (!fits && shown > 0 && ((unsigned char)text[shown] & 0xC0) == 0x80)
         shown--; /* a byte inside a UTF-8 character */
     snprintf(c.text, sizeof c.text, "%.*s%s", shown, text, fits ? "" : "...");
-    for (char *at = c.text; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == '\x7f')
-            *at = ' ';
     return c;
 }
 
@@ -175,60 +172,53 @@ static cell of_peak(const table *t, const kn_profiler_row *r)
 
 /* --- columns ---------------------------------------------------------------------------------- */
 
-typedef struct column {
-    const char *title;
-    cell (*cell)(const table *t, const kn_profiler_row *row);
-    int width;
-} column;
+typedef cell (*cell_function)(const table *t, const kn_profiler_row *row);
 
-static int choose_columns(column *columns, const table *t)
+typedef struct columns {
+    kn_table_column look[MAX_COLUMNS];
+    cell_function cell[MAX_COLUMNS];
+    int count;
+} columns;
+
+/* The ranks say which columns go first on a narrow page: what can be worked out from others, then what tells least
+ * about where the time goes. */
+static void choose_columns(columns *chosen, const table *t)
 {
     const kn_profiler_params *p = &t->profile->params;
     const struct {
         const char *title;
-        cell (*cell)(const table *, const kn_profiler_row *);
+        cell_function cell;
         bool shown;
+        int rank, shortest;
     } all[] = {
-        {"Name", of_name, true},
-        {"Self CPU %", of_self_cpu_share, true},
-        {"Self CPU", of_self_cpu, true},
-        {"CPU total %", of_cpu_share, true},
-        {"CPU total", of_cpu, true},
-        {"CPU time avg", of_cpu_average, true},
-        {"Self Device", of_self_device, true},
-        {"Self Device %", of_self_device_share, true},
-        {"Device total", of_device, true},
-        {"Device time avg", of_device_average, true},
-        {"Device Mem", of_memory, p->profile_memory},
-        {"# of Calls", of_count, true},
-        {"Input Shapes", of_shapes, t->params->group_by_input_shape},
-        {"GFLOPs", of_flops, p->with_flops},
-        {"GFLOP/s", of_flop_rate, p->with_flops},
-        {"GB/s", of_byte_rate, p->with_flops},
-        {"% of peak", of_peak, p->with_flops && t->params->peak},
+        {"Name", of_name, true, 0, 20},
+        {"Self CPU %", of_self_cpu_share, true, 10, 0},
+        {"Self CPU", of_self_cpu, true, 2, 0},
+        {"CPU total %", of_cpu_share, true, 12, 0},
+        {"CPU total", of_cpu, true, 7, 0},
+        {"CPU time avg", of_cpu_average, true, 11, 0},
+        {"Self Device", of_self_device, true, 0, 0},
+        {"Self Device %", of_self_device_share, true, 4, 0},
+        {"Device total", of_device, true, 6, 0},
+        {"Device time avg", of_device_average, true, 9, 0},
+        {"Device Mem", of_memory, p->profile_memory, 5, 0},
+        {"# of Calls", of_count, true, 1, 0},
+        {"Input Shapes", of_shapes, t->params->group_by_input_shape, 0, 24},
+        {"GFLOPs", of_flops, p->with_flops, 13, 0},
+        {"GFLOP/s", of_flop_rate, p->with_flops, 5, 0},
+        {"GB/s", of_byte_rate, p->with_flops, 8, 0},
+        {"% of peak", of_peak, p->with_flops && t->params->peak, 3, 0},
     };
-    int count = 0;
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (all[i].shown)
-            columns[count++] = (column){all[i].title, all[i].cell, 0};
-    for (int c = 0; c < count; c++) {
-        int width = (int)strlen(columns[c].title);
-        columns[c].width = width > COLUMN_WIDTH ? width : COLUMN_WIDTH;
-        for (int r = 0; r < t->count; r++) {
-            cell shown = columns[c].cell(t, &t->rows[r]);
-            width = (int)strlen(shown.text);
-            columns[c].width = width > columns[c].width ? width : columns[c].width;
-        }
-    }
-    return count;
-}
-
-static void append_line(kn_text *text, const column *columns, int count)
-{
-    for (int c = 0; c < count; c++) {
-        for (int i = 0; i < columns[c].width; i++)
-            kn_text_append(text, "-");
-        kn_text_append(text, c + 1 < count ? "  " : "\n");
+    chosen->count = 0;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (!all[i].shown)
+            continue;
+        chosen->look[chosen->count] = (kn_table_column){.title = all[i].title,
+                                                        .is_number = true,
+                                                        .least = COLUMN_WIDTH,
+                                                        .shortest = all[i].shortest,
+                                                        .rank = all[i].rank};
+        chosen->cell[chosen->count++] = all[i].cell;
     }
 }
 
@@ -253,18 +243,18 @@ static void append_notes(kn_text *text, const table *t)
 
 static void append_table(kn_text *text, const table *t)
 {
-    column columns[MAX_COLUMNS];
-    int count = choose_columns(columns, t);
-    append_line(text, columns, count);
-    for (int c = 0; c < count; c++)
-        kn_text_format(text, "%*s%s", columns[c].width, columns[c].title, c + 1 < count ? "  " : "\n");
-    append_line(text, columns, count);
+    columns chosen;
+    choose_columns(&chosen, t);
+    kn_page page = kn_page_for(t->params->width);
+    kn_table shown = {.columns = chosen.look, .num_columns = chosen.count, .has_rules = true};
     for (int r = 0; r < t->count; r++)
-        for (int c = 0; c < count; c++)
-            kn_text_format(text, "%*s%s", columns[c].width, columns[c].cell(t, &t->rows[r]).text,
-                           c + 1 < count ? "  " : "\n");
-    append_line(text, columns, count);
+        for (int c = 0; c < chosen.count; c++)
+            kn_table_put(&shown, "%s", chosen.cell[c](t, &t->rows[r]).text);
+    int hidden = kn_table_append(text, &shown, page);
+    kn_table_free(&shown);
     append_notes(text, t);
+    if (hidden > 0)
+        kn_text_format(text, "Note: %d columns were left out to fit %d characters\n", hidden, page.width);
 }
 
 /* --- the interface ---------------------------------------------------------------------------- */

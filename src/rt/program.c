@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/text.h"
+#include "rt/build_progress.h"
 #include "rt/internal.h"
 #include "rt/kernel_sources.h"
 #include "rt/user_source.h"
@@ -206,25 +207,37 @@ static void cache_key(char key[KN_HASH_TEXT], const kn_device *device, const kn_
     kn_hash_format(key, hash);
 }
 
-static kn_status build(kn_device *device, kn_program *program)
+/* From the disk cache, else from the source. */
+static kn_status make(kn_device *device, kn_program *program, const char *text, kn_build_origin *origin)
 {
-    char *text;
-    KN_TRY(kn_kernel_source_text(&text, program->source));
     char key[KN_HASH_TEXT];
-    bool cached = use_disk_cache(device);
-    kn_status status = KN_OK;
-    cl_program handle = NULL;
+    const bool cached = use_disk_cache(device);
+    *origin = KN_BUILT_FROM_CACHE;
     if (cached) {
         cache_key(key, device, program, text);
-        handle = build_from_binary(device, program, key);
+        program->handle = build_from_binary(device, program, key);
+        if (program->handle)
+            return KN_OK;
     }
-    if (!handle) {
-        status = build_from_source(&handle, device, program, text);
-        if (status == KN_OK && cached)
-            store_binary(handle, key);
-    }
+    *origin = KN_BUILT_FROM_SOURCE;
+    KN_TRY(build_from_source(&program->handle, device, program, text));
+    if (cached)
+        store_binary(program->handle, key);
+    return KN_OK;
+}
+
+/* For the sake of `kernel`, whose name those who wait are told. */
+static kn_status build(kn_device *device, kn_program *program, const char *kernel)
+{
+    char *text;
+    kn_build_origin origin;
+    KN_TRY(kn_kernel_source_text(&text, program->source));
+    kn_build_wait wait = kn_build_begin(kernel);
+    kn_status status = make(device, program, text, &origin);
+    double seconds = kn_build_end(wait, false);
     kn_free(text);
-    program->handle = handle;
+    if (status == KN_OK)
+        kn_build_log_program(device, program, origin, seconds);
     return status;
 }
 
@@ -325,7 +338,7 @@ kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *sourc
     kn_status status = KN_OK;
     kn_lock(&program->lock);
     if (!program->handle)
-        status = build(device, program);
+        status = build(device, program, name);
     kn_kernel *found = program->kernels;
     while (found && strcmp(found->name, name) != 0)
         found = found->next;

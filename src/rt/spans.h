@@ -35,7 +35,8 @@ typedef struct kn_span_info {
 /* How much an operation does; known at its end. */
 typedef struct kn_work {
     double flops, bytes;
-    bool is_f64; /* which peak of arithmetic it is held against */
+    double multiply_adds; /* of products and convolutions, which are among the flops */
+    bool is_f64;          /* which peak of arithmetic it is held against */
 } kn_work;
 
 /* Opens a span on the calling thread. Each span begun must be ended, on the same thread unless it is KN_SPAN_ASYNC. */

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "io/checkpoint.h"
 #include "io/tensor_file.h"
 #include "train/trainer.h"

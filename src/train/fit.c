@@ -229,6 +229,7 @@ kn_status kn_trainer_fit(kn_trainer *trainer, kn_loader *train, kn_loader *valid
     if (status == KN_OK)
         status = run_fit(trainer, train, validation);
     kn_trainer_close_output(trainer);
+    kn_progress_stop(&trainer->progress);
     kn_tensor_list_free(&trainer->best); /* its memory is of no more use */
     return status;
 }

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/layout.h"
 #include "base/memory.h"
-#include "base/text.h"
 
 /* --- filling it in --------------------------------------------------------------------------------------------- */
 
@@ -139,25 +139,23 @@ kn_status kn_history_save_csv(const kn_history *history, const char *path)
     return status;
 }
 
-static int width_of(const kn_history *history, int column)
+/* Losses and accuracies to four places, as one compares them; epochs and steps whole; four digits of the learning rate.
+ */
+static void put_cell(kn_table *table, const char *name, double value)
 {
-    const int narrowest = 8, length = (int)strlen(history->names[column]);
-    return column > 0 && length < narrowest ? narrowest : length;
+    if (strcmp(name, "epoch") == 0 || strcmp(name, "step") == 0)
+        kn_table_put(table, "%lld", (long long)value);
+    else
+        kn_table_put(table, strcmp(name, "lr") == 0 ? "%.4g" : "%.4f", value);
 }
 
-/* Losses and accuracies to four places, as one compares them; epochs and steps whole; the learning rate as it is. */
-static void append_cell(kn_text *text, const kn_history *history, int epoch, int column)
+static void put_rows(kn_table *table, const kn_history *history)
 {
-    const char *name = history->names[column], *space = column > 0 ? "  " : "";
-    const int width = width_of(history, column);
-    double value = kn_history_value(history, epoch, column);
-    char number[KN_NUMBER_TEXT];
-    if (strcmp(name, "epoch") == 0 || strcmp(name, "step") == 0)
-        kn_text_format(text, "%s%*lld", space, width, (long long)value);
-    else if (strcmp(name, "lr") == 0)
-        kn_text_format(text, "%s%*s", space, width, kn_format_number(number, value));
-    else
-        kn_text_format(text, "%s%*.4f", space, width, value);
+    for (int e = 0; e < history->epochs; e++) {
+        for (int c = 0; c < history->columns; c++)
+            put_cell(table, history->names[c], kn_history_value(history, e, c));
+        kn_table_put(table, "%s", (int)kn_history_value(history, e, 0) == history->best_epoch ? "best" : "");
+    }
 }
 
 char *kn_history_table(const kn_history *history)
@@ -166,15 +164,17 @@ char *kn_history_table(const kn_history *history)
         kn_fail_argument_null("history_table", "history");
         return NULL;
     }
-    kn_text text = {0};
+    kn_table_column *columns = kn_calloc((size_t)history->columns + 1, sizeof *columns);
+    if (columns == NULL)
+        return NULL;
     for (int c = 0; c < history->columns; c++)
-        kn_text_format(&text, "%s%*s", c > 0 ? "  " : "", width_of(history, c), history->names[c]);
-    kn_text_append(&text, "\n");
-    for (int e = 0; e < history->epochs; e++) {
-        for (int c = 0; c < history->columns; c++)
-            append_cell(&text, history, e, c);
-        bool best = (int)kn_history_value(history, e, 0) == history->best_epoch;
-        kn_text_append(&text, best ? "  best\n" : "\n");
-    }
+        columns[c] = (kn_table_column){.title = history->names[c], .is_number = true, .least = c > 0 ? 8 : 0};
+    columns[history->columns].title = "";
+    kn_table table = {.columns = columns, .num_columns = history->columns + 1};
+    kn_text text = {0};
+    put_rows(&table, history);
+    kn_table_append(&text, &table, (kn_page){0});
+    kn_table_free(&table);
+    kn_free(columns);
     return kn_text_finish(&text);
 }

@@ -71,4 +71,6 @@ int kn_interrupt_end(void)
     return number;
 }
 
+bool kn_interrupted(void) { return kn_interrupt_signal() != 0; }
+
 int kn_interrupt_signal(void) { return first_signal; }

@@ -4,12 +4,11 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/layout.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "train/history.h"
@@ -29,11 +28,20 @@ double kn_clock(void)
 
 /* --- phases ---------------------------------------------------------------------------------------------------- */
 
+static void on_build(const kn_build_notice *notice, void *user);
+
 void kn_progress_start(kn_progress *progress, bool quiet)
 {
-    const char *terminal = getenv("TERM");
-    bool dumb = terminal != NULL && strcmp(terminal, "dumb") == 0;
-    *progress = (kn_progress){.lines = !quiet, .bar = !quiet && isatty(STDERR_FILENO) && !dumb, .phase = ""};
+    *progress = (kn_progress){.lines = !quiet, .bar = !quiet && kn_terminal_redraws(STDERR_FILENO), .phase = ""};
+    progress->outer = kn_build_observe((kn_build_observer){.notice = on_build, .user = progress});
+    progress->watches_builds = true;
+}
+
+void kn_progress_stop(kn_progress *progress)
+{
+    if (progress->watches_builds)
+        kn_build_observe(progress->outer);
+    progress->watches_builds = false;
 }
 
 void kn_progress_epoch(kn_progress *progress, int epoch, int epochs)
@@ -65,14 +73,6 @@ bool kn_progress_step(kn_progress *progress, int64_t samples)
 }
 
 /* --- drawing --------------------------------------------------------------------------------------------------- */
-
-static int terminal_width(void)
-{
-    struct winsize size;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        return size.ws_col;
-    return 80;
-}
 
 /* "1:02:03" or "2:03". */
 static const char *format_time(char buffer[32], double seconds)
@@ -112,35 +112,47 @@ static void append_figures(kn_text *line, const kn_progress *progress, double no
         kn_text_format(line, "  acc %.4f", progress->accuracy);
 }
 
+static void append_head(kn_text *line, const kn_progress *progress)
+{
+    if (progress->epoch > 0)
+        kn_text_format(line, "epoch %d/%d%s%s", progress->epoch, progress->epochs,
+                       progress->phase[0] != '\0' ? " " : "", progress->phase);
+}
+
+/* One character stays free: a full line would wrap on some terminals. */
+static int bar_width(void) { return kn_page_of(STDERR_FILENO).width - 1; }
+
 static char *bar_line(const kn_progress *progress, double now)
 {
     kn_text head = {0}, tail = {0};
-    kn_text_format(&head, "epoch %d/%d%s%s", progress->epoch, progress->epochs, progress->phase[0] != '\0' ? " " : "",
-                   progress->phase);
+    append_head(&head, progress);
     append_figures(&tail, progress, now);
-    int width = terminal_width() - 1, room = width - (int)(head.length + tail.length) - 3;
+    int width = bar_width(), room = width - (int)(head.length + tail.length) - 3;
     int cells = room < BAR_CELLS ? room : BAR_CELLS;
     if (cells >= NARROWEST_BAR)
         append_bar(&head, progress->steps > 0 ? (double)progress->steps_done / (double)progress->steps : 1, cells);
     if (tail.data != NULL)
         kn_text_append(&head, tail.data);
     kn_text_free(&tail);
-    if (!head.failed && (int)head.length > width)
-        head.data[width > 0 ? width : 0] = '\0';
     return kn_text_finish(&head);
+}
+
+/* Over what stands there, and cut to the terminal's width. Frees the line; NULL allowed. */
+static void draw_over(kn_progress *progress, char *line, double now)
+{
+    progress->drawn = now;
+    if (line != NULL)
+        fprintf(stderr, "\r%.*s\033[K", bar_width(), line);
+    fflush(stderr);
+    kn_free(line);
 }
 
 void kn_progress_draw(kn_progress *progress)
 {
     double now = progress->bar ? kn_clock() : 0;
-    if (!progress->bar || now - progress->drawn < DRAW_SECONDS)
-        return;
-    progress->drawn = now;
-    char *line = bar_line(progress, now);
-    if (line != NULL)
-        fprintf(stderr, "\r%s\033[K", line);
-    fflush(stderr);
-    kn_free(line);
+    if (progress->bar && (progress->shows_build || now - progress->drawn >= DRAW_SECONDS))
+        draw_over(progress, bar_line(progress, now), now);
+    progress->shows_build = false;
 }
 
 void kn_progress_clear(kn_progress *progress)
@@ -151,24 +163,155 @@ void kn_progress_clear(kn_progress *progress)
     fflush(stderr);
 }
 
+/* --- kernels being compiled ------------------------------------------------------------------------------------ */
+
+#define BUILD_LINE_SECONDS 5.0   /* of waiting before a line tells of it where there is no bar */
+#define BUILD_AGAIN_SECONDS 15.0 /* before the next */
+
+/* "compiling kernels: 12 done (softmax)": how many there will be is not known. */
+static char *build_line(const kn_progress *progress, const kn_build_notice *notice)
+{
+    kn_text line = {0};
+    char time[32];
+    append_head(&line, progress);
+    kn_text_format(&line, "%scompiling kernels: %d done (%s)  %s", line.length > 0 ? "  " : "", notice->done,
+                   notice->kernel, format_time(time, progress->build_seconds));
+    return kn_text_finish(&line);
+}
+
+static void tell_build(kn_progress *progress, const kn_build_notice *notice)
+{
+    double before_next = progress->build_told > 0 ? BUILD_AGAIN_SECONDS : BUILD_LINE_SECONDS;
+    if (progress->build_seconds - progress->build_told < before_next)
+        return;
+    progress->build_told = progress->build_seconds;
+    char *line = build_line(progress, notice);
+    if (line != NULL)
+        fprintf(stderr, "%s\n", line);
+    kn_free(line);
+}
+
+/* The time spent waiting is no time of training: it does not count for the rate and the time left. */
+static void on_build(const kn_build_notice *notice, void *user)
+{
+    kn_progress *progress = user;
+    if (notice->is_over) {
+        progress->build_seconds += notice->seconds;
+        progress->started += notice->seconds;
+    }
+    double now = kn_clock();
+    if (progress->bar && now - progress->drawn >= DRAW_SECONDS) {
+        draw_over(progress, build_line(progress, notice), now);
+        progress->shows_build = true;
+    } else if (progress->lines && !progress->bar && notice->is_over) {
+        tell_build(progress, notice);
+    }
+}
+
 /* --- lines ----------------------------------------------------------------------------------------------------- */
+
+static char *labelled_line(const kn_progress *progress, const kn_history *history, double seconds, double rate,
+                           bool best)
+{
+    kn_text line = {0};
+    int last = history->epochs - 1;
+    kn_text_format(&line, "epoch %d/%d", progress->epoch, progress->epochs);
+    for (int c = 1; c < history->columns - 1; c++)
+        kn_text_format(&line, "  %s %.4f", history->names[c], kn_history_value(history, last, c));
+    kn_text_format(&line, "  lr %.4g  %.1f s  %.0f samples/s%s", kn_history_value(history, last, history->columns - 1),
+                   seconds, rate, best ? "  best" : "");
+    return kn_text_finish(&line);
+}
+
+/* The history's columns, then these. What says least about the course goes first where there is no room. */
+enum { OF_SECONDS, OF_RATE, OF_BEST, FURTHER_COLUMNS };
+
+static void name_columns(kn_table_column *columns, const kn_history *history)
+{
+    const int named = history->columns, norm = kn_history_find(history, "grad_norm");
+    for (int c = 0; c < named; c++)
+        columns[c] = (kn_table_column){.title = history->names[c], .is_number = true};
+    columns[named - 1].rank = 2; /* the learning rate */
+    if (norm >= 0)
+        columns[norm].rank = 1;
+    columns[named + OF_SECONDS] = (kn_table_column){.title = "seconds", .is_number = true, .rank = 3};
+    columns[named + OF_RATE] = (kn_table_column){.title = "samples/s", .is_number = true, .rank = 4};
+    columns[named + OF_BEST] = (kn_table_column){.title = ""};
+}
+
+/* Figures that no row's are wider than, so that the columns keep their places from row to row. */
+static void put_widest(kn_table *table, const kn_progress *progress, int columns)
+{
+    kn_table_put(table, "%d/%d", progress->epochs, progress->epochs);
+    for (int c = 1; c < columns; c++)
+        kn_table_put(table, c == columns - 1 ? "1.234e-05" : "12.3456");
+    kn_table_put(table, "12345.6");
+    kn_table_put(table, "1234567");
+    kn_table_put(table, "best");
+}
+
+static void put_epoch(kn_table *table, const kn_progress *progress, const kn_history *history, double seconds,
+                      double rate, bool best)
+{
+    const int last = history->epochs - 1;
+    kn_table_put(table, "%d/%d", progress->epoch, progress->epochs);
+    for (int c = 1; c < history->columns - 1; c++)
+        kn_table_put(table, "%.4f", kn_history_value(history, last, c));
+    kn_table_put(table, "%.4g", kn_history_value(history, last, history->columns - 1));
+    kn_table_put(table, "%.1f", seconds);
+    kn_table_put(table, "%.0f", rate);
+    kn_table_put(table, "%s", best ? "best" : "");
+}
+
+/* A table of three lines: headings, the widest row, which is not shown, and the epoch's. */
+static char *table_text(const kn_progress *progress, const kn_history *history, kn_page page, double seconds,
+                        double rate, bool best)
+{
+    kn_table_column columns[KN_HISTORY_EPOCH_COLUMNS + FURTHER_COLUMNS];
+    kn_table table = {.columns = columns, .num_columns = history->columns + FURTHER_COLUMNS};
+    kn_text text = {0};
+    name_columns(columns, history);
+    put_widest(&table, progress, history->columns);
+    put_epoch(&table, progress, history, seconds, rate, best);
+    kn_table_append(&text, &table, (kn_page){.width = page.width});
+    kn_table_free(&table);
+    return kn_text_finish(&text);
+}
+
+/* `line` without its newline; "best" at its end in green. */
+static void print_epoch(const char *line, kn_page page, bool best)
+{
+    int length = (int)strcspn(line, "\n"), plain = best ? length - (int)strlen("best") : length;
+    fprintf(stderr, "%.*s%s%.*s%s\n", plain, line, best ? kn_colour_on(page, KN_COLOUR_GOOD) : "", length - plain,
+            line + plain, best ? kn_colour_off(page) : "");
+}
+
+static void print_row(kn_progress *progress, const char *table, kn_page page, bool best)
+{
+    int headings = (int)strcspn(table, "\n");
+    const char *widest = table + headings + 1, *row = widest + strcspn(widest, "\n") + 1;
+    if (!progress->is_table)
+        fprintf(stderr, "%s%.*s%s\n", kn_colour_on(page, KN_COLOUR_BOLD), headings, table, kn_colour_off(page));
+    progress->is_table = true;
+    print_epoch(row, page, best);
+}
 
 void kn_progress_epoch_line(kn_progress *progress, const kn_history *history, double seconds, double rate, bool best)
 {
     if (!progress->lines)
         return;
     kn_progress_clear(progress);
-    kn_text line = {0};
-    kn_text_format(&line, "epoch %d/%d", progress->epoch, progress->epochs);
-    int last = history->epochs - 1;
-    for (int c = 1; c < history->columns - 1; c++)
-        kn_text_format(&line, "  %s %.4f", history->names[c], kn_history_value(history, last, c));
-    kn_text_format(&line, "  lr %.4g  %.1f s  %.0f samples/s%s", kn_history_value(history, last, history->columns - 1),
-                   seconds, rate, best ? "  best" : "");
-    char *text = kn_text_finish(&line);
-    if (text != NULL)
-        fprintf(stderr, "%s\n", text);
-    kn_free(text);
+    kn_page page = kn_page_of(STDERR_FILENO);
+    char *line = labelled_line(progress, history, seconds, rate, best);
+    bool fits =
+        line != NULL && (page.width == 0 || kn_text_width(line) + (best ? 0 : (int)strlen("  best")) <= page.width);
+    char *table = fits && !progress->is_table ? NULL : table_text(progress, history, page, seconds, rate, best);
+    if (table != NULL)
+        print_row(progress, table, page, best);
+    else if (line != NULL)
+        print_epoch(line, page, best);
+    kn_free(line);
+    kn_free(table);
 }
 
 void kn_progress_note(kn_progress *progress, const char *format, ...)

@@ -89,7 +89,19 @@ class Report(unittest.TestCase):
         with open(self.path('ratios.svg')) as file:
             picture = file.read()
         self.assertIn('</svg>', picture)
-        self.assertIn('Matrix products', picture)
+        self.assertIn('Matrix products (2)', picture)
+        self.assertIn('>0.50<', picture)  # the geometric mean, in words
+        self.assertIn('A Processor, 2 threads', picture)
+
+    @unittest.skipUnless(shutil.which('gnuplot'), 'no gnuplot')
+    def test_nothing_in_a_name_is_a_command(self):
+        marker = self.path('marker')
+        name = f"A \"Processor\"`touch {marker}`'\nset output 'x'\n!touch {marker}"
+        plot = self.path("it's a plot.svg")
+        done = self.report([{**machine('torch'), 'processor': name}, row('matmul', 0.1, 0.4, 'torch')], arguments=('--plot', plot))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(os.path.exists(plot))
+        self.assertFalse(os.path.exists(marker))
 
     def test_what_is_no_result(self):
         for text in ('nonsense\n', '{"name": "matmul"}\n', '[1]\n'):

@@ -78,3 +78,26 @@ bool pocl_makes_two(const char *program)
     run_free(&r);
     return two;
 }
+
+int longest_line(const char *text)
+{
+    int longest = 0, length = 0;
+    for (; *text; text++) {
+        if (*text == '\033')
+            text += strcspn(text, "m");
+        else if (*text == '\n' || *text == '\r')
+            length = 0;
+        else if (((unsigned char)*text & 0xC0) != 0x80)
+            length++;
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+bool has_script(void)
+{
+    run_result r = run_shell("script -qec true /dev/null </dev/null");
+    bool there = r.status == 0;
+    run_free(&r);
+    return there;
+}

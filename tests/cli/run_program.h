@@ -43,6 +43,12 @@ bool pocl_makes_two(const char *program);
         if (strstr(text, part))                                                                                        \
             fail_msg("did not expect \"%s\" in:\n%s", part, text);                                                     \
     } while (0)
+/* Characters of the longest line, without colours. */
+int longest_line(const char *text);
+
+/* Is script(1) there, which gives a program a terminal? */
+bool has_script(void);
+
 #define assert_status(result, expected)                                                                                \
     do {                                                                                                               \
         if ((result).status != (expected))                                                                             \

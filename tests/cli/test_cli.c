@@ -69,6 +69,58 @@ static void the_table_names_each_device(void **state)
     run_free(&r);
 }
 
+/* Where the width is known everything keeps to it; --wide has the rest, and so has whoever reads from a pipe. */
+static void output_fits_the_width(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {"--help",      "devices",       "smi",          "doctor --system",
+                                           "smi --help",  "tune --help",   "help",         "devices --help",
+                                           "devices cpu", "doctor --help", "smi --count 1"};
+    static const int widths[] = {80, 100, 60};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++) {
+            run_result r = run_shell("COLUMNS=%d '%s' %s", widths[w], KOINE_PROGRAM, commands[i]);
+            if (longest_line(r.output) > widths[w] || longest_line(r.output) == 0)
+                fail_msg("koine %s: more than %d characters, or nothing:\n%s%s", commands[i], widths[w], r.output,
+                         r.errors);
+            assert_lacks(r.output, " \n");
+            run_free(&r);
+        }
+    run_result narrow = run_shell("COLUMNS=60 '%s' devices", KOINE_PROGRAM);
+    run_result wide = run_shell("COLUMNS=60 '%s' devices --wide", KOINE_PROGRAM);
+    run_result piped = run_shell("unset COLUMNS; '%s' devices", KOINE_PROGRAM);
+    assert_contains(narrow.output, "koine devices --wide");
+    assert_lacks(narrow.output, "SUBGROUPS");
+    assert_contains(wide.output, "SUBGROUPS");
+    assert_string_equal(wide.output, piped.output);
+    run_free(&narrow);
+    run_free(&wide);
+    run_free(&piped);
+}
+
+static void colours_are_for_terminals(void **state)
+{
+    (void)state;
+    if (!has_script())
+        skip();
+    run_result r = run_shell("unset COLUMNS NO_COLOR; TERM=xterm script -qec \"stty cols 70; '%s' devices\" /dev/null",
+                             KOINE_PROGRAM);
+    assert_status(r, 0);
+    assert_contains(r.output, "\033[1mDEVICE");
+    assert_true(longest_line(r.output) <= 70);
+    run_free(&r);
+    r = run_shell("NO_COLOR=1 TERM=xterm script -qec \"'%s' devices\" /dev/null", KOINE_PROGRAM);
+    assert_contains(r.output, "DEVICE");
+    assert_lacks(r.output, "\033");
+    run_free(&r);
+    r = run_shell("unset NO_COLOR; TERM=dumb script -qec \"'%s' devices\" /dev/null", KOINE_PROGRAM);
+    assert_lacks(r.output, "\033");
+    run_free(&r);
+    r = run_shell("unset NO_COLOR; TERM=xterm '%s' devices", KOINE_PROGRAM);
+    assert_lacks(r.output, "\033");
+    run_free(&r);
+}
+
 static cJSON *parse_devices(const run_result *r, cJSON **root)
 {
     *root = cJSON_Parse(r->output);
@@ -225,6 +277,8 @@ int main(void)
         cmocka_unit_test(help_and_version_go_to_stdout),
         cmocka_unit_test(a_full_disk_is_reported),
         cmocka_unit_test(the_table_names_each_device),
+        cmocka_unit_test(output_fits_the_width),
+        cmocka_unit_test(colours_are_for_terminals),
         cmocka_unit_test(the_json_holds_what_the_library_says),
         cmocka_unit_test(one_device_can_be_asked_for),
         cmocka_unit_test(two_devices_out_of_one_cpu),

@@ -236,6 +236,7 @@ static void a_terminal_sees_a_bar(void **state)
     if (r.status == 77)
         skip();
     assert_status(r, 0);
+    assert_contains(r.output, "epoch 1/1  compiling kernels: 0 done (");
     assert_contains(r.output, "\repoch 1/1 [");
     assert_contains(r.output, "samples/s");
     assert_contains(r.output, " left");

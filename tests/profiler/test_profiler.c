@@ -174,7 +174,7 @@ static void the_table_has_pytorchs_columns(void **state)
     CHECK_OK(kn_profiler_start(.with_flops = true, .profile_memory = true, .record_shapes = true));
     training_step(&t);
     CHECK_OK(kn_profiler_stop());
-    char *table = kn_profiler_table(.group_by_input_shape = true, .row_limit = 0);
+    char *table = kn_profiler_table(.group_by_input_shape = true, .row_limit = 0, .width = KN_WIDE);
     CHECK_TENSOR((void *)table);
     static const char *const expected[] = {"Self CPU %",
                                            "CPU total",
@@ -207,6 +207,46 @@ static void the_table_has_pytorchs_columns(void **state)
     CHECK_ERROR(KN_ERR_ARGUMENT, "`beauty`", "self_device_time_total");
     assert_null(kn_profiler_table(.row_limit = -1));
     CHECK_ERROR(KN_ERR_ARGUMENT, "row_limit");
+    training_close(&t);
+    kn_profiler_clear();
+}
+
+static int longest_of(char *text)
+{
+    int longest = 0;
+    for (const char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        longest = (int)strlen(line) > longest ? (int)strlen(line) : longest;
+    return longest;
+}
+
+/* By `width`, and by the environment where there is none. */
+static void the_table_fits_a_page(void **state)
+{
+    training t;
+    (void)state;
+    training_open(&t, 8);
+    CHECK_OK(kn_profiler_start(.with_flops = true, .profile_memory = true, .record_shapes = true));
+    training_step(&t);
+    CHECK_OK(kn_profiler_stop());
+    static const int widths[] = {80, 100, 132, 60};
+    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
+        for (int by_shape = 0; by_shape < 2; by_shape++) {
+            char *table = kn_profiler_table(.width = widths[i], .group_by_input_shape = by_shape == 1);
+            CHECK_TENSOR((void *)table);
+            assert_non_null(strstr(table, "Self Device"));
+            assert_non_null(strstr(table, "columns were left out"));
+            if (by_shape)
+                assert_non_null(strstr(table, "Input Shapes"));
+            assert_in_range(longest_of(table), widths[i] - 25, widths[i]);
+            kn_free(table);
+        }
+    setenv("COLUMNS", "80", 1);
+    char *table = kn_profiler_table(), *all = kn_profiler_table(.width = KN_WIDE);
+    unsetenv("COLUMNS");
+    assert_in_range(longest_of(table), 40, 80);
+    assert_true(longest_of(all) > 200);
+    kn_free(table);
+    kn_free(all);
     training_close(&t);
     kn_profiler_clear();
 }
@@ -371,6 +411,7 @@ int main(void)
         TEST(kernels_have_each_operations_work_once),
         TEST(kernels_add_up_to_the_step),
         TEST(the_table_has_pytorchs_columns),
+        TEST(the_table_fits_a_page),
         TEST(rows_sort_by_what_is_asked),
         TEST(memory_is_told_by_operation),
         TEST(replays_are_recorded),

@@ -19,7 +19,7 @@ static void fill(kn_history *history)
     CHECK_OK(kn_history_start(history, true, true, false));
     CHECK_OK(kn_history_append(history, (double[]){1, 0.75, 0.5, 0.625, 0.8125, 0.01}));
     CHECK_OK(kn_history_append(history, (double[]){2, 0.1, 0.9, 1.0 / 3, 0.84, 0.01}));
-    CHECK_OK(kn_history_append(history, (double[]){3, 1e-7, 1, 12.5, 0.83, 0.005}));
+    CHECK_OK(kn_history_append(history, (double[]){3, 1e-7, 1, 12.5, 0.83, 0.05000000000000008}));
     history->best_epoch = 2;
 }
 
@@ -56,7 +56,7 @@ TENSOR_TEST(csv_reads_back_exactly)
     assert_string_equal(text, "epoch,train_loss,train_acc,val_loss,val_acc,lr\n"
                               "1,0.75,0.5,0.625,0.8125,0.01\n"
                               "2,0.1,0.9,0.3333333333333333,0.84,0.01\n"
-                              "3,1e-07,1,12.5,0.83,0.005\n");
+                              "3,1e-07,1,12.5,0.83,0.05000000000000008\n");
     kn_free(text);
     assert_int_equal(kn_history_save_csv(&history, FOLDER "/no/folder.csv"), KN_ERR_IO);
     CHECK_ERROR(KN_ERR_IO, "no/folder.csv");
@@ -81,7 +81,7 @@ TENSOR_TEST(the_table_marks_the_best)
     assert_string_equal(table, "epoch  train_loss  train_acc  val_loss   val_acc        lr\n"
                                "    1      0.7500     0.5000    0.6250    0.8125      0.01\n"
                                "    2      0.1000     0.9000    0.3333    0.8400      0.01  best\n"
-                               "    3      0.0000     1.0000   12.5000    0.8300     0.005\n");
+                               "    3      0.0000     1.0000   12.5000    0.8300      0.05\n");
     kn_free(table);
     kn_history_clear(&history);
 }
@@ -101,7 +101,10 @@ TENSOR_TEST(plots_are_drawn)
     char *text = file_text(svg);
     assert_true(strstr(text, "<svg") != NULL);
     assert_true(strstr(text, "validation") != NULL);
-    assert_true(strstr(text, "best") != NULL);
+    assert_true(strstr(text, ">best: 2<") != NULL);
+    assert_true(strstr(text, ">Training, 3 epochs; the best is epoch 2<") != NULL);
+    assert_true(strstr(text, ">Learning rate<") != NULL);
+    assert_true(strstr(text, ">0.8<") != NULL && strstr(text, ">1<") != NULL && strstr(text, ">1.1<") == NULL);
     kn_free(text);
     CHECK_OK(kn_history_save_plot(&history, png));
     FILE *file = fopen(png, "rb");

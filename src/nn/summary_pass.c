@@ -1,0 +1,142 @@
+/* nn/summary_pass.c - see nn/summary.h. */
+#include <koine/autograd.h>
+#include <koine/random.h>
+#include <string.h>
+
+#include "autograd/work.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "nn/summary.h"
+
+/* A module that is being applied. */
+typedef struct pass {
+    kn_figures_list *list;
+    int open[64]; /* indices of the modules that are being applied, innermost last; deeper ones count for those */
+    int depth;
+} pass;
+
+static kn_module_figures *find(const kn_figures_list *list, const kn_module *module)
+{
+    for (int i = 0; i < list->count; i++)
+        if (list->items[i].module == module)
+            return &list->items[i];
+    return NULL;
+}
+
+const kn_module_figures *kn_figures_find(const kn_figures_list *list, const kn_module *module)
+{
+    const kn_module_figures *found = find(list, module);
+    return found != NULL && found->applied ? found : NULL;
+}
+
+enum { MOST_OPEN = sizeof((pass *)0)->open / sizeof(int) };
+
+static void on_module(const kn_module *module, const kn_tensor *result, void *user)
+{
+    pass *p = user;
+    kn_module_figures *figures = find(p->list, module);
+    if (result == NULL) {
+        if (p->depth < MOST_OPEN)
+            p->open[p->depth] = figures != NULL ? (int)(figures - p->list->items) : -1;
+        p->depth++;
+        return;
+    }
+    p->depth--;
+    if (figures == NULL)
+        return;
+    figures->applied = true;
+    figures->ndim = kn_ndim(result);
+    for (int d = 0; d < figures->ndim; d++)
+        figures->shape[d] = kn_size(result, d);
+}
+
+static kn_status on_op(kn_call *call, bool after, void *user)
+{
+    pass *p = user;
+    if (!after)
+        return KN_OK;
+    double multiply_adds = kn_call_work(call).multiply_adds;
+    int innermost = p->depth <= 0 ? -1 : p->open[p->depth <= MOST_OPEN ? p->depth - 1 : MOST_OPEN - 1];
+    p->list->multiply_adds += multiply_adds;
+    if (innermost >= 0)
+        p->list->items[innermost].multiply_adds += multiply_adds;
+    return KN_OK;
+}
+
+static int count_modules(const kn_module *module)
+{
+    int count = 1;
+    for (int i = 0; i < module->num_children; i++)
+        count += count_modules(module->children[i].module);
+    return count;
+}
+
+static void list_modules(kn_figures_list *list, const kn_module *module)
+{
+    list->items[list->count++].module = module;
+    for (int i = 0; i < module->num_children; i++)
+        list_modules(list, module->children[i].module);
+}
+
+/* Each module's own mode, which need not be that of the one above it. */
+static void save_modes(const kn_module *module, bool *modes, int *next)
+{
+    modes[(*next)++] = module->training;
+    for (int i = 0; i < module->num_children; i++)
+        save_modes(module->children[i].module, modes, next);
+}
+
+static void restore_modes(kn_module *module, const bool *modes, int *next)
+{
+    module->training = modes[(*next)++];
+    for (int i = 0; i < module->num_children; i++)
+        restore_modes(module->children[i].module, modes, next);
+}
+
+/* With everything set for it: forward, and away with what it made. */
+static kn_status apply(kn_module *module, kn_tensor *input)
+{
+    int depth = kn_scope_begin();
+    if (depth == 0)
+        return kn_error_status();
+    kn_tensor *output = kn_forward(module, input);
+    kn_scope_end(depth);
+    return output != NULL ? KN_OK : kn_error_status();
+}
+
+static kn_status rehearse(kn_figures_list *list, kn_module *module, kn_tensor *input)
+{
+    pass p = {.list = list};
+    uint8_t state[KN_RNG_STATE_SIZE]; /* a forward may draw numbers outside of operations */
+    kn_device *device = kn_device_of(input);
+    KN_TRY(kn_get_rng_state(device, state));
+    kn_op_observation watching = kn_op_set_observer(on_op, &p);
+    kn_forward_observer modules = kn_forward_observe((kn_forward_observer){.applied = on_module, .user = &p});
+    bool rehearsing = kn_op_rehearse(true), recording = kn_set_grad_enabled(false);
+    kn_status status = apply(module, input);
+    kn_set_grad_enabled(recording);
+    kn_op_rehearse(rehearsing);
+    kn_forward_observe(modules);
+    kn_op_set_observer(watching.function, watching.user);
+    kn_status restored = kn_set_rng_state(device, state);
+    return status == KN_OK ? restored : status;
+}
+
+kn_status kn_module_rehearse(kn_figures_list *list, kn_module *module, kn_tensor *input)
+{
+    module = kn_module_unwrapped(module);
+    int count = count_modules(module), next = 0;
+    *list = (kn_figures_list){.items = kn_calloc((size_t)count, sizeof *list->items)};
+    bool *modes = kn_calloc((size_t)count, sizeof *modes);
+    kn_status status = list->items != NULL && modes != NULL ? KN_OK : KN_ERR_MEMORY;
+    if (status == KN_OK) {
+        list_modules(list, module);
+        save_modes(module, modes, &next);
+        kn_module_train(module, false);
+        status = rehearse(list, module, input);
+        next = 0;
+        restore_modes(module, modes, &next);
+    }
+    kn_free(modes);
+    return status;
+}
