@@ -80,12 +80,14 @@ KN_API kn_status kn_make_graphed_callable(kn_module *module, kn_tensor *sample);
 
 /* --- layers ----------------------------------------------------------------------------------- */
 
-typedef struct kn_linear_params {
+typedef struct kn_nn_linear_params {
     int64_t in_features, out_features;
     bool bias; /* default true */
-} kn_linear_params;
-KN_API kn_module *kn_nn_linear_with(const kn_linear_params *params);
-#define kn_nn_linear(...) KN_CALL(kn_nn_linear_with(&(kn_linear_params){.bias = true, __VA_ARGS__}))
+} kn_nn_linear_params;
+#define KN_NN_LINEAR_DEFAULTS .bias = true
+KN_API kn_nn_linear_params kn_nn_linear_params_init(void);
+KN_API kn_module *kn_nn_linear_with(const kn_nn_linear_params *params);
+#define kn_nn_linear(...) KN_CALL(kn_nn_linear_with(&(kn_nn_linear_params){KN_NN_LINEAR_DEFAULTS, __VA_ARGS__}))
 
 /* Sizes as in kn_conv2d_params: the _2d field wins when it is not {0, 0}. */
 typedef struct kn_nn_conv2d_params {
@@ -95,10 +97,10 @@ typedef struct kn_nn_conv2d_params {
     int64_t groups; /* default 1 */
     bool bias;      /* default true */
 } kn_nn_conv2d_params;
+#define KN_NN_CONV2D_DEFAULTS .stride = 1, .dilation = 1, .groups = 1, .bias = true
+KN_API kn_nn_conv2d_params kn_nn_conv2d_params_init(void);
 KN_API kn_module *kn_nn_conv2d_with(const kn_nn_conv2d_params *params);
-#define kn_nn_conv2d(...)                                                                                              \
-    KN_CALL(                                                                                                           \
-        kn_nn_conv2d_with(&(kn_nn_conv2d_params){.stride = 1, .dilation = 1, .groups = 1, .bias = true, __VA_ARGS__}))
+#define kn_nn_conv2d(...) KN_CALL(kn_nn_conv2d_with(&(kn_nn_conv2d_params){KN_NN_CONV2D_DEFAULTS, __VA_ARGS__}))
 
 KN_API kn_module *kn_nn_max_pool2d_with(const kn_pool2d_params *params);
 KN_API kn_module *kn_nn_avg_pool2d_with(const kn_pool2d_params *params);
@@ -123,6 +125,7 @@ typedef struct kn_nn_batch_norm_params {
     bool track_running_stats; /* default true */
 } kn_nn_batch_norm_params;
 #define KN_NN_BATCH_NORM_DEFAULTS .eps = 1e-5, .momentum = 0.1, .affine = true, .track_running_stats = true
+KN_API kn_nn_batch_norm_params kn_nn_batch_norm_params_init(void);
 KN_API kn_module *kn_nn_batch_norm1d_with(const kn_nn_batch_norm_params *params);
 KN_API kn_module *kn_nn_batch_norm2d_with(const kn_nn_batch_norm_params *params);
 #define kn_nn_batch_norm1d(...)                                                                                        \
@@ -137,6 +140,7 @@ typedef struct kn_nn_layer_norm_params {
     bool bias;               /* default true; false: the weight alone */
 } kn_nn_layer_norm_params;
 #define KN_NN_LAYER_NORM_DEFAULTS .eps = 1e-5, .elementwise_affine = true, .bias = true
+KN_API kn_nn_layer_norm_params kn_nn_layer_norm_params_init(void);
 KN_API kn_module *kn_nn_layer_norm_with(int ndim, const int64_t *shape, const kn_nn_layer_norm_params *params);
 #define kn_nn_layer_norm(shape, ...)                                                                                   \
     KN_CALL(kn_nn_layer_norm_with(shape, &(kn_nn_layer_norm_params){KN_NN_LAYER_NORM_DEFAULTS, __VA_ARGS__}))
@@ -144,10 +148,12 @@ KN_API kn_module *kn_nn_layer_norm_with(int ndim, const int64_t *shape, const kn
 typedef struct kn_nn_dropout_params {
     double p; /* default 0.5 */
 } kn_nn_dropout_params;
+#define KN_NN_DROPOUT_DEFAULTS .p = 0.5
+KN_API kn_nn_dropout_params kn_nn_dropout_params_init(void);
 KN_API kn_module *kn_nn_dropout_with(const kn_nn_dropout_params *params);
 KN_API kn_module *kn_nn_dropout2d_with(const kn_nn_dropout_params *params);
-#define kn_nn_dropout(...) KN_CALL(kn_nn_dropout_with(&(kn_nn_dropout_params){.p = 0.5, __VA_ARGS__}))
-#define kn_nn_dropout2d(...) KN_CALL(kn_nn_dropout2d_with(&(kn_nn_dropout_params){.p = 0.5, __VA_ARGS__}))
+#define kn_nn_dropout(...) KN_CALL(kn_nn_dropout_with(&(kn_nn_dropout_params){KN_NN_DROPOUT_DEFAULTS, __VA_ARGS__}))
+#define kn_nn_dropout2d(...) KN_CALL(kn_nn_dropout2d_with(&(kn_nn_dropout_params){KN_NN_DROPOUT_DEFAULTS, __VA_ARGS__}))
 
 KN_API kn_module *kn_nn_relu(void);
 KN_API kn_module *kn_nn_relu6(void);
