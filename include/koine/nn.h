@@ -5,7 +5,17 @@
  * current device, initialised as PyTorch initialises them from that device's generator, and require gradients.
  *
  * Constructors return NULL with a sticky error on failure, and take NULL children as failed ones: a network is built in
- * one expression and checked once. */
+ * one expression and checked once.
+ *
+ * Threads. Any number of threads may apply one module at once (kn_forward), each to an input of its own, as long as no
+ * thread changes it: the module is in evaluation mode, and no thread trains, loads, moves or frees it, sets its mode or
+ * registers something in it meanwhile. Each gets the bits that it would get alone. Guards, the current device, stream
+ * and the last error are each thread's own: a thread that wants no record says KN_NO_GRAD itself. Threads whose current
+ * streams differ work side by side on the device; a stream that is not the one on which the parameters were last
+ * written must be told to wait for that (kn_synchronize once, after loading or training, is enough). Graphed modules
+ * (kn_make_graphed_callable) take their callers in turn. Forward functions of the program's own that keep something in
+ * the module must guard it themselves. In training mode, and for kn_backward through its parameters, a module is used
+ * by one thread at a time. */
 #ifndef KOINE_NN_H
 #define KOINE_NN_H
 

@@ -28,10 +28,11 @@ kn_status kn_autograd_require(kn_tensor *tensor)
 {
     if (!kn_dtype_is_floating(tensor->dtype))
         return kn_fail(KN_ERR_DTYPE, "only floating tensors have gradients, not %s", kn_dtype_name(tensor->dtype));
-    struct kn_autograd *autograd = kn_autograd_of(tensor);
-    if (!autograd)
+    /* The leaf's node is made here rather than by the first operation that records it: threads that apply one module at
+     * once only read its parameters. */
+    if (!kn_autograd_node(tensor))
         return KN_ERR_MEMORY;
-    autograd->requires_grad = true;
+    tensor->autograd->requires_grad = true;
     return KN_OK;
 }
 
