@@ -193,7 +193,8 @@ KN_API kn_status kn_nn_add_module(kn_module *sequential, const char *name, kn_mo
  *         return kn_add(kn_matmul(x, kn_t(self->w)), self->b);
  *     }
  *     kn_module *m = kn_module_new("LinearRegression", forward, sizeof(regression), NULL);
- *     KN_SCOPE {                                   // the module keeps what it registers; the scope gives up the rest
+ *     {
+ *         KN_SCOPE;                                // the module keeps what it registers; the scope gives up the rest
  *         regression *self = kn_module_self(m);
  *         self->w = kn_module_register_parameter(m, "w", kn_randn(KN_SHAPE(1, 2)));
  *         self->b = kn_module_register_parameter(m, "b", kn_zeros(KN_SHAPE(1)));

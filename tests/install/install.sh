@@ -52,7 +52,7 @@ done
 # Links between them lead somewhere.
 for page in README.md docs/guide.md docs/torch-nn.md; do
     folder=$(dirname "$documents/$page")
-    for link in $(grep -o '](\(docs\|examples\)/[^)#]*\|]([a-z-]*\.md' "$documents/$page" | sed 's/](//'); do
+    for link in $(grep -o '](\(\.\./\)\?\(docs\|examples\)/[^)#]*\|]([a-z-]*\.md' "$documents/$page" | sed 's/](//'); do
         test -e "$folder/$link" || { echo "$page leads to $link, which is not installed"; exit 1; }
     done
 done
