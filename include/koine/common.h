@@ -32,7 +32,8 @@
  * They need a compiler that calls a function when a variable goes out of scope (gcc, clang). With others, and from
  * other languages, call the pair of functions behind each guard. */
 #if defined(__GNUC__)
-#define KN_CLEANUP(function) __attribute__((cleanup(function)))
+/* unused: clang does not count the call as a use of the variable. */
+#define KN_CLEANUP(function) __attribute__((cleanup(function), unused))
 #define KN_GUARD(type, name, enter, leave) KN_CLEANUP(leave) type KN_UNIQUE(name) = enter
 #endif
 

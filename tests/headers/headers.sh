@@ -38,5 +38,25 @@ for path in "$include"/koine/*.h "$generated"/koine/*.h; do
         check "$header" c++17 c++ "$compiler"
     done
 done
+
+# The macros, in a program, without a warning: guards in C and C++, named parameters in C.
+usage=$(dirname "$0")/usage.c
+flags="-Wall -Wextra -Wshadow -Werror -fsyntax-only -I$include -I$generated"
+try() { # try COMPILER STANDARD LANGUAGE
+    # shellcheck disable=SC2086 # the flags are words
+    "$1" "-std=$2" $flags -x "$3" "$usage" || {
+        echo "FAILED: $usage does not compile as $2 with $1"
+        failed=$((failed + 1))
+    }
+    count=$((count + 1))
+}
+for compiler in $c_compilers; do
+    for standard in c99 c11 c17; do
+        try "$compiler" $standard c
+    done
+done
+for compiler in $cxx_compilers; do
+    try "$compiler" c++17 c++
+done
 echo "$count compilations, $failed failed"
 [ $count -gt 0 ] && [ $failed -eq 0 ]
