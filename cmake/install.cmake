@@ -1,4 +1,4 @@
-# Installation: the library, its headers, the program, and what find_package(Koine) and pkg-config need to find them.
+# Installation: the library, its headers, the program, the documents and examples, and what find_package(Koine) and pkg-config need.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS koine EXPORT KoineTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -7,7 +7,16 @@ if(TARGET koine_program)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/koine ${PROJECT_BINARY_DIR}/include/koine DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# The folder is share/doc/koine unless another one is asked for. Inside it documents and examples lie as in the source tree, so that their links lead
+# somewhere; the examples build there by themselves.
+if(CMAKE_INSTALL_DOCDIR STREQUAL "${CMAKE_INSTALL_DATAROOTDIR}/doc/${PROJECT_NAME}")
+  set(CMAKE_INSTALL_DOCDIR ${CMAKE_INSTALL_DATAROOTDIR}/doc/koine)
+endif()
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        FILES_MATCHING PATTERN "*.[ch]" PATTERN "*.cpp" PATTERN "*.py" PATTERN "CMakeLists.txt" PATTERN "__pycache__" EXCLUDE)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Koine)
 install(EXPORT KoineTargets NAMESPACE Koine:: DESTINATION ${package_folder})

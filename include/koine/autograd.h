@@ -44,11 +44,12 @@ KN_API kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook hook, void *us
 
 /* Compares the gradients of `function` with central differences at `inputs` (f64; those that require gradients are
  * checked). The output, of any shape, is weighted with fixed random numbers. KN_OK when every element is within atol +
- * rtol * |numeric|; KN_ERR_NUMERIC names the first that is not. Zero fields mean PyTorch's defaults: eps 1e-6, atol
- * 1e-5, rtol 1e-3. */
+ * rtol * |numeric|; KN_ERR_NUMERIC names the first that is not. */
 typedef struct kn_gradcheck_options {
-    double eps, atol, rtol;
+    double eps, atol, rtol; /* defaults 1e-6, 1e-5, 1e-3, PyTorch's; 0 means the default too */
 } kn_gradcheck_options;
+#define KN_GRADCHECK_DEFAULTS .eps = 1e-6, .atol = 1e-5, .rtol = 1e-3
+KN_API kn_gradcheck_options kn_gradcheck_options_init(void);
 typedef kn_tensor *(*kn_gradcheck_function)(kn_tensor *const *inputs, void *user);
 KN_API kn_status kn_gradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
                               const kn_gradcheck_options *options);

@@ -32,7 +32,8 @@
  * They need a compiler that calls a function when a variable goes out of scope (gcc, clang). With others, and from
  * other languages, call the pair of functions behind each guard. */
 #if defined(__GNUC__)
-#define KN_CLEANUP(function) __attribute__((cleanup(function), unused)) /* clang calls such a variable unused */
+/* unused: clang does not count the call as a use of the variable. */
+#define KN_CLEANUP(function) __attribute__((cleanup(function), unused))
 #define KN_GUARD(type, name, enter, leave) KN_CLEANUP(leave) type KN_UNIQUE(name) = enter
 #endif
 
@@ -53,10 +54,19 @@
  *
  *     kn_dropout(x, .p = 0.1)
  *
- * Such a macro evaluates a call whose last argument points to a parameter struct that holds the documented defaults,
- * overridden by the initialisers given. Overriding is the whole point here, so the compilers' warning about it is
- * silenced for exactly this expression. C++ and other languages call the plain function that each macro wraps, with a
- * struct set to the values documented beside its fields. */
+ * Such a macro calls a plain function, kn_dropout_with, whose last argument points to a struct of parameters. The same
+ * without the macro, for C++ and other languages:
+ *
+ *     kn_dropout_params params = kn_dropout_params_init();     // the defaults
+ *     params.p = 0.1;
+ *     kn_dropout_with(x, &params)
+ *
+ * Every struct of parameters kn_X_params (some are called kn_X_options) has its kn_X_params_init(), and every function
+ * that takes a pointer to one takes NULL for the defaults. A struct of zeros, `{}` in C++, is not the defaults: start
+ * from kn_X_params_init(). What the defaults are stands once, in the initialisers KN_X_DEFAULTS.
+ *
+ * Overriding them is the whole point of the macros, so the compilers' warning about it is silenced for exactly this
+ * expression. */
 #if defined(__clang__)
 #define KN_OVERRIDE_BEGIN                                                                                              \
     _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Winitializer-overrides\"")

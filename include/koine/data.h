@@ -89,10 +89,11 @@ typedef struct kn_loader_params {
     kn_collate collate; /* default NULL: kn_collate_to_device, or nothing where `device` is the host */
     void *collate_user; /* given to collate */
 } kn_loader_params;
+#define KN_LOADER_DEFAULTS .batch_size = 1, .prefetch_factor = 2
+KN_API kn_loader_params kn_loader_params_init(void);
 KN_API kn_status kn_loader_new_with(kn_loader **loader, kn_dataset *dataset, const kn_loader_params *params);
 #define kn_loader_new(loader, dataset, ...)                                                                            \
-    KN_CALL(                                                                                                           \
-        kn_loader_new_with(loader, dataset, &(kn_loader_params){.batch_size = 1, .prefetch_factor = 2, __VA_ARGS__}))
+    KN_CALL(kn_loader_new_with(loader, dataset, &(kn_loader_params){KN_LOADER_DEFAULTS, __VA_ARGS__}))
 KN_API void kn_loader_free(kn_loader *loader); /* NULL allowed; stops the workers */
 
 KN_API int64_t kn_loader_batches(const kn_loader *loader); /* per epoch */

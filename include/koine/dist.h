@@ -86,9 +86,11 @@ typedef struct kn_data_parallel_params {
     kn_device *output_device; /* default NULL: the first of the devices; any device, or the host */
     int dim;                  /* default 0 */
 } kn_data_parallel_params;
+#define KN_DATA_PARALLEL_DEFAULTS .devices = NULL, .dim = 0
+KN_API kn_data_parallel_params kn_data_parallel_params_init(void);
 KN_API kn_module *kn_nn_data_parallel_with(kn_module *module, const kn_data_parallel_params *params);
 #define kn_nn_data_parallel(module, ...)                                                                               \
-    KN_CALL(kn_nn_data_parallel_with(module, &(kn_data_parallel_params){.dim = 0, __VA_ARGS__}))
+    KN_CALL(kn_nn_data_parallel_with(module, &(kn_data_parallel_params){KN_DATA_PARALLEL_DEFAULTS, __VA_ARGS__}))
 
 /* The module that a kn_nn_data_parallel wraps, borrowed; any other module itself. Its parameters have their own names:
  * kn_module_save(kn_data_parallel_inner(net), path) saves what a network that was never wrapped loads. */

@@ -27,6 +27,8 @@ KN_API kn_tensor *kn_linear(kn_tensor *x, kn_tensor *weight, kn_tensor *bias);
 typedef struct kn_linear_options {
     kn_activation activation; /* of the result, bias included; default none */
 } kn_linear_options;
+#define KN_LINEAR_DEFAULTS .activation = KN_ACTIVATION_NONE
+KN_API kn_linear_options kn_linear_options_init(void);
 KN_API kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_options *options);
 
 typedef struct kn_conv2d_params {
@@ -35,11 +37,12 @@ typedef struct kn_conv2d_params {
     int64_t groups;                                      /* default 1 */
     kn_activation activation;                            /* of the result, bias included; default none */
 } kn_conv2d_params;
+#define KN_CONV2D_DEFAULTS .stride = 1, .dilation = 1, .groups = 1
+KN_API kn_conv2d_params kn_conv2d_params_init(void);
 
 /* Cross-correlation. x [N, C, H, W], weight [K, C / groups, R, S], bias [K] or NULL; the result is [N, K, P, Q] with
  * P = floor((H + 2 padding - dilation (R - 1) - 1) / stride) + 1, Q alike. */
 KN_API kn_tensor *kn_conv2d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_conv2d_params *params);
-#define KN_CONV2D_DEFAULTS .stride = 1, .dilation = 1, .groups = 1
 #define kn_conv2d(x, weight, bias, ...)                                                                                \
     KN_CALL(kn_conv2d_with(x, weight, bias, &(kn_conv2d_params){KN_CONV2D_DEFAULTS, __VA_ARGS__}))
 
@@ -54,6 +57,7 @@ typedef struct kn_pool2d_params {
     kn_activation activation;                                               /* of the result; default none */
 } kn_pool2d_params;
 #define KN_POOL2D_DEFAULTS .dilation = 1, .count_include_pad = true
+KN_API kn_pool2d_params kn_pool2d_params_init(void);
 
 /* Padding counts as minus infinity; NaN propagates; the gradient goes to the first maximum of each window. */
 KN_API kn_tensor *kn_max_pool2d_with(kn_tensor *x, const kn_pool2d_params *params);
@@ -75,6 +79,8 @@ typedef struct kn_batch_norm_params {
     double eps;                            /* default 1e-5 */
     kn_activation activation;              /* of the result; default none */
 } kn_batch_norm_params;
+#define KN_BATCH_NORM_DEFAULTS .momentum = 0.1, .eps = 1e-5
+KN_API kn_batch_norm_params kn_batch_norm_params_init(void);
 
 /* y = (x - mean) / sqrt(variance + eps) weight + bias for x [N, C] or [N, C, d...], with mean and (biased) variance of
  * each channel over all other dimensions. In training they are the batch's, more than one value per channel is needed
@@ -83,7 +89,6 @@ typedef struct kn_batch_norm_params {
  * 0 costs no accuracy: sums are of x less one of its values (docs/normalization.md). x without elements gives y without
  * elements and leaves the estimates. */
 KN_API kn_tensor *kn_batch_norm_with(kn_tensor *x, const kn_batch_norm_params *params);
-#define KN_BATCH_NORM_DEFAULTS .momentum = 0.1, .eps = 1e-5
 #define kn_batch_norm(x, ...)                                                                                          \
     KN_CALL(kn_batch_norm_with(x, &(kn_batch_norm_params){KN_BATCH_NORM_DEFAULTS, __VA_ARGS__}))
 
@@ -91,11 +96,12 @@ typedef struct kn_layer_norm_params {
     kn_tensor *weight, *bias; /* of the normalised shape, default NULL: 1 and 0 */
     double eps;               /* default 1e-5 */
 } kn_layer_norm_params;
+#define KN_LAYER_NORM_DEFAULTS .eps = 1e-5
+KN_API kn_layer_norm_params kn_layer_norm_params_init(void);
 
 /* The same formula over the last `ndim` dimensions of x, which must be `shape`: kn_layer_norm(x, KN_SHAPE(1024),
  * .weight = w, .bias = b). */
 KN_API kn_tensor *kn_layer_norm_with(kn_tensor *x, int ndim, const int64_t *shape, const kn_layer_norm_params *params);
-#define KN_LAYER_NORM_DEFAULTS .eps = 1e-5
 #define kn_layer_norm(x, shape, ...)                                                                                   \
     KN_CALL(kn_layer_norm_with(x, shape, &(kn_layer_norm_params){KN_LAYER_NORM_DEFAULTS, __VA_ARGS__}))
 
@@ -120,6 +126,7 @@ typedef struct kn_dropout_params {
     bool training; /* default true */
 } kn_dropout_params;
 #define KN_DROPOUT_DEFAULTS .p = 0.5, .training = true
+KN_API kn_dropout_params kn_dropout_params_init(void);
 KN_API kn_tensor *kn_dropout_with(kn_tensor *x, const kn_dropout_params *params);
 KN_API kn_tensor *kn_dropout2d_with(kn_tensor *x, const kn_dropout_params *params);
 #define kn_dropout(x, ...) KN_CALL(kn_dropout_with(x, &(kn_dropout_params){KN_DROPOUT_DEFAULTS, __VA_ARGS__}))
@@ -140,6 +147,7 @@ typedef struct kn_cross_entropy_params {
     kn_reduction reduction; /* default mean */
 } kn_cross_entropy_params;
 #define KN_CROSS_ENTROPY_DEFAULTS .ignore_index = -100
+KN_API kn_cross_entropy_params kn_cross_entropy_params_init(void);
 
 /* input [N, C] or [N, C, d...] logits (nll_loss: log-probabilities). target: int64 (or int32, uint8) class indices [N]
  * or [N, d...]; cross_entropy also takes probabilities of the input's shape and dtype. A class outside 0 .. C - 1 is

@@ -53,13 +53,16 @@ typedef struct kn_jit_options {
     /* Which parameters are numbers, and what they are where a call does not say. */
     kn_jit_scalar scalars[KN_JIT_MAX_SCALARS];
 } kn_jit_options;
+#define KN_JIT_DEFAULTS .derivative = NULL
+KN_API kn_jit_options kn_jit_options_init(void);
 
 /* The operation of `code`. Nothing is compiled yet: that happens at the first call for each dtype and device, once in a
  * process, and on disk in the program cache. The strings are copied. The caller frees it. NULL with an error when the
  * signatures are not of the kind above; a mistake inside a function is found by the compiler at the first call, whose
  * error quotes the line. */
 KN_API kn_jit *kn_jit_elementwise_with(const char *code, const kn_jit_options *options);
-#define kn_jit_elementwise(code, ...) kn_jit_elementwise_with(code, &(kn_jit_options){__VA_ARGS__})
+#define kn_jit_elementwise(code, ...)                                                                                  \
+    KN_CALL(kn_jit_elementwise_with(code, &(kn_jit_options){KN_JIT_DEFAULTS, __VA_ARGS__}))
 
 /* NULL is allowed. Records of the operation that a later kn_backward walks stay valid. */
 KN_API void kn_jit_free(kn_jit *jit);
@@ -77,12 +80,15 @@ typedef struct kn_jit_call_options {
     kn_tensor **more; /* where outputs 1, 2, ... go, owned as results are, and NULLs on failure; default NULL: they are
                          dropped */
 } kn_jit_call_options;
+#define KN_JIT_CALL_DEFAULTS .more = NULL
+KN_API kn_jit_call_options kn_jit_call_options_init(void);
 
 /* A tensor expression (koine/ops.h): output 0; further ones go to `more`. Differentiable if a derivative was given.
  * `jit` NULL gives NULL, as a NULL input does. */
 KN_API kn_tensor *kn_jit_call_with(const kn_jit *jit, kn_tensor *const *inputs, int num_inputs,
                                    const kn_jit_call_options *options);
-#define kn_jit_call(jit, inputs, ...) kn_jit_call_with(jit, inputs, &(kn_jit_call_options){__VA_ARGS__})
+#define kn_jit_call(jit, inputs, ...)                                                                                  \
+    KN_CALL(kn_jit_call_with(jit, inputs, &(kn_jit_call_options){KN_JIT_CALL_DEFAULTS, __VA_ARGS__}))
 
 KN_END_DECLS
 

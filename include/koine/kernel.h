@@ -113,6 +113,8 @@ typedef struct kn_kernel_launch {
     size_t local[3];  /* default 0: 1 on CPU devices, else the driver's choice */
     int dims;         /* default 0: as many as `global` has sizes before its first 0, at least 1 */
 } kn_kernel_launch;
+#define KN_KERNEL_LAUNCH_DEFAULTS .dims = 0
+KN_API kn_kernel_launch kn_kernel_launch_init(void);
 
 #define KN_KERNEL_ARGS(...)                                                                                            \
     .args = (const kn_kernel_arg[]){__VA_ARGS__},                                                                      \
@@ -124,7 +126,8 @@ typedef struct kn_kernel_launch {
  * number or the kinds of arguments are not what the kernel takes, or the sizes are not what the device offers;
  * KN_ERR_DEVICE when its source does not build, or a number has not the size of its parameter. */
 KN_API kn_status kn_kernel_run_with(const kn_user_kernel *kernel, const kn_kernel_launch *launch);
-#define kn_kernel_run(kernel, ...) kn_kernel_run_with(kernel, &(const kn_kernel_launch){__VA_ARGS__})
+#define kn_kernel_run(kernel, ...)                                                                                     \
+    KN_CALL(kn_kernel_run_with(kernel, &(const kn_kernel_launch){KN_KERNEL_LAUNCH_DEFAULTS, __VA_ARGS__}))
 
 KN_END_DECLS
 

@@ -138,8 +138,6 @@ KN_API void kn_caching_allocator_delete(kn_memory_block *block);
  * torch.cuda.MemPool: memory that serves only the allocations directed to it, so that what is freed inside is not
  * handed to others. Graphs replay into one; phases with sizes of their own keep the ordinary pool from breaking up. */
 
-typedef struct kn_mem_pool kn_mem_pool;
-
 /* Makes an empty private pool of an OpenCL device; the caller destroys it. */
 KN_API kn_status kn_mem_pool_create(kn_mem_pool **pool, kn_device *device);
 

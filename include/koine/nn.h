@@ -5,7 +5,17 @@
  * current device, initialised as PyTorch initialises them from that device's generator, and require gradients.
  *
  * Constructors return NULL with a sticky error on failure, and take NULL children as failed ones: a network is built in
- * one expression and checked once. */
+ * one expression and checked once.
+ *
+ * Threads. Any number of threads may apply one module at once (kn_forward), each to an input of its own, as long as no
+ * thread changes it: the module is in evaluation mode, and no thread trains, loads, moves or frees it, sets its mode or
+ * registers something in it meanwhile. Each gets the bits that it would get alone. Guards, the current device, stream
+ * and the last error are each thread's own: a thread that wants no record says KN_NO_GRAD itself. Threads whose current
+ * streams differ work side by side on the device; a stream that is not the one on which the parameters were last
+ * written must be told to wait for that (kn_synchronize once, after loading or training, is enough). Graphed modules
+ * (kn_make_graphed_callable) take their callers in turn. Forward functions of the program's own that keep something in
+ * the module must guard it themselves. In training mode, and for kn_backward through its parameters, a module is used
+ * by one thread at a time. */
 #ifndef KOINE_NN_H
 #define KOINE_NN_H
 
@@ -111,6 +121,9 @@ typedef struct kn_module_summary_params {
     int width;   /* default 0: the terminal's, by leaving out arguments, then columns; KN_WIDE: all */
     bool expand; /* default false; true: a line for each module, though it be like the one before */
 } kn_module_summary_params;
+#define KN_MODULE_SUMMARY_DEFAULTS .input = NULL
+KN_API kn_module_summary_params kn_module_summary_params_init(void);
+/* params NULL: the defaults */
 KN_API char *kn_module_summary_with(kn_module *module, const kn_module_summary_params *params);
 KN_API char *kn_module_summary(kn_module *module); /* with the defaults */
 
@@ -127,12 +140,14 @@ KN_API kn_status kn_make_graphed_callable(kn_module *module, kn_tensor *sample);
 
 /* --- layers ----------------------------------------------------------------------------------- */
 
-typedef struct kn_linear_params {
+typedef struct kn_nn_linear_params {
     int64_t in_features, out_features;
     bool bias; /* default true */
-} kn_linear_params;
-KN_API kn_module *kn_nn_linear_with(const kn_linear_params *params);
-#define kn_nn_linear(...) KN_CALL(kn_nn_linear_with(&(kn_linear_params){.bias = true, __VA_ARGS__}))
+} kn_nn_linear_params;
+#define KN_NN_LINEAR_DEFAULTS .bias = true
+KN_API kn_nn_linear_params kn_nn_linear_params_init(void);
+KN_API kn_module *kn_nn_linear_with(const kn_nn_linear_params *params);
+#define kn_nn_linear(...) KN_CALL(kn_nn_linear_with(&(kn_nn_linear_params){KN_NN_LINEAR_DEFAULTS, __VA_ARGS__}))
 
 /* Sizes as in kn_conv2d_params: the _2d field wins when it is not {0, 0}. */
 typedef struct kn_nn_conv2d_params {
@@ -142,10 +157,10 @@ typedef struct kn_nn_conv2d_params {
     int64_t groups; /* default 1 */
     bool bias;      /* default true */
 } kn_nn_conv2d_params;
+#define KN_NN_CONV2D_DEFAULTS .stride = 1, .dilation = 1, .groups = 1, .bias = true
+KN_API kn_nn_conv2d_params kn_nn_conv2d_params_init(void);
 KN_API kn_module *kn_nn_conv2d_with(const kn_nn_conv2d_params *params);
-#define kn_nn_conv2d(...)                                                                                              \
-    KN_CALL(                                                                                                           \
-        kn_nn_conv2d_with(&(kn_nn_conv2d_params){.stride = 1, .dilation = 1, .groups = 1, .bias = true, __VA_ARGS__}))
+#define kn_nn_conv2d(...) KN_CALL(kn_nn_conv2d_with(&(kn_nn_conv2d_params){KN_NN_CONV2D_DEFAULTS, __VA_ARGS__}))
 
 KN_API kn_module *kn_nn_max_pool2d_with(const kn_pool2d_params *params);
 KN_API kn_module *kn_nn_avg_pool2d_with(const kn_pool2d_params *params);
@@ -170,6 +185,7 @@ typedef struct kn_nn_batch_norm_params {
     bool track_running_stats; /* default true */
 } kn_nn_batch_norm_params;
 #define KN_NN_BATCH_NORM_DEFAULTS .eps = 1e-5, .momentum = 0.1, .affine = true, .track_running_stats = true
+KN_API kn_nn_batch_norm_params kn_nn_batch_norm_params_init(void);
 KN_API kn_module *kn_nn_batch_norm1d_with(const kn_nn_batch_norm_params *params);
 KN_API kn_module *kn_nn_batch_norm2d_with(const kn_nn_batch_norm_params *params);
 #define kn_nn_batch_norm1d(...)                                                                                        \
@@ -184,6 +200,7 @@ typedef struct kn_nn_layer_norm_params {
     bool bias;               /* default true; false: the weight alone */
 } kn_nn_layer_norm_params;
 #define KN_NN_LAYER_NORM_DEFAULTS .eps = 1e-5, .elementwise_affine = true, .bias = true
+KN_API kn_nn_layer_norm_params kn_nn_layer_norm_params_init(void);
 KN_API kn_module *kn_nn_layer_norm_with(int ndim, const int64_t *shape, const kn_nn_layer_norm_params *params);
 #define kn_nn_layer_norm(shape, ...)                                                                                   \
     KN_CALL(kn_nn_layer_norm_with(shape, &(kn_nn_layer_norm_params){KN_NN_LAYER_NORM_DEFAULTS, __VA_ARGS__}))
@@ -191,10 +208,12 @@ KN_API kn_module *kn_nn_layer_norm_with(int ndim, const int64_t *shape, const kn
 typedef struct kn_nn_dropout_params {
     double p; /* default 0.5 */
 } kn_nn_dropout_params;
+#define KN_NN_DROPOUT_DEFAULTS .p = 0.5
+KN_API kn_nn_dropout_params kn_nn_dropout_params_init(void);
 KN_API kn_module *kn_nn_dropout_with(const kn_nn_dropout_params *params);
 KN_API kn_module *kn_nn_dropout2d_with(const kn_nn_dropout_params *params);
-#define kn_nn_dropout(...) KN_CALL(kn_nn_dropout_with(&(kn_nn_dropout_params){.p = 0.5, __VA_ARGS__}))
-#define kn_nn_dropout2d(...) KN_CALL(kn_nn_dropout2d_with(&(kn_nn_dropout_params){.p = 0.5, __VA_ARGS__}))
+#define kn_nn_dropout(...) KN_CALL(kn_nn_dropout_with(&(kn_nn_dropout_params){KN_NN_DROPOUT_DEFAULTS, __VA_ARGS__}))
+#define kn_nn_dropout2d(...) KN_CALL(kn_nn_dropout2d_with(&(kn_nn_dropout_params){KN_NN_DROPOUT_DEFAULTS, __VA_ARGS__}))
 
 KN_API kn_module *kn_nn_relu(void);
 KN_API kn_module *kn_nn_relu6(void);
@@ -224,7 +243,8 @@ KN_API kn_status kn_nn_add_module(kn_module *sequential, const char *name, kn_mo
  *         return kn_add(kn_matmul(x, kn_t(self->w)), self->b);
  *     }
  *     kn_module *m = kn_module_new("LinearRegression", forward, sizeof(regression), NULL);
- *     KN_SCOPE {                                   // the module keeps what it registers; the scope gives up the rest
+ *     {
+ *         KN_SCOPE;                                // the module keeps what it registers; the scope gives up the rest
  *         regression *self = kn_module_self(m);
  *         self->w = kn_module_register_parameter(m, "w", kn_randn(KN_SHAPE(1, 2)));
  *         self->b = kn_module_register_parameter(m, "b", kn_zeros(KN_SHAPE(1)));

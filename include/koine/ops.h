@@ -54,9 +54,10 @@ typedef struct kn_clamp_params {
     double min; /* default -infinity */
     double max; /* default infinity */
 } kn_clamp_params;
+#define KN_CLAMP_DEFAULTS .min = -(double)INFINITY, .max = (double)INFINITY
+KN_API kn_clamp_params kn_clamp_params_init(void);
 KN_API kn_tensor *kn_clamp_with(kn_tensor *x, const kn_clamp_params *params);
-#define kn_clamp(x, ...)                                                                                               \
-    KN_CALL(kn_clamp_with(x, &(kn_clamp_params){.min = -(double)INFINITY, .max = (double)INFINITY, __VA_ARGS__}))
+#define kn_clamp(x, ...) KN_CALL(kn_clamp_with(x, &(kn_clamp_params){KN_CLAMP_DEFAULTS, __VA_ARGS__}))
 
 /* Comparisons: bool results, not differentiable. */
 KN_API kn_tensor *kn_eq(kn_tensor *a, kn_tensor *b);

@@ -18,8 +18,11 @@ typedef struct kn_sgd_params {
     double weight_decay; /* default 0: an L2 penalty added to the gradient */
     bool nesterov;       /* default false; needs momentum > 0 and no dampening */
 } kn_sgd_params;
+#define KN_SGD_DEFAULTS .lr = 1e-3
+KN_API kn_sgd_params kn_sgd_params_init(void);
 KN_API kn_optim *kn_optim_sgd_with(kn_parameter_list parameters, const kn_sgd_params *params);
-#define kn_optim_sgd(parameters, ...) KN_CALL(kn_optim_sgd_with(parameters, &(kn_sgd_params){.lr = 1e-3, __VA_ARGS__}))
+#define kn_optim_sgd(parameters, ...)                                                                                  \
+    KN_CALL(kn_optim_sgd_with(parameters, &(kn_sgd_params){KN_SGD_DEFAULTS, __VA_ARGS__}))
 
 /* Kingma and Ba, "Adam" (2015): bias-corrected moments, eps outside the root. */
 typedef struct kn_adam_params {
@@ -29,10 +32,11 @@ typedef struct kn_adam_params {
     double weight_decay; /* default 0: an L2 penalty added to the gradient */
     bool amsgrad;        /* default false */
 } kn_adam_params;
+#define KN_ADAM_DEFAULTS .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8
+KN_API kn_adam_params kn_adam_params_init(void);
 KN_API kn_optim *kn_optim_adam_with(kn_parameter_list parameters, const kn_adam_params *params);
 #define kn_optim_adam(parameters, ...)                                                                                 \
-    KN_CALL(kn_optim_adam_with(parameters,                                                                             \
-                               &(kn_adam_params){.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, __VA_ARGS__}))
+    KN_CALL(kn_optim_adam_with(parameters, &(kn_adam_params){KN_ADAM_DEFAULTS, __VA_ARGS__}))
 
 KN_API void kn_optim_free(kn_optim *optim); /* NULL allowed */
 KN_API kn_status kn_optim_step(kn_optim *optim);

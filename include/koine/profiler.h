@@ -65,11 +65,13 @@ typedef struct kn_profiler_params {
     void (*on_trace_ready)(void *user);
     void *user;
 } kn_profiler_params;
+#define KN_PROFILER_DEFAULTS .record_shapes = false
+KN_API kn_profiler_params kn_profiler_params_init(void);
 
 /* Starts it; forgets what was recorded before. KN_ERR_STATE when it is running, KN_ERR_ARGUMENT for a schedule that
- * makes no sense. NULL: the defaults. */
+ * makes no sense. */
 KN_API kn_status kn_profiler_start_with(const kn_profiler_params *params);
-#define kn_profiler_start(...) kn_profiler_start_with(&(kn_profiler_params){__VA_ARGS__})
+#define kn_profiler_start(...) KN_CALL(kn_profiler_start_with(&(kn_profiler_params){KN_PROFILER_DEFAULTS, __VA_ARGS__}))
 
 /* Ends a training step. KN_ERR_STATE when the profiler is not running. */
 KN_API kn_status kn_profiler_step(void);
@@ -84,7 +86,8 @@ KN_API void kn_profiler_clear(void);      /* frees what was recorded; nothing wh
 /* The profiler runs from here to the end of the enclosing block (a guard: koine/common.h):
  * KN_PROFILE(.record_shapes = true); When it cannot start, the error sticks and the block runs without it. */
 #define KN_PROFILE(...)                                                                                                \
-    KN_GUARD(bool, kn_profile_guard_, kn_profiler_enter(&(kn_profiler_params){__VA_ARGS__}), kn_profiler_leave)
+    KN_GUARD(bool, kn_profile_guard_,                                                                                  \
+             KN_CALL(kn_profiler_enter(&(kn_profiler_params){KN_PROFILER_DEFAULTS, __VA_ARGS__})), kn_profiler_leave)
 KN_API bool kn_profiler_enter(const kn_profiler_params *params); /* is it running now? */
 static inline void kn_profiler_leave(bool *running)
 {
@@ -143,6 +146,7 @@ typedef struct kn_profiler_table_params {
 } kn_profiler_table_params;
 #define KN_PROFILER_TABLE_DEFAULTS                                                                                     \
     .sort_by = "self_device_time_total", .row_limit = 100, .max_name_column_width = 55, .peak = true
+KN_API kn_profiler_table_params kn_profiler_table_params_init(void);
 
 /* The table that torch.profiler prints; the caller frees it with kn_free. NULL with an error. */
 KN_API char *kn_profiler_table_with(const kn_profiler_table_params *params);

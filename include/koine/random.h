@@ -77,10 +77,11 @@ KN_API kn_tensor *kn_randint_with(int64_t low, int64_t high, int ndim, const int
                                   const kn_tensor_options *options);
 KN_API kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options);
 
-#define kn_rand(shape, ...) kn_rand_with(shape, &(kn_tensor_options){__VA_ARGS__})
-#define kn_randn(shape, ...) kn_randn_with(shape, &(kn_tensor_options){__VA_ARGS__})
-#define kn_randint(low, high, shape, ...) kn_randint_with(low, high, shape, &(kn_tensor_options){__VA_ARGS__})
-#define kn_randperm(n, ...) kn_randperm_with(n, &(kn_tensor_options){__VA_ARGS__})
+#define kn_rand(shape, ...) KN_CALL(kn_rand_with(shape, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
+#define kn_randn(shape, ...) KN_CALL(kn_randn_with(shape, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
+#define kn_randint(low, high, shape, ...)                                                                              \
+    KN_CALL(kn_randint_with(low, high, shape, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
+#define kn_randperm(n, ...) KN_CALL(kn_randperm_with(n, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
 
 /* Fill in place; the tensor's dtype is floating (kn_bernoulli_ takes any). Return their argument, NULL on error. */
 KN_API kn_tensor *kn_uniform_(kn_tensor *tensor, double low, double high);

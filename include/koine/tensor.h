@@ -59,6 +59,8 @@ typedef struct kn_tensor_options {
     bool requires_grad; /* default false; floating dtypes only */
     bool pin_memory;    /* default false; host tensors only (the device's default is then the host): see below */
 } kn_tensor_options;
+#define KN_TENSOR_DEFAULTS .dtype = KN_DTYPE_DEFAULT
+KN_API kn_tensor_options kn_tensor_options_init(void);
 
 /* Uninitialised / all zeros / all ones / all `value`. */
 KN_API kn_tensor *kn_empty_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
@@ -72,12 +74,15 @@ KN_API kn_tensor *kn_from_data_with(const void *data, int ndim, const int64_t *s
 /* start, start + step, ... below `end` (above it for a negative step); ceil((end - start) / step) elements. */
 KN_API kn_tensor *kn_arange_with(double start, double end, double step, const kn_tensor_options *options);
 
-#define kn_empty(shape, ...) kn_empty_with(shape, &(kn_tensor_options){__VA_ARGS__})
-#define kn_zeros(shape, ...) kn_zeros_with(shape, &(kn_tensor_options){__VA_ARGS__})
-#define kn_ones(shape, ...) kn_ones_with(shape, &(kn_tensor_options){__VA_ARGS__})
-#define kn_full(shape, value, ...) kn_full_with(shape, value, &(kn_tensor_options){__VA_ARGS__})
-#define kn_from_data(data, shape, ...) kn_from_data_with(data, shape, &(kn_tensor_options){__VA_ARGS__})
-#define kn_arange(start, end, step, ...) kn_arange_with(start, end, step, &(kn_tensor_options){__VA_ARGS__})
+#define kn_empty(shape, ...) KN_CALL(kn_empty_with(shape, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
+#define kn_zeros(shape, ...) KN_CALL(kn_zeros_with(shape, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
+#define kn_ones(shape, ...) KN_CALL(kn_ones_with(shape, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
+#define kn_full(shape, value, ...)                                                                                     \
+    KN_CALL(kn_full_with(shape, value, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
+#define kn_from_data(data, shape, ...)                                                                                 \
+    KN_CALL(kn_from_data_with(data, shape, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
+#define kn_arange(start, end, step, ...)                                                                               \
+    KN_CALL(kn_arange_with(start, end, step, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
 
 /* Shape, dtype and device of `like`; values uninitialised, 0 or 1. */
 KN_API kn_tensor *kn_empty_like(const kn_tensor *like);
@@ -135,8 +140,11 @@ typedef struct kn_to_params {
     bool non_blocking; /* default false */
     bool copy;         /* default false; true: a copy even when nothing changes */
 } kn_to_params;
+#define KN_TO_DEFAULTS .device = NULL, .dtype = KN_DTYPE_DEFAULT
+KN_API kn_to_params kn_to_params_init(void);
 KN_API kn_tensor *kn_to_with(kn_tensor *tensor, const kn_to_params *params);
-#define kn_to_device(tensor, to, ...) kn_to_with(tensor, &(kn_to_params){.device = (to), __VA_ARGS__})
+#define kn_to_device(tensor, to, ...)                                                                                  \
+    KN_CALL(kn_to_with(tensor, &(kn_to_params){KN_TO_DEFAULTS, .device = (to), __VA_ARGS__}))
 
 /* Copies all elements, in row-major order and the tensor's dtype, to / from host memory. `bytes` must be the exact
  * size. kn_read waits for the work that makes the values and reports errors that kernels found; kn_write may return
@@ -155,9 +163,12 @@ KN_API kn_status kn_copy_(kn_tensor *destination, const kn_tensor *source);
 typedef struct kn_copy_params {
     bool non_blocking; /* default false */
 } kn_copy_params;
-/* kn_copy_ with options, NULL for none: kn_copy(pinned, x, .non_blocking = true). torch.Tensor.copy_. */
+#define KN_COPY_DEFAULTS .non_blocking = false
+KN_API kn_copy_params kn_copy_params_init(void);
+/* kn_copy_ with options: kn_copy(pinned, x, .non_blocking = true). torch.Tensor.copy_. */
 KN_API kn_status kn_copy_with(kn_tensor *destination, const kn_tensor *source, const kn_copy_params *params);
-#define kn_copy(destination, source, ...) kn_copy_with(destination, source, &(kn_copy_params){__VA_ARGS__})
+#define kn_copy(destination, source, ...)                                                                              \
+    KN_CALL(kn_copy_with(destination, source, &(kn_copy_params){KN_COPY_DEFAULTS, __VA_ARGS__}))
 
 /* --- printing --------------------------------------------------------------------------------- */
 

@@ -107,6 +107,7 @@ typedef struct kn_trainer_params {
     bool keep_interrupt;
 } kn_trainer_params;
 #define KN_TRAINER_DEFAULTS .accuracy = true, .epochs = 10, .patience = 5, .monitor = "val_loss", .log_range = 1
+KN_API kn_trainer_params kn_trainer_params_init(void);
 
 KN_API kn_status kn_trainer_new_with(kn_trainer **trainer, const kn_trainer_params *params);
 #define kn_trainer_new(trainer, ...)                                                                                   \

@@ -119,15 +119,22 @@ static kn_status check_input(const check *c, int index)
     return status;
 }
 
+kn_gradcheck_options kn_gradcheck_options_init(void) { return (kn_gradcheck_options){KN_GRADCHECK_DEFAULTS}; }
+
+static kn_gradcheck_options with_defaults(const kn_gradcheck_options *given)
+{
+    const kn_gradcheck_options defaults = kn_gradcheck_options_init(), options = given ? *given : defaults;
+    return (kn_gradcheck_options){.eps = options.eps ? options.eps : defaults.eps,
+                                  .atol = options.atol ? options.atol : defaults.atol,
+                                  .rtol = options.rtol ? options.rtol : defaults.rtol};
+}
+
 kn_status kn_gradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
                        const kn_gradcheck_options *options)
 {
     if (!function || !inputs)
         return kn_fail_argument_null("kn_gradcheck", function ? "inputs" : "function");
-    check c = {function, user, inputs, options ? *options : (kn_gradcheck_options){0}};
-    c.options.eps = c.options.eps ? c.options.eps : 1e-6;
-    c.options.atol = c.options.atol ? c.options.atol : 1e-5;
-    c.options.rtol = c.options.rtol ? c.options.rtol : 1e-3;
+    check c = {function, user, inputs, with_defaults(options)};
     for (int i = 0; i < num_inputs; i++) {
         if (!inputs[i])
             return kn_fail_argument_null("kn_gradcheck", "inputs[i]");

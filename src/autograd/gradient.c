@@ -28,10 +28,11 @@ kn_status kn_autograd_require(kn_tensor *tensor)
 {
     if (!kn_dtype_is_floating(tensor->dtype))
         return kn_fail(KN_ERR_DTYPE, "only floating tensors have gradients, not %s", kn_dtype_name(tensor->dtype));
-    struct kn_autograd *autograd = kn_autograd_of(tensor);
-    if (!autograd)
+    /* The leaf's node is made here rather than by the first operation that records it: threads that apply one module at
+     * once only read its parameters. */
+    if (!kn_autograd_node(tensor))
         return KN_ERR_MEMORY;
-    autograd->requires_grad = true;
+    tensor->autograd->requires_grad = true;
     return KN_OK;
 }
 
@@ -79,15 +80,18 @@ kn_tensor *kn_detach(kn_tensor *tensor)
     return kn_scope_adopt(alias);
 }
 
+kn_copy_params kn_copy_params_init(void) { return (kn_copy_params){KN_COPY_DEFAULTS}; }
+
 kn_status kn_copy_with(kn_tensor *destination, const kn_tensor *source, const kn_copy_params *params)
 {
+    params = params ? params : &(kn_copy_params){KN_COPY_DEFAULTS};
     KN_TRY(kn_tensor_given("kn_copy_", "destination", destination));
     KN_TRY(kn_tensor_given("kn_copy_", "source", source));
     if (kn_grad_enabled() && (kn_autograd_wants(destination) || kn_autograd_wants(source)))
         return kn_fail(KN_ERR_STATE,
                        "kn_copy_ is not recorded, and a tensor given requires gradients: do it inside KN_NO_GRAD");
     kn_tensor_bump_version(destination);
-    return kn_tensor_copy_broadcast(destination, (kn_tensor *)(uintptr_t)source, params && params->non_blocking);
+    return kn_tensor_copy_broadcast(destination, (kn_tensor *)(uintptr_t)source, params->non_blocking);
 }
 
 kn_status kn_copy_(kn_tensor *destination, const kn_tensor *source) { return kn_copy_with(destination, source, NULL); }

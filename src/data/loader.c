@@ -80,10 +80,13 @@ static kn_status set_up(kn_loader *loader)
     return kn_loader_start_workers(loader);
 }
 
+kn_loader_params kn_loader_params_init(void) { return (kn_loader_params){KN_LOADER_DEFAULTS}; }
+
 kn_status kn_loader_new_with(kn_loader **loader, kn_dataset *dataset, const kn_loader_params *params)
 {
-    if (!loader || !dataset || !params)
-        return kn_fail_argument_null("kn_loader_new", !loader ? "loader" : !dataset ? "dataset" : "params");
+    params = params ? params : &(kn_loader_params){KN_LOADER_DEFAULTS};
+    if (!loader || !dataset)
+        return kn_fail_argument_null("kn_loader_new", !loader ? "loader" : "dataset");
     KN_TRY(check_params(params));
     kn_loader *made = kn_calloc(1, sizeof(*made));
     if (!made)

@@ -84,10 +84,14 @@ static void describe(kn_module *module, kn_text *text)
 
 /* --- making ----------------------------------------------------------------------------------------------------- */
 
+kn_data_parallel_params kn_data_parallel_params_init(void)
+{
+    return (kn_data_parallel_params){KN_DATA_PARALLEL_DEFAULTS};
+}
+
 static kn_status settle(data_parallel *self, const kn_data_parallel_params *params)
 {
-    if (!params)
-        return kn_fail_argument_null("DataParallel", "params");
+    params = params ? params : &(kn_data_parallel_params){KN_DATA_PARALLEL_DEFAULTS};
     *self = (data_parallel){.dim = params->dim};
     if (!params->devices && params->num_devices == 0) {
         int count = kn_try_all_gpus(self->devices, KN_MAX_DEVICES);

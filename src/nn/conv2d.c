@@ -80,12 +80,11 @@ static kn_conv2d_params call_params(const kn_nn_conv2d_params *p)
     };
 }
 
+kn_nn_conv2d_params kn_nn_conv2d_params_init(void) { return (kn_nn_conv2d_params){KN_NN_CONV2D_DEFAULTS}; }
+
 kn_module *kn_nn_conv2d_with(const kn_nn_conv2d_params *params)
 {
-    if (params == NULL) {
-        kn_fail_argument_null("Conv2d", "params");
-        return kn_stick();
-    }
+    params = params ? params : &(kn_nn_conv2d_params){KN_NN_CONV2D_DEFAULTS};
     if (check(params) != KN_OK)
         return kn_stick();
     conv2d self = {.params = *params, .call = call_params(params)};

@@ -23,12 +23,11 @@ static void describe(kn_module *module, kn_text *text)
     kn_text_format(text, "p=%g, inplace=False", ((const kn_nn_dropout_params *)module->self)->p);
 }
 
+kn_nn_dropout_params kn_nn_dropout_params_init(void) { return (kn_nn_dropout_params){KN_NN_DROPOUT_DEFAULTS}; }
+
 static kn_module *make(const char *name, kn_forward_function forward, const kn_nn_dropout_params *params)
 {
-    if (params == NULL) {
-        kn_fail_argument_null(name, "params");
-        return kn_stick();
-    }
+    params = params ? params : &(kn_nn_dropout_params){KN_NN_DROPOUT_DEFAULTS};
     if (!(params->p >= 0 && params->p <= 1))
         return kn_fail_null(KN_ERR_ARGUMENT, "%s: p is a probability, 0 to 1, not %g", name, params->p);
     return kn_layer_new(name, forward, describe, params, sizeof *params);

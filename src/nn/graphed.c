@@ -5,11 +5,13 @@
 #include <koine/graph.h>
 #include <koine/ops.h>
 #include <koine/random.h>
+#include <koine/stream.h>
 #include <string.h>
 
 #include "autograd/tape.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "tensor/tensor.h"
 
 struct kn_graphed {
@@ -22,6 +24,9 @@ struct kn_graphed {
     kn_tensor **recorded;      /* the parameters' memory that the graphs use: kept, and known by it */
     kn_tensor **gradients;     /* of the inputs, as the backward graph leaves them; NULL where none flows */
     int64_t calls;             /* replays of either pass; each overwrites what the one before left */
+    kn_mutex lock;             /* held while a replay is enqueued: threads may apply one module at once */
+    kn_stream *last;           /* of the replay before, with its number: a stream may be gone by then */
+    uint64_t last_id;
 };
 
 /* The parameters of a recorded call. */
@@ -48,6 +53,7 @@ void kn_graphed_release(kn_graphed *graphed)
     kn_free(graphed->inputs);
     kn_free(graphed->recorded);
     kn_free(graphed->gradients);
+    kn_mutex_destroy(&graphed->lock);
     kn_free(graphed);
 }
 
@@ -76,11 +82,24 @@ static kn_status check_call(const graphed_call *call)
     return KN_OK;
 }
 
-/* What the graph leaves is overwritten by its next replay, so gradients go on as copies. */
-static kn_status backward(kn_grad_call *call)
+/* The copies to and from the graphs' memory follow the replay before, on whatever stream that was. */
+static kn_status follow_last(kn_graphed *graphed)
 {
-    kn_graphed *graphed = ((const graphed_call *)call->params)->graphed;
+    kn_stream *stream = kn_stream_current(graphed->x->storage->device);
+    if (stream == NULL)
+        return kn_error_status();
+    if (graphed->last != NULL && graphed->last != stream && kn_stream_id(graphed->last) == graphed->last_id)
+        KN_TRY(kn_stream_wait_stream(stream, graphed->last));
+    graphed->last = stream;
+    graphed->last_id = kn_stream_id(stream);
+    return KN_OK;
+}
+
+/* What the graph leaves is overwritten by its next replay, so gradients go on as copies. */
+static kn_status replay_backward(kn_graphed *graphed, kn_grad_call *call)
+{
     KN_TRY(check_call(call->params));
+    KN_TRY(follow_last(graphed));
     graphed->calls++; /* the pass overwrites what it read: there is no second one */
     KN_TRY(kn_copy_(graphed->grad_y, call->grad_outputs[0]));
     KN_TRY(kn_graph_replay(graphed->backward));
@@ -92,6 +111,15 @@ static kn_status backward(kn_grad_call *call)
             return kn_error_status();
     }
     return KN_OK;
+}
+
+static kn_status backward(kn_grad_call *call)
+{
+    kn_graphed *graphed = ((const graphed_call *)call->params)->graphed;
+    kn_lock(&graphed->lock);
+    kn_status status = replay_backward(graphed, call);
+    kn_unlock(&graphed->lock);
+    return status;
 }
 
 static const kn_op graphed_op = {.name = "graphed_module",
@@ -133,6 +161,8 @@ static kn_tensor *replay(kn_graphed *graphed, kn_tensor *x)
     bool grad = kn_set_grad_enabled(false);
     graphed->calls++;
     if (status == KN_OK)
+        status = follow_last(graphed);
+    if (status == KN_OK)
         status = kn_copy_(graphed->x, x);
     if (status == KN_OK)
         status = kn_graph_replay(graphed->forward);
@@ -153,7 +183,10 @@ kn_tensor *kn_graphed_forward(kn_module *module, kn_tensor *x)
 {
     if (module->training != module->graphed->training)
         return module->forward(module, x);
-    return replay(module->graphed, x);
+    kn_lock(&module->graphed->lock);
+    kn_tensor *y = replay(module->graphed, x);
+    kn_unlock(&module->graphed->lock);
+    return y;
 }
 
 /* --- recording -------------------------------------------------------------------------------- */
@@ -165,6 +198,7 @@ static kn_graphed *new_graphed(kn_module *module, const kn_tensor *sample)
     if (made == NULL)
         return NULL;
     atomic_init(&made->references, 1);
+    kn_mutex_init(&made->lock);
     made->training = module->training;
     made->inputs = kn_calloc((size_t)parameters.count + 1, sizeof *made->inputs);
     made->recorded = kn_calloc((size_t)parameters.count + 1, sizeof *made->recorded);

@@ -4,7 +4,7 @@
 
 typedef struct linear {
     kn_affine affine;
-    kn_linear_params params;
+    kn_nn_linear_params params;
 } linear;
 
 static kn_tensor *forward(kn_module *module, kn_tensor *x, kn_activation activation)
@@ -20,12 +20,11 @@ static void describe(kn_module *module, kn_text *text)
                    (long long)self->params.out_features, self->params.bias ? "True" : "False");
 }
 
-kn_module *kn_nn_linear_with(const kn_linear_params *params)
+kn_nn_linear_params kn_nn_linear_params_init(void) { return (kn_nn_linear_params){KN_NN_LINEAR_DEFAULTS}; }
+
+kn_module *kn_nn_linear_with(const kn_nn_linear_params *params)
 {
-    if (params == NULL) {
-        kn_fail_argument_null("Linear", "params");
-        return kn_stick();
-    }
+    params = params ? params : &(kn_nn_linear_params){KN_NN_LINEAR_DEFAULTS};
     if (params->in_features < 1 || params->out_features < 1)
         return kn_fail_null(KN_ERR_ARGUMENT, "Linear: in_features (%lld) and out_features (%lld) must be at least 1",
                             (long long)params->in_features, (long long)params->out_features);

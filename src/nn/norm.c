@@ -82,8 +82,6 @@ static void describe_batch(kn_module *module, kn_text *text)
 
 static kn_status check_batch(const char *name, const kn_nn_batch_norm_params *p)
 {
-    if (p == NULL)
-        return kn_fail_argument_null(name, "params");
     if (p->num_features < 1)
         return kn_fail(KN_ERR_ARGUMENT, "%s: num_features (%lld) must be at least 1", name, (long long)p->num_features);
     if (!p->cumulative_average && !(p->momentum >= 0))
@@ -123,8 +121,14 @@ static kn_module *finish(kn_module *module, bool (*add_tensors)(kn_module *modul
     return made ? module : kn_layer_failed(module);
 }
 
+kn_nn_batch_norm_params kn_nn_batch_norm_params_init(void)
+{
+    return (kn_nn_batch_norm_params){KN_NN_BATCH_NORM_DEFAULTS};
+}
+
 static kn_module *make_batch(const char *name, int least_dims, int most_dims, const kn_nn_batch_norm_params *params)
 {
+    params = params ? params : &(kn_nn_batch_norm_params){KN_NN_BATCH_NORM_DEFAULTS};
     if (check_batch(name, params) != KN_OK)
         return kn_stick();
     batch_norm self = {.params = *params, .least_dims = least_dims, .most_dims = most_dims};
@@ -182,12 +186,18 @@ static bool add_layer_tensors(kn_module *module)
     return !self->params.bias || add(module, &self->bias, "bias", false, KN_F32, self->ndim, self->shape, 0);
 }
 
+kn_nn_layer_norm_params kn_nn_layer_norm_params_init(void)
+{
+    return (kn_nn_layer_norm_params){KN_NN_LAYER_NORM_DEFAULTS};
+}
+
 kn_module *kn_nn_layer_norm_with(int ndim, const int64_t *shape, const kn_nn_layer_norm_params *params)
 {
     static const char name[] = "LayerNorm";
 
-    if (params == NULL || shape == NULL) {
-        kn_fail_argument_null(name, params == NULL ? "params" : "shape");
+    params = params ? params : &(kn_nn_layer_norm_params){KN_NN_LAYER_NORM_DEFAULTS};
+    if (shape == NULL) {
+        kn_fail_argument_null(name, "shape");
         return kn_stick();
     }
     if (ndim < 1 || ndim > KN_MAX_DIMS)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/threads.h"
 #include "nn/module.h"
 #include "tensor/tensor.h"
 
@@ -54,21 +55,34 @@ static kn_status collect(const char *name, kn_tensor *tensor, bool is_buffer, vo
     return kn_tensor_list_append(&into->list, name, tensor);
 }
 
-/* The cached list, made anew when the tree has changed; NULL with an error. */
-static kn_tensor_list *cached(kn_module *module, bool buffers)
+/* Held while a list is made: threads may ask one module for it at once. */
+static kn_mutex listing = KN_MUTEX_INIT;
+
+/* Makes the cached list anew when the tree has changed. */
+static kn_status update(kn_cached_list *cache, kn_module *module, bool buffers)
 {
-    kn_cached_list *cache = buffers ? &module->buffers : &module->parameters;
     uint64_t revision = kn_module_tree_revision(module) + 1;
     if (cache->revision == revision)
-        return &cache->list;
+        return KN_OK;
     collecting into = {.buffers = buffers};
-    if (kn_module_each(module, collect, &into) != KN_OK) {
+    kn_status status = kn_module_each(module, collect, &into);
+    if (status != KN_OK) {
         kn_tensor_list_free(&into.list);
-        return kn_stick();
+        return status;
     }
     kn_tensor_list_free(&cache->list);
     *cache = (kn_cached_list){into.list, revision};
-    return &cache->list;
+    return KN_OK;
+}
+
+/* The cached list; NULL with an error. */
+static kn_tensor_list *cached(kn_module *module, bool buffers)
+{
+    kn_cached_list *cache = buffers ? &module->buffers : &module->parameters;
+    kn_lock(&listing);
+    kn_status status = update(cache, module, buffers);
+    kn_unlock(&listing);
+    return status == KN_OK ? &cache->list : kn_stick();
 }
 
 static kn_parameter_list list_of(kn_module *module, bool buffers, const char *function)

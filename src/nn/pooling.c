@@ -46,8 +46,6 @@ static void describe_avg(kn_module *module, kn_text *text) { append_window(text,
 
 static kn_status check(const char *name, const kn_pool2d_params *p)
 {
-    if (p == NULL)
-        return kn_fail_argument_null(name, "params");
     kn_pair kernel = kn_pair_of(p->kernel_size, p->kernel_size_2d), stride = kn_pair_of(p->stride, p->stride_2d);
     kn_pair padding = kn_pair_of(p->padding, p->padding_2d), dilation = kn_pair_of(p->dilation, p->dilation_2d);
     if (kernel.height < 1 || kernel.width < 1)
@@ -77,6 +75,7 @@ static bool meets_input(const kn_pool2d_params *p)
 
 kn_module *kn_nn_max_pool2d_with(const kn_pool2d_params *params)
 {
+    params = params ? params : &(kn_pool2d_params){KN_POOL2D_DEFAULTS};
     if (check("MaxPool2d", params) != KN_OK)
         return kn_stick();
     kn_module *module = kn_layer_new_activated("MaxPool2d", max_forward, describe_max, params, sizeof *params);
@@ -87,6 +86,7 @@ kn_module *kn_nn_max_pool2d_with(const kn_pool2d_params *params)
 
 kn_module *kn_nn_avg_pool2d_with(const kn_pool2d_params *params)
 {
+    params = params ? params : &(kn_pool2d_params){KN_POOL2D_DEFAULTS};
     if (check("AvgPool2d", params) != KN_OK)
         return kn_stick();
     return kn_layer_new("AvgPool2d", avg_forward, describe_avg, params, sizeof *params);

@@ -290,14 +290,19 @@ static char *summarise(kn_module *module, const kn_module_summary_params *params
     return text;
 }
 
+kn_module_summary_params kn_module_summary_params_init(void)
+{
+    return (kn_module_summary_params){KN_MODULE_SUMMARY_DEFAULTS};
+}
+
 char *kn_module_summary_with(kn_module *module, const kn_module_summary_params *params)
 {
-    static const kn_module_summary_params defaults = {0};
+    params = params != NULL ? params : &(kn_module_summary_params){KN_MODULE_SUMMARY_DEFAULTS};
     if (module == NULL) {
         kn_fail_argument_null("module_summary", "module");
         return kn_stick();
     }
-    char *text = summarise(module, params != NULL ? params : &defaults);
+    char *text = summarise(module, params);
     return text != NULL ? text : kn_stick();
 }
 

@@ -90,6 +90,7 @@ kn_tensor *kn_avg_pool2d_with(kn_tensor *x, const kn_pool2d_params *params)
     kn_pool2d_geometry g;
     kn_tensor *y;
 
+    params = params ? params : &(kn_pool2d_params){KN_POOL2D_DEFAULTS};
     if (!kn_pool2d_of(&g, "avg_pool2d", x, params))
         return NULL;
     if (g.dilation[0] != 1 || g.dilation[1] != 1)

@@ -309,12 +309,13 @@ static kn_tensor *apply(kn_tensor *in[INPUTS], const kn_batch_norm_op_params *pa
     return kn_scope_return(depth, y);
 }
 
+kn_batch_norm_params kn_batch_norm_params_init(void) { return (kn_batch_norm_params){KN_BATCH_NORM_DEFAULTS}; }
+
 kn_tensor *kn_batch_norm_counted(kn_tensor *x, kn_tensor *counter, bool cumulative, const kn_batch_norm_params *params)
 {
     if (!kn_argument_given(batch_norm_op.name, "x", x))
         return NULL;
-    if (!params)
-        return kn_fail_argument_null(batch_norm_op.name, "params"), kn_stick();
+    params = params ? params : &(kn_batch_norm_params){KN_BATCH_NORM_DEFAULTS};
     kn_tensor *in[INPUTS] = {x, params->weight, params->bias, params->running_mean, params->running_var, counter};
     const kn_batch_norm_op_params own = {.momentum = params->momentum,
                                          .eps = params->eps,

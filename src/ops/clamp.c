@@ -109,8 +109,11 @@ static kn_dtype with_bound(kn_dtype dtype, double bound)
     return isinf(bound) ? dtype : kn_result_type_scalar(dtype, bound);
 }
 
+kn_clamp_params kn_clamp_params_init(void) { return (kn_clamp_params){KN_CLAMP_DEFAULTS}; }
+
 kn_tensor *kn_clamp_with(kn_tensor *x, const kn_clamp_params *params)
 {
+    params = params ? params : &(kn_clamp_params){KN_CLAMP_DEFAULTS};
     const kn_bounds bounds = {.low = params->min, .high = params->max};
     kn_dtype result;
 

@@ -115,11 +115,6 @@ bool kn_class_loss_check(const char *function, const kn_tensor *input, const kn_
 {
     if (!kn_argument_given(function, "input", input) || !kn_argument_given(function, "target", target))
         return false;
-    if (!params) {
-        kn_fail_argument_null(function, "params");
-        kn_stick();
-        return false;
-    }
     if (!(params->label_smoothing >= 0 && params->label_smoothing <= 1)) {
         kn_fail_null(KN_ERR_ARGUMENT, "%s: label_smoothing must lie in 0 to 1, not %g", function,
                      params->label_smoothing);

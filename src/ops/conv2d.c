@@ -312,11 +312,10 @@ static const kn_op conv2d_op = {
     .backward_work = conv2d_backward_work,
 };
 
+kn_conv2d_params kn_conv2d_params_init(void) { return (kn_conv2d_params){KN_CONV2D_DEFAULTS}; }
+
 kn_tensor *kn_conv2d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_conv2d_params *params)
 {
-    if (!params) {
-        kn_fail_argument_null("conv2d", "params");
-        return kn_stick();
-    }
+    params = params ? params : &(kn_conv2d_params){KN_CONV2D_DEFAULTS};
     return kn_apply(&conv2d_op, params, x, weight, bias);
 }

@@ -128,12 +128,13 @@ static kn_tensor *move(kn_tensor *tensor, kn_dtype dtype, kn_device *device, boo
     return kn_stick();
 }
 
+kn_to_params kn_to_params_init(void) { return (kn_to_params){KN_TO_DEFAULTS}; }
+
 kn_tensor *kn_to_with(kn_tensor *tensor, const kn_to_params *params)
 {
     if (!kn_argument_given("to", "tensor", tensor))
         return NULL;
-    if (!params)
-        return kn_fail_argument_null("to", "params"), kn_stick();
+    params = params ? params : &(kn_to_params){KN_TO_DEFAULTS};
     kn_device *device = params->device ? params->device : tensor->storage->device;
     const kn_dtype dtype = params->dtype ? params->dtype : tensor->dtype;
     if (dtype < KN_DTYPE_DEFAULT || dtype > KN_BOOL)

@@ -56,10 +56,16 @@ static kn_tensor *with_probabilities(kn_tensor *input, kn_tensor *target, const 
     return depth == 0 ? kn_stick() : kn_scope_return(depth, of_probabilities(input, target, params));
 }
 
+kn_cross_entropy_params kn_cross_entropy_params_init(void)
+{
+    return (kn_cross_entropy_params){KN_CROSS_ENTROPY_DEFAULTS};
+}
+
 kn_tensor *kn_cross_entropy_with(kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params)
 {
     kn_class_loss_params own;
 
+    params = params ? params : &(kn_cross_entropy_params){KN_CROSS_ENTROPY_DEFAULTS};
     if (!kn_class_loss_check("cross_entropy", input, target, params))
         return NULL;
     if (kn_dtype_is_floating(target->dtype))

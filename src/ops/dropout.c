@@ -113,12 +113,13 @@ static const kn_op dropout2d_op = {.name = "dropout2d",
                                    .backward = dropout_backward,
                                    .reference = dropout_reference};
 
+kn_dropout_params kn_dropout_params_init(void) { return (kn_dropout_params){KN_DROPOUT_DEFAULTS}; }
+
 static kn_tensor *dropout(const kn_op *op, kn_tensor *x, const kn_dropout_params *params, int64_t inner)
 {
     kn_dropout_op_params own = {.inner = inner};
 
-    if (!params)
-        return kn_fail_argument_null(op->name, "params"), kn_stick();
+    params = params ? params : &(kn_dropout_params){KN_DROPOUT_DEFAULTS};
     if (!(params->p >= 0 && params->p <= 1))
         return kn_fail_null(KN_ERR_ARGUMENT, "%s: p must lie in 0 to 1, not %g", op->name, params->p);
     if (!params->training)

@@ -112,10 +112,11 @@ static kn_status set_up(kn_jit *jit, char *code, char *derivative, const kn_jit_
     return KN_OK;
 }
 
+kn_jit_options kn_jit_options_init(void) { return (kn_jit_options){KN_JIT_DEFAULTS}; }
+
 kn_jit *kn_jit_elementwise_with(const char *code, const kn_jit_options *options)
 {
-    static const kn_jit_options defaults = {.derivative = NULL};
-    options = options ? options : &defaults;
+    options = options ? options : &(kn_jit_options){KN_JIT_DEFAULTS};
     if (!code) {
         kn_fail_argument_null("kn_jit_elementwise", "code");
         return kn_stick();
@@ -201,13 +202,14 @@ static kn_tensor *apply_as(const kn_jit_params *params, kn_tensor *const *inputs
     return first;
 }
 
+kn_jit_call_options kn_jit_call_options_init(void) { return (kn_jit_call_options){KN_JIT_CALL_DEFAULTS}; }
+
 kn_tensor *kn_jit_call_with(const kn_jit *jit, kn_tensor *const *inputs, int num_inputs,
                             const kn_jit_call_options *options)
 {
-    static const kn_jit_call_options defaults = {.more = NULL};
     kn_tensor *more[KN_JIT_MAX_OUTPUTS] = {NULL};
     kn_jit_params params = {.jit = (kn_jit *)(uintptr_t)jit}; /* its references are counted */
-    options = options ? options : &defaults;
+    options = options ? options : &(kn_jit_call_options){KN_JIT_CALL_DEFAULTS};
     if (!jit) {
         kn_fail_argument_null("kn_jit_call", "jit");
         return kn_stick();

@@ -239,10 +239,13 @@ static kn_status run(const kn_user_kernel *kernel, const kn_kernel_launch *launc
                   .num_args = launch->num_args);
 }
 
+kn_kernel_launch kn_kernel_launch_init(void) { return (kn_kernel_launch){KN_KERNEL_LAUNCH_DEFAULTS}; }
+
 kn_status kn_kernel_run_with(const kn_user_kernel *kernel, const kn_kernel_launch *launch)
 {
-    if (!kernel || !launch)
-        return kn_fail_argument_null("kn_kernel_run", kernel ? "launch" : "kernel");
+    launch = launch ? launch : &(kn_kernel_launch){KN_KERNEL_LAUNCH_DEFAULTS};
+    if (!kernel)
+        return kn_fail_argument_null("kn_kernel_run", "kernel");
     if (kn_op_rehearses())
         return KN_OK;
     kn_status status = run(kernel, launch);

@@ -290,14 +290,17 @@ static const kn_op layer_norm_op = {.name = "layer_norm",
                                     .work = layer_norm_work,
                                     .backward_work = layer_norm_backward_work};
 
+kn_layer_norm_params kn_layer_norm_params_init(void) { return (kn_layer_norm_params){KN_LAYER_NORM_DEFAULTS}; }
+
 kn_tensor *kn_layer_norm_with(kn_tensor *x, int ndim, const int64_t *shape, const kn_layer_norm_params *params)
 {
     const char *const name = layer_norm_op.name;
 
+    params = params ? params : &(kn_layer_norm_params){KN_LAYER_NORM_DEFAULTS};
     if (!kn_argument_given(name, "x", x))
         return NULL;
-    if (!params || (!shape && ndim > 0))
-        return kn_fail_argument_null(name, params ? "shape" : "params"), kn_stick();
+    if (!shape && ndim > 0)
+        return kn_fail_argument_null(name, "shape"), kn_stick();
     if (ndim < 1 || ndim > KN_MAX_DIMS)
         return kn_fail_null(KN_ERR_ARGUMENT, "%s: the normalised shape has %d dimensions: it takes 1 to %d", name, ndim,
                             KN_MAX_DIMS);

@@ -208,16 +208,12 @@ static const kn_op linear_op = {
     .backward_work = linear_backward_work,
 };
 
+kn_linear_options kn_linear_options_init(void) { return (kn_linear_options){KN_LINEAR_DEFAULTS}; }
+
 kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_options *options)
 {
-    if (!options) {
-        kn_fail_argument_null("linear", "options");
-        return kn_stick();
-    }
+    options = options ? options : &(kn_linear_options){KN_LINEAR_DEFAULTS};
     return kn_apply(&linear_op, options, x, weight, bias);
 }
 
-kn_tensor *kn_linear(kn_tensor *x, kn_tensor *weight, kn_tensor *bias)
-{
-    return kn_linear_with(x, weight, bias, &(kn_linear_options){0});
-}
+kn_tensor *kn_linear(kn_tensor *x, kn_tensor *weight, kn_tensor *bias) { return kn_linear_with(x, weight, bias, NULL); }

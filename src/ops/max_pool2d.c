@@ -126,6 +126,7 @@ kn_tensor *kn_max_pool2d_with(kn_tensor *x, const kn_pool2d_params *params)
 {
     kn_pool2d_geometry g;
 
+    params = params ? params : &(kn_pool2d_params){KN_POOL2D_DEFAULTS};
     if (!kn_pool2d_of(&g, "max_pool2d", x, params))
         return NULL;
     return kn_apply_as(&max_pool2d_op, &x, 1, &g, kn_compute_type(x->dtype), x->dtype);

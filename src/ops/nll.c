@@ -18,6 +18,7 @@ kn_tensor *kn_nll_loss_with(kn_tensor *input, kn_tensor *target, const kn_cross_
 {
     kn_class_loss_params own;
 
+    params = params ? params : &(kn_cross_entropy_params){KN_CROSS_ENTROPY_DEFAULTS};
     if (!kn_class_loss_check("nll_loss", input, target, params))
         return NULL;
     if (kn_dtype_is_floating(target->dtype) || target->dtype == KN_BOOL)

@@ -93,17 +93,14 @@ static bool set_direction(kn_pool2d_geometry *g, const char *function, int i, co
     return true;
 }
 
+kn_pool2d_params kn_pool2d_params_init(void) { return (kn_pool2d_params){KN_POOL2D_DEFAULTS}; }
+
 bool kn_pool2d_of(kn_pool2d_geometry *g, const char *function, const kn_tensor *x, const kn_pool2d_params *params)
 {
     int64_t kernel[2], stride[2], padding[2], dilation[2];
 
     if (!check_input(function, x))
         return false;
-    if (!params) {
-        kn_fail_argument_null(function, "params");
-        kn_stick();
-        return false;
-    }
     if (kn_activation_check(params->activation) != KN_OK) {
         kn_error_prefix("%s", function);
         kn_stick();

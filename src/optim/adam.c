@@ -58,12 +58,11 @@ static const kn_optim_algorithm adam = {
     .scalars = scalars,
 };
 
+kn_adam_params kn_adam_params_init(void) { return (kn_adam_params){KN_ADAM_DEFAULTS}; }
+
 kn_optim *kn_optim_adam_with(kn_parameter_list parameters, const kn_adam_params *params)
 {
-    if (params == NULL) {
-        kn_fail_argument_null("Adam", "params");
-        return kn_stick();
-    }
+    params = params ? params : &(kn_adam_params){KN_ADAM_DEFAULTS};
     const double hyper[KN_OPTIM_MAX_HYPER] = {
         [LR] = params->lr,
         [BETA1] = params->beta1,

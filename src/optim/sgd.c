@@ -59,12 +59,11 @@ static const kn_optim_algorithm sgd = {
     .scalars = scalars,
 };
 
+kn_sgd_params kn_sgd_params_init(void) { return (kn_sgd_params){KN_SGD_DEFAULTS}; }
+
 kn_optim *kn_optim_sgd_with(kn_parameter_list parameters, const kn_sgd_params *params)
 {
-    if (params == NULL) {
-        kn_fail_argument_null("SGD", "params");
-        return kn_stick();
-    }
+    params = params ? params : &(kn_sgd_params){KN_SGD_DEFAULTS};
     const double hyper[KN_OPTIM_MAX_HYPER] = {
         [LR] = params->lr,
         [MOMENTUM] = params->momentum,

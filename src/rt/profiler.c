@@ -171,12 +171,13 @@ static kn_status check_params(const kn_profiler_params *p)
     return KN_OK;
 }
 
+kn_profiler_params kn_profiler_params_init(void) { return (kn_profiler_params){KN_PROFILER_DEFAULTS}; }
+
 kn_status kn_profiler_start_with(const kn_profiler_params *params)
 {
-    static const kn_profiler_params defaults;
     kn_profile *profile = &kn_the_profile;
     bool last;
-    params = params ? params : &defaults;
+    params = params ? params : &(kn_profiler_params){KN_PROFILER_DEFAULTS};
     KN_TRY(check_params(params));
     kn_range_tools_find();
     kn_lock(&kn_profile_lock);

@@ -298,11 +298,15 @@ static kn_status make_table(kn_text *text, const kn_profile *profile, const kn_p
     return status;
 }
 
+kn_profiler_table_params kn_profiler_table_params_init(void)
+{
+    return (kn_profiler_table_params){KN_PROFILER_TABLE_DEFAULTS};
+}
+
 char *kn_profiler_table_with(const kn_profiler_table_params *params)
 {
-    static const kn_profiler_table_params defaults = {KN_PROFILER_TABLE_DEFAULTS};
     kn_text text = {0};
-    params = params ? params : &defaults;
+    params = params ? params : &(kn_profiler_table_params){KN_PROFILER_TABLE_DEFAULTS};
     const kn_profiler_sort_key *key = check_params(params);
     if (!key)
         return NULL;

@@ -21,12 +21,15 @@ static kn_status make_pinned(kn_tensor **tensor, kn_dtype dtype, int ndim, const
     return current ? kn_tensor_new_pinned(tensor, dtype, ndim, shape, current) : kn_error_status();
 }
 
+kn_tensor_options kn_tensor_options_init(void) { return (kn_tensor_options){KN_TENSOR_DEFAULTS}; }
+
 /* An uninitialised tensor by the caller's options; an owned reference, NULL with an error. */
 static kn_tensor *make(int ndim, const int64_t *shape, const kn_tensor_options *options, kn_dtype default_dtype)
 {
-    bool pinned = options && options->pin_memory;
-    kn_device *device = options && options->device ? options->device : pinned ? kn_device_host() : kn_device_current();
-    kn_dtype dtype = options && options->dtype ? options->dtype : default_dtype;
+    options = options ? options : &(kn_tensor_options){KN_TENSOR_DEFAULTS};
+    bool pinned = options->pin_memory;
+    kn_device *device = options->device ? options->device : pinned ? kn_device_host() : kn_device_current();
+    kn_dtype dtype = options->dtype ? options->dtype : default_dtype;
     kn_tensor *tensor = NULL;
     if (!device)
         return NULL;
@@ -34,7 +37,7 @@ static kn_tensor *make(int ndim, const int64_t *shape, const kn_tensor_options *
         pinned ? make_pinned(&tensor, dtype, ndim, shape, device) : kn_tensor_new(&tensor, dtype, ndim, shape, device);
     if (status != KN_OK)
         return NULL;
-    if (options && options->requires_grad && kn_autograd_require(tensor) != KN_OK) {
+    if (options->requires_grad && kn_autograd_require(tensor) != KN_OK) {
         kn_release(tensor);
         return NULL;
     }

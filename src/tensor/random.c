@@ -158,7 +158,7 @@ static kn_tensor *draw_in_place(kn_tensor *tensor, const draw *d, const char *fu
 static kn_tensor *draw_new(int ndim, const int64_t *shape, const kn_tensor_options *options, const draw *d,
                            kn_dtype dtype)
 {
-    kn_tensor_options chosen = options ? *options : (kn_tensor_options){0};
+    kn_tensor_options chosen = options ? *options : kn_tensor_options_init();
     if (chosen.dtype == KN_DTYPE_DEFAULT)
         chosen.dtype = dtype;
     if (d->kind != DRAW_RANDINT && !kn_dtype_is_floating(chosen.dtype))
@@ -210,7 +210,7 @@ kn_tensor *kn_randint_with(int64_t low, int64_t high, int ndim, const int64_t *s
 /* Fisher-Yates on the host: a permutation is used on the host as often as not, and is the same for every device so. */
 kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options)
 {
-    kn_tensor_options chosen = options ? *options : (kn_tensor_options){0};
+    kn_tensor_options chosen = options ? *options : kn_tensor_options_init();
     if (chosen.dtype == KN_DTYPE_DEFAULT)
         chosen.dtype = KN_I64;
     if (!chosen.device)

@@ -86,10 +86,13 @@ static kn_status set_up(kn_trainer *trainer, const kn_trainer_params *params)
     return trainer->evaluation_loss >= 0 && trainer->evaluation_accuracy >= 0 ? KN_OK : KN_ERR_MEMORY;
 }
 
+kn_trainer_params kn_trainer_params_init(void) { return (kn_trainer_params){KN_TRAINER_DEFAULTS}; }
+
 kn_status kn_trainer_new_with(kn_trainer **trainer, const kn_trainer_params *params)
 {
-    if (trainer == NULL || params == NULL)
-        return kn_fail_argument_null("trainer_new", trainer == NULL ? "trainer" : "params");
+    params = params ? params : &(kn_trainer_params){KN_TRAINER_DEFAULTS};
+    if (trainer == NULL)
+        return kn_fail_argument_null("trainer_new", "trainer");
     KN_TRY(check_params(params));
     kn_trainer *made = kn_calloc(1, sizeof *made);
     if (made == NULL)

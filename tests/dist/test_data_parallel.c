@@ -269,8 +269,6 @@ TENSOR_TEST(misuse_is_one_sentence)
     CHECK_ERROR(KN_ERR_DEVICE, "output device");
     assert_null(kn_nn_data_parallel(NULL, .devices = devices, .num_devices = 2));
     CHECK_ERROR(KN_ERR_ARGUMENT, "DataParallel", "NULL");
-    assert_null(kn_nn_data_parallel_with(LAYER, NULL));
-    CHECK_ERROR(KN_ERR_ARGUMENT, "params");
 
     kn_module *net = kn_nn_data_parallel(LAYER, .devices = devices, .num_devices = 2);
     assert_null(kn_nn_data_parallel(kn_data_parallel_inner(net), .devices = devices, .num_devices = 2));

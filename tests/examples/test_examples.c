@@ -150,6 +150,16 @@ static void matmul_is_right(void **state)
     run_free(&r);
 }
 
+/* Noise of 2 over 20000 points leaves 0.005 in the weights and 0.014 in b. */
+static void assert_recovers_the_line(const run_result *r)
+{
+    const char *result = strstr(r->output, "w = (");
+    assert_non_null(result);
+    double w1 = 0, w2 = 0, b = 0;
+    assert_int_equal(sscanf(result, "w = (%lf, %lf), b = %lf", &w1, &w2, &b), 3);
+    assert_true(w1 > 1.97 && w1 < 2.03 && w2 > -3.03 && w2 < -2.97 && b > 9.94 && b < 10.06);
+}
+
 static void linear_regression_recovers_the_line(void **state)
 {
     (void)state;
@@ -158,13 +168,46 @@ static void linear_regression_recovers_the_line(void **state)
     assert_status(r, 0);
     assert_contains(r.output, "epoch: 0, loss: ");
     assert_contains(r.output, "epoch: 350, loss: ");
-    const char *result = strstr(r.output, "w = (");
-    assert_non_null(result);
-    double w1 = 0, w2 = 0, b = 0;
-    assert_int_equal(sscanf(result, "w = (%lf, %lf), b = %lf", &w1, &w2, &b), 3);
-    /* Noise of 2 over 50000 points leaves 0.003 in the weights and 0.009 in b. */
-    assert_true(w1 > 1.97 && w1 < 2.03 && w2 > -3.03 && w2 < -2.97 && b > 9.95 && b < 10.05);
+    assert_recovers_the_line(&r);
     run_free(&r);
+}
+
+/* The same from another language: with parameters from kn_X_params_init(), which must be the defaults. */
+static void expect_linear_regression(const char *command)
+{
+    run_result r = run_shell("%s %s", command, kn_device_string(kn_device_at(0)));
+    assert_status(r, 0);
+    assert_string_equal(r.errors, "");
+    assert_contains(r.output, kn_device_name(kn_device_at(0)));
+    assert_contains(r.output, "epoch: 250, loss: ");
+    assert_recovers_the_line(&r);
+    run_free(&r);
+    r = run_shell("%s warp-drive", command);
+    assert_status(r, 1);
+    assert_contains(r.errors, "warp-drive");
+    run_free(&r);
+}
+
+static void linear_regression_in_cpp_recovers_the_line(void **state)
+{
+    (void)state;
+#ifdef CPP_EXAMPLE
+    expect_linear_regression(CPP_EXAMPLE);
+#else
+    print_message("skipped: no C++ compiler\n");
+    skip();
+#endif
+}
+
+static void linear_regression_in_python_recovers_the_line(void **state)
+{
+    (void)state;
+#ifdef PYTHON_EXAMPLE
+    expect_linear_regression(PYTHON_EXAMPLE);
+#else
+    print_message("skipped: no Python 3, or a library with a sanitizer, which Python cannot load\n");
+    skip();
+#endif
 }
 
 /* The picture comes from the history; `koine memory` draws the same from the snapshot. */
@@ -220,6 +263,8 @@ int main(void)
         cmocka_unit_test(gradient_norms_are_written),
         cmocka_unit_test(replayed_steps_are_the_eager_ones),
         cmocka_unit_test(linear_regression_recovers_the_line),
+        cmocka_unit_test(linear_regression_in_cpp_recovers_the_line),
+        cmocka_unit_test(linear_regression_in_python_recovers_the_line),
         cmocka_unit_test(the_memory_timeline_is_drawn),
         cmocka_unit_test(the_loop_by_hand_runs),
     };

@@ -1,27 +1,62 @@
 #!/bin/sh
-# Compiles each public header by itself, as C11 and as C++17: headers.sh INCLUDE_DIR GENERATED_INCLUDE_DIR CC CXX
+# Compiles each public header by itself, as C99, C11, C17 and C++17, without a warning: headers.sh INCLUDE_DIR GENERATED_INCLUDE_DIR CC CXX
+# With the compilers given, and with gcc and clang where they are.
 set -u
 include=$1 generated=$2 cc=$3 cxx=$4
 flags="-Wall -Wextra -Wpedantic -Wshadow -Werror -fsyntax-only -I$include -I$generated"
 count=0 failed=0
 
-check() { # check HEADER WHAT COMPILER...
-    header=$1 what=$2
-    shift 2
+check() { # check HEADER STANDARD LANGUAGE COMPILER
     # Twice, since a header must also guard itself; the declaration keeps the translation unit from being empty.
-    printf '#include <koine/%s>\n#include <koine/%s>\nint nothing;\n' "$header" "$header" | "$@" - || {
-        echo "FAILED: koine/$header does not compile alone as $what"
+    # shellcheck disable=SC2086 # the flags are words
+    printf '#include <koine/%s>\n#include <koine/%s>\nint nothing;\n' "$1" "$1" | "$4" "-std=$2" $flags -x "$3" - || {
+        echo "FAILED: koine/$1 does not compile alone as $2 with $4"
         failed=$((failed + 1))
     }
     count=$((count + 1))
 }
 
+# Those of the compilers that there are, each once; a link to ccache is kept, since ccache goes by the name it is called by.
+compilers() {
+    for compiler; do
+        path=$(command -v "$compiler") || continue
+        real=$(readlink -f "$path")
+        case $real in */ccache) echo "$path" ;; *) echo "$real" ;; esac
+    done | sort -u
+}
+
+c_compilers=$(compilers "$cc" gcc clang)
+cxx_compilers=$(compilers "$cxx" g++ clang++)
 for path in "$include"/koine/*.h "$generated"/koine/*.h; do
     header=${path##*/}
+    for compiler in $c_compilers; do
+        for standard in c99 c11 c17; do
+            check "$header" $standard c "$compiler"
+        done
+    done
+    for compiler in $cxx_compilers; do
+        check "$header" c++17 c++ "$compiler"
+    done
+done
+
+# The macros, in a program, without a warning: guards in C and C++, named parameters in C.
+usage=$(dirname "$0")/usage.c
+flags="-Wall -Wextra -Wshadow -Werror -fsyntax-only -I$include -I$generated"
+try() { # try COMPILER STANDARD LANGUAGE
     # shellcheck disable=SC2086 # the flags are words
-    check "$header" C11 "$cc" -std=c11 $flags -x c
-    # shellcheck disable=SC2086
-    check "$header" C++17 "$cxx" -std=c++17 $flags -x c++
+    "$1" "-std=$2" $flags -x "$3" "$usage" || {
+        echo "FAILED: $usage does not compile as $2 with $1"
+        failed=$((failed + 1))
+    }
+    count=$((count + 1))
+}
+for compiler in $c_compilers; do
+    for standard in c99 c11 c17; do
+        try "$compiler" $standard c
+    done
+done
+for compiler in $cxx_compilers; do
+    try "$compiler" c++17 c++
 done
 echo "$count compilations, $failed failed"
 [ $count -gt 0 ] && [ $failed -eq 0 ]

@@ -225,8 +225,6 @@ TENSOR_TEST(what_does_not_fit_is_refused)
     CHECK_ERROR(KN_ERR_ARGUMENT, "momentum", "cumulative_average");
     assert_null(kn_nn_batch_norm1d(.num_features = 2, .eps = NAN));
     CHECK_ERROR(KN_ERR_ARGUMENT, "eps");
-    assert_null(kn_nn_batch_norm1d_with(NULL));
-    CHECK_ERROR(KN_ERR_ARGUMENT, "params");
     assert_null(kn_nn_layer_norm(KN_SHAPE(4, 0)));
     CHECK_ERROR(KN_ERR_ARGUMENT, "LayerNorm", "size 1");
     assert_null(kn_nn_layer_norm(KN_SCALAR));

@@ -6,7 +6,7 @@ int main()
 {
     const int64_t shape[] = {2, 2};
     const float values[] = {1, 2, 3, 4};
-    kn_tensor_options options{};
+    kn_tensor_options options = kn_tensor_options_init();
     options.dtype = KN_F32;
 
     const int scope = kn_scope_begin();

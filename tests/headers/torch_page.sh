@@ -1,19 +1,21 @@
 #!/bin/sh
-# docs/torch-cuda.md keeps its word: torch_cuda.sh SOURCE_DIR. No cell is empty; every Koine name is declared in a public header (or an environment
-# variable or program that the sources know); every test is in the file that the row names.
+# A page that maps PyTorch's names keeps its word: torch_page.sh SOURCE_DIR PAGE LEAST_ROWS. No cell is empty; every Koine name is declared in a public header
+# (or an environment variable or program that the sources know); every test is in the file that the row names. A row names what Koine has and its test,
+# or says "not there" and has a dash for a test.
 set -eu
 cd "$1"
-page=docs/torch-cuda.md
+page=$2 least=$3
 wrong=0
 complain() {
     echo "$page: $1" >&2
     wrong=1
 }
 rows=$(grep -c '^| [^-]' "$page")
-[ "$rows" -gt 100 ] || complain "only $rows rows"
+[ "$rows" -gt "$least" ] || complain "only $rows rows"
+table=$(mktemp)
+trap 'rm -f "$table"' EXIT
 # The first cells may not hold a "|"; code is between backquotes.
-grep '^| ' "$page" | grep -v -e '^| ---' -e '^| PyTorch |' >"${TMPDIR:-/tmp}/torch_cuda.$$"
-trap 'rm -f "${TMPDIR:-/tmp}/torch_cuda.$$"' EXIT
+grep '^| ' "$page" | grep -v -e '^| ---' -e '^| PyTorch |' >"$table"
 while IFS='|' read -r before theirs ours test after; do
     row="the row of$theirs"
     [ -z "$before" ] && [ -n "${theirs# }" ] && [ -n "${ours# }" ] && [ -n "${test# }" ] || { complain "$row has an empty cell"; continue; }
@@ -23,10 +25,18 @@ while IFS='|' read -r before theirs ours test after; do
         *) grep -q -E "\b$name\b" include/koine/*.h || complain "$row: no $name in include/" ;;
         esac
     done
+    case $ours in
+    " not there"*)
+        [ "$test" = " – " ] || complain "$row: what is not there has no test:$test"
+        continue
+        ;;
+    *kn_* | *KN_* | *KOINE_* | *koine*) ;;
+    *) complain "$row names nothing of Koine's" ;;
+    esac
     file=$(printf '%s\n' "$test" | grep -o 'tests/[a-z0-9_/]*\.c' || true)
     [ -n "$file" ] && [ -f "$file" ] || { complain "$row: no such file: $test"; continue; }
     for name in $(printf '%s\n' "$test" | sed 's/.*: //; s/`.*//; s/,//g'); do
         grep -q -w "$name" "$file" || complain "$row: no $name in $file"
     done
-done <"${TMPDIR:-/tmp}/torch_cuda.$$"
+done <"$table"
 exit $wrong

@@ -1,0 +1,58 @@
+/* test_layers.c - the layers without parameters of their own give what their functions give, bit by bit. */
+#include "support/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/values.h"
+
+/* The module applied to x against `expected`; frees the module. */
+static void check_layer(kn_module *layer, kn_tensor *x, kn_tensor *expected)
+{
+    CHECK_TENSOR(layer);
+    kn_tensor *y = kn_forward(layer, x);
+    CHECK_TENSOR(y);
+    CHECK_TENSOR(expected);
+    size_t size = 0, expected_size = 0;
+    void *bytes = read_bytes(y, &size), *expected_bytes = read_bytes(expected, &expected_size);
+    assert_int_equal(kn_ndim(y), kn_ndim(expected));
+    for (int d = 0; d < kn_ndim(y); d++)
+        assert_int_equal(kn_size(y, d), kn_size(expected, d));
+    assert_int_equal(size, expected_size);
+    assert_memory_equal(bytes, expected_bytes, size);
+    free(bytes);
+    free(expected_bytes);
+    kn_module_free(layer);
+}
+
+TENSOR_TEST(pooling_layers_are_their_functions)
+{
+    kn_tensor *x = kn_randn(KN_SHAPE(2, 3, 7, 9));
+    check_layer(kn_nn_max_pool2d(.kernel_size = 3, .padding = 1), x, kn_max_pool2d(x, .kernel_size = 3, .padding = 1));
+    check_layer(kn_nn_avg_pool2d(.kernel_size = 3, .stride = 2, .padding = 1), x,
+                kn_avg_pool2d(x, .kernel_size = 3, .stride = 2, .padding = 1));
+    check_layer(kn_nn_adaptive_max_pool2d(2, 3), x, kn_adaptive_max_pool2d(x, 2, 3));
+    check_layer(kn_nn_adaptive_avg_pool2d(2, 3), x, kn_adaptive_avg_pool2d(x, 2, 3));
+    check_layer(kn_nn_flatten(), x, kn_reshape(x, KN_SHAPE(2, 189)));
+}
+
+TENSOR_TEST(activation_layers_are_their_functions)
+{
+    kn_tensor *x = kn_mul_scalar(kn_randn(KN_SHAPE(5, 11)), 4);
+    check_layer(kn_nn_relu(), x, kn_relu(x));
+    check_layer(kn_nn_relu6(), x, kn_relu6(x));
+    check_layer(kn_nn_hardtanh(-1, 2), x, kn_hardtanh(x, -1, 2));
+    check_layer(kn_nn_sigmoid(), x, kn_sigmoid(x));
+    check_layer(kn_nn_tanh(), x, kn_tanh(x));
+    check_layer(kn_nn_softmax(0), x, kn_softmax(x, 0));
+    check_layer(kn_nn_log_softmax(1), x, kn_log_softmax(x, 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(pooling_layers_are_their_functions),
+        TEST(activation_layers_are_their_functions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
