@@ -32,7 +32,7 @@
  * They need a compiler that calls a function when a variable goes out of scope (gcc, clang). With others, and from
  * other languages, call the pair of functions behind each guard. */
 #if defined(__GNUC__)
-#define KN_CLEANUP(function) __attribute__((cleanup(function)))
+#define KN_CLEANUP(function) __attribute__((cleanup(function), unused)) /* clang calls such a variable unused */
 #define KN_GUARD(type, name, enter, leave) KN_CLEANUP(leave) type KN_UNIQUE(name) = enter
 #endif
 

@@ -59,8 +59,9 @@ void kn_node_release(kn_node *node)
 static kn_node *new_node(const kn_op *op, int num_inputs, int num_outputs, int num_saved)
 {
     size_t inputs = (size_t)num_inputs, outputs = (size_t)num_outputs;
+    size_t places = (size_t)(num_saved > KN_OP_MAX_SAVED ? num_saved : KN_OP_MAX_SAVED);
     size_t edges = inputs * sizeof(kn_edge), specs = inputs * sizeof(kn_input_spec);
-    size_t gradients = outputs * sizeof(kn_tensor *), saved = (size_t)num_saved * sizeof(kn_tensor *);
+    size_t gradients = outputs * sizeof(kn_tensor *), saved = places * sizeof(kn_tensor *);
     size_t versions = (size_t)num_saved * sizeof(unsigned);
     kn_node *node = kn_calloc(1, sizeof *node + edges + specs + gradients + saved + versions + inputs * sizeof(bool));
     if (!node)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles each public header by itself, as C11 and as C++17: headers.sh INCLUDE_DIR GENERATED_INCLUDE_DIR CC CXX
+# Compiles each public header by itself, as C11 and as C++17, and guards without a warning: headers.sh INCLUDE_DIR GENERATED_INCLUDE_DIR CC CXX
 set -u
 include=$1 generated=$2 cc=$3 cxx=$4
 flags="-Wall -Wextra -Wpedantic -Wshadow -Werror -fsyntax-only -I$include -I$generated"
@@ -22,6 +22,19 @@ for path in "$include"/koine/*.h "$generated"/koine/*.h; do
     check "$header" C11 "$cc" -std=c11 $flags -x c
     # shellcheck disable=SC2086
     check "$header" C++17 "$cxx" -std=c++17 $flags -x c++
+done
+# A guard is a variable that nothing reads: no compiler may say so.
+guards='#include <koine/koine.h>
+void guarded(kn_device *device, kn_stream *stream);
+void guarded(kn_device *device, kn_stream *stream) { KN_SCOPE; KN_NO_GRAD; KN_DEVICE(device); KN_STREAM(stream); }'
+for compiler in "$cc -std=c11 -x c" "$cxx -std=c++17 -x c++" "clang -std=c11 -x c" "clang++ -std=c++17 -x c++"; do
+    command -v "${compiler%% *}" >/dev/null || continue
+    # shellcheck disable=SC2086
+    echo "$guards" | $compiler $flags - || {
+        echo "FAILED: guards do not compile without warnings: $compiler"
+        failed=$((failed + 1))
+    }
+    count=$((count + 1))
 done
 echo "$count compilations, $failed failed"
 [ $count -gt 0 ] && [ $failed -eq 0 ]
