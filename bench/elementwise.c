@@ -4,6 +4,7 @@
 #include "bench.h"
 
 static kn_tensor *add(kn_tensor *const *x, const double *p) { return (void)p, kn_add(x[0], x[1]); }
+static kn_tensor *mul(kn_tensor *const *x, const double *p) { return (void)p, kn_mul(x[0], x[1]); }
 static kn_tensor *multiply_by(kn_tensor *const *x, const double *p) { return kn_mul_scalar(x[0], p[0]); }
 static kn_tensor *relu(kn_tensor *const *x, const double *p) { return (void)p, kn_relu(x[0]); }
 static kn_tensor *exponential(kn_tensor *const *x, const double *p) { return (void)p, kn_exp(x[0]); }
@@ -51,6 +52,17 @@ static kn_tensor *gelu_chain(kn_tensor *const *x, const double *p)
 #define TWO(n) .inputs = {VECTOR(n), VECTOR(n)}
 #define ROWS_AND_ROW(n) .inputs = {{.ndim = 2, .shape = {n / 1024, 1024}}, {.ndim = 1, .shape = {1024}}}
 
+/* A tensor [i, j, k] times one that lacks some of its dimensions. */
+#define BROADCAST(label, i, j, k, ...)                                                                                 \
+    {                                                                                                                  \
+        .name = "elementwise/broadcast_mul/" label, .shape = #i "x" #j "x" #k, .dtype = KN_F32,                        \
+        .flops = (double)i * j * k, .bytes = 8.0 * i * j * k, BENCH_OPERATION,                                         \
+        .operation = &(const bench_operation){                                                                         \
+            .name = "mul",                                                                                             \
+            .apply = mul,                                                                                              \
+            .inputs = {{.ndim = 3, .shape = {i, j, k}}, {.ndim = 3, .shape = {__VA_ARGS__}}}},                         \
+    }
+
 static const bench_case cases[] = {
     SIZES("add", add, 3, 1, 0, 0, TWO),
     SIZES("mul_scalar", multiply_by, 2, 1, 0, 2.5, ONE),
@@ -60,6 +72,12 @@ static const bench_case cases[] = {
     SIZES("gelu_chain", gelu_chain, 18, 8, 0, 0, ONE),
     SIZES("broadcast_add", add, 2, 1, 0, 0, ROWS_AND_ROW),
     SIZES("broadcast_add/backward", add, 1, 1, 2, 0, ROWS_AND_ROW),
+    BROADCAST("inner", 64, 64, 1024, 64, 64, 1),
+    BROADCAST("middle", 64, 64, 1024, 64, 1, 1024),
+    BROADCAST("outer", 64, 64, 1024, 1, 64, 1024),
+    BROADCAST("short_inner", 65536, 16, 4, 65536, 16, 1),
+    BROADCAST("short_middle", 65536, 8, 7, 65536, 1, 7),
+    BROADCAST("short_outer", 60000, 10, 7, 1, 1, 7),
     DROPOUT("dropout", 16777216),
     DROPOUT("gpu/dropout", 67108864),
 };

@@ -71,6 +71,7 @@ OPERATIONS = {
     'max_pool2d': lambda x, p: F.max_pool2d(x[0], int(p[0]), int(p[1]), int(p[2])),
     'image_mean': lambda x, p: F.adaptive_avg_pool2d(x[0], 1),
     'add': lambda x, p: x[0] + x[1],
+    'mul': lambda x, p: x[0] * x[1],
     'multiply_by': lambda x, p: x[0] * p[0],
     'relu': lambda x, p: torch.relu(x[0]),
     'exponential': lambda x, p: torch.exp(x[0]),

@@ -25,8 +25,29 @@ static kn_tensor *max_dim(kn_tensor *const *x, const double *p) { return kn_max_
         CASE("reduce/" label "/large", function, dim, 4096, 4096),                                                     \
         CASE("gpu/reduce/" label, function, dim, 8192, 8192)
 
+/* Few elements to a sum, as where patches of images are pooled or small groups are averaged. */
+#define SHORT(label, function, rows, n, columns)                                                                       \
+    {                                                                                                                  \
+        .name = "reduce/" label, .shape = #rows "x" #n "x" #columns, .dtype = KN_F32,                                  \
+        .flops = (double)rows * n * columns, .bytes = 4.0 * rows * (n + 1) * columns, BENCH_OPERATION,                 \
+        .operation = &(const bench_operation){.name = #function,                                                       \
+                                              .apply = function,                                                       \
+                                              .inputs = {{.ndim = 3, .shape = {rows, n, columns}}},                    \
+                                              .parameters = {1}},                                                      \
+    }
+
 static const bench_case cases[] = {
-    SIZES("sum", sum, 0), SIZES("sum_rows", sum_dim, 1), SIZES("sum_columns", sum_dim, 0),
-    SIZES("max", max, 0), SIZES("max_rows", max_dim, 1), SIZES("mean", mean, 0),
+    SIZES("sum", sum, 0),
+    SIZES("sum_rows", sum_dim, 1),
+    SIZES("sum_columns", sum_dim, 0),
+    SIZES("max", max, 0),
+    SIZES("max_rows", max_dim, 1),
+    SIZES("mean", mean, 0),
+    SHORT("sum_short/middle", sum_dim, 28672, 2, 28),
+    SHORT("sum_short/windows", sum_dim, 40000, 7, 7),
+    SHORT("sum_short/last", sum_dim, 500000, 3, 1),
+    SHORT("max_short/middle", max_dim, 28672, 2, 28),
+    SHORT("max_short/windows", max_dim, 40000, 7, 7),
+    SHORT("max_short/last", max_dim, 500000, 3, 1),
 };
 const bench_list bench_reduce = {cases, sizeof cases / sizeof cases[0]};

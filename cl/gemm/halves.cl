@@ -1,4 +1,4 @@
-/* gemm/halves.cl - products of matrices of f16 on the tensor cores of NVIDIA's GPUs: C = cut(alpha op(A) op(B) + beta C), row-major, sums in f32. f16 is `ushort` here; the device's
+/* gemm/halves.cl - products of matrices of f16 on the tensor cores of NVIDIA's GPUs: C = cut(alpha op(A) op(B) + beta C + bias), row-major, sums in f32. f16 is `ushort` here; the device's
  * compiler need not know it.
  *
  * A work-group of BLOCK_ITEMS computes BM x BN of C in slices of BK of the sum, of which STAGES are in local memory: while one is multiplied, the next STAGES - 1 are on
@@ -86,10 +86,10 @@ static inline int matrix_row(int lane, int across, int step, int width, int alon
         MMA_TILES(sum, a_tile, b_tiles)                                                                                      \
     }
 
-/* Two neighbours of a row of C, of which `columns` are inside. */
-static inline void store_pair(global ushort *c, float2 sum, long columns, float alpha, float beta, float low, float high, int aligned)
+/* Two neighbours of a row of C, of which `columns` are inside, and the bias of both. */
+static inline void store_pair(global ushort *c, float2 sum, float2 bias, long columns, float alpha, float beta, float low, float high, int aligned)
 {
-    sum *= alpha;
+    sum = alpha * sum + bias;
     if (beta != 0) {
         sum.s0 += beta * from_half(c[0]);
         if (columns > 1)
@@ -108,12 +108,13 @@ static inline void store_pair(global ushort *c, float2 sum, long columns, float 
 
 /* dim 0: block of columns, dim 1: block of rows, dim 2: batch. aligned: base, leading dimension and batch stride are multiples of Q, of C of 2. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
-gemm_halves(KN_IN(a), KN_IN(b), KN_OUT(c), long m, long n, int k, matrix_layout a_layout, matrix_layout b_layout, long ldc, long c_batch_stride, float alpha, float beta,
+gemm_halves(KN_IN(a), KN_IN(b), KN_OUT(c), KN_IN(bias), int has_bias, long m, long n, int k, matrix_layout a_layout, matrix_layout b_layout, long ldc, long c_batch_stride, float alpha, float beta,
             int a_aligned, int b_aligned, int c_aligned, float low, float high)
 {
     KN_BIND_IN(ushort, a);
     KN_BIND_IN(ushort, b);
     KN_BIND_OUT(ushort, c);
+    KN_BIND_IN(ushort, bias);
     local uint4 slices[STAGES][A_SLICE + B_SLICE];
     MMA_DECLARE
     const int item = get_local_id(0), lane = item % 32, warp_m = item / 32 / WARPS_N * WARP_M, warp_n = item / 32 % WARPS_N * WARP_N;
@@ -146,14 +147,19 @@ gemm_halves(KN_IN(a), KN_IN(b), KN_OUT(c), long m, long n, int k, matrix_layout 
         to = to == STAGES - 1 ? 0 : to + 1;
     }
 #pragma unroll
-    for (int i = 0; i < TILES_M; i++)
+    for (int j = 0; j < TILES_N; j++) {
+        const long column = warp_n + j * 8 + lane % 4 * 2;
+        float2 add = (float2)0;
+        if (has_bias && column < n)
+            add = (float2)(from_half(bias[first_column + column]), column + 1 < n ? from_half(bias[first_column + column + 1]) : 0);
 #pragma unroll
-        for (int j = 0; j < TILES_N; j++) {
-            const long row = warp_m + i * 16 + lane / 4, column = warp_n + j * 8 + lane % 4 * 2;
+        for (int i = 0; i < TILES_M; i++) {
+            const long row = warp_m + i * 16 + lane / 4;
             global ushort *place = c + row * ldc + column;
             if (row < m && column < n)
-                store_pair(place, sum[i][j].s01, n - column, alpha, beta, low, high, c_aligned);
+                store_pair(place, sum[i][j].s01, add, n - column, alpha, beta, low, high, c_aligned);
             if (row + 8 < m && column < n)
-                store_pair(place + 8 * ldc, sum[i][j].s23, n - column, alpha, beta, low, high, c_aligned);
+                store_pair(place + 8 * ldc, sum[i][j].s23, add, n - column, alpha, beta, low, high, c_aligned);
         }
+    }
 }

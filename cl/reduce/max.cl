@@ -8,6 +8,30 @@
 #include "common/koine.clh"
 #include "reduce/max_run.clh"
 
+/* Up to 16 columns, loaded with what stands beside them: loops of a fixed length become vectors. */
+static void max_few(const global T *x, global T *values, global long *indices, long rows, long inner, long columns,
+                    long first)
+{
+    T best[16];
+    int at[16];
+
+    for (int j = 0; j < 16; j++) {
+        best[j] = x[j];
+        at[j] = 0;
+    }
+    for (long row = 1; row < rows; row++)
+        for (int j = 0; j < 16; j++) {
+            const T v = x[row * inner + j];
+            const bool take = BEATS(v, best[j]);
+            best[j] = take ? v : best[j];
+            at[j] = take ? (int)row : at[j];
+        }
+    for (long j = 0; j < columns; j++) {
+        values[j] = best[j];
+        indices[j] = first + at[j];
+    }
+}
+
 static void max_columns(const global T *x, global T *values, global long *indices, long rows, long inner, long columns,
                         long first)
 {
@@ -45,14 +69,19 @@ kernel void max_middle(KN_IN(x), KN_OUT(values), KN_OUT(indices), const long out
         const long piece = tiles == 1 ? task : task / tiles, tile = tiles == 1 ? 0 : task % tiles;
         const long block = chunks == 1 ? piece : piece / chunks, chunk = chunks == 1 ? 0 : piece % chunks;
         const long rows = min(length, n - chunk * length);
-        const global T *from = x + (block * n + chunk * length) * inner + tile * width;
+        const long start = (block * n + chunk * length) * inner + tile * width;
+        const global T *from = x + start;
         const long to = piece * inner + tile * width;
+        if (inner > 1 && inner < 16 && start + (rows - 1) * inner + 16 <= outer * n * inner) {
+            max_few(from, values + to, indices + to, rows, inner, inner, chunk * length);
+            continue;
+        }
         if (inner > 1) {
             max_columns(from, values + to, indices + to, rows, inner, min(width, inner - tile * width), chunk * length);
             continue;
         }
         T value;
-        const long at = rows >= 16 ? max_long_run(from, rows, &value, wants_places) : max_run(from, rows, 1, &value);
+        const long at = rows >= 16 ? max_long_run(from, rows, &value, wants_places) : max_short_run(from, (int)rows, &value);
         values[to] = value;
         indices[to] = chunk * length + at;
     }

@@ -1,6 +1,7 @@
 /* reduce/sum.cl - sums of floating T over the middle of [outer, n, inner], cut into chunks: x [outer, n, inner] -> y
  * [outer, chunks, inner], each chunk's sum divided by `divisor` (1 unless it is the last step of a mean). How the
  * host cuts depends on the shape alone, so the order is the same on all devices that run the same kernel. */
+#include "common/divide.clh"
 #include "common/koine.clh"
 #include "reduce/sum_run.clh"
 
@@ -74,8 +75,10 @@ static void sum_narrow(const global T *x, global T *y, long rows, long inner, T 
                 lanes[v] += KN_VLOAD(x + row * inner + 16 * v);
         for (long j = 0; j < inner; j++)
             part[j] = 0;
-        for (long e = 0; e < 16 * inner; e++)
-            part[e % inner] += ((const private T *)lanes)[e];
+        for (long e = 0, j = 0; e < 16 * inner; e++) {
+            part[j] += ((const private T *)lanes)[e];
+            j = j + 1 == inner ? 0 : j + 1;
+        }
         for (; row < to; row++)
             for (long j = 0; j < inner; j++)
                 part[j] += x[row * inner + j];
@@ -86,26 +89,48 @@ static void sum_narrow(const global T *x, global T *y, long rows, long inner, T 
         y[j] = sum_finish(sum[j], error[j]) / divisor;
 }
 
-/* The columns that are left of a row of 64 and more. */
-static void sum_rest(const global T *x, global T *y, long rows, long inner, long columns, T divisor)
+/* Up to 16 columns, down the rows, each loaded with what stands beside it: `room` elements may be read. */
+static TV sum_down(const global T *x, long rows, long inner, long columns, long room)
 {
-    T sum[64], error[64], part[64];
+    TV sum = 0, error = 0;
 
-    for (long j = 0; j < columns; j++)
-        sum[j] = error[j] = 0;
     for (long from = 0; from < rows; from += 256) {
         const long to = min(from + 256, rows);
-        for (long j = 0; j < columns; j++)
-            part[j] = 0;
-        for (long row = from; row < to; row++)
-            for (long j = 0; j < columns; j++)
-                part[j] += x[row * inner + j];
-        for (long j = 0; j < columns; j++)
-            KN_TWO_SUM(T, sum[j], error[j], part[j]);
+        /* rows whose vectors end within the room */
+        const long whole = columns >= 16 ? to : min(to, room < 16 ? 0L : (room - 16) / inner + 1);
+        TV part = 0, other = 0;
+        long row = from;
+        for (; row + 2 <= whole; row += 2) {
+            part += KN_VLOAD(x + row * inner);
+            other += KN_VLOAD(x + (row + 1) * inner);
+        }
+        for (; row < whole; row++)
+            part += KN_VLOAD(x + row * inner);
+        for (; row < to; row++)
+            part += load_part(x + row * inner, columns, 0, 0);
+        part += other;
+        if (rows <= 256)
+            return part;
+        KN_TWO_SUM(TV, sum, error, part);
     }
-    for (long j = 0; j < columns; j++)
-        y[j] = sum_finish(sum[j], error[j]) / divisor;
+    return select(sum, sum + error, error == error);
 }
+
+/* Fewer than 64 columns of a row of any length, 16 at a time; the last 16 take some again. */
+static void sum_few(const global T *x, global T *y, long rows, long inner, long columns, long room, T divisor)
+{
+    if (columns < 16) {
+        store_part(sum_down(x, rows, inner, columns, room) / divisor, y, columns);
+        return;
+    }
+    for (long j = 0; j < columns; j += 16) {
+        const long first = min(j, columns - 16);
+        KN_VSTORE(sum_down(x + first, rows, inner, 16, room - first) / divisor, y + first);
+    }
+}
+
+/* Short rows are laid side by side (sum_narrow) where there are enough of them to pay for taking them apart. */
+#define MANY_ROWS 512
 
 kernel void sum_columns(KN_IN(x), KN_OUT(y), const long outer, const long n, const long inner, const long length,
                         const long chunks, const T divisor)
@@ -115,17 +140,18 @@ kernel void sum_columns(KN_IN(x), KN_OUT(y), const long outer, const long n, con
     const long tiles = (inner + 63) / 64;
     KN_FOR(task, outer * chunks * tiles)
     {
-        const long tile = task % tiles, piece = task / tiles; /* piece = outer index * chunks + chunk */
-        const long chunk = piece % chunks;
+        /* 64-bit division costs as much as a short run: none where nothing is cut. piece = outer index * chunks + chunk */
+        const long piece = tiles == 1 ? task : task / tiles, tile = tiles == 1 ? 0 : task % tiles;
+        const long block = chunks == 1 ? piece : piece / chunks, chunk = chunks == 1 ? 0 : piece % chunks;
         const long rows = min(length, n - chunk * length), columns = min(64L, inner - 64 * tile);
-        const global T *from = x + (piece / chunks * n + chunk * length) * inner + 64 * tile;
+        const long start = (block * n + chunk * length) * inner + 64 * tile;
         global T *to = y + piece * inner + 64 * tile;
         if (columns == 64)
-            sum_wide(from, to, rows, inner, divisor);
-        else if (inner < 64)
-            sum_narrow(from, to, rows, inner, divisor);
+            sum_wide(x + start, to, rows, inner, divisor);
+        else if (inner < 64 && rows >= MANY_ROWS)
+            sum_narrow(x + start, to, rows, inner, divisor);
         else
-            sum_rest(from, to, rows, inner, columns, divisor);
+            sum_few(x + start, to, rows, inner, columns, outer * n * inner - start, divisor);
     }
 }
 
@@ -214,6 +240,22 @@ kernel void sum_columns(KN_IN(x), KN_OUT(y), const long outer, const long n, con
         if (line == 0 && column < inner)
             STORE(part[me] / divisor, y + piece * inner + column);
         barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+/* The same for few rows: a work-item takes WIDTH columns all the way down. */
+kernel void sum_few(KN_IN(x), KN_OUT(y), const long outer, const long n, const long inner, const long length, const long chunks,
+                    const T divisor, const kn_divisor by_columns, const int small)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    const long across = inner / WIDTH;
+    KN_FOR(i, outer * chunks * across)
+    {
+        const long piece = small ? (long)kn_quotient((uint)i, by_columns) : i / across, column = (i - piece * across) * WIDTH;
+        const long block = chunks == 1 ? piece : piece / chunks, chunk = piece - block * chunks;
+        STORE(sum_down(x + (block * n + chunk * length) * inner + column, min(length, n - chunk * length), inner, 0, 1) / divisor,
+              y + piece * inner + column);
     }
 }
 

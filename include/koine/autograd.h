@@ -38,9 +38,13 @@ static inline void kn_no_grad_leave(bool *before) { kn_set_grad_enabled(*before)
 
 /* Calls `hook` with each gradient that reaches `tensor` in a backward pass; it returns the gradient to go on with (its
  * argument to leave it, NULL for an error). What the hook makes belongs to the scope around kn_backward. Several hooks
- * run in the order they were added. They live as long as the tensor. */
+ * run in the order they were added. They live as long as the tensor, or as the record that it is part of. */
 typedef kn_tensor *(*kn_grad_hook)(kn_tensor *gradient, void *user);
 KN_API kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook hook, void *user);
+
+/* The same, taking `user` over: `destroy` is called with it exactly once, when the hook goes (on whichever thread gives
+ * up the last reference), or at once when it cannot be registered. */
+KN_API kn_status kn_register_hook_with(kn_tensor *tensor, kn_grad_hook hook, void *user, void (*destroy)(void *user));
 
 /* Compares the gradients of `function` with central differences at `inputs` (f64; those that require gradients are
  * checked). The output, of any shape, is weighted with fixed random numbers. KN_OK when every element is within atol +

@@ -1,6 +1,7 @@
 /* koine/functional.h - torch.nn.functional: convolution, pooling, normalisation, activation, dropout, losses.
  *
- * Tensor expressions as in koine/ops.h. Images are N, C, H, W and contiguous (others are copied); f32 and f64.
+ * Tensor expressions as in koine/ops.h. Images are N, C, H, W and contiguous (others are copied); f32, f64,
+ * and f16, which is computed in f32 and rounded once, gradients too. Floating inputs of one call have one dtype.
  * Optional parameters are named: kn_conv2d(x, weight, bias, .stride = 2, .padding = 1). Where a size may differ by
  * direction, the field with the suffix _2d ({height, width}) wins over the plain one when its first element is not 0
  * (for padding: when `padding_2d_set`). */

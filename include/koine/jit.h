@@ -71,9 +71,7 @@ KN_API const char *kn_jit_name(const kn_jit *jit); /* the function's; lives unti
 KN_API int kn_jit_num_inputs(const kn_jit *jit);   /* 0 for NULL */
 KN_API int kn_jit_num_outputs(const kn_jit *jit);
 
-/* The inputs of a call: expands to two arguments. */
-#define KN_JIT_INPUTS(...)                                                                                             \
-    ((kn_tensor *const[]){__VA_ARGS__}), ((int)(sizeof((kn_tensor *const[]){__VA_ARGS__}) / sizeof(kn_tensor *)))
+#define KN_JIT_INPUTS(...) KN_TENSORS(__VA_ARGS__) /* the inputs of a call: two arguments */
 
 typedef struct kn_jit_call_options {
     kn_jit_scalar scalars[KN_JIT_MAX_SCALARS]; /* numbers of this call; the others keep their defaults */

@@ -10,6 +10,7 @@
 #include <koine/dist.h>
 #include <koine/dtype.h>
 #include <koine/flags.h>
+#include <koine/function.h>
 #include <koine/functional.h>
 #include <koine/graph.h>
 #include <koine/io.h>

@@ -31,6 +31,10 @@ KN_BEGIN_DECLS
 #define KN_SHAPE(...) ((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))), ((const int64_t[]){__VA_ARGS__})
 #define KN_SCALAR 0, ((const int64_t *)0)
 
+/* A list of tensors, which expands to the two arguments `kn_tensor *const *tensors, int count`: KN_TENSORS(x, y). */
+#define KN_TENSORS(...)                                                                                                \
+    ((kn_tensor *const[]){__VA_ARGS__}), ((int)(sizeof((kn_tensor *const[]){__VA_ARGS__}) / sizeof(kn_tensor *)))
+
 /* --- scopes and references -------------------------------------------------------------------- */
 
 /* Opens a scope on the calling thread; returns its depth (>= 1), or 0 with an error when host memory is exhausted.

@@ -165,15 +165,15 @@ static kn_status check_saved(const kn_node *node)
     if (node->released)
         return kn_fail(KN_ERR_STATE, "the record was freed by an earlier kn_backward; keep it with retain_graph");
     for (int i = 0; i < node->num_saved; i++) {
-        const kn_tensor *saved = node->saved[i].tensor;
+        const kn_tensor *saved = node->saved[i];
         unsigned now = atomic_load(&saved->storage->version);
         char text[KN_DESCRIBE];
-        if (now != node->saved[i].version)
+        if (now != node->saved_versions[i])
             return kn_fail(KN_ERR_STATE,
                            "a value that it needs (%s) was changed in place after it was used (version "
                            "%u, expected %u); "
                            "kn_clone it before the change",
-                           kn_tensor_describe(text, sizeof text, saved), now, node->saved[i].version);
+                           kn_tensor_describe(text, sizeof text, saved), now, node->saved_versions[i]);
     }
     return KN_OK;
 }
@@ -205,19 +205,17 @@ static kn_status make_contiguous(kn_node *node)
 
 static kn_grad_call grad_call_of(const kn_node *node, kn_stream *stream, kn_tensor **results)
 {
-    kn_grad_call call = {.op = node->op,
-                         .params = node->params,
-                         .stream = stream,
-                         .num_inputs = node->num_inputs,
-                         .num_outputs = node->num_outputs,
-                         .needs = node->needs,
-                         .input = node->input,
-                         .num_saved = node->num_saved,
-                         .grad_outputs = node->gradients,
-                         .grad_inputs = results};
-    for (int i = 0; i < node->num_saved; i++)
-        call.saved[i] = node->saved[i].tensor;
-    return call;
+    return (kn_grad_call){.op = node->op,
+                          .params = node->params,
+                          .stream = stream,
+                          .num_inputs = node->num_inputs,
+                          .num_outputs = node->num_outputs,
+                          .needs = node->needs,
+                          .input = node->input,
+                          .saved = node->saved,
+                          .num_saved = node->num_saved,
+                          .grad_outputs = node->gradients,
+                          .grad_inputs = results};
 }
 
 /* What backward left in `results` is the scope's: the gradients that are wanted get a reference more, the others go. */

@@ -96,7 +96,7 @@ kn_status kn_copy_with(kn_tensor *destination, const kn_tensor *source, const kn
 
 kn_status kn_copy_(kn_tensor *destination, const kn_tensor *source) { return kn_copy_with(destination, source, NULL); }
 
-kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook function, void *user)
+static kn_status add_hook(kn_tensor *tensor, kn_grad_hook function, void *user, void (*destroy)(void *))
 {
     KN_TRY(kn_tensor_given("kn_register_hook", "tensor", tensor));
     if (!function)
@@ -107,12 +107,25 @@ kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook function, void *user)
     kn_hook *hook = node ? kn_calloc(1, sizeof *hook) : NULL;
     if (!hook)
         return KN_ERR_MEMORY;
-    *hook = (kn_hook){.function = function, .user = user, .output = tensor->autograd->output};
+    *hook = (kn_hook){.function = function, .user = user, .destroy = destroy, .output = tensor->autograd->output};
     kn_hook **last = &node->hooks;
     while (*last)
         last = &(*last)->next;
     *last = hook;
     return KN_OK;
+}
+
+kn_status kn_register_hook_with(kn_tensor *tensor, kn_grad_hook function, void *user, void (*destroy)(void *user))
+{
+    kn_status status = add_hook(tensor, function, user, destroy);
+    if (status != KN_OK && destroy)
+        destroy(user);
+    return status;
+}
+
+kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook function, void *user)
+{
+    return kn_register_hook_with(tensor, function, user, NULL);
 }
 
 /* --- printing --------------------------------------------------------------------------------- */

@@ -57,9 +57,9 @@ typedef struct kn_grad_call {
     const void *params;
     kn_stream *stream;
     int num_inputs, num_outputs;
-    const bool *needs;                 /* per input: is its gradient wanted? */
-    const kn_input_spec *input;        /* what the inputs were */
-    kn_tensor *saved[KN_OP_MAX_SAVED]; /* as forward saved them; borrowed */
+    const bool *needs;          /* per input: is its gradient wanted? */
+    const kn_input_spec *input; /* what the inputs were */
+    kn_tensor *const *saved;    /* as forward saved them; borrowed; NULL after them, up to KN_OP_MAX_SAVED */
     int num_saved;
     kn_tensor *const *grad_outputs; /* borrowed; contiguous; NULL where no gradient reached that output */
     kn_tensor **grad_inputs; /* set by backward: scope-owned, the input's shape and dtype; NULL where none flows */

@@ -13,7 +13,7 @@ static atomic_uint_fast64_t next_number = 1;
 void kn_node_free_saved(kn_node *node)
 {
     for (int i = 0; i < node->num_saved; i++)
-        kn_release(node->saved[i].tensor);
+        kn_release(node->saved[i]);
     node->num_saved = 0;
     node->released = !node->again;
 }
@@ -22,6 +22,8 @@ static void free_hooks(kn_hook *hook)
 {
     while (hook) {
         kn_hook *next = hook->next;
+        if (hook->destroy)
+            hook->destroy(hook->user);
         kn_free(hook);
         hook = next;
     }
@@ -54,19 +56,23 @@ void kn_node_release(kn_node *node)
     }
 }
 
-static kn_node *new_node(const kn_op *op, int num_inputs, int num_outputs)
+static kn_node *new_node(const kn_op *op, int num_inputs, int num_outputs, int num_saved)
 {
     size_t inputs = (size_t)num_inputs, outputs = (size_t)num_outputs;
+    size_t places = (size_t)(num_saved > KN_OP_MAX_SAVED ? num_saved : KN_OP_MAX_SAVED);
     size_t edges = inputs * sizeof(kn_edge), specs = inputs * sizeof(kn_input_spec);
-    size_t gradients = outputs * sizeof(kn_tensor *);
-    kn_node *node = kn_calloc(1, sizeof *node + edges + specs + gradients + inputs * sizeof(bool));
+    size_t gradients = outputs * sizeof(kn_tensor *), saved = places * sizeof(kn_tensor *);
+    size_t versions = (size_t)num_saved * sizeof(unsigned);
+    kn_node *node = kn_calloc(1, sizeof *node + edges + specs + gradients + saved + versions + inputs * sizeof(bool));
     if (!node)
         return NULL;
     char *behind = (char *)(node + 1); /* the strictest alignment first */
     node->input = (kn_input_spec *)behind;
     node->edges = (kn_edge *)(behind + specs);
     node->gradients = (kn_tensor **)(behind + specs + edges);
-    node->needs = (bool *)(behind + specs + edges + gradients);
+    node->saved = (kn_tensor **)(behind + specs + edges + gradients);
+    node->saved_versions = (unsigned *)(behind + specs + edges + gradients + saved);
+    node->needs = (bool *)(behind + specs + edges + gradients + saved + versions);
     node->num_inputs = num_inputs;
     node->num_outputs = num_outputs;
     atomic_init(&node->references, 1);
@@ -97,7 +103,7 @@ kn_node *kn_autograd_node(kn_tensor *tensor)
 {
     struct kn_autograd *autograd = kn_autograd_of(tensor);
     if (autograd && !autograd->node) {
-        autograd->node = new_node(NULL, 0, 1);
+        autograd->node = new_node(NULL, 0, 1, 0);
         if (autograd->node)
             autograd->node->leaf = tensor;
     }
@@ -128,13 +134,14 @@ static kn_status connect_inputs(kn_node *node, kn_tensor *const *inputs)
     return KN_OK;
 }
 
-static kn_status keep_saved(kn_node *node, const kn_call *call)
+static kn_status keep_saved(kn_node *node, kn_tensor *const *saved, int num_saved)
 {
-    for (int i = 0; i < call->num_saved; i++) {
-        kn_tensor *original = call->saved[i], *alias;
+    for (int i = 0; i < num_saved; i++) {
+        kn_tensor *original = saved[i], *alias;
         KN_TRY(kn_tensor_view(&alias, original, original->ndim, original->shape, original->strides, original->offset));
-        node->saved[node->num_saved].tensor = alias;
-        node->saved[node->num_saved++].version = atomic_load(&original->storage->version);
+        node->saved[i] = alias;
+        node->saved_versions[i] = atomic_load(&original->storage->version);
+        node->num_saved++;
     }
     return KN_OK;
 }
@@ -158,7 +165,7 @@ static kn_status claim_outputs(kn_node *node, kn_tensor *const *outputs)
 {
     for (int i = 0; i < node->num_outputs; i++) {
         kn_tensor *output = outputs[i];
-        if (!kn_dtype_is_floating(output->dtype))
+        if (!output || !kn_dtype_is_floating(output->dtype))
             continue;
         struct kn_autograd *autograd = kn_autograd_of(output);
         if (!autograd)
@@ -173,34 +180,43 @@ static kn_status claim_outputs(kn_node *node, kn_tensor *const *outputs)
     return KN_OK;
 }
 
-kn_status kn_tape_record(kn_call *call)
+kn_status kn_tape_add(const kn_record *record)
 {
-    kn_node *node = new_node(call->op, call->num_inputs, call->num_outputs);
+    kn_node *node = new_node(record->op, record->num_inputs, record->num_outputs, record->num_saved);
     if (!node)
         return KN_ERR_MEMORY;
-    kn_status status = connect_inputs(node, call->inputs);
+    node->again = record->again;
+    kn_status status = connect_inputs(node, record->inputs);
     if (status == KN_OK)
-        status = keep_params(node, call->params);
+        status = keep_params(node, record->params);
     if (status == KN_OK)
-        status = keep_saved(node, call);
+        status = keep_saved(node, record->saved, record->num_saved);
     if (status == KN_OK)
-        status = claim_outputs(node, call->outputs);
+        status = claim_outputs(node, record->outputs);
     kn_node_release(node);
     return status;
+}
+
+kn_status kn_tape_record(kn_call *call)
+{
+    return kn_tape_add(&(kn_record){.op = call->op,
+                                    .params = call->params,
+                                    .inputs = call->inputs,
+                                    .num_inputs = call->num_inputs,
+                                    .outputs = call->outputs,
+                                    .num_outputs = call->num_outputs,
+                                    .saved = call->saved,
+                                    .num_saved = call->num_saved});
 }
 
 kn_status kn_tape_record_many(const kn_op *op, const void *params, kn_tensor *const *inputs, int num_inputs,
                               kn_tensor *const *outputs, int num_outputs)
 {
-    kn_node *node = new_node(op, num_inputs, num_outputs);
-    if (!node)
-        return KN_ERR_MEMORY;
-    node->again = true;
-    kn_status status = connect_inputs(node, inputs);
-    if (status == KN_OK)
-        status = keep_params(node, params);
-    if (status == KN_OK)
-        status = claim_outputs(node, outputs);
-    kn_node_release(node);
-    return status;
+    return kn_tape_add(&(kn_record){.op = op,
+                                    .params = params,
+                                    .inputs = inputs,
+                                    .num_inputs = num_inputs,
+                                    .outputs = outputs,
+                                    .num_outputs = num_outputs,
+                                    .again = true});
 }

@@ -16,7 +16,8 @@ typedef struct kn_node kn_node;
 typedef struct kn_hook {
     kn_grad_hook function;
     void *user;
-    int output; /* which output of the node */
+    void (*destroy)(void *user); /* called when the node goes; NULL: nothing to do */
+    int output;                  /* which output of the node */
     struct kn_hook *next;
 } kn_hook;
 
@@ -41,10 +42,8 @@ struct kn_node {
     bool *needs;          /* per input: does it have an edge? */
 
     int num_saved;
-    struct {
-        kn_tensor *tensor; /* an alias outside the record: no reference cycle through an output that was saved */
-        unsigned version;
-    } saved[KN_OP_MAX_SAVED];
+    kn_tensor **saved; /* aliases outside the record: no reference cycle through an output that was saved */
+    unsigned *saved_versions;
 
     kn_hook *hooks;
 
@@ -73,6 +72,20 @@ static inline bool kn_autograd_wants(const kn_tensor *tensor)
 
 /* The node a gradient of `tensor` goes to; borrowed. */
 kn_node *kn_autograd_node(kn_tensor *tensor);
+
+/* What becomes a node. Any number of tensors, on any devices. */
+typedef struct kn_record {
+    const kn_op *op;
+    const void *params; /* copied, op->params_size bytes */
+    kn_tensor *const *inputs;
+    int num_inputs;
+    kn_tensor *const *outputs; /* they become the node's results; NULL: that one has no gradient */
+    int num_outputs;
+    kn_tensor *const *saved;
+    int num_saved;
+    bool again; /* passes from several results may go through it; only where nothing is saved */
+} kn_record;
+kn_status kn_tape_add(const kn_record *record);
 
 /* Records a call whose outputs are there. */
 kn_status kn_tape_record(kn_call *call);

@@ -123,14 +123,19 @@ static kn_span begin(const char *name, lists *l, kn_device *device)
 
 /* --- spans ------------------------------------------------------------------------------------ */
 
-kn_span kn_call_span_begin(const kn_call *call)
+kn_span kn_inputs_span_begin(const char *name, kn_tensor *const *inputs, int num_inputs)
 {
     lists l;
     l.shapes_length = l.dtypes_length = 0;
     l.count = 0;
-    for (int i = 0; kn_profiler_wants(KN_WANTS_SHAPES) && i < call->num_inputs; i++)
-        add_tensor(&l, call->inputs[i]);
-    return begin(call->op->name, &l, call->inputs[0]->storage->device);
+    for (int i = 0; kn_profiler_wants(KN_WANTS_SHAPES) && i < num_inputs; i++)
+        add_tensor(&l, inputs[i]);
+    return begin(name, &l, num_inputs > 0 ? inputs[0]->storage->device : NULL);
+}
+
+kn_span kn_call_span_begin(const kn_call *call)
+{
+    return kn_inputs_span_begin(call->op->name, call->inputs, call->num_inputs);
 }
 
 void kn_call_span_report(kn_span span, const kn_call *call)

@@ -46,16 +46,10 @@ void *kn_stick(void)
 
 bool kn_error_sticks(void) { return last.sticks; }
 
-void kn_error_prefix(const char *format, ...)
+static void prefix_message(const char *format, va_list args)
 {
-    if (last.sticks || last.status == KN_OK)
-        return;
     char prefix[256];
-    va_list args;
-    va_start(args, format);
-    int wanted = vsnprintf(prefix, sizeof prefix - 2, format, args);
-    va_end(args);
-    if (wanted < 0)
+    if (last.status == KN_OK || vsnprintf(prefix, sizeof prefix - 2, format, args) < 0)
         return;
     strcat(prefix, ": ");
     kn_make_printable(prefix, sizeof prefix, false);
@@ -65,6 +59,23 @@ void kn_error_prefix(const char *format, ...)
     memmove(last.message + length, last.message, kept);
     memcpy(last.message, prefix, length);
     last.message[length + kept] = '\0';
+}
+
+void kn_error_prefix(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (!last.sticks)
+        prefix_message(format, args);
+    va_end(args);
+}
+
+void kn_error_prefix_sticking(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    prefix_message(format, args);
+    va_end(args);
 }
 
 void kn_error_suffix(const char *format, ...)

@@ -25,6 +25,10 @@ bool kn_error_sticks(void);
 /* Puts "prefix: " in front of this thread's last error: tells on the way up what was being done ("conv2d: ..."). */
 void kn_error_prefix(const char *format, ...) KN_PRINTF(1, 2);
 
+/* The same for one that may stick, where none stuck before: what failed inside a function of the program's is its last
+ * error, not the consequence of an earlier one. */
+void kn_error_prefix_sticking(const char *format, ...) KN_PRINTF(1, 2);
+
 /* Adds to the end of this thread's last error, whether it sticks or not. */
 void kn_error_suffix(const char *format, ...) KN_PRINTF(1, 2);
 

@@ -24,13 +24,9 @@ kn_arg kn_activation_argument(char packed[16], kn_dtype dtype, kn_activation act
     return kn_arg_struct(packed, 2 * size);
 }
 
-kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activation, kn_tensor *y)
+static kn_tensor *gradient_of(const kn_grad_call *grad, kn_activation activation, kn_tensor *gradient, kn_tensor *y)
 {
-    kn_tensor *gradient = grad->grad_outputs[0];
     char packed[16];
-
-    if (activation == KN_ACTIVATION_NONE)
-        return gradient;
     const kn_arg parameter = kn_activation_argument(packed, y->dtype, activation);
     const kn_strided_launch launch = {.source = "elementwise/clamp.cl",
                                       .kernel = "hardtanh_backward",
@@ -42,4 +38,17 @@ kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activa
     if (!launch.output || kn_launch_strided(grad->stream, &launch) != KN_OK)
         return NULL;
     return launch.output;
+}
+
+kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activation, kn_tensor *y)
+{
+    kn_tensor *gradient = grad->grad_outputs[0];
+    if (activation == KN_ACTIVATION_NONE)
+        return gradient;
+    if (y->dtype != KN_F16)
+        return gradient_of(grad, activation, gradient, y);
+    gradient = kn_to_dtype(gradient, KN_F32);
+    y = gradient ? kn_to_dtype(y, KN_F32) : NULL;
+    gradient = y ? gradient_of(grad, activation, gradient, y) : NULL;
+    return gradient ? kn_to_dtype(gradient, KN_F16) : NULL;
 }

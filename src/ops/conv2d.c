@@ -128,8 +128,8 @@ static kn_status conv2d_shape(kn_call *call)
     const kn_tensor *x = call->inputs[0], *weight = call->inputs[1],
                     *bias = call->num_inputs > 2 ? call->inputs[2] : NULL;
     kn_conv2d_shape s;
-    KN_TRY(kn_call_check_floating(call, 0));
     KN_TRY(kn_call_check_same_dtype(call, 0, 2));
+    KN_TRY(kn_call_check_floating(call, 0));
     KN_TRY(kn_activation_check(activation_of(call->params)));
     KN_TRY(check_ranks(call));
     KN_TRY(resolve(&s, call->params, x->dtype, x->ndim, x->shape, weight->shape));
@@ -317,5 +317,11 @@ kn_conv2d_params kn_conv2d_params_init(void) { return (kn_conv2d_params){KN_CONV
 kn_tensor *kn_conv2d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_conv2d_params *params)
 {
     params = params ? params : &(kn_conv2d_params){KN_CONV2D_DEFAULTS};
-    return kn_apply(&conv2d_op, params, x, weight, bias);
+    kn_tensor *inputs[3] = {x, weight, bias};
+    bool halves = true;
+    for (int i = 0; i < 3; i++)
+        halves = halves && (!inputs[i] || inputs[i]->dtype == KN_F16);
+    if (halves)
+        return kn_apply_as(&conv2d_op, inputs, 3, params, KN_F32, KN_F16);
+    return kn_op_apply(&conv2d_op, inputs, 3, params, NULL);
 }

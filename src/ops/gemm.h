@@ -103,8 +103,8 @@ kn_implementation_predicate kn_gemm_supports_clblast;
 kn_status kn_gemm_clblast(kn_stream *stream, const void *problem);
 kn_status kn_gemm_reference(kn_stream *stream, const void *problem);
 
-/* gemm_halves.c, of the table "matmul_f16" (ops/matmul.h): A, B and C in f16, sums in f32, no bias; GPUs with tensor
- * cores. */
+/* gemm_halves.c, of the table "matmul_f16" (ops/matmul.h): A, B, C and the bias in f16, sums in f32; GPUs with
+ * tensor cores. */
 bool kn_gemm_supports_halves(const kn_limits *limits, int64_t m, int64_t n, int64_t k);
 kn_status kn_gemm_halves(kn_stream *stream, const kn_gemm_problem *problem);
 

@@ -5,9 +5,7 @@
 #include "autograd/work.h"
 #include "base/text.h"
 #include "ops/activation.h"
-#include "ops/gemm.h"
-#include "ops/matrix.h"
-#include "ops/promote.h"
+#include "ops/matmul.h"
 #include "ops/reference.h"
 
 /* --- shape rule --------------------------------------------------------------------------------------------------- */
@@ -34,8 +32,9 @@ static kn_status linear_shape(kn_call *call)
 {
     const kn_tensor *x = call->inputs[0], *weight = call->inputs[1];
     int64_t shape[KN_MAX_DIMS];
-    KN_TRY(kn_call_check_floating(call, 0));
     KN_TRY(kn_call_check_same_dtype(call, 0, 2));
+    if (x->dtype != KN_F16)
+        KN_TRY(kn_call_check_floating(call, 0));
     KN_TRY(kn_activation_check(activation_of(call->params)));
     KN_TRY(check_shapes(x, weight, call->num_inputs > 2 ? call->inputs[2] : NULL));
     for (int d = 0; d < x->ndim; d++)
@@ -58,117 +57,99 @@ static kn_work linear_backward_work(const kn_grad_call *grad)
     return kn_grad_work(grad, outputs * (2 * in * (grad->needs[0] + grad->needs[1]) + bias + activation));
 }
 
-/* --- products of matrices that are tensors ------------------------------------------------------------------------ */
+/* --- tensors as matrices, owned ----------------------------------------------------------------------------------- */
 
 /* A tensor [..., columns] as one matrix of all its rows; a copy where its strides do not allow that. */
-static kn_status rows_operand(kn_matrix_operand *result, kn_tensor *t)
+static kn_status rows_of(kn_tensor **matrix, kn_tensor *t)
 {
-    int64_t columns = t->shape[t->ndim - 1], rows = kn_shape_numel(t->ndim - 1, t->shape);
-    if (t->ndim == 2)
-        return kn_matrix_operand_of(result, t);
+    const int64_t columns = t->shape[t->ndim - 1], rows = kn_shape_numel(t->ndim - 1, t->shape);
     kn_tensor *whole = NULL;
+    if (t->ndim == 2) {
+        *matrix = kn_retain(t);
+        return KN_OK;
+    }
     KN_TRY(kn_tensor_contiguous(&whole, t));
-    *result = (kn_matrix_operand){
-        .operand = {whole->storage->buffer, whole->offset, columns > 0 ? columns : 1, rows * columns, false},
-        .copy = whole};
-    return KN_OK;
+    kn_status status =
+        kn_tensor_view(matrix, whole, 2, (int64_t[]){rows, columns}, (int64_t[]){columns, 1}, whole->offset);
+    kn_release(whole);
+    return status;
 }
 
-static kn_gemm_operand transposed(kn_gemm_operand x)
+static kn_status transposed(kn_tensor **matrix, kn_tensor *t)
 {
-    x.transposed = !x.transposed;
-    return x;
-}
-
-/* target [m, n] = activation(a [m, k] b [k, n] (+ bias)). */
-static kn_status multiply(kn_stream *stream, kn_tensor *target, int64_t m, int64_t n, int64_t k, kn_gemm_operand a,
-                          kn_gemm_operand b, const kn_tensor *bias, kn_activation activation)
-{
-    kn_gemm_problem problem = {
-        .product = {.f64 = target->dtype == KN_F64,
-                    .m = m,
-                    .n = n,
-                    .k = k,
-                    .batch = 1,
-                    .alpha = 1,
-                    .a = a,
-                    .b = b,
-                    .c = {target->storage->buffer, target->offset, n, 0, false}},
-        .bias = bias ? bias->storage->buffer : NULL,
-        .bias_offset = bias ? bias->offset : 0,
-        .activation = activation,
-    };
-    return kn_gemm(stream, &problem);
+    return kn_tensor_view(matrix, t, 2, (int64_t[]){t->shape[1], t->shape[0]},
+                          (int64_t[]){t->strides[1], t->strides[0]}, t->offset);
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
 static kn_status linear_forward(kn_call *call)
 {
-    kn_tensor *y = call->outputs[0], *bias = NULL;
-    int64_t out = call->inputs[1]->shape[0], in = call->inputs[1]->shape[1],
-            rows = kn_shape_numel(y->ndim - 1, y->shape);
-    kn_matrix_operand x = {0}, weight = {0};
-    kn_status status = rows_operand(&x, call->inputs[0]);
+    kn_matmul_problem product = {.activation = activation_of(call->params)};
+    kn_status status = rows_of(&product.y, call->outputs[0]);
     if (status == KN_OK)
-        status = kn_matrix_operand_of(&weight, call->inputs[1]);
+        status = rows_of(&product.a, call->inputs[0]);
+    if (status == KN_OK)
+        status = transposed(&product.b, call->inputs[1]);
     if (status == KN_OK && call->num_inputs > 2 && call->inputs[2])
-        status = kn_tensor_contiguous(&bias, call->inputs[2]);
+        status = kn_tensor_contiguous(&product.bias, call->inputs[2]);
     if (status == KN_OK)
-        status = multiply(call->stream, y, rows, out, in, x.operand, transposed(weight.operand), bias,
-                          activation_of(call->params));
-    kn_release(bias);
-    kn_release(x.copy);
-    kn_release(weight.copy);
+        status = kn_matmul_run(call->stream, &product);
+    kn_release(product.y);
+    kn_release(product.a);
+    kn_release(product.b);
+    kn_release(product.bias);
     for (int i = 0; status == KN_OK && call->needs_grad && i < 2; i++)
         status = kn_call_save(call, call->inputs[i]);
-    if (status == KN_OK && call->needs_grad && activation_of(call->params) != KN_ACTIVATION_NONE)
-        status = kn_call_save(call, y); /* tells where the activation cut off */
+    if (status == KN_OK && call->needs_grad && product.activation != KN_ACTIVATION_NONE)
+        status = kn_call_save(call, call->outputs[0]); /* tells where the activation cut off */
     return status;
 }
 
 /* --- backward: dx = dy weight, dweight = dy^T x, dbias = the sum of dy over its rows ------------------------------ */
 
-static kn_status new_gradient(kn_grad_call *grad, int index)
+/* The gradient of input `index`, the product of two matrices. */
+static kn_status gradient_by_product(kn_grad_call *grad, int index, kn_tensor *a, kn_tensor *b)
 {
-    kn_tensor *gradient = NULL;
+    kn_tensor *gradient = NULL, *rows = NULL;
     KN_TRY(kn_tensor_new(&gradient, grad->input[index].dtype, grad->input[index].ndim, grad->input[index].shape,
                          kn_stream_device(grad->stream)));
     grad->grad_inputs[index] = kn_scope_adopt(gradient);
-    return grad->grad_inputs[index] ? KN_OK : kn_error_status();
+    if (!grad->grad_inputs[index])
+        return kn_error_status();
+    KN_TRY(rows_of(&rows, gradient));
+    kn_status status = kn_matmul_run(grad->stream, &(kn_matmul_problem){.y = rows, .a = a, .b = b});
+    kn_release(rows);
+    return status;
 }
 
-static kn_status backward_products(kn_grad_call *grad, kn_gemm_operand dy, kn_gemm_operand x, kn_gemm_operand weight)
+static kn_status backward_products(kn_grad_call *grad, kn_tensor *dy)
 {
-    int64_t out = grad->input[1].shape[0], in = grad->input[1].shape[1];
-    int64_t rows = kn_shape_numel(grad->input[0].ndim - 1, grad->input[0].shape);
-    for (int i = 0; i < 2; i++)
-        if (grad->needs[i])
-            KN_TRY(new_gradient(grad, i));
+    kn_tensor *x = NULL, *dy_transposed = NULL;
+    kn_status status = KN_OK;
     if (grad->needs[0])
-        KN_TRY(multiply(grad->stream, grad->grad_inputs[0], rows, in, out, dy, weight, NULL, KN_ACTIVATION_NONE));
-    if (grad->needs[1])
-        KN_TRY(
-            multiply(grad->stream, grad->grad_inputs[1], out, in, rows, transposed(dy), x, NULL, KN_ACTIVATION_NONE));
-    return KN_OK;
+        status = gradient_by_product(grad, 0, dy, grad->saved[1]);
+    if (status != KN_OK || !grad->needs[1])
+        return status;
+    status = rows_of(&x, grad->saved[0]);
+    if (status == KN_OK)
+        status = transposed(&dy_transposed, dy);
+    if (status == KN_OK)
+        status = gradient_by_product(grad, 1, dy_transposed, x);
+    kn_release(x);
+    kn_release(dy_transposed);
+    return status;
 }
 
 static kn_status linear_backward(kn_grad_call *grad)
 {
-    kn_tensor *gradient = kn_activation_gradient(grad, activation_of(grad->params), grad->saved[2]);
+    kn_tensor *gradient = kn_activation_gradient(grad, activation_of(grad->params), grad->saved[2]), *dy = NULL;
     if (!gradient)
         return kn_error_status();
-    kn_matrix_operand dy = {0}, x = {0}, weight = {0};
-    kn_status status = rows_operand(&dy, gradient);
+    kn_status status = rows_of(&dy, gradient);
     if (status == KN_OK)
-        status = rows_operand(&x, grad->saved[0]);
-    if (status == KN_OK)
-        status = kn_matrix_operand_of(&weight, grad->saved[1]);
-    if (status == KN_OK)
-        status = backward_products(grad, dy.operand, x.operand, weight.operand);
-    kn_release(dy.copy);
-    kn_release(x.copy);
-    kn_release(weight.copy);
+        status = backward_products(grad, dy);
+    kn_release(dy);
     if (status != KN_OK || grad->num_inputs < 3 || !grad->needs[2])
         return status;
     int dims[KN_MAX_DIMS];

@@ -113,12 +113,12 @@ static void fold_batch(kn_gemm_params *p)
     }
 }
 
-kn_status kn_matmul_product(kn_stream *stream, kn_tensor *y, kn_tensor *left_tensor, kn_tensor *right_tensor,
+kn_status kn_matmul_product(kn_stream *stream, const kn_matmul_problem *problem,
                             kn_status (*gemm)(kn_stream *stream, const kn_gemm_problem *problem))
 {
-    kn_tensor *a = NULL, *b = NULL;
+    kn_tensor *y = problem->y, *a = NULL, *b = NULL;
     product_shape s;
-    KN_TRY(resolve(&s, left_tensor, right_tensor));
+    KN_TRY(resolve(&s, problem->a, problem->b));
     kn_gemm_params p = {.f64 = y->dtype == KN_F64,
                         .m = s.m,
                         .n = s.n,
@@ -127,9 +127,9 @@ kn_status kn_matmul_product(kn_stream *stream, kn_tensor *y, kn_tensor *left_ten
                         .alpha = 1,
                         .c = {y->storage->buffer, y->offset, s.n, s.m * s.n, false}};
     kn_matrix_operand left = {0}, right = {0};
-    kn_status status = as_matrices(&a, left_tensor, true, &s);
+    kn_status status = as_matrices(&a, problem->a, true, &s);
     if (status == KN_OK)
-        status = as_matrices(&b, right_tensor, false, &s);
+        status = as_matrices(&b, problem->b, false, &s);
     if (status == KN_OK)
         status = kn_matrix_operand_of(&left, a);
     if (status == KN_OK)
@@ -138,7 +138,10 @@ kn_status kn_matmul_product(kn_stream *stream, kn_tensor *y, kn_tensor *left_ten
         p.a = left.operand;
         p.b = right.operand;
         fold_batch(&p);
-        status = gemm(stream, &(kn_gemm_problem){.product = p});
+        status = gemm(stream, &(kn_gemm_problem){.product = p,
+                                                 .bias = problem->bias ? problem->bias->storage->buffer : NULL,
+                                                 .bias_offset = problem->bias ? problem->bias->offset : 0,
+                                                 .activation = problem->activation});
     }
     kn_release(left.copy);
     kn_release(right.copy);
@@ -147,11 +150,15 @@ kn_status kn_matmul_product(kn_stream *stream, kn_tensor *y, kn_tensor *left_ten
     return status;
 }
 
+kn_status kn_matmul_run(kn_stream *stream, const kn_matmul_problem *problem)
+{
+    return problem->y->dtype == KN_F16 ? kn_matmul_f16(stream, problem) : kn_matmul_product(stream, problem, kn_gemm);
+}
+
 static kn_status matmul_forward(kn_call *call)
 {
-    kn_tensor *y = call->outputs[0], *a = call->inputs[0], *b = call->inputs[1];
-    kn_status status =
-        y->dtype == KN_F16 ? kn_matmul_f16(call->stream, y, a, b) : kn_matmul_product(call->stream, y, a, b, kn_gemm);
+    kn_status status = kn_matmul_run(
+        call->stream, &(kn_matmul_problem){.y = call->outputs[0], .a = call->inputs[0], .b = call->inputs[1]});
     for (int i = 0; status == KN_OK && call->needs_grad && i < 2; i++)
         status = kn_call_save(call, call->inputs[i]);
     return status;

@@ -2,7 +2,10 @@
  * reduce.h. */
 #include <stdio.h>
 
+#include "base/divisor.h"
 #include "ops/reduce.h"
+
+enum { FEW_ROWS = 16 };
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -75,26 +78,51 @@ static kn_status launch_whole(kn_stream *stream, const kn_sum_problem *p)
                   .global = {work.global}, .local = {work.local}, .args = args, .num_args = count);
 }
 
+/* On devices that are no CPUs; `args` are those that their kernels share. Long columns are shared by a work-group's
+ * lines, short ones are a work-item's. */
+static kn_status launch_columns_in_groups(kn_stream *stream, const kn_sum_problem *p, kn_arg *args, int count)
+{
+    const kn_limits *limits = kn_tensor_limits(p->y);
+    const bool wide = p->inner % 4 == 0, aligned = p->x->offset % 4 == 0 && p->y->offset % 4 == 0;
+    const bool few = p->chunks.length <= FEW_ROWS;
+    const int64_t pieces = p->outer * p->chunks.count, across = wide ? p->inner / 4 : p->inner;
+    const kn_divisor by_columns = kn_divisor_of(across);
+    const kn_work_size work =
+        few ? kn_work_for(limits, pieces * across) : kn_work_for_groups(limits, pieces * ceil_div(p->inner, 32));
+    char options[80];
+
+    snprintf(options, sizeof options, "%s -DWIDTH=%d%s", kn_dtype_options(p->x->dtype), wide ? 4 : 1,
+             wide && !aligned ? " -DUNALIGNED" : "");
+    if (few) {
+        args[count++] = kn_arg_struct(&by_columns, sizeof by_columns);
+        args[count++] = kn_arg_i32(pieces * across <= INT32_MAX);
+    }
+    return kn_run(stream, .source = "reduce/sum.cl", .options = options, .kernel = few ? "sum_few" : "sum_columns",
+                  .operation = p->operation, .dims = 1, .global = {work.global}, .local = {work.local}, .args = args,
+                  .num_args = count);
+}
+
 static kn_status launch_columns(kn_stream *stream, const kn_sum_problem *p)
 {
     const kn_limits *limits = kn_tensor_limits(p->y);
-    const int64_t pieces = p->outer * p->chunks.count;
-    const size_t items = (size_t)smaller(pieces * ceil_div(p->inner, 64), 4 * (int64_t)limits->compute_units);
-    const bool wide = p->inner % 4 == 0, aligned = p->x->offset % 4 == 0 && p->y->offset % 4 == 0;
-    kn_work_size work = {.global = items};
-    char options[80];
+    const int64_t tiles = p->outer * p->chunks.count * ceil_div(p->inner, 64);
+    kn_arg args[10];
+    int count = 0;
 
-    snprintf(options, sizeof options, "%s", kn_dtype_options(p->x->dtype));
-    if (!limits->is_cpu) {
-        work = kn_work_for_groups(limits, pieces * ceil_div(p->inner, 32));
-        snprintf(options, sizeof options, "%s -DWIDTH=%d%s", kn_dtype_options(p->x->dtype), wide ? 4 : 1,
-                 wide && !aligned ? " -DUNALIGNED" : "");
-    }
-    return kn_run(stream, .source = "reduce/sum.cl", .options = options, .kernel = "sum_columns",
-                  .operation = p->operation, .dims = 1, .global = {work.global}, .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(p->x), kn_arg_tensor(p->y), kn_arg_i64(p->outer), kn_arg_i64(p->n),
-                          kn_arg_i64(p->inner), kn_arg_i64(p->chunks.length), kn_arg_i64(p->chunks.count),
-                          kn_arg_real(p->x->dtype, p->divisor)));
+    args[count++] = kn_arg_tensor(p->x);
+    args[count++] = kn_arg_tensor(p->y);
+    args[count++] = kn_arg_i64(p->outer);
+    args[count++] = kn_arg_i64(p->n);
+    args[count++] = kn_arg_i64(p->inner);
+    args[count++] = kn_arg_i64(p->chunks.length);
+    args[count++] = kn_arg_i64(p->chunks.count);
+    args[count++] = kn_arg_real(p->x->dtype, p->divisor);
+    if (!limits->is_cpu)
+        return launch_columns_in_groups(stream, p, args, count);
+    return kn_run(stream, .source = "reduce/sum.cl", .options = kn_dtype_options(p->x->dtype), .kernel = "sum_columns",
+                  .operation = p->operation, .dims = 1,
+                  .global = {(size_t)smaller(tiles, 4 * (int64_t)limits->compute_units)}, .args = args,
+                  .num_args = count);
 }
 
 int kn_team_for(int64_t n, int64_t terms, size_t local)

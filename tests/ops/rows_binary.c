@@ -53,7 +53,11 @@ static kn_tensor *build_square_by_itself(kn_tensor *const *x, const void *params
         {name "/column", build, {a(7, 1), b(1, 11)}}, {name "/outer", build, {a(5, 1, 3), b(4, 1)}},                   \
         {name "/one", build, {a(1), b(5, 7)}}, {name "/empty", build, {a(0, 3), b(1, 3)}},                             \
         {name "/middle", build, {a(3, 1, 5), b(3, 4, 5)}}, {name "/channels", build, {a(2, 3, 5, 7), b(3, 1, 1)}},     \
-        {name "/long", build, {a(257, 131), b(131)}}, {name "/long_column", build, {a(131, 257), b(131, 1)}}
+        {name "/long", build, {a(257, 131), b(131)}}, {name "/long_column", build, {a(131, 257), b(131, 1)}},          \
+        {name "/short_columns", build, {a(431, 3), b(431, 1)}}, {name "/short_rows", build, {a(431, 5), b(5)}},        \
+        {name "/short_rows_of_37", build, {a(43, 1, 37), b(5, 37)}},                                                   \
+        {name "/short_middle", build, {a(67, 8, 2), b(67, 1, 2)}},                                                     \
+        {name "/short_inner", build, {a(1, 31, 4), b(17, 31, 1)}}
 
 #define BESIDE_ZERO(...) FLOATS_IN(0.5, 2, __VA_ARGS__)
 #define LARGE(...) FLOATS_IN(-2, 2, __VA_ARGS__)
@@ -90,6 +94,8 @@ static const op_row rows[] = {
     {"div/int64", build_div, {WHOLE(KN_I64, -9, 9, 31), WHOLE(KN_I64, 1, 9, 31)}, .no_gradient = true},
     {"maximum/int32", build_maximum, {WHOLE(KN_I32, -9, 9, 31), WHOLE(KN_I32, -9, 9, 31)}, .no_gradient = true},
     {"eq/whole", build_eq, {WHOLE(KN_I64, 0, 3, 7, 11), WHOLE(KN_I64, 0, 3, 11)}, .no_gradient = true, .layouts = true},
+    {"eq/short_columns", build_eq, {WHOLE(KN_U8, 0, 3, 701, 2), WHOLE(KN_U8, 0, 3, 701, 1)}, .no_gradient = true},
+    {"maximum/short_bools", build_maximum, {WHOLE(KN_BOOL, 0, 2, 401, 3), WHOLE(KN_BOOL, 0, 2, 3)}, .no_gradient = true},
     {"eq/floats", build_eq, {FLOATS(31), FLOATS(31)}, .no_gradient = true},
     {"eq/int32_and_float", build_eq, {WHOLE(KN_I32, 0, 3, 31), FLOATS_IN(0, 3, 31)}, .no_gradient = true},
     {"eq/empty", build_eq, {FLOATS(0), FLOATS(0)}, .no_gradient = true},

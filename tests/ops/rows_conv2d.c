@@ -194,6 +194,8 @@ static const op_row rows[] = {
      RELU6(.groups = 2, .stride_2d = {1, 2}), 36, TABLES},
     {"conv2d/relu_no_batch", build_conv2d, {FLOATS(0, 2, 5, 5), FLOATS(3, 2, 3, 3), FLOATS(3)}, RELU(.padding = 0),
      TABLES},
+    {"conv2d/f16", build_conv2d, {WHOLE(KN_F16, -3, 3, 2, 3, 5, 6), WHOLE(KN_F16, -3, 3, 4, 3, 3, 3), WHOLE(KN_F16, -9, 9, 4)},
+     CONV(.padding = 1), .no_gradient = true, .layouts = true},
     {"conv2d/wide_image", build_conv2d, {FLOATS(1, 2, 3, 1031), FLOATS(3, 2, 3, 3), FLOATS(3)},
      CONV(.padding = 1), 3093, TABLES},
 };

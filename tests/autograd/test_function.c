@@ -1,0 +1,643 @@
+/* test_function.c - recorded operations of the program's own (koine/function.h), and hooks with a destructor. */
+#include "support/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static kn_status error_or_ok(const void *made) { return made ? KN_OK : kn_error_status(); }
+
+/* --- a fused x * sigmoid(x), of raw kernels ------------------------------------------------------------------------
+ */
+
+static const char swish_source[] = "#include \"common/koine.clh\"\n"
+                                   "kernel void forward(KN_OUT(y), KN_IN(x), long n)\n"
+                                   "{\n"
+                                   "    KN_BIND_OUT(T, y);\n"
+                                   "    KN_BIND_IN(T, x);\n"
+                                   "    KN_FOR(i, n) y[i] = x[i] / (1 + exp(-x[i]));\n"
+                                   "}\n"
+                                   "kernel void backward(KN_OUT(dx), KN_IN(x), KN_IN(dy), long n)\n"
+                                   "{\n"
+                                   "    KN_BIND_OUT(T, dx);\n"
+                                   "    KN_BIND_IN(T, x);\n"
+                                   "    KN_BIND_IN(T, dy);\n"
+                                   "    KN_FOR(i, n)\n"
+                                   "    {\n"
+                                   "        const T s = 1 / (1 + exp(-x[i]));\n"
+                                   "        dx[i] = dy[i] * s * (1 + x[i] * (1 - s));\n"
+                                   "    }\n"
+                                   "}\n";
+
+typedef struct swish_kernels {
+    kn_user_kernel *forward, *backward;
+} swish_kernels;
+
+static kn_status swish_forward(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    const swish_kernels *kernels = kn_function_params(context);
+    kn_tensor *x = kn_contiguous(inputs[0]), *y = outputs[0] = kn_empty_like(x);
+    kn_status status = kn_function_save(context, x);
+    if (status != KN_OK)
+        return status;
+    return kn_kernel_run(kernels->forward,
+                         KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(x), kn_kernel_i64(kn_numel(x))),
+                         .global = {(size_t)kn_numel(x)});
+}
+
+static kn_status swish_backward(kn_function_context *context, kn_tensor *const *grad_outputs, kn_tensor **grad_inputs)
+{
+    const swish_kernels *kernels = kn_function_params(context);
+    kn_tensor *x = kn_function_saved(context, 0);
+    grad_inputs[0] = kn_empty_like(x);
+    return kn_kernel_run(kernels->backward,
+                         KN_KERNEL_ARGS(kn_kernel_output(grad_inputs[0]), kn_kernel_input(x),
+                                        kn_kernel_input(grad_outputs[0]), kn_kernel_i64(kn_numel(x))),
+                         .global = {(size_t)kn_numel(x)});
+}
+
+static const kn_function swish = {
+    .name = "swish", .forward = swish_forward, .backward = swish_backward, .params_size = sizeof(swish_kernels)};
+
+static swish_kernels make_swish(const char *options)
+{
+    swish_kernels kernels = {NULL, NULL};
+    CHECK_OK(kn_kernel_new(&kernels.forward, swish_source, "forward", options));
+    CHECK_OK(kn_kernel_new(&kernels.backward, swish_source, "backward", options));
+    return kernels;
+}
+
+static void free_swish(swish_kernels *kernels)
+{
+    kn_kernel_free(kernels->forward);
+    kn_kernel_free(kernels->backward);
+}
+
+static kn_tensor *apply_swish(kn_tensor *const *inputs, void *user)
+{
+    return kn_function_apply(&swish, KN_TENSORS(kn_t(inputs[0])), user);
+}
+
+TENSOR_TEST(a_function_of_raw_kernels)
+{
+    swish_kernels kernels = make_swish("-DT=float"), doubles = make_swish("-DT=double -DKN_USE_F64");
+    const float values[] = {-1, 0, 2};
+    kn_tensor *x = kn_from_data(values, KN_SHAPE(3), .requires_grad = true);
+    kn_tensor *y = kn_function_apply(&swish, KN_TENSORS(x), &kernels), *z = kn_mul_scalar(y, 3);
+    CHECK_VALUES(y, -0.26894143, 0, 1.7615942);
+    assert_true(kn_requires_grad(y));
+    char *text = kn_to_string(y);
+    assert_non_null(strstr(text, "grad_fn=<swish>"));
+    kn_free(text);
+    CHECK_OK(kn_backward(kn_sum(z)));
+    CHECK_VALUES(kn_grad(x), 3 * 0.07232949, 1.5, 3 * 1.0907842);
+
+    kn_tensor *matrix = kn_rand(KN_SHAPE(3, 5), .dtype = KN_F64, .requires_grad = true);
+    CHECK_OK(kn_gradcheck(apply_swish, &doubles, &matrix, 1, NULL));
+    free_swish(&kernels);
+    free_swish(&doubles);
+}
+
+/* --- any number of inputs, outputs and saved tensors ----------------------------------------------------------------
+ */
+
+enum { MANY = 21 };
+
+/* Output i is (i + 1) * input i * input MANY - 1 - i. */
+static kn_status products_forward(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    int count = kn_function_num_outputs(context);
+    for (int i = 0; i < count; i++) {
+        outputs[i] = kn_mul_scalar(kn_mul(inputs[i], inputs[count - 1 - i]), i + 1);
+        kn_status status = kn_function_save(context, inputs[i]);
+        if (status != KN_OK)
+            return status;
+    }
+    return KN_OK;
+}
+
+static kn_status products_backward(kn_function_context *context, kn_tensor *const *grad_outputs,
+                                   kn_tensor **grad_inputs)
+{
+    int count = kn_function_num_inputs(context);
+    for (int i = 0; i < count; i++) {
+        if (!kn_function_needs_grad(context, i))
+            continue;
+        kn_tensor *other = kn_function_saved(context, count - 1 - i);
+        grad_inputs[i] = kn_add(kn_mul_scalar(kn_mul(grad_outputs[i], other), i + 1),
+                                kn_mul_scalar(kn_mul(grad_outputs[count - 1 - i], other), count - i));
+    }
+    return kn_function_num_saved(context) == count ? KN_OK : kn_error_set(KN_ERR_STATE, "saved tensors are missing");
+}
+
+static const kn_function products = {.name = "products", .forward = products_forward, .backward = products_backward};
+
+/* Weighs three outputs only: no gradient reaches the others. */
+static kn_tensor *apply_products(kn_tensor *const *inputs, void *user)
+{
+    kn_tensor *outputs[MANY];
+    (void)user;
+    if (kn_function_apply_many(&products, inputs, MANY, NULL, outputs, MANY) != KN_OK)
+        return NULL;
+    return kn_add(kn_add(outputs[0], kn_mul(outputs[7], outputs[7])), outputs[MANY / 2]);
+}
+
+TENSOR_TEST(any_number_of_inputs_outputs_and_saved_tensors)
+{
+    kn_tensor *inputs[MANY];
+    for (int i = 0; i < MANY; i++)
+        inputs[i] = kn_rand(KN_SHAPE(2, 3), .dtype = KN_F64, .requires_grad = i != 5);
+    CHECK_OK(kn_gradcheck(apply_products, NULL, inputs, MANY, NULL));
+    assert_null(kn_grad(inputs[5]));
+}
+
+static kn_status no_inputs_forward(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    (void)inputs;
+    outputs[0] = kn_full(KN_SHAPE(2), 7);
+    return kn_function_num_inputs(context) == 0 ? error_or_ok(outputs[0]) : KN_ERR_STATE;
+}
+
+TENSOR_TEST(no_input_and_no_output)
+{
+    const kn_function constant = {.name = "constant", .forward = no_inputs_forward, .backward = products_backward};
+    CHECK_VALUES(kn_function_apply(&constant, NULL, 0, NULL), 7, 7);
+    kn_tensor *x = kn_ones(KN_SHAPE(1), .requires_grad = true);
+    CHECK_OK(kn_function_apply_many(&products, KN_TENSORS(x), NULL, NULL, 0));
+}
+
+/* --- parameters -----------------------------------------------------------------------------------------------------
+ */
+
+typedef struct scale_params {
+    double factor;
+    int *destroyed;
+    bool fail;
+} scale_params;
+
+static kn_status scale_forward(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    scale_params *params = kn_function_params(context);
+    if (params->fail)
+        return kn_error_set(KN_ERR_NUMERIC, "asked to fail");
+    outputs[0] = kn_mul_scalar(inputs[0], params->factor);
+    params->factor *= 10; /* for backward */
+    return KN_OK;
+}
+
+static kn_status scale_backward(kn_function_context *context, kn_tensor *const *grad_outputs, kn_tensor **grad_inputs)
+{
+    const scale_params *params = kn_function_params(context);
+    grad_inputs[0] = kn_mul_scalar(grad_outputs[0], params->factor);
+    return KN_OK;
+}
+
+static void scale_destroy(void *params) { ++*((scale_params *)params)->destroyed; }
+
+static const kn_function scale = {.name = "scale",
+                                  .forward = scale_forward,
+                                  .backward = scale_backward,
+                                  .destroy = scale_destroy,
+                                  .params_size = sizeof(scale_params)};
+
+TENSOR_TEST(parameters_are_a_copy_and_are_destroyed_once)
+{
+    int destroyed = 0;
+    kn_tensor *x = kn_ones(KN_SHAPE(1), .requires_grad = true), *y = NULL;
+    scale_params params = {.factor = 2, .destroyed = &destroyed};
+    {
+        KN_SCOPE;
+        y = kn_retain(kn_function_apply(&scale, KN_TENSORS(x), &params));
+        assert_true(params.factor == 2);
+        params.factor = 1000;
+        CHECK_VALUES(y, 2);
+        CHECK_OK(kn_backward(y)); /* nothing was saved: a second pass is fine, as in PyTorch */
+        CHECK_OK(kn_backward(y));
+        CHECK_VALUES(kn_grad(x), 40);
+    }
+    assert_int_equal(destroyed, 0);
+    kn_release(y);
+    assert_int_equal(destroyed, 1);
+
+    { /* not recorded */
+        KN_NO_GRAD;
+        CHECK_VALUES(kn_function_apply(&scale, KN_TENSORS(x), &params), 1000);
+        assert_int_equal(destroyed, 2);
+    }
+    CHECK_VALUES(kn_function_apply(&scale, KN_TENSORS(kn_detach(x)), &params), 1000);
+    assert_int_equal(destroyed, 3);
+
+    params.fail = true;
+    assert_null(kn_function_apply(&scale, KN_TENSORS(x), &params));
+    CHECK_ERROR(KN_ERR_NUMERIC, "scale: asked to fail");
+    assert_int_equal(destroyed, 4);
+    assert_null(kn_function_apply(&scale, KN_TENSORS(NULL), &params));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "scale: input 0 is NULL");
+    assert_int_equal(destroyed, 5);
+}
+
+TENSOR_TEST(parameters_by_pointer)
+{
+    int destroyed = 0;
+    kn_function by_pointer = scale;
+    by_pointer.params_size = 0;
+    scale_params params = {.factor = 3, .destroyed = &destroyed};
+    {
+        KN_SCOPE;
+        kn_tensor *x = kn_ones(KN_SHAPE(1), .requires_grad = true);
+        CHECK_OK(kn_backward(kn_function_apply(&by_pointer, KN_TENSORS(x), &params)));
+        assert_true(params.factor == 30);
+        CHECK_VALUES(kn_grad(x), 30);
+        assert_int_equal(destroyed, 0);
+    }
+    assert_int_equal(destroyed, 1);
+}
+
+/* --- gradients that did not come, outputs without -------------------------------------------------------------------
+ */
+
+typedef struct split_log {
+    bool materialize, mark;
+    bool got[3];
+} split_log;
+
+/* The input, its double, and the whole numbers that it rounds to. */
+static kn_status split_forward(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    const split_log *log = kn_function_params(context);
+    outputs[0] = kn_mul_scalar(inputs[0], 1);
+    outputs[1] = kn_mul_scalar(inputs[0], 2);
+    outputs[2] = kn_to_dtype(inputs[0], KN_I64);
+    kn_function_set_materialize_grads(context, log->materialize);
+    return log->mark ? kn_function_mark_non_differentiable(context, 1) : KN_OK;
+}
+
+static kn_status split_backward(kn_function_context *context, kn_tensor *const *grad_outputs, kn_tensor **grad_inputs)
+{
+    split_log *log = kn_function_params(context);
+    for (int i = 0; i < 3; i++)
+        log->got[i] = grad_outputs[i] != NULL;
+    if (log->materialize) {
+        CHECK_DTYPE(grad_outputs[2], KN_I64);
+        CHECK_VALUES(grad_outputs[1], 0, 0);
+        CHECK_VALUES(grad_outputs[2], 0, 0);
+    }
+    grad_inputs[0] = kn_mul_scalar(grad_outputs[0], 5);
+    return KN_OK;
+}
+
+static const kn_function split = {.name = "split", .forward = split_forward, .backward = split_backward};
+
+static void try_split(split_log *log)
+{
+    kn_tensor *x = kn_full(KN_SHAPE(2), 3, .requires_grad = true), *outputs[3];
+    CHECK_OK(kn_function_apply_many(&split, KN_TENSORS(x), log, outputs, 3));
+    assert_true(kn_requires_grad(outputs[0]));
+    assert_int_equal(kn_requires_grad(outputs[1]), !log->mark);
+    assert_false(kn_requires_grad(outputs[2]));
+    CHECK_VALUES(outputs[2], 3, 3);
+    CHECK_OK(kn_backward(kn_sum(outputs[0])));
+    CHECK_VALUES(kn_grad(x), 5, 5);
+    assert_int_equal(log->got[1], log->materialize);
+    assert_int_equal(log->got[2], log->materialize);
+}
+
+TENSOR_TEST(gradients_that_did_not_come_are_zeros_or_null)
+{
+    try_split(&(split_log){.materialize = true});
+    try_split(&(split_log){.materialize = false});
+    try_split(&(split_log){.materialize = true, .mark = true});
+}
+
+TENSOR_TEST(without_backward_nothing_requires_gradients)
+{
+    kn_function forward_only = split;
+    forward_only.backward = NULL;
+    kn_tensor *x = kn_ones(KN_SHAPE(2), .requires_grad = true), *outputs[3];
+    CHECK_OK(kn_function_apply_many(&forward_only, KN_TENSORS(x), &(split_log){0}, outputs, 3));
+    assert_false(kn_requires_grad(outputs[0]));
+}
+
+/* --- memory shared with inputs, changes in place -------------------------------------------------------------------
+ */
+
+/* A layer that reverses gradients: its outputs are its input, and a view of it. */
+static kn_status reverse_forward(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    (void)context;
+    outputs[0] = inputs[0];
+    outputs[1] = kn_reshape(inputs[0], KN_SHAPE(2, 1));
+    return KN_OK;
+}
+
+static kn_status reverse_backward(kn_function_context *context, kn_tensor *const *grad_outputs, kn_tensor **grad_inputs)
+{
+    (void)context;
+    grad_inputs[0] = kn_neg(kn_add(grad_outputs[0], kn_reshape(grad_outputs[1], KN_SHAPE(2))));
+    return KN_OK;
+}
+
+TENSOR_TEST(an_output_that_shares_memory_is_a_copy)
+{
+    const kn_function reverse = {.name = "reverse", .forward = reverse_forward, .backward = reverse_backward};
+    kn_tensor *x = kn_full(KN_SHAPE(2), 4, .requires_grad = true), *outputs[2];
+    CHECK_OK(kn_function_apply_many(&reverse, KN_TENSORS(x), NULL, outputs, 2));
+    CHECK_TENSOR(kn_mul_scalar_(outputs[0], 3));
+    CHECK_VALUES(x, 4, 4);
+    CHECK_VALUES(outputs[0], 12, 12);
+    CHECK_VALUES(outputs[1], 4, 4);
+    CHECK_OK(kn_backward(kn_add(kn_sum(outputs[0]), kn_sum(outputs[1]))));
+    CHECK_VALUES(kn_grad(x), -4, -4);
+}
+
+static kn_status change_forward(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    (void)context;
+    if (!kn_fill_(inputs[1], 1)) /* as a running estimate is changed */
+        return kn_error_status();
+    outputs[0] = kn_mul_scalar(inputs[0], 1);
+    return KN_OK;
+}
+
+TENSOR_TEST(an_input_that_is_recorded_is_not_changed_in_place)
+{
+    const kn_function change = {.name = "change", .forward = change_forward, .backward = scale_backward};
+    kn_tensor *x = kn_ones(KN_SHAPE(2), .requires_grad = true), *count = kn_zeros(KN_SHAPE(1));
+    CHECK_TENSOR(kn_function_apply(&change, KN_TENSORS(x, count), NULL));
+    CHECK_VALUES(count, 1);
+    assert_null(kn_function_apply(&change, KN_TENSORS(x, kn_mul_scalar(x, 1)), NULL));
+    CHECK_ERROR(KN_ERR_STATE, "change: ", "changed an input in place", "kn_clone");
+}
+
+TENSOR_TEST(what_was_saved_must_not_be_changed_and_goes_with_the_record)
+{
+    swish_kernels kernels = make_swish("-DT=float");
+    kn_tensor *x = kn_ones(KN_SHAPE(2), .requires_grad = true), *middle = kn_mul_scalar(x, 2);
+    kn_tensor *loss = kn_sum(kn_function_apply(&swish, KN_TENSORS(middle), &kernels));
+    CHECK_OK(kn_backward_with(loss, NULL, true));
+    CHECK_OK(kn_backward(loss));
+    assert_int_equal(kn_backward(loss), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "freed", "retain_graph");
+
+    middle = kn_mul_scalar(x, 2);
+    loss = kn_sum(kn_function_apply(&swish, KN_TENSORS(middle), &kernels));
+    CHECK_TENSOR(kn_mul_scalar_(middle, 2));
+    assert_int_equal(kn_backward(loss), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "backward of swish", "changed in place");
+    free_swish(&kernels);
+}
+
+/* --- errors ---------------------------------------------------------------------------------------------------------
+ */
+
+typedef enum mistake { EXPRESSION, MESSAGE, SILENT, MISSING, SHAPE, DTYPE, NO_SAVED } mistake;
+
+typedef struct mistakes {
+    mistake kind;
+    bool in_backward;
+} mistakes;
+
+static kn_status make_mistake(kn_function_context *context, mistake kind, kn_tensor *x, kn_tensor **result)
+{
+    *result = NULL;
+    switch (kind) {
+    case EXPRESSION:
+        *result = kn_matmul(x, kn_ones(KN_SHAPE(7, 7)));
+        return KN_OK; /* it did not look */
+    case MESSAGE:
+        return kn_error_set(KN_ERR_NUMERIC, "not to my liking");
+    case SILENT:
+        return KN_ERR_FORMAT;
+    case MISSING:
+        return KN_OK;
+    case SHAPE:
+        *result = kn_ones(KN_SHAPE(9));
+        return KN_OK;
+    case DTYPE:
+        *result = kn_to_dtype(x, KN_F64);
+        return KN_OK;
+    case NO_SAVED:
+        *result = kn_function_saved(context, 3);
+        return KN_OK;
+    }
+    return KN_OK;
+}
+
+static kn_status mistaken_forward(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    const mistakes *params = kn_function_params(context);
+    outputs[0] = kn_exp(inputs[0]);
+    return params->in_backward ? KN_OK : make_mistake(context, params->kind, inputs[0], outputs);
+}
+
+static kn_status mistaken_backward(kn_function_context *context, kn_tensor *const *grad_outputs,
+                                   kn_tensor **grad_inputs)
+{
+    const mistakes *params = kn_function_params(context);
+    return make_mistake(context, params->kind, grad_outputs[0], grad_inputs);
+}
+
+static const kn_function mistaken = {
+    .name = "mistaken", .forward = mistaken_forward, .backward = mistaken_backward, .params_size = sizeof(mistakes)};
+
+static void expect(mistake kind, bool in_backward, kn_status status, const char *const *pieces)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(2, 2), .requires_grad = true);
+    kn_tensor *y = kn_function_apply(&mistaken, KN_TENSORS(x), &(mistakes){kind, in_backward});
+    if (in_backward) {
+        CHECK_TENSOR(y);
+        assert_int_equal(kn_backward(kn_sum(y)), status);
+        assert_null(kn_grad(x));
+    } else {
+        assert_null(y);
+    }
+    check_error(status, pieces, __FILE__, __LINE__);
+}
+#define EXPECT(kind, in_backward, status, ...)                                                                         \
+    expect(kind, in_backward, status, (const char *const[]){__VA_ARGS__, NULL})
+
+TENSOR_TEST(errors_begin_with_the_functions_name)
+{
+    EXPECT(EXPRESSION, false, KN_ERR_SHAPE, "mistaken: matmul");
+    EXPECT(MESSAGE, false, KN_ERR_NUMERIC, "mistaken: not to my liking");
+    EXPECT(SILENT, false, KN_ERR_FORMAT, "mistaken: its forward failed with KN_ERR_FORMAT");
+    EXPECT(MISSING, false, KN_ERR_STATE, "mistaken: its forward set no output 0");
+    EXPECT(NO_SAVED, false, KN_ERR_ARGUMENT, "mistaken: kn_function_saved", "no saved tensor 3");
+    EXPECT(EXPRESSION, true, KN_ERR_SHAPE, "backward of mistaken: matmul");
+    EXPECT(MESSAGE, true, KN_ERR_NUMERIC, "backward of mistaken: not to my liking");
+    EXPECT(SILENT, true, KN_ERR_FORMAT, "backward of mistaken: its backward failed with KN_ERR_FORMAT");
+    EXPECT(SHAPE, true, KN_ERR_SHAPE, "backward of mistaken: ", "[9]", "input 0", "[2, 2]");
+    EXPECT(DTYPE, true, KN_ERR_DTYPE, "backward of mistaken: ", "float64", "float32 [2, 2]");
+    EXPECT(NO_SAVED, true, KN_ERR_ARGUMENT, "backward of mistaken: kn_function_saved");
+}
+
+TENSOR_TEST(a_gradient_that_is_left_out_does_not_flow)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(2), .requires_grad = true);
+    kn_tensor *y = kn_function_apply(&mistaken, KN_TENSORS(x), &(mistakes){MISSING, true});
+    CHECK_OK(kn_backward(kn_sum(y)));
+    assert_null(kn_grad(x));
+}
+
+TENSOR_TEST(wrong_arguments)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(2)), *y = x;
+    assert_null(kn_function_apply(NULL, KN_TENSORS(x), NULL));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "kn_function_apply", "`function` is NULL");
+    assert_null(kn_function_apply(&(kn_function){0}, KN_TENSORS(x), NULL));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "no forward");
+    assert_null(kn_function_apply(&split, NULL, 1, NULL));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "split: 1 inputs");
+    assert_int_equal(kn_function_apply_many(&split, KN_TENSORS(x), NULL, &y, -1), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "split: 1 inputs and -1 outputs");
+    /* NULL in, NULL out: the first error is the one that is told */
+    assert_null(kn_function_apply(&split, KN_TENSORS(kn_matmul(x, kn_ones(KN_SHAPE(5)))), NULL));
+    CHECK_ERROR(KN_ERR_SHAPE, "matmul");
+}
+
+/* --- where what callbacks make belongs ------------------------------------------------------------------------------
+ */
+
+typedef struct keeper {
+    kn_tensor *forward, *backward;
+} keeper;
+
+static kn_status keeping_forward(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    keeper *self = kn_function_params(context);
+    self->forward = kn_mul_scalar(inputs[0], 2);
+    outputs[0] = kn_add_scalar(self->forward, 1);
+    return KN_OK;
+}
+
+static kn_status keeping_backward(kn_function_context *context, kn_tensor *const *grad_outputs, kn_tensor **grad_inputs)
+{
+    keeper *self = kn_function_params(context);
+    grad_inputs[0] = self->backward = kn_mul_scalar(grad_outputs[0], 2);
+    return KN_OK;
+}
+
+static const kn_function keeping = {.name = "keeping", .forward = keeping_forward, .backward = keeping_backward};
+
+TENSOR_TEST(what_callbacks_keep_lives_to_the_end_of_the_programs_scope)
+{
+    keeper self;
+    kn_tensor *x = kn_ones(KN_SHAPE(2), .requires_grad = true);
+    CHECK_OK(kn_backward(kn_sum(kn_function_apply(&keeping, KN_TENSORS(x), &self))));
+    for (int i = 0; i < 20; i++)
+        kn_full(KN_SHAPE(2), -9); /* would take its memory, were it free */
+    CHECK_VALUES(self.forward, 2, 2);
+    CHECK_VALUES(self.backward, 2, 2);
+}
+
+static void without_a_scope_the_result_is_the_callers(void **state)
+{
+    (void)state;
+    keeper self;
+    kn_tensor *x = kn_ones(KN_SHAPE(1), .requires_grad = true);
+    kn_tensor *y = kn_function_apply(&keeping, KN_TENSORS(x), &self);
+    CHECK_VALUES(y, 3);
+    CHECK_OK(kn_backward(y));
+    CHECK_VALUES(kn_grad(x), 2);
+    kn_release(y);
+    kn_release(x);
+}
+
+/* --- on the host ----------------------------------------------------------------------------------------------------
+ */
+
+static kn_status square_forward(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    const float *x = kn_data(inputs[0]);
+    outputs[0] = kn_empty_like(inputs[0]);
+    float *y = kn_data(outputs[0]);
+    for (int64_t i = 0; i < kn_numel(inputs[0]); i++)
+        y[i] = x[i] * x[i];
+    return kn_function_save(context, inputs[0]);
+}
+
+static kn_status square_backward(kn_function_context *context, kn_tensor *const *grad_outputs, kn_tensor **grad_inputs)
+{
+    kn_tensor *x = kn_function_saved(context, 0);
+    grad_inputs[0] = kn_empty_like(x);
+    const float *values = kn_data(x), *dy = kn_data(grad_outputs[0]);
+    float *dx = kn_data(grad_inputs[0]);
+    for (int64_t i = 0; i < kn_numel(x); i++)
+        dx[i] = 2 * values[i] * dy[i];
+    return KN_OK;
+}
+
+/* The bridge between a device and C code: the tensors that the function sees are on the host. */
+TENSOR_TEST(a_function_in_c_on_the_host)
+{
+    const kn_function square = {.name = "square", .forward = square_forward, .backward = square_backward};
+    kn_tensor *x = kn_full(KN_SHAPE(3), 3, .requires_grad = true);
+    kn_tensor *y = kn_function_apply(&square, KN_TENSORS(kn_to(x, kn_device_host())), NULL);
+    CHECK_OK(kn_backward(kn_sum(kn_to(y, kn_device_of(x)))));
+    CHECK_VALUES(kn_grad(x), 6, 6, 6);
+}
+
+/* --- hooks with a destructor ----------------------------------------------------------------------------------------
+ */
+
+static kn_tensor *add_hook(kn_tensor *gradient, void *user) { return kn_add_scalar(gradient, *(double *)user); }
+
+static double *number(double value)
+{
+    double *made = malloc(sizeof *made);
+    *made = value;
+    return made;
+}
+
+static int freed;
+static void free_number(void *user)
+{
+    freed++;
+    free(user);
+}
+
+TENSOR_TEST(a_hooks_user_is_destroyed_once)
+{
+    kn_tensor *x = kn_zeros(KN_SHAPE(1), .requires_grad = true);
+    freed = 0;
+    {
+        KN_SCOPE;
+        kn_tensor *y = kn_mul_scalar(x, 2);
+        CHECK_OK(kn_register_hook_with(y, add_hook, number(3), free_number));
+        CHECK_OK(kn_register_hook_with(y, add_hook, number(4), free_number));
+        CHECK_OK(kn_backward_with(y, NULL, true));
+        CHECK_OK(kn_backward(y));
+        CHECK_VALUES(kn_grad(x), 32);
+        assert_int_equal(freed, 0);
+    }
+    assert_int_equal(freed, 2);
+    assert_int_equal(kn_register_hook_with(kn_detach(x), add_hook, number(1), free_number), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "does not require gradients");
+    assert_int_equal(freed, 3);
+    assert_int_equal(kn_register_hook_with(x, NULL, number(1), free_number), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "hook");
+    assert_int_equal(freed, 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_function_of_raw_kernels),
+        TEST(any_number_of_inputs_outputs_and_saved_tensors),
+        TEST(no_input_and_no_output),
+        TEST(parameters_are_a_copy_and_are_destroyed_once),
+        TEST(parameters_by_pointer),
+        TEST(gradients_that_did_not_come_are_zeros_or_null),
+        TEST(without_backward_nothing_requires_gradients),
+        TEST(an_output_that_shares_memory_is_a_copy),
+        TEST(an_input_that_is_recorded_is_not_changed_in_place),
+        TEST(what_was_saved_must_not_be_changed_and_goes_with_the_record),
+        TEST(errors_begin_with_the_functions_name),
+        TEST(a_gradient_that_is_left_out_does_not_flow),
+        TEST(wrong_arguments),
+        TEST(what_callbacks_keep_lives_to_the_end_of_the_programs_scope),
+        TEST(without_a_scope_the_result_is_the_callers),
+        TEST(a_function_in_c_on_the_host),
+        TEST(a_hooks_user_is_destroyed_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
