@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/memory.h"
 
@@ -97,15 +98,24 @@ void kn_diagnose_environment(kn_diagnosis *diagnosis)
 
 void kn_diagnose_cache(kn_diagnosis *diagnosis)
 {
+    KN_ATTEMPT;
     char *directory = kn_cache_directory();
     if (!directory) {
-        diagnosis->failed = true;
+        kn_diagnosis_add(diagnosis, KN_FINDING_NOTE,
+                         kn_formatted("there is no folder to keep compiled kernels in: every run compiles them anew"),
+                         kn_formatted("set HOME, or KOINE_CACHE_DIR to a folder that can be written"));
         return;
     }
-    if (kn_make_directories(directory) == KN_OK && access(directory, W_OK | X_OK) == 0) {
+    const char *objection = kn_folder_objection(directory);
+    if (objection) {
+        kn_diagnosis_add(
+            diagnosis, KN_FINDING_PROBLEM,
+            kn_formatted("compiled kernels are not kept in %s, since %s: every run compiles its kernels anew", directory,
+                         objection),
+            kn_formatted("chmod go-w it, or set KOINE_CACHE_DIR to a folder of your own"));
+    } else if (kn_make_private_directories(directory) == KN_OK && access(directory, W_OK | X_OK) == 0) {
         kn_diagnosis_add(diagnosis, KN_FINDING_GOOD, kn_formatted("compiled kernels are kept in %s", directory), NULL);
     } else {
-        kn_error_clear();
         kn_diagnosis_add(
             diagnosis, KN_FINDING_NOTE,
             kn_formatted("%s cannot be written: every run compiles its kernels anew, which takes seconds", directory),

@@ -26,7 +26,8 @@ struct kn_segment {
 
 struct kn_buffer {
     kn_segment *segment;
-    _Atomic(kn_stream *) stream; /* changes, with the lock held, when that stream goes; read without the lock too */
+    _Atomic(kn_stream *) stream; /* NULL: of a whole segment of a stream that is gone, free for any; changes with the
+                                    lock held; read without it too */
     size_t offset, size;         /* bytes within the segment */
     size_t requested;            /* of a block in use */
     bool is_guarded;             /* a block in use in guard mode, but those of graphs */
@@ -135,6 +136,9 @@ typedef enum kn_room {
     KN_ROOM_FOR_OTHERS /* a larger segment, from which later requests are served */
 } kn_room;
 kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_room room);
+
+/* If the segment is a destroyed stream's and wholly free, any stream may take it from now on. */
+void kn_pool_offer_unused(kn_pool *pool, kn_segment *segment);
 
 /* Back to the free blocks, merged with its free neighbours. */
 void kn_pool_put(kn_pool *pool, kn_buffer *block);

@@ -93,6 +93,7 @@ static void split(kn_pool *pool, kn_buffer *block, size_t size)
     size_t rest = block->size - size;
     if (rest < (block->segment->small ? KN_MIN_BLOCK : KN_SMALL_REQUEST + 1))
         return;
+    KN_ATTEMPT;
     kn_buffer *tail = kn_calloc(1, sizeof *tail);
     if (!tail)
         return; /* the block stays larger than asked: harmless */
@@ -109,11 +110,26 @@ static void split(kn_pool *pool, kn_buffer *block, size_t size)
     kn_free_insert(pool, tail);
 }
 
+/* A destroyed stream has no work left, so what is not used of its memory is free for any stream: whole segments, for
+ * the blocks of one belong to one stream, as neighbours that merge must. */
+void kn_pool_offer_unused(kn_pool *pool, kn_segment *segment)
+{
+    kn_buffer *whole = segment->first;
+    if (!whole->is_free || whole->after || !whole->stream || atomic_load(&whole->stream->id) != 0)
+        return;
+    kn_free_remove(pool, whole);
+    whole->stream = NULL;
+    kn_free_insert(pool, whole);
+}
+
 kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
 {
     kn_buffer *block = kn_free_best_fit(pool, stream, owner, size);
+    if (!block)
+        block = kn_free_best_fit(pool, NULL, owner, size); /* of streams that are gone */
     if (block) {
         kn_free_remove(pool, block);
+        block->stream = stream;
         split(pool, block, size);
     }
     return block;
@@ -160,4 +176,5 @@ void kn_pool_put(kn_pool *pool, kn_buffer *block)
         merge_right(block);
     }
     kn_free_insert(pool, block);
+    kn_pool_offer_unused(pool, block->segment);
 }
