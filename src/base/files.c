@@ -108,6 +108,7 @@ kn_status kn_file_write(kn_atomic_file *file, const void *data, size_t bytes)
  * only warns. */
 static void sync_directory_of(const char *path)
 {
+    KN_ATTEMPT;
     char *directory = kn_strdup(path);
     if (!directory)
         return;
