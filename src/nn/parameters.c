@@ -64,11 +64,16 @@ static kn_tensor_list *cached(kn_module *module, bool buffers)
     collecting into = {.buffers = buffers};
     if (kn_module_each(module, collect, &into) != KN_OK) {
         kn_tensor_list_free(&into.list);
-        return kn_stick();
+        return NULL;
     }
     kn_tensor_list_free(&cache->list);
     *cache = (kn_cached_list){into.list, revision};
     return &cache->list;
+}
+
+static kn_parameter_list view_of(const kn_tensor_list *list)
+{
+    return (kn_parameter_list){list->tensors, (const char *const *)list->names, list->count};
 }
 
 static kn_parameter_list list_of(kn_module *module, bool buffers, const char *function)
@@ -80,8 +85,17 @@ static kn_parameter_list list_of(kn_module *module, bool buffers, const char *fu
     }
     kn_tensor_list *list = cached(module, buffers);
     if (list == NULL)
-        return (kn_parameter_list){0};
-    return (kn_parameter_list){list->tensors, (const char *const *)list->names, list->count};
+        kn_stick();
+    return list == NULL ? (kn_parameter_list){0} : view_of(list);
+}
+
+kn_status kn_module_find_parameters(kn_parameter_list *found, kn_module *module)
+{
+    kn_tensor_list *list = cached(module, false);
+    if (list == NULL)
+        return KN_ERR_MEMORY;
+    *found = view_of(list);
+    return KN_OK;
 }
 
 kn_parameter_list kn_module_parameters(kn_module *module) { return list_of(module, false, "module_parameters"); }

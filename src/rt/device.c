@@ -81,7 +81,11 @@ kn_status kn_init(void)
 
 bool kn_is_initialized(void) { return kn_devices_are_found(); }
 
-bool kn_is_available(void) { return kn_device_count() > 0; }
+bool kn_is_available(void)
+{
+    KN_ATTEMPT;
+    return kn_device_count() > 0;
+}
 
 int kn_device_count(void) { return kn_devices_find() == KN_OK ? kn_device_slots() - 1 : 0; }
 

@@ -110,8 +110,8 @@ void kn_diagnose_cache(kn_diagnosis *diagnosis)
     if (objection) {
         kn_diagnosis_add(
             diagnosis, KN_FINDING_PROBLEM,
-            kn_formatted("compiled kernels are not kept in %s, since %s: every run compiles its kernels anew", directory,
-                         objection),
+            kn_formatted("compiled kernels are not kept in %s, since %s: every run compiles its kernels anew",
+                         directory, objection),
             kn_formatted("chmod go-w it, or set KOINE_CACHE_DIR to a folder of your own"));
     } else if (kn_make_private_directories(directory) == KN_OK && access(directory, W_OK | X_OK) == 0) {
         kn_diagnosis_add(diagnosis, KN_FINDING_GOOD, kn_formatted("compiled kernels are kept in %s", directory), NULL);

@@ -139,8 +139,7 @@ bool kn_event_has_failed(const kn_event *event)
     cl_int state = CL_QUEUED;
     if (!event->handle || kn_device_is_lost(event->device))
         return event->handle != NULL;
-    return clGetEventInfo(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) !=
-               CL_SUCCESS ||
+    return clGetEventInfo(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) != CL_SUCCESS ||
            state < 0;
 }
 

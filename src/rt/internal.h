@@ -118,8 +118,8 @@ kn_status kn_stream_is_idle_within(kn_stream *stream, long nanoseconds, bool *do
 
 /* The device's stream with the smallest id above `*id`, which becomes its id; NULL: none. By the id: places in the list
  * move when other threads make and destroy streams. The struct outlives a concurrent destroy, and may have another
- * queue then; so does `queue` (NULL allowed), which is retained, or NULL where the driver refuses that. No lock is held between two calls: a callback, waited
- * for there, may make streams. */
+ * queue then; so does `queue` (NULL allowed), which is retained, or NULL where the driver refuses that. No lock is held
+ * between two calls: a callback, waited for there, may make streams. */
 kn_stream *kn_device_next_stream(kn_device *device, unsigned long long *id, cl_command_queue *queue);
 
 /* Makes the stream's queue and fault record; with `theirs` that is the queue. */

@@ -28,8 +28,8 @@ static bool guard_is_whole(kn_buffer *block, size_t offset, size_t bytes)
     kn_stream *stream = block->stream;
     kn_submitter_drain(stream);
     cl_command_queue queue = atomic_load(&stream->id) ? stream->queue : stream->device->service; /* it is gone */
-    if (clEnqueueReadBuffer(queue, block->segment->memory, CL_TRUE, block->offset + offset, bytes, zone,
-                            0, NULL, NULL) != CL_SUCCESS)
+    if (clEnqueueReadBuffer(queue, block->segment->memory, CL_TRUE, block->offset + offset, bytes, zone, 0, NULL,
+                            NULL) != CL_SUCCESS)
         return true;
     for (size_t i = 0; i < bytes; i++)
         if (zone[i] != GUARD_PATTERN)

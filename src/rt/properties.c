@@ -125,7 +125,8 @@ static bool nv_address(const kn_device *device, pci_address *address)
         clGetDeviceInfo(device->id, NV_PCI_SLOT_ID, sizeof slot, &slot, NULL) != CL_SUCCESS)
         return false;
     /* the slot holds device and function as PCI configuration space numbers them */
-    *address = (pci_address){(unsigned)ask_number(device->id, NV_PCI_DOMAIN_ID, &domain_error), bus, slot >> 3, slot & 7};
+    *address =
+        (pci_address){(unsigned)ask_number(device->id, NV_PCI_DOMAIN_ID, &domain_error), bus, slot >> 3, slot & 7};
     return true;
 }
 

@@ -1,4 +1,5 @@
-/* support/fail_cl.c - the layer of support/fail_cl.h: one wrapper per OpenCL function that the library or CLBlast calls.
+/* support/fail_cl.c - the layer of support/fail_cl.h: one wrapper per OpenCL function that the library or CLBlast
+ * calls.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -157,7 +158,8 @@ __attribute__((destructor)) static void write_counts(void)
             *code = error;                                                                                             \
         return error ? NULL : below->name arguments;                                                                   \
     }
-#define ASK(name, type) CALL(name, (type o, cl_uint what, size_t size, void *to, size_t *told), (o, what, size, to, told))
+#define ASK(name, type)                                                                                                \
+    CALL(name, (type o, cl_uint what, size_t size, void *to, size_t *told), (o, what, size, to, told))
 #define ASK_OF(name, type, other)                                                                                      \
     CALL(name, (type o, other p, cl_uint what, size_t size, void *to, size_t *told), (o, p, what, size, to, told))
 #define WAITS cl_uint n, const cl_event *events, cl_event *made
@@ -220,17 +222,18 @@ RELEASE(clReleaseEvent, cl_event)
 ASK(clGetEventProfilingInfo, cl_event)
 MAKE(cl_event, clCreateUserEvent, (cl_context c, cl_int *code), (c, code))
 CALL(clSetUserEventStatus, (cl_event e, cl_int status), (e, status))
-CALL(clSetEventCallback,
-     (cl_event e, cl_int state, void(CL_CALLBACK *notify)(cl_event, cl_int, void *), void *user),
+CALL(clSetEventCallback, (cl_event e, cl_int state, void(CL_CALLBACK *notify)(cl_event, cl_int, void *), void *user),
      (e, state, notify, user))
 
 CALL(clFlush, (cl_command_queue q), (q))
 CALL(clFinish, (cl_command_queue q), (q))
 CALL(clEnqueueReadBuffer, (cl_command_queue q, cl_mem m, cl_bool wait, size_t at, size_t size, void *to, WAITS),
      (q, m, wait, at, size, to, WAIT))
-CALL(clEnqueueWriteBuffer, (cl_command_queue q, cl_mem m, cl_bool wait, size_t at, size_t size, const void *from, WAITS),
+CALL(clEnqueueWriteBuffer,
+     (cl_command_queue q, cl_mem m, cl_bool wait, size_t at, size_t size, const void *from, WAITS),
      (q, m, wait, at, size, from, WAIT))
-CALL(clEnqueueCopyBuffer, (cl_command_queue q, cl_mem from, cl_mem to, size_t from_at, size_t to_at, size_t size, WAITS),
+CALL(clEnqueueCopyBuffer,
+     (cl_command_queue q, cl_mem from, cl_mem to, size_t from_at, size_t to_at, size_t size, WAITS),
      (q, from, to, from_at, to_at, size, WAIT))
 CALL(clEnqueueFillBuffer,
      (cl_command_queue q, cl_mem m, const void *pattern, size_t bytes, size_t at, size_t size, WAITS),

@@ -1,6 +1,6 @@
-/* support/fail_cl.h - every OpenCL call can fail, by its name and number: an OpenCL layer (OPENCL_LAYERS=FAIL_LAYER) that
- * stands between a program and the driver, CLBlast's calls included. A call that creates or asks does not reach the
- * driver then; one that releases does, for it to be no leak.
+/* support/fail_cl.h - every OpenCL call can fail, by its name and number: an OpenCL layer (OPENCL_LAYERS=FAIL_LAYER)
+ * that stands between a program and the driver, CLBlast's calls included. A call that creates or asks does not reach
+ * the driver then; one that releases does, for it to be no leak.
  *
  * A program under test is told by FAIL_CL=NAME:N:ERROR[:on] (`on`: that call and every later one of the name), and
  * writes how often it called what to the file FAIL_CL_COUNTS when it ends. A test that has the layer in its own process

@@ -48,6 +48,19 @@ kn_status fault_run(fault_work work, void *user, const char *fault)
     return status;
 }
 
+void fault_none(fault_work work, void *user, const char *when)
+{
+    kn_error_clear();
+    kn_status status;
+    {
+        KN_SCOPE;
+        status = work(user);
+    }
+    if (status != KN_OK)
+        fail_msg("%s: without a fault: %s, \"%s\"", when, kn_status_name(status), kn_error_message());
+    check_agreement(status, when);
+}
+
 /* Whether the n-th allocation was still to come when the work was done. */
 static bool fail_one(fault_work work, void *user, long n, int *failures)
 {
@@ -78,12 +91,12 @@ void fault_each_allocation(fault_work work, void *user, long dense, long step, i
 {
     int seen = 0;
     long n = 1;
-    assert_int_equal(fault_run(work, user, "no fault yet"), KN_OK);
+    fault_none(work, user, "before");
     while (n < MOST_ALLOCATIONS && !fail_one(work, user, n, &seen))
         n += n < dense ? 1 : step;
     if (n >= MOST_ALLOCATIONS)
         fail_msg("more than %d allocations", MOST_ALLOCATIONS);
     if (seen < failures)
         fail_msg("%d of %ld allocations failed, not %d", seen, n, failures);
-    assert_int_equal(fault_run(work, user, "no fault any more"), KN_OK);
+    fault_none(work, user, "afterwards");
 }

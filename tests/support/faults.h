@@ -19,9 +19,12 @@ static inline kn_status fault_status(bool done)
  * status; the error is cleared. */
 kn_status fault_run(fault_work work, void *user, const char *fault);
 
-/* Runs the work with its n-th host allocation failing, for every n up to `dense` and every `step`-th beyond, until there
- * are no more. A failure may be made good (the pool tries again); one that is not is KN_ERR_MEMORY. At least `failures`
- * of them are not. Before and after, the work is done without a fault. */
+/* Runs the work without a fault: it is done. */
+void fault_none(fault_work work, void *user, const char *when);
+
+/* Runs the work with its n-th host allocation failing, for every n up to `dense` and every `step`-th beyond, until
+ * there are no more. A failure may be made good (the pool tries again); one that is not is KN_ERR_MEMORY. At least
+ * `failures` of them are not. Before and after, the work is done without a fault. */
 void fault_each_allocation(fault_work work, void *user, long dense, long step, int failures);
 
 #endif
