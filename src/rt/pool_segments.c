@@ -135,9 +135,43 @@ kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, const kn_mem_pool *own
     return block;
 }
 
+static bool is_unused(const kn_segment *segment, const kn_stream *stream)
+{
+    const kn_buffer *first = segment->first;
+    return !segment->owner && first->is_free && !first->after && (!first->stream || first->stream == stream);
+}
+
+/* For a private pool, an unused segment of the ordinary one, to which what is left of earlier pools came: else pools
+ * that come and go, a graph's for example, would add up. Not one so large that others would miss it. What the stream
+ * still does in it ends first, since a graph's replays may run on any stream. */
+static kn_buffer *take_over(kn_stream *stream, kn_mem_pool *owner, size_t size, bool small)
+{
+    kn_pool *pool = &stream->device->pool;
+    kn_segment *best = NULL;
+    for (kn_segment *segment = pool->segments; segment; segment = segment->next)
+        if (is_unused(segment, stream) && segment->small == small && segment->size >= size &&
+            segment->size / 2 <= size && (!best || segment->size < best->size))
+            best = segment;
+    if (!best)
+        return NULL;
+    if (best->first->stream)
+        kn_stream_finish(stream);
+    kn_free_remove(pool, best->first);
+    best->first->stream = stream;
+    best->owner = owner;
+    return best->first;
+}
+
 kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_room room)
 {
-    KN_TRY(new_segment(block, stream, owner, segment_size_for(size, room), size <= KN_SMALL_REQUEST));
+    const size_t whole = segment_size_for(size, room);
+    const bool small = size <= KN_SMALL_REQUEST;
+    *block = owner ? take_over(stream, owner, whole, small) : NULL;
+    if (*block) {
+        split(&stream->device->pool, *block, size);
+        return KN_OK;
+    }
+    KN_TRY(new_segment(block, stream, owner, whole, small));
     (*block)->segment->uncached = room == KN_ROOM_NONE;
     if (room != KN_ROOM_NONE)
         split(&stream->device->pool, *block, size);
