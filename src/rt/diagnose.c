@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/memory.h"
+#include "rt/driver_cache.h"
 
 const kn_driver_row kn_driver_rows[] = {
     {"NVIDIA", "libnvidia-opencl.so.1", "nvidia.icd",
@@ -96,9 +97,21 @@ void kn_diagnose_environment(kn_diagnosis *diagnosis)
     }
 }
 
+static void check_driver_cache(kn_diagnosis *diagnosis)
+{
+    kn_driver_cache_prepare();
+    char *folder = kn_driver_cache_folder();
+    if (folder && !kn_driver_cache_is_usable(folder))
+        kn_diagnosis_add(diagnosis, KN_FINDING_PROBLEM,
+                         kn_formatted("%s cannot be written: PoCL, the driver for CPUs, does not work without", folder),
+                         kn_formatted("make it writable, or set POCL_CACHE_DIR to a folder that is"));
+    kn_free(folder);
+}
+
 void kn_diagnose_cache(kn_diagnosis *diagnosis)
 {
     KN_ATTEMPT;
+    check_driver_cache(diagnosis);
     char *directory = kn_cache_directory();
     if (!directory) {
         kn_diagnosis_add(diagnosis, KN_FINDING_NOTE,

@@ -343,6 +343,16 @@ static void forget_all(void)
         kn_free(found.names[--found.num_names]);
 }
 
+/* PoCL without a folder to write to shows no device, and does not say why. */
+static void explain_no_device(cl_uint platforms)
+{
+    char *folder = platforms > 0 ? kn_driver_cache_folder() : NULL;
+    if (folder && !kn_driver_cache_is_usable(folder))
+        leave_out("'%s' cannot be written, and PoCL, the driver for CPUs, needs a folder that can: set POCL_CACHE_DIR",
+                  folder);
+    kn_free(folder);
+}
+
 /* Beside the loader's way to say that no driver is registered. */
 static kn_status check_platforms(cl_int error)
 {
@@ -368,6 +378,8 @@ static kn_status find_all(void)
         count = 0;
     for (cl_uint i = 0; i < count && i < KN_MAX_DEVICES && status == KN_OK; i++)
         status = add_platform(platforms[i], (int)i);
+    if (found.count == 1 && !found.trouble[0])
+        explain_no_device(count);
     if (status == KN_OK && found.count == 1 && found.trouble[0])
         status = kn_fail(KN_ERR_DEVICE, "no OpenCL device can be used: %s; `koine doctor` tells more", found.trouble);
     if (status != KN_OK) { /* the next call tries again */

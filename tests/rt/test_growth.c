@@ -153,11 +153,11 @@ static const struct {
     const char *name;
     void (*use)(subject *s);
 } objects[] = {
-    {"stream", stream},   {"stream with a legacy", stream_with_a_legacy},
-    {"event", event},     {"graph", graph},
-    {"loader", loader},   {"trainer", trainer},
+    {"stream", stream},     {"stream with a legacy", stream_with_a_legacy},
+    {"event", event},       {"graph", graph},
+    {"loader", loader},     {"trainer", trainer},
     {"pool", private_pool}, {"pinned tensor", pinned_tensor},
-    {"kernel", kernel},   {"jit", jit},
+    {"kernel", kernel},     {"jit", jit},
     {"profile", profile},
 };
 
