@@ -121,7 +121,10 @@ static kn_status retry(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner,
     empty_locked(stream->device);
     if (room != KN_ROOM_NONE && (*block = kn_pool_take(pool, stream, owner, size)))
         return KN_OK;
-    return kn_pool_take_new(block, stream, owner, size, room == KN_ROOM_NONE ? KN_ROOM_NONE : KN_ROOM_ROUNDED);
+    if (kn_pool_take_new(block, stream, owner, size, room == KN_ROOM_NONE ? KN_ROOM_NONE : KN_ROOM_ROUNDED) == KN_OK)
+        return KN_OK;
+    *block = room == KN_ROOM_NONE ? NULL : kn_pool_take_anywhere(pool, stream, owner, size);
+    return *block ? KN_OK : KN_ERR_MEMORY;
 }
 
 static kn_status take_block(kn_buffer **block, kn_stream *stream, size_t size)

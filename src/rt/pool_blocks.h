@@ -112,9 +112,9 @@ static inline void kn_pool_trace(kn_pool *pool, kn_trace_action action, const kn
 void kn_free_insert(kn_pool *pool, kn_buffer *block);
 void kn_free_remove(kn_pool *pool, kn_buffer *block);
 
-/* The smallest free block of the stream and the owner that is large enough, the oldest place among equals: best fit
- * keeps large blocks whole. NULL when there is none. */
-kn_buffer *kn_free_best_fit(kn_pool *pool, const kn_stream *stream, const kn_mem_pool *owner, size_t size);
+/* The smallest free block of the stream and the owner, in small or in large segments, that is large enough, the oldest
+ * place among equals: best fit keeps large blocks whole. NULL when there is none. */
+kn_buffer *kn_free_best_fit(kn_pool *pool, const kn_stream *stream, const kn_mem_pool *owner, size_t size, bool small);
 
 /* --- pool_driver.c ---------------------------------------------------------------------------- */
 
@@ -127,6 +127,9 @@ void kn_driver_give(kn_segment *segment);
 /* A free block of the stream and of `owner`'s segments with room for `size` bytes (a multiple of KN_MIN_BLOCK), cut to
  * size where that pays and no longer free. NULL when there is none. */
 kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size);
+
+/* When all else fails: a small block from a large segment, a large one from a small. */
+kn_buffer *kn_pool_take_anywhere(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size);
 
 /* The same from a new segment of `owner`. KN_ERR_MEMORY, without a message, when the driver refuses or the limit is
  * reached. */

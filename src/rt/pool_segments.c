@@ -8,6 +8,7 @@
 #define MEDIUM_REQUEST (10 * KN_MIB)
 #define MEDIUM_SEGMENT (20 * KN_MIB)
 #define LARGE_ROUND (2 * KN_MIB)
+#define MEDIUM_SHARE 16 /* of what may be reserved a medium segment is this part at most */
 
 static size_t segment_size_for(size_t size, kn_room room)
 {
@@ -122,17 +123,28 @@ void kn_pool_offer_unused(kn_pool *pool, kn_segment *segment)
     kn_free_insert(pool, whole);
 }
 
-kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
+static kn_buffer *take_from(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size, bool small)
 {
-    kn_buffer *block = kn_free_best_fit(pool, stream, owner, size);
+    kn_buffer *block = kn_free_best_fit(pool, stream, owner, size, small);
     if (!block)
-        block = kn_free_best_fit(pool, NULL, owner, size); /* of streams that are gone */
+        block = kn_free_best_fit(pool, NULL, owner, size, small); /* of streams that are gone */
     if (block) {
         kn_free_remove(pool, block);
         block->stream = stream;
         split(pool, block, size);
     }
     return block;
+}
+
+kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
+{
+    return take_from(pool, stream, owner, size, size <= KN_SMALL_REQUEST);
+}
+
+kn_buffer *kn_pool_take_anywhere(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
+{
+    kn_buffer *block = take_from(pool, stream, owner, size, true);
+    return block ? block : take_from(pool, stream, owner, size, false);
 }
 
 static bool is_unused(const kn_segment *segment, const kn_stream *stream)
@@ -164,6 +176,9 @@ static kn_buffer *take_over(kn_stream *stream, kn_mem_pool *owner, size_t size, 
 
 kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_room room)
 {
+    /* Where little may be reserved, room for others would be missing where it is asked for. */
+    if (room == KN_ROOM_FOR_OTHERS && kn_pool_allowed(stream->device) / MEDIUM_SHARE < MEDIUM_SEGMENT)
+        room = KN_ROOM_ROUNDED;
     const size_t whole = segment_size_for(size, room);
     const bool small = size <= KN_SMALL_REQUEST;
     *block = owner ? take_over(stream, owner, whole, small) : NULL;
