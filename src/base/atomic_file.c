@@ -130,10 +130,8 @@ kn_status kn_file_write(kn_atomic_file *file, const void *data, size_t bytes)
  * only warns. */
 static void sync_directory_of(const char *path)
 {
-    kn_error_state before;
-    kn_error_take(&before);
+    KN_ATTEMPT;
     char *directory = kn_folder_of(path);
-    kn_error_put_back(&before);
     const int descriptor = directory ? kn_sys_open(directory, O_RDONLY | O_DIRECTORY, 0) : -1;
     if (descriptor >= 0) {
         if (kn_sys_sync(descriptor) != 0 && errno != EINVAL && errno != ENOTSUP)

@@ -101,11 +101,20 @@ void kn_error_append_lines(const char *text)
 
 void kn_error_take(kn_error_state *state)
 {
-    *state = last;
+    if (last.status != KN_OK)
+        *state = last;
+    else
+        state->status = KN_OK;
     kn_error_clear();
 }
 
-void kn_error_put_back(const kn_error_state *state) { last = *state; }
+void kn_error_put_back(kn_error_state *state)
+{
+    if (state->status != KN_OK)
+        last = *state;
+    else
+        kn_error_clear();
+}
 
 kn_status kn_fail_argument_null(const char *function, const char *name)
 {

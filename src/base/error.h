@@ -36,15 +36,28 @@ void kn_error_suffix(const char *format, ...) KN_PRINTF(1, 2);
  */
 void kn_error_append_lines(const char *text);
 
-/* For an attempt that may fail without anyone being told: takes the thread's last error away, and puts it back after
- * the attempt, whose own is forgotten. */
+/* For an attempt that may fail without anyone being told, since what called it goes on without it:
+ *
+ *     {
+ *         KN_ATTEMPT;
+ *         if (store(path) != KN_OK)
+ *             kn_log_message(KN_LOG_INFO, "not kept: %s", kn_error_message());
+ *     }
+ *
+ * From the declaration to the end of the block the thread's last error is the attempt's own. Then the one before it is
+ * back, sticking if it stuck. Costs next to nothing when there is none. */
+#define KN_ATTEMPT                                                                                                     \
+    kn_error_state kn_attempt_ __attribute__((cleanup(kn_error_put_back)));                                            \
+    kn_error_take(&kn_attempt_)
+
+/* The two halves, for what spans more than a block. */
 typedef struct kn_error_state {
     kn_status status;
     bool sticks;
-    char message[1024];
+    char message[1024]; /* unset when the status is KN_OK */
 } kn_error_state;
 void kn_error_take(kn_error_state *state);
-void kn_error_put_back(const kn_error_state *state);
+void kn_error_put_back(kn_error_state *state);
 
 /* For a NULL argument: the error that made it NULL if one sticks, else "`function`: argument `name` is NULL". Returns
  * the status. */

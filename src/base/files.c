@@ -162,9 +162,9 @@ bool kn_visit_directory(const char *path, void (*visit)(const char *name, void *
     return done;
 }
 
-static kn_status make_directory(const char *path)
+static kn_status make_directory(const char *path, mode_t mode)
 {
-    if (kn_sys_mkdir(path, 0777) == 0)
+    if (kn_sys_mkdir(path, mode) == 0)
         return KN_OK;
     int error = errno;
     struct stat info;
@@ -176,7 +176,7 @@ static kn_status make_directory(const char *path)
     return fail_errno("make the directory", path, error);
 }
 
-kn_status kn_make_directories(const char *path)
+static kn_status make_directories(const char *path, mode_t mode)
 {
     if (!path || !*path)
         return kn_fail(KN_ERR_ARGUMENT, "cannot make a directory: its path is empty");
@@ -186,13 +186,36 @@ kn_status kn_make_directories(const char *path)
     kn_status status = KN_OK;
     for (char *slash = strchr(partial + 1, '/'); slash && status == KN_OK; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        status = make_directory(partial);
+        status = make_directory(partial, mode);
         *slash = '/';
     }
     if (status == KN_OK)
-        status = make_directory(partial);
+        status = make_directory(partial, mode);
     kn_free(partial);
     return status;
+}
+
+kn_status kn_make_directories(const char *path) { return make_directories(path, 0777); }
+kn_status kn_make_private_directories(const char *path) { return make_directories(path, 0700); }
+
+static const char *objection_to(const char *path, mode_t excused_by)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return NULL;
+    if ((info.st_mode & (S_IWGRP | S_IWOTH)) && !(info.st_mode & excused_by))
+        return "others may write to it";
+    return info.st_uid == geteuid() || info.st_uid == 0 ? NULL : "it belongs to another user";
+}
+
+const char *kn_folder_objection(const char *path)
+{
+    char *parent = kn_path_join(path, "..");
+    const char *objection = objection_to(path, 0);
+    if (!objection && parent && objection_to(parent, S_ISVTX))
+        objection = "the folder above it is another user's to change";
+    kn_free(parent);
+    return objection;
 }
 
 char *kn_path_join(const char *directory, const char *name)

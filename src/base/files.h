@@ -46,7 +46,13 @@ kn_status kn_file_look_up(const char *path, bool *exists);
  * looked through. */
 bool kn_visit_directory(const char *path, void (*visit)(const char *name, void *user), void *user);
 kn_status kn_make_directories(const char *path);             /* as mkdir -p */
+kn_status kn_make_private_directories(const char *path);     /* the same; what it makes is for this user alone */
 char *kn_path_join(const char *directory, const char *name); /* the caller frees it */
+
+/* Why files in the folder may be another user's doing: "others may write to it", "it belongs to another user". NULL
+ * when it and the folder that it lies in are this user's or root's to change, and when there is no such folder. (It may
+ * lie in a folder with the sticky bit, /tmp say: others write there, but cannot exchange what is not theirs.) */
+const char *kn_folder_objection(const char *path);
 
 /* Where compiled kernels and tuning results live: $KOINE_CACHE_DIR, else $XDG_CACHE_HOME/koine, else ~/.cache/koine.
  * The caller frees it. */

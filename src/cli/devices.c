@@ -261,7 +261,8 @@ static int run(int argc, char **argv)
 
     kn_device *devices[KN_MAX_DEVICES];
     kn_device_properties properties[KN_MAX_DEVICES];
-    int count = wanted ? 1 : kn_device_count();
+    const kn_status found = wanted ? KN_OK : kn_init(); /* says which package to install */
+    int count = wanted ? 1 : found == KN_OK ? kn_device_count() : 0;
     if (wanted && kn_device_find(&devices[0], wanted) != KN_OK)
         return kn_report_error();
     for (int i = 0; i < count; i++) {
@@ -273,7 +274,7 @@ static int run(int argc, char **argv)
         status = print_json(devices, properties, count);
     else if (count > 0)
         status = print_table(devices, properties, count, wide);
-    if (count == 0 && kn_device_open(&devices[0], "auto") != KN_OK) /* says which package to install */
+    if (found != KN_OK)
         return kn_report_error();
     return status < 0 ? KN_EXIT_DONE : status;
 }

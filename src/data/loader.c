@@ -2,6 +2,7 @@
 #include "data/loader.h"
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "base/memory.h"
 #include "data/order.h"
 #include "tensor/tensor.h"
@@ -108,7 +109,7 @@ kn_status kn_loader_new_with(kn_loader **loader, kn_dataset *dataset, const kn_l
 
 void kn_loader_free(kn_loader *loader)
 {
-    if (!loader)
+    if (!loader || kn_is_forked())
         return;
     kn_loader_stop_workers(loader);
     kn_made_batch_drop(&loader->ahead);
@@ -137,6 +138,8 @@ kn_status kn_loader_start(kn_loader *loader, int64_t epoch)
     if (epoch < 0)
         return kn_fail(KN_ERR_ARGUMENT, "kn_loader_start: the epoch is %lld; it must not be negative",
                        (long long)epoch);
+    if (loader->num_threads > 0 && kn_is_forked())
+        return kn_fail_forked();
     kn_loader_drain(loader);
     kn_made_batch_drop(&loader->ahead);
     kn_sample_order(loader->order, loader->length, loader->params.shuffle, loader->params.seed, epoch);
@@ -169,17 +172,17 @@ static void make_ahead(kn_loader *loader)
     kn_slot *slot = kn_loader_acquire(loader, loader->next_batch, false);
     if (!slot || slot->status != KN_OK)
         return;
-    bool no_error = kn_error_status() == KN_OK;
+    KN_ATTEMPT;
     if (kn_loader_make(loader, slot, &loader->ahead) == KN_OK)
         kn_loader_release(loader, slot);
-    else if (no_error)
-        kn_error_clear();
 }
 
 kn_status kn_loader_next(kn_loader *loader, kn_tensor **input, kn_tensor **target)
 {
     if (!loader || !input || !target)
         return kn_fail_argument_null("kn_loader_next", !loader ? "loader" : !input ? "input" : "target");
+    if (loader->num_threads > 0 && kn_is_forked())
+        return kn_fail_forked();
     if (!loader->started)
         return kn_fail(KN_ERR_STATE, "kn_loader_next: call kn_loader_start first");
     if (loader->next_batch >= loader->batches) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "base/memory.h"
 #include "data/loader.h"
 
@@ -71,6 +72,9 @@ kn_status kn_loader_start_workers(kn_loader *loader)
     int wanted = loader->params.num_workers;
     if (wanted == 0)
         return KN_OK;
+    if (kn_is_forked())
+        return kn_fail_forked();
+    kn_fork_watch();
     loader->threads = kn_calloc((size_t)wanted, sizeof(*loader->threads));
     if (!loader->threads)
         return KN_ERR_MEMORY;

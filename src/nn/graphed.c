@@ -193,7 +193,9 @@ kn_tensor *kn_graphed_forward(kn_module *module, kn_tensor *x)
 
 static kn_graphed *new_graphed(kn_module *module, const kn_tensor *sample)
 {
-    kn_parameter_list parameters = kn_module_parameters(module);
+    kn_parameter_list parameters;
+    if (kn_module_find_parameters(&parameters, module) != KN_OK)
+        return NULL;
     kn_graphed *made = kn_calloc(1, sizeof *made);
     if (made == NULL)
         return NULL;

@@ -69,6 +69,9 @@ kn_status kn_module_each(kn_module *module, kn_module_visitor visit, void *user)
 /* The sum of the revisions in the tree: as modules are never removed it changes whenever anything below does. */
 uint64_t kn_module_tree_revision(const kn_module *module);
 
+/* kn_module_parameters, telling a list that could not be made from one that is empty. */
+kn_status kn_module_find_parameters(kn_parameter_list *found, kn_module *module);
+
 /* The activation as an operation of its own. */
 kn_tensor *kn_activate(kn_tensor *x, kn_activation activation);
 

@@ -85,6 +85,11 @@ static kn_tensor_list *cached(kn_module *module, bool buffers)
     return status == KN_OK ? &cache->list : kn_stick();
 }
 
+static kn_parameter_list view_of(const kn_tensor_list *list)
+{
+    return (kn_parameter_list){list->tensors, (const char *const *)list->names, list->count};
+}
+
 static kn_parameter_list list_of(kn_module *module, bool buffers, const char *function)
 {
     if (module == NULL) {
@@ -94,8 +99,17 @@ static kn_parameter_list list_of(kn_module *module, bool buffers, const char *fu
     }
     kn_tensor_list *list = cached(module, buffers);
     if (list == NULL)
-        return (kn_parameter_list){0};
-    return (kn_parameter_list){list->tensors, (const char *const *)list->names, list->count};
+        kn_stick();
+    return list == NULL ? (kn_parameter_list){0} : view_of(list);
+}
+
+kn_status kn_module_find_parameters(kn_parameter_list *found, kn_module *module)
+{
+    kn_tensor_list *list = cached(module, false);
+    if (list == NULL)
+        return KN_ERR_MEMORY;
+    *found = view_of(list);
+    return KN_OK;
 }
 
 kn_parameter_list kn_module_parameters(kn_module *module) { return list_of(module, false, "module_parameters"); }

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "rt/driver_cache.h"
 #include "rt/internal.h"
 #include "rt/user_source.h"
 
@@ -118,8 +119,26 @@ static char *read_log(kn_device *device, cl_program handle)
     return log;
 }
 
+/* Not the source's fault: the driver is short of something, or has nowhere to put what it compiles. KN_OK: it is. */
+static kn_status fail_driver(kn_device *device, const char *source, cl_int error)
+{
+    if (error != CL_BUILD_PROGRAM_FAILURE)
+        return kn_cl_fail(error, device, "building kernel source %s", source);
+    char *folder = device->quirks.caches_programs ? kn_driver_cache_folder() : NULL;
+    kn_status status = KN_OK;
+    if (folder && !kn_driver_cache_is_usable(folder))
+        status =
+            kn_fail(KN_ERR_IO,
+                    "kernel source %s cannot be built on %s: its driver cannot write to '%s'; make it writable, or "
+                    "set POCL_CACHE_DIR to a folder that is",
+                    source, device->label, folder);
+    kn_free(folder);
+    return status;
+}
+
 kn_status kn_fail_build(kn_device *device, const kn_program *program, cl_program handle, cl_int error, const char *text)
 {
+    KN_TRY(fail_driver(device, program->source, error));
     char *log = read_log(device, handle);
     const char *said = log && *log ? log : "nothing", *name = strrchr(program->source, '/');
     char line[400];

@@ -2,6 +2,7 @@
  * in which OpenCL allows next to nothing; so its call only hands the function to a thread of ours. */
 #include <time.h>
 
+#include "base/fork.h"
 #include "base/memory.h"
 #include "rt/lost.h"
 #include "rt/submit.h"
@@ -104,7 +105,7 @@ kn_status kn_stream_add_callback(kn_stream *stream, kn_stream_callback function,
 
 void kn_stream_await_callbacks(kn_stream *stream)
 {
-    if (atomic_load(&stream->callbacks) == 0 || is_executor)
+    if (atomic_load(&stream->callbacks) == 0 || is_executor || kn_is_forked())
         return;
     kn_lock(&executor.lock);
     while (atomic_load(&stream->callbacks) > 0 && !kn_device_is_lost(stream->device)) {

@@ -313,6 +313,15 @@ kn_status kn_capture_kernel(kn_stream *stream, kn_kernel *kernel, const kn_launc
     return fail_capture(capture, status);
 }
 
+/* free_command gives both back. */
+static kn_status retain_memory(const kn_stream *stream, const kn_transfer *transfer)
+{
+    cl_int error = transfer->from ? clRetainMemObject(transfer->from) : CL_SUCCESS;
+    if (error == CL_SUCCESS && (error = clRetainMemObject(transfer->to)) != CL_SUCCESS && transfer->from)
+        clReleaseMemObject(transfer->from);
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "recording a transfer");
+}
+
 kn_status kn_capture_transfer(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer,
                               const kn_buffer *from, const kn_buffer *to)
 {
@@ -324,12 +333,9 @@ kn_status kn_capture_transfer(kn_stream *stream, kn_command_kind kind, const kn_
     if (status == KN_OK)
         status = note_buffer(capture, to);
     if (status == KN_OK)
-        status = APPEND(capture->recording, commands, num_commands, &command);
-    if (status == KN_OK) {
-        if (transfer->from)
-            clRetainMemObject(transfer->from);
-        clRetainMemObject(transfer->to);
-    }
+        status = retain_memory(stream, transfer);
+    if (status == KN_OK && (status = APPEND(capture->recording, commands, num_commands, &command)) != KN_OK)
+        free_command(&command);
     return fail_capture(capture, status);
 }
 

@@ -186,9 +186,8 @@ static void CL_CALLBACK arrive(cl_event event, cl_int result, void *user)
 /* Tells whoever looks on; the event stays ours. */
 static void show(kn_stream *stream, kn_command_kind kind, size_t bytes, cl_event event)
 {
-    if (!kn_is_watched())
+    if (!kn_is_watched() || clRetainEvent(event) != CL_SUCCESS)
         return;
-    clRetainEvent(event);
     kn_watch(stream, event, .kind = kind, .operation = "between devices", .bytes = bytes);
 }
 

@@ -1,16 +1,15 @@
 /* rt/device.c - a device as its user sees it: opening, the current one, its name and properties. */
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "base/fork.h"
 #include "rt/lost.h"
 
 static _Thread_local kn_device *current;
-static pid_t opened_by;
 
 /* At exit: queued work ends before the drivers are taken down under it. */
 static void finish_all_devices(void)
 {
-    if (getpid() != opened_by) /* a forked child has the queues but not the driver's threads */
+    if (kn_is_forked()) /* the queues are there, the driver's threads are not */
         return;
     for (int slot = 1; slot < kn_device_slots(); slot++) {
         kn_device *device = kn_device_slot_at(slot);
@@ -23,11 +22,7 @@ static void finish_all_devices(void)
     }
 }
 
-static void register_finish(void)
-{
-    opened_by = getpid();
-    atexit(finish_all_devices);
-}
+static void register_finish(void) { atexit(finish_all_devices); }
 
 static kn_status open_service(kn_device *device)
 {
@@ -50,7 +45,8 @@ static kn_status open_locked(kn_device *device)
     kn_status status = kn_stream_open(&device->default_stream, device, 0, NULL);
     if (status == KN_OK)
         status = open_service(device);
-    if (status != KN_OK) {
+    if (status != KN_OK) { /* all of it goes: a later try makes a new context */
+        kn_stream_close(&device->default_stream);
         clReleaseContext(device->context);
         device->context = NULL;
         return status;
@@ -70,6 +66,7 @@ kn_status kn_device_ensure_open(kn_device *device)
     if (kn_device_is_host(device))
         return kn_fail(KN_ERR_DEVICE,
                        "the host runs no operations: move the tensor to a device first, kn_to(tensor, device)");
+    KN_TRY(kn_device_check_lost(device)); /* by fork */
     kn_lock(&device->lock);
     kn_status status = atomic_load(&device->is_open) ? KN_OK : open_locked(device);
     kn_unlock(&device->lock);
@@ -84,7 +81,11 @@ kn_status kn_init(void)
 
 bool kn_is_initialized(void) { return kn_devices_are_found(); }
 
-bool kn_is_available(void) { return kn_device_count() > 0; }
+bool kn_is_available(void)
+{
+    KN_ATTEMPT;
+    return kn_device_count() > 0;
+}
 
 int kn_device_count(void) { return kn_devices_find() == KN_OK ? kn_device_slots() - 1 : 0; }
 

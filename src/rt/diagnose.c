@@ -8,10 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/utf8.h"
+#include "rt/driver_cache.h"
 
 const kn_driver_row kn_driver_rows[] = {
     {"NVIDIA", "libnvidia-opencl.so.1", "nvidia.icd",
@@ -102,17 +104,38 @@ void kn_diagnose_environment(kn_diagnosis *diagnosis)
     }
 }
 
+static void check_driver_cache(kn_diagnosis *diagnosis)
+{
+    kn_driver_cache_prepare();
+    char *folder = kn_driver_cache_folder();
+    if (folder && !kn_driver_cache_is_usable(folder))
+        kn_diagnosis_add(diagnosis, KN_FINDING_PROBLEM,
+                         kn_formatted("%s cannot be written: PoCL, the driver for CPUs, does not work without", folder),
+                         kn_formatted("make it writable, or set POCL_CACHE_DIR to a folder that is"));
+    kn_free(folder);
+}
+
 void kn_diagnose_cache(kn_diagnosis *diagnosis)
 {
+    KN_ATTEMPT;
+    check_driver_cache(diagnosis);
     char *directory = kn_cache_directory();
     if (!directory) {
-        diagnosis->failed = true;
+        kn_diagnosis_add(diagnosis, KN_FINDING_NOTE,
+                         kn_formatted("there is no folder to keep compiled kernels in: every run compiles them anew"),
+                         kn_formatted("set HOME, or KOINE_CACHE_DIR to a folder that can be written"));
         return;
     }
-    if (kn_make_directories(directory) == KN_OK && access(directory, W_OK | X_OK) == 0) {
+    const char *objection = kn_folder_objection(directory);
+    if (objection) {
+        kn_diagnosis_add(
+            diagnosis, KN_FINDING_PROBLEM,
+            kn_formatted("compiled kernels are not kept in %s, since %s: every run compiles its kernels anew",
+                         directory, objection),
+            kn_formatted("chmod go-w it, or set KOINE_CACHE_DIR to a folder of your own"));
+    } else if (kn_make_private_directories(directory) == KN_OK && access(directory, W_OK | X_OK) == 0) {
         kn_diagnosis_add(diagnosis, KN_FINDING_GOOD, kn_formatted("compiled kernels are kept in %s", directory), NULL);
     } else {
-        kn_error_clear();
         kn_diagnosis_add(
             diagnosis, KN_FINDING_NOTE,
             kn_formatted("%s cannot be written: every run compiles its kernels anew, which takes seconds", directory),

@@ -161,9 +161,18 @@ static void check_platform(kn_diagnosis *diagnosis, cl_platform_id platform, int
 {
     char name[256] = "";
     cl_uint devices = 0;
-    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &devices) == CL_SUCCESS && devices > 0)
+    cl_int error = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &devices);
+    if (error == CL_SUCCESS && devices > 0)
         return;
-    clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
+    if (clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL) != CL_SUCCESS)
+        snprintf(name, sizeof name, "which does not tell its name");
+    if (error != CL_SUCCESS && error != CL_DEVICE_NOT_FOUND) {
+        kn_diagnosis_add(
+            diagnosis, KN_FINDING_PROBLEM,
+            kn_formatted("platform %d (%s) does not tell its devices: %s", index, name, kn_cl_error_name(error)),
+            kn_formatted("update its driver, or remove it"));
+        return;
+    }
     kn_diagnosis_add(
         diagnosis, KN_FINDING_NOTE, kn_formatted("platform %d (%s) shows no device", index, name),
         kn_text_contains_nocase(name, "rusticl")
@@ -191,12 +200,13 @@ void kn_diagnose_devices(kn_diagnosis *diagnosis)
 {
     cl_platform_id platforms[KN_MAX_DEVICES];
     cl_uint count = 0;
+    KN_ATTEMPT;
+    int devices = kn_device_count(); /* first: it finds PoCL a folder */
     if (clGetPlatformIDs(KN_MAX_DEVICES, platforms, &count) != CL_SUCCESS)
         count = 0;
     for (cl_uint i = 0; i < count && i < KN_MAX_DEVICES; i++)
         check_platform(diagnosis, platforms[i], (int)i);
 
-    int devices = kn_device_count();
     check_bus(diagnosis);
     for (int slot = 1; slot < kn_device_slots(); slot++)
         check_largest_buffer(diagnosis, kn_device_slot_at(slot));
@@ -207,9 +217,10 @@ void kn_diagnose_devices(kn_diagnosis *diagnosis)
                                       kn_devices_hidden() + devices),
                          kn_formatted("unset it to see them all"));
     if (devices == 0 && kn_devices_hidden() == 0) {
-        kn_error_clear();
+        const char *trouble = kn_error_message();
         kn_diagnosis_add(diagnosis, KN_FINDING_PROBLEM,
-                         kn_formatted("there is no OpenCL device: Koine can hold tensors but not compute"),
+                         kn_formatted("there is no OpenCL device: Koine can hold tensors but not compute%s%s",
+                                      *trouble ? ": " : "", trouble),
                          kn_formatted("mend what is listed above, or use the CPU: apt-get install pocl-opencl-icd"));
     } else if (devices > 0) {
         kn_diagnosis_add(diagnosis, KN_FINDING_GOOD,

@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "base/fork.h"
 #include "base/memory.h"
 #include "rt/lost.h"
 #include "rt/submit.h"
@@ -28,7 +29,7 @@ void kn_event_free(kn_event *event)
 {
     if (!event)
         return;
-    if (event->handle)
+    if (event->handle && !kn_is_forked())
         clReleaseEvent(event->handle);
     kn_free(event);
 }
@@ -138,8 +139,8 @@ bool kn_event_has_failed(const kn_event *event)
     cl_int state = CL_QUEUED;
     if (!event->handle || kn_device_is_lost(event->device))
         return event->handle != NULL;
-    clGetEventInfo(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
-    return state < 0;
+    return clGetEventInfo(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) != CL_SUCCESS ||
+           state < 0;
 }
 
 bool kn_event_has_passed(kn_event *event)

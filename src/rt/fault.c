@@ -95,5 +95,7 @@ static kn_status check_record(kn_stream *stream)
 kn_status kn_stream_check_fault(kn_stream *stream, bool armed)
 {
     kn_status own = armed ? check_record(stream) : KN_OK, others = check_heard(stream);
+    if (own != KN_OK && own != KN_ERR_ARGUMENT) /* what the record says is still to be told */
+        atomic_store(&stream->fault_armed, true);
     return own == KN_OK ? others : own;
 }

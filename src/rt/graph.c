@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fork.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "rt/capture.h"
@@ -225,7 +226,7 @@ kn_status kn_graph_reset(kn_graph *graph)
 
 void kn_graph_free(kn_graph *graph)
 {
-    if (!graph)
+    if (!graph || kn_is_forked())
         return;
     if (find_capture(graph)) {
         kn_error_state before;

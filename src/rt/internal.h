@@ -23,10 +23,11 @@ typedef struct kn_submitter kn_submitter; /* rt/submit.h */
 typedef struct kn_staging kn_staging;     /* rt/staging.h */
 
 /* A stream's memory is never given back, only used for another stream: a thread may still hold a destroyed one as its
- * current stream, and sees by the id that it is gone. */
+ * current stream, and sees by the id that it is gone. Its queue, if it is ours alone, and what it has of the pool's
+ * memory go with it to that other stream. */
 struct kn_stream {
     kn_device *device;
-    cl_command_queue queue; /* to enqueue: after kn_stream_enter */
+    cl_command_queue queue; /* to enqueue: after kn_stream_enter; NULL: of a destroyed stream whose queue was shared */
     atomic_ullong id;       /* unique in the process; 0 once destroyed */
     bool is_default;
     int priority;
@@ -117,12 +118,15 @@ kn_status kn_stream_is_idle_within(kn_stream *stream, long nanoseconds, bool *do
 
 /* The device's stream with the smallest id above `*id`, which becomes its id; NULL: none. By the id: places in the list
  * move when other threads make and destroy streams. The struct outlives a concurrent destroy, and may have another
- * queue then; so does `queue` (NULL allowed), which is retained. No lock is held between two calls: a callback, waited
- * for there, may make streams. */
+ * queue then; so does `queue` (NULL allowed), which is retained, or NULL where the driver refuses that. No lock is held
+ * between two calls: a callback, waited for there, may make streams. */
 kn_stream *kn_device_next_stream(kn_device *device, unsigned long long *id, cl_command_queue *queue);
 
 /* Makes the stream's queue and fault record; with `theirs` that is the queue. */
 kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs);
+
+/* Undoes kn_stream_open: for a device that could not be opened, whose context goes. */
+void kn_stream_close(kn_stream *stream);
 
 /* A stream on an in-order queue that others made. */
 kn_status kn_stream_adopt_queue(kn_stream **stream, kn_device *device, cl_command_queue queue);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/fork.h"
 #include "base/log.h"
 
 /* What NVIDIA's driver returns after a kernel's wild access, instead of an error of OpenCL's. */
@@ -64,8 +65,25 @@ bool kn_device_note_error(const kn_device *constant, cl_int error, const char *w
     return found == IS_LOST;
 }
 
+static void in_child(void)
+{
+    for (int slot = 1; slot < kn_device_slots(); slot++)
+        atomic_store(&kn_device_slot_at(slot)->is_lost, true);
+}
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+
+void kn_devices_watch_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    kn_fork_watch();
+    pthread_once(&once, watch_forks);
+}
+
 kn_status kn_device_fail_lost(const kn_device *device)
 {
+    if (kn_is_forked())
+        return kn_fail_forked();
     bool told = atomic_load_explicit(&device->is_lost, memory_order_acquire);
     return kn_fail(KN_ERR_DEVICE,
                    "%s (%s) was lost (%s): what was on it is gone, and it works again only in a new process",

@@ -13,6 +13,10 @@
 /* KN_ERR_DEVICE: "gpu:0 (NAME) was lost (running kernel `x` failed with ...): ...". */
 kn_status kn_device_fail_lost(const kn_device *device);
 
+/* In processes forked from this one all devices found so far are lost: their queues are there, the drivers' threads are
+ * not. */
+void kn_devices_watch_forks(void);
+
 /* Before anything is enqueued, waited for or allocated. One relaxed load. */
 static inline kn_status kn_device_check_lost(const kn_device *device)
 {

@@ -4,6 +4,7 @@
  * allocation asks for. References come from the owner, from open blocks, from redirected streams and from whoever calls
  * kn_mem_pool_retain; the last one gone, the segments lose the mark and so join the ordinary pool, live blocks
  * included. The device's pool lock guards everything here but the thread's current pool. */
+#include "base/fork.h"
 #include "base/memory.h"
 #include "rt/capture.h"
 #include "rt/pool_blocks.h"
@@ -52,7 +53,7 @@ static void disown(kn_pool *pool, kn_segment *segment)
 
 void kn_mem_pool_release(kn_mem_pool *pool)
 {
-    if (!pool)
+    if (!pool || kn_is_forked())
         return;
     kn_pool *whole = &pool->device->pool;
     kn_lock(&whole->lock);

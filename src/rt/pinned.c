@@ -4,6 +4,8 @@
  * request of their size; sizes are powers of two, as in PyTorch's host allocator. kn_empty_cache lets them go. They are
  * mapped and unmapped on a queue apart, so that it waits for nobody's work. */
 #include "rt/pinned.h"
+
+#include "base/fork.h"
 #include "base/memory.h"
 #include "rt/lost.h"
 
@@ -136,7 +138,11 @@ kn_status kn_pinned_alloc(kn_pinned **pinned, kn_device *device, size_t bytes)
         return alloc_plain(pinned, device, bytes);
     size_t size = rounded(bytes);
     kn_pinned *block = take_idle(device, size);
-    if (!block && new_block(&block, device, size) != KN_OK) {
+    if (!block) {
+        KN_ATTEMPT;
+        new_block(&block, device, size);
+    }
+    if (!block) {
         kn_pinned_empty_cache(device); /* other sizes may be in the way */
         KN_TRY(new_block(&block, device, size));
     }
@@ -152,7 +158,7 @@ void *kn_pinned_data(kn_pinned *pinned) { return pinned->data; }
 
 void kn_pinned_free(kn_pinned *pinned)
 {
-    if (!pinned)
+    if (!pinned || kn_is_forked())
         return;
     if (kn_device_is_host(pinned->device)) {
         kn_free(pinned->data);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "rt/lost.h"
@@ -103,6 +104,7 @@ static kn_status fail_out_of_memory(kn_stream *stream, size_t bytes)
 /* What queued work uses comes back when that is done. */
 static void empty_locked(kn_device *device)
 {
+    KN_ATTEMPT;
     kn_pool *pool = &device->pool;
     pool->figures.syncs++;
     kn_pool_finish_all_streams(device);
@@ -119,7 +121,10 @@ static kn_status retry(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner,
     empty_locked(stream->device);
     if (room != KN_ROOM_NONE && (*block = kn_pool_take(pool, stream, owner, size)))
         return KN_OK;
-    return kn_pool_take_new(block, stream, owner, size, room == KN_ROOM_NONE ? KN_ROOM_NONE : KN_ROOM_ROUNDED);
+    if (kn_pool_take_new(block, stream, owner, size, room == KN_ROOM_NONE ? KN_ROOM_NONE : KN_ROOM_ROUNDED) == KN_OK)
+        return KN_OK;
+    *block = room == KN_ROOM_NONE ? NULL : kn_pool_take_anywhere(pool, stream, owner, size);
+    return *block ? KN_OK : KN_ERR_MEMORY;
 }
 
 static kn_status take_block(kn_buffer **block, kn_stream *stream, size_t size)
@@ -132,8 +137,11 @@ static kn_status take_block(kn_buffer **block, kn_stream *stream, size_t size)
         kn_pool_process_pending(pool, false);
     if (room != KN_ROOM_NONE && (*block = kn_pool_take(pool, stream, owner, size)))
         return KN_OK;
-    if (kn_pool_take_new(block, stream, owner, size, room) == KN_OK)
-        return KN_OK;
+    {
+        KN_ATTEMPT;
+        if (kn_pool_take_new(block, stream, owner, size, room) == KN_OK)
+            return KN_OK;
+    }
     return retry(block, stream, owner, size, room);
 }
 
@@ -166,8 +174,9 @@ kn_status kn_buffer_alloc(kn_buffer **buffer, kn_stream *stream, size_t bytes)
 
 void kn_buffer_free(kn_buffer *buffer)
 {
-    if (!buffer)
+    if (!buffer || kn_is_forked())
         return;
+    KN_ATTEMPT; /* what is used by other streams is waited for where it cannot be marked */
     kn_pool *pool = &kn_buffer_device(buffer)->pool;
     kn_lock(&pool->lock);
     if (buffer->watchers)

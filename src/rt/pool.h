@@ -110,7 +110,8 @@ uint64_t kn_pool_allowed(const kn_device *device);
  * and counts as nobody's wait: the runtime's own way to make room. */
 void kn_pool_empty_cache(kn_device *device);
 
-/* The stream is finished and about to go: its blocks pass to the default stream. */
-void kn_pool_adopt_stream(kn_device *device, kn_stream *gone);
+/* The stream is finished and about to go: its segments without a live block are any stream's from now on. The others
+ * stay its own until their last block is freed, or until another stream uses the struct. */
+void kn_pool_leave_stream(kn_device *device, kn_stream *gone);
 
 #endif

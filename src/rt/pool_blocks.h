@@ -26,7 +26,8 @@ struct kn_segment {
 
 struct kn_buffer {
     kn_segment *segment;
-    _Atomic(kn_stream *) stream; /* changes, with the lock held, when that stream goes; read without the lock too */
+    _Atomic(kn_stream *) stream; /* NULL: of a whole segment of a stream that is gone, free for any; changes with the
+                                    lock held; read without it too */
     size_t offset, size;         /* bytes within the segment */
     size_t requested;            /* of a block in use */
     bool is_guarded;             /* a block in use in guard mode, but those of graphs */
@@ -111,9 +112,9 @@ static inline void kn_pool_trace(kn_pool *pool, kn_trace_action action, const kn
 void kn_free_insert(kn_pool *pool, kn_buffer *block);
 void kn_free_remove(kn_pool *pool, kn_buffer *block);
 
-/* The smallest free block of the stream and the owner that is large enough, the oldest place among equals: best fit
- * keeps large blocks whole. NULL when there is none. */
-kn_buffer *kn_free_best_fit(kn_pool *pool, const kn_stream *stream, const kn_mem_pool *owner, size_t size);
+/* The smallest free block of the stream and the owner, in small or in large segments, that is large enough, the oldest
+ * place among equals: best fit keeps large blocks whole. NULL when there is none. */
+kn_buffer *kn_free_best_fit(kn_pool *pool, const kn_stream *stream, const kn_mem_pool *owner, size_t size, bool small);
 
 /* --- pool_driver.c ---------------------------------------------------------------------------- */
 
@@ -127,6 +128,9 @@ void kn_driver_give(kn_segment *segment);
  * size where that pays and no longer free. NULL when there is none. */
 kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size);
 
+/* When all else fails: a small block from a large segment, a large one from a small. */
+kn_buffer *kn_pool_take_anywhere(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size);
+
 /* The same from a new segment of `owner`. KN_ERR_MEMORY, without a message, when the driver refuses or the limit is
  * reached. */
 typedef enum kn_room {
@@ -135,6 +139,9 @@ typedef enum kn_room {
     KN_ROOM_FOR_OTHERS /* a larger segment, from which later requests are served */
 } kn_room;
 kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_room room);
+
+/* If the segment is a destroyed stream's and wholly free, any stream may take it from now on. */
+void kn_pool_offer_unused(kn_pool *pool, kn_segment *segment);
 
 /* Back to the free blocks, merged with its free neighbours. */
 void kn_pool_put(kn_pool *pool, kn_buffer *block);

@@ -91,11 +91,11 @@ void kn_free_remove(kn_pool *pool, kn_buffer *block)
     count_split(pool, block, false);
 }
 
-kn_buffer *kn_free_best_fit(kn_pool *pool, const kn_stream *stream, const kn_mem_pool *owner, size_t size)
+kn_buffer *kn_free_best_fit(kn_pool *pool, const kn_stream *stream, const kn_mem_pool *owner, size_t size, bool small)
 {
     const kn_free_blocks *blocks = owner ? &owner->free_blocks : &pool->free_blocks;
     kn_buffer *best = NULL;
-    for (kn_buffer *block = blocks->roots[size <= KN_SMALL_REQUEST]; block;) {
+    for (kn_buffer *block = blocks->roots[small]; block;) {
         bool after = block->stream == stream ? block->size >= size : (uintptr_t)block->stream > (uintptr_t)stream;
         if (after)
             best = block;

@@ -14,7 +14,8 @@ void kn_guard_fill(kn_buffer *block, kn_stream *stream)
     if (!block->is_guarded)
         return;
     kn_submitter_drain(stream);
-    clEnqueueFillBuffer(stream->queue, memory, &pattern, 1, block->offset, block->size, 0, NULL, NULL);
+    block->is_guarded = clEnqueueFillBuffer(stream->queue, memory, &pattern, 1, block->offset, block->size, 0, NULL,
+                                            NULL) == CL_SUCCESS;
     clEnqueueFillBuffer(stream->queue, memory, &poison, 1, block->offset + KN_GUARD_BYTES, block->requested, 0, NULL,
                         NULL);
 }
@@ -24,9 +25,11 @@ static bool guard_is_whole(kn_buffer *block, size_t offset, size_t bytes)
     unsigned char zone[KN_GUARD_BYTES + KN_MIN_BLOCK];
     if (bytes > sizeof zone)
         bytes = sizeof zone;
-    kn_submitter_drain(block->stream);
-    if (clEnqueueReadBuffer(block->stream->queue, block->segment->memory, CL_TRUE, block->offset + offset, bytes, zone,
-                            0, NULL, NULL) != CL_SUCCESS)
+    kn_stream *stream = block->stream;
+    kn_submitter_drain(stream);
+    cl_command_queue queue = atomic_load(&stream->id) ? stream->queue : stream->device->service; /* it is gone */
+    if (clEnqueueReadBuffer(queue, block->segment->memory, CL_TRUE, block->offset + offset, bytes, zone, 0, NULL,
+                            NULL) != CL_SUCCESS)
         return true;
     for (size_t i = 0; i < bytes; i++)
         if (zone[i] != GUARD_PATTERN)

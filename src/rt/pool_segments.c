@@ -8,6 +8,7 @@
 #define MEDIUM_REQUEST (10 * KN_MIB)
 #define MEDIUM_SEGMENT (20 * KN_MIB)
 #define LARGE_ROUND (2 * KN_MIB)
+#define MEDIUM_SHARE 16 /* of what may be reserved a medium segment is this part at most */
 
 static size_t segment_size_for(size_t size, kn_room room)
 {
@@ -93,6 +94,7 @@ static void split(kn_pool *pool, kn_buffer *block, size_t size)
     size_t rest = block->size - size;
     if (rest < (block->segment->small ? KN_MIN_BLOCK : KN_SMALL_REQUEST + 1))
         return;
+    KN_ATTEMPT;
     kn_buffer *tail = kn_calloc(1, sizeof *tail);
     if (!tail)
         return; /* the block stays larger than asked: harmless */
@@ -109,19 +111,82 @@ static void split(kn_pool *pool, kn_buffer *block, size_t size)
     kn_free_insert(pool, tail);
 }
 
-kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
+/* A destroyed stream has no work left, so what is not used of its memory is free for any stream: whole segments, for
+ * the blocks of one belong to one stream, as neighbours that merge must. */
+void kn_pool_offer_unused(kn_pool *pool, kn_segment *segment)
 {
-    kn_buffer *block = kn_free_best_fit(pool, stream, owner, size);
+    kn_buffer *whole = segment->first;
+    if (!whole->is_free || whole->after || !whole->stream || atomic_load(&whole->stream->id) != 0)
+        return;
+    kn_free_remove(pool, whole);
+    whole->stream = NULL;
+    kn_free_insert(pool, whole);
+}
+
+static kn_buffer *take_from(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size, bool small)
+{
+    kn_buffer *block = kn_free_best_fit(pool, stream, owner, size, small);
+    if (!block)
+        block = kn_free_best_fit(pool, NULL, owner, size, small); /* of streams that are gone */
     if (block) {
         kn_free_remove(pool, block);
+        block->stream = stream;
         split(pool, block, size);
     }
     return block;
 }
 
+kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
+{
+    return take_from(pool, stream, owner, size, size <= KN_SMALL_REQUEST);
+}
+
+kn_buffer *kn_pool_take_anywhere(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
+{
+    kn_buffer *block = take_from(pool, stream, owner, size, true);
+    return block ? block : take_from(pool, stream, owner, size, false);
+}
+
+static bool is_unused(const kn_segment *segment, const kn_stream *stream)
+{
+    const kn_buffer *first = segment->first;
+    return !segment->owner && first->is_free && !first->after && (!first->stream || first->stream == stream);
+}
+
+/* For a private pool, an unused segment of the ordinary one, to which what is left of earlier pools came: else pools
+ * that come and go, a graph's for example, would add up. Not one so large that others would miss it. What the stream
+ * still does in it ends first, since a graph's replays may run on any stream. */
+static kn_buffer *take_over(kn_stream *stream, kn_mem_pool *owner, size_t size, bool small)
+{
+    kn_pool *pool = &stream->device->pool;
+    kn_segment *best = NULL;
+    for (kn_segment *segment = pool->segments; segment; segment = segment->next)
+        if (is_unused(segment, stream) && segment->small == small && segment->size >= size &&
+            segment->size / 2 <= size && (!best || segment->size < best->size))
+            best = segment;
+    if (!best)
+        return NULL;
+    if (best->first->stream)
+        kn_stream_finish(stream);
+    kn_free_remove(pool, best->first);
+    best->first->stream = stream;
+    best->owner = owner;
+    return best->first;
+}
+
 kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_room room)
 {
-    KN_TRY(new_segment(block, stream, owner, segment_size_for(size, room), size <= KN_SMALL_REQUEST));
+    /* Where little may be reserved, room for others would be missing where it is asked for. */
+    if (room == KN_ROOM_FOR_OTHERS && kn_pool_allowed(stream->device) / MEDIUM_SHARE < MEDIUM_SEGMENT)
+        room = KN_ROOM_ROUNDED;
+    const size_t whole = segment_size_for(size, room);
+    const bool small = size <= KN_SMALL_REQUEST;
+    *block = owner ? take_over(stream, owner, whole, small) : NULL;
+    if (*block) {
+        split(&stream->device->pool, *block, size);
+        return KN_OK;
+    }
+    KN_TRY(new_segment(block, stream, owner, whole, small));
     (*block)->segment->uncached = room == KN_ROOM_NONE;
     if (room != KN_ROOM_NONE)
         split(&stream->device->pool, *block, size);
@@ -160,4 +225,5 @@ void kn_pool_put(kn_pool *pool, kn_buffer *block)
         merge_right(block);
     }
     kn_free_insert(pool, block);
+    kn_pool_offer_unused(pool, block->segment);
 }

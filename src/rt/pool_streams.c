@@ -3,6 +3,7 @@
 
 void kn_pool_process_pending(kn_pool *pool, bool wait)
 {
+    KN_ATTEMPT;
     for (kn_buffer **link = &pool->pending; *link;) {
         kn_buffer *block = *link;
         bool done = true;
@@ -73,29 +74,18 @@ void kn_buffer_mark_use(const kn_buffer *used, kn_stream *stream)
     kn_unlock(&pool->lock);
 }
 
-static void pass_to_default_stream(kn_pool *pool, kn_buffer *block)
-{
-    bool is_free = block->is_free;
-    if (is_free)
-        kn_free_remove(pool, block);
-    block->stream = &block->segment->device->default_stream;
-    if (is_free)
-        kn_free_insert(pool, block);
-}
-
-void kn_pool_adopt_stream(kn_device *device, kn_stream *gone)
+void kn_pool_leave_stream(kn_device *device, kn_stream *gone)
 {
     kn_pool *pool = &device->pool;
     kn_stream_redirect_allocations(gone, NULL);
     kn_lock(&pool->lock);
     kn_pool_process_pending(pool, true);
-    for (kn_segment *segment = pool->segments; segment; segment = segment->next)
-        for (kn_buffer *block = segment->first; block; block = block->after) {
-            if (block->stream == gone)
-                pass_to_default_stream(pool, block);
+    for (kn_segment *segment = pool->segments; segment; segment = segment->next) {
+        kn_pool_offer_unused(pool, segment);
+        for (kn_buffer *block = segment->first; block; block = block->after)
             for (int i = 0; i < block->num_others && !block->is_pending; i++) /* of those the events count */
                 if (block->others[i] == gone)
                     block->others[i--] = block->others[--block->num_others];
-        }
+    }
     kn_unlock(&pool->lock);
 }

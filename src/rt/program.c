@@ -98,6 +98,8 @@ static kn_status expand(kn_text *out, const char *path, include_list *seen)
 {
     kn_text raw = {0};
     kn_status status = read_source(&raw, path);
+    if (status == KN_OK && raw.failed)
+        status = KN_ERR_MEMORY; /* what was read is cut short */
     kn_text_format(out, "#line 1 \"%s\"\n", path);
     char name[128];
     snprintf(name, sizeof name, "%s", path);
@@ -164,6 +166,7 @@ static cl_program build_from_binary(kn_device *device, const kn_program *program
 
 static void store_binary(cl_program handle, const char *key)
 {
+    KN_ATTEMPT;
     size_t size = 0;
     if (clGetProgramInfo(handle, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != CL_SUCCESS || size == 0)
         return;

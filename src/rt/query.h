@@ -1,4 +1,5 @@
-/* rt/query.h - asking a device what it is. */
+/* rt/query.h - asking a device what it is. What decides how it computes must be known: a device that does not answer
+ * such a question is not used, since with guesses in place of answers it would compute something else. */
 #ifndef KN_RT_QUERY_H
 #define KN_RT_QUERY_H
 
@@ -6,18 +7,35 @@
 
 #include "rt/internal.h"
 
-/* A string that the device tells, never NULL: "" when the driver does not answer or memory is short. Lives as long as
- * the process. */
-char *kn_query_string(cl_device_id id, cl_device_info what);
+/* One device's answers. Ask all, then look whether all came. */
+typedef struct kn_query {
+    cl_device_id id;
+    cl_int error;       /* of the first question that was not answered; CL_SUCCESS: none */
+    const char *failed; /* that question's name */
+} kn_query;
 
-/* A number of four or eight bytes; 0 when the driver does not answer. */
-uint64_t kn_query_number(cl_device_id id, cl_device_info what);
+/* A string that the device tells, never NULL; "" after a failure. kn_query_free gives it back. */
+#define kn_query_string(query, what) kn_ask_string(query, what, #what)
+char *kn_ask_string(kn_query *query, cl_device_info what, const char *name);
+void kn_query_free(const char *text);
+
+/* A number of four or eight bytes; 0 after a failure. */
+#define kn_query_number(query, what) kn_ask_number(query, what, #what)
+uint64_t kn_ask_number(kn_query *query, cl_device_info what, const char *name);
+
+/* The same where not knowing the question (CL_INVALID_VALUE) is an answer: 0. */
+#define kn_query_number_if_known(query, what) kn_ask_number_if_known(query, what, #what)
+uint64_t kn_ask_number_if_known(kn_query *query, cl_device_info what, const char *name);
+
+/* `size` bytes; all 0 after a failure. */
+#define kn_query_bytes(query, what, size, to) kn_ask_bytes(query, what, size, to, #what)
+void kn_ask_bytes(kn_query *query, cl_device_info what, size_t size, void *to, const char *name);
 
 /* Is `word` one of the words of `list`, which blanks separate? */
 bool kn_has_word(const char *list, const char *word);
 
 /* What only the user asks for: the PCI address, the UUID, caches, work-group sizes; extensions and limits are known by
  * then. */
-void kn_query_properties(kn_device *device);
+void kn_query_properties(kn_query *query, kn_device *device);
 
 #endif

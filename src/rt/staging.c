@@ -50,11 +50,7 @@ static bool make_large_enough(kn_staging_block *block, kn_device *device, size_t
     kn_pinned_free(block->memory);
     block->memory = NULL;
     block->size = 0;
-    kn_error_state before;
-    kn_error_take(&before);
-    kn_status status = kn_pinned_alloc(&block->memory, device, size);
-    kn_error_put_back(&before); /* without it the copy waits */
-    if (status != KN_OK)
+    if (kn_pinned_alloc(&block->memory, device, size) != KN_OK)
         return false;
     block->size = size;
     return true;
@@ -64,6 +60,7 @@ kn_staging_block *kn_staging_take(kn_device *device, size_t bytes)
 {
     if (bytes > KN_STAGED_BYTES)
         return NULL;
+    KN_ATTEMPT; /* without a block the copy waits */
     kn_staging_block *block = NULL;
     kn_lock(&device->staging_lock);
     if (!device->staging)
@@ -80,6 +77,7 @@ kn_staging_block *kn_staging_take(kn_device *device, size_t bytes)
 
 void kn_staging_give(kn_device *device, kn_staging_block *block, kn_stream *stream)
 {
+    KN_ATTEMPT;
     kn_event *copied = NULL;
     if (kn_event_new_recorded(&copied, stream) != KN_OK)
         kn_stream_finish(stream);

@@ -1,4 +1,5 @@
 /* rt/stream.c - in-order queues: making and destroying them, the current one, waiting for them. */
+#include "base/fork.h"
 #include "base/memory.h"
 #include "rt/capture.h"
 #include "rt/lost.h"
@@ -41,10 +42,15 @@ static cl_command_queue new_queue(kn_device *device, int priority, cl_int *error
 static kn_status open_queue(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs)
 {
     cl_int error = CL_SUCCESS;
+    if (stream->queue) /* of the stream whose struct this was */
+        return KN_OK;
     if (theirs)
         error = clRetainCommandQueue(theirs);
-    stream->queue = theirs ? theirs : new_queue(device, priority, &error);
-    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "making a stream");
+    cl_command_queue queue = theirs ? theirs : new_queue(device, priority, &error);
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, device, "making a stream");
+    stream->queue = queue;
+    return KN_OK;
 }
 
 kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs)
@@ -65,6 +71,19 @@ kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_
     return KN_OK;
 }
 
+void kn_stream_close(kn_stream *stream)
+{
+    if (stream->queue)
+        clReleaseCommandQueue(stream->queue);
+    if (stream->fault) {
+        clReleaseMemObject(stream->fault);
+        kn_mutex_destroy(&stream->lock);
+    }
+    stream->queue = NULL;
+    stream->fault = NULL;
+    atomic_store(&stream->id, 0);
+}
+
 kn_status kn_stream_priority_range(kn_device *device, int *least, int *greatest)
 {
     if (!device || !least || !greatest)
@@ -76,19 +95,35 @@ kn_status kn_stream_priority_range(kn_device *device, int *least, int *greatest)
     return KN_OK;
 }
 
+/* A destroyed stream's struct to use again, taken out of the list; NULL: none fits. Those of our own queues keep them,
+ * for drivers (PoCL) do not give back all that a queue took. A queue that the program has a handle of is not one of
+ * them: see kn_stream_destroy. */
+static kn_stream *take_destroyed(kn_device *device, int priority, cl_command_queue theirs)
+{
+    kn_lock(&device->lock);
+    kn_stream **link = &device->destroyed;
+    while (*link && (theirs ? (*link)->queue != NULL : (*link)->queue && (*link)->priority != priority))
+        link = &(*link)->next;
+    kn_stream *taken = *link;
+    if (taken)
+        *link = taken->next;
+    kn_unlock(&device->lock);
+    return taken;
+}
+
 /* On a queue of its own, or on `theirs`. */
 static kn_status add_stream(kn_stream **stream, kn_device *device, int priority, cl_command_queue theirs)
 {
-    kn_lock(&device->lock);
-    kn_stream *made = device->destroyed;
-    if (made)
-        device->destroyed = made->next;
-    kn_unlock(&device->lock);
+    kn_stream *made = take_destroyed(device, priority, theirs);
     if (!made)
         made = kn_calloc(1, sizeof *made);
     if (!made)
         return KN_ERR_MEMORY;
     kn_status status = kn_stream_open(made, device, priority, theirs);
+    if (status != KN_OK && !made->fault) { /* nothing came of it yet */
+        kn_free(made);
+        return status;
+    }
     kn_lock(&device->lock);
     kn_stream **list = status == KN_OK ? &device->streams : &device->destroyed;
     made->next = *list;
@@ -145,7 +180,7 @@ static kn_status check_destroyable(kn_stream *stream)
 
 kn_status kn_stream_destroy(kn_stream *stream)
 {
-    if (!stream)
+    if (!stream || kn_is_forked())
         return KN_OK;
     KN_TRY(check_destroyable(stream));
     kn_device *device = stream->device;
@@ -163,13 +198,16 @@ kn_status kn_stream_destroy(kn_stream *stream)
     if (*link)
         *link = stream->next;
     kn_unlock(&device->lock);
-    kn_pool_adopt_stream(device, stream);
+    kn_pool_leave_stream(device, stream);
     for (int i = 0; i < KN_STREAM_MARKERS; i++) {
         if (stream->markers[i])
             clReleaseEvent(stream->markers[i]);
         stream->markers[i] = NULL;
     }
-    clReleaseCommandQueue(stream->queue);
+    if (atomic_load(&stream->is_shared)) { /* others may go on using it */
+        clReleaseCommandQueue(stream->queue);
+        stream->queue = NULL;
+    }
     kn_lock(&device->lock);
     stream->next = device->destroyed;
     device->destroyed = stream;
@@ -329,8 +367,9 @@ kn_stream *kn_device_next_stream(kn_device *device, unsigned long long *id, cl_c
         found = stream;
         least = one;
     }
+    cl_int error = found && queue ? clRetainCommandQueue(found->queue) : CL_SUCCESS;
     if (found && queue)
-        clRetainCommandQueue(*queue = found->queue);
+        *queue = error == CL_SUCCESS ? found->queue : NULL;
     kn_unlock(&device->lock);
     *id = least;
     return found;
@@ -342,15 +381,18 @@ kn_status kn_synchronize(kn_device *device)
         return kn_fail_argument_null("kn_synchronize", "device");
     if (!atomic_load(&device->is_open))
         return KN_OK;
+    KN_TRY(kn_device_check_lost(device));
     KN_TRY(kn_note_host_wait("kn_synchronize"));
     kn_status status = KN_OK;
     kn_stream *stream;
     cl_command_queue queue;
     unsigned long long id = 0;
     while ((stream = kn_device_next_stream(device, &id, &queue))) {
-        kn_status one = synchronize(stream, queue);
+        kn_status one = queue ? synchronize(stream, queue)
+                              : kn_cl_fail(CL_OUT_OF_RESOURCES, device, "taking hold of a stream's queue");
         status = status == KN_OK ? one : status;
-        clReleaseCommandQueue(queue);
+        if (queue)
+            clReleaseCommandQueue(queue);
     }
     return status;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/fork.h"
 #include "base/memory.h"
 #include "rt/lost.h"
 
@@ -155,7 +156,7 @@ static kn_submitter *submitter_of(kn_stream *stream)
 
 void kn_submitter_wait(kn_submitter *submitter)
 {
-    if (atomic_load_explicit(&submitter->pending, memory_order_acquire) == 0)
+    if (atomic_load_explicit(&submitter->pending, memory_order_acquire) == 0 || kn_is_forked())
         return;
     kn_lock(&submitter->lock);
     const unsigned last = submitter->given; /* another thread may go on handing over */

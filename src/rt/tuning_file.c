@@ -52,7 +52,7 @@ static char *folder(bool create)
     char *root = kn_cache_directory();
     char *path = root ? kn_path_join(root, "tuning") : NULL;
     kn_free(root);
-    if (path && create && kn_make_directories(path) != KN_OK) {
+    if (path && create && kn_make_private_directories(path) != KN_OK) {
         kn_free(path);
         path = NULL;
     }

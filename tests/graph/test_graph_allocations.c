@@ -4,20 +4,8 @@
 
 #include <string.h>
 
-#include "base/memory.h"
 #include "optim/optim.h"
-
-/* Whether fewer than n allocations have been made since kn_fail_alloc_after(n): then one of the next n fails. */
-static bool still_armed(long n)
-{
-    for (long i = 0; i < n; i++) {
-        void *block = kn_malloc(1);
-        if (block == NULL)
-            return true;
-        kn_free(block);
-    }
-    return false;
-}
+#include "support/faults.h"
 
 /* What a replay moves on. */
 typedef struct progress {
@@ -43,8 +31,9 @@ static bool replay(const graph_case *c, kn_graph *graph)
     return done;
 }
 
-static bool capture_and_replay(graph_case *c)
+static kn_status capture_and_replay(void *user)
 {
+    graph_case *c = user;
     kn_graph *graph = NULL;
     kn_tensor *loss = NULL;
     bool done = kn_graph_create(&graph) == KN_OK && kn_graph_capture_begin(graph, NULL) == KN_OK;
@@ -62,54 +51,28 @@ static bool capture_and_replay(graph_case *c)
     kn_graph_free(graph);
     kn_release(loss);
     kn_optim_zero_grad(c->optim); /* gradients that a failed capture left */
-    return done;
+    return fault_status(done);
 }
 
-static bool make_graphed(graph_case *c)
+static kn_status make_graphed(void *user)
 {
     kn_module *net = kn_nn_sequential(kn_nn_linear(.in_features = 12, .out_features = 5), kn_nn_relu(),
                                       kn_nn_dropout(.p = 0.5), kn_nn_linear(.in_features = 5, .out_features = 2));
     kn_tensor *x = kn_ones(KN_SHAPE(4, 12), .requires_grad = true), *y = NULL;
-    (void)c;
+    (void)user;
     bool done = net != NULL && x != NULL && kn_make_graphed_callable(net, x) == KN_OK;
     y = done ? kn_forward(net, x) : NULL;
     done = y != NULL && kn_backward(kn_sum(y)) == KN_OK && kn_grad(x) != NULL;
     kn_module_free(net);
-    return done;
+    return fault_status(done);
 }
 
-/* Runs `body` with its n-th allocation failing, for every n there is (beyond 200, every seventh). */
-static void fail_each(bool (*body)(graph_case *c))
+static void fail_each(fault_work body)
 {
     graph_case c;
-    bool over = false;
-    int failures = 0;
     case_make(&c, adam, KN_F32);
     case_warm_up(&c);
-    {
-        KN_SCOPE;
-        assert_true(body(&c));
-    }
-    for (long n = 1; n < 5000 && !over; n += n < 200 ? 1 : 7) {
-        bool done = false;
-        {
-            KN_SCOPE;
-            kn_fail_alloc_after(n, 0);
-            done = body(&c);
-            over = still_armed(n) && done;
-            kn_fail_alloc_after(0, 0);
-        }
-        failures += !done;
-        if (!done && kn_error_status() != KN_ERR_MEMORY)
-            fail_msg("allocation %ld: %s, \"%s\"", n, kn_status_name(kn_error_status()), kn_error_message());
-        kn_error_clear();
-    }
-    assert_true(over);
-    assert_true(failures > 20);
-    {
-        KN_SCOPE;
-        assert_true(body(&c));
-    }
+    fault_each_allocation(body, &c, 200, 7, 20);
     case_free(&c);
 }
 

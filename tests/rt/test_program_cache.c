@@ -3,8 +3,11 @@
 #include "rt_test.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,7 +24,7 @@ static int add_in_child(void)
             if (kn_item(kn_sum(kn_add(kn_ones(KN_SHAPE(100)), kn_ones(KN_SHAPE(100)))), &value) != KN_OK)
                 fprintf(stderr, "%s\n", kn_error_message());
         }
-        _exit(value == 200 ? 0 : 1);
+        _exit(value == 200 && kn_error_status() == KN_OK ? 0 : 1);
     }
     int status = -1;
     waitpid(child, &status, 0);
@@ -80,6 +83,124 @@ static void cache_is_filled_and_survives_damage(void **state)
     }
 }
 
+/* --- whose files they are --------------------------------------------------------------------- */
+
+static void remove_file(const char *path) { assert_int_equal(unlink(path), 0); }
+
+static const char *programs(void)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/programs", folder);
+    return path;
+}
+
+static void folders_are_private(void **state)
+{
+    (void)state;
+    struct stat info;
+    assert_int_equal(add_in_child(), 0);
+    assert_int_equal(stat(programs(), &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0700);
+}
+
+static void folders_of_others_are_not_used(void **state)
+{
+    (void)state;
+    assert_int_equal(add_in_child(), 0);
+    int files = each_file(NULL);
+    each_file(remove_file);
+    const mode_t open_to_others[] = {0770, 0707, 01777};
+    for (size_t i = 0; i < sizeof open_to_others / sizeof open_to_others[0]; i++) {
+        assert_int_equal(chmod(programs(), open_to_others[i]), 0);
+        assert_int_equal(add_in_child(), 0);
+        assert_int_equal(each_file(NULL), 0);
+    }
+    assert_int_equal(chmod(programs(), 0755), 0);
+    assert_int_equal(chmod(folder, 0777), 0);
+    assert_int_equal(add_in_child(), 0);
+    assert_int_equal(each_file(NULL), 0);
+    assert_int_equal(chmod(folder, 01777), 0); /* as /tmp: what is ours there stays ours */
+    assert_int_equal(add_in_child(), 0);
+    assert_int_equal(each_file(remove_file), files);
+    assert_int_equal(chmod(folder, 0700), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(programs(), 12345, (gid_t)-1), 0);
+        assert_int_equal(add_in_child(), 0);
+        assert_int_equal(each_file(NULL), 0);
+        assert_int_equal(chown(programs(), 0, (gid_t)-1), 0);
+    }
+    assert_int_equal(add_in_child(), 0);
+    assert_int_equal(each_file(NULL), files);
+}
+
+static char two_paths[2][512];
+static int num_paths;
+
+static void keep_path(const char *path)
+{
+    if (num_paths < 2)
+        snprintf(two_paths[num_paths++], sizeof two_paths[0], "%s", path);
+}
+
+/* A whole entry, but another program's. */
+static void an_entry_under_another_name_is_built_again(void **state)
+{
+    (void)state;
+    char command[2 * sizeof two_paths[0] + 32];
+    assert_int_equal(add_in_child(), 0);
+    num_paths = 0;
+    assert_true(each_file(keep_path) >= 2);
+    snprintf(command, sizeof command, "cp '%s' '%s'", two_paths[0], two_paths[1]);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(add_in_child(), 0);
+    snprintf(command, sizeof command, "cmp -s '%s' '%s'", two_paths[0], two_paths[1]);
+    assert_int_not_equal(system(command), 0);
+}
+
+/* --- what fails beside the point -------------------------------------------------------------- */
+
+/* No descriptor is left to read the entries with: they are no worse for it. */
+static void entries_that_cannot_be_read_stay(void **state)
+{
+    (void)state;
+    assert_int_equal(add_in_child(), 0);
+    int files = each_file(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit few = {64, 64};
+        kn_device *device = test_device();
+        setrlimit(RLIMIT_NOFILE, &few);
+        while (open("/dev/null", O_RDONLY) >= 0)
+            continue;
+        KN_SCOPE;
+        kn_tensor *x = kn_ones(KN_SHAPE(100), .device = device);
+        kn_sum(kn_add(x, x));
+        _exit(0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(each_file(NULL), files);
+}
+
+/* An expression fails; another one's program cannot be stored: the first error is still there. */
+static void an_unread_error_stays(void **state)
+{
+    (void)state;
+    setenv("KOINE_CACHE_DIR", "/proc/no-such-folder", 1);
+    pid_t child = fork();
+    if (child == 0) {
+        KN_SCOPE;
+        kn_tensor *x = kn_ones(KN_SHAPE(100)), *wrong = kn_add(x, kn_ones(KN_SHAPE(7)));
+        kn_tensor *y = kn_exp(x);
+        _exit(!wrong && y && kn_error_status() == KN_ERR_SHAPE ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    setenv("KOINE_CACHE_DIR", folder, 1);
+}
+
 static void a_folder_that_cannot_be_written_is_no_error(void **state)
 {
     (void)state;
@@ -95,6 +216,11 @@ int main(void)
     setenv("KOINE_CACHE_DIR", folder, 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cache_is_filled_and_survives_damage),
+        cmocka_unit_test(folders_are_private),
+        cmocka_unit_test(folders_of_others_are_not_used),
+        cmocka_unit_test(an_entry_under_another_name_is_built_again),
+        cmocka_unit_test(entries_that_cannot_be_read_stay),
+        cmocka_unit_test(an_unread_error_stays),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_no_error),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

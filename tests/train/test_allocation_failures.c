@@ -6,46 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/error.h"
+#include "support/faults.h"
 
-/* Whether fewer than n allocations have been made since kn_fail_alloc_after(n): then one of the next n fails. */
-static bool still_armed(long n)
-{
-    for (long i = 0; i < n; i++) {
-        void *block = kn_malloc(1);
-        if (block == NULL)
-            return true;
-        kn_free(block);
-    }
-    return false;
-}
+/* Hundreds of tries: the first 300 allocations each, of those beyond every 13th. */
+static void torture(fault_work body, void *user) { fault_each_allocation(body, user, 300, 13, 1); }
 
-/* Runs `body` with the n-th allocation failing, for n = 1, 2, ... until there are no more. The first thousand are all
- * tried, of those beyond every 37th. A failure may be made good (the pool tries again), but one that is not must be
- * told as what it is. */
-static void torture(bool (*body)(void *), void *user, long most)
-{
-    for (long n = 1; n < most; n += n < 300 ? 1 : 13) {
-        bool done = false, over = false;
-        kn_error_clear();
-        {
-            KN_SCOPE;
-            kn_fail_alloc_after(n, 0);
-            done = body(user);
-            over = still_armed(n);
-            kn_fail_alloc_after(0, 0);
-        }
-        if (done && over) {
-            print_message("%ld allocations\n", n);
-            return;
-        }
-        if (!done && kn_error_status() != KN_ERR_MEMORY)
-            fail_msg("allocation %ld: %s, \"%s\"", n, kn_status_name(kn_error_status()), kn_error_message());
-    }
-    fail_msg("more than %ld allocations", most);
-}
-
-static bool make_network(void *user)
+static kn_status make_network(void *user)
 {
     (void)user;
     kn_module *net =
@@ -57,14 +24,13 @@ static bool make_network(void *user)
     kn_free(summary);
     kn_optim_free(optim);
     kn_module_free(net);
-    return done;
+    return fault_status(done);
 }
 
 static void networks(void **state)
 {
     (void)state;
-    torture(make_network, NULL, 2000);
-    kn_error_clear();
+    torture(make_network, NULL);
 }
 
 /* --- a step, a move, a file ------------------------------------------------------------------------------------ */
@@ -88,16 +54,20 @@ static bool use_network(void *user)
 }
 
 /* Whichever move failed, the network is in one dtype, not in two. */
-static bool use_network_whole(void *user)
+static kn_status use_network_whole(void *user)
 {
     subject *s = user;
     bool done = use_network(s);
+    kn_status status = fault_status(done);
+    kn_error_state error;
+    kn_error_take(&error);
     kn_parameter_list list = kn_module_parameters(s->c.net);
     for (int i = 1; i < list.count; i++)
         assert_int_equal(kn_dtype_of(list.tensors[i]), kn_dtype_of(list.tensors[0]));
     while (!done && kn_module_to_dtype(s->c.net, KN_F32) != KN_OK)
         continue; /* the one failure may still have been to come */
-    return done;
+    kn_error_put_back(&error);
+    return status;
 }
 
 static void steps_moves_and_files(void **state)
@@ -105,18 +75,13 @@ static void steps_moves_and_files(void **state)
     (void)state;
     subject s = {.c = case_make(0, 0.1)};
     snprintf(s.path, sizeof s.path, "%s/state.safetensors", case_folder("torture"));
-    {
-        KN_SCOPE;
-        use_network(&s);
-    } /* kernels are built, pools are warm */
-    torture(use_network_whole, &s, 5000);
-    kn_error_clear();
+    torture(use_network_whole, &s);
     case_free(&s.c);
 }
 
 /* --- a part of a file ------------------------------------------------------------------------------------------ */
 
-static bool load_a_part(void *user)
+static kn_status load_a_part(void *user)
 {
     subject *s = user;
     kn_incompatible_keys keys;
@@ -124,7 +89,7 @@ static bool load_a_part(void *user)
                     KN_OK &&
                 kn_module_load(s->c.net, s->path, .strict = false) == KN_OK;
     kn_incompatible_keys_free(&keys);
-    return done;
+    return fault_status(done);
 }
 
 static void loads_of_a_part(void **state)
@@ -133,7 +98,7 @@ static void loads_of_a_part(void **state)
     subject s = {.c = case_make(0, 0.1)};
     snprintf(s.path, sizeof s.path, "%s/net.safetensors", case_folder("torture-part"));
     CHECK_OK(kn_module_save(s.c.net, s.path));
-    torture(load_a_part, &s, 3000);
+    torture(load_a_part, &s);
     kn_error_clear();
     case_free(&s.c);
 }
@@ -162,7 +127,7 @@ static kn_status load_number(kn_trainer *trainer, const kn_tensor_file *state, v
 }
 
 /* An epoch, and, resumed, another, with a callback that has a state. */
-static bool fit(void *user)
+static kn_status fit(void *user)
 {
     subject *s = user;
     bool done = true;
@@ -175,7 +140,7 @@ static bool fit(void *user)
                kn_trainer_fit(trainer, s->c.train, s->c.test) == KN_OK;
         kn_trainer_free(trainer);
     }
-    return done;
+    return fault_status(done);
 }
 
 static void fits(void **state)
@@ -185,14 +150,9 @@ static void fits(void **state)
     snprintf(s.path, sizeof s.path, "%s", case_folder("torture-fit"));
     char *path = strdup(getenv("PATH"));
     setenv("PATH", "/nonexistent", 1); /* hundreds of fits: no plots */
-    {
-        KN_SCOPE;
-        assert_true(fit(&s));
-    }
-    torture(fit, &s, 20000);
+    torture(fit, &s);
     setenv("PATH", path, 1);
     free(path);
-    kn_error_clear();
     case_free(&s.c);
 }
 

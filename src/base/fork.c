@@ -1,0 +1,23 @@
+/* base/fork.c - the mark that a forked child bears. */
+#include "base/fork.h"
+
+#include "base/error.h"
+#include "base/threads.h"
+
+atomic_bool kn_forked;
+
+static void in_child(void) { atomic_store(&kn_forked, true); }
+
+static void watch(void) { pthread_atfork(NULL, NULL, in_child); }
+
+void kn_fork_watch(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch);
+}
+
+kn_status kn_fail_forked(void)
+{
+    return kn_fail(KN_ERR_DEVICE, "this process was forked after Koine's first use, and neither devices nor worker "
+                                  "threads survive that: fork before it, or let the child call exec");
+}

@@ -1,0 +1,443 @@
+/* test_driver_faults.c - each OpenCL call fails in turn, by name and number, under a process that trains: the error is
+ * told and nothing is left behind, or the failure is made good and the result is the right one. What only a new process
+ * does (finding and opening devices) is tried with programs. The layer is support/fail_cl.c.
+ *
+ * By default some numbers of each name are tried, with one error; --long tries all of them with several. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "rt_test.h"
+#include "support/fail_cl.h"
+#include "support/faults.h"
+
+#define SECONDS_EACH 60 /* what takes longer hangs */
+#define OUT_OF_RESOURCES (-5)
+
+static fail_cl layer;
+static bool all; /* --long */
+static char trying[160];
+
+static void hangs(int number)
+{
+    (void)number;
+    static const char text[] = "this hangs: ";
+    if (write(2, text, sizeof text - 1) < 0 || write(2, trying, strlen(trying)) < 0)
+        _exit(2);
+    _exit(1);
+}
+
+/* --- which numbers --------------------------------------------------------------------------------------------------
+ */
+
+/* The number to try after n of `count`: the first ones, some between, the last. */
+static long next_number(long n, long count)
+{
+    long step = all || n < 3 ? 1 : (count + 5) / 6;
+    return n < count && n + step > count ? count : n + step;
+}
+
+static const int errors[] = {OUT_OF_RESOURCES, -6 /* no host memory */, -4 /* no device memory */, -30 /* value */};
+
+/* --- in this process ------------------------------------------------------------------------------------------------
+ */
+
+typedef struct subject {
+    kn_device *device;
+    kn_module *net;
+    kn_optim *optim;
+    kn_dataset *data;
+    kn_tensor *x, *y;
+    char path[64];
+    double expected; /* the work's result without faults */
+    bool is_known;
+} subject;
+
+/* The same number each time, or an error. */
+static kn_status check_result(subject *s, kn_tensor *result)
+{
+    double value = 0;
+    kn_status status = result ? kn_item(result, &value) : fault_status(false);
+    if (status != KN_OK)
+        return status;
+    if (!s->is_known)
+        s->expected = value;
+    s->is_known = true;
+    if (value != s->expected)
+        fail_msg("%s: the result is %.9g, not %.9g", trying, value, s->expected);
+    return KN_OK;
+}
+
+static kn_tensor *input(void) { return kn_mul_scalar(kn_arange(0, 4 * 1 * 6 * 6, 1, .dtype = KN_F32), 1.0 / 128); }
+
+static kn_tensor *loss_of(const subject *s)
+{
+    return kn_cross_entropy(kn_forward(s->net, kn_reshape(s->x, KN_SHAPE(4, 1, 6, 6))), s->y);
+}
+
+/* Forward, backward and the optimizer's step, of which a rate of 0 leaves the weights as they are. */
+static kn_status step(void *user)
+{
+    subject *s = user;
+    kn_tensor *loss = loss_of(s);
+    kn_status status = kn_backward(loss);
+    if (status == KN_OK)
+        status = kn_optim_step(s->optim);
+    if (status == KN_OK)
+        status = check_result(s, loss);
+    kn_optim_zero_grad(s->optim);
+    return status;
+}
+
+static kn_status graph(void *user)
+{
+    subject *s = user;
+    kn_graph *graph = NULL;
+    kn_tensor *loss = NULL;
+    kn_status status = kn_graph_create(&graph);
+    if (status == KN_OK)
+        status = kn_graph_capture_begin(graph, NULL);
+    if (status == KN_OK) {
+        {
+            KN_SCOPE;
+            KN_NO_GRAD;
+            loss = kn_retain(loss_of(s));
+        }
+        status = kn_graph_capture_end(graph);
+    }
+    for (int i = 0; i < 3 && status == KN_OK; i++)
+        status = kn_graph_replay(graph);
+    if (status == KN_OK)
+        status = check_result(s, loss);
+    kn_graph_free(graph);
+    kn_release(loss);
+    return status;
+}
+
+static kn_status sum_batches(kn_loader *loader, kn_tensor **sum)
+{
+    *sum = kn_zeros(KN_SHAPE(1));
+    kn_status status = *sum ? kn_loader_start(loader, 0) : fault_status(false);
+    while (status == KN_OK) {
+        kn_tensor *x, *y;
+        status = kn_loader_next(loader, &x, &y);
+        if (status != KN_OK || !x)
+            break;
+        *sum = kn_add(*sum, kn_add(kn_sum(x), kn_sum(kn_to_dtype(y, KN_F32))));
+        status = fault_status(*sum != NULL);
+    }
+    return status;
+}
+
+static kn_status loader(void *user)
+{
+    subject *s = user;
+    kn_loader *made = NULL;
+    kn_tensor *sum = NULL;
+    kn_status status = kn_loader_new(&made, s->data, .batch_size = 8, .num_workers = 2, .pin_memory = true);
+    if (status == KN_OK)
+        status = sum_batches(made, &sum);
+    if (status == KN_OK)
+        status = check_result(s, sum);
+    kn_loader_free(made);
+    return status;
+}
+
+static kn_status saving(void *user)
+{
+    subject *s = user;
+    kn_status status = kn_module_save(s->net, s->path);
+    if (status == KN_OK)
+        status = kn_module_load(s->net, s->path);
+    if (status == KN_OK)
+        status = kn_optim_save(s->optim, s->path);
+    if (status == KN_OK)
+        status = kn_optim_load(s->optim, s->path);
+    if (status != KN_OK)
+        return status;
+    KN_NO_GRAD;
+    return check_result(s, loss_of(s));
+}
+
+/* Two streams, events between them, a callback, memory that both use. */
+static void count(void *user) { ++*(int *)user; }
+
+static kn_status streams(void *user)
+{
+    subject *s = user;
+    kn_stream *one = NULL;
+    kn_event *event = NULL;
+    kn_tensor *sum = NULL;
+    int called = 0;
+    kn_status status = kn_stream_create(&one, s->device);
+    if (status == KN_OK)
+        status = kn_event_create(&event, s->device);
+    if (status == KN_OK) {
+        KN_STREAM(one);
+        sum = kn_sum(input());
+        status = fault_status(sum != NULL);
+    }
+    if (status == KN_OK)
+        status = kn_event_record(event, one);
+    if (status == KN_OK)
+        status = kn_stream_add_callback(one, count, &called);
+    if (status == KN_OK)
+        status = kn_stream_wait_event(kn_stream_default(s->device), event);
+    if (status == KN_OK)
+        status = check_result(s, kn_add(sum, sum));
+    if (status == KN_OK)
+        status = kn_synchronize(s->device);
+    if (status == KN_OK)
+        assert_int_equal(called, 1);
+    kn_event_free(event);
+    kn_status gone = kn_stream_destroy(one);
+    if (gone != KN_OK) { /* the one failure */
+        KN_ATTEMPT;
+        assert_int_equal(kn_stream_destroy(one), KN_OK);
+    }
+    return status == KN_OK ? gone : status;
+}
+
+static subject make_subject(void)
+{
+    subject s = {.device = test_device()};
+    static float x[40][5];
+    static int64_t y[40];
+    for (int i = 0; i < 40; i++) {
+        for (int j = 0; j < 5; j++)
+            x[i][j] = (float)(i + j);
+        y[i] = i % 3;
+    }
+    kn_manual_seed(1);
+    s.net = kn_nn_sequential(kn_nn_conv2d(.in_channels = 1, .out_channels = 2, .kernel_size = 3), kn_nn_relu(),
+                             kn_nn_max_pool2d(.kernel_size = 2), kn_nn_flatten(),
+                             kn_nn_linear(.in_features = 8, .out_features = 3));
+    s.optim = kn_optim_adam(kn_module_parameters(s.net), .lr = 0);
+    s.y = kn_zeros(KN_SHAPE(4), .dtype = KN_I64);
+    KN_SCOPE;
+    s.x = kn_retain(input());
+    assert_ok(kn_tensor_dataset(&s.data, kn_from_data(x, KN_SHAPE(40, 5), .device = kn_device_host()),
+                                kn_from_data(y, KN_SHAPE(40), .dtype = KN_I64, .device = kn_device_host())));
+    snprintf(s.path, sizeof s.path, "/tmp/koine-faults-%ld.safetensors", (long)getpid());
+    return s;
+}
+
+/* Runs the work with one call failing; returns whether that call came. */
+static bool fail_one(fault_work work, subject *s, int name, long nth, int error)
+{
+    snprintf(trying, sizeof trying, "%s %ld with %d", layer.name(name), nth, error);
+    alarm(SECONDS_EACH);
+    layer.plan(name, nth, error);
+    kn_status status = fault_run(work, s, trying);
+    bool came = layer.has_failed();
+    layer.plan(0, 0, 0);
+    if (!came && status != KN_OK)
+        fail_msg("%s: not reached, but %s", trying, kn_status_name(status));
+    return came;
+}
+
+/* Each call that the work makes. */
+static void fail_each(fault_work work)
+{
+    subject s = make_subject();
+    fault_none(work, &s, "kernels are built");
+    kn_synchronize(s.device);
+    uint64_t held = kn_memory_allocated(s.device);
+    long counts[FAIL_CL_NAMES] = {0};
+    layer.plan(0, 0, 0);
+    fault_none(work, &s, "no fault");
+    for (int name = 0; layer.name(name); name++)
+        counts[name] = layer.count(name);
+    int tried = 0;
+    for (int name = 0; layer.name(name); name++)
+        for (long n = 1; n <= counts[name]; n = next_number(n, counts[name]))
+            for (size_t e = 0; e < (all ? sizeof errors / sizeof errors[0] : 1); e++) {
+                tried += fail_one(work, &s, name, n, errors[e]);
+                fault_none(work, &s, trying); /* all is well again */
+                kn_synchronize(s.device);
+                if (kn_memory_allocated(s.device) != held)
+                    fail_msg("%s: %llu bytes of device memory are left", trying,
+                             (unsigned long long)(kn_memory_allocated(s.device) - held));
+            }
+    alarm(0);
+    print_message("%d failing calls\n", tried);
+    assert_true(tried > 10);
+    kn_optim_free(s.optim);
+    kn_module_free(s.net);
+    kn_dataset_free(s.data);
+    kn_release(s.x);
+    kn_release(s.y);
+    unlink(s.path);
+}
+
+static void training_steps(void **state)
+{
+    (void)state;
+    fail_each(step);
+}
+
+static void graphs(void **state)
+{
+    (void)state;
+    fail_each(graph);
+}
+
+static void loaders(void **state)
+{
+    (void)state;
+    fail_each(loader);
+}
+
+static void saving_and_loading(void **state)
+{
+    (void)state;
+    fail_each(saving);
+}
+
+static void streams_and_events(void **state)
+{
+    (void)state;
+    fail_each(streams);
+}
+
+/* --- in new processes -----------------------------------------------------------------------------------------------
+ */
+
+/* Exit status of a shell command, with what it printed on stderr in `said`; fails the test when it was killed. */
+static int run(const char *command, char *said, size_t size)
+{
+    char line[2048];
+    snprintf(line, sizeof line, "{ timeout %d %s; } 2>&1 >/dev/null", SECONDS_EACH, command);
+    FILE *pipe = popen(line, "r");
+    assert_non_null(pipe);
+    size_t length = fread(said, 1, size - 1, pipe);
+    said[length] = '\0';
+    int status = pclose(pipe);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) >= 124)
+        fail_msg("%s: `%s` hangs or crashes (%d): %s", trying, command, status, said);
+    return WEXITSTATUS(status);
+}
+
+static void count_calls(const char *command, long counts[FAIL_CL_NAMES])
+{
+    char path[64], said[4096], name[64];
+    long calls;
+    snprintf(path, sizeof path, "/tmp/koine-faults-%ld.counts", (long)getpid());
+    setenv("FAIL_CL_COUNTS", path, 1);
+    assert_int_equal(run(command, said, sizeof said), 0);
+    unsetenv("FAIL_CL_COUNTS");
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (int i = 0; fscanf(file, "%63s %ld", name, &calls) == 2; i++) {
+        assert_string_equal(name, layer.name(i));
+        counts[i] = calls;
+    }
+    fclose(file);
+    unlink(path);
+}
+
+/* A program whose call fails says so and ends with another status than 0, or does what it should. `judges`: it finds
+ * faults itself and exits with 1. */
+static void fail_each_of(const char *command)
+{
+    long counts[FAIL_CL_NAMES] = {0};
+    int failed = 0, tried = 0;
+    count_calls(command, counts);
+    for (int name = 0; layer.name(name); name++)
+        for (long n = 1; n <= counts[name]; n = next_number(n, counts[name])) {
+            char plan[96], said[4096];
+            snprintf(plan, sizeof plan, "%s:%ld:%d", layer.name(name), n, OUT_OF_RESOURCES);
+            snprintf(trying, sizeof trying, "%s", plan);
+            setenv("FAIL_CL", plan, 1);
+            int status = run(command, said, sizeof said);
+            unsetenv("FAIL_CL");
+            if (status != 0 && status != 1)
+                fail_msg("%s: `%s` exits with %d: %s", plan, command, status, said);
+            failed += status == 1;
+            tried++;
+        }
+    print_message("%d failing calls of `%s`, %d of them errors\n", tried, command, failed);
+    assert_true(failed > 0);
+}
+
+static void showing_devices(void **state)
+{
+    (void)state;
+    fail_each_of(KOINE_PROGRAM " devices");
+}
+
+static void examining_the_system(void **state)
+{
+    (void)state;
+    if (!all)
+        skip();
+    fail_each_of(KOINE_PROGRAM " doctor");
+}
+
+/* Itself, as a new process: opens the device, makes one step, says what went wrong. */
+static void opening_devices(void **state)
+{
+    (void)state;
+    char command[1024];
+    ssize_t length = readlink("/proc/self/exe", command, sizeof command - 16);
+    assert_true(length > 0);
+    snprintf(command + length, 16, " --step");
+    fail_each_of(command);
+}
+
+/* 1: an error that is told; 3: it goes on with other numbers, or says nothing. */
+static int step_once(void)
+{
+    kn_device *device = NULL;
+    double value = 0;
+    kn_status status = kn_device_open(&device, "auto");
+    if (status != KN_OK) { /* a second try, as a program may: what is left of the first must not disturb it */
+        fprintf(stderr, "%s\n", kn_error_message());
+        kn_status told = kn_error_status();
+        kn_error_clear();
+        if (told != status || kn_device_open(&device, "auto") != KN_OK)
+            return 3;
+    }
+    {
+        KN_SCOPE;
+        kn_tensor *x = kn_arange(0, 64 * 64, 1, .dtype = KN_F32), *w = kn_ones(KN_SHAPE(64, 8), .requires_grad = true);
+        kn_tensor *y = kn_sum(kn_matmul(kn_reshape(x, KN_SHAPE(64, 64)), w));
+        kn_status one = kn_backward(y);
+        one = one == KN_OK ? kn_item(y, &value) : one;
+        if (one != KN_OK)
+            fprintf(stderr, "%s\n", kn_error_message());
+        if (one == KN_OK && value != 67092480)
+            return 3;
+        if (one != kn_error_status())
+            return 3;
+        status = status == KN_OK ? one : status;
+    }
+    return status == KN_OK ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--step") == 0)
+        return step_once();
+    all = argc > 1 && strcmp(argv[1], "--long") == 0;
+    setenv("OPENCL_LAYERS", FAIL_LAYER, 1);
+    signal(SIGALRM, hangs);
+    if (kn_device_count() == 0 || !fail_cl_open(&layer, FAIL_LAYER)) {
+        fprintf(stderr, "no device, or a loader without layers\n");
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(training_steps),
+        cmocka_unit_test(graphs),
+        cmocka_unit_test(loaders),
+        cmocka_unit_test(saving_and_loading),
+        cmocka_unit_test(streams_and_events),
+        cmocka_unit_test(showing_devices),
+        cmocka_unit_test(examining_the_system),
+        cmocka_unit_test(opening_devices),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
