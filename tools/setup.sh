@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # tools/setup.sh - sourced by tests/run.sh and examples/run.sh (POSIX sh): installs what is missing, configures and builds.
 #
 #   . tools/setup.sh; koine_packages; koine_build [TARGET...]; koine_check_drivers
