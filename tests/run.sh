@@ -1,7 +1,8 @@
 #!/bin/sh
 # Builds Koine and runs its tests: sh tests/run.sh [--full] [CTEST ARGUMENT...]
 #
-# Missing Debian or Ubuntu packages are installed first (tools/setup.sh). The last lines are ctest's; the exit status is ctest's, too.
+# Missing Debian or Ubuntu packages are installed first (tools/setup.sh). ctest's closing lines come last, before them the tests that were skipped
+# and why; the exit status is ctest's.
 set -eu
 
 usage() {
@@ -21,8 +22,19 @@ esac
 cd "$(dirname "$0")/.."
 . tools/setup.sh
 koine_packages
+koine_test_packages
 koine_build
 koine_check_drivers
 
 [ $full = yes ] || set -- -LE '^long$' "$@"
-exec ctest --test-dir "$koine_build_dir" --output-on-failure --parallel "$koine_jobs" "$@"
+# The skipped tests and their reasons go in front of ctest's closing lines.
+result=$(mktemp)
+trap 'rm -f "$result"' EXIT
+{
+    status=0
+    ctest --test-dir "$koine_build_dir" --output-on-failure --parallel "$koine_jobs" "$@" || status=$?
+    echo $status >"$result"
+} | awk -v list="sh tests/skipped.sh \"$koine_build_dir/Testing/Temporary/LastTest.log\"" '
+/^[0-9]+% tests passed/ { system(list); print "" }
+{ print; fflush() }'
+exit "$(cat "$result")"

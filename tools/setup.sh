@@ -1,6 +1,8 @@
+# shellcheck shell=sh
 # tools/setup.sh - sourced by tests/run.sh and examples/run.sh (POSIX sh): installs what is missing, configures and builds.
 #
 #   . tools/setup.sh; koine_packages; koine_build [TARGET...]; koine_check_drivers
+#   koine_test_packages, after koine_packages: what only tests take
 #
 # Environment: KOINE_SKIP_PACKAGES=1 leaves the packages alone (another distribution, everything in place by other means);
 #              KOINE_BUILD_DIR names the build folder (default: build); KOINE_JOBS the number of compilers at once.
@@ -11,9 +13,9 @@ koine_die() { koine_say "error: $*"; exit 1; }
 koine_build_dir=${KOINE_BUILD_DIR:-build}
 koine_jobs=${KOINE_JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)}
 
-# Prints the packages of tools/packages.txt that are not installed, separated by spaces. One dpkg-query for all: a second run costs nothing.
-koine_missing_packages() {
-    wanted=$(sed -e 's/#.*//' -e 's/[[:space:]].*//' -e '/^$/d' tools/packages.txt)
+# Prints those packages that are not installed, separated by spaces. One dpkg-query for all: a second run costs nothing.
+koine_missing_of() { # koine_missing_of NAME...
+    wanted=$(printf '%s\n' "$@")
     # shellcheck disable=SC2086 # the names are words
     installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' $wanted 2>/dev/null | sed -n 's/ installed$//p')
     for name in $wanted; do
@@ -39,13 +41,40 @@ koine_apt_get() {
 
 koine_install() { koine_apt_get install --no-install-recommends -y -qq "$@"; }
 
+koine_has_apt() { command -v dpkg-query >/dev/null 2>&1 && command -v apt-get >/dev/null 2>&1; }
+
+# The packages of tools/packages.txt that everybody takes.
 koine_packages() {
     [ "${KOINE_SKIP_PACKAGES:-0}" = 0 ] || return 0
-    if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
+    if ! koine_has_apt; then
         koine_say "note: no apt here; assuming that the equivalents of tools/packages.txt are installed"
         return 0
     fi
-    missing=$(koine_missing_packages)
+    # shellcheck disable=SC2046 # the names are words
+    koine_ensure $(sed -e 's/#.*//' -e '/[[:space:]]with ptxas:/d' -e 's/[[:space:]].*//' -e '/^$/d' tools/packages.txt)
+}
+
+# The number of clang's version, of the one that is there or of the one that the package would install.
+koine_clang_version() {
+    if command -v clang >/dev/null 2>&1; then
+        clang --version | sed -n 's/.*clang version \([0-9]*\).*/\1/p'
+    else
+        apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p'
+    fi
+}
+
+# Those that only a test takes, beside NVIDIA's assembler. Without them the test is skipped, which tests/run.sh tells: no error.
+koine_test_packages() {
+    [ "${KOINE_SKIP_PACKAGES:-0}" = 0 ] && koine_has_apt || return 0
+    command -v "${KOINE_PTXAS:-ptxas}" >/dev/null 2>&1 || [ -x "${KOINE_CUDA:-/usr/local/cuda}/bin/ptxas" ] || return 0
+    names=$(sed -n -e 's/^\([^#[:space:]]*\)[[:space:]]*with ptxas:.*/\1/p' tools/packages.txt | sed "s/CLANG/$(koine_clang_version)/")
+    # shellcheck disable=SC2086 # the names are words
+    (koine_ensure $names) || koine_say "note: without these packages test_ptxas is skipped"
+}
+
+# Installs those that are missing, or ends the script and says how.
+koine_ensure() { # koine_ensure NAME...
+    missing=$(koine_missing_of "$@")
     [ -n "$missing" ] || return 0
     missing=${missing% }
     by_hand="apt-get update && apt-get install --no-install-recommends -y $missing"

@@ -115,6 +115,21 @@ static void print_table(const kn_tuner *tuner)
     kn_print_text(&out);
 }
 
+/* What was timed while others worked is kept, too: the way out is to begin anew. */
+static void warn_if_busy(kn_tuner *tuner, const char *path)
+{
+    const int processors = tuner->limits->is_cpu ? (int)tuner->limits->compute_units : 1;
+    if (tuner->quiet || tuner->was_busy)
+        return;
+    const double share = kn_tune_processor_share(processors);
+    tuner->was_busy = share < 0.9;
+    if (tuner->was_busy)
+        kn_tune_say(tuner,
+                    "warning: other programs are at work: this one gets %.0f %% of %d processor%s, and what it finds "
+                    "may not be the fastest; end them, remove %s and run it again",
+                    100 * share, processors, processors > 1 ? "s" : "", path);
+}
+
 static void print_end(const kn_tuner *tuner, const char *path)
 {
     kn_tune_say(tuner, "%d measured, %d known from before; kept in %s", tuner->measured, tuner->kept, path);
@@ -224,11 +239,14 @@ static kn_status tune(kn_tuner *tuner, const request *r, const char *path)
     }
     kn_tune_say(tuner, "%s (%s), at most %g s", kn_device_string(tuner->device), kn_device_name(tuner->device),
                 r->seconds);
+    warn_if_busy(tuner, path);
     kn_set_benchmark(false); /* but where its winners are asked for */
     kn_status status = run_steps(tuner, r->wanted);
     if (status == KN_OK && tuner->out)
         status = kn_tuning_export(tuner->device, tuner->out);
     print_table(tuner);
+    if (status == KN_OK)
+        warn_if_busy(tuner, path);
     if (status == KN_OK)
         print_end(tuner, path);
     return status;
@@ -269,7 +287,8 @@ const kn_command kn_command_tune = {
         "  conv      the implementation for each pass of a list of convolutions\n"
         "Parameters hold for all programs from then on, implementations where benchmark mode is on.\n\n"
         "  --device DEVICE    instead of the best one\n"
-        "  --budget SECONDS   begins nothing new after so long; 600 unless told\n"
+        "  --budget SECONDS   600 unless told; then what is being compiled or timed is ended, unfinished problems are\n"
+        "                     timed by the next run\n"
         "  --out FILE         writes all that is known of the device to a file too, to be shared\n"
         "  --import FILE      takes over a shared file (KOINE_TUNE_FILE=FILE uses one without)\n"
         "  --quiet            only the table of results\n\n"

@@ -20,6 +20,7 @@ typedef struct kn_tuner {
     double deadline; /* as kn_tune_now counts */
     bool quiet;
     bool is_over;           /* the budget is spent, or the user stopped it: nothing more is begun */
+    bool was_busy;          /* other programs took a part of the processors, which was told */
     bool needs_new_process; /* CLBlast's own parameters are the best, and were replaced */
     int measured, kept;     /* steps done by this run, and by those before it */
     kn_tune_line *lines;
@@ -39,6 +40,10 @@ kn_status kn_tune_report(kn_tuner *tuner, const char *what, const kn_tuning_resu
 
 /* Keeps a result at once: in the cache, and in --out's file. */
 kn_status kn_tune_keep(kn_tuner *tuner, const kn_tuning_result *result);
+
+/* tune_load.c: how much of so many processors' time this program gets just now, 1 for all of it. Takes a tenth of a
+ * second. */
+double kn_tune_processor_share(int processors);
 
 /* tune_kernels.c: the parameters of CLBlast's kernels, and the shapes of blocks. */
 kn_status kn_tune_clblast(kn_tuner *tuner);

@@ -131,8 +131,11 @@ static kn_status check_row(kn_tuner *tuner, const kn_implementation_table *table
     kn_tuning_free(&result);
     if (known)
         return KN_OK;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        if (kn_tune_is_over(tuner))
+            return KN_OK;
         KN_TRY(check_case(&right, tuner, table->operation, row->name, &cases[i]));
+    }
     if (!right)
         return kn_error_set(KN_ERR_DEVICE,
                             "the implementation `%s` of %s gives wrong numbers on %s: nothing is timed; `koine doctor` "
@@ -183,12 +186,14 @@ static void observe(void *user, const char *operation, const kn_tuning_result *r
         o->status = kn_tuning_export(o->tuner->device, o->tuner->out);
 }
 
+static bool is_over(void *user) { return kn_tune_is_over(((observed *)user)->tuner); }
+
 static kn_status time_shape(kn_tuner *tuner, const shape *s, const char *label, double flops)
 {
     observed o = {.tuner = tuner, .label = label, .flops = flops};
     kn_status status = KN_OK;
     kn_tune_say(tuner, "%s", label);
-    kn_benchmark_observe(observe, &o);
+    kn_benchmark_observe(observe, is_over, &o);
     kn_set_benchmark(true);
     {
         KN_SCOPE;
@@ -199,7 +204,7 @@ static kn_status time_shape(kn_tuner *tuner, const shape *s, const char *label, 
             status = kn_synchronize(tuner->device);
     }
     kn_set_benchmark(false);
-    kn_benchmark_observe(NULL, NULL);
+    kn_benchmark_observe(NULL, NULL, NULL);
     if (status == KN_ERR_MEMORY) { /* of the device: its own affair; of the host: the next call will say so */
         kn_tune_say(tuner, "  is passed over: %s", kn_error_message());
         kn_error_clear();

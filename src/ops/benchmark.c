@@ -141,6 +141,19 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+static _Thread_local kn_benchmark_observer *observer;
+static _Thread_local bool (*observer_is_over)(void *user);
+static _Thread_local void *observer_user;
+
+void kn_benchmark_observe(kn_benchmark_observer *function, bool (*is_over)(void *user), void *user)
+{
+    observer = function;
+    observer_is_over = is_over;
+    observer_user = user;
+}
+
+static bool is_over(void) { return observer_is_over && observer_is_over(observer_user); }
+
 /* The fastest of a few runs after one that builds the kernels; HUGE_VAL for a row that fails, whose error is forgotten:
  * another will do. */
 static double time_row(contest *c, const kn_implementation *row, double best)
@@ -151,7 +164,7 @@ static double time_row(contest *c, const kn_implementation *row, double best)
     kn_status status = c->run(c->table, row, c->stream, c->problem);
     if (status == KN_OK)
         status = kn_stream_synchronize(c->stream);
-    for (int i = 0; i < RUNS && status == KN_OK; i++) {
+    for (int i = 0; i < RUNS && status == KN_OK && !is_over(); i++) {
         const double start = seconds_now();
         status = c->run(c->table, row, c->stream, c->problem);
         if (status == KN_OK)
@@ -166,19 +179,25 @@ static double time_row(contest *c, const kn_implementation *row, double best)
     return fastest;
 }
 
-/* *winner is NULL where every row fails, for want of memory say: nothing to remember. */
+/* *winner is NULL where every row fails, for want of memory say, and where time is up: nothing to remember. */
 static kn_status time_all(const kn_implementation **winner, contest *c)
 {
+    if (is_over())
+        return KN_OK;
     double best = time_row(c, c->usual, HUGE_VAL);
     kn_status status = kn_tuning_add(&c->result, c->usual->name, best, margin);
     for (int i = 0; i < c->table->count && status == KN_OK; i++) {
         const kn_implementation *row = &c->table->rows[i];
         if (row == c->usual || !is_worth_timing(c, row) || !can_take(c, row))
             continue;
+        if (is_over())
+            break;
         const double seconds = time_row(c, row, best);
         best = fmin(best, seconds);
         status = kn_tuning_add(&c->result, row->name, seconds, margin);
     }
+    if (is_over())
+        return status;
     atomic_fetch_add(&timed, 1);
     *winner = status == KN_OK && c->result.choice ? row_called(c, c->result.choice) : NULL;
     return status;
@@ -206,15 +225,6 @@ static void store(const contest *c)
         kn_log_message(atomic_exchange(&told, true) ? KN_LOG_INFO : KN_LOG_WARNING,
                        "a benchmark result could not be kept: %s", kn_error_message());
     kn_error_put_back(&before);
-}
-
-static _Thread_local kn_benchmark_observer *observer;
-static _Thread_local void *observer_user;
-
-void kn_benchmark_observe(kn_benchmark_observer *function, void *user)
-{
-    observer = function;
-    observer_user = user;
 }
 
 static kn_status find_winner(const kn_implementation **row, contest *c, const int64_t *numbers, int count)

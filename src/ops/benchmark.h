@@ -17,9 +17,10 @@ kn_status kn_benchmark_choose(const kn_implementation **row, const kn_implementa
                               const void *problem, unsigned flags, kn_row_runner *run);
 
 /* Called on this thread for each problem that it meets for the first time, with what was found, now or before
- * (`known`); not for the problems inside a problem. NULL ends it. */
+ * (`known`); not for the problems inside a problem. `is_over` is asked before each run of a row: once it is true,
+ * nothing is timed any more and what is not finished is forgotten. NULLs end it. */
 typedef void kn_benchmark_observer(void *user, const char *operation, const kn_tuning_result *result, bool known);
-void kn_benchmark_observe(kn_benchmark_observer *function, void *user);
+void kn_benchmark_observe(kn_benchmark_observer *function, bool (*is_over)(void *user), void *user);
 
 /* For tests: how many problems this process has timed. */
 int64_t kn_benchmark_count_timed(void);

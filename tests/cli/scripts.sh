@@ -44,12 +44,12 @@ setup() { # setup UID MISSING...: everything but MISSING is installed
     rm -rf "$fake/lists" "$fake/sudo-works" "$fake/no-network"
     : >"$fake/log"
     echo "$uid" >"$fake/uid"
-    sed -e 's/#.*//' -e 's/[[:space:]].*//' -e '/^$/d' tools/packages.txt >"$fake/installed"
+    sed -e 's/#.*//' -e 's/[[:space:]].*//' -e 's/CLANG/14/' -e '/^$/d' tools/packages.txt >"$fake/installed"
     for name; do sed -i "/^$name\$/d" "$fake/installed"; done
 }
-attempt() {
+attempt() { # attempt [FUNCTION...]
     status=0
-    "$shell" -euc '. tools/setup.sh; koine_packages' >"$fake/out" 2>&1 </dev/null || status=$?
+    "$shell" -euc ". tools/setup.sh; ${*:-koine_packages}" >"$fake/out" 2>&1 </dev/null || status=$?
 }
 expect() { # expect STATUS WHAT
     if [ "$status" != "$1" ]; then
@@ -63,7 +63,7 @@ lacks() { ! grep -qF -- "$2" "$fake/$1" || { echo "FAILED ($shell): \"$2\" in $1
 
 for shell in sh dash bash; do
     command -v $shell >/dev/null || continue
-    for script in tests/run.sh examples/run.sh tools/setup.sh; do $shell -n $script; done
+    for script in tests/run.sh tests/skipped.sh examples/run.sh tools/setup.sh; do $shell -n $script; done
 
     setup 1000
     attempt
@@ -98,9 +98,50 @@ for shell in sh dash bash; do
     expect 1 "no network"
     holds out "apt-get could not install: cmake"
 
+    # What only test_ptxas takes: not for others, not without ptxas, and no error where it cannot be had.
+    rm -f "$fake/ptxas" "$fake/clang"
+    setup 0 libclc-14 clang
+    KOINE_PTXAS=no-such-ptxas KOINE_CUDA=$fake/nowhere attempt "koine_packages; koine_test_packages"
+    expect 0 "no ptxas"
+    [ ! -s "$fake/log" ] || { echo "FAILED: packages for ptxas without it"; exit 1; }
+    echo true | program ptxas
+    echo 'echo "Debian clang version 14.0.6"' | program clang
+    attempt koine_packages
+    expect 0 "ptxas, but no tests"
+    [ ! -s "$fake/log" ] || { echo "FAILED: packages for tests without them"; exit 1; }
+    attempt koine_test_packages
+    expect 0 "ptxas"
+    holds log "install --no-install-recommends -y -qq clang libclc-14"
+    setup 1000 libclc-14
+    attempt koine_test_packages
+    expect 0 "ptxas, but neither root nor sudo"
+    holds out "test_ptxas is skipped"
+    rm "$fake/ptxas" "$fake/clang"
+
     setup 1000 cmake
     KOINE_SKIP_PACKAGES=1 attempt
     expect 0 "KOINE_SKIP_PACKAGES"
     [ ! -s "$fake/log" ] || { echo "FAILED: KOINE_SKIP_PACKAGES was not heeded"; exit 1; }
 done
+# ctest's log, as the run's end reads it.
+cat >"$fake/log" <<'END'
+Start testing: Jan 01 00:00 UTC
+1/3 Testing: test_one
+1/3 Test: test_one
+Output:
+skipped: there is no libclc
+<end of output>
+2/3 Testing: test_two
+2/3 Test: test_two
+[  SKIPPED ] test_of_two_devices
+[  PASSED  ] 3 test(s).
+Test Passed.
+3/3 Testing: test_three
+3/3 Test: test_three
+Test Passed.
+END
+sh tests/skipped.sh "$fake/log" >"$fake/out"
+holds out "  test_one: there is no libclc"
+holds out "  test_two: its test test_of_two_devices"
+lacks out test_three
 echo "scripts: all as expected"

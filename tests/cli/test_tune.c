@@ -172,6 +172,29 @@ static void a_folder_that_cannot_be_written(void **state)
     run_free(&r);
 }
 
+/* Loops that take the processors: four for each. */
+static run_result tune_beside_others(const char *arguments)
+{
+    return run_shell(
+        "loops=; for i in $(seq $((4 * $(getconf _NPROCESSORS_ONLN)))); do (while :; do :; done) & "
+        "loops=\"$loops $!\"; done; KOINE_CACHE_DIR='%s' '%s' tune %s; status=$?; kill $loops; exit $status",
+        fresh_folder("tune-busy"), KOINE_PROGRAM, arguments);
+}
+
+static void a_busy_machine_is_told(void **state)
+{
+    (void)state;
+    run_result r = tune_beside_others("--budget 0.001 blocked");
+    assert_status(r, 0);
+    assert_contains(r.errors, "warning: other programs are at work: this one gets ");
+    assert_contains(r.errors, "end them, remove ");
+    run_free(&r);
+    r = tune_beside_others("--quiet --budget 0.001 blocked");
+    assert_status(r, 0);
+    assert_string_equal(r.errors, "");
+    run_free(&r);
+}
+
 int main(void)
 {
     snprintf(cache, sizeof cache, "%s", fresh_folder("tune"));
@@ -182,6 +205,7 @@ int main(void)
         cmocka_unit_test(results_can_be_shared),
         cmocka_unit_test(damaged_files_are_left_alone),
         cmocka_unit_test(a_folder_that_cannot_be_written),
+        cmocka_unit_test(a_busy_machine_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -265,14 +265,34 @@ TENSOR_TEST(test_real_operations)
             fail_msg("element %d is %g, without benchmark %g", i, (double)fastest[i], (double)usual[i]);
 }
 
+static bool is_up(void *user) { return (*(int *)user)-- <= 0; }
+
+/* When time is up in the middle of a problem nothing more is timed; the usual row computes, nothing is remembered, and
+ * the next time finds the winner. */
+TENSOR_TEST(test_time_is_up)
+{
+    kn_set_benchmark(true);
+    for (int runs_left = 0; runs_left < 4; runs_left++) {
+        int left = runs_left;
+        const int64_t timed = kn_benchmark_count_timed();
+        kn_benchmark_observe(NULL, is_up, &left);
+        assert_string_equal(choose(200), "slow");
+        kn_benchmark_observe(NULL, NULL, NULL);
+        assert_int_equal(kn_benchmark_count_timed(), timed);
+    }
+    assert_string_equal(choose(200), "several");
+    assert_string_equal(choose(200), "fast");
+    kn_set_benchmark(false);
+}
+
 int main(void)
 {
     if (!mkdtemp(cache))
         return 1;
     setenv("KOINE_CACHE_DIR", cache, 1);
     const struct CMUnitTest tests[] = {
-        TEST(test_found_once), TEST(test_all_fail), TEST(test_kept_on_disk),
-        TEST(test_capture),    TEST(test_threads),  TEST(test_real_operations),
+        TEST(test_found_once), TEST(test_all_fail),        TEST(test_kept_on_disk), TEST(test_capture),
+        TEST(test_threads),    TEST(test_real_operations), TEST(test_time_is_up),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     char command[160];

@@ -1,0 +1,43 @@
+/* cli/tune_load.c - is the machine busy with something else? Then what is timed says little. Found by asking for the
+ * processors for a moment: a load average tells of the last minute, and counts this program too. */
+#define _GNU_SOURCE /* CLOCK_THREAD_CPUTIME_ID */
+#include <pthread.h>
+#include <time.h>
+
+#include "cli/tune.h"
+
+enum { MOST_THREADS = 256 };
+static const double moment = 0.1; /* seconds */
+
+static double read_clock(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Leaves in *share how much of the moment it was running. */
+static void *spin(void *share)
+{
+    const double start = read_clock(CLOCK_MONOTONIC), used = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    double now = start;
+    while (now < start + moment)
+        now = read_clock(CLOCK_MONOTONIC);
+    *(double *)share = (read_clock(CLOCK_THREAD_CPUTIME_ID) - used) / (now - start);
+    return NULL;
+}
+
+double kn_tune_processor_share(int processors)
+{
+    pthread_t threads[MOST_THREADS];
+    double shares[MOST_THREADS], sum = 0;
+    int count = 0;
+    processors = processors < 1 ? 1 : processors < MOST_THREADS ? processors : MOST_THREADS;
+    while (count < processors && pthread_create(&threads[count], NULL, spin, &shares[count]) == 0)
+        count++;
+    for (int i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+        sum += shares[i];
+    }
+    return count > 0 ? sum / count : 1;
+}
