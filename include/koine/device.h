@@ -1,7 +1,15 @@
 /* koine/device.h - the devices of all OpenCL platforms, and the host.
  *
  * Devices are found once, at the first call that needs them, and live until the process ends: a kn_device pointer is
- * never freed and may be shared by all threads. All functions here are thread-safe. */
+ * never freed and may be shared by all threads. All functions here are thread-safe. A platform or device that does not
+ * answer a question about itself is left out, with a warning; where nothing else is found the error says which.
+ *
+ * Fork: neither drivers' threads nor the library's survive it. In a child forked after devices were found (or a loader
+ * had workers) whatever needs a device or a worker is KN_ERR_DEVICE at once, and what is freed is left to the process's
+ * end. Fork before the first use, or let the child call exec.
+ *
+ * Where POCL_CACHE_DIR is not set and PoCL's usual folder cannot be written, finding the devices sets it (setenv, before
+ * OpenCL's first call) to a folder that can. */
 #ifndef KOINE_DEVICE_H
 #define KOINE_DEVICE_H
 

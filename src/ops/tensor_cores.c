@@ -162,14 +162,12 @@ static kn_status check(kn_device *device, bool f16)
 /* For want of memory nothing is found out, and the next call tries again. */
 static verdict find_verdict(kn_device *device, bool f16)
 {
-    kn_error_state before;
+    KN_ATTEMPT;
     kn_device_properties properties = {0};
-    kn_error_take(&before);
     const kn_status status = check(device, f16);
     if (status != KN_OK && status != KN_ERR_MEMORY && kn_device_get_properties(device, &properties) == KN_OK)
         kn_log_message(KN_LOG_WARNING, "the tensor cores of %s are not used in %s: %s", properties.name,
                        f16 ? "f16" : "TF32", kn_error_message());
-    kn_error_put_back(&before);
     return status == KN_OK ? WORK : status == KN_ERR_MEMORY ? UNKNOWN : FAIL;
 }
 

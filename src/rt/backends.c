@@ -33,9 +33,6 @@ const char *kn_backend_version(const char *backend)
 
 bool kn_backend_is_available(const char *backend)
 {
-    kn_error_state before;
-    kn_error_take(&before);
-    const bool available = backend && kn_backend_version(backend);
-    kn_error_put_back(&before);
-    return available;
+    KN_ATTEMPT;
+    return backend && kn_backend_version(backend);
 }

@@ -203,13 +203,11 @@ void kn_clblast_prepare(kn_device *device, bool f64)
 {
     for (int kernel = 0; kernel < KN_CLBLAST_KERNELS; kernel++) {
         bool *prepared = &states[kn_device_slot(device)][f64].prepared[kernel];
-        kn_error_state before;
         if (*prepared)
             continue;
-        kn_error_take(&before);
+        KN_ATTEMPT;
         *prepared = true;
         prepare_kernel(device, (kn_clblast_kernel)kernel, f64);
-        kn_error_put_back(&before);
     }
 }
 

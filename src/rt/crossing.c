@@ -162,7 +162,9 @@ void kn_crossing_end(kn_crossing *crossing)
 
 static void set_event(cl_event event, cl_int result)
 {
-    clSetUserEventStatus(event, result < 0 ? result : CL_COMPLETE);
+    const cl_int state = result < 0 ? result : CL_COMPLETE;
+    if (clSetUserEventStatus(event, state) != CL_SUCCESS)
+        clSetUserEventStatus(event, state); /* what waits for it would wait for ever */
     clReleaseEvent(event);
 }
 

@@ -229,10 +229,8 @@ void kn_graph_free(kn_graph *graph)
     if (!graph || kn_is_forked())
         return;
     if (find_capture(graph)) {
-        kn_error_state before;
-        kn_error_take(&before);
+        KN_ATTEMPT;
         kn_graph_capture_end(graph);
-        kn_error_put_back(&before);
     }
     if (graph->capturing) /* by another thread: its end is that thread's */
         return;

@@ -35,15 +35,13 @@ static int find_wanted(wanted list[KN_MAX_DEVICES], const kn_profile *profile)
 static void measure(const wanted *w)
 {
     double unused;
-    kn_error_state before;
-    kn_error_take(&before);
+    KN_ATTEMPT;
     bool fine = (!w->f32 || kn_peak_flops(w->device, false, &unused) == KN_OK) &&
                 (!w->f64 || kn_peak_flops(w->device, true, &unused) == KN_OK) &&
                 kn_peak_bytes(w->device, &unused) == KN_OK;
     if (!fine)
         kn_log_message(KN_LOG_WARNING, "the peaks of %s could not be measured: %s", w->device->label,
                        kn_error_message());
-    kn_error_put_back(&before);
 }
 
 void kn_profile_measure_peaks(void)

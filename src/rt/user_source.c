@@ -110,9 +110,6 @@ kn_status kn_user_source_build(kn_device *device, const char *path, const char *
 
 bool kn_user_source_tries(kn_device *device, const char *path, const char *options, const char *kernel)
 {
-    kn_error_state before;
-    kn_error_take(&before);
-    kn_status status = kn_user_source_build(device, path, options, kernel, NULL);
-    kn_error_put_back(&before);
-    return status == KN_OK;
+    KN_ATTEMPT;
+    return kn_user_source_build(device, path, options, kernel, NULL) == KN_OK;
 }

@@ -43,9 +43,8 @@ void kn_metric_reset(kn_metric *metric)
 {
     if (metric == NULL)
         return;
-    bool no_error = kn_error_status() == KN_OK;
-    if (kn_device_log_reset(metric->log) != KN_OK && no_error)
-        kn_error_clear();
+    KN_ATTEMPT;
+    kn_device_log_reset(metric->log);
 }
 
 kn_status kn_metric_update(kn_metric *metric, kn_tensor *output, kn_tensor *target, int64_t weight)

@@ -201,6 +201,17 @@ static kn_status streams(void *user)
     return status == KN_OK ? gone : status;
 }
 
+/* To another device and back, by way of the host's memory. */
+static kn_status crossing(void *user)
+{
+    subject *s = user;
+    kn_device *other = kn_device_at(1);
+    kn_tensor *there = kn_to(input(), other), *back = kn_to(kn_add(there, there), s->device);
+    kn_status status = check_result(s, kn_sum(back));
+    kn_status end = kn_synchronize(other);
+    return status == KN_OK ? end : status;
+}
+
 static subject make_subject(void)
 {
     subject s = {.device = test_device()};
@@ -301,6 +312,14 @@ static void streams_and_events(void **state)
 {
     (void)state;
     fail_each(streams);
+}
+
+static void crossings(void **state)
+{
+    (void)state;
+    if (!two_cpu_devices())
+        skip();
+    fail_each(crossing);
 }
 
 /* --- in new processes -----------------------------------------------------------------------------------------------
@@ -435,6 +454,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(loaders),
         cmocka_unit_test(saving_and_loading),
         cmocka_unit_test(streams_and_events),
+        cmocka_unit_test(crossings),
         cmocka_unit_test(showing_devices),
         cmocka_unit_test(examining_the_system),
         cmocka_unit_test(opening_devices),
