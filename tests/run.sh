@@ -34,7 +34,12 @@ trap 'rm -f "$result"' EXIT
     status=0
     ctest --test-dir "$koine_build_dir" --output-on-failure --parallel "$koine_jobs" "$@" || status=$?
     echo $status >"$result"
-} | awk -v list="sh tests/skipped.sh \"$koine_build_dir/Testing/Temporary/LastTest.log\"" '
-/^[0-9]+% tests passed/ { system(list); print "" }
-{ print; fflush() }'
+} | while IFS= read -r line; do
+    case $line in *'% tests passed, '*)
+        sh tests/skipped.sh "$koine_build_dir/Testing/Temporary/LastTest.log"
+        echo
+        ;;
+    esac
+    printf '%s\n' "$line"
+done
 exit "$(cat "$result")"
