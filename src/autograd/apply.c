@@ -48,20 +48,6 @@ static kn_status check_devices(const kn_call *call)
     return KN_OK;
 }
 
-static kn_status check_in_place(const kn_call *call)
-{
-    const kn_tensor *target = call->inputs[0];
-    if (!kn_grad_enabled() || !kn_autograd_wants(target))
-        return KN_OK;
-    const kn_node *node = target->autograd->node;
-    if (!node || !node->op)
-        return kn_fail(KN_ERR_STATE,
-                       "a leaf that requires gradients cannot be changed in place: do it inside KN_NO_GRAD");
-    if (node->op->is_view)
-        return kn_fail(KN_ERR_STATE, "a view that is part of the record cannot be changed in place: kn_clone it first");
-    return KN_OK;
-}
-
 static bool wants_record(const kn_call *call)
 {
     if (!kn_grad_enabled() || !call->op->backward)
@@ -69,7 +55,7 @@ static bool wants_record(const kn_call *call)
     for (int i = 0; i < call->num_inputs; i++)
         if (kn_autograd_wants(call->inputs[i]))
             return true;
-    return false;
+    return call->op->in_place && kn_change_wants_record(call->inputs[0]);
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
@@ -93,23 +79,27 @@ static kn_status run(kn_call *call)
 {
     const kn_op *op = call->op;
     KN_TRY(check_devices(call));
-    if (op->in_place)
-        KN_TRY(check_in_place(call));
+    call->needs_grad = wants_record(call);
+    if (op->in_place && call->needs_grad)
+        KN_TRY(kn_change_check(call->inputs[0]));
     call->stream = kn_tensor_stream(call->inputs[0]);
     if (!call->stream)
         return kn_error_status();
     if (op->nondeterministic)
         KN_TRY(kn_check_nondeterministic(op->name));
-    call->needs_grad = wants_record(call);
     if (op->shape)
         KN_TRY(op->shape(call));
     KN_TRY(make_outputs(call));
     KN_TRY(observe(call, false));
     KN_TRY(op->forward(call));
-    if (op->in_place)
+    if (op->in_place && !call->needs_grad)
         kn_tensor_bump_version(call->outputs[0]);
-    KN_TRY(observe(call, true));
-    return call->needs_grad ? kn_tape_record(call) : KN_OK;
+    if (op->is_view)
+        KN_TRY(kn_view_track(call->outputs[0], call->inputs[0],
+                             kn_grad_enabled() ? KN_VIEW_ORDINARY : KN_VIEW_WITHOUT_GRAD));
+    if (call->needs_grad)
+        KN_TRY(kn_tape_record(call));
+    return observe(call, true);
 }
 
 static bool any_required_missing(const kn_op *op, kn_tensor *const *inputs, int num_inputs)

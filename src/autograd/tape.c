@@ -47,6 +47,7 @@ void kn_node_release(kn_node *node)
             }
         }
         free_hooks(dead->hooks);
+        kn_free(dead->slice);
         if (dead->params && dead->op->params_drop)
             dead->op->params_drop(dead->params);
         kn_free(dead->params);
@@ -90,12 +91,15 @@ void kn_autograd_free(struct kn_autograd *autograd)
         autograd->node->leaf = NULL;
     kn_node_release(autograd->node);
     kn_release(autograd->grad);
+    kn_release(autograd->base);
     kn_free(autograd);
 }
 
 kn_node *kn_autograd_node(kn_tensor *tensor)
 {
     struct kn_autograd *autograd = kn_autograd_of(tensor);
+    if (autograd && kn_view_is_outdated(tensor) && kn_view_renew(tensor) != KN_OK)
+        return NULL;
     if (autograd && !autograd->node) {
         autograd->node = new_node(NULL, 0, 1);
         if (autograd->node)
@@ -105,6 +109,13 @@ kn_node *kn_autograd_node(kn_tensor *tensor)
 }
 
 /* --- recording -------------------------------------------------------------------------------- */
+
+/* The tensor whose history an op in place continues: the base of a view. */
+static kn_tensor *changed_tensor(kn_tensor *target)
+{
+    kn_tensor *base = kn_view_base(target);
+    return base ? base : target;
+}
 
 static kn_status connect_inputs(kn_node *node, kn_tensor *const *inputs)
 {
@@ -116,11 +127,13 @@ static kn_status connect_inputs(kn_node *node, kn_tensor *const *inputs)
         node->input[i].ndim = input->ndim;
         memcpy(node->input[i].shape, input->shape, sizeof input->shape);
         node->input[i].device = input->storage->device;
+        if (i == 0 && node->op->in_place)
+            input = changed_tensor(input);
         if (!kn_autograd_wants(input))
             continue;
         kn_node *source = kn_autograd_node(input);
         if (!source)
-            return KN_ERR_MEMORY;
+            return kn_error_status();
         atomic_fetch_add(&source->references, 1);
         node->edges[i] = (kn_edge){source, input->autograd->output};
         node->needs[i] = true;
@@ -152,12 +165,35 @@ static kn_status keep_params(kn_node *node, const void *params)
     return KN_OK;
 }
 
+/* A change in place of a view is one of a part of its base. */
+static kn_status note_slice(kn_node *node, const kn_tensor *target)
+{
+    const kn_tensor *base = kn_view_base(target);
+    if (!base)
+        return KN_OK;
+    node->slice = kn_malloc(sizeof *node->slice);
+    if (!node->slice)
+        return KN_ERR_MEMORY;
+    kn_slice_of(node->slice, base, target);
+    return KN_OK;
+}
+
+/* Nobody adds to the gradient of what is no leaf any more. */
+static void leave_node(kn_node *node)
+{
+    if (node && !node->op) {
+        node->leaf = NULL;
+        node->released = true;
+    }
+    kn_node_release(node);
+}
+
 /* The outputs become results of the node. An in-place op's tensor leaves the node it had, which the new node's edge
  * keeps. */
 static kn_status claim_outputs(kn_node *node, kn_tensor *const *outputs)
 {
     for (int i = 0; i < node->num_outputs; i++) {
-        kn_tensor *output = outputs[i];
+        kn_tensor *output = node->op->in_place ? changed_tensor(outputs[i]) : outputs[i];
         if (!kn_dtype_is_floating(output->dtype))
             continue;
         struct kn_autograd *autograd = kn_autograd_of(output);
@@ -168,7 +204,7 @@ static kn_status claim_outputs(kn_node *node, kn_tensor *const *outputs)
         autograd->node = node;
         autograd->output = i;
         autograd->requires_grad = true;
-        kn_node_release(before);
+        leave_node(before);
     }
     return KN_OK;
 }
@@ -176,9 +212,12 @@ static kn_status claim_outputs(kn_node *node, kn_tensor *const *outputs)
 kn_status kn_tape_record(kn_call *call)
 {
     kn_node *node = new_node(call->op, call->num_inputs, call->num_outputs);
-    if (!node)
-        return KN_ERR_MEMORY;
-    kn_status status = connect_inputs(node, call->inputs);
+    kn_status status = node ? connect_inputs(node, call->inputs) : KN_ERR_MEMORY;
+    if (call->op->in_place) {
+        if (status == KN_OK)
+            status = note_slice(node, call->inputs[0]);
+        kn_tensor_bump_version(call->outputs[0]);
+    }
     if (status == KN_OK)
         status = keep_params(node, call->params);
     if (status == KN_OK)

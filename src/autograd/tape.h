@@ -10,6 +10,7 @@
 #include <koine/autograd.h>
 
 #include "autograd/op.h"
+#include "autograd/view.h"
 
 typedef struct kn_node kn_node;
 
@@ -30,6 +31,8 @@ struct kn_node {
     uint64_t number; /* 0 for leaves: they come last */
     const kn_op *op; /* NULL: a leaf */
     kn_tensor *leaf; /* of a leaf's node: borrowed, NULL once the leaf is gone */
+    kn_slice *slice; /* the op changed this part of output 0 in place: edge 0 and the gradient are the base's, input 0
+                        is the view; NULL: all of it */
     void *params;
     bool released; /* a backward pass has freed what was saved */
     bool again;    /* nothing was saved, so that passes from several results may go through it */
@@ -57,24 +60,29 @@ struct kn_node {
 /* A tensor's part of the record. */
 struct kn_autograd {
     bool requires_grad;
-    kn_node *node;   /* owned: what made the tensor, or its leaf node */
-    int output;      /* which output of that node it is */
-    kn_tensor *grad; /* owned; leaves only */
+    uint8_t view_kind; /* of a view: a kn_view_kind */
+    int output;        /* which output of `node` it is */
+    unsigned version;  /* of a view: the storage's when `node` was made */
+    kn_node *node;     /* owned: what made the tensor, or its leaf node */
+    kn_tensor *grad;   /* owned; leaves only */
+    kn_tensor *base;   /* owned; of a view: see autograd/view.h */
 };
 
 /* The tensor's part, made if need be; NULL with an error. */
 struct kn_autograd *kn_autograd_of(kn_tensor *tensor);
 
-/* Does it require gradients, as a leaf or as the result of recorded operations? */
+/* Does it require gradients, as a leaf or as the result of recorded operations, those that changed it included? */
 static inline bool kn_autograd_wants(const kn_tensor *tensor)
 {
-    return tensor && tensor->autograd && tensor->autograd->requires_grad;
+    return tensor && tensor->autograd &&
+           (tensor->autograd->requires_grad || (tensor->autograd->base && kn_view_is_outdated(tensor)));
 }
 
-/* The node a gradient of `tensor` goes to; borrowed. */
+/* The node a gradient of `tensor` goes to; borrowed. That of an outdated view is made anew. NULL with an error. */
 kn_node *kn_autograd_node(kn_tensor *tensor);
 
-/* Records a call whose outputs are there. */
+/* Records a call whose outputs are there. Counts the change of an op in place, on failure too: no edge may lead to what
+ * is made of the values after it. */
 kn_status kn_tape_record(kn_call *call);
 
 /* The same for an op that takes and makes any number of tensors, on any devices: it is run by hand, not by kn_op_apply,

@@ -19,19 +19,6 @@ static kn_status output_is_input(kn_call *call)
     return kn_call_output(call, a->dtype, a->ndim, a->shape);
 }
 
-/* An element that stands for several, as kn_expand makes it, would be changed several times. */
-static kn_status check_apart(const kn_tensor *a)
-{
-    char text[KN_DESCRIBE];
-
-    for (int d = 0; d < a->ndim; d++)
-        if (a->shape[d] > 1 && a->strides[d] == 0)
-            return kn_fail(KN_ERR_STATE,
-                           "several elements of the expanded view %s share one place in memory; kn_clone it first",
-                           kn_tensor_describe(text, sizeof text, a));
-    return KN_OK;
-}
-
 static kn_status update_shape(kn_call *call)
 {
     const kn_tensor *a = call->inputs[0];
@@ -40,7 +27,7 @@ static kn_status update_shape(kn_call *call)
     int ndim;
 
     KN_TRY(kn_call_check_same_dtype(call, 0, 1));
-    KN_TRY(check_apart(a));
+    KN_TRY(kn_tensor_check_apart(a));
     KN_TRY(kn_broadcast_shapes(&ndim, shape, a, call->inputs[1]));
     if (ndim != a->ndim || memcmp(shape, a->shape, (size_t)ndim * sizeof *shape) != 0)
         return kn_fail(KN_ERR_SHAPE, "%s does not broadcast to %s, which is to be changed in place",
@@ -158,7 +145,7 @@ static kn_status mul_scalar_shape(kn_call *call)
     if (kn_result_type_scalar(dtype, params->value) != dtype)
         return kn_fail(KN_ERR_DTYPE, "a %s tensor cannot hold its product with %g", kn_dtype_name(dtype),
                        params->value);
-    KN_TRY(check_apart(call->inputs[0]));
+    KN_TRY(kn_tensor_check_apart(call->inputs[0]));
     return output_is_input(call);
 }
 
