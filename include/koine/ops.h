@@ -95,7 +95,8 @@ KN_API kn_tensor *kn_matmul(kn_tensor *a, kn_tensor *b);
 
 /* one size may be -1; a view where strides allow, else a copy */
 KN_API kn_tensor *kn_reshape(kn_tensor *x, int ndim, const int64_t *shape);
-KN_API kn_tensor *kn_flatten(kn_tensor *x, int start_dim, int end_dim);    /* kn_flatten(x, 1, -1) keeps the batch */
+/* kn_flatten(x, 1, -1) keeps the batch; one dimension: x itself */
+KN_API kn_tensor *kn_flatten(kn_tensor *x, int start_dim, int end_dim);
 KN_API kn_tensor *kn_transpose(kn_tensor *x, int dim0, int dim1);          /* a view */
 KN_API kn_tensor *kn_t(kn_tensor *x);                                      /* at most 2 dimensions; a view */
 KN_API kn_tensor *kn_permute(kn_tensor *x, const int *dims);               /* kn_ndim(x) of them; a view */

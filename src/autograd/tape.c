@@ -72,7 +72,6 @@ static kn_node *new_node(const kn_op *op, int num_inputs, int num_outputs)
     node->num_outputs = num_outputs;
     atomic_init(&node->references, 1);
     node->op = op;
-    node->number = op ? atomic_fetch_add(&next_number, 1) : 0;
     return node;
 }
 
@@ -117,6 +116,7 @@ static kn_tensor *changed_tensor(kn_tensor *target)
     return base ? base : target;
 }
 
+/* The node's number comes last: an outdated view gets its node here, and that is to have the smaller one. */
 static kn_status connect_inputs(kn_node *node, kn_tensor *const *inputs)
 {
     for (int i = 0; i < node->num_inputs; i++) {
@@ -138,6 +138,7 @@ static kn_status connect_inputs(kn_node *node, kn_tensor *const *inputs)
         node->edges[i] = (kn_edge){source, input->autograd->output};
         node->needs[i] = true;
     }
+    node->number = atomic_fetch_add(&next_number, 1);
     return KN_OK;
 }
 

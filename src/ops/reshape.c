@@ -143,6 +143,8 @@ kn_tensor *kn_flatten(kn_tensor *x, int start_dim, int end_dim)
                             end_dim);
     if (x->ndim == 0)
         return kn_reshape(x, 1, (const int64_t[]){1});
+    if (start_dim == end_dim)
+        return kn_scope_adopt(kn_retain(x));
     for (int i = 0; i < x->ndim; i++) {
         if (i > start_dim && i <= end_dim)
             shape[ndim - 1] *= x->shape[i];
