@@ -75,6 +75,19 @@ static kn_status make_outputs(kn_call *call)
     return KN_OK;
 }
 
+static kn_status run_forward(kn_call *call)
+{
+    const kn_op *op = call->op;
+    KN_TRY(observe(call, false));
+    KN_TRY(op->forward(call));
+    if (op->in_place)
+        kn_tensor_bump_version(call->outputs[0]);
+    if (op->is_view)
+        KN_TRY(kn_view_track(call->outputs[0], call->inputs[0],
+                             kn_grad_enabled() ? KN_VIEW_ORDINARY : KN_VIEW_WITHOUT_GRAD));
+    return observe(call, true);
+}
+
 static kn_status run(kn_call *call)
 {
     const kn_op *op = call->op;
@@ -90,16 +103,15 @@ static kn_status run(kn_call *call)
     if (op->shape)
         KN_TRY(op->shape(call));
     KN_TRY(make_outputs(call));
-    KN_TRY(observe(call, false));
-    KN_TRY(op->forward(call));
-    if (op->in_place && !call->needs_grad)
-        kn_tensor_bump_version(call->outputs[0]);
-    if (op->is_view)
-        KN_TRY(kn_view_track(call->outputs[0], call->inputs[0],
-                             kn_grad_enabled() ? KN_VIEW_ORDINARY : KN_VIEW_WITHOUT_GRAD));
-    if (call->needs_grad)
-        KN_TRY(kn_tape_record(call));
-    return observe(call, true);
+    if (!call->needs_grad)
+        return run_forward(call);
+    kn_node *node;
+    KN_TRY(kn_tape_begin(&node, call));
+    kn_status status = run_forward(call);
+    if (status == KN_OK)
+        status = kn_tape_end(node, call);
+    kn_node_release(node);
+    return status;
 }
 
 static bool any_required_missing(const kn_op *op, kn_tensor *const *inputs, int num_inputs)
@@ -163,6 +175,17 @@ kn_status kn_call_save(kn_call *call, kn_tensor *tensor)
         return kn_fail(KN_ERR_INTERNAL, "more than %d tensors saved", KN_OP_MAX_SAVED);
     call->saved[call->num_saved++] = kn_retain(tensor);
     return KN_OK;
+}
+
+bool kn_call_needs(const kn_call *call, int index)
+{
+    const kn_tensor *input = call->inputs[index];
+    return call->op->in_place && index == 0 ? kn_change_wants_record(input) : kn_autograd_wants(input);
+}
+
+kn_status kn_call_save_for(kn_call *call, int index, kn_tensor *tensor)
+{
+    return kn_call_save(call, kn_call_needs(call, index) ? tensor : NULL);
 }
 
 kn_status kn_call_check_floating(const kn_call *call, int index)

@@ -173,6 +173,8 @@ static kn_status check_saved(const kn_node *node)
         return kn_fail(KN_ERR_STATE, "the record was freed by an earlier kn_backward; keep it with retain_graph");
     for (int i = 0; i < node->num_saved; i++) {
         const kn_tensor *saved = node->saved[i].tensor;
+        if (!saved)
+            continue;
         unsigned now = atomic_load(&saved->storage->version);
         char text[KN_DESCRIBE];
         if (now != node->saved[i].version)

@@ -146,6 +146,10 @@ static kn_status keep_saved(kn_node *node, const kn_call *call)
 {
     for (int i = 0; i < call->num_saved; i++) {
         kn_tensor *original = call->saved[i], *alias;
+        if (!original) {
+            node->saved[node->num_saved++].tensor = NULL;
+            continue;
+        }
         KN_TRY(kn_tensor_view(&alias, original, original->ndim, original->shape, original->strides, original->offset));
         node->saved[node->num_saved].tensor = alias;
         node->saved[node->num_saved++].version = atomic_load(&original->storage->version);
@@ -210,21 +214,34 @@ static kn_status claim_outputs(kn_node *node, kn_tensor *const *outputs)
     return KN_OK;
 }
 
-kn_status kn_tape_record(kn_call *call)
+kn_status kn_tape_begin(kn_node **begun, const kn_call *call)
 {
     kn_node *node = new_node(call->op, call->num_inputs, call->num_outputs);
-    kn_status status = node ? connect_inputs(node, call->inputs) : KN_ERR_MEMORY;
-    if (call->op->in_place) {
-        if (status == KN_OK)
-            status = note_slice(node, call->inputs[0]);
-        kn_tensor_bump_version(call->outputs[0]);
-    }
+    if (!node)
+        return KN_ERR_MEMORY;
+    kn_status status = connect_inputs(node, call->inputs);
+    if (status == KN_OK && call->op->in_place)
+        status = note_slice(node, call->inputs[0]);
     if (status == KN_OK)
         status = keep_params(node, call->params);
     if (status == KN_OK)
-        status = keep_saved(node, call);
-    if (status == KN_OK)
-        status = claim_outputs(node, call->outputs);
+        *begun = node;
+    else
+        kn_node_release(node);
+    return status;
+}
+
+kn_status kn_tape_end(kn_node *node, const kn_call *call)
+{
+    kn_status status = keep_saved(node, call);
+    return status == KN_OK ? claim_outputs(node, call->outputs) : status;
+}
+
+kn_status kn_tape_record(const kn_call *call)
+{
+    kn_node *node;
+    KN_TRY(kn_tape_begin(&node, call));
+    kn_status status = kn_tape_end(node, call);
     kn_node_release(node);
     return status;
 }

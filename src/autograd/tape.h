@@ -81,9 +81,14 @@ static inline bool kn_autograd_wants(const kn_tensor *tensor)
 /* The node a gradient of `tensor` goes to; borrowed. That of an outdated view is made anew. NULL with an error. */
 kn_node *kn_autograd_node(kn_tensor *tensor);
 
-/* Records a call whose outputs are there. Counts the change of an op in place, on failure too: no edge may lead to what
- * is made of the values after it. */
-kn_status kn_tape_record(kn_call *call);
+/* Records a call in two steps. The first, before forward, makes its node (the caller's reference) with an edge to each
+ * input: an op in place must not find what its inputs are after the change, and what cannot be recorded must not be
+ * changed. The second, with the outputs there, keeps what forward saved and makes the outputs results of the node. */
+kn_status kn_tape_begin(kn_node **node, const kn_call *call);
+kn_status kn_tape_end(kn_node *node, const kn_call *call);
+
+/* Both, for a call that is run by hand and whose outputs are there. */
+kn_status kn_tape_record(const kn_call *call);
 
 /* The same for an op that takes and makes any number of tensors, on any devices: it is run by hand, not by kn_op_apply,
  * which is for ops on one device. Nothing is saved: kn_backward may come from one output after the other. */

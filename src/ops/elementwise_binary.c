@@ -91,9 +91,13 @@ kn_status kn_sub_reference(const kn_call *call) { return kn_reference_binary(cal
 
 /* --- mul, div ---------------------------------------------------------------------------------------------------- */
 
+/* Each operand is needed for the other's gradient. */
 static kn_status mul_forward(kn_call *call)
 {
-    KN_TRY(save_both(call));
+    if (call->needs_grad) {
+        KN_TRY(kn_call_save_for(call, 1, call->inputs[0]));
+        KN_TRY(kn_call_save_for(call, 0, call->inputs[1]));
+    }
     return launch(call, "elementwise/binary.cl", "mul");
 }
 
@@ -117,7 +121,10 @@ static kn_status div_shape(kn_call *call)
 
 static kn_status div_forward(kn_call *call)
 {
-    KN_TRY(save_both(call));
+    if (call->needs_grad) {
+        KN_TRY(kn_call_save_for(call, 1, call->inputs[0]));
+        KN_TRY(kn_call_save(call, call->inputs[1]));
+    }
     return launch(call, "elementwise/binary_real.cl", "quotient");
 }
 

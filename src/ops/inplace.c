@@ -111,14 +111,15 @@ static kn_status save_copy(kn_call *call, kn_tensor *tensor)
     return status;
 }
 
-/* Saves b, and a's old value where b's gradient will want it. */
+/* Saves what the gradients that are wanted take: b for a's, a's old value for b's. */
 static kn_status mul_forward(kn_call *call)
 {
     kn_tensor *a = call->inputs[0], *b = call->inputs[1];
 
     if (call->needs_grad) {
-        KN_TRY(a->storage == b->storage ? save_copy(call, b) : kn_call_save(call, b));
-        if (kn_requires_grad(b))
+        const bool copied = a->storage == b->storage && kn_call_needs(call, 0);
+        KN_TRY(copied ? save_copy(call, b) : kn_call_save_for(call, 0, b));
+        if (kn_call_needs(call, 1))
             KN_TRY(save_copy(call, a));
     }
     return update(call, "mul");

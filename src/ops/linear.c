@@ -121,7 +121,7 @@ static kn_status linear_forward(kn_call *call)
     kn_release(x.copy);
     kn_release(weight.copy);
     for (int i = 0; status == KN_OK && call->needs_grad && i < 2; i++)
-        status = kn_call_save(call, call->inputs[i]);
+        status = kn_call_save_for(call, 1 - i, call->inputs[i]); /* each for the other's gradient */
     if (status == KN_OK && call->needs_grad && activation_of(call->params) != KN_ACTIVATION_NONE)
         status = kn_call_save(call, y); /* tells where the activation cut off */
     return status;
@@ -160,9 +160,9 @@ static kn_status linear_backward(kn_grad_call *grad)
         return kn_error_status();
     kn_matrix_operand dy = {0}, x = {0}, weight = {0};
     kn_status status = rows_operand(&dy, gradient);
-    if (status == KN_OK)
+    if (status == KN_OK && grad->needs[1])
         status = rows_operand(&x, grad->saved[0]);
-    if (status == KN_OK)
+    if (status == KN_OK && grad->needs[0])
         status = kn_matrix_operand_of(&weight, grad->saved[1]);
     if (status == KN_OK)
         status = backward_products(grad, dy.operand, x.operand, weight.operand);

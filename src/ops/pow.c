@@ -94,7 +94,12 @@ static kn_status pow_scalar_shape(kn_call *call)
 /* The kernel for an exponent; squares and the like are far cheaper than pow(). */
 static const char *special_kernel(double exponent)
 {
-    return exponent == 2 ? "square" : exponent == 3 ? "cube" : exponent == -1 ? "reciprocal" : NULL;
+    return exponent == 2      ? "square"
+           : exponent == 3    ? "cube"
+           : exponent == -1   ? "reciprocal"
+           : exponent == 0.5  ? "root"
+           : exponent == -0.5 ? "reciprocal_root"
+                              : NULL;
 }
 
 static kn_status pow_scalar_forward(kn_call *call)
