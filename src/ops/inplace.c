@@ -26,7 +26,8 @@ static kn_status update_shape(kn_call *call)
     int64_t shape[KN_MAX_DIMS];
     int ndim;
 
-    KN_TRY(kn_call_check_same_dtype(call, 0, 1));
+    if (!kn_dtype_is_floating(a->dtype))
+        KN_TRY(kn_call_check_same_dtype(call, 0, 1));
     KN_TRY(kn_tensor_check_apart(a));
     KN_TRY(kn_broadcast_shapes(&ndim, shape, a, call->inputs[1]));
     if (ndim != a->ndim || memcmp(shape, a->shape, (size_t)ndim * sizeof *shape) != 0)
@@ -49,14 +50,21 @@ static kn_status launch(kn_stream *stream, const char *operation, const char *ke
     return kn_launch_strided(stream, &launch);
 }
 
-/* f16 is storage: the same on f32 copies, copied back. */
-static kn_status launch_half(kn_call *call, const char *kernel, const kn_arg *parameter)
+/* What the op is computed in: f16 is storage, and b may be wider than a. */
+static kn_dtype compute_type(const kn_call *call)
+{
+    const kn_dtype dtype = call->inputs[0]->dtype;
+    return kn_compute_type(call->num_inputs > 1 ? kn_promote_types(dtype, call->inputs[1]->dtype) : dtype);
+}
+
+/* The same on copies of dtype `compute`, copied back. */
+static kn_status launch_wider(kn_call *call, const char *kernel, kn_dtype compute, const kn_arg *parameter)
 {
     kn_tensor *a = NULL, *b = NULL;
-    kn_status status = kn_tensor_cast(&a, call->inputs[0], KN_F32, call->inputs[0]->storage->device);
+    kn_status status = kn_tensor_cast(&a, call->inputs[0], compute, call->inputs[0]->storage->device);
 
     if (status == KN_OK && call->num_inputs > 1)
-        status = kn_tensor_cast(&b, call->inputs[1], KN_F32, call->inputs[1]->storage->device);
+        status = kn_tensor_cast(&b, call->inputs[1], compute, call->inputs[1]->storage->device);
     if (status == KN_OK)
         status = launch(call->stream, call->op->name, kernel, a, b, parameter);
     if (status == KN_OK)
@@ -72,8 +80,8 @@ static kn_status update(kn_call *call, const char *kernel)
     kn_tensor *a = call->inputs[0], *b = call->inputs[1], *copy = NULL;
     kn_status status;
 
-    if (a->dtype == KN_F16)
-        return launch_half(call, kernel, NULL);
+    if (a->dtype != compute_type(call))
+        return launch_wider(call, kernel, compute_type(call), NULL);
     if (a->storage == b->storage)
         KN_TRY(kn_tensor_cast(&copy, b, b->dtype, b->storage->device));
     status = launch(call->stream, call->op->name, kernel, a, copy ? copy : b, NULL);
@@ -86,13 +94,6 @@ static kn_status update(kn_call *call, const char *kernel)
 static kn_status add_forward(kn_call *call)
 {
     return update(call, call->inputs[0]->dtype == KN_BOOL ? "disjunction" : "add");
-}
-
-static kn_status sub_shape(kn_call *call)
-{
-    if (call->inputs[0]->dtype == KN_BOOL)
-        return kn_fail(KN_ERR_DTYPE, "bool tensors cannot be subtracted");
-    return update_shape(call);
 }
 
 static kn_status sub_forward(kn_call *call) { return update(call, "sub"); }
@@ -157,7 +158,7 @@ static kn_status mul_scalar_forward(kn_call *call)
     const kn_arg value = kn_arg_element(kn_compute_type(dtype), params->value);
 
     if (dtype == KN_F16)
-        return launch_half(call, "mul_scalar", &value);
+        return launch_wider(call, "mul_scalar", KN_F32, &value);
     return launch(call->stream, call->op->name, "mul_scalar", call->inputs[0], NULL, &value);
 }
 
@@ -212,7 +213,7 @@ static const kn_op sub_op = {.name = "sub_",
                              .min_inputs = 2,
                              .max_inputs = 2,
                              .in_place = true,
-                             .shape = sub_shape,
+                             .shape = update_shape,
                              .forward = sub_forward,
                              .backward = kn_sub_backward,
                              .reference = kn_sub_reference};
@@ -244,7 +245,15 @@ static const kn_op fill_op = {.name = "fill_",
                               .reference = fill_reference,
                               .work = kn_work_moving};
 
-/* As in PyTorch, b is converted to a's dtype, but not from floating to whole or from whole to bool. */
+/* As in PyTorch the change is computed in the joint dtype and rounded to a's, but not from floating to whole or from
+ * whole to bool; whole numbers wrap around alike in both. A factor without dimensions is not rounded to float16. */
+static kn_dtype operand_type(const kn_op *op, const kn_tensor *a, const kn_tensor *b, kn_dtype joint)
+{
+    if (op == &mul_op && a->dtype == KN_F16 && b->ndim == 0)
+        return kn_compute_type(joint);
+    return kn_dtype_is_floating(joint) ? joint : a->dtype;
+}
+
 static kn_tensor *update_with(const kn_op *op, kn_tensor *a, kn_tensor *b)
 {
     kn_tensor *result = NULL;
@@ -262,7 +271,7 @@ static kn_tensor *update_with(const kn_op *op, kn_tensor *a, kn_tensor *b)
     depth = kn_scope_begin();
     if (depth == 0)
         return kn_stick();
-    b = kn_to_dtype(b, a->dtype);
+    b = kn_to_dtype(b, operand_type(op, a, b, joint));
     if (b)
         result = kn_apply(op, NULL, a, b);
     kn_scope_end(depth);
@@ -270,7 +279,10 @@ static kn_tensor *update_with(const kn_op *op, kn_tensor *a, kn_tensor *b)
 }
 
 kn_tensor *kn_add_(kn_tensor *a, kn_tensor *b) { return update_with(&add_op, a, b); }
-kn_tensor *kn_sub_(kn_tensor *a, kn_tensor *b) { return update_with(&sub_op, a, b); }
+kn_tensor *kn_sub_(kn_tensor *a, kn_tensor *b)
+{
+    return kn_sub_check("sub_", a, b) == KN_OK ? update_with(&sub_op, a, b) : kn_stick();
+}
 kn_tensor *kn_mul_(kn_tensor *a, kn_tensor *b) { return update_with(&mul_op, a, b); }
 
 kn_tensor *kn_mul_scalar_(kn_tensor *a, double b)

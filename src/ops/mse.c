@@ -150,7 +150,7 @@ static kn_tensor *mse(kn_tensor *input, kn_tensor *target, kn_reduction reductio
         if (!input || !target)
             return NULL;
     }
-    return kn_apply_as(&mse_op, (kn_tensor *[]){input, target}, 2, &params, kn_compute_type(result), result);
+    return kn_apply_jointly(&mse_op, (kn_tensor *[]){input, target}, 2, &params, result, result);
 }
 
 kn_tensor *kn_mse_loss(kn_tensor *input, kn_tensor *target, kn_reduction reduction)

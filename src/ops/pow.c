@@ -71,7 +71,7 @@ kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b)
     if (!kn_argument_given("pow", "a", a) || !kn_argument_given("pow", "b", b))
         return NULL;
     result = kn_result_type(a, b);
-    return kn_apply_as(&pow_op, (kn_tensor *[]){a, b}, 2, NULL, kn_compute_type(result), result);
+    return kn_apply_jointly(&pow_op, (kn_tensor *[]){a, b}, 2, NULL, result, result);
 }
 
 /* --- tensor ^ number --------------------------------------------------------------------------------------------- */
