@@ -236,7 +236,8 @@ def draw_batch_norm(rng, values):
     x = pick(rng, values, lambda t: t.dim() >= 2 and t.numel() > t.shape[1])
     # Not strided: PyTorch 2.15's backward reads the weight as if it were contiguous. Not the memory of another argument:
     # each library has its own order of reading the arguments and changing the running estimates.
-    fitting = [v for v in values if values[v].shape == values[x].shape[1:2] and values[v].is_contiguous()]
+    fitting = [v for v in values if values[v].shape == values[x].shape[1:2] and values[v].is_contiguous()
+               and values[v].isfinite().all()]
     affine = [rng.choice(fitting)] + [rng.choice(fitting)] if fitting and rng.random() < 0.7 else []
     plain = [v for v in fitting if not values[v].requires_grad
              and not any(same_memory(values[v], values[other]) for other in [x] + affine)]
@@ -366,7 +367,7 @@ class Step:
     def __init__(self, name, arguments=(), params=(), no_grad=False, data=None, requires_grad=False):
         self.name, self.arguments, self.params, self.no_grad = name, tuple(arguments), tuple(params), no_grad
         self.data, self.requires_grad = data, requires_grad
-        self.relaid = False # PyTorch's result was copied, and what its backward needs is not the result itself
+        self.copied = False # what PyTorch's backward needs is a copy
 
     def __str__(self):
         if self.name is None:
@@ -382,19 +383,34 @@ def draw_leaf(rng):
     return Step(None, data=numpy.array(numbers, dtype=numpy.float64).reshape(shape), requires_grad=rng.random() < 0.6)
 
 
+MAXIMA = ("max", "max_dim", "maximum")  # of 0 and -0 either
+COPY = ("linear", "matmul")  # of arguments that are not contiguous
+
+
 def is_new(name):
     return name not in VIEWS and name != "dropout" and not name.endswith("_")
 
 
-def run_torch_step(step, values):
+# What is rounded, and perhaps in another order than PyTorch does it.
+ROUNDED = ("exp", "log", "sigmoid", "tanh", "sum", "mean", "div", "pow", "pow_scalar", "sum_dims", "mean_dims", "softmax",
+           "log_softmax", "matmul", "linear", "batch_norm", "layer_norm", "mse_loss")
+
+
+def run_torch_step(step, values, noise=None):
+    """`noise`: a source of random numbers that the results of rounded operations are moved by."""
     if step.name is None:
         return torch.tensor(step.data, requires_grad=step.requires_grad)
     with torch.set_grad_enabled(not step.no_grad):
         try:
             result = OPS[step.name].torch(*[values[a] for a in step.arguments], *step.params)
             # PyTorch's results may have their arguments' strides, which decides what a later view or copy is.
-            step.relaid = is_new(step.name) and not result.is_contiguous()
-            return result.contiguous() if step.relaid else result
+            relaid = is_new(step.name) and not result.is_contiguous()
+            step.copied = relaid or step.name in COPY and any(not values[a].is_contiguous() for a in step.arguments)
+            result = result.contiguous() if relaid else result
+            size = 1e-13 if step.name in ROUNDED else 1e-300 if step.name in MAXIMA else 0
+            if noise is not None and size:
+                result = result + torch.tensor(noise.uniform(-size, size, tuple(result.shape)))
+            return result
         except (RuntimeError, IndexError, ValueError) as error:
             raise Refused(str(error)) from None
 
@@ -449,11 +465,11 @@ def weights(step, shape):
     return numpy.random.RandomState(step).uniform(0.5, 1.5, shape)
 
 
-def with_torch(steps, outputs, allow_mutation=False):
+def with_torch(steps, outputs, noise=None):
     outcome, values = Outcome(), {}
     for i, step in enumerate(steps):
         try:
-            values[i] = run_torch_step(step, values)
+            values[i] = run_torch_step(step, values, noise)
         except Refused as error:
             outcome.errors[i] = str(error)
     try:
@@ -525,37 +541,41 @@ NO_DIFFERENCE = (None, "skip", "unstable")
 MUTATED = "modified by an inplace operation"
 
 
-def close(a, b):
+def close(a, b, tolerance):
     if a is None or b is None:
         return a is b
     if a.shape != b.shape:
         return False
     scale = max([1.0] + [abs(x) for x in a.flat if numpy.isfinite(x)])
     with numpy.errstate(invalid="ignore"):
-        return bool(numpy.all((a == b) | (numpy.isnan(a) & numpy.isnan(b)) | (abs(a - b) <= TOLERANCE * scale)))
+        return bool(numpy.all((a == b) | (numpy.isnan(a) & numpy.isnan(b)) | (abs(a - b) <= tolerance * scale)))
 
 
-def compare_arrays(what, of_torch, of_koine):
+def compare_arrays(what, of_torch, of_koine, tolerance=TOLERANCE):
     for i in of_torch:
-        if i in of_koine and not close(of_torch[i], of_koine[i]):
+        if i in of_koine and not close(of_torch[i], of_koine[i], tolerance):
             return f"{what} of v{i}: PyTorch {of_torch[i]}, Koine {of_koine[i]}".replace("\n", " ")
     return None
 
 
+def looks_away(step):
+    """PyTorch does not notice a change in place: of what it keeps a copy of, or of running estimates."""
+    return step.copied or step.name == "batch_norm" and len(step.arguments) >= 3 + step.params[0]
+
+
 def difference(k, steps, outputs):
     """What differs, or None; "skip" where there is nothing to compare."""
-    t = with_torch(steps, outputs)
-    if any(MORE_THAN_TORCH[0] in message for message in t.errors.values()):
-        return "skip"
-    o = with_koine(k, steps, outputs)
+    t, o = with_torch(steps, outputs), with_koine(k, steps, outputs)
     for i in range(len(steps)):
+        if i in t.errors and i not in o.errors and any(word in t.errors[i] for word in MORE_THAN_TORCH):
+            return "skip"
         if (i in t.errors) != (i in o.errors):
             return f"v{i} = {steps[i]}: PyTorch {t.errors.get(i, 'takes it')!r}, Koine {o.errors.get(i, 'takes it')!r}"
     if t.backward_error and not o.backward_error and MUTATED in t.backward_error:
         with torch.autograd.graph.saved_tensors_hooks(lambda x: x.detach().clone(), lambda x: x):
             t = with_torch(steps, outputs)
     if o.backward_error and CHANGED in o.backward_error:
-        if any(word in o.backward_error for word in KEEPS_ITS_RESULT) or any(step.relaid for step in steps):
+        if any(word in o.backward_error for word in KEEPS_ITS_RESULT) or any(map(looks_away, steps)):
             return "skip"
     if t.backward_error and not o.backward_error and any(word in t.backward_error for word in MORE_THAN_TORCH):
         return "skip"
@@ -573,22 +593,19 @@ def difference(k, steps, outputs):
     return None
 
 
-def moved(steps):
-    """The program with leaves that differ by less than any rounding that counts."""
-    random_state = numpy.random.RandomState(0)
-    return [s if s.name else Step(None, data=s.data * (1 + 1e-14 * random_state.uniform(-1, 1, s.data.shape)),
-                                  requires_grad=s.requires_grad) for s in steps]
-
-
 def judge(k, steps, outputs):
-    """difference, but "unstable" where PyTorch's own results leap when its leaves move by a rounding error: the
+    """difference, but "unstable" where PyTorch's own results leap when they are moved by a rounding error: the
     logarithm of what should be 0, say."""
     found = difference(k, steps, outputs)
     if found in (None, "skip"):
         return found
-    one, other = with_torch(steps, outputs), with_torch(moved(steps), outputs)
-    leaps = compare_arrays("", one.values, other.values) or compare_arrays("", one.gradients, other.gradients)
-    return "unstable" if leaps else found
+    exact = with_torch(steps, outputs)
+    for seed in range(4):
+        moved = with_torch(steps, outputs, numpy.random.RandomState(seed))
+        if (compare_arrays("", exact.values, moved.values, 1e-7) or
+                compare_arrays("", exact.gradients, moved.gradients, 1e-7)):
+            return "unstable"
+    return found
 
 
 def is_difference(k, steps, outputs):
