@@ -95,7 +95,10 @@ kn_status kn_copy_with(kn_tensor *destination, const kn_tensor *source, const kn
     KN_TRY(kn_tensor_given("kn_copy_", "source", source));
     KN_TRY(kn_autograd_check_unrecorded("kn_copy_", destination));
     KN_TRY(kn_autograd_check_unrecorded("kn_copy_", source));
-    KN_TRY(kn_tensor_check_apart(destination));
+    if (kn_tensor_check_apart(destination) != KN_OK) {
+        kn_error_prefix("kn_copy_");
+        return kn_error_status();
+    }
     kn_tensor_bump_version(destination);
     return kn_tensor_copy_broadcast(destination, (kn_tensor *)(uintptr_t)source, params && params->non_blocking);
 }
