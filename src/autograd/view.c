@@ -90,8 +90,7 @@ static kn_status check_view(const kn_tensor *view, const kn_tensor *base)
         return kn_fail(KN_ERR_STATE, "a view made inside KN_NO_GRAD cannot be changed in place outside of it: make the "
                                      "view outside, or change it inside");
     if (view->autograd->view_kind == KN_VIEW_OF_MANY)
-        return kn_fail(KN_ERR_STATE,
-                       "one of several views made at once cannot be changed in place: kn_clone it first");
+        return kn_fail(KN_ERR_STATE, "one of several views made at once cannot be changed in place: kn_clone it first");
     if (kn_autograd_wants(base) && kn_is_leaf(base))
         return kn_fail(KN_ERR_STATE, "a view of a leaf that requires gradients cannot be changed in place: do it "
                                      "inside KN_NO_GRAD, or kn_clone the leaf first");

@@ -130,8 +130,8 @@ static const kn_op mse_op = {.name = "mse_loss",
                              .work = mse_work,
                              .backward_work = mse_backward_work};
 
-/* Both inputs as floating tensors of one shape. The joint dtype is that of the expanded tensors, as in PyTorch: a number
- * without dimensions widens. */
+/* Both inputs as floating tensors of one shape. The joint dtype is that of the expanded tensors, as in PyTorch: a
+ * number without dimensions widens. */
 static kn_tensor *mse(kn_tensor *input, kn_tensor *target, kn_reduction reduction)
 {
     const kn_mse_params params = {.reduction = reduction};

@@ -295,7 +295,7 @@ TENSOR_TEST(test_shared_places_are_not_changed)
     CHECK_ERROR(KN_ERR_STATE, "kn_write", "expanded");
     CHECK_VALUES(y, 1, 2);
     CHECK_TENSOR(kn_add_(kn_expand(y, KN_SHAPE(0, 2)), kn_ones(KN_SHAPE(0, 2)))); /* nothing to share */
-    CHECK_TENSOR(kn_fill_(e, 7));                                                /* equal values in any order */
+    CHECK_TENSOR(kn_fill_(e, 7));                                                 /* equal values in any order */
     check_backward(kn_reshape(kn_narrow(e, 0, 0, 2), KN_SHAPE(4)));
     CHECK_VALUES(kn_grad(x), 0, 0);
 }

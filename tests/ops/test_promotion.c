@@ -164,8 +164,7 @@ TENSOR_TEST(powers_beside_zeros_and_infinities)
             double x[48];
             for (int i = 0; i < 48; i++)
                 x[i] = i % 5 == 2 ? special[s] : 0.25 + i / 16.0;
-            double *y = read_doubles(
-                kn_pow_scalar(tensor_of_doubles(x, KN_SHAPE(48), KN_F64, false), exponents[e]));
+            double *y = read_doubles(kn_pow_scalar(tensor_of_doubles(x, KN_SHAPE(48), KN_F64, false), exponents[e]));
             assert_non_null(y);
             for (int i = 0; i < 48; i++)
                 if (i % 5 != 2)
@@ -199,8 +198,8 @@ TENSOR_TEST(infinite_gradients_meet_zeros)
     CHECK_VALUES(kn_grad(x), 0, INFINITY, 0);
     /* dl/dt = -x of a logit of minus infinity. */
     kn_tensor *t = kn_zeros(KN_SHAPE(1), .requires_grad = true);
-    CHECK_OK(kn_backward(kn_binary_cross_entropy_with_logits(kn_full(KN_SHAPE(1), -INFINITY), t, NULL, NULL,
-                                                             KN_REDUCTION_SUM)));
+    CHECK_OK(kn_backward(
+        kn_binary_cross_entropy_with_logits(kn_full(KN_SHAPE(1), -INFINITY), t, NULL, NULL, KN_REDUCTION_SUM)));
     CHECK_VALUES(kn_grad(t), INFINITY);
 }
 
