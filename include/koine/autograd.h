@@ -31,7 +31,9 @@ KN_API bool kn_requires_grad(const kn_tensor *tensor);
 KN_API bool kn_is_leaf(const kn_tensor *tensor);
 /* leaves of floating dtype only; returns an error else */
 KN_API kn_status kn_set_requires_grad(kn_tensor *tensor, bool requires_grad);
-KN_API kn_tensor *kn_detach(kn_tensor *tensor); /* the same storage, outside the record: a change in place of one shows in both, and is recorded for neither's sake */
+/* The same storage, outside the record: a change in place of either shows in both, but is recorded for that one only.
+ */
+KN_API kn_tensor *kn_detach(kn_tensor *tensor);
 
 /* Per thread. kn_set_grad_enabled returns the previous setting. */
 KN_API bool kn_grad_enabled(void);
