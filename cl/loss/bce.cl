@@ -14,6 +14,9 @@
 
 /* log(1 + exp(-x)), stable. The expressions hold for scalars and vectors. */
 #define SOFTPLUS_NEGATIVE(x) (log1p(exp(-fabs(x))) + fmax(-(x), (T)0))
+/* -x + (v - 1) SOFTPLUS_NEGATIVE(x), without 0 * inf where v is 1. */
+#define TARGET_GRADIENT(x, v) \
+    ((v) * fmax(-(x), (T)0) - fmax(x, (T)0) + ((v) - (T)1) * log1p(exp(-fabs(x))))
 #define TERM(x, t, w, v) ((w) * (((T)1 - (t)) * (x) + ((T)1 + ((v) - (T)1) * (t)) * SOFTPLUS_NEGATIVE(x)))
 
 #ifdef KN_CPU
@@ -117,7 +120,7 @@ kernel void bce_backward(KN_IN(gradient), KN_IN(x), KN_IN(t), KN_IN(weight), KN_
         const T v = has_positive ? positive[i] : (T)1;
         const T a = x[i], b = t[i];
         if (of_target)
-            out[i] = w * (-a + (v - 1) * SOFTPLUS_NEGATIVE(a));
+            out[i] = w * TARGET_GRADIENT(a, v);
         else
             out[i] = w * ((1 - b) - (1 + (v - 1) * b) / (1 + exp(a)));
     }
@@ -135,7 +138,7 @@ kernel void bce_backward(KN_IN(gradient), KN_IN(x), KN_IN(t), KN_IN(weight), KN_
             w *= load_four(weight + i, left, aligned);
         if (has_positive)
             v = load_four(positive + i, left, aligned);
-        const four result = of_target ? w * (-a + (v - 1) * SOFTPLUS_NEGATIVE(a)) : w * ((1 - b) - (1 + (v - 1) * b) / (1 + exp(a)));
+        const four result = of_target ? w * TARGET_GRADIENT(a, v) : w * ((1 - b) - (1 + (v - 1) * b) / (1 + exp(a)));
         store_four(result, out + i, left, aligned);
     }
 #endif

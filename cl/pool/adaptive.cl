@@ -25,7 +25,7 @@ static int window_end(int i, int n, int size) { return scale_up(i + 1, size, n);
 static int covering_start(int at, int n, int size) { return scale_down(at, n, size); }
 static int covering_end(int at, int n, int size) { return scale_up(at + 1, n, size); }
 
-/* One output element of a plane. */
+/* One output element of a plane. Of several NaN the last one is taken, as PyTorch does. */
 static T window_max(const pool2d *p, const global T *plane, int row, int column, int *index)
 {
     const int top = window_start(row, p->out_height, p->height), bottom = window_end(row, p->out_height, p->height);
@@ -35,7 +35,7 @@ static T window_max(const pool2d *p, const global T *plane, int row, int column,
     for (int h = top; h < bottom; h++)
         for (int w = left; w < right; w++) {
             const T v = plane[h * p->width + w];
-            if (BEATS(v, best)) {
+            if (v > best || IS_NAN(v)) {
                 best = v;
                 at = h * p->width + w;
             }
@@ -67,8 +67,11 @@ kernel void adaptive_max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), cons
         KN_FOR(plane, p.planes)
         {
             T best;
-            const long at = max_long_run(x + plane * size, size, &best, 1);
+            long at = max_long_run(x + plane * size, size, &best, 1);
             y[plane] = best;
+            if (IS_NAN(best))
+                for (at = size - 1; !IS_NAN(x[plane * size + at]); at--)
+                    ;
             if (save)
                 index[plane] = (int)at;
         }

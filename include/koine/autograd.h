@@ -2,7 +2,13 @@
  *
  * While gradients are enabled (the default, per thread), an operation with an input that requires gradients records
  * itself. kn_backward walks the record back and adds to kn_grad of each leaf. A value that a later kn_backward needs
- * must not be changed in place: it is an error that says so, found by version counters. */
+ * must not be changed in place: it is an error that says so, found by version counters.
+ *
+ * Changes in place are recorded, those of views (koine/ops.h) too: a view knows the tensor that it is a view of, and
+ * that tensor and all its views have the history of the values that they now show. As in PyTorch it is KN_ERR_STATE,
+ * while gradients are enabled, to change a leaf that requires gradients or a view of one; to change a view made inside
+ * KN_NO_GRAD by an operation that is recorded, or to use one after its tensor was so changed; and the same for chunks
+ * of kn_comm_scatter, which are several views at once. */
 #ifndef KOINE_AUTOGRAD_H
 #define KOINE_AUTOGRAD_H
 
@@ -25,7 +31,9 @@ KN_API bool kn_requires_grad(const kn_tensor *tensor);
 KN_API bool kn_is_leaf(const kn_tensor *tensor);
 /* leaves of floating dtype only; returns an error else */
 KN_API kn_status kn_set_requires_grad(kn_tensor *tensor, bool requires_grad);
-KN_API kn_tensor *kn_detach(kn_tensor *tensor); /* the same storage, outside the record */
+/* The same storage, outside the record: a change in place of either shows in both, but is recorded for that one only.
+ */
+KN_API kn_tensor *kn_detach(kn_tensor *tensor);
 
 /* Per thread. kn_set_grad_enabled returns the previous setting. */
 KN_API bool kn_grad_enabled(void);

@@ -60,7 +60,8 @@ typedef struct kn_pool2d_params {
 #define KN_POOL2D_DEFAULTS .dilation = 1, .count_include_pad = true
 KN_API kn_pool2d_params kn_pool2d_params_init(void);
 
-/* Padding counts as minus infinity; NaN propagates; the gradient goes to the first maximum of each window. */
+/* Padding counts as minus infinity; NaN propagates; the gradient goes to the first maximum of each window, or to its
+ * last NaN. */
 KN_API kn_tensor *kn_max_pool2d_with(kn_tensor *x, const kn_pool2d_params *params);
 KN_API kn_tensor *kn_avg_pool2d_with(kn_tensor *x, const kn_pool2d_params *params);
 #define kn_max_pool2d(x, ...) KN_CALL(kn_max_pool2d_with(x, &(kn_pool2d_params){KN_POOL2D_DEFAULTS, __VA_ARGS__}))
@@ -73,7 +74,8 @@ KN_API kn_tensor *kn_adaptive_avg_pool2d(kn_tensor *x, int64_t output_height, in
 /* --- normalisation ---------------------------------------------------------------------------- */
 
 typedef struct kn_batch_norm_params {
-    kn_tensor *running_mean, *running_var; /* [C], floating; both or neither (default NULL); needed in evaluation */
+    kn_tensor *running_mean, *running_var; /* [C], floating; both or neither (default NULL); needed in evaluation, but
+                                              for x without elements */
     kn_tensor *weight, *bias;              /* [C], default NULL: 1 and 0 */
     bool training;                         /* default false */
     double momentum;                       /* default 0.1 */

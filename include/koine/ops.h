@@ -5,7 +5,9 @@
  * current stream of that device and return before the work is done. Differentiable unless stated otherwise. Semantics,
  * names and dtype rules are PyTorch's.
  *
- * Functions whose name ends in "_" change their first argument in place and return it, without a new reference. */
+ * Functions whose name ends in "_" change their first argument in place and return it, without a new reference. They
+ * are recorded: see koine/autograd.h. Where several elements share one place in memory (kn_expand), only kn_fill_ and
+ * kn_zero_ do; the others are KN_ERR_STATE. */
 #ifndef KOINE_OPS_H
 #define KOINE_OPS_H
 
@@ -15,10 +17,13 @@
 
 KN_BEGIN_DECLS
 
-/* --- elementwise, broadcast by the NumPy rule, promoted by kn_promote_types ------------------- */
+/* --- elementwise, broadcast by the NumPy rule, promoted by kn_promote_types ------------------- *
+ * A tensor without dimensions does not widen one that has some within its kind (bool < whole < floating). Operands are
+ * converted to the joint dtype before the operation, so float16 rounds whole numbers above 2048 first; only a factor or
+ * divisor b without dimensions is not rounded. */
 
 KN_API kn_tensor *kn_add(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b); /* not of bool tensors */
 KN_API kn_tensor *kn_mul(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_div(kn_tensor *a, kn_tensor *b); /* whole-number operands give float32 */
 KN_API kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b);
@@ -31,7 +36,8 @@ KN_API kn_tensor *kn_add_scalar(kn_tensor *a, double b);
 KN_API kn_tensor *kn_mul_scalar(kn_tensor *a, double b);
 KN_API kn_tensor *kn_pow_scalar(kn_tensor *a, double b);
 
-KN_API kn_tensor *kn_add_(kn_tensor *a, kn_tensor *b); /* b broadcasts to a's shape */
+/* b broadcasts to a's shape; computed in the joint dtype and rounded to a's */
+KN_API kn_tensor *kn_add_(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_sub_(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_mul_(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_mul_scalar_(kn_tensor *a, double b);
@@ -96,7 +102,8 @@ KN_API kn_tensor *kn_matmul(kn_tensor *a, kn_tensor *b);
 
 /* one size may be -1; a view where strides allow, else a copy */
 KN_API kn_tensor *kn_reshape(kn_tensor *x, int ndim, const int64_t *shape);
-KN_API kn_tensor *kn_flatten(kn_tensor *x, int start_dim, int end_dim);    /* kn_flatten(x, 1, -1) keeps the batch */
+/* kn_flatten(x, 1, -1) keeps the batch; one dimension: x itself */
+KN_API kn_tensor *kn_flatten(kn_tensor *x, int start_dim, int end_dim);
 KN_API kn_tensor *kn_transpose(kn_tensor *x, int dim0, int dim1);          /* a view */
 KN_API kn_tensor *kn_t(kn_tensor *x);                                      /* at most 2 dimensions; a view */
 KN_API kn_tensor *kn_permute(kn_tensor *x, const int *dims);               /* kn_ndim(x) of them; a view */

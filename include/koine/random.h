@@ -83,7 +83,8 @@ KN_API kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options);
     KN_CALL(kn_randint_with(low, high, shape, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
 #define kn_randperm(n, ...) KN_CALL(kn_randperm_with(n, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
 
-/* Fill in place; the tensor's dtype is floating (kn_bernoulli_ takes any). Return their argument, NULL on error. */
+/* Fill in place; the tensor's dtype is floating (kn_bernoulli_ takes any). Return their argument, NULL on error. Not
+ * recorded: a tensor that requires gradients is filled inside KN_NO_GRAD. */
 KN_API kn_tensor *kn_uniform_(kn_tensor *tensor, double low, double high);
 KN_API kn_tensor *kn_normal_(kn_tensor *tensor, double mean, double std);
 KN_API kn_tensor *kn_bernoulli_(kn_tensor *tensor, double p);

@@ -152,7 +152,8 @@ KN_API kn_tensor *kn_to_with(kn_tensor *tensor, const kn_to_params *params);
 
 /* Copies all elements, in row-major order and the tensor's dtype, to / from host memory. `bytes` must be the exact
  * size. kn_read waits for the work that makes the values and reports errors that kernels found; kn_write may return
- * before the copy is done, `source` may be reused at once. */
+ * before the copy is done, `source` may be reused at once; it is not recorded (gradients are those of the values
+ * before) and takes no expanded tensor. */
 KN_API kn_status kn_read(const kn_tensor *tensor, void *destination, size_t bytes);
 KN_API kn_status kn_write(kn_tensor *tensor, const void *source, size_t bytes);
 

@@ -57,20 +57,6 @@ static kn_status check_devices(const kn_call *call)
     return KN_OK;
 }
 
-static kn_status check_in_place(const kn_call *call)
-{
-    const kn_tensor *target = call->inputs[0];
-    if (!kn_grad_enabled() || !kn_autograd_wants(target))
-        return KN_OK;
-    const kn_node *node = target->autograd->node;
-    if (!node || !node->op)
-        return kn_fail(KN_ERR_STATE,
-                       "a leaf that requires gradients cannot be changed in place: do it inside KN_NO_GRAD");
-    if (node->op->is_view)
-        return kn_fail(KN_ERR_STATE, "a view that is part of the record cannot be changed in place: kn_clone it first");
-    return KN_OK;
-}
-
 static bool wants_record(const kn_call *call)
 {
     if (!kn_grad_enabled() || !call->op->backward)
@@ -78,7 +64,7 @@ static bool wants_record(const kn_call *call)
     for (int i = 0; i < call->num_inputs; i++)
         if (kn_autograd_wants(call->inputs[i]))
             return true;
-    return false;
+    return call->op->in_place && kn_change_wants_record(call->inputs[0]);
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
@@ -109,33 +95,51 @@ static kn_status fill_outputs(kn_call *call)
 /* Ops that make their outputs themselves, views among them, run in a rehearsal too. */
 static kn_status perform(kn_call *call)
 {
+    const kn_op *op = call->op;
     if (rehearses && call->outputs[0])
         return fill_outputs(call);
-    KN_TRY(call->op->forward(call));
-    if (call->op->in_place)
+    KN_TRY(op->forward(call));
+    if (op->in_place)
         kn_tensor_bump_version(call->outputs[0]);
+    if (op->is_view)
+        KN_TRY(kn_view_track(call->outputs[0], call->inputs[0],
+                             kn_grad_enabled() ? KN_VIEW_ORDINARY : KN_VIEW_WITHOUT_GRAD));
     return KN_OK;
+}
+
+static kn_status run_forward(kn_call *call)
+{
+    KN_TRY(observe(call, false));
+    KN_TRY(perform(call));
+    return observe(call, true);
 }
 
 static kn_status run(kn_call *call)
 {
     const kn_op *op = call->op;
     KN_TRY(check_devices(call));
-    if (op->in_place)
-        KN_TRY(check_in_place(call));
+    call->needs_grad = wants_record(call);
+    if (op->in_place && call->needs_grad)
+        KN_TRY(kn_change_check(call->inputs[0]));
     call->stream = kn_tensor_stream(call->inputs[0]);
     if (!call->stream)
         return kn_error_status();
     if (op->nondeterministic)
         KN_TRY(kn_check_nondeterministic(op->name));
-    call->needs_grad = wants_record(call);
     if (op->shape)
         KN_TRY(op->shape(call));
     KN_TRY(make_outputs(call));
-    KN_TRY(observe(call, false));
-    KN_TRY(perform(call));
-    KN_TRY(observe(call, true));
-    return call->needs_grad ? kn_tape_record(call) : KN_OK;
+    if (!call->needs_grad)
+        return run_forward(call);
+    kn_node *node;
+    kn_record record = kn_record_of(call);
+    KN_TRY(kn_tape_begin(&node, &record));
+    kn_status status = run_forward(call);
+    record = kn_record_of(call);
+    if (status == KN_OK)
+        status = kn_tape_end(node, &record);
+    kn_node_release(node);
+    return status;
 }
 
 static bool any_required_missing(const kn_op *op, kn_tensor *const *inputs, int num_inputs)
@@ -199,6 +203,17 @@ kn_status kn_call_save(kn_call *call, kn_tensor *tensor)
         return kn_fail(KN_ERR_INTERNAL, "more than %d tensors saved", KN_OP_MAX_SAVED);
     call->saved[call->num_saved++] = kn_retain(tensor);
     return KN_OK;
+}
+
+bool kn_call_needs(const kn_call *call, int index)
+{
+    const kn_tensor *input = call->inputs[index];
+    return call->op->in_place && index == 0 ? kn_change_wants_record(input) : kn_autograd_wants(input);
+}
+
+kn_status kn_call_save_for(kn_call *call, int index, kn_tensor *tensor)
+{
+    return kn_call_save(call, kn_call_needs(call, index) ? tensor : NULL);
 }
 
 kn_status kn_call_check_floating(const kn_call *call, int index)

@@ -104,7 +104,9 @@ static kn_status run_hooks(kn_node *node)
         if (!scope)
             return KN_ERR_MEMORY;
         int adopter = kn_scope_enter_program();
+        bool tracking = kn_view_set_tracking(true);
         kn_tensor *changed = kn_retain(hook->function(*slot, hook->user));
+        kn_view_set_tracking(tracking);
         kn_scope_leave_program(adopter);
         kn_scope_end(scope);
         if (!changed)
@@ -131,6 +133,11 @@ static kn_status accumulate_leaf(kn_node *node)
 {
     kn_tensor *leaf = node->leaf, *gradient = node->gradients[0];
     node->gradients[0] = NULL;
+    if (node->released) {
+        kn_release(gradient);
+        return kn_fail(KN_ERR_STATE, "a leaf that the record leads to became a result by a change in place: its "
+                                     "gradient has no place to go; kn_clone it before the change");
+    }
     if (!leaf || !gradient) {
         kn_release(gradient);
         return KN_OK;
@@ -166,6 +173,8 @@ static kn_status check_saved(const kn_node *node)
         return kn_fail(KN_ERR_STATE, "the record was freed by an earlier kn_backward; keep it with retain_graph");
     for (int i = 0; i < node->num_saved; i++) {
         const kn_tensor *saved = node->saved[i];
+        if (!saved)
+            continue;
         unsigned now = atomic_load(&saved->storage->version);
         char text[KN_DESCRIBE];
         if (now != node->saved_versions[i])
@@ -203,7 +212,8 @@ static kn_status make_contiguous(kn_node *node)
     return KN_OK;
 }
 
-static kn_grad_call grad_call_of(const kn_node *node, kn_stream *stream, kn_tensor **results)
+static kn_grad_call grad_call_of(const kn_node *node, kn_stream *stream, kn_tensor *const *gradients,
+                                 kn_tensor **results)
 {
     return (kn_grad_call){.op = node->op,
                           .params = node->params,
@@ -214,21 +224,45 @@ static kn_grad_call grad_call_of(const kn_node *node, kn_stream *stream, kn_tens
                           .input = node->input,
                           .saved = node->saved,
                           .num_saved = node->num_saved,
-                          .grad_outputs = node->gradients,
+                          .grad_outputs = gradients,
                           .grad_inputs = results};
 }
 
-/* What backward left in `results` is the scope's: the gradients that are wanted get a reference more, the others go. */
-static kn_status take_results(const kn_node *node, kn_tensor **results)
+/* The op's backward from `gradients`; of its results only those that are wanted stay. */
+static kn_status run_backward(const kn_node *node, kn_stream *stream, kn_tensor *const *gradients, kn_tensor **results)
 {
+    kn_grad_call call = grad_call_of(node, stream, gradients, results);
+    kn_span span = kn_grad_call_span(&call);
+    kn_status status = node->op->backward(&call);
+    kn_grad_call_span_end(span, &call);
+    KN_TRY(status);
     for (int i = 0; i < node->num_inputs; i++) {
         if (node->needs[i] && results[i])
             KN_TRY(check_gradient(node, i, results[i]));
         else
             results[i] = NULL;
     }
-    for (int i = 0; i < node->num_inputs; i++)
-        kn_retain(results[i]);
+    return KN_OK;
+}
+
+/* The op changed a part of its tensor: the part's gradient goes through its backward, the rest passes by. */
+static kn_status run_slice_backward(const kn_node *node, kn_stream *stream, kn_tensor **results)
+{
+    kn_tensor *gradient = node->gradients[0], *whole, *part, *inside;
+    KN_TRY(kn_slice_new(node->slice, gradient->dtype, kn_device_of(gradient), false, &whole, &part));
+    whole = kn_scope_adopt(whole);
+    part = kn_scope_adopt(part);
+    if (!whole || !part)
+        return kn_error_status();
+    KN_TRY(kn_tensor_copy(whole, gradient));
+    KN_TRY(clone_of(&inside, part));
+    if (!kn_scope_adopt(inside))
+        return kn_error_status();
+    KN_TRY(run_backward(node, stream, &inside, results));
+    if (!node->needs[0])
+        return KN_OK;
+    KN_TRY(results[0] ? kn_tensor_copy(part, results[0]) : kn_tensor_fill(part, 0));
+    results[0] = whole;
     return KN_OK;
 }
 
@@ -250,12 +284,11 @@ static kn_status backward_in_scope(kn_node *node, kn_tensor **results)
     KN_TRY(make_contiguous(node));
     kn_stream *stream = NULL;
     KN_TRY(stream_of(node, &stream));
-    kn_grad_call call = grad_call_of(node, stream, results);
-    kn_span span = kn_grad_call_span(&call);
-    kn_status status = node->op->backward(&call);
-    kn_grad_call_span_end(span, &call);
-    KN_TRY(status);
-    return take_results(node, results);
+    KN_TRY(node->slice ? run_slice_backward(node, stream, results)
+                       : run_backward(node, stream, node->gradients, results));
+    for (int i = 0; i < node->num_inputs; i++) /* they are the scope's */
+        kn_retain(results[i]);
+    return KN_OK;
 }
 
 /* Calls the op's backward; its results come out as owned references, none on failure. */
@@ -366,9 +399,9 @@ static kn_status run_pass(kn_tensor *tensor, kn_tensor *gradient, bool retain_gr
     kn_node *node = kn_autograd_node(tensor);
     if (!node) {
         kn_release(first);
-        return KN_ERR_MEMORY;
+        return kn_error_status();
     }
-    bool enabled = kn_set_grad_enabled(false);
+    bool enabled = kn_set_grad_enabled(false), tracking = kn_view_set_tracking(false);
     queue q = {0};
     node->gradients[tensor->autograd->output] = first;
     kn_status status = queue_push(&q, node);
@@ -377,6 +410,7 @@ static kn_status run_pass(kn_tensor *tensor, kn_tensor *gradient, bool retain_gr
     else
         status = walk(&q, retain_graph);
     kn_free(q.items);
+    kn_view_set_tracking(tracking);
     kn_set_grad_enabled(enabled);
     return status;
 }

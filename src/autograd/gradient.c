@@ -20,7 +20,9 @@ bool kn_set_grad_enabled(bool enabled)
 bool kn_requires_grad(const kn_tensor *tensor) { return kn_autograd_wants(tensor); }
 bool kn_is_leaf(const kn_tensor *tensor)
 {
-    return !kn_autograd_wants(tensor) || !tensor->autograd->node || !tensor->autograd->node->op;
+    if (!kn_autograd_wants(tensor))
+        return true;
+    return !kn_view_is_outdated(tensor) && (!tensor->autograd->node || !tensor->autograd->node->op);
 }
 kn_tensor *kn_grad(const kn_tensor *tensor) { return tensor && tensor->autograd ? tensor->autograd->grad : NULL; }
 
@@ -81,15 +83,25 @@ kn_tensor *kn_detach(kn_tensor *tensor)
 }
 
 kn_copy_params kn_copy_params_init(void) { return (kn_copy_params){KN_COPY_DEFAULTS}; }
+kn_status kn_autograd_check_unrecorded(const char *function, const kn_tensor *tensor)
+{
+    if (!kn_grad_enabled() || !kn_change_wants_record(tensor))
+        return KN_OK;
+    return kn_fail(KN_ERR_STATE, "%s is not recorded, and a tensor given requires gradients: do it inside KN_NO_GRAD",
+                   function);
+}
 
 kn_status kn_copy_with(kn_tensor *destination, const kn_tensor *source, const kn_copy_params *params)
 {
     params = params ? params : &(kn_copy_params){KN_COPY_DEFAULTS};
     KN_TRY(kn_tensor_given("kn_copy_", "destination", destination));
     KN_TRY(kn_tensor_given("kn_copy_", "source", source));
-    if (kn_grad_enabled() && (kn_autograd_wants(destination) || kn_autograd_wants(source)))
-        return kn_fail(KN_ERR_STATE,
-                       "kn_copy_ is not recorded, and a tensor given requires gradients: do it inside KN_NO_GRAD");
+    KN_TRY(kn_autograd_check_unrecorded("kn_copy_", destination));
+    KN_TRY(kn_autograd_check_unrecorded("kn_copy_", source));
+    if (kn_tensor_check_apart(destination) != KN_OK) {
+        kn_error_prefix("kn_copy_");
+        return kn_error_status();
+    }
     kn_tensor_bump_version(destination);
     return kn_tensor_copy_broadcast(destination, (kn_tensor *)(uintptr_t)source, params->non_blocking);
 }
@@ -104,7 +116,9 @@ static kn_status add_hook(kn_tensor *tensor, kn_grad_hook function, void *user, 
     if (!kn_autograd_wants(tensor))
         return kn_fail(KN_ERR_STATE, "kn_register_hook: the tensor does not require gradients");
     kn_node *node = kn_autograd_node(tensor);
-    kn_hook *hook = node ? kn_calloc(1, sizeof *hook) : NULL;
+    if (!node)
+        return kn_error_status();
+    kn_hook *hook = kn_calloc(1, sizeof *hook);
     if (!hook)
         return KN_ERR_MEMORY;
     *hook = (kn_hook){.function = function, .user = user, .destroy = destroy, .output = tensor->autograd->output};
@@ -139,7 +153,10 @@ char *kn_to_string(const kn_tensor *tensor)
         return kn_tensor_format(tensor, NULL);
     if (kn_is_leaf(tensor))
         return kn_tensor_format(tensor, "requires_grad=True");
-    snprintf(suffix, sizeof suffix, "grad_fn=<%s>", tensor->autograd->node->op->name);
+    const kn_node *node = kn_autograd_node((kn_tensor *)(uintptr_t)tensor); /* an outdated view gets a new one */
+    if (!node)
+        return NULL;
+    snprintf(suffix, sizeof suffix, "grad_fn=<%s>", node->op->name);
     return kn_tensor_format(tensor, suffix);
 }
 

@@ -59,7 +59,8 @@ typedef struct kn_grad_call {
     int num_inputs, num_outputs;
     const bool *needs;          /* per input: is its gradient wanted? */
     const kn_input_spec *input; /* what the inputs were */
-    kn_tensor *const *saved;    /* as forward saved them; borrowed; NULL after them, up to KN_OP_MAX_SAVED */
+    /* As forward saved them; borrowed. NULL: an empty slot, and all after them up to KN_OP_MAX_SAVED. */
+    kn_tensor *const *saved;
     int num_saved;
     kn_tensor *const *grad_outputs; /* borrowed; contiguous; NULL where no gradient reached that output */
     kn_tensor **grad_inputs; /* set by backward: scope-owned, the input's shape and dtype; NULL where none flows */
@@ -123,6 +124,13 @@ kn_status kn_call_output(kn_call *call, kn_dtype dtype, int ndim, const int64_t 
 /* For forward: keeps a tensor for backward (an input, an output, or an owned temporary, which stays the caller's to
  * release). */
 kn_status kn_call_save(kn_call *call, kn_tensor *tensor);
+
+/* The same for what only the gradient of input `index` takes: where that is not wanted the slot stays empty (NULL), and
+ * the tensor may be freed or changed in place. */
+kn_status kn_call_save_for(kn_call *call, int index, kn_tensor *tensor);
+
+/* Is the gradient of input `index` wanted? For forward, of calls with `needs_grad`. */
+bool kn_call_needs(const kn_call *call, int index);
 
 /* For shape rules: input `index` has one of the floating dtypes that kernels compute in (f32, f64). */
 kn_status kn_call_check_floating(const kn_call *call, int index);

@@ -49,6 +49,7 @@ void kn_node_release(kn_node *node)
             }
         }
         free_hooks(dead->hooks);
+        kn_free(dead->slice);
         if (dead->params && dead->op->params_drop)
             dead->op->params_drop(dead->params);
         kn_free(dead->params);
@@ -62,7 +63,7 @@ static kn_node *new_node(const kn_op *op, int num_inputs, int num_outputs, int n
     size_t places = (size_t)(num_saved > KN_OP_MAX_SAVED ? num_saved : KN_OP_MAX_SAVED);
     size_t edges = inputs * sizeof(kn_edge), specs = inputs * sizeof(kn_input_spec);
     size_t gradients = outputs * sizeof(kn_tensor *), saved = places * sizeof(kn_tensor *);
-    size_t versions = (size_t)num_saved * sizeof(unsigned);
+    size_t versions = places * sizeof(unsigned);
     kn_node *node = kn_calloc(1, sizeof *node + edges + specs + gradients + saved + versions + inputs * sizeof(bool));
     if (!node)
         return NULL;
@@ -77,7 +78,6 @@ static kn_node *new_node(const kn_op *op, int num_inputs, int num_outputs, int n
     node->num_outputs = num_outputs;
     atomic_init(&node->references, 1);
     node->op = op;
-    node->number = op ? atomic_fetch_add(&next_number, 1) : 0;
     return node;
 }
 
@@ -96,12 +96,15 @@ void kn_autograd_free(struct kn_autograd *autograd)
         autograd->node->leaf = NULL;
     kn_node_release(autograd->node);
     kn_release(autograd->grad);
+    kn_release(autograd->base);
     kn_free(autograd);
 }
 
 kn_node *kn_autograd_node(kn_tensor *tensor)
 {
     struct kn_autograd *autograd = kn_autograd_of(tensor);
+    if (autograd && kn_view_is_outdated(tensor) && kn_view_renew(tensor) != KN_OK)
+        return NULL;
     if (autograd && !autograd->node) {
         autograd->node = new_node(NULL, 0, 1, 0);
         if (autograd->node)
@@ -112,6 +115,14 @@ kn_node *kn_autograd_node(kn_tensor *tensor)
 
 /* --- recording -------------------------------------------------------------------------------- */
 
+/* The tensor whose history an op in place continues: the base of a view. */
+static kn_tensor *changed_tensor(kn_tensor *target)
+{
+    kn_tensor *base = kn_view_base(target);
+    return base ? base : target;
+}
+
+/* The node's number comes last: an outdated view gets its node here, and that is to have the smaller one. */
 static kn_status connect_inputs(kn_node *node, kn_tensor *const *inputs)
 {
     for (int i = 0; i < node->num_inputs; i++) {
@@ -122,26 +133,30 @@ static kn_status connect_inputs(kn_node *node, kn_tensor *const *inputs)
         node->input[i].ndim = input->ndim;
         memcpy(node->input[i].shape, input->shape, sizeof input->shape);
         node->input[i].device = input->storage->device;
+        if (i == 0 && node->op->in_place)
+            input = changed_tensor(input);
         if (!kn_autograd_wants(input))
             continue;
         kn_node *source = kn_autograd_node(input);
         if (!source)
-            return KN_ERR_MEMORY;
+            return kn_error_status();
         atomic_fetch_add(&source->references, 1);
         node->edges[i] = (kn_edge){source, input->autograd->output};
         node->needs[i] = true;
     }
+    node->number = atomic_fetch_add(&next_number, 1);
     return KN_OK;
 }
 
 static kn_status keep_saved(kn_node *node, kn_tensor *const *saved, int num_saved)
 {
-    for (int i = 0; i < num_saved; i++) {
+    for (int i = 0; i < num_saved; i++, node->num_saved++) {
         kn_tensor *original = saved[i], *alias;
+        if (!original)
+            continue;
         KN_TRY(kn_tensor_view(&alias, original, original->ndim, original->shape, original->strides, original->offset));
         node->saved[i] = alias;
         node->saved_versions[i] = atomic_load(&original->storage->version);
-        node->num_saved++;
     }
     return KN_OK;
 }
@@ -159,6 +174,29 @@ static kn_status keep_params(kn_node *node, const void *params)
     return KN_OK;
 }
 
+/* A change in place of a view is one of a part of its base. */
+static kn_status note_slice(kn_node *node, const kn_tensor *target)
+{
+    const kn_tensor *base = kn_view_base(target);
+    if (!base)
+        return KN_OK;
+    node->slice = kn_malloc(sizeof *node->slice);
+    if (!node->slice)
+        return KN_ERR_MEMORY;
+    kn_slice_of(node->slice, base, target);
+    return KN_OK;
+}
+
+/* Nobody adds to the gradient of what is no leaf any more. */
+static void leave_node(kn_node *node)
+{
+    if (node && !node->op) {
+        node->leaf = NULL;
+        node->released = true;
+    }
+    kn_node_release(node);
+}
+
 /* The outputs become results of the node. An in-place op's tensor leaves the node it had, which the new node's edge
  * keeps. */
 static kn_status claim_outputs(kn_node *node, kn_tensor *const *outputs)
@@ -167,6 +205,8 @@ static kn_status claim_outputs(kn_node *node, kn_tensor *const *outputs)
         kn_tensor *output = outputs[i];
         if (!output || !kn_dtype_is_floating(output->dtype))
             continue;
+        if (node->op->in_place)
+            output = changed_tensor(output);
         struct kn_autograd *autograd = kn_autograd_of(output);
         if (!autograd)
             return KN_ERR_MEMORY;
@@ -175,38 +215,54 @@ static kn_status claim_outputs(kn_node *node, kn_tensor *const *outputs)
         autograd->node = node;
         autograd->output = i;
         autograd->requires_grad = true;
-        kn_node_release(before);
+        leave_node(before);
     }
     return KN_OK;
 }
 
-kn_status kn_tape_add(const kn_record *record)
+kn_status kn_tape_begin(kn_node **begun, const kn_record *record)
 {
     kn_node *node = new_node(record->op, record->num_inputs, record->num_outputs, record->num_saved);
     if (!node)
         return KN_ERR_MEMORY;
     node->again = record->again;
     kn_status status = connect_inputs(node, record->inputs);
+    if (status == KN_OK && record->op->in_place)
+        status = note_slice(node, record->inputs[0]);
     if (status == KN_OK)
         status = keep_params(node, record->params);
     if (status == KN_OK)
-        status = keep_saved(node, record->saved, record->num_saved);
-    if (status == KN_OK)
-        status = claim_outputs(node, record->outputs);
+        *begun = node;
+    else
+        kn_node_release(node);
+    return status;
+}
+
+kn_status kn_tape_end(kn_node *node, const kn_record *record)
+{
+    kn_status status = keep_saved(node, record->saved, record->num_saved);
+    return status == KN_OK ? claim_outputs(node, record->outputs) : status;
+}
+
+kn_status kn_tape_add(const kn_record *record)
+{
+    kn_node *node;
+    KN_TRY(kn_tape_begin(&node, record));
+    kn_status status = kn_tape_end(node, record);
     kn_node_release(node);
     return status;
 }
 
-kn_status kn_tape_record(kn_call *call)
+kn_record kn_record_of(const kn_call *call)
 {
-    return kn_tape_add(&(kn_record){.op = call->op,
-                                    .params = call->params,
-                                    .inputs = call->inputs,
-                                    .num_inputs = call->num_inputs,
-                                    .outputs = call->outputs,
-                                    .num_outputs = call->num_outputs,
-                                    .saved = call->saved,
-                                    .num_saved = call->num_saved});
+    return (kn_record){.op = call->op,
+                       .params = call->params,
+                       .inputs = call->inputs,
+                       .num_inputs = call->num_inputs,
+                       .outputs = call->outputs,
+                       .num_outputs = call->num_outputs,
+                       .saved = call->saved,
+                       .num_saved = call->num_saved};
 }
 
 kn_status kn_tape_record_many(const kn_op *op, const void *params, kn_tensor *const *inputs, int num_inputs,

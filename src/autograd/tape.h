@@ -10,6 +10,7 @@
 #include <koine/autograd.h>
 
 #include "autograd/op.h"
+#include "autograd/view.h"
 
 typedef struct kn_node kn_node;
 
@@ -31,6 +32,8 @@ struct kn_node {
     uint64_t number; /* 0 for leaves: they come last */
     const kn_op *op; /* NULL: a leaf */
     kn_tensor *leaf; /* of a leaf's node: borrowed, NULL once the leaf is gone */
+    kn_slice *slice; /* the op changed this part of output 0 in place: edge 0 and the gradient are the base's, input 0
+                        is the view; NULL: all of it */
     void *params;
     bool released; /* a backward pass has freed what was saved */
     bool again;    /* nothing was saved, so that passes from several results may go through it */
@@ -56,21 +59,25 @@ struct kn_node {
 /* A tensor's part of the record. */
 struct kn_autograd {
     bool requires_grad;
-    kn_node *node;   /* owned: what made the tensor, or its leaf node */
-    int output;      /* which output of that node it is */
-    kn_tensor *grad; /* owned; leaves only */
+    uint8_t view_kind; /* of a view: a kn_view_kind */
+    int output;        /* which output of `node` it is */
+    unsigned version;  /* of a view: the storage's when `node` was made */
+    kn_node *node;     /* owned: what made the tensor, or its leaf node */
+    kn_tensor *grad;   /* owned; leaves only */
+    kn_tensor *base;   /* owned; of a view: see autograd/view.h */
 };
 
 /* The tensor's part, made if need be; NULL with an error. */
 struct kn_autograd *kn_autograd_of(kn_tensor *tensor);
 
-/* Does it require gradients, as a leaf or as the result of recorded operations? */
+/* Does it require gradients, as a leaf or as the result of recorded operations, those that changed it included? */
 static inline bool kn_autograd_wants(const kn_tensor *tensor)
 {
-    return tensor && tensor->autograd && tensor->autograd->requires_grad;
+    return tensor && tensor->autograd &&
+           (tensor->autograd->requires_grad || (tensor->autograd->base && kn_view_is_outdated(tensor)));
 }
 
-/* The node a gradient of `tensor` goes to; borrowed. */
+/* The node a gradient of `tensor` goes to; borrowed. That of an outdated view is made anew. NULL with an error. */
 kn_node *kn_autograd_node(kn_tensor *tensor);
 
 /* What becomes a node. Any number of tensors, on any devices. */
@@ -81,14 +88,21 @@ typedef struct kn_record {
     int num_inputs;
     kn_tensor *const *outputs; /* they become the node's results; NULL: that one has no gradient */
     int num_outputs;
-    kn_tensor *const *saved;
-    int num_saved;
-    bool again; /* passes from several results may go through it; only where nothing is saved */
+    kn_tensor *const *saved; /* NULL among them: an empty slot */
+    int num_saved;           /* at kn_tape_begin the most there will be; KN_OP_MAX_SAVED is always possible */
+    bool again;              /* passes from several results may go through it; only where nothing is saved */
 } kn_record;
+
+/* Recording takes two steps. The first, before forward, makes the node (the caller's reference) with an edge to each
+ * input: an op in place must not find what its inputs are after the change, and what cannot be recorded must not be
+ * changed. The second, with the outputs there, keeps what forward saved and makes the outputs results of the node. */
+kn_status kn_tape_begin(kn_node **node, const kn_record *record);
+kn_status kn_tape_end(kn_node *node, const kn_record *record);
+
+/* Both, for what is run by hand and whose outputs are there. */
 kn_status kn_tape_add(const kn_record *record);
 
-/* Records a call whose outputs are there. */
-kn_status kn_tape_record(kn_call *call);
+kn_record kn_record_of(const kn_call *call);
 
 /* The same for an op that takes and makes any number of tensors, on any devices: it is run by hand, not by kn_op_apply,
  * which is for ops on one device. Nothing is saved: kn_backward may come from one output after the other. */

@@ -103,6 +103,8 @@ static kn_status scatter(kn_tensor *tensor, kn_device *const *devices, const sca
     int64_t start = 0;
     for (int i = 0; i < count; i++) {
         KN_TRY(piece_on(&made[i], tensor, params->dim, start, params->sizes[i], devices[i]));
+        if (made[i]->storage == tensor->storage)
+            KN_TRY(kn_view_track(made[i], tensor, KN_VIEW_OF_MANY));
         start += params->sizes[i];
     }
     return kn_is_recorded(tensor) ? kn_tape_record_many(&scatter_op, params, &tensor, 1, made, count) : KN_OK;

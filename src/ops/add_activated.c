@@ -77,5 +77,5 @@ kn_tensor *kn_add_activated(kn_tensor *a, kn_tensor *b, kn_activation activation
         return kn_stick();
     }
     const kn_dtype result = kn_result_type(a, b);
-    return kn_apply_as(&add_activated_op, (kn_tensor *const[]){a, b}, 2, &params, kn_compute_type(result), result);
+    return kn_apply_jointly(&add_activated_op, (kn_tensor *const[]){a, b}, 2, &params, result, result);
 }

@@ -5,6 +5,9 @@
 
 #include "autograd/op.h"
 
+/* Whether these are no bool tensors: PyTorch does not subtract them, nor from them. NULL passes. */
+kn_status kn_sub_check(const char *function, const kn_tensor *a, const kn_tensor *b);
+
 kn_status kn_add_backward(kn_grad_call *grad);
 kn_status kn_sub_backward(kn_grad_call *grad);
 kn_status kn_add_reference(const kn_call *call);

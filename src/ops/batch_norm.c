@@ -2,6 +2,7 @@
 #include <koine/autograd.h>
 #include <koine/ops.h>
 
+#include "autograd/view.h"
 #include "autograd/work.h"
 #include "base/text.h"
 #include "ops/activation.h"
@@ -44,13 +45,13 @@ static kn_status check_running(const kn_call *call)
         const kn_tensor *t = call->inputs[i];
         if (t && !kn_dtype_is_floating(t->dtype))
             return kn_fail(KN_ERR_DTYPE, "%s is %s: it must be floating", input_names[i], kn_dtype_name(t->dtype));
-        if (t && params->training && kn_requires_grad(t))
+        if (t && params->training && kn_change_wants_record(t))
             return kn_fail(KN_ERR_STATE, "%s, which is changed in place, requires gradients: use kn_detach",
                            input_names[i]);
     }
     if (!call->inputs[RUNNING_MEAN] != !call->inputs[RUNNING_VAR])
         return kn_fail(KN_ERR_ARGUMENT, "running_mean and running_var go together: give both or neither");
-    if (!params->training && !call->inputs[RUNNING_MEAN])
+    if (!params->training && !call->inputs[RUNNING_MEAN] && kn_numel(call->inputs[X]) > 0)
         return kn_fail(KN_ERR_ARGUMENT, "expected running_mean and running_var to be given when not training");
     const kn_tensor *counter = call->inputs[COUNTER];
     if (counter && (counter->dtype != KN_I64 || kn_numel(counter) != 1))

@@ -33,7 +33,7 @@ static kn_tensor *compare(const kn_op *op, kn_tensor *a, kn_tensor *b)
 {
     if (!kn_argument_given(op->name, "a", a) || !kn_argument_given(op->name, "b", b))
         return NULL;
-    return kn_apply_as(op, (kn_tensor *[]){a, b}, 2, NULL, kn_compute_type(kn_result_type(a, b)), KN_BOOL);
+    return kn_apply_jointly(op, (kn_tensor *[]){a, b}, 2, NULL, kn_result_type(a, b), KN_BOOL);
 }
 
 COMPARISON(eq, ==)

@@ -156,7 +156,8 @@ kn_tensor *kn_to_with(kn_tensor *tensor, const kn_to_params *params)
                     .num_outputs = 1,
                     .outputs = {result},
                     .needs_grad = true};
-    return kn_tape_record(&call) == KN_OK ? result : kn_stick();
+    const kn_record record = kn_record_of(&call);
+    return kn_tape_add(&record) == KN_OK ? result : kn_stick();
 }
 
 kn_tensor *kn_to(kn_tensor *tensor, kn_device *device)

@@ -68,11 +68,13 @@ kn_status kn_add_reference(const kn_call *call)
     return kn_reference_binary(call, call->spec[0].dtype == KN_BOOL ? or_number : add_number);
 }
 
-static kn_status sub_shape(kn_call *call)
+kn_status kn_sub_check(const char *function, const kn_tensor *a, const kn_tensor *b)
 {
-    if (call->inputs[0]->dtype == KN_BOOL)
-        return kn_fail(KN_ERR_DTYPE, "bool tensors cannot be subtracted; compare them with kn_ne instead");
-    return same_dtype_output(call);
+    if (!a || !b || (a->dtype != KN_BOOL && b->dtype != KN_BOOL))
+        return KN_OK;
+    return kn_fail(KN_ERR_DTYPE,
+                   "%s: bool tensors cannot be subtracted; compare them with kn_ne, or convert with kn_to_dtype first",
+                   function);
 }
 
 static kn_status sub_forward(kn_call *call) { return launch(call, "elementwise/binary.cl", "sub"); }
@@ -91,9 +93,13 @@ kn_status kn_sub_reference(const kn_call *call) { return kn_reference_binary(cal
 
 /* --- mul, div ---------------------------------------------------------------------------------------------------- */
 
+/* Each operand is needed for the other's gradient. */
 static kn_status mul_forward(kn_call *call)
 {
-    KN_TRY(save_both(call));
+    if (call->needs_grad) {
+        KN_TRY(kn_call_save_for(call, 1, call->inputs[0]));
+        KN_TRY(kn_call_save_for(call, 0, call->inputs[1]));
+    }
     return launch(call, "elementwise/binary.cl", "mul");
 }
 
@@ -117,7 +123,10 @@ static kn_status div_shape(kn_call *call)
 
 static kn_status div_forward(kn_call *call)
 {
-    KN_TRY(save_both(call));
+    if (call->needs_grad) {
+        KN_TRY(kn_call_save_for(call, 1, call->inputs[0]));
+        KN_TRY(kn_call_save(call, call->inputs[1]));
+    }
     return launch(call, "elementwise/binary_real.cl", "quotient");
 }
 
@@ -165,7 +174,7 @@ static const kn_op add_op = {.name = "add",
 static const kn_op sub_op = {.name = "sub",
                              .min_inputs = 2,
                              .max_inputs = 2,
-                             .shape = sub_shape,
+                             .shape = same_dtype_output,
                              .forward = sub_forward,
                              .backward = kn_sub_backward,
                              .reference = kn_sub_reference};
@@ -200,11 +209,22 @@ static kn_tensor *binary(const kn_op *op, kn_tensor *a, kn_tensor *b, bool real)
     result = kn_result_type(a, b);
     if (real)
         result = kn_real_type(result);
-    return kn_apply_as(op, (kn_tensor *[]){a, b}, 2, NULL, kn_compute_type(result), result);
+    return kn_apply_jointly(op, (kn_tensor *[]){a, b}, 2, NULL, result, result);
+}
+
+/* As in PyTorch, a factor or divisor without dimensions is not rounded to float16 first. */
+static kn_tensor *scale(const kn_op *op, kn_tensor *a, kn_tensor *b, bool real)
+{
+    if (!a || !b || b->ndim > 0 || b->dtype == KN_F16 || kn_result_type(a, b) != KN_F16)
+        return binary(op, a, b, real);
+    return kn_apply_as(op, (kn_tensor *[]){a, b}, 2, NULL, KN_F32, KN_F16);
 }
 
 kn_tensor *kn_add(kn_tensor *a, kn_tensor *b) { return binary(&add_op, a, b, false); }
-kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b) { return binary(&sub_op, a, b, false); }
-kn_tensor *kn_mul(kn_tensor *a, kn_tensor *b) { return binary(&mul_op, a, b, false); }
-kn_tensor *kn_div(kn_tensor *a, kn_tensor *b) { return binary(&div_op, a, b, true); }
+kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b)
+{
+    return kn_sub_check("sub", a, b) == KN_OK ? binary(&sub_op, a, b, false) : kn_stick();
+}
+kn_tensor *kn_mul(kn_tensor *a, kn_tensor *b) { return scale(&mul_op, a, b, false); }
+kn_tensor *kn_div(kn_tensor *a, kn_tensor *b) { return scale(&div_op, a, b, true); }
 kn_tensor *kn_maximum(kn_tensor *a, kn_tensor *b) { return binary(&maximum_op, a, b, false); }

@@ -19,19 +19,6 @@ static kn_status output_is_input(kn_call *call)
     return kn_call_output(call, a->dtype, a->ndim, a->shape);
 }
 
-/* An element that stands for several, as kn_expand makes it, would be changed several times. */
-static kn_status check_apart(const kn_tensor *a)
-{
-    char text[KN_DESCRIBE];
-
-    for (int d = 0; d < a->ndim; d++)
-        if (a->shape[d] > 1 && a->strides[d] == 0)
-            return kn_fail(KN_ERR_STATE,
-                           "several elements of the expanded view %s share one place in memory; kn_clone it first",
-                           kn_tensor_describe(text, sizeof text, a));
-    return KN_OK;
-}
-
 static kn_status update_shape(kn_call *call)
 {
     const kn_tensor *a = call->inputs[0];
@@ -39,8 +26,9 @@ static kn_status update_shape(kn_call *call)
     int64_t shape[KN_MAX_DIMS];
     int ndim;
 
-    KN_TRY(kn_call_check_same_dtype(call, 0, 1));
-    KN_TRY(check_apart(a));
+    if (!kn_dtype_is_floating(a->dtype))
+        KN_TRY(kn_call_check_same_dtype(call, 0, 1));
+    KN_TRY(kn_tensor_check_apart(a));
     KN_TRY(kn_broadcast_shapes(&ndim, shape, a, call->inputs[1]));
     if (ndim != a->ndim || memcmp(shape, a->shape, (size_t)ndim * sizeof *shape) != 0)
         return kn_fail(KN_ERR_SHAPE, "%s does not broadcast to %s, which is to be changed in place",
@@ -62,14 +50,21 @@ static kn_status launch(kn_stream *stream, const char *operation, const char *ke
     return kn_launch_strided(stream, &launch);
 }
 
-/* f16 is storage: the same on f32 copies, copied back. */
-static kn_status launch_half(kn_call *call, const char *kernel, const kn_arg *parameter)
+/* What the op is computed in: f16 is storage, and b may be wider than a. */
+static kn_dtype compute_type(const kn_call *call)
+{
+    const kn_dtype dtype = call->inputs[0]->dtype;
+    return kn_compute_type(call->num_inputs > 1 ? kn_promote_types(dtype, call->inputs[1]->dtype) : dtype);
+}
+
+/* The same on copies of dtype `compute`, copied back. */
+static kn_status launch_wider(kn_call *call, const char *kernel, kn_dtype compute, const kn_arg *parameter)
 {
     kn_tensor *a = NULL, *b = NULL;
-    kn_status status = kn_tensor_cast(&a, call->inputs[0], KN_F32, call->inputs[0]->storage->device);
+    kn_status status = kn_tensor_cast(&a, call->inputs[0], compute, call->inputs[0]->storage->device);
 
     if (status == KN_OK && call->num_inputs > 1)
-        status = kn_tensor_cast(&b, call->inputs[1], KN_F32, call->inputs[1]->storage->device);
+        status = kn_tensor_cast(&b, call->inputs[1], compute, call->inputs[1]->storage->device);
     if (status == KN_OK)
         status = launch(call->stream, call->op->name, kernel, a, b, parameter);
     if (status == KN_OK)
@@ -85,8 +80,8 @@ static kn_status update(kn_call *call, const char *kernel)
     kn_tensor *a = call->inputs[0], *b = call->inputs[1], *copy = NULL;
     kn_status status;
 
-    if (a->dtype == KN_F16)
-        return launch_half(call, kernel, NULL);
+    if (a->dtype != compute_type(call))
+        return launch_wider(call, kernel, compute_type(call), NULL);
     if (a->storage == b->storage)
         KN_TRY(kn_tensor_cast(&copy, b, b->dtype, b->storage->device));
     status = launch(call->stream, call->op->name, kernel, a, copy ? copy : b, NULL);
@@ -99,13 +94,6 @@ static kn_status update(kn_call *call, const char *kernel)
 static kn_status add_forward(kn_call *call)
 {
     return update(call, call->inputs[0]->dtype == KN_BOOL ? "disjunction" : "add");
-}
-
-static kn_status sub_shape(kn_call *call)
-{
-    if (call->inputs[0]->dtype == KN_BOOL)
-        return kn_fail(KN_ERR_DTYPE, "bool tensors cannot be subtracted");
-    return update_shape(call);
 }
 
 static kn_status sub_forward(kn_call *call) { return update(call, "sub"); }
@@ -124,14 +112,15 @@ static kn_status save_copy(kn_call *call, kn_tensor *tensor)
     return status;
 }
 
-/* Saves b, and a's old value where b's gradient will want it. */
+/* Saves what the gradients that are wanted take: b for a's, a's old value for b's. */
 static kn_status mul_forward(kn_call *call)
 {
     kn_tensor *a = call->inputs[0], *b = call->inputs[1];
 
     if (call->needs_grad) {
-        KN_TRY(a->storage == b->storage ? save_copy(call, b) : kn_call_save(call, b));
-        if (kn_requires_grad(b))
+        const bool copied = a->storage == b->storage && kn_call_needs(call, 0);
+        KN_TRY(copied ? save_copy(call, b) : kn_call_save_for(call, 0, b));
+        if (kn_call_needs(call, 1))
             KN_TRY(save_copy(call, a));
     }
     return update(call, "mul");
@@ -158,7 +147,7 @@ static kn_status mul_scalar_shape(kn_call *call)
     if (kn_result_type_scalar(dtype, params->value) != dtype)
         return kn_fail(KN_ERR_DTYPE, "a %s tensor cannot hold its product with %g", kn_dtype_name(dtype),
                        params->value);
-    KN_TRY(check_apart(call->inputs[0]));
+    KN_TRY(kn_tensor_check_apart(call->inputs[0]));
     return output_is_input(call);
 }
 
@@ -169,7 +158,7 @@ static kn_status mul_scalar_forward(kn_call *call)
     const kn_arg value = kn_arg_element(kn_compute_type(dtype), params->value);
 
     if (dtype == KN_F16)
-        return launch_half(call, "mul_scalar", &value);
+        return launch_wider(call, "mul_scalar", KN_F32, &value);
     return launch(call->stream, call->op->name, "mul_scalar", call->inputs[0], NULL, &value);
 }
 
@@ -224,7 +213,7 @@ static const kn_op sub_op = {.name = "sub_",
                              .min_inputs = 2,
                              .max_inputs = 2,
                              .in_place = true,
-                             .shape = sub_shape,
+                             .shape = update_shape,
                              .forward = sub_forward,
                              .backward = kn_sub_backward,
                              .reference = kn_sub_reference};
@@ -256,7 +245,15 @@ static const kn_op fill_op = {.name = "fill_",
                               .reference = fill_reference,
                               .work = kn_work_moving};
 
-/* As in PyTorch, b is converted to a's dtype, but not from floating to whole or from whole to bool. */
+/* As in PyTorch the change is computed in the joint dtype and rounded to a's, but not from floating to whole or from
+ * whole to bool; whole numbers wrap around alike in both. A factor without dimensions is not rounded to float16. */
+static kn_dtype operand_type(const kn_op *op, const kn_tensor *a, const kn_tensor *b, kn_dtype joint)
+{
+    if (op == &mul_op && a->dtype == KN_F16 && b->ndim == 0)
+        return kn_compute_type(joint);
+    return kn_dtype_is_floating(joint) ? joint : a->dtype;
+}
+
 static kn_tensor *update_with(const kn_op *op, kn_tensor *a, kn_tensor *b)
 {
     kn_tensor *result = NULL;
@@ -274,7 +271,7 @@ static kn_tensor *update_with(const kn_op *op, kn_tensor *a, kn_tensor *b)
     depth = kn_scope_begin();
     if (depth == 0)
         return kn_stick();
-    b = kn_to_dtype(b, a->dtype);
+    b = kn_to_dtype(b, operand_type(op, a, b, joint));
     if (b)
         result = kn_apply(op, NULL, a, b);
     kn_scope_end(depth);
@@ -282,7 +279,10 @@ static kn_tensor *update_with(const kn_op *op, kn_tensor *a, kn_tensor *b)
 }
 
 kn_tensor *kn_add_(kn_tensor *a, kn_tensor *b) { return update_with(&add_op, a, b); }
-kn_tensor *kn_sub_(kn_tensor *a, kn_tensor *b) { return update_with(&sub_op, a, b); }
+kn_tensor *kn_sub_(kn_tensor *a, kn_tensor *b)
+{
+    return kn_sub_check("sub_", a, b) == KN_OK ? update_with(&sub_op, a, b) : kn_stick();
+}
 kn_tensor *kn_mul_(kn_tensor *a, kn_tensor *b) { return update_with(&mul_op, a, b); }
 
 kn_tensor *kn_mul_scalar_(kn_tensor *a, double b)

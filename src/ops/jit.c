@@ -184,13 +184,12 @@ static kn_status check_inputs(const kn_jit *jit, kn_tensor *const *inputs, int n
     return KN_OK;
 }
 
-/* All inputs as `compute`, and the results as `result`; `more` has room for them all. Runs inside a scope. */
-static kn_tensor *apply_as(const kn_jit_params *params, kn_tensor *const *inputs, kn_tensor **more, kn_dtype compute,
-                           kn_dtype result)
+/* All inputs in their joint dtype `result`, and the results too; `more` has room for them all. Runs inside a scope. */
+static kn_tensor *apply_as(const kn_jit_params *params, kn_tensor *const *inputs, kn_tensor **more, kn_dtype result)
 {
     kn_tensor *converted[KN_JIT_MAX_INPUTS];
     for (int i = 0; i < params->jit->num_inputs; i++)
-        if (!(converted[i] = kn_to_dtype(inputs[i], compute)))
+        if (!(converted[i] = kn_operand_as(inputs[i], result)))
             return NULL;
     kn_tensor *first = kn_op_apply(&params->jit->op, converted, params->jit->num_inputs, params, more);
     if (!first)
@@ -222,7 +221,7 @@ kn_tensor *kn_jit_call_with(const kn_jit *jit, kn_tensor *const *inputs, int num
     const int depth = kn_scope_begin();
     if (depth == 0)
         return kn_stick();
-    kn_tensor *first = apply_as(&params, inputs, more, kn_compute_type(result), result);
+    kn_tensor *first = apply_as(&params, inputs, more, result);
     const int kept = first && options->more ? jit->num_outputs - 1 : 0;
     for (int i = 0; i < kept; i++)
         kn_retain(more[i]);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
+#include "autograd/view.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "rt/user_source.h"
@@ -95,7 +96,7 @@ static kn_status check_tensor(const kn_kernel_arg *arg, int index, kn_device *de
     if (kn_device_of(tensor) != device)
         return kn_fail(KN_ERR_DEVICE, "the tensors are on two devices, %s and %s: move one, kn_to(tensor, device)",
                        kn_device_string(device), kn_device_string(kn_device_of(tensor)));
-    if (arg->kind == KN_KERNEL_OUTPUT && kn_requires_grad(tensor) && kn_grad_enabled())
+    if (arg->kind == KN_KERNEL_OUTPUT && kn_change_wants_record(tensor) && kn_grad_enabled())
         return kn_fail(KN_ERR_STATE,
                        "argument %d is an output that requires gradients, which do not flow through "
                        "kernels: run it inside KN_NO_GRAD, or on kn_detach(tensor)",

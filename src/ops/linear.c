@@ -100,7 +100,7 @@ static kn_status linear_forward(kn_call *call)
     kn_release(product.b);
     kn_release(product.bias);
     for (int i = 0; status == KN_OK && call->needs_grad && i < 2; i++)
-        status = kn_call_save(call, call->inputs[i]);
+        status = kn_call_save_for(call, 1 - i, call->inputs[i]); /* each for the other's gradient */
     if (status == KN_OK && call->needs_grad && product.activation != KN_ACTIVATION_NONE)
         status = kn_call_save(call, call->outputs[0]); /* tells where the activation cut off */
     return status;

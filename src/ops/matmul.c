@@ -160,7 +160,7 @@ static kn_status matmul_forward(kn_call *call)
     kn_status status = kn_matmul_run(
         call->stream, &(kn_matmul_problem){.y = call->outputs[0], .a = call->inputs[0], .b = call->inputs[1]});
     for (int i = 0; status == KN_OK && call->needs_grad && i < 2; i++)
-        status = kn_call_save(call, call->inputs[i]);
+        status = kn_call_save_for(call, 1 - i, call->inputs[i]);
     return status;
 }
 
@@ -188,26 +188,44 @@ static kn_tensor *gradient_of_single(kn_tensor *a, kn_tensor *gradient)
     return empty ? NULL : kn_matmul(transpose_last(flatten_rows(a)), flatten_rows(gradient));
 }
 
+typedef struct matrix_shape {
+    int ndim;
+    int64_t shape[KN_MAX_DIMS];
+} matrix_shape;
+
+/* A vector as the matrix it stands for: one row as the first operand, one column as the second. */
+static void as_matrix(matrix_shape *result, const kn_input_spec *input, bool row)
+{
+    result->ndim = input->ndim == 1 ? 2 : input->ndim;
+    memcpy(result->shape, input->shape, sizeof result->shape);
+    if (input->ndim != 1)
+        return;
+    result->shape[row ? 0 : 1] = 1;
+    result->shape[row ? 1 : 0] = input->shape[0];
+}
+
 static kn_status matmul_backward(kn_grad_call *grad)
 {
-    kn_tensor *a = grad->saved[0], *b = grad->saved[1], *gradient = grad->grad_outputs[0];
-    if (grad->input[0].ndim == 1)
+    kn_tensor *a = grad->saved[0], *b = grad->saved[1], *gradient = grad->grad_outputs[0]; /* each where needed */
+    matrix_shape first, second;
+    if (grad->needs[1] && grad->input[0].ndim == 1)
         a = kn_unsqueeze(a, 0);
-    if (grad->input[1].ndim == 1)
+    if (grad->needs[0] && grad->input[1].ndim == 1)
         b = kn_unsqueeze(b, -1);
     if (grad->input[1].ndim == 1)
         gradient = kn_unsqueeze(gradient, -1);
     if (grad->input[0].ndim == 1)
         gradient = kn_unsqueeze(gradient, -2);
-    if (!a || !b || !gradient)
+    if ((grad->needs[1] && !a) || (grad->needs[0] && !b) || !gradient)
         return kn_error_status();
+    as_matrix(&first, &grad->input[0], true);
+    as_matrix(&second, &grad->input[1], false);
     if (grad->needs[0])
-        grad->grad_inputs[0] = sum_to_shape(kn_matmul(gradient, transpose_last(b)),
-                                            grad->input[0].ndim == 1 ? 2 : grad->input[0].ndim, a->shape);
+        grad->grad_inputs[0] = sum_to_shape(kn_matmul(gradient, transpose_last(b)), first.ndim, first.shape);
     if (grad->needs[1]) {
-        kn_tensor *single = b->ndim == 2 && a->ndim > 2 ? gradient_of_single(a, gradient) : NULL;
+        kn_tensor *single = second.ndim == 2 && first.ndim > 2 ? gradient_of_single(a, gradient) : NULL;
         grad->grad_inputs[1] =
-            single ? single : sum_to_shape(kn_matmul(transpose_last(a), gradient), b->ndim, b->shape);
+            single ? single : sum_to_shape(kn_matmul(transpose_last(a), gradient), second.ndim, second.shape);
     }
     for (int i = 0; i < 2; i++) {
         if (grad->needs[i] && grad->input[i].ndim == 1)

@@ -152,23 +152,29 @@ static kn_status max_forward(kn_call *call)
     return max_of_input(call, -1, call->outputs[0], NULL);
 }
 
+/* A new tensor of the input's shape by a kernel of two operands. */
+static kn_status launch_elements(kn_grad_call *grad, const char *kernel, const kn_tensor *a, const kn_tensor *b,
+                                 kn_tensor **result)
+{
+    const kn_input_spec *input = &grad->input[0];
+    const kn_tensor_options options = {.dtype = input->dtype, .device = input->device};
+    const kn_strided_launch launch = {.source = "elementwise/binary.cl",
+                                      .kernel = kernel,
+                                      .operation = "max",
+                                      .dtype = input->dtype,
+                                      .output = *result = kn_empty_with(input->ndim, input->shape, &options),
+                                      .inputs = {a, b}};
+    return launch.output ? kn_launch_strided(grad->stream, &launch) : kn_error_status();
+}
+
 /* Equal maxima share the gradient evenly. */
 static kn_status max_backward(kn_grad_call *grad)
 {
-    kn_tensor *mask =
-        kn_empty_with(grad->input[0].ndim, grad->input[0].shape,
-                      &(kn_tensor_options){.dtype = grad->input[0].dtype, .device = kn_device_of(grad->saved[0])});
-    const kn_strided_launch launch = {.source = "elementwise/binary.cl",
-                                      .kernel = "equal_or_nan",
-                                      .operation = "max",
-                                      .dtype = grad->input[0].dtype,
-                                      .output = mask,
-                                      .inputs = {grad->saved[0], grad->saved[1]}};
-    if (!mask)
-        return kn_error_status();
-    KN_TRY(kn_launch_strided(grad->stream, &launch));
-    grad->grad_inputs[0] = kn_mul(mask, kn_div(grad->grad_outputs[0], kn_sum(mask)));
-    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
+    kn_tensor *mask = NULL, *share;
+
+    KN_TRY(launch_elements(grad, "equal_or_nan", grad->saved[0], grad->saved[1], &mask));
+    share = kn_div(grad->grad_outputs[0], kn_sum(mask));
+    return share ? launch_elements(grad, "where_marked", share, mask, &grad->grad_inputs[0]) : kn_error_status();
 }
 
 static bool beats(double v, double best) { return v > best || (isnan(v) && !isnan(best)); }

@@ -130,16 +130,14 @@ static const kn_op mse_op = {.name = "mse_loss",
                              .work = mse_work,
                              .backward_work = mse_backward_work};
 
-/* Both inputs as floating tensors of one shape. */
+/* Both inputs as floating tensors of one shape. The joint dtype is that of the expanded tensors, as in PyTorch: a
+ * number without dimensions widens. */
 static kn_tensor *mse(kn_tensor *input, kn_tensor *target, kn_reduction reduction)
 {
-    const kn_dtype result = kn_real_type(kn_result_type(input, target));
     const kn_mse_params params = {.reduction = reduction};
     int64_t shape[KN_MAX_DIMS];
     int ndim;
 
-    if (reduction == KN_REDUCTION_NONE)
-        return kn_pow_scalar(kn_sub(input, target), 2);
     if (kn_broadcast_shapes(&ndim, shape, input, target) != KN_OK) {
         kn_error_prefix("mse_loss");
         return kn_stick();
@@ -150,7 +148,10 @@ static kn_tensor *mse(kn_tensor *input, kn_tensor *target, kn_reduction reductio
         if (!input || !target)
             return NULL;
     }
-    return kn_apply_as(&mse_op, (kn_tensor *[]){input, target}, 2, &params, kn_compute_type(result), result);
+    const kn_dtype result = kn_real_type(kn_result_type(input, target));
+    if (reduction == KN_REDUCTION_NONE)
+        return kn_pow_scalar(kn_sub(kn_to_dtype(input, result), kn_to_dtype(target, result)), 2);
+    return kn_apply_jointly(&mse_op, (kn_tensor *[]){input, target}, 2, &params, result, result);
 }
 
 kn_tensor *kn_mse_loss(kn_tensor *input, kn_tensor *target, kn_reduction reduction)

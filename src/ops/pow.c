@@ -14,21 +14,50 @@ static kn_status power_output(kn_call *call)
 
 /* --- tensor ^ tensor --------------------------------------------------------------------------------------------- */
 
-static kn_status pow_forward(kn_call *call)
+/* One operand may be f64 without dimensions, which does not widen an f32 one: the power is that of its f32 value, but
+ * the gradients are of what it is. */
+static bool is_mixed(kn_dtype a, kn_dtype b) { return (a == KN_F32 && b == KN_F64) || (a == KN_F64 && b == KN_F32); }
+
+static kn_status pow_shape(kn_call *call)
 {
-    const kn_dtype dtype = call->inputs[0]->dtype;
+    const kn_tensor *a = call->inputs[0], *b = call->inputs[1];
+    int64_t shape[KN_MAX_DIMS];
+    int ndim;
+
+    if (!is_mixed(a->dtype, b->dtype))
+        return power_output(call);
+    KN_TRY(kn_broadcast_shapes(&ndim, shape, a, b));
+    return kn_call_output(call, KN_F32, ndim, shape);
+}
+
+static kn_status run_power(kn_call *call, const kn_tensor *a, const kn_tensor *b)
+{
+    const kn_dtype dtype = call->spec[0].dtype;
     const kn_strided_launch launch = {.source = kn_dtype_is_floating(dtype) ? "elementwise/binary_real.cl"
                                                                             : "elementwise/integer_power.cl",
                                       .kernel = "power",
                                       .operation = "pow",
                                       .dtype = dtype,
                                       .output = call->outputs[0],
-                                      .inputs = {call->inputs[0], call->inputs[1]}};
-    if (call->needs_grad) {
-        KN_TRY(kn_call_save(call, call->inputs[0]));
-        KN_TRY(kn_call_save(call, call->inputs[1]));
-    }
+                                      .inputs = {a, b}};
     return kn_launch_strided(call->stream, &launch);
+}
+
+static kn_status pow_forward(kn_call *call)
+{
+    kn_tensor *a = call->inputs[0], *b = call->inputs[1], *narrow = NULL;
+    kn_status status;
+
+    if (call->needs_grad) {
+        KN_TRY(kn_call_save(call, a));
+        KN_TRY(kn_call_save(call, b));
+    }
+    if (!is_mixed(a->dtype, b->dtype))
+        return run_power(call, a, b);
+    KN_TRY(kn_tensor_cast(&narrow, a->dtype == KN_F64 ? a : b, KN_F32, a->storage->device));
+    status = a->dtype == KN_F64 ? run_power(call, narrow, b) : run_power(call, a, narrow);
+    kn_release(narrow);
+    return status;
 }
 
 /* d(a^b)/da = b a^(b-1), 0 for b = 0; d(a^b)/db = a^b log a, 0 for a = 0 and b >= 0. */
@@ -36,15 +65,21 @@ static kn_status pow_backward(kn_grad_call *grad)
 {
     static const char *const kernels[2] = {"power_backward_base", "power_backward_exponent"};
 
+    const kn_dtype dtype = kn_promote_types(grad->input[0].dtype, grad->input[1].dtype);
+    kn_tensor *gradient = kn_to_dtype(grad->grad_outputs[0], dtype), *a = kn_to_dtype(grad->saved[0], dtype),
+              *b = kn_to_dtype(grad->saved[1], dtype);
+
+    if (!gradient || !a || !b)
+        return kn_error_status();
     for (int i = 0; i < 2; i++) {
         kn_strided_launch launch = {.source = "elementwise/binary_real.cl",
                                     .kernel = kernels[i],
                                     .operation = "pow",
-                                    .dtype = grad->input[0].dtype,
-                                    .inputs = {grad->grad_outputs[0], grad->saved[0], grad->saved[1]}};
+                                    .dtype = dtype,
+                                    .inputs = {gradient, a, b}};
         if (!grad->needs[i])
             continue;
-        launch.output = kn_empty_like(grad->grad_outputs[0]);
+        launch.output = kn_empty_like(gradient);
         if (!launch.output)
             return kn_error_status();
         KN_TRY(kn_launch_strided(grad->stream, &launch));
@@ -59,7 +94,7 @@ static kn_status pow_reference(const kn_call *call) { return kn_reference_binary
 static const kn_op pow_op = {.name = "pow",
                              .min_inputs = 2,
                              .max_inputs = 2,
-                             .shape = power_output,
+                             .shape = pow_shape,
                              .forward = pow_forward,
                              .backward = pow_backward,
                              .reference = pow_reference};
@@ -71,7 +106,9 @@ kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b)
     if (!kn_argument_given("pow", "a", a) || !kn_argument_given("pow", "b", b))
         return NULL;
     result = kn_result_type(a, b);
-    return kn_apply_as(&pow_op, (kn_tensor *[]){a, b}, 2, NULL, kn_compute_type(result), result);
+    if (result == KN_F32 && is_mixed(a->dtype, b->dtype))
+        return kn_apply(&pow_op, NULL, a, b);
+    return kn_apply_jointly(&pow_op, (kn_tensor *[]){a, b}, 2, NULL, result, result);
 }
 
 /* --- tensor ^ number --------------------------------------------------------------------------------------------- */
@@ -94,7 +131,12 @@ static kn_status pow_scalar_shape(kn_call *call)
 /* The kernel for an exponent; squares and the like are far cheaper than pow(). */
 static const char *special_kernel(double exponent)
 {
-    return exponent == 2 ? "square" : exponent == 3 ? "cube" : exponent == -1 ? "reciprocal" : NULL;
+    return exponent == 2      ? "square"
+           : exponent == 3    ? "cube"
+           : exponent == -1   ? "reciprocal"
+           : exponent == 0.5  ? "root"
+           : exponent == -0.5 ? "reciprocal_root"
+                              : NULL;
 }
 
 static kn_status pow_scalar_forward(kn_call *call)

@@ -1,6 +1,7 @@
-/* ops/reshape.c - reshape and flatten: a view where the strides allow one, else a view of a contiguous copy. */
+/* ops/reshape.c - reshape and flatten: a view where the strides allow one, else a copy. */
 #include <koine/ops.h>
 
+#include "autograd/work.h"
 #include "base/text.h"
 #include "ops/promote.h"
 #include "ops/views.h"
@@ -10,6 +11,26 @@ static kn_status reshape_backward(kn_grad_call *grad)
     grad->grad_inputs[0] = kn_reshape(grad->grad_outputs[0], grad->input[0].ndim, grad->input[0].shape);
     return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
+
+/* Where the strides do not allow a view: a copy, which is nobody's view. */
+static kn_status copy_forward(kn_call *call)
+{
+    const kn_tensor *x = call->inputs[0];
+    kn_tensor *shaped = NULL;
+    KN_TRY(kn_tensor_view(&shaped, call->outputs[0], x->ndim, x->shape, NULL, call->outputs[0]->offset));
+    kn_status status = kn_tensor_copy(shaped, x);
+    kn_release(shaped);
+    return status;
+}
+
+static const kn_op reshape_copy_op = {.name = "reshape",
+                                      .min_inputs = 1,
+                                      .max_inputs = 1,
+                                      .params_size = sizeof(kn_view_params),
+                                      .shape = kn_view_shape,
+                                      .forward = copy_forward,
+                                      .backward = reshape_backward,
+                                      .work = kn_work_moving};
 
 static const kn_op reshape_op = {.name = "reshape",
                                  .min_inputs = 1,
@@ -85,10 +106,8 @@ static bool resolve(const kn_tensor *x, int ndim, const int64_t *shape, int64_t 
 
 kn_tensor *kn_reshape(kn_tensor *x, int ndim, const int64_t *shape)
 {
-    kn_tensor *result = NULL;
     int64_t whole[KN_MAX_DIMS];
     kn_view_params params;
-    int depth;
 
     if (!kn_argument_given("reshape", "x", x))
         return NULL;
@@ -104,19 +123,8 @@ kn_tensor *kn_reshape(kn_tensor *x, int ndim, const int64_t *shape)
     params.ndim = ndim;
     for (int i = 0; i < ndim; i++)
         params.shape[i] = whole[i];
-    if (kn_reshape_strides(x, ndim, whole, params.strides))
-        return kn_apply(&reshape_op, &params, x);
-
-    depth = kn_scope_begin();
-    if (depth == 0)
-        return kn_stick();
-    x = kn_contiguous(x);
-    if (x) {
-        contiguous_strides(ndim, whole, params.strides);
-        params.offset = x->offset;
-        result = kn_apply(&reshape_op, &params, x);
-    }
-    return kn_scope_return(depth, result);
+    const kn_op *op = kn_reshape_strides(x, ndim, whole, params.strides) ? &reshape_op : &reshape_copy_op;
+    return kn_apply(op, &params, x);
 }
 
 kn_tensor *kn_flatten(kn_tensor *x, int start_dim, int end_dim)
@@ -135,6 +143,8 @@ kn_tensor *kn_flatten(kn_tensor *x, int start_dim, int end_dim)
                             end_dim);
     if (x->ndim == 0)
         return kn_reshape(x, 1, (const int64_t[]){1});
+    if (start_dim == end_dim)
+        return kn_scope_adopt(kn_retain(x));
     for (int i = 0; i < x->ndim; i++) {
         if (i > start_dim && i <= end_dim)
             shape[ndim - 1] *= x->shape[i];

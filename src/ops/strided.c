@@ -182,6 +182,7 @@ kn_tensor *kn_sum_to_shape(kn_tensor *gradient, int ndim, const int64_t *shape)
 
 kn_status kn_give_gradient(kn_grad_call *grad, int i, kn_tensor *gradient)
 {
-    grad->grad_inputs[i] = kn_sum_to_shape(gradient, grad->input[i].ndim, grad->input[i].shape);
+    gradient = kn_sum_to_shape(gradient, grad->input[i].ndim, grad->input[i].shape);
+    grad->grad_inputs[i] = gradient ? kn_to_dtype(gradient, grad->input[i].dtype) : NULL;
     return grad->grad_inputs[i] ? KN_OK : kn_error_status();
 }

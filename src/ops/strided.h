@@ -35,7 +35,8 @@ kn_work_size kn_work_for(const kn_limits *limits, int64_t count);
  * `gradient` itself; NULL in, NULL out. */
 kn_tensor *kn_sum_to_shape(kn_tensor *gradient, int ndim, const int64_t *shape);
 
-/* Hands `gradient`, of the output's shape, to input `i`: summed over what was broadcast. */
+/* Hands `gradient`, of the output's shape, to input `i`: summed over what was broadcast, in
+ * the input's dtype. */
 kn_status kn_give_gradient(kn_grad_call *grad, int i, kn_tensor *gradient);
 
 #endif

@@ -201,6 +201,10 @@ kn_status kn_write(kn_tensor *tensor, const void *source, size_t bytes)
     if (!source && bytes > 0)
         return kn_fail_argument_null("kn_write", "source");
     KN_TRY(check_bytes("kn_write", tensor, bytes));
+    if (kn_tensor_check_apart(tensor) != KN_OK) {
+        kn_error_prefix("kn_write");
+        return kn_error_status();
+    }
     kn_tensor view;
     kn_storage storage;
     KN_TRY(wrap(&view, &storage, tensor, (void *)(uintptr_t)source));

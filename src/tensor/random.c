@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "tensor/element.h"
+#include "tensor/hooks.h"
 #include "tensor/liveness.h"
 #include "tensor/philox.h"
 #include "tensor/tensor.h"
@@ -150,6 +151,12 @@ static kn_tensor *draw_in_place(kn_tensor *tensor, const draw *d, const char *fu
 {
     if (kn_tensor_given(function, "tensor", tensor) != KN_OK)
         return kn_stick();
+    if (kn_autograd_check_unrecorded(function, tensor) != KN_OK)
+        return kn_stick();
+    if (kn_tensor_check_apart(tensor) != KN_OK) {
+        kn_error_prefix("%s", function);
+        return kn_stick();
+    }
     if (d->kind != DRAW_BERNOULLI && !kn_dtype_is_floating(tensor->dtype))
         return kn_fail_null(KN_ERR_DTYPE, "%s takes a floating dtype, not %s", function, kn_dtype_name(tensor->dtype));
     return draw_into(tensor, d) == KN_OK ? tensor : kn_stick();

@@ -87,6 +87,21 @@ kn_status kn_tensor_check_shape(int ndim, const int64_t *shape, kn_dtype dtype)
     return KN_OK;
 }
 
+kn_status kn_tensor_check_apart(const kn_tensor *tensor)
+{
+    bool apart = true;
+    for (int d = 0; d < tensor->ndim; d++) {
+        if (tensor->shape[d] == 0)
+            return KN_OK;
+        apart = apart && (tensor->shape[d] == 1 || tensor->strides[d] != 0);
+    }
+    char text[KN_DESCRIBE];
+    return apart ? KN_OK
+                 : kn_fail(KN_ERR_STATE,
+                           "several elements of the expanded view %s share one place in memory; kn_clone it first",
+                           kn_tensor_describe(text, sizeof text, tensor));
+}
+
 bool kn_same_shape(const kn_tensor *a, const kn_tensor *b)
 {
     return a->ndim == b->ndim &&

@@ -54,6 +54,8 @@ kn_status kn_tensor_contiguous(kn_tensor **result, kn_tensor *tensor);
 /* ndim, signs, overflow of the byte count */
 kn_status kn_tensor_check_shape(int ndim, const int64_t *shape, kn_dtype dtype);
 int64_t kn_shape_numel(int ndim, const int64_t *shape);
+/* KN_ERR_STATE where several elements share one place, as kn_expand makes them: a change in place would be several */
+kn_status kn_tensor_check_apart(const kn_tensor *tensor);
 bool kn_same_shape(const kn_tensor *a, const kn_tensor *b);
 
 /* Registers an owned reference with the innermost scope, if any, and returns it: the last step of every public function

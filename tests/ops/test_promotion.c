@@ -1,0 +1,259 @@
+/* test_promotion.c - what operations of several dtypes round, and where infinities meet zeros: exactly as PyTorch. The
+ * numbers are PyTorch's. */
+#include "support/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "support/values.h"
+
+#define F32_OF(...)                                                                                                    \
+    tensor_of_doubles((const double[]){__VA_ARGS__},                                                                   \
+                      KN_SHAPE((int64_t)(sizeof((double[]){__VA_ARGS__}) / sizeof(double))), KN_F32, false)
+#define HALF(...) kn_to_dtype(F32_OF(__VA_ARGS__), KN_F16)
+#define WHOLE_OF(dtype, ...)                                                                                           \
+    tensor_of_doubles((const double[]){__VA_ARGS__},                                                                   \
+                      KN_SHAPE((int64_t)(sizeof((double[]){__VA_ARGS__}) / sizeof(double))), dtype, false)
+#define F64_OF(...) WHOLE_OF(KN_F64, __VA_ARGS__)
+#define NUMBER(type, value) kn_full(KN_SCALAR, value, .dtype = (type))
+
+#define CHECK_HALF(tensor, ...)                                                                                        \
+    do {                                                                                                               \
+        kn_tensor *half_ = (tensor);                                                                                   \
+        CHECK_DTYPE(half_, KN_F16);                                                                                    \
+        CHECK_VALUES(kn_to_dtype(half_, KN_F32), __VA_ARGS__);                                                         \
+    } while (0)
+
+static bool has_f64(void)
+{
+    kn_device_properties properties;
+    return kn_device_get_properties(kn_device_current(), &properties) == KN_OK && properties.has_f64;
+}
+
+/* --- float16 ------------------------------------------------------------------------------------------------------ */
+
+TENSOR_TEST(operands_of_float16_are_rounded_first)
+{
+    CHECK_HALF(kn_add(HALF(0.5, 1), WHOLE_OF(KN_I32, 2049, 65520)), 2048, INFINITY);
+    CHECK_HALF(kn_add(HALF(2048, 1), NUMBER(KN_F32, 1234.567)), 3284, 1236);
+    CHECK_HALF(kn_mul(NUMBER(KN_F32, 2049), HALF(1, 3)), 2048, 6144);
+    CHECK_HALF(kn_maximum(WHOLE_OF(KN_I32, 2049, 3), HALF(1, 5)), 2048, 5);
+    CHECK_HALF(kn_pow(WHOLE_OF(KN_I32, 65520, 4), HALF(0.5, 0.5)), INFINITY, 2);
+}
+
+TENSOR_TEST(a_factor_without_dimensions_is_not)
+{
+    CHECK_HALF(kn_mul(HALF(1, 3), NUMBER(KN_F32, 2049)), 2048, 6148);
+    CHECK_HALF(kn_div(HALF(2048, 1), NUMBER(KN_I64, 2049)), 0.99951171875, 0.00048804283142089844);
+    CHECK_HALF(kn_mul_(HALF(1, 3), NUMBER(KN_I64, 2049)), 2048, 6148);
+}
+
+TENSOR_TEST(comparisons_with_float16_round_too)
+{
+    CHECK_VALUES(kn_eq(HALF(2048, 2052, INFINITY), WHOLE_OF(KN_I64, 2049, 2051, 65520)), 1, 1, 1);
+    CHECK_VALUES(kn_lt(WHOLE_OF(KN_I32, 2047, 2049), HALF(2048, 2050)), 1, 1);
+    CHECK_VALUES(kn_eq(HALF(0.1, 2048), NUMBER(KN_F32, 0.1)), 1, 0);
+}
+
+/* --- changes in place --------------------------------------------------------------------------------------------- */
+
+TENSOR_TEST(changes_in_place_are_computed_in_the_joint_dtype)
+{
+    CHECK_HALF(kn_add_(HALF(2049, 0.0999755859375), F32_OF(100.7001, 0.00003)), 2148, 0.0999755859375);
+    kn_tensor *x = kn_to_dtype(F32_OF(1, 2), KN_F16), *y, *z = F32_OF(3, 5);
+    CHECK_OK(kn_set_requires_grad(x, true));
+    CHECK_OK(kn_set_requires_grad(z, true));
+    y = kn_mul_(kn_mul_scalar(x, 1), z);
+    CHECK_OK(kn_backward(kn_sum(y)));
+    CHECK_HALF(kn_grad(x), 3, 5);
+    CHECK_DTYPE(kn_grad(z), KN_F32);
+    CHECK_VALUES(kn_grad(z), 1, 2);
+}
+
+TENSOR_TEST(float32_changed_by_float64)
+{
+    if (!has_f64())
+        return;
+    /* A little more than half a step above 1, and a third that is none in float32. */
+    kn_tensor *one = kn_add_(F32_OF(1), F64_OF(0x1p-24 + 0x1p-40));
+    double value;
+    CHECK_OK(kn_item(one, &value));
+    assert_true(value == 1 + 0x1p-23);
+    CHECK_OK(kn_item(kn_mul_(F32_OF(3), F64_OF(1.0 / 3)), &value));
+    assert_true(value == 1);
+}
+
+/* The loss expands its operands first, and a tensor with dimensions widens. */
+TENSOR_TEST(mse_of_a_number)
+{
+    if (!has_f64())
+        return;
+    const kn_reduction reductions[] = {KN_REDUCTION_MEAN, KN_REDUCTION_NONE};
+    for (int i = 0; i < 2; i++) {
+        kn_tensor *loss = kn_mse_loss(F32_OF(1), NUMBER(KN_F64, 2), reductions[i]);
+        CHECK_DTYPE(loss, KN_F64);
+        CHECK_VALUES(loss, 1);
+    }
+    CHECK_VALUES(kn_mse_loss(F32_OF(1, 3), WHOLE_OF(KN_BOOL, 1, 0), KN_REDUCTION_NONE), 0, 9);
+}
+
+/* --- sub ---------------------------------------------------------------------------------------------------------- */
+
+TENSOR_TEST(bool_tensors_are_not_subtracted)
+{
+    const kn_dtype others[] = {KN_BOOL, KN_U8, KN_I64, KN_F16, KN_F32};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        kn_tensor *other = kn_ones(KN_SHAPE(2), .dtype = others[i]), *flags = kn_ones(KN_SHAPE(2), .dtype = KN_BOOL);
+        kn_tensor *flag = kn_ones(KN_SCALAR, .dtype = KN_BOOL);
+        assert_null(kn_sub(other, flags));
+        CHECK_ERROR(KN_ERR_DTYPE, "sub", "bool", "kn_ne");
+        assert_null(kn_sub(flags, other));
+        CHECK_ERROR(KN_ERR_DTYPE, "sub", "bool");
+        assert_null(kn_sub(other, flag));
+        CHECK_ERROR(KN_ERR_DTYPE, "sub", "bool");
+        assert_null(kn_sub_(other, flags));
+        CHECK_ERROR(KN_ERR_DTYPE, "sub_", "bool");
+        CHECK_VALUES(other, 1, 1);
+    }
+}
+
+/* --- powers ------------------------------------------------------------------------------------------------------- */
+
+/* The tensor's elements are these within two units in the last place of float32. */
+static void check_precise(kn_tensor *tensor, const double *expected, int count)
+{
+    double *values = read_doubles(tensor);
+    assert_non_null(values);
+    for (int i = 0; i < count; i++)
+        assert_true(fabs(values[i] - expected[i]) <= 0x1p-22 * fabs(expected[i]));
+    free(values);
+}
+
+/* A float64 number beside float32 does not widen, but its gradient and what it does to the other's are of what it is,
+ * not of what float32 makes of it: 1.00001 has lost its logarithm there. Exact values. */
+TENSOR_TEST(powers_of_two_dtypes_keep_their_digits)
+{
+    if (!has_f64())
+        return;
+    const double bases[] = {1e-30, 2}, near_one = 1.00001;
+    kn_tensor *a = tensor_of_doubles(bases, KN_SHAPE(2), KN_F32, true);
+    kn_tensor *b = kn_full(KN_SCALAR, 1.1, .dtype = KN_F64, .requires_grad = true), *y = kn_pow(a, b);
+    CHECK_DTYPE(y, KN_F32);
+    CHECK_OK(kn_backward(kn_sum(y)));
+    const double first = (double)1e-30F;
+    check_precise(kn_grad(a), (const double[]){1.1 * pow(first, 1.1 - 1), 1.1 * pow(2, 1.1 - 1)}, 2);
+    CHECK_DTYPE(kn_grad(b), KN_F64);
+    check_precise(kn_grad(b), (const double[]){pow(first, 1.1) * log(first) + pow(2, 1.1) * log(2)}, 1);
+
+    a = kn_full(KN_SCALAR, near_one, .dtype = KN_F64, .requires_grad = true);
+    b = tensor_of_doubles((const double[]){2, 3}, KN_SHAPE(2), KN_F32, true);
+    CHECK_OK(kn_backward(kn_sum(kn_pow(a, b))));
+    check_precise(kn_grad(a), (const double[]){2 * near_one + 3 * near_one * near_one}, 1);
+    check_precise(kn_grad(b), (const double[]){pow(near_one, 2) * log(near_one), pow(near_one, 3) * log(near_one)}, 2);
+}
+
+/* Vectors of doubles with a 0, an infinity or NaN in one place: the other places are right (a driver's were not). */
+TENSOR_TEST(powers_beside_zeros_and_infinities)
+{
+    if (!has_f64())
+        return;
+    const double special[] = {0, -0.0, INFINITY, -INFINITY, NAN, 0x1p-1074, 1e-310};
+    const double exponents[] = {1, 0.5, 2.5, -1.5, 4};
+    for (size_t s = 0; s < sizeof special / sizeof special[0]; s++)
+        for (size_t e = 0; e < sizeof exponents / sizeof exponents[0]; e++) {
+            double x[48];
+            for (int i = 0; i < 48; i++)
+                x[i] = i % 5 == 2 ? special[s] : 0.25 + i / 16.0;
+            double *y = read_doubles(kn_pow_scalar(tensor_of_doubles(x, KN_SHAPE(48), KN_F64, false), exponents[e]));
+            assert_non_null(y);
+            for (int i = 0; i < 48; i++)
+                if (i % 5 != 2)
+                    assert_true(fabs(y[i] - pow(x[i], exponents[e])) <= 1e-14 * y[i]);
+            free(y);
+        }
+}
+
+TENSOR_TEST(roots_by_powers_are_roots)
+{
+    kn_tensor *x = tensor_of_doubles((const double[]){-INFINITY, 4}, KN_SHAPE(2), KN_F32, true);
+    kn_tensor *y = kn_pow_scalar(x, 0.5);
+    CHECK_VALUES(y, NAN, 2);
+    CHECK_OK(kn_backward(kn_sum(y)));
+    CHECK_VALUES(kn_grad(x), NAN, 0.25);
+}
+
+/* --- infinite gradients ------------------------------------------------------------------------------------------- */
+
+TENSOR_TEST(infinite_gradients_meet_zeros)
+{
+    kn_tensor *infinity = kn_full(KN_SHAPE(2), INFINITY);
+    kn_tensor *a = tensor_of_doubles((const double[]){0, 0}, KN_SHAPE(2), KN_F32, true);
+    kn_tensor *b = tensor_of_doubles((const double[]){2, 0}, KN_SHAPE(2), KN_F32, true);
+    CHECK_OK(kn_backward_with(kn_pow(a, b), infinity, false));
+    CHECK_VALUES(kn_grad(a), NAN, 0);
+    CHECK_VALUES(kn_grad(b), NAN, NAN);
+    /* The maximum chooses rather than multiplies. */
+    kn_tensor *x = tensor_of_doubles((const double[]){1, 3, 2}, KN_SHAPE(3), KN_F32, true);
+    CHECK_OK(kn_backward_with(kn_max(x), kn_full(KN_SCALAR, INFINITY), false));
+    CHECK_VALUES(kn_grad(x), 0, INFINITY, 0);
+    /* dl/dt = -x of a logit of minus infinity. */
+    kn_tensor *t = kn_zeros(KN_SHAPE(1), .requires_grad = true);
+    CHECK_OK(kn_backward(
+        kn_binary_cross_entropy_with_logits(kn_full(KN_SHAPE(1), -INFINITY), t, NULL, NULL, KN_REDUCTION_SUM)));
+    CHECK_VALUES(kn_grad(t), INFINITY);
+}
+
+/* --- pooling and normalisation ------------------------------------------------------------------------------------ */
+
+TENSOR_TEST(adaptive_max_pooling_takes_the_last_nan)
+{
+    const double values[] = {1, NAN, 2, NAN, NAN, 3, 0, NAN, 5, 1, NAN, 0, NAN, 1, 1, NAN};
+    kn_tensor *x = tensor_of_doubles(values, KN_SHAPE(1, 1, 4, 4), KN_F32, true);
+    CHECK_OK(kn_backward(kn_sum(kn_adaptive_max_pool2d(x, 1, 1))));
+    CHECK_VALUES(kn_grad(x), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);
+    CHECK_OK(kn_set_grad(x, NULL));
+    CHECK_OK(kn_backward(kn_sum(kn_adaptive_max_pool2d(x, 2, 2))));
+    CHECK_VALUES(kn_grad(x), 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1);
+    CHECK_OK(kn_set_grad(x, NULL));
+    CHECK_OK(kn_backward(kn_sum(kn_adaptive_max_pool2d(x, 3, 3))));
+    CHECK_VALUES(kn_grad(x), 0, 1, 0, 0, 2, 0, 0, 1, 0, 0, 3, 0, 1, 0, 0, 1);
+}
+
+TENSOR_TEST(empty_batches_need_no_running_estimates)
+{
+    const int64_t shapes[][3] = {{0, 3, 4}, {2, 3, 0}};
+    for (int i = 0; i < 2; i++) {
+        kn_tensor *x = kn_zeros_with(3, shapes[i], &(kn_tensor_options){.requires_grad = true});
+        kn_tensor *weight = kn_ones(KN_SHAPE(3), .requires_grad = true),
+                  *bias = kn_ones(KN_SHAPE(3), .requires_grad = true);
+        kn_tensor *y = kn_batch_norm(x, .weight = weight, .bias = bias);
+        CHECK_TENSOR(y);
+        assert_true(kn_numel(y) == 0 && kn_ndim(y) == 3);
+        CHECK_OK(kn_backward(kn_sum(y)));
+        CHECK_VALUES(kn_grad(weight), 0, 0, 0);
+        CHECK_VALUES(kn_grad(bias), 0, 0, 0);
+        assert_true(kn_grad(x) && kn_numel(kn_grad(x)) == 0);
+    }
+    assert_null(kn_batch_norm(kn_ones(KN_SHAPE(2, 3))));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "running_mean");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(operands_of_float16_are_rounded_first),
+        TEST(a_factor_without_dimensions_is_not),
+        TEST(comparisons_with_float16_round_too),
+        TEST(changes_in_place_are_computed_in_the_joint_dtype),
+        TEST(float32_changed_by_float64),
+        TEST(mse_of_a_number),
+        TEST(bool_tensors_are_not_subtracted),
+        TEST(powers_of_two_dtypes_keep_their_digits),
+        TEST(powers_beside_zeros_and_infinities),
+        TEST(roots_by_powers_are_roots),
+        TEST(infinite_gradients_meet_zeros),
+        TEST(adaptive_max_pooling_takes_the_last_nan),
+        TEST(empty_batches_need_no_running_estimates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
