@@ -8,8 +8,8 @@
  * had workers) whatever needs a device or a worker is KN_ERR_DEVICE at once, and what is freed is left to the process's
  * end. Fork before the first use, or let the child call exec.
  *
- * Where POCL_CACHE_DIR is not set and PoCL's usual folder cannot be written, finding the devices sets it (setenv, before
- * OpenCL's first call) to a folder that can. */
+ * Where POCL_CACHE_DIR is not set and PoCL's usual folder cannot be written, finding the devices sets it (setenv,
+ * before OpenCL's first call) to a folder that can. */
 #ifndef KOINE_DEVICE_H
 #define KOINE_DEVICE_H
 

@@ -203,7 +203,20 @@ static void query_work_items(kn_query *query, int sizes[3])
 
 void kn_query_properties(kn_query *query, kn_device *device)
 {
+    const kn_limits *limits = &device->limits;
     kn_device_properties *p = &device->properties;
+    p->type = limits->is_gpu ? KN_DEVICE_GPU : limits->is_cpu ? KN_DEVICE_CPU : KN_DEVICE_ACCELERATOR;
+    p->total_memory = limits->global_memory;
+    p->max_allocation = limits->max_allocation;
+    p->local_memory = limits->local_memory;
+    p->multi_processor_count = limits->compute_units;
+    p->clock_mhz = limits->clock_mhz;
+    p->max_work_group_size = (int)limits->max_work_group_size;
+    p->vector_width = limits->vector_width_f32;
+    p->has_f64 = limits->has_f64;
+    p->has_f16 = limits->has_f16;
+    p->has_subgroups = limits->has_subgroups;
+    p->unified_memory = limits->unified_memory;
     p->constant_memory = kn_query_number(query, CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE);
     p->global_cache = kn_query_number(query, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
     p->cache_line = (int)kn_query_number(query, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE);

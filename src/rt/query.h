@@ -34,8 +34,11 @@ void kn_ask_bytes(kn_query *query, cl_device_info what, size_t size, void *to, c
 /* Is `word` one of the words of `list`, which blanks separate? */
 bool kn_has_word(const char *list, const char *word);
 
-/* What only the user asks for: the PCI address, the UUID, caches, work-group sizes; extensions and limits are known by
- * then. */
+/* device->limits; properties, extensions and quirks are known by then. */
+void kn_query_limits(kn_query *query, kn_device *device);
+
+/* The rest of device->properties: what the limits tell, and what only the user asks for: the PCI address, the UUID,
+ * caches, work-group sizes; limits are known by then. */
 void kn_query_properties(kn_query *query, kn_device *device);
 
 #endif

@@ -23,4 +23,11 @@ typedef struct fail_cl {
 /* The layer's functions; false where the process runs without it. */
 bool fail_cl_open(fail_cl *layer, const char *path);
 
+/* The number to try after n of `count`: all of them, or the first ones, some between and the last. */
+static inline long fail_cl_next(long n, long count, bool all)
+{
+    long step = all || n < 3 ? 1 : (count + 5) / 6;
+    return n < count && n + step > count ? count : n + step;
+}
+
 #endif
