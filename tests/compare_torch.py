@@ -187,7 +187,7 @@ def with_koine(k, steps, outputs):
 
 # PyTorch refuses; Koine fills expanded views, and a view made in no_grad is a constant until the history of its base
 # changes.
-MORE_THAN_TORCH = ("a single memory location", "A view was created in no_grad mode")
+MORE_THAN_TORCH = ("a single memory location", "created in no_grad mode")
 KEEPS_ITS_RESULT = ("backward of hardtanh",)  # PyTorch's keeps the argument, and its result may be changed in place
 CHANGED = "changed in place after it was used"
 NO_DIFFERENCE = (None, "skip", "unstable")

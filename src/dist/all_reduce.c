@@ -75,7 +75,11 @@ static kn_status check(kn_tensor *const *tensors, int count, kn_reduce_op op)
         return kn_fail(KN_ERR_DTYPE, "all_reduce: the mean takes floating dtypes, not %s",
                        kn_dtype_name(tensors[0]->dtype));
     for (int i = 0; i < count; i++) {
-        if (kn_is_recorded(tensors[i]))
+        if (kn_tensor_check_apart(tensors[i]) != KN_OK) {
+            kn_error_prefix("all_reduce: tensor %d", i);
+            return kn_error_status();
+        }
+        if (kn_grad_enabled() && kn_change_wants_record(tensors[i]))
             return kn_fail(KN_ERR_STATE,
                            "all_reduce is not recorded, and tensor %d requires gradients: do it inside KN_NO_GRAD", i);
         for (int j = 0; j < i; j++)

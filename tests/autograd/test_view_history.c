@@ -290,6 +290,8 @@ TENSOR_TEST(test_shared_places_are_not_changed)
     CHECK_ERROR(KN_ERR_STATE, "expanded");
     assert_int_equal(kn_copy_(plain, ones), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "expanded");
+    assert_int_equal(kn_comm_all_reduce(&plain, 1, KN_REDUCE_SUM), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "all_reduce", "expanded");
     const float values[6] = {0};
     assert_int_equal(kn_write(plain, values, sizeof values), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "kn_write", "expanded");
