@@ -245,15 +245,16 @@ static void put_lines(kn_table *table, const summary *out, kn_page page)
     }
 }
 
-static void append_totals(kn_text *text, const summary *out, kn_module *module, const kn_tensor *input)
+static void append_totals(kn_text *text, const summary *out, kn_parameter_list list, const kn_tensor *input)
 {
-    kn_parameter_list list = kn_module_parameters(module);
+    int64_t count = 0;
     uint64_t bytes = 0;
     char number[32], size[32], shape[KN_MAX_DIMS * 22];
-    for (int i = 0; i < list.count; i++)
+    for (int i = 0; i < list.count; i++) {
+        count += kn_numel(list.tensors[i]);
         bytes += (uint64_t)kn_numel(list.tensors[i]) * kn_dtype_size(kn_dtype_of(list.tensors[i]));
-    kn_text_format(text, "Parameters: %s (%s)\n", grouped(number, kn_module_parameter_count(module)),
-                   kn_format_bytes(size, sizeof size, bytes));
+    }
+    kn_text_format(text, "Parameters: %s (%s)\n", grouped(number, count), kn_format_bytes(size, sizeof size, bytes));
     if (out->figures != NULL)
         kn_text_format(text, "Multiply-adds: %s for an input %s\n", scaled(number, out->figures->multiply_adds),
                        kn_format_shape(shape, sizeof shape, kn_ndim(input), kn_shape(input)));
@@ -265,10 +266,13 @@ static char *lay_out(const summary *out, kn_module *module, const kn_module_summ
     kn_page page = kn_page_for(params->width);
     kn_table table = {.columns = with_pass ? columns_of_pass : columns_of_tree, .num_columns = with_pass ? COLUMNS : 2};
     kn_text text = {0};
+    kn_parameter_list list;
+    if (kn_module_find_parameters(&list, module) != KN_OK)
+        return NULL;
     put_lines(&table, out, page);
     kn_table_append(&text, &table, page);
     kn_table_free(&table);
-    append_totals(&text, out, module, params->input);
+    append_totals(&text, out, list, params->input);
     return kn_text_finish(&text);
 }
 

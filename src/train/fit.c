@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data/loader.h"
+#include "nn/module.h"
 #include "train/interrupt.h"
 #include "train/trainer.h"
 
@@ -59,6 +60,8 @@ static kn_status prepare_output(kn_trainer *trainer)
 
 static kn_status prepare(kn_trainer *trainer, kn_loader *train, kn_loader *validation)
 {
+    kn_parameter_list list; /* made here, where failing to is an error, it is there for all that follows */
+    KN_TRY(kn_module_find_parameters(&list, trainer->params.module));
     forget_course(trainer);
     KN_TRY(kn_history_start(&trainer->history, trainer->params.accuracy, validation != NULL,
                             trainer->params.log_grad_norm));

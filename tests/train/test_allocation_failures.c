@@ -18,9 +18,9 @@ static kn_status make_network(void *user)
     kn_module *net =
         kn_nn_sequential(kn_nn_conv2d(.in_channels = 1, .out_channels = 2, .kernel_size = 3), kn_nn_relu(),
                          kn_nn_sequential(kn_nn_flatten(), kn_nn_linear(.in_features = 2, .out_features = 2)));
-    kn_optim *optim = net != NULL ? kn_optim_adam(kn_module_parameters(net)) : NULL;
-    char *summary = optim != NULL ? kn_module_summary(net) : NULL;
-    bool done = summary != NULL;
+    char *summary = net != NULL ? kn_module_summary(net) : NULL;
+    kn_optim *optim = summary != NULL ? kn_optim_adam(kn_module_parameters(net)) : NULL;
+    bool done = optim != NULL;
     kn_free(summary);
     kn_optim_free(optim);
     kn_module_free(net);
