@@ -204,9 +204,10 @@ def same_memory(a, b):
 
 
 def draw_batch_norm(rng, values):
-    x = pick(rng, values, lambda t: t.dim() >= 2 and t.numel() > t.shape[1])
-    # Not strided: PyTorch 2.15's backward reads the weight as if it were contiguous. Not the memory of another
-    # argument: each library has its own order of reading the arguments and changing the running estimates.
+    # Not strided: PyTorch 2.15's backward reads the weight as if it were contiguous, and its gradients are wrong for
+    # an input whose strides are both permuted and channels-last ([1, 2, 2, 1] with strides 4, 1, 2, 1). Not the memory
+    # of another argument: each library has its own order of reading the arguments and changing the running estimates.
+    x = pick(rng, values, lambda t: t.dim() >= 2 and t.numel() > t.shape[1] and t.is_contiguous())
     fitting = [v for v in values if values[v].shape == values[x].shape[1:2] and values[v].is_contiguous()
                and values[v].isfinite().all()]
     affine = [rng.choice(fitting)] + [rng.choice(fitting)] if fitting and rng.random() < 0.7 else []
