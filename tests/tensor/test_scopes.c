@@ -6,17 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A sanitizer keeps freed memory for a while: what the process holds tells nothing then. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED true
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED false
-#endif
+#include "support/sanitized.h"
 
 static uint64_t allocated(void) { return kn_memory_allocated(kn_device_current()); }
 
@@ -273,17 +263,10 @@ static void test_memory_figures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_scope_releases),
-        TEST(test_break_and_continue),
-        TEST(test_nested_scopes),
-        TEST(test_retain),
-        TEST(test_scope_return),
-        TEST(test_view_keeps_storage),
-        TEST(test_long_graph),
-        TEST(test_steps_do_not_grow),
-        TEST(test_threads),
-        TEST(test_memory_figures),
-        TEST(test_without_scope),
+        TEST(test_scope_releases), TEST(test_break_and_continue), TEST(test_nested_scopes),
+        TEST(test_retain),         TEST(test_scope_return),       TEST(test_view_keeps_storage),
+        TEST(test_long_graph),     TEST(test_steps_do_not_grow),  TEST(test_threads),
+        TEST(test_memory_figures), TEST(test_without_scope),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
