@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs Koine's benchmarks and a peer's alternately, in one run, and prints both times and their ratio.
 
-    python3 bench/compare.py [--peer torch] [--python PATH] [--peer-mode eager|compile|benchmark] [--peer-device cpu|cuda] [--only PREFIX]... [--json]
+    python3 bench/compare.py [--peer torch|koine] [--peer-bench PATH] [--python PATH] [--peer-mode eager|compile|benchmark] [--peer-device cpu|cuda] [--only PREFIX]... [--json]
                              [--check] [--out FILE] [--device D] [--repetitions N] [--threads N]
 
 Koine's side is `koine-bench --serve`, the peer's `bench/peer_torch.py` run by the Python that --python names (any with torch; default: this one). Both are
@@ -33,6 +33,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # from Koine's next turn. A turn is a burst of runs, so that neither side is measured while its threads wake up.
 class OnCpu:
     rest, rest_after_peer, burst = 0.05, 0.15, 0.25
+
+
+# Another build of Koine does not spin.
+class OnCpuAlike:
+    rest, rest_after_peer, burst = 0.005, 0.005, 0.1
 
 
 # With both sides on a GPU nothing spins; a burst is what makes the first launch and the wait at the end small.
@@ -108,8 +113,9 @@ class Koine(Server):
 class Peer(Server):
     """peer_torch.py, or another program that speaks as it does."""
 
-    def __init__(self, python, program, mode, device, threads, environment, cores):
+    def __init__(self, python, program, mode, device, threads, environment, cores, bench=None):
         command = [python, program, '--mode', mode, '--threads', str(threads)] + (['--device', device] if device else [])
+        command += ['--bench', bench] if bench else []
         super().__init__('the peer', command, environment, cores)
         self.about = self.read(self.answer('start'), 'start')
         self.on_gpu = self.about.get('device_type', 'cpu') != 'cpu'
@@ -132,6 +138,14 @@ def burst_length(seconds, burst):
     return max(1, min(1000, int(burst / max(seconds, 1e-6))))
 
 
+def time_of_run(side):
+    """Of one run, the wait at its end included, which a benchmark of the host's time alone does not count."""
+    start = time.perf_counter()
+    first = side.run(1)
+    middle = time.perf_counter()
+    return max(min(first, side.run(2)), min(middle - start, (time.perf_counter() - middle) / 2) / 2)
+
+
 def check(koine, peer, folder):
     """Holds the first results of both against each other; the difference found, or None where there is nothing to compare."""
     path = os.path.join(folder, 'results.safetensors')
@@ -146,10 +160,10 @@ def check(koine, peer, folder):
 
 def take_turns(koine, peer, repetitions, limited):
     """Times per run of both, a list each. Limited ones, which take seconds, are run one at a time."""
-    pace = OnGpu if peer.on_gpu else OnCpu
+    pace = OnGpu if peer.on_gpu else OnCpu if peer.about.get('spins', True) else OnCpuAlike
     ours_count = theirs_count = 1
     if not limited:
-        ours_count, theirs_count = (burst_length(min(side.run(1), side.run(2)), pace.burst) for side in (koine, peer))
+        ours_count, theirs_count = (burst_length(time_of_run(side), pace.burst) for side in (koine, peer))
     ours, theirs = [], []
     for _ in range(repetitions):
         time.sleep(pace.rest_after_peer)
@@ -218,7 +232,7 @@ def start(arguments):
         raise Failure(f'{arguments.koine_bench} is not there: build first (sh tests/run.sh)')
     program = arguments.peer_program or os.path.join(HERE, 'peer_%s.py' % arguments.peer)
     try:
-        peer = Peer(arguments.python, program, arguments.peer_mode, arguments.peer_device, len(cores), environment, cores)
+        peer = Peer(arguments.python, program, arguments.peer_mode, arguments.peer_device, len(cores), environment, cores, arguments.peer_bench)
     except (Failure, OSError) as error:
         raise Failure(f'{error}\n(the peer is run by {arguments.python}; it needs torch: apt-get install python3-torch and --python /usr/bin/python3, '
                       'or pip install torch in a virtual environment and --python PATH/bin/python3)') from None
@@ -288,11 +302,12 @@ def run_all(arguments, koine, peer, threads):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--peer', default='torch', choices=['torch'])
+    parser.add_argument('--peer', default='torch', choices=['torch', 'koine'], help='koine: another build of this library, --peer-bench')
     parser.add_argument('--python', default=sys.executable, help='the Python that runs the peer')
     parser.add_argument('--peer-mode', default='eager', choices=['eager', 'compile', 'benchmark'],
                         help='compile: torch.compile, whole networks only; benchmark: torch.backends.cudnn.benchmark')
     parser.add_argument('--peer-device', help="the peer's: cpu (the default), cuda, ...")
+    parser.add_argument('--peer-bench', metavar='PATH', help="the koine-bench of another build, for --peer koine")
     parser.add_argument('--peer-program', help="the peer's program; default: bench/peer_torch.py")
     parser.add_argument('--only', action='append', metavar='PREFIX', help='benchmarks whose name starts so; may be given several times')
     parser.add_argument('--json', action='store_true', help='one JSON object per line')
@@ -303,6 +318,8 @@ def main():
     parser.add_argument('--threads', type=int, default=os.cpu_count(), help='cores and threads of each side')
     parser.add_argument('--koine-bench', default=os.path.join(HERE, '..', 'build', 'bin', 'koine-bench'))
     arguments = parser.parse_args()
+    if (arguments.peer == 'koine') != bool(arguments.peer_bench):
+        parser.error('--peer koine and --peer-bench PATH go together')
     try:
         koine, peer, threads = start(arguments)
         status = run_all(arguments, koine, peer, threads)

@@ -42,6 +42,7 @@ static kn_status setup(server *s, const char *name)
     s->state = (bench_state){.device = s->device};
     if (!s->c)
         return kn_error_set(KN_ERR_ARGUMENT, "no benchmark `%s`", name);
+    kn_manual_seed(0); /* so that it starts from the same values, whatever ran before */
     double start = bench_now();
     kn_status status = s->c->setup(s->c, &s->state);
     say_seconds(s, bench_now() - start);

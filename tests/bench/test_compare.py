@@ -79,6 +79,19 @@ class Compare(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn('gemm/128x128x128: the peer: setup: it fails on purpose', done.stderr)
 
+    def test_another_build_as_the_peer(self):
+        done = subprocess.run([sys.executable, os.path.join(SOURCE, 'bench', 'compare.py'), '--koine-bench', BENCH, '--peer', 'koine', '--peer-bench', BENCH,
+                               '--only', 'gemm/64', '--repetitions', '1', '--json'], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row = json.loads(done.stdout.splitlines()[-1])
+        self.assertEqual(row['difference'], 0)
+        self.assertGreater(row['ratio'], 0)
+
+    def test_the_other_build_must_be_named(self):
+        done = subprocess.run([sys.executable, os.path.join(SOURCE, 'bench', 'compare.py'), '--peer', 'koine'], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('--peer-bench', done.stderr)
+
     def test_a_peer_that_does_not_start(self):
         done = compare('--only', 'gemm/64', program='no_such_program.py')
         self.assertEqual(done.returncode, 1)
