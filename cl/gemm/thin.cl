@@ -1,4 +1,4 @@
-/* gemm/thin.cl - matrix products with few columns on GPUs, matrix times vector among them; those with few rows are taken as their transposes (src/ops/gemm_thin.c). They wait for memory:
+/* gemm/thin.cl - matrix products with few columns on GPUs, matrix times vector among them; those with few rows are taken as their transposes (src/ops/gemm/thin.c). They wait for memory:
  * A is read once, all columns at a time.
  *
  * A team of `team` work-items, a power of two, computes one row of C. Where A lies along the sum, neighbours are those of a team and read neighbouring steps of one row; else

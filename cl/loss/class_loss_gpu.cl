@@ -3,7 +3,7 @@
  * A team of `lanes` work-items, a power of two, takes a row; one work-item where classes are few or lie `inner` apart. Logits are read twice forward, once for m and s and once, from the
  * cache, where labels are smoothed; once backward. */
 #include "loss/class_loss.clh"
-#include "softmax/row.clh"
+#include "norm/softmax_row.clh"
 
 /* What a block's sums come to, by the first work-item. */
 static void finish_block(const class_loss *p, long block, T sum, T total, global T *y, global T *totals,

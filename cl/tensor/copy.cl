@@ -2,7 +2,7 @@
  *
  * Compiled in: S and D, the storage types of source and destination, with S_KIND and D_KIND: 0 a plain number, 1 half (arithmetic in float), 2 bool.
  * The layout's dimensions are already merged where both sides allow. On CPU devices a work-item copies whole rows; on the others it takes four elements at a time
- * (elementwise/quads.clh), as vectors where they lie so: of f32 to f32 one load and one store of 16 bytes, 75 instructions of which 40 before the loop on NVIDIA's sm_90. */
+ * (pointwise/quads.clh), as vectors where they lie so: of f32 to f32 one load and one store of 16 bytes, 75 instructions of which 40 before the loop on NVIDIA's sm_90. */
 #include "common/koine.clh"
 
 #if S_KIND == 1
@@ -60,7 +60,7 @@ kernel void copy(KN_IN(s), KN_OUT(d), layout l, long rows)
 #else
 
 #define KN_OPERANDS 4 /* two of them in use */
-#include "elementwise/quads.clh"
+#include "pointwise/quads.clh"
 
 /* Halves are loaded and stored as vectors of their own kind. */
 #if S_KIND == 1

@@ -11,7 +11,7 @@
 #define SPACING 32               /* KN_QUAD_SPACING of the kernels */
 #define ITEMS_PER_UNIT 8192      /* four times what is there at once: none of them loops often, and ends alone */
 
-/* kn_quads of cl/elementwise/quads.clh, whose rows are `lanes` numbers long: its size is a multiple of 8. */
+/* kn_quads of cl/pointwise/quads.clh, whose rows are `lanes` numbers long: its size is a multiple of 8. */
 typedef struct kn_quad_plan {
     size_t size;
     _Alignas(8) uint8_t bytes[464];

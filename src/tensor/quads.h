@@ -1,5 +1,5 @@
 /* tensor/quads.h - launches over operands with any strides on devices that are no CPUs: four elements per work-item and
- * step, as cl/elementwise/quads.clh finds them. */
+ * step, as cl/pointwise/quads.clh finds them. */
 #ifndef KN_TENSOR_QUADS_H
 #define KN_TENSOR_QUADS_H
 

@@ -235,7 +235,7 @@ static void a_kernel_that_does_not_build(void **state)
     (void)state;
     run_result r = examine_with_kernels("broken-kernel", "sed -i '1i #error broken on purpose' unary.cl");
     assert_status(r, 1);
-    assert_contains(r.output, "elementwise/unary.cl");
+    assert_contains(r.output, "pointwise/unary.cl");
     assert_contains(r.output, "broken on purpose");
     run_free(&r);
 }

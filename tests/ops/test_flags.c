@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
-#include "ops/choice.h"
+#include "ops/dispatch/choice.h"
 #include "tensor/tensor.h"
 
 static void reset(void)

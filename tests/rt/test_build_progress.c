@@ -115,10 +115,10 @@ static void expect(const char *level, const char *const *pieces)
 static void each_build_is_logged_with_its_time(void **state)
 {
     (void)state;
-    expect("debug", (const char *const[]){"koine: debug: ", "elementwise/clamp.cl built in ", " s, compiled",
+    expect("debug", (const char *const[]){"koine: debug: ", "pointwise/clamp.cl built in ", " s, compiled",
                                           "options: -cl-std=CL1.2", "kernels: ", "clamp_between", NULL});
     expect("debug",
-           (const char *const[]){"elementwise/clamp.cl built in ", "from the disk cache", "clamp_between", NULL});
+           (const char *const[]){"pointwise/clamp.cl built in ", "from the disk cache", "clamp_between", NULL});
     char *quiet = log_of_a_process("warning");
     assert_string_equal(quiet, "");
     free(quiet);
