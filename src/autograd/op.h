@@ -84,6 +84,7 @@ struct kn_op {
     kn_status (*forward)(kn_call *call);       /* enqueues the work */
     kn_status (*backward)(kn_grad_call *call); /* NULL: not differentiable */
     kn_op_reference reference;                 /* NULL for views and for what only moves data */
+    void *detail; /* what functions that serve several ops need to know of this one; NULL: nothing */
 
     /* How much the profiler is to count, at least one read of each input and one write of each output: see
      * autograd/work.h. */

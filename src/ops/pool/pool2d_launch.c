@@ -5,7 +5,7 @@
 
 #include "base/divisor.h"
 #include "base/integer.h"
-#include "ops/pointwise/strided.h"
+#include "loops/work_size.h"
 #include "ops/pool/pool2d.h"
 
 /* Mirror of pool_cut in cl/pool/windows.clh. */

@@ -3,6 +3,7 @@
 
 #include "autograd/work.h"
 #include "base/divisor.h"
+#include "ops/pointwise/elementwise.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/reduce/reduce.h"
@@ -152,19 +153,21 @@ static kn_status max_forward(kn_call *call)
     return max_of_input(call, -1, call->outputs[0], NULL);
 }
 
-/* A new tensor of the input's shape by a kernel of two operands. */
-static kn_status launch_elements(kn_grad_call *grad, const char *kernel, const kn_tensor *a, const kn_tensor *b,
-                                 kn_tensor **result)
+/* 1 where x is the maximum y, both NaN included; and g where a mask b is not 0: no product, which infinities and NaN
+ * would make NaN elsewhere. */
+static kn_pointwise_code is_maximum = {
+    .name = "is_maximum", .inputs = "ay", .values = {"(a == y || (a != a && y != y)) ? 1 : 0"}};
+static kn_pointwise_code where_marked = {.name = "where_marked", .inputs = "gb", .values = {"b != 0 ? g : (T)0"}};
+
+/* A new tensor of the input's shape, made of two operands. */
+static kn_status make_elements(kn_grad_call *grad, kn_pointwise_code *code, const kn_tensor *a, const kn_tensor *b,
+                               kn_tensor **result)
 {
     const kn_input_spec *input = &grad->input[0];
     const kn_tensor_options options = {.dtype = input->dtype, .device = input->device};
-    const kn_strided_launch launch = {.source = "pointwise/binary.cl",
-                                      .kernel = kernel,
-                                      .operation = "max",
-                                      .dtype = input->dtype,
-                                      .output = *result = kn_empty_with(input->ndim, input->shape, &options),
-                                      .inputs = {a, b}};
-    return launch.output ? kn_launch_strided(grad->stream, &launch) : kn_error_status();
+    *result = kn_empty_with(input->ndim, input->shape, &options);
+    return *result ? kn_elements(grad->stream, code, "max", input->dtype, *result, (const kn_tensor *[]){a, b}, 2, NULL)
+                   : kn_error_status();
 }
 
 /* Equal maxima share the gradient evenly. */
@@ -172,9 +175,9 @@ static kn_status max_backward(kn_grad_call *grad)
 {
     kn_tensor *mask = NULL, *share;
 
-    KN_TRY(launch_elements(grad, "equal_or_nan", grad->saved[0], grad->saved[1], &mask));
+    KN_TRY(make_elements(grad, &is_maximum, grad->saved[0], grad->saved[1], &mask));
     share = kn_div(grad->grad_outputs[0], kn_sum(mask));
-    return share ? launch_elements(grad, "where_marked", share, mask, &grad->grad_inputs[0]) : kn_error_status();
+    return share ? make_elements(grad, &where_marked, share, mask, &grad->grad_inputs[0]) : kn_error_status();
 }
 
 static bool beats(double v, double best) { return v > best || (isnan(v) && !isnan(best)); }

@@ -2,7 +2,8 @@
 #ifndef KN_OPS_REDUCE_REDUCE_H
 #define KN_OPS_REDUCE_REDUCE_H
 
-#include "ops/pointwise/strided.h"
+#include "loops/work_size.h"
+#include "ops/pointwise/broadcast.h"
 
 /* Which dimensions of its input a reduction goes over. */
 typedef struct kn_reduce_params {

@@ -6,7 +6,7 @@
 #include "base/divisor.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "ops/pointwise/strided.h"
+#include "loops/work_size.h"
 #include "ops/shape/views.h"
 
 typedef struct kn_index_select_params {

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "ops/dispatch/promote.h"
-#include "ops/pointwise/strided.h"
+#include "ops/pointwise/broadcast.h"
 
 /* --- shared ------------------------------------------------------------------------------------------------------ */
 

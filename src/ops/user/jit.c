@@ -83,12 +83,12 @@ static kn_status set_up_derivative(kn_jit *jit, const char *forward, char *deriv
         return kn_fail(KN_ERR_ARGUMENT, "the derivative is called `%s` as the function is: it needs a name of its own",
                        s->name);
     KN_TRY(check_derivative(jit));
-    return kn_jit_write_backward(&jit->derivative.source, forward, &jit->forward.signature, derivative, s);
+    return kn_jit_function_init(&jit->derivative, forward, jit->forward.signature.name, derivative);
 }
 
 static void set_up_op(kn_jit *jit, bool differentiable)
 {
-    jit->op = (kn_op){.name = jit->forward.source.name, /* lives on: records and profiles show it */
+    jit->op = (kn_op){.name = jit->forward.name,
                       .min_inputs = jit->num_inputs,
                       .max_inputs = jit->num_inputs,
                       .params_size = sizeof(kn_jit_params),
@@ -105,7 +105,7 @@ static kn_status set_up(kn_jit *jit, char *code, char *derivative, const kn_jit_
     KN_TRY(take_scalars(jit, options->scalars));
     KN_TRY(kn_jit_parse(&jit->forward.signature, code, options->scalars, jit->num_scalars));
     KN_TRY(check_forward(jit));
-    KN_TRY(kn_jit_write_forward(&jit->forward.source, code, &jit->forward.signature));
+    KN_TRY(kn_jit_function_init(&jit->forward, NULL, NULL, code));
     if (derivative)
         KN_TRY(set_up_derivative(jit, code, derivative, options->scalars));
     set_up_op(jit, derivative != NULL);
@@ -144,6 +144,8 @@ void kn_jit_free(kn_jit *jit)
         return;
     for (int i = 0; i < KN_JIT_MAX_SCALARS; i++)
         kn_free(jit->names[i]);
+    kn_jit_function_free(&jit->forward);
+    kn_jit_function_free(&jit->derivative);
     kn_free(jit);
 }
 
@@ -184,23 +186,6 @@ static kn_status check_inputs(const kn_jit *jit, kn_tensor *const *inputs, int n
     return KN_OK;
 }
 
-/* All inputs in their joint dtype `result`, and the results too; `more` has room for them all. Runs inside a scope. */
-static kn_tensor *apply_as(const kn_jit_params *params, kn_tensor *const *inputs, kn_tensor **more, kn_dtype result)
-{
-    kn_tensor *converted[KN_JIT_MAX_INPUTS];
-    for (int i = 0; i < params->jit->num_inputs; i++)
-        if (!(converted[i] = kn_operand_as(inputs[i], result)))
-            return NULL;
-    kn_tensor *first = kn_op_apply(&params->jit->op, converted, params->jit->num_inputs, params, more);
-    if (!first)
-        return NULL;
-    first = kn_to_dtype(first, result);
-    for (int i = 0; first && i < params->jit->num_outputs - 1; i++)
-        if (!more[i] || !(more[i] = kn_to_dtype(more[i], result)))
-            return NULL;
-    return first;
-}
-
 kn_jit_call_options kn_jit_call_options_init(void) { return (kn_jit_call_options){KN_JIT_CALL_DEFAULTS}; }
 
 kn_tensor *kn_jit_call_with(const kn_jit *jit, kn_tensor *const *inputs, int num_inputs,
@@ -217,11 +202,10 @@ kn_tensor *kn_jit_call_with(const kn_jit *jit, kn_tensor *const *inputs, int num
         options->more[i] = NULL; /* what a failure leaves: NULL in gives NULL out */
     if (check_inputs(jit, inputs, num_inputs) != KN_OK || resolve_scalars(&params, jit, options->scalars) != KN_OK)
         return kn_stick();
-    const kn_dtype result = kn_result_type_of(inputs, num_inputs);
     const int depth = kn_scope_begin();
     if (depth == 0)
         return kn_stick();
-    kn_tensor *first = apply_as(&params, inputs, more, result);
+    kn_tensor *first = kn_op_apply(&jit->op, inputs, num_inputs, &params, more);
     const int kept = first && options->more ? jit->num_outputs - 1 : 0;
     for (int i = 0; i < kept; i++)
         kn_retain(more[i]);

@@ -1,7 +1,5 @@
-/* tensor/dtype.c - the element types and how they combine. */
-#include <koine/dtype.h>
-
-#include "tensor/tensor.h"
+/* base/dtype.c - the element types and how they combine. */
+#include "base/dtype.h"
 
 typedef struct dtype_row {
     const char *name;    /* PyTorch's */
