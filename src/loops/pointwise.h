@@ -20,6 +20,8 @@
 #define KN_POINTWISE_INPUTS 16
 #define KN_POINTWISE_NUMBERS 8
 
+#define KN_POINTWISE_USERS "kn_arg_"
+
 typedef struct kn_pointwise_kernel kn_pointwise_kernel; /* the code for one set of dtypes and kind of strides */
 
 /* Does the text hold for vectors of floating T as it stands, and call functions that are faster on them? */
@@ -36,9 +38,11 @@ typedef struct kn_pointwise_code {
     /* of each number 'T', or the letter of a type of its own: "i" int, "l" long, "f" float, "d" double; NULL: all T */
     const char *number_types;
     const char *values[KN_POINTWISE_OUTPUTS]; /* an expression for each output */
-    const char *raw; /* those that are not converted to T: conditions; NULL: none */
+    const char *raw;                          /* those that are not converted to T: conditions; NULL: none */
     kn_vectors vectors;
-    bool is_users; /* `functions` came from the program that uses the library: its names and macros are its own */
+    /* `functions` came from the program that uses the library, and so did its macros: in statements and values operands
+     * and numbers have KN_POINTWISE_USERS before their letters. */
+    bool is_users;
     _Atomic(kn_pointwise_kernel *) kernels;
 } kn_pointwise_code;
 

@@ -438,7 +438,7 @@ static void write_quads(const writer *w)
 
 void kn_pointwise_write(kn_text *out, const kn_pointwise_code *code, const kn_pointwise_form *form)
 {
-    const writer w = {.out = out, .code = code, .form = form, .prefix = code->is_users ? "kn_" : ""};
+    const writer w = {.out = out, .code = code, .form = form, .prefix = code->is_users ? KN_POINTWISE_USERS : ""};
     write_types(&w);
     write_functions(&w);
     if (form->walk == KN_WALK_QUADS)

@@ -1,5 +1,6 @@
 /* ops/user/jit_code.c - a user's function as the engine's code: the call of it, with the names that the engine gives to
- * operands and numbers. These all begin with kn_, which a user's macros do not. */
+ * operands and numbers. */
+#include <ctype.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -8,7 +9,8 @@
 #include "rt/user_source.h"
 
 static const char input_letters[] = "abcdefghijklmnop", number_letters[] = "wxyz";
-static const char *const results[] = {"kn_r0", "kn_r1", "kn_r2", "kn_r3", "kn_r4", "kn_r5", "kn_r6", "kn_r7"};
+static const char *const results[] = {"kn_result0", "kn_result1", "kn_result2", "kn_result3",
+                                      "kn_result4", "kn_result5", "kn_result6", "kn_result7"};
 
 static void name_operands(kn_jit_function *f)
 {
@@ -28,18 +30,35 @@ static char *write_call(const kn_jit_signature *s)
 {
     kn_text out = {0};
     for (int i = 0; i < s->num_pointers; i++)
-        kn_text_format(&out, "T kn_r%d = (T)0; ", i);
-    kn_text_format(&out, "%s%s(", s->returns_value ? "const T kn_r0 = " : "", s->name);
+        kn_text_format(&out, "T kn_result%d = (T)0; ", i);
+    kn_text_format(&out, "%s%s(", s->returns_value ? "const T kn_result0 = " : "", s->name);
     for (int i = 0; i < s->num_parameters; i++) {
         const kn_jit_parameter *p = &s->parameters[i];
         kn_text_append(&out, i ? ", " : "");
         if (p->kind == KN_JIT_POINTER)
-            kn_text_format(&out, "&kn_r%d", p->index);
+            kn_text_format(&out, "&kn_result%d", p->index);
         else
-            kn_text_format(&out, "kn_%c", p->kind == KN_JIT_VALUE ? input_letters[p->index] : number_letters[p->index]);
+            kn_text_format(&out, KN_POINTWISE_USERS "%c",
+                           p->kind == KN_JIT_VALUE ? input_letters[p->index] : number_letters[p->index]);
     }
     kn_text_append(&out, ");");
     return kn_text_finish(&out);
+}
+
+/* Undefines what the code defines: macros are expanded where they are used, and the kernel comes after it. */
+static void end_macros(kn_text *out, const char *code)
+{
+    for (const char *at = strchr(code, '#'); at; at = strchr(at, '#')) {
+        at += 1 + strspn(at + 1, " \t");
+        if (strncmp(at, "define", 6) != 0)
+            continue;
+        at += 6 + strspn(at + 6, " \t\\\n");
+        size_t length = 0;
+        while (isalnum((unsigned char)at[length]) || at[length] == '_')
+            length++;
+        if (length > 0)
+            kn_text_format(out, "#undef %.*s\n", (int)length, at);
+    }
 }
 
 /* So that the compiler counts the lines of each piece as the user does. */
@@ -49,6 +68,9 @@ static char *join(const char *helpers, const char *helpers_name, const char *cod
     if (helpers)
         kn_text_format(&out, "#line 1 \"%s\"\n%s\n", helpers_name, helpers);
     kn_text_format(&out, "#line 1 \"%s\"\n%s\n", name, code);
+    end_macros(&out, code);
+    if (helpers)
+        end_macros(&out, helpers);
     return kn_text_finish(&out);
 }
 
