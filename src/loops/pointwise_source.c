@@ -301,22 +301,22 @@ static void write_run_loops(const writer *w, int lanes)
     const unsigned cases = lanes - 1 <= CASES ? (1u << (lanes - 1)) : 1;
     advance any[KN_POINTWISE_INPUTS];
     for (unsigned same = 0; same < cases; same++)
-        if (same == 0 || same != (1u << (lanes - 1)) - 1)
-            write_case(w, lanes, same);
+        write_case(w, lanes, same);
     for (int i = 0; i < count_inputs(w->code); i++)
         any[i] = ANY;
     write_loop(w, "0", "kn_length", "kn_x", "kn_y", any, false);
 }
 
-/* Whether short runs are worth laying out: where several operands may be broadcast, of plain storage. */
+/* Whether short runs are worth laying out: where one of several operands may be broadcast, all of plain storage. */
 static bool lays_out(const writer *w, int lanes)
 {
-    if (lanes < 3)
-        return false;
-    for (int i = 0; i < count_inputs(w->code); i++)
+    int operands = 0;
+    for (int i = 0; i < count_inputs(w->code); i++) {
         if (w->form->inputs[i] == KN_F16 || w->form->aliased[i])
             return false;
-    return true;
+        operands += is_read(w->form, i);
+    }
+    return lanes > 1 && operands > 1;
 }
 
 static void write_tiles(const writer *w)
