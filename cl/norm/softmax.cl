@@ -8,8 +8,9 @@
 #include "common/koine.clh"
 #include "reduce/sum_run.clh"
 
-/* `room` elements may be read from x on. Of y only the work-item's own: what follows is being written by another. Sums and maxima run in four chains, since one
- * would wait for itself. A NaN need not win the maximum: it makes the sum NaN. */
+/* `room` elements may be read from x on. Of y only the work-item's own: what follows is being written by another. Sums
+ * and maxima run in four chains, since one would wait for itself. A NaN need not win the maximum: it makes the sum NaN.
+ */
 #define LARGER(a, b) ((b) > (a) ? (b) : (a))
 static T largest_of_row(const global T *x, long n, long room)
 {
@@ -95,8 +96,9 @@ static void backward_row(const global T *g, const global T *y, global T *out, lo
     }
 }
 
-/* Columns, `stride` elements from one row to the next: BLOCK vectors of them at a time, so that a row's piece is many cache lines side by side, and what
- * is read stays in a tile of the first-level cache, where rows that lie a power of two apart do not push each other out. */
+/* Columns, `stride` elements from one row to the next: BLOCK vectors of them at a time, so that a row's piece is many
+ * cache lines side by side, and what is read stays in a tile of the first-level cache, where rows that lie a power of
+ * two apart do not push each other out. */
 #define BLOCK 16
 #define TILE (32768 / sizeof(TV))
 

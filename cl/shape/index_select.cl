@@ -96,8 +96,9 @@ kernel void index_select_backward(KN_IN(gradient), KN_IN(index), KN_INOUT(out), 
 
 #ifndef KN_CPU
 
-/* The same with all indices read once by a work-group, which owns `rows` rows and `lanes` columns, a power of two: the work-items test SCAN indices each, and list those that
- * concern the group in order; then LANES neighbours each take a row's columns, the rows modulo GROUP / lanes apart. A work-item has the row that it adds to in a register. */
+/* The same with all indices read once by a work-group, which owns `rows` rows and `lanes` columns, a power of two: the
+ * work-items test SCAN indices each, and list those that concern the group in order; then LANES neighbours each take a
+ * row's columns, the rows modulo GROUP / lanes apart. A work-item has the row that it adds to in a register. */
 #define GROUP 256
 #define SCAN 4
 #define WORDS (GROUP * SCAN / 32)

@@ -25,7 +25,7 @@ typedef struct kn_runs {
     int64_t strides[KN_LAYOUT_LANES][KN_MAX_DIMS];
 } kn_runs;
 
-/* --- the form -------------------------------------------------------------------------------------------------------- */
+/* --- the form ----------------------------------------------------------------------------------------------------- */
 
 static bool is_same_place(const kn_pointwise_problem *p, const kn_operand *a, const kn_operand *b)
 {
@@ -121,7 +121,7 @@ static void choose_walk(kn_pointwise_form *form, const kn_pointwise_problem *p, 
         form->vector = (uint8_t)vector_width(limits, p->compute);
 }
 
-/* --- kernels --------------------------------------------------------------------------------------------------------- */
+/* --- kernels ------------------------------------------------------------------------------------------------------ */
 
 static bool has_f64(const kn_pointwise_form *form)
 {
@@ -212,7 +212,7 @@ kn_status kn_pointwise_build(kn_device *device, kn_pointwise_code *code, kn_dtyp
     return kn_user_source_build(device, kernel->source.path, options_of(&form), kernel->source.name, NULL);
 }
 
-/* --- launching -------------------------------------------------------------------------------------------------------- */
+/* --- launching ---------------------------------------------------------------------------------------------------- */
 
 #define MAX_ARGS (KN_POINTWISE_OUTPUTS + KN_POINTWISE_INPUTS + 1 + KN_POINTWISE_NUMBERS)
 

@@ -1,12 +1,13 @@
 /* loops/pointwise.h - the engine for elementwise work: outputs = code(inputs), one pass over memory.
  *
- * What is computed is OpenCL C given as text, of one element; the engine writes the kernel around it, for CPU devices and
- * for GPUs, for any strides and any mix of dtypes. Operands are read in the dtype that they are stored in, converted as
- * they are loaded, computed on in one type, and converted as they are stored. A kernel is built at its first use and kept
- * (rt/program.h); how it is written depends on the code, the dtypes and the kind of strides, never on shapes.
+ * What is computed is OpenCL C given as text, of one element; the engine writes the kernel around it, for CPU devices
+ * and for GPUs, for any strides and any mix of dtypes. Operands are read in the dtype that they are stored in,
+ * converted as they are loaded, computed on in one type, and converted as they are stored. A kernel is built at its
+ * first use and kept (rt/program.h); how it is written depends on the code, the dtypes and the kind of strides, never
+ * on shapes.
  *
  *     static kn_pointwise_code sigmoid = {.name = "sigmoid", .inputs = "a", .values = {"1 / (1 + exp(-a))"}};
- */
+ * / */
 #ifndef KN_LOOPS_POINTWISE_H
 #define KN_LOOPS_POINTWISE_H
 

@@ -1,10 +1,10 @@
 /* conv/cpu/bands.cl - convolution forward and backward-data on CPU devices, band by band.
  *
- * The same correlation as conv/cpu/direct.cl, with vectors along the pixels of a band (conv/cpu/bands.clh): for 1 x 1 kernels,
- * few channels, few taps, depthwise, and all that a first layer's stride does. A work-item copies a band of the image
- * into its own memory, once for all result channels; then, KX channels at a time, tiles of KX by VX vectors are summed
- * over the taps: per tap VX vector loads, KX weights read in place and broadcast, KX * VX multiply-adds. No padded
- * image, no packed weights, one launch. KX * VX + VX + 1 must fit the machine's vector registers.
+ * The same correlation as conv/cpu/direct.cl, with vectors along the pixels of a band (conv/cpu/bands.clh): for 1 x 1
+ * kernels, few channels, few taps, depthwise, and all that a first layer's stride does. A work-item copies a band of
+ * the image into its own memory, once for all result channels; then, KX channels at a time, tiles of KX by VX vectors
+ * are summed over the taps: per tap VX vector loads, KX weights read in place and broadcast, KX * VX multiply-adds. No
+ * padded image, no packed weights, one launch. KX * VX + VX + 1 must fit the machine's vector registers.
  *
  * Sums go to a row buffer first and from there to the result: rows without what vectors summed between them, and, in
  * backward-data with a stride, columns of several residues taking turns.
@@ -14,7 +14,8 @@
 #include "gemm/pack.clh"
 #include "conv/cpu/bands.clh"
 
-/* Where weights are: (block of KX result channels, channel of it, channel summed over, row and column of the kernel). */
+/* Where weights are: (block of KX result channels, channel of it, channel summed over, row and column of the kernel).
+ */
 typedef struct band_weights {
     long group, block, outer, inner, row, column;
 } band_weights;

@@ -7,10 +7,10 @@
  *     result[e] = bias + sum over taps t of grid[start of e + offset of t] * w[t]
  *
  * one load per multiplication, some 9 cycles for 9 taps. The results go back by the same transposition, about 90 cycles
- * for 16 x 16. A gradient of the weights is a sum that stays in its lane, over pixels, then images. Strides cost nothing:
- * pixels that no result starts at are not visited. While the grid and the result stay in the second-level cache, this
- * takes half to three quarters of the time of conv/cpu/planes.cl, which has masks and the ends of lines, and with a stride
- * a quarter.
+ * for 16 x 16. A gradient of the weights is a sum that stays in its lane, over pixels, then images. Strides cost
+ * nothing: pixels that no result starts at are not visited. While the grid and the result stay in the second-level
+ * cache, this takes half to three quarters of the time of conv/cpu/planes.cl, which has masks and the ends of lines,
+ * and with a stride a quarter.
  *
  * Compiled in: T, VW, TAPS (at a time; divides the kernel's). Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
@@ -18,8 +18,8 @@
 #include "conv/cpu/copy.clh"
 #include "conv/cpu/planes.clh"
 
-/* Pixel e of lane's plane, from[plane[lane] + e], to the vector at place[e]; n pixels. The last vectors start earlier and
- * have some pixels again. */
+/* Pixel e of lane's plane, from[plane[lane] + e], to the vector at place[e]; n pixels. The last vectors start earlier
+ * and have some pixels again. */
 static inline __attribute__((always_inline)) void
 to_channels(global T *restrict to, const global int *restrict place, const global T *restrict from,
             const long plane[VW], long n)
@@ -43,8 +43,8 @@ to_channels(global T *restrict to, const global int *restrict place, const globa
     }
 }
 
-/* And back, from vectors in order, to the planes of the first `lanes` lanes, n pixels apart; the others repeat the last of
- * them and are stored over it. */
+/* And back, from vectors in order, to the planes of the first `lanes` lanes, n pixels apart; the others repeat the last
+ * of them and are stored over it. */
 static inline void to_planes(global T *restrict to, int lanes, const global T *restrict from, long n)
 {
     if (n < VW) {

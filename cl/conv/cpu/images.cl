@@ -1,7 +1,7 @@
 /* conv/cpu/images.cl - convolution on CPU devices, one pixel of several images at a time.
  *
- * The same correlation as conv/cpu/direct.cl, for small images, of which the padding is a large part: a tile is the same
- * pixel of NX images by KB = KV * VW output channels, so that all of it reads the same taps, and those outside the
+ * The same correlation as conv/cpu/direct.cl, for small images, of which the padding is a large part: a tile is the
+ * same pixel of NX images by KB = KV * VW output channels, so that all of it reads the same taps, and those outside the
  * image are left out instead of multiplied by zeros. (The gradient of a 13 x 13 image through a 5 x 5 kernel on 9 x 9
  * pixels: 2.1 times fewer multiplications.) x is repacked channel by channel, [images][height][width][channels], the
  * weights as [groups][blocks][rows * columns][inner][KB], so that the innermost loop, over channels, runs through both.

@@ -1,17 +1,17 @@
 /* conv/cpu/planes.cl - depthwise convolution on CPU devices, a channel's image at a time, its rows in a line.
  *
- * Tap (u, v) reads for pixel (i, j) of the line, element e = i * width + j, what is a fixed distance away, row_shift(u) *
- * width + column_shift(v); so vectors run along the line from end to end, however short the rows. The image in memory is
- * that line; its ends are copied into one with zeros before and after, which are what taps above and below read. Those
- * that reach over the left or right edge read the neighbouring row instead and are cut out by a mask, all taps of a
- * kernel column at once:
+ * Tap (u, v) reads for pixel (i, j) of the line, element e = i * width + j, what is a fixed distance away, row_shift(u)
+ * * width + column_shift(v); so vectors run along the line from end to end, however short the rows. The image in memory
+ * is that line; its ends are copied into one with zeros before and after, which are what taps above and below read.
+ * Those that reach over the left or right edge read the neighbouring row instead and are cut out by a mask, all taps of
+ * a kernel column at once:
  *
  *     y[e] = bias + sum over v of (inside(j, v) ? sum over u of x[e + distance(u, v)] * w[u, v] : 0)
  *
  * Backward-data is the same with distances of the other sign. With a stride, the result's rows are those of every
  * stride-th row of the line, their columns taken out after; where dy is read, it is spread with zeros between to the
- * image's grid: memory, not arithmetic, is what a depthwise convolution takes. Each plane is read once and written once,
- * at the rate of a plain copy where it is its own line.
+ * image's grid: memory, not arithmetic, is what a depthwise convolution takes. Each plane is read once and written
+ * once, at the rate of a plain copy where it is its own line.
  *
  * Compiled in: T, VW. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"

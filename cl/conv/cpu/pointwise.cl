@@ -76,7 +76,8 @@ static inline void store_pixels(global T *restrict y, const global T *restrict m
     }
 }
 
-/* Where, of `size` rows or columns of x, those begin that pixel i of `count` writes: itself and zeros up to the next. */
+/* Where, of `size` rows or columns of x, those begin that pixel i of `count` writes: itself and zeros up to the next.
+ */
 static inline long owned_from(long i, long step, long origin, long count, long size)
 {
     return i == 0 ? 0 : i == count ? size : clamp(i * step - origin, 0L, size);
@@ -231,8 +232,8 @@ static inline void store_rows(global T *restrict dw, const global T *restrict m,
             copy_run(dw + i * s->row_stride, m + i * KB, columns);
 }
 
-/* dim 0: runs of pairs of a block of KB columns and a block of tiles. The last tile of all starts earlier, so that there
- * are MT rows in every one. */
+/* dim 0: runs of pairs of a block of KB columns and a block of tiles. The last tile of all starts earlier, so that
+ * there are MT rows in every one. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void pointwise_weights(KN_IN(a), KN_IN(b), KN_OUT(dw),
                                                                              KN_OUT(scratch), pointwise_product s)
 {

@@ -1,5 +1,5 @@
-/* conv/cpu/prepare.cl - what the convolutions on CPU devices need before their one big launch: the zero-padded image, the
- * weights by blocks of KB output channels, the table of taps.
+/* conv/cpu/prepare.cl - what the convolutions on CPU devices need before their one big launch: the zero-padded image,
+ * the weights by blocks of KB output channels, the table of taps.
  *
  * Compiled in: T, VW, KB. Local size 1. */
 #include "common/koine.clh"

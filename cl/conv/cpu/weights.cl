@@ -71,8 +71,8 @@ conv_weights_prepare(KN_IN(x), KN_IN(dy), KN_OUT(padded), KN_OUT(packed), KN_OUT
     }
 }
 
-/* dim 0: TAPS taps, dim 1: group and block of channels, dim 2: share of the pixels. sums is [shares], each laid out as dw:
- * [groups * outer][taps], or [taps][outer] where x and dy have changed places. */
+/* dim 0: TAPS taps, dim 1: group and block of channels, dim 2: share of the pixels. sums is [shares], each laid out as
+ * dw: [groups * outer][taps], or [taps][outer] where x and dy have changed places. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 conv_weights_sums(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(starts), KN_OUT(sums), conv_gradient g)
 {

@@ -1,12 +1,12 @@
-/* conv/cpu/weights_rows.cl - the gradient of a convolution's weights (and bias) on CPU devices for few channels: vectors
- * along the rows of the image.
+/* conv/cpu/weights_rows.cl - the gradient of a convolution's weights (and bias) on CPU devices for few channels:
+ * vectors along the rows of the image.
  *
  * The sums of conv/cpu/weights.cl, for problems on which repacking dy costs more than summing: few taps, or few output
  * channels per group. A work-item keeps KX channels by TAPS taps of sums, each a vector over neighbouring pixels; dy is
  * read in place, once, and the bias' gradient falls out of the same pass. The last vector of a row that is no multiple
  * of the vector starts earlier, and the pixels that the one before had are masked out of it, in dy and in x: a product
- * with 0 would make NaN of an infinity. Hence a row must be at least
- * one vector wide, and neighbouring pixels must start at neighbouring elements of x.
+ * with 0 would make NaN of an infinity. Hence a row must be at least one vector wide, and neighbouring pixels must
+ * start at neighbouring elements of x.
  *
  * Compiled in: T, VW, KX, TAPS. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
@@ -39,9 +39,9 @@ static inline T sum_lanes(V value)
     return sum;
 }
 
-/* Adds VW neighbouring pixels to the sums: dy from `gradient` on, x from `from` + offset[tap] on. `masked` is a constant
- * wherever this is inlined, so that only the last vector of a row pays for the mask; a call would keep the sums in
- * memory. */
+/* Adds VW neighbouring pixels to the sums: dy from `gradient` on, x from `from` + offset[tap] on. `masked` is a
+ * constant wherever this is inlined, so that only the last vector of a row pays for the mask; a call would keep the
+ * sums in memory. */
 static inline __attribute__((always_inline)) void
 add_pixels(V sum[KX][TAPS], V bias[KX], const global T *restrict gradient, long pixels, int channels,
            const global T *restrict from, const long offset[TAPS], const bool masked, const MASKS keep)

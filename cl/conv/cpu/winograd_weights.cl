@@ -1,4 +1,5 @@
-/* conv/cpu/winograd_weights.cl - the gradient of a convolution's weights (and bias) by Winograd's method, on CPU devices.
+/* conv/cpu/winograd_weights.cl - the gradient of a convolution's weights (and bias) by Winograd's method, on CPU
+ * devices.
  *
  *     dw = G^T [ sum over tiles of (B^T x B) * (A dy A^T) ] G        (conv/winograd.clh)
  *
@@ -6,14 +7,15 @@
  *
  *     du[p][c][k] = sum over tiles of v[p][tile][c] * m[p][tile][k]
  *
- * Three steps: the transforms write v and m of a chunk of tiles, small enough to stay in cache, in blocks of VW channels,
- * [block][36][pitch][VW]; the products read them front to back, VW channels k in vectors and CT channels c as broadcasts;
- * the last step makes [k][c][WR][WR] of du, [pair of blocks][36][VW c][VW k]. A work-item of the products that has all
- * frequencies of its blocks takes the last step at once, from cache: with many channels du would be far larger than dw.
+ * Three steps: the transforms write v and m of a chunk of tiles, small enough to stay in cache, in blocks of VW
+ * channels, [block][36][pitch][VW]; the products read them front to back, VW channels k in vectors and CT channels c as
+ * broadcasts; the last step makes [k][c][WR][WR] of du, [pair of blocks][36][VW c][VW k]. A work-item of the products
+ * that has all frequencies of its blocks takes the last step at once, from cache: with many channels du would be far
+ * larger than dw.
  *
- * Measured with AVX-512: the products run at 75 to 90 % of the multiply-add peak where a frequency's v and m come from the
- * level-2 or -3 cache (a vector of m and 8 broadcasts of v make 16 multiply-adds from 10 loads); the transforms, ruled by
- * writing 2.25 times what they read, take a quarter of the time with 64 channels and a tenth with 512.
+ * Measured with AVX-512: the products run at 75 to 90 % of the multiply-add peak where a frequency's v and m come from
+ * the level-2 or -3 cache (a vector of m and 8 broadcasts of v make 16 multiply-adds from 10 loads); the transforms,
+ * ruled by writing 2.25 times what they read, take a quarter of the time with 64 channels and a tenth with 512.
  *
  * Compiled in: T, VW, WR, CT (divides VW). Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"

@@ -1,14 +1,17 @@
-/* conv/gpu/blocked.cl - convolution for GPUs as products whose matrices are never made (gemm/blocked.clh): elements of the image are gathered where a slice is read (conv/gpu/blocked.clh).
+/* conv/gpu/blocked.cl - convolution for GPUs as products whose matrices are never made (gemm/blocked.clh): elements of
+ * the image are gathered where a slice is read (conv/gpu/blocked.clh).
  *
  *     forward, backward-data:  y[channel, pixel]   = sum over taps of w[channel, tap] x[tap, pixel]       pixels of all images in a row
  *     backward-weights:        dw[channel, tap]    = sum over pixels of dy[channel, pixel] x[tap, pixel]  in shares, which are added in order afterwards
  *
- * Backward-data is the correlation of dy with the residues of the kernel (src/ops/conv/correlation.h), whose weights conv/gpu/pack_taps.cl has put in order.
+ * Backward-data is the correlation of dy with the residues of the kernel (src/ops/conv/correlation.h), whose weights
+ * conv/gpu/pack_taps.cl has put in order.
  *
- * On sm_90 a slice of 128 x 128 x 8 takes a work-item 512 multiply-adds and 32 reads of local memory of about 630 instructions (backward-weights 700), those of paths not taken left out.
+ * On sm_90 a slice of 128 x 128 x 8 takes a work-item 512 multiply-adds and 32 reads of local memory of about 630
+ * instructions (backward-weights 700), those of paths not taken left out.
  *
- * Compiled in: what gemm/blocked.clh says, and PASS: 0 forward and backward-data, whose image slices have neighbours along the pixels; 1 backward-weights, whose slices have neighbours
- * along the pixels summed over. */
+ * Compiled in: what gemm/blocked.clh says, and PASS: 0 forward and backward-data, whose image slices have neighbours
+ * along the pixels; 1 backward-weights, whose slices have neighbours along the pixels summed over. */
 #include "common/koine.clh"
 #include "common/divide.clh"
 #include "gemm/blocked.clh"
@@ -23,8 +26,9 @@ typedef struct conv_weight_matrix {
     int aligned, filling; /* all that is read as vectors is at multiples of 16 bytes */
 } conv_weight_matrix;
 
-/* Elements of x from one group of channels to the next; of y from one image, channel, row and column of the pixels to the next. dense: rows follow each other without gaps, and four
- * pixels from a multiple of Q on are neighbours in memory, aligned; pointwise: as dense, of x, and there is one tap per channel, all of whose pixels are inside. */
+/* Elements of x from one group of channels to the next; of y from one image, channel, row and column of the pixels to
+ * the next. dense: rows follow each other without gaps, and four pixels from a multiple of Q on are neighbours in
+ * memory, aligned; pointwise: as dense, of x, and there is one tap per channel, all of whose pixels are inside. */
 typedef struct conv_result {
     long x_group, image, channel, row, column;
     int channels, has_bias, dense, pointwise;
@@ -110,13 +114,15 @@ conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_pixels pixels, con
 #else
 /* ---------------------------------------------------------------------------------------------------------------------- */
 
-/* The pixels in shares of per_share; of one group, channels of dy, and elements of x to the next; elements of dy from one image to the next. */
+/* The pixels in shares of per_share; of one group, channels of dy, and elements of x to the next; elements of dy from
+ * one image to the next. */
 typedef struct conv_shares {
     long x_group, dy_image;
     int per_share, channels, groups, filling;
 } conv_shares;
 
-/* Where the Q pixels that this work-item reads of each channel of dy and each tap are: all of its vectors are of the same. */
+/* Where the Q pixels that this work-item reads of each channel of dy and each tap are: all of its vectors are of the
+ * same. */
 typedef struct weight_pixels {
     conv_place place[Q];
     int dy[Q];
@@ -154,7 +160,8 @@ static inline VQ read_taps(const global T *x, const conv_pixels pixels, const we
 #define READ_A(j, step, left) read_gradient(dy_at[j], &at, left)
 #define READ_B(j, step, left) read_taps(x, pixels, &at, tap[j], left)
 
-/* dim 0: block of taps, dim 1: block of channels of dy, dim 2: group and share of the pixels. sums is [shares][groups * channels][taps], the layout of dw. */
+/* dim 0: block of taps, dim 1: block of channels of dy, dim 2: group and share of the pixels. sums is [shares][groups *
+ * channels][taps], the layout of dw. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
 conv_blocked_weights(KN_IN(x), KN_IN(dy), KN_OUT(sums), conv_pixels pixels, conv_tap_numbers taps, conv_shares shares)
 {

@@ -1,7 +1,9 @@
-/* conv/gpu/depthwise.cl - depthwise convolution on GPUs, forward and backward-data, square kernels of a size that is compiled in, without dilation.
+/* conv/gpu/depthwise.cl - depthwise convolution on GPUs, forward and backward-data, square kernels of a size that is
+ * compiled in, without dilation.
  *
- * A work-item makes C columns of ROWS rows (of dx, STRIDE times as many each way) with the kernel's weights in registers, and goes down the lines of what it reads, each of
- * which all the results that it has part in take from registers. Neighbours in a row share the edges of their lines, blocks below each other KERNEL - STRIDE lines: those
+ * A work-item makes C columns of ROWS rows (of dx, STRIDE times as many each way) with the kernel's weights in
+ * registers, and goes down the lines of what it reads, each of which all the results that it has part in take from
+ * registers. Neighbours in a row share the edges of their lines, blocks below each other KERNEL - STRIDE lines: those
  * reads hit the first-level cache.
  *
  * Compiled in: T, C, KERNEL, STRIDE (1 or 2), LEFT: the padding, less than KERNEL; ROWS. */
@@ -60,7 +62,8 @@ kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), depthwise
     }
 }
 
-/* Backward-data: dx at STRIDE * (c + SHIFT) + PHASE + e - LEFT, 0 <= e < STRIDE, reads dy at c + SHIFT + d for tap PHASE + e - STRIDE * d. */
+/* Backward-data: dx at STRIDE * (c + SHIFT) + PHASE + e - LEFT, 0 <= e < STRIDE, reads dy at c + SHIFT + d for tap
+ * PHASE + e - STRIDE * d. */
 #define PHASE (LEFT % STRIDE)
 #define SHIFT (LEFT / STRIDE)
 #define D_LOW (-((KERNEL - 1 - PHASE) / STRIDE))

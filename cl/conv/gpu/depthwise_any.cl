@@ -1,6 +1,8 @@
-/* conv/gpu/depthwise_any.cl - depthwise convolution on GPUs, forward and backward-data, kernels of any size, stride and dilation.
+/* conv/gpu/depthwise_any.cl - depthwise convolution on GPUs, forward and backward-data, kernels of any size, stride and
+ * dilation.
  *
- * A work-item makes ROWS rows of a column (of dx one), all taps in turn; what neighbours read twice is in the first-level cache.
+ * A work-item makes ROWS rows of a column (of dx one), all taps in turn; what neighbours read twice is in the
+ * first-level cache.
  *
  * Compiled in: T, C = 1, ROWS. */
 #include "conv/gpu/depthwise.clh"

@@ -1,16 +1,19 @@
 /* conv/gpu/depthwise_weights.cl - gradients of the weights of a depthwise convolution on GPUs.
  *
- * A work-group sums one channel over a share of the images and of the columns: its work-items stand side by side in a row of dy, as many rows as fit, and go from block to
- * block of ROWS rows; each keeps its column, sums all taps in registers and moves the window of x that they read down line by line. The sums of a group are added through local
+ * A work-group sums one channel over a share of the images and of the columns: its work-items stand side by side in a
+ * row of dy, as many rows as fit, and go from block to block of ROWS rows; each keeps its column, sums all taps in
+ * registers and moves the window of x that they read down line by line. The sums of a group are added through local
  * memory, those of the shares by conv/gpu/sums.cl, both in an order that the shape alone decides.
  *
- * 0 times infinity would be NaN: where x is outside the image, dy is not multiplied. Rows outside have dy cut out; a column outside is so for all that a work-item does, and
- * its sum is cut out at the end.
+ * 0 times infinity would be NaN: where x is outside the image, dy is not multiplied. Rows outside have dy cut out; a
+ * column outside is so for all that a work-item does, and its sum is cut out at the end.
  *
- * Compiled in: T, C = 1, KERNEL, STRIDE, ROWS, GROUP; KERNEL 0: of any size, stride and dilation, a work-group for each tap. */
+ * Compiled in: T, C = 1, KERNEL, STRIDE, ROWS, GROUP; KERNEL 0: of any size, stride and dilation, a work-group for each
+ * tap. */
 #include "conv/gpu/depthwise.clh"
 
-/* Shares are numbered chunk of columns fastest; of each the units, blocks of rows of all images, that its `walkers` rows of work-items take in turn. */
+/* Shares are numbered chunk of columns fastest; of each the units, blocks of rows of all images, that its `walkers`
+ * rows of work-items take in turn. */
 typedef struct depthwise_shares {
     kn_divisor chunk, chunks, channels, taps; /* columns; shares that differ in them */
     int units, units_per_share, walkers;
@@ -28,7 +31,7 @@ typedef struct depthwise_shares {
 #define FRESH 1
 #endif
 
-/* --- the sums of a work-group ----------------------------------------------------------------------------------------------------------------------------------------------- */
+/* --- the sums of a work-group ------------------------------------------------------------------------------------- */
 
 #define LANES 16
 #define PITCH (GROUP + LANES) /* so that two runs of LANES lie in different banks */
@@ -59,7 +62,7 @@ static inline __attribute__((always_inline)) void sum_values(local T *part, loca
     }
 }
 
-/* --- the sums of a work-item ------------------------------------------------------------------------------------------------------------------------------------------------ */
+/* --- the sums of a work-item -------------------------------------------------------------------------------------- */
 
 typedef struct depthwise_sums {
     T tap[WINDOW][WINDOW], bias;

@@ -1,18 +1,23 @@
-/* conv/gpu/winograd.cl - Winograd's convolution on GPUs: the transforms (conv/winograd.clh has the formulas) on either side of a batch of WP = 36 matrix products
- * (src/ops/conv/gpu/winograd.c).
+/* conv/gpu/winograd.cl - Winograd's convolution on GPUs: the transforms (conv/winograd.clh has the formulas) on either
+ * side of a batch of WP = 36 matrix products (src/ops/conv/gpu/winograd.c).
  *
- * A tile is WM x WM pixels of the result, or, in the gradient of the weights, of dy; tiles are numbered along the rows of an image, its rows, the images. A work-item
- * transforms one tile of one channel in registers, and neighbours have neighbouring tiles: so the transformed
+ * A tile is WM x WM pixels of the result, or, in the gradient of the weights, of dy; tiles are numbered along the rows
+ * of an image, its rows, the images. A work-item transforms one tile of one channel in registers, and neighbours have
+ * neighbouring tiles: so the transformed
  *
  *     [share][p][channel][tile]
  *
- * (the products' matrices, `width` tiles apart per channel) are read and written in whole lines, 36 independent accesses per work-item (48 to 56 registers in f32, up to 100 in f64); and of the image, where neighbours'
- * tiles lie side by side, all of every line is used, by way of the first-level cache. Tiles are cut into shares, of which the gradients' products are summed apart.
+ * (the products' matrices, `width` tiles apart per channel) are read and written in whole lines, 36 independent
+ * accesses per work-item (48 to 56 registers in f32, up to 100 in f64); and of the image, where neighbours' tiles lie
+ * side by side, all of every line is used, by way of the first-level cache. Tiles are cut into shares, of which the
+ * gradients' products are summed apart.
  *
- * All kernels are bound by memory: a work-item that transforms a window moves 208 bytes (16 pixels of x, 36 values) in about 480 instructions, where a device of 60 TFLOP/s and
- * 4.8 TB/s has time for 1300; winograd_gpu_output likewise. The functions are inlined by force: the kernel's struct would be copied to memory for a call.
+ * All kernels are bound by memory: a work-item that transforms a window moves 208 bytes (16 pixels of x, 36 values) in
+ * about 480 instructions, where a device of 60 TFLOP/s and 4.8 TB/s has time for 1300; winograd_gpu_output likewise.
+ * The functions are inlined by force: the kernel's struct would be copied to memory for a call.
  *
- * Compiled in: T, WR; XN and XPHASE: columns of x are read in vectors of XN that start at columns of the window which are -XPHASE modulo XN; YN: columns of y alike. */
+ * Compiled in: T, WR; XN and XPHASE: columns of x are read in vectors of XN that start at columns of the window which
+ * are -XPHASE modulo XN; YN: columns of y alike. */
 #include "common/koine.clh"
 #include "common/divide.clh"
 #define V T
@@ -52,8 +57,8 @@ static inline __attribute__((always_inline)) long winograd_start(const winograd_
     return ((long)share * WP * s->channels + channel) * s->share.divisor + kn_remainder(tile, share, s->share);
 }
 
-/* A row of the window: to[j] = x[column + j], zeros outside the image. A vector lies inside as a whole or outside as a whole: it starts at a multiple of its width, and so
- * does a row's end. */
+/* A row of the window: to[j] = x[column + j], zeros outside the image. A vector lies inside as a whole or outside as a
+ * whole: it starts at a multiple of its width, and so does a row's end. */
 static inline __attribute__((always_inline)) void winograd_load_row(T *to, const global T *x, int column, int width, bool inside)
 {
 #pragma unroll
@@ -159,7 +164,8 @@ static inline __attribute__((always_inline)) void winograd_transform_weights(glo
     }
 }
 
-/* Both factors of the products in one launch, forward and backward-data. dim 0: tile, dim 1: channel, and, after the last one, rows of pairs of channels, if any. */
+/* Both factors of the products in one launch, forward and backward-data. dim 0: tile, dim 1: channel, and, after the
+ * last one, rows of pairs of channels, if any. */
 kernel void winograd_gpu_factors(KN_IN(x), KN_IN(w), KN_OUT(v), KN_OUT(u), winograd_image s, long pairs, int flipped)
 {
     const uint tile = get_global_id(0), channel = get_global_id(1);

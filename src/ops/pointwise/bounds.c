@@ -1,6 +1,6 @@
-/* ops/pointwise/bounds.c - values held between two bounds: clamp, hardtanh, relu6, and a sum with an activation. The values
- * are the same; the gradients differ where x is a bound or NaN, as PyTorch's do: clamp's is that of where(p <= x <= q, x,
- * bound); the others are 0 at the bounds too, so that the result tells where they pass. */
+/* ops/pointwise/bounds.c - values held between two bounds: clamp, hardtanh, relu6, and a sum with an activation. The
+ * values are the same; the gradients differ where x is a bound or NaN, as PyTorch's do: clamp's is that of where(p <= x
+ * <= q, x, bound); the others are 0 at the bounds too, so that the result tells where they pass. */
 #include <koine/functional.h>
 #include <koine/ops.h>
 #include <math.h>
@@ -57,7 +57,7 @@ kn_tensor *kn_hardtanh(kn_tensor *x, double min_val, double max_val)
 
 kn_tensor *kn_relu6(kn_tensor *x) { return bounded(&relu6_op, x, 0, 6); }
 
-/* --- activations of other operations' results ------------------------------------------------------------------------ */
+/* --- activations of other operations' results --------------------------------------------------------------------- */
 
 kn_status kn_activation_check(kn_activation activation)
 {

@@ -13,7 +13,7 @@
 
 static kn_elementwise *table_of(const kn_op *op) { return op->detail; }
 
-/* --- dtypes ---------------------------------------------------------------------------------------------------------- */
+/* --- dtypes ------------------------------------------------------------------------------------------------------- */
 
 static int count_numbers(const kn_elementwise *e) { return e->forward.numbers ? (int)strlen(e->forward.numbers) : 0; }
 
@@ -28,7 +28,7 @@ static kn_dtype joint_dtype(const kn_elementwise *e, kn_tensor *const *operands,
     return e->rule == KN_REAL ? kn_real_type(joint) : joint;
 }
 
-/* --- numbers ---------------------------------------------------------------------------------------------------------- */
+/* --- numbers ------------------------------------------------------------------------------------------------------ */
 
 /* The nearest number that `dtype` holds: an absent bound is an infinity. */
 static kn_number clip(kn_number number, kn_dtype dtype)
@@ -50,7 +50,7 @@ static void take_numbers(kn_pointwise_problem *p, const kn_elementwise *e, const
         p->numbers[i] = e->bounds ? clip(params->numbers[i], p->compute) : params->numbers[i];
 }
 
-/* --- shapes ----------------------------------------------------------------------------------------------------------- */
+/* --- shapes ------------------------------------------------------------------------------------------------------- */
 
 static kn_status check(const kn_call *call, kn_dtype joint)
 {
@@ -110,7 +110,7 @@ kn_status kn_elementwise_shape_in_place(kn_call *call)
     return kn_call_output(call, a->dtype, a->ndim, a->shape);
 }
 
-/* --- operands ---------------------------------------------------------------------------------------------------------- */
+/* --- operands ----------------------------------------------------------------------------------------------------- */
 
 kn_operand kn_operand_of(const kn_tensor *t, int ndim, const int64_t *shape)
 {
@@ -135,7 +135,7 @@ static void set_shape(kn_pointwise_problem *p, const kn_tensor *like)
     memcpy(p->shape, like->shape, sizeof p->shape);
 }
 
-/* --- forward ------------------------------------------------------------------------------------------------------------ */
+/* --- forward ------------------------------------------------------------------------------------------------------ */
 
 /* Does the expression name the operand? Names are single letters. */
 static bool mentions(const char *expression, char letter)
@@ -226,7 +226,7 @@ kn_status kn_elementwise_forward(kn_call *call)
     return status;
 }
 
-/* --- backward ----------------------------------------------------------------------------------------------------------- */
+/* --- backward ----------------------------------------------------------------------------------------------------- */
 
 static bool is_stretched(const kn_input_spec *input, const kn_tensor *gradient)
 {
@@ -304,7 +304,7 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
     return kn_pointwise_run(stream, &p);
 }
 
-/* --- the reference -------------------------------------------------------------------------------------------------------- */
+/* --- the reference ------------------------------------------------------------------------------------------------ */
 
 kn_status kn_elementwise_reference(const kn_call *call)
 {
@@ -323,7 +323,7 @@ kn_status kn_elementwise_reference(const kn_call *call)
     return KN_OK;
 }
 
-/* --- public functions ------------------------------------------------------------------------------------------------------- */
+/* --- public functions --------------------------------------------------------------------------------------------- */
 
 kn_tensor *kn_elementwise_apply(const kn_op *op, const char *const *names, kn_tensor *const *operands, int count,
                                 const kn_number *numbers)

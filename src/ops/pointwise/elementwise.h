@@ -1,14 +1,14 @@
 /* ops/pointwise/elementwise.h - elementwise operators as rows of a table: what they compute and its derivative, as
- * expressions. The engine (loops/pointwise.h) makes of these the forward and the backward pass, in place and not, for any
- * dtypes, strides and broadcast operands, on any device.
+ * expressions. The engine (loops/pointwise.h) makes of these the forward and the backward pass, in place and not, for
+ * any dtypes, strides and broadcast operands, on any device.
  *
- * In an expression a, b, c are the operands, p, q the numbers, y is the result and g its gradient; T is the type that is
- * computed in (float16 is computed on in float). A row is written with the macros at the end:
+ * In an expression a, b, c are the operands, p, q the numbers, y is the result and g its gradient; T is the type that
+ * is computed in (float16 is computed on in float). A row is written with the macros at the end:
  *
  *     KN_FUNCTION(sigmoid, KN_REAL, "(T)1 / ((T)1 + exp(-a))", "g * y * (1 - y)", 1 / (1 + exp(-a)))
  *
- * defines kn_sigmoid_op and kn_sigmoid; the last argument is the reference, plain C in double. A derivative names what it
- * needs: operands and the result are saved only for those that do. Expressions that call functions are computed on
+ * defines kn_sigmoid_op and kn_sigmoid; the last argument is the reference, plain C in double. A derivative names what
+ * it needs: operands and the result are saved only for those that do. Expressions that call functions are computed on
  * explicit vectors where the device is a CPU, so `x ? y : z` must hold for these: x a comparison, y and z of type T. */
 #ifndef KN_OPS_POINTWISE_ELEMENTWISE_H
 #define KN_OPS_POINTWISE_ELEMENTWISE_H
@@ -64,7 +64,7 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
                       const kn_tensor *output, const kn_tensor *const *inputs, int num_inputs,
                       const kn_number *numbers);
 
-/* --- rows ------------------------------------------------------------------------------------------------------------ */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 #define KN_GRADIENTS(...)                                                                                              \
     {                                                                                                                  \

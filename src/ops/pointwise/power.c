@@ -4,8 +4,8 @@
 
 #include "ops/pointwise/elementwise.h"
 
-/* Whole numbers by repeated squaring, with the wrap-around of machine arithmetic; a negative power is 0 but for the bases
- * 1 and -1. */
+/* Whole numbers by repeated squaring, with the wrap-around of machine arithmetic; a negative power is 0 but for the
+ * bases 1 and -1. */
 #define POWER                                                                                                          \
     "#ifdef KN_WHOLE\n"                                                                                                \
     "static T kn_power(T base, T exponent)\n"                                                                          \

@@ -1,5 +1,5 @@
-/* ops/user/jit.h - a user's elementwise operation: the object (jit.c), its code as the engine takes it (jit_code.c), and
- * how it runs (jit_run.c). */
+/* ops/user/jit.h - a user's elementwise operation: the object (jit.c), its code as the engine takes it (jit_code.c),
+ * and how it runs (jit_run.c). */
 #ifndef KN_OPS_USER_JIT_H
 #define KN_OPS_USER_JIT_H
 
