@@ -301,8 +301,7 @@ static kn_status conv2d_reference(const kn_call *call)
 
 static const kn_op conv2d_op = {
     .name = "conv2d",
-    .min_inputs = 2,
-    .max_inputs = 3,
+    .inputs = {"x", "weight", "?bias"},
     .params_size = sizeof(kn_conv2d_params),
     .shape = conv2d_shape,
     .forward = conv2d_forward,

@@ -178,8 +178,7 @@ static kn_status linear_reference(const kn_call *call)
 
 static const kn_op linear_op = {
     .name = "linear",
-    .min_inputs = 2,
-    .max_inputs = 3,
+    .inputs = {"x", "weight", "?bias"},
     .params_size = sizeof(kn_linear_options),
     .shape = linear_shape,
     .forward = linear_forward,

@@ -272,8 +272,7 @@ static kn_status matmul_reference(const kn_call *call)
 
 static const kn_op matmul_op = {
     .name = "matmul",
-    .min_inputs = 2,
-    .max_inputs = 2,
+    .inputs = {"a", "b"},
     .shape = matmul_shape,
     .forward = matmul_forward,
     .backward = matmul_backward,

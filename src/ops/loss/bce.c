@@ -165,8 +165,7 @@ static kn_work bce_backward_work(const kn_grad_call *grad)
 }
 
 static const kn_op bce_op = {.name = "binary_cross_entropy_with_logits",
-                             .min_inputs = 2,
-                             .max_inputs = INPUTS,
+                             .inputs = {"logits", "target", "?weight", "?pos_weight"},
                              .params_size = sizeof(kn_bce_params),
                              .shape = bce_shape,
                              .forward = bce_forward,

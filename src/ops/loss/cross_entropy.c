@@ -8,8 +8,7 @@
 #include "ops/loss/class_loss.h"
 
 static const kn_op cross_entropy_op = {.name = "cross_entropy",
-                                       .min_inputs = 2,
-                                       .max_inputs = 3,
+                                       .inputs = {"logits", "target", "?weight"},
                                        .params_size = sizeof(kn_class_loss_params),
                                        .shape = kn_class_loss_shape,
                                        .forward = kn_class_loss_forward,

@@ -120,8 +120,7 @@ static kn_work mse_backward_work(const kn_grad_call *grad)
 }
 
 static const kn_op mse_op = {.name = "mse_loss",
-                             .min_inputs = 2,
-                             .max_inputs = 2,
+                             .inputs = {"input", "target"},
                              .params_size = sizeof(kn_mse_params),
                              .shape = mse_shape,
                              .forward = mse_forward,

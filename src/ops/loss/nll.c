@@ -4,8 +4,7 @@
 #include "ops/loss/class_loss.h"
 
 static const kn_op nll_loss_op = {.name = "nll_loss",
-                                  .min_inputs = 2,
-                                  .max_inputs = 3,
+                                  .inputs = {"log_probabilities", "target", "?weight"},
                                   .params_size = sizeof(kn_class_loss_params),
                                   .shape = kn_class_loss_shape,
                                   .forward = kn_class_loss_forward,

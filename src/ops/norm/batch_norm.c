@@ -277,16 +277,16 @@ static kn_work batch_norm_backward_work(const kn_grad_call *grad)
     return kn_grad_work(grad, (sums ? 4 * n : 0) + (grad->needs[X] ? (training ? 5 : 1) * n : 0));
 }
 
-static const kn_op batch_norm_op = {.name = "batch_norm",
-                                    .min_inputs = 1,
-                                    .max_inputs = INPUTS,
-                                    .params_size = sizeof(kn_batch_norm_op_params),
-                                    .shape = batch_norm_shape,
-                                    .forward = batch_norm_forward,
-                                    .backward = batch_norm_backward,
-                                    .reference = batch_norm_reference,
-                                    .work = batch_norm_work,
-                                    .backward_work = batch_norm_backward_work};
+static const kn_op batch_norm_op = {
+    .name = "batch_norm",
+    .inputs = {"x", "?weight", "?bias", "?running_mean", "?running_var", "?num_batches_tracked"},
+    .params_size = sizeof(kn_batch_norm_op_params),
+    .shape = batch_norm_shape,
+    .forward = batch_norm_forward,
+    .backward = batch_norm_backward,
+    .reference = batch_norm_reference,
+    .work = batch_norm_work,
+    .backward_work = batch_norm_backward_work};
 
 /* x, weight and bias in the dtype that is computed in; what is changed in place stays what it is. */
 static kn_tensor *apply(kn_tensor *in[INPUTS], const kn_batch_norm_op_params *params)

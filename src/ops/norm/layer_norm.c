@@ -280,8 +280,7 @@ static kn_work layer_norm_backward_work(const kn_grad_call *grad)
 }
 
 static const kn_op layer_norm_op = {.name = "layer_norm",
-                                    .min_inputs = 1,
-                                    .max_inputs = INPUTS,
+                                    .inputs = {"x", "?weight", "?bias"},
                                     .params_size = sizeof(kn_layer_norm_op_params),
                                     .shape = layer_norm_shape,
                                     .forward = layer_norm_forward,

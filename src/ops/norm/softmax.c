@@ -132,8 +132,7 @@ static kn_work softmax_backward_work(const kn_grad_call *grad)
 }
 
 static const kn_op softmax_op = {.name = "softmax",
-                                 .min_inputs = 1,
-                                 .max_inputs = 1,
+                                 .inputs = {"x"},
                                  .params_size = sizeof(kn_softmax_params),
                                  .shape = softmax_shape,
                                  .forward = softmax_forward,
@@ -142,8 +141,7 @@ static const kn_op softmax_op = {.name = "softmax",
                                  .work = softmax_work,
                                  .backward_work = softmax_backward_work};
 static const kn_op log_softmax_op = {.name = "log_softmax",
-                                     .min_inputs = 1,
-                                     .max_inputs = 1,
+                                     .inputs = {"x"},
                                      .params_size = sizeof(kn_softmax_params),
                                      .shape = softmax_shape,
                                      .forward = softmax_forward,

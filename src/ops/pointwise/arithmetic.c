@@ -30,21 +30,19 @@ KN_ELEMENTWISE_TABLE(maximum, KN_ANY, "ab", NULL, KN_NO_VECTORS, "(a > b || a !=
 KN_ELEMENTWISE_TABLE(add_scalar, KN_ANY, "a", "p", KN_NO_VECTORS, "a + p", KN_GRADIENTS("g"), a + p);
 KN_ELEMENTWISE_TABLE(mul_scalar, KN_ANY, "a", "p", KN_NO_VECTORS, "a * p", KN_GRADIENTS("g * p"), a *p);
 
-static const char *const both[] = {"a", "b"};
-
 #define BINARY(name, op_name, in_place)                                                                                \
-    const kn_op kn_##op_name##_op = KN_ELEMENTWISE_OP(#op_name, 2, in_place, true, &name##_table);                     \
+    const kn_op kn_##op_name##_op = KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, "a", "b");              \
     kn_tensor *kn_##op_name(kn_tensor *a, kn_tensor *b)                                                                \
     {                                                                                                                  \
-        return kn_elementwise_apply(&kn_##op_name##_op, both, (kn_tensor *[]){a, b}, 2, NULL);                         \
+        return kn_elementwise_apply(&kn_##op_name##_op, (kn_tensor *[]){a, b}, 2, NULL);                               \
     }
 
 #define WITH_NUMBER(name, op_name, in_place)                                                                           \
-    const kn_op kn_##op_name##_op = KN_ELEMENTWISE_OP(#op_name, 1, in_place, true, &name##_table);                     \
+    const kn_op kn_##op_name##_op = KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, "a");                   \
     kn_tensor *kn_##op_name(kn_tensor *a, double b)                                                                    \
     {                                                                                                                  \
         const kn_number number = kn_real_number(b);                                                                    \
-        return kn_elementwise_apply(&kn_##op_name##_op, both, &a, 1, &number);                                         \
+        return kn_elementwise_apply(&kn_##op_name##_op, &a, 1, &number);                                               \
     }
 
 BINARY(add, add, false)

@@ -23,15 +23,15 @@ KN_ELEMENTWISE_TABLE(hardtanh, KN_NUMBERS, "a", "pq", KN_NO_VECTORS, CUT, KN_GRA
 KN_ELEMENTWISE_TABLE(add_activated, KN_ANY, "ab", "pq", KN_NO_VECTORS, "KN_CUT(a + b, p, q)",
                      KN_GRADIENTS(CUT_GRADIENT, CUT_GRADIENT), cut(a + b, p, q));
 
-static const kn_op clamp_op = KN_ELEMENTWISE_OP("clamp", 1, false, true, &clamp_table);
-static const kn_op hardtanh_op = KN_ELEMENTWISE_OP("hardtanh", 1, false, true, &hardtanh_table);
-static const kn_op relu6_op = KN_ELEMENTWISE_OP("relu6", 1, false, true, &hardtanh_table);
-static const kn_op add_activated_op = KN_ELEMENTWISE_OP("add_activated", 2, false, true, &add_activated_table);
+static const kn_op clamp_op = KN_ELEMENTWISE_OP("clamp", false, true, &clamp_table, "x");
+static const kn_op hardtanh_op = KN_ELEMENTWISE_OP("hardtanh", false, true, &hardtanh_table, "x");
+static const kn_op relu6_op = KN_ELEMENTWISE_OP("relu6", false, true, &hardtanh_table, "x");
+static const kn_op add_activated_op = KN_ELEMENTWISE_OP("add_activated", false, true, &add_activated_table, "a", "b");
 
 static kn_tensor *bounded(const kn_op *op, kn_tensor *x, double low, double high)
 {
     const kn_number bounds[2] = {kn_real_number(low), kn_real_number(high)};
-    return kn_elementwise_apply(op, (const char *[]){"x"}, &x, 1, bounds);
+    return kn_elementwise_apply(op, &x, 1, bounds);
 }
 
 /* --- clamp, hardtanh, relu6 --------------------------------------------------------------------------------------- */
@@ -92,5 +92,5 @@ kn_tensor *kn_add_activated(kn_tensor *a, kn_tensor *b, kn_activation activation
     }
     const kn_cut bounds = kn_cut_of(activation);
     const kn_number numbers[2] = {kn_real_number(bounds.low), kn_real_number(bounds.high)};
-    return kn_elementwise_apply(&add_activated_op, (const char *[]){"a", "b"}, (kn_tensor *[]){a, b}, 2, numbers);
+    return kn_elementwise_apply(&add_activated_op, (kn_tensor *[]){a, b}, 2, numbers);
 }

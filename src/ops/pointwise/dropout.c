@@ -93,8 +93,7 @@ static void keep_draw(void *params) { kn_variable_keep(((kn_dropout_op_params *)
 static void drop_draw(void *params) { kn_variable_drop(((kn_dropout_op_params *)params)->draw.live); }
 
 static const kn_op dropout_op = {.name = "dropout",
-                                 .min_inputs = 1,
-                                 .max_inputs = 1,
+                                 .inputs = {"x"},
                                  .params_size = sizeof(kn_dropout_op_params),
                                  .params_keep = keep_draw,
                                  .params_drop = drop_draw,
@@ -103,8 +102,7 @@ static const kn_op dropout_op = {.name = "dropout",
                                  .backward = dropout_backward,
                                  .reference = dropout_reference};
 static const kn_op dropout2d_op = {.name = "dropout2d",
-                                   .min_inputs = 1,
-                                   .max_inputs = 1,
+                                   .inputs = {"x"},
                                    .params_size = sizeof(kn_dropout_op_params),
                                    .params_keep = keep_draw,
                                    .params_drop = drop_draw,

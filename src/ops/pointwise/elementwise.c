@@ -325,13 +325,9 @@ kn_status kn_elementwise_reference(const kn_call *call)
 
 /* --- public functions --------------------------------------------------------------------------------------------- */
 
-kn_tensor *kn_elementwise_apply(const kn_op *op, const char *const *names, kn_tensor *const *operands, int count,
-                                const kn_number *numbers)
+kn_tensor *kn_elementwise_apply(const kn_op *op, kn_tensor *const *operands, int count, const kn_number *numbers)
 {
     kn_elementwise_params params = {0};
-    for (int i = 0; i < count; i++)
-        if (!kn_argument_given(op->name, names[i], operands[i]))
-            return NULL;
     if (numbers)
         memcpy(params.numbers, numbers, (size_t)count_numbers(table_of(op)) * sizeof *numbers);
     return kn_op_apply(op, operands, count, &params, NULL);

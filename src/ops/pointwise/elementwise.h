@@ -53,8 +53,7 @@ kn_status kn_elementwise_backward(kn_grad_call *grad);
 kn_status kn_elementwise_reference(const kn_call *call);
 
 /* The body of public functions. */
-kn_tensor *kn_elementwise_apply(const kn_op *op, const char *const *names, kn_tensor *const *operands, int count,
-                                const kn_number *numbers);
+kn_tensor *kn_elementwise_apply(const kn_op *op, kn_tensor *const *operands, int count, const kn_number *numbers);
 
 /* A tensor as an operand of a pass over `shape`, to which it broadcasts. */
 kn_operand kn_operand_of(const kn_tensor *t, int ndim, const int64_t *shape);
@@ -91,22 +90,20 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
         .reference = id##_reference,                                                                                   \
         __VA_ARGS__}
 
-#define KN_ELEMENTWISE_OP(op_name, operands, in_place_, differentiable, table)                                         \
+/* The op, with the names of its operands. */
+#define KN_ELEMENTWISE_OP(op_name, in_place_, differentiable, table, ...)                                              \
     {                                                                                                                  \
-        .name = op_name, .min_inputs = operands, .max_inputs = operands, .params_size = sizeof(kn_elementwise_params), \
-        .in_place = in_place_, .shape = in_place_ ? kn_elementwise_shape_in_place : kn_elementwise_shape,              \
-        .forward = kn_elementwise_forward, .backward = differentiable ? kn_elementwise_backward : NULL,                \
-        .reference = kn_elementwise_reference, .detail = table                                                         \
+        .name = op_name, .inputs = {__VA_ARGS__}, .params_size = sizeof(kn_elementwise_params), .in_place = in_place_, \
+        .shape = in_place_ ? kn_elementwise_shape_in_place : kn_elementwise_shape, .forward = kn_elementwise_forward,  \
+        .backward = differentiable ? kn_elementwise_backward : NULL, .reference = kn_elementwise_reference,            \
+        .detail = table                                                                                                \
     }
 
 /* A function of one tensor: arithmetic (KN_UNARY), or one that calls OpenCL's functions (KN_FUNCTION). */
 #define KN_UNARY_(name, rule, vectors, value, gradient, reference)                                                     \
     KN_ELEMENTWISE_TABLE(name, rule, "a", NULL, vectors, value, KN_GRADIENTS(gradient), reference);                    \
-    const kn_op kn_##name##_op = KN_ELEMENTWISE_OP(#name, 1, false, true, &name##_table);                              \
-    kn_tensor *kn_##name(kn_tensor *x)                                                                                 \
-    {                                                                                                                  \
-        return kn_elementwise_apply(&kn_##name##_op, (const char *[]){"x"}, &x, 1, NULL);                              \
-    }
+    const kn_op kn_##name##_op = KN_ELEMENTWISE_OP(#name, false, true, &name##_table, "x");                            \
+    kn_tensor *kn_##name(kn_tensor *x) { return kn_elementwise_apply(&kn_##name##_op, &x, 1, NULL); }
 #define KN_UNARY(name, rule, value, gradient, reference)                                                               \
     KN_UNARY_(name, rule, KN_NO_VECTORS, value, gradient, reference)
 #define KN_FUNCTION(name, rule, value, gradient, reference)                                                            \

@@ -36,8 +36,7 @@ static kn_status fill_reference(const kn_call *call)
 }
 
 const kn_op kn_fill__op = {.name = "fill_",
-                           .min_inputs = 1,
-                           .max_inputs = 1,
+                           .inputs = {"a"},
                            .params_size = sizeof(kn_fill_params),
                            .in_place = true,
                            .shape = fill_shape,

@@ -38,7 +38,7 @@ KN_ELEMENTWISE_TABLE(pow, KN_NUMBERS, "ab", NULL, KN_NO_VECTORS, "kn_power(a, b)
 #define POWER_ROW(id, vectors_, value, gradient)                                                                       \
     KN_ELEMENTWISE_TABLE(id, KN_NUMBERS, "a", "p", vectors_, value, KN_GRADIENTS(gradient), pow(a, p),                 \
                          .forward.functions = POWER, .backward.functions = POWER_OF, .check = check_exponent);         \
-    static const kn_op id##_op = KN_ELEMENTWISE_OP("pow_scalar", 1, false, true, &id##_table)
+    static const kn_op id##_op = KN_ELEMENTWISE_OP("pow_scalar", false, true, &id##_table, "a")
 
 static kn_status check_exponent(const kn_call *call)
 {
@@ -58,12 +58,9 @@ POWER_ROW(root, KN_F32_VECTORS, "sqrt(a)", GENERAL_GRADIENT);
 POWER_ROW(reciprocal_root, KN_F32_VECTORS, "(T)1 / sqrt(a)", GENERAL_GRADIENT);
 POWER_ROW(power, KN_F32_VECTORS, "kn_power(a, p)", GENERAL_GRADIENT);
 
-static const kn_op pow_op = KN_ELEMENTWISE_OP("pow", 2, false, true, &pow_table);
+static const kn_op pow_op = KN_ELEMENTWISE_OP("pow", false, true, &pow_table, "a", "b");
 
-kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b)
-{
-    return kn_elementwise_apply(&pow_op, (const char *[]){"a", "b"}, (kn_tensor *[]){a, b}, 2, NULL);
-}
+kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b) { return kn_elementwise_apply(&pow_op, (kn_tensor *[]){a, b}, 2, NULL); }
 
 static const kn_op *op_for(const kn_tensor *x, double exponent)
 {
@@ -80,5 +77,5 @@ static const kn_op *op_for(const kn_tensor *x, double exponent)
 kn_tensor *kn_pow_scalar(kn_tensor *a, double b)
 {
     const kn_number exponent = kn_real_number(b);
-    return kn_elementwise_apply(op_for(a, b), (const char *[]){"a"}, &a, 1, &exponent);
+    return kn_elementwise_apply(op_for(a, b), &a, 1, &exponent);
 }

@@ -133,8 +133,7 @@ static kn_status avg_reference(const kn_call *call) { return reference(call, tru
 /* --- the ops ----------------------------------------------------------------------------------------------------- */
 
 static const kn_op adaptive_max_pool2d_op = {.name = "adaptive_max_pool2d",
-                                             .min_inputs = 1,
-                                             .max_inputs = 1,
+                                             .inputs = {"x"},
                                              .params_size = sizeof(kn_pool2d_geometry),
                                              .shape = kn_pool2d_shape,
                                              .forward = max_forward,
@@ -143,8 +142,7 @@ static const kn_op adaptive_max_pool2d_op = {.name = "adaptive_max_pool2d",
                                              .work = kn_pool2d_work,
                                              .backward_work = kn_pool2d_max_backward_work};
 static const kn_op adaptive_avg_pool2d_op = {.name = "adaptive_avg_pool2d",
-                                             .min_inputs = 1,
-                                             .max_inputs = 1,
+                                             .inputs = {"x"},
                                              .params_size = sizeof(kn_pool2d_geometry),
                                              .shape = kn_pool2d_shape,
                                              .forward = avg_forward,

@@ -74,8 +74,7 @@ static kn_status avg_pool2d_reference(const kn_call *call)
 }
 
 static const kn_op avg_pool2d_op = {.name = "avg_pool2d",
-                                    .min_inputs = 1,
-                                    .max_inputs = 1,
+                                    .inputs = {"x"},
                                     .params_size = sizeof(kn_pool2d_geometry),
                                     .shape = kn_pool2d_shape,
                                     .forward = avg_pool2d_forward,

@@ -112,8 +112,7 @@ static kn_status max_pool2d_reference(const kn_call *call)
 }
 
 static const kn_op max_pool2d_op = {.name = "max_pool2d",
-                                    .min_inputs = 1,
-                                    .max_inputs = 1,
+                                    .inputs = {"x"},
                                     .params_size = sizeof(kn_pool2d_geometry),
                                     .shape = kn_pool2d_shape,
                                     .forward = max_pool2d_forward,

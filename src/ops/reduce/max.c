@@ -3,9 +3,9 @@
 
 #include "autograd/work.h"
 #include "base/divisor.h"
-#include "ops/pointwise/elementwise.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
+#include "ops/pointwise/elementwise.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/views.h"
 
@@ -193,8 +193,7 @@ static kn_status max_reference(const kn_call *call)
 }
 
 static const kn_op max_op = {.name = "max",
-                             .min_inputs = 1,
-                             .max_inputs = 1,
+                             .inputs = {"x"},
                              .shape = max_shape,
                              .forward = max_forward,
                              .backward = max_backward,
@@ -330,8 +329,7 @@ static kn_status argmax_reference(const kn_call *call)
 }
 
 static const kn_op max_dim_op = {.name = "max_dim",
-                                 .min_inputs = 1,
-                                 .max_inputs = 1,
+                                 .inputs = {"x"},
                                  .params_size = sizeof(kn_max_dim_params),
                                  .shape = max_dim_shape,
                                  .forward = max_dim_forward,
@@ -340,8 +338,7 @@ static const kn_op max_dim_op = {.name = "max_dim",
                                  .work = kn_work_reducing,
                                  .backward_work = kn_grad_work_moving};
 static const kn_op argmax_op = {.name = "argmax",
-                                .min_inputs = 1,
-                                .max_inputs = 1,
+                                .inputs = {"x"},
                                 .params_size = sizeof(kn_max_dim_params),
                                 .shape = argmax_shape,
                                 .forward = argmax_forward,

@@ -238,8 +238,7 @@ static kn_status mean_reference(const kn_call *call)
 }
 
 static const kn_op sum_op = {.name = "sum",
-                             .min_inputs = 1,
-                             .max_inputs = 1,
+                             .inputs = {"x"},
                              .params_size = sizeof(kn_reduce_params),
                              .shape = sum_shape,
                              .forward = sum_forward,
@@ -248,8 +247,7 @@ static const kn_op sum_op = {.name = "sum",
                              .work = kn_work_reducing,
                              .backward_work = kn_grad_work_moving};
 static const kn_op mean_op = {.name = "mean",
-                              .min_inputs = 1,
-                              .max_inputs = 1,
+                              .inputs = {"x"},
                               .params_size = sizeof(kn_reduce_params),
                               .shape = mean_shape,
                               .forward = mean_forward,

@@ -31,8 +31,8 @@ static kn_status convert_backward(kn_grad_call *grad)
 
 #define COPY_OP(op_name)                                                                                               \
     {                                                                                                                  \
-        .name = op_name, .min_inputs = 1, .max_inputs = 1, .params_size = sizeof(kn_convert_params),                   \
-        .shape = convert_shape, .forward = convert_forward, .backward = convert_backward, .work = kn_work_moving,      \
+        .name = op_name, .inputs = {"x"}, .params_size = sizeof(kn_convert_params), .shape = convert_shape,            \
+        .forward = convert_forward, .backward = convert_backward, .work = kn_work_moving,                              \
         .backward_work = kn_grad_work_moving                                                                           \
     }
 
@@ -108,7 +108,7 @@ static kn_status to_backward(kn_grad_call *grad)
 }
 
 static const kn_op to_op = {
-    .name = "to", .min_inputs = 1, .max_inputs = 1, .params_size = sizeof(kn_to_origin), .backward = to_backward};
+    .name = "to", .inputs = {"x"}, .params_size = sizeof(kn_to_origin), .backward = to_backward};
 
 /* What is fetched without a wait arrives in pinned memory. */
 static kn_tensor *move(kn_tensor *tensor, kn_dtype dtype, kn_device *device, bool non_blocking)

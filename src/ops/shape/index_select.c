@@ -4,9 +4,9 @@
 
 #include "autograd/work.h"
 #include "base/divisor.h"
+#include "loops/work_size.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "loops/work_size.h"
 #include "ops/shape/views.h"
 
 typedef struct kn_index_select_params {
@@ -207,8 +207,7 @@ static kn_status index_select_reference(const kn_call *call)
 }
 
 static const kn_op index_select_op = {.name = "index_select",
-                                      .min_inputs = 2,
-                                      .max_inputs = 2,
+                                      .inputs = {"x", "index"},
                                       .params_size = sizeof(kn_index_select_params),
                                       .shape = index_select_shape,
                                       .forward = index_select_forward,

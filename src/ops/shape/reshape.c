@@ -24,8 +24,7 @@ static kn_status copy_forward(kn_call *call)
 }
 
 static const kn_op reshape_copy_op = {.name = "reshape",
-                                      .min_inputs = 1,
-                                      .max_inputs = 1,
+                                      .inputs = {"x"},
                                       .params_size = sizeof(kn_view_params),
                                       .shape = kn_view_shape,
                                       .forward = copy_forward,
@@ -33,8 +32,7 @@ static const kn_op reshape_copy_op = {.name = "reshape",
                                       .work = kn_work_moving};
 
 static const kn_op reshape_op = {.name = "reshape",
-                                 .min_inputs = 1,
-                                 .max_inputs = 1,
+                                 .inputs = {"x"},
                                  .params_size = sizeof(kn_view_params),
                                  .is_view = true,
                                  .shape = kn_view_shape,

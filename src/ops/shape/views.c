@@ -53,7 +53,7 @@ static kn_status give(kn_grad_call *grad, kn_tensor *result)
 
 #define VIEW_OP(op_name, backward_function)                                                                            \
     {                                                                                                                  \
-        .name = op_name, .min_inputs = 1, .max_inputs = 1, .params_size = sizeof(kn_view_params), .is_view = true,     \
+        .name = op_name, .inputs = {"x"}, .params_size = sizeof(kn_view_params), .is_view = true,                      \
         .shape = kn_view_shape, .forward = kn_view_forward, .backward = backward_function                              \
     }
 

@@ -88,15 +88,16 @@ static kn_status set_up_derivative(kn_jit *jit, const char *forward, char *deriv
 
 static void set_up_op(kn_jit *jit, bool differentiable)
 {
+    static const char *const names[KN_JIT_MAX_INPUTS] = {"tensor 0", "tensor 1", "tensor 2", "tensor 3",
+                                                         "tensor 4", "tensor 5", "tensor 6", "tensor 7"};
     jit->op = (kn_op){.name = jit->forward.name,
-                      .min_inputs = jit->num_inputs,
-                      .max_inputs = jit->num_inputs,
                       .params_size = sizeof(kn_jit_params),
                       .params_keep = kn_jit_params_keep,
                       .params_drop = kn_jit_params_drop,
                       .shape = kn_jit_shape,
                       .forward = kn_jit_forward,
                       .backward = differentiable ? kn_jit_backward : NULL};
+    memcpy(jit->op.inputs, names, (size_t)jit->num_inputs * sizeof *names);
 }
 
 /* `code` and `derivative` (or NULL) are copies that the parser may write to. */
