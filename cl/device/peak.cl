@@ -1,5 +1,5 @@
-/* device/peak.cl - what the device can do at most: fused multiply-adds that depend on nothing outside registers, and a plain copy. V is a vector of T as wide as the
- * device's registers. */
+/* device/peak.cl - what the device can do at most: fused multiply-adds that depend on nothing outside registers, and a
+ * plain copy. V is a vector of T as wide as the device's registers. */
 #include "common/koine.clh"
 
 /* CHAINS independent chains of fma hide its latency; each step is 2 * CHAINS * width(V) operations. */

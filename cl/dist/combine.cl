@@ -1,5 +1,5 @@
-/* dist/combine.cl - result = OPERATION(result, other), both contiguous. T is any dtype's type, half with KN_HALF; bool's
- * uchar with KN_LOGICAL, so that a sum of bools is a bool. */
+/* dist/combine.cl - result = OPERATION(result, other), both contiguous. T is any dtype's type, half with KN_HALF;
+ * bool's uchar with KN_LOGICAL, so that a sum of bools is a bool. */
 #include "common/koine.clh"
 
 #ifdef KN_LOGICAL

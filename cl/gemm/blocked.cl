@@ -1,6 +1,8 @@
-/* gemm/blocked.cl - matrix multiplication for GPUs: C = alpha op(A) op(B) + beta C + bias, cut off, row-major (gemm/blocked.clh).
+/* gemm/blocked.cl - matrix multiplication for GPUs: C = alpha op(A) op(B) + beta C + bias, cut off, row-major
+ * (gemm/blocked.clh).
  *
- * Compiled in: what gemm/blocked.clh says; A_ALONG_K and B_ALONG_K tell which dimension of op(A) and op(B) is contiguous. */
+ * Compiled in: what gemm/blocked.clh says; A_ALONG_K and B_ALONG_K tell which dimension of op(A) and op(B) is
+ * contiguous. */
 #include "common/koine.clh"
 #include "gemm/blocked.clh"
 #include "gemm/blocked_matrix.clh"
@@ -35,7 +37,8 @@ static inline void store_neighbours(global T *c, VR sum, long columns, T alpha, 
 #define READ_A(j, step, left) read_next(&a_at[j], A_ALONG_K ? BK : BK * a_layout.col_stride, A_ALONG_K ? (left) : (left) > 0 ? a_inside[j] : 0, a_aligned)
 #define READ_B(j, step, left) read_next(&b_at[j], B_ALONG_K ? BK : BK * b_layout.row_stride, B_ALONG_K ? (left) : (left) > 0 ? b_inside[j] : 0, b_aligned)
 
-/* dim 0: block of columns, dim 1: block of rows, dim 2: batch. aligned: base, leading dimension and batch stride are multiples of Q. */
+/* dim 0: block of columns, dim 1: block of rows, dim 2: batch. aligned: base, leading dimension and batch stride are
+ * multiples of Q. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
 gemm_blocked(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k, matrix_layout a_layout, matrix_layout b_layout, long ldc, long c_batch_stride,
              T alpha, T beta, int has_bias, int a_aligned, int b_aligned, int c_aligned, T low, T high)

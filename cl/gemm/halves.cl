@@ -1,17 +1,23 @@
-/* gemm/halves.cl - products of matrices of f16 on the tensor cores of NVIDIA's GPUs: C = cut(alpha op(A) op(B) + beta C + bias), row-major, sums in f32. f16 is `ushort` here; the device's
- * compiler need not know it.
+/* gemm/halves.cl - products of matrices of f16 on the tensor cores of NVIDIA's GPUs: C = cut(alpha op(A) op(B) + beta C
+ * + bias), row-major, sums in f32. f16 is `ushort` here; the device's compiler need not know it.
  *
- * A work-group of BLOCK_ITEMS computes BM x BN of C in slices of BK of the sum, of which STAGES are in local memory: while one is multiplied, the next STAGES - 1 are on
- * their way there from global memory without passing through registers (COPY_ASYNC). One barrier per slice: what comes then may go where the slice before was multiplied.
+ * A work-group of BLOCK_ITEMS computes BM x BN of C in slices of BK of the sum, of which STAGES are in local memory:
+ * while one is multiplied, the next STAGES - 1 are on their way there from global memory without passing through
+ * registers (COPY_ASYNC). One barrier per slice: what comes then may go where the slice before was multiplied.
  *
- * Slices lie the way round that they do in global memory, in rows of vectors of 8 (16 bytes). A warp reads them as matrices of 8 x 8, eight vectors of eight neighbouring rows
- * (LOAD_MATRICES), as they are or transposed, so that either way round serves either operand. Eight vectors fill all banks once if they stand at eight different places of 16 bytes out of 128:
- * with PLACE, which exchanges vectors within a row by the row's number, they do, and so do those that a quarter of a warp stores.
+ * Slices lie the way round that they do in global memory, in rows of vectors of 8 (16 bytes). A warp reads them as
+ * matrices of 8 x 8, eight vectors of eight neighbouring rows (LOAD_MATRICES), as they are or transposed, so that
+ * either way round serves either operand. Eight vectors fill all banks once if they stand at eight different places of
+ * 16 bytes out of 128: with PLACE, which exchanges vectors within a row by the row's number, they do, and so do those
+ * that a quarter of a warp stores.
  *
- * A warp computes WARP_M x WARP_N as tiles of 16 x 8. Per 16 steps of the sum it reads (WARP_M + WARP_N) * 32 bytes for WARP_M * WARP_N / 128 instructions: with 64 x 32, 24 times
- * 128 bytes, which local memory gives one at a time, for 16 instructions, of which a multiprocessor starts one in 1.5 clocks at best (capability 9.0, 2048 multiply-adds each): neither waits long for the other.
+ * A warp computes WARP_M x WARP_N as tiles of 16 x 8. Per 16 steps of the sum it reads (WARP_M + WARP_N) * 32 bytes for
+ * WARP_M * WARP_N / 128 instructions: with 64 x 32, 24 times 128 bytes, which local memory gives one at a time, for 16
+ * instructions, of which a multiprocessor starts one in 1.5 clocks at best (capability 9.0, 2048 multiply-adds each):
+ * neither waits long for the other.
  *
- * Compiled in: BM, BN, BK (32), WARP_M, WARP_N (multiples of 16), STAGES (at least 2), A_ALONG_K, B_ALONG_K, PTX (the capability, 80 for 8.0; from 75 on), Q = 8. */
+ * Compiled in: BM, BN, BK (32), WARP_M, WARP_N (multiples of 16), STAGES (at least 2), A_ALONG_K, B_ALONG_K, PTX (the
+ * capability, 80 for 8.0; from 75 on), Q = 8. */
 #include "common/koine.clh"
 #define WARPS_N (BN / WARP_N)
 #define WARPS (BM / WARP_M * WARPS_N)
@@ -31,7 +37,8 @@ typedef struct matrix_layout {
 #define A_SLICE (BM * BK / Q)
 #define B_SLICE (BN * BK / Q)
 
-/* What is copied step by step: where vectors are not at multiples of 16 bytes, and at the edges of what COPY_ASYNC cannot cut off. */
+/* What is copied step by step: where vectors are not at multiples of 16 bytes, and at the edges of what COPY_ASYNC
+ * cannot cut off. */
 static inline uint4 gather_halves(const global ushort *from, int inside)
 {
     uint word[4];
@@ -49,7 +56,8 @@ static inline void copy_vector(local uint4 *to, const global ushort *from, int i
         *to = gather_halves(from, inside);
 }
 
-/* The work-item's part of the slice of which `left` steps are left, to `slice`; moves on. Vectors along the sum are cut off at its end, those across it at the matrix' edge. */
+/* The work-item's part of the slice of which `left` steps are left, to `slice`; moves on. Vectors along the sum are cut
+ * off at its end, those across it at the matrix' edge. */
 #define COPY_SLICE(slice, x, vectors, width, along_k, stride, aligned)                                                       \
     _Pragma("unroll") for (int j = 0; j < vectors; j++)                                                                      \
     {                                                                                                                        \
@@ -65,8 +73,9 @@ static inline void copy_vector(local uint4 *to, const global ushort *from, int i
     left -= BK;                                                                                                              \
     COPY_COMMIT
 
-/* The vector that this lane points LOAD_MATRICES to, of the four matrices whose first element is (across, step): two across by two along the sum. across_first: the second matrix is the next
- * one across, as the tiles of A want it, else the next along the sum, as two tiles of B do. */
+/* The vector that this lane points LOAD_MATRICES to, of the four matrices whose first element is (across, step): two
+ * across by two along the sum. across_first: the second matrix is the next one across, as the tiles of A want it, else
+ * the next along the sum, as two tiles of B do. */
 static inline int matrix_row(int lane, int across, int step, int width, int along_k, int across_first)
 {
     const int matrix = lane / 8, next_across = across_first ? matrix % 2 : matrix / 2, next_step = across_first ? matrix / 2 : matrix % 2;
@@ -106,7 +115,8 @@ static inline void store_pair(global ushort *c, float2 sum, float2 bias, long co
         c[1] = (ushort)second;
 }
 
-/* dim 0: block of columns, dim 1: block of rows, dim 2: batch. aligned: base, leading dimension and batch stride are multiples of Q, of C of 2. */
+/* dim 0: block of columns, dim 1: block of rows, dim 2: batch. aligned: base, leading dimension and batch stride are
+ * multiples of Q, of C of 2. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
 gemm_halves(KN_IN(a), KN_IN(b), KN_OUT(c), KN_IN(bias), int has_bias, long m, long n, int k, matrix_layout a_layout, matrix_layout b_layout, long ldc, long c_batch_stride, float alpha, float beta,
             int a_aligned, int b_aligned, int c_aligned, float low, float high)

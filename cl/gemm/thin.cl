@@ -1,9 +1,10 @@
-/* gemm/thin.cl - matrix products with few columns on GPUs, matrix times vector among them; those with few rows are taken as their transposes (src/ops/gemm_thin.c). They wait for memory:
- * A is read once, all columns at a time.
+/* gemm/thin.cl - matrix products with few columns on GPUs, matrix times vector among them; those with few rows are
+ * taken as their transposes (src/ops/gemm/thin.c). They wait for memory: A is read once, all columns at a time.
  *
- * A team of `team` work-items, a power of two, computes one row of C. Where A lies along the sum, neighbours are those of a team and read neighbouring steps of one row; else
- * neighbours are of neighbouring teams and read neighbouring rows. Each work-item has four steps on their way at a time. The team's sums are added by a tree in local memory, in an order
- * that sizes alone decide; parts of long sums are products of their own, which gemm/total.cl adds.
+ * A team of `team` work-items, a power of two, computes one row of C. Where A lies along the sum, neighbours are those
+ * of a team and read neighbouring steps of one row; else neighbours are of neighbouring teams and read neighbouring
+ * rows. Each work-item has four steps on their way at a time. The team's sums are added by a tree in local memory, in
+ * an order that sizes alone decide; parts of long sums are products of their own, which gemm/total.cl adds.
  *
  * Compiled in: T, COLUMNS (of C, 1, 2, 4 or 8; there may be fewer), ALONG_K, GROUP (a power of two). */
 #include "common/koine.clh"

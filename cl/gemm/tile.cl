@@ -5,8 +5,8 @@
  * Units follow each other along a group of panels, then row block by row block: the group stays in the level-3 cache
  * while all rows pass over it. A work-item takes some units that follow each other.
  *
- * B is read as panels [k][NR], in place where its columns are contiguous, or staged block by block into this work-item's
- * part of `scratch`. A is read in place, with any strides, or as panels [k][MR].
+ * B is read as panels [k][NR], in place where its columns are contiguous, or staged block by block into this
+ * work-item's part of `scratch`. A is read in place, with any strides, or as panels [k][MR].
  *
  * Compiled in: T, VW, NV, MR. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"

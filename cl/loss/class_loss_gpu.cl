@@ -1,9 +1,11 @@
-/* loss/class_loss_gpu.cl - losses of rows of classes, and their gradients, for devices with work-groups: see loss/class_loss.clh.
+/* loss/class_loss_gpu.cl - losses of rows of classes, and their gradients, for devices with work-groups: see
+ * loss/class_loss.clh.
  *
- * A team of `lanes` work-items, a power of two, takes a row; one work-item where classes are few or lie `inner` apart. Logits are read twice forward, once for m and s and once, from the
- * cache, where labels are smoothed; once backward. */
+ * A team of `lanes` work-items, a power of two, takes a row; one work-item where classes are few or lie `inner` apart.
+ * Logits are read twice forward, once for m and s and once, from the cache, where labels are smoothed; once backward.
+ */
 #include "loss/class_loss.clh"
-#include "softmax/row.clh"
+#include "norm/softmax_row.clh"
 
 /* What a block's sums come to, by the first work-item. */
 static void finish_block(const class_loss *p, long block, T sum, T total, global T *y, global T *totals,

@@ -1,14 +1,16 @@
-/* norm/batch.cl - batch normalisation, forward: y = (x - mean) / sqrt(variance + eps) * weight + bias, mean and variance of each channel over all but
- * dimension 1, and cut off by the activation.
+/* norm/batch.cl - batch normalisation, forward: y = (x - mean) / sqrt(variance + eps) * weight + bias, mean and
+ * variance of each channel over all but dimension 1, and cut off by the activation.
  *
- * Steps: moments (per chunk of a channel), finish (per channel: statistics, running estimates), apply. On CPU devices with enough channels batch_forward takes
- * a channel through all of them at once, while it is in the cache. statistics [channels][3], partial [chunks][channels][2]. */
+ * Steps: moments (per chunk of a channel), finish (per channel: statistics, running estimates), apply. On CPU devices
+ * with enough channels batch_forward takes a channel through all of them at once, while it is in the cache. statistics
+ * [channels][3], partial [chunks][channels][2]. */
 #include "norm/batch.clh"
 
 #define FORWARD_PARAMETERS \
     KN_INOUT(running_mean), KN_INOUT(running_var), KN_INOUT(counter)
 
-/* The channel's statistics from its chunks' moments; one work-item does it for each channel, so the running estimates and the counter are written once. */
+/* The channel's statistics from its chunks' moments; one work-item does it for each channel, so the running estimates
+ * and the counter are written once. */
 static void finish_channel(long channel, const global T *x, const global T *partial, global T *table,
                            global T *running_mean, global T *running_var, global long *counter, SHAPE_PARAMETERS,
                            T eps, T momentum, int flags)

@@ -1,12 +1,14 @@
-/* norm/batch_gpu.cl - batch normalisation for devices with work-groups, forward: y = (x - mean) / sqrt(variance + eps) * weight + bias, mean and variance of
- * each channel over all but dimension 1, and cut off by the activation.
+/* norm/batch_gpu.cl - batch normalisation for devices with work-groups, forward: y = (x - mean) / sqrt(variance + eps)
+ * * weight + bias, mean and variance of each channel over all but dimension 1, and cut off by the activation.
  *
- * Two launches: the moments of each chunk; then every group merges its channel's moments anew, by one tree, and normalises a chunk. Small channels are one chunk:
- * batch_whole does both, and reads x from the cache the second time. In evaluation batch_apply is all. partial [chunks][channels][2], table [channels][3], the
- * statistics for backward. Counted on NVIDIA's sm_90 with WIDTH 4: see the numbers at each loop. */
+ * Two launches: the moments of each chunk; then every group merges its channel's moments anew, by one tree, and
+ * normalises a chunk. Small channels are one chunk: batch_whole does both, and reads x from the cache the second time.
+ * In evaluation batch_apply is all. partial [chunks][channels][2], table [channels][3], the statistics for backward.
+ * Counted on NVIDIA's sm_90 with WIDTH 4: see the numbers at each loop. */
 #include "norm/batch_gpu.clh"
 
-/* The moments of this work-item's elements of a chunk of the channel that begins at p. 11 instructions an element, two loads of 16 bytes. */
+/* The moments of this work-item's elements of a chunk of the channel that begins at p. 11 instructions an element, two
+ * loads of 16 bytes. */
 static void moments_of(const global T *p, T shift, long chunk, SHAPE_PARAMETERS, T *mean_out, T *m2_out, T *count_out)
 {
     T mean = 0, m2 = 0, count = 0;

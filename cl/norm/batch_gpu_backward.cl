@@ -1,7 +1,9 @@
-/* norm/batch_gpu_backward.cl - gradients of batch normalisation for devices with work-groups; the formulas stand in norm/batch_backward.cl.
+/* norm/batch_gpu_backward.cl - gradients of batch normalisation for devices with work-groups; the formulas stand in
+ * norm/batch_backward.cl.
  *
- * Two launches: the sums of g and g c over each chunk; then every group adds up its channel's sums, by one tree, and makes a chunk of the gradient. Small channels
- * are one chunk: batch_backward_whole does both. partial [chunks][channels][2]. */
+ * Two launches: the sums of g and g c over each chunk; then every group adds up its channel's sums, by one tree, and
+ * makes a chunk of the gradient. Small channels are one chunk: batch_backward_whole does both. partial
+ * [chunks][channels][2]. */
 #include "norm/batch_gpu.clh"
 
 /* Of a channel: the result was c scale + bias. */
@@ -126,7 +128,8 @@ kernel void batch_sums(OPERANDS, KN_OUT(partial), SHAPE_PARAMETERS)
     }
 }
 
-/* `summed`: the chunks that there are sums of, 0 where none are needed. A group per chunk, or one per channel where no gradient of x is wanted. */
+/* `summed`: the chunks that there are sums of, 0 where none are needed. A group per chunk, or one per channel where no
+ * gradient of x is wanted. */
 kernel void batch_backward_apply(OPERANDS, KN_IN(partial), KN_OUT(grad_x), KN_OUT(grad_weight), KN_OUT(grad_bias),
                                  SHAPE_PARAMETERS, const long summed)
 {

@@ -1,9 +1,10 @@
-/* norm/layer.cl - layer normalisation of contiguous x [rows, n]: y = (x - mean) r * weight + bias with mean and r = 1 / sqrt(variance + eps) of each row, and
- * its gradients, with c = x - mean and h = g weight:
+/* norm/layer.cl - layer normalisation of contiguous x [rows, n]: y = (x - mean) r * weight + bias with mean and r = 1 /
+ * sqrt(variance + eps) of each row, and its gradients, with c = x - mean and h = g weight:
  *
  *     d/dx = r (h - sum h / n - c r^2 sum h c / n)    d/dweight = sum over the rows of g c r    d/dbias = sum over the rows of g
  *
- * table [rows][3]. The sums over the rows are made in two steps: of `length` rows each here, into partial [chunks][n]; the host has those added up. */
+ * table [rows][3]. The sums over the rows are made in two steps: of `length` rows each here, into partial [chunks][n];
+ * the host has those added up. */
 #include "common/koine.clh"
 #include "norm/moments.clh"
 
@@ -82,8 +83,8 @@ static void row_sums(const global T *g, const global T *x, const global T *weigh
     *sum_hc = sum_finish(*sum_hc, hc_error);
 }
 
-/* One row: its gradient, and its share of the weight's and bias's, added to partial, or put there for the first row of a chunk. WANTED: what of it;
- * LOAD and STORE: of 16 elements, or of those that are left. */
+/* One row: its gradient, and its share of the weight's and bias's, added to partial, or put there for the first row of
+ * a chunk. WANTED: what of it; LOAD and STORE: of 16 elements, or of those that are left. */
 #define ROW_STEP(LOAD, STORE, WANTED_X, WANTED_SUMS)                                     \
     do {                                                                                 \
         const TV v_ = LOAD(g, room), c_ = KN_CENTRED(LOAD(x, room), s);                  \

@@ -1,7 +1,9 @@
-/* norm/layer_gpu.cl - layer normalisation for devices with work-groups, forward and backward; the formulas stand in norm/layer.cl.
+/* norm/layer_gpu.cl - layer normalisation for devices with work-groups, forward and backward; the formulas stand in
+ * norm/layer.cl.
  *
- * A team of `lanes` work-items, a power of two, takes a row. Compiled in: HELD, how many elements of its row a work-item keeps in registers between the passes, so
- * that memory is read once; 0 for rows too long for that, which are read twice. */
+ * A team of `lanes` work-items, a power of two, takes a row. Compiled in: HELD, how many elements of its row a
+ * work-item keeps in registers between the passes, so that memory is read once; 0 for rows too long for that, which are
+ * read twice. */
 #include "common/koine.clh"
 #include "norm/moments.clh"
 

@@ -5,7 +5,8 @@
  *     v  = beta2 v + (1 - beta2) g g
  *     p -= step_size m / (sqrt(v) / correction2 + eps)
  *
- * with step_size = lr / (1 - beta1^t) and correction2 = sqrt(1 - beta2^t) from the host. AMSGRAD: the largest v so far takes v's place under the root. */
+ * with step_size = lr / (1 - beta1^t) and correction2 = sqrt(1 - beta2^t) from the host. AMSGRAD: the largest v so far
+ * takes v's place under the root. */
 #include "optim/slots.clh"
 
 #ifdef AMSGRAD

@@ -1,7 +1,7 @@
-/* pool/max.cl - max pooling. The index kept for backward is the maximum's place within its window, row by row, as
- * INDEX (uchar where windows have at most 255 places, else int); a maximum that the activation cut off has NO_PLACE. No two work-items write one element in backward: on
- * CPU devices a work-item owns whole planes and adds in the order of the outputs; on the others each input element
- * gathers from the windows that cover it. */
+/* pool/max.cl - max pooling. The index kept for backward is the maximum's place within its window, row by row, as INDEX
+ * (uchar where windows have at most 255 places, else int); a maximum that the activation cut off has NO_PLACE. No two
+ * work-items write one element in backward: on CPU devices a work-item owns whole planes and adds in the order of the
+ * outputs; on the others each input element gathers from the windows that cover it. */
 #include "common/lanes.clh"
 #include "pool/pool2d.clh"
 

@@ -1,5 +1,5 @@
-/* reduce/max.cl - maxima over the middle of [outer, n, inner] and where they are, for any T, on CPU devices. NaN counts as the
- * largest; the first among equals wins.
+/* reduce/max.cl - maxima over the middle of [outer, n, inner] and where they are, for any T, on CPU devices. NaN counts
+ * as the largest; the first among equals wins.
  *
  * Where places are not wanted they may be wrong.
  *

@@ -1,8 +1,8 @@
-/* reduce/max_gpu.cl - reduce/max.cl for devices with work-groups: maxima over the middle of [outer, n, inner] and where they are. NaN counts as the largest; the
- * first among equals wins.
+/* reduce/max_gpu.cl - reduce/max.cl for devices with work-groups: maxima over the middle of [outer, n, inner] and where
+ * they are. NaN counts as the largest; the first among equals wins.
  *
- * Four loads are under way at a time; 9 instructions an element of a row on NVIDIA's sm_90. The middle may be cut into chunks: a second launch takes the maxima of the
- * chunks' maxima, and their places from `places`. */
+ * Four loads are under way at a time; 9 instructions an element of a row on NVIDIA's sm_90. The middle may be cut into
+ * chunks: a second launch takes the maxima of the chunks' maxima, and their places from `places`. */
 #include "common/divide.clh"
 #include "common/koine.clh"
 #include "reduce/max_team.clh"
@@ -53,7 +53,8 @@ kernel void max_columns(KN_IN(x), KN_IN(places), KN_OUT(values), KN_OUT(indices)
     }
 }
 
-/* dL/dx of the maxima: dL/dy at the place of each, 0 elsewhere. `small`: all places are below 2^31, and divided by multiplication. */
+/* dL/dx of the maxima: dL/dy at the place of each, 0 elsewhere. `small`: all places are below 2^31, and divided by
+ * multiplication. */
 kernel void max_backward(KN_IN(gradient), KN_IN(indices), KN_OUT(out), const long outer, const long n, const long inner,
                          const kn_divisor by_n, const kn_divisor by_inner, const int small)
 {

@@ -140,7 +140,8 @@ kernel void sum_columns(KN_IN(x), KN_OUT(y), const long outer, const long n, con
     const long tiles = (inner + 63) / 64;
     KN_FOR(task, outer * chunks * tiles)
     {
-        /* 64-bit division costs as much as a short run: none where nothing is cut. piece = outer index * chunks + chunk */
+        /* 64-bit division costs as much as a short run: none where nothing is cut. piece = outer index * chunks + chunk
+         */
         const long piece = tiles == 1 ? task : task / tiles, tile = tiles == 1 ? 0 : task % tiles;
         const long block = chunks == 1 ? piece : piece / chunks, chunk = chunks == 1 ? 0 : piece % chunks;
         const long rows = min(length, n - chunk * length), columns = min(64L, inner - 64 * tile);
@@ -178,8 +179,8 @@ kernel void sum_rows(KN_IN(x), KN_OUT(y), const long outer, const long n, const 
     }
 }
 
-/* WIDTH columns are loaded as one: 4 where inner is a multiple of 4, 16 bytes of f32; UNALIGNED where x or y begins between vectors. A work-group takes 32
- * neighbouring columns; its lines share the rows. */
+/* WIDTH columns are loaded as one: 4 where inner is a multiple of 4, 16 bytes of f32; UNALIGNED where x or y begins
+ * between vectors. A work-group takes 32 neighbouring columns; its lines share the rows. */
 #ifndef WIDTH
 #define WIDTH 1 /* of no concern to sum_rows */
 #endif
@@ -201,7 +202,8 @@ typedef T columns;
 #endif
 #define LANES (32 / WIDTH)
 
-/* The sum of rows line, line + lines, ...; four loads under way at a time. With WIDTH 4 about five instructions an element. */
+/* The sum of rows line, line + lines, ...; four loads under way at a time. With WIDTH 4 about five instructions an
+ * element. */
 static columns sum_down(const global T *from, long rows, long inner, int line, int lines)
 {
     const long step = lines * inner;

@@ -1,5 +1,6 @@
-/* tensor/random.cl - fills with random numbers. T is float or double; one Philox block of four words a step (common/philox.clh). Elements depend on seed, offset and
- * their index only; src/tensor/random.c does the same for host tensors. fma on both sides: the same bits. */
+/* tensor/random.cl - fills with random numbers. T is float or double; one Philox block of four words a step
+ * (common/philox.clh). Elements depend on seed, offset and their index only; src/tensor/random.c does the same for host
+ * tensors. fma on both sides: the same bits. */
 #include "common/koine.clh"
 #include "common/philox.clh"
 

@@ -1,4 +1,5 @@
-/* tensor/transpose.cl - copies between layouts whose dense dimensions differ: p is dense in the source, q in the destination.
+/* tensor/transpose.cl - copies between layouts whose dense dimensions differ: p is dense in the source, q in the
+ * destination.
  *
  *     d[to + p * step_d + q] = s[from + q * step_s + p]
  *
@@ -8,9 +9,10 @@
 #ifdef KN_CPU
 
 /* Compiled in: LANES, how many elements fill a vector register. Square tiles of LANES x LANES are transposed in
- * registers: each round takes the rows' numbers to the left by one bit, row and column seen as one number, (row, column) -> (row without its top bit, top bit of
- * the column; column without it, top bit of the row), and after log2(LANES) rounds rows and columns have changed places. A task walks TILES tiles of q, so
- * that whole cache lines are written that lie side by side, along p. */
+ * registers: each round takes the rows' numbers to the left by one bit, row and column seen as one number, (row,
+ * column) -> (row without its top bit, top bit of the column; column without it, top bit of the row), and after
+ * log2(LANES) rounds rows and columns have changed places. A task walks TILES tiles of q, so that whole cache lines are
+ * written that lie side by side, along p. */
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define V JOIN(E, LANES)
@@ -98,9 +100,9 @@ kernel void transpose(KN_IN(s), KN_OUT(d), const outer o, const long count, cons
 
 #include "common/divide.clh"
 
-/* Tiles of SIDE x SIDE by way of local memory, whose rows are an element longer, so that neither rows nor columns meet in a bank. A work-item moves SIDE / LINES elements,
- * all of them read before the first is put down: 32 registers and, with three dimensions, 33 instructions per element on NVIDIA's sm_90, 4 KiB of f32 under way for each
- * group. */
+/* Tiles of SIDE x SIDE by way of local memory, whose rows are an element longer, so that neither rows nor columns meet
+ * in a bank. A work-item moves SIDE / LINES elements, all of them read before the first is put down: 32 registers and,
+ * with three dimensions, 33 instructions per element on NVIDIA's sm_90, 4 KiB of f32 under way for each group. */
 #define SIDE 32
 #define LINES 4
 

@@ -8,9 +8,9 @@
 #include "reduce/max_team.clh"
 #endif
 
-/* Counts the rows of `output` [n, classes, inner] whose largest class, the first among equals and NaN before all (torch.argmax), is the target's [n, inner]. Each
- * work-item adds to a count of its own, on devices with work-groups each group, which takes a row at a time: no atomics, and whole numbers sum to the same in any
- * order. */
+/* Counts the rows of `output` [n, classes, inner] whose largest class, the first among equals and NaN before all
+ * (torch.argmax), is the target's [n, inner]. Each work-item adds to a count of its own, on devices with work-groups
+ * each group, which takes a row at a time: no atomics, and whole numbers sum to the same in any order. */
 kernel void log_accuracy(KN_IN(output), KN_IN(target), KN_INOUT(cells), const long n, const long classes,
                          const long inner)
 {
@@ -70,8 +70,8 @@ static int place_of(T x, T low, T high, int bins)
     return 3 + min((int)((x - low) / (high - low) * (T)bins), bins - 1);
 }
 
-/* parts [parts][3 + bins] of the counts. On a CPU device a part is a work-item's, elsewhere a work-group's, counted in local memory: atomics on whole numbers
- * sum to the same in any order. */
+/* parts [parts][3 + bins] of the counts. On a CPU device a part is a work-item's, elsewhere a work-group's, counted in
+ * local memory: atomics on whole numbers sum to the same in any order. */
 #ifdef KN_CPU
 kernel void histogram_parts(KN_IN(x), KN_OUT(parts), const long n, const T low, const T high, const int bins)
 {

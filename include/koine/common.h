@@ -82,9 +82,9 @@
         KN_OVERRIDE_END                                                                                                \
     }))
 
-/* For parameters called `width`, in characters, of functions that return a table as text: all of it, however wide. Their
- * default, 0, is the width of the terminal that stdout is (the environment's COLUMNS if it is set); where stdout is no
- * terminal, all of it too. */
+/* For parameters called `width`, in characters, of functions that return a table as text: all of it, however wide.
+ * Their default, 0, is the width of the terminal that stdout is (the environment's COLUMNS if it is set); where stdout
+ * is no terminal, all of it too. */
 #define KN_WIDE (-1)
 
 typedef struct kn_device kn_device;     /* an OpenCL device, or the host; lives until the process ends */

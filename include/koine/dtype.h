@@ -6,6 +6,8 @@
 
 KN_BEGIN_DECLS
 
+#define KN_MAX_DIMS 8
+
 typedef enum kn_dtype {
     KN_DTYPE_DEFAULT = 0, /* in options: float32, or what the function documents */
     KN_F64,

@@ -26,8 +26,6 @@
 
 KN_BEGIN_DECLS
 
-#define KN_MAX_DIMS 8
-
 #define KN_SHAPE(...) ((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))), ((const int64_t[]){__VA_ARGS__})
 #define KN_SCALAR 0, ((const int64_t *)0)
 

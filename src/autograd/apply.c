@@ -142,20 +142,18 @@ static kn_status run(kn_call *call)
     return status;
 }
 
-static bool any_required_missing(const kn_op *op, kn_tensor *const *inputs, int num_inputs)
+static kn_status check_given(const kn_op *op, kn_tensor *const *inputs, int num_inputs)
 {
-    for (int i = 0; i < op->min_inputs; i++)
-        if (i >= num_inputs || !inputs[i])
-            return true;
-    return false;
+    for (int i = 0; i < KN_OP_MAX_INPUTS && op->inputs[i]; i++)
+        if (op->inputs[i][0] != '?' && (i >= num_inputs || !inputs[i]))
+            return kn_fail_argument_null(op->name, op->inputs[i]);
+    return KN_OK;
 }
 
 kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_tensor **more)
 {
-    if (any_required_missing(op, inputs, num_inputs)) {
-        kn_fail_argument_null(op->name, "tensor");
+    if (check_given(op, inputs, num_inputs) != KN_OK)
         return kn_stick();
-    }
     kn_call call = {.op = op, .params = params, .num_inputs = num_inputs};
     memcpy(call.inputs, inputs, (size_t)num_inputs * sizeof *inputs);
     kn_span span = kn_call_span(&call);

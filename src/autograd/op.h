@@ -73,7 +73,7 @@ typedef kn_status (*kn_op_reference)(const kn_call *call);
 
 struct kn_op {
     const char *name;
-    int min_inputs, max_inputs;                /* inputs beyond min_inputs may be NULL */
+    const char *inputs[KN_OP_MAX_INPUTS];      /* their names; "?bias" may be left out or NULL; NULL ends them */
     size_t params_size;                        /* bytes of the parameter struct, copied onto the tape; 0: none */
     void (*params_keep)(void *params);         /* called on that copy: takes references to what it points to. NULL: */
     void (*params_drop)(void *params);         /* plain data. params_drop gives them up; the op may be gone after it */
@@ -84,6 +84,7 @@ struct kn_op {
     kn_status (*forward)(kn_call *call);       /* enqueues the work */
     kn_status (*backward)(kn_grad_call *call); /* NULL: not differentiable */
     kn_op_reference reference;                 /* NULL for views and for what only moves data */
+    void *detail; /* what functions that serve several ops need to know of this one; NULL: nothing */
 
     /* How much the profiler is to count, at least one read of each input and one write of each output: see
      * autograd/work.h. */

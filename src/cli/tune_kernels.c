@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 #include "cli/tune.h"
-#include "ops/blocked.h"
-#include "ops/gemm.h"
+#include "ops/gemm/blocked.h"
+#include "ops/gemm/gemm.h"
 #include "rt/clblast.h"
 #include "tensor/tensor.h"
 

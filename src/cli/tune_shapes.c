@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/tune.h"
-#include "ops/benchmark.h"
-#include "ops/choice.h"
+#include "ops/dispatch/benchmark.h"
+#include "ops/dispatch/choice.h"
 
 /* --- a product or a layer ----------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* nn/norm.c - batch and layer normalisation with their parameters and buffers. */
-#include "ops/norm.h"
+#include "ops/norm/norm.h"
 
 #include <string.h>
 

@@ -104,7 +104,7 @@ static inline kn_arg kn_arg_local(size_t bytes) { return (kn_arg){.kind = KN_ARG
 static inline kn_arg kn_arg_fault(void) { return (kn_arg){.kind = KN_ARG_FAULT}; }
 
 typedef struct kn_launch_params {
-    const char *source;    /* "elementwise/unary.cl" */
+    const char *source;    /* "pointwise/unary.cl" */
     const char *options;   /* what is compiled in: "-DT=float"; NULL for nothing */
     const char *kernel;    /* "scale" */
     const char *operation; /* for messages and profiles: "conv2d"; NULL: the kernel's name */

@@ -1,16 +1,13 @@
 /* tensor/copy.c - copies between layouts and dtypes; fills; accumulation. copy_across.c has those between devices. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/integer.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "loops/pointwise.h"
 #include "tensor/copy.h"
 #include "tensor/element.h"
 #include "tensor/host_copies.h"
-#include "tensor/quads.h"
 
 /* --- two strided layouts of one shape, merged ------------------------------------------------- */
 
@@ -43,55 +40,26 @@ static int64_t layout_rows(const kn_copy_layout *layout) { return kn_shape_numel
 
 /* --- on one device ---------------------------------------------------------------------------- */
 
-static int dtype_kind(kn_dtype dtype) { return dtype == KN_F16 ? 1 : dtype == KN_BOOL ? 2 : 0; }
+static kn_pointwise_code copying = {.name = "copy", .inputs = "a", .values = {"a"}};
+static kn_pointwise_code filling = {.name = "fill", .inputs = "", .numbers = "p", .values = {"p"}};
+static kn_pointwise_code accumulating = {.name = "accumulate", .inputs = "ab", .values = {"a + b"}};
 
-static const char *conversion(char *buffer, size_t size, kn_dtype to, kn_dtype from)
+static kn_operand operand_of(const kn_tensor *t)
 {
-    bool f64 = from == KN_F64 || to == KN_F64;
-    snprintf(buffer, size, "-DS=%s -DS_KIND=%d -DD=%s -DD_KIND=%d%s%s", kn_dtype_cl(from), dtype_kind(from),
-             kn_dtype_cl(to), dtype_kind(to), f64 ? " -DKN_USE_F64" : "", kn_dtype_is_floating(to) ? "" : " -DD_WHOLE");
-    return buffer;
+    kn_operand operand = {.buffer = t->storage->buffer, .offset = t->offset, .dtype = t->dtype};
+    memcpy(operand.strides, t->strides, sizeof operand.strides);
+    return operand;
 }
 
-/* CPU devices: a work-item takes whole rows. */
-static kn_status copy_rows(kn_stream *stream, kn_launch_params *params, kn_copy_layout *layout, kn_tensor *destination,
-                           const kn_tensor *source)
+static kn_pointwise_problem problem_of(kn_pointwise_code *code, kn_dtype dtype, const kn_tensor *output)
 {
-    const kn_limits *limits = kn_tensor_limits(source);
-    int64_t rows = layout_rows(layout), width = layout->shape[layout->ndim - 1];
-    params->global[0] = kn_work_items(limits, rows, 1 + 4096 / width);
-    if (layout->ndim == 1) { /* one long row: cut it, so that all cores have a part */
-        int64_t parts = (int64_t)kn_work_items(limits, width, 4096);
-        while (parts > 1 && width % parts != 0)
-            parts--;
-        *layout = (kn_copy_layout){.shape = {parts, width / parts},
-                                   .source = {layout->source[0] * (width / parts), layout->source[0]},
-                                   .destination = {layout->destination[0] * (width / parts), layout->destination[0]},
-                                   .ndim = 2};
-        rows = parts;
-        params->global[0] = (size_t)parts;
-    }
-    const kn_arg args[] = {kn_arg_tensor(source), kn_arg_tensor(destination), kn_arg_struct(layout, sizeof *layout),
-                           kn_arg_i64(rows)};
-    params->args = args;
-    params->num_args = sizeof args / sizeof args[0];
-    return kn_launch(stream, params);
-}
-
-/* The others: a work-item takes four elements. */
-static kn_status copy_fours(kn_stream *stream, kn_launch_params *params, const kn_copy_layout *layout,
-                            kn_tensor *destination, const kn_tensor *source)
-{
-    kn_quad_layout quads = {.ndim = layout->ndim, .operands = 2, .lanes = 4};
-    const kn_arg args[] = {kn_arg_tensor(destination), kn_arg_tensor(source), {0}};
-    memcpy(quads.shape, layout->shape, sizeof quads.shape);
-    memcpy(quads.strides[0], layout->destination, sizeof quads.strides[0]);
-    memcpy(quads.strides[1], layout->source, sizeof quads.strides[1]);
-    quads.aligned[0] = kn_quad_aligned(destination);
-    quads.aligned[1] = kn_quad_aligned(source);
-    params->args = args;
-    params->num_args = sizeof args / sizeof args[0];
-    return kn_launch_quads(stream, kn_tensor_limits(source), params, 2, &quads);
+    kn_pointwise_problem p = {.code = code,
+                              .compute = dtype == KN_F16 ? KN_F32 : dtype,
+                              .ndim = output->ndim,
+                              .num_outputs = 1,
+                              .outputs = {operand_of(output)}};
+    memcpy(p.shape, output->shape, sizeof p.shape);
+    return p;
 }
 
 kn_status kn_copy_on_device(kn_tensor *destination, const kn_tensor *source)
@@ -109,13 +77,10 @@ kn_status kn_copy_on_device(kn_tensor *destination, const kn_tensor *source)
         source->dtype == destination->dtype ? kn_copy_transposed_dim(kn_tensor_limits(source), &layout, size) : -1;
     if (transposed >= 0)
         return kn_copy_transposed(stream, &layout, transposed, destination, source);
-    char options[128];
-    kn_launch_params params = {.source = "tensor/copy.cl",
-                               .options = conversion(options, sizeof options, destination->dtype, source->dtype),
-                               .kernel = "copy",
-                               .dims = 1};
-    return kn_tensor_limits(source)->is_cpu ? copy_rows(stream, &params, &layout, destination, source)
-                                            : copy_fours(stream, &params, &layout, destination, source);
+    kn_pointwise_problem p = problem_of(&copying, source->dtype, destination);
+    p.num_inputs = 1;
+    p.inputs[0] = operand_of(source);
+    return kn_pointwise_run(stream, &p);
 }
 
 /* --- on the host ------------------------------------------------------------------------------ */
@@ -232,32 +197,48 @@ kn_status kn_tensor_cast(kn_tensor **result, kn_tensor *tensor, kn_dtype dtype, 
     return KN_OK;
 }
 
+static kn_status fill_strided(kn_tensor *tensor, double value)
+{
+    kn_stream *stream = kn_tensor_stream(tensor);
+    if (!stream)
+        return kn_error_status();
+    kn_pointwise_problem p = problem_of(&filling, tensor->dtype, tensor);
+    p.numbers[0] = kn_real_number(value);
+    return kn_pointwise_run(stream, &p);
+}
+
+/* Host tensors with gaps: from one element, repeated by strides of 0. */
+static kn_status fill_strided_on_host(kn_tensor *tensor, double value)
+{
+    kn_tensor *one, *repeated;
+    const int64_t strides[KN_MAX_DIMS] = {0};
+    KN_TRY(kn_tensor_new(&one, tensor->dtype, 0, NULL, tensor->storage->device));
+    kn_status status = kn_tensor_fill(one, value);
+    if (status == KN_OK)
+        status = kn_tensor_view(&repeated, one, tensor->ndim, tensor->shape, strides, 0);
+    kn_release(one);
+    if (status != KN_OK)
+        return status;
+    status = kn_tensor_copy(tensor, repeated);
+    kn_release(repeated);
+    return status;
+}
+
 kn_status kn_tensor_fill(kn_tensor *tensor, double value)
 {
-    int64_t numel = kn_numel(tensor);
+    const int64_t numel = kn_numel(tensor);
+    const bool on_host = kn_device_is_host(tensor->storage->device);
     if (numel == 0)
         return KN_OK;
-    if (!kn_is_contiguous(tensor)) { /* from one element, repeated by strides of 0 */
-        kn_tensor *one, *repeated;
-        const int64_t strides[KN_MAX_DIMS] = {0};
-        KN_TRY(kn_tensor_new(&one, tensor->dtype, 0, NULL, tensor->storage->device));
-        kn_status status = kn_tensor_fill(one, value);
-        if (status == KN_OK)
-            status = kn_tensor_view(&repeated, one, tensor->ndim, tensor->shape, strides, 0);
-        kn_release(one);
-        if (status != KN_OK)
-            return status;
-        status = kn_tensor_copy(tensor, repeated);
-        kn_release(repeated);
-        return status;
-    }
+    if (!kn_is_contiguous(tensor))
+        return on_host ? fill_strided_on_host(tensor, value) : fill_strided(tensor, value);
     union {
         double aligned;
         char bytes[8];
     } pattern;
     size_t size = kn_tensor_element_size(tensor);
     kn_element_set(&pattern, tensor->dtype, 0, (kn_element){value, (int64_t)value}, KN_F64);
-    if (!kn_device_is_host(tensor->storage->device)) {
+    if (!on_host) {
         kn_stream *stream = kn_tensor_stream(tensor);
         return stream ? kn_buffer_fill(stream, tensor->storage->buffer, (size_t)tensor->offset * size, &pattern, size,
                                        (size_t)numel * size)
@@ -275,18 +256,9 @@ kn_status kn_tensor_accumulate(kn_tensor *sum, const kn_tensor *addend)
     kn_stream *stream = kn_tensor_stream(sum);
     if (!stream)
         return kn_error_status();
-    kn_tensor *packed_addend;
-    KN_TRY(kn_tensor_packed(&packed_addend, addend, sum->dtype));
-    const kn_limits *limits = kn_tensor_limits(sum);
-    const bool aligned = kn_quad_aligned(sum) && kn_quad_aligned(packed_addend);
-    const int64_t n = kn_numel(sum);
-    const size_t local = limits->is_cpu ? 0 : limits->max_work_group_size < 256 ? limits->max_work_group_size : 256;
-    kn_status status = kn_run(
-        stream, .source = "tensor/accumulate.cl",
-        .options = sum->dtype == KN_F16 ? "-DT=half -DKN_HALF" : kn_dtype_options(sum->dtype), .kernel = "accumulate",
-        .dims = 1, .global = {kn_work_items(limits, limits->is_cpu || !aligned ? n : kn_min_i64(n, n / 4 + 4), 4096)},
-        .local = {local},
-        KN_ARGS(kn_arg_tensor(sum), kn_arg_tensor(packed_addend), kn_arg_i64(n), kn_arg_i32(aligned)));
-    kn_release(packed_addend);
-    return status;
+    kn_pointwise_problem p = problem_of(&accumulating, sum->dtype, sum);
+    p.num_inputs = 2;
+    p.inputs[0] = operand_of(sum);
+    p.inputs[1] = operand_of(addend);
+    return kn_pointwise_run(stream, &p);
 }

@@ -8,6 +8,7 @@
 #include <koine/tensor.h>
 #include <stdatomic.h>
 
+#include "base/dtype.h"
 #include "rt/rt.h"
 
 typedef struct kn_host_copies kn_host_copies;
@@ -93,11 +94,6 @@ static inline kn_arg kn_arg_real(kn_dtype dtype, double value) { return kn_arg_f
 kn_stream *kn_tensor_stream(
     const kn_tensor *tensor); /* the calling thread's current stream of its device; NULL with an error for the host */
 static inline const kn_limits *kn_tensor_limits(const kn_tensor *t) { return kn_device_limits(t->storage->device); }
-
-/* OpenCL C's name of a dtype ("float", "uchar"), and the options that define T as it (static strings): "-DT=float",
- * "-DT=double -DKN_USE_F64". */
-const char *kn_dtype_cl(kn_dtype dtype);
-const char *kn_dtype_options(kn_dtype dtype);
 
 /* "float32 [2, 3] on gpu:0" into `buffer`, for messages; returns buffer. */
 const char *kn_tensor_describe(char *buffer, size_t size, const kn_tensor *tensor);

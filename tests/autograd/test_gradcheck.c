@@ -46,8 +46,7 @@ static kn_status cube_backward(kn_grad_call *call)
 
 static const kn_op cube_op = {
     .name = "cube",
-    .min_inputs = 1,
-    .max_inputs = 1,
+    .inputs = {"x"},
     .params_size = sizeof(cube_params),
     .shape = cube_shape,
     .forward = cube_forward,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/choice.h"
+#include "ops/dispatch/choice.h"
 #include "support/as_gpu.h"
 
 /* `steps` steps eagerly, and as many in a graph from the same state on: losses, parameters and the generator agree bit

@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "base/files.h"
-#include "ops/benchmark.h"
-#include "ops/choice.h"
+#include "ops/dispatch/benchmark.h"
+#include "ops/dispatch/choice.h"
 #include "rt/tuning.h"
 
 static char cache[] = "/tmp/koine-benchmark-XXXXXX";

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/blocked.h"
-#include "ops/choice.h"
+#include "ops/dispatch/choice.h"
+#include "ops/gemm/blocked.h"
 #include "rt/tuning.h"
 
 static char cache[] = "/tmp/koine-blocks-XXXXXX";

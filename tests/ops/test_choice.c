@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/choice.h"
+#include "ops/dispatch/choice.h"
 
 static void test_tables(void **state)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/conv2d.h"
+#include "ops/conv/conv2d.h"
 #include "support/as_gpu.h"
 #include "support/values.h"
 #include "tensor/tensor.h"

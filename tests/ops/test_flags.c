@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
-#include "ops/choice.h"
+#include "ops/dispatch/choice.h"
 #include "tensor/tensor.h"
 
 static void reset(void)
@@ -197,8 +197,7 @@ static kn_status copy(kn_call *call) { return kn_tensor_copy(call->outputs[0], c
 TENSOR_TEST(test_nondeterministic_operation)
 {
     static const kn_op op = {.name = "racy_op",
-                             .min_inputs = 1,
-                             .max_inputs = 1,
+                             .inputs = {"x"},
                              .shape = same_output,
                              .forward = copy,
                              .nondeterministic = true};

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ops/gemm.h"
+#include "ops/gemm/gemm.h"
 #include "support/as_gpu.h"
 #include "support/values.h"
 #include "tensor/tensor.h"

@@ -70,8 +70,7 @@ static kn_status twice_reference(const kn_call *call)
 
 static const kn_op twice_op = {
     .name = "twice",
-    .min_inputs = 1,
-    .max_inputs = 1,
+    .inputs = {"x"},
     .params_size = sizeof(twice_params),
     .shape = twice_shape,
     .forward = twice_forward,

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ops/choice.h"
+#include "ops/dispatch/choice.h"
 #include "support/as_gpu.h"
 #include "support/values.h"
 

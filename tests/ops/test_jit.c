@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/jit_parse.h"
+#include "ops/user/jit_parse.h"
 #include "rt/user_source.h"
 #include "support/as_gpu.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/jit_parse.h"
+#include "ops/user/jit_parse.h"
 #include "support/as_gpu.h"
 
 /* f(x, 2) for x = 1, 2, ..., 20: more than one vector. */

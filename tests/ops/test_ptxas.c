@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "ops/blocked.h"
+#include "ops/gemm/blocked.h"
 #include "rt/program.h"
 
 static const char *clang, *library, *ptxas;
@@ -154,7 +154,7 @@ static void check_arithmetic(kn_block_arithmetic arithmetic)
         first = first ? first : s;
     }
     for (int weights = 0; weights < 2; weights++)
-        check("conv/blocked.cl",
+        check("conv/gpu/blocked.cl",
               kn_block_options(options, first, arithmetic, true, weights, weights ? " -DPASS=1" : " -DPASS=0"), least,
               false);
 }
@@ -184,7 +184,7 @@ static void check_winograd(void)
         "-DT=float -DWR=3 -DXN=1 -DXPHASE=0 -DYN=1", "-DT=float -DWR=5 -DXN=2 -DXPHASE=0 -DYN=2",
         "-DT=double -DKN_USE_F64 -DWR=3 -DXN=4 -DXPHASE=3 -DYN=4"};
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-        check("conv/winograd_gpu.cl", options[i], 70, false);
+        check("conv/gpu/winograd.cl", options[i], 70, false);
 }
 
 int main(void)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/blocked.h"
+#include "ops/gemm/blocked.h"
 #include "rt/inject.h"
 #include "support/as_gpu.h"
 #include "support/values.h"

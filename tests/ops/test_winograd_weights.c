@@ -9,8 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ops/choice.h"
-#include "ops/conv2d_winograd_gpu.h"
+#include "ops/conv/gpu/winograd.h"
+#include "ops/dispatch/choice.h"
 #include "support/as_gpu.h"
 #include "support/values.h"
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "ops/choice.h"
+#include "ops/dispatch/choice.h"
 #include "rt/rt.h"
 
 /* Tensor cores in TF32, for a device that has none: the test's environment puts code that does what they do in place of

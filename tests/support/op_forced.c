@@ -1,11 +1,11 @@
 /* op_forced.c - the implementations of a row's tables, each forced in turn.
  *
- * The tables come from ops/choice.h. A problem that the forced implementation does not support is computed by another;
- * the counts tell which happened, and where it did not run at all there is nothing to compare. */
+ * The tables come from ops/dispatch/choice.h. A problem that the forced implementation does not support is computed by
+ * another; the counts tell which happened, and where it did not run at all there is nothing to compare. */
 #include <math.h>
 #include <string.h>
 
-#include "ops/choice.h"
+#include "ops/dispatch/choice.h"
 #include "support/as_gpu.h"
 #include "support/op_run.h"
 
@@ -112,7 +112,7 @@ void op_check_implementations(op_run *run, const op_result *chosen)
     for (char *name = strtok_r(operations, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
         const kn_implementation_table *table = kn_implementation_table_find(name);
         if (!table)
-            op_fail(run, "forced", "the row names a table, '%s', that ops/choice.h does not have", name);
+            op_fail(run, "forced", "the row names a table, '%s', that ops/dispatch/choice.h does not have", name);
         bool reached = table != NULL;
         for (int i = 0; reached && i < table->count; i++)
             if (can_force(table, &table->rows[i]) &&

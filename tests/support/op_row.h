@@ -8,7 +8,7 @@
  * random directions f32-gradient holds the gradients of the f32 run against those of the f64 run repeat       runs the
  * case twice: outputs and gradients have equal bits guard        looks for writes outside buffers (with KOINE_GUARD=1)
  *   leak         looks whether device memory returns to where it was
- *   forced       runs it again with each implementation of the row's tables (ops/choice.h) forced in turn
+ *   forced       runs it again with each implementation of the row's tables (ops/dispatch/choice.h) forced in turn
  *
  * A new operation needs one row:
  *

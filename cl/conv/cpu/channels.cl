@@ -1,0 +1,245 @@
+/* conv/cpu/channels.cl - depthwise convolution on CPU devices for small images, vectors along the channels.
+ *
+ * VW channels' planes are transposed, VW pixels at a time, into a grid whose pixels are vectors and whose margins are
+ * zeros. There a tap is the same distance away from every pixel, nothing is masked or shuffled, however short the rows,
+ * and a weight is a vector that stays in its register:
+ *
+ *     result[e] = bias + sum over taps t of grid[start of e + offset of t] * w[t]
+ *
+ * one load per multiplication, some 9 cycles for 9 taps. The results go back by the same transposition, about 90 cycles
+ * for 16 x 16. A gradient of the weights is a sum that stays in its lane, over pixels, then images. Strides cost
+ * nothing: pixels that no result starts at are not visited. While the grid and the result stay in the second-level
+ * cache, this takes half to three quarters of the time of conv/cpu/planes.cl, which has masks and the ends of lines,
+ * and with a stride a quarter.
+ *
+ * Compiled in: T, VW, TAPS (at a time; divides the kernel's). Local size 1, no local memory, no barrier. */
+#include "common/koine.clh"
+#include "gemm/pack.clh"
+#include "conv/cpu/copy.clh"
+#include "conv/cpu/planes.clh"
+
+/* Pixel e of lane's plane, from[plane[lane] + e], to the vector at place[e]; n pixels. The last vectors start earlier
+ * and have some pixels again. */
+static inline __attribute__((always_inline)) void
+to_channels(global T *restrict to, const global int *restrict place, const global T *restrict from,
+            const long plane[VW], long n)
+{
+    if (n < VW) {
+        for (int lane = 0; lane < VW; lane++)
+            for (long e = 0; e < n; e++)
+                to[place[e] + lane] = from[plane[lane] + e];
+        return;
+    }
+    for (long first = 0; first < n; first += VW) {
+        const long e = min(first, n - VW);
+        V a[VW];
+#pragma unroll
+        for (int lane = 0; lane < VW; lane++)
+            a[lane] = VGET(0, from + plane[lane] + e);
+        zip_transpose(a);
+#pragma unroll
+        for (int k = 0; k < VW; k++)
+            VPUT(a[k], 0, to + place[e + k]);
+    }
+}
+
+/* And back, from vectors in order, to the planes of the first `lanes` lanes, n pixels apart; the others repeat the last
+ * of them and are stored over it. */
+static inline void to_planes(global T *restrict to, int lanes, const global T *restrict from, long n)
+{
+    if (n < VW) {
+        for (int lane = 0; lane < lanes; lane++)
+            for (long e = 0; e < n; e++)
+                to[lane * n + e] = from[e * VW + lane];
+        return;
+    }
+    for (long first = 0; first < n; first += VW) {
+        const long e = min(first, n - VW);
+        V a[VW];
+#pragma unroll
+        for (int k = 0; k < VW; k++)
+            a[k] = VGET(e + k, from);
+        zip_transpose(a);
+#pragma unroll
+        for (int lane = 0; lane < VW; lane++)
+            VPUT(a[lane], 0, to + min(lane, lanes - 1) * n + e);
+    }
+}
+
+/* A work-item's part of scratch; the number of elements in brackets. */
+typedef struct channel_scratch {
+    global T *grid, *result, *taps;     /* [line, pixels, taps + 1][VW]; taps: the weights or their sums, bias last */
+    global int *place, *start, *offset; /* elements, in the grid, of [read pixels], [pixels], and from there on [taps] */
+    global int *order;                  /* [pixels]: of the result */
+} channel_scratch;
+
+static inline channel_scratch divide_scratch(global T *restrict scratch, const plane_shape *s)
+{
+    const long taps = s->kernel_rows * s->kernel_columns, pixels = s->rows * s->columns;
+    channel_scratch c;
+    c.grid = scratch;
+    c.result = c.grid + s->line * VW;
+    c.taps = c.result + pixels * VW;
+    c.place = (global int *)(c.taps + (taps + 1) * VW);
+    c.start = c.place + s->read_rows * s->read_columns;
+    c.offset = c.start + pixels;
+    c.order = c.offset + taps;
+    zero_run(c.grid, s->line * VW);
+    for (long i = 0; i < s->read_rows; i++)
+        for (long j = 0; j < s->read_columns; j++)
+            c.place[i * s->read_columns + j] = VW * (s->before + i * s->spread_rows * s->width + j * s->spread_columns);
+    for (long i = 0; i < s->rows; i++)
+        for (long j = 0; j < s->columns; j++) {
+            c.start[i * s->columns + j] = VW * (s->before + i * s->step_rows * s->width + j * s->step_columns);
+            c.order[i * s->columns + j] = VW * (i * s->columns + j);
+        }
+    for (long u = 0; u < s->kernel_rows; u++)
+        for (long v = 0; v < s->kernel_columns; v++)
+            c.offset[u * s->kernel_columns + v] = VW * ((s->row_shift + u * s->row_distance) * s->width +
+                                                        s->column_shift + v * s->column_distance);
+    return c;
+}
+
+/* Where the planes read by VW channels from `first` on start in an image. Lanes beyond the last channel repeat it. */
+static inline void find_planes(long plane[VW], const plane_shape *s, long first)
+{
+    const long per_read = s->channels / s->read_channels;
+    for (int lane = 0; lane < VW; lane++)
+        plane[lane] = min(first + lane, s->channels - 1) / per_read * s->read_rows * s->read_columns;
+}
+
+static inline void read_weights(const channel_scratch *c, const global T *restrict w, const global T *restrict bias,
+                                const plane_shape *s, long first, int has_bias)
+{
+    const long taps = s->kernel_rows * s->kernel_columns;
+    for (int lane = 0; lane < VW; lane++) {
+        const long channel = min(first + lane, s->channels - 1);
+        for (long t = 0; t < taps; t++)
+            c->taps[t * VW + lane] = w[channel * taps + t];
+        c->taps[taps * VW + lane] = has_bias ? bias[channel] : (T)0;
+    }
+}
+
+static inline void sum_taps(const channel_scratch *c, const plane_shape *s, T low, T high)
+{
+    const long taps = s->kernel_rows * s->kernel_columns, pixels = s->rows * s->columns;
+    const global T *restrict grid = c->grid;
+    const global int *restrict start = c->start;
+    global T *restrict result = c->result;
+    const V bias = VLOAD(taps, c->taps);
+    for (long t = 0; t < taps; t += TAPS) {
+        V weight[TAPS];
+        long offset[TAPS];
+#pragma unroll
+        for (int i = 0; i < TAPS; i++) {
+            weight[i] = VLOAD(t + i, c->taps);
+            offset[i] = c->offset[t + i];
+        }
+        for (long e = 0; e < pixels; e++) {
+            const global T *from = grid + start[e];
+            V sum = t == 0 ? bias : VGET(e, result);
+#pragma unroll
+            for (int i = 0; i < TAPS; i++)
+                sum = fma(VLOAD(0, from + offset[i]), weight[i], sum);
+            VPUT(t + TAPS == taps ? KN_CUT(sum, (V)low, (V)high) : sum, e, result);
+        }
+    }
+}
+
+/* dim 0: tasks_per_item tasks of all blocks of VW channels of all images, image fastest. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_channels(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y),
+                                                                         KN_OUT(scratch), plane_shape s,
+                                                                         long tasks_per_item, long scratch_size,
+                                                                         int has_bias, T low, T high)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, w);
+    KN_BIND_IN(T, bias);
+    KN_BIND_OUT(T, y);
+    KN_BIND_OUT(T, scratch);
+    const long read_pixels = s.read_rows * s.read_columns, pixels = s.rows * s.columns;
+    const long tasks = (s.channels + VW - 1) / VW * s.images;
+    const long begin = get_global_id(0) * tasks_per_item, end = min(tasks, begin + tasks_per_item);
+    const channel_scratch c = divide_scratch(scratch + get_global_id(0) * scratch_size, &s);
+    long plane[VW];
+    for (long task = begin; task < end; task++) {
+        const long first = task / s.images * VW, image = task % s.images;
+        if (task == begin || image == 0) {
+            find_planes(plane, &s, first);
+            read_weights(&c, w, bias, &s, first, has_bias);
+        }
+        to_channels(c.grid, c.place, x + image * s.read_channels * read_pixels, plane, read_pixels);
+        sum_taps(&c, &s, low, high);
+        to_planes(y + (image * s.channels + first) * pixels, (int)min((long)VW, s.channels - first), c.result, pixels);
+    }
+}
+
+/* Adds an image's products to the sums of its taps, the gradient itself to that of the bias. */
+static inline void add_image(const channel_scratch *c, const plane_shape *s, int has_bias)
+{
+    const long taps = s->kernel_rows * s->kernel_columns, pixels = s->rows * s->columns;
+    const global T *restrict grid = c->grid, *restrict gradient = c->result;
+    const global int *restrict start = c->start;
+    for (long t = 0; t < taps; t += TAPS) {
+        V sum[TAPS];
+        long offset[TAPS];
+#pragma unroll
+        for (int i = 0; i < TAPS; i++) {
+            sum[i] = (V)(T)0;
+            offset[i] = c->offset[t + i];
+        }
+        for (long e = 0; e < pixels; e++) {
+            const global T *from = grid + start[e];
+            const V d = VLOAD(e, gradient);
+#pragma unroll
+            for (int i = 0; i < TAPS; i++)
+                sum[i] = fma(VLOAD(0, from + offset[i]), d, sum[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < TAPS; i++)
+            VPUT(VLOAD(t + i, c->taps) + sum[i], t + i, c->taps);
+    }
+    if (!has_bias)
+        return;
+    V sum = (V)(T)0;
+    for (long e = 0; e < pixels; e++)
+        sum += VLOAD(e, gradient);
+    VPUT(VLOAD(taps, c->taps) + sum, taps, c->taps);
+}
+
+/* dim 0: tasks_per_item tasks of all blocks of VW channels of dy by shares of the images, block fastest. dw is
+ * [shares][channels][taps], db [shares][channels]. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+conv_channels_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch), plane_shape s,
+                      long images_per_share, long shares, long tasks_per_item, long scratch_size, int has_bias)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, dy);
+    KN_BIND_OUT(T, dw);
+    KN_BIND_OUT(T, db);
+    KN_BIND_OUT(T, scratch);
+    const long read_pixels = s.read_rows * s.read_columns, pixels = s.rows * s.columns;
+    const long taps = s.kernel_rows * s.kernel_columns, blocks = (s.channels + VW - 1) / VW;
+    const long begin = get_global_id(0) * tasks_per_item, end = min(blocks * shares, begin + tasks_per_item);
+    const channel_scratch c = divide_scratch(scratch + get_global_id(0) * scratch_size, &s);
+    for (long task = begin; task < end; task++) {
+        const long first = task % blocks * VW, share = task / blocks;
+        long plane[VW], gradient_plane[VW];
+        find_planes(plane, &s, first);
+        for (int lane = 0; lane < VW; lane++)
+            gradient_plane[lane] = min(first + lane, s.channels - 1) * pixels;
+        zero_run(c.taps, (taps + 1) * VW);
+        for (long image = share * images_per_share; image < min(s.images, (share + 1) * images_per_share); image++) {
+            to_channels(c.grid, c.place, x + image * s.read_channels * read_pixels, plane, read_pixels);
+            to_channels(c.result, c.order, dy + image * s.channels * pixels, gradient_plane, pixels);
+            add_image(&c, &s, has_bias);
+        }
+        for (int lane = 0; lane < min((long)VW, s.channels - first); lane++) {
+            const long channel = share * s.channels + first + lane;
+            for (long t = 0; t < taps; t++)
+                dw[channel * taps + t] = c.taps[t * VW + lane];
+            if (has_bias)
+                db[channel] = c.taps[taps * VW + lane];
+        }
+    }
+}

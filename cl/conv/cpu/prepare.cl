@@ -1,0 +1,49 @@
+/* conv/cpu/prepare.cl - what the convolutions on CPU devices need before their one big launch: the zero-padded image,
+ * the weights by blocks of KB output channels, the table of taps.
+ *
+ * Compiled in: T, VW, KB. Local size 1. */
+#include "common/koine.clh"
+#include "conv/cpu/grid.clh"
+#include "conv/cpu/padding.clh"
+#include "gemm/pack.clh"
+
+/* weights [groups][blocks of KB outer channels][inner][rows * columns][KB], one (group, block) and one inner channel at
+ * a time. */
+static inline void pack_weights(global T *restrict packed, const global T *restrict w, const conv_weights g,
+                                const conv_taps t, long item)
+{
+    const long blocks = (g.outer + KB - 1) / KB, taps = t.rows * t.columns;
+    const long inner = item % t.inner, block = item / t.inner % blocks, group = item / t.inner / blocks;
+    const int width = (int)min((long)KB, g.outer - block * KB);
+    w += group * g.group_stride + block * KB * g.outer_stride + inner * g.inner_stride;
+    packed += item * taps * KB;
+    if (g.row_step == 1 && g.column_step == 1 && t.columns == g.kernel_columns) { /* the taps lie in a row */
+        pack_panel(packed, w + g.row_first * g.kernel_columns, taps, width, KB, 1, g.outer_stride);
+        return;
+    }
+    for (long u = 0; u < t.rows; u++) {
+        const global T *row = w + (g.row_first + u * g.row_step) * g.kernel_columns + g.column_first;
+        pack_panel(packed + u * t.columns * KB, row, t.columns, width, KB, g.column_step, g.outer_stride);
+    }
+}
+
+/* dim 0: the items that pad, then one per (group, block, inner channel) that packs weights, then one that writes the
+ * table. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_prepare(KN_IN(x), KN_IN(w), KN_OUT(padded),
+                                                                        KN_OUT(packed), KN_OUT(table), conv_padding p,
+                                                                        conv_weights g, conv_taps t)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, w);
+    KN_BIND_OUT(T, padded);
+    KN_BIND_OUT(T, packed);
+    KN_BIND_OUT(int, table);
+    const long pack_items = g.groups * ((g.outer + KB - 1) / KB) * t.inner;
+    const long id = get_global_id(0);
+    if (id < pad_items(p))
+        pad_planes(padded, x, p, id);
+    else if (id < pad_items(p) + pack_items)
+        pack_weights(packed, w, g, t, id - pad_items(p));
+    else if (id == pad_items(p) + pack_items)
+        write_tap_table(table, t);
+}

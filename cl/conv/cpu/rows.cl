@@ -1,0 +1,105 @@
+/* conv/cpu/rows.cl - convolution on CPU devices for few channels: vectors along the rows of the image.
+ *
+ * The same correlation as conv/cpu/direct.cl, for problems on which vectors along the output channels do badly: fewer
+ * output channels than a vector has elements (backward-data of a first layer, depthwise convolution), or so few taps
+ * that storing the transposed tile costs more than summing it (a first layer). A tile is KX channels by RX rows by VX
+ * vectors of neighbouring pixels; a value of x is loaded as a vector at any address, a weight is one broadcast. The
+ * pixels of a row that is no multiple of the vector are covered by a last vector that overlaps the one before: the same
+ * sums are stored twice. Hence a row must be at least one vector wide, and neighbouring pixels must start at
+ * neighbouring elements of x (g.x_column is 1).
+ *
+ * Weights are packed as [groups][blocks of KX channels][taps][KX] (conv_prepare with KB = KX).
+ *
+ * Compiled in: T, VW, KX, RX, VX. Local size 1, no local memory, no barrier. */
+#include "common/koine.clh"
+#include "conv/cpu/grid.clh"
+#include "gemm/pack.clh"
+
+static inline void store_pixels(global T *to, V value, long step)
+{
+    if (step == 1) {
+        VSTORE(value, 0, to);
+        return;
+    }
+    T part[VW];
+    VSTORE(value, 0, part);
+    for (int i = 0; i < VW; i++)
+        to[i * step] = part[i];
+}
+
+/* dim 0: items of g.tiles_per_item tiles; tiles are numbered column strip fastest, then rows, block, group, image. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_rows(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias),
+                                                                     KN_OUT(y), conv_grid g, int has_bias, T low,
+                                                                     T high)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, packed);
+    KN_BIND_IN(int, table);
+    KN_BIND_IN(T, bias);
+    KN_BIND_OUT(T, y);
+    const long blocks = (g.outer + KX - 1) / KX;
+    const long strips = (g.columns + VX * VW - 1) / (VX * VW), row_tiles = (g.rows + RX - 1) / RX;
+    const long tiles = strips * row_tiles * blocks * g.groups * g.images;
+    const long first = get_global_id(0) * g.tiles_per_item, last = min(tiles, first + g.tiles_per_item);
+
+    for (long id = first; id < last; id++) {
+        const long strip = id % strips, row_tile = id / strips % row_tiles,
+                   panel = id / strips / row_tiles % (blocks * g.groups);
+        const long image = id / strips / row_tiles / (blocks * g.groups), block = panel % blocks,
+                   group = panel / blocks;
+        const long first_channel = group * g.outer + block * KX;
+        const int channels = (int)min((long)KX, g.outer - block * KX);
+        const global T *weight = packed + panel * g.taps * KX;
+        const global T *from[RX][VX];
+        V sum[KX][RX][VX];
+#pragma unroll
+        for (int i = 0; i < RX; i++)
+#pragma unroll
+            for (int v = 0; v < VX; v++) {
+                const long row = min(row_tile * RX + i, g.rows - 1),
+                           column = min(strip * VX * VW + v * VW, g.columns - VW);
+                from[i][v] = x + image * g.x_image + group * g.x_group + row * g.x_row + column;
+            }
+#pragma unroll
+        for (int k = 0; k < KX; k++) {
+            const V value = (V)(has_bias && k < channels ? bias[first_channel + k] : (T)0);
+#pragma unroll
+            for (int i = 0; i < RX; i++)
+#pragma unroll
+                for (int v = 0; v < VX; v++)
+                    sum[k][i][v] = value;
+        }
+        for (long t = 0; t < g.taps; t++) {
+            const long offset = table[t];
+            V value[RX][VX];
+#pragma unroll
+            for (int i = 0; i < RX; i++)
+#pragma unroll
+                for (int v = 0; v < VX; v++)
+                    value[i][v] = VLOAD(0, from[i][v] + offset);
+#pragma unroll
+            for (int k = 0; k < KX; k++) {
+                const V w = (V)weight[t * KX + k];
+#pragma unroll
+                for (int i = 0; i < RX; i++)
+#pragma unroll
+                    for (int v = 0; v < VX; v++)
+                        sum[k][i][v] = fma(w, value[i][v], sum[k][i][v]);
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < KX; k++)
+            if (k < channels) {
+#pragma unroll
+                for (int i = 0; i < RX; i++)
+#pragma unroll
+                    for (int v = 0; v < VX; v++) {
+                        const long row = min(row_tile * RX + i, g.rows - 1),
+                                   column = min(strip * VX * VW + v * VW, g.columns - VW);
+                        store_pixels(y + image * g.y_image + (first_channel + k) * g.y_channel + row * g.y_row +
+                                         column * g.y_column,
+                                     KN_CUT(sum[k][i][v], (V)low, (V)high), g.y_column);
+                    }
+            }
+    }
+}

@@ -1,0 +1,164 @@
+/* conv/cpu/weights.cl - the gradient of a convolution's weights (and bias) on CPU devices.
+ *
+ *     dw[k, t] = sum over images and pixels of dy[n, k, pixel] * x[n, start(pixel) + tap[t]]
+ *
+ * with taps and starts as in conv/cpu/direct.cl. dy is repacked pixel by pixel, KB = KV * VW channels wide; a work-item
+ * keeps the sums of TAPS taps by KB channels in vector registers and runs over all pixels of its share: per pixel KV
+ * vector loads of dy, TAPS broadcasts of x, TAPS * KV multiply-adds.
+ *
+ * The pixels are split into shares: few enough pixels that a share's dy stays in cache while all taps pass over it, and
+ * shares enough to occupy all compute units when taps and channels are few. Each writes its sums apart, and
+ * conv_weights_sum adds them in a fixed order.
+ *
+ * Compiled in: T, VW, KV, TAPS. Local size 1, no local memory, no barrier. */
+#include "common/koine.clh"
+#include "conv/cpu/grid.clh"
+#include "conv/cpu/padding.clh"
+#include "gemm/pack.clh"
+
+#define KB (KV * VW)
+#define RUN 256L /* pixels */
+
+/* Repacks dy as [groups][blocks][images][pixels][KB], one (group, block, image) per item, and sums it over the pixels
+ * into bias_part[images][groups * blocks * KB]. */
+static inline void pack_gradient(global T *restrict packed, global T *restrict bias_part, const global T *restrict dy,
+                                 const conv_gradient g, long item)
+{
+    const long blocks = (g.outer + KB - 1) / KB, pixels = g.rows * g.columns;
+    const long image = item % g.images, block = item / g.images % blocks, group = item / g.images / blocks;
+    const long channel = group * g.outer + block * KB;
+    packed += item * pixels * KB;
+    dy += (image * g.groups * g.outer + channel) * pixels;
+    V sum[KV];
+    for (int v = 0; v < KV; v++)
+        sum[v] = (V)0;
+    for (long first = 0; first < pixels; first += RUN) { /* added up while they are in the level-1 cache */
+        const long last = min(first + RUN, pixels);
+        pack_panel(packed + first * KB, dy + first, last - first, (int)min((long)KB, g.outer - block * KB), KB, 1,
+                   pixels);
+        for (long i = first; i < last; i++)
+            for (int v = 0; v < KV; v++)
+                sum[v] += VLOAD(v, packed + i * KB);
+    }
+    for (int v = 0; v < KV; v++)
+        VSTORE(sum[v], v, bias_part + ((image * g.groups + group) * blocks + block) * KB);
+}
+
+/* dim 0: the items that pad x, then one per (group, block, image), then one that writes the tables of taps and of
+ * pixels' starts. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+conv_weights_prepare(KN_IN(x), KN_IN(dy), KN_OUT(padded), KN_OUT(packed), KN_OUT(bias_part), KN_OUT(table),
+                     KN_OUT(starts), conv_padding p, conv_taps t, conv_gradient g)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, dy);
+    KN_BIND_OUT(T, padded);
+    KN_BIND_OUT(T, packed);
+    KN_BIND_OUT(T, bias_part);
+    KN_BIND_OUT(int, table);
+    KN_BIND_OUT(int, starts);
+    const long pack_items = g.groups * ((g.outer + KB - 1) / KB) * g.images;
+    const long id = get_global_id(0);
+    if (id < pad_items(p)) {
+        pad_planes(padded, x, p, id);
+    } else if (id < pad_items(p) + pack_items) {
+        pack_gradient(packed, bias_part, dy, g, id - pad_items(p));
+    } else if (id == pad_items(p) + pack_items) {
+        write_tap_table(table, t);
+        for (long row = 0; row < g.rows; row++)
+            for (long column = 0; column < g.columns; column++)
+                *starts++ = (int)(row * g.x_row + column * g.x_column);
+    }
+}
+
+/* dim 0: TAPS taps, dim 1: group and block of channels, dim 2: share of the pixels. sums is [shares], each laid out as
+ * dw: [groups * outer][taps], or [taps][outer] where x and dy have changed places. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+conv_weights_sums(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(starts), KN_OUT(sums), conv_gradient g)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, packed);
+    KN_BIND_IN(int, table);
+    KN_BIND_IN(int, starts);
+    KN_BIND_OUT(T, sums);
+    const long blocks = (g.outer + KB - 1) / KB, pixels = g.rows * g.columns, all_pixels = g.images * pixels;
+    const long block = get_global_id(1) % blocks, group = get_global_id(1) / blocks;
+    const long first_tap = get_global_id(0) * TAPS;
+    const long last = min(all_pixels, (long)(get_global_id(2) + 1) * g.pixels_per_share);
+    const global T *dy = packed + get_global_id(1) * all_pixels * KB;
+
+    long tap[TAPS];
+    V sum[TAPS][KV];
+#pragma unroll
+    for (int i = 0; i < TAPS; i++) {
+        tap[i] = group * g.x_group +
+                 table[min(first_tap + i, g.taps - 1)]; /* taps beyond the last repeat it and are not stored */
+#pragma unroll
+        for (int v = 0; v < KV; v++)
+            sum[i][v] = (V)0;
+    }
+    for (long o = get_global_id(2) * g.pixels_per_share; o < last;) {
+        const long image = o / pixels, first_pixel = o % pixels, count = min(pixels - first_pixel, last - o);
+        const global T *from[TAPS];
+#pragma unroll
+        for (int i = 0; i < TAPS; i++)
+            from[i] = x + image * g.x_image + tap[i];
+        for (long pixel = 0; pixel < count; pixel++) {
+            const long start = starts[first_pixel + pixel];
+            V d[KV];
+#pragma unroll
+            for (int v = 0; v < KV; v++)
+                d[v] = VLOAD(v, dy + (o + pixel) * KB);
+#pragma unroll
+            for (int i = 0; i < TAPS; i++) {
+                const V value = (V)from[i][start];
+#pragma unroll
+                for (int v = 0; v < KV; v++)
+                    sum[i][v] = fma(value, d[v], sum[i][v]);
+            }
+        }
+        o += count;
+    }
+    T result[TAPS][KB];
+#pragma unroll
+    for (int i = 0; i < TAPS; i++)
+#pragma unroll
+        for (int v = 0; v < KV; v++)
+            VSTORE(sum[i][v], v, result[i]);
+    sums += get_global_id(2) * g.groups * g.outer * g.taps + (group * g.outer + block * KB) * g.sum_outer +
+            first_tap * g.sum_tap;
+    for (int k = 0; k < min((long)KB, g.outer - block * KB); k++)
+        for (int i = 0; i < min((long)TAPS, g.taps - first_tap); i++)
+            sums[k * g.sum_outer + i * g.sum_tap] = result[i][k];
+}
+
+/* dw = the sum of the shares, in order (skipped where num_weights is 0: the only share was written there); db = the sum
+ * of bias_part over the images (skipped where num_channels is 0). */
+kernel void conv_weights_sum(KN_IN(sums), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), long num_weights, long shares,
+                             long num_channels, long images, long outer, long padded_outer)
+{
+    KN_BIND_IN(T, sums);
+    KN_BIND_IN(T, bias_part);
+    KN_BIND_OUT(T, dw);
+    KN_BIND_OUT(T, db);
+    const long chunk = (num_weights + get_global_size(0) - 1) / get_global_size(0);
+    const long first = get_global_id(0) * chunk, last = min(num_weights, first + chunk);
+    for (long i0 = first; i0 < last; i0 += 4 * VW) { /* a strip at a time, whose sums stay in cache */
+        const int count = (int)min((long)(4 * VW), last - i0);
+        T total[4 * VW];
+        for (int j = 0; j < count; j++)
+            total[j] = sums[i0 + j];
+        for (long share = 1; share < shares; share++)
+            for (int j = 0; j < count; j++)
+                total[j] += sums[share * num_weights + i0 + j];
+        for (int j = 0; j < count; j++)
+            dw[i0 + j] = total[j];
+    }
+    const long groups = num_channels / outer;
+    KN_FOR (channel, num_channels) {
+        T total = 0;
+        for (long image = 0; image < images; image++)
+            total += bias_part[(image * groups + channel / outer) * padded_outer + channel % outer];
+        db[channel] = total;
+    }
+}

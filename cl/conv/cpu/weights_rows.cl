@@ -1,0 +1,126 @@
+/* conv/cpu/weights_rows.cl - the gradient of a convolution's weights (and bias) on CPU devices for few channels:
+ * vectors along the rows of the image.
+ *
+ * The sums of conv/cpu/weights.cl, for problems on which repacking dy costs more than summing: few taps, or few output
+ * channels per group. A work-item keeps KX channels by TAPS taps of sums, each a vector over neighbouring pixels; dy is
+ * read in place, once, and the bias' gradient falls out of the same pass. The last vector of a row that is no multiple
+ * of the vector starts earlier, and the pixels that the one before had are masked out of it, in dy and in x: a product
+ * with 0 would make NaN of an infinity. Hence a row must be at least one vector wide, and neighbouring pixels must
+ * start at neighbouring elements of x.
+ *
+ * Compiled in: T, VW, KX, TAPS. Local size 1, no local memory, no barrier. */
+#include "common/koine.clh"
+#include "conv/cpu/grid.clh"
+#include "conv/cpu/padding.clh"
+#include "gemm/pack.clh"
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_pad(KN_IN(x), KN_OUT(padded), conv_padding p)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, padded);
+    if (get_global_id(0) < (ulong)pad_items(p))
+        pad_planes(padded, x, p, get_global_id(0));
+}
+
+/* A mask is all ones or all zeros, as wide as T. */
+#ifdef KN_USE_F64
+#define MASK long
+#else
+#define MASK int
+#endif
+#define MASKS KN_JOIN(MASK, VW)
+
+static inline T sum_lanes(V value)
+{
+    T part[VW], sum = 0;
+    VSTORE(value, 0, part);
+    for (int i = 0; i < VW; i++)
+        sum += part[i];
+    return sum;
+}
+
+/* Adds VW neighbouring pixels to the sums: dy from `gradient` on, x from `from` + offset[tap] on. `masked` is a
+ * constant wherever this is inlined, so that only the last vector of a row pays for the mask; a call would keep the
+ * sums in memory. */
+static inline __attribute__((always_inline)) void
+add_pixels(V sum[KX][TAPS], V bias[KX], const global T *restrict gradient, long pixels, int channels,
+           const global T *restrict from, const long offset[TAPS], const bool masked, const MASKS keep)
+{
+    V d[KX];
+#pragma unroll
+    for (int k = 0; k < KX; k++) {
+        d[k] = VLOAD(0, gradient + min(k, channels - 1) * pixels);
+        d[k] = masked ? select((V)0, d[k], keep) : d[k];
+        bias[k] += d[k];
+    }
+#pragma unroll
+    for (int i = 0; i < TAPS; i++) {
+        V value = VLOAD(0, from + offset[i]);
+        value = masked ? select((V)0, value, keep) : value;
+#pragma unroll
+        for (int k = 0; k < KX; k++)
+            sum[k][i] = fma(value, d[k], sum[k][i]);
+    }
+}
+
+/* dim 0: tile of taps, dim 1: group and block of KX channels, dim 2: share of the images. sums is [shares][groups *
+ * outer][taps], bias_part [shares][groups * outer]. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_weights_rows(KN_IN(x), KN_IN(dy), KN_OUT(sums),
+                                                                             KN_OUT(bias_part), conv_gradient g,
+                                                                             conv_taps t, long images_per_share)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, dy);
+    KN_BIND_OUT(T, sums);
+    KN_BIND_OUT(T, bias_part);
+    const long blocks = (g.outer + KX - 1) / KX, pixels = g.rows * g.columns;
+    const long block = get_global_id(1) % blocks, group = get_global_id(1) / blocks,
+               first_tap = get_global_id(0) * TAPS;
+    const long first_channel = group * g.outer + block * KX;
+    const int channels = (int)min((long)KX, g.outer - block * KX), taps = (int)min((long)TAPS, g.taps - first_tap);
+    const long last_image = min(g.images, (long)(get_global_id(2) + 1) * images_per_share);
+
+    long offset[TAPS];
+    V sum[KX][TAPS], bias[KX];
+#pragma unroll
+    for (int i = 0; i < TAPS; i++) {
+        const long tap = min(first_tap + i, g.taps - 1); /* taps beyond the last repeat it and are not stored */
+        const long v = tap % t.columns, u = tap / t.columns % t.rows, inner = tap / t.columns / t.rows;
+        offset[i] = group * g.x_group + inner * t.plane + u * t.row_distance * t.pitch + v * t.column_distance;
+#pragma unroll
+        for (int k = 0; k < KX; k++)
+            sum[k][i] = (V)0;
+    }
+#pragma unroll
+    for (int k = 0; k < KX; k++)
+        bias[k] = (V)0;
+    MASK lanes[VW]; /* leaves out the pixels of the last vector that the one before it has */
+    const int overlap = (int)((g.columns + VW - 1) / VW * VW - g.columns);
+    for (int i = 0; i < VW; i++)
+        lanes[i] = i < overlap ? 0 : -1;
+    const MASKS keep = VLOAD(0, lanes);
+
+    const long whole = g.columns / VW * VW;
+    for (long image = get_global_id(2) * images_per_share; image < last_image; image++) {
+        const global T *gradient = dy + (image * g.groups * g.outer + first_channel) * pixels;
+        for (long row = 0; row < g.rows; row++) {
+            const global T *from = x + image * g.x_image + row * g.x_row;
+            for (long column = 0; column < whole; column += VW)
+                add_pixels(sum, bias, gradient + row * g.columns + column, pixels, channels, from + column, offset,
+                           false, keep);
+            if (overlap > 0)
+                add_pixels(sum, bias, gradient + (row + 1) * g.columns - VW, pixels, channels, from + g.columns - VW,
+                           offset, true, keep);
+        }
+    }
+    const long share = get_global_id(2) * g.groups * g.outer + first_channel;
+#pragma unroll
+    for (int k = 0; k < KX; k++) {
+        if (k < channels && first_tap == 0)
+            bias_part[share + k] = sum_lanes(bias[k]);
+#pragma unroll
+        for (int i = 0; i < TAPS; i++)
+            if (k < channels && i < taps)
+                sums[(share + k) * g.taps + first_tap + i] = sum_lanes(sum[k][i]);
+    }
+}

@@ -1,0 +1,29 @@
+/* conv/gpu/pack_taps.cl - the weights that a correlation uses as a matrix [group][tap][channel], for the convolutions
+ * of GPUs (conv/gpu/blocked.cl): of backward-data they are neither along the taps nor along the channels. Channels
+ * beyond the last are not written.
+ *
+ * Compiled in: T. */
+#include "common/koine.clh"
+#include "common/divide.clh"
+
+typedef struct pack_layout {
+    long group, channel, inner; /* elements of w from one to the next */
+    int first, row, column;     /* of the kernel's first place that is used, from one row and column to the next that are */
+    int count;                  /* of elements written */
+    kn_divisor pitch, taps;     /* channels, filled up; taps of one group */
+    kn_divisor area, columns;   /* taps of one channel; of a row of the kernel */
+} pack_layout;
+
+kernel void conv_pack_taps(KN_IN(w), KN_OUT(packed), pack_layout p, int channels)
+{
+    KN_BIND_IN(T, w);
+    KN_BIND_OUT(T, packed);
+    KN_FOR(i, p.count)
+    {
+        const uint line = kn_quotient((uint)i, p.pitch), channel = kn_remainder((uint)i, line, p.pitch);
+        const uint group = kn_quotient(line, p.taps), tap = kn_remainder(line, group, p.taps);
+        const uint inner = kn_quotient(tap, p.area), place = kn_remainder(tap, inner, p.area), u = kn_quotient(place, p.columns);
+        if (channel < (uint)channels)
+            packed[i] = w[group * p.group + channel * p.channel + inner * p.inner + p.first + (int)u * p.row + (int)kn_remainder(place, u, p.columns) * p.column];
+    }
+}

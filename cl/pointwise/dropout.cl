@@ -1,0 +1,158 @@
+/* pointwise/dropout.cl - y = x times 0 with probability p, else times 1 / (1 - p). The mask is not kept: backward
+ * draws it again from the counter.
+ *
+ * Word i of the draw decides over element i (dropout) or over plane i of `inner` elements (dropout2d). A word keeps
+ * when its upper 24 bits, a uniform number in [0, 1) as kn_uniform_f32 makes it, are not below threshold = p 2^24. */
+#include "common/lanes.clh"
+#include "common/koine.clh"
+#include "common/philox.clh"
+
+static T factor_of(uint word, uint threshold, T scale) { return (word >> 8) >= threshold ? scale : (T)0; }
+
+#ifdef KN_CPU
+
+#ifdef KN_USE_F64
+#define MASK(v) convert_long16(v)
+#else
+#define MASK(v) (v)
+#endif
+
+/* Upper and lower halves of the lanes' 64-bit products with `factor`: even and odd lanes apart, each in the 64-bit
+ * lane where it lies already. */
+static void multiply(uint16 v, uint factor, uint16 *high, uint16 *low)
+{
+    const ulong8 lower = 0xffffffffUL;
+    const ulong8 even = (as_ulong8(v) & lower) * (ulong8)factor, odd = (as_ulong8(v) >> 32) * (ulong8)factor;
+
+    *high = as_uint16((even >> 32) | (odd & ~lower));
+    *low = as_uint16((even & lower) | (odd << 32));
+}
+
+/* Sixteen blocks at once, from block `at` of the counter on; word j of each block in words[j]. */
+static void philox_sixteen(ulong seed, ulong at, uint16 words[4])
+{
+    const ulong16 block = at + (ulong16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    uint16 x = convert_uint16(block), y = convert_uint16(block >> 32), z = 0, w = 0;
+    uint key0 = (uint)seed, key1 = (uint)(seed >> 32);
+
+    for (int round = 0; round < 10; round++) {
+        uint16 high0, low0, high1, low1;
+        multiply(x, 0xD2511F53u, &high0, &low0);
+        multiply(z, 0xCD9E8D57u, &high1, &low1);
+        x = high1 ^ y ^ key0;
+        y = low1;
+        z = high0 ^ w ^ key1;
+        w = low0;
+        key0 += 0x9E3779B9u;
+        key1 += 0xBB67AE85u;
+    }
+    words[0] = x, words[1] = y, words[2] = z, words[3] = w;
+}
+
+/* The 64 words in order: blocks 4 q .. 4 q + 3 hold words 16 q .. 16 q + 15. */
+#define QUARTER(v, words, part)                                \
+    v.s048c = words[0].part, v.s159d = words[1].part,          \
+    v.s26ae = words[2].part, v.s37bf = words[3].part
+static void in_order(const uint16 words[4], uint16 sorted[4])
+{
+    QUARTER(sorted[0], words, s0123);
+    QUARTER(sorted[1], words, s4567);
+    QUARTER(sorted[2], words, s89ab);
+    QUARTER(sorted[3], words, scdef);
+}
+
+kernel void dropout(KN_IN(x), KN_OUT(y), const long n, const ulong seed, const ulong offset, const uint threshold,
+                    const T scale)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    KN_FOR(group, (n + 63) / 64)
+    {
+        const long from = group * 64;
+        if (from + 64 <= n) {
+            uint16 words[4], sorted[4];
+            philox_sixteen(seed, offset + group * 16, words);
+            in_order(words, sorted);
+            for (int q = 0; q < 4; q++) {
+                const int16 keep = (sorted[q] >> 8) >= threshold;
+                KN_VSTORE(KN_VLOAD(x + from + 16 * q) * select((TV)0, (TV)scale, MASK(keep)), y + from + 16 * q);
+            }
+            continue;
+        }
+        for (long i = from; i < n; i++) {
+            const uint4 w = kn_philox_block(seed, offset, i / 4);
+            const uint words[4] = {w.x, w.y, w.z, w.w};
+            y[i] = x[i] * factor_of(words[i % 4], threshold, scale);
+        }
+    }
+}
+
+/* Sixty-four planes at a time. */
+kernel void dropout2d(KN_IN(x), KN_OUT(y), const long planes, const long inner, const ulong seed, const ulong offset,
+                      const uint threshold, const T scale)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    KN_FOR(group, (planes + 63) / 64)
+    {
+        const long count = min(64L, planes - group * 64);
+        uint16 words[4], sorted[4];
+        philox_sixteen(seed, offset + group * 16, words);
+        in_order(words, sorted);
+        for (long plane = 0; plane < count; plane++) {
+            const T factor = factor_of(((const private uint *)sorted)[plane], threshold, scale);
+            const long from = (group * 64 + plane) * inner;
+            for (long i = 0; i < inner; i++)
+                y[from + i] = x[from + i] * factor;
+        }
+    }
+}
+
+#else
+
+#include "common/fours.clh"
+
+/* A block of the draw, four elements, per work-item and step: 30 instructions an element, most of them the draw's. */
+kernel void dropout(KN_IN(x), KN_OUT(y), const long n, const ulong seed, const ulong offset, const uint threshold,
+                    const T scale)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    const int aligned = lies_as_vector(x) && lies_as_vector(y);
+    KN_FOURS(i, n)
+    {
+        const uint4 w = kn_philox_block(seed, offset, i / 4);
+        const four factor = (four)(factor_of(w.x, threshold, scale), factor_of(w.y, threshold, scale),
+                                   factor_of(w.z, threshold, scale), factor_of(w.w, threshold, scale));
+        store_four(load_four(x + i, n - i, aligned) * factor, y + i, n - i, aligned);
+    }
+}
+
+/* `lanes` work-items, a power of two, take a plane: each draws its word once. */
+kernel void dropout2d(KN_IN(x), KN_OUT(y), const long planes, const long inner, const ulong seed, const ulong offset,
+                      const uint threshold, const T scale, const int lanes)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    const int lane = get_local_id(0) & (lanes - 1), teams = get_local_size(0) / lanes;
+    for (long plane = get_group_id(0) * (long)teams + get_local_id(0) / lanes; plane < planes;
+         plane += get_num_groups(0) * (long)teams) {
+        const uint4 w = kn_philox_block(seed, offset, plane / 4);
+        const uint word = plane % 4 == 0 ? w.x : plane % 4 == 1 ? w.y : plane % 4 == 2 ? w.z : w.w;
+        const T factor = factor_of(word, threshold, scale);
+        const global T *from = x + plane * inner;
+        global T *to = y + plane * inner;
+        long i = lane;
+        for (; i + 3 * lanes < inner; i += 4 * lanes) {
+            const T a = from[i], b = from[i + lanes], c = from[i + 2 * lanes], d = from[i + 3 * lanes];
+            to[i] = a * factor;
+            to[i + lanes] = b * factor;
+            to[i + 2 * lanes] = c * factor;
+            to[i + 3 * lanes] = d * factor;
+        }
+        for (; i < inner; i += lanes)
+            to[i] = from[i] * factor;
+    }
+}
+
+#endif

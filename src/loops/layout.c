@@ -1,0 +1,45 @@
+/* loops/layout.c - see layout.h. */
+#include "loops/layout.h"
+
+void kn_layout_collapse(kn_layout *layout)
+{
+    int kept = 0;
+
+    for (int d = 0; d < layout->ndim; d++) {
+        bool join = kept > 0;
+        if (layout->shape[d] == 1)
+            continue;
+        for (int i = 0; i < layout->lanes && join; i++)
+            join = layout->strides[i][kept - 1] == layout->strides[i][d] * layout->shape[d];
+        if (join)
+            layout->shape[kept - 1] *= layout->shape[d];
+        else
+            layout->shape[kept++] = layout->shape[d];
+        for (int i = 0; i < layout->lanes; i++)
+            layout->strides[i][kept - 1] = layout->strides[i][d];
+    }
+    if (kept == 0) { /* one element */
+        layout->shape[kept++] = 1;
+        for (int i = 0; i < layout->lanes; i++)
+            layout->strides[i][0] = 1;
+    }
+    layout->ndim = kept;
+}
+
+int64_t kn_layout_count(const kn_layout *layout)
+{
+    int64_t count = 1;
+    for (int d = 0; d < layout->ndim; d++)
+        count *= layout->shape[d];
+    return count;
+}
+
+bool kn_layout_is_flat(const kn_layout *layout)
+{
+    if (layout->ndim != 1)
+        return false;
+    for (int i = 0; i < layout->lanes; i++)
+        if (layout->strides[i][0] != 0 && layout->strides[i][0] != 1)
+            return false;
+    return layout->strides[0][0] == 1;
+}

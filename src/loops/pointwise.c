@@ -1,0 +1,338 @@
+/* loops/pointwise.c - which kernel a problem takes, and its launch. */
+#include "loops/pointwise.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "loops/pointwise_source.h"
+#include "loops/quads.h"
+#include "rt/user_source.h"
+
+struct kn_pointwise_kernel {
+    kn_pointwise_form form;
+    kn_user_source source; /* its name is the kernel's */
+    kn_pointwise_kernel *next;
+};
+
+/* kn_runs of cl/pointwise/runs.clh, of which the kernel takes as many rows of strides as it has lanes. */
+typedef struct kn_runs {
+    int64_t count, ndim;
+    int64_t shape[KN_MAX_DIMS];
+    int64_t strides[KN_LAYOUT_LANES][KN_MAX_DIMS];
+} kn_runs;
+
+/* --- the form ----------------------------------------------------------------------------------------------------- */
+
+static bool is_same_place(const kn_pointwise_problem *p, const kn_operand *a, const kn_operand *b)
+{
+    if (a->buffer != b->buffer || a->offset != b->offset || a->dtype != b->dtype)
+        return false;
+    for (int d = 0; d < p->ndim; d++)
+        if (p->shape[d] != 1 && a->strides[d] != b->strides[d])
+            return false;
+    return true;
+}
+
+static int alias_of(const kn_pointwise_problem *p, const kn_operand *input)
+{
+    for (int i = 0; i < p->num_outputs; i++)
+        if (p->outputs[i].dtype && is_same_place(p, &p->outputs[i], input))
+            return i + 1;
+    return 0;
+}
+
+static void note_dtypes(kn_pointwise_form *form, const kn_pointwise_problem *p)
+{
+    memset(form, 0, sizeof *form);
+    form->compute = (uint8_t)p->compute;
+    for (int i = 0; i < p->num_outputs; i++)
+        form->outputs[i] = (uint8_t)p->outputs[i].dtype;
+    for (int i = 0; i < p->num_inputs; i++) {
+        form->inputs[i] = (uint8_t)p->inputs[i].dtype;
+        form->rounded[i] = (uint8_t)p->inputs[i].rounded;
+        form->aliased[i] = (uint8_t)(p->inputs[i].dtype ? alias_of(p, &p->inputs[i]) : 0);
+    }
+}
+
+static const kn_operand *first_output(const kn_pointwise_problem *p)
+{
+    int i = 0;
+    while (!p->outputs[i].dtype)
+        i++;
+    return &p->outputs[i];
+}
+
+static bool lie_alike(const kn_layout *layout, const int64_t *a, const int64_t *b)
+{
+    for (int d = 0; d < layout->ndim; d++)
+        if (layout->shape[d] != 1 && a[d] != b[d])
+            return false;
+    return true;
+}
+
+/* The lane of what lies like `operand`, a new one if need be. */
+static int lane_of(kn_layout *layout, const kn_operand *operand)
+{
+    for (int n = 0; n < layout->lanes; n++)
+        if (lie_alike(layout, layout->strides[n], operand->strides))
+            return n;
+    memcpy(layout->strides[layout->lanes], operand->strides, (size_t)layout->ndim * sizeof(int64_t));
+    return layout->lanes++;
+}
+
+static void make_layout(kn_layout *layout, kn_pointwise_form *form, const kn_pointwise_problem *p)
+{
+    layout->ndim = p->ndim;
+    layout->lanes = 0;
+    memcpy(layout->shape, p->shape, (size_t)p->ndim * sizeof *p->shape);
+    lane_of(layout, first_output(p));
+    for (int i = 0; i < p->num_inputs; i++)
+        if (form->inputs[i])
+            form->lane[i] = (uint8_t)lane_of(layout, &p->inputs[i]);
+    form->lanes = (uint8_t)layout->lanes;
+    kn_layout_collapse(layout);
+}
+
+static int vector_width(const kn_limits *limits, kn_dtype dtype)
+{
+    const int native = dtype == KN_F64 ? limits->vector_width_f64 : limits->vector_width_f32;
+    return native >= 16 ? 16 : native >= 8 ? 8 : 4;
+}
+
+static void choose_walk(kn_pointwise_form *form, const kn_pointwise_problem *p, const kn_layout *layout,
+                        const kn_limits *limits)
+{
+    if (!limits->is_cpu) {
+        form->walk = KN_WALK_QUADS;
+        return;
+    }
+    form->walk = kn_layout_is_flat(layout) ? KN_WALK_FLAT : KN_WALK_RUNS;
+    for (int i = 0; form->walk == KN_WALK_FLAT && i < p->num_inputs; i++) {
+        form->spread[i] = form->inputs[i] && layout->strides[form->lane[i]][0] == 0;
+        form->lane[i] = 0;
+    }
+    if (form->walk == KN_WALK_FLAT)
+        form->lanes = 1;
+    if (kn_pointwise_has_vectors(p->code, form))
+        form->vector = (uint8_t)vector_width(limits, p->compute);
+}
+
+/* --- kernels ------------------------------------------------------------------------------------------------------ */
+
+static bool has_f64(const kn_pointwise_form *form)
+{
+    bool f64 = form->compute == KN_F64;
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+        f64 |= form->outputs[i] == KN_F64;
+    for (int i = 0; i < KN_POINTWISE_INPUTS; i++)
+        f64 |= form->inputs[i] == KN_F64;
+    return f64;
+}
+
+/* Literals are single unless double is in use: as precise as T, and none that vectors of floats refuse. */
+static const char *options_of(const kn_pointwise_form *form)
+{
+    if (!has_f64(form))
+        return "-cl-single-precision-constant";
+    return form->compute == KN_F64 ? "-DKN_USE_F64" : "-DKN_USE_F64 -cl-single-precision-constant";
+}
+
+static kn_pointwise_kernel *find_kernel(const kn_pointwise_code *code, const kn_pointwise_form *form)
+{
+    kn_pointwise_kernel *kernel = atomic_load_explicit(&code->kernels, memory_order_acquire);
+    while (kernel && memcmp(&kernel->form, form, sizeof *form) != 0)
+        kernel = kernel->next;
+    return kernel;
+}
+
+static kn_status write_kernel(kn_pointwise_kernel *kernel, const kn_pointwise_code *code)
+{
+    char name[80];
+    kn_text text = {0};
+    kn_pointwise_write(&text, code, &kernel->form);
+    char *finished = kn_text_finish(&text);
+    if (!finished)
+        return KN_ERR_MEMORY;
+    snprintf(name, sizeof name, KN_POINTWISE_PREFIX "%s", code->name);
+    kn_status status = kn_user_source_add(&kernel->source, name, finished);
+    kn_free(finished);
+    return status;
+}
+
+/* Two threads may both add one: the texts are the same. */
+static kn_status add_kernel(kn_pointwise_kernel **kernel, kn_pointwise_code *code, const kn_pointwise_form *form)
+{
+    kn_pointwise_kernel *made = kn_calloc(1, sizeof *made);
+    if (!made)
+        return KN_ERR_MEMORY;
+    made->form = *form;
+    const kn_status status = write_kernel(made, code);
+    if (status != KN_OK) {
+        kn_free(made);
+        return status;
+    }
+    made->next = atomic_load(&code->kernels);
+    while (!atomic_compare_exchange_weak(&code->kernels, &made->next, made))
+        ;
+    *kernel = made;
+    return KN_OK;
+}
+
+static kn_status get_kernel(kn_pointwise_kernel **kernel, kn_pointwise_code *code, const kn_pointwise_form *form)
+{
+    *kernel = find_kernel(code, form);
+    return *kernel ? KN_OK : add_kernel(kernel, code, form);
+}
+
+void kn_pointwise_code_free(kn_pointwise_code *code)
+{
+    kn_pointwise_kernel *kernel = atomic_exchange(&code->kernels, NULL);
+    while (kernel) {
+        kn_pointwise_kernel *next = kernel->next;
+        kn_free(kernel);
+        kernel = next;
+    }
+}
+
+kn_status kn_pointwise_build(kn_device *device, kn_pointwise_code *code, kn_dtype compute)
+{
+    kn_pointwise_form form = {.walk = kn_device_limits(device)->is_cpu ? KN_WALK_FLAT : KN_WALK_QUADS,
+                              .compute = (uint8_t)compute,
+                              .lanes = 1};
+    kn_pointwise_kernel *kernel;
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS && code->values[i]; i++)
+        form.outputs[i] = (uint8_t)compute;
+    for (int i = 0; code->inputs[i]; i++)
+        form.inputs[i] = (uint8_t)compute;
+    KN_TRY(get_kernel(&kernel, code, &form));
+    return kn_user_source_build(device, kernel->source.path, options_of(&form), kernel->source.name, NULL);
+}
+
+/* --- launching ---------------------------------------------------------------------------------------------------- */
+
+#define MAX_ARGS (KN_POINTWISE_OUTPUTS + KN_POINTWISE_INPUTS + 1 + KN_POINTWISE_NUMBERS)
+
+static kn_arg operand_argument(const kn_operand *operand)
+{
+    return kn_arg_buffer(operand->buffer, operand->offset * (int64_t)kn_dtype_size(operand->dtype));
+}
+
+/* The whole number next to `value` towards 0, within [low, high]; NaN is 0. C leaves all but the first undefined. */
+static int64_t whole_within(kn_number number, int64_t low, int64_t high)
+{
+    if (number.is_whole)
+        return number.whole < low ? low : number.whole > high ? high : number.whole;
+    if (!(number.real > (double)low))
+        return isnan(number.real) ? 0 : low;
+    return number.real < (double)high ? (int64_t)number.real : high;
+}
+
+static kn_arg number_argument(char type, kn_dtype dtype, kn_number number)
+{
+    const char of_element[] = {
+        [KN_F32] = 'f', [KN_F64] = 'd', [KN_I32] = 'i', [KN_I64] = 'l', [KN_U8] = 'u', [KN_BOOL] = 'b'};
+    kn_arg arg = {.kind = KN_ARG_BYTES, .size = 1};
+    switch (type == 'T' ? of_element[dtype] : type) {
+    case 'f':
+        return kn_arg_f32(number.real);
+    case 'd':
+        return kn_arg_f64(number.real);
+    case 'i':
+        return kn_arg_i32(whole_within(number, INT32_MIN, INT32_MAX));
+    case 'l':
+        return kn_arg_i64(whole_within(number, INT64_MIN, INT64_MAX));
+    case 'b':
+        *(uint8_t *)&arg.value = number.real != 0;
+        return arg;
+    default: /* wraps around, as in C */
+        *(uint8_t *)&arg.value = (uint8_t)whole_within(number, INT64_MIN, INT64_MAX);
+        return arg;
+    }
+}
+
+/* On CPU devices a few work-items per core with long loops. */
+static size_t work_items(const kn_limits *limits, int64_t count) { return kn_work_items(limits, count, 4096); }
+
+static kn_status launch_on_cpu(kn_stream *stream, kn_launch_params *params, kn_arg *plan, const kn_layout *layout,
+                               const kn_pointwise_form *form, const kn_limits *limits)
+{
+    const int64_t count = kn_layout_count(layout);
+    kn_runs runs;
+    params->global[0] = work_items(limits, count);
+    if (form->walk == KN_WALK_FLAT) {
+        *plan = kn_arg_i64(count);
+        return kn_launch(stream, params);
+    }
+    runs.count = count;
+    runs.ndim = layout->ndim;
+    memcpy(runs.shape, layout->shape, sizeof runs.shape);
+    memcpy(runs.strides, layout->strides, sizeof runs.strides);
+    *plan = kn_arg_struct(&runs, offsetof(kn_runs, strides) + (size_t)layout->lanes * sizeof runs.strides[0]);
+    return kn_launch(stream, params);
+}
+
+static bool is_aligned(const kn_operand *operand) { return operand->offset % 4 == 0; }
+
+static kn_status launch_on_gpu(kn_stream *stream, const kn_launch_params *params, int plan, const kn_layout *layout,
+                               const kn_pointwise_problem *p, const kn_pointwise_form *form, const kn_limits *limits)
+{
+    kn_quads quads = {.layout = *layout};
+    for (int n = 0; n < layout->lanes; n++)
+        quads.aligned[n] = true;
+    for (int i = 0; i < p->num_outputs; i++)
+        quads.aligned[0] = quads.aligned[0] && (!p->outputs[i].dtype || is_aligned(&p->outputs[i]));
+    for (int i = 0; i < p->num_inputs; i++) {
+        if (!form->inputs[i])
+            continue;
+        quads.aligned[form->lane[i]] = quads.aligned[form->lane[i]] && is_aligned(&p->inputs[i]);
+    }
+    return kn_launch_quads(stream, limits, params, plan, &quads);
+}
+
+static kn_status launch(kn_stream *stream, const kn_pointwise_problem *p, const kn_pointwise_form *form,
+                        const kn_pointwise_kernel *kernel, const kn_layout *layout, const kn_limits *limits)
+{
+    kn_arg args[MAX_ARGS];
+    int count = 0;
+
+    for (int i = 0; i < p->num_outputs; i++)
+        if (p->outputs[i].dtype)
+            args[count++] = operand_argument(&p->outputs[i]);
+    for (int i = 0; i < p->num_inputs; i++)
+        if (form->inputs[i] && !form->aliased[i])
+            args[count++] = operand_argument(&p->inputs[i]);
+    const int plan = count++;
+    for (int i = 0; p->code->numbers && p->code->numbers[i]; i++)
+        args[count++] =
+            number_argument(p->code->number_types ? p->code->number_types[i] : 'T', p->compute, p->numbers[i]);
+    kn_launch_params params = {.source = kernel->source.path,
+                               .options = options_of(form),
+                               .kernel = kernel->source.name,
+                               .operation = p->operation,
+                               .dims = 1,
+                               .args = args,
+                               .num_args = count};
+    return limits->is_cpu ? launch_on_cpu(stream, &params, &args[plan], layout, form, limits)
+                          : launch_on_gpu(stream, &params, plan, layout, p, form, limits);
+}
+
+kn_status kn_pointwise_run(kn_stream *stream, const kn_pointwise_problem *problem)
+{
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    kn_pointwise_kernel *kernel;
+    kn_pointwise_form form;
+    kn_layout layout = {0};
+
+    for (int d = 0; d < problem->ndim; d++)
+        if (problem->shape[d] == 0)
+            return KN_OK;
+    note_dtypes(&form, problem);
+    make_layout(&layout, &form, problem);
+    choose_walk(&form, problem, &layout, limits);
+    KN_TRY(get_kernel(&kernel, problem->code, &form));
+    return launch(stream, problem, &form, kernel, &layout, limits);
+}

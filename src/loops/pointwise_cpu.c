@@ -1,0 +1,197 @@
+/* loops/pointwise_cpu.c - kernels for CPU devices: a work-item takes a contiguous range of the elements, flat where all
+ * operands lie in line, else run by run (cl/pointwise/runs.clh), one element after the other or by explicit vectors. */
+#include <stdio.h>
+
+#include "loops/pointwise_writer.h"
+
+static void write_bindings(const kn_writer *w)
+{
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+        if (kn_writer_wants(w, i))
+            kn_text_format(w->out, "    KN_BIND_OUT(%s, kn_out%d);\n", kn_storage_type(w->form->outputs[i]), i);
+    for (int i = 0; i < kn_writer_inputs(w); i++)
+        if (kn_writer_has_parameter(w, i))
+            kn_text_format(w->out, "    KN_BIND_IN(%s, kn_in%d);\n", kn_storage_type(w->form->inputs[i]), i);
+    kn_write_numbers(w);
+}
+
+typedef enum advance { UNIT, SAME, ANY } advance;
+
+/* One element after the other: for (; begin < end; ...). `steps`: of each input; `unit`: of the outputs. */
+static void write_loop(const kn_writer *w, const char *begin, const char *end, const char *in, const char *out,
+                       const advance *steps, bool unit)
+{
+    char name[KN_WRITER_NAME], at[KN_WRITER_NAME];
+    kn_text_append(w->out, "{ ");
+    for (int i = 0; i < kn_writer_inputs(w); i++)
+        if (kn_writer_reads(w, i) && steps[i] == SAME)
+            kn_write_load(w, i, kn_writer_pointer(w, i, in, out, name), "0");
+    kn_text_format(w->out, "for (long kn_k = %s; kn_k < %s; kn_k++) { ", begin, end);
+    for (int i = 0; i < kn_writer_inputs(w); i++) {
+        if (!kn_writer_reads(w, i) || steps[i] == SAME)
+            continue;
+        const int lane = w->form->lane[i];
+        if (steps[i] == UNIT || (lane == 0 && unit))
+            snprintf(at, sizeof at, "kn_k");
+        else
+            snprintf(at, sizeof at, "kn_k * kn_step%d", lane);
+        kn_write_load(w, i, kn_writer_pointer(w, i, in, out, name), at);
+    }
+    kn_write_statements(w);
+    kn_write_stores(w, out, unit ? "kn_k" : "kn_k * kn_step0");
+    kn_text_append(w->out, "} }\n");
+}
+
+/* A vector after the other. `steps` are expressions of each lane's step. */
+static void write_vector_loop(const kn_writer *w, const char *begin, const char *end, const char *in, const char *out,
+                              char (*steps)[KN_WRITER_NAME])
+{
+    char name[KN_WRITER_NAME];
+    kn_text_format(w->out,
+                   "for (long kn_k = %s; kn_k < %s; kn_k += KN_VECTOR) { const long kn_width = min((long)KN_VECTOR, "
+                   "%s - kn_k);\n",
+                   begin, end, end);
+    for (int i = 0; i < kn_writer_inputs(w); i++) {
+        if (!kn_writer_reads(w, i))
+            continue;
+        const char *step = w->form->spread[i] ? "0" : steps[w->form->lane[i]];
+        kn_text_format(w->out, "const T %s%c = kn_vector_%s(%s + kn_k * %s, %s, kn_width); ", w->prefix,
+                       w->code->inputs[i], w->form->inputs[i] == KN_F16 ? "half" : "plain",
+                       kn_writer_pointer(w, i, in, out, name), step, step);
+    }
+    kn_write_statements(w);
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+        if (kn_writer_wants(w, i))
+            kn_text_format(w->out, "kn_vector_put_%s(%s, %s%d + kn_k * %s, %s, kn_width); ",
+                           w->form->outputs[i] == KN_F16 ? "half" : "plain", w->code->values[i], out, i, steps[0],
+                           steps[0]);
+    kn_text_append(w->out, "}\n");
+}
+
+void kn_write_flat(const kn_writer *w)
+{
+    char steps[KN_LAYOUT_LANES][KN_WRITER_NAME];
+    advance unit[KN_POINTWISE_INPUTS];
+    for (int n = 0; n < KN_LAYOUT_LANES; n++)
+        snprintf(steps[n], KN_WRITER_NAME, "1");
+    for (int i = 0; i < kn_writer_inputs(w); i++)
+        unit[i] = w->form->spread[i] ? SAME : UNIT;
+    kn_write_parameters(w, "long");
+    write_bindings(w);
+    kn_text_append(w->out,
+                   "long kn_begin_, kn_end_; kn_part(kn_plan, &kn_begin_, &kn_end_); if (kn_begin_ < kn_end_)\n");
+    if (w->form->vector)
+        write_vector_loop(w, "kn_begin_", "kn_end_", "kn_in", "kn_out", steps);
+    else
+        write_loop(w, "kn_begin_", "kn_end_", "kn_in", "kn_out", unit, true);
+    kn_text_append(w->out, "}\n");
+}
+
+/* Pointers to the present run's elements. */
+static void write_run(const kn_writer *w)
+{
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+        if (kn_writer_wants(w, i))
+            kn_text_format(w->out, "global %s *kn_y%d = kn_out%d + kn_c.at[0]; ", kn_storage_type(w->form->outputs[i]),
+                           i, i);
+    for (int i = 0; i < kn_writer_inputs(w); i++)
+        if (kn_writer_has_parameter(w, i))
+            kn_text_format(w->out, "const global %s *kn_x%d = kn_in%d + kn_c.at[%d]; ",
+                           kn_storage_type(w->form->inputs[i]), i, i, w->form->lane[i]);
+    kn_text_append(w->out, "\n");
+}
+
+/* The lanes that have a stride of their own; more than two of them share one general loop. */
+enum { CASES = 2 };
+
+/* Bit n of `same`: lane 1 + n is the same for the whole run; the others have stride 1. */
+static void write_case(const kn_writer *w, int lanes, unsigned same)
+{
+    advance steps[KN_POINTWISE_INPUTS];
+    kn_text_append(w->out, "if (kn_step0 == 1");
+    for (int n = 1; n < lanes; n++)
+        kn_text_format(w->out, " && kn_step%d == %d", n, same >> (n - 1) & 1 ? 0 : 1);
+    for (int i = 0; i < kn_writer_inputs(w); i++) {
+        const int lane = w->form->lane[i];
+        steps[i] = lane > 0 && same >> (lane - 1) & 1 ? SAME : UNIT;
+    }
+    kn_text_append(w->out, ")\n");
+    write_loop(w, "0", "kn_length", "kn_x", "kn_y", steps, true);
+    kn_text_append(w->out, "else ");
+}
+
+static void write_run_loops(const kn_writer *w, int lanes)
+{
+    const unsigned cases = lanes - 1 <= CASES ? (1u << (lanes - 1)) : 1;
+    advance any[KN_POINTWISE_INPUTS];
+    for (unsigned same = 0; same < cases; same++)
+        write_case(w, lanes, same);
+    for (int i = 0; i < kn_writer_inputs(w); i++)
+        any[i] = ANY;
+    write_loop(w, "0", "kn_length", "kn_x", "kn_y", any, false);
+}
+
+/* Whether short runs are worth laying out: where one of several operands may be broadcast, all of plain storage. */
+static bool lays_out(const kn_writer *w, int lanes)
+{
+    int operands = 0;
+    for (int i = 0; i < kn_writer_inputs(w); i++) {
+        if (w->form->inputs[i] == KN_F16 || w->form->aliased[i])
+            return false;
+        operands += kn_writer_reads(w, i);
+    }
+    return lanes > 1 && operands > 1;
+}
+
+static void write_tiles(const kn_writer *w)
+{
+    advance unit[KN_POINTWISE_INPUTS] = {UNIT};
+    kn_text_append(w->out, "if (kn_in_tiles(&kn_plan)) { kn_cursor kn_c; kn_begin(&kn_plan, &kn_c);\n");
+    for (int i = 0; i < kn_writer_inputs(w); i++) {
+        const int lane = w->form->lane[i];
+        if (lane > 0)
+            kn_text_format(w->out, "%s kn_t%d[KN_TILE_BUFFER]; const long kn_reach%d = kn_reach(&kn_plan, %d); ",
+                           kn_storage_type(w->form->inputs[i]), i, i, lane);
+    }
+    kn_text_append(w->out, "\nwhile (kn_c.position < kn_c.end) { "
+                           "const long kn_size = min((long)KN_TILE, kn_c.end - kn_c.position);\n");
+    kn_text_append(w->out, "{ KN_FILL_TILE(kn_size, {");
+    for (int i = 0; i < kn_writer_inputs(w); i++) {
+        const int lane = w->form->lane[i];
+        if (lane > 0)
+            kn_text_format(w->out, " KN_LAY(%s, kn_t%d, kn_in%d, %d, kn_reach%d);", kn_storage_type(w->form->inputs[i]),
+                           i, i, lane, i);
+    }
+    kn_text_append(w->out, " }) }\n");
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+        if (kn_writer_wants(w, i))
+            kn_text_format(w->out, "global %s *kn_y%d = kn_out%d + kn_c.position; ",
+                           kn_storage_type(w->form->outputs[i]), i, i);
+    for (int i = 0; i < kn_writer_inputs(w); i++)
+        if (kn_writer_reads(w, i) && w->form->lane[i] == 0)
+            kn_text_format(w->out, "const global %s *kn_t%d = kn_in%d + kn_c.position; ",
+                           kn_storage_type(w->form->inputs[i]), i, i);
+    write_loop(w, "0", "kn_size", "kn_t", "kn_y", unit, true);
+    kn_text_append(w->out, "kn_c.position += kn_size; }\nreturn; }\n");
+}
+
+void kn_write_runs(const kn_writer *w)
+{
+    char steps[KN_LAYOUT_LANES][KN_WRITER_NAME];
+    const int lanes = w->form->lanes;
+    kn_write_parameters(w, "kn_runs");
+    write_bindings(w);
+    if (!w->form->vector && lays_out(w, lanes))
+        write_tiles(w);
+    for (int n = 0; n < lanes; n++) {
+        snprintf(steps[n], KN_WRITER_NAME, "kn_step%d", n);
+        kn_text_format(w->out, "const long %s = kn_plan.stride[%d][kn_plan.ndim - 1]; ", steps[n], n);
+    }
+    kn_text_append(w->out, "\nKN_RUNS(kn_plan, kn_c, kn_length) {\n");
+    write_run(w);
+    if (w->form->vector)
+        write_vector_loop(w, "0", "kn_length", "kn_x", "kn_y", steps);
+    else
+        write_run_loops(w, lanes);
+    kn_text_append(w->out, "} }\n");
+}

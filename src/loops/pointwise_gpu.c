@@ -1,0 +1,70 @@
+/* loops/pointwise_gpu.c - kernels for GPUs: a work-item takes four elements at a time (cl/pointwise/quads.clh), as vectors
+ * where they lie so. */
+#include <stdio.h>
+
+#include "loops/pointwise_writer.h"
+
+/* KN_BODY: one of the four elements. */
+static void write_body(const kn_writer *w)
+{
+    char name[KN_WRITER_NAME];
+    kn_text_append(w->out, "#define KN_BODY ");
+    for (int i = 0; i < kn_writer_inputs(w); i++) {
+        if (!kn_writer_reads(w, i))
+            continue;
+        snprintf(name, KN_WRITER_NAME, "kn_v%d", i);
+        const char *type = kn_writer_type(w, i);
+        kn_text_format(w->out,
+                       w->form->rounded[i] ? "const %s %s%c = (%s)kn_round_to_half((float)%s[kn_k]); "
+                                           : "const %s %s%c = (%s)%s[kn_k]; ",
+                       type, w->prefix, w->code->inputs[i], type, name);
+    }
+    kn_write_statements(w);
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+        if (kn_writer_wants(w, i))
+            kn_text_format(w->out, "%s(%s, %s, kn_r%d, kn_k); ",
+                           w->form->outputs[i] == KN_F16 ? "KN_STORE_PLAIN" : kn_writer_store(w, i),
+                           w->form->outputs[i] == KN_F16 ? "float" : kn_storage_type(w->form->outputs[i]),
+                           w->code->values[i], i);
+    kn_text_append(w->out, "\n");
+}
+
+void kn_write_quads(const kn_writer *w)
+{
+    char name[KN_WRITER_NAME];
+    write_body(w);
+    kn_write_parameters(w, "kn_quads");
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+        if (kn_writer_wants(w, i))
+            kn_text_format(w->out, "KN_QUAD_OUT(%s, kn_out%d, 0)\n", kn_storage_type(w->form->outputs[i]), i);
+    for (int i = 0; i < kn_writer_inputs(w); i++)
+        if (kn_writer_has_parameter(w, i))
+            kn_text_format(w->out, "KN_QUAD_IN(%s, kn_in%d, %d)\n", kn_storage_type(w->form->inputs[i]), i,
+                           w->form->lane[i]);
+    kn_write_numbers(w);
+    kn_text_append(w->out, "KN_QUADS(kn_plan, kn_task) { kn_quad kn_q; kn_quad_of(&kn_plan, kn_task, &kn_q); "
+                           "if (kn_q.left == 0) continue;\n");
+    for (int i = 0; i < kn_writer_inputs(w); i++) {
+        if (!kn_writer_reads(w, i))
+            continue;
+        const char *from = kn_writer_pointer(w, i, "kn_in", "kn_out", name);
+        const int lane = w->form->lane[i];
+        if (w->form->inputs[i] == KN_F16)
+            kn_text_format(w->out, "KN_QUAD_LOAD_HALF(kn_v%d, %s, %d) ", i, from, lane);
+        else
+            kn_text_format(w->out, "KN_QUAD_LOAD(%s, kn_v%d, %s, %d) ", kn_storage_type(w->form->inputs[i]), i, from,
+                           lane);
+    }
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+        if (kn_writer_wants(w, i))
+            kn_text_format(w->out, "%s kn_r%d[4]; ",
+                           w->form->outputs[i] == KN_F16 ? "float" : kn_storage_type(w->form->outputs[i]), i);
+    kn_text_append(w->out, "\n{ enum { kn_k = 0 }; KN_BODY } { enum { kn_k = 1 }; KN_BODY } "
+                           "{ enum { kn_k = 2 }; KN_BODY } { enum { kn_k = 3 }; KN_BODY }\n");
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+        if (kn_writer_wants(w, i) && w->form->outputs[i] == KN_F16)
+            kn_text_format(w->out, "KN_QUAD_STORE_HALF(kn_r%d, kn_out%d) ", i, i);
+        else if (kn_writer_wants(w, i))
+            kn_text_format(w->out, "KN_QUAD_STORE(%s, kn_r%d, kn_out%d) ", kn_storage_type(w->form->outputs[i]), i, i);
+    kn_text_append(w->out, "} }\n");
+}

@@ -1,0 +1,170 @@
+/* loops/pointwise_source.c - writes pointwise kernels.
+ *
+ * All names in them but the code's letters begin with kn_, KN_ or are OpenCL's: what a user's code defines stands
+ * before the kernel and changes nothing in it. */
+#include "loops/pointwise_writer.h"
+
+#include <stdio.h>
+
+static int count_numbers(const kn_pointwise_code *code) { return code->numbers ? (int)strlen(code->numbers) : 0; }
+
+static bool has(const char *letters, char letter) { return letters && strchr(letters, letter); }
+
+static bool is_real(int dtype) { return kn_dtype_is_floating((kn_dtype)dtype); }
+
+bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_form *form)
+{
+    if (!code->vectors || !is_real(form->compute) || (code->vectors == KN_F32_VECTORS && form->compute != KN_F32))
+        return false;
+    for (int i = 0; code->inputs[i]; i++) {
+        const bool own = form->inputs[i] == form->compute || form->inputs[i] == KN_F16;
+        if (form->inputs[i] && (!own || form->rounded[i] || has(code->raw, code->inputs[i])))
+            return false;
+    }
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+        if (form->outputs[i] && form->outputs[i] != form->compute && form->outputs[i] != KN_F16)
+            return false;
+    return true;
+}
+
+/* --- elements ----------------------------------------------------------------------------------------------------- */
+
+/* What input i is while it is computed on. */
+const char *kn_writer_type(const kn_writer *w, int i)
+{
+    if (!has(w->code->raw, w->code->inputs[i]))
+        return "T";
+    return w->form->inputs[i] == KN_F16 ? "float" : kn_storage_type(w->form->inputs[i]);
+}
+
+/* Declares input i, read from element `at` of `pointer`. */
+void kn_write_load(const kn_writer *w, int i, const char *pointer, const char *at)
+{
+    const kn_pointwise_form *f = w->form;
+    const char *type = kn_writer_type(w, i), *load = f->inputs[i] == KN_F16 ? "KN_LOAD_HALF" : "KN_LOAD_PLAIN";
+    kn_text_format(w->out, "const %s %s%c = (%s)", type, w->prefix, w->code->inputs[i], type);
+    if (f->rounded[i])
+        kn_text_format(w->out, "kn_round_to_half((float)%s(%s, %s)); ", load, pointer, at);
+    else
+        kn_text_format(w->out, "%s(%s, %s); ", load, pointer, at);
+}
+
+/* How a value is converted to what output i holds. */
+const char *kn_writer_store(const kn_writer *w, int i)
+{
+    const int dtype = w->form->outputs[i];
+    if (dtype == KN_F16)
+        return "KN_STORE_HALF";
+    if (dtype == KN_BOOL)
+        return "KN_STORE_BOOL";
+    return is_real(w->form->compute) && !is_real(dtype) ? "KN_STORE_WHOLE" : "KN_STORE_PLAIN";
+}
+
+void kn_write_stores(const kn_writer *w, const char *pointer, const char *at)
+{
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+        if (kn_writer_wants(w, i))
+            kn_text_format(w->out, "%s(%s, %s, %s%d, %s); ", kn_writer_store(w, i),
+                           kn_storage_type(w->form->outputs[i]), w->code->values[i], pointer, i, at);
+}
+
+void kn_write_statements(const kn_writer *w)
+{
+    if (w->code->statements)
+        kn_text_format(w->out, "%s ", w->code->statements);
+}
+
+/* The pointer that input i is read from, `kind` being "in" (the whole) or "x" (from the present run on). */
+const char *kn_writer_pointer(const kn_writer *w, int i, const char *in, const char *out, char name[KN_WRITER_NAME])
+{
+    if (w->form->aliased[i])
+        snprintf(name, KN_WRITER_NAME, "%s%d", out, w->form->aliased[i] - 1);
+    else
+        snprintf(name, KN_WRITER_NAME, "%s%d", in, i);
+    return name;
+}
+
+/* --- the beginning ------------------------------------------------------------------------------------------------ */
+
+static const char *number_type(const kn_writer *w, int i)
+{
+    switch (w->code->number_types ? w->code->number_types[i] : 'T') {
+    case 'f':
+        return "float";
+    case 'd':
+        return "double";
+    case 'i':
+        return "int";
+    case 'l':
+        return "long";
+    default:
+        return "KN_ELEMENT";
+    }
+}
+
+static void write_types(const kn_writer *w)
+{
+    const int vector = w->form->vector;
+    kn_text_format(w->out, "#define KN_ELEMENT %s\n%s", kn_storage_type(w->form->compute),
+                   is_real(w->form->compute) ? "" : "#define KN_WHOLE\n");
+    if (vector)
+        kn_text_format(w->out, "#define KN_VECTOR %d\n#define T KN_VECTOR_TYPE\n#include \"pointwise/vectors.clh\"\n",
+                       vector);
+    else
+        kn_text_format(w->out, "#define T %s\n",
+                       w->form->compute == KN_BOOL && w->code->is_users ? "bool" : "KN_ELEMENT");
+    if (w->form->walk == KN_WALK_QUADS)
+        kn_text_format(
+            w->out, "#define KN_OPERANDS %d\n#include \"pointwise/elements.clh\"\n#include \"pointwise/quads.clh\"\n",
+            w->form->lanes);
+    else
+        kn_text_format(w->out, "#define KN_PLACES %d\n#include \"pointwise/runs.clh\"\n", w->form->lanes);
+}
+
+static void write_functions(const kn_writer *w)
+{
+    if (w->code->functions)
+        kn_text_format(w->out, "#line 1 \"%s\"\n%s\n#line 1 \"koine\"\n", w->code->name, w->code->functions);
+}
+
+void kn_write_parameters(const kn_writer *w, const char *plan)
+{
+    const kn_pointwise_form *f = w->form;
+    bool in_place[KN_POINTWISE_OUTPUTS] = {false};
+    for (int i = 0; i < kn_writer_inputs(w); i++)
+        if (f->aliased[i])
+            in_place[f->aliased[i] - 1] = true;
+    kn_text_format(w->out, "kernel void %s%s(", KN_POINTWISE_PREFIX, w->code->name);
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+        if (kn_writer_wants(w, i))
+            kn_text_format(w->out, "%s(kn_out%d), ", in_place[i] ? "KN_INOUT" : "KN_OUT", i);
+    for (int i = 0; i < kn_writer_inputs(w); i++)
+        if (kn_writer_has_parameter(w, i))
+            kn_text_format(w->out, "KN_IN(kn_in%d), ", i);
+    kn_text_format(w->out, "const %s kn_plan", plan);
+    for (int i = 0; i < count_numbers(w->code); i++)
+        kn_text_format(w->out, ", const %s kn_number%d", number_type(w, i), i);
+    kn_text_append(w->out, ")\n{\n");
+}
+
+void kn_write_numbers(const kn_writer *w)
+{
+    for (int i = 0; i < count_numbers(w->code); i++) {
+        const bool typed = w->code->number_types && w->code->number_types[i] != 'T';
+        const char *type = typed ? number_type(w, i) : "T";
+        kn_text_format(w->out, "    const %s %s%c = (%s)kn_number%d;\n", type, w->prefix, w->code->numbers[i], type, i);
+    }
+}
+
+void kn_pointwise_write(kn_text *out, const kn_pointwise_code *code, const kn_pointwise_form *form)
+{
+    const kn_writer w = {.out = out, .code = code, .form = form, .prefix = code->is_users ? KN_POINTWISE_USERS : ""};
+    write_types(&w);
+    write_functions(&w);
+    if (form->walk == KN_WALK_QUADS)
+        kn_write_quads(&w);
+    else if (form->walk == KN_WALK_RUNS)
+        kn_write_runs(&w);
+    else
+        kn_write_flat(&w);
+}

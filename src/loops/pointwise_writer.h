@@ -1,0 +1,54 @@
+/* loops/pointwise_writer.h - what the writers of kernels for CPU devices and for GPUs share. */
+#ifndef KN_LOOPS_POINTWISE_WRITER_H
+#define KN_LOOPS_POINTWISE_WRITER_H
+
+#include <string.h>
+
+#include "base/dtype.h"
+#include "loops/pointwise_source.h"
+
+typedef struct kn_writer {
+    kn_text *out;
+    const kn_pointwise_code *code;
+    const kn_pointwise_form *form;
+    const char *prefix; /* of the code's letters: a user's macro may be called `a` */
+} kn_writer;
+
+static inline int kn_writer_inputs(const kn_writer *w) { return (int)strlen(w->code->inputs); }
+static inline bool kn_writer_reads(const kn_writer *w, int i) { return w->form->inputs[i] != 0; }
+static inline bool kn_writer_wants(const kn_writer *w, int i) { return w->form->outputs[i] != 0; }
+
+/* A parameter of its own: read, and not the output that it is changed into. */
+static inline bool kn_writer_has_parameter(const kn_writer *w, int i)
+{
+    return kn_writer_reads(w, i) && !w->form->aliased[i];
+}
+
+/* OpenCL C's type of a dtype as it lies in memory. */
+static inline const char *kn_storage_type(int dtype) { return kn_dtype_cl((kn_dtype)dtype); }
+
+/* What input i is while it is computed on. */
+const char *kn_writer_type(const kn_writer *w, int i);
+
+/* The macro (cl/pointwise/elements.clh) that converts a value to what output i holds. */
+const char *kn_writer_store(const kn_writer *w, int i);
+
+/* What input i is read from: `in` and its number, or, of one that is changed, `out` and the output's. */
+#define KN_WRITER_NAME 48
+const char *kn_writer_pointer(const kn_writer *w, int i, const char *in, const char *out, char name[KN_WRITER_NAME]);
+
+/* Declares input i, read from element `at` of `pointer`. */
+void kn_write_load(const kn_writer *w, int i, const char *pointer, const char *at);
+void kn_write_stores(const kn_writer *w, const char *pointer, const char *at);
+void kn_write_statements(const kn_writer *w);
+
+/* The kernel's head, up to its brace, and its numbers by their names. */
+void kn_write_parameters(const kn_writer *w, const char *plan);
+void kn_write_numbers(const kn_writer *w);
+
+/* The kernels: pointwise_cpu.c, pointwise_gpu.c. */
+void kn_write_flat(const kn_writer *w);
+void kn_write_runs(const kn_writer *w);
+void kn_write_quads(const kn_writer *w);
+
+#endif

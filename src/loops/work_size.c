@@ -1,0 +1,14 @@
+/* loops/work_size.c - see work_size.h. */
+#include "loops/work_size.h"
+
+kn_work_size kn_work_for(const kn_limits *limits, int64_t count)
+{
+    const size_t items = kn_work_items(limits, count, 4096);
+    size_t local = 256;
+
+    if (limits->is_cpu)
+        return (kn_work_size){.global = items, .local = 0};
+    while (local > limits->max_work_group_size)
+        local /= 2;
+    return (kn_work_size){.global = (items + local - 1) / local * local, .local = local};
+}

@@ -1,0 +1,240 @@
+/* ops/conv/any/lowered.c - convolution as matrix products (ops/gemm/gemm.h), on any device.
+ *
+ * With X the matrix [taps, pixels] that im2col makes of one image and group (x itself for a 1 x 1 kernel with stride 1
+ * and no padding):
+ *
+ *     y = W X,    dX = W^T dy and dx = col2im(dX),    dW = sum over images of dy X^T
+ *
+ * Images go in chunks, so that the matrices take a bounded amount of memory; within a chunk either the images or the
+ * groups are the batch of one product, whichever are more. */
+#include "ops/conv/conv2d.h"
+
+#include "ops/gemm/gemm.h"
+
+#define CHUNK_BYTES ((int64_t)256 << 20)
+
+typedef struct lowered {
+    const kn_conv2d_problem *problem;
+    kn_conv2d_kernel_shape kernel;
+    int64_t element, pixels, taps, outer; /* taps and output channels of one group */
+    int64_t chunk;                        /* images at a time */
+    bool in_place;                        /* x is its own matrix */
+    kn_buffer *columns;                   /* [chunk][groups][taps][pixels] */
+    kn_buffer *products;                  /* backward-weights: [chunk][groups][outer][taps] */
+} lowered;
+
+static const char *type_options(const lowered *l) { return l->element == 8 ? "-DT=double -DKN_USE_F64" : "-DT=float"; }
+
+static size_t choose_items(kn_stream *stream, int64_t elements)
+{
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    return limits->is_cpu ? (size_t)kn_min_i64(elements, 16 * limits->compute_units)
+                          : kn_work_items(limits, elements, 1);
+}
+
+static kn_status begin(lowered *l, kn_stream *stream, const kn_conv2d_problem *problem, bool weights)
+{
+    const kn_conv2d_shape *s = &problem->shape;
+    int64_t limit = (int64_t)(kn_device_limits(kn_stream_device(stream))->max_allocation / 4);
+    *l = (lowered){.problem = problem,
+                   .kernel = kn_conv2d_describe(s),
+                   .element = s->f64 ? 8 : 4,
+                   .pixels = s->out_size[0] * s->out_size[1],
+                   .taps = kn_conv2d_taps(s),
+                   .outer = s->out_channels / s->groups};
+    l->in_place = s->kernel_size[0] == 1 && s->kernel_size[1] == 1 && s->stride[0] == 1 && s->stride[1] == 1 &&
+                  s->padding[0] == 0 && s->padding[1] == 0 && s->out_size[0] == s->in_size[0] &&
+                  s->out_size[1] == s->in_size[1];
+    int64_t columns = l->in_place ? 0 : s->groups * l->taps * l->pixels,
+            products = weights ? s->out_channels * l->taps : 0;
+    int64_t bytes = kn_max_i64(1, (columns + products) * l->element);
+    l->chunk = kn_max_i64(1, kn_min_i64(s->images, kn_min_i64(CHUNK_BYTES, limit) / bytes));
+    if (!l->in_place)
+        KN_TRY(kn_buffer_alloc(&l->columns, stream, (size_t)(l->chunk * columns * l->element)));
+    if (weights)
+        KN_TRY(kn_buffer_alloc(&l->products, stream, (size_t)(l->chunk * products * l->element)));
+    return KN_OK;
+}
+
+/* The matrices of one image must fit a buffer. */
+bool kn_conv2d_supports_lowered(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    double taps = (double)kn_conv2d_taps(s), pixels = (double)s->out_size[0] * (double)s->out_size[1];
+    double largest = taps * ((double)s->groups * pixels > (double)s->out_channels ? (double)s->groups * pixels
+                                                                                  : (double)s->out_channels);
+    return largest * (s->f64 ? 8 : 4) <= (double)limits->max_allocation;
+}
+
+/* The matrix products of a depthwise convolution would be products with vectors. */
+bool kn_conv2d_prefers_lowered(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    (void)limits;
+    return s->groups == 1 || (s->in_channels != s->groups && s->out_channels != s->groups);
+}
+
+static void end(lowered *l)
+{
+    kn_buffer_free(l->columns);
+    kn_buffer_free(l->products);
+}
+
+/* Where the matrix X of a chunk starting at image `first` lies. */
+static kn_gemm_operand columns_operand(const lowered *l, int64_t first, bool transposed)
+{
+    const kn_conv2d_operand *x = &l->problem->x;
+    int64_t offset = l->in_place ? x->offset + first * l->kernel.groups * l->taps * l->pixels : 0;
+    return (kn_gemm_operand){l->in_place ? x->buffer : l->columns, offset, l->pixels, 0, transposed};
+}
+
+static kn_status launch_columns(const lowered *l, kn_stream *stream, const char *kernel, int64_t first, int64_t images)
+{
+    const kn_conv2d_shape *s = &l->problem->shape;
+    bool forward = kernel[5] == 'i';
+    int64_t items = forward ? images * s->in_channels * s->kernel_size[0] * s->kernel_size[1] * l->pixels
+                            : images * s->in_channels * s->in_size[0] * s->in_size[1];
+    kn_arg x = kn_conv2d_arg(s, l->problem->x), columns = kn_arg_buffer(l->columns, 0);
+    return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = kernel, .operation = "conv2d",
+                  .options = type_options(l), .dims = 1, .global = {choose_items(stream, items)},
+                  KN_ARGS(forward ? x : columns, forward ? columns : x, kn_arg_struct(&l->kernel, sizeof l->kernel),
+                          kn_arg_i64(first), kn_arg_i64(images)));
+}
+
+/* A product for every image of the chunk and every group. Each operand moves by its own distance per image and per
+ * group. */
+typedef struct distances {
+    int64_t image, group;
+} distances;
+
+static kn_status multiply(const lowered *l, kn_stream *stream, kn_gemm_params p, int64_t images, distances a,
+                          distances b, distances c)
+{
+    int64_t groups = l->kernel.groups, outer = kn_min_i64(images, groups);
+    bool batch_is_images = images >= groups;
+    const int64_t a0 = p.a.offset, b0 = p.b.offset, c0 = p.c.offset;
+    p.f64 = l->element == 8;
+    p.alpha = 1;
+    p.batch = batch_is_images ? images : groups;
+    p.a.batch_stride = batch_is_images ? a.image : a.group;
+    p.b.batch_stride = batch_is_images ? b.image : b.group;
+    p.c.batch_stride = batch_is_images ? c.image : c.group;
+    for (int64_t i = 0; i < outer; i++) {
+        p.a.offset = a0 + i * (batch_is_images ? a.group : a.image);
+        p.b.offset = b0 + i * (batch_is_images ? b.group : b.image);
+        p.c.offset = c0 + i * (batch_is_images ? c.group : c.image);
+        KN_TRY(kn_gemm(stream, &(kn_gemm_problem){.product = p}));
+    }
+    return KN_OK;
+}
+
+static distances weight_distances(const lowered *l) { return (distances){0, l->outer * l->taps}; }
+static distances y_distances(const lowered *l)
+{
+    return (distances){l->kernel.groups * l->outer * l->pixels, l->outer * l->pixels};
+}
+static distances column_distances(const lowered *l)
+{
+    return (distances){l->kernel.groups * l->taps * l->pixels, l->taps * l->pixels};
+}
+
+/* --- the passes --------------------------------------------------------------------------------------------------- */
+
+static kn_status forward_chunk(const lowered *l, kn_stream *stream, int64_t first, int64_t images)
+{
+    const kn_conv2d_problem *problem = l->problem;
+    if (!l->in_place)
+        KN_TRY(launch_columns(l, stream, "conv_im2col", first, images));
+    kn_gemm_params p = {
+        .m = l->outer,
+        .n = l->pixels,
+        .k = l->taps,
+        .a = {problem->weight.buffer, problem->weight.offset, l->taps, 0, false},
+        .b = columns_operand(l, first, false),
+        .c = {problem->y.buffer, problem->y.offset + first * y_distances(l).image, l->pixels, 0, false}};
+    return multiply(l, stream, p, images, weight_distances(l), column_distances(l), y_distances(l));
+}
+
+static kn_status finish(const lowered *l, kn_stream *stream)
+{
+    kn_conv2d_operand bias = l->problem->bias.buffer ? l->problem->bias : l->problem->weight;
+    const kn_conv2d_shape *s = &l->problem->shape;
+    return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = "conv_finish", .operation = "conv2d",
+                  .options = type_options(l), .dims = 1,
+                  .global = {choose_items(stream, s->images * s->out_channels * l->pixels)},
+                  KN_ARGS(kn_conv2d_arg(s, bias), kn_conv2d_arg(s, l->problem->y), kn_arg_i64(s->images),
+                          kn_arg_i64(s->out_channels), kn_arg_i64(l->pixels),
+                          kn_arg_i32(l->problem->bias.buffer != NULL),
+                          KN_CONV2D_CUT_ARGS(s->f64, l->problem->activation)));
+}
+
+kn_status kn_conv2d_lowered_forward(kn_stream *stream, const void *problem_)
+{
+    const kn_conv2d_problem *problem = problem_;
+    lowered l;
+    kn_status status = begin(&l, stream, problem, false);
+    for (int64_t i = 0; status == KN_OK && i < problem->shape.images; i += l.chunk)
+        status = forward_chunk(&l, stream, i, kn_min_i64(l.chunk, problem->shape.images - i));
+    if (status == KN_OK && (problem->bias.buffer || problem->activation != KN_ACTIVATION_NONE))
+        status = finish(&l, stream);
+    end(&l);
+    return status;
+}
+
+static kn_status backward_data_chunk(const lowered *l, kn_stream *stream, int64_t first, int64_t images)
+{
+    const kn_conv2d_problem *problem = l->problem;
+    kn_gemm_params p = {.m = l->taps,
+                        .n = l->pixels,
+                        .k = l->outer,
+                        .a = {problem->weight.buffer, problem->weight.offset, l->taps, 0, true},
+                        .b = {problem->y.buffer, problem->y.offset + first * y_distances(l).image, l->pixels, 0, false},
+                        .c = columns_operand(l, first, false)};
+    KN_TRY(multiply(l, stream, p, images, weight_distances(l), y_distances(l), column_distances(l)));
+    return l->in_place ? KN_OK : launch_columns(l, stream, "conv_col2im", first, images);
+}
+
+kn_status kn_conv2d_lowered_backward_data(kn_stream *stream, const void *problem_)
+{
+    const kn_conv2d_problem *problem = problem_;
+    lowered l;
+    kn_status status = begin(&l, stream, problem, false);
+    for (int64_t i = 0; status == KN_OK && i < problem->shape.images; i += l.chunk)
+        status = backward_data_chunk(&l, stream, i, kn_min_i64(l.chunk, problem->shape.images - i));
+    end(&l);
+    return status;
+}
+
+static kn_status backward_weights_chunk(const lowered *l, kn_stream *stream, int64_t first, int64_t images)
+{
+    const kn_conv2d_problem *problem = l->problem;
+    int64_t weights = problem->shape.out_channels * l->taps;
+    if (!l->in_place)
+        KN_TRY(launch_columns(l, stream, "conv_im2col", first, images));
+    kn_gemm_params p = {.m = l->outer,
+                        .n = l->taps,
+                        .k = l->pixels,
+                        .a = {problem->y.buffer, problem->y.offset + first * y_distances(l).image, l->pixels, 0, false},
+                        .b = columns_operand(l, first, true),
+                        .c = {l->products, 0, l->taps, 0, false}};
+    KN_TRY(
+        multiply(l, stream, p, images, y_distances(l), column_distances(l), (distances){weights, l->outer * l->taps}));
+    return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = "conv_sum_products",
+                  .operation = "conv2d_backward_weights", .options = type_options(l), .dims = 1,
+                  .global = {choose_items(stream, weights)},
+                  KN_ARGS(kn_arg_buffer(l->products, 0), kn_conv2d_arg(&problem->shape, problem->weight),
+                          kn_arg_i64(weights), kn_arg_i64(images), kn_arg_i32(first > 0)));
+}
+
+kn_status kn_conv2d_lowered_backward_weights(kn_stream *stream, const void *problem_)
+{
+    const kn_conv2d_problem *problem = problem_;
+    lowered l;
+    kn_status status = begin(&l, stream, problem, true);
+    for (int64_t i = 0; status == KN_OK && i < problem->shape.images; i += l.chunk)
+        status = backward_weights_chunk(&l, stream, i, kn_min_i64(l.chunk, problem->shape.images - i));
+    if (status == KN_OK && problem->bias.buffer)
+        status = kn_conv2d_bias_gradient(stream, problem);
+    end(&l);
+    return status;
+}

@@ -1,0 +1,246 @@
+/* ops/conv/cpu/bands.c - convolution forward and backward-data on CPU devices with vectors along the pixels of a band
+ * (cl/conv/cpu/bands.cl). */
+#include "ops/conv/cpu/bands.h"
+
+#include <stdio.h>
+
+enum { BAND_BYTES = 384 << 10 }; /* of the band that all result channels pass over: less than half a level-2 cache */
+enum { MOST_TILES = 12 };        /* of a band: then it is long enough */
+enum { PACK_BYTES = 64 << 10 };  /* weights of backward-data above which every cache line must be read in full */
+
+enum { PACKED_BLOCKS = 4 }; /* of a work-item that packs: PACKED in cl/conv/cpu/bands.cl */
+
+/* Mirror of band_weights in cl/conv/cpu/bands.cl. */
+typedef struct bands_weights {
+    int64_t group, block, outer, inner, row, column;
+} bands_weights;
+
+typedef struct bands_pass {
+    const kn_conv2d_problem *problem;
+    kn_conv2d_bands bands;
+    bands_weights weights;
+    bool backward;
+    int vector_width, channels, vectors;                                      /* of a tile */
+    int64_t element, blocks, items, units_per_item, table_size, scratch_size; /* sizes in elements */
+    kn_buffer *scratch, *packed;
+} bands_pass;
+
+/* Tiles of channels by vectors; the sums, the vectors loaded and one weight must fit the registers. */
+typedef struct bands_tile {
+    int channels, vectors;
+} bands_tile;
+static const bands_tile tiles_of_32[] = {{8, 3}, {6, 4}, {5, 5}, {3, 7}, {2, 8}, {1, 8}},
+                        tiles_of_16[] = {{4, 2}, {3, 3}, {2, 4}, {1, 6}};
+
+/* Elements of one band, so that it stays in cache. */
+static int64_t longest_band(const bands_pass *p, int64_t tile)
+{
+    int64_t planes = p->bands.layout.inner * kn_conv2d_band_planes(&p->bands);
+    return kn_min_i64(BAND_BYTES / p->element / kn_max_i64(1, planes), MOST_TILES * tile);
+}
+
+/* Cycles of one tap of all: per tile two multiply-adds a cycle, and something for each load; a vector at any address
+ * mostly is two. */
+static double cost_of(const bands_pass *p, bands_tile tile)
+{
+    const kn_conv2d_bands *b = &p->bands;
+    double tiles = (double)kn_div_up(b->length, (int64_t)tile.vectors * p->vector_width) * (double)b->layout.bands *
+                   (double)kn_div_up(b->layout.outer, tile.channels);
+    double load = b->layout.flat ? 0.2 : 0.4;
+    return tiles * (tile.channels * tile.vectors * 0.5 + load * tile.vectors + 0.1 * tile.channels);
+}
+
+static void choose_tile(bands_pass *p, const kn_limits *limits)
+{
+    bool many = kn_conv2d_many_registers(limits);
+    const bands_tile *tiles = many ? tiles_of_32 : tiles_of_16, *best = NULL;
+    int count = many ? (int)(sizeof tiles_of_32 / sizeof *tiles) : (int)(sizeof tiles_of_16 / sizeof *tiles);
+    double least = 0;
+    for (int i = 0; i < count; i++) {
+        int64_t size = (int64_t)tiles[i].vectors * p->vector_width;
+        kn_conv2d_cut_bands(&p->bands, longest_band(p, size), size);
+        double cost = cost_of(p, tiles[i]);
+        if (best && cost >= least)
+            continue;
+        least = cost;
+        best = &tiles[i];
+    }
+    p->channels = best->channels;
+    p->vectors = best->vectors;
+    int64_t size = (int64_t)p->vectors * p->vector_width;
+    kn_conv2d_cut_bands(&p->bands, longest_band(p, size), size);
+}
+
+static void describe_weights(bands_pass *p)
+{
+    const kn_conv2d_shape *s = &p->problem->shape;
+    const kn_conv2d_band_layout *g = &p->bands.layout;
+    int64_t area = s->kernel_size[0] * s->kernel_size[1];
+    p->weights = (bands_weights){.group = g->inner * g->outer * area,
+                                 .outer = p->backward ? area : g->inner * area,
+                                 .inner = p->backward ? g->outer * area : area,
+                                 .row = s->kernel_size[1],
+                                 .column = 1};
+    p->weights.block = p->channels * p->weights.outer;
+    if (!p->packed)
+        return;
+    int64_t size = g->inner * area * p->channels;
+    p->weights = (bands_weights){.group = p->blocks * size,
+                                 .block = size,
+                                 .outer = 1,
+                                 .inner = area * p->channels,
+                                 .row = s->kernel_size[1] * p->channels,
+                                 .column = p->channels};
+}
+
+/* Few items, which keep their memory in cache, where that is much; many, which even out, where it is not. */
+static void choose_items(bands_pass *p, const kn_limits *limits)
+{
+    const kn_conv2d_shape *s = &p->problem->shape;
+    const kn_conv2d_bands *b = &p->bands;
+    int64_t units = p->blocks * b->layout.groups * b->layout.bands;
+    int64_t lines = (int64_t)p->channels * b->columns.classes * b->length;
+    p->table_size = kn_div_up(s->kernel_size[0] * s->kernel_size[1], 8) * 16;
+    p->scratch_size = p->table_size + lines;
+    if (!b->layout.in_place)
+        p->scratch_size += b->layout.inner * kn_conv2d_band_planes(b) * b->layout.plane;
+    int64_t items = (p->scratch_size * p->element > 64 << 10 ? 8 : 32) * limits->compute_units;
+    p->units_per_item = kn_div_up(units, items);
+    p->items = kn_div_up(units, p->units_per_item);
+}
+
+static void describe(bands_pass *p, const kn_limits *limits)
+{
+    const kn_conv2d_shape *s = &p->problem->shape;
+    p->element = s->f64 ? 8 : 4;
+    p->vector_width = kn_conv2d_vector_width(limits, s->f64);
+    kn_conv2d_describe_bands(&p->bands, s, p->backward);
+    choose_tile(p, limits);
+    p->blocks = kn_div_up(p->bands.layout.outer, p->channels);
+    choose_items(p, limits);
+}
+
+static const char *options_of(char *buffer, const bands_pass *p)
+{
+    snprintf(buffer, KN_CONV2D_OPTIONS, "%s -DVW=%d -DKX=%d -DVX=%d",
+             p->element == 8 ? "-DT=double -DKN_USE_F64" : "-DT=float", p->vector_width, p->channels, p->vectors);
+    return buffer;
+}
+
+static bool wants_packing(const bands_pass *p)
+{
+    const kn_conv2d_shape *s = &p->problem->shape;
+    const kn_conv2d_band_layout *g = &p->bands.layout;
+    int64_t bytes = g->inner * g->outer * s->kernel_size[0] * s->kernel_size[1] * p->element;
+    return p->backward && g->outer >= p->channels && bytes > PACK_BYTES;
+}
+
+static kn_status pack(bands_pass *p, kn_stream *stream)
+{
+    char options[KN_CONV2D_OPTIONS];
+    const kn_conv2d_shape *s = &p->problem->shape;
+    const kn_conv2d_band_layout *g = &p->bands.layout;
+    int64_t area = s->kernel_size[0] * s->kernel_size[1];
+    KN_TRY(kn_buffer_alloc(&p->packed, stream,
+                           (size_t)(p->blocks * p->channels * g->inner * area * g->groups * p->element)));
+    return kn_run(stream, .source = "conv/cpu/bands.cl", .kernel = "conv_bands_pack", .operation = "conv2d",
+                  .options = options_of(options, p), .dims = 1,
+                  .global = {(size_t)(g->groups * kn_div_up(p->blocks, PACKED_BLOCKS))}, .local = {1},
+                  KN_ARGS(kn_conv2d_arg(s, p->problem->weight), kn_arg_buffer(p->packed, 0), kn_arg_i64(g->groups),
+                          kn_arg_i64(g->inner), kn_arg_i64(g->outer), kn_arg_i64(area)));
+}
+
+static kn_status correlate(const bands_pass *p, kn_stream *stream)
+{
+    char options[KN_CONV2D_OPTIONS];
+    const kn_conv2d_problem *problem = p->problem;
+    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv2d_bands *b = &p->bands;
+    bool has_bias = !p->backward && problem->bias.buffer;
+    kn_activation activation = p->backward ? KN_ACTIVATION_NONE : problem->activation;
+    return kn_run(stream, .source = "conv/cpu/bands.cl", .kernel = "conv_bands", .operation = "conv2d",
+                  .options = options_of(options, p), .dims = 1, .global = {(size_t)p->items}, .local = {1},
+                  KN_ARGS(kn_conv2d_arg(s, p->backward ? problem->y : problem->x),
+                          p->packed ? kn_arg_buffer(p->packed, 0) : kn_conv2d_arg(s, problem->weight),
+                          kn_conv2d_arg(s, has_bias ? problem->bias : problem->weight),
+                          kn_conv2d_arg(s, p->backward ? problem->x : problem->y), kn_arg_buffer(p->scratch, 0),
+                          kn_arg_struct(&b->layout, sizeof b->layout), kn_arg_struct(&b->rows, sizeof b->rows),
+                          kn_arg_struct(&b->columns, sizeof b->columns), kn_arg_struct(&p->weights, sizeof p->weights),
+                          kn_arg_i64(p->units_per_item), kn_arg_i64(p->scratch_size), kn_arg_i64(p->table_size),
+                          kn_arg_i64(b->length), kn_arg_i32(has_bias), KN_CONV2D_CUT_ARGS(s->f64, activation)));
+}
+
+static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
+{
+    bands_pass p = {.problem = problem, .backward = backward};
+    describe(&p, kn_device_limits(kn_stream_device(stream)));
+    kn_status status = kn_buffer_alloc(&p.scratch, stream, (size_t)(p.items * p.scratch_size * p.element));
+    if (status == KN_OK && wants_packing(&p))
+        status = pack(&p, stream);
+    describe_weights(&p);
+    if (status == KN_OK)
+        status = correlate(&p, stream);
+    kn_buffer_free(p.scratch);
+    kn_buffer_free(p.packed);
+    return status;
+}
+
+/* --- choice ------------------------------------------------------------------------------------------------------- */
+
+static bool supports(const kn_limits *limits, const kn_conv2d_problem *problem, bool backward)
+{
+    if (!kn_conv2d_bands_fit(&problem->shape, backward))
+        return false;
+    bands_pass p = {.problem = problem, .backward = backward};
+    describe(&p, limits);
+    double planes = (double)kn_conv2d_band_planes(&p.bands) * (double)p.bands.layout.plane;
+    return planes < 2147483647.0 &&
+           (double)p.items * (double)p.scratch_size * (double)p.element <= (double)limits->max_allocation;
+}
+
+bool kn_conv2d_supports_bands(const kn_limits *limits, const void *problem) { return supports(limits, problem, false); }
+bool kn_conv2d_supports_bands_data(const kn_limits *limits, const void *problem)
+{
+    return supports(limits, problem, true);
+}
+
+/* Of a 1 x 1 kernel's pixels, none left out. */
+static bool is_pointwise(const kn_conv2d_shape *s)
+{
+    kn_conv2d_bands b;
+    kn_conv2d_describe_bands(&b, s, false);
+    return b.layout.flat && s->groups == 1 && s->in_channels >= 16 && s->out_channels >= 16;
+}
+
+/* Fewer result channels than half a vector, which the other ways fill up, and enough taps for a band's copying; with a
+ * stride, which vectors along the rows of the image cannot take, any number. */
+static bool few_channels(const kn_limits *limits, const kn_conv2d_shape *s, int64_t inner, int64_t outer)
+{
+    bool strided = s->stride[0] > 1 || s->stride[1] > 1;
+    return 2 * outer <= kn_conv2d_vector_width(limits, s->f64) &&
+           (strided || inner * s->kernel_size[0] * s->kernel_size[1] >= 64);
+}
+
+bool kn_conv2d_prefers_bands(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    return limits->is_cpu &&
+           (is_pointwise(s) || few_channels(limits, s, s->in_channels / s->groups, s->out_channels / s->groups));
+}
+
+/* Images too small to be read in place want weights by whole vectors of channels, as they lie. */
+bool kn_conv2d_prefers_bands_data(const kn_limits *limits, const void *problem_)
+{
+    const kn_conv2d_problem *problem = problem_;
+    const kn_conv2d_shape *s = &problem->shape;
+    if (!limits->is_cpu)
+        return false;
+    if (!is_pointwise(s))
+        return few_channels(limits, s, s->out_channels / s->groups, s->in_channels / s->groups);
+    bands_pass p = {.problem = problem, .backward = true};
+    describe(&p, limits);
+    return p.bands.layout.in_place;
+}
+
+kn_status kn_conv2d_bands_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
+kn_status kn_conv2d_bands_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }

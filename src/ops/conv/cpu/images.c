@@ -1,0 +1,120 @@
+/* ops/conv/cpu/images.c - convolution forward and backward-data on CPU devices, one pixel of several images at a time
+ * (cl/conv/cpu/images.cl): for small images, of which the padding is a large part. */
+#include "ops/conv/correlation.h"
+
+enum { VECTORS = 2 }; /* along the channels, by as many images as leave registers for their values */
+static int64_t images_per_tile(const kn_limits *limits) { return kn_conv2d_many_registers(limits) ? 8 : 4; }
+
+typedef struct images_workspace {
+    kn_buffer *repacked, *packed;
+} images_workspace;
+
+static kn_status prepare(kn_stream *stream, const kn_conv2d_correlation *c, const images_workspace *w,
+                         const char *options, int64_t block, bool repack)
+{
+    int64_t element = c->f64 ? 8 : 4, repack_images = repack ? c->grid.images : 0;
+    int64_t items = repack_images + c->grid.groups * kn_div_up(c->grid.outer, block) * c->taps.inner;
+    return kn_run(stream, .source = "conv/cpu/images.cl", .kernel = "conv_images_prepare", .operation = "conv2d",
+                  .options = options, .dims = 1, .global = {(size_t)items}, .local = {1},
+                  KN_ARGS(kn_arg_buffer(c->x.buffer, c->x.offset * element),
+                          kn_arg_buffer(c->weight.buffer, c->weight.offset * element), kn_arg_buffer(w->repacked, 0),
+                          kn_arg_buffer(w->packed, 0), kn_arg_i64(repack_images),
+                          kn_arg_i64(c->grid.groups * c->taps.inner), kn_arg_i64(c->padding.height * c->padding.width),
+                          kn_arg_struct(&c->weights, sizeof c->weights), kn_arg_struct(&c->taps, sizeof c->taps)));
+}
+
+static kn_status correlate(kn_stream *stream, const kn_conv2d_correlation *c, const images_workspace *w,
+                           const char *options, int64_t block)
+{
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    int64_t element = c->f64 ? 8 : 4, blocks = c->grid.groups * kn_div_up(c->grid.outer, block);
+    kn_conv2d_tap_list taps = c->taps; /* as in the image without padding */
+    taps.row_origin -= c->padding.top;
+    taps.column_origin -= c->padding.left;
+    kn_conv2d_operand bias = c->bias.buffer ? c->bias : c->weight;
+    return kn_run(
+        stream, .source = "conv/cpu/images.cl", .kernel = "conv_images", .operation = "conv2d", .options = options,
+        .dims = 3,
+        .global = {(size_t)c->grid.rows, (size_t)kn_div_up(c->grid.images, images_per_tile(limits)), (size_t)blocks},
+        .local = {1, 1, 1},
+        KN_ARGS(kn_arg_buffer(w->repacked, 0), kn_arg_buffer(w->packed, 0),
+                kn_arg_buffer(bias.buffer, bias.offset * element), kn_arg_buffer(c->y.buffer, c->y.offset * element),
+                kn_arg_struct(&c->grid, sizeof c->grid), kn_arg_struct(&taps, sizeof taps),
+                kn_arg_i64(c->padding.height), kn_arg_i64(c->padding.width), kn_arg_i64(c->grid.x_row / taps.pitch),
+                kn_arg_i64(c->grid.x_column), kn_arg_i64(c->grid.groups * taps.inner),
+                kn_arg_i32(c->bias.buffer != NULL), KN_CONV2D_CUT_ARGS(c->f64, c->activation)));
+}
+
+static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
+{
+    const kn_conv2d_shape *s = &problem->shape;
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    char options[KN_CONV2D_OPTIONS];
+    images_workspace w = {0};
+    kn_conv2d_correlation c;
+    int64_t element = s->f64 ? 8 : 4, block = VECTORS * kn_conv2d_vector_width(limits, s->f64);
+    int64_t read = backward ? s->images * s->out_channels * s->out_size[0] * s->out_size[1]
+                            : s->images * s->in_channels * s->in_size[0] * s->in_size[1];
+    int64_t outer = (backward ? s->in_channels : s->out_channels) / s->groups,
+            inner = (backward ? s->out_channels : s->in_channels) / s->groups;
+    int64_t weights = s->groups * kn_div_up(outer, block) * block * inner * s->kernel_size[0] * s->kernel_size[1];
+    kn_conv2d_options(options, limits, s->f64, VECTORS, "NX", (int)images_per_tile(limits));
+    kn_status status = kn_buffer_alloc(&w.repacked, stream, (size_t)(read * element));
+    if (status == KN_OK)
+        status = kn_buffer_alloc(&w.packed, stream, (size_t)(weights * element));
+    bool repacked = false;
+    for (int64_t i = 0; status == KN_OK && i < (backward ? kn_conv2d_residues(s) : 1); i++) {
+        if (!backward)
+            kn_conv2d_describe_forward(&c, limits, problem);
+        else if (!kn_conv2d_describe_residue(&c, limits, problem, i))
+            continue;
+        status = prepare(stream, &c, &w, options, block, !repacked);
+        repacked = true;
+        if (status == KN_OK)
+            status = correlate(stream, &c, &w, options, block);
+    }
+    kn_buffer_free(w.repacked);
+    kn_buffer_free(w.packed);
+    return status;
+}
+
+/* How many times fewer multiplications than on the padded image, tiles of which some images are missing counted in
+ * full. */
+static double gain(const kn_limits *limits, const kn_conv2d_shape *s, bool backward)
+{
+    double gain = 1;
+    for (int d = 0; d < 2; d++) {
+        int64_t inside, all;
+        kn_conv2d_count_pairs(s, d, backward, &inside, &all);
+        gain *= (double)all / (double)kn_max_i64(inside, 1);
+    }
+    int64_t tile = images_per_tile(limits);
+    return gain * (double)s->images / (double)(kn_div_up(s->images, tile) * tile);
+}
+
+/* The kernel counts channels in int. */
+bool kn_conv2d_supports_images(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    (void)limits;
+    return s->in_channels < 32768 && s->out_channels < 32768;
+}
+
+static bool prefers(const kn_limits *limits, const kn_conv2d_shape *s, bool backward)
+{
+    int64_t inner = (backward ? s->out_channels : s->in_channels) / s->groups,
+            outer = (backward ? s->in_channels : s->out_channels) / s->groups;
+    return limits->is_cpu && inner >= 16 && 2 * outer > kn_conv2d_vector_width(limits, s->f64) &&
+           (!backward || kn_conv2d_residues(s) <= 16) && gain(limits, s, backward) > 1.1;
+}
+
+bool kn_conv2d_prefers_images(const kn_limits *limits, const void *problem)
+{
+    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, false);
+}
+bool kn_conv2d_prefers_images_data(const kn_limits *limits, const void *problem)
+{
+    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, true);
+}
+kn_status kn_conv2d_images_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
+kn_status kn_conv2d_images_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }

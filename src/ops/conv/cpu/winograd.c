@@ -1,0 +1,262 @@
+/* ops/conv/cpu/winograd.c - convolution forward and backward-data on CPU devices by Winograd's algorithm
+ * (cl/conv/cpu/winograd.cl): 3 x 3 and 5 x 5 kernels in steps of one pixel. */
+#include "ops/conv/correlation.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { MOST_TILES = 160 }; /* of a block whose products stay in the second-level cache */
+
+/* Mirror of struct winograd_shape in cl/conv/cpu/winograd_tiles.clh. */
+typedef struct winograd_shape {
+    int64_t groups, images, inner, outer, height, width, out_height, out_width, top, left, tile_rows, tile_columns;
+    int64_t group_stride, outer_stride, inner_stride, flipped;
+    int64_t tiles, panels, chunk, scratch;
+} winograd_shape;
+
+/* What runs: the shape, operands and what is compiled in. */
+typedef struct winograd {
+    winograd_shape shape;
+    kn_conv2d_operand x, weight, bias, y;
+    kn_cut cut;
+    int vector_width, kernel, tiles, vectors; /* VW, WR, MT, KV */
+    int64_t items;                            /* of work: one per core, for each has scratch of its own */
+    bool has_bias;
+} winograd;
+
+static int64_t round_up(int64_t a, int64_t b) { return kn_div_up(a, b) * b; }
+
+static void describe(winograd *w, const kn_limits *limits, const kn_conv2d_problem *problem, bool backward)
+{
+    const kn_conv2d_shape *s = &problem->shape;
+    int64_t inner = s->in_channels / s->groups, outer = s->out_channels / s->groups,
+            area = s->kernel_size[0] * s->kernel_size[1];
+    *w = (winograd){.x = backward ? problem->y : problem->x,
+                    .weight = problem->weight,
+                    .bias = backward               ? problem->weight
+                            : problem->bias.buffer ? problem->bias
+                                                   : problem->weight,
+                    .y = backward ? problem->x : problem->y,
+                    .cut = kn_cut_of(backward ? KN_ACTIVATION_NONE : problem->activation),
+                    .vector_width = kn_conv2d_vector_width(limits, false),
+                    .kernel = (int)s->kernel_size[0],
+                    .tiles = kn_conv2d_many_registers(limits) ? 14 : 6,
+                    .vectors = 2,
+                    .has_bias = !backward && problem->bias.buffer != NULL};
+    const int64_t *from = backward ? s->out_size : s->in_size, *to = backward ? s->in_size : s->out_size;
+    int64_t step = 7 - w->kernel;
+    w->shape = (winograd_shape){.groups = s->groups,
+                                .images = s->images,
+                                .inner = backward ? outer : inner,
+                                .outer = backward ? inner : outer,
+                                .height = from[0],
+                                .width = from[1],
+                                .out_height = to[0],
+                                .out_width = to[1],
+                                .top = backward ? s->padding[0] - w->kernel + 1 : -s->padding[0],
+                                .left = backward ? s->padding[1] - w->kernel + 1 : -s->padding[1],
+                                .tile_rows = kn_div_up(to[0], step),
+                                .tile_columns = kn_div_up(to[1], step),
+                                .group_stride = inner * outer * area,
+                                .outer_stride = backward ? area : inner * area,
+                                .inner_stride = backward ? inner * area : area,
+                                .flipped = backward};
+}
+
+static kn_arg operand(kn_conv2d_operand o) { return kn_arg_buffer(o.buffer, o.offset * 4); }
+
+static int64_t tiles_of(const winograd_shape *s) { return s->images * s->tile_rows * s->tile_columns; }
+static int64_t blocks_of(const winograd *w) /* of output channels */
+{
+    return kn_div_up(w->shape.outer, w->vectors * w->vector_width);
+}
+
+/* What winograd_repack needs for a run of tiles, and winograd_gather_taps. */
+static int64_t window_size(const winograd *w, int64_t tiles)
+{
+    int64_t step = 7 - w->kernel;
+    return 6 * (kn_min_i64(tiles, w->shape.tile_columns) * step + 6 - step) * w->vector_width;
+}
+static int64_t taps_size(const winograd *w) { return w->kernel * w->kernel * w->vector_width * w->vector_width; }
+
+/* --- many tiles --------------------------------------------------------------------------------------------------- */
+
+static void choose_many(winograd *w, const kn_limits *limits)
+{
+    winograd_shape *s = &w->shape;
+    int64_t width = w->vector_width, block = w->vectors * width;
+    s->tiles = 2 * w->tiles;
+    s->panels = kn_min_i64(2, blocks_of(w));
+    s->chunk = width;
+    w->items = kn_min_i64(kn_div_up(tiles_of(s), s->tiles), limits->compute_units);
+    s->scratch = 36 * s->tiles * (round_up(s->inner, width) + s->panels * block) + window_size(w, s->tiles);
+}
+
+/* From one p to the next of u: the vectors of all p have places in the first-level cache, so no power of 2. */
+static int64_t u_pitch(const winograd *w)
+{
+    return round_up(w->shape.inner, w->vector_width) * w->vectors * w->vector_width + w->vector_width;
+}
+
+static kn_status launch_many(kn_stream *stream, const winograd *w, const char *options, kn_buffer *u,
+                             kn_buffer *scratch)
+{
+    const winograd_shape *s = &w->shape;
+    KN_TRY(kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_weights", .operation = "conv2d",
+                  .options = options, .dims = 2,
+                  .global = {(size_t)(s->groups * blocks_of(w)), (size_t)kn_div_up(s->inner, s->chunk)},
+                  .local = {1, 1},
+                  KN_ARGS(operand(w->weight), kn_arg_buffer(u, 0), kn_arg_buffer(scratch, 0),
+                          kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)))));
+    return kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_many", .operation = "conv2d",
+                  .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
+                  KN_ARGS(operand(w->x), kn_arg_buffer(u, 0), operand(w->bias), operand(w->y),
+                          kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)),
+                          kn_arg_i32(w->has_bias), kn_arg_f32(w->cut.low), kn_arg_f32(w->cut.high)));
+}
+
+static kn_status run_many(kn_stream *stream, const winograd *w, const char *options)
+{
+    const winograd_shape *s = &w->shape;
+    kn_buffer *u = NULL, *scratch = NULL;
+    int64_t taps = taps_size(w) * s->groups * blocks_of(w) * kn_div_up(s->inner, s->chunk),
+            blocks = w->items * s->groups * s->scratch;
+    int64_t u_size = s->groups * blocks_of(w) * 36 * u_pitch(w);
+    kn_status status = kn_buffer_alloc(&u, stream, (size_t)(u_size * 4));
+    if (status == KN_OK)
+        status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_max_i64(taps, blocks) * 4));
+    if (status == KN_OK)
+        status = launch_many(stream, w, options, u, scratch);
+    kn_buffer_free(u);
+    kn_buffer_free(scratch);
+    return status;
+}
+
+/* --- few tiles ---------------------------------------------------------------------------------------------------- */
+
+/* As many blocks of tiles as keep the products of one within the second-level cache, and register tiles that leave few
+ * of the last one empty. */
+static void choose_few(winograd *w, const kn_limits *limits)
+{
+    winograd_shape *s = &w->shape;
+    int64_t width = w->vector_width, block = w->vectors * width, tiles = tiles_of(s);
+    int64_t tile_blocks = kn_div_up(tiles, MOST_TILES), tiles_each = kn_div_up(tiles, tile_blocks);
+    w->tiles = (int)kn_max_i64(4, kn_div_up(tiles_each, kn_div_up(tiles_each, w->tiles)));
+    s->tiles = round_up(tiles_each, w->tiles);
+    s->panels = 1;
+    s->chunk = kn_max_i64(width, kn_min_i64(32, round_up(s->inner, width)));
+    w->items = kn_min_i64(kn_div_up(tiles, s->tiles) * blocks_of(w), limits->compute_units);
+    s->scratch = 36 * (s->chunk * block + s->chunk + s->tiles * block) + taps_size(w);
+}
+
+static kn_status launch_few(kn_stream *stream, const winograd *w, const char *options, kn_buffer *v, kn_buffer *scratch)
+{
+    const winograd_shape *s = &w->shape;
+    KN_TRY(kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_transform", .operation = "conv2d",
+                  .options = options, .dims = 2,
+                  .global = {(size_t)kn_div_up(s->inner, w->vector_width), (size_t)s->groups}, .local = {1, 1},
+                  KN_ARGS(operand(w->x), kn_arg_buffer(v, 0), kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s),
+                          kn_arg_i64(window_size(w, tiles_of(s))))));
+    return kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_few", .operation = "conv2d",
+                  .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
+                  KN_ARGS(kn_arg_buffer(v, 0), operand(w->weight), operand(w->bias), operand(w->y),
+                          kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s), kn_arg_i32(w->has_bias),
+                          kn_arg_f32(w->cut.low), kn_arg_f32(w->cut.high)));
+}
+
+static kn_status run_few(kn_stream *stream, const winograd *w, const char *options)
+{
+    const winograd_shape *s = &w->shape;
+    kn_buffer *v = NULL, *scratch = NULL;
+    int64_t windows = window_size(w, tiles_of(s)) * s->groups * kn_div_up(s->inner, w->vector_width),
+            blocks = w->items * s->groups * s->scratch;
+    int64_t v_size = s->groups * 36 * round_up(s->inner, w->vector_width) * round_up(tiles_of(s), w->tiles);
+    kn_status status = kn_buffer_alloc(&v, stream, (size_t)(v_size * 4));
+    if (status == KN_OK)
+        status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_max_i64(windows, blocks) * 4));
+    if (status == KN_OK)
+        status = launch_few(stream, w, options, v, scratch);
+    kn_buffer_free(v);
+    kn_buffer_free(scratch);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+/* Transformed weights are read again for every 28 tiles, transformed tiles for every 32 output channels. So tiles come
+ * first where they fit a cache shared by all, and are less than weights that do not fit the cores' own; or where one
+ * block has them all, and so no weight is transformed twice. */
+static bool is_few(const winograd *w)
+{
+    int64_t tiles = tiles_of(&w->shape), inner = round_up(w->shape.inner, w->vector_width);
+    int64_t v_bytes = 36 * 4 * inner * tiles, u_bytes = 36 * 4 * inner * w->shape.outer;
+    return v_bytes <= 16 << 20 && (tiles <= MOST_TILES || u_bytes > kn_max_i64(v_bytes, 4 << 20));
+}
+
+static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
+{
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    char options[KN_CONV2D_OPTIONS];
+    winograd w;
+    describe(&w, limits, problem, backward);
+    bool few = is_few(&w);
+    if (few)
+        choose_few(&w, limits);
+    else
+        choose_many(&w, limits);
+    snprintf(options, sizeof options, "-DT=float -DVW=%d -DWR=%d -DMT=%d -DKV=%d", w.vector_width, w.kernel, w.tiles,
+             w.vectors);
+    return few ? run_few(stream, &w, options) : run_many(stream, &w, options);
+}
+
+bool kn_conv2d_supports_winograd(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    (void)limits;
+    for (int d = 0; d < 2; d++)
+        if (s->stride[d] != 1 || s->dilation[d] != 1 || s->kernel_size[d] != s->kernel_size[0])
+            return false;
+    return !s->f64 && (s->kernel_size[0] == 3 || s->kernel_size[0] == 5);
+}
+
+/* How many times fewer multiplications than on the padded image; tiles that the image does not fill are counted. */
+static double gain(const kn_conv2d_shape *s, const int64_t *to)
+{
+    double step = (double)(7 - s->kernel_size[0]), gain = 1;
+    for (int d = 0; d < 2; d++)
+        gain *= (double)(to[d] * s->kernel_size[d]) / (6 * ceil((double)to[d] / step));
+    return gain;
+}
+
+/* Transforming weights pays over some tiles, transforming tiles over some channels; and where the padding is a large
+ * part, implementations that leave it out have less to do. */
+static bool prefers(const kn_limits *limits, const kn_conv2d_shape *s, bool backward)
+{
+    const int64_t *to = backward ? s->in_size : s->out_size;
+    if (s->kernel_size[0] != 3 && s->kernel_size[0] != 5)
+        return false;
+    int64_t step = 7 - s->kernel_size[0];
+    int64_t tiles = s->images * kn_div_up(to[0], step) * kn_div_up(to[1], step);
+    double without_padding = 1;
+    for (int d = 0; d < 2; d++) {
+        int64_t inside, all;
+        kn_conv2d_count_pairs(s, d, backward, &inside, &all);
+        without_padding *= (double)all / (double)kn_max_i64(inside, 1);
+    }
+    return limits->is_cpu && s->in_channels / s->groups >= 32 && s->out_channels / s->groups >= 32 && tiles >= 16 &&
+           gain(s, to) > 1.3 * without_padding;
+}
+
+bool kn_conv2d_prefers_winograd(const kn_limits *limits, const void *problem)
+{
+    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, false);
+}
+bool kn_conv2d_prefers_winograd_data(const kn_limits *limits, const void *problem)
+{
+    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, true);
+}
+kn_status kn_conv2d_winograd_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
+kn_status kn_conv2d_winograd_backward_data(kn_stream *stream, const void *problem)
+{
+    return run(stream, problem, true);
+}

@@ -1,0 +1,226 @@
+/* ops/conv/cpu/winograd_weights.c - the gradient of a convolution's weights and bias by Winograd's method on CPU
+ * devices (cl/conv/cpu/winograd_weights.cl): 3 x 3 and 5 x 5 kernels with stride 1. */
+#include "ops/conv/conv2d.h"
+
+#include <stdio.h>
+
+enum { FREQUENCIES = 36 };
+enum { STAGE_BYTES = 128 << 10 }; /* of a strip's repacked channels: stays in the level-2 cache */
+enum { LEAST_CHUNK_BYTES = 8 << 20, MOST_CHUNK_BYTES = 64 << 20 }; /* of a chunk's transforms: the level-3 cache */
+enum { ITEMS_PER_UNIT = 8 }; /* work-items per compute unit where each has scratch memory */
+
+/* Mirrors of the structs in cl/conv/cpu/winograd_weights.cl. */
+typedef struct winograd_side {
+    int64_t channels, blocks, height, width, top, left;
+} winograd_side;
+typedef struct winograd_chunk {
+    int64_t tile_rows, tile_columns, strip_rows, strips_per_image, first_strip, strips, first_tile, tiles, pitch, stage;
+} winograd_chunk;
+typedef struct winograd_plan {
+    int64_t c_blocks, k_blocks, add, bias_channels, bias_strips;
+} winograd_plan;
+
+typedef struct winograd_pass {
+    const kn_conv2d_problem *problem;
+    int64_t element, width, taps, tile; /* tile: outputs of a tile in each dimension */
+    int64_t items, all_strips, strips_per_chunk, chunks;
+    winograd_side x, dy;
+    winograd_chunk chunk;
+    winograd_plan plan;
+    bool at_once;
+    char options[KN_CONV2D_OPTIONS];
+    kn_buffer *v, *m, *du, *bias_part, *stages;
+} winograd_pass;
+
+bool kn_conv2d_supports_winograd_weights(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    (void)limits;
+    bool square = s->kernel_size[0] == s->kernel_size[1] && (s->kernel_size[0] == 3 || s->kernel_size[0] == 5);
+    bool dense = s->stride[0] == 1 && s->stride[1] == 1 && s->dilation[0] == 1 && s->dilation[1] == 1;
+    return square && dense && s->groups == 1 && s->images > 0 && s->in_channels > 0 && s->out_channels > 0;
+}
+
+/* The transforms cost as much as some 10 to 20 channels' products. Where the output fills its tiles badly (a 5 x 5
+ * kernel on an image of 3 x 3), little is saved. */
+bool kn_conv2d_prefers_winograd_weights(const kn_limits *limits, const void *problem)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    if (s->kernel_size[0] != 3 && s->kernel_size[0] != 5)
+        return false;
+    int64_t kernel = s->kernel_size[0], tile = 7 - kernel;
+    int64_t tiles = kn_div_up(s->out_size[0], tile) * kn_div_up(s->out_size[1], tile);
+    bool saves_enough = 10 * kernel * kernel * s->out_size[0] * s->out_size[1] >= 17 * FREQUENCIES * tiles;
+    return limits->is_cpu && s->in_channels >= 32 && s->out_channels >= 32 && saves_enough;
+}
+
+static void describe_tiles(winograd_pass *w)
+{
+    const kn_conv2d_shape *s = &w->problem->shape;
+    winograd_chunk *g = &w->chunk;
+    g->tile_rows = kn_div_up(s->out_size[0], w->tile);
+    g->tile_columns = kn_div_up(s->out_size[1], w->tile);
+    int64_t overlap = s->kernel_size[0] - 1;
+    int64_t row = (g->tile_columns * w->tile + overlap) * w->width * w->element;
+    g->strip_rows = kn_max_i64(1, kn_min_i64(g->tile_rows, (STAGE_BYTES / row - overlap) / w->tile));
+    g->strips_per_image = kn_div_up(g->tile_rows, g->strip_rows);
+    g->stage = (g->strip_rows * w->tile + overlap) * row / w->element;
+    w->all_strips = s->images * g->strips_per_image;
+
+    /* du is read and written once per chunk: where it is large, chunks are too, or there is but one. */
+    int64_t pairs = w->x.blocks * w->dy.blocks, blocks = w->x.blocks + w->dy.blocks;
+    int64_t bytes_of_du = pairs * FREQUENCIES * w->width * w->width * w->element;
+    int64_t bytes_of_tile = blocks * FREQUENCIES * w->width * w->element;
+    int64_t bytes = bytes_of_tile * s->images * g->tile_rows * g->tile_columns;
+    int64_t most = kn_max_i64(LEAST_CHUNK_BYTES, kn_min_i64(2 * bytes_of_du, MOST_CHUNK_BYTES));
+    int64_t chunks = kn_max_i64(1, kn_div_up(bytes, most));
+    w->at_once = chunks == 1 && 3 * bytes < 4 * bytes_of_du;
+    w->strips_per_chunk = w->at_once ? w->all_strips : kn_div_up(w->all_strips, chunks);
+    w->chunks = kn_div_up(w->all_strips, w->strips_per_chunk);
+    g->pitch = w->strips_per_chunk * g->strip_rows * g->tile_columns | 1; /* odd: frequencies in different cache sets */
+}
+
+static void describe(winograd_pass *w, const kn_limits *limits)
+{
+    const kn_conv2d_shape *s = &w->problem->shape;
+    w->element = s->f64 ? 8 : 4;
+    w->width = kn_conv2d_vector_width(limits, s->f64);
+    w->taps = s->kernel_size[0] * s->kernel_size[1];
+    w->tile = 7 - s->kernel_size[0];
+    w->items = ITEMS_PER_UNIT * limits->compute_units;
+    w->x = (winograd_side){s->in_channels, kn_div_up(s->in_channels, w->width),
+                           s->in_size[0],  s->in_size[1],
+                           s->padding[0],  s->padding[1]};
+    w->dy = (winograd_side){.channels = s->out_channels,
+                            .blocks = kn_div_up(s->out_channels, w->width),
+                            .height = s->out_size[0],
+                            .width = s->out_size[1]};
+    describe_tiles(w);
+    w->plan = (winograd_plan){.c_blocks = w->at_once ? 1 : 4,
+                              .k_blocks = w->at_once ? 2 : 4,
+                              .bias_channels = w->problem->bias.buffer ? s->out_channels : 0,
+                              .bias_strips = w->all_strips};
+    snprintf(w->options, sizeof w->options, "%s -DVW=%d -DWR=%d -DCT=%d",
+             s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", (int)w->width, (int)s->kernel_size[0],
+             (int)kn_min_i64(w->width, kn_conv2d_many_registers(limits) ? 8 : 4));
+}
+
+static int64_t room_of_pairs(const winograd_pass *w, int64_t pairs)
+{
+    return pairs * FREQUENCIES * w->width * w->width;
+}
+
+static kn_status alloc_buffers(winograd_pass *w, kn_stream *stream)
+{
+    int64_t panel = FREQUENCIES * w->chunk.pitch * w->width;
+    int64_t room = w->width * w->width * w->taps; /* of one work-item, in the step that wants most */
+    if (w->at_once)
+        room += room_of_pairs(w, w->plan.c_blocks * w->plan.k_blocks);
+    room = kn_max_i64(room, w->chunk.stage);
+    KN_TRY(kn_buffer_alloc(&w->v, stream, (size_t)(w->x.blocks * panel * w->element)));
+    KN_TRY(kn_buffer_alloc(&w->m, stream, (size_t)(w->dy.blocks * panel * w->element)));
+    KN_TRY(kn_buffer_alloc(&w->bias_part, stream, (size_t)(w->all_strips * w->dy.blocks * w->width * w->element)));
+    KN_TRY(kn_buffer_alloc(&w->stages, stream, (size_t)(w->items * room * w->element)));
+    if (!w->at_once)
+        KN_TRY(kn_buffer_alloc(&w->du, stream,
+                               (size_t)(room_of_pairs(w, w->x.blocks * 2 * kn_div_up(w->dy.blocks, 2)) * w->element)));
+    return KN_OK;
+}
+
+static void free_buffers(winograd_pass *w)
+{
+    kn_buffer_free(w->v);
+    kn_buffer_free(w->m);
+    kn_buffer_free(w->du);
+    kn_buffer_free(w->bias_part);
+    kn_buffer_free(w->stages);
+}
+
+static kn_arg db_arg(const kn_conv2d_problem *problem)
+{
+    return kn_conv2d_arg(&problem->shape, problem->bias.buffer ? problem->bias : problem->weight);
+}
+
+static kn_status launch_transform(winograd_pass *w, kn_stream *stream)
+{
+    const kn_conv2d_problem *problem = w->problem;
+    return kn_run(stream, .source = "conv/cpu/winograd_weights.cl", .kernel = "winograd_weights_transform",
+                  .operation = "conv2d_backward_weights", .options = w->options, .dims = 1,
+                  .global = {(size_t)w->items}, .local = {1},
+                  KN_ARGS(kn_conv2d_arg(&problem->shape, problem->x), kn_conv2d_arg(&problem->shape, problem->y),
+                          kn_arg_buffer(w->v, 0), kn_arg_buffer(w->m, 0), kn_arg_buffer(w->bias_part, 0),
+                          kn_arg_buffer(w->stages, 0), kn_arg_struct(&w->x, sizeof w->x),
+                          kn_arg_struct(&w->dy, sizeof w->dy), kn_arg_struct(&w->chunk, sizeof w->chunk)));
+}
+
+static int64_t rectangles(const winograd_pass *w)
+{
+    return kn_div_up(w->x.blocks, w->plan.c_blocks) * kn_div_up(w->dy.blocks, w->plan.k_blocks);
+}
+
+static kn_status launch_products(winograd_pass *w, kn_stream *stream)
+{
+    return kn_run(stream, .source = "conv/cpu/winograd_weights.cl", .kernel = "winograd_weights_products",
+                  .operation = "conv2d_backward_weights", .options = w->options, .dims = 2,
+                  .global = {(size_t)rectangles(w), FREQUENCIES}, .local = {1, 1},
+                  KN_ARGS(kn_arg_buffer(w->v, 0), kn_arg_buffer(w->m, 0), kn_arg_buffer(w->du, 0),
+                          kn_arg_struct(&w->x, sizeof w->x), kn_arg_struct(&w->dy, sizeof w->dy),
+                          kn_arg_struct(&w->chunk, sizeof w->chunk), kn_arg_struct(&w->plan, sizeof w->plan)));
+}
+
+static kn_status launch_finish(winograd_pass *w, kn_stream *stream)
+{
+    return kn_run(stream, .source = "conv/cpu/winograd_weights.cl", .kernel = "winograd_weights_finish",
+                  .operation = "conv2d_backward_weights", .options = w->options, .dims = 1,
+                  .global = {(size_t)w->items}, .local = {1},
+                  KN_ARGS(kn_arg_buffer(w->du, 0), kn_arg_buffer(w->bias_part, 0),
+                          kn_conv2d_arg(&w->problem->shape, w->problem->weight), db_arg(w->problem),
+                          kn_arg_buffer(w->stages, 0), kn_arg_struct(&w->x, sizeof w->x),
+                          kn_arg_struct(&w->dy, sizeof w->dy), kn_arg_struct(&w->plan, sizeof w->plan)));
+}
+
+static kn_status launch_at_once(winograd_pass *w, kn_stream *stream)
+{
+    return kn_run(stream, .source = "conv/cpu/winograd_weights.cl", .kernel = "winograd_weights_at_once",
+                  .operation = "conv2d_backward_weights", .options = w->options, .dims = 1,
+                  .global = {(size_t)w->items}, .local = {1},
+                  KN_ARGS(kn_arg_buffer(w->v, 0), kn_arg_buffer(w->m, 0), kn_arg_buffer(w->bias_part, 0),
+                          kn_conv2d_arg(&w->problem->shape, w->problem->weight), db_arg(w->problem),
+                          kn_arg_buffer(w->stages, 0), kn_arg_struct(&w->x, sizeof w->x),
+                          kn_arg_struct(&w->dy, sizeof w->dy), kn_arg_struct(&w->chunk, sizeof w->chunk),
+                          kn_arg_struct(&w->plan, sizeof w->plan)));
+}
+
+static int64_t tiles_before(const winograd_chunk *g, int64_t strip)
+{
+    int64_t row = strip / g->strips_per_image * g->tile_rows + strip % g->strips_per_image * g->strip_rows;
+    return row * g->tile_columns;
+}
+
+static kn_status run_chunks(winograd_pass *w, kn_stream *stream)
+{
+    for (int64_t i = 0; i < w->chunks; i++) {
+        int64_t first = i * w->strips_per_chunk, last = kn_min_i64(first + w->strips_per_chunk, w->all_strips);
+        w->chunk.first_strip = first;
+        w->chunk.strips = last - first;
+        w->chunk.first_tile = tiles_before(&w->chunk, first);
+        w->chunk.tiles = tiles_before(&w->chunk, last) - w->chunk.first_tile;
+        w->plan.add = i > 0;
+        KN_TRY(launch_transform(w, stream));
+        if (w->at_once)
+            return launch_at_once(w, stream);
+        KN_TRY(launch_products(w, stream));
+    }
+    return launch_finish(w, stream);
+}
+
+kn_status kn_conv2d_winograd_backward_weights(kn_stream *stream, const void *problem)
+{
+    winograd_pass w = {.problem = problem};
+    describe(&w, kn_device_limits(kn_stream_device(stream)));
+    kn_status status = alloc_buffers(&w, stream);
+    if (status == KN_OK)
+        status = run_chunks(&w, stream);
+    free_buffers(&w);
+    return status;
+}

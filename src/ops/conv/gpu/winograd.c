@@ -1,0 +1,194 @@
+/* ops/conv/gpu/winograd.c - the passes of a convolution on GPUs by Winograd's algorithm: transforms on either side of
+ * a batch of matrix products (cl/conv/gpu/winograd.cl; ops/conv/gpu/winograd.h has the formulas). */
+#include "ops/conv/gpu/winograd.h"
+
+#include "ops/gemm/gemm.h"
+
+#define SOURCE "conv/gpu/winograd.cl"
+
+enum { MOST_ROWS = 4096 }; /* of work-items for weights: more weights than those go round */
+
+typedef struct winograd {
+    kn_winograd_plan plan;
+    const kn_conv2d_problem *problem;
+    kn_conv2d_operand windows, tiles; /* x and y, or dy and dx */
+    bool data;                        /* backward-data */
+    const char *operation;
+    kn_buffer *u, *v, *m; /* u: transformed weights, or, for their gradients, dy */
+    char options[KN_WINOGRAD_OPTIONS];
+} winograd;
+
+static winograd begin(const kn_conv2d_problem *problem, kn_winograd_pass pass, const char *operation)
+{
+    const bool data = pass == KN_WINOGRAD_DATA;
+    winograd w = {.plan = kn_winograd_plan_of(&problem->shape, pass),
+                  .problem = problem,
+                  .windows = data ? problem->y : problem->x,
+                  .tiles = data ? problem->x : problem->y,
+                  .data = data,
+                  .operation = operation};
+    kn_winograd_options(w.options, &w.plan, w.windows, w.tiles);
+    return w;
+}
+
+static kn_status alloc(kn_buffer **buffer, kn_stream *stream, const winograd *w, int64_t elements)
+{
+    return kn_buffer_alloc(buffer, stream, (size_t)(elements * w->plan.element));
+}
+
+static void end(winograd *w)
+{
+    kn_buffer_free(w->u);
+    kn_buffer_free(w->v);
+    kn_buffer_free(w->m);
+}
+
+/* --- launches ----------------------------------------------------------------------------------------------------- */
+
+/* Groups as wide as there are tiles, up to 256: a row of a wider group is more whole lines of the matrices. */
+static size_t group_of(kn_stream *stream, int64_t places) { return kn_winograd_group(stream, kn_min_i64(256, places)); }
+
+/* v from images first .. first + images - 1, and, before the first products, u from the weights. */
+static kn_status make_factors(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
+{
+    const kn_winograd_image image = kn_winograd_windows(&w->plan, images);
+    const int64_t rows = first > 0 ? 0 : kn_min_i64(MOST_ROWS, kn_div_up(w->plan.pairs, image.places));
+    return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_factors", .operation = w->operation,
+                  .options = w->options, .dims = 2, .global = {image.places, (size_t)(image.channels + rows)},
+                  .local = {group_of(stream, image.places), 1},
+                  KN_ARGS(kn_winograd_windows_arg(&w->plan, w->windows, first),
+                          kn_conv2d_arg(&w->problem->shape, w->problem->weight), kn_arg_buffer(w->v, 0),
+                          kn_arg_buffer(w->u, 0), kn_arg_struct(&image, sizeof image), kn_arg_i64(w->plan.pairs),
+                          kn_arg_i32(w->data)));
+}
+
+static kn_status make_gradient_factors(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
+{
+    const kn_winograd_image x = kn_winograd_windows(&w->plan, images), dy = kn_winograd_tiles(&w->plan, images);
+    return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_gradient_factors", .operation = w->operation,
+                  .options = w->options, .dims = 2, .global = {x.places, (size_t)x.channels + dy.channels},
+                  .local = {group_of(stream, x.places), 1},
+                  KN_ARGS(kn_winograd_windows_arg(&w->plan, w->windows, first),
+                          kn_winograd_tiles_arg(&w->plan, w->tiles, first), kn_arg_buffer(w->v, 0),
+                          kn_arg_buffer(w->u, 0), kn_arg_struct(&x, sizeof x), kn_arg_struct(&dy, sizeof dy)));
+}
+
+static kn_status finish_tiles(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
+{
+    const kn_conv2d_problem *problem = w->problem;
+    const bool has_bias = !w->data && problem->bias.buffer != NULL;
+    const kn_activation activation = w->data ? KN_ACTIVATION_NONE : problem->activation;
+    const kn_winograd_image image = kn_winograd_tiles(&w->plan, images);
+    return kn_run(
+        stream, .source = SOURCE, .kernel = "winograd_gpu_output", .operation = w->operation, .options = w->options,
+        .dims = 2, .global = {image.tiles, (size_t)image.channels}, .local = {group_of(stream, image.tiles), 1},
+        KN_ARGS(kn_arg_buffer(w->m, 0), kn_conv2d_arg(&problem->shape, has_bias ? problem->bias : problem->weight),
+                kn_winograd_tiles_arg(&w->plan, w->tiles, first), kn_arg_struct(&image, sizeof image),
+                kn_arg_i32(has_bias), KN_CONV2D_CUT_ARGS(w->plan.f64, activation)));
+}
+
+/* Small groups: few weights have many shares to sum, by few work-items, which should be on all compute units. */
+static kn_status finish_weights(kn_stream *stream, const winograd *w)
+{
+    return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_finish", .operation = w->operation,
+                  .options = w->options, .dims = 1, .global = {(size_t)w->plan.pairs},
+                  .local = {kn_winograd_group(stream, w->plan.shares > 1 ? 32 : 256)},
+                  KN_ARGS(kn_arg_buffer(w->m, 0), kn_conv2d_arg(&w->problem->shape, w->problem->weight),
+                          kn_arg_i64(w->plan.pairs), kn_arg_i32(w->plan.shares)));
+}
+
+/* --- forward and backward-data ------------------------------------------------------------------------------------ */
+
+/* The weights lie as [outer][inner] of the forward pass, whichever pass this is. */
+static kn_status multiply(kn_stream *stream, const winograd *w, int64_t images)
+{
+    const kn_winograd_plan *p = &w->plan;
+    const kn_gemm_params product = {
+        .f64 = p->f64,
+        .m = p->outer,
+        .n = images * p->tile_rows * p->tile_columns,
+        .k = p->inner,
+        .batch = KN_WINOGRAD_VALUES * p->groups,
+        .alpha = 1,
+        .a = {w->u, 0, w->data ? p->outer : p->inner, p->inner * p->outer, w->data},
+        .b = {w->v, 0, p->share, p->inner * p->share, false},
+        .c = {w->m, 0, p->share, p->outer * p->share, false},
+    };
+    return kn_gemm(stream, &(kn_gemm_problem){.product = product, .full_precision = true});
+}
+
+static kn_status correlate_chunks(kn_stream *stream, winograd *w)
+{
+    const kn_winograd_plan *p = &w->plan;
+    KN_TRY(alloc(&w->u, stream, w, KN_WINOGRAD_VALUES * p->pairs));
+    KN_TRY(alloc(&w->v, stream, w, kn_winograd_room(p, p->inner)));
+    KN_TRY(alloc(&w->m, stream, w, kn_winograd_room(p, p->outer)));
+    for (int64_t first = 0; first < p->images; first += p->chunk) {
+        const int64_t images = kn_min_i64(p->chunk, p->images - first);
+        KN_TRY(make_factors(stream, w, first, images));
+        KN_TRY(multiply(stream, w, images));
+        KN_TRY(finish_tiles(stream, w, first, images));
+    }
+    return KN_OK;
+}
+
+kn_status kn_conv2d_winograd_gpu_forward(kn_stream *stream, const void *problem)
+{
+    winograd w = begin(problem, KN_WINOGRAD_FORWARD, "conv2d");
+    kn_status status = correlate_chunks(stream, &w);
+    end(&w);
+    return status;
+}
+
+kn_status kn_conv2d_winograd_gpu_backward_data(kn_stream *stream, const void *problem)
+{
+    winograd w = begin(problem, KN_WINOGRAD_DATA, "conv2d_backward_data");
+    kn_status status = correlate_chunks(stream, &w);
+    end(&w);
+    return status;
+}
+
+/* --- backward-weights --------------------------------------------------------------------------------------------- */
+
+/* All shares are as long as the first: the last one's missing tiles are zeros. A last chunk may have fewer. */
+static kn_status multiply_shares(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
+{
+    const kn_winograd_plan *p = &w->plan;
+    const int64_t shares = kn_div_up(images * p->tile_rows * p->tile_columns, p->share);
+    const kn_gemm_params product = {
+        .f64 = p->f64,
+        .m = p->outer,
+        .n = p->inner,
+        .k = p->share,
+        .batch = shares * KN_WINOGRAD_VALUES * p->groups,
+        .alpha = 1,
+        .beta = first > 0,
+        .a = {w->u, 0, p->share, p->outer * p->share, false},
+        .b = {w->v, 0, p->share, p->inner * p->share, true},
+        .c = {w->m, 0, p->inner, p->inner * p->outer, false},
+    };
+    return kn_gemm(stream, &(kn_gemm_problem){.product = product, .full_precision = true});
+}
+
+static kn_status sum_chunks(kn_stream *stream, winograd *w)
+{
+    const kn_winograd_plan *p = &w->plan;
+    KN_TRY(alloc(&w->u, stream, w, kn_winograd_room(p, p->outer)));
+    KN_TRY(alloc(&w->v, stream, w, kn_winograd_room(p, p->inner)));
+    KN_TRY(alloc(&w->m, stream, w, KN_WINOGRAD_VALUES * p->shares * p->pairs));
+    for (int64_t first = 0; first < p->images; first += p->chunk) {
+        const int64_t images = kn_min_i64(p->chunk, p->images - first);
+        KN_TRY(make_gradient_factors(stream, w, first, images));
+        KN_TRY(multiply_shares(stream, w, first, images));
+    }
+    return finish_weights(stream, w);
+}
+
+kn_status kn_conv2d_winograd_gpu_backward_weights(kn_stream *stream, const void *problem_)
+{
+    const kn_conv2d_problem *problem = problem_;
+    winograd w = begin(problem, KN_WINOGRAD_WEIGHTS, "conv2d_backward_weights");
+    kn_status status = sum_chunks(stream, &w);
+    end(&w);
+    return status == KN_OK && problem->bias.buffer ? kn_conv2d_bias_gradient(stream, problem) : status;
+}

@@ -1,0 +1,282 @@
+/* ops/conv/gpu/winograd_plan.c - Winograd's convolution on GPUs: tiles, chunks, shares, and where it pays. */
+#include "ops/conv/gpu/winograd.h"
+
+#include <stdio.h>
+
+#include "ops/gemm/blocked.h"
+
+enum { WINDOW = 6, LINE = 32 }; /* height and width of a window; tiles to whose multiples rows are filled up */
+
+/* Bytes of the transformed tiles of a chunk. Many, because each chunk ends with a round of products, and of transforms,
+ * that does not fill the device. */
+static _Thread_local int64_t most_of_chunk = (int64_t)256 << 20;
+
+int64_t kn_winograd_limit_chunks(int64_t bytes)
+{
+    const int64_t before = most_of_chunk;
+    most_of_chunk = bytes;
+    return before;
+}
+
+/* Gradients of few weights are summed over shares of the tiles, as many as make so many blocks of 64 x 64 results:
+ * enough for any device. Fixed, so that the order of the sums does not depend on it. */
+enum { BLOCK = 64, BLOCKS = 1024, LEAST_TILES = 256 };
+
+static int64_t round_up(int64_t a, int64_t b) { return kn_div_up(a, b) * b; }
+
+static int64_t tiles_of(const kn_winograd_plan *plan, int64_t images)
+{
+    return images * plan->tile_rows * plan->tile_columns;
+}
+
+/* --- the plan ----------------------------------------------------------------------------------------------------- */
+
+static void choose_chunk(kn_winograd_plan *plan)
+{
+    const int64_t bytes = KN_WINOGRAD_VALUES * tiles_of(plan, 1) * (plan->inner + plan->outer) * plan->groups *
+                          plan->element,
+                  most = kn_max_i64(1, most_of_chunk / kn_max_i64(1, bytes));
+    const int64_t chunks = kn_max_i64(1, kn_div_up(plan->images, most));
+    plan->chunk = kn_div_up(plan->images, chunks);
+}
+
+static void choose_shares(kn_winograd_plan *plan, kn_winograd_pass pass)
+{
+    const int64_t tiles = tiles_of(plan, plan->chunk), matrices = KN_WINOGRAD_VALUES * plan->groups,
+                  blocks = matrices * kn_div_up(plan->inner, BLOCK) * kn_div_up(plan->outer, BLOCK);
+    int64_t shares = pass == KN_WINOGRAD_WEIGHTS ? kn_min_i64(kn_div_up(BLOCKS, blocks), tiles / LEAST_TILES) : 1;
+    plan->share = round_up(kn_div_up(tiles, kn_max_i64(1, shares)), LINE);
+    plan->shares = kn_div_up(tiles, plan->share);
+}
+
+kn_winograd_plan kn_winograd_plan_of(const kn_conv2d_shape *s, kn_winograd_pass pass)
+{
+    const bool data = pass == KN_WINOGRAD_DATA;
+    const int64_t in = s->in_channels / s->groups, out = s->out_channels / s->groups, kernel = s->kernel_size[0];
+    const int64_t *from = data ? s->out_size : s->in_size, *to = data ? s->in_size : s->out_size;
+    const int64_t reach = data ? kernel - 1 : 0; /* a flipped kernel's first tap */
+    kn_winograd_plan plan = {.f64 = s->f64,
+                             .element = s->f64 ? 8 : 4,
+                             .groups = s->groups,
+                             .inner = data ? out : in,
+                             .outer = data ? in : out,
+                             .pairs = s->groups * in * out,
+                             .kernel = kernel,
+                             .tile = WINDOW + 1 - kernel,
+                             .windows_size = {from[0], from[1]},
+                             .tiles_size = {to[0], to[1]},
+                             .top = data ? s->padding[0] - reach : -s->padding[0],
+                             .left = data ? s->padding[1] - reach : -s->padding[1],
+                             .images = s->images};
+    plan.tile_rows = kn_div_up(to[0], plan.tile);
+    plan.tile_columns = kn_div_up(to[1], plan.tile);
+    choose_chunk(&plan);
+    choose_shares(&plan, pass);
+    return plan;
+}
+
+int64_t kn_winograd_room(const kn_winograd_plan *plan, int64_t channels)
+{
+    return KN_WINOGRAD_VALUES * plan->groups * channels * plan->shares * plan->share;
+}
+
+/* --- what the kernels take ---------------------------------------------------------------------------------------- */
+
+static kn_winograd_image image_of(const kn_winograd_plan *plan, int64_t images, int64_t channels, const int64_t size[2])
+{
+    return (kn_winograd_image){.plane = size[0] * size[1],
+                               .channels = (uint32_t)(plan->groups * channels),
+                               .height = (int32_t)size[0],
+                               .width = (int32_t)size[1],
+                               .tiles = (uint32_t)tiles_of(plan, images),
+                               .places = (uint32_t)round_up(tiles_of(plan, images), plan->share),
+                               .share = kn_divisor_of(plan->share),
+                               .columns = kn_divisor_of(plan->tile_columns),
+                               .rows = kn_divisor_of(plan->tile_rows)};
+}
+
+kn_winograd_image kn_winograd_windows(const kn_winograd_plan *plan, int64_t images)
+{
+    kn_winograd_image image = image_of(plan, images, plan->inner, plan->windows_size);
+    image.top = (int32_t)plan->top;
+    image.left = (int32_t)plan->left;
+    return image;
+}
+
+kn_winograd_image kn_winograd_tiles(const kn_winograd_plan *plan, int64_t images)
+{
+    return image_of(plan, images, plan->outer, plan->tiles_size);
+}
+
+static kn_arg operand_arg(const kn_winograd_plan *plan, kn_conv2d_operand operand, int64_t channels,
+                          const int64_t size[2], int64_t first)
+{
+    const int64_t image = plan->groups * channels * size[0] * size[1];
+    return kn_arg_buffer(operand.buffer, (operand.offset + first * image) * plan->element);
+}
+
+kn_arg kn_winograd_windows_arg(const kn_winograd_plan *plan, kn_conv2d_operand operand, int64_t first)
+{
+    return operand_arg(plan, operand, plan->inner, plan->windows_size, first);
+}
+
+kn_arg kn_winograd_tiles_arg(const kn_winograd_plan *plan, kn_conv2d_operand operand, int64_t first)
+{
+    return operand_arg(plan, operand, plan->outer, plan->tiles_size, first);
+}
+
+/* The widest vectors, of 4, 2 or 1, that begin where rows, tiles and the operand do. */
+static int vector_of(const kn_winograd_plan *plan, int64_t width, kn_conv2d_operand operand)
+{
+    int vector = 4;
+    while (width % vector != 0 || operand.offset % vector != 0 || plan->tile % vector != 0)
+        vector /= 2;
+    return vector;
+}
+
+const char *kn_winograd_options(char *buffer, const kn_winograd_plan *plan, kn_conv2d_operand windows,
+                                kn_conv2d_operand tiles)
+{
+    const int x = vector_of(plan, plan->windows_size[1], windows), y = vector_of(plan, plan->tiles_size[1], tiles);
+    const int phase = (int)((plan->left % x + x) % x);
+    snprintf(buffer, KN_WINOGRAD_OPTIONS, "%s -DWR=%d -DXN=%d -DXPHASE=%d -DYN=%d",
+             plan->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", (int)plan->kernel, x, phase, y);
+    return buffer;
+}
+
+size_t kn_winograd_group(kn_stream *stream, int64_t most)
+{
+    const size_t device = kn_device_limits(kn_stream_device(stream))->max_work_group_size;
+    const size_t wanted = (size_t)kn_max_i64(1, most);
+    return wanted < device ? wanted : device;
+}
+
+/* --- rows of the tables ------------------------------------------------------------------------------------------- */
+
+/* Tiles, pixels of an image and channels are numbered in 32 bits, and channels (in and out) and products are dimensions
+ * of launches, of which there may be 65535. */
+static bool fits(const kn_limits *limits, const kn_conv2d_shape *s, kn_winograd_pass pass)
+{
+    enum { MOST = 30000, MOST_GROUPS = 1024 };
+    const double most = 1 << 30;
+    const double images = (double)s->images, out = (double)s->out_size[0] * (double)s->out_size[1],
+                 in = (double)s->in_size[0] * (double)s->in_size[1];
+    if (images * out >= most || images * in >= most || s->in_channels > MOST || s->out_channels > MOST ||
+        s->groups > MOST_GROUPS)
+        return false;
+    const kn_winograd_plan plan = kn_winograd_plan_of(s, pass);
+    const int64_t room = kn_max_i64(kn_winograd_room(&plan, kn_max_i64(plan.inner, plan.outer)),
+                                    KN_WINOGRAD_VALUES * plan.shares * plan.pairs);
+    return (uint64_t)(room * plan.element) <= limits->max_allocation;
+}
+
+static bool supports(const kn_limits *limits, const void *problem, kn_winograd_pass pass)
+{
+    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    for (int d = 0; d < 2; d++)
+        if (s->stride[d] != 1 || s->dilation[d] != 1 || s->kernel_size[d] != s->kernel_size[0] || s->in_size[d] < 1 ||
+            s->out_size[d] < 1)
+            return false;
+    return (s->kernel_size[0] == 3 || s->kernel_size[0] == 5) && s->images > 0 && s->in_channels > 0 &&
+           s->out_channels > 0 && fits(limits, s, pass);
+}
+
+/* Costs are in multiplications and additions of a device that is busy with nothing else. FLOPS_PER_BYTE take as long as
+ * its memory takes for a byte (12 to 14 on data-centre GPUs in f32, more on others), LAUNCH as long as a launch. */
+enum { FLOPS_PER_BYTE = 16, LAUNCH = 300 * 1000 * 1000 };
+
+static double slower_of(double flops, double bytes)
+{
+    return flops > bytes * FLOPS_PER_BYTE ? flops : bytes * FLOPS_PER_BYTE;
+}
+
+/* Of products of [rows, k] and [k, columns] in blocks, each compute unit a block at a time; the units that the last
+ * round leaves idle cost as much as the others. */
+static double cost_of_blocks(const kn_limits *limits, bool f64, int64_t rows, int64_t columns, int64_t k, int64_t batch)
+{
+    const kn_block_arithmetic arithmetic = kn_block_plain(f64);
+    const kn_block_shape *s = kn_choose_block(limits, arithmetic, rows, columns, batch);
+    double rates[KN_BLOCK_SHAPES];
+    if (!s)
+        return 2.0 * (double)rows * (double)columns * (double)k * (double)batch;
+    kn_block_rates(rates, limits, arithmetic);
+    const int64_t units = kn_max_i64(1, limits->compute_units),
+                  blocks = kn_div_up(rows, s->rows) * kn_div_up(columns, s->columns) * batch;
+    return 2.0 * (double)(kn_div_up(blocks, units) * units * s->rows * s->columns) * (double)k /
+           rates[s - kn_block_shape_at(0)];
+}
+
+/* The same for the pass: gradients of weights are summed over shares of the pixels that fill the device, whatever
+ * computes them. */
+static double cost_of_products(const kn_limits *limits, const kn_winograd_plan *plan, kn_winograd_pass pass, int64_t k,
+                               int64_t columns, int64_t batch)
+{
+    if (pass == KN_WINOGRAD_WEIGHTS)
+        return 2.0 * (double)plan->outer * (double)columns * (double)k * (double)batch;
+    return cost_of_blocks(limits, plan->f64, plan->outer, columns, k, batch);
+}
+
+/* The transforms read and write all that they take and make; the products may wait for memory, too. */
+static double cost_of_winograd(const kn_limits *limits, const kn_winograd_plan *plan, kn_winograd_pass pass)
+{
+    const double element = (double)plan->element, images = (double)plan->images * (double)plan->groups;
+    const double tiles = (double)tiles_of(plan, 1) * images * KN_WINOGRAD_VALUES,
+                 v = tiles * (double)plan->inner * element, m = tiles * (double)plan->outer * element;
+    const double x = images * (double)(plan->inner * plan->windows_size[0] * plan->windows_size[1]) * element,
+                 y = images * (double)(plan->outer * plan->tiles_size[0] * plan->tiles_size[1]) * element;
+    const double kernels = (double)plan->pairs * (double)(plan->kernel * plan->kernel + KN_WINOGRAD_VALUES) * element,
+                 chunks = (double)kn_div_up(plan->images, plan->chunk);
+    const double sums = pass == KN_WINOGRAD_WEIGHTS ? kernels * (double)plan->shares * chunks : kernels;
+    const double products = chunks * cost_of_products(limits, plan, pass, plan->inner, tiles_of(plan, plan->chunk),
+                                                      KN_WINOGRAD_VALUES * plan->groups);
+    return slower_of(products, v + m + sums) + (x + v + m + y + sums) * FLOPS_PER_BYTE + LAUNCH * 3 * chunks;
+}
+
+static double cost_of_direct(const kn_limits *limits, const kn_winograd_plan *plan, kn_winograd_pass pass)
+{
+    const int64_t pixels = plan->images * plan->tiles_size[0] * plan->tiles_size[1];
+    const double bytes = (double)(plan->element * plan->groups) *
+                         ((double)plan->images * (double)(plan->windows_size[0] * plan->windows_size[1] * plan->inner) +
+                          (double)pixels * (double)plan->outer);
+    return slower_of(
+               cost_of_products(limits, plan, pass, plan->inner * plan->kernel * plan->kernel, pixels, plan->groups),
+               bytes) +
+           LAUNCH;
+}
+
+/* Its errors are larger, and the model has some. */
+#define WORTH 0.85
+
+static bool prefers(const kn_limits *limits, const void *problem, kn_winograd_pass pass)
+{
+    if (limits->is_cpu || !supports(limits, problem, pass))
+        return false;
+    const kn_winograd_plan plan = kn_winograd_plan_of(&((const kn_conv2d_problem *)problem)->shape, pass);
+    return kn_block_pays(limits, plan.inner, plan.outer) &&
+           cost_of_winograd(limits, &plan, pass) < WORTH * cost_of_direct(limits, &plan, pass);
+}
+
+bool kn_conv2d_supports_winograd_gpu(const kn_limits *limits, const void *problem)
+{
+    return supports(limits, problem, KN_WINOGRAD_FORWARD);
+}
+bool kn_conv2d_supports_winograd_gpu_data(const kn_limits *limits, const void *problem)
+{
+    return supports(limits, problem, KN_WINOGRAD_DATA);
+}
+bool kn_conv2d_supports_winograd_gpu_weights(const kn_limits *limits, const void *problem)
+{
+    return supports(limits, problem, KN_WINOGRAD_WEIGHTS);
+}
+bool kn_conv2d_prefers_winograd_gpu(const kn_limits *limits, const void *problem)
+{
+    return prefers(limits, problem, KN_WINOGRAD_FORWARD);
+}
+bool kn_conv2d_prefers_winograd_gpu_data(const kn_limits *limits, const void *problem)
+{
+    return prefers(limits, problem, KN_WINOGRAD_DATA);
+}
+bool kn_conv2d_prefers_winograd_gpu_weights(const kn_limits *limits, const void *problem)
+{
+    return prefers(limits, problem, KN_WINOGRAD_WEIGHTS);
+}

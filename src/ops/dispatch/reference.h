@@ -1,0 +1,61 @@
+/* ops/dispatch/reference.h - what the plain C references share: element access on contiguous host tensors, floating
+ * ones in f64, all others in i64. */
+#ifndef KN_OPS_DISPATCH_REFERENCE_H
+#define KN_OPS_DISPATCH_REFERENCE_H
+
+#include <math.h>
+
+#include "autograd/op.h"
+
+static inline double kn_reference_get(const kn_tensor *t, int64_t i)
+{
+    const char *base = t->storage->host;
+    return t->dtype == KN_F64 ? ((const double *)base)[t->offset + i] : (double)((const int64_t *)base)[t->offset + i];
+}
+
+static inline void kn_reference_set(kn_tensor *t, int64_t i, double value)
+{
+    char *base = t->storage->host;
+    if (t->dtype == KN_F64)
+        ((double *)base)[t->offset + i] = value;
+    else
+        ((int64_t *)base)[t->offset + i] = (int64_t)value;
+}
+
+/* Where element `i` of output `y` reads input `x`, which broadcasts to it. */
+static inline int64_t kn_reference_index(const kn_tensor *x, const kn_tensor *y, int64_t i)
+{
+    int64_t index = 0, step = 1;
+    for (int d = y->ndim - 1; d >= 0; d--) {
+        const int own = d - (y->ndim - x->ndim);
+        if (own >= 0) {
+            index += x->shape[own] == 1 ? 0 : i % y->shape[d] * step;
+            step *= x->shape[own];
+        }
+        i /= y->shape[d];
+    }
+    return index;
+}
+
+/* Output 0 = function(input 0), or function(input 0, input 1) with broadcasting. */
+static inline kn_status kn_reference_unary(const kn_call *call, double (*function)(double))
+{
+    const int64_t n = kn_numel(call->outputs[0]);
+    for (int64_t i = 0; i < n; i++)
+        kn_reference_set(call->outputs[0], i, function(kn_reference_get(call->inputs[0], i)));
+    return KN_OK;
+}
+
+static inline kn_status kn_reference_binary(const kn_call *call, double (*function)(double, double))
+{
+    kn_tensor *y = call->outputs[0];
+    const int64_t n = kn_numel(y);
+    for (int64_t i = 0; i < n; i++) {
+        const double a = kn_reference_get(call->inputs[0], kn_reference_index(call->inputs[0], y, i));
+        const double b = kn_reference_get(call->inputs[1], kn_reference_index(call->inputs[1], y, i));
+        kn_reference_set(y, i, function(a, b));
+    }
+    return KN_OK;
+}
+
+#endif

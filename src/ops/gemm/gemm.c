@@ -1,0 +1,116 @@
+/* ops/gemm/gemm.c - the table of matrix multiplications, and what its rows share. */
+#include "ops/gemm/gemm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ops/gemm/blocked.h"
+
+static const kn_implementation rows[] = {
+    {.name = "skinny",
+     .supports = kn_gemm_supports_skinny,
+     .prefers = kn_gemm_prefers_skinny,
+     .run = kn_gemm_skinny,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "row",
+     .supports = kn_gemm_supports_row,
+     .prefers = kn_gemm_prefers_row,
+     .run = kn_gemm_row,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "split", .supports = kn_gemm_supports_split, .prefers = kn_gemm_prefers_split, .run = kn_gemm_split},
+    {.name = "dots",
+     .supports = kn_gemm_supports_dots,
+     .prefers = kn_gemm_prefers_dots,
+     .run = kn_gemm_dots,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "direct", .prefers = kn_gemm_prefers_direct, .run = kn_gemm_direct, .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "packed", .prefers = kn_gemm_prefers_packed, .run = kn_gemm_packed, .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "thin",
+     .supports = kn_gemm_supports_thin,
+     .prefers = kn_gemm_prefers_thin,
+     .run = kn_gemm_thin,
+     .timed_on = KN_TIMED_ON_OTHERS},
+    {.name = "tensor",
+     .supports = kn_gemm_supports_tensor,
+     .prefers = kn_gemm_prefers_blocked,
+     .works = kn_tensor_cores_work,
+     .run = kn_gemm_tensor,
+     .timed_on = KN_TIMED_ON_OTHERS,
+     .reduced_precision = KN_USES_TF32},
+    {.name = "blocked",
+     .supports = kn_gemm_supports_blocked,
+     .prefers = kn_gemm_prefers_blocked,
+     .run = kn_gemm_blocked,
+     .timed_on = KN_TIMED_ON_OTHERS},
+    {.name = "clblast", .supports = kn_gemm_supports_clblast, .run = kn_gemm_clblast, .timed_on = KN_TIMED_ON_OTHERS},
+    {.name = "reference", .run = kn_gemm_reference, .timed_on = KN_TIMED_ON_OTHERS},
+};
+
+/* A product that adds to C gives another result the second time. */
+static int describe(const void *problem_, int64_t numbers[KN_PROBLEM_NUMBERS])
+{
+    const kn_gemm_problem *problem = problem_;
+    const kn_gemm_params *p = &problem->product;
+    const int64_t all[] = {p->f64,
+                           p->m,
+                           p->n,
+                           p->k,
+                           p->batch,
+                           p->alpha == 1,
+                           problem->bias != NULL,
+                           problem->activation,
+                           problem->full_precision,
+                           p->a.transposed,
+                           p->a.ld,
+                           p->a.batch_stride,
+                           p->b.transposed,
+                           p->b.ld,
+                           p->b.batch_stride,
+                           p->c.ld,
+                           p->c.batch_stride};
+    if (p->beta != 0)
+        return 0;
+    memcpy(numbers, all, sizeof all);
+    return (int)(sizeof all / sizeof all[0]);
+}
+
+const kn_implementation_table kn_gemm_implementations =
+    KN_IMPLEMENTATION_TABLE("gemm", rows, KN_FAMILY_MATMUL, describe);
+
+kn_gemm_layout kn_gemm_operand_layout(const kn_gemm_operand *operand)
+{
+    return (kn_gemm_layout){
+        .row_stride = operand->transposed ? 1 : operand->ld,
+        .col_stride = operand->transposed ? operand->ld : 1,
+        .batch_stride = operand->batch_stride,
+    };
+}
+
+const char *kn_gemm_vector_options(char *buffer, const kn_limits *limits, bool f64)
+{
+    snprintf(buffer, KN_GEMM_OPTIONS, "%s -DVW=%d -DREGISTERS=%d", f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
+             kn_limits_vector_width(limits, f64), limits->vector_registers);
+    return buffer;
+}
+
+kn_arg kn_gemm_finish_arg(kn_gemm_finish *storage, const kn_gemm_problem *problem)
+{
+    const kn_gemm_params *p = &problem->product;
+    kn_cut cut = kn_cut_of(problem->activation);
+    int has_bias = problem->bias != NULL;
+    *storage = (kn_gemm_finish){0};
+    if (p->f64) {
+        storage->f64 = (kn_gemm_finish_f64){p->alpha, p->beta, cut.low, cut.high, has_bias};
+        return kn_arg_struct(&storage->f64, sizeof storage->f64);
+    }
+    storage->f32 = (kn_gemm_finish_f32){(float)p->alpha, (float)p->beta, (float)cut.low, (float)cut.high, has_bias};
+    return kn_arg_struct(&storage->f32, sizeof storage->f32);
+}
+
+kn_status kn_gemm(kn_stream *stream, const kn_gemm_problem *problem)
+{
+    const kn_gemm_params *p = &problem->product;
+    if (p->m == 0 || p->n == 0 || p->batch == 0)
+        return KN_OK;
+    return kn_run_implementation(&kn_gemm_implementations, stream, problem);
+}

@@ -1,0 +1,199 @@
+/* ops/gemm/linear.c - torch.nn.functional.linear: y = x weight^T + bias, the bias added where the product is stored. */
+#include <koine/functional.h>
+#include <koine/ops.h>
+
+#include "autograd/work.h"
+#include "base/text.h"
+#include "ops/dispatch/reference.h"
+#include "ops/gemm/matmul.h"
+#include "ops/pointwise/activation.h"
+
+/* --- shape rule --------------------------------------------------------------------------------------------------- */
+
+static kn_status check_shapes(const kn_tensor *x, const kn_tensor *weight, const kn_tensor *bias)
+{
+    char text_x[KN_DESCRIBE], text_weight[KN_DESCRIBE], text_bias[KN_DESCRIBE];
+    kn_format_shape(text_x, sizeof text_x, x->ndim, x->shape);
+    kn_format_shape(text_weight, sizeof text_weight, weight->ndim, weight->shape);
+    if (weight->ndim != 2)
+        return kn_fail(KN_ERR_SHAPE, "the weight must be [out, in], not %s", text_weight);
+    if (x->ndim == 0 || x->shape[x->ndim - 1] != weight->shape[1])
+        return kn_fail(KN_ERR_SHAPE, "the last dimension of the input %s must be the weight's %s last, %lld", text_x,
+                       text_weight, (long long)weight->shape[1]);
+    if (bias && (bias->ndim != 1 || bias->shape[0] != weight->shape[0]))
+        return kn_fail(KN_ERR_SHAPE, "the bias must be [%lld] for the weight %s, not %s", (long long)weight->shape[0],
+                       text_weight, kn_format_shape(text_bias, sizeof text_bias, bias->ndim, bias->shape));
+    return KN_OK;
+}
+
+static kn_activation activation_of(const kn_linear_options *options) { return options->activation; }
+
+static kn_status linear_shape(kn_call *call)
+{
+    const kn_tensor *x = call->inputs[0], *weight = call->inputs[1];
+    int64_t shape[KN_MAX_DIMS];
+    KN_TRY(kn_call_check_same_dtype(call, 0, 2));
+    if (x->dtype != KN_F16)
+        KN_TRY(kn_call_check_floating(call, 0));
+    KN_TRY(kn_activation_check(activation_of(call->params)));
+    KN_TRY(check_shapes(x, weight, call->num_inputs > 2 ? call->inputs[2] : NULL));
+    for (int d = 0; d < x->ndim; d++)
+        shape[d] = d < x->ndim - 1 ? x->shape[d] : weight->shape[0];
+    return kn_call_output(call, x->dtype, x->ndim, shape);
+}
+
+/* A multiplication and an addition per weight and row, the bias' addition; each gradient is a product of the same size.
+ */
+static kn_work linear_work(const kn_call *call)
+{
+    bool bias = call->num_inputs > 2 && call->inputs[2], activation = activation_of(call->params);
+    return kn_work_of_products(call, (double)call->inputs[1]->shape[1], bias + activation);
+}
+
+static kn_work linear_backward_work(const kn_grad_call *grad)
+{
+    double outputs = (double)kn_numel(grad->grad_outputs[0]), in = (double)grad->input[1].shape[1];
+    bool bias = grad->num_inputs > 2 && grad->needs[2], activation = activation_of(grad->params);
+    return kn_grad_work(grad, outputs * (2 * in * (grad->needs[0] + grad->needs[1]) + bias + activation));
+}
+
+/* --- tensors as matrices, owned ----------------------------------------------------------------------------------- */
+
+/* A tensor [..., columns] as one matrix of all its rows; a copy where its strides do not allow that. */
+static kn_status rows_of(kn_tensor **matrix, kn_tensor *t)
+{
+    const int64_t columns = t->shape[t->ndim - 1], rows = kn_shape_numel(t->ndim - 1, t->shape);
+    kn_tensor *whole = NULL;
+    if (t->ndim == 2) {
+        *matrix = kn_retain(t);
+        return KN_OK;
+    }
+    KN_TRY(kn_tensor_contiguous(&whole, t));
+    kn_status status =
+        kn_tensor_view(matrix, whole, 2, (int64_t[]){rows, columns}, (int64_t[]){columns, 1}, whole->offset);
+    kn_release(whole);
+    return status;
+}
+
+static kn_status transposed(kn_tensor **matrix, kn_tensor *t)
+{
+    return kn_tensor_view(matrix, t, 2, (int64_t[]){t->shape[1], t->shape[0]},
+                          (int64_t[]){t->strides[1], t->strides[0]}, t->offset);
+}
+
+/* --- forward ------------------------------------------------------------------------------------------------------ */
+
+static kn_status linear_forward(kn_call *call)
+{
+    kn_matmul_problem product = {.activation = activation_of(call->params)};
+    kn_status status = rows_of(&product.y, call->outputs[0]);
+    if (status == KN_OK)
+        status = rows_of(&product.a, call->inputs[0]);
+    if (status == KN_OK)
+        status = transposed(&product.b, call->inputs[1]);
+    if (status == KN_OK && call->num_inputs > 2 && call->inputs[2])
+        status = kn_tensor_contiguous(&product.bias, call->inputs[2]);
+    if (status == KN_OK)
+        status = kn_matmul_run(call->stream, &product);
+    kn_release(product.y);
+    kn_release(product.a);
+    kn_release(product.b);
+    kn_release(product.bias);
+    for (int i = 0; status == KN_OK && call->needs_grad && i < 2; i++)
+        status = kn_call_save_for(call, 1 - i, call->inputs[i]); /* each for the other's gradient */
+    if (status == KN_OK && call->needs_grad && product.activation != KN_ACTIVATION_NONE)
+        status = kn_call_save(call, call->outputs[0]); /* tells where the activation cut off */
+    return status;
+}
+
+/* --- backward: dx = dy weight, dweight = dy^T x, dbias = the sum of dy over its rows ------------------------------ */
+
+/* The gradient of input `index`, the product of two matrices. */
+static kn_status gradient_by_product(kn_grad_call *grad, int index, kn_tensor *a, kn_tensor *b)
+{
+    kn_tensor *gradient = NULL, *rows = NULL;
+    KN_TRY(kn_tensor_new(&gradient, grad->input[index].dtype, grad->input[index].ndim, grad->input[index].shape,
+                         kn_stream_device(grad->stream)));
+    grad->grad_inputs[index] = kn_scope_adopt(gradient);
+    if (!grad->grad_inputs[index])
+        return kn_error_status();
+    KN_TRY(rows_of(&rows, gradient));
+    kn_status status = kn_matmul_run(grad->stream, &(kn_matmul_problem){.y = rows, .a = a, .b = b});
+    kn_release(rows);
+    return status;
+}
+
+static kn_status backward_products(kn_grad_call *grad, kn_tensor *dy)
+{
+    kn_tensor *x = NULL, *dy_transposed = NULL;
+    kn_status status = KN_OK;
+    if (grad->needs[0])
+        status = gradient_by_product(grad, 0, dy, grad->saved[1]);
+    if (status != KN_OK || !grad->needs[1])
+        return status;
+    status = rows_of(&x, grad->saved[0]);
+    if (status == KN_OK)
+        status = transposed(&dy_transposed, dy);
+    if (status == KN_OK)
+        status = gradient_by_product(grad, 1, dy_transposed, x);
+    kn_release(x);
+    kn_release(dy_transposed);
+    return status;
+}
+
+static kn_status linear_backward(kn_grad_call *grad)
+{
+    kn_tensor *gradient = kn_activation_gradient(grad, activation_of(grad->params), grad->saved[2]), *dy = NULL;
+    if (!gradient)
+        return kn_error_status();
+    kn_status status = rows_of(&dy, gradient);
+    if (status == KN_OK)
+        status = backward_products(grad, dy);
+    kn_release(dy);
+    if (status != KN_OK || grad->num_inputs < 3 || !grad->needs[2])
+        return status;
+    int dims[KN_MAX_DIMS];
+    for (int d = 0; d < gradient->ndim - 1; d++)
+        dims[d] = d;
+    grad->grad_inputs[2] =
+        gradient->ndim > 1 ? kn_sum_dims(gradient, dims, gradient->ndim - 1, false) : kn_clone(gradient);
+    return grad->grad_inputs[2] ? KN_OK : kn_error_status();
+}
+
+/* --- the plain C reference ---------------------------------------------------------------------------------------- */
+
+static kn_status linear_reference(const kn_call *call)
+{
+    const kn_tensor *x = call->inputs[0], *weight = call->inputs[1],
+                    *bias = call->num_inputs > 2 ? call->inputs[2] : NULL;
+    int64_t out = weight->shape[0], in = weight->shape[1];
+    for (int64_t i = 0; i < kn_numel(call->outputs[0]); i++) {
+        double sum = bias ? kn_reference_get(bias, i % out) : 0;
+        for (int64_t k = 0; k < in; k++)
+            sum += kn_reference_get(x, i / out * in + k) * kn_reference_get(weight, i % out * in + k);
+        kn_reference_set(call->outputs[0], i, kn_cut_off(kn_cut_of(activation_of(call->params)), sum));
+    }
+    return KN_OK;
+}
+
+static const kn_op linear_op = {
+    .name = "linear",
+    .inputs = {"x", "weight", "?bias"},
+    .params_size = sizeof(kn_linear_options),
+    .shape = linear_shape,
+    .forward = linear_forward,
+    .backward = linear_backward,
+    .reference = linear_reference,
+    .work = linear_work,
+    .backward_work = linear_backward_work,
+};
+
+kn_linear_options kn_linear_options_init(void) { return (kn_linear_options){KN_LINEAR_DEFAULTS}; }
+
+kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_options *options)
+{
+    options = options ? options : &(kn_linear_options){KN_LINEAR_DEFAULTS};
+    return kn_apply(&linear_op, options, x, weight, bias);
+}
+
+kn_tensor *kn_linear(kn_tensor *x, kn_tensor *weight, kn_tensor *bias) { return kn_linear_with(x, weight, bias, NULL); }

@@ -1,0 +1,59 @@
+/* ops/gemm/row.c - one row times a matrix whose rows are contiguous, or a matrix whose columns are times one column, on
+ * CPU devices (cl/gemm/row.cl). */
+#include "ops/gemm/gemm.h"
+
+enum { COLUMNS = 4096 };                     /* whose sums stay in the level-1 cache: 16 KiB of f32 */
+enum { LEAST_SLICE = 64, MOST_SLICES = 64 }; /* fixed: the sums' order must not depend on the number of cores */
+
+/* x [k] times b [k, n]. */
+typedef struct row_product {
+    const kn_gemm_operand *x, *b;
+    int64_t n, x_stride, b_stride;
+    bool possible;
+} row_product;
+
+static row_product classify(const kn_gemm_params *p)
+{
+    kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b);
+    if (p->batch != 1 || p->k == 0)
+        return (row_product){.possible = false};
+    if (p->m == 1)
+        return (row_product){&p->a, &p->b, p->n, a.col_stride, b.row_stride, b.col_stride == 1};
+    return (row_product){&p->b, &p->a, p->m, b.row_stride, a.col_stride, p->n == 1 && a.row_stride == 1};
+}
+
+bool kn_gemm_supports_row(const kn_limits *limits, const void *problem)
+{
+    (void)limits;
+    return classify(&((const kn_gemm_problem *)problem)->product).possible;
+}
+
+bool kn_gemm_prefers_row(const kn_limits *limits, const void *problem)
+{
+    const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
+    return limits->is_cpu && p->k >= LEAST_SLICE && p->m * p->n >= LEAST_SLICE;
+}
+
+kn_status kn_gemm_row(kn_stream *stream, const void *problem_)
+{
+    const kn_gemm_problem *problem = problem_;
+    const kn_gemm_params *p = &problem->product;
+    row_product r = classify(p);
+    char options[KN_GEMM_OPTIONS];
+    int64_t element = p->f64 ? 8 : 4, slice = kn_div_up(p->k, MOST_SLICES);
+    slice = slice < LEAST_SLICE ? LEAST_SLICE : slice;
+    int64_t slices = kn_div_up(p->k, slice);
+    kn_buffer *part = NULL;
+    KN_TRY(kn_buffer_alloc(&part, stream, (size_t)(slices * r.n * element)));
+    kn_status status = kn_run(
+        stream, .source = "gemm/row.cl", .kernel = "gemm_row_sums", .operation = "gemm",
+        .options = kn_gemm_vector_options(options, kn_device_limits(kn_stream_device(stream)), p->f64), .dims = 2,
+        .global = {(size_t)kn_div_up(r.n, COLUMNS), (size_t)slices}, .local = {1, 1},
+        KN_ARGS(kn_arg_buffer(r.x->buffer, r.x->offset * element), kn_arg_buffer(r.b->buffer, r.b->offset * element),
+                kn_arg_buffer(part, 0), kn_arg_i64(r.n), kn_arg_i64(p->k), kn_arg_i64(r.x_stride),
+                kn_arg_i64(r.b_stride), kn_arg_i64(COLUMNS), kn_arg_i64(slice)));
+    if (status == KN_OK)
+        status = kn_gemm_total(stream, problem, part, slices);
+    kn_buffer_free(part);
+    return status;
+}

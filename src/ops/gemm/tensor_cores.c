@@ -1,0 +1,189 @@
+/* ops/gemm/tensor_cores.c - whether a device's tensor cores compute what cl/gemm/mma.clh and mma_halves.clh take them
+ * for.
+ *
+ * The kernels contain PTX, which the driver may refuse, and rest on which lane holds which element, which no query
+ * tells. So before the first use on a device two products, which between them read both operands either way round, are
+ * computed by tensor cores and by work-items, and compared. */
+#include <koine/stream.h>
+#include <math.h>
+#include <stdatomic.h>
+
+#include "base/error.h"
+#include "base/half.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "ops/gemm/blocked.h"
+#include "ops/gemm/gemm.h"
+
+/* Sizes that no block, warp, tile or vector divides; several slices of the sum. */
+enum { M = 131, N = 77, K = 43, LEFT = M * K, RIGHT = K * N, PRODUCT = M * N };
+
+typedef enum verdict { UNKNOWN, WORK, FAIL } verdict;
+
+static atomic_int verdicts[KN_MAX_DEVICES][2]; /* by slot; in TF32, in f16 */
+static kn_mutex checking = KN_MUTEX_INIT;
+
+/* Everything of one check, on the device and, in this order, on the host: the operands and the product of the
+ * work-items, in f32, and those of the tensor cores, in f16 or f32. */
+enum { A, B, BY_ITEMS, CORES_A, CORES_B, BY_CORES, PARTS };
+static const size_t counts[PARTS] = {LEFT, RIGHT, PRODUCT, LEFT, RIGHT, PRODUCT};
+
+typedef struct trial {
+    bool f16;
+    kn_stream *stream;
+    kn_buffer *buffers[PARTS];
+    kn_pinned *host;
+} trial;
+
+static size_t size_of(const trial *t, int part) { return counts[part] * (t->f16 && part >= CORES_A ? 2 : 4); }
+
+static size_t place_of(const trial *t, int part)
+{
+    size_t place = 0;
+    for (int i = 0; i < part; i++)
+        place += size_of(t, i);
+    return place;
+}
+
+static void *values_of(const trial *t, int part) { return (char *)kn_pinned_data(t->host) + place_of(t, part); }
+
+static double value_of(const trial *t, int part, int i)
+{
+    const void *values = values_of(t, part);
+    return t->f16 && part >= CORES_A ? (double)kn_half_to_float(((const uint16_t *)values)[i])
+                                     : (double)((const float *)values)[i];
+}
+
+/* In [-1, 1), with all bits of the mantissa in use, of f16's 11. */
+static float draw(uint32_t *state, bool f16)
+{
+    *state = *state * 1664525u + 1013904223u;
+    const double value = (double)*state / 2147483648.0 - 1.0;
+    return (float)(f16 ? floor(value * 1024) / 1024 : value);
+}
+
+static kn_status make(trial *t, kn_device *device)
+{
+    uint32_t state = 1;
+    KN_TRY(kn_stream_create(&t->stream, device)); /* the caller's may be one that is captured */
+    KN_TRY(kn_pinned_alloc(&t->host, device, place_of(t, PARTS)));
+    for (int part = A; part <= B; part++)
+        for (size_t i = 0; i < counts[part]; i++) {
+            const float value = draw(&state, t->f16);
+            ((float *)values_of(t, part))[i] = value;
+            if (t->f16)
+                ((uint16_t *)values_of(t, CORES_A + part))[i] = kn_float_to_half(value);
+            else
+                ((float *)values_of(t, CORES_A + part))[i] = value;
+        }
+    for (int i = 0; i < PARTS; i++)
+        KN_TRY(kn_buffer_alloc(&t->buffers[i], t->stream, size_of(t, i)));
+    for (int i = 0; i < PARTS; i++)
+        if (i != BY_ITEMS && i != BY_CORES)
+            KN_TRY(kn_buffer_write_pinned(t->stream, t->buffers[i], 0, t->host, place_of(t, i), size_of(t, i)));
+    return KN_OK;
+}
+
+static void end(trial *t)
+{
+    if (t->stream)
+        kn_stream_settle(t->stream);
+    for (int i = 0; i < PARTS; i++)
+        kn_buffer_free(t->buffers[i]);
+    kn_pinned_free(t->host);
+    if (t->stream)
+        kn_stream_destroy(t->stream);
+}
+
+/* A and B as they lie in memory, or both as the transposes of what lies there. */
+static kn_gemm_problem product_of(const trial *t, int a, bool transposed)
+{
+    return (kn_gemm_problem){.product = {.m = M,
+                                         .n = N,
+                                         .k = K,
+                                         .batch = 1,
+                                         .alpha = 1,
+                                         .a = {t->buffers[a], 0, transposed ? M : K, 0, transposed},
+                                         .b = {t->buffers[a + 1], 0, transposed ? K : N, 0, transposed},
+                                         .c = {t->buffers[a + 2], 0, N, 0, false}}};
+}
+
+static kn_status multiply(trial *t, bool transposed)
+{
+    const kn_gemm_problem by_items = product_of(t, A, transposed), by_cores = product_of(t, CORES_A, transposed);
+    KN_TRY(t->f16 ? kn_gemm_halves(t->stream, &by_cores) : kn_gemm_tensor(t->stream, &by_cores));
+    KN_TRY(kn_gemm_blocked(t->stream, &by_items));
+    for (int i = BY_ITEMS; i < PARTS; i += BY_CORES - BY_ITEMS)
+        KN_TRY(kn_buffer_read_pinned(t->stream, t->buffers[i], 0, t->host, place_of(t, i), size_of(t, i)));
+    kn_stream_settle(t->stream);
+    return KN_OK;
+}
+
+/* How far apart the two products may be: a product of two values rounded to TF32 is off by 2^-10 of itself and a
+ * little, one of f16 is exact, and each of K sums in f32, which tensor cores cut off instead of rounding, by 2^-22 of
+ * all; a result in f16 by half of its last place. */
+static double bound_of(const trial *t, bool transposed, int row, int column)
+{
+    double magnitude = 0;
+    for (int i = 0; i < K; i++)
+        magnitude += fabs(value_of(t, A, transposed ? i * M + row : row * K + i)) *
+                     fabs(value_of(t, B, transposed ? column * K + i : i * N + column));
+    const double sums = magnitude * K * 0x1p-22;
+    return sums +
+           (t->f16 ? 0x1.01p-11 * fabs(value_of(t, BY_ITEMS, row * N + column)) + 0x1p-25 : 0x1.01p-10 * magnitude);
+}
+
+static kn_status compare(const trial *t, bool transposed)
+{
+    for (int i = 0; i < PRODUCT; i++) {
+        const double by_cores = value_of(t, BY_CORES, i), by_items = value_of(t, BY_ITEMS, i);
+        if (!(fabs(by_cores - by_items) <= bound_of(t, transposed, i / N, i % N)))
+            return kn_fail(KN_ERR_DEVICE, "element %d, %d of a product is %g instead of about %g", i / N, i % N,
+                           by_cores, by_items);
+    }
+    return KN_OK;
+}
+
+static kn_status check(kn_device *device, bool f16)
+{
+    trial t = {.f16 = f16};
+    const kn_block_shape *forced = kn_block_force(NULL);
+    kn_status status = make(&t, device);
+    for (int transposed = 0; transposed < 2 && status == KN_OK; transposed++) {
+        status = multiply(&t, transposed);
+        if (status == KN_OK)
+            status = compare(&t, transposed);
+    }
+    end(&t);
+    kn_block_force(forced);
+    return status;
+}
+
+/* For want of memory nothing is found out, and the next call tries again. */
+static verdict find_verdict(kn_device *device, bool f16)
+{
+    KN_ATTEMPT;
+    kn_device_properties properties = {0};
+    const kn_status status = check(device, f16);
+    if (status != KN_OK && status != KN_ERR_MEMORY && kn_device_get_properties(device, &properties) == KN_OK)
+        kn_log_message(KN_LOG_WARNING, "the tensor cores of %s are not used in %s: %s", properties.name,
+                       f16 ? "f16" : "TF32", kn_error_message());
+    return status == KN_OK ? WORK : status == KN_ERR_MEMORY ? UNKNOWN : FAIL;
+}
+
+static bool work_in(kn_stream *stream, bool f16)
+{
+    kn_device *device = kn_stream_device(stream);
+    atomic_int *known = &verdicts[kn_device_slot(device)][f16];
+    if (atomic_load_explicit(known, memory_order_acquire) == UNKNOWN) {
+        kn_lock(&checking);
+        if (atomic_load(known) == UNKNOWN)
+            atomic_store(known, find_verdict(device, f16));
+        kn_unlock(&checking);
+    }
+    return atomic_load(known) == WORK;
+}
+
+bool kn_tensor_cores_work(kn_stream *stream) { return work_in(stream, false); }
+bool kn_tensor_cores_work_in_f16(kn_stream *stream) { return work_in(stream, true); }

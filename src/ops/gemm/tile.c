@@ -1,0 +1,148 @@
+/* ops/gemm/tile.c - the shapes of tiles, and the launch of gemm/tile.cl. */
+#include "ops/gemm/tile.h"
+
+#include <stdio.h>
+
+/* --- shapes ------------------------------------------------------------------------------------------------------- */
+
+/* `cost` of a multiplication, in percent: with one vector there is a load for each, with few rows too little to hide
+ * the latency. Best first where they cost the same. */
+typedef struct shape {
+    int vectors, rows, cost;
+} shape;
+
+/* 24 sums of 32 registers. */
+static const shape shapes_of_32[] = {{3, 8, 98}, {2, 12, 100}, {1, 24, 106}, {1, 16, 110}, {1, 8, 130}};
+/* 12 sums of 16 registers: the compiler wants one for the broadcast. */
+static const shape shapes_of_16[] = {{2, 6, 100}, {3, 4, 100}, {1, 12, 106}, {1, 8, 115}, {1, 4, 180}};
+
+enum { MOST_ROWS_IN_ONE_SET = 12, SET_STRIDE = 2048 };
+
+/* Rows that lie a multiple of 2 KiB apart share one or two sets of the level-1 cache, which holds some 12 lines each.
+ */
+static bool rows_collide(const kn_tile_product *x, int rows)
+{
+    int64_t stride = x->a.layout.row_stride * (x->f64 ? 8 : 4);
+    return !x->a.panels && x->a.layout.row_stride != 1 && rows > MOST_ROWS_IN_ONE_SET && stride % SET_STRIDE == 0;
+}
+
+kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x)
+{
+    bool many = limits->vector_registers >= 32;
+    const shape *shapes = many ? shapes_of_32 : shapes_of_16, *best = NULL;
+    int count = (int)(many ? sizeof shapes_of_32 : sizeof shapes_of_16) / (int)sizeof(shape);
+    int width = kn_limits_vector_width(limits, x->f64);
+    double least = 0;
+    for (int i = 0; i < count; i++) {
+        const shape *s = &shapes[i];
+        int64_t columns = (int64_t)s->vectors * width;
+        double cost =
+            (double)(kn_div_up(x->m, s->rows) * s->rows) * (double)(kn_div_up(x->n, columns) * columns) * s->cost;
+        if (rows_collide(x, s->rows))
+            cost *= 4;
+        if (!best || cost < least) {
+            best = s;
+            least = cost;
+        }
+    }
+    return (kn_tile_shape){width, best->vectors, best->rows};
+}
+
+const char *kn_tile_options(char *buffer, kn_tile_shape tile, bool f64)
+{
+    snprintf(buffer, KN_GEMM_OPTIONS, "%s -DVW=%d -DNV=%d -DMR=%d", f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
+             tile.vector_width, tile.vectors, tile.rows);
+    return buffer;
+}
+
+/* --- problems ----------------------------------------------------------------------------------------------------- */
+
+static kn_gemm_layout flip(kn_gemm_layout x) { return (kn_gemm_layout){x.col_stride, x.row_stride, x.batch_stride}; }
+
+static kn_tile_operand in_place(const kn_gemm_operand *operand, bool flipped)
+{
+    kn_gemm_layout layout = kn_gemm_operand_layout(operand);
+    return (kn_tile_operand){operand->buffer, operand->offset, flipped ? flip(layout) : layout, NULL};
+}
+
+kn_tile_product kn_tile_product_of(const kn_gemm_problem *problem, bool turned)
+{
+    const kn_gemm_params *p = &problem->product;
+    kn_gemm_layout c = kn_gemm_operand_layout(&p->c);
+    return (kn_tile_product){
+        .problem = problem,
+        .turned = turned,
+        .f64 = p->f64,
+        .m = turned ? p->n : p->m,
+        .n = turned ? p->m : p->n,
+        .k = p->k,
+        .batch = p->batch,
+        .a = turned ? in_place(&p->b, true) : in_place(&p->a, false),
+        .b = turned ? in_place(&p->a, true) : in_place(&p->b, false),
+        .c = turned ? flip(c) : c,
+    };
+}
+
+/* --- the launch --------------------------------------------------------------------------------------------------- */
+
+/* As tile_plan in gemm/tile.cl. */
+typedef struct tile_plan {
+    int64_t m, n, k, k_block, rows_per_unit, row_blocks, panels, panels_per_unit, panel_blocks, blocks_per_group;
+    int64_t units, units_per_item;
+    int64_t bias_row, bias_column;
+    int a_packed, b_packed, b_staged;
+} tile_plan;
+
+enum { GROUP_BYTES = 4 << 20 }; /* of B's panels that stay in the level-3 cache while all rows of A pass over them */
+enum { A_IN_CACHE = 1 << 19 }; /* bytes of A that stay in the level-2 cache: then a panel is done with all rows first */
+
+static tile_plan make_plan(const kn_tile_product *x, kn_tile_shape tile, kn_tile_cut cut)
+{
+    int64_t block_bytes = kn_max_i64(1, x->k) * cut.panels_per_unit * kn_tile_columns(tile) * (x->f64 ? 8 : 4);
+    tile_plan plan = {
+        .m = x->m,
+        .n = x->n,
+        .k = x->k,
+        .k_block = kn_max_i64(1, cut.k_block),
+        .rows_per_unit = cut.rows_per_unit,
+        .row_blocks = kn_div_up(x->m, cut.rows_per_unit),
+        .panels = kn_div_up(x->n, kn_tile_columns(tile)),
+        .panels_per_unit = cut.panels_per_unit,
+        .units_per_item = cut.units_per_item,
+        .bias_row = x->turned,
+        .bias_column = !x->turned,
+        .a_packed = x->a.panels != NULL,
+        .b_packed = x->b.panels != NULL,
+        .b_staged = x->b.layout.col_stride != 1,
+    };
+    plan.panel_blocks = kn_div_up(plan.panels, cut.panels_per_unit);
+    bool small_a = x->m * x->k * (x->f64 ? 8 : 4) <= A_IN_CACHE;
+    plan.blocks_per_group = small_a ? 1 : kn_min_i64(plan.panel_blocks, kn_max_i64(1, GROUP_BYTES / block_bytes));
+    plan.units = plan.panel_blocks * plan.row_blocks * x->batch;
+    return plan;
+}
+
+kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_shape tile, kn_tile_cut cut)
+{
+    char options[KN_GEMM_OPTIONS];
+    const kn_gemm_problem *problem = x->problem;
+    kn_gemm_finish finish;
+    tile_plan plan = make_plan(x, tile, cut);
+    int64_t element = x->f64 ? 8 : 4, items = kn_div_up(plan.units, plan.units_per_item);
+    bool stages = !plan.b_packed && (plan.b_staged || x->n % kn_tile_columns(tile) != 0);
+    kn_buffer *bias = problem->bias ? problem->bias : x->b.buffer, *scratch = NULL;
+    if (stages)
+        KN_TRY(kn_buffer_alloc(&scratch, stream,
+                               (size_t)(items * kn_min_i64(plan.k, plan.k_block) * kn_tile_columns(tile) * element)));
+    kn_status status = kn_run(
+        stream, .source = "gemm/tile.cl", .kernel = "gemm_tiles", .operation = "gemm",
+        .options = kn_tile_options(options, tile, x->f64), .dims = 1, .global = {(size_t)items}, .local = {1},
+        KN_ARGS(kn_arg_buffer(x->a.buffer, x->a.offset * element), kn_arg_buffer(x->b.buffer, x->b.offset * element),
+                kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
+                kn_arg_buffer(problem->product.c.buffer, problem->product.c.offset * element),
+                kn_arg_buffer(scratch ? scratch : x->b.buffer, 0), kn_arg_struct(&plan, sizeof plan),
+                kn_arg_struct(&x->a.layout, sizeof x->a.layout), kn_arg_struct(&x->b.layout, sizeof x->b.layout),
+                kn_arg_struct(&x->c, sizeof x->c), kn_gemm_finish_arg(&finish, problem)));
+    kn_buffer_free(scratch);
+    return status;
+}

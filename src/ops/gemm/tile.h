@@ -1,0 +1,46 @@
+/* ops/gemm/tile.h - products in tiles (cl/gemm/tile.cl), for the rows that cut a problem into them. */
+#ifndef KN_OPS_GEMM_TILE_H
+#define KN_OPS_GEMM_TILE_H
+
+#include "ops/gemm/gemm.h"
+
+/* An operand as the tiles read it: in place, or as panels in a buffer of its own. */
+typedef struct kn_tile_operand {
+    kn_buffer *buffer;
+    int64_t offset; /* elements */
+    kn_gemm_layout layout;
+    kn_buffer *panels; /* owned; NULL in place */
+} kn_tile_operand;
+
+/* A problem as the tiles see it, or turned: C^T = op(B)^T op(A)^T, stored transposed. */
+typedef struct kn_tile_product {
+    const kn_gemm_problem *problem;
+    bool turned, f64;
+    int64_t m, n, k, batch;
+    kn_tile_operand a, b; /* op(A) [m, k], op(B) [k, n] */
+    kn_gemm_layout c;
+} kn_tile_product;
+
+kn_tile_product kn_tile_product_of(const kn_gemm_problem *problem, bool turned);
+
+/* A tile of `rows` by `vectors` vectors. */
+typedef struct kn_tile_shape {
+    int vector_width, vectors, rows;
+} kn_tile_shape;
+
+static inline int64_t kn_tile_columns(kn_tile_shape tile) { return (int64_t)tile.vectors * tile.vector_width; }
+
+/* The shape that multiplies fewest numbers in vain. */
+kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x);
+
+/* The options of gemm/tile.cl; `buffer` is KN_GEMM_OPTIONS long and returned. */
+const char *kn_tile_options(char *buffer, kn_tile_shape tile, bool f64);
+
+/* How the work is cut; see gemm/tile.cl. */
+typedef struct kn_tile_cut {
+    int64_t k_block, rows_per_unit, panels_per_unit, units_per_item;
+} kn_tile_cut;
+
+kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_shape tile, kn_tile_cut cut);
+
+#endif

@@ -1,0 +1,214 @@
+/* ops/loss/bce.c - binary cross entropy of logits. The formulas stand in cl/loss/bce.cl. */
+#include <koine/functional.h>
+#include <koine/ops.h>
+
+#include "autograd/work.h"
+#include "base/text.h"
+#include "ops/dispatch/promote.h"
+#include "ops/dispatch/reference.h"
+#include "ops/reduce/reduce.h"
+
+typedef struct kn_bce_params {
+    kn_reduction reduction;
+} kn_bce_params;
+
+/* Inputs: logits, targets, weights of the elements or NULL, weights of the positives or NULL; all of one shape. */
+enum { LOGITS, TARGET, WEIGHT, POSITIVE, INPUTS };
+
+static kn_status bce_shape(kn_call *call)
+{
+    const kn_bce_params *params = call->params;
+    const kn_tensor *x = call->inputs[LOGITS];
+
+    KN_TRY(kn_call_check_floating(call, LOGITS));
+    KN_TRY(kn_call_check_same_dtype(call, 0, call->num_inputs - 1));
+    if (params->reduction == KN_REDUCTION_NONE)
+        return kn_call_output(call, x->dtype, x->ndim, x->shape);
+    return kn_call_output(call, x->dtype, 0, NULL);
+}
+
+static double divisor_of(const kn_bce_params *params, int64_t n)
+{
+    return params->reduction == KN_REDUCTION_MEAN ? (double)n : 1;
+}
+
+/* A weight that is not there: any buffer will do, the kernel does not look at it. */
+static kn_arg weight_or(const kn_tensor *weight, const kn_tensor *x) { return kn_arg_tensor(weight ? weight : x); }
+
+static kn_status launch_elements(kn_call *call, kn_tensor *const in[INPUTS])
+{
+    const kn_tensor *x = in[LOGITS];
+    const kn_limits *limits = kn_tensor_limits(x);
+    const kn_work_size work = kn_work_for(limits, limits->is_cpu ? kn_numel(x) : (kn_numel(x) + 3) / 4);
+
+    return kn_run(call->stream, .source = "loss/bce.cl", .options = kn_dtype_options(x->dtype),
+                  .kernel = "bce_elements", .operation = call->op->name, .dims = 1, .global = {work.global},
+                  .local = {work.local},
+                  KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(in[TARGET]), weight_or(in[WEIGHT], x),
+                          weight_or(in[POSITIVE], x), kn_arg_tensor(call->outputs[0]), kn_arg_i32(in[WEIGHT] != NULL),
+                          kn_arg_i32(in[POSITIVE] != NULL), kn_arg_i64(kn_numel(x))));
+}
+
+static kn_status launch_chunks(kn_call *call, kn_tensor *const in[INPUTS], kn_chunks chunks, double divisor,
+                               kn_tensor *y)
+{
+    const kn_tensor *x = in[LOGITS];
+    const kn_work_size work = kn_work_for_groups(kn_tensor_limits(x), chunks.count);
+
+    return kn_run(call->stream, .source = "loss/bce.cl", .options = kn_dtype_options(x->dtype), .kernel = "bce_forward",
+                  .operation = call->op->name, .dims = 1, .global = {work.global}, .local = {work.local},
+                  KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(in[TARGET]), weight_or(in[WEIGHT], x),
+                          weight_or(in[POSITIVE], x), kn_arg_tensor(y), kn_arg_i32(in[WEIGHT] != NULL),
+                          kn_arg_i32(in[POSITIVE] != NULL), kn_arg_i64(kn_numel(x)), kn_arg_i64(chunks.length),
+                          kn_arg_i64(chunks.count), kn_arg_real(x->dtype, divisor)));
+}
+
+static kn_status bce_of(kn_call *call, kn_tensor *const in[INPUTS])
+{
+    const kn_bce_params *params = call->params;
+    const int64_t n = kn_numel(in[LOGITS]);
+    const double divisor = divisor_of(params, n);
+    kn_tensor *y = call->outputs[0], *partial;
+    kn_chunks chunks;
+    kn_status status;
+
+    if (n == 0)
+        return kn_tensor_fill(y, 0 / divisor);
+    if (params->reduction == KN_REDUCTION_NONE)
+        return launch_elements(call, in);
+    chunks = kn_cut_middle(1, n, 1);
+    if (chunks.count == 1)
+        return launch_chunks(call, in, chunks, divisor, y);
+    KN_TRY(kn_tensor_new(&partial, y->dtype, 1, &chunks.count, y->storage->device));
+    status = launch_chunks(call, in, chunks, 1, partial);
+    if (status == KN_OK)
+        status = kn_sum_middle(call->stream, call->op->name, partial, 1, chunks.count, 1, divisor, y);
+    kn_release(partial);
+    return status;
+}
+
+/* Saves logits, target, then the weights that there are. */
+static kn_status bce_forward(kn_call *call)
+{
+    kn_tensor *in[INPUTS] = {NULL};
+    kn_status status = KN_OK;
+
+    for (int i = 0; i < INPUTS && status == KN_OK; i++) {
+        if (!call->inputs[i])
+            continue;
+        status = kn_tensor_contiguous(&in[i], call->inputs[i]);
+        if (status == KN_OK && call->needs_grad)
+            status = kn_call_save(call, in[i]);
+    }
+    if (status == KN_OK)
+        status = bce_of(call, in);
+    for (int i = 0; i < INPUTS; i++)
+        kn_release(in[i]);
+    return status;
+}
+
+static kn_status bce_backward(kn_grad_call *grad)
+{
+    const kn_bce_params *params = grad->params;
+    const kn_tensor *x = grad->saved[LOGITS], *t = grad->saved[TARGET];
+    const bool has_weight = grad->input[WEIGHT].dtype != KN_DTYPE_DEFAULT,
+               has_positive = grad->input[POSITIVE].dtype != KN_DTYPE_DEFAULT;
+    const kn_tensor *weight = has_weight ? grad->saved[2] : x,
+                    *positive = has_positive ? grad->saved[has_weight ? 3 : 2] : x;
+    const int64_t n = kn_numel(x);
+    const kn_limits *limits = kn_tensor_limits(x);
+    const kn_work_size work = kn_work_for(limits, limits->is_cpu ? n : (n + 3) / 4);
+
+    for (int i = LOGITS; i <= TARGET; i++) {
+        if (!grad->needs[i])
+            continue;
+        grad->grad_inputs[i] = kn_empty_like(x);
+        if (!grad->grad_inputs[i])
+            return kn_error_status();
+        if (n > 0)
+            KN_TRY(kn_run(
+                grad->stream, .source = "loss/bce.cl", .options = kn_dtype_options(x->dtype), .kernel = "bce_backward",
+                .operation = grad->op->name, .dims = 1, .global = {work.global}, .local = {work.local},
+                KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(x), kn_arg_tensor(t), kn_arg_tensor(weight),
+                        kn_arg_tensor(positive), kn_arg_tensor(grad->grad_inputs[i]), kn_arg_i32(has_weight),
+                        kn_arg_i32(has_positive), kn_arg_i32(params->reduction == KN_REDUCTION_NONE),
+                        kn_arg_i32(i == TARGET), kn_arg_i64(n), kn_arg_real(x->dtype, 1 / divisor_of(params, n)))));
+    }
+    return KN_OK;
+}
+
+static kn_status bce_reference(const kn_call *call)
+{
+    const kn_bce_params *params = call->params;
+    const int64_t n = kn_numel(call->inputs[LOGITS]);
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        const double x = kn_reference_get(call->inputs[LOGITS], i), t = kn_reference_get(call->inputs[TARGET], i);
+        const double w = call->inputs[WEIGHT] ? kn_reference_get(call->inputs[WEIGHT], i) : 1;
+        const double v = call->inputs[POSITIVE] ? kn_reference_get(call->inputs[POSITIVE], i) : 1;
+        const double loss = w * ((1 - t) * x + (1 + (v - 1) * t) * (log1p(exp(-fabs(x))) + fmax(-x, 0)));
+        if (params->reduction == KN_REDUCTION_NONE)
+            kn_reference_set(call->outputs[0], i, loss);
+        sum += loss;
+    }
+    if (params->reduction != KN_REDUCTION_NONE)
+        kn_reference_set(call->outputs[0], 0, sum / divisor_of(params, n));
+    return KN_OK;
+}
+
+/* max(x, 0) - x t + log(1 + exp(-|x|)), summed: 8; a sigmoid, a difference and a factor: 5. */
+static kn_work bce_work(const kn_call *call) { return kn_work_of_input(call, 8); }
+static kn_work bce_backward_work(const kn_grad_call *grad)
+{
+    return kn_grad_work(grad, 5 * kn_grad_work_elements(grad, 0));
+}
+
+static const kn_op bce_op = {.name = "binary_cross_entropy_with_logits",
+                             .inputs = {"logits", "target", "?weight", "?pos_weight"},
+                             .params_size = sizeof(kn_bce_params),
+                             .shape = bce_shape,
+                             .forward = bce_forward,
+                             .backward = bce_backward,
+                             .reference = bce_reference,
+                             .work = bce_work,
+                             .backward_work = bce_backward_work};
+
+static kn_tensor *bce(kn_tensor *const given[INPUTS], kn_reduction reduction)
+{
+    const kn_bce_params params = {.reduction = reduction};
+    const kn_tensor *x = given[LOGITS];
+    kn_tensor *in[INPUTS] = {given[LOGITS], given[TARGET]};
+
+    for (int i = WEIGHT; i < INPUTS; i++) {
+        if (!given[i])
+            continue;
+        in[i] = kn_expand(given[i], x->ndim, x->shape);
+        if (!in[i])
+            return NULL;
+    }
+    return kn_apply_as(&bce_op, in, INPUTS, &params, kn_compute_type(x->dtype), x->dtype);
+}
+
+kn_tensor *kn_binary_cross_entropy_with_logits(kn_tensor *input, kn_tensor *target, kn_tensor *weight,
+                                               kn_tensor *pos_weight, kn_reduction reduction)
+{
+    const char *const name = bce_op.name;
+    char a[KN_DESCRIBE], b[KN_DESCRIBE];
+    int depth;
+
+    if (!kn_argument_given(name, "input", input) || !kn_argument_given(name, "target", target))
+        return NULL;
+    if (reduction < KN_REDUCTION_MEAN || reduction > KN_REDUCTION_NONE)
+        return kn_fail_null(KN_ERR_ARGUMENT, "%s: %d is no reduction", name, (int)reduction);
+    if (!kn_same_shape(input, target))
+        return kn_fail_null(KN_ERR_SHAPE, "%s: target %s does not have the shape of input %s", name,
+                            kn_tensor_describe(b, sizeof b, target), kn_tensor_describe(a, sizeof a, input));
+    if (!kn_dtype_is_floating(input->dtype))
+        return kn_fail_null(KN_ERR_DTYPE, "%s: the input is %s: it takes floating dtypes", name,
+                            kn_dtype_name(input->dtype));
+    depth = kn_scope_begin();
+    return depth == 0
+               ? kn_stick()
+               : kn_scope_return(depth, bce((kn_tensor *const[INPUTS]){input, target, weight, pos_weight}, reduction));
+}

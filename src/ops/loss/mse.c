@@ -1,0 +1,166 @@
+/* ops/loss/mse.c - mean (or summed) squared error: one or two launches forward, one per gradient backward. */
+#include <koine/functional.h>
+#include <koine/ops.h>
+
+#include "autograd/work.h"
+#include "ops/dispatch/promote.h"
+#include "ops/dispatch/reference.h"
+#include "ops/reduce/reduce.h"
+
+typedef struct kn_mse_params {
+    kn_reduction reduction; /* mean or sum */
+} kn_mse_params;
+
+static kn_status mse_shape(kn_call *call)
+{
+    KN_TRY(kn_call_check_floating(call, 0));
+    KN_TRY(kn_call_check_same_dtype(call, 0, 1));
+    return kn_call_output(call, call->inputs[0]->dtype, 0, NULL);
+}
+
+static double divisor_of(const kn_mse_params *params, int64_t n)
+{
+    return params->reduction == KN_REDUCTION_MEAN ? (double)n : 1;
+}
+
+/* y[chunk] = sums of squares. */
+static kn_status launch_chunks(kn_call *call, const kn_tensor *a, const kn_tensor *b, kn_chunks chunks, double divisor,
+                               kn_tensor *y)
+{
+    const kn_work_size work = kn_work_for_groups(kn_tensor_limits(a), chunks.count);
+
+    return kn_run(call->stream, .source = "loss/mse.cl", .options = kn_dtype_options(a->dtype), .kernel = "mse_forward",
+                  .operation = "mse_loss", .dims = 1, .global = {work.global}, .local = {work.local},
+                  KN_ARGS(kn_arg_tensor(a), kn_arg_tensor(b), kn_arg_tensor(y), kn_arg_i64(kn_numel(a)),
+                          kn_arg_i64(chunks.length), kn_arg_i64(chunks.count), kn_arg_real(a->dtype, divisor)));
+}
+
+static kn_status mse_of(kn_call *call, const kn_tensor *a, const kn_tensor *b)
+{
+    const int64_t n = kn_numel(a);
+    const double divisor = divisor_of(call->params, n);
+    kn_tensor *y = call->outputs[0], *partial;
+    kn_chunks chunks;
+    kn_status status;
+
+    if (n == 0)
+        return kn_tensor_fill(y, 0 / divisor);
+    chunks = kn_cut_middle(1, n, 1);
+    if (chunks.count == 1)
+        return launch_chunks(call, a, b, chunks, divisor, y);
+    KN_TRY(kn_tensor_new(&partial, a->dtype, 1, &chunks.count, a->storage->device));
+    status = launch_chunks(call, a, b, chunks, 1, partial);
+    if (status == KN_OK)
+        status = kn_sum_middle(call->stream, "mse_loss", partial, 1, chunks.count, 1, divisor, y);
+    kn_release(partial);
+    return status;
+}
+
+static kn_status mse_forward(kn_call *call)
+{
+    kn_tensor *a = NULL, *b = NULL;
+    kn_status status = kn_tensor_contiguous(&a, call->inputs[0]);
+
+    if (status == KN_OK)
+        status = kn_tensor_contiguous(&b, call->inputs[1]);
+    if (status == KN_OK && call->needs_grad)
+        status = kn_call_save(call, a);
+    if (status == KN_OK && call->needs_grad)
+        status = kn_call_save(call, b);
+    if (status == KN_OK)
+        status = mse_of(call, a, b);
+    kn_release(a);
+    kn_release(b);
+    return status;
+}
+
+static kn_status mse_backward(kn_grad_call *grad)
+{
+    kn_tensor *const *saved = grad->saved;
+    const int64_t n = kn_numel(saved[0]);
+    const double scale = 2 / divisor_of(grad->params, n);
+    const kn_limits *limits = kn_tensor_limits(saved[0]);
+    const kn_work_size work = kn_work_for(limits, limits->is_cpu ? n : (n + 3) / 4);
+
+    for (int i = 0; i < 2; i++) { /* d/db = -d/da */
+        if (!grad->needs[i])
+            continue;
+        grad->grad_inputs[i] = kn_empty_like(saved[0]);
+        if (!grad->grad_inputs[i])
+            return kn_error_status();
+        if (n > 0)
+            KN_TRY(kn_run(grad->stream, .source = "loss/mse.cl", .options = kn_dtype_options(saved[0]->dtype),
+                          .kernel = "mse_backward", .operation = "mse_loss", .dims = 1, .global = {work.global},
+                          .local = {work.local},
+                          KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(saved[0]),
+                                  kn_arg_tensor(saved[1]), kn_arg_tensor(grad->grad_inputs[i]), kn_arg_i64(n),
+                                  kn_arg_real(saved[0]->dtype, i ? -scale : scale))));
+    }
+    return KN_OK;
+}
+
+static kn_status mse_reference(const kn_call *call)
+{
+    const int64_t n = kn_numel(call->inputs[0]);
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        const double difference = kn_reference_get(call->inputs[0], i) - kn_reference_get(call->inputs[1], i);
+        sum += difference * difference;
+    }
+    kn_reference_set(call->outputs[0], 0, sum / divisor_of(call->params, n));
+    return KN_OK;
+}
+
+/* Difference, square, sum; difference and factor for each gradient. */
+static kn_work mse_work(const kn_call *call) { return kn_work_of_input(call, 3); }
+static kn_work mse_backward_work(const kn_grad_call *grad)
+{
+    return kn_grad_work(grad, 2 * (kn_grad_work_elements(grad, 0) + kn_grad_work_elements(grad, 1)));
+}
+
+static const kn_op mse_op = {.name = "mse_loss",
+                             .inputs = {"input", "target"},
+                             .params_size = sizeof(kn_mse_params),
+                             .shape = mse_shape,
+                             .forward = mse_forward,
+                             .backward = mse_backward,
+                             .reference = mse_reference,
+                             .work = mse_work,
+                             .backward_work = mse_backward_work};
+
+/* Both inputs as floating tensors of one shape. The joint dtype is that of the expanded tensors, as in PyTorch: a
+ * number without dimensions widens. */
+static kn_tensor *mse(kn_tensor *input, kn_tensor *target, kn_reduction reduction)
+{
+    const kn_mse_params params = {.reduction = reduction};
+    int64_t shape[KN_MAX_DIMS];
+    int ndim;
+
+    if (kn_broadcast_shapes(&ndim, shape, input, target) != KN_OK) {
+        kn_error_prefix("mse_loss");
+        return kn_stick();
+    }
+    if (!kn_same_shape(input, target)) {
+        input = kn_expand(input, ndim, shape);
+        target = kn_expand(target, ndim, shape);
+        if (!input || !target)
+            return NULL;
+    }
+    const kn_dtype result = kn_real_type(kn_result_type(input, target));
+    if (reduction == KN_REDUCTION_NONE)
+        return kn_pow_scalar(kn_sub(kn_to_dtype(input, result), kn_to_dtype(target, result)), 2);
+    return kn_apply_jointly(&mse_op, (kn_tensor *[]){input, target}, 2, &params, result, result);
+}
+
+kn_tensor *kn_mse_loss(kn_tensor *input, kn_tensor *target, kn_reduction reduction)
+{
+    int depth;
+
+    if (!kn_argument_given("mse_loss", "input", input) || !kn_argument_given("mse_loss", "target", target))
+        return NULL;
+    if (reduction < KN_REDUCTION_MEAN || reduction > KN_REDUCTION_NONE)
+        return kn_fail_null(KN_ERR_ARGUMENT, "mse_loss: %d is no reduction", (int)reduction);
+    depth = kn_scope_begin();
+    return depth == 0 ? kn_stick() : kn_scope_return(depth, mse(input, target, reduction));
+}

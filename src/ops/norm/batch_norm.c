@@ -1,0 +1,333 @@
+/* ops/norm/batch_norm.c - batch normalisation. The formulas stand in cl/norm/batch.cl and batch_backward.cl. */
+#include <koine/autograd.h>
+#include <koine/ops.h>
+
+#include "autograd/view.h"
+#include "autograd/work.h"
+#include "base/text.h"
+#include "ops/dispatch/promote.h"
+#include "ops/dispatch/reference.h"
+#include "ops/norm/norm.h"
+#include "ops/pointwise/activation.h"
+
+typedef struct kn_batch_norm_op_params {
+    double momentum, eps;
+    bool training, cumulative, has_weight;
+    kn_activation activation;
+} kn_batch_norm_op_params;
+
+enum { X, WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, COUNTER, INPUTS };
+static const char *const input_names[] = {"x", "weight", "bias", "running_mean", "running_var", "the counter"};
+
+/* --- shape rule --------------------------------------------------------------------------------------------------- */
+
+/* Weight, bias and running estimates have one element per channel. */
+static kn_status check_channels(const kn_call *call)
+{
+    const int64_t channels = call->inputs[X]->shape[1];
+
+    for (int i = WEIGHT; i <= RUNNING_VAR; i++) {
+        const kn_tensor *t = call->inputs[i];
+        char text[KN_DESCRIBE];
+        if (t && (t->ndim != 1 || t->shape[0] != channels))
+            return kn_fail(KN_ERR_SHAPE, "%s should contain %lld elements, one per channel, and is %s", input_names[i],
+                           (long long)channels, kn_tensor_describe(text, sizeof text, t));
+    }
+    return KN_OK;
+}
+
+/* What is changed in place must not be recorded. */
+static kn_status check_running(const kn_call *call)
+{
+    const kn_batch_norm_op_params *params = call->params;
+
+    for (int i = RUNNING_MEAN; i <= RUNNING_VAR; i++) {
+        const kn_tensor *t = call->inputs[i];
+        if (t && !kn_dtype_is_floating(t->dtype))
+            return kn_fail(KN_ERR_DTYPE, "%s is %s: it must be floating", input_names[i], kn_dtype_name(t->dtype));
+        if (t && params->training && kn_change_wants_record(t))
+            return kn_fail(KN_ERR_STATE, "%s, which is changed in place, requires gradients: use kn_detach",
+                           input_names[i]);
+    }
+    if (!call->inputs[RUNNING_MEAN] != !call->inputs[RUNNING_VAR])
+        return kn_fail(KN_ERR_ARGUMENT, "running_mean and running_var go together: give both or neither");
+    if (!params->training && !call->inputs[RUNNING_MEAN] && kn_numel(call->inputs[X]) > 0)
+        return kn_fail(KN_ERR_ARGUMENT, "expected running_mean and running_var to be given when not training");
+    const kn_tensor *counter = call->inputs[COUNTER];
+    if (counter && (counter->dtype != KN_I64 || kn_numel(counter) != 1))
+        return kn_fail(KN_ERR_ARGUMENT, "the counter of batches must be one int64");
+    return KN_OK;
+}
+
+static kn_status batch_norm_shape(kn_call *call)
+{
+    const kn_batch_norm_op_params *params = call->params;
+    const kn_tensor *x = call->inputs[X];
+    char text[KN_DESCRIBE];
+
+    KN_TRY(kn_call_check_floating(call, X));
+    KN_TRY(kn_call_check_same_dtype(call, X, BIAS));
+    if (x->ndim < 2)
+        return kn_fail(KN_ERR_SHAPE, "the input must be [N, C] or [N, C, d...], and is %s",
+                       kn_tensor_describe(text, sizeof text, x));
+    if (!(params->momentum >= 0))
+        return kn_fail(KN_ERR_ARGUMENT, "momentum must not be negative, and is %g", params->momentum);
+    KN_TRY(kn_activation_check(params->activation));
+    if (!(params->eps >= 0))
+        return kn_fail(KN_ERR_ARGUMENT, "eps must not be negative, and is %g", params->eps);
+    KN_TRY(check_channels(call));
+    KN_TRY(check_running(call));
+    if (params->training && x->shape[0] * kn_shape_numel(x->ndim - 2, x->shape + 2) == 1)
+        return kn_fail(KN_ERR_SHAPE, "expected more than 1 value per channel when training, got input %s",
+                       kn_tensor_describe(text, sizeof text, x));
+    return kn_call_output(call, x->dtype, x->ndim, x->shape);
+}
+
+/* --- forward ------------------------------------------------------------------------------------------------------ */
+
+/* Running estimates of another dtype or layout are changed in a copy, which is copied back. */
+static kn_status borrow_running(kn_call *call, int index, kn_tensor **running)
+{
+    kn_tensor *given = call->inputs[index];
+    const kn_dtype dtype = call->inputs[X]->dtype;
+
+    if (!given)
+        return KN_OK;
+    if (given->dtype == dtype && kn_is_contiguous(given)) {
+        *running = kn_retain(given);
+        return KN_OK;
+    }
+    return kn_tensor_cast(running, given, dtype, given->storage->device);
+}
+
+static kn_status return_running(kn_call *call, int index, kn_tensor *running)
+{
+    kn_tensor *given = call->inputs[index];
+
+    if (!given)
+        return KN_OK;
+    if (running != given)
+        KN_TRY(kn_tensor_copy(given, running));
+    kn_tensor_bump_version(given);
+    return KN_OK;
+}
+
+static kn_status run(kn_call *call, kn_tensor *const in[INPUTS], const kn_tensor *table)
+{
+    const kn_batch_norm_op_params *params = call->params;
+    const kn_batch_forward forward = {.x = in[X],
+                                      .weight = in[WEIGHT],
+                                      .bias = in[BIAS],
+                                      .running_mean = in[RUNNING_MEAN],
+                                      .running_var = in[RUNNING_VAR],
+                                      .counter = in[COUNTER],
+                                      .y = call->outputs[0],
+                                      .table = table,
+                                      .eps = params->eps,
+                                      .momentum = params->momentum,
+                                      .training = params->training,
+                                      .cumulative = params->cumulative,
+                                      .activation = params->activation};
+
+    if (kn_numel(in[X]) > 0)
+        KN_TRY(kn_batch_norm_run(call->stream, &forward));
+    else if (params->training && in[COUNTER])
+        KN_TRY(kn_batch_norm_count(call->stream, in[COUNTER]));
+    if (!params->training)
+        return KN_OK;
+    if (in[COUNTER])
+        kn_tensor_bump_version(in[COUNTER]);
+    if (kn_numel(in[X]) > 0)
+        for (int i = RUNNING_MEAN; i <= RUNNING_VAR; i++)
+            KN_TRY(return_running(call, i, in[i]));
+    return KN_OK;
+}
+
+/* x, the statistics and, if there are, the weight and, for the activation's sake, the bias. */
+static kn_status save(kn_call *call, kn_tensor *const in[INPUTS], kn_tensor *table)
+{
+    const kn_batch_norm_op_params *params = call->params;
+
+    KN_TRY(kn_call_save(call, in[X]));
+    KN_TRY(kn_call_save(call, table));
+    if (in[WEIGHT])
+        KN_TRY(kn_call_save(call, in[WEIGHT]));
+    if (in[BIAS] && params->activation != KN_ACTIVATION_NONE)
+        KN_TRY(kn_call_save(call, in[BIAS]));
+    return KN_OK;
+}
+
+static kn_status batch_norm_forward(kn_call *call)
+{
+    const kn_tensor *x = call->inputs[X];
+    kn_tensor *in[INPUTS] = {NULL}, *table = NULL;
+    kn_status status = kn_tensor_new(&table, x->dtype, 2, (const int64_t[]){x->shape[1], 3}, x->storage->device);
+
+    for (int i = X; i <= BIAS && status == KN_OK; i++)
+        if (call->inputs[i])
+            status = kn_tensor_contiguous(&in[i], call->inputs[i]);
+    for (int i = RUNNING_MEAN; i <= RUNNING_VAR && status == KN_OK; i++)
+        status = borrow_running(call, i, &in[i]);
+    in[COUNTER] = call->num_inputs > COUNTER ? kn_retain(call->inputs[COUNTER]) : NULL;
+    if (status == KN_OK && call->needs_grad)
+        status = save(call, in, table);
+    if (status == KN_OK)
+        status = run(call, in, table);
+    for (int i = 0; i < INPUTS; i++)
+        kn_release(in[i]);
+    kn_release(table);
+    return status;
+}
+
+/* --- backward ----------------------------------------------------------------------------------------------------- */
+
+static kn_status batch_norm_backward(kn_grad_call *grad)
+{
+    const kn_batch_norm_op_params *params = grad->params;
+    const int bias = params->has_weight ? 3 : 2; /* in what was saved */
+    const kn_tensor *x = grad->saved[0], *table = grad->saved[1];
+
+    for (int i = X; i <= BIAS; i++) {
+        if (!grad->needs[i])
+            continue;
+        const bool empty = kn_numel(x) == 0; /* nothing is summed up */
+        grad->grad_inputs[i] = (empty ? kn_zeros_with : kn_empty_with)(
+            grad->input[i].ndim, grad->input[i].shape,
+            &(kn_tensor_options){.dtype = x->dtype, .device = x->storage->device});
+        if (!grad->grad_inputs[i])
+            return kn_error_status();
+    }
+    if (kn_numel(x) == 0)
+        return KN_OK;
+    const kn_batch_backward backward = {.gradient = grad->grad_outputs[0],
+                                        .x = x,
+                                        .weight = params->has_weight ? grad->saved[2] : NULL,
+                                        .bias = grad->num_saved > bias ? grad->saved[bias] : NULL,
+                                        .table = table,
+                                        .grad_x = grad->grad_inputs[X],
+                                        .grad_weight = grad->grad_inputs[WEIGHT],
+                                        .grad_bias = grad->grad_inputs[BIAS],
+                                        .training = params->training,
+                                        .activation = params->activation};
+    return kn_batch_norm_run_backward(grad->stream, &backward);
+}
+
+/* --- reference ---------------------------------------------------------------------------------------------------- */
+
+/* Mean and biased variance of a channel, from the definition. */
+static void channel_moments(const kn_tensor *x, int64_t channel, double *mean, double *variance)
+{
+    const int64_t inner = kn_shape_numel(x->ndim - 2, x->shape + 2), channels = x->shape[1], n = x->shape[0] * inner;
+    double sum = 0, squares = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += kn_reference_get(x, (i / inner * channels + channel) * inner + i % inner);
+    *mean = sum / (double)n;
+    for (int64_t i = 0; i < n; i++) {
+        const double d = kn_reference_get(x, (i / inner * channels + channel) * inner + i % inner) - *mean;
+        squares += d * d;
+    }
+    *variance = squares / (double)n;
+}
+
+static kn_status batch_norm_reference(const kn_call *call)
+{
+    const kn_batch_norm_op_params *params = call->params;
+    const kn_tensor *x = call->inputs[X];
+    const int64_t inner = kn_shape_numel(x->ndim - 2, x->shape + 2), channels = x->shape[1];
+    const kn_cut cut = kn_cut_of(params->activation);
+
+    if (kn_numel(x) == 0)
+        return KN_OK;
+    for (int64_t c = 0; c < channels; c++) {
+        double mean, variance;
+        if (params->training) {
+            channel_moments(x, c, &mean, &variance);
+        } else {
+            mean = kn_reference_get(call->inputs[RUNNING_MEAN], c);
+            variance = kn_reference_get(call->inputs[RUNNING_VAR], c);
+        }
+        const double scale =
+            (call->inputs[WEIGHT] ? kn_reference_get(call->inputs[WEIGHT], c) : 1) / sqrt(variance + params->eps);
+        const double bias = call->inputs[BIAS] ? kn_reference_get(call->inputs[BIAS], c) : 0;
+        for (int64_t i = 0; i < x->shape[0] * inner; i++) {
+            const int64_t at = (i / inner * channels + c) * inner + i % inner;
+            kn_reference_set(call->outputs[0], at, kn_cut_off(cut, (kn_reference_get(x, at) - mean) * scale + bias));
+        }
+    }
+    return KN_OK;
+}
+
+/* --- the op ------------------------------------------------------------------------------------------------------- */
+
+/* A sum, a difference, a squared sum; a difference, a product, a sum. */
+static kn_work batch_norm_work(const kn_call *call)
+{
+    return kn_work_of_input(call, ((const kn_batch_norm_op_params *)call->params)->training ? 7 : 3);
+}
+
+/* The sums: an addition, a difference, a product added; the gradient: two differences, a product taken away, a product.
+ */
+static kn_work batch_norm_backward_work(const kn_grad_call *grad)
+{
+    const double n = (double)kn_shape_numel(grad->input[X].ndim, grad->input[X].shape);
+    const bool training = ((const kn_batch_norm_op_params *)grad->params)->training;
+    const bool sums = grad->needs[WEIGHT] || grad->needs[BIAS] || (training && grad->needs[X]);
+
+    return kn_grad_work(grad, (sums ? 4 * n : 0) + (grad->needs[X] ? (training ? 5 : 1) * n : 0));
+}
+
+static const kn_op batch_norm_op = {
+    .name = "batch_norm",
+    .inputs = {"x", "?weight", "?bias", "?running_mean", "?running_var", "?num_batches_tracked"},
+    .params_size = sizeof(kn_batch_norm_op_params),
+    .shape = batch_norm_shape,
+    .forward = batch_norm_forward,
+    .backward = batch_norm_backward,
+    .reference = batch_norm_reference,
+    .work = batch_norm_work,
+    .backward_work = batch_norm_backward_work};
+
+/* x, weight and bias in the dtype that is computed in; what is changed in place stays what it is. */
+static kn_tensor *apply(kn_tensor *in[INPUTS], const kn_batch_norm_op_params *params)
+{
+    const kn_dtype result = in[X]->dtype, compute = kn_compute_type(result);
+    const int depth = kn_scope_begin();
+    kn_tensor *y;
+
+    if (depth == 0)
+        return kn_stick();
+    for (int i = X; i <= BIAS; i++) {
+        if (!in[i] || kn_compute_type(in[i]->dtype) != compute) /* the shape rule refuses other dtypes */
+            continue;
+        in[i] = kn_to_dtype(in[i], compute);
+        if (!in[i])
+            return kn_scope_return(depth, NULL);
+    }
+    y = kn_op_apply(&batch_norm_op, in, INPUTS, params, NULL);
+    if (y)
+        y = kn_to_dtype(y, result);
+    return kn_scope_return(depth, y);
+}
+
+kn_batch_norm_params kn_batch_norm_params_init(void) { return (kn_batch_norm_params){KN_BATCH_NORM_DEFAULTS}; }
+
+kn_tensor *kn_batch_norm_counted(kn_tensor *x, kn_tensor *counter, bool cumulative, const kn_batch_norm_params *params)
+{
+    if (!kn_argument_given(batch_norm_op.name, "x", x))
+        return NULL;
+    params = params ? params : &(kn_batch_norm_params){KN_BATCH_NORM_DEFAULTS};
+    kn_tensor *in[INPUTS] = {x, params->weight, params->bias, params->running_mean, params->running_var, counter};
+    const kn_batch_norm_op_params own = {.momentum = params->momentum,
+                                         .eps = params->eps,
+                                         .training = params->training,
+                                         .cumulative = cumulative && params->training && counter,
+                                         .has_weight = params->weight != NULL,
+                                         .activation = params->activation};
+    return apply(in, &own);
+}
+
+kn_tensor *kn_batch_norm_with(kn_tensor *x, const kn_batch_norm_params *params)
+{
+    return kn_batch_norm_counted(x, NULL, false, params);
+}

@@ -1,0 +1,164 @@
+/* ops/norm/softmax.c - softmax and log-softmax along a dimension. */
+#include <koine/functional.h>
+#include <koine/ops.h>
+#include <stdio.h>
+
+#include "autograd/work.h"
+#include "ops/dispatch/promote.h"
+#include "ops/dispatch/reference.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/views.h"
+
+typedef struct kn_softmax_params {
+    int dim;
+    bool logarithm;
+} kn_softmax_params;
+
+/* The input as [outer, n, inner] around the dimension. */
+typedef struct kn_softmax_layout {
+    int64_t outer, n, inner;
+} kn_softmax_layout;
+
+static kn_softmax_layout layout_of(int ndim, const int64_t *shape, int dim)
+{
+    if (ndim == 0)
+        return (kn_softmax_layout){1, 1, 1};
+    return (kn_softmax_layout){kn_shape_numel(dim, shape), shape[dim], kn_shape_numel(ndim - dim - 1, shape + dim + 1)};
+}
+
+static kn_status softmax_shape(kn_call *call)
+{
+    KN_TRY(kn_call_check_floating(call, 0));
+    return kn_call_output(call, call->inputs[0]->dtype, call->inputs[0]->ndim, call->inputs[0]->shape);
+}
+
+/* On devices that are no CPUs: how many work-items share a row, and how many elements each of them keeps. */
+typedef struct kn_softmax_team {
+    int lanes, held;
+} kn_softmax_team;
+
+static kn_softmax_team team_of(const kn_softmax_layout *l, size_t local)
+{
+    if (l->inner > 1)
+        return (kn_softmax_team){.lanes = 1, .held = l->n <= 4 ? 4 : l->n <= 16 ? 16 : 0};
+    if (l->n <= 32)
+        return (kn_softmax_team){.lanes = kn_team_for(l->n, 4, local), .held = 4};
+    return (kn_softmax_team){.lanes = kn_team_for(l->n, 16, local), .held = l->n <= 16 * (int64_t)local ? 16 : 0};
+}
+
+/* Launches forward (a = x, b = NULL) or backward (a = gradient, b = y). */
+static kn_status launch(kn_stream *stream, const kn_softmax_params *params, const kn_tensor *a, const kn_tensor *b,
+                        kn_tensor *out)
+{
+    const kn_limits *limits = kn_tensor_limits(out);
+    const kn_softmax_layout l = layout_of(out->ndim, out->shape, params->dim);
+    kn_work_size work = kn_work_for(limits, 4 * kn_numel(out)); /* an exp weighs more than an add */
+    char options[80];
+    kn_arg args[8];
+    int count = 0;
+
+    if (kn_numel(out) == 0)
+        return KN_OK;
+    snprintf(options, sizeof options, "%s", kn_dtype_options(out->dtype));
+    args[count++] = kn_arg_tensor(a);
+    if (b)
+        args[count++] = kn_arg_tensor(b);
+    args[count++] = kn_arg_tensor(out);
+    args[count++] = kn_arg_i64(l.outer);
+    args[count++] = kn_arg_i64(l.n);
+    args[count++] = kn_arg_i64(l.inner);
+    args[count++] = kn_arg_i32(params->logarithm);
+    if (!limits->is_cpu) {
+        const int64_t local = (int64_t)work.local;
+        const kn_softmax_team team = team_of(&l, work.local);
+        work = kn_work_for_groups(limits, (l.outer * l.inner * team.lanes + local - 1) / local);
+        snprintf(options, sizeof options, "%s -DHELD=%d", kn_dtype_options(out->dtype), team.held);
+        args[count++] = kn_arg_i32(team.lanes);
+    }
+    return kn_run(stream, .source = limits->is_cpu ? "norm/softmax.cl" : "norm/softmax_gpu.cl", .options = options,
+                  .kernel = b ? "softmax_backward" : "softmax_forward",
+                  .operation = params->logarithm ? "log_softmax" : "softmax", .dims = 1, .global = {work.global},
+                  .local = {work.local}, .args = args, .num_args = count);
+}
+
+static kn_status softmax_forward(kn_call *call)
+{
+    kn_tensor *x;
+    kn_status status;
+
+    if (call->needs_grad)
+        KN_TRY(kn_call_save(call, call->outputs[0]));
+    KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
+    status = launch(call->stream, call->params, x, NULL, call->outputs[0]);
+    kn_release(x);
+    return status;
+}
+
+static kn_status softmax_backward(kn_grad_call *grad)
+{
+    grad->grad_inputs[0] = kn_empty_like(grad->grad_outputs[0]);
+    if (!grad->grad_inputs[0])
+        return kn_error_status();
+    return launch(grad->stream, grad->params, grad->grad_outputs[0], grad->saved[0], grad->grad_inputs[0]);
+}
+
+static kn_status softmax_reference(const kn_call *call)
+{
+    const kn_softmax_params *params = call->params;
+    const kn_tensor *x = call->inputs[0];
+    const kn_softmax_layout l = layout_of(x->ndim, x->shape, params->dim);
+
+    for (int64_t i = 0; i < l.outer * l.inner; i++) {
+        const int64_t from = i / l.inner * l.n * l.inner + i % l.inner;
+        double largest = -INFINITY, sum = 0;
+        for (int64_t k = 0; k < l.n; k++)
+            largest = fmax(largest, kn_reference_get(x, from + k * l.inner));
+        for (int64_t k = 0; k < l.n; k++)
+            sum += exp(kn_reference_get(x, from + k * l.inner) - largest);
+        for (int64_t k = 0; k < l.n; k++) {
+            const double shifted = kn_reference_get(x, from + k * l.inner) - largest;
+            kn_reference_set(call->outputs[0], from + k * l.inner,
+                             params->logarithm ? shifted - log(sum) : exp(shifted) / sum);
+        }
+    }
+    return KN_OK;
+}
+
+/* Maximum, difference, exponential, sum, quotient; product, sum, difference, product. */
+static kn_work softmax_work(const kn_call *call) { return kn_work_of_input(call, 5); }
+static kn_work softmax_backward_work(const kn_grad_call *grad)
+{
+    return kn_grad_work(grad, 4 * kn_grad_work_elements(grad, 0));
+}
+
+static const kn_op softmax_op = {.name = "softmax",
+                                 .inputs = {"x"},
+                                 .params_size = sizeof(kn_softmax_params),
+                                 .shape = softmax_shape,
+                                 .forward = softmax_forward,
+                                 .backward = softmax_backward,
+                                 .reference = softmax_reference,
+                                 .work = softmax_work,
+                                 .backward_work = softmax_backward_work};
+static const kn_op log_softmax_op = {.name = "log_softmax",
+                                     .inputs = {"x"},
+                                     .params_size = sizeof(kn_softmax_params),
+                                     .shape = softmax_shape,
+                                     .forward = softmax_forward,
+                                     .backward = softmax_backward,
+                                     .reference = softmax_reference,
+                                     .work = softmax_work,
+                                     .backward_work = softmax_backward_work};
+
+static kn_tensor *softmax(const kn_op *op, kn_tensor *x, int dim, bool logarithm)
+{
+    kn_softmax_params params = {.logarithm = logarithm};
+
+    if (!kn_argument_given(op->name, "x", x))
+        return NULL;
+    params.dim = kn_wrap_dim(op->name, dim, x->ndim);
+    return params.dim < 0 ? NULL : kn_apply_as(op, &x, 1, &params, kn_compute_type(x->dtype), x->dtype);
+}
+
+kn_tensor *kn_softmax(kn_tensor *x, int dim) { return softmax(&softmax_op, x, dim, false); }
+kn_tensor *kn_log_softmax(kn_tensor *x, int dim) { return softmax(&log_softmax_op, x, dim, true); }

@@ -1,0 +1,17 @@
+/* ops/pointwise/activation.h - the activations that operations apply to their own results (kn_activation), around the
+ * kernels: the check, the gradient. What they do to a value stands in ops/gemm/epilogue.h. Defined in bounds.c. */
+#ifndef KN_OPS_POINTWISE_ACTIVATION_H
+#define KN_OPS_POINTWISE_ACTIVATION_H
+
+#include "autograd/op.h"
+#include "ops/gemm/epilogue.h"
+
+/* For shape rules: KN_ERR_ARGUMENT for what is no activation. */
+kn_status kn_activation_check(kn_activation activation);
+
+/* dL/dz of y = activation(z), from the gradient of the call's output and from y: one pass that both gradients of a
+ * product or a convolution then read. Scope-owned; the output's gradient itself without an activation; NULL on failure.
+ */
+kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activation, kn_tensor *y);
+
+#endif

@@ -1,0 +1,58 @@
+/* ops/pointwise/arithmetic.c - arithmetic of two tensors, of a tensor and a number, and the same in place. */
+#include <koine/ops.h>
+#include <math.h>
+
+#include "autograd/work.h"
+#include "ops/dispatch/promote.h"
+#include "ops/dispatch/reference.h"
+#include "ops/pointwise/elementwise.h"
+
+static kn_status check_sub(const kn_call *call)
+{
+    for (int i = 0; i < call->num_inputs; i++)
+        if (call->inputs[i]->dtype == KN_BOOL)
+            return kn_fail(KN_ERR_DTYPE, "bool tensors cannot be subtracted; compare them with kn_ne, or convert with "
+                                         "kn_to_dtype first");
+    return KN_OK;
+}
+
+/* bool + bool is "or": what is not 0 is stored as 1. */
+KN_ELEMENTWISE_TABLE(add, KN_ANY, "ab", NULL, KN_NO_VECTORS, "a + b", KN_GRADIENTS("g", "g"), a + b);
+KN_ELEMENTWISE_TABLE(sub, KN_ANY, "ab", NULL, KN_NO_VECTORS, "a - b", KN_GRADIENTS("g", "-g"), a - b,
+                     .check = check_sub);
+KN_ELEMENTWISE_TABLE(mul, KN_ANY, "ab", NULL, KN_NO_VECTORS, "a * b", KN_GRADIENTS("g * b", "g * a"), a *b,
+                     .keeps_factor = true);
+KN_ELEMENTWISE_TABLE(div, KN_REAL, "ab", NULL, KN_NO_VECTORS, "a / b", KN_GRADIENTS("g / b", "-g * (a / b / b)"), a / b,
+                     .keeps_factor = true);
+KN_ELEMENTWISE_TABLE(maximum, KN_ANY, "ab", NULL, KN_NO_VECTORS, "(a > b || a != a) ? a : b", /* NaN wins */
+                     KN_GRADIENTS("a < b ? (T)0 : a == b ? g / 2 : g", "a > b ? (T)0 : a == b ? g / 2 : g"),
+                     a > b || isnan(a) ? a : b);
+KN_ELEMENTWISE_TABLE(add_scalar, KN_ANY, "a", "p", KN_NO_VECTORS, "a + p", KN_GRADIENTS("g"), a + p);
+KN_ELEMENTWISE_TABLE(mul_scalar, KN_ANY, "a", "p", KN_NO_VECTORS, "a * p", KN_GRADIENTS("g * p"), a *p);
+
+#define BINARY(name, op_name, in_place)                                                                                \
+    const kn_op kn_##op_name##_op = KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, "a", "b");              \
+    kn_tensor *kn_##op_name(kn_tensor *a, kn_tensor *b)                                                                \
+    {                                                                                                                  \
+        return kn_elementwise_apply(&kn_##op_name##_op, (kn_tensor *[]){a, b}, 2, NULL);                               \
+    }
+
+#define WITH_NUMBER(name, op_name, in_place)                                                                           \
+    const kn_op kn_##op_name##_op = KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, "a");                   \
+    kn_tensor *kn_##op_name(kn_tensor *a, double b)                                                                    \
+    {                                                                                                                  \
+        const kn_number number = kn_real_number(b);                                                                    \
+        return kn_elementwise_apply(&kn_##op_name##_op, &a, 1, &number);                                               \
+    }
+
+BINARY(add, add, false)
+BINARY(sub, sub, false)
+BINARY(mul, mul, false)
+BINARY(div, div, false)
+BINARY(maximum, maximum, false)
+BINARY(add, add_, true)
+BINARY(sub, sub_, true)
+BINARY(mul, mul_, true)
+WITH_NUMBER(add_scalar, add_scalar, false)
+WITH_NUMBER(mul_scalar, mul_scalar, false)
+WITH_NUMBER(mul_scalar, mul_scalar_, true)

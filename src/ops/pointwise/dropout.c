@@ -1,0 +1,145 @@
+/* ops/pointwise/dropout.c - dropout of elements and of whole channels. The mask is a function of the generator's state,
+ * which the parameters hold: nothing is saved. */
+#include <koine/functional.h>
+
+#include "ops/dispatch/promote.h"
+#include "ops/dispatch/reference.h"
+#include "ops/reduce/reduce.h"
+#include "rt/variable.h"
+#include "tensor/philox.h"
+
+typedef struct kn_dropout_op_params {
+    kn_philox draw;
+    double p;
+    int64_t inner; /* elements that share a word: 1, or those of a channel */
+} kn_dropout_op_params;
+
+static kn_status dropout_shape(kn_call *call)
+{
+    KN_TRY(kn_call_check_floating(call, 0));
+    return kn_call_output(call, call->inputs[0]->dtype, call->inputs[0]->ndim, call->inputs[0]->shape);
+}
+
+/* A word drops when its upper 24 bits are below this: exactly when (word >> 8) / 2^24 < p. */
+static uint32_t threshold_of(double p) { return (uint32_t)ceil(p * 0x1p24); }
+
+static double scale_of(double p) { return p < 1 ? 1 / (1 - p) : 0; }
+
+/* y = x times the mask. */
+static kn_status launch(kn_stream *stream, const kn_dropout_op_params *params, const kn_tensor *x, kn_tensor *y)
+{
+    const int64_t n = kn_numel(y);
+    const bool planes = params->inner != 1, is_cpu = kn_tensor_limits(y)->is_cpu;
+    kn_work_size work = kn_work_for(kn_tensor_limits(y), is_cpu ? n : (n + 3) / 4);
+    kn_arg args[9];
+    int count = 0;
+
+    if (n == 0)
+        return KN_OK;
+    args[count++] = kn_arg_tensor(x);
+    args[count++] = kn_arg_tensor(y);
+    args[count++] = kn_arg_i64(planes ? n / params->inner : n);
+    if (planes)
+        args[count++] = kn_arg_i64(params->inner);
+    args[count++] = kn_arg_seed(&params->draw);
+    args[count++] = kn_arg_draw_offset(&params->draw);
+    args[count++] = kn_arg_i32(threshold_of(params->p));
+    args[count++] = kn_arg_real(y->dtype, scale_of(params->p));
+    if (planes && !is_cpu) { /* a team of work-items per plane */
+        const int lanes = kn_team_for(params->inner, 16, work.local);
+        const int64_t local = (int64_t)work.local;
+        work = kn_work_for_groups(kn_tensor_limits(y), (n / params->inner * lanes + local - 1) / local);
+        args[count++] = kn_arg_i32(lanes);
+    }
+    return kn_run(stream, .source = "pointwise/dropout.cl", .options = kn_dtype_options(y->dtype),
+                  .kernel = planes ? "dropout2d" : "dropout", .dims = 1, .global = {work.global}, .local = {work.local},
+                  .args = args, .num_args = count);
+}
+
+static kn_status dropout_forward(kn_call *call)
+{
+    kn_tensor *x;
+    kn_status status;
+
+    KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
+    status = launch(call->stream, call->params, x, call->outputs[0]);
+    kn_release(x);
+    return status;
+}
+
+static kn_status dropout_backward(kn_grad_call *grad)
+{
+    grad->grad_inputs[0] = kn_empty_like(grad->grad_outputs[0]);
+    return grad->grad_inputs[0] ? launch(grad->stream, grad->params, grad->grad_outputs[0], grad->grad_inputs[0])
+                                : kn_error_status();
+}
+
+static kn_status dropout_reference(const kn_call *call)
+{
+    const kn_dropout_op_params *params = call->params;
+
+    for (int64_t i = 0; i < kn_numel(call->outputs[0]); i++) {
+        const int64_t word = i / params->inner;
+        uint32_t words[4];
+        kn_philox_block(words, params->draw.seed, params->draw.offset, (uint64_t)word / 4);
+        const bool keep = (words[word % 4] >> 8) >= threshold_of(params->p);
+        kn_reference_set(call->outputs[0], i, kn_reference_get(call->inputs[0], i) * (keep ? scale_of(params->p) : 0));
+    }
+    return KN_OK;
+}
+
+/* A mask drawn in a graph: backward draws that of the last replay, however long the graph lives. */
+static void keep_draw(void *params) { kn_variable_keep(((kn_dropout_op_params *)params)->draw.live); }
+static void drop_draw(void *params) { kn_variable_drop(((kn_dropout_op_params *)params)->draw.live); }
+
+static const kn_op dropout_op = {.name = "dropout",
+                                 .inputs = {"x"},
+                                 .params_size = sizeof(kn_dropout_op_params),
+                                 .params_keep = keep_draw,
+                                 .params_drop = drop_draw,
+                                 .shape = dropout_shape,
+                                 .forward = dropout_forward,
+                                 .backward = dropout_backward,
+                                 .reference = dropout_reference};
+static const kn_op dropout2d_op = {.name = "dropout2d",
+                                   .inputs = {"x"},
+                                   .params_size = sizeof(kn_dropout_op_params),
+                                   .params_keep = keep_draw,
+                                   .params_drop = drop_draw,
+                                   .shape = dropout_shape,
+                                   .forward = dropout_forward,
+                                   .backward = dropout_backward,
+                                   .reference = dropout_reference};
+
+kn_dropout_params kn_dropout_params_init(void) { return (kn_dropout_params){KN_DROPOUT_DEFAULTS}; }
+
+static kn_tensor *dropout(const kn_op *op, kn_tensor *x, const kn_dropout_params *params, int64_t inner)
+{
+    kn_dropout_op_params own = {.inner = inner};
+
+    params = params ? params : &(kn_dropout_params){KN_DROPOUT_DEFAULTS};
+    if (!(params->p >= 0 && params->p <= 1))
+        return kn_fail_null(KN_ERR_ARGUMENT, "%s: p must lie in 0 to 1, not %g", op->name, params->p);
+    if (!params->training)
+        return kn_scope_adopt(kn_retain(x));
+    own.p = params->p;
+    own.draw = kn_generator_take(x->storage->device, (uint64_t)(kn_numel(x) / (inner ? inner : 1)));
+    return kn_apply_as(op, &x, 1, &own, kn_compute_type(x->dtype), x->dtype);
+}
+
+kn_tensor *kn_dropout_with(kn_tensor *x, const kn_dropout_params *params)
+{
+    return kn_argument_given("dropout", "x", x) ? dropout(&dropout_op, x, params, 1) : NULL;
+}
+
+kn_tensor *kn_dropout2d_with(kn_tensor *x, const kn_dropout_params *params)
+{
+    char text[KN_DESCRIBE];
+
+    if (!kn_argument_given("dropout2d", "x", x))
+        return NULL;
+    if (x->ndim < 2)
+        return kn_fail_null(KN_ERR_SHAPE, "dropout2d: takes [N, C, ...], not %s",
+                            kn_tensor_describe(text, sizeof text, x));
+    return dropout(&dropout2d_op, x, params, kn_shape_numel(x->ndim - 2, x->shape + 2));
+}

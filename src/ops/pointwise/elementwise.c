@@ -1,0 +1,334 @@
+/* ops/pointwise/elementwise.c - what all elementwise operators do alike. See elementwise.h. */
+#include "ops/pointwise/elementwise.h"
+
+#include <ctype.h>
+#include <koine/ops.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "ops/dispatch/promote.h"
+#include "ops/dispatch/reference.h"
+#include "ops/pointwise/broadcast.h"
+
+static kn_elementwise *table_of(const kn_op *op) { return op->detail; }
+
+/* --- dtypes ------------------------------------------------------------------------------------------------------- */
+
+static int count_numbers(const kn_elementwise *e) { return e->forward.numbers ? (int)strlen(e->forward.numbers) : 0; }
+
+/* The dtype of the expression, the numbers among its operands. */
+static kn_dtype joint_dtype(const kn_elementwise *e, kn_tensor *const *operands, int count,
+                            const kn_elementwise_params *params)
+{
+    kn_dtype joint = kn_result_type_of(operands, count);
+    for (int i = 0; i < count_numbers(e); i++)
+        if (!e->bounds || !isinf(params->numbers[i].real))
+            joint = kn_result_type_scalar(joint, params->numbers[i].real);
+    return e->rule == KN_REAL ? kn_real_type(joint) : joint;
+}
+
+/* --- numbers ------------------------------------------------------------------------------------------------------ */
+
+/* The nearest number that `dtype` holds: an absent bound is an infinity. */
+static kn_number clip(kn_number number, kn_dtype dtype)
+{
+    if (kn_dtype_is_floating(dtype) || number.is_whole)
+        return number;
+    const double low = dtype == KN_U8 ? 0 : dtype == KN_I32 ? INT32_MIN : (double)INT64_MIN;
+    const double high = dtype == KN_U8 ? UINT8_MAX : dtype == KN_I32 ? INT32_MAX : (double)INT64_MAX;
+    if (number.real <= low)
+        return kn_whole_number((int64_t)low);
+    if (number.real >= high)
+        return kn_whole_number(dtype == KN_U8 ? UINT8_MAX : dtype == KN_I32 ? INT32_MAX : INT64_MAX);
+    return number;
+}
+
+static void take_numbers(kn_pointwise_problem *p, const kn_elementwise *e, const kn_elementwise_params *params)
+{
+    for (int i = 0; i < count_numbers(e); i++)
+        p->numbers[i] = e->bounds ? clip(params->numbers[i], p->compute) : params->numbers[i];
+}
+
+/* --- shapes ------------------------------------------------------------------------------------------------------- */
+
+static kn_status check(const kn_call *call, kn_dtype joint)
+{
+    const kn_elementwise *e = table_of(call->op);
+    if (e->rule == KN_NUMBERS)
+        for (int i = 0; i < call->num_inputs; i++)
+            if (call->inputs[i]->dtype == KN_BOOL)
+                return kn_fail(KN_ERR_DTYPE, "not defined for bool tensors; convert with kn_to_dtype first");
+    if (joint == KN_F64 && !kn_tensor_limits(call->inputs[0])->has_f64)
+        return kn_fail(KN_ERR_DTYPE, "%s has no double arithmetic: convert the inputs to float32",
+                       kn_device_string(call->inputs[0]->storage->device));
+    return e->check ? e->check(call) : KN_OK;
+}
+
+kn_status kn_elementwise_shape(kn_call *call)
+{
+    const kn_elementwise *e = table_of(call->op);
+    const kn_dtype joint = joint_dtype(e, call->inputs, call->num_inputs, call->params);
+    int64_t shape[KN_MAX_DIMS];
+    int ndim;
+
+    KN_TRY(check(call, joint));
+    KN_TRY(kn_broadcast_all(&ndim, shape, call->inputs, call->num_inputs));
+    return kn_call_output(call, e->rule == KN_COMPARES ? KN_BOOL : joint, ndim, shape);
+}
+
+/* As in PyTorch the change is computed in the joint dtype and rounded to that of operand 0, but not from floating to
+ * whole or from whole to bool. */
+static kn_status check_result(const kn_call *call, kn_dtype result)
+{
+    const kn_dtype own = call->inputs[0]->dtype;
+    if ((kn_dtype_is_floating(result) && !kn_dtype_is_floating(own)) || (own == KN_BOOL && result != KN_BOOL))
+        return kn_fail(KN_ERR_DTYPE, "a result of dtype %s does not fit the %s tensor to be changed in place",
+                       kn_dtype_name(result), kn_dtype_name(own));
+    return KN_OK;
+}
+
+kn_status kn_elementwise_shape_in_place(kn_call *call)
+{
+    const kn_elementwise *e = table_of(call->op);
+    const kn_dtype joint = joint_dtype(e, call->inputs, call->num_inputs, call->params);
+    const kn_tensor *a = call->inputs[0];
+    char text[KN_DESCRIBE], other[KN_DESCRIBE];
+    int64_t shape[KN_MAX_DIMS];
+    int ndim;
+
+    KN_TRY(check(call, joint));
+    KN_TRY(check_result(call, e->rule == KN_COMPARES ? KN_BOOL : joint));
+    KN_TRY(kn_tensor_check_apart(a));
+    for (int i = 1; i < call->num_inputs; i++) {
+        KN_TRY(kn_broadcast_shapes(&ndim, shape, a, call->inputs[i]));
+        if (ndim != a->ndim || memcmp(shape, a->shape, (size_t)ndim * sizeof *shape) != 0)
+            return kn_fail(KN_ERR_SHAPE, "%s does not broadcast to %s, which is to be changed in place",
+                           kn_tensor_describe(other, sizeof other, call->inputs[i]),
+                           kn_tensor_describe(text, sizeof text, a));
+    }
+    return kn_call_output(call, a->dtype, a->ndim, a->shape);
+}
+
+/* --- operands ----------------------------------------------------------------------------------------------------- */
+
+kn_operand kn_operand_of(const kn_tensor *t, int ndim, const int64_t *shape)
+{
+    kn_operand operand = {.buffer = t->storage->buffer, .offset = t->offset, .dtype = t->dtype};
+    for (int d = ndim - t->ndim; d < ndim; d++) {
+        const int own = d - (ndim - t->ndim);
+        operand.strides[d] = t->shape[own] == 1 && shape[d] != 1 ? 0 : t->strides[own];
+    }
+    return operand;
+}
+
+/* What float16 cannot hold is rounded before the operation, as in PyTorch. */
+static kn_dtype rounded_to(const kn_elementwise *e, const kn_tensor *operand, int index, kn_dtype joint)
+{
+    const bool is_factor = e->keeps_factor && index > 0 && operand->ndim == 0;
+    return joint == KN_F16 && operand->dtype != KN_F16 && !is_factor ? KN_F16 : KN_DTYPE_DEFAULT;
+}
+
+static void set_shape(kn_pointwise_problem *p, const kn_tensor *like)
+{
+    p->ndim = like->ndim;
+    memcpy(p->shape, like->shape, sizeof p->shape);
+}
+
+/* --- forward ------------------------------------------------------------------------------------------------------ */
+
+/* Does the expression name the operand? Names are single letters. */
+static bool mentions(const char *expression, char letter)
+{
+    for (const char *at = expression; at && (at = strchr(at, letter)); at++) {
+        const bool begins = at == expression || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
+        if (begins && !isalnum((unsigned char)at[1]) && at[1] != '_')
+            return true;
+    }
+    return false;
+}
+
+/* Which of backward's inputs "gabcy" the gradients of the operands in `wanted` take; a bit each. */
+static unsigned needed(const kn_elementwise *e, unsigned wanted)
+{
+    unsigned bits = 0;
+    for (int i = 0; i < KN_ELEMENTWISE_OPERANDS; i++)
+        for (int k = 0; wanted >> i & 1 && e->backward.inputs[k]; k++)
+            bits |= (unsigned)mentions(e->backward.values[i], e->backward.inputs[k]) << k;
+    return bits;
+}
+
+/* Saved are a, b, c and y, in this order, each in a slot of its own. */
+enum { SAVED = KN_ELEMENTWISE_OPERANDS + 1 };
+
+/* Saves `tensor` as it is before it is changed. */
+static kn_status save_copy(kn_call *call, kn_tensor *tensor)
+{
+    kn_tensor *copy;
+    KN_TRY(kn_tensor_cast(&copy, tensor, tensor->dtype, tensor->storage->device));
+    const kn_status status = kn_call_save(call, copy);
+    kn_release(copy);
+    return status;
+}
+
+static kn_status save(kn_call *call)
+{
+    const kn_elementwise *e = table_of(call->op);
+    unsigned wanted = 0;
+    for (int i = 0; i < call->num_inputs; i++)
+        wanted |= (unsigned)kn_call_needs(call, i) << i;
+    const unsigned bits = needed(e, wanted);
+    for (int i = 0; i < KN_ELEMENTWISE_OPERANDS; i++) {
+        const bool is_needed = bits >> (1 + i) & 1 && i < call->num_inputs;
+        const bool changes = call->op->in_place && is_needed && call->inputs[i]->storage == call->inputs[0]->storage;
+        KN_TRY(changes ? save_copy(call, call->inputs[i]) : kn_call_save(call, is_needed ? call->inputs[i] : NULL));
+    }
+    return kn_call_save(call, bits >> SAVED & 1 ? call->outputs[0] : NULL);
+}
+
+/* An operand that shares the changed memory in another place is read from a copy. */
+static kn_status apart(const kn_call *call, int i, kn_tensor **copy)
+{
+    const kn_tensor *a = call->inputs[0], *b = call->inputs[i];
+    *copy = NULL;
+    if (!call->op->in_place || i == 0 || a->storage != b->storage)
+        return KN_OK;
+    if (a->offset == b->offset && a->dtype == b->dtype && kn_same_shape(a, b) &&
+        memcmp(a->strides, b->strides, (size_t)a->ndim * sizeof *a->strides) == 0)
+        return KN_OK;
+    return kn_tensor_cast(copy, call->inputs[i], b->dtype, b->storage->device);
+}
+
+kn_status kn_elementwise_forward(kn_call *call)
+{
+    kn_elementwise *e = table_of(call->op);
+    const kn_dtype joint = joint_dtype(e, call->inputs, call->num_inputs, call->params);
+    kn_pointwise_problem p = {.code = &e->forward,
+                              .operation = call->op->name,
+                              .compute = kn_compute_type(joint),
+                              .num_outputs = 1,
+                              .num_inputs = call->num_inputs};
+    kn_tensor *copies[KN_ELEMENTWISE_OPERANDS] = {NULL};
+    kn_status status = call->needs_grad ? save(call) : KN_OK;
+
+    set_shape(&p, call->outputs[0]);
+    p.outputs[0] = kn_operand_of(call->outputs[0], p.ndim, p.shape);
+    for (int i = 0; status == KN_OK && i < call->num_inputs; i++) {
+        status = apart(call, i, &copies[i]);
+        p.inputs[i] = kn_operand_of(copies[i] ? copies[i] : call->inputs[i], p.ndim, p.shape);
+        p.inputs[i].rounded = rounded_to(e, call->inputs[i], i, joint);
+    }
+    take_numbers(&p, e, call->params);
+    if (status == KN_OK)
+        status = kn_pointwise_run(call->stream, &p);
+    for (int i = 0; i < call->num_inputs; i++)
+        kn_release(copies[i]);
+    return status;
+}
+
+/* --- backward ----------------------------------------------------------------------------------------------------- */
+
+static bool is_stretched(const kn_input_spec *input, const kn_tensor *gradient)
+{
+    return input->ndim != gradient->ndim ||
+           memcmp(input->shape, gradient->shape, (size_t)input->ndim * sizeof *input->shape) != 0;
+}
+
+/* What is computed in: the joint dtype, which the result had. */
+static kn_dtype gradient_type(const kn_grad_call *grad, const kn_elementwise *e)
+{
+    kn_dtype dtype = grad->grad_outputs[0]->dtype;
+    for (int i = 0; e->keeps_digits && i < grad->num_inputs; i++)
+        dtype = kn_promote_types(dtype, grad->input[i].dtype);
+    return kn_compute_type(dtype);
+}
+
+/* The gradient itself, passed on. */
+static bool is_identity(const char *expression) { return expression && strcmp(expression, "g") == 0; }
+
+kn_status kn_elementwise_backward(kn_grad_call *grad)
+{
+    kn_elementwise *e = table_of(grad->op);
+    kn_tensor *g = grad->grad_outputs[0], *results[KN_ELEMENTWISE_OPERANDS] = {NULL};
+    kn_pointwise_problem p = {.code = &e->backward,
+                              .operation = grad->op->name,
+                              .compute = gradient_type(grad, e),
+                              .num_outputs = grad->num_inputs,
+                              .num_inputs = 1 + SAVED};
+    unsigned wanted = 0;
+
+    set_shape(&p, g);
+    for (int i = 0; i < grad->num_inputs; i++) {
+        const char *value = e->backward.values[i];
+        if (!grad->needs[i] || !value)
+            continue;
+        if (is_identity(value)) {
+            KN_TRY(kn_give_gradient(grad, i, g));
+            continue;
+        }
+        wanted |= 1u << i;
+        const kn_dtype dtype = is_stretched(&grad->input[i], g) ? p.compute : grad->input[i].dtype;
+        results[i] = kn_empty_with(g->ndim, g->shape, &(kn_tensor_options){.dtype = dtype, .device = kn_device_of(g)});
+        if (!results[i])
+            return kn_error_status();
+        p.outputs[i] = kn_operand_of(results[i], p.ndim, p.shape);
+    }
+    if (!wanted)
+        return KN_OK;
+    const unsigned bits = needed(e, wanted);
+    if (bits & 1)
+        p.inputs[0] = kn_operand_of(g, p.ndim, p.shape);
+    for (int k = 0; k < SAVED; k++)
+        if (bits >> (1 + k) & 1)
+            p.inputs[1 + k] = kn_operand_of(grad->saved[k], p.ndim, p.shape);
+    take_numbers(&p, e, grad->params);
+    KN_TRY(kn_pointwise_run(grad->stream, &p));
+    for (int i = 0; i < grad->num_inputs; i++)
+        if (results[i])
+            KN_TRY(kn_give_gradient(grad, i, results[i]));
+    return KN_OK;
+}
+
+kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *operation, kn_dtype compute,
+                      const kn_tensor *output, const kn_tensor *const *inputs, int num_inputs, const kn_number *numbers)
+{
+    kn_pointwise_problem p = {
+        .code = code, .operation = operation, .compute = compute, .num_outputs = 1, .num_inputs = num_inputs};
+
+    set_shape(&p, output);
+    p.outputs[0] = kn_operand_of(output, p.ndim, p.shape);
+    for (int i = 0; i < num_inputs; i++)
+        p.inputs[i] = kn_operand_of(inputs[i], p.ndim, p.shape);
+    for (int i = 0; code->numbers && code->numbers[i]; i++)
+        p.numbers[i] = numbers[i];
+    return kn_pointwise_run(stream, &p);
+}
+
+/* --- the reference ------------------------------------------------------------------------------------------------ */
+
+kn_status kn_elementwise_reference(const kn_call *call)
+{
+    const kn_elementwise *e = table_of(call->op);
+    const kn_elementwise_params *params = call->params;
+    kn_tensor *y = call->outputs[0];
+    const double p[2] = {params->numbers[0].real, params->numbers[1].real};
+
+    for (int64_t i = 0; i < kn_numel(y); i++) {
+        double x[KN_ELEMENTWISE_OPERANDS] = {0};
+        for (int k = 0; k < call->num_inputs; k++)
+            x[k] = kn_reference_get(call->inputs[k], kn_reference_index(call->inputs[k], y, i));
+        const double value = e->reference(x, p);
+        kn_reference_set(y, i, call->spec[0].dtype == KN_BOOL ? value != 0 : value);
+    }
+    return KN_OK;
+}
+
+/* --- public functions --------------------------------------------------------------------------------------------- */
+
+kn_tensor *kn_elementwise_apply(const kn_op *op, kn_tensor *const *operands, int count, const kn_number *numbers)
+{
+    kn_elementwise_params params = {0};
+    if (numbers)
+        memcpy(params.numbers, numbers, (size_t)count_numbers(table_of(op)) * sizeof *numbers);
+    return kn_op_apply(op, operands, count, &params, NULL);
+}

@@ -1,0 +1,54 @@
+/* ops/pointwise/fill.c - fill_, zero_: every element of a tensor, which may be any view, becomes a number. */
+#include <koine/autograd.h>
+#include <koine/ops.h>
+
+#include "autograd/work.h"
+#include "ops/dispatch/reference.h"
+
+typedef struct kn_fill_params {
+    double value;
+} kn_fill_params;
+
+static kn_status fill_shape(kn_call *call)
+{
+    const kn_tensor *a = call->inputs[0];
+    return kn_call_output(call, a->dtype, a->ndim, a->shape);
+}
+
+static kn_status fill_forward(kn_call *call)
+{
+    return kn_tensor_fill(call->inputs[0], ((const kn_fill_params *)call->params)->value);
+}
+
+/* The old value is gone: its gradient is zero. */
+static kn_status fill_backward(kn_grad_call *grad)
+{
+    grad->grad_inputs[0] = kn_zeros_like(grad->grad_outputs[0]);
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
+}
+
+static kn_status fill_reference(const kn_call *call)
+{
+    const double value = ((const kn_fill_params *)call->params)->value;
+    for (int64_t i = 0; i < kn_numel(call->outputs[0]); i++)
+        kn_reference_set(call->outputs[0], i, call->spec[0].dtype == KN_BOOL ? value != 0 : value);
+    return KN_OK;
+}
+
+const kn_op kn_fill__op = {.name = "fill_",
+                           .inputs = {"a"},
+                           .params_size = sizeof(kn_fill_params),
+                           .in_place = true,
+                           .shape = fill_shape,
+                           .forward = fill_forward,
+                           .backward = fill_backward,
+                           .reference = fill_reference,
+                           .work = kn_work_moving};
+
+kn_tensor *kn_fill_(kn_tensor *a, double value)
+{
+    const kn_fill_params params = {.value = value};
+    return kn_apply(&kn_fill__op, &params, a);
+}
+
+kn_tensor *kn_zero_(kn_tensor *a) { return kn_fill_(a, 0); }

@@ -1,0 +1,81 @@
+/* ops/pointwise/power.c - powers: of two tensors, and of a tensor and a number. */
+#include <koine/ops.h>
+#include <math.h>
+
+#include "ops/pointwise/elementwise.h"
+
+/* Whole numbers by repeated squaring, with the wrap-around of machine arithmetic; a negative power is 0 but for the
+ * bases 1 and -1. */
+#define POWER                                                                                                          \
+    "#ifdef KN_WHOLE\n"                                                                                                \
+    "static T kn_power(T base, T exponent)\n"                                                                          \
+    "{\n"                                                                                                              \
+    "    T result = 1;\n"                                                                                              \
+    "    if (exponent < 0)\n"                                                                                          \
+    "        return base == 1 ? (T)1 : base == (T)-1 ? ((exponent & 1) ? (T)-1 : (T)1) : (T)0;\n"                      \
+    "    for (; exponent > 0; exponent >>= 1) {\n"                                                                     \
+    "        if (exponent & 1)\n"                                                                                      \
+    "            result *= base;\n"                                                                                    \
+    "        base *= base;\n"                                                                                          \
+    "    }\n"                                                                                                          \
+    "    return result;\n"                                                                                             \
+    "}\n"                                                                                                              \
+    "#else\n"                                                                                                          \
+    "#define kn_power(base, exponent) pow(base, exponent)\n"                                                           \
+    "#endif\n"
+
+/* d(a^b)/da = b a^(b-1), 0 for b = 0; d(a^b)/db = a^b log a, 0 where 0 is raised to a power >= 0, whose limit it is.
+ * Truncated towards 0 the reference is right for whole numbers too. */
+KN_ELEMENTWISE_TABLE(pow, KN_NUMBERS, "ab", NULL, KN_NO_VECTORS, "kn_power(a, b)",
+                     KN_GRADIENTS("b == 0 ? (T)0 : g * (b * pow(a, b - 1))",
+                                  "g * (a == 0 && b >= 0 ? (T)0 : pow(a, b) * log(a))"),
+                     pow(a, b), .forward.functions = POWER, .keeps_digits = true);
+
+/* Squares, square roots and the like need no pow(). sqrt as PyTorch has it: not pow()'s 0 and infinity at -0 and
+ * -infinity. PoCL 3.1's pow of double vectors is wrong in lanes beside a 0, a subnormal number, infinity or NaN. */
+#define POWER_OF "#define kn_power_of(a, e) ((e) == (T)0.5 ? sqrt(a) : (e) == (T)-0.5 ? (T)1 / sqrt(a) : pow(a, e))\n"
+#define GENERAL_GRADIENT "p == 0 ? (T)0 : g * (p * kn_power_of(a, (p - 1)))"
+#define POWER_ROW(id, vectors_, value, gradient)                                                                       \
+    KN_ELEMENTWISE_TABLE(id, KN_NUMBERS, "a", "p", vectors_, value, KN_GRADIENTS(gradient), pow(a, p),                 \
+                         .forward.functions = POWER, .backward.functions = POWER_OF, .check = check_exponent);         \
+    static const kn_op id##_op = KN_ELEMENTWISE_OP("pow_scalar", false, true, &id##_table, "a")
+
+static kn_status check_exponent(const kn_call *call)
+{
+    const double exponent = ((const kn_elementwise_params *)call->params)->numbers[0].real;
+    const kn_dtype dtype = call->inputs[0]->dtype;
+    if (!kn_dtype_is_floating(dtype) && exponent < 0 && exponent == floor(exponent))
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "whole numbers cannot be raised to the negative power %g; convert to a floating dtype first",
+                       exponent);
+    return KN_OK;
+}
+
+POWER_ROW(square, KN_NO_VECTORS, "a * a", "g * 2 * a");
+POWER_ROW(cube, KN_F32_VECTORS, "a * a * a", GENERAL_GRADIENT);
+POWER_ROW(reciprocal, KN_F32_VECTORS, "1 / a", GENERAL_GRADIENT);
+POWER_ROW(root, KN_F32_VECTORS, "sqrt(a)", GENERAL_GRADIENT);
+POWER_ROW(reciprocal_root, KN_F32_VECTORS, "(T)1 / sqrt(a)", GENERAL_GRADIENT);
+POWER_ROW(power, KN_F32_VECTORS, "kn_power(a, p)", GENERAL_GRADIENT);
+
+static const kn_op pow_op = KN_ELEMENTWISE_OP("pow", false, true, &pow_table, "a", "b");
+
+kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b) { return kn_elementwise_apply(&pow_op, (kn_tensor *[]){a, b}, 2, NULL); }
+
+static const kn_op *op_for(const kn_tensor *x, double exponent)
+{
+    if (!x || !kn_dtype_is_floating(x->dtype))
+        return &power_op;
+    return exponent == 2      ? &square_op
+           : exponent == 3    ? &cube_op
+           : exponent == -1   ? &reciprocal_op
+           : exponent == 0.5  ? &root_op
+           : exponent == -0.5 ? &reciprocal_root_op
+                              : &power_op;
+}
+
+kn_tensor *kn_pow_scalar(kn_tensor *a, double b)
+{
+    const kn_number exponent = kn_real_number(b);
+    return kn_elementwise_apply(op_for(a, b), &a, 1, &exponent);
+}

@@ -1,0 +1,168 @@
+/* ops/shape/convert.c - kn_to, kn_to_dtype, kn_contiguous, kn_clone: copies that differ from their input in dtype,
+ * device or layout only. */
+#include <koine/autograd.h>
+#include <koine/ops.h>
+
+#include "autograd/tape.h"
+#include "autograd/work.h"
+#include "ops/dispatch/promote.h"
+
+/* --- copies on one device ---------------------------------------------------------------------------------------- */
+
+typedef struct kn_convert_params {
+    kn_dtype dtype;
+} kn_convert_params;
+
+static kn_status convert_shape(kn_call *call)
+{
+    const kn_convert_params *params = call->params;
+    return kn_call_output(call, params->dtype, call->inputs[0]->ndim, call->inputs[0]->shape);
+}
+
+static kn_status convert_forward(kn_call *call) { return kn_tensor_copy(call->outputs[0], call->inputs[0]); }
+
+static kn_status convert_backward(kn_grad_call *grad)
+{
+    if (!kn_dtype_is_floating(grad->input[0].dtype))
+        return KN_OK;
+    grad->grad_inputs[0] = kn_to_dtype(grad->grad_outputs[0], grad->input[0].dtype);
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
+}
+
+#define COPY_OP(op_name)                                                                                               \
+    {                                                                                                                  \
+        .name = op_name, .inputs = {"x"}, .params_size = sizeof(kn_convert_params), .shape = convert_shape,            \
+        .forward = convert_forward, .backward = convert_backward, .work = kn_work_moving,                              \
+        .backward_work = kn_grad_work_moving                                                                           \
+    }
+
+static const kn_op to_dtype_op = COPY_OP("to_dtype");
+static const kn_op contiguous_op = COPY_OP("contiguous");
+static const kn_op clone_op = COPY_OP("clone");
+
+/* The very tensor, with a reference more. */
+static kn_tensor *same(kn_tensor *tensor) { return kn_scope_adopt(kn_retain(tensor)); }
+
+/* On the host, or where no gradient is wanted, a conversion is a plain copy. */
+static bool is_recorded(const kn_tensor *tensor) { return kn_grad_enabled() && kn_requires_grad(tensor); }
+
+static kn_tensor *plain_copy(const char *function, kn_tensor *tensor, kn_dtype dtype, kn_device *device)
+{
+    kn_tensor *result;
+
+    if (kn_tensor_cast(&result, tensor, dtype, device) == KN_OK)
+        return kn_scope_adopt(result);
+    kn_error_prefix("%s", function);
+    return kn_stick();
+}
+
+kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype)
+{
+    const kn_convert_params params = {.dtype = dtype};
+
+    if (!kn_argument_given("to_dtype", "tensor", tensor))
+        return NULL;
+    if (dtype <= KN_DTYPE_DEFAULT || dtype > KN_BOOL)
+        return kn_fail_null(KN_ERR_ARGUMENT, "to_dtype: %d is no dtype", (int)dtype);
+    if (dtype == tensor->dtype)
+        return same(tensor);
+    if (!is_recorded(tensor))
+        return plain_copy("to_dtype", tensor, dtype, tensor->storage->device);
+    return kn_apply(&to_dtype_op, &params, tensor);
+}
+
+kn_tensor *kn_contiguous(kn_tensor *x)
+{
+    if (!kn_argument_given("contiguous", "x", x))
+        return NULL;
+    if (kn_is_contiguous(x))
+        return same(x);
+    if (!is_recorded(x))
+        return plain_copy("contiguous", x, x->dtype, x->storage->device);
+    return kn_apply(&contiguous_op, &(kn_convert_params){.dtype = x->dtype}, x);
+}
+
+kn_tensor *kn_clone(kn_tensor *x)
+{
+    if (!kn_argument_given("clone", "x", x))
+        return NULL;
+    if (!is_recorded(x))
+        return plain_copy("clone", x, x->dtype, x->storage->device);
+    return kn_apply(&clone_op, &(kn_convert_params){.dtype = x->dtype}, x);
+}
+
+/* --- from device to device --------------------------------------------------------------------------------------- */
+
+/* An op by its descriptor, but recorded by hand: kn_op_apply is for ops whose inputs and outputs are on one device. */
+typedef struct kn_to_origin {
+    kn_device *device;
+} kn_to_origin;
+
+static kn_status to_backward(kn_grad_call *grad)
+{
+    if (!kn_dtype_is_floating(grad->input[0].dtype))
+        return KN_OK;
+    const kn_to_params back = {.device = ((const kn_to_origin *)grad->params)->device, .dtype = grad->input[0].dtype};
+    grad->grad_inputs[0] = kn_to_with(grad->grad_outputs[0], &back);
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
+}
+
+static const kn_op to_op = {
+    .name = "to", .inputs = {"x"}, .params_size = sizeof(kn_to_origin), .backward = to_backward};
+
+/* What is fetched without a wait arrives in pinned memory. */
+static kn_tensor *move(kn_tensor *tensor, kn_dtype dtype, kn_device *device, bool non_blocking)
+{
+    kn_device *from = tensor->storage->device;
+    kn_tensor *result = NULL;
+    const bool pinned = non_blocking && kn_device_is_host(device) && !kn_device_is_host(from);
+    kn_status status = pinned ? kn_tensor_new_pinned(&result, dtype, tensor->ndim, tensor->shape, from)
+                              : kn_tensor_new(&result, dtype, tensor->ndim, tensor->shape, device);
+
+    if (status == KN_OK)
+        status = kn_tensor_copy_with(result, tensor, non_blocking);
+    if (status == KN_OK)
+        return kn_scope_adopt(result);
+    kn_release(result);
+    kn_error_prefix("to");
+    return kn_stick();
+}
+
+kn_to_params kn_to_params_init(void) { return (kn_to_params){KN_TO_DEFAULTS}; }
+
+kn_tensor *kn_to_with(kn_tensor *tensor, const kn_to_params *params)
+{
+    if (!kn_argument_given("to", "tensor", tensor))
+        return NULL;
+    params = params ? params : &(kn_to_params){KN_TO_DEFAULTS};
+    kn_device *device = params->device ? params->device : tensor->storage->device;
+    const kn_dtype dtype = params->dtype ? params->dtype : tensor->dtype;
+    if (dtype < KN_DTYPE_DEFAULT || dtype > KN_BOOL)
+        return kn_fail_null(KN_ERR_ARGUMENT, "to: %d is no dtype", (int)dtype);
+    const bool stays = device == tensor->storage->device && dtype == tensor->dtype;
+    if (stays && !params->copy)
+        return same(tensor);
+    if (device == tensor->storage->device && !kn_device_is_host(device))
+        return stays ? kn_clone(tensor) : kn_to_dtype(tensor, dtype);
+
+    kn_tensor *result = move(tensor, dtype, device, params->non_blocking);
+    if (!result || !is_recorded(tensor) || !kn_dtype_is_floating(dtype))
+        return result;
+    const kn_to_origin origin = {.device = tensor->storage->device};
+    kn_call call = {.op = &to_op,
+                    .params = &origin,
+                    .num_inputs = 1,
+                    .inputs = {tensor},
+                    .num_outputs = 1,
+                    .outputs = {result},
+                    .needs_grad = true};
+    const kn_record record = kn_record_of(&call);
+    return kn_tape_add(&record) == KN_OK ? result : kn_stick();
+}
+
+kn_tensor *kn_to(kn_tensor *tensor, kn_device *device)
+{
+    if (tensor && !device)
+        return kn_fail_argument_null("to", "device"), kn_stick();
+    return kn_to_with(tensor, &(kn_to_params){.device = device});
+}

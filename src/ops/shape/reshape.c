@@ -1,0 +1,153 @@
+/* ops/shape/reshape.c - reshape and flatten: a view where the strides allow one, else a copy. */
+#include <koine/ops.h>
+
+#include "autograd/work.h"
+#include "base/text.h"
+#include "ops/dispatch/promote.h"
+#include "ops/shape/views.h"
+
+static kn_status reshape_backward(kn_grad_call *grad)
+{
+    grad->grad_inputs[0] = kn_reshape(grad->grad_outputs[0], grad->input[0].ndim, grad->input[0].shape);
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
+}
+
+/* Where the strides do not allow a view: a copy, which is nobody's view. */
+static kn_status copy_forward(kn_call *call)
+{
+    const kn_tensor *x = call->inputs[0];
+    kn_tensor *shaped = NULL;
+    KN_TRY(kn_tensor_view(&shaped, call->outputs[0], x->ndim, x->shape, NULL, call->outputs[0]->offset));
+    kn_status status = kn_tensor_copy(shaped, x);
+    kn_release(shaped);
+    return status;
+}
+
+static const kn_op reshape_copy_op = {.name = "reshape",
+                                      .inputs = {"x"},
+                                      .params_size = sizeof(kn_view_params),
+                                      .shape = kn_view_shape,
+                                      .forward = copy_forward,
+                                      .backward = reshape_backward,
+                                      .work = kn_work_moving};
+
+static const kn_op reshape_op = {.name = "reshape",
+                                 .inputs = {"x"},
+                                 .params_size = sizeof(kn_view_params),
+                                 .is_view = true,
+                                 .shape = kn_view_shape,
+                                 .forward = kn_view_forward,
+                                 .backward = reshape_backward};
+
+/* Row-major strides. */
+static void contiguous_strides(int ndim, const int64_t *shape, int64_t *strides)
+{
+    int64_t step = 1;
+    for (int i = ndim - 1; i >= 0; i--) {
+        strides[i] = step;
+        step *= shape[i] > 1 ? shape[i] : 1;
+    }
+}
+
+/* Goes through both shapes from the innermost dimension. A block of x's dimensions that are contiguous with one another
+ * may be cut anew; each new dimension must fall within one block. */
+bool kn_reshape_strides(const kn_tensor *x, int ndim, const int64_t *shape, int64_t strides[KN_MAX_DIMS])
+{
+    int64_t block = 1, cut = 1, base; /* elements of x's block so far, and of the new dimensions cut from it */
+    int to = ndim - 1;
+
+    contiguous_strides(ndim, shape, strides);
+    if (kn_numel(x) == 0 || x->ndim == 0)
+        return true;
+    base = x->strides[x->ndim - 1];
+    for (int from = x->ndim - 1; from >= 0; from--) {
+        block *= x->shape[from];
+        if (from > 0 && (x->shape[from - 1] == 1 || x->strides[from - 1] == block * base))
+            continue;
+        for (; to >= 0 && (cut < block || shape[to] == 1); to--) {
+            strides[to] = cut * base;
+            cut *= shape[to];
+        }
+        if (cut != block)
+            return false;
+        if (from > 0) {
+            base = x->strides[from - 1];
+            block = cut = 1;
+        }
+    }
+    return to < 0;
+}
+
+/* Puts the size that -1 stands for into `whole`. */
+static bool resolve(const kn_tensor *x, int ndim, const int64_t *shape, int64_t whole[KN_MAX_DIMS])
+{
+    int64_t known = 1;
+    int open = -1;
+
+    for (int i = 0; i < ndim; i++) {
+        whole[i] = shape[i];
+        if (shape[i] == -1 && open < 0)
+            open = i;
+        else if (shape[i] < 0)
+            return false;
+        else
+            known *= shape[i];
+    }
+    if (open >= 0) {
+        if (known == 0 || kn_numel(x) % known != 0)
+            return false;
+        whole[open] = kn_numel(x) / known;
+        known *= whole[open];
+    }
+    return known == kn_numel(x);
+}
+
+kn_tensor *kn_reshape(kn_tensor *x, int ndim, const int64_t *shape)
+{
+    int64_t whole[KN_MAX_DIMS];
+    kn_view_params params;
+
+    if (!kn_argument_given("reshape", "x", x))
+        return NULL;
+    if (ndim < 0 || ndim > KN_MAX_DIMS || (ndim > 0 && !shape))
+        return kn_fail_null(KN_ERR_SHAPE, "reshape: a shape of 0 to %d dimensions is needed", KN_MAX_DIMS);
+    if (!resolve(x, ndim, shape, whole)) {
+        char from[KN_DESCRIBE], to[KN_DESCRIBE];
+        return kn_fail_null(KN_ERR_SHAPE, "reshape: shape %s does not fit the %lld elements of %s",
+                            kn_format_shape(to, sizeof to, ndim, shape), (long long)kn_numel(x),
+                            kn_format_shape(from, sizeof from, x->ndim, x->shape));
+    }
+    params = kn_view_of(x);
+    params.ndim = ndim;
+    for (int i = 0; i < ndim; i++)
+        params.shape[i] = whole[i];
+    const kn_op *op = kn_reshape_strides(x, ndim, whole, params.strides) ? &reshape_op : &reshape_copy_op;
+    return kn_apply(op, &params, x);
+}
+
+kn_tensor *kn_flatten(kn_tensor *x, int start_dim, int end_dim)
+{
+    int64_t shape[KN_MAX_DIMS];
+    int ndim = 0;
+
+    if (!kn_argument_given("flatten", "x", x))
+        return NULL;
+    start_dim = kn_wrap_dim("flatten", start_dim, x->ndim);
+    end_dim = start_dim < 0 ? -1 : kn_wrap_dim("flatten", end_dim, x->ndim);
+    if (end_dim < 0)
+        return NULL;
+    if (start_dim > end_dim)
+        return kn_fail_null(KN_ERR_ARGUMENT, "flatten: start dimension %d lies behind end dimension %d", start_dim,
+                            end_dim);
+    if (x->ndim == 0)
+        return kn_reshape(x, 1, (const int64_t[]){1});
+    if (start_dim == end_dim)
+        return kn_scope_adopt(kn_retain(x));
+    for (int i = 0; i < x->ndim; i++) {
+        if (i > start_dim && i <= end_dim)
+            shape[ndim - 1] *= x->shape[i];
+        else
+            shape[ndim++] = x->shape[i];
+    }
+    return kn_reshape(x, ndim, shape);
+}

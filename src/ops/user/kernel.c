@@ -1,0 +1,256 @@
+/* ops/user/kernel.c - the user's own kernels on tensors: checks, and a launch like any other. See koine/kernel.h. */
+#include <koine/autograd.h>
+#include <koine/kernel.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "autograd/op.h"
+#include "autograd/view.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "rt/user_source.h"
+#include "tensor/liveness.h"
+#include "tensor/tensor.h"
+
+enum { MOST_ARGS = KN_MOST_PARAMETERS / 2 };
+
+struct kn_user_kernel {
+    kn_user_source source; /* its name is the kernel's, and outlives it: records and profiles show it */
+    char *options;
+};
+
+/* --- making ------------------------------------------------------------------------------------------------------- */
+
+/* Lines count from the user's first. */
+static kn_status register_source(kn_user_source *registered, const char *source, const char *name)
+{
+    kn_text out = {0};
+    kn_text_format(&out, "#line 1 \"%s\"\n", name);
+    kn_text_append(&out, source);
+    kn_text_append(&out, "\n");
+    char *text = kn_text_finish(&out);
+    if (!text)
+        return KN_ERR_MEMORY;
+    kn_status status = kn_user_source_add(registered, name, text);
+    kn_free(text);
+    return status;
+}
+
+static bool is_name(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    return *name && strspn(name, letters) == strlen(name) && strlen(name) < 60;
+}
+
+/* So that arguments can be checked. */
+static char *with_parameters_told(const char *options)
+{
+    kn_text text = {0};
+    kn_text_format(&text, "-cl-kernel-arg-info%s%s", options && *options ? " " : "", options ? options : "");
+    return kn_text_finish(&text);
+}
+
+kn_status kn_kernel_new(kn_user_kernel **kernel, const char *source, const char *name, const char *options)
+{
+    if (!kernel || !source || !name)
+        return kn_fail_argument_null("kn_kernel_new", !kernel ? "kernel" : !source ? "source" : "name");
+    if (!is_name(name))
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "kn_kernel_new: `%.80s` is no name of a kernel: letters, digits and _, at most "
+                       "59",
+                       name);
+    kn_user_kernel *made = kn_calloc(1, sizeof *made);
+    if (!made)
+        return KN_ERR_MEMORY;
+    made->options = with_parameters_told(options);
+    kn_status status = made->options ? register_source(&made->source, source, name) : KN_ERR_MEMORY;
+    if (status == KN_OK)
+        *kernel = made;
+    else
+        kn_kernel_free(made);
+    return status;
+}
+
+void kn_kernel_free(kn_user_kernel *kernel)
+{
+    if (!kernel)
+        return;
+    kn_free(kernel->options);
+    kn_free(kernel);
+}
+
+/* --- checks ------------------------------------------------------------------------------------------------------- */
+
+static bool is_tensor(const kn_kernel_arg *arg)
+{
+    return arg->kind == KN_KERNEL_INPUT || arg->kind == KN_KERNEL_OUTPUT;
+}
+
+static kn_status check_tensor(const kn_kernel_arg *arg, int index, kn_device *device)
+{
+    const kn_tensor *tensor = arg->tensor;
+    KN_TRY(kn_tensor_given("kn_kernel_run", "tensor", tensor));
+    if (kn_device_is_host(kn_device_of(tensor)))
+        return kn_fail(KN_ERR_DEVICE, "argument %d is on the host, which runs no kernels: kn_to(tensor, device)",
+                       index);
+    if (kn_device_of(tensor) != device)
+        return kn_fail(KN_ERR_DEVICE, "the tensors are on two devices, %s and %s: move one, kn_to(tensor, device)",
+                       kn_device_string(device), kn_device_string(kn_device_of(tensor)));
+    if (arg->kind == KN_KERNEL_OUTPUT && kn_change_wants_record(tensor) && kn_grad_enabled())
+        return kn_fail(KN_ERR_STATE,
+                       "argument %d is an output that requires gradients, which do not flow through "
+                       "kernels: run it inside KN_NO_GRAD, or on kn_detach(tensor)",
+                       index);
+    return KN_OK;
+}
+
+static kn_status check_tensors(const kn_kernel_launch *launch, kn_device **device)
+{
+    *device = NULL;
+    for (int i = 0; i < launch->num_args; i++) {
+        if (!is_tensor(&launch->args[i]))
+            continue;
+        if (!*device && launch->args[i].tensor)
+            *device = kn_device_of(launch->args[i].tensor);
+        KN_TRY(check_tensor(&launch->args[i], i, *device));
+    }
+    return *device ? KN_OK : kn_fail(KN_ERR_ARGUMENT, "no argument is a tensor: it would not know its device");
+}
+
+static const char *describe(const kn_kernel_arg *arg)
+{
+    return is_tensor(arg) ? "a tensor" : arg->kind == KN_KERNEL_LOCAL ? "local memory" : "a number";
+}
+
+/* A driver takes a number for the handle of a memory object without looking, and breaks. */
+static kn_status check_kinds(const kn_kernel_launch *launch, const kn_parameters *parameters)
+{
+    static const char *const kinds[] = {
+        [KN_PARAMETER_MEMORY] = "memory", [KN_PARAMETER_LOCAL] = "local memory", [KN_PARAMETER_VALUE] = "a number"};
+    for (int i = 0, p = 0; i < launch->num_args; p += is_tensor(&launch->args[i]) ? 2 : 1, i++) {
+        const kn_kernel_arg *arg = &launch->args[i];
+        const kn_parameter_kind wanted = is_tensor(arg)                 ? KN_PARAMETER_MEMORY
+                                         : arg->kind == KN_KERNEL_LOCAL ? KN_PARAMETER_LOCAL
+                                                                        : KN_PARAMETER_VALUE;
+        if (parameters->kinds[p] != wanted && parameters->kinds[p] != KN_PARAMETER_UNKNOWN)
+            return kn_fail(KN_ERR_ARGUMENT, "argument %d is %s, but parameter %d of the kernel is %s", i, describe(arg),
+                           p, kinds[parameters->kinds[p]]);
+        if (is_tensor(arg) && parameters->kinds[p + 1] != KN_PARAMETER_VALUE &&
+            parameters->kinds[p + 1] != KN_PARAMETER_UNKNOWN)
+            return kn_fail(KN_ERR_ARGUMENT,
+                           "argument %d is a tensor, which takes two parameters (KN_IN, KN_OUT), but parameter %d of "
+                           "the kernel is %s",
+                           i, p + 1, kinds[parameters->kinds[p + 1]]);
+    }
+    return KN_OK;
+}
+
+static kn_status check_parameters(const kn_user_kernel *kernel, const kn_kernel_launch *launch, kn_device *device)
+{
+    kn_parameters parameters;
+    int tensors = 0;
+    KN_TRY(kn_user_source_build(device, kernel->source.path, kernel->options, kernel->source.name, &parameters));
+    for (int i = 0; i < launch->num_args; i++)
+        tensors += is_tensor(&launch->args[i]);
+    if (parameters.count == launch->num_args + tensors)
+        return check_kinds(launch, &parameters);
+    return kn_fail(KN_ERR_ARGUMENT,
+                   "the kernel has %d parameters; %d tensors, which are two each (KN_IN, KN_OUT), and "
+                   "%d other arguments make %d",
+                   parameters.count, tensors, launch->num_args - tensors, launch->num_args + tensors);
+}
+
+static kn_status check_sizes(const kn_kernel_launch *launch, int dims, const kn_limits *limits)
+{
+    size_t group = 1, local_memory = 0;
+    for (int d = 0; d < dims; d++) {
+        const size_t size = launch->local[d] ? launch->local[d] : 1;
+        if (size > limits->max_work_group_size / group)
+            return kn_fail(KN_ERR_ARGUMENT, "a work-group of %zu * %zu work-items: the device takes at most %zu", group,
+                           size, limits->max_work_group_size);
+        if (launch->global[d] > SIZE_MAX - size) /* it is rounded up */
+            return kn_fail(KN_ERR_ARGUMENT, "%zu work-items in dimension %d", launch->global[d], d);
+        group *= size;
+    }
+    for (int i = 0; i < launch->num_args; i++) {
+        const kn_kernel_arg *arg = &launch->args[i];
+        if (is_tensor(arg))
+            continue;
+        if (arg->size == 0)
+            return kn_fail(KN_ERR_ARGUMENT, "argument %d has no bytes", i);
+        if (arg->kind == KN_KERNEL_NUMBER && !arg->pointer && arg->size > sizeof arg->value)
+            return kn_fail(KN_ERR_ARGUMENT, "argument %d, a struct of %zu bytes, is NULL", i, arg->size);
+        if (arg->kind != KN_KERNEL_LOCAL)
+            continue;
+        if (arg->size > limits->local_memory - local_memory)
+            return kn_fail(KN_ERR_ARGUMENT, "%zu + %zu bytes of local memory: the device has %zu per work-group",
+                           local_memory, arg->size, limits->local_memory);
+        local_memory += arg->size;
+    }
+    return KN_OK;
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+static int count_dims(const kn_kernel_launch *launch)
+{
+    int dims = 1;
+    while (dims < 3 && launch->global[dims] > 0)
+        dims++;
+    return launch->dims > 0 ? launch->dims : dims;
+}
+
+static kn_arg argument(const kn_kernel_arg *arg)
+{
+    if (is_tensor(arg))
+        return kn_arg_tensor(arg->tensor);
+    if (arg->kind == KN_KERNEL_LOCAL)
+        return kn_arg_local(arg->size);
+    kn_arg number = kn_arg_i64(arg->value.i64);
+    number.size = arg->size;
+    number.pointer = arg->pointer;
+    if (!arg->pointer)
+        memcpy(&number.value, &arg->value, sizeof number.value);
+    return number;
+}
+
+static kn_status run(const kn_user_kernel *kernel, const kn_kernel_launch *launch)
+{
+    kn_device *device;
+    kn_arg args[MOST_ARGS];
+    const int dims = count_dims(launch);
+    if (launch->num_args < 0 || launch->num_args > MOST_ARGS || dims > 3 || (launch->num_args > 0 && !launch->args))
+        return kn_fail(KN_ERR_ARGUMENT, "%d arguments in %d dimensions: at most %d and 3", launch->num_args, dims,
+                       (int)MOST_ARGS);
+    KN_TRY(check_tensors(launch, &device));
+    KN_TRY(check_sizes(launch, dims, kn_device_limits(device)));
+    KN_TRY(check_parameters(kernel, launch, device));
+    kn_stream *stream = kn_stream_current(device);
+    if (!stream)
+        return kn_error_status();
+    for (int i = 0; i < launch->num_args; i++) {
+        args[i] = argument(&launch->args[i]);
+        if (launch->args[i].kind == KN_KERNEL_OUTPUT)
+            kn_tensor_bump_version(launch->args[i].tensor);
+    }
+    return kn_run(stream, .source = kernel->source.path, .options = kernel->options, .kernel = kernel->source.name,
+                  .operation = kernel->source.name, .dims = dims,
+                  .global = {launch->global[0], launch->global[1], launch->global[2]},
+                  .local = {launch->local[0], launch->local[1], launch->local[2]}, .args = args,
+                  .num_args = launch->num_args);
+}
+
+kn_kernel_launch kn_kernel_launch_init(void) { return (kn_kernel_launch){KN_KERNEL_LAUNCH_DEFAULTS}; }
+
+kn_status kn_kernel_run_with(const kn_user_kernel *kernel, const kn_kernel_launch *launch)
+{
+    launch = launch ? launch : &(kn_kernel_launch){KN_KERNEL_LAUNCH_DEFAULTS};
+    if (!kernel)
+        return kn_fail_argument_null("kn_kernel_run", "kernel");
+    if (kn_op_rehearses())
+        return KN_OK;
+    kn_status status = run(kernel, launch);
+    if (status != KN_OK)
+        kn_error_prefix("%s", kernel->source.name);
+    return status;
+}
