@@ -1,6 +1,5 @@
 /* test_limit_sweep.c - training under memory limits of every size: what runs with little memory runs with more, and all
  * the while the pool keeps within the limit. */
-#define CL_TARGET_OPENCL_VERSION 300
 #include <stdio.h>
 
 #include "rt/internal.h"

@@ -1,7 +1,6 @@
 /* test_lost.c - a device that is lost: found by every kind of call, told by all later ones, nothing called or waited
  * for on it any more, everything releasable; its neighbour goes on. With two PoCL devices; OpenCL's errors are
  * injected. */
-#define CL_TARGET_OPENCL_VERSION 300
 #include "rt_test.h"
 
 #include <pthread.h>
