@@ -1,8 +1,8 @@
 /* autograd/op.h - what an operation is, and how it is applied.
  *
  * An op is one descriptor. kn_op_apply checks the inputs, calls the shape rule, makes the outputs, calls forward, and
- * records the call on the tape when a gradient may be wanted. There is no central list: a descriptor is a static
- * constant in its family's file under src/ops. */
+ * records the call on the tape when a gradient may be wanted. A descriptor is a constant in its family's file under
+ * src/ops, and stands in the list of operators (ops/operators.h). */
 #ifndef KN_AUTOGRAD_OP_H
 #define KN_AUTOGRAD_OP_H
 

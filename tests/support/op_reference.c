@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autograd/op.h"
+#include "ops/operators.h"
 #include "support/op_run.h"
 
 #define MAX_OPS 200
@@ -48,6 +48,31 @@ void op_print_coverage(FILE *file)
             separator = ", ";
         }
     fprintf(file, "\n");
+}
+
+static bool was_seen(const char *name)
+{
+    for (int i = 0; i < num_seen; i++)
+        if (strcmp(seen[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+bool op_all_seen(FILE *file)
+{
+    bool all = true;
+    for (int i = 0; i < kn_operator_count(); i++) {
+        const char *name = kn_operator_at(i)->name;
+        if (!was_seen(name))
+            fprintf(file, "FAIL no row applies the operator %s (src/ops/operators.h)\n", name);
+        all = all && was_seen(name);
+    }
+    for (int i = 0; i < num_seen; i++) {
+        if (!kn_operator_find(seen[i].name))
+            fprintf(file, "FAIL the operator %s is not in the list (src/ops/operators.h)\n", seen[i].name);
+        all = all && kn_operator_find(seen[i].name);
+    }
+    return all;
 }
 
 /* A contiguous host tensor, f64 or int64, with the values of `tensor`; owned. */

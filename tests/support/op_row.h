@@ -82,4 +82,8 @@ typedef struct op_table {
 /* The program: --list, --only PREFIX, --device NAME, --dtype f32|f64, --no-gradient. Returns its exit status. */
 int op_test_main(int argc, char **argv, const op_table *const *tables);
 
+/* After it: whether the rows that were run applied every operator in the list, and none besides; what they did not is
+ * printed. */
+bool op_all_seen(FILE *file);
+
 #endif

@@ -299,7 +299,7 @@ static kn_status conv2d_reference(const kn_call *call)
     return KN_OK;
 }
 
-static const kn_op conv2d_op = {
+const kn_op kn_conv2d_op = {
     .name = "conv2d",
     .inputs = {"x", "weight", "?bias"},
     .params_size = sizeof(kn_conv2d_params),
@@ -321,6 +321,6 @@ kn_tensor *kn_conv2d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, cons
     for (int i = 0; i < 3; i++)
         halves = halves && (!inputs[i] || inputs[i]->dtype == KN_F16);
     if (halves)
-        return kn_apply_as(&conv2d_op, inputs, 3, params, KN_F32, KN_F16);
-    return kn_op_apply(&conv2d_op, inputs, 3, params, NULL);
+        return kn_apply_as(&kn_conv2d_op, inputs, 3, params, KN_F32, KN_F16);
+    return kn_op_apply(&kn_conv2d_op, inputs, 3, params, NULL);
 }

@@ -176,7 +176,7 @@ static kn_status linear_reference(const kn_call *call)
     return KN_OK;
 }
 
-static const kn_op linear_op = {
+const kn_op kn_linear_op = {
     .name = "linear",
     .inputs = {"x", "weight", "?bias"},
     .params_size = sizeof(kn_linear_options),
@@ -193,7 +193,7 @@ kn_linear_options kn_linear_options_init(void) { return (kn_linear_options){KN_L
 kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_options *options)
 {
     options = options ? options : &(kn_linear_options){KN_LINEAR_DEFAULTS};
-    return kn_apply(&linear_op, options, x, weight, bias);
+    return kn_apply(&kn_linear_op, options, x, weight, bias);
 }
 
 kn_tensor *kn_linear(kn_tensor *x, kn_tensor *weight, kn_tensor *bias) { return kn_linear_with(x, weight, bias, NULL); }

@@ -270,7 +270,7 @@ static kn_status matmul_reference(const kn_call *call)
     return KN_OK;
 }
 
-static const kn_op matmul_op = {
+const kn_op kn_matmul_op = {
     .name = "matmul",
     .inputs = {"a", "b"},
     .shape = matmul_shape,
@@ -281,4 +281,4 @@ static const kn_op matmul_op = {
     .backward_work = matmul_backward_work,
 };
 
-kn_tensor *kn_matmul(kn_tensor *a, kn_tensor *b) { return kn_apply(&matmul_op, NULL, a, b); }
+kn_tensor *kn_matmul(kn_tensor *a, kn_tensor *b) { return kn_apply(&kn_matmul_op, NULL, a, b); }

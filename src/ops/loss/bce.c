@@ -164,15 +164,15 @@ static kn_work bce_backward_work(const kn_grad_call *grad)
     return kn_grad_work(grad, 5 * kn_grad_work_elements(grad, 0));
 }
 
-static const kn_op bce_op = {.name = "binary_cross_entropy_with_logits",
-                             .inputs = {"logits", "target", "?weight", "?pos_weight"},
-                             .params_size = sizeof(kn_bce_params),
-                             .shape = bce_shape,
-                             .forward = bce_forward,
-                             .backward = bce_backward,
-                             .reference = bce_reference,
-                             .work = bce_work,
-                             .backward_work = bce_backward_work};
+const kn_op kn_binary_cross_entropy_with_logits_op = {.name = "binary_cross_entropy_with_logits",
+                                                      .inputs = {"logits", "target", "?weight", "?pos_weight"},
+                                                      .params_size = sizeof(kn_bce_params),
+                                                      .shape = bce_shape,
+                                                      .forward = bce_forward,
+                                                      .backward = bce_backward,
+                                                      .reference = bce_reference,
+                                                      .work = bce_work,
+                                                      .backward_work = bce_backward_work};
 
 static kn_tensor *bce(kn_tensor *const given[INPUTS], kn_reduction reduction)
 {
@@ -187,13 +187,14 @@ static kn_tensor *bce(kn_tensor *const given[INPUTS], kn_reduction reduction)
         if (!in[i])
             return NULL;
     }
-    return kn_apply_as(&bce_op, in, INPUTS, &params, kn_compute_type(x->dtype), x->dtype);
+    return kn_apply_as(&kn_binary_cross_entropy_with_logits_op, in, INPUTS, &params, kn_compute_type(x->dtype),
+                       x->dtype);
 }
 
 kn_tensor *kn_binary_cross_entropy_with_logits(kn_tensor *input, kn_tensor *target, kn_tensor *weight,
                                                kn_tensor *pos_weight, kn_reduction reduction)
 {
-    const char *const name = bce_op.name;
+    const char *const name = kn_binary_cross_entropy_with_logits_op.name;
     char a[KN_DESCRIBE], b[KN_DESCRIBE];
     int depth;
 

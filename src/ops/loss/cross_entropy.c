@@ -7,15 +7,15 @@
 #include "ops/dispatch/promote.h"
 #include "ops/loss/class_loss.h"
 
-static const kn_op cross_entropy_op = {.name = "cross_entropy",
-                                       .inputs = {"logits", "target", "?weight"},
-                                       .params_size = sizeof(kn_class_loss_params),
-                                       .shape = kn_class_loss_shape,
-                                       .forward = kn_class_loss_forward,
-                                       .backward = kn_class_loss_backward,
-                                       .reference = kn_class_loss_reference,
-                                       .work = kn_class_loss_work,
-                                       .backward_work = kn_class_loss_backward_work};
+const kn_op kn_cross_entropy_op = {.name = "cross_entropy",
+                                   .inputs = {"logits", "target", "?weight"},
+                                   .params_size = sizeof(kn_class_loss_params),
+                                   .shape = kn_class_loss_shape,
+                                   .forward = kn_class_loss_forward,
+                                   .backward = kn_class_loss_backward,
+                                   .reference = kn_class_loss_reference,
+                                   .work = kn_class_loss_work,
+                                   .backward_work = kn_class_loss_backward_work};
 
 /* - sum_c w[c] q[c] log p[c] with q = (1 - e) target + e / C; the mean is over the positions. */
 static kn_tensor *of_probabilities(kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params)
@@ -76,5 +76,5 @@ kn_tensor *kn_cross_entropy_with(kn_tensor *input, kn_tensor *target, const kn_c
                                  .label_smoothing = params->label_smoothing,
                                  .reduction = params->reduction,
                                  .logits = true};
-    return kn_class_loss_apply(&cross_entropy_op, &own, input, target, params->weight);
+    return kn_class_loss_apply(&kn_cross_entropy_op, &own, input, target, params->weight);
 }

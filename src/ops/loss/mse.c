@@ -119,15 +119,15 @@ static kn_work mse_backward_work(const kn_grad_call *grad)
     return kn_grad_work(grad, 2 * (kn_grad_work_elements(grad, 0) + kn_grad_work_elements(grad, 1)));
 }
 
-static const kn_op mse_op = {.name = "mse_loss",
-                             .inputs = {"input", "target"},
-                             .params_size = sizeof(kn_mse_params),
-                             .shape = mse_shape,
-                             .forward = mse_forward,
-                             .backward = mse_backward,
-                             .reference = mse_reference,
-                             .work = mse_work,
-                             .backward_work = mse_backward_work};
+const kn_op kn_mse_loss_op = {.name = "mse_loss",
+                              .inputs = {"input", "target"},
+                              .params_size = sizeof(kn_mse_params),
+                              .shape = mse_shape,
+                              .forward = mse_forward,
+                              .backward = mse_backward,
+                              .reference = mse_reference,
+                              .work = mse_work,
+                              .backward_work = mse_backward_work};
 
 /* Both inputs as floating tensors of one shape. The joint dtype is that of the expanded tensors, as in PyTorch: a
  * number without dimensions widens. */
@@ -150,7 +150,7 @@ static kn_tensor *mse(kn_tensor *input, kn_tensor *target, kn_reduction reductio
     const kn_dtype result = kn_real_type(kn_result_type(input, target));
     if (reduction == KN_REDUCTION_NONE)
         return kn_pow_scalar(kn_sub(kn_to_dtype(input, result), kn_to_dtype(target, result)), 2);
-    return kn_apply_jointly(&mse_op, (kn_tensor *[]){input, target}, 2, &params, result, result);
+    return kn_apply_jointly(&kn_mse_loss_op, (kn_tensor *[]){input, target}, 2, &params, result, result);
 }
 
 kn_tensor *kn_mse_loss(kn_tensor *input, kn_tensor *target, kn_reduction reduction)

@@ -277,7 +277,7 @@ static kn_work batch_norm_backward_work(const kn_grad_call *grad)
     return kn_grad_work(grad, (sums ? 4 * n : 0) + (grad->needs[X] ? (training ? 5 : 1) * n : 0));
 }
 
-static const kn_op batch_norm_op = {
+const kn_op kn_batch_norm_op = {
     .name = "batch_norm",
     .inputs = {"x", "?weight", "?bias", "?running_mean", "?running_var", "?num_batches_tracked"},
     .params_size = sizeof(kn_batch_norm_op_params),
@@ -304,7 +304,7 @@ static kn_tensor *apply(kn_tensor *in[INPUTS], const kn_batch_norm_op_params *pa
         if (!in[i])
             return kn_scope_return(depth, NULL);
     }
-    y = kn_op_apply(&batch_norm_op, in, INPUTS, params, NULL);
+    y = kn_op_apply(&kn_batch_norm_op, in, INPUTS, params, NULL);
     if (y)
         y = kn_to_dtype(y, result);
     return kn_scope_return(depth, y);
@@ -314,7 +314,7 @@ kn_batch_norm_params kn_batch_norm_params_init(void) { return (kn_batch_norm_par
 
 kn_tensor *kn_batch_norm_counted(kn_tensor *x, kn_tensor *counter, bool cumulative, const kn_batch_norm_params *params)
 {
-    if (!kn_argument_given(batch_norm_op.name, "x", x))
+    if (!kn_argument_given(kn_batch_norm_op.name, "x", x))
         return NULL;
     params = params ? params : &(kn_batch_norm_params){KN_BATCH_NORM_DEFAULTS};
     kn_tensor *in[INPUTS] = {x, params->weight, params->bias, params->running_mean, params->running_var, counter};

@@ -279,21 +279,21 @@ static kn_work layer_norm_backward_work(const kn_grad_call *grad)
     return kn_grad_work(grad, each * n);
 }
 
-static const kn_op layer_norm_op = {.name = "layer_norm",
-                                    .inputs = {"x", "?weight", "?bias"},
-                                    .params_size = sizeof(kn_layer_norm_op_params),
-                                    .shape = layer_norm_shape,
-                                    .forward = layer_norm_forward,
-                                    .backward = layer_norm_backward,
-                                    .reference = layer_norm_reference,
-                                    .work = layer_norm_work,
-                                    .backward_work = layer_norm_backward_work};
+const kn_op kn_layer_norm_op = {.name = "layer_norm",
+                                .inputs = {"x", "?weight", "?bias"},
+                                .params_size = sizeof(kn_layer_norm_op_params),
+                                .shape = layer_norm_shape,
+                                .forward = layer_norm_forward,
+                                .backward = layer_norm_backward,
+                                .reference = layer_norm_reference,
+                                .work = layer_norm_work,
+                                .backward_work = layer_norm_backward_work};
 
 kn_layer_norm_params kn_layer_norm_params_init(void) { return (kn_layer_norm_params){KN_LAYER_NORM_DEFAULTS}; }
 
 kn_tensor *kn_layer_norm_with(kn_tensor *x, int ndim, const int64_t *shape, const kn_layer_norm_params *params)
 {
-    const char *const name = layer_norm_op.name;
+    const char *const name = kn_layer_norm_op.name;
 
     params = params ? params : &(kn_layer_norm_params){KN_LAYER_NORM_DEFAULTS};
     if (!kn_argument_given(name, "x", x))
@@ -310,5 +310,5 @@ kn_tensor *kn_layer_norm_with(kn_tensor *x, int ndim, const int64_t *shape, cons
                                 i == WEIGHT ? "weight" : "bias", kn_dtype_name(in[i]->dtype), kn_dtype_name(x->dtype));
     kn_layer_norm_op_params own = {.eps = params->eps, .ndim = ndim};
     memcpy(own.shape, shape, (size_t)ndim * sizeof *shape);
-    return kn_apply_as(&layer_norm_op, in, INPUTS, &own, kn_compute_type(x->dtype), x->dtype);
+    return kn_apply_as(&kn_layer_norm_op, in, INPUTS, &own, kn_compute_type(x->dtype), x->dtype);
 }

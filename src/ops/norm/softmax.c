@@ -131,7 +131,16 @@ static kn_work softmax_backward_work(const kn_grad_call *grad)
     return kn_grad_work(grad, 4 * kn_grad_work_elements(grad, 0));
 }
 
-static const kn_op softmax_op = {.name = "softmax",
+const kn_op kn_softmax_op = {.name = "softmax",
+                             .inputs = {"x"},
+                             .params_size = sizeof(kn_softmax_params),
+                             .shape = softmax_shape,
+                             .forward = softmax_forward,
+                             .backward = softmax_backward,
+                             .reference = softmax_reference,
+                             .work = softmax_work,
+                             .backward_work = softmax_backward_work};
+const kn_op kn_log_softmax_op = {.name = "log_softmax",
                                  .inputs = {"x"},
                                  .params_size = sizeof(kn_softmax_params),
                                  .shape = softmax_shape,
@@ -140,15 +149,6 @@ static const kn_op softmax_op = {.name = "softmax",
                                  .reference = softmax_reference,
                                  .work = softmax_work,
                                  .backward_work = softmax_backward_work};
-static const kn_op log_softmax_op = {.name = "log_softmax",
-                                     .inputs = {"x"},
-                                     .params_size = sizeof(kn_softmax_params),
-                                     .shape = softmax_shape,
-                                     .forward = softmax_forward,
-                                     .backward = softmax_backward,
-                                     .reference = softmax_reference,
-                                     .work = softmax_work,
-                                     .backward_work = softmax_backward_work};
 
 static kn_tensor *softmax(const kn_op *op, kn_tensor *x, int dim, bool logarithm)
 {
@@ -160,5 +160,5 @@ static kn_tensor *softmax(const kn_op *op, kn_tensor *x, int dim, bool logarithm
     return params.dim < 0 ? NULL : kn_apply_as(op, &x, 1, &params, kn_compute_type(x->dtype), x->dtype);
 }
 
-kn_tensor *kn_softmax(kn_tensor *x, int dim) { return softmax(&softmax_op, x, dim, false); }
-kn_tensor *kn_log_softmax(kn_tensor *x, int dim) { return softmax(&log_softmax_op, x, dim, true); }
+kn_tensor *kn_softmax(kn_tensor *x, int dim) { return softmax(&kn_softmax_op, x, dim, false); }
+kn_tensor *kn_log_softmax(kn_tensor *x, int dim) { return softmax(&kn_log_softmax_op, x, dim, true); }

@@ -23,10 +23,10 @@ KN_ELEMENTWISE_TABLE(hardtanh, KN_NUMBERS, "a", "pq", KN_NO_VECTORS, CUT, KN_GRA
 KN_ELEMENTWISE_TABLE(add_activated, KN_ANY, "ab", "pq", KN_NO_VECTORS, "KN_CUT(a + b, p, q)",
                      KN_GRADIENTS(CUT_GRADIENT, CUT_GRADIENT), cut(a + b, p, q));
 
-static const kn_op clamp_op = KN_ELEMENTWISE_OP("clamp", false, true, &clamp_table, "x");
-static const kn_op hardtanh_op = KN_ELEMENTWISE_OP("hardtanh", false, true, &hardtanh_table, "x");
-static const kn_op relu6_op = KN_ELEMENTWISE_OP("relu6", false, true, &hardtanh_table, "x");
-static const kn_op add_activated_op = KN_ELEMENTWISE_OP("add_activated", false, true, &add_activated_table, "a", "b");
+const kn_op kn_clamp_op = KN_ELEMENTWISE_OP("clamp", false, true, &clamp_table, "x");
+const kn_op kn_hardtanh_op = KN_ELEMENTWISE_OP("hardtanh", false, true, &hardtanh_table, "x");
+const kn_op kn_relu6_op = KN_ELEMENTWISE_OP("relu6", false, true, &hardtanh_table, "x");
+const kn_op kn_add_activated_op = KN_ELEMENTWISE_OP("add_activated", false, true, &add_activated_table, "a", "b");
 
 static kn_tensor *bounded(const kn_op *op, kn_tensor *x, double low, double high)
 {
@@ -45,17 +45,17 @@ kn_tensor *kn_clamp_with(kn_tensor *x, const kn_clamp_params *params)
         return kn_fail_null(KN_ERR_ARGUMENT,
                             "clamp: a bound is NaN (min %g, max %g); leave out the bound that is not wanted",
                             params->min, params->max);
-    return bounded(&clamp_op, x, params->min, params->max);
+    return bounded(&kn_clamp_op, x, params->min, params->max);
 }
 
 kn_tensor *kn_hardtanh(kn_tensor *x, double min_val, double max_val)
 {
     if (!(min_val <= max_val))
         return kn_fail_null(KN_ERR_ARGUMENT, "hardtanh: min_val %g is not at most max_val %g", min_val, max_val);
-    return bounded(&hardtanh_op, x, min_val, max_val);
+    return bounded(&kn_hardtanh_op, x, min_val, max_val);
 }
 
-kn_tensor *kn_relu6(kn_tensor *x) { return bounded(&relu6_op, x, 0, 6); }
+kn_tensor *kn_relu6(kn_tensor *x) { return bounded(&kn_relu6_op, x, 0, 6); }
 
 /* --- activations of other operations' results --------------------------------------------------------------------- */
 
@@ -87,10 +87,10 @@ kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activa
 kn_tensor *kn_add_activated(kn_tensor *a, kn_tensor *b, kn_activation activation)
 {
     if (a && b && kn_activation_check(activation) != KN_OK) {
-        kn_error_prefix("%s", add_activated_op.name);
+        kn_error_prefix("%s", kn_add_activated_op.name);
         return kn_stick();
     }
     const kn_cut bounds = kn_cut_of(activation);
     const kn_number numbers[2] = {kn_real_number(bounds.low), kn_real_number(bounds.high)};
-    return kn_elementwise_apply(&add_activated_op, (kn_tensor *[]){a, b}, 2, numbers);
+    return kn_elementwise_apply(&kn_add_activated_op, (kn_tensor *[]){a, b}, 2, numbers);
 }

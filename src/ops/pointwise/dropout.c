@@ -92,24 +92,24 @@ static kn_status dropout_reference(const kn_call *call)
 static void keep_draw(void *params) { kn_variable_keep(((kn_dropout_op_params *)params)->draw.live); }
 static void drop_draw(void *params) { kn_variable_drop(((kn_dropout_op_params *)params)->draw.live); }
 
-static const kn_op dropout_op = {.name = "dropout",
-                                 .inputs = {"x"},
-                                 .params_size = sizeof(kn_dropout_op_params),
-                                 .params_keep = keep_draw,
-                                 .params_drop = drop_draw,
-                                 .shape = dropout_shape,
-                                 .forward = dropout_forward,
-                                 .backward = dropout_backward,
-                                 .reference = dropout_reference};
-static const kn_op dropout2d_op = {.name = "dropout2d",
-                                   .inputs = {"x"},
-                                   .params_size = sizeof(kn_dropout_op_params),
-                                   .params_keep = keep_draw,
-                                   .params_drop = drop_draw,
-                                   .shape = dropout_shape,
-                                   .forward = dropout_forward,
-                                   .backward = dropout_backward,
-                                   .reference = dropout_reference};
+const kn_op kn_dropout_op = {.name = "dropout",
+                             .inputs = {"x"},
+                             .params_size = sizeof(kn_dropout_op_params),
+                             .params_keep = keep_draw,
+                             .params_drop = drop_draw,
+                             .shape = dropout_shape,
+                             .forward = dropout_forward,
+                             .backward = dropout_backward,
+                             .reference = dropout_reference};
+const kn_op kn_dropout2d_op = {.name = "dropout2d",
+                               .inputs = {"x"},
+                               .params_size = sizeof(kn_dropout_op_params),
+                               .params_keep = keep_draw,
+                               .params_drop = drop_draw,
+                               .shape = dropout_shape,
+                               .forward = dropout_forward,
+                               .backward = dropout_backward,
+                               .reference = dropout_reference};
 
 kn_dropout_params kn_dropout_params_init(void) { return (kn_dropout_params){KN_DROPOUT_DEFAULTS}; }
 
@@ -129,7 +129,7 @@ static kn_tensor *dropout(const kn_op *op, kn_tensor *x, const kn_dropout_params
 
 kn_tensor *kn_dropout_with(kn_tensor *x, const kn_dropout_params *params)
 {
-    return kn_argument_given("dropout", "x", x) ? dropout(&dropout_op, x, params, 1) : NULL;
+    return kn_argument_given("dropout", "x", x) ? dropout(&kn_dropout_op, x, params, 1) : NULL;
 }
 
 kn_tensor *kn_dropout2d_with(kn_tensor *x, const kn_dropout_params *params)
@@ -141,5 +141,5 @@ kn_tensor *kn_dropout2d_with(kn_tensor *x, const kn_dropout_params *params)
     if (x->ndim < 2)
         return kn_fail_null(KN_ERR_SHAPE, "dropout2d: takes [N, C, ...], not %s",
                             kn_tensor_describe(text, sizeof text, x));
-    return dropout(&dropout2d_op, x, params, kn_shape_numel(x->ndim - 2, x->shape + 2));
+    return dropout(&kn_dropout2d_op, x, params, kn_shape_numel(x->ndim - 2, x->shape + 2));
 }

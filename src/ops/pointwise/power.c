@@ -37,8 +37,7 @@ KN_ELEMENTWISE_TABLE(pow, KN_NUMBERS, "ab", NULL, KN_NO_VECTORS, "kn_power(a, b)
 #define GENERAL_GRADIENT "p == 0 ? (T)0 : g * (p * kn_power_of(a, (p - 1)))"
 #define POWER_ROW(id, vectors_, value, gradient)                                                                       \
     KN_ELEMENTWISE_TABLE(id, KN_NUMBERS, "a", "p", vectors_, value, KN_GRADIENTS(gradient), pow(a, p),                 \
-                         .forward.functions = POWER, .backward.functions = POWER_OF, .check = check_exponent);         \
-    static const kn_op id##_op = KN_ELEMENTWISE_OP("pow_scalar", false, true, &id##_table, "a")
+                         .forward.functions = POWER, .backward.functions = POWER_OF, .check = check_exponent)
 
 static kn_status check_exponent(const kn_call *call)
 {
@@ -58,20 +57,28 @@ POWER_ROW(root, KN_F32_VECTORS, "sqrt(a)", GENERAL_GRADIENT);
 POWER_ROW(reciprocal_root, KN_F32_VECTORS, "(T)1 / sqrt(a)", GENERAL_GRADIENT);
 POWER_ROW(power, KN_F32_VECTORS, "kn_power(a, p)", GENERAL_GRADIENT);
 
-static const kn_op pow_op = KN_ELEMENTWISE_OP("pow", false, true, &pow_table, "a", "b");
+#define POWER_OP(table) KN_ELEMENTWISE_OP("pow_scalar", false, true, table, "a")
+static const kn_op square_op = POWER_OP(&square_table), cube_op = POWER_OP(&cube_table),
+                   reciprocal_op = POWER_OP(&reciprocal_table), root_op = POWER_OP(&root_table),
+                   reciprocal_root_op = POWER_OP(&reciprocal_root_table);
+const kn_op kn_pow_scalar_op = POWER_OP(&power_table);
+const kn_op kn_pow_op = KN_ELEMENTWISE_OP("pow", false, true, &pow_table, "a", "b");
 
-kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b) { return kn_elementwise_apply(&pow_op, (kn_tensor *[]){a, b}, 2, NULL); }
+kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b)
+{
+    return kn_elementwise_apply(&kn_pow_op, (kn_tensor *[]){a, b}, 2, NULL);
+}
 
 static const kn_op *op_for(const kn_tensor *x, double exponent)
 {
     if (!x || !kn_dtype_is_floating(x->dtype))
-        return &power_op;
+        return &kn_pow_scalar_op;
     return exponent == 2      ? &square_op
            : exponent == 3    ? &cube_op
            : exponent == -1   ? &reciprocal_op
            : exponent == 0.5  ? &root_op
            : exponent == -0.5 ? &reciprocal_root_op
-                              : &power_op;
+                              : &kn_pow_scalar_op;
 }
 
 kn_tensor *kn_pow_scalar(kn_tensor *a, double b)

@@ -132,24 +132,24 @@ static kn_status avg_reference(const kn_call *call) { return reference(call, tru
 
 /* --- the ops ----------------------------------------------------------------------------------------------------- */
 
-static const kn_op adaptive_max_pool2d_op = {.name = "adaptive_max_pool2d",
-                                             .inputs = {"x"},
-                                             .params_size = sizeof(kn_pool2d_geometry),
-                                             .shape = kn_pool2d_shape,
-                                             .forward = max_forward,
-                                             .backward = max_backward,
-                                             .reference = max_reference,
-                                             .work = kn_pool2d_work,
-                                             .backward_work = kn_pool2d_max_backward_work};
-static const kn_op adaptive_avg_pool2d_op = {.name = "adaptive_avg_pool2d",
-                                             .inputs = {"x"},
-                                             .params_size = sizeof(kn_pool2d_geometry),
-                                             .shape = kn_pool2d_shape,
-                                             .forward = avg_forward,
-                                             .backward = avg_backward,
-                                             .reference = avg_reference,
-                                             .work = kn_pool2d_work,
-                                             .backward_work = kn_pool2d_average_backward_work};
+const kn_op kn_adaptive_max_pool2d_op = {.name = "adaptive_max_pool2d",
+                                         .inputs = {"x"},
+                                         .params_size = sizeof(kn_pool2d_geometry),
+                                         .shape = kn_pool2d_shape,
+                                         .forward = max_forward,
+                                         .backward = max_backward,
+                                         .reference = max_reference,
+                                         .work = kn_pool2d_work,
+                                         .backward_work = kn_pool2d_max_backward_work};
+const kn_op kn_adaptive_avg_pool2d_op = {.name = "adaptive_avg_pool2d",
+                                         .inputs = {"x"},
+                                         .params_size = sizeof(kn_pool2d_geometry),
+                                         .shape = kn_pool2d_shape,
+                                         .forward = avg_forward,
+                                         .backward = avg_backward,
+                                         .reference = avg_reference,
+                                         .work = kn_pool2d_work,
+                                         .backward_work = kn_pool2d_average_backward_work};
 
 static kn_tensor *adaptive(const kn_op *op, kn_tensor *x, int64_t height, int64_t width)
 {
@@ -162,10 +162,10 @@ static kn_tensor *adaptive(const kn_op *op, kn_tensor *x, int64_t height, int64_
 
 kn_tensor *kn_adaptive_max_pool2d(kn_tensor *x, int64_t output_height, int64_t output_width)
 {
-    return adaptive(&adaptive_max_pool2d_op, x, output_height, output_width);
+    return adaptive(&kn_adaptive_max_pool2d_op, x, output_height, output_width);
 }
 
 kn_tensor *kn_adaptive_avg_pool2d(kn_tensor *x, int64_t output_height, int64_t output_width)
 {
-    return adaptive(&adaptive_avg_pool2d_op, x, output_height, output_width);
+    return adaptive(&kn_adaptive_avg_pool2d_op, x, output_height, output_width);
 }

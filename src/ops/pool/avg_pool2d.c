@@ -73,15 +73,15 @@ static kn_status avg_pool2d_reference(const kn_call *call)
     return KN_OK;
 }
 
-static const kn_op avg_pool2d_op = {.name = "avg_pool2d",
-                                    .inputs = {"x"},
-                                    .params_size = sizeof(kn_pool2d_geometry),
-                                    .shape = kn_pool2d_shape,
-                                    .forward = avg_pool2d_forward,
-                                    .backward = avg_pool2d_backward,
-                                    .reference = avg_pool2d_reference,
-                                    .work = kn_pool2d_work,
-                                    .backward_work = kn_pool2d_average_backward_work};
+const kn_op kn_avg_pool2d_op = {.name = "avg_pool2d",
+                                .inputs = {"x"},
+                                .params_size = sizeof(kn_pool2d_geometry),
+                                .shape = kn_pool2d_shape,
+                                .forward = avg_pool2d_forward,
+                                .backward = avg_pool2d_backward,
+                                .reference = avg_pool2d_reference,
+                                .work = kn_pool2d_work,
+                                .backward_work = kn_pool2d_average_backward_work};
 
 /* The activation is an operation of its own: no network has it behind an average. */
 kn_tensor *kn_avg_pool2d_with(kn_tensor *x, const kn_pool2d_params *params)
@@ -94,7 +94,7 @@ kn_tensor *kn_avg_pool2d_with(kn_tensor *x, const kn_pool2d_params *params)
         return NULL;
     if (g.dilation[0] != 1 || g.dilation[1] != 1)
         return kn_fail_null(KN_ERR_ARGUMENT, "avg_pool2d: there is no dilation in average pooling");
-    y = kn_apply_as(&avg_pool2d_op, &x, 1, &g, kn_compute_type(x->dtype), x->dtype);
+    y = kn_apply_as(&kn_avg_pool2d_op, &x, 1, &g, kn_compute_type(x->dtype), x->dtype);
     switch (params->activation) {
     case KN_ACTIVATION_RELU:
         return kn_relu(y);

@@ -111,15 +111,15 @@ static kn_status max_pool2d_reference(const kn_call *call)
     return KN_OK;
 }
 
-static const kn_op max_pool2d_op = {.name = "max_pool2d",
-                                    .inputs = {"x"},
-                                    .params_size = sizeof(kn_pool2d_geometry),
-                                    .shape = kn_pool2d_shape,
-                                    .forward = max_pool2d_forward,
-                                    .backward = max_pool2d_backward,
-                                    .reference = max_pool2d_reference,
-                                    .work = kn_pool2d_work,
-                                    .backward_work = kn_pool2d_max_backward_work};
+const kn_op kn_max_pool2d_op = {.name = "max_pool2d",
+                                .inputs = {"x"},
+                                .params_size = sizeof(kn_pool2d_geometry),
+                                .shape = kn_pool2d_shape,
+                                .forward = max_pool2d_forward,
+                                .backward = max_pool2d_backward,
+                                .reference = max_pool2d_reference,
+                                .work = kn_pool2d_work,
+                                .backward_work = kn_pool2d_max_backward_work};
 
 kn_tensor *kn_max_pool2d_with(kn_tensor *x, const kn_pool2d_params *params)
 {
@@ -128,5 +128,5 @@ kn_tensor *kn_max_pool2d_with(kn_tensor *x, const kn_pool2d_params *params)
     params = params ? params : &(kn_pool2d_params){KN_POOL2D_DEFAULTS};
     if (!kn_pool2d_of(&g, "max_pool2d", x, params))
         return NULL;
-    return kn_apply_as(&max_pool2d_op, &x, 1, &g, kn_compute_type(x->dtype), x->dtype);
+    return kn_apply_as(&kn_max_pool2d_op, &x, 1, &g, kn_compute_type(x->dtype), x->dtype);
 }

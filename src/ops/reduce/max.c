@@ -192,20 +192,20 @@ static kn_status max_reference(const kn_call *call)
     return KN_OK;
 }
 
-static const kn_op max_op = {.name = "max",
-                             .inputs = {"x"},
-                             .shape = max_shape,
-                             .forward = max_forward,
-                             .backward = max_backward,
-                             .reference = max_reference,
-                             .work = kn_work_reducing,
-                             .backward_work = kn_grad_work_moving};
+const kn_op kn_max_op = {.name = "max",
+                         .inputs = {"x"},
+                         .shape = max_shape,
+                         .forward = max_forward,
+                         .backward = max_backward,
+                         .reference = max_reference,
+                         .work = kn_work_reducing,
+                         .backward_work = kn_grad_work_moving};
 
 kn_tensor *kn_max(kn_tensor *x)
 {
     if (!kn_argument_given("max", "x", x))
         return NULL;
-    return kn_apply_as(&max_op, &x, 1, NULL, kn_compute_type(x->dtype), x->dtype);
+    return kn_apply_as(&kn_max_op, &x, 1, NULL, kn_compute_type(x->dtype), x->dtype);
 }
 
 /* --- max along a dimension, argmax ------------------------------------------------------------------------------- */
@@ -328,22 +328,22 @@ static kn_status argmax_reference(const kn_call *call)
     return KN_OK;
 }
 
-static const kn_op max_dim_op = {.name = "max_dim",
-                                 .inputs = {"x"},
-                                 .params_size = sizeof(kn_max_dim_params),
-                                 .shape = max_dim_shape,
-                                 .forward = max_dim_forward,
-                                 .backward = max_dim_backward,
-                                 .reference = max_dim_reference,
-                                 .work = kn_work_reducing,
-                                 .backward_work = kn_grad_work_moving};
-static const kn_op argmax_op = {.name = "argmax",
-                                .inputs = {"x"},
-                                .params_size = sizeof(kn_max_dim_params),
-                                .shape = argmax_shape,
-                                .forward = argmax_forward,
-                                .reference = argmax_reference,
-                                .work = kn_work_reducing};
+const kn_op kn_max_dim_op = {.name = "max_dim",
+                             .inputs = {"x"},
+                             .params_size = sizeof(kn_max_dim_params),
+                             .shape = max_dim_shape,
+                             .forward = max_dim_forward,
+                             .backward = max_dim_backward,
+                             .reference = max_dim_reference,
+                             .work = kn_work_reducing,
+                             .backward_work = kn_grad_work_moving};
+const kn_op kn_argmax_op = {.name = "argmax",
+                            .inputs = {"x"},
+                            .params_size = sizeof(kn_max_dim_params),
+                            .shape = argmax_shape,
+                            .forward = argmax_forward,
+                            .reference = argmax_reference,
+                            .work = kn_work_reducing};
 
 static bool dim_params(kn_max_dim_params *params, const char *function, const kn_tensor *x, int dim, bool keepdim)
 {
@@ -362,7 +362,7 @@ static kn_tensor *max_dim_half(kn_tensor *x, const kn_max_dim_params *params, kn
     if (depth == 0)
         return kn_stick();
     x = kn_to_dtype(x, KN_F32);
-    values = kn_op_apply(&max_dim_op, &x, 1, params, more);
+    values = kn_op_apply(&kn_max_dim_op, &x, 1, params, more);
     kn_retain(more[0]);
     values = kn_scope_return(depth, values ? kn_to_dtype(values, KN_F16) : NULL);
     if (values && indices)
@@ -381,7 +381,7 @@ kn_tensor *kn_max_dim(kn_tensor *x, int dim, bool keepdim, kn_tensor **indices)
         return NULL;
     if (x->dtype == KN_F16)
         return max_dim_half(x, &params, indices);
-    values = kn_op_apply(&max_dim_op, &x, 1, &params, indices ? more : NULL);
+    values = kn_op_apply(&kn_max_dim_op, &x, 1, &params, indices ? more : NULL);
     if (values && indices)
         *indices = more[0];
     return values;
@@ -393,5 +393,5 @@ kn_tensor *kn_argmax(kn_tensor *x, int dim, bool keepdim)
 
     if (!dim_params(&params, "argmax", x, dim, keepdim))
         return NULL;
-    return kn_apply_as(&argmax_op, &x, 1, &params, kn_compute_type(x->dtype), KN_I64);
+    return kn_apply_as(&kn_argmax_op, &x, 1, &params, kn_compute_type(x->dtype), KN_I64);
 }

@@ -237,23 +237,23 @@ static kn_status mean_reference(const kn_call *call)
     return KN_OK;
 }
 
-static const kn_op sum_op = {.name = "sum",
-                             .inputs = {"x"},
-                             .params_size = sizeof(kn_reduce_params),
-                             .shape = sum_shape,
-                             .forward = sum_forward,
-                             .backward = sum_backward,
-                             .reference = sum_reference,
-                             .work = kn_work_reducing,
-                             .backward_work = kn_grad_work_moving};
-static const kn_op mean_op = {.name = "mean",
-                              .inputs = {"x"},
-                              .params_size = sizeof(kn_reduce_params),
-                              .shape = mean_shape,
-                              .forward = mean_forward,
-                              .backward = mean_backward,
-                              .reference = mean_reference,
-                              .work = kn_work_reducing};
+const kn_op kn_sum_op = {.name = "sum",
+                         .inputs = {"x"},
+                         .params_size = sizeof(kn_reduce_params),
+                         .shape = sum_shape,
+                         .forward = sum_forward,
+                         .backward = sum_backward,
+                         .reference = sum_reference,
+                         .work = kn_work_reducing,
+                         .backward_work = kn_grad_work_moving};
+const kn_op kn_mean_op = {.name = "mean",
+                          .inputs = {"x"},
+                          .params_size = sizeof(kn_reduce_params),
+                          .shape = mean_shape,
+                          .forward = mean_forward,
+                          .backward = mean_backward,
+                          .reference = mean_reference,
+                          .work = kn_work_reducing};
 
 kn_tensor *kn_sum_dims(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
 {
@@ -261,7 +261,7 @@ kn_tensor *kn_sum_dims(kn_tensor *x, const int *dims, int num_dims, bool keepdim
 
     if (!kn_argument_given("sum", "x", x) || !kn_reduce_dims(&params, "sum", x->ndim, dims, num_dims, keepdim))
         return NULL;
-    return kn_apply_as(&sum_op, &x, 1, &params, kn_compute_type(x->dtype),
+    return kn_apply_as(&kn_sum_op, &x, 1, &params, kn_compute_type(x->dtype),
                        kn_dtype_is_floating(x->dtype) ? x->dtype : KN_I64);
 }
 
@@ -271,7 +271,7 @@ kn_tensor *kn_mean_dims(kn_tensor *x, const int *dims, int num_dims, bool keepdi
 
     if (!kn_argument_given("mean", "x", x) || !kn_reduce_dims(&params, "mean", x->ndim, dims, num_dims, keepdim))
         return NULL;
-    return kn_apply_as(&mean_op, &x, 1, &params, kn_compute_type(x->dtype), x->dtype);
+    return kn_apply_as(&kn_mean_op, &x, 1, &params, kn_compute_type(x->dtype), x->dtype);
 }
 
 kn_tensor *kn_sum(kn_tensor *x) { return kn_sum_dims(x, NULL, 0, false); }

@@ -36,9 +36,9 @@ static kn_status convert_backward(kn_grad_call *grad)
         .backward_work = kn_grad_work_moving                                                                           \
     }
 
-static const kn_op to_dtype_op = COPY_OP("to_dtype");
-static const kn_op contiguous_op = COPY_OP("contiguous");
-static const kn_op clone_op = COPY_OP("clone");
+const kn_op kn_to_dtype_op = COPY_OP("to_dtype");
+const kn_op kn_contiguous_op = COPY_OP("contiguous");
+const kn_op kn_clone_op = COPY_OP("clone");
 
 /* The very tensor, with a reference more. */
 static kn_tensor *same(kn_tensor *tensor) { return kn_scope_adopt(kn_retain(tensor)); }
@@ -68,7 +68,7 @@ kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype)
         return same(tensor);
     if (!is_recorded(tensor))
         return plain_copy("to_dtype", tensor, dtype, tensor->storage->device);
-    return kn_apply(&to_dtype_op, &params, tensor);
+    return kn_apply(&kn_to_dtype_op, &params, tensor);
 }
 
 kn_tensor *kn_contiguous(kn_tensor *x)
@@ -79,7 +79,7 @@ kn_tensor *kn_contiguous(kn_tensor *x)
         return same(x);
     if (!is_recorded(x))
         return plain_copy("contiguous", x, x->dtype, x->storage->device);
-    return kn_apply(&contiguous_op, &(kn_convert_params){.dtype = x->dtype}, x);
+    return kn_apply(&kn_contiguous_op, &(kn_convert_params){.dtype = x->dtype}, x);
 }
 
 kn_tensor *kn_clone(kn_tensor *x)
@@ -88,7 +88,7 @@ kn_tensor *kn_clone(kn_tensor *x)
         return NULL;
     if (!is_recorded(x))
         return plain_copy("clone", x, x->dtype, x->storage->device);
-    return kn_apply(&clone_op, &(kn_convert_params){.dtype = x->dtype}, x);
+    return kn_apply(&kn_clone_op, &(kn_convert_params){.dtype = x->dtype}, x);
 }
 
 /* --- from device to device --------------------------------------------------------------------------------------- */

@@ -206,14 +206,14 @@ static kn_status index_select_reference(const kn_call *call)
     return KN_OK;
 }
 
-static const kn_op index_select_op = {.name = "index_select",
-                                      .inputs = {"x", "index"},
-                                      .params_size = sizeof(kn_index_select_params),
-                                      .shape = index_select_shape,
-                                      .forward = index_select_forward,
-                                      .backward = index_select_backward,
-                                      .reference = index_select_reference,
-                                      .work = kn_work_moving};
+const kn_op kn_index_select_op = {.name = "index_select",
+                                  .inputs = {"x", "index"},
+                                  .params_size = sizeof(kn_index_select_params),
+                                  .shape = index_select_shape,
+                                  .forward = index_select_forward,
+                                  .backward = index_select_backward,
+                                  .reference = index_select_reference,
+                                  .work = kn_work_moving};
 
 kn_tensor *kn_index_select(kn_tensor *x, int dim, kn_tensor *index)
 {
@@ -222,5 +222,5 @@ kn_tensor *kn_index_select(kn_tensor *x, int dim, kn_tensor *index)
     if (!kn_argument_given("index_select", "x", x) || !kn_argument_given("index_select", "index", index))
         return NULL;
     params.dim = kn_wrap_dim("index_select", dim, x->ndim);
-    return params.dim < 0 ? NULL : kn_apply(&index_select_op, &params, x, index);
+    return params.dim < 0 ? NULL : kn_apply(&kn_index_select_op, &params, x, index);
 }

@@ -31,13 +31,13 @@ static const kn_op reshape_copy_op = {.name = "reshape",
                                       .backward = reshape_backward,
                                       .work = kn_work_moving};
 
-static const kn_op reshape_op = {.name = "reshape",
-                                 .inputs = {"x"},
-                                 .params_size = sizeof(kn_view_params),
-                                 .is_view = true,
-                                 .shape = kn_view_shape,
-                                 .forward = kn_view_forward,
-                                 .backward = reshape_backward};
+const kn_op kn_reshape_op = {.name = "reshape",
+                             .inputs = {"x"},
+                             .params_size = sizeof(kn_view_params),
+                             .is_view = true,
+                             .shape = kn_view_shape,
+                             .forward = kn_view_forward,
+                             .backward = reshape_backward};
 
 /* Row-major strides. */
 static void contiguous_strides(int ndim, const int64_t *shape, int64_t *strides)
@@ -121,7 +121,7 @@ kn_tensor *kn_reshape(kn_tensor *x, int ndim, const int64_t *shape)
     params.ndim = ndim;
     for (int i = 0; i < ndim; i++)
         params.shape[i] = whole[i];
-    const kn_op *op = kn_reshape_strides(x, ndim, whole, params.strides) ? &reshape_op : &reshape_copy_op;
+    const kn_op *op = kn_reshape_strides(x, ndim, whole, params.strides) ? &kn_reshape_op : &reshape_copy_op;
     return kn_apply(op, &params, x);
 }
 

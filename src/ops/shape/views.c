@@ -69,7 +69,7 @@ static kn_status permute_backward(kn_grad_call *grad)
     return give(grad, kn_permute(grad->grad_outputs[0], inverse));
 }
 
-static const kn_op permute_op = VIEW_OP("permute", permute_backward);
+const kn_op kn_permute_op = VIEW_OP("permute", permute_backward);
 
 kn_tensor *kn_permute(kn_tensor *x, const int *dims)
 {
@@ -92,7 +92,7 @@ kn_tensor *kn_permute(kn_tensor *x, const int *dims)
         params.shape[i] = x->shape[from];
         params.strides[i] = x->strides[from];
     }
-    return kn_apply(&permute_op, &params, x);
+    return kn_apply(&kn_permute_op, &params, x);
 }
 
 kn_tensor *kn_transpose(kn_tensor *x, int dim0, int dim1)
@@ -129,8 +129,8 @@ static kn_status reshape_backward(kn_grad_call *grad)
     return give(grad, kn_reshape(grad->grad_outputs[0], grad->input[0].ndim, grad->input[0].shape));
 }
 
-static const kn_op unsqueeze_op = VIEW_OP("unsqueeze", reshape_backward);
-static const kn_op squeeze_op = VIEW_OP("squeeze", reshape_backward);
+const kn_op kn_unsqueeze_op = VIEW_OP("unsqueeze", reshape_backward);
+const kn_op kn_squeeze_op = VIEW_OP("squeeze", reshape_backward);
 
 kn_tensor *kn_unsqueeze(kn_tensor *x, int dim)
 {
@@ -152,7 +152,7 @@ kn_tensor *kn_unsqueeze(kn_tensor *x, int dim)
     }
     params.strides[dim] = dim < x->ndim ? x->shape[dim] * x->strides[dim] : 1;
     params.shape[dim] = 1;
-    return kn_apply(&unsqueeze_op, &params, x);
+    return kn_apply(&kn_unsqueeze_op, &params, x);
 }
 
 /* Takes dimension `dim` out of a view. */
@@ -177,7 +177,7 @@ kn_tensor *kn_squeeze(kn_tensor *x, int dim)
     params = kn_view_of(x);
     if (x->ndim > 0 && x->shape[dim] == 1)
         drop_dimension(&params, dim);
-    return kn_apply(&squeeze_op, &params, x);
+    return kn_apply(&kn_squeeze_op, &params, x);
 }
 
 /* --- expand ------------------------------------------------------------------------------------------------------ */
@@ -187,7 +187,7 @@ static kn_status expand_backward(kn_grad_call *grad)
     return give(grad, kn_sum_to_shape(grad->grad_outputs[0], grad->input[0].ndim, grad->input[0].shape));
 }
 
-static const kn_op expand_op = VIEW_OP("expand", expand_backward);
+const kn_op kn_expand_op = VIEW_OP("expand", expand_backward);
 
 static void *fail_expand(const kn_tensor *x, int ndim, const int64_t *shape)
 {
@@ -218,7 +218,7 @@ kn_tensor *kn_expand(kn_tensor *x, int ndim, const int64_t *shape)
         params.shape[i] = wanted;
         params.strides[i] = own < 0 || size != wanted ? 0 : x->strides[own];
     }
-    return kn_apply(&expand_op, &params, x);
+    return kn_apply(&kn_expand_op, &params, x);
 }
 
 /* --- narrow, select ---------------------------------------------------------------------------------------------- */
@@ -249,8 +249,8 @@ static kn_status narrow_backward(kn_grad_call *grad)
     return status;
 }
 
-static const kn_op narrow_op = VIEW_OP("narrow", narrow_backward);
-static const kn_op select_op = VIEW_OP("select", narrow_backward);
+const kn_op kn_narrow_op = VIEW_OP("narrow", narrow_backward);
+const kn_op kn_select_op = VIEW_OP("select", narrow_backward);
 
 kn_tensor *kn_narrow(kn_tensor *x, int dim, int64_t start, int64_t length)
 {
@@ -274,7 +274,7 @@ kn_tensor *kn_narrow(kn_tensor *x, int dim, int64_t start, int64_t length)
     params.offset += start * x->strides[dim];
     params.dim = dim;
     params.start = start;
-    return kn_apply(&narrow_op, &params, x);
+    return kn_apply(&kn_narrow_op, &params, x);
 }
 
 kn_tensor *kn_select(kn_tensor *x, int dim, int64_t index)
@@ -296,5 +296,5 @@ kn_tensor *kn_select(kn_tensor *x, int dim, int64_t index)
     params.start = index < 0 ? index + x->shape[dim] : index;
     params.offset += params.start * x->strides[dim];
     drop_dimension(&params, dim);
-    return kn_apply(&select_op, &params, x);
+    return kn_apply(&kn_select_op, &params, x);
 }
