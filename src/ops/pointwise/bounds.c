@@ -20,8 +20,17 @@ KN_ELEMENTWISE_TABLE(clamp, KN_NUMBERS, "a", "pq", KN_NO_VECTORS, "a > q ? q : a
                      KN_GRADIENTS("a >= p && a <= q ? g : (T)0"), cut(a, p > q ? q : p, q), .bounds = true);
 KN_ELEMENTWISE_TABLE(hardtanh, KN_NUMBERS, "a", "pq", KN_NO_VECTORS, CUT, KN_GRADIENTS(CUT_GRADIENT), cut(a, p, q),
                      .bounds = true);
+static kn_status check_floating(const kn_call *call)
+{
+    const kn_dtype joint = kn_result_type_of(call->inputs, call->num_inputs);
+    if (kn_dtype_is_floating(joint))
+        return KN_OK;
+    return kn_fail(KN_ERR_DTYPE, "the sum is %s: an activation takes a floating dtype; convert with kn_to_dtype first",
+                   kn_dtype_name(joint));
+}
+
 KN_ELEMENTWISE_TABLE(add_activated, KN_ANY, "ab", "pq", KN_NO_VECTORS, "KN_CUT(a + b, p, q)",
-                     KN_GRADIENTS(CUT_GRADIENT, CUT_GRADIENT), cut(a + b, p, q));
+                     KN_GRADIENTS(CUT_GRADIENT, CUT_GRADIENT), cut(a + b, p, q), .check = check_floating);
 
 const kn_op kn_clamp_op = KN_ELEMENTWISE_OP("clamp", false, true, &clamp_table, "x");
 const kn_op kn_hardtanh_op = KN_ELEMENTWISE_OP("hardtanh", false, true, &hardtanh_table, "x");
