@@ -104,6 +104,8 @@ static void write_definitions(const rows_writer *w)
                    is_real(w) ? "" : "#define KN_WHOLE\n", bounds_of(f->compute));
     if (compensates(w))
         kn_text_append(w->out, "#define KN_IS_SUM\n");
+    if (f->stage == KN_ROWS_PARTIAL)
+        kn_text_append(w->out, "#define KN_IN_CHUNKS\n");
     if (f->walk == KN_ALONG_ROWS)
         kn_text_append(w->out, "#define KN_ALONG_ROWS\n");
     if (f->walk == KN_DOWN_FEW_ROWS)
@@ -180,7 +182,7 @@ static void write_fields_back(const rows_writer *w)
 
 static void write_init(const rows_writer *w, rows_width v)
 {
-    kn_text_format(w->out, "static kn_state%s kn_init%s(void) { kn_state%s kn_made; kn_state%s *kn_s = &kn_made; ",
+    kn_text_format(w->out, "KN_INLINE kn_state%s kn_init%s(void) { kn_state%s kn_made; kn_state%s *kn_s = &kn_made; ",
                    v.suffix, v.suffix, v.suffix, v.suffix);
     for (int i = 0; w->code->state[i]; i++)
         kn_text_format(w->out, "T %c; ", w->code->state[i]);
@@ -196,7 +198,7 @@ static void write_init(const rows_writer *w, rows_width v)
 
 static void write_merge(const rows_writer *w, rows_width v)
 {
-    kn_text_format(w->out, "static void kn_merge%s(kn_state%s *kn_s, const kn_state%s kn_o) { ", v.suffix, v.suffix,
+    kn_text_format(w->out, "KN_INLINE void kn_merge%s(kn_state%s *kn_s, const kn_state%s kn_o) { ", v.suffix, v.suffix,
                    v.suffix);
     write_fields(w, v);
     for (int i = 0; w->code->state[i]; i++)
@@ -234,7 +236,7 @@ static void write_take(const rows_writer *w, rows_width v, bool part)
 {
     const bool combines = w->form->stage == KN_ROWS_COMBINED;
     kn_text_format(w->out,
-                   "static void kn_take%s%s(kn_state%s *kn_s, const kn_fixed%s *kn_f, const kn_operands *kn_x, "
+                   "KN_INLINE void kn_take%s%s(kn_state%s *kn_s, const kn_fixed%s *kn_f, const kn_operands *kn_x, "
                    "const long kn_at, const kn_place%s i%s) { ",
                    part ? "_part" : "", v.suffix, v.suffix, v.suffix, v.suffix, part ? ", const long kn_count" : "");
     write_fields(w, v);
@@ -261,22 +263,23 @@ static void write_total(const rows_writer *w, rows_width v)
     if (!compensates(w)) {
         kn_text_format(w->out,
                        "typedef kn_state%s kn_total%s;\n"
-                       "static kn_total%s kn_clear%s(void) { return kn_init%s(); }\n"
-                       "static void kn_add%s(kn_total%s *kn_t, const kn_state%s kn_o) { kn_merge%s(kn_t, kn_o); }\n"
-                       "static kn_state%s kn_settle%s(const kn_total%s *kn_t) { return *kn_t; }\n",
+                       "KN_INLINE kn_total%s kn_clear%s(void) { return kn_init%s(); }\n"
+                       "KN_INLINE void kn_add%s(kn_total%s *kn_t, const kn_state%s kn_o) { kn_merge%s(kn_t, kn_o); }\n"
+                       "KN_INLINE kn_state%s kn_settle%s(const kn_total%s *kn_t) { return *kn_t; }\n",
                        s, s, s, s, s, s, s, s, s, s, s, s);
         return;
     }
     kn_text_format(w->out,
                    "typedef struct { kn_state%s sum, error; } kn_total%s;\n"
-                   "static kn_total%s kn_clear%s(void) { kn_total%s kn_t; kn_t.sum = kn_init%s(); "
+                   "KN_INLINE kn_total%s kn_clear%s(void) { kn_total%s kn_t; kn_t.sum = kn_init%s(); "
                    "kn_t.error = kn_t.sum; return kn_t; }\n"
-                   "static void kn_add%s(kn_total%s *kn_t, const kn_state%s kn_o) { ",
+                   "KN_INLINE void kn_add%s(kn_total%s *kn_t, const kn_state%s kn_o) { ",
                    s, s, s, s, s, s, s, s, s);
     for (int i = 0; w->code->state[i]; i++)
         kn_text_format(w->out, "KN_TWO_SUM(T, kn_t->sum.%c, kn_t->error.%c, kn_o.%c); ", w->code->state[i],
                        w->code->state[i], w->code->state[i]);
-    kn_text_format(w->out, "}\nstatic kn_state%s kn_settle%s(const kn_total%s *kn_t) { kn_state%s kn_s; ", s, s, s, s);
+    kn_text_format(w->out, "}\nKN_INLINE kn_state%s kn_settle%s(const kn_total%s *kn_t) { kn_state%s kn_s; ", s, s, s,
+                   s);
     for (int i = 0; w->code->state[i]; i++)
         kn_text_format(w->out, "kn_s.%c = KN_SUM_AND_ERROR(kn_t->sum.%c, kn_t->error.%c); ", w->code->state[i],
                        w->code->state[i], w->code->state[i]);
@@ -352,7 +355,7 @@ static void write_store(const rows_writer *w, int i)
 static void write_put(const rows_writer *w, rows_width v)
 {
     kn_text_format(w->out,
-                   "static void kn_put%s(const kn_state%s *kn_s, const kn_fixed%s *kn_f, const long kn_to, "
+                   "KN_INLINE void kn_put%s(const kn_state%s *kn_s, const kn_fixed%s *kn_f, const long kn_to, "
                    "const long kn_count, const long kn_first, const long kn_from",
                    v.suffix, v.suffix, v.suffix);
     write_targets(w, true);
@@ -399,7 +402,7 @@ static void write_join(const rows_writer *w)
         write_merge(w, (rows_width){width, suffix});
         kn_text_append(w->out, "#undef T\n#undef C\n");
     }
-    kn_text_append(w->out, "static kn_state1 kn_join(const kn_state16 kn_16) { ");
+    kn_text_append(w->out, "KN_INLINE kn_state1 kn_join(const kn_state16 kn_16) { ");
     for (int width = 8; width > 0; width /= 2) {
         for (int half = 0; half < 2; half++) {
             kn_text_format(w->out, "%skn_state%d kn_%d%s = { ", half ? "const " : "", width, width, half ? "b" : "");
@@ -425,7 +428,7 @@ static void write_parameters(const rows_writer *w)
         kn_text_format(w->out, "KN_IN(kn_in%d), ", i);
     if (finds_places(w))
         kn_text_append(w->out, "KN_IN(kn_places), ");
-    kn_text_append(w->out, "const kn_rows_plan kn_plan");
+    kn_text_append(w->out, "const kn_rows_plan kn_given");
     for (int i = 0; letters(w->code->numbers)[i]; i++)
         kn_text_format(w->out, ", const %s kn_number%d", w->form->compute == KN_F64 ? "double" : "float", i);
     kn_text_append(w->out, "\n#define KN_BIND ");
@@ -435,7 +438,8 @@ static void write_parameters(const rows_writer *w)
         kn_text_format(w->out, "KN_BIND_IN(%s, kn_in%d); ", kn_dtype_cl(w->inputs[i].dtype), i);
     if (finds_places(w))
         kn_text_append(w->out, "KN_BIND_IN(long, kn_places); ");
-    kn_text_append(w->out, "const kn_operands kn_x = {");
+    /* A copy, which no store can change: its fields stay in registers. */
+    kn_text_append(w->out, "const kn_rows_plan kn_plan = kn_given; const kn_operands kn_x = {");
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "kn_in%d, ", i);
     kn_text_append(w->out, "};\n");
