@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "rt/user_source.h"
+#include "rt/program/user_source.h"
 
 typedef struct kn_written_kernel kn_written_kernel;
 
