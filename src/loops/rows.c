@@ -71,8 +71,6 @@ static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_ch
     form.width = limits->is_cpu ? 16 : p->inner > 1 && p->inner % 4 == 0 ? 4 : 1;
     form.is_aligned = form.width == 4 && are_aligned(p);
     form.has_place = wants_place(p);
-    form.is_special = limits->is_cpu && form.walk == KN_ALONG_ROWS && p->code->special && stage != KN_ROWS_COMBINED &&
-                      p->inputs[0].dtype == p->compute;
     for (int i = 0; i < KN_ROWS_OUTPUTS && stage != KN_ROWS_PARTIAL; i++)
         form.outputs[i] = (uint8_t)p->outputs[i].dtype;
     for (int i = 0; p->code->inputs[i]; i++)

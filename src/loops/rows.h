@@ -10,8 +10,8 @@
  *                                    .inputs = "a",
  *                                    .state = "m",
  *                                    .init = "m = KN_LOWEST;",
- *                                    .step = "m = a > m | KN_NAN(a) ? a : m;",
- *                                    .merge = "m = M > m | KN_NAN(M) ? M : m;",
+ *                                    .step = "m = ((a > m) | KN_NAN(a)) ? a : m;",
+ *                                    .merge = "m = ((M > m) | KN_NAN(M)) ? M : m;",
  *                                    .values = {"m"}};
  */
 #ifndef KN_LOOPS_ROWS_H
@@ -44,9 +44,6 @@ typedef struct kn_rows_code {
     /* Steps and merges are additions: each adds to a field something that it does not depend on. Blocks are then added
      * with compensation, so that the error does not grow with the length. */
     bool is_sum;
-    /* A function of cl/ for contiguous rows of type T on CPU devices that are 16 elements and longer, in place of steps
-     * and merges, where it is faster: a file that has KN_SPECIAL_RUN (see cl/rows/cpu.clh); NULL: none */
-    const char *special;
     kn_written_kernels kernels;
 } kn_rows_code;
 

@@ -182,29 +182,24 @@ static void write_fields_back(const rows_writer *w)
 
 static void write_init(const rows_writer *w, rows_width v)
 {
-    kn_text_format(w->out, "KN_INLINE kn_state%s kn_init%s(void) { kn_state%s kn_made; kn_state%s *kn_s = &kn_made; ",
-                   v.suffix, v.suffix, v.suffix, v.suffix);
+    kn_text_format(w->out, "KN_INLINE void kn_init%s(kn_state%s *kn_s) { ", v.suffix, v.suffix);
     for (int i = 0; w->code->state[i]; i++)
         kn_text_format(w->out, "T %c; ", w->code->state[i]);
     if (w->code->place)
         kn_text_format(w->out, "kn_place%s %c; ", v.suffix, w->code->place);
     kn_text_format(w->out, "%s ", w->code->init);
-    for (int i = 0; w->code->state[i]; i++)
-        kn_text_format(w->out, "kn_s->%c = %c; ", w->code->state[i], w->code->state[i]);
-    if (w->place[0])
-        kn_text_format(w->out, "kn_s->%s = %s; ", w->place, w->place);
-    kn_text_append(w->out, "return kn_made; }\n");
+    write_fields_back(w);
 }
 
 static void write_merge(const rows_writer *w, rows_width v)
 {
-    kn_text_format(w->out, "KN_INLINE void kn_merge%s(kn_state%s *kn_s, const kn_state%s kn_o) { ", v.suffix, v.suffix,
+    kn_text_format(w->out, "KN_INLINE void kn_merge%s(kn_state%s *kn_s, const kn_state%s *kn_o) { ", v.suffix, v.suffix,
                    v.suffix);
     write_fields(w, v);
     for (int i = 0; w->code->state[i]; i++)
-        kn_text_format(w->out, "const T %c = kn_o.%c; ", toupper(w->code->state[i]), w->code->state[i]);
+        kn_text_format(w->out, "const T %c = kn_o->%c; ", toupper(w->code->state[i]), w->code->state[i]);
     if (w->code->place)
-        kn_text_format(w->out, w->place[0] ? "const kn_place%s %c = kn_o.%s; " : "const kn_place%s %c = 0; ", v.suffix,
+        kn_text_format(w->out, w->place[0] ? "const kn_place%s %c = kn_o->%s; " : "const kn_place%s %c = 0; ", v.suffix,
                        toupper(w->code->place), w->place);
     kn_text_format(w->out, "%s ", w->code->merge);
     write_fields_back(w);
@@ -257,33 +252,32 @@ static void write_take(const rows_writer *w, rows_width v, bool part)
     write_fields_back(w);
 }
 
+/* The sum of many parts. */
 static void write_total(const rows_writer *w, rows_width v)
 {
     const char *s = v.suffix;
     if (!compensates(w)) {
         kn_text_format(w->out,
                        "typedef kn_state%s kn_total%s;\n"
-                       "KN_INLINE kn_total%s kn_clear%s(void) { return kn_init%s(); }\n"
-                       "KN_INLINE void kn_add%s(kn_total%s *kn_t, const kn_state%s kn_o) { kn_merge%s(kn_t, kn_o); }\n"
-                       "KN_INLINE kn_state%s kn_settle%s(const kn_total%s *kn_t) { return *kn_t; }\n",
+                       "KN_INLINE void kn_clear%s(kn_total%s *kn_t) { kn_init%s(kn_t); }\n"
+                       "KN_INLINE void kn_add%s(kn_total%s *kn_t, const kn_state%s *kn_o) { kn_merge%s(kn_t, kn_o); }\n"
+                       "KN_INLINE void kn_settle%s(const kn_total%s *kn_t, kn_state%s *kn_s) { *kn_s = *kn_t; }\n",
                        s, s, s, s, s, s, s, s, s, s, s, s);
         return;
     }
     kn_text_format(w->out,
                    "typedef struct { kn_state%s sum, error; } kn_total%s;\n"
-                   "KN_INLINE kn_total%s kn_clear%s(void) { kn_total%s kn_t; kn_t.sum = kn_init%s(); "
-                   "kn_t.error = kn_t.sum; return kn_t; }\n"
-                   "KN_INLINE void kn_add%s(kn_total%s *kn_t, const kn_state%s kn_o) { ",
+                   "KN_INLINE void kn_clear%s(kn_total%s *kn_t) { kn_init%s(&kn_t->sum); kn_init%s(&kn_t->error); }\n"
+                   "KN_INLINE void kn_add%s(kn_total%s *kn_t, const kn_state%s *kn_o) { ",
                    s, s, s, s, s, s, s, s, s);
     for (int i = 0; w->code->state[i]; i++)
-        kn_text_format(w->out, "KN_TWO_SUM(T, kn_t->sum.%c, kn_t->error.%c, kn_o.%c); ", w->code->state[i],
+        kn_text_format(w->out, "KN_TWO_SUM(T, kn_t->sum.%c, kn_t->error.%c, kn_o->%c); ", w->code->state[i],
                        w->code->state[i], w->code->state[i]);
-    kn_text_format(w->out, "}\nKN_INLINE kn_state%s kn_settle%s(const kn_total%s *kn_t) { kn_state%s kn_s; ", s, s, s,
-                   s);
+    kn_text_format(w->out, "}\nKN_INLINE void kn_settle%s(const kn_total%s *kn_t, kn_state%s *kn_s) { ", s, s, s);
     for (int i = 0; w->code->state[i]; i++)
-        kn_text_format(w->out, "kn_s.%c = KN_SUM_AND_ERROR(kn_t->sum.%c, kn_t->error.%c); ", w->code->state[i],
+        kn_text_format(w->out, "kn_s->%c = KN_SUM_AND_ERROR(kn_t->sum.%c, kn_t->error.%c); ", w->code->state[i],
                        w->code->state[i], w->code->state[i]);
-    kn_text_append(w->out, "return kn_s; }\n");
+    kn_text_append(w->out, "}\n");
 }
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
@@ -402,7 +396,8 @@ static void write_join(const rows_writer *w)
         write_merge(w, (rows_width){width, suffix});
         kn_text_append(w->out, "#undef T\n#undef C\n");
     }
-    kn_text_append(w->out, "KN_INLINE kn_state1 kn_join(const kn_state16 kn_16) { ");
+    kn_text_append(w->out, "KN_INLINE void kn_join(const kn_state16 *kn_v, kn_state1 *kn_s) { "
+                           "const kn_state16 kn_16 = *kn_v; ");
     for (int width = 8; width > 0; width /= 2) {
         for (int half = 0; half < 2; half++) {
             kn_text_format(w->out, "%skn_state%d kn_%d%s = { ", half ? "const " : "", width, width, half ? "b" : "");
@@ -412,9 +407,9 @@ static void write_join(const rows_writer *w)
                 kn_text_format(w->out, "kn_%d.%s.%s, ", 2 * width, w->place, half ? "hi" : "lo");
             kn_text_append(w->out, "}; ");
         }
-        kn_text_format(w->out, "kn_merge%d(&kn_%d, kn_%db); ", width, width, width);
+        kn_text_format(w->out, "kn_merge%d(&kn_%d, &kn_%db); ", width, width, width);
     }
-    kn_text_append(w->out, "return kn_1; }\n");
+    kn_text_append(w->out, "*kn_s = kn_1; }\n");
 }
 
 /* --- the kernel's frame ------------------------------------------------------------------------------------------- */
@@ -496,8 +491,6 @@ static void write_for_cpu(const rows_writer *w)
     write_width(w, lanes);
     if (w->form->walk == KN_ALONG_ROWS)
         write_join(w);
-    if (w->form->is_special)
-        kn_text_format(w->out, "#include \"%s\"\n", w->code->special);
     write_fix(w, "KN_FIX1(kn_row)", one, true);
     write_fix(w, "KN_FIX16(kn_row)", lanes, false);
     write_fix(w, "KN_FIX_COLUMNS16(kn_row, kn_count)", lanes, true);

@@ -20,7 +20,6 @@ typedef struct kn_rows_form {
     uint8_t width;                    /* GPUs: elements loaded as one, 1 or 4; CPU devices: 16 */
     uint8_t is_aligned;               /* these are aligned as vectors are */
     uint8_t has_place;                /* the place is wanted */
-    uint8_t is_special;               /* the code's special function takes the rows */
     uint8_t outputs[KN_ROWS_OUTPUTS]; /* kn_dtype; 0: not wanted */
     uint8_t inputs[KN_ROWS_INPUTS];
 } kn_rows_form;

@@ -4,19 +4,19 @@
 #include "autograd/work.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "ops/reduce/reduce.h"
+#include "ops/reduce/reduction.h"
 
 /* --- along the middle of [outer, n, inner] ------------------------------------------------------------------------ */
 
-static kn_rows_code of_numbers = {.name = "sum",
-                                  .inputs = "a",
-                                  .numbers = "p",
-                                  .state = "s",
-                                  .init = "s = 0;",
-                                  .step = "s += a;",
-                                  .merge = "s += S;",
-                                  .values = {"s / p"},
-                                  .is_sum = true};
+kn_rows_code kn_mean_code = {.name = "sum",
+                             .inputs = "a",
+                             .numbers = "p",
+                             .state = "s",
+                             .init = "s = 0;",
+                             .step = "s += a;",
+                             .merge = "s += S;",
+                             .values = {"s / p"},
+                             .is_sum = true};
 static kn_rows_code of_whole_numbers = {.name = "sum",
                                         .inputs = "a",
                                         .state = "s",
@@ -30,7 +30,7 @@ kn_status kn_sum_middle(kn_stream *stream, const char *operation, const kn_tenso
                         int64_t inner, double divisor, kn_tensor *y)
 {
     const bool is_real = kn_dtype_is_floating(x->dtype);
-    const kn_rows_problem p = {.code = is_real ? &of_numbers : &of_whole_numbers,
+    const kn_rows_problem p = {.code = is_real ? &kn_mean_code : &of_whole_numbers,
                                .operation = operation,
                                .compute = is_real ? x->dtype : KN_I64,
                                .outer = outer,
