@@ -233,7 +233,8 @@ static void write_take(const rows_writer *w, rows_width v, bool part)
     kn_text_format(w->out,
                    "KN_INLINE void kn_take%s%s(kn_state%s *kn_s, const kn_fixed%s *kn_f, const kn_operands *kn_x, "
                    "const long kn_at, const kn_place%s i%s) { ",
-                   part ? "_part" : "", v.suffix, v.suffix, v.suffix, v.suffix, part ? ", const long kn_count" : "");
+                   part ? "_part" : "", v.suffix, v.suffix, v.suffix, v.suffix,
+                   part ? ", const long kn_step, const long kn_count" : "");
     write_fields(w, v);
     write_fixed_locals(w);
     for (int i = 0; i < w->num_inputs; i++) {
@@ -241,7 +242,7 @@ static void write_take(const rows_writer *w, rows_width v, bool part)
             continue;
         kn_text_format(w->out, "const T %c = ", w->inputs[i].letter);
         if (part)
-            kn_text_format(w->out, "kn_part%d(kn_x->in%d, kn_at, kn_count)", i, i);
+            kn_text_format(w->out, "kn_part%d(kn_x->in%d, kn_at, kn_step, kn_count)", i, i);
         else
             write_load(w, i, v.width, "kn_x->", "kn_at");
         kn_text_append(w->out, "; ");
@@ -307,7 +308,7 @@ static const char *store_of(const rows_writer *w, kn_dtype dtype)
 
 static const char *place_of(const rows_writer *w)
 {
-    return finds_places(w) ? "kn_places[kn_from + kn_j + (long)kn_p * kn_inner]" : "kn_first + (long)kn_p";
+    return finds_places(w) ? "kn_places[kn_from + kn_j * kn_apart + kn_p * kn_inner]" : "kn_first + (long)kn_p";
 }
 
 /* Output i, kn_value, of vectors. */
@@ -345,12 +346,13 @@ static void write_store(const rows_writer *w, int i)
         kn_text_format(w->out, "%s(%s, kn_value, kn_out%d, kn_to); ", store_of(w, o->dtype), kn_dtype_cl(o->dtype), i);
 }
 
-/* kn_put: stores the results of `count` rows. The first element's place is `first`, and element 0 lies at `from`. */
+/* kn_put: stores the results of `count` rows. The first element's place is `first`; element 0 of the first row lies at
+ * `from`, of the next one `apart` further. */
 static void write_put(const rows_writer *w, rows_width v)
 {
     kn_text_format(w->out,
                    "KN_INLINE void kn_put%s(const kn_state%s *kn_s, const kn_fixed%s *kn_f, const long kn_to, "
-                   "const long kn_count, const long kn_first, const long kn_from",
+                   "const long kn_count, const long kn_first, const long kn_from, const long kn_apart",
                    v.suffix, v.suffix, v.suffix);
     write_targets(w, true);
     kn_text_append(w->out, ") { ");
@@ -379,7 +381,7 @@ static void write_width(const rows_writer *w, rows_width v)
     write_merge(w, v);
     write_fixed(w, v);
     write_take(w, v, false);
-    if (v.width == 16 && w->form->walk != KN_ALONG_ROWS)
+    if (v.width == 16)
         write_take(w, v, true);
     write_total(w, v);
     write_put(w, v);
@@ -455,7 +457,7 @@ static void write_fix(const rows_writer *w, const char *name, rows_width v, bool
         if (!across && v.width > 1)
             kn_text_format(w->out, "(%s)", type);
         if (across && v.width == 16)
-            kn_text_format(w->out, "kn_part%d(kn_in%d, kn_row, kn_count)", i, i);
+            kn_text_format(w->out, "kn_part%d(kn_in%d, kn_row, 1, kn_count)", i, i);
         else
             write_load(w, i, across ? v.width : 1, "kn_", "(kn_row)");
         kn_text_append(w->out, ", ");
@@ -463,16 +465,17 @@ static void write_fix(const rows_writer *w, const char *name, rows_width v, bool
     kn_text_append(w->out, "})\n");
 }
 
+/* KN_PUT, of vectors with how many elements there are and how far apart their rows begin. */
 static void write_put_macro(const rows_writer *w, rows_width v, bool counts)
 {
     kn_text_format(w->out,
-                   "#define KN_PUT%s(kn_s, kn_f, kn_to, %skn_first, kn_from) "
-                   "{ const kn_state%s kn_last = kn_s; kn_put%s(&kn_last, &(kn_f), kn_to, ",
-                   v.suffix, counts ? "kn_count, " : "", v.suffix, v.suffix);
+                   "#define KN_PUT%s(kn_s, kn_f, kn_to, %skn_first, kn_from%s) "
+                   "kn_put%s(&(kn_s), &(kn_f), kn_to, ",
+                   v.suffix, counts ? "kn_count, " : "", counts ? ", kn_apart" : "", v.suffix);
     kn_text_format(w->out, counts ? "kn_count, " : "%d, ", v.width);
-    kn_text_append(w->out, "kn_first, kn_from");
+    kn_text_append(w->out, counts ? "kn_first, kn_from, kn_apart" : "kn_first, kn_from, 1");
     write_targets(w, false);
-    kn_text_append(w->out, "); }\n");
+    kn_text_append(w->out, ")\n");
 }
 
 /* Loads of a part of a vector, for each input. */
