@@ -9,15 +9,15 @@
 static void each_is_found_by_its_name(void **state)
 {
     (void)state;
-    for (int i = 0; i < kn_operator_count(); i++) {
-        const kn_op *op = kn_operator_at(i);
-        assert_ptr_equal(kn_operator_find(op->name), op);
+    for (int i = 0; i < kn_op_count(); i++) {
+        const kn_op *op = kn_op_at(i);
+        assert_ptr_equal(kn_op_find(op->name), op);
         if (i > 0)
-            assert_true(strcmp(kn_operator_at(i - 1)->name, op->name) < 0);
+            assert_true(strcmp(kn_op_at(i - 1)->name, op->name) < 0);
     }
-    assert_null(kn_operator_find("no_such_operator"));
-    assert_null(kn_operator_at(-1));
-    assert_null(kn_operator_at(kn_operator_count()));
+    assert_null(kn_op_find("no_such_operator"));
+    assert_null(kn_op_at(-1));
+    assert_null(kn_op_at(kn_op_count()));
 }
 
 static bool only_moves_data(const char *name)
@@ -32,8 +32,8 @@ static bool only_moves_data(const char *name)
 static void each_is_whole(void **state)
 {
     (void)state;
-    for (int i = 0; i < kn_operator_count(); i++) {
-        const kn_op *op = kn_operator_at(i);
+    for (int i = 0; i < kn_op_count(); i++) {
+        const kn_op *op = kn_op_at(i);
         bool optional = false;
         if (!op->inputs[0] || !op->shape || !op->forward)
             fail_msg("%s has no inputs, shape rule or forward", op->name);
