@@ -9,7 +9,7 @@
 #include <koine/operators.h>
 
 #include "base/error.h"
-#include "rt/spans.h"
+#include "rt/trace/spans.h"
 #include "tensor/tensor.h"
 
 #define KN_OP_MAX_INPUTS 8
