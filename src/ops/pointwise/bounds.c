@@ -150,6 +150,7 @@ const char *const kn_activation_names[] = {"none", "relu", "relu6", NULL};
 static const kn_op_param activation_row[] = {KN_PARAM(kn_activation_args, activation, .values = kn_activation_names)};
 const kn_op kn_add_activated_op = {.name = "add_activated",
                                    .inputs = {"a", "b"},
+                                   .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_ALL},
                                    .params = KN_PARAMS(kn_activation_args, activation_row),
                                    .enter = add_activated_enter,
                                    .record_size = sizeof(kn_scalar_args),

@@ -83,11 +83,18 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
         .reference = id##_reference,                                                                                   \
         __VA_ARGS__}
 
-/* The op, with its parameters (KN_PARAMS of kn_scalar_args, or KN_NO_PARAMS) and the names of its operands. */
-#define KN_ELEMENTWISE_OP(op_name, in_place_, differentiable, table, params_, ...)                                     \
+/* What a row of each rule takes. */
+#define KN_TAKES_KN_ANY KN_DTYPES_ALL
+#define KN_TAKES_KN_NUMBERS KN_DTYPES_NUMBERS
+#define KN_TAKES_KN_REAL KN_DTYPES_ALL
+#define KN_TAKES_KN_COMPARES KN_DTYPES_ALL
+
+/* The op, with the dtypes that it takes, its parameters (KN_PARAMS of kn_scalar_args, or KN_NO_PARAMS) and the names of
+ * its operands. */
+#define KN_ELEMENTWISE_OP(op_name, in_place_, differentiable, table, dtypes_, params_, ...)                            \
     {                                                                                                                  \
-        .name = op_name, .inputs = {__VA_ARGS__}, .params = params_, .record_size = sizeof(kn_scalar_args),            \
-        .in_place = in_place_, .strided_outputs = true,                                                                \
+        .name = op_name, .inputs = {__VA_ARGS__}, .dtypes = {dtypes_}, .params = params_,                              \
+        .record_size = sizeof(kn_scalar_args), .in_place = in_place_, .strided_outputs = true,                         \
         .shape = in_place_ ? kn_elementwise_shape_in_place : kn_elementwise_shape, .forward = kn_elementwise_forward,  \
         .backward = differentiable ? kn_elementwise_backward : NULL, .reference = kn_elementwise_reference,            \
         .detail = table                                                                                                \
@@ -96,7 +103,8 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
 /* A function of one tensor: arithmetic (KN_UNARY), or one that calls OpenCL's functions (KN_FUNCTION). */
 #define KN_UNARY_(name, rule, vectors, value, gradient, reference)                                                     \
     KN_ELEMENTWISE_TABLE(name, rule, "a", NULL, vectors, value, KN_GRADIENTS(gradient), reference);                    \
-    const kn_op kn_##name##_op = KN_ELEMENTWISE_OP(#name, false, true, &name##_table, KN_NO_PARAMS, "x");              \
+    const kn_op kn_##name##_op =                                                                                       \
+        KN_ELEMENTWISE_OP(#name, false, true, &name##_table, KN_TAKES_##rule, KN_NO_PARAMS, "x");                      \
     kn_tensor *kn_##name(kn_tensor *x) { return kn_invoke(&kn_##name##_op, NULL, x); }
 #define KN_UNARY(name, rule, value, gradient, reference)                                                               \
     KN_UNARY_(name, rule, KN_NO_VECTORS, value, gradient, reference)

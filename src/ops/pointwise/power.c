@@ -58,9 +58,10 @@ POWER_ROW(power, KN_F32_VECTORS, "kn_power(a, p)", GENERAL_GRADIENT);
 
 #define POWER_OP(table, enter_)                                                                                        \
     {                                                                                                                  \
-        .name = "pow_scalar", .inputs = {"a"}, .params = KN_PARAMS(kn_scalar_args, exponent_row), .enter = enter_,     \
-        .strided_outputs = true, .shape = kn_elementwise_shape, .forward = kn_elementwise_forward,                     \
-        .backward = kn_elementwise_backward, .reference = kn_elementwise_reference, .detail = table                    \
+        .name = "pow_scalar", .inputs = {"a"}, .dtypes = {KN_DTYPES_NUMBERS},                                          \
+        .params = KN_PARAMS(kn_scalar_args, exponent_row), .enter = enter_, .strided_outputs = true,                   \
+        .shape = kn_elementwise_shape, .forward = kn_elementwise_forward, .backward = kn_elementwise_backward,         \
+        .reference = kn_elementwise_reference, .detail = table                                                         \
     }
 static const kn_op_param exponent_row[] = {KN_PARAM_NAMED("exponent", kn_scalar_args, values[0])};
 static const kn_op square_op = POWER_OP(&square_table, NULL), cube_op = POWER_OP(&cube_table, NULL),
@@ -82,7 +83,7 @@ static kn_status choose_by_exponent(kn_entry *entry)
 }
 
 const kn_op kn_pow_scalar_op = POWER_OP(&power_table, choose_by_exponent);
-const kn_op kn_pow_op = KN_ELEMENTWISE_OP("pow", false, true, &pow_table, KN_NO_PARAMS, "a", "b");
+const kn_op kn_pow_op = KN_ELEMENTWISE_OP("pow", false, true, &pow_table, KN_DTYPES_NUMBERS, KN_NO_PARAMS, "a", "b");
 
 kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b) { return kn_invoke(&kn_pow_op, NULL, a, b); }
 
