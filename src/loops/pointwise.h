@@ -58,7 +58,7 @@ typedef struct kn_pointwise_problem {
     int num_outputs;
     kn_operand inputs[KN_POINTWISE_INPUTS];
     int num_inputs;
-    kn_number numbers[KN_POINTWISE_NUMBERS];
+    kn_scalar numbers[KN_POINTWISE_NUMBERS];
 } kn_pointwise_problem;
 
 kn_status kn_pointwise_run(kn_stream *stream, const kn_pointwise_problem *problem);

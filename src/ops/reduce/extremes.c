@@ -6,7 +6,7 @@
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/elementwise.h"
-#include "ops/reduce/reduction.h"
+#include "ops/reduce/reducer.h"
 #include "ops/shape/views.h"
 
 static bool is_above(double v, double best) { return v > best || (isnan(v) && !isnan(best)); }
@@ -37,8 +37,8 @@ static kn_rows_code counting = {.name = "count_extremes",
             best = is_better(a[i], best) ? a[i] : best;                                                                \
         return best;                                                                                                   \
     }                                                                                                                  \
-    kn_reduction kn_##name_##_table = {                                                                                \
-        .rule = KN_REDUCES_ANY,                                                                                        \
+    kn_reducer kn_##name_##_table = {                                                                                  \
+        .rule = KN_REDUCES_SAME,                                                                                       \
         .identity = noun,                                                                                              \
         .forward = {.name = #name_,                                                                                    \
                     .inputs = "a",                                                                                     \
@@ -54,22 +54,29 @@ static kn_rows_code counting = {.name = "count_extremes",
 EXTREME_TABLE(max, "maximum", ">", "KN_LOWEST", is_above)
 EXTREME_TABLE(min, "minimum", "<", "KN_HIGHEST", is_below)
 
-const kn_op kn_max_op = KN_REDUCTION_OP("max", &kn_max_table);
-const kn_op kn_min_op = KN_REDUCTION_OP("min", &kn_min_table);
-const kn_op kn_amax_op = KN_REDUCTION_OP("amax", &kn_max_table);
-const kn_op kn_amin_op = KN_REDUCTION_OP("amin", &kn_min_table);
+static const kn_op_param rows[] = {KN_REDUCE_ROWS(kn_reduce_args)};
+const kn_op kn_max_op = KN_REDUCER_OP("max", KN_DTYPES_ALL, KN_NO_PARAMS, &kn_max_table);
+const kn_op kn_min_op = KN_REDUCER_OP("min", KN_DTYPES_ALL, KN_NO_PARAMS, &kn_min_table);
+const kn_op kn_amax_op = KN_REDUCER_OP("amax", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &kn_max_table);
+const kn_op kn_amin_op = KN_REDUCER_OP("amin", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &kn_min_table);
 
-kn_tensor *kn_max(kn_tensor *x) { return kn_reduction_apply(&kn_max_op, x, NULL, 0, false, 0); }
-kn_tensor *kn_min(kn_tensor *x) { return kn_reduction_apply(&kn_min_op, x, NULL, 0, false, 0); }
+kn_tensor *kn_max(kn_tensor *x) { return kn_invoke(&kn_max_op, NULL, x); }
+kn_tensor *kn_min(kn_tensor *x) { return kn_invoke(&kn_min_op, NULL, x); }
+
+static kn_tensor *over(const kn_op *op, kn_tensor *x, const int *dims, int num_dims, bool keepdim)
+{
+    kn_reduce_args args = {.keepdim = keepdim};
+    return kn_reduce_named(&args.dims, op->name, dims, num_dims) ? kn_invoke(op, &args, x) : NULL;
+}
 
 kn_tensor *kn_amax(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
 {
-    return kn_reduction_apply(&kn_amax_op, x, dims, num_dims, keepdim, 0);
+    return over(&kn_amax_op, x, dims, num_dims, keepdim);
 }
 
 kn_tensor *kn_amin(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
 {
-    return kn_reduction_apply(&kn_amin_op, x, dims, num_dims, keepdim, 0);
+    return over(&kn_amin_op, x, dims, num_dims, keepdim);
 }
 
 /* --- along a dimension, with places ------------------------------------------------------------------------------- */
@@ -216,10 +223,25 @@ static kn_status extreme_reference(const kn_call *call)
     return KN_OK;
 }
 
-#define EXTREME_OP(id, gradient)                                                                                       \
+static kn_status extreme_enter(kn_entry *entry)
+{
+    const kn_along_args *args = entry->params;
+    kn_extreme_params *record = kn_entry_record(entry, sizeof *record);
+    const int ndim = entry->inputs[0]->ndim;
+
+    KN_TRY(kn_dim_from_front(&record->dim, args->dim, ndim));
+    return kn_reduce_enter(&record->reduce, &(kn_ints){1, {args->dim}}, args->keepdim, ndim);
+}
+
+static const kn_op_param along_rows[] = {KN_PARAM(kn_along_args, dim), KN_PARAM(kn_along_args, keepdim)};
+
+#define EXTREME_OP(id, gradient, ...)                                                                                  \
     const kn_op kn_##id##_op = {.name = #id,                                                                           \
                                 .inputs = {"x"},                                                                       \
-                                .params_size = sizeof(kn_extreme_params),                                              \
+                                .outputs = {__VA_ARGS__},                                                              \
+                                .params = KN_PARAMS(kn_along_args, along_rows),                                        \
+                                .enter = extreme_enter,                                                                \
+                                .record_size = sizeof(kn_extreme_params),                                              \
                                 .shape = extreme_shape,                                                                \
                                 .forward = extreme_forward,                                                            \
                                 .backward = gradient,                                                                  \
@@ -227,40 +249,32 @@ static kn_status extreme_reference(const kn_call *call)
                                 .work = kn_work_reducing,                                                              \
                                 .backward_work = kn_grad_work_moving,                                                  \
                                 .detail = &id##_extreme};
-EXTREME_OP(max_dim, extreme_backward)
-EXTREME_OP(min_dim, extreme_backward)
-EXTREME_OP(argmax, NULL)
-EXTREME_OP(argmin, NULL)
+EXTREME_OP(max_dim, extreme_backward, "values", "indices")
+EXTREME_OP(min_dim, extreme_backward, "values", "indices")
+EXTREME_OP(argmax, NULL, "indices")
+EXTREME_OP(argmin, NULL, "indices")
 
-static kn_tensor *apply(const kn_op *op, kn_tensor *x, int dim, bool keepdim, kn_tensor **more)
+/* The values, and where they are if `indices` is not NULL. */
+static kn_tensor *along(const kn_op *op, kn_tensor *x, int dim, bool keepdim, kn_tensor **indices)
 {
-    kn_extreme_params params;
-
-    if (!kn_argument_given(op->name, "x", x))
-        return NULL;
-    params.dim = kn_wrap_dim(op->name, dim, x->ndim);
-    if (params.dim < 0 || !kn_reduce_dims(&params.reduce, op->name, x->ndim, &params.dim, 1, keepdim))
-        return NULL;
-    return kn_op_apply(op, &x, 1, &params, more);
-}
-
-static kn_tensor *apply_with_places(const kn_op *op, kn_tensor *x, int dim, bool keepdim, kn_tensor **indices)
-{
-    kn_tensor *more[1] = {NULL}, *values = apply(op, x, dim, keepdim, indices ? more : NULL);
-    if (values && indices)
-        *indices = more[0];
-    return values;
+    const kn_along_args args = {dim, keepdim};
+    kn_tensor *outputs[2] = {NULL, NULL};
+    if (kn_op_invoke_to(op, &x, 1, &args, outputs, indices ? 2 : 1) != KN_OK)
+        return kn_stick();
+    if (indices)
+        *indices = outputs[1];
+    return outputs[0];
 }
 
 kn_tensor *kn_max_dim(kn_tensor *x, int dim, bool keepdim, kn_tensor **indices)
 {
-    return apply_with_places(&kn_max_dim_op, x, dim, keepdim, indices);
+    return along(&kn_max_dim_op, x, dim, keepdim, indices);
 }
 
 kn_tensor *kn_min_dim(kn_tensor *x, int dim, bool keepdim, kn_tensor **indices)
 {
-    return apply_with_places(&kn_min_dim_op, x, dim, keepdim, indices);
+    return along(&kn_min_dim_op, x, dim, keepdim, indices);
 }
 
-kn_tensor *kn_argmax(kn_tensor *x, int dim, bool keepdim) { return apply(&kn_argmax_op, x, dim, keepdim, NULL); }
-kn_tensor *kn_argmin(kn_tensor *x, int dim, bool keepdim) { return apply(&kn_argmin_op, x, dim, keepdim, NULL); }
+kn_tensor *kn_argmax(kn_tensor *x, int dim, bool keepdim) { return along(&kn_argmax_op, x, dim, keepdim, NULL); }
+kn_tensor *kn_argmin(kn_tensor *x, int dim, bool keepdim) { return along(&kn_argmin_op, x, dim, keepdim, NULL); }

@@ -4,7 +4,11 @@
 
 #include "autograd/work.h"
 #include "base/error.h"
-#include "ops/reduce/reduction.h"
+#include "ops/reduce/reducer.h"
+
+static const kn_op_param rows[] = {KN_REDUCE_ROWS(kn_reduce_args)};
+static const kn_op_param var_rows[] = {KN_REDUCE_ROWS(kn_var_args), KN_PARAM(kn_var_args, correction)};
+static const kn_op_param norm_rows[] = {KN_REDUCE_ROWS(kn_norm_args), KN_PARAM(kn_norm_args, p)};
 
 /* --- product ------------------------------------------------------------------------------------------------------ */
 
@@ -26,25 +30,25 @@ static kn_rows_code zeros_apart = {.name = "prod_zeros_apart",
                                    .merge = "u *= U; v += V;",
                                    .values = {"u", "v"}};
 
-static kn_reduction prod_table = {.rule = KN_REDUCES_WIDE,
-                                  .forward = {.name = "prod",
-                                              .inputs = "a",
-                                              .state = "s",
-                                              .init = "s = 1;",
-                                              .step = "s *= a;",
-                                              .merge = "s *= S;",
-                                              .values = {"s"}},
-                                  .beside = &zeros_apart,
-                                  .backward = {.name = "prod_backward",
-                                               .inputs = "gauv",
-                                               .values = {"v == 0 ? g * u / a : v == 1 && a == 0 ? g * u : (T)0"}},
-                                  .reference = prod_reference};
-const kn_op kn_prod_op = KN_REDUCTION_OP("prod", &prod_table);
+static kn_reducer prod_table = {.rule = KN_REDUCES_WIDE,
+                                .forward = {.name = "prod",
+                                            .inputs = "a",
+                                            .state = "s",
+                                            .init = "s = 1;",
+                                            .step = "s *= a;",
+                                            .merge = "s *= S;",
+                                            .values = {"s"}},
+                                .beside = &zeros_apart,
+                                .backward = {.name = "prod_backward",
+                                             .inputs = "gauv",
+                                             .values = {"v == 0 ? g * u / a : v == 1 && a == 0 ? g * u : (T)0"}},
+                                .reference = prod_reference};
+const kn_op kn_prod_op = KN_REDUCER_OP("prod", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &prod_table);
 
-kn_tensor *kn_prod(kn_tensor *x) { return kn_reduction_apply(&kn_prod_op, x, NULL, 0, false, 0); }
+kn_tensor *kn_prod(kn_tensor *x) { return kn_invoke(&kn_prod_op, NULL, x); }
 kn_tensor *kn_prod_dim(kn_tensor *x, int dim, bool keepdim)
 {
-    return kn_reduction_apply(&kn_prod_op, x, &dim, 1, keepdim, 0);
+    return kn_invoke(&kn_prod_op, (&(kn_reduce_args){.dims = {1, {dim}}, .keepdim = keepdim}), x);
 }
 
 /* --- log sum exp -------------------------------------------------------------------------------------------------- */
@@ -65,27 +69,29 @@ static double logsumexp_reference(const double *a, int64_t n, double number)
 /* Infinities are not taken off: their differences are NaN. */
 #define SHIFT "(fabs(m) == (T)INFINITY ? (T)0 : m)"
 
-static kn_reduction logsumexp_table = {.rule = KN_REDUCES_REAL,
-                                       .before = &kn_max_table.forward,
-                                       .forward = {.name = "logsumexp",
-                                                   .inputs = "am",
-                                                   .per_row = "m",
-                                                   .state = "s",
-                                                   .init = "s = 0;",
-                                                   .step = "s += exp(a - " SHIFT ");",
-                                                   .merge = "s += S;",
-                                                   .values = {SHIFT " + log(s)"},
-                                                   .is_sum = true},
-                                       .backward = {.name = "logsumexp_backward",
-                                                    .inputs = "gay",
-                                                    .vectors = KN_VECTORS,
-                                                    .values = {"g * exp(a - (y == -(T)INFINITY ? (T)0 : y))"}},
-                                       .reference = logsumexp_reference};
-const kn_op kn_logsumexp_op = KN_REDUCTION_OP("logsumexp", &logsumexp_table);
+static kn_reducer logsumexp_table = {.rule = KN_REDUCES_SAME,
+                                     .before = &kn_max_table.forward,
+                                     .forward = {.name = "logsumexp",
+                                                 .inputs = "am",
+                                                 .per_row = "m",
+                                                 .state = "s",
+                                                 .init = "s = 0;",
+                                                 .step = "s += exp(a - " SHIFT ");",
+                                                 .merge = "s += S;",
+                                                 .values = {SHIFT " + log(s)"},
+                                                 .is_sum = true},
+                                     .backward = {.name = "logsumexp_backward",
+                                                  .inputs = "gay",
+                                                  .vectors = KN_VECTORS,
+                                                  .values = {"g * exp(a - (y == -(T)INFINITY ? (T)0 : y))"}},
+                                     .reference = logsumexp_reference};
+const kn_op kn_logsumexp_op =
+    KN_REDUCER_OP("logsumexp", KN_DTYPES_FLOATING, KN_PARAMS(kn_reduce_args, rows), &logsumexp_table);
 
 kn_tensor *kn_logsumexp(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
 {
-    return kn_reduction_apply(&kn_logsumexp_op, x, dims, num_dims, keepdim, 0);
+    kn_reduce_args args = {.keepdim = keepdim};
+    return kn_reduce_named(&args.dims, "logsumexp", dims, num_dims) ? kn_invoke(&kn_logsumexp_op, &args, x) : NULL;
 }
 
 /* --- variance and standard deviation ------------------------------------------------------------------------------ */
@@ -115,8 +121,8 @@ static double std_reference(const double *a, int64_t n, double correction)
 #define DEVIATIONS "(v - u * u / q)"
 #define VARIANCE "(" DEVIATIONS " < 0 ? (T)0 : " DEVIATIONS ") / p"
 #define VARIANCE_TABLE(id, value, names, gradient)                                                                     \
-    static kn_reduction id##_table = {                                                                                 \
-        .rule = KN_REDUCES_REAL,                                                                                       \
+    static kn_reducer id##_table = {                                                                                   \
+        .rule = KN_REDUCES_SAME,                                                                                       \
         .before = &kn_mean_code,                                                                                       \
         .forward = {.name = #id,                                                                                       \
                     .inputs = "am",                                                                                    \
@@ -131,11 +137,13 @@ static double std_reference(const double *a, int64_t n, double correction)
         .backward = {.name = #id "_backward", .inputs = names, .numbers = "pq", .values = {gradient}},                 \
         .numbers = var_numbers,                                                                                        \
         .reference = id##_reference};                                                                                  \
-    const kn_op kn_##id##_op = KN_REDUCTION_OP(#id, &id##_table);                                                      \
-    kn_tensor *kn_##id(kn_tensor *x) { return kn_reduction_apply(&kn_##id##_op, x, NULL, 0, false, 1); }               \
+    const kn_op kn_##id##_op =                                                                                         \
+        KN_REDUCER_OP(#id, KN_DTYPES_FLOATING, KN_PARAMS(kn_var_args, var_rows, .correction = 1), &id##_table);        \
+    kn_tensor *kn_##id(kn_tensor *x) { return kn_invoke(&kn_##id##_op, NULL, x); }                                     \
     kn_tensor *kn_##id##_dims(kn_tensor *x, const int *dims, int num_dims, double correction, bool keepdim)            \
     {                                                                                                                  \
-        return kn_reduction_apply(&kn_##id##_op, x, dims, num_dims, keepdim, correction);                              \
+        kn_var_args args = {.keepdim = keepdim, .correction = correction};                                             \
+        return kn_reduce_named(&args.dims, #id, dims, num_dims) ? kn_invoke(&kn_##id##_op, &args, x) : NULL;            \
     }
 
 VARIANCE_TABLE(var, VARIANCE, "gam", "2 * g * (a - m) / p")
@@ -166,8 +174,8 @@ static void norm_numbers(double *pq, double p, int64_t n)
 
 /* A norm that is a function of a sum. */
 #define SUM_NORM(id, term, value, names, gradient)                                                                     \
-    static kn_reduction id##_table = {                                                                                 \
-        .rule = KN_REDUCES_REAL,                                                                                       \
+    static kn_reducer id##_table = {                                                                                   \
+        .rule = KN_REDUCES_SAME,                                                                                       \
         .forward = {.name = #id,                                                                                       \
                     .inputs = "a",                                                                                     \
                     .numbers = "pq",                                                                                   \
@@ -201,8 +209,8 @@ static kn_rows_code counting = {.name = "count_norms",
                                 .is_sum = true};
 
 #define EXTREME_NORM(id, noun, relation, first)                                                                        \
-    static kn_reduction id##_table = {                                                                                 \
-        .rule = KN_REDUCES_REAL,                                                                                       \
+    static kn_reducer id##_table = {                                                                                   \
+        .rule = KN_REDUCES_SAME,                                                                                       \
         .identity = noun,                                                                                              \
         .forward = {.name = #id,                                                                                       \
                     .inputs = "a",                                                                                     \
@@ -220,21 +228,23 @@ static kn_rows_code counting = {.name = "count_norms",
 EXTREME_NORM(norm_inf, "largest norm", ">", "0")
 EXTREME_NORM(norm_minus_inf, "smallest norm", "<", "KN_HIGHEST")
 
-static const kn_reduction *norm_variant(double p)
+static const kn_reducer *norm_variant(double p)
 {
     if (isinf(p))
         return p > 0 ? &norm_inf_table : &norm_minus_inf_table;
     return p == 0 ? &norm_0_table : p == 1 ? &norm_1_table : p == 2 ? &norm_2_table : &norm_p_table;
 }
 
-static const kn_reduction norm_table = {.variant = norm_variant};
-const kn_op kn_norm_op = KN_REDUCTION_OP("norm", &norm_table);
+static const kn_reducer norm_table = {.variant = norm_variant};
+const kn_op kn_norm_op =
+    KN_REDUCER_OP("norm", KN_DTYPES_FLOATING, KN_PARAMS(kn_norm_args, norm_rows, .p = 2), &norm_table);
 
 kn_tensor *kn_norm_dims(kn_tensor *x, double p, const int *dims, int num_dims, bool keepdim)
 {
+    kn_norm_args args = {.keepdim = keepdim, .p = p};
     if (isnan(p))
         return kn_fail_null(KN_ERR_ARGUMENT, "norm: p is NaN: it is a number, or an infinity");
-    return kn_reduction_apply(&kn_norm_op, x, dims, num_dims, keepdim, p);
+    return kn_reduce_named(&args.dims, "norm", dims, num_dims) ? kn_invoke(&kn_norm_op, &args, x) : NULL;
 }
 
 kn_tensor *kn_norm(kn_tensor *x, double p) { return kn_norm_dims(x, p, NULL, 0, false); }

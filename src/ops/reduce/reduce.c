@@ -7,28 +7,37 @@
 
 /* --- which dimensions -------------------------------------------------------------------------------------------- */
 
-bool kn_reduce_dims(kn_reduce_params *params, const char *function, int ndim, const int *dims, int num_dims,
-                    bool keepdim)
+bool kn_reduce_named(kn_ints *list, const char *function, const int *dims, int num_dims)
 {
-    *params = (kn_reduce_params){.keepdim = keepdim};
+    *list = (kn_ints){.count = num_dims > 0 ? num_dims : 0};
     if (num_dims > 0 && !dims) {
         kn_fail_argument_null(function, "dims");
         kn_stick();
         return false;
     }
-    for (int i = 0; i < ndim && num_dims <= 0; i++)
+    if (num_dims > KN_MAX_DIMS) {
+        kn_fail_null(KN_ERR_ARGUMENT, "%s: %d dimensions are named: a tensor has %d at most", function, num_dims,
+                     KN_MAX_DIMS);
+        return false;
+    }
+    for (int i = 0; i < num_dims; i++)
+        list->values[i] = dims[i];
+    return true;
+}
+
+kn_status kn_reduce_enter(kn_reduce_params *params, const kn_ints *dims, bool keepdim, int ndim)
+{
+    *params = (kn_reduce_params){.keepdim = keepdim};
+    for (int i = 0; i < ndim && dims->count == 0; i++)
         params->over[i] = true;
-    for (int i = 0; i < num_dims; i++) {
-        const int dim = kn_wrap_dim(function, dims[i], ndim);
-        if (dim < 0)
-            return false;
-        if (params->over[dim]) {
-            kn_fail_null(KN_ERR_ARGUMENT, "%s: dimension %d is named twice", function, dim);
-            return false;
-        }
+    for (int i = 0; i < dims->count; i++) {
+        int dim;
+        KN_TRY(kn_dim_from_front(&dim, dims->values[i], ndim));
+        if (params->over[dim])
+            return kn_fail(KN_ERR_ARGUMENT, "dimension %d is named twice", dim);
         params->over[dim] = true;
     }
-    return true;
+    return KN_OK;
 }
 
 kn_status kn_reduce_output(kn_call *call, const kn_reduce_params *params, kn_dtype dtype)

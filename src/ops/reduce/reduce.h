@@ -3,6 +3,7 @@
 #define KN_OPS_REDUCE_REDUCE_H
 
 #include "loops/rows.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/pointwise/broadcast.h"
 
 /* Which dimensions of its input a reduction goes over. */
@@ -11,10 +12,11 @@ typedef struct kn_reduce_params {
     bool keepdim;
 } kn_reduce_params;
 
-/* Fills params from the caller's list; none given means all. False with a sticky error when a dimension is out of range
- * or named twice. */
-bool kn_reduce_dims(kn_reduce_params *params, const char *function, int ndim, const int *dims, int num_dims,
-                    bool keepdim);
+/* The caller's list of dimensions. False with a sticky error when there is none though num_dims says so. */
+bool kn_reduce_named(kn_ints *list, const char *function, const int *dims, int num_dims);
+
+/* Which dimensions these are of `ndim`; none named means all. */
+kn_status kn_reduce_enter(kn_reduce_params *params, const kn_ints *dims, bool keepdim, int ndim);
 
 /* Declares the output of a reduction of input 0. */
 kn_status kn_reduce_output(kn_call *call, const kn_reduce_params *params, kn_dtype dtype);

@@ -4,7 +4,7 @@
 #include "autograd/work.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "ops/reduce/reduction.h"
+#include "ops/reduce/reducer.h"
 
 /* --- along the middle of [outer, n, inner] ------------------------------------------------------------------------ */
 
@@ -215,9 +215,21 @@ static kn_status mean_reference(const kn_call *call)
     return KN_OK;
 }
 
+static kn_status sum_enter(kn_entry *entry)
+{
+    const kn_reduce_args *args = entry->params;
+    return kn_reduce_enter(kn_entry_record(entry, sizeof(kn_reduce_params)), &args->dims, args->keepdim,
+                           entry->inputs[0]->ndim);
+}
+
+static const kn_op_param sum_rows[] = {KN_PARAM(kn_reduce_args, dims), KN_PARAM(kn_reduce_args, keepdim)};
+
 const kn_op kn_sum_op = {.name = "sum",
                          .inputs = {"x"},
-                         .params_size = sizeof(kn_reduce_params),
+                         .params = KN_PARAMS(kn_reduce_args, sum_rows),
+                         .widens_halves = true,
+                         .enter = sum_enter,
+                         .record_size = sizeof(kn_reduce_params),
                          .shape = sum_shape,
                          .forward = sum_forward,
                          .backward = sum_backward,
@@ -226,30 +238,31 @@ const kn_op kn_sum_op = {.name = "sum",
                          .backward_work = kn_grad_work_moving};
 const kn_op kn_mean_op = {.name = "mean",
                           .inputs = {"x"},
-                          .params_size = sizeof(kn_reduce_params),
+                          .dtypes = {KN_DTYPES_FLOATING},
+                          .params = KN_PARAMS(kn_reduce_args, sum_rows),
+                          .widens_halves = true,
+                          .enter = sum_enter,
+                          .record_size = sizeof(kn_reduce_params),
                           .shape = mean_shape,
                           .forward = mean_forward,
                           .backward = mean_backward,
                           .reference = mean_reference,
                           .work = kn_work_reducing};
 
+static kn_tensor *apply(const kn_op *op, kn_tensor *x, const int *dims, int num_dims, bool keepdim)
+{
+    kn_reduce_args args = {.keepdim = keepdim};
+    return kn_reduce_named(&args.dims, op->name, dims, num_dims) ? kn_invoke(op, &args, x) : NULL;
+}
+
 kn_tensor *kn_sum_dims(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
 {
-    kn_reduce_params params;
-
-    if (!kn_argument_given("sum", "x", x) || !kn_reduce_dims(&params, "sum", x->ndim, dims, num_dims, keepdim))
-        return NULL;
-    return kn_apply_as(&kn_sum_op, &x, 1, &params, kn_compute_type(x->dtype),
-                       kn_dtype_is_floating(x->dtype) ? x->dtype : KN_I64);
+    return apply(&kn_sum_op, x, dims, num_dims, keepdim);
 }
 
 kn_tensor *kn_mean_dims(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
 {
-    kn_reduce_params params;
-
-    if (!kn_argument_given("mean", "x", x) || !kn_reduce_dims(&params, "mean", x->ndim, dims, num_dims, keepdim))
-        return NULL;
-    return kn_apply_as(&kn_mean_op, &x, 1, &params, kn_compute_type(x->dtype), x->dtype);
+    return apply(&kn_mean_op, x, dims, num_dims, keepdim);
 }
 
 kn_tensor *kn_sum(kn_tensor *x) { return kn_sum_dims(x, NULL, 0, false); }

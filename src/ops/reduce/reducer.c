@@ -1,5 +1,5 @@
-/* ops/reduce/reduction.c - what all reductions do alike. See reduction.h. */
-#include "ops/reduce/reduction.h"
+/* ops/reduce/reducer.c - what all reductions do alike. See reducer.h. */
+#include "ops/reduce/reducer.h"
 
 #include <koine/ops.h>
 #include <string.h>
@@ -10,42 +10,34 @@
 #include "ops/pointwise/elementwise.h"
 
 /* The engine keeps kernels in the tables' codes. */
-static kn_reduction *table_of(const kn_op *op, const void *params)
+static kn_reducer *table_of(const kn_op *op, const void *params)
 {
-    kn_reduction *table = op->detail;
-    return table->variant ? (kn_reduction *)table->variant(((const kn_reduction_params *)params)->number) : table;
+    kn_reducer *table = op->detail;
+    return table->variant ? (kn_reducer *)table->variant(((const kn_reducer_params *)params)->number) : table;
 }
 
-static kn_reduce_params dims_of(const void *params)
-{
-    kn_reduce_params all = {.keepdim = false};
-    for (int d = 0; d < KN_MAX_DIMS; d++)
-        all.over[d] = true;
-    return params ? ((const kn_reduction_params *)params)->reduce : all;
-}
+static const kn_reduce_params *dims_of(const void *params) { return &((const kn_reducer_params *)params)->reduce; }
 
 /* --- dtypes and shapes -------------------------------------------------------------------------------------------- */
 
 /* What is computed in; the result's dtype is `dtype` as the rule says. */
-static kn_dtype compute_of(const kn_reduction *r, kn_dtype dtype)
+static kn_dtype compute_of(const kn_reducer *r, kn_dtype dtype)
 {
     if (kn_dtype_is_floating(dtype))
         return kn_compute_type(dtype);
     return r->rule == KN_REDUCES_WIDE || dtype == KN_I64 ? KN_I64 : KN_I32;
 }
 
-kn_status kn_reduction_shape(kn_call *call)
+kn_status kn_reducer_shape(kn_call *call)
 {
-    const kn_reduction *r = table_of(call->op, call->params);
-    const kn_reduce_params dims = dims_of(call->params);
+    const kn_reducer *r = table_of(call->op, call->params);
+    const kn_reduce_params *dims = dims_of(call->params);
     const kn_tensor *x = call->inputs[0];
     const bool is_real = kn_dtype_is_floating(x->dtype);
 
-    if (r->rule == KN_REDUCES_REAL && !is_real)
-        return kn_fail(KN_ERR_DTYPE, "takes floating dtypes, not %s: kn_to_dtype converts", kn_dtype_name(x->dtype));
-    if (r->identity && kn_reduce_count(&dims, x->ndim, x->shape) == 0)
+    if (r->identity && kn_reduce_count(dims, x->ndim, x->shape) == 0)
         return kn_fail(KN_ERR_SHAPE, "there is no %s of no elements", r->identity);
-    return kn_reduce_output(call, &dims, r->rule == KN_REDUCES_WIDE && !is_real ? KN_I64 : x->dtype);
+    return kn_reduce_output(call, dims, r->rule == KN_REDUCES_WIDE && !is_real ? KN_I64 : x->dtype);
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -116,17 +108,17 @@ static kn_status run_rows(kn_stream *stream, const char *operation, kn_rows_code
     return kn_rows_run(stream, &p);
 }
 
-static void take_numbers(double *pq, const kn_reduction *r, const void *params, int64_t n)
+static void take_numbers(double *pq, const kn_reducer *r, const void *params, int64_t n)
 {
     pq[0] = pq[1] = 0;
     if (r->numbers)
-        r->numbers(pq, params ? ((const kn_reduction_params *)params)->number : 0, n);
+        r->numbers(pq, ((const kn_reducer_params *)params)->number, n);
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
 /* What backward names, in this order. */
-static kn_status save(kn_call *call, const kn_reduction *r, kn_tensor *m)
+static kn_status save(kn_call *call, const kn_reducer *r, kn_tensor *m)
 {
     const char *names = r->backward.inputs;
     const bool beside_a = r->beside && strchr(r->beside->inputs, 'a'),
@@ -138,7 +130,7 @@ static kn_status save(kn_call *call, const kn_reduction *r, kn_tensor *m)
     return kn_call_save(call, strchr(names, 'm') ? m : NULL);
 }
 
-static kn_status run_forward(kn_call *call, kn_reduction *r, const rows_of_input *rows, kn_tensor *m)
+static kn_status run_forward(kn_call *call, kn_reducer *r, const rows_of_input *rows, kn_tensor *m)
 {
     const kn_dtype compute = compute_of(r, call->inputs[0]->dtype);
     const char *name = call->op->name;
@@ -151,10 +143,10 @@ static kn_status run_forward(kn_call *call, kn_reduction *r, const rows_of_input
     return run_rows(call->stream, name, &r->forward, compute, rows, m, NULL, numbers, call->outputs, 1);
 }
 
-kn_status kn_reduction_forward(kn_call *call)
+kn_status kn_reducer_forward(kn_call *call)
 {
-    kn_reduction *r = table_of(call->op, call->params);
-    const kn_reduce_params dims = dims_of(call->params);
+    kn_reducer *r = table_of(call->op, call->params);
+    const kn_reduce_params *dims = dims_of(call->params);
     kn_tensor *x = call->inputs[0], *y = call->outputs[0], *m = NULL;
     rows_of_input rows = {0};
     kn_status status = KN_OK;
@@ -164,7 +156,7 @@ kn_status kn_reduction_forward(kn_call *call)
     if (status == KN_OK)
         status = save(call, r, m);
     if (status == KN_OK && kn_numel(y) > 0)
-        status = find_rows(&rows, x, &dims);
+        status = find_rows(&rows, x, dims);
     if (status == KN_OK && kn_numel(y) > 0)
         status = run_forward(call, r, &rows, m);
     kn_release(rows.x);
@@ -177,7 +169,7 @@ kn_status kn_reduction_forward(kn_call *call)
 enum { A, Y, M };
 
 /* u and v, of the output's shape. */
-static kn_status run_beside(kn_grad_call *grad, const kn_reduction *r, const kn_reduce_params *dims, kn_tensor **uv)
+static kn_status run_beside(kn_grad_call *grad, const kn_reducer *r, const kn_reduce_params *dims, kn_tensor **uv)
 {
     kn_tensor *const *saved = grad->saved;
     const kn_tensor *g = grad->grad_outputs[0];
@@ -203,11 +195,11 @@ static kn_tensor *spread(const kn_grad_call *grad, kn_tensor *tensor, const kn_r
     return kn_reduce_spread(tensor, dims, grad->input[0].ndim, grad->input[0].shape);
 }
 
-static kn_status run_backward(kn_grad_call *grad, kn_reduction *r, const kn_reduce_params *dims, kn_tensor *result)
+static kn_status run_backward(kn_grad_call *grad, kn_reducer *r, const kn_reduce_params *dims, kn_tensor *result)
 {
     const kn_input_spec *input = &grad->input[0];
     const kn_tensor *operands[KN_POINTWISE_INPUTS];
-    kn_number numbers[2];
+    kn_scalar numbers[2];
     kn_tensor *uv[KN_ROWS_OUTPUTS] = {NULL};
     double pq[2];
     int count = 0;
@@ -226,22 +218,22 @@ static kn_status run_backward(kn_grad_call *grad, kn_reduction *r, const kn_redu
     }
     take_numbers(pq, r, grad->params, kn_reduce_count(dims, input->ndim, input->shape));
     for (int i = 0; i < 2; i++)
-        numbers[i] = kn_real_number(pq[i]);
+        numbers[i] = kn_scalar_real(pq[i]);
     return kn_elements(grad->stream, &r->backward, grad->op->name, kn_compute_type(input->dtype), result, operands,
                        count, numbers);
 }
 
-kn_status kn_reduction_backward(kn_grad_call *grad)
+kn_status kn_reducer_backward(kn_grad_call *grad)
 {
-    kn_reduction *r = table_of(grad->op, grad->params);
-    const kn_reduce_params dims = dims_of(grad->params);
+    kn_reducer *r = table_of(grad->op, grad->params);
+    const kn_reduce_params *dims = dims_of(grad->params);
     const kn_input_spec *input = &grad->input[0];
     kn_tensor *result =
         kn_empty_with(input->ndim, input->shape, &(kn_tensor_options){.dtype = input->dtype, .device = input->device});
     if (!result)
         return kn_error_status();
     grad->grad_inputs[0] = result;
-    return kn_numel(result) == 0 ? KN_OK : run_backward(grad, r, &dims, result);
+    return kn_numel(result) == 0 ? KN_OK : run_backward(grad, r, dims, result);
 }
 
 /* --- the reference ------------------------------------------------------------------------------------------------ */
@@ -260,18 +252,18 @@ static int64_t row_of(const kn_tensor *x, const kn_reduce_params *dims, int64_t 
     return at;
 }
 
-kn_status kn_reduction_reference(const kn_call *call)
+kn_status kn_reducer_reference(const kn_call *call)
 {
-    const kn_reduction *r = table_of(call->op, call->params);
-    const kn_reduce_params dims = dims_of(call->params);
+    const kn_reducer *r = table_of(call->op, call->params);
+    const kn_reduce_params *dims = dims_of(call->params);
     const kn_tensor *x = call->inputs[0];
-    const int64_t n = kn_reduce_count(&dims, x->ndim, x->shape), rows = kn_numel(call->outputs[0]);
+    const int64_t n = kn_reduce_count(dims, x->ndim, x->shape), rows = kn_numel(call->outputs[0]);
     double *elements = kn_calloc((size_t)(rows * n + 1), sizeof *elements);
     int64_t *counts = kn_calloc((size_t)(rows + 1), sizeof *counts);
-    const double number = call->params ? ((const kn_reduction_params *)call->params)->number : 0;
+    const double number = ((const kn_reducer_params *)call->params)->number;
 
     for (int64_t i = 0; elements && counts && i < kn_numel(x); i++) {
-        const int64_t row = row_of(x, &dims, i);
+        const int64_t row = row_of(x, dims, i);
         elements[row * n + counts[row]++] = kn_reference_get(x, i);
     }
     for (int64_t row = 0; elements && counts && row < rows; row++)
@@ -282,13 +274,15 @@ kn_status kn_reduction_reference(const kn_call *call)
     return failed ? KN_ERR_MEMORY : KN_OK;
 }
 
-/* --- public functions --------------------------------------------------------------------------------------------- */
+/* --- calling ------------------------------------------------------------------------------------------------------- */
 
-kn_tensor *kn_reduction_apply(const kn_op *op, kn_tensor *x, const int *dims, int num_dims, bool keepdim, double number)
+/* What kn_reduce_args has begins the structs of those that take a number, too; without parameters all dimensions go. */
+kn_status kn_reducer_enter(kn_entry *entry)
 {
-    kn_reduction_params params = {.number = number};
-    if (!kn_argument_given(op->name, "x", x) ||
-        !kn_reduce_dims(&params.reduce, op->name, x->ndim, dims, num_dims, keepdim))
-        return NULL;
-    return kn_apply(op, &params, x);
+    const kn_op_params *params = &entry->op->params;
+    const kn_reduce_args all = {.keepdim = false}, *args = params->count > 0 ? entry->params : &all;
+    kn_reducer_params *record = kn_entry_record(entry, sizeof *record);
+    if (params->count > 2)
+        record->number = *(const double *)((const char *)entry->params + params->rows[2].offset);
+    return kn_reduce_enter(&record->reduce, &args->dims, args->keepdim, entry->inputs[0]->ndim);
 }
