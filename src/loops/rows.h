@@ -56,6 +56,9 @@ typedef struct kn_rows_problem {
     kn_operand outputs[KN_ROWS_OUTPUTS];
     kn_operand inputs[KN_ROWS_INPUTS]; /* [outer, n, inner], or [outer, inner] where there is one for each row */
     double numbers[KN_ROWS_NUMBERS];
+    /* A value for each element instead, of the row up to it, or from it on: the output is [outer, n, inner]. For codes
+     * without a place and without inputs that there are one of for each row. */
+    bool scans, backwards;
 } kn_rows_problem;
 
 /* At most two launches. Rows of no elements give what `init` says. */

@@ -10,7 +10,7 @@
 #define KN_OPERATORS(X) \
     X(abs) X(adaptive_avg_pool2d) X(adaptive_max_pool2d) X(add) X(add_) X(add_activated) X(add_scalar) X(amax) \
     X(amin) X(argmax) X(argmin) X(avg_pool2d) X(batch_norm) X(binary_cross_entropy_with_logits) X(clamp) X(clone) \
-    X(contiguous) X(conv2d) X(cross_entropy) X(div) X(dropout) X(dropout2d) X(eq) X(exp) X(expand) \
+    X(contiguous) X(conv2d) X(cross_entropy) X(cumsum) X(div) X(dropout) X(dropout2d) X(eq) X(exp) X(expand) \
     X(fill_) X(ge) X(gt) X(hardtanh) X(index_select) X(layer_norm) X(le) X(linear) X(log) X(log_softmax) \
     X(logsumexp) X(lt) X(matmul) X(max) X(max_dim) X(max_pool2d) X(maximum) X(mean) X(min) X(min_dim) X(mse_loss) \
     X(mul) X(mul_) X(mul_scalar) X(mul_scalar_) X(narrow) X(ne) X(neg) X(nll_loss) X(norm) X(permute) X(pow) \

@@ -96,6 +96,8 @@ static kn_tensor *apply_dims(const golden_case *c, const char *op, kn_tensor *co
         return kn_argmin(x[0], dim, keepdim);
     if (strcmp(op, "prod_dim") == 0)
         return kn_prod_dim(x[0], dim, keepdim);
+    if (strcmp(op, "cumsum") == 0)
+        return kn_cumsum(x[0], dim);
     if (strcmp(op, "amax") == 0)
         return kn_amax(x[0], dims, count, keepdim);
     if (strcmp(op, "amin") == 0)

@@ -283,7 +283,10 @@ def rows(folder):
     for p in (0, 0.5, 1, 2, 3, INF, -INF):
         for shape, dims in shapes:
             case = 'norm_%s_%s_%s' % (p, 'x'.join(map(str, shape)), '_'.join(map(str, dims)))
-            f.case(case, 'norm', [f.distinct(*shape)], lambda x: torch.linalg.vector_norm(x, p, dims), dims=dims, keepdim=False, reduction=20, p=p)
+            f.case(case, 'norm', [f.distinct(*shape)], lambda x: torch.linalg.vector_norm(x, p, dims), dims=dims, keepdim=False, reduction=20, p=p, gradient=p != 0)
+    for dim in (0, 1, 2):
+        f.case('cumsum_%d' % dim, 'cumsum', [f.distinct(2, 3, 4)], lambda x: torch.cumsum(x, dim), dim=dim, keepdim=False, reduction=4)
+    f.case('cumsum_bools', 'cumsum', [f.integers(0, 2, 17) > 0], lambda x: torch.cumsum(x, 0), gradient=False, dim=0, keepdim=False)
     f.case('norm_2_of_zeros', 'norm', [exact([[0.0, 0.0], [3.0, -4.0]])], lambda x: torch.linalg.vector_norm(x, 2, (1,)), dims=(1,), keepdim=False, p=2)
     f.case('norm_nan', 'norm', [nan], lambda x: torch.linalg.vector_norm(x, 2, (1,)), gradient=False, dims=(1,), keepdim=False, p=2)
     f.save(folder)
