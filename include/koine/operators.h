@@ -36,10 +36,11 @@ KN_API const kn_op *kn_op_find(const char *name); /* NULL (no error) where there
 typedef struct kn_op_info {
     const char *name;
     int num_inputs, num_outputs, num_params;
-    size_t params_size;     /* bytes of the struct of parameters; 0 where there are none */
-    bool is_differentiable; /* gradients flow to the floating inputs */
-    bool is_view;           /* output 0 shares the storage of input 0 */
-    bool in_place;          /* output 0 is input 0, changed */
+    size_t params_size;           /* bytes of the struct of parameters; 0 where there are none */
+    bool is_differentiable;       /* gradients flow to the floating inputs */
+    bool is_twice_differentiable; /* the gradients have gradients: kn_autograd_grad with create_graph */
+    bool is_view;                 /* output 0 shares the storage of input 0 */
+    bool in_place;                /* output 0 is input 0, changed */
 } kn_op_info;
 KN_API kn_op_info kn_op_describe(const kn_op *op);
 
@@ -116,6 +117,12 @@ typedef struct kn_narrow_args {
     int dim;
     int64_t start, length;
 } kn_narrow_args;
+
+/* narrow_backward: zeros of size `size` along dim, with the input from `start` on. */
+typedef struct kn_narrow_backward_args {
+    int dim;
+    int64_t start, size;
+} kn_narrow_backward_args;
 
 typedef struct kn_select_args {
     int dim;

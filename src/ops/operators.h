@@ -13,8 +13,8 @@
     X(contiguous) X(conv2d) X(cross_entropy) X(div) X(dropout) X(dropout2d) X(eq) X(exp) X(expand) X(fill_) \
     X(ge) X(gt) X(hardtanh) X(index_select) X(layer_norm) X(le) X(linear) X(log) X(log_softmax) X(lt) X(matmul) \
     X(max) X(max_dim) X(max_pool2d) X(maximum) X(mean) X(mse_loss) X(mul) X(mul_) X(mul_scalar) X(mul_scalar_) \
-    X(narrow) X(ne) X(neg) X(nll_loss) X(permute) X(pow) X(pow_scalar) X(relu) X(relu6) X(reshape) X(select) \
-    X(sigmoid) X(softmax) X(sqrt) X(squeeze) X(sub) X(sub_) X(sum) X(tanh) X(to_dtype) X(unsqueeze)
+    X(narrow) X(narrow_backward) X(ne) X(neg) X(nll_loss) X(permute) X(pow) X(pow_scalar) X(relu) X(relu6) X(reshape) X(select) \
+    X(sigmoid) X(softmax) X(sqrt) X(squeeze) X(sub) X(sub_) X(sum) X(tanh) X(to_dtype) X(unsqueeze) X(where)
 /* clang-format on */
 
 #define KN_DECLARE_OPERATOR(name) extern const kn_op kn_##name##_op;
