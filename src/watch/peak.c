@@ -2,12 +2,14 @@
 #include "watch/peak.h"
 
 #include <koine/memory.h>
+#include <koine/stream.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "rt/command/transfer.h"
 
 #define REPETITIONS 7
 #define LONG_ENOUGH 0.004 /* seconds of a repetition */

@@ -2,7 +2,7 @@
 #ifndef KN_WATCH_PEAK_H
 #define KN_WATCH_PEAK_H
 
-#include "rt/rt.h"
+#include "rt/command/launch.h"
 
 /* Fused multiply-adds that depend on nothing outside registers, counted as two operations each, and a plain copy, its
  * bytes counted as read and as written; the best of several runs. Measured at the first call for a device and precision

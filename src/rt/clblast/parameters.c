@@ -1,12 +1,14 @@
 /* rt/clblast/parameters.c - sets of parameters of CLBlast's kernels, and their application. */
+#include "rt/clblast/parameters.h"
+
 #include <clblast_c.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/log.h"
-#include "rt/clblast/clblast.h"
-#include "rt/internal.h"
+#include "rt/device/device_struct.h"
 #include "rt/tuning/tuning.h"
 
 /* --- the sets ----------------------------------------------------------------------------------------------------- *

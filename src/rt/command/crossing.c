@@ -7,8 +7,14 @@
  *
  * Crossings are kept for use again: pinned memory is dear to make. One is idle when its read has arrived and all its
  * writes are done. */
+#include "rt/command/crossing.h"
+
 #include "base/memory.h"
-#include "rt/internal.h"
+#include "rt/device/inject.h"
+#include "rt/device/lost.h"
+#include "rt/memory/place.h"
+#include "rt/stream/fault.h"
+#include "rt/stream/queue.h"
 #include "rt/trace/watch.h"
 
 #define SMALLEST ((size_t)4 << 10)

@@ -1,21 +1,16 @@
 /* rt/command/launch.c - the one way to run a kernel. */
-#include "base/log.h"
-#include "rt/device/lost.h"
-#include "rt/graph/capture.h"
-#include "rt/program/build_progress.h"
-#include "rt/stream/submit.h"
+#include "rt/command/launch.h"
 
-kn_status kn_stream_enter(kn_stream *stream, const char *what)
-{
-    KN_TRY(kn_device_check_lost(stream->device));
-    if (kn_stream_has_capture(stream))
-        return kn_stream_refuse_capture(stream, what);
-    kn_stream_note_busy(stream);
-    if (!atomic_load_explicit(&stream->submitter, memory_order_acquire))
-        return KN_OK;
-    kn_submitter_drain(stream);
-    return kn_submitter_report(stream);
-}
+#include "rt/command/recorder.h"
+#include "rt/device/error.h"
+#include "rt/device/inject.h"
+#include "rt/device/lost.h"
+#include "rt/memory/place.h"
+#include "rt/memory/pool.h"
+#include "rt/program/build_progress.h"
+#include "rt/stream/fault.h"
+#include "rt/stream/queue.h"
+#include "rt/trace/watch.h"
 
 /* Buffers and faults take two kernel parameters each; see cl/common/koine.clh. */
 static cl_int set_argument(cl_kernel kernel, cl_uint *index, const kn_arg *arg, kn_stream *stream, int operation)
@@ -144,6 +139,13 @@ static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_lau
     return status;
 }
 
+static kn_status record(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params, const size_t global[3],
+                        const size_t local[3])
+{
+    kn_capture *capture = kn_stream_require_capture(stream);
+    return capture ? capture->recorder->kernel(capture, stream, kernel, params, global, local) : KN_ERR_STATE;
+}
+
 kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
 {
     size_t global[3] = {0}, local[3] = {0};
@@ -153,7 +155,7 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
     KN_TRY(kn_device_check_lost(stream->device)); /* a dead context builds no programs */
     KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel));
     if (kn_stream_has_capture(stream))
-        return kn_capture_kernel(stream, kernel, params, global, local);
+        return record(stream, kernel, params, global, local);
     KN_TRY(kn_stream_enter(stream, operation_of(params)));
     kn_lock(&kernel->lock);
     kn_status status = kernel->launched ? launch_locked(stream, kernel, params, global, local)

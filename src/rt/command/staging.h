@@ -3,7 +3,7 @@
 #ifndef KN_RT_COMMAND_STAGING_H
 #define KN_RT_COMMAND_STAGING_H
 
-#include "rt/internal.h"
+#include <koine/status.h>
 
 typedef struct kn_staging_block kn_staging_block;
 

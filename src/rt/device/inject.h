@@ -8,9 +8,10 @@
 #ifndef KN_RT_DEVICE_INJECT_H
 #define KN_RT_DEVICE_INJECT_H
 
-#include <CL/cl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+
+#include "rt/device/opencl.h"
 
 typedef enum kn_cl_call {
     KN_CL_LAUNCH, /* running a kernel */

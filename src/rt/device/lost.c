@@ -1,10 +1,14 @@
 /* rt/device/lost.c - which errors mean that a device is gone, and what is said of it afterwards. */
 #include "rt/device/lost.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/fork.h"
 #include "base/log.h"
+#include "rt/device/error.h"
+#include "rt/device/inject.h"
+#include "rt/device/table.h"
 
 /* What NVIDIA's driver returns after a kernel's wild access, instead of an error of OpenCL's. */
 #define NV_ILLEGAL_ACCESS (-9999)
@@ -36,8 +40,8 @@ static verdict judge(cl_int error)
 static bool answers(kn_device *device)
 {
     cl_int word;
-    return KN_CL(KN_CL_PROBE, clEnqueueReadBuffer(device->service, device->default_stream.fault, CL_TRUE, 0,
-                                                  sizeof word, &word, 0, NULL, NULL)) == CL_SUCCESS;
+    return KN_CL(KN_CL_PROBE, clEnqueueReadBuffer(device->service, device->probe, CL_TRUE, 0, sizeof word, &word, 0,
+                                                  NULL, NULL)) == CL_SUCCESS;
 }
 
 static void mark(kn_device *device, cl_int error, const char *what)
@@ -91,3 +95,16 @@ kn_status kn_device_fail_lost(const kn_device *device)
 }
 
 bool kn_device_is_lost(const kn_device *device) { return device && atomic_load(&device->is_lost); }
+
+kn_status kn_cl_fail(cl_int error, const kn_device *device, const char *format, ...)
+{
+    char what[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    if (kn_device_note_error(device, error, what))
+        return kn_device_fail_lost(device);
+    return kn_fail(kn_cl_is_out_of_memory(error) ? KN_ERR_MEMORY : KN_ERR_DEVICE, "%s failed on %s (%s): %s (%d)", what,
+                   device->label, device->properties.name, kn_cl_error_name(error), error);
+}

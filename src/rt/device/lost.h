@@ -8,7 +8,8 @@
 #ifndef KN_RT_DEVICE_LOST_H
 #define KN_RT_DEVICE_LOST_H
 
-#include "rt/internal.h"
+#include "base/error.h"
+#include "rt/device/device_struct.h"
 
 /* KN_ERR_DEVICE: "gpu:0 (NAME) was lost (running kernel `x` failed with ...): ...". */
 kn_status kn_device_fail_lost(const kn_device *device);
@@ -27,5 +28,9 @@ static inline kn_status kn_device_check_lost(const kn_device *device)
  * what was being done ("running kernel `x`"). Where the error may also mean something else (memory is short), the
  * device is asked to answer. Returns whether the device is lost. */
 bool kn_device_note_error(const kn_device *device, cl_int error, const char *what);
+
+/* What becomes of an error of OpenCL's. KN_ERR_DEVICE (KN_ERR_MEMORY for the errors that mean it): "WHAT failed on
+ * DEVICE: CL_NAME". Marks the device as lost where the error means that, and says so instead. */
+kn_status kn_cl_fail(cl_int error, const kn_device *device, const char *format, ...) KN_PRINTF(3, 4);
 
 #endif

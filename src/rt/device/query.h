@@ -3,9 +3,7 @@
 #ifndef KN_RT_DEVICE_QUERY_H
 #define KN_RT_DEVICE_QUERY_H
 
-#include <CL/cl.h>
-
-#include "rt/internal.h"
+#include "rt/device/device_struct.h"
 
 /* One device's answers. Ask all, then look whether all came. */
 typedef struct kn_query {

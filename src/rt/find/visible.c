@@ -7,6 +7,8 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "rt/device/device_struct.h"
+#include "rt/find/match.h"
 
 #define ENTRY_SIZE 128
 
@@ -49,7 +51,7 @@ int kn_visible_choose(kn_device *chosen[KN_MAX_DEVICES])
         bool fits = next_entry(&list, entry);
         if (strcmp(entry, "-1") == 0)
             break;
-        int found = fits ? kn_select_matching(entry, matches) : 0;
+        int found = fits ? kn_match_all(entry, matches) : 0;
         if (found == 0) {
             kn_log_message(KN_LOG_WARNING,
                            "KOINE_VISIBLE_DEVICES: no device matches `%s`; it and what follows it are left out", entry);

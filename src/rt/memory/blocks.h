@@ -3,7 +3,9 @@
 #ifndef KN_RT_MEMORY_BLOCKS_H
 #define KN_RT_MEMORY_BLOCKS_H
 
-#include "rt/internal.h"
+#include "rt/memory/place.h"
+#include "rt/memory/pool.h"
+#include "rt/stream/stream_struct.h"
 
 #define KN_MIB ((size_t)1 << 20)
 #define KN_MIN_BLOCK 512        /* every size is a multiple; also NVIDIA's alignment of sub-buffers */
@@ -13,6 +15,7 @@
 
 struct kn_segment {
     kn_device *device;
+    kn_pool *pool; /* the device's */
     cl_mem memory;
     kn_pluggable_allocator from; /* what gave the memory; all NULL: the driver */
     size_t size;
@@ -158,10 +161,7 @@ kn_mem_pool *kn_mem_pool_for(const kn_stream *stream);
 
 /* --- streams.c -------------------------------------------------------------------------------- */
 
-/* Waits for all streams of the device. */
-void kn_pool_finish_all_streams(kn_device *device);
-
-/* Waits for them when the block is used by more of them than it can note. */
+/* Waits for all streams when the block is used by more of them than it can note. */
 void kn_pool_settle_wide_use(kn_buffer *block);
 
 /* Frees the block now, or when the other streams that use it are done with it. */

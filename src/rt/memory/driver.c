@@ -2,7 +2,9 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "rt/device/inject.h"
 #include "rt/device/lost.h"
+#include "rt/device/table.h"
 #include "rt/memory/blocks.h"
 
 #define LARGE_PAGE ((size_t)2 << 20)
@@ -68,7 +70,7 @@ bool kn_driver_take(kn_segment *segment)
     kn_device *device = segment->device;
     if (kn_device_is_lost(device))
         return false;
-    uint64_t reserved = (uint64_t)device->pool.figures.stats[KN_STAT_RESERVED_BYTES][KN_PART_ALL].current;
+    uint64_t reserved = (uint64_t)device->pool->figures.stats[KN_STAT_RESERVED_BYTES][KN_PART_ALL].current;
     if (reserved + segment->size > kn_pool_allowed(device))
         return false;
     kn_lock(&current.lock);

@@ -1,7 +1,8 @@
 /* rt/memory/guard.c - guard mode (KOINE_GUARD=1): a kernel that writes outside a buffer is noticed when it is freed. */
 #include "base/log.h"
-#include "rt/device/lost.h"
 #include "rt/memory/blocks.h"
+#include "rt/stream/capturing.h"
+#include "rt/stream/queue.h"
 #include "rt/stream/submit.h"
 
 #define GUARD_PATTERN 0xA5

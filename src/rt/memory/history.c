@@ -4,6 +4,7 @@
 #include <koine/memory.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "base/memory.h"
 #include "rt/memory/blocks.h"
 
@@ -44,7 +45,7 @@ static uint64_t bytes_left(const kn_device *device)
 {
     uint64_t allowed = kn_pool_allowed(device), total = kn_pool_total(device);
     uint64_t whole = allowed < total ? allowed : total;
-    uint64_t reserved = (uint64_t)device->pool.figures.stats[KN_STAT_RESERVED_BYTES][KN_PART_ALL].current;
+    uint64_t reserved = (uint64_t)device->pool->figures.stats[KN_STAT_RESERVED_BYTES][KN_PART_ALL].current;
     return whole > reserved ? whole - reserved : 0;
 }
 
@@ -72,7 +73,7 @@ kn_status kn_memory_record_history(kn_device *device, size_t max_entries)
 {
     if (!device)
         return kn_fail_argument_null("kn_memory_record_history", "device");
-    kn_pool *pool = &device->pool;
+    kn_pool *pool = device->pool;
     kn_lock(&pool->lock);
     kn_free(pool->trace.entries);
     pool->trace = (kn_memory_trace){.limit = max_entries};

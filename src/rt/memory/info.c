@@ -2,8 +2,10 @@
 #include <koine/memory.h>
 #include <string.h>
 
-#include "rt/internal.h"
+#include "base/error.h"
+#include "rt/device/device_struct.h"
 #include "rt/memory/pinned.h"
+#include "rt/memory/pool.h"
 
 /* The driver's own word on free memory, all processes counted; false where it has none. AMD's drivers answer
  * CL_DEVICE_GLOBAL_FREE_MEMORY_AMD (cl_amd_device_attribute_query) with the free KiB in all and in the largest piece.
@@ -43,9 +45,9 @@ kn_status kn_set_per_process_memory_fraction(kn_device *device, double fraction)
         return kn_fail(KN_ERR_ARGUMENT,
                        "kn_set_per_process_memory_fraction: the fraction is %g; it must be above 0 and at most 1",
                        fraction);
-    kn_lock(&device->pool.lock);
-    device->pool.fraction = fraction;
-    kn_unlock(&device->pool.lock);
+    kn_lock(&device->pool->lock);
+    device->pool->fraction = fraction;
+    kn_unlock(&device->pool->lock);
     return KN_OK;
 }
 
@@ -55,9 +57,9 @@ double kn_get_per_process_memory_fraction(kn_device *device)
         kn_fail_argument_null("kn_get_per_process_memory_fraction", "device");
         return 0;
     }
-    kn_lock(&device->pool.lock);
-    double fraction = device->pool.fraction;
-    kn_unlock(&device->pool.lock);
+    kn_lock(&device->pool->lock);
+    double fraction = device->pool->fraction;
+    kn_unlock(&device->pool->lock);
     return fraction;
 }
 

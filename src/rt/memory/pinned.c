@@ -8,6 +8,7 @@
 #include "base/fork.h"
 #include "base/memory.h"
 #include "rt/device/lost.h"
+#include "rt/stream/open.h"
 
 struct kn_pinned {
     kn_device *device; /* the host's: plain memory */

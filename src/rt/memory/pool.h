@@ -8,13 +8,12 @@
 #ifndef KN_RT_MEMORY_POOL_H
 #define KN_RT_MEMORY_POOL_H
 
-#include <CL/cl.h>
 #include <koine/memory.h>
 
 #include "base/threads.h"
+#include "rt/memory/buffer.h"
 #include "rt/memory/history.h"
 #include "rt/memory/statistics.h"
-#include "rt/rt.h"
 
 typedef struct kn_segment kn_segment;
 
@@ -98,7 +97,9 @@ void kn_buffer_unwatch(kn_buffer_watcher *watcher); /* nothing happens when it w
 
 /* --- the pool itself ------------------------------------------------------------------------------ */
 
-void kn_pool_init(kn_pool *pool);
+/* With the settings of the environment; NULL with an error. The caller keeps it with its device. */
+kn_pool *kn_pool_new(void);
+
 kn_pool_figures kn_pool_read_figures(kn_device *device);
 
 /* Bytes that the device has: KOINE_MEMORY_LIMIT, else what the driver says; and how many of them may be reserved:
@@ -112,6 +113,6 @@ void kn_pool_empty_cache(kn_device *device);
 
 /* The stream is finished and about to go: its segments without a live block are any stream's from now on. The others
  * stay its own until their last block is freed, or until another stream uses the struct. */
-void kn_pool_leave_stream(kn_device *device, kn_stream *gone);
+void kn_pool_leave_stream(kn_stream *gone);
 
 #endif

@@ -1,7 +1,8 @@
 /* rt/memory/segments.c - segments taken from the driver, and the blocks cut from them: splitting and merging. */
+#include "base/error.h"
 #include "base/memory.h"
-#include "rt/device/lost.h"
 #include "rt/memory/blocks.h"
+#include "rt/stream/queue.h"
 #include "rt/stream/submit.h"
 
 #define SMALL_SEGMENT (2 * KN_MIB)
@@ -66,11 +67,12 @@ static uint64_t next_address(kn_pool *pool, size_t size)
 static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, bool small)
 {
     kn_device *device = stream->device;
-    kn_pool *pool = &device->pool;
+    kn_pool *pool = device->pool;
     kn_segment *segment = kn_calloc(1, sizeof *segment);
     kn_buffer *whole = kn_calloc(1, sizeof *whole);
     if (segment)
-        *segment = (kn_segment){.device = device, .size = size, .small = small, .owner = owner, .first = whole};
+        *segment =
+            (kn_segment){.device = device, .pool = pool, .size = size, .small = small, .owner = owner, .first = whole};
     if (!segment || !whole || !kn_driver_take(segment)) {
         kn_free(segment);
         kn_free(whole);
@@ -158,7 +160,7 @@ static bool is_unused(const kn_segment *segment, const kn_stream *stream)
  * still does in it ends first, since a graph's replays may run on any stream. */
 static kn_buffer *take_over(kn_stream *stream, kn_mem_pool *owner, size_t size, bool small)
 {
-    kn_pool *pool = &stream->device->pool;
+    kn_pool *pool = stream->device->pool;
     kn_segment *best = NULL;
     for (kn_segment *segment = pool->segments; segment; segment = segment->next)
         if (is_unused(segment, stream) && segment->small == small && segment->size >= size &&
@@ -183,13 +185,13 @@ kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *ow
     const bool small = size <= KN_SMALL_REQUEST;
     *block = owner ? take_over(stream, owner, whole, small) : NULL;
     if (*block) {
-        split(&stream->device->pool, *block, size);
+        split(stream->device->pool, *block, size);
         return KN_OK;
     }
     KN_TRY(new_segment(block, stream, owner, whole, small));
     (*block)->segment->uncached = room == KN_ROOM_NONE;
     if (room != KN_ROOM_NONE)
-        split(&stream->device->pool, *block, size);
+        split(stream->device->pool, *block, size);
     return KN_OK;
 }
 

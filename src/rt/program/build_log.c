@@ -8,7 +8,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "rt/device/driver_cache.h"
-#include "rt/internal.h"
+#include "rt/device/error.h"
+#include "rt/device/lost.h"
+#include "rt/program/program.h"
 #include "rt/program/user_source.h"
 
 /* A place in a source, as `#line` directives name it. */

@@ -8,12 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "rt/internal.h"
+#include "rt/program/program.h"
 
 #define MAGIC "KNPROG2"
 #define MAX_BINARY_BYTES ((size_t)256 << 20)

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/text.h"
-#include "rt/internal.h"
+#include "rt/device/lost.h"
 #include "rt/program/build_progress.h"
 #include "rt/program/kernel_sources.h"
 #include "rt/program/user_source.h"
@@ -247,7 +247,13 @@ static kn_status build(kn_device *device, kn_program *program, const char *kerne
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-void kn_program_table_init(kn_program_table *table) { kn_mutex_init(&table->lock); }
+kn_program_table *kn_program_table_new(void)
+{
+    kn_program_table *table = kn_calloc(1, sizeof *table);
+    if (table)
+        kn_mutex_init(&table->lock);
+    return table;
+}
 
 /* FNV-1a over both strings: short keys, looked up at every launch. */
 static uint64_t lookup_key(const char *source, const char *options)
@@ -294,7 +300,7 @@ static bool has_options(const kn_program *program, const char *options)
 
 static kn_program *find_program(kn_device *device, const char *source, const char *options)
 {
-    kn_program_table *table = &device->programs;
+    kn_program_table *table = device->programs;
     uint64_t key = lookup_key(source, options);
     kn_lock(&table->lock);
     kn_program **bucket = &table->buckets[key % KN_PROGRAM_BUCKETS];

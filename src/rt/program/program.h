@@ -3,10 +3,8 @@
 #ifndef KN_RT_PROGRAM_PROGRAM_H
 #define KN_RT_PROGRAM_PROGRAM_H
 
-#include <CL/cl.h>
-
 #include "base/threads.h"
-#include "rt/rt.h"
+#include "rt/device/device_struct.h"
 
 typedef struct kn_kernel {
     char *name;
@@ -27,12 +25,12 @@ typedef struct kn_program {
 
 #define KN_PROGRAM_BUCKETS 64
 
-typedef struct kn_program_table {
+struct kn_program_table {
     kn_mutex lock;
     kn_program *buckets[KN_PROGRAM_BUCKETS];
-} kn_program_table;
+};
 
-void kn_program_table_init(kn_program_table *table);
+kn_program_table *kn_program_table_new(void); /* NULL with an error */
 
 /* The kernel, built if need be. */
 kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options,

@@ -1,11 +1,14 @@
 /* rt/stream/callback.c - functions called when a stream's work so far is done. A driver may call back from any of its
  * threads, in which OpenCL allows next to nothing; so its call only hands the function to a thread of ours. */
+#include "rt/stream/callback.h"
+
 #include <time.h>
 
 #include "base/fork.h"
 #include "base/memory.h"
+#include "rt/device/inject.h"
 #include "rt/device/lost.h"
-#include "rt/stream/submit.h"
+#include "rt/stream/queue.h"
 
 typedef struct callback {
     kn_stream *stream;

@@ -1,11 +1,18 @@
 /* rt/stream/event.c - points in a stream's work: other streams and the host wait for them, and they tell the device's
  * time. */
+#include "rt/stream/event.h"
+
 #include <sched.h>
 #include <time.h>
 
 #include "base/fork.h"
 #include "base/memory.h"
+#include "rt/device/inject.h"
 #include "rt/device/lost.h"
+#include "rt/stream/host_wait.h"
+#include "rt/stream/open.h"
+#include "rt/stream/queue.h"
+#include "rt/stream/stream.h"
 #include "rt/stream/submit.h"
 
 struct kn_event {

@@ -1,7 +1,10 @@
 /* rt/stream/fault.c - what kernels report: a record per stream that a kernel writes instead of reading wildly, and that
  * the host looks at once the stream's work is done. */
+#include "rt/stream/fault.h"
+
 #include <string.h>
 
+#include "rt/device/inject.h"
 #include "rt/device/lost.h"
 
 #define FAULT_INTS 4

@@ -1,5 +1,6 @@
 /* rt/trace/clock.c - how far a device's clock is from the host's. */
-#include "rt/trace/profiler.h"
+#include "rt/device/device_struct.h"
+#include "rt/trace/profile.h"
 
 /* A device's timer read between two readings of the host's; the closest pair of several. OpenCL 2.1; drivers of 3.0 may
  * refuse (PoCL 3.1 does). */

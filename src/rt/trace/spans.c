@@ -1,11 +1,13 @@
 /* rt/trace/spans.c - spans: what the host's threads do, as it begins and ends. */
-#include <koine/memory.h>
-
 #include "rt/trace/spans.h"
 
+#include <koine/memory.h>
 #include <stdio.h>
 
-#include "rt/trace/profiler.h"
+#include "base/intern.h"
+#include "rt/device/device_struct.h"
+#include "rt/memory/pool.h"
+#include "rt/trace/profile.h"
 #include "rt/trace/range_tools.h"
 
 /* The thread's place. Of another session: nothing is open. */

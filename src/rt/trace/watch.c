@@ -2,11 +2,10 @@
  * completed, and is read with others then. */
 #include "rt/trace/watch.h"
 
+#include "base/intern.h"
 #include "base/memory.h"
-#include "rt/device/lost.h"
-#include "rt/trace/profiler.h"
-
-atomic_bool kn_watching;
+#include "rt/stream/stream_struct.h"
+#include "rt/trace/profile.h"
 
 /* So many waiting events start a look at which of them have completed. The host runs at most a few hundred launches
  * ahead of each stream, so little more than that ever waits. */
@@ -77,9 +76,10 @@ static bool read_times(reading *r)
 static void read_event(reading *r, bool wait)
 {
     cl_int status = CL_QUEUED;
+    cl_event event = r->of.event;
     if (wait && !kn_device_is_lost(r->device)) /* its events may never complete */
-        clWaitForEvents(1, &r->of.event);
-    cl_int error = clGetEventInfo(r->of.event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+        clWaitForEvents(1, &event);
+    cl_int error = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
     r->is_done = wait || error != CL_SUCCESS || status <= CL_COMPLETE; /* below: it failed */
     if (!r->is_done)
         return;

@@ -17,13 +17,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/text.h"
-#include "rt/internal.h"
+#include "rt/device/device_struct.h"
 
 #define FORMAT "koine tuning 1"
 #define MAX_FILE_BYTES ((size_t)16 << 20)

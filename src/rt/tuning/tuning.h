@@ -10,7 +10,7 @@
 #ifndef KN_RT_TUNING_TUNING_H
 #define KN_RT_TUNING_TUNING_H
 
-#include "rt/rt.h"
+#include <koine/status.h>
 
 typedef struct kn_tuning_figure {
     char *name;     /* of a candidate; the first one's is what runs untuned */

@@ -4,8 +4,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/memory.h"
 #include "base/plot.h"
+#include "base/text.h"
+#include "rt/device/device.h"
 #include "rt/memory/snapshot.h"
 
 #define MAX_FILE ((size_t)1 << 30)

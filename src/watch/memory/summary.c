@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/text.h"
-#include "rt/internal.h"
+#include "rt/device/device.h"
+#include "rt/memory/pool.h"
 
 #define WIDTH 75
 
@@ -99,7 +101,7 @@ static char *summary(kn_device *device, bool abbreviated)
     kn_text text = {0};
     rule(&text, '=');
     char line[2 * WIDTH];
-    snprintf(line, sizeof line, "%20s Koine memory summary, device %s", "", device->label);
+    snprintf(line, sizeof line, "%20s Koine memory summary, device %s", "", kn_device_string(device));
     kn_text_format(&text, "|%-75.75s|\n", line);
     rule(&text, '-');
     snprintf(line, sizeof line, "%12sOOMs: %-18" PRIu64 "| %8s driver retries: %-8" PRIu64, "", f.ooms, "", f.retries);

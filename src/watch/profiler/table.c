@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/layout.h"
-#include "base/memory.h"
-#include "rt/trace/profiler.h"
+#include "base/terminal.h"
+#include "base/text.h"
+#include "rt/trace/profile.h"
+#include "watch/profiler/analysis.h"
 
 #define COLUMN_WIDTH 12 /* at least; as PyTorch's */
 #define MAX_COLUMNS 20

@@ -1,12 +1,14 @@
-/* rt/clblast/clblast.h - the parameters of CLBlast's kernels: what they may be, and which are in use.
+/* rt/clblast/parameters.h - the parameters of CLBlast's kernels: what they may be, and which are in use.
  *
  * CLBlast chooses them by a table of devices that it was tuned on; devices that came later, and processors under PoCL,
  * are not in it. Here is a list of sets that are known to do well somewhere; `koine tune` finds the best of a device,
  * and the first product on the device applies it. */
-#ifndef KN_RT_CLBLAST_CLBLAST_H
-#define KN_RT_CLBLAST_CLBLAST_H
+#ifndef KN_RT_CLBLAST_PARAMETERS_H
+#define KN_RT_CLBLAST_PARAMETERS_H
 
-#include "rt/rt.h"
+#include <koine/status.h>
+
+#include "rt/device/limits.h"
 
 typedef enum kn_clblast_kernel {
     KN_CLBLAST_GEMM,      /* works on padded copies of its operands: the faster one for large products */
@@ -37,7 +39,7 @@ const char *kn_clblast_in_use(kn_device *device, kn_clblast_kernel kernel, bool 
 kn_status kn_clblast_use(kn_device *device, kn_clblast_kernel kernel, bool f64, const char *candidate);
 
 /* Puts what was tuned, or the default, to use, once per device and precision. With CLBlast's lock held: for
- * rt/clblast/clblast.c only. What cannot be applied is logged: CLBlast's own does. */
+ * rt/clblast/gemm.c only. What cannot be applied is logged: CLBlast's own does. */
 void kn_clblast_prepare(kn_device *device, bool f64);
 void kn_clblast_lock(void);
 void kn_clblast_unlock(void);
