@@ -34,7 +34,7 @@ void *kn_native_queue(kn_stream *stream)
     return (void *)stream->queue;
 }
 
-/* The properties that Koine relies on: the same context, so that its memory may be used; this device; in order. */
+/* What Koine relies on: the same context, so that memory can be shared; the same device; in order. */
 static kn_status check_queue(kn_device *device, cl_command_queue queue)
 {
     cl_context context;

@@ -1,4 +1,4 @@
-/* watch/peak.h - what a device can do at most, measured: what benchmarks and profiles are held against. */
+/* watch/peak.h - the most that a device can do, measured: benchmarks and profiles are compared with it. */
 #ifndef KN_WATCH_PEAK_H
 #define KN_WATCH_PEAK_H
 

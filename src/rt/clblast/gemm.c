@@ -104,8 +104,8 @@ static kn_status allocate_scratch(kn_buffer **scratch, kn_stream *stream, kn_gem
     return KN_OK;
 }
 
-/* CLBlast takes a memory object from its start, the pool gives a piece of one: pieces start at multiples of 512 bytes,
- * as much as any driver wants of sub-buffers. */
+/* CLBlast takes a whole memory object, the pool gives a piece of one. Pieces start at multiples of 512 bytes, which
+ * satisfies every driver's alignment of sub-buffers. */
 static cl_mem scratch_of(const kn_gemm_call *call)
 {
     const cl_buffer_region region = {call->scratch_offset, call->scratch_bytes};
@@ -117,7 +117,7 @@ static cl_mem scratch_of(const kn_gemm_call *call)
 
 /* --- the product -------------------------------------------------------------------------------------------------- */
 
-/* CLBlast compiles its kernels when it is first asked for them, without a word. */
+/* CLBlast compiles its kernels at their first use, and reports nothing meanwhile. */
 static CLBlastStatusCode run_product(kn_stream *stream, const kn_gemm_call *call, cl_mem scratch, cl_event *event)
 {
     static atomic_bool used[KN_MAX_DEVICES][2]; /* per precision */
@@ -132,7 +132,7 @@ static CLBlastStatusCode run_product(kn_stream *stream, const kn_gemm_call *call
     return code;
 }
 
-/* The event is that of the last of CLBlast's kernels. Where there is no sub-buffer CLBlast makes a buffer. */
+/* The event is that of the last of CLBlast's kernels. Without a sub-buffer CLBlast makes a buffer itself. */
 kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_call *call)
 {
     const kn_gemm_params *p = &call->params;

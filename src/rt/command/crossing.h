@@ -1,7 +1,7 @@
 /* rt/command/crossing.h - copies from device to device.
  *
- * Each device has a context of its own, so the bytes go by way of pinned host memory: the source's stream fills it, and
- * the streams of any number of other devices take them from there, each in its order. Nothing here waits. */
+ * Each device has its own context, so the bytes go through pinned host memory: the source's stream fills it, and the
+ * streams of any number of other devices read it, each in its own order. The host never waits. */
 #ifndef KN_RT_COMMAND_CROSSING_H
 #define KN_RT_COMMAND_CROSSING_H
 

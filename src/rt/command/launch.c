@@ -69,7 +69,7 @@ static void note_use(kn_stream *stream, const kn_launch_params *params)
             kn_buffer_mark_use(params->args[i].buffer, stream);
 }
 
-/* After a launch: whoever sees the mark and then waits has waited for the launch. */
+/* After a launch: a thread that sees the mark and then waits has waited for this launch too. */
 static void note_fault(kn_stream *stream, const kn_launch_params *params)
 {
     for (int i = 0; i < params->num_args; i++)
@@ -112,7 +112,7 @@ static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_la
     KN_TRY(kn_kernel_set_arguments(kernel->handle, stream, params));
     note_use(stream, params);
     cl_int error = enqueue(stream, kernel, params, global, local);
-    /* drivers take memory at first use: the cache may be in the way */
+    /* drivers take memory at first use, which our cache may leave too little of */
     if (kn_cl_is_out_of_memory(error)) {
         kn_pool_empty_cache(stream->device);
         error = enqueue(stream, kernel, params, global, local);
@@ -124,8 +124,7 @@ static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_la
     return KN_OK;
 }
 
-/* Drivers that compile when a kernel first runs are given the time to: see quirks.h. Costs one wait per kernel and
- * process. */
+/* Waits for drivers that compile a kernel when it first runs (rt/device/quirks.h): once per kernel and process. */
 static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
                               const size_t global[3], const size_t local[3])
 {

@@ -60,8 +60,9 @@ static inline kn_arg kn_arg_variable(const void *variable, size_t offset, size_t
 }
 static inline kn_arg kn_arg_local(size_t bytes) { return (kn_arg){.kind = KN_ARG_LOCAL, .size = bytes}; }
 
-/* The device's fault record (KN_FAULT in the kernel): a kernel that finds an index out of range writes it there instead
- * of reading wildly, and the next synchronise or read of the stream reports it with the launch's `operation`. */
+/* The stream's fault record (KN_FAULT in the kernel): a kernel that finds an index out of range writes it there instead
+ * of accessing memory out of bounds, and the next synchronize or read of the stream reports it with the launch's
+ * `operation`. */
 static inline kn_arg kn_arg_fault(void) { return (kn_arg){.kind = KN_ARG_FAULT}; }
 
 typedef struct kn_launch_params {
@@ -77,8 +78,8 @@ typedef struct kn_launch_params {
     int num_args;
 } kn_launch_params;
 
-/* How many work-items a loop over `n` elements wants (KN_FOR in the kernel): a few per core on CPU devices, none with
- * less than `grain` elements; enough to fill the machine, a multiple of 64, on others. */
+/* The number of work-items for a loop over `n` elements (KN_FOR in the kernel): on CPU devices a few per core, each
+ * with at least `grain` elements; on others enough to fill the device, a multiple of 64. */
 size_t kn_work_items(const kn_limits *limits, int64_t n, int64_t grain);
 
 /* The one way to run a kernel: builds the program if need be (cached in memory and on disk), sets the arguments,

@@ -1,5 +1,4 @@
-/* rt/command/staging.h - pinned memory through which little writes go: their source is free again at once, and nobody
- * waits. */
+/* rt/command/staging.h - pinned memory for small writes: the source may be reused at once, and nobody waits. */
 #ifndef KN_RT_COMMAND_STAGING_H
 #define KN_RT_COMMAND_STAGING_H
 

@@ -59,7 +59,7 @@ static kn_status enqueue_write(kn_stream *stream, kn_buffer *buffer, size_t offs
     return KN_OK;
 }
 
-/* Little is copied to staging memory first, so that the host need not wait until the stream comes to the copy. */
+/* Small writes go through staging memory, so that the host need not wait until the stream reaches the copy. */
 kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes)
 {
     if (bytes == 0)

@@ -13,7 +13,7 @@ bool kn_device_is_host(const kn_device *device);
 int kn_device_slot(const kn_device *device);               /* 0 for the host, 1 + index for the others */
 const char *kn_device_extensions(const kn_device *device); /* OpenCL's list, separated by blanks */
 
-/* How to get larger buffers than limits.max_allocation, for a message; NULL where that is no use. */
+/* How to get larger buffers than limits.max_allocation, for a message; NULL where that is not possible. */
 const char *kn_device_larger_buffers(const kn_device *device);
 
 #endif

@@ -1,5 +1,5 @@
-/* rt/device/device_struct.h - a device as the runtime sees it. What lies on it belongs to the folders above this one:
- * they keep their part behind a pointer. */
+/* rt/device/device_struct.h - the fields of a device, for the runtime. Streams, memory and programs belong to other
+ * folders of rt, which use this one: here they are pointers. */
 #ifndef KN_RT_DEVICE_DEVICE_STRUCT_H
 #define KN_RT_DEVICE_DEVICE_STRUCT_H
 
@@ -29,14 +29,14 @@ struct kn_device {
     kn_mutex lock; /* guards opening and the lists of streams */
     atomic_bool is_open;
     cl_context context;
-    cl_command_queue service; /* for the runtime's own commands: no user's work is on it */
+    cl_command_queue service; /* for the runtime's own commands; never has any of the user's work */
     cl_mem probe;             /* a few bytes, read to see whether the device still answers */
 
     kn_stream *default_stream; /* made when the device is opened */
     kn_stream *streams;        /* all of them, the default one last */
-    kn_stream *destroyed;      /* for use again */
+    kn_stream *destroyed;      /* kept for reuse */
     kn_pool *pool;
-    void (*leave_pool)(kn_stream *stream); /* a stream is finished and about to go: what it has of the pool's memory */
+    void (*leave_pool)(kn_stream *stream); /* called for a finished stream that is being destroyed */
     kn_program_table *programs;
     kn_staging *staging; /* made at the first use */
     kn_mutex staging_lock;

@@ -1,4 +1,4 @@
-/* rt/device/error.h - OpenCL's error codes: their names, and which mean that memory ran out. */
+/* rt/device/error.h - OpenCL's error codes: their names, and which of them mean that memory ran out. */
 #ifndef KN_RT_DEVICE_ERROR_H
 #define KN_RT_DEVICE_ERROR_H
 

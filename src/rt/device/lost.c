@@ -10,7 +10,7 @@
 #include "rt/device/inject.h"
 #include "rt/device/table.h"
 
-/* What NVIDIA's driver returns after a kernel's wild access, instead of an error of OpenCL's. */
+/* What NVIDIA's driver returns after a kernel accessed memory out of bounds; not one of OpenCL's errors. */
 #define NV_ILLEGAL_ACCESS (-9999)
 
 typedef enum verdict { IS_LOST, ASK_IT, IS_FINE } verdict;
@@ -36,7 +36,7 @@ static verdict judge(cl_int error)
     }
 }
 
-/* Reads a few bytes on the queue on which no work of anyone's waits. */
+/* Reads a few bytes on the service queue, where no user's work is waiting. */
 static bool answers(kn_device *device)
 {
     cl_int word;
@@ -59,7 +59,7 @@ bool kn_device_note_error(const kn_device *constant, cl_int error, const char *w
     kn_device *device = (kn_device *)(uintptr_t)constant; /* the mark is the runtime's, not the caller's */
     if (atomic_load(&device->is_lost))
         return true;
-    if (!atomic_load(&device->is_open)) /* what never opened cannot be lost */
+    if (!atomic_load(&device->is_open)) /* a device that was never opened cannot be lost */
         return false;
     verdict found = judge(error);
     if (found == ASK_IT)

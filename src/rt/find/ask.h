@@ -1,5 +1,5 @@
-/* rt/find/ask.h - what the OpenCL platforms answer just now, whatever came of them when the devices were looked for. For
- * those who look for what is wrong with a machine. */
+/* rt/find/ask.h - what the OpenCL platforms answer now, for finding out what is wrong with a machine. The list of
+ * devices, made once, does not change. */
 #ifndef KN_RT_FIND_ASK_H
 #define KN_RT_FIND_ASK_H
 
@@ -9,7 +9,7 @@ typedef struct kn_platform_answer {
     const char *error; /* what asking for its devices failed with, by OpenCL's name; NULL: it did not fail */
 } kn_platform_answer;
 
-int kn_platform_count(void); /* 0 also where asking fails */
+int kn_platform_count(void); /* 0 if asking fails, too */
 kn_platform_answer kn_platform_ask(int index);
 
 #endif

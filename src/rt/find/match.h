@@ -1,4 +1,4 @@
-/* rt/find/match.h - which of the devices found a string means. */
+/* rt/find/match.h - which device a string means, among those found. */
 #ifndef KN_RT_FIND_MATCH_H
 #define KN_RT_FIND_MATCH_H
 
@@ -7,7 +7,7 @@
 /* Number `index` of a type's devices; NULL: there are fewer. */
 kn_device *kn_match_type(kn_device_type type, int index);
 
-/* The device that a string of kn_device_open means, "auto" apart; NULL: none. */
+/* The device that a string means (see kn_device_open), except "auto"; NULL: none. */
 kn_device *kn_match_name(const char *text);
 
 /* The devices that an entry of KOINE_VISIBLE_DEVICES means, in their order; returns how many. */

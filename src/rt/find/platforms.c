@@ -20,7 +20,7 @@
 static struct {
     kn_mutex lock;
     atomic_bool done;
-    char *names[KN_MAX_DEVICES]; /* of the platforms, which devices point to */
+    char *names[KN_MAX_DEVICES]; /* the platforms' names, which devices point to */
     int num_names;
     char trouble[256]; /* why something was left out; "": nothing was */
 } found = {.lock = KN_MUTEX_INIT};
@@ -47,7 +47,7 @@ static kn_device host = {
 
 /* --- what cannot be used ---------------------------------------------------------------------- */
 
-/* A platform or a device is left out: said in the log, and kept to be said where no other is found. */
+/* Logs that a platform or device is left out, and keeps the message for the error when no device is found. */
 static void KN_PRINTF(1, 2) leave_out(const char *format, ...)
 {
     char what[sizeof found.trouble];
@@ -91,7 +91,7 @@ static void free_device(kn_device *device)
     kn_free(device);
 }
 
-/* NULL: it does not answer, which is said; or memory is short, which *status says. */
+/* NULL when it does not answer, which is logged, or when memory runs out: then *status says so. */
 static kn_device *new_device(cl_platform_id platform, const char *platform_name, int platform_index, cl_device_id id,
                              int device_index, kn_status *status)
 {
@@ -196,7 +196,7 @@ static kn_status add_platform(cl_platform_id platform, int index)
     return status;
 }
 
-/* How fast a GPU is likely to be, from what all drivers tell; memory of its own counts for more than a share of the
+/* A guess at how fast a GPU is, from what all drivers report. Its own memory counts for more than a share of the
  * host's. */
 static double gpu_score(const kn_device *device)
 {
@@ -262,7 +262,7 @@ static void forget_all(void)
         kn_free(found.names[--found.num_names]);
 }
 
-/* PoCL without a folder to write to shows no device, and does not say why. */
+/* Without a folder to write to PoCL shows no device and does not say why. */
 static void explain_no_device(cl_uint platforms)
 {
     char *folder = platforms > 0 ? kn_driver_cache_folder() : NULL;
@@ -272,7 +272,7 @@ static void explain_no_device(cl_uint platforms)
     kn_free(folder);
 }
 
-/* Beside the loader's way to say that no driver is registered. */
+/* The loader reports that no driver is registered as an error: that is none here. */
 static kn_status check_platforms(cl_int error)
 {
     const cl_int platform_not_found_khr = -1001;
@@ -316,7 +316,7 @@ kn_status kn_devices_find(void)
 {
     if (atomic_load_explicit(&found.done, memory_order_acquire))
         return KN_OK;
-    if (kn_is_forked()) /* from a process that was at it */
+    if (kn_is_forked()) /* the parent process was searching */
         return kn_fail_forked();
     kn_lock(&found.lock);
     kn_status status = KN_OK;

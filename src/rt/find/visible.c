@@ -12,8 +12,8 @@
 
 #define ENTRY_SIZE 128
 
-/* The next entry without the blanks around it; `list` moves behind it, to NULL after the last. False when it is too
- * long to be the name of anything. */
+/* The next entry, trimmed; `list` moves past it, to NULL after the last. False when it is too long to be any device's
+ * name. */
 static bool next_entry(const char **list, char entry[ENTRY_SIZE])
 {
     const char *start = *list + strspn(*list, " \t"), *end = start + strcspn(start, ",");

@@ -11,7 +11,7 @@
 #include "rt/graph/variable.h"
 #include "rt/memory/blocks.h"
 
-/* Room for one element more in an array whose capacity is the next power of two. NULL with an error. */
+/* Makes room for one more element in an array whose capacity is the next power of two. NULL with an error. */
 static void *grow(void *array, int count, size_t element)
 {
     if (count != 0 && (count & (count - 1)) != 0)
@@ -32,20 +32,20 @@ static kn_status append(void **array, int *count, size_t element, const void *va
     return KN_OK;
 }
 
-/* All captures are graphs'. */
+/* Every capture is one of a graph. */
 static kn_graph_capture *whole(kn_capture *capture) { return (kn_graph_capture *)capture; }
 
 kn_status kn_capture_fail(kn_stream *stream, kn_status status)
 {
     kn_capture *capture = kn_stream_own_capture(stream);
-    return capture ? kn_capture_note(capture, status) : status; /* another thread's is not spoiled */
+    return capture ? kn_capture_note(capture, status) : status; /* another thread's capture is not failed */
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
 static void buffer_is_gone(kn_buffer_watcher *watcher) { atomic_store(&((kn_outside *)watcher)->gone, true); }
 
-/* Memory of the graph's own pool stays; any other is watched. */
+/* The graph's own pool keeps its memory; any other buffer is watched. */
 static kn_status note_buffer(const kn_graph_capture *capture, const kn_buffer *used)
 {
     kn_buffer *buffer = (kn_buffer *)(uintptr_t)used;
@@ -186,7 +186,7 @@ static kn_status take_kernel(kn_capture *capture, kn_stream *stream, kn_kernel *
     return kn_capture_note(capture, status);
 }
 
-/* kn_command_free gives both back. */
+/* kn_command_free releases both. */
 static kn_status retain_memory(const kn_stream *stream, const kn_transfer *transfer)
 {
     cl_int error = transfer->from ? clRetainMemObject(transfer->from) : CL_SUCCESS;

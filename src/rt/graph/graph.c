@@ -38,8 +38,8 @@ kn_status kn_graph_create(kn_graph **graph)
 
 /* --- the capture ------------------------------------------------------------------------------ */
 
-/* The thread's captures under way. A graph may be freed in the block that captures it: the block's end finds it here no
- * more, and does not touch it. */
+/* The thread's open captures. A graph may be freed inside the block that captures it: then the end of the block does
+ * not find it here, and leaves it alone. */
 static _Thread_local kn_graph *captures;
 
 static kn_graph **find_capture(const kn_graph *graph)
@@ -74,7 +74,7 @@ static kn_status begin(kn_graph *graph, kn_stream *stream)
     }
     kn_stream_redirect_allocations(stream, graph->pool);
     if (!capture->base.blind)
-        kn_error_clear(); /* so that what is there at the end is of the capture */
+        kn_error_clear(); /* so that an error found at the end belongs to the capture */
     graph->capturing = stream;
     graph->outer = captures;
     captures = graph;
@@ -99,7 +99,7 @@ kn_status kn_graph_capture_begin(kn_graph *graph, kn_stream *stream)
     return status == KN_OK ? KN_OK : kn_fail(status, "%s", graph->failure);
 }
 
-/* What the capture came to. Memory freed inside it is told apart from other failures. */
+/* The result of a capture. Memory freed inside it has a message of its own. */
 static kn_status outcome(kn_graph_capture *capture)
 {
     kn_capture *base = &capture->base;
@@ -233,7 +233,7 @@ void kn_graph_free(kn_graph *graph)
         KN_ATTEMPT;
         kn_graph_capture_end(graph);
     }
-    if (graph->capturing) /* by another thread: its end is that thread's */
+    if (graph->capturing) /* by another thread, which has to end it */
         return;
     kn_graph_reset(graph);
     kn_free(graph);

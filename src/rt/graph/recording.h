@@ -35,7 +35,7 @@ typedef struct kn_command {
 
 /* A buffer from outside the graph's pool that its commands use. */
 typedef struct kn_outside {
-    kn_buffer_watcher watcher; /* first: the pool gives this address back */
+    kn_buffer_watcher watcher; /* first: the pool passes its address to the callback */
     atomic_bool gone;
     kn_buffer *buffer;
 } kn_outside;
@@ -56,17 +56,17 @@ typedef struct kn_recording {
     int num_commands, num_variables, num_arguments, num_hooks, num_outside;
     size_t snapshot_bytes;
     bool has_faults;
-    kn_stream *bound; /* whose fault record the kernels have; only the submitting thread looks */
+    kn_stream *bound; /* the stream whose fault record the kernels have; for the submitting thread only */
 } kn_recording;
 
 /* A capture: a recording in the making. */
 typedef struct kn_graph_capture {
-    kn_capture base; /* first: the stream gives this address back */
+    kn_capture base; /* first: the stream keeps its address */
     kn_recording *recording;
     kn_mem_pool *pool;
 } kn_graph_capture;
 
-/* An unbegun capture into a new recording, whose memory comes from the pool; NULL with an error. */
+/* A capture, not begun yet, into a new recording whose memory comes from the pool; NULL with an error. */
 kn_graph_capture *kn_graph_capture_new(kn_device *device, kn_mem_pool *pool);
 
 kn_recording *kn_recording_new(kn_device *device);            /* NULL with an error */

@@ -1,4 +1,4 @@
-/* rt/graph/replay.c - a recording's commands onto a queue. */
+/* rt/graph/replay.c - see rt/graph/replay.h. */
 #include "rt/graph/replay.h"
 
 #include <string.h>
@@ -73,8 +73,7 @@ static kn_status run(kn_stream *stream, void *subject, const unsigned char *snap
     return status;
 }
 
-/* A step more: the generator moves on, optimizers count. So nothing of the replay's may fail for want of memory after
- * it. */
+/* The hooks change state: generators advance, optimizers count a step. So nothing may run out of memory afterwards. */
 static kn_status take_snapshot(void *subject, unsigned char *snapshot)
 {
     const kn_recording *recording = subject;

@@ -47,7 +47,7 @@ static kn_status fail_out_of_memory(kn_stream *stream, size_t bytes)
                    kn_format_bytes(total_text, sizeof total_text, total), share, largest);
 }
 
-/* What queued work uses comes back when that is done. */
+/* Waits for queued work, so that the memory it uses comes back too. */
 static void empty_locked(kn_device *device)
 {
     KN_ATTEMPT;
@@ -58,8 +58,8 @@ static void empty_locked(kn_device *device)
     kn_pool_release_unused_segments(pool);
 }
 
-/* The driver refused, or the limit is reached: what is cached is given back, then it is asked once more, for no more
- * than is needed. */
+/* The driver refused, or the limit is reached: gives back what is cached and asks once more, for no more than is
+ * needed. */
 static kn_status retry(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_room room)
 {
     kn_pool *pool = stream->device->pool;
@@ -77,7 +77,7 @@ static kn_status take_block(kn_buffer **block, kn_stream *stream, size_t size)
 {
     kn_pool *pool = stream->device->pool;
     kn_mem_pool *owner = kn_mem_pool_for(stream);
-    /* A private pool keeps its addresses whatever the switch says. */
+    /* A private pool keeps its addresses, so it always caches. */
     kn_room room = owner || atomic_load_explicit(&caching, memory_order_relaxed) ? KN_ROOM_FOR_OTHERS : KN_ROOM_NONE;
     if (pool->pending)
         kn_pool_process_pending(pool, false);
@@ -122,7 +122,7 @@ void kn_buffer_free(kn_buffer *buffer)
 {
     if (!buffer || kn_is_forked())
         return;
-    KN_ATTEMPT; /* what is used by other streams is waited for where it cannot be marked */
+    KN_ATTEMPT; /* where other streams' use cannot be marked they are waited for */
     kn_pool *pool = buffer->segment->pool;
     kn_lock(&pool->lock);
     if (buffer->watchers)

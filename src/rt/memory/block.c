@@ -1,4 +1,4 @@
-/* rt/memory/block.c - blocks of the pool for other people's OpenCL code: a buffer by another name. */
+/* rt/memory/block.c - blocks of the pool for the program's own OpenCL code. A block is a buffer. */
 #include <koine/memory.h>
 
 #include "base/error.h"

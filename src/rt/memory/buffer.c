@@ -1,4 +1,4 @@
-/* rt/memory/buffer.c - what a buffer is, and where it lies. */
+/* rt/memory/buffer.c - a buffer's size, device and place. */
 #include "rt/memory/buffer.h"
 
 #include "rt/memory/blocks.h"

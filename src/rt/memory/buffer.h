@@ -22,7 +22,7 @@ void *kn_buffer_native(const kn_buffer *buffer, size_t *byte_offset);
 /* Notes that `stream` uses the buffer, if it is not the buffer's own. */
 void kn_buffer_mark_use(const kn_buffer *buffer, kn_stream *stream);
 
-/* Host memory that the device can copy from without the driver's own staging (mapped CL_MEM_ALLOC_HOST_PTR). */
+/* Pinned host memory: the device copies from it without staging by the driver (mapped CL_MEM_ALLOC_HOST_PTR). */
 typedef struct kn_pinned kn_pinned;
 kn_status kn_pinned_alloc(kn_pinned **pinned, kn_device *device, size_t bytes);
 void *kn_pinned_data(kn_pinned *pinned);

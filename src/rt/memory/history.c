@@ -17,7 +17,7 @@ const char *kn_trace_action_name(kn_trace_action action)
     return names[action];
 }
 
-/* The slot for one more entry: a new one, or the oldest. NULL when host memory is exhausted at the first. */
+/* The slot for one more entry: a new one, or the oldest one's. NULL when there is no memory even for the first. */
 static kn_trace_entry *next_slot(kn_memory_trace *trace)
 {
     if (trace->count < trace->limit && trace->count == trace->capacity) {
@@ -40,7 +40,7 @@ static kn_trace_entry *next_slot(kn_memory_trace *trace)
     return oldest;
 }
 
-/* What the driver, or the limit, still has room for. */
+/* Bytes that the driver, or the limit, still allows. */
 static uint64_t bytes_left(const kn_device *device)
 {
     uint64_t allowed = kn_pool_allowed(device), total = kn_pool_total(device);

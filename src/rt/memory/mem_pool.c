@@ -1,9 +1,9 @@
 /* rt/memory/mem_pool.c - private pools: memory that serves only the allocations directed to it.
  *
- * A private pool is a mark on segments. A thread's block (KN_MEM_POOL) or a stream's redirection says which mark an
- * allocation asks for. References come from the owner, from open blocks, from redirected streams and from whoever calls
- * kn_mem_pool_retain; the last one gone, the segments lose the mark and so join the ordinary pool, live blocks
- * included. The device's pool lock guards everything here but the thread's current pool. */
+ * A private pool owns segments of the device's pool. A thread's open KN_MEM_POOL block, or a stream's redirection, says
+ * whose segments an allocation comes from. References are held by the user, by open blocks, by redirected streams and
+ * by whoever calls kn_mem_pool_retain. When the last one is gone the segments join the ordinary pool, with the blocks
+ * still in use. The device's pool lock guards everything here but the thread's current pool. */
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/memory.h"

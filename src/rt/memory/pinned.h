@@ -1,4 +1,4 @@
-/* rt/memory/pinned.h - what the runtime knows of pinned blocks beyond rt/memory/buffer.h. */
+/* rt/memory/pinned.h - pinned memory, for the runtime; rt/memory/buffer.h has what all layers use. */
 #ifndef KN_RT_MEMORY_PINNED_H
 #define KN_RT_MEMORY_PINNED_H
 

@@ -1,4 +1,4 @@
-/* rt/memory/place.h - where a buffer lies, for commands. */
+/* rt/memory/place.h - where a buffer lies, for those who enqueue commands. */
 #ifndef KN_RT_MEMORY_PLACE_H
 #define KN_RT_MEMORY_PLACE_H
 

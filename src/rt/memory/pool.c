@@ -1,4 +1,4 @@
-/* rt/memory/pool.c - a pool itself: made for a device, its limits, its figures. rt/memory/pool.h tells the policy. */
+/* rt/memory/pool.c - making a pool, its limits and its figures. rt/memory/pool.h tells the policy. */
 #include "rt/memory/pool.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "rt/device/device_struct.h"
 
-/* Bytes; 0: none, also where the variable is not understood. */
+/* In bytes; 0: no limit, also where the variable is not understood. */
 static uint64_t limit_from_environment(void)
 {
     const char *wanted = getenv("KOINE_MEMORY_LIMIT");

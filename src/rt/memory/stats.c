@@ -27,7 +27,7 @@ static void list_figures(kn_statistic_list *list, const kn_pool_figures *figures
             snprintf(prefix, sizeof prefix, "%s.%s", stat_names[stat], part_names[part]);
             kn_statistic_list_figure(list, prefix, &figures->stats[stat][part]);
         }
-    const kn_statistic none = {0}; /* blocks of any size are split here, so none is over the size that is not */
+    const kn_statistic none = {0}; /* blocks of any size are split, so none is too large to split */
     kn_statistic_list_figure(list, "oversize_allocations", &none);
     kn_statistic_list_figure(list, "oversize_segments", &none);
     kn_statistic_list_number(list, "max_split_size", -1);

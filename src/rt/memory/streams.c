@@ -1,4 +1,4 @@
-/* rt/memory/streams.c - blocks used by streams other than their own: they are reused only when those are done. */
+/* rt/memory/streams.c - blocks used by other streams than their own are reused only when those streams are done. */
 #include "base/error.h"
 #include "rt/memory/blocks.h"
 #include "rt/stream/open.h"
@@ -57,7 +57,7 @@ void kn_buffer_mark_use(const kn_buffer *used, kn_stream *stream)
 {
     if (stream == atomic_load_explicit(&used->stream, memory_order_relaxed))
         return;
-    kn_buffer *buffer = (kn_buffer *)(uintptr_t)used; /* the note is the pool's, not the memory's */
+    kn_buffer *buffer = (kn_buffer *)(uintptr_t)used; /* the note is about the pool, not about the memory */
     kn_pool *pool = buffer->segment->pool;
     kn_lock(&pool->lock);
     bool known = false;
@@ -79,7 +79,7 @@ void kn_pool_leave_stream(kn_stream *gone)
     for (kn_segment *segment = pool->segments; segment; segment = segment->next) {
         kn_pool_offer_unused(pool, segment);
         for (kn_buffer *block = segment->first; block; block = block->after)
-            for (int i = 0; i < block->num_others && !block->is_pending; i++) /* of those the events count */
+            for (int i = 0; i < block->num_others && !block->is_pending; i++) /* else its events count */
                 if (block->others[i] == gone)
                     block->others[i--] = block->others[--block->num_others];
     }

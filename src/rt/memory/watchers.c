@@ -1,4 +1,4 @@
-/* rt/memory/watchers.c - telling whoever must know that a buffer's memory is no longer what they think it is. */
+/* rt/memory/watchers.c - telling those who hold a buffer's address when it is freed. */
 #include "base/error.h"
 #include "rt/memory/blocks.h"
 

@@ -53,7 +53,7 @@ kn_status kn_user_source_add(kn_user_source *source, const char *name, const cha
     snprintf(path, sizeof path, PREFIX "%s/%.*s", kn_hash_format(hash, kn_hash_text(text)), NAME_LENGTH, name);
     kn_lock(&registry.lock);
     entry *e = find(path);
-    if (e && strcmp(e->text, text) != 0) { /* the hash is not made against adversaries */
+    if (e && strcmp(e->text, text) != 0) { /* the hash is not cryptographic */
         kn_unlock(&registry.lock);
         return kn_fail(KN_ERR_STATE, "another source has the same hash as `%s`: change a blank in it", name);
     }

@@ -1,15 +1,15 @@
-/* rt/stream/capturing.h - whether a thread captures what is enqueued on a stream, and which one.
+/* rt/stream/capturing.h - captures: while a thread captures a graph on a stream, what is enqueued there is recorded.
  *
- * Only that thread may use the stream meanwhile, and look into the capture: its end may free it at any time. */
+ * Only that thread may use the stream meanwhile, and read the capture: it may end and be freed at any time. */
 #ifndef KN_RT_STREAM_CAPTURING_H
 #define KN_RT_STREAM_CAPTURING_H
 
 #include "rt/stream/stream_struct.h"
 
-/* A recording in the making, as far as all need to know it; rt/graph has the rest. */
+/* What all folders know of a capture; rt/graph/recording.h has the rest. */
 struct kn_capture {
     const struct kn_recorder *recorder; /* rt/command/recorder.h */
-    bool blind;                         /* an error stuck before it: later ones are not seen */
+    bool blind;                         /* an error was set before it began, which hides later ones */
     kn_status failure;                  /* the first thing that could not be recorded; KN_OK: none */
     char message[512];
 };

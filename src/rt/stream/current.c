@@ -1,10 +1,10 @@
-/* rt/stream/current.c - the streams that the calling thread's work goes to. */
+/* rt/stream/current.c - the calling thread's current streams, one per device. */
 #include "rt/stream/current.h"
 
 #include "base/error.h"
 #include "rt/stream/open.h"
 
-/* The thread's current streams; by id too, since a stream may have been destroyed and its struct used again. */
+/* By id too, since a stream may have been destroyed and its struct reused. */
 static _Thread_local struct {
     kn_stream *stream;
     unsigned long long id;
@@ -17,12 +17,12 @@ kn_stream *kn_stream_default(kn_device *device)
     return device->default_stream;
 }
 
-/* How many guards around the present line could not be entered. */
+/* How many of the thread's open guards could not be entered. */
 static _Thread_local int refusals;
 
 void kn_refuse_work(void)
 {
-    kn_stick(); /* whatever is said inside the block is a consequence */
+    kn_stick(); /* errors inside the block are consequences */
     refusals++;
 }
 

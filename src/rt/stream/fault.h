@@ -1,5 +1,5 @@
-/* rt/stream/fault.h - what kernels report: a record per stream that a kernel writes instead of reading wildly, and that
- * the host looks at once the stream's work is done. */
+/* rt/stream/fault.h - faults that kernels report: each stream has a record that a kernel writes instead of accessing
+ * memory out of bounds, and that the host reads once the stream's work is done. */
 #ifndef KN_RT_STREAM_FAULT_H
 #define KN_RT_STREAM_FAULT_H
 
@@ -11,8 +11,8 @@ kn_status kn_fault_record_new(cl_mem *record, kn_device *device);
 /* A small number that stands for an operation's name in records. */
 int kn_operation_number(const char *name);
 
-/* May launches so far have found a fault? Asked before waiting for them: launches that other threads enqueue meanwhile
- * are not waited for, so they are left to the next check. */
+/* May a launch so far have found a fault? Asked before waiting: launches that other threads enqueue meanwhile are not
+ * waited for, so they are left to the next check. */
 static inline bool kn_stream_take_armed(kn_stream *stream) { return atomic_exchange(&stream->fault_armed, false); }
 
 /* Reports a fault that kernels of the stream, or of one whose values came here, found; its work so far must be done.

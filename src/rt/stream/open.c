@@ -34,7 +34,7 @@ static cl_command_queue new_queue(kn_device *device, int priority, cl_int *error
 static kn_status open_queue(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs)
 {
     cl_int error = CL_SUCCESS;
-    if (stream->queue) /* of the stream whose struct this was */
+    if (stream->queue) /* kept from the stream that had the struct before */
         return KN_OK;
     if (theirs)
         error = clRetainCommandQueue(theirs);
@@ -47,8 +47,8 @@ static kn_status open_queue(kn_stream *stream, kn_device *device, int priority, 
 
 kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs)
 {
-    if (!stream->fault) { /* else the struct of a destroyed stream of this device: what another thread may still look
-                             at, waiting for the stream that was, stays as it is */
+    /* The struct of a destroyed stream keeps these: another thread may still be waiting for that stream. */
+    if (!stream->fault) {
         KN_TRY(kn_fault_record_new(&stream->fault, device));
         kn_mutex_init(&stream->lock);
         stream->device = device;
@@ -87,7 +87,7 @@ void kn_device_finish_streams(kn_device *device)
     kn_unlock(&device->lock);
 }
 
-/* At exit: queued work ends before the drivers are taken down under it. */
+/* At exit: queued work must end before the drivers are unloaded. */
 static void finish_all_devices(void)
 {
     if (kn_is_forked()) /* the queues are there, the driver's threads are not */
@@ -141,7 +141,7 @@ static kn_status open_locked(kn_device *device)
     kn_status status = open_default_stream(device);
     if (status == KN_OK)
         status = open_service(device);
-    if (status != KN_OK) { /* all of it goes: a later try makes a new context */
+    if (status != KN_OK) { /* released altogether: a later try makes a new context */
         close_default_stream(device);
         clReleaseContext(device->context);
         device->context = NULL;

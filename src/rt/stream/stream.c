@@ -34,9 +34,9 @@ kn_status kn_stream_priority_range(kn_device *device, int *least, int *greatest)
     return KN_OK;
 }
 
-/* A destroyed stream's struct to use again, taken out of the list; NULL: none fits. Those of our own queues keep them,
- * for drivers (PoCL) do not give back all that a queue took. A queue that the program has a handle of is not one of
- * them: see kn_stream_destroy. */
+/* Takes a destroyed stream's struct out of the list for reuse; NULL: none fits. Structs keep their queues, since
+ * drivers (PoCL) do not give back all that a queue took; but not queues that the program has a handle of: see
+ * kn_stream_destroy. */
 static kn_stream *take_destroyed(kn_device *device, int priority, cl_command_queue theirs)
 {
     kn_lock(&device->lock);
@@ -104,12 +104,12 @@ static kn_status check_destroyable(kn_stream *stream)
     if (kn_stream_has_capture(stream))
         return kn_fail(KN_ERR_STATE, "kn_stream_destroy: a graph is being captured on this stream of %s: end it first",
                        label);
-    if (kn_device_is_lost(stream->device)) { /* whatever it was doing is over */
+    if (kn_device_is_lost(stream->device)) { /* its work is over */
         kn_submitter_drain(stream);
         return KN_OK;
     }
     kn_submitter_drain(stream);
-    KN_TRY(kn_stream_is_idle_within(stream, 50000000, &done)); /* what is about to end is no misuse */
+    KN_TRY(kn_stream_is_idle_within(stream, 50000000, &done)); /* work that is about to end is not an error */
     if (!done)
         return kn_fail(KN_ERR_STATE,
                        "kn_stream_destroy: the stream of %s has unfinished work: kn_stream_synchronize it first",
@@ -161,8 +161,8 @@ int kn_stream_priority(const kn_stream *stream) { return stream ? stream->priori
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-/* Waits and reports; the count of host waits is the caller's. What another thread captures does not run: only the work
- * before its capture is waited for. */
+/* Waits and reports errors; the caller counts the host wait. If another thread is capturing, only the work before its
+ * capture is waited for, since what is captured does not run. */
 static kn_status synchronize(kn_stream *stream, cl_command_queue queue)
 {
     if (!kn_stream_captured_elsewhere(stream))

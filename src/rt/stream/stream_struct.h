@@ -14,9 +14,9 @@
 typedef struct kn_capture kn_capture;     /* rt/stream/capturing.h */
 typedef struct kn_submitter kn_submitter; /* rt/stream/submit.h */
 
-/* A stream's memory is never given back, only used for another stream: a thread may still hold a destroyed one as its
- * current stream, and sees by the id that it is gone. Its queue, if it is ours alone, and what it has of the pool's
- * memory go with it to that other stream. */
+/* A stream's struct is never freed, only reused for another stream: a thread may still have a destroyed one as its
+ * current stream, and sees by the id that it is gone. The next stream takes over its queue, if no other code has it,
+ * and its memory in the pool. */
 struct kn_stream {
     kn_device *device;
     cl_command_queue queue; /* to enqueue: after kn_stream_enter; NULL: of a destroyed stream whose queue was shared */
@@ -32,13 +32,13 @@ struct kn_stream {
     unsigned next_marker;
     atomic_bool fault_armed;                    /* a launch since the last check may have written it */
     _Atomic(kn_capture *) capture;              /* the recording that takes what is enqueued; NULL: it runs */
-    _Atomic(const void *) capturer;             /* a mark of the thread that captures: only it looks into `capture` */
+    _Atomic(const void *) capturer;             /* stands for the capturing thread: only that one may read `capture` */
     _Atomic(kn_submitter *) submitter;          /* hands replays to the queue; made at the first replay */
     atomic_int callbacks;                       /* not yet called */
     _Atomic(kn_stream *) heard[KN_MAX_DEVICES]; /* by device: a stream whose values came here and may be faulty */
     atomic_bool hears;                          /* any of them */
     atomic_bool busy;                           /* something was enqueued since it was last known to be idle */
-    atomic_bool is_shared;                      /* code that is not ours has the queue: it is never known to be idle */
+    atomic_bool is_shared;                      /* other code has the queue, so it is never known to be idle */
 };
 
 /* After a command was enqueued, too: the stream may have been found idle between kn_stream_enter and the command. */

@@ -114,7 +114,7 @@ kn_status kn_submitter_report(kn_stream *stream)
     return failure;
 }
 
-/* The snapshot is a copy that this way would not need, but one layout serves both. */
+/* Without a thread no snapshot would be needed, but one way serves both. */
 kn_status kn_submit_here(kn_stream *stream, const kn_submission *work)
 {
     unsigned char few[512], *snapshot = few;

@@ -1,5 +1,5 @@
-/* rt/stream/submit.h - a thread of a stream's own that enqueues on its queue, so that the caller pays for handing work
- * over and not for enqueueing it. The work is replays of graphs (rt/graph/replay.c). */
+/* rt/stream/submit.h - a thread per stream that enqueues work on its queue, so that the caller only pays for handing it
+ * over. The work is replays of graphs (rt/graph/replay.c). */
 #ifndef KN_RT_STREAM_SUBMIT_H
 #define KN_RT_STREAM_SUBMIT_H
 
@@ -9,9 +9,9 @@
 typedef struct kn_submission {
     void *subject;
     size_t snapshot_bytes;
-    /* By the calling thread, once nothing else can fail for want of memory. */
+    /* Called by the calling thread, once nothing else can run out of memory. */
     kn_status (*prepare)(void *subject, unsigned char *snapshot);
-    /* By the stream's thread; or by the calling one: kn_submit_here. */
+    /* Called by the stream's thread, or with kn_submit_here by the calling one. */
     kn_status (*run)(kn_stream *stream, void *subject, const unsigned char *snapshot);
 } kn_submission;
 

@@ -1,4 +1,4 @@
-/* rt/trace/profiler.c - the profiler's life: start, the schedule's steps, stop; what of its records lives when. */
+/* rt/trace/profiler.c - starting the profiler, the schedule's steps, stopping it. */
 #include <koine/profiler.h>
 
 #include "base/error.h"

@@ -7,8 +7,8 @@
 #include "rt/stream/stream_struct.h"
 #include "rt/trace/profile.h"
 
-/* So many waiting events start a look at which of them have completed. The host runs at most a few hundred launches
- * ahead of each stream, so little more than that ever waits. */
+/* With that many waiting events, the completed ones are read. The host runs at most a few hundred launches ahead of
+ * each stream, so not many more ever wait. */
 #define BATCH 256
 
 /* --- noting a command; the lock is held ------------------------------------------------------- */
@@ -127,7 +127,7 @@ static void harvest(kn_profile *profile, bool wait)
     }
     kn_unlock(&kn_profile_lock);
     if (!readings)
-        return; /* short of memory: they wait on */
+        return; /* out of memory: they go on waiting */
     for (size_t i = 0; i < count; i++)
         read_event(&readings[i], wait);
     kn_lock(&kn_profile_lock);

@@ -1,4 +1,4 @@
-/* rt/trace/watch.h - telling whoever looks on of commands as they are enqueued. */
+/* rt/trace/watch.h - telling the profiler of commands as they are enqueued. */
 #ifndef KN_RT_TRACE_WATCH_H
 #define KN_RT_TRACE_WATCH_H
 
@@ -10,7 +10,7 @@
 /* A command was enqueued; `event` is its event, taken over. */
 void kn_watch_command(kn_stream *stream, const kn_command_info *info, cl_event event);
 
-/* The event argument of an enqueue: asked for only while somebody watches. */
+/* The event argument of an enqueue: NULL unless the profiler is watching. */
 static inline cl_event *kn_watch_event(cl_event *event)
 {
     *event = NULL;

@@ -1,5 +1,5 @@
-/* rt/trace/watching.h - whether anybody looks on: the profiler, or a tool to which ranges are passed on. And what a
- * command is to them. */
+/* rt/trace/watching.h - whether the profiler, or a tool to which ranges are passed on, is watching; and what is told of
+ * a command. */
 #ifndef KN_RT_TRACE_WATCHING_H
 #define KN_RT_TRACE_WATCHING_H
 
@@ -24,7 +24,7 @@ typedef struct kn_command_info {
     size_t bytes;               /* of transfers */
 } kn_command_info;
 
-/* Costs one relaxed load while nobody does. */
+/* One relaxed load. */
 extern atomic_bool kn_watching;
 static inline bool kn_is_watched(void) { return atomic_load_explicit(&kn_watching, memory_order_relaxed); }
 

@@ -4,12 +4,11 @@
 
 #include "rt/tuning/list.h"
 
-/* The results of a file about the device: about just this driver and library version, if it is its `own`, else about a
- * device of that name. KN_ERR_FORMAT, with a sentence, for a file that is no tuning file, is damaged, or about another
- * device. */
+/* Reads a file of results: of just this driver and library version if it is the device's `own` file, else of any device
+ * of that name. KN_ERR_FORMAT for a file that is not a tuning file, is damaged, or is about another device. */
 kn_status kn_tuning_read(kn_tuning_list *list, const kn_device *device, const char *path, bool own);
 
-/* Writes a file; `merge`: with what it holds already that the list does not. */
+/* Writes a file; with `merge` it keeps results that the list does not have. */
 kn_status kn_tuning_write(const kn_tuning_list *list, const kn_device *device, const char *path, bool merge);
 
 #endif

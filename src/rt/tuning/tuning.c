@@ -24,7 +24,7 @@ static atomic_uint generation = 1;
 
 unsigned kn_tuning_generation(void) { return atomic_load_explicit(&generation, memory_order_relaxed); }
 
-/* A file that cannot be used is left alone, and said so: nothing depends on it but speed. */
+/* A file that cannot be used is ignored, with a message in the log: only speed depends on it. */
 static void load_file(kn_tuning_list *list, kn_device *device, const char *path, bool own)
 {
     kn_tuning_list read = {0};

@@ -148,7 +148,7 @@ static void check_bus(kn_diagnosis *diagnosis)
         const kn_driver_row *row = &kn_driver_rows[i];
         if (!all.seen[i] || offered(row->vendor))
             continue;
-        /* Beside another GPU that works, one without a driver (the processor's own graphics) is nobody's trouble. */
+        /* If another GPU works, one without a driver (the processor's own graphics) is no problem. */
         kn_diagnosis_add(diagnosis, kn_gpu_count() > 0 ? KN_FINDING_NOTE : KN_FINDING_PROBLEM,
                          kn_formatted("this machine has a GPU of %s, but no OpenCL platform offers it", row->name),
                          kn_formatted("%s; in a container, hand the device in: --gpus all (NVIDIA), --device /dev/dri, "

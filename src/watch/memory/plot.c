@@ -43,7 +43,8 @@ static void append_panel(kn_text *script, int column, const char *label, double 
                    label, last > 0 ? last : 1, column, column, column);
 }
 
-/* By the clock, where a pause hides what happens around it, and by the number of the change, where it does not. */
+/* Two plots: over time, where a long pause leaves little room for the rest, and over the number of the change, where it
+ * does not. */
 static void write_script(kn_text *script, const void *subject)
 {
     const kn_snapshot_figures *f = subject;

@@ -23,8 +23,8 @@ static void rule(kn_text *text, char line)
     kn_text_append(text, row);
 }
 
-/* A number in ten columns, its unit chosen by `scale`, so that the rows of a group share one. As PyTorch does, the unit
- * changes at three quarters of a thousand of the next, and what is left over is cut off. */
+/* A number in ten columns; `scale` chooses the unit, so that the rows of a group share one. As in PyTorch the unit
+ * changes at 750 (768 for bytes) of the next, and numbers are rounded down. */
 static void cell(kn_text *text, unit kind, int64_t value, int64_t scale)
 {
     static const char *const bytes[] = {"B  ", "KiB", "MiB", "GiB", "TiB", "PiB"};

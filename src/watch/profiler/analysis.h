@@ -32,19 +32,19 @@ typedef struct kn_analysis {
  * watch/profiler/peaks.c */
 void kn_profile_measure_peaks(void);
 
-/* `with_peak`: holds the work against the peaks that are known. The lock is held; nothing may be recording. */
+/* `with_peak`: compares the work with the peaks that are known. The lock is held; nothing may be recording. */
 kn_status kn_profile_analyse(kn_analysis *analysis, const kn_profile *profile, bool with_peak);
 void kn_analysis_free(kn_analysis *analysis);
 
 /* Fails unless there is something to show and nothing is being recorded; `function` for the message. */
 kn_status kn_profile_check_results(const kn_profile *profile, const char *function);
 
-/* Rows for the table, by falling self device time; watch/profiler/rows.c. */
+/* Rows for the table, largest self device time first; watch/profiler/rows.c. */
 kn_status kn_profile_rows(kn_profiler_row **rows, int *count, const kn_profile *profile, const kn_analysis *analysis,
                           bool by_shapes);
 
-/* What rows are sorted by, by PyTorch's name for it (NULL when there is none such), and sorting: falling, but names
- * rising; as they were among equals. watch/profiler/sort.c */
+/* The key that rows are sorted by, found by PyTorch's name for it (NULL: there is none), and sorting: largest first,
+ * but names in alphabetical order; stable. watch/profiler/sort.c */
 typedef struct kn_profiler_sort_key kn_profiler_sort_key;
 const kn_profiler_sort_key *kn_profile_find_sort_key(const char *name);
 kn_status kn_profile_sort_rows(kn_profiler_row *rows, int count, const kn_profiler_sort_key *key);

@@ -1,7 +1,7 @@
-/* watch/profiler/peaks.c - the peaks that a profile's work is held against.
+/* watch/profiler/peaks.c - the peaks that a profile's work is compared with.
  *
- * Measuring launches kernels, which a profiler that looks on wants to note, and allocates: it must be done before the
- * profile is locked for an analysis. */
+ * Measuring allocates and launches kernels, which take the profile's lock: it must be done before the profile is locked
+ * for an analysis. */
 #include "base/error.h"
 #include "base/log.h"
 #include "rt/device/device.h"
