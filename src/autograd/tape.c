@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "tensor/hooks.h"
 
 static atomic_uint_fast64_t next_number = 1;
 

@@ -76,8 +76,9 @@ struct kn_autograd {
     kn_tensor *base;   /* owned; of a view: see autograd/view.h */
 };
 
-/* The tensor's part, made if need be; NULL with an error. */
+/* The tensor's part, made if need be; NULL with an error. And its end, with the tensor's. */
 struct kn_autograd *kn_autograd_of(kn_tensor *tensor);
+void kn_autograd_free(struct kn_autograd *autograd);
 
 /* Does it require gradients, as a leaf or as the result of recorded operations, those that changed it included? */
 static inline bool kn_autograd_wants(const kn_tensor *tensor)

@@ -1,19 +1,19 @@
-/* rt/trace/profiler.h - what the profiler's files share: the records, and the one profile of the process.
+/* rt/trace/profile.h - what is recorded while the profiler runs, and the one profile of the process.
  *
  * Host side: spans (rt/trace/spans.h), appended under the profile's lock as they begin. Device side: commands; their
  * OpenCL events wait in a list and are read in batches once they have completed (rt/trace/watch.c), so that a long run
  * holds few of them. Both kinds are kept by index: the arrays move when they grow. All times are nanoseconds of
  * CLOCK_MONOTONIC; those of devices stay on the device's clock until kn_profile_clock_offset is added. */
-#ifndef KN_RT_TRACE_PROFILER_H
-#define KN_RT_TRACE_PROFILER_H
+#ifndef KN_RT_TRACE_PROFILE_H
+#define KN_RT_TRACE_PROFILE_H
 
 #include <koine/profiler.h>
 #include <time.h>
 
 #include "base/intern.h"
-#include "rt/internal.h"
+#include "base/threads.h"
+#include "rt/device/device.h"
 #include "rt/trace/spans.h"
-#include "rt/trace/watch.h"
 
 /* --- records ---------------------------------------------------------------------------------- */
 
@@ -61,7 +61,7 @@ typedef struct kn_memory_record {
 
 /* An event that has not been read yet. */
 typedef struct kn_pending {
-    cl_event event;
+    void *event; /* a cl_event */
     int64_t command;
 } kn_pending;
 
@@ -110,7 +110,7 @@ static inline int64_t kn_clock_now(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* profiler.c. The lock is held for these. */
+/* The lock is held for these. */
 
 /* Makes room for one more of `*items`; false, counted as dropped, when memory is short. */
 bool kn_profile_reserve(kn_profile *profile, void **items, size_t *capacity, size_t count, size_t size);
@@ -134,54 +134,5 @@ void kn_profile_drain(kn_profile *profile);
 
 /* Device time + offset = host time. clock.c */
 int64_t kn_profile_clock_offset(const kn_profile *profile, kn_device *device);
-
-/* --- the analysis ----------------------------------------------------------------------------- *
- * Derived once for the table or the trace; watch/profiler/analysis.c. Arrays parallel to spans and commands. */
-
-typedef struct kn_span_figures {
-    double self_cpu, cpu, self_device, device; /* microseconds */
-    double flops, bytes;                       /* of a range: of the operations inside it */
-    double ideal_compute, ideal_memory;        /* microseconds at the device's peaks; 0: not known */
-    double own_flops, own_bytes;               /* of an operation: without those inside it, so of its own kernels */
-    double own_compute, own_memory;            /* the same at the peaks */
-} kn_span_figures;
-
-typedef struct kn_command_figures {
-    double start, time; /* microseconds: since the profile's start, on the host's clock */
-    double flops, bytes, ideal_compute, ideal_memory;
-} kn_command_figures;
-
-typedef struct kn_analysis {
-    kn_span_figures *spans;
-    kn_command_figures *commands;
-    double wall, self_cpu, device;               /* microseconds */
-    double step_cpu, step_self_cpu, step_device; /* of the schedule's steps, a part of self_cpu; microseconds */
-    double end;                                  /* the last moment of all, microseconds since the start */
-} kn_analysis;
-
-/* Before an analysis with peaks: measures those of the devices on which something was recorded with its flops, where
- * that is possible; what fails stays unknown, with a warning in the log. Launches kernels, so the lock is not held.
- * watch/profiler/peaks.c */
-void kn_profile_measure_peaks(void);
-
-/* `with_peak`: holds the work against the peaks that are known. The lock is held; nothing may be recording. */
-kn_status kn_profile_analyse(kn_analysis *analysis, const kn_profile *profile, bool with_peak);
-void kn_analysis_free(kn_analysis *analysis);
-
-/* Fails unless there is something to show and nothing is being recorded; `function` for the message. */
-kn_status kn_profile_check_results(const kn_profile *profile, const char *function);
-
-/* Rows for the table, by falling self device time; watch/profiler/rows.c. */
-kn_status kn_profile_rows(kn_profiler_row **rows, int *count, const kn_profile *profile, const kn_analysis *analysis,
-                          bool by_shapes);
-
-/* What rows are sorted by, by PyTorch's name for it (NULL when there is none such), and sorting: falling, but names
- * rising; as they were among equals. watch/profiler/sort.c */
-typedef struct kn_profiler_sort_key kn_profiler_sort_key;
-const kn_profiler_sort_key *kn_profile_find_sort_key(const char *name);
-kn_status kn_profile_sort_rows(kn_profiler_row *rows, int count, const kn_profiler_sort_key *key);
-
-/* "Memcpy HtoD" and the like; a kernel's own name. */
-const char *kn_command_name(const kn_command_record *command);
 
 #endif

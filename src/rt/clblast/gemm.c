@@ -1,11 +1,19 @@
-/* rt/clblast/clblast.c - CLBlast as a provider of matrix products. */
+/* rt/clblast/gemm.c - CLBlast as a provider of matrix products. */
+#include "rt/clblast/gemm.h"
+
 #include <clblast_c.h>
 #include <stdatomic.h>
 
-#include "rt/clblast/clblast.h"
+#include "rt/clblast/gemm_call.h"
+#include "rt/clblast/parameters.h"
+#include "rt/command/recorder.h"
+#include "rt/device/error.h"
 #include "rt/device/lost.h"
-#include "rt/graph/capture.h"
+#include "rt/memory/place.h"
 #include "rt/program/build_progress.h"
+#include "rt/stream/capturing.h"
+#include "rt/stream/queue.h"
+#include "rt/trace/watch.h"
 
 /* CLBlast counts elements in int inside its kernels. */
 #define CLBLAST_MAX_ELEMENTS ((int64_t)1 << 31)
@@ -96,8 +104,8 @@ static kn_status allocate_scratch(kn_buffer **scratch, kn_stream *stream, kn_gem
     return KN_OK;
 }
 
-/* CLBlast takes a memory object from its start, the pool gives a piece of one: pieces start at multiples of 512 bytes,
- * as much as any driver wants of sub-buffers. */
+/* CLBlast takes a whole memory object, the pool gives a piece of one. Pieces start at multiples of 512 bytes, which
+ * satisfies every driver's alignment of sub-buffers. */
 static cl_mem scratch_of(const kn_gemm_call *call)
 {
     const cl_buffer_region region = {call->scratch_offset, call->scratch_bytes};
@@ -109,7 +117,7 @@ static cl_mem scratch_of(const kn_gemm_call *call)
 
 /* --- the product -------------------------------------------------------------------------------------------------- */
 
-/* CLBlast compiles its kernels when it is first asked for them, without a word. */
+/* CLBlast compiles its kernels at their first use, and reports nothing meanwhile. */
 static CLBlastStatusCode run_product(kn_stream *stream, const kn_gemm_call *call, cl_mem scratch, cl_event *event)
 {
     static atomic_bool used[KN_MAX_DEVICES][2]; /* per precision */
@@ -124,7 +132,7 @@ static CLBlastStatusCode run_product(kn_stream *stream, const kn_gemm_call *call
     return code;
 }
 
-/* The event is that of the last of CLBlast's kernels. Where there is no sub-buffer CLBlast makes a buffer. */
+/* The event is that of the last of CLBlast's kernels. Without a sub-buffer CLBlast makes a buffer itself. */
 kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_call *call)
 {
     const kn_gemm_params *p = &call->params;
@@ -144,11 +152,17 @@ kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_call *call)
     return kn_stream_count_launch(stream);
 }
 
+static kn_status record(kn_stream *stream, const kn_gemm_call *call)
+{
+    kn_capture *capture = kn_stream_require_capture(stream);
+    return capture ? capture->recorder->gemm(capture, call) : KN_ERR_STATE;
+}
+
 static kn_status enqueue_or_record(kn_stream *stream, const kn_gemm_call *call)
 {
     const kn_gemm_params *p = &call->params;
     if (kn_stream_has_capture(stream))
-        return kn_capture_gemm(stream, call);
+        return record(stream, call);
     kn_buffer_mark_use(p->a.buffer, stream);
     kn_buffer_mark_use(p->b.buffer, stream);
     kn_buffer_mark_use(p->c.buffer, stream);
