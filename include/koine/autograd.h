@@ -89,7 +89,6 @@ typedef struct kn_gradcheck_options {
 #define KN_GRADCHECK_DEFAULTS .eps = 1e-6, .atol = 1e-5, .rtol = 1e-3
 KN_API kn_gradcheck_options kn_gradcheck_options_init(void);
 typedef kn_tensor *(*kn_gradcheck_function)(kn_tensor *const *inputs, void *user);
-#define KN_GRADCHECK_INPUTS 16 /* at most */
 KN_API kn_status kn_gradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
                               const kn_gradcheck_options *options);
 

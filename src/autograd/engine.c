@@ -25,13 +25,17 @@ static kn_status clone_of(kn_tensor **copy, kn_tensor *tensor)
     return kn_tensor_cast(copy, tensor, tensor->dtype, tensor->storage->device);
 }
 
-/* The same as a recorded operation. */
+static const kn_op *sum_op;
+
+void kn_pass_set_sum(const kn_op *op) { sum_op = op; }
+
+/* *sum += gradient as a recorded operation. */
 static kn_status add_recorded(kn_tensor **sum, kn_tensor *gradient)
 {
     int scope = kn_scope_begin_internal();
     if (!scope)
         return KN_ERR_MEMORY;
-    kn_tensor *total = kn_retain(kn_op_apply(&kn_add_op, (kn_tensor *[]){*sum, gradient}, 2, NULL, NULL));
+    kn_tensor *total = kn_retain(kn_op_apply(sum_op, (kn_tensor *[]){*sum, gradient}, 2, NULL, NULL));
     kn_scope_end(scope);
     if (!total)
         return kn_error_status();

@@ -21,6 +21,9 @@ typedef struct kn_pass {
     int num_wanted;
 } kn_pass;
 
+/* The op that adds gradients where the pass is recorded. The ops layer registers it when the library is loaded. */
+void kn_pass_set_sum(const kn_op *op);
+
 /* Takes over the gradients of the starts. */
 kn_status kn_pass_run(kn_pass *pass, kn_pass_end *starts, int num_starts);
 

@@ -21,6 +21,7 @@ typedef struct check {
     kn_tensor *weights;
     bool second;
     kn_gradcheck_options options;
+    kn_tensor **leaves, **outputs; /* room for one per input: those that require gradients, what is checked of them */
 } check;
 
 static double weight(int64_t i)
@@ -49,45 +50,43 @@ static kn_status add_weighted(double *sum, const check *c, const kn_tensor *outp
 
 /* --- outputs --------------------------------------------------------------------------------------------------------- */
 
-/* What of the inputs requires gradients; returns how many. */
-static int leaves_of(const check *c, kn_tensor *leaves[])
+/* Returns how many of the inputs require gradients. */
+static int find_leaves(const check *c)
 {
     int count = 0;
     for (int i = 0; i < c->num_inputs; i++)
         if (kn_requires_grad(c->inputs[i]))
-            leaves[count++] = c->inputs[i];
+            c->leaves[count++] = c->inputs[i];
     return count;
 }
 
-/* The tensors whose gradients are checked, in `outputs`, room for one per input; NULL for those that are always zero. */
-static kn_status evaluate(const check *c, kn_tensor *outputs[], int *count)
+/* Fills c->outputs with the tensors whose gradients are checked; NULL for those that are always zero. */
+static kn_status evaluate(const check *c, int *count)
 {
-    kn_tensor *leaves[KN_GRADCHECK_INPUTS];
     bool before = kn_set_grad_enabled(kn_grad_enabled() || c->second);
     kn_tensor *output = c->function(c->inputs, c->user);
     kn_status status = output ? KN_OK : kn_error_status();
     *count = 1;
     if (status == KN_OK && c->second) {
-        *count = leaves_of(c, leaves);
-        status = kn_autograd_grad(&output, 1, leaves, *count, outputs, .grad_outputs = &c->weights,
+        *count = find_leaves(c);
+        status = kn_autograd_grad(&output, 1, c->leaves, *count, c->outputs, .grad_outputs = &c->weights,
                                   .create_graph = true, .allow_unused = true);
     } else
-        outputs[0] = output;
+        c->outputs[0] = output;
     kn_set_grad_enabled(before);
     return status;
 }
 
 static kn_status loss_of(double *loss, const check *c)
 {
-    kn_tensor *outputs[KN_GRADCHECK_INPUTS] = {NULL};
     int count;
     *loss = 0;
     KN_SCOPE;
     KN_NO_GRAD;
-    KN_TRY(evaluate(c, outputs, &count));
+    KN_TRY(evaluate(c, &count));
     for (int i = 0; i < count; i++)
-        if (outputs[i])
-            KN_TRY(add_weighted(loss, c, outputs[i]));
+        if (c->outputs[i])
+            KN_TRY(add_weighted(loss, c, c->outputs[i]));
     return KN_OK;
 }
 
@@ -106,15 +105,14 @@ static kn_status add_gradients_of(kn_tensor *output)
 
 static kn_status analytic(const check *c)
 {
-    kn_tensor *outputs[KN_GRADCHECK_INPUTS] = {NULL};
     int count;
     for (int i = 0; i < c->num_inputs; i++)
         KN_TRY(kn_set_grad(c->inputs[i], NULL));
     KN_SCOPE;
-    KN_TRY(evaluate(c, outputs, &count));
+    KN_TRY(evaluate(c, &count));
     for (int i = 0; i < count; i++)
-        if (!c->second || kn_requires_grad(outputs[i])) /* the gradient of what is linear is a constant */
-            KN_TRY(outputs[i] ? add_gradients_of(outputs[i]) : KN_OK);
+        if (!c->second || kn_requires_grad(c->outputs[i])) /* the gradient of what is linear is a constant */
+            KN_TRY(c->outputs[i] ? add_gradients_of(c->outputs[i]) : KN_OK);
     return KN_OK;
 }
 
@@ -181,9 +179,6 @@ static kn_status begin(check *c, const kn_gradcheck_options *options)
 {
     if (!c->function || !c->inputs)
         return kn_fail_argument_null(c->name, c->function ? "inputs" : "function");
-    if (c->num_inputs > KN_GRADCHECK_INPUTS)
-        return kn_fail(KN_ERR_ARGUMENT, "%s: %d inputs: it takes at most %d", c->name, c->num_inputs,
-                       KN_GRADCHECK_INPUTS);
     c->options = with_defaults(options);
     for (int i = 0; i < c->num_inputs; i++) {
         if (!c->inputs[i])
@@ -195,13 +190,25 @@ static kn_status begin(check *c, const kn_gradcheck_options *options)
     return KN_OK;
 }
 
-static kn_status check_all(const check *c)
+static kn_status check_leaves(const check *c)
 {
     KN_TRY(analytic(c));
     for (int i = 0; i < c->num_inputs; i++)
         if (kn_requires_grad(c->inputs[i]))
             KN_TRY(check_input(c, c->inputs[i], i));
-    return KN_OK;
+    return c->weights ? check_input(c, c->weights, c->num_inputs) : KN_OK;
+}
+
+static kn_status run(check *c)
+{
+    const size_t places = (size_t)c->num_inputs + 1;
+    c->leaves = kn_calloc(2 * places, sizeof *c->leaves);
+    if (!c->leaves)
+        return KN_ERR_MEMORY;
+    c->outputs = c->leaves + places;
+    const kn_status status = check_leaves(c);
+    kn_free(c->leaves);
+    return status;
 }
 
 kn_status kn_gradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
@@ -209,7 +216,7 @@ kn_status kn_gradcheck(kn_gradcheck_function function, void *user, kn_tensor *co
 {
     check c = {.name = "kn_gradcheck", .function = function, .user = user, .inputs = inputs, .num_inputs = num_inputs};
     KN_TRY(begin(&c, options));
-    return check_all(&c);
+    return run(&c);
 }
 
 /* A tensor like the function's result, of random numbers, that requires gradients. */
@@ -236,9 +243,7 @@ kn_status kn_gradgradcheck(kn_gradcheck_function function, void *user, kn_tensor
                .second = true};
     KN_TRY(begin(&c, options));
     KN_TRY(new_weights(&c));
-    kn_status status = check_all(&c);
-    if (status == KN_OK)
-        status = check_input(&c, c.weights, num_inputs);
+    const kn_status status = run(&c);
     kn_release(c.weights);
     return status;
 }

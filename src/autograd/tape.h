@@ -119,9 +119,6 @@ kn_record kn_record_of(const kn_call *call);
 kn_status kn_tape_record_many(const kn_op *op, const void *params, kn_tensor *const *inputs, int num_inputs,
                               kn_tensor *const *outputs, int num_outputs);
 
-/* The sum of gradients, where it is recorded. Defined by the ops layer. */
-extern const kn_op kn_add_op;
-
 void kn_node_release(kn_node *node); /* NULL allowed; does not recurse, however long the record is */
 void kn_node_free_saved(kn_node *node);
 

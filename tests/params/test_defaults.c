@@ -186,6 +186,22 @@ static kn_tensor *cube(kn_tensor *const *inputs, void *user)
         kn_register_hook(y, times_101, NULL);
     return y;
 }
+static char *check_cube_twice(const kn_gradcheck_options *options)
+{
+    kn_tensor *x = kn_full(KN_SHAPE(2), 1.5, .dtype = KN_F64, .requires_grad = true);
+    return kn_gradgradcheck(cube, NULL, &x, 1, options) == KN_OK ? strdup("no difference") : show_error();
+}
+CALLS(kn_gradgradcheck, kn_gradcheck_options, , check_cube_twice(params),
+      check_cube_twice(&(kn_gradcheck_options){KN_GRADCHECK_DEFAULTS}))
+static char *slope_of_cube(bool by_macro, const kn_autograd_grad_params *params)
+{
+    kn_tensor *x = kn_full(KN_SHAPE(1), 1.5, .dtype = KN_F64, .requires_grad = true), *slope = NULL;
+    kn_tensor *y = kn_mul(kn_mul(x, x), x);
+    const kn_status status =
+        by_macro ? kn_autograd_grad(&y, 1, &x, 1, &slope) : kn_autograd_grad_with(&y, 1, &x, 1, &slope, params);
+    return status == KN_OK ? show_tensor(slope) : show_error();
+}
+CALLS(kn_autograd_grad, kn_autograd_grad_params, , slope_of_cube(false, params), slope_of_cube(true, NULL))
 /* The message tells the difference found, which depends on eps, and that it was not tolerated. */
 static char *check_cube(const kn_gradcheck_options *options)
 {
@@ -346,6 +362,8 @@ static const row rows[] = {
     ROW(kn_jit_call),
     NEEDS(kn_kernel_run),
     GIVEN(kernel_of_6, give_global),
+    ROW(kn_autograd_grad),
+    ROW(kn_gradgradcheck),
     NEEDS(kn_gradcheck),
     NEEDS(kn_nn_linear),
     GIVEN(linear_of_3, give_features),
