@@ -7,11 +7,11 @@
 #include "base/threads.h"
 #include "tensor/tensor.h"
 
-#define DEFAULT_SEED UINT64_C(67280421310721) /* PyTorch's: a prime, so that it is not mistaken for a count */
+#define DEFAULT_SEED UINT64_C(67280421310721) /* PyTorch's default */
 
 static struct {
     kn_mutex lock;
-    bool seeded; /* else every state is the default */
+    bool seeded; /* false: all states are the default */
     kn_philox states[KN_MAX_DEVICES];
 } generators = {.lock = KN_MUTEX_INIT};
 
@@ -91,13 +91,13 @@ static kn_philox take(kn_device *device, uint64_t blocks)
     return taken;
 }
 
-/* --- draws in a graph ------------------------------------------------------------------------- *
- * The capture itself draws nothing: each replay takes what the step would have taken. */
+/* --- draws in a graph ------------------------------------------------------------------------- * A capture advances
+ * no generator: each replay draws what the step would have drawn. */
 
 typedef struct recorded_draw {
     kn_device *device;
     uint64_t blocks;
-    kn_philox *variable; /* of the recording */
+    kn_philox *variable; /* the recording's variable */
 } recorded_draw;
 
 static kn_status draw_again(void *user)
@@ -107,8 +107,8 @@ static kn_status draw_again(void *user)
     return KN_OK;
 }
 
-/* When memory is short the draw is the one of the capture, and the failure is the capture's. Of another thread's
- * capture nothing is taken: the launch that would use it fails. */
+/* If memory is short, returns the state at capture time; the capture fails then. If another thread is capturing,
+ * nothing is recorded: the launch that would use the draw fails. */
 static kn_philox record_draw(kn_stream *stream, kn_device *device, uint64_t blocks)
 {
     kn_philox now = take(device, 0);
