@@ -7,7 +7,7 @@
 #define KN_AUTOGRAD_OP_H
 
 #include "base/error.h"
-#include "rt/spans.h"
+#include "rt/trace/spans.h"
 #include "tensor/tensor.h"
 
 #define KN_OP_MAX_INPUTS 8

@@ -4,7 +4,7 @@
 
 #include <koine/device.h>
 
-#include "rt/diagnose.h"
+#include "watch/doctor/diagnose.h"
 
 /* Copies data to the device and back, checks a few operations of every kind against their plain C references, and, if
  * the device has f64, a gradient. Adds one finding per failure, or one saying that all passed. */

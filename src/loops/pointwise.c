@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "loops/pointwise_source.h"
 #include "loops/quads.h"
-#include "rt/user_source.h"
+#include "rt/program/user_source.h"
 
 struct kn_pointwise_kernel {
     kn_pointwise_form form;

@@ -3,8 +3,8 @@
  * What is computed is OpenCL C given as text, of one element; the engine writes the kernel around it, for CPU devices
  * and for GPUs, for any strides and any mix of dtypes. Operands are read in the dtype that they are stored in,
  * converted as they are loaded, computed on in one type, and converted as they are stored. A kernel is built at its
- * first use and kept (rt/program.h); how it is written depends on the code, the dtypes and the kind of strides, never
- * on shapes.
+ * first use and kept (rt/program/program.h); how it is written depends on the code, the dtypes and the kind of strides,
+ * never on shapes.
  *
  *     static kn_pointwise_code sigmoid = {.name = "sigmoid", .inputs = "a", .values = {"1 / (1 + exp(-a))"}};
  * / */

@@ -5,7 +5,7 @@
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/reduce/reduce.h"
-#include "rt/variable.h"
+#include "rt/graph/variable.h"
 #include "tensor/philox.h"
 
 typedef struct kn_dropout_op_params {

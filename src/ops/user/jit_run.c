@@ -6,7 +6,7 @@
 #include "ops/pointwise/broadcast.h"
 #include "ops/pointwise/elementwise.h"
 #include "ops/user/jit.h"
-#include "rt/user_source.h"
+#include "rt/program/user_source.h"
 
 kn_status kn_jit_shape(kn_call *call)
 {
