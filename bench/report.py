@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Makes docs/performance.md, its tables and its picture, from what bench/compare.py measured.
+"""Makes docs/performance.md, its tables and its plot, from the measurements of bench/compare.py.
 
     python3 bench/report.py [--plot docs/performance.svg] [--notes bench/notes.md] RESULTS.jsonl... > docs/performance.md
 
-RESULTS.jsonl: the output of compare.py --json or --out, any number of files: of each peer (Debian's torch, the newest, compiled), of each machine. A machine (a
-GPU, or a processor with its number of threads) has a part of the page; a row that several of its results hold is taken from the run in which the peer was
-fastest. Notes are paragraphs for single sections: a Markdown file whose "## HEADING" is the section's, or "## HEADING, DEVICE" for a machine with a GPU. The
-picture needs gnuplot; further machines have one each beside it.
+RESULTS.jsonl: the output of compare.py --json or --out, any number of files, of each peer (Debian's torch, the newest,
+compiled) and of each machine. Each machine (a GPU, or a processor with its number of threads) has a section of the
+page; of several results for a row the one with the fastest peer is used. Notes are paragraphs for single sections: a
+Markdown file with headings "## HEADING", or "## HEADING, DEVICE" for a machine with a GPU. The plot needs gnuplot;
+additional machines have their own plots next to it.
 """
 import argparse
 import json
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import textwrap
 
-# Heading, names' prefixes, what bounds the work: "flops", "bytes", or nothing.
+# Heading, prefixes of names, what bounds the work: "flops", "bytes", or neither.
 SECTIONS = (
     ('Programs', ('matmul', 'linear_regression', 'cnn_step', 'mnist_epoch'), None),
     ('Networks', ('mlp', 'lenet', 'resnet18', 'resnet50', 'mobilenetv2', 'gpt', 'lstm'), 'flops'),
@@ -50,11 +51,11 @@ DESCRIPTIONS = {
 
 
 class Malformed(Exception):
-    """A results file with something else in it."""
+    """A results file with invalid content."""
 
 
 class Machine:
-    """One that was measured on: its lines called "machine", and for each benchmark the row of the fastest peer, in the order of the first file."""
+    """A machine: its "machine" lines, and for each benchmark the row of the fastest peer, in the first file's order."""
 
     def __init__(self):
         self.lines, self.best = [], {}
@@ -69,7 +70,7 @@ class Machine:
 
     @property
     def gpu(self):
-        """Its name, where it is one."""
+        """The GPU's name, or None."""
         return self.line.get('device') if self.line.get('device_type', 'cpu') != 'cpu' else None
 
     @property
@@ -83,12 +84,12 @@ class Machine:
 
     @staticmethod
     def key_of(line):
-        """What two results of one machine have in common."""
+        """Identifies the machine of a result."""
         return line['device'] if line.get('device_type', 'cpu') != 'cpu' else (line.get('processor'), line['threads'])
 
 
 def read(paths):
-    """The machines, by what tells them apart."""
+    """The machines in these files."""
     machines = {}
     for path in paths:
         key = None
@@ -141,12 +142,12 @@ def seconds(value):
 
 
 def reached(row, bound, machine):
-    """How much the hardware's limit leaves: GFLOP/s or GB/s of Koine, and the share of what the machine was measured to do."""
+    """Koine's GFLOP/s or GB/s, and the share of the machine's measured limit."""
     work = row.get(bound) or 0
     if not work:
         return ''
     rate = work / row['koine_s'] * 1e-9
-    if row.get('dtype') == 'float16' or row['name'].endswith('/tf32'):  # on units whose peak nothing measures
+    if row.get('dtype') == 'float16' or row['name'].endswith('/tf32'):  # their peak is not measured
         return f'{rate:.3g}'
     limit = machine.get('gbytes_per_s') if bound == 'bytes' else machine.get('gflops_f64' if row.get('dtype') == 'float64' else 'gflops_f32')
     return f'{rate:.3g} ({rate / limit:.0%})' if limit else f'{rate:.3g}'
@@ -167,7 +168,7 @@ def table(rows, bound, machine, several_peers):
 
 
 class Anchors:
-    """The names under which headings are linked to: the second of the same words ends in -1."""
+    """The anchors of headings: the second of the same text ends in -1."""
 
     def __init__(self):
         self.count = {}
@@ -225,7 +226,7 @@ def limits_of(line):
 
 
 def part(machine, notes, plot, anchors):
-    """The machine's part of the page, and its sections."""
+    """The machine's lines of the page, and its sections."""
     rows, several = machine.best.values(), len(machine.peers) > 1
     sections = [(heading, bound, [row for row in rows if belongs(row['name'], prefixes)]) for heading, prefixes, bound in SECTIONS]
     sections = [section for section in sections if section[2]]
@@ -247,7 +248,7 @@ def part(machine, notes, plot, anchors):
 
 
 def plot_of(plot, machine, index):
-    """The first machine's picture has the name that was given; the others' have the machine's in it."""
+    """The first machine's plot has the given name; the others also have the machine's name in it."""
     if not plot or index == 0:
         return plot
     stem, ending = os.path.splitext(plot)
@@ -259,7 +260,7 @@ def power_of_two(exponent):
 
 
 def quoted(text):
-    """For gnuplot: in single quotes nothing is read but the quote itself, which is doubled."""
+    """Quotes a string for gnuplot: in single quotes only the quote itself is special, and is doubled."""
     return "'" + ' '.join(text.split()).replace("'", "''") + "'"
 
 
@@ -287,7 +288,7 @@ def draw(path, machine, sections):
     try:
         subprocess.run(['gnuplot'], input='\n'.join(script), text=True, check=True, capture_output=True)
     except FileNotFoundError:
-        sys.exit('report.py: gnuplot is not installed: apt-get install gnuplot-nox, or leave out --plot')
+        sys.exit('report.py: gnuplot is not installed: apt-get install gnuplot-nox, or omit --plot')
     except subprocess.CalledProcessError as error:
         sys.exit(f'report.py: gnuplot failed: {error.stderr.strip()}')
     os.replace(path + '.part', path)
@@ -296,7 +297,7 @@ def draw(path, machine, sections):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('results', nargs='+', metavar='RESULTS.jsonl')
-    parser.add_argument('--plot', help='draw the picture here, beside the page')
+    parser.add_argument('--plot', help='write the plot to this file, next to the page')
     parser.add_argument('--notes', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'notes.md'))
     arguments = parser.parse_args()
     try:
