@@ -91,8 +91,8 @@ static kn_philox take(kn_device *device, uint64_t blocks)
     return taken;
 }
 
-/* --- draws in a graph ------------------------------------------------------------------------- * A capture advances
- * no generator: each replay draws what the step would have drawn. */
+/* --- draws in a graph ------------------------------------------------------------------------- *
+ * A capture advances no generator: each replay draws what the step would have drawn. */
 
 typedef struct recorded_draw {
     kn_device *device;
