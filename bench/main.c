@@ -62,7 +62,7 @@ kn_status bench_burst(const bench_case *c, bench_state *state, int count, double
     return status;
 }
 
-static bool goes_on(const options *o, const bench_case *c, int count, double total)
+static bool wants_more(const options *o, const bench_case *c, int count, double total)
 {
     if (count >= MAX_REPETITIONS || (c->most && count + 1 >= c->most))
         return false;
@@ -84,7 +84,7 @@ static kn_status measure(const options *o, const bench_case *c, bench_state *sta
     kn_status status = bench_burst(c, state, 1, first);
     double total = 0;
     int length = 1;
-    for (*count = 0; status == KN_OK && goes_on(o, c, *count, total); (*count)++) {
+    for (*count = 0; status == KN_OK && wants_more(o, c, *count, total); (*count)++) {
         status = bench_burst(c, state, length, &times[*count]);
         total += times[*count] * length;
         length = burst_length(c, times[*count]);

@@ -140,7 +140,7 @@ class Operation:
         return {'difference': difference(theirs[both], mine[both]), 'tolerance': tolerance, 'what': 'out where neither is 0'}
 
 
-def compile_anew(net):
+def compile_afresh(net):
     """Compiles for this shape only: without the reset a second shape would compile code for any shape."""
     torch._dynamo.reset()
     return torch.compile(net, dynamic=False)
@@ -159,7 +159,7 @@ class Training:
             self.net.train(not self.has_dropout)
         self.recorded = replayed and DEVICE.type == 'cuda'
         self.optimizer = optimizer(self.net.parameters(), self.recorded)
-        self.forward = compile_anew(self.net) if compiled else self.net
+        self.forward = compile_afresh(self.net) if compiled else self.net
         self.first, self.graph = None, None
 
     def step(self, x, y):

@@ -127,8 +127,7 @@ KN_API kn_status kn_change_current_allocator(const kn_pluggable_allocator *alloc
 typedef struct kn_memory_block kn_memory_block;
 KN_API kn_status kn_caching_allocator_alloc(kn_memory_block **block, size_t bytes, kn_device *device,
                                             kn_stream *stream);
-KN_API void *kn_memory_block_object(const kn_memory_block *block);  /* the cl_mem, owned by the pool: do not release
-                                                                     * it */
+KN_API void *kn_memory_block_object(const kn_memory_block *block);  /* the cl_mem; the pool owns it */
 KN_API size_t kn_memory_block_offset(const kn_memory_block *block); /* bytes into it, a multiple of 512 */
 
 /* Frees the block. Work enqueued on its stream may still use it; work on other queues must be done, or its stream must

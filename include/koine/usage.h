@@ -34,8 +34,7 @@ typedef struct kn_usage {
     double memory_clock;  /* current MHz */
     double fan;           /* percent of the fan's full speed */
     const char *source;   /* "NVML", "amdgpu", "i915", "xe", "proc", or "" if there is none; a static string */
-    int num_processes;    /* using the device; -1: unknown. Beyond KN_USAGE_MAX_PROCESSES they are counted but not
-                        * listed */
+    int num_processes;    /* using the device; -1: unknown. At most KN_USAGE_MAX_PROCESSES of them are listed */
     kn_device_process processes[KN_USAGE_MAX_PROCESSES]; /* those with the most memory first */
 } kn_usage;
 

@@ -15,9 +15,8 @@
 #include "io/foreign.h"
 
 #define INPUT_BYTES ((size_t)64 << 10)
-#define FIRST_BLOCK                                                                                                    \
-    ((uint64_t)1 << 20) /* bytes: the first allocation of kn_source_read_block, whatever size is
-                                         * claimed */
+/* Bytes: the first allocation of kn_source_read_block, whatever size is claimed. */
+#define FIRST_BLOCK ((uint64_t)1 << 20)
 
 /* The most data one byte of gzip can hold: deflate codes 258 bytes in two bits at best. */
 #define GZIP_RATIO 1032

@@ -100,7 +100,7 @@ typedef struct recorded_draw {
     kn_philox *variable; /* the recording's variable */
 } recorded_draw;
 
-static kn_status draw_again(void *user)
+static kn_status replay_draw(void *user)
 {
     const recorded_draw *draw = user;
     *draw->variable = take(draw->device, draw->blocks);
@@ -121,7 +121,7 @@ static kn_philox record_draw(kn_stream *stream, kn_device *device, uint64_t bloc
     }
     *draw = (recorded_draw){device, blocks, variable};
     *variable = now;
-    if (kn_capture_on_replay(stream, draw_again, draw, kn_free) == KN_OK)
+    if (kn_capture_on_replay(stream, replay_draw, draw, kn_free) == KN_OK)
         now.live = variable;
     else
         kn_capture_fail(stream, kn_error_status());

@@ -58,7 +58,7 @@ static void drop_passed(kn_host_copies *copies)
     }
 }
 
-static bool under_way(const kn_host_copies *copies)
+static bool has_pending(const kn_host_copies *copies)
 {
     for (const kn_copy_mark *mark = copies->marks; mark; mark = mark->next)
         if (!kn_event_has_passed(mark->event))
@@ -125,7 +125,7 @@ bool kn_storage_copies_done(const kn_storage *storage)
         return true;
     kn_lock(&storage->copies->lock);
     drop_passed(storage->copies);
-    bool done = !under_way(storage->copies);
+    bool done = !has_pending(storage->copies);
     kn_unlock(&storage->copies->lock);
     return done;
 }
@@ -179,13 +179,13 @@ static void free_copies(kn_host_copies *copies)
 }
 
 /* Frees the dead storages without pending copies. They have no other users, so their own locks are not needed. */
-static void bury(void)
+static void free_finished(void)
 {
     kn_host_copies *done = NULL;
     kn_lock(&dead.lock);
     for (kn_host_copies **link = &dead.first; *link;) {
         kn_host_copies *copies = *link;
-        if (under_way(copies)) {
+        if (has_pending(copies)) {
             link = &copies->next_dead;
             continue;
         }
@@ -203,7 +203,7 @@ static void bury(void)
 
 kn_status kn_storage_pin(kn_storage *storage, kn_device *device, size_t bytes)
 {
-    bury();
+    free_finished();
     kn_host_copies *copies = kn_calloc(1, sizeof *copies);
     if (!copies)
         return KN_ERR_MEMORY;
@@ -225,7 +225,7 @@ void kn_storage_unpin(kn_storage *storage)
     copies->next_dead = dead.first;
     dead.first = copies;
     kn_unlock(&dead.lock);
-    bury();
+    free_finished();
 }
 
 kn_pinned *kn_storage_pinned(const kn_storage *storage) { return storage->copies ? storage->copies->pinned : NULL; }

@@ -1,5 +1,4 @@
-/* ops/shape/views.c - transpose, permute, unsqueeze, squeeze, expand, narrow, select: views, and gradients through
- * them. */
+/* ops/shape/views.c - transpose, permute, unsqueeze, squeeze, expand, narrow, select: views and their gradients. */
 #include "ops/shape/views.h"
 
 #include <koine/ops.h>
@@ -55,7 +54,7 @@ int kn_wrap_dim(const char *function, int dim, int ndim)
     return -1;
 }
 
-/* Makes `result` the gradient of input 0. */
+/* Sets `result` as the gradient of input 0. */
 static kn_status give(kn_grad_call *grad, kn_tensor *result)
 {
     grad->grad_inputs[0] = result;
@@ -170,7 +169,7 @@ static kn_status unsqueeze_enter(kn_entry *entry)
     return KN_OK;
 }
 
-/* Takes dimension `dim` out of a view. */
+/* Removes dimension `dim` from a view. */
 static void drop_dimension(kn_view_params *view, int dim)
 {
     view->ndim--;
@@ -246,7 +245,7 @@ kn_tensor *kn_expand(kn_tensor *x, int ndim, const int64_t *shape)
 
 /* --- narrow, select ---------------------------------------------------------------------------------------------- */
 
-/* The gradient is zero but for the part that the view shows. */
+/* The gradient is zero except for the view's part. */
 static kn_status narrow_backward(kn_grad_call *grad)
 {
     const kn_view_params *params = grad->params;
@@ -259,10 +258,10 @@ static kn_status narrow_backward(kn_grad_call *grad)
     if (!whole)
         return kn_error_status();
     KN_TRY(kn_tensor_view(&part, whole, params->ndim, params->shape, NULL, 0));
-    /* The same dimensions as the view taken, with the strides of a contiguous whole. */
+    /* The view's dimensions, with the strides of a contiguous whole. */
     for (int i = 0, from = 0; from < whole->ndim; from++) {
         if (from == params->dim && params->ndim < whole->ndim)
-            continue; /* select: dimension `dim` is gone */
+            continue; /* select: dimension `dim` is dropped */
         part->strides[i++] = whole->strides[from];
     }
     part->offset = params->start * whole->strides[params->dim];
