@@ -1,5 +1,5 @@
 /* gemm/dots.cl - matrix products on CPU devices whose operands are both contiguous along k (A plain, B transposed),
- * read in place: each element of C is a dot product, vectorized along k.
+ * read in place: each element of C is a dot product, vectorised along k.
  *
  * Packing B for gemm/tile.cl would cost as much as some 30 rows of A. A tile is DOT_ROWS by DOT_COLUMNS sums, each a
  * vector whose lanes are added at the end: per vector of k, DOT_ROWS + DOT_COLUMNS loads feed DOT_ROWS * DOT_COLUMNS

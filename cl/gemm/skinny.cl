@@ -52,7 +52,7 @@ static inline void short_rows(global T *restrict c, const global T *restrict x, 
     }
 }
 
-/* The epilogue of gemm_short_rows, with alpha already applied and beta 0, in loops that vectorize. */
+/* The epilogue of gemm_short_rows, with alpha already applied and beta 0, in loops that vectorise. */
 static inline void finish_short_rows(global T *restrict c, long first, long last, const global T *restrict bias,
                                      long bias_stride, gemm_finish f)
 {

@@ -2,7 +2,7 @@
  *
  * Operations are enqueued on the calling thread's current stream of the tensors' device and return at once. Work on one
  * stream runs in order; work on two streams is unordered unless an event orders it (the default stream does not
- * synchronize with others). Memory is safe across streams without extra calls: a tensor's memory is not reused before
+ * synchronise with others). Memory is safe across streams without extra calls: a tensor's memory is not reused before
  * all work that uses it is done, on any stream. Different threads may use different streams of a device at once, or
  * share one. */
 #ifndef KOINE_STREAM_H

@@ -124,7 +124,7 @@ KN_API kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype);
  * they use the same one. A failed copy to the host is reported once, by whichever of these comes first. Releasing the
  * tensor does not wait: its memory is kept until the copies are done. Accesses through pointers cannot be tracked: do
  * not use a pointer from kn_data after a later non_blocking copy; call kn_data again. An index error found by a kernel
- * before a non_blocking copy to the host is reported by the next call that synchronizes the stream. */
+ * before a non_blocking copy to the host is reported by the next call that synchronises the stream. */
 
 /* A copy in pinned memory, or the tensor itself if it is already pinned; for transfers with the calling thread's
  * current device. torch.Tensor.pin_memory. Host tensors only (KN_ERR_DEVICE otherwise). */

@@ -1,4 +1,4 @@
-/* cli/memory.c - `koine memory`: summarizes a memory snapshot, and plots it. */
+/* cli/memory.c - `koine memory`: summarises a memory snapshot, and plots it. */
 #include <stdio.h>
 
 #include "cli/cli.h"
@@ -27,7 +27,7 @@ static int run(int argc, char **argv)
 
 const kn_command kn_command_memory = {
     .name = "memory",
-    .summary = "summarize a memory snapshot; plot memory use over time",
+    .summary = "summarise a memory snapshot; plot memory use over time",
     .usage = "usage: koine memory SNAPSHOT.json [--plot FILE.svg]\n\n"
              "SNAPSHOT.json was written by kn_memory_snapshot (or is PyTorch's snapshot as JSON).\n"
              "  --plot FILE   plot its history to FILE, .svg or .png (needs gnuplot)\n",

@@ -28,7 +28,7 @@ static inline kn_status kn_storage_wait(const kn_storage *storage, kn_host_acces
     return storage->copies ? kn_storage_wait_slow(storage, access) : KN_OK;
 }
 
-/* Waits for all copies, not counted as a synchronization by the user. For memory that the library reuses. */
+/* Waits for all copies, not counted as a synchronisation by the user. For memory that the library reuses. */
 kn_status kn_storage_await(const kn_storage *storage);
 
 /* Are all copies done? Does not wait. */

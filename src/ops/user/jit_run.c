@@ -32,7 +32,7 @@ static bool builds(kn_device *device, kn_pointwise_code *code, kn_dtype dtype)
     return kn_pointwise_build(device, code, dtype) == KN_OK;
 }
 
-/* On CPU devices exp, tanh and the like are several times faster on explicit vectors, and compilers do not vectorize
+/* On CPU devices exp, tanh and the like are several times faster on explicit vectors, and compilers do not vectorise
  * scalar function calls. Many functions also work on vectors; a trial build shows whether this one does. It must build
  * for elements first, so that the accepted code does not depend on the device. */
 static kn_status choose_code(kn_pointwise_code **code, kn_jit_function *f, kn_device *device, kn_dtype dtype)
