@@ -1,4 +1,5 @@
-/* ops/gemm/linear.c - torch.nn.functional.linear: y = x weight^T + bias, the bias added where the product is stored. */
+/* ops/gemm/linear.c - torch.nn.functional.linear: y = x weight^T + bias, with the bias added in the product's
+ * epilogue. */
 #include <koine/functional.h>
 #include <koine/ops.h>
 
@@ -43,8 +44,7 @@ static kn_status linear_shape(kn_call *call)
     return kn_call_output(call, x->dtype, x->ndim, shape);
 }
 
-/* A multiplication and an addition per weight and row, the bias' addition; each gradient is a product of the same size.
- */
+/* A multiply-add per weight and row, and the bias; each gradient is a product of the same size. */
 static kn_work linear_work(const kn_call *call)
 {
     bool bias = call->num_inputs > 2 && call->inputs[2], activation = activation_of(call->params);
@@ -60,7 +60,7 @@ static kn_work linear_backward_work(const kn_grad_call *grad)
 
 /* --- tensors as matrices, owned ----------------------------------------------------------------------------------- */
 
-/* A tensor [..., columns] as one matrix of all its rows; a copy where its strides do not allow that. */
+/* A tensor [..., columns] as one matrix of all its rows; a copy if its strides require one. */
 static kn_status rows_of(kn_tensor **matrix, kn_tensor *t)
 {
     const int64_t columns = t->shape[t->ndim - 1], rows = kn_shape_numel(t->ndim - 1, t->shape);
@@ -101,9 +101,9 @@ static kn_status linear_forward(kn_call *call)
     kn_release(product.b);
     kn_release(product.bias);
     for (int i = 0; status == KN_OK && call->needs_grad && i < 2; i++)
-        status = kn_call_save_for(call, 1 - i, call->inputs[i]); /* each for the other's gradient */
+        status = kn_call_save_for(call, 1 - i, call->inputs[i]); /* each is needed for the other's gradient */
     if (status == KN_OK && call->needs_grad && product.activation != KN_ACTIVATION_NONE)
-        status = kn_call_save(call, call->outputs[0]); /* tells where the activation cut off */
+        status = kn_call_save(call, call->outputs[0]); /* shows where the activation clamped */
     return status;
 }
 

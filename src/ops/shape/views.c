@@ -1,5 +1,4 @@
-/* ops/shape/views.c - transpose, permute, unsqueeze, squeeze, expand, narrow, select: views, and gradients through
- * them. */
+/* ops/shape/views.c - transpose, permute, unsqueeze, squeeze, expand, narrow, select: views and their gradients. */
 #include "ops/shape/views.h"
 
 #include <koine/ops.h>
@@ -56,7 +55,7 @@ int kn_wrap_dim(const char *function, int dim, int ndim)
     return -1;
 }
 
-/* Makes `result` the gradient of input 0. */
+/* Sets `result` as the gradient of input 0. */
 static kn_status give(kn_grad_call *grad, kn_tensor *result)
 {
     grad->grad_inputs[0] = result;
@@ -172,7 +171,7 @@ static kn_status unsqueeze_enter(kn_entry *entry)
     return KN_OK;
 }
 
-/* Takes dimension `dim` out of a view. */
+/* Removes dimension `dim` from a view. */
 static void drop_dimension(kn_view_params *view, int dim)
 {
     view->ndim--;
@@ -248,7 +247,7 @@ kn_tensor *kn_expand(kn_tensor *x, int ndim, const int64_t *shape)
 
 /* --- narrow, select ---------------------------------------------------------------------------------------------- */
 
-/* The gradient of a part: zero but for the part. */
+/* The gradient is zero except for the part. */
 static kn_status narrow_backward(kn_grad_call *grad)
 {
     const kn_view_params *view = grad->params;
