@@ -15,6 +15,6 @@
 #include "rt/find/find.h"
 #include "rt/graph/capture.h"
 #include "rt/memory/buffer.h"
-#include "rt/stream/stream.h"
+#include "rt/stream/wait.h"
 
 #endif

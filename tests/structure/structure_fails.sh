@@ -80,8 +80,8 @@ symbol rt/device/lost open_stream
 expect "circle of folders of rt"
 case="a circle of folders by an include"
 fresh
-touch "$tree/src/rt/stream/stream.h"
-include rt/device/device.h rt/stream/stream.h
+touch "$tree/src/rt/stream/wait.h"
+include rt/device/device.h rt/stream/wait.h
 expect "circle of folders of rt"
 case="a circle of files"
 fresh

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "rt/command/transfer.h"
 #include "rt/stream/queue.h"
-#include "rt/stream/stream.h"
+#include "rt/stream/wait.h"
 
 #define BLOCKS 16
 #define SMALL_BLOCK ((size_t)16 << 10) /* batches' labels, scalars; larger ones are made as they are asked for */

@@ -12,7 +12,7 @@
 #include "rt/graph/replay.h"
 #include "rt/memory/blocks.h"
 #include "rt/stream/queue.h"
-#include "rt/stream/stream.h"
+#include "rt/stream/wait.h"
 
 struct kn_graph {
     kn_recording *recording; /* NULL: empty */

@@ -3,7 +3,7 @@
 #include "rt/memory/blocks.h"
 #include "rt/stream/open.h"
 #include "rt/stream/queue.h"
-#include "rt/stream/stream.h"
+#include "rt/stream/wait.h"
 
 void kn_pool_process_pending(kn_pool *pool, bool wait)
 {

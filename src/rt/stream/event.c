@@ -12,8 +12,8 @@
 #include "rt/stream/host_wait.h"
 #include "rt/stream/open.h"
 #include "rt/stream/queue.h"
-#include "rt/stream/stream.h"
 #include "rt/stream/submit.h"
+#include "rt/stream/wait.h"
 
 struct kn_event {
     kn_device *device;

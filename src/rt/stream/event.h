@@ -1,4 +1,4 @@
-/* rt/stream/event.h - whether a stream is idle. koine/stream.h and rt/stream/stream.h declare the rest of event.c. */
+/* rt/stream/event.h - whether a stream is idle. koine/stream.h and rt/stream/wait.h declare the rest of event.c. */
 #ifndef KN_RT_STREAM_EVENT_H
 #define KN_RT_STREAM_EVENT_H
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "rt/stream/stream.h"
+#include "rt/stream/wait.h"
 
 static atomic_ullong waits;
 static atomic_int mode = KN_SYNC_DEBUG_OFF;

@@ -4,8 +4,8 @@
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/stream/capturing.h"
-#include "rt/stream/stream.h"
 #include "rt/stream/submit.h"
+#include "rt/stream/wait.h"
 
 kn_status kn_stream_enter(kn_stream *stream, const char *what)
 {

@@ -1,5 +1,5 @@
 /* rt/stream/stream.c - in-order queues: making and destroying them, waiting for them. */
-#include "rt/stream/stream.h"
+#include "rt/stream/wait.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* rt/stream/stream.h - what any layer may do with streams and events, beside koine/stream.h. */
-#ifndef KN_RT_STREAM_STREAM_H
-#define KN_RT_STREAM_STREAM_H
+/* rt/stream/wait.h - waiting for streams and events, for any layer; koine/stream.h has what users call. */
+#ifndef KN_RT_STREAM_WAIT_H
+#define KN_RT_STREAM_WAIT_H
 
 #include <koine/stream.h>
 
