@@ -196,11 +196,8 @@ static kn_status copy(kn_call *call) { return kn_tensor_copy(call->outputs[0], c
 
 TENSOR_TEST(test_nondeterministic_operation)
 {
-    static const kn_op op = {.name = "racy_op",
-                             .inputs = {"x"},
-                             .shape = same_output,
-                             .forward = copy,
-                             .nondeterministic = true};
+    static const kn_op op = {
+        .name = "racy_op", .inputs = {"x"}, .shape = same_output, .forward = copy, .nondeterministic = true};
     kn_tensor *x = kn_ones(KN_SHAPE(2));
     CHECK_VALUES(kn_apply(&op, NULL, x), 1, 1);
     CHECK_OK(kn_use_deterministic_algorithms(KN_DETERMINISTIC_ERROR));
