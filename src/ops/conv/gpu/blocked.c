@@ -2,8 +2,8 @@
  * multiplied by the work-items or by tensor cores. */
 #include "ops/gemm/blocked.h"
 #include "base/divisor.h"
-#include "ops/conv/correlation.h"
 #include "loops/work_size.h"
+#include "ops/conv/correlation.h"
 
 /* Mirrors of the structs in cl/conv/gpu/blocked.clh, blocked.cl and pack_taps.cl. */
 typedef struct conv_pixels {
