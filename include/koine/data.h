@@ -8,42 +8,76 @@
 KN_BEGIN_DECLS
 
 /* --- datasets --------------------------------------------------------------------------------- *
- * A dataset gives samples by index; a sample is an input and a target. `get` writes both as contiguous bytes and is
- * called from several threads at once. */
+ * A dataset gives samples by index. A sample has one field or several: an image and its class, or tokens, a mask, a
+ * length and a label. Each has a number, a name, a dtype and a shape of its own. */
 
-typedef struct kn_sample_spec {
+typedef struct kn_field {
+    /* NULL: "input" for field 0, "target" for field 1, the number for others ("2"). No two fields have the same. */
+    const char *name;
     kn_dtype dtype;
-    int ndim; /* of one sample, without the batch dimension */
+    int ndim; /* of one sample, without the batch dimension; at most KN_MAX_DIMS - 1 */
     int64_t shape[KN_MAX_DIMS];
-} kn_sample_spec;
+} kn_field;
+
+/* A list of fields, which expands to the two arguments `const kn_field *fields, int num_fields`:
+ * KN_FIELDS({.dtype = KN_F32, .ndim = 1, .shape = {28}}, {.dtype = KN_I64}). In C. */
+#define KN_FIELDS(...) ((const kn_field[]){__VA_ARGS__}), ((int)(sizeof((kn_field[]){__VA_ARGS__}) / sizeof(kn_field)))
+
+/* Names, ended by NULL: KN_NAMES("tokens", "mask"). In C; elsewhere an array of strings that ends with NULL. */
+#define KN_NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 typedef struct kn_dataset_functions {
     int64_t (*length)(void *self);
-    kn_status (*get)(void *self, int64_t index, void *input, void *target);
+    /* Writes sample `index`: fields[i] is room for field i, to be filled with contiguous elements. Called from several
+     * threads at once. KN_OK, or the status of an error (kn_error_set). */
+    kn_status (*get)(void *self, int64_t index, void *const *fields);
     void (*destroy)(void *self); /* NULL allowed */
 } kn_dataset_functions;
 
-KN_API kn_dataset *kn_dataset_new(const kn_dataset_functions *functions, void *self, const kn_sample_spec *input,
-                                  const kn_sample_spec *target);
+/* Copies the functions and the fields, names included. NULL with an error. */
+KN_API kn_dataset *kn_dataset_new(const kn_dataset_functions *functions, void *self, const kn_field *fields,
+                                  int num_fields);
 KN_API void kn_dataset_free(kn_dataset *dataset); /* NULL allowed; after the loaders that use it */
 KN_API int64_t kn_dataset_length(kn_dataset *dataset);
-KN_API kn_status kn_dataset_get(kn_dataset *dataset, int64_t index, void *input, void *target);
-KN_API const kn_sample_spec *kn_dataset_input_spec(const kn_dataset *dataset);
-KN_API const kn_sample_spec *kn_dataset_target_spec(const kn_dataset *dataset);
+KN_API kn_status kn_dataset_get(kn_dataset *dataset, int64_t index, void *const *fields); /* as functions.get */
+KN_API int kn_dataset_field_count(const kn_dataset *dataset);
+/* The field, with its name; borrowed. Those after it follow it: of number 0 it is the list of all. NULL outside. */
+KN_API const kn_field *kn_dataset_field(const kn_dataset *dataset, int index);
+KN_API int kn_dataset_find_field(const kn_dataset *dataset, const char *name); /* its number; -1: there is none */
 
-/* Samples are the rows (dimension 0) of two host tensors of equal length; keeps references.
- * torch.utils.data.TensorDataset. */
-KN_API kn_status kn_tensor_dataset(kn_dataset **dataset, kn_tensor *inputs, kn_tensor *targets);
+/* Samples are the rows (dimension 0) of host tensors of equal length, one per field; keeps references.
+ * torch.utils.data.TensorDataset.
+ *
+ *     kn_tensor_dataset(&dataset, images, classes);
+ *     kn_tensor_dataset_of(&dataset, KN_TENSORS(tokens, mask, labels), KN_NAMES("tokens", "mask", "target"));
+ *
+ * `names`: one for each, then NULL; or NULL for those that fields without a name have. */
+KN_API kn_status kn_tensor_dataset_of(kn_dataset **dataset, kn_tensor *const *tensors, int count,
+                                      const char *const *names);
+#define kn_tensor_dataset(dataset, ...) kn_tensor_dataset_of(dataset, KN_TENSORS(__VA_ARGS__), NULL)
 
 /* Images as MNIST and Fashion-MNIST distribute them: DIRECTORY/{train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz].
- * Inputs are float32 [1, rows, columns] in [0, 1] (ToTensor); targets int64 scalars. A missing file is KN_ERR_IO whose
+ * "input" is float32 [1, rows, columns] in [0, 1] (ToTensor); "target" an int64 scalar. A missing file is KN_ERR_IO whose
  * message tells how to get the data. */
 KN_API kn_status kn_mnist_dataset(kn_dataset **dataset, const char *directory, bool train);
 
-/* A dataset whose inputs pass through `transform` (in place on the sample's bytes, of spec `spec`); takes ownership of
- * `base`, also on failure. `random` is a seed that depends on the loader's seed, epoch and sample, for augmentation. */
-typedef kn_status (*kn_transform)(void *input, const kn_sample_spec *spec, uint64_t random, void *user);
-KN_API kn_status kn_transform_dataset(kn_dataset **dataset, kn_dataset *base, kn_transform transform, void *user);
+/* A dataset in which one field passes through `transform` (in place on the sample's bytes, which are as `field` says);
+ * takes ownership of `base`, also on failure. `random` is a seed that depends on the loader's seed, epoch and sample,
+ * for augmentation.
+ *
+ *     kn_transform_dataset(&dataset, base, kn_transform_normalize, &normalize);
+ *     kn_transform_dataset(&dataset, base, blur, NULL, .field = "mask"); */
+typedef kn_status (*kn_transform)(void *value, const kn_field *field, uint64_t random, void *user);
+typedef struct kn_transform_dataset_params {
+    const char *field; /* default NULL: the first one */
+} kn_transform_dataset_params;
+#define KN_TRANSFORM_DATASET_DEFAULTS .field = NULL
+KN_API kn_transform_dataset_params kn_transform_dataset_params_init(void);
+KN_API kn_status kn_transform_dataset_with(kn_dataset **dataset, kn_dataset *base, kn_transform transform, void *user,
+                                           const kn_transform_dataset_params *params);
+#define kn_transform_dataset(dataset, base, transform, user, ...)                                                      \
+    KN_CALL(kn_transform_dataset_with(dataset, base, transform, user,                                                  \
+                                      &(kn_transform_dataset_params){KN_TRANSFORM_DATASET_DEFAULTS, __VA_ARGS__}))
 
 /* Transforms for float32 images [C, H, W]: (x - mean) / std with `user` pointing to a kn_normalize; a flip left to
  * right with probability 1/2 (user unused). */
@@ -51,31 +85,38 @@ typedef struct kn_normalize {
     int channels;
     const float *mean, *std;
 } kn_normalize;
-KN_API kn_status kn_transform_normalize(void *input, const kn_sample_spec *spec, uint64_t random, void *user);
-KN_API kn_status kn_transform_random_horizontal_flip(void *input, const kn_sample_spec *spec, uint64_t random,
-                                                     void *user);
+KN_API kn_status kn_transform_normalize(void *value, const kn_field *field, uint64_t random, void *user);
+KN_API kn_status kn_transform_random_horizontal_flip(void *value, const kn_field *field, uint64_t random, void *user);
 
 /* --- the loader ------------------------------------------------------------------------------- *
  * Batches are gathered in host memory by worker threads, then collated: by default they are moved to `device`, on a
  * stream of the loader's own and from pinned memory, so that the copy of a batch runs beside the step before. The
  * caller's current stream waits for it; the host does not. */
 
-/* A batch of n samples: input [n, ...], target [n, ...]. */
+/* A batch of samples: of each field one tensor, [size, ...]. */
 typedef struct kn_batch {
-    kn_tensor *input, *target;
+    kn_tensor **fields; /* in the dataset's order */
+    int num_fields;
+    int64_t size;             /* of dimension 0 of the first field: how many samples there are */
+    kn_tensor *input;         /* the field of this name; NULL where there is none */
+    kn_tensor *target;        /* likewise */
+    const char *const *names; /* of the fields */
 } kn_batch;
 
-/* PyTorch's collate_fn, applied to what its default_collate has made: `batch` comes as host tensors (borrowed; pinned
- * unless the loader's device is the host) and leaves as the tensors that kn_loader_next gives. It is called by the
- * thread that calls kn_loader_next, in a scope, with the loader's device current and a stream of the loader's own as
- * current stream: what it enqueues runs beside the caller's work, which waits for it. It may be called one batch ahead,
- * and again for a batch for which it failed. Host tensors may be given on as they are. An error is returned by the call
- * whose batch it spoils, and names the batch. */
-typedef kn_status (*kn_collate)(kn_batch *batch, void *user);
+/* The batch's field of that name, borrowed. NULL with an error that sticks and names those that there are. */
+KN_API kn_tensor *kn_batch_field(const kn_batch *batch, const char *name);
 
-/* Moves both to the device that `user` points to (a kn_device *; NULL: the current one, which in a loader is its own),
- * without a wait where they are pinned. */
-KN_API kn_status kn_collate_to_device(kn_batch *batch, void *user);
+/* PyTorch's collate_fn, applied to what its default_collate has made: each of batch->fields is a host tensor (borrowed;
+ * pinned unless the loader's device is the host), to be replaced by the tensor that the batch is to have there. The
+ * batch's other members are for looking at. It is called by the thread that loops over the loader, in a scope, with the
+ * loader's device current and a stream of the loader's own as current stream: what it enqueues runs beside the caller's
+ * work, which waits for it. It may be called one batch ahead, and again for a batch for which it failed. Host tensors
+ * may be given on as they are. An error is that of the batch it spoils, and names it. */
+typedef kn_status (*kn_collate)(const kn_batch *batch, void *user);
+
+/* Moves all fields to the device that `user` points to (a kn_device *; NULL: the current one, which in a loader is its
+ * own), without a wait where they are pinned. */
+KN_API kn_status kn_collate_to_device(const kn_batch *batch, void *user);
 
 typedef struct kn_loader_params {
     int64_t batch_size;  /* default 1 */
@@ -99,11 +140,42 @@ KN_API void kn_loader_free(kn_loader *loader); /* NULL allowed; stops the worker
 KN_API int64_t kn_loader_batches(const kn_loader *loader); /* per epoch */
 KN_API int64_t kn_loader_samples(const kn_loader *loader); /* per epoch */
 
-/* Starts epoch `epoch` (its order: seed and epoch). kn_loader_next makes the next batch: *input [n, ...], *target [n,
- * ...], owned as results (by the scope or the caller); both NULL at the end of the epoch. An error of a dataset is
- * returned by the call whose batch it spoils. */
+/* The loop over the batches of epoch `epoch` (0 or more; the order of the samples is that of the loader's seed and the
+ * epoch):
+ *
+ *     KN_FOR_BATCHES (batch, loader, epoch) {
+ *         kn_tensor *loss = kn_cross_entropy(kn_forward(net, batch->input), batch->target);
+ *         if (kn_backward(loss) != KN_OK || kn_optim_step(optim) != KN_OK)
+ *             break;
+ *         kn_optim_zero_grad(optim);
+ *     }
+ *     if (kn_error_status() != KN_OK) ...
+ *
+ * `batch` is a const kn_batch *, valid for one round. Each round is a scope: its end gives up the batch's tensors and
+ * all that was made in it, and so do break, continue, return and goto (kn_retain keeps a tensor for longer). Where a
+ * batch cannot be made, the loop ends, with an error that sticks (kn_loader_status). One loop at a time goes over a loader: to start
+ * another inside it ends the outer one with KN_ERR_STATE. As all guards (koine/common.h) it needs gcc or clang, in C or
+ * C++; elsewhere kn_loader_start and kn_loader_next do the same. */
+#if defined(__GNUC__)
+#define KN_FOR_BATCHES(batch, loader, epoch)                                                                           \
+    for (KN_CLEANUP(kn_batches_leave) const kn_batch *batch = kn_batches_begin(loader, epoch); batch != NULL;          \
+         batch = kn_batches_next(batch))
+#endif
+
+/* How the last loop over the loader's batches went: KN_OK, or the status of the error that ended it. */
+KN_API kn_status kn_loader_status(const kn_loader *loader);
+
+/* What the loop is made of: the first batch, in a scope of its own; that scope's end, and the next one; the end of a
+ * loop that was left. NULL at the end of the epoch, or with an error that sticks. */
+KN_API const kn_batch *kn_batches_begin(kn_loader *loader, int64_t epoch);
+KN_API const kn_batch *kn_batches_next(const kn_batch *batch);
+KN_API void kn_batches_end(const kn_batch *batch); /* NULL allowed */
+static inline void kn_batches_leave(const kn_batch **batch) { kn_batches_end(*batch); }
+
+/* The same by hand, for other languages: starts the epoch; makes the next batch, NULL at its end. The struct is the
+ * loader's, valid until the next call with it; the tensors in it are owned as results (by the scope or the caller). */
 KN_API kn_status kn_loader_start(kn_loader *loader, int64_t epoch);
-KN_API kn_status kn_loader_next(kn_loader *loader, kn_tensor **input, kn_tensor **target);
+KN_API kn_status kn_loader_next(kn_loader *loader, const kn_batch **batch);
 
 KN_END_DECLS
 
