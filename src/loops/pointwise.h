@@ -60,18 +60,6 @@ typedef struct kn_operand {
     int64_t strides[KN_MAX_DIMS]; /* elements, along the problem's dimensions; 0 where it is broadcast */
 } kn_operand;
 
-/* A number: whole ones exactly. */
-typedef struct kn_number {
-    bool is_whole;
-    double real;
-    int64_t whole;
-} kn_number;
-static inline kn_number kn_real_number(double value) { return (kn_number){.real = value}; }
-static inline kn_number kn_whole_number(int64_t value)
-{
-    return (kn_number){.is_whole = true, .real = (double)value, .whole = value};
-}
-
 typedef struct kn_pointwise_problem {
     kn_pointwise_code *code;
     const char *operation; /* for messages and profiles */
@@ -84,7 +72,7 @@ typedef struct kn_pointwise_problem {
     int num_outputs;
     kn_operand inputs[KN_POINTWISE_INPUTS];
     int num_inputs;
-    kn_number numbers[KN_POINTWISE_NUMBERS];
+    kn_scalar numbers[KN_POINTWISE_NUMBERS];
 } kn_pointwise_problem;
 
 kn_status kn_pointwise_run(kn_stream *stream, const kn_pointwise_problem *problem);

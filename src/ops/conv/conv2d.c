@@ -302,7 +302,7 @@ static kn_status conv2d_reference(const kn_call *call)
 const kn_op kn_conv2d_op = {
     .name = "conv2d",
     .inputs = {"x", "weight", "?bias"},
-    .params_size = sizeof(kn_conv2d_params),
+    .record_size = sizeof(kn_conv2d_params),
     .shape = conv2d_shape,
     .forward = conv2d_forward,
     .backward = conv2d_backward,

@@ -1,8 +1,6 @@
 /* ops/dispatch/promote.c - see promote.h. The rules are those of torch.result_type. */
 #include "ops/dispatch/promote.h"
 
-#include <math.h>
-
 #include "tensor/liveness.h"
 
 static int category(kn_dtype dtype) { return kn_dtype_is_floating(dtype) ? 2 : dtype == KN_BOOL ? 0 : 1; }
@@ -30,11 +28,11 @@ kn_dtype kn_result_type_of(kn_tensor *const *tensors, int count)
     return category(result[1]) > category(result[0]) ? kn_promote_types(result[0], result[1]) : result[0];
 }
 
-kn_dtype kn_result_type_scalar(kn_dtype dtype, double number)
+kn_dtype kn_result_type_scalar(kn_dtype dtype, kn_scalar number)
 {
     if (kn_dtype_is_floating(dtype))
         return dtype;
-    if (number != floor(number) || isinf(number))
+    if (!number.is_whole)
         return KN_F32;
     return dtype == KN_BOOL ? KN_I64 : dtype;
 }

@@ -12,8 +12,8 @@ kn_dtype kn_result_type(const kn_tensor *a, const kn_tensor *b);
 kn_dtype kn_result_type_of(kn_tensor *const *tensors, int count);
 
 /* The dtype of an expression of a tensor and a number: a floating dtype stays; a whole one stays with a whole number;
- * bool becomes int64; a number that is not whole makes whole dtypes float32. */
-kn_dtype kn_result_type_scalar(kn_dtype dtype, double number);
+ * bool becomes int64; a real number makes whole dtypes float32. */
+kn_dtype kn_result_type_scalar(kn_dtype dtype, kn_scalar number);
 
 /* The dtype that kernels compute `dtype` in: f32 for f16, else itself. */
 kn_dtype kn_compute_type(kn_dtype dtype);

@@ -134,7 +134,7 @@ static kn_status avg_reference(const kn_call *call) { return reference(call, tru
 
 const kn_op kn_adaptive_max_pool2d_op = {.name = "adaptive_max_pool2d",
                                          .inputs = {"x"},
-                                         .params_size = sizeof(kn_pool2d_geometry),
+                                         .record_size = sizeof(kn_pool2d_geometry),
                                          .shape = kn_pool2d_shape,
                                          .forward = max_forward,
                                          .backward = max_backward,
@@ -143,7 +143,7 @@ const kn_op kn_adaptive_max_pool2d_op = {.name = "adaptive_max_pool2d",
                                          .backward_work = kn_pool2d_max_backward_work};
 const kn_op kn_adaptive_avg_pool2d_op = {.name = "adaptive_avg_pool2d",
                                          .inputs = {"x"},
-                                         .params_size = sizeof(kn_pool2d_geometry),
+                                         .record_size = sizeof(kn_pool2d_geometry),
                                          .shape = kn_pool2d_shape,
                                          .forward = avg_forward,
                                          .backward = avg_backward,

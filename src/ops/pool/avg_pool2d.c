@@ -75,7 +75,7 @@ static kn_status avg_pool2d_reference(const kn_call *call)
 
 const kn_op kn_avg_pool2d_op = {.name = "avg_pool2d",
                                 .inputs = {"x"},
-                                .params_size = sizeof(kn_pool2d_geometry),
+                                .record_size = sizeof(kn_pool2d_geometry),
                                 .shape = kn_pool2d_shape,
                                 .forward = avg_pool2d_forward,
                                 .backward = avg_pool2d_backward,

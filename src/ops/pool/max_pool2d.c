@@ -113,7 +113,7 @@ static kn_status max_pool2d_reference(const kn_call *call)
 
 const kn_op kn_max_pool2d_op = {.name = "max_pool2d",
                                 .inputs = {"x"},
-                                .params_size = sizeof(kn_pool2d_geometry),
+                                .record_size = sizeof(kn_pool2d_geometry),
                                 .shape = kn_pool2d_shape,
                                 .forward = max_pool2d_forward,
                                 .backward = max_pool2d_backward,

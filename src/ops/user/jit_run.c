@@ -54,7 +54,7 @@ static kn_status run(kn_stream *stream, kn_jit_function *f, kn_pointwise_problem
 {
     KN_TRY(choose_code(&p->code, f, kn_stream_device(stream), p->compute));
     for (int i = 0; i < KN_JIT_MAX_SCALARS; i++)
-        p->numbers[i] = kn_real_number(scalars[i]);
+        p->numbers[i] = kn_scalar_real(scalars[i]);
     return kn_pointwise_run(stream, p);
 }
 
