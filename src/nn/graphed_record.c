@@ -124,7 +124,7 @@ static kn_status join_backward(kn_grad_call *call)
     return KN_OK;
 }
 
-static const kn_op join_op = {.name = "join", .params_size = sizeof(join_params), .backward = join_backward};
+static const kn_op join_op = {.name = "join", .record_size = sizeof(join_params), .backward = join_backward};
 
 /* `gradients`: NULL for outputs from which none comes. */
 static kn_status run_backward(kn_tensor *const *outputs, kn_tensor *const *gradients, int count)
