@@ -36,21 +36,21 @@ KN_BEGIN_DECLS
  * open at all, what a forward made is gone when the outermost kn_forward returns; kn_retain keeps it. */
 KN_API kn_tensor *kn_forward(kn_module *module, kn_tensor *x);
 
-/* The module applied to several tensors, with several results: attention with a mask, a recurrent layer that gives its
- * output and its state. kn_forward is the case of one and one.
+/* The module applied to several tensors, with several results: attention with a mask, a recurrent layer that returns
+ * its output and its state. kn_forward is the case of one input and one output.
  *
  *     kn_tensor *inputs[] = {x, h, c}, *outputs[3];
  *     kn_forward_many(lstm, inputs, 3, outputs, 3);
  *     kn_forward_many(attention, KN_TENSORS(query, mask), outputs, 1);
  *
- * inputs[i] may be NULL, and the list may end before it, where the module says that it can do without; NULL for another
- * gives NULL out. outputs[0 .. num_outputs - 1] are owned as any tensor expression's, and are all NULL on failure; the
- * error sticks. `outputs` may be the array that `inputs` is. Another number of inputs or outputs than the module has is
- * KN_ERR_ARGUMENT. In a Sequential the outputs of a child are the inputs of the next. */
+ * Optional inputs may be NULL, or left out at the end of the list; NULL for any other gives NULL out. The outputs are
+ * owned as those of any tensor expression; on failure all of them are NULL and the error sticks. `inputs` and `outputs`
+ * may be the same array. A wrong number of inputs or outputs is KN_ERR_ARGUMENT. In a Sequential the outputs of a child
+ * are the inputs of the next. */
 KN_API kn_status kn_forward_many(kn_module *module, kn_tensor *const *inputs, int num_inputs, kn_tensor **outputs,
                                  int num_outputs);
 
-/* How many tensors the module takes, those it can do without included, and how many it gives. 0 for NULL. */
+/* How many tensors the module takes, optional ones included, and how many it returns. 0 for NULL. */
 KN_API int kn_module_input_count(const kn_module *module);
 KN_API int kn_module_output_count(const kn_module *module);
 
@@ -159,9 +159,9 @@ KN_API char *kn_module_summary(kn_module *module); /* with the defaults */
  * converted. */
 KN_API kn_status kn_make_graphed_callable(kn_module *module, kn_tensor *sample);
 
-/* The same for a module of several inputs or outputs: kn_make_graphed_callable_many(net, KN_TENSORS(x, mask)). An input
- * whose sample is NULL, or that was left out, is left out of every call. An output that no gradient reaches in a
- * backward pass counts with a gradient of zeros. */
+/* The same for a module of several inputs or outputs: kn_make_graphed_callable_many(net, KN_TENSORS(x, mask)). Optional
+ * inputs without a sample must be left out of every call. In a backward pass an output that no gradient reaches has a
+ * gradient of zeros. */
 KN_API kn_status kn_make_graphed_callable_many(kn_module *module, kn_tensor *const *samples, int num_samples);
 
 /* --- layers ----------------------------------------------------------------------------------- */
@@ -282,11 +282,11 @@ KN_API kn_status kn_nn_add_module(kn_module *sequential, const char *name, kn_mo
  *     {
  *         attention *self = kn_module_self(m);
  *         kn_tensor *scores = kn_matmul(kn_forward(self->query, inputs[0]), kn_t(inputs[1]));
- *         if (inputs[2] != NULL)                   // the mask, which may be left out
+ *         if (inputs[2] != NULL)                   // the mask, which is optional
  *             scores = kn_add(scores, inputs[2]);
  *         outputs[1] = kn_softmax(scores, -1);
  *         outputs[0] = kn_matmul(outputs[1], inputs[1]);
- *         return KN_OK;                            // an expression that failed has left its NULL, and its error
+ *         return KN_OK;                            // an expression that failed has left NULL, and its error
  *     }
  *     kn_module *m = kn_module_new_many("Attention", attend, .self_size = sizeof(attention), .num_inputs = 3,
  *                                       .num_optional = 1, .num_outputs = 2);
@@ -294,9 +294,9 @@ KN_API kn_status kn_nn_add_module(kn_module *sequential, const char *name, kn_mo
 
 typedef kn_tensor *(*kn_forward_function)(kn_module *module, kn_tensor *x);
 
-/* Gets all inputs, NULL for those that were left out, and sets each of the outputs, which are NULL before. KN_OK, or
- * the status of an error; an output left NULL is an error too, that of the expression which gave the NULL if there is
- * one. Inputs and outputs are owned as those of kn_forward are. */
+/* Gets all inputs, NULL for those that were left out, and sets every output (NULL before). Returns KN_OK, or the status
+ * of an error. An output that is still NULL is an error too: that of the expression that failed, if one did. Inputs and
+ * outputs are owned as those of kn_forward. */
 typedef kn_status (*kn_forward_many_function)(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs);
 
 /* Replicas. Where a module runs on several devices (kn_nn_data_parallel, kn_module_replicate), each device has a
@@ -310,13 +310,12 @@ typedef kn_status (*kn_forward_many_function)(kn_module *module, kn_tensor *cons
 /* `self_size` zeroed bytes are the module's own; `destroy` (NULL allowed) is called with them before they are freed. */
 KN_API kn_module *kn_module_new(const char *type_name, kn_forward_function forward, size_t self_size,
                                 void (*destroy)(void *self));
-
-/* The same for a module of several inputs or outputs. NULL with an error for numbers that make no sense. */
+/* The same for a module of several inputs or outputs. */
 typedef struct kn_module_new_many_params {
     size_t self_size; /* default 0 */
     void (*destroy)(void *self);
     int num_inputs;   /* default 1 */
-    int num_optional; /* default 0: how many of the inputs, the last ones, may be NULL or left out */
+    int num_optional; /* default 0: how many of the inputs are optional; these are the last ones */
     int num_outputs;  /* default 1 */
 } kn_module_new_many_params;
 #define KN_MODULE_NEW_MANY_DEFAULTS .num_inputs = 1, .num_outputs = 1

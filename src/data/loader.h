@@ -95,8 +95,8 @@ kn_status kn_loader_take_memory(kn_loader *loader, kn_slot *slot);
 void kn_loader_give_memory_back(kn_loader *loader, kn_slot *slot);
 void kn_loader_free_memory(kn_loader *loader);
 
-/* loader_collate.c: has the collate function make the batch / hands it to the caller, whose current stream waits / gives
- * it up. */
+/* loader_collate.c: has the collate function make the batch / hands it to the caller, whose current stream waits /
+ * gives it up. */
 kn_status kn_loader_make(kn_loader *loader, kn_slot *slot, kn_made_batch *batch);
 kn_status kn_loader_hand_over(kn_loader *loader, kn_made_batch *batch, kn_given_batch *given);
 void kn_loader_drop(kn_loader *loader, kn_made_batch *batch);

@@ -1,4 +1,4 @@
-/* data/transform.c - datasets of which a field is changed on the way out, and the changes that come with the library. */
+/* data/transform.c - datasets of which one field is changed, and the changes that come with the library. */
 #include <string.h>
 
 #include "base/error.h"
@@ -8,9 +8,10 @@
 
 typedef struct transform_dataset {
     kn_dataset *base;
-    int field; /* that is changed */
     kn_transform transform;
     void *user;
+    int count;
+    int fields[]; /* that are changed */
 } transform_dataset;
 
 static int64_t length(void *self) { return kn_dataset_length(((transform_dataset *)self)->base); }
@@ -20,7 +21,11 @@ static kn_status get_random(void *self, int64_t index, uint64_t random, void *co
 {
     const transform_dataset *data = self;
     KN_TRY(kn_dataset_get_random(data->base, index, kn_next_random(random), fields));
-    return data->transform(fields[data->field], &data->base->fields[data->field], random, data->user);
+    for (int i = 0; i < data->count; i++) {
+        const int field = data->fields[i];
+        KN_TRY(data->transform(fields[field], &data->base->fields[field], random, data->user));
+    }
+    return KN_OK;
 }
 
 static kn_status get(void *self, int64_t index, void *const *fields)
@@ -35,28 +40,40 @@ static void destroy(void *self)
     kn_free(data);
 }
 
-static kn_status find_field(const kn_dataset *base, const char *name, int *field)
+static kn_status find_fields(transform_dataset *data, const kn_dataset *base, const char *const *names)
 {
     char there[256];
-    *field = name ? kn_dataset_find_field(base, name) : 0;
-    if (*field >= 0)
-        return KN_OK;
-    return kn_fail(KN_ERR_ARGUMENT, "kn_transform_dataset: the dataset has no field \"%s\"; %s", name,
-                   kn_describe_names(there, sizeof there, base->names, base->num_fields));
+    for (int i = 0; i < data->count && names; i++) {
+        data->fields[i] = kn_dataset_find_field(base, names[i]);
+        if (data->fields[i] < 0)
+            return kn_fail(KN_ERR_ARGUMENT, "kn_transform_dataset: the dataset has no field \"%s\"; %s", names[i],
+                           kn_describe_names(there, sizeof there, base->names, base->num_fields));
+    }
+    return KN_OK;
 }
 
-/* Takes `base` over only on success. */
-static kn_status make(kn_dataset **dataset, kn_dataset *base, kn_transform transform, void *user, const char *name)
+/* Takes `base` over only on success. Without names the first field is meant. */
+static kn_status make(kn_dataset **dataset, kn_dataset *base, kn_transform transform, void *user,
+                      const char *const *names)
 {
     static const kn_dataset_functions functions = {.length = length, .get = get, .destroy = destroy};
-    int field;
-    KN_TRY(find_field(base, name, &field));
-    transform_dataset *data = kn_calloc(1, sizeof(*data));
+    int count = names ? 0 : 1;
+    while (names && names[count])
+        count++;
+    transform_dataset *data = kn_calloc(1, sizeof(*data) + (size_t)count * sizeof(data->fields[0]));
     if (!data)
         return KN_ERR_MEMORY;
-    *data = (transform_dataset){.base = NULL, .field = field, .transform = transform, .user = user};
+    data->count = count;
+    data->transform = transform;
+    data->user = user;
     kn_dataset *made = NULL;
-    KN_TRY(kn_dataset_make(&made, &functions, data, base->fields, base->num_fields));
+    kn_status status = find_fields(data, base, names);
+    if (status != KN_OK)
+        destroy(data);
+    else
+        status = kn_dataset_make(&made, &functions, data, base->fields, base->num_fields);
+    if (status != KN_OK)
+        return status;
     data->base = base;
     made->get_random = get_random;
     *dataset = made;
@@ -76,7 +93,7 @@ kn_status kn_transform_dataset_with(kn_dataset **dataset, kn_dataset *base, kn_t
     if (!dataset || !base || !transform)
         status = kn_fail_argument_null("kn_transform_dataset", !dataset ? "dataset" : !base ? "base" : "transform");
     else
-        status = make(dataset, base, transform, user, params->field);
+        status = make(dataset, base, transform, user, params->fields);
     if (status != KN_OK)
         kn_dataset_free(base);
     return status;

@@ -215,6 +215,8 @@ static kn_status call_with_all(forward_call *call, kn_signature signature, kn_te
     call->num_inputs = signature.inputs;
     call->outputs = all + signature.inputs;
     kn_status status = apply(call, results);
+    call->inputs = NULL;
+    call->outputs = NULL;
     if (all != few)
         kn_free(all);
     return status;
@@ -236,6 +238,8 @@ kn_status kn_forward_list(kn_module *module, kn_tensor *const *inputs, int num_i
     innermost = call.outer;
     if (status != KN_OK && !call.told)
         tell_path(&call);
+    if (status != KN_OK)
+        kn_stick();
     return status;
 }
 

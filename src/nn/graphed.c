@@ -199,6 +199,9 @@ static kn_status replay(kn_graphed *graphed, kn_tensor *const *inputs, kn_tensor
 
 kn_status kn_graphed_forward(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
 {
+    const kn_signature signature = kn_module_signature(module);
+    if (signature.inputs != module->graphed->num_inputs || signature.outputs != module->graphed->num_outputs)
+        return kn_fail(KN_ERR_STATE, "modules were added to a graphed module after it was recorded");
     if (module->training != module->graphed->training)
         return kn_module_call(module, inputs, outputs);
     kn_lock(&module->graphed->lock);

@@ -9,17 +9,21 @@
 
 /* --- the order of things -------------------------------------------------------------------------------------- */
 
+/* Is there a child `i`, and may others do what it does in its stead? */
+static bool is_plain(const kn_module *module, int i)
+{
+    return i < module->num_children && module->children[i].module->graphed == NULL;
+}
+
 /* What child `i` does to each element, if that is all it does and another child may do it in its stead. */
 static kn_activation activation_of(const kn_module *module, int i)
 {
-    const kn_module *child = i < module->num_children ? module->children[i].module : NULL;
-    return child != NULL && child->graphed == NULL ? child->kind.activation : KN_ACTIVATION_NONE;
+    return is_plain(module, i) ? module->children[i].module->kind.activation : KN_ACTIVATION_NONE;
 }
 
 static bool keeps_order(const kn_module *module, int i)
 {
-    const kn_module *child = i < module->num_children ? module->children[i].module : NULL;
-    return child != NULL && child->graphed == NULL && child->kind.keeps_order;
+    return is_plain(module, i) && module->children[i].module->kind.keeps_order;
 }
 
 /* A child and the activation that is applied to its result. */

@@ -12,8 +12,8 @@ static kn_status find_field(const kn_loader *loader, const char *data, const cha
     const kn_dataset *dataset = loader->dataset;
     if (kn_dataset_find_field(dataset, name) >= 0)
         return KN_OK;
-    return kn_fail(KN_ERR_ARGUMENT, "trainer: the %s has no field \"%s\"; %s: say with .%s which of them is meant",
-                   data, name, kn_describe_names(there, sizeof there, dataset->names, dataset->num_fields), parameter);
+    return kn_fail(KN_ERR_ARGUMENT, "trainer: the %s has no field \"%s\"; %s: choose with .%s", data, name,
+                   kn_describe_names(there, sizeof there, dataset->names, dataset->num_fields), parameter);
 }
 
 static kn_status check_classes(kn_dtype dtype)
@@ -26,7 +26,7 @@ static kn_status check_classes(kn_dtype dtype)
                    kn_dtype_name(dtype));
 }
 
-/* Cross entropy and accuracy do; what a loss function of the program's needs, it finds itself. */
+/* Cross entropy and accuracy do; a loss function of the program's own looks for what it needs itself. */
 static bool needs_target(const kn_trainer *trainer, bool accuracy) { return accuracy || trainer->params.loss == NULL; }
 
 kn_status kn_trainer_check_fields(const kn_trainer *trainer, const kn_loader *loader, const char *data)

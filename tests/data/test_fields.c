@@ -225,7 +225,7 @@ TENSOR_TEST(a_transform_of_one_field)
 {
     sentences data;
     kn_dataset *dataset = NULL;
-    CHECK_OK(kn_transform_dataset(&dataset, sentences_dataset(&data), double_it, NULL, .field = "target"));
+    CHECK_OK(kn_transform_dataset(&dataset, sentences_dataset(&data), double_it, NULL, .fields = KN_NAMES("target")));
     int32_t tokens[3];
     bool mask[3];
     uint8_t length;
@@ -240,9 +240,34 @@ TENSOR_TEST(a_transform_of_one_field)
     assert_int_equal(kn_dataset_get(dataset, 7, (void *[]){tokens, NULL, &length, &target}), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "mask");
     kn_dataset_free(dataset);
-    assert_int_equal(kn_transform_dataset(&dataset, sentences_dataset(&data), double_it, NULL, .field = "label"),
-                     KN_ERR_ARGUMENT);
+    assert_int_equal(
+        kn_transform_dataset(&dataset, sentences_dataset(&data), double_it, NULL, .fields = KN_NAMES("mask", "label")),
+        KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "no field \"label\"", "\"length\"");
+}
+
+static kn_status note_random(void *value, const kn_field *field, uint64_t random, void *user)
+{
+    (void)value;
+    uint64_t *seen = user;
+    seen[strcmp(field->name, "mask") == 0] = random;
+    return KN_OK;
+}
+
+TENSOR_TEST(fields_that_are_transformed_together)
+{
+    sentences data;
+    kn_dataset *dataset = NULL;
+    uint64_t seen[2] = {0};
+    CHECK_OK(kn_transform_dataset(&dataset, sentences_dataset(&data), note_random, seen,
+                                  .fields = KN_NAMES("mask", "tokens")));
+    int32_t tokens[3];
+    bool mask[3];
+    uint8_t length;
+    double target;
+    CHECK_OK(kn_dataset_get(dataset, 7, (void *[]){tokens, mask, &length, &target}));
+    assert_true(seen[0] != 0 && seen[0] == seen[1]);
+    kn_dataset_free(dataset);
 }
 
 /* Masked tokens in place of the tokens; the rest goes along. */
@@ -457,6 +482,7 @@ int main(void)
         TEST(tensors_as_fields),
         TEST(tensors_that_do_not_fit_together),
         TEST(a_transform_of_one_field),
+        TEST(fields_that_are_transformed_together),
         TEST(a_collate_function_gets_all_fields),
         TEST(left_by_break_continue_return_and_goto),
         TEST(each_round_is_a_scope),

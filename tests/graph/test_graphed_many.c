@@ -119,6 +119,18 @@ TENSOR_TEST(what_was_not_recorded_is_refused)
     case_free(&c);
 }
 
+TENSOR_TEST(a_sequence_that_grew)
+{
+    kn_module *net = kn_nn_sequential(kn_nn_relu());
+    kn_tensor *x = kn_ones(KN_SHAPE(3, WIDTH)), *outputs[2] = {NULL};
+    CHECK_OK(kn_make_graphed_callable(net, x));
+    CHECK_TENSOR(kn_forward(net, x));
+    CHECK_OK(kn_nn_add_module(net, "gate", gate_module(WIDTH))); /* of two outputs */
+    assert_int_equal(kn_forward_many(net, &x, 1, outputs, 2), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "added to a graphed module");
+    kn_module_free(net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +138,7 @@ int main(void)
         TEST(an_input_left_out),
         TEST(an_output_that_no_gradient_reaches),
         TEST(what_was_not_recorded_is_refused),
+        TEST(a_sequence_that_grew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ void named_parameters(kn_tensor *x, kn_module *net, kn_loader **loader, kn_datas
     kn_loader_new(loader, data, .batch_size = 2);
     kn_tensor_dataset(&data, x, x, x);
     kn_tensor_dataset_of(&data, KN_TENSORS(x, x), KN_NAMES("input", "mask"));
-    kn_transform_dataset(&data, data, NULL, NULL, .field = "mask");
+    kn_transform_dataset(&data, data, NULL, NULL, .fields = KN_NAMES("mask"));
     kn_dataset_new(NULL, NULL, KN_FIELDS({.dtype = KN_F32, .ndim = 2, .shape = {2, 3}}, {.name = "y"}));
     kn_module_new_many("Attention", NULL, .num_inputs = 3, .num_optional = 1);
     kn_module_summary_with(net, &(kn_module_summary_params){.inputs = KN_TENSORS(x, x)});

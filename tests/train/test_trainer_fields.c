@@ -112,9 +112,8 @@ TENSOR_TEST(fields_that_are_not_there)
                                    KN_NAMES("points", "mask", "label")};
     const char *const targets[] = {"label", "label", NULL, "label"};
     const char *const messages[] = {
-        "the training data has no field \"input\"; it has \"mask\", \"points\", \"label\": say "
-        "with .inputs which",
-        "no field \"masks\"", "no field \"target\"; it has \"mask\", \"points\", \"label\": say with .target",
+        "the training data has no field \"input\"; it has \"mask\", \"points\", \"label\": choose with .inputs",
+        "no field \"masks\"", "no field \"target\"; it has \"mask\", \"points\", \"label\": choose with .target",
         "Masked: takes 1 or 2 inputs, not 3"};
     for (int i = 0; i < 4; i++) {
         CHECK_OK(kn_trainer_new(&trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true,
