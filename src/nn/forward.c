@@ -190,11 +190,13 @@ static kn_status check_numbers(const forward_call *call, kn_signature signature)
 static kn_status check_given(const forward_call *call, kn_signature signature)
 {
     for (int i = 0; i < call->num_inputs; i++) {
+        const kn_tensor *input = call->inputs[i];
         char name[24] = "x";
+        if (input != NULL ? !kn_tensors_are_guarded() : i >= signature.inputs - signature.optional)
+            continue;
         if (signature.inputs > 1)
             snprintf(name, sizeof name, "inputs[%d]", i);
-        if (call->inputs[i] != NULL || i < signature.inputs - signature.optional)
-            KN_TRY(kn_tensor_given("forward", name, call->inputs[i]));
+        KN_TRY(kn_tensor_given("forward", name, input));
     }
     return KN_OK;
 }
@@ -204,13 +206,13 @@ enum { FEW = 12 };
 
 static kn_status call_with_all(forward_call *call, kn_signature signature, kn_tensor **results)
 {
-    kn_tensor *few[FEW] = {NULL}, **all = few;
+    kn_tensor *few[FEW], **all = few;
     KN_TRY(check_numbers(call, signature));
     const int count = signature.inputs + signature.outputs;
-    if (count > FEW && (all = kn_calloc((size_t)count, sizeof *all)) == NULL)
+    if (count > FEW && (all = kn_malloc((size_t)count * sizeof *all)) == NULL)
         return KN_ERR_MEMORY;
-    for (int i = 0; i < call->num_inputs; i++)
-        all[i] = call->inputs[i];
+    for (int i = 0; i < count; i++)
+        all[i] = i < call->num_inputs ? call->inputs[i] : NULL;
     call->inputs = all;
     call->num_inputs = signature.inputs;
     call->outputs = all + signature.inputs;

@@ -78,6 +78,45 @@ TENSOR_TEST(inputs_that_cannot_be_cut_alike)
     kn_module_free(net);
 }
 
+static kn_status first(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    (void)module;
+    outputs[0] = inputs[0];
+    return KN_OK;
+}
+
+/* Batches of three fields, two of them for the module. */
+TENSOR_TEST(trained_by_names_of_fields)
+{
+    kn_device *const *devices = case_devices(2);
+    kn_device *host = kn_device_host();
+    kn_dataset *data = NULL;
+    kn_loader *loader = NULL;
+    kn_trainer *trainer = NULL;
+    double before, after, accuracy;
+    kn_manual_seed(2);
+    CHECK_OK(
+        kn_tensor_dataset_of(&data,
+                             KN_TENSORS(kn_to(kn_randint(0, 2, KN_SHAPE(13)), host),
+                                        kn_to(kn_randn(KN_SHAPE(13, 2)), host), kn_to(kn_rand(KN_SHAPE(13, 2)), host)),
+                             KN_NAMES("class", "x", "scale")));
+    CHECK_OK(kn_loader_new(&loader, data, .batch_size = 5, .num_workers = 2));
+    kn_module *net = kn_nn_sequential(gate_module(2), kn_module_new_many("First", first, .num_inputs = 2));
+    kn_module *wrapped = kn_nn_data_parallel(net, .devices = devices, .num_devices = 2);
+    kn_optim *optim = kn_optim_adam(kn_module_parameters(wrapped), .lr = 0.1);
+    CHECK_OK(kn_trainer_new(&trainer, .module = wrapped, .optim = optim, .epochs = 5, .quiet = true,
+                            .inputs = KN_NAMES("x", "scale"), .target = "class"));
+    CHECK_OK(kn_trainer_evaluate(trainer, loader, &before, &accuracy));
+    CHECK_OK(kn_trainer_fit(trainer, loader, loader));
+    CHECK_OK(kn_trainer_evaluate(trainer, loader, &after, &accuracy));
+    assert_true(after < before);
+    kn_trainer_free(trainer);
+    kn_loader_free(loader);
+    kn_dataset_free(data);
+    kn_optim_free(optim);
+    kn_module_free(wrapped);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -86,6 +125,7 @@ int main(void)
         TEST(an_input_left_out),
         TEST(fewer_rows_than_devices),
         TEST(inputs_that_cannot_be_cut_alike),
+        TEST(trained_by_names_of_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
