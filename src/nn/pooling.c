@@ -80,7 +80,7 @@ kn_module *kn_nn_max_pool2d_with(const kn_pool2d_params *params)
         return kn_stick();
     kn_module *module = kn_layer_new_activated("MaxPool2d", max_forward, describe_max, params, sizeof *params);
     if (module != NULL)
-        module->keeps_order = meets_input(params);
+        module->kind.keeps_order = meets_input(params);
     return module;
 }
 
