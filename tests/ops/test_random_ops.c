@@ -14,8 +14,8 @@
 typedef struct random_case {
     char name[48];
     union {
-        kn_conv2d_params conv;
-        kn_pool2d_params pool;
+        kn_conv_params conv;
+        kn_pool_params pool;
         kn_cross_entropy_params classes;
         int64_t size[2];
         struct {
@@ -78,16 +78,16 @@ static kn_tensor *build_adaptive_avg(kn_tensor *const *x, const void *params)
 
 static void draw_conv2d(op_row *row, random_case *c)
 {
-    kn_conv2d_params *p = &c->params.conv;
+    kn_conv_params *p = &c->params.conv;
     int64_t groups = chance(70) ? 1 : between(2, 5), per_group = some_size(40), out_per_group = some_size(70);
     int64_t images = chance(25) ? between(4, 20) : between(1, 3), kernel[2], image[2];
     p->groups = groups;
     for (int d = 0; d < 2; d++) {
         kernel[d] = chance(25) ? 1 : between(1, 5);
-        p->dilation_2d[d] = chance(75) ? 1 : between(2, 3);
-        p->stride_2d[d] = chance(60) ? 1 : between(2, 4);
-        p->padding_2d[d] = chance(50) ? 0 : between(1, 3);
-        int64_t reach = p->dilation_2d[d] * (kernel[d] - 1) + 1 - 2 * p->padding_2d[d];
+        p->dilations[d] = chance(75) ? 1 : between(2, 3);
+        p->strides[d] = chance(60) ? 1 : between(2, 4);
+        p->paddings[d] = chance(50) ? 0 : between(1, 3);
+        int64_t reach = p->dilations[d] * (kernel[d] - 1) + 1 - 2 * p->paddings[d];
         image[d] = (reach > 1 ? reach : 1) + some_size(images > 3 ? 6 : 30) - 1;
     }
     if (chance(20)) { /* many small, padded images of many channels */
@@ -97,8 +97,8 @@ static void draw_conv2d(op_row *row, random_case *c)
         for (int d = 0; d < 2; d++) {
             image[d] = between(3, 6);
             kernel[d] = chance(70) ? 3 : 5;
-            p->padding_2d[d] = p->dilation_2d[d] * (kernel[d] / 2);
-            p->stride_2d[d] = chance(70) ? 1 : 2;
+            p->paddings[d] = p->dilations[d] * (kernel[d] / 2);
+            p->strides[d] = chance(70) ? 1 : 2;
         }
     }
     row->build = build_conv2d;
@@ -114,7 +114,7 @@ static void draw_conv2d(op_row *row, random_case *c)
 
 static void draw_pool(op_row *row, random_case *c)
 {
-    kn_pool2d_params *p = &c->params.pool;
+    kn_pool_params *p = &c->params.pool;
     bool average = chance(50);
     int64_t image[2];
     p->ceil_mode = chance(40);
@@ -122,11 +122,11 @@ static void draw_pool(op_row *row, random_case *c)
     p->divisor_override = average && chance(20) ? between(1, 7) : 0;
     p->dilation = 1;
     for (int d = 0; d < 2; d++) {
-        p->kernel_size_2d[d] = between(1, 5);
-        p->stride_2d[d] = between(1, 4);
-        p->padding_2d[d] = between(0, p->kernel_size_2d[d] / 2);
-        p->dilation_2d[d] = average || chance(70) ? 1 : between(2, 3);
-        image[d] = p->dilation_2d[d] * (p->kernel_size_2d[d] - 1) + some_size(40);
+        p->kernel_sizes[d] = between(1, 5);
+        p->strides[d] = between(1, 4);
+        p->paddings[d] = between(0, p->kernel_sizes[d] / 2);
+        p->dilations[d] = average || chance(70) ? 1 : between(2, 3);
+        image[d] = p->dilations[d] * (p->kernel_sizes[d] - 1) + some_size(40);
     }
     row->build = average ? build_avg_pool : build_max_pool;
     row->inputs[0] = distinct(4, (const int64_t[]){between(1, 3), some_size(40), image[0], image[1]});

@@ -46,6 +46,23 @@ kn_dtype kn_real_type(kn_dtype dtype) { return kn_dtype_is_floating(dtype) ? dty
 kn_tensor *kn_apply_as(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_dtype compute,
                        kn_dtype result)
 {
+    return kn_apply_as_two(op, inputs, num_inputs, params, compute, result, NULL);
+}
+
+/* Ends the scope; `second`, unless NULL, and what is returned live on. */
+static kn_tensor *return_both(int depth, kn_tensor *first, kn_tensor **second)
+{
+    if (!first || !second)
+        return kn_scope_return(depth, first);
+    kn_retain(*second);
+    first = kn_scope_return(depth, first);
+    *second = kn_scope_adopt(*second);
+    return *second ? first : NULL;
+}
+
+kn_tensor *kn_apply_as_two(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
+                           kn_dtype compute, kn_dtype result, kn_tensor **second)
+{
     kn_tensor *converted[KN_OP_MAX_INPUTS];
     kn_tensor *output;
     bool same = compute == result;
@@ -54,7 +71,7 @@ kn_tensor *kn_apply_as(const kn_op *op, kn_tensor *const *inputs, int num_inputs
     for (int i = 0; i < num_inputs; i++)
         same = same && (!inputs[i] || inputs[i]->dtype == compute);
     if (same)
-        return kn_op_apply(op, inputs, num_inputs, params, NULL);
+        return kn_op_apply(op, inputs, num_inputs, params, second);
 
     depth = kn_scope_begin();
     if (depth == 0)
@@ -64,10 +81,10 @@ kn_tensor *kn_apply_as(const kn_op *op, kn_tensor *const *inputs, int num_inputs
         if (inputs[i] && !converted[i])
             return kn_scope_return(depth, NULL);
     }
-    output = kn_op_apply(op, converted, num_inputs, params, NULL);
+    output = kn_op_apply(op, converted, num_inputs, params, second);
     if (output)
         output = kn_to_dtype(output, result);
-    return kn_scope_return(depth, output);
+    return return_both(depth, output, second);
 }
 
 kn_tensor *kn_operand_as(kn_tensor *operand, kn_dtype joint)

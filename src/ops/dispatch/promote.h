@@ -26,6 +26,10 @@ kn_dtype kn_real_type(kn_dtype dtype);
 kn_tensor *kn_apply_as(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_dtype compute,
                        kn_dtype result);
 
+/* The same of an op with a second output, *second, which stays in its own dtype; NULL: dropped. */
+kn_tensor *kn_apply_as_two(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
+                           kn_dtype compute, kn_dtype result, kn_tensor **second);
+
 /* An operand of an expression of dtype `joint` (kn_result_type), in the dtype that it is computed in. What float16
  * cannot hold is rounded before the operation, as in PyTorch, though that is done in float32. */
 kn_tensor *kn_operand_as(kn_tensor *operand, kn_dtype joint);
