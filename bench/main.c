@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "bench.h"
-#include "rt/peak.h"
+#include "watch/peak.h"
 
 #define MAX_REPETITIONS 200
 #define MIN_SECONDS 1.0

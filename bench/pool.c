@@ -11,7 +11,7 @@
 
 #include <koine/koine.h>
 
-#include "rt/memory_snapshot.h"
+#include "rt/memory/snapshot.h"
 #include "rt/rt.h"
 
 typedef struct workload {

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "bench.h"
-#include "rt/peak.h"
+#include "watch/peak.h"
 
 typedef struct server {
     kn_device *device;

@@ -2,7 +2,7 @@
 # Each line becomes one string literal, so that no literal grows beyond what C compilers must take.
 file(GLOB_RECURSE sources RELATIVE "${DIRECTORY}" "${DIRECTORY}/*.cl" "${DIRECTORY}/*.clh")
 list(SORT sources)
-set(text "/* Made from cl/ by cmake/embed_kernels.cmake. */\n#include \"rt/kernel_sources.h\"\n\n")
+set(text "/* Made from cl/ by cmake/embed_kernels.cmake. */\n#include \"rt/program/kernel_sources.h\"\n\n")
 set(table "")
 set(index 0)
 foreach(source IN LISTS sources)

@@ -15,6 +15,12 @@ OK, REDUCTION_MEAN = 0, 0
 # --- what koine.h declares: the structs, field by field, and the functions used here ---
 
 
+class Scalar(ctypes.Structure):
+    """kn_scalar: a number beside a tensor."""
+
+    _fields_ = [("is_whole", c_bool), ("whole", c_int64), ("real", c_double)]
+
+
 class LinearParams(ctypes.Structure):
     _fields_ = [("in_features", c_int64), ("out_features", c_int64), ("bias", c_bool)]
 
@@ -43,8 +49,8 @@ FUNCTIONS = {  # name: (result, arguments); tensors, modules, devices and optimi
     "kn_empty_with": (c_void_p, [c_int, SHAPE, c_void_p]),
     "kn_rand_with": (c_void_p, [c_int, SHAPE, c_void_p]),
     "kn_normal_": (c_void_p, [c_void_p, c_double, c_double]),
-    "kn_mul_scalar": (c_void_p, [c_void_p, c_double]),
-    "kn_add_scalar": (c_void_p, [c_void_p, c_double]),
+    "kn_mul_scalar_with": (c_void_p, [c_void_p, Scalar]),
+    "kn_add_scalar_with": (c_void_p, [c_void_p, Scalar]),
     "kn_add": (c_void_p, [c_void_p, c_void_p]),
     "kn_matmul": (c_void_p, [c_void_p, c_void_p]),
     "kn_nn_linear_params_init": (LinearParams, []),
@@ -86,6 +92,18 @@ def shape(*sizes):
     return len(sizes), (c_int64 * len(sizes))(*sizes)
 
 
+def real(value):
+    return Scalar(False, 0, value)
+
+
+def add(tensor, value):
+    return library.kn_add_scalar_with(tensor, real(value))
+
+
+def multiply(tensor, value):
+    return library.kn_mul_scalar_with(tensor, real(value))
+
+
 class Scope:
     """Releases every tensor made inside, as KN_SCOPE does in C."""
 
@@ -103,9 +121,9 @@ def new_points():
     """y = x (2, -3)^T + 10 + noise; the caller's to release. None: the defaults of kn_tensor_options."""
     with Scope():
         w = library.kn_from_data_with((c_float * 2)(2, -3), *shape(2, 1), None)
-        x = library.kn_add_scalar(library.kn_mul_scalar(library.kn_rand_with(*shape(SAMPLES, 2), None), 10), -5)
+        x = add(multiply(library.kn_rand_with(*shape(SAMPLES, 2), None), 10), -5)
         noise = library.kn_normal_(library.kn_empty_with(*shape(SAMPLES, 1), None), 0, 2)
-        y = library.kn_add(library.kn_add_scalar(library.kn_matmul(x, w), 10), noise)
+        y = library.kn_add(add(library.kn_matmul(x, w), 10), noise)
         return library.kn_retain(x), library.kn_retain(y)
 
 

@@ -1,4 +1,4 @@
-/* koine/dtype.h - element types. Thread-safe. */
+/* koine/dtype.h - element types, and numbers that stand beside tensors. Thread-safe. */
 #ifndef KOINE_DTYPE_H
 #define KOINE_DTYPE_H
 
@@ -26,6 +26,47 @@ KN_API bool kn_dtype_is_floating(kn_dtype dtype);
 /* The dtype of an expression of two tensors, by PyTorch's promotion table (torch.promote_types). */
 KN_API kn_dtype kn_promote_types(kn_dtype a, kn_dtype b);
 
+/* A number beside tensors: a whole one, exact over all of int64, or a real one. As in PyTorch the kind decides about
+ * dtypes: a real number makes a tensor of whole numbers float32, whatever its value. */
+typedef struct kn_scalar {
+    bool is_whole;
+    int64_t whole; /* of a whole one */
+    double real;   /* of both kinds, for a whole one the nearest double */
+} kn_scalar;
+
+static inline kn_scalar kn_scalar_real(double value)
+{
+    kn_scalar scalar = {false, 0, value};
+    return scalar;
+}
+static inline kn_scalar kn_scalar_int(int64_t value)
+{
+    kn_scalar scalar = {true, value, (double)value};
+    return scalar;
+}
+static inline kn_scalar kn_scalar_same(kn_scalar value) { return value; }
+
 KN_END_DECLS
+
+/* KN_NUMBER(2) is a whole number, KN_NUMBER(2.0) a real one, KN_NUMBER(s) the kn_scalar s itself. The functions that
+ * take a kn_scalar are called through macros (in C++ templates) that do this: kn_mul_scalar(x, 2). */
+#ifdef __cplusplus
+inline kn_scalar kn_scalar_of(kn_scalar value) { return value; }
+inline kn_scalar kn_scalar_of(double value) { return kn_scalar_real(value); }
+inline kn_scalar kn_scalar_of(float value) { return kn_scalar_real(value); }
+inline kn_scalar kn_scalar_of(long double value) { return kn_scalar_real((double)value); }
+template <class Whole> inline kn_scalar kn_scalar_of(Whole value) { return kn_scalar_int((int64_t)value); }
+#define KN_NUMBER(value) kn_scalar_of(value)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define KN_NUMBER(value)                                                                                               \
+    _Generic((value), kn_scalar                                                                                        \
+             : kn_scalar_same, float                                                                                   \
+             : kn_scalar_real, double                                                                                  \
+             : kn_scalar_real, long double                                                                             \
+             : kn_scalar_real, default                                                                                 \
+             : kn_scalar_int)(value)
+#else
+#define KN_NUMBER(value) kn_scalar_real(value) /* C99 cannot tell */
+#endif
 
 #endif

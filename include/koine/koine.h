@@ -19,6 +19,7 @@
 #include <koine/memory.h>
 #include <koine/native.h>
 #include <koine/nn.h>
+#include <koine/operators.h>
 #include <koine/ops.h>
 #include <koine/optim.h>
 #include <koine/profiler.h>

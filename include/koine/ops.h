@@ -30,18 +30,24 @@ KN_API kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b);
 /* NaN propagates; equal elements share the gradient by halves */
 KN_API kn_tensor *kn_maximum(kn_tensor *a, kn_tensor *b);
 
-/* The same with a number for b. As in PyTorch the number does not widen a floating dtype; a whole-number tensor with a
- * number that is not whole gives float32. */
-KN_API kn_tensor *kn_add_scalar(kn_tensor *a, double b);
-KN_API kn_tensor *kn_mul_scalar(kn_tensor *a, double b);
-KN_API kn_tensor *kn_pow_scalar(kn_tensor *a, double b);
+/* The same with a number for b: kn_add_scalar(x, 2). As in PyTorch a whole number keeps whole dtypes, exactly for int64,
+ * a real one (2.0) makes them float32, and neither widens a floating dtype. The functions with _with take the number as
+ * a kn_scalar (koine/dtype.h). */
+KN_API kn_tensor *kn_add_scalar_with(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_mul_scalar_with(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_pow_scalar_with(kn_tensor *a, kn_scalar b);
+#define kn_add_scalar(a, b) kn_add_scalar_with(a, KN_NUMBER(b))
+#define kn_mul_scalar(a, b) kn_mul_scalar_with(a, KN_NUMBER(b))
+#define kn_pow_scalar(a, b) kn_pow_scalar_with(a, KN_NUMBER(b))
 
 /* b broadcasts to a's shape; computed in the joint dtype and rounded to a's */
 KN_API kn_tensor *kn_add_(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_sub_(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_mul_(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_mul_scalar_(kn_tensor *a, double b);
-KN_API kn_tensor *kn_fill_(kn_tensor *a, double value);
+KN_API kn_tensor *kn_mul_scalar_with_(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_fill_with_(kn_tensor *a, kn_scalar value);
+#define kn_mul_scalar_(a, b) kn_mul_scalar_with_(a, KN_NUMBER(b))
+#define kn_fill_(a, value) kn_fill_with_(a, KN_NUMBER(value))
 KN_API kn_tensor *kn_zero_(kn_tensor *a);
 
 KN_API kn_tensor *kn_neg(kn_tensor *x);

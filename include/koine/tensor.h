@@ -68,7 +68,7 @@ KN_API kn_tensor_options kn_tensor_options_init(void);
 KN_API kn_tensor *kn_empty_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 KN_API kn_tensor *kn_zeros_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 KN_API kn_tensor *kn_ones_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
-KN_API kn_tensor *kn_full_with(int ndim, const int64_t *shape, double value, const kn_tensor_options *options);
+KN_API kn_tensor *kn_full_with(int ndim, const int64_t *shape, kn_scalar value, const kn_tensor_options *options);
 
 /* A copy of `data`: the elements of the shape in row-major order, of options' dtype. */
 KN_API kn_tensor *kn_from_data_with(const void *data, int ndim, const int64_t *shape, const kn_tensor_options *options);
@@ -80,7 +80,7 @@ KN_API kn_tensor *kn_arange_with(double start, double end, double step, const kn
 #define kn_zeros(shape, ...) KN_CALL(kn_zeros_with(shape, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
 #define kn_ones(shape, ...) KN_CALL(kn_ones_with(shape, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
 #define kn_full(shape, value, ...)                                                                                     \
-    KN_CALL(kn_full_with(shape, value, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
+    KN_CALL(kn_full_with(shape, KN_NUMBER(value), &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
 #define kn_from_data(data, shape, ...)                                                                                 \
     KN_CALL(kn_from_data_with(data, shape, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
 #define kn_arange(start, end, step, ...)                                                                               \

@@ -67,10 +67,43 @@ static bool wants_record(const kn_call *call)
     return call->op->in_place && kn_change_wants_record(call->inputs[0]);
 }
 
-/* --- running ---------------------------------------------------------------------------------- */
+/* --- outputs ---------------------------------------------------------------------------------------------------- */
 
-static kn_status make_outputs(kn_call *call)
+/* A tensor that the caller wants output `index` in. */
+static kn_status check_wanted(const kn_call *call, int index, const kn_tensor *wanted)
 {
+    const kn_dtype dtype = call->spec[index].dtype;
+    char has[KN_DESCRIBE], takes[KN_DESCRIBE];
+    KN_TRY(kn_tensor_check_live(wanted, "the output given"));
+    if (wanted->storage->device != kn_stream_device(call->stream))
+        return kn_fail(KN_ERR_DEVICE, "the output given is on %s and the inputs are on %s",
+                       kn_device_string(wanted->storage->device), kn_device_string(kn_stream_device(call->stream)));
+    if (wanted->dtype == dtype && wanted->ndim == call->spec[index].ndim &&
+        memcmp(wanted->shape, call->spec[index].shape, (size_t)wanted->ndim * sizeof *wanted->shape) == 0)
+        return kn_tensor_check_apart(wanted);
+    return kn_fail(wanted->dtype == dtype ? KN_ERR_SHAPE : KN_ERR_DTYPE,
+                   "output %d given is %s, but the result is %s%s", index, kn_tensor_describe(has, sizeof has, wanted),
+                   kn_dtype_name(dtype),
+                   kn_format_shape(takes, sizeof takes, call->spec[index].ndim, call->spec[index].shape));
+}
+
+/* Can forward write there? Inputs must stay as they are until it is done. */
+static bool takes_place(const kn_call *call, const kn_tensor *wanted)
+{
+    if (!call->op->strided_outputs && !kn_is_contiguous(wanted))
+        return false;
+    for (int i = 0; i < call->num_inputs; i++)
+        if (call->inputs[i] && call->inputs[i]->storage == wanted->storage)
+            return false;
+    return true;
+}
+
+static kn_status make_outputs(kn_call *call, kn_tensor *const *wanted, int num_wanted)
+{
+    kn_device *device = kn_stream_device(call->stream);
+    for (int i = 0; i < num_wanted && i < call->num_outputs; i++)
+        if (wanted[i])
+            KN_TRY(check_wanted(call, i, wanted[i]));
     if (call->op->in_place) {
         call->outputs[0] = kn_retain(call->inputs[0]);
         call->num_outputs = 1;
@@ -78,11 +111,30 @@ static kn_status make_outputs(kn_call *call)
     }
     if (call->op->is_view)
         return KN_OK;
-    kn_device *device = kn_stream_device(call->stream);
-    for (int i = 0; i < call->num_outputs; i++)
-        KN_TRY(kn_tensor_new(&call->outputs[i], call->spec[i].dtype, call->spec[i].ndim, call->spec[i].shape, device));
+    for (int i = 0; i < call->num_outputs; i++) {
+        if (i < num_wanted && wanted[i] && takes_place(call, wanted[i]))
+            call->outputs[i] = kn_retain(wanted[i]);
+        else
+            KN_TRY(
+                kn_tensor_new(&call->outputs[i], call->spec[i].dtype, call->spec[i].ndim, call->spec[i].shape, device));
+    }
     return KN_OK;
 }
+
+/* Results that forward could not write where they are wanted. */
+static kn_status deliver(kn_call *call, kn_tensor *const *wanted, int num_wanted)
+{
+    for (int i = 0; i < num_wanted && i < call->num_outputs; i++) {
+        if (!wanted[i])
+            continue;
+        if (call->outputs[i] != wanted[i])
+            KN_TRY(kn_tensor_copy(wanted[i], call->outputs[i]));
+        kn_tensor_bump_version(wanted[i]);
+    }
+    return KN_OK;
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
 
 /* Zeros, so that nothing depends on what memory holds. What is changed in place stays as it is. */
 static kn_status fill_outputs(kn_call *call)
@@ -114,11 +166,23 @@ static kn_status run_forward(kn_call *call)
     return observe(call, true);
 }
 
-static kn_status run(kn_call *call)
+static kn_status check_unrecorded(const kn_call *call, kn_tensor *const *wanted, int num_wanted)
+{
+    for (int i = 0; i < num_wanted; i++)
+        if (wanted[i] && (call->needs_grad || (kn_grad_enabled() && kn_autograd_wants(wanted[i]))))
+            return kn_fail(KN_ERR_STATE,
+                           "computing into a tensor is not recorded, and an input or that tensor requires "
+                           "gradients: do it inside KN_NO_GRAD");
+    return KN_OK;
+}
+
+/* `wanted`: where the caller wants outputs, NULL for those to be made. */
+static kn_status run(kn_call *call, kn_tensor *const *wanted, int num_wanted)
 {
     const kn_op *op = call->op;
     KN_TRY(check_devices(call));
     call->needs_grad = wants_record(call);
+    KN_TRY(check_unrecorded(call, wanted, num_wanted));
     if (op->in_place && call->needs_grad)
         KN_TRY(kn_change_check(call->inputs[0]));
     call->stream = kn_tensor_stream(call->inputs[0]);
@@ -128,9 +192,11 @@ static kn_status run(kn_call *call)
         KN_TRY(kn_check_nondeterministic(op->name));
     if (op->shape)
         KN_TRY(op->shape(call));
-    KN_TRY(make_outputs(call));
-    if (!call->needs_grad)
-        return run_forward(call);
+    KN_TRY(make_outputs(call, wanted, num_wanted));
+    if (!call->needs_grad) {
+        KN_TRY(run_forward(call));
+        return deliver(call, wanted, num_wanted);
+    }
     kn_node *node;
     kn_record record = kn_record_of(call);
     KN_TRY(kn_tape_begin(&node, &record));
@@ -142,7 +208,7 @@ static kn_status run(kn_call *call)
     return status;
 }
 
-static kn_status check_given(const kn_op *op, kn_tensor *const *inputs, int num_inputs)
+kn_status kn_op_check_given(const kn_op *op, kn_tensor *const *inputs, int num_inputs)
 {
     for (int i = 0; i < KN_OP_MAX_INPUTS && op->inputs[i]; i++)
         if (op->inputs[i][0] != '?' && (i >= num_inputs || !inputs[i]))
@@ -150,14 +216,28 @@ static kn_status check_given(const kn_op *op, kn_tensor *const *inputs, int num_
     return KN_OK;
 }
 
-kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_tensor **more)
+/* The results go to the caller: owned by the scope, or the very tensors that were there. */
+static void hand_out(kn_call *call, kn_tensor **outputs, int num_outputs)
 {
-    if (check_given(op, inputs, num_inputs) != KN_OK)
-        return kn_stick();
+    for (int i = 0; i < call->num_outputs; i++) {
+        if (i >= num_outputs || outputs[i])
+            kn_release(call->outputs[i]);
+        else if (call->op->in_place) { /* the caller's own tensor: no reference more */
+            kn_release(call->outputs[i]);
+            outputs[i] = call->inputs[i];
+        } else
+            outputs[i] = kn_scope_adopt(call->outputs[i]);
+    }
+}
+
+kn_status kn_op_apply_to(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
+                         kn_tensor **outputs, int num_outputs)
+{
+    KN_TRY(kn_op_check_given(op, inputs, num_inputs));
     kn_call call = {.op = op, .params = params, .num_inputs = num_inputs};
     memcpy(call.inputs, inputs, (size_t)num_inputs * sizeof *inputs);
     kn_span span = kn_call_span(&call);
-    kn_status status = run(&call);
+    kn_status status = run(&call, outputs, num_outputs);
     kn_call_span_end(span, &call);
     for (int i = 0; i < call.num_saved; i++)
         kn_release(call.saved[i]);
@@ -165,19 +245,20 @@ kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs
         for (int i = 0; i < KN_OP_MAX_OUTPUTS; i++)
             kn_release(call.outputs[i]);
         kn_error_prefix("%s", op->name);
+        return status;
+    }
+    hand_out(&call, outputs, num_outputs);
+    return KN_OK;
+}
+
+kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_tensor **more)
+{
+    kn_tensor *outputs[KN_OP_MAX_OUTPUTS] = {NULL};
+    if (kn_op_apply_to(op, inputs, num_inputs, params, outputs, more ? KN_OP_MAX_OUTPUTS : 1) != KN_OK)
         return kn_stick();
-    }
-    for (int i = 1; i < call.num_outputs; i++) {
-        if (more)
-            more[i - 1] = kn_scope_adopt(call.outputs[i]);
-        else
-            kn_release(call.outputs[i]);
-    }
-    if (op->in_place) { /* the caller's own tensor: no reference more */
-        kn_release(call.outputs[0]);
-        return call.inputs[0];
-    }
-    return kn_scope_adopt(call.outputs[0]);
+    for (int i = 1; more && i < KN_OP_MAX_OUTPUTS && outputs[i]; i++)
+        more[i - 1] = outputs[i];
+    return outputs[0];
 }
 
 /* --- for ops ---------------------------------------------------------------------------------- */

@@ -51,9 +51,9 @@ static kn_function_context *allocate_context(const kn_function *function, int nu
     context->num_inputs = num_inputs;
     context->num_outputs = num_outputs;
     context->op = (kn_op){.name = context->function.name,
-                          .params_size = sizeof(kn_function_context *),
-                          .params_keep = keep_context,
-                          .params_drop = drop_context,
+                          .record_size = sizeof(kn_function_context *),
+                          .record_keep = keep_context,
+                          .record_drop = drop_context,
                           .backward = backward,
                           .backward_work = kn_grad_work_moving};
     atomic_init(&context->references, 1);

@@ -6,15 +6,17 @@
 #ifndef KN_AUTOGRAD_OP_H
 #define KN_AUTOGRAD_OP_H
 
+#include <koine/operators.h>
+
 #include "base/error.h"
-#include "rt/spans.h"
+#include "rt/trace/spans.h"
 #include "tensor/tensor.h"
 
 #define KN_OP_MAX_INPUTS 8
 #define KN_OP_MAX_OUTPUTS 8
 #define KN_OP_MAX_SAVED 8
 
-typedef struct kn_op kn_op;
+typedef struct kn_entry kn_entry; /* ops/dispatch/invoke.h */
 
 /* One application of an op, from shape rule to forward. Optional inputs may be NULL. */
 typedef struct kn_call {
@@ -71,13 +73,29 @@ typedef struct kn_grad_call {
  * `koine doctor`. */
 typedef kn_status (*kn_op_reference)(const kn_call *call);
 
+/* What a caller says beside the inputs: a struct, with a row for each of its fields and an instance of the defaults. */
+typedef struct kn_op_params {
+    const kn_op_param *rows;
+    int count;
+    size_t size;
+    const void *defaults;
+} kn_op_params;
+
 struct kn_op {
     const char *name;
-    const char *inputs[KN_OP_MAX_INPUTS];      /* their names; "?bias" may be left out or NULL; NULL ends them */
-    size_t params_size;                        /* bytes of the parameter struct, copied onto the tape; 0: none */
-    void (*params_keep)(void *params);         /* called on that copy: takes references to what it points to. NULL: */
-    void (*params_drop)(void *params);         /* plain data. params_drop gives them up; the op may be gone after it */
+    const char *inputs[KN_OP_MAX_INPUTS];   /* their names; "?bias" may be left out or NULL; NULL ends them */
+    unsigned dtypes[KN_OP_MAX_INPUTS];      /* that they take (KN_DTYPES_...); 0: as input 0, of input 0: all */
+    const char *outputs[KN_OP_MAX_OUTPUTS]; /* their names; none: one, "result" */
+    kn_op_params params;                    /* KN_PARAMS */
+    bool widens_halves;                     /* float16 is computed in float32; the floating results are float16 again */
+    /* What the caller said becomes what the op is applied to: see ops/dispatch/invoke.h. NULL: it stays as it is. */
+    kn_status (*enter)(kn_entry *entry);
+
+    size_t record_size;                        /* bytes of call->params, copied onto the tape; 0: params.size */
+    void (*record_keep)(void *params);         /* called on that copy: takes references to what it points to. NULL: */
+    void (*record_drop)(void *params);         /* plain data. record_drop gives them up; the op may be gone after it */
     bool is_view;                              /* forward sets the outputs itself, sharing input 0's storage */
+    bool strided_outputs;                      /* forward writes outputs of any strides */
     bool in_place;                             /* output 0 is input 0, changed */
     bool nondeterministic;                     /* equal inputs may give other bits: see koine/flags.h */
     kn_status (*shape)(kn_call *call);         /* checks params, dtypes and shapes; fills spec */
@@ -92,10 +110,66 @@ struct kn_op {
     kn_work (*backward_work)(const kn_grad_call *call); /* NULL: one per element of the gradients made; likewise */
 };
 
+/* Bytes of what call->params points to. */
+static inline size_t kn_op_record_size(const kn_op *op) { return op->record_size ? op->record_size : op->params.size; }
+
+/* --- for descriptors ------------------------------------------------------------------------------------------------ */
+
+#define KN_DTYPES_REAL (1u << KN_F64 | 1u << KN_F32)
+#define KN_DTYPES_FLOATING (KN_DTYPES_REAL | 1u << KN_F16)
+#define KN_DTYPES_NUMBERS (KN_DTYPES_FLOATING | 1u << KN_I64 | 1u << KN_I32 | 1u << KN_U8)
+#define KN_DTYPES_ALL (KN_DTYPES_NUMBERS | 1u << KN_BOOL)
+#define KN_DTYPES_INDICES (1u << KN_I64 | 1u << KN_I32)
+
+/* .params = KN_PARAMS(kn_softmax_params, softmax_rows, .dim = -1): the struct, the rows, the defaults. */
+#define KN_PARAMS(type, table, ...)                                                                                    \
+    {                                                                                                                  \
+        .rows = table, .count = (int)(sizeof(table) / sizeof(table)[0]), .size = sizeof(type),                         \
+        .defaults = &(const type)                                                                                      \
+        {                                                                                                              \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
+
+#define KN_NO_PARAMS                                                                                                   \
+    {                                                                                                                  \
+        0                                                                                                              \
+    }
+
+/* A row: KN_PARAM(kn_softmax_params, dim), followed by fields of kn_op_param by name (.min = 0, .max = 1). */
+#define KN_PARAM(type, field, ...) KN_PARAM_NAMED(#field, type, field, __VA_ARGS__)
+#define KN_PARAM_NAMED(name_, type, field, ...)                                                                        \
+    {                                                                                                                  \
+        .name = name_, .kind = KN_PARAM_KIND(((type *)0)->field), .offset = offsetof(type, field),                     \
+        .size = sizeof(((type *)0)->field), __VA_ARGS__                                                                \
+    }
+#define KN_PARAM_KIND(value)                                                                                           \
+    _Generic((value),                                                                                                  \
+        bool: KN_PARAM_BOOL,                                                                                           \
+        int: KN_PARAM_INT,                                                                                             \
+        int64_t: KN_PARAM_INT64,                                                                                       \
+        int64_t *: KN_PARAM_INT64,                                                                                     \
+        double: KN_PARAM_DOUBLE,                                                                                       \
+        kn_scalar: KN_PARAM_SCALAR,                                                                                    \
+        kn_dtype: KN_PARAM_DTYPE,                                                                                      \
+        kn_activation: KN_PARAM_ENUM,                                                                                  \
+        kn_reduction: KN_PARAM_ENUM,                                                                                   \
+        kn_ints: KN_PARAM_INTS)
+
+/* --- applying ------------------------------------------------------------------------------------------------------- */
+
 /* Applies the op; returns output 0 as public functions do (owned by the scope or the caller; NULL with a sticky error).
  * Further outputs go to `more` (num_outputs - 1 of them, owned alike); pass NULL to drop them. Checks: no required
  * input NULL, all on one device that is not the host. Errors are prefixed with the op's name. */
 kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_tensor **more);
+
+/* The same with the first num_outputs outputs in `outputs`, the others dropped. A tensor that stands there already is
+ * computed into (koine/operators.h: kn_op_call), and none is made. */
+kn_status kn_op_apply_to(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
+                         kn_tensor **outputs, int num_outputs);
+
+/* Are all inputs there that must be? Says which is not. */
+kn_status kn_op_check_given(const kn_op *op, kn_tensor *const *inputs, int num_inputs);
 
 /* kn_apply(&op, &params, a, b): the common case. */
 #define kn_apply(op, params, ...)                                                                                      \

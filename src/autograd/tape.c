@@ -50,8 +50,8 @@ void kn_node_release(kn_node *node)
         }
         free_hooks(dead->hooks);
         kn_free(dead->slice);
-        if (dead->params && dead->op->params_drop)
-            dead->op->params_drop(dead->params);
+        if (dead->params && dead->op->record_drop)
+            dead->op->record_drop(dead->params);
         kn_free(dead->params);
         kn_free(dead);
     }
@@ -163,14 +163,15 @@ static kn_status keep_saved(kn_node *node, kn_tensor *const *saved, int num_save
 
 static kn_status keep_params(kn_node *node, const void *params)
 {
-    if (node->op->params_size == 0 || !params)
+    const size_t size = kn_op_record_size(node->op);
+    if (size == 0 || !params)
         return KN_OK;
-    node->params = kn_malloc(node->op->params_size);
+    node->params = kn_malloc(size);
     if (!node->params)
         return KN_ERR_MEMORY;
-    memcpy(node->params, params, node->op->params_size);
-    if (node->op->params_keep)
-        node->op->params_keep(node->params);
+    memcpy(node->params, params, size);
+    if (node->op->record_keep)
+        node->op->record_keep(node->params);
     return KN_OK;
 }
 

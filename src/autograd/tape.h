@@ -83,7 +83,7 @@ kn_node *kn_autograd_node(kn_tensor *tensor);
 /* What becomes a node. Any number of tensors, on any devices. */
 typedef struct kn_record {
     const kn_op *op;
-    const void *params; /* copied, op->params_size bytes */
+    const void *params; /* copied, kn_op_record_size bytes */
     kn_tensor *const *inputs;
     int num_inputs;
     kn_tensor *const *outputs; /* they become the node's results; NULL: that one has no gradient */

@@ -19,6 +19,7 @@ typedef struct kn_command {
 extern const kn_command kn_command_devices;
 extern const kn_command kn_command_doctor;
 extern const kn_command kn_command_memory;
+extern const kn_command kn_command_operators;
 extern const kn_command kn_command_smi;
 extern const kn_command kn_command_tune;
 

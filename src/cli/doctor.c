@@ -6,7 +6,7 @@
 #include "base/layout.h"
 #include "cli/cli.h"
 #include "cli/self_test.h"
-#include "rt/diagnose.h"
+#include "watch/doctor/diagnose.h"
 
 enum { INDENT = 9 }; /* of what is found, right of the marks */
 

@@ -8,8 +8,8 @@
 #include "base/utf8.h"
 #include "cli/cli.h"
 
-static const kn_command *const commands[] = {&kn_command_devices, &kn_command_smi, &kn_command_memory,
-                                             &kn_command_doctor, &kn_command_tune};
+static const kn_command *const commands[] = {&kn_command_devices, &kn_command_smi,       &kn_command_memory,
+                                             &kn_command_doctor,  &kn_command_operators, &kn_command_tune};
 #define NUM_COMMANDS (sizeof commands / sizeof commands[0])
 
 int kn_report_error(void)

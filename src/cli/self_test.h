@@ -4,7 +4,7 @@
 
 #include <koine/device.h>
 
-#include "rt/diagnose.h"
+#include "watch/doctor/diagnose.h"
 
 /* Copies data to the device and back, runs a handful of operations of every kind against their references in plain C,
  * and checks a gradient where there is f64. Adds one finding per failure, or a good one. */

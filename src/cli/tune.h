@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "rt/rt.h"
-#include "rt/tuning.h"
+#include "rt/tuning/tuning.h"
 
 /* A line of the table of results. */
 typedef struct kn_tune_line {

@@ -112,7 +112,7 @@ static kn_status broadcast_backward(kn_grad_call *grad)
 }
 
 static const kn_op broadcast_op = {
-    .name = "broadcast", .params_size = sizeof(broadcast_params), .backward = broadcast_backward};
+    .name = "broadcast", .record_size = sizeof(broadcast_params), .backward = broadcast_backward};
 
 kn_status kn_broadcast_recorded(kn_tensor *const *tensors, int count, kn_device *const *devices, int num_devices,
                                 size_t buffer_size, kn_tensor **copies)

@@ -65,7 +65,7 @@ static kn_status scatter_backward(kn_grad_call *grad)
 
 /* A chunk may share the input's memory, as a view does. */
 static const kn_op scatter_op = {
-    .name = "scatter", .params_size = sizeof(scatter_params), .is_view = true, .backward = scatter_backward};
+    .name = "scatter", .record_size = sizeof(scatter_params), .is_view = true, .backward = scatter_backward};
 
 /* How torch.chunk cuts; returns how many chunks there are. Nothing gives an empty chunk to each. */
 static int default_sizes(int64_t size, int num_devices, int64_t *sizes)
@@ -169,7 +169,7 @@ static kn_status gather_backward(kn_grad_call *grad)
     return KN_OK;
 }
 
-static const kn_op gather_op = {.name = "gather", .params_size = sizeof(gather_params), .backward = gather_backward};
+static const kn_op gather_op = {.name = "gather", .record_size = sizeof(gather_params), .backward = gather_backward};
 
 /* All copies are set off before anything is waited for. */
 static kn_status fill(kn_tensor *whole, kn_tensor *const *tensors, int count, int dim)

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "loops/pointwise_source.h"
 #include "loops/quads.h"
-#include "rt/user_source.h"
+#include "rt/program/user_source.h"
 
 struct kn_pointwise_kernel {
     kn_pointwise_form form;
@@ -222,7 +222,7 @@ static kn_arg operand_argument(const kn_operand *operand)
 }
 
 /* The whole number next to `value` towards 0, within [low, high]; NaN is 0. C leaves all but the first undefined. */
-static int64_t whole_within(kn_number number, int64_t low, int64_t high)
+static int64_t whole_within(kn_scalar number, int64_t low, int64_t high)
 {
     if (number.is_whole)
         return number.whole < low ? low : number.whole > high ? high : number.whole;
@@ -231,7 +231,7 @@ static int64_t whole_within(kn_number number, int64_t low, int64_t high)
     return number.real < (double)high ? (int64_t)number.real : high;
 }
 
-static kn_arg number_argument(char type, kn_dtype dtype, kn_number number)
+static kn_arg number_argument(char type, kn_dtype dtype, kn_scalar number)
 {
     const char of_element[] = {
         [KN_F32] = 'f', [KN_F64] = 'd', [KN_I32] = 'i', [KN_I64] = 'l', [KN_U8] = 'u', [KN_BOOL] = 'b'};

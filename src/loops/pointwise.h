@@ -3,8 +3,8 @@
  * What is computed is OpenCL C given as text, of one element; the engine writes the kernel around it, for CPU devices
  * and for GPUs, for any strides and any mix of dtypes. Operands are read in the dtype that they are stored in,
  * converted as they are loaded, computed on in one type, and converted as they are stored. A kernel is built at its
- * first use and kept (rt/program.h); how it is written depends on the code, the dtypes and the kind of strides, never
- * on shapes.
+ * first use and kept (rt/program/program.h); how it is written depends on the code, the dtypes and the kind of strides,
+ * never on shapes.
  *
  *     static kn_pointwise_code sigmoid = {.name = "sigmoid", .inputs = "a", .values = {"1 / (1 + exp(-a))"}};
  * / */
@@ -60,18 +60,6 @@ typedef struct kn_operand {
     int64_t strides[KN_MAX_DIMS]; /* elements, along the problem's dimensions; 0 where it is broadcast */
 } kn_operand;
 
-/* A number: whole ones exactly. */
-typedef struct kn_number {
-    bool is_whole;
-    double real;
-    int64_t whole;
-} kn_number;
-static inline kn_number kn_real_number(double value) { return (kn_number){.real = value}; }
-static inline kn_number kn_whole_number(int64_t value)
-{
-    return (kn_number){.is_whole = true, .real = (double)value, .whole = value};
-}
-
 typedef struct kn_pointwise_problem {
     kn_pointwise_code *code;
     const char *operation; /* for messages and profiles */
@@ -84,7 +72,7 @@ typedef struct kn_pointwise_problem {
     int num_outputs;
     kn_operand inputs[KN_POINTWISE_INPUTS];
     int num_inputs;
-    kn_number numbers[KN_POINTWISE_NUMBERS];
+    kn_scalar numbers[KN_POINTWISE_NUMBERS];
 } kn_pointwise_problem;
 
 kn_status kn_pointwise_run(kn_stream *stream, const kn_pointwise_problem *problem);

@@ -143,7 +143,7 @@ void kn_write_parameters(const kn_writer *w, const char *plan)
             kn_text_format(w->out, "KN_IN(kn_in%d), ", i);
     kn_text_format(w->out, "const %s kn_plan", plan);
     for (int i = 0; i < count_numbers(w->code); i++)
-        kn_text_format(w->out, ", const %s kn_number%d", number_type(w, i), i);
+        kn_text_format(w->out, ", const %s kn_scalar%d", number_type(w, i), i);
     kn_text_append(w->out, ")\n{\n");
 }
 
@@ -152,7 +152,7 @@ void kn_write_numbers(const kn_writer *w)
     for (int i = 0; i < count_numbers(w->code); i++) {
         const bool typed = w->code->number_types && w->code->number_types[i] != 'T';
         const char *type = typed ? number_type(w, i) : "T";
-        kn_text_format(w->out, "    const %s %s%c = (%s)kn_number%d;\n", type, w->prefix, w->code->numbers[i], type, i);
+        kn_text_format(w->out, "    const %s %s%c = (%s)kn_scalar%d;\n", type, w->prefix, w->code->numbers[i], type, i);
     }
 }
 

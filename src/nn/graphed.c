@@ -123,9 +123,9 @@ static kn_status backward(kn_grad_call *call)
 }
 
 static const kn_op graphed_op = {.name = "graphed_module",
-                                 .params_size = sizeof(graphed_call),
-                                 .params_keep = keep,
-                                 .params_drop = drop,
+                                 .record_size = sizeof(graphed_call),
+                                 .record_keep = keep,
+                                 .record_drop = drop,
                                  .backward = backward};
 
 static bool wants_record(const kn_graphed *graphed, const kn_tensor *x)

@@ -13,7 +13,7 @@ static const char *python_bool(bool value) { return value ? "True" : "False"; }
 static bool add(kn_module *module, kn_tensor **slot, const char *name, bool is_buffer, kn_dtype dtype, int ndim,
                 const int64_t *shape, double value)
 {
-    kn_tensor *tensor = kn_full_with(ndim, shape, value, &(kn_tensor_options){.dtype = dtype});
+    kn_tensor *tensor = kn_full_with(ndim, shape, kn_scalar_real(value), &(kn_tensor_options){.dtype = dtype});
 
     if (tensor == NULL)
         return false;

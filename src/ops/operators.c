@@ -1,21 +1,99 @@
-/* ops/operators.c - see operators.h. */
+/* ops/operators.c - koine/operators.h: the list of operators, what each takes, and calling one. */
 #include "ops/operators.h"
 
+#include <koine/operators.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ops/dispatch/invoke.h"
+
+/* --- the list ------------------------------------------------------------------------------------------------------- */
 
 #define OPERATOR_ADDRESS(name) &kn_##name##_op,
 static const kn_op *const operators[] = {KN_OPERATORS(OPERATOR_ADDRESS)};
 enum { COUNT = sizeof operators / sizeof operators[0] };
 
-int kn_operator_count(void) { return COUNT; }
+int kn_op_count(void) { return COUNT; }
 
-const kn_op *kn_operator_at(int index) { return index >= 0 && index < COUNT ? operators[index] : NULL; }
+const kn_op *kn_op_at(int index) { return index >= 0 && index < COUNT ? operators[index] : NULL; }
 
 static int compare(const void *name, const void *entry) { return strcmp(name, (*(const kn_op *const *)entry)->name); }
 
-const kn_op *kn_operator_find(const char *name)
+const kn_op *kn_op_find(const char *name)
 {
-    const kn_op *const *found = bsearch(name, operators, COUNT, sizeof operators[0], compare);
+    const kn_op *const *found = name ? bsearch(name, operators, COUNT, sizeof operators[0], compare) : NULL;
     return found ? *found : NULL;
+}
+
+/* --- one operator --------------------------------------------------------------------------------------------------- */
+
+static int count_names(const char *const *names, int most)
+{
+    int count = 0;
+    while (count < most && names[count])
+        count++;
+    return count;
+}
+
+kn_op_info kn_op_describe(const kn_op *op)
+{
+    if (!op)
+        return (kn_op_info){.name = NULL};
+    const int outputs = count_names(op->outputs, KN_OP_MAX_OUTPUTS);
+    return (kn_op_info){.name = op->name,
+                        .num_inputs = count_names(op->inputs, KN_OP_MAX_INPUTS),
+                        .num_outputs = outputs > 0 ? outputs : 1,
+                        .num_params = op->params.count,
+                        .params_size = op->params.size,
+                        .is_differentiable = op->backward != NULL,
+                        .is_view = op->is_view,
+                        .in_place = op->in_place};
+}
+
+kn_op_input kn_op_input_at(const kn_op *op, int index)
+{
+    if (index < 0 || index >= kn_op_describe(op).num_inputs)
+        return (kn_op_input){.name = NULL};
+    const char *name = op->inputs[index];
+    const unsigned first = op->dtypes[0] ? op->dtypes[0] : KN_DTYPES_ALL;
+    return (kn_op_input){.name = name[0] == '?' ? name + 1 : name,
+                         .is_optional = name[0] == '?',
+                         .dtypes = op->dtypes[index] ? op->dtypes[index] : first};
+}
+
+const char *kn_op_output_at(const kn_op *op, int index)
+{
+    if (index < 0 || index >= kn_op_describe(op).num_outputs)
+        return NULL;
+    return op->outputs[index] ? op->outputs[index] : "result";
+}
+
+const kn_op_param *kn_op_param_at(const kn_op *op, int index)
+{
+    return op && index >= 0 && index < op->params.count ? &op->params.rows[index] : NULL;
+}
+
+void kn_op_params_init(const kn_op *op, void *params)
+{
+    if (op && params && op->params.size > 0)
+        memcpy(params, op->params.defaults, op->params.size);
+}
+
+/* --- calling -------------------------------------------------------------------------------------------------------- */
+
+kn_status kn_op_call(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_tensor **outputs,
+                     int num_outputs)
+{
+    if (!op)
+        return kn_fail(KN_ERR_ARGUMENT, "kn_op_call: argument `op` is NULL: kn_op_find knew no operator of that name");
+    const kn_op_info info = kn_op_describe(op);
+    if (num_inputs < 0 || num_inputs > info.num_inputs)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: %d inputs: it takes at most %d", op->name, num_inputs, info.num_inputs);
+    if (num_outputs < 0 || num_outputs > info.num_outputs)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: room for %d outputs: it has %d", op->name, num_outputs, info.num_outputs);
+    if (num_inputs > 0 && !inputs)
+        return kn_fail_argument_null(op->name, "inputs");
+    if (num_outputs > 0 && !outputs)
+        return kn_fail_argument_null(op->name, "outputs");
+    return kn_op_invoke_to(op, inputs, num_inputs, params, outputs, num_outputs);
 }

@@ -1,5 +1,5 @@
-/* ops/operators.h - the list of operators: every op that the library applies by kn_op_apply, by name. What is not in it
- * cannot be applied. */
+/* ops/operators.h - the list of operators, by name: every op that the library applies by kn_op_apply. What is not in it
+ * cannot be called by name (koine/operators.h), and has no tests. */
 #ifndef KN_OPS_OPERATORS_H
 #define KN_OPS_OPERATORS_H
 
@@ -24,9 +24,5 @@
 #define KN_DECLARE_OPERATOR(name) extern const kn_op kn_##name##_op;
 KN_OPERATORS(KN_DECLARE_OPERATOR)
 #undef KN_DECLARE_OPERATOR
-
-int kn_operator_count(void);
-const kn_op *kn_operator_at(int index);          /* NULL outside */
-const kn_op *kn_operator_find(const char *name); /* NULL where there is none */
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "optim/optim.h"
-#include "rt/spans.h"
+#include "rt/trace/spans.h"
 
 #define CPU_SLOTS 8
 #define CPU_ELEMENTS_PER_ITEM 4096 /* at least, of a few work-items per core and slot */

@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 #include "base/threads.h"
-#include "rt/inject.h"
-#include "rt/pool.h"
-#include "rt/program.h"
-#include "rt/quirks.h"
+#include "rt/device/inject.h"
+#include "rt/device/quirks.h"
+#include "rt/memory/pool.h"
+#include "rt/program/program.h"
 #include "rt/rt.h"
 
 /* How far the host may run ahead of a stream: KN_STREAM_MARKERS times KN_LAUNCHES_PER_MARKER launches. Enough to keep
@@ -18,9 +18,9 @@
 #define KN_STREAM_MARKERS 16
 #define KN_LAUNCHES_PER_MARKER 16
 
-typedef struct kn_capture kn_capture;     /* rt/capture.h */
-typedef struct kn_submitter kn_submitter; /* rt/submit.h */
-typedef struct kn_staging kn_staging;     /* rt/staging.h */
+typedef struct kn_capture kn_capture;     /* rt/graph/capture.h */
+typedef struct kn_submitter kn_submitter; /* rt/stream/submit.h */
+typedef struct kn_staging kn_staging;     /* rt/command/staging.h */
 
 /* A stream's memory is never given back, only used for another stream: a thread may still hold a destroyed one as its
  * current stream, and sees by the id that it is gone. Its queue, if it is ours alone, and what it has of the pool's
@@ -69,11 +69,11 @@ struct kn_device {
     kn_stream *streams;   /* all of them, the default one last */
     kn_stream *destroyed; /* for use again */
     kn_pool pool;
-    kn_staging *staging; /* rt/staging.h; made at the first use */
+    kn_staging *staging; /* rt/command/staging.h; made at the first use */
     kn_mutex staging_lock;
     kn_program_table programs;
 
-    atomic_bool is_lost;   /* rt/lost.h; for good */
+    atomic_bool is_lost;   /* rt/device/lost.h; for good */
     atomic_bool is_losing; /* somebody writes what follows */
     char lost_when[192];   /* "running kernel `x` failed with CL_OUT_OF_RESOURCES, -5" */
 };
@@ -131,7 +131,7 @@ void kn_stream_close(kn_stream *stream);
 /* A stream on an in-order queue that others made. */
 kn_status kn_stream_adopt_queue(kn_stream **stream, kn_device *device, cl_command_queue queue);
 
-/* The fault record (rt/fault.c): made with the stream. */
+/* The fault record (rt/stream/fault.c): made with the stream. */
 kn_status kn_fault_record_new(cl_mem *record, kn_device *device);
 
 /* Waits until the stream's callbacks have run; at once when called by one. */
@@ -144,7 +144,7 @@ kn_status kn_note_host_wait(const char *what);
 const char *kn_cl_error_name(cl_int error);
 
 /* KN_ERR_DEVICE (KN_ERR_MEMORY for the errors that mean it): "WHAT failed on DEVICE: CL_NAME". Marks the device as lost
- * where the error means that (rt/lost.h). */
+ * where the error means that (rt/device/lost.h). */
 kn_status kn_cl_fail(cl_int error, const kn_device *device, const char *format, ...) KN_PRINTF(3, 4);
 
 /* Does the error mean that memory ran out? */

@@ -2,7 +2,7 @@
 #include <koine/native.h>
 
 #include "rt/internal.h"
-#include "rt/submit.h"
+#include "rt/stream/submit.h"
 
 static bool is_open(kn_device *device, const char *function)
 {

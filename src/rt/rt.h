@@ -7,7 +7,7 @@
 #include <koine/graph.h>
 #include <koine/stream.h>
 
-#include "rt/limits.h"
+#include "rt/device/limits.h"
 
 /* --- devices ---------------------------------------------------------------------------------- */
 
@@ -180,9 +180,9 @@ void kn_stream_settle(kn_stream *stream);
 /* --- graphs ----------------------------------------------------------------------------------- *
  * Some arguments of a recorded launch change from replay to replay: where random numbers go on, the step of an
  * optimizer. They live in variables of the recording. While a stream is captured, kn_capture_variable gives memory that
- * stays where it is as long as the graph (and whoever holds it by rt/variable.h); an argument made by kn_arg_variable
- * has at each replay the value that is there once the functions given to kn_capture_on_replay have run, in their order,
- * on the thread that replays. */
+ * stays where it is as long as the graph (and whoever holds it by rt/graph/variable.h); an argument made by
+ * kn_arg_variable has at each replay the value that is there once the functions given to kn_capture_on_replay have run,
+ * in their order, on the thread that replays. */
 
 /* NULL with an error when memory is exhausted */
 void *kn_capture_variable(kn_stream *stream, size_t bytes);

@@ -197,23 +197,23 @@ kn_status kn_tensor_cast(kn_tensor **result, kn_tensor *tensor, kn_dtype dtype, 
     return KN_OK;
 }
 
-static kn_status fill_strided(kn_tensor *tensor, double value)
+static kn_status fill_strided(kn_tensor *tensor, kn_scalar value)
 {
     kn_stream *stream = kn_tensor_stream(tensor);
     if (!stream)
         return kn_error_status();
     kn_pointwise_problem p = problem_of(&filling, tensor->dtype, tensor);
-    p.numbers[0] = kn_real_number(value);
+    p.numbers[0] = value;
     return kn_pointwise_run(stream, &p);
 }
 
 /* Host tensors with gaps: from one element, repeated by strides of 0. */
-static kn_status fill_strided_on_host(kn_tensor *tensor, double value)
+static kn_status fill_strided_on_host(kn_tensor *tensor, kn_scalar value)
 {
     kn_tensor *one, *repeated;
     const int64_t strides[KN_MAX_DIMS] = {0};
     KN_TRY(kn_tensor_new(&one, tensor->dtype, 0, NULL, tensor->storage->device));
-    kn_status status = kn_tensor_fill(one, value);
+    kn_status status = kn_tensor_fill_with(one, value);
     if (status == KN_OK)
         status = kn_tensor_view(&repeated, one, tensor->ndim, tensor->shape, strides, 0);
     kn_release(one);
@@ -224,7 +224,9 @@ static kn_status fill_strided_on_host(kn_tensor *tensor, double value)
     return status;
 }
 
-kn_status kn_tensor_fill(kn_tensor *tensor, double value)
+kn_status kn_tensor_fill(kn_tensor *tensor, double value) { return kn_tensor_fill_with(tensor, kn_scalar_real(value)); }
+
+kn_status kn_tensor_fill_with(kn_tensor *tensor, kn_scalar value)
 {
     const int64_t numel = kn_numel(tensor);
     const bool on_host = kn_device_is_host(tensor->storage->device);
@@ -237,7 +239,9 @@ kn_status kn_tensor_fill(kn_tensor *tensor, double value)
         char bytes[8];
     } pattern;
     size_t size = kn_tensor_element_size(tensor);
-    kn_element_set(&pattern, tensor->dtype, 0, (kn_element){value, (int64_t)value}, KN_F64);
+    kn_element_set(&pattern, tensor->dtype, 0,
+                   (kn_element){value.real, value.is_whole ? value.whole : (int64_t)value.real},
+                   value.is_whole ? KN_I64 : KN_F64);
     if (!on_host) {
         kn_stream *stream = kn_tensor_stream(tensor);
         return stream ? kn_buffer_fill(stream, tensor->storage->buffer, (size_t)tensor->offset * size, &pattern, size,

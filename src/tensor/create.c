@@ -59,19 +59,19 @@ kn_tensor *kn_empty_with(int ndim, const int64_t *shape, const kn_tensor_options
     return kn_scope_adopt(make(ndim, shape, options, KN_F32));
 }
 
-kn_tensor *kn_full_with(int ndim, const int64_t *shape, double value, const kn_tensor_options *options)
+kn_tensor *kn_full_with(int ndim, const int64_t *shape, kn_scalar value, const kn_tensor_options *options)
 {
     kn_tensor *tensor = make(ndim, shape, options, KN_F32);
-    return tensor ? finish(tensor, kn_tensor_fill(tensor, value)) : kn_stick();
+    return tensor ? finish(tensor, kn_tensor_fill_with(tensor, value)) : kn_stick();
 }
 
 kn_tensor *kn_zeros_with(int ndim, const int64_t *shape, const kn_tensor_options *options)
 {
-    return kn_full_with(ndim, shape, 0, options);
+    return kn_full_with(ndim, shape, kn_scalar_int(0), options);
 }
 kn_tensor *kn_ones_with(int ndim, const int64_t *shape, const kn_tensor_options *options)
 {
-    return kn_full_with(ndim, shape, 1, options);
+    return kn_full_with(ndim, shape, kn_scalar_int(1), options);
 }
 
 kn_tensor *kn_from_data_with(const void *data, int ndim, const int64_t *shape, const kn_tensor_options *options)

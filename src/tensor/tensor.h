@@ -76,6 +76,7 @@ kn_status kn_tensor_copy_to_many(kn_tensor *const *destinations, int count, kn_t
 /* by the NumPy rule */
 kn_status kn_tensor_copy_broadcast(kn_tensor *destination, kn_tensor *source, bool non_blocking);
 kn_status kn_tensor_fill(kn_tensor *tensor, double value);
+kn_status kn_tensor_fill_with(kn_tensor *tensor, kn_scalar value);
 /* sum += addend; same shape, dtype and device, floating */
 kn_status kn_tensor_accumulate(kn_tensor *sum, const kn_tensor *addend);
 /* a contiguous copy */

@@ -6,7 +6,7 @@
 #include <koine/train.h>
 
 #include "base/terminal.h"
-#include "rt/build_progress.h"
+#include "rt/program/build_progress.h"
 
 typedef struct kn_progress {
     bool lines, bar; /* is anything printed? is it a terminal? */
@@ -20,7 +20,7 @@ typedef struct kn_progress {
     double looked;         /* when the figures were last read */
     double loss, accuracy; /* as last read; NaN: not yet, or none */
 
-    /* Kernels that are being built: see rt/build_progress.h. */
+    /* Kernels that are being built: see rt/program/build_progress.h. */
     bool watches_builds;
     kn_build_observer outer; /* whoever watched before */
     double build_seconds;    /* waited for so far */

@@ -47,7 +47,7 @@ static kn_status cube_backward(kn_grad_call *call)
 static const kn_op cube_op = {
     .name = "cube",
     .inputs = {"x"},
-    .params_size = sizeof(cube_params),
+    .record_size = sizeof(cube_params),
     .shape = cube_shape,
     .forward = cube_forward,
     .backward = cube_backward,

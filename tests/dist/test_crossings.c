@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "rt/inject.h"
+#include "rt/device/inject.h"
 #include "rt/rt.h"
 #include "support/values.h"
 

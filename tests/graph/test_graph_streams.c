@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "rt/pool.h"
+#include "rt/memory/pool.h"
 
 /* A graph of so many products that the device is at them for a while. */
 static kn_graph *long_graph(kn_tensor *a, kn_tensor **last)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/layout.h"
-#include "rt/build_progress.h"
+#include "rt/program/build_progress.h"
 
 static kn_module *block(void)
 {

@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "ops/dispatch/benchmark.h"
 #include "ops/dispatch/choice.h"
-#include "rt/tuning.h"
+#include "rt/tuning/tuning.h"
 
 static char cache[] = "/tmp/koine-benchmark-XXXXXX";
 

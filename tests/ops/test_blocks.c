@@ -10,7 +10,7 @@
 
 #include "ops/dispatch/choice.h"
 #include "ops/gemm/blocked.h"
-#include "rt/tuning.h"
+#include "rt/tuning/tuning.h"
 
 static char cache[] = "/tmp/koine-blocks-XXXXXX";
 

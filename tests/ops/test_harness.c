@@ -71,7 +71,7 @@ static kn_status twice_reference(const kn_call *call)
 static const kn_op twice_op = {
     .name = "twice",
     .inputs = {"x"},
-    .params_size = sizeof(twice_params),
+    .record_size = sizeof(twice_params),
     .shape = twice_shape,
     .forward = twice_forward,
     .backward = twice_backward,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "ops/user/jit_parse.h"
-#include "rt/user_source.h"
+#include "rt/program/user_source.h"
 #include "support/as_gpu.h"
 
 static kn_tensor *numbers(kn_dtype dtype, int ndim, const int64_t *shape, double start, double step)

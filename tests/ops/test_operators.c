@@ -1,5 +1,5 @@
-/* test_operators.c - the list of operators is in order and whole: each has a name of its own, names its inputs, and has a
- * reference unless it only moves data. */
+/* test_operators.c - the list of operators is in order and whole: each has a name of its own, names its inputs, describes
+ * its parameters, and has a reference unless it only moves data. Operators called by their descriptors. */
 #include "ops/operators.h"
 
 #include <string.h>
@@ -9,15 +9,15 @@
 static void each_is_found_by_its_name(void **state)
 {
     (void)state;
-    for (int i = 0; i < kn_operator_count(); i++) {
-        const kn_op *op = kn_operator_at(i);
-        assert_ptr_equal(kn_operator_find(op->name), op);
+    for (int i = 0; i < kn_op_count(); i++) {
+        const kn_op *op = kn_op_at(i);
+        assert_ptr_equal(kn_op_find(op->name), op);
         if (i > 0)
-            assert_true(strcmp(kn_operator_at(i - 1)->name, op->name) < 0);
+            assert_true(strcmp(kn_op_at(i - 1)->name, op->name) < 0);
     }
-    assert_null(kn_operator_find("no_such_operator"));
-    assert_null(kn_operator_at(-1));
-    assert_null(kn_operator_at(kn_operator_count()));
+    assert_null(kn_op_find("no_such_operator"));
+    assert_null(kn_op_at(-1));
+    assert_null(kn_op_at(kn_op_count()));
 }
 
 static bool only_moves_data(const char *name)
@@ -32,8 +32,8 @@ static bool only_moves_data(const char *name)
 static void each_is_whole(void **state)
 {
     (void)state;
-    for (int i = 0; i < kn_operator_count(); i++) {
-        const kn_op *op = kn_operator_at(i);
+    for (int i = 0; i < kn_op_count(); i++) {
+        const kn_op *op = kn_op_at(i);
         bool optional = false;
         if (!op->inputs[0] || !op->shape || !op->forward)
             fail_msg("%s has no inputs, shape rule or forward", op->name);
@@ -47,11 +47,176 @@ static void each_is_whole(void **state)
     }
 }
 
+/* --- parameters ------------------------------------------------------------------------------------------------------ */
+
+/* Fields behind one another with no more than padding between them: none was forgotten in the descriptor. */
+static void the_rows_cover_the_struct(void **state)
+{
+    (void)state;
+    for (int i = 0; i < kn_op_count(); i++) {
+        const kn_op *op = kn_op_at(i);
+        const kn_op_info info = kn_op_describe(op);
+        size_t end = 0;
+        for (int k = 0; k < info.num_params; k++) {
+            const kn_op_param *param = kn_op_param_at(op, k);
+            if (param->offset < end || param->offset - end >= 8)
+                fail_msg("%s: a gap before parameter %s", info.name, param->name);
+            if ((param->kind == KN_PARAM_ENUM) != (param->values != NULL))
+                fail_msg("%s: parameter %s has names, or lacks them", info.name, param->name);
+            end = param->offset + param->size;
+        }
+        if (info.num_params > 0 && info.params_size - end >= 8 && strstr(info.name, "scalar") == NULL &&
+            strcmp(info.name, "fill_") != 0) /* these have room for a second number */
+            fail_msg("%s: %zu bytes behind the last parameter", info.name, info.params_size - end);
+        assert_null(kn_op_param_at(op, info.num_params));
+        assert_null(kn_op_param_at(op, -1));
+    }
+}
+
+/* --- calls ----------------------------------------------------------------------------------------------------------- */
+
+static kn_tensor *matrix(void) { return kn_from_data(((float[]){1, -2, 3, -4, 5, -6}), KN_SHAPE(2, 3)); }
+
+static kn_status call(const char *name, kn_tensor *input, const void *params, kn_tensor **output)
+{
+    return kn_op_call(kn_op_find(name), &input, 1, params, output, 1);
+}
+
+TENSOR_TEST(an_operator_is_called_by_name)
+{
+    kn_tensor *y = NULL, *z = NULL;
+    kn_tensor *inputs[] = {matrix(), kn_ones(KN_SHAPE(3))};
+    CHECK_OK(call("relu", matrix(), NULL, &y));
+    CHECK_VALUES(y, 1, 0, 3, 0, 5, 0);
+    CHECK_OK(kn_op_call(kn_op_find("add"), inputs, 2, NULL, &z, 1));
+    CHECK_VALUES(z, 2, -1, 4, -3, 6, -5);
+}
+
+TENSOR_TEST(parameters_start_from_the_defaults)
+{
+    const kn_op *op = kn_op_find("dropout");
+    kn_dropout_params params = {0};
+    kn_tensor *x = matrix(), *y = NULL;
+    kn_op_params_init(op, &params);
+    assert_true(params.p == 0.5 && params.training);
+    params.training = false;
+    CHECK_OK(kn_op_call(op, &x, 1, &params, &y, 1));
+    assert_ptr_equal(y, x);
+    params.p = 2;
+    assert_int_equal(kn_op_call(op, &x, 1, &params, &y, 1), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "dropout", "p must lie in 0 to 1", "2");
+    kn_narrow_args part = {.dim = 1, .start = 1, .length = 2};
+    kn_tensor *view = NULL;
+    CHECK_OK(call("narrow", x, &part, &view));
+    CHECK_VALUES(view, -2, 3, 5, -6);
+}
+
+TENSOR_TEST(an_output_given_is_computed_into)
+{
+    kn_tensor *x = matrix(), *dense = kn_zeros(KN_SHAPE(2, 3));
+    kn_tensor *whole = kn_zeros(KN_SHAPE(3, 4)), *strided = kn_t(kn_narrow(whole, 1, 1, 2)), *own = matrix();
+    kn_tensor *const expected_dense = dense, *const expected_strided = strided;
+    CHECK_OK(call("neg", x, NULL, &dense));
+    CHECK_VALUES(dense, -1, 2, -3, 4, -5, 6);
+    CHECK_OK(call("neg", x, NULL, &strided));
+    CHECK_VALUES(whole, 0, -1, 4, 0, 0, 2, -5, 0, 0, -3, 6, 0);
+    CHECK_OK(call("neg", own, NULL, &own)); /* an input */
+    CHECK_VALUES(own, -1, 2, -3, 4, -5, 6);
+    assert_true(dense == expected_dense && strided == expected_strided);
+    const kn_permute_args turned = {{2, {1, 0}}}; /* a view, and a copy where one is wanted */
+    kn_tensor *copy = kn_zeros(KN_SHAPE(3, 2));
+    CHECK_OK(call("permute", x, &turned, &copy));
+    CHECK_VALUES(copy, 1, -4, -2, 5, 3, -6);
+    const kn_dropout_params none = {.p = 0, .training = true}; /* computed in float32 */
+    kn_tensor *half = kn_to_dtype(matrix(), KN_F16), *kept = kn_zeros(KN_SHAPE(2, 3), .dtype = KN_F16);
+    CHECK_OK(kn_op_call(kn_op_find("dropout"), &half, 1, &none, &kept, 1));
+    CHECK_VALUES(kept, 1, -2, 3, -4, 5, -6);
+}
+
+TENSOR_TEST(an_output_that_does_not_fit_is_refused)
+{
+    kn_tensor *x = matrix(), *short_one = kn_zeros(KN_SHAPE(2, 2)), *whole = kn_zeros(KN_SHAPE(2, 3), .dtype = KN_I64);
+    assert_int_equal(call("neg", x, NULL, &short_one), KN_ERR_SHAPE);
+    CHECK_ERROR(KN_ERR_SHAPE, "neg: output 0 given is", "[2, 2]", "the result is float32[2, 3]");
+    assert_int_equal(call("neg", x, NULL, &whole), KN_ERR_DTYPE);
+    CHECK_ERROR(KN_ERR_DTYPE, "neg: output 0 given is", "int64");
+    kn_tensor *leaf = kn_rand(KN_SHAPE(2, 3), .requires_grad = true), *y = kn_zeros(KN_SHAPE(2, 3));
+    assert_int_equal(call("neg", leaf, NULL, &y), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "neg", "KN_NO_GRAD");
+    assert_int_equal(call("neg", x, NULL, &leaf), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "neg", "KN_NO_GRAD");
+    KN_NO_GRAD;
+    CHECK_OK(call("neg", leaf, NULL, &y));
+}
+
+TENSOR_TEST(a_call_is_recorded)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(3), .requires_grad = true), *y = NULL;
+    const kn_scalar_args three = {{kn_scalar_int(3)}};
+    CHECK_OK(call("mul_scalar", x, &three, &y));
+    CHECK_OK(kn_backward(kn_sum(y)));
+    CHECK_VALUES(kn_grad(x), 3, 3, 3);
+}
+
+/* --- bad input -------------------------------------------------------------------------------------------------------- */
+
+TENSOR_TEST(no_operator_takes_null)
+{
+    kn_tensor *const nothing[8] = {NULL};
+    for (int i = 0; i < kn_op_count(); i++) {
+        const kn_op *op = kn_op_at(i);
+        kn_tensor *y = NULL;
+        for (int count = 0; count <= kn_op_describe(op).num_inputs; count++) {
+            assert_int_equal(kn_op_call(op, nothing, count, NULL, &y, 1), KN_ERR_ARGUMENT);
+            CHECK_ERROR(KN_ERR_ARGUMENT, op->name, "is NULL");
+            assert_null(y);
+        }
+    }
+    kn_tensor *x = matrix(), *y = NULL;
+    assert_int_equal(kn_op_call(NULL, &x, 1, NULL, &y, 1), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "kn_op_call", "`op` is NULL");
+    assert_int_equal(kn_op_call(kn_op_find("neg"), NULL, 1, NULL, &y, 1), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "neg", "`inputs` is NULL");
+    assert_int_equal(kn_op_call(kn_op_find("neg"), &x, 1, NULL, NULL, 1), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "neg", "`outputs` is NULL");
+    assert_int_equal(kn_op_call(kn_op_find("neg"), &x, 9, NULL, &y, 1), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "neg", "9 inputs");
+    assert_int_equal(kn_op_call(kn_op_find("neg"), &x, 1, NULL, &y, 5), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "neg", "room for 5 outputs");
+    CHECK_OK(kn_op_call(kn_op_find("neg"), &x, 1, NULL, NULL, 0)); /* nothing is wanted */
+}
+
+/* --- numbers ---------------------------------------------------------------------------------------------------------- */
+
+TENSOR_TEST(whole_numbers_are_exact)
+{
+    const int64_t large = ((int64_t)1 << 53) + 1;
+    int64_t value = 0;
+    kn_tensor *zero = kn_zeros(KN_SHAPE(1), .dtype = KN_I64);
+    CHECK_OK(kn_read(kn_add_scalar(zero, large), &value, sizeof value));
+    assert_int_equal(value, large);
+    CHECK_OK(kn_read(kn_fill_(zero, large), &value, sizeof value));
+    assert_int_equal(value, large);
+    CHECK_OK(kn_read(kn_full(KN_SHAPE(1), large, .dtype = KN_I64), &value, sizeof value));
+    assert_int_equal(value, large);
+    CHECK_DTYPE(kn_mul_scalar(zero, 2), KN_I64);
+    CHECK_DTYPE(kn_mul_scalar(zero, 2.0), KN_F32); /* as in PyTorch */
+    CHECK_DTYPE(kn_add_scalar(kn_to_dtype(zero, KN_BOOL), 1), KN_I64);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_is_found_by_its_name),
         cmocka_unit_test(each_is_whole),
+        cmocka_unit_test(the_rows_cover_the_struct),
+        TEST(an_operator_is_called_by_name),
+        TEST(parameters_start_from_the_defaults),
+        TEST(an_output_given_is_computed_into),
+        TEST(an_output_that_does_not_fit_is_refused),
+        TEST(a_call_is_recorded),
+        TEST(no_operator_takes_null),
+        TEST(whole_numbers_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

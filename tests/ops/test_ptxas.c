@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "ops/gemm/blocked.h"
-#include "rt/program.h"
+#include "rt/program/program.h"
 
 static const char *clang, *library, *ptxas;
 static char folder[] = "/tmp/koine-ptxas-XXXXXX";

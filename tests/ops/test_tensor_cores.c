@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "ops/gemm/blocked.h"
-#include "rt/inject.h"
+#include "rt/device/inject.h"
 #include "support/as_gpu.h"
 #include "support/values.h"
 

@@ -61,7 +61,8 @@ static const float six[] = {1, 2, 3, 4, 5, 6};
 CALLS(kn_empty, kn_tensor_options, show_kind, kn_empty_with(2, shape23, params), kn_empty(KN_SHAPE(2, 3)))
 CALLS(kn_zeros, kn_tensor_options, show_tensor, kn_zeros_with(2, shape23, params), kn_zeros(KN_SHAPE(2, 3)))
 CALLS(kn_ones, kn_tensor_options, show_tensor, kn_ones_with(2, shape23, params), kn_ones(KN_SHAPE(2, 3)))
-CALLS(kn_full, kn_tensor_options, show_tensor, kn_full_with(2, shape23, 7, params), kn_full(KN_SHAPE(2, 3), 7))
+CALLS(kn_full, kn_tensor_options, show_tensor, kn_full_with(2, shape23, kn_scalar_int(7), params),
+      kn_full(KN_SHAPE(2, 3), 7))
 CALLS(kn_from_data, kn_tensor_options, show_tensor, kn_from_data_with(six, 2, shape23, params),
       kn_from_data(six, KN_SHAPE(2, 3)))
 CALLS(kn_arange, kn_tensor_options, show_tensor, kn_arange_with(0, 5, 1, params), kn_arange(0, 5, 1))

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rt/build_progress.h"
+#include "rt/program/build_progress.h"
 
 /* --- observers ------------------------------------------------------------------------------------------------ */
 

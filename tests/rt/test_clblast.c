@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rt/clblast.h"
+#include "rt/clblast/clblast.h"
 #include "rt/rt.h"
-#include "rt/tuning.h"
+#include "rt/tuning/tuning.h"
 #include "tensor/tensor.h"
 
 typedef struct problem {

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rt/pinned.h"
+#include "rt/memory/pinned.h"
 #include "rt_test.h"
 #include "support/sanitized.h"
 

@@ -4,8 +4,8 @@
 
 #include <unistd.h>
 
-#include "rt/inject.h"
-#include "rt/pool.h"
+#include "rt/device/inject.h"
+#include "rt/memory/pool.h"
 
 #define MIB ((int64_t)1 << 20)
 #define SHARE (24.0 / 64) /* of the 64 MiB that KOINE_MEMORY_LIMIT makes of the device */

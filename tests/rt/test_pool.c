@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "rt/pool.h"
+#include "rt/memory/pool.h"
 #include "rt/rt.h"
 #include "tensor/philox.h"
 

@@ -1,7 +1,7 @@
 /* KOINE_GUARD=1: a write outside a buffer is noticed. */
 #include "rt_test.h"
 
-#include "rt/pool.h"
+#include "rt/memory/pool.h"
 #include "tensor/tensor.h"
 
 static uint64_t violations(void) { return kn_pool_read_figures(test_device()).guard_violations; }

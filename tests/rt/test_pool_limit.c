@@ -2,7 +2,7 @@
  * afterwards. */
 #include "rt_test.h"
 
-#include "rt/pool.h"
+#include "rt/memory/pool.h"
 
 #define MIB ((int64_t)1 << 20)
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "rt/pool_blocks.h"
+#include "rt/memory/blocks.h"
 #include "tensor/philox.h"
 
 enum { LIVE = 96, STEPS = 3000, STREAMS = 3 };

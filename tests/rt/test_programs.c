@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "rt/program.h"
+#include "rt/program/program.h"
 #include "rt/rt.h"
 #include "tensor/tensor.h"
 

@@ -1,11 +1,11 @@
-/* test_quirks.c - which drivers have which quirks, and what the runtime does about each: the rows of rt/quirks.c, with
+/* test_quirks.c - which drivers have which quirks, and what the runtime does about each: the rows of rt/device/quirks.c, with
  * the quirks given to a device that has none of them. */
 #include "rt_test.h"
 
 #include <stdlib.h>
 
-#include "rt/diagnose.h"
 #include "rt/internal.h"
+#include "watch/doctor/diagnose.h"
 
 #define PLATFORM_NVIDIA "NVIDIA CUDA"
 #define PLATFORM_INTEL "Intel(R) OpenCL Graphics"

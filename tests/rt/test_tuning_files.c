@@ -17,7 +17,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/text.h"
-#include "rt/tuning_file.h"
+#include "rt/tuning/file.h"
 
 static char folder[] = "/tmp/koine-tuning-XXXXXX";
 static char said[4096]; /* the warnings of a test */

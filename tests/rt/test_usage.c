@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "rt/usage.h"
+#include "watch/usage/usage.h"
 
 #define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-6)
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rt/pool.h"
+#include "rt/memory/pool.h"
 #include "support/as_gpu.h"
 #include "support/op_run.h"
 

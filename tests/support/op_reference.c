@@ -61,16 +61,16 @@ static bool was_seen(const char *name)
 bool op_all_seen(FILE *file)
 {
     bool all = true;
-    for (int i = 0; i < kn_operator_count(); i++) {
-        const char *name = kn_operator_at(i)->name;
+    for (int i = 0; i < kn_op_count(); i++) {
+        const char *name = kn_op_at(i)->name;
         if (!was_seen(name))
             fprintf(file, "FAIL no row applies the operator %s (src/ops/operators.h)\n", name);
         all = all && was_seen(name);
     }
     for (int i = 0; i < num_seen; i++) {
-        if (!kn_operator_find(seen[i].name))
+        if (!kn_op_find(seen[i].name))
             fprintf(file, "FAIL the operator %s is not in the list (src/ops/operators.h)\n", seen[i].name);
-        all = all && kn_operator_find(seen[i].name);
+        all = all && kn_op_find(seen[i].name);
     }
     return all;
 }

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "rt/internal.h"
-#include "rt/tuning.h"
+#include "rt/tuning/tuning.h"
 #include "train/history.h"
 
 static char folder[4096]; /* of the files */

@@ -11,7 +11,7 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
-#include "ops/dispatch/promote.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
 #include "ops/operators.h"
 #include "ops/pointwise/activation.h"
@@ -43,9 +43,7 @@ static kn_status conv_shape(kn_call *call)
     const kn_tensor *x = call->inputs[0];
     const kn_conv_kind *kind = call->op->detail;
     kn_conv_shape s;
-    KN_TRY(kn_call_check_same_dtype(call, 0, 2));
     KN_TRY(kn_call_check_floating(call, 0));
-    KN_TRY(kn_activation_check(params_of(call)->activation));
     KN_TRY(resolve(&s, call, x->dtype));
     const int64_t channels = kind->transposed ? s.in_channels : s.out_channels;
     const int64_t *size = (kind->transposed ? s.in_size : s.out_size) + 3 - kind->dims;
@@ -309,22 +307,35 @@ static kn_status conv_reference(const kn_call *call)
 
 /* --- the ops ------------------------------------------------------------------------------------------------------ */
 
-static kn_tensor *apply(const kn_op *op, kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_conv_params *params)
+/* All inputs have one dtype; asked here, as float16 is widened before the shape rule. */
+static kn_status conv_enter(kn_entry *entry)
 {
-    kn_tensor *inputs[3] = {x, weight, bias};
-    bool halves = true;
-    params = params ? params : &(kn_conv_params){KN_CONV_DEFAULTS};
-    for (int i = 0; i < 3; i++)
-        halves = halves && (!inputs[i] || inputs[i]->dtype == KN_F16);
-    if (halves)
-        return kn_apply_as(op, inputs, 3, params, KN_F32, KN_F16);
-    return kn_op_apply(op, inputs, 3, params, NULL);
+    for (int i = 1; i < entry->num_inputs; i++)
+        if (entry->inputs[i] && entry->inputs[i]->dtype != entry->inputs[0]->dtype)
+            return kn_fail(KN_ERR_DTYPE, "inputs of dtype %s and %s: make them the same, kn_to_dtype(tensor, dtype)",
+                           kn_dtype_name(entry->inputs[0]->dtype), kn_dtype_name(entry->inputs[i]->dtype));
+    return KN_OK;
 }
+
+static const kn_op_param conv_rows[] = {KN_PARAM(kn_conv_params, stride),
+                                        KN_PARAM(kn_conv_params, padding),
+                                        KN_PARAM(kn_conv_params, dilation),
+                                        KN_PARAM(kn_conv_params, output_padding),
+                                        KN_PARAM(kn_conv_params, strides),
+                                        KN_PARAM(kn_conv_params, paddings),
+                                        KN_PARAM(kn_conv_params, dilations),
+                                        KN_PARAM(kn_conv_params, output_paddings),
+                                        KN_PARAM(kn_conv_params, paddings_after),
+                                        KN_PARAM(kn_conv_params, groups),
+                                        KN_PARAM(kn_conv_params, activation, .values = kn_activation_names)};
 
 #define CONVOLUTION(op, count, is_transposed)                                                                          \
     const kn_op kn_##op##_op = {.name = #op,                                                                           \
                                 .inputs = {"x", "weight", "?bias"},                                                    \
-                                .params_size = sizeof(kn_conv_params),                                                 \
+                                .dtypes = {KN_DTYPES_FLOATING},                                                        \
+                                .params = KN_PARAMS(kn_conv_params, conv_rows, KN_CONV_DEFAULTS),                      \
+                                .widens_halves = true,                                                                 \
+                                .enter = conv_enter,                                                                   \
                                 .shape = conv_shape,                                                                   \
                                 .forward = conv_forward,                                                               \
                                 .backward = conv_backward,                                                             \
@@ -334,7 +345,7 @@ static kn_tensor *apply(const kn_op *op, kn_tensor *x, kn_tensor *weight, kn_ten
                                 .detail = &(kn_conv_kind){.dims = count, .transposed = is_transposed}};                \
     kn_tensor *kn_##op##_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_conv_params *params)          \
     {                                                                                                                  \
-        return apply(&kn_##op##_op, x, weight, bias, params);                                                          \
+        return kn_invoke(&kn_##op##_op, params, x, weight, bias);                                                      \
     }
 
 CONVOLUTION(conv1d, 1, false)

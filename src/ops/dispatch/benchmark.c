@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/threads.h"
-#include "rt/tuning.h"
+#include "rt/tuning/tuning.h"
 
 #define QUESTIONS "fastest " /* how all questions begin */
 
@@ -111,7 +111,8 @@ static bool is_worth_timing(const contest *c, const kn_implementation *row)
     return row == c->usual || row->timed_on == KN_TIMED_ANYWHERE || (row->timed_on == KN_TIMED_ON_CPUS) == cpu;
 }
 
-/* What rt/tuning.h keeps the winner under. The rows stand in it: where they are others, the contest is another. */
+/* What rt/tuning/tuning.h keeps the winner under. The rows stand in it: where they are others, the contest is another.
+ */
 static char *question_of(const kn_implementation_table *table, unsigned flags, const int64_t *numbers, int count)
 {
     kn_text text = {0};

@@ -1,13 +1,13 @@
 /* ops/dispatch/benchmark.h - benchmark mode (koine/flags.h): which row of a table is the fastest for a problem, found
  * by timing.
  *
- * Winners are kept as rt/tuning.h keeps results. Safe from many threads: one times at a time. */
+ * Winners are kept as rt/tuning/tuning.h keeps results. Safe from many threads: one times at a time. */
 #ifndef KN_OPS_DISPATCH_BENCHMARK_H
 #define KN_OPS_DISPATCH_BENCHMARK_H
 
 #include "base/hash.h"
 #include "ops/dispatch/choice.h"
-#include "rt/tuning.h"
+#include "rt/tuning/tuning.h"
 
 typedef kn_status kn_row_runner(const kn_implementation_table *table, const kn_implementation *row, kn_stream *stream,
                                 const void *problem);

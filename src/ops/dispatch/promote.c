@@ -1,8 +1,6 @@
 /* ops/dispatch/promote.c - see promote.h. The rules are those of torch.result_type. */
 #include "ops/dispatch/promote.h"
 
-#include <math.h>
-
 #include "tensor/liveness.h"
 
 static int category(kn_dtype dtype) { return kn_dtype_is_floating(dtype) ? 2 : dtype == KN_BOOL ? 0 : 1; }
@@ -30,11 +28,11 @@ kn_dtype kn_result_type_of(kn_tensor *const *tensors, int count)
     return category(result[1]) > category(result[0]) ? kn_promote_types(result[0], result[1]) : result[0];
 }
 
-kn_dtype kn_result_type_scalar(kn_dtype dtype, double number)
+kn_dtype kn_result_type_scalar(kn_dtype dtype, kn_scalar number)
 {
     if (kn_dtype_is_floating(dtype))
         return dtype;
-    if (number != floor(number) || isinf(number))
+    if (!number.is_whole)
         return KN_F32;
     return dtype == KN_BOOL ? KN_I64 : dtype;
 }
@@ -46,23 +44,6 @@ kn_dtype kn_real_type(kn_dtype dtype) { return kn_dtype_is_floating(dtype) ? dty
 kn_tensor *kn_apply_as(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_dtype compute,
                        kn_dtype result)
 {
-    return kn_apply_as_two(op, inputs, num_inputs, params, compute, result, NULL);
-}
-
-/* Ends the scope; `second`, unless NULL, and what is returned live on. */
-static kn_tensor *return_both(int depth, kn_tensor *first, kn_tensor **second)
-{
-    if (!first || !second)
-        return kn_scope_return(depth, first);
-    kn_retain(*second);
-    first = kn_scope_return(depth, first);
-    *second = kn_scope_adopt(*second);
-    return *second ? first : NULL;
-}
-
-kn_tensor *kn_apply_as_two(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
-                           kn_dtype compute, kn_dtype result, kn_tensor **second)
-{
     kn_tensor *converted[KN_OP_MAX_INPUTS];
     kn_tensor *output;
     bool same = compute == result;
@@ -71,7 +52,7 @@ kn_tensor *kn_apply_as_two(const kn_op *op, kn_tensor *const *inputs, int num_in
     for (int i = 0; i < num_inputs; i++)
         same = same && (!inputs[i] || inputs[i]->dtype == compute);
     if (same)
-        return kn_op_apply(op, inputs, num_inputs, params, second);
+        return kn_op_apply(op, inputs, num_inputs, params, NULL);
 
     depth = kn_scope_begin();
     if (depth == 0)
@@ -81,10 +62,10 @@ kn_tensor *kn_apply_as_two(const kn_op *op, kn_tensor *const *inputs, int num_in
         if (inputs[i] && !converted[i])
             return kn_scope_return(depth, NULL);
     }
-    output = kn_op_apply(op, converted, num_inputs, params, second);
+    output = kn_op_apply(op, converted, num_inputs, params, NULL);
     if (output)
         output = kn_to_dtype(output, result);
-    return return_both(depth, output, second);
+    return kn_scope_return(depth, output);
 }
 
 kn_tensor *kn_operand_as(kn_tensor *operand, kn_dtype joint)

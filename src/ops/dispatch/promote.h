@@ -12,8 +12,8 @@ kn_dtype kn_result_type(const kn_tensor *a, const kn_tensor *b);
 kn_dtype kn_result_type_of(kn_tensor *const *tensors, int count);
 
 /* The dtype of an expression of a tensor and a number: a floating dtype stays; a whole one stays with a whole number;
- * bool becomes int64; a number that is not whole makes whole dtypes float32. */
-kn_dtype kn_result_type_scalar(kn_dtype dtype, double number);
+ * bool becomes int64; a real number makes whole dtypes float32. */
+kn_dtype kn_result_type_scalar(kn_dtype dtype, kn_scalar number);
 
 /* The dtype that kernels compute `dtype` in: f32 for f16, else itself. */
 kn_dtype kn_compute_type(kn_dtype dtype);
@@ -25,10 +25,6 @@ kn_dtype kn_real_type(kn_dtype dtype);
  * Gradients flow through all of it. NULL inputs stay NULL. Conversions that change nothing cost nothing. */
 kn_tensor *kn_apply_as(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_dtype compute,
                        kn_dtype result);
-
-/* The same of an op with a second output, *second, which stays in its own dtype; NULL: dropped. */
-kn_tensor *kn_apply_as_two(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
-                           kn_dtype compute, kn_dtype result, kn_tensor **second);
 
 /* An operand of an expression of dtype `joint` (kn_result_type), in the dtype that it is computed in. What float16
  * cannot hold is rounded before the operation, as in PyTorch, though that is done in float32. */

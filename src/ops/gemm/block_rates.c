@@ -6,7 +6,7 @@
 
 #include "base/threads.h"
 #include "ops/gemm/blocked.h"
-#include "rt/tuning.h"
+#include "rt/tuning/tuning.h"
 
 const char *kn_block_question(kn_block_arithmetic arithmetic)
 {

@@ -45,7 +45,7 @@ const kn_block_shape *kn_block_force(const kn_block_shape *shape);
  * `efficiency`. A shape of rate 0 is not chosen. */
 void kn_block_rates(double rates[KN_BLOCK_SHAPES], const kn_limits *limits, kn_block_arithmetic arithmetic);
 
-/* What the measurement is kept under (rt/tuning.h), and what it calls a shape: "128x128x8 8x8". */
+/* What the measurement is kept under (rt/tuning/tuning.h), and what it calls a shape: "128x128x8 8x8". */
 #define KN_BLOCK_NAME 48
 const char *kn_block_question(kn_block_arithmetic arithmetic);
 const char *kn_block_name(char buffer[KN_BLOCK_NAME], const kn_block_shape *shape);

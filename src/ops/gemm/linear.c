@@ -4,6 +4,7 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
 #include "ops/gemm/matmul.h"
 #include "ops/pointwise/activation.h"
@@ -35,7 +36,6 @@ static kn_status linear_shape(kn_call *call)
     KN_TRY(kn_call_check_same_dtype(call, 0, 2));
     if (x->dtype != KN_F16)
         KN_TRY(kn_call_check_floating(call, 0));
-    KN_TRY(kn_activation_check(activation_of(call->params)));
     KN_TRY(check_shapes(x, weight, call->num_inputs > 2 ? call->inputs[2] : NULL));
     for (int d = 0; d < x->ndim; d++)
         shape[d] = d < x->ndim - 1 ? x->shape[d] : weight->shape[0];
@@ -176,10 +176,12 @@ static kn_status linear_reference(const kn_call *call)
     return KN_OK;
 }
 
+static const kn_op_param linear_row[] = {KN_PARAM(kn_linear_options, activation, .values = kn_activation_names)};
 const kn_op kn_linear_op = {
     .name = "linear",
     .inputs = {"x", "weight", "?bias"},
-    .params_size = sizeof(kn_linear_options),
+    .dtypes = {KN_DTYPES_FLOATING},
+    .params = KN_PARAMS(kn_linear_options, linear_row, KN_LINEAR_DEFAULTS),
     .shape = linear_shape,
     .forward = linear_forward,
     .backward = linear_backward,
@@ -192,8 +194,7 @@ kn_linear_options kn_linear_options_init(void) { return (kn_linear_options){KN_L
 
 kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_options *options)
 {
-    options = options ? options : &(kn_linear_options){KN_LINEAR_DEFAULTS};
-    return kn_apply(&kn_linear_op, options, x, weight, bias);
+    return kn_invoke(&kn_linear_op, options, x, weight, bias);
 }
 
 kn_tensor *kn_linear(kn_tensor *x, kn_tensor *weight, kn_tensor *bias) { return kn_linear_with(x, weight, bias, NULL); }

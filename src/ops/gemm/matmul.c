@@ -4,6 +4,7 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
 #include "ops/gemm/matmul.h"
 #include "ops/gemm/matrix.h"
@@ -273,6 +274,7 @@ static kn_status matmul_reference(const kn_call *call)
 const kn_op kn_matmul_op = {
     .name = "matmul",
     .inputs = {"a", "b"},
+    .dtypes = {KN_DTYPES_FLOATING},
     .shape = matmul_shape,
     .forward = matmul_forward,
     .backward = matmul_backward,
@@ -281,4 +283,4 @@ const kn_op kn_matmul_op = {
     .backward_work = matmul_backward_work,
 };
 
-kn_tensor *kn_matmul(kn_tensor *a, kn_tensor *b) { return kn_apply(&kn_matmul_op, NULL, a, b); }
+kn_tensor *kn_matmul(kn_tensor *a, kn_tensor *b) { return kn_invoke(&kn_matmul_op, NULL, a, b); }

@@ -166,7 +166,7 @@ static kn_work bce_backward_work(const kn_grad_call *grad)
 
 const kn_op kn_binary_cross_entropy_with_logits_op = {.name = "binary_cross_entropy_with_logits",
                                                       .inputs = {"logits", "target", "?weight", "?pos_weight"},
-                                                      .params_size = sizeof(kn_bce_params),
+                                                      .record_size = sizeof(kn_bce_params),
                                                       .shape = bce_shape,
                                                       .forward = bce_forward,
                                                       .backward = bce_backward,

@@ -9,7 +9,7 @@
 
 const kn_op kn_cross_entropy_op = {.name = "cross_entropy",
                                    .inputs = {"logits", "target", "?weight"},
-                                   .params_size = sizeof(kn_class_loss_params),
+                                   .record_size = sizeof(kn_class_loss_params),
                                    .shape = kn_class_loss_shape,
                                    .forward = kn_class_loss_forward,
                                    .backward = kn_class_loss_backward,

@@ -121,7 +121,7 @@ static kn_work mse_backward_work(const kn_grad_call *grad)
 
 const kn_op kn_mse_loss_op = {.name = "mse_loss",
                               .inputs = {"input", "target"},
-                              .params_size = sizeof(kn_mse_params),
+                              .record_size = sizeof(kn_mse_params),
                               .shape = mse_shape,
                               .forward = mse_forward,
                               .backward = mse_backward,

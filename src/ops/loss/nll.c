@@ -5,7 +5,7 @@
 
 const kn_op kn_nll_loss_op = {.name = "nll_loss",
                               .inputs = {"log_probabilities", "target", "?weight"},
-                              .params_size = sizeof(kn_class_loss_params),
+                              .record_size = sizeof(kn_class_loss_params),
                               .shape = kn_class_loss_shape,
                               .forward = kn_class_loss_forward,
                               .backward = kn_class_loss_backward,

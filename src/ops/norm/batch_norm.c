@@ -280,7 +280,7 @@ static kn_work batch_norm_backward_work(const kn_grad_call *grad)
 const kn_op kn_batch_norm_op = {
     .name = "batch_norm",
     .inputs = {"x", "?weight", "?bias", "?running_mean", "?running_var", "?num_batches_tracked"},
-    .params_size = sizeof(kn_batch_norm_op_params),
+    .record_size = sizeof(kn_batch_norm_op_params),
     .shape = batch_norm_shape,
     .forward = batch_norm_forward,
     .backward = batch_norm_backward,

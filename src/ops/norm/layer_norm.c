@@ -281,7 +281,7 @@ static kn_work layer_norm_backward_work(const kn_grad_call *grad)
 
 const kn_op kn_layer_norm_op = {.name = "layer_norm",
                                 .inputs = {"x", "?weight", "?bias"},
-                                .params_size = sizeof(kn_layer_norm_op_params),
+                                .record_size = sizeof(kn_layer_norm_op_params),
                                 .shape = layer_norm_shape,
                                 .forward = layer_norm_forward,
                                 .backward = layer_norm_backward,

@@ -133,7 +133,7 @@ static kn_work softmax_backward_work(const kn_grad_call *grad)
 
 const kn_op kn_softmax_op = {.name = "softmax",
                              .inputs = {"x"},
-                             .params_size = sizeof(kn_softmax_params),
+                             .record_size = sizeof(kn_softmax_params),
                              .shape = softmax_shape,
                              .forward = softmax_forward,
                              .backward = softmax_backward,
@@ -142,7 +142,7 @@ const kn_op kn_softmax_op = {.name = "softmax",
                              .backward_work = softmax_backward_work};
 const kn_op kn_log_softmax_op = {.name = "log_softmax",
                                  .inputs = {"x"},
-                                 .params_size = sizeof(kn_softmax_params),
+                                 .record_size = sizeof(kn_softmax_params),
                                  .shape = softmax_shape,
                                  .forward = softmax_forward,
                                  .backward = softmax_backward,

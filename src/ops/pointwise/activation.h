@@ -6,6 +6,9 @@
 #include "autograd/op.h"
 #include "ops/gemm/epilogue.h"
 
+/* The names of kn_activation, for rows of parameters; NULL ends them. */
+extern const char *const kn_activation_names[];
+
 /* For shape rules: KN_ERR_ARGUMENT for what is no activation. */
 kn_status kn_activation_check(kn_activation activation);
 

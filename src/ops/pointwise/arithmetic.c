@@ -31,19 +31,16 @@ KN_ELEMENTWISE_TABLE(add_scalar, KN_ANY, "a", "p", KN_NO_VECTORS, "a + p", KN_GR
 KN_ELEMENTWISE_TABLE(mul_scalar, KN_ANY, "a", "p", KN_NO_VECTORS, "a * p", KN_GRADIENTS("g * p"), a *p);
 
 #define BINARY(name, op_name, in_place)                                                                                \
-    const kn_op kn_##op_name##_op = KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, "a", "b");              \
-    kn_tensor *kn_##op_name(kn_tensor *a, kn_tensor *b)                                                                \
-    {                                                                                                                  \
-        return kn_elementwise_apply(&kn_##op_name##_op, (kn_tensor *[]){a, b}, 2, NULL);                               \
-    }
+    const kn_op kn_##op_name##_op =                                                                                    \
+        KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, KN_DTYPES_ALL, KN_NO_PARAMS, "a", "b");             \
+    kn_tensor *kn_##op_name(kn_tensor *a, kn_tensor *b) { return kn_invoke(&kn_##op_name##_op, NULL, a, b); }
 
-#define WITH_NUMBER(name, op_name, in_place)                                                                           \
-    const kn_op kn_##op_name##_op = KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, "a");                   \
-    kn_tensor *kn_##op_name(kn_tensor *a, double b)                                                                    \
-    {                                                                                                                  \
-        const kn_number number = kn_real_number(b);                                                                    \
-        return kn_elementwise_apply(&kn_##op_name##_op, &a, 1, &number);                                               \
-    }
+static const kn_op_param value_row[] = {KN_PARAM_NAMED("value", kn_scalar_args, values[0])};
+
+#define WITH_NUMBER(name, op_name, in_place, function)                                                                 \
+    const kn_op kn_##op_name##_op = KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, KN_DTYPES_ALL,          \
+                                                      KN_PARAMS(kn_scalar_args, value_row), "a");                      \
+    kn_tensor *function(kn_tensor *a, kn_scalar b) { return kn_invoke(&kn_##op_name##_op, &(kn_scalar_args){{b}}, a); }
 
 BINARY(add, add, false)
 BINARY(sub, sub, false)
@@ -53,6 +50,6 @@ BINARY(maximum, maximum, false)
 BINARY(add, add_, true)
 BINARY(sub, sub_, true)
 BINARY(mul, mul_, true)
-WITH_NUMBER(add_scalar, add_scalar, false)
-WITH_NUMBER(mul_scalar, mul_scalar, false)
-WITH_NUMBER(mul_scalar, mul_scalar_, true)
+WITH_NUMBER(add_scalar, add_scalar, false, kn_add_scalar_with)
+WITH_NUMBER(mul_scalar, mul_scalar, false, kn_mul_scalar_with)
+WITH_NUMBER(mul_scalar, mul_scalar_, true, kn_mul_scalar_with_)

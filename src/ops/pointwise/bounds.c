@@ -32,39 +32,83 @@ static kn_status check_floating(const kn_call *call)
 KN_ELEMENTWISE_TABLE(add_activated, KN_ANY, "ab", "pq", KN_NO_VECTORS, "KN_CUT(a + b, p, q)",
                      KN_GRADIENTS(CUT_GRADIENT, CUT_GRADIENT), cut(a + b, p, q), .check = check_floating);
 
-const kn_op kn_clamp_op = KN_ELEMENTWISE_OP("clamp", false, true, &clamp_table, "x");
-const kn_op kn_hardtanh_op = KN_ELEMENTWISE_OP("hardtanh", false, true, &hardtanh_table, "x");
-const kn_op kn_relu6_op = KN_ELEMENTWISE_OP("relu6", false, true, &hardtanh_table, "x");
-const kn_op kn_add_activated_op = KN_ELEMENTWISE_OP("add_activated", false, true, &add_activated_table, "a", "b");
+/* --- clamp, hardtanh, relu6 --------------------------------------------------------------------------------------- */
+
+static const kn_op_param clamp_rows[] = {KN_PARAM_NAMED("min", kn_scalar_args, values[0]),
+                                         KN_PARAM_NAMED("max", kn_scalar_args, values[1])};
+static const kn_op_param hardtanh_rows[] = {KN_PARAM_NAMED("min_val", kn_scalar_args, values[0]),
+                                            KN_PARAM_NAMED("max_val", kn_scalar_args, values[1])};
+
+static kn_status clamp_enter(kn_entry *entry)
+{
+    const kn_scalar *bounds = ((const kn_scalar_args *)entry->params)->values;
+    if (!isnan(bounds[0].real) && !isnan(bounds[1].real))
+        return KN_OK;
+    return kn_fail(KN_ERR_ARGUMENT, "a bound is NaN (min %g, max %g); leave out the bound that is not wanted",
+                   bounds[0].real, bounds[1].real);
+}
+
+static kn_status hardtanh_enter(kn_entry *entry)
+{
+    const kn_scalar *bounds = ((const kn_scalar_args *)entry->params)->values;
+    if (bounds[0].real <= bounds[1].real)
+        return KN_OK;
+    return kn_fail(KN_ERR_ARGUMENT, "min_val %g is not at most max_val %g", bounds[0].real, bounds[1].real);
+}
+
+static kn_status relu6_enter(kn_entry *entry)
+{
+    kn_scalar_args *own = kn_entry_record(entry, sizeof *own);
+    own->values[1] = kn_scalar_int(6);
+    own->values[0] = kn_scalar_int(0);
+    return KN_OK;
+}
+
+#define BOUNDED(op_name, table, params_, enter_)                                                                       \
+    {                                                                                                                  \
+        .name = op_name, .inputs = {"x"}, .dtypes = {KN_DTYPES_NUMBERS}, .params = params_, .enter = enter_,           \
+        .record_size = sizeof(kn_scalar_args), .strided_outputs = true, .shape = kn_elementwise_shape,                 \
+        .forward = kn_elementwise_forward, .backward = kn_elementwise_backward, .reference = kn_elementwise_reference, \
+        .detail = table                                                                                                \
+    }
+#define INFINITE                                                                                                       \
+    {                                                                                                                  \
+        false, 0, (double)INFINITY                                                                                     \
+    }
+const kn_op kn_clamp_op =
+    BOUNDED("clamp", &clamp_table, KN_PARAMS(kn_scalar_args, clamp_rows, {{false, 0, -(double)INFINITY}, INFINITE}),
+            clamp_enter);
+const kn_op kn_hardtanh_op =
+    BOUNDED("hardtanh", &hardtanh_table, KN_PARAMS(kn_scalar_args, hardtanh_rows, {{true, -1, -1}, {true, 1, 1}}),
+            hardtanh_enter);
+const kn_op kn_relu6_op = BOUNDED("relu6", &hardtanh_table, KN_NO_PARAMS, relu6_enter);
+
+kn_clamp_params kn_clamp_params_init(void) { return (kn_clamp_params){KN_CLAMP_DEFAULTS}; }
+
+/* A bound given as a double is a whole number where it is one. */
+static kn_scalar bound(double value)
+{
+    return fabs(value) < 0x1p63 && value == floor(value) ? kn_scalar_int((int64_t)value) : kn_scalar_real(value);
+}
 
 static kn_tensor *bounded(const kn_op *op, kn_tensor *x, double low, double high)
 {
-    const kn_number bounds[2] = {kn_real_number(low), kn_real_number(high)};
-    return kn_elementwise_apply(op, &x, 1, bounds);
+    const kn_scalar_args params = {.values = {bound(low), bound(high)}};
+    return kn_invoke(op, &params, x);
 }
-
-/* --- clamp, hardtanh, relu6 --------------------------------------------------------------------------------------- */
-
-kn_clamp_params kn_clamp_params_init(void) { return (kn_clamp_params){KN_CLAMP_DEFAULTS}; }
 
 kn_tensor *kn_clamp_with(kn_tensor *x, const kn_clamp_params *params)
 {
     params = params ? params : &(kn_clamp_params){KN_CLAMP_DEFAULTS};
-    if (x && (isnan(params->min) || isnan(params->max)))
-        return kn_fail_null(KN_ERR_ARGUMENT,
-                            "clamp: a bound is NaN (min %g, max %g); leave out the bound that is not wanted",
-                            params->min, params->max);
     return bounded(&kn_clamp_op, x, params->min, params->max);
 }
 
 kn_tensor *kn_hardtanh(kn_tensor *x, double min_val, double max_val)
 {
-    if (!(min_val <= max_val))
-        return kn_fail_null(KN_ERR_ARGUMENT, "hardtanh: min_val %g is not at most max_val %g", min_val, max_val);
     return bounded(&kn_hardtanh_op, x, min_val, max_val);
 }
 
-kn_tensor *kn_relu6(kn_tensor *x) { return bounded(&kn_relu6_op, x, 0, 6); }
+kn_tensor *kn_relu6(kn_tensor *x) { return kn_invoke(&kn_relu6_op, NULL, x); }
 
 /* --- activations of other operations' results --------------------------------------------------------------------- */
 
@@ -82,7 +126,7 @@ kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activa
 {
     kn_tensor *g = grad->grad_outputs[0], *result;
     const kn_cut bounds = kn_cut_of(activation);
-    const kn_number numbers[2] = {kn_real_number(bounds.low), kn_real_number(bounds.high)};
+    const kn_scalar numbers[2] = {kn_scalar_real(bounds.low), kn_scalar_real(bounds.high)};
 
     if (activation == KN_ACTIVATION_NONE)
         return g;
@@ -93,13 +137,31 @@ kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activa
     return result;
 }
 
+static kn_status add_activated_enter(kn_entry *entry)
+{
+    const kn_cut bounds = kn_cut_of(((const kn_activation_args *)entry->params)->activation);
+    kn_scalar_args *own = kn_entry_record(entry, sizeof *own);
+    own->values[0] = kn_scalar_real(bounds.low);
+    own->values[1] = kn_scalar_real(bounds.high);
+    return KN_OK;
+}
+
+const char *const kn_activation_names[] = {"none", "relu", "relu6", NULL};
+static const kn_op_param activation_row[] = {KN_PARAM(kn_activation_args, activation, .values = kn_activation_names)};
+const kn_op kn_add_activated_op = {.name = "add_activated",
+                                   .inputs = {"a", "b"},
+                                   .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_ALL},
+                                   .params = KN_PARAMS(kn_activation_args, activation_row),
+                                   .enter = add_activated_enter,
+                                   .record_size = sizeof(kn_scalar_args),
+                                   .strided_outputs = true,
+                                   .shape = kn_elementwise_shape,
+                                   .forward = kn_elementwise_forward,
+                                   .backward = kn_elementwise_backward,
+                                   .reference = kn_elementwise_reference,
+                                   .detail = &add_activated_table};
+
 kn_tensor *kn_add_activated(kn_tensor *a, kn_tensor *b, kn_activation activation)
 {
-    if (a && b && kn_activation_check(activation) != KN_OK) {
-        kn_error_prefix("%s", kn_add_activated_op.name);
-        return kn_stick();
-    }
-    const kn_cut bounds = kn_cut_of(activation);
-    const kn_number numbers[2] = {kn_real_number(bounds.low), kn_real_number(bounds.high)};
-    return kn_elementwise_apply(&kn_add_activated_op, (kn_tensor *[]){a, b}, 2, numbers);
+    return kn_invoke(&kn_add_activated_op, &(kn_activation_args){activation}, a, b);
 }

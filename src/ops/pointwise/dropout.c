@@ -2,17 +2,17 @@
  * which the parameters hold: nothing is saved. */
 #include <koine/functional.h>
 
-#include "ops/dispatch/promote.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
 #include "ops/reduce/reduce.h"
-#include "rt/variable.h"
+#include "rt/graph/variable.h"
 #include "tensor/philox.h"
 
-typedef struct kn_dropout_op_params {
+typedef struct kn_dropout_record {
     kn_philox draw;
     double p;
     int64_t inner; /* elements that share a word: 1, or those of a channel */
-} kn_dropout_op_params;
+} kn_dropout_record;
 
 static kn_status dropout_shape(kn_call *call)
 {
@@ -26,7 +26,7 @@ static uint32_t threshold_of(double p) { return (uint32_t)ceil(p * 0x1p24); }
 static double scale_of(double p) { return p < 1 ? 1 / (1 - p) : 0; }
 
 /* y = x times the mask. */
-static kn_status launch(kn_stream *stream, const kn_dropout_op_params *params, const kn_tensor *x, kn_tensor *y)
+static kn_status launch(kn_stream *stream, const kn_dropout_record *params, const kn_tensor *x, kn_tensor *y)
 {
     const int64_t n = kn_numel(y);
     const bool planes = params->inner != 1, is_cpu = kn_tensor_limits(y)->is_cpu;
@@ -76,7 +76,7 @@ static kn_status dropout_backward(kn_grad_call *grad)
 
 static kn_status dropout_reference(const kn_call *call)
 {
-    const kn_dropout_op_params *params = call->params;
+    const kn_dropout_record *params = call->params;
 
     for (int64_t i = 0; i < kn_numel(call->outputs[0]); i++) {
         const int64_t word = i / params->inner;
@@ -89,57 +89,57 @@ static kn_status dropout_reference(const kn_call *call)
 }
 
 /* A mask drawn in a graph: backward draws that of the last replay, however long the graph lives. */
-static void keep_draw(void *params) { kn_variable_keep(((kn_dropout_op_params *)params)->draw.live); }
-static void drop_draw(void *params) { kn_variable_drop(((kn_dropout_op_params *)params)->draw.live); }
+static void keep_draw(void *params) { kn_variable_keep(((kn_dropout_record *)params)->draw.live); }
+static void drop_draw(void *params) { kn_variable_drop(((kn_dropout_record *)params)->draw.live); }
 
-const kn_op kn_dropout_op = {.name = "dropout",
-                             .inputs = {"x"},
-                             .params_size = sizeof(kn_dropout_op_params),
-                             .params_keep = keep_draw,
-                             .params_drop = drop_draw,
-                             .shape = dropout_shape,
-                             .forward = dropout_forward,
-                             .backward = dropout_backward,
-                             .reference = dropout_reference};
-const kn_op kn_dropout2d_op = {.name = "dropout2d",
-                               .inputs = {"x"},
-                               .params_size = sizeof(kn_dropout_op_params),
-                               .params_keep = keep_draw,
-                               .params_drop = drop_draw,
-                               .shape = dropout_shape,
-                               .forward = dropout_forward,
-                               .backward = dropout_backward,
-                               .reference = dropout_reference};
+static kn_status draw(kn_entry *entry, int64_t inner)
+{
+    const kn_dropout_params *params = entry->params;
+    const kn_tensor *x = entry->inputs[0];
+    kn_dropout_record *own = kn_entry_record(entry, sizeof *own);
+
+    entry->returns_input = !params->training;
+    if (!params->training)
+        return KN_OK;
+    own->p = params->p;
+    own->inner = inner;
+    own->draw = kn_generator_take(x->storage->device, (uint64_t)(kn_numel(x) / (inner ? inner : 1)));
+    return KN_OK;
+}
+
+static kn_status dropout_enter(kn_entry *entry) { return draw(entry, 1); }
+
+static kn_status dropout2d_enter(kn_entry *entry)
+{
+    const kn_tensor *x = entry->inputs[0];
+    char text[KN_DESCRIBE];
+    if (x->ndim < 2)
+        return kn_fail(KN_ERR_SHAPE, "takes [N, C, ...], not %s", kn_tensor_describe(text, sizeof text, x));
+    return draw(entry, kn_shape_numel(x->ndim - 2, x->shape + 2));
+}
+
+static const kn_op_param dropout_rows[] = {KN_PARAM(kn_dropout_params, p, .min = 0, .max = 1),
+                                           KN_PARAM(kn_dropout_params, training)};
+
+#define DROPOUT_OP(op_name, enter_)                                                                                    \
+    {                                                                                                                  \
+        .name = op_name, .inputs = {"x"}, .dtypes = {KN_DTYPES_FLOATING},                                              \
+        .params = KN_PARAMS(kn_dropout_params, dropout_rows, KN_DROPOUT_DEFAULTS), .widens_halves = true,              \
+        .enter = enter_, .record_size = sizeof(kn_dropout_record), .record_keep = keep_draw, .record_drop = drop_draw, \
+        .shape = dropout_shape, .forward = dropout_forward, .backward = dropout_backward,                              \
+        .reference = dropout_reference                                                                                 \
+    }
+const kn_op kn_dropout_op = DROPOUT_OP("dropout", dropout_enter);
+const kn_op kn_dropout2d_op = DROPOUT_OP("dropout2d", dropout2d_enter);
 
 kn_dropout_params kn_dropout_params_init(void) { return (kn_dropout_params){KN_DROPOUT_DEFAULTS}; }
 
-static kn_tensor *dropout(const kn_op *op, kn_tensor *x, const kn_dropout_params *params, int64_t inner)
-{
-    kn_dropout_op_params own = {.inner = inner};
-
-    params = params ? params : &(kn_dropout_params){KN_DROPOUT_DEFAULTS};
-    if (!(params->p >= 0 && params->p <= 1))
-        return kn_fail_null(KN_ERR_ARGUMENT, "%s: p must lie in 0 to 1, not %g", op->name, params->p);
-    if (!params->training)
-        return kn_scope_adopt(kn_retain(x));
-    own.p = params->p;
-    own.draw = kn_generator_take(x->storage->device, (uint64_t)(kn_numel(x) / (inner ? inner : 1)));
-    return kn_apply_as(op, &x, 1, &own, kn_compute_type(x->dtype), x->dtype);
-}
-
 kn_tensor *kn_dropout_with(kn_tensor *x, const kn_dropout_params *params)
 {
-    return kn_argument_given("dropout", "x", x) ? dropout(&kn_dropout_op, x, params, 1) : NULL;
+    return kn_invoke(&kn_dropout_op, params, x);
 }
 
 kn_tensor *kn_dropout2d_with(kn_tensor *x, const kn_dropout_params *params)
 {
-    char text[KN_DESCRIBE];
-
-    if (!kn_argument_given("dropout2d", "x", x))
-        return NULL;
-    if (x->ndim < 2)
-        return kn_fail_null(KN_ERR_SHAPE, "dropout2d: takes [N, C, ...], not %s",
-                            kn_tensor_describe(text, sizeof text, x));
-    return dropout(&kn_dropout2d_op, x, params, kn_shape_numel(x->ndim - 2, x->shape + 2));
+    return kn_invoke(&kn_dropout2d_op, params, x);
 }

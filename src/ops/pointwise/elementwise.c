@@ -19,35 +19,35 @@ static int count_numbers(const kn_elementwise *e) { return e->forward.numbers ? 
 
 /* The dtype of the expression, the numbers among its operands. */
 static kn_dtype joint_dtype(const kn_elementwise *e, kn_tensor *const *operands, int count,
-                            const kn_elementwise_params *params)
+                            const kn_scalar_args *params)
 {
     kn_dtype joint = kn_result_type_of(operands, count);
     for (int i = 0; i < count_numbers(e); i++)
-        if (!e->bounds || !isinf(params->numbers[i].real))
-            joint = kn_result_type_scalar(joint, params->numbers[i].real);
+        if (!e->bounds || !isinf(params->values[i].real))
+            joint = kn_result_type_scalar(joint, params->values[i]);
     return e->rule == KN_REAL ? kn_real_type(joint) : joint;
 }
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
 /* The nearest number that `dtype` holds: an absent bound is an infinity. */
-static kn_number clip(kn_number number, kn_dtype dtype)
+static kn_scalar clip(kn_scalar number, kn_dtype dtype)
 {
-    if (kn_dtype_is_floating(dtype) || number.is_whole)
+    if (kn_dtype_is_floating(dtype))
         return number;
-    const double low = dtype == KN_U8 ? 0 : dtype == KN_I32 ? INT32_MIN : (double)INT64_MIN;
-    const double high = dtype == KN_U8 ? UINT8_MAX : dtype == KN_I32 ? INT32_MAX : (double)INT64_MAX;
-    if (number.real <= low)
-        return kn_whole_number((int64_t)low);
-    if (number.real >= high)
-        return kn_whole_number(dtype == KN_U8 ? UINT8_MAX : dtype == KN_I32 ? INT32_MAX : INT64_MAX);
+    const int64_t low = dtype == KN_U8 ? 0 : dtype == KN_I32 ? INT32_MIN : INT64_MIN;
+    const int64_t high = dtype == KN_U8 ? UINT8_MAX : dtype == KN_I32 ? INT32_MAX : INT64_MAX;
+    if (number.is_whole ? number.whole <= low : number.real <= (double)low)
+        return kn_scalar_int(low);
+    if (number.is_whole ? number.whole >= high : number.real >= (double)high)
+        return kn_scalar_int(high);
     return number;
 }
 
-static void take_numbers(kn_pointwise_problem *p, const kn_elementwise *e, const kn_elementwise_params *params)
+static void take_numbers(kn_pointwise_problem *p, const kn_elementwise *e, const kn_scalar_args *params)
 {
     for (int i = 0; i < count_numbers(e); i++)
-        p->numbers[i] = e->bounds ? clip(params->numbers[i], p->compute) : params->numbers[i];
+        p->numbers[i] = e->bounds ? clip(params->values[i], p->compute) : params->values[i];
 }
 
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
@@ -290,7 +290,7 @@ kn_status kn_elementwise_backward(kn_grad_call *grad)
 }
 
 kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *operation, kn_dtype compute,
-                      const kn_tensor *output, const kn_tensor *const *inputs, int num_inputs, const kn_number *numbers)
+                      const kn_tensor *output, const kn_tensor *const *inputs, int num_inputs, const kn_scalar *numbers)
 {
     kn_pointwise_problem p = {
         .code = code, .operation = operation, .compute = compute, .num_outputs = 1, .num_inputs = num_inputs};
@@ -309,9 +309,9 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
 kn_status kn_elementwise_reference(const kn_call *call)
 {
     const kn_elementwise *e = table_of(call->op);
-    const kn_elementwise_params *params = call->params;
+    const kn_scalar_args *params = call->params;
     kn_tensor *y = call->outputs[0];
-    const double p[2] = {params->numbers[0].real, params->numbers[1].real};
+    const double p[2] = {params ? params->values[0].real : 0, params ? params->values[1].real : 0};
 
     for (int64_t i = 0; i < kn_numel(y); i++) {
         double x[KN_ELEMENTWISE_OPERANDS] = {0};
@@ -321,14 +321,4 @@ kn_status kn_elementwise_reference(const kn_call *call)
         kn_reference_set(y, i, call->spec[0].dtype == KN_BOOL ? value != 0 : value);
     }
     return KN_OK;
-}
-
-/* --- public functions --------------------------------------------------------------------------------------------- */
-
-kn_tensor *kn_elementwise_apply(const kn_op *op, kn_tensor *const *operands, int count, const kn_number *numbers)
-{
-    kn_elementwise_params params = {0};
-    if (numbers)
-        memcpy(params.numbers, numbers, (size_t)count_numbers(table_of(op)) * sizeof *numbers);
-    return kn_op_apply(op, operands, count, &params, NULL);
 }

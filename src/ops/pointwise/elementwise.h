@@ -15,6 +15,7 @@
 
 #include "autograd/op.h"
 #include "loops/pointwise.h"
+#include "ops/dispatch/invoke.h"
 
 #define KN_ELEMENTWISE_OPERANDS 3
 
@@ -40,20 +41,12 @@ typedef struct kn_elementwise {
     kn_status (*check)(const kn_call *call); /* of numbers and dtypes, beyond the rule; NULL: nothing */
 } kn_elementwise;
 
-/* The parameters of all elementwise operators. */
-typedef struct kn_elementwise_params {
-    kn_number numbers[2]; /* p, q */
-} kn_elementwise_params;
-
-/* The op's functions; `detail` of the op is its kn_elementwise. */
+/* The op's functions; `detail` of the op is its kn_elementwise, p and q are the values of its kn_scalar_args. */
 kn_status kn_elementwise_shape(kn_call *call);
 kn_status kn_elementwise_shape_in_place(kn_call *call);
 kn_status kn_elementwise_forward(kn_call *call);
 kn_status kn_elementwise_backward(kn_grad_call *grad);
 kn_status kn_elementwise_reference(const kn_call *call);
-
-/* The body of public functions. */
-kn_tensor *kn_elementwise_apply(const kn_op *op, kn_tensor *const *operands, int count, const kn_number *numbers);
 
 /* A tensor as an operand of a pass over `shape`, to which it broadcasts. */
 kn_operand kn_operand_of(const kn_tensor *t, int ndim, const int64_t *shape);
@@ -61,7 +54,7 @@ kn_operand kn_operand_of(const kn_tensor *t, int ndim, const int64_t *shape);
 /* output = code(inputs), for passes of other operators: the inputs broadcast to the output. */
 kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *operation, kn_dtype compute,
                       const kn_tensor *output, const kn_tensor *const *inputs, int num_inputs,
-                      const kn_number *numbers);
+                      const kn_scalar *numbers);
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
@@ -90,10 +83,18 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
         .reference = id##_reference,                                                                                   \
         __VA_ARGS__}
 
-/* The op, with the names of its operands. */
-#define KN_ELEMENTWISE_OP(op_name, in_place_, differentiable, table, ...)                                              \
+/* What a row of each rule takes. */
+#define KN_TAKES_KN_ANY KN_DTYPES_ALL
+#define KN_TAKES_KN_NUMBERS KN_DTYPES_NUMBERS
+#define KN_TAKES_KN_REAL KN_DTYPES_ALL
+#define KN_TAKES_KN_COMPARES KN_DTYPES_ALL
+
+/* The op, with the dtypes that it takes, its parameters (KN_PARAMS of kn_scalar_args, or KN_NO_PARAMS) and the names of
+ * its operands. */
+#define KN_ELEMENTWISE_OP(op_name, in_place_, differentiable, table, dtypes_, params_, ...)                            \
     {                                                                                                                  \
-        .name = op_name, .inputs = {__VA_ARGS__}, .params_size = sizeof(kn_elementwise_params), .in_place = in_place_, \
+        .name = op_name, .inputs = {__VA_ARGS__}, .dtypes = {dtypes_}, .params = params_,                              \
+        .record_size = sizeof(kn_scalar_args), .in_place = in_place_, .strided_outputs = true,                         \
         .shape = in_place_ ? kn_elementwise_shape_in_place : kn_elementwise_shape, .forward = kn_elementwise_forward,  \
         .backward = differentiable ? kn_elementwise_backward : NULL, .reference = kn_elementwise_reference,            \
         .detail = table                                                                                                \
@@ -102,8 +103,9 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
 /* A function of one tensor: arithmetic (KN_UNARY), or one that calls OpenCL's functions (KN_FUNCTION). */
 #define KN_UNARY_(name, rule, vectors, value, gradient, reference)                                                     \
     KN_ELEMENTWISE_TABLE(name, rule, "a", NULL, vectors, value, KN_GRADIENTS(gradient), reference);                    \
-    const kn_op kn_##name##_op = KN_ELEMENTWISE_OP(#name, false, true, &name##_table, "x");                            \
-    kn_tensor *kn_##name(kn_tensor *x) { return kn_elementwise_apply(&kn_##name##_op, &x, 1, NULL); }
+    const kn_op kn_##name##_op =                                                                                       \
+        KN_ELEMENTWISE_OP(#name, false, true, &name##_table, KN_TAKES_##rule, KN_NO_PARAMS, "x");                      \
+    kn_tensor *kn_##name(kn_tensor *x) { return kn_invoke(&kn_##name##_op, NULL, x); }
 #define KN_UNARY(name, rule, value, gradient, reference)                                                               \
     KN_UNARY_(name, rule, KN_NO_VECTORS, value, gradient, reference)
 #define KN_FUNCTION(name, rule, value, gradient, reference)                                                            \

@@ -3,11 +3,10 @@
 #include <koine/ops.h>
 
 #include "autograd/work.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
 
-typedef struct kn_fill_params {
-    double value;
-} kn_fill_params;
+static kn_scalar value_of(const void *params) { return ((const kn_scalar_args *)params)->values[0]; }
 
 static kn_status fill_shape(kn_call *call)
 {
@@ -15,10 +14,7 @@ static kn_status fill_shape(kn_call *call)
     return kn_call_output(call, a->dtype, a->ndim, a->shape);
 }
 
-static kn_status fill_forward(kn_call *call)
-{
-    return kn_tensor_fill(call->inputs[0], ((const kn_fill_params *)call->params)->value);
-}
+static kn_status fill_forward(kn_call *call) { return kn_tensor_fill_with(call->inputs[0], value_of(call->params)); }
 
 /* The old value is gone: its gradient is zero. */
 static kn_status fill_backward(kn_grad_call *grad)
@@ -29,15 +25,16 @@ static kn_status fill_backward(kn_grad_call *grad)
 
 static kn_status fill_reference(const kn_call *call)
 {
-    const double value = ((const kn_fill_params *)call->params)->value;
+    const double value = value_of(call->params).real;
     for (int64_t i = 0; i < kn_numel(call->outputs[0]); i++)
         kn_reference_set(call->outputs[0], i, call->spec[0].dtype == KN_BOOL ? value != 0 : value);
     return KN_OK;
 }
 
+static const kn_op_param value_row[] = {KN_PARAM_NAMED("value", kn_scalar_args, values[0])};
 const kn_op kn_fill__op = {.name = "fill_",
                            .inputs = {"a"},
-                           .params_size = sizeof(kn_fill_params),
+                           .params = KN_PARAMS(kn_scalar_args, value_row),
                            .in_place = true,
                            .shape = fill_shape,
                            .forward = fill_forward,
@@ -45,10 +42,9 @@ const kn_op kn_fill__op = {.name = "fill_",
                            .reference = fill_reference,
                            .work = kn_work_moving};
 
-kn_tensor *kn_fill_(kn_tensor *a, double value)
+kn_tensor *kn_fill_with_(kn_tensor *a, kn_scalar value)
 {
-    const kn_fill_params params = {.value = value};
-    return kn_apply(&kn_fill__op, &params, a);
+    return kn_invoke(&kn_fill__op, &(kn_scalar_args){{value}}, a);
 }
 
 kn_tensor *kn_zero_(kn_tensor *a) { return kn_fill_(a, 0); }

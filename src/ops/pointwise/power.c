@@ -41,12 +41,11 @@ KN_ELEMENTWISE_TABLE(pow, KN_NUMBERS, "ab", NULL, KN_NO_VECTORS, "kn_power(a, b)
 
 static kn_status check_exponent(const kn_call *call)
 {
-    const double exponent = ((const kn_elementwise_params *)call->params)->numbers[0].real;
-    const kn_dtype dtype = call->inputs[0]->dtype;
-    if (!kn_dtype_is_floating(dtype) && exponent < 0 && exponent == floor(exponent))
+    const kn_scalar exponent = ((const kn_scalar_args *)call->params)->values[0];
+    if (!kn_dtype_is_floating(call->inputs[0]->dtype) && exponent.is_whole && exponent.whole < 0)
         return kn_fail(KN_ERR_ARGUMENT,
-                       "whole numbers cannot be raised to the negative power %g; convert to a floating dtype first",
-                       exponent);
+                       "whole numbers cannot be raised to the negative power %lld; convert to a floating dtype first",
+                       (long long)exponent.whole);
     return KN_OK;
 }
 
@@ -57,32 +56,38 @@ POWER_ROW(root, KN_F32_VECTORS, "sqrt(a)", GENERAL_GRADIENT);
 POWER_ROW(reciprocal_root, KN_F32_VECTORS, "(T)1 / sqrt(a)", GENERAL_GRADIENT);
 POWER_ROW(power, KN_F32_VECTORS, "kn_power(a, p)", GENERAL_GRADIENT);
 
-#define POWER_OP(table) KN_ELEMENTWISE_OP("pow_scalar", false, true, table, "a")
-static const kn_op square_op = POWER_OP(&square_table), cube_op = POWER_OP(&cube_table),
-                   reciprocal_op = POWER_OP(&reciprocal_table), root_op = POWER_OP(&root_table),
-                   reciprocal_root_op = POWER_OP(&reciprocal_root_table);
-const kn_op kn_pow_scalar_op = POWER_OP(&power_table);
-const kn_op kn_pow_op = KN_ELEMENTWISE_OP("pow", false, true, &pow_table, "a", "b");
+#define POWER_OP(table, enter_)                                                                                        \
+    {                                                                                                                  \
+        .name = "pow_scalar", .inputs = {"a"}, .dtypes = {KN_DTYPES_NUMBERS},                                          \
+        .params = KN_PARAMS(kn_scalar_args, exponent_row), .enter = enter_, .strided_outputs = true,                   \
+        .shape = kn_elementwise_shape, .forward = kn_elementwise_forward, .backward = kn_elementwise_backward,         \
+        .reference = kn_elementwise_reference, .detail = table                                                         \
+    }
+static const kn_op_param exponent_row[] = {KN_PARAM_NAMED("exponent", kn_scalar_args, values[0])};
+static const kn_op square_op = POWER_OP(&square_table, NULL), cube_op = POWER_OP(&cube_table, NULL),
+                   reciprocal_op = POWER_OP(&reciprocal_table, NULL), root_op = POWER_OP(&root_table, NULL),
+                   reciprocal_root_op = POWER_OP(&reciprocal_root_table, NULL);
 
-kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b)
+static kn_status choose_by_exponent(kn_entry *entry)
 {
-    return kn_elementwise_apply(&kn_pow_op, (kn_tensor *[]){a, b}, 2, NULL);
+    const double exponent = ((const kn_scalar_args *)entry->params)->values[0].real;
+    if (!kn_dtype_is_floating(entry->inputs[0]->dtype))
+        return KN_OK;
+    entry->op = exponent == 2      ? &square_op
+                : exponent == 3    ? &cube_op
+                : exponent == -1   ? &reciprocal_op
+                : exponent == 0.5  ? &root_op
+                : exponent == -0.5 ? &reciprocal_root_op
+                                   : entry->op;
+    return KN_OK;
 }
 
-static const kn_op *op_for(const kn_tensor *x, double exponent)
-{
-    if (!x || !kn_dtype_is_floating(x->dtype))
-        return &kn_pow_scalar_op;
-    return exponent == 2      ? &square_op
-           : exponent == 3    ? &cube_op
-           : exponent == -1   ? &reciprocal_op
-           : exponent == 0.5  ? &root_op
-           : exponent == -0.5 ? &reciprocal_root_op
-                              : &kn_pow_scalar_op;
-}
+const kn_op kn_pow_scalar_op = POWER_OP(&power_table, choose_by_exponent);
+const kn_op kn_pow_op = KN_ELEMENTWISE_OP("pow", false, true, &pow_table, KN_DTYPES_NUMBERS, KN_NO_PARAMS, "a", "b");
 
-kn_tensor *kn_pow_scalar(kn_tensor *a, double b)
+kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b) { return kn_invoke(&kn_pow_op, NULL, a, b); }
+
+kn_tensor *kn_pow_scalar_with(kn_tensor *a, kn_scalar b)
 {
-    const kn_number exponent = kn_real_number(b);
-    return kn_elementwise_apply(op_for(a, b), &a, 1, &exponent);
+    return kn_invoke(&kn_pow_scalar_op, &(kn_scalar_args){{b}}, a);
 }

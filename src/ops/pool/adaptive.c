@@ -3,7 +3,7 @@
 #include <koine/functional.h>
 #include <stdio.h>
 
-#include "ops/dispatch/promote.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
 #include "ops/operators.h"
 #include "ops/pool/pool.h"
@@ -169,80 +169,58 @@ static kn_status avg_reference(const kn_call *call) { return reference(call, tru
 
 /* --- the ops ----------------------------------------------------------------------------------------------------- */
 
-#define ADAPTIVE(op, what, count, with_indices, gradient_work)                                                         \
+static const kn_op_param adaptive_row[] = {KN_PARAM(kn_adaptive_pool_args, output_size)};
+
+#define ADAPTIVE(op, what, n, with_indices, gradient_work, ...)                                                        \
     const kn_op kn_##op##_op = {.name = #op,                                                                           \
                                 .inputs = {"x"},                                                                       \
-                                .params_size = sizeof(kn_adaptive_pool_params),                                        \
+                                .dtypes = {KN_DTYPES_FLOATING},                                                        \
+                                .outputs = {__VA_ARGS__},                                                              \
+                                .params = KN_PARAMS(kn_adaptive_pool_args, adaptive_row, {.count = n}),                \
+                                .widens_halves = true,                                                                 \
                                 .shape = kn_adaptive_pool_shape,                                                       \
                                 .forward = what##_forward,                                                             \
                                 .backward = what##_backward,                                                           \
                                 .reference = what##_reference,                                                         \
                                 .work = kn_adaptive_pool_work,                                                         \
                                 .backward_work = gradient_work,                                                        \
-                                .detail = &(kn_pool_kind){.dims = count, .indices = with_indices}};
-#define ADAPTIVES(count)                                                                                               \
-    ADAPTIVE(adaptive_max_pool##count##d, max, count, false, kn_pool_max_backward_work)                                \
-    ADAPTIVE(adaptive_max_pool##count##d_with_indices, max, count, true, kn_pool_max_backward_work)                    \
-    ADAPTIVE(adaptive_avg_pool##count##d, avg, count, false, kn_adaptive_pool_average_backward_work)
+                                .detail = &(kn_pool_kind){.dims = n, .indices = with_indices}};
 
-ADAPTIVES(1)
-ADAPTIVES(2)
-ADAPTIVES(3)
+/* The ops of so many dimensions, and the functions: their sizes as parameters, as arguments. */
+#define ADAPTIVES(n, parameters, ...)                                                                                  \
+    ADAPTIVE(adaptive_max_pool##n##d, max, n, false, kn_pool_max_backward_work, "result")                              \
+    ADAPTIVE(adaptive_max_pool##n##d_with_indices, max, n, true, kn_pool_max_backward_work, "result", "indices")       \
+    ADAPTIVE(adaptive_avg_pool##n##d, avg, n, false, kn_adaptive_pool_average_backward_work, "result")                 \
+    kn_tensor *kn_adaptive_max_pool##n##d parameters                                                                   \
+    {                                                                                                                  \
+        const kn_adaptive_pool_args args = {{.count = n, .values = {__VA_ARGS__}}};                                    \
+        return kn_invoke(&kn_adaptive_max_pool##n##d_op, &args, x);                                                    \
+    }                                                                                                                  \
+    kn_tensor *kn_adaptive_avg_pool##n##d parameters                                                                   \
+    {                                                                                                                  \
+        const kn_adaptive_pool_args args = {{.count = n, .values = {__VA_ARGS__}}};                                    \
+        return kn_invoke(&kn_adaptive_avg_pool##n##d_op, &args, x);                                                    \
+    }
 
-static kn_tensor *apply(const kn_op *op, kn_tensor *x, kn_adaptive_pool_params params)
+ADAPTIVES(1, (kn_tensor * x, int64_t length), length)
+ADAPTIVES(2, (kn_tensor * x, int64_t height, int64_t width), height, width)
+ADAPTIVES(3, (kn_tensor * x, int64_t depth, int64_t height, int64_t width), depth, height, width)
+
+kn_tensor *kn_adaptive_max_pool1d_with_indices(kn_tensor *x, int64_t length, kn_tensor **indices)
 {
-    if (!kn_argument_given(op->name, "x", x))
-        return NULL;
-    return kn_apply_as(op, &x, 1, &params, kn_compute_type(x->dtype), x->dtype);
+    const kn_adaptive_pool_args args = {{1, {length}}};
+    return kn_pool_with_indices(&kn_adaptive_max_pool1d_with_indices_op, x, &args, indices);
 }
 
-#define SIZES(...) ((kn_adaptive_pool_params){{__VA_ARGS__}})
-
-kn_tensor *kn_adaptive_max_pool1d(kn_tensor *x, int64_t output_length)
+kn_tensor *kn_adaptive_max_pool2d_with_indices(kn_tensor *x, int64_t height, int64_t width, kn_tensor **indices)
 {
-    return apply(&kn_adaptive_max_pool1d_op, x, SIZES(output_length));
+    const kn_adaptive_pool_args args = {{2, {height, width}}};
+    return kn_pool_with_indices(&kn_adaptive_max_pool2d_with_indices_op, x, &args, indices);
 }
 
-kn_tensor *kn_adaptive_max_pool2d(kn_tensor *x, int64_t output_height, int64_t output_width)
-{
-    return apply(&kn_adaptive_max_pool2d_op, x, SIZES(output_height, output_width));
-}
-
-kn_tensor *kn_adaptive_max_pool3d(kn_tensor *x, int64_t output_depth, int64_t output_height, int64_t output_width)
-{
-    return apply(&kn_adaptive_max_pool3d_op, x, SIZES(output_depth, output_height, output_width));
-}
-
-kn_tensor *kn_adaptive_avg_pool1d(kn_tensor *x, int64_t output_length)
-{
-    return apply(&kn_adaptive_avg_pool1d_op, x, SIZES(output_length));
-}
-
-kn_tensor *kn_adaptive_avg_pool2d(kn_tensor *x, int64_t output_height, int64_t output_width)
-{
-    return apply(&kn_adaptive_avg_pool2d_op, x, SIZES(output_height, output_width));
-}
-
-kn_tensor *kn_adaptive_avg_pool3d(kn_tensor *x, int64_t output_depth, int64_t output_height, int64_t output_width)
-{
-    return apply(&kn_adaptive_avg_pool3d_op, x, SIZES(output_depth, output_height, output_width));
-}
-
-kn_tensor *kn_adaptive_max_pool1d_with_indices(kn_tensor *x, int64_t output_length, kn_tensor **indices)
-{
-    return kn_pool_apply_with_indices(&kn_adaptive_max_pool1d_with_indices_op, x, &SIZES(output_length), indices);
-}
-
-kn_tensor *kn_adaptive_max_pool2d_with_indices(kn_tensor *x, int64_t output_height, int64_t output_width,
+kn_tensor *kn_adaptive_max_pool3d_with_indices(kn_tensor *x, int64_t depth, int64_t height, int64_t width,
                                                kn_tensor **indices)
 {
-    return kn_pool_apply_with_indices(&kn_adaptive_max_pool2d_with_indices_op, x, &SIZES(output_height, output_width),
-                                      indices);
-}
-
-kn_tensor *kn_adaptive_max_pool3d_with_indices(kn_tensor *x, int64_t output_depth, int64_t output_height,
-                                               int64_t output_width, kn_tensor **indices)
-{
-    return kn_pool_apply_with_indices(&kn_adaptive_max_pool3d_with_indices_op, x,
-                                      &SIZES(output_depth, output_height, output_width), indices);
+    const kn_adaptive_pool_args args = {{3, {depth, height, width}}};
+    return kn_pool_with_indices(&kn_adaptive_max_pool3d_with_indices_op, x, &args, indices);
 }

@@ -2,7 +2,7 @@
 #include <koine/functional.h>
 #include <koine/ops.h>
 
-#include "ops/dispatch/promote.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
 #include "ops/operators.h"
 #include "ops/pool/pool.h"
@@ -114,11 +114,9 @@ static kn_tensor *apply(const kn_op *op, kn_tensor *x, const kn_pool_params *giv
     const kn_activation activation = params.activation;
     kn_tensor *y;
 
-    if (!kn_argument_given(op->name, "x", x))
-        return NULL;
     if (activation == KN_ACTIVATION_RELU || activation == KN_ACTIVATION_RELU6)
         params.activation = KN_ACTIVATION_NONE;
-    y = kn_apply_as(op, &x, 1, &params, kn_compute_type(x->dtype), x->dtype);
+    y = kn_invoke(op, &params, x);
     if (!y || activation == KN_ACTIVATION_NONE)
         return y;
     return activation == KN_ACTIVATION_RELU ? kn_relu(y) : kn_relu6(y);
@@ -127,7 +125,9 @@ static kn_tensor *apply(const kn_op *op, kn_tensor *x, const kn_pool_params *giv
 #define AVG_POOL(count)                                                                                                \
     const kn_op kn_avg_pool##count##d_op = {.name = "avg_pool" #count "d",                                             \
                                             .inputs = {"x"},                                                           \
-                                            .params_size = sizeof(kn_pool_params),                                     \
+                                            .dtypes = {KN_DTYPES_FLOATING},                                            \
+                                            .params = KN_PARAMS(kn_pool_params, kn_pool_rows, KN_POOL_DEFAULTS),       \
+                                            .widens_halves = true,                                                     \
                                             .shape = avg_pool_shape,                                                   \
                                             .forward = avg_pool_forward,                                               \
                                             .backward = avg_pool_backward,                                             \

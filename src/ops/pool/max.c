@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "loops/work_size.h"
-#include "ops/dispatch/promote.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
 #include "ops/gemm/epilogue.h"
 #include "ops/operators.h"
@@ -164,18 +164,13 @@ static kn_status max_pool_reference(const kn_call *call)
 
 /* --- the ops ------------------------------------------------------------------------------------------------------ */
 
-static kn_tensor *apply(const kn_op *op, kn_tensor *x, const kn_pool_params *params)
-{
-    params = params ? params : &(kn_pool_params){KN_POOL_DEFAULTS};
-    if (!kn_argument_given(op->name, "x", x))
-        return NULL;
-    return kn_apply_as(op, &x, 1, params, kn_compute_type(x->dtype), x->dtype);
-}
-
-#define MAX_POOL(op, count, with_indices)                                                                              \
+#define MAX_POOL(op, count, with_indices, ...)                                                                         \
     const kn_op kn_##op##_op = {.name = #op,                                                                           \
                                 .inputs = {"x"},                                                                       \
-                                .params_size = sizeof(kn_pool_params),                                                 \
+                                .dtypes = {KN_DTYPES_FLOATING},                                                        \
+                                .outputs = {__VA_ARGS__},                                                              \
+                                .params = KN_PARAMS(kn_pool_params, kn_pool_rows, KN_POOL_DEFAULTS),                   \
+                                .widens_halves = true,                                                                 \
                                 .shape = max_pool_shape,                                                               \
                                 .forward = max_pool_forward,                                                           \
                                 .backward = max_pool_backward,                                                         \
@@ -184,17 +179,16 @@ static kn_tensor *apply(const kn_op *op, kn_tensor *x, const kn_pool_params *par
                                 .backward_work = kn_pool_max_backward_work,                                            \
                                 .detail = &(kn_pool_kind){.dims = count, .indices = with_indices}};
 #define MAX_POOLS(count)                                                                                               \
-    MAX_POOL(max_pool##count##d, count, false)                                                                         \
-    MAX_POOL(max_pool##count##d_with_indices, count, true)                                                             \
+    MAX_POOL(max_pool##count##d, count, false, "result")                                                               \
+    MAX_POOL(max_pool##count##d_with_indices, count, true, "result", "indices")                                        \
     kn_tensor *kn_max_pool##count##d_with(kn_tensor *x, const kn_pool_params *params)                                  \
     {                                                                                                                  \
-        return apply(&kn_max_pool##count##d_op, x, params);                                                            \
+        return kn_invoke(&kn_max_pool##count##d_op, params, x);                                                        \
     }                                                                                                                  \
     kn_tensor *kn_max_pool##count##d_with_indices_with(kn_tensor *x, kn_tensor **indices,                              \
                                                        const kn_pool_params *params)                                   \
     {                                                                                                                  \
-        params = params ? params : &(kn_pool_params){KN_POOL_DEFAULTS};                                                \
-        return kn_pool_apply_with_indices(&kn_max_pool##count##d_with_indices_op, x, params, indices);                 \
+        return kn_pool_with_indices(&kn_max_pool##count##d_with_indices_op, x, params, indices);                       \
     }
 
 MAX_POOLS(1)

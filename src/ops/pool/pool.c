@@ -6,7 +6,7 @@
 #include "autograd/work.h"
 #include "base/directions.h"
 #include "base/text.h"
-#include "ops/dispatch/promote.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/pointwise/activation.h"
 
 /* --- the input ---------------------------------------------------------------------------------------------------- */
@@ -87,6 +87,22 @@ static kn_status set_direction(kn_pool_geometry *g, int d, const char *direction
     return KN_OK;
 }
 
+const kn_op_param kn_pool_rows[KN_POOL_ROWS] = {
+    KN_PARAM(kn_pool_params, kernel_size),
+    KN_PARAM(kn_pool_params, stride),
+    KN_PARAM(kn_pool_params, padding),
+    KN_PARAM(kn_pool_params, dilation),
+    KN_PARAM(kn_pool_params, kernel_sizes),
+    KN_PARAM(kn_pool_params, strides),
+    KN_PARAM(kn_pool_params, paddings),
+    KN_PARAM(kn_pool_params, dilations),
+    KN_PARAM(kn_pool_params, paddings_after),
+    KN_PARAM(kn_pool_params, ceil_mode),
+    KN_PARAM(kn_pool_params, count_include_pad),
+    KN_PARAM(kn_pool_params, divisor_override),
+    KN_PARAM(kn_pool_params, activation, .values = kn_activation_names),
+};
+
 kn_pool_params kn_pool_params_init(void) { return (kn_pool_params){KN_POOL_DEFAULTS}; }
 
 kn_status kn_pool_resolve(kn_pool_geometry *g, int dims, const kn_pool_params *params, int ndim, const int64_t *shape)
@@ -112,17 +128,19 @@ kn_status kn_pool_resolve(kn_pool_geometry *g, int dims, const kn_pool_params *p
     return KN_OK;
 }
 
-kn_status kn_adaptive_pool_resolve(kn_pool_geometry *g, int dims, const kn_adaptive_pool_params *params, int ndim,
+kn_status kn_adaptive_pool_resolve(kn_pool_geometry *g, int dims, const kn_adaptive_pool_args *params, int ndim,
                                    const int64_t *shape)
 {
     char text[KN_DESCRIBE];
 
     KN_TRY(set_input(g, dims, ndim, shape));
+    if (params->output_size.count != dims)
+        return kn_fail(KN_ERR_ARGUMENT, "output_size has %d values: it takes %d", params->output_size.count, dims);
     for (int i = 0; i < dims; i++) {
-        const int64_t size = params->output_size[i];
+        const int64_t size = params->output_size.values[i];
         if (size < 1 || size > INT_MAX / 2)
             return kn_fail(KN_ERR_ARGUMENT, "the output size %s must be 1 or more",
-                           kn_format_shape(text, sizeof text, dims, params->output_size));
+                           kn_format_shape(text, sizeof text, dims, params->output_size.values));
         if (g->size[kn_direction_of(dims, i)] == 0)
             return kn_fail(KN_ERR_SHAPE, "the input's images are empty: %s",
                            kn_format_shape(text, sizeof text, ndim, shape));
@@ -192,7 +210,6 @@ kn_status kn_pool_shape(kn_call *call)
     kn_pool_geometry g;
 
     KN_TRY(kn_call_check_floating(call, 0));
-    KN_TRY(kn_activation_check(params->activation));
     KN_TRY(kn_pool_resolve(&g, dims_of(call->op), params, x->ndim, x->shape));
     return declare_outputs(call, &g);
 }
@@ -215,15 +232,14 @@ kn_tensor *kn_pool_new_gradient(kn_grad_call *grad)
     return grad->grad_inputs[0];
 }
 
-kn_tensor *kn_pool_apply_with_indices(const kn_op *op, kn_tensor *x, const void *params, kn_tensor **indices)
+kn_tensor *kn_pool_with_indices(const kn_op *op, kn_tensor *x, const void *params, kn_tensor **indices)
 {
-    kn_tensor *places = NULL, *y = NULL;
+    kn_tensor *outputs[2] = {NULL, NULL};
+    const kn_status status = kn_op_invoke_to(op, &x, 1, params, outputs, indices ? 2 : 1);
 
-    if (kn_argument_given(op->name, "x", x))
-        y = kn_apply_as_two(op, &x, 1, params, kn_compute_type(x->dtype), x->dtype, indices ? &places : NULL);
     if (indices)
-        *indices = y ? places : NULL;
-    return y;
+        *indices = status == KN_OK ? outputs[1] : NULL;
+    return status == KN_OK ? outputs[0] : kn_stick();
 }
 
 /* --- work --------------------------------------------------------------------------------------------------------- */

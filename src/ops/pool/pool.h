@@ -13,11 +13,6 @@ typedef struct kn_pool_kind {
     bool indices;
 } kn_pool_kind;
 
-/* The parameters of adaptive pooling: {length}, {height, width} or {depth, height, width}. */
-typedef struct kn_adaptive_pool_params {
-    int64_t output_size[3];
-} kn_adaptive_pool_params;
-
 /* As `pool` in cl/pool/pool.clh; arrays are {depth, height, width}, of images the depth is 1, of signals the height too.
  * Of adaptive pooling there is no kernel size: it is 0. */
 typedef struct kn_pool_geometry {
@@ -31,7 +26,7 @@ typedef struct kn_pool_geometry {
 
 /* From the parameters and the input's shape. */
 kn_status kn_pool_resolve(kn_pool_geometry *g, int dims, const kn_pool_params *params, int ndim, const int64_t *shape);
-kn_status kn_adaptive_pool_resolve(kn_pool_geometry *g, int dims, const kn_adaptive_pool_params *params, int ndim,
+kn_status kn_adaptive_pool_resolve(kn_pool_geometry *g, int dims, const kn_adaptive_pool_args *params, int ndim,
                                    const int64_t *shape);
 
 /* The same of an op's call and of its backward pass, whose shapes were checked; volumes that can be taken for images
@@ -55,6 +50,10 @@ kn_work kn_pool_max_backward_work(const kn_grad_call *grad);
 /* The gradient of input 0, to be filled; NULL on failure. */
 kn_tensor *kn_pool_new_gradient(kn_grad_call *grad);
 
+/* The rows of kn_pool_params, which all poolings take; what has no meaning for one is refused. */
+#define KN_POOL_ROWS 13
+extern const kn_op_param kn_pool_rows[KN_POOL_ROWS];
+
 /* A geometry as a kernel argument; must live until the launch returns. */
 static inline kn_arg kn_arg_pool(const kn_pool_geometry *g) { return kn_arg_struct(g, sizeof *g); }
 
@@ -65,6 +64,6 @@ kn_status kn_pool_launch(kn_stream *stream, const kn_launch_params *params, int 
                          const kn_tensor *to, bool backward, int64_t count);
 
 /* Body of the public functions of poolings that tell where the maxima lie. */
-kn_tensor *kn_pool_apply_with_indices(const kn_op *op, kn_tensor *x, const void *params, kn_tensor **indices);
+kn_tensor *kn_pool_with_indices(const kn_op *op, kn_tensor *x, const void *params, kn_tensor **indices);
 
 #endif

@@ -330,7 +330,7 @@ static kn_status argmax_reference(const kn_call *call)
 
 const kn_op kn_max_dim_op = {.name = "max_dim",
                              .inputs = {"x"},
-                             .params_size = sizeof(kn_max_dim_params),
+                             .record_size = sizeof(kn_max_dim_params),
                              .shape = max_dim_shape,
                              .forward = max_dim_forward,
                              .backward = max_dim_backward,
@@ -339,7 +339,7 @@ const kn_op kn_max_dim_op = {.name = "max_dim",
                              .backward_work = kn_grad_work_moving};
 const kn_op kn_argmax_op = {.name = "argmax",
                             .inputs = {"x"},
-                            .params_size = sizeof(kn_max_dim_params),
+                            .record_size = sizeof(kn_max_dim_params),
                             .shape = argmax_shape,
                             .forward = argmax_forward,
                             .reference = argmax_reference,

@@ -239,7 +239,7 @@ static kn_status mean_reference(const kn_call *call)
 
 const kn_op kn_sum_op = {.name = "sum",
                          .inputs = {"x"},
-                         .params_size = sizeof(kn_reduce_params),
+                         .record_size = sizeof(kn_reduce_params),
                          .shape = sum_shape,
                          .forward = sum_forward,
                          .backward = sum_backward,
@@ -248,7 +248,7 @@ const kn_op kn_sum_op = {.name = "sum",
                          .backward_work = kn_grad_work_moving};
 const kn_op kn_mean_op = {.name = "mean",
                           .inputs = {"x"},
-                          .params_size = sizeof(kn_reduce_params),
+                          .record_size = sizeof(kn_reduce_params),
                           .shape = mean_shape,
                           .forward = mean_forward,
                           .backward = mean_backward,

@@ -36,6 +36,6 @@ static kn_status as_strided_backward(kn_grad_call *grad)
 
 const kn_op kn_as_strided_op = {.name = "as_strided",
                                 .inputs = {"x"},
-                                .params_size = sizeof(kn_slice),
+                                .record_size = sizeof(kn_slice),
                                 .is_view = true,
                                 .backward = as_strided_backward};

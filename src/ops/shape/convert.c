@@ -5,17 +5,14 @@
 
 #include "autograd/tape.h"
 #include "autograd/work.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/promote.h"
 
 /* --- copies on one device ---------------------------------------------------------------------------------------- */
 
-typedef struct kn_convert_params {
-    kn_dtype dtype;
-} kn_convert_params;
-
 static kn_status convert_shape(kn_call *call)
 {
-    const kn_convert_params *params = call->params;
+    const kn_to_dtype_args *params = call->params;
     return kn_call_output(call, params->dtype, call->inputs[0]->ndim, call->inputs[0]->shape);
 }
 
@@ -29,16 +26,39 @@ static kn_status convert_backward(kn_grad_call *grad)
     return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
 
-#define COPY_OP(op_name)                                                                                               \
+/* A contiguous copy in the same dtype. */
+static kn_status clone_enter(kn_entry *entry)
+{
+    kn_to_dtype_args *own = kn_entry_record(entry, sizeof *own);
+    own->dtype = entry->inputs[0]->dtype;
+    return KN_OK;
+}
+
+static kn_status contiguous_enter(kn_entry *entry)
+{
+    entry->returns_input = kn_is_contiguous(entry->inputs[0]);
+    return clone_enter(entry);
+}
+
+static kn_status to_dtype_enter(kn_entry *entry)
+{
+    const kn_dtype dtype = ((const kn_to_dtype_args *)entry->params)->dtype;
+    entry->returns_input = dtype == entry->inputs[0]->dtype;
+    return dtype == KN_DTYPE_DEFAULT ? kn_fail(KN_ERR_ARGUMENT, "%d is no dtype", (int)dtype) : KN_OK;
+}
+
+#define COPY_OP(op_name, params_, enter_)                                                                              \
     {                                                                                                                  \
-        .name = op_name, .inputs = {"x"}, .params_size = sizeof(kn_convert_params), .shape = convert_shape,            \
-        .forward = convert_forward, .backward = convert_backward, .work = kn_work_moving,                              \
+        .name = op_name, .inputs = {"x"}, .params = params_, .enter = enter_, .record_size = sizeof(kn_to_dtype_args), \
+        .shape = convert_shape, .forward = convert_forward, .backward = convert_backward, .work = kn_work_moving,      \
         .backward_work = kn_grad_work_moving                                                                           \
     }
 
-const kn_op kn_to_dtype_op = COPY_OP("to_dtype");
-const kn_op kn_contiguous_op = COPY_OP("contiguous");
-const kn_op kn_clone_op = COPY_OP("clone");
+static const kn_op_param dtype_row[] = {KN_PARAM(kn_to_dtype_args, dtype)};
+const kn_op kn_to_dtype_op =
+    COPY_OP("to_dtype", KN_PARAMS(kn_to_dtype_args, dtype_row, .dtype = KN_F32), to_dtype_enter);
+const kn_op kn_contiguous_op = COPY_OP("contiguous", KN_NO_PARAMS, contiguous_enter);
+const kn_op kn_clone_op = COPY_OP("clone", KN_NO_PARAMS, clone_enter);
 
 /* The very tensor, with a reference more. */
 static kn_tensor *same(kn_tensor *tensor) { return kn_scope_adopt(kn_retain(tensor)); }
@@ -58,7 +78,7 @@ static kn_tensor *plain_copy(const char *function, kn_tensor *tensor, kn_dtype d
 
 kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype)
 {
-    const kn_convert_params params = {.dtype = dtype};
+    const kn_to_dtype_args params = {.dtype = dtype};
 
     if (!kn_argument_given("to_dtype", "tensor", tensor))
         return NULL;
@@ -68,7 +88,7 @@ kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype)
         return same(tensor);
     if (!is_recorded(tensor))
         return plain_copy("to_dtype", tensor, dtype, tensor->storage->device);
-    return kn_apply(&kn_to_dtype_op, &params, tensor);
+    return kn_invoke(&kn_to_dtype_op, &params, tensor);
 }
 
 kn_tensor *kn_contiguous(kn_tensor *x)
@@ -79,7 +99,7 @@ kn_tensor *kn_contiguous(kn_tensor *x)
         return same(x);
     if (!is_recorded(x))
         return plain_copy("contiguous", x, x->dtype, x->storage->device);
-    return kn_apply(&kn_contiguous_op, &(kn_convert_params){.dtype = x->dtype}, x);
+    return kn_invoke(&kn_contiguous_op, NULL, x);
 }
 
 kn_tensor *kn_clone(kn_tensor *x)
@@ -88,7 +108,7 @@ kn_tensor *kn_clone(kn_tensor *x)
         return NULL;
     if (!is_recorded(x))
         return plain_copy("clone", x, x->dtype, x->storage->device);
-    return kn_apply(&kn_clone_op, &(kn_convert_params){.dtype = x->dtype}, x);
+    return kn_invoke(&kn_clone_op, NULL, x);
 }
 
 /* --- from device to device --------------------------------------------------------------------------------------- */
@@ -108,7 +128,7 @@ static kn_status to_backward(kn_grad_call *grad)
 }
 
 static const kn_op to_op = {
-    .name = "to", .inputs = {"x"}, .params_size = sizeof(kn_to_origin), .backward = to_backward};
+    .name = "to", .inputs = {"x"}, .record_size = sizeof(kn_to_origin), .backward = to_backward};
 
 /* What is fetched without a wait arrives in pinned memory. */
 static kn_tensor *move(kn_tensor *tensor, kn_dtype dtype, kn_device *device, bool non_blocking)

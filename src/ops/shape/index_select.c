@@ -9,10 +9,6 @@
 #include "ops/dispatch/reference.h"
 #include "ops/shape/views.h"
 
-typedef struct kn_index_select_params {
-    int dim;
-} kn_index_select_params;
-
 /* x as [outer, n, inner] around the dimension, and how many rows are taken. */
 typedef struct layout {
     int64_t outer, n, inner, count;
@@ -35,7 +31,7 @@ static const char *options(char *buffer, size_t size, kn_dtype dtype, kn_dtype i
 
 static kn_status index_select_shape(kn_call *call)
 {
-    const int dim = ((const kn_index_select_params *)call->params)->dim;
+    const int dim = ((const kn_dim_args *)call->params)->dim;
     const kn_tensor *x = call->inputs[0], *index = call->inputs[1];
     int64_t shape[KN_MAX_DIMS];
     char text[KN_DESCRIBE];
@@ -94,7 +90,7 @@ static kn_status launch_forward_on_gpu(kn_call *call, const kn_tensor *x, const 
 
 static kn_status launch_forward(kn_call *call, const kn_tensor *x, const kn_tensor *index)
 {
-    const layout l = layout_of(x->ndim, x->shape, ((const kn_index_select_params *)call->params)->dim, kn_numel(index));
+    const layout l = layout_of(x->ndim, x->shape, ((const kn_dim_args *)call->params)->dim, kn_numel(index));
 
     return kn_tensor_limits(x)->is_cpu ? launch_forward_on_cpu(call, x, index, l)
                                        : launch_forward_on_gpu(call, x, index, l);
@@ -167,8 +163,7 @@ static kn_status launch_backward_by_groups(kn_grad_call *grad, const kn_tensor *
 static kn_status launch_backward(kn_grad_call *grad, const kn_tensor *gradient, kn_tensor *out)
 {
     const kn_tensor *index = grad->saved[0];
-    const layout l =
-        layout_of(out->ndim, out->shape, ((const kn_index_select_params *)grad->params)->dim, kn_numel(index));
+    const layout l = layout_of(out->ndim, out->shape, ((const kn_dim_args *)grad->params)->dim, kn_numel(index));
     const bool listed = should_list(kn_tensor_limits(out), l);
     char text[64];
 
@@ -194,8 +189,7 @@ static kn_status index_select_backward(kn_grad_call *grad)
 static kn_status index_select_reference(const kn_call *call)
 {
     const kn_tensor *x = call->inputs[0];
-    const layout l =
-        layout_of(x->ndim, x->shape, ((const kn_index_select_params *)call->params)->dim, kn_numel(call->inputs[1]));
+    const layout l = layout_of(x->ndim, x->shape, ((const kn_dim_args *)call->params)->dim, kn_numel(call->inputs[1]));
 
     for (int64_t i = 0; i < kn_numel(call->outputs[0]); i++) {
         const int64_t line = i / l.inner, at = (int64_t)kn_reference_get(call->inputs[1], line % l.count);
@@ -206,9 +200,18 @@ static kn_status index_select_reference(const kn_call *call)
     return KN_OK;
 }
 
+static kn_status index_select_enter(kn_entry *entry)
+{
+    kn_dim_args *own = kn_entry_record(entry, sizeof *own);
+    return kn_dim_from_front(&own->dim, ((const kn_dim_args *)entry->params)->dim, entry->inputs[0]->ndim);
+}
+
+static const kn_op_param dim_row[] = {KN_PARAM(kn_dim_args, dim)};
 const kn_op kn_index_select_op = {.name = "index_select",
                                   .inputs = {"x", "index"},
-                                  .params_size = sizeof(kn_index_select_params),
+                                  .dtypes = {KN_DTYPES_ALL, KN_DTYPES_INDICES},
+                                  .params = KN_PARAMS(kn_dim_args, dim_row),
+                                  .enter = index_select_enter,
                                   .shape = index_select_shape,
                                   .forward = index_select_forward,
                                   .backward = index_select_backward,
@@ -217,10 +220,5 @@ const kn_op kn_index_select_op = {.name = "index_select",
 
 kn_tensor *kn_index_select(kn_tensor *x, int dim, kn_tensor *index)
 {
-    kn_index_select_params params;
-
-    if (!kn_argument_given("index_select", "x", x) || !kn_argument_given("index_select", "index", index))
-        return NULL;
-    params.dim = kn_wrap_dim("index_select", dim, x->ndim);
-    return params.dim < 0 ? NULL : kn_apply(&kn_index_select_op, &params, x, index);
+    return kn_invoke(&kn_index_select_op, &(kn_dim_args){dim}, x, index);
 }

@@ -23,22 +23,6 @@ static kn_status copy_forward(kn_call *call)
     return status;
 }
 
-static const kn_op reshape_copy_op = {.name = "reshape",
-                                      .inputs = {"x"},
-                                      .params_size = sizeof(kn_view_params),
-                                      .shape = kn_view_shape,
-                                      .forward = copy_forward,
-                                      .backward = reshape_backward,
-                                      .work = kn_work_moving};
-
-const kn_op kn_reshape_op = {.name = "reshape",
-                             .inputs = {"x"},
-                             .params_size = sizeof(kn_view_params),
-                             .is_view = true,
-                             .shape = kn_view_shape,
-                             .forward = kn_view_forward,
-                             .backward = reshape_backward};
-
 /* Row-major strides. */
 static void contiguous_strides(int ndim, const int64_t *shape, int64_t *strides)
 {
@@ -102,27 +86,46 @@ static bool resolve(const kn_tensor *x, int ndim, const int64_t *shape, int64_t 
     return known == kn_numel(x);
 }
 
+static const kn_op_param shape_row[] = {KN_PARAM(kn_shape_args, shape)};
+static const kn_op reshape_copy_op = {.name = "reshape",
+                                      .inputs = {"x"},
+                                      .record_size = sizeof(kn_view_params),
+                                      .shape = kn_view_shape,
+                                      .forward = copy_forward,
+                                      .backward = reshape_backward,
+                                      .work = kn_work_moving};
+
+static kn_status reshape_enter(kn_entry *entry)
+{
+    const kn_ints *shape = &((const kn_shape_args *)entry->params)->shape;
+    const kn_tensor *x = entry->inputs[0];
+    kn_view_params *view = kn_view_enter(entry);
+    char from[KN_DESCRIBE], to[KN_DESCRIBE];
+
+    view->ndim = shape->count;
+    if (!resolve(x, shape->count, shape->values, view->shape))
+        return kn_fail(KN_ERR_SHAPE, "shape %s does not fit the %lld elements of %s",
+                       kn_format_shape(to, sizeof to, shape->count, shape->values), (long long)kn_numel(x),
+                       kn_format_shape(from, sizeof from, x->ndim, x->shape));
+    if (!kn_reshape_strides(x, view->ndim, view->shape, view->strides))
+        entry->op = &reshape_copy_op;
+    return KN_OK;
+}
+
+const kn_op kn_reshape_op = {.name = "reshape",
+                             .inputs = {"x"},
+                             .params = KN_PARAMS(kn_shape_args, shape_row),
+                             .enter = reshape_enter,
+                             .record_size = sizeof(kn_view_params),
+                             .is_view = true,
+                             .shape = kn_view_shape,
+                             .forward = kn_view_forward,
+                             .backward = reshape_backward};
+
 kn_tensor *kn_reshape(kn_tensor *x, int ndim, const int64_t *shape)
 {
-    int64_t whole[KN_MAX_DIMS];
-    kn_view_params params;
-
-    if (!kn_argument_given("reshape", "x", x))
-        return NULL;
-    if (ndim < 0 || ndim > KN_MAX_DIMS || (ndim > 0 && !shape))
-        return kn_fail_null(KN_ERR_SHAPE, "reshape: a shape of 0 to %d dimensions is needed", KN_MAX_DIMS);
-    if (!resolve(x, ndim, shape, whole)) {
-        char from[KN_DESCRIBE], to[KN_DESCRIBE];
-        return kn_fail_null(KN_ERR_SHAPE, "reshape: shape %s does not fit the %lld elements of %s",
-                            kn_format_shape(to, sizeof to, ndim, shape), (long long)kn_numel(x),
-                            kn_format_shape(from, sizeof from, x->ndim, x->shape));
-    }
-    params = kn_view_of(x);
-    params.ndim = ndim;
-    for (int i = 0; i < ndim; i++)
-        params.shape[i] = whole[i];
-    const kn_op *op = kn_reshape_strides(x, ndim, whole, params.strides) ? &kn_reshape_op : &reshape_copy_op;
-    return kn_apply(op, &params, x);
+    kn_shape_args params;
+    return kn_ints_of(&params.shape, "reshape", "shape", ndim, shape) ? kn_invoke(&kn_reshape_op, &params, x) : NULL;
 }
 
 kn_tensor *kn_flatten(kn_tensor *x, int start_dim, int end_dim)

@@ -11,12 +11,25 @@
 
 /* --- shared ------------------------------------------------------------------------------------------------------ */
 
-kn_view_params kn_view_of(const kn_tensor *x)
+kn_view_params *kn_view_enter(kn_entry *entry)
 {
-    kn_view_params params = {.ndim = x->ndim, .offset = x->offset};
-    memcpy(params.shape, x->shape, sizeof params.shape);
-    memcpy(params.strides, x->strides, sizeof params.strides);
-    return params;
+    const kn_tensor *x = entry->inputs[0];
+    kn_view_params *view = kn_entry_record(entry, sizeof *view);
+    view->ndim = x->ndim;
+    view->offset = x->offset;
+    memcpy(view->shape, x->shape, sizeof view->shape);
+    memcpy(view->strides, x->strides, sizeof view->strides);
+    return view;
+}
+
+bool kn_ints_of(kn_ints *list, const char *function, const char *name, int count, const int64_t *values)
+{
+    list->count = count;
+    if (count > 0 && !values)
+        return kn_fail_argument_null(function, name), kn_stick(), false;
+    for (int i = 0; i < count && i < KN_MAX_DIMS; i++)
+        list->values[i] = values[i];
+    return true;
 }
 
 kn_status kn_view_shape(kn_call *call)
@@ -34,12 +47,10 @@ kn_status kn_view_forward(kn_call *call)
 
 int kn_wrap_dim(const char *function, int dim, int ndim)
 {
-    const int dims = ndim > 0 ? ndim : 1; /* a scalar has dimension 0, as in PyTorch */
-    const int wrapped = dim < 0 ? dim + dims : dim;
-
-    if (wrapped >= 0 && wrapped < dims)
+    int wrapped;
+    if (kn_dim_from_front(&wrapped, dim, ndim) == KN_OK)
         return wrapped;
-    kn_fail(KN_ERR_ARGUMENT, "%s: dimension %d is out of range for a tensor of %d dimensions", function, dim, ndim);
+    kn_error_prefix("%s", function);
     kn_stick();
     return -1;
 }
@@ -51,48 +62,59 @@ static kn_status give(kn_grad_call *grad, kn_tensor *result)
     return result ? KN_OK : kn_error_status();
 }
 
-#define VIEW_OP(op_name, backward_function)                                                                            \
+#define VIEW_OP(op_name, params_, enter_, backward_)                                                                   \
     {                                                                                                                  \
-        .name = op_name, .inputs = {"x"}, .params_size = sizeof(kn_view_params), .is_view = true,                      \
-        .shape = kn_view_shape, .forward = kn_view_forward, .backward = backward_function                              \
+        .name = op_name, .inputs = {"x"}, .params = params_, .enter = enter_, .record_size = sizeof(kn_view_params),   \
+        .is_view = true, .shape = kn_view_shape, .forward = kn_view_forward, .backward = backward_                     \
     }
 
 /* --- permute, transpose, t --------------------------------------------------------------------------------------- */
 
+static kn_status permute_enter(kn_entry *entry)
+{
+    const kn_ints *dims = &((const kn_permute_args *)entry->params)->dims;
+    const kn_tensor *x = entry->inputs[0];
+    kn_view_params *view = kn_view_enter(entry);
+    bool seen[KN_MAX_DIMS] = {false};
+
+    if (dims->count != x->ndim)
+        return kn_fail(KN_ERR_ARGUMENT, "%d dimensions are named, but the tensor has %d", dims->count, x->ndim);
+    for (int i = 0; i < x->ndim; i++) {
+        int from;
+        KN_TRY(kn_dim_from_front(&from, dims->values[i], x->ndim));
+        if (seen[from])
+            return kn_fail(KN_ERR_ARGUMENT, "dimension %d is named twice", from);
+        seen[from] = true;
+        view->dims[i] = from;
+        view->shape[i] = x->shape[from];
+        view->strides[i] = x->strides[from];
+    }
+    return KN_OK;
+}
+
 static kn_status permute_backward(kn_grad_call *grad)
 {
-    const kn_view_params *params = grad->params;
+    const kn_view_params *view = grad->params;
     int inverse[KN_MAX_DIMS];
 
-    for (int i = 0; i < params->ndim; i++)
-        inverse[params->dims[i]] = i;
+    for (int i = 0; i < view->ndim; i++)
+        inverse[view->dims[i]] = i;
     return give(grad, kn_permute(grad->grad_outputs[0], inverse));
 }
 
-const kn_op kn_permute_op = VIEW_OP("permute", permute_backward);
+static const kn_op_param permute_row[] = {KN_PARAM(kn_permute_args, dims)};
+const kn_op kn_permute_op =
+    VIEW_OP("permute", KN_PARAMS(kn_permute_args, permute_row), permute_enter, permute_backward);
 
 kn_tensor *kn_permute(kn_tensor *x, const int *dims)
 {
-    kn_view_params params;
-    bool seen[KN_MAX_DIMS] = {false};
+    kn_permute_args params = {{.count = x ? x->ndim : 0}};
 
-    if (!kn_argument_given("permute", "x", x))
-        return NULL;
-    if (!dims && x->ndim > 0)
+    if (x && !dims && x->ndim > 0)
         return kn_fail_argument_null("permute", "dims"), kn_stick();
-    params = kn_view_of(x);
-    for (int i = 0; i < x->ndim; i++) {
-        const int from = kn_wrap_dim("permute", dims[i], x->ndim);
-        if (from < 0)
-            return NULL;
-        if (seen[from])
-            return kn_fail_null(KN_ERR_ARGUMENT, "permute: dimension %d is named twice", from);
-        seen[from] = true;
-        params.dims[i] = from;
-        params.shape[i] = x->shape[from];
-        params.strides[i] = x->strides[from];
-    }
-    return kn_apply(&kn_permute_op, &params, x);
+    for (int i = 0; i < params.dims.count; i++)
+        params.dims.values[i] = dims[i];
+    return kn_invoke(&kn_permute_op, &params, x);
 }
 
 kn_tensor *kn_transpose(kn_tensor *x, int dim0, int dim1)
@@ -129,56 +151,53 @@ static kn_status reshape_backward(kn_grad_call *grad)
     return give(grad, kn_reshape(grad->grad_outputs[0], grad->input[0].ndim, grad->input[0].shape));
 }
 
-const kn_op kn_unsqueeze_op = VIEW_OP("unsqueeze", reshape_backward);
-const kn_op kn_squeeze_op = VIEW_OP("squeeze", reshape_backward);
-
-kn_tensor *kn_unsqueeze(kn_tensor *x, int dim)
+static kn_status unsqueeze_enter(kn_entry *entry)
 {
-    kn_view_params params;
+    const kn_tensor *x = entry->inputs[0];
+    kn_view_params *view = kn_view_enter(entry);
+    int dim;
 
-    if (!kn_argument_given("unsqueeze", "x", x))
-        return NULL;
-    dim = kn_wrap_dim("unsqueeze", dim, x->ndim + 1);
-    if (dim < 0)
-        return NULL;
+    KN_TRY(kn_dim_from_front(&dim, ((const kn_dim_args *)entry->params)->dim, x->ndim + 1));
     if (x->ndim == KN_MAX_DIMS)
-        return kn_fail_null(KN_ERR_SHAPE, "unsqueeze: the tensor has %d dimensions already, the most there can be",
-                            KN_MAX_DIMS);
-    params = kn_view_of(x);
-    params.ndim++;
+        return kn_fail(KN_ERR_SHAPE, "the tensor has %d dimensions already, the most there can be", KN_MAX_DIMS);
+    view->ndim++;
     for (int i = x->ndim; i > dim; i--) {
-        params.shape[i] = x->shape[i - 1];
-        params.strides[i] = x->strides[i - 1];
+        view->shape[i] = x->shape[i - 1];
+        view->strides[i] = x->strides[i - 1];
     }
-    params.strides[dim] = dim < x->ndim ? x->shape[dim] * x->strides[dim] : 1;
-    params.shape[dim] = 1;
-    return kn_apply(&kn_unsqueeze_op, &params, x);
+    view->strides[dim] = dim < x->ndim ? x->shape[dim] * x->strides[dim] : 1;
+    view->shape[dim] = 1;
+    return KN_OK;
 }
 
 /* Takes dimension `dim` out of a view. */
-static void drop_dimension(kn_view_params *params, int dim)
+static void drop_dimension(kn_view_params *view, int dim)
 {
-    params->ndim--;
-    for (int i = dim; i < params->ndim; i++) {
-        params->shape[i] = params->shape[i + 1];
-        params->strides[i] = params->strides[i + 1];
+    view->ndim--;
+    for (int i = dim; i < view->ndim; i++) {
+        view->shape[i] = view->shape[i + 1];
+        view->strides[i] = view->strides[i + 1];
     }
 }
 
-kn_tensor *kn_squeeze(kn_tensor *x, int dim)
+static kn_status squeeze_enter(kn_entry *entry)
 {
-    kn_view_params params;
+    const kn_tensor *x = entry->inputs[0];
+    kn_view_params *view = kn_view_enter(entry);
+    int dim;
 
-    if (!kn_argument_given("squeeze", "x", x))
-        return NULL;
-    dim = kn_wrap_dim("squeeze", dim, x->ndim);
-    if (dim < 0)
-        return NULL;
-    params = kn_view_of(x);
+    KN_TRY(kn_dim_from_front(&dim, ((const kn_dim_args *)entry->params)->dim, x->ndim));
     if (x->ndim > 0 && x->shape[dim] == 1)
-        drop_dimension(&params, dim);
-    return kn_apply(&kn_squeeze_op, &params, x);
+        drop_dimension(view, dim);
+    return KN_OK;
 }
+
+static const kn_op_param dim_row[] = {KN_PARAM(kn_dim_args, dim)};
+const kn_op kn_unsqueeze_op = VIEW_OP("unsqueeze", KN_PARAMS(kn_dim_args, dim_row), unsqueeze_enter, reshape_backward);
+const kn_op kn_squeeze_op = VIEW_OP("squeeze", KN_PARAMS(kn_dim_args, dim_row), squeeze_enter, reshape_backward);
+
+kn_tensor *kn_unsqueeze(kn_tensor *x, int dim) { return kn_invoke(&kn_unsqueeze_op, &(kn_dim_args){dim}, x); }
+kn_tensor *kn_squeeze(kn_tensor *x, int dim) { return kn_invoke(&kn_squeeze_op, &(kn_dim_args){dim}, x); }
 
 /* --- expand ------------------------------------------------------------------------------------------------------ */
 
@@ -187,38 +206,42 @@ static kn_status expand_backward(kn_grad_call *grad)
     return give(grad, kn_sum_to_shape(grad->grad_outputs[0], grad->input[0].ndim, grad->input[0].shape));
 }
 
-const kn_op kn_expand_op = VIEW_OP("expand", expand_backward);
-
-static void *fail_expand(const kn_tensor *x, int ndim, const int64_t *shape)
+static kn_status fail_expand(const kn_tensor *x, const kn_ints *shape)
 {
     char from[KN_DESCRIBE], to[KN_DESCRIBE];
-    return kn_fail_null(KN_ERR_SHAPE, "expand: shape %s does not expand to %s",
-                        kn_format_shape(from, sizeof from, x->ndim, x->shape),
-                        kn_format_shape(to, sizeof to, ndim, shape));
+    return kn_fail(KN_ERR_SHAPE, "shape %s does not expand to %s",
+                   kn_format_shape(from, sizeof from, x->ndim, x->shape),
+                   kn_format_shape(to, sizeof to, shape->count, shape->values));
 }
+
+static kn_status expand_enter(kn_entry *entry)
+{
+    const kn_ints *shape = &((const kn_shape_args *)entry->params)->shape;
+    const kn_tensor *x = entry->inputs[0];
+    kn_view_params *view = kn_view_enter(entry);
+
+    if (shape->count < x->ndim)
+        return fail_expand(x, shape);
+    view->ndim = shape->count;
+    for (int i = shape->count - 1; i >= 0; i--) {
+        const int own = i - (shape->count - x->ndim);
+        const int64_t size = own >= 0 ? x->shape[own] : 1;
+        const int64_t wanted = shape->values[i] == -1 && own >= 0 ? size : shape->values[i];
+        if (wanted < 0 || (size != wanted && size != 1))
+            return fail_expand(x, shape);
+        view->shape[i] = wanted;
+        view->strides[i] = own < 0 || size != wanted ? 0 : x->strides[own];
+    }
+    return KN_OK;
+}
+
+static const kn_op_param shape_row[] = {KN_PARAM(kn_shape_args, shape)};
+const kn_op kn_expand_op = VIEW_OP("expand", KN_PARAMS(kn_shape_args, shape_row), expand_enter, expand_backward);
 
 kn_tensor *kn_expand(kn_tensor *x, int ndim, const int64_t *shape)
 {
-    kn_view_params params;
-
-    if (!kn_argument_given("expand", "x", x))
-        return NULL;
-    if (ndim < 0 || ndim > KN_MAX_DIMS || (ndim > 0 && !shape))
-        return kn_fail_null(KN_ERR_SHAPE, "expand: a shape of 0 to %d dimensions is needed", KN_MAX_DIMS);
-    if (ndim < x->ndim)
-        return fail_expand(x, ndim, shape);
-    params = kn_view_of(x);
-    params.ndim = ndim;
-    for (int i = ndim - 1; i >= 0; i--) {
-        const int own = i - (ndim - x->ndim);
-        const int64_t size = own >= 0 ? x->shape[own] : 1;
-        const int64_t wanted = shape[i] == -1 && own >= 0 ? size : shape[i];
-        if (wanted < 0 || (size != wanted && size != 1))
-            return fail_expand(x, ndim, shape);
-        params.shape[i] = wanted;
-        params.strides[i] = own < 0 || size != wanted ? 0 : x->strides[own];
-    }
-    return kn_apply(&kn_expand_op, &params, x);
+    kn_shape_args params;
+    return kn_ints_of(&params.shape, "expand", "shape", ndim, shape) ? kn_invoke(&kn_expand_op, &params, x) : NULL;
 }
 
 /* --- narrow, select ---------------------------------------------------------------------------------------------- */
@@ -249,52 +272,58 @@ static kn_status narrow_backward(kn_grad_call *grad)
     return status;
 }
 
-const kn_op kn_narrow_op = VIEW_OP("narrow", narrow_backward);
-const kn_op kn_select_op = VIEW_OP("select", narrow_backward);
+static kn_status narrow_enter(kn_entry *entry)
+{
+    const kn_narrow_args *params = entry->params;
+    const kn_tensor *x = entry->inputs[0];
+    kn_view_params *view = kn_view_enter(entry);
+
+    if (x->ndim == 0)
+        return kn_fail(KN_ERR_SHAPE, "a 0-dimensional tensor has no part");
+    KN_TRY(kn_dim_from_front(&view->dim, params->dim, x->ndim));
+    const int64_t size = x->shape[view->dim], start = params->start < 0 ? params->start + size : params->start;
+    if (start < 0 || params->length < 0 || start > size - params->length)
+        return kn_fail(KN_ERR_ARGUMENT, "start %lld and length %lld reach beyond size %lld of dimension %d",
+                       (long long)start, (long long)params->length, (long long)size, view->dim);
+    view->shape[view->dim] = params->length;
+    view->offset += start * x->strides[view->dim];
+    view->start = start;
+    return KN_OK;
+}
+
+static kn_status select_enter(kn_entry *entry)
+{
+    const kn_select_args *params = entry->params;
+    const kn_tensor *x = entry->inputs[0];
+    kn_view_params *view = kn_view_enter(entry);
+
+    if (x->ndim == 0)
+        return kn_fail(KN_ERR_SHAPE, "a 0-dimensional tensor has nothing to select from");
+    KN_TRY(kn_dim_from_front(&view->dim, params->dim, x->ndim));
+    const int64_t size = x->shape[view->dim];
+    if (params->index < -size || params->index >= size)
+        return kn_fail(KN_ERR_ARGUMENT, "index %lld is out of range for size %lld of dimension %d",
+                       (long long)params->index, (long long)size, view->dim);
+    view->start = params->index < 0 ? params->index + size : params->index;
+    view->offset += view->start * x->strides[view->dim];
+    drop_dimension(view, view->dim);
+    return KN_OK;
+}
+
+static const kn_op_param narrow_rows[] = {KN_PARAM(kn_narrow_args, dim), KN_PARAM(kn_narrow_args, start),
+                                          KN_PARAM(kn_narrow_args, length)};
+static const kn_op_param select_rows[] = {KN_PARAM(kn_select_args, dim), KN_PARAM(kn_select_args, index)};
+const kn_op kn_narrow_op = VIEW_OP("narrow", KN_PARAMS(kn_narrow_args, narrow_rows), narrow_enter, narrow_backward);
+const kn_op kn_select_op = VIEW_OP("select", KN_PARAMS(kn_select_args, select_rows), select_enter, narrow_backward);
 
 kn_tensor *kn_narrow(kn_tensor *x, int dim, int64_t start, int64_t length)
 {
-    kn_view_params params;
-
-    if (!kn_argument_given("narrow", "x", x))
-        return NULL;
-    if (x->ndim == 0)
-        return kn_fail_null(KN_ERR_SHAPE, "narrow: a 0-dimensional tensor has no part");
-    dim = kn_wrap_dim("narrow", dim, x->ndim);
-    if (dim < 0)
-        return NULL;
-    if (start < 0)
-        start += x->shape[dim];
-    if (start < 0 || length < 0 || start > x->shape[dim] - length)
-        return kn_fail_null(KN_ERR_ARGUMENT,
-                            "narrow: start %lld and length %lld reach beyond size %lld of dimension %d",
-                            (long long)start, (long long)length, (long long)x->shape[dim], dim);
-    params = kn_view_of(x);
-    params.shape[dim] = length;
-    params.offset += start * x->strides[dim];
-    params.dim = dim;
-    params.start = start;
-    return kn_apply(&kn_narrow_op, &params, x);
+    const kn_narrow_args params = {dim, start, length};
+    return kn_invoke(&kn_narrow_op, &params, x);
 }
 
 kn_tensor *kn_select(kn_tensor *x, int dim, int64_t index)
 {
-    kn_view_params params;
-
-    if (!kn_argument_given("select", "x", x))
-        return NULL;
-    if (x->ndim == 0)
-        return kn_fail_null(KN_ERR_SHAPE, "select: a 0-dimensional tensor has nothing to select from");
-    dim = kn_wrap_dim("select", dim, x->ndim);
-    if (dim < 0)
-        return NULL;
-    if (index < -x->shape[dim] || index >= x->shape[dim])
-        return kn_fail_null(KN_ERR_ARGUMENT, "select: index %lld is out of range for size %lld of dimension %d",
-                            (long long)index, (long long)x->shape[dim], dim);
-    params = kn_view_of(x);
-    params.dim = dim;
-    params.start = index < 0 ? index + x->shape[dim] : index;
-    params.offset += params.start * x->strides[dim];
-    drop_dimension(&params, dim);
-    return kn_apply(&kn_select_op, &params, x);
+    const kn_select_args params = {dim, index};
+    return kn_invoke(&kn_select_op, &params, x);
 }

@@ -2,9 +2,10 @@
 #ifndef KN_OPS_SHAPE_VIEWS_H
 #define KN_OPS_SHAPE_VIEWS_H
 
-#include "autograd/op.h"
+#include "ops/dispatch/invoke.h"
 
-/* Where a view lies in its input's storage, and how it was asked for (for backward). */
+/* Where a view lies in its input's storage, and how it was asked for (for backward): the record of every view op, which
+ * its `enter` makes of what the caller said. */
 typedef struct kn_view_params {
     int ndim;
     int64_t shape[KN_MAX_DIMS];
@@ -15,8 +16,8 @@ typedef struct kn_view_params {
     int dims[KN_MAX_DIMS]; /* permute: output dimension i is input dimension dims[i] */
 } kn_view_params;
 
-/* The view of all of `x`, to be changed into the one wanted. */
-kn_view_params kn_view_of(const kn_tensor *x);
+/* The view of all of input 0, to be changed into the one wanted. */
+kn_view_params *kn_view_enter(kn_entry *entry);
 
 /* Shape rule and forward of every view op. */
 kn_status kn_view_shape(kn_call *call);
@@ -24,6 +25,10 @@ kn_status kn_view_forward(kn_call *call);
 
 /* `dim` counted from the front, or -1 with an error; `ndim` dimensions, negative ones count from the end. */
 int kn_wrap_dim(const char *function, int dim, int ndim);
+
+/* A list of a public function as a parameter. Too long a one keeps its count and is refused when it is checked; one that
+ * is NULL is an error that names it. */
+bool kn_ints_of(kn_ints *list, const char *function, const char *name, int count, const int64_t *values);
 
 /* Is `shape` reachable from x without a copy? Fills `strides` if so. Same number of elements. */
 bool kn_reshape_strides(const kn_tensor *x, int ndim, const int64_t *shape, int64_t strides[KN_MAX_DIMS]);

@@ -91,9 +91,9 @@ static void set_up_op(kn_jit *jit, bool differentiable)
     static const char *const names[KN_JIT_MAX_INPUTS] = {"tensor 0", "tensor 1", "tensor 2", "tensor 3",
                                                          "tensor 4", "tensor 5", "tensor 6", "tensor 7"};
     jit->op = (kn_op){.name = jit->forward.name,
-                      .params_size = sizeof(kn_jit_params),
-                      .params_keep = kn_jit_params_keep,
-                      .params_drop = kn_jit_params_drop,
+                      .record_size = sizeof(kn_jit_params),
+                      .record_keep = kn_jit_params_keep,
+                      .record_drop = kn_jit_params_drop,
                       .shape = kn_jit_shape,
                       .forward = kn_jit_forward,
                       .backward = differentiable ? kn_jit_backward : NULL};

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "ops/user/jit.h"
-#include "rt/user_source.h"
+#include "rt/program/user_source.h"
 
 static const char input_letters[] = "abcdefghijklmnop", number_letters[] = "wxyz";
 static const char *const results[] = {"kn_result0", "kn_result1", "kn_result2", "kn_result3",

@@ -6,7 +6,7 @@
 #include "ops/pointwise/broadcast.h"
 #include "ops/pointwise/elementwise.h"
 #include "ops/user/jit.h"
-#include "rt/user_source.h"
+#include "rt/program/user_source.h"
 
 kn_status kn_jit_shape(kn_call *call)
 {
@@ -54,7 +54,7 @@ static kn_status run(kn_stream *stream, kn_jit_function *f, kn_pointwise_problem
 {
     KN_TRY(choose_code(&p->code, f, kn_stream_device(stream), p->compute));
     for (int i = 0; i < KN_JIT_MAX_SCALARS; i++)
-        p->numbers[i] = kn_real_number(scalars[i]);
+        p->numbers[i] = kn_scalar_real(scalars[i]);
     return kn_pointwise_run(stream, p);
 }
 

@@ -8,7 +8,7 @@
 #include "autograd/view.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "rt/user_source.h"
+#include "rt/program/user_source.h"
 #include "tensor/liveness.h"
 #include "tensor/tensor.h"
 

@@ -1,0 +1,140 @@
+/* koine/operators.h - the list of operators: which there are, what each takes, and calling one by its descriptor.
+ *
+ * For bindings, importers and tools. Programs call the functions of koine/ops.h and koine/functional.h, which do the
+ * same:
+ *
+ *     const kn_op *op = kn_op_find("softmax");
+ *     kn_softmax_params params;
+ *     kn_op_params_init(op, &params);
+ *     params.dim = 1;
+ *     kn_tensor *y = NULL;                     // or a tensor to compute into
+ *     kn_op_call(op, &x, 1, &params, &y, 1);
+ *
+ * A language without C's structs reads the layout of the parameters from the descriptor: kn_op_param_at. docs/operators.md
+ * lists all operators. Descriptors are constants that live as long as the process; everything here is thread-safe. */
+#ifndef KOINE_OPERATORS_H
+#define KOINE_OPERATORS_H
+
+#include <koine/common.h>
+#include <koine/dtype.h>
+#include <koine/functional.h>
+#include <koine/status.h>
+#include <koine/tensor.h>
+
+KN_BEGIN_DECLS
+
+typedef struct kn_op kn_op;
+
+/* --- the list, in the order of the names ---------------------------------------------------------------------------- */
+
+KN_API int kn_op_count(void);
+KN_API const kn_op *kn_op_at(int index);          /* NULL (no error) outside 0 .. kn_op_count() - 1 */
+KN_API const kn_op *kn_op_find(const char *name); /* NULL (no error) where there is none of that name */
+
+/* --- one operator --------------------------------------------------------------------------------------------------- */
+
+typedef struct kn_op_info {
+    const char *name;
+    int num_inputs, num_outputs, num_params;
+    size_t params_size;     /* bytes of the struct of parameters; 0 where there are none */
+    bool is_differentiable; /* gradients flow to the floating inputs */
+    bool is_view;           /* output 0 shares the storage of input 0 */
+    bool in_place;          /* output 0 is input 0, changed */
+} kn_op_info;
+KN_API kn_op_info kn_op_describe(const kn_op *op);
+
+typedef struct kn_op_input {
+    const char *name;
+    bool is_optional; /* may be NULL, or left out at the end */
+    unsigned dtypes;  /* those that it takes: bit 1u << dtype */
+} kn_op_input;
+KN_API kn_op_input kn_op_input_at(const kn_op *op, int index);
+KN_API const char *kn_op_output_at(const kn_op *op, int index); /* its name */
+
+typedef enum kn_param_kind {
+    KN_PARAM_BOOL,   /* bool */
+    KN_PARAM_INT,    /* int */
+    KN_PARAM_INT64,  /* int64_t */
+    KN_PARAM_DOUBLE, /* double */
+    KN_PARAM_SCALAR, /* kn_scalar */
+    KN_PARAM_DTYPE,  /* kn_dtype */
+    KN_PARAM_ENUM,   /* an enum, which is an int: 0, 1, ... have names */
+    KN_PARAM_INTS    /* kn_ints */
+} kn_param_kind;
+
+/* Whole numbers, as many as there are dimensions at most: sizes, or dimensions. */
+typedef struct kn_ints {
+    int count;
+    int64_t values[KN_MAX_DIMS];
+} kn_ints;
+
+typedef struct kn_op_param {
+    const char *name;
+    kn_param_kind kind;
+    size_t offset;             /* where it stands in the struct, bytes */
+    size_t size;               /* bytes; more than one value's where it is an array */
+    double min, max;           /* of numbers: the values allowed, both included; 0 and 0: all */
+    const char *const *values; /* of KN_PARAM_ENUM: the names of 0, 1, ...; NULL ends them */
+} kn_op_param;
+KN_API const kn_op_param *kn_op_param_at(const kn_op *op, int index);
+
+/* Fills a struct of kn_op_describe(op).params_size bytes with the defaults. */
+KN_API void kn_op_params_init(const kn_op *op, void *params);
+
+/* --- calling --------------------------------------------------------------------------------------------------------- *
+ * `inputs`: num_inputs tensors in the descriptor's order; optional ones may be NULL. `params`: the operator's struct, or
+ * NULL for the defaults. `outputs`: room for num_outputs, the first ones; the others are dropped. Where outputs[i] is
+ * NULL the result is made and owned as those of koine/ops.h are. A tensor there is computed into: it has the result's
+ * shape and dtype, any strides, may be an input, and nothing is recorded; with inputs that require gradients do it inside
+ * KN_NO_GRAD. On failure no output is touched but those computed into, whose values are then undefined. */
+KN_API kn_status kn_op_call(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
+                            kn_tensor **outputs, int num_outputs);
+
+/* --- parameters of operators whose C function takes them one by one --------------------------------------------- *
+ * The defaults are kn_op_params_init's. */
+
+/* add_scalar, mul_scalar, pow_scalar, mul_scalar_, fill_: {value}. clamp, hardtanh: {min, max}. */
+typedef struct kn_scalar_args {
+    kn_scalar values[2];
+} kn_scalar_args;
+
+/* softmax, log_softmax, unsqueeze, squeeze, index_select: along one dimension. */
+typedef struct kn_dim_args {
+    int dim; /* negative: from the end */
+} kn_dim_args;
+
+/* reshape, expand. */
+typedef struct kn_shape_args {
+    kn_ints shape;
+} kn_shape_args;
+
+typedef struct kn_permute_args {
+    kn_ints dims;
+} kn_permute_args;
+
+typedef struct kn_narrow_args {
+    int dim;
+    int64_t start, length;
+} kn_narrow_args;
+
+typedef struct kn_select_args {
+    int dim;
+    int64_t index;
+} kn_select_args;
+
+typedef struct kn_to_dtype_args {
+    kn_dtype dtype;
+} kn_to_dtype_args;
+
+/* Adaptive pooling: as many as the operator has dimensions. */
+typedef struct kn_adaptive_pool_args {
+    kn_ints output_size;
+} kn_adaptive_pool_args;
+
+typedef struct kn_activation_args {
+    kn_activation activation;
+} kn_activation_args;
+
+KN_END_DECLS
+
+#endif

@@ -1,0 +1,200 @@
+/* ops/dispatch/invoke.c - see invoke.h. */
+#include "ops/dispatch/invoke.h"
+
+#include <koine/autograd.h>
+#include <koine/tensor.h>
+#include <math.h>
+#include <string.h>
+
+#include "ops/dispatch/promote.h"
+#include "tensor/scope.h"
+
+/* --- parameters ----------------------------------------------------------------------------------------------------- */
+
+static double number_at(const void *at, kn_param_kind kind)
+{
+    switch (kind) {
+    case KN_PARAM_DOUBLE:
+        return *(const double *)at;
+    case KN_PARAM_INT64:
+        return (double)*(const int64_t *)at;
+    case KN_PARAM_SCALAR:
+        return ((const kn_scalar *)at)->real;
+    default:
+        return *(const int *)at;
+    }
+}
+
+/* How many values of a kind lie in `size` bytes. */
+static int count_of(const kn_op_param *param)
+{
+    const size_t size = param->kind == KN_PARAM_DOUBLE  ? sizeof(double)
+                        : param->kind == KN_PARAM_INT64 ? sizeof(int64_t)
+                        : param->kind == KN_PARAM_INT   ? sizeof(int)
+                                                        : param->size;
+    return (int)(param->size / size);
+}
+
+static kn_status check_range(const kn_op_param *param, double value)
+{
+    if (value >= param->min && value <= param->max)
+        return KN_OK;
+    if (isinf(param->max))
+        return kn_fail(KN_ERR_ARGUMENT, "%s must be at least %g, not %g", param->name, param->min, value);
+    return kn_fail(KN_ERR_ARGUMENT, "%s must lie in %g to %g, not %g", param->name, param->min, param->max, value);
+}
+
+static kn_status check_enum(const kn_op_param *param, int value)
+{
+    int count = 0;
+    while (param->values[count])
+        count++;
+    return value >= 0 && value < count
+               ? KN_OK
+               : kn_fail(KN_ERR_ARGUMENT, "%s must be one of 0 to %d (%s to %s), not %d", param->name, count - 1,
+                         param->values[0], param->values[count - 1], value);
+}
+
+static kn_status check_param(const kn_op_param *param, const void *params)
+{
+    const char *at = (const char *)params + param->offset;
+    switch (param->kind) {
+    case KN_PARAM_ENUM:
+        return check_enum(param, *(const int *)at);
+    case KN_PARAM_DTYPE:
+        return *(const int *)at >= KN_DTYPE_DEFAULT && *(const int *)at <= KN_BOOL
+                   ? KN_OK
+                   : kn_fail(KN_ERR_ARGUMENT, "%s: %d is no dtype", param->name, *(const int *)at);
+    case KN_PARAM_INTS:
+        return ((const kn_ints *)at)->count >= 0 && ((const kn_ints *)at)->count <= KN_MAX_DIMS
+                   ? KN_OK
+                   : kn_fail(KN_ERR_ARGUMENT, "%s has %d values: it takes 0 to %d", param->name,
+                             ((const kn_ints *)at)->count, KN_MAX_DIMS);
+    default:
+        break;
+    }
+    const int count = count_of(param);
+    for (int i = 0; param->min != param->max && i < count; i++)
+        KN_TRY(check_range(param, number_at(at + (size_t)i * (param->size / (size_t)count), param->kind)));
+    return KN_OK;
+}
+
+static kn_status check_params(const kn_op *op, const void *params)
+{
+    for (int i = 0; i < op->params.count; i++)
+        KN_TRY(check_param(&op->params.rows[i], params));
+    return KN_OK;
+}
+
+kn_status kn_dim_from_front(int *from_front, int64_t dim, int ndim)
+{
+    const int dims = ndim > 0 ? ndim : 1; /* a scalar has dimension 0, as in PyTorch */
+    if (dim < -dims || dim >= dims)
+        return kn_fail(KN_ERR_ARGUMENT, "dimension %lld is out of range for a tensor of %d dimensions", (long long)dim,
+                       ndim);
+    *from_front = (int)(dim < 0 ? dim + dims : dim);
+    return KN_OK;
+}
+
+/* --- entering ------------------------------------------------------------------------------------------------------- */
+
+void *kn_entry_record(kn_entry *entry, size_t size)
+{
+    memset(entry->space, 0, size);
+    entry->record = entry->space;
+    return entry->space;
+}
+
+static kn_status enter(kn_entry *entry, kn_tensor *const *inputs, int num_inputs, const void *params)
+{
+    memcpy(entry->inputs, inputs, (size_t)num_inputs * sizeof *inputs);
+    entry->num_inputs = num_inputs;
+    entry->params = entry->record = params ? params : entry->op->params.defaults;
+    KN_TRY(check_params(entry->op, entry->params));
+    return entry->op->enter ? entry->op->enter(entry) : KN_OK;
+}
+
+/* --- float16 -------------------------------------------------------------------------------------------------------- */
+
+static bool has_halves(const kn_entry *entry)
+{
+    for (int i = 0; i < entry->num_inputs; i++)
+        if (entry->inputs[i] && entry->inputs[i]->dtype == KN_F16)
+            return entry->op->widens_halves;
+    return false;
+}
+
+static kn_status deliver(kn_tensor **output, kn_tensor *result)
+{
+    if (*output)
+        return kn_copy_(*output, result);
+    *output = result;
+    return KN_OK;
+}
+
+/* The op computes in float32: its inputs are widened, and its floating results rounded to input 0's dtype. */
+static kn_status apply_widened(kn_entry *entry, kn_tensor **outputs, int num_outputs)
+{
+    const kn_dtype dtype = entry->inputs[0]->dtype;
+    kn_tensor *results[KN_OP_MAX_OUTPUTS] = {NULL};
+
+    for (int i = 0; i < entry->num_inputs; i++)
+        if (entry->inputs[i] && entry->inputs[i]->dtype == KN_F16 &&
+            !(entry->inputs[i] = kn_to_dtype(entry->inputs[i], KN_F32)))
+            return kn_error_status();
+    KN_TRY(kn_op_apply_to(entry->op, entry->inputs, entry->num_inputs, entry->record, results, num_outputs));
+    for (int i = 0; i < num_outputs && results[i]; i++) {
+        kn_tensor *result = results[i]->dtype == KN_F32 ? kn_to_dtype(results[i], dtype) : results[i];
+        if (!result)
+            return kn_error_status();
+        KN_TRY(deliver(&outputs[i], result));
+    }
+    return KN_OK;
+}
+
+/* The scope takes what is made on the way; the results outlive it. */
+static kn_status apply_in_scope(kn_entry *entry, kn_tensor **outputs, int num_outputs)
+{
+    bool is_made[KN_OP_MAX_OUTPUTS] = {false};
+    const int depth = kn_scope_begin();
+    if (depth == 0)
+        return kn_error_status();
+    for (int i = 0; i < num_outputs; i++)
+        is_made[i] = !outputs[i];
+    const kn_status status = apply_widened(entry, outputs, num_outputs);
+    for (int i = 0; status == KN_OK && i < num_outputs; i++)
+        if (is_made[i])
+            kn_retain(outputs[i]);
+    kn_scope_end(depth);
+    for (int i = 0; status == KN_OK && i < num_outputs; i++)
+        if (is_made[i] && outputs[i])
+            outputs[i] = kn_scope_adopt(outputs[i]);
+    return status;
+}
+
+/* --- calling -------------------------------------------------------------------------------------------------------- */
+
+kn_status kn_op_invoke_to(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
+                          kn_tensor **outputs, int num_outputs)
+{
+    kn_entry entry = {.op = op};
+    KN_TRY(kn_op_check_given(op, inputs, num_inputs));
+    const kn_status status = enter(&entry, inputs, num_inputs, params);
+    if (status != KN_OK) {
+        kn_error_prefix("%s", op->name);
+        return status;
+    }
+    if (entry.returns_input)
+        return num_outputs > 0
+                   ? deliver(&outputs[0], outputs[0] ? entry.inputs[0] : kn_scope_adopt(kn_retain(entry.inputs[0])))
+                   : KN_OK;
+    return has_halves(&entry)
+               ? apply_in_scope(&entry, outputs, num_outputs)
+               : kn_op_apply_to(entry.op, entry.inputs, entry.num_inputs, entry.record, outputs, num_outputs);
+}
+
+kn_tensor *kn_op_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params)
+{
+    kn_tensor *output = NULL;
+    return kn_op_invoke_to(op, inputs, num_inputs, params, &output, 1) == KN_OK ? output : kn_stick();
+}

@@ -1,0 +1,43 @@
+/* ops/dispatch/invoke.h - how an operator is called with what its callers give: the descriptor's parameters, inputs in any
+ * dtypes that it takes. The public functions, kn_op_call and modules all come through here.
+ *
+ * The defaults stand in for parameters that are NULL, and ranges are checked. Then the operator's `enter` may turn what
+ * was said into what the op is applied to: dimensions counted from the front, a geometry, a draw of random numbers. Then
+ * float16 is widened, where the op asks for it, and the op is applied (autograd/op.h). */
+#ifndef KN_OPS_DISPATCH_INVOKE_H
+#define KN_OPS_DISPATCH_INVOKE_H
+
+#include "autograd/op.h"
+
+#define KN_ENTRY_SPACE 512
+
+/* A call on its way in. */
+struct kn_entry {
+    const kn_op *op;    /* `enter` may choose another that computes the same */
+    const void *params; /* what the caller said, or the defaults */
+    kn_tensor *inputs[KN_OP_MAX_INPUTS];
+    int num_inputs;
+    const void *record; /* what the op is applied to: params, unless `enter` makes one */
+    _Alignas(max_align_t) unsigned char space[KN_ENTRY_SPACE];
+    bool returns_input; /* set by `enter`: the result is input 0 itself */
+};
+
+/* Room for the record of `enter`: zeroed, `size` bytes, KN_ENTRY_SPACE at most. */
+void *kn_entry_record(kn_entry *entry, size_t size);
+
+/* *from_front = `dim` of `ndim` dimensions; negative ones count from the end. */
+kn_status kn_dim_from_front(int *from_front, int64_t dim, int ndim);
+
+/* Returns output 0 as public functions do: owned by the scope or the caller; NULL with a sticky error. */
+kn_tensor *kn_op_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params);
+
+/* The outputs as kn_op_apply_to has them. */
+kn_status kn_op_invoke_to(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
+                          kn_tensor **outputs, int num_outputs);
+
+/* kn_invoke(&kn_softmax_op, &params, x): the common case. */
+#define kn_invoke(op, params, ...)                                                                                     \
+    kn_op_invoke(op, (kn_tensor *const[]){__VA_ARGS__},                                                                \
+                 (int)(sizeof((kn_tensor *[]){__VA_ARGS__}) / sizeof(kn_tensor *)), params)
+
+#endif

@@ -1,0 +1,177 @@
+/* rt/command/launch.c - the one way to run a kernel. */
+#include "base/log.h"
+#include "rt/device/lost.h"
+#include "rt/graph/capture.h"
+#include "rt/program/build_progress.h"
+#include "rt/stream/submit.h"
+
+kn_status kn_stream_enter(kn_stream *stream, const char *what)
+{
+    KN_TRY(kn_device_check_lost(stream->device));
+    if (kn_stream_has_capture(stream))
+        return kn_stream_refuse_capture(stream, what);
+    kn_stream_note_busy(stream);
+    if (!atomic_load_explicit(&stream->submitter, memory_order_acquire))
+        return KN_OK;
+    kn_submitter_drain(stream);
+    return kn_submitter_report(stream);
+}
+
+/* Buffers and faults take two kernel parameters each; see cl/common/koine.clh. */
+static cl_int set_argument(cl_kernel kernel, cl_uint *index, const kn_arg *arg, kn_stream *stream, int operation)
+{
+    cl_int error = CL_SUCCESS;
+    switch (arg->kind) {
+    case KN_ARG_BUFFER: {
+        cl_mem memory = kn_buffer_memory(arg->buffer);
+        cl_long offset = (cl_long)kn_buffer_offset(arg->buffer) + arg->offset;
+        error = clSetKernelArg(kernel, (*index)++, sizeof memory, &memory);
+        if (error == CL_SUCCESS)
+            error = clSetKernelArg(kernel, (*index)++, sizeof offset, &offset);
+        break;
+    }
+    case KN_ARG_BYTES:
+        error = clSetKernelArg(kernel, (*index)++, arg->size, arg->pointer ? arg->pointer : &arg->value);
+        break;
+    case KN_ARG_LOCAL:
+        error = clSetKernelArg(kernel, (*index)++, arg->size, NULL);
+        break;
+    case KN_ARG_FAULT: {
+        cl_int number = operation;
+        error = clSetKernelArg(kernel, (*index)++, sizeof stream->fault, &stream->fault);
+        if (error == CL_SUCCESS)
+            error = clSetKernelArg(kernel, (*index)++, sizeof number, &number);
+        break;
+    }
+    }
+    return error;
+}
+
+static const char *operation_of(const kn_launch_params *params)
+{
+    return params->operation ? params->operation : params->kernel;
+}
+
+kn_status kn_kernel_set_arguments(cl_kernel handle, kn_stream *stream, const kn_launch_params *params)
+{
+    cl_uint index = 0;
+    for (int i = 0; i < params->num_args; i++) {
+        const kn_arg *arg = &params->args[i];
+        int number = arg->kind == KN_ARG_FAULT ? kn_operation_number(operation_of(params)) : 0;
+        cl_int error = set_argument(handle, &index, arg, stream, number);
+        if (error != CL_SUCCESS)
+            return kn_cl_fail(error, stream->device, "%s: setting argument %d of kernel `%s`", operation_of(params), i,
+                              params->kernel);
+    }
+    return KN_OK;
+}
+
+/* Before a launch. */
+static void note_use(kn_stream *stream, const kn_launch_params *params)
+{
+    for (int i = 0; i < params->num_args; i++)
+        if (params->args[i].kind == KN_ARG_BUFFER)
+            kn_buffer_mark_use(params->args[i].buffer, stream);
+}
+
+/* After a launch: whoever sees the mark and then waits has waited for the launch. */
+static void note_fault(kn_stream *stream, const kn_launch_params *params)
+{
+    for (int i = 0; i < params->num_args; i++)
+        if (params->args[i].kind == KN_ARG_FAULT)
+            atomic_store(&stream->fault_armed, true);
+}
+
+/* Work sizes as OpenCL wants them: global a multiple of local; local 1 on CPU devices unless given, {0} for the
+ * driver's choice. Returns false when there is nothing to do. */
+static bool work_sizes(const kn_device *device, const kn_launch_params *params, size_t global[3], size_t local[3])
+{
+    bool has_local = params->local[0] != 0 || device->limits.is_cpu;
+    for (int i = 0; i < params->dims; i++) {
+        size_t unit = params->local[0] != 0 && params->local[i] != 0 ? params->local[i] : 1;
+        local[i] = has_local ? unit : 0;
+        global[i] = (params->global[i] + unit - 1) / unit * unit;
+        if (global[i] == 0)
+            return false;
+    }
+    return true;
+}
+
+static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params, const size_t global[3],
+                      const size_t local[3])
+{
+    cl_event event;
+    cl_int error =
+        KN_CL(KN_CL_LAUNCH, clEnqueueNDRangeKernel(stream->queue, kernel->handle, (cl_uint)params->dims, NULL, global,
+                                                   local[0] ? local : NULL, 0, NULL, kn_watch_event(&event)));
+    if (error == CL_SUCCESS)
+        kn_watch(stream, event, .kind = KN_COMMAND_KERNEL, .operation = operation_of(params), .kernel = params->kernel,
+                 .dims = params->dims, .global = {global[0], global[1], global[2]},
+                 .local = {local[0], local[1], local[2]});
+    return error;
+}
+
+static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
+                               const size_t global[3], const size_t local[3])
+{
+    KN_TRY(kn_kernel_set_arguments(kernel->handle, stream, params));
+    note_use(stream, params);
+    cl_int error = enqueue(stream, kernel, params, global, local);
+    /* drivers take memory at first use: the cache may be in the way */
+    if (kn_cl_is_out_of_memory(error)) {
+        kn_pool_empty_cache(stream->device);
+        error = enqueue(stream, kernel, params, global, local);
+    }
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, stream->device, "%s: running kernel `%s`",
+                          params->operation ? params->operation : params->source, params->kernel);
+    note_fault(stream, params);
+    return KN_OK;
+}
+
+/* Drivers that compile when a kernel first runs are given the time to: see quirks.h. Costs one wait per kernel and
+ * process. */
+static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
+                              const size_t global[3], const size_t local[3])
+{
+    kn_build_wait wait = kn_build_begin(kernel->name);
+    kn_status status = launch_locked(stream, kernel, params, global, local);
+    if (status == KN_OK && stream->device->quirks.compiles_at_first_launch)
+        clFinish(stream->queue);
+    kernel->launched = status == KN_OK;
+    double seconds = kn_build_end(wait, kernel->launched);
+    kn_build_log_launch(stream->device, params->source, kernel->name, seconds);
+    return status;
+}
+
+kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
+{
+    size_t global[3] = {0}, local[3] = {0};
+    if (!work_sizes(stream->device, params, global, local))
+        return KN_OK;
+    kn_kernel *kernel;
+    KN_TRY(kn_device_check_lost(stream->device)); /* a dead context builds no programs */
+    KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel));
+    if (kn_stream_has_capture(stream))
+        return kn_capture_kernel(stream, kernel, params, global, local);
+    KN_TRY(kn_stream_enter(stream, operation_of(params)));
+    kn_lock(&kernel->lock);
+    kn_status status = kernel->launched ? launch_locked(stream, kernel, params, global, local)
+                                        : launch_first(stream, kernel, params, global, local);
+    kn_unlock(&kernel->lock);
+    return status == KN_OK ? kn_stream_count_launch(stream) : status;
+}
+
+/* Work-items of GPUs come in units of 32 or 64, and drivers that choose the local size want a divisor of the global
+ * one. */
+enum { UNIT = 64 };
+
+size_t kn_work_items(const kn_limits *limits, int64_t n, int64_t grain)
+{
+    if (n <= 0)
+        return 0;
+    int64_t per_unit = limits->is_cpu ? 4 : 2048;
+    int64_t most = (int64_t)limits->compute_units * per_unit;
+    int64_t wanted = limits->is_cpu ? (n + grain - 1) / grain : (n + UNIT - 1) / UNIT * UNIT;
+    return (size_t)(wanted < most ? wanted : most);
+}

@@ -1,0 +1,136 @@
+/* rt/command/transfer.c - copies between host and device, in stream order. */
+#include <string.h>
+
+#include "rt/command/staging.h"
+#include "rt/graph/capture.h"
+
+static kn_status fail(cl_int error, const kn_stream *stream, const char *what, size_t bytes)
+{
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "%s %zu bytes", what, bytes);
+}
+
+kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination, size_t bytes)
+{
+    KN_TRY(kn_stream_enter(stream, "reading a tensor"));
+    KN_TRY(kn_note_host_wait("reading a tensor"));
+    bool armed = bytes > 0 && kn_stream_take_armed(stream);
+    if (bytes > 0) {
+        cl_event event;
+        kn_buffer_mark_use(buffer, stream);
+        atomic_store(&stream->busy, false); /* once this returns */
+        cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(stream->queue, kn_buffer_memory(buffer), CL_TRUE,
+                                                             kn_buffer_offset(buffer) + offset, bytes, destination, 0,
+                                                             NULL, kn_watch_event(&event)));
+        if (error != CL_SUCCESS && armed)
+            atomic_store(&stream->fault_armed, true);
+        KN_TRY(fail(error, stream, "reading", bytes));
+        kn_watch(stream, event, .kind = KN_COMMAND_READ, .operation = "read", .bytes = bytes);
+    }
+    /* A blocking read has waited for all that was enqueued before: report what its kernels found. */
+    return kn_stream_check_fault(stream, armed);
+}
+
+static kn_status enqueue_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes,
+                               cl_bool wait)
+{
+    cl_event event;
+    kn_buffer_mark_use(buffer, stream);
+    cl_int error = KN_CL(KN_CL_WRITE, clEnqueueWriteBuffer(stream->queue, kn_buffer_memory(buffer), wait,
+                                                           kn_buffer_offset(buffer) + offset, bytes, source, 0, NULL,
+                                                           kn_watch_event(&event)));
+    KN_TRY(fail(error, stream, "writing", bytes));
+    kn_watch(stream, event, .kind = KN_COMMAND_WRITE, .operation = "write", .bytes = bytes);
+    return KN_OK;
+}
+
+/* Little is copied to staging memory first, so that the host need not wait until the stream comes to the copy. */
+kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes)
+{
+    if (bytes == 0)
+        return KN_OK;
+    KN_TRY(kn_stream_enter(stream, "copying from host memory"));
+    kn_staging_block *block = kn_staging_take(stream->device, bytes);
+    if (!block) {
+        KN_TRY(kn_note_host_wait("copying much from host memory that is not pinned"));
+        return enqueue_write(stream, buffer, offset, source, bytes, CL_TRUE);
+    }
+    memcpy(kn_staging_data(block), source, bytes);
+    kn_status status = enqueue_write(stream, buffer, offset, kn_staging_data(block), bytes, CL_FALSE);
+    kn_staging_give(stream->device, block, stream);
+    return status == KN_OK ? kn_stream_count_launch(stream) : status;
+}
+
+kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t source_offset, kn_buffer *destination,
+                         size_t destination_offset, size_t bytes)
+{
+    if (bytes == 0)
+        return KN_OK;
+    const kn_transfer t = {.from = kn_buffer_memory(source),
+                           .to = kn_buffer_memory(destination),
+                           .from_offset = kn_buffer_offset(source) + source_offset,
+                           .to_offset = kn_buffer_offset(destination) + destination_offset,
+                           .bytes = bytes};
+    if (kn_stream_has_capture(stream))
+        return kn_capture_transfer(stream, KN_COMMAND_COPY, &t, source, destination);
+    KN_TRY(kn_stream_enter(stream, "a copy"));
+    cl_event event;
+    kn_buffer_mark_use(source, stream);
+    kn_buffer_mark_use(destination, stream);
+    cl_int error = KN_CL(KN_CL_COPY, clEnqueueCopyBuffer(stream->queue, t.from, t.to, t.from_offset, t.to_offset, bytes,
+                                                         0, NULL, kn_watch_event(&event)));
+    KN_TRY(fail(error, stream, "copying", bytes));
+    kn_watch(stream, event, .kind = KN_COMMAND_COPY, .operation = "copy", .bytes = bytes);
+    return kn_stream_count_launch(stream);
+}
+
+kn_status kn_buffer_fill(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *pattern, size_t pattern_bytes,
+                         size_t bytes)
+{
+    if (bytes == 0)
+        return KN_OK;
+    kn_transfer t = {.to = kn_buffer_memory(buffer),
+                     .to_offset = kn_buffer_offset(buffer) + offset,
+                     .bytes = bytes,
+                     .pattern_bytes = pattern_bytes};
+    memcpy(t.pattern, pattern, pattern_bytes);
+    if (kn_stream_has_capture(stream))
+        return kn_capture_transfer(stream, KN_COMMAND_FILL, &t, NULL, buffer);
+    KN_TRY(kn_stream_enter(stream, "a fill"));
+    cl_event event;
+    kn_buffer_mark_use(buffer, stream);
+    cl_int error = KN_CL(KN_CL_COPY, clEnqueueFillBuffer(stream->queue, t.to, pattern, pattern_bytes, t.to_offset,
+                                                         bytes, 0, NULL, kn_watch_event(&event)));
+    KN_TRY(fail(error, stream, "filling", bytes));
+    kn_watch(stream, event, .kind = KN_COMMAND_FILL, .operation = "fill", .bytes = bytes);
+    return kn_stream_count_launch(stream);
+}
+
+kn_status kn_buffer_write_pinned(kn_stream *stream, kn_buffer *buffer, size_t offset, kn_pinned *source,
+                                 size_t source_offset, size_t bytes)
+{
+    if (bytes == 0)
+        return KN_OK;
+    KN_TRY(kn_stream_enter(stream, "copying from host memory"));
+    KN_TRY(enqueue_write(stream, buffer, offset, (char *)kn_pinned_data(source) + source_offset, bytes, CL_FALSE));
+    kn_stream_note_busy(stream);
+    cl_int error = clFlush(stream->queue);
+    return fail(error, stream, "writing from pinned memory", bytes);
+}
+
+kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size_t offset, kn_pinned *destination,
+                                size_t destination_offset, size_t bytes)
+{
+    if (bytes == 0)
+        return KN_OK;
+    KN_TRY(kn_stream_enter(stream, "copying to host memory"));
+    cl_event event;
+    kn_buffer_mark_use(buffer, stream);
+    cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(stream->queue, kn_buffer_memory(buffer), CL_FALSE,
+                                                         kn_buffer_offset(buffer) + offset, bytes,
+                                                         (char *)kn_pinned_data(destination) + destination_offset, 0,
+                                                         NULL, kn_watch_event(&event)));
+    KN_TRY(fail(error, stream, "reading", bytes));
+    kn_watch(stream, event, .kind = KN_COMMAND_READ, .operation = "read", .bytes = bytes);
+    kn_stream_note_busy(stream);
+    return fail(clFlush(stream->queue), stream, "reading into pinned memory", bytes);
+}

@@ -1,0 +1,77 @@
+/* rt/device/limits.c - asks a device what op code decides by. */
+#include <stdio.h>
+#include <string.h>
+
+#include "rt/device/query.h"
+
+/* From cl_ext.h; named here because older headers lack them. */
+#define NV_COMPUTE_CAPABILITY_MAJOR 0x4000
+#define NV_COMPUTE_CAPABILITY_MINOR 0x4001
+
+/* "OpenCL 3.0 PoCL ..." or "OpenCL C 1.2 ..." gives 300 or 120. */
+static int parse_version(const char *text)
+{
+    int major = 1, minor = 0;
+    const char *digits = strpbrk(text, "0123456789");
+    if (!digits || sscanf(digits, "%d.%d", &major, &minor) < 1)
+        return 100;
+    return major * 100 + minor * 10;
+}
+
+/* OpenCL has no query for this. A CPU device is the processor that this runs on. */
+static int count_vector_registers(const kn_limits *limits)
+{
+#if defined(__aarch64__) || defined(_M_ARM64)
+    bool arm = true;
+#else
+    bool arm = false;
+#endif
+    return limits->is_cpu && (arm || limits->vector_width_f32 >= 16) ? 32 : 16;
+}
+
+static void query_capability(kn_query *query, kn_device *device)
+{
+    kn_limits *limits = &device->limits;
+    if (kn_has_word(device->extensions, "cl_nv_device_attribute_query")) {
+        limits->capability_major = (int)kn_query_number(query, NV_COMPUTE_CAPABILITY_MAJOR);
+        limits->capability_minor = (int)kn_query_number(query, NV_COMPUTE_CAPABILITY_MINOR);
+        limits->ptx_capability = 10 * limits->capability_major + limits->capability_minor;
+        return;
+    }
+    char *text = kn_query_string(query, CL_DEVICE_OPENCL_C_VERSION);
+    int version = parse_version(text);
+    limits->capability_major = version / 100;
+    limits->capability_minor = version / 10 % 10;
+    kn_query_free(text);
+}
+
+void kn_query_limits(kn_query *query, kn_device *device)
+{
+    kn_limits *limits = &device->limits;
+    cl_device_type type = (cl_device_type)kn_query_number(query, CL_DEVICE_TYPE);
+    limits->is_cpu = type & CL_DEVICE_TYPE_CPU;
+    limits->is_gpu = type & CL_DEVICE_TYPE_GPU;
+    limits->has_f64 = kn_query_number_if_known(query, CL_DEVICE_DOUBLE_FP_CONFIG) != 0 ||
+                      kn_has_word(device->extensions, "cl_khr_fp64");
+    limits->has_f16 = kn_has_word(device->extensions, "cl_khr_fp16") || device->quirks.f16_unannounced;
+    limits->has_subgroups = kn_has_word(device->extensions, "cl_khr_subgroups");
+    limits->unified_memory = kn_query_number_if_known(query, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0; /* not in 2.0 */
+    limits->opencl_version = parse_version(device->properties.opencl_version);
+    limits->compute_units = (int)kn_query_number(query, CL_DEVICE_MAX_COMPUTE_UNITS);
+    limits->clock_mhz = (int)kn_query_number(query, CL_DEVICE_MAX_CLOCK_FREQUENCY);
+    limits->vector_width_f32 = (int)kn_query_number(query, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+    limits->vector_width_f64 = (int)kn_query_number(query, CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE);
+    limits->max_work_group_size = (size_t)kn_query_number(query, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+    limits->local_memory = (size_t)kn_query_number(query, CL_DEVICE_LOCAL_MEM_SIZE);
+    limits->address_align = (size_t)kn_query_number(query, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
+    limits->global_memory = kn_query_number(query, CL_DEVICE_GLOBAL_MEM_SIZE);
+    limits->max_allocation = kn_query_number(query, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    query_capability(query, device);
+    if (limits->vector_width_f32 < 1)
+        limits->vector_width_f32 = 1;
+    if (limits->vector_width_f64 < 1)
+        limits->vector_width_f64 = 1;
+    limits->vector_registers = count_vector_registers(limits);
+    if (limits->compute_units < 1)
+        limits->compute_units = 1;
+}

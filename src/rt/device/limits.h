@@ -1,0 +1,37 @@
+/* rt/device/limits.h - what a device can do, queried once. Op code decides by these, never by a vendor's name. */
+#ifndef KN_RT_DEVICE_LIMITS_H
+#define KN_RT_DEVICE_LIMITS_H
+
+#include <koine/common.h>
+
+typedef struct kn_limits {
+    bool is_cpu; /* a CPU device: few work-items with long loops and explicit vectors; no local memory, no barriers */
+    bool is_gpu;
+    bool has_f64; /* double arithmetic */
+    bool has_f16; /* half arithmetic (half storage works everywhere through vload_half) */
+    bool has_subgroups;
+    bool unified_memory;                    /* the device's memory is the host's */
+    int opencl_version;                     /* 120, 200, 300, ... */
+    int capability_major, capability_minor; /* NVIDIA's compute capability; else the OpenCL C version */
+    int ptx_capability; /* of PTX that kernels may contain: 10 times NVIDIA's compute capability, 80 for 8.0; else 0 */
+    int slot;           /* kn_device_slot of the device: what was measured on it goes by that; 0: nothing was */
+    int compute_units;
+    int clock_mhz;
+    int vector_width_f32; /* native, in elements: 16 with AVX-512, 8 with AVX2, 4 with NEON, 1 on most GPUs */
+    int vector_width_f64;
+    int vector_registers;       /* of a CPU device: 32 with AVX-512 and on 64-bit Arm, 16 elsewhere; of others 16 */
+    size_t max_work_group_size; /* work-items */
+    size_t local_memory;        /* bytes per work-group */
+    size_t address_align;       /* bytes: alignment of buffers and of sub-allocations */
+    uint64_t global_memory;     /* bytes */
+    uint64_t max_allocation;    /* bytes of one buffer */
+} kn_limits;
+
+/* Elements of the vectors that CPU kernels are written in: 16, 8 or 4 of f32, half as many of f64. */
+static inline int kn_limits_vector_width(const kn_limits *limits, bool f64)
+{
+    int width = f64 ? limits->vector_width_f64 : limits->vector_width_f32, widest = f64 ? 8 : 16;
+    return width >= widest ? widest : width >= widest / 2 ? widest / 2 : widest / 4;
+}
+
+#endif

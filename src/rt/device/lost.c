@@ -1,0 +1,93 @@
+/* rt/device/lost.c - which errors mean that a device is gone, and what is said of it afterwards. */
+#include "rt/device/lost.h"
+
+#include <stdio.h>
+
+#include "base/fork.h"
+#include "base/log.h"
+
+/* What NVIDIA's driver returns after a kernel's wild access, instead of an error of OpenCL's. */
+#define NV_ILLEGAL_ACCESS (-9999)
+
+typedef enum verdict { IS_LOST, ASK_IT, IS_FINE } verdict;
+
+/* A driver that calls a living queue or context invalid has dropped it; but a queue may also be invalid because the
+ * user destroyed its stream. CL_OUT_OF_RESOURCES is "no memory" and, on NVIDIA, what waiting for a crashed kernel
+ * returns. Work that ended abnormally may leave the context whole or dead. So in doubt the device is asked to answer.
+ */
+static verdict judge(cl_int error)
+{
+    switch (error) {
+    case CL_DEVICE_NOT_AVAILABLE:
+    case NV_ILLEGAL_ACCESS:
+        return IS_LOST;
+    case CL_INVALID_COMMAND_QUEUE:
+    case CL_INVALID_CONTEXT:
+    case CL_INVALID_DEVICE:
+    case CL_OUT_OF_RESOURCES:
+    case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST:
+        return ASK_IT;
+    default:
+        return IS_FINE;
+    }
+}
+
+/* Reads a few bytes on the queue on which no work of anyone's waits. */
+static bool answers(kn_device *device)
+{
+    cl_int word;
+    return KN_CL(KN_CL_PROBE, clEnqueueReadBuffer(device->service, device->default_stream.fault, CL_TRUE, 0,
+                                                  sizeof word, &word, 0, NULL, NULL)) == CL_SUCCESS;
+}
+
+static void mark(kn_device *device, cl_int error, const char *what)
+{
+    if (atomic_exchange(&device->is_losing, true))
+        return; /* another thread saw it first, and writes why */
+    snprintf(device->lost_when, sizeof device->lost_when, "%s failed with %s, %d", what, kn_cl_error_name(error),
+             (int)error);
+    atomic_store_explicit(&device->is_lost, true, memory_order_release);
+    kn_log_message(KN_LOG_ERROR, "%s (%s) was lost: %s", device->label, device->properties.name, device->lost_when);
+}
+
+bool kn_device_note_error(const kn_device *constant, cl_int error, const char *what)
+{
+    kn_device *device = (kn_device *)(uintptr_t)constant; /* the mark is the runtime's, not the caller's */
+    if (atomic_load(&device->is_lost))
+        return true;
+    if (!atomic_load(&device->is_open)) /* what never opened cannot be lost */
+        return false;
+    verdict found = judge(error);
+    if (found == ASK_IT)
+        found = answers(device) ? IS_FINE : IS_LOST;
+    if (found == IS_LOST)
+        mark(device, error, what);
+    return found == IS_LOST;
+}
+
+static void in_child(void)
+{
+    for (int slot = 1; slot < kn_device_slots(); slot++)
+        atomic_store(&kn_device_slot_at(slot)->is_lost, true);
+}
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+
+void kn_devices_watch_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    kn_fork_watch();
+    pthread_once(&once, watch_forks);
+}
+
+kn_status kn_device_fail_lost(const kn_device *device)
+{
+    if (kn_is_forked())
+        return kn_fail_forked();
+    bool told = atomic_load_explicit(&device->is_lost, memory_order_acquire);
+    return kn_fail(KN_ERR_DEVICE,
+                   "%s (%s) was lost (%s): what was on it is gone, and it works again only in a new process",
+                   device->label, device->properties.name, told ? device->lost_when : "it answers no more");
+}
+
+bool kn_device_is_lost(const kn_device *device) { return device && atomic_load(&device->is_lost); }

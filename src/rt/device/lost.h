@@ -1,0 +1,31 @@
+/* rt/device/lost.h - devices that are gone: reset by the driver after a fault or a hang, unplugged, taken from a
+ * virtual machine.
+ *
+ * OpenCL has no way back within a process: the context is dead, and what the driver does with further calls on it is
+ * its own affair, waiting for ever included. So the first error that means it marks the device, and from then on
+ * nothing is enqueued, waited for or allocated on it: such calls return KN_ERR_DEVICE at once. Releasing is still
+ * allowed. */
+#ifndef KN_RT_DEVICE_LOST_H
+#define KN_RT_DEVICE_LOST_H
+
+#include "rt/internal.h"
+
+/* KN_ERR_DEVICE: "gpu:0 (NAME) was lost (running kernel `x` failed with ...): ...". */
+kn_status kn_device_fail_lost(const kn_device *device);
+
+/* In processes forked from this one all devices found so far are lost: their queues are there, the drivers' threads are
+ * not. */
+void kn_devices_watch_forks(void);
+
+/* Before anything is enqueued, waited for or allocated. One relaxed load. */
+static inline kn_status kn_device_check_lost(const kn_device *device)
+{
+    return atomic_load_explicit(&device->is_lost, memory_order_relaxed) ? kn_device_fail_lost(device) : KN_OK;
+}
+
+/* Looks at an error of an OpenCL call on the device and marks the device as lost if that is what it means; `what` says
+ * what was being done ("running kernel `x`"). Where the error may also mean something else (memory is short), the
+ * device is asked to answer. Returns whether the device is lost. */
+bool kn_device_note_error(const kn_device *device, cl_int error, const char *what);
+
+#endif

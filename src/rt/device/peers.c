@@ -1,0 +1,100 @@
+/* rt/device/peers.c - what programs a device takes, and which devices reach each other's memory. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "rt/device/query.h"
+
+/* From cl_ext.h and OpenCL 3.0; named here because older headers lack them. */
+#define OPENCL_C_ALL_VERSIONS 0x1066
+#define IL_VERSION 0x105B
+#define AMD_NUM_P2P_DEVICES 0x4088
+#define AMD_P2P_DEVICES 0x4089
+
+/* --- programs --------------------------------------------------------------------------------- */
+
+typedef struct named_version { /* cl_name_version */
+    cl_uint version;           /* major in the top 10 bits, minor in the next 10 */
+    char name[64];
+} named_version;
+
+static void append_word(kn_text *text, const char *word)
+{
+    kn_text_format(text, "%s%s", text->length > 0 ? " " : "", word);
+}
+
+static void append_opencl_c(kn_text *text, const kn_device *device)
+{
+    named_version versions[32];
+    size_t size = 0;
+    char word[32];
+    if (device->limits.opencl_version >= 300 &&
+        clGetDeviceInfo(device->id, OPENCL_C_ALL_VERSIONS, sizeof versions, versions, &size) == CL_SUCCESS) {
+        for (size_t i = 0; i < size / sizeof versions[0]; i++) {
+            snprintf(word, sizeof word, "CL%u.%u", versions[i].version >> 22, versions[i].version >> 12 & 1023);
+            append_word(text, word);
+        }
+        return;
+    }
+    char told[128] = "";
+    unsigned major = 1, minor = 0;
+    clGetDeviceInfo(device->id, CL_DEVICE_OPENCL_C_VERSION, sizeof told, told, NULL);
+    if (sscanf(told, "OpenCL C %u.%u", &major, &minor) == 2) {
+        snprintf(word, sizeof word, "CL%u.%u", major, minor);
+        append_word(text, word);
+    }
+}
+
+kn_status kn_device_arch_list(char **list, const kn_device *device)
+{
+    if (!list || !device)
+        return kn_fail_argument_null("kn_device_arch_list", list ? "device" : "list");
+    if (kn_device_is_host(device))
+        return kn_fail(KN_ERR_DEVICE, "kn_device_arch_list: the host runs no programs");
+    kn_text text = {0};
+    append_opencl_c(&text, device);
+    char languages[256] = "";
+    clGetDeviceInfo(device->id, IL_VERSION, sizeof languages, languages, NULL);
+    if (*languages)
+        append_word(&text, languages);
+    if (kn_has_word(device->extensions, "cl_nv_device_attribute_query")) {
+        char word[32];
+        snprintf(word, sizeof word, "sm_%d%d", device->limits.capability_major, device->limits.capability_minor);
+        append_word(&text, word);
+    }
+    char *made = kn_text_finish(&text);
+    if (!made)
+        return KN_ERR_MEMORY;
+    *list = made;
+    return KN_OK;
+}
+
+/* --- peers ------------------------------------------------------------------------------------ */
+
+static bool lists_peer(const kn_device *device, cl_device_id peer)
+{
+    cl_uint count = 0;
+    cl_device_id peers[KN_MAX_DEVICES];
+    if (!kn_has_word(device->extensions, "cl_amd_copy_buffer_p2p") ||
+        clGetDeviceInfo(device->id, AMD_NUM_P2P_DEVICES, sizeof count, &count, NULL) != CL_SUCCESS || count == 0 ||
+        count > KN_MAX_DEVICES ||
+        clGetDeviceInfo(device->id, AMD_P2P_DEVICES, count * sizeof peers[0], peers, NULL) != CL_SUCCESS)
+        return false;
+    for (cl_uint i = 0; i < count; i++)
+        if (peers[i] == peer)
+            return true;
+    return false;
+}
+
+bool kn_can_device_access_peer(const kn_device *device, const kn_device *peer)
+{
+    if (!device || !peer) {
+        kn_fail_argument_null("kn_can_device_access_peer", device ? "peer" : "device");
+        return false;
+    }
+    if (device == peer || kn_device_is_host(device) || kn_device_is_host(peer) || device->platform != peer->platform)
+        return false;
+    if (device->limits.unified_memory && peer->limits.unified_memory)
+        return true;
+    return lists_peer(device, peer->id);
+}

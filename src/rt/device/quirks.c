@@ -1,0 +1,99 @@
+/* rt/device/quirks.c - the table of quirks: which drivers, which versions, and the evidence. */
+#include "rt/device/quirks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+typedef struct quirk_row {
+    const char *platform; /* part of the platform's name */
+    double first, last;   /* driver versions it holds for; 0: open */
+    kn_quirks quirks;
+    const char *evidence;
+} quirk_row;
+
+static const quirk_row rows[] = {
+    {.platform = "Portable Computing Language",
+     .quirks = {.caches_programs = true},
+     .evidence = "PoCL 3.1: a 30-kernel program builds from PoCL's cache in 18 ms; fetching its binary first compiles "
+                 "every kernel for all local sizes, 925 ms. docs/platforms.md"},
+    {.platform = "Portable Computing Language",
+     .quirks = {.compiles_at_first_launch = true},
+     .evidence = "PoCL 3.1: a program that launches one new kernel and returns from main ended in SIGSEGV, 40 times "
+                 "of 40, inside clang in a thread of PoCL's. tests/rt/test_exit.c, docs/platforms.md"},
+    {.platform = "NVIDIA CUDA",
+     .first = 520,
+     .quirks = {.f16_unannounced = true},
+     .evidence = "Half arithmetic works with `#define cl_khr_fp16` from driver 520 on though the extension is not "
+                 "listed. docs/platforms.md"},
+    {.platform = "NVIDIA CUDA",
+     .quirks = {.gives_larger_buffers = true},
+     .evidence = "GeForce GTX 1050: a buffer of 759 MB where 512 MB is said to be the most, "
+                 "https://github.com/adda-team/adda/issues/229"},
+    {.platform = "NVIDIA CUDA",
+     .quirks = {.allocates_lazily = true},
+     .evidence = "Out of memory comes from clEnqueueNDRangeKernel, as CL_MEM_OBJECT_ALLOCATION_FAILURE, not from "
+                 "clCreateBuffer, https://github.com/hashcat/hashcat/issues/1640"},
+    {.platform = "Intel(R) OpenCL",
+     .quirks = {.large_buffers_on_demand = true},
+     .evidence = "Arc: no buffer above 4 GiB without CL_MEM_ALLOW_UNRESTRICTED_SIZE_INTEL, and wrong results without "
+                 "-cl-intel-greater-than-4GB-buffer-required, which costs speed, "
+                 "https://github.com/intel/compute-runtime/issues/627"},
+    {.platform = "AMD Accelerated Parallel Processing",
+     .quirks = {.allocation_limit_by_environment = true},
+     .evidence = "8 GB cards: less than 4 GB in one buffer, 4 GB with GPU_SINGLE_ALLOC_PERCENT and "
+                 "GPU_MAX_ALLOC_PERCENT at 100, https://github.com/ethereum-mining/ethminer/issues/1966"},
+};
+
+kn_quirks kn_quirks_of(const char *platform, const char *driver_version)
+{
+    kn_quirks found = {0};
+    double version = strtod(driver_version, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const quirk_row *row = &rows[i];
+        if (!kn_text_contains_nocase(platform, row->platform))
+            continue;
+        if ((row->first > 0 && version < row->first) || (row->last > 0 && version > row->last))
+            continue;
+        found.caches_programs |= row->quirks.caches_programs;
+        found.compiles_at_first_launch |= row->quirks.compiles_at_first_launch;
+        found.f16_unannounced |= row->quirks.f16_unannounced;
+        found.gives_larger_buffers |= row->quirks.gives_larger_buffers;
+        found.allocates_lazily |= row->quirks.allocates_lazily;
+        found.large_buffers_on_demand |= row->quirks.large_buffers_on_demand;
+        found.allocation_limit_by_environment |= row->quirks.allocation_limit_by_environment;
+    }
+    return found;
+}
+
+/* --- large buffers ------------------------------------------------------------------------------------------------ */
+
+#define ALLOW_UNRESTRICTED_SIZE_INTEL ((uint64_t)1 << 23)
+
+static bool wants_large_buffers(const kn_quirks *quirks)
+{
+    const char *wanted = getenv("KOINE_LARGE_BUFFERS");
+    return quirks->large_buffers_on_demand && wanted && *wanted && strcmp(wanted, "0") != 0;
+}
+
+const char *kn_quirk_build_option(const kn_quirks *quirks)
+{
+    return wants_large_buffers(quirks) ? " -cl-intel-greater-than-4GB-buffer-required" : "";
+}
+
+uint64_t kn_quirk_buffer_flags(const kn_quirks *quirks, uint64_t bytes, uint64_t max_allocation)
+{
+    return bytes > max_allocation && wants_large_buffers(quirks) ? ALLOW_UNRESTRICTED_SIZE_INTEL : 0;
+}
+
+const char *kn_quirk_larger_buffers(const kn_quirks *quirks, uint64_t max_allocation, uint64_t memory)
+{
+    if (max_allocation >= memory / 4 * 3)
+        return NULL;
+    if (quirks->large_buffers_on_demand)
+        return wants_large_buffers(quirks) ? NULL : "KOINE_LARGE_BUFFERS=1 allows larger ones, with slower kernels";
+    return quirks->allocation_limit_by_environment
+               ? "GPU_MAX_ALLOC_PERCENT=100 GPU_SINGLE_ALLOC_PERCENT=100 may allow larger ones"
+               : NULL;
+}

@@ -1,0 +1,327 @@
+/* rt/find/platforms.c - finds the devices of all platforms, once, and asks each what it can do. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fork.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "rt/device/driver_cache.h"
+#include "rt/device/lost.h"
+#include "rt/device/query.h"
+#include "rt/find/visible.h"
+
+static struct {
+    kn_mutex lock;
+    atomic_bool done;
+    kn_device *devices[KN_MAX_DEVICES]; /* slot 0: the host */
+    int count;
+    kn_device *hidden[KN_MAX_DEVICES]; /* by KOINE_VISIBLE_DEVICES */
+    int num_hidden;
+    char *names[KN_MAX_DEVICES]; /* of the platforms, which devices point to */
+    int num_names;
+    char trouble[256]; /* why something was left out; "": nothing was */
+} found = {.lock = KN_MUTEX_INIT};
+
+static kn_device host = {
+    .gpu_rank = -1,
+    .label = "host",
+    .properties = {.name = "host",
+                   .vendor = "",
+                   .platform = "",
+                   .driver_version = "",
+                   .opencl_version = "",
+                   .type = KN_DEVICE_HOST,
+                   .pci_address = "",
+                   .uuid = "",
+                   .platform_index = -1,
+                   .device_index = -1},
+    .extensions = "",
+    .lock = KN_MUTEX_INIT,
+};
+
+/* --- what cannot be used ---------------------------------------------------------------------- */
+
+/* A platform or a device is left out: said in the log, and kept to be said where no other is found. */
+static void KN_PRINTF(1, 2) leave_out(const char *format, ...)
+{
+    char what[sizeof found.trouble];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    kn_log_message(KN_LOG_WARNING, "%s", what);
+    if (!found.trouble[0])
+        memcpy(found.trouble, what, sizeof what);
+}
+
+/* --- asking ----------------------------------------------------------------------------------- */
+
+/* The platform's name, which lives as long as the process; NULL with the error in *error. */
+static char *platform_name(cl_platform_id id, cl_int *error)
+{
+    size_t size = 0;
+    *error = clGetPlatformInfo(id, CL_PLATFORM_NAME, 0, NULL, &size);
+    char *text = *error == CL_SUCCESS ? kn_calloc(1, size + 1) : NULL;
+    if (!text) {
+        *error = *error == CL_SUCCESS ? CL_OUT_OF_HOST_MEMORY : *error;
+        return NULL;
+    }
+    *error = size ? clGetPlatformInfo(id, CL_PLATFORM_NAME, size, text, NULL) : CL_SUCCESS;
+    if (*error == CL_SUCCESS)
+        return text;
+    kn_free(text);
+    return NULL;
+}
+
+static void free_device(kn_device *device)
+{
+    const kn_device_properties *p = &device->properties;
+    const char *const texts[] = {device->extensions, p->name,        p->vendor, p->driver_version,
+                                 p->opencl_version,  p->pci_address, p->uuid};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        kn_query_free(texts[i]);
+    kn_free(device);
+}
+
+/* NULL: it does not answer, which is said; or memory is short, which *status says. */
+static kn_device *new_device(cl_platform_id platform, const char *platform_name, int platform_index, cl_device_id id,
+                             int device_index, kn_status *status)
+{
+    kn_query query = {.id = id};
+    kn_device *device = kn_calloc(1, sizeof *device);
+    if (!device) {
+        *status = KN_ERR_MEMORY;
+        return NULL;
+    }
+    device->gpu_rank = -1;
+    device->platform = platform;
+    device->id = id;
+    device->extensions = kn_query_string(&query, CL_DEVICE_EXTENSIONS);
+    device->properties = (kn_device_properties){
+        .name = kn_query_string(&query, CL_DEVICE_NAME),
+        .vendor = kn_query_string(&query, CL_DEVICE_VENDOR),
+        .platform = platform_name,
+        .driver_version = kn_query_string(&query, CL_DRIVER_VERSION),
+        .opencl_version = kn_query_string(&query, CL_DEVICE_VERSION),
+        .platform_index = platform_index,
+        .device_index = device_index,
+    };
+    device->quirks = kn_quirks_of(platform_name, device->properties.driver_version);
+    kn_query_limits(&query, device);
+    kn_query_properties(&query, device);
+    if (query.error == CL_SUCCESS)
+        return device;
+    free_device(device);
+    leave_out("device %d of platform %d (%s) is left out: the question %s failed with %s", device_index, platform_index,
+              platform_name, query.failed, kn_cl_error_name(query.error));
+    return NULL;
+}
+
+static kn_status add_device(cl_platform_id platform, const char *platform_name, int platform_index, cl_device_id id,
+                            int device_index)
+{
+    kn_status status = KN_OK;
+    if (found.count >= KN_MAX_DEVICES) {
+        kn_log_message(KN_LOG_WARNING, "more than %d OpenCL devices: the rest are left out", KN_MAX_DEVICES - 1);
+        return KN_OK;
+    }
+    kn_device *device = new_device(platform, platform_name, platform_index, id, device_index, &status);
+    if (!device)
+        return status;
+    device->slot = found.count;
+    kn_mutex_init(&device->lock);
+    kn_mutex_init(&device->staging_lock);
+    kn_pool_init(&device->pool);
+    kn_program_table_init(&device->programs);
+    found.devices[found.count++] = device;
+    return KN_OK;
+}
+
+/* Those from slot `first` on. */
+static void forget_devices(int first)
+{
+    while (found.count > first)
+        free_device(found.devices[--found.count]);
+}
+
+static kn_status add_devices(cl_platform_id platform, const char *name, int index)
+{
+    cl_device_id ids[KN_MAX_DEVICES];
+    cl_uint count = 0;
+    cl_int error = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, KN_MAX_DEVICES, ids, &count);
+    if (error == CL_DEVICE_NOT_FOUND || (error == CL_SUCCESS && count == 0)) {
+        kn_log_message(KN_LOG_INFO, "platform %d (%s) shows no device", index, name);
+        return KN_OK;
+    }
+    if (error != CL_SUCCESS) {
+        leave_out("platform %d (%s) is left out: asking for its devices failed with %s", index, name,
+                  kn_cl_error_name(error));
+        return KN_OK;
+    }
+    for (cl_uint i = 0; i < count && i < KN_MAX_DEVICES; i++)
+        KN_TRY(add_device(platform, name, index, ids[i], (int)i));
+    return KN_OK;
+}
+
+/* The name stays as long as a device tells it as its platform's. */
+static kn_status add_platform(cl_platform_id platform, int index)
+{
+    const int before = found.count;
+    cl_int error;
+    char *name = platform_name(platform, &error);
+    if (!name) {
+        leave_out("platform %d is left out: asking for its name failed with %s", index, kn_cl_error_name(error));
+        return KN_OK;
+    }
+    kn_status status = add_devices(platform, name, index);
+    if (status != KN_OK)
+        forget_devices(before);
+    if (found.count > before)
+        found.names[found.num_names++] = name;
+    else
+        kn_free(name);
+    return status;
+}
+
+/* How fast a GPU is likely to be, from what all drivers tell; memory of its own counts for more than a share of the
+ * host's. */
+static double gpu_score(const kn_device *device)
+{
+    double score = (double)device->limits.compute_units * (device->limits.clock_mhz ? device->limits.clock_mhz : 1);
+    return device->limits.unified_memory ? score : score * 100;
+}
+
+/* GPUs are numbered best first, or, where the user ordered the devices, in that order. */
+static void rank_and_label(bool ordered)
+{
+    int gpus = 0, cpus = 0;
+    for (int i = 1; i < found.count; i++) {
+        kn_device *device = found.devices[i];
+        if (device->properties.type == KN_DEVICE_CPU)
+            snprintf(device->label, sizeof device->label, "cpu:%d", cpus++);
+        else if (device->properties.type == KN_DEVICE_ACCELERATOR)
+            snprintf(device->label, sizeof device->label, "%d:%d", device->properties.platform_index,
+                     device->properties.device_index);
+        else
+            gpus++;
+    }
+    for (int rank = 0; rank < gpus; rank++) {
+        kn_device *best = NULL;
+        for (int i = 1; i < found.count; i++) {
+            kn_device *device = found.devices[i];
+            if (device->properties.type == KN_DEVICE_GPU && device->gpu_rank < 0 &&
+                (!best || (!ordered && gpu_score(device) > gpu_score(best))))
+                best = device;
+        }
+        if (!best)
+            break;
+        best->gpu_rank = rank;
+        snprintf(best->label, sizeof best->label, "gpu:%d", rank);
+    }
+}
+
+/* Leaves the devices that KOINE_VISIBLE_DEVICES names, in its order. */
+static void heed_visible_devices(void)
+{
+    kn_device *chosen[KN_MAX_DEVICES];
+    int count = kn_visible_choose(chosen);
+    if (count < 0)
+        return;
+    for (int slot = 1; slot < found.count; slot++) {
+        found.devices[slot]->slot = -1;
+        found.devices[slot]->gpu_rank = -1;
+    }
+    for (int i = 0; i < count; i++)
+        chosen[i]->slot = i + 1;
+    for (int slot = 1; slot < found.count; slot++)
+        if (found.devices[slot]->slot < 0)
+            found.hidden[found.num_hidden++] = found.devices[slot];
+    for (int i = 0; i < count; i++)
+        found.devices[i + 1] = chosen[i];
+    found.count = count + 1;
+    rank_and_label(true);
+}
+
+static void forget_all(void)
+{
+    forget_devices(1);
+    while (found.num_names > 0)
+        kn_free(found.names[--found.num_names]);
+}
+
+/* PoCL without a folder to write to shows no device, and does not say why. */
+static void explain_no_device(cl_uint platforms)
+{
+    char *folder = platforms > 0 ? kn_driver_cache_folder() : NULL;
+    if (folder && !kn_driver_cache_is_usable(folder))
+        leave_out("'%s' cannot be written, and PoCL, the driver for CPUs, needs a folder that can: set POCL_CACHE_DIR",
+                  folder);
+    kn_free(folder);
+}
+
+/* Beside the loader's way to say that no driver is registered. */
+static kn_status check_platforms(cl_int error)
+{
+    const cl_int platform_not_found_khr = -1001;
+    if (error == CL_SUCCESS || error == platform_not_found_khr)
+        return KN_OK;
+    leave_out("asking for the OpenCL platforms failed with %s", kn_cl_error_name(error));
+    return KN_ERR_DEVICE;
+}
+
+static kn_status find_all(void)
+{
+    cl_platform_id platforms[KN_MAX_DEVICES];
+    cl_uint count = 0;
+    kn_status status = KN_OK;
+    found.devices[0] = &host;
+    found.count = 1;
+    found.num_hidden = 0;
+    found.trouble[0] = '\0';
+    kn_devices_watch_forks();
+    kn_driver_cache_prepare();
+    if (check_platforms(clGetPlatformIDs(KN_MAX_DEVICES, platforms, &count)) != KN_OK)
+        count = 0;
+    for (cl_uint i = 0; i < count && i < KN_MAX_DEVICES && status == KN_OK; i++)
+        status = add_platform(platforms[i], (int)i);
+    if (found.count == 1 && !found.trouble[0])
+        explain_no_device(count);
+    if (status == KN_OK && found.count == 1 && found.trouble[0])
+        status = kn_fail(KN_ERR_DEVICE, "no OpenCL device can be used: %s; `koine doctor` tells more", found.trouble);
+    if (status != KN_OK) { /* the next call tries again */
+        forget_all();
+        return status;
+    }
+    rank_and_label(false);
+    heed_visible_devices();
+    for (int slot = 0; slot < found.count; slot++)
+        found.devices[slot]->limits.slot = slot;
+    return KN_OK;
+}
+
+kn_status kn_devices_find(void)
+{
+    if (atomic_load_explicit(&found.done, memory_order_acquire))
+        return KN_OK;
+    if (kn_is_forked()) /* from a process that was at it */
+        return kn_fail_forked();
+    kn_lock(&found.lock);
+    kn_status status = KN_OK;
+    if (!atomic_load(&found.done)) {
+        status = find_all();
+        if (status == KN_OK)
+            atomic_store_explicit(&found.done, true, memory_order_release);
+    }
+    kn_unlock(&found.lock);
+    return status;
+}
+
+bool kn_devices_are_found(void) { return atomic_load_explicit(&found.done, memory_order_acquire); }
+int kn_devices_hidden(void) { return found.num_hidden; }
+const kn_device *kn_device_hidden_at(int i) { return found.hidden[i]; }
+kn_device *kn_device_slot_at(int slot) { return slot >= 0 && slot < found.count ? found.devices[slot] : NULL; }
+int kn_device_slots(void) { return found.count; }
+kn_device *kn_device_host(void) { return &host; }

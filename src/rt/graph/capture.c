@@ -1,0 +1,355 @@
+/* rt/graph/capture.c - recording commands instead of enqueueing them. */
+#include "rt/graph/capture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "rt/graph/variable.h"
+
+/* --- recordings ------------------------------------------------------------------------------- */
+
+kn_recording *kn_recording_new(kn_device *device)
+{
+    kn_recording *recording = kn_calloc(1, sizeof *recording);
+    if (recording)
+        recording->device = device;
+    return recording;
+}
+
+static void free_command(kn_command *command)
+{
+    if (command->kernel)
+        clReleaseKernel(command->kernel);
+    if (command->transfer.from)
+        clReleaseMemObject(command->transfer.from);
+    if (command->transfer.to)
+        clReleaseMemObject(command->transfer.to);
+    kn_free(command->operation);
+    kn_free(command->kernel_name);
+}
+
+const char *kn_command_operation(const kn_command *command)
+{
+    if (command->is_gemm)
+        return "gemm (CLBlast)";
+    return command->operation ? command->operation : command->kind == KN_COMMAND_FILL ? "fill" : "copy";
+}
+
+void kn_recording_free(kn_recording *recording)
+{
+    if (!recording)
+        return;
+    for (int i = 0; i < recording->num_hooks; i++)
+        if (recording->hooks[i].drop)
+            recording->hooks[i].drop(recording->hooks[i].user);
+    for (int i = 0; i < recording->num_commands; i++)
+        free_command(&recording->commands[i]);
+    for (int i = 0; i < recording->num_outside; i++) {
+        kn_buffer_unwatch(&recording->outside[i]->watcher);
+        kn_free(recording->outside[i]);
+    }
+    for (int i = 0; i < recording->num_variables; i++)
+        kn_variable_drop(recording->variables[i].memory);
+    kn_free(recording->commands);
+    kn_free(recording->variables);
+    kn_free(recording->arguments);
+    kn_free(recording->hooks);
+    kn_free(recording->outside);
+    kn_free(recording);
+}
+
+bool kn_recording_lost_memory(const kn_recording *recording)
+{
+    for (int i = 0; i < recording->num_outside; i++)
+        if (atomic_load_explicit(&recording->outside[i]->gone, memory_order_relaxed))
+            return true;
+    return false;
+}
+
+/* Room for one element more in an array whose capacity is the next power of two. NULL with an error. */
+static void *grow(void *array, int count, size_t element)
+{
+    if (count != 0 && (count & (count - 1)) != 0)
+        return array;
+    return kn_realloc(array, (count ? (size_t)count * 2 : 1) * element);
+}
+
+#define APPEND(recording, list, count, value)                                                                          \
+    append((void **)&(recording)->list, &(recording)->count, sizeof *(recording)->list, value)
+static kn_status append(void **array, int *count, size_t element, const void *value)
+{
+    void *grown = grow(*array, *count, element);
+    if (!grown)
+        return KN_ERR_MEMORY;
+    *array = grown;
+    memcpy((char *)grown + (size_t)*count * element, value, element);
+    (*count)++;
+    return KN_OK;
+}
+
+/* --- whose capture it is ---------------------------------------------------------------------- */
+
+/* An address that stands for the calling thread. */
+static const void *this_thread(void)
+{
+    static _Thread_local char mark;
+    return &mark;
+}
+
+bool kn_stream_start_capture(kn_stream *stream, kn_capture *capture)
+{
+    kn_capture *none = NULL;
+    if (!atomic_compare_exchange_strong(&stream->capture, &none, capture))
+        return false;
+    atomic_store(&stream->capturer, this_thread());
+    return true;
+}
+
+void kn_stream_stop_capture(kn_stream *stream)
+{
+    atomic_store(&stream->capturer, NULL);
+    atomic_store_explicit(&stream->capture, NULL, memory_order_release);
+}
+
+static bool is_own(const kn_stream *stream)
+{
+    return atomic_load(&((kn_stream *)(uintptr_t)stream)->capturer) == this_thread();
+}
+
+kn_capture *kn_stream_own_capture(const kn_stream *stream)
+{
+    return is_own(stream) ? atomic_load(&((kn_stream *)(uintptr_t)stream)->capture) : NULL;
+}
+
+bool kn_stream_captured_elsewhere(const kn_stream *stream) { return kn_stream_has_capture(stream) && !is_own(stream); }
+
+/* The calling thread's capture; NULL with an error when it is another's. */
+static kn_capture *own_capture(const kn_stream *stream)
+{
+    kn_capture *capture = kn_stream_own_capture(stream);
+    if (!capture)
+        kn_fail(KN_ERR_STATE, "another thread is capturing a graph on this stream of %s: use another stream",
+                stream->device->label);
+    return capture;
+}
+
+/* --- what cannot be recorded ------------------------------------------------------------------ */
+
+static kn_status fail_capture(kn_capture *capture, kn_status status)
+{
+    if (status != KN_OK && capture->failure == KN_OK) {
+        capture->failure = status;
+        snprintf(capture->message, sizeof capture->message, "%s", kn_error_message());
+        kn_fail(status, "%s", capture->message); /* reading it took it away */
+    }
+    return status;
+}
+
+kn_status kn_capture_fail(kn_stream *stream, kn_status status)
+{
+    kn_capture *capture = kn_stream_own_capture(stream);
+    return capture ? fail_capture(capture, status) : status; /* another thread's is not spoiled */
+}
+
+kn_status kn_stream_refuse_capture(kn_stream *stream, const char *what)
+{
+    if (!kn_stream_has_capture(stream))
+        return KN_OK;
+    kn_capture *capture = own_capture(stream);
+    if (!capture)
+        return KN_ERR_STATE;
+    return fail_capture(capture, kn_fail(KN_ERR_STATE,
+                                         "%s cannot be part of a graph, and one is being captured on this stream of "
+                                         "%s: do it before the capture or after the replay",
+                                         what, stream->device->label));
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static void buffer_is_gone(kn_buffer_watcher *watcher) { atomic_store(&((kn_outside *)watcher)->gone, true); }
+
+/* Memory of the graph's own pool stays; any other is watched. */
+static kn_status note_buffer(kn_capture *capture, const kn_buffer *used)
+{
+    kn_buffer *buffer = (kn_buffer *)(uintptr_t)used;
+    kn_recording *recording = capture->recording;
+    if (kn_buffer_in_pool(buffer, capture->pool))
+        return KN_OK;
+    for (int i = 0; i < recording->num_outside; i++)
+        if (recording->outside[i]->buffer == buffer && !atomic_load(&recording->outside[i]->gone))
+            return KN_OK;
+    kn_outside *outside = kn_calloc(1, sizeof *outside);
+    if (!outside)
+        return KN_ERR_MEMORY;
+    outside->watcher.freed = buffer_is_gone;
+    outside->buffer = buffer;
+    kn_status status = kn_buffer_watch(buffer, &outside->watcher);
+    if (status == KN_OK) {
+        status = APPEND(recording, outside, num_outside, &outside);
+        if (status != KN_OK)
+            kn_buffer_unwatch(&outside->watcher);
+    }
+    if (status != KN_OK)
+        kn_free(outside);
+    return status;
+}
+
+/* --- variables -------------------------------------------------------------------------------- */
+
+/* Takes over a reference, also on failure. */
+static kn_status add_variable(kn_recording *recording, const void *memory)
+{
+    size_t size = kn_variable_size(memory);
+    kn_variable variable = {.memory = memory, .size = size, .offset = recording->snapshot_bytes};
+    kn_status status = APPEND(recording, variables, num_variables, &variable);
+    if (status == KN_OK)
+        recording->snapshot_bytes += (size + 15) / 16 * 16;
+    else
+        kn_variable_drop(memory);
+    return status;
+}
+
+void *kn_capture_variable(kn_stream *stream, size_t bytes)
+{
+    kn_capture *capture = own_capture(stream);
+    void *memory = capture ? kn_variable_new(bytes) : NULL;
+    return memory && add_variable(capture->recording, memory) == KN_OK ? memory : NULL;
+}
+
+kn_status kn_capture_on_replay(kn_stream *stream, kn_status (*prepare)(void *user), void *user,
+                               void (*drop)(void *user))
+{
+    kn_capture *capture = own_capture(stream);
+    kn_replay_hook hook = {prepare, user, drop};
+    kn_status status = capture ? APPEND(capture->recording, hooks, num_hooks, &hook) : KN_ERR_STATE;
+    if (status != KN_OK && drop)
+        drop(user);
+    return status;
+}
+
+static int find_variable(const kn_recording *recording, const void *memory)
+{
+    int i = recording->num_variables - 1;
+    while (i >= 0 && recording->variables[i].memory != memory)
+        i--;
+    return i;
+}
+
+/* A variable may be another recording's: a backward pass that draws the mask of a forward pass recorded before it. */
+static kn_status note_variable(kn_recording *recording, kn_command *command, cl_uint index, const kn_arg *arg)
+{
+    int variable = find_variable(recording, arg->variable);
+    if (variable < 0) {
+        kn_variable_keep(arg->variable);
+        KN_TRY(add_variable(recording, arg->variable));
+        variable = recording->num_variables - 1;
+    }
+    size_t inside = (size_t)((const char *)arg->pointer - (const char *)arg->variable);
+    kn_variable_argument argument = {
+        .index = index, .offset = recording->variables[variable].offset + inside, .size = arg->size};
+    KN_TRY(APPEND(recording, arguments, num_arguments, &argument));
+    command->num_variables++;
+    return KN_OK;
+}
+
+/* --- commands --------------------------------------------------------------------------------- */
+
+static kn_status note_arguments(kn_capture *capture, kn_command *command, const kn_launch_params *params)
+{
+    kn_recording *recording = capture->recording;
+    cl_uint index = 0;
+    command->fault_argument = -1;
+    command->first_variable = recording->num_arguments;
+    for (int i = 0; i < params->num_args; i++) {
+        const kn_arg *arg = &params->args[i];
+        if (arg->kind == KN_ARG_BUFFER)
+            KN_TRY(note_buffer(capture, arg->buffer));
+        if (arg->variable)
+            KN_TRY(note_variable(recording, command, index, arg));
+        if (arg->kind == KN_ARG_FAULT)
+            command->fault_argument = (int)index;
+        index += arg->kind == KN_ARG_BUFFER || arg->kind == KN_ARG_FAULT ? 2 : 1;
+    }
+    recording->has_faults |= command->fault_argument >= 0;
+    return KN_OK;
+}
+
+/* A kernel object of the command's own keeps the arguments set. */
+static kn_status new_kernel(kn_command *command, const kn_device *device, const kn_kernel *kernel)
+{
+    cl_program program;
+    cl_int error = clGetKernelInfo(kernel->handle, CL_KERNEL_PROGRAM, sizeof program, &program, NULL);
+    if (error == CL_SUCCESS)
+        command->kernel = clCreateKernel(program, kernel->name, &error);
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "recording kernel `%s`", kernel->name);
+}
+
+static kn_status record_kernel(kn_capture *capture, kn_stream *stream, kn_kernel *kernel, kn_command *command,
+                               const kn_launch_params *params)
+{
+    command->operation = kn_strdup(params->operation ? params->operation : params->kernel);
+    command->kernel_name = kn_strdup(params->kernel);
+    if (!command->operation || !command->kernel_name)
+        return KN_ERR_MEMORY;
+    KN_TRY(new_kernel(command, stream->device, kernel));
+    KN_TRY(kn_kernel_set_arguments(command->kernel, stream, params));
+    KN_TRY(note_arguments(capture, command, params));
+    return APPEND(capture->recording, commands, num_commands, command);
+}
+
+kn_status kn_capture_kernel(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
+                            const size_t global[3], const size_t local[3])
+{
+    kn_capture *capture = own_capture(stream);
+    if (!capture)
+        return KN_ERR_STATE;
+    kn_command command = {.kind = KN_COMMAND_KERNEL, .dims = params->dims};
+    memcpy(command.global, global, sizeof command.global);
+    memcpy(command.local, local, sizeof command.local);
+    kn_status status = record_kernel(capture, stream, kernel, &command, params);
+    if (status != KN_OK)
+        free_command(&command);
+    return fail_capture(capture, status);
+}
+
+/* free_command gives both back. */
+static kn_status retain_memory(const kn_stream *stream, const kn_transfer *transfer)
+{
+    cl_int error = transfer->from ? clRetainMemObject(transfer->from) : CL_SUCCESS;
+    if (error == CL_SUCCESS && (error = clRetainMemObject(transfer->to)) != CL_SUCCESS && transfer->from)
+        clReleaseMemObject(transfer->from);
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "recording a transfer");
+}
+
+kn_status kn_capture_transfer(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer,
+                              const kn_buffer *from, const kn_buffer *to)
+{
+    kn_capture *capture = own_capture(stream);
+    if (!capture)
+        return KN_ERR_STATE;
+    kn_command command = {.kind = kind, .fault_argument = -1, .transfer = *transfer};
+    kn_status status = from ? note_buffer(capture, from) : KN_OK;
+    if (status == KN_OK)
+        status = note_buffer(capture, to);
+    if (status == KN_OK)
+        status = retain_memory(stream, transfer);
+    if (status == KN_OK && (status = APPEND(capture->recording, commands, num_commands, &command)) != KN_OK)
+        free_command(&command);
+    return fail_capture(capture, status);
+}
+
+kn_status kn_capture_gemm(kn_stream *stream, const kn_gemm_call *call)
+{
+    kn_capture *capture = own_capture(stream);
+    if (!capture)
+        return KN_ERR_STATE;
+    kn_command command = {.kind = KN_COMMAND_KERNEL, .is_gemm = true, .fault_argument = -1, .gemm = *call};
+    const kn_buffer *buffers[] = {call->params.a.buffer, call->params.b.buffer, call->params.c.buffer};
+    kn_status status = KN_OK;
+    for (int i = 0; i < 3 && status == KN_OK; i++)
+        status = note_buffer(capture, buffers[i]);
+    if (status == KN_OK)
+        status = APPEND(capture->recording, commands, num_commands, &command);
+    return fail_capture(capture, status);
+}

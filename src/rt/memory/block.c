@@ -1,0 +1,39 @@
+/* rt/memory/block.c - blocks of the pool for other people's OpenCL code: a buffer by another name. */
+#include <koine/memory.h>
+
+#include "rt/internal.h"
+
+static kn_buffer *buffer_of(const kn_memory_block *block) { return (kn_buffer *)(uintptr_t)block; }
+
+kn_status kn_caching_allocator_alloc(kn_memory_block **block, size_t bytes, kn_device *device, kn_stream *stream)
+{
+    if (!block || !device)
+        return kn_fail_argument_null("kn_caching_allocator_alloc", block ? "device" : "block");
+    if (!stream && !(stream = kn_stream_current(device)))
+        return kn_error_status(); /* of the host, or of a stream that is gone */
+    if (kn_stream_id(stream) == 0)
+        return kn_fail(KN_ERR_STATE, "kn_caching_allocator_alloc: the stream has been destroyed");
+    if (stream->device != device)
+        return kn_fail(KN_ERR_DEVICE, "kn_caching_allocator_alloc: the stream is of %s, the block would be of %s",
+                       stream->device->label, device->label);
+    kn_buffer *buffer;
+    KN_TRY(kn_buffer_alloc(&buffer, stream, bytes));
+    *block = (kn_memory_block *)buffer;
+    return KN_OK;
+}
+
+void kn_caching_allocator_delete(kn_memory_block *block) { kn_buffer_free(buffer_of(block)); }
+
+void *kn_memory_block_object(const kn_memory_block *block)
+{
+    if (!block)
+        kn_fail_argument_null("kn_memory_block_object", "block");
+    return block ? kn_buffer_memory(buffer_of(block)) : NULL;
+}
+
+size_t kn_memory_block_offset(const kn_memory_block *block)
+{
+    if (!block)
+        kn_fail_argument_null("kn_memory_block_offset", "block");
+    return block ? kn_buffer_offset(buffer_of(block)) : 0;
+}

@@ -1,0 +1,186 @@
+/* rt/memory/blocks.h - segments and blocks as the pool's files share them. Unless a function says otherwise, the caller
+ * holds the pool's lock. */
+#ifndef KN_RT_MEMORY_BLOCKS_H
+#define KN_RT_MEMORY_BLOCKS_H
+
+#include "rt/internal.h"
+
+#define KN_MIB ((size_t)1 << 20)
+#define KN_MIN_BLOCK 512        /* every size is a multiple; also NVIDIA's alignment of sub-buffers */
+#define KN_SMALL_REQUEST KN_MIB /* requests up to this come from small segments */
+#define KN_GUARD_BYTES 512      /* in guard mode, before and after what was asked for */
+#define KN_MAX_OTHER_STREAMS 4
+
+struct kn_segment {
+    kn_device *device;
+    cl_mem memory;
+    kn_pluggable_allocator from; /* what gave the memory; all NULL: the driver */
+    size_t size;
+    uint64_t address; /* what snapshots call it; also its age */
+    bool small;
+    bool uncached;      /* made for one block and released with it */
+    kn_mem_pool *owner; /* the private pool whose allocations it serves; NULL: everyone's */
+    kn_buffer *first;
+    kn_segment *next, **link; /* the pool's list: the one after, and what points here */
+};
+
+struct kn_buffer {
+    kn_segment *segment;
+    _Atomic(kn_stream *) stream; /* NULL: of a whole segment of a stream that is gone, free for any; changes with the
+                                    lock held; read without it too */
+    size_t offset, size;         /* bytes within the segment */
+    size_t requested;            /* of a block in use */
+    bool is_guarded;             /* a block in use in guard mode, but those of graphs */
+    bool is_free;
+    bool is_pending;           /* freed, but another stream still uses it */
+    bool used_widely;          /* by more streams than `others` holds: all of them are waited for when it is freed */
+    kn_buffer *before, *after; /* neighbours within the segment */
+    kn_buffer *left, *right;   /* of a free block: its place in the tree (free.c) */
+    uint32_t priority;
+    kn_buffer *next_pending;                /* of a block freed while other streams use it */
+    kn_event *events[KN_MAX_OTHER_STREAMS]; /* of a pending block: what must pass before it is free */
+    kn_stream *others[KN_MAX_OTHER_STREAMS];
+    int num_others;
+    kn_buffer_watcher *watchers; /* of a live block */
+};
+
+struct kn_mem_pool {
+    kn_device *device;
+    uint64_t id; /* from 1 */
+    int references;
+    kn_free_blocks free_blocks;
+};
+
+static inline size_t kn_round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
+
+/* --- counting --------------------------------------------------------------------------------- */
+
+static inline kn_pool_part kn_part_of(const kn_segment *segment)
+{
+    return segment->small ? KN_PART_SMALL : KN_PART_LARGE;
+}
+
+/* One more, or one less, of `what` (KN_STAT_ALLOCATION to KN_STAT_INACTIVE_SPLIT), of that many bytes. */
+static inline void kn_pool_count_in(kn_pool *pool, const kn_segment *segment, kn_pool_stat what, size_t bytes)
+{
+    kn_pool_part parts[] = {KN_PART_ALL, kn_part_of(segment)};
+    for (int i = 0; i < 2; i++) {
+        kn_statistic_add(&pool->figures.stats[what][parts[i]], 1);
+        kn_statistic_add(&pool->figures.stats[what + KN_STAT_BYTES][parts[i]], (int64_t)bytes);
+    }
+}
+
+static inline void kn_pool_count_out(kn_pool *pool, const kn_segment *segment, kn_pool_stat what, size_t bytes)
+{
+    kn_pool_part parts[] = {KN_PART_ALL, kn_part_of(segment)};
+    for (int i = 0; i < 2; i++) {
+        kn_statistic_take(&pool->figures.stats[what][parts[i]], 1);
+        kn_statistic_take(&pool->figures.stats[what + KN_STAT_BYTES][parts[i]], (int64_t)bytes);
+    }
+}
+
+static inline void kn_pool_count_requested(kn_pool *pool, const kn_buffer *block, bool more)
+{
+    kn_pool_part parts[] = {KN_PART_ALL, kn_part_of(block->segment)};
+    for (int i = 0; i < 2; i++)
+        (more ? kn_statistic_add : kn_statistic_take)(&pool->figures.stats[KN_STAT_REQUESTED_BYTES][parts[i]],
+                                                      (int64_t)block->requested);
+}
+
+/* --- history.c -------------------------------------------------------------------------------- */
+
+/* Appends to the recorded history; the block NULL for what has none. */
+void kn_trace_append(kn_pool *pool, kn_trace_action action, const kn_buffer *block, const kn_stream *stream,
+                     uint64_t size);
+
+/* How traces and snapshots name a stream: 0 for the default one. */
+static inline uint64_t kn_stream_trace_id(const kn_stream *stream)
+{
+    return !stream || stream->is_default ? 0 : atomic_load(&stream->id);
+}
+
+static inline void kn_pool_trace(kn_pool *pool, kn_trace_action action, const kn_buffer *block, size_t size)
+{
+    if (pool->trace.limit > 0)
+        kn_trace_append(pool, action, block, block->stream, size);
+}
+
+/* --- free.c ----------------------------------------------------------------------------------- */
+
+/* Puts a block that is no longer in use among the free ones of its segment's pool, and takes it out. Its size, stream
+ * and neighbours change only while it is out. */
+void kn_free_insert(kn_pool *pool, kn_buffer *block);
+void kn_free_remove(kn_pool *pool, kn_buffer *block);
+
+/* The smallest free block of the stream and the owner, in small or in large segments, that is large enough, the oldest
+ * place among equals: best fit keeps large blocks whole. NULL when there is none. */
+kn_buffer *kn_free_best_fit(kn_pool *pool, const kn_stream *stream, const kn_mem_pool *owner, size_t size, bool small);
+
+/* --- driver.c --------------------------------------------------------------------------------- */
+
+/* Memory for a segment of a size, within what the process may reserve; false when there is none. And its return. */
+bool kn_driver_take(kn_segment *segment);
+void kn_driver_give(kn_segment *segment);
+
+/* --- segments.c ------------------------------------------------------------------------------- */
+
+/* A free block of the stream and of `owner`'s segments with room for `size` bytes (a multiple of KN_MIN_BLOCK), cut to
+ * size where that pays and no longer free. NULL when there is none. */
+kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size);
+
+/* When all else fails: a small block from a large segment, a large one from a small. */
+kn_buffer *kn_pool_take_anywhere(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size);
+
+/* The same from a new segment of `owner`. KN_ERR_MEMORY, without a message, when the driver refuses or the limit is
+ * reached. */
+typedef enum kn_room {
+    KN_ROOM_NONE,      /* a segment for this block alone, released with it */
+    KN_ROOM_ROUNDED,   /* no more than rounding asks for */
+    KN_ROOM_FOR_OTHERS /* a larger segment, from which later requests are served */
+} kn_room;
+kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_room room);
+
+/* If the segment is a destroyed stream's and wholly free, any stream may take it from now on. */
+void kn_pool_offer_unused(kn_pool *pool, kn_segment *segment);
+
+/* Back to the free blocks, merged with its free neighbours. */
+void kn_pool_put(kn_pool *pool, kn_buffer *block);
+
+/* Gives the segments that hold no live block back to the driver; not those of private pools, whose owners count on
+ * their addresses. */
+void kn_pool_release_unused_segments(kn_pool *pool);
+
+/* --- mem_pool.c ------------------------------------------------------------------------------- */
+
+/* Where an allocation on the stream by the calling thread comes from: the stream's redirection, else the thread's
+ * block, else NULL for the ordinary pool. */
+kn_mem_pool *kn_mem_pool_for(const kn_stream *stream);
+
+/* --- streams.c -------------------------------------------------------------------------------- */
+
+/* Waits for all streams of the device. */
+void kn_pool_finish_all_streams(kn_device *device);
+
+/* Waits for them when the block is used by more of them than it can note. */
+void kn_pool_settle_wide_use(kn_buffer *block);
+
+/* Frees the block now, or when the other streams that use it are done with it. */
+void kn_pool_put_when_unused(kn_pool *pool, kn_buffer *block);
+
+/* Frees the blocks whose other streams are done with them; waits for them if `wait`. */
+void kn_pool_process_pending(kn_pool *pool, bool wait);
+
+/* --- watchers.c ------------------------------------------------------------------------------- */
+
+/* The block is freed: ends its watches, telling each watcher. */
+void kn_pool_tell_watchers(kn_buffer *block);
+
+/* --- guard.c ---------------------------------------------------------------------------------- */
+
+/* Sentinels around a new block's bytes, NaN inside. */
+void kn_guard_fill(kn_buffer *block, kn_stream *stream);
+
+/* Counts and logs it when the sentinels are no longer whole. */
+void kn_guard_check(kn_pool *pool, kn_buffer *block);
+
+#endif

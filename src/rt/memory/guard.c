@@ -1,0 +1,52 @@
+/* rt/memory/guard.c - guard mode (KOINE_GUARD=1): a kernel that writes outside a buffer is noticed when it is freed. */
+#include "base/log.h"
+#include "rt/device/lost.h"
+#include "rt/memory/blocks.h"
+#include "rt/stream/submit.h"
+
+#define GUARD_PATTERN 0xA5
+
+void kn_guard_fill(kn_buffer *block, kn_stream *stream)
+{
+    const unsigned char pattern = GUARD_PATTERN, poison = 0xFF;
+    cl_mem memory = block->segment->memory;
+    block->is_guarded = !kn_stream_has_capture(stream); /* a graph lays several blocks over the same memory */
+    if (!block->is_guarded)
+        return;
+    kn_submitter_drain(stream);
+    block->is_guarded = clEnqueueFillBuffer(stream->queue, memory, &pattern, 1, block->offset, block->size, 0, NULL,
+                                            NULL) == CL_SUCCESS;
+    clEnqueueFillBuffer(stream->queue, memory, &poison, 1, block->offset + KN_GUARD_BYTES, block->requested, 0, NULL,
+                        NULL);
+}
+
+static bool guard_is_whole(kn_buffer *block, size_t offset, size_t bytes)
+{
+    unsigned char zone[KN_GUARD_BYTES + KN_MIN_BLOCK];
+    if (bytes > sizeof zone)
+        bytes = sizeof zone;
+    kn_stream *stream = block->stream;
+    kn_submitter_drain(stream);
+    cl_command_queue queue = atomic_load(&stream->id) ? stream->queue : stream->device->service; /* it is gone */
+    if (clEnqueueReadBuffer(queue, block->segment->memory, CL_TRUE, block->offset + offset, bytes, zone, 0, NULL,
+                            NULL) != CL_SUCCESS)
+        return true;
+    for (size_t i = 0; i < bytes; i++)
+        if (zone[i] != GUARD_PATTERN)
+            return false;
+    return true;
+}
+
+void kn_guard_check(kn_pool *pool, kn_buffer *block)
+{
+    size_t end = KN_GUARD_BYTES + block->requested;
+    if (!block->is_guarded || kn_device_is_lost(kn_buffer_device(block)))
+        return;
+    for (int i = 0; i < block->num_others; i++)
+        kn_stream_finish(block->others[i]);
+    if (guard_is_whole(block, 0, KN_GUARD_BYTES) && guard_is_whole(block, end, block->size - end))
+        return;
+    pool->figures.guard_violations++;
+    kn_log_message(KN_LOG_ERROR, "a kernel wrote outside a buffer of %zu bytes on %s", block->requested,
+                   kn_buffer_device(block)->label);
+}

@@ -1,0 +1,117 @@
+/* rt/memory/pool.h - the caching memory pool of one device.
+ *
+ * Memory is taken from the driver in segments and handed out in blocks cut from them, as PyTorch's CUDA allocator does:
+ * requests round up to 512 bytes; up to 1 MiB come from 2 MiB segments, up to 10 MiB from 20 MiB segments, larger ones
+ * get a segment of their own rounded to 2 MiB. A freed block merges with its free neighbours and serves later requests
+ * of the same stream. OpenCL's sub-buffers are not used: a block is a memory object and an offset, which every kernel
+ * takes anyway because tensors may be views. */
+#ifndef KN_RT_MEMORY_POOL_H
+#define KN_RT_MEMORY_POOL_H
+
+#include <CL/cl.h>
+#include <koine/memory.h>
+
+#include "base/threads.h"
+#include "rt/memory/history.h"
+#include "rt/memory/statistics.h"
+#include "rt/rt.h"
+
+typedef struct kn_segment kn_segment;
+
+/* What is counted, each for all blocks and apart for those of small and of large segments. Counts first, their bytes
+ * KN_STAT_BYTES later. */
+typedef enum kn_pool_stat {
+    KN_STAT_ALLOCATION,     /* blocks handed out */
+    KN_STAT_SEGMENT,        /* taken from the driver */
+    KN_STAT_ACTIVE,         /* handed out, or freed while another stream still uses them */
+    KN_STAT_INACTIVE_SPLIT, /* free, but part of a segment that is in use: the driver cannot have them back */
+    KN_STAT_ALLOCATED_BYTES,
+    KN_STAT_RESERVED_BYTES,
+    KN_STAT_ACTIVE_BYTES,
+    KN_STAT_INACTIVE_SPLIT_BYTES,
+    KN_STAT_REQUESTED_BYTES, /* what active blocks were asked for, before rounding */
+    KN_POOL_STATS,
+    KN_STAT_BYTES = KN_STAT_ALLOCATED_BYTES
+} kn_pool_stat;
+
+typedef enum kn_pool_part { KN_PART_ALL, KN_PART_LARGE, KN_PART_SMALL, KN_POOL_PARTS } kn_pool_part;
+
+typedef struct kn_pool_figures {
+    kn_statistic stats[KN_POOL_STATS][KN_POOL_PARTS];
+    uint64_t driver_allocations, driver_frees;
+    uint64_t retries;          /* times the cache was given back because the driver refused */
+    uint64_t ooms;             /* requests refused in the end */
+    uint64_t syncs;            /* times all streams were waited for */
+    uint64_t guard_violations; /* writes outside a buffer found in guard mode */
+} kn_pool_figures;
+
+/* The free blocks of the ordinary pool, or of a private one: a tree for large segments and one for small (free.c).
+ */
+typedef struct kn_free_blocks {
+    kn_buffer *roots[2];
+} kn_free_blocks;
+
+typedef struct kn_pool {
+    kn_mutex lock;
+    kn_segment *segments;
+    kn_free_blocks free_blocks; /* of segments without an owner */
+    kn_buffer *pending;         /* freed blocks that another stream may still be using */
+    kn_pool_figures figures;
+    kn_memory_trace trace;
+    uint64_t next_address, next_id; /* of segments and private pools */
+    uint64_t limit;  /* bytes the device is taken to have (KOINE_MEMORY_LIMIT); 0: what the driver says */
+    double fraction; /* of that, what may be reserved */
+    bool guard;      /* KOINE_GUARD=1: sentinels around every buffer, NaN inside new ones, checked at free */
+} kn_pool;
+
+/* --- private pools; koine/memory.h has the public part -------------------------------------------- */
+
+/* One more reference to a private pool, and one less. The last one gone, its memory joins the ordinary pool: work that
+ * other streams still do in its free blocks must have passed by then. NULL allowed. */
+kn_mem_pool *kn_mem_pool_retain(kn_mem_pool *pool);
+void kn_mem_pool_release(kn_mem_pool *pool);
+kn_device *kn_mem_pool_device(const kn_mem_pool *pool);
+
+/* From now on every allocation on the stream, by any thread, comes from `pool` (of the same device), whatever the
+ * thread's own block says; NULL ends it. Holds a reference. */
+void kn_stream_redirect_allocations(kn_stream *stream, kn_mem_pool *pool);
+
+/* Does the buffer's memory belong to the private pool? NULL stands for the ordinary pool. */
+bool kn_buffer_in_pool(const kn_buffer *buffer, const kn_mem_pool *pool);
+
+/* --- watching a buffer ---------------------------------------------------------------------------- *
+ * Whoever keeps a buffer's address without owning it (a recorded launch) is told when the buffer is freed. Put the
+ * watcher into a larger struct; zero but for `freed`. */
+
+typedef struct kn_buffer_watcher kn_buffer_watcher;
+struct kn_buffer_watcher {
+    /* Called once, when the buffer is freed, which ends the watch. By the freeing thread, with the pool locked: set a
+     * flag, call nothing of the pool. */
+    void (*freed)(kn_buffer_watcher *watcher);
+    kn_device *device; /* the pool's, from here on */
+    kn_buffer_watcher *next, **link;
+};
+
+/* A buffer takes any number of watchers, a watcher one buffer: KN_ERR_STATE when it has one. Any thread. */
+kn_status kn_buffer_watch(kn_buffer *buffer, kn_buffer_watcher *watcher);
+void kn_buffer_unwatch(kn_buffer_watcher *watcher); /* nothing happens when it watches none (any more) */
+
+/* --- the pool itself ------------------------------------------------------------------------------ */
+
+void kn_pool_init(kn_pool *pool);
+kn_pool_figures kn_pool_read_figures(kn_device *device);
+
+/* Bytes that the device has: KOINE_MEMORY_LIMIT, else what the driver says; and how many of them may be reserved:
+ * UINT64_MAX when the driver decides. */
+uint64_t kn_pool_total(const kn_device *device);
+uint64_t kn_pool_allowed(const kn_device *device);
+
+/* Waits for the work of all streams, not for callbacks, and gives what is unused back to the driver. Reports nothing
+ * and counts as nobody's wait: the runtime's own way to make room. */
+void kn_pool_empty_cache(kn_device *device);
+
+/* The stream is finished and about to go: its segments without a live block are any stream's from now on. The others
+ * stay its own until their last block is freed, or until another stream uses the struct. */
+void kn_pool_leave_stream(kn_device *device, kn_stream *gone);
+
+#endif

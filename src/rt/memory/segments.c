@@ -1,0 +1,229 @@
+/* rt/memory/segments.c - segments taken from the driver, and the blocks cut from them: splitting and merging. */
+#include "base/memory.h"
+#include "rt/device/lost.h"
+#include "rt/memory/blocks.h"
+#include "rt/stream/submit.h"
+
+#define SMALL_SEGMENT (2 * KN_MIB)
+#define MEDIUM_REQUEST (10 * KN_MIB)
+#define MEDIUM_SEGMENT (20 * KN_MIB)
+#define LARGE_ROUND (2 * KN_MIB)
+#define MEDIUM_SHARE 16 /* of what may be reserved a medium segment is this part at most */
+
+static size_t segment_size_for(size_t size, kn_room room)
+{
+    if (room == KN_ROOM_NONE)
+        return size;
+    if (size <= KN_SMALL_REQUEST)
+        return SMALL_SEGMENT;
+    return room == KN_ROOM_FOR_OTHERS && size < MEDIUM_REQUEST ? MEDIUM_SEGMENT : kn_round_up(size, LARGE_ROUND);
+}
+
+/* --- segments --------------------------------------------------------------------------------- */
+
+static void link_segment(kn_pool *pool, kn_segment *segment)
+{
+    segment->next = pool->segments;
+    segment->link = &pool->segments;
+    if (segment->next)
+        segment->next->link = &segment->next;
+    pool->segments = segment;
+}
+
+/* The driver keeps the memory until the work enqueued on it is done. */
+static void release_segment(kn_pool *pool, kn_segment *segment)
+{
+    *segment->link = segment->next;
+    if (segment->next)
+        segment->next->link = segment->link;
+    kn_pool_count_out(pool, segment, KN_STAT_SEGMENT, segment->size);
+    kn_pool_trace(pool, KN_TRACE_SEGMENT_FREE, segment->first, segment->size);
+    pool->figures.driver_frees++;
+    kn_driver_give(segment);
+    kn_free(segment->first);
+    kn_free(segment);
+}
+
+void kn_pool_release_unused_segments(kn_pool *pool)
+{
+    for (kn_segment *segment = pool->segments, *next; segment; segment = next) {
+        next = segment->next;
+        if (!segment->owner && segment->first->is_free && !segment->first->after) {
+            kn_free_remove(pool, segment->first);
+            release_segment(pool, segment);
+        }
+    }
+}
+
+/* Addresses that snapshots show. They are the pool's own, never used twice: OpenCL tells none. */
+static uint64_t next_address(kn_pool *pool, size_t size)
+{
+    uint64_t address = pool->next_address;
+    pool->next_address += kn_round_up(size, LARGE_ROUND);
+    return address;
+}
+
+static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, bool small)
+{
+    kn_device *device = stream->device;
+    kn_pool *pool = &device->pool;
+    kn_segment *segment = kn_calloc(1, sizeof *segment);
+    kn_buffer *whole = kn_calloc(1, sizeof *whole);
+    if (segment)
+        *segment = (kn_segment){.device = device, .size = size, .small = small, .owner = owner, .first = whole};
+    if (!segment || !whole || !kn_driver_take(segment)) {
+        kn_free(segment);
+        kn_free(whole);
+        return KN_ERR_MEMORY;
+    }
+    segment->address = next_address(pool, size);
+    *whole = (kn_buffer){.segment = segment, .stream = stream, .size = size};
+    link_segment(pool, segment);
+    pool->figures.driver_allocations++;
+    kn_pool_count_in(pool, segment, KN_STAT_SEGMENT, size);
+    kn_pool_trace(pool, KN_TRACE_SEGMENT_ALLOC, whole, size);
+    *block = whole;
+    return KN_OK;
+}
+
+/* --- blocks ----------------------------------------------------------------------------------- */
+
+/* Cuts what a block has beyond `size` off as a free block, where that is of use to anyone. */
+static void split(kn_pool *pool, kn_buffer *block, size_t size)
+{
+    size_t rest = block->size - size;
+    if (rest < (block->segment->small ? KN_MIN_BLOCK : KN_SMALL_REQUEST + 1))
+        return;
+    KN_ATTEMPT;
+    kn_buffer *tail = kn_calloc(1, sizeof *tail);
+    if (!tail)
+        return; /* the block stays larger than asked: harmless */
+    *tail = (kn_buffer){.segment = block->segment,
+                        .stream = block->stream,
+                        .offset = block->offset + size,
+                        .size = rest,
+                        .before = block,
+                        .after = block->after};
+    if (tail->after)
+        tail->after->before = tail;
+    block->after = tail;
+    block->size = size;
+    kn_free_insert(pool, tail);
+}
+
+/* A destroyed stream has no work left, so what is not used of its memory is free for any stream: whole segments, for
+ * the blocks of one belong to one stream, as neighbours that merge must. */
+void kn_pool_offer_unused(kn_pool *pool, kn_segment *segment)
+{
+    kn_buffer *whole = segment->first;
+    if (!whole->is_free || whole->after || !whole->stream || atomic_load(&whole->stream->id) != 0)
+        return;
+    kn_free_remove(pool, whole);
+    whole->stream = NULL;
+    kn_free_insert(pool, whole);
+}
+
+static kn_buffer *take_from(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size, bool small)
+{
+    kn_buffer *block = kn_free_best_fit(pool, stream, owner, size, small);
+    if (!block)
+        block = kn_free_best_fit(pool, NULL, owner, size, small); /* of streams that are gone */
+    if (block) {
+        kn_free_remove(pool, block);
+        block->stream = stream;
+        split(pool, block, size);
+    }
+    return block;
+}
+
+kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
+{
+    return take_from(pool, stream, owner, size, size <= KN_SMALL_REQUEST);
+}
+
+kn_buffer *kn_pool_take_anywhere(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
+{
+    kn_buffer *block = take_from(pool, stream, owner, size, true);
+    return block ? block : take_from(pool, stream, owner, size, false);
+}
+
+static bool is_unused(const kn_segment *segment, const kn_stream *stream)
+{
+    const kn_buffer *first = segment->first;
+    return !segment->owner && first->is_free && !first->after && (!first->stream || first->stream == stream);
+}
+
+/* For a private pool, an unused segment of the ordinary one, to which what is left of earlier pools came: else pools
+ * that come and go, a graph's for example, would add up. Not one so large that others would miss it. What the stream
+ * still does in it ends first, since a graph's replays may run on any stream. */
+static kn_buffer *take_over(kn_stream *stream, kn_mem_pool *owner, size_t size, bool small)
+{
+    kn_pool *pool = &stream->device->pool;
+    kn_segment *best = NULL;
+    for (kn_segment *segment = pool->segments; segment; segment = segment->next)
+        if (is_unused(segment, stream) && segment->small == small && segment->size >= size &&
+            segment->size / 2 <= size && (!best || segment->size < best->size))
+            best = segment;
+    if (!best)
+        return NULL;
+    if (best->first->stream)
+        kn_stream_finish(stream);
+    kn_free_remove(pool, best->first);
+    best->first->stream = stream;
+    best->owner = owner;
+    return best->first;
+}
+
+kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_room room)
+{
+    /* Where little may be reserved, room for others would be missing where it is asked for. */
+    if (room == KN_ROOM_FOR_OTHERS && kn_pool_allowed(stream->device) / MEDIUM_SHARE < MEDIUM_SEGMENT)
+        room = KN_ROOM_ROUNDED;
+    const size_t whole = segment_size_for(size, room);
+    const bool small = size <= KN_SMALL_REQUEST;
+    *block = owner ? take_over(stream, owner, whole, small) : NULL;
+    if (*block) {
+        split(&stream->device->pool, *block, size);
+        return KN_OK;
+    }
+    KN_TRY(new_segment(block, stream, owner, whole, small));
+    (*block)->segment->uncached = room == KN_ROOM_NONE;
+    if (room != KN_ROOM_NONE)
+        split(&stream->device->pool, *block, size);
+    return KN_OK;
+}
+
+/* Takes the block right of `block` into it. */
+static void merge_right(kn_buffer *block)
+{
+    kn_buffer *right = block->after;
+    block->size += right->size;
+    block->after = right->after;
+    if (block->after)
+        block->after->before = block;
+    kn_free(right);
+}
+
+void kn_pool_put(kn_pool *pool, kn_buffer *block)
+{
+    kn_pool_count_out(pool, block->segment, KN_STAT_ACTIVE, block->size);
+    kn_pool_count_requested(pool, block, false);
+    kn_pool_trace(pool, KN_TRACE_FREE_COMPLETED, block, block->size);
+    block->requested = 0;
+    if (block->segment->uncached) {
+        kn_submitter_drain(block->stream);     /* the driver keeps memory only for what it was given */
+        release_segment(pool, block->segment); /* it goes with its one block */
+        return;
+    }
+    if (block->after && block->after->is_free) {
+        kn_free_remove(pool, block->after);
+        merge_right(block);
+    }
+    if (block->before && block->before->is_free) {
+        block = block->before;
+        kn_free_remove(pool, block);
+        merge_right(block);
+    }
+    kn_free_insert(pool, block);
+    kn_pool_offer_unused(pool, block->segment);
+}

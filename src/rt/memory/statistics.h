@@ -1,0 +1,47 @@
+/* rt/memory/statistics.h - one figure as torch.cuda.memory_stats keeps it, and how lists of them are given to the user.
+ */
+#ifndef KN_RT_MEMORY_STATISTICS_H
+#define KN_RT_MEMORY_STATISTICS_H
+
+#include <koine/memory.h>
+
+typedef struct kn_statistic {
+    int64_t current, peak;
+    int64_t allocated, freed; /* what was ever added and taken away */
+} kn_statistic;
+
+static inline void kn_statistic_add(kn_statistic *figure, int64_t amount)
+{
+    figure->current += amount;
+    figure->allocated += amount;
+    if (figure->current > figure->peak)
+        figure->peak = figure->current;
+}
+
+static inline void kn_statistic_take(kn_statistic *figure, int64_t amount)
+{
+    figure->current -= amount;
+    figure->freed += amount;
+}
+
+static inline void kn_statistic_reset_peak(kn_statistic *figure) { figure->peak = figure->current; }
+static inline void kn_statistic_reset_accumulated(kn_statistic *figure) { figure->allocated = figure->freed = 0; }
+
+/* A list of keys and values under way: `count` goes on beyond `capacity`, so that the caller learns what there is. */
+typedef struct kn_statistic_list {
+    kn_memory_stat_entry *entries;
+    int capacity, count;
+} kn_statistic_list;
+
+void kn_statistic_list_number(kn_statistic_list *list, const char *key, int64_t value);
+
+/* "PREFIX.current", "PREFIX.peak", "PREFIX.allocated", "PREFIX.freed" */
+void kn_statistic_list_figure(kn_statistic_list *list, const char *prefix, const kn_statistic *figure);
+
+/* In the order of their keys, as PyTorch gives them. */
+void kn_statistic_list_sort(kn_statistic_list *list);
+
+/* The value of `key`; KN_ERR_ARGUMENT, naming `function`, when the list has none. */
+kn_status kn_statistic_list_find(const kn_statistic_list *list, const char *function, const char *key, int64_t *value);
+
+#endif

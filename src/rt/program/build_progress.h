@@ -1,0 +1,47 @@
+/* rt/program/build_progress.h - what is told of kernels being built: to the log at level debug, and to whoever waits
+ * for them.
+ *
+ * Building takes time in two places: when a program is made, and, where the driver compiles only then, at the first
+ * launch of each kernel. */
+#ifndef KN_RT_PROGRAM_BUILD_PROGRESS_H
+#define KN_RT_PROGRAM_BUILD_PROGRESS_H
+
+#include <koine/common.h>
+
+struct kn_program;
+
+/* Told before a thread waits for a kernel and once it has it. */
+typedef struct kn_build_notice {
+    const char *kernel; /* its name, valid during the call only */
+    int done;           /* kernels that the thread has launched for the first time since the observer was set */
+    bool is_over;       /* this wait has ended, after so many seconds: */
+    double seconds;
+} kn_build_notice;
+
+/* Watches the calling thread. It is called with locks of the runtime held: it must not call it. */
+typedef struct kn_build_observer {
+    void (*notice)(const kn_build_notice *notice, void *user); /* NULL: nobody watches */
+    void *user;
+    int done; /* counted here */
+} kn_build_observer;
+
+/* Sets the thread's observer and returns the one before, to be set again. */
+kn_build_observer kn_build_observe(kn_build_observer observer);
+
+/* --- for the runtime: around what takes the time ------------------------------------------------------------------ */
+
+typedef struct kn_build_wait {
+    const char *kernel;
+    double started;
+} kn_build_wait;
+
+kn_build_wait kn_build_begin(const char *kernel);
+double kn_build_end(kn_build_wait wait, bool is_ready); /* is_ready: it was launched; returns the seconds */
+
+/* The log's lines. */
+typedef enum kn_build_origin { KN_BUILT_FROM_SOURCE, KN_BUILT_FROM_CACHE } kn_build_origin;
+void kn_build_log_program(const kn_device *device, const struct kn_program *program, kn_build_origin origin,
+                          double seconds);
+void kn_build_log_launch(const kn_device *device, const char *source, const char *kernel, double seconds);
+
+#endif

@@ -1,0 +1,123 @@
+/* rt/program/cache.c - program binaries on disk: CACHE/programs/KEY.bin, each a header, which names the key and holds
+ * the hash of the binary, and the binary.
+ *
+ * A binary is code that this process runs, so it is taken only from folders into which nobody else can put files.
+ * Written to a temporary name and renamed, so a reader sees a whole file or none; checked against key and hash when
+ * read, and removed when it does not match. What fails here costs a compilation and is nobody's error. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "rt/internal.h"
+
+#define MAGIC "KNPROG2"
+#define MAX_BINARY_BYTES ((size_t)256 << 20)
+
+typedef struct header {
+    char magic[8];
+    char key[40]; /* ended by zeros */
+    kn_hash hash; /* of the binary */
+} header;
+
+/* Is the folder ours to trust? If not that is said, once. */
+static bool is_trusted(const char *folder)
+{
+    static atomic_bool told;
+    const char *objection = kn_folder_objection(folder);
+    if (objection && !atomic_exchange(&told, true))
+        kn_log_message(KN_LOG_WARNING,
+                       "compiled kernels are not kept in '%s', since %s: set KOINE_CACHE_DIR to a folder of your own",
+                       folder, objection);
+    return !objection;
+}
+
+/* The file of `key`; creates the folder if `create`. The caller frees it. NULL where there is none to be had. */
+static char *file_of(const char *key, bool create)
+{
+    char *root = kn_cache_directory();
+    char *folder = root ? kn_path_join(root, "programs") : NULL;
+    char *path = NULL;
+    if (folder && (!create || kn_make_private_directories(folder) == KN_OK) && is_trusted(folder)) {
+        char name[KN_HASH_TEXT + 8];
+        snprintf(name, sizeof name, "%s.bin", key);
+        path = kn_path_join(folder, name);
+    }
+    kn_free(root);
+    kn_free(folder);
+    return path;
+}
+
+static header header_of(const char *key, const void *binary, size_t size)
+{
+    header head = {.magic = MAGIC, .hash = kn_hash_bytes(binary, size)};
+    snprintf(head.key, sizeof head.key, "%s", key);
+    return head;
+}
+
+static bool is_whole(const char *data, size_t bytes, const char *key)
+{
+    if (bytes <= sizeof(header))
+        return false;
+    const header wanted = header_of(key, data + sizeof(header), bytes - sizeof(header));
+    return memcmp(data, &wanted, sizeof wanted) == 0;
+}
+
+/* Only what is damaged is removed: a file that cannot be opened or read now (no more descriptors, no permission, no
+ * memory) is as good as it was. */
+static char *read_entry(const char *path, const char *key, size_t *bytes)
+{
+    char *data = NULL;
+    kn_status status = kn_file_read_all(&data, bytes, path, MAX_BINARY_BYTES);
+    if (status == KN_OK && is_whole(data, *bytes, key))
+        return data;
+    kn_free(data);
+    if (status == KN_OK || status == KN_ERR_FORMAT) {
+        kn_log_message(KN_LOG_WARNING, "the cached program %s is damaged: building it again", path);
+        unlink(path);
+    } else {
+        kn_log_message(KN_LOG_INFO, "a cached program is built again: %s", kn_error_message());
+    }
+    return NULL;
+}
+
+unsigned char *kn_program_cache_load(const char *key, size_t *size)
+{
+    KN_ATTEMPT;
+    char *path = file_of(key, false);
+    size_t bytes = 0;
+    char *data = path && kn_file_exists(path) ? read_entry(path, key, &bytes) : NULL;
+    if (data) {
+        *size = bytes - sizeof(header);
+        memmove(data, data + sizeof(header), *size);
+    }
+    kn_free(path);
+    return (unsigned char *)data;
+}
+
+static kn_status store(const char *path, const char *key, const unsigned char *binary, size_t size)
+{
+    const header head = header_of(key, binary, size);
+    kn_atomic_file file;
+    KN_TRY(kn_file_begin(&file, path));
+    kn_status status = kn_file_write(&file, &head, sizeof head);
+    if (status == KN_OK)
+        status = kn_file_write(&file, binary, size);
+    if (status == KN_OK)
+        return kn_file_commit(&file);
+    kn_file_abandon(&file);
+    return status;
+}
+
+void kn_program_cache_store(const char *key, const unsigned char *binary, size_t size)
+{
+    KN_ATTEMPT;
+    char *path = file_of(key, true);
+    if (path ? store(path, key, binary, size) != KN_OK : kn_error_status() != KN_OK)
+        kn_log_message(KN_LOG_INFO, "a compiled program could not be cached: %s", kn_error_message());
+    kn_free(path);
+}

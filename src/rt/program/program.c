@@ -1,0 +1,355 @@
+/* rt/program/program.c - from a kernel's source file and options to a kernel object, built once. */
+#include "rt/program/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/system.h"
+#include "base/text.h"
+#include "rt/internal.h"
+#include "rt/program/build_progress.h"
+#include "rt/program/kernel_sources.h"
+#include "rt/program/user_source.h"
+
+#define MAX_SOURCE_BYTES ((size_t)16 << 20)
+#define MAX_INCLUDES 32
+
+/* --- source text ------------------------------------------------------------------------------ */
+
+static kn_status read_source(kn_text *text, const char *path)
+{
+    if (kn_user_source_is(path))
+        return kn_user_source_append(text, path);
+    const char *folder = kn_trusted_environment("KOINE_KERNEL_DIR");
+    if (folder && *folder) {
+        char *full = kn_path_join(folder, path);
+        if (!full)
+            return KN_ERR_MEMORY;
+        char *data = NULL;
+        size_t size = 0;
+        bool there = kn_file_exists(full);
+        kn_status status = there ? kn_file_read_all(&data, &size, full, MAX_SOURCE_BYTES) : KN_OK;
+        kn_free(full);
+        if (there && status == KN_OK)
+            kn_text_append_bytes(text, data, size);
+        kn_free(data);
+        if (there)
+            return status;
+    }
+    for (const kn_kernel_source *source = kn_kernel_sources; source->path; source++) {
+        if (strcmp(source->path, path) != 0)
+            continue;
+        for (const char *const *line = source->lines; *line; line++)
+            kn_text_append(text, *line);
+        return KN_OK;
+    }
+    return kn_fail(KN_ERR_INTERNAL, "there is no kernel source `%s`", path);
+}
+
+typedef struct include_list {
+    char paths[MAX_INCLUDES][128];
+    int count;
+} include_list;
+
+static bool included_before(include_list *seen, const char *path, size_t length)
+{
+    for (int i = 0; i < seen->count; i++)
+        if (strlen(seen->paths[i]) == length && memcmp(seen->paths[i], path, length) == 0)
+            return true;
+    if (seen->count < MAX_INCLUDES && length < sizeof seen->paths[0]) {
+        memcpy(seen->paths[seen->count], path, length);
+        seen->paths[seen->count++][length] = '\0';
+    }
+    return false;
+}
+
+/* Is the end of [line, line + length) inside a comment of several lines, whose beginning may be `inside` it? */
+static bool ends_in_comment(const char *line, size_t length, bool inside)
+{
+    char quote = 0;
+    for (size_t i = 0; i + 1 < length; i++) {
+        if (inside) {
+            inside = !(line[i] == '*' && line[i + 1] == '/');
+            i += !inside;
+        } else if (quote) {
+            if (line[i] == quote)
+                quote = 0;
+            i += line[i] == '\\';
+        } else if (line[i] == '"' || line[i] == '\'') {
+            quote = line[i];
+        } else if (line[i] == '/' && line[i + 1] == '/') {
+            return false;
+        } else if (line[i] == '/' && line[i + 1] == '*') {
+            inside = true;
+            i++;
+        }
+    }
+    return inside;
+}
+
+/* Puts each `#include "path"` in, once per path. Textual and ours: the driver needs no -I, and the key of the cache
+ * covers all that is compiled. Lines are counted from the source's last `#line`, if it has one
+ * (rt/program/user_source.h). */
+static kn_status expand(kn_text *out, const char *path, include_list *seen)
+{
+    kn_text raw = {0};
+    kn_status status = read_source(&raw, path);
+    if (status == KN_OK && raw.failed)
+        status = KN_ERR_MEMORY; /* what was read is cut short */
+    kn_text_format(out, "#line 1 \"%s\"\n", path);
+    char name[128];
+    snprintf(name, sizeof name, "%s", path);
+    int line_number = 1;
+    bool in_comment = false;
+    for (const char *line = raw.data; status == KN_OK && line && *line; line_number++) {
+        const char *end = strchr(line, '\n');
+        size_t length = end ? (size_t)(end - line) + 1 : strlen(line);
+        bool directive = *line == '#' && !in_comment; /* sscanf reads to the end of the text, however long */
+        char included[128];
+        in_comment = ends_in_comment(line, length, in_comment);
+        if (directive && sscanf(line, "#include \"%127[^\"]\"", included) == 1) {
+            if (!included_before(seen, included, strlen(included)))
+                status = expand(out, included, seen);
+            if (status == KN_ERR_INTERNAL && kn_user_source_is(path)) /* the user's mistake, not ours */
+                status = kn_fail(KN_ERR_ARGUMENT, "line %d of `%s` includes \"%s\", which is no header of the library",
+                                 line_number, name, included);
+            kn_text_format(out, "#line %d \"%s\"\n", line_number + 1, name);
+        } else {
+            if (directive && sscanf(line, "#line %d \"%127[^\"]\"", &line_number, name) == 2)
+                line_number--;
+            kn_text_append_bytes(out, line, length);
+        }
+        line += length;
+    }
+    kn_text_free(&raw);
+    return status;
+}
+
+kn_status kn_kernel_source_text(char **text, const char *path)
+{
+    kn_text whole = {0};
+    include_list seen = {.count = 0};
+    kn_status status = expand(&whole, path, &seen);
+    if (status != KN_OK) {
+        kn_text_free(&whole);
+        return status;
+    }
+    *text = kn_text_finish(&whole);
+    return *text ? KN_OK : KN_ERR_MEMORY;
+}
+
+/* --- building --------------------------------------------------------------------------------- */
+
+static cl_program build_from_binary(kn_device *device, const kn_program *program, const char *key)
+{
+    size_t size;
+    unsigned char *binary = kn_program_cache_load(key, &size);
+    if (!binary)
+        return NULL;
+    cl_int error, loaded;
+    cl_program handle = clCreateProgramWithBinary(device->context, 1, &device->id, &size,
+                                                  (const unsigned char **)&binary, &loaded, &error);
+    if (error == CL_SUCCESS && loaded == CL_SUCCESS)
+        error = clBuildProgram(handle, 1, &device->id, program->options, NULL, NULL);
+    kn_free(binary);
+    if (error == CL_SUCCESS && loaded == CL_SUCCESS)
+        return handle;
+    if (handle)
+        clReleaseProgram(handle);
+    kn_log_message(KN_LOG_INFO, "the cached binary of %s is refused by the driver: building again", program->source);
+    return NULL;
+}
+
+static void store_binary(cl_program handle, const char *key)
+{
+    KN_ATTEMPT;
+    size_t size = 0;
+    if (clGetProgramInfo(handle, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != CL_SUCCESS || size == 0)
+        return;
+    unsigned char *binary = kn_malloc(size);
+    if (binary && clGetProgramInfo(handle, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
+        kn_program_cache_store(key, binary, size);
+    kn_free(binary);
+}
+
+static kn_status build_from_source(cl_program *result, kn_device *device, const kn_program *program, const char *text)
+{
+    cl_int error;
+    cl_program handle = clCreateProgramWithSource(device->context, 1, &text, NULL, &error);
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, device, "making a program of %s", program->source);
+    error = clBuildProgram(handle, 1, &device->id, program->options, NULL, NULL);
+    if (error != CL_SUCCESS) {
+        kn_status status = kn_fail_build(device, program, handle, error, text);
+        clReleaseProgram(handle);
+        return status;
+    }
+    *result = handle;
+    return KN_OK;
+}
+
+/* Whether to keep binaries on disk: KOINE_PROGRAM_CACHE=1 or 0, else unless the driver does it itself. */
+static bool use_disk_cache(const kn_device *device)
+{
+    const char *wanted = getenv("KOINE_PROGRAM_CACHE");
+    return wanted && *wanted ? strcmp(wanted, "0") != 0 : !device->quirks.caches_programs;
+}
+
+static void cache_key(char key[KN_HASH_TEXT], const kn_device *device, const kn_program *program, const char *text)
+{
+    const kn_device_properties *p = &device->properties;
+    const char *const parts[] = {text,        program->options,  p->name,          p->vendor,
+                                 p->platform, p->driver_version, p->opencl_version};
+    kn_hash hash = kn_hash_text("koine program cache, format 1");
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        hash = kn_hash_combine(hash, kn_hash_text(parts[i]));
+    kn_hash_format(key, hash);
+}
+
+/* From the disk cache, else from the source. */
+static kn_status make(kn_device *device, kn_program *program, const char *text, kn_build_origin *origin)
+{
+    char key[KN_HASH_TEXT];
+    const bool cached = use_disk_cache(device);
+    *origin = KN_BUILT_FROM_CACHE;
+    if (cached) {
+        cache_key(key, device, program, text);
+        program->handle = build_from_binary(device, program, key);
+        if (program->handle)
+            return KN_OK;
+    }
+    *origin = KN_BUILT_FROM_SOURCE;
+    KN_TRY(build_from_source(&program->handle, device, program, text));
+    if (cached)
+        store_binary(program->handle, key);
+    return KN_OK;
+}
+
+/* For the sake of `kernel`, whose name those who wait are told. */
+static kn_status build(kn_device *device, kn_program *program, const char *kernel)
+{
+    char *text;
+    kn_build_origin origin;
+    KN_TRY(kn_kernel_source_text(&text, program->source));
+    kn_build_wait wait = kn_build_begin(kernel);
+    kn_status status = make(device, program, text, &origin);
+    double seconds = kn_build_end(wait, false);
+    kn_free(text);
+    if (status == KN_OK)
+        kn_build_log_program(device, program, origin, seconds);
+    return status;
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+void kn_program_table_init(kn_program_table *table) { kn_mutex_init(&table->lock); }
+
+/* FNV-1a over both strings: short keys, looked up at every launch. */
+static uint64_t lookup_key(const char *source, const char *options)
+{
+    uint64_t key = 0xcbf29ce484222325u;
+    for (const char *c = source; *c; c++)
+        key = (key ^ (unsigned char)*c) * 0x100000001b3u;
+    for (const char *c = options; *c; c++)
+        key = (key ^ (unsigned char)*c) * 0x100000001b3u;
+    return key;
+}
+
+static char *full_options(const kn_device *device, const char *options)
+{
+    kn_text text = {0};
+    kn_text_format(&text, "-cl-std=CL1.2%s%s%s%s", device->limits.is_cpu ? " -DKN_CPU" : "",
+                   kn_quirk_build_option(&device->quirks), *options ? " " : "", options);
+    return kn_text_finish(&text);
+}
+
+static kn_program *new_program(const kn_device *device, const char *source, const char *options, uint64_t key)
+{
+    kn_program *program = kn_calloc(1, sizeof *program);
+    if (!program)
+        return NULL;
+    program->source = kn_strdup(source);
+    program->options = full_options(device, options);
+    program->key = key;
+    kn_mutex_init(&program->lock);
+    if (program->source && program->options)
+        return program;
+    kn_free(program->source);
+    kn_free(program->options);
+    kn_free(program);
+    return NULL;
+}
+
+/* full_options puts what was asked for last. */
+static bool has_options(const kn_program *program, const char *options)
+{
+    const size_t all = strlen(program->options), length = strlen(options);
+    return all >= length && memcmp(program->options + all - length, options, length) == 0;
+}
+
+static kn_program *find_program(kn_device *device, const char *source, const char *options)
+{
+    kn_program_table *table = &device->programs;
+    uint64_t key = lookup_key(source, options);
+    kn_lock(&table->lock);
+    kn_program **bucket = &table->buckets[key % KN_PROGRAM_BUCKETS];
+    kn_program *program = *bucket;
+    while (program && (program->key != key || strcmp(program->source, source) != 0 || !has_options(program, options)))
+        program = program->next;
+    if (!program && (program = new_program(device, source, options, key))) {
+        program->next = *bucket;
+        *bucket = program;
+    }
+    kn_unlock(&table->lock);
+    return program;
+}
+
+static kn_status new_kernel(kn_kernel **result, kn_device *device, kn_program *program, const char *name)
+{
+    cl_int error;
+    kn_kernel *kernel = kn_calloc(1, sizeof *kernel);
+    char *copy = kn_strdup(name);
+    if (!kernel || !copy) {
+        kn_free(kernel);
+        kn_free(copy);
+        return KN_ERR_MEMORY;
+    }
+    kernel->handle = clCreateKernel(program->handle, name, &error);
+    if (error != CL_SUCCESS) {
+        kn_free(kernel);
+        kn_free(copy);
+        return kn_cl_fail(error, device, "taking kernel `%s` of %s", name, program->source);
+    }
+    kernel->name = copy;
+    kn_mutex_init(&kernel->lock);
+    kernel->next = program->kernels;
+    program->kernels = kernel;
+    *result = kernel;
+    return KN_OK;
+}
+
+kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options,
+                        const char *name)
+{
+    kn_program *program = find_program(device, source, options ? options : "");
+    if (!program)
+        return KN_ERR_MEMORY;
+    kn_status status = KN_OK;
+    kn_lock(&program->lock);
+    if (!program->handle)
+        status = build(device, program, name);
+    kn_kernel *found = program->kernels;
+    while (found && strcmp(found->name, name) != 0)
+        found = found->next;
+    if (status == KN_OK && !found)
+        status = new_kernel(&found, device, program, name);
+    kn_unlock(&program->lock);
+    if (status == KN_OK)
+        *kernel = found;
+    return status;
+}

@@ -1,0 +1,54 @@
+/* rt/program/program.h - programs: built at first use, kept in memory per device, and on disk per source, options,
+ * device and driver. */
+#ifndef KN_RT_PROGRAM_PROGRAM_H
+#define KN_RT_PROGRAM_PROGRAM_H
+
+#include <CL/cl.h>
+
+#include "base/threads.h"
+#include "rt/rt.h"
+
+typedef struct kn_kernel {
+    char *name;
+    cl_kernel handle;
+    kn_mutex lock; /* arguments belong to the kernel object: setting them and enqueueing is one step */
+    bool launched; /* has run before; guarded by the lock */
+    struct kn_kernel *next;
+} kn_kernel;
+
+typedef struct kn_program {
+    char *source, *options;
+    uint64_t key;
+    cl_program handle;
+    kn_mutex lock; /* held while building and while kernels are added */
+    kn_kernel *kernels;
+    struct kn_program *next;
+} kn_program;
+
+#define KN_PROGRAM_BUCKETS 64
+
+typedef struct kn_program_table {
+    kn_mutex lock;
+    kn_program *buckets[KN_PROGRAM_BUCKETS];
+} kn_program_table;
+
+void kn_program_table_init(kn_program_table *table);
+
+/* The kernel, built if need be. */
+kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options,
+                        const char *name);
+
+/* The text of a kernel source with its includes put in; the caller frees it. From KOINE_KERNEL_DIR when that is set and
+ * has the file, else as embedded. */
+kn_status kn_kernel_source_text(char **text, const char *path);
+
+/* rt/program/build_log.c: the error of a build that failed, with the offending line of `text`, the source built. */
+kn_status kn_fail_build(kn_device *device, const kn_program *program, cl_program handle, cl_int error,
+                        const char *text);
+
+/* rt/program/cache.c: binaries on disk. A file that is missing, of another key, or damaged counts as absent. Failing to
+ * store is logged, not an error. */
+unsigned char *kn_program_cache_load(const char *key, size_t *size); /* NULL when absent; the caller frees it */
+void kn_program_cache_store(const char *key, const unsigned char *binary, size_t size);
+
+#endif

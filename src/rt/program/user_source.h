@@ -1,0 +1,48 @@
+/* rt/program/user_source.h - kernel sources that come from the program that uses the library, not from its files under
+ * cl/.
+ *
+ * A text is registered once and has a path from then on, "user/HASH/NAME", which is launched like any other source
+ * (kn_launch_params.source). Texts are kept until the process ends, as the programs made of them are; the same text
+ * under the same name is kept once. Thread-safe. */
+#ifndef KN_RT_PROGRAM_USER_SOURCE_H
+#define KN_RT_PROGRAM_USER_SOURCE_H
+
+#include "base/text.h"
+#include "rt/rt.h"
+
+/* A source's path and name: both live until the process ends, so they may be handed to kn_launch_params.operation. */
+typedef struct kn_user_source {
+    const char *path, *name;
+} kn_user_source;
+
+/* Registers `text`, which may include the library's headers ("common/koine.clh"). Diagnostics of the compiler count
+ * lines from the text's last `#line`; `name` (shortened to 60 characters) stands for the source in messages. */
+kn_status kn_user_source_add(kn_user_source *source, const char *name, const char *text);
+
+/* For rt/program/program.c: is this the path of a registered text, and if so, appends the text. */
+bool kn_user_source_is(const char *path);
+kn_status kn_user_source_append(kn_text *text, const char *path);
+
+/* A kernel's parameters. Memory is global or constant; what the compiler does not tell is unknown. */
+typedef enum kn_parameter_kind {
+    KN_PARAMETER_UNKNOWN,
+    KN_PARAMETER_MEMORY,
+    KN_PARAMETER_LOCAL,
+    KN_PARAMETER_VALUE
+} kn_parameter_kind;
+
+#define KN_MOST_PARAMETERS 128
+typedef struct kn_parameters {
+    int count;
+    kn_parameter_kind kinds[KN_MOST_PARAMETERS]; /* of the first ones */
+} kn_parameters;
+
+/* Builds the kernel without running it, and tells what its parameters are (NULL: not asked): of what kind only with the
+ * option -cl-kernel-arg-info. A buffer argument is two of them. */
+kn_status kn_user_source_build(kn_device *device, const char *path, const char *options, const char *kernel,
+                               kn_parameters *parameters);
+
+/* Does it build? The thread's last error stays what it was. */
+bool kn_user_source_tries(kn_device *device, const char *path, const char *options, const char *kernel);
+
+#endif

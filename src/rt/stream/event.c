@@ -1,0 +1,232 @@
+/* rt/stream/event.c - points in a stream's work: other streams and the host wait for them, and they tell the device's
+ * time. */
+#include <sched.h>
+#include <time.h>
+
+#include "base/fork.h"
+#include "base/memory.h"
+#include "rt/device/lost.h"
+#include "rt/stream/submit.h"
+
+struct kn_event {
+    kn_device *device;
+    cl_event handle; /* NULL: never recorded */
+};
+
+kn_status kn_event_create(kn_event **event, kn_device *device)
+{
+    if (!event || !device)
+        return kn_fail_argument_null("kn_event_create", event ? "device" : "event");
+    KN_TRY(kn_device_ensure_open(device));
+    kn_event *made = kn_calloc(1, sizeof *made);
+    if (!made)
+        return KN_ERR_MEMORY;
+    made->device = device;
+    *event = made;
+    return KN_OK;
+}
+
+void kn_event_free(kn_event *event)
+{
+    if (!event)
+        return;
+    if (event->handle && !kn_is_forked())
+        clReleaseEvent(event->handle);
+    kn_free(event);
+}
+
+/* Past a capture: what the pool marks has nothing to do with what is being recorded. */
+static kn_status mark(kn_event *event, kn_stream *stream)
+{
+    cl_event handle = NULL;
+    kn_submitter_drain(stream);
+    cl_int error = KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &handle));
+    if (error == CL_SUCCESS)
+        error = clFlush(stream->queue); /* whoever waits for it must not wait for a command never submitted */
+    if (error != CL_SUCCESS) {
+        if (handle)
+            clReleaseEvent(handle);
+        return kn_cl_fail(error, stream->device, "recording an event");
+    }
+    if (event->handle)
+        clReleaseEvent(event->handle);
+    event->handle = handle;
+    return KN_OK;
+}
+
+kn_status kn_event_new_recorded(kn_event **event, kn_stream *stream)
+{
+    kn_event *made;
+    KN_TRY(kn_event_create(&made, stream->device));
+    kn_status status = mark(made, stream);
+    if (status == KN_OK)
+        *event = made;
+    else
+        kn_event_free(made);
+    return status;
+}
+
+static kn_status check_device(const kn_event *event, const kn_stream *stream, const char *what)
+{
+    if (event->device == stream->device)
+        return KN_OK;
+    return kn_fail(KN_ERR_DEVICE, "%s: the event is of %s, the stream of %s: an event orders work of one device", what,
+                   event->device->label, stream->device->label);
+}
+
+kn_status kn_event_record(kn_event *event, kn_stream *stream)
+{
+    if (!event)
+        return kn_fail_argument_null("kn_event_record", "event");
+    if (!stream)
+        stream = kn_stream_current(event->device);
+    if (!stream)
+        return kn_error_status();
+    KN_TRY(check_device(event, stream, "kn_event_record"));
+    KN_TRY(kn_stream_enter(stream, "recording an event"));
+    return mark(event, stream);
+}
+
+kn_status kn_stream_wait_event(kn_stream *stream, kn_event *event)
+{
+    if (!stream || !event)
+        return kn_fail_argument_null("kn_stream_wait_event", stream ? "event" : "stream");
+    KN_TRY(check_device(event, stream, "kn_stream_wait_event"));
+    if (!event->handle)
+        return KN_OK;
+    KN_TRY(kn_stream_enter(stream, "waiting for an event"));
+    cl_int error = KN_CL(KN_CL_MARK, clEnqueueBarrierWithWaitList(stream->queue, 1, &event->handle, NULL));
+    kn_stream_note_busy(stream);
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "making a stream wait for an event");
+}
+
+kn_status kn_stream_wait_stream(kn_stream *stream, kn_stream *other)
+{
+    if (!stream || !other)
+        return kn_fail_argument_null("kn_stream_wait_stream", stream ? "other" : "stream");
+    KN_TRY(kn_stream_enter(other, "another stream's waiting for this one"));
+    kn_event *event;
+    KN_TRY(kn_event_new_recorded(&event, other));
+    kn_status status = kn_stream_wait_event(stream, event);
+    kn_event_free(event);
+    return status;
+}
+
+/* --- looking ---------------------------------------------------------------------------------- */
+
+static kn_status progress(const kn_event *event, bool *done)
+{
+    cl_int state = CL_QUEUED;
+    *done = true;
+    if (!event->handle)
+        return KN_OK;
+    KN_TRY(kn_device_check_lost(event->device));
+    cl_int error = clGetEventInfo(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+    if (error == CL_SUCCESS && state < 0)
+        error = state; /* the commands before it ended with that error */
+    *done = state == CL_COMPLETE;
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, event->device, "the work before an event");
+}
+
+kn_status kn_event_query(kn_event *event, bool *done)
+{
+    if (!event || !done)
+        return kn_fail_argument_null("kn_event_query", event ? "done" : "event");
+    return progress(event, done);
+}
+
+bool kn_event_has_failed(const kn_event *event)
+{
+    cl_int state = CL_QUEUED;
+    if (!event->handle || kn_device_is_lost(event->device))
+        return event->handle != NULL;
+    return clGetEventInfo(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) != CL_SUCCESS ||
+           state < 0;
+}
+
+bool kn_event_has_passed(kn_event *event)
+{
+    cl_int state = CL_QUEUED;
+    if (!event->handle || kn_device_is_lost(event->device))
+        return true;
+    clGetEventInfo(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+    return state <= CL_COMPLETE; /* failed work is over, too */
+}
+
+/* OpenCL cannot be asked whether a queue is idle, and a marker takes a moment to pass even through an idle one: that
+ * moment is given to it. */
+static kn_status progress_within(const kn_event *event, long nanoseconds, bool *done)
+{
+    struct timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    for (;;) {
+        KN_TRY(progress(event, done));
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (*done || (now.tv_sec - start.tv_sec) * 1000000000L + now.tv_nsec - start.tv_nsec > nanoseconds)
+            return KN_OK;
+        sched_yield();
+    }
+}
+
+kn_status kn_stream_is_idle_within(kn_stream *stream, long nanoseconds, bool *done)
+{
+    *done = !atomic_load(&stream->busy) && !atomic_load(&stream->is_shared);
+    if (*done)
+        return KN_OK;
+    KN_TRY(kn_stream_enter(stream, "asking whether a stream is idle"));
+    kn_event *event;
+    KN_TRY(kn_event_new_recorded(&event, stream));
+    atomic_store(&stream->busy, false);
+    kn_status status = progress_within(event, nanoseconds, done);
+    if (!*done)
+        atomic_store(&stream->busy, true);
+    kn_event_free(event);
+    return status;
+}
+
+kn_status kn_stream_query(kn_stream *stream, bool *done)
+{
+    if (!stream || !done)
+        return kn_fail_argument_null("kn_stream_query", stream ? "done" : "stream");
+    return kn_stream_is_idle_within(stream, 100000, done);
+}
+
+kn_status kn_event_await(kn_event *event)
+{
+    KN_TRY(kn_device_check_lost(event->device));
+    cl_int error = event->handle ? KN_CL(KN_CL_WAIT, clWaitForEvents(1, &event->handle)) : CL_SUCCESS;
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, event->device, "waiting for an event");
+}
+
+kn_status kn_event_synchronize(kn_event *event)
+{
+    if (!event)
+        return kn_fail_argument_null("kn_event_synchronize", "event");
+    if (event->handle)
+        KN_TRY(kn_note_host_wait("kn_event_synchronize"));
+    return kn_event_await(event);
+}
+
+kn_status kn_event_elapsed_time(kn_event *start, kn_event *end, double *milliseconds)
+{
+    if (!start || !end || !milliseconds)
+        return kn_fail_argument_null("kn_event_elapsed_time", !start ? "start" : !end ? "end" : "milliseconds");
+    if (start->device != end->device)
+        return kn_fail(KN_ERR_DEVICE, "kn_event_elapsed_time: one event is of %s, the other of %s: their clocks differ",
+                       start->device->label, end->device->label);
+    const kn_event *events[] = {start, end};
+    cl_ulong times[2];
+    for (int i = 0; i < 2; i++) {
+        bool done;
+        KN_TRY(progress(events[i], &done));
+        if (!events[i]->handle || !done)
+            return kn_fail(KN_ERR_STATE, "kn_event_elapsed_time: the %s event %s", i == 0 ? "start" : "end",
+                           done ? "was never recorded" : "is still to come: kn_event_synchronize it first");
+        cl_int error =
+            clGetEventProfilingInfo(events[i]->handle, CL_PROFILING_COMMAND_END, sizeof times[i], &times[i], NULL);
+        if (error != CL_SUCCESS)
+            return kn_cl_fail(error, start->device, "reading the time of an event");
+    }
+    *milliseconds = (times[1] >= times[0] ? (double)(times[1] - times[0]) : -(double)(times[0] - times[1])) * 1e-6;
+    return KN_OK;
+}

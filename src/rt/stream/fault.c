@@ -1,0 +1,101 @@
+/* rt/stream/fault.c - what kernels report: a record per stream that a kernel writes instead of reading wildly, and that
+ * the host looks at once the stream's work is done. */
+#include <string.h>
+
+#include "rt/device/lost.h"
+
+#define FAULT_INTS 4
+#define MAX_OPERATIONS 512
+
+static struct {
+    kn_mutex lock;
+    const char *names[MAX_OPERATIONS];
+    int count;
+} operations = {.lock = KN_MUTEX_INIT};
+
+/* Names are string constants, so the pointer is compared first and kept. */
+int kn_operation_number(const char *name)
+{
+    kn_lock(&operations.lock);
+    int number = 0;
+    while (number < operations.count && operations.names[number] != name && strcmp(operations.names[number], name) != 0)
+        number++;
+    if (number == operations.count && number < MAX_OPERATIONS)
+        operations.names[operations.count++] = name;
+    kn_unlock(&operations.lock);
+    return number;
+}
+
+static const char *operation_name(int number)
+{
+    kn_lock(&operations.lock);
+    const char *name = number >= 0 && number < operations.count ? operations.names[number] : "an operation";
+    kn_unlock(&operations.lock);
+    return name;
+}
+
+kn_status kn_fault_record_new(cl_mem *record, kn_device *device)
+{
+    cl_int error, zeros[FAULT_INTS] = {0};
+    *record = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof zeros, zeros, &error);
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "making a stream's fault record");
+}
+
+/* --- of other devices ------------------------------------------------------------------------- */
+
+/* A stream's memory is never given back, so the pointer stays good. */
+void kn_stream_hear_faults(kn_stream *to, kn_stream *from)
+{
+    if (!atomic_load(&from->fault_armed) && !atomic_load(&from->hears))
+        return;
+    atomic_store(&to->heard[from->device->slot], from);
+    atomic_store(&to->hears, true);
+}
+
+static kn_status check_record(kn_stream *stream);
+
+/* The values that came here are there, so what made them is done. Later work of their streams may not be: those stay
+ * armed. */
+static kn_status check_heard(kn_stream *stream)
+{
+    kn_status status = KN_OK;
+    if (!atomic_exchange(&stream->hears, false))
+        return KN_OK;
+    for (int slot = 1; slot < KN_MAX_DEVICES; slot++) {
+        kn_stream *from = atomic_exchange(&stream->heard[slot], NULL);
+        if (!from || !atomic_load(&from->id))
+            continue;
+        kn_status own = atomic_load(&from->fault_armed) ? check_record(from) : KN_OK, others = check_heard(from);
+        status = status != KN_OK ? status : own != KN_OK ? own : others;
+    }
+    return status;
+}
+
+/* --- of the stream itself --------------------------------------------------------------------- */
+
+static kn_status check_record(kn_stream *stream)
+{
+    KN_TRY(kn_device_check_lost(stream->device));
+    cl_int record[FAULT_INTS];
+    cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(stream->device->service, stream->fault, CL_TRUE, 0,
+                                                         sizeof record, record, 0, NULL, NULL));
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, stream->device, "reading the fault record");
+    if (record[0] == 0)
+        return KN_OK;
+    const cl_int zeros[FAULT_INTS] = {0};
+    error =
+        clEnqueueWriteBuffer(stream->device->service, stream->fault, CL_TRUE, 0, sizeof zeros, zeros, 0, NULL, NULL);
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, stream->device, "clearing the fault record");
+    return kn_fail(KN_ERR_ARGUMENT, "%s: index %d is out of range for size %d (found by the kernel on %s)",
+                   operation_name(record[3]), record[1], record[2], stream->device->label);
+}
+
+kn_status kn_stream_check_fault(kn_stream *stream, bool armed)
+{
+    kn_status own = armed ? check_record(stream) : KN_OK, others = check_heard(stream);
+    if (own != KN_OK && own != KN_ERR_ARGUMENT) /* what the record says is still to be told */
+        atomic_store(&stream->fault_armed, true);
+    return own == KN_OK ? others : own;
+}

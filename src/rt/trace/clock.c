@@ -1,0 +1,35 @@
+/* rt/trace/clock.c - how far a device's clock is from the host's. */
+#include "rt/trace/profiler.h"
+
+/* A device's timer read between two readings of the host's; the closest pair of several. OpenCL 2.1; drivers of 3.0 may
+ * refuse (PoCL 3.1 does). */
+static bool ask_device(kn_device *device, int64_t *offset)
+{
+    if (device->limits.opencl_version < 210)
+        return false;
+    int64_t narrowest = INT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        cl_ulong device_time, host_time; /* the latter is of a clock that OpenCL does not name */
+        int64_t before = kn_clock_now();
+        if (clGetDeviceAndHostTimer(device->id, &device_time, &host_time) != CL_SUCCESS)
+            return false;
+        int64_t after = kn_clock_now();
+        if (after - before < narrowest) {
+            narrowest = after - before;
+            *offset = before + (after - before) / 2 - (int64_t)device_time;
+        }
+    }
+    return true;
+}
+
+/* The commands' own times bound the distance from above, by the few microseconds that enqueueing took at least. The
+ * timer is better, unless it contradicts that bound: then it is not the clock of the events. */
+int64_t kn_profile_clock_offset(const kn_profile *profile, kn_device *device)
+{
+    const int64_t slack = 1000000; /* 1 ms */
+    int64_t offset = 0, bound = profile->clock_bound[device->slot];
+    if (!profile->clock_known[device->slot])
+        return 0;
+    bool agrees = ask_device(device, &offset) && offset <= bound + slack && offset >= bound - slack;
+    return agrees ? offset : bound;
+}

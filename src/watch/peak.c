@@ -1,0 +1,178 @@
+/* watch/peak.c - the device's limits, measured with cl/device/peak.cl. */
+#include "watch/peak.h"
+
+#include <koine/memory.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/threads.h"
+
+#define REPETITIONS 7
+#define LONG_ENOUGH 0.004 /* seconds of a repetition */
+#define CHAINS 10         /* of fma, in the kernel */
+#define COPY_BYTES ((size_t)256 << 20)
+
+typedef enum peak { PEAK_F32, PEAK_F64, PEAK_BYTES, PEAKS } peak;
+
+/* 0: not measured yet. The lock is held while measuring: two measurements at once would share the machine. */
+static _Atomic double peaks[KN_MAX_DEVICES][PEAKS];
+static kn_mutex lock = KN_MUTEX_INIT;
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static int vector_width(const kn_limits *limits, bool f64)
+{
+    int width = f64 ? limits->vector_width_f64 : limits->vector_width_f32;
+    return width > 16 ? 16 : width;
+}
+
+static void vector_options(char options[96], const kn_limits *limits, bool f64)
+{
+    const char *type = f64 ? "double" : "float", *needed = f64 ? " -DKN_USE_F64" : "";
+    int width = vector_width(limits, f64);
+    if (width > 1)
+        snprintf(options, 96, "-DT=%s%s -DV=%s%d", type, needed, type, width);
+    else
+        snprintf(options, 96, "-DT=%s%s -DV=%s", type, needed, type);
+}
+
+/* The best rate of several runs, each doing `work` as often as takes LONG_ENOUGH: a copy takes a large GPU 0.12 ms, and
+ * the launch and the wait beside it 0.02. */
+static kn_status best_rate(kn_stream *stream, const kn_launch_params *launch, double work, double *rate)
+{
+    double best = 0;
+    int launches = 1;
+    for (int repetition = 0; repetition < REPETITIONS; repetition++) {
+        double start = seconds_now();
+        for (int i = 0; i < launches; i++)
+            KN_TRY(kn_launch(stream, launch));
+        KN_TRY(kn_stream_synchronize(stream));
+        double seconds = seconds_now() - start, one = work * launches / seconds;
+        best = one > best ? one : best;
+        launches = seconds < LONG_ENOUGH ? 4 * launches : launches;
+    }
+    *rate = best;
+    return KN_OK;
+}
+
+static kn_status measure_flops(kn_device *device, bool f64, double *rate)
+{
+    const kn_limits *limits = kn_device_limits(device);
+    kn_stream *stream = kn_stream_current(device);
+    size_t items = limits->is_cpu ? (size_t)limits->compute_units : (size_t)limits->compute_units * 1024;
+    int64_t steps = limits->is_cpu ? 4000000 : 20000;
+    char options[96];
+    kn_buffer *sink;
+    if (!stream)
+        return kn_error_status();
+    vector_options(options, limits, f64);
+    KN_TRY(kn_buffer_alloc(&sink, stream, items * (f64 ? sizeof(double) : sizeof(float))));
+    const kn_arg args[] = {kn_arg_buffer(sink, 0), kn_arg_i64(steps), kn_arg_f32(0.5)};
+    const kn_launch_params launch = {.source = "device/peak.cl",
+                                     .options = options,
+                                     .kernel = "fma_peak",
+                                     .dims = 1,
+                                     .global = {items},
+                                     .args = args,
+                                     .num_args = 3};
+    double work = 2.0 * CHAINS * vector_width(limits, f64) * (double)steps * (double)items;
+    kn_status status = best_rate(stream, &launch, work, rate);
+    kn_buffer_free(sink);
+    return status;
+}
+
+static kn_status measure_copy(kn_stream *stream, const kn_limits *limits, const kn_buffer *from, kn_buffer *to,
+                              size_t bytes, double *rate)
+{
+    const float zero = 0;
+    int64_t vectors = (int64_t)(bytes / sizeof(float)) / vector_width(limits, false);
+    char options[96];
+    vector_options(options, limits, false);
+    KN_TRY(kn_buffer_fill(stream, to, 0, &zero, sizeof zero, bytes)); /* pages are there before the clock runs */
+    const kn_arg args[] = {kn_arg_buffer(from, 0), kn_arg_buffer(to, 0), kn_arg_i64(vectors)};
+    const kn_launch_params launch = {.source = "device/peak.cl",
+                                     .options = options,
+                                     .kernel = "copy_peak",
+                                     .dims = 1,
+                                     .global = {kn_work_items(limits, vectors, 1)},
+                                     .args = args,
+                                     .num_args = 3};
+    return best_rate(stream, &launch, 2.0 * (double)bytes, rate);
+}
+
+/* Bytes that the pool may still take: the device's limit and the process' share of it count. */
+static kn_status room_for_copy(kn_device *device, uint64_t *room)
+{
+    uint64_t total, reserved = kn_memory_reserved(device);
+    KN_TRY(kn_mem_get_info(device, room, &total));
+    double share = kn_get_per_process_memory_fraction(device) * (double)total - (double)reserved;
+    if (share < (double)*room)
+        *room = share > 0 ? (uint64_t)share : 0;
+    return KN_OK;
+}
+
+static kn_status measure_bytes(kn_device *device, double *rate)
+{
+    const kn_limits *limits = kn_device_limits(device);
+    kn_stream *stream = kn_stream_current(device);
+    size_t bytes = COPY_BYTES;
+    const float zero = 0;
+    kn_buffer *from = NULL, *to = NULL;
+    uint64_t free_bytes;
+    if (!stream)
+        return kn_error_status();
+    KN_TRY(room_for_copy(device, &free_bytes));
+    while (bytes > limits->max_allocation || bytes > limits->global_memory / 16 || bytes > free_bytes / 4)
+        bytes /= 2;
+    bytes = bytes < 4096 ? 4096 : bytes;
+    kn_status status = kn_buffer_alloc(&from, stream, bytes);
+    if (status == KN_OK)
+        status = kn_buffer_alloc(&to, stream, bytes);
+    if (status == KN_OK)
+        status = kn_buffer_fill(stream, from, 0, &zero, sizeof zero, bytes);
+    if (status == KN_OK)
+        status = measure_copy(stream, limits, from, to, bytes, rate);
+    kn_buffer_free(from);
+    kn_buffer_free(to);
+    return status;
+}
+
+/* The peak, measured unless it is known. */
+static kn_status find(kn_device *device, peak which, double *rate)
+{
+    _Atomic double *kept = &peaks[kn_device_slot(device)][which];
+    kn_status status = KN_OK;
+    kn_lock(&lock);
+    *rate = atomic_load(kept);
+    if (*rate == 0) {
+        status = which == PEAK_BYTES ? measure_bytes(device, rate) : measure_flops(device, which == PEAK_F64, rate);
+        if (status == KN_OK)
+            atomic_store(kept, *rate);
+    }
+    kn_unlock(&lock);
+    return status;
+}
+
+kn_status kn_peak_flops(kn_device *device, bool f64, double *flops_per_second)
+{
+    return find(device, f64 ? PEAK_F64 : PEAK_F32, flops_per_second);
+}
+
+kn_status kn_peak_bytes(kn_device *device, double *bytes_per_second)
+{
+    return find(device, PEAK_BYTES, bytes_per_second);
+}
+
+double kn_peak_known_flops(const kn_device *device, bool f64)
+{
+    return atomic_load(&peaks[kn_device_slot(device)][f64 ? PEAK_F64 : PEAK_F32]);
+}
+
+double kn_peak_known_bytes(const kn_device *device) { return atomic_load(&peaks[kn_device_slot(device)][PEAK_BYTES]); }
