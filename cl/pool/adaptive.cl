@@ -119,7 +119,8 @@ static bool is_one_window(const pool *p)
 
 /* Output number i of all planes. */
 #define PLANE(i) (x + (i) / out_volume_of(&p) * volume_of(&p))
-#define WINDOW(i) SLICE((i) / p.out_width / p.out_height % p.out_depth), (i) / p.out_width % p.out_height, (i) % p.out_width
+#define WINDOW(i) \
+    SLICE((i) / p.out_width / p.out_height % p.out_depth), (i) / p.out_width % p.out_height, (i) % p.out_width
 
 kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool p, const int save)
 {

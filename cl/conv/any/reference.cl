@@ -24,7 +24,8 @@ kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), c
                 const long slice = SLICE(o * s.stride_depth - s.front + u * s.dilation_depth);
                 if (!is_within(slice, DEPTH(s.depth)))
                     continue;
-                const global T *from = x + ((n * s.in_channels + k / outer * inner + c) * DEPTH(s.depth) + slice) * plane;
+                const long channel = n * s.in_channels + k / outer * inner + c;
+                const global T *from = x + (channel * DEPTH(s.depth) + slice) * plane;
                 const global T *taps = w + ((k * inner + c) * DEPTH(s.kernel_depth) + u) * kernel_plane;
                 for (long r = 0; r < s.kernel_height; r++) {
                     const long row = p * s.stride_height - s.top + r * s.dilation_height;
@@ -92,7 +93,8 @@ kernel void conv_reference_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), conv_shape s
                 const long slice = SLICE(o * s.stride_depth - s.front + u * s.dilation_depth);
                 if (!is_within(slice, DEPTH(s.depth)))
                     continue;
-                const global T *from = x + ((n * s.in_channels + k / outer * inner + c) * DEPTH(s.depth) + slice) * plane;
+                const long channel = n * s.in_channels + k / outer * inner + c;
+                const global T *from = x + (channel * DEPTH(s.depth) + slice) * plane;
                 const global T *g = dy + ((n * s.out_channels + k) * DEPTH(s.out_depth) + o) * out_plane;
                 for (long p = 0; p < s.out_height; p++) {
                     const long row = p * s.stride_height - s.top + r * s.dilation_height;
