@@ -134,6 +134,11 @@ typedef struct kn_to_dtype_args {
     kn_dtype dtype;
 } kn_to_dtype_args;
 
+/* Adaptive pooling: as many as the operator has dimensions. */
+typedef struct kn_adaptive_pool_args {
+    kn_ints output_size;
+} kn_adaptive_pool_args;
+
 typedef struct kn_activation_args {
     kn_activation activation;
 } kn_activation_args;
