@@ -110,6 +110,31 @@ typedef struct kn_shape_args {
     kn_ints shape;
 } kn_shape_args;
 
+/* sum, mean, prod, amax, amin, logsumexp. */
+typedef struct kn_reduce_args {
+    kn_ints dims; /* none: all */
+    bool keepdim;
+} kn_reduce_args;
+
+/* var, std. */
+typedef struct kn_var_args {
+    kn_ints dims;
+    bool keepdim;
+    double correction; /* default 1 */
+} kn_var_args;
+
+typedef struct kn_norm_args {
+    kn_ints dims;
+    bool keepdim;
+    double p; /* default 2 */
+} kn_norm_args;
+
+/* max_dim, min_dim, argmax, argmin: along one dimension. */
+typedef struct kn_along_args {
+    int dim;
+    bool keepdim;
+} kn_along_args;
+
 typedef struct kn_permute_args {
     kn_ints dims;
 } kn_permute_args;
