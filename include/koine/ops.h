@@ -79,6 +79,9 @@ KN_API kn_tensor *kn_le(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_gt(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_ge(kn_tensor *a, kn_tensor *b);
 
+/* a where the condition, a bool tensor, holds, else b; all three broadcast. */
+KN_API kn_tensor *kn_where(kn_tensor *condition, kn_tensor *a, kn_tensor *b);
+
 /* --- reductions ------------------------------------------------------------------------------- *
  * Over all elements, or over the dimensions `dims` (num_dims of them; negative ones count from the end), which stay as
  * size 1 if keepdim. Sums accumulate block-wise: the error grows with the logarithm of the length, and the sum of 10^8
