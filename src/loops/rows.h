@@ -29,7 +29,7 @@
 /* What to compute. Everything has a letter for its name. In texts T is the type that is computed in, or vectors of it
  * on CPU devices, so texts hold for both: conditions are comparisons joined by & and |, which C can hold, and both
  * sides of `x ? y : z` are of type T. KN_LOWEST and KN_HIGHEST are below and above all values of T; KN_NAN(x) tells
- * NaN. Text lives as long as the process. */
+ * NaN; KN_POWER(a, p) stands for pow. Text lives as long as the process. */
 typedef struct kn_rows_code {
     const char *name;                    /* of the kernels */
     const char *inputs;                  /* a letter for each operand: "ab" */

@@ -113,6 +113,8 @@ static void write_definitions(const rows_writer *w)
     const kn_rows_form *f = w->form;
     kn_text_format(w->out, "#define KN_ELEMENT %s\n%s%s", kn_dtype_cl((kn_dtype)f->compute),
                    is_real(w) ? "" : "#define KN_WHOLE\n", bounds_of(f->compute));
+    if (f->compute == KN_F64)
+        kn_text_append(w->out, "#define KN_DOUBLE\n");
     if (compensates(w))
         kn_text_append(w->out, "#define KN_IS_SUM\n");
     if (f->stage == KN_ROWS_PARTIAL)

@@ -236,6 +236,7 @@ static const op_row rows[] = {
     {"norm/2", build_norm, {FLOATS(3, 5, 4)}, NUMBER_DIMS(2, true, 1), .layouts = true},
     {"norm/3", build_norm, {DISTINCT(3, 5, 4)}, NUMBER_DIMS(3, false, 0, 2)},
     {"norm/0.5", build_norm, {FLOATS_IN(0.5, 1.5, 7, 5)}, NUMBER_DIMS(0.5, false, 0)},
+    {"norm/0.5_beside_zeros", build_norm, {WHOLE(KN_DTYPE_DEFAULT, 0, 3, 7, 21)}, NUMBER_DIMS(0.5, false, 0), .no_gradient = true},
     {"norm/0", build_norm, {WHOLE(KN_F32, -1, 2, 7, 31)}, NUMBER_DIMS(0, false, 1), .no_gradient = true},
     {"norm/infinity", build_norm, {FLOATS(7, 11)}, NUMBER_DIMS(INFINITY, false, 1), .layouts = true},
     {"norm/minus_infinity", build_norm, {FLOATS(7, 11)}, NUMBER_DIMS(-INFINITY, false, 0)},
