@@ -1,5 +1,5 @@
-/* seeds.c - the programs of the seeds: the matrix product, a step of linear regression, a step of the CNN, an epoch of
- * it with its loader. */
+/* seeds.c - the example programs: the matrix product, a step of linear regression, a step of the CNN, an epoch of it
+ * with its loader. */
 #include "bench.h"
 
 #define FASHION_MNIST "/usr/share/datasets/fashion-mnist"

@@ -175,25 +175,55 @@ KN_API kn_nn_linear_params kn_nn_linear_params_init(void);
 KN_API kn_module *kn_nn_linear_with(const kn_nn_linear_params *params);
 #define kn_nn_linear(...) KN_CALL(kn_nn_linear_with(&(kn_nn_linear_params){KN_NN_LINEAR_DEFAULTS, __VA_ARGS__}))
 
-/* Sizes as in kn_conv2d_params: the _2d field wins when it is not {0, 0}. */
-typedef struct kn_nn_conv2d_params {
+/* Of all convolutions; sizes as in kn_conv_params. The weight is [out_channels, in_channels / groups, kernel...], of
+ * transposed convolutions [in_channels, out_channels / groups, kernel...], the bias [out_channels]. */
+typedef struct kn_nn_conv_params {
     int64_t in_channels, out_channels;
     int64_t kernel_size, stride, padding, dilation; /* stride, dilation default 1; padding may be KN_PADDING_SAME */
-    int64_t kernel_size_2d[2], stride_2d[2], padding_2d[2], dilation_2d[2];
-    int64_t groups; /* default 1 */
-    bool bias;      /* default true */
-} kn_nn_conv2d_params;
-#define KN_NN_CONV2D_DEFAULTS .stride = 1, .dilation = 1, .groups = 1, .bias = true
-KN_API kn_nn_conv2d_params kn_nn_conv2d_params_init(void);
-KN_API kn_module *kn_nn_conv2d_with(const kn_nn_conv2d_params *params);
-#define kn_nn_conv2d(...) KN_CALL(kn_nn_conv2d_with(&(kn_nn_conv2d_params){KN_NN_CONV2D_DEFAULTS, __VA_ARGS__}))
+    int64_t output_padding;                         /* transposed convolution only; default 0 */
+    int64_t kernel_sizes[3], strides[3];            /* by direction; used unless all 0 */
+    int64_t paddings[3], dilations[3], output_paddings[3];
+    int64_t paddings_after[3]; /* by direction; default KN_PADDING_SYMMETRIC */
+    int64_t groups;            /* default 1 */
+    bool bias;                 /* default true */
+} kn_nn_conv_params;
+#define KN_NN_CONV_DEFAULTS                                                                                            \
+    .stride = 1, .dilation = 1, .paddings_after = {KN_PADDING_SYMMETRIC, KN_PADDING_SYMMETRIC, KN_PADDING_SYMMETRIC},  \
+    .groups = 1, .bias = true
+#define KN_NN_CONV_PARAMS(...)                                                                                         \
+    &(kn_nn_conv_params) { KN_NN_CONV_DEFAULTS, __VA_ARGS__ }
+KN_API kn_nn_conv_params kn_nn_conv_params_init(void);
+KN_API kn_module *kn_nn_conv1d_with(const kn_nn_conv_params *params);
+KN_API kn_module *kn_nn_conv2d_with(const kn_nn_conv_params *params);
+KN_API kn_module *kn_nn_conv3d_with(const kn_nn_conv_params *params);
+KN_API kn_module *kn_nn_conv_transpose1d_with(const kn_nn_conv_params *params);
+KN_API kn_module *kn_nn_conv_transpose2d_with(const kn_nn_conv_params *params);
+KN_API kn_module *kn_nn_conv_transpose3d_with(const kn_nn_conv_params *params);
+#define kn_nn_conv1d(...) KN_CALL(kn_nn_conv1d_with(KN_NN_CONV_PARAMS(__VA_ARGS__)))
+#define kn_nn_conv2d(...) KN_CALL(kn_nn_conv2d_with(KN_NN_CONV_PARAMS(__VA_ARGS__)))
+#define kn_nn_conv3d(...) KN_CALL(kn_nn_conv3d_with(KN_NN_CONV_PARAMS(__VA_ARGS__)))
+#define kn_nn_conv_transpose1d(...) KN_CALL(kn_nn_conv_transpose1d_with(KN_NN_CONV_PARAMS(__VA_ARGS__)))
+#define kn_nn_conv_transpose2d(...) KN_CALL(kn_nn_conv_transpose2d_with(KN_NN_CONV_PARAMS(__VA_ARGS__)))
+#define kn_nn_conv_transpose3d(...) KN_CALL(kn_nn_conv_transpose3d_with(KN_NN_CONV_PARAMS(__VA_ARGS__)))
 
-KN_API kn_module *kn_nn_max_pool2d_with(const kn_pool2d_params *params);
-KN_API kn_module *kn_nn_avg_pool2d_with(const kn_pool2d_params *params);
-#define kn_nn_max_pool2d(...) KN_CALL(kn_nn_max_pool2d_with(&(kn_pool2d_params){KN_POOL2D_DEFAULTS, __VA_ARGS__}))
-#define kn_nn_avg_pool2d(...) KN_CALL(kn_nn_avg_pool2d_with(&(kn_pool2d_params){KN_POOL2D_DEFAULTS, __VA_ARGS__}))
+KN_API kn_module *kn_nn_max_pool1d_with(const kn_pool_params *params);
+KN_API kn_module *kn_nn_max_pool2d_with(const kn_pool_params *params);
+KN_API kn_module *kn_nn_max_pool3d_with(const kn_pool_params *params);
+KN_API kn_module *kn_nn_avg_pool1d_with(const kn_pool_params *params);
+KN_API kn_module *kn_nn_avg_pool2d_with(const kn_pool_params *params);
+KN_API kn_module *kn_nn_avg_pool3d_with(const kn_pool_params *params);
+#define kn_nn_max_pool1d(...) KN_CALL(kn_nn_max_pool1d_with(KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_nn_max_pool2d(...) KN_CALL(kn_nn_max_pool2d_with(KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_nn_max_pool3d(...) KN_CALL(kn_nn_max_pool3d_with(KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_nn_avg_pool1d(...) KN_CALL(kn_nn_avg_pool1d_with(KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_nn_avg_pool2d(...) KN_CALL(kn_nn_avg_pool2d_with(KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_nn_avg_pool3d(...) KN_CALL(kn_nn_avg_pool3d_with(KN_POOL_PARAMS(__VA_ARGS__)))
+KN_API kn_module *kn_nn_adaptive_max_pool1d(int64_t output_length);
 KN_API kn_module *kn_nn_adaptive_max_pool2d(int64_t output_height, int64_t output_width);
+KN_API kn_module *kn_nn_adaptive_max_pool3d(int64_t output_depth, int64_t output_height, int64_t output_width);
+KN_API kn_module *kn_nn_adaptive_avg_pool1d(int64_t output_length);
 KN_API kn_module *kn_nn_adaptive_avg_pool2d(int64_t output_height, int64_t output_width);
+KN_API kn_module *kn_nn_adaptive_avg_pool3d(int64_t output_depth, int64_t output_height, int64_t output_width);
 
 /* Batch normalisation of [N, C] or [N, C, L] (1d), [N, C, H, W] (2d); kn_batch_norm has the formula. Parameters weight
  * (1) and bias (0) where `affine`; buffers running_mean (0), running_var (1) and num_batches_tracked (int64, 0) where

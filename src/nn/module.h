@@ -131,15 +131,4 @@ kn_module *kn_layer_new_activated(const char *type_name, kn_activated_function a
 /* For constructors: frees `module` and returns NULL with the thread's error sticking. */
 kn_module *kn_layer_failed(kn_module *module);
 
-/* {height, width} of a size that may be given once or per direction: `pair` wins when it is not {0, 0}. */
-typedef struct kn_pair {
-    int64_t height, width;
-} kn_pair;
-static inline kn_pair kn_pair_of(int64_t both, const int64_t pair[2])
-{
-    if (pair[0] != 0 || pair[1] != 0)
-        return (kn_pair){pair[0], pair[1]};
-    return (kn_pair){both, both};
-}
-
 #endif

@@ -1,4 +1,4 @@
-/* tensor/scope.c - the calling thread's scopes: which tensors to release when one ends. */
+/* tensor/scope.c - the calling thread's scopes: the tensors to release when one ends. */
 #include "tensor/scope.h"
 
 #include "base/error.h"
@@ -13,7 +13,7 @@ typedef struct scope {
     int adopter_before;
 } scope;
 
-/* scopes[0 .. depth - 1] are open. Those above keep their arrays for the next time. */
+/* scopes[0 .. depth - 1] are open. Those above keep their arrays for reuse. */
 typedef struct scope_stack {
     scope *scopes;
     int depth, made;
@@ -84,7 +84,7 @@ void kn_scope_end(int depth)
         scope *top = &stack->scopes[stack->depth - 1];
         if (top->count > 0) {
             kn_tensor_scope_release(top->tensors[--top->count]);
-            continue; /* a release may run anything, scopes of its own included */
+            continue; /* a release may run arbitrary code, including other scopes */
         }
         stack->depth--;
         stack->adopter = top->adopter_before;

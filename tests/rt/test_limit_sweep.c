@@ -2,7 +2,8 @@
  * the while the pool keeps within the limit. */
 #include <stdio.h>
 
-#include "rt/internal.h"
+#include "rt/device/device_struct.h"
+#include "rt/memory/pool.h"
 #include "rt_test.h"
 
 #define STEPS 3
@@ -99,10 +100,10 @@ static bool fits(const workload *w, kn_device *device, kn_dataset *data, uint64_
 {
     kn_error_clear();
     kn_empty_cache(device);
-    device->pool.limit = limit;
+    device->pool->limit = limit;
     kn_reset_peak_memory_stats(device);
     kn_status status = train(w, data);
-    device->pool.limit = 0;
+    device->pool->limit = 0;
     if (status != KN_OK && status != KN_ERR_MEMORY)
         fail_msg("%s with %llu bytes: %s", w->name, (unsigned long long)limit, kn_error_message());
     assert_true(kn_max_memory_reserved(device) <= limit);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rt/device/device_struct.h"
 #include "rt/device/lost.h"
-#include "rt/internal.h"
 #include "tensor/host_copies.h"
 
 enum { N = 100003 };
