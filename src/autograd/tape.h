@@ -22,6 +22,14 @@ typedef struct kn_hook {
     struct kn_hook *next;
 } kn_hook;
 
+/* Where a node leads, in a pass that looks for the gradients of certain outputs. */
+typedef enum kn_way {
+    KN_WAY_UNKNOWN, /* in a pass over all leaves */
+    KN_WAY_NOWHERE, /* to none of them */
+    KN_WAY_END,     /* it is one of them, and leads to no other */
+    KN_WAY_THROUGH  /* further on, to others */
+} kn_way;
+
 typedef struct kn_edge {
     kn_node *node; /* owned; NULL: no gradient wanted there */
     int output;
@@ -53,6 +61,7 @@ struct kn_node {
     /* During a backward pass only. */
     kn_tensor **gradients; /* per output */
     bool queued;
+    uint8_t way;   /* a kn_way, in a pass that looks for certain gradients */
     kn_node *next; /* of a list of nodes to free */
 };
 

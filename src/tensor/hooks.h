@@ -1,4 +1,4 @@
-/* tensor/hooks.h - where the tensor layer, which knows no gradients, and the autograd layer meet. */
+/* tensor/hooks.h - the interface between the tensor layer, which knows nothing of gradients, and the autograd layer. */
 #ifndef KN_TENSOR_HOOKS_H
 #define KN_TENSOR_HOOKS_H
 
@@ -14,7 +14,7 @@ typedef struct kn_tensor_hooks {
 
 extern const kn_tensor_hooks *kn_tensor_autograd;
 
-/* The text of kn_to_string with `suffix` ("requires_grad=True", or NULL) as its last part. The caller frees it. */
+/* The text of kn_to_string, ending in `suffix` ("requires_grad=True", or NULL). The caller frees it. */
 char *kn_tensor_format(const kn_tensor *tensor, const char *suffix);
 
 #endif

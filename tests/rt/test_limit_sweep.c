@@ -64,10 +64,11 @@ static kn_status steps(const workload *w, kn_module *net, kn_optim *optim, kn_lo
     kn_status status = KN_OK;
     for (int i = 0; i < STEPS && status == KN_OK; i++) {
         KN_SCOPE;
+        const kn_batch *batch = NULL;
         kn_tensor *x = NULL, *y = NULL;
-        if (loader)
-            status = kn_loader_next(loader, &x, &y);
-        else
+        if (loader && (status = kn_loader_next(loader, &batch)) == KN_OK)
+            x = batch->input, y = batch->target;
+        else if (!loader)
             x = kn_rand(KN_SHAPE(w->batch, w->channels, w->side, w->side)),
             y = kn_zeros(KN_SHAPE(w->batch), .dtype = KN_I64);
         if (status == KN_OK)

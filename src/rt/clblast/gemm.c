@@ -46,7 +46,7 @@ static bool fits(const kn_gemm_params *p, size_t element)
         const CLBlastTranspose ta = p->a.transposed ? CLBlastTransposeYes : CLBlastTransposeNo;                        \
         const CLBlastTranspose tb = p->b.transposed ? CLBlastTransposeYes : CLBlastTransposeNo;                        \
         const size_t m = (size_t)p->m, n = (size_t)p->n, k = (size_t)p->k;                                             \
-        const cl_mem a = call->a, b = call->b, c = call->c;                                                            \
+        cl_mem a = call->a, b = call->b, c = call->c;                                                                  \
         const size_t a0 = call->a_offset, b0 = call->b_offset, c0 = call->c_offset;                                    \
         if (p->batch == 1)                                                                                             \
             return CLBlast##letter##gemmWithTempBuffer(CLBlastLayoutRowMajor, ta, tb, m, n, k, (type)p->alpha, a, a0,  \
