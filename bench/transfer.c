@@ -190,9 +190,9 @@ static kn_status loader_run(const bench_case *self, bench_state *state)
     kn_status status = self->size[3] & TRANSFER ? kn_loader_start(t->loader, 0) : KN_OK;
     for (int64_t i = 0; i < self->size[1] && status == KN_OK; i++) {
         KN_SCOPE;
-        kn_tensor *x, *y;
+        const kn_batch *batch;
         if (self->size[3] & TRANSFER)
-            status = kn_loader_next(t->loader, &x, &y);
+            status = kn_loader_next(t->loader, &batch);
         if (status == KN_OK && (self->size[3] & COMPUTE))
             status = compute(t);
     }

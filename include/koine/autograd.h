@@ -25,6 +25,32 @@ KN_API kn_status kn_backward(kn_tensor *tensor);
 /* The same with dL/dtensor given (NULL: 1, for a tensor of one element), keeping the tape if `retain_graph`. */
 KN_API kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph);
 
+/* Gradients of `outputs` with respect to `inputs`, leaves or not: gradients[i] of inputs[i], owned as results of
+ * koine/ops.h are. kn_grad of no tensor changes, and only what lies between them is gone through. What is torch.autograd.grad
+ * in PyTorch:
+ *
+ *     kn_tensor *slope, *curvature;
+ *     kn_autograd_grad(&y, 1, &x, 1, &slope, .create_graph = true);
+ *     slope = kn_sum(slope);
+ *     kn_autograd_grad(&slope, 1, &x, 1, &curvature);
+ *
+ * With create_graph the gradients are recorded like any results, so that they have gradients themselves. Operations whose
+ * backward pass is a kernel of its own have none (docs/operators.md, "second"): KN_ERR_STATE names the first that was met.
+ * An input that does not lead to the outputs is KN_ERR_STATE, or NULL with allow_unused. */
+typedef struct kn_autograd_grad_params {
+    kn_tensor *const *grad_outputs; /* dL/doutput for each output, NULL among them: 1; default NULL: all 1 */
+    bool retain_graph;              /* default false: the record is freed; true with create_graph */
+    bool create_graph;              /* default false */
+    bool allow_unused;              /* default false */
+} kn_autograd_grad_params;
+#define KN_AUTOGRAD_GRAD_DEFAULTS .grad_outputs = NULL
+KN_API kn_autograd_grad_params kn_autograd_grad_params_init(void);
+KN_API kn_status kn_autograd_grad_with(kn_tensor *const *outputs, int num_outputs, kn_tensor *const *inputs,
+                                       int num_inputs, kn_tensor **gradients, const kn_autograd_grad_params *params);
+#define kn_autograd_grad(outputs, num_outputs, inputs, num_inputs, gradients, ...)                                     \
+    KN_CALL(kn_autograd_grad_with(outputs, num_outputs, inputs, num_inputs, gradients,                                 \
+                                  &(kn_autograd_grad_params){KN_AUTOGRAD_GRAD_DEFAULTS, __VA_ARGS__}))
+
 KN_API kn_tensor *kn_grad(const kn_tensor *tensor); /* borrowed; NULL, without an error, if there is none */
 KN_API kn_status kn_set_grad(kn_tensor *tensor, kn_tensor *gradient); /* NULL drops it */
 KN_API bool kn_requires_grad(const kn_tensor *tensor);
@@ -65,6 +91,10 @@ KN_API kn_gradcheck_options kn_gradcheck_options_init(void);
 typedef kn_tensor *(*kn_gradcheck_function)(kn_tensor *const *inputs, void *user);
 KN_API kn_status kn_gradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
                               const kn_gradcheck_options *options);
+
+/* The same for the gradients themselves (kn_autograd_grad with create_graph), by the inputs and by dL/doutput. */
+KN_API kn_status kn_gradgradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
+                                  const kn_gradcheck_options *options);
 
 KN_END_DECLS
 

@@ -36,10 +36,11 @@ KN_API const kn_op *kn_op_find(const char *name); /* NULL, without an error, if 
 typedef struct kn_op_info {
     const char *name;
     int num_inputs, num_outputs, num_params;
-    size_t params_size;     /* bytes of the parameter struct; 0 if there is none */
-    bool is_differentiable; /* gradients flow to the floating inputs */
-    bool is_view;           /* output 0 shares the storage of input 0 */
-    bool in_place;          /* output 0 is input 0, changed */
+    size_t params_size;           /* bytes of the struct of parameters; 0 where there are none */
+    bool is_differentiable;       /* gradients flow to the floating inputs */
+    bool is_twice_differentiable; /* the gradients have gradients: kn_autograd_grad with create_graph */
+    bool is_view;                 /* output 0 shares the storage of input 0 */
+    bool in_place;                /* output 0 is input 0, changed */
 } kn_op_info;
 KN_API kn_op_info kn_op_describe(const kn_op *op);
 
@@ -109,6 +110,31 @@ typedef struct kn_shape_args {
     kn_ints shape;
 } kn_shape_args;
 
+/* sum, mean, prod, amax, amin, logsumexp. */
+typedef struct kn_reduce_args {
+    kn_ints dims; /* none: all */
+    bool keepdim;
+} kn_reduce_args;
+
+/* var, std. */
+typedef struct kn_var_args {
+    kn_ints dims;
+    bool keepdim;
+    double correction; /* default 1 */
+} kn_var_args;
+
+typedef struct kn_norm_args {
+    kn_ints dims;
+    bool keepdim;
+    double p; /* default 2 */
+} kn_norm_args;
+
+/* max_dim, min_dim, argmax, argmin: along one dimension. */
+typedef struct kn_along_args {
+    int dim;
+    bool keepdim;
+} kn_along_args;
+
 typedef struct kn_permute_args {
     kn_ints dims;
 } kn_permute_args;
@@ -118,6 +144,12 @@ typedef struct kn_narrow_args {
     int64_t start, length;
 } kn_narrow_args;
 
+/* narrow_backward: zeros of size `size` along dim, with the input from `start` on. */
+typedef struct kn_narrow_backward_args {
+    int dim;
+    int64_t start, size;
+} kn_narrow_backward_args;
+
 typedef struct kn_select_args {
     int dim;
     int64_t index;
@@ -126,6 +158,11 @@ typedef struct kn_select_args {
 typedef struct kn_to_dtype_args {
     kn_dtype dtype;
 } kn_to_dtype_args;
+
+/* Adaptive pooling: as many as the operator has dimensions. */
+typedef struct kn_adaptive_pool_args {
+    kn_ints output_size;
+} kn_adaptive_pool_args;
 
 typedef struct kn_activation_args {
     kn_activation activation;

@@ -101,6 +101,11 @@ static const char *dtypes_of(const kn_op *op)
     return takes(op, KN_BOOL) ? "all" : takes(op, KN_I64) ? "numbers" : takes(op, KN_F16) ? "floating" : "f32, f64";
 }
 
+static const char *gradients_of(const kn_op_info *info)
+{
+    return info->is_twice_differentiable ? "second" : info->is_differentiable ? "first" : "none";
+}
+
 static const char *kind_of(const kn_op_info *info) { return info->in_place ? "in place" : info->is_view ? "view" : ""; }
 
 /* --- the table and the page --------------------------------------------------------------------------------------- */
@@ -136,7 +141,7 @@ static int print_table(void)
         put(&table, append_params, op);
         put(&table, append_outputs, op);
         kn_table_put(&table, "%s", dtypes_of(op));
-        kn_table_put(&table, "%s", info.is_differentiable ? "yes" : "no");
+        kn_table_put(&table, "%s", gradients_of(&info));
         kn_table_put(&table, "%s", kind_of(&info));
     }
     kn_table_append(&out, &table, kn_page_of(STDOUT_FILENO));
@@ -160,9 +165,10 @@ static int print_page(void)
     kn_text_append(&out,
                    "# Operators\n\n"
                    "Printed by `koine operators --markdown`: all operators of `kn_op_find`\n"
-                   "(`<koine/operators.h>`), with their inputs (`?`: optional), parameters with\n"
-                   "defaults, outputs, the dtypes of the first input and whether they are differentiable.\n"
-                   "\"floating\" is float64, float32 and float16, \"numbers\" also integers, \"all\" also bool.\n\n"
+                   "(`<koine/operators.h>`), with their inputs (`?`: optional), parameters with defaults,\n"
+                   "outputs, the dtypes of the first input and their gradients: none, the first, or second\n"
+                   "gradients too (`kn_autograd_grad` with `create_graph`). \"floating\" is float64, float32\n"
+                   "and float16, \"numbers\" also integers, \"all\" also bool.\n\n"
                    "| operator | inputs | parameters | outputs | dtypes | gradient | |\n"
                    "| --- | --- | --- | --- | --- | --- | --- |\n");
     for (int i = 0; i < kn_op_count(); i++) {
@@ -172,7 +178,7 @@ static int print_page(void)
         append_code(&out, append_inputs, op);
         append_code(&out, append_params, op);
         append_code(&out, append_outputs, op);
-        kn_text_format(&out, " %s | %s | %s |\n", dtypes_of(op), info.is_differentiable ? "yes" : "no", kind_of(&info));
+        kn_text_format(&out, " %s | %s | %s |\n", dtypes_of(op), gradients_of(&info), kind_of(&info));
     }
     return kn_print_text(&out);
 }

@@ -7,7 +7,7 @@
 #include "cli/tune.h"
 #include "ops/gemm/blocked.h"
 #include "ops/gemm/gemm.h"
-#include "rt/clblast/clblast.h"
+#include "rt/clblast/parameters.h"
 #include "tensor/tensor.h"
 
 enum { RUNS = 3 };

@@ -37,7 +37,7 @@ static kn_tensor *make(int ndim, const int64_t *shape, const kn_tensor_options *
         pinned ? make_pinned(&tensor, dtype, ndim, shape, device) : kn_tensor_new(&tensor, dtype, ndim, shape, device);
     if (status != KN_OK)
         return NULL;
-    if (options->requires_grad && kn_autograd_require(tensor) != KN_OK) {
+    if (options->requires_grad && kn_tensor_autograd->require(tensor) != KN_OK) {
         kn_release(tensor);
         return NULL;
     }

@@ -151,7 +151,7 @@ static kn_tensor *draw_in_place(kn_tensor *tensor, const draw *d, const char *fu
 {
     if (kn_tensor_given(function, "tensor", tensor) != KN_OK)
         return kn_stick();
-    if (kn_autograd_check_unrecorded(function, tensor) != KN_OK)
+    if (kn_tensor_autograd->check_unrecorded(function, tensor) != KN_OK)
         return kn_stick();
     if (kn_tensor_check_apart(tensor) != KN_OK) {
         kn_error_prefix("%s", function);

@@ -140,3 +140,27 @@ kn_tensor *kn_scope_adopt(kn_tensor *tensor)
     kn_release(tensor);
     return kn_stick();
 }
+
+kn_status kn_scope_adopt_all(kn_tensor **owned, int count, kn_tensor **out)
+{
+    kn_status status = KN_OK;
+    for (int i = 0; i < count; i++) {
+        if (!owned[i])
+            continue;
+        if (status != KN_OK)
+            kn_release(owned[i]);
+        else if (!(owned[i] = kn_scope_adopt(owned[i])))
+            status = kn_error_status();
+    }
+    for (int i = 0; i < count && status == KN_OK; i++)
+        out[i] = owned[i];
+    return status;
+}
+
+kn_status kn_scope_return_all(int depth, kn_tensor **tensors, int count, kn_tensor **out)
+{
+    for (int i = 0; i < count; i++)
+        kn_retain(tensors[i]);
+    kn_scope_end(depth);
+    return kn_scope_adopt_all(tensors, count, out);
+}

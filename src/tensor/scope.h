@@ -14,10 +14,19 @@
 #ifndef KN_TENSOR_SCOPE_H
 #define KN_TENSOR_SCOPE_H
 
+#include <koine/tensor.h>
+
 /* Like kn_scope_begin. */
 int kn_scope_begin_internal(void);
 
 int kn_scope_enter_program(void);
 void kn_scope_leave_program(int adopter);
+
+/* Hands owned references to the scope around, as results of a public function; NULLs stay NULL. None are left to the
+ * caller, also on failure, which leaves `out` as it was. */
+kn_status kn_scope_adopt_all(kn_tensor **owned, int count, kn_tensor **out);
+
+/* As kn_scope_return, for several: they go to the scope around, and to `out`. */
+kn_status kn_scope_return_all(int depth, kn_tensor **tensors, int count, kn_tensor **out);
 
 #endif

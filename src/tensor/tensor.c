@@ -12,6 +12,8 @@
 #include "tensor/host_copies.h"
 #include "tensor/liveness.h"
 
+const kn_tensor_hooks *kn_tensor_autograd;
+
 /* --- storage ---------------------------------------------------------------------------------- */
 
 /* Memory on `device`; with `pinned_for` on the host, pinned for transfers with that device. */
@@ -224,7 +226,7 @@ void kn_release(kn_tensor *tensor)
     if (atomic_fetch_sub(&tensor->references, 1) != 1)
         return;
     if (tensor->autograd)
-        kn_autograd_free(tensor->autograd);
+        kn_tensor_autograd->free(tensor->autograd);
     kn_device *device = tensor->storage->device;
     kn_storage_release(tensor->storage);
     if (kn_tensors_are_guarded())

@@ -9,6 +9,7 @@
 #include "ops/dispatch/reference.h"
 #include "ops/gemm/matmul.h"
 #include "ops/pointwise/activation.h"
+#include "ops/pointwise/broadcast.h"
 
 /* --- shape rule --------------------------------------------------------------------------------------------------- */
 
@@ -160,6 +161,35 @@ static kn_status linear_backward(kn_grad_call *grad)
     return grad->grad_inputs[2] ? KN_OK : kn_error_status();
 }
 
+/* A tensor [..., columns] as one matrix, recorded; NULL in, NULL out. */
+static kn_tensor *as_rows(kn_tensor *t)
+{
+    return t ? kn_reshape(t, 2, (const int64_t[]){kn_shape_numel(t->ndim - 1, t->shape), t->shape[t->ndim - 1]}) : NULL;
+}
+
+/* The same of recorded operations. */
+static kn_status linear_backward_recorded(kn_grad_call *grad)
+{
+    kn_tensor *x = kn_grad_saved_input(grad, 0, 0), *weight = kn_grad_saved_input(grad, 1, 1);
+    kn_tensor *y = kn_grad_saved_output(grad, 2, 0);
+    kn_tensor *dy = kn_activation_gradient_recorded(grad->grad_outputs[0], activation_of(grad->params), y);
+    kn_tensor *rows = as_rows(dy);
+    kn_tensor *gradients[3] = {NULL};
+
+    if (grad->needs[0])
+        gradients[0] = kn_reshape(kn_matmul(rows, weight), grad->input[0].ndim, grad->input[0].shape);
+    if (grad->needs[1])
+        gradients[1] = kn_matmul(kn_t(rows), as_rows(x));
+    if (grad->num_inputs > 2 && grad->needs[2])
+        gradients[2] = kn_sum_to_shape(rows, 1, grad->input[2].shape);
+    for (int i = 0; i < grad->num_inputs; i++) {
+        if (grad->needs[i] && !gradients[i])
+            return kn_error_status();
+        grad->grad_inputs[i] = gradients[i];
+    }
+    return KN_OK;
+}
+
 /* --- the plain C reference ---------------------------------------------------------------------------------------- */
 
 static kn_status linear_reference(const kn_call *call)
@@ -185,6 +215,7 @@ const kn_op kn_linear_op = {
     .shape = linear_shape,
     .forward = linear_forward,
     .backward = linear_backward,
+    .backward_recorded = linear_backward_recorded,
     .reference = linear_reference,
     .work = linear_work,
     .backward_work = linear_backward_work,

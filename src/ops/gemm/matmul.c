@@ -207,7 +207,8 @@ static void as_matrix(matrix_shape *result, const kn_input_spec *input, bool row
 
 static kn_status matmul_backward(kn_grad_call *grad)
 {
-    kn_tensor *a = grad->saved[0], *b = grad->saved[1], *gradient = grad->grad_outputs[0]; /* each NULL if not needed */
+    kn_tensor *a = kn_grad_saved_input(grad, 0, 0), *b = kn_grad_saved_input(grad, 1, 1); /* each NULL if not needed */
+    kn_tensor *gradient = grad->grad_outputs[0];
     matrix_shape first, second;
     if (grad->needs[1] && grad->input[0].ndim == 1)
         a = kn_unsqueeze(a, 0);
@@ -278,6 +279,7 @@ const kn_op kn_matmul_op = {
     .shape = matmul_shape,
     .forward = matmul_forward,
     .backward = matmul_backward,
+    .backward_recorded = matmul_backward,
     .reference = matmul_reference,
     .work = matmul_work,
     .backward_work = matmul_backward_work,

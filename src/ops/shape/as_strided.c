@@ -2,6 +2,7 @@
 #include <koine/ops.h>
 
 #include "autograd/view.h"
+#include "base/load.h"
 
 /* Elements that occur several times in the view, as after kn_expand, sum their gradients. */
 static kn_tensor *collapse(kn_tensor *gradient, kn_geometry *view)
@@ -38,3 +39,5 @@ const kn_op kn_as_strided_op = {.name = "as_strided",
                                 .record_size = sizeof(kn_slice),
                                 .is_view = true,
                                 .backward = as_strided_backward};
+
+KN_AT_LOAD register_op(void) { kn_view_set_op(&kn_as_strided_op); }

@@ -50,8 +50,8 @@ static kn_status to_dtype_enter(kn_entry *entry)
 #define COPY_OP(op_name, params_, enter_)                                                                              \
     {                                                                                                                  \
         .name = op_name, .inputs = {"x"}, .params = params_, .enter = enter_, .record_size = sizeof(kn_to_dtype_args), \
-        .shape = convert_shape, .forward = convert_forward, .backward = convert_backward, .work = kn_work_moving,      \
-        .backward_work = kn_grad_work_moving                                                                           \
+        .shape = convert_shape, .forward = convert_forward, .backward = convert_backward,                              \
+        .backward_recorded = convert_backward, .work = kn_work_moving, .backward_work = kn_grad_work_moving            \
     }
 
 static const kn_op_param dtype_row[] = {KN_PARAM(kn_to_dtype_args, dtype)};

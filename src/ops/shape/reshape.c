@@ -93,6 +93,7 @@ static const kn_op reshape_copy_op = {.name = "reshape",
                                       .shape = kn_view_shape,
                                       .forward = copy_forward,
                                       .backward = reshape_backward,
+                                      .backward_recorded = reshape_backward,
                                       .work = kn_work_moving};
 
 static kn_status reshape_enter(kn_entry *entry)
@@ -120,7 +121,8 @@ const kn_op kn_reshape_op = {.name = "reshape",
                              .is_view = true,
                              .shape = kn_view_shape,
                              .forward = kn_view_forward,
-                             .backward = reshape_backward};
+                             .backward = reshape_backward,
+                             .backward_recorded = reshape_backward};
 
 kn_tensor *kn_reshape(kn_tensor *x, int ndim, const int64_t *shape)
 {
