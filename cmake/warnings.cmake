@@ -14,7 +14,3 @@ if(KOINE_SANITIZE)
   target_compile_options(koine_flags INTERFACE -fsanitize=${KOINE_SANITIZE} -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)
   target_link_options(koine_flags INTERFACE -fsanitize=${KOINE_SANITIZE})
 endif()
-
-if(KOINE_TIDY)
-  find_program(KOINE_CLANG_TIDY NAMES clang-tidy REQUIRED)
-endif()

@@ -105,7 +105,7 @@ static kn_module *make_max(const pool_layer *layer, const kn_pool_params *params
         return kn_stick();
     kn_module *module = kn_layer_new_activated(layer->name, max_forward, describe_max, &self, sizeof self);
     if (module != NULL)
-        module->keeps_order = meets_input(&self);
+        module->kind.keeps_order = meets_input(&self);
     return module;
 }
 

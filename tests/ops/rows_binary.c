@@ -21,6 +21,12 @@ BINARY(le)
 BINARY(gt)
 BINARY(ge)
 
+static kn_tensor *build_where(kn_tensor *const *x, const void *params)
+{
+    (void)params;
+    return kn_where(x[0], x[1], x[2]);
+}
+
 #define IN_PLACE(function)                                                                                             \
     static kn_tensor *build_##function##in_place(kn_tensor *const *x, const void *params)                              \
     {                                                                                                                  \
@@ -47,17 +53,23 @@ static kn_tensor *build_square_by_itself(kn_tensor *const *x, const void *params
 #define RELU &(const kn_activation){KN_ACTIVATION_RELU}
 #define RELU6 &(const kn_activation){KN_ACTIVATION_RELU6}
 #define NO_ACTIVATION &(const kn_activation){KN_ACTIVATION_NONE}
-/* Every way two shapes may meet. */
+/* Ways in which two shapes may meet: those that each operator takes, and further ones, which one of them takes and, with
+ * KOINE_TEST_FULL=1, all. */
 #define BROADCASTS(name, build, a, b)                                                                                  \
     {name "/same", build, {a(7, 11), b(7, 11)}, .layouts = true}, {name "/row", build, {a(7, 11), b(11)}},             \
-        {name "/column", build, {a(7, 1), b(1, 11)}}, {name "/outer", build, {a(5, 1, 3), b(4, 1)}},                   \
-        {name "/one", build, {a(1), b(5, 7)}}, {name "/empty", build, {a(0, 3), b(1, 3)}},                             \
-        {name "/middle", build, {a(3, 1, 5), b(3, 4, 5)}}, {name "/channels", build, {a(2, 3, 5, 7), b(3, 1, 1)}},     \
-        {name "/long", build, {a(257, 131), b(131)}}, {name "/long_column", build, {a(131, 257), b(131, 1)}},          \
-        {name "/short_columns", build, {a(431, 3), b(431, 1)}}, {name "/short_rows", build, {a(431, 5), b(5)}},        \
-        {name "/short_rows_of_37", build, {a(43, 1, 37), b(5, 37)}},                                                   \
-        {name "/short_middle", build, {a(67, 8, 2), b(67, 1, 2)}},                                                     \
-        {name "/short_inner", build, {a(1, 31, 4), b(17, 31, 1)}}
+        {name "/column", build, {a(7, 1), b(1, 11)}}, {name "/one", build, {a(1), b(5, 7)}},                           \
+        {name "/empty", build, {a(0, 3), b(1, 3)}}
+#define FURTHER_BROADCASTS(name, build, a, b, ...)                                                                     \
+    {name "/outer", build, {a(5, 1, 3), b(4, 1)}, __VA_ARGS__},                                                        \
+        {name "/middle", build, {a(3, 1, 5), b(3, 4, 5)}, __VA_ARGS__},                                                \
+        {name "/channels", build, {a(2, 3, 5, 7), b(3, 1, 1)}, __VA_ARGS__},                                           \
+        {name "/long", build, {a(257, 131), b(131)}, __VA_ARGS__},                                                     \
+        {name "/long_column", build, {a(131, 257), b(131, 1)}, __VA_ARGS__},                                           \
+        {name "/short_columns", build, {a(431, 3), b(431, 1)}, __VA_ARGS__},                                           \
+        {name "/short_rows", build, {a(431, 5), b(5)}, __VA_ARGS__},                                                   \
+        {name "/short_rows_of_37", build, {a(43, 1, 37), b(5, 37)}, __VA_ARGS__},                                      \
+        {name "/short_middle", build, {a(67, 8, 2), b(67, 1, 2)}, __VA_ARGS__},                                        \
+        {name "/short_inner", build, {a(1, 31, 4), b(17, 31, 1)}, __VA_ARGS__}
 
 #define BESIDE_ZERO(...) FLOATS_IN(0.5, 2, __VA_ARGS__)
 #define LARGE(...) FLOATS_IN(-2, 2, __VA_ARGS__)
@@ -70,6 +82,12 @@ static const op_row rows[] = {
     BROADCASTS("div", build_div, FLOATS, BESIDE_ZERO),
     BROADCASTS("pow", build_pow, BESIDE_ZERO, LARGE),
     BROADCASTS("maximum", build_maximum, FLOATS, FLOATS),
+    FURTHER_BROADCASTS("add", build_add, FLOATS, FLOATS, .full = true),
+    FURTHER_BROADCASTS("sub", build_sub, FLOATS, FLOATS, .full = true),
+    FURTHER_BROADCASTS("mul", build_mul, FLOATS, FLOATS, .full = false),
+    FURTHER_BROADCASTS("div", build_div, FLOATS, BESIDE_ZERO, .full = true),
+    FURTHER_BROADCASTS("pow", build_pow, BESIDE_ZERO, LARGE, .full = true),
+    FURTHER_BROADCASTS("maximum", build_maximum, FLOATS, FLOATS, .full = true),
     {"add/scalars", build_add, {FLOAT_SCALAR(-1, 1), FLOAT_SCALAR(-1, 1)}},
     {"add/scalar_and_matrix", build_add, {FLOAT_SCALAR(-1, 1), FLOATS(5, 7)}},
     {"mul/itself", build_square_by_itself, {FLOATS(5, 7)}, .layouts = true},
@@ -105,6 +123,12 @@ static const op_row rows[] = {
     {"le/whole", build_le, {WHOLE(KN_U8, 0, 3, 31), WHOLE(KN_U8, 0, 3, 31)}, .no_gradient = true},
     {"gt/floats", build_gt, {FLOATS(1031), FLOATS(1)}, .no_gradient = true},
     {"ge/whole", build_ge, {WHOLE(KN_I64, 0, 3, 31), WHOLE(KN_I64, 0, 3, 31)}, .no_gradient = true},
+    {"where/floats", build_where, {WHOLE(KN_BOOL, 0, 2, 7, 11), FLOATS(7, 11), FLOATS(7, 11)}, .layouts = true},
+    {"where/broadcast", build_where, {WHOLE(KN_BOOL, 0, 2, 7, 1), FLOATS(11), FLOAT_SCALAR(-1, 1)}},
+    {"where/mixed", build_where, {WHOLE(KN_BOOL, 0, 2, 1031), WHOLE(KN_I32, -9, 9, 1031), FLOATS(1031)}},
+    {"where/whole", build_where, {WHOLE(KN_BOOL, 0, 2, 31), WHOLE(KN_I64, -9, 9, 31), WHOLE(KN_I64, -9, 9, 31)}, .no_gradient = true},
+    {"where/f16", build_where, {WHOLE(KN_BOOL, 0, 2, 31), WHOLE(KN_F16, -9, 9, 31), WHOLE(KN_F16, -9, 9, 31)}, .no_gradient = true},
+    {"where/empty", build_where, {WHOLE(KN_BOOL, 0, 2, 0), FLOATS(0), FLOATS(0)}},
     {"add_/same", build_add_in_place, {FLOATS(7, 11), FLOATS(7, 11)}, .layouts = true},
     {"add_/row", build_add_in_place, {FLOATS(7, 11), FLOATS(11)}},
     {"sub_/column", build_sub_in_place, {FLOATS(7, 11), FLOATS(7, 1)}},

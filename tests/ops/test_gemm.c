@@ -11,7 +11,9 @@
 #include "support/values.h"
 #include "tensor/tensor.h"
 
-#define NUM_CASES 150
+/* Fewer unless all are asked for. */
+enum { MOST_CASES = 150, FEW_CASES = 60, MOST_DRAWS = 3 };
+static int num_cases(void) { return test_full() ? MOST_CASES : FEW_CASES; }
 
 /* One matrix: its elements on the host, and the same on the device. */
 typedef struct matrix {
@@ -79,7 +81,7 @@ static void draw_sizes(test_random *random, int64_t size[3])
 /* Where blocks end: of k, of rows, of panels and their groups, of columns; strides of 4 KiB. */
 static const int64_t large_sizes[][3] = {{37, 1000, 1100}, {300, 31, 700}, {131, 257, 1024}, {1, 4099, 203},
                                          {4099, 1, 203},   {523, 33, 17},  {131, 1024, 300}};
-enum { LARGE_CASES = 3 * sizeof large_sizes / sizeof large_sizes[0] };
+enum { LARGE_SIZES = sizeof large_sizes / sizeof large_sizes[0] };
 
 static gemm_case draw_case(test_random *random, bool f64, const int64_t size[3])
 {
@@ -187,7 +189,7 @@ static void test_all_implementations(void **state)
     int64_t computed[16] = {0};
     test_random random = test_random_from("gemm");
     (void)state;
-    for (int i = 0; i < NUM_CASES; i++) {
+    for (int i = 0; i < num_cases(); i++) {
         int64_t size[3];
         draw_sizes(&random, size);
 
@@ -196,7 +198,7 @@ static void test_all_implementations(void **state)
     }
     /* None was passed over. */
     for (int i = 0; i < kn_gemm_implementations.count; i++)
-        assert_true(computed[i] > NUM_CASES / 20 ||
+        assert_true(computed[i] > num_cases() / 20 ||
                     !can_force(&kn_gemm_implementations, &kn_gemm_implementations.rows[i]));
 }
 
@@ -206,9 +208,9 @@ static void test_large_sizes(void **state)
     int64_t computed[16] = {0};
     test_random random = test_random_from("gemm large");
     (void)state;
-    for (int i = 0; i < LARGE_CASES; i++) {
+    for (int i = 0; i < MOST_DRAWS * LARGE_SIZES; i += test_full() ? 1 : MOST_DRAWS) {
         KN_SCOPE;
-        check_case(&random, has_f64 && i % 4 == 3, i, large_sizes[i / 3], computed);
+        check_case(&random, has_f64 && i % 4 == 3, i, large_sizes[i / MOST_DRAWS], computed);
     }
 }
 

@@ -6,6 +6,5 @@ int main(int argc, char **argv)
     static const op_table *const tables[] = {
         &unary_rows,  &binary_rows, &reduction_rows,  &matmul_rows, &shape_rows, &conv2d_rows,    &conv_rows,
         &pool2d_rows, &pool_rows,   &activation_rows, &loss_rows,   &norm_rows,  &alignment_rows, NULL};
-    const int status = op_test_main(argc, argv, tables);
-    return argc == 1 && !op_all_seen(stderr) ? 1 : status;
+    return op_test_main(argc, argv, tables);
 }

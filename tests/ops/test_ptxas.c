@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "ops/gemm/blocked.h"
 #include "rt/program/program.h"
+#include "support/full.h"
 
 static const char *clang, *library, *ptxas;
 static char folder[] = "/tmp/koine-ptxas-XXXXXX";
@@ -112,8 +113,8 @@ static void assemble(const char *name, const char *what, int capability)
     failures++;
 }
 
-/* For the first processor that this ptxas knows, from capability `least` on, and the newest; with `all` for those
- * between, too. */
+/* For the first processor that this ptxas knows, from capability `least` on; with KOINE_TEST_FULL=1 for the newest; with
+ * `all` for it and those between. */
 static void check(const char *source, const char *options, int least, bool all)
 {
     char what[KN_BLOCK_OPTIONS + 64], with_keyword[KN_BLOCK_OPTIONS + 64], *text;
@@ -134,7 +135,7 @@ static void check(const char *source, const char *options, int least, bool all)
     while (first < CAPABILITIES - 1 && (!known[first] || capabilities[first] < least))
         first++;
     for (int i = first; compiled && i < CAPABILITIES; i++)
-        if (known[i] && (all || i == first || i == CAPABILITIES - 1))
+        if (known[i] && (all || i == first || (test_full() && i == CAPABILITIES - 1)))
             assemble("kernel", what, capabilities[i]);
 }
 

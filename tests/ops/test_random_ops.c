@@ -1,11 +1,13 @@
 /* test_random_ops.c - the harness of op_row.h over shapes and parameters drawn at random: what nobody thought of.
  *
  * Row "conv2d/random_7" is the same on every machine, so that the line that reproduces a failure works anywhere.
- * KOINE_TEST_SEED=n in the environment draws another set; KOINE_TEST_COUNT=n makes it longer. */
+ * KOINE_TEST_SEED=n in the environment draws another set; KOINE_TEST_COUNT=n makes it longer, KOINE_TEST_FULL=1 as long
+ * as 10 does. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/full.h"
 #include "support/op_row.h"
 #include "support/values.h"
 
@@ -445,7 +447,7 @@ static void add_family(const char *family, draw_function draw, int count, const 
 int main(int argc, char **argv)
 {
     const char *seed = getenv("KOINE_TEST_SEED"), *count_text = getenv("KOINE_TEST_COUNT");
-    int count = count_text ? atoi(count_text) : 10;
+    int count = count_text ? atoi(count_text) : test_full() ? 10 : 4;
     rows = calloc(MAX_ROWS, sizeof *rows);
     cases = calloc(MAX_ROWS, sizeof *cases);
     if (!rows || !cases)

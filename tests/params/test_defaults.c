@@ -222,6 +222,22 @@ static kn_tensor *cube(kn_tensor *const *inputs, void *user)
         kn_register_hook(y, times_101, NULL);
     return y;
 }
+static char *check_cube_twice(const kn_gradcheck_options *options)
+{
+    kn_tensor *x = kn_full(KN_SHAPE(2), 1.5, .dtype = KN_F64, .requires_grad = true);
+    return kn_gradgradcheck(cube, NULL, &x, 1, options) == KN_OK ? strdup("no difference") : show_error();
+}
+CALLS(kn_gradgradcheck, kn_gradcheck_options, , check_cube_twice(params),
+      check_cube_twice(&(kn_gradcheck_options){KN_GRADCHECK_DEFAULTS}))
+static char *slope_of_cube(bool by_macro, const kn_autograd_grad_params *params)
+{
+    kn_tensor *x = kn_full(KN_SHAPE(1), 1.5, .dtype = KN_F64, .requires_grad = true), *slope = NULL;
+    kn_tensor *y = kn_mul(kn_mul(x, x), x);
+    const kn_status status =
+        by_macro ? kn_autograd_grad(&y, 1, &x, 1, &slope) : kn_autograd_grad_with(&y, 1, &x, 1, &slope, params);
+    return status == KN_OK ? show_tensor(slope) : show_error();
+}
+CALLS(kn_autograd_grad, kn_autograd_grad_params, , slope_of_cube(false, params), slope_of_cube(true, NULL))
 /* The message tells the difference found, which depends on eps, and that it was not tolerated. */
 static char *check_cube(const kn_gradcheck_options *options)
 {
@@ -291,6 +307,24 @@ CALLS(kn_optim_sgd, kn_sgd_params, show_optim, kn_optim_sgd_with(some_parameters
 CALLS(kn_optim_adam, kn_adam_params, show_optim, kn_optim_adam_with(some_parameters(), params),
       kn_optim_adam(some_parameters()))
 
+static char *show_made(kn_module *module)
+{
+    if (module == NULL)
+        return show_error();
+    static char text[64];
+    snprintf(text, sizeof text, "%d in, %d out", kn_module_input_count(module), kn_module_output_count(module));
+    kn_module_free(module);
+    return strdup(text);
+}
+static kn_status pass_on(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    (void)module;
+    outputs[0] = inputs[0];
+    return KN_OK;
+}
+CALLS(kn_module_new_many, kn_module_new_many_params, show_made, kn_module_new_many_with("Any", pass_on, params),
+      kn_module_new_many("Any", pass_on))
+
 /* Neither function has a macro with options: the plain call takes its place. */
 CALLS(kn_module_summary, kn_module_summary_params, show_text, kn_module_summary_with(some_module(), params),
       kn_module_summary(some_module()))
@@ -313,6 +347,36 @@ static kn_loader *load(bool with, const kn_loader_params *params)
         with ? kn_loader_new_with(&loader, some_data(), params) : kn_loader_new(&loader, some_data());
     return status == KN_OK ? loader : NULL;
 }
+/* The transform adds one to what it is given. */
+static kn_status add_one(void *value, const kn_field *field, uint64_t random, void *user)
+{
+    (void)field, (void)random, (void)user;
+    *(float *)value += 1;
+    return KN_OK;
+}
+static char *transformed(bool with, const kn_transform_dataset_params *params)
+{
+    kn_dataset *dataset = NULL, *base = NULL;
+    float x[2];
+    int64_t y;
+    static char text[64];
+    KN_SCOPE;
+    kn_tensor *rows = kn_ones(KN_SHAPE(1, 2), .device = kn_device_host());
+    kn_status status =
+        kn_tensor_dataset(&base, rows, kn_zeros(KN_SHAPE(1), .dtype = KN_I64, .device = kn_device_host()));
+    if (status == KN_OK)
+        status = with ? kn_transform_dataset_with(&dataset, base, add_one, NULL, params)
+                      : kn_transform_dataset(&dataset, base, add_one, NULL);
+    if (status == KN_OK)
+        status = kn_dataset_get(dataset, 0, (void *[]){x, &y});
+    if (status != KN_OK)
+        return show_error();
+    snprintf(text, sizeof text, "%g %g %d", (double)x[0], (double)x[1], (int)y);
+    kn_dataset_free(dataset);
+    return strdup(text);
+}
+CALLS(kn_transform_dataset, kn_transform_dataset_params, , transformed(true, params), transformed(false, NULL))
+
 CALLS(kn_loader_new, kn_loader_params, show_loader, load(true, params), load(false, NULL))
 
 static kn_trainer *train(bool with, bool given, const kn_trainer_params *params)
@@ -415,6 +479,8 @@ static const row rows[] = {
     ROW(kn_jit_call),
     NEEDS(kn_kernel_run),
     GIVEN(kernel_of_6, give_global),
+    ROW(kn_autograd_grad),
+    ROW(kn_gradgradcheck),
     NEEDS(kn_gradcheck),
     NEEDS(kn_nn_linear),
     GIVEN(linear_of_3, give_features),
@@ -444,6 +510,8 @@ static const row rows[] = {
     ROW(kn_nn_dropout2d),
     ROW(kn_nn_data_parallel),
     ROW(kn_module_summary),
+    ROW(kn_module_new_many),
+    ROW(kn_transform_dataset),
     NEEDS(kn_module_load),
     ROW(kn_optim_sgd),
     ROW(kn_optim_adam),

@@ -10,6 +10,7 @@
 
 #include "ops/dispatch/choice.h"
 #include "rt/rt.h"
+#include "support/full.h"
 
 /* Tensor cores in TF32, for a device that has none: the test's environment puts code that does what they do in place of
  * their instructions (KOINE_KERNEL_DIR, tests/ops/tensor_cores). */
@@ -21,12 +22,22 @@ static inline void pretend_tensor_cores(kn_limits *limits)
     kn_set_allow_reduced_precision(KN_MATMUL_ALLOW_TF32 | KN_CONV_ALLOW_TF32, true);
 }
 
-/* Whether the flags let the row run, and the device has the units that it tries out: else there is nothing to force. */
+/* Whether the library may come to choose the row on this kind of device: kernels made for CPUs are of no use to GPUs,
+ * and the other way round. The reference, the last row, runs on both. */
+static inline bool is_for_device(const kn_implementation_table *table, const kn_implementation *row)
+{
+    const bool cpu = kn_device_limits(kn_device_current())->is_cpu;
+    return row->timed_on == KN_TIMED_ANYWHERE || (row->timed_on == KN_TIMED_ON_CPUS) == cpu ||
+           row == &table->rows[table->count - 1];
+}
+
+/* Whether to force the row: the flags let it run, the device has the units that it tries out, and it is made for such a
+ * device (with KOINE_TEST_FULL=1 also for others, as KOINE_IMPL can force it there). */
 static inline bool can_force(const kn_implementation_table *table, const kn_implementation *row)
 {
     const kn_limits *limits = kn_device_limits(kn_device_current());
     return kn_implementation_allowed(row, kn_implementation_flags(table)) &&
-           (!row->works || limits->ptx_capability >= 80);
+           (!row->works || limits->ptx_capability >= 80) && (test_full() || is_for_device(table, row));
 }
 
 /* The portable floor of limits. */

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "rt/memory/pool.h"
 #include "support/as_gpu.h"
@@ -10,7 +11,8 @@
 
 typedef struct options {
     const char *only, *device, *dtype, *forced;
-    bool list, no_gradient, as_gpu, tensor_cores, as_avx2, as_neon;
+    bool list, times, all_operators, no_gradient, as_gpu, tensor_cores, as_avx2, as_neon;
+    int shard, num_shards; /* tables shard, shard + num_shards, ... counted from 1; 0: all */
     const char *program;
 } options;
 
@@ -21,8 +23,8 @@ typedef struct totals {
 /* "KOINE_GUARD=1 " where it is set: part of the command that shows a failure again. */
 static const char *environment_prefix(char *buffer, size_t size)
 {
-    static const char *const names[] = {"KOINE_GUARD", "POCL_DEVICES", "KOINE_IMPL", "KOINE_TEST_SEED",
-                                        "KOINE_TEST_COUNT"};
+    static const char *const names[] = {"KOINE_GUARD",     "POCL_DEVICES",     "KOINE_IMPL",
+                                        "KOINE_TEST_SEED", "KOINE_TEST_COUNT", "KOINE_TEST_FULL"};
     size_t used = 0;
     buffer[0] = '\0';
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -119,7 +121,7 @@ static void check_case(op_run *run, const options *chosen)
                     (unsigned long long)kn_memory_allocated(run->device));
         if (run->dtype == KN_F64 && !run->row->no_gradient && !chosen->no_gradient)
             op_check_gradient(run);
-        if (run->dtype == KN_F32 && has_f64 && !run->row->no_gradient)
+        if (run->dtype == KN_F32 && has_f64 && !run->row->no_gradient && (run->layout == LAYOUT_PLAIN || test_full()))
             check_f32_gradients(run, &result);
         op_check_implementations(run, &result);
         check_twin_device(run, &result);
@@ -137,7 +139,22 @@ static bool selected(const options *chosen, const op_row *row, op_layout layout)
 {
     char name[160];
     snprintf(name, sizeof name, "%s@%s", row->name, op_layout_name(layout));
+    if (row->full && !test_full())
+        return false;
     return !chosen->only || strncmp(name, chosen->only, strlen(chosen->only)) == 0;
+}
+
+/* Of this process, all of its threads, and of what it ran and waited for (drivers run linkers). */
+static double cpu_seconds(void)
+{
+    double total = 0;
+    for (int i = 0; i < 2; i++) {
+        struct rusage used;
+        getrusage(i ? RUSAGE_CHILDREN : RUSAGE_SELF, &used);
+        total += (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec);
+        total += (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+    }
+    return total;
 }
 
 /* Rows whose inputs all have fixed dtypes run once. */
@@ -149,6 +166,12 @@ static bool depends_on_dtype(const op_row *row)
     return op_num_inputs(row) == 0;
 }
 
+/* Other layouts than the plain one only in f32 unless everything is asked for: it is the views that matter there. */
+static bool runs_in_f64(kn_device *device, op_layout layout)
+{
+    return kn_device_limits(device)->has_f64 && (layout == LAYOUT_PLAIN || test_full());
+}
+
 static void run_row(const options *chosen, const op_row *row, kn_device *device, totals *sum)
 {
     static const kn_dtype dtypes[] = {KN_F32, KN_F64};
@@ -156,7 +179,7 @@ static void run_row(const options *chosen, const op_row *row, kn_device *device,
         if (!selected(chosen, row, (op_layout)layout))
             continue;
         for (int d = 0; d < (depends_on_dtype(row) ? 2 : 1); d++) {
-            if (dtypes[d] == KN_F64 && !kn_device_limits(device)->has_f64)
+            if (dtypes[d] == KN_F64 && !runs_in_f64(device, (op_layout)layout))
                 continue;
             if (chosen->dtype && strcmp(chosen->dtype, op_short_dtype(dtypes[d])) != 0)
                 continue;
@@ -166,7 +189,11 @@ static void run_row(const options *chosen, const op_row *row, kn_device *device,
                           .dtype = dtypes[d],
                           .only_forced = chosen->forced,
                           .program = chosen->program};
+            const double before = cpu_seconds();
             check_case(&run, chosen);
+            if (chosen->times)
+                printf("%8.3f s CPU  %s@%s in %s\n", cpu_seconds() - before, row->name, op_layout_name(run.layout),
+                       op_short_dtype(run.dtype));
             sum->cases++;
             sum->failed += run.failures > 0;
         }
@@ -182,13 +209,23 @@ static void list_row(const options *chosen, const op_row *row)
 
 static void run_tables(const options *chosen, const op_table *const *tables, kn_device *device, totals *sum)
 {
-    for (; *tables; tables++)
-        for (int i = 0; i < (*tables)->count; i++) {
+    for (int t = 0; tables[t]; t++) {
+        if (chosen->num_shards > 0 && t % chosen->num_shards != chosen->shard - 1)
+            continue;
+        for (int i = 0; i < tables[t]->count; i++) {
             if (chosen->list)
-                list_row(chosen, &(*tables)->rows[i]);
+                list_row(chosen, &tables[t]->rows[i]);
             else
-                run_row(chosen, &(*tables)->rows[i], device, sum);
+                run_row(chosen, &tables[t]->rows[i], device, sum);
         }
+    }
+}
+
+/* "2/4" */
+static bool parse_shard(options *chosen, const char *text)
+{
+    return sscanf(text, "%d/%d", &chosen->shard, &chosen->num_shards) == 2 && chosen->shard >= 1 &&
+           chosen->shard <= chosen->num_shards;
 }
 
 static bool parse_options(options *chosen, int argc, char **argv)
@@ -197,6 +234,12 @@ static bool parse_options(options *chosen, int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--list") == 0)
             chosen->list = true;
+        else if (strcmp(argv[i], "--times") == 0)
+            chosen->times = true;
+        else if (strcmp(argv[i], "--all-operators") == 0)
+            chosen->all_operators = true;
+        else if (strcmp(argv[i], "--shard") == 0 && value && parse_shard(chosen, value))
+            i++;
         else if (strcmp(argv[i], "--no-gradient") == 0)
             chosen->no_gradient = true;
         else if (strcmp(argv[i], "--as-gpu") == 0)
@@ -236,8 +279,9 @@ int op_test_main(int argc, char **argv, const op_table *const *tables)
     options chosen = {.program = argv[0]};
     if (!parse_options(&chosen, argc, argv)) {
         fprintf(stderr,
-                "usage: %s [--list] [--only PREFIX] [--device NAME] [--dtype f32|f64] [--no-gradient] [--as-gpu] "
-                "[--tensor-cores] [--as-avx2] [--as-neon] [--forced IMPLEMENTATION]\n",
+                "usage: %s [--list] [--times] [--only PREFIX] [--shard I/N] [--all-operators] [--device NAME] "
+                "[--dtype f32|f64] [--no-gradient] [--as-gpu] [--tensor-cores] [--as-avx2] [--as-neon] "
+                "[--forced IMPLEMENTATION]\n",
                 argv[0]);
         return 2;
     }
@@ -266,5 +310,6 @@ int op_test_main(int argc, char **argv, const op_table *const *tables)
     printf("%d cases on %d device(s), %d failed\n", sum.cases, num_devices(&chosen), sum.failed);
     if (chosen.forced && !op_forced_any())
         printf("FAIL no case has a problem that %s supports\n", chosen.forced);
-    return sum.failed > 0 || sum.cases == 0 || (chosen.forced && !op_forced_any()) ? 1 : 0;
+    const bool all = !chosen.all_operators || op_all_seen(stdout);
+    return sum.failed > 0 || sum.cases == 0 || !all || (chosen.forced && !op_forced_any()) ? 1 : 0;
 }

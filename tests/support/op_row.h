@@ -62,6 +62,7 @@ typedef struct op_row {
     int64_t reduction;  /* terms of the longest sum in one element; default: guessed from the sizes */
     bool layouts;       /* run also with strided, transposed, offset and expanded inputs */
     bool no_gradient;   /* not differentiable, or only checked forward */
+    bool full;          /* only with KOINE_TEST_FULL=1: other rows cover its code, on other sizes or operators */
     const char *tables; /* implementation tables to force, blank-separated: "gemm conv2d" */
 } op_row;
 
@@ -79,11 +80,10 @@ typedef struct op_table {
 
 #define OP_TABLE(name, rows) const op_table name = {rows, (int)(sizeof(rows) / sizeof((rows)[0]))}
 
-/* The program: --list, --only PREFIX, --device NAME, --dtype f32|f64, --no-gradient. Returns its exit status. */
+/* The program: --list, --times (CPU seconds of each case), --only PREFIX, --shard 2/4 (the second quarter of the
+ * tables), --device NAME, --dtype f32|f64, --no-gradient, --forced IMPLEMENTATION, and those of support/as_gpu.h. With
+ * --all-operators it fails where the rows that were run do not apply every operator in the list, and none besides.
+ * Returns its exit status. */
 int op_test_main(int argc, char **argv, const op_table *const *tables);
-
-/* After it: whether the rows that were run applied every operator in the list, and none besides; what they did not is
- * printed. */
-bool op_all_seen(FILE *file);
 
 #endif

@@ -74,6 +74,7 @@ void op_result_free(op_result *result);
 void op_observe_begin(op_run *run);
 void op_observe_end(void);
 void op_print_coverage(FILE *file);
+bool op_all_seen(FILE *file); /* whether all operators in the list were applied, and none besides; says which not */
 
 /* --- gradients (op_gradient.c) --------------------------------------------------------------------------- */
 

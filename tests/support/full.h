@@ -1,0 +1,16 @@
+/* support/full.h - KOINE_TEST_FULL=1, which `sh tests/run.sh --full` sets: a test runs on everything it knows, where it
+ * otherwise leaves out what takes long and differs from the rest only in numbers. */
+#ifndef SUPPORT_FULL_H
+#define SUPPORT_FULL_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline bool test_full(void)
+{
+    const char *value = getenv("KOINE_TEST_FULL");
+    return value && strcmp(value, "1") == 0;
+}
+
+#endif
