@@ -20,6 +20,9 @@ SHAPE_ROW(narrow, kn_narrow(x[0], 1, 2, 3))
 SHAPE_ROW(narrow_empty, kn_narrow(x[0], 1, 2, 0))
 SHAPE_ROW(select, kn_select(x[0], 1, -2))
 SHAPE_ROW(contiguous, kn_contiguous(kn_mul_scalar(x[0], 2)))
+SHAPE_ROW(contiguous_turned, kn_contiguous(kn_t(x[0])))
+SHAPE_ROW(to_f64, kn_to_dtype(x[0], KN_F64))
+SHAPE_ROW(to_i32, kn_to_dtype(x[0], KN_I32))
 SHAPE_ROW(clone, kn_clone(x[0]))
 SHAPE_ROW(index_first, kn_index_select(x[0], 0, x[1]))
 SHAPE_ROW(index_last, kn_index_select(x[0], -1, x[1]))
@@ -47,6 +50,9 @@ static const op_row rows[] = {
     {"narrow/empty", build_narrow_empty, {FLOATS(5, 7)}},
     {"select/matrix", build_select, {FLOATS(5, 7)}, .layouts = true},
     {"contiguous/matrix", build_contiguous, {FLOATS(5, 7)}, .layouts = true},
+    {"contiguous/turned", build_contiguous_turned, {FLOATS(5, 7)}, .layouts = true},
+    {"to_dtype/f32_to_f64", build_to_f64, {{.fill = FILL_UNIFORM, .dtype = KN_F32, OP_SHAPE(5, 7)}}, .layouts = true},
+    {"to_dtype/i64_to_i32", build_to_i32, {WHOLE(KN_I64, -9, 9, 31)}, .no_gradient = true},
     {"clone/matrix", build_clone, {FLOATS(5, 7)}, .layouts = true},
     {"clone/empty", build_clone, {FLOATS(5, 0)}},
     {"index_select/rows", build_index_first, {FLOATS(5, 7), INDICES(5, 11)}, .layouts = true},

@@ -139,7 +139,7 @@ static bool selected(const options *chosen, const op_row *row, op_layout layout)
 {
     char name[160];
     snprintf(name, sizeof name, "%s@%s", row->name, op_layout_name(layout));
-    if (row->full && !test_full())
+    if ((row->full || (row->large && chosen->as_gpu)) && !test_full())
         return false;
     return !chosen->only || strncmp(name, chosen->only, strlen(chosen->only)) == 0;
 }
