@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
-"""Runs Koine's benchmarks and a peer's alternately, in one run, and prints both times and their ratio.
+"""Runs Koine's benchmarks and a peer's alternately, and prints both times and their ratio.
 
-    python3 bench/compare.py [--peer torch|koine] [--peer-bench PATH] [--python PATH] [--peer-mode eager|compile|benchmark] [--peer-device cpu|cuda] [--only PREFIX]... [--json]
+    python3 bench/compare.py [--peer torch|koine] [--peer-bench PATH] [--python PATH]
+                             [--peer-mode eager|compile|benchmark] [--peer-device cpu|cuda] [--only PREFIX]... [--json]
                              [--check] [--out FILE] [--device D] [--repetitions N] [--threads N]
 
-Koine's side is `koine-bench --serve`, the peer's `bench/peer_torch.py` run by the Python that --python names (any with torch; default: this one). Both are
-processes of their own that wait for requests; both may use the same N cores with N threads each.
-Each benchmark starts from the same values on both sides, which Koine draws and hands over in a file. What the first repetition gives (outputs, gradients; for
-networks the output, the loss, and the loss after the step) is held against the peer's: a benchmark whose results differ by more than the tolerance is not
-timed, and the exit status is 1. First calls, which compile and plan, are reported apart (koine_first_s, peer_first_s: set-up of the operation and first
-repetition). Then the two take turns, a turn being a burst of runs at whose end the device is waited for; the medians of the time per run are compared.
-With --json: one JSON object per line; the first one, "machine", tells what was compared where. bench/report.py makes docs/performance.md of such lines.
-With --out FILE they go to the end of that file as well, and benchmarks that it holds already, with such a peer, are left out: a run that was stopped goes on.
+Koine's side is `koine-bench --serve`, the peer's is `bench/peer_torch.py`, run by the Python that --python names (any
+with torch; default: this one). Both are separate processes that wait for requests, on the same N cores with N threads
+each. Each benchmark starts from the same values on both sides, which Koine draws and passes on in a file. The results
+of the first repetition (outputs, gradients; for networks the output, the loss, and the loss after the step) are
+compared: a benchmark whose results differ by more than the tolerance is not timed, and the exit status is 1. First
+calls, which compile and plan, are reported separately (koine_first_s, peer_first_s: set-up of the operation and first
+repetition). Then the two take turns, a turn being a burst of runs with one wait for the device at its end; the medians
+of the time per run are compared. With --json: one JSON object per line; the first one, "machine", says what was
+compared where. bench/report.py makes docs/performance.md from such lines. With --out FILE they are also appended to
+that file, and benchmarks that it already has for this peer are skipped, so an interrupted run can be continued.
 
-Benchmarks called gpu/... are of a size for GPUs and run against a peer on a GPU, or where --only names them. Those called .../replayed are steps recorded once:
-here as a graph of Koine's; by PyTorch on CUDA as a CUDA graph, on a CPU, where it has nothing of the kind, not at all: the step as it stands. On CUDA, f32 is f32:
-TF32 is allowed, on both sides, in the benchmarks called .../tf32 alone. --peer-mode benchmark lets cuDNN choose among its algorithms by measuring them.
+Benchmarks called gpu/... have GPU sizes and run against a peer on a GPU, or if --only names them. Those called
+.../replayed are steps recorded once: as a graph in Koine, as a CUDA graph in PyTorch on CUDA; on a CPU, where PyTorch
+has no equivalent, its eager step is used. On CUDA, f32 means f32: TF32 is allowed, on both sides, only in benchmarks
+called .../tf32. --peer-mode benchmark lets cuDNN choose its algorithms by timing them.
 """
 import argparse
 import json
@@ -29,8 +33,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# With a peer on the CPU: OpenMP's threads and OpenBLAS' spin for a while after each of the peer's calls (OpenBLAS' for 2^28 ticks, 0.1 s); without a rest they would take the cores
-# from Koine's next turn. A turn is a burst of runs, so that neither side is measured while its threads wake up.
+# For a peer on the CPU: OpenMP's and OpenBLAS's threads spin for a while after each of the peer's calls (OpenBLAS's for
+# 2^28 ticks, 0.1 s); without a rest they would use the cores during Koine's next turn. A turn is a burst of runs, so
+# that neither side is timed while its threads wake up.
 class OnCpu:
     rest, rest_after_peer, burst = 0.05, 0.15, 0.25
 
@@ -40,13 +45,13 @@ class OnCpuAlike:
     rest, rest_after_peer, burst = 0.005, 0.005, 0.1
 
 
-# With both sides on a GPU nothing spins; a burst is what makes the first launch and the wait at the end small.
+# With both sides on a GPU nothing spins; a burst makes the cost of the first launch and the wait at the end negligible.
 class OnGpu:
     rest, rest_after_peer, burst = 0.005, 0.005, 0.1
 
 
 class Failure(Exception):
-    """A side that answers with an error, or not at all."""
+    """A side answers with an error, or not at all."""
 
 
 class Server:
@@ -61,7 +66,7 @@ class Server:
         try:
             self.process.stdin.write(line + '\n')
         except BrokenPipeError:
-            raise Failure(f'{self.name}: {line}: it has ended') from None
+            raise Failure(f'{self.name}: {line}: the process has ended') from None
         return self.answer(line)
 
     def answer(self, to):
@@ -83,7 +88,7 @@ class Koine(Server):
         super().__init__('koine-bench', [path, '--serve'] + (['--device', device] if device else []), environment, cores)
 
     def cases(self, only, on_gpu):
-        """Those whose name starts with one of `only`, in its order; where it is empty, all of a size for the device."""
+        """Those whose names start with one of `only`, in its order; if it is empty, all sized for the device."""
         lines = subprocess.run([self.path, '--list', '--json'], capture_output=True, text=True, check=True).stdout.splitlines()
         cases = [json.loads(line) for line in lines]
         if not only:
@@ -111,7 +116,7 @@ class Koine(Server):
 
 
 class Peer(Server):
-    """peer_torch.py, or another program that speaks as it does."""
+    """peer_torch.py, or another program with the same protocol."""
 
     def __init__(self, python, program, mode, device, threads, environment, cores, bench=None):
         command = [python, program, '--mode', mode, '--threads', str(threads)] + (['--device', device] if device else [])
@@ -134,12 +139,12 @@ class Peer(Server):
 
 
 def burst_length(seconds, burst):
-    """How many runs make a burst: about `burst` seconds of them, at least one."""
+    """The number of runs in a burst: about `burst` seconds, at least one."""
     return max(1, min(1000, int(burst / max(seconds, 1e-6))))
 
 
 def time_of_run(side):
-    """Of one run, the wait at its end included, which a benchmark of the host's time alone does not count."""
+    """The time of one run including the wait at its end, which benchmarks of host time do not count."""
     start = time.perf_counter()
     first = side.run(1)
     middle = time.perf_counter()
@@ -147,7 +152,7 @@ def time_of_run(side):
 
 
 def check(koine, peer, folder):
-    """Holds the first results of both against each other; the difference found, or None where there is nothing to compare."""
+    """Compares the first results of both sides. Returns the difference, or None if there is nothing to compare."""
     path = os.path.join(folder, 'results.safetensors')
     if koine.ask('results ' + path) == 'none':
         return None
@@ -159,7 +164,7 @@ def check(koine, peer, folder):
 
 
 def take_turns(koine, peer, repetitions, limited):
-    """Times per run of both, a list each. Limited ones, which take seconds, are run one at a time."""
+    """The times per run of both sides, a list each. Limited benchmarks, which take seconds, run one at a time."""
     pace = OnGpu if peer.on_gpu else OnCpu if peer.about.get('spins', True) else OnCpuAlike
     ours_count = theirs_count = 1
     if not limited:
@@ -174,7 +179,7 @@ def take_turns(koine, peer, repetitions, limited):
 
 
 def compare(koine, peer, case, repetitions, folder, only_check=False):
-    """The benchmark's row; None where the peer has no such benchmark."""
+    """The benchmark's row; None if the peer does not have this benchmark."""
     path = os.path.join(folder, 'inputs.safetensors')
     limited = case['most'] > 0
     ours_setup = koine.seconds('setup ' + case['name'])
@@ -223,13 +228,13 @@ def print_row(row):
 
 
 def start(arguments):
-    """Both sides, on the same cores with as many threads."""
+    """Starts both sides, on the same cores with the same number of threads."""
     cores = sorted(os.sched_getaffinity(0))[:arguments.threads]
     count = str(len(cores))
     environment = dict(os.environ, POCL_MAX_PTHREAD_COUNT=count, POCL_CPU_MAX_CU_COUNT=count, OMP_NUM_THREADS=count, MKL_NUM_THREADS=count,
                        OPENBLAS_NUM_THREADS=count)
     if not os.access(arguments.koine_bench, os.X_OK):
-        raise Failure(f'{arguments.koine_bench} is not there: build first (sh tests/run.sh)')
+        raise Failure(f'{arguments.koine_bench} does not exist: build first (sh tests/run.sh)')
     program = arguments.peer_program or os.path.join(HERE, 'peer_%s.py' % arguments.peer)
     try:
         peer = Peer(arguments.python, program, arguments.peer_mode, arguments.peer_device, len(cores), environment, cores, arguments.peer_bench)
@@ -240,7 +245,7 @@ def start(arguments):
 
 
 def done_before(path, label):
-    """The names of the benchmarks that the file holds with this peer. What a run that was stopped left of its last line is cut off."""
+    """The benchmarks that the file has for this peer. An incomplete last line of an interrupted run is removed."""
     names, whole = set(), 0
     if path and os.path.exists(path):
         with open(path, 'rb+') as file:
@@ -266,7 +271,7 @@ def put_line(row, arguments):
 
 
 def folder_for_files():
-    """Inputs of a GPU's size are files of up to a GB: in memory where there is room."""
+    """GPU-sized inputs are files of up to a GB: keep them in memory if there is room."""
     try:
         space = os.statvfs('/dev/shm')
         return '/dev/shm' if space.f_bavail * space.f_frsize > 8 << 30 else None
@@ -309,10 +314,10 @@ def main():
     parser.add_argument('--peer-device', help="the peer's: cpu (the default), cuda, ...")
     parser.add_argument('--peer-bench', metavar='PATH', help="the koine-bench of another build, for --peer koine")
     parser.add_argument('--peer-program', help="the peer's program; default: bench/peer_torch.py")
-    parser.add_argument('--only', action='append', metavar='PREFIX', help='benchmarks whose name starts so; may be given several times')
+    parser.add_argument('--only', action='append', metavar='PREFIX', help='benchmarks with this prefix; may be repeated')
     parser.add_argument('--json', action='store_true', help='one JSON object per line')
-    parser.add_argument('--check', action='store_true', help='compare the results and time nothing')
-    parser.add_argument('--out', metavar='FILE', help='keep the rows here too, and measure those that it has not')
+    parser.add_argument('--check', action='store_true', help='compare the results without timing')
+    parser.add_argument('--out', metavar='FILE', help='also append the rows here, and skip those it already has')
     parser.add_argument('--device', help="Koine's device; default auto")
     parser.add_argument('--repetitions', type=int, default=15)
     parser.add_argument('--threads', type=int, default=os.cpu_count(), help='cores and threads of each side')

@@ -1,10 +1,10 @@
-/* conv.c - convolution layers, each pass on its own: forward, gradient of the input (bwd_data), gradient of the weight
- * (bwd_weights). The layers are the seeds' and those of AlexNet, OverFeat, VGG-A (convnet-benchmarks), ResNet,
- * Inception (DeepBench) and MobileNet. Named images,channels,height,width-outputs,kernel, then s: stride, p: padding
- * where it is not half the kernel, g: groups.
+/* conv.c - convolution layers, each pass separately: forward, gradient of the input (bwd_data), gradient of the weight
+ * (bwd_weights). The layers are those of the examples, AlexNet, OverFeat, VGG-A (convnet-benchmarks), ResNet, Inception
+ * (DeepBench) and MobileNet. Named images,channels,height,width-outputs,kernel, then s: stride, p: padding unless it is
+ * half the kernel, g: groups.
  *
- * There is one table of layers, with the batch that CPUs are measured with (8 images) and, under gpu/conv/, with the
- * batch of a GPU: 128 images, 32 of those with 112 x 112 pixels and more. */
+ * All layers are measured with a batch for CPUs (8 images) and, under gpu/conv/, with a batch for GPUs: 128 images, or
+ * 32 of 112 x 112 pixels and more. */
 #include "bench.h"
 
 static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
@@ -48,7 +48,7 @@ static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
 #define DEPTHWISE_STRIDED(group, n, c, h, w) WITH(group, "s2g" #c, n, c, h, w, c, 3, 2, 1, c)
 
 /* clang-format off */
-/* n images, m of large ones. */
+/* n images, m if they are large. */
 #define LAYERS(G, n, m)                                                \
     /* ResNet */                                                       \
     STRIDED(G, m, 3, 224, 224, 64, 7, 2),                              \
@@ -103,7 +103,7 @@ static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
 /* clang-format on */
 
 static const bench_case cases[] = {
-    /* the seeds' network, unpadded */
+    /* the examples' network, unpadded */
     SEED(128, 1, 28, 28, 32, 3),
     SEED(128, 32, 13, 13, 64, 5),
     LAYERS("", 8, 8),

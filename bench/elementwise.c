@@ -1,6 +1,5 @@
-/* elementwise.c - elementwise operations and dropout: in caches (2^18 elements), in memory (2^24), and for GPUs, whose
- * caches hold tens of MiB, 2^26. Bytes: each input read once, each output written once, by each operation of the chain.
- */
+/* elementwise.c - elementwise operations and dropout: in cache (2^18 elements), in memory (2^24), and for GPUs, whose
+ * caches have tens of MiB, 2^26. Bytes: each operation of the chain reads each input and writes each output once. */
 #include "bench.h"
 
 static kn_tensor *add(kn_tensor *const *x, const double *p) { return (void)p, kn_add(x[0], x[1]); }
@@ -10,8 +9,8 @@ static kn_tensor *relu(kn_tensor *const *x, const double *p) { return (void)p, k
 static kn_tensor *exponential(kn_tensor *const *x, const double *p) { return (void)p, kn_exp(x[0]); }
 static kn_tensor *dropout(kn_tensor *const *x, const double *p) { return kn_dropout(x[0], .p = p[0]); }
 
-/* GELU's approximation by tanh, one operation after the other as a program without a fused one writes it:
- * 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). */
+/* The tanh approximation of GELU as a chain of unfused operations: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715
+ * x^3))). */
 static kn_tensor *gelu_chain(kn_tensor *const *x, const double *p)
 {
     (void)p;
@@ -52,7 +51,7 @@ static kn_tensor *gelu_chain(kn_tensor *const *x, const double *p)
 #define TWO(n) .inputs = {VECTOR(n), VECTOR(n)}
 #define ROWS_AND_ROW(n) .inputs = {{.ndim = 2, .shape = {n / 1024, 1024}}, {.ndim = 1, .shape = {1024}}}
 
-/* A tensor [i, j, k] times one that lacks some of its dimensions. */
+/* A tensor [i, j, k] times one that broadcasts in some dimensions. */
 #define BROADCAST(label, i, j, k, ...)                                                                                 \
     {                                                                                                                  \
         .name = "elementwise/broadcast_mul/" label, .shape = #i "x" #j "x" #k, .dtype = KN_F32,                        \

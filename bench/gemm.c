@@ -1,6 +1,6 @@
-/* gemm.c - matrix products: squares, DeepBench's shapes, a perceptron's layers forward and
- * backward, batches (an attention's two products); each operand as it is or transposed. For GPUs also large squares in
- * other precisions: TF32 allowed, f16, f64. */
+/* gemm.c - matrix products: squares, DeepBench's shapes, the layers of a perceptron forward and backward, batches (the
+ * two products of attention); operands plain or transposed. For GPUs also large squares in other precisions: TF32
+ * allowed, f16, f64. */
 #include "bench.h"
 
 static kn_tensor *matmul(kn_tensor *const *x, const double *parameters)

@@ -1,5 +1,5 @@
-/* image_networks.c - ResNet-18 (He et al. 2015) and MobileNetV2 (Sandler et al. 2018) in their forms for CIFAR,
- * ResNet-50 as it is: with the stride of a block in its 3x3 convolution, as it is trained today. */
+/* image_networks.c - ResNet-18 (He et al. 2015) and MobileNetV2 (Sandler et al. 2018) in their CIFAR variants, and the
+ * standard ResNet-50, with a block's stride in its 3x3 convolution, as is usual today. */
 #include <stdio.h>
 
 #include "networks.h"
@@ -8,7 +8,7 @@
 
 static kn_module *batch_norm(const bench_flow *flow) { return kn_nn_batch_norm2d(.num_features = flow->channels); }
 
-/* `child`, under the next number of a sequence. */
+/* Appends `child` to a sequence, named by its index. */
 static void append(kn_module *sequence, kn_module *child)
 {
     char name[16];
@@ -18,16 +18,16 @@ static void append(kn_module *sequence, kn_module *child)
 
 /* --- ResNet ----------------------------------------------------------------------------------- */
 
-/* The place of `downsample` among the children: behind the convolutions with their norms. */
+/* The index of `downsample` among the children: after the convolutions and their norms. */
 enum { AFTER_TWO = 4, AFTER_THREE = 6 };
 
-/* Convolution `i` with its norm and a ReLU behind it. */
+/* Convolution `i`, its norm and a ReLU. */
 static kn_tensor *activated(kn_module *m, int i, kn_tensor *x)
 {
     return kn_forward_activated(kn_module_child(m, i + 1), kn_forward(kn_module_child(m, i), x), KN_ACTIVATION_RELU);
 }
 
-/* relu(bn(conv(y)) + x) for the last convolution, `i`, with x projected where its shape changes. */
+/* relu(bn(conv(y)) + x) for the last convolution, `i`, with x projected if its shape changes. */
 static kn_tensor *joined(kn_module *m, int i, kn_tensor *y, kn_tensor *x)
 {
     kn_module *downsample = kn_module_child(m, i + 2);
@@ -44,7 +44,7 @@ static kn_tensor *bottleneck_forward(kn_module *m, kn_tensor *x)
     return joined(m, 4, activated(m, 2, activated(m, 0, x)), x);
 }
 
-/* Behind `before` in the flow: a 1x1 convolution to `channels`, and a norm. NULL where x may stay as it is. */
+/* A 1x1 convolution from `before` to `channels`, and a norm. NULL if x keeps its shape. */
 static kn_module *downsample(bench_flow *flow, const bench_flow *before, int64_t channels, int64_t stride)
 {
     bench_flow shortcut = *before;
@@ -81,8 +81,8 @@ static kn_module *bottleneck(bench_flow *flow, int64_t channels, int64_t stride)
     return bench_children(kn_module_new("Bottleneck", bottleneck_forward, 0, NULL), names, layers, COUNT(names));
 }
 
-/* Named as torchvision's class, which is no Sequential: the stem, what is between the stem and the last layer one after
- * the other (a max pooling, four stages, the mean over each image), the last layer. */
+/* Named like torchvision's class, which is not a Sequential: the stem, then in order a max pooling, four stages, the
+ * mean over each image, and the last layer. */
 static kn_tensor *resnet_forward(kn_module *m, kn_tensor *x)
 {
     const int last = kn_module_child_count(m) - 1;
@@ -92,7 +92,7 @@ static kn_tensor *resnet_forward(kn_module *m, kn_tensor *x)
     return kn_forward(kn_module_child(m, last), kn_flatten(x, 1, -1));
 }
 
-/* The stages behind a stem; blocks[i] blocks in stage i. */
+/* The stages after a stem; stage i has blocks[i] blocks. */
 static kn_module *resnet(bench_flow *flow, kn_module *const stem[3], const int blocks[4],
                          kn_module *(*block)(bench_flow *, int64_t, int64_t), int64_t classes)
 {
@@ -141,8 +141,8 @@ static kn_tensor *inverted_residual_forward(kn_module *m, kn_tensor *x)
 
 static kn_tensor *plain_forward(kn_module *m, kn_tensor *x) { return kn_forward(kn_module_child(m, 0), x); }
 
-/* 1x1 to `expansion` times the channels, 3x3 of each channel, 1x1 back without activation; plus x where the shape
- * stays. */
+/* 1x1 to `expansion` times the channels, 3x3 of each channel, 1x1 back without activation; plus x if the shape is
+ * unchanged. */
 static kn_module *inverted_residual(bench_flow *flow, int64_t channels, int64_t stride, int64_t expansion)
 {
     const int64_t hidden = flow->channels * expansion;

@@ -1,5 +1,5 @@
-/* launch.c - what the host pays: a single operation, and whole training steps, eager and replayed. The `launch/...`
- * cases count the time until the step is enqueued, the `graph/...` cases whole steps. */
+/* launch.c - host overhead: a single operation, and training steps, eager and replayed. The `launch/...` cases measure
+ * the time until the work is enqueued, the `graph/...` cases whole steps. */
 #include "bench.h"
 
 /* --- one operation ---------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* main.c - koine-bench: runs benchmarks, one JSON object per line; see docs/performance.md. Without --only it runs all
- * that are of a size for the device: on a CPU those not called gpu/..., on a GPU all. With --serve it answers
- * bench/compare.py's requests (serve.c). */
+ * that are sized for the device: on a CPU those not called gpu/..., on a GPU all. With --serve it answers requests of
+ * bench/compare.py (serve.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define MIN_SECONDS 1.0
 #define MIN_REPETITIONS 5
 #define MAX_PREFIXES 64
-#define BURST_SECONDS 0.005 /* of runs in a row: the wait for the device after them is little of it */
+#define BURST_SECONDS 0.005 /* of consecutive runs, so that the wait for the device after them is negligible */
 #define BURST_MOST 100
 
 typedef struct options {
@@ -21,7 +21,7 @@ typedef struct options {
     const char *only[MAX_PREFIXES];
     int prefixes; /* 0: all benchmarks */
     bool json, serve, list, first_step;
-    int repetitions; /* 0: as many as take MIN_SECONDS */
+    int repetitions; /* 0: until MIN_SECONDS have passed */
 } options;
 
 typedef struct peaks {
@@ -62,14 +62,14 @@ kn_status bench_burst(const bench_case *c, bench_state *state, int count, double
     return status;
 }
 
-static bool goes_on(const options *o, const bench_case *c, int count, double total)
+static bool wants_more(const options *o, const bench_case *c, int count, double total)
 {
     if (count >= MAX_REPETITIONS || (c->most && count + 1 >= c->most))
         return false;
     return o->repetitions ? count < o->repetitions : total < MIN_SECONDS || count < MIN_REPETITIONS;
 }
 
-/* Operations are timed in bursts, as compare.py does it: a wait after each would weigh as much as a short one. */
+/* Operations are timed in bursts, as in compare.py: a wait after each would cost as much as a short operation. */
 static int burst_length(const bench_case *c, double seconds)
 {
     if (!c->operation || seconds >= BURST_SECONDS)
@@ -77,14 +77,14 @@ static int burst_length(const bench_case *c, double seconds)
     return seconds * BURST_MOST > BURST_SECONDS ? (int)(BURST_SECONDS / seconds) : BURST_MOST;
 }
 
-/* The first repetition builds kernels: it is reported apart, unless there may be no other. */
+/* The first repetition compiles kernels: it is reported separately, unless it is the only one. */
 static kn_status measure(const options *o, const bench_case *c, bench_state *state, double *first, double *times,
                          int *count)
 {
     kn_status status = bench_burst(c, state, 1, first);
     double total = 0;
     int length = 1;
-    for (*count = 0; status == KN_OK && goes_on(o, c, *count, total); (*count)++) {
+    for (*count = 0; status == KN_OK && wants_more(o, c, *count, total); (*count)++) {
         status = bench_burst(c, state, length, &times[*count]);
         total += times[*count] * length;
         length = burst_length(c, times[*count]);
@@ -137,7 +137,7 @@ static bool wanted(const options *o, const bench_case *c)
     return matches;
 }
 
-/* Is it of a size for such a device, or asked for? */
+/* Is it sized for such a device, or explicitly requested? */
 static bool fits(const options *o, const bench_case *c, kn_device_type type)
 {
     return o->prefixes > 0 || type != KN_DEVICE_CPU || !bench_is_for_gpus(c);
@@ -167,7 +167,7 @@ static int run_all(const options *o, kn_device *device)
     return failures ? 1 : 0;
 }
 
-/* --- what there is ---------------------------------------------------------------------------- */
+/* --- the list --------------------------------------------------------------------------------- */
 
 static void describe_operation(const bench_operation *op)
 {
@@ -221,7 +221,7 @@ static bool parse(options *o, int argc, char **argv)
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc && o->prefixes < MAX_PREFIXES)
             o->only[o->prefixes++] = argv[++i];
         else if (strcmp(argv[i], "--json") == 0)
-            o->json = true; /* the figures are JSON in any case */
+            o->json = true; /* the results are always JSON */
         else if (strcmp(argv[i], "--list") == 0)
             o->list = true;
         else if (strcmp(argv[i], "--serve") == 0)

@@ -1,4 +1,4 @@
-/* move.c - copies of transposed views: nothing is computed, every byte changes its place. */
+/* move.c - copies of transposed views: pure data movement. */
 #include "bench.h"
 
 static kn_tensor *transpose(kn_tensor *const *x, const double *p)

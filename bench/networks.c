@@ -1,8 +1,8 @@
 /* networks.c - one training step of whole networks: a multilayer perceptron, LeNet, ResNet-18 and -50, MobileNetV2.
- * Each as it stands, and replayed. */
+ * Each eager and replayed. */
 #include "networks.h"
 
-/* --- layers that count ------------------------------------------------------------------------ */
+/* --- layers that count their work--------------------------------------------------------------------- */
 
 static void count_products(bench_flow *flow, double products)
 {
@@ -52,7 +52,7 @@ static kn_module *perceptron(bench_flow *flow)
     return kn_nn_sequential(first, kn_nn_relu(), second, kn_nn_relu(), last);
 }
 
-/* LeNet-5 with ReLU and max pooling, as it is written today. */
+/* LeNet-5 in its modern form, with ReLU and max pooling. */
 static kn_module *lenet(bench_flow *flow)
 {
     convolve(flow, 6, 5, 1, 2, 1);
@@ -81,9 +81,9 @@ static kn_tensor *make_batch(const bench_case *self)
                                        : kn_randn(KN_SHAPE(batch, channels, side, side));
 }
 
-/* Adam for the small ones; the large ones take the optimizer they are trained with. ResNet-50 in small steps: the
- * gradient of its second step on few random images is so badly conditioned that with 0.01 the loss differs by 2 %
- * between f32 and f64, in PyTorch as here. */
+/* Adam for the small networks, the usual optimizer for the large ones. ResNet-50 uses a small learning rate: the
+ * gradient of its second step on few random images is so ill-conditioned that with 0.01 the loss differs by 2 % between
+ * f32 and f64, in PyTorch too. */
 static kn_optim *make_optim(const bench_case *self, kn_module *module)
 {
     const kn_parameter_list parameters = kn_module_parameters(module);
@@ -100,7 +100,7 @@ static kn_status setup(const bench_case *self, bench_state *state)
     if (!t)
         return KN_ERR_MEMORY;
     t->module = networks[self->size[3]](&flow);
-    if (kn_error_status() != KN_OK) /* a layer could not be made */
+    if (kn_error_status() != KN_OK) /* a layer's constructor failed */
         return kn_error_status();
     state->flops = flow.flops;
     t->optim = make_optim(self, t->module);

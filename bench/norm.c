@@ -1,7 +1,6 @@
 /* norm.c - batch normalisation in training and layer normalisation, forward and backward (gradients of the input, the
  * weight and the bias). Bytes: forward reads the input and writes the output; backward reads the input and the gradient
- * and writes one: a second look at the input, which no one can avoid where it does not fit into caches, is not counted.
- */
+ * and writes a gradient. A second pass over the input, unavoidable if it does not fit in the cache, is not counted. */
 #include "bench.h"
 
 static kn_tensor *batch_norm(kn_tensor *const *x, const double *p)

@@ -1,4 +1,4 @@
-/* operation.c - benchmarks of one operation: its inputs are made once, each repetition applies it, or computes its
+/* operation.c - benchmarks of one operation: its inputs are created once; each repetition applies it, or computes its
  * gradients from a forward pass that was recorded once. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ kn_status bench_operation_inputs(const bench_case *self, bench_state *state, kn_
     return status;
 }
 
-/* A large result is held against the peer's by its first rows: 2^24 elements. */
+/* Of a large result only the first rows are compared with the peer's: 2^24 elements. */
 static kn_tensor *beginning(kn_tensor *y)
 {
     if (!y)
@@ -123,7 +123,7 @@ kn_status bench_operation_results(const bench_case *self, bench_state *state, kn
             if (self->operation->gradients >> i & 1)
                 status = put(file, "grad", i, beginning(kn_grad(o->x[i])));
     }
-    kn_release(o->kept); /* repetitions that are timed have its memory */
+    kn_release(o->kept); /* so that timed repetitions can use its memory */
     o->kept = NULL;
     return status;
 }

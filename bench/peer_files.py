@@ -1,4 +1,4 @@
-"""Safetensors files as dictionaries of torch tensors, without further packages; and how far two tensors lie apart."""
+"""Reads safetensors files as dictionaries of torch tensors, without other packages; compares tensors."""
 import json
 import math
 import os
@@ -21,12 +21,12 @@ def read_tensors(path):
         begin, end = entry['data_offsets']
         flat = torch.frombuffer(data, dtype=DTYPES[entry['dtype']], count=math.prod(entry['shape']), offset=begin) if end > begin else \
             torch.empty(0, dtype=DTYPES[entry['dtype']])
-        tensors[name] = flat.reshape(entry['shape']).clone()  # memory of its own, aligned as the peer aligns it
+        tensors[name] = flat.reshape(entry['shape']).clone()  # its own memory, with the peer's alignment
     return tensors
 
 
 def difference(ours, theirs):
-    """The largest difference, as a share of the largest magnitude; infinite where one of the two is not finite and the other is."""
+    """The largest difference, relative to the largest magnitude; infinite if only one of two elements is finite."""
     if list(ours.shape) != list(theirs.shape):
         return math.inf
     ours, theirs = ours.double(), theirs.double()

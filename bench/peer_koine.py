@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Another build of Koine as the peer of bench/compare.py: what a change made faster or slower.
+"""Another build of Koine as the peer of bench/compare.py: shows what a change made faster or slower.
 
     python3 bench/compare.py --peer koine --peer-bench OTHER/build/bin/koine-bench
 
-It speaks as peer_torch.py does and passes each request on to the other koine-bench. Both draw their values from the same seed; results are held against
-each other bit by bit, and a difference is reported as a share of the largest magnitude."""
+It has the protocol of peer_torch.py and forwards each request to the other koine-bench. Both draw their values from
+the same seed; results are compared bit by bit, and differences are reported relative to the largest magnitude.
+"""
 import argparse
 import array
 import json
@@ -48,7 +49,7 @@ def read_tensors(path):
 
 
 def difference(ours, theirs):
-    """The largest, as a share of the tensor's largest magnitude, and of which tensor."""
+    """The largest difference, relative to the tensor's largest magnitude, and the tensor's name."""
     worst, what = 0.0, 'nothing'
     for name, a in ours.items():
         b = theirs.get(name)
@@ -69,7 +70,7 @@ def answer_to(bench, request):
         if request['case']['name'] not in bench.names:
             return {'supported': False, 'seconds': 0}
         seconds = float(bench.ask('setup ' + request['case']['name']))
-        if request['inputs']:  # its own are the same; being asked for them, it keeps the results of the first run
+        if request['inputs']:  # it has the same inputs; the request makes it keep the results of the first run
             with tempfile.TemporaryDirectory(prefix='koine-peer-') as folder:
                 bench.ask('inputs ' + os.path.join(folder, 'inputs.safetensors'))
         return {'supported': True, 'seconds': seconds}

@@ -1,4 +1,4 @@
-"""The networks of the benchmarks in PyTorch: the same layers under the same names as in networks.c, image_networks.c and seeds.c."""
+"""The benchmarks' networks in PyTorch, with the same layers and names as networks.c, image_networks.c and seeds.c."""
 import torch
 from torch import nn
 
@@ -48,7 +48,7 @@ class BasicBlock(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """With its stride in the 3x3 convolution."""
+    """The stride is in the 3x3 convolution."""
     expansion = 4
 
     def __init__(self, inputs, channels, stride):
@@ -72,7 +72,7 @@ class Bottleneck(nn.Module):
 
 
 class ResNet(nn.Module):
-    """The stages behind a stem: `stem` is its convolution, `pool` what follows that (None: nothing); blocks[i] blocks in stage i."""
+    """The stages after a stem: `stem` is its convolution, `pool` follows it (may be None); stage i has blocks[i] blocks."""
 
     def __init__(self, stem, pool, block, blocks, classes):
         super().__init__()
@@ -97,7 +97,7 @@ class ResNet(nn.Module):
 
 
 def resnet18():
-    """In its form for CIFAR: a 3x3 stem of stride 1, no max pooling."""
+    """For CIFAR: a 3x3 stem of stride 1, no max pooling."""
     return ResNet(nn.Conv2d(3, 64, 3, 1, 1, bias=False), None, BasicBlock, (2, 2, 2, 2), 10)
 
 
@@ -123,7 +123,7 @@ class InvertedResidual(nn.Module):
 
 
 class MobileNetV2(nn.Module):
-    """In its form for CIFAR: stride 1 in the stem and in the second stage, no dropout."""
+    """For CIFAR: stride 1 in the stem and in the second stage, no dropout."""
 
     def __init__(self):
         super().__init__()

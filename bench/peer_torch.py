@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""PyTorch's side of bench/compare.py: a process that does the same work as koine-bench, on the same values, when it is asked to.
+"""PyTorch's side of bench/compare.py: a process that does the same work as koine-bench, on the same values, on request.
 
-Requests and answers are JSON objects, one a line, on standard input and output:
+Requests and answers are JSON objects, one per line, on standard input and output:
 
-    {"do": "setup", "case": {...}, "inputs": PATH or null}  -> {"supported": ..., "seconds": ...}    case: a line of koine-bench --list --json
+    {"do": "setup", "case": {...}, "inputs": PATH or null}  -> {"supported": ..., "seconds": ...}
     {"do": "run", "count": N}                               -> {"seconds": of one}
     {"do": "check", "results": PATH}                        -> {"difference": ..., "tolerance": ..., "what": ...}
     {"do": "teardown"}                                      -> {}
 
-Another peer is another program of this kind: compare.py --peer-program PATH.
+"case" is a line of koine-bench --list --json. Other programs with this protocol can be peers too:
+compare.py --peer-program PATH.
 """
 import argparse
 import json
@@ -26,13 +27,14 @@ import torch.nn.functional as F
 from peer_files import difference, read_tensors
 from peer_networks import TRAINING
 
-# Largest differences allowed, as shares of the largest magnitude: sums of thousands of products in another order differ by some 1e-6 in f32; results of f16
-# are rounded to 11 bits, and TF32 rounds the operands so. A step moves each weight by up to the learning rate in the gradient's direction, however small that
-# is (Adam), so the loss after it may differ more.
+# The largest differences allowed, relative to the largest magnitude: sums of thousands of products in another order
+# differ by some 1e-6 in f32; f16 results are rounded to 11 bits, as are TF32's operands. A step moves each weight by up
+# to the learning rate in the gradient's direction, however small the gradient is (Adam), so the loss after it may
+# differ more.
 TOLERANCE = {'float32': 1e-4, 'float64': 1e-10, 'float16': 2e-3}
 TOLERANCE_OF_TF32 = 2e-3
 TOLERANCE_OF = {'output': 1e-3, 'loss': 1e-4, 'loss_after_a_step': 5e-3, 'loss_after_a_replay': 5e-3}
-# How far the share of zeros may be from p where dropout draws.
+# How far the share of zeros may be from dropout's p.
 DROPOUT_SHARE = 0.01
 
 
@@ -40,7 +42,7 @@ DEVICE = torch.device('cpu')
 
 
 def use_device(name, mode):
-    """With the mode "benchmark" cuDNN tries its algorithms at a convolution's first call and keeps the fastest. Sums of f16 are in f32, as Koine's are."""
+    """In the mode "benchmark" cuDNN times its algorithms at a convolution's first call. f16 is summed in f32, as in Koine."""
     global DEVICE
     DEVICE = torch.device(name)
     torch.backends.cudnn.benchmark = mode == 'benchmark'
@@ -49,7 +51,7 @@ def use_device(name, mode):
 
 
 def allow_tf32(allowed):
-    """Products and convolutions on a GPU in f32 as such, unless the benchmark is one of TF32: what that leaves out would make unlike things of them."""
+    """On a GPU f32 products and convolutions use real f32, except in TF32 benchmarks: otherwise they are not comparable."""
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
 
 
@@ -63,7 +65,7 @@ def gelu_chain(x, p):
     return (x[0] * 0.5) * (torch.tanh(inner * 0.7978845608028654) + 1)
 
 
-# As bench_operation.apply: the inputs and the parameters of the case.
+# Like bench_operation.apply: functions of the inputs and the parameters of the case.
 OPERATIONS = {
     'matmul': lambda x, p: x[0] @ x[1],
     'matmul_nt': lambda x, p: x[0] @ x[1].transpose(1, 2),
@@ -119,7 +121,7 @@ class Operation:
         return {'grad%d' % i: g.cpu() for i, g in zip(self.wanted, first)} if self.wanted else {'out': first.cpu()}
 
     def check(self, theirs):
-        """`theirs`: Koine's. A result that is large is given by its first rows."""
+        """`theirs`: Koine's. Of a large result only the first rows are compared."""
         mine = self.results()
         tolerance = TOLERANCE_OF_TF32 if self.case['tf32'] else TOLERANCE[self.case['dtype']]
         if self.case['operation'] == 'dropout':
@@ -128,7 +130,7 @@ class Operation:
         return {'difference': worst[0], 'tolerance': tolerance, 'what': worst[1]}
 
     def check_dropout(self, mine, theirs, tolerance):
-        """No two draw alike: the shares of zeros, and the values where neither is zero."""
+        """Random draws differ: compares the shares of zeros, and the values where neither is zero."""
         mine = mine[:theirs.shape[0]]
         for side in (mine, theirs):
             share = (side == 0).double().mean().item()
@@ -138,14 +140,14 @@ class Operation:
         return {'difference': difference(theirs[both], mine[both]), 'tolerance': tolerance, 'what': 'out where neither is 0'}
 
 
-def compile_anew(net):
-    """For the shapes at hand, whatever was compiled before: the second shape would make code for any."""
+def compile_afresh(net):
+    """Compiles for this shape only: without the reset a second shape would compile code for any shape."""
     torch._dynamo.reset()
     return torch.compile(net, dynamic=False)
 
 
 class Training:
-    """A training step on one batch; `replayed`: on a GPU, recorded after the first as a CUDA graph, and replayed. On a CPU there is nothing to record."""
+    """A training step on one batch. `replayed`: on a GPU later steps replay a CUDA graph; on a CPU it has no effect."""
 
     def __init__(self, name, tensors, compiled, replayed=False):
         make, optimizer, self.loss, self.has_dropout = TRAINING[name]
@@ -157,7 +159,7 @@ class Training:
             self.net.train(not self.has_dropout)
         self.recorded = replayed and DEVICE.type == 'cuda'
         self.optimizer = optimizer(self.net.parameters(), self.recorded)
-        self.forward = compile_anew(self.net) if compiled else self.net
+        self.forward = compile_afresh(self.net) if compiled else self.net
         self.first, self.graph = None, None
 
     def step(self, x, y):
@@ -170,7 +172,7 @@ class Training:
         return output, loss
 
     def record(self):
-        """As PyTorch's manual does it: a few steps on another stream, then one into the graph, whose gradients are the graph's own."""
+        """As in PyTorch's manual: a few steps on another stream, then one captured, whose gradients belong to the graph."""
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -194,11 +196,11 @@ class Training:
         self.graph.replay()
 
     def present_loss(self):
-        with torch.no_grad():  # the network itself: compiling it once more without gradients would cost minutes
+        with torch.no_grad():  # not the compiled network: compiling it again without gradients would take minutes
             return self.loss(self.net(self.x), self.y)
 
     def check(self, theirs):
-        """Koine's second step, if it gives one, is a replay: held against a step as it stands."""
+        """Koine's second step, if there is one, is a replay: compared with an eager step."""
         mine, self.first = self.first, False
         mine['loss_after_a_step'] = self.present_loss()
         self.net.train()
@@ -212,7 +214,7 @@ class Training:
 
 
 class Epoch:
-    """An epoch of Fashion-MNIST. The images are decoded before: the loader shuffles and collates tensors, with two workers as Koine's."""
+    """An epoch of Fashion-MNIST. The images are already decoded: the loader shuffles and collates, with two workers."""
 
     FOLDER = '/usr/share/datasets/fashion-mnist'
 
@@ -240,7 +242,7 @@ class Epoch:
 
 
 class Start:
-    """A process of its own that imports PyTorch, builds the seeds' network and takes one step; cold: with an empty cache of compiled code."""
+    """A process that imports PyTorch, builds the examples' network and makes one step; cold: with an empty code cache."""
 
     def __init__(self, cold, mode, threads):
         self.folder = tempfile.TemporaryDirectory(prefix='koine-peer-')
@@ -263,7 +265,7 @@ def network_of(name):
 
 
 def make(case, tensors, mode, threads):
-    """What does the case's repetitions; None: there is no such thing here."""
+    """The object that runs the case's repetitions; None if it is not supported here."""
     name = case['name']
     compiled = mode == 'compile'
     allow_tf32(case.get('tf32', False))
@@ -325,21 +327,21 @@ def main():
     parser.add_argument('--mode', default='eager', choices=['eager', 'compile', 'benchmark'])
     parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:1, ...')
     parser.add_argument('--threads', type=int, default=os.cpu_count())
-    parser.add_argument('--first-step', action='store_true', help='take one training step and end')
+    parser.add_argument('--first-step', action='store_true', help='make one training step and exit')
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     use_device(arguments.device, arguments.mode)
     torch.manual_seed(0)
     if arguments.first_step:
         return first_step(arguments.mode)
-    out = os.fdopen(os.dup(1), 'w', buffering=1)  # what else is printed goes to standard error
+    out = os.fdopen(os.dup(1), 'w', buffering=1)  # all other output is redirected to standard error
     os.dup2(2, 1)
 
     def reply(answer):
         out.write(json.dumps(answer) + '\n')
 
     if arguments.mode == 'benchmark' and DEVICE.type != 'cuda':
-        reply({'error': '--mode benchmark is for a GPU: it is cuDNN that measures its algorithms'})
+        reply({'error': "--mode benchmark needs a GPU: it times cuDNN's algorithms"})
         return
     if arguments.mode == 'compile' and not hasattr(torch, 'compile'):
         reply({'error': 'torch %s has no torch.compile' % torch.__version__})

@@ -1,21 +1,23 @@
 #!/bin/sh
-# Remakes docs/performance.md and its pictures: every benchmark against every peer there is, about 40 minutes on 2 cores of an otherwise idle machine.
-# REPETITIONS (5) is the number of turns of each benchmark.
+# Regenerates docs/performance.md and its plots: every benchmark against every peer, about 40 minutes on 2 cores of an
+# otherwise idle machine. REPETITIONS (5) is the number of turns of each benchmark.
 #
 #     python3 -m venv ~/torch && ~/torch/bin/pip install torch numpy      # the newest PyTorch, outside the tree
 #     apt-get install python3-torch libopenblas0-pthread gnuplot-nox      # Debian's, on OpenBLAS
 #     sh bench/performance.sh ~/torch/bin/python3 /usr/bin/python3
 #     sh bench/performance.sh [--device D] --peer-device cuda ~/torch/bin/python3      # a machine with a GPU
 #
-# Each argument is a Python that has torch; the first is also held against as torch.compile, whole networks only. Results are kept under build/performance, one
-# file per peer and group of benchmarks: run again after an interruption, it goes on where it stopped. Remove that folder to measure anew.
+# Each argument is a Python that has torch; the first is also measured with torch.compile, for whole networks only.
+# Results are saved under build/performance, one file per peer and group of benchmarks: after an interruption a new run
+# continues there. Remove that folder to start over.
 #
-# --device names Koine's device. With --peer-device PyTorch is there on such a device, in the mode in which cuDNN measures its algorithms, and benchmarks of a
-# GPU's size are run too; results and page are kept under build/performance-cuda. Those of machines that are not at hand lie in bench/measured/*.jsonl, one file
-# per machine (cat build/performance-cuda/*.jsonl): their parts of the page come from there.
+# --device names Koine's device. With --peer-device PyTorch runs on that device, with cuDNN's benchmark mode, and
+# GPU-sized benchmarks run too; results and page are saved under build/performance-cuda. Results of other machines
+# belong in bench/measured/*.jsonl, one file per machine (cat build/performance-cuda/*.jsonl): their sections of the
+# page are made from these.
 set -eu
 cd "$(dirname "$0")/.."
-usage() { sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2; }
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 2; }
 device="" peer=cpu
 while [ $# -gt 1 ]; do
     case $1 in
@@ -26,9 +28,15 @@ while [ $# -gt 1 ]; do
     esac
 done
 [ $# -gt 0 ] || usage
-[ -x build/bin/koine-bench ] || { echo "performance.sh: build/bin/koine-bench is not there: build first (sh tests/run.sh)" >&2; exit 1; }
+[ -x build/bin/koine-bench ] || {
+    echo "performance.sh: build/bin/koine-bench does not exist: build first (sh tests/run.sh)" >&2
+    exit 1
+}
 results=build/performance mode=eager sizes="" page=docs/performance.md plot=docs/performance.svg
-[ "$peer" = cpu ] || { results=build/performance-$peer mode=benchmark sizes=gpu/ page=$results/performance.md plot=$results/performance.svg; }
+[ "$peer" = cpu ] || {
+    results=build/performance-$peer mode=benchmark sizes=gpu/
+    page=$results/performance.md plot=$results/performance.svg
+}
 mkdir -p "$results"
 
 # measure NAME PYTHON MODE GROUP...
@@ -39,9 +47,9 @@ measure() {
         file=$results/$name-$(echo "$group" | tr -d /).jsonl
         [ -e "$file" ] && continue
         echo "$name: $group" >&2
-        # Rows that fail (results that differ) are named on standard error and are not in the page; the others are.
-        python3 bench/compare.py --json --repetitions "${REPETITIONS:-5}" --python "$python" --peer-mode "$mode_" --peer-device "$peer" ${device:+--device "$device"} \
-            --only "$group" --out "$file.part" >/dev/null || [ -s "$file.part" ]
+        # Rows that fail (results that differ) are named on standard error and left out of the page.
+        python3 bench/compare.py --json --repetitions "${REPETITIONS:-5}" --python "$python" --peer-mode "$mode_" \
+            --peer-device "$peer" ${device:+--device "$device"} --only "$group" --out "$file.part" >/dev/null || [ -s "$file.part" ]
         mv "$file.part" "$file"
     done
 }
@@ -50,9 +58,9 @@ networks="linear_regression cnn_step mlp lenet resnet18 mobilenetv2"
 count=0
 for python; do
     count=$((count + 1))
-    # shellcheck disable=SC2086 # words; gpu/ names all that is of a GPU's size
-    measure "peer$count" "$python" $mode matmul mnist_epoch $networks resnet50 $sizes gemm/ conv/ pool/ elementwise/ dropout reduce/ softmax/ log_softmax/ batch_norm/ \
-        layer_norm/ transpose/ startup/
+    # shellcheck disable=SC2086 # words; gpu/ names all GPU-sized benchmarks
+    measure "peer$count" "$python" $mode matmul mnist_epoch $networks resnet50 $sizes gemm/ conv/ pool/ elementwise/ \
+        dropout reduce/ softmax/ log_softmax/ batch_norm/ layer_norm/ transpose/ startup/
     # shellcheck disable=SC2086
     [ $count -gt 1 ] || measure "peer$count-compiled" "$python" compile $networks ${sizes:+gpu/resnet}
 done

@@ -1,8 +1,8 @@
-/* pool.c - koine-bench-pool: what an allocation costs in the caching pool and straight from the driver, and how broken
- * up the pool's memory is after a long random workload. One JSON object per line.
+/* pool.c - koine-bench-pool: the cost of an allocation from the caching pool and directly from the driver, and the
+ * pool's fragmentation after a long random workload. One JSON object per line.
  *
- * The workload: sizes log-uniform from 512 bytes to 8 MiB; a place out of LIVE is picked at random, its block freed or,
- * if it has none, allocated. Half the places hold a block at a time. The same seed for everyone. */
+ * The workload: sizes log-uniform from 512 bytes to 8 MiB; one of LIVE slots is picked at random, and its block is
+ * freed or, if it has none, allocated. On average half of the slots have a block. All runs use the same seed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,10 +25,10 @@ typedef struct bench_pool_case {
     const char *name;
     int live;
     long steps;
-    bool cached; /* else each block is the driver's: clCreateBuffer, clReleaseMemObject */
+    bool cached; /* else each block is allocated by the driver: clCreateBuffer, clReleaseMemObject */
 } bench_pool_case;
 
-/* Processor time of this thread: other programs that run meanwhile do not count. */
+/* CPU time of this thread, unaffected by other programs. */
 static double cpu_now(void)
 {
     struct timespec now;
@@ -72,7 +72,7 @@ static int64_t stat(kn_device *device, const char *key)
     return value;
 }
 
-/* 1 - largest free block / free memory; negative when there is no saying. */
+/* 1 - largest free block / free memory; negative if unknown. */
 static double fragmentation(kn_device *device)
 {
     kn_snapshot_figures figures = {0};
@@ -100,7 +100,7 @@ static void report(kn_device *device, const bench_pool_case *c, double seconds)
     fflush(stdout);
 }
 
-/* The first half of the steps fills the places; the second is timed. */
+/* The first half of the steps fills the slots; the second is timed. */
 static kn_status measure(kn_device *device, const bench_pool_case *c)
 {
     workload w = {.stream = kn_stream_default(device), .live = c->live, .random = 1};

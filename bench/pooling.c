@@ -1,6 +1,6 @@
-/* pooling.c - pooling of images, forward and backward: ResNet-50's behind its stem, the halving of VGG, and the mean
- * over each image at a network's end. Bytes: forward reads the input and writes the output; backward reads the output's
- * gradient and writes the input's. (What it looks up to know where the maxima were is not counted.) */
+/* pooling.c - pooling of images, forward and backward: the one after ResNet-50's stem, VGG's halving, and the mean over
+ * each image at a network's end. Bytes: forward reads the input and writes the output; backward reads the output's
+ * gradient and writes the input's. (Looking up the positions of the maxima is not counted.) */
 #include "bench.h"
 
 static kn_tensor *max_pool2d(kn_tensor *const *x, const double *p)

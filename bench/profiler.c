@@ -1,5 +1,5 @@
-/* profiler.c - what the profiler costs: a step of the CNN with it off, on, and with all that it can note; whole steps,
- * and the host's time until one is enqueued. */
+/* profiler.c - the profiler's overhead: a step of the CNN with it off, on, and with all options; whole steps, and the
+ * host's time to enqueue one. */
 #include "bench.h"
 
 enum { OFF, ON, FULL };
@@ -7,7 +7,7 @@ enum { OFF, ON, FULL };
 static kn_status setup(const bench_case *self, bench_state *state)
 {
     kn_status status = bench_cnn_setup(self, state);
-    for (int i = 0; i < 2 && status == KN_OK; i++) /* kernels are compiled, the optimizer has its state */
+    for (int i = 0; i < 2 && status == KN_OK; i++) /* compiles the kernels and creates the optimizer's state */
         status = bench_training_run(self, state);
     if (status != KN_OK || self->size[1] == OFF)
         return status;

@@ -1,4 +1,4 @@
-/* reduce.c - sums, means and maxima of a matrix: of all of it, of its rows, of its columns. 1 MiB, 64 MiB, and for GPUs
+/* reduce.c - sums, means and maxima of a matrix: over all of it, over rows, over columns. 1 MiB, 64 MiB, and for GPUs
  * 256 MiB. */
 #include "bench.h"
 
@@ -25,7 +25,7 @@ static kn_tensor *max_dim(kn_tensor *const *x, const double *p) { return kn_max_
         CASE("reduce/" label "/large", function, dim, 4096, 4096),                                                     \
         CASE("gpu/reduce/" label, function, dim, 8192, 8192)
 
-/* Few elements to a sum, as where patches of images are pooled or small groups are averaged. */
+/* Few elements per sum, as when pooling image patches or averaging small groups. */
 #define SHORT(label, function, rows, n, columns)                                                                       \
     {                                                                                                                  \
         .name = "reduce/" label, .shape = #rows "x" #n "x" #columns, .dtype = KN_F32,                                  \

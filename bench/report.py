@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Makes docs/performance.md, its tables and its picture, from what bench/compare.py measured.
+"""Makes docs/performance.md, its tables and its plot, from the measurements of bench/compare.py.
 
     python3 bench/report.py [--plot docs/performance.svg] [--notes bench/notes.md] RESULTS.jsonl... > docs/performance.md
 
-RESULTS.jsonl: the output of compare.py --json or --out, any number of files: of each peer (Debian's torch, the newest, compiled), of each machine. A machine (a
-GPU, or a processor with its number of threads) has a part of the page; a row that several of its results hold is taken from the run in which the peer was
-fastest. Notes are paragraphs for single sections: a Markdown file whose "## HEADING" is the section's, or "## HEADING, DEVICE" for a machine with a GPU. The
-picture needs gnuplot; further machines have one each beside it.
+RESULTS.jsonl: the output of compare.py --json or --out, any number of files, of each peer (Debian's torch, the newest,
+compiled) and of each machine. Each machine (a GPU, or a processor with its number of threads) has a section of the
+page; of several results for a row the one with the fastest peer is used. Notes are paragraphs for single sections: a
+Markdown file with headings "## HEADING", or "## HEADING, DEVICE" for a machine with a GPU. The plot needs gnuplot;
+additional machines have their own plots next to it.
 """
 import argparse
 import json
@@ -15,8 +16,9 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 
-# Heading, names' prefixes, what bounds the work: "flops", "bytes", or nothing.
+# Heading, prefixes of names, what bounds the work: "flops", "bytes", or neither.
 SECTIONS = (
     ('Programs', ('matmul', 'linear_regression', 'cnn_step', 'mnist_epoch'), None),
     ('Networks', ('mlp', 'lenet', 'resnet18', 'resnet50', 'mobilenetv2', 'gpt', 'lstm'), 'flops'),
@@ -32,25 +34,28 @@ SECTIONS = (
 )
 COLUMNS = {'flops': 'Koine, GFLOP/s (of the peak)', 'bytes': 'Koine, GB/s (of a copy)'}
 DESCRIPTIONS = {
-    'Programs': 'The programs of the examples: 10000×200 @ 200×10000; a step of linear regression (10⁶ samples, Adam); a training step of the CNN (batch 128); an '
-                'epoch of Fashion-MNIST with its loader. replayed: the step recorded once.',
-    'Networks': 'One training step: forward, cross entropy, backward, optimizer; replayed: recorded once. gpu: the batch of a GPU. The operations are those of the '
-                'products, three per layer and step.',
-    'Matrix products': 'rows×columns×inner; f32 unless marked; nt, tn, tt: the second, the first, both operands are transposed views; batched: count×rows×columns×inner.',
-    'Convolution': 'images,channels,height,width-outputs,kernel; s: stride, p: padding where it is not half the kernel, g: groups. f32 unless marked.',
-    'Pooling': 'images×channels×height×width; max_3s2: 3×3 windows two apart, max_2: 2×2, mean: of each image.',
-    'Elementwise': 'small: 2¹⁸ elements, large: 2²⁴, gpu: 2²⁶. Bytes count each operation of a chain by itself.',
+    'Programs': 'The example programs: 10000×200 @ 200×10000; a step of linear regression (10⁶ samples, Adam); a training '
+                'step of the CNN (batch 128); an epoch of Fashion-MNIST with its loader. replayed: the recorded step.',
+    'Networks': 'One training step: forward, cross entropy, backward, optimizer; replayed: the recorded step; gpu: GPU '
+                'batch sizes. The operation counts are those of the products, three per layer and step.',
+    'Matrix products': 'rows×columns×inner; f32 unless marked; nt, tn, tt: the second, the first or both operands are '
+                       'transposed views; batched: count×rows×columns×inner.',
+    'Convolution': 'images,channels,height,width-outputs,kernel; s: stride, p: padding unless it is half the kernel, '
+                   'g: groups. f32 unless marked.',
+    'Pooling': 'images×channels×height×width; max_3s2: 3×3 windows with stride 2, max_2: 2×2, mean: over each image.',
+    'Elementwise': 'small: 2¹⁸ elements, large: 2²⁴, gpu: 2²⁶. Each operation of a chain is counted separately in bytes.',
     'Reductions': 'small: 512×512, large: 4096×4096, gpu: 8192×8192.',
-    'Start': 'A new process until its first training step (CNN, batch 128) is done: cold, with nothing compiled ever before, and warm.',
+    'Start': 'From the start of a process to the end of its first training step (CNN, batch 128): cold, without any '
+             'compiled kernels, and warm.',
 }
 
 
 class Malformed(Exception):
-    """A results file with something else in it."""
+    """A results file with invalid content."""
 
 
 class Machine:
-    """One that was measured on: its lines called "machine", and for each benchmark the row of the fastest peer, in the order of the first file."""
+    """A machine: its "machine" lines, and for each benchmark the row of the fastest peer, in the first file's order."""
 
     def __init__(self):
         self.lines, self.best = [], {}
@@ -65,7 +70,7 @@ class Machine:
 
     @property
     def gpu(self):
-        """Its name, where it is one."""
+        """The GPU's name, or None."""
         return self.line.get('device') if self.line.get('device_type', 'cpu') != 'cpu' else None
 
     @property
@@ -79,12 +84,12 @@ class Machine:
 
     @staticmethod
     def key_of(line):
-        """What two results of one machine have in common."""
+        """Identifies the machine of a result."""
         return line['device'] if line.get('device_type', 'cpu') != 'cpu' else (line.get('processor'), line['threads'])
 
 
 def read(paths):
-    """The machines, by what tells them apart."""
+    """The machines in these files."""
     machines = {}
     for path in paths:
         key = None
@@ -137,12 +142,12 @@ def seconds(value):
 
 
 def reached(row, bound, machine):
-    """How much the hardware's limit leaves: GFLOP/s or GB/s of Koine, and the share of what the machine was measured to do."""
+    """Koine's GFLOP/s or GB/s, and the share of the machine's measured limit."""
     work = row.get(bound) or 0
     if not work:
         return ''
     rate = work / row['koine_s'] * 1e-9
-    if row.get('dtype') == 'float16' or row['name'].endswith('/tf32'):  # on units whose peak nothing measures
+    if row.get('dtype') == 'float16' or row['name'].endswith('/tf32'):  # their peak is not measured
         return f'{rate:.3g}'
     limit = machine.get('gbytes_per_s') if bound == 'bytes' else machine.get('gflops_f64' if row.get('dtype') == 'float64' else 'gflops_f32')
     return f'{rate:.3g} ({rate / limit:.0%})' if limit else f'{rate:.3g}'
@@ -163,7 +168,7 @@ def table(rows, bound, machine, several_peers):
 
 
 class Anchors:
-    """The names under which headings are linked to: the second of the same words ends in -1."""
+    """The anchors of headings: the second of the same text ends in -1."""
 
     def __init__(self):
         self.count = {}
@@ -184,31 +189,35 @@ def summary(sections, anchors):
     return lines
 
 
-METHOD = """Figures are ratios of times, Koine's by the peer's, measured in one run in which the two take turns: below 1 Koine is faster. Absolute times belong to the
-machine they were taken on.
+METHOD = """Ratios are Koine's time divided by the peer's, measured alternately in the same run: below 1 Koine is faster. Absolute
+times depend on the machine they were measured on.
 
 ```sh
 sh tests/run.sh                                                     # builds
 python3 -m venv ~/torch && ~/torch/bin/pip install torch numpy      # the newest PyTorch
 apt-get install python3-torch libopenblas0-pthread gnuplot-nox      # Debian's, on OpenBLAS
 sh bench/performance.sh ~/torch/bin/python3 /usr/bin/python3        # about 40 minutes; makes this page
-python3 bench/compare.py --python ~/torch/bin/python3 --only conv/  # a group of it
-sh bench/performance.sh --peer-device cuda ~/torch/bin/python3      # on a machine with an NVIDIA GPU: its part of the page
+python3 bench/compare.py --python ~/torch/bin/python3 --only conv/  # one group
+sh bench/performance.sh --peer-device cuda ~/torch/bin/python3      # on a machine with an NVIDIA GPU: its section
 ```
 
-Both sides are processes of their own on the same cores with as many threads. Each benchmark starts from the same values on both sides, and what its first
-repetition gives is held against the peer's before anything is timed: outputs and gradients to 10⁻⁴ of the largest magnitude (f64: 10⁻¹⁰); of networks the output
-(10⁻³), the loss (10⁻⁴) and the loss after the step (5·10⁻³). First calls compile and plan; they have columns of their own. Then the two take turns, a turn being a
-burst of about 0.25 s of runs in a row as a program's loop makes them (Koine's calls enqueue, and the device is waited for once, after the last of a burst;
-PyTorch's return when they are done), with a rest between the turns in which the peer's spinning threads come to sleep. Given are the medians of the time per run.
-`build/bin/koine-bench --only conv/` measures Koine alone, one JSON object per line, with the share of the measured peak.
+Both sides are separate processes on the same cores with the same number of threads. Each benchmark starts from the same
+values on both sides, and the result of its first repetition is compared with the peer's before anything is timed:
+outputs and gradients to 10⁻⁴ of the largest magnitude (f64: 10⁻¹⁰); for networks the output (10⁻³), the loss (10⁻⁴)
+and the loss after the step (5·10⁻³). First calls compile and plan; they have their own columns. Then the two take
+turns. A turn is a burst of about 0.25 s of consecutive runs, as in a program's loop (Koine's calls enqueue, with one
+wait for the device after the last; PyTorch's return when they are done), followed by a pause in which the peer's
+spinning threads go to sleep. The tables have the medians of the time per run. `build/bin/koine-bench --only conv/`
+measures Koine alone, one JSON object per line, with the share of the measured peak.
 
-On a GPU PyTorch's side runs on CUDA (`--peer-device cuda`), where calls return at once on both sides: a burst is 0.1 s of runs, and the device is waited for after
-the last. Benchmarks called `gpu/...` have the sizes of GPUs: convolutions of 128 images (32 of those from 112×112 pixels on), 256 MiB for what memory bounds. f32
-is f32: TF32 is allowed on both sides in rows called `.../tf32`, and there alone (tolerance 2·10⁻³, as in f16, whose sums both take in f32). cuDNN chooses among its
-algorithms by its tables (`eager`) or by measuring them (`--peer-mode benchmark`). A row called `.../replayed` is a step that was recorded once and is replayed: by
-`kn_graph` here, as a CUDA graph by PyTorch. On a CPU PyTorch has nothing of the kind, and such a row is held against its step as it stands. Of a replay the loss
-after it is held against the loss after PyTorch's second step."""
+On a GPU PyTorch runs on CUDA (`--peer-device cuda`), where calls are asynchronous on both sides: a burst is 0.1 s of
+runs, with one wait for the device after the last. Benchmarks called `gpu/...` have GPU sizes: convolutions of 128
+images (32 of those from 112×112 pixels on), 256 MiB for memory-bound operations. f32 means f32: TF32 is allowed on both
+sides only in rows called `.../tf32` (tolerance 2·10⁻³, as for f16, which both sides sum in f32). cuDNN chooses its
+algorithms from its tables (`eager`) or by timing them (`--peer-mode benchmark`). A row called `.../replayed` is a
+step that was recorded once and is replayed: by `kn_graph` here, as a CUDA graph by PyTorch. On a CPU PyTorch has no
+equivalent, and such a row is compared with its eager step. The loss after a replay is compared with the loss after
+PyTorch's second step."""
 
 
 def limits_of(line):
@@ -217,29 +226,29 @@ def limits_of(line):
 
 
 def part(machine, notes, plot, anchors):
-    """The machine's part of the page, and its sections."""
+    """The machine's lines of the page, and its sections."""
     rows, several = machine.best.values(), len(machine.peers) > 1
     sections = [(heading, bound, [row for row in rows if belongs(row['name'], prefixes)]) for heading, prefixes, bound in SECTIONS]
     sections = [section for section in sections if section[2]]
     lines = []
     if machine.line:
         anchors.of(machine.heading)
-        lines += [f'## {machine.heading}', '', f"Peers: {', '.join(machine.peers)}" + ('; each row against the fastest of them.' if several else '.'),
-                  f'The limits of the machine as `koine-bench` measures them: {limits_of(machine.line)}.', '']
+        lines += [f'## {machine.heading}', '', f"Peers: {', '.join(machine.peers)}" + ('; each row is compared with the fastest.' if several else '.'),
+                  f'Limits of the machine, measured by `koine-bench`: {limits_of(machine.line)}.', '']
     lines += summary(sections, anchors) + ['']
     if plot:
         lines += [f'![Ratio of the times of each benchmark, by group]({os.path.basename(plot)})', '']
     for heading, bound, members in sections:
         note = notes.get(f'{heading}, {machine.gpu}' if machine.gpu else heading)
         lines += [f'### {heading}', '']
-        lines += [DESCRIPTIONS[heading], ''] if heading in DESCRIPTIONS else []
+        lines += [textwrap.fill(DESCRIPTIONS[heading], 120), ''] if heading in DESCRIPTIONS else []
         lines += table(members, bound, machine.line, several) + ['']
         lines += [note, ''] if note else []
     return lines, sections
 
 
 def plot_of(plot, machine, index):
-    """The first machine's picture has the name that was given; the others' have the machine's in it."""
+    """The first machine's plot has the given name; the others also have the machine's name in it."""
     if not plot or index == 0:
         return plot
     stem, ending = os.path.splitext(plot)
@@ -251,7 +260,7 @@ def power_of_two(exponent):
 
 
 def quoted(text):
-    """For gnuplot: in single quotes nothing is read but the quote itself, which is doubled."""
+    """Quotes a string for gnuplot: in single quotes only the quote itself is special, and is doubled."""
     return "'" + ' '.join(text.split()).replace("'", "''") + "'"
 
 
@@ -279,7 +288,7 @@ def draw(path, machine, sections):
     try:
         subprocess.run(['gnuplot'], input='\n'.join(script), text=True, check=True, capture_output=True)
     except FileNotFoundError:
-        sys.exit('report.py: gnuplot is not installed: apt-get install gnuplot-nox, or leave out --plot')
+        sys.exit('report.py: gnuplot is not installed: apt-get install gnuplot-nox, or omit --plot')
     except subprocess.CalledProcessError as error:
         sys.exit(f'report.py: gnuplot failed: {error.stderr.strip()}')
     os.replace(path + '.part', path)
@@ -288,7 +297,7 @@ def draw(path, machine, sections):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('results', nargs='+', metavar='RESULTS.jsonl')
-    parser.add_argument('--plot', help='draw the picture here, beside the page')
+    parser.add_argument('--plot', help='write the plot to this file, next to the page')
     parser.add_argument('--notes', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'notes.md'))
     arguments = parser.parse_args()
     try:

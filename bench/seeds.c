@@ -1,5 +1,5 @@
-/* seeds.c - the programs of the seeds: the matrix product, a step of linear regression, a step of the CNN, an epoch of
- * it with its loader. */
+/* seeds.c - the example programs: the matrix product, a step of linear regression, a step of the CNN, an epoch of it
+ * with its loader. */
 #include "bench.h"
 
 #define FASHION_MNIST "/usr/share/datasets/fashion-mnist"
@@ -96,16 +96,12 @@ static kn_status epoch_run(const bench_case *self, bench_state *state)
 {
     (void)self;
     bench_training *t = state->data;
-    kn_status status = kn_loader_start(t->loader, 0);
-    for (bool more = true; more && status == KN_OK;) {
-        KN_SCOPE;
-        kn_tensor *x, *y;
-        status = kn_loader_next(t->loader, &x, &y);
-        more = status == KN_OK && x;
-        if (more)
-            status = bench_training_step(t, x, y);
+    KN_FOR_BATCHES (batch, t->loader, 0) {
+        kn_status status = bench_training_step(t, batch->input, batch->target);
+        if (status != KN_OK)
+            return status;
     }
-    return status;
+    return kn_loader_status(t->loader);
 }
 
 /* --- the table --------------------------------------------------------------------------------- */

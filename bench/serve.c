@@ -1,9 +1,9 @@
-/* serve.c - koine-bench as a server: bench/compare.py asks for one thing a line, so that the two sides can take turns.
+/* serve.c - koine-bench as a server: bench/compare.py sends one request per line, so that the two sides can take turns.
  *
- *     setup NAME      sets a benchmark up           -> seconds
- *     inputs PATH     writes what it starts from    -> seconds, or "none"
- *     run COUNT       that many repetitions         -> seconds of one
- *     results PATH    writes what the first gave    -> seconds, or "none"
+ *     setup NAME      sets up a benchmark           -> seconds
+ *     inputs PATH     writes its inputs    -> seconds, or "none"
+ *     run COUNT       runs that many repetitions         -> seconds of one
+ *     results PATH    writes the first results    -> seconds, or "none"
  *     flops           -> operations of a repetition
  *     about           -> the device, as a JSON object
  *     peak            -> GFLOP/s f32, GFLOP/s f64, GB/s of a plain copy
@@ -41,8 +41,8 @@ static kn_status setup(server *s, const char *name)
     s->c = find(name);
     s->state = (bench_state){.device = s->device};
     if (!s->c)
-        return kn_error_set(KN_ERR_ARGUMENT, "no benchmark `%s`", name);
-    kn_manual_seed(0); /* so that it starts from the same values, whatever ran before */
+        return kn_error_set(KN_ERR_ARGUMENT, "there is no benchmark `%s`", name);
+    kn_manual_seed(0); /* always the same starting values */
     double start = bench_now();
     kn_status status = s->c->setup(s->c, &s->state);
     say_seconds(s, bench_now() - start);
@@ -119,7 +119,7 @@ static kn_status serve_line(server *s, const char *line)
     if (strcmp(line, "peak") == 0)
         return peak(s);
     if (!s->c)
-        return kn_error_set(KN_ERR_STATE, "`%s` without a benchmark that is set up", line);
+        return kn_error_set(KN_ERR_STATE, "`%s`: no benchmark is set up", line);
     if (strncmp(line, "run ", 4) == 0)
         return run(s, line + 4);
     if (strncmp(line, "inputs ", 7) == 0)
@@ -130,7 +130,7 @@ static kn_status serve_line(server *s, const char *line)
         snprintf(s->answer, sizeof s->answer, "%.9g", s->state.flops > 0 ? s->state.flops : s->c->flops);
         return KN_OK;
     }
-    return kn_error_set(KN_ERR_ARGUMENT, "no request `%s`", line);
+    return kn_error_set(KN_ERR_ARGUMENT, "unknown request `%s`", line);
 }
 
 int bench_serve(kn_device *device)

@@ -1,5 +1,5 @@
-/* softmax.c - softmax and its logarithm along rows and along channels, forward and backward. Bytes: input, output, and
- * for the gradient both of those and the gradient. For GPUs 168 to 256 MiB. */
+/* softmax.c - softmax and its logarithm along rows and along channels, forward and backward. Bytes: forward the input
+ * and the output; backward both gradients and the output. For GPUs 168 to 256 MiB. */
 #include "bench.h"
 
 static kn_tensor *softmax(kn_tensor *const *x, const double *p) { return kn_softmax(x[0], (int)p[0]); }

@@ -1,6 +1,6 @@
-/* startup.c - from nothing to the end of the first training step: a process of its own (`koine-bench --first-step`)
- * that opens the device, builds the seeds' network and takes one step. Cold: no kernel has ever been compiled; warm:
- * all are in the caches on disk. */
+/* startup.c - the time to the end of the first training step: a separate process (`koine-bench --first-step`) opens the
+ * device, builds the examples' network and makes one step. Cold: no kernel has been compiled; warm: all are in the
+ * caches on disk. */
 #define _XOPEN_SOURCE 700
 #include <errno.h>
 #include <ftw.h>
@@ -32,7 +32,7 @@ int bench_first_step(kn_device *device)
     return status == KN_OK ? 0 : 1;
 }
 
-/* state->data: the folder of the caches. */
+/* state->data: the cache folder. */
 static kn_status make_folder(bench_state *state)
 {
     const char *parent = getenv("TMPDIR");
@@ -52,7 +52,7 @@ static int remove_entry(const char *path, const struct stat *entry, int type, st
 
 static void remove_folder(const char *path) { nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS); }
 
-/* `env` sets the caches' folders for the child alone: this process's driver has read its own. */
+/* `env` sets the cache folders for the child only: this process's driver has already read its own. */
 static kn_status first_step(const char *folder, const char *device)
 {
     char koine[600], pocl[600], nvidia[600];

@@ -1,4 +1,4 @@
-/* training.c - benchmarks of a training step: forward, loss, backward, optimizer, on one batch over and over. */
+/* training.c - benchmarks of a training step: forward, loss, backward, optimizer, repeated on one batch. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -71,7 +71,7 @@ static kn_status put_all(kn_tensor_file *file, kn_parameter_list list)
     return status;
 }
 
-/* The file is written before the first step, so the tensors may be the living ones. */
+/* The file is written before the first step, so it can share the tensors. */
 kn_status bench_training_inputs(const bench_case *self, bench_state *state, kn_tensor_file *file)
 {
     (void)self;

@@ -1,6 +1,6 @@
-/* transfer.c - copies between host and device: how fast from pageable and from pinned memory, with and without a wait;
- * and how much of them hides behind compute, by two streams and by the loader. size: MiB of a block, blocks, 1 for
- * device to host, what is measured. */
+/* transfer.c - copies between host and device: their speed from pageable and from pinned memory, synchronous and
+ * asynchronous; and how well they overlap with computing, with two streams and with the loader. size: MiB per block,
+ * blocks, 1 for device to host, what is measured. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 
 typedef struct transfer {
     kn_tensor *host, *device;
-    kn_tensor *a, *b; /* of the compute */
-    int products;     /* per block: about as long as its copy */
+    kn_tensor *a, *b; /* the operands of the computation */
+    int products;     /* per block, taking about as long as its copy */
     kn_stream *copies;
     kn_dataset *dataset;
     kn_loader *loader;
@@ -58,7 +58,7 @@ static kn_status copy_setup(const bench_case *self, bench_state *state)
     return t->host && t->device ? KN_OK : kn_error_status();
 }
 
-/* A copy that may be late is enqueued; the harness waits. The pinned copy that must not be is waited for here. */
+/* A non_blocking copy is only enqueued: the caller waits. The blocking pinned copy waits here. */
 static kn_status copy_run(const bench_case *self, bench_state *state)
 {
     transfer *t = state->data;
@@ -66,7 +66,7 @@ static kn_status copy_run(const bench_case *self, bench_state *state)
     return kn_copy(to, from, .non_blocking = self->size[3] == PINNED_NON_BLOCKING);
 }
 
-/* --- beside compute --------------------------------------------------------------------------- */
+/* --- with computing --------------------------------------------------------------------------- */
 
 enum { COMPUTE = 1, TRANSFER = 2, IN_SEQUENCE = COMPUTE | TRANSFER, OVERLAPPED = 4 | COMPUTE | TRANSFER };
 
@@ -101,12 +101,12 @@ static double seconds_of(transfer *t, kn_status (*work)(transfer *))
 
 static kn_status wait_product(transfer *t)
 {
-    t->products = 1; /* one, to be timed */
+    t->products = 1; /* one, for timing */
     kn_status status = compute(t);
     return status == KN_OK ? kn_synchronize(kn_device_of(t->device)) : status;
 }
 
-/* A little more compute than transfer, on whatever device: found out once, so that all cases of a run do the same. */
+/* Chooses slightly more computing than transfer time on any device; once, so that all cases of a run do the same. */
 static kn_status balance(transfer *t, int64_t mib)
 {
     static struct {
@@ -143,7 +143,7 @@ static kn_status overlap_setup(const bench_case *self, bench_state *state)
     return status == KN_OK ? balance(t, self->size[0]) : status;
 }
 
-/* Block after block: its copy, then compute, on one stream; or the copies on a stream of their own. */
+/* For each block its copy, then the computation, on one stream; or the copies on a second stream. */
 static kn_status overlap_run(const bench_case *self, bench_state *state)
 {
     transfer *t = state->data;
@@ -190,9 +190,9 @@ static kn_status loader_run(const bench_case *self, bench_state *state)
     kn_status status = self->size[3] & TRANSFER ? kn_loader_start(t->loader, 0) : KN_OK;
     for (int64_t i = 0; i < self->size[1] && status == KN_OK; i++) {
         KN_SCOPE;
-        kn_tensor *x, *y;
+        const kn_batch *batch;
         if (self->size[3] & TRANSFER)
-            status = kn_loader_next(t->loader, &x, &y);
+            status = kn_loader_next(t->loader, &batch);
         if (status == KN_OK && (self->size[3] & COMPUTE))
             status = compute(t);
     }

@@ -18,36 +18,27 @@ typedef struct run {
 /* One pass over the training images. False after an error, which kn_error_message tells. */
 static bool train(run *r, int64_t epoch)
 {
-    bool more = kn_loader_start(r->train, epoch) == KN_OK;
     kn_module_train(r->net, true);
-    while (more) {
-        KN_SCOPE;
-        kn_tensor *images, *labels;
-        more = kn_loader_next(r->train, &images, &labels) == KN_OK && images != NULL;
-        if (more) {
-            kn_tensor *loss = kn_cross_entropy(kn_forward(r->net, images), labels);
-            more = kn_backward(loss) == KN_OK && kn_optim_step(r->optim) == KN_OK &&
-                   kn_metric_update(r->loss, loss, NULL, kn_size(images, 0)) == KN_OK;
-            kn_optim_zero_grad(r->optim);
-        }
+    KN_FOR_BATCHES (batch, r->train, epoch) {
+        kn_tensor *loss = kn_cross_entropy(kn_forward(r->net, batch->input), batch->target);
+        if (kn_backward(loss) != KN_OK || kn_optim_step(r->optim) != KN_OK ||
+            kn_metric_update(r->loss, loss, NULL, batch->size) != KN_OK)
+            return false;
+        kn_optim_zero_grad(r->optim);
     }
-    return kn_error_status() == KN_OK;
+    return kn_loader_status(r->train) == KN_OK;
 }
 
 /* One pass over the test images: no gradients, no dropout. */
 static bool test(run *r)
 {
-    bool more = kn_loader_start(r->test, 0) == KN_OK;
+    KN_NO_GRAD;
     kn_module_train(r->net, false);
-    while (more) {
-        KN_SCOPE;
-        KN_NO_GRAD;
-        kn_tensor *images, *labels;
-        more = kn_loader_next(r->test, &images, &labels) == KN_OK && images != NULL;
-        if (more)
-            more = kn_metric_update(r->accuracy, kn_forward(r->net, images), labels, 0) == KN_OK;
+    KN_FOR_BATCHES (batch, r->test, 0) {
+        if (kn_metric_update(r->accuracy, kn_forward(r->net, batch->input), batch->target, 0) != KN_OK)
+            return false;
     }
-    return kn_error_status() == KN_OK;
+    return kn_loader_status(r->test) == KN_OK;
 }
 
 static bool run_epochs(run *r, int64_t epochs)

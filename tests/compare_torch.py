@@ -190,7 +190,8 @@ def with_koine(k, steps, outputs):
 MORE_THAN_TORCH = ("a single memory location", "created in no_grad mode")
 KEEPS_ITS_RESULT = ("backward of hardtanh",)  # PyTorch's keeps the argument, and its result may be changed in place
 CHANGED = "changed in place after it was used"
-NORMALISED = ("layer_norm", "batch_norm")  # whether an infinite gradient gives infinity or NaN depends on the algebra
+# Whether an infinite gradient gives infinity or NaN depends on the algebra, and on what is multiplied by padding.
+NORMALISED = ("layer_norm", "batch_norm") + tuple(name for name in NAMES if "conv" in name)
 NO_DIFFERENCE = (None, "skip", "unstable")
 MUTATED = "modified by an inplace operation"
 

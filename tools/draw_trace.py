@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""draw_trace.py TRACE.json PICTURE.svg [STEP] - a profiler's trace as a picture: the host's ranges and operations above,
-the kernels of each stream below, over one step (the last one, unless its number is given) or, without steps, over all."""
+"""draw_trace.py TRACE.json PICTURE.svg [STEP] - draws a profiler's trace: the host's ranges and operations above, the
+kernels of each stream below, for one step (by default the last one), or for everything if there are no steps."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ COLOURS = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b07aa1", "#e
 
 
 def span_of(events, wanted):
-    """Start and end, in microseconds, of what is drawn of the host: a step's, or, without steps, everything's."""
+    """The time range drawn for the host, in microseconds: a step's, or everything if there are no steps."""
     steps = [e for e in events if e["name"].startswith("ProfilerStep#")]
     if not steps:
         return min(e["ts"] for e in events), max(e["ts"] + e["dur"] for e in events)
@@ -23,7 +23,7 @@ def span_of(events, wanted):
 
 
 def rows_of(events):
-    """Events of one track with the depth at which each is nested."""
+    """The events of one track with their nesting depth."""
     open_ends, placed = [], []
     for e in sorted(events, key=lambda e: (e["ts"], -e["dur"])):
         while open_ends and open_ends[-1] <= e["ts"] + 0.002:
@@ -49,7 +49,7 @@ class Picture:
         self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{escape(content)}</text>')
 
     def band(self, title, events, start, end):
-        """A group of rows with an axis of its own."""
+        """A group of rows with its own axis."""
         scale = (WIDTH - LEFT - GAP) / (end - start)
         placed = rows_of(events)
         for line, words in enumerate(title):

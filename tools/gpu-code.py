@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""What a kernel becomes on an NVIDIA GPU, without one: registers, spills, and the instructions of each loop.
+"""Shows a kernel's machine code for NVIDIA GPUs, without one: registers, spills, and the instructions of each loop.
 
     python3 tools/gpu-code.py [--arch 90] [--kernel NAME] cl/FOLDER/FILE.cl -DT=float [MORE OPTIONS]
 
-The options are those that the host gives, which the head of the kernel lists as "Compiled in", without KN_CPU. clang makes PTX of the kernel, ptxas machine code of the PTX, nvdisasm text of that: NVIDIA's
-own OpenCL compiler may choose otherwise in detail. Wanted: clang and libclc (Debian: clang, libclc-15), ptxas and nvdisasm (CUDA's, or the packages nvidia-cuda-nvcc-cu12 and
-nvidia-cuda-nvdisasm of PyPI); KOINE_CLANG, KOINE_LIBCLC, KOINE_PTXAS and KOINE_NVDISASM say where else they are.
+The options are those that the host passes, listed as "Compiled in" at the top of each kernel file, without KN_CPU.
+clang compiles the kernel to PTX, ptxas assembles it, nvdisasm disassembles the result; NVIDIA's own OpenCL compiler may
+differ in details. Requires clang and libclc (Debian: clang, libclc-15), ptxas and nvdisasm (from CUDA, or the packages
+nvidia-cuda-nvcc-cu12 and nvidia-cuda-nvdisasm of PyPI); KOINE_CLANG, KOINE_LIBCLC, KOINE_PTXAS and KOINE_NVDISASM
+override their paths.
 
-How to read it: a multiprocessor issues four instructions a clock, one per scheduler, each for 32 work-items. The share of FFMA (HMMA) among a loop's instructions bounds the share of the
-peak that it can reach; the loads (LDG) of one turn, times the work-items that fit (65536 registers), are the bytes on their way.
+How to read it: a multiprocessor issues four instructions per clock, one per scheduler, each for 32 work-items. The
+share of FFMA (HMMA) among a loop's instructions limits the share of the peak that it can reach; the loads (LDG) of one
+iteration, times the resident work-items (65536 registers), are the bytes in flight.
 """
 import argparse
 import collections
@@ -25,7 +28,7 @@ def find(variable, names):
         path = name and (shutil.which(name) or (name if os.path.exists(name) else None))
         if path:
             return path
-    sys.exit(f"gpu-code.py: none of {', '.join(names)} is here; {variable} says where one is")
+    sys.exit(f"gpu-code.py: none of {', '.join(names)} is installed; set {variable} to its path")
 
 
 def run(command):
@@ -36,7 +39,7 @@ def run(command):
 
 
 def compile_kernel(source, options, arch, folder):
-    """Text of the machine code, and what ptxas says of registers and spills."""
+    """The disassembled machine code, and ptxas's output about registers and spills."""
     clang = find("KOINE_CLANG", ["clang-14", "clang", "clang-15", "clang-16"])
     library = find("KOINE_LIBCLC", ["/usr/lib/clc/nvptx64--nvidiacl.bc", "/usr/share/clc/nvptx64--nvidiacl.bc"])
     ptx, cubin = os.path.join(folder, "kernel.ptx"), os.path.join(folder, "kernel.cubin")
@@ -50,7 +53,7 @@ def compile_kernel(source, options, arch, folder):
 
 
 def read_usage(said):
-    """By kernel: its registers and bytes of spills."""
+    """For each kernel its registers and bytes of spills."""
     usage, kernel = collections.defaultdict(dict), None
     for line in said.splitlines():
         named = re.search(r"(?:Compiling entry function|Function properties for) '?(\w+)", line)
@@ -63,7 +66,7 @@ def read_usage(said):
 
 
 def read_instructions(section):
-    """Names of the instructions, and the loops as (first, last), from a section of the disassembly."""
+    """The names of the instructions of a section of the disassembly, and its loops as (first, last)."""
     names, labels, jumps = [], {}, []
     for line in section.splitlines():
         if label := re.match(r"\s*(\.L\S*):", line):
@@ -77,7 +80,7 @@ def read_instructions(section):
 
 
 def short(name):
-    """FFMA.FTZ is FFMA; of accesses to memory the width stays."""
+    """FFMA.FTZ becomes FFMA; memory accesses keep their width."""
     parts = name.split(".")
     width = [p for p in parts[1:] if re.fullmatch(r"U?\d+", p)] if parts[0] in ("LDG", "STG", "LDS", "STS", "LDL", "STL") else []
     return ".".join(parts[:1] + width)
@@ -86,7 +89,7 @@ def short(name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--arch", type=int, default=90, help="compute capability, times 10 (90)")
-    parser.add_argument("--kernel", help="only this one")
+    parser.add_argument("--kernel", help="show only this kernel")
     parser.add_argument("source")
     arguments, options = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,10 +1,10 @@
 # shellcheck shell=sh
-# tools/setup.sh - sourced by tests/run.sh and examples/run.sh (POSIX sh): installs what is missing, configures and builds.
+# tools/setup.sh - sourced by tests/run.sh and examples/run.sh (POSIX sh): installs missing packages, configures, builds.
 #
 #   . tools/setup.sh; koine_packages; koine_build [TARGET...]; koine_check_drivers
-#   koine_test_packages, after koine_packages: what only tests take
+#   koine_test_packages, after koine_packages: packages only for tests
 #
-# Environment: KOINE_SKIP_PACKAGES=1 leaves the packages alone (another distribution, everything in place by other means);
+# Environment: KOINE_SKIP_PACKAGES=1 installs no packages (another distribution, or installed by other means);
 #              KOINE_BUILD_DIR names the build folder (default: build); KOINE_JOBS the number of compilers at once.
 
 koine_say() { printf '%s\n' "$*" >&2; }
@@ -13,7 +13,7 @@ koine_die() { koine_say "error: $*"; exit 1; }
 koine_build_dir=${KOINE_BUILD_DIR:-build}
 koine_jobs=${KOINE_JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)}
 
-# Prints those packages that are not installed, separated by spaces. One dpkg-query for all: a second run costs nothing.
+# Prints the packages that are not installed, separated by spaces. Uses a single dpkg-query, so later runs are fast.
 koine_missing_of() { # koine_missing_of NAME...
     wanted=$(printf '%s\n' "$@")
     # shellcheck disable=SC2086 # the names are words
@@ -23,14 +23,14 @@ koine_missing_of() { # koine_missing_of NAME...
     done
 }
 
-# Sets koine_root to the command that runs another as root ("" when we are root). Fails when there is no way.
+# Sets koine_root to the command that runs another as root ("" if we are root). Fails if there is none.
 koine_find_root() {
     koine_root=
     [ "$(id -u)" = 0 ] && return 0
     command -v sudo >/dev/null 2>&1 || return 1
     koine_root="sudo -n"
     sudo -n true 2>/dev/null && return 0
-    koine_root="sudo" # asks for a password, so only where there is somebody to give it
+    koine_root="sudo" # asks for a password, so only on a terminal
     [ -t 0 ]
 }
 
@@ -43,7 +43,7 @@ koine_install() { koine_apt_get install --no-install-recommends -y -qq "$@"; }
 
 koine_has_apt() { command -v dpkg-query >/dev/null 2>&1 && command -v apt-get >/dev/null 2>&1; }
 
-# The packages of tools/packages.txt that everybody takes.
+# The packages of tools/packages.txt that are always needed.
 koine_packages() {
     [ "${KOINE_SKIP_PACKAGES:-0}" = 0 ] || return 0
     if ! koine_has_apt; then
@@ -54,7 +54,7 @@ koine_packages() {
     koine_ensure $(sed -e 's/#.*//' -e '/[[:space:]]with ptxas:/d' -e 's/[[:space:]].*//' -e '/^$/d' tools/packages.txt)
 }
 
-# The number of clang's version, of the one that is there or of the one that the package would install.
+# The major version of the installed clang, or of the one that the package would install.
 koine_clang_version() {
     if command -v clang >/dev/null 2>&1; then
         clang --version | sed -n 's/.*clang version \([0-9]*\).*/\1/p'
@@ -63,7 +63,8 @@ koine_clang_version() {
     fi
 }
 
-# Those that only a test takes, beside NVIDIA's assembler. Without them the test is skipped, which tests/run.sh tells: no error.
+# Packages needed only for tests with NVIDIA's assembler. Without them the test is skipped, which tests/run.sh reports;
+# it is not an error.
 koine_test_packages() {
     [ "${KOINE_SKIP_PACKAGES:-0}" = 0 ] && koine_has_apt || return 0
     command -v "${KOINE_PTXAS:-ptxas}" >/dev/null 2>&1 || [ -x "${KOINE_CUDA:-/usr/local/cuda}/bin/ptxas" ] || return 0
@@ -72,7 +73,7 @@ koine_test_packages() {
     (koine_ensure $names) || koine_say "note: without these packages test_ptxas is skipped"
 }
 
-# Installs those that are missing, or ends the script and says how.
+# Installs missing packages, or ends the script and says how to install them.
 koine_ensure() { # koine_ensure NAME...
     missing=$(koine_missing_of "$@")
     [ -n "$missing" ] || return 0
@@ -80,13 +81,14 @@ koine_ensure() { # koine_ensure NAME...
     by_hand="apt-get update && apt-get install --no-install-recommends -y $missing"
     if ! koine_find_root; then
         koine_say "error: these packages are missing: $missing"
-        koine_say "There is neither root nor a sudo that works here. As root, run"
+        koine_say "This user is not root and cannot use sudo. As root, run"
         koine_say "    $by_hand"
-        koine_say "and then this script again (or set KOINE_SKIP_PACKAGES=1 if you have them by other means)."
+        koine_say "and then this script again (or set KOINE_SKIP_PACKAGES=1 if you have installed them by other means)."
         exit 1
     fi
     koine_say "Installing: $missing"
-    # A fresh container has no package lists at all; an older machine may have stale ones, so a failed installation is tried once more with new lists.
+    # A fresh container has no package lists; an older machine may have stale ones, so a failed installation is retried
+    # with new lists.
     lists_are_new=no
     if ! ls "${KOINE_APT_LISTS:-/var/lib/apt/lists}"/*Packages* >/dev/null 2>&1; then
         koine_apt_get update -qq && lists_are_new=yes
@@ -99,7 +101,7 @@ koine_ensure() { # koine_ensure NAME...
 As root, try: $by_hand"
 }
 
-# koine_build [TARGET...]: configures once (Ninja does it again by itself when a list of files or a CMake file changes) and builds.
+# koine_build [TARGET...]: configures once (Ninja configures again if a file list or a CMake file changes) and builds.
 # shellcheck disable=SC2120 # without targets: all of them
 koine_build() {
     if [ ! -f "$koine_build_dir/build.ninja" ]; then
@@ -108,7 +110,7 @@ koine_build() {
     cmake --build "$koine_build_dir" --parallel "$koine_jobs" ${1:+--target "$@"} >&2 || koine_die "the build failed"
 }
 
-# A GPU whose driver is half installed is worth a word before its owner wonders why the CPU is used. Never fails.
+# Warns about a GPU with an incomplete driver, since the CPU would be used silently. Never fails.
 koine_check_drivers() {
     "$koine_build_dir/bin/koine" doctor --system --quiet >&2 || true
 }

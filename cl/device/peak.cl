@@ -1,5 +1,5 @@
-/* device/peak.cl - what the device can do at most: fused multiply-adds that depend on nothing outside registers, and a
- * plain copy. V is a vector of T as wide as the device's registers. */
+/* device/peak.cl - measures the device's peak: fused multiply-adds on registers only, and a plain copy. V is a vector
+ * of T as wide as the device's registers. */
 #include "common/koine.clh"
 
 /* CHAINS independent chains of fma hide its latency; each step is 2 * CHAINS * width(V) operations. */
@@ -8,7 +8,8 @@ kernel void fma_peak(KN_OUT(sink), long steps, float seed)
 {
     KN_BIND_OUT(T, sink);
     const V x = (V)((T)seed), y = (V)((T)0.25);
-    V a0 = x, a1 = x + 1, a2 = x + 2, a3 = x + 3, a4 = x + 4, a5 = x + 5, a6 = x + 6, a7 = x + 7, a8 = x + 8, a9 = x + 9;
+    V a0 = x, a1 = x + 1, a2 = x + 2, a3 = x + 3, a4 = x + 4, a5 = x + 5, a6 = x + 6, a7 = x + 7, a8 = x + 8,
+      a9 = x + 9;
     for (long i = 0; i < steps; i++) {
         STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7) STEP(8) STEP(9)
     }

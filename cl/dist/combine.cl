@@ -7,7 +7,7 @@
 #else
 #define sum(a, b) ((a) + (b))
 #endif
-/* A NaN compares false with everything, itself included: it stays or comes in. */
+/* NaN compares false with everything, including itself, so NaN propagates. */
 #define largest(a, b) ((a) >= (b) || (a) != (a) ? (a) : (b))
 #define smallest(a, b) ((a) <= (b) || (a) != (a) ? (a) : (b))
 

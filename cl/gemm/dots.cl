@@ -1,9 +1,9 @@
-/* gemm/dots.cl - matrix products on CPU devices whose operands both lie contiguous along k (A as it is, B transposed),
- * read in place: each element of C is a dot product, with vectors along k.
+/* gemm/dots.cl - matrix products on CPU devices whose operands are both contiguous along k (A plain, B transposed),
+ * read in place: each element of C is a dot product, vectorised along k.
  *
- * Packing B for gemm/tile.cl costs as much as some 30 rows of A do. A tile here is DOT_ROWS by DOT_COLUMNS sums, each a
- * vector, whose lanes are added at the end: per vector of k DOT_ROWS + DOT_COLUMNS loads feed DOT_ROWS * DOT_COLUMNS
- * multiply-adds. The rows of B of a tile stay in the level-1 cache while all rows of A pass over them.
+ * Packing B for gemm/tile.cl would cost as much as some 30 rows of A. A tile is DOT_ROWS by DOT_COLUMNS sums, each a
+ * vector whose lanes are added at the end: per vector of k, DOT_ROWS + DOT_COLUMNS loads feed DOT_ROWS * DOT_COLUMNS
+ * multiply-adds. A tile's rows of B stay in the level-1 cache for all rows of A.
  *
  * Compiled in: T, VW, REGISTERS (vector registers). Local size 1, no local memory, no
  * barrier. */
@@ -14,7 +14,7 @@
 #define DOT_ROWS (REGISTERS >= 32 ? 4 : 2)
 #define DOT_COLUMNS 4
 
-/* Halves added until one lane is left. */
+/* Adds halves until one lane is left. */
 static inline T sum_lanes(V value)
 {
     T part[VW];

@@ -1,20 +1,20 @@
-/* gemm/halves.cl - products of matrices of f16 on the tensor cores of NVIDIA's GPUs: C = cut(alpha op(A) op(B) + beta C
- * + bias), row-major, sums in f32. f16 is `ushort` here; the device's compiler need not know it.
+/* gemm/halves.cl - f16 matrix products on the tensor cores of NVIDIA GPUs: C = clamp(alpha op(A) op(B) + beta C +
+ * bias), row-major, with sums in f32. f16 is `ushort` here; the device's compiler need not support it.
  *
- * A work-group of BLOCK_ITEMS computes BM x BN of C in slices of BK of the sum, of which STAGES are in local memory:
- * while one is multiplied, the next STAGES - 1 are on their way there from global memory without passing through
- * registers (COPY_ASYNC). One barrier per slice: what comes then may go where the slice before was multiplied.
+ * A work-group of BLOCK_ITEMS computes BM x BN of C in slices of BK along k, with STAGES slices in local memory: while
+ * one is multiplied, the next STAGES - 1 are being copied from global memory without passing through registers
+ * (COPY_ASYNC). There is one barrier per slice, after which the buffer of the previous slice can be overwritten.
  *
- * Slices lie the way round that they do in global memory, in rows of vectors of 8 (16 bytes). A warp reads them as
- * matrices of 8 x 8, eight vectors of eight neighbouring rows (LOAD_MATRICES), as they are or transposed, so that
- * either way round serves either operand. Eight vectors fill all banks once if they stand at eight different places of
- * 16 bytes out of 128: with PLACE, which exchanges vectors within a row by the row's number, they do, and so do those
- * that a quarter of a warp stores.
+ * Slices have the same orientation as in global memory, in rows of vectors of 8 (16 bytes). A warp reads them as 8 x 8
+ * matrices, eight vectors of eight neighbouring rows (LOAD_MATRICES), plain or transposed, so that both orientations
+ * serve both operands. Eight vectors use each bank once if they are at eight different 16-byte positions modulo 128
+ * bytes: PLACE, which swizzles the vectors within a row by the row's index, ensures that, also for the vectors stored
+ * by a quarter of a warp.
  *
- * A warp computes WARP_M x WARP_N as tiles of 16 x 8. Per 16 steps of the sum it reads (WARP_M + WARP_N) * 32 bytes for
- * WARP_M * WARP_N / 128 instructions: with 64 x 32, 24 times 128 bytes, which local memory gives one at a time, for 16
- * instructions, of which a multiprocessor starts one in 1.5 clocks at best (capability 9.0, 2048 multiply-adds each):
- * neither waits long for the other.
+ * A warp computes WARP_M x WARP_N as tiles of 16 x 8. Per 16 steps of k it reads (WARP_M + WARP_N) * 32 bytes for
+ * WARP_M * WARP_N / 128 instructions: with 64 x 32, 24 times 128 bytes, which local memory delivers one per clock, for
+ * 16 instructions, of which a multiprocessor starts one per 1.5 clocks at best (capability 9.0, 2048 multiply-adds
+ * each): the two are balanced.
  *
  * Compiled in: BM, BN, BK (32), WARP_M, WARP_N (multiples of 16), STAGES (at least 2), A_ALONG_K, B_ALONG_K, PTX (the
  * capability, 80 for 8.0; from 75 on), Q = 8. */
@@ -31,14 +31,14 @@ typedef struct matrix_layout {
     long row_stride, col_stride, batch_stride;
 } matrix_layout;
 
-/* Vectors in a row of a slice; where vector `column` of row `row` stands. */
+/* The number of vectors in a row of a slice; the position of vector `column` of row `row`. */
 #define ROW_VECTORS(width, along_k) (((along_k) ? BK : (width)) / Q)
-#define PLACE(row, column, vectors) ((row) * (vectors) + ((column) ^ ((vectors) >= 8 ? (row) % 8 : (row) * (vectors) / 8 % (vectors))))
+#define PLACE(row, column, vectors)                                                                                    \
+    ((row) * (vectors) + ((column) ^ ((vectors) >= 8 ? (row) % 8 : (row) * (vectors) / 8 % (vectors))))
 #define A_SLICE (BM * BK / Q)
 #define B_SLICE (BN * BK / Q)
 
-/* What is copied step by step: where vectors are not at multiples of 16 bytes, and at the edges of what COPY_ASYNC
- * cannot cut off. */
+/* The slow path: unaligned vectors, and edges that COPY_ASYNC cannot truncate. */
 static inline uint4 gather_halves(const global ushort *from, int inside)
 {
     uint word[4];
@@ -56,47 +56,53 @@ static inline void copy_vector(local uint4 *to, const global ushort *from, int i
         *to = gather_halves(from, inside);
 }
 
-/* The work-item's part of the slice of which `left` steps are left, to `slice`; moves on. Vectors along the sum are cut
- * off at its end, those across it at the matrix' edge. */
-#define COPY_SLICE(slice, x, vectors, width, along_k, stride, aligned)                                                       \
-    _Pragma("unroll") for (int j = 0; j < vectors; j++)                                                                      \
-    {                                                                                                                        \
-        const int i = item + j * BLOCK_ITEMS, step = SLICE_STEP(i, width, along_k), row = i / ROW_VECTORS(width, along_k);   \
-        const int inside = (along_k) ? clamp(left - step, 0, Q) : left > step ? x##_inside[j] : 0;                           \
-        if (SLICE_HAS(i, width))                                                                                             \
-            copy_vector((slice) + PLACE(row, i % ROW_VECTORS(width, along_k), ROW_VECTORS(width, along_k)), x##_at[j], inside, aligned); \
-        x##_at[j] += stride;                                                                                                 \
+/* Copies the work-item's part of the next slice, of which `left` steps remain, to `slice`, and advances. Vectors along
+ * k are truncated at its end, those across it at the matrix's edge. */
+#define COPY_SLICE(slice, x, vectors, width, along_k, stride, aligned)                                                 \
+    _Pragma("unroll") for (int j = 0; j < vectors; j++)                                                                \
+    {                                                                                                                  \
+        const int i = item + j * BLOCK_ITEMS, step = SLICE_STEP(i, width, along_k),                                    \
+                  row = i / ROW_VECTORS(width, along_k);                                                               \
+        const int inside = (along_k) ? clamp(left - step, 0, Q) : left > step ? x##_inside[j] : 0;                     \
+        if (SLICE_HAS(i, width))                                                                                       \
+            copy_vector((slice) + PLACE(row, i % ROW_VECTORS(width, along_k), ROW_VECTORS(width, along_k)), x##_at[j], \
+                        inside, aligned);                                                                              \
+        x##_at[j] += stride;                                                                                           \
     }
-#define COPY_SLICES(stage)                                                                                                   \
-    COPY_SLICE(slices[stage], a, A_VECTORS, BM, A_ALONG_K, A_ALONG_K ? BK : BK * a_layout.col_stride, a_aligned)             \
-    COPY_SLICE(slices[stage] + A_SLICE, b, B_VECTORS, BN, B_ALONG_K, B_ALONG_K ? BK : BK * b_layout.row_stride, b_aligned)   \
-    left -= BK;                                                                                                              \
+#define COPY_SLICES(stage)                                                                                             \
+    COPY_SLICE(slices[stage], a, A_VECTORS, BM, A_ALONG_K, A_ALONG_K ? BK : BK *a_layout.col_stride, a_aligned)        \
+    COPY_SLICE(slices[stage] + A_SLICE, b, B_VECTORS, BN, B_ALONG_K, B_ALONG_K ? BK : BK * b_layout.row_stride,        \
+               b_aligned)                                                                                              \
+    left -= BK;                                                                                                        \
     COPY_COMMIT
 
-/* The vector that this lane points LOAD_MATRICES to, of the four matrices whose first element is (across, step): two
- * across by two along the sum. across_first: the second matrix is the next one across, as the tiles of A want it, else
- * the next along the sum, as two tiles of B do. */
+/* The vector whose address this lane passes to LOAD_MATRICES, for the four matrices that start at (across, step): two
+ * across by two along k. across_first: the second matrix is the next one across, as in the tiles of A; else the next
+ * along k, as in two tiles of B. */
 static inline int matrix_row(int lane, int across, int step, int width, int along_k, int across_first)
 {
-    const int matrix = lane / 8, next_across = across_first ? matrix % 2 : matrix / 2, next_step = across_first ? matrix / 2 : matrix % 2;
+    const int matrix = lane / 8, next_across = across_first ? matrix % 2 : matrix / 2,
+              next_step = across_first ? matrix / 2 : matrix % 2;
     const int row = along_k ? across + next_across * 8 + lane % 8 : step + next_step * 8 + lane % 8;
     const int column = along_k ? step / Q + next_step : across / Q + next_across;
     return PLACE(row, column, ROW_VECTORS(width, along_k));
 }
 
-#define MULTIPLY_SLICE(slice)                                                                                                \
-    _Pragma("unroll") for (int step = 0; step < BK; step += 16)                                                              \
-    {                                                                                                                        \
-        uint4 a_tile[TILES_M], b_tiles[TILES_N / 2];                                                                         \
-        _Pragma("unroll") for (int i = 0; i < TILES_M; i++)                                                                  \
-            LOAD_MATRICES(a_tile[i], (slice) + matrix_row(lane, warp_m + i * 16, step, BM, A_ALONG_K, 1), !A_ALONG_K)        \
-        _Pragma("unroll") for (int j = 0; j < TILES_N / 2; j++)                                                              \
-            LOAD_MATRICES(b_tiles[j], (slice) + A_SLICE + matrix_row(lane, warp_n + j * 16, step, BN, B_ALONG_K, 0), !B_ALONG_K) \
-        MMA_TILES(sum, a_tile, b_tiles)                                                                                      \
+#define MULTIPLY_SLICE(slice)                                                                                          \
+    _Pragma("unroll") for (int step = 0; step < BK; step += 16)                                                        \
+    {                                                                                                                  \
+        uint4 a_tile[TILES_M], b_tiles[TILES_N / 2];                                                                   \
+        _Pragma("unroll") for (int i = 0; i < TILES_M; i++)                                                            \
+            LOAD_MATRICES(a_tile[i], (slice) + matrix_row(lane, warp_m + i * 16, step, BM, A_ALONG_K, 1), !A_ALONG_K)  \
+                _Pragma("unroll") for (int j = 0; j < TILES_N / 2; j++)                                                \
+                    LOAD_MATRICES(b_tiles[j],                                                                          \
+                                  (slice) + A_SLICE + matrix_row(lane, warp_n + j * 16, step, BN, B_ALONG_K, 0),       \
+                                  !B_ALONG_K) MMA_TILES(sum, a_tile, b_tiles)                                          \
     }
 
-/* Two neighbours of a row of C, of which `columns` are inside, and the bias of both. */
-static inline void store_pair(global ushort *c, float2 sum, float2 bias, long columns, float alpha, float beta, float low, float high, int aligned)
+/* Stores two neighbours in a row of C, of which `columns` are inside, with the bias of both. */
+static inline void store_pair(global ushort *c, float2 sum, float2 bias, long columns, float alpha, float beta,
+                              float low, float high, int aligned)
 {
     sum = alpha * sum + bias;
     if (beta != 0) {
@@ -118,8 +124,9 @@ static inline void store_pair(global ushort *c, float2 sum, float2 bias, long co
 /* dim 0: block of columns, dim 1: block of rows, dim 2: batch. aligned: base, leading dimension and batch stride are
  * multiples of Q, of C of 2. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
-gemm_halves(KN_IN(a), KN_IN(b), KN_OUT(c), KN_IN(bias), int has_bias, long m, long n, int k, matrix_layout a_layout, matrix_layout b_layout, long ldc, long c_batch_stride, float alpha, float beta,
-            int a_aligned, int b_aligned, int c_aligned, float low, float high)
+gemm_halves(KN_IN(a), KN_IN(b), KN_OUT(c), KN_IN(bias), int has_bias, long m, long n, int k, matrix_layout a_layout,
+            matrix_layout b_layout, long ldc, long c_batch_stride, float alpha, float beta, int a_aligned,
+            int b_aligned, int c_aligned, float low, float high)
 {
     KN_BIND_IN(ushort, a);
     KN_BIND_IN(ushort, b);
@@ -127,12 +134,14 @@ gemm_halves(KN_IN(a), KN_IN(b), KN_OUT(c), KN_IN(bias), int has_bias, long m, lo
     KN_BIND_IN(ushort, bias);
     local uint4 slices[STAGES][A_SLICE + B_SLICE];
     MMA_DECLARE
-    const int item = get_local_id(0), lane = item % 32, warp_m = item / 32 / WARPS_N * WARP_M, warp_n = item / 32 % WARPS_N * WARP_N;
-    const long first_row = (long)get_group_id(1) * BM, first_column = (long)get_group_id(0) * BN, batch = get_group_id(2);
+    const int item = get_local_id(0), lane = item % 32, warp_m = item / 32 / WARPS_N * WARP_M,
+              warp_n = item / 32 % WARPS_N * WARP_N;
+    const long first_row = (long)get_group_id(1) * BM, first_column = (long)get_group_id(0) * BN,
+               batch = get_group_id(2);
     a += batch * a_layout.batch_stride + first_row * a_layout.row_stride;
     b += batch * b_layout.batch_stride + first_column * b_layout.col_stride;
     c += batch * c_batch_stride + first_row * ldc + first_column;
-    m -= first_row; /* what is left from here on */
+    m -= first_row; /* what remains from here on */
     n -= first_column;
     DECLARE_VECTORS(ushort, a, A_VECTORS, BM, A_ALONG_K, a_layout.row_stride, a_layout.col_stride, m)
     DECLARE_VECTORS(ushort, b, B_VECTORS, BN, B_ALONG_K, b_layout.col_stride, b_layout.row_stride, n)
@@ -161,7 +170,8 @@ gemm_halves(KN_IN(a), KN_IN(b), KN_OUT(c), KN_IN(bias), int has_bias, long m, lo
         const long column = warp_n + j * 8 + lane % 4 * 2;
         float2 add = (float2)0;
         if (has_bias && column < n)
-            add = (float2)(from_half(bias[first_column + column]), column + 1 < n ? from_half(bias[first_column + column + 1]) : 0);
+            add = (float2)(from_half(bias[first_column + column]),
+                           column + 1 < n ? from_half(bias[first_column + column + 1]) : 0);
 #pragma unroll
         for (int i = 0; i < TILES_M; i++) {
             const long row = warp_m + i * 16 + lane / 4;

@@ -28,7 +28,8 @@ kernel void gemm_reference(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, l
     }
 }
 
-/* Before and after CLBlast, which knows no bias and no activation: C = beta C + bias, to which it adds; C = cut(C). */
+/* Run before and after CLBlast, which has no bias and no activation: C = beta C + bias, to which it adds; C =
+ * clamp(C). */
 kernel void gemm_start_with_bias(KN_IN(bias), KN_OUT(c), long m, long n, long batch, matrix_layout c_layout, T beta)
 {
     KN_BIND_IN(T, bias);

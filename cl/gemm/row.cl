@@ -1,7 +1,7 @@
-/* gemm/row.cl - one row times a matrix whose rows are contiguous, on CPU devices; memory bounds it.
+/* gemm/row.cl - one row times a matrix with contiguous rows, on CPU devices; memory-bound.
  *
- * The matrix is read as it lies, in slices of rows: each slice's sums, a row of them, stay in the level-1 cache while
- * eight rows at a time are added to it. gemm/total.cl adds the slices.
+ * The matrix is read in place, in slices of rows: a slice's row of sums stays in the level-1 cache while eight rows at
+ * a time are added to it. gemm/total.cl adds the slices.
  *
  * Compiled in: T, VW. Local size 1. */
 #include "common/koine.clh"
@@ -9,7 +9,7 @@
 
 #define ROWS 8
 
-/* sum[first..last) += x[r] * b[r], over `rows` rows, which is a constant wherever this is inlined. */
+/* sum[first..last) += x[r] * b[r], over `rows` rows, a constant after inlining. */
 static inline void add_rows(global T *restrict sum, const global T *restrict x, long x_stride,
                             const global T *restrict b, long b_stride, const int rows, long first, long last)
 {

@@ -1,13 +1,13 @@
 /* gemm/skinny.cl - matrix products on CPU devices in which one side is so short that tiles would be mostly empty;
- * memory bounds them.
+ * memory-bound.
  *
  * Compiled in: T, VW. Local size 1. */
 #include "common/koine.clh"
 #include "gemm/finish.clh"
 #include "gemm/pack.clh"
 
-/* VW rows of `count` elements without gaps, as `count` vectors of VW elements: v[i] holds the i-th of each row. Left to
- * the compiler, a loop over the rows becomes gathers, at a third of the speed. */
+/* Loads VW contiguous rows of `count` elements as `count` vectors of VW: v[i] has the i-th element of each row.
+ * Compilers turn a plain loop over the rows into gathers, at a third of the speed. */
 static inline void load_rows(V *v, const global T *x, const int count)
 {
     if (count == 1) {
@@ -31,8 +31,8 @@ static inline void load_rows(V *v, const global T *x, const int count)
     }
 }
 
-/* c[j] = sum over i < count of a[i] * x[j][i], the rows of x short and without gaps. `count` is a constant wherever
- * this is inlined. */
+/* c[j] = sum over i < count of a[i] * x[j][i], with short, contiguous rows of x. `count` is a constant after
+ * inlining. */
 static inline void short_rows(global T *restrict c, const global T *restrict x, const T *a, const int count, long first,
                               long last)
 {
@@ -52,7 +52,7 @@ static inline void short_rows(global T *restrict c, const global T *restrict x, 
     }
 }
 
-/* What gemm_short_rows does after the sums, alpha being in them and beta 0: loops that become vectors. */
+/* The epilogue of gemm_short_rows, with alpha already applied and beta 0, in loops that vectorise. */
 static inline void finish_short_rows(global T *restrict c, long first, long last, const global T *restrict bias,
                                      long bias_stride, gemm_finish f)
 {
@@ -80,7 +80,7 @@ kernel void gemm_short_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, 
     T scaled[4] = {0, 0, 0, 0};
     for (int i = 0; i < k; i++)
         scaled[i] = finish.alpha * a[i * a_stride];
-    /* In strips that stay in cache between the sums and the rest. */
+    /* In strips that stay in cache between the sums and the epilogue. */
     const long chunk = (n + get_global_size(0) - 1) / get_global_size(0),
                end = min(n, (long)(get_global_id(0) + 1) * chunk);
     for (long first = get_global_id(0) * chunk; first < end; first += 1024) {
@@ -134,11 +134,11 @@ kernel void gemm_dot_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, lo
         c[j] = finish_value(finish, dot_run(a, x + j * x_stride, k), c + j, bias + j * bias_stride);
 }
 
-/* --- few long sums: C is tiny, k long; every slice of k sums apart, gemm_long_total adds the slices in order ------ */
+/* --- few long sums: C is tiny, k long; slices of k are summed separately, gemm_long_total adds them in order ------ */
 
 #define MOST_RESULTS 16
 
-/* sum[j] += a[i] * b[i][j] over `count` rows b of `width` columns without gaps, `width` constant where this is inlined.
+/* sum[j] += a[i] * b[i][j] over `count` contiguous rows b of `width` columns; `width` is a constant after inlining.
  * Lane l takes every VW-th row. */
 static inline void accumulate_rows(T *restrict sum, const global T *restrict a, const global T *restrict b,
                                    const int width, long count)

@@ -1,16 +1,16 @@
-/* gemm/thin.cl - matrix products with few columns on GPUs, matrix times vector among them; those with few rows are
- * taken as their transposes (src/ops/gemm/thin.c). They wait for memory: A is read once, all columns at a time.
+/* gemm/thin.cl - matrix products with few columns on GPUs, including matrix times vector; those with few rows are
+ * computed as their transposes (src/ops/gemm/thin.c). They are memory-bound: A is read once, for all columns.
  *
- * A team of `team` work-items, a power of two, computes one row of C. Where A lies along the sum, neighbours are those
- * of a team and read neighbouring steps of one row; else neighbours are of neighbouring teams and read neighbouring
- * rows. Each work-item has four steps on their way at a time. The team's sums are added by a tree in local memory, in
- * an order that sizes alone decide; parts of long sums are products of their own, which gemm/total.cl adds.
+ * A team of `team` work-items, a power of two, computes one row of C. If A is contiguous along k, neighbouring
+ * work-items belong to one team and read neighbouring steps of a row; else they belong to neighbouring teams and read
+ * neighbouring rows. Each work-item has four steps in flight. The team's sums are added by a tree in local memory, in
+ * an order that depends only on sizes; parts of long sums are separate products, added by gemm/total.cl.
  *
- * Compiled in: T, COLUMNS (of C, 1, 2, 4 or 8; there may be fewer), ALONG_K, GROUP (a power of two). */
+ * Compiled in: T, COLUMNS (1, 2, 4 or 8; C may have fewer), ALONG_K, GROUP (a power of two). */
 #include "common/koine.clh"
 #include "gemm/finish.clh"
 
-/* Elements from one row, column, step and matrix to the next; of C from one part to the next, too. */
+/* Strides in elements of rows, columns, steps and matrices; for C also of parts. */
 typedef struct thin_layout {
     long a_row, a_step, a_batch, b_column, b_step, b_batch, c_row, c_column, c_batch, c_part, bias_row, bias_column;
 } thin_layout;
@@ -29,8 +29,8 @@ static inline void add_step(T *sum, T a, const global T *b, const int *column)
 }
 
 /* dim 0: rows, dim 1: part of the sum, dim 2: matrix. */
-kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-gemm_thin(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), thin_layout l, thin_size s, gemm_finish finish)
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void gemm_thin(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c),
+                                                                         thin_layout l, thin_size s, gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);
@@ -38,7 +38,8 @@ gemm_thin(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), thin_layout l, thin_size s
     KN_BIND_OUT(T, c);
     local T part[COLUMNS][GROUP];
     const int item = get_local_id(0), teams = GROUP / s.team;
-    const int lane = ALONG_K ? item & (s.team - 1) : item / teams, team = ALONG_K ? item / s.team : item & (teams - 1), next_lane = ALONG_K ? 1 : teams;
+    const int lane = ALONG_K ? item & (s.team - 1) : item / teams, team = ALONG_K ? item / s.team : item & (teams - 1),
+              next_lane = ALONG_K ? 1 : teams;
     const long row = (long)get_group_id(0) * teams + team, first = get_group_id(1) * s.steps_per_part + lane;
     const long last = row < s.rows ? min((long)(get_group_id(1) + 1) * s.steps_per_part, s.steps) : 0;
     T sum[COLUMNS];

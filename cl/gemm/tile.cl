@@ -1,12 +1,12 @@
 /* gemm/tile.cl - matrix products on CPU devices: C = finish(op(A) op(B)), in tiles (gemm/tile.clh).
  *
- * The work is cut into units of some rows by some panels of NR columns. Within a unit k goes in blocks, outermost: the
- * unit's rows of A stay in the level-2 cache while its panels of B pass over them, and each panel while the rows do.
- * Units follow each other along a group of panels, then row block by row block: the group stays in the level-3 cache
- * while all rows pass over it. A work-item takes some units that follow each other.
+ * The work is divided into units of some rows by some panels of NR columns. Within a unit the outermost loop is over
+ * blocks of k: the unit's rows of A stay in the level-2 cache while its panels of B are used, and each panel stays in
+ * cache while the rows are. Units are ordered along a group of panels, then by row block: the group stays in the
+ * level-3 cache for all rows. A work-item takes several consecutive units.
  *
- * B is read as panels [k][NR], in place where its columns are contiguous, or staged block by block into this
- * work-item's part of `scratch`. A is read in place, with any strides, or as panels [k][MR].
+ * B is read as panels [k][NR], in place if its columns are contiguous, or staged block by block in this work-item's
+ * part of `scratch`. A is read in place, with any strides, or as panels [k][MR].
  *
  * Compiled in: T, VW, NV, MR. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
@@ -62,7 +62,7 @@ typedef struct tile_plan {
     int a_packed, b_packed, b_staged;
 } tile_plan;
 
-/* k is summed block by block in C: the first takes beta, the last the bias and the activation. */
+/* k is summed block by block in C: the first block applies beta, the last one the bias and the activation. */
 static inline gemm_finish finish_of_block(gemm_finish f, bool first, bool last)
 {
     if (!first)
@@ -74,7 +74,7 @@ static inline gemm_finish finish_of_block(gemm_finish f, bool first, bool last)
     return f;
 }
 
-/* The rows from first_row on of the panels from first_panel on. a, b, c: of this matrix of the batch. */
+/* Computes the rows from first_row on of the panels from first_panel on. a, b, c: this matrix of the batch. */
 static inline void multiply_unit(global T *restrict c, const global T *restrict a, const global T *restrict b,
                                  const global T *restrict bias, global T *restrict scratch, tile_plan p,
                                  matrix_layout a_layout, matrix_layout b_layout, matrix_layout c_layout, long first_row,

@@ -1,11 +1,11 @@
-/* gemm/total.cl - adds up the products of a sum that was cut into parts.
+/* gemm/total.cl - adds the partial products of a split sum.
  *
  * Compiled in: T, VW. */
 #include "common/koine.clh"
 #include "gemm/finish.clh"
 #include "gemm/pack.clh"
 
-/* C = the sum, in order, of `count` products [m, n], finished. A work-item takes `chunk` elements, a multiple of VW. */
+/* C = the finished sum, in order, of `count` products [m, n]. A work-item takes `chunk` elements, a multiple of VW. */
 kernel void gemm_total(KN_IN(products), KN_IN(bias), KN_OUT(c), long m, long n, long count, long ldc, long chunk,
                        gemm_finish finish)
 {

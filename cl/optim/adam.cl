@@ -6,7 +6,7 @@
  *     p -= step_size m / (sqrt(v) / correction2 + eps)
  *
  * with step_size = lr / (1 - beta1^t) and correction2 = sqrt(1 - beta2^t) from the host. AMSGRAD: the largest v so far
- * takes v's place under the root. */
+ * replaces v under the root. */
 #include "optim/slots.clh"
 
 #ifdef AMSGRAD

@@ -4,8 +4,7 @@
  *     g  = g + weight_decay p            (not with weight_decay 0: an infinite p would make it NaN)
  *     b  = decay b + scale g             (MOMENTUM; the first step has decay 0 and scale 1)
  *     g  = b, or g + momentum b          (NESTEROV)
- *     p -= lr g
- * / */
+ *     p -= lr g */
 #include "optim/slots.clh"
 
 #ifdef MOMENTUM

@@ -1,8 +1,8 @@
-/* pointwise/dropout.cl - y = x times 0 with probability p, else times 1 / (1 - p). The mask is not kept: backward
+/* pointwise/dropout.cl - y = x times 0 with probability p, else times 1 / (1 - p). The mask is not stored: backward
  * draws it again from the counter.
  *
- * Word i of the draw decides over element i (dropout) or over plane i of `inner` elements (dropout2d). A word keeps
- * when its upper 24 bits, a uniform number in [0, 1) as kn_uniform_f32 makes it, are not below threshold = p 2^24. */
+ * Word i of the draw decides over element i (dropout) or over plane i of `inner` elements (dropout2d). An element is
+ * kept if the word's upper 24 bits, the uniform number of kn_uniform_f32, are not below threshold = p 2^24. */
 #include "common/lanes.clh"
 #include "common/koine.clh"
 #include "common/philox.clh"
@@ -17,8 +17,8 @@ static T factor_of(uint word, uint threshold, T scale) { return (word >> 8) >= t
 #define MASK(v) (v)
 #endif
 
-/* Upper and lower halves of the lanes' 64-bit products with `factor`: even and odd lanes apart, each in the 64-bit
- * lane where it lies already. */
+/* The upper and lower halves of the lanes' 64-bit products with `factor`; even and odd lanes are multiplied separately,
+ * each in its own 64-bit lane. */
 static void multiply(uint16 v, uint factor, uint16 *high, uint16 *low)
 {
     const ulong8 lower = 0xffffffffUL;
@@ -87,7 +87,7 @@ kernel void dropout(KN_IN(x), KN_OUT(y), const long n, const ulong seed, const u
     }
 }
 
-/* Sixty-four planes at a time. */
+/* 64 planes at a time. */
 kernel void dropout2d(KN_IN(x), KN_OUT(y), const long planes, const long inner, const ulong seed, const ulong offset,
                       const uint threshold, const T scale)
 {
@@ -112,7 +112,8 @@ kernel void dropout2d(KN_IN(x), KN_OUT(y), const long planes, const long inner, 
 
 #include "common/fours.clh"
 
-/* A block of the draw, four elements, per work-item and step: 30 instructions an element, most of them the draw's. */
+/* A block of the draw, four elements, per work-item and step: 30 instructions per element, most of them for the
+ * draw. */
 kernel void dropout(KN_IN(x), KN_OUT(y), const long n, const ulong seed, const ulong offset, const uint threshold,
                     const T scale)
 {
@@ -128,7 +129,7 @@ kernel void dropout(KN_IN(x), KN_OUT(y), const long n, const ulong seed, const u
     }
 }
 
-/* `lanes` work-items, a power of two, take a plane: each draws its word once. */
+/* `lanes` work-items, a power of two, share a plane: each draws its word once. */
 kernel void dropout2d(KN_IN(x), KN_OUT(y), const long planes, const long inner, const ulong seed, const ulong offset,
                       const uint threshold, const T scale, const int lanes)
 {

@@ -1,6 +1,6 @@
 /* pool/adaptive.cl - adaptive pooling: window i of n over `size` covers floor(i size / n) to ceil((i + 1) size / n).
- * Gradients are gathers. The index kept by max pooling is the maximum's place in its plane. */
-#include "pool/pool2d.clh"
+ * Gradients are gathers. The index kept by max pooling, as INDEX, is the maximum's place in its plane. */
+#include "pool/pool.clh"
 #include "reduce/max_run.clh"
 
 /* i a / b, rounded down and up; GPUs divide in 32 bits where those are enough: 64 take a hundred instructions. */
@@ -25,45 +25,110 @@ static int window_end(int i, int n, int size) { return scale_up(i + 1, size, n);
 static int covering_start(int at, int n, int size) { return scale_down(at, n, size); }
 static int covering_end(int at, int n, int size) { return scale_up(at + 1, n, size); }
 
-/* One output element of a plane. Of several NaN the last one is taken, as PyTorch does. */
-static T window_max(const pool2d *p, const global T *plane, int row, int column, int *index)
+/* What the window of an output covers, ends excluded. */
+typedef struct box {
+    int front, back, top, bottom, left, right;
+} box;
+
+static box window(const pool *p, int slice, int row, int column)
 {
-    const int top = window_start(row, p->out_height, p->height), bottom = window_end(row, p->out_height, p->height);
-    const int left = window_start(column, p->out_width, p->width), right = window_end(column, p->out_width, p->width);
-    int at = top * p->width + left;
+    return (box){.front = SLICE(window_start(slice, p->out_depth, p->depth)),
+                 .back = DEPTH(window_end(slice, p->out_depth, p->depth)),
+                 .top = window_start(row, p->out_height, p->height),
+                 .bottom = window_end(row, p->out_height, p->height),
+                 .left = window_start(column, p->out_width, p->width),
+                 .right = window_end(column, p->out_width, p->width)};
+}
+
+/* The windows that cover an input. */
+static box covering_windows(const pool *p, int slice, int row, int column)
+{
+    return (box){.front = SLICE(covering_start(slice, p->out_depth, p->depth)),
+                 .back = DEPTH(covering_end(slice, p->out_depth, p->depth)),
+                 .top = covering_start(row, p->out_height, p->height),
+                 .bottom = covering_end(row, p->out_height, p->height),
+                 .left = covering_start(column, p->out_width, p->width),
+                 .right = covering_end(column, p->out_width, p->width)};
+}
+
+#define FOR_BOX(b, d, h, w)                       \
+    for (int d = (b).front; d < (b).back; d++)    \
+        for (int h = (b).top; h < (b).bottom; h++) \
+            for (int w = (b).left; w < (b).right; w++)
+
+/* One output element of a plane. Of several NaN the last one is taken, as PyTorch does. */
+static T window_max(const pool *p, const global T *plane, int slice, int row, int column, int *index)
+{
+    const box b = window(p, slice, row, column);
+    int at = (b.front * p->height + b.top) * p->width + b.left;
     T best = plane[at];
-    for (int h = top; h < bottom; h++)
-        for (int w = left; w < right; w++) {
-            const T v = plane[h * p->width + w];
-            if (v > best || IS_NAN(v)) {
-                best = v;
-                at = h * p->width + w;
-            }
+    FOR_BOX(b, d, h, w)
+    {
+        const T v = plane[(SLICE(d) * p->height + h) * p->width + w];
+        if (v > best || IS_NAN(v)) {
+            best = v;
+            at = (SLICE(d) * p->height + h) * p->width + w;
         }
+    }
     *index = at;
     return best;
 }
 
-static T window_average(const pool2d *p, const global T *plane, int row, int column)
+static T window_average(const pool *p, const global T *plane, int slice, int row, int column)
 {
-    const int top = window_start(row, p->out_height, p->height), bottom = window_end(row, p->out_height, p->height);
-    const int left = window_start(column, p->out_width, p->width), right = window_end(column, p->out_width, p->width);
+    const box b = window(p, slice, row, column);
     T sum = 0;
-    for (int h = top; h < bottom; h++)
-        for (int w = left; w < right; w++)
-            sum += plane[h * p->width + w];
-    return sum / (T)((long)(bottom - top) * (right - left));
+    FOR_BOX(b, d, h, w) sum += plane[(SLICE(d) * p->height + h) * p->width + w];
+    return sum / (T)((long)(b.back - b.front) * (b.bottom - b.top) * (b.right - b.left));
+}
+
+/* The gradient of the input element that is number `own` of its plane. */
+static T gather_max(const pool *p, const global T *gradient, const global INDEX *index, box windows, int own)
+{
+    T sum = 0;
+    FOR_BOX(windows, slice, row, column)
+    {
+        const int at = (SLICE(slice) * p->out_height + row) * p->out_width + column;
+        sum += index[at] == own ? gradient[at] : (T)0;
+    }
+    return sum;
+}
+
+static T gather_average(const pool *p, const global T *gradient, box windows)
+{
+    T sum = 0;
+    for (int slice = windows.front; slice < windows.back; slice++)
+        for (int row = windows.top; row < windows.bottom; row++) {
+            const box line = window(p, slice, row, 0);
+            const long area = (long)(line.back - line.front) * (line.bottom - line.top);
+            for (int column = windows.left; column < windows.right; column++) {
+                const int start = window_start(column, p->out_width, p->width);
+                const int wide = window_end(column, p->out_width, p->width) - start;
+                sum += gradient[(SLICE(slice) * p->out_height + row) * p->out_width + column] / (T)(area * wide);
+            }
+        }
+    return sum;
+}
+
+static bool is_one_window(const pool *p)
+{
+    return !VOLUME && p->out_height == 1 && p->out_width == 1;
 }
 
 #ifdef KN_CPU
 
-kernel void adaptive_max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool2d p, const int save)
+/* Output number i of all planes. */
+#define PLANE(i) (x + (i) / out_volume_of(&p) * volume_of(&p))
+#define WINDOW(i) \
+    SLICE((i) / p.out_width / p.out_height % p.out_depth), (i) / p.out_width % p.out_height, (i) % p.out_width
+
+kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool p, const int save)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    KN_BIND_OUT(int, index);
-    const long size = (long)p.height * p.width;
-    if (p.out_height == 1 && p.out_width == 1 && size >= 16) { /* a window is a plane, and a run */
+    KN_BIND_OUT(INDEX, index);
+    const long size = volume_of(&p);
+    if (is_one_window(&p) && size >= 16) { /* a window is a plane, and a run */
         KN_FOR(plane, p.planes)
         {
             T best;
@@ -77,23 +142,36 @@ kernel void adaptive_max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), cons
         }
         return;
     }
-    KN_FOR(i, p.planes * p.out_height * p.out_width)
+    KN_FOR(i, p.planes * out_volume_of(&p))
     {
         int at;
-        const T best = window_max(&p, x + i / ((long)p.out_width * p.out_height) * p.height * p.width,
-                                  i / p.out_width % p.out_height, i % p.out_width, &at);
+        const T best = window_max(&p, PLANE(i), WINDOW(i), &at);
         y[i] = best;
         if (save)
             index[i] = at;
     }
 }
 
-kernel void adaptive_max_pool2d_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const pool2d p)
+/* The windows that cover the elements of a row of the input: those of its first, for the row's part. With one window
+ * across there is no division per element. */
+static box covering_row(const pool *p, long line)
+{
+    return covering_windows(p, SLICE(line / p->height % p->depth), line % p->height, 0);
+}
+static void move_to_column(const pool *p, box *windows, int w)
+{
+    if (p->out_width == 1)
+        return;
+    windows->left = covering_start(w, p->out_width, p->width);
+    windows->right = covering_end(w, p->out_width, p->width);
+}
+
+kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const pool p)
 {
     KN_BIND_IN(T, gradient);
-    KN_BIND_IN(int, index);
+    KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(T, out);
-    if (p.out_height == 1 && p.out_width == 1) { /* one window: no search */
+    if (is_one_window(&p)) { /* one window: no search */
         const int size = p.height * p.width;
         KN_FOR(plane, p.planes)
         {
@@ -103,43 +181,33 @@ kernel void adaptive_max_pool2d_backward(KN_IN(gradient), KN_IN(index), KN_OUT(o
         }
         return;
     }
-    KN_FOR(line, p.planes * p.height)
+    KN_FOR(line, p.planes * DEPTH(p.depth) * p.height)
     {
-        const int h = line % p.height;
-        const long from = line / p.height * p.out_height * p.out_width;
-        const int first_row = covering_start(h, p.out_height, p.height);
-        const int end_row = covering_end(h, p.out_height, p.height);
+        const long plane = line / p.height / DEPTH(p.depth), from = plane * out_volume_of(&p);
+        const int own = line * p.width - plane * volume_of(&p);
+        box windows = covering_row(&p, line);
         for (int w = 0; w < p.width; w++) {
-            const int one = p.out_width == 1; /* one window across: no division per element */
-            const int first = one ? 0 : covering_start(w, p.out_width, p.width);
-            const int end = one ? 1 : covering_end(w, p.out_width, p.width);
-            T sum = 0;
-            for (int row = first_row; row < end_row; row++)
-                for (int column = first; column < end; column++) {
-                    const long at = from + (long)row * p.out_width + column;
-                    sum += index[at] == h * p.width + w ? gradient[at] : (T)0;
-                }
-            out[line * p.width + w] = sum;
+            move_to_column(&p, &windows, w);
+            out[line * p.width + w] = gather_max(&p, gradient + from, index + from, windows, own + w);
         }
     }
 }
 
-kernel void adaptive_avg_pool2d_forward(KN_IN(x), KN_OUT(y), const pool2d p)
+kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    KN_FOR(i, p.planes * p.out_height * p.out_width)
+    KN_FOR(i, p.planes * out_volume_of(&p))
     {
-        y[i] = window_average(&p, x + i / ((long)p.out_width * p.out_height) * p.height * p.width,
-                              i / p.out_width % p.out_height, i % p.out_width);
+        y[i] = window_average(&p, PLANE(i), WINDOW(i));
     }
 }
 
-kernel void adaptive_avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const pool2d p)
+kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
-    if (p.out_height == 1 && p.out_width == 1) {
+    if (is_one_window(&p)) {
         const int size = p.height * p.width;
         KN_FOR(plane, p.planes)
         {
@@ -149,26 +217,13 @@ kernel void adaptive_avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const poo
         }
         return;
     }
-    KN_FOR(line, p.planes * p.height)
+    KN_FOR(line, p.planes * DEPTH(p.depth) * p.height)
     {
-        const int h = line % p.height;
-        const global T *plane = gradient + line / p.height * p.out_height * p.out_width;
-        const int first_row = covering_start(h, p.out_height, p.height);
-        const int end_row = covering_end(h, p.out_height, p.height);
+        const global T *plane = gradient + line / p.height / DEPTH(p.depth) * out_volume_of(&p);
+        box windows = covering_row(&p, line);
         for (int w = 0; w < p.width; w++) {
-            const int one = p.out_width == 1;
-            const int first = one ? 0 : covering_start(w, p.out_width, p.width);
-            const int end = one ? 1 : covering_end(w, p.out_width, p.width);
-            T sum = 0;
-            for (int row = first_row; row < end_row; row++) {
-                const int high = window_end(row, p.out_height, p.height) - window_start(row, p.out_height, p.height);
-                for (int column = first; column < end; column++) {
-                    const int start = window_start(column, p.out_width, p.width);
-                    const int wide = window_end(column, p.out_width, p.width) - start;
-                    sum += plane[(long)row * p.out_width + column] / (T)((long)high * wide);
-                }
-            }
-            out[line * p.width + w] = sum;
+            move_to_column(&p, &windows, w);
+            out[line * p.width + w] = gather_average(&p, plane, windows);
         }
     }
 }
@@ -177,76 +232,61 @@ kernel void adaptive_avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const poo
 #define KERNEL 0
 #include "pool/windows.clh"
 
-kernel void adaptive_max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool2d p, const pool_cut cut, const int save)
+kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool p, const pool_cut cut,
+                                      const int save)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    KN_BIND_OUT(int, index);
+    KN_BIND_OUT(INDEX, index);
     if (get_global_id(0) >= cut.items)
         return;
     const pool_place place = find_place(&cut);
-    const long to = place.plane * (p.out_height * p.out_width) + (place.block * p.out_width + place.column);
+    const long to = place.plane * out_volume_of(&p) + find_output(&p, place);
     int at;
-    y[to] = window_max(&p, x + place.plane * (p.height * p.width), place.block, place.column, &at);
+    y[to] = window_max(&p, x + place.plane * volume_of(&p), place.slice, place.block, place.column, &at);
     if (save)
         index[to] = at;
 }
 
-kernel void adaptive_max_pool2d_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const pool2d p, const pool_cut cut)
+kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const pool p, const pool_cut cut)
 {
     KN_BIND_IN(T, gradient);
-    KN_BIND_IN(int, index);
+    KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(T, out);
     if (get_global_id(0) >= cut.items)
         return;
     const pool_place place = find_place(&cut);
-    const int end_row = covering_end(place.block, p.out_height, p.height);
-    const int first = covering_start(place.column, p.out_width, p.width), end = covering_end(place.column, p.out_width, p.width);
-    const int own = place.block * p.width + place.column;
-    T sum = 0;
-    gradient += place.plane * (p.out_height * p.out_width);
-    index += place.plane * (p.out_height * p.out_width);
-    for (int row = covering_start(place.block, p.out_height, p.height); row < end_row; row++)
-        for (int column = first; column < end; column++)
-            sum += index[row * p.out_width + column] == own ? gradient[row * p.out_width + column] : (T)0;
-    out[place.plane * (p.height * p.width) + own] = sum;
+    const long from = place.plane * out_volume_of(&p);
+    const int own = find_input(&p, place);
+    const box windows = covering_windows(&p, place.slice, place.block, place.column);
+    out[place.plane * volume_of(&p) + own] = gather_max(&p, gradient + from, index + from, windows, own);
 }
 
-kernel void adaptive_avg_pool2d_forward(KN_IN(x), KN_OUT(y), const pool2d p, const pool_cut cut)
+kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_cut cut)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     if (get_global_id(0) >= cut.items)
         return;
     const pool_place place = find_place(&cut);
-    y[place.plane * (p.out_height * p.out_width) + (place.block * p.out_width + place.column)] =
-        window_average(&p, x + place.plane * (p.height * p.width), place.block, place.column);
+    y[place.plane * out_volume_of(&p) + find_output(&p, place)] =
+        window_average(&p, x + place.plane * volume_of(&p), place.slice, place.block, place.column);
 }
 
-kernel void adaptive_avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const pool2d p, const pool_cut cut)
+kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const pool_cut cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
     if (get_global_id(0) >= cut.items)
         return;
     const pool_place place = find_place(&cut);
-    const long to = place.plane * (p.height * p.width) + (place.block * p.width + place.column);
-    if (p.out_height == 1 && p.out_width == 1) {
+    const long to = place.plane * volume_of(&p) + find_input(&p, place);
+    if (is_one_window(&p)) {
         out[to] = gradient[place.plane] / (T)(p.height * p.width);
         return;
     }
-    const int end_row = covering_end(place.block, p.out_height, p.height);
-    const int first = covering_start(place.column, p.out_width, p.width), end = covering_end(place.column, p.out_width, p.width);
-    T sum = 0;
-    gradient += place.plane * (p.out_height * p.out_width);
-    for (int row = covering_start(place.block, p.out_height, p.height); row < end_row; row++) {
-        const int high = window_end(row, p.out_height, p.height) - window_start(row, p.out_height, p.height);
-        for (int column = first; column < end; column++) {
-            const int wide = window_end(column, p.out_width, p.width) - window_start(column, p.out_width, p.width);
-            sum += gradient[row * p.out_width + column] / (T)((long)high * wide);
-        }
-    }
-    out[to] = sum;
+    const box windows = covering_windows(&p, place.slice, place.block, place.column);
+    out[to] = gather_average(&p, gradient + place.plane * out_volume_of(&p), windows);
 }
 
 #endif

@@ -1,25 +1,35 @@
 /* pool/average.cl - average pooling and its gradient. A window counts kernel_size places, or those inside the padded
  * input, or those inside the input, or a given number, as PyTorch does. */
-#include "pool/pool2d.clh"
+#include "pool/pool.clh"
 
-/* The window of output (row, column): inside the input top .. bottom and left .. right, the ends excluded; returns
- * what its sum is divided by. */
-static T window(const pool2d *p, int row, int column, int *top, int *bottom, int *left, int *right)
+/* What of a window lies inside the input: from `front`, `top`, `left` up to `back`, `bottom`, `right`, excluded. */
+typedef struct box {
+    int front, back, top, bottom, left, right;
+} box;
+
+/* One direction of the window that starts at `at`: what is inside, and how many places count. */
+static int cut_window(const pool *p, int d, int at, int size, int *first, int *end)
 {
-    const int h = row * p->stride[0] - p->padding[0], w = column * p->stride[1] - p->padding[1];
-    const int h_end = min(h + p->kernel_size[0], p->height + p->padding[0]);
-    const int w_end = min(w + p->kernel_size[1], p->width + p->padding[1]);
-
-    *top = max(h, 0);
-    *left = max(w, 0);
-    *bottom = min(h_end, p->height);
-    *right = min(w_end, p->width);
-    if (p->divisor != 0)
-        return (T)p->divisor;
-    if (p->count_include_pad)
-        return (T)((long)(h_end - h) * (w_end - w));
-    return (T)((long)(*bottom - *top) * (*right - *left));
+    const int window_end = min(at + p->kernel_size[d], p->end[d]);
+    *first = max(at, 0);
+    *end = min(window_end, size);
+    return p->count_include_pad ? window_end - at : *end - *first;
 }
+
+/* The window of an output; returns what its sum is divided by. */
+static T window(const pool *p, int slice, int row, int column, box *b)
+{
+    long places = 1;
+    b->front = 0, b->back = 1;
+#if VOLUME
+    places = cut_window(p, 0, slice * p->stride[0] - p->padding[0], p->depth, &b->front, &b->back);
+#endif
+    places *= cut_window(p, 1, row * p->stride[1] - p->padding[1], p->height, &b->top, &b->bottom);
+    places *= cut_window(p, 2, column * p->stride[2] - p->padding[2], p->width, &b->left, &b->right);
+    return p->divisor != 0 ? (T)p->divisor : (T)places;
+}
+
+static bool is_empty(const box *b) { return b->back <= b->front || b->bottom <= b->top || b->right <= b->left; }
 
 #ifdef KN_CPU
 
@@ -27,19 +37,21 @@ static T window(const pool2d *p, int row, int column, int *top, int *bottom, int
 #define ROW_PASS(step)                \
     for (int k = from; k < to; k++)   \
         sum[k] += line[left + k * (step)];
-static void row_forward(const pool2d *p, const global T *plane, int row, int first, int count, global T *y)
+static void row_forward(const pool *p, const global T *volume, int slice, int row, int first, int count, global T *y)
 {
     T sum[64];
 
     for (int k = 0; k < count; k++)
         sum[k] = 0;
-    for (int r = 0; r < p->kernel_size[0]; r++) {
-        const int h = row * p->stride[0] - p->padding[0] + r;
-        if (h < 0 || h >= p->height)
+    for (int lines = 0; lines < DEPTH(p->kernel_size[0]) * p->kernel_size[1]; lines++) {
+        const int t = SLICE(lines / p->kernel_size[1]);
+        const int d = SLICE(slice * p->stride[0] - p->padding[0] + t);
+        const int h = row * p->stride[1] - p->padding[1] + lines - t * p->kernel_size[1];
+        if (!is_within(d, DEPTH(p->depth)) || !is_within(h, p->height))
             continue;
-        const global T *line = plane + (long)h * p->width;
-        for (int s = 0; s < p->kernel_size[1]; s++) {
-            const int stride = p->stride[1], left = first * stride - p->padding[1] + s;
+        const global T *line = volume + ((long)d * p->height + h) * p->width;
+        for (int s = 0; s < p->kernel_size[2]; s++) {
+            const int stride = p->stride[2], left = first * stride - p->padding[2] + s;
             const int from = left >= 0 ? 0 : (-left + stride - 1) / stride;
             const int to = left >= p->width ? 0 : min(count, (p->width - 1 - left) / stride + 1);
             if (stride == 1)
@@ -51,12 +63,15 @@ static void row_forward(const pool2d *p, const global T *plane, int row, int fir
         }
     }
     /* The divisors as `window` gives them, the row's part once and without branches. */
-    const int h = row * p->stride[0] - p->padding[0], h_end = min(h + p->kernel_size[0], p->height + p->padding[0]);
-    const int high = min(h_end, p->height) - max(h, 0);
-    const T rows = p->count_include_pad ? h_end - h : high, fixed = p->divisor;
+    int front = 0, back = 1, top, bottom, places = 1;
+#if VOLUME
+    places = cut_window(p, 0, slice * p->stride[0] - p->padding[0], p->depth, &front, &back);
+#endif
+    places *= cut_window(p, 1, row * p->stride[1] - p->padding[1], p->height, &top, &bottom);
+    const T rows = places, fixed = p->divisor;
+    const int high = back > front ? bottom - top : 0;
     for (int k = 0; k < count; k++) {
-        const int w = (first + k) * p->stride[1] - p->padding[1];
-        const int w_end = min(w + p->kernel_size[1], p->width + p->padding[1]);
+        const int w = (first + k) * p->stride[2] - p->padding[2], w_end = min(w + p->kernel_size[2], p->end[2]);
         const int wide = min(w_end, p->width) - max(w, 0);
         const T columns = p->count_include_pad ? w_end - w : wide;
         const T divisor = fixed != 0 ? fixed : rows * columns;
@@ -64,39 +79,46 @@ static void row_forward(const pool2d *p, const global T *plane, int row, int fir
     }
 }
 
-kernel void avg_pool2d_forward(KN_IN(x), KN_OUT(y), const pool2d p)
+kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    KN_FOR(line, p.planes * p.out_height)
+    KN_FOR(line, p.planes * DEPTH(p.out_depth) * p.out_height)
     {
-        const global T *plane = x + line / p.out_height * p.height * p.width;
+        const global T *volume = x + line / p.out_height / DEPTH(p.out_depth) * volume_of(&p);
         for (int first = 0; first < p.out_width; first += 64)
-            row_forward(&p, plane, line % p.out_height, first, min(64, p.out_width - first),
-                        y + line * p.out_width + first);
+            row_forward(&p, volume, SLICE(line / p.out_height % p.out_depth), line % p.out_height, first,
+                        min(64, p.out_width - first), y + line * p.out_width + first);
     }
 }
 
+static void spread(const pool *p, box b, T share, global T *volume)
+{
+    for (int d = b.front; d < b.back; d++)
+        for (int h = b.top; h < b.bottom; h++)
+            for (int w = b.left; w < b.right; w++)
+                volume[((long)SLICE(d) * p->height + h) * p->width + w] += share;
+}
+
 /* A work-item owns whole planes and adds in the order of the outputs. */
-kernel void avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const pool2d p)
+kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
     KN_FOR(i, p.planes)
     {
-        const global T *g = gradient + i * p.out_height * p.out_width;
-        global T *plane = out + i * p.height * p.width;
-        for (long k = 0; k < (long)p.height * p.width; k++)
-            plane[k] = 0;
-        for (int row = 0; row < p.out_height; row++)
+        const global T *g = gradient + i * out_volume_of(&p);
+        global T *volume = out + i * volume_of(&p);
+        for (long k = 0; k < volume_of(&p); k++)
+            volume[k] = 0;
+        for (int rows = 0; rows < DEPTH(p.out_depth) * p.out_height; rows++) {
+            const int slice = SLICE(rows / p.out_height), row = rows - slice * p.out_height;
             for (int column = 0; column < p.out_width; column++) {
-                int top, bottom, left, right;
-                const T divisor = window(&p, row, column, &top, &bottom, &left, &right);
-                const T share = g[(long)row * p.out_width + column] / divisor;
-                for (int h = top; h < bottom; h++)
-                    for (int w = left; w < right; w++)
-                        plane[(long)h * p.width + w] += share;
+                box b;
+                const T divisor = window(&p, slice, row, column, &b);
+                spread(&p, b, g[(long)rows * p.out_width + column] / divisor, volume);
             }
+        }
     }
 }
 
@@ -104,16 +126,16 @@ kernel void avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const pool2d p)
 #include "pool/windows.clh"
 
 /* The window's sum, which the caller has of what is inside, as an average. */
-static T average(const pool2d *p, int row, int column, T sum)
+static T average(const pool *p, int row, int column, T sum)
 {
-    int top, bottom, left, right;
-    const T divisor = window(p, row, column, &top, &bottom, &left, &right);
-    return bottom > top && right > left ? sum / divisor : (T)0;
+    box b;
+    const T divisor = window(p, 0, row, column, &b);
+    return is_empty(&b) ? (T)0 : sum / divisor;
 }
 
 #if KERNEL > 0
 
-kernel void avg_pool2d_forward(KN_IN(x), KN_OUT(y), const pool2d p, const pool_cut cut)
+kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_cut cut)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -144,7 +166,7 @@ kernel void avg_pool2d_forward(KN_IN(x), KN_OUT(y), const pool2d p, const pool_c
             y[r * p.out_width] = average(&p, first + r, place.column, sum[r]);
 }
 
-kernel void avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const pool2d p, const pool_cut cut)
+kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const pool_cut cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
@@ -165,42 +187,47 @@ kernel void avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const pool2d p, co
 
 #else
 
-kernel void avg_pool2d_forward(KN_IN(x), KN_OUT(y), const pool2d p, const pool_cut cut)
+kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_cut cut)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     if (get_global_id(0) >= cut.items)
         return;
     const pool_place place = find_place(&cut);
-    const global T *plane = x + place.plane * (p.height * p.width);
-    int top, bottom, left, right;
-    const T divisor = window(&p, place.block, place.column, &top, &bottom, &left, &right);
+    const global T *volume = x + place.plane * volume_of(&p);
+    box b;
+    const T divisor = window(&p, place.slice, place.block, place.column, &b);
     T sum = 0;
-    for (int h = top; h < bottom; h++)
-        for (int w = left; w < right; w++)
-            sum += plane[h * p.width + w];
-    y[place.plane * (p.out_height * p.out_width) + (place.block * p.out_width + place.column)] = bottom > top && right > left ? sum / divisor : (T)0;
+    for (int d = b.front; d < b.back; d++)
+        for (int h = b.top; h < b.bottom; h++)
+            for (int w = b.left; w < b.right; w++)
+                sum += volume[(SLICE(d) * p.height + h) * p.width + w];
+    y[place.plane * out_volume_of(&p) + find_output(&p, place)] = is_empty(&b) ? (T)0 : sum / divisor;
 }
 
-kernel void avg_pool2d_backward(KN_IN(gradient), KN_OUT(out), const pool2d p, const pool_cut cut)
+kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const pool_cut cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
     if (get_global_id(0) >= cut.items)
         return;
     const pool_place place = find_place(&cut);
-    const global T *plane = gradient + place.plane * (p.out_height * p.out_width);
-    int first_row, last_row, first_column, last_column;
+    const global T *from = gradient + place.plane * out_volume_of(&p);
+    int first_slice = 0, last_slice = 0, first_row, last_row, first_column, last_column;
     T sum = 0;
-    covering(place.block, p.padding[0], p.stride[0], p.kernel_size[0], p.out_height, &first_row, &last_row);
-    covering(place.column, p.padding[1], p.stride[1], p.kernel_size[1], p.out_width, &first_column, &last_column);
-    for (int row = first_row; row <= last_row; row++)
-        for (int column = first_column; column <= last_column; column++) {
-            int top, bottom, left, right;
-            const T divisor = window(&p, row, column, &top, &bottom, &left, &right);
-            sum += plane[row * p.out_width + column] / divisor;
-        }
-    out[place.plane * (p.height * p.width) + (place.block * p.width + place.column)] = sum;
+#if VOLUME
+    covering(place.slice, p.padding[0], p.stride[0], p.kernel_size[0], p.out_depth, &first_slice, &last_slice);
+#endif
+    covering(place.block, p.padding[1], p.stride[1], p.kernel_size[1], p.out_height, &first_row, &last_row);
+    covering(place.column, p.padding[2], p.stride[2], p.kernel_size[2], p.out_width, &first_column, &last_column);
+    for (int slice = first_slice; slice <= last_slice; slice++)
+        for (int row = first_row; row <= last_row; row++)
+            for (int column = first_column; column <= last_column; column++) {
+                box b;
+                const T divisor = window(&p, slice, row, column, &b);
+                sum += from[(slice * p.out_height + row) * p.out_width + column] / divisor;
+            }
+    out[place.plane * volume_of(&p) + find_input(&p, place)] = sum;
 }
 
 #endif

@@ -3,7 +3,7 @@
  * work-items write one element in backward: on CPU devices a work-item owns whole planes and adds in the order of the
  * outputs; on the others each input element gathers from the windows that cover it. */
 #include "common/lanes.clh"
-#include "pool/pool2d.clh"
+#include "pool/pool.clh"
 
 #define NO_PLACE ((INDEX)-1)
 
@@ -59,10 +59,10 @@ PAIR_FUNCTIONS(16)
 PAIR_FUNCTIONS(8)
 PAIR_FUNCTIONS(4)
 
-static int is_pair(const pool2d *p)
+static int is_pair(const pool *p)
 {
-    return p->kernel_size[0] == 2 && p->kernel_size[1] == 2 && p->stride[0] == 2 && p->stride[1] == 2 &&
-           p->padding[0] == 0 && p->padding[1] == 0 && p->dilation[0] == 1 && p->dilation[1] == 1 &&
+    return !VOLUME && p->kernel_size[1] == 2 && p->kernel_size[2] == 2 && p->stride[1] == 2 && p->stride[2] == 2 &&
+           p->padding[1] == 0 && p->padding[2] == 0 && p->dilation[1] == 1 && p->dilation[2] == 1 &&
            p->out_width >= 4 && 2 * p->out_width <= p->width && 2 * p->out_height <= p->height;
 }
 
@@ -102,7 +102,7 @@ static void pair_backward(const global T *gradient, const global INDEX *index, g
         best[k] = take ? v : best[k];                                                                     \
         at[k] = take ? place : at[k];                                                                     \
     }
-static void row_forward(const pool2d *p, const global T *plane, int row, int first, int count, global T *y,
+static void row_forward(const pool *p, const global T *volume, int slice, int row, int first, int count, global T *y,
                         global INDEX *index, int save, T low, T high)
 {
     T best[64];
@@ -112,16 +112,18 @@ static void row_forward(const pool2d *p, const global T *plane, int row, int fir
         best[k] = -INFINITY;
         at[k] = -1;
     }
-    for (int r = 0; r < p->kernel_size[0]; r++) {
-        const int h = row * p->stride[0] - p->padding[0] + r * p->dilation[0];
-        if (h < 0 || h >= p->height)
+    for (int lines = 0; lines < DEPTH(p->kernel_size[0]) * p->kernel_size[1]; lines++) {
+        const int t = SLICE(lines / p->kernel_size[1]), r = lines - t * p->kernel_size[1];
+        const int d = SLICE(slice * p->stride[0] - p->padding[0] + t * p->dilation[0]);
+        const int h = row * p->stride[1] - p->padding[1] + r * p->dilation[1];
+        if (!is_within(d, DEPTH(p->depth)) || !is_within(h, p->height))
             continue;
-        const global T *line = plane + (long)h * p->width;
-        for (int s = 0; s < p->kernel_size[1]; s++) {
-            const int stride = p->stride[1], left = first * stride - p->padding[1] + s * p->dilation[1];
+        const global T *line = volume + ((long)d * p->height + h) * p->width;
+        for (int s = 0; s < p->kernel_size[2]; s++) {
+            const int stride = p->stride[2], left = first * stride - p->padding[2] + s * p->dilation[2];
             const int from = left >= 0 ? 0 : (-left + stride - 1) / stride;
             const int to = left >= p->width ? 0 : min(count, (p->width - 1 - left) / stride + 1);
-            const int place = r * p->kernel_size[1] + s;
+            const int place = lines * p->kernel_size[2] + s;
             if (stride == 1)
                 ROW_PASS(1)
             else if (stride == 2)
@@ -136,47 +138,52 @@ static void row_forward(const pool2d *p, const global T *plane, int row, int fir
         index[k] = ((best[k] <= low) | (best[k] >= high)) ? NO_PLACE : (INDEX)max(at[k], 0);
 }
 
-kernel void max_pool2d_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool2d p, const int save,
-                               const T low, const T high)
+kernel void max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool p, const int save, const T low,
+                             const T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(INDEX, index);
     const int pair = is_pair(&p);
-    KN_FOR(line, p.planes * p.out_height)
+    KN_FOR(line, p.planes * DEPTH(p.out_depth) * p.out_height)
     {
-        const int row = line % p.out_height;
-        const global T *plane = x + line / p.out_height * p.height * p.width;
+        const int row = line % p.out_height, slice = SLICE(line / p.out_height % p.out_depth);
+        const global T *volume = x + line / p.out_height / DEPTH(p.out_depth) * volume_of(&p);
         const long to = line * p.out_width;
         if (pair) {
-            const global T *top = plane + 2L * row * p.width;
+            const global T *top = volume + 2L * row * p.width;
             pair_forward(top, top + p.width, y + to, index + to, p.out_width, save, low, high);
             continue;
         }
         for (int first = 0; first < p.out_width; first += 64)
-            row_forward(&p, plane, row, first, min(64, p.out_width - first), y + to + first, index + to + first, save,
-                        low, high);
+            row_forward(&p, volume, slice, row, first, min(64, p.out_width - first), y + to + first, index + to + first,
+                        save, low, high);
     }
 }
 
 /* Any windows: adds each output's gradient at its maximum. A window without any place inside the input gives
  * nothing, nor does one that the activation cut off. */
-static void plane_backward(const pool2d *p, const global T *gradient, const global INDEX *index, global T *plane)
+static void volume_backward(const pool *p, const global T *gradient, const global INDEX *index, global T *volume)
 {
-    for (long i = 0; i < (long)p->height * p->width; i++)
-        plane[i] = 0;
-    for (int row = 0; row < p->out_height; row++)
+    const int area = p->kernel_size[1] * p->kernel_size[2];
+    for (long i = 0; i < volume_of(p); i++)
+        volume[i] = 0;
+    for (int rows = 0; rows < DEPTH(p->out_depth) * p->out_height; rows++) {
+        const int slice = SLICE(rows / p->out_height), row = rows - slice * p->out_height;
         for (int column = 0; column < p->out_width; column++) {
-            const long from = (long)row * p->out_width + column;
-            const int place = index[from];
-            const int h = row * p->stride[0] - p->padding[0] + place / p->kernel_size[1] * p->dilation[0];
-            const int w = column * p->stride[1] - p->padding[1] + place % p->kernel_size[1] * p->dilation[1];
-            if (index[from] != NO_PLACE && h >= 0 && h < p->height && w >= 0 && w < p->width)
-                plane[(long)h * p->width + w] += gradient[from];
+            const long from = (long)rows * p->out_width + column;
+            const int t = SLICE(index[from] / area), place = index[from] - t * area;
+            const int d = SLICE(slice * p->stride[0] - p->padding[0] + t * p->dilation[0]);
+            const int h = row * p->stride[1] - p->padding[1] + place / p->kernel_size[2] * p->dilation[1];
+            const int w = column * p->stride[2] - p->padding[2] + place % p->kernel_size[2] * p->dilation[2];
+            if (index[from] != NO_PLACE && is_within(d, DEPTH(p->depth)) && is_within(h, p->height) &&
+                is_within(w, p->width))
+                volume[((long)d * p->height + h) * p->width + w] += gradient[from];
         }
+    }
 }
 
-kernel void max_pool2d_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const pool2d p)
+kernel void max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const pool p)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(INDEX, index);
@@ -184,12 +191,12 @@ kernel void max_pool2d_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), cons
     const int pair = is_pair(&p);
     KN_FOR(i, p.planes)
     {
-        const global T *g = gradient + i * p.out_height * p.out_width;
-        const global INDEX *at = index + i * p.out_height * p.out_width;
-        global T *plane = out + i * p.height * p.width;
+        const global T *g = gradient + i * out_volume_of(&p);
+        const global INDEX *at = index + i * out_volume_of(&p);
+        global T *plane = out + i * volume_of(&p);
         int h = 0;
         if (!pair) {
-            plane_backward(&p, g, at, plane);
+            volume_backward(&p, g, at, plane);
             continue;
         }
         for (; h < 2 * p.out_height; h += 2) {
@@ -208,3 +215,22 @@ kernel void max_pool2d_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), cons
 #else
 #include "pool/max_windows.clh"
 #endif
+
+/* Where each maximum lies among the elements of its plane, from its place in its window; 0 for one in the padding. */
+kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const pool p)
+{
+    KN_BIND_IN(INDEX, index);
+    KN_BIND_OUT(long, indices);
+    const int area = p.kernel_size[1] * p.kernel_size[2];
+    KN_FOR(i, p.planes * out_volume_of(&p))
+    {
+        const int t = SLICE(index[i] / area), place = index[i] - t * area;
+        const int column = i % p.out_width, row = i / p.out_width % p.out_height;
+        const int slice = SLICE(i / p.out_width / p.out_height % p.out_depth);
+        const int d = SLICE(slice * p.stride[0] - p.padding[0] + t * p.dilation[0]);
+        const int h = row * p.stride[1] - p.padding[1] + place / p.kernel_size[2] * p.dilation[1];
+        const int w = column * p.stride[2] - p.padding[2] + place % p.kernel_size[2] * p.dilation[2];
+        const bool inside = is_within(d, DEPTH(p.depth)) && is_within(h, p.height) && is_within(w, p.width);
+        indices[i] = inside ? ((long)d * p.height + h) * p.width + w : 0;
+    }
+}

@@ -10,8 +10,7 @@ kernel void index_select_forward(KN_IN(x), KN_IN(index), KN_OUT(y), const long o
     KN_BIND_IN(T, x);
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(T, y);
-    KN_FOR(line, outer * count)
-    {
+    KN_FOR (line, outer * count) {
         const long at = index[line % count];
         const int inside = at >= 0 && at < n;
         const global T *from = x + (line / count * n + (inside ? at : 0)) * inner;
@@ -26,7 +25,7 @@ kernel void index_select_forward(KN_IN(x), KN_IN(index), KN_OUT(y), const long o
 
 #include "common/divide.clh"
 
-/* T is what rows are moved in: 16 bytes, where rows are a multiple of that, or less. WIDE: more than 2^31 of them. */
+/* T is the unit of copying: 16 bytes if rows are a multiple of that, else less. WIDE: more than 2^31 units. */
 #if WIDE
 typedef long number;
 #define QUOTIENT(n, d) ((n) / (d))
@@ -56,9 +55,9 @@ kernel void index_select_forward(KN_IN(x), KN_IN(index), KN_OUT(y), const long o
 
 #endif
 
-/* dL/dx: adds each row of the gradient to the row it came from. A work-item owns `rows` rows of some columns and
- * goes through all indices in order, so nothing collides and the order of each sum is fixed, however the work is
- * shared. `out` starts as zero. */
+/* dL/dx: adds each row of the gradient to the row it came from. A work-item owns `rows` rows of some columns and loops
+ * over all indices in order, so there are no conflicts and the order of each sum is fixed, however the work is divided.
+ * `out` starts as zero. */
 kernel void index_select_backward(KN_IN(gradient), KN_IN(index), KN_INOUT(out), const long outer, const long n,
                                   const long inner, const long count, const long rows)
 {
@@ -67,8 +66,7 @@ kernel void index_select_backward(KN_IN(gradient), KN_IN(index), KN_INOUT(out), 
     KN_BIND_OUT(T, out);
     const long parts = (n + rows - 1) / rows;
 #ifdef KN_CPU
-    KN_FOR(task, outer * parts)
-    {
+    KN_FOR (task, outer * parts) {
         const long o = task / parts, first = task % parts * rows, end = min(first + rows, n);
         for (long j = 0; j < count; j++) {
             const long at = index[j];
@@ -81,8 +79,7 @@ kernel void index_select_backward(KN_IN(gradient), KN_IN(index), KN_INOUT(out), 
         }
     }
 #else
-    KN_FOR(task, outer * parts * inner)
-    {
+    KN_FOR (task, outer * parts * inner) {
         const long i = task % inner, o = task / inner / parts;
         const long first = task / inner % parts * rows, end = min(first + rows, n);
         for (long j = 0; j < count; j++) {
@@ -96,17 +93,18 @@ kernel void index_select_backward(KN_IN(gradient), KN_IN(index), KN_INOUT(out), 
 
 #ifndef KN_CPU
 
-/* The same with all indices read once by a work-group, which owns `rows` rows and `lanes` columns, a power of two: the
- * work-items test SCAN indices each, and list those that concern the group in order; then LANES neighbours each take a
- * row's columns, the rows modulo GROUP / lanes apart. A work-item has the row that it adds to in a register. */
+/* The same, with all indices read once by a work-group, which owns `rows` rows and `lanes` columns, a power of two: the
+ * work-items test SCAN indices each and list those of the group's rows in order; then groups of LANES neighbours each
+ * take a row's columns, with the rows distributed modulo GROUP / lanes. A work-item keeps the row that it adds to in a
+ * register. */
 #define GROUP 256
 #define SCAN 4
 #define WORDS (GROUP * SCAN / 32)
-#define AHEAD 4 /* gradients under way at a time */
+#define AHEAD 4 /* gradients in flight */
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-index_select_backward_listed(KN_IN(gradient), KN_IN(index), KN_INOUT(out), const long n, const long inner, const long count, const int rows,
-                             const int lanes, const int parts, const int chunks)
+index_select_backward_listed(KN_IN(gradient), KN_IN(index), KN_INOUT(out), const long n, const long inner,
+                             const long count, const int rows, const int lanes, const int parts, const int chunks)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(INDEX, index);

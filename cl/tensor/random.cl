@@ -1,22 +1,23 @@
-/* tensor/random.cl - fills with random numbers. T is float or double; one Philox block of four words a step
- * (common/philox.clh). Elements depend on seed, offset and their index only; src/tensor/random.c does the same for host
- * tensors. fma on both sides: the same bits. */
+/* tensor/random.cl - fills with random numbers. T is float or double; one Philox block of four words per step
+ * (common/philox.clh). Elements depend only on seed, offset and their index; src/tensor/random.c does the same for host
+ * tensors, with fma on both sides so that the bits are the same. */
 #include "common/koine.clh"
 #include "common/philox.clh"
 
 #ifdef KN_USE_F64
-#define LANES 2 /* two words an element */
+#define LANES 2 /* two words per element */
 #define UNIFORM(words, lane) kn_uniform_f64((lane) ? words.z : words.x, (lane) ? words.w : words.y)
 #define TWO_PI 6.283185307179586476925286766559
 #define TINY 0x1p-53
 #else
 #define LANES 4
 #ifdef KN_FOR_HALF
-#define BITS 0xffe00000u /* the upper 11: what half holds, so that the number is not rounded to 1 */
+#define BITS 0xffe00000u /* the upper 11 bits: as many as half holds, so that nothing rounds to 1 */
 #else
 #define BITS 0xffffffffu
 #endif
-#define UNIFORM(words, lane) kn_uniform_f32(BITS & ((lane) == 0 ? words.x : (lane) == 1 ? words.y : (lane) == 2 ? words.z : words.w))
+#define UNIFORM(words, lane)                                                                                           \
+    kn_uniform_f32(BITS &((lane) == 0 ? words.x : (lane) == 1 ? words.y : (lane) == 2 ? words.z : words.w))
 #define TWO_PI 6.283185307179586476925286766559f
 #define TINY 0x1p-24f
 #endif
@@ -41,7 +42,8 @@ kernel void normal(KN_OUT(x), ulong seed, ulong offset, long n, T mean, T std)
     KN_FOR (b, blocks) {
         const uint4 words = kn_philox_block(seed, offset, b);
         for (int pair = 0; pair < LANES; pair += 2) {
-            const T radius = sqrt((T)-2 * log(UNIFORM(words, pair) + TINY)), angle = (T)TWO_PI * UNIFORM(words, pair + 1);
+            const T radius = sqrt((T)-2 * log(UNIFORM(words, pair) + TINY)),
+                    angle = (T)TWO_PI * UNIFORM(words, pair + 1);
             const long i = b * LANES + pair;
             if (i < n)
                 x[i] = fma(radius * cos(angle), std, mean);
@@ -51,7 +53,7 @@ kernel void normal(KN_OUT(x), ulong seed, ulong offset, long n, T mean, T std)
     }
 }
 
-/* 1 with probability p, by 24 bits whatever the dtype of the result: B is its type. */
+/* 1 with probability p, from 24 bits for every dtype of the result; B is its type. */
 #ifdef B
 kernel void bernoulli(KN_OUT(x), ulong seed, ulong offset, long n, float p)
 {
@@ -66,7 +68,7 @@ kernel void bernoulli(KN_OUT(x), ulong seed, ulong offset, long n, float p)
     }
 }
 
-/* low + floor(word64 * range / 2^64): off a fair draw by less than range / 2^64. */
+/* low + floor(word64 * range / 2^64): biased by less than range / 2^64. */
 kernel void randint(KN_OUT(x), ulong seed, ulong offset, long n, long low, ulong range)
 {
     KN_BIND_OUT(B, x);

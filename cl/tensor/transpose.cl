@@ -3,16 +3,15 @@
  *
  *     d[to + p * step_d + q] = s[from + q * step_s + p]
  *
- * Compiled in: E, a whole number as wide as an element. */
+ * Compiled in: E, an integer type as wide as an element. */
 #include "common/koine.clh"
 
 #ifdef KN_CPU
 
-/* Compiled in: LANES, how many elements fill a vector register. Square tiles of LANES x LANES are transposed in
- * registers: each round takes the rows' numbers to the left by one bit, row and column seen as one number, (row,
- * column) -> (row without its top bit, top bit of the column; column without it, top bit of the row), and after
- * log2(LANES) rounds rows and columns have changed places. A task walks TILES tiles of q, so that whole cache lines are
- * written that lie side by side, along p. */
+/* Compiled in: LANES, the elements of a vector register. Square tiles of LANES x LANES are transposed in registers:
+ * each round rotates the bits of the index (row, column) left by one, (row, column) -> (row without its top bit, top
+ * bit of the column; column without it, top bit of the row), and after log2(LANES) rounds rows and columns have been
+ * exchanged. A task covers TILES tiles of q, so that whole cache lines are written, and advances along p. */
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define V JOIN(E, LANES)
@@ -67,7 +66,7 @@ static void edge(const global E *s, global E *d, long ps, long qs, long step_s, 
             d[p * step_d + q] = s[q * step_s + p];
 }
 
-/* `length`, a multiple of LANES: how far a task goes along p. */
+/* `length`, a multiple of LANES: the elements of a task along p. */
 kernel void transpose(KN_IN(s), KN_OUT(d), const outer o, const long count, const long ps, const long qs,
                       const long step_s, const long step_d, const long length)
 {
@@ -100,9 +99,9 @@ kernel void transpose(KN_IN(s), KN_OUT(d), const outer o, const long count, cons
 
 #include "common/divide.clh"
 
-/* Tiles of SIDE x SIDE by way of local memory, whose rows are an element longer, so that neither rows nor columns meet
- * in a bank. A work-item moves SIDE / LINES elements, all of them read before the first is put down: 32 registers and,
- * with three dimensions, 33 instructions per element on NVIDIA's sm_90, 4 KiB of f32 under way for each group. */
+/* Tiles of SIDE x SIDE through local memory, with rows padded by an element to avoid bank conflicts. A work-item moves
+ * SIDE / LINES elements, all of them read before the first is stored: 32 registers and, with three dimensions, 33
+ * instructions per element on NVIDIA's sm_90, with 4 KiB of f32 in flight per group. */
 #define SIDE 32
 #define LINES 4
 

@@ -1,4 +1,4 @@
-/* train/device_log.cl - running figures that stay on the device until somebody reads them: scalars, accuracy,
+/* train/device_log.cl - running statistics that stay on the device until they are read: scalars, accuracy,
  * histograms. */
 #include "train/device_log.clh"
 
@@ -8,9 +8,9 @@
 #include "reduce/max_team.clh"
 #endif
 
-/* Counts the rows of `output` [n, classes, inner] whose largest class, the first among equals and NaN before all
- * (torch.argmax), is the target's [n, inner]. Each work-item adds to a count of its own, on devices with work-groups
- * each group, which takes a row at a time: no atomics, and whole numbers sum to the same in any order. */
+/* Counts the rows of `output` [n, classes, inner] whose largest class (the first of equal ones, NaN largest, as
+ * torch.argmax) is the target's [n, inner]. Each work-item adds to its own count; on GPUs each work-group does, which
+ * takes a row at a time. No atomics are needed, and integer sums do not depend on the order. */
 kernel void log_accuracy(KN_IN(output), KN_IN(target), KN_INOUT(cells), const long n, const long classes,
                          const long inner)
 {
@@ -19,7 +19,7 @@ kernel void log_accuracy(KN_IN(output), KN_IN(target), KN_INOUT(cells), const lo
     KN_BIND_OUT(long, cells);
 #ifdef KN_CPU
     long correct = 0;
-    KN_FOR(row, n * inner) {
+    KN_FOR (row, n * inner) {
         const global T *scores = output + (row / inner) * classes * inner + row % inner;
         T best = scores[0];
         long winner = 0;
@@ -42,7 +42,8 @@ kernel void log_accuracy(KN_IN(output), KN_IN(target), KN_INOUT(cells), const lo
     long correct = 0;
     for (long row = get_group_id(0); row < n * inner; row += get_num_groups(0)) {
         T score;
-        at[me] = max_share(output + (row / inner) * classes * inner + row % inner, (int)classes, inner, me, size, &score);
+        at[me] =
+            max_share(output + (row / inner) * classes * inner + row % inner, (int)classes, inner, me, size, &score);
         best[me] = score;
         max_merge(best, at, size);
         if (me == 0)
@@ -58,7 +59,7 @@ kernel void log_accuracy(KN_IN(output), KN_IN(target), KN_INOUT(cells), const lo
 
 #elif defined(HISTOGRAM)
 
-/* Where x is counted: 0 below, 1 above, 2 NaN, 3 + bin. The formula, in this order, is torch.histc's of the CPU. */
+/* The counter of x: 0 below, 1 above, 2 NaN, 3 + bin. The formula, in this order, is that of torch.histc on the CPU. */
 static int place_of(T x, T low, T high, int bins)
 {
     if (isnan(x))
@@ -70,8 +71,8 @@ static int place_of(T x, T low, T high, int bins)
     return 3 + min((int)((x - low) / (high - low) * (T)bins), bins - 1);
 }
 
-/* parts [parts][3 + bins] of the counts. On a CPU device a part is a work-item's, elsewhere a work-group's, counted in
- * local memory: atomics on whole numbers sum to the same in any order. */
+/* parts [parts][3 + bins] of the counts. On a CPU device each work-item has a part, elsewhere each work-group, which
+ * counts in local memory: integer atomics do not depend on the order. */
 #ifdef KN_CPU
 kernel void histogram_parts(KN_IN(x), KN_OUT(parts), const long n, const T low, const T high, const int bins)
 {
@@ -80,7 +81,7 @@ kernel void histogram_parts(KN_IN(x), KN_OUT(parts), const long n, const T low, 
     global int *own = parts + get_global_id(0) * (3 + bins);
     for (int i = 0; i < 3 + bins; i++)
         own[i] = 0;
-    KN_FOR(i, n)
+    KN_FOR (i, n)
         own[place_of(x[i], low, high, bins)]++;
 }
 #else
@@ -93,7 +94,7 @@ kernel void histogram_parts(KN_IN(x), KN_OUT(parts), const long n, const T low, 
     for (int i = me; i < 3 + bins; i += step)
         own[i] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    KN_FOR(i, n)
+    KN_FOR (i, n)
         atomic_inc(own + place_of(x[i], low, high, bins));
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = me; i < 3 + bins; i += step)
@@ -107,7 +108,7 @@ kernel void histogram_sum(KN_IN(parts), KN_INOUT(cells), const long n, const lon
     KN_BIND_OUT(long, cells);
     if (get_global_id(0) == 0)
         cells[0] += n;
-    KN_FOR(i, places) {
+    KN_FOR (i, places) {
         long sum = 0;
         for (long part = 0; part < count; part++)
             sum += parts[part * places + i];

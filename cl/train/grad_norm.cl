@@ -1,5 +1,5 @@
 /* train/grad_norm.cl - the 2-norm of many gradients, in two steps: sums of squares over parts of each, up to eight
- * gradients a launch; then the sums' sums. */
+ * gradients per launch; then the total. */
 #include "reduce/sum_run.clh"
 #include "train/device_log.clh"
 
@@ -10,8 +10,8 @@
         n = length##i;                                                          \
         break;
 
-/* parts [gradients][count]: dimension 0 of the launch is the part (of a work-group's on devices that are no CPUs),
- * dimension 1 the slot: gradient `first` and those after it. */
+/* parts [gradients][count]: dimension 0 of the launch is the part (on GPUs one per work-group), dimension 1 the slot:
+ * gradient `first` and those after it. */
 kernel void norm_parts(SLOT(0), SLOT(1), SLOT(2), SLOT(3), SLOT(4), SLOT(5), SLOT(6), SLOT(7), KN_OUT(parts),
                        const long first, const long count)
 {
@@ -43,7 +43,7 @@ kernel void norm_parts(SLOT(0), SLOT(1), SLOT(2), SLOT(3), SLOT(4), SLOT(5), SLO
 #endif
 }
 
-/* One work-item's share of the gradients, one work-group for all. */
+/* Each work-item sums a share of the gradients; there is one work-group. */
 kernel void norm_total(KN_IN(parts), KN_INOUT(cells), const long gradients, const long count)
 {
     KN_BIND_IN(T, parts);

@@ -27,9 +27,9 @@ kn_module *fashion_network(void)
 
 static int64_t first_length(void *self) { return ((first_samples *)self)->length; }
 
-static kn_status first_get(void *self, int64_t index, void *input, void *target)
+static kn_status first_get(void *self, int64_t index, void *const *fields)
 {
-    return kn_dataset_get(((first_samples *)self)->base, index, input, target);
+    return kn_dataset_get(((first_samples *)self)->base, index, fields);
 }
 
 kn_status fashion_open(kn_dataset **dataset, first_samples *cut, const char *directory, bool train, int64_t limit)
@@ -40,7 +40,7 @@ kn_status fashion_open(kn_dataset **dataset, first_samples *cut, const char *dir
     int64_t length = kn_dataset_length(cut->base);
     cut->length = limit > 0 && limit < length ? limit : length;
     const kn_dataset_functions functions = {.length = first_length, .get = first_get};
-    *dataset = kn_dataset_new(&functions, cut, kn_dataset_input_spec(cut->base), kn_dataset_target_spec(cut->base));
+    *dataset = kn_dataset_new(&functions, cut, kn_dataset_field(cut->base, 0), kn_dataset_field_count(cut->base));
     return *dataset != NULL ? KN_OK : kn_error_status();
 }
 

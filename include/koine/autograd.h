@@ -1,14 +1,14 @@
-/* koine/autograd.h - gradients by reverse-mode differentiation of the operations performed.
+/* koine/autograd.h - gradients by reverse-mode automatic differentiation.
  *
- * While gradients are enabled (the default, per thread), an operation with an input that requires gradients records
- * itself. kn_backward walks the record back and adds to kn_grad of each leaf. A value that a later kn_backward needs
- * must not be changed in place: it is an error that says so, found by version counters.
+ * While gradients are enabled (the default, per thread), operations with an input that requires a gradient are recorded
+ * on a tape. kn_backward traverses the tape backwards and adds to kn_grad of each leaf. Changing a value in place that
+ * a later kn_backward needs is an error, detected by version counters.
  *
- * Changes in place are recorded, those of views (koine/ops.h) too: a view knows the tensor that it is a view of, and
- * that tensor and all its views have the history of the values that they now show. As in PyTorch it is KN_ERR_STATE,
- * while gradients are enabled, to change a leaf that requires gradients or a view of one; to change a view made inside
- * KN_NO_GRAD by an operation that is recorded, or to use one after its tensor was so changed; and the same for chunks
- * of kn_comm_scatter, which are several views at once. */
+ * In-place changes are recorded, also those of views (koine/ops.h): a view knows its base, and the base and all its
+ * views have the history of their current values. As in PyTorch, while gradients are enabled, KN_ERR_STATE results from
+ * changing a leaf that requires a gradient, or a view of one; from changing a view made inside KN_NO_GRAD with a
+ * recorded operation, or using it after its base was changed that way; and from the same for chunks of kn_comm_scatter,
+ * which is several views at once. */
 #ifndef KOINE_AUTOGRAD_H
 #define KOINE_AUTOGRAD_H
 
@@ -18,53 +18,83 @@
 
 KN_BEGIN_DECLS
 
-/* Gradients of `tensor` (one element) with respect to all leaves. Frees the record; a second call on it is
+/* Computes the gradients of `tensor` (one element) with respect to all leaves. Frees the tape; a second call is
  * KN_ERR_STATE. */
 KN_API kn_status kn_backward(kn_tensor *tensor);
 
-/* The same with dL/dtensor given (NULL: 1, for a tensor of one element), keeping the record if `retain_graph`. */
+/* The same with dL/dtensor given (NULL: 1, for a tensor of one element), keeping the tape if `retain_graph`. */
 KN_API kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph);
 
-KN_API kn_tensor *kn_grad(const kn_tensor *tensor); /* borrowed; NULL (no error) where there is none */
+/* Gradients of `outputs` with respect to `inputs`, leaves or not: gradients[i] of inputs[i], owned as results of
+ * koine/ops.h are. kn_grad of no tensor changes, and only what lies between them is gone through. What is torch.autograd.grad
+ * in PyTorch:
+ *
+ *     kn_tensor *slope, *curvature;
+ *     kn_autograd_grad(&y, 1, &x, 1, &slope, .create_graph = true);
+ *     slope = kn_sum(slope);
+ *     kn_autograd_grad(&slope, 1, &x, 1, &curvature);
+ *
+ * With create_graph the gradients are recorded like any results, so that they have gradients themselves. Operations whose
+ * backward pass is a kernel of its own have none (docs/operators.md, "second"): KN_ERR_STATE names the first that was met.
+ * An input that does not lead to the outputs is KN_ERR_STATE, or NULL with allow_unused. */
+typedef struct kn_autograd_grad_params {
+    kn_tensor *const *grad_outputs; /* dL/doutput for each output, NULL among them: 1; default NULL: all 1 */
+    bool retain_graph;              /* default false: the record is freed; true with create_graph */
+    bool create_graph;              /* default false */
+    bool allow_unused;              /* default false */
+} kn_autograd_grad_params;
+#define KN_AUTOGRAD_GRAD_DEFAULTS .grad_outputs = NULL
+KN_API kn_autograd_grad_params kn_autograd_grad_params_init(void);
+KN_API kn_status kn_autograd_grad_with(kn_tensor *const *outputs, int num_outputs, kn_tensor *const *inputs,
+                                       int num_inputs, kn_tensor **gradients, const kn_autograd_grad_params *params);
+#define kn_autograd_grad(outputs, num_outputs, inputs, num_inputs, gradients, ...)                                     \
+    KN_CALL(kn_autograd_grad_with(outputs, num_outputs, inputs, num_inputs, gradients,                                 \
+                                  &(kn_autograd_grad_params){KN_AUTOGRAD_GRAD_DEFAULTS, __VA_ARGS__}))
+
+KN_API kn_tensor *kn_grad(const kn_tensor *tensor); /* borrowed; NULL, without an error, if there is none */
 KN_API kn_status kn_set_grad(kn_tensor *tensor, kn_tensor *gradient); /* NULL drops it */
 KN_API bool kn_requires_grad(const kn_tensor *tensor);
 KN_API bool kn_is_leaf(const kn_tensor *tensor);
-/* leaves of floating dtype only; returns an error else */
+/* for leaves of floating dtype only; an error otherwise */
 KN_API kn_status kn_set_requires_grad(kn_tensor *tensor, bool requires_grad);
-/* The same storage, outside the record: a change in place of either shows in both, but is recorded for that one only.
- */
+/* Shares the storage but not the history: an in-place change of either shows in both, but is recorded only for that
+ * one. */
 KN_API kn_tensor *kn_detach(kn_tensor *tensor);
 
 /* Per thread. kn_set_grad_enabled returns the previous setting. */
 KN_API bool kn_grad_enabled(void);
 KN_API bool kn_set_grad_enabled(bool enabled);
 
-/* Nothing is recorded from here to the end of the enclosing block, as under torch.no_grad() (a guard: koine/common.h).
- */
+/* Turns recording off to the end of the enclosing block, as torch.no_grad() does (a guard: koine/common.h). */
 #define KN_NO_GRAD KN_GUARD(bool, kn_no_grad_, kn_set_grad_enabled(false), kn_no_grad_leave)
 static inline void kn_no_grad_leave(bool *before) { kn_set_grad_enabled(*before); }
 
-/* Calls `hook` with each gradient that reaches `tensor` in a backward pass; it returns the gradient to go on with (its
- * argument to leave it, NULL for an error). What the hook makes belongs to the scope around kn_backward. Several hooks
- * run in the order they were added. They live as long as the tensor, or as the record that it is part of. */
+/* Calls `hook` with each gradient that reaches `tensor` in a backward pass; it returns the gradient to continue with
+ * (its argument to leave it unchanged, NULL for an error). Tensors created by the hook belong to the scope around
+ * kn_backward. Several hooks run in the order in which they were added. They live as long as the tensor, or the tape it
+ * is part of. */
 typedef kn_tensor *(*kn_grad_hook)(kn_tensor *gradient, void *user);
 KN_API kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook hook, void *user);
 
-/* The same, taking `user` over: `destroy` is called with it exactly once, when the hook goes (on whichever thread gives
- * up the last reference), or at once when it cannot be registered. */
+/* The same, taking ownership of `user`: `destroy` is called with it exactly once, when the hook is freed (on the thread
+ * that drops the last reference), or at once if it cannot be registered. */
 KN_API kn_status kn_register_hook_with(kn_tensor *tensor, kn_grad_hook hook, void *user, void (*destroy)(void *user));
 
-/* Compares the gradients of `function` with central differences at `inputs` (f64; those that require gradients are
- * checked). The output, of any shape, is weighted with fixed random numbers. KN_OK when every element is within atol +
- * rtol * |numeric|; KN_ERR_NUMERIC names the first that is not. */
+/* Compares the gradients of `function` with central differences at `inputs` (f64; those that require a gradient are
+ * checked). The output may have any shape and is weighted with fixed random numbers. KN_OK if every element is within
+ * atol + rtol * |numeric|; KN_ERR_NUMERIC names the first that is not. */
 typedef struct kn_gradcheck_options {
-    double eps, atol, rtol; /* defaults 1e-6, 1e-5, 1e-3, PyTorch's; 0 means the default too */
+    double eps, atol, rtol; /* defaults 1e-6, 1e-5, 1e-3, as in PyTorch; 0 also means the default */
 } kn_gradcheck_options;
 #define KN_GRADCHECK_DEFAULTS .eps = 1e-6, .atol = 1e-5, .rtol = 1e-3
 KN_API kn_gradcheck_options kn_gradcheck_options_init(void);
 typedef kn_tensor *(*kn_gradcheck_function)(kn_tensor *const *inputs, void *user);
 KN_API kn_status kn_gradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
                               const kn_gradcheck_options *options);
+
+/* The same for the gradients themselves (kn_autograd_grad with create_graph), by the inputs and by dL/doutput. */
+KN_API kn_status kn_gradgradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
+                                  const kn_gradcheck_options *options);
 
 KN_END_DECLS
 

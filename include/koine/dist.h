@@ -73,7 +73,8 @@ KN_API kn_status kn_module_replicate(kn_module *module, kn_device *const *device
  * input, on the first device or on the host, is scattered along `dim` in parts whose sizes differ by one at most;
  * parameters and buffers are copied to the other devices; all replicas run; the outputs are gathered along `dim` on the
  * output device. In the backward pass the replicas' gradients are summed onto the module's own parameters. Fewer
- * samples than devices: fewer replicas.
+ * samples than devices: fewer replicas. If the module has several inputs or outputs, each of them is scattered or
+ * gathered in this way; the inputs must have the same size along `dim`.
  *
  * The first device applies the module itself, so what it changes in its buffers or in itself stays; changes that a
  * replica makes in its buffers are lost, as in PyTorch. Dropout on a device draws from the generator of that device.

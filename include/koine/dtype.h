@@ -1,4 +1,4 @@
-/* koine/dtype.h - element types, and numbers that stand beside tensors. Thread-safe. */
+/* koine/dtype.h - element types and scalars. Thread-safe. */
 #ifndef KOINE_DTYPE_H
 #define KOINE_DTYPE_H
 
@@ -12,7 +12,7 @@ typedef enum kn_dtype {
     KN_DTYPE_DEFAULT = 0, /* in options: float32, or what the function documents */
     KN_F64,
     KN_F32,
-    KN_F16, /* storage; arithmetic is done in f32 where the device has none in f16 */
+    KN_F16, /* storage; arithmetic is in f32 if the device has none in f16 */
     KN_I64,
     KN_I32,
     KN_U8,
@@ -23,15 +23,15 @@ KN_API const char *kn_dtype_name(kn_dtype dtype); /* PyTorch's: "float32", "int6
 KN_API size_t kn_dtype_size(kn_dtype dtype);      /* bytes of one element */
 KN_API bool kn_dtype_is_floating(kn_dtype dtype);
 
-/* The dtype of an expression of two tensors, by PyTorch's promotion table (torch.promote_types). */
+/* The dtype of an operation on two tensors, by PyTorch's promotion table (torch.promote_types). */
 KN_API kn_dtype kn_promote_types(kn_dtype a, kn_dtype b);
 
-/* A number beside tensors: a whole one, exact over all of int64, or a real one. As in PyTorch the kind decides about
- * dtypes: a real number makes a tensor of whole numbers float32, whatever its value. */
+/* A scalar operand: an integer, exact over all of int64, or a real number. As in PyTorch the kind affects promotion: a
+ * real scalar turns an integer tensor into float32, whatever its value. */
 typedef struct kn_scalar {
     bool is_whole;
-    int64_t whole; /* of a whole one */
-    double real;   /* of both kinds, for a whole one the nearest double */
+    int64_t whole; /* the value of an integer */
+    double real;   /* the value of both kinds; for an integer the nearest double */
 } kn_scalar;
 
 static inline kn_scalar kn_scalar_real(double value)
@@ -48,8 +48,8 @@ static inline kn_scalar kn_scalar_same(kn_scalar value) { return value; }
 
 KN_END_DECLS
 
-/* KN_NUMBER(2) is a whole number, KN_NUMBER(2.0) a real one, KN_NUMBER(s) the kn_scalar s itself. The functions that
- * take a kn_scalar are called through macros (in C++ templates) that do this: kn_mul_scalar(x, 2). */
+/* KN_NUMBER(2) is an integer, KN_NUMBER(2.0) a real number, KN_NUMBER(s) the kn_scalar s itself. Functions that take a
+ * kn_scalar are called through macros (templates in C++) that use it: kn_mul_scalar(x, 2). */
 #ifdef __cplusplus
 inline kn_scalar kn_scalar_of(kn_scalar value) { return value; }
 inline kn_scalar kn_scalar_of(double value) { return kn_scalar_real(value); }
@@ -66,7 +66,7 @@ template <class Whole> inline kn_scalar kn_scalar_of(Whole value) { return kn_sc
              : kn_scalar_real, default                                                                                 \
              : kn_scalar_int)(value)
 #else
-#define KN_NUMBER(value) kn_scalar_real(value) /* C99 cannot tell */
+#define KN_NUMBER(value) kn_scalar_real(value) /* C99 has no _Generic */
 #endif
 
 #endif

@@ -1,8 +1,8 @@
-/* koine/function.h - recorded operations of your own: a forward and a backward written by the program, as
- * torch.autograd.Function. Any number of inputs, outputs and saved tensors; made of tensor expressions, of kernels of
- * your own (koine/kernel.h), or of both. kn_gradcheck finds a wrong gradient.
+/* koine/function.h - user-defined differentiable functions with their own forward and backward, as
+ * torch.autograd.Function. Any number of inputs, outputs and saved tensors; built from tensor expressions, user kernels
+ * (koine/kernel.h), or both. kn_gradcheck verifies the gradient.
  *
- * x * sigmoid(x) as one kernel, and its gradient as another:
+ * x * sigmoid(x) as a kernel, with a second kernel for its gradient:
  *
  *     typedef struct swish_kernels {
  *         kn_user_kernel *forward, *backward;
@@ -36,7 +36,7 @@
  *                                       .params_size = sizeof(swish_kernels)};
  *     kn_tensor *y = kn_function_apply(&swish, KN_TENSORS(x), &kernels);
  *
- * The whole program is in docs/jit.md. */
+ * The complete program is in docs/jit.md. */
 #ifndef KOINE_FUNCTION_H
 #define KOINE_FUNCTION_H
 
@@ -46,81 +46,80 @@
 
 KN_BEGIN_DECLS
 
-/* One application of a function: what forward leaves for backward. Valid while a callback that got it runs. */
+/* One application of a function, with what forward stores for backward. Valid only during the callback that receives
+ * it. */
 typedef struct kn_function_context kn_function_context;
 
-/* Both callbacks run with gradients disabled, on the thread that applies the function or calls kn_backward. What they
- * make belongs to the scope that the program opened around that call, so it may be kept until that scope ends. They
- * return KN_OK, or the status of an error, whose message the library puts the function's name in front of (kn_error_set
- * makes one; a failed expression has made it).
+/* Both callbacks run with gradients disabled, on the thread that applies the function or calls kn_backward. Tensors
+ * they create belong to the program's scope around that call, so they may be stored until that scope ends. They return
+ * KN_OK, or the status of an error that is set (by kn_error_set or a failed expression); the library prefixes its
+ * message with the function's name.
  *
- * forward sets every element of `outputs` (which are NULL before) to a tensor of any shape, dtype and device. An output
- * that shares memory with an input or with an output before it, or requires gradients itself, is copied. An input that
- * is being recorded must not be changed in place.
+ * forward sets every element of `outputs` (initially NULL) to a tensor of any shape, dtype and device. An output that
+ * shares memory with an input or an earlier output, or itself requires a gradient, is copied. A recorded input must not
+ * be changed in place.
  *
- * backward gets the gradients of the outputs, contiguous, and sets `grad_inputs` (which are NULL before): the gradient
- * of each input that kn_function_needs_grad names, of the input's shape, dtype and device, or NULL where none flows.
- * What it sets for other inputs is ignored. A second derivative through the function does not exist: backward is not
- * recorded, as no backward pass of this library is. */
+ * backward gets the contiguous gradients of the outputs and sets `grad_inputs` (initially NULL): the gradient of each
+ * input for which kn_function_needs_grad is true, with the input's shape, dtype and device, or NULL for no gradient.
+ * Gradients of other inputs are ignored. Backward passes are not recorded, so there are no second derivatives. */
 typedef kn_status (*kn_function_forward)(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs);
 typedef kn_status (*kn_function_backward)(kn_function_context *context, kn_tensor *const *grad_outputs,
                                           kn_tensor **grad_inputs);
 
-/* Copied by each application, the name too. Any number of threads may apply one function at once. */
+/* Copied by each application, including the name. Any number of threads may apply a function at once. */
 typedef struct kn_function {
     const char *name; /* in messages, profiles and printed tensors */
     kn_function_forward forward;
-    kn_function_backward backward; /* NULL: the outputs do not require gradients */
-    /* Called exactly once for each application with its parameters (forward's changes included), when backward cannot
-     * come any more, on whichever thread that is; at once when nothing was recorded or the application failed. Frees
-     * what they point to, not the struct itself. NULL: nothing to do. */
+    kn_function_backward backward; /* NULL: the outputs do not require a gradient */
+    /* Called exactly once for each application with its parameters (as changed by forward), when backward can no longer
+     * be called, on any thread; at once if nothing was recorded or the application failed. Frees what they point to,
+     * not the struct itself. May be NULL. */
     void (*destroy)(void *params);
-    size_t params_size; /* bytes of the parameter struct, copied for each application; 0: the pointer itself goes on */
+    size_t params_size; /* bytes of the parameter struct, copied for each application; 0: only the pointer is passed */
 } kn_function;
 
-/* Applies a function of one output: a tensor expression (koine/ops.h), NULL with an error that sticks. `params` are the
- * parameters, of any type (NULL: none). Inputs may be on any devices, the host included; none may be NULL.
+/* Applies a function of one output: a tensor expression (koine/ops.h), NULL with a sticky error. `params` are the
+ * parameters, of any type (may be NULL). Inputs may be on any devices, including the host; none may be NULL.
  *
  *     kn_tensor *y = kn_function_apply(&swish, KN_TENSORS(x), &kernels); */
 KN_API kn_tensor *kn_function_apply(const kn_function *function, kn_tensor *const *inputs, int num_inputs,
                                     const void *params);
 
-/* The same with any number of outputs: `outputs` gets num_outputs tensors, owned as results are, or NULLs with an error
- * that sticks. */
+/* The same with any number of outputs: `outputs` gets num_outputs tensors, with the ownership of results, or NULLs with
+ * a sticky error. */
 KN_API kn_status kn_function_apply_many(const kn_function *function, kn_tensor *const *inputs, int num_inputs,
                                         const void *params, kn_tensor **outputs, int num_outputs);
 
 /* --- for both callbacks ------------------------------------------------------------------------------------------- */
 
-/* This application's parameters: its copy of the struct, which forward may change for backward to see, or the very
- * pointer where params_size is 0. A tensor that backward needs goes through kn_function_save: an output kept in the
- * parameters would keep itself alive for ever. */
+/* This application's parameters: its copy of the struct, which forward may modify for backward, or the pointer itself
+ * if params_size is 0. Save tensors that backward needs with kn_function_save: an output stored in the parameters would
+ * never be freed. */
 KN_API void *kn_function_params(kn_function_context *context);
 
 KN_API int kn_function_num_inputs(const kn_function_context *context);
 KN_API int kn_function_num_outputs(const kn_function_context *context);
 
-/* Will the gradient of input `index` be wanted? False for all where nothing is recorded (KN_NO_GRAD), and for an index
- * that is none. ctx.needs_input_grad. */
+/* Is the gradient of input `index` needed? False for all if nothing is recorded (KN_NO_GRAD), and for an invalid index.
+ * ctx.needs_input_grad. */
 KN_API bool kn_function_needs_grad(const kn_function_context *context, int index);
 
 /* --- for forward -------------------------------------------------------------------------------------------------- */
 
-/* Keeps a tensor for backward, an input, an output or any other; the first is number 0. Where nothing is recorded it
- * does nothing. A change in place after forward is an error of the backward pass. ctx.save_for_backward. */
+/* Saves a tensor for backward: an input, an output or any other; the first has index 0. Does nothing if nothing is
+ * recorded. Changing it in place after forward makes the backward pass fail. ctx.save_for_backward. */
 KN_API kn_status kn_function_save(kn_function_context *context, kn_tensor *tensor);
 
-/* Output `index` will not require gradients (as outputs that are not floating never do).
- * ctx.mark_non_differentiable. */
+/* Output `index` will not require a gradient (outputs of non-floating dtypes never do). ctx.mark_non_differentiable. */
 KN_API kn_status kn_function_mark_non_differentiable(kn_function_context *context, int index);
 
-/* Whether backward gets zeros (true, the default) or NULL for an output that no gradient reached.
+/* Whether backward gets zeros (true, the default) or NULL for an output without a gradient.
  * ctx.set_materialize_grads. */
 KN_API void kn_function_set_materialize_grads(kn_function_context *context, bool materialize);
 
 /* --- for backward ------------------------------------------------------------------------------------------------- */
 
-/* Tensor number `index` that forward saved; borrowed. NULL with an error that sticks where there is none.
+/* The tensor saved by forward with this index; borrowed. NULL with a sticky error if there is none.
  * ctx.saved_tensors. */
 KN_API kn_tensor *kn_function_saved(const kn_function_context *context, int index);
 KN_API int kn_function_num_saved(const kn_function_context *context);

@@ -3,8 +3,8 @@
  * Tensor expressions as in koine/ops.h. Images are N, C, H, W and contiguous (others are copied); f32, f64,
  * and f16, which is computed in f32 and rounded once, gradients too. Floating inputs of one call have one dtype.
  * Optional parameters are named: kn_conv2d(x, weight, bias, .stride = 2, .padding = 1). Where a size may differ by
- * direction, the field with the suffix _2d ({height, width}) wins over the plain one when its first element is not 0
- * (for padding: when `padding_2d_set`). */
+ * direction, there is a field in the plural too, .strides = {2, 1}: {length}, {height, width} or {depth, height, width},
+ * as many as the function has dimensions. It wins over the plain one unless all of it is 0. */
 #ifndef KOINE_FUNCTIONAL_H
 #define KOINE_FUNCTIONAL_H
 
@@ -13,7 +13,10 @@
 
 KN_BEGIN_DECLS
 
-#define KN_PADDING_SAME (-1) /* as padding='same': the output has the input's size; stride 1 */
+#define KN_PADDING_VALID 0 /* as padding='valid': none */
+#define KN_PADDING_SAME                                                                                                \
+    (-1) /* as padding='same': the output has the input's size; stride 1; of an odd padding one more goes behind */
+#define KN_PADDING_SYMMETRIC (-2) /* of paddings_after: as much behind the data as before it */
 
 /* What an operation may do to its result before it stores it, which saves the activation's own passes over memory.
  * Results and gradients are those of kn_relu and kn_relu6 applied afterwards. Modules do it by themselves where an
@@ -32,44 +35,119 @@ typedef struct kn_linear_options {
 KN_API kn_linear_options kn_linear_options_init(void);
 KN_API kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_options *options);
 
-typedef struct kn_conv2d_params {
-    int64_t stride, padding, dilation;                   /* defaults 1, 0, 1; padding may be KN_PADDING_SAME */
-    int64_t stride_2d[2], padding_2d[2], dilation_2d[2]; /* {height, width}; used when not {0, 0} */
-    int64_t groups;                                      /* default 1 */
-    kn_activation activation;                            /* of the result, bias included; default none */
-} kn_conv2d_params;
-#define KN_CONV2D_DEFAULTS .stride = 1, .dilation = 1, .groups = 1
-KN_API kn_conv2d_params kn_conv2d_params_init(void);
+/* Of all convolutions. `paddings_after` is the padding behind the data, that is at the bottom and on the right, where it
+ * differs from the one before it: .paddings = {1, 2}, .paddings_after = {0, 1}. */
+typedef struct kn_conv_params {
+    int64_t stride, padding, dilation;        /* defaults 1, 0, 1; padding may be KN_PADDING_SAME */
+    int64_t output_padding;                   /* transposed convolution only; default 0 */
+    int64_t strides[3], paddings[3];          /* by direction; used unless all 0 */
+    int64_t dilations[3], output_paddings[3]; /* likewise */
+    int64_t paddings_after[3];                /* by direction; default KN_PADDING_SYMMETRIC */
+    int64_t groups;                           /* default 1 */
+    kn_activation activation;                 /* of the result, bias included; default none */
+} kn_conv_params;
+#define KN_CONV_DEFAULTS                                                                                               \
+    .stride = 1, .dilation = 1, .paddings_after = {KN_PADDING_SYMMETRIC, KN_PADDING_SYMMETRIC, KN_PADDING_SYMMETRIC},  \
+    .groups = 1
+KN_API kn_conv_params kn_conv_params_init(void);
 
-/* Cross-correlation. x [N, C, H, W], weight [K, C / groups, R, S], bias [K] or NULL; the result is [N, K, P, Q] with
- * P = floor((H + 2 padding - dilation (R - 1) - 1) / stride) + 1, Q alike. */
-KN_API kn_tensor *kn_conv2d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_conv2d_params *params);
-#define kn_conv2d(x, weight, bias, ...)                                                                                \
-    KN_CALL(kn_conv2d_with(x, weight, bias, &(kn_conv2d_params){KN_CONV2D_DEFAULTS, __VA_ARGS__}))
+/* Cross-correlation of signals [N, C, L], images [N, C, H, W] or volumes [N, C, D, H, W], or of one without N; weight
+ * [K, C / groups, kernel sizes...], bias [K] or NULL. The result has K channels, and along each direction
+ * floor((size + paddings - dilation (kernel - 1) - 1) / stride) + 1 elements; KN_ERR_SHAPE where that is none. */
+KN_API kn_tensor *kn_conv1d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_conv_params *params);
+KN_API kn_tensor *kn_conv2d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_conv_params *params);
+KN_API kn_tensor *kn_conv3d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_conv_params *params);
+
+/* The gradient of a convolution with regard to its input, as an operation (torch.nn.functional.conv_transpose2d): what
+ * has a convolution's sizes backwards. x [N, C, ...], weight [C, K / groups, kernel sizes...], bias [K] or NULL. The
+ * result has K channels, and along each direction (size - 1) stride - paddings + dilation (kernel - 1) + output_padding
+ * + 1 elements; KN_ERR_SHAPE where that is less than 1. output_padding tells which of the `stride` sizes that a
+ * convolution brings down to the same; it adds no zeros but makes the result larger, and is smaller than stride or
+ * dilation. */
+KN_API kn_tensor *kn_conv_transpose1d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias,
+                                           const kn_conv_params *params);
+KN_API kn_tensor *kn_conv_transpose2d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias,
+                                           const kn_conv_params *params);
+KN_API kn_tensor *kn_conv_transpose3d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias,
+                                           const kn_conv_params *params);
+
+#define KN_CONV_PARAMS(...)                                                                                            \
+    &(kn_conv_params) { KN_CONV_DEFAULTS, __VA_ARGS__ }
+#define kn_conv1d(x, weight, bias, ...) KN_CALL(kn_conv1d_with(x, weight, bias, KN_CONV_PARAMS(__VA_ARGS__)))
+#define kn_conv2d(x, weight, bias, ...) KN_CALL(kn_conv2d_with(x, weight, bias, KN_CONV_PARAMS(__VA_ARGS__)))
+#define kn_conv3d(x, weight, bias, ...) KN_CALL(kn_conv3d_with(x, weight, bias, KN_CONV_PARAMS(__VA_ARGS__)))
+#define kn_conv_transpose1d(x, weight, bias, ...)                                                                      \
+    KN_CALL(kn_conv_transpose1d_with(x, weight, bias, KN_CONV_PARAMS(__VA_ARGS__)))
+#define kn_conv_transpose2d(x, weight, bias, ...)                                                                      \
+    KN_CALL(kn_conv_transpose2d_with(x, weight, bias, KN_CONV_PARAMS(__VA_ARGS__)))
+#define kn_conv_transpose3d(x, weight, bias, ...)                                                                      \
+    KN_CALL(kn_conv_transpose3d_with(x, weight, bias, KN_CONV_PARAMS(__VA_ARGS__)))
 
 /* --- pooling ---------------------------------------------------------------------------------- */
 
-typedef struct kn_pool2d_params {
-    int64_t kernel_size, stride, padding, dilation; /* stride 0: kernel_size; dilation default 1, max pooling only */
-    int64_t kernel_size_2d[2], stride_2d[2], padding_2d[2], dilation_2d[2]; /* {height, width}; used when not {0, 0} */
-    bool ceil_mode;                                                         /* default false */
-    bool count_include_pad;                                                 /* average pooling: default true */
-    int64_t divisor_override;                                               /* average pooling: default 0, none */
-    kn_activation activation;                                               /* of the result; default none */
-} kn_pool2d_params;
-#define KN_POOL2D_DEFAULTS .dilation = 1, .count_include_pad = true
-KN_API kn_pool2d_params kn_pool2d_params_init(void);
+/* Of all poolings but the adaptive ones. x is [N, C, L], [N, C, H, W] or [N, C, D, H, W], or without N. Along each
+ * direction the result has floor((size + paddings - dilation (kernel - 1) - 1) / stride) + 1 elements; with ceil_mode
+ * that is rounded up, but the last window starts inside x or the padding before it. */
+typedef struct kn_pool_params {
+    int64_t kernel_size, stride, padding; /* stride 0: kernel_size; padding: at most half the kernel */
+    int64_t dilation;                     /* max pooling only; default 1 */
+    int64_t kernel_sizes[3], strides[3];  /* by direction; used unless all 0 */
+    int64_t paddings[3], dilations[3];    /* likewise */
+    int64_t paddings_after[3];            /* by direction; default KN_PADDING_SYMMETRIC */
+    bool ceil_mode;                       /* default false */
+    bool count_include_pad;               /* average pooling: default true */
+    int64_t divisor_override;             /* average pooling: default 0, none */
+    kn_activation activation;             /* of the result; default none */
+} kn_pool_params;
+#define KN_POOL_DEFAULTS                                                                                               \
+    .dilation = 1, .paddings_after = {KN_PADDING_SYMMETRIC, KN_PADDING_SYMMETRIC, KN_PADDING_SYMMETRIC},               \
+    .count_include_pad = true
+KN_API kn_pool_params kn_pool_params_init(void);
 
 /* Padding counts as minus infinity; NaN propagates; the gradient goes to the first maximum of each window, or to its
  * last NaN. */
-KN_API kn_tensor *kn_max_pool2d_with(kn_tensor *x, const kn_pool2d_params *params);
-KN_API kn_tensor *kn_avg_pool2d_with(kn_tensor *x, const kn_pool2d_params *params);
-#define kn_max_pool2d(x, ...) KN_CALL(kn_max_pool2d_with(x, &(kn_pool2d_params){KN_POOL2D_DEFAULTS, __VA_ARGS__}))
-#define kn_avg_pool2d(x, ...) KN_CALL(kn_avg_pool2d_with(x, &(kn_pool2d_params){KN_POOL2D_DEFAULTS, __VA_ARGS__}))
+KN_API kn_tensor *kn_max_pool1d_with(kn_tensor *x, const kn_pool_params *params);
+KN_API kn_tensor *kn_max_pool2d_with(kn_tensor *x, const kn_pool_params *params);
+KN_API kn_tensor *kn_max_pool3d_with(kn_tensor *x, const kn_pool_params *params);
+KN_API kn_tensor *kn_avg_pool1d_with(kn_tensor *x, const kn_pool_params *params);
+KN_API kn_tensor *kn_avg_pool2d_with(kn_tensor *x, const kn_pool_params *params);
+KN_API kn_tensor *kn_avg_pool3d_with(kn_tensor *x, const kn_pool_params *params);
 
-/* Window i of n covers floor(i size / n) to ceil((i + 1) size / n). */
+/* The same with where each maximum lies, i64 [result's shape] (return_indices=True): its number among the elements of
+ * its channel, row by row; 0 for a window that covers nothing but padding. Takes no activation. *indices is owned as the result is, and set to NULL on failure. */
+KN_API kn_tensor *kn_max_pool1d_with_indices_with(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);
+KN_API kn_tensor *kn_max_pool2d_with_indices_with(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);
+KN_API kn_tensor *kn_max_pool3d_with_indices_with(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);
+
+#define KN_POOL_PARAMS(...)                                                                                            \
+    &(kn_pool_params) { KN_POOL_DEFAULTS, __VA_ARGS__ }
+#define kn_max_pool1d(x, ...) KN_CALL(kn_max_pool1d_with(x, KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_max_pool2d(x, ...) KN_CALL(kn_max_pool2d_with(x, KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_max_pool3d(x, ...) KN_CALL(kn_max_pool3d_with(x, KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_avg_pool1d(x, ...) KN_CALL(kn_avg_pool1d_with(x, KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_avg_pool2d(x, ...) KN_CALL(kn_avg_pool2d_with(x, KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_avg_pool3d(x, ...) KN_CALL(kn_avg_pool3d_with(x, KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_max_pool1d_with_indices(x, indices, ...)                                                                    \
+    KN_CALL(kn_max_pool1d_with_indices_with(x, indices, KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_max_pool2d_with_indices(x, indices, ...)                                                                    \
+    KN_CALL(kn_max_pool2d_with_indices_with(x, indices, KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_max_pool3d_with_indices(x, indices, ...)                                                                    \
+    KN_CALL(kn_max_pool3d_with_indices_with(x, indices, KN_POOL_PARAMS(__VA_ARGS__)))
+
+/* Adaptive: window i of n covers floor(i size / n) to ceil((i + 1) size / n). */
+KN_API kn_tensor *kn_adaptive_max_pool1d(kn_tensor *x, int64_t output_length);
 KN_API kn_tensor *kn_adaptive_max_pool2d(kn_tensor *x, int64_t output_height, int64_t output_width);
+KN_API kn_tensor *kn_adaptive_max_pool3d(kn_tensor *x, int64_t output_depth, int64_t output_height,
+                                         int64_t output_width);
+KN_API kn_tensor *kn_adaptive_max_pool1d_with_indices(kn_tensor *x, int64_t output_length, kn_tensor **indices);
+KN_API kn_tensor *kn_adaptive_max_pool2d_with_indices(kn_tensor *x, int64_t output_height, int64_t output_width,
+                                                      kn_tensor **indices);
+KN_API kn_tensor *kn_adaptive_max_pool3d_with_indices(kn_tensor *x, int64_t output_depth, int64_t output_height,
+                                                      int64_t output_width, kn_tensor **indices);
+KN_API kn_tensor *kn_adaptive_avg_pool1d(kn_tensor *x, int64_t output_length);
 KN_API kn_tensor *kn_adaptive_avg_pool2d(kn_tensor *x, int64_t output_height, int64_t output_width);
+KN_API kn_tensor *kn_adaptive_avg_pool3d(kn_tensor *x, int64_t output_depth, int64_t output_height,
+                                         int64_t output_width);
 
 /* --- normalisation ---------------------------------------------------------------------------- */
 

@@ -1,7 +1,6 @@
-/* koine/io.h - files of tensors. A malformed file is KN_ERR_FORMAT with the file, the offset and what was expected.
- * Only regular files are read: pipes and devices are KN_ERR_IO. Files are written to a temporary name, flushed and
- * renamed: a failure leaves the old file as it was. A path that is a symbolic link is followed to a regular file, or an
- * error. */
+/* koine/io.h - tensor files. A malformed file is KN_ERR_FORMAT; the message has the file, the offset and what was
+ * expected. Only regular files are read: pipes and devices are KN_ERR_IO. Files are written to a temporary name,
+ * flushed and renamed: a failure leaves the old file unchanged. A symbolic link as path must lead to a regular file. */
 #ifndef KOINE_IO_H
 #define KOINE_IO_H
 
@@ -19,20 +18,20 @@ KN_API kn_status kn_load_idx(kn_tensor **tensor, const char *path);
 KN_API kn_status kn_load_npy(kn_tensor **tensor, const char *path);
 KN_API kn_status kn_save_npy(const char *path, const kn_tensor *tensor); /* any device */
 
-/* A safetensors file: tensors by name, and text by key ("metadata"). Freed with kn_tensor_file_free. */
+/* A safetensors file: tensors by name, and text by key ("metadata"). Free it with kn_tensor_file_free. */
 typedef struct kn_tensor_file kn_tensor_file;
-/* BF16 widens to float32; tensors are host tensors */
+/* gives host tensors; BF16 widens to float32 */
 KN_API kn_status kn_load_safetensors(kn_tensor_file **file, const char *path);
 KN_API kn_tensor_file *kn_tensor_file_new(void);
 KN_API void kn_tensor_file_free(kn_tensor_file *file);
 KN_API int kn_tensor_file_count(const kn_tensor_file *file);
 KN_API const char *kn_tensor_file_name(const kn_tensor_file *file, int index);
 KN_API kn_tensor *kn_tensor_file_at(const kn_tensor_file *file, int index); /* borrowed */
-/* borrowed; NULL (no error) when absent */
+/* borrowed; NULL, without an error, if absent */
 KN_API kn_tensor *kn_tensor_file_get(const kn_tensor_file *file, const char *name);
-/* keeps a reference; a name may be put once */
+/* keeps a reference; names must be unique */
 KN_API kn_status kn_tensor_file_put(kn_tensor_file *file, const char *name, kn_tensor *tensor);
-KN_API const char *kn_tensor_file_metadata(const kn_tensor_file *file, const char *key); /* NULL when absent */
+KN_API const char *kn_tensor_file_metadata(const kn_tensor_file *file, const char *key); /* NULL if absent */
 KN_API kn_status kn_tensor_file_set_metadata(kn_tensor_file *file, const char *key, const char *value);
 KN_API kn_status kn_save_safetensors(const char *path, const kn_tensor_file *file);
 

@@ -1,4 +1,4 @@
-/* koine/kernel.h - the user's own OpenCL kernels, run on tensors.
+/* koine/kernel.h - runs user-defined OpenCL kernels on tensors.
  *
  *     static const char source[] = "#include \"common/koine.clh\"\n"
  *                                  "kernel void scale(KN_OUT(y), KN_IN(x), float factor, long n)\n"
@@ -12,14 +12,15 @@
  *     kn_kernel_run(scale, KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(x), kn_kernel_f32(3), kn_kernel_i64(n)),
  *                   .global = {n});
  *
- * A tensor is two kernel parameters, a memory object and the byte offset of its first element (many tensors share one
- * object): KN_IN(x) and KN_OUT(y) declare them, KN_BIND_IN and KN_BIND_OUT make typed pointers of them. Elements lie as
- * kn_stride tells: pass strides as numbers, or give contiguous tensors. A tensor that is both read and written, or that
- * shares memory with another argument, is declared KN_INOUT(y), which promises nothing to the compiler.
+ * A tensor is passed as two kernel parameters, a memory object and the byte offset of its first element (many tensors
+ * share an object): KN_IN(x) and KN_OUT(y) declare them, KN_BIND_IN and KN_BIND_OUT turn them into typed pointers.
+ * Elements are laid out as given by kn_stride: pass strides as numbers, or use contiguous tensors. Declare a tensor
+ * that is both read and written, or that shares memory with another argument, as KN_INOUT(y), which is neither const
+ * nor restrict.
  *
  * Kernels run on the calling thread's current stream of the tensors' device, in order with all other operations. They
- * are not recorded: no gradient flows through them. A kernel that writes outside its tensors is as dangerous as any C
- * code that does. */
+ * are not recorded: no gradient flows through them. A kernel that writes outside its tensors corrupts memory, as in
+ * C. */
 #ifndef KOINE_KERNEL_H
 #define KOINE_KERNEL_H
 
@@ -29,15 +30,15 @@
 
 KN_BEGIN_DECLS
 
-/* A kernel's source, name and options. Does not change once it is made: any number of threads may run it at once. */
+/* A kernel's source, name and options. Immutable: any number of threads may run it at once. */
 typedef struct kn_user_kernel kn_user_kernel;
 
 /* The kernel `name` of `source`, OpenCL C 1.2, compiled with `options` (NULL: none). It may include the library's
- * headers, of which "common/koine.clh" is the one it wants. Compiled at its first run on each device, once in a process
- * and kept on disk in the program cache; a mistake is an error of that run, with the line. The strings are copied; the
- * caller frees it. */
+ * headers, usually "common/koine.clh". It is compiled at its first run on each device, once per process, and stored in
+ * the program cache on disk; a compile error is returned by that run, with the line. The strings are copied; the caller
+ * frees it. */
 KN_API kn_status kn_kernel_new(kn_user_kernel **kernel, const char *source, const char *name, const char *options);
-KN_API void kn_kernel_free(kn_user_kernel *kernel); /* NULL allowed; what runs goes on */
+KN_API void kn_kernel_free(kn_user_kernel *kernel); /* NULL allowed; pending runs are not affected */
 
 typedef enum kn_kernel_arg_kind {
     KN_KERNEL_INPUT,  /* a tensor that is only read */
@@ -46,12 +47,12 @@ typedef enum kn_kernel_arg_kind {
     KN_KERNEL_LOCAL   /* local memory */
 } kn_kernel_arg_kind;
 
-/* An argument; made by the functions below. */
+/* An argument; created by the functions below. */
 typedef struct kn_kernel_arg {
     kn_kernel_arg_kind kind;
-    size_t size; /* bytes, of numbers and local memory */
+    size_t size; /* bytes; for numbers and local memory */
     kn_tensor *tensor;
-    const void *pointer; /* of numbers larger than 8 bytes; NULL: `value` */
+    const void *pointer; /* for numbers larger than 8 bytes; NULL: `value` */
     union {
         int32_t i32;
         int64_t i64;
@@ -111,7 +112,7 @@ typedef struct kn_kernel_launch {
     int num_args;
     size_t global[3]; /* work-items; rounded up to a multiple of `local`, so kernels check their range */
     size_t local[3];  /* default 0: 1 on CPU devices, else the driver's choice */
-    int dims;         /* default 0: as many as `global` has sizes before its first 0, at least 1 */
+    int dims;         /* default 0: the number of sizes in `global` before its first 0, at least 1 */
 } kn_kernel_launch;
 #define KN_KERNEL_LAUNCH_DEFAULTS .dims = 0
 KN_API kn_kernel_launch kn_kernel_launch_init(void);
@@ -120,11 +121,11 @@ KN_API kn_kernel_launch kn_kernel_launch_init(void);
     .args = (const kn_kernel_arg[]){__VA_ARGS__},                                                                      \
     .num_args = (int)(sizeof((const kn_kernel_arg[]){__VA_ARGS__}) / sizeof(kn_kernel_arg))
 
-/* Runs the kernel; returns before it is done. A global size of 0 runs nothing. At least one argument is a tensor; all
- * tensors are on one device, which is not the host. Outputs count as changed in place: backward passes that need their
- * old values will say so; one that requires gradients is KN_ERR_STATE outside KN_NO_GRAD. KN_ERR_ARGUMENT when the
- * number or the kinds of arguments are not what the kernel takes, or the sizes are not what the device offers;
- * KN_ERR_DEVICE when its source does not build, or a number has not the size of its parameter. */
+/* Enqueues the kernel. A global size of 0 runs nothing. At least one argument must be a tensor; all tensors must be on
+ * the same device, which is not the host. Outputs count as changed in place: backward passes that need their old values
+ * fail; an output that requires a gradient is KN_ERR_STATE outside KN_NO_GRAD. KN_ERR_ARGUMENT if the number or kinds
+ * of arguments do not match the kernel, or the sizes exceed the device's limits; KN_ERR_DEVICE if the source does not
+ * build, or a number does not have its parameter's size. */
 KN_API kn_status kn_kernel_run_with(const kn_user_kernel *kernel, const kn_kernel_launch *launch);
 #define kn_kernel_run(kernel, ...)                                                                                     \
     KN_CALL(kn_kernel_run_with(kernel, &(const kn_kernel_launch){KN_KERNEL_LAUNCH_DEFAULTS, __VA_ARGS__}))

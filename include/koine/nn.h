@@ -36,6 +36,24 @@ KN_BEGIN_DECLS
  * open at all, what a forward made is gone when the outermost kn_forward returns; kn_retain keeps it. */
 KN_API kn_tensor *kn_forward(kn_module *module, kn_tensor *x);
 
+/* The module applied to several tensors, with several results: attention with a mask, a recurrent layer that returns
+ * its output and its state. kn_forward is the case of one input and one output.
+ *
+ *     kn_tensor *inputs[] = {x, h, c}, *outputs[3];
+ *     kn_forward_many(lstm, inputs, 3, outputs, 3);
+ *     kn_forward_many(attention, KN_TENSORS(query, mask), outputs, 1);
+ *
+ * Optional inputs may be NULL, or left out at the end of the list; NULL for any other gives NULL out. The outputs are
+ * owned as those of any tensor expression; on failure all of them are NULL and the error sticks. `inputs` and `outputs`
+ * may be the same array. A wrong number of inputs or outputs is KN_ERR_ARGUMENT. In a Sequential the outputs of a child
+ * are the inputs of the next. */
+KN_API kn_status kn_forward_many(kn_module *module, kn_tensor *const *inputs, int num_inputs, kn_tensor **outputs,
+                                 int num_outputs);
+
+/* How many tensors the module takes, optional ones included, and how many it returns. 0 for NULL. */
+KN_API int kn_module_input_count(const kn_module *module);
+KN_API int kn_module_output_count(const kn_module *module);
+
 /* activation(module(x)), for the forward functions of modules of your own: kn_relu(kn_forward(bn, x)) without a pass
  * over memory of its own, where the module can do that: Linear, Conv2d, BatchNorm, MaxPool2d, and a Sequential that
  * ends with one of these. A Sequential does the same with its children: ReLU and ReLU6 are applied by the layer before
@@ -113,11 +131,14 @@ KN_API kn_status kn_module_load_with(kn_module *module, const char *path, const 
  * kn_free. Modules that follow each other and are alike in all but their names are one line, or one block:
  * "(0-2): 3 x ReLU()". NULL with an error. */
 typedef struct kn_module_summary_params {
-    /* default NULL; a tensor that the module takes: also the shape of each module's output (of its last call) and the
+    /* default NULL; a tensor that the module takes: also the shape of each module's outputs (of its last call) and the
      * multiply-adds of its own matrix products and convolutions (of all its calls). Found out in evaluation mode by
      * a forward pass in which operations make tensors of zeros instead of computing: no kernel is compiled or run, and
      * nothing is changed but what the program's own forward functions keep. */
     kn_tensor *input;
+    /* default NULL; for a module of several inputs, in place of `input`: .inputs = KN_TENSORS(x, mask) */
+    kn_tensor *const *inputs;
+    int num_inputs;
     int width;   /* default 0: the terminal's, by leaving out arguments, then columns; KN_WIDE: all */
     bool expand; /* default false; true: a line for each module, though it be like the one before */
 } kn_module_summary_params;
@@ -138,6 +159,11 @@ KN_API char *kn_module_summary(kn_module *module); /* with the defaults */
  * converted. */
 KN_API kn_status kn_make_graphed_callable(kn_module *module, kn_tensor *sample);
 
+/* The same for a module of several inputs or outputs: kn_make_graphed_callable_many(net, KN_TENSORS(x, mask)). Optional
+ * inputs without a sample must be left out of every call. In a backward pass an output that no gradient reaches has a
+ * gradient of zeros. */
+KN_API kn_status kn_make_graphed_callable_many(kn_module *module, kn_tensor *const *samples, int num_samples);
+
 /* --- layers ----------------------------------------------------------------------------------- */
 
 typedef struct kn_nn_linear_params {
@@ -149,25 +175,55 @@ KN_API kn_nn_linear_params kn_nn_linear_params_init(void);
 KN_API kn_module *kn_nn_linear_with(const kn_nn_linear_params *params);
 #define kn_nn_linear(...) KN_CALL(kn_nn_linear_with(&(kn_nn_linear_params){KN_NN_LINEAR_DEFAULTS, __VA_ARGS__}))
 
-/* Sizes as in kn_conv2d_params: the _2d field wins when it is not {0, 0}. */
-typedef struct kn_nn_conv2d_params {
+/* Of all convolutions; sizes as in kn_conv_params. The weight is [out_channels, in_channels / groups, kernel...], of
+ * transposed convolutions [in_channels, out_channels / groups, kernel...], the bias [out_channels]. */
+typedef struct kn_nn_conv_params {
     int64_t in_channels, out_channels;
     int64_t kernel_size, stride, padding, dilation; /* stride, dilation default 1; padding may be KN_PADDING_SAME */
-    int64_t kernel_size_2d[2], stride_2d[2], padding_2d[2], dilation_2d[2];
-    int64_t groups; /* default 1 */
-    bool bias;      /* default true */
-} kn_nn_conv2d_params;
-#define KN_NN_CONV2D_DEFAULTS .stride = 1, .dilation = 1, .groups = 1, .bias = true
-KN_API kn_nn_conv2d_params kn_nn_conv2d_params_init(void);
-KN_API kn_module *kn_nn_conv2d_with(const kn_nn_conv2d_params *params);
-#define kn_nn_conv2d(...) KN_CALL(kn_nn_conv2d_with(&(kn_nn_conv2d_params){KN_NN_CONV2D_DEFAULTS, __VA_ARGS__}))
+    int64_t output_padding;                         /* transposed convolution only; default 0 */
+    int64_t kernel_sizes[3], strides[3];            /* by direction; used unless all 0 */
+    int64_t paddings[3], dilations[3], output_paddings[3];
+    int64_t paddings_after[3]; /* by direction; default KN_PADDING_SYMMETRIC */
+    int64_t groups;            /* default 1 */
+    bool bias;                 /* default true */
+} kn_nn_conv_params;
+#define KN_NN_CONV_DEFAULTS                                                                                            \
+    .stride = 1, .dilation = 1, .paddings_after = {KN_PADDING_SYMMETRIC, KN_PADDING_SYMMETRIC, KN_PADDING_SYMMETRIC},  \
+    .groups = 1, .bias = true
+#define KN_NN_CONV_PARAMS(...)                                                                                         \
+    &(kn_nn_conv_params) { KN_NN_CONV_DEFAULTS, __VA_ARGS__ }
+KN_API kn_nn_conv_params kn_nn_conv_params_init(void);
+KN_API kn_module *kn_nn_conv1d_with(const kn_nn_conv_params *params);
+KN_API kn_module *kn_nn_conv2d_with(const kn_nn_conv_params *params);
+KN_API kn_module *kn_nn_conv3d_with(const kn_nn_conv_params *params);
+KN_API kn_module *kn_nn_conv_transpose1d_with(const kn_nn_conv_params *params);
+KN_API kn_module *kn_nn_conv_transpose2d_with(const kn_nn_conv_params *params);
+KN_API kn_module *kn_nn_conv_transpose3d_with(const kn_nn_conv_params *params);
+#define kn_nn_conv1d(...) KN_CALL(kn_nn_conv1d_with(KN_NN_CONV_PARAMS(__VA_ARGS__)))
+#define kn_nn_conv2d(...) KN_CALL(kn_nn_conv2d_with(KN_NN_CONV_PARAMS(__VA_ARGS__)))
+#define kn_nn_conv3d(...) KN_CALL(kn_nn_conv3d_with(KN_NN_CONV_PARAMS(__VA_ARGS__)))
+#define kn_nn_conv_transpose1d(...) KN_CALL(kn_nn_conv_transpose1d_with(KN_NN_CONV_PARAMS(__VA_ARGS__)))
+#define kn_nn_conv_transpose2d(...) KN_CALL(kn_nn_conv_transpose2d_with(KN_NN_CONV_PARAMS(__VA_ARGS__)))
+#define kn_nn_conv_transpose3d(...) KN_CALL(kn_nn_conv_transpose3d_with(KN_NN_CONV_PARAMS(__VA_ARGS__)))
 
-KN_API kn_module *kn_nn_max_pool2d_with(const kn_pool2d_params *params);
-KN_API kn_module *kn_nn_avg_pool2d_with(const kn_pool2d_params *params);
-#define kn_nn_max_pool2d(...) KN_CALL(kn_nn_max_pool2d_with(&(kn_pool2d_params){KN_POOL2D_DEFAULTS, __VA_ARGS__}))
-#define kn_nn_avg_pool2d(...) KN_CALL(kn_nn_avg_pool2d_with(&(kn_pool2d_params){KN_POOL2D_DEFAULTS, __VA_ARGS__}))
+KN_API kn_module *kn_nn_max_pool1d_with(const kn_pool_params *params);
+KN_API kn_module *kn_nn_max_pool2d_with(const kn_pool_params *params);
+KN_API kn_module *kn_nn_max_pool3d_with(const kn_pool_params *params);
+KN_API kn_module *kn_nn_avg_pool1d_with(const kn_pool_params *params);
+KN_API kn_module *kn_nn_avg_pool2d_with(const kn_pool_params *params);
+KN_API kn_module *kn_nn_avg_pool3d_with(const kn_pool_params *params);
+#define kn_nn_max_pool1d(...) KN_CALL(kn_nn_max_pool1d_with(KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_nn_max_pool2d(...) KN_CALL(kn_nn_max_pool2d_with(KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_nn_max_pool3d(...) KN_CALL(kn_nn_max_pool3d_with(KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_nn_avg_pool1d(...) KN_CALL(kn_nn_avg_pool1d_with(KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_nn_avg_pool2d(...) KN_CALL(kn_nn_avg_pool2d_with(KN_POOL_PARAMS(__VA_ARGS__)))
+#define kn_nn_avg_pool3d(...) KN_CALL(kn_nn_avg_pool3d_with(KN_POOL_PARAMS(__VA_ARGS__)))
+KN_API kn_module *kn_nn_adaptive_max_pool1d(int64_t output_length);
 KN_API kn_module *kn_nn_adaptive_max_pool2d(int64_t output_height, int64_t output_width);
+KN_API kn_module *kn_nn_adaptive_max_pool3d(int64_t output_depth, int64_t output_height, int64_t output_width);
+KN_API kn_module *kn_nn_adaptive_avg_pool1d(int64_t output_length);
 KN_API kn_module *kn_nn_adaptive_avg_pool2d(int64_t output_height, int64_t output_width);
+KN_API kn_module *kn_nn_adaptive_avg_pool3d(int64_t output_depth, int64_t output_height, int64_t output_width);
 
 /* Batch normalisation of [N, C] or [N, C, L] (1d), [N, C, H, W] (2d); kn_batch_norm has the formula. Parameters weight
  * (1) and bias (0) where `affine`; buffers running_mean (0), running_var (1) and num_batches_tracked (int64, 0) where
@@ -249,9 +305,29 @@ KN_API kn_status kn_nn_add_module(kn_module *sequential, const char *name, kn_mo
  *         self->w = kn_module_register_parameter(m, "w", kn_randn(KN_SHAPE(1, 2)));
  *         self->b = kn_module_register_parameter(m, "b", kn_zeros(KN_SHAPE(1)));
  *     }
+ *
+ * Several inputs and outputs:
+ *
+ *     static kn_status attend(kn_module *m, kn_tensor *const *inputs, kn_tensor **outputs)
+ *     {
+ *         attention *self = kn_module_self(m);
+ *         kn_tensor *scores = kn_matmul(kn_forward(self->query, inputs[0]), kn_t(inputs[1]));
+ *         if (inputs[2] != NULL)                   // the mask, which is optional
+ *             scores = kn_add(scores, inputs[2]);
+ *         outputs[1] = kn_softmax(scores, -1);
+ *         outputs[0] = kn_matmul(outputs[1], inputs[1]);
+ *         return KN_OK;                            // an expression that failed has left NULL, and its error
+ *     }
+ *     kn_module *m = kn_module_new_many("Attention", attend, .self_size = sizeof(attention), .num_inputs = 3,
+ *                                       .num_optional = 1, .num_outputs = 2);
  */
 
 typedef kn_tensor *(*kn_forward_function)(kn_module *module, kn_tensor *x);
+
+/* Gets all inputs, NULL for those that were left out, and sets every output (NULL before). Returns KN_OK, or the status
+ * of an error. An output that is still NULL is an error too: that of the expression that failed, if one did. Inputs and
+ * outputs are owned as those of kn_forward. */
+typedef kn_status (*kn_forward_many_function)(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs);
 
 /* Replicas. Where a module runs on several devices (kn_nn_data_parallel, kn_module_replicate), each device has a
  * replica of it: the same type, forward function, children and mode, but tensors of that device in place of the
@@ -264,6 +340,21 @@ typedef kn_tensor *(*kn_forward_function)(kn_module *module, kn_tensor *x);
 /* `self_size` zeroed bytes are the module's own; `destroy` (NULL allowed) is called with them before they are freed. */
 KN_API kn_module *kn_module_new(const char *type_name, kn_forward_function forward, size_t self_size,
                                 void (*destroy)(void *self));
+/* The same for a module of several inputs or outputs. */
+typedef struct kn_module_new_many_params {
+    size_t self_size; /* default 0 */
+    void (*destroy)(void *self);
+    int num_inputs;   /* default 1 */
+    int num_optional; /* default 0: how many of the inputs are optional; these are the last ones */
+    int num_outputs;  /* default 1 */
+} kn_module_new_many_params;
+#define KN_MODULE_NEW_MANY_DEFAULTS .num_inputs = 1, .num_outputs = 1
+KN_API kn_module_new_many_params kn_module_new_many_params_init(void);
+KN_API kn_module *kn_module_new_many_with(const char *type_name, kn_forward_many_function forward,
+                                          const kn_module_new_many_params *params);
+#define kn_module_new_many(type_name, forward, ...)                                                                    \
+    KN_CALL(kn_module_new_many_with(type_name, forward,                                                                \
+                                    &(kn_module_new_many_params){KN_MODULE_NEW_MANY_DEFAULTS, __VA_ARGS__}))
 KN_API void *kn_module_self(kn_module *module);
 KN_API const char *kn_module_type_name(const kn_module *module);
 

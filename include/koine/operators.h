@@ -1,7 +1,7 @@
-/* koine/operators.h - the list of operators: which there are, what each takes, and calling one by its descriptor.
+/* koine/operators.h - the list of operators: their inputs, parameters and outputs, and calling one by its descriptor.
  *
- * For bindings, importers and tools. Programs call the functions of koine/ops.h and koine/functional.h, which do the
- * same:
+ * For bindings, importers and tools. Programs should call the equivalent functions of koine/ops.h and
+ * koine/functional.h:
  *
  *     const kn_op *op = kn_op_find("softmax");
  *     kn_softmax_params params;
@@ -10,8 +10,8 @@
  *     kn_tensor *y = NULL;                     // or a tensor to compute into
  *     kn_op_call(op, &x, 1, &params, &y, 1);
  *
- * A language without C's structs reads the layout of the parameters from the descriptor: kn_op_param_at. docs/operators.md
- * lists all operators. Descriptors are constants that live as long as the process; everything here is thread-safe. */
+ * Languages without C structs get the parameters' layout from the descriptor: kn_op_param_at. docs/operators.md lists
+ * all operators. Descriptors are static constants; everything here is thread-safe. */
 #ifndef KOINE_OPERATORS_H
 #define KOINE_OPERATORS_H
 
@@ -25,28 +25,29 @@ KN_BEGIN_DECLS
 
 typedef struct kn_op kn_op;
 
-/* --- the list, in the order of the names ---------------------------------------------------------------------------- */
+/* --- the list, sorted by name ------------------------------------------------------------------------------------- */
 
 KN_API int kn_op_count(void);
-KN_API const kn_op *kn_op_at(int index);          /* NULL (no error) outside 0 .. kn_op_count() - 1 */
-KN_API const kn_op *kn_op_find(const char *name); /* NULL (no error) where there is none of that name */
+KN_API const kn_op *kn_op_at(int index);          /* NULL, without an error, outside 0 .. kn_op_count() - 1 */
+KN_API const kn_op *kn_op_find(const char *name); /* NULL, without an error, if there is none */
 
-/* --- one operator --------------------------------------------------------------------------------------------------- */
+/* --- one operator ------------------------------------------------------------------------------------------------- */
 
 typedef struct kn_op_info {
     const char *name;
     int num_inputs, num_outputs, num_params;
-    size_t params_size;     /* bytes of the struct of parameters; 0 where there are none */
-    bool is_differentiable; /* gradients flow to the floating inputs */
-    bool is_view;           /* output 0 shares the storage of input 0 */
-    bool in_place;          /* output 0 is input 0, changed */
+    size_t params_size;           /* bytes of the struct of parameters; 0 where there are none */
+    bool is_differentiable;       /* gradients flow to the floating inputs */
+    bool is_twice_differentiable; /* the gradients have gradients: kn_autograd_grad with create_graph */
+    bool is_view;                 /* output 0 shares the storage of input 0 */
+    bool in_place;                /* output 0 is input 0, changed */
 } kn_op_info;
 KN_API kn_op_info kn_op_describe(const kn_op *op);
 
 typedef struct kn_op_input {
     const char *name;
-    bool is_optional; /* may be NULL, or left out at the end */
-    unsigned dtypes;  /* those that it takes: bit 1u << dtype */
+    bool is_optional; /* may be NULL, or omitted at the end */
+    unsigned dtypes;  /* the supported dtypes: bit 1u << dtype */
 } kn_op_input;
 KN_API kn_op_input kn_op_input_at(const kn_op *op, int index);
 KN_API const char *kn_op_output_at(const kn_op *op, int index); /* its name */
@@ -58,11 +59,11 @@ typedef enum kn_param_kind {
     KN_PARAM_DOUBLE, /* double */
     KN_PARAM_SCALAR, /* kn_scalar */
     KN_PARAM_DTYPE,  /* kn_dtype */
-    KN_PARAM_ENUM,   /* an enum, which is an int: 0, 1, ... have names */
+    KN_PARAM_ENUM,   /* an enum, stored as int, with names for 0, 1, ... */
     KN_PARAM_INTS    /* kn_ints */
 } kn_param_kind;
 
-/* Whole numbers, as many as there are dimensions at most: sizes, or dimensions. */
+/* A list of at most KN_MAX_DIMS integers: sizes or dimensions. */
 typedef struct kn_ints {
     int count;
     int64_t values[KN_MAX_DIMS];
@@ -71,26 +72,27 @@ typedef struct kn_ints {
 typedef struct kn_op_param {
     const char *name;
     kn_param_kind kind;
-    size_t offset;             /* where it stands in the struct, bytes */
-    size_t size;               /* bytes; more than one value's where it is an array */
-    double min, max;           /* of numbers: the values allowed, both included; 0 and 0: all */
-    const char *const *values; /* of KN_PARAM_ENUM: the names of 0, 1, ...; NULL ends them */
+    size_t offset;             /* offset in the struct in bytes */
+    size_t size;               /* in bytes; for an array the size of all its values */
+    double min, max;           /* for numbers: the allowed range, inclusive; 0 and 0: any */
+    const char *const *values; /* for KN_PARAM_ENUM: the names of 0, 1, ...; NULL-terminated */
 } kn_op_param;
 KN_API const kn_op_param *kn_op_param_at(const kn_op *op, int index);
 
 /* Fills a struct of kn_op_describe(op).params_size bytes with the defaults. */
 KN_API void kn_op_params_init(const kn_op *op, void *params);
 
-/* --- calling --------------------------------------------------------------------------------------------------------- *
- * `inputs`: num_inputs tensors in the descriptor's order; optional ones may be NULL. `params`: the operator's struct, or
- * NULL for the defaults. `outputs`: room for num_outputs, the first ones; the others are dropped. Where outputs[i] is
- * NULL the result is made and owned as those of koine/ops.h are. A tensor there is computed into: it has the result's
- * shape and dtype, any strides, may be an input, and nothing is recorded; with inputs that require gradients do it inside
- * KN_NO_GRAD. On failure no output is touched but those computed into, whose values are then undefined. */
+/* --- calling ------------------------------------------------------------------------------------------------------- *
+ * `inputs`: num_inputs tensors in the descriptor's order; optional ones may be NULL. `params`: the operator's struct,
+ * or NULL for the defaults. `outputs`: room for the first num_outputs outputs; the others are dropped. If outputs[i] is
+ * NULL the result is allocated, with the ownership of results of koine/ops.h. Otherwise the result is written to that
+ * tensor, which must have the result's shape and dtype, may have any strides and may be an input; nothing is recorded
+ * then, so inputs that require a gradient need KN_NO_GRAD. A failure changes no outputs except given tensors, whose
+ * values are then undefined. */
 KN_API kn_status kn_op_call(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                             kn_tensor **outputs, int num_outputs);
 
-/* --- parameters of operators whose C function takes them one by one --------------------------------------------- *
+/* --- parameters of operators whose C function takes them as arguments ------------------------------------------- *
  * The defaults are kn_op_params_init's. */
 
 /* add_scalar, mul_scalar, pow_scalar, mul_scalar_, fill_: {value}. clamp, hardtanh: {min, max}. */
@@ -98,7 +100,7 @@ typedef struct kn_scalar_args {
     kn_scalar values[2];
 } kn_scalar_args;
 
-/* softmax, log_softmax, unsqueeze, squeeze, index_select: along one dimension. */
+/* softmax, log_softmax, unsqueeze, squeeze, index_select: the dimension. */
 typedef struct kn_dim_args {
     int dim; /* negative: from the end */
 } kn_dim_args;
@@ -107,6 +109,31 @@ typedef struct kn_dim_args {
 typedef struct kn_shape_args {
     kn_ints shape;
 } kn_shape_args;
+
+/* sum, mean, prod, amax, amin, logsumexp. */
+typedef struct kn_reduce_args {
+    kn_ints dims; /* none: all */
+    bool keepdim;
+} kn_reduce_args;
+
+/* var, std. */
+typedef struct kn_var_args {
+    kn_ints dims;
+    bool keepdim;
+    double correction; /* default 1 */
+} kn_var_args;
+
+typedef struct kn_norm_args {
+    kn_ints dims;
+    bool keepdim;
+    double p; /* default 2 */
+} kn_norm_args;
+
+/* max_dim, min_dim, argmax, argmin: along one dimension. */
+typedef struct kn_along_args {
+    int dim;
+    bool keepdim;
+} kn_along_args;
 
 typedef struct kn_permute_args {
     kn_ints dims;
@@ -117,6 +144,12 @@ typedef struct kn_narrow_args {
     int64_t start, length;
 } kn_narrow_args;
 
+/* narrow_backward: zeros of size `size` along dim, with the input from `start` on. */
+typedef struct kn_narrow_backward_args {
+    int dim;
+    int64_t start, size;
+} kn_narrow_backward_args;
+
 typedef struct kn_select_args {
     int dim;
     int64_t index;
@@ -125,6 +158,11 @@ typedef struct kn_select_args {
 typedef struct kn_to_dtype_args {
     kn_dtype dtype;
 } kn_to_dtype_args;
+
+/* Adaptive pooling: as many as the operator has dimensions. */
+typedef struct kn_adaptive_pool_args {
+    kn_ints output_size;
+} kn_adaptive_pool_args;
 
 typedef struct kn_activation_args {
     kn_activation activation;

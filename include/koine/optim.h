@@ -1,7 +1,7 @@
 /* koine/optim.h - optimizers. One step updates all parameters in few launches, without waiting for the device.
  *
- * An optimizer keeps references to the parameters that it was given; parameters without a gradient are left alone.
- * Formulas are PyTorch's (torch.optim). State lives on the parameters' device in their dtype. */
+ * An optimizer keeps references to its parameters; parameters without a gradient are not changed. Formulas are
+ * PyTorch's (torch.optim). State has the parameters' device and dtype. */
 #ifndef KOINE_OPTIM_H
 #define KOINE_OPTIM_H
 
@@ -44,7 +44,7 @@ KN_API void kn_optim_zero_grad(kn_optim *optim); /* drops the parameters' gradie
 KN_API double kn_optim_lr(const kn_optim *optim);
 KN_API kn_status kn_optim_set_lr(kn_optim *optim, double lr);
 
-/* All state by name ("step", "exp_avg.0", ...): saved to and restored from a safetensors file. */
+/* Save and restore all state by name ("step", "exp_avg.0", ...) in a safetensors file. */
 KN_API kn_status kn_optim_save(kn_optim *optim, const char *path);
 KN_API kn_status kn_optim_load(kn_optim *optim, const char *path);
 

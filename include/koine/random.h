@@ -1,9 +1,9 @@
 /* koine/random.h - random numbers: Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC
  * 2011).
  *
- * Each device has one generator: a 64-bit seed and a 64-bit offset. A draw of n numbers depends on seed, offset and the
- * element's index only, not on the device or the launch shape, so every device gives the same stream (normal deviates
- * to rounding of log and cos). Generators are guarded by a lock; which thread draws first is up to the threads. */
+ * Each device has one generator: a 64-bit seed and a 64-bit offset. A drawn number depends only on seed, offset and the
+ * element's index, not on the device or the launch, so every device gives the same numbers (normal deviates up to the
+ * rounding of log and cos). Generators are thread-safe; the order of draws from several threads is not defined. */
 #ifndef KOINE_RANDOM_H
 #define KOINE_RANDOM_H
 
@@ -15,19 +15,20 @@ KN_BEGIN_DECLS
 
 #define KN_RNG_STATE_SIZE 16 /* bytes: seed, offset, both little-endian */
 
-/* The host has a generator too: where "every" is said below, it is meant with the devices; kn_device_host() names it.
- * All of these are thread-safe. */
+/* The host has a generator too: "every device" below includes it; kn_device_host() names it. All of these functions are
+ * thread-safe. */
 KN_API void kn_manual_seed(uint64_t seed); /* seeds every device's generator and sets its offset to 0 */
-KN_API uint64_t kn_seed(void);             /* seeds them all alike from the operating system; returns the seed */
+KN_API uint64_t kn_seed(void);             /* seeds all of them with a random seed from the system; returns it */
 
-/* The same for one device. KN_ERR_ARGUMENT when `device` is NULL. */
+/* The same for one device. KN_ERR_ARGUMENT if `device` is NULL. */
 KN_API kn_status kn_manual_seed_device(kn_device *device, uint64_t seed);
 KN_API kn_status kn_seed_device(kn_device *device, uint64_t *seed); /* `seed` may be NULL */
 
-/* The seed in use; 0 with an error when `device` is NULL. */
+/* The seed in use; 0 with an error if `device` is NULL. */
 KN_API uint64_t kn_initial_seed(kn_device *device);
 
-/* A state is the seed and the offset: kn_rand after kn_set_rng_state gives what it gave after kn_get_rng_state. */
+/* A state is the seed and the offset: kn_rand after kn_set_rng_state gives the same numbers as after the
+ * kn_get_rng_state. */
 KN_API kn_status kn_get_rng_state(kn_device *device, uint8_t state[KN_RNG_STATE_SIZE]);
 KN_API kn_status kn_set_rng_state(kn_device *device, const uint8_t state[KN_RNG_STATE_SIZE]);
 
@@ -36,8 +37,8 @@ KN_API kn_status kn_set_rng_state(kn_device *device, const uint8_t state[KN_RNG_
 KN_API kn_status kn_get_rng_state_all(uint8_t *states, int count);
 KN_API kn_status kn_set_rng_state_all(const uint8_t *states, int count);
 
-/* Draw and seed freely from here to the end of the enclosing block, as under torch.random.fork_rng(): then every
- * generator is as it was before (a guard: koine/common.h).
+/* Restores every generator at the end of the enclosing block, as torch.random.fork_rng() does (a guard:
+ * koine/common.h).
  *
  *     {
  *         KN_FORK_RNG;
@@ -45,11 +46,11 @@ KN_API kn_status kn_set_rng_state_all(const uint8_t *states, int count);
  *         noise = kn_retain(kn_randn(KN_SHAPE(8, 8)));
  *     }
  *
- * When host memory is short an error sticks, and to the end of the block the thread does no work on any device
- * (kn_refuse_work). Draws of other threads in the meantime are forgotten too. */
+ * If host memory is short, sets a sticky error, and to the end of the block the thread does no work on any device
+ * (kn_refuse_work). Draws by other threads in the meantime are undone too. */
 #define KN_FORK_RNG KN_GUARD(kn_rng_fork *, kn_rng_fork_, kn_fork_rng_enter(), kn_fork_rng_leave)
 
-/* What the guard is made of. kn_fork_rng_end frees the fork; NULL allowed. */
+/* The guard's functions. kn_fork_rng_end frees the fork; NULL allowed. */
 typedef struct kn_rng_fork kn_rng_fork;
 KN_API kn_rng_fork *kn_fork_rng_begin(void); /* NULL with an error */
 KN_API kn_status kn_fork_rng_end(kn_rng_fork *fork);
@@ -72,7 +73,7 @@ static inline void kn_fork_rng_leave(kn_rng_fork **fork)
 KN_API kn_tensor *kn_rand_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 KN_API kn_tensor *kn_randn_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 
-/* Whole numbers low .. high - 1 (default dtype int64) / a permutation of 0 .. n - 1. */
+/* Integers low .. high - 1 (default dtype int64) / a permutation of 0 .. n - 1. */
 KN_API kn_tensor *kn_randint_with(int64_t low, int64_t high, int ndim, const int64_t *shape,
                                   const kn_tensor_options *options);
 KN_API kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options);
@@ -83,8 +84,8 @@ KN_API kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options);
     KN_CALL(kn_randint_with(low, high, shape, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
 #define kn_randperm(n, ...) KN_CALL(kn_randperm_with(n, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
 
-/* Fill in place; the tensor's dtype is floating (kn_bernoulli_ takes any). Return their argument, NULL on error. Not
- * recorded: a tensor that requires gradients is filled inside KN_NO_GRAD. */
+/* Fill in place; the dtype must be floating (any for kn_bernoulli_). Return their argument, NULL on error. Not
+ * recorded: fill a tensor that requires a gradient inside KN_NO_GRAD. */
 KN_API kn_tensor *kn_uniform_(kn_tensor *tensor, double low, double high);
 KN_API kn_tensor *kn_normal_(kn_tensor *tensor, double mean, double std);
 KN_API kn_tensor *kn_bernoulli_(kn_tensor *tensor, double p);

@@ -1,10 +1,10 @@
-/* koine/tensor.h - tensors: making, looking at, moving, reading and owning them.
+/* koine/tensor.h - tensors: creation, ownership, properties, transfers, reading and printing.
  *
  * Shapes are given as `KN_SHAPE(2, 3)`, which expands to the two arguments `int ndim, const int64_t *shape`;
  * `KN_SCALAR` is the shape of a 0-dimensional tensor. At most KN_MAX_DIMS dimensions; sizes may be 0.
  *
- * Ownership. Every tensor that a function returns (unless the function says "borrowed") belongs to the calling thread's
- * innermost open scope, which releases it when it ends. With no scope open it belongs to the caller, who calls
+ * Ownership. Every tensor returned by a function (unless documented as "borrowed") belongs to the calling thread's
+ * innermost open scope, which releases it when it ends. If no scope is open it belongs to the caller, who calls
  * kn_release. kn_retain keeps a tensor beyond its scope:
  *
  *     for (...) {
@@ -12,9 +12,9 @@
  *         kn_tensor *loss = kn_cross_entropy(kn_forward(net, x), y);
  *         kn_backward(loss);
  *         kn_optim_step(opt);
- *     }                                // every temporary of the step is gone here
+ *     }                                // the step's temporaries are released here
  *
- * Reference counts are atomic; a tensor's value is not guarded: one thread at a time writes it. */
+ * Reference counts are atomic; a tensor's values are not protected: only one thread at a time may write them. */
 #ifndef KOINE_TENSOR_H
 #define KOINE_TENSOR_H
 
@@ -35,31 +35,31 @@ KN_BEGIN_DECLS
 
 /* --- scopes and references -------------------------------------------------------------------- */
 
-/* Opens a scope on the calling thread; returns its depth (>= 1), or 0 with an error when host memory is exhausted.
- * kn_scope_end closes the scope of that depth and any deeper one still open. */
+/* Opens a scope on the calling thread; returns its depth (>= 1), or 0 with an error if out of host memory. kn_scope_end
+ * closes the scope of that depth and any deeper one still open. */
 KN_API int kn_scope_begin(void);
 KN_API void kn_scope_end(int depth);
 
-/* Ends the scope as kn_scope_end does but hands `tensor` (NULL is allowed) to the scope around it, or to the caller
- * where there is none. Returns `tensor`. For functions that build a result from temporaries. */
+/* Ends the scope like kn_scope_end, but passes `tensor` (NULL is allowed) to the enclosing scope, or to the caller if
+ * there is none. Returns `tensor`. For functions that build a result from temporaries. */
 KN_API kn_tensor *kn_scope_return(int depth, kn_tensor *tensor);
 
-/* A scope from here to the end of the enclosing block (a guard: koine/common.h). A tensor that a function returns from
- * inside must be retained first. */
+/* A scope to the end of the enclosing block (a guard: koine/common.h). A tensor that a function returns from inside
+ * must be retained first. */
 #define KN_SCOPE KN_GUARD(int, kn_scope_, kn_scope_begin(), kn_scope_leave)
 static inline void kn_scope_leave(int *depth) { kn_scope_end(*depth); }
 
-/* One more reference, the caller's. Returns its argument; NULL allowed. */
+/* Adds a reference, owned by the caller. Returns its argument; NULL allowed. */
 KN_API kn_tensor *kn_retain(kn_tensor *tensor);
-KN_API void kn_release(kn_tensor *tensor); /* gives one reference up; NULL allowed */
+KN_API void kn_release(kn_tensor *tensor); /* drops a reference; NULL allowed */
 
-/* --- making ----------------------------------------------------------------------------------- */
+/* --- creation --------------------------------------------------------------------------------- */
 
 typedef struct kn_tensor_options {
-    kn_dtype dtype;     /* default float32; int64 for kn_arange with whole numbers, kn_randint, kn_randperm */
+    kn_dtype dtype;     /* default float32; int64 for kn_arange with integers, kn_randint, kn_randperm */
     kn_device *device;  /* default: the calling thread's current device */
     bool requires_grad; /* default false; floating dtypes only */
-    bool pin_memory;    /* default false; host tensors only (the device's default is then the host): see below */
+    bool pin_memory;    /* default false; host tensors only (the default device is then the host): see below */
 } kn_tensor_options;
 #define KN_TENSOR_DEFAULTS .dtype = KN_DTYPE_DEFAULT
 KN_API kn_tensor_options kn_tensor_options_init(void);
@@ -70,7 +70,7 @@ KN_API kn_tensor *kn_zeros_with(int ndim, const int64_t *shape, const kn_tensor_
 KN_API kn_tensor *kn_ones_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 KN_API kn_tensor *kn_full_with(int ndim, const int64_t *shape, kn_scalar value, const kn_tensor_options *options);
 
-/* A copy of `data`: the elements of the shape in row-major order, of options' dtype. */
+/* A copy of `data`: the elements in row-major order, of the options' dtype. */
 KN_API kn_tensor *kn_from_data_with(const void *data, int ndim, const int64_t *shape, const kn_tensor_options *options);
 
 /* start, start + step, ... below `end` (above it for a negative step); ceil((end - start) / step) elements. */
@@ -91,7 +91,7 @@ KN_API kn_tensor *kn_empty_like(const kn_tensor *like);
 KN_API kn_tensor *kn_zeros_like(const kn_tensor *like);
 KN_API kn_tensor *kn_ones_like(const kn_tensor *like);
 
-/* --- looking ---------------------------------------------------------------------------------- */
+/* --- properties ------------------------------------------------------------------------------- */
 
 KN_API int kn_ndim(const kn_tensor *tensor);                /* 0 for NULL */
 KN_API const int64_t *kn_shape(const kn_tensor *tensor);    /* borrowed; NULL for NULL */
@@ -102,45 +102,44 @@ KN_API kn_dtype kn_dtype_of(const kn_tensor *tensor);
 KN_API kn_device *kn_device_of(const kn_tensor *tensor);
 KN_API bool kn_is_contiguous(const kn_tensor *tensor); /* row-major without gaps */
 
-/* The first element of a host tensor, to read and write; NULL with an error for a tensor of another device. Borrowed.
- * Waits for copies between the tensor's memory and devices that are still under way (see below). */
+/* A pointer to the first element of a host tensor, for reading and writing; NULL with an error for other devices.
+ * Borrowed. Waits for pending copies between the tensor's memory and devices (see below). */
 KN_API void *kn_data(kn_tensor *tensor);
 
-/* --- moving and reading ----------------------------------------------------------------------- */
+/* --- transfers and reading ----------------------------------------------------------------------- */
 
-/* The tensor on `device`, or as `dtype`: a differentiable copy, or the very same tensor (with one more reference, owned
- * as any result is) when it is there already. */
+/* The tensor on `device`, or as `dtype`: a differentiable copy, or the tensor itself (with one more reference, owned
+ * like any result) if nothing changes. */
 KN_API kn_tensor *kn_to(kn_tensor *tensor, kn_device *device);
 KN_API kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype);
 
-/* --- copies that need not be waited for ------------------------------------------------------- *
- * Pinned memory is host memory that a device can copy from and to by itself. A copy between a device and a contiguous
- * pinned tensor, asked for with non_blocking, is only enqueued on the current stream; any other copy with non_blocking
- * is an ordinary one (pageable memory has been read when the call returns).
+/* --- asynchronous copies ---------------------------------------------------------------------- *
+ * Pinned memory is host memory that a device can access asynchronously. A non_blocking copy between a device and a
+ * contiguous pinned tensor is only enqueued on the current stream; any other copy is an ordinary one even with
+ * non_blocking (pageable memory has been read when the call returns).
  *
- * It cannot corrupt: a pinned tensor's memory, which its views share, remembers the copies under way. kn_data waits for
- * all of them, since the caller may write; kn_read, kn_item and copies from the tensor wait for those that write it;
- * kn_write and kn_copy_ into it wait for all; a further non_blocking copy waits for those that conflict, on the device
- * where they are copies of the same one. A copy to the host that failed is told once, by whichever of these comes
- * first. Releasing the tensor does not wait: its memory is kept until the copies are done. What no library can see is a
- * pointer: one taken by kn_data before a non_blocking copy must not be used after it; call kn_data again. An index
- * error that a kernel found before a non_blocking copy to the host is reported by the next call that synchronises the
- * stream. */
+ * It cannot corrupt data: pinned memory, which a tensor's views share, tracks its pending copies. kn_data waits for all
+ * of them, since the caller may write; kn_read, kn_item and copies from the tensor wait for those that write it;
+ * kn_write and kn_copy_ into it wait for all; another non_blocking copy waits for those that conflict, on the device if
+ * they use the same one. A failed copy to the host is reported once, by whichever of these comes first. Releasing the
+ * tensor does not wait: its memory is kept until the copies are done. Accesses through pointers cannot be tracked: do
+ * not use a pointer from kn_data after a later non_blocking copy; call kn_data again. An index error found by a kernel
+ * before a non_blocking copy to the host is reported by the next call that synchronises the stream. */
 
-/* The tensor's values in pinned memory, or the very same tensor when they are there already; for transfers with the
- * calling thread's current device. torch.Tensor.pin_memory. Host tensors only (KN_ERR_DEVICE). */
+/* A copy in pinned memory, or the tensor itself if it is already pinned; for transfers with the calling thread's
+ * current device. torch.Tensor.pin_memory. Host tensors only (KN_ERR_DEVICE otherwise). */
 KN_API kn_tensor *kn_pin_memory(kn_tensor *tensor);
-KN_API bool kn_is_pinned(const kn_tensor *tensor); /* false for NULL and for tensors of devices */
+KN_API bool kn_is_pinned(const kn_tensor *tensor); /* false for NULL and for device tensors */
 
-/* torch.Tensor.to: what is not given stays as it is. A differentiable copy, or the very same tensor when nothing
- * changes. With non_blocking a copy from a device to the host goes into new pinned memory.
+/* torch.Tensor.to. A differentiable copy, or the tensor itself if nothing changes. With non_blocking a copy from a
+ * device to the host is in new pinned memory.
  *
  *     kn_tensor *x = kn_to_device(batch, device, .non_blocking = true); */
 typedef struct kn_to_params {
     kn_device *device; /* default NULL: the tensor's */
     kn_dtype dtype;    /* default: the tensor's */
     bool non_blocking; /* default false */
-    bool copy;         /* default false; true: a copy even when nothing changes */
+    bool copy;         /* default false; true: copy even if nothing changes */
 } kn_to_params;
 #define KN_TO_DEFAULTS .device = NULL, .dtype = KN_DTYPE_DEFAULT
 KN_API kn_to_params kn_to_params_init(void);
@@ -149,9 +148,9 @@ KN_API kn_tensor *kn_to_with(kn_tensor *tensor, const kn_to_params *params);
     KN_CALL(kn_to_with(tensor, &(kn_to_params){KN_TO_DEFAULTS, .device = (to), __VA_ARGS__}))
 
 /* Copies all elements, in row-major order and the tensor's dtype, to / from host memory. `bytes` must be the exact
- * size. kn_read waits for the work that makes the values and reports errors that kernels found; kn_write may return
- * before the copy is done, `source` may be reused at once; it is not recorded (gradients are those of the values
- * before) and takes no expanded tensor. */
+ * size. kn_read waits for the work that computes the values and reports errors detected by kernels. kn_write may return
+ * before the copy is done, but `source` may be reused at once; it is not recorded (gradients are those of the old
+ * values) and does not accept expanded tensors. */
 KN_API kn_status kn_read(const kn_tensor *tensor, void *destination, size_t bytes);
 KN_API kn_status kn_write(kn_tensor *tensor, const void *source, size_t bytes);
 
@@ -159,8 +158,8 @@ KN_API kn_status kn_write(kn_tensor *tensor, const void *source, size_t bytes);
 KN_API kn_status kn_item(const kn_tensor *tensor, double *value);
 KN_API kn_status kn_item_i64(const kn_tensor *tensor, int64_t *value);
 
-/* destination[...] = source, broadcast and converted; across devices too. Not recorded: KN_ERR_STATE where either
- * requires gradients, outside KN_NO_GRAD. */
+/* destination[...] = source, with broadcasting and conversion, also across devices. Not recorded: KN_ERR_STATE if
+ * either requires a gradient, outside KN_NO_GRAD. */
 KN_API kn_status kn_copy_(kn_tensor *destination, const kn_tensor *source);
 
 typedef struct kn_copy_params {
@@ -176,7 +175,7 @@ KN_API kn_status kn_copy_with(kn_tensor *destination, const kn_tensor *source, c
 /* --- printing --------------------------------------------------------------------------------- */
 
 /* The text that PyTorch prints for the tensor (precision 4, edge items 3, threshold 1000, line width 80), with
- * `device='...'` unless it is the host's. The caller frees it with kn_free; NULL with an error on failure. */
+ * `device='...'` unless it is on the host. The caller frees it with kn_free; NULL with an error on failure. */
 KN_API char *kn_to_string(const kn_tensor *tensor);
 KN_API kn_status kn_print(const kn_tensor *tensor, FILE *file); /* that text and a newline */
 

@@ -66,17 +66,28 @@ KN_API char *kn_history_table(const kn_history *history); /* text; the caller fr
  * - Another monitor, module, optimizer or set of columns is an error, and so is a file that is there and cannot be
  *   read, a link that leads nowhere included. Only where there is no such name does the run begin anew. */
 
-typedef kn_tensor *(*kn_loss_function)(kn_tensor *output, kn_tensor *target, void *user);
+/* The loss of a batch, a tensor of one element, from the module's outputs and any fields of the batch.
+ *
+ *     static kn_tensor *squared(kn_tensor *const *outputs, const kn_batch *batch, void *user)
+ *     {
+ *         (void)user;
+ *         return kn_mse_loss(outputs[0], batch->target, KN_REDUCTION_MEAN);
+ *     } */
+typedef kn_tensor *(*kn_loss_function)(kn_tensor *const *outputs, const kn_batch *batch, void *user);
 
 typedef enum kn_monitor_mode { KN_MONITOR_MIN = 0, KN_MONITOR_MAX } kn_monitor_mode;
 
 typedef struct kn_trainer_params {
     kn_module *module; /* borrowed, as all here */
     kn_optim *optim;
-    kn_loss_function loss; /* default NULL: cross entropy */
+    /* default NULL: "input". Names of the fields that the module gets, in the order of its inputs, and a final NULL:
+     * KN_NAMES("tokens", "mask"); copied */
+    const char *const *inputs;
+    const char *target;    /* default NULL: "target". Name of the field that accuracy and cross entropy take; copied */
+    kn_loss_function loss; /* default NULL: cross entropy of the first output and the target */
     void *loss_user;
-    /* default true: also the columns train_acc and val_acc. The targets are classes then (whole numbers); with others,
-     * probabilities or values, kn_trainer_fit is KN_ERR_DTYPE before it trains */
+    /* default true: also the columns train_acc and val_acc, of the first output. The targets are classes then (whole
+     * numbers); with others, probabilities or values, kn_trainer_fit is KN_ERR_DTYPE before it trains */
     bool accuracy;
     int epochs;       /* default 10 */
     int patience;     /* default 5 epochs without improvement; 0: never stop early */

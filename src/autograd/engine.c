@@ -1,62 +1,15 @@
 /* autograd/engine.c - the backward pass: nodes by falling number from a heap, each once, when all that depends on it
  * has been. */
+#include "autograd/engine.h"
+
 #include <inttypes.h>
 #include <string.h>
 
-#include "autograd/tape.h"
+#include "autograd/queue.h"
 #include "autograd/work.h"
 #include "base/memory.h"
 #include "tensor/liveness.h"
 #include "tensor/scope.h"
-
-/* --- the queue: a heap, largest number first -------------------------------------------------- */
-
-typedef struct queue {
-    kn_node **items; /* each with a reference */
-    int count, capacity;
-} queue;
-
-static kn_status queue_push(queue *q, kn_node *node)
-{
-    if (node->queued)
-        return KN_OK;
-    if (q->count == q->capacity) {
-        int capacity = q->capacity ? 2 * q->capacity : 64;
-        kn_node **items = kn_realloc(q->items, (size_t)capacity * sizeof *items);
-        if (!items)
-            return KN_ERR_MEMORY;
-        q->items = items;
-        q->capacity = capacity;
-    }
-    atomic_fetch_add(&node->references, 1);
-    node->queued = true;
-    int at = q->count++;
-    while (at > 0 && q->items[(at - 1) / 2]->number < node->number) {
-        q->items[at] = q->items[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    q->items[at] = node;
-    return KN_OK;
-}
-
-static kn_node *queue_pop(queue *q)
-{
-    if (q->count == 0)
-        return NULL;
-    kn_node *top = q->items[0], *moved = q->items[--q->count];
-    int at = 0;
-    for (int child = 1; child < q->count; child = 2 * at + 1) {
-        if (child + 1 < q->count && q->items[child + 1]->number > q->items[child]->number)
-            child++;
-        if (q->items[child]->number <= moved->number)
-            break;
-        q->items[at] = q->items[child];
-        at = child;
-    }
-    q->items[at] = moved;
-    top->queued = false;
-    return top;
-}
 
 /* --- gradients on their way ------------------------------------------------------------------- */
 
@@ -72,13 +25,37 @@ static kn_status clone_of(kn_tensor **copy, kn_tensor *tensor)
     return kn_tensor_cast(copy, tensor, tensor->dtype, tensor->storage->device);
 }
 
+static const kn_op *sum_op;
+
+void kn_pass_set_sum(const kn_op *op) { sum_op = op; }
+
+/* *sum += gradient as a recorded operation. */
+static kn_status add_recorded(kn_tensor **sum, kn_tensor *gradient)
+{
+    int scope = kn_scope_begin_internal();
+    if (!scope)
+        return KN_ERR_MEMORY;
+    kn_tensor *total = kn_retain(kn_op_apply(sum_op, (kn_tensor *[]){*sum, gradient}, 2, NULL, NULL));
+    kn_scope_end(scope);
+    if (!total)
+        return kn_error_status();
+    kn_release(*sum);
+    *sum = total;
+    return KN_OK;
+}
+
 /* *sum += gradient, taking over the reference to `gradient`. */
-static kn_status add_gradient(kn_tensor **sum, kn_tensor *gradient)
+static kn_status add_gradient(kn_tensor **sum, kn_tensor *gradient, bool recorded)
 {
     kn_status status = KN_OK;
     if (!*sum) {
         *sum = gradient;
         return KN_OK;
+    }
+    if (recorded) {
+        status = add_recorded(sum, gradient);
+        kn_release(gradient);
+        return status;
     }
     if (!is_ours(*sum)) {
         kn_tensor *copy;
@@ -129,7 +106,7 @@ static kn_status check_leaf(const kn_tensor *leaf, const kn_tensor *gradient)
 }
 
 /* The end of the way: adds to the leaf's gradient. */
-static kn_status accumulate_leaf(kn_node *node)
+static kn_status accumulate_leaf(kn_node *node, bool recorded)
 {
     kn_tensor *leaf = node->leaf, *gradient = node->gradients[0];
     node->gradients[0] = NULL;
@@ -147,7 +124,9 @@ static kn_status accumulate_leaf(kn_node *node)
         kn_release(gradient);
         return fits;
     }
-    if (!leaf->autograd->grad && !is_ours(gradient)) {
+    if (recorded && leaf->autograd->grad)
+        return add_gradient(&leaf->autograd->grad, gradient, true);
+    if (!recorded && !leaf->autograd->grad && !is_ours(gradient)) {
         kn_tensor *copy;
         kn_status status = clone_of(&copy, gradient);
         kn_release(gradient);
@@ -212,43 +191,72 @@ static kn_status make_contiguous(kn_node *node)
     return KN_OK;
 }
 
-static kn_grad_call grad_call_of(const kn_node *node, kn_stream *stream, kn_tensor *const *gradients,
-                                 kn_tensor **results)
+/* Is there anything to find through edge `i`? */
+static bool leads(const kn_node *node, int i) { return node->needs[i] && node->edges[i].node->way != KN_WAY_NOWHERE; }
+
+/* One node in a pass: `needs` and `results` have a place for each input. */
+typedef struct step {
+    const kn_pass *pass;
+    kn_node *node;
+    kn_stream *stream;
+    bool *needs;
+    kn_tensor **results;
+} step;
+
+static kn_grad_call grad_call_of(const step *s, kn_tensor *const *gradients)
 {
+    const kn_node *node = s->node;
     return (kn_grad_call){.op = node->op,
                           .params = node->params,
-                          .stream = stream,
+                          .stream = s->stream,
                           .num_inputs = node->num_inputs,
                           .num_outputs = node->num_outputs,
-                          .needs = node->needs,
+                          .needs = s->needs,
                           .input = node->input,
                           .saved = node->saved,
                           .num_saved = node->num_saved,
                           .grad_outputs = gradients,
-                          .grad_inputs = results};
+                          .grad_inputs = s->results,
+                          .node = s->pass->create_graph ? node : NULL};
+}
+
+static kn_status call_op(const step *s, kn_grad_call *call)
+{
+    const kn_op *op = call->op;
+    if (!s->pass->create_graph)
+        return op->backward(call);
+    return op->backward_recorded
+               ? op->backward_recorded(call)
+               : kn_fail(KN_ERR_STATE, "its gradient has no gradient of its own: its backward pass is not made of "
+                                       "operations that are differentiable; do without create_graph");
 }
 
 /* The op's backward from `gradients`; of its results only those that are wanted stay. */
-static kn_status run_backward(const kn_node *node, kn_stream *stream, kn_tensor *const *gradients, kn_tensor **results)
+static kn_status run_backward(const step *s, kn_tensor *const *gradients)
 {
-    kn_grad_call call = grad_call_of(node, stream, gradients, results);
+    kn_grad_call call = grad_call_of(s, gradients);
     kn_span span = kn_grad_call_span(&call);
-    kn_status status = node->op->backward(&call);
+    kn_status status = call_op(s, &call);
     kn_grad_call_span_end(span, &call);
     KN_TRY(status);
-    for (int i = 0; i < node->num_inputs; i++) {
-        if (node->needs[i] && results[i])
-            KN_TRY(check_gradient(node, i, results[i]));
+    for (int i = 0; i < s->node->num_inputs; i++) {
+        if (s->needs[i] && s->results[i])
+            KN_TRY(check_gradient(s->node, i, s->results[i]));
         else
-            results[i] = NULL;
+            s->results[i] = NULL;
     }
     return KN_OK;
 }
 
 /* The op changed a part of its tensor: the part's gradient goes through its backward, the rest passes by. */
-static kn_status run_slice_backward(const kn_node *node, kn_stream *stream, kn_tensor **results)
+static kn_status run_slice_backward(const step *s)
 {
+    const kn_node *node = s->node;
     kn_tensor *gradient = node->gradients[0], *whole, *part, *inside;
+    if (s->pass->create_graph)
+        return kn_fail(KN_ERR_STATE,
+                       "it changed a view in place, and the gradient of that has no gradient of its own; do "
+                       "without create_graph, or without the change in place");
     KN_TRY(kn_slice_new(node->slice, gradient->dtype, kn_device_of(gradient), false, &whole, &part));
     whole = kn_scope_adopt(whole);
     part = kn_scope_adopt(part);
@@ -258,11 +266,11 @@ static kn_status run_slice_backward(const kn_node *node, kn_stream *stream, kn_t
     KN_TRY(clone_of(&inside, part));
     if (!kn_scope_adopt(inside))
         return kn_error_status();
-    KN_TRY(run_backward(node, stream, &inside, results));
-    if (!node->needs[0])
+    KN_TRY(run_backward(s, &inside));
+    if (!s->needs[0])
         return KN_OK;
-    KN_TRY(results[0] ? kn_tensor_copy(part, results[0]) : kn_tensor_fill(part, 0));
-    results[0] = whole;
+    KN_TRY(s->results[0] ? kn_tensor_copy(part, s->results[0]) : kn_tensor_fill(part, 0));
+    s->results[0] = whole;
     return KN_OK;
 }
 
@@ -278,31 +286,31 @@ static kn_status stream_of(const kn_node *node, kn_stream **stream)
     return *stream ? KN_OK : kn_error_status();
 }
 
-static kn_status backward_in_scope(kn_node *node, kn_tensor **results)
+static kn_status backward_in_scope(step *s)
 {
+    kn_node *node = s->node;
     KN_TRY(check_saved(node));
-    KN_TRY(make_contiguous(node));
-    kn_stream *stream = NULL;
-    KN_TRY(stream_of(node, &stream));
-    KN_TRY(node->slice ? run_slice_backward(node, stream, results)
-                       : run_backward(node, stream, node->gradients, results));
+    if (!s->pass->create_graph)
+        KN_TRY(make_contiguous(node));
+    KN_TRY(stream_of(node, &s->stream));
+    KN_TRY(node->slice ? run_slice_backward(s) : run_backward(s, node->gradients));
     for (int i = 0; i < node->num_inputs; i++) /* they are the scope's */
-        kn_retain(results[i]);
+        kn_retain(s->results[i]);
     return KN_OK;
 }
 
 /* Calls the op's backward; its results come out as owned references, none on failure. */
-static kn_status call_backward(kn_node *node, kn_tensor **results)
+static kn_status call_backward(step *s)
 {
     int scope = kn_scope_begin_internal();
     if (!scope)
         return KN_ERR_MEMORY;
-    kn_status status = backward_in_scope(node, results);
+    kn_status status = backward_in_scope(s);
     kn_scope_end(scope);
-    for (int i = 0; i < node->num_inputs && status != KN_OK; i++)
-        results[i] = NULL;
+    for (int i = 0; i < s->node->num_inputs && status != KN_OK; i++)
+        s->results[i] = NULL;
     if (status != KN_OK)
-        kn_error_prefix("backward of %s", node->op->name);
+        kn_error_prefix("backward of %s", s->node->op->name);
     return status;
 }
 
@@ -315,116 +323,113 @@ static void drop_gradients(kn_node *node)
 }
 
 /* Adds the node's gradients to those that wait at its inputs, taking over the references. */
-static kn_status hand_on(queue *q, kn_node *node, kn_tensor **results, kn_status status)
+static kn_status hand_on(kn_queue *q, const step *s, kn_status status)
 {
-    for (int i = 0; i < node->num_inputs; i++) {
-        if (!results[i])
+    for (int i = 0; i < s->node->num_inputs; i++) {
+        if (!s->results[i])
             continue;
-        kn_edge *edge = &node->edges[i];
+        kn_edge *edge = &s->node->edges[i];
         if (status == KN_OK)
-            status = add_gradient(&edge->node->gradients[edge->output], results[i]);
+            status = add_gradient(&edge->node->gradients[edge->output], s->results[i], s->pass->create_graph);
         else
-            kn_release(results[i]);
+            kn_release(s->results[i]);
         if (status == KN_OK)
-            status = queue_push(q, edge->node);
+            status = kn_queue_push(q, edge->node);
         if (status != KN_OK && !edge->node->queued)
             drop_gradients(edge->node);
     }
     return status;
 }
 
-static kn_status run_node(queue *q, kn_node *node, bool retain_graph)
+static kn_status run_op(kn_queue *q, step *s)
 {
+    for (int i = 0; i < s->node->num_inputs; i++)
+        s->needs[i] = leads(s->node, i);
+    kn_status status = call_backward(s);
+    drop_gradients(s->node);
+    if (status == KN_OK && !s->pass->retain_graph && !s->pass->create_graph)
+        kn_node_free_saved(s->node);
+    return hand_on(q, s, status);
+}
+
+/* The gradients that the pass looks for. */
+static void keep_wanted(const kn_pass *pass, const kn_node *node)
+{
+    for (int i = 0; i < pass->num_wanted; i++)
+        if (pass->wanted[i].node == node)
+            pass->wanted[i].gradient = kn_retain(node->gradients[pass->wanted[i].output]);
+}
+
+static kn_status run_node(kn_queue *q, const kn_pass *pass, kn_node *node)
+{
+    enum { FEW = 8 };
     KN_TRY(run_hooks(node));
+    keep_wanted(pass, node);
+    if (pass->num_wanted > 0 && node->way != KN_WAY_THROUGH)
+        return KN_OK;
     if (!node->op)
-        return accumulate_leaf(node);
-    kn_tensor *few[KN_OP_MAX_INPUTS] = {NULL};
-    bool many = node->num_inputs > KN_OP_MAX_INPUTS;
-    kn_tensor **results = many ? kn_calloc((size_t)node->num_inputs, sizeof *results) : few;
-    if (!results)
+        return accumulate_leaf(node, pass->create_graph);
+    kn_tensor *results[FEW] = {NULL};
+    bool needs[FEW];
+    step s = {.pass = pass, .node = node, .needs = needs, .results = results};
+    if (node->num_inputs <= FEW)
+        return run_op(q, &s);
+    const size_t count = (size_t)node->num_inputs;
+    s.results = kn_calloc(count, sizeof *results + sizeof *needs);
+    if (!s.results)
         return KN_ERR_MEMORY;
-    kn_status status = call_backward(node, results);
-    drop_gradients(node);
-    if (status == KN_OK && !retain_graph)
-        kn_node_free_saved(node);
-    status = hand_on(q, node, results, status);
-    if (many)
-        kn_free(results);
+    s.needs = (bool *)(s.results + count);
+    const kn_status status = run_op(q, &s);
+    kn_free(s.results);
     return status;
 }
 
 /* --- the pass --------------------------------------------------------------------------------- */
 
-static kn_status first_gradient(kn_tensor **first, kn_tensor *tensor, kn_tensor *gradient)
+/* From `status` on: after a failure the queue is only emptied. */
+static kn_status walk(kn_queue *q, const kn_pass *pass, kn_status status)
 {
-    if (gradient) {
-        if (!kn_same_shape(tensor, gradient) || tensor->dtype != gradient->dtype ||
-            kn_device_of(tensor) != kn_device_of(gradient)) {
-            char a[KN_DESCRIBE], b[KN_DESCRIBE];
-            return kn_fail(KN_ERR_SHAPE, "kn_backward_with: the tensor is %s, the gradient given %s",
-                           kn_tensor_describe(a, sizeof a, tensor), kn_tensor_describe(b, sizeof b, gradient));
-        }
-        *first = kn_retain(gradient);
-        return KN_OK;
-    }
-    if (kn_numel(tensor) != 1) {
-        char text[KN_DESCRIBE];
-        return kn_fail(KN_ERR_SHAPE,
-                       "kn_backward: gradients start from one element, not from %s; give kn_backward_with a gradient",
-                       kn_tensor_describe(text, sizeof text, tensor));
-    }
-    KN_TRY(kn_tensor_new(first, tensor->dtype, tensor->ndim, tensor->shape, tensor->storage->device));
-    kn_status status = kn_tensor_fill(*first, 1);
-    if (status != KN_OK)
-        kn_release(*first);
-    return status;
-}
-
-static kn_status walk(queue *q, bool retain_graph)
-{
-    kn_status status = KN_OK;
-    for (kn_node *node = queue_pop(q); node; node = queue_pop(q)) {
+    for (kn_node *node = kn_queue_pop(q); node; node = kn_queue_pop(q)) {
         if (status == KN_OK)
-            status = run_node(q, node, retain_graph);
+            status = run_node(q, pass, node);
         drop_gradients(node); /* what a failure left */
         kn_node_release(node);
     }
     return status;
 }
 
-static kn_status run_pass(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph)
+static kn_status begin(kn_queue *q, const kn_pass *pass, kn_pass_end *starts, int num_starts)
 {
-    kn_tensor *first = NULL;
-    KN_TRY(first_gradient(&first, tensor, gradient));
-    kn_node *node = kn_autograd_node(tensor);
-    if (!node) {
-        kn_release(first);
-        return kn_error_status();
+    kn_status status = KN_OK;
+    for (int i = 0; i < num_starts; i++) {
+        kn_node *node = starts[i].node;
+        if (status == KN_OK)
+            status = add_gradient(&node->gradients[starts[i].output], starts[i].gradient, pass->create_graph);
+        else
+            kn_release(starts[i].gradient);
+        if (status == KN_OK)
+            status = kn_queue_push(q, node);
+        if (status != KN_OK && !node->queued)
+            drop_gradients(node);
+        starts[i].gradient = NULL;
     }
-    bool enabled = kn_set_grad_enabled(false), tracking = kn_view_set_tracking(false);
-    queue q = {0};
-    node->gradients[tensor->autograd->output] = first;
-    kn_status status = queue_push(&q, node);
-    if (status != KN_OK)
-        drop_gradients(node);
-    else
-        status = walk(&q, retain_graph);
+    return status;
+}
+
+kn_status kn_pass_run(kn_pass *pass, kn_pass_end *starts, int num_starts)
+{
+    const bool enabled = kn_set_grad_enabled(pass->create_graph), tracking = kn_view_set_tracking(pass->create_graph);
+    kn_ways ways = {0};
+    kn_queue q = {0};
+    kn_status status = pass->num_wanted > 0 ? kn_ways_find(&ways, pass, starts, num_starts) : KN_OK;
+    if (status == KN_OK)
+        status = begin(&q, pass, starts, num_starts);
+    status = walk(&q, pass, status);
+    for (int i = 0; i < num_starts; i++)
+        kn_release(starts[i].gradient);
     kn_free(q.items);
+    kn_ways_forget(&ways);
     kn_view_set_tracking(tracking);
     kn_set_grad_enabled(enabled);
     return status;
 }
-
-kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph)
-{
-    KN_TRY(kn_tensor_given("kn_backward", "tensor", tensor));
-    if (!kn_autograd_wants(tensor))
-        return kn_fail(KN_ERR_STATE, "kn_backward: the tensor does not require gradients: no input of it does, or it "
-                                     "was made inside KN_NO_GRAD");
-    kn_span span = kn_phase_span("backward");
-    kn_status status = run_pass(tensor, gradient, retain_graph);
-    kn_span_end(span, NULL);
-    return status;
-}
-
-kn_status kn_backward(kn_tensor *tensor) { return kn_backward_with(tensor, NULL, false); }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "autograd/tape.h"
+#include "base/load.h"
 #include "base/memory.h"
 #include "tensor/hooks.h"
 #include "tensor/liveness.h"
@@ -26,7 +27,7 @@ bool kn_is_leaf(const kn_tensor *tensor)
 }
 kn_tensor *kn_grad(const kn_tensor *tensor) { return tensor && tensor->autograd ? tensor->autograd->grad : NULL; }
 
-kn_status kn_autograd_require(kn_tensor *tensor)
+static kn_status require_gradient(kn_tensor *tensor)
 {
     if (!kn_dtype_is_floating(tensor->dtype))
         return kn_fail(KN_ERR_DTYPE, "only floating tensors have gradients, not %s", kn_dtype_name(tensor->dtype));
@@ -47,10 +48,25 @@ kn_status kn_set_requires_grad(kn_tensor *tensor, bool requires_grad)
                    : kn_fail(KN_ERR_STATE,
                              "kn_set_requires_grad: the tensor is a result of recorded operations; use kn_detach");
     if (requires_grad)
-        return kn_autograd_require(tensor);
+        return require_gradient(tensor);
     if (tensor->autograd)
         tensor->autograd->requires_grad = false;
     return KN_OK;
+}
+
+static kn_status check_unrecorded(const char *function, const kn_tensor *tensor)
+{
+    if (!kn_grad_enabled() || !kn_change_wants_record(tensor))
+        return KN_OK;
+    return kn_fail(KN_ERR_STATE, "%s is not recorded, and a tensor given requires gradients: do it inside KN_NO_GRAD",
+                   function);
+}
+
+KN_AT_LOAD register_hooks(void)
+{
+    static const kn_tensor_hooks hooks = {
+        .free = kn_autograd_free, .require = require_gradient, .check_unrecorded = check_unrecorded};
+    kn_tensor_autograd = &hooks;
 }
 
 kn_status kn_set_grad(kn_tensor *tensor, kn_tensor *gradient)
@@ -83,21 +99,14 @@ kn_tensor *kn_detach(kn_tensor *tensor)
 }
 
 kn_copy_params kn_copy_params_init(void) { return (kn_copy_params){KN_COPY_DEFAULTS}; }
-kn_status kn_autograd_check_unrecorded(const char *function, const kn_tensor *tensor)
-{
-    if (!kn_grad_enabled() || !kn_change_wants_record(tensor))
-        return KN_OK;
-    return kn_fail(KN_ERR_STATE, "%s is not recorded, and a tensor given requires gradients: do it inside KN_NO_GRAD",
-                   function);
-}
 
 kn_status kn_copy_with(kn_tensor *destination, const kn_tensor *source, const kn_copy_params *params)
 {
     params = params ? params : &(kn_copy_params){KN_COPY_DEFAULTS};
     KN_TRY(kn_tensor_given("kn_copy_", "destination", destination));
     KN_TRY(kn_tensor_given("kn_copy_", "source", source));
-    KN_TRY(kn_autograd_check_unrecorded("kn_copy_", destination));
-    KN_TRY(kn_autograd_check_unrecorded("kn_copy_", source));
+    KN_TRY(check_unrecorded("kn_copy_", destination));
+    KN_TRY(check_unrecorded("kn_copy_", source));
     if (kn_tensor_check_apart(destination) != KN_OK) {
         kn_error_prefix("kn_copy_");
         return kn_error_status();

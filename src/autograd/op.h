@@ -65,7 +65,8 @@ typedef struct kn_grad_call {
     kn_tensor *const *saved;
     int num_saved;
     kn_tensor *const *grad_outputs; /* borrowed; contiguous; NULL where no gradient reached that output */
-    kn_tensor **grad_inputs; /* set by backward: scope-owned, the input's shape and dtype; NULL where none flows */
+    kn_tensor **grad_inputs;    /* set by backward: scope-owned, the input's shape and dtype; NULL where none flows */
+    const struct kn_node *node; /* with create_graph: the node whose pass this is; NULL otherwise */
 } kn_grad_call;
 
 /* The plain C oracle. Inputs and outputs are contiguous host tensors: floating ones in f64, all others in i64; outputs
@@ -101,8 +102,12 @@ struct kn_op {
     kn_status (*shape)(kn_call *call);         /* checks params, dtypes and shapes; fills spec */
     kn_status (*forward)(kn_call *call);       /* enqueues the work */
     kn_status (*backward)(kn_grad_call *call); /* NULL: not differentiable */
-    kn_op_reference reference;                 /* NULL for views and for what only moves data */
-    void *detail; /* what functions that serve several ops need to know of this one; NULL: nothing */
+    /* The same composed of public operations, which record themselves; it takes what was saved by kn_grad_saved_input and
+     * kn_grad_saved_output. Called instead of backward where gradients of gradients are wanted; may be the very same
+     * function. NULL: there are none, and asking for them is an error. */
+    kn_status (*backward_recorded)(kn_grad_call *call);
+    kn_op_reference reference; /* NULL for views and for what only moves data */
+    void *detail;              /* what functions that serve several ops need to know of this one; NULL: nothing */
 
     /* How much the profiler is to count, at least one read of each input and one write of each output: see
      * autograd/work.h. */
@@ -206,6 +211,11 @@ kn_status kn_call_save_for(kn_call *call, int index, kn_tensor *tensor);
 
 /* Is the gradient of input `index` wanted? For forward, of calls with `needs_grad`. */
 bool kn_call_needs(const kn_call *call, int index);
+
+/* For backward_recorded: what forward saved in `slot`, input `input` or output `output`, with its history. Scope-owned;
+ * NULL where the slot is empty, or with an error. Without create_graph the saved tensor itself. */
+kn_tensor *kn_grad_saved_input(const kn_grad_call *call, int slot, int input);
+kn_tensor *kn_grad_saved_output(const kn_grad_call *call, int slot, int output);
 
 /* For shape rules: input `index` has one of the floating dtypes that kernels compute in (f32, f64). */
 kn_status kn_call_check_floating(const kn_call *call, int index);

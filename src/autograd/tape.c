@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "tensor/hooks.h"
 
 static atomic_uint_fast64_t next_number = 1;
 
@@ -92,8 +91,9 @@ struct kn_autograd *kn_autograd_of(kn_tensor *tensor)
 
 void kn_autograd_free(struct kn_autograd *autograd)
 {
-    if (autograd->node && !autograd->node->op)
-        autograd->node->leaf = NULL;
+    kn_node *node = autograd->node;
+    if (node && node->leaf && node->leaf->autograd == autograd) /* not an alias that has the leaf's history */
+        node->leaf = NULL;
     kn_node_release(autograd->node);
     kn_release(autograd->grad);
     kn_release(autograd->base);

@@ -22,6 +22,14 @@ typedef struct kn_hook {
     struct kn_hook *next;
 } kn_hook;
 
+/* Where a node leads, in a pass that looks for the gradients of certain outputs. */
+typedef enum kn_way {
+    KN_WAY_UNKNOWN, /* in a pass over all leaves */
+    KN_WAY_NOWHERE, /* to none of them */
+    KN_WAY_END,     /* it is one of them, and leads to no other */
+    KN_WAY_THROUGH  /* further on, to others */
+} kn_way;
+
 typedef struct kn_edge {
     kn_node *node; /* owned; NULL: no gradient wanted there */
     int output;
@@ -53,6 +61,7 @@ struct kn_node {
     /* During a backward pass only. */
     kn_tensor **gradients; /* per output */
     bool queued;
+    uint8_t way;   /* a kn_way, in a pass that looks for certain gradients */
     kn_node *next; /* of a list of nodes to free */
 };
 
@@ -67,8 +76,9 @@ struct kn_autograd {
     kn_tensor *base;   /* owned; of a view: see autograd/view.h */
 };
 
-/* The tensor's part, made if need be; NULL with an error. */
+/* The tensor's part, made if need be; NULL with an error. And its end, with the tensor's. */
 struct kn_autograd *kn_autograd_of(kn_tensor *tensor);
+void kn_autograd_free(struct kn_autograd *autograd);
 
 /* Does it require gradients, as a leaf or as the result of recorded operations, those that changed it included? */
 static inline bool kn_autograd_wants(const kn_tensor *tensor)

@@ -60,7 +60,8 @@ void kn_slice_of(kn_slice *slice, const kn_tensor *base, const kn_tensor *view);
 kn_status kn_slice_new(const kn_slice *slice, kn_dtype dtype, kn_device *device, bool zeros, kn_tensor **whole,
                        kn_tensor **part);
 
-/* The op of a renewed view: input 0 is the base, the params are a kn_slice. Defined by the ops layer. */
-extern const kn_op kn_as_strided_op;
+/* The op of a renewed view: input 0 is the base, the params are a kn_slice. The ops layer registers it when the library
+ * is loaded. */
+void kn_view_set_op(const kn_op *as_strided);
 
 #endif

@@ -1,4 +1,4 @@
-/* base/atomic_file.c - files that are there whole or not at all. */
+/* base/atomic_file.c - atomic file writes: a file is replaced completely or not at all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,19 +19,18 @@ static kn_status fail_write(const char *path, int error)
     return kn_fail(KN_ERR_IO, "cannot write '%s': %s", path, strerror(error));
 }
 
-/* --- where it goes ------------------------------------------------------------------------------------------------ */
+/* --- its path ----------------------------------------------------------------------------------------------------- */
 
-/* The file that a link leads to. In a folder that everybody may write to, a link may be a trap: writing through it
- * would replace a file of ours that its maker could not. The kernel refuses to open such links (protected_symlinks);
- * since they are followed by name here, it is not asked. */
+/* The target of a symbolic link. In a world-writable folder a link may be a trap: writing through it would replace a
+ * file that the link's creator could not. The kernel refuses to open such links (protected_symlinks), but here they are
+ * resolved by name, so the check is ours. */
 static kn_status follow_link(char **target, const char *path, const struct stat *link)
 {
     if (link->st_uid != geteuid() && link->st_uid != 0)
-        return kn_fail(KN_ERR_IO, "cannot write '%s': it is a symbolic link that another user has made", path);
+        return kn_fail(KN_ERR_IO, "cannot write '%s': it is a symbolic link created by another user", path);
     char *resolved = realpath(path, NULL);
     if (!resolved)
-        return kn_fail(KN_ERR_IO, "cannot write '%s': it is a symbolic link that leads nowhere (%s)", path,
-                       strerror(errno));
+        return kn_fail(KN_ERR_IO, "cannot write '%s': it is a broken symbolic link (%s)", path, strerror(errno));
     *target = kn_strdup(resolved);
     free(resolved); /* realpath's own allocation */
     return *target ? KN_OK : KN_ERR_MEMORY;
@@ -46,7 +45,7 @@ static kn_status check_kind(const char *path, mode_t mode)
                    S_ISDIR(mode) ? "a directory" : "a device or a pipe");
 }
 
-/* Sets file->path; *mode are the permissions of the file that is there, or those of a new one. */
+/* Sets file->path; *mode becomes the permissions of the existing file, or those of a new one. */
 static kn_status find_place(kn_atomic_file *file, const char *path, bool *exists, mode_t *mode)
 {
     struct stat info;
@@ -79,7 +78,7 @@ static kn_status begin(kn_atomic_file *file, const char *path)
     if (!file->buffer)
         return KN_ERR_MEMORY;
     KN_TRY(kn_temporary_open(&file->descriptor, &file->temporary, file->path, mode));
-    if (exists && fchmod(file->descriptor, mode) != 0) /* the process's umask has taken from them */
+    if (exists && fchmod(file->descriptor, mode) != 0) /* the umask may have removed some bits */
         kn_log_message(KN_LOG_DEBUG, "cannot give '%s' the old file's permissions: %s", file->temporary,
                        strerror(errno));
     return KN_OK;
@@ -126,8 +125,8 @@ kn_status kn_file_write(kn_atomic_file *file, const void *data, size_t bytes)
 
 /* --- its end ------------------------------------------------------------------------------------------------------ */
 
-/* Makes the rename itself survive a power failure. Not every file system can, and the file is in place already, so this
- * only warns. */
+/* Makes the rename itself survive a power failure. Not every file system supports that, and the file is already in
+ * place, so a failure is only a warning. */
 static void sync_directory_of(const char *path)
 {
     KN_ATTEMPT;
@@ -142,14 +141,14 @@ static void sync_directory_of(const char *path)
     kn_free(directory);
 }
 
-/* The descriptor is closed after the rename: until then its lock says that the temporary is in use. What closing could
- * tell of the content, fsync has told. */
+/* The descriptor is closed after the rename: until then its lock says that the temporary is in use. close() can report
+ * no write error that fsync has not. */
 static kn_status put_in_place(kn_atomic_file *file)
 {
     KN_TRY(flush(file));
     if (kn_sys_sync(file->descriptor) != 0 || kn_sys_rename(file->temporary, file->path) != 0)
         return fail_write(file->path, errno);
-    kn_free(file->temporary); /* it bears the final name now: nothing to remove */
+    kn_free(file->temporary); /* renamed: nothing to remove */
     file->temporary = NULL;
     return KN_OK;
 }

@@ -1,5 +1,5 @@
-/* base/directory_lock.c - a directory that one user at a time writes into: flock on the directory itself, which leaves
- * no file behind that outlives its holder. */
+/* base/directory_lock.c - exclusive access to a directory: flock on the directory itself, so no lock file outlives its
+ * holder. */
 #include "base/directory_lock.h"
 
 #include <errno.h>
@@ -18,14 +18,14 @@ bool kn_directory_lock(const char *path, int *lock)
         return true;
     }
     bool is_taken = directory >= 0 && errno == EWOULDBLOCK;
-    if (!is_taken) /* some network file systems lock files only */
+    if (!is_taken) /* some network file systems can lock only files */
         kn_log_message(KN_LOG_INFO, "'%s' cannot be locked: %s", path, strerror(errno));
     if (directory >= 0)
         kn_sys_close(directory);
     return !is_taken;
 }
 
-/* Unlocked explicitly: a child that the program forked meanwhile shares the lock, and would keep it. */
+/* Unlocked explicitly: a child forked in the meantime shares the lock and would keep it. */
 void kn_directory_unlock(int *lock)
 {
     if (*lock == KN_NOT_LOCKED)

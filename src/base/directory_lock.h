@@ -1,4 +1,4 @@
-/* base/directory_lock.h - a directory that one user at a time writes into. */
+/* base/directory_lock.h - exclusive access to a directory. */
 #ifndef KN_BASE_DIRECTORY_LOCK_H
 #define KN_BASE_DIRECTORY_LOCK_H
 
@@ -6,10 +6,10 @@
 
 #define KN_NOT_LOCKED (-1)
 
-/* Locks the directory for its holder among all that ask by this function, in this process and in others, without
- * waiting; the operating system gives the lock up when the process ends, however it does. False: somebody else holds
- * it. Where the file system has no locks for directories the answer is true, and *lock KN_NOT_LOCKED. */
+/* Takes an advisory lock on the directory, without waiting. It excludes all other callers of this function, in this and
+ * other processes; the operating system releases it when the process ends, however it ends. Returns false if the lock
+ * is held elsewhere. If the file system cannot lock directories, returns true with *lock KN_NOT_LOCKED. */
 bool kn_directory_lock(const char *path, int *lock);
-void kn_directory_unlock(int *lock); /* KN_NOT_LOCKED allowed, and set */
+void kn_directory_unlock(int *lock); /* accepts KN_NOT_LOCKED; sets *lock to it */
 
 #endif

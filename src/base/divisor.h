@@ -1,5 +1,5 @@
-/* base/divisor.h - what kernels need to divide by a number quickly: mirror of kn_divisor in cl/common/divide.clh, where
- * the formula is. */
+/* base/divisor.h - what kernels need for fast integer division. Mirrors kn_divisor in cl/common/divide.clh, which has
+ * the formula. */
 #ifndef KN_BASE_DIVISOR_H
 #define KN_BASE_DIVISOR_H
 
@@ -9,7 +9,7 @@ typedef struct kn_divisor {
     uint32_t divisor, multiplier, shift;
 } kn_divisor;
 
-/* For 1 <= d < 2^31; smaller ones are taken for 1: nothing is divided by them then. */
+/* For 1 <= d < 2^31. Smaller values (of empty shapes, where nothing is divided) count as 1. */
 static inline kn_divisor kn_divisor_of(int64_t d)
 {
     const uint64_t divisor = d < 1 ? 1 : (uint64_t)d;

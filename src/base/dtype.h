@@ -1,11 +1,11 @@
-/* base/dtype.h - what kernels are told of element types. */
+/* base/dtype.h - how kernels are told the element type. */
 #ifndef KN_BASE_DTYPE_H
 #define KN_BASE_DTYPE_H
 
 #include <koine/dtype.h>
 
-/* OpenCL C's name of a dtype as it lies in memory ("float", "uchar"), and the options that define T as it (static
- * strings): "-DT=float", "-DT=double -DKN_USE_F64". */
+/* The OpenCL C type that stores a dtype ("float", "uchar"), and the build options that define T as it ("-DT=float",
+ * "-DT=double -DKN_USE_F64"). Static strings. */
 const char *kn_dtype_cl(kn_dtype dtype);
 const char *kn_dtype_options(kn_dtype dtype);
 

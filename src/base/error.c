@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 
-/* It sticks when it was set by a tensor expression and not read yet: later errors are its consequences. */
+/* An error set by a tensor expression is sticky until it is read: later errors are its consequences. */
 static _Thread_local kn_error_state last;
 
 static void set(kn_status status, const char *format, va_list args)
@@ -125,7 +125,7 @@ kn_status kn_fail_argument_null(const char *function, const char *name)
 
 kn_status kn_fail_host_memory(size_t bytes, const char *what)
 {
-    return kn_fail(KN_ERR_MEMORY, "out of host memory: %zu bytes for %s could not be had", bytes, what);
+    return kn_fail(KN_ERR_MEMORY, "out of host memory: cannot allocate %zu bytes for %s", bytes, what);
 }
 
 kn_status kn_error_status(void) { return last.status; }

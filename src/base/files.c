@@ -1,4 +1,4 @@
-/* base/files.c - whole reads, directories. */
+/* base/files.c - reading whole files; directories. */
 #include "base/files.h"
 
 #include <errno.h>
@@ -14,30 +14,29 @@
 #include "base/system.h"
 #include "base/text.h"
 
-#define READ_STEP ((size_t)64 << 10) /* bytes first asked for when a file does not tell its size */
+#define READ_STEP ((size_t)64 << 10) /* first allocation when a file reports no size */
 
 static kn_status fail_errno(const char *verb, const char *path, int error)
 {
     return kn_fail(KN_ERR_IO, "cannot %s '%s': %s", verb, path, strerror(error));
 }
 
-/* --- whole reads ------------------------------------------------------------------------------ */
+/* --- reading ---------------------------------------------------------------------------------- */
 
-/* A pipe without a writer, a terminal or a socket would be waited for, and some devices never end. */
+/* Reading a pipe without a writer, a terminal or a socket would block, and some devices never end. */
 static kn_status check_kind(const char *path, mode_t mode)
 {
     if (S_ISREG(mode))
         return KN_OK;
     if (S_ISDIR(mode))
         return fail_errno("read", path, EISDIR);
-    return kn_fail(KN_ERR_IO, "cannot read '%s': it is %s, not a regular file; write what it gives to a file first",
-                   path,
+    return kn_fail(KN_ERR_IO, "cannot read '%s': it is %s, not a regular file; copy its content to a file first", path,
                    S_ISFIFO(mode)   ? "a pipe"
                    : S_ISSOCK(mode) ? "a socket"
                                     : "a device");
 }
 
-/* O_NONBLOCK: opening a pipe waits for its other end without it; regular files know no difference. */
+/* O_NONBLOCK: without it, opening a pipe waits for the other end. It makes no difference for regular files. */
 kn_status kn_file_open(int *descriptor, uint64_t *size, const char *path)
 {
     struct stat info;
@@ -55,8 +54,8 @@ kn_status kn_file_open(int *descriptor, uint64_t *size, const char *path)
     return KN_OK;
 }
 
-/* Reads to the end or until more than `limit` bytes have come. The block grows as data arrives: a size that the file
- * system claims is only where it starts. */
+/* Reads to the end, or until more than `limit` bytes have arrived. The buffer grows as needed: the size the file system
+ * reports is only the initial guess. */
 static kn_status read_content(int descriptor, const char *path, size_t expected, size_t limit, char **data,
                               size_t *size)
 {
@@ -81,7 +80,7 @@ static kn_status read_content(int descriptor, const char *path, size_t expected,
     if (got < 0)
         status = fail_errno("read", path, errno);
     else if (length > limit)
-        status = kn_fail(KN_ERR_FORMAT, "'%s' is larger than the %zu bytes expected at most", path, limit);
+        status = kn_fail(KN_ERR_FORMAT, "'%s' is larger than the limit of %zu bytes", path, limit);
     if (status != KN_OK) {
         kn_free(block);
         return status;
@@ -97,11 +96,11 @@ kn_status kn_file_read_all(char **data, size_t *size, const char *path, size_t l
     int descriptor;
     uint64_t claimed;
     KN_TRY(kn_file_open(&descriptor, &claimed, path));
-    /* One more, so that the end of the file shows in the first read; files of /proc claim to be empty. */
+    /* One byte more, so that the first read sees the end of the file; files in /proc report a size of 0. */
     size_t expected = claimed > 0 ? (size_t)claimed + 1 : READ_STEP;
     kn_status status = KN_OK;
     if (claimed > limit)
-        status = kn_fail(KN_ERR_FORMAT, "'%s' is %llu bytes large, more than the %zu bytes expected at most", path,
+        status = kn_fail(KN_ERR_FORMAT, "'%s' has %llu bytes, more than the limit of %zu", path,
                          (unsigned long long)claimed, limit);
     else
         status = read_content(descriptor, path, expected, limit, data, size);
@@ -126,7 +125,7 @@ kn_status kn_file_look_up(const char *path, bool *exists)
 
 static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* The names in a folder as lines of a text. */
+/* The names in a folder, one per line. */
 static bool read_names(const char *path, kn_text *names, size_t *count)
 {
     DIR *list = kn_sys_opendir(path);
@@ -213,7 +212,7 @@ const char *kn_folder_objection(const char *path)
     char *parent = kn_path_join(path, "..");
     const char *objection = objection_to(path, 0);
     if (!objection && parent && objection_to(parent, S_ISVTX))
-        objection = "the folder above it is another user's to change";
+        objection = "another user may change its parent folder";
     kn_free(parent);
     return objection;
 }
@@ -229,7 +228,7 @@ char *kn_path_join(const char *directory, const char *name)
     return kn_text_finish(&path);
 }
 
-/* $HOME, else what the password database says; NULL where neither is known. The caller frees it. */
+/* $HOME, else the password database's entry; NULL if neither is known. The caller frees it. */
 static char *home_directory(void)
 {
     const char *home = kn_trusted_environment("HOME");
@@ -239,7 +238,7 @@ static char *home_directory(void)
     struct passwd entry, *found = NULL;
     if (getpwuid_r(geteuid(), &entry, buffer, sizeof(buffer), &found) == 0 && found && found->pw_dir && *found->pw_dir)
         return kn_strdup(found->pw_dir);
-    kn_fail(KN_ERR_IO, "there is no place for the cache: set KOINE_CACHE_DIR or HOME");
+    kn_fail(KN_ERR_IO, "no cache directory is known: set KOINE_CACHE_DIR or HOME");
     return NULL;
 }
 
@@ -249,7 +248,7 @@ char *kn_cache_directory(void)
     if (own && *own)
         return kn_strdup(own);
     const char *xdg = kn_trusted_environment("XDG_CACHE_HOME");
-    if (xdg && xdg[0] == '/') /* the XDG specification: a relative path is to be ignored */
+    if (xdg && xdg[0] == '/') /* the XDG specification says to ignore relative paths */
         return kn_path_join(xdg, "koine");
     char *home = home_directory();
     char *cache = home ? kn_path_join(home, ".cache/koine") : NULL;

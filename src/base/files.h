@@ -1,5 +1,5 @@
-/* base/files.h - files: whole reads, atomic writes, directories. Errors name the file and what the operating system
- * said. */
+/* base/files.h - reading whole files, atomic writes, directories. Errors name the file and quote the operating system's
+ * message. */
 #ifndef KN_BASE_FILES_H
 #define KN_BASE_FILES_H
 
@@ -7,18 +7,18 @@
 #include <koine/status.h>
 #include <stddef.h>
 
-/* A file being written under a temporary name in the folder of its own. kn_file_commit flushes, fsyncs and renames it;
- * kn_file_abandon removes it. After either the struct is spent. A crash or a full disk leaves the old file as it was.
+/* A file being written under a temporary name in its target's folder. kn_file_commit flushes, fsyncs and renames it;
+ * kn_file_abandon removes it. Either ends the use of the struct. A crash or a full disk leaves the old file unchanged.
  *
- * The temporary has a name that nobody can foresee, is made anew (O_EXCL), and is locked as long as its process lives:
- * what a killed one left behind goes when its folder is next written to (base/temporaries.c).
+ * The temporary has an unpredictable name, is newly created (O_EXCL), and stays locked while its process lives. One
+ * left behind by a killed process is removed when its folder is next written to (base/temporaries.c).
  *
- * A symbolic link as `path` is followed: the file that it leads to is replaced and the link stays. One that leads
- * nowhere, or that another user has made, is an error, and so is what is no regular file. */
+ * A symbolic link as `path` is followed: its target is replaced and the link stays. A broken link, a link created by
+ * another user and anything that is not a regular file are errors. */
 typedef struct kn_atomic_file {
     char *path, *temporary;
-    int descriptor; /* 0: none; whoever writes to it directly writes nothing by kn_file_write */
-    int error;      /* of the first write that failed: errno's value */
+    int descriptor; /* 0: none. Write either directly to it or with kn_file_write, not both */
+    int error;      /* errno of the first write that failed */
     char *buffer;
     size_t buffered;
 } kn_atomic_file;
@@ -28,34 +28,34 @@ kn_status kn_file_write(kn_atomic_file *file, const void *data, size_t bytes); /
 kn_status kn_file_commit(kn_atomic_file *file);
 void kn_file_abandon(kn_atomic_file *file);
 
-/* A file that holds just this text, written the same way. */
+/* Writes a file with this content, the same way. */
 kn_status kn_file_save_text(const char *path, const char *text);
 
-/* Opens a regular file for reading: kn_sys_read reads it, kn_sys_close closes it. Anything else, a pipe say, that might
- * wait for ever or never end is an error that says what it is. */
+/* Opens a regular file for reading with kn_sys_read; close it with kn_sys_close. Anything else, such as a pipe, might
+ * block or never end: an error says what it is. */
 kn_status kn_file_open(int *descriptor, uint64_t *size, const char *path);
 
-/* The whole of a file, NUL-terminated beyond `size`; the caller frees it. KN_ERR_FORMAT when it is larger than `limit`
- * bytes. */
+/* The whole content of a file, with a NUL after its `size` bytes; the caller frees it. KN_ERR_FORMAT if it is larger
+ * than `limit` bytes. */
 kn_status kn_file_read_all(char **data, size_t *size, const char *path, size_t limit);
 
 bool kn_file_exists(const char *path);
-/* Whether anything has this name, a link that leads nowhere included. An error where that cannot be found out. */
+/* Whether anything has this name, broken links included. An error if that cannot be determined. */
 kn_status kn_file_look_up(const char *path, bool *exists);
-/* Calls `visit` for each name in a folder but "." and "..", in their order. False, without an error, where it cannot be
- * looked through. */
+/* Calls `visit` for each name in a folder except "." and "..", sorted. Returns false, without setting an error, if the
+ * folder cannot be read. */
 bool kn_visit_directory(const char *path, void (*visit)(const char *name, void *user), void *user);
-kn_status kn_make_directories(const char *path);             /* as mkdir -p */
-kn_status kn_make_private_directories(const char *path);     /* the same; what it makes is for this user alone */
+kn_status kn_make_directories(const char *path);             /* like mkdir -p */
+kn_status kn_make_private_directories(const char *path);     /* the same, accessible to this user only */
 char *kn_path_join(const char *directory, const char *name); /* the caller frees it */
 
-/* Why files in the folder may be another user's doing: "others may write to it", "it belongs to another user". NULL
- * when it and the folder that it lies in are this user's or root's to change, and when there is no such folder. (It may
- * lie in a folder with the sticky bit, /tmp say: others write there, but cannot exchange what is not theirs.) */
+/* Why the folder's files cannot be trusted: "others may write to it", "it belongs to another user". NULL if only this
+ * user and root may change the folder and its parent, and if there is no such folder. (The parent may have the sticky
+ * bit, as /tmp does: others write there, but cannot replace what is not theirs.) */
 const char *kn_folder_objection(const char *path);
 
-/* Where compiled kernels and tuning results live: $KOINE_CACHE_DIR, else $XDG_CACHE_HOME/koine, else ~/.cache/koine.
- * The caller frees it. */
+/* Where compiled kernels and tuning results are stored: $KOINE_CACHE_DIR, else $XDG_CACHE_HOME/koine, else
+ * ~/.cache/koine. The caller frees it. */
 char *kn_cache_directory(void);
 
 #endif

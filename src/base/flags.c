@@ -1,4 +1,4 @@
-/* base/flags.c - the flags' storage, and what the environment says of them. */
+/* base/flags.c - the flags' storage and their environment variables. */
 #include "base/flags.h"
 
 #include <pthread.h>
@@ -31,7 +31,7 @@ static void read_environment(void)
     else if (is_on(deterministic))
         start |= KN_FLAG_DETERMINISTIC;
     if ((start & KN_FLAG_DETERMINISTIC) && strcmp(deterministic, "1") != 0)
-        kn_log_message(KN_LOG_WARNING, "KOINE_DETERMINISTIC=%s counts as 1; it may be 0, 1, error or warn",
+        kn_log_message(KN_LOG_WARNING, "KOINE_DETERMINISTIC=%s is taken as 1; the values are 0, 1, error and warn",
                        deterministic);
     atomic_store(&flags, start);
 }
@@ -69,7 +69,8 @@ kn_status kn_use_deterministic_algorithms(kn_deterministic_mode mode)
     static const unsigned bits[] = {
         [KN_DETERMINISTIC_OFF] = 0, [KN_DETERMINISTIC_ERROR] = KN_FLAG_FORBID, [KN_DETERMINISTIC_WARN] = KN_FLAG_WARN};
     if ((size_t)mode >= sizeof bits / sizeof bits[0])
-        return kn_fail(KN_ERR_ARGUMENT, "kn_use_deterministic_algorithms: %d is no kn_deterministic_mode", (int)mode);
+        return kn_fail(KN_ERR_ARGUMENT, "kn_use_deterministic_algorithms: %d is not a kn_deterministic_mode",
+                       (int)mode);
     change(KN_FLAG_FORBID | KN_FLAG_WARN, bits[mode]);
     return KN_OK;
 }
@@ -93,8 +94,8 @@ kn_status kn_check_nondeterministic(const char *what)
     const unsigned now = kn_flags();
     if (now & KN_FLAG_FORBID)
         return kn_fail(KN_ERR_STATE,
-                       "%s has no deterministic implementation for this problem, and "
-                       "kn_use_deterministic_algorithms forbids others; KN_DETERMINISTIC_WARN lets it run",
+                       "%s has no deterministic implementation for this problem, and kn_use_deterministic_algorithms "
+                       "forbids others; KN_DETERMINISTIC_WARN allows it with a warning",
                        what);
     if (now & KN_FLAG_WARN)
         kn_log_message(KN_LOG_WARNING, "%s runs without a deterministic implementation", what);
@@ -104,7 +105,8 @@ kn_status kn_check_nondeterministic(const char *what)
 kn_status kn_set_allow_reduced_precision(unsigned what, bool allowed)
 {
     if (what == 0 || (what & ~KN_FLAG_REDUCED_PRECISION))
-        return kn_fail(KN_ERR_ARGUMENT, "kn_set_allow_reduced_precision: %u is no sum of kn_reduced_precision", what);
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "kn_set_allow_reduced_precision: %u is not a combination of kn_reduced_precision flags", what);
     change(what, allowed ? what : 0);
     return KN_OK;
 }
@@ -119,7 +121,7 @@ kn_status kn_set_float32_matmul_precision(const char *precision)
     const bool highest = precision && strcmp(precision, "highest") == 0;
     const bool medium = precision && strcmp(precision, "medium") == 0;
     if (!highest && !medium && (!precision || strcmp(precision, "high") != 0))
-        return kn_fail(KN_ERR_ARGUMENT, "kn_set_float32_matmul_precision: `%s` is none of highest, high, medium",
+        return kn_fail(KN_ERR_ARGUMENT, "kn_set_float32_matmul_precision: `%s` is not highest, high or medium",
                        precision ? precision : "NULL");
     change(KN_MATMUL_ALLOW_TF32 | KN_FLAG_MEDIUM, (highest ? 0 : KN_MATMUL_ALLOW_TF32) | (medium ? KN_FLAG_MEDIUM : 0));
     return KN_OK;

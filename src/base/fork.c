@@ -1,4 +1,4 @@
-/* base/fork.c - the mark that a forked child bears. */
+/* base/fork.c - marks a forked child as one. */
 #include "base/fork.h"
 
 #include "base/error.h"
@@ -19,5 +19,5 @@ void kn_fork_watch(void)
 kn_status kn_fail_forked(void)
 {
     return kn_fail(KN_ERR_DEVICE, "this process was forked after Koine's first use, and neither devices nor worker "
-                                  "threads survive that: fork before it, or let the child call exec");
+                                  "threads survive a fork: fork earlier, or call exec in the child");
 }

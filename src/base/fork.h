@@ -1,6 +1,6 @@
-/* base/fork.h - fork. A child has its parent's memory but only the thread that forked: not the library's threads, not
- * the drivers', and what those held locked stays locked. So what needs them is refused there instead of waiting for
- * ever, and what would be freed is left to the process's end. */
+/* base/fork.h - fork. A child has its parent's memory but only the thread that forked: not the library's or the
+ * drivers' threads, and whatever mutexes those held stay locked. So calls that need them fail instead of blocking
+ * forever, and memory they would free is left until the process ends. */
 #ifndef KN_BASE_FORK_H
 #define KN_BASE_FORK_H
 
@@ -10,14 +10,14 @@
 
 extern atomic_bool kn_forked;
 
-/* From now on a child of this process knows that it is one; called before threads start, the library's or a driver's.
- */
+/* From now on kn_is_forked() is true in children of this process. Called before any thread of the library or a driver
+ * starts. */
 void kn_fork_watch(void);
 
-/* Is this process a child, forked after kn_fork_watch? */
+/* Was this process forked after kn_fork_watch? */
 static inline bool kn_is_forked(void) { return atomic_load_explicit(&kn_forked, memory_order_relaxed); }
 
-/* KN_ERR_DEVICE: "a forked process cannot ...", with the way out. */
+/* KN_ERR_DEVICE: "this process was forked after Koine's first use ...", with the way out. */
 kn_status kn_fail_forked(void);
 
 #endif

@@ -1,7 +1,7 @@
-/* base/gnuplot.c - a process of gnuplot, from its start to its end.
+/* base/gnuplot.c - runs a gnuplot process.
  *
- * It reads the script as its standard input, from memory, and draws to its standard output, a file that is open
- * already: no path is ever part of what it reads as commands. */
+ * It reads the script from memory on its standard input and draws to its standard output, a file that is already open:
+ * no path is ever part of its commands. */
 #include "base/gnuplot.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-/* A picture takes a fraction of a second, the first on a machine some seconds (fonts are looked for). */
+/* A plot takes a fraction of a second; the first on a machine takes some seconds (font search). */
 #define LIMIT_SECONDS 30
 #define HURRIED_SECONDS 5
 
@@ -31,8 +31,8 @@ static double now(void)
 
 /* --- starting ----------------------------------------------------------------------------------------------------- */
 
-/* A process group of its own: Ctrl-C, which ends a training with a picture of it, does not reach it, and all that it
- * may have started can be killed at once. Signals that the program blocks or ignores are as usual there. */
+/* Its own process group: Ctrl-C, which ends a training run that then plots its history, does not reach it, and its
+ * children can be killed with it. Signal dispositions and the mask are reset to their defaults. */
 static int set_signals(posix_spawnattr_t *attributes)
 {
     sigset_t none, usual;
@@ -49,13 +49,13 @@ static int set_signals(posix_spawnattr_t *attributes)
 
 static int spawn(pid_t *pid, posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes)
 {
-    /* Pictures do not depend on the user's own settings of gnuplot. */
+    /* Plots must not depend on the user's gnuplot settings. */
     char *arguments[] = {(char[]){"gnuplot"}, (char[]){"--default-settings"}, NULL};
     const int error = set_signals(attributes);
     return error != 0 ? error : posix_spawnp(pid, arguments[0], actions, attributes, arguments, environ);
 }
 
-/* Returns errno's value, ENOENT where gnuplot is not installed. */
+/* Returns an errno value: ENOENT if gnuplot is not installed. */
 static int start(pid_t *pid, int script, int picture, int messages)
 {
     posix_spawn_file_actions_t actions;
@@ -78,7 +78,7 @@ static int start(pid_t *pid, int script, int picture, int messages)
 
 /* --- waiting ------------------------------------------------------------------------------------------------------ */
 
-/* False when the time was up: it is killed then, with all that it started. */
+/* False on a timeout: gnuplot and its children are killed then. */
 static bool wait_for(pid_t pid, int *status, bool (*hurry)(void))
 {
     const double started = now();
@@ -86,7 +86,7 @@ static bool wait_for(pid_t pid, int *status, bool (*hurry)(void))
         const pid_t waited = waitpid(pid, status, WNOHANG);
         if (waited == pid)
             return true;
-        if (waited < 0 && errno == ECHILD) { /* a host program that ignores SIGCHLD: the picture itself tells */
+        if (waited < 0 && errno == ECHILD) { /* the host program ignores SIGCHLD: judge by the output */
             *status = 0;
             return true;
         }
@@ -109,7 +109,7 @@ static kn_status fail_with_messages(int messages)
     said[length > 0 ? length : 0] = '\0';
     for (char *c = said; *c != '\0'; c++)
         *c = *c == '\n' ? ' ' : *c;
-    return kn_fail(KN_ERR_IO, "plot: gnuplot failed: %s", length > 0 ? said : "it said nothing");
+    return kn_fail(KN_ERR_IO, "plot: gnuplot failed: %s", length > 0 ? said : "it printed no message");
 }
 
 static kn_status run(const char *script, int input, int picture, int messages, bool (*hurry)(void))
@@ -125,7 +125,7 @@ static kn_status run(const char *script, int input, int picture, int messages, b
     if (error != 0)
         return kn_fail(KN_ERR_IO, "plot: gnuplot could not be started: %s", strerror(error));
     if (!wait_for(pid, &ended, hurry))
-        return kn_fail(KN_ERR_IO, "plot: gnuplot did not end and was killed");
+        return kn_fail(KN_ERR_IO, "plot: gnuplot did not finish in time and was killed");
     if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0)
         return fail_with_messages(messages);
     if (kn_sys_fstat(picture, &info) != 0)
@@ -136,8 +136,8 @@ static kn_status run(const char *script, int input, int picture, int messages, b
 kn_status kn_gnuplot_run(const char *script, int picture, bool (*hurry)(void))
 {
     if (!kn_trusted_environment("PATH"))
-        return kn_fail(KN_ERR_IO, "plot: gnuplot is not looked for: there is no PATH, or the program has more rights "
-                                  "than its user");
+        return kn_fail(KN_ERR_IO, "plot: gnuplot is not searched for: PATH is not set, or the program runs with more "
+                                  "privileges than its user");
     const int input = kn_sys_memory_file("gnuplot script"), messages = kn_sys_memory_file("gnuplot messages");
     kn_status status = input >= 0 && messages >= 0
                            ? run(script, input, picture, messages, hurry)

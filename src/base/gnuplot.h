@@ -5,9 +5,9 @@
 #include <koine/common.h>
 #include <koine/status.h>
 
-/* Runs `script`, which sets no output: the picture goes to `picture`, a descriptor. KN_ERR_IO when gnuplot is not
- * installed, fails (with what it said), or draws nothing; a gnuplot that does not end is killed after half a minute,
- * or, when `hurry` (NULL: never) says so, after some seconds. */
+/* Runs `script`, which must not set an output: the image is written to the descriptor `picture`. KN_ERR_IO if gnuplot
+ * is not installed, fails (with its message) or draws nothing. It is killed after 30 seconds, or after 5 once `hurry`
+ * (may be NULL) returns true. */
 kn_status kn_gnuplot_run(const char *script, int picture, bool (*hurry)(void));
 
 #endif

@@ -1,4 +1,4 @@
-/* base/hash.c - content hashes, by xxHash compiled in (its header-only form: no library to find at run time). */
+/* base/hash.c - content hashes, by header-only xxHash (no run-time dependency). */
 #include "base/hash.h"
 
 #define XXH_INLINE_ALL
@@ -20,8 +20,8 @@ uint32_t kn_hash_name(const char *name, uint64_t seed)
     return (uint32_t)XXH3_64bits_withSeed(name, strlen(name), seed);
 }
 
-/* The order matters: combine(a, b) != combine(b, a). Digits rather than the structs' bytes, so that every byte order
- * gives the same hash. */
+/* The order matters: combine(a, b) != combine(b, a). Hashes the digits, not the structs' bytes, so that the result does
+ * not depend on byte order. */
 kn_hash kn_hash_combine(kn_hash a, kn_hash b)
 {
     char digits[2 * KN_HASH_TEXT];

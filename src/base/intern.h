@@ -1,4 +1,4 @@
-/* base/intern.h - strings kept once each, so that records may hold a pointer and compare by it. Not thread-safe. */
+/* base/intern.h - interned strings: each is stored once, so pointers can be kept and compared. Not thread-safe. */
 #ifndef KN_BASE_INTERN_H
 #define KN_BASE_INTERN_H
 
@@ -10,7 +10,7 @@ typedef struct kn_intern_table {
     size_t capacity, count;
 } kn_intern_table;
 
-/* The table's copy of `text`, valid until kn_intern_free; NULL when memory is short. */
+/* The table's copy of `text`, valid until kn_intern_free; NULL if out of memory. */
 const char *kn_intern(kn_intern_table *table, const char *text);
 void kn_intern_free(kn_intern_table *table);
 

@@ -64,7 +64,7 @@ void kn_table_free(kn_table *table)
 
 /* --- fitting it to a page ----------------------------------------------------------------------------------------- */
 
-/* Of a column. natural: as wide as its longest cell; smallest: as far as it may be cut. */
+/* Of a column. natural: the width of its longest cell; smallest: the least width it may be cut to. */
 typedef struct fit {
     int natural, smallest, width;
     bool shown;
@@ -111,7 +111,7 @@ static void measure(fit *f, const kn_table *table)
     }
 }
 
-/* Leaves out one column; false when all that are left stay. */
+/* Leaves out one column; false if no other may be dropped. */
 static bool drop_one(fit *f, const kn_table *table)
 {
     int last = -1;
@@ -124,7 +124,7 @@ static bool drop_one(fit *f, const kn_table *table)
     return last >= 0;
 }
 
-/* What is left of the page goes to the columns that were cut, from the left. */
+/* The remaining width goes to the columns that were cut, from the left. */
 static void fit_to(fit *f, const kn_table *table, int page)
 {
     while (smallest_width(table, f) > page && drop_one(f, table))
@@ -142,7 +142,7 @@ static void fit_to(fit *f, const kn_table *table, int page)
 
 /* --- printing it -------------------------------------------------------------------------------------------------- */
 
-/* The first `width` characters of `text`, the last three of them dots where it is longer. */
+/* `text` cut to `width` characters, ending in "..." if it was longer. */
 static void append_cut(kn_text *out, const char *text, int width)
 {
     bool fits = kn_text_width(text) <= width;
@@ -161,7 +161,7 @@ static void append_blanks(kn_text *out, int count)
         kn_text_format(out, "%*s", count, "");
 }
 
-/* Blanks are owed until something follows them. */
+/* Padding is written only once something follows it. */
 static void append_row(kn_text *out, const kn_table *table, const fit *f, int row)
 {
     int owed = 0;
@@ -242,7 +242,7 @@ static void break_line(kn_text *out, int indent)
 
 void kn_append_wrapped(kn_text *out, const char *text, int column, int indent, int width)
 {
-    bool first = true; /* of its line: it stays, however long it is */
+    bool first = true; /* the first word of a line stays, however long it is */
     while (*text) {
         int blanks = (int)strspn(text, " ");
         const char *word = text + blanks;
@@ -267,8 +267,8 @@ void kn_append_wrapped(kn_text *out, const char *text, int column, int indent, i
     }
 }
 
-/* Where a line's words go on: below the description of an option, which two blanks or more part from its name; below
- * the first word in other lines. */
+/* Where a line's continuation is indented to: an option's description (two or more blanks after its name), else the
+ * line's first word. */
 static int description_of(const char *line)
 {
     size_t start = strspn(line, " ");

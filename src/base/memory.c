@@ -1,4 +1,4 @@
-/* base/memory.c - host allocation with an error on failure and a way to make it fail. */
+/* base/memory.c - host allocation that sets an error on failure, with fault injection for tests. */
 #include "base/memory.h"
 
 #include <stdatomic.h>

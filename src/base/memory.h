@@ -5,14 +5,14 @@
 
 #include <stddef.h>
 
-void *kn_malloc(size_t bytes);              /* NULL with an error; 0 bytes gives a valid block */
-void *kn_calloc(size_t count, size_t size); /* zeroed; checks the product */
+void *kn_malloc(size_t bytes);              /* NULL with an error; a size of 0 gives a valid block */
+void *kn_calloc(size_t count, size_t size); /* zeroed; checks for overflow */
 void *kn_realloc(void *block, size_t bytes);
 char *kn_strdup(const char *text);
 
-/* Frees with kn_free (koine/status.h). */
+/* Blocks are freed with kn_free (koine/status.h). */
 
-/* Test hook: the n-th allocation from now fails, and every later one too while `sticky`; 0 switches it off. */
+/* Test hook: the n-th allocation from now fails, and if `sticky` every later one too; 0 turns it off. */
 void kn_fail_alloc_after(long n, int sticky);
 
 #endif

@@ -1,5 +1,5 @@
-/* base/name_index.c - a hash table with linear probing, at most half full. Names may come from a file that means harm,
- * so the hash has a seed that nobody knows: names that all fall into one slot cannot be prepared. */
+/* base/name_index.c - a hash table with linear probing, at most half full. Names may come from a malicious file, so the
+ * hash is randomly seeded: colliding names cannot be prepared. */
 #include "base/name_index.h"
 
 #include <string.h>

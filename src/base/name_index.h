@@ -1,11 +1,11 @@
-/* base/name_index.h - finding a name among many in the same time however many there are. */
+/* base/name_index.h - looks up names in constant time. */
 #ifndef KN_BASE_NAME_INDEX_H
 #define KN_BASE_NAME_INDEX_H
 
 #include <koine/common.h>
 #include <koine/status.h>
 
-/* From the names of a list that somebody else keeps to their positions in it. Start with {0}. */
+/* Maps the names of a list, which the caller keeps, to their positions in it. Start with {0}. */
 typedef struct kn_name_index {
     struct kn_name_slot *slots;
     size_t capacity, count;
@@ -15,8 +15,8 @@ typedef struct kn_name_index {
 typedef const char *(*kn_name_at)(const void *list, int position);
 
 int kn_name_index_find(const kn_name_index *index, const char *name, kn_name_at at,
-                       const void *list);                                          /* -1: not there */
-kn_status kn_name_index_add(kn_name_index *index, const char *name, int position); /* one that is not there */
-void kn_name_index_free(kn_name_index *index);                                     /* and empties it */
+                       const void *list);                                          /* -1: not found */
+kn_status kn_name_index_add(kn_name_index *index, const char *name, int position); /* must not be there yet */
+void kn_name_index_free(kn_name_index *index);                                     /* leaves it empty */
 
 #endif

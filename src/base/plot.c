@@ -1,4 +1,4 @@
-/* base/plot.c - pictures drawn by gnuplot, written as all files are (base/files.h). */
+/* base/plot.c - plots drawn by gnuplot, written atomically like all files (base/files.h). */
 #include "base/plot.h"
 
 #include <locale.h>
@@ -17,7 +17,7 @@ static bool ends_with(const char *text, const char *ending)
     return length >= tail && kn_text_equals_nocase(text + length - tail, ending);
 }
 
-/* What the picture is drawn with. */
+/* The gnuplot terminal and the common style. */
 static void append_terminal(kn_text *script, bool png, int width, int height)
 {
     if (png)
@@ -41,7 +41,7 @@ static void append_terminal(kn_text *script, bool png, int width, int height)
 static char *script_of(const kn_plot *plot, bool png)
 {
     kn_text text = {0};
-    /* printf follows the host program's locale, gnuplot's language has a point in its numbers. */
+    /* printf uses the host program's locale, but gnuplot's numbers need a decimal point. */
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), before = uselocale(plain);
     append_terminal(&text, png, plot->width, plot->height);
     plot->write(&text, plot->subject);

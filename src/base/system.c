@@ -17,9 +17,9 @@
 #include "base/threads.h"
 
 #define LOWEST_DESCRIPTOR 3
-#define MOST_BYTES ((size_t)1 << 30) /* of one call: Linux takes no more than 2 GiB */
+#define MOST_BYTES ((size_t)1 << 30) /* per call: Linux transfers at most 2 GiB */
 
-/* --- failing on purpose ------------------------------------------------------------------------------------------- */
+/* --- fault injection ---------------------------------------------------------------------------------------------- */
 
 static atomic_long fail_after; /* counts down to the call that fails; 0: never */
 static atomic_int fail_error = EIO;
@@ -45,7 +45,7 @@ static void read_environment(void)
     kn_fail_io_after(n, (int)error, false);
 }
 
-/* True with errno set when this call is to fail. */
+/* True, with errno set, if this call must fail. */
 static bool must_fail(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -60,8 +60,8 @@ static bool must_fail(void)
 
 /* --- descriptors -------------------------------------------------------------------------------------------------- */
 
-/* Takes the standard streams' numbers, where they are free, until a file is opened: read-only, so that nothing can be
- * printed there. Returns how many. */
+/* Occupies the standard streams' descriptors, where they are free, while a file is opened: read-only, so that nothing
+ * can be printed there. Returns how many. */
 static int hold_standard_streams(int held[LOWEST_DESCRIPTOR])
 {
     int count = 0;
@@ -79,7 +79,7 @@ static int hold_standard_streams(int held[LOWEST_DESCRIPTOR])
     return count;
 }
 
-/* The new descriptor, with the numbers given back. It is lifted where there was no /dev/null to hold them with. */
+/* The new descriptor, after releasing the held ones. It is moved up if there was no /dev/null to hold them with. */
 static int released(const int *held, int count, int descriptor)
 {
     int error = errno;
@@ -122,7 +122,7 @@ int kn_sys_memory_file(const char *name)
     return released(held, count, memfd_create(name, MFD_CLOEXEC));
 }
 
-/* Not made again after a signal: the descriptor is free by then, and may be another file's. */
+/* Not retried after a signal: the descriptor is already closed by then and may belong to another file. */
 int kn_sys_close(int descriptor)
 {
     const bool fails = must_fail();
@@ -144,7 +144,7 @@ DIR *kn_sys_opendir(const char *path)
 FILE *kn_sys_open_lines(const char *path)
 {
     struct stat info;
-    const int descriptor = kn_sys_open(path, O_RDONLY | O_NONBLOCK, 0); /* a pipe would wait for a writer */
+    const int descriptor = kn_sys_open(path, O_RDONLY | O_NONBLOCK, 0); /* else a pipe would wait for a writer */
     const bool regular = descriptor >= 0 && kn_sys_fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
     FILE *lines = regular ? fdopen(descriptor, "r") : NULL;
     if (descriptor >= 0 && !lines)
@@ -175,7 +175,7 @@ int kn_sys_write(int descriptor, const void *data, size_t bytes)
 {
     const bool fails = must_fail();
     const int error = errno;
-    const size_t all = fails ? bytes / 2 : bytes; /* what a full disk leaves behind */
+    const size_t all = fails ? bytes / 2 : bytes; /* as a full disk would */
     for (size_t done = 0; done < all;) {
         const size_t wanted = all - done < MOST_BYTES ? all - done : MOST_BYTES;
         const ssize_t written = write(descriptor, (const char *)data + done, wanted);
@@ -220,7 +220,7 @@ int kn_sys_rename(const char *from, const char *to) { return must_fail() ? -1 : 
 int kn_sys_unlink(const char *path) { return must_fail() ? -1 : unlink(path); }
 int kn_sys_mkdir(const char *path, mode_t mode) { return must_fail() ? -1 : mkdir(path, mode); }
 
-/* --- what else is asked of the system ----------------------------------------------------------------------------- */
+/* --- randomness and the environment ------------------------------------------------------------------------------- */
 
 bool kn_sys_random(void *data, size_t bytes) { return getrandom(data, bytes, 0) == (ssize_t)bytes; }
 

@@ -1,9 +1,9 @@
-/* base/temporaries.c - temporary files beside those that they become, and the removal of those that were left behind.
+/* base/temporaries.c - temporary files next to their targets, and the removal of abandoned ones.
  *
- * A process that writes one holds flock's lock on it, which the kernel takes away when the process ends, however it
- * ends. So whoever gets the lock of a temporary knows that nobody writes it any more, on this machine or, over NFS, on
- * another; neither process numbers, which are used again and differ between containers, nor ages tell that. Where a
- * file system has no locks, only temporaries that nobody has touched for a day are removed. */
+ * The writing process holds a flock on its temporary, which the kernel releases when the process ends, however it ends.
+ * So whoever gets the lock knows that nobody is writing the file any more, on this machine or, over NFS, on another.
+ * Process IDs, which are reused and differ between containers, and file ages cannot tell that. On a file system without
+ * locks, only temporaries untouched for a day are removed. */
 #include "base/temporaries.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ char *kn_folder_of(const char *path)
     return folder;
 }
 
-/* --- left behind -------------------------------------------------------------------------------------------------- */
+/* --- abandoned ---------------------------------------------------------------------------------------------------- */
 
 static bool is_temporary(const char *name)
 {
@@ -43,7 +43,7 @@ static bool is_temporary(const char *name)
            strspn(name + prefix, "0123456789abcdef") == DIGITS;
 }
 
-/* Over NFS only who may write may lock, and a temporary may have been made for a file that is read-only. */
+/* Over NFS locking needs write permission, and the temporary may stand for a read-only file. */
 static int open_leftover(const char *path)
 {
     const int flags = O_NOFOLLOW | O_NONBLOCK, descriptor = kn_sys_open(path, O_RDWR | flags, 0);
@@ -60,7 +60,7 @@ static void remove_if_abandoned(const char *path)
         const bool locked = kn_sys_lock(descriptor, false) == 0;
         const bool old = errno != EWOULDBLOCK && info.st_mtime < time(NULL) - OLD_SECONDS;
         if ((locked || old) && kn_sys_unlink(path) == 0)
-            kn_log_message(KN_LOG_DEBUG, "'%s', which a program that was killed left behind, is removed", path);
+            kn_log_message(KN_LOG_DEBUG, "'%s', left behind by a killed program, is removed", path);
     }
     kn_sys_close(descriptor);
 }
@@ -78,7 +78,7 @@ static void sweep(const char *folder)
         closedir(list);
 }
 
-/* A folder may hold very many files, so it is looked through once in a process (but for those of more than 32 folders
+/* A folder may hold very many files, so each is searched once per process (more often only if more than 32 folders are
  * used in turn). */
 static bool is_first_use(const char *folder)
 {
@@ -110,14 +110,14 @@ static char *new_name(const char *folder)
 {
     uint64_t number = 0;
     kn_text name = {0};
-    if (!kn_sys_random(&number, sizeof number)) /* O_EXCL still holds: only foreseen it may be */
+    if (!kn_sys_random(&number, sizeof number)) /* predictable, but O_EXCL still protects it */
         number = (uint64_t)getpid() << 32 ^ (uint64_t)clock();
     kn_text_format(&name, "%s/" PREFIX "%016" PRIx64, folder, number);
     return kn_text_finish(&name);
 }
 
-/* Between its making and its locking a temporary looks abandoned: false where somebody has removed it, or is about to.
- */
+/* Between its creation and its locking a temporary looks abandoned: false if another process has removed it or is about
+ * to. */
 static bool is_kept(int descriptor)
 {
     struct stat info;

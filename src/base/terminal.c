@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define WIDEST 10000 /* more is no width but a mistake */
+#define WIDEST 10000 /* anything larger is a mistake */
 
 static int width_by_environment(void)
 {
@@ -47,7 +47,7 @@ kn_page kn_page_for(int width)
 
 bool kn_terminal_redraws(int descriptor) { return isatty(descriptor) == 1 && !is_dumb(); }
 
-/* The sixteen colours that every terminal has, in the shades that its user chose. */
+/* The sixteen standard colours, in the shades the user's terminal is set to. */
 const char *kn_colour_on(kn_page page, kn_colour colour)
 {
     static const char *const sequences[] = {[KN_COLOUR_BOLD] = "\033[1m",

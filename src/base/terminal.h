@@ -1,32 +1,31 @@
-/* base/terminal.h - what the output goes to: how wide it is, whether it shows colours, whether lines can be drawn over.
- */
+/* base/terminal.h - properties of the output: its width, whether it shows colours, whether lines can be redrawn. */
 #ifndef KN_BASE_TERMINAL_H
 #define KN_BASE_TERMINAL_H
 
 #include <stdbool.h>
 
-#define KN_TERMINAL_COLUMNS 80 /* of a terminal that does not tell */
+#define KN_TERMINAL_COLUMNS 80 /* if a terminal does not report its width */
 
 typedef struct kn_page {
     int width; /* in characters; 0: no limit */
     bool colour;
 } kn_page;
 
-/* The page behind a file descriptor. Its width is the environment's COLUMNS if that is set, else the terminal's; what
- * is no terminal (a file, a pipe) has no limit, so that whoever reads it finds every column. Colours are for terminals,
- * and not where NO_COLOR is set (https://no-color.org) or TERM is "dumb". */
+/* The page behind a file descriptor. Its width is the environment's COLUMNS if that is set, else the terminal's; a file
+ * or a pipe has no limit, so that no column is lost. Colours are used on terminals only, and not if NO_COLOR is set
+ * (https://no-color.org) or TERM is "dumb". */
 kn_page kn_page_of(int descriptor);
 
-/* The page for a text that the library returns, by a parameter `width` of its interface: 0: as wide as what is behind
- * stdout; KN_WIDE: no limit. Without colours, since the text may end up anywhere. */
+/* The page for a text that the library returns, from the public parameter `width`: 0: the width of stdout; KN_WIDE: no
+ * limit. Without colours, since the text may be used anywhere. */
 kn_page kn_page_for(int width);
 
-/* A terminal on which a line can be drawn over. */
+/* Whether this is a terminal on which lines can be redrawn. */
 bool kn_terminal_redraws(int descriptor);
 
 typedef enum kn_colour { KN_COLOUR_BOLD, KN_COLOUR_GOOD, KN_COLOUR_WARNING, KN_COLOUR_BAD } kn_colour;
 
-/* The sequences that begin a colour and end all of them; "" on a page without colours. */
+/* The escape sequences that turn a colour on, and all colours off; "" on a page without colours. */
 const char *kn_colour_on(kn_page page, kn_colour colour);
 const char *kn_colour_off(kn_page page);
 

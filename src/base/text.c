@@ -1,4 +1,4 @@
-/* base/text.c - a growing string, and what else the library does with text. */
+/* base/text.c - a growing string, and other text helpers. */
 #include "base/text.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* base/text.h - a growing string, and what else the library does with text. */
+/* base/text.h - a growing string, and other text helpers. */
 #ifndef KN_BASE_TEXT_H
 #define KN_BASE_TEXT_H
 
@@ -8,7 +8,7 @@
 /* A string that grows. Start with `kn_text t = {0}`. When an allocation fails, `failed` is set, the thread's error is
  * set, and later appends do nothing: check once, at the end, with kn_text_finish. */
 typedef struct kn_text {
-    char *data; /* NUL-terminated once something was appended */
+    char *data; /* NUL-terminated after the first append */
     size_t length, capacity;
     bool failed;
 } kn_text;
@@ -16,8 +16,9 @@ typedef struct kn_text {
 void kn_text_append(kn_text *text, const char *piece);
 void kn_text_append_bytes(kn_text *text, const char *bytes, size_t length);
 void kn_text_format(kn_text *text, const char *format, ...) KN_PRINTF(2, 3);
-char *
-kn_text_finish(kn_text *text); /* the string, now the caller's to kn_free; NULL if anything failed (frees the rest) */
+/* Returns the string, which the caller frees with kn_free, and resets `text`. NULL, with `text` freed, if an append
+ * failed. */
+char *kn_text_finish(kn_text *text);
 void kn_text_free(kn_text *text);
 
 bool kn_text_contains_nocase(const char *haystack, const char *needle);

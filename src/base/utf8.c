@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LONGEST_QUOTE 8 /* \u202e and its end */
+#define LONGEST_QUOTE 8 /* "\u202e" and its NUL */
 
 size_t kn_utf8_length(const char *at, size_t left)
 {
@@ -17,7 +17,7 @@ size_t kn_utf8_length(const char *at, size_t left)
     for (size_t i = 1; i < length; i++)
         if ((bytes[i] & 0xC0) != 0x80)
             return 0;
-    /* RFC 3629, section 4: neither overlong forms nor surrogates nor what lies above U+10FFFF. */
+    /* RFC 3629, section 4: no overlong forms, no surrogates, nothing above U+10FFFF. */
     const unsigned char second = bytes[1];
     const bool excluded = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
                           (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);
@@ -48,7 +48,7 @@ void kn_text_append_utf8(kn_text *text, const char *piece)
     }
 }
 
-/* --- what a terminal may be shown --------------------------------------------------------------------------------- */
+/* --- escaping for terminals --------------------------------------------------------------------------------------- */
 
 static unsigned code_point(const char *at, size_t length)
 {
@@ -59,15 +59,15 @@ static unsigned code_point(const char *at, size_t length)
     return code;
 }
 
-/* The control characters of ASCII and of ISO 6429 (U+009B begins a command as ESC [ does), what turns the direction of
- * writing, and what ends a line or a paragraph. */
+/* Excludes the control characters of ASCII and ISO 6429 (U+009B starts a control sequence as ESC [ does), bidirectional
+ * controls, and line and paragraph separators. */
 static bool is_printable(unsigned code)
 {
     return code >= 0x20 && (code < 0x7F || code > 0x9F) && code != 0x061C && code != 0x200E && code != 0x200F &&
            !(code >= 0x2028 && code <= 0x202E) && !(code >= 0x2066 && code <= 0x2069);
 }
 
-/* How the character at `at` is shown, in `quoted` unless it is shown as it is; its length in *length. */
+/* Whether the character at `at` must be escaped; `quoted` is its escape, *length its length in bytes. */
 static bool needs_quote(char quoted[LONGEST_QUOTE], const char *at, size_t left, bool keep_lines, size_t *length)
 {
     *length = kn_utf8_length(at, left);
@@ -83,7 +83,7 @@ static bool needs_quote(char quoted[LONGEST_QUOTE], const char *at, size_t left,
     return true;
 }
 
-/* Most texts need no change: then nothing is moved. */
+/* The common case: nothing to escape, nothing to move. */
 static bool is_fine(const char *text, size_t left, bool keep_lines)
 {
     char quoted[LONGEST_QUOTE];
@@ -93,7 +93,7 @@ static bool is_fine(const char *text, size_t left, bool keep_lines)
     return true;
 }
 
-/* The last character may have been cut by who formatted the text: it goes. */
+/* Formatting may have truncated the last character: it is dropped. */
 static size_t without_cut_character(const char *text, size_t size)
 {
     size_t length = strlen(text), bad = 0;

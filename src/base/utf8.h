@@ -1,24 +1,24 @@
-/* base/utf8.h - text that comes from elsewhere: files, the environment, the names of things. */
+/* base/utf8.h - text from untrusted sources: files, the environment, names. */
 #ifndef KN_BASE_UTF8_H
 #define KN_BASE_UTF8_H
 
 #include "base/text.h"
 
-/* Bytes of the well-formed character at `at`, of which `left` bytes are there; 0 if there is none. */
+/* The length in bytes of the well-formed character at `at`, where `left` bytes remain; 0 if it is malformed. */
 size_t kn_utf8_length(const char *at, size_t left);
 
-/* Whether all of it is UTF-8; else *bad is where it stops to be. */
+/* Whether the text is valid UTF-8; if not, *bad is the offset of the first invalid byte. */
 bool kn_is_utf8(const char *text, size_t length, size_t *bad);
 
-/* `piece`, each byte of it that is no part of a UTF-8 character replaced by U+FFFD. */
+/* Appends `piece` with each invalid byte replaced by U+FFFD. */
 void kn_text_append_utf8(kn_text *text, const char *piece);
 
-/* `text` fit for a terminal or a log, in place: what is no UTF-8 or not printable becomes \x1b, \n, \u202e and the
- * like. Control characters of terminals are in none of it, in no encoding, nor is what changes the direction of
- * writing. `keep_lines`: line ends and tabs stay. What does not fit into `size` bytes is cut off at its end. */
+/* Makes `text` safe for a terminal or a log, in place: invalid UTF-8 and unprintable characters become \x1b, \n, \u202e
+ * and the like. The result has no terminal control characters, in any encoding, and no bidirectional controls.
+ * `keep_lines` keeps newlines and tabs. The result is truncated to `size` bytes. */
 void kn_make_printable(char *text, size_t size, bool keep_lines);
 
-/* The same of another text, appended. */
+/* Appends `piece`, made safe the same way. */
 void kn_text_append_printable(kn_text *text, const char *piece, bool keep_lines);
 
 #endif

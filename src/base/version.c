@@ -1,4 +1,4 @@
-/* base/version.c - the version that the library was built as. */
+/* base/version.c - the library's version. */
 #include <koine/version.h>
 
 const char *kn_version(void) { return KN_VERSION; }

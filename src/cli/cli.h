@@ -1,4 +1,4 @@
-/* cli/cli.h - what the subcommands of the program `koine` share. Results go to stdout, everything else to stderr. */
+/* cli/cli.h - shared by the subcommands of `koine`. Results are printed to stdout, everything else to stderr. */
 #ifndef KN_CLI_CLI_H
 #define KN_CLI_CLI_H
 
@@ -11,7 +11,7 @@ enum { KN_EXIT_DONE = 0, KN_EXIT_FAILED = 1, KN_EXIT_USAGE = 2 };
 
 typedef struct kn_command {
     const char *name;
-    const char *summary;               /* one line of `koine --help` */
+    const char *summary;               /* a line of `koine --help` */
     const char *usage;                 /* what `koine NAME --help` prints */
     int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name; returns the exit status */
 } kn_command;
@@ -30,23 +30,23 @@ typedef struct kn_option {
     const char **value;
 } kn_option;
 
-/* Reads the options and at most one positional argument (`positional` NULL: none is taken). Returns -1 to go on, else
- * the exit status: after --help (usage on stdout) or wrong usage (the reason and the usage on stderr). */
+/* Parses the options and at most one positional argument (`positional` NULL: none is accepted). Returns -1 to continue,
+ * else the exit status: after --help (usage on stdout) or wrong usage (the reason and the usage on stderr). */
 int kn_parse_options(const kn_command *command, int argc, char **argv, const kn_option *options, int num_options,
                      const char **positional);
 
-/* Prints a line on stderr, such as "koine tune: ...": what is not printable in it, in an argument say, is quoted.
- * Returns KN_EXIT_USAGE. `usage`, if not NULL, follows as it is. */
+/* Prints a line such as "koine tune: ..." on stderr, with unprintable characters escaped, then `usage` unless it is
+ * NULL. Returns KN_EXIT_USAGE. */
 int kn_refuse(const char *usage, const char *format, ...) KN_PRINTF(2, 3);
 
 /* Prints this thread's last error on stderr; returns KN_EXIT_FAILED. */
 int kn_report_error(void);
 
-/* Prints the text on stdout at once, and frees it. Returns KN_EXIT_DONE, or KN_EXIT_FAILED where memory is short, which
- * is told, or nothing can be written, which main tells. */
+/* Prints the text on stdout, flushes and frees it. Returns KN_EXIT_DONE, or KN_EXIT_FAILED if memory is short (reported
+ * here) or writing fails (reported by main). */
 int kn_print_text(kn_text *text);
 
-/* Prints how the command is used, wrapped for the terminal. */
+/* Prints the command's usage, wrapped for the terminal. */
 void kn_print_usage(FILE *file, const kn_command *command);
 
 #endif

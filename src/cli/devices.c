@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "rt/rt.h"
 
-/* Extensions that decide what Koine can use or how fast it runs; the full list is in the JSON. */
+/* Extensions that decide what Koine can use or how fast it runs; --json has the full list. */
 static const char *const extensions_that_matter[] = {
     "cl_khr_fp64",
     "cl_khr_fp16",
@@ -36,8 +36,7 @@ static const char *type_name(kn_device_type type)
     return names[type];
 }
 
-/* --- the table ------------------------------------------------------------------------------------------------------
- */
+/* --- the table ---------------------------------------------------------------------------------------------------- */
 
 enum { INDEX, DEVICE, NUMBER, NAME, MEMORY, UNITS, CLOCK, F64, F16, SUBGROUPS, COLUMNS };
 static const kn_table_column columns[COLUMNS] = {
@@ -68,7 +67,7 @@ static void put_row(kn_table *table, const kn_device *device, const kn_device_pr
     kn_table_put(table, "%s", p->has_subgroups ? "yes" : "no");
 }
 
-/* Is `name` one of the names in `list`, which blanks separate? */
+/* Is `name` in the space-separated `list`? */
 static bool lists(const char *list, const char *name)
 {
     size_t length = strlen(name);
@@ -97,12 +96,12 @@ static void append_limits(kn_text *out, kn_page page, const kn_device_properties
 {
     char allocation[32], local[32], constant[32], cache[32], lockstep[48] = "";
     if (p->warp_size > 0)
-        snprintf(lockstep, sizeof lockstep, ", %d in lockstep", p->warp_size);
-    detail(out, page, "limits", "work-groups of %d, %s of local memory, allocations of %s", p->max_work_group_size,
-           kn_format_bytes(local, sizeof local, p->local_memory),
+        snprintf(lockstep, sizeof lockstep, ", warps of %d", p->warp_size);
+    detail(out, page, "limits", "work-groups of %d, %s of local memory, allocations of up to %s",
+           p->max_work_group_size, kn_format_bytes(local, sizeof local, p->local_memory),
            kn_format_bytes(allocation, sizeof allocation, p->max_allocation));
-    detail(out, page, "work-items", "%d x %d x %d at most in a work-group%s", p->max_work_items[0],
-           p->max_work_items[1], p->max_work_items[2], lockstep);
+    detail(out, page, "work-items", "up to %d x %d x %d per work-group%s", p->max_work_items[0], p->max_work_items[1],
+           p->max_work_items[2], lockstep);
     detail(out, page, "memory", "%s of cache in lines of %d bytes, constants of %s, buffers aligned to %d bytes, %s",
            kn_format_bytes(cache, sizeof cache, p->global_cache), p->cache_line,
            kn_format_bytes(constant, sizeof constant, p->constant_memory), p->memory_align,
@@ -120,7 +119,7 @@ static void append_extensions(kn_text *out, kn_page page, const kn_device *devic
     detail(out, page, "extensions", "%s", names);
 }
 
-/* What a table of one line per device has no room for. */
+/* Details that the table has no room for. */
 static void append_details(kn_text *out, kn_page page, const kn_device *device, const kn_device_properties *p)
 {
     int major = 0, minor = 0;
@@ -159,10 +158,9 @@ static int print_table(kn_device *const *devices, const kn_device_properties *pr
     return kn_print_text(&out);
 }
 
-/* --- JSON -----------------------------------------------------------------------------------------------------------
- */
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
 
-/* An array of the words of `list`. */
+/* An array of the words in `list`. */
 static void add_words(cJSON *object, const char *key, const char *list)
 {
     cJSON *array = cJSON_AddArrayToObject(object, key);
@@ -247,8 +245,7 @@ static int print_json(kn_device *const *devices, const kn_device_properties *pro
     return KN_EXIT_DONE;
 }
 
-/* --- the command ----------------------------------------------------------------------------------------------------
- */
+/* --- the command -------------------------------------------------------------------------------------------------- */
 
 static int run(int argc, char **argv)
 {
@@ -281,14 +278,14 @@ static int run(int argc, char **argv)
 
 const kn_command kn_command_devices = {
     .name = "devices",
-    .summary = "lists the OpenCL devices that Koine can use",
+    .summary = "list the OpenCL devices that Koine can use",
     .usage = "usage: koine devices [--json] [--wide] [DEVICE]\n\n"
-             "Lists every OpenCL device: the name that --device and KOINE_DEVICE take, memory, compute units, clock, "
-             "and what it can do.\n\n"
-             "  DEVICE   only this one: gpu, gpu:1, cpu, nvidia, amd, intel, pocl, 0:1 (platform and device), or part "
-             "of its name\n"
-             "  --json   as JSON, with all extensions\n"
-             "  --wide   all columns and whole lines, even where the terminal is narrower\n\n"
-             "Exit status: 0 done, 1 there is no (such) device, 2 wrong usage.\n",
+             "Lists every OpenCL device: its name for --device and KOINE_DEVICE, its memory, compute units, clock and "
+             "features.\n\n"
+             "  DEVICE   only this device: gpu, gpu:1, cpu, nvidia, amd, intel, pocl, 0:1 (platform and device), or "
+             "part of its name\n"
+             "  --json   print JSON, with all extensions\n"
+             "  --wide   print all columns and full lines, however narrow the terminal is\n\n"
+             "Exit status: 0 done, 1 no (such) device, 2 wrong usage.\n",
     .run = run,
 };

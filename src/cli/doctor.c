@@ -1,4 +1,4 @@
-/* cli/doctor.c - `koine doctor`: what is wrong with OpenCL here, and how to mend it. */
+/* cli/doctor.c - `koine doctor`: diagnoses the OpenCL installation and says how to fix it. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "cli/self_test.h"
 #include "watch/doctor/diagnose.h"
 
-enum { INDENT = 9 }; /* of what is found, right of the marks */
+enum { INDENT = 9 }; /* of a finding's text, after its mark */
 
 static void append_finding(kn_text *out, const kn_finding *finding, kn_page page)
 {
@@ -28,8 +28,8 @@ static void append_finding(kn_text *out, const kn_finding *finding, kn_page page
     kn_text_append(out, "\n");
 }
 
-/* Prints the findings from `first` on. Done after each step and not at the end, since a driver may take the whole
- * process with it. */
+/* Prints the findings from `first` on. Done after each step rather than at the end, since a driver may crash the
+ * process. */
 static void print_findings(kn_diagnosis *diagnosis, int first, bool quiet)
 {
     kn_page page = kn_page_of(STDOUT_FILENO);
@@ -69,12 +69,13 @@ static kn_status test_devices(kn_diagnosis *diagnosis, const char *wanted, bool 
     if (status != KN_OK)
         return status;
     if (kn_device_get_type(device) == KN_DEVICE_HOST)
-        return kn_error_set(KN_ERR_ARGUMENT, "the host runs no operations: there is nothing to test");
+        return kn_error_set(KN_ERR_ARGUMENT,
+                            "operations do not run on the host: nothing to test; choose an OpenCL device");
     test_device(diagnosis, device, quiet);
     return KN_OK;
 }
 
-/* From causes to consequences. */
+/* In order from causes to consequences. */
 static void examine_system(kn_diagnosis *diagnosis, bool quiet)
 {
     static void (*const steps[])(kn_diagnosis *) = {
@@ -109,7 +110,7 @@ static int run(int argc, char **argv)
     if (tested != KN_OK)
         status = kn_report_error();
     if (diagnosis.failed) {
-        fprintf(stderr, "koine: out of host memory: the list above is not complete\n");
+        fprintf(stderr, "koine: out of host memory: the list above is incomplete\n");
         status = KN_EXIT_FAILED;
     }
     kn_diagnosis_free(&diagnosis);
@@ -118,13 +119,13 @@ static int run(int argc, char **argv)
 
 const kn_command kn_command_doctor = {
     .name = "doctor",
-    .summary = "finds out what is wrong with OpenCL here, and how to mend it",
-    .usage =
-        "usage: koine doctor [--system] [--device DEVICE] [--quiet]\n\n"
-        "Looks at the OpenCL drivers, the device nodes and the devices, and has each device compute what is known.\n\n"
-        "  --system          only look at the system; compute nothing\n"
-        "  --device DEVICE   have only this device compute\n"
-        "  --quiet           print only what is wrong or worth a note\n\n"
-        "Exit status: 0 all is well, 1 something is wrong, 2 wrong usage.\n",
+    .summary = "diagnose the OpenCL installation and say how to fix it",
+    .usage = "usage: koine doctor [--system] [--device DEVICE] [--quiet]\n\n"
+             "Examines the OpenCL drivers, the device nodes and the devices, and checks each device's results against "
+             "references.\n\n"
+             "  --system          only examine the system; compute nothing\n"
+             "  --device DEVICE   test only this device\n"
+             "  --quiet           print only problems and notes\n\n"
+             "Exit status: 0 all is well, 1 something is wrong, 2 wrong usage.\n",
     .run = run,
 };

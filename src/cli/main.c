@@ -59,8 +59,8 @@ static void print_commands(FILE *file)
     kn_text_append(&text, "usage: koine COMMAND [OPTION...]\n\nCommands:\n");
     for (size_t i = 0; i < NUM_COMMANDS; i++)
         kn_text_format(&text, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    kn_text_append(&text, "\n  koine COMMAND --help   tells about one of them\n"
-                          "  koine --version        prints the library's version\n");
+    kn_text_append(&text, "\n  koine COMMAND --help   print a command's usage\n"
+                          "  koine --version        print the library's version\n");
     char *usage = kn_text_finish(&text);
     show_usage(file, usage ? usage : "usage: koine COMMAND [OPTION...]\n");
     kn_free(usage);
@@ -105,7 +105,7 @@ int kn_parse_options(const kn_command *command, int argc, char **argv, const kn_
         else if (i + 1 < argc)
             *option->value = argv[++i];
         else
-            return wrong_usage(command, "a value is missing after", argument);
+            return wrong_usage(command, "missing value after", argument);
     }
     return -1;
 }
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < NUM_COMMANDS; i++)
         if (strcmp(argv[1], commands[i]->name) == 0)
             return flush_results(commands[i]->run(argc - 1, argv + 1));
-    kn_refuse(NULL, "koine: there is no command `%s`", argv[1]);
+    kn_refuse(NULL, "koine: unknown command `%s`", argv[1]);
     print_commands(stderr);
     return KN_EXIT_USAGE;
 }

@@ -1,4 +1,4 @@
-/* cli/memory.c - `koine memory`: what a memory snapshot says, in words and as a picture. */
+/* cli/memory.c - `koine memory`: summarises a memory snapshot, and plots it. */
 #include <stdio.h>
 
 #include "cli/cli.h"
@@ -11,7 +11,7 @@ static int run(int argc, char **argv)
     if (status >= 0)
         return status;
     if (!snapshot) {
-        fprintf(stderr, "koine memory: the snapshot's file is missing\n");
+        fprintf(stderr, "koine memory: no snapshot file is given\n");
         kn_print_usage(stderr, &kn_command_memory);
         return KN_EXIT_USAGE;
     }
@@ -27,9 +27,9 @@ static int run(int argc, char **argv)
 
 const kn_command kn_command_memory = {
     .name = "memory",
-    .summary = "what a memory snapshot says; a picture of memory use over time",
+    .summary = "summarise a memory snapshot; plot memory use over time",
     .usage = "usage: koine memory SNAPSHOT.json [--plot FILE.svg]\n\n"
-             "SNAPSHOT.json is what kn_memory_snapshot wrote (or PyTorch's snapshot as JSON).\n"
-             "  --plot FILE   draws its history to FILE, .svg or .png (needs gnuplot)\n",
+             "SNAPSHOT.json was written by kn_memory_snapshot (or is PyTorch's snapshot as JSON).\n"
+             "  --plot FILE   plot its history to FILE, .svg or .png (needs gnuplot)\n",
     .run = run,
 };

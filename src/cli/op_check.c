@@ -1,8 +1,7 @@
-/* cli/op_check.c - an observer that repeats each operation with its reference on the host and compares.
+/* cli/op_check.c - an observer that repeats each operation with its host reference and compares the results.
  *
- * Inputs are copied before forward runs, since an in-place op changes its own. f32 results may differ from the f64
- * reference by rounding and by the order of sums; the bounds are wide enough for that and far too narrow for a wrong
- * kernel. */
+ * Inputs are copied before forward runs, since in-place ops overwrite theirs. f32 results may differ from the f64
+ * reference by rounding and summation order; the tolerances allow for that and are far too tight for a wrong kernel. */
 #include "cli/op_check.h"
 
 #include <math.h>
@@ -78,12 +77,12 @@ static void compare(kn_op_check *check, const kn_call *call, const kn_tensor *ac
         if (agrees(a, e, tolerance_of(dtype)))
             continue;
         snprintf(check->wrong, sizeof check->wrong, "%s", call->op->name);
-        snprintf(check->difference, sizeof check->difference, "element %lld of %lld is %.9g, should be %.9g",
+        snprintf(check->difference, sizeof check->difference, "element %lld of %lld is %.9g, expected %.9g",
                  (long long)i, (long long)count, a, e);
     }
 }
 
-/* The reference's outputs, zeroed; an in-place op's first one starts as its input. */
+/* The reference's outputs, zeroed; the first output of an in-place op starts as a copy of its input. */
 static kn_status make_expected(kn_call *reference, const struct kn_op_snapshot *snapshot)
 {
     for (int i = 0; i < reference->num_outputs; i++) {
@@ -124,7 +123,7 @@ static kn_status repeat_and_compare(kn_op_check *check, const kn_call *call, con
 static kn_status take_snapshot(kn_op_check *check, kn_call *call)
 {
     if (check->depth == (int)(sizeof check->stack / sizeof check->stack[0]))
-        return KN_OK; /* deeper than any op goes: left unchecked */
+        return KN_OK; /* nested deeper than any op: not checked */
     struct kn_op_snapshot *snapshot = &check->stack[check->depth++];
     *snapshot = (struct kn_op_snapshot){.call = call};
     if (!call->op->reference)
@@ -138,12 +137,12 @@ static kn_status take_snapshot(kn_op_check *check, kn_call *call)
 static kn_status observe(kn_call *call, bool after, void *user)
 {
     kn_op_check *check = user;
-    kn_op_set_observer(NULL, NULL); /* what happens in here is not to be watched */
+    kn_op_set_observer(NULL, NULL); /* operations run in here must not be observed */
     kn_status status = KN_OK;
     if (!after) {
         status = take_snapshot(check, call);
     } else {
-        /* An op that failed under way has left its snapshot behind: those above ours go with it. */
+        /* Ops that failed inside this one have left their snapshots on the stack: drop them too. */
         while (check->depth > 0 && check->stack[check->depth - 1].call != call)
             release_all(check->stack[--check->depth].inputs, KN_OP_MAX_INPUTS);
         if (check->depth > 0) {

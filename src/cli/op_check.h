@@ -1,5 +1,5 @@
-/* cli/op_check.h - holds every operation that runs on this thread against its plain C reference, as `koine doctor`
- * does. */
+/* cli/op_check.h - checks every operation that runs on this thread against its plain C reference; used by `koine
+ * doctor`. */
 #ifndef KN_CLI_OP_CHECK_H
 #define KN_CLI_OP_CHECK_H
 
@@ -7,13 +7,13 @@
 
 #include "autograd/op.h"
 
-/* What was found. Start with {0}. */
+/* The findings. Start with {0}. */
 typedef struct kn_op_check {
-    int checked;          /* applications compared */
-    char wrong[32];       /* the first op whose values differ; "" while there is none */
-    char difference[160]; /* "element 7 is 1.5, should be 1.25" */
+    int checked;          /* operations compared */
+    char wrong[32];       /* the first op with a wrong value; "" if none */
+    char difference[160]; /* "element 7 of 12 is 1.5, expected 1.25" */
 
-    /* Of the applications under way: an op's forward may apply others. */
+    /* The operations in progress: an op's forward may call others. */
     int depth;
     struct kn_op_snapshot {
         const kn_call *call;
@@ -21,7 +21,7 @@ typedef struct kn_op_check {
     } stack[8];
 } kn_op_check;
 
-/* Watches this thread's ops until kn_op_check_end. */
+/* Checks this thread's ops until kn_op_check_end. */
 void kn_op_check_begin(kn_op_check *check);
 void kn_op_check_end(kn_op_check *check);
 

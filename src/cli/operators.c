@@ -1,4 +1,4 @@
-/* cli/operators.c - `koine operators`: the list of operators, as a table or as the page docs/operators.md. */
+/* cli/operators.c - `koine operators`: prints the list of operators, as a table or as the page docs/operators.md. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "cli/cli.h"
 
-/* --- one operator in words -------------------------------------------------------------------------------------------- */
+/* --- one operator in words ---------------------------------------------------------------------------------------- */
 
 static void append_inputs(kn_text *out, const kn_op *op)
 {
@@ -95,15 +95,20 @@ static void append_outputs(kn_text *out, const kn_op *op)
 
 static bool takes(const kn_op *op, kn_dtype dtype) { return kn_op_input_at(op, 0).dtypes >> dtype & 1; }
 
-/* Of the first input: what the operator is about. */
+/* The dtypes of the first input. */
 static const char *dtypes_of(const kn_op *op)
 {
     return takes(op, KN_BOOL) ? "all" : takes(op, KN_I64) ? "numbers" : takes(op, KN_F16) ? "floating" : "f32, f64";
 }
 
+static const char *gradients_of(const kn_op_info *info)
+{
+    return info->is_twice_differentiable ? "second" : info->is_differentiable ? "first" : "none";
+}
+
 static const char *kind_of(const kn_op_info *info) { return info->in_place ? "in place" : info->is_view ? "view" : ""; }
 
-/* --- the table and the page --------------------------------------------------------------------------------------------- */
+/* --- the table and the page --------------------------------------------------------------------------------------- */
 
 typedef void (*append_part)(kn_text *out, const kn_op *op);
 
@@ -136,7 +141,7 @@ static int print_table(void)
         put(&table, append_params, op);
         put(&table, append_outputs, op);
         kn_table_put(&table, "%s", dtypes_of(op));
-        kn_table_put(&table, "%s", info.is_differentiable ? "yes" : "no");
+        kn_table_put(&table, "%s", gradients_of(&info));
         kn_table_put(&table, "%s", kind_of(&info));
     }
     kn_table_append(&out, &table, kn_page_of(STDOUT_FILENO));
@@ -157,14 +162,14 @@ static void append_code(kn_text *out, append_part part, const kn_op *op)
 static int print_page(void)
 {
     kn_text out = {0};
-    kn_text_append(&out,
-                   "# Operators\n\n"
-                   "What `koine operators --markdown` prints: every operator that `kn_op_find` knows\n"
-                   "(`<koine/operators.h>`), with its inputs (`?`: may be left out), parameters and their\n"
-                   "defaults, outputs, the dtypes of its first input and whether gradients flow through it.\n"
-                   "\"floating\" is float64, float32 and float16, \"numbers\" whole ones too, \"all\" bool too.\n\n"
-                   "| operator | inputs | parameters | outputs | dtypes | gradient | |\n"
-                   "| --- | --- | --- | --- | --- | --- | --- |\n");
+    kn_text_append(&out, "# Operators\n\n"
+                         "Printed by `koine operators --markdown`: all operators of `kn_op_find`\n"
+                         "(`<koine/operators.h>`), with their inputs (`?`: optional), parameters with defaults,\n"
+                         "outputs, the dtypes of the first input and their gradients: none, the first, or second\n"
+                         "gradients too (`kn_autograd_grad` with `create_graph`). \"floating\" is float64, float32\n"
+                         "and float16, \"numbers\" also integers, \"all\" also bool.\n\n"
+                         "| operator | inputs | parameters | outputs | dtypes | gradient | |\n"
+                         "| --- | --- | --- | --- | --- | --- | --- |\n");
     for (int i = 0; i < kn_op_count(); i++) {
         const kn_op *op = kn_op_at(i);
         const kn_op_info info = kn_op_describe(op);
@@ -172,7 +177,7 @@ static int print_page(void)
         append_code(&out, append_inputs, op);
         append_code(&out, append_params, op);
         append_code(&out, append_outputs, op);
-        kn_text_format(&out, " %s | %s | %s |\n", dtypes_of(op), info.is_differentiable ? "yes" : "no", kind_of(&info));
+        kn_text_format(&out, " %s | %s | %s |\n", dtypes_of(op), gradients_of(&info), kind_of(&info));
     }
     return kn_print_text(&out);
 }
@@ -189,9 +194,9 @@ static int run(int argc, char **argv)
 
 const kn_command kn_command_operators = {
     .name = "operators",
-    .summary = "the operators, their inputs, parameters and defaults",
+    .summary = "list the operators, their inputs, parameters and defaults",
     .usage = "usage: koine operators [--markdown]\n\n"
-             "Lists the operators of <koine/operators.h>. An input with ? may be left out.\n"
-             "  --markdown   the page docs/operators.md\n",
+             "Lists the operators of <koine/operators.h>. Inputs with ? are optional.\n"
+             "  --markdown   print the page docs/operators.md\n",
     .run = run,
 };

@@ -1,5 +1,5 @@
-/* cli/self_test.c - a handful of operations of every kind, small enough for seconds, large enough for several
- * work-groups and ragged edges. */
+/* cli/self_test.c - a few operations of every kind: small enough to take seconds, large enough for several work-groups
+ * and partial tiles. */
 #include "cli/self_test.h"
 
 #include <stdio.h>
@@ -8,8 +8,9 @@
 #include "base/memory.h"
 #include "cli/op_check.h"
 
-/* --- what is run ----------------------------------------------------------------------------------------------------
- * * Each case gets values from the device's generator in f32 and returns its last result; the ops within are checked
+/* --- what is run -------------------------------------------------------------------------------------------------- */
+
+/* Each case gets values from the device's generator in f32 and returns its last result; the ops within are checked
  * one by one. */
 
 static kn_tensor *run_elementwise(void)
@@ -57,8 +58,7 @@ static kn_tensor *(*const cases[])(void) = {
     run_elementwise, run_reduction, run_matmul, run_conv2d, run_pooling, run_softmax, run_loss, run_indexing,
 };
 
-/* --- how it is judged -----------------------------------------------------------------------------------------------
- */
+/* --- how it is judged --------------------------------------------------------------------------------------------- */
 
 #define REMEDY_NUMBERS                                                                                                 \
     "update the device's driver (and PoCL: its cache too, ~/.cache/pocl); until then choose another device with "      \
@@ -68,11 +68,10 @@ static kn_tensor *(*const cases[])(void) = {
 static void add_problem(kn_diagnosis *diagnosis, const kn_device *device, const char *what, const char *detail,
                         const char *remedy)
 {
-    if (kn_device_is_lost(device)) { /* whatever was tried when it happened */
+    if (kn_device_is_lost(device)) { /* whichever step noticed it */
         what = "is lost";
-        remedy =
-            "see the kernel's log (dmesg) for why the driver reset it; update the driver, and let the machine start "
-            "again if it does not come back";
+        remedy = "the kernel log (dmesg) says why the driver reset it; update the driver, and reboot if the device "
+                 "does not come back";
     }
     kn_diagnosis_add(diagnosis, KN_FINDING_PROBLEM,
                      kn_formatted("%s (%s): %s: %s", kn_device_string(device), kn_device_name(device), what, detail),
@@ -86,7 +85,7 @@ static bool test_copies(kn_diagnosis *diagnosis, kn_device *device)
     int32_t *sent = kn_malloc(2 * COUNT * sizeof *sent), *received = sent ? sent + COUNT : NULL;
     kn_status status = sent ? KN_OK : KN_ERR_MEMORY;
     for (int i = 0; i < COUNT && sent; i++) {
-        sent[i] = (int32_t)((uint32_t)i * 2654435761u); /* Knuth's multiplicative hash: no two neighbours alike */
+        sent[i] = (int32_t)((uint32_t)i * 2654435761u); /* Knuth's multiplicative hash: neighbours differ */
         received[i] = 0;
     }
     if (status == KN_OK) {
@@ -96,10 +95,10 @@ static bool test_copies(kn_diagnosis *diagnosis, kn_device *device)
     }
     bool same = status == KN_OK && memcmp(sent, received, COUNT * sizeof *sent) == 0;
     if (status != KN_OK)
-        add_problem(diagnosis, device, "copying to the device and back fails", kn_error_message(),
+        add_problem(diagnosis, device, "copying to and from the device fails", kn_error_message(),
                     "update the device's driver");
     else if (!same)
-        add_problem(diagnosis, device, "copying to the device and back changes the data", "1 MiB of int32",
+        add_problem(diagnosis, device, "copying to and from the device corrupts data", "1 MiB of int32",
                     REMEDY_NUMBERS);
     kn_error_clear();
     kn_free(sent);
@@ -120,10 +119,10 @@ static int test_case(kn_diagnosis *diagnosis, kn_device *device, kn_tensor *(*te
     kn_op_check_end(&check);
     if (status != KN_OK)
         add_problem(diagnosis, device, "an operation fails", kn_error_message(),
-                    "if the driver is the cause, update it; if a kernel does not build, report this output");
+                    "update the driver if it is the cause; report this output if a kernel does not build");
     else if (check.wrong[0]) {
         char what[64];
-        snprintf(what, sizeof what, "wrong numbers from %s", check.wrong);
+        snprintf(what, sizeof what, "wrong results from %s", check.wrong);
         add_problem(diagnosis, device, what, check.difference, REMEDY_NUMBERS);
     }
     kn_error_clear();
@@ -165,11 +164,11 @@ void kn_self_test(kn_diagnosis *diagnosis, kn_device *device)
     if (kn_device_open(&device, kn_device_string(device)) != KN_OK || kn_device_set_current(device) != KN_OK ||
         kn_device_get_properties(device, &properties) != KN_OK) {
         add_problem(diagnosis, device, "cannot be opened", kn_error_message(),
-                    "another program may hold the device or its memory; else update the driver");
+                    "another program may be using the device or its memory; if not, update the driver");
         kn_error_clear();
         return;
     }
-    kn_manual_seed(1); /* the same numbers at every run, so that a finding can be reproduced */
+    kn_manual_seed(1); /* reproducible findings */
     bool good = test_copies(diagnosis, device);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0] && !kn_device_is_lost(device); i++) {
         int count = test_case(diagnosis, device, cases[i]);

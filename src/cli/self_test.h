@@ -1,4 +1,4 @@
-/* cli/self_test.h - does a device compute what it should? */
+/* cli/self_test.h - does a device compute correct results? */
 #ifndef KN_CLI_SELF_TEST_H
 #define KN_CLI_SELF_TEST_H
 
@@ -6,8 +6,8 @@
 
 #include "watch/doctor/diagnose.h"
 
-/* Copies data to the device and back, runs a handful of operations of every kind against their references in plain C,
- * and checks a gradient where there is f64. Adds one finding per failure, or a good one. */
+/* Copies data to the device and back, checks a few operations of every kind against their plain C references, and, if
+ * the device has f64, a gradient. Adds one finding per failure, or one saying that all passed. */
 void kn_self_test(kn_diagnosis *diagnosis, kn_device *device);
 
 #endif

@@ -1,4 +1,4 @@
-/* cli/smi.c - `koine smi`: what every device is doing, once or again and again. */
+/* cli/smi.c - `koine smi`: shows what every device is doing, once or repeatedly. */
 #include "cli/smi.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "rt/rt.h"
 
-static volatile sig_atomic_t stopped; /* Ctrl-C, or a request to end */
+static volatile sig_atomic_t stopped; /* by SIGINT or SIGTERM */
 
 static void stop(int number)
 {
@@ -33,7 +33,7 @@ static double now_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* In slices: a signal that comes just before a sleep does not end it. */
+/* In slices: a signal that arrives just before a sleep does not interrupt it. */
 static void sleep_until(double when)
 {
     for (double left = when - now_seconds(); left > 0 && !stopped; left = when - now_seconds()) {
@@ -57,13 +57,13 @@ static int show(const smi *s)
         if (kn_device_usage(s->rows[i].device, &s->rows[i].usage) != KN_OK)
             return kn_report_error();
     if (s->redraw)
-        kn_text_append(&out, "\033[H\033[J"); /* to the top, and clear what is below */
+        kn_text_append(&out, "\033[H\033[J"); /* cursor home, clear to the end of the screen */
     if (s->json && !kn_smi_json(&out, s->rows, s->count, s->again)) {
         kn_text_free(&out);
         fprintf(stderr, "koine: out of host memory\n");
         return KN_EXIT_FAILED;
     }
-    kn_page page = kn_page_of(STDOUT_FILENO); /* the terminal may have another width than before */
+    kn_page page = kn_page_of(STDOUT_FILENO); /* the terminal may have been resized */
     page.width = s->wide ? 0 : page.width;
     if (!s->json)
         kn_smi_table(&out, s->rows, s->count, page);
@@ -142,16 +142,16 @@ static int run(int argc, char **argv)
 
 const kn_command kn_command_smi = {
     .name = "smi",
-    .summary = "shows what each device is doing: memory, load, temperature, power, processes",
+    .summary = "show what each device is doing: memory, load, temperature, power, processes",
     .usage = "usage: koine smi [--watch SECONDS] [--count N] [--json] [--wide] [DEVICE]\n\n"
              "Shows memory, load, temperature, power and clock of every device, and the processes that use it, as far "
-             "as the driver tells; a dash stands for what it does not.\n\n"
-             "  DEVICE           only this one, as for `koine devices`\n"
-             "  --watch SECONDS  again every so many seconds, until Ctrl-C; drawn over on a terminal, appended "
+             "as the driver reports them; a dash marks an unknown figure.\n\n"
+             "  DEVICE           only this device, named as for `koine devices`\n"
+             "  --watch SECONDS  repeat at this interval, until Ctrl-C; redrawn on a terminal, appended "
              "elsewhere\n"
-             "  --count N        ends after N readings (every second unless --watch says otherwise)\n"
-             "  --json           as JSON; one object per line and reading with --watch or --count\n"
-             "  --wide           all columns, even where the terminal is narrower\n\n"
-             "Exit status: 0 done (also after Ctrl-C), 1 there is no (such) device, 2 wrong usage.\n",
+             "  --count N        stop after N readings (one per second unless --watch is given)\n"
+             "  --json           print JSON; with --watch or --count one object per reading, each on a line\n"
+             "  --wide           print all columns, however narrow the terminal is\n\n"
+             "Exit status: 0 done (also after Ctrl-C), 1 no (such) device, 2 wrong usage.\n",
     .run = run,
 };

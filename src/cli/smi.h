@@ -1,4 +1,4 @@
-/* cli/smi.h - what `koine smi` shows, apart from when. */
+/* cli/smi.h - formats the readings of `koine smi`. */
 #ifndef KN_CLI_SMI_H
 #define KN_CLI_SMI_H
 
@@ -16,11 +16,11 @@ typedef struct kn_smi_row {
     kn_usage usage;
 } kn_smi_row;
 
-/* Appends the head line, the table of devices and that of processes, each line ended by a newline. */
+/* Appends the header line, the table of devices and the table of processes. */
 void kn_smi_table(kn_text *out, const kn_smi_row *rows, int count, kn_page page);
 
-/* Appends the reading as one JSON object, on one line if `compact`; unknown figures are null. False when memory is
- * short. */
+/* Appends the reading as one JSON object, on one line if `compact`; unknown figures are null. False if out of
+ * memory. */
 bool kn_smi_json(kn_text *out, const kn_smi_row *rows, int count, bool compact);
 
 #endif

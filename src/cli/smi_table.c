@@ -1,4 +1,4 @@
-/* cli/smi_table.c - a reading of all devices as text and as JSON. */
+/* cli/smi_table.c - formats a reading of all devices as text and as JSON. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
@@ -22,7 +22,7 @@ static const kn_table_column columns[COLUMNS] = {
     [FAN] = {.title = "FAN", .is_number = true, .rank = 4},
 };
 
-/* "-" when it is not known. */
+/* "-" if unknown. */
 static void put_figure(kn_table *table, double value, const char *unit)
 {
     if (isnan(value))
@@ -101,7 +101,7 @@ static void append_processes(kn_text *out, const kn_smi_row *rows, int count, kn
     if (table.num_cells > 0 || table.failed)
         kn_table_append(out, &table, page);
     else
-        kn_text_append(out, told ? "No processes.\n" : "Processes: no driver here tells.\n");
+        kn_text_append(out, told ? "No processes.\n" : "Processes: not reported by any driver.\n");
     kn_table_free(&table);
 }
 

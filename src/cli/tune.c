@@ -1,5 +1,5 @@
-/* cli/tune.c - `koine tune`: finds the parameters of kernels and the implementations that are the fastest on a device.
- * What is found is kept after each step, so that it may be stopped at any time, and goes on where it stopped. */
+/* cli/tune.c - `koine tune`: finds the fastest kernel parameters and implementations for a device. Results are saved
+ * after each step, so that it can be stopped at any time and resumes where it stopped. */
 #include "cli/tune.h"
 
 #include <math.h>
@@ -16,11 +16,11 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 
-/* --- the user's patience ------------------------------------------------------------------------------------------ */
+/* --- stopping ----------------------------------------------------------------------------------------------------- */
 
-/* Ctrl-C, or a request to end. The signals are blocked and asked for, not handled: a driver's compiler may be a process
- * of its own (PoCL's linker is), which gets a terminal's Ctrl-C too and would fail, and PoCL ends its caller then; what
- * is blocked here is blocked there. Before the first call of OpenCL, so that its threads inherit it. */
+/* SIGINT and SIGTERM are blocked and polled, not handled: a driver's compiler may be a separate process (PoCL's linker
+ * is), which receives the terminal's Ctrl-C too and would fail, and PoCL then ends its caller. The child inherits the
+ * blocked mask, as do OpenCL's threads: this must run before the first OpenCL call. */
 static bool stopped;
 static sigset_t ends;
 
@@ -32,7 +32,7 @@ static void block_signals(void)
     pthread_sigmask(SIG_BLOCK, &ends, NULL);
 }
 
-/* From the first request on another one ends the program at once. */
+/* After the first request the signals are unblocked: another one ends the program at once. */
 static bool asked_to_stop(void)
 {
     const struct timespec no_time = {0, 0};
@@ -57,7 +57,7 @@ bool kn_tune_is_over(kn_tuner *tuner)
     return tuner->is_over;
 }
 
-/* --- what is told ------------------------------------------------------------------------------------------------- */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
 void kn_tune_say(const kn_tuner *tuner, const char *format, ...)
 {
@@ -115,7 +115,7 @@ static void print_table(const kn_tuner *tuner)
     kn_print_text(&out);
 }
 
-/* What was timed while others worked is kept, too: the way out is to begin anew. */
+/* Results timed while the machine was busy are saved too, so the way out is to start over. */
 static void warn_if_busy(kn_tuner *tuner, const char *path)
 {
     const int processors = tuner->limits->is_cpu ? (int)tuner->limits->compute_units : 1;
@@ -125,19 +125,19 @@ static void warn_if_busy(kn_tuner *tuner, const char *path)
     tuner->was_busy = share < 0.9;
     if (tuner->was_busy)
         kn_tune_say(tuner,
-                    "warning: other programs are at work: this one gets %.0f %% of %d processor%s, and what it finds "
-                    "may not be the fastest; end them, remove %s and run it again",
+                    "warning: other programs are running: koine tune gets only %.0f %% of %d processor%s, and its "
+                    "choices may not be the fastest; end them, remove %s and run it again",
                     100 * share, processors, processors > 1 ? "s" : "", path);
 }
 
 static void print_end(const kn_tuner *tuner, const char *path)
 {
-    kn_tune_say(tuner, "%d measured, %d known from before; kept in %s", tuner->measured, tuner->kept, path);
+    kn_tune_say(tuner, "%d measured, %d known from earlier runs; saved in %s", tuner->measured, tuner->kept, path);
     if (tuner->is_over)
-        kn_tune_say(tuner, "%s: run it again to go on", stopped ? "stopped" : "the time is up");
+        kn_tune_say(tuner, "%s: run it again to continue", stopped ? "stopped" : "the time is up");
     else if (tuner->needs_new_process)
-        kn_tune_say(tuner, "CLBlast's own parameters are the best, and come back with a new process: run it again for "
-                           "the implementations");
+        kn_tune_say(tuner, "CLBlast's own parameters are the fastest, and only a new process can restore them: run it "
+                           "again to time the implementations");
 }
 
 /* --- the steps ---------------------------------------------------------------------------------------------------- */
@@ -145,7 +145,7 @@ static void print_end(const kn_tuner *tuner, const char *path)
 static const struct {
     const char *name;
     kn_status (*run)(kn_tuner *tuner);
-    bool not_on_cpus; /* unless asked for: no implementation that is chosen there uses it */
+    bool not_on_cpus; /* unless requested: no implementation that is chosen there uses it */
     bool needs_parameters;
 } steps[] = {
     {"clblast", kn_tune_clblast, true, false},
@@ -223,7 +223,8 @@ static kn_status find_device(kn_tuner *tuner, const char *name)
     else if (!(tuner->device = kn_device_current()))
         return kn_error_status();
     if (kn_device_get_type(tuner->device) == KN_DEVICE_HOST)
-        return kn_error_set(KN_ERR_ARGUMENT, "the host runs no operations: there is nothing to tune");
+        return kn_error_set(KN_ERR_ARGUMENT,
+                            "operations do not run on the host: nothing to tune; choose an OpenCL device");
     KN_TRY(kn_device_set_current(tuner->device));
     tuner->limits = kn_device_limits(tuner->device);
     tuner->stream = kn_stream_current(tuner->device);
@@ -234,13 +235,13 @@ static kn_status tune(kn_tuner *tuner, const request *r, const char *path)
 {
     if (r->import) {
         KN_TRY(kn_tuning_import(tuner->device, r->import));
-        kn_tune_say(tuner, "%s: its results for %s are kept in %s", r->import, kn_device_name(tuner->device), path);
+        kn_tune_say(tuner, "%s: its results for %s are saved in %s", r->import, kn_device_name(tuner->device), path);
         return KN_OK;
     }
     kn_tune_say(tuner, "%s (%s), at most %g s", kn_device_string(tuner->device), kn_device_name(tuner->device),
                 r->seconds);
     warn_if_busy(tuner, path);
-    kn_set_benchmark(false); /* but where its winners are asked for */
+    kn_set_benchmark(false); /* turned on only where its choices are wanted */
     kn_status status = run_steps(tuner, r->wanted);
     if (status == KN_OK && tuner->out)
         status = kn_tuning_export(tuner->device, tuner->out);
@@ -273,25 +274,24 @@ static int run(int argc, char **argv)
 
 const kn_command kn_command_tune = {
     .name = "tune",
-    .summary = "finds what is the fastest on a device, and keeps it for all programs",
-    .usage =
-        "usage: koine tune [--device DEVICE] [--budget SECONDS] [--out FILE] [--quiet] [WHAT[,WHAT...]]\n"
-        "       koine tune --import FILE [--device DEVICE]\n\n"
-        "Times parameters of kernels and implementations of operations, each only if it computes what it should, and "
-        "keeps what is found after each step, under $KOINE_CACHE_DIR/tuning: stopped at any time, run again it goes "
-        "on.\n\n"
-        "WHAT is one of these; without it, all that the device uses:\n"
-        "  clblast   the parameters of CLBlast's matrix products\n"
-        "  blocked   the shapes of the blocks in which GPUs compute products and convolutions\n"
-        "  gemm      the implementation for each of a list of matrix products\n"
-        "  conv      the implementation for each pass of a list of convolutions\n"
-        "Parameters hold for all programs from then on, implementations where benchmark mode is on.\n\n"
-        "  --device DEVICE    instead of the best one\n"
-        "  --budget SECONDS   600 unless told; then what is being compiled or timed is ended, unfinished problems are\n"
-        "                     timed by the next run\n"
-        "  --out FILE         writes all that is known of the device to a file too, to be shared\n"
-        "  --import FILE      takes over a shared file (KOINE_TUNE_FILE=FILE uses one without)\n"
-        "  --quiet            only the table of results\n\n"
-        "Exit status: 0 done or out of time, 1 failed or interrupted, 2 wrong usage.\n",
+    .summary = "find the fastest settings for a device, and save them for all programs",
+    .usage = "usage: koine tune [--device DEVICE] [--budget SECONDS] [--out FILE] [--quiet] [WHAT[,WHAT...]]\n"
+             "       koine tune --import FILE [--device DEVICE]\n\n"
+             "Times kernel parameters and implementations of operations, after checking that each computes correct "
+             "results. Results are saved after each step, under $KOINE_CACHE_DIR/tuning: it can be stopped at any time "
+             "and continues when run again.\n\n"
+             "WHAT is one of these; the default is all that the device uses:\n"
+             "  clblast   the parameters of CLBlast's matrix products\n"
+             "  blocked   the block shapes of products and convolutions on GPUs\n"
+             "  gemm      the implementation of each product of a list\n"
+             "  conv      the implementation of each pass of a list of convolutions\n"
+             "From then on all programs use the parameters; the implementations are used in benchmark mode.\n\n"
+             "  --device DEVICE    instead of the default device\n"
+             "  --budget SECONDS   the time limit (default 600): the candidate being timed is finished, the next run "
+             "continues\n"
+             "  --out FILE         also write all results for the device to a file, to be shared\n"
+             "  --import FILE      import a shared file (KOINE_TUNE_FILE=FILE uses one without importing it)\n"
+             "  --quiet            print only the table of results\n\n"
+             "Exit status: 0 done or out of time, 1 failed or interrupted, 2 wrong usage.\n",
     .run = run,
 };

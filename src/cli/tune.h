@@ -1,4 +1,4 @@
-/* cli/tune.h - `koine tune`: what its parts share. */
+/* cli/tune.h - `koine tune`: shared by its parts. */
 #ifndef KN_CLI_TUNE_H
 #define KN_CLI_TUNE_H
 
@@ -6,51 +6,51 @@
 #include "rt/rt.h"
 #include "rt/tuning/tuning.h"
 
-/* A line of the table of results. */
+/* A row of the results table. */
 typedef struct kn_tune_line {
     char what[64], choice[128];
-    double before, after; /* GFLOP/s; 0: not known */
+    double before, after; /* GFLOP/s; 0: unknown */
 } kn_tune_line;
 
 typedef struct kn_tuner {
     kn_device *device;
     kn_stream *stream;
     const kn_limits *limits;
-    const char *out; /* a file that is written after every step too; NULL: none */
-    double deadline; /* as kn_tune_now counts */
+    const char *out; /* a file also written after every step; may be NULL */
+    double deadline; /* on the clock of kn_tune_now */
     bool quiet;
-    bool is_over;           /* the budget is spent, or the user stopped it: nothing more is begun */
-    bool was_busy;          /* other programs took a part of the processors, which was told */
-    bool needs_new_process; /* CLBlast's own parameters are the best, and were replaced */
-    int measured, kept;     /* steps done by this run, and by those before it */
+    bool is_over;           /* out of time, or stopped by the user: start nothing more */
+    bool was_busy;          /* other programs used the processors; the user has been warned */
+    bool needs_new_process; /* CLBlast's own parameters are the fastest, but were replaced */
+    int measured, kept;     /* steps done by this run, and by earlier ones */
     kn_tune_line *lines;
     int num_lines;
 } kn_tuner;
 
 double kn_tune_now(void);
 
-/* True from when time is up or the user has asked to stop. Asked before anything that takes long. */
+/* True once the time is up or the user has asked to stop. Call it before anything slow. */
 bool kn_tune_is_over(kn_tuner *tuner);
 
-/* Progress, on stderr, unless --quiet. */
+/* Prints progress on stderr unless --quiet. */
 void kn_tune_say(const kn_tuner *tuner, const char *format, ...) KN_PRINTF(2, 3);
 
-/* Adds a line to the table: the result's first candidate before, its choice after, for so many operations. */
+/* Adds a row to the table: the rates of the result's first candidate (before) and of its choice (after), for `flops`
+ * operations. */
 kn_status kn_tune_report(kn_tuner *tuner, const char *what, const kn_tuning_result *result, double flops);
 
-/* Keeps a result at once: in the cache, and in --out's file. */
+/* Saves a result at once, in the cache and in --out's file. */
 kn_status kn_tune_keep(kn_tuner *tuner, const kn_tuning_result *result);
 
-/* tune_load.c: how much of so many processors' time this program gets just now, 1 for all of it. Takes a tenth of a
+/* tune_load.c: the share of so many processors' time that this program gets now; 1 means all of it. Takes a tenth of a
  * second. */
 double kn_tune_processor_share(int processors);
 
-/* tune_kernels.c: the parameters of CLBlast's kernels, and the shapes of blocks. */
+/* tune_kernels.c: the parameters of CLBlast's kernels, and block shapes. */
 kn_status kn_tune_clblast(kn_tuner *tuner);
 kn_status kn_tune_blocks(kn_tuner *tuner);
 
-/* tune_shapes.c: the fastest implementations for common shapes, once all are known to compute what the reference
- * does. */
+/* tune_shapes.c: the fastest implementations for common shapes, after checking all of them against the reference. */
 kn_status kn_tune_gemm(kn_tuner *tuner);
 kn_status kn_tune_conv(kn_tuner *tuner);
 

@@ -1,4 +1,4 @@
-/* cli/tune_kernels.c - the parameters of kernels: each candidate is checked on a ragged product, then timed. */
+/* cli/tune_kernels.c - tunes kernel parameters: each candidate is checked on a product of odd sizes, then timed. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,25 +7,25 @@
 #include "cli/tune.h"
 #include "ops/gemm/blocked.h"
 #include "ops/gemm/gemm.h"
-#include "rt/clblast/clblast.h"
+#include "rt/clblast/parameters.h"
 #include "tensor/tensor.h"
 
 enum { RUNS = 3 };
-static const double hopeless = 2, /* times the best so far: one run is enough */
-    margin = 0.97;                /* a candidate must beat the usual one by this much */
+static const double hopeless = 2, /* this many times slower than the best: one run is enough */
+    margin = 0.97;                /* a candidate must beat the default by this factor */
 
-/* What is tuned: candidates by number, of which number 0 is what runs untuned. */
+/* Something to tune: candidates by index, of which 0 is the untuned default. */
 typedef struct tunable tunable;
 struct tunable {
-    const char *label;    /* in the table */
-    const char *question; /* in the file */
+    const char *label;    /* in the results table */
+    const char *question; /* in the results file */
     bool f64;
     kn_block_arithmetic arithmetic;                                                                /* of blocks */
     const char *(*candidate)(const tunable *t, const kn_tuner *tuner, int index, char buffer[64]); /* NULL: the end */
     bool (*fits)(const tunable *t, const kn_tuner *tuner, int index, const char *name);
     kn_status (*use)(const tunable *t, kn_tuner *tuner, int index, const char *name);
     kn_status (*multiply)(kn_stream *stream, const kn_gemm_params *p);
-    const int64_t *sizes; /* of the products that are timed, each as often as makes them equal work; ended by 0 */
+    const int64_t *sizes; /* of the timed products, repeated so that all do equal work; 0-terminated */
     kn_clblast_kernel kernel;
 };
 
@@ -60,9 +60,9 @@ static kn_status make_product(product *p, const tunable *t, const kn_tuner *tune
     return KN_OK;
 }
 
-/* Elements are in [0, 1). Of the k roundings of a sum, each of half a unit in the last place of at most k, most cancel:
- * k to the power of 1.5, with room. TF32 rounds the elements, to 11 bits. A product too few or too many makes a
- * difference of 0.25 on average. */
+/* Elements are in [0, 1). A sum rounds k times, each time by up to half an ulp of at most k, and most of these errors
+ * cancel: about k^1.5, with a margin. TF32 rounds the elements to 11 bits. A missing or extra term changes the sum by
+ * 0.25 on average. */
 static double bound_of(const tunable *t, int64_t k)
 {
     const double root = sqrt((double)k);
@@ -80,13 +80,13 @@ static kn_status compare(const tunable *t, const product *p, const double *a, co
         for (int64_t l = 0; l < g->k; l++)
             sum += a[e / g->n * g->k + l] * b[l * g->n + e % g->n];
         if (!(fabs(c[e] - sum) <= bound))
-            return kn_error_set(KN_ERR_DEVICE, "wrong numbers: element %lld, %lld is %.9g, should be %.9g",
+            return kn_error_set(KN_ERR_DEVICE, "wrong result: element %lld, %lld is %.9g, expected %.9g",
                                 (long long)(e / g->n), (long long)(e % g->n), c[e], sum);
     }
     return KN_OK;
 }
 
-/* A product a little smaller than what is timed, so that it takes the same way, and of sizes that nothing divides. */
+/* A product slightly smaller than the timed one, so that it takes the same path, of sizes no tile divides. */
 static kn_status check(const tunable *t, kn_tuner *tuner, int64_t size)
 {
     const int64_t m = size - 59, n = size - 27, k = size - 5;
@@ -116,7 +116,7 @@ static kn_status check(const tunable *t, kn_tuner *tuner, int64_t size)
 
 /* --- timing ------------------------------------------------------------------------------------------------------- */
 
-/* Each size is run as often as makes it as much work as the largest. */
+/* Each size is repeated until it does as much work as the largest. */
 static double flops_of(const tunable *t)
 {
     int count = 0;
@@ -154,7 +154,7 @@ static kn_status time_size(double *seconds, const tunable *t, kn_tuner *tuner, i
     return status;
 }
 
-/* HUGE_VAL for a candidate that fails or is wrong, which progress tells. */
+/* HUGE_VAL for a candidate that fails or is wrong, which is reported as progress. */
 static double measure(const tunable *t, kn_tuner *tuner, int index, const char *name, double best)
 {
     double seconds = 0;
@@ -170,14 +170,14 @@ static double measure(const tunable *t, kn_tuner *tuner, int index, const char *
         kn_tune_say(tuner, "  %8.1f GFLOP/s  %s", flops_of(t) / seconds * 1e-9, name);
         return seconds;
     }
-    kn_tune_say(tuner, "  is passed over  %s: %s", name, kn_error_message());
+    kn_tune_say(tuner, "  skipped  %s: %s", name, kn_error_message());
     kn_error_clear();
     return HUGE_VAL;
 }
 
 /* --- the search --------------------------------------------------------------------------------------------------- */
 
-/* Goes on where an earlier run stopped: candidates that have a time are not timed again. */
+/* Continues where an earlier run stopped: candidates with a time are not timed again. */
 static kn_status search(const tunable *t, kn_tuner *tuner, kn_tuning_result *result)
 {
     char buffer[64];
@@ -221,7 +221,7 @@ static kn_status tune(const tunable *t, kn_tuner *tuner)
         tuner->kept++;
         kn_tune_say(tuner, "%s: known", t->label);
     } else if (!kn_tune_is_over(tuner)) {
-        kn_tune_say(tuner, "%s%s", t->label, known ? ": goes on" : "");
+        kn_tune_say(tuner, "%s%s", t->label, known ? ": resuming" : "");
         status = search(t, tuner, &result);
     }
     if (status == KN_OK && result.choice && (known || result.num_figures > 0))
@@ -234,7 +234,7 @@ static kn_status tune(const tunable *t, kn_tuner *tuner)
 
 /* --- CLBlast ------------------------------------------------------------------------------------------------------ */
 
-/* The usual set first, whichever number it has in the list. */
+/* The default set first, whatever its index in the list. */
 static const char *clblast_candidate(const tunable *t, const kn_tuner *tuner, int index, char buffer[64])
 {
     const char *usual = kn_clblast_default(tuner->limits, t->kernel), *name;
@@ -247,7 +247,7 @@ static const char *clblast_candidate(const tunable *t, const kn_tuner *tuner, in
     return NULL;
 }
 
-/* Many work-items on a CPU device take long to compile and lose, and so do single ones elsewhere. */
+/* Large work-groups are slow to compile and slow to run on CPU devices; single work-items are on other devices. */
 static bool clblast_fits(const tunable *t, const kn_tuner *tuner, int index, const char *name)
 {
     const size_t items = kn_clblast_candidate_items(name);
@@ -261,7 +261,8 @@ static kn_status clblast_use(const tunable *t, kn_tuner *tuner, int index, const
     return kn_clblast_use(tuner->device, t->kernel, t->f64, name);
 }
 
-/* The direct kernel has the small products, the other the large ones, once the threshold between them says so. */
+/* The direct kernel computes the small products and the other one the large ones; the threshold between them is tuned
+ * last. */
 static kn_status tune_clblast_in(kn_tuner *tuner, bool f64)
 {
     static const int64_t large[] = {2048, 0}, small[] = {512, 0}, both[] = {128, 256, 512, 1024, 2048, 0},

@@ -1,5 +1,5 @@
-/* cli/tune_load.c - is the machine busy with something else? Then what is timed says little. Found by asking for the
- * processors for a moment: a load average tells of the last minute, and counts this program too. */
+/* cli/tune_load.c - is the machine busy? Then timings mean little. Measured by spinning on the processors for a moment:
+ * a load average covers the last minute and includes this program. */
 #define _GNU_SOURCE /* CLOCK_THREAD_CPUTIME_ID */
 #include <pthread.h>
 #include <time.h>
@@ -16,7 +16,7 @@ static double read_clock(clockid_t clock)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Leaves in *share how much of the moment it was running. */
+/* Sets *share to the fraction of the moment during which this thread ran. */
 static void *spin(void *share)
 {
     const double start = read_clock(CLOCK_MONOTONIC), used = read_clock(CLOCK_THREAD_CPUTIME_ID);

@@ -1,5 +1,5 @@
-/* cli/tune_shapes.c - which implementation is the fastest for common shapes: benchmark mode (koine/flags.h) run on a
- * list of them. Before a table is timed, each of its implementations is held against the reference. */
+/* cli/tune_shapes.c - finds the fastest implementations for common shapes by running benchmark mode (koine/flags.h) on
+ * a list of them. Before a table is timed, each of its implementations is checked against the reference. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 /* --- a product or a layer ----------------------------------------------------------------------------------------- */
 
 typedef struct shape {
-    int64_t x[4], w[4]; /* of a product [m, k] [k, n] the first two; a weight [outputs, inputs / groups, r, r] */
+    int64_t x[4], w[4]; /* a product [m, k] [k, n] uses the first two; a weight is [outputs, inputs / groups, r, r] */
     int64_t stride, padding, groups;
     bool is_product, a_transposed, b_transposed;
 } shape;
@@ -41,7 +41,7 @@ static kn_tensor *apply(const shape *s, kn_tensor *x, kn_tensor *w)
                          : kn_conv2d(x, w, NULL, .stride = s->stride, .padding = s->padding, .groups = s->groups);
 }
 
-/* The result, and where wanted the gradients of both inputs. */
+/* The result and, on request, the gradients of both inputs. */
 enum { RESULTS = 3 };
 static kn_status compute(kn_tensor *results[RESULTS], const shape *s, kn_tensor *const inputs[2], bool gradients)
 {
@@ -73,7 +73,7 @@ static const shape product_cases[] = {PRODUCT_CASE(67, 70, 129), PRODUCT_CASE(1,
 static const shape layer_cases[] = {LAYER_CASE(6, 10, 3, 1, 1), LAYER_CASE(6, 10, 3, 2, 1), LAYER_CASE(6, 10, 1, 1, 1),
                                     LAYER_CASE(6, 6, 3, 1, 6)};
 
-/* Both computed in f32, in different orders, by Winograd's transforms perhaps. */
+/* Both are computed in f32, in different orders, possibly with Winograd transforms. */
 static bool are_alike(const float *found, const float *expected, int64_t count)
 {
     float largest = 0;
@@ -137,15 +137,15 @@ static kn_status check_row(kn_tuner *tuner, const kn_implementation_table *table
         KN_TRY(check_case(&right, tuner, table->operation, row->name, &cases[i]));
     }
     if (!right)
-        return kn_error_set(KN_ERR_DEVICE,
-                            "the implementation `%s` of %s gives wrong numbers on %s: nothing is timed; `koine doctor` "
-                            "tells more",
-                            row->name, table->operation, kn_device_string(tuner->device));
+        return kn_error_set(
+            KN_ERR_DEVICE,
+            "the implementation `%s` of %s gives wrong results on %s: nothing is timed; run `koine doctor` for details",
+            row->name, table->operation, kn_device_string(tuner->device));
     kn_tuning_result answer = {.question = question, .choice = (char[]){"yes"}, .complete = true};
     return kn_tune_keep(tuner, &answer);
 }
 
-/* Those that benchmark mode times on such a device. */
+/* The implementations that benchmark mode would time on this device. */
 static kn_status check_tables(kn_tuner *tuner, kn_table_family family)
 {
     const kn_implementation_table *table;
@@ -205,8 +205,8 @@ static kn_status time_shape(kn_tuner *tuner, const shape *s, const char *label, 
     }
     kn_set_benchmark(false);
     kn_benchmark_observe(NULL, NULL, NULL);
-    if (status == KN_ERR_MEMORY) { /* of the device: its own affair; of the host: the next call will say so */
-        kn_tune_say(tuner, "  is passed over: %s", kn_error_message());
+    if (status == KN_ERR_MEMORY) { /* device memory: skip this shape; host memory: the next call will fail too */
+        kn_tune_say(tuner, "  skipped: %s", kn_error_message());
         kn_error_clear();
         status = KN_OK;
     }
@@ -246,7 +246,8 @@ kn_status kn_tune_gemm(kn_tuner *tuner)
     return KN_OK;
 }
 
-/* Layers of ResNet, VGG, AlexNet, Inception, MobileNet and of the main job; 8 images on a CPU device, 32 elsewhere. */
+/* Layers of ResNet, VGG, AlexNet, Inception, MobileNet and of the Fashion-MNIST example; 8 images on a CPU device, 32
+ * elsewhere. */
 static const struct {
     int channels, size, outputs, kernel, stride, padding, groups;
 } layers[] = {

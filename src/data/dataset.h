@@ -7,20 +7,26 @@
 struct kn_dataset {
     kn_dataset_functions functions;
     void *self;
-    kn_sample_spec input, target;
+    kn_field *fields; /* with names of their own, none NULL */
+    const char **names;
+    int num_fields;
+    int input, target; /* the numbers of the fields with these names; -1: there is none */
     /* Used instead of functions.get where it is set: `random` is the sample's own random number (see kn_transform). */
-    kn_status (*get_random)(void *self, int64_t index, uint64_t random, void *input, void *target);
+    kn_status (*get_random)(void *self, int64_t index, uint64_t random, void *const *fields);
 };
 
 /* As kn_dataset_new, with a status; `self` is destroyed on failure as well. */
 kn_status kn_dataset_make(kn_dataset **dataset, const kn_dataset_functions *functions, void *self,
-                          const kn_sample_spec *input, const kn_sample_spec *target);
+                          const kn_field *fields, int num_fields);
 
 /* kn_dataset_get with the sample's random number. */
-kn_status kn_dataset_get_random(kn_dataset *dataset, int64_t index, uint64_t random, void *input, void *target);
+kn_status kn_dataset_get_random(kn_dataset *dataset, int64_t index, uint64_t random, void *const *fields);
 
-/* Elements and bytes of one sample. The spec was checked when its dataset was made. */
-int64_t kn_sample_spec_numel(const kn_sample_spec *spec);
-size_t kn_sample_spec_bytes(const kn_sample_spec *spec);
+/* "it has "input", "target"": for messages about a field that is not there. */
+const char *kn_describe_names(char *text, size_t size, const char *const *names, int count);
+
+/* Elements and bytes of the field in one sample. The field was checked when its dataset was made. */
+int64_t kn_field_numel(const kn_field *field);
+size_t kn_field_bytes(const kn_field *field);
 
 #endif

@@ -27,6 +27,25 @@ static kn_status check_params(const kn_loader_params *params)
     return KN_OK;
 }
 
+static kn_status measure_fields(kn_loader *loader, size_t largest)
+{
+    const kn_dataset *dataset = loader->dataset;
+    const size_t limit = SIZE_MAX / 4 / (largest ? largest : 1);
+    loader->num_fields = dataset->num_fields;
+    loader->bytes = kn_calloc((size_t)loader->num_fields, sizeof(*loader->bytes));
+    if (!loader->bytes)
+        return KN_ERR_MEMORY;
+    for (int i = 0; i < loader->num_fields; i++) {
+        loader->bytes[i] = kn_field_bytes(&dataset->fields[i]);
+        if (loader->bytes[i] > limit)
+            return kn_fail(KN_ERR_ARGUMENT,
+                           "loader: %zu samples whose field \"%s\" has %zu bytes are more than memory can address; use "
+                           "smaller batches",
+                           largest, dataset->names[i], loader->bytes[i]);
+    }
+    return KN_OK;
+}
+
 /* Batches per epoch, samples per batch, slots. */
 static kn_status lay_out(kn_loader *loader)
 {
@@ -35,14 +54,8 @@ static kn_status lay_out(kn_loader *loader)
     bool partial = length % params->batch_size != 0 && !params->drop_last;
     loader->batches = length / params->batch_size + (partial ? 1 : 0);
     loader->samples = params->drop_last ? loader->batches * params->batch_size : length;
-    loader->input_bytes = kn_sample_spec_bytes(&loader->dataset->input);
-    loader->target_bytes = kn_sample_spec_bytes(&loader->dataset->target);
     size_t largest = (size_t)(params->batch_size < length ? params->batch_size : length);
-    size_t limit = SIZE_MAX / 4 / (largest ? largest : 1);
-    if (loader->input_bytes > limit || loader->target_bytes > limit)
-        return kn_fail(KN_ERR_ARGUMENT,
-                       "loader: %zu samples of %zu + %zu bytes are more than memory can address; use smaller batches",
-                       largest, loader->input_bytes, loader->target_bytes);
+    KN_TRY(measure_fields(loader, largest));
     loader->largest = (int64_t)largest;
     if (params->num_workers > loader->batches)
         params->num_workers = (int)loader->batches;
@@ -54,11 +67,19 @@ static kn_status lay_out(kn_loader *loader)
 
 static kn_status allocate(kn_loader *loader)
 {
+    const size_t fields = (size_t)loader->num_fields, slots = (size_t)loader->num_slots;
     loader->order = kn_calloc((size_t)loader->length, sizeof(*loader->order));
-    loader->slots = kn_calloc((size_t)loader->num_slots, sizeof(*loader->slots));
+    loader->slots = kn_calloc(slots, sizeof(*loader->slots));
+    loader->places = kn_calloc(slots * fields, sizeof(*loader->places));
     loader->spare = kn_calloc((size_t)loader->max_memory, sizeof(*loader->spare));
-    if (!loader->order || !loader->slots || !loader->spare)
+    loader->made = kn_calloc(2 * fields, sizeof(*loader->made));
+    loader->given = kn_loader_new_given(loader);
+    if (!loader->order || !loader->slots || !loader->places || !loader->spare || !loader->made || !loader->given)
         return KN_ERR_MEMORY;
+    for (size_t i = 0; i < slots; i++)
+        loader->slots[i].places = loader->places + i * fields;
+    loader->now.fields = loader->made;
+    loader->ahead.fields = loader->made + fields;
     return kn_device_is_host(loader->device) ? KN_OK : kn_stream_create(&loader->stream, loader->device);
 }
 
@@ -112,7 +133,7 @@ void kn_loader_free(kn_loader *loader)
     if (!loader || kn_is_forked())
         return;
     kn_loader_stop_workers(loader);
-    kn_made_batch_drop(&loader->ahead);
+    kn_loader_drop(loader, &loader->ahead);
     kn_loader_free_memory(loader); /* what is being copied from stays until that is done */
     if (loader->stream)
         kn_stream_settle(loader->stream);
@@ -120,8 +141,12 @@ void kn_loader_free(kn_loader *loader)
     pthread_cond_destroy(&loader->work);
     pthread_cond_destroy(&loader->done);
     kn_mutex_destroy(&loader->mutex);
+    kn_free(loader->given);
+    kn_free(loader->made);
+    kn_free(loader->places);
     kn_free(loader->slots);
     kn_free(loader->order);
+    kn_free(loader->bytes);
     kn_free(loader);
 }
 
@@ -141,11 +166,11 @@ kn_status kn_loader_start(kn_loader *loader, int64_t epoch)
     if (loader->num_threads > 0 && kn_is_forked())
         return kn_fail_forked();
     kn_loader_drain(loader);
-    kn_made_batch_drop(&loader->ahead);
+    kn_loader_drop(loader, &loader->ahead);
     kn_sample_order(loader->order, loader->length, loader->params.shuffle, loader->params.seed, epoch);
     loader->epoch = epoch;
     loader->next_batch = 0;
-    loader->started = true;
+    loader->starts++;
     kn_loader_begin_epoch(loader);
     return KN_OK;
 }
@@ -177,23 +202,31 @@ static void make_ahead(kn_loader *loader)
         kn_loader_release(loader, slot);
 }
 
-kn_status kn_loader_next(kn_loader *loader, kn_tensor **input, kn_tensor **target)
+kn_status kn_loader_give(kn_loader *loader, kn_given_batch *given, bool *more)
 {
-    if (!loader || !input || !target)
-        return kn_fail_argument_null("kn_loader_next", !loader ? "loader" : !input ? "input" : "target");
     if (loader->num_threads > 0 && kn_is_forked())
         return kn_fail_forked();
-    if (!loader->started)
-        return kn_fail(KN_ERR_STATE, "kn_loader_next: call kn_loader_start first");
-    if (loader->next_batch >= loader->batches) {
-        *input = *target = NULL;
+    *more = loader->next_batch < loader->batches;
+    if (!*more)
         return KN_OK;
-    }
-    kn_made_batch batch = loader->ahead;
-    loader->ahead = (kn_made_batch){0};
-    kn_status status = batch.input ? KN_OK : fetch(loader, &batch);
+    const kn_made_batch made = loader->ahead;
+    loader->ahead = loader->now; /* empty */
+    loader->now = made;
+    kn_status status = made.is_made ? KN_OK : fetch(loader, &loader->now);
     loader->next_batch++;
     KN_TRY(status);
     make_ahead(loader);
-    return kn_loader_hand_over(loader, &batch, input, target);
+    return kn_loader_hand_over(loader, &loader->now, given);
+}
+
+kn_status kn_loader_next(kn_loader *loader, const kn_batch **batch)
+{
+    if (!loader || !batch)
+        return kn_fail_argument_null("kn_loader_next", loader ? "batch" : "loader");
+    if (loader->starts == 0)
+        return kn_fail(KN_ERR_STATE, "kn_loader_next: call kn_loader_start first");
+    bool more;
+    KN_TRY(kn_loader_give(loader, loader->given, &more));
+    *batch = more ? &loader->given->batch : NULL;
+    return KN_OK;
 }

@@ -17,25 +17,36 @@
 
 typedef enum kn_slot_state { KN_SLOT_FREE, KN_SLOT_MAKING, KN_SLOT_READY } kn_slot_state;
 
-/* A full batch of samples on the host. */
+/* A full batch of samples on the host: a tensor per field. */
 typedef struct kn_host_batch {
-    kn_tensor *input, *target; /* NULL: none */
+    kn_tensor **fields; /* NULL: none */
 } kn_host_batch;
 
-/* All but `memory`, which belongs to whoever holds the slot, is guarded by the loader's mutex. */
+/* All but `memory` and `places`, which belong to whoever holds the slot, is guarded by the loader's mutex. */
 typedef struct kn_slot {
     kn_slot_state state;
     int64_t batch;
     kn_host_batch memory;
+    void **places;    /* where the next sample's fields go */
     kn_status status; /* of gathering */
     char message[1024];
 } kn_slot;
 
-/* A batch as kn_loader_next gives it; what makes it may be under way. */
+/* A batch ready for the caller; what makes it may be under way. */
 typedef struct kn_made_batch {
-    kn_tensor *input, *target; /* NULL: no batch here */
-    kn_event *made;            /* NULL where no device is involved */
+    kn_tensor **fields; /* the loader's list, all NULL unless: */
+    bool is_made;
+    kn_event *made; /* NULL where no device is involved */
 } kn_made_batch;
+
+/* A batch as the caller has it, and the loop over the loader that it belongs to. */
+typedef struct kn_given_batch {
+    kn_batch batch; /* first: the functions of the loop get only this */
+    kn_loader *loader;
+    int64_t starts; /* the loader's, when the loop began */
+    int scope;      /* of the round */
+    kn_tensor *fields[];
+} kn_given_batch;
 
 struct kn_loader {
     kn_dataset *dataset;
@@ -45,15 +56,21 @@ struct kn_loader {
     kn_stream *stream;                 /* for the copies; NULL on the host */
     int64_t length;                    /* of the dataset */
     int64_t batches, samples, largest; /* per epoch; samples in a full batch */
-    size_t input_bytes, target_bytes;  /* of one sample */
+    int num_fields;
+    size_t *bytes; /* of each field in one sample */
 
     int64_t epoch;
-    bool started;
+    int64_t starts;      /* how often an epoch was started */
     int64_t *order;      /* sample indices of the epoch; written only while nobody gathers */
     int64_t next_batch;  /* that kn_loader_next will give */
     kn_made_batch ahead; /* that very batch, if it was made early */
+    kn_made_batch now;   /* the one being handed over */
+    kn_tensor **made;    /* where the fields of both are */
+    kn_given_batch *given;
+    kn_status loop_status; /* of the last loop */
 
     kn_slot *slots;
+    void **places; /* of all slots */
     int num_slots;
     kn_host_batch *spare; /* guarded by the mutex: host tensors not in use, oldest first; copies may be under way */
     int num_spare, num_memory, max_memory; /* num_memory: in slots and spare */
@@ -78,10 +95,18 @@ kn_status kn_loader_take_memory(kn_loader *loader, kn_slot *slot);
 void kn_loader_give_memory_back(kn_loader *loader, kn_slot *slot);
 void kn_loader_free_memory(kn_loader *loader);
 
-/* loader_collate.c: has the collate function make the batch / hands it to the caller, whose current stream waits. */
+/* loader_collate.c: has the collate function make the batch / hands it to the caller, whose current stream waits /
+ * gives it up. */
 kn_status kn_loader_make(kn_loader *loader, kn_slot *slot, kn_made_batch *batch);
-kn_status kn_loader_hand_over(kn_loader *loader, kn_made_batch *batch, kn_tensor **input, kn_tensor **target);
-void kn_made_batch_drop(kn_made_batch *batch);
+kn_status kn_loader_hand_over(kn_loader *loader, kn_made_batch *batch, kn_given_batch *given);
+void kn_loader_drop(kn_loader *loader, kn_made_batch *batch);
+
+/* loader_loop.c: the batch with these fields, as its user sees it. */
+kn_batch kn_loader_describe(const kn_loader *loader, kn_tensor **fields);
+kn_given_batch *kn_loader_new_given(kn_loader *loader); /* freed with kn_free; NULL with an error */
+
+/* loader.c: the next batch; `more` is false at the end of the epoch. */
+kn_status kn_loader_give(kn_loader *loader, kn_given_batch *given, bool *more);
 
 /* loader_workers.c. Draining leaves all workers idle and all slots free; acquire waits for the slot that holds `batch`,
  * or gives NULL at once if it is not ready and `wait` is false; release lets a worker fill it again. */

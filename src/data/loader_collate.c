@@ -1,30 +1,38 @@
-/* data/loader_collate.c - from the host tensors of a batch to what kn_loader_next gives: to the device, beside the work
+/* data/loader_collate.c - from the host tensors of a batch to what the caller gets: to the device, beside the work
  * of the step before, or whatever the caller's collate function does. */
 #include "base/error.h"
 #include "data/loader.h"
+#include "tensor/scope.h"
 #include "tensor/tensor.h"
 
-void kn_made_batch_drop(kn_made_batch *batch)
+static void forget(const kn_loader *loader, kn_made_batch *batch)
 {
-    kn_release(batch->input);
-    kn_release(batch->target);
-    kn_event_free(batch->made);
-    *batch = (kn_made_batch){0};
+    for (int i = 0; i < loader->num_fields && batch->fields; i++)
+        batch->fields[i] = NULL;
+    batch->is_made = false;
+    batch->made = NULL;
 }
 
-kn_status kn_collate_to_device(kn_batch *batch, void *user)
+void kn_loader_drop(kn_loader *loader, kn_made_batch *batch)
+{
+    for (int i = 0; i < loader->num_fields && batch->fields; i++)
+        kn_release(batch->fields[i]);
+    kn_event_free(batch->made);
+    forget(loader, batch);
+}
+
+kn_status kn_collate_to_device(const kn_batch *batch, void *user)
 {
     if (!batch)
         return kn_fail_argument_null("kn_collate_to_device", "batch");
     kn_device *device = user ? user : kn_device_current();
     if (!device)
         return kn_error_status();
-    kn_tensor *input = kn_to_device(batch->input, device, .non_blocking = true);
-    kn_tensor *target = kn_to_device(batch->target, device, .non_blocking = true);
-    if (!input || !target)
-        return kn_error_status();
-    batch->input = input;
-    batch->target = target;
+    for (int i = 0; i < batch->num_fields; i++) {
+        batch->fields[i] = kn_to_device(batch->fields[i], device, .non_blocking = true);
+        if (!batch->fields[i])
+            return kn_error_status();
+    }
     return KN_OK;
 }
 
@@ -51,23 +59,35 @@ static kn_status fail_collate(const kn_loader *loader, kn_status status, int64_t
     return status;
 }
 
-static kn_status call(const kn_loader *loader, const kn_slot *slot, kn_made_batch *result)
+/* From the slot's rows to what the collate function leaves, all of it the scope's. */
+static kn_status collate(const kn_loader *loader, const kn_slot *slot, kn_tensor **fields)
 {
-    int64_t size = kn_loader_batch_size(loader, slot->batch);
-    kn_batch batch = {rows(slot->memory.input, size), rows(slot->memory.target, size)};
-    if (!batch.input || !batch.target)
-        return kn_error_status();
+    const int64_t size = kn_loader_batch_size(loader, slot->batch);
+    for (int i = 0; i < loader->num_fields; i++)
+        if (!(fields[i] = rows(slot->memory.fields[i], size)))
+            return kn_error_status();
+    const kn_batch batch = kn_loader_describe(loader, fields);
     kn_status status = loader->params.collate ? loader->params.collate(&batch, loader->params.collate_user)
                        : loader->stream       ? kn_collate_to_device(&batch, loader->device)
                                               : KN_OK;
-    if (status == KN_OK && (!batch.input || !batch.target))
-        status = kn_error_status() != KN_OK
-                     ? kn_error_status()
-                     : kn_fail(KN_ERR_STATE, "it left the batch's %s NULL", batch.input ? "target" : "input");
-    if (status != KN_OK)
-        return loader->params.collate ? fail_collate(loader, status, slot->batch) : status;
-    result->input = kn_retain(batch.input);
-    result->target = kn_retain(batch.target);
+    for (int i = 0; i < loader->num_fields && status == KN_OK; i++)
+        if (!fields[i])
+            status = kn_error_status() != KN_OK
+                         ? kn_error_status()
+                         : kn_fail(KN_ERR_STATE, "it left the batch's field \"%s\" NULL", loader->dataset->names[i]);
+    return status == KN_OK || !loader->params.collate ? status : fail_collate(loader, status, slot->batch);
+}
+
+static kn_status call(const kn_loader *loader, const kn_slot *slot, kn_made_batch *result)
+{
+    kn_status status = collate(loader, slot, result->fields);
+    if (status != KN_OK) {
+        forget(loader, result);
+        return status;
+    }
+    for (int i = 0; i < loader->num_fields; i++)
+        kn_retain(result->fields[i]);
+    result->is_made = true;
     return KN_OK;
 }
 
@@ -102,10 +122,9 @@ static kn_status call_on_stream(const kn_loader *loader, const kn_slot *slot, kn
 
 kn_status kn_loader_make(kn_loader *loader, kn_slot *slot, kn_made_batch *batch)
 {
-    *batch = (kn_made_batch){0};
     kn_status status = loader->stream ? call_on_stream(loader, slot, batch) : call_in_scope(loader, slot, batch);
     if (status != KN_OK)
-        kn_made_batch_drop(batch);
+        kn_loader_drop(loader, batch);
     return status;
 }
 
@@ -120,22 +139,17 @@ static kn_status order_after(const kn_loader *loader, const kn_made_batch *batch
     return kn_stream_wait_event(callers, batch->made);
 }
 
-kn_status kn_loader_hand_over(kn_loader *loader, kn_made_batch *batch, kn_tensor **input, kn_tensor **target)
+kn_status kn_loader_hand_over(kn_loader *loader, kn_made_batch *batch, kn_given_batch *given)
 {
     kn_status status = batch->made ? order_after(loader, batch) : KN_OK;
     if (status != KN_OK) {
-        kn_made_batch_drop(batch);
+        kn_loader_drop(loader, batch);
         return status;
     }
     kn_event_free(batch->made);
-    kn_tensor *adopted_input = kn_scope_adopt(batch->input);
-    kn_tensor *adopted_target = adopted_input ? kn_scope_adopt(batch->target) : NULL;
-    if (!adopted_input)
-        kn_release(batch->target);
-    *batch = (kn_made_batch){0};
-    if (!adopted_target)
-        return kn_error_status(); /* an adopted input is its scope's to release */
-    *input = adopted_input;
-    *target = adopted_target;
-    return KN_OK;
+    status = kn_scope_adopt_all(batch->fields, loader->num_fields, given->fields);
+    forget(loader, batch);
+    if (status == KN_OK)
+        given->batch = kn_loader_describe(loader, given->fields);
+    return status;
 }

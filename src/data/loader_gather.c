@@ -22,18 +22,19 @@ static kn_status fail_sample(kn_status status, int64_t index)
 kn_status kn_loader_gather(kn_loader *loader, kn_slot *slot, int64_t batch)
 {
     KN_TRY(kn_loader_take_memory(loader, slot));
-    unsigned char *input = slot->memory.input->storage->host, *target = slot->memory.target->storage->host;
+    for (int f = 0; f < loader->num_fields; f++)
+        slot->places[f] = slot->memory.fields[f]->storage->host;
     const int64_t *order = loader->order + batch * loader->params.batch_size;
     const int64_t size = kn_loader_batch_size(loader, batch);
     for (int64_t i = 0; i < size; i++) {
         if (atomic_load_explicit(&loader->cancel, memory_order_relaxed))
             return KN_ERR_INTERRUPTED; /* nobody will look at it */
         uint64_t random = kn_sample_random(loader->params.seed, loader->epoch, order[i]);
-        kn_status status = kn_dataset_get_random(loader->dataset, order[i], random, input, target);
+        kn_status status = kn_dataset_get_random(loader->dataset, order[i], random, slot->places);
         if (status != KN_OK)
             return fail_sample(status, order[i]);
-        input += loader->input_bytes;
-        target += loader->target_bytes;
+        for (int f = 0; f < loader->num_fields; f++)
+            slot->places[f] = (char *)slot->places[f] + loader->bytes[f];
     }
     return KN_OK;
 }

@@ -7,35 +7,41 @@
 #include "data/loader.h"
 #include "tensor/host_copies.h"
 
-static void drop(kn_host_batch *memory)
+static void drop(const kn_loader *loader, kn_host_batch *memory)
 {
-    kn_release(memory->input);
-    kn_release(memory->target);
+    for (int i = 0; i < loader->num_fields && memory->fields; i++)
+        kn_release(memory->fields[i]);
+    kn_free(memory->fields);
     *memory = (kn_host_batch){0};
 }
 
-static kn_status make_tensor(const kn_loader *loader, kn_tensor **tensor, const kn_sample_spec *spec)
+static kn_status make_tensor(const kn_loader *loader, kn_tensor **tensor, const kn_field *field)
 {
     int64_t shape[KN_MAX_DIMS] = {loader->largest};
-    for (int dim = 0; dim < spec->ndim; dim++)
-        shape[dim + 1] = spec->shape[dim];
+    for (int dim = 0; dim < field->ndim; dim++)
+        shape[dim + 1] = field->shape[dim];
     if (loader->pinned_for)
-        return kn_tensor_new_pinned(tensor, spec->dtype, spec->ndim + 1, shape, loader->pinned_for);
-    return kn_tensor_new(tensor, spec->dtype, spec->ndim + 1, shape, kn_device_host());
+        return kn_tensor_new_pinned(tensor, field->dtype, field->ndim + 1, shape, loader->pinned_for);
+    return kn_tensor_new(tensor, field->dtype, field->ndim + 1, shape, kn_device_host());
 }
 
 static kn_status make_memory(const kn_loader *loader, kn_host_batch *memory)
 {
-    KN_TRY(make_tensor(loader, &memory->input, &loader->dataset->input));
-    kn_status status = make_tensor(loader, &memory->target, &loader->dataset->target);
+    memory->fields = kn_calloc((size_t)loader->num_fields, sizeof(*memory->fields));
+    kn_status status = memory->fields ? KN_OK : KN_ERR_MEMORY;
+    for (int i = 0; i < loader->num_fields && status == KN_OK; i++)
+        status = make_tensor(loader, &memory->fields[i], &loader->dataset->fields[i]);
     if (status != KN_OK)
-        drop(memory);
+        drop(loader, memory);
     return status;
 }
 
-static bool is_idle(const kn_host_batch *memory)
+static bool is_idle(const kn_loader *loader, const kn_host_batch *memory)
 {
-    return kn_storage_copies_done(memory->input->storage) && kn_storage_copies_done(memory->target->storage);
+    bool idle = true;
+    for (int i = 0; i < loader->num_fields && idle; i++)
+        idle = kn_storage_copies_done(memory->fields[i]->storage);
+    return idle;
 }
 
 /* Takes spare memory whose copies are done; the oldest one, done or not, when no more may be made. False: none. */
@@ -44,7 +50,7 @@ static bool take_spare(kn_loader *loader, kn_host_batch *memory)
     bool found = false;
     kn_lock(&loader->mutex);
     int at = 0;
-    while (at < loader->num_spare && !is_idle(&loader->spare[at]))
+    while (at < loader->num_spare && !is_idle(loader, &loader->spare[at]))
         at++;
     if (at == loader->num_spare && loader->num_memory >= loader->max_memory)
         at = 0;
@@ -70,7 +76,7 @@ static void forget_one(kn_loader *loader)
 
 kn_status kn_loader_take_memory(kn_loader *loader, kn_slot *slot)
 {
-    if (slot->memory.input) /* of a batch that nobody came for */
+    if (slot->memory.fields) /* of a batch that nobody came for */
         kn_loader_give_memory_back(loader, slot);
     kn_status status = KN_OK;
     if (!take_spare(loader, &slot->memory)) {
@@ -79,9 +85,11 @@ kn_status kn_loader_take_memory(kn_loader *loader, kn_slot *slot)
             forget_one(loader);
         return status;
     }
-    status = kn_storage_await(slot->memory.input->storage);
-    kn_status other = kn_storage_await(slot->memory.target->storage);
-    return status == KN_OK ? other : status;
+    for (int i = 0; i < loader->num_fields; i++) {
+        kn_status awaited = kn_storage_await(slot->memory.fields[i]->storage);
+        status = status == KN_OK ? awaited : status;
+    }
+    return status;
 }
 
 /* Is the loader's the only reference, and no view of it alive? Nobody else can make one then. */
@@ -95,9 +103,11 @@ void kn_loader_give_memory_back(kn_loader *loader, kn_slot *slot)
 {
     kn_host_batch memory = slot->memory;
     slot->memory = (kn_host_batch){0};
-    if (!memory.input)
+    if (!memory.fields)
         return;
-    bool own = is_own(memory.input) && is_own(memory.target);
+    bool own = true;
+    for (int i = 0; i < loader->num_fields; i++)
+        own = own && is_own(memory.fields[i]);
     kn_lock(&loader->mutex);
     if (own)
         loader->spare[loader->num_spare++] = memory;
@@ -105,14 +115,14 @@ void kn_loader_give_memory_back(kn_loader *loader, kn_slot *slot)
         loader->num_memory--;
     kn_unlock(&loader->mutex);
     if (!own)
-        drop(&memory);
+        drop(loader, &memory);
 }
 
 void kn_loader_free_memory(kn_loader *loader)
 {
     for (int i = 0; loader->slots && i < loader->num_slots; i++)
-        drop(&loader->slots[i].memory);
+        drop(loader, &loader->slots[i].memory);
     for (int i = 0; loader->spare && i < loader->num_spare; i++)
-        drop(&loader->spare[i]);
+        drop(loader, &loader->spare[i]);
     kn_free(loader->spare);
 }

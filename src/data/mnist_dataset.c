@@ -17,15 +17,15 @@ typedef struct mnist_dataset {
 static int64_t length(void *self) { return ((mnist_dataset *)self)->length; }
 
 /* torchvision's ToTensor: x / 255 as float32. */
-static kn_status get(void *self, int64_t index, void *input, void *target)
+static kn_status get(void *self, int64_t index, void *const *fields)
 {
     const mnist_dataset *data = self;
     const int64_t size = data->image_size;
     const unsigned char *restrict pixels = data->pixels + index * size;
-    float *restrict values = input;
+    float *restrict values = fields[0];
     for (int64_t i = 0; i < size; i++)
         values[i] = (float)pixels[i] / 255.0f;
-    *(int64_t *)target = data->classes[index];
+    *(int64_t *)fields[1] = data->classes[index];
     return KN_OK;
 }
 
@@ -121,8 +121,7 @@ kn_status kn_mnist_dataset(kn_dataset **dataset, const char *directory, bool tra
         destroy(data);
         return status;
     }
-    kn_sample_spec image = {
-        .dtype = KN_F32, .ndim = 3, .shape = {1, kn_size(data->images, 1), kn_size(data->images, 2)}};
-    kn_sample_spec label = {.dtype = KN_I64, .ndim = 0};
-    return kn_dataset_make(dataset, &functions, data, &image, &label);
+    const int64_t rows = kn_size(data->images, 1), columns = kn_size(data->images, 2);
+    return kn_dataset_make(dataset, &functions, data,
+                           KN_FIELDS({.dtype = KN_F32, .ndim = 3, .shape = {1, rows, columns}}, {.dtype = KN_I64}));
 }

@@ -1,4 +1,5 @@
-/* data/tensor_dataset.c - the rows of two tensors as samples. */
+/* data/tensor_dataset.c - the rows of tensors as samples, one tensor per field. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -6,86 +7,112 @@
 #include "data/dataset.h"
 #include "tensor/host_copies.h"
 
+/* A tensor whose rows are a field. */
+typedef struct column {
+    kn_tensor *tensor; /* contiguous; one reference */
+    const char *data;
+    size_t bytes; /* of one row */
+} column;
+
 typedef struct tensor_dataset {
-    kn_tensor *inputs, *targets; /* contiguous; one reference each */
-    const char *input_data, *target_data;
-    size_t input_bytes, target_bytes; /* of one row */
+    int64_t length;
+    int count;
+    column columns[];
 } tensor_dataset;
 
-static int64_t length(void *self) { return kn_size(((tensor_dataset *)self)->inputs, 0); }
+static int64_t length(void *self) { return ((tensor_dataset *)self)->length; }
 
-static kn_status get(void *self, int64_t index, void *input, void *target)
+static kn_status get(void *self, int64_t index, void *const *fields)
 {
     const tensor_dataset *data = self;
-    KN_TRY(kn_storage_wait(data->inputs->storage, KN_HOST_READ)); /* the caller may be filling them, pinned, anew */
-    KN_TRY(kn_storage_wait(data->targets->storage, KN_HOST_READ));
-    if (data->input_bytes > 0)
-        memcpy(input, data->input_data + (size_t)index * data->input_bytes, data->input_bytes);
-    if (data->target_bytes > 0)
-        memcpy(target, data->target_data + (size_t)index * data->target_bytes, data->target_bytes);
+    for (int i = 0; i < data->count; i++) {
+        const column *c = &data->columns[i];
+        KN_TRY(kn_storage_wait(c->tensor->storage, KN_HOST_READ)); /* the caller may be filling it, pinned, anew */
+        if (c->bytes > 0)
+            memcpy(fields[i], c->data + (size_t)index * c->bytes, c->bytes);
+    }
     return KN_OK;
 }
 
 static void destroy(void *self)
 {
     tensor_dataset *data = self;
-    kn_release(data->inputs);
-    kn_release(data->targets);
+    for (int i = 0; i < data->count; i++)
+        kn_release(data->columns[i].tensor);
     kn_free(data);
 }
 
-static kn_status check(const kn_tensor *inputs, const kn_tensor *targets)
+static kn_status check(kn_tensor *const *tensors, int i)
 {
-    if (!inputs || !targets)
-        return kn_fail_argument_null("kn_tensor_dataset", inputs ? "targets" : "inputs");
-    if (!kn_device_is_host(kn_device_of(inputs)) || !kn_device_is_host(kn_device_of(targets)))
-        return kn_fail(
-            KN_ERR_DEVICE,
-            "kn_tensor_dataset: inputs are on %s and targets on %s; both must be host tensors (kn_to moves them)",
-            kn_device_string(kn_device_of(inputs)), kn_device_string(kn_device_of(targets)));
-    if (kn_ndim(inputs) < 1 || kn_ndim(targets) < 1 || kn_size(inputs, 0) != kn_size(targets, 0)) {
-        char a[KN_DESCRIBE], b[KN_DESCRIBE];
-        return kn_fail(KN_ERR_SHAPE,
-                       "kn_tensor_dataset: inputs (%s) and targets (%s) must have the same size in dimension 0",
-                       kn_tensor_describe(a, sizeof(a), inputs), kn_tensor_describe(b, sizeof(b), targets));
-    }
+    char name[24];
+    snprintf(name, sizeof name, "tensors[%d]", i);
+    if (!tensors[i])
+        return kn_fail_argument_null("kn_tensor_dataset", name);
+    if (!kn_device_is_host(kn_device_of(tensors[i])))
+        return kn_fail(KN_ERR_DEVICE,
+                       "kn_tensor_dataset: tensor %d is on %s; all must be host tensors (kn_to moves them)", i,
+                       kn_device_string(kn_device_of(tensors[i])));
+    if (kn_ndim(tensors[i]) > 0 && kn_size(tensors[i], 0) == kn_size(tensors[0], 0))
+        return KN_OK;
+    char a[KN_DESCRIBE], b[KN_DESCRIBE];
+    return kn_fail(KN_ERR_SHAPE, "kn_tensor_dataset: tensors 0 (%s) and %d (%s) must have the same size in dimension 0",
+                   kn_tensor_describe(a, sizeof(a), tensors[0]), i, kn_tensor_describe(b, sizeof(b), tensors[i]));
+}
+
+static kn_status check_all(kn_tensor *const *tensors, int count, const char *const *names)
+{
+    int named = 0;
+    while (names && named < count && names[named])
+        named++;
+    if (names && (named < count || names[count]))
+        return kn_fail(KN_ERR_ARGUMENT, "kn_tensor_dataset: %s names than the %d tensors given",
+                       named < count ? "fewer" : "more", count);
+    for (int i = 0; i < count; i++)
+        KN_TRY(check(tensors, i));
     return KN_OK;
 }
 
 /* One row of the tensor. */
-static kn_sample_spec row_spec(const kn_tensor *tensor)
+static kn_field row_of(const kn_tensor *tensor, const char *name)
 {
-    kn_sample_spec spec = {.dtype = kn_dtype_of(tensor), .ndim = kn_ndim(tensor) - 1};
-    for (int dim = 0; dim < spec.ndim; dim++)
-        spec.shape[dim] = kn_size(tensor, dim + 1);
-    return spec;
+    kn_field field = {.name = name, .dtype = kn_dtype_of(tensor), .ndim = kn_ndim(tensor) - 1};
+    for (int dim = 0; dim < field.ndim; dim++)
+        field.shape[dim] = kn_size(tensor, dim + 1);
+    return field;
 }
 
-static kn_status fill(tensor_dataset *data, kn_tensor *inputs, kn_tensor *targets)
+static kn_status fill(tensor_dataset *data, kn_field *fields, kn_tensor *const *tensors, int count,
+                      const char *const *names)
 {
-    KN_TRY(kn_tensor_contiguous(&data->inputs, inputs));
-    KN_TRY(kn_tensor_contiguous(&data->targets, targets));
-    data->input_data = kn_data(data->inputs);
-    data->target_data = kn_data(data->targets);
-    return data->input_data && data->target_data ? KN_OK : kn_error_status();
+    data->length = kn_size(tensors[0], 0);
+    for (int i = 0; i < count; i++) {
+        column *c = &data->columns[i];
+        KN_TRY(kn_tensor_contiguous(&c->tensor, tensors[i]));
+        data->count = i + 1;
+        c->data = kn_data(c->tensor);
+        if (!c->data)
+            return kn_error_status();
+        fields[i] = row_of(tensors[i], names ? names[i] : NULL);
+        c->bytes = kn_field_bytes(&fields[i]);
+    }
+    return KN_OK;
 }
 
-kn_status kn_tensor_dataset(kn_dataset **dataset, kn_tensor *inputs, kn_tensor *targets)
+kn_status kn_tensor_dataset_of(kn_dataset **dataset, kn_tensor *const *tensors, int count, const char *const *names)
 {
     static const kn_dataset_functions functions = {.length = length, .get = get, .destroy = destroy};
-    if (!dataset)
-        return kn_fail_argument_null("kn_tensor_dataset", "dataset");
-    KN_TRY(check(inputs, targets));
-    tensor_dataset *data = kn_calloc(1, sizeof(*data));
-    if (!data)
-        return KN_ERR_MEMORY;
-    kn_status status = fill(data, inputs, targets);
-    if (status != KN_OK) {
+    if (!dataset || !tensors)
+        return kn_fail_argument_null("kn_tensor_dataset", dataset ? "tensors" : "dataset");
+    if (count < 1)
+        return kn_fail(KN_ERR_ARGUMENT, "kn_tensor_dataset: needs at least one tensor, not %d", count);
+    KN_TRY(check_all(tensors, count, names));
+    tensor_dataset *data = kn_calloc(1, sizeof(*data) + (size_t)count * sizeof(data->columns[0]));
+    kn_field *fields = kn_calloc((size_t)count, sizeof(*fields));
+    kn_status status = data && fields ? fill(data, fields, tensors, count, names) : KN_ERR_MEMORY;
+    if (status == KN_OK)
+        status = kn_dataset_make(dataset, &functions, data, fields, count);
+    else if (data)
         destroy(data);
-        return status;
-    }
-    kn_sample_spec input = row_spec(inputs), target = row_spec(targets);
-    data->input_bytes = kn_sample_spec_bytes(&input);
-    data->target_bytes = kn_sample_spec_bytes(&target);
-    return kn_dataset_make(dataset, &functions, data, &input, &target);
+    kn_free(fields);
+    return status;
 }

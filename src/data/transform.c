@@ -1,4 +1,4 @@
-/* data/transform.c - datasets whose inputs are changed on the way out, and the changes that come with the library. */
+/* data/transform.c - datasets of which one field is changed, and the changes that come with the library. */
 #include <string.h>
 
 #include "base/error.h"
@@ -10,21 +10,27 @@ typedef struct transform_dataset {
     kn_dataset *base;
     kn_transform transform;
     void *user;
+    int count;
+    int fields[]; /* that are changed */
 } transform_dataset;
 
 static int64_t length(void *self) { return kn_dataset_length(((transform_dataset *)self)->base); }
 
 /* The base gets a number of its own, so that two random transforms on top of each other do not decide alike. */
-static kn_status get_random(void *self, int64_t index, uint64_t random, void *input, void *target)
+static kn_status get_random(void *self, int64_t index, uint64_t random, void *const *fields)
 {
     const transform_dataset *data = self;
-    KN_TRY(kn_dataset_get_random(data->base, index, kn_next_random(random), input, target));
-    return data->transform(input, &data->base->input, random, data->user);
+    KN_TRY(kn_dataset_get_random(data->base, index, kn_next_random(random), fields));
+    for (int i = 0; i < data->count; i++) {
+        const int field = data->fields[i];
+        KN_TRY(data->transform(fields[field], &data->base->fields[field], random, data->user));
+    }
+    return KN_OK;
 }
 
-static kn_status get(void *self, int64_t index, void *input, void *target)
+static kn_status get(void *self, int64_t index, void *const *fields)
 {
-    return get_random(self, index, kn_sample_random(0, 0, index), input, target);
+    return get_random(self, index, kn_sample_random(0, 0, index), fields);
 }
 
 static void destroy(void *self)
@@ -34,49 +40,88 @@ static void destroy(void *self)
     kn_free(data);
 }
 
-kn_status kn_transform_dataset(kn_dataset **dataset, kn_dataset *base, kn_transform transform, void *user)
+static kn_status find_fields(transform_dataset *data, const kn_dataset *base, const char *const *names)
+{
+    char there[256];
+    for (int i = 0; i < data->count && names; i++) {
+        data->fields[i] = kn_dataset_find_field(base, names[i]);
+        if (data->fields[i] < 0)
+            return kn_fail(KN_ERR_ARGUMENT, "kn_transform_dataset: the dataset has no field \"%s\"; %s", names[i],
+                           kn_describe_names(there, sizeof there, base->names, base->num_fields));
+    }
+    return KN_OK;
+}
+
+/* Takes `base` over only on success. Without names the first field is meant. */
+static kn_status make(kn_dataset **dataset, kn_dataset *base, kn_transform transform, void *user,
+                      const char *const *names)
 {
     static const kn_dataset_functions functions = {.length = length, .get = get, .destroy = destroy};
-    if (!dataset || !base || !transform) {
-        kn_dataset_free(base);
-        return kn_fail_argument_null("kn_transform_dataset", !dataset ? "dataset" : !base ? "base" : "transform");
-    }
-    transform_dataset *data = kn_calloc(1, sizeof(*data));
-    if (!data) {
-        kn_dataset_free(base);
+    int count = names ? 0 : 1;
+    while (names && names[count])
+        count++;
+    transform_dataset *data = kn_calloc(1, sizeof(*data) + (size_t)count * sizeof(data->fields[0]));
+    if (!data)
         return KN_ERR_MEMORY;
-    }
-    *data = (transform_dataset){.base = base, .transform = transform, .user = user};
+    data->count = count;
+    data->transform = transform;
+    data->user = user;
     kn_dataset *made = NULL;
-    KN_TRY(kn_dataset_make(&made, &functions, data, &base->input, &base->target));
+    kn_status status = find_fields(data, base, names);
+    if (status != KN_OK)
+        destroy(data);
+    else
+        status = kn_dataset_make(&made, &functions, data, base->fields, base->num_fields);
+    if (status != KN_OK)
+        return status;
+    data->base = base;
     made->get_random = get_random;
     *dataset = made;
     return KN_OK;
 }
 
+kn_transform_dataset_params kn_transform_dataset_params_init(void)
+{
+    return (kn_transform_dataset_params){KN_TRANSFORM_DATASET_DEFAULTS};
+}
+
+kn_status kn_transform_dataset_with(kn_dataset **dataset, kn_dataset *base, kn_transform transform, void *user,
+                                    const kn_transform_dataset_params *params)
+{
+    params = params ? params : &(kn_transform_dataset_params){KN_TRANSFORM_DATASET_DEFAULTS};
+    kn_status status;
+    if (!dataset || !base || !transform)
+        status = kn_fail_argument_null("kn_transform_dataset", !dataset ? "dataset" : !base ? "base" : "transform");
+    else
+        status = make(dataset, base, transform, user, params->fields);
+    if (status != KN_OK)
+        kn_dataset_free(base);
+    return status;
+}
+
 /* --- transforms of images --------------------------------------------------------------------- */
 
-static kn_status check_image(const char *transform, const kn_sample_spec *spec)
+static kn_status check_image(const char *transform, const kn_field *field)
 {
-    if (spec->dtype != KN_F32 || spec->ndim != 3)
+    if (field->dtype != KN_F32 || field->ndim != 3)
         return kn_fail(KN_ERR_SHAPE, "%s: expected float32 images [channels, height, width], got %s of %d dimensions",
-                       transform, kn_dtype_name(spec->dtype), spec->ndim);
+                       transform, kn_dtype_name(field->dtype), field->ndim);
     return KN_OK;
 }
 
-kn_status kn_transform_normalize(void *input, const kn_sample_spec *spec, uint64_t random, void *user)
+kn_status kn_transform_normalize(void *value, const kn_field *field, uint64_t random, void *user)
 {
     (void)random;
     const kn_normalize *parameters = user;
-    if (!input || !spec || !parameters || !parameters->mean || !parameters->std)
+    if (!value || !field || !parameters || !parameters->mean || !parameters->std)
         return kn_fail(KN_ERR_ARGUMENT,
                        "kn_transform_normalize: `user` must point to a kn_normalize with mean and std");
-    KN_TRY(check_image("kn_transform_normalize", spec));
-    if (spec->shape[0] != parameters->channels)
+    KN_TRY(check_image("kn_transform_normalize", field));
+    if (field->shape[0] != parameters->channels)
         return kn_fail(KN_ERR_SHAPE, "kn_transform_normalize: mean and std are for %d channels, but the image has %lld",
-                       parameters->channels, (long long)spec->shape[0]);
-    const int64_t size = spec->shape[1] * spec->shape[2];
-    float *values = input;
+                       parameters->channels, (long long)field->shape[0]);
+    const int64_t size = field->shape[1] * field->shape[2];
+    float *values = value;
     for (int channel = 0; channel < parameters->channels; channel++, values += size) {
         const float mean = parameters->mean[channel], std = parameters->std[channel];
         if (!(std > 0))
@@ -88,16 +133,16 @@ kn_status kn_transform_normalize(void *input, const kn_sample_spec *spec, uint64
     return KN_OK;
 }
 
-kn_status kn_transform_random_horizontal_flip(void *input, const kn_sample_spec *spec, uint64_t random, void *user)
+kn_status kn_transform_random_horizontal_flip(void *value, const kn_field *field, uint64_t random, void *user)
 {
     (void)user;
-    if (!input || !spec)
-        return kn_fail_argument_null("kn_transform_random_horizontal_flip", input ? "spec" : "input");
-    KN_TRY(check_image("kn_transform_random_horizontal_flip", spec));
+    if (!value || !field)
+        return kn_fail_argument_null("kn_transform_random_horizontal_flip", value ? "field" : "value");
+    KN_TRY(check_image("kn_transform_random_horizontal_flip", field));
     if (random >> 63 == 0)
         return KN_OK;
-    const int64_t width = spec->shape[2], rows = spec->shape[0] * spec->shape[1];
-    float *row = input;
+    const int64_t width = field->shape[2], rows = field->shape[0] * field->shape[1];
+    float *row = value;
     for (int64_t i = 0; i < rows; i++, row += width)
         for (int64_t left = 0, right = width - 1; left < right; left++, right--) {
             float held = row[left];

@@ -86,7 +86,7 @@ static kn_status sum_packed(kn_grad_call *grad, const int *whole, int found, kn_
         for (int k = 0; k < found; k++)
             inputs[i * found + k] = grad->grad_outputs[i * grad->num_inputs + whole[k]];
     KN_TRY(kn_reduce_list(inputs, copies, found, grad->input[0].device, params->buffer_size, sums));
-    KN_TRY(kn_adopt_all(sums, found, sums));
+    KN_TRY(kn_scope_adopt_all(sums, found, sums));
     for (int k = 0; k < found; k++)
         grad->grad_inputs[whole[k]] = sums[k];
     return KN_OK;
@@ -189,7 +189,7 @@ kn_status kn_comm_broadcast_coalesced(kn_tensor *const *tensors, int count, kn_d
     if (status == KN_OK)
         status = broadcast_some(&some, false, made);
     if (status == KN_OK)
-        status = kn_adopt_all(made, results, out);
+        status = kn_scope_adopt_all(made, results, out);
     else if (made)
         kn_release_all(made, results);
     if (status != KN_OK)

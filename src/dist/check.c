@@ -108,19 +108,3 @@ void kn_release_all(kn_tensor **tensors, int count)
         tensors[i] = NULL;
     }
 }
-
-kn_status kn_adopt_all(kn_tensor **owned, int count, kn_tensor **out)
-{
-    kn_status status = KN_OK;
-    for (int i = 0; i < count; i++) {
-        if (!owned[i])
-            continue;
-        if (status != KN_OK)
-            kn_release(owned[i]);
-        else if (!(owned[i] = kn_scope_adopt(owned[i])))
-            status = kn_error_status();
-    }
-    for (int i = 0; i < count && status == KN_OK; i++)
-        out[i] = owned[i];
-    return status;
-}

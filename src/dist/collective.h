@@ -9,6 +9,7 @@
 #include "autograd/tape.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "tensor/scope.h"
 
 #define KN_COALESCED_BYTES ((size_t)10 << 20) /* PyTorch's default */
 
@@ -33,10 +34,6 @@ static inline bool kn_is_recorded(const kn_tensor *tensor) { return kn_grad_enab
 /* --- lists of tensors ------------------------------------------------------------------------------------------- */
 
 void kn_release_all(kn_tensor **tensors, int count); /* and sets them to NULL */
-
-/* Hands owned references to the scope around, as results of a public function; none are left to the caller, also on
- * failure. */
-kn_status kn_adopt_all(kn_tensor **owned, int count, kn_tensor **out);
 
 /* --- packing (coalesce.c) --------------------------------------------------------------------------------------- *
  * Where each tensor of a list lies in a few flat buffers of one dtype each. */

@@ -12,18 +12,6 @@ typedef struct data_parallel {
 
 /* --- forward ---------------------------------------------------------------------------------------------------- */
 
-static kn_status check_input(const data_parallel *self, const kn_tensor *x, int *dim)
-{
-    kn_device *device = kn_device_of(x);
-    if (device != self->devices[0] && !kn_device_is_host(device))
-        return kn_fail(KN_ERR_DEVICE,
-                       "DataParallel: the input is on %s; it is scattered from the first of the devices, "
-                       "%s, or from the host",
-                       kn_device_string(device), kn_device_string(self->devices[0]));
-    *dim = self->dim;
-    return kn_check_dim("DataParallel", x, dim);
-}
-
 /* Sizes differ by one at most, the larger ones first; one part at least, however empty. Returns how many. */
 static int part_sizes(int64_t size, int num_devices, int64_t *sizes)
 {
@@ -33,47 +21,120 @@ static int part_sizes(int64_t size, int num_devices, int64_t *sizes)
     return parts;
 }
 
+/* A call: how it is cut, and what goes into the replicas and comes out of them. */
+typedef struct parallel_call {
+    const data_parallel *self;
+    int num_inputs, num_outputs;
+    int parts;
+    int64_t size; /* of all parts, along the dimension; -1: not known yet */
+    int64_t sizes[KN_MAX_DEVICES];
+    kn_tensor **inputs;  /* [part * num_inputs + i] */
+    kn_tensor **outputs; /* [part * num_outputs + o] */
+} parallel_call;
+
+/* All inputs are cut alike, so they have the same size along the dimension. */
+static kn_status check_input(parallel_call *call, int i, const kn_tensor *x)
+{
+    const data_parallel *self = call->self;
+    kn_device *device = kn_device_of(x);
+    if (device != self->devices[0] && !kn_device_is_host(device))
+        return kn_fail(KN_ERR_DEVICE,
+                       "DataParallel: the input is on %s; it is scattered from the first of the devices, "
+                       "%s, or from the host",
+                       kn_device_string(device), kn_device_string(self->devices[0]));
+    int dim = self->dim;
+    KN_TRY(kn_check_dim("DataParallel", x, &dim));
+    if (call->size < 0)
+        call->size = kn_size(x, dim);
+    if (kn_size(x, dim) == call->size)
+        return KN_OK;
+    return kn_fail(KN_ERR_SHAPE,
+                   "DataParallel: the inputs are cut along dimension %d, where input %d has size %lld, those before it "
+                   "%lld",
+                   self->dim, i, (long long)kn_size(x, dim), (long long)call->size);
+}
+
+static kn_status check_inputs(parallel_call *call, kn_tensor *const *inputs)
+{
+    for (int i = 0; i < call->num_inputs; i++)
+        if (inputs[i] != NULL)
+            KN_TRY(check_input(call, i, inputs[i]));
+    call->parts = part_sizes(call->size, call->self->num_devices, call->sizes);
+    return KN_OK;
+}
+
+/* An input that was left out is left out everywhere. */
+static kn_status scatter_inputs(parallel_call *call, kn_tensor *const *inputs)
+{
+    for (int i = 0; i < call->num_inputs; i++) {
+        kn_tensor *pieces[KN_MAX_DEVICES] = {NULL};
+        if (inputs[i] != NULL)
+            KN_TRY(kn_comm_scatter(inputs[i], call->self->devices, call->parts, call->sizes, call->self->dim, pieces));
+        for (int part = 0; part < call->parts; part++)
+            call->inputs[part * call->num_inputs + i] = pieces[part];
+    }
+    return KN_OK;
+}
+
 /* Modules and tensors that are made inside forward are made on the replica's device. */
-static kn_status run_replicas(const data_parallel *self, kn_module *const *replicas, kn_tensor *const *inputs,
-                              int count, kn_tensor **outputs)
+static kn_status run_replicas(const parallel_call *call, kn_module *const *replicas)
 {
     kn_device *before = kn_device_current();
     kn_status status = before ? KN_OK : kn_error_status();
-    for (int i = 0; i < count && status == KN_OK; i++) {
-        kn_device_set_current(self->devices[i]);
-        outputs[i] = kn_forward(replicas[i], inputs[i]);
-        if (!outputs[i])
-            status = kn_error_status();
+    for (int part = 0; part < call->parts && status == KN_OK; part++) {
+        kn_device_set_current(call->self->devices[part]);
+        status = kn_forward_list(replicas[part], call->inputs + part * call->num_inputs, call->num_inputs,
+                                 call->outputs + part * call->num_outputs, call->num_outputs, KN_ACTIVATION_NONE);
     }
     if (before)
         kn_device_set_current(before);
     return status;
 }
 
-/* Nothing here waits: copies, replicas and outputs are enqueued, and the devices work side by side. */
-static kn_tensor *forward(kn_module *module, kn_tensor *x)
+static kn_status gather_outputs(const parallel_call *call, kn_tensor **outputs)
 {
-    const data_parallel *self = module->self;
-    int dim;
-    if (check_input(self, x, &dim) != KN_OK)
-        return kn_stick();
-    int64_t sizes[KN_MAX_DEVICES];
-    int parts = part_sizes(kn_size(x, dim), self->num_devices, sizes);
-    kn_tensor *inputs[KN_MAX_DEVICES], *outputs[KN_MAX_DEVICES];
-    kn_module *replicas[KN_MAX_DEVICES] = {module->wrapped};
-    if (kn_replicate("DataParallel", module->wrapped, self->devices, parts, 1, replicas) != KN_OK)
-        return kn_stick();
-    kn_status status = kn_comm_scatter(x, self->devices, parts, sizes, dim, inputs);
-    if (status == KN_OK)
-        status = run_replicas(self, replicas, inputs, parts, outputs);
-    for (int i = 1; i < parts; i++)
-        kn_module_free(replicas[i]); /* the record keeps the tensors that the backward pass needs */
-    if (status != KN_OK)
-        return kn_stick();
-    if (parts == 1)
-        return kn_to(outputs[0], self->output_device);
-    return kn_comm_gather(outputs, parts, self->dim, self->output_device);
+    const data_parallel *self = call->self;
+    for (int o = 0; o < call->num_outputs; o++) {
+        kn_tensor *pieces[KN_MAX_DEVICES];
+        for (int part = 0; part < call->parts; part++)
+            pieces[part] = call->outputs[part * call->num_outputs + o];
+        outputs[o] = call->parts == 1 ? kn_to(pieces[0], self->output_device)
+                                      : kn_comm_gather(pieces, call->parts, self->dim, self->output_device);
+        if (!outputs[o])
+            return kn_error_status();
+    }
+    return KN_OK;
 }
+
+/* Nothing here waits: copies, replicas and outputs are enqueued, and the devices work side by side. */
+static kn_status run(parallel_call *call, kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    kn_module *replicas[KN_MAX_DEVICES] = {module};
+    KN_TRY(kn_replicate("DataParallel", module, call->self->devices, call->parts, 1, replicas));
+    kn_status status = scatter_inputs(call, inputs);
+    if (status == KN_OK)
+        status = run_replicas(call, replicas);
+    for (int i = 1; i < call->parts; i++)
+        kn_module_free(replicas[i]); /* the record keeps the tensors that the backward pass needs */
+    return status == KN_OK ? gather_outputs(call, outputs) : status;
+}
+
+static kn_status forward(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    const kn_signature signature = kn_module_signature(module->wrapped);
+    parallel_call call = {
+        .self = module->self, .num_inputs = signature.inputs, .num_outputs = signature.outputs, .size = -1};
+    KN_TRY(check_inputs(&call, inputs));
+    call.inputs = kn_calloc((size_t)(call.parts * (call.num_inputs + call.num_outputs)), sizeof *call.inputs);
+    if (!call.inputs)
+        return KN_ERR_MEMORY;
+    call.outputs = call.inputs + call.parts * call.num_inputs;
+    kn_status status = run(&call, module->wrapped, inputs, outputs);
+    kn_free(call.inputs);
+    return status;
+}
+
+static kn_signature signature_of(const kn_module *module) { return kn_module_signature(module->wrapped); }
 
 static void describe(kn_module *module, kn_text *text)
 {
@@ -118,7 +179,9 @@ kn_module *kn_nn_data_parallel_with(kn_module *module, const kn_data_parallel_pa
         return kn_stick();
     }
     bool settled = settle(&self, params) == KN_OK;
-    kn_module *wrapper = settled ? kn_layer_new("DataParallel", forward, describe, &self, sizeof self) : NULL;
+    static const kn_module_kind kind = {
+        .forward_many = forward, .signature_of = signature_of, .describe = describe, .is_layer = true};
+    kn_module *wrapper = settled ? kn_layer_new_kind("DataParallel", &kind, &self, sizeof self) : NULL;
     if (!wrapper) {
         kn_stick();
         if (!module->owned)

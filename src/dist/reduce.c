@@ -142,7 +142,7 @@ static kn_status reduce_add(const char *function, kn_tensor *const *inputs, int 
     if (status == KN_OK) {
         status = record(inputs, num_inputs * count, sums, count);
         if (status == KN_OK)
-            status = kn_adopt_all(sums, count, out);
+            status = kn_scope_adopt_all(sums, count, out);
         else
             kn_release_all(sums, count);
     }

@@ -130,7 +130,7 @@ kn_status kn_comm_scatter(kn_tensor *tensor, kn_device *const *devices, int num_
         kn_error_prefix("scatter");
         return status;
     }
-    KN_TRY(kn_adopt_all(made, count, out));
+    KN_TRY(kn_scope_adopt_all(made, count, out));
     for (int i = count; i < num_devices; i++)
         out[i] = NULL;
     return KN_OK;

@@ -60,7 +60,7 @@ kn_status kn_checkpoint_put_module(kn_tensor_file *file, const char *prefix, kn_
     return status;
 }
 
-/* A prefix that no name begins with is a mistake that a load that is not strict would not notice. */
+/* A prefix that matches no name is a mistake, which a non-strict load would not notice. */
 static kn_status get_module(const kn_tensor_file *file, kn_module *module, const kn_module_load_params *params,
                             const char *path)
 {
@@ -89,7 +89,7 @@ kn_status kn_module_save(kn_module *module, const char *path)
     kn_tensor_file *file = kn_tensor_file_new();
     if (file == NULL)
         return KN_ERR_MEMORY;
-    /* The key by which PyTorch's tools tell whose layout the tensors have. */
+    /* The key by which PyTorch's tools recognise their own layout. */
     kn_status status = kn_tensor_file_set_metadata(file, "format", "pt");
     if (status == KN_OK)
         status = kn_checkpoint_put_module(file, "", module);
@@ -115,12 +115,12 @@ kn_status kn_module_load_with(kn_module *module, const char *path, const kn_modu
     return status;
 }
 
-/* In parentheses: of C's callers the macro of the same name takes the options. */
+/* In parentheses: a macro of the same name takes the options. */
 kn_status(kn_module_load)(kn_module *module, const char *path) { return kn_module_load_with(module, path, NULL); }
 
 /* --- optimizers ------------------------------------------------------------------------------------------------ */
 
-/* The metadata key that tells whose state it is: "optimizer" behind the prefix. */
+/* The metadata key that names the optimizer: the prefix and "optimizer". */
 static char *type_key(const char *prefix)
 {
     kn_text key = {0};

@@ -1,4 +1,4 @@
-/* io/elements.c - from stored bytes to a tensor's elements: byte order and widening. */
+/* io/elements.c - converts stored bytes to a tensor's elements: byte order and widening. */
 #include "io/elements.h"
 
 #include <string.h>
@@ -59,7 +59,7 @@ static uint64_t swapped64(uint64_t x)
     return (uint64_t)swapped32((uint32_t)x) << 32 | swapped32((uint32_t)(x >> 32));
 }
 
-/* Elements may lie at any address, so they are moved with memcpy, which compilers turn into plain loads and stores. */
+/* Elements may be unaligned, so they are moved with memcpy, which compilers turn into plain loads and stores. */
 #define SWAP_EACH(type, swapped)                                                                                       \
     for (uint64_t i = 0; i < count; i++) {                                                                             \
         type x;                                                                                                        \
@@ -129,7 +129,7 @@ static void normalise_bool(unsigned char *to, const unsigned char *from, uint64_
         to[i] = from[i] != 0;
 }
 
-/* Index of the first element with the top bit set, `count` if none: such a uint64 has no int64. */
+/* Index of the first element with the top bit set, `count` if none: such a uint64 does not fit an int64. */
 static uint64_t first_too_large(const unsigned char *elements, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -163,7 +163,7 @@ uint64_t kn_elements_decode(void *destination, const void *source, uint64_t coun
     case KN_ELEMENT_BOOL:
         normalise_bool(destination, source, count);
         break;
-    default: /* stored as tensors store it, up to byte order */
+    default: /* the same format as in memory, except for byte order */
         memcpy(destination, source, (size_t)count * size);
         if (swap)
             kn_elements_swap(destination, count, size);
@@ -174,7 +174,7 @@ uint64_t kn_elements_decode(void *destination, const void *source, uint64_t coun
 
 bool kn_elements_bytes(uint64_t *bytes, int ndim, const int64_t *shape, size_t element_size)
 {
-    /* Widening makes elements at most four times as large; sizes stay below 2^63 even then, as strides must. */
+    /* Widening enlarges elements at most fourfold; sizes must stay below 2^63 even then, as strides must. */
     uint64_t limit = ((uint64_t)SIZE_MAX >> 1) / 4, product = element_size;
     bool empty = false;
     for (int dim = 0; dim < ndim; dim++) {

@@ -1,13 +1,13 @@
-/* io/foreign.h - files of formats that are not read here, recognised to say so. */
+/* io/foreign.h - recognises known file formats that Koine does not read, for better messages. */
 #ifndef KN_IO_FOREIGN_H
 #define KN_IO_FOREIGN_H
 
 #include <koine/common.h>
 #include <stddef.h>
 
-#define KN_FOREIGN_BYTES 256 /* as many as are looked at, if there are so many */
+#define KN_FOREIGN_BYTES 256 /* the most bytes examined */
 
-/* From a file's first bytes: what it is and what to do, to go on behind "'PATH' is "; NULL: nothing known. */
+/* What a file with these first bytes is and what to do with it, as a continuation of "'PATH' is "; NULL if unknown. */
 const char *kn_foreign_format(const unsigned char *bytes, size_t count);
 
 #endif

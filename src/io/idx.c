@@ -71,7 +71,7 @@ static kn_status read_tensor(kn_tensor **tensor, kn_source *source)
         return kn_source_fail(source, 4, "expected dimension sizes whose product fits in memory");
     uint64_t start = kn_source_offset(source);
     unsigned char *stored = NULL;
-    KN_TRY(kn_source_read_block(source, &stored, bytes, "elements, as the dimensions say"));
+    KN_TRY(kn_source_read_block(source, &stored, bytes, "elements, as given by the dimensions"));
     kn_status status = kn_source_expect_end(source, "the elements");
     if (status == KN_OK)
         status = kn_tensor_from_stored(tensor, source, start, stored, element, kn_little_endian(), ndim, shape);

@@ -12,13 +12,12 @@
 
 #define MAGIC "\x93NUMPY"
 #define MAGIC_BYTES 6
-#define HEADER_LIMIT                                                                                                   \
-    65536 /* bytes: far above what plain element types need; only structured ones, which tensors cannot hold, have     \
-             more */
+/* Bytes: far more than plain element types need. Only structured types, which tensors cannot hold, have longer ones. */
+#define HEADER_LIMIT 65536
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Reads magic, version and length; gives the length of the header text, which starts at the source's offset then. */
+/* Reads magic, version and header length; the header text starts at the source's offset then. */
 static kn_status read_preamble(kn_source *source, size_t *header_length)
 {
     unsigned char bytes[MAGIC_BYTES + 2], length[4] = {0};
@@ -51,8 +50,8 @@ static kn_status read_header(kn_source *source, kn_npy_header *header)
     return status;
 }
 
-/* Copies a column-major array into row-major order. `index` runs over the result's elements in order; `from` follows it
- * in the source. */
+/* Copies a column-major array into row-major order. `index` visits the result's elements in order; `from` follows it in
+ * the source. */
 static void transpose(unsigned char *to, const unsigned char *from, const kn_npy_header *header, uint64_t count,
                       size_t size)
 {
@@ -93,7 +92,7 @@ static kn_status read_tensor(kn_tensor **tensor, kn_source *source)
     if (!kn_elements_bytes(&bytes, header.ndim, header.shape, kn_element_size(header.element)))
         return kn_source_fail(source, 0, "expected a shape whose product fits in memory");
     unsigned char *stored = NULL;
-    KN_TRY(kn_source_read_block(source, &stored, bytes, "elements, as the shape says"));
+    KN_TRY(kn_source_read_block(source, &stored, bytes, "elements, as given by the shape"));
     kn_status status = kn_source_expect_end(source, "the elements");
     if (status == KN_OK && header.fortran_order && header.ndim > 1 && bytes > 0)
         status = to_row_major(&stored, &header, bytes);
@@ -140,7 +139,7 @@ static const char *descr_of_dtype(kn_dtype dtype)
     return "f4";
 }
 
-/* Everything before the elements. Version 1.0: at most 8 sizes always fit its 16-bit length. */
+/* Everything before the elements. Version 1.0 suffices: the header of up to 8 sizes always fits its 16-bit length. */
 static char *format_preamble(const kn_tensor *tensor, size_t *length)
 {
     kn_dtype dtype = kn_dtype_of(tensor);

@@ -1,5 +1,5 @@
 /* io/npy_header.c - parses the dictionary in a .npy header. NumPy evaluates it as a Python literal; only what NumPy
- * itself writes is taken here. https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
+ * itself writes is accepted here. https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 #include "io/npy_header.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static void skip_spaces(scanner *s)
         s->position++;
 }
 
-/* Takes `character` if it comes next, after spaces. */
+/* Consumes `character` if it comes next, after spaces. */
 static bool take(scanner *s, char character)
 {
     skip_spaces(s);
@@ -93,7 +93,7 @@ static bool scan_descr(scanner *s, kn_npy_header *header)
     if (!structured && !scan_string(s, descr, sizeof(descr)))
         return false;
     bool known = !structured && strchr("<>|=", descr[0]) && descr[0] && element_of_descr(descr + 1, &header->element);
-    /* '|' says that there is no byte order, which only single bytes can do. */
+    /* '|' means "no byte order", which is valid only for single bytes. */
     if (known && descr[0] == '|' && kn_element_size(header->element) > 1)
         known = false;
     if (!known) {
@@ -126,7 +126,7 @@ static bool scan_size(scanner *s, int64_t *value)
     }
     if (s->position == start)
         return expected(s, "a size");
-    if (s->position < s->length && s->text[s->position] == 'L') /* Python 2 wrote longs so */
+    if (s->position < s->length && s->text[s->position] == 'L') /* Python 2 wrote longs with it */
         s->position++;
     *value = number;
     return true;

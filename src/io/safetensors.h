@@ -1,7 +1,7 @@
-/* io/safetensors.h - what the reader and the writer of safetensors files share.
+/* io/safetensors.h - shared by the reader and the writer of safetensors files.
  *
  * The format (https://github.com/huggingface/safetensors): 8 bytes, the header's length N as a little-endian integer; N
- * bytes of JSON, padded with spaces; the tensors' elements, little-endian, row-major, without holes. The header maps
+ * bytes of JSON, padded with spaces; the tensors' elements, little-endian, row-major, without gaps. The header maps
  * each name to its dtype, shape and [begin, end) within the elements. */
 #ifndef KN_IO_SAFETENSORS_H
 #define KN_IO_SAFETENSORS_H
@@ -11,7 +11,7 @@
 #include "io/source.h"
 #include "io/tensor_file.h"
 
-#define KN_SAFETENSORS_HEADER_LIMIT 100000000 /* bytes; the reference implementation's */
+#define KN_SAFETENSORS_HEADER_LIMIT 100000000 /* bytes; as in the reference implementation */
 
 /* One tensor as the header describes it. */
 typedef struct kn_safetensors_entry {
@@ -22,8 +22,8 @@ typedef struct kn_safetensors_entry {
     uint64_t begin, end;
 } kn_safetensors_entry;
 
-/* The header, parsed and checked: names differ, sizes match shapes, the elements cover `data_bytes` without holes or
- * overlaps. Free it with kn_safetensors_header_free. */
+/* The parsed and validated header: unique names, sizes that match the shapes, elements that cover `data_bytes` without
+ * gaps or overlaps. Free it with kn_safetensors_header_free. */
 typedef struct kn_safetensors_header {
     struct cJSON *json;
     kn_safetensors_entry *entries; /* in the header's order */

@@ -1,4 +1,4 @@
-/* io/safetensors_header.c - the JSON header of a safetensors file, taken with distrust. */
+/* io/safetensors_header.c - parses the JSON header of a safetensors file, which is untrusted input. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +8,14 @@
 #include "base/utf8.h"
 #include "io/safetensors.h"
 
-#define HEADER_START 8                 /* where the JSON begins in the file */
-#define VALUE_LIMIT 2000000            /* commas in the header: bounds cJSON's tree, some 64 bytes for each value */
+#define HEADER_START 8                 /* file offset of the JSON */
+#define VALUE_LIMIT 2000000            /* commas in the header: limits cJSON's tree, about 64 bytes per value */
 #define WHOLE_LIMIT 9007199254740992.0 /* 2^53: cJSON's numbers are doubles */
 
 /* --- before cJSON sees it --------------------------------------------------------------------- */
 
-/* What cJSON would take and the format does not: a header that is not UTF-8, a NUL in a name (cJSON would cut the name
- * there), and sheer numbers of values. */
+/* Rejects what cJSON would accept: invalid UTF-8, a NUL in a name (cJSON would cut the name there), and huge numbers of
+ * values. */
 static kn_status check_text(const kn_source *source, const char *text, size_t length)
 {
     size_t bad, commas = 0;
@@ -27,7 +27,7 @@ static kn_status check_text(const kn_source *source, const char *text, size_t le
         if (text[i] == '\0' || (length - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0))
             return kn_source_fail(source, HEADER_START + i, "expected no NUL characters in the header");
         if (text[i] == '\\')
-            i++; /* what is escaped is no value's comma, and an escaped backslash escapes nothing */
+            i++; /* skip the escaped character */
         else if (text[i] == ',' && ++commas > VALUE_LIMIT)
             return kn_source_fail(source, HEADER_START + i, "expected a header of at most %d values", VALUE_LIMIT);
     }
@@ -36,7 +36,7 @@ static kn_status check_text(const kn_source *source, const char *text, size_t le
 
 static kn_status parse_json(cJSON **json, const kn_source *source, const char *text, size_t length)
 {
-    static kn_mutex parsing = KN_MUTEX_INIT; /* cJSON notes its last error in a global */
+    static kn_mutex parsing = KN_MUTEX_INIT; /* cJSON keeps its last error in a global variable */
     const char *end = text;
     kn_lock(&parsing);
     cJSON *parsed = cJSON_ParseWithLengthOpts(text, length, &end, 0);
@@ -74,7 +74,7 @@ static bool element_of_name(const char *name, kn_element *element)
     return false;
 }
 
-/* JSON's text has no positions any more: messages about an entry name the tensor and point at the header as a whole. */
+/* Parsed JSON has no positions: messages about an entry name the tensor and give the header's offset. */
 static kn_status fail_entry(const kn_source *source, const char *name, const char *expected)
 {
     return kn_source_fail(source, HEADER_START, "tensor '%.200s': expected %s", name, expected);
@@ -131,8 +131,8 @@ static kn_status check_size(const kn_safetensors_entry *entry, const kn_source *
     if (bytes != entry->end - entry->begin)
         return kn_source_fail(
             source, HEADER_START,
-            "tensor '%.200s': expected data_offsets %llu bytes apart, as dtype and shape say, found %llu", entry->name,
-            (unsigned long long)bytes, (unsigned long long)(entry->end - entry->begin));
+            "tensor '%.200s': expected data_offsets %llu bytes apart, as given by dtype and shape, found %llu",
+            entry->name, (unsigned long long)bytes, (unsigned long long)(entry->end - entry->begin));
     return KN_OK;
 }
 
@@ -166,7 +166,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* `names` are the keys of one JSON object, which cJSON keeps even where one occurs twice. Sorts them. */
+/* Sorts and checks the keys of one JSON object; cJSON keeps duplicate keys. */
 static kn_status check_names(const kn_source *source, const char **names, int count)
 {
     if (count > 1)
@@ -210,17 +210,17 @@ static kn_status check_cover(const kn_source *source, const kn_safetensors_entry
                 source, data_start + position,
                 "tensor '%.200s': expected it to begin here, at offset %llu of the data, with no %s, found %llu",
                 sorted[i]->name, (unsigned long long)position,
-                sorted[i]->begin > position ? "hole before it" : "overlap", (unsigned long long)sorted[i]->begin);
+                sorted[i]->begin > position ? "gap before it" : "overlap", (unsigned long long)sorted[i]->begin);
         position = sorted[i]->end;
     }
     if (position != data_bytes)
         return kn_source_fail(source, data_start + (position < data_bytes ? position : data_bytes),
-                              "expected %llu bytes of tensors, as the header says, found %llu",
+                              "expected %llu bytes of tensors, as given by the header, found %llu",
                               (unsigned long long)position, (unsigned long long)data_bytes);
     return KN_OK;
 }
 
-/* No holes, no overlaps, and an end that is the file's. */
+/* Checks that there are no gaps or overlaps, and that the data ends where the file does. */
 static kn_status check_offsets(const kn_source *source, const kn_safetensors_header *header, uint64_t data_start,
                                uint64_t data_bytes)
 {
@@ -243,7 +243,7 @@ static kn_status check_metadata(const kn_source *source, const cJSON *metadata)
     for (const cJSON *item = metadata->child; item; item = item->next)
         if (!cJSON_IsString(item))
             return kn_source_fail(source, HEADER_START,
-                                  "expected each value of \"%s\" to be a string, found another for '%.200s'",
+                                  "expected each value of \"%s\" to be a string, found another type for '%.200s'",
                                   KN_METADATA_NAME, item->string);
     return check_unique_keys(source, metadata);
 }

@@ -1,4 +1,4 @@
-/* io/safetensors_read.c - a safetensors file into memory. */
+/* io/safetensors_read.c - reads a safetensors file into memory. */
 #include <cjson/cJSON.h>
 #include <string.h>
 
@@ -6,10 +6,10 @@
 #include "io/load.h"
 #include "io/safetensors.h"
 
-#define CHUNK_BYTES ((size_t)1 << 20) /* of stored elements converted at a time; a multiple of every element's size */
+#define CHUNK_BYTES ((size_t)1 << 20) /* stored bytes converted at a time; a multiple of every element size */
 
-/* The entries in the order of their data is not the header's order, so each is sought. Sizes were checked against the
- * file's, so an early end means that it is being changed. */
+/* The data may be in another order than the header's entries, so each read seeks. Sizes have been checked against the
+ * file's, so a short read means that the file is being modified. */
 static kn_status read_elements(kn_tensor *tensor, kn_source *source, const kn_safetensors_entry *entry,
                                uint64_t data_start, unsigned char *chunk)
 {
@@ -26,7 +26,7 @@ static kn_status read_elements(kn_tensor *tensor, kn_source *source, const kn_sa
         uint64_t converted = kn_elements_decode(destination, chunk, count, entry->element, !kn_little_endian());
         if (converted < count)
             return kn_source_fail(source, at + converted * stored_size,
-                                  "tensor '%.200s': expected no uint64 that no int64 can hold", entry->name);
+                                  "tensor '%.200s': expected uint64 values that fit an int64", entry->name);
         destination += count * size;
         at += bytes;
         left -= bytes;

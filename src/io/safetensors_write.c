@@ -1,4 +1,4 @@
-/* io/safetensors_write.c - a safetensors file, written atomically. */
+/* io/safetensors_write.c - writes a safetensors file atomically. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -28,8 +28,8 @@ static int compare_indices(const void *a, const void *b)
     return ((const placed *)a)->index - ((const placed *)b)->index;
 }
 
-/* Large elements first, as the reference implementation does: since the data begins at a multiple of 8, every tensor is
- * then aligned to its elements. `by_data` is in the order of the data, `by_name` in the header's. */
+/* Largest elements first, as in the reference implementation: since the data starts at a multiple of 8, every tensor is
+ * then aligned to its element size. `by_data` is sorted by data offset, `by_name` in header order. */
 static void place(const kn_tensor_file *file, placed *by_data, placed *by_name)
 {
     size_t count = (size_t)file->count;

@@ -1,5 +1,5 @@
-/* io/source.c - reading a file front to back, unpacking gzip. zlib's gzread is not used because it takes trailing
- * garbage after a gzip member for the end. */
+/* io/source.c - reads a file sequentially, decompressing gzip. zlib's gzread is not used because it silently ignores
+ * trailing garbage after a gzip member. */
 #include "io/source.h"
 
 #include <errno.h>
@@ -15,9 +15,10 @@
 #include "io/foreign.h"
 
 #define INPUT_BYTES ((size_t)64 << 10)
-#define FIRST_BLOCK ((uint64_t)1 << 20) /* bytes: how far kn_source_read_block trusts a claimed size */
+/* Bytes: the first allocation of kn_source_read_block, whatever size is claimed. */
+#define FIRST_BLOCK ((uint64_t)1 << 20)
 
-/* More than this much data never comes out of a byte of gzip: deflate codes 258 bytes in two bits at best. */
+/* The most data one byte of gzip can hold: deflate codes 258 bytes in two bits at best. */
 #define GZIP_RATIO 1032
 
 struct kn_source {
@@ -45,15 +46,15 @@ kn_status kn_source_fail(const kn_source *source, uint64_t offset, const char *f
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     return kn_fail(KN_ERR_FORMAT, "'%s', at byte %llu%s: %s", source->path, (unsigned long long)offset,
-                   source->gzip ? " of the unpacked data" : "", text);
+                   source->gzip ? " of the decompressed data" : "", text);
 }
 
 static kn_status start_gzip(kn_source *source)
 {
     source->gzip = true;
-    if (inflateInit2(&source->inflater, 16 + MAX_WBITS) != Z_OK) { /* 16: gzip's wrapper, and no other */
+    if (inflateInit2(&source->inflater, 16 + MAX_WBITS) != Z_OK) { /* 16: gzip format only */
         source->gzip = false;
-        return kn_fail_host_memory(sizeof(z_stream), "unpacking gzip");
+        return kn_fail_host_memory(sizeof(z_stream), "decompressing gzip");
     }
     return KN_OK;
 }
@@ -113,7 +114,7 @@ static kn_status read_plain(kn_source *source, unsigned char *destination, size_
     return done < 0 ? fail_errno(source, errno) : KN_OK;
 }
 
-/* Has more of the packed file in `input`, unless the file has ended (avail_in stays 0). */
+/* Reads more of the compressed file into `input`; at its end avail_in stays 0. */
 static kn_status refill(kn_source *source)
 {
     z_stream *z = &source->inflater;
@@ -143,9 +144,9 @@ static kn_status read_gzip(kn_source *source, unsigned char *destination, size_t
         if (z->avail_in == 0) {
             if (source->member_ended)
                 break;
-            return fail_packed(source, "the gzip data is cut short");
+            return fail_packed(source, "the gzip data is truncated");
         }
-        if (source->member_ended) { /* a gzip file may hold several members, one after the other */
+        if (source->member_ended) { /* a gzip file may have several members */
             inflateReset(z);
             source->member_ended = false;
         }
@@ -157,9 +158,9 @@ static kn_status read_gzip(kn_source *source, unsigned char *destination, size_t
         if (result == Z_STREAM_END)
             source->member_ended = true;
         else if (result == Z_MEM_ERROR)
-            return kn_fail_host_memory((size_t)1 << MAX_WBITS, "unpacking gzip");
+            return kn_fail_host_memory((size_t)1 << MAX_WBITS, "decompressing gzip");
         else if (result != Z_OK && result != Z_BUF_ERROR) /* Z_BUF_ERROR: no progress yet, more input is needed */
-            return fail_packed(source, z->msg ? z->msg : "damaged gzip data");
+            return fail_packed(source, z->msg ? z->msg : "corrupt gzip data");
     }
     *got = done;
     return KN_OK;
@@ -183,7 +184,7 @@ kn_status kn_source_read_exactly(kn_source *source, void *destination, size_t by
     return KN_OK;
 }
 
-/* What cannot be there is refused before any of it is read: a file that claims more than it holds costs nothing. */
+/* Refuses impossible sizes before reading: a file that claims more than it holds costs nothing. */
 static kn_status check_claim(const kn_source *source, uint64_t bytes, const char *what)
 {
     const uint64_t start = source->offset, left = start < source->size ? source->size - start : 0;

@@ -1,4 +1,4 @@
-/* io/tensor_file.c - named tensors and metadata in memory: what safetensors files are read into and written from. */
+/* io/tensor_file.c - named tensors and metadata in memory: the content of safetensors files. */
 #include "io/tensor_file.h"
 
 #include <limits.h>
@@ -67,7 +67,7 @@ const char *kn_tensor_file_metadata(const kn_tensor_file *file, const char *key)
 
 /* --- putting ---------------------------------------------------------------------------------- */
 
-/* Room for one more of `size` bytes in *array. */
+/* Makes room for one more element of `size` bytes in *array. */
 static kn_status reserve(void **array, int count, int *capacity, size_t size)
 {
     if (count < *capacity)
@@ -128,9 +128,10 @@ kn_status kn_tensor_file_put(kn_tensor_file *file, const char *name, kn_tensor *
     KN_TRY(check_utf8("kn_tensor_file_put", "name", name));
     if (strcmp(name, KN_METADATA_NAME) == 0)
         return kn_fail(KN_ERR_ARGUMENT,
-                       "kn_tensor_file_put: no tensor can be named '%s', which means the file's metadata", name);
+                       "kn_tensor_file_put: no tensor can be named '%s', which is reserved for the file's metadata",
+                       name);
     if (kn_tensor_file_get(file, name))
-        return kn_fail(KN_ERR_ARGUMENT, "kn_tensor_file_put: there is a tensor named '%s' already", name);
+        return kn_fail(KN_ERR_ARGUMENT, "kn_tensor_file_put: there is already a tensor named '%s'", name);
     return kn_tensor_file_append(file, name, tensor);
 }
 

@@ -2,21 +2,12 @@
 #include "loops/pointwise.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/dtype.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "loops/pointwise_source.h"
 #include "loops/quads.h"
-#include "rt/program/user_source.h"
-
-struct kn_pointwise_kernel {
-    kn_pointwise_form form;
-    kn_user_source source; /* its name is the kernel's */
-    kn_pointwise_kernel *next;
-};
 
 /* kn_runs of cl/pointwise/runs.clh, of which the kernel takes as many rows of strides as it has lanes. */
 typedef struct kn_runs {
@@ -133,93 +124,43 @@ static bool has_f64(const kn_pointwise_form *form)
     return f64;
 }
 
-/* Literals are single unless double is in use: as precise as T, and none that vectors of floats refuse. */
 static const char *options_of(const kn_pointwise_form *form)
 {
-    if (!has_f64(form))
-        return "-cl-single-precision-constant";
-    return form->compute == KN_F64 ? "-DKN_USE_F64" : "-DKN_USE_F64 -cl-single-precision-constant";
+    return kn_written_kernel_options(form->compute == KN_F64, has_f64(form));
 }
 
-static kn_pointwise_kernel *find_kernel(const kn_pointwise_code *code, const kn_pointwise_form *form)
+static void write_kernel(kn_text *out, const void *code, const void *form) { kn_pointwise_write(out, code, form); }
+
+static kn_status get_kernel(const kn_user_source **kernel, kn_pointwise_code *code, const kn_pointwise_form *form)
 {
-    kn_pointwise_kernel *kernel = atomic_load_explicit(&code->kernels, memory_order_acquire);
-    while (kernel && memcmp(&kernel->form, form, sizeof *form) != 0)
-        kernel = kernel->next;
-    return kernel;
+    const kn_kernel_request request = {.prefix = KN_POINTWISE_PREFIX,
+                                       .name = code->name,
+                                       .code = code,
+                                       .form = form,
+                                       .form_size = sizeof *form,
+                                       .write = write_kernel};
+    return kn_written_kernel_get(kernel, &code->kernels, &request);
 }
 
-static kn_status write_kernel(kn_pointwise_kernel *kernel, const kn_pointwise_code *code)
-{
-    char name[80];
-    kn_text text = {0};
-    kn_pointwise_write(&text, code, &kernel->form);
-    char *finished = kn_text_finish(&text);
-    if (!finished)
-        return KN_ERR_MEMORY;
-    snprintf(name, sizeof name, KN_POINTWISE_PREFIX "%s", code->name);
-    kn_status status = kn_user_source_add(&kernel->source, name, finished);
-    kn_free(finished);
-    return status;
-}
-
-/* Two threads may both add one: the texts are the same. */
-static kn_status add_kernel(kn_pointwise_kernel **kernel, kn_pointwise_code *code, const kn_pointwise_form *form)
-{
-    kn_pointwise_kernel *made = kn_calloc(1, sizeof *made);
-    if (!made)
-        return KN_ERR_MEMORY;
-    made->form = *form;
-    const kn_status status = write_kernel(made, code);
-    if (status != KN_OK) {
-        kn_free(made);
-        return status;
-    }
-    made->next = atomic_load(&code->kernels);
-    while (!atomic_compare_exchange_weak(&code->kernels, &made->next, made))
-        ;
-    *kernel = made;
-    return KN_OK;
-}
-
-static kn_status get_kernel(kn_pointwise_kernel **kernel, kn_pointwise_code *code, const kn_pointwise_form *form)
-{
-    *kernel = find_kernel(code, form);
-    return *kernel ? KN_OK : add_kernel(kernel, code, form);
-}
-
-void kn_pointwise_code_free(kn_pointwise_code *code)
-{
-    kn_pointwise_kernel *kernel = atomic_exchange(&code->kernels, NULL);
-    while (kernel) {
-        kn_pointwise_kernel *next = kernel->next;
-        kn_free(kernel);
-        kernel = next;
-    }
-}
+void kn_pointwise_code_free(kn_pointwise_code *code) { kn_written_kernels_free(&code->kernels); }
 
 kn_status kn_pointwise_build(kn_device *device, kn_pointwise_code *code, kn_dtype compute)
 {
     kn_pointwise_form form = {.walk = kn_device_limits(device)->is_cpu ? KN_WALK_FLAT : KN_WALK_QUADS,
                               .compute = (uint8_t)compute,
                               .lanes = 1};
-    kn_pointwise_kernel *kernel;
+    const kn_user_source *kernel;
     for (int i = 0; i < KN_POINTWISE_OUTPUTS && code->values[i]; i++)
         form.outputs[i] = (uint8_t)compute;
     for (int i = 0; code->inputs[i]; i++)
         form.inputs[i] = (uint8_t)compute;
     KN_TRY(get_kernel(&kernel, code, &form));
-    return kn_user_source_build(device, kernel->source.path, options_of(&form), kernel->source.name, NULL);
+    return kn_user_source_build(device, kernel->path, options_of(&form), kernel->name, NULL);
 }
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
 
 #define MAX_ARGS (KN_POINTWISE_OUTPUTS + KN_POINTWISE_INPUTS + 1 + KN_POINTWISE_NUMBERS)
-
-static kn_arg operand_argument(const kn_operand *operand)
-{
-    return kn_arg_buffer(operand->buffer, operand->offset * (int64_t)kn_dtype_size(operand->dtype));
-}
 
 /* The whole number next to `value` towards 0, within [low, high]; NaN is 0. C leaves all but the first undefined. */
 static int64_t whole_within(kn_scalar number, int64_t low, int64_t high)
@@ -294,24 +235,24 @@ static kn_status launch_on_gpu(kn_stream *stream, const kn_launch_params *params
 }
 
 static kn_status launch(kn_stream *stream, const kn_pointwise_problem *p, const kn_pointwise_form *form,
-                        const kn_pointwise_kernel *kernel, const kn_layout *layout, const kn_limits *limits)
+                        const kn_user_source *kernel, const kn_layout *layout, const kn_limits *limits)
 {
     kn_arg args[MAX_ARGS];
     int count = 0;
 
     for (int i = 0; i < p->num_outputs; i++)
         if (p->outputs[i].dtype)
-            args[count++] = operand_argument(&p->outputs[i]);
+            args[count++] = kn_operand_argument(&p->outputs[i]);
     for (int i = 0; i < p->num_inputs; i++)
         if (form->inputs[i] && !form->aliased[i])
-            args[count++] = operand_argument(&p->inputs[i]);
+            args[count++] = kn_operand_argument(&p->inputs[i]);
     const int plan = count++;
     for (int i = 0; p->code->numbers && p->code->numbers[i]; i++)
         args[count++] =
             number_argument(p->code->number_types ? p->code->number_types[i] : 'T', p->compute, p->numbers[i]);
-    kn_launch_params params = {.source = kernel->source.path,
+    kn_launch_params params = {.source = kernel->path,
                                .options = options_of(form),
-                               .kernel = kernel->source.name,
+                               .kernel = kernel->name,
                                .operation = p->operation,
                                .dims = 1,
                                .args = args,
@@ -323,7 +264,7 @@ static kn_status launch(kn_stream *stream, const kn_pointwise_problem *p, const 
 kn_status kn_pointwise_run(kn_stream *stream, const kn_pointwise_problem *problem)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    kn_pointwise_kernel *kernel;
+    const kn_user_source *kernel;
     kn_pointwise_form form;
     kn_layout layout = {0};
 

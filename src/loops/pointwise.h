@@ -11,19 +11,15 @@
 #ifndef KN_LOOPS_POINTWISE_H
 #define KN_LOOPS_POINTWISE_H
 
-#include <koine/dtype.h>
-#include <stdatomic.h>
-
 #include "loops/layout.h"
-#include "rt/rt.h"
+#include "loops/operand.h"
+#include "loops/written_kernels.h"
 
 #define KN_POINTWISE_OUTPUTS 8
 #define KN_POINTWISE_INPUTS 16
 #define KN_POINTWISE_NUMBERS 8
 
 #define KN_POINTWISE_USERS "kn_arg_"
-
-typedef struct kn_pointwise_kernel kn_pointwise_kernel; /* the code for one set of dtypes and kind of strides */
 
 /* Does the text hold for vectors of floating T as it stands, and call functions that are faster on them? */
 typedef enum kn_vectors { KN_NO_VECTORS, KN_VECTORS, KN_F32_VECTORS } kn_vectors;
@@ -44,21 +40,11 @@ typedef struct kn_pointwise_code {
     /* `functions` came from the program that uses the library, and so did its macros: in statements and values operands
      * and numbers have KN_POINTWISE_USERS before their letters. */
     bool is_users;
-    _Atomic(kn_pointwise_kernel *) kernels;
+    kn_written_kernels kernels; /* one for each set of dtypes and kind of strides */
 } kn_pointwise_code;
 
 /* Frees the kernels of a code that is made at run time, not the struct. */
 void kn_pointwise_code_free(kn_pointwise_code *code);
-
-/* A tensor as the engine sees it. */
-typedef struct kn_operand {
-    const kn_buffer *buffer;
-    int64_t offset; /* elements */
-    kn_dtype dtype; /* in memory; 0 in a problem: an output that is not wanted, an input that these do not need */
-    /* a dtype that values are rounded to as they are loaded (float16, where it is computed in float32); 0: none */
-    kn_dtype rounded;
-    int64_t strides[KN_MAX_DIMS]; /* elements, along the problem's dimensions; 0 where it is broadcast */
-} kn_operand;
 
 typedef struct kn_pointwise_problem {
     kn_pointwise_code *code;

@@ -39,7 +39,7 @@ static kn_module *activation(const char *name, kn_forward_function forward, kn_a
 {
     kn_module *module = kn_layer_new(name, forward, NULL, NULL, 0);
     if (module != NULL)
-        module->activation = which;
+        module->kind.activation = which;
     return module;
 }
 

@@ -14,7 +14,7 @@ static kn_tensor *make(kn_module *module, const char *name, int ndim, const int6
     return kn_module_register_parameter(module, name, tensor);
 }
 
-kn_status kn_affine_make(kn_module *module, kn_affine *affine, int ndim, const int64_t *shape, bool with_bias)
+kn_status kn_affine_make(kn_module *module, kn_affine *affine, int ndim, const int64_t *shape, int64_t bias_size)
 {
     double fan_in = 1;
     for (int i = 1; i < ndim; i++)
@@ -26,8 +26,8 @@ kn_status kn_affine_make(kn_module *module, kn_affine *affine, int ndim, const i
         return kn_error_status();
     affine->weight = make(module, "weight", ndim, shape, bound);
     bool made = affine->weight != NULL;
-    if (made && with_bias) {
-        affine->bias = make(module, "bias", 1, shape, bound);
+    if (made && bias_size > 0) {
+        affine->bias = make(module, "bias", 1, &bias_size, bound);
         made = affine->bias != NULL;
     }
     kn_scope_end(depth);

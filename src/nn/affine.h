@@ -9,8 +9,9 @@ typedef struct kn_affine {
     kn_tensor *weight, *bias; /* borrowed: the module holds the references; bias may be NULL */
 } kn_affine;
 
-/* Makes float32 `weight` of the given shape and, if `with_bias`, `bias` [shape[0]] on the current device, both uniform
- * in +-1/sqrt(fan_in), and registers them: PyTorch's reset_parameters, kaiming_uniform(a = sqrt(5)) written out. */
-kn_status kn_affine_make(kn_module *module, kn_affine *affine, int ndim, const int64_t *shape, bool with_bias);
+/* Makes float32 `weight` of the given shape and, unless bias_size is 0, `bias` [bias_size] on the current device, both
+ * uniform in +-1/sqrt(fan_in), and registers them: PyTorch's reset_parameters, kaiming_uniform(a = sqrt(5)) written out;
+ * fan_in is the number of elements of weight[0]. */
+kn_status kn_affine_make(kn_module *module, kn_affine *affine, int ndim, const int64_t *shape, int64_t bias_size);
 
 #endif

@@ -1,9 +1,10 @@
-/* nn/forward.c - applying a module to a tensor. */
+/* nn/forward.c - applying a module to tensors. */
 #include <koine/flags.h>
 #include <koine/ops.h>
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "nn/graphed.h"
 #include "tensor/liveness.h"
 #include "tensor/scope.h"
@@ -11,9 +12,14 @@
 
 /* --- which module an error came from --------------------------------------------------------------------------- */
 
-/* The calls of kn_forward that this thread is in, innermost first. */
+/* A call of kn_forward or kn_forward_many; those that this thread is in, innermost first. */
 typedef struct forward_call {
-    const kn_module *module;
+    kn_module *module;
+    kn_tensor *const *inputs;
+    int num_inputs;
+    kn_tensor **outputs;
+    int num_outputs;
+    kn_activation activation; /* applied to the result */
     struct forward_call *outer;
     bool told; /* the error's message names the module already */
 } forward_call;
@@ -76,53 +82,197 @@ kn_tensor *kn_activate(kn_tensor *x, kn_activation activation)
     return kn_fail_null(KN_ERR_ARGUMENT, "forward: %d is no kn_activation", (int)activation);
 }
 
-/* The program's own forward functions may keep what they make, and what they are given: see tensor/scope.h. */
-static kn_tensor *call_forward(kn_module *module, kn_tensor *x)
+kn_status kn_module_call(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
 {
-    if (module->is_layer)
-        return module->forward(module, x);
+    if (module->kind.forward_many != NULL)
+        return module->kind.forward_many(module, inputs, outputs);
+    outputs[0] = module->kind.forward(module, inputs[0]);
+    return KN_OK;
+}
+
+/* The program's own forward functions may keep what they make, and what they are given: see tensor/scope.h. */
+static kn_status call_program(const forward_call *call)
+{
     int adopter = kn_scope_enter_program();
-    kn_tensor *y = kn_scope_adopt(kn_retain(x)) ? module->forward(module, x) : NULL;
+    kn_status status = KN_OK;
+    for (int i = 0; i < call->num_inputs && status == KN_OK; i++)
+        if (call->inputs[i] != NULL && kn_scope_adopt(kn_retain(call->inputs[i])) == NULL)
+            status = kn_error_status();
+    if (status == KN_OK)
+        status = kn_module_call(call->module, call->inputs, call->outputs);
     kn_scope_leave_program(adopter);
-    return y;
+    return status;
+}
+
+/* A function of the program's may fail without saying why. */
+static kn_status check_outputs(const forward_call *call, kn_status status)
+{
+    const char *name = call->module->type_name;
+    if (status != KN_OK && kn_error_status() == KN_OK)
+        return kn_fail(status, "%s: its forward function returned %s", name, kn_status_name(status));
+    for (int i = 0; i < call->num_outputs && status == KN_OK; i++) {
+        if (call->outputs[i] != NULL)
+            continue;
+        if (kn_error_status() != KN_OK)
+            status = kn_error_status();
+        else if (call->module->kind.forward_many == NULL)
+            status = kn_fail(KN_ERR_STATE, "%s: its forward function returned NULL without an error", name);
+        else
+            status = kn_fail(KN_ERR_STATE, "%s: its forward function left outputs[%d] NULL without an error", name, i);
+    }
+    return status;
 }
 
 /* What was recorded is replayed as it is. */
-static kn_tensor *run(kn_module *module, kn_tensor *x, kn_activation activation)
+static kn_status run(const forward_call *call)
 {
-    if (module->graphed != NULL && watcher.applied == NULL)
-        return kn_activate(kn_graphed_forward(module, x), activation);
-    if (activation != KN_ACTIVATION_NONE && module->activated != NULL && kn_forward_fuses())
-        return module->activated(module, x, activation);
-    return kn_activate(call_forward(module, x), activation);
+    kn_module *module = call->module;
+    kn_activation activation = call->activation;
+    kn_status status = KN_OK;
+    if (module->graphed != NULL && watcher.applied == NULL) {
+        status = kn_graphed_forward(module, call->inputs, call->outputs);
+    } else if (activation != KN_ACTIVATION_NONE && module->kind.activated != NULL && kn_forward_fuses()) {
+        call->outputs[0] = module->kind.activated(module, call->inputs[0], activation);
+        activation = KN_ACTIVATION_NONE;
+    } else {
+        status = module->kind.is_layer ? kn_module_call(module, call->inputs, call->outputs) : call_program(call);
+    }
+    KN_TRY(check_outputs(call, status));
+    if (activation != KN_ACTIVATION_NONE)
+        call->outputs[0] = kn_activate(call->outputs[0], activation);
+    return call->outputs[0] != NULL ? KN_OK : kn_error_status();
 }
+
+/* With the signature's numbers of inputs and outputs. The results belong to the scope around. */
+static kn_status apply(forward_call *call, kn_tensor **results)
+{
+    int depth = kn_scope_begin_internal();
+    if (depth == 0)
+        return kn_error_status();
+    if (watcher.applied != NULL)
+        watcher.applied(call->module, NULL, 0, watcher.user);
+    kn_status status = run(call);
+    if (watcher.applied != NULL && status == KN_OK)
+        watcher.applied(call->module, call->outputs, call->num_outputs, watcher.user);
+    if (status == KN_OK)
+        return kn_scope_return_all(depth, call->outputs, call->num_outputs, results);
+    kn_scope_end(depth);
+    return status;
+}
+
+/* --- what a module is given ------------------------------------------------------------------------------------ */
+
+/* "2 inputs", "1 or 2 inputs", "2 to 4 inputs" */
+static const char *describe_inputs(char *text, size_t size, kn_signature signature)
+{
+    const int most = signature.inputs, least = most - signature.optional;
+    if (least == most)
+        snprintf(text, size, "%d input%s", most, most == 1 ? "" : "s");
+    else
+        snprintf(text, size, "%d %s %d inputs", least, most - least == 1 ? "or" : "to", most);
+    return text;
+}
+
+static kn_status check_numbers(const forward_call *call, kn_signature signature)
+{
+    char takes[48];
+    if (call->num_inputs < signature.inputs - signature.optional || call->num_inputs > signature.inputs)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: takes %s, not %d", call->module->type_name,
+                       describe_inputs(takes, sizeof takes, signature), call->num_inputs);
+    if (call->num_outputs != signature.outputs)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: makes %d output%s, not %d%s", call->module->type_name, signature.outputs,
+                       signature.outputs == 1 ? "" : "s", call->num_outputs,
+                       call->num_outputs == 1 ? "; kn_forward_many takes them all" : "");
+    return KN_OK;
+}
+
+/* NULL in gives NULL out, unless the input is one that may be left out. */
+static kn_status check_given(const forward_call *call, kn_signature signature)
+{
+    for (int i = 0; i < call->num_inputs; i++) {
+        const kn_tensor *input = call->inputs[i];
+        char name[24] = "x";
+        if (input != NULL ? !kn_tensors_are_guarded() : i >= signature.inputs - signature.optional)
+            continue;
+        if (signature.inputs > 1)
+            snprintf(name, sizeof name, "inputs[%d]", i);
+        KN_TRY(kn_tensor_given("forward", name, input));
+    }
+    return KN_OK;
+}
+
+/* Modules take few tensors: rarely is a list too long for the stack. */
+enum { FEW = 12 };
+
+static kn_status call_with_all(forward_call *call, kn_signature signature, kn_tensor **results)
+{
+    kn_tensor *few[FEW], **all = few;
+    KN_TRY(check_numbers(call, signature));
+    const int count = signature.inputs + signature.outputs;
+    if (count > FEW && (all = kn_malloc((size_t)count * sizeof *all)) == NULL)
+        return KN_ERR_MEMORY;
+    for (int i = 0; i < count; i++)
+        all[i] = i < call->num_inputs ? call->inputs[i] : NULL;
+    call->inputs = all;
+    call->num_inputs = signature.inputs;
+    call->outputs = all + signature.inputs;
+    kn_status status = apply(call, results);
+    call->inputs = NULL;
+    call->outputs = NULL;
+    if (all != few)
+        kn_free(all);
+    return status;
+}
+
+kn_status kn_forward_list(kn_module *module, kn_tensor *const *inputs, int num_inputs, kn_tensor **outputs,
+                          int num_outputs, kn_activation activation)
+{
+    forward_call call = {.module = module,
+                         .inputs = inputs,
+                         .num_inputs = num_inputs,
+                         .num_outputs = num_outputs,
+                         .activation = activation,
+                         .outer = innermost};
+    const kn_signature signature = kn_module_signature(module);
+    KN_TRY(check_given(&call, signature));
+    innermost = &call;
+    kn_status status = call_with_all(&call, signature, outputs);
+    innermost = call.outer;
+    if (status != KN_OK && !call.told)
+        tell_path(&call);
+    if (status != KN_OK)
+        kn_stick();
+    return status;
+}
+
+/* --- the interface --------------------------------------------------------------------------------------------- */
 
 kn_tensor *kn_forward(kn_module *module, kn_tensor *x) { return kn_forward_activated(module, x, KN_ACTIVATION_NONE); }
 
 kn_tensor *kn_forward_activated(kn_module *module, kn_tensor *x, kn_activation activation)
 {
-    if (module == NULL) {
+    kn_tensor *y = NULL;
+    if (module == NULL)
         kn_fail_argument_null("forward", "module");
-        return kn_stick();
-    }
-    if (kn_tensor_given("forward", "x", x) != KN_OK)
-        return kn_stick();
-    int depth = kn_scope_begin_internal();
-    if (depth == 0)
-        return kn_stick();
-    forward_call call = {.module = module, .outer = innermost};
-    innermost = &call;
-    if (watcher.applied != NULL)
-        watcher.applied(module, NULL, watcher.user);
-    kn_tensor *y = run(module, x, activation);
-    innermost = call.outer;
-    if (watcher.applied != NULL && y != NULL)
-        watcher.applied(module, y, watcher.user);
-    if (y == NULL && kn_error_status() == KN_OK)
-        kn_fail(KN_ERR_STATE, "%s: its forward function returned NULL without an error", module->type_name);
-    if (y == NULL && !call.told)
-        tell_path(&call);
-    if (y == NULL)
-        kn_stick();
-    return kn_scope_return(depth, y);
+    else if (kn_forward_list(module, &x, 1, &y, 1, activation) == KN_OK)
+        return y;
+    return kn_stick();
+}
+
+kn_status kn_forward_many(kn_module *module, kn_tensor *const *inputs, int num_inputs, kn_tensor **outputs,
+                          int num_outputs)
+{
+    kn_status status;
+    if (module == NULL || inputs == NULL || outputs == NULL)
+        status = kn_fail_argument_null("forward_many", module == NULL   ? "module"
+                                                       : inputs == NULL ? "inputs"
+                                                                        : "outputs");
+    else
+        status = kn_forward_list(module, inputs, num_inputs, outputs, num_outputs, KN_ACTIVATION_NONE);
+    if (status == KN_OK)
+        return KN_OK;
+    for (int i = 0; i < num_outputs && outputs != NULL; i++)
+        outputs[i] = NULL; /* now: the two lists may be one array */
+    kn_stick();
+    return status;
 }

@@ -34,7 +34,7 @@ kn_module *kn_nn_linear_with(const kn_nn_linear_params *params)
         return NULL;
     linear *made = module->self;
     const int64_t shape[] = {params->out_features, params->in_features};
-    if (kn_affine_make(module, &made->affine, 2, shape, params->bias) != KN_OK)
+    if (kn_affine_make(module, &made->affine, 2, shape, params->bias ? params->out_features : 0) != KN_OK)
         return kn_layer_failed(module);
     return module;
 }

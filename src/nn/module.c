@@ -12,10 +12,9 @@
 
 /* --- making and freeing ---------------------------------------------------------------------------------------- */
 
-kn_module *kn_module_new(const char *type_name, kn_forward_function forward, size_t self_size,
-                         void (*destroy)(void *self))
+static kn_module *make(const char *type_name, const kn_module_kind *kind, size_t self_size, void (*destroy)(void *self))
 {
-    if (type_name == NULL || forward == NULL) {
+    if (type_name == NULL || (kind->forward == NULL && kind->forward_many == NULL)) {
         kn_fail_argument_null("module_new", type_name == NULL ? "type_name" : "forward");
         return kn_stick();
     }
@@ -25,7 +24,7 @@ kn_module *kn_module_new(const char *type_name, kn_forward_function forward, siz
     module->type_name = kn_strdup(type_name);
     module->self = kn_calloc(1, self_size > 0 ? self_size : 1);
     module->self_size = self_size;
-    module->forward = forward;
+    module->kind = *kind;
     module->training = true;
     if (module->type_name == NULL || module->self == NULL)
         return kn_layer_failed(module);
@@ -34,31 +33,65 @@ kn_module *kn_module_new(const char *type_name, kn_forward_function forward, siz
     return module;
 }
 
-kn_module *kn_layer_new(const char *type_name, kn_forward_function forward,
-                        void (*describe)(kn_module *module, kn_text *text), const void *params, size_t size)
+static const kn_signature one_to_one = {.inputs = 1, .outputs = 1};
+
+kn_module *kn_module_new(const char *type_name, kn_forward_function forward, size_t self_size,
+                         void (*destroy)(void *self))
 {
-    kn_module *module = kn_module_new(type_name, forward, size, NULL);
+    return make(type_name, &(kn_module_kind){.forward = forward, .signature = one_to_one}, self_size, destroy);
+}
+
+kn_module_new_many_params kn_module_new_many_params_init(void)
+{
+    return (kn_module_new_many_params){KN_MODULE_NEW_MANY_DEFAULTS};
+}
+
+kn_module *kn_module_new_many_with(const char *type_name, kn_forward_many_function forward,
+                                   const kn_module_new_many_params *params)
+{
+    params = params ? params : &(kn_module_new_many_params){KN_MODULE_NEW_MANY_DEFAULTS};
+    if (params->num_inputs < 1 || params->num_outputs < 1 || params->num_optional < 0 ||
+        params->num_optional > params->num_inputs)
+        return kn_fail_null(KN_ERR_ARGUMENT,
+                            "module_new_many: num_inputs (%d) and num_outputs (%d) must be at least 1, num_optional "
+                            "(%d) from 0 to num_inputs",
+                            params->num_inputs, params->num_outputs, params->num_optional);
+    const kn_module_kind kind = {.forward_many = forward,
+                                 .signature = {params->num_inputs, params->num_optional, params->num_outputs}};
+    return make(type_name, &kind, params->self_size, params->destroy);
+}
+
+kn_module *kn_layer_new_kind(const char *type_name, const kn_module_kind *kind, const void *params, size_t size)
+{
+    kn_module *module = make(type_name, kind, size, NULL);
     if (module == NULL)
         return NULL;
-    module->is_layer = true;
-    module->describe = describe;
     if (size > 0)
         memcpy(module->self, params, size);
     return module;
 }
 
+kn_module *kn_layer_new(const char *type_name, kn_forward_function forward,
+                        void (*describe)(kn_module *module, kn_text *text), const void *params, size_t size)
+{
+    const kn_module_kind kind = {.forward = forward, .signature = one_to_one, .describe = describe, .is_layer = true};
+    return kn_layer_new_kind(type_name, &kind, params, size);
+}
+
 static kn_tensor *forward_without_activation(kn_module *module, kn_tensor *x)
 {
-    return module->activated(module, x, KN_ACTIVATION_NONE);
+    return module->kind.activated(module, x, KN_ACTIVATION_NONE);
 }
 
 kn_module *kn_layer_new_activated(const char *type_name, kn_activated_function activated,
                                   void (*describe)(kn_module *module, kn_text *text), const void *params, size_t size)
 {
-    kn_module *module = kn_layer_new(type_name, forward_without_activation, describe, params, size);
-    if (module != NULL)
-        module->activated = activated;
-    return module;
+    const kn_module_kind kind = {.forward = forward_without_activation,
+                                 .activated = activated,
+                                 .signature = one_to_one,
+                                 .describe = describe,
+                                 .is_layer = true};
+    return kn_layer_new_kind(type_name, &kind, params, size);
 }
 
 /* Frees without asking who owns the module. */
@@ -109,6 +142,10 @@ kn_module *kn_layer_failed(kn_module *module)
 void *kn_module_self(kn_module *module) { return module == NULL ? NULL : module->self; }
 
 const char *kn_module_type_name(const kn_module *module) { return module == NULL ? "" : module->type_name; }
+
+int kn_module_input_count(const kn_module *module) { return module == NULL ? 0 : kn_module_signature(module).inputs; }
+
+int kn_module_output_count(const kn_module *module) { return module == NULL ? 0 : kn_module_signature(module).outputs; }
 
 /* --- mode ------------------------------------------------------------------------------------------------------ */
 

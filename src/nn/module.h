@@ -30,18 +30,31 @@ typedef struct kn_graphed kn_graphed; /* nn/graphed.c */
 /* A forward function that applies an activation to its result in the same pass. */
 typedef kn_tensor *(*kn_activated_function)(kn_module *module, kn_tensor *x, kn_activation activation);
 
-struct kn_module {
-    char *type_name;
-    kn_forward_function forward;
-    void *self;
-    size_t self_size;
-    void (*destroy)(void *self);
+/* How many tensors a module takes and gives; `optional` of the inputs, the last ones, may be NULL or left out. */
+typedef struct kn_signature {
+    int inputs, optional, outputs;
+} kn_signature;
+
+/* What is common to a module and its replicas, beside its mode: what it does. */
+typedef struct kn_module_kind {
+    kn_forward_function forward;           /* one tensor to one; NULL: forward_many is set */
+    kn_forward_many_function forward_many; /* any number of tensors; the arrays are as long as the signature says */
+    kn_activated_function activated;       /* NULL: this module has no such function */
+    kn_signature signature;                /* not used where signature_of is set: */
+    kn_signature (*signature_of)(const kn_module *module); /* of modules that apply others, as those have it */
     void (*describe)(kn_module *module,
                      kn_text *text); /* what print(net) shows between the parentheses; NULL: nothing */
-    kn_activated_function activated; /* NULL: this module has no such function */
     kn_activation activation;        /* what the module itself does: of ReLU and ReLU6; else none */
     bool keeps_order;                /* activation(module(x)) is module(activation(x)): maxima */
     bool is_layer;                   /* the library's own: its forward keeps no tensor but what it registered */
+} kn_module_kind;
+
+struct kn_module {
+    char *type_name;
+    kn_module_kind kind;
+    void *self;
+    size_t self_size;
+    void (*destroy)(void *self);
     bool training;
     bool owned; /* registered in another module, which frees it */
 
@@ -75,10 +88,22 @@ kn_status kn_module_find_parameters(kn_parameter_list *found, kn_module *module)
 /* The activation as an operation of its own. */
 kn_tensor *kn_activate(kn_tensor *x, kn_activation activation);
 
-/* Watches the modules that this thread applies: called before one runs, with NULL, and with its result unless it
+/* The module applied, as kn_forward_many, and `activation` to its result where that is not KN_ACTIVATION_NONE. */
+kn_status kn_forward_list(kn_module *module, kn_tensor *const *inputs, int num_inputs, kn_tensor **outputs,
+                          int num_outputs, kn_activation activation);
+
+/* The forward function of the module's kind, called with arrays as long as its signature says. */
+kn_status kn_module_call(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs);
+
+static inline kn_signature kn_module_signature(const kn_module *module)
+{
+    return module->kind.signature_of != NULL ? module->kind.signature_of(module) : module->kind.signature;
+}
+
+/* Watches the modules that this thread applies: called before one runs, with NULL, and with its outputs unless it
  * failed. Meanwhile each module runs by itself: nothing is fused or replayed. Returns who watched before. */
 typedef struct kn_forward_observer {
-    void (*applied)(const kn_module *module, const kn_tensor *result, void *user); /* NULL: nobody watches */
+    void (*applied)(const kn_module *module, kn_tensor *const *outputs, int num_outputs, void *user); /* NULL: nobody */
     void *user;
 } kn_forward_observer;
 kn_forward_observer kn_forward_observe(kn_forward_observer observer);
@@ -93,7 +118,9 @@ static inline kn_module *kn_module_unwrapped(kn_module *module)
 /* Takes the last child away from the module, which must not be below another; the caller owns it then. */
 kn_module *kn_module_release_child(kn_module *module);
 
-/* For the constructors of layers: a module whose self is a copy of `params`. */
+/* For the constructors of layers: a module whose self is a copy of `params`. The first is for any kind; the others for
+ * one tensor in and one out. */
+kn_module *kn_layer_new_kind(const char *type_name, const kn_module_kind *kind, const void *params, size_t size);
 kn_module *kn_layer_new(const char *type_name, kn_forward_function forward,
                         void (*describe)(kn_module *module, kn_text *text), const void *params, size_t size);
 
@@ -103,16 +130,5 @@ kn_module *kn_layer_new_activated(const char *type_name, kn_activated_function a
 
 /* For constructors: frees `module` and returns NULL with the thread's error sticking. */
 kn_module *kn_layer_failed(kn_module *module);
-
-/* {height, width} of a size that may be given once or per direction: `pair` wins when it is not {0, 0}. */
-typedef struct kn_pair {
-    int64_t height, width;
-} kn_pair;
-static inline kn_pair kn_pair_of(int64_t both, const int64_t pair[2])
-{
-    if (pair[0] != 0 || pair[1] != 0)
-        return (kn_pair){pair[0], pair[1]};
-    return (kn_pair){both, both};
-}
 
 #endif

@@ -1,132 +1,202 @@
-/* nn/pooling.c - max, average and adaptive pooling. */
+/* nn/pooling.c - max, average and adaptive pooling in one to three dimensions. */
+#include "base/directions.h"
 #include "base/error.h"
 #include "nn/module.h"
+#include "ops/pool/pool.h"
+
+/* What kind of layer one is. */
+typedef struct pool_layer {
+    const char *name;
+    int dims;
+    kn_tensor *(*apply)(kn_tensor *x, const kn_pool_params *params);
+} pool_layer;
+
+typedef struct pooling {
+    const pool_layer *layer;
+    kn_pool_params params;
+} pooling;
 
 static kn_tensor *max_forward(kn_module *module, kn_tensor *x, kn_activation activation)
 {
-    kn_pool2d_params call = *(const kn_pool2d_params *)module->self;
+    const pooling *self = module->self;
+    kn_pool_params call = self->params;
     if (call.activation < activation) /* ReLU6 is ReLU's too, in either order */
         call.activation = activation;
-    return kn_max_pool2d_with(x, &call);
+    return self->layer->apply(x, &call);
 }
 
-static kn_tensor *avg_forward(kn_module *module, kn_tensor *x) { return kn_avg_pool2d_with(x, module->self); }
-
-/* As PyTorch prints it: one number where height and width agree. */
-static void append_size(kn_text *text, const char *name, kn_pair size)
+static kn_tensor *avg_forward(kn_module *module, kn_tensor *x)
 {
-    if (size.height == size.width)
-        kn_text_format(text, "%s=%lld", name, (long long)size.height);
-    else
-        kn_text_format(text, "%s=(%lld, %lld)", name, (long long)size.height, (long long)size.width);
+    const pooling *self = module->self;
+    return self->layer->apply(x, &self->params);
 }
 
-static void append_window(kn_text *text, const kn_pool2d_params *p)
+/* As PyTorch prints it: one number where all directions agree, else a tuple; `tuple` in any case. */
+static void append_size(kn_text *text, const char *name, int dims, const int64_t sizes[3], bool tuple)
 {
-    kn_pair kernel = kn_pair_of(p->kernel_size, p->kernel_size_2d), stride = kn_pair_of(p->stride, p->stride_2d);
-    if (stride.height == 0 && stride.width == 0)
-        stride = kernel;
-    append_size(text, "kernel_size", kernel);
-    kn_text_append(text, ", ");
-    append_size(text, "stride", stride);
-    kn_text_append(text, ", ");
-    append_size(text, "padding", kn_pair_of(p->padding, p->padding_2d));
+    for (int d = 3 - dims; d < 3; d++)
+        tuple = tuple || sizes[d] != sizes[2];
+    kn_text_format(text, "%s=%s", name, tuple ? "(" : "");
+    for (int d = tuple ? 3 - dims : 2; d < 3; d++)
+        kn_text_format(text, "%lld%s", (long long)sizes[d], d < 2 ? ", " : "");
+    kn_text_append(text, !tuple ? "" : dims == 1 ? ",)" : ")");
+}
+
+static void append_window(kn_text *text, const pooling *self, bool tuple)
+{
+    const kn_pool_params *p = &self->params;
+    const int dims = self->layer->dims;
+    int64_t kernel[3], stride[3], padding[3];
+    kn_directions(kernel, dims, p->kernel_size, p->kernel_sizes, 1);
+    kn_directions(stride, dims, p->stride, p->strides, 1);
+    kn_directions(padding, dims, p->padding, p->paddings, 0);
+    for (int d = 0; d < 3; d++)
+        stride[d] = stride[d] == 0 ? kernel[d] : stride[d];
+    append_size(text, "kernel_size", dims, kernel, tuple);
+    append_size(text, ", stride", dims, stride, tuple);
+    append_size(text, ", padding", dims, padding, tuple);
 }
 
 static void describe_max(kn_module *module, kn_text *text)
 {
-    const kn_pool2d_params *p = module->self;
-    append_window(text, p);
-    kn_text_append(text, ", ");
-    append_size(text, "dilation", kn_pair_of(p->dilation, p->dilation_2d));
-    kn_text_format(text, ", ceil_mode=%s", p->ceil_mode ? "True" : "False");
+    const pooling *self = module->self;
+    int64_t dilation[3];
+    kn_directions(dilation, self->layer->dims, self->params.dilation, self->params.dilations, 1);
+    append_window(text, self, false);
+    append_size(text, ", dilation", self->layer->dims, dilation, false);
+    kn_text_format(text, ", ceil_mode=%s", self->params.ceil_mode ? "True" : "False");
 }
 
-static void describe_avg(kn_module *module, kn_text *text) { append_window(text, module->self); }
-
-static kn_status check(const char *name, const kn_pool2d_params *p)
+/* PyTorch has AvgPool1d's sizes as tuples. */
+static void describe_avg(kn_module *module, kn_text *text)
 {
-    kn_pair kernel = kn_pair_of(p->kernel_size, p->kernel_size_2d), stride = kn_pair_of(p->stride, p->stride_2d);
-    kn_pair padding = kn_pair_of(p->padding, p->padding_2d), dilation = kn_pair_of(p->dilation, p->dilation_2d);
-    if (kernel.height < 1 || kernel.width < 1)
-        return kn_fail(KN_ERR_ARGUMENT, "%s: kernel_size (%lld, %lld) must be at least 1", name,
-                       (long long)kernel.height, (long long)kernel.width);
-    if (stride.height < 0 || stride.width < 0 || padding.height < 0 || padding.width < 0)
-        return kn_fail(KN_ERR_ARGUMENT, "%s: stride (%lld, %lld) and padding (%lld, %lld) must not be negative", name,
-                       (long long)stride.height, (long long)stride.width, (long long)padding.height,
-                       (long long)padding.width);
-    if (padding.height > kernel.height / 2 || padding.width > kernel.width / 2)
-        return kn_fail(KN_ERR_ARGUMENT, "%s: padding (%lld, %lld) must be at most half of kernel_size (%lld, %lld)",
-                       name, (long long)padding.height, (long long)padding.width, (long long)kernel.height,
-                       (long long)kernel.width);
-    if (dilation.height < 1 || dilation.width < 1)
-        return kn_fail(KN_ERR_ARGUMENT, "%s: dilation (%lld, %lld) must be at least 1", name,
-                       (long long)dilation.height, (long long)dilation.width);
-    return KN_OK;
+    const pooling *self = module->self;
+    append_window(text, self, self->layer->dims == 1);
+}
+
+/* What the operation says of an input that is large enough. */
+static kn_status check(const pool_layer *layer, const kn_pool_params *params)
+{
+    static const int64_t sizes[3][5] = {{1, 1, 1 << 28}, {1, 1, 1 << 15, 1 << 15}, {1, 1, 1 << 10, 1 << 10, 1 << 10}};
+    kn_pool_geometry g;
+    kn_status status = kn_pool_resolve(&g, layer->dims, params, layer->dims + 2, sizes[layer->dims - 1]);
+    if (status == KN_ERR_SHAPE) { /* a window larger than that; the input at hand may have room for it */
+        kn_error_clear();
+        return KN_OK;
+    }
+    if (status != KN_OK)
+        kn_error_prefix("%s", layer->name);
+    return status;
 }
 
 /* Has every window a place inside the input, so that a maximum is never that of padding alone? Without dilation it has:
  * the padding is at most half of the window. */
-static bool meets_input(const kn_pool2d_params *p)
+static bool meets_input(const pooling *self)
 {
-    const kn_pair dilation = kn_pair_of(p->dilation, p->dilation_2d);
-    return dilation.height == 1 && dilation.width == 1;
+    int64_t dilation[3];
+    kn_directions(dilation, self->layer->dims, self->params.dilation, self->params.dilations, 1);
+    return dilation[0] == 1 && dilation[1] == 1 && dilation[2] == 1;
 }
 
-kn_module *kn_nn_max_pool2d_with(const kn_pool2d_params *params)
+static kn_module *make_max(const pool_layer *layer, const kn_pool_params *params)
 {
-    params = params ? params : &(kn_pool2d_params){KN_POOL2D_DEFAULTS};
-    if (check("MaxPool2d", params) != KN_OK)
+    const pooling self = {layer, params ? *params : (kn_pool_params){KN_POOL_DEFAULTS}};
+    if (check(layer, &self.params) != KN_OK)
         return kn_stick();
-    kn_module *module = kn_layer_new_activated("MaxPool2d", max_forward, describe_max, params, sizeof *params);
+    kn_module *module = kn_layer_new_activated(layer->name, max_forward, describe_max, &self, sizeof self);
     if (module != NULL)
-        module->keeps_order = meets_input(params);
+        module->kind.keeps_order = meets_input(&self);
     return module;
 }
 
-kn_module *kn_nn_avg_pool2d_with(const kn_pool2d_params *params)
+static kn_module *make_avg(const pool_layer *layer, const kn_pool_params *params)
 {
-    params = params ? params : &(kn_pool2d_params){KN_POOL2D_DEFAULTS};
-    if (check("AvgPool2d", params) != KN_OK)
+    const pooling self = {layer, params ? *params : (kn_pool_params){KN_POOL_DEFAULTS}};
+    if (check(layer, &self.params) != KN_OK)
         return kn_stick();
-    return kn_layer_new("AvgPool2d", avg_forward, describe_avg, params, sizeof *params);
+    return kn_layer_new(layer->name, avg_forward, describe_avg, &self, sizeof self);
 }
+
+#define POOLINGS(count)                                                                                                \
+    kn_module *kn_nn_max_pool##count##d_with(const kn_pool_params *params)                                             \
+    {                                                                                                                  \
+        static const pool_layer layer = {"MaxPool" #count "d", count, kn_max_pool##count##d_with};                     \
+        return make_max(&layer, params);                                                                               \
+    }                                                                                                                  \
+    kn_module *kn_nn_avg_pool##count##d_with(const kn_pool_params *params)                                             \
+    {                                                                                                                  \
+        static const pool_layer layer = {"AvgPool" #count "d", count, kn_avg_pool##count##d_with};                     \
+        return make_avg(&layer, params);                                                                               \
+    }
+
+POOLINGS(1)
+POOLINGS(2)
+POOLINGS(3)
 
 /* --- adaptive pooling ------------------------------------------------------------------------------------------ */
 
-static kn_tensor *adaptive_max_forward(kn_module *module, kn_tensor *x)
-{
-    const kn_pair *size = module->self;
-    return kn_adaptive_max_pool2d(x, size->height, size->width);
-}
+typedef struct adaptive_pooling {
+    int dims;
+    bool average;
+    int64_t size[3]; /* of directions that are there, the last ones */
+} adaptive_pooling;
 
-static kn_tensor *adaptive_avg_forward(kn_module *module, kn_tensor *x)
+static kn_tensor *adaptive_forward(kn_module *module, kn_tensor *x)
 {
-    const kn_pair *size = module->self;
-    return kn_adaptive_avg_pool2d(x, size->height, size->width);
+    const adaptive_pooling *self = module->self;
+    const int64_t *n = self->size;
+    switch (self->dims) {
+    case 1:
+        return self->average ? kn_adaptive_avg_pool1d(x, n[2]) : kn_adaptive_max_pool1d(x, n[2]);
+    case 2:
+        return self->average ? kn_adaptive_avg_pool2d(x, n[1], n[2]) : kn_adaptive_max_pool2d(x, n[1], n[2]);
+    default:
+        return self->average ? kn_adaptive_avg_pool3d(x, n[0], n[1], n[2])
+                             : kn_adaptive_max_pool3d(x, n[0], n[1], n[2]);
+    }
 }
 
 static void describe_adaptive(kn_module *module, kn_text *text)
 {
-    const kn_pair *size = module->self;
-    kn_text_format(text, "output_size=(%lld, %lld)", (long long)size->height, (long long)size->width);
+    const adaptive_pooling *self = module->self;
+    append_size(text, "output_size", self->dims, self->size, self->dims > 1);
 }
 
-static kn_module *adaptive(const char *name, kn_forward_function forward, int64_t height, int64_t width)
+static kn_module *adaptive(const char *name, adaptive_pooling self)
 {
-    if (height < 1 || width < 1)
-        return kn_fail_null(KN_ERR_ARGUMENT, "%s: output_size (%lld, %lld) must be at least 1", name, (long long)height,
-                            (long long)width);
-    kn_pair size = {height, width};
-    return kn_layer_new(name, forward, describe_adaptive, &size, sizeof size);
+    for (int d = 3 - self.dims; d < 3; d++)
+        if (self.size[d] < 1)
+            return kn_fail_null(KN_ERR_ARGUMENT, "%s: output_size (%lld, %s) must be at least 1", name,
+                                (long long)self.size[d], kn_direction_name(self.dims, d));
+    return kn_layer_new(name, adaptive_forward, describe_adaptive, &self, sizeof self);
+}
+
+kn_module *kn_nn_adaptive_max_pool1d(int64_t output_length)
+{
+    return adaptive("AdaptiveMaxPool1d", (adaptive_pooling){1, false, {1, 1, output_length}});
 }
 
 kn_module *kn_nn_adaptive_max_pool2d(int64_t output_height, int64_t output_width)
 {
-    return adaptive("AdaptiveMaxPool2d", adaptive_max_forward, output_height, output_width);
+    return adaptive("AdaptiveMaxPool2d", (adaptive_pooling){2, false, {1, output_height, output_width}});
+}
+
+kn_module *kn_nn_adaptive_max_pool3d(int64_t output_depth, int64_t output_height, int64_t output_width)
+{
+    return adaptive("AdaptiveMaxPool3d", (adaptive_pooling){3, false, {output_depth, output_height, output_width}});
+}
+
+kn_module *kn_nn_adaptive_avg_pool1d(int64_t output_length)
+{
+    return adaptive("AdaptiveAvgPool1d", (adaptive_pooling){1, true, {1, 1, output_length}});
 }
 
 kn_module *kn_nn_adaptive_avg_pool2d(int64_t output_height, int64_t output_width)
 {
-    return adaptive("AdaptiveAvgPool2d", adaptive_avg_forward, output_height, output_width);
+    return adaptive("AdaptiveAvgPool2d", (adaptive_pooling){2, true, {1, output_height, output_width}});
+}
+
+kn_module *kn_nn_adaptive_avg_pool3d(int64_t output_depth, int64_t output_height, int64_t output_width)
+{
+    return adaptive("AdaptiveAvgPool3d", (adaptive_pooling){3, true, {output_depth, output_height, output_width}});
 }

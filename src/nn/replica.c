@@ -82,15 +82,9 @@ static kn_status copy_children(kn_module *replica, const kn_module *module, repl
 /* The replica still points to what the original's self points to. NULL with an error. */
 static kn_module *copy_tree(replicas *all, kn_module *module)
 {
-    kn_module *replica = kn_module_new(module->type_name, module->forward, module->self_size, NULL);
+    kn_module *replica = kn_layer_new_kind(module->type_name, &module->kind, module->self, module->self_size);
     if (replica == NULL)
         return NULL;
-    memcpy(replica->self, module->self, module->self_size);
-    replica->is_layer = module->is_layer;
-    replica->describe = module->describe;
-    replica->activated = module->activated;
-    replica->activation = module->activation;
-    replica->keeps_order = module->keeps_order;
     replica->training = module->training;
     kn_status status = copy_tensors(replica, module, all->map);
     if (status == KN_OK)

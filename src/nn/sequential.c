@@ -2,23 +2,28 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "nn/module.h"
 #include "tensor/scope.h"
 #include "tensor/tensor.h"
 
 /* --- the order of things -------------------------------------------------------------------------------------- */
 
+/* Is there a child `i`, and may others do what it does in its stead? */
+static bool is_plain(const kn_module *module, int i)
+{
+    return i < module->num_children && module->children[i].module->graphed == NULL;
+}
+
 /* What child `i` does to each element, if that is all it does and another child may do it in its stead. */
 static kn_activation activation_of(const kn_module *module, int i)
 {
-    const kn_module *child = i < module->num_children ? module->children[i].module : NULL;
-    return child != NULL && child->graphed == NULL ? child->activation : KN_ACTIVATION_NONE;
+    return is_plain(module, i) ? module->children[i].module->kind.activation : KN_ACTIVATION_NONE;
 }
 
 static bool keeps_order(const kn_module *module, int i)
 {
-    const kn_module *child = i < module->num_children ? module->children[i].module : NULL;
-    return child != NULL && child->graphed == NULL && child->keeps_order;
+    return is_plain(module, i) && module->children[i].module->kind.keeps_order;
 }
 
 /* A child and the activation that is applied to its result. */
@@ -43,33 +48,97 @@ static step next_step(const kn_module *module, int *i)
         return next;
     }
     ++*i;
-    if (!keeps_order(module, *i + 1))
+    if (!keeps_order(module, *i + 1) && kn_module_signature(next.child).outputs == 1)
         next.activation = activation_of(module, *i);
     *i += next.activation != KN_ACTIVATION_NONE;
     return next;
 }
 
-/* Each value is given up as soon as the next one is there: outside training nothing else holds what a layer of the
- * library made, and the peak is two activations. `activation` comes last. */
-static kn_tensor *forward(kn_module *module, kn_tensor *x, kn_activation activation)
+/* What goes from one child to the next: references of its own. */
+typedef struct values {
+    kn_tensor **tensors, *one; /* `tensors` points to `one` where that is all */
+    int count;
+} values;
+
+static kn_status hold(values *held, int count)
 {
-    kn_tensor *value = kn_retain(x);
-    for (int i = 0; i < module->num_children && value != NULL;) {
+    *held = (values){.count = count};
+    held->tensors = count == 1 ? &held->one : kn_calloc((size_t)count, sizeof *held->tensors);
+    return held->tensors != NULL ? KN_OK : KN_ERR_MEMORY;
+}
+
+static void let_go(values *held)
+{
+    for (int i = 0; i < held->count && held->tensors != NULL; i++)
+        kn_release(held->tensors[i]);
+    if (held->tensors != &held->one)
+        kn_free(held->tensors);
+    *held = (values){0};
+}
+
+static kn_status take_step(step next, const values *in, values *out)
+{
+    KN_TRY(hold(out, kn_module_signature(next.child).outputs));
+    int depth = kn_scope_begin_internal();
+    if (depth == 0)
+        return kn_error_status();
+    kn_status status = kn_forward_list(next.child, in->tensors, in->count, out->tensors, out->count, next.activation);
+    for (int i = 0; i < out->count && status == KN_OK; i++)
+        kn_retain(out->tensors[i]);
+    kn_scope_end(depth);
+    return status;
+}
+
+/* The results of each child are the inputs of the next, and are given up as soon as its own are there: outside training
+ * nothing else holds what a layer of the library made, and the peak is two activations. `activation` comes last. */
+static kn_status run(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs, kn_activation activation)
+{
+    values pair[2] = {{0}}, *in = &pair[0], *out = &pair[1];
+    KN_TRY(hold(in, kn_module_signature(module).inputs));
+    for (int i = 0; i < in->count; i++)
+        in->tensors[i] = kn_retain(inputs[i]);
+    kn_status status = KN_OK;
+    for (int i = 0; i < module->num_children && status == KN_OK;) {
         step next = next_step(module, &i);
         if (i == module->num_children && next.activation == KN_ACTIVATION_NONE) {
             next.activation = activation;
             activation = KN_ACTIVATION_NONE;
         }
-        int depth = kn_scope_begin_internal();
-        kn_tensor *result =
-            depth > 0 ? kn_retain(kn_forward_activated(next.child, value, next.activation)) : kn_stick();
-        kn_release(value);
-        value = result;
-        if (depth > 0)
-            kn_scope_end(depth);
+        status = take_step(next, in, out);
+        let_go(in);
+        values *made = out;
+        out = in;
+        in = made;
     }
-    value = kn_scope_adopt(value);
-    return activation != KN_ACTIVATION_NONE ? kn_activate(value, activation) : value;
+    if (status == KN_OK) {
+        status = kn_scope_adopt_all(in->tensors, in->count, outputs);
+        in->count = 0; /* the scope's now */
+    }
+    let_go(in);
+    if (status == KN_OK && activation != KN_ACTIVATION_NONE)
+        outputs[0] = kn_activate(outputs[0], activation);
+    return status;
+}
+
+static kn_status forward(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    return run(module, inputs, outputs, KN_ACTIVATION_NONE);
+}
+
+static kn_tensor *activated(kn_module *module, kn_tensor *x, kn_activation activation)
+{
+    kn_tensor *y = NULL;
+    return run(module, &x, &y, activation) == KN_OK ? y : kn_stick();
+}
+
+/* The first child's inputs and the last one's outputs. */
+static kn_signature signature_of(const kn_module *module)
+{
+    if (module->num_children == 0)
+        return (kn_signature){.inputs = 1, .outputs = 1};
+    kn_signature signature = kn_module_signature(module->children[0].module);
+    signature.outputs = kn_module_signature(module->children[module->num_children - 1].module).outputs;
+    return signature;
 }
 
 /* --- making ---------------------------------------------------------------------------------------------------- */
@@ -89,7 +158,9 @@ kn_module *kn_nn_sequential_of(kn_module *const *children, int count)
     bool valid = count >= 0 && (count == 0 || children != NULL);
     if (!valid)
         kn_fail(KN_ERR_ARGUMENT, "Sequential: %d children cannot be had from the array given", count);
-    kn_module *sequential = valid ? kn_layer_new_activated("Sequential", forward, NULL, NULL, 0) : kn_stick();
+    static const kn_module_kind kind = {
+        .forward_many = forward, .activated = activated, .signature_of = signature_of, .is_layer = true};
+    kn_module *sequential = valid ? kn_layer_new_kind("Sequential", &kind, NULL, 0) : kn_stick();
     bool failed = sequential == NULL;
     for (int i = 0; i < count && valid; i++) {
         char name[16];

@@ -26,6 +26,8 @@ typedef struct summary {
     int count, capacity;
     bool failed, expand;
     const kn_figures_list *figures; /* NULL: there was no pass */
+    kn_tensor *const *inputs;       /* of the pass */
+    int num_inputs;
 } summary;
 
 static int64_t own_count(const kn_module *module)
@@ -60,8 +62,7 @@ static bool same_figures(const kn_module_figures *a, const kn_module_figures *b)
 {
     if (a == NULL || b == NULL)
         return a == b;
-    return a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0 &&
-           a->multiply_adds == b->multiply_adds;
+    return strcmp(a->output, b->output) == 0 && a->multiply_adds == b->multiply_adds;
 }
 
 static bool same_name(const char *a, const char *b) { return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0; }
@@ -111,8 +112,8 @@ static void append_module(summary *out, kn_module *module, const char *name, int
         line.figures = kn_figures_find(out->figures, module);
     kn_text_format(&out->tree, "%s(", module->type_name);
     if (module->num_children == 0) {
-        if (module->describe != NULL)
-            module->describe(module, &out->tree);
+        if (module->kind.describe != NULL)
+            module->kind.describe(module, &out->tree);
         kn_text_append(&out->tree, ")");
         end_line(out, line);
         return;
@@ -161,22 +162,25 @@ static const kn_table_column columns_of_pass[COLUMNS] = {
 static const kn_table_column columns_of_tree[] = {{.title = "", .shortest = 24},
                                                   {.title = "", .is_number = true, .least = 10}};
 
+/* "" where there is nothing to say. */
 typedef struct figures_text {
-    char cells[COLUMNS][KN_MAX_DIMS * 22];
+    const char *output;
+    char parameters[32], multiply_adds[32];
 } figures_text;
 
-/* "" where there is nothing to say. */
 static figures_text figures_of(const summary_line *line)
 {
-    figures_text text = {0};
+    figures_text text = {.output = line->figures != NULL ? line->figures->output : ""};
     if (line->parameters > 0)
-        grouped(text.cells[PARAMETERS], line->parameters);
-    if (line->figures == NULL)
-        return text;
-    kn_format_shape(text.cells[OUTPUT], sizeof text.cells[OUTPUT], line->figures->ndim, line->figures->shape);
-    if (line->figures->multiply_adds > 0)
-        scaled(text.cells[MULTIPLY_ADDS], line->figures->multiply_adds);
+        grouped(text.parameters, line->parameters);
+    if (line->figures != NULL && line->figures->multiply_adds > 0)
+        scaled(text.multiply_adds, line->figures->multiply_adds);
     return text;
+}
+
+static const char *cell(const figures_text *text, int column)
+{
+    return column == OUTPUT ? text->output : column == PARAMETERS ? text->parameters : text->multiply_adds;
 }
 
 /* What the page leaves for the tree: 0 where there is no limit. */
@@ -188,8 +192,10 @@ static int room_for_tree(const summary *out, kn_page page)
     widths[PARAMETERS] = out->figures != NULL ? widths[PARAMETERS] : columns_of_tree[1].least;
     for (int i = 0; i < out->count; i++) {
         figures_text text = figures_of(&out->lines[i]);
-        for (int c = OUTPUT; c < COLUMNS; c++)
-            widths[c] = (int)strlen(text.cells[c]) > widths[c] ? (int)strlen(text.cells[c]) : widths[c];
+        for (int c = OUTPUT; c < COLUMNS; c++) {
+            const int width = (int)strlen(cell(&text, c));
+            widths[c] = width > widths[c] ? width : widths[c];
+        }
     }
     for (int c = OUTPUT; c < COLUMNS; c++)
         room -= widths[c] > 0 ? widths[c] + 2 : 0;
@@ -241,23 +247,27 @@ static void put_lines(kn_table *table, const summary *out, kn_page page)
         kn_free(line);
         for (int c = OUTPUT; c < COLUMNS; c++)
             if (out->figures != NULL || c == PARAMETERS)
-                kn_table_put(table, "%s", figures.cells[c]);
+                kn_table_put(table, "%s", cell(&figures, c));
     }
 }
 
-static void append_totals(kn_text *text, const summary *out, kn_parameter_list list, const kn_tensor *input)
+static void append_totals(kn_text *text, const summary *out, kn_parameter_list list)
 {
     int64_t count = 0;
     uint64_t bytes = 0;
-    char number[32], size[32], shape[KN_MAX_DIMS * 22];
+    char number[32], size[32];
     for (int i = 0; i < list.count; i++) {
         count += kn_numel(list.tensors[i]);
         bytes += (uint64_t)kn_numel(list.tensors[i]) * kn_dtype_size(kn_dtype_of(list.tensors[i]));
     }
     kn_text_format(text, "Parameters: %s (%s)\n", grouped(number, count), kn_format_bytes(size, sizeof size, bytes));
-    if (out->figures != NULL)
-        kn_text_format(text, "Multiply-adds: %s for an input %s\n", scaled(number, out->figures->multiply_adds),
-                       kn_format_shape(shape, sizeof shape, kn_ndim(input), kn_shape(input)));
+    if (out->figures == NULL)
+        return;
+    char *shapes = kn_describe_shapes(out->inputs, out->num_inputs);
+    kn_text_format(text, "Multiply-adds: %s for %s %s\n", scaled(number, out->figures->multiply_adds),
+                   out->num_inputs == 1 ? "an input" : "inputs", shapes != NULL ? shapes : "");
+    text->failed = text->failed || shapes == NULL;
+    kn_free(shapes);
 }
 
 static char *lay_out(const summary *out, kn_module *module, const kn_module_summary_params *params)
@@ -272,7 +282,7 @@ static char *lay_out(const summary *out, kn_module *module, const kn_module_summ
     put_lines(&table, out, page);
     kn_table_append(&text, &table, page);
     kn_table_free(&table);
-    append_totals(&text, out, list, params->input);
+    append_totals(&text, out, list);
     return kn_text_finish(&text);
 }
 
@@ -281,15 +291,18 @@ static char *lay_out(const summary *out, kn_module *module, const kn_module_summ
 static char *summarise(kn_module *module, const kn_module_summary_params *params)
 {
     kn_figures_list figures = {0};
-    summary out = {.expand = params->expand, .figures = params->input != NULL ? &figures : NULL};
-    if (params->input != NULL && kn_module_rehearse(&figures, module, params->input) != KN_OK) {
-        kn_free(figures.items);
-        return NULL;
+    summary out = {.expand = params->expand, .inputs = params->inputs, .num_inputs = params->num_inputs};
+    if (out.inputs == NULL) {
+        out.inputs = &params->input;
+        out.num_inputs = params->input != NULL ? 1 : 0;
     }
-    append_module(&out, module, NULL, 0);
-    char *text = out.failed || out.tree.failed ? NULL : lay_out(&out, module, params);
+    out.figures = out.num_inputs > 0 ? &figures : NULL;
+    kn_status status = out.figures != NULL ? kn_module_rehearse(&figures, module, out.inputs, out.num_inputs) : KN_OK;
+    if (status == KN_OK)
+        append_module(&out, module, NULL, 0);
+    char *text = status != KN_OK || out.failed || out.tree.failed ? NULL : lay_out(&out, module, params);
     kn_free(out.lines);
-    kn_free(figures.items);
+    kn_figures_free(&figures);
     kn_text_free(&out.tree);
     return text;
 }

@@ -6,9 +6,7 @@
 
 typedef struct kn_module_figures {
     const kn_module *module;
-    bool applied; /* in the pass: */
-    int ndim;     /* its output, in its last call */
-    int64_t shape[KN_MAX_DIMS];
+    char *output;         /* the shapes of its outputs in its last call, "[2, 5], [2, 8]"; NULL: it was not applied */
     double multiply_adds; /* its own, without those of the modules below it; of all its calls */
 } kn_module_figures;
 
@@ -18,9 +16,13 @@ typedef struct kn_figures_list {
     double multiply_adds;
 } kn_figures_list;
 
-/* Rehearses a pass without gradients in evaluation mode: nothing is computed, compiled or changed. Freed with
- * kn_free(list->items). */
-kn_status kn_module_rehearse(kn_figures_list *list, kn_module *module, kn_tensor *input);
+/* Rehearses a pass without gradients in evaluation mode: nothing is computed, compiled or changed. `list` is freed by
+ * kn_figures_free, also after a failure. */
+kn_status kn_module_rehearse(kn_figures_list *list, kn_module *module, kn_tensor *const *inputs, int num_inputs);
+void kn_figures_free(kn_figures_list *list);
+
+/* "[2, 5], [2, 8]"; a tensor that is NULL is "none". The caller frees it; NULL when memory is exhausted. */
+char *kn_describe_shapes(kn_tensor *const *tensors, int count);
 
 /* NULL where the module was not applied. */
 const kn_module_figures *kn_figures_find(const kn_figures_list *list, const kn_module *module);

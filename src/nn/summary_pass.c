@@ -1,11 +1,11 @@
 /* nn/summary_pass.c - see nn/summary.h. */
 #include <koine/autograd.h>
 #include <koine/random.h>
-#include <string.h>
 
 #include "autograd/work.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "nn/summary.h"
 
 /* A module that is being applied. */
@@ -13,6 +13,7 @@ typedef struct pass {
     kn_figures_list *list;
     int open[64]; /* indices of the modules that are being applied, innermost last; deeper ones count for those */
     int depth;
+    bool failed; /* no memory */
 } pass;
 
 static kn_module_figures *find(const kn_figures_list *list, const kn_module *module)
@@ -26,16 +27,28 @@ static kn_module_figures *find(const kn_figures_list *list, const kn_module *mod
 const kn_module_figures *kn_figures_find(const kn_figures_list *list, const kn_module *module)
 {
     const kn_module_figures *found = find(list, module);
-    return found != NULL && found->applied ? found : NULL;
+    return found != NULL && found->output != NULL ? found : NULL;
 }
 
 enum { MOST_OPEN = sizeof((pass *)0)->open / sizeof(int) };
 
-static void on_module(const kn_module *module, const kn_tensor *result, void *user)
+char *kn_describe_shapes(kn_tensor *const *tensors, int count)
+{
+    kn_text text = {0};
+    char shape[KN_MAX_DIMS * 22];
+    for (int i = 0; i < count; i++) {
+        if (tensors[i] != NULL)
+            kn_format_shape(shape, sizeof shape, kn_ndim(tensors[i]), kn_shape(tensors[i]));
+        kn_text_format(&text, "%s%s", i > 0 ? ", " : "", tensors[i] != NULL ? shape : "none");
+    }
+    return kn_text_finish(&text);
+}
+
+static void on_module(const kn_module *module, kn_tensor *const *outputs, int num_outputs, void *user)
 {
     pass *p = user;
     kn_module_figures *figures = find(p->list, module);
-    if (result == NULL) {
+    if (outputs == NULL) {
         if (p->depth < MOST_OPEN)
             p->open[p->depth] = figures != NULL ? (int)(figures - p->list->items) : -1;
         p->depth++;
@@ -44,10 +57,9 @@ static void on_module(const kn_module *module, const kn_tensor *result, void *us
     p->depth--;
     if (figures == NULL)
         return;
-    figures->applied = true;
-    figures->ndim = kn_ndim(result);
-    for (int d = 0; d < figures->ndim; d++)
-        figures->shape[d] = kn_size(result, d);
+    kn_free(figures->output);
+    figures->output = kn_describe_shapes(outputs, num_outputs);
+    p->failed = p->failed || figures->output == NULL;
 }
 
 static kn_status on_op(kn_call *call, bool after, void *user)
@@ -94,26 +106,43 @@ static void restore_modes(kn_module *module, const bool *modes, int *next)
 }
 
 /* With everything set for it: forward, and away with what it made. */
-static kn_status apply(kn_module *module, kn_tensor *input)
+static kn_status apply(kn_module *module, kn_tensor *const *inputs, int num_inputs)
 {
-    int depth = kn_scope_begin();
-    if (depth == 0)
-        return kn_error_status();
-    kn_tensor *output = kn_forward(module, input);
-    kn_scope_end(depth);
-    return output != NULL ? KN_OK : kn_error_status();
+    const int count = kn_module_signature(module).outputs;
+    kn_tensor **outputs = kn_calloc((size_t)count, sizeof *outputs);
+    if (outputs == NULL)
+        return KN_ERR_MEMORY;
+    kn_status status = KN_OK;
+    {
+        KN_SCOPE;
+        status = kn_forward_many(module, inputs, num_inputs, outputs, count);
+    }
+    kn_free(outputs);
+    return status;
 }
 
-static kn_status rehearse(kn_figures_list *list, kn_module *module, kn_tensor *input)
+static kn_device *device_of(kn_tensor *const *inputs, int num_inputs)
+{
+    for (int i = 0; i < num_inputs; i++)
+        if (inputs[i] != NULL)
+            return kn_device_of(inputs[i]);
+    return kn_device_current();
+}
+
+static kn_status rehearse(kn_figures_list *list, kn_module *module, kn_tensor *const *inputs, int num_inputs)
 {
     pass p = {.list = list};
     uint8_t state[KN_RNG_STATE_SIZE]; /* a forward may draw numbers outside of operations */
-    kn_device *device = kn_device_of(input);
+    kn_device *device = device_of(inputs, num_inputs);
+    if (device == NULL)
+        return kn_error_status();
     KN_TRY(kn_get_rng_state(device, state));
     kn_op_observation watching = kn_op_set_observer(on_op, &p);
     kn_forward_observer modules = kn_forward_observe((kn_forward_observer){.applied = on_module, .user = &p});
     bool rehearsing = kn_op_rehearse(true), recording = kn_set_grad_enabled(false);
-    kn_status status = apply(module, input);
+    kn_status status = apply(module, inputs, num_inputs);
+    if (status == KN_OK && p.failed)
+        status = KN_ERR_MEMORY;
     kn_set_grad_enabled(recording);
     kn_op_rehearse(rehearsing);
     kn_forward_observe(modules);
@@ -122,7 +151,15 @@ static kn_status rehearse(kn_figures_list *list, kn_module *module, kn_tensor *i
     return status == KN_OK ? restored : status;
 }
 
-kn_status kn_module_rehearse(kn_figures_list *list, kn_module *module, kn_tensor *input)
+void kn_figures_free(kn_figures_list *list)
+{
+    for (int i = 0; i < list->count; i++)
+        kn_free(list->items[i].output);
+    kn_free(list->items);
+    *list = (kn_figures_list){0};
+}
+
+kn_status kn_module_rehearse(kn_figures_list *list, kn_module *module, kn_tensor *const *inputs, int num_inputs)
 {
     module = kn_module_unwrapped(module);
     int count = count_modules(module), next = 0;
@@ -133,7 +170,7 @@ kn_status kn_module_rehearse(kn_figures_list *list, kn_module *module, kn_tensor
         list_modules(list, module);
         save_modes(module, modes, &next);
         kn_module_train(module, false);
-        status = rehearse(list, module, input);
+        status = rehearse(list, module, inputs, num_inputs);
         next = 0;
         restore_modes(module, modes, &next);
     }

@@ -46,6 +46,7 @@ kn_op_info kn_op_describe(const kn_op *op)
                         .num_params = op->params.count,
                         .params_size = op->params.size,
                         .is_differentiable = op->backward != NULL,
+                        .is_twice_differentiable = op->backward_recorded != NULL,
                         .is_view = op->is_view,
                         .in_place = op->in_place};
 }

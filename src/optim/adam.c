@@ -24,7 +24,7 @@ static kn_status check(const double *hyper)
 
 static int count_states(const double *hyper) { return hyper[AMSGRAD] != 0 ? 3 : 2; }
 
-/* The bias corrections 1 - beta^step are near 0 in the first steps, so they are worked out here in double whatever the
+/* The bias corrections 1 - beta^step are near 0 in the first steps, so they are computed here in double, whatever the
  * parameters' dtype. */
 static int scalars(const double *hyper, int64_t step, double *out)
 {

@@ -1,4 +1,4 @@
-/* optim/fused.c - a step: parameters gathered into groups, one launch per group. */
+/* optim/fused.c - the optimizer step: parameters are gathered into groups, with one launch per group. */
 #include <stdio.h>
 
 #include <koine/autograd.h>
@@ -8,12 +8,12 @@
 #include "rt/trace/spans.h"
 
 #define CPU_SLOTS 8
-#define CPU_ELEMENTS_PER_ITEM 4096 /* at least, of a few work-items per core and slot */
-#define GROUP_SIZE 256             /* of other devices: a work-item takes four elements */
+#define CPU_ELEMENTS_PER_ITEM 4096 /* at least; a few work-items per core and slot */
+#define GROUP_SIZE 256             /* work-group size on other devices; a work-item updates four elements */
 
 static int slots_on(const kn_device *device) { return kn_device_limits(device)->is_cpu ? CPU_SLOTS : KN_OPTIM_SLOTS; }
 
-/* Slots that the group does not fill name the first one's buffers with length 0. */
+/* Unused slots get the first slot's buffers and length 0. */
 static int slot_arguments(const kn_optim_group *group, kn_arg *args)
 {
     int n = 0;
@@ -38,12 +38,12 @@ static kn_launch_params work_on_cpu(const kn_optim_group *group)
     return (kn_launch_params){.dims = 2, .global = {items, (size_t)group->count}};
 }
 
-/* kn_slot_ends of cl/optim/slots.clh. */
+/* Mirrors kn_slot_ends in cl/optim/slots.clh. */
 typedef struct slot_ends {
     uint32_t end[KN_OPTIM_SLOTS];
 } slot_ends;
 
-/* On other devices the slots' work-groups stand in a line. */
+/* On other devices the work-groups of all slots are numbered consecutively. */
 static kn_launch_params work_in_line(const kn_optim_group *group, slot_ends *ends)
 {
     const kn_limits *limits = kn_device_limits(group->bucket->device);
@@ -59,7 +59,7 @@ static kn_launch_params work_in_line(const kn_optim_group *group, slot_ends *end
     return (kn_launch_params){.dims = 1, .global = {(size_t)groups * local}, .local = {local}};
 }
 
-/* Whether all may be read four elements at a time; states start at multiples of 16. */
+/* Whether vectors of four elements are aligned in all slots; states start at multiples of 16. */
 static bool are_aligned(const kn_optim_group *group)
 {
     for (int i = 0; i < group->count; i++)
@@ -78,7 +78,7 @@ void kn_optim_write_scalars(void *memory, kn_dtype dtype, const double *scalars,
     }
 }
 
-/* The step's numbers: as they are now, or, in a graph, as each replay finds them. */
+/* The step's scalars: their values now, or in a graph a variable that each replay updates. */
 static kn_status scalar_arguments(kn_optim *optim, const kn_optim_group *group, const int *indices, kn_arg *args,
                                   int *count)
 {
@@ -134,12 +134,12 @@ static kn_status check_gradient(const kn_optim *optim, int index)
                    kn_tensor_describe(a, sizeof a, parameter), kn_tensor_describe(b, sizeof b, gradient));
 }
 
-/* Runs the group and empties it. Kernels want contiguous memory: where a parameter is not, its slot holds a copy, whose
- * new value goes back. */
+/* Launches the group and empties it. Kernels need contiguous memory: the slot of a non-contiguous parameter holds a
+ * copy, which is copied back. */
 static kn_status flush(kn_optim *optim, kn_optim_group *group, const int *indices)
 {
     kn_status status = group->count > 0 ? launch(optim, group, indices) : KN_OK;
-    const bool is_recorded = kn_stream_is_capturing(group->stream); /* then each replay counts its own step */
+    const bool is_recorded = kn_stream_is_capturing(group->stream); /* then each replay counts the step */
     for (int i = 0; i < group->count; i++) {
         kn_tensor *parameter = optim->parameters[indices[i]];
         if (status == KN_OK && group->slots[i].parameter != parameter)
@@ -184,7 +184,7 @@ static kn_status step_bucket(kn_optim *optim, int bucket)
     for (int i = 0; i < optim->count && status == KN_OK; i++) {
         if (optim->places[i].bucket != bucket || kn_grad(optim->parameters[i]) == NULL)
             continue;
-        /* One launch has one bias correction, so its parameters are at one step. */
+        /* A launch has one bias correction, so its parameters must be at the same step. */
         if (group.count == slots_on(group.bucket->device) || (group.count > 0 && optim->steps[i] + 1 != group.step))
             status = flush(optim, &group, indices);
         group.step = optim->steps[i] + 1;
@@ -192,14 +192,14 @@ static kn_status step_bucket(kn_optim *optim, int bucket)
             status = add(optim, &group, indices, i);
     }
     kn_status last = status == KN_OK ? flush(optim, &group, indices) : KN_OK;
-    for (int i = 0; i < group.count; i++) { /* what a failure left */
+    for (int i = 0; i < group.count; i++) { /* left over after a failure */
         kn_release(group.slots[i].parameter);
         kn_release(group.slots[i].gradient);
     }
     return status == KN_OK ? last : status;
 }
 
-/* Parameters, gradients and states are read, parameters and states written. */
+/* Reads parameters, gradients and states; writes parameters and states. */
 static kn_work work_of_step(const kn_optim *optim)
 {
     kn_work work = {.is_f64 = optim->parameters[0]->dtype == KN_F64};

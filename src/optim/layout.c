@@ -1,5 +1,5 @@
-/* optim/layout.c - where the optimizer's state lies: buckets of one device and dtype, one flat tensor per kind of
- * state. */
+/* optim/layout.c - the layout of the optimizer's state: buckets of one device and dtype, with one flat tensor per kind
+ * of state. */
 #include <string.h>
 
 #include "base/error.h"
@@ -34,7 +34,7 @@ kn_status kn_optim_state_view(kn_optim *optim, int index, int state, kn_tensor *
     return view_state(&optim->buckets[place->bucket], state, place->start, optim->parameters[index], view);
 }
 
-/* Gives each parameter its place; `buckets` has room for one per parameter. Returns how many there are. */
+/* Assigns each parameter a place; `buckets` has room for one per parameter. Returns the number of buckets. */
 static int assign(const kn_optim *optim, kn_optim_bucket *buckets, kn_optim_place *places)
 {
     int count = 0;
@@ -51,7 +51,7 @@ static int assign(const kn_optim *optim, kn_optim_bucket *buckets, kn_optim_plac
     return count;
 }
 
-/* All state starts at zero: what lies between parameters is never read. */
+/* All state starts at zero. The padding between parameters is never read. */
 static kn_status allocate(const kn_optim *optim, kn_optim_bucket *bucket)
 {
     for (int s = 0; s < optim->num_states; s++) {
@@ -61,7 +61,7 @@ static kn_status allocate(const kn_optim *optim, kn_optim_bucket *bucket)
     return KN_OK;
 }
 
-/* Copies the state of parameter `index` from its present place to the new one. */
+/* Copies the state of parameter `index` from its old place to the new one. */
 static kn_status carry_over(kn_optim *optim, int index, const kn_optim_bucket *buckets, const kn_optim_place *places)
 {
     for (int s = 0; s < optim->num_states; s++) {
@@ -98,16 +98,18 @@ static bool up_to_date(const kn_optim *optim)
     return true;
 }
 
-/* State made while a graph is captured would begin anew at each replay. */
+/* State allocated during a capture would be reset by each replay. */
 static kn_status refuse_capture(const kn_optim *optim)
 {
     for (int i = 0; i < optim->count; i++) {
         kn_stream *stream = kn_stream_current(optim->parameters[i]->storage->device);
         if (kn_stream_is_capturing(stream))
-            return kn_capture_fail(stream, kn_fail(KN_ERR_STATE,
-                                                   "%s: its state does not exist yet, and a graph cannot make it: "
-                                                   "make a step before the capture",
-                                                   optim->algorithm->name));
+            return kn_capture_fail(
+                stream,
+                kn_fail(
+                    KN_ERR_STATE,
+                    "%s: its state does not exist yet, and a graph cannot allocate it: run a step before the capture",
+                    optim->algorithm->name));
     }
     return KN_OK;
 }

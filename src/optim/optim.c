@@ -1,4 +1,4 @@
-/* optim/optim.c - making and freeing optimizers, and what they all share. */
+/* optim/optim.c - creates and frees optimizers; code common to all of them. */
 #include "optim/optim.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ static kn_status check_parameters(const char *name, kn_parameter_list list)
 {
     if (list.count <= 0 || list.tensors == NULL) {
         kn_fail(KN_ERR_ARGUMENT, "%s: there are no parameters to optimize", name);
-        return kn_error_status(); /* a module that could not be made has left its own, better error */
+        return kn_error_status(); /* a failed module constructor has left a better, sticky error */
     }
     for (int i = 0; i < list.count; i++)
         KN_TRY(check_parameter(name, list, i));

@@ -1,8 +1,8 @@
-/* optim/optim.h - the optimizer as the optim layer sees it. See koine/optim.h for what optimizers do.
+/* optim/optim.h - the optimizer's internals. See koine/optim.h for the interface.
  *
  * Parameters of one device and dtype form a bucket, whose state lies in one flat tensor per kind of state ("exp_avg").
  * A step walks each bucket and updates up to KN_OPTIM_SLOTS parameters per launch: OpenCL 1.2 cannot pass an array of
- * pointers, so each slot has arguments of its own (cl/optim/slots.clh). */
+ * pointers, so each slot has its own arguments (cl/optim/slots.clh). */
 #ifndef KN_OPTIM_OPTIM_H
 #define KN_OPTIM_OPTIM_H
 
@@ -11,30 +11,30 @@
 #include "nn/tensor_list.h"
 #include "tensor/tensor.h"
 
-#define KN_OPTIM_SLOTS 16 /* on CPU devices 8: their launches cost little */
+#define KN_OPTIM_SLOTS 16 /* 8 on CPU devices, where launches are cheap */
 #define KN_OPTIM_MAX_STATES 3
 #define KN_OPTIM_MAX_HYPER 6
 #define KN_OPTIM_MAX_SCALARS 8
-#define KN_OPTIM_LR 0 /* the learning rate's place among the hyperparameters */
+#define KN_OPTIM_LR 0 /* the learning rate's index among the hyperparameters */
 
 typedef struct kn_optim_bucket {
     kn_device *device;
     kn_dtype dtype;
-    int64_t elements; /* of each state tensor: the parameters' sizes, each rounded up */
+    int64_t elements; /* of each state tensor: the sum of the parameters' sizes, each rounded up */
     kn_tensor *states[KN_OPTIM_MAX_STATES];
 } kn_optim_bucket;
 
 /* Where a parameter's state is. */
 typedef struct kn_optim_place {
     int bucket;
-    int64_t start; /* element in each of the bucket's state tensors */
+    int64_t start; /* in elements, in each of the bucket's state tensors */
 } kn_optim_place;
 
-/* Parameters that one launch updates: of one bucket, with the same number of steps behind them. */
+/* Parameters updated by one launch: from one bucket, after the same number of steps. */
 typedef struct kn_optim_group {
     const kn_optim_bucket *bucket;
     kn_stream *stream;
-    int64_t step; /* the step that this launch makes, from 1 */
+    int64_t step; /* this step's number, from 1 */
     int count;
     struct {
         kn_tensor *parameter, *gradient; /* contiguous */
@@ -45,13 +45,13 @@ typedef struct kn_optim_group {
 typedef struct kn_optim_algorithm {
     const char *name;                          /* "Adam" */
     const char *const *states;                 /* "exp_avg", ...; the first optim->num_states are in use */
-    const char *const *hyper;                  /* names of the hyperparameters, lr first; NULL ends them */
-    kn_status (*check)(const double *hyper);   /* are they in range? */
+    const char *const *hyper;                  /* names of the hyperparameters, lr first; NULL-terminated */
+    kn_status (*check)(const double *hyper);   /* checks the ranges */
     int (*count_states)(const double *hyper);  /* how many of `states` are in use */
     double (*flops)(const double *hyper);      /* operations per element, for the profiler */
     const char *source, *kernel;               /* optim/adam.cl, "adam" */
-    const char *(*flags)(const double *hyper); /* what is compiled in besides the dtype; "" for nothing */
-    /* The kernel's numbers for the step `step` (from 1); returns how many, KN_OPTIM_MAX_SCALARS at most. */
+    const char *(*flags)(const double *hyper); /* build options besides the dtype; may be "" */
+    /* The kernel's scalars for step `step` (from 1); returns how many, at most KN_OPTIM_MAX_SCALARS. */
     int (*scalars)(const double *hyper, int64_t step, double *scalars);
 } kn_optim_algorithm;
 
@@ -63,32 +63,31 @@ struct kn_optim {
     int num_states;
     int count;
     kn_tensor **parameters; /* one reference each */
-    int64_t *steps;         /* made so far; a parameter without a gradient does not count the step */
+    int64_t *steps;         /* steps so far; a step without a gradient does not count */
     kn_optim_place *places;
     kn_optim_bucket *buckets; /* NULL until the first step */
     int num_buckets;
-    kn_optim_recorded *recorded; /* its launches in graphs: told when the optimizer goes */
+    kn_optim_recorded *recorded; /* its launches in graphs, notified when the optimizer is freed */
 };
 
-/* Makes an optimizer; `hyper` as the algorithm names them. NULL with a sticky error. */
+/* Creates an optimizer; `hyper` is in the order of the algorithm's names. NULL with a sticky error. */
 kn_optim *kn_optim_new(const kn_optim_algorithm *algorithm, kn_parameter_list parameters, const double *hyper);
 
-/* Makes the buckets, or makes them anew where a parameter has changed device or dtype; state moves along
- * (optim/layout.c). */
+/* Allocates the buckets, again if a parameter has changed device or dtype; existing state is moved (optim/layout.c). */
 kn_status kn_optim_lay_out(kn_optim *optim);
 void kn_optim_free_buckets(kn_optim_bucket *buckets, int count);
 
 /* An owned view of state `state` of parameter `index`, with the parameter's shape. */
 kn_status kn_optim_state_view(kn_optim *optim, int index, int state, kn_tensor **view);
 
-/* A launch under capture: `scalars` (of `dtype`'s kernels) get memory whose contents each replay works out anew, and
- * each replay counts a step for the parameters `indices`. NULL with an error. */
+/* For a launch that is being captured: returns memory for its scalars, which each replay computes again. Each replay
+ * counts a step for the parameters `indices`. NULL with an error. */
 const void *kn_optim_record(kn_optim *optim, const kn_optim_group *group, const int *indices);
 
-/* The optimizer goes: graphs that step it fail from now on. */
+/* The optimizer is being freed: graphs that step it fail from now on. */
 void kn_optim_forget_recorded(kn_optim *optim);
 
-/* The step's numbers as the kernel's T, one after another. */
+/* Stores the step's scalars as an array of the kernel's T. */
 void kn_optim_write_scalars(void *memory, kn_dtype dtype, const double *scalars, int count);
 
 #endif

@@ -1,29 +1,28 @@
-/* optim/recorded.c - steps inside graphs: each replay is a step more, with the learning rate of that moment. */
+/* optim/recorded.c - optimizer steps in graphs: each replay is one more step, with the current learning rate. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "optim/optim.h"
 
 struct kn_optim_recorded {
-    kn_optim *optim; /* NULL: gone */
+    kn_optim *optim; /* NULL: freed */
     kn_dtype dtype;
-    void *memory; /* the recording's variable: the kernel's numbers */
+    void *memory; /* the recording's variable: the kernel's scalars */
     int count;
     int indices[KN_OPTIM_SLOTS];
     kn_optim_recorded *next;
 };
 
-/* Guards the lists: a graph may be freed by another thread than the optimizer's. */
+/* Protects the lists: a graph may be freed by another thread than the optimizer's. */
 static kn_mutex lists = KN_MUTEX_INIT;
 
-/* On each replay. The parameters of one launch have made the same number of steps, unless state loaded since says
- * otherwise. */
+/* Called by each replay. The parameters of a launch are at the same step, unless state has been loaded since. */
 static kn_status count_step(void *user)
 {
     const kn_optim_recorded *recorded = user;
     kn_optim *optim = recorded->optim;
     if (optim == NULL)
-        return kn_fail(KN_ERR_STATE, "kn_graph_replay: the optimizer whose step the graph makes has been freed");
+        return kn_fail(KN_ERR_STATE, "kn_graph_replay: the optimizer that the graph steps has been freed");
     const int64_t step = optim->steps[recorded->indices[0]] + 1;
     for (int i = 0; i < recorded->count; i++)
         if (optim->steps[recorded->indices[i]] + 1 != step)

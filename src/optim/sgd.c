@@ -1,4 +1,4 @@
-/* optim/sgd.c - stochastic gradient descent with momentum, as torch.optim.SGD has it. */
+/* optim/sgd.c - stochastic gradient descent with momentum, as in torch.optim.SGD. */
 #include <string.h>
 
 #include "base/error.h"
@@ -24,7 +24,8 @@ static kn_status check(const double *hyper)
 
 static int count_states(const double *hyper) { return hyper[MOMENTUM] != 0 ? 1 : 0; }
 
-/* buffer = decay buffer + scale gradient. The first step sets the buffer to the gradient itself, dampening or not. */
+/* buffer = decay buffer + scale gradient. The first step sets the buffer to the gradient itself, whatever the
+ * dampening. */
 static int scalars(const double *hyper, int64_t step, double *out)
 {
     bool first = step == 1;
@@ -40,7 +41,7 @@ static const char *flags(const double *hyper)
     return hyper[NESTEROV] != 0 ? " -DMOMENTUM -DNESTEROV" : hyper[MOMENTUM] != 0 ? " -DMOMENTUM" : "";
 }
 
-/* The update 2, momentum 3, Nesterov's and weight decay 2 each. */
+/* 2 for the update, 3 for momentum, 2 each for Nesterov and weight decay. */
 static double flops(const double *hyper)
 {
     return 2 + (hyper[MOMENTUM] != 0 ? 3 : 0) + (hyper[NESTEROV] != 0 ? 2 : 0) + (hyper[WEIGHT_DECAY] != 0 ? 2 : 0);

@@ -1,4 +1,4 @@
-/* optim/state.c - listing an optimizer's state and restoring it. */
+/* optim/state.c - lists an optimizer's state and restores it. */
 #include "optim/state.h"
 
 #include <stdio.h>
@@ -87,7 +87,7 @@ static kn_status fetch(const kn_tensor_list *state, const char *name, int ndim, 
                    kn_format_shape(b, sizeof b, ndim, shape));
 }
 
-/* A list of `count` numbers of `dtype` from a tensor anywhere. */
+/* Reads `count` numbers of `dtype` from a tensor on any device. */
 static kn_status fetch_numbers(const kn_tensor_list *state, const char *name, kn_dtype dtype, int count,
                                const char *origin, void *numbers)
 {
@@ -101,7 +101,7 @@ static kn_status fetch_numbers(const kn_tensor_list *state, const char *name, kn
     return KN_OK;
 }
 
-/* The numbers of a state, checked before they are taken over. */
+/* A loaded state, checked before it is applied. */
 typedef struct restored {
     double hyper[KN_OPTIM_MAX_HYPER];
     int64_t *steps;
@@ -136,11 +136,11 @@ static kn_status read_tensors(kn_optim *optim, const kn_tensor_list *state, cons
                                   parameter->storage->device));
         }
     }
-    /* Step, hyperparameters and the states are all there is: more would be another optimizer's, or this one's with
-     * amsgrad. */
+    /* Step, hyperparameters and the states must be all there is: more would belong to another optimizer, or to this one
+     * with amsgrad. */
     if (state->count != 2 + optim->count * optim->num_states)
-        return kn_fail(KN_ERR_FORMAT, "%s does not fit this %s optimizer: it holds %d tensors, %d were expected",
-                       origin, optim->algorithm->name, state->count, 2 + optim->count * optim->num_states);
+        return kn_fail(KN_ERR_FORMAT, "%s does not fit this %s optimizer: it holds %d tensors, expected %d", origin,
+                       optim->algorithm->name, state->count, 2 + optim->count * optim->num_states);
     return KN_OK;
 }
 

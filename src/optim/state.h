@@ -1,4 +1,4 @@
-/* optim/state.h - an optimizer's state by name, for those who write it to files and read it back (io/checkpoint.c). */
+/* optim/state.h - an optimizer's state by name, for saving and loading (io/checkpoint.c). */
 #ifndef KN_OPTIM_STATE_H
 #define KN_OPTIM_STATE_H
 
@@ -9,8 +9,8 @@
  * the list is empty. */
 kn_status kn_optim_state_list(kn_optim *optim, kn_tensor_list *list);
 
-/* Restores what kn_optim_state_list gave; names, shapes and the kind of optimizer must agree. `origin` names the source
- * in messages. Nothing is changed on failure. */
+/* Restores a state from kn_optim_state_list; names, shapes and the kind of optimizer must match. `origin` names the
+ * source in messages. A failure changes nothing. */
 kn_status kn_optim_state_load(kn_optim *optim, const kn_tensor_list *state, const char *origin);
 
 const char *kn_optim_type_name(const kn_optim *optim);

@@ -3,7 +3,8 @@
 #include <koine/flags.h>
 #include <string.h>
 
-#include "rt/internal.h"
+#include "base/error.h"
+#include "rt/device/device_struct.h"
 
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)

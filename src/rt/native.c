@@ -1,8 +1,9 @@
 /* rt/native.c - OpenCL's handles of devices, streams and buffers. */
 #include <koine/native.h>
 
-#include "rt/internal.h"
-#include "rt/stream/submit.h"
+#include "rt/device/lost.h"
+#include "rt/stream/open.h"
+#include "rt/stream/queue.h"
 
 static bool is_open(kn_device *device, const char *function)
 {
@@ -33,13 +34,7 @@ void *kn_native_queue(kn_stream *stream)
     return (void *)stream->queue;
 }
 
-void *kn_buffer_native(const kn_buffer *buffer, size_t *byte_offset)
-{
-    *byte_offset = kn_buffer_offset(buffer);
-    return kn_buffer_memory(buffer);
-}
-
-/* The properties that Koine relies on: the same context, so that its memory may be used; this device; in order. */
+/* What Koine relies on: the same context, so that memory can be shared; the same device; in order. */
 static kn_status check_queue(kn_device *device, cl_command_queue queue)
 {
     cl_context context;

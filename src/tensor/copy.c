@@ -1,4 +1,4 @@
-/* tensor/copy.c - copies between layouts and dtypes; fills; accumulation. copy_across.c has those between devices. */
+/* tensor/copy.c - copies between layouts and dtypes, fills, accumulation. copy_across.c copies between devices. */
 #include <string.h>
 
 #include "base/error.h"
@@ -11,8 +11,7 @@
 
 /* --- two strided layouts of one shape, merged ------------------------------------------------- */
 
-/* Drops dimensions of size 1 and merges neighbours that both sides lay out without a gap: fewer divisions, longer rows.
- */
+/* Drops dimensions of size 1 and merges neighbours that are contiguous on both sides: fewer divisions, longer rows. */
 static kn_copy_layout merge_layout(const kn_tensor *destination, const kn_tensor *source)
 {
     kn_copy_layout layout = {.ndim = 0};
@@ -116,7 +115,7 @@ kn_status kn_copy_on_host(kn_tensor *destination, const kn_tensor *source)
 
 /* --- two views of one storage ------------------------------------------------------------------ */
 
-/* Two views of one storage may overlap: what is read must not have been written. */
+/* Two views of one storage may overlap: no element may be read after it was overwritten. */
 static kn_status copy_within(kn_tensor *destination, const kn_tensor *source)
 {
     kn_tensor *apart;
@@ -153,7 +152,7 @@ kn_status kn_tensor_copy(kn_tensor *destination, const kn_tensor *source)
     return kn_tensor_copy_with(destination, source, false);
 }
 
-/* `source` repeated over `shape` by strides of 0. */
+/* `source` broadcast to `shape` with strides of 0. */
 static kn_status broadcast_view(kn_tensor **view, kn_tensor *source, int ndim, const int64_t *shape)
 {
     int64_t strides[KN_MAX_DIMS] = {0};
@@ -207,7 +206,7 @@ static kn_status fill_strided(kn_tensor *tensor, kn_scalar value)
     return kn_pointwise_run(stream, &p);
 }
 
-/* Host tensors with gaps: from one element, repeated by strides of 0. */
+/* Non-contiguous host tensors: copied from one element with strides of 0. */
 static kn_status fill_strided_on_host(kn_tensor *tensor, kn_scalar value)
 {
     kn_tensor *one, *repeated;

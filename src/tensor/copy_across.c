@@ -1,4 +1,4 @@
-/* tensor/copy_across.c - copies between the host and devices, and from device to device. */
+/* tensor/copy_across.c - copies between host and devices, and between devices. */
 #include "base/error.h"
 #include "tensor/copy.h"
 #include "tensor/host_copies.h"
@@ -19,7 +19,7 @@ kn_status kn_tensor_packed(kn_tensor **result, const kn_tensor *tensor, kn_dtype
     return kn_tensor_cast(result, (kn_tensor *)(uintptr_t)tensor, dtype, tensor->storage->device);
 }
 
-/* --- of whole blocks: both contiguous and of one dtype ---------------------------------------- */
+/* --- whole blocks: both contiguous, of the same dtype ----------------------------------------- */
 
 static kn_status host_to_device(kn_tensor *destination, const kn_tensor *source, bool non_blocking)
 {
@@ -76,7 +76,7 @@ static kn_status device_to_devices(kn_tensor *const *destinations, int count, co
     return status;
 }
 
-static kn_status carry(kn_tensor *destination, const kn_tensor *source, bool non_blocking)
+static kn_status transfer(kn_tensor *destination, const kn_tensor *source, bool non_blocking)
 {
     if (kn_device_is_host(source->storage->device))
         return host_to_device(destination, source, non_blocking);
@@ -85,34 +85,35 @@ static kn_status carry(kn_tensor *destination, const kn_tensor *source, bool non
     return device_to_devices(&destination, 1, source);
 }
 
-/* --- of any two tensors ----------------------------------------------------------------------- */
+/* --- any two tensors -------------------------------------------------------------------------- */
 
-/* Can the device hold elements of this dtype? */
+/* Does the device support elements of this dtype? */
 static bool holds(const kn_device *device, kn_dtype dtype)
 {
     return dtype != KN_F64 || kn_device_is_host(device) || kn_device_limits(device)->has_f64;
 }
 
-/* Is this such memory that its copy can be left to `other`, the device at the other end? */
-static bool can_be_late(const kn_tensor *host, const kn_device *other)
+/* Is this pinned memory from and to which the device `other` can copy asynchronously? */
+static bool can_be_async(const kn_tensor *host, const kn_device *other)
 {
     return kn_storage_pinned(host->storage) && kn_is_contiguous(host) && holds(other, host->dtype);
 }
 
-/* The smaller dtype travels. Of a copy that nobody waits for the host's end stays as it is: the device converts. */
-static kn_dtype travelling(const kn_tensor *destination, const kn_tensor *source, bool non_blocking)
+/* Transfers the smaller of the two dtypes. In an asynchronous copy the host's dtype is transferred and the device
+ * converts. */
+static kn_dtype transfer_dtype(const kn_tensor *destination, const kn_tensor *source, bool non_blocking)
 {
-    if (non_blocking && can_be_late(destination, source->storage->device))
+    if (non_blocking && can_be_async(destination, source->storage->device))
         return destination->dtype;
-    if (non_blocking && can_be_late(source, destination->storage->device))
+    if (non_blocking && can_be_async(source, destination->storage->device))
         return source->dtype;
     return kn_tensor_element_size(source) <= kn_tensor_element_size(destination) ? source->dtype : destination->dtype;
 }
 
-/* Packed where it comes from, unpacked where it arrives. */
+/* Packed before the transfer, unpacked after it. */
 kn_status kn_copy_across(kn_tensor *destination, const kn_tensor *source, bool non_blocking)
 {
-    const kn_dtype dtype = travelling(destination, source, non_blocking);
+    const kn_dtype dtype = transfer_dtype(destination, source, non_blocking);
     kn_tensor *sent = NULL, *received = NULL;
     kn_status status = kn_tensor_packed(&sent, source, dtype);
     if (status == KN_OK && destination->dtype == dtype && kn_is_contiguous(destination))
@@ -120,7 +121,7 @@ kn_status kn_copy_across(kn_tensor *destination, const kn_tensor *source, bool n
     else if (status == KN_OK)
         status = kn_tensor_new(&received, dtype, source->ndim, source->shape, destination->storage->device);
     if (status == KN_OK)
-        status = carry(received, sent, non_blocking);
+        status = transfer(received, sent, non_blocking);
     if (status == KN_OK && received != destination)
         status = kn_tensor_copy(destination, received);
     kn_release(sent);

@@ -1,5 +1,5 @@
-/* tensor/copy_transposed.c - copies between layouts whose dense dimensions differ: in square tiles, which read and
- * write whole cache lines. A walk along either side's rows would use one element of each line of the other. */
+/* tensor/copy_transposed.c - copies between layouts whose dense dimensions differ, in square tiles that read and write
+ * whole cache lines. Copying along the rows of either side would use one element of each cache line of the other. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,21 +7,21 @@
 #include "base/integer.h"
 #include "tensor/copy.h"
 
-/* How far a task goes along the source's dense dimension; a multiple of every LANES. */
+/* The elements of a task along the source's dense dimension; a multiple of every LANES. */
 #define LENGTH 256
 
-/* As `outer` in cl/tensor/transpose.cl: the dimensions that are dense on neither side. */
+/* Mirrors `outer` in cl/tensor/transpose.cl: the dimensions that are dense on neither side. */
 typedef struct outer {
     int64_t shape[KN_MAX_DIMS], source[KN_MAX_DIMS], destination[KN_MAX_DIMS];
     int32_t ndim, unused;
 } outer;
 
-/* SIDE and LINES of the kernel for GPUs; where either dimension is shorter than half a tile, neighbours along the
- * destination read runs long enough. */
+/* SIDE and LINES of the GPU kernel. If either dimension is shorter than half a tile, the plain copy already reads long
+ * enough runs. */
 enum { SIDE = 32, LINES = 4, LEAST_SIDE = SIDE / 2 };
-#define LONGEST (1 << 30) /* places in a tiled dimension are 32-bit numbers */
+#define LONGEST (1 << 30) /* indices in a tiled dimension are 32-bit */
 
-/* The least that a tile needs of both dimensions: on CPU devices the elements of a vector register; 0: no tiles. */
+/* The least size of both dimensions for tiling: on CPU devices the elements of a vector register; 0: no tiling. */
 static int lanes_of(const kn_limits *limits, size_t element_size)
 {
     const int lanes = element_size == 8 ? limits->vector_width_f64 : limits->vector_width_f32;
@@ -82,7 +82,7 @@ static kn_status transpose_on_cpu(kn_stream *stream, const kn_copy_layout *layou
                           kn_arg_i64(layout->destination[dim]), kn_arg_i64(LENGTH)));
 }
 
-/* As `tiles` in cl/tensor/transpose.cl. */
+/* Mirrors `tiles` in cl/tensor/transpose.cl. */
 typedef struct tiles {
     int64_t step_s, step_d;
     int64_t source[KN_MAX_DIMS], destination[KN_MAX_DIMS];

@@ -1,4 +1,4 @@
-/* tensor/create.c - tensors from nothing, from numbers, from host memory; and their values back. */
+/* tensor/create.c - creates tensors, empty, filled or from host memory, and reads and writes their values. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -10,12 +10,12 @@
 #include "tensor/liveness.h"
 #include "tensor/tensor.h"
 
-/* --- making ----------------------------------------------------------------------------------- */
+/* --- creating --------------------------------------------------------------------------------- */
 
 static kn_status make_pinned(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape, kn_device *device)
 {
     if (!kn_device_is_host(device))
-        return kn_fail(KN_ERR_DEVICE, "pin_memory is for host tensors; this one is to be made on %s",
+        return kn_fail(KN_ERR_DEVICE, "pin_memory is for host tensors; this one would be on %s",
                        kn_device_string(device));
     kn_device *current = kn_device_current();
     return current ? kn_tensor_new_pinned(tensor, dtype, ndim, shape, current) : kn_error_status();
@@ -23,7 +23,7 @@ static kn_status make_pinned(kn_tensor **tensor, kn_dtype dtype, int ndim, const
 
 kn_tensor_options kn_tensor_options_init(void) { return (kn_tensor_options){KN_TENSOR_DEFAULTS}; }
 
-/* An uninitialised tensor by the caller's options; an owned reference, NULL with an error. */
+/* An uninitialised tensor with the caller's options; an owned reference, NULL with an error. */
 static kn_tensor *make(int ndim, const int64_t *shape, const kn_tensor_options *options, kn_dtype default_dtype)
 {
     options = options ? options : &(kn_tensor_options){KN_TENSOR_DEFAULTS};
@@ -37,14 +37,14 @@ static kn_tensor *make(int ndim, const int64_t *shape, const kn_tensor_options *
         pinned ? make_pinned(&tensor, dtype, ndim, shape, device) : kn_tensor_new(&tensor, dtype, ndim, shape, device);
     if (status != KN_OK)
         return NULL;
-    if (options->requires_grad && kn_autograd_require(tensor) != KN_OK) {
+    if (options->requires_grad && kn_tensor_autograd->require(tensor) != KN_OK) {
         kn_release(tensor);
         return NULL;
     }
     return tensor;
 }
 
-/* Hands a tensor out, or gives it up when what should have filled it failed. */
+/* Returns the tensor to the user, or releases it if filling it failed. */
 static kn_tensor *finish(kn_tensor *tensor, kn_status status)
 {
     if (status != KN_OK) {
@@ -90,7 +90,7 @@ kn_tensor *kn_from_data_with(const void *data, int ndim, const int64_t *shape, c
 kn_tensor *kn_arange_with(double start, double end, double step, const kn_tensor_options *options)
 {
     if (step == 0 || !isfinite(start) || !isfinite(end) || !isfinite(step) || (end - start) / step < 0)
-        return kn_fail_null(KN_ERR_ARGUMENT, "arange: from %g to %g in steps of %g does not arrive", start, end, step);
+        return kn_fail_null(KN_ERR_ARGUMENT, "arange: cannot get from %g to %g in steps of %g", start, end, step);
     bool whole = floor(start) == start && floor(end) == end && floor(step) == step;
     int64_t count = (int64_t)ceil((end - start) / step);
     kn_tensor *tensor = make(1, &count, options, whole ? KN_I64 : KN_F32);
@@ -163,7 +163,7 @@ static kn_status check_bytes(const char *function, const kn_tensor *tensor, size
     char text[KN_DESCRIBE];
     if (bytes == exact)
         return KN_OK;
-    return kn_fail(KN_ERR_ARGUMENT, "%s: the tensor (%s) has %zu bytes, the caller gave %zu", function,
+    return kn_fail(KN_ERR_ARGUMENT, "%s: the tensor (%s) has %zu bytes, the caller passed %zu", function,
                    kn_tensor_describe(text, sizeof text, tensor), exact, bytes);
 }
 

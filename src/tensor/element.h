@@ -7,7 +7,7 @@
 
 #include "base/half.h"
 
-/* An element as a double and, for whole-number dtypes, exactly. */
+/* An element as a double and, for integer dtypes, exactly. */
 typedef struct kn_element {
     double real;
     int64_t whole;
@@ -36,7 +36,7 @@ static inline kn_element kn_element_get(const void *data, kn_dtype dtype, int64_
     return (kn_element){.real = ((const float *)data)[index]};
 }
 
-/* Stores an element that came from dtype `from`; a fraction is cut off, as PyTorch does. */
+/* Stores an element read as dtype `from`; fractions are truncated, as in PyTorch. */
 static inline void kn_element_set(void *data, kn_dtype dtype, int64_t index, kn_element value, kn_dtype from)
 {
     int64_t whole = kn_dtype_is_floating(from) && dtype != KN_BOOL

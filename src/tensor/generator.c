@@ -7,11 +7,11 @@
 #include "base/threads.h"
 #include "tensor/tensor.h"
 
-#define DEFAULT_SEED UINT64_C(67280421310721) /* PyTorch's: a prime, so that it is not mistaken for a count */
+#define DEFAULT_SEED UINT64_C(67280421310721) /* PyTorch's default */
 
 static struct {
     kn_mutex lock;
-    bool seeded; /* else every state is the default */
+    bool seeded; /* false: all states are the default */
     kn_philox states[KN_MAX_DEVICES];
 } generators = {.lock = KN_MUTEX_INIT};
 
@@ -92,23 +92,23 @@ static kn_philox take(kn_device *device, uint64_t blocks)
 }
 
 /* --- draws in a graph ------------------------------------------------------------------------- *
- * The capture itself draws nothing: each replay takes what the step would have taken. */
+ * A capture advances no generator: each replay draws what the step would have drawn. */
 
 typedef struct recorded_draw {
     kn_device *device;
     uint64_t blocks;
-    kn_philox *variable; /* of the recording */
+    kn_philox *variable; /* the recording's variable */
 } recorded_draw;
 
-static kn_status draw_again(void *user)
+static kn_status replay_draw(void *user)
 {
     const recorded_draw *draw = user;
     *draw->variable = take(draw->device, draw->blocks);
     return KN_OK;
 }
 
-/* When memory is short the draw is the one of the capture, and the failure is the capture's. Of another thread's
- * capture nothing is taken: the launch that would use it fails. */
+/* If memory is short, returns the state at capture time; the capture fails then. If another thread is capturing,
+ * nothing is recorded: the launch that would use the draw fails. */
 static kn_philox record_draw(kn_stream *stream, kn_device *device, uint64_t blocks)
 {
     kn_philox now = take(device, 0);
@@ -121,7 +121,7 @@ static kn_philox record_draw(kn_stream *stream, kn_device *device, uint64_t bloc
     }
     *draw = (recorded_draw){device, blocks, variable};
     *variable = now;
-    if (kn_capture_on_replay(stream, draw_again, draw, kn_free) == KN_OK)
+    if (kn_capture_on_replay(stream, replay_draw, draw, kn_free) == KN_OK)
         now.live = variable;
     else
         kn_capture_fail(stream, kn_error_status());

@@ -1,5 +1,5 @@
-/* tensor/generator_state.c - seeding single devices, states of all devices at once, and forks, over the states that
- * generator.c keeps. */
+/* tensor/generator_state.c - seeding single devices, saving and restoring the states of all devices, and forks, on top
+ * of generator.c. */
 #include <koine/random.h>
 #include <time.h>
 
@@ -10,7 +10,7 @@
 
 /* --- seeding ---------------------------------------------------------------------------------- */
 
-/* A seed that nobody can foresee; from the clock where the system gives none. */
+/* A random seed from the system, or from the clock if there is none. */
 static uint64_t seed_of_the_system(void)
 {
     uint64_t seed = 0;
@@ -96,7 +96,7 @@ kn_rng_fork *kn_fork_rng_begin(void)
         kn_get_rng_state_all(fork->states, fork->devices) == KN_OK)
         return fork;
     kn_free(fork);
-    return kn_stick(); /* a block was skipped */
+    return kn_stick(); /* KN_FORK_RNG skips its block then */
 }
 
 kn_status kn_fork_rng_end(kn_rng_fork *fork)

@@ -1,4 +1,4 @@
-/* tensor/host_copies.c - what a pinned host storage remembers of its copies. host_copies.h tells why. */
+/* tensor/host_copies.c - tracks the pending copies of pinned host storages; see host_copies.h. */
 #include "tensor/host_copies.h"
 
 #include "base/error.h"
@@ -6,9 +6,9 @@
 #include "base/threads.h"
 
 struct kn_copy_mark {
-    kn_event *event; /* after the copy */
+    kn_event *event; /* recorded after the copy */
     kn_device *device;
-    kn_host_access access; /* of the copy: does it read or write the host's memory? */
+    kn_host_access access; /* whether the copy reads or writes the host memory */
     kn_copy_mark *next;
 };
 
@@ -19,7 +19,7 @@ struct kn_host_copies {
     struct kn_host_copies *next_dead;
 };
 
-/* Memory whose tensors are gone while copies of it were under way. */
+/* Memory whose tensors were released while copies were pending. */
 static struct {
     kn_mutex lock;
     kn_host_copies *first;
@@ -42,7 +42,7 @@ static void drop_mark(kn_copy_mark **link)
     free_mark(mark);
 }
 
-/* Of a copy that wrote the memory and failed somebody must hear: its mark stays. */
+/* A failed copy that wrote the memory must be reported: its mark stays. */
 static bool can_be_forgotten(const kn_copy_mark *mark)
 {
     return kn_event_has_passed(mark->event) && (mark->access == KN_HOST_READ || !kn_event_has_failed(mark->event));
@@ -58,7 +58,7 @@ static void drop_passed(kn_host_copies *copies)
     }
 }
 
-static bool under_way(const kn_host_copies *copies)
+static bool has_pending(const kn_host_copies *copies)
 {
     for (const kn_copy_mark *mark = copies->marks; mark; mark = mark->next)
         if (!kn_event_has_passed(mark->event))
@@ -66,7 +66,7 @@ static bool under_way(const kn_host_copies *copies)
     return false;
 }
 
-/* Has `wait` wait for those that conflict, and forgets them. An error is told once: then the copy is over. */
+/* Calls `wait` for the conflicting copies and drops their marks. An error is reported once: the copy is over then. */
 static kn_status settle(kn_host_copies *copies, kn_host_access access, kn_status (*wait)(kn_copy_mark *, void *),
                         void *user)
 {
@@ -89,7 +89,7 @@ static kn_status settle(kn_host_copies *copies, kn_host_access access, kn_status
     return status;
 }
 
-/* For a wait of the user's, which is counted and may be forbidden. */
+/* For waits on the user's behalf, which are counted and may be forbidden. */
 static kn_status synchronize_mark(kn_copy_mark *mark, void *user)
 {
     (void)user;
@@ -102,7 +102,7 @@ static kn_status await_mark(kn_copy_mark *mark, void *user)
     return kn_event_await(mark->event);
 }
 
-/* On the device where it can be. */
+/* Waits on the device if possible. */
 static kn_status order_mark(kn_copy_mark *mark, void *stream)
 {
     return mark->device == kn_stream_device(stream) ? kn_stream_wait_event(stream, mark->event)
@@ -125,12 +125,12 @@ bool kn_storage_copies_done(const kn_storage *storage)
         return true;
     kn_lock(&storage->copies->lock);
     drop_passed(storage->copies);
-    bool done = !under_way(storage->copies);
+    bool done = !has_pending(storage->copies);
     kn_unlock(&storage->copies->lock);
     return done;
 }
 
-/* What may fail for want of memory does so before there is a copy that must be remembered. */
+/* Allocates before the copy is enqueued, since an enqueued copy must be tracked. */
 kn_status kn_storage_begin_copy(const kn_storage *storage, kn_stream *stream, kn_host_access access,
                                 kn_copy_mark **mark)
 {
@@ -156,7 +156,7 @@ kn_status kn_storage_end_copy(const kn_storage *storage, kn_stream *stream, kn_c
         status = kn_event_record(mark->event, stream);
     if (status != KN_OK) {
         free_mark(mark);
-        kn_stream_settle(stream); /* a copy that nobody remembers must not be under way, if it was enqueued at all */
+        kn_stream_settle(stream); /* an untracked copy must not stay pending, if it was enqueued at all */
         return status;
     }
     kn_lock(&copies->lock);
@@ -178,14 +178,14 @@ static void free_copies(kn_host_copies *copies)
     kn_free(copies);
 }
 
-/* Frees what no copy uses any more. Nobody else has these: their own locks are not needed. */
-static void bury(void)
+/* Frees the dead storages without pending copies. They have no other users, so their own locks are not needed. */
+static void free_finished(void)
 {
     kn_host_copies *done = NULL;
     kn_lock(&dead.lock);
     for (kn_host_copies **link = &dead.first; *link;) {
         kn_host_copies *copies = *link;
-        if (under_way(copies)) {
+        if (has_pending(copies)) {
             link = &copies->next_dead;
             continue;
         }
@@ -203,7 +203,7 @@ static void bury(void)
 
 kn_status kn_storage_pin(kn_storage *storage, kn_device *device, size_t bytes)
 {
-    bury();
+    free_finished();
     kn_host_copies *copies = kn_calloc(1, sizeof *copies);
     if (!copies)
         return KN_ERR_MEMORY;
@@ -225,7 +225,7 @@ void kn_storage_unpin(kn_storage *storage)
     copies->next_dead = dead.first;
     dead.first = copies;
     kn_unlock(&dead.lock);
-    bury();
+    free_finished();
 }
 
 kn_pinned *kn_storage_pinned(const kn_storage *storage) { return storage->copies ? storage->copies->pinned : NULL; }

@@ -1,4 +1,4 @@
-/* tensor/liveness.c - guard mode (KOINE_GUARD=1): a tensor used after its last reference is gone is named. */
+/* tensor/liveness.c - guard mode (KOINE_GUARD=1) detects tensors used after their last reference was released. */
 #include "tensor/liveness.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/threads.h"
 #include "tensor/tensor.h"
 
-/* So many released tensors are kept, without their memory, before the oldest goes. */
+/* The number of released tensors kept, without their memory. */
 #define KEPT 65536
 
 static struct {
@@ -19,7 +19,7 @@ static struct {
     unsigned next;
 } released = {.lock = KN_MUTEX_INIT};
 
-/* What their `storage` points to then: no memory, but the device, for messages. */
+/* Their `storage` then: no memory, only the device, for messages. */
 static kn_storage no_storage[KN_MAX_DEVICES];
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -56,10 +56,10 @@ kn_status kn_tensor_check_live(const kn_tensor *tensor, const char *name)
     if (!tensor || !kn_tensors_are_guarded() || atomic_load(&tensor->references) > 0)
         return KN_OK;
     char text[KN_DESCRIBE];
-    return kn_fail(KN_ERR_STATE, "%s, %s, is used after %s; kn_retain keeps a tensor for longer", name,
+    return kn_fail(KN_ERR_STATE, "%s, %s, is used after %s; kn_retain keeps a tensor alive", name,
                    kn_tensor_describe(text, sizeof text, tensor),
                    tensor->scope_released ? "the scope that it belonged to ended"
-                                          : "kn_release gave its last reference up");
+                                          : "kn_release dropped its last reference");
 }
 
 kn_status kn_tensor_given(const char *function, const char *name, const kn_tensor *tensor)

@@ -1,5 +1,5 @@
-/* tensor/liveness.h - arguments that must be tensors, and guard mode (KOINE_GUARD=1), in which a tensor used after its
- * last reference is gone is an error that names it. */
+/* tensor/liveness.h - checks tensor arguments; in guard mode (KOINE_GUARD=1) also detects tensors used after their last
+ * reference was released. */
 #ifndef KN_TENSOR_LIVENESS_H
 #define KN_TENSOR_LIVENESS_H
 
@@ -9,12 +9,12 @@
  * tensor that has been released; `name` is the parameter's. */
 kn_status kn_tensor_given(const char *function, const char *name, const kn_tensor *tensor);
 
-/* The second half of it, for a tensor that may be NULL. */
+/* Only the guard mode check; `tensor` may be NULL. */
 kn_status kn_tensor_check_live(const kn_tensor *tensor, const char *name);
 
 bool kn_tensors_are_guarded(void);
 
-/* In guard mode, in place of freeing a tensor: keeps it for a while, to be recognised. */
+/* Guard mode's replacement for freeing a tensor: keeps it for a while, so that its use is detected. */
 void kn_tensor_keep_released(kn_tensor *tensor, kn_device *device);
 
 #endif

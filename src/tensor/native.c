@@ -1,4 +1,4 @@
-/* tensor/native.c - the memory object of a tensor, and the streams that use it. */
+/* tensor/native.c - access to a tensor's OpenCL memory object, and recording the streams that use it. */
 #include <koine/native.h>
 
 #include "base/error.h"
@@ -9,7 +9,9 @@ static kn_status check_on_device(const kn_tensor *tensor, const char *function)
 {
     KN_TRY(kn_tensor_given(function, "tensor", tensor));
     if (kn_device_is_host(tensor->storage->device))
-        return kn_fail(KN_ERR_DEVICE, "%s: the tensor is on the host, whose memory is no OpenCL object", function);
+        return kn_fail(KN_ERR_DEVICE,
+                       "%s: the tensor is on the host, so it has no OpenCL memory object; move it to a device",
+                       function);
     return KN_OK;
 }
 
@@ -30,7 +32,7 @@ kn_status kn_record_stream(kn_tensor *tensor, kn_stream *stream)
     if (!stream)
         return kn_fail_argument_null("kn_record_stream", "stream");
     if (kn_stream_device(stream) != tensor->storage->device)
-        return kn_fail(KN_ERR_DEVICE, "kn_record_stream: the tensor is on %s, the stream of %s",
+        return kn_fail(KN_ERR_DEVICE, "kn_record_stream: the tensor is on %s, but the stream belongs to %s",
                        kn_device_string(tensor->storage->device), kn_device_string(kn_stream_device(stream)));
     kn_buffer_mark_use(tensor->storage->buffer, stream);
     return KN_OK;

@@ -1,5 +1,4 @@
-/* tensor/philox.h - Philox4x32-10 on the host, bit for bit what cl/common/philox.clh computes (Salmon et al., SC 2011).
- */
+/* tensor/philox.h - Philox4x32-10 (Salmon et al., SC 2011) on the host; the same bits as cl/common/philox.clh. */
 #ifndef KN_TENSOR_PHILOX_H
 #define KN_TENSOR_PHILOX_H
 

@@ -1,5 +1,5 @@
-/* tensor/print.c - a tensor as PyTorch prints it (torch/_tensor_str.py tells the rules; precision 4, edge items 3,
- * threshold 1000, line width 80). */
+/* tensor/print.c - prints tensors as PyTorch does (rules of torch/_tensor_str.py; precision 4, edge items 3, threshold
+ * 1000, line width 80). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ typedef struct formatter {
     int ndim;
     const int64_t *shape;
     bool summarize;
-    bool integers; /* floating, but all whole: "1." */
+    bool integers; /* floating, but all values are integers: "1." */
     bool scientific;
     int width;
     kn_text *out;
@@ -65,7 +65,7 @@ static void visit_shown(formatter *f, int dim, int64_t base, visitor visit, void
 }
 
 typedef struct range {
-    double least, most; /* of the finite magnitudes that are not 0 */
+    double least, most; /* of the finite nonzero magnitudes */
     bool all_whole, any;
 } range;
 
@@ -119,7 +119,7 @@ static void write_element(formatter *f, int64_t index)
     kn_text_format(f->out, "%*s", f->width, text);
 }
 
-/* One row: as many elements a line as the width allows. */
+/* One row, with as many elements per line as fit. */
 static void write_vector(formatter *f, int64_t base, int indent)
 {
     int64_t size = f->shape[f->ndim - 1];
@@ -178,7 +178,7 @@ static void write_dimension(formatter *f, int dim, int64_t base, int indent)
     kn_text_append(f->out, "]");
 }
 
-/* ", suffix", on a line of its own where it would not fit; `last` is the length of the last line so far. */
+/* ", suffix", on a new line if it does not fit; `last` is the length of the last line so far. */
 static void write_suffix(kn_text *out, const char *suffix, size_t *last)
 {
     const int indent = 7; /* strlen("tensor(") */

@@ -1,4 +1,4 @@
-/* tensor/random.c - random tensors, by cl/tensor/random.cl on devices and here on the host: the same numbers. */
+/* tensor/random.c - random tensors, on devices by cl/tensor/random.cl; the host code here gives the same numbers. */
 #include <koine/random.h>
 
 #include <inttypes.h>
@@ -21,12 +21,12 @@ typedef struct draw {
     double a, b;
     int64_t low;
     uint64_t range;
-    bool half; /* uniform, to be converted to half: as many bits as that holds, so that it does not round to 1 */
+    bool half; /* uniform, to be converted to half: only as many bits as half holds, so that nothing rounds to 1 */
 } draw;
 
-#define HALF_BITS 0xffe00000u /* the upper 11 of a word; cl/tensor/random.cl has them too */
+#define HALF_BITS 0xffe00000u /* the upper 11 bits of a word; as in cl/tensor/random.cl */
 
-/* 32-bit words that an element takes: two for 53 bits and for whole numbers, else one. */
+/* 32-bit words per element: two for doubles and integers, else one. */
 static int words_per_element(const draw *d, kn_dtype dtype)
 {
     if (d->kind == DRAW_BERNOULLI)
@@ -151,7 +151,7 @@ static kn_tensor *draw_in_place(kn_tensor *tensor, const draw *d, const char *fu
 {
     if (kn_tensor_given(function, "tensor", tensor) != KN_OK)
         return kn_stick();
-    if (kn_autograd_check_unrecorded(function, tensor) != KN_OK)
+    if (kn_tensor_autograd->check_unrecorded(function, tensor) != KN_OK)
         return kn_stick();
     if (kn_tensor_check_apart(tensor) != KN_OK) {
         kn_error_prefix("%s", function);
@@ -208,13 +208,13 @@ kn_tensor *kn_randn_with(int ndim, const int64_t *shape, const kn_tensor_options
 kn_tensor *kn_randint_with(int64_t low, int64_t high, int ndim, const int64_t *shape, const kn_tensor_options *options)
 {
     if (high <= low)
-        return kn_fail_null(KN_ERR_ARGUMENT, "kn_randint: there is no number from %" PRId64 " to below %" PRId64, low,
+        return kn_fail_null(KN_ERR_ARGUMENT, "kn_randint: there is no integer from %" PRId64 " to below %" PRId64, low,
                             high);
     return draw_new(ndim, shape, options,
                     &(draw){.kind = DRAW_RANDINT, .low = low, .range = (uint64_t)high - (uint64_t)low}, KN_I64);
 }
 
-/* Fisher-Yates on the host: a permutation is used on the host as often as not, and is the same for every device so. */
+/* Fisher-Yates on the host: permutations are often used there, and are then the same for every device. */
 kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options)
 {
     kn_tensor_options chosen = options ? *options : kn_tensor_options_init();
@@ -226,7 +226,7 @@ kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options)
         return kn_fail_null(KN_ERR_ARGUMENT, "kn_randperm: %" PRId64 " elements", n);
     if (!chosen.device)
         return kn_stick();
-    int64_t *order = kn_calloc((size_t)n, sizeof *order); /* checks the product */
+    int64_t *order = kn_calloc((size_t)n, sizeof *order); /* checks for overflow */
     if (!order)
         return kn_stick();
     kn_philox state = kn_generator_take(chosen.device, 2 * (uint64_t)n);

@@ -1,4 +1,4 @@
-/* tensor/scope.c - the calling thread's scopes: which tensors to release when one ends. */
+/* tensor/scope.c - the calling thread's scopes: the tensors to release when one ends. */
 #include "tensor/scope.h"
 
 #include "base/error.h"
@@ -13,7 +13,7 @@ typedef struct scope {
     int adopter_before;
 } scope;
 
-/* scopes[0 .. depth - 1] are open. Those above keep their arrays for the next time. */
+/* scopes[0 .. depth - 1] are open. Those above keep their arrays for reuse. */
 typedef struct scope_stack {
     scope *scopes;
     int depth, made;
@@ -84,7 +84,7 @@ void kn_scope_end(int depth)
         scope *top = &stack->scopes[stack->depth - 1];
         if (top->count > 0) {
             kn_tensor_scope_release(top->tensors[--top->count]);
-            continue; /* a release may run anything, scopes of its own included */
+            continue; /* a release may run arbitrary code, including other scopes */
         }
         stack->depth--;
         stack->adopter = top->adopter_before;
@@ -139,4 +139,28 @@ kn_tensor *kn_scope_adopt(kn_tensor *tensor)
         return tensor;
     kn_release(tensor);
     return kn_stick();
+}
+
+kn_status kn_scope_adopt_all(kn_tensor **owned, int count, kn_tensor **out)
+{
+    kn_status status = KN_OK;
+    for (int i = 0; i < count; i++) {
+        if (!owned[i])
+            continue;
+        if (status != KN_OK)
+            kn_release(owned[i]);
+        else if (!(owned[i] = kn_scope_adopt(owned[i])))
+            status = kn_error_status();
+    }
+    for (int i = 0; i < count && status == KN_OK; i++)
+        out[i] = owned[i];
+    return status;
+}
+
+kn_status kn_scope_return_all(int depth, kn_tensor **tensors, int count, kn_tensor **out)
+{
+    for (int i = 0; i < count; i++)
+        kn_retain(tensors[i]);
+    kn_scope_end(depth);
+    return kn_scope_adopt_all(tensors, count, out);
 }

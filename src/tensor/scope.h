@@ -1,23 +1,32 @@
-/* tensor/scope.h - scopes that the library opens around calls of the program's own functions.
+/* tensor/scope.h - scopes that the library opens around calls of user functions.
  *
- * A module's forward, a hook and the like may keep a tensor in a variable of theirs, for the program to use later: what
- * they make must live until a scope ends that the program opened. What the library makes around them need not. So the
- * library opens internal scopes for its own temporaries and steps out of them while it calls the program:
+ * A module's forward, a hook and the like may store a tensor for later use, so the tensors they create must live until
+ * a scope of the program ends. The library's own temporaries need not. So the library opens internal scopes for its
+ * temporaries and leaves them while it calls user code:
  *
  *     int depth = kn_scope_begin_internal();
  *     int adopter = kn_scope_enter_program();
- *     y = forward(module, x);                      // what it makes belongs to the program's innermost scope
+ *     y = forward(module, x);                      // its tensors belong to the program's innermost scope
  *     kn_scope_leave_program(adopter);
  *     return kn_scope_return(depth, y);
  *
- * Where the program has no scope open, it is the outermost internal one: somebody has to release them. */
+ * If the program has no open scope, they belong to the outermost internal one: something has to release them. */
 #ifndef KN_TENSOR_SCOPE_H
 #define KN_TENSOR_SCOPE_H
 
-/* As kn_scope_begin. */
+#include <koine/tensor.h>
+
+/* Like kn_scope_begin. */
 int kn_scope_begin_internal(void);
 
 int kn_scope_enter_program(void);
 void kn_scope_leave_program(int adopter);
+
+/* Hands owned references to the scope around, as results of a public function; NULLs stay NULL. None are left to the
+ * caller, also on failure, which leaves `out` as it was. */
+kn_status kn_scope_adopt_all(kn_tensor **owned, int count, kn_tensor **out);
+
+/* As kn_scope_return, for several: they go to the scope around, and to `out`. */
+kn_status kn_scope_return_all(int depth, kn_tensor **tensors, int count, kn_tensor **out);
 
 #endif

@@ -1,4 +1,4 @@
-/* tensor/tensor.c - storage, tensors, views, and what can be asked of them. */
+/* tensor/tensor.c - storage, tensors, views and their properties. */
 #include "tensor/tensor.h"
 
 #include <inttypes.h>
@@ -11,6 +11,8 @@
 #include "tensor/hooks.h"
 #include "tensor/host_copies.h"
 #include "tensor/liveness.h"
+
+const kn_tensor_hooks *kn_tensor_autograd;
 
 /* --- storage ---------------------------------------------------------------------------------- */
 
@@ -97,8 +99,7 @@ kn_status kn_tensor_check_apart(const kn_tensor *tensor)
     }
     char text[KN_DESCRIBE];
     return apart ? KN_OK
-                 : kn_fail(KN_ERR_STATE,
-                           "several elements of the expanded view %s share one place in memory; kn_clone it first",
+                 : kn_fail(KN_ERR_STATE, "several elements of the expanded view %s share memory; kn_clone it first",
                            kn_tensor_describe(text, sizeof text, tensor));
 }
 
@@ -225,7 +226,7 @@ void kn_release(kn_tensor *tensor)
     if (atomic_fetch_sub(&tensor->references, 1) != 1)
         return;
     if (tensor->autograd)
-        kn_autograd_free(tensor->autograd);
+        kn_tensor_autograd->free(tensor->autograd);
     kn_device *device = tensor->storage->device;
     kn_storage_release(tensor->storage);
     if (kn_tensors_are_guarded())
@@ -245,7 +246,7 @@ void kn_tensor_bump_version(kn_tensor *tensor) { atomic_fetch_add(&tensor->stora
 
 kn_stream *kn_tensor_stream(const kn_tensor *tensor) { return kn_stream_current(tensor->storage->device); }
 
-/* --- looking ---------------------------------------------------------------------------------- */
+/* --- properties ------------------------------------------------------------------------------- */
 
 int kn_ndim(const kn_tensor *tensor) { return tensor ? tensor->ndim : 0; }
 const int64_t *kn_shape(const kn_tensor *tensor) { return tensor ? tensor->shape : NULL; }

@@ -1,7 +1,7 @@
-/* tensor/tensor.h - the tensor as the library's own code sees it.
+/* tensor/tensor.h - the tensor's internals.
  *
- * Ownership inside the library: functions named kn_tensor_... return an owned reference (release it, or hand it to a
- * scope with kn_scope_adopt); public functions return what koine/tensor.h says. */
+ * Ownership inside the library: functions named kn_tensor_... return an owned reference (release it, or pass it to a
+ * scope with kn_scope_adopt); for public functions see koine/tensor.h. */
 #ifndef KN_TENSOR_TENSOR_H
 #define KN_TENSOR_TENSOR_H
 
@@ -18,10 +18,10 @@ typedef struct kn_storage {
     atomic_int references;
     atomic_uint version; /* counts in-place changes; autograd compares it */
     kn_device *device;
-    kn_buffer *buffer;        /* of a device */
-    void *host;               /* of the host; touched only after kn_storage_wait (tensor/host_copies.h) */
+    kn_buffer *buffer;        /* on a device */
+    void *host;               /* on the host; accessed only after kn_storage_wait (tensor/host_copies.h) */
     kn_host_copies *copies;   /* of pinned host memory; NULL: pageable */
-    struct kn_storage *whole; /* of a part: what owns the memory, one reference; else NULL */
+    struct kn_storage *whole; /* for a part: the storage that owns the memory, one reference; else NULL */
     size_t bytes;
 } kn_storage;
 
@@ -34,46 +34,46 @@ struct kn_tensor {
     int ndim;
     int64_t shape[KN_MAX_DIMS];
     int64_t strides[KN_MAX_DIMS]; /* elements */
-    int64_t offset;               /* elements from the storage's start */
-    struct kn_autograd *autograd; /* NULL: no gradient wanted, none recorded */
+    int64_t offset;               /* in elements, from the start of the storage */
+    struct kn_autograd *autograd; /* NULL: requires no gradient, and none is recorded */
     bool scope_released;          /* guard mode: the last reference was a scope's */
 };
 
-/* --- making; owned references ----------------------------------------------------------------- */
+/* --- creating; owned references --------------------------------------------------------------- */
 
 /* contiguous, uninitialised */
 kn_status kn_tensor_new(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape, kn_device *device);
-/* the same on the host, in pinned memory that suits transfers with `device` */
+/* the same on the host, in pinned memory suited for transfers with `device` */
 kn_status kn_tensor_new_pinned(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape, kn_device *device);
 kn_status kn_tensor_view(kn_tensor **view, kn_tensor *base, int ndim, const int64_t *shape, const int64_t *strides,
                          int64_t offset);
-/* A contiguous piece of `whole`'s memory, from its element `start` on, that stands for itself: unlike a view's, its
- * changes in place are no changes of the whole or of other pieces. They must not overlap. */
+/* A contiguous piece of `whole`'s memory, from element `start` on, with a version counter of its own: unlike a view's,
+ * its in-place changes do not count as changes of the whole or of other parts. Parts must not overlap. */
 kn_status kn_tensor_part(kn_tensor **part, kn_tensor *whole, int ndim, const int64_t *shape, int64_t start);
 /* itself (one more reference) or a contiguous copy; no gradient */
 kn_status kn_tensor_contiguous(kn_tensor **result, kn_tensor *tensor);
 /* ndim, signs, overflow of the byte count */
 kn_status kn_tensor_check_shape(int ndim, const int64_t *shape, kn_dtype dtype);
 int64_t kn_shape_numel(int ndim, const int64_t *shape);
-/* KN_ERR_STATE where several elements share one place, as kn_expand makes them: a change in place would be several */
+/* KN_ERR_STATE if several elements share memory, as after kn_expand: an in-place change would change all of them */
 kn_status kn_tensor_check_apart(const kn_tensor *tensor);
 bool kn_same_shape(const kn_tensor *a, const kn_tensor *b);
 
 /* Registers an owned reference with the innermost scope, if any, and returns it: the last step of every public function
- * that makes a tensor. When the registration fails it releases the tensor and returns NULL (sticky error). NULL in
- * gives NULL out, sticky. */
+ * that creates a tensor. If the registration fails, releases the tensor and returns NULL (sticky error). For NULL
+ * returns NULL and makes the error sticky. */
 kn_tensor *kn_scope_adopt(kn_tensor *tensor);
-void kn_tensor_scope_release(kn_tensor *tensor); /* what a scope does at its end */
+void kn_tensor_scope_release(kn_tensor *tensor); /* called when a scope ends */
 
 /* --- primitives without gradient, in stream order --------------------------------------------- */
 
 /* same shape; converts dtype, strides, device. `non_blocking`: a copy between a device and pinned host memory, both
- * contiguous, may be under way on return; any other copy is as if it were false */
+ * contiguous, may still be pending on return; for any other copy it has no effect */
 kn_status kn_tensor_copy(kn_tensor *destination, const kn_tensor *source);
 kn_status kn_tensor_copy_with(kn_tensor *destination, const kn_tensor *source, bool non_blocking);
-/* To contiguous tensors of the source's shape and dtype on other devices: read once for all of them, and no wait. */
+/* To contiguous tensors of the source's shape and dtype on other devices: the source is read once, without waiting. */
 kn_status kn_tensor_copy_to_many(kn_tensor *const *destinations, int count, kn_tensor *source);
-/* by the NumPy rule */
+/* with NumPy broadcasting */
 kn_status kn_tensor_copy_broadcast(kn_tensor *destination, kn_tensor *source, bool non_blocking);
 kn_status kn_tensor_fill(kn_tensor *tensor, double value);
 kn_status kn_tensor_fill_with(kn_tensor *tensor, kn_scalar value);
@@ -92,15 +92,15 @@ static inline kn_arg kn_arg_tensor(const kn_tensor *t)
 /* A number as the kernel's `real`: float for f32 and f16, double for f64. */
 static inline kn_arg kn_arg_real(kn_dtype dtype, double value) { return kn_arg_f64_or_f32(dtype == KN_F64, value); }
 
-kn_stream *kn_tensor_stream(
-    const kn_tensor *tensor); /* the calling thread's current stream of its device; NULL with an error for the host */
+/* The calling thread's current stream of the tensor's device; NULL with an error for the host. */
+kn_stream *kn_tensor_stream(const kn_tensor *tensor);
 static inline const kn_limits *kn_tensor_limits(const kn_tensor *t) { return kn_device_limits(t->storage->device); }
 
 /* "float32 [2, 3] on gpu:0" into `buffer`, for messages; returns buffer. */
 const char *kn_tensor_describe(char *buffer, size_t size, const kn_tensor *tensor);
 #define KN_DESCRIBE 160
 
-/* Gives up one reference of a storage (a tensor whose storage is exchanged: kn_module_to); NULL allowed. */
+/* Drops one reference to a storage (kn_module_to replaces tensors' storages); NULL allowed. */
 void kn_storage_release(kn_storage *storage);
 
 /* Marks the storage as changed in place. */
@@ -111,11 +111,11 @@ void kn_tensor_bump_version(kn_tensor *tensor);
  * Philox4x32-10 at counter offset + i / 4. */
 typedef struct kn_philox {
     uint64_t seed, offset;        /* offset in blocks of four words */
-    const struct kn_philox *live; /* in a recording: the variable that has both at each replay; else NULL */
+    const struct kn_philox *live; /* in a recording: the variable that each replay sets to both; else NULL */
 } kn_philox;
 kn_philox kn_generator_take(kn_device *device, uint64_t count);
 
-/* Seed and offset as kernels take them. Where a graph is captured, each replay draws on from the generator's state. */
+/* Seed and offset as kernels take them. In a captured graph each replay continues from the generator's state. */
 static inline kn_arg kn_arg_seed(const kn_philox *draw)
 {
     return draw->live ? kn_arg_variable(draw->live, offsetof(kn_philox, seed), sizeof(uint64_t))

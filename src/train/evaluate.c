@@ -5,43 +5,29 @@
 
 #include "train/trainer.h"
 
-static kn_status evaluate_batch(kn_trainer *trainer, kn_loader *loader, bool accuracy, int64_t *samples, bool *more)
+static kn_status evaluate_batch(kn_trainer *trainer, const kn_batch *batch, bool accuracy)
 {
-    kn_tensor *input, *target;
-    KN_TRY(kn_loader_next(loader, &input, &target));
-    *more = input != NULL;
-    if (input == NULL)
-        return KN_OK;
-    *samples = kn_ndim(input) > 0 ? kn_size(input, 0) : 1;
-    kn_tensor *output = kn_forward(trainer->params.module, input);
-    kn_tensor *loss = kn_trainer_loss(trainer, output, target);
-    if (loss == NULL)
-        return kn_error_status();
-    KN_TRY(kn_device_log_scalar(trainer->evaluation, trainer->evaluation_loss, loss, *samples));
-    return accuracy ? kn_trainer_log_accuracy(trainer->evaluation, trainer->evaluation_accuracy, output, target)
+    kn_applied_batch applied;
+    KN_TRY(kn_trainer_apply(trainer, batch, accuracy, &applied));
+    KN_TRY(kn_device_log_scalar(trainer->evaluation, trainer->evaluation_loss, applied.loss, batch->size));
+    return accuracy ? kn_trainer_log_accuracy(trainer->evaluation, trainer->evaluation_accuracy, applied.output,
+                                              applied.target)
                     : KN_OK;
 }
 
 static kn_status run(kn_trainer *trainer, kn_loader *loader, bool accuracy)
 {
-    bool more = true;
-    while (more) {
-        int64_t samples = 0;
-        int depth = kn_scope_begin();
-        if (depth == 0)
-            return kn_error_status();
-        kn_status status = evaluate_batch(trainer, loader, accuracy, &samples, &more);
-        kn_scope_end(depth);
-        KN_TRY(status);
+    KN_FOR_BATCHES (batch, loader, trainer->epoch + 1) {
+        KN_TRY(evaluate_batch(trainer, batch, accuracy));
         if (!trainer->is_fitting)
             continue;
-        kn_progress_step(&trainer->progress, samples);
+        kn_progress_step(&trainer->progress, batch->size);
         kn_progress_draw(&trainer->progress);
         if (kn_trainer_interrupted(trainer))
             return kn_fail(KN_ERR_INTERRUPTED, "training was interrupted by %s during the validation of epoch %d",
                            kn_trainer_signal_name(trainer), trainer->epoch + 1);
     }
-    return KN_OK;
+    return kn_loader_status(loader);
 }
 
 /* The figures of the whole pass, in one transfer. */
@@ -60,7 +46,6 @@ kn_status kn_trainer_run_evaluation(kn_trainer *trainer, kn_loader *loader, bool
 {
     kn_module *module = trainer->params.module;
     KN_TRY(kn_device_log_reset(trainer->evaluation));
-    KN_TRY(kn_loader_start(loader, trainer->epoch + 1));
     bool training = kn_module_is_training(module);
     bool recording = kn_set_grad_enabled(false);
     kn_module_train(module, false);
@@ -74,6 +59,7 @@ kn_status kn_trainer_evaluate(kn_trainer *trainer, kn_loader *data, double *loss
 {
     if (trainer == NULL || data == NULL || loss == NULL)
         return kn_fail_argument_null("trainer_evaluate", trainer == NULL ? "trainer" : data == NULL ? "data" : "loss");
+    KN_TRY(kn_trainer_check_fields(trainer, data, "data"));
     /* Called from a callback it is no part of the epoch that the bar shows. */
     bool fitting = trainer->is_fitting;
     trainer->is_fitting = false;

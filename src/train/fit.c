@@ -39,8 +39,10 @@ static kn_status check_data(const kn_trainer *trainer, const kn_loader *train, c
         return kn_fail(KN_ERR_ARGUMENT, "trainer: the training data has no batches");
     if (validation != NULL && kn_loader_batches(validation) == 0)
         return kn_fail(KN_ERR_ARGUMENT, "trainer: the validation data has no batches");
-    /* What a collate function of the program's makes of the targets, the first batch shows. */
-    return train->params.collate == NULL ? kn_trainer_check_target(trainer, train->dataset->target.dtype) : KN_OK;
+    KN_TRY(kn_trainer_check_fields(trainer, train, "training data"));
+    if (validation != NULL)
+        KN_TRY(kn_trainer_check_fields(trainer, validation, "validation data"));
+    return kn_trainer_check_classes(trainer, train);
 }
 
 /* The tables, still empty in a new run, are written first: a directory that cannot be written is found out before an

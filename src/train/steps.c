@@ -125,13 +125,12 @@ static kn_status note_histograms(kn_trainer *trainer)
     return KN_OK;
 }
 
-kn_status kn_steps_note(kn_step_watch *watch, int64_t step, kn_tensor *output, kn_tensor *target, kn_tensor *loss,
-                        int64_t samples)
+kn_status kn_steps_note(kn_step_watch *watch, int64_t step, const kn_applied_batch *applied, int64_t samples)
 {
     kn_trainer *trainer = watch->trainer;
-    KN_TRY(kn_device_log_scalar(trainer->log, trainer->log_loss, loss, samples));
+    KN_TRY(kn_device_log_scalar(trainer->log, trainer->log_loss, applied->loss, samples));
     if (trainer->log_accuracy >= 0)
-        KN_TRY(kn_trainer_log_accuracy(trainer->log, trainer->log_accuracy, output, target));
+        KN_TRY(kn_trainer_log_accuracy(trainer->log, trainer->log_accuracy, applied->output, applied->target));
     if (trainer->log_norm >= 0)
         KN_TRY(kn_device_log_grad_norm(trainer->log, trainer->log_norm));
     return trainer->log_histograms >= 0 && is_row(watch, step) ? note_histograms(trainer) : KN_OK;

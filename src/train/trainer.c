@@ -68,11 +68,35 @@ static kn_status check_params(const kn_trainer_params *params)
     return check_monitor(params);
 }
 
+/* The fields that the module gets and the target, and room for what goes in and out. */
+static kn_status copy_fields(kn_trainer *trainer, const kn_trainer_params *params)
+{
+    static const char *const input[] = {"input", NULL};
+    const char *const *given = params->inputs != NULL ? params->inputs : input;
+    while (given[trainer->num_inputs] != NULL)
+        trainer->num_inputs++;
+    trainer->num_outputs = kn_module_output_count(params->module);
+    const size_t inputs = (size_t)trainer->num_inputs;
+    const char **names = kn_calloc(inputs + 1, sizeof *names);
+    trainer->params.inputs = names;
+    trainer->params.target = kn_strdup(params->target != NULL ? params->target : "target");
+    trainer->tensors = kn_calloc(inputs + (size_t)trainer->num_outputs, sizeof *trainer->tensors);
+    if (names == NULL || trainer->params.target == NULL || trainer->tensors == NULL)
+        return KN_ERR_MEMORY;
+    for (size_t i = 0; i < inputs; i++)
+        if ((names[i] = kn_strdup(given[i])) == NULL)
+            return KN_ERR_MEMORY;
+    return KN_OK;
+}
+
 static kn_status set_up(kn_trainer *trainer, const kn_trainer_params *params)
 {
     trainer->params = *params;
     trainer->lock = KN_NOT_LOCKED;
-    trainer->params.output = NULL;
+    trainer->params.output = trainer->params.target = NULL;
+    trainer->params.inputs = NULL;
+    trainer->params.monitor = NULL;
+    KN_TRY(copy_fields(trainer, params));
     trainer->params.monitor = kn_strdup(params->monitor != NULL ? params->monitor : "val_loss");
     if (trainer->params.monitor == NULL)
         return KN_ERR_MEMORY;
@@ -117,6 +141,11 @@ void kn_trainer_free(kn_trainer *trainer)
     kn_history_clear(&trainer->histograms);
     kn_tensor_list_free(&trainer->best);
     kn_trainer_free_callbacks(trainer);
+    for (int i = 0; i < trainer->num_inputs && trainer->params.inputs != NULL; i++)
+        kn_free((char *)trainer->params.inputs[i]);
+    kn_free((void *)trainer->params.inputs);
+    kn_free((char *)trainer->params.target);
+    kn_free(trainer->tensors);
     kn_free((char *)trainer->params.monitor);
     kn_free((char *)trainer->params.output);
     kn_free(trainer);
@@ -160,32 +189,10 @@ kn_device *kn_trainer_device(kn_trainer *trainer)
     return list.count > 0 ? kn_device_of(list.tensors[0]) : kn_device_current();
 }
 
-kn_status kn_trainer_check_target(const kn_trainer *trainer, kn_dtype dtype)
-{
-    if (!trainer->params.accuracy || dtype == KN_I64 || dtype == KN_I32 || dtype == KN_U8)
-        return KN_OK;
-    return kn_fail(KN_ERR_DTYPE,
-                   "trainer: accuracy compares with classes as whole numbers, but the targets are %s; with such "
-                   "targets make the trainer with .accuracy = false",
-                   kn_dtype_name(dtype));
-}
-
 kn_status kn_trainer_log_accuracy(kn_device_log *log, int entry, kn_tensor *output, kn_tensor *target)
 {
     kn_status status = kn_device_log_accuracy(log, entry, output, target);
     if (status == KN_ERR_SHAPE || status == KN_ERR_DTYPE)
         kn_error_suffix("; other targets need a trainer with .accuracy = false");
     return status;
-}
-
-kn_tensor *kn_trainer_loss(kn_trainer *trainer, kn_tensor *output, kn_tensor *target)
-{
-    if (output == NULL)
-        return NULL;
-    if (trainer->params.loss == NULL)
-        return kn_cross_entropy(output, target);
-    kn_tensor *loss = trainer->params.loss(output, target, trainer->params.loss_user);
-    if (loss == NULL && kn_error_status() == KN_OK)
-        return kn_fail_null(KN_ERR_STATE, "trainer: the loss function returned NULL without an error");
-    return loss;
 }

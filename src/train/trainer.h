@@ -26,8 +26,10 @@ typedef struct kn_settings {
 #define KN_TRAINER_FILES 8 /* that there may be at most: save.c */
 
 struct kn_trainer {
-    kn_trainer_params params; /* monitor and output are the trainer's own copies */
-    kn_callback *callbacks;   /* their names likewise */
+    kn_trainer_params params;    /* monitor, output, inputs and target are the trainer's own copies */
+    int num_inputs, num_outputs; /* of the module */
+    kn_tensor **tensors;         /* room for them, used while a batch is applied */
+    kn_callback *callbacks;      /* their names likewise */
     int num_callbacks, callback_capacity;
 
     /* Running figures of the epoch, on the device; apart from them those of an evaluation, which a callback may run in
@@ -81,14 +83,25 @@ void kn_trainer_note_settings(kn_trainer *trainer, const kn_loader *train, const
 kn_status kn_trainer_put_settings(const kn_trainer *trainer, kn_tensor_file *file);
 kn_status kn_trainer_compare_settings(kn_trainer *trainer, const kn_tensor_file *file, const char *path);
 
+/* A batch applied: what is made of it. */
+typedef struct kn_applied_batch {
+    kn_tensor *output; /* the first */
+    kn_tensor *target; /* NULL: neither loss nor accuracy are known to need one, and there is none */
+    kn_tensor *loss;
+} kn_applied_batch;
+
+/* apply.c: the module and the loss function applied to a batch; `accuracy`: it is wanted, so there must be a target /
+ * an error where the loader's data lacks a field that is needed, `data` being its name in messages / and where accuracy
+ * is wanted of targets of a dtype that classes have not. */
+kn_status kn_trainer_apply(kn_trainer *trainer, const kn_batch *batch, bool accuracy, kn_applied_batch *applied);
+kn_status kn_trainer_check_fields(const kn_trainer *trainer, const kn_loader *loader, const char *data);
+kn_status kn_trainer_check_classes(const kn_trainer *trainer, const kn_loader *loader);
+
 /* trainer.c */
-kn_tensor *kn_trainer_loss(kn_trainer *trainer, kn_tensor *output, kn_tensor *target); /* the loss function applied */
 bool kn_trainer_interrupted(kn_trainer *trainer);              /* a signal since the fit began; notes which */
 const char *kn_trainer_signal_name(const kn_trainer *trainer); /* "SIGINT" */
 kn_device *kn_trainer_device(kn_trainer *trainer);             /* of the module's parameters */
-/* kn_device_log_accuracy / an error at once where accuracy is wanted of targets of a dtype that classes have not. */
 kn_status kn_trainer_log_accuracy(kn_device_log *log, int entry, kn_tensor *output, kn_tensor *target);
-kn_status kn_trainer_check_target(const kn_trainer *trainer, kn_dtype dtype);
 
 /* The figures of a pass; NaN where one is not wanted. */
 typedef struct kn_pass_figures {
@@ -122,8 +135,7 @@ typedef struct kn_step_watch {
 } kn_step_watch;
 kn_status kn_steps_start(kn_trainer *trainer);
 kn_status kn_steps_begin_epoch(kn_step_watch *watch, kn_trainer *trainer, kn_loader *loader);
-kn_status kn_steps_note(kn_step_watch *watch, int64_t step, kn_tensor *output, kn_tensor *target, kn_tensor *loss,
-                        int64_t samples);
+kn_status kn_steps_note(kn_step_watch *watch, int64_t step, const kn_applied_batch *applied, int64_t samples);
 kn_status kn_steps_look(kn_step_watch *watch, int64_t step, bool is_time);
 kn_status kn_steps_drain(kn_step_watch *watch); /* waits for the figures asked for, and goes through them */
 kn_status kn_steps_end_epoch(kn_step_watch *watch, kn_pass_figures *figures); /* waits for the device */

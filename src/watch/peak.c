@@ -1,13 +1,15 @@
-/* watch/peak.c - the device's limits, measured with cl/device/peak.cl. */
+/* watch/peak.c - the peaks of a device, measured with cl/device/peak.cl. */
 #include "watch/peak.h"
 
 #include <koine/memory.h>
+#include <koine/stream.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "rt/command/transfer.h"
 
 #define REPETITIONS 7
 #define LONG_ENOUGH 0.004 /* seconds of a repetition */
@@ -95,7 +97,7 @@ static kn_status measure_copy(kn_stream *stream, const kn_limits *limits, const 
     int64_t vectors = (int64_t)(bytes / sizeof(float)) / vector_width(limits, false);
     char options[96];
     vector_options(options, limits, false);
-    KN_TRY(kn_buffer_fill(stream, to, 0, &zero, sizeof zero, bytes)); /* pages are there before the clock runs */
+    KN_TRY(kn_buffer_fill(stream, to, 0, &zero, sizeof zero, bytes)); /* its pages must exist before the first run */
     const kn_arg args[] = {kn_arg_buffer(from, 0), kn_arg_buffer(to, 0), kn_arg_i64(vectors)};
     const kn_launch_params launch = {.source = "device/peak.cl",
                                      .options = options,

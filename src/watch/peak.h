@@ -1,8 +1,8 @@
-/* watch/peak.h - what a device can do at most, measured: what benchmarks and profiles are held against. */
+/* watch/peak.h - the most that a device can do, measured: benchmarks and profiles are compared with it. */
 #ifndef KN_WATCH_PEAK_H
 #define KN_WATCH_PEAK_H
 
-#include "rt/rt.h"
+#include "rt/command/launch.h"
 
 /* Fused multiply-adds that depend on nothing outside registers, counted as two operations each, and a plain copy, its
  * bytes counted as read and as written; the best of several runs. Measured at the first call for a device and precision

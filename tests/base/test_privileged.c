@@ -39,7 +39,7 @@ static int look(void)
     }
     kn_free(cache);
     kn_error_clear();
-    if (kn_gnuplot_run("", 1, NULL) != KN_ERR_IO || !strstr(kn_error_message(), "gnuplot is not looked for")) {
+    if (kn_gnuplot_run("", 1, NULL) != KN_ERR_IO || !strstr(kn_error_message(), "gnuplot is not searched for")) {
         fprintf(stderr, "gnuplot is looked for: %s\n", kn_error_message());
         return 1;
     }

@@ -26,7 +26,7 @@ static void wrong_usage_is_status_2(void **state)
     expect_usage_error("devices --json=yes", "--json=yes");
     expect_usage_error("devices cpu gpu", "unexpected argument `gpu`");
     expect_usage_error("doctor cpu", "unexpected argument `cpu`");
-    expect_usage_error("doctor --device", "a value is missing after `--device`");
+    expect_usage_error("doctor --device", "missing value after `--device`");
 }
 
 static void help_and_version_go_to_stdout(void **state)

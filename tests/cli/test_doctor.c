@@ -223,7 +223,7 @@ static void wrong_numbers_name_the_operation(void **state)
     (void)state;
     run_result r = examine_with_kernels("wrong-numbers", "sed -i 's/ log(/ 1 + log(/' softmax.cl");
     assert_status(r, 1);
-    assert_contains(r.output, "wrong numbers from log_softmax");
+    assert_contains(r.output, "wrong results from log_softmax");
     assert_contains(r.output, "KOINE_KERNEL_DIR is set");
     assert_lacks(r.output, "agree with their references");
     run_free(&r);

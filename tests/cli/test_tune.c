@@ -21,7 +21,7 @@ static void wrong_usage(void **state)
                                            {"--budget 0", "not `0`"},
                                            {"gemm,nosuch", "not `nosuch`"},
                                            {"gemm conv", "unexpected argument `conv`"},
-                                           {"--out", "a value is missing after `--out`"}};
+                                           {"--out", "missing value after `--out`"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         run_result r = tune(cases[i][0]);
         assert_status(r, 2);
@@ -43,18 +43,18 @@ static void it_goes_on_where_it_stopped(void **state)
     for (int i = 0; i < 60 && !found; i++) {
         run_result r = tune("--budget 2 gemm");
         assert_status(r, 0);
-        assert_contains(r.errors, "kept in ");
+        assert_contains(r.errors, "saved in ");
         found = strstr(r.output, "gemm 64x64x64") != NULL;
         if (!found)
-            assert_contains(r.errors, "the time is up: run it again to go on");
+            assert_contains(r.errors, "the time is up: run it again to continue");
         run_free(&r);
     }
     assert_true(found);
     run_result r = tune("--budget 2 gemm");
     assert_status(r, 0);
     assert_contains(r.output, "gemm 64x64x64");
-    assert_contains(r.errors, "known from before");
-    assert_lacks(r.errors, " 0 known from before");
+    assert_contains(r.errors, "known from earlier runs");
+    assert_lacks(r.errors, " 0 known from earlier runs");
     run_free(&r);
     r = tune("--quiet --budget 0.001 blocked");
     assert_status(r, 0);
@@ -70,7 +70,7 @@ static void it_may_be_interrupted(void **state)
                              "clblast,blocked,gemm,conv",
                              cache, KOINE_PROGRAM);
     assert_status(r, 1);
-    assert_contains(r.errors, "stopped: run it again to go on");
+    assert_contains(r.errors, "stopped: run it again to continue");
     run_free(&r);
 }
 
@@ -97,16 +97,16 @@ static void results_can_be_shared(void **state)
     const char *other = fresh_folder("tune-other");
     r = run_shell("KOINE_CACHE_DIR='%s' '%s' tune --import '%s'", other, KOINE_PROGRAM, shared);
     assert_status(r, 0);
-    assert_contains(r.errors, "are kept in ");
+    assert_contains(r.errors, "are saved in ");
     run_free(&r);
     r = run_shell("KOINE_CACHE_DIR='%s' '%s' tune --budget 3 gemm", other, KOINE_PROGRAM);
     assert_status(r, 0);
-    assert_lacks(r.errors, " 0 known from before");
+    assert_lacks(r.errors, " 0 known from earlier runs");
     run_free(&r);
     r = run_shell("KOINE_CACHE_DIR='%s' KOINE_TUNE_FILE='%s' '%s' tune --budget 3 gemm", fresh_folder("tune-third"),
                   shared, KOINE_PROGRAM);
     assert_status(r, 0);
-    assert_lacks(r.errors, " 0 known from before");
+    assert_lacks(r.errors, " 0 known from earlier runs");
     run_free(&r);
 
     r = run_shell(
@@ -186,7 +186,7 @@ static void a_busy_machine_is_told(void **state)
     (void)state;
     run_result r = tune_beside_others("--budget 0.001 blocked");
     assert_status(r, 0);
-    assert_contains(r.errors, "warning: other programs are at work: this one gets ");
+    assert_contains(r.errors, "warning: other programs are running: koine tune gets only ");
     assert_contains(r.errors, "end them, remove ");
     run_free(&r);
     r = tune_beside_others("--quiet --budget 0.001 blocked");

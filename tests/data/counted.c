@@ -9,7 +9,7 @@
 static int64_t counted_length(void *self) { return ((counted *)self)->length; }
 
 /* Sample i: input i, i + 1, ...; target -i. */
-static kn_status counted_get(void *self, int64_t index, void *input, void *target)
+static kn_status counted_get(void *self, int64_t index, void *const *fields)
 {
     counted *data = self;
     atomic_fetch_add(&data->calls, 1);
@@ -17,19 +17,19 @@ static kn_status counted_get(void *self, int64_t index, void *input, void *targe
         nanosleep(&(struct timespec){.tv_nsec = data->nanoseconds}, NULL);
     if (index == data->bad)
         return data->silent ? KN_ERR_IO : kn_error_set(KN_ERR_IO, "sample %d is gone", (int)index);
-    float *values = input;
+    float *values = fields[0];
     for (int i = 0; i < WIDTH; i++)
         values[i] = (float)(index + i);
-    *(int64_t *)target = -index;
+    *(int64_t *)fields[1] = -index;
     return KN_OK;
 }
 
 kn_dataset *counted_dataset(counted *data, int64_t length)
 {
     static const kn_dataset_functions functions = {.length = counted_length, .get = counted_get};
-    static const kn_sample_spec input = {.dtype = KN_F32, .ndim = 1, .shape = {WIDTH}}, target = {.dtype = KN_I64};
     *data = (counted){.length = length, .bad = -1};
-    return kn_dataset_new(&functions, data, &input, &target);
+    return kn_dataset_new(&functions, data,
+                          KN_FIELDS({.dtype = KN_F32, .ndim = 1, .shape = {WIDTH}}, {.dtype = KN_I64}));
 }
 
 kn_device *devices[2];
@@ -44,6 +44,18 @@ int find_devices(void **state)
     else
         print_message("no OpenCL device: only the host is tested\n");
     return 0;
+}
+
+kn_status next_pair(kn_loader *loader, kn_tensor **input, kn_tensor **target)
+{
+    const kn_batch *batch = NULL;
+    kn_status status = kn_loader_next(loader, &batch);
+    if (status != KN_OK)
+        return status;
+    assert_true(!batch || (batch->num_fields == 2 && batch->size == kn_size(batch->input, 0)));
+    *input = batch ? batch->input : NULL;
+    *target = batch ? batch->target : NULL;
+    return KN_OK;
 }
 
 void assert_batch(kn_tensor *input, kn_tensor *target, const int64_t *order, int64_t size)
@@ -74,7 +86,7 @@ void assert_epoch(kn_loader *loader, const kn_loader_params *params, int64_t len
     for (int64_t batch = 0; batch < kn_loader_batches(loader); batch++) {
         KN_SCOPE;
         kn_tensor *input = NULL, *target = NULL;
-        assert_ok(kn_loader_next(loader, &input, &target));
+        assert_ok(next_pair(loader, &input, &target));
         assert_non_null(input);
         int64_t size = samples - done < params->batch_size ? samples - done : params->batch_size;
         assert_batch(input, target, order + done, size);
@@ -84,7 +96,7 @@ void assert_epoch(kn_loader *loader, const kn_loader_params *params, int64_t len
     assert_int_equal(done, samples);
     kn_tensor *input = (kn_tensor *)(uintptr_t)8, *target = input;
     for (int i = 0; i < 2; i++) { /* the end stays the end */
-        assert_ok(kn_loader_next(loader, &input, &target));
+        assert_ok(next_pair(loader, &input, &target));
         assert_null(input);
         assert_null(target);
     }

@@ -25,6 +25,9 @@ extern kn_device *devices[2];
 extern int num_devices;
 int find_devices(void **state);
 
+/* kn_loader_next of a loader over counted_dataset; both NULL at the end of the epoch. */
+kn_status next_pair(kn_loader *loader, kn_tensor **input, kn_tensor **target);
+
 /* The batch holds the samples order[0 .. size - 1]. */
 void assert_batch(kn_tensor *input, kn_tensor *target, const int64_t *order, int64_t size);
 

@@ -28,7 +28,7 @@ static void be_busy(void)
         x = kn_matmul(x, x);
 }
 
-static kn_status help(kn_batch *batch, void *user)
+static kn_status help(const kn_batch *batch, void *user)
 {
     helper *h = user;
     h->wrong += kn_device_of(batch->input) != kn_device_host() || kn_is_pinned(batch->input) != h->pinned ||
@@ -36,7 +36,7 @@ static kn_status help(kn_batch *batch, void *user)
     if (h->calls++ == h->bad) {
         if (!h->forget)
             return h->silent ? KN_ERR_FORMAT : kn_error_set(KN_ERR_FORMAT, "the batch is odd");
-        batch->target = NULL;
+        batch->fields[1] = NULL;
         return KN_OK;
     }
     if (h->busy)
@@ -77,13 +77,13 @@ static void test_gets_pinned_batches(void **state)
 }
 
 /* More than moving: labels become targets of another dtype and shape, inputs are scaled on the device. */
-static kn_status scale(kn_batch *batch, void *user)
+static kn_status scale(const kn_batch *batch, void *user)
 {
     (void)user;
     kn_device *device = kn_device_current();
-    batch->input = kn_mul_scalar(kn_to_device(batch->input, device, .non_blocking = true), 2);
-    batch->target = kn_reshape(kn_to_device(batch->target, device, .dtype = KN_F32, .non_blocking = true), 2,
-                               (const int64_t[]){-1, 1});
+    batch->fields[0] = kn_mul_scalar(kn_to_device(batch->input, device, .non_blocking = true), 2);
+    batch->fields[1] = kn_reshape(kn_to_device(batch->target, device, .dtype = KN_F32, .non_blocking = true), 2,
+                                  (const int64_t[]){-1, 1});
     return KN_OK;
 }
 
@@ -101,7 +101,7 @@ static void test_returns_what_it_likes(void **state)
         KN_SCOPE;
         kn_tensor *input = NULL, *target = NULL;
         float values[SIZE * WIDTH], labels[SIZE];
-        assert_ok(kn_loader_next(loader, &input, &target));
+        assert_ok(next_pair(loader, &input, &target));
         assert_int_equal(kn_ndim(target), 2);
         assert_ok(kn_read(input, values, sizeof values));
         assert_ok(kn_read(target, labels, sizeof labels));
@@ -114,7 +114,7 @@ static void test_returns_what_it_likes(void **state)
     kn_dataset_free(dataset);
 }
 
-static kn_status leave_alone(kn_batch *batch, void *user)
+static kn_status leave_alone(const kn_batch *batch, void *user)
 {
     (void)batch;
     ++*(int *)user;
@@ -136,7 +136,7 @@ static void test_host_batches_are_the_callers(void **state)
                                     .pin_memory = pin, .collate = leave_alone, .collate_user = &calls));
             assert_ok(kn_loader_start(loader, 0));
             for (int i = 0; i < 25; i++) {
-                assert_ok(kn_loader_next(loader, &inputs[i], &targets[i]));
+                assert_ok(next_pair(loader, &inputs[i], &targets[i]));
                 assert_int_equal(kn_is_pinned(inputs[i]), pin);
             }
             kn_loader_free(loader);
@@ -164,7 +164,7 @@ static void assert_one_spoiled(helper h, int workers, const char *message, kn_st
     int failed = 0;
     for (int64_t b = 0; b < 10; b++) {
         kn_tensor *input = NULL, *target = NULL;
-        kn_status status = kn_loader_next(loader, &input, &target);
+        kn_status status = next_pair(loader, &input, &target);
         if (status != KN_OK) {
             assert_int_equal(b, 3);
             assert_fails(status, expected, message);
@@ -192,7 +192,7 @@ static void test_errors_name_the_batch(void **state)
         assert_one_spoiled((helper){.bad = 3, .silent = true, .pinned = true}, workers,
                            "loader: collate of batch 3 of 10: it returned KN_ERR_FORMAT", KN_ERR_FORMAT);
         assert_one_spoiled((helper){.bad = 3, .forget = true, .pinned = true}, workers,
-                           "loader: collate of batch 3 of 10: it left the batch's target NULL", KN_ERR_STATE);
+                           "loader: collate of batch 3 of 10: it left the batch's field \"target\" NULL", KN_ERR_STATE);
     }
     assert_int_equal(kn_collate_to_device(NULL, NULL), KN_ERR_ARGUMENT);
     kn_error_clear();
@@ -212,9 +212,9 @@ static void test_the_callers_stream_stays(void **state)
     assert_ok(
         kn_loader_new(&loader, dataset, .batch_size = SIZE, .device = devices[1], .collate = help, .collate_user = &h));
     assert_ok(kn_loader_start(loader, 0));
-    assert_fails(kn_loader_next(loader, &input, &target), KN_ERR_FORMAT, "batch 0 of 2");
+    assert_fails(next_pair(loader, &input, &target), KN_ERR_FORMAT, "batch 0 of 2");
     assert_ptr_equal(kn_stream_current(devices[1]), stream);
-    assert_ok(kn_loader_next(loader, &input, &target));
+    assert_ok(next_pair(loader, &input, &target));
     assert_ptr_equal(kn_stream_current(devices[1]), stream);
     kn_release(input);
     kn_release(target);
@@ -240,7 +240,7 @@ static void test_late_copies(void **state)
         for (int epoch = 0; epoch < 2; epoch++) { /* the first is left half way */
             assert_ok(kn_loader_start(loader, epoch));
             for (int i = 0; i < (epoch ? 20 : 7); i++)
-                assert_ok(kn_loader_next(loader, &inputs[i], &targets[i]));
+                assert_ok(next_pair(loader, &inputs[i], &targets[i]));
             if (epoch == 0)
                 for (int i = 0; i < 7; i++) {
                     kn_release(inputs[i]);
@@ -275,7 +275,7 @@ static void test_freed_with_copies_under_way(void **state)
         for (int i = 0; i < round; i++) {
             KN_SCOPE;
             kn_tensor *input = NULL, *target = NULL;
-            assert_ok(kn_loader_next(loader, &input, &target));
+            assert_ok(next_pair(loader, &input, &target));
         }
         kn_loader_free(loader);
         kn_dataset_free(dataset);
@@ -297,7 +297,7 @@ static void test_freed_where_waits_are_forbidden(void **state)
                                 .collate = help, .collate_user = &h));
         assert_ok(kn_loader_start(loader, 0));
         kn_tensor *input = NULL, *target = NULL;
-        assert_ok(kn_loader_next(loader, &input, &target));
+        assert_ok(next_pair(loader, &input, &target));
         kn_set_sync_debug_mode(KN_SYNC_DEBUG_ERROR);
         kn_loader_free(loader);
         kn_set_sync_debug_mode(KN_SYNC_DEBUG_OFF);

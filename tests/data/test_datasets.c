@@ -37,17 +37,18 @@ static void test_tensor_dataset(void **state)
     kn_release(inputs); /* the dataset keeps them */
     kn_release(targets);
     assert_int_equal(kn_dataset_length(dataset), 3);
-    assert_int_equal(kn_dataset_input_spec(dataset)->ndim, 1);
-    assert_int_equal(kn_dataset_input_spec(dataset)->shape[0], 2);
-    assert_int_equal(kn_dataset_target_spec(dataset)->ndim, 0);
-    assert_int_equal(kn_dataset_target_spec(dataset)->dtype, KN_I64);
+    assert_int_equal(kn_dataset_field_count(dataset), 2);
+    assert_int_equal(kn_dataset_field(dataset, 0)->ndim, 1);
+    assert_int_equal(kn_dataset_field(dataset, 0)->shape[0], 2);
+    assert_int_equal(kn_dataset_field(dataset, 1)->ndim, 0);
+    assert_int_equal(kn_dataset_field(dataset, 1)->dtype, KN_I64);
     float input[2];
     int64_t target;
-    assert_ok(kn_dataset_get(dataset, 1, input, &target));
+    assert_ok(kn_dataset_get(dataset, 1, (void *[]){input, &target}));
     assert_true(input[0] == 3 && input[1] == 4 && target == 8);
-    assert_fails(kn_dataset_get(dataset, 3, input, &target), KN_ERR_ARGUMENT,
+    assert_fails(kn_dataset_get(dataset, 3, (void *[]){input, &target}), KN_ERR_ARGUMENT,
                  "index 3 is outside the dataset, which has 3 samples");
-    assert_fails(kn_dataset_get(dataset, -1, input, &target), KN_ERR_ARGUMENT, "index -1");
+    assert_fails(kn_dataset_get(dataset, -1, (void *[]){input, &target}), KN_ERR_ARGUMENT, "index -1");
     kn_dataset_free(dataset);
 }
 
@@ -60,7 +61,7 @@ static void test_tensor_dataset_of_a_view(void **state)
     kn_dataset *dataset = NULL;
     assert_ok(kn_tensor_dataset(&dataset, view, targets));
     char input[2], target;
-    assert_ok(kn_dataset_get(dataset, 2, input, &target));
+    assert_ok(kn_dataset_get(dataset, 2, (void *[]){input, &target}));
     assert_memory_equal(input, "cf", 2);
     assert_int_equal(target, 'z');
     kn_dataset_free(dataset);
@@ -77,14 +78,14 @@ static void test_tensor_dataset_errors(void **state)
               *three = host_tensor(KN_U8, "abc", 1, (const int64_t[]){3});
     kn_tensor *scalar = host_tensor(KN_U8, "a", 0, NULL);
     assert_fails(kn_tensor_dataset(&dataset, two, three), KN_ERR_SHAPE,
-                 "uint8 [2] on host) and targets (uint8 [3] on host)");
+                 "tensors 0 (uint8 [2] on host) and 1 (uint8 [3] on host)");
     assert_fails(kn_tensor_dataset(&dataset, scalar, scalar), KN_ERR_SHAPE, "same size in dimension 0");
-    assert_fails(kn_tensor_dataset(&dataset, NULL, two), KN_ERR_ARGUMENT, "inputs");
-    assert_fails(kn_tensor_dataset(&dataset, two, NULL), KN_ERR_ARGUMENT, "targets");
+    assert_fails(kn_tensor_dataset(&dataset, NULL, two), KN_ERR_ARGUMENT, "tensors[0]");
+    assert_fails(kn_tensor_dataset(&dataset, two, NULL), KN_ERR_ARGUMENT, "tensors[1]");
     assert_fails(kn_tensor_dataset(NULL, two, two), KN_ERR_ARGUMENT, "dataset");
     if (kn_is_available()) {
         kn_tensor *moved = kn_zeros_with(1, (const int64_t[]){2}, &(kn_tensor_options){.dtype = KN_F32});
-        assert_fails(kn_tensor_dataset(&dataset, moved, two), KN_ERR_DEVICE, "both must be host tensors");
+        assert_fails(kn_tensor_dataset(&dataset, moved, two), KN_ERR_DEVICE, "tensor 0 is on");
         kn_release(moved);
     }
     kn_release(scalar);
@@ -96,10 +97,10 @@ static void test_tensor_dataset_errors(void **state)
 
 static int destroyed;
 static int64_t own_length(void *self) { return *(int64_t *)self; }
-static kn_status own_get(void *self, int64_t index, void *input, void *target)
+static kn_status own_get(void *self, int64_t index, void *const *fields)
 {
     (void)self;
-    *(float *)input = *(float *)target = (float)index;
+    *(float *)fields[0] = *(float *)fields[1] = (float)index;
     return KN_OK;
 }
 static void own_destroy(void *self)
@@ -113,23 +114,23 @@ static void test_own_dataset(void **state)
     (void)state;
     int64_t length = 5;
     kn_dataset_functions functions = {.length = own_length, .get = own_get, .destroy = own_destroy};
-    kn_sample_spec spec = {.dtype = KN_F32}, bad = {.dtype = KN_F32, .ndim = KN_MAX_DIMS};
-    kn_dataset *dataset = kn_dataset_new(&functions, &length, &spec, &spec);
+    kn_field plain = {.dtype = KN_F32}, bad = {.dtype = KN_F32, .ndim = KN_MAX_DIMS};
+    kn_dataset *dataset = kn_dataset_new(&functions, &length, (kn_field[]){plain, plain}, 2);
     assert_int_equal(kn_dataset_length(dataset), 5);
     kn_dataset_free(dataset);
     assert_int_equal(destroyed, 1);
     functions.destroy = NULL;
-    kn_dataset_free(kn_dataset_new(&functions, &length, &spec, &spec));
-    assert_null(kn_dataset_new(&functions, &length, &bad, &spec));
+    kn_dataset_free(kn_dataset_new(&functions, &length, (kn_field[]){plain, plain}, 2));
+    assert_null(kn_dataset_new(&functions, &length, (kn_field[]){bad, plain}, 2));
     assert_fails(kn_error_status(), KN_ERR_SHAPE, "has 8 dimensions; it may have 0 to 7");
-    bad = (kn_sample_spec){.dtype = KN_DTYPE_DEFAULT};
-    assert_null(kn_dataset_new(&functions, &length, &spec, &bad));
-    assert_fails(kn_error_status(), KN_ERR_DTYPE, "target's dtype is not set");
-    bad = (kn_sample_spec){.dtype = KN_F32, .ndim = 1, .shape = {-1}};
-    assert_null(kn_dataset_new(&functions, &length, &bad, &spec));
+    bad = (kn_field){.dtype = KN_DTYPE_DEFAULT};
+    assert_null(kn_dataset_new(&functions, &length, (kn_field[]){plain, bad}, 2));
+    assert_fails(kn_error_status(), KN_ERR_DTYPE, "dtype of the field \"target\" is not set");
+    bad = (kn_field){.dtype = KN_F32, .ndim = 1, .shape = {-1}};
+    assert_null(kn_dataset_new(&functions, &length, (kn_field[]){bad, plain}, 2));
     assert_fails(kn_error_status(), KN_ERR_SHAPE, "negative");
     functions.get = NULL;
-    assert_null(kn_dataset_new(&functions, &length, &spec, &spec));
+    assert_null(kn_dataset_new(&functions, &length, (kn_field[]){plain, plain}, 2));
     assert_fails(kn_error_status(), KN_ERR_ARGUMENT, "`length` and `get` are needed");
     assert_int_equal(kn_dataset_length(NULL), 0);
     kn_dataset_free(NULL);
@@ -166,15 +167,15 @@ static void test_mnist_dataset(void **state)
     kn_dataset *dataset = NULL;
     assert_ok(kn_mnist_dataset(&dataset, directory, true));
     assert_int_equal(kn_dataset_length(dataset), 2);
-    const kn_sample_spec *spec = kn_dataset_input_spec(dataset);
-    assert_int_equal(spec->ndim, 3);
-    assert_true(spec->dtype == KN_F32 && spec->shape[0] == 1 && spec->shape[1] == 1 && spec->shape[2] == 3);
-    assert_true(kn_dataset_target_spec(dataset)->dtype == KN_I64 && kn_dataset_target_spec(dataset)->ndim == 0);
+    const kn_field *field = kn_dataset_field(dataset, 0);
+    assert_int_equal(field->ndim, 3);
+    assert_true(field->dtype == KN_F32 && field->shape[0] == 1 && field->shape[1] == 1 && field->shape[2] == 3);
+    assert_true(field[1].dtype == KN_I64 && field[1].ndim == 0);
     float image[3];
     int64_t label;
-    assert_ok(kn_dataset_get(dataset, 0, image, &label));
+    assert_ok(kn_dataset_get(dataset, 0, (void *[]){image, &label}));
     assert_true(image[0] == 0 && image[1] == 1.0f / 255 && image[2] == 1 && label == 7);
-    assert_ok(kn_dataset_get(dataset, 1, image, &label));
+    assert_ok(kn_dataset_get(dataset, 1, (void *[]){image, &label}));
     assert_true(image[0] == 128.0f / 255 && label == 1);
     kn_dataset_free(dataset);
     /* The test files are missing: says which, and where to get them. */
@@ -254,7 +255,7 @@ static void test_fashion_mnist(void **state)
     kn_dataset *dataset = NULL;
     assert_ok(kn_mnist_dataset(&dataset, FASHION_MNIST, false));
     assert_int_equal(kn_dataset_length(dataset), 10000);
-    assert_int_equal(kn_sample_spec_bytes(kn_dataset_input_spec(dataset)), 28 * 28 * 4);
+    assert_int_equal(kn_field_bytes(kn_dataset_field(dataset, 0)), 28 * 28 * 4);
     kn_dataset_free(dataset);
 }
 
@@ -265,36 +266,36 @@ static void test_normalize(void **state)
     (void)state;
     const float mean[] = {1, 2}, std[] = {2, 4}, zero[] = {0, 1};
     kn_normalize normalize = {.channels = 2, .mean = mean, .std = std};
-    kn_sample_spec spec = {.dtype = KN_F32, .ndim = 3, .shape = {2, 1, 2}};
+    kn_field field = {.dtype = KN_F32, .ndim = 3, .shape = {2, 1, 2}};
     float image[] = {1, 3, 2, 6};
-    assert_ok(kn_transform_normalize(image, &spec, 0, &normalize));
+    assert_ok(kn_transform_normalize(image, &field, 0, &normalize));
     assert_true(image[0] == 0 && image[1] == 1 && image[2] == 0 && image[3] == 1);
     normalize.std = zero;
-    assert_fails(kn_transform_normalize(image, &spec, 0, &normalize), KN_ERR_ARGUMENT, "std of channel 0 is 0");
+    assert_fails(kn_transform_normalize(image, &field, 0, &normalize), KN_ERR_ARGUMENT, "std of channel 0 is 0");
     normalize.channels = 3;
-    assert_fails(kn_transform_normalize(image, &spec, 0, &normalize), KN_ERR_SHAPE,
+    assert_fails(kn_transform_normalize(image, &field, 0, &normalize), KN_ERR_SHAPE,
                  "for 3 channels, but the image has 2");
-    assert_fails(kn_transform_normalize(image, &spec, 0, NULL), KN_ERR_ARGUMENT, "kn_normalize");
-    spec.dtype = KN_U8;
-    assert_fails(kn_transform_normalize(image, &spec, 0, &normalize), KN_ERR_SHAPE, "got uint8 of 3 dimensions");
+    assert_fails(kn_transform_normalize(image, &field, 0, NULL), KN_ERR_ARGUMENT, "kn_normalize");
+    field.dtype = KN_U8;
+    assert_fails(kn_transform_normalize(image, &field, 0, &normalize), KN_ERR_SHAPE, "got uint8 of 3 dimensions");
 }
 
 static void test_flip(void **state)
 {
     (void)state;
-    kn_sample_spec spec = {.dtype = KN_F32, .ndim = 3, .shape = {2, 1, 3}};
+    kn_field field = {.dtype = KN_F32, .ndim = 3, .shape = {2, 1, 3}};
     float image[] = {1, 2, 3, 4, 5, 6};
     const float flipped[] = {3, 2, 1, 6, 5, 4};
-    assert_ok(kn_transform_random_horizontal_flip(image, &spec, UINT64_MAX >> 1, NULL));
+    assert_ok(kn_transform_random_horizontal_flip(image, &field, UINT64_MAX >> 1, NULL));
     assert_true(image[0] == 1);
-    assert_ok(kn_transform_random_horizontal_flip(image, &spec, (uint64_t)1 << 63, NULL));
+    assert_ok(kn_transform_random_horizontal_flip(image, &field, (uint64_t)1 << 63, NULL));
     assert_memory_equal(image, flipped, sizeof(flipped));
 }
 
-static kn_status add_one(void *input, const kn_sample_spec *spec, uint64_t random, void *user)
+static kn_status add_one(void *value, const kn_field *field, uint64_t random, void *user)
 {
-    (void)spec;
-    *(float *)input = (float)(int64_t)(*(float *)input + 1);
+    (void)field;
+    *(float *)value = (float)(int64_t)(*(float *)value + 1);
     *(uint64_t *)user = random;
     return KN_OK;
 }
@@ -305,25 +306,25 @@ static void test_transform_dataset(void **state)
     int64_t length = 5;
     uint64_t inner = 0, outer = 0;
     kn_dataset_functions functions = {.length = own_length, .get = own_get, .destroy = own_destroy};
-    kn_sample_spec spec = {.dtype = KN_F32};
-    kn_dataset *base = kn_dataset_new(&functions, &length, &spec, &spec), *once = NULL, *twice = NULL;
+    kn_field plain = {.dtype = KN_F32};
+    kn_dataset *base = kn_dataset_new(&functions, &length, (kn_field[]){plain, plain}, 2), *once = NULL, *twice = NULL;
     destroyed = 0;
     assert_ok(kn_transform_dataset(&once, base, add_one, &inner));
     assert_ok(kn_transform_dataset(&twice, once, add_one, &outer));
     float input = 0, target = 0;
-    assert_ok(kn_dataset_get(twice, 3, &input, &target));
+    assert_ok(kn_dataset_get(twice, 3, (void *[]){&input, &target}));
     assert_true(input == 5 && target == 3);
     assert_true(inner != outer); /* each has randomness of its own */
     uint64_t before = outer;
-    assert_ok(kn_dataset_get(twice, 3, &input, &target));
+    assert_ok(kn_dataset_get(twice, 3, (void *[]){&input, &target}));
     assert_true(outer == before);
-    assert_ok(kn_dataset_get(twice, 2, &input, &target));
+    assert_ok(kn_dataset_get(twice, 2, (void *[]){&input, &target}));
     assert_true(outer != before);
-    assert_ok(kn_dataset_get_random(twice, 2, 77, &input, &target));
+    assert_ok(kn_dataset_get_random(twice, 2, 77, (void *[]){&input, &target}));
     assert_true(outer == 77);
     kn_dataset_free(twice);
     assert_int_equal(destroyed, 1);
-    base = kn_dataset_new(&functions, &length, &spec, &spec);
+    base = kn_dataset_new(&functions, &length, (kn_field[]){plain, plain}, 2);
     assert_fails(kn_transform_dataset(&once, base, NULL, NULL), KN_ERR_ARGUMENT, "transform");
     assert_int_equal(destroyed, 2); /* taken over on failure too */
     assert_fails(kn_transform_dataset(&once, NULL, add_one, NULL), KN_ERR_ARGUMENT, "base");

@@ -66,7 +66,7 @@ static void test_batches_outlive_the_loader(void **state)
         assert_ok(kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = 2, .device = devices[d]));
         assert_ok(kn_loader_start(loader, 0));
         for (int i = 0; i < BATCHES; i++)
-            assert_ok(kn_loader_next(loader, &inputs[i], &targets[i]));
+            assert_ok(next_pair(loader, &inputs[i], &targets[i]));
         kn_loader_free(loader);
         kn_dataset_free(dataset);
         for (int i = 0; i < BATCHES; i++) {
@@ -98,7 +98,7 @@ static void test_other_stream(void **state)
         for (int i = 0; i < 100; i++) {
             KN_SCOPE;
             kn_tensor *input = NULL, *target = NULL;
-            assert_ok(kn_loader_next(loader, &input, &target));
+            assert_ok(next_pair(loader, &input, &target));
             assert_ok(kn_tensor_new(&copies[i], KN_I64, 1, (const int64_t[]){8}, devices[1]));
             assert_ok(kn_tensor_copy(copies[i], target));
         }
@@ -132,7 +132,7 @@ static void test_no_growth(void **state)
         for (int i = 0; i < 25; i++) {
             KN_SCOPE;
             kn_tensor *input = NULL, *target = NULL;
-            assert_ok(kn_loader_next(loader, &input, &target));
+            assert_ok(next_pair(loader, &input, &target));
         }
         assert_int_equal(kn_memory_allocated(devices[1]), allocated);
         if (epoch == 10)
@@ -145,11 +145,11 @@ static void test_no_growth(void **state)
 
 /* --- randomness ------------------------------------------------------------------------------- */
 
-static kn_status write_random(void *input, const kn_sample_spec *spec, uint64_t random, void *user)
+static kn_status write_random(void *value, const kn_field *field, uint64_t random, void *user)
 {
-    (void)spec;
+    (void)field;
     (void)user;
-    *(float *)input = (float)(random >> 40);
+    *(float *)value = (float)(random >> 40);
     return KN_OK;
 }
 
@@ -165,7 +165,7 @@ static void first_values(float *values, int num_workers, uint64_t seed, int64_t 
     for (int i = 0; i < 100; i += 10) {
         KN_SCOPE;
         kn_tensor *input = NULL, *target = NULL;
-        assert_ok(kn_loader_next(loader, &input, &target));
+        assert_ok(next_pair(loader, &input, &target));
         for (int k = 0; k < 10; k++)
             values[i + k] = ((float *)kn_data(input))[k * WIDTH];
     }

@@ -34,11 +34,12 @@ static void test_bad_parameters(void **state)
     assert_null(loader);
     assert_ok(kn_loader_new(&loader, dataset, .batch_size = INT64_MAX, .device = host));
     assert_int_equal(kn_loader_batches(loader), 1);
-    assert_fails(kn_loader_next(loader, &input, &target), KN_ERR_STATE, "kn_loader_start first");
+    assert_fails(next_pair(loader, &input, &target), KN_ERR_STATE, "kn_loader_start first");
     assert_fails(kn_loader_start(loader, -1), KN_ERR_ARGUMENT, "the epoch is -1");
     assert_fails(kn_loader_start(NULL, 0), KN_ERR_ARGUMENT, "loader");
     assert_ok(kn_loader_start(loader, 0));
-    assert_fails(kn_loader_next(loader, NULL, &target), KN_ERR_ARGUMENT, "input");
+    assert_fails(kn_loader_next(loader, NULL), KN_ERR_ARGUMENT, "batch");
+    assert_fails(kn_loader_next(NULL, &(const kn_batch *){NULL}), KN_ERR_ARGUMENT, "loader");
     kn_loader_free(loader);
     kn_dataset_free(dataset);
     kn_loader_free(NULL);
@@ -62,7 +63,7 @@ static void test_errors_spoil_one_batch(void **state)
                     assert_ok(kn_loader_start(loader, epoch));
                     for (int64_t batch = 0; batch < 10; batch++) {
                         kn_tensor *input = NULL, *target = NULL;
-                        kn_status status = kn_loader_next(loader, &input, &target);
+                        kn_status status = next_pair(loader, &input, &target);
                         if (batch == 5) {
                             assert_fails(status, KN_ERR_IO,
                                          silent ? "loader: sample 21: the dataset's `get` returned KN_ERR_IO"
@@ -126,7 +127,7 @@ static void test_start_again_half_way(void **state)
             for (int i = 0; i < taken; i++) {
                 KN_SCOPE;
                 kn_tensor *input = NULL, *target = NULL;
-                assert_ok(kn_loader_next(loader, &input, &target));
+                assert_ok(next_pair(loader, &input, &target));
             }
         }
         assert_epoch(loader, &params, 500, 99);

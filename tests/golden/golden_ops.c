@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-/* "stride=2" sets both directions, "stride=2,1" each its own. */
-static void read_pair(const golden_case *c, const char *key, int64_t *both, int64_t pair[2])
+/* "stride=2" sets all directions, "stride=2,1" each its own. */
+static void read_sizes(const golden_case *c, const char *key, int64_t *all, int64_t each[3])
 {
-    int64_t values[2];
-    int count = golden_list(c, key, values, 2);
+    int64_t values[3] = {0};
+    int count = golden_list(c, key, values, 3);
     if (count == 1)
-        *both = values[0];
-    else if (count == 2)
-        memcpy(pair, values, sizeof values);
+        *all = values[0];
+    else if (count > 1)
+        memcpy(each, values, sizeof values);
 }
 
 static kn_reduction read_reduction(const golden_case *c)
@@ -23,45 +23,77 @@ static kn_reduction read_reduction(const golden_case *c)
                                       : KN_REDUCTION_MEAN;
 }
 
-static kn_tensor *apply_conv2d(const golden_case *c, kn_tensor *const *x)
+static kn_tensor *apply_conv(const golden_case *c, const char *op, kn_tensor *const *x)
 {
-    kn_conv2d_params params = {KN_CONV2D_DEFAULTS};
+    static const struct {
+        const char *name;
+        kn_tensor *(*function)(kn_tensor *, kn_tensor *, kn_tensor *, const kn_conv_params *);
+    } functions[] = {{"conv1d", kn_conv1d_with},
+                     {"conv2d", kn_conv2d_with},
+                     {"conv3d", kn_conv3d_with},
+                     {"conv_transpose1d", kn_conv_transpose1d_with},
+                     {"conv_transpose2d", kn_conv_transpose2d_with},
+                     {"conv_transpose3d", kn_conv_transpose3d_with}};
+    kn_conv_params params = {KN_CONV_DEFAULTS};
     char padding[16] = "";
-    read_pair(c, "stride", &params.stride, params.stride_2d);
-    read_pair(c, "dilation", &params.dilation, params.dilation_2d);
+    read_sizes(c, "stride", &params.stride, params.strides);
+    read_sizes(c, "dilation", &params.dilation, params.dilations);
+    read_sizes(c, "output_padding", &params.output_padding, params.output_paddings);
+    golden_list(c, "padding_after", params.paddings_after, 3);
     if (golden_text(c, "padding", padding, sizeof padding) && strcmp(padding, "same") == 0)
         params.padding = KN_PADDING_SAME;
     else
-        read_pair(c, "padding", &params.padding, params.padding_2d);
+        read_sizes(c, "padding", &params.padding, params.paddings);
     params.groups = golden_whole(c, "groups", 1);
-    return kn_conv2d_with(x[0], x[1], x[2], &params);
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
+        if (strcmp(op, functions[i].name) == 0)
+            return functions[i].function(x[0], x[1], x[2], &params);
+    kn_error_set(KN_ERR_ARGUMENT, "the golden tests know no convolution %s", op);
+    return NULL;
 }
 
-static kn_pool2d_params read_pool(const golden_case *c)
+static kn_pool_params read_pool(const golden_case *c)
 {
-    kn_pool2d_params params = {KN_POOL2D_DEFAULTS};
-    read_pair(c, "kernel_size", &params.kernel_size, params.kernel_size_2d);
-    read_pair(c, "stride", &params.stride, params.stride_2d);
-    read_pair(c, "padding", &params.padding, params.padding_2d);
-    read_pair(c, "dilation", &params.dilation, params.dilation_2d);
+    kn_pool_params params = {KN_POOL_DEFAULTS};
+    read_sizes(c, "kernel_size", &params.kernel_size, params.kernel_sizes);
+    read_sizes(c, "stride", &params.stride, params.strides);
+    read_sizes(c, "padding", &params.padding, params.paddings);
+    read_sizes(c, "dilation", &params.dilation, params.dilations);
     params.ceil_mode = golden_whole(c, "ceil_mode", 0) != 0;
     params.count_include_pad = golden_whole(c, "count_include_pad", 1) != 0;
     params.divisor_override = golden_whole(c, "divisor_override", 0);
     return params;
 }
 
-static kn_tensor *apply_pool(const golden_case *c, const char *op, kn_tensor *const *x)
+static kn_tensor *apply_adaptive(const golden_case *c, bool average, int dims, kn_tensor *x, kn_tensor **second)
 {
-    kn_pool2d_params params = read_pool(c);
-    int64_t size[2] = {0, 0};
-    golden_list(c, "output_size", size, 2);
-    if (strcmp(op, "max_pool2d") == 0)
-        return kn_max_pool2d_with(x[0], &params);
-    if (strcmp(op, "avg_pool2d") == 0)
-        return kn_avg_pool2d_with(x[0], &params);
-    if (strcmp(op, "adaptive_max_pool2d") == 0)
-        return kn_adaptive_max_pool2d(x[0], size[0], size[1]);
-    return kn_adaptive_avg_pool2d(x[0], size[0], size[1]);
+    int64_t n[3] = {0};
+    golden_list(c, "output_size", n, 3);
+    if (dims == 1)
+        return average ? kn_adaptive_avg_pool1d(x, n[0]) : kn_adaptive_max_pool1d_with_indices(x, n[0], second);
+    if (dims == 2)
+        return average ? kn_adaptive_avg_pool2d(x, n[0], n[1])
+                       : kn_adaptive_max_pool2d_with_indices(x, n[0], n[1], second);
+    return average ? kn_adaptive_avg_pool3d(x, n[0], n[1], n[2])
+                   : kn_adaptive_max_pool3d_with_indices(x, n[0], n[1], n[2], second);
+}
+
+/* "max_pool2d" and, with the indices as the second output, "max_pool2d_with_indices". */
+static kn_tensor *apply_pool(const golden_case *c, const char *op, kn_tensor *const *x, kn_tensor **second)
+{
+    static kn_tensor *(*const maxima[3])(kn_tensor *, const kn_pool_params *) = {kn_max_pool1d_with, kn_max_pool2d_with,
+                                                                                 kn_max_pool3d_with};
+    static kn_tensor *(*const places[3])(kn_tensor *, kn_tensor **, const kn_pool_params *) = {
+        kn_max_pool1d_with_indices_with, kn_max_pool2d_with_indices_with, kn_max_pool3d_with_indices_with};
+    static kn_tensor *(*const averages[3])(kn_tensor *, const kn_pool_params *) = {
+        kn_avg_pool1d_with, kn_avg_pool2d_with, kn_avg_pool3d_with};
+    const kn_pool_params params = read_pool(c);
+    const int dims = strstr(op, "1d") ? 1 : strstr(op, "2d") ? 2 : 3;
+    if (strstr(op, "adaptive"))
+        return apply_adaptive(c, strstr(op, "avg") != NULL, dims, x[0], second);
+    if (strstr(op, "avg"))
+        return averages[dims - 1](x[0], &params);
+    return strstr(op, "indices") ? places[dims - 1](x[0], second, &params) : maxima[dims - 1](x[0], &params);
 }
 
 static kn_tensor *apply_classes(const golden_case *c, const char *op, kn_tensor *const *x)
@@ -176,10 +208,10 @@ kn_tensor *golden_apply(const golden_case *c, kn_tensor *const *x, kn_tensor **s
             return binary[i].function(x[0], x[1]);
     if (strstr(op, "_norm"))
         return apply_norm(c, op, x, second);
-    if (strcmp(op, "conv2d") == 0)
-        return apply_conv2d(c, x);
-    if (strstr(op, "pool2d"))
-        return apply_pool(c, op, x);
+    if (strncmp(op, "conv", 4) == 0)
+        return apply_conv(c, op, x);
+    if (strstr(op, "_pool"))
+        return apply_pool(c, op, x, second);
     if (strcmp(op, "cross_entropy") == 0 || strcmp(op, "nll_loss") == 0)
         return apply_classes(c, op, x);
     if (strstr(op, "_dim") || strstr(op, "softmax") || strcmp(op, "argmax") == 0)

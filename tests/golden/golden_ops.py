@@ -84,6 +84,95 @@ def pooling(folder):
     f.save(folder)
 
 
+def convolutions(folder):
+    """Of signals and volumes, and transposed ones. padding_after: more zeros behind, which PyTorch takes from pad."""
+    f = GoldenFile('conv', 31)
+
+    def conv(name, op, x, w, bias=True, padding_after=None, **params):
+        transposed = op.startswith('conv_transpose')
+        outputs = w[1] * params.get('groups', 1) if transposed else w[0]
+        inputs = [f.uniform(*x), f.uniform(*w), f.uniform(outputs) if bias else None]
+        stored = dict(params) if padding_after is None else dict(params, padding_after=padding_after)
+
+        def compute(x, w, b):
+            given = dict(params)
+            if padding_after is not None:
+                before = given.pop('padding')
+                x = F.pad(x, [n for pair in zip(before[::-1], padding_after[::-1]) for n in pair])
+            return getattr(F, op)(x, w, b, **given)
+
+        f.case(name, op, inputs, compute, reduction=w[1] * int(np.prod(w[2:])), **stored)
+
+    conv('1d', 'conv1d', (2, 3, 9), (4, 3, 3))
+    conv('1d_without_batch', 'conv1d', (3, 9), (4, 3, 2), bias=False)
+    conv('1d_all', 'conv1d', (2, 4, 17), (6, 2, 3), stride=2, padding=3, dilation=4, groups=2)
+    conv('1d_same', 'conv1d', (2, 3, 8), (4, 3, 4), padding='same', dilation=2)
+    conv('1d_depthwise', 'conv1d', (2, 5, 11), (10, 1, 3), padding=1, groups=5)
+    conv('1d_sides', 'conv1d', (2, 3, 9), (4, 3, 4), padding=(2,), padding_after=(1,))
+    conv('2d_sides', 'conv2d', (2, 3, 7, 6), (4, 3, 3, 3), stride=2, padding=(1, 0), padding_after=(0, 3))
+    conv('3d', 'conv3d', (2, 3, 4, 5, 6), (4, 3, 3, 2, 3))
+    conv('3d_without_batch', 'conv3d', (2, 3, 4, 5), (3, 2, 2, 2, 2), bias=False)
+    conv('3d_all', 'conv3d', (2, 4, 7, 8, 6), (6, 2, 2, 3, 2), stride=(2, 3, 1), padding=(1, 2, 0), dilation=(3, 1, 2), groups=2)
+    conv('3d_same', 'conv3d', (1, 2, 4, 5, 3), (3, 2, 2, 3, 4), padding='same')
+    conv('3d_1x1x1', 'conv3d', (2, 5, 2, 3, 4), (3, 5, 1, 1, 1))
+    conv('3d_depthwise', 'conv3d', (1, 3, 4, 5, 3), (6, 1, 2, 3, 2), padding=1, groups=3)
+    conv('3d_sides', 'conv3d', (1, 2, 4, 5, 3), (3, 2, 3, 2, 2), padding=(1, 0, 2), padding_after=(0, 1, 1))
+    conv('transpose1d', 'conv_transpose1d', (2, 3, 7), (3, 4, 3))
+    conv('transpose1d_without_batch', 'conv_transpose1d', (3, 7), (3, 4, 3), bias=False, stride=2)
+    conv('transpose1d_all', 'conv_transpose1d', (2, 4, 6), (4, 3, 3), stride=3, padding=2, output_padding=1, dilation=2, groups=2)
+    conv('transpose2d', 'conv_transpose2d', (2, 3, 4, 5), (3, 4, 3, 2))
+    conv('transpose2d_stride_2', 'conv_transpose2d', (2, 3, 4, 5), (3, 4, 4, 4), stride=2, padding=1)
+    conv('transpose2d_output_padding', 'conv_transpose2d', (1, 3, 4, 5), (3, 2, 3, 3), stride=(2, 3), padding=1, output_padding=(1, 2))
+    conv('transpose2d_padding_beyond_stride', 'conv_transpose2d', (1, 2, 3, 4), (2, 3, 2, 3), output_padding=2, dilation=3)
+    conv('transpose2d_all', 'conv_transpose2d', (2, 4, 5, 4), (4, 3, 3, 2), stride=(2, 3), padding=(2, 1), output_padding=(1, 0), dilation=(2, 1), groups=2)
+    conv('transpose2d_depthwise', 'conv_transpose2d', (2, 5, 4, 5), (5, 1, 3, 3), stride=2, padding=1, groups=5)
+    conv('transpose3d', 'conv_transpose3d', (2, 3, 2, 3, 4), (3, 4, 2, 3, 2))
+    conv('transpose3d_all', 'conv_transpose3d', (1, 4, 3, 2, 4), (4, 3, 2, 3, 2), stride=(2, 1, 3), padding=(1, 0, 1), output_padding=(1, 0, 2), dilation=(1, 2, 1), groups=2)
+    f.save(folder)
+
+
+def poolings(folder):
+    """Of signals and volumes, with the places of the maxima."""
+    f = GoldenFile('pool', 32)
+
+    def pool(name, op, x, **params):
+        x = x if isinstance(x, torch.Tensor) else f.distinct(*x)
+        extra = {'return_indices': True} if op.endswith('_with_indices') else {}
+        function = getattr(F, op[:-len('_with_indices')] if extra else op)
+        f.case(name, op, [x], lambda x: function(x, **params, **extra), **params)
+
+    for dims, shape in ((1, (2, 2, 11)), (2, (1, 2, 7, 8)), (3, (1, 2, 4, 5, 6))):
+        size = (3, 2, 4)[:dims]
+        for kind in ('max_pool%dd', 'max_pool%dd_with_indices', 'avg_pool%dd'):
+            op = kind % dims
+            pool(op, op, shape, kernel_size=2)
+            pool(op + '_overlap', op, shape, kernel_size=3, stride=2, padding=1)
+            pool(op + '_ceil', op, shape, kernel_size=3, stride=2, padding=1, ceil_mode=True)
+            pool(op + '_sizes', op, shape, kernel_size=(2, 3, 2)[:dims], stride=(1, 2, 3)[:dims], padding=(1, 0, 1)[:dims])
+            if 'max' in kind:
+                pool(op + '_dilation', op, shape, kernel_size=2, stride=1, padding=1, dilation=(3, 2, 2)[:dims])
+            else:
+                pool(op + '_without_pad', op, shape, kernel_size=3, stride=2, padding=1, ceil_mode=True, count_include_pad=False)
+        pool('adaptive_max_%dd' % dims, 'adaptive_max_pool%dd_with_indices' % dims, shape, output_size=size)
+        pool('adaptive_max_%dd_to_1' % dims, 'adaptive_max_pool%dd_with_indices' % dims, shape, output_size=(1,) * dims)
+        pool('adaptive_avg_%dd' % dims, 'adaptive_avg_pool%dd' % dims, shape, output_size=size)
+        pool('adaptive_avg_%dd_to_1' % dims, 'adaptive_avg_pool%dd' % dims, shape, output_size=(1,) * dims)
+    pool('avg_3d_divisor', 'avg_pool3d', (1, 2, 4, 5, 6), kernel_size=(2, 3, 2), stride=2, divisor_override=5)
+    ties = exact(f.random.randint(0, 3, (2, 2, 4, 5, 6)))
+    pool('max_3d_ties', 'max_pool3d_with_indices', ties, kernel_size=3, stride=2, padding=1)
+    pool('adaptive_max_3d_ties', 'adaptive_max_pool3d_with_indices', ties, output_size=(2, 3, 2))
+    nan = f.distinct(1, 2, 4, 4, 4)
+    nan[0, 0, 1, 1, 2] = NAN
+    nan[0, 1, 3, 2, 0] = NAN
+    nan[0, 1, 2, :2, :2] = -INF
+    pool('max_3d_nan', 'max_pool3d_with_indices', nan, kernel_size=2)
+    infinite = f.distinct(2, 2, 6, 6)
+    infinite[0, 0, :3, :3] = -INF
+    infinite[1, 1, 2, 3] = INF
+    pool('max_2d_infinite', 'max_pool2d_with_indices', infinite, kernel_size=3, padding=1)
+    f.save(folder)
+
+
 def activations(folder):
     f = GoldenFile('activation', 3)
     special = exact([-INF, -100.0, -1.5, -0.0, 0.0, 0.25, 3.0, 88.0, INF, NAN])
@@ -248,5 +337,5 @@ def products(folder):
 
 
 def make(folder):
-    for family in (convolution, pooling, activations, losses, elementwise, reductions, products):
+    for family in (convolution, convolutions, pooling, poolings, activations, losses, elementwise, reductions, products):
         family(folder)

@@ -3,7 +3,8 @@
 
     python3 tests/golden/make_golden.py [FOLDER]        (default: the folder of this script)
 
-The files in the repository were made with PyTorch 1.13.1 (Debian 12's python3-torch 1.13.1+dfsg-4, NumPy 1.24.2) on x86-64; each file's metadata
+The files in the repository were made on x86-64 with PyTorch 1.13.1 (Debian 12's python3-torch 1.13.1+dfsg-4, NumPy
+1.24.2), conv and pool with PyTorch 2.15.0 (NumPy 2.4.6); each file's metadata
 names the version under "torch". Inputs come from numpy.random.RandomState, whose streams never change, so another
 version of PyTorch makes the same files up to rounding.
 

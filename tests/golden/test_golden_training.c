@@ -123,7 +123,7 @@ static kn_module *make_layer(const char *name)
     if (strcmp(name, "conv2d_8_16_3_groups_4") == 0)
         return kn_nn_conv2d(.in_channels = 8, .out_channels = 16, .kernel_size = 3, .groups = 4);
     if (strcmp(name, "conv2d_4_6_2x5") == 0)
-        return kn_nn_conv2d(.in_channels = 4, .out_channels = 6, .kernel_size_2d = {2, 5});
+        return kn_nn_conv2d(.in_channels = 4, .out_channels = 6, .kernel_sizes = {2, 5});
     fail_msg("no layer called %s here", name);
     return NULL;
 }

@@ -306,9 +306,9 @@ static void an_optimizer_needs_its_state_first(void **state)
         KN_SCOPE;
         assert_null(case_step(&c));
     }
-    CHECK_ERROR(KN_ERR_STATE, "make a step before the capture");
+    CHECK_ERROR(KN_ERR_STATE, "run a step before the capture");
     assert_int_equal(kn_graph_capture_end(graph), KN_ERR_STATE);
-    CHECK_ERROR(KN_ERR_STATE, "make a step before the capture");
+    CHECK_ERROR(KN_ERR_STATE, "run a step before the capture");
     kn_optim_zero_grad(c.optim); /* gradients that the failed capture left */
     case_warm_up(&c);
     kn_tensor *loss;

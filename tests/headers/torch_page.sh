@@ -1,7 +1,8 @@
 #!/bin/sh
-# A page that maps PyTorch's names keeps its word: torch_page.sh SOURCE_DIR PAGE LEAST_ROWS. No cell is empty; every Koine name is declared in a public header
-# (or an environment variable or program that the sources know); every test is in the file that the row names. A row names what Koine has and its test,
-# or says "not there" and has a dash for a test.
+# Checks a page that maps PyTorch's names: torch_page.sh SOURCE_DIR PAGE LEAST_ROWS. No cell may be empty; every Koine
+# name must be declared in a public header (or be an environment variable or program of the sources); every test must be
+# in the file that the row names. A row names Koine's counterpart and its test, or says "not supported" and has a dash
+# for a test.
 set -eu
 cd "$1"
 page=$2 least=$3
@@ -18,7 +19,10 @@ trap 'rm -f "$table"' EXIT
 grep '^| ' "$page" | grep -v -e '^| ---' -e '^| PyTorch |' >"$table"
 while IFS='|' read -r before theirs ours test after; do
     row="the row of$theirs"
-    [ -z "$before" ] && [ -n "${theirs# }" ] && [ -n "${ours# }" ] && [ -n "${test# }" ] || { complain "$row has an empty cell"; continue; }
+    [ -z "$before" ] && [ -n "${theirs# }" ] && [ -n "${ours# }" ] && [ -n "${test# }" ] || {
+        complain "$row has an empty cell"
+        continue
+    }
     for name in $(printf '%s\n' "$ours" | grep -o -E '\b(kn_[a-z0-9_]+|KN_[A-Z0-9_]+|KOINE_[A-Z_]+)' || true); do
         case $name in
         KOINE_*) grep -rq "\"$name\"" src || complain "$row: no $name in src/" ;;
@@ -26,8 +30,8 @@ while IFS='|' read -r before theirs ours test after; do
         esac
     done
     case $ours in
-    " not there"*)
-        [ "$test" = " – " ] || complain "$row: what is not there has no test:$test"
+    " not supported"*)
+        [ "$test" = " – " ] || complain "$row: what is not supported has no test:$test"
         continue
         ;;
     *kn_* | *KN_* | *KOINE_* | *koine*) ;;

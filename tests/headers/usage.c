@@ -20,6 +20,43 @@ void guards(kn_device *device, kn_stream *stream, kn_mem_pool *pool, kn_graph *g
     }
 }
 
+/* An unbraced body, a nested loop, and a body that does not look at the batch. */
+kn_tensor *loops(kn_loader *loader, kn_loader *other);
+kn_tensor *loops(kn_loader *loader, kn_loader *other)
+{
+    KN_FOR_BATCHES (batch, loader, 0)
+        if (kn_batch_field(batch, "mask") == NULL)
+            continue;
+    KN_FOR_BATCHES (outer, loader, 1) {
+        KN_FOR_BATCHES (inner, other, 1) {
+            if (inner->size > outer->size)
+                break;
+        }
+        return kn_retain(outer->input);
+    }
+    return NULL;
+}
+
+/* Modules of several inputs, without the macros. */
+static kn_status swap(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    (void)module;
+    outputs[0] = inputs[1];
+    outputs[1] = inputs[0];
+    return KN_OK;
+}
+kn_status several(kn_tensor *x);
+kn_status several(kn_tensor *x)
+{
+    kn_module_new_many_params params = kn_module_new_many_params_init();
+    params.num_inputs = params.num_outputs = 2;
+    kn_module *module = kn_module_new_many_with("Swap", swap, &params);
+    kn_tensor *values[] = {x, x};
+    kn_status status = kn_forward_many(module, values, 2, values, 2);
+    kn_module_free(module);
+    return status;
+}
+
 #ifndef __cplusplus
 void named_parameters(kn_tensor *x, kn_module *net, kn_loader **loader, kn_dataset *data, kn_jit *jit);
 void named_parameters(kn_tensor *x, kn_module *net, kn_loader **loader, kn_dataset *data, kn_jit *jit)
@@ -35,5 +72,11 @@ void named_parameters(kn_tensor *x, kn_module *net, kn_loader **loader, kn_datas
     kn_nn_sequential(kn_nn_linear(.in_features = 2, .out_features = 2, .bias = false), kn_nn_dropout(.p = 0.2));
     kn_optim_adam(kn_module_parameters(net), .lr = 0.1);
     kn_loader_new(loader, data, .batch_size = 2);
+    kn_tensor_dataset(&data, x, x, x);
+    kn_tensor_dataset_of(&data, KN_TENSORS(x, x), KN_NAMES("input", "mask"));
+    kn_transform_dataset(&data, data, NULL, NULL, .fields = KN_NAMES("mask"));
+    kn_dataset_new(NULL, NULL, KN_FIELDS({.dtype = KN_F32, .ndim = 2, .shape = {2, 3}}, {.name = "y"}));
+    kn_module_new_many("Attention", NULL, .num_inputs = 3, .num_optional = 1);
+    kn_module_summary_with(net, &(kn_module_summary_params){.inputs = KN_TENSORS(x, x)});
 }
 #endif

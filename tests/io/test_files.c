@@ -243,7 +243,7 @@ static void test_read_all(void **state)
     assert_int_equal(size, length);
     assert_string_equal(data, old_content);
     kn_free(data);
-    assert_fails(kn_file_read_all(&data, &size, path, length - 1), KN_ERR_FORMAT, "more than the 20 bytes");
+    assert_fails(kn_file_read_all(&data, &size, path, length - 1), KN_ERR_FORMAT, "more than the limit of 20");
     assert_fails(kn_file_read_all(&data, &size, temporary("absent"), 10), KN_ERR_IO, "No such file");
     assert_fails(kn_file_read_all(&data, &size, "/tmp", 10), KN_ERR_IO, "Is a directory");
     write_bytes(path, "", 0);
@@ -259,7 +259,8 @@ static void test_read_all_without_a_size(void **state)
     (void)state;
     char *data = NULL;
     size_t size = 0;
-    assert_fails(kn_file_read_all(&data, &size, "/proc/self/status", 10), KN_ERR_FORMAT, "larger than the 10 bytes");
+    assert_fails(kn_file_read_all(&data, &size, "/proc/self/status", 10), KN_ERR_FORMAT,
+                 "larger than the limit of 10 bytes");
     assert_ok(kn_file_read_all(&data, &size, "/proc/self/status", 1 << 20));
     assert_true(size > 0 && strlen(data) == size);
     kn_free(data);

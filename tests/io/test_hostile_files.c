@@ -91,10 +91,10 @@ static void test_other_formats_are_named(void **state)
     static const char old_pt[] = "\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.\x80\2M\xe9\3.\x80\2}q\0(X";
     static const char npz[] = "PK\3\4\x2d\0\0\0\0\0\0\0!\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\5\0\x14\0a.npy\1\0";
     static const char pickle[] = "\x80\4\x95\x20\0\0\0\0\0\0\0}\x94\x8c\1a\x94";
-    assert_recognised(file_of("new.pt", new_pt, sizeof new_pt), "is a pickle of PyTorch's, not a tensor file; in");
+    assert_recognised(file_of("new.pt", new_pt, sizeof new_pt), "is a PyTorch pickle, not a tensor file; in");
     assert_recognised(file_of("script.pt", script, sizeof script), "safetensors.torch.save_file");
-    assert_recognised(file_of("old.pt", old_pt, sizeof old_pt), "PyTorch's from before version 1.6");
-    assert_recognised(file_of("arrays.npz", npz, sizeof npz), "an archive of NumPy's (.npz)");
+    assert_recognised(file_of("old.pt", old_pt, sizeof old_pt), "PyTorch before 1.6");
+    assert_recognised(file_of("arrays.npz", npz, sizeof npz), "a NumPy archive (.npz)");
     assert_recognised(file_of("object.pkl", pickle, sizeof pickle), "is a Python pickle");
 }
 
@@ -258,7 +258,7 @@ static void test_links_are_followed_only_where_they_lead_somewhere(void **state)
     char link_path[1024];
     snprintf(link_path, sizeof link_path, "%s", temporary("dangling"));
     assert_int_equal(symlink("nowhere", link_path), 0);
-    assert_fails(save_into(link_path), KN_ERR_IO, "it is a symbolic link that leads nowhere");
+    assert_fails(save_into(link_path), KN_ERR_IO, "it is a broken symbolic link");
     struct stat info;
     assert_int_equal(lstat(link_path, &info), 0);
     assert_true(S_ISLNK(info.st_mode)); /* and not replaced by a file */
@@ -271,7 +271,7 @@ static void test_links_are_followed_only_where_they_lead_somewhere(void **state)
     const char *mine = file_of("mine", "old", 3);
     assert_int_equal(symlink(mine, link_path), 0);
     assert_int_equal(lchown(link_path, 65534, 65534), 0);
-    assert_fails(save_into(link_path), KN_ERR_IO, "it is a symbolic link that another user has made");
+    assert_fails(save_into(link_path), KN_ERR_IO, "it is a symbolic link created by another user");
     assert_true(file_is(mine, "old", 3));
     unlink(link_path);
 }

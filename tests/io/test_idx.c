@@ -211,7 +211,7 @@ static void test_trailing_bytes(void **state)
     refuse_bytes(&file, "at byte 18: expected the end of the file after the elements");
     const char *path = temporary("trailing.gz");
     write_gzip(path, file.data, file.size);
-    refuse(path, "at byte 18 of the unpacked data: expected the end of the file");
+    refuse(path, "at byte 18 of the decompressed data: expected the end of the file");
     file.size--;
     write_gzip(path, file.data, file.size);
     byte_block packed = read_bytes(path); /* bytes after the gzip data itself, which zlib's own reader ignores */
@@ -228,10 +228,11 @@ static void test_huge_claims(void **state)
     (void)state;
     byte_block file = idx_header(0x0e, 2, (const uint32_t[]){0xffffffffu, 0x00ffffffu});
     append(&file, "12345678", 8);
-    refuse_bytes(&file, "at byte 12: expected 576460717809467400 bytes of elements, as the dimensions say, found 8");
+    refuse_bytes(&file,
+                 "at byte 12: expected 576460717809467400 bytes of elements, as given by the dimensions, found 8");
     const char *path = temporary("huge.gz");
     write_gzip(path, file.data, file.size);
-    refuse(path, "at byte 12 of the unpacked data: expected 576460717809467400 bytes");
+    refuse(path, "at byte 12 of the decompressed data: expected 576460717809467400 bytes");
     bytes_free(&file);
 }
 
@@ -259,7 +260,7 @@ static void test_bomb(void **state)
     free(zeros);
     const char *path = temporary("bomb.gz");
     write_gzip(path, file.data, file.size);
-    refuse(path, "at byte 18 of the unpacked data: expected the end of the file");
+    refuse(path, "at byte 18 of the decompressed data: expected the end of the file");
     bytes_free(&file);
 }
 
@@ -271,9 +272,9 @@ static void test_damaged_gzip(void **state)
     write_gzip(path, file.data, file.size);
     byte_block packed = read_bytes(path);
     write_bytes(path, packed.data, packed.size - 5); /* checksum and length cut off */
-    refuse(path, "the gzip data is cut short");
+    refuse(path, "the gzip data is truncated");
     write_bytes(path, packed.data, 12); /* within the data */
-    refuse(path, "the gzip data is cut short");
+    refuse(path, "the gzip data is truncated");
     packed.data[packed.size - 6] ^= 1; /* the checksum is wrong */
     write_bytes(path, packed.data, packed.size);
     refuse(path, "incorrect data check");

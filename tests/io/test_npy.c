@@ -236,7 +236,7 @@ static void test_bad_shapes(void **state)
                   "expected a shape whose product fits in memory");
     refuse_header(WITH_SHAPE("(0, 9223372036854775807, 4)"), "expected a shape whose product fits in memory");
     refuse_header(WITH_SHAPE("(100000000000000,)"),
-                  "expected 800000000000000 bytes of elements, as the shape says, found 0");
+                  "expected 800000000000000 bytes of elements, as given by the shape, found 0");
 }
 
 static void test_sizes_must_match(void **state)
@@ -244,7 +244,7 @@ static void test_sizes_must_match(void **state)
     (void)state;
     const char *header = "{'descr': '<i2', 'fortran_order': False, 'shape': (2,), }";
     byte_block file = npy_file(1, header, "abc", 3);
-    refuse_bytes(&file, "at byte 67: expected 4 bytes of elements, as the shape says, found 3");
+    refuse_bytes(&file, "at byte 67: expected 4 bytes of elements, as given by the shape, found 3");
     append(&file, "de", 2);
     refuse_bytes(&file, "at byte 71: expected the end of the file after the elements");
     bytes_free(&file);

@@ -123,7 +123,7 @@ static void test_put(void **state)
     kn_tensor_file *file = kn_tensor_file_new();
     assert_ok(kn_tensor_file_put(file, "x", tensor));
     assert_ptr_equal(kn_tensor_file_get(file, "x"), tensor);
-    assert_fails(kn_tensor_file_put(file, "x", tensor), KN_ERR_ARGUMENT, "there is a tensor named 'x' already");
+    assert_fails(kn_tensor_file_put(file, "x", tensor), KN_ERR_ARGUMENT, "there is already a tensor named 'x'");
     assert_fails(kn_tensor_file_put(file, "__metadata__", tensor), KN_ERR_ARGUMENT,
                  "no tensor can be named '__metadata__'");
     assert_fails(kn_tensor_file_put(file, "\xff", tensor), KN_ERR_ARGUMENT, "not UTF-8");

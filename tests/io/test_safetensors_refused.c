@@ -154,15 +154,15 @@ static void test_bad_offsets(void **state)
     refuse(ENTRY(GOOD_DTYPE GOOD_SHAPE "\"data_offsets\":[-4,0]"), "1234", 4, pair);
     refuse(ENTRY(GOOD_DTYPE GOOD_SHAPE "\"data_offsets\":[0,1e18]"), "1234", 4, pair);
     refuse(ENTRY(GOOD_DTYPE GOOD_SHAPE "\"data_offsets\":[0,3]"), "1234", 4,
-           "expected data_offsets 4 bytes apart, as dtype and shape say, found 3");
+           "expected data_offsets 4 bytes apart, as given by dtype and shape, found 3");
     refuse(ENTRY(GOOD_DTYPE GOOD_SHAPE GOOD_OFFSETS), "123", 3,
-           "expected 4 bytes of tensors, as the header says, found 3");
+           "expected 4 bytes of tensors, as given by the header, found 3");
     refuse(ENTRY(GOOD_DTYPE GOOD_SHAPE GOOD_OFFSETS), "12345", 5,
-           "expected 4 bytes of tensors, as the header says, found 5");
-    refuse("{}", "1", 1, "at byte 10: expected 0 bytes of tensors, as the header says, found 1");
+           "expected 4 bytes of tensors, as given by the header, found 5");
+    refuse("{}", "1", 1, "at byte 10: expected 0 bytes of tensors, as given by the header, found 1");
     /* Eight terabytes claimed, four bytes there: no such allocation is tried. */
     refuse(ENTRY(GOOD_DTYPE "\"shape\":[2199023255552],\"data_offsets\":[0,8796093022208]"), "1234", 4,
-           "expected 8796093022208 bytes of tensors, as the header says, found 4");
+           "expected 8796093022208 bytes of tensors, as given by the header, found 4");
 }
 
 #define U8_ENTRY(name, size, begin, end)                                                                               \
@@ -172,11 +172,11 @@ static void test_holes_and_overlaps(void **state)
 {
     (void)state;
     refuse("{" U8_ENTRY("a", "1", "0", "1") "," U8_ENTRY("b", "1", "2", "3") "}", "123", 3,
-           "tensor 'b': expected it to begin here, at offset 1 of the data, with no hole");
+           "tensor 'b': expected it to begin here, at offset 1 of the data, with no gap");
     refuse("{" U8_ENTRY("b", "2", "1", "3") "," U8_ENTRY("a", "2", "0", "2") "}", "123", 3,
            "tensor 'b': expected it to begin here, at offset 2 of the data, with no overlap");
     refuse("{" U8_ENTRY("a", "3", "0", "3") "," U8_ENTRY("b", "3", "0", "3") "}", "123", 3, "with no overlap");
-    refuse("{" U8_ENTRY("a", "2", "1", "3") "}", "123", 3, "with no hole");
+    refuse("{" U8_ENTRY("a", "2", "1", "3") "}", "123", 3, "with no gap");
 }
 
 static void test_duplicates(void **state)
@@ -194,14 +194,14 @@ static void test_bad_metadata(void **state)
     (void)state;
     refuse("{\"__metadata__\":[]}", "", 0, "expected \"__metadata__\" to be an object");
     refuse("{\"__metadata__\":{\"k\":1}}", "", 0,
-           "expected each value of \"__metadata__\" to be a string, found another for 'k'");
+           "expected each value of \"__metadata__\" to be a string, found another type for 'k'");
 }
 
 static void test_uint64_too_large(void **state)
 {
     (void)state;
     refuse("{\"x\":{\"dtype\":\"U64\",\"shape\":[1],\"data_offsets\":[0,8]}}", "\0\0\0\0\0\0\0\x80", 8,
-           "tensor 'x': expected no uint64 that no int64 can hold");
+           "tensor 'x': expected uint64 values that fit an int64");
 }
 
 static void test_unreadable(void **state)

@@ -158,7 +158,7 @@ static void a_tensor_released_too_often_is_named(void **state)
     kn_tensor *x = kn_ones(KN_SHAPE(3));
     kn_release(x);
     kn_release(x);
-    CHECK_ERROR(KN_ERR_STATE, "kn_release: tensor, float32 [3]", "kn_release gave its last reference up");
+    CHECK_ERROR(KN_ERR_STATE, "kn_release: tensor, float32 [3]", "kn_release dropped its last reference");
 }
 
 /* --- errors name the module ------------------------------------------------------------------------------------ */

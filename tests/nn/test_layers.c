@@ -33,7 +33,50 @@ TENSOR_TEST(pooling_layers_are_their_functions)
                 kn_avg_pool2d(x, .kernel_size = 3, .stride = 2, .padding = 1));
     check_layer(kn_nn_adaptive_max_pool2d(2, 3), x, kn_adaptive_max_pool2d(x, 2, 3));
     check_layer(kn_nn_adaptive_avg_pool2d(2, 3), x, kn_adaptive_avg_pool2d(x, 2, 3));
+    kn_tensor *signal = kn_randn(KN_SHAPE(2, 3, 11)), *volume = kn_randn(KN_SHAPE(2, 3, 5, 6, 7));
+    check_layer(kn_nn_max_pool1d(.kernel_size = 3, .padding = 1), signal,
+                kn_max_pool1d(signal, .kernel_size = 3, .padding = 1));
+    check_layer(kn_nn_avg_pool1d(.kernel_size = 3, .paddings_after = {1}), signal,
+                kn_avg_pool1d(signal, .kernel_size = 3, .paddings_after = {1}));
+    check_layer(kn_nn_adaptive_max_pool1d(4), signal, kn_adaptive_max_pool1d(signal, 4));
+    check_layer(kn_nn_adaptive_avg_pool1d(4), signal, kn_adaptive_avg_pool1d(signal, 4));
+    check_layer(kn_nn_max_pool3d(.kernel_sizes = {2, 3, 1}, .stride = 2), volume,
+                kn_max_pool3d(volume, .kernel_sizes = {2, 3, 1}, .stride = 2));
+    check_layer(kn_nn_avg_pool3d(.kernel_size = 2, .ceil_mode = true), volume,
+                kn_avg_pool3d(volume, .kernel_size = 2, .ceil_mode = true));
+    check_layer(kn_nn_adaptive_max_pool3d(2, 3, 4), volume, kn_adaptive_max_pool3d(volume, 2, 3, 4));
+    check_layer(kn_nn_adaptive_avg_pool3d(2, 3, 4), volume, kn_adaptive_avg_pool3d(volume, 2, 3, 4));
     check_layer(kn_nn_flatten(), x, kn_reshape(x, KN_SHAPE(2, 189)));
+}
+
+/* Of a module with the parameters weight and bias. */
+#define CHECK_CONVOLUTION(layer, function, x, ...)                                                                     \
+    {                                                                                                                  \
+        kn_module *module = layer;                                                                                     \
+        kn_parameter_list p = kn_module_parameters(module);                                                            \
+        assert_int_equal(p.count, 2);                                                                                  \
+        check_layer(module, x, function(x, p.tensors[0], p.tensors[1], __VA_ARGS__));                                  \
+    }
+
+TENSOR_TEST(convolutions_are_their_functions)
+{
+    kn_tensor *signal = kn_randn(KN_SHAPE(2, 4, 11)), *image = kn_randn(KN_SHAPE(2, 4, 7, 8)),
+              *volume = kn_randn(KN_SHAPE(2, 4, 3, 4, 5));
+    CHECK_CONVOLUTION(kn_nn_conv1d(.in_channels = 4, .out_channels = 6, .kernel_size = 3, .groups = 2), kn_conv1d,
+                      signal, .groups = 2)
+    CHECK_CONVOLUTION(kn_nn_conv2d(.in_channels = 4, .out_channels = 6, .kernel_sizes = {3, 2}, .padding = 1,
+                                   .paddings_after = {0, 2}),
+                      kn_conv2d, image, .padding = 1, .paddings_after = {0, 2})
+    CHECK_CONVOLUTION(
+        kn_nn_conv3d(.in_channels = 4, .out_channels = 6, .kernel_size = 2, .strides = {1, 2, 1}, .dilation = 2),
+        kn_conv3d, volume, .strides = {1, 2, 1}, .dilation = 2)
+    CHECK_CONVOLUTION(kn_nn_conv_transpose1d(.in_channels = 4, .out_channels = 6, .kernel_size = 3, .groups = 2),
+                      kn_conv_transpose1d, signal, .groups = 2)
+    CHECK_CONVOLUTION(kn_nn_conv_transpose2d(.in_channels = 4, .out_channels = 6, .kernel_size = 3, .stride = 2,
+                                             .output_paddings = {1, 0}),
+                      kn_conv_transpose2d, image, .stride = 2, .output_paddings = {1, 0})
+    CHECK_CONVOLUTION(kn_nn_conv_transpose3d(.in_channels = 4, .out_channels = 6, .kernel_size = 2, .padding = 1),
+                      kn_conv_transpose3d, volume, .padding = 1)
 }
 
 TENSOR_TEST(activation_layers_are_their_functions)
@@ -52,6 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(pooling_layers_are_their_functions),
+        TEST(convolutions_are_their_functions),
         TEST(activation_layers_are_their_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -353,9 +353,26 @@ TENSOR_TEST(a_summary_is_print_net_with_counts)
     expect_text(net, lines);
     const char *const wide[] = {
         "Conv2d(4, 8, kernel_size=(3, 5), stride=(2, 1), padding=(1, 2), dilation=(2, 2), groups=4, bias=False)", NULL};
-    expect_text(kn_nn_conv2d(.in_channels = 4, .out_channels = 8, .kernel_size_2d = {3, 5}, .stride_2d = {2, 1},
-                             .padding_2d = {1, 2}, .dilation = 2, .groups = 4, .bias = false),
+    expect_text(kn_nn_conv2d(.in_channels = 4, .out_channels = 8, .kernel_sizes = {3, 5}, .strides = {2, 1},
+                             .paddings = {1, 2}, .dilation = 2, .groups = 4, .bias = false),
                 wide);
+    expect_text(kn_nn_conv1d(.in_channels = 4, .out_channels = 8, .kernel_size = 3, .padding = 1),
+                (const char *const[]){"Conv1d(4, 8, kernel_size=(3,), stride=(1,), padding=(1,))", NULL});
+    expect_text(kn_nn_conv2d(.in_channels = 4, .out_channels = 8, .kernel_size = 3, .padding = KN_PADDING_SAME),
+                (const char *const[]){"Conv2d(4, 8, kernel_size=(3, 3), stride=(1, 1), padding=same)", NULL});
+    expect_text(
+        kn_nn_conv_transpose3d(.in_channels = 4, .out_channels = 8, .kernel_size = 3, .stride = 2, .padding = 1,
+                               .dilation = 2, .output_paddings = {1, 0, 1}, .groups = 2, .bias = false),
+        (const char *const[]){"ConvTranspose3d(4, 8, kernel_size=(3, 3, 3), stride=(2, 2, 2), padding=(1, 1, 1), "
+                              "dilation=(2, 2, 2), output_padding=(1, 0, 1), groups=2, bias=False)",
+                              NULL});
+    expect_text(kn_nn_max_pool3d(.kernel_sizes = {1, 2, 2}),
+                (const char *const[]){"MaxPool3d(kernel_size=(1, 2, 2), stride=(1, 2, 2), padding=0, dilation=1, "
+                                      "ceil_mode=False)",
+                                      NULL});
+    expect_text(kn_nn_avg_pool1d(.kernel_size = 2),
+                (const char *const[]){"AvgPool1d(kernel_size=(2,), stride=(2,), padding=(0,))", NULL});
+    expect_text(kn_nn_adaptive_avg_pool1d(5), (const char *const[]){"AdaptiveAvgPool1d(output_size=5)", NULL});
 }
 
 int main(void)

@@ -21,6 +21,12 @@ BINARY(le)
 BINARY(gt)
 BINARY(ge)
 
+static kn_tensor *build_where(kn_tensor *const *x, const void *params)
+{
+    (void)params;
+    return kn_where(x[0], x[1], x[2]);
+}
+
 #define IN_PLACE(function)                                                                                             \
     static kn_tensor *build_##function##in_place(kn_tensor *const *x, const void *params)                              \
     {                                                                                                                  \
@@ -117,6 +123,12 @@ static const op_row rows[] = {
     {"le/whole", build_le, {WHOLE(KN_U8, 0, 3, 31), WHOLE(KN_U8, 0, 3, 31)}, .no_gradient = true},
     {"gt/floats", build_gt, {FLOATS(1031), FLOATS(1)}, .no_gradient = true},
     {"ge/whole", build_ge, {WHOLE(KN_I64, 0, 3, 31), WHOLE(KN_I64, 0, 3, 31)}, .no_gradient = true},
+    {"where/floats", build_where, {WHOLE(KN_BOOL, 0, 2, 7, 11), FLOATS(7, 11), FLOATS(7, 11)}, .layouts = true},
+    {"where/broadcast", build_where, {WHOLE(KN_BOOL, 0, 2, 7, 1), FLOATS(11), FLOAT_SCALAR(-1, 1)}},
+    {"where/mixed", build_where, {WHOLE(KN_BOOL, 0, 2, 1031), WHOLE(KN_I32, -9, 9, 1031), FLOATS(1031)}},
+    {"where/whole", build_where, {WHOLE(KN_BOOL, 0, 2, 31), WHOLE(KN_I64, -9, 9, 31), WHOLE(KN_I64, -9, 9, 31)}, .no_gradient = true},
+    {"where/f16", build_where, {WHOLE(KN_BOOL, 0, 2, 31), WHOLE(KN_F16, -9, 9, 31), WHOLE(KN_F16, -9, 9, 31)}, .no_gradient = true},
+    {"where/empty", build_where, {WHOLE(KN_BOOL, 0, 2, 0), FLOATS(0), FLOATS(0)}},
     {"add_/same", build_add_in_place, {FLOATS(7, 11), FLOATS(7, 11)}, .layouts = true},
     {"add_/row", build_add_in_place, {FLOATS(7, 11), FLOATS(11)}},
     {"sub_/column", build_sub_in_place, {FLOATS(7, 11), FLOATS(7, 1)}},

@@ -18,7 +18,7 @@ static kn_tensor *build_adaptive_avg(kn_tensor *const *x, const void *params)
 }
 
 /* clang-format off */
-#define POOL(...) &(const kn_pool2d_params){KN_POOL2D_DEFAULTS, __VA_ARGS__}
+#define POOL(...) &(const kn_pool_params){KN_POOL_DEFAULTS, __VA_ARGS__}
 /* From -3 on in steps of which an even number, `per_six`, makes 6: 0 and 6 lie midway between two values. */
 #define BEYOND_SIX(steps, per_six, ...) {.fill = FILL_DISTINCT, .low = -3, .high = -3 + steps * 6.0 / per_six, OP_SHAPE(__VA_ARGS__)}
 #define SIZE(height, width) (const int64_t[]){height, width}
@@ -35,7 +35,7 @@ static const op_row rows[] = {
      POOL(.kernel_size = 2, .stride = 3, .padding = 1, .ceil_mode = true)},
     {"max_pool2d/dilation", build_max, {DISTINCT(1, 1, 8, 9)}, POOL(.kernel_size = 3, .stride = 1, .dilation = 2)},
     {"max_pool2d/everything", build_max, {DISTINCT(2, 2, 11, 13)},
-     POOL(.kernel_size_2d = {3, 2}, .stride_2d = {2, 1}, .padding_2d = {1, 0}, .dilation_2d = {1, 2}, .ceil_mode = true),
+     POOL(.kernel_sizes = {3, 2}, .strides = {2, 1}, .paddings = {1, 0}, .dilations = {1, 2}, .ceil_mode = true),
      .layouts = true},
     {"max_pool2d/one_pixel", build_max, {DISTINCT(1, 1, 1, 1)}, POOL(.kernel_size = 1)},
     {"max_pool2d/no_batch", build_max, {FLOATS(0, 2, 6, 6)}, POOL(.kernel_size = 2)},
@@ -46,7 +46,7 @@ static const op_row rows[] = {
     {"max_pool2d/relu_3_stride_2_padding_1", build_max, {DISTINCT(1, 2, 17, 16)},
      POOL(.kernel_size = 3, .stride = 2, .padding = 1, .activation = KN_ACTIVATION_RELU)},
     {"max_pool2d/relu6", build_max, {BEYOND_SIX(234, 116, 1, 2, 9, 13)},
-     POOL(.kernel_size_2d = {1, 2}, .stride = 1, .activation = KN_ACTIVATION_RELU6)},
+     POOL(.kernel_sizes = {1, 2}, .stride = 1, .activation = KN_ACTIVATION_RELU6)},
     {"avg_pool2d/relu", build_avg, {FLOATS(2, 3, 6, 8)}, POOL(.kernel_size = 2, .activation = KN_ACTIVATION_RELU)},
     {"max_pool2d/seed_1", build_max, {DISTINCT(3, 32, 26, 26)}, POOL(.kernel_size = 2)},
     {"max_pool2d/seed_2", build_max, {DISTINCT(3, 64, 9, 9)}, POOL(.kernel_size = 2)},
@@ -64,7 +64,7 @@ static const op_row rows[] = {
      POOL(.kernel_size = 2, .padding = 1, .count_include_pad = false)},
     {"avg_pool2d/3_stride_1_padding_1", build_avg, {FLOATS(1, 2, 11, 7)},
      POOL(.kernel_size = 3, .stride = 1, .padding = 1, .divisor_override = 7)},
-    {"avg_pool2d/divisor", build_avg, {FLOATS(1, 2, 6, 5)}, POOL(.kernel_size_2d = {2, 3},
+    {"avg_pool2d/divisor", build_avg, {FLOATS(1, 2, 6, 5)}, POOL(.kernel_sizes = {2, 3},
      .stride = 1, .padding = 1, .divisor_override = 5)},
     {"avg_pool2d/no_batch", build_avg, {FLOATS(0, 2, 6, 6)}, POOL(.kernel_size = 2)},
     {"avg_pool2d/large", build_avg, {FLOATS(3, 17, 23, 29)}, POOL(.kernel_size = 5, .stride = 3)},

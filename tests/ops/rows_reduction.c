@@ -1,4 +1,4 @@
-/* rows_reduction.c - sums, means, maxima and where they are. */
+/* rows_reduction.c - sums, means, products, extremes and where they are, norms, variances, log-sum-exp. */
 #include "ops/rows.h"
 
 typedef struct dims_case {
@@ -6,9 +6,20 @@ typedef struct dims_case {
     bool keepdim;
 } dims_case;
 
+typedef struct number_case {
+    dims_case over;
+    double number; /* correction, p */
+} number_case;
+
 /* clang-format off */
 #define DIMS(keep, ...)                                                                                                \
     &(const dims_case) { {__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), keep }
+/* clang-format on */
+
+/* clang-format off */
+#define NUMBER_DIMS(number, keep, ...) \
+    &(const number_case) { {{__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), keep}, number }
+#define NUMBER(number) &(const number_case) { {{0}, 0, false}, number }
 /* clang-format on */
 
 #define WHOLE_TENSOR(function)                                                                                         \
@@ -21,17 +32,63 @@ typedef struct dims_case {
 WHOLE_TENSOR(sum)
 WHOLE_TENSOR(mean)
 WHOLE_TENSOR(max)
+WHOLE_TENSOR(min)
+WHOLE_TENSOR(prod)
+WHOLE_TENSOR(var)
+WHOLE_TENSOR(std)
 
-static kn_tensor *build_sum_dims(kn_tensor *const *x, const void *params)
+#define OVER_DIMS(id, function)                                                                                        \
+    static kn_tensor *build_##id(kn_tensor *const *x, const void *params)                                              \
+    {                                                                                                                  \
+        const dims_case *c = params;                                                                                   \
+        return function(x[0], c->dims, c->count, c->keepdim);                                                          \
+    }
+
+OVER_DIMS(sum_dims, kn_sum_dims)
+OVER_DIMS(mean_dims, kn_mean_dims)
+OVER_DIMS(amax, kn_amax)
+OVER_DIMS(amin, kn_amin)
+OVER_DIMS(logsumexp, kn_logsumexp)
+
+#define WITH_CORRECTION(function)                                                                                      \
+    static kn_tensor *build_##function##_dims(kn_tensor *const *x, const void *params)                                 \
+    {                                                                                                                  \
+        const number_case *c = params;                                                                                 \
+        return kn_##function##_dims(x[0], c->over.dims, c->over.count, c->number, c->over.keepdim);                    \
+    }
+
+WITH_CORRECTION(var)
+WITH_CORRECTION(std)
+
+static kn_tensor *build_norm(kn_tensor *const *x, const void *params)
 {
-    const dims_case *c = params;
-    return kn_sum_dims(x[0], c->dims, c->count, c->keepdim);
+    const number_case *c = params;
+    return kn_norm_dims(x[0], c->number, c->over.dims, c->over.count, c->over.keepdim);
 }
 
-static kn_tensor *build_mean_dims(kn_tensor *const *x, const void *params)
+static kn_tensor *build_prod_dim(kn_tensor *const *x, const void *params)
 {
     const dims_case *c = params;
-    return kn_mean_dims(x[0], c->dims, c->count, c->keepdim);
+    return kn_prod_dim(x[0], c->dims[0], c->keepdim);
+}
+
+static kn_tensor *build_min_dim(kn_tensor *const *x, const void *params)
+{
+    const dims_case *c = params;
+    return kn_min_dim(x[0], c->dims[0], c->keepdim, NULL);
+}
+
+static kn_tensor *build_min_indices(kn_tensor *const *x, const void *params)
+{
+    const dims_case *c = params;
+    kn_tensor *indices = NULL;
+    return kn_min_dim(x[0], c->dims[0], c->keepdim, &indices) ? indices : NULL;
+}
+
+static kn_tensor *build_argmin(kn_tensor *const *x, const void *params)
+{
+    const dims_case *c = params;
+    return kn_argmin(x[0], c->dims[0], c->keepdim);
 }
 
 static kn_tensor *build_max_dim(kn_tensor *const *x, const void *params)
@@ -119,6 +176,66 @@ static const op_row rows[] = {
     {"argmax/first", build_argmax, {DISTINCT(7, 11)}, DIMS(true, 0), .no_gradient = true},
     {"argmax/ties", build_argmax, {WHOLE(KN_F32, 0, 3, 31, 17)}, DIMS(false, 1), .no_gradient = true},
     {"argmax/long", build_argmax, {WHOLE(KN_F32, 0, 3, 2, 10007)}, DIMS(false, 1), .no_gradient = true},
+    {"max_dim/many_rows_of_3", build_max_indices, {DISTINCT(131, 3)}, DIMS(false, 1), .no_gradient = true},
+    {"max_dim/middle_in_chunks", build_max_indices, {WHOLE(KN_F32, -999, 999, 2, 4099, 33)}, DIMS(false, 1), .no_gradient = true},
+    {"max_dim/few_columns_in_chunks", build_max_indices, {WHOLE(KN_I32, -9999, 9999, 40009, 5)}, DIMS(false, 0), .no_gradient = true},
+    {"max_dim/wide", build_max_indices, {DISTINCT(5, 130)}, DIMS(false, 0), .no_gradient = true},
+    {"min/matrix", build_min, {DISTINCT(7, 11)}, .layouts = true},
+    {"min/scalar", build_min, {FLOAT_SCALAR(-1, 1)}},
+    {"min/long", build_min, {DISTINCT(65537)}},
+    {"min/bool", build_min, {WHOLE(KN_BOOL, 0, 2, 31)}, .no_gradient = true},
+    {"min/int64", build_min, {WHOLE(KN_I64, -9, 9, 1031)}, .no_gradient = true},
+    {"min_dim/first", build_min_dim, {DISTINCT(7, 11)}, DIMS(false, 0), .layouts = true},
+    {"min_dim/last", build_min_dim, {DISTINCT(7, 11)}, DIMS(true, -1), .layouts = true},
+    {"min_dim/long", build_min_dim, {DISTINCT(3, 10007)}, DIMS(false, 1)},
+    {"min_dim/indices_of_ties", build_min_indices, {WHOLE(KN_I64, 0, 3, 13, 17)}, DIMS(true, 0), .no_gradient = true},
+    {"min_dim/empty_result", build_min_dim, {FLOATS(0, 3)}, DIMS(false, 1)},
+    {"argmin/last", build_argmin, {DISTINCT(7, 11)}, DIMS(false, 1), .no_gradient = true, .layouts = true},
+    {"argmin/uint8", build_argmin, {WHOLE(KN_U8, 0, 255, 17, 31)}, DIMS(false, 1), .no_gradient = true},
+    {"argmin/long", build_argmin, {WHOLE(KN_F32, 0, 3, 2, 10007)}, DIMS(false, 1), .no_gradient = true},
+    {"amax/middle", build_amax, {DISTINCT(3, 5, 4)}, DIMS(true, 1), .layouts = true},
+    {"amax/outer_and_inner", build_amax, {DISTINCT(3, 4, 5)}, DIMS(false, 0, 2), .layouts = true},
+    {"amax/uint8", build_amax, {WHOLE(KN_U8, 0, 255, 5, 131)}, DIMS(false, 0), .no_gradient = true},
+    {"amin/outer_and_inner", build_amin, {DISTINCT(3, 4, 5)}, DIMS(false, 0, 2), .layouts = true},
+    {"amin/tall", build_amin, {DISTINCT(10007, 3)}, DIMS(false, 0)},
+    {"prod/matrix", build_prod, {FLOATS_IN(0.5, 1.5, 7, 11)}, .layouts = true},
+    {"prod/one", build_prod, {FLOATS(1)}},
+    {"prod/empty", build_prod, {FLOATS(0, 3)}},
+    {"prod/long", build_prod, {FLOATS_IN(0.999, 1.001, 10007)}},
+    {"prod/int32", build_prod, {WHOLE(KN_I32, -3, 4, 13)}, .no_gradient = true},
+    {"prod/bool", build_prod, {WHOLE(KN_BOOL, 0, 2, 13)}, .no_gradient = true},
+    {"prod_dim/first", build_prod_dim, {FLOATS_IN(0.5, 1.5, 7, 11)}, DIMS(false, 0), .layouts = true},
+    {"prod_dim/last", build_prod_dim, {FLOATS_IN(0.5, 1.5, 5, 40)}, DIMS(true, -1), .layouts = true},
+    {"prod_dim/f16", build_prod_dim, {WHOLE(KN_F16, 1, 3, 31, 7)}, DIMS(false, 1), .no_gradient = true},
+    {"logsumexp/last", build_logsumexp, {FLOATS_IN(-3, 3, 7, 11)}, DIMS(false, 1), .layouts = true},
+    {"logsumexp/first", build_logsumexp, {FLOATS_IN(-3, 3, 7, 70)}, DIMS(true, 0)},
+    {"logsumexp/outer_and_inner", build_logsumexp, {FLOATS_IN(-3, 3, 3, 4, 5)}, DIMS(false, 0, 2), .layouts = true},
+    {"logsumexp/long", build_logsumexp, {FLOATS_IN(-3, 3, 10007)}, DIMS(false, 0)},
+    {"logsumexp/large", build_logsumexp, {FLOATS_IN(990, 1010, 3, 31)}, DIMS(false, 1), .no_gradient = true},
+    {"logsumexp/one", build_logsumexp, {FLOATS(5, 1)}, DIMS(false, 1)},
+    {"logsumexp/empty_result", build_logsumexp, {FLOATS(0, 3)}, DIMS(false, 1)},
+    {"logsumexp/f16", build_logsumexp, {WHOLE(KN_F16, -3, 4, 7, 31)}, DIMS(false, 1), .no_gradient = true},
+    {"var/matrix", build_var, {FLOATS(7, 11)}, .layouts = true},
+    {"var/far_from_0", build_var, {FLOATS_IN(1000, 1001, 7, 31)}, .no_gradient = true},
+    {"var/long", build_var, {FLOATS(10007)}},
+    {"var_dims/last", build_var_dims, {FLOATS(7, 11)}, NUMBER_DIMS(1, false, 1), .layouts = true},
+    {"var_dims/first_without_correction", build_var_dims, {FLOATS(7, 11)}, NUMBER_DIMS(0, true, 0), .layouts = true},
+    {"var_dims/outer_and_inner", build_var_dims, {FLOATS(3, 4, 5)}, NUMBER_DIMS(1.5, false, 0, 2)},
+    {"var_dims/many_short", build_var_dims, {FLOATS(131, 3)}, NUMBER_DIMS(1, false, 1)},
+    {"var_dims/f16", build_var_dims, {WHOLE(KN_F16, -3, 4, 7, 31)}, NUMBER_DIMS(1, false, 1), .no_gradient = true},
+    {"std/matrix", build_std, {FLOATS(7, 11)}, .layouts = true},
+    {"std_dims/middle", build_std_dims, {FLOATS(3, 5, 4)}, NUMBER_DIMS(1, true, 1), .layouts = true},
+    {"norm/matrix", build_norm, {FLOATS(7, 11)}, NUMBER(2), .layouts = true},
+    {"norm/long", build_norm, {FLOATS(10007)}, NUMBER(2)},
+    {"norm/1", build_norm, {DISTINCT(7, 11)}, NUMBER_DIMS(1, false, 1), .layouts = true},
+    {"norm/2", build_norm, {FLOATS(3, 5, 4)}, NUMBER_DIMS(2, true, 1), .layouts = true},
+    {"norm/3", build_norm, {DISTINCT(3, 5, 4)}, NUMBER_DIMS(3, false, 0, 2)},
+    {"norm/0.5", build_norm, {FLOATS_IN(0.5, 1.5, 7, 5)}, NUMBER_DIMS(0.5, false, 0)},
+    {"norm/0", build_norm, {WHOLE(KN_F32, -1, 2, 7, 31)}, NUMBER_DIMS(0, false, 1), .no_gradient = true},
+    {"norm/infinity", build_norm, {FLOATS(7, 11)}, NUMBER_DIMS(INFINITY, false, 1), .layouts = true},
+    {"norm/minus_infinity", build_norm, {FLOATS(7, 11)}, NUMBER_DIMS(-INFINITY, false, 0)},
+    {"norm/empty", build_norm, {FLOATS(0)}, NUMBER(2)},
+    {"norm/f16", build_norm, {WHOLE(KN_F16, -3, 4, 7, 31)}, NUMBER_DIMS(2, false, 1), .no_gradient = true},
     {"argmax/vector", build_argmax, {DISTINCT(1031)}, DIMS(false, 0), .no_gradient = true},
 };
 OP_ROWS_END

@@ -19,13 +19,17 @@ SHAPE_ROW(expand, kn_expand(x[0], KN_SHAPE(3, 5, 7)))
 SHAPE_ROW(narrow, kn_narrow(x[0], 1, 2, 3))
 SHAPE_ROW(narrow_empty, kn_narrow(x[0], 1, 2, 0))
 SHAPE_ROW(select, kn_select(x[0], 1, -2))
-SHAPE_ROW(contiguous, kn_contiguous(kn_mul_scalar(x[0], 2)))
-SHAPE_ROW(contiguous_turned, kn_contiguous(kn_t(x[0])))
-SHAPE_ROW(to_f64, kn_to_dtype(x[0], KN_F64))
-SHAPE_ROW(to_i32, kn_to_dtype(x[0], KN_I32))
+SHAPE_ROW(contiguous, kn_contiguous(kn_t(kn_mul_scalar(x[0], 2))))
+SHAPE_ROW(there_and_back, kn_to_dtype(kn_to_dtype(kn_mul_scalar(x[0], 2), KN_F64), kn_dtype_of(x[0])))
 SHAPE_ROW(clone, kn_clone(x[0]))
 SHAPE_ROW(index_first, kn_index_select(x[0], 0, x[1]))
 SHAPE_ROW(index_last, kn_index_select(x[0], -1, x[1]))
+static kn_tensor *build_narrow_backward(kn_tensor *const *x, const void *params)
+{
+    kn_tensor *whole = NULL;
+    return kn_op_call(kn_op_find("narrow_backward"), x, 1, params, &whole, 1) == KN_OK ? whole : NULL;
+}
+
 /* One tensor seen twice: its gradient is the sum of both. */
 SHAPE_ROW(overlap, kn_mul(kn_narrow(x[0], 0, 0, 5), kn_narrow(x[0], 0, 2, 5)))
 /* A change through a view shows in the base and in its gradient. */
@@ -47,12 +51,13 @@ static const op_row rows[] = {
     {"expand/row", build_expand, {FLOATS(5, 1)}, .layouts = true},
     {"expand/scalar", build_expand, {FLOAT_SCALAR(-1, 1)}},
     {"narrow/matrix", build_narrow, {FLOATS(5, 7)}, .layouts = true},
+    {"narrow_backward/matrix", build_narrow_backward, {FLOATS(5, 7)}, &(kn_narrow_backward_args){1, 2, 11}, .layouts = true},
+    {"narrow_backward/first", build_narrow_backward, {FLOATS(3, 4, 2)}, &(kn_narrow_backward_args){-3, 0, 4}},
+    {"narrow_backward/of_nothing", build_narrow_backward, {FLOATS(5, 0)}, &(kn_narrow_backward_args){1, 0, 3}},
     {"narrow/empty", build_narrow_empty, {FLOATS(5, 7)}},
     {"select/matrix", build_select, {FLOATS(5, 7)}, .layouts = true},
     {"contiguous/matrix", build_contiguous, {FLOATS(5, 7)}, .layouts = true},
-    {"contiguous/turned", build_contiguous_turned, {FLOATS(5, 7)}, .layouts = true},
-    {"to_dtype/f32_to_f64", build_to_f64, {{.fill = FILL_UNIFORM, .dtype = KN_F32, OP_SHAPE(5, 7)}}, .layouts = true},
-    {"to_dtype/i64_to_i32", build_to_i32, {WHOLE(KN_I64, -9, 9, 31)}, .no_gradient = true},
+    {"to_dtype/there_and_back", build_there_and_back, {FLOATS(5, 7)}, .layouts = true},
     {"clone/matrix", build_clone, {FLOATS(5, 7)}, .layouts = true},
     {"clone/empty", build_clone, {FLOATS(5, 0)}},
     {"index_select/rows", build_index_first, {FLOATS(5, 7), INDICES(5, 11)}, .layouts = true},

@@ -108,8 +108,8 @@ TENSOR_TEST(batch_norm_cuts_as_the_activation_does)
 
 /* --- pooling ------------------------------------------------------------------------------------------------------ */
 
-static void compare_pooling(kn_tensor *(*pool)(kn_tensor *, const kn_pool2d_params *), const int64_t shape[4],
-                            kn_pool2d_params params, kn_dtype dtype, kn_activation activation)
+static void compare_pooling(kn_tensor *(*pool)(kn_tensor *, const kn_pool_params *), const int64_t shape[4],
+                            kn_pool_params params, kn_dtype dtype, kn_activation activation)
 {
     kn_tensor *x[2], *y[2];
     for (int fused = 0; fused < 2; fused++) {
@@ -129,7 +129,7 @@ TENSOR_TEST(pooling_cuts_as_the_activation_does)
 {
     static const struct {
         int64_t shape[4];
-        kn_pool2d_params params;
+        kn_pool_params params;
     } cases[] = {
         {{3, 2, 8, 34}, {.kernel_size = 2, .dilation = 1}},
         {{3, 2, 9, 9}, {.kernel_size = 2, .dilation = 1}},

@@ -7,71 +7,71 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/conv/conv2d.h"
+#include "ops/conv/conv.h"
 #include "support/as_gpu.h"
 #include "support/values.h"
 #include "tensor/tensor.h"
 
-static const kn_conv2d_shape shapes[] = {
+static const kn_conv_shape shapes[] = {
     {.images = 2,
      .in_channels = 3,
-     .in_size = {9, 37},
+     .in_size = {1, 9, 37},
      .out_channels = 7,
-     .kernel_size = {3, 3},
-     .out_size = {9, 37},
-     .stride = {1, 1},
-     .padding = {1, 1},
-     .dilation = {1, 1},
+     .kernel_size = {1, 3, 3},
+     .out_size = {1, 9, 37},
+     .stride = {1, 1, 1},
+     .padding = {0, 1, 1},
+     .dilation = {1, 1, 1},
      .groups = 1},
     {.images = 9,
      .in_channels = 17,
-     .in_size = {4, 5},
+     .in_size = {1, 4, 5},
      .out_channels = 35,
-     .kernel_size = {3, 3},
-     .out_size = {4, 5},
-     .stride = {1, 1},
-     .padding = {1, 1},
-     .dilation = {1, 1},
+     .kernel_size = {1, 3, 3},
+     .out_size = {1, 4, 5},
+     .stride = {1, 1, 1},
+     .padding = {0, 1, 1},
+     .dilation = {1, 1, 1},
      .groups = 1},
     {.images = 3,
      .in_channels = 19,
-     .in_size = {7, 7},
+     .in_size = {1, 7, 7},
      .out_channels = 66,
-     .kernel_size = {1, 1},
-     .out_size = {7, 7},
-     .stride = {1, 1},
-     .padding = {0, 0},
-     .dilation = {1, 1},
+     .kernel_size = {1, 1, 1},
+     .out_size = {1, 7, 7},
+     .stride = {1, 1, 1},
+     .padding = {0, 0, 0},
+     .dilation = {1, 1, 1},
      .groups = 1},
     {.images = 2,
      .in_channels = 8,
-     .in_size = {11, 10},
+     .in_size = {1, 11, 10},
      .out_channels = 12,
-     .kernel_size = {5, 3},
-     .out_size = {4, 4},
-     .stride = {2, 2},
-     .padding = {0, 0},
-     .dilation = {1, 1},
+     .kernel_size = {1, 5, 3},
+     .out_size = {1, 4, 4},
+     .stride = {1, 2, 2},
+     .padding = {0, 0, 0},
+     .dilation = {1, 1, 1},
      .groups = 2},
     {.images = 2,
      .in_channels = 33,
-     .in_size = {12, 23},
+     .in_size = {1, 12, 23},
      .out_channels = 33,
-     .kernel_size = {3, 3},
-     .out_size = {12, 23},
-     .stride = {1, 1},
-     .padding = {1, 1},
-     .dilation = {1, 1},
+     .kernel_size = {1, 3, 3},
+     .out_size = {1, 12, 23},
+     .stride = {1, 1, 1},
+     .padding = {0, 1, 1},
+     .dilation = {1, 1, 1},
      .groups = 33},
     {.images = 2,
      .in_channels = 40,
-     .in_size = {14, 13},
+     .in_size = {1, 14, 13},
      .out_channels = 48,
-     .kernel_size = {3, 3},
-     .out_size = {14, 13},
-     .stride = {1, 1},
-     .padding = {1, 1},
-     .dilation = {1, 1},
+     .kernel_size = {1, 3, 3},
+     .out_size = {1, 14, 13},
+     .stride = {1, 1, 1},
+     .padding = {0, 1, 1},
+     .dilation = {1, 1, 1},
      .groups = 1},
 };
 enum { NUM_SHAPES = sizeof shapes / sizeof shapes[0] };
@@ -91,19 +91,19 @@ static kn_tensor *draw(test_random *random, int64_t count, bool special, kn_dtyp
     return tensor;
 }
 
-static kn_conv2d_operand operand(const kn_tensor *t) { return (kn_conv2d_operand){t->storage->buffer, t->offset}; }
+static kn_conv_operand operand(const kn_tensor *t) { return (kn_conv_operand){t->storage->buffer, t->offset}; }
 
 /* The result with an activation; freed with free(). */
-static double *convolve(kn_conv2d_problem problem, kn_activation activation, const char *row, int64_t *ran)
+static double *convolve(kn_conv_problem problem, kn_activation activation, const char *row, int64_t *ran)
 {
-    const kn_conv2d_shape *s = &problem.shape;
-    int64_t count = s->images * s->out_channels * s->out_size[0] * s->out_size[1];
+    const kn_conv_shape *s = &problem.shape;
+    int64_t count = s->images * s->out_channels * s->out_size[1] * s->out_size[2];
     kn_tensor *y = kn_empty_with(1, &count, &(kn_tensor_options){.dtype = s->f64 ? KN_F64 : KN_F32});
     CHECK_TENSOR(y);
     problem.y = operand(y);
     problem.activation = activation;
     kn_force_implementation("conv2d", row);
-    CHECK_OK(kn_conv2d_run_forward(kn_tensor_stream(y), &problem));
+    CHECK_OK(kn_conv_run_forward(kn_tensor_stream(y), &problem));
     *ran += kn_count_forced("conv2d").ran;
     kn_force_implementation("conv2d", NULL);
     double *values = read_doubles(y);
@@ -111,22 +111,22 @@ static double *convolve(kn_conv2d_problem problem, kn_activation activation, con
     return values;
 }
 
-static void check_close(const kn_conv2d_problem *problem, int number, const char *row, const double *values,
+static void check_close(const kn_conv_problem *problem, int number, const char *row, const double *values,
                         const double *right, int64_t count)
 {
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_shape *s = &problem->shape;
     char message[400];
-    closeness limit = closeness_of(s->f64 ? KN_F64 : KN_F32, kn_conv2d_taps(s));
-    limit.atol *= 16 * sqrt((double)kn_conv2d_taps(s)); /* products of up to 16 that cancel */
+    closeness limit = closeness_of(s->f64 ? KN_F64 : KN_F32, kn_conv_taps(s));
+    limit.atol *= 16 * sqrt((double)kn_conv_taps(s)); /* products of up to 16 that cancel */
     if (!values_close(values, right, count, limit, message, sizeof message))
         fail_msg("%s, shape %d%s: %s", row, number, s->f64 ? ", f64" : "", message);
 }
 
 /* `right`: what must come out without an activation; NULL where infinities may go further in some rows. */
-static void check_row(const kn_conv2d_problem *problem, int number, const char *row, const double *right, int64_t *ran)
+static void check_row(const kn_conv_problem *problem, int number, const char *row, const double *right, int64_t *ran)
 {
-    const kn_conv2d_shape *s = &problem->shape;
-    int64_t count = s->images * s->out_channels * s->out_size[0] * s->out_size[1];
+    const kn_conv_shape *s = &problem->shape;
+    int64_t count = s->images * s->out_channels * s->out_size[1] * s->out_size[2];
     double *plain = convolve(*problem, KN_ACTIVATION_NONE, row, ran);
     if (right)
         check_close(problem, number, row, plain, right, count);
@@ -147,13 +147,13 @@ static void check_row(const kn_conv2d_problem *problem, int number, const char *
 
 static void check_case(test_random *random, int number, bool f64, bool bias, int64_t *ran)
 {
-    const kn_implementation_table *table = &kn_conv2d_implementations;
-    kn_conv2d_problem problem = {.shape = shapes[number]};
-    kn_conv2d_shape *s = &problem.shape;
+    const kn_implementation_table *table = &kn_conv_implementations;
+    kn_conv_problem problem = {.shape = shapes[number]};
+    kn_conv_shape *s = &problem.shape;
     kn_dtype dtype = f64 ? KN_F64 : KN_F32;
     s->f64 = f64;
-    problem.x = operand(draw(random, s->images * s->in_channels * s->in_size[0] * s->in_size[1], bias, dtype));
-    problem.weight = operand(draw(random, s->out_channels * kn_conv2d_taps(s), false, dtype));
+    problem.x = operand(draw(random, s->images * s->in_channels * s->in_size[1] * s->in_size[2], bias, dtype));
+    problem.weight = operand(draw(random, s->out_channels * kn_conv_taps(s), false, dtype));
     if (bias)
         problem.bias = operand(draw(random, s->out_channels, false, dtype));
     int64_t unused = 0;
@@ -176,9 +176,9 @@ static void test_all_implementations(void **state)
                 KN_SCOPE;
                 check_case(&random, i, f64, bias, ran);
             }
-    for (int i = 0; i < kn_conv2d_implementations.count; i++) /* none was passed over */
-        if (ran[i] == 0 && can_force(&kn_conv2d_implementations, &kn_conv2d_implementations.rows[i]))
-            fail_msg("%s supported none of the shapes", kn_conv2d_implementations.rows[i].name);
+    for (int i = 0; i < kn_conv_implementations.count; i++) /* none was passed over */
+        if (ran[i] == 0 && can_force(&kn_conv_implementations, &kn_conv_implementations.rows[i]))
+            fail_msg("%s supported none of the shapes", kn_conv_implementations.rows[i].name);
 }
 
 int main(int argc, char **argv)

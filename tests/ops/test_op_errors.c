@@ -71,6 +71,62 @@ TENSOR_TEST(test_conv2d)
     CHECK_ERROR(KN_ERR_ARGUMENT, "conv2d");
 }
 
+TENSOR_TEST(test_convolutions)
+{
+    kn_tensor *signal = ones(KN_SHAPE(1, 3, 8)), *w1 = ones(KN_SHAPE(3, 4, 3));
+    kn_tensor *volume = ones(KN_SHAPE(1, 3, 4, 5, 6)), *w3 = ones(KN_SHAPE(4, 3, 2, 2, 2));
+    assert_null(kn_conv1d(volume, w1, NULL));
+    CHECK_ERROR(KN_ERR_SHAPE, "conv1d", "[N, C, L]", "[1, 3, 4, 5, 6]");
+    assert_null(kn_conv3d(volume, w1, NULL));
+    CHECK_ERROR(KN_ERR_SHAPE, "conv3d", "[K, C / groups, Q, R, S]", "[3, 4, 3]");
+    assert_null(kn_conv3d(volume, w3, NULL, .dilations = {4, 1, 1}));
+    CHECK_ERROR(KN_ERR_SHAPE, "conv3d", "depth", "5", "4");
+    assert_null(kn_conv1d(signal, ones(KN_SHAPE(4, 3, 9)), NULL));
+    CHECK_ERROR(KN_ERR_SHAPE, "conv1d", "length", "9", "8");
+    assert_null(kn_conv3d(volume, w3, NULL, .strides = {2}));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "conv3d", "stride", "0", "height");
+    assert_null(kn_conv3d(volume, w3, NULL, .padding = -3));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "conv3d", "padding", "-3");
+    assert_null(kn_conv3d(volume, w3, NULL, .paddings_after = {0, -1, 0}));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "conv3d", "KN_PADDING_SAME", "both sides", "height");
+    assert_null(kn_conv3d(volume, w3, NULL, .output_padding = 1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "conv3d", "output_padding", "transposed");
+    assert_null(kn_conv_transpose1d(signal, w1, NULL, .output_padding = 1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "conv_transpose1d", "output_padding", "smaller", "stride 1");
+    assert_null(kn_conv_transpose1d(signal, w1, NULL, .padding = KN_PADDING_SAME));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "conv_transpose1d", "KN_PADDING_SAME");
+    assert_null(kn_conv_transpose1d(signal, w1, NULL, .padding = 6));
+    CHECK_ERROR(KN_ERR_SHAPE, "conv_transpose1d", "-2", "(8 - 1) * stride 1", "padding 12");
+    assert_null(kn_conv_transpose1d(signal, ones(KN_SHAPE(4, 3, 3)), NULL));
+    CHECK_ERROR(KN_ERR_SHAPE, "conv_transpose1d", "4 input channels", "3");
+    assert_null(kn_conv_transpose1d(signal, w1, ones(KN_SHAPE(3))));
+    CHECK_ERROR(KN_ERR_SHAPE, "conv_transpose1d", "bias", "[4]", "[3]");
+    assert_null(kn_conv_transpose1d(ones(KN_SHAPE(1, 3, 0)), w1, NULL));
+    CHECK_ERROR(KN_ERR_SHAPE, "conv_transpose1d", "[1, 3, 0]");
+    assert_null(kn_conv_transpose1d(signal, w1, NULL, .groups = 2));
+    CHECK_ERROR(KN_ERR_SHAPE, "conv_transpose1d", "groups", "3");
+}
+
+TENSOR_TEST(test_pools)
+{
+    kn_tensor *signal = ones(KN_SHAPE(1, 2, 5)), *volume = ones(KN_SHAPE(1, 2, 4, 5, 6)), *indices = signal;
+    assert_null(kn_max_pool1d(volume, .kernel_size = 2));
+    CHECK_ERROR(KN_ERR_SHAPE, "max_pool1d", "[N, C, L]", "[1, 2, 4, 5, 6]");
+    assert_null(kn_avg_pool3d(volume, .kernel_size = 5));
+    CHECK_ERROR(KN_ERR_SHAPE, "avg_pool3d", "depth 5", "depth 4");
+    assert_null(kn_max_pool1d(signal, .kernel_size = 2, .paddings_after = {2}));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "max_pool1d", "padding 0 and 2", "length");
+    assert_null(kn_avg_pool1d(signal, .kernel_size = 2, .dilation = 2));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "avg_pool1d", "dilation");
+    assert_null(kn_max_pool1d_with_indices(signal, &indices, .kernel_size = 2, .activation = KN_ACTIVATION_RELU));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "max_pool1d_with_indices", "activation");
+    assert_null(indices);
+    assert_null(kn_adaptive_max_pool3d(volume, 1, 0, 1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "adaptive_max_pool3d", "[1, 0, 1]");
+    assert_null(kn_adaptive_avg_pool1d(NULL, 1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "adaptive_avg_pool1d");
+}
+
 TENSOR_TEST(test_pool2d)
 {
     kn_tensor *x = ones(KN_SHAPE(1, 2, 5, 5));
@@ -151,13 +207,9 @@ TENSOR_TEST(test_class_out_of_range)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_elementwise),
-        TEST(test_matmul),
-        TEST(test_conv2d),
-        TEST(test_pool2d),
-        TEST(test_reductions),
-        TEST(test_losses),
-        TEST(test_class_out_of_range),
+        TEST(test_elementwise),  TEST(test_matmul), TEST(test_conv2d),
+        TEST(test_convolutions), TEST(test_pools),  TEST(test_pool2d),
+        TEST(test_reductions),   TEST(test_losses), TEST(test_class_out_of_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,10 +16,10 @@
 typedef struct random_case {
     char name[48];
     union {
-        kn_conv2d_params conv;
-        kn_pool2d_params pool;
+        kn_conv_params conv;
+        kn_pool_params pool;
         kn_cross_entropy_params classes;
-        int64_t size[2];
+        int64_t size[3];
         struct {
             int dims[KN_MAX_DIMS], count;
             bool keepdim;
@@ -80,16 +80,17 @@ static kn_tensor *build_adaptive_avg(kn_tensor *const *x, const void *params)
 
 static void draw_conv2d(op_row *row, random_case *c)
 {
-    kn_conv2d_params *p = &c->params.conv;
+    kn_conv_params *p = &c->params.conv;
+    *p = kn_conv_params_init();
     int64_t groups = chance(70) ? 1 : between(2, 5), per_group = some_size(40), out_per_group = some_size(70);
     int64_t images = chance(25) ? between(4, 20) : between(1, 3), kernel[2], image[2];
     p->groups = groups;
     for (int d = 0; d < 2; d++) {
         kernel[d] = chance(25) ? 1 : between(1, 5);
-        p->dilation_2d[d] = chance(75) ? 1 : between(2, 3);
-        p->stride_2d[d] = chance(60) ? 1 : between(2, 4);
-        p->padding_2d[d] = chance(50) ? 0 : between(1, 3);
-        int64_t reach = p->dilation_2d[d] * (kernel[d] - 1) + 1 - 2 * p->padding_2d[d];
+        p->dilations[d] = chance(75) ? 1 : between(2, 3);
+        p->strides[d] = chance(60) ? 1 : between(2, 4);
+        p->paddings[d] = chance(50) ? 0 : between(1, 3);
+        int64_t reach = p->dilations[d] * (kernel[d] - 1) + 1 - 2 * p->paddings[d];
         image[d] = (reach > 1 ? reach : 1) + some_size(images > 3 ? 6 : 30) - 1;
     }
     if (chance(20)) { /* many small, padded images of many channels */
@@ -99,8 +100,8 @@ static void draw_conv2d(op_row *row, random_case *c)
         for (int d = 0; d < 2; d++) {
             image[d] = between(3, 6);
             kernel[d] = chance(70) ? 3 : 5;
-            p->padding_2d[d] = p->dilation_2d[d] * (kernel[d] / 2);
-            p->stride_2d[d] = chance(70) ? 1 : 2;
+            p->paddings[d] = p->dilations[d] * (kernel[d] / 2);
+            p->strides[d] = chance(70) ? 1 : 2;
         }
     }
     row->build = build_conv2d;
@@ -116,7 +117,8 @@ static void draw_conv2d(op_row *row, random_case *c)
 
 static void draw_pool(op_row *row, random_case *c)
 {
-    kn_pool2d_params *p = &c->params.pool;
+    kn_pool_params *p = &c->params.pool;
+    *p = kn_pool_params_init();
     bool average = chance(50);
     int64_t image[2];
     p->ceil_mode = chance(40);
@@ -124,11 +126,11 @@ static void draw_pool(op_row *row, random_case *c)
     p->divisor_override = average && chance(20) ? between(1, 7) : 0;
     p->dilation = 1;
     for (int d = 0; d < 2; d++) {
-        p->kernel_size_2d[d] = between(1, 5);
-        p->stride_2d[d] = between(1, 4);
-        p->padding_2d[d] = between(0, p->kernel_size_2d[d] / 2);
-        p->dilation_2d[d] = average || chance(70) ? 1 : between(2, 3);
-        image[d] = p->dilation_2d[d] * (p->kernel_size_2d[d] - 1) + some_size(40);
+        p->kernel_sizes[d] = between(1, 5);
+        p->strides[d] = between(1, 4);
+        p->paddings[d] = between(0, p->kernel_sizes[d] / 2);
+        p->dilations[d] = average || chance(70) ? 1 : between(2, 3);
+        image[d] = p->dilations[d] * (p->kernel_sizes[d] - 1) + some_size(40);
     }
     row->build = average ? build_avg_pool : build_max_pool;
     row->inputs[0] = distinct(4, (const int64_t[]){between(1, 3), some_size(40), image[0], image[1]});
@@ -140,6 +142,132 @@ static void draw_adaptive(op_row *row, random_case *c)
     for (int d = 0; d < 2; d++)
         c->params.size[d] = chance(30) ? 1 : between(1, 9);
     row->inputs[0] = distinct(4, (const int64_t[]){between(1, 3), some_size(40), some_size(20), some_size(20)});
+}
+
+/* --- the same in one to three dimensions ------------------------------------------------------------- */
+
+#define BUILD_CONV(op)                                                                                                 \
+    static kn_tensor *build_##op(kn_tensor *const *x, const void *params)                                              \
+    {                                                                                                                  \
+        return kn_##op##_with(x[0], x[1], x[2], params);                                                               \
+    }
+BUILD_CONV(conv1d)
+BUILD_CONV(conv3d)
+BUILD_CONV(conv_transpose1d)
+BUILD_CONV(conv_transpose2d)
+BUILD_CONV(conv_transpose3d)
+
+/* Padding that differs by side, strides, dilations and, transposed, output_padding in each direction of its own. */
+static void draw_windows(kn_conv_params *p, int dims, bool transposed, int64_t *kernel, int64_t *size)
+{
+    *p = kn_conv_params_init();
+    for (int d = 0; d < dims; d++) {
+        kernel[d] = chance(25) ? 1 : between(1, 4);
+        p->dilations[d] = chance(70) ? 1 : between(2, 3);
+        p->strides[d] = chance(60) ? 1 : between(2, 3);
+        p->paddings[d] = chance(50) ? 0 : between(1, 3);
+        p->paddings_after[d] = chance(50) ? KN_PADDING_SYMMETRIC : between(0, 4);
+        int64_t after = p->paddings_after[d] == KN_PADDING_SYMMETRIC ? p->paddings[d] : p->paddings_after[d];
+        int64_t reach = p->dilations[d] * (kernel[d] - 1) + 1 - p->paddings[d] - after;
+        size[d] = (reach > 1 ? reach : 1) + some_size(dims == 1 ? 100 : 10) - 1;
+        if (transposed) {
+            p->output_paddings[d] = between(0, (p->strides[d] > p->dilations[d] ? p->strides[d] : p->dilations[d]) - 1);
+            size[d] = 1 + (p->paddings[d] + after) / p->strides[d] + some_size(dims == 1 ? 40 : 6);
+        }
+    }
+}
+
+static void draw_conv(op_row *row, random_case *c)
+{
+    static const op_build builds[2][3] = {{build_conv1d, build_conv2d, build_conv3d},
+                                          {build_conv_transpose1d, build_conv_transpose2d, build_conv_transpose3d}};
+    const int dims = (int)between(1, 3);
+    const bool transposed = chance(50);
+    int64_t groups = chance(60) ? 1 : between(2, 4), in = some_size(20), out = some_size(20), terms = 1, taps = 1;
+    int64_t x[5] = {between(1, 3), groups * in}, weight[5] = {groups * out, in};
+    kn_conv_params *p = &c->params.conv;
+    draw_windows(p, dims, transposed, weight + 2, x + 2);
+    p->groups = groups;
+    if (transposed) {
+        weight[0] = groups * in;
+        weight[1] = out;
+    }
+    for (int d = 0; d < dims; d++) {
+        terms *= x[2 + d] * p->strides[d] + 4;
+        taps *= weight[2 + d];
+    }
+    row->build = builds[transposed][dims - 1];
+    row->inputs[0] = floats(dims + 2, x);
+    row->inputs[1] = floats(dims + 2, weight);
+    row->inputs[1].high = 1.0 / (double)(1 + in * taps / 9);
+    row->inputs[1].low = -row->inputs[1].high;
+    if (chance(70))
+        row->inputs[2] = floats(1, (const int64_t[]){groups * out});
+    row->reduction = x[0] * terms + (in + out) * taps;
+    row->tables = "conv2d conv2d_backward_data conv2d_backward_weights";
+}
+
+#define BUILD_POOL(dims)                                                                                               \
+    static kn_tensor *build_max##dims(kn_tensor *const *x, const void *params)                                         \
+    {                                                                                                                  \
+        kn_tensor *indices = NULL;                                                                                     \
+        return kn_max_pool##dims##d_with_indices_with(x[0], &indices, params);                                         \
+    }                                                                                                                  \
+    static kn_tensor *build_avg##dims(kn_tensor *const *x, const void *params)                                         \
+    {                                                                                                                  \
+        return kn_avg_pool##dims##d_with(x[0], params);                                                                \
+    }
+BUILD_POOL(1)
+BUILD_POOL(2)
+BUILD_POOL(3)
+
+static void draw_pool_of_any(op_row *row, random_case *c)
+{
+    static const op_build builds[2][3] = {{build_max1, build_max2, build_max3}, {build_avg1, build_avg2, build_avg3}};
+    const int dims = (int)between(1, 3);
+    const bool average = chance(50);
+    int64_t x[5] = {between(1, 3), some_size(20)};
+    kn_pool_params *p = &c->params.pool;
+    *p = kn_pool_params_init();
+    p->ceil_mode = chance(40);
+    p->count_include_pad = chance(60);
+    for (int d = 0; d < dims; d++) {
+        p->kernel_sizes[d] = between(1, 4);
+        p->strides[d] = between(1, 3);
+        p->paddings[d] = between(0, p->kernel_sizes[d] / 2);
+        p->paddings_after[d] = chance(50) ? KN_PADDING_SYMMETRIC : between(0, p->kernel_sizes[d] / 2);
+        x[2 + d] = p->kernel_sizes[d] - 1 + some_size(dims == 1 ? 100 : 12);
+    }
+    if (!average && chance(30)) {
+        p->dilation = 2;
+        for (int d = 0; d < dims; d++)
+            x[2 + d] += p->kernel_sizes[d];
+    }
+    row->build = builds[average][dims - 1];
+    row->inputs[0] = distinct(dims + 2, x);
+}
+
+static kn_tensor *build_adaptive_max3(kn_tensor *const *x, const void *params)
+{
+    const int64_t *n = params;
+    kn_tensor *indices = NULL;
+    return kn_adaptive_max_pool3d_with_indices(x[0], n[0], n[1], n[2], &indices);
+}
+static kn_tensor *build_adaptive_avg3(kn_tensor *const *x, const void *params)
+{
+    const int64_t *n = params;
+    return kn_adaptive_avg_pool3d(x[0], n[0], n[1], n[2]);
+}
+
+static void draw_adaptive3(op_row *row, random_case *c)
+{
+    int64_t x[5] = {between(1, 3), some_size(10)};
+    for (int d = 0; d < 3; d++) {
+        c->params.size[d] = chance(30) ? 1 : between(1, 5);
+        x[2 + d] = some_size(9);
+    }
+    row->build = chance(50) ? build_adaptive_max3 : build_adaptive_avg3;
+    row->inputs[0] = distinct(5, x);
 }
 
 /* --- products, elementwise, reductions --------------------------------------------------------------- */
@@ -327,6 +455,9 @@ int main(int argc, char **argv)
     add_family("conv2d", draw_conv2d, 2 * count, seed ? seed : "");
     add_family("pool2d", draw_pool, 2 * count, seed ? seed : "");
     add_family("adaptive_pool2d", draw_adaptive, count, seed ? seed : "");
+    add_family("conv", draw_conv, 2 * count, seed ? seed : "");
+    add_family("pool", draw_pool_of_any, 2 * count, seed ? seed : "");
+    add_family("adaptive_pool3d", draw_adaptive3, count, seed ? seed : "");
     add_family("matmul", draw_matmul, count, seed ? seed : "");
     add_family("broadcast", draw_broadcast, 2 * count, seed ? seed : "");
     add_family("reduction", draw_reduction, 2 * count, seed ? seed : "");

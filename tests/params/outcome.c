@@ -190,18 +190,11 @@ char *show_loader(kn_loader *loader)
         return show_error();
     if (!begin(&to))
         return NULL;
-    kn_tensor *x = NULL, *y = NULL;
-    bool more = kn_loader_start(loader, 1) == KN_OK;
-    while (more) {
-        KN_SCOPE;
-        more = kn_loader_next(loader, &x, &y) == KN_OK && x != NULL;
-        if (!more)
-            break;
-        write_kind(to.file, x);
-        write_values(to.file, x);
-        write_kind(to.file, y);
-        write_values(to.file, y);
-    }
+    KN_FOR_BATCHES (batch, loader, 1)
+        for (int i = 0; i < batch->num_fields; i++) {
+            write_kind(to.file, batch->fields[i]);
+            write_values(to.file, batch->fields[i]);
+        }
     fprintf(to.file, "%lld batches\n", (long long)kn_loader_batches(loader));
     kn_loader_free(loader);
     return end(&to);

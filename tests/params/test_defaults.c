@@ -45,6 +45,10 @@ static kn_tensor *ramp(int ndim, const int64_t *shape)
 }
 static kn_tensor *image(void) { return ramp(KN_SHAPE(1, 2, 6, 6)); }
 static kn_tensor *weight(void) { return ramp(KN_SHAPE(3, 2, 3, 3)); }
+static kn_tensor *signal(void) { return ramp(KN_SHAPE(1, 2, 7)); }
+static kn_tensor *weight1d(void) { return ramp(KN_SHAPE(2, 2, 3)); }
+static kn_tensor *volume(void) { return ramp(KN_SHAPE(1, 2, 3, 4, 5)); }
+static kn_tensor *weight3d(void) { return ramp(KN_SHAPE(2, 2, 2, 3, 2)); }
 static kn_tensor *matrix(void) { return ramp(KN_SHAPE(4, 3)); }
 /* One target is -100, which is the class to leave out, and one is 0, which is not. */
 static kn_tensor *classes(void) { return kn_from_data(((int64_t[]){2, 0, -100, 1}), KN_SHAPE(4), .dtype = KN_I64); }
@@ -91,19 +95,51 @@ CALLS(kn_copy, kn_copy_params, , copied(copy_with, params), copied(copy_by_macro
 CALLS(kn_clamp, kn_clamp_params, show_tensor, kn_clamp_with(matrix(), params), kn_clamp(matrix()))
 CALLS(kn_linear, kn_linear_options, show_tensor, kn_linear_with(matrix(), matrix(), NULL, params),
       kn_linear(matrix(), matrix(), NULL))
-CALLS(kn_conv2d, kn_conv2d_params, show_tensor, kn_conv2d_with(image(), weight(), NULL, params),
+CALLS(kn_conv2d, kn_conv_params, show_tensor, kn_conv2d_with(image(), weight(), NULL, params),
       kn_conv2d(image(), weight(), NULL))
-CALLS(kn_max_pool2d, kn_pool2d_params, show_tensor, kn_max_pool2d_with(image(), params), kn_max_pool2d(image()))
-CALLS(kn_avg_pool2d, kn_pool2d_params, show_tensor, kn_avg_pool2d_with(image(), params), kn_avg_pool2d(image()))
-CALLS(max_pool2d_of_2, kn_pool2d_params, show_tensor, kn_max_pool2d_with(image(), params),
+CALLS(kn_conv1d, kn_conv_params, show_tensor, kn_conv1d_with(signal(), weight1d(), NULL, params),
+      kn_conv1d(signal(), weight1d(), NULL))
+CALLS(kn_conv3d, kn_conv_params, show_tensor, kn_conv3d_with(volume(), weight3d(), NULL, params),
+      kn_conv3d(volume(), weight3d(), NULL))
+CALLS(kn_conv_transpose1d, kn_conv_params, show_tensor, kn_conv_transpose1d_with(signal(), weight1d(), NULL, params),
+      kn_conv_transpose1d(signal(), weight1d(), NULL))
+CALLS(kn_conv_transpose2d, kn_conv_params, show_tensor,
+      kn_conv_transpose2d_with(image(), kn_transpose(weight(), 0, 1), NULL, params),
+      kn_conv_transpose2d(image(), kn_transpose(weight(), 0, 1), NULL))
+CALLS(kn_conv_transpose3d, kn_conv_params, show_tensor, kn_conv_transpose3d_with(volume(), weight3d(), NULL, params),
+      kn_conv_transpose3d(volume(), weight3d(), NULL))
+CALLS(kn_max_pool1d, kn_pool_params, show_tensor, kn_max_pool1d_with(signal(), params), kn_max_pool1d(signal()))
+CALLS(kn_max_pool3d, kn_pool_params, show_tensor, kn_max_pool3d_with(volume(), params), kn_max_pool3d(volume()))
+CALLS(kn_avg_pool1d, kn_pool_params, show_tensor, kn_avg_pool1d_with(signal(), params), kn_avg_pool1d(signal()))
+CALLS(kn_avg_pool3d, kn_pool_params, show_tensor, kn_avg_pool3d_with(volume(), params), kn_avg_pool3d(volume()))
+static kn_tensor *places;
+CALLS(kn_max_pool1d_with_indices, kn_pool_params, show_tensor,
+      kn_max_pool1d_with_indices_with(signal(), &places, params), kn_max_pool1d_with_indices(signal(), &places))
+CALLS(kn_max_pool2d_with_indices, kn_pool_params, show_tensor,
+      kn_max_pool2d_with_indices_with(image(), &places, params), kn_max_pool2d_with_indices(image(), &places))
+CALLS(kn_max_pool3d_with_indices, kn_pool_params, show_tensor,
+      kn_max_pool3d_with_indices_with(volume(), &places, params), kn_max_pool3d_with_indices(volume(), &places))
+CALLS(max_pool1d_of_2, kn_pool_params, show_tensor, kn_max_pool1d_with(signal(), params),
+      kn_max_pool1d(signal(), .kernel_size = 2))
+CALLS(max_pool3d_of_2, kn_pool_params, show_tensor, kn_max_pool3d_with(volume(), params),
+      kn_max_pool3d(volume(), .kernel_size = 2))
+CALLS(avg_pool1d_of_3, kn_pool_params, show_tensor, kn_avg_pool1d_with(signal(), params),
+      kn_avg_pool1d(signal(), .kernel_size = 3, .padding = 1))
+CALLS(avg_pool3d_of_3, kn_pool_params, show_tensor, kn_avg_pool3d_with(volume(), params),
+      kn_avg_pool3d(volume(), .kernel_size = 3, .padding = 1))
+CALLS(places_of_2, kn_pool_params, show_tensor, kn_max_pool2d_with_indices_with(image(), &places, params),
+      kn_max_pool2d_with_indices(image(), &places, .kernel_size = 2))
+CALLS(kn_max_pool2d, kn_pool_params, show_tensor, kn_max_pool2d_with(image(), params), kn_max_pool2d(image()))
+CALLS(kn_avg_pool2d, kn_pool_params, show_tensor, kn_avg_pool2d_with(image(), params), kn_avg_pool2d(image()))
+CALLS(max_pool2d_of_2, kn_pool_params, show_tensor, kn_max_pool2d_with(image(), params),
       kn_max_pool2d(image(), .kernel_size = 2))
-CALLS(avg_pool2d_of_3, kn_pool2d_params, show_tensor, kn_avg_pool2d_with(image(), params),
+CALLS(avg_pool2d_of_3, kn_pool_params, show_tensor, kn_avg_pool2d_with(image(), params),
       kn_avg_pool2d(image(), .kernel_size = 3, .padding = 1))
-static void give_2(void *params) { ((kn_pool2d_params *)params)->kernel_size = 2; }
+static void give_2(void *params) { ((kn_pool_params *)params)->kernel_size = 2; }
 static void give_3(void *params)
 {
-    ((kn_pool2d_params *)params)->kernel_size = 3;
-    ((kn_pool2d_params *)params)->padding = 1;
+    ((kn_pool_params *)params)->kernel_size = 3;
+    ((kn_pool_params *)params)->padding = 1;
 }
 CALLS(kn_batch_norm, kn_batch_norm_params, show_tensor, kn_batch_norm_with(image(), params), kn_batch_norm(image()))
 CALLS(batch_norm_training, kn_batch_norm_params, show_tensor, kn_batch_norm_with(image(), params),
@@ -186,6 +222,22 @@ static kn_tensor *cube(kn_tensor *const *inputs, void *user)
         kn_register_hook(y, times_101, NULL);
     return y;
 }
+static char *check_cube_twice(const kn_gradcheck_options *options)
+{
+    kn_tensor *x = kn_full(KN_SHAPE(2), 1.5, .dtype = KN_F64, .requires_grad = true);
+    return kn_gradgradcheck(cube, NULL, &x, 1, options) == KN_OK ? strdup("no difference") : show_error();
+}
+CALLS(kn_gradgradcheck, kn_gradcheck_options, , check_cube_twice(params),
+      check_cube_twice(&(kn_gradcheck_options){KN_GRADCHECK_DEFAULTS}))
+static char *slope_of_cube(bool by_macro, const kn_autograd_grad_params *params)
+{
+    kn_tensor *x = kn_full(KN_SHAPE(1), 1.5, .dtype = KN_F64, .requires_grad = true), *slope = NULL;
+    kn_tensor *y = kn_mul(kn_mul(x, x), x);
+    const kn_status status =
+        by_macro ? kn_autograd_grad(&y, 1, &x, 1, &slope) : kn_autograd_grad_with(&y, 1, &x, 1, &slope, params);
+    return status == KN_OK ? show_tensor(slope) : show_error();
+}
+CALLS(kn_autograd_grad, kn_autograd_grad_params, , slope_of_cube(false, params), slope_of_cube(true, NULL))
 /* The message tells the difference found, which depends on eps, and that it was not tolerated. */
 static char *check_cube(const kn_gradcheck_options *options)
 {
@@ -205,20 +257,36 @@ static void give_features(void *params)
     ((kn_nn_linear_params *)params)->in_features = 3;
     ((kn_nn_linear_params *)params)->out_features = 2;
 }
-CALLS(kn_nn_conv2d, kn_nn_conv2d_params, show_module, kn_nn_conv2d_with(params), kn_nn_conv2d())
-CALLS(conv2d_of_3, kn_nn_conv2d_params, show_module, kn_nn_conv2d_with(params),
+CALLS(kn_nn_conv2d, kn_nn_conv_params, show_module, kn_nn_conv2d_with(params), kn_nn_conv2d())
+CALLS(conv2d_of_3, kn_nn_conv_params, show_module, kn_nn_conv2d_with(params),
       kn_nn_conv2d(.in_channels = 2, .out_channels = 4, .kernel_size = 3))
 static void give_channels(void *params)
 {
-    ((kn_nn_conv2d_params *)params)->in_channels = 2;
-    ((kn_nn_conv2d_params *)params)->out_channels = 4;
-    ((kn_nn_conv2d_params *)params)->kernel_size = 3;
+    ((kn_nn_conv_params *)params)->in_channels = 2;
+    ((kn_nn_conv_params *)params)->out_channels = 4;
+    ((kn_nn_conv_params *)params)->kernel_size = 3;
 }
-CALLS(kn_nn_max_pool2d, kn_pool2d_params, show_module, kn_nn_max_pool2d_with(params), kn_nn_max_pool2d())
-CALLS(kn_nn_avg_pool2d, kn_pool2d_params, show_module, kn_nn_avg_pool2d_with(params), kn_nn_avg_pool2d())
-CALLS(nn_max_pool2d_of_2, kn_pool2d_params, show_module, kn_nn_max_pool2d_with(params),
+CALLS(kn_nn_conv1d, kn_nn_conv_params, show_module, kn_nn_conv1d_with(params), kn_nn_conv1d())
+CALLS(kn_nn_conv3d, kn_nn_conv_params, show_module, kn_nn_conv3d_with(params), kn_nn_conv3d())
+CALLS(kn_nn_conv_transpose1d, kn_nn_conv_params, show_module, kn_nn_conv_transpose1d_with(params),
+      kn_nn_conv_transpose1d())
+CALLS(kn_nn_conv_transpose2d, kn_nn_conv_params, show_module, kn_nn_conv_transpose2d_with(params),
+      kn_nn_conv_transpose2d())
+CALLS(kn_nn_conv_transpose3d, kn_nn_conv_params, show_module, kn_nn_conv_transpose3d_with(params),
+      kn_nn_conv_transpose3d())
+CALLS(conv1d_of_3, kn_nn_conv_params, show_module, kn_nn_conv1d_with(params),
+      kn_nn_conv1d(.in_channels = 2, .out_channels = 4, .kernel_size = 3))
+CALLS(conv_transpose3d_of_3, kn_nn_conv_params, show_module, kn_nn_conv_transpose3d_with(params),
+      kn_nn_conv_transpose3d(.in_channels = 2, .out_channels = 4, .kernel_size = 3))
+CALLS(kn_nn_max_pool1d, kn_pool_params, show_module, kn_nn_max_pool1d_with(params), kn_nn_max_pool1d())
+CALLS(kn_nn_max_pool3d, kn_pool_params, show_module, kn_nn_max_pool3d_with(params), kn_nn_max_pool3d())
+CALLS(kn_nn_avg_pool1d, kn_pool_params, show_module, kn_nn_avg_pool1d_with(params), kn_nn_avg_pool1d())
+CALLS(kn_nn_avg_pool3d, kn_pool_params, show_module, kn_nn_avg_pool3d_with(params), kn_nn_avg_pool3d())
+CALLS(kn_nn_max_pool2d, kn_pool_params, show_module, kn_nn_max_pool2d_with(params), kn_nn_max_pool2d())
+CALLS(kn_nn_avg_pool2d, kn_pool_params, show_module, kn_nn_avg_pool2d_with(params), kn_nn_avg_pool2d())
+CALLS(nn_max_pool2d_of_2, kn_pool_params, show_module, kn_nn_max_pool2d_with(params),
       kn_nn_max_pool2d(.kernel_size = 2))
-CALLS(nn_avg_pool2d_of_2, kn_pool2d_params, show_module, kn_nn_avg_pool2d_with(params),
+CALLS(nn_avg_pool2d_of_2, kn_pool_params, show_module, kn_nn_avg_pool2d_with(params),
       kn_nn_avg_pool2d(.kernel_size = 2))
 CALLS(kn_nn_batch_norm1d, kn_nn_batch_norm_params, show_module, kn_nn_batch_norm1d_with(params), kn_nn_batch_norm1d())
 CALLS(kn_nn_batch_norm2d, kn_nn_batch_norm_params, show_module, kn_nn_batch_norm2d_with(params), kn_nn_batch_norm2d())
@@ -238,6 +306,24 @@ CALLS(kn_optim_sgd, kn_sgd_params, show_optim, kn_optim_sgd_with(some_parameters
       kn_optim_sgd(some_parameters()))
 CALLS(kn_optim_adam, kn_adam_params, show_optim, kn_optim_adam_with(some_parameters(), params),
       kn_optim_adam(some_parameters()))
+
+static char *show_made(kn_module *module)
+{
+    if (module == NULL)
+        return show_error();
+    static char text[64];
+    snprintf(text, sizeof text, "%d in, %d out", kn_module_input_count(module), kn_module_output_count(module));
+    kn_module_free(module);
+    return strdup(text);
+}
+static kn_status pass_on(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    (void)module;
+    outputs[0] = inputs[0];
+    return KN_OK;
+}
+CALLS(kn_module_new_many, kn_module_new_many_params, show_made, kn_module_new_many_with("Any", pass_on, params),
+      kn_module_new_many("Any", pass_on))
 
 /* Neither function has a macro with options: the plain call takes its place. */
 CALLS(kn_module_summary, kn_module_summary_params, show_text, kn_module_summary_with(some_module(), params),
@@ -261,6 +347,36 @@ static kn_loader *load(bool with, const kn_loader_params *params)
         with ? kn_loader_new_with(&loader, some_data(), params) : kn_loader_new(&loader, some_data());
     return status == KN_OK ? loader : NULL;
 }
+/* The transform adds one to what it is given. */
+static kn_status add_one(void *value, const kn_field *field, uint64_t random, void *user)
+{
+    (void)field, (void)random, (void)user;
+    *(float *)value += 1;
+    return KN_OK;
+}
+static char *transformed(bool with, const kn_transform_dataset_params *params)
+{
+    kn_dataset *dataset = NULL, *base = NULL;
+    float x[2];
+    int64_t y;
+    static char text[64];
+    KN_SCOPE;
+    kn_tensor *rows = kn_ones(KN_SHAPE(1, 2), .device = kn_device_host());
+    kn_status status =
+        kn_tensor_dataset(&base, rows, kn_zeros(KN_SHAPE(1), .dtype = KN_I64, .device = kn_device_host()));
+    if (status == KN_OK)
+        status = with ? kn_transform_dataset_with(&dataset, base, add_one, NULL, params)
+                      : kn_transform_dataset(&dataset, base, add_one, NULL);
+    if (status == KN_OK)
+        status = kn_dataset_get(dataset, 0, (void *[]){x, &y});
+    if (status != KN_OK)
+        return show_error();
+    snprintf(text, sizeof text, "%g %g %d", (double)x[0], (double)x[1], (int)y);
+    kn_dataset_free(dataset);
+    return strdup(text);
+}
+CALLS(kn_transform_dataset, kn_transform_dataset_params, , transformed(true, params), transformed(false, NULL))
+
 CALLS(kn_loader_new, kn_loader_params, show_loader, load(true, params), load(false, NULL))
 
 static kn_trainer *train(bool with, bool given, const kn_trainer_params *params)
@@ -330,7 +446,24 @@ static const row rows[] = {
     ROW(kn_copy),
     ROW(kn_clamp),
     ROW(kn_linear),
+    ROW(kn_conv1d),
     ROW(kn_conv2d),
+    ROW(kn_conv3d),
+    ROW(kn_conv_transpose1d),
+    ROW(kn_conv_transpose2d),
+    ROW(kn_conv_transpose3d),
+    NEEDS(kn_max_pool1d),
+    NEEDS(kn_max_pool3d),
+    NEEDS(kn_avg_pool1d),
+    NEEDS(kn_avg_pool3d),
+    NEEDS(kn_max_pool1d_with_indices),
+    NEEDS(kn_max_pool2d_with_indices),
+    NEEDS(kn_max_pool3d_with_indices),
+    GIVEN(max_pool1d_of_2, give_2),
+    GIVEN(max_pool3d_of_2, give_2),
+    GIVEN(avg_pool1d_of_3, give_3),
+    GIVEN(avg_pool3d_of_3, give_3),
+    GIVEN(places_of_2, give_2),
     NEEDS(kn_max_pool2d),
     NEEDS(kn_avg_pool2d),
     GIVEN(max_pool2d_of_2, give_2),
@@ -346,10 +479,23 @@ static const row rows[] = {
     ROW(kn_jit_call),
     NEEDS(kn_kernel_run),
     GIVEN(kernel_of_6, give_global),
+    ROW(kn_autograd_grad),
+    ROW(kn_gradgradcheck),
     NEEDS(kn_gradcheck),
     NEEDS(kn_nn_linear),
     GIVEN(linear_of_3, give_features),
+    NEEDS(kn_nn_conv1d),
     NEEDS(kn_nn_conv2d),
+    NEEDS(kn_nn_conv3d),
+    NEEDS(kn_nn_conv_transpose1d),
+    NEEDS(kn_nn_conv_transpose2d),
+    NEEDS(kn_nn_conv_transpose3d),
+    GIVEN(conv1d_of_3, give_channels),
+    GIVEN(conv_transpose3d_of_3, give_channels),
+    NEEDS(kn_nn_max_pool1d),
+    NEEDS(kn_nn_max_pool3d),
+    NEEDS(kn_nn_avg_pool1d),
+    NEEDS(kn_nn_avg_pool3d),
     GIVEN(conv2d_of_3, give_channels),
     NEEDS(kn_nn_max_pool2d),
     NEEDS(kn_nn_avg_pool2d),
@@ -364,6 +510,8 @@ static const row rows[] = {
     ROW(kn_nn_dropout2d),
     ROW(kn_nn_data_parallel),
     ROW(kn_module_summary),
+    ROW(kn_module_new_many),
+    ROW(kn_transform_dataset),
     NEEDS(kn_module_load),
     ROW(kn_optim_sgd),
     ROW(kn_optim_adam),

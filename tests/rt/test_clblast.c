@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rt/clblast/clblast.h"
+#include "rt/clblast/parameters.h"
 #include "rt/rt.h"
 #include "rt/tuning/tuning.h"
 #include "tensor/tensor.h"

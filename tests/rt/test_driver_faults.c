@@ -111,11 +111,11 @@ static kn_status sum_batches(kn_loader *loader, kn_tensor **sum)
     *sum = kn_zeros(KN_SHAPE(1));
     kn_status status = *sum ? kn_loader_start(loader, 0) : fault_status(false);
     while (status == KN_OK) {
-        kn_tensor *x, *y;
-        status = kn_loader_next(loader, &x, &y);
-        if (status != KN_OK || !x)
+        const kn_batch *batch;
+        status = kn_loader_next(loader, &batch);
+        if (status != KN_OK || !batch)
             break;
-        *sum = kn_add(*sum, kn_add(kn_sum(x), kn_sum(kn_to_dtype(y, KN_F32))));
+        *sum = kn_add(*sum, kn_add(kn_sum(batch->input), kn_sum(kn_to_dtype(batch->target, KN_F32))));
         status = fault_status(*sum != NULL);
     }
     return status;

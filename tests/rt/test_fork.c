@@ -101,7 +101,7 @@ static int everything_is_refused(belongings *b)
     kn_device *opened;
     kn_stream *stream;
     kn_event *event;
-    kn_tensor *x, *y;
+    const kn_batch *batch;
     float values[100];
     bool done;
     int wrong = 0;
@@ -119,7 +119,7 @@ static int everything_is_refused(belongings *b)
     wrong += REFUSED(kn_event_query(b->event, &done));
     wrong += REFUSED(kn_graph_replay(b->graph));
     wrong += REFUSED(kn_empty_cache(b->device));
-    wrong += REFUSED(kn_loader_next(b->loader, &x, &y));
+    wrong += REFUSED(kn_loader_next(b->loader, &batch));
     wrong += REFUSED(kn_loader_start(b->loader, 1));
     wrong += kn_device_count() < 1; /* what only looks goes on */
     free_all(b);

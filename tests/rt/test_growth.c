@@ -83,12 +83,12 @@ static void graph(subject *s)
 static void loader(subject *s)
 {
     kn_loader *made;
-    kn_tensor *x, *y;
+    const kn_batch *batch;
     assert_ok(kn_loader_new(&made, s->data, .batch_size = 8, .num_workers = 2, .pin_memory = true));
     assert_ok(kn_loader_start(made, 0));
     do
-        assert_ok(kn_loader_next(made, &x, &y));
-    while (x);
+        assert_ok(kn_loader_next(made, &batch));
+    while (batch);
     kn_loader_free(made);
 }
 

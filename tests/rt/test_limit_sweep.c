@@ -2,7 +2,8 @@
  * the while the pool keeps within the limit. */
 #include <stdio.h>
 
-#include "rt/internal.h"
+#include "rt/device/device_struct.h"
+#include "rt/memory/pool.h"
 #include "rt_test.h"
 
 #define STEPS 3
@@ -63,10 +64,11 @@ static kn_status steps(const workload *w, kn_module *net, kn_optim *optim, kn_lo
     kn_status status = KN_OK;
     for (int i = 0; i < STEPS && status == KN_OK; i++) {
         KN_SCOPE;
+        const kn_batch *batch = NULL;
         kn_tensor *x = NULL, *y = NULL;
-        if (loader)
-            status = kn_loader_next(loader, &x, &y);
-        else
+        if (loader && (status = kn_loader_next(loader, &batch)) == KN_OK)
+            x = batch->input, y = batch->target;
+        else if (!loader)
             x = kn_rand(KN_SHAPE(w->batch, w->channels, w->side, w->side)),
             y = kn_zeros(KN_SHAPE(w->batch), .dtype = KN_I64);
         if (status == KN_OK)
@@ -98,10 +100,10 @@ static bool fits(const workload *w, kn_device *device, kn_dataset *data, uint64_
 {
     kn_error_clear();
     kn_empty_cache(device);
-    device->pool.limit = limit;
+    device->pool->limit = limit;
     kn_reset_peak_memory_stats(device);
     kn_status status = train(w, data);
-    device->pool.limit = 0;
+    device->pool->limit = 0;
     if (status != KN_OK && status != KN_ERR_MEMORY)
         fail_msg("%s with %llu bytes: %s", w->name, (unsigned long long)limit, kn_error_message());
     assert_true(kn_max_memory_reserved(device) <= limit);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "rt/device/inject.h"
 #include "rt/device/lost.h"
-#include "rt/internal.h"
 #include "tensor/tensor.h"
 
 /* A device is lost for good; tests may bring it back, since nothing happened to it really. */

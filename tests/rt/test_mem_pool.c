@@ -2,6 +2,7 @@
 #include "rt_test.h"
 
 #include "base/threads.h"
+#include "rt/command/transfer.h"
 #include "rt/memory/pool.h"
 
 #define MIB ((size_t)1 << 20)

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/memory.h"
+#include "rt/device/device.h"
 #include "rt/memory/pool.h"
 
 #define MIB ((size_t)1 << 20)

@@ -102,7 +102,7 @@ static void the_host_has_no_handles(void **state)
     assert_message("on the host");
     x = kn_zeros(KN_SHAPE(2), .device = kn_device_at(0));
     assert_int_equal(kn_record_stream(x, kn_stream_default(kn_device_at(1))), KN_ERR_DEVICE);
-    assert_message("the stream of");
+    assert_message("the stream belongs to");
 }
 
 /* Memory that a foreign queue still works on is not handed out again. */

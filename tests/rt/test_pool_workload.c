@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "rt/command/transfer.h"
 #include "rt/memory/blocks.h"
 #include "tensor/philox.h"
 
@@ -63,7 +64,7 @@ static void count_block(counted *c, kn_pool *pool, const kn_buffer *block)
 static void check_pool(kn_device *device)
 {
     counted c = {0};
-    kn_pool *pool = &device->pool;
+    kn_pool *pool = device->pool;
     kn_lock(&pool->lock);
     for (const kn_segment *segment = pool->segments; segment; segment = segment->next) {
         size_t offset = 0;
@@ -168,7 +169,7 @@ static void places_are_the_same_each_time(void **state)
     kn_device *device = test_device();
     for (int run = 0; run < 2; run++) {
         kn_buffer *buffers[BUFFERS];
-        uint64_t first = device->pool.next_address;
+        uint64_t first = device->pool->next_address;
         for (int i = 0; i < BUFFERS; i++) {
             uint32_t words[4];
             kn_philox_block(words, 12, 0, (uint64_t)i);

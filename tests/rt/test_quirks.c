@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 
-#include "rt/internal.h"
+#include "rt/device/device_struct.h"
+#include "rt/device/inject.h"
+#include "rt/memory/buffer.h"
 #include "watch/doctor/diagnose.h"
 
 #define PLATFORM_NVIDIA "NVIDIA CUDA"

@@ -6,8 +6,8 @@ import numpy
 import torch
 import torch.nn.functional as F
 
-from koine_ctypes import (BatchNormParams, BOOL, ClampParams, DOUBLE, DropoutParams, I64T, LayerNormParams,
-                          REDUCTIONS, VOID, dims, sizes)
+from koine_ctypes import (BatchNormParams, BOOL, ClampParams, ConvParams, DOUBLE, DropoutParams, I64T, LayerNormParams,
+                          PoolParams, REDUCTIONS, VOID, dims, sizes)
 
 OPS = {}
 
@@ -247,6 +247,94 @@ def layer_norm_of_koine(k, x, weight=None, bias=None):
     return k.call("kn_layer_norm_with", VOID(x), 1, sizes([last]), ctypes.byref(params))
 
 
+def some(rng, count, *choices):
+    return tuple(rng.choice(choices) for _ in range(count))
+
+
+def draw_conv(count, transposed):
+    """An input and a weight that fit each other; a padding of zeros times an infinity is not what is looked for."""
+    def draw(rng, values):
+        def is_usable(t):
+            return t.numel() > 0 and bool(t.isfinite().all())
+        w = pick(rng, values, lambda t: t.dim() == count + 2 and is_usable(t))
+        weight = values[w].shape
+        divides = (lambda c: c == weight[0]) if transposed else (lambda c: c % weight[1] == 0)
+        x = pick(rng, values, lambda t: t.dim() in (count + 1, count + 2) and is_usable(t) and divides(t.shape[-count - 1]))
+        groups = rng.choice([g for g in (1, 2, 3) if weight[0] % g == 0]) if transposed else \
+            values[x].shape[-count - 1] // weight[1]
+        biases = [v for v in values if values[v].shape == (weight[1] * groups if transposed else weight[0],)]
+        params = dict(stride=some(rng, count, 1, 1, 2), padding=some(rng, count, 0, 0, 1, 2),
+                      dilation=some(rng, count, 1, 1, 2), groups=groups)
+        if transposed:
+            params["output_padding"] = some(rng, count, 0, 0, 1)
+        return [x, w] + ([rng.choice(biases)] if biases and rng.random() < 0.5 else []), tuple(params.items())
+    return draw
+
+
+def conv_of_torch(name):
+    def conv(x, w, *rest):
+        tensors = [t for t in rest if isinstance(t, torch.Tensor)]
+        return getattr(F, name)(x, w, *tensors, **dict(p for p in rest if isinstance(p, tuple)))
+    return conv
+
+
+def by_direction(numbers):
+    return (I64T * 3)(*numbers)
+
+
+def conv_of_koine(name):
+    def conv(k, x, w, *rest):
+        bias = next((t for t in rest if not isinstance(t, tuple)), None)
+        p = dict(r for r in rest if isinstance(r, tuple))
+        params = ConvParams(stride=1, dilation=1, strides=by_direction(p["stride"]), groups=p["groups"],
+                            paddings=by_direction(p["padding"]), dilations=by_direction(p["dilation"]),
+                            output_paddings=by_direction(p.get("output_padding", ())), paddings_after=(I64T * 3)(-2, -2, -2))
+        return k.call(f"kn_{name}_with", VOID(x), VOID(w), VOID(bias), ctypes.byref(params))
+    return conv
+
+
+def draw_pool(count, average):
+    def draw(rng, values):
+        x = pick(rng, values, lambda t: t.dim() in (count + 1, count + 2) and t.numel() > 0)
+        params = dict(kernel_size=some(rng, count, 1, 2, 3), stride=some(rng, count, 1, 2), padding=some(rng, count, 0, 0, 1),
+                      ceil_mode=rng.random() < 0.4)
+        if average:
+            params["count_include_pad"] = rng.random() < 0.5
+        else:
+            params["dilation"] = some(rng, count, 1, 1, 2)
+        return [x], tuple(params.items())
+    return draw
+
+
+def pool_of_koine(name):
+    def pool(k, x, *items):
+        p = dict(items)
+        params = PoolParams(dilation=1, kernel_sizes=by_direction(p["kernel_size"]), strides=by_direction(p["stride"]),
+                            paddings=by_direction(p["padding"]), dilations=by_direction(p.get("dilation", ())),
+                            paddings_after=(I64T * 3)(-2, -2, -2), ceil_mode=p["ceil_mode"],
+                            count_include_pad=p.get("count_include_pad", True))
+        return k.call(f"kn_{name}_with", VOID(x), ctypes.byref(params))
+    return pool
+
+
+def draw_adaptive(count):
+    return lambda rng, values: ([pick(rng, values, lambda t: t.dim() in (count + 1, count + 2) and t.numel() > 0)],
+                                some(rng, count, 1, 2, 3))
+
+
+def add_windows(count):
+    """Convolutions and poolings of `count` dimensions."""
+    for name, transposed in ((f"conv{count}d", False), (f"conv_transpose{count}d", True)):
+        OPS[name] = Custom(draw_conv(count, transposed), conv_of_torch(name), conv_of_koine(name))
+    for name, average in ((f"max_pool{count}d", False), (f"avg_pool{count}d", True)):
+        function = getattr(F, name)
+        OPS[name] = Custom(draw_pool(count, average), lambda x, *p, function=function: function(x, **dict(p)),
+                           pool_of_koine(name))
+    for name in (f"adaptive_max_pool{count}d", f"adaptive_avg_pool{count}d"):
+        OPS[name] = Custom(draw_adaptive(count), lambda x, *size, function=getattr(F, name): function(x, size),
+                           lambda k, x, *size, name=name: k.call("kn_" + name, VOID(x), *map(I64T, size)))
+
+
 def draw_mse(rng, values):
     a = pick(rng, values)
     fitting = [v for v in values if values[v].shape == values[a].shape]
@@ -303,6 +391,8 @@ OPS["index_select"] = Custom(draw_index_select, lambda x, d, i: torch.index_sele
                                                        VOID(k.tensor(numpy.array(i, dtype=numpy.int64)))))
 OPS["dropout"] = Custom(one(), lambda x: F.dropout(x, 0.5, False),
                         lambda k, x: k.call("kn_dropout_with", VOID(x), ctypes.byref(DropoutParams(0.5, False))))
+for directions in (1, 2, 3):
+    add_windows(directions)
 OPS["batch_norm"].weight = OPS["mse_loss"].weight = 2.0
 
 VIEWS = {
@@ -332,12 +422,13 @@ OPS.update(VIEWS)
 NAMES = list(OPS)
 WEIGHTS = [OPS[name].weight for name in NAMES]
 # Of 0 and -0 either may be the maximum.
-MAXIMA = ("max", "max_dim", "maximum")
+MAXIMA = ("max", "max_dim", "maximum") + tuple(name for name in OPS if "max_pool" in name)
 # PyTorch copies arguments that are not contiguous.
 COPYING = ("linear", "matmul")
 # What is rounded, and perhaps in another order than PyTorch does it.
 ROUNDED = ("exp", "log", "sigmoid", "tanh", "sum", "mean", "div", "pow", "pow_scalar", "sum_dims", "mean_dims",
-           "softmax", "log_softmax", "matmul", "linear", "batch_norm", "layer_norm", "mse_loss")
+           "softmax", "log_softmax", "matmul", "linear", "batch_norm", "layer_norm",
+           "mse_loss") + tuple(name for name in OPS if "conv" in name or "avg_pool" in name)
 
 
 def is_new(name):

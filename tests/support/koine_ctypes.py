@@ -31,6 +31,19 @@ class LayerNormParams(ctypes.Structure):
     _fields_ = [("weight", VOID), ("bias", VOID), ("eps", DOUBLE)]
 
 
+class ConvParams(ctypes.Structure):
+    _fields_ = [("stride", I64T), ("padding", I64T), ("dilation", I64T), ("output_padding", I64T),
+                ("strides", I64T * 3), ("paddings", I64T * 3), ("dilations", I64T * 3), ("output_paddings", I64T * 3),
+                ("paddings_after", I64T * 3), ("groups", I64T), ("activation", INT)]
+
+
+class PoolParams(ctypes.Structure):
+    _fields_ = [("kernel_size", I64T), ("stride", I64T), ("padding", I64T), ("dilation", I64T),
+                ("kernel_sizes", I64T * 3), ("strides", I64T * 3), ("paddings", I64T * 3), ("dilations", I64T * 3),
+                ("paddings_after", I64T * 3), ("ceil_mode", BOOL), ("count_include_pad", BOOL),
+                ("divisor_override", I64T), ("activation", INT)]
+
+
 class DropoutParams(ctypes.Structure):
     _fields_ = [("p", DOUBLE), ("training", BOOL)]
 

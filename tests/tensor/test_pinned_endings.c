@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rt/device/device_struct.h"
 #include "rt/device/lost.h"
-#include "rt/internal.h"
 #include "tensor/host_copies.h"
 
 enum { N = 100003 };
@@ -128,7 +128,7 @@ TENSOR_TEST(a_dataset_reads_what_has_arrived)
     CHECK_OK(kn_copy(x, news, .non_blocking = true));
     float sample = 0;
     int64_t label;
-    CHECK_OK(kn_dataset_get(dataset, N - 1, &sample, &label));
+    CHECK_OK(kn_dataset_get(dataset, N - 1, (void *[]){&sample, &label}));
     assert_true(sample == 9 + (float)(N - 1));
     kn_dataset_free(dataset);
 }

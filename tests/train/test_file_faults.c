@@ -14,7 +14,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/system.h"
-#include "rt/internal.h"
+#include "rt/program/program.h"
 #include "rt/tuning/tuning.h"
 #include "train/history.h"
 

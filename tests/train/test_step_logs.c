@@ -193,10 +193,10 @@ typedef struct poison {
     int calls, at;
 } poison;
 
-static kn_tensor *poisoned(kn_tensor *output, kn_tensor *target, void *user)
+static kn_tensor *poisoned(kn_tensor *const *outputs, const kn_batch *batch, void *user)
 {
     poison *p = user;
-    kn_tensor *loss = kn_cross_entropy(output, target);
+    kn_tensor *loss = kn_cross_entropy(outputs[0], batch->target);
     return ++p->calls == p->at ? kn_mul_scalar(loss, NAN) : loss;
 }
 
@@ -336,19 +336,13 @@ TENSOR_TEST(a_fit_waits_once_per_epoch)
     case_free(&c);
 }
 
-static void step_by_hand(trainer_case *c, kn_device_log *log, bool *more)
+static void step_by_hand(trainer_case *c, kn_device_log *log, const kn_batch *batch)
 {
-    KN_SCOPE;
-    kn_tensor *x = NULL, *y = NULL;
-    CHECK_OK(kn_loader_next(c->train, &x, &y));
-    *more = x != NULL;
-    if (!*more)
-        return;
     kn_optim_zero_grad(c->optim);
-    kn_tensor *output = kn_forward(c->net, x), *loss = kn_cross_entropy(output, y);
+    kn_tensor *output = kn_forward(c->net, batch->input), *loss = kn_cross_entropy(output, batch->target);
     CHECK_OK(kn_backward(loss));
-    CHECK_OK(kn_device_log_scalar(log, 0, loss, kn_size(x, 0)));
-    CHECK_OK(kn_device_log_accuracy(log, 1, output, y));
+    CHECK_OK(kn_device_log_scalar(log, 0, loss, batch->size));
+    CHECK_OK(kn_device_log_accuracy(log, 1, output, batch->target));
     CHECK_OK(kn_device_log_grad_norm(log, 2));
     CHECK_OK(kn_optim_step(c->optim));
 }
@@ -361,12 +355,11 @@ TENSOR_TEST(a_loop_by_hand_waits_for_its_log_alone)
     kn_device_log_add_accuracy(log, "accuracy");
     kn_device_log_add_grad_norm(log, "norm", kn_module_parameters(c.net));
     for (int epoch = 0; epoch < 3; epoch++) {
-        bool more = true;
         CHECK_OK(kn_device_log_reset(log));
-        CHECK_OK(kn_loader_start(c.train, epoch));
         uint64_t before = kn_host_wait_count();
-        while (more)
-            step_by_hand(&c, log, &more);
+        KN_FOR_BATCHES (batch, c.train, epoch)
+            step_by_hand(&c, log, batch);
+        CHECK_OK(kn_loader_status(c.train));
         if (epoch > 0) /* in the first one kernels are compiled */
             assert_int_equal(kn_host_wait_count() - before, 0);
         before = kn_host_wait_count();

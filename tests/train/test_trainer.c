@@ -130,10 +130,10 @@ TENSOR_TEST(the_best_weights_are_there_at_the_end)
 
 /* --- without this or that -------------------------------------------------------------------------------------- */
 
-static kn_tensor *squared(kn_tensor *output, kn_tensor *target, void *user)
+static kn_tensor *squared(kn_tensor *const *outputs, const kn_batch *batch, void *user)
 {
     (*(int *)user)++;
-    return kn_mse_loss(kn_select(output, 1, 1), kn_to_dtype(target, KN_F32), KN_REDUCTION_MEAN);
+    return kn_mse_loss(kn_select(outputs[0], 1, 1), kn_to_dtype(batch->target, KN_F32), KN_REDUCTION_MEAN);
 }
 
 TENSOR_TEST(a_loss_of_ones_own_without_validation_or_accuracy)
@@ -193,9 +193,9 @@ static kn_tensor *soft(kn_tensor *classes)
     return probabilities;
 }
 
-static kn_status soften(kn_batch *batch, void *user)
+static kn_status soften(const kn_batch *batch, void *user)
 {
-    batch->target = soft(batch->target);
+    batch->fields[1] = soft(batch->target);
     return kn_collate_to_device(batch, user);
 }
 
@@ -243,10 +243,10 @@ TENSOR_TEST(soft_targets_need_a_trainer_without_accuracy)
 }
 
 /* Whole numbers of another shape: known when the network's output is. */
-static kn_tensor *summed(kn_tensor *output, kn_tensor *target, void *user)
+static kn_tensor *summed(kn_tensor *const *outputs, const kn_batch *batch, void *user)
 {
-    (void)target, (void)user;
-    return kn_mean(output);
+    (void)batch, (void)user;
+    return kn_mean(outputs[0]);
 }
 
 TENSOR_TEST(targets_of_another_shape_need_a_trainer_without_accuracy)

@@ -4,67 +4,81 @@
  * pixel; a product with the weights [outer][taps] then is the convolution. col2im adds such a matrix back up: for each
  * element of dx, over the taps in a fixed order.
  *
- * Compiled in: T. */
+ * Compiled in: T, VOLUME. */
 #include "common/koine.clh"
+#include "conv/any/shape.clh"
 
-typedef struct conv_shape {
-    long images, in_channels, height, width;
-    long out_channels, kernel_height, kernel_width, out_height, out_width;
-    long stride_height, stride_width, top, left, dilation_height, dilation_width, groups;
-} conv_shape;
-
-/* What tap `tap` of an image reads for output row p, column q. */
-static inline T read_tap(const global T *restrict x, const conv_shape s, long image, long tap, long p, long q)
+/* What tap `tap` of an image reads for the output's slice o, row p, column q. */
+static inline T read_tap(const global T *restrict x, const conv_shape s, long image, long tap, long o, long p, long q)
 {
-    const long t = tap % s.kernel_width, r = tap / s.kernel_width % s.kernel_height,
-               channel = tap / s.kernel_width / s.kernel_height;
+    const long t = tap % s.kernel_width, r = tap / s.kernel_width % s.kernel_height;
+    const long u = SLICE(tap / s.kernel_width / s.kernel_height % s.kernel_depth);
+    const long channel = tap / s.kernel_width / s.kernel_height / DEPTH(s.kernel_depth);
+    const long slice = SLICE(o * s.stride_depth - s.front + u * s.dilation_depth);
     const long row = p * s.stride_height - s.top + r * s.dilation_height,
                column = q * s.stride_width - s.left + t * s.dilation_width;
-    const bool inside = row >= 0 && row < s.height && column >= 0 && column < s.width;
-    return inside ? x[((image * s.in_channels + channel) * s.height + row) * s.width + column] : (T)0;
+    const bool inside = is_within(slice, DEPTH(s.depth)) && is_within(row, s.height) && is_within(column, s.width);
+    const long volume = (image * s.in_channels + channel) * DEPTH(s.depth);
+    return inside ? x[((volume + slice) * s.height + row) * s.width + column] : (T)0;
 }
 
-/* columns [images][in_channels * R * S][P * Q], of `images` images from `first` on: on CPU devices a row of pixels at a
- * time, elsewhere a pixel. */
+/* columns [images][in_channels * U * R * S][O * P * Q], of `images` images from `first` on: on CPU devices a row of
+ * pixels at a time, elsewhere a pixel. */
 kernel void conv_im2col(KN_IN(x), KN_OUT(columns), conv_shape s, long first, long images)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, columns);
-    const long taps = s.in_channels * s.kernel_height * s.kernel_width;
+    const long taps = s.in_channels * DEPTH(s.kernel_depth) * s.kernel_height * s.kernel_width;
+    const long lines = images * taps * DEPTH(s.out_depth) * s.out_height;
 #ifdef KN_CPU
-    KN_FOR (line, images * taps * s.out_height) {
-        const long p = line % s.out_height, tap = line / s.out_height % taps, image = line / s.out_height / taps;
+    KN_FOR (line, lines) {
+        const long p = line % s.out_height, o = SLICE(line / s.out_height % s.out_depth);
+        const long at = line / s.out_height / DEPTH(s.out_depth), tap = at % taps, image = at / taps;
         for (long q = 0; q < s.out_width; q++)
-            columns[line * s.out_width + q] = read_tap(x, s, first + image, tap, p, q);
+            columns[line * s.out_width + q] = read_tap(x, s, first + image, tap, o, p, q);
     }
 #else
-    KN_FOR (i, images * taps * s.out_height * s.out_width) {
+    KN_FOR (i, lines * s.out_width) {
         const long q = i % s.out_width, line = i / s.out_width;
-        columns[i] =
-            read_tap(x, s, first + line / s.out_height / taps, line / s.out_height % taps, line % s.out_height, q);
+        const long at = line / s.out_height / DEPTH(s.out_depth);
+        columns[i] = read_tap(x, s, first + at / taps, at % taps, SLICE(line / s.out_height % s.out_depth),
+                              line % s.out_height, q);
     }
 #endif
+}
+
+/* The taps of one slice of the kernel, whose columns `from` points to, for a row and column of dx. */
+static inline T gather_slice(const global T *from, const conv_shape s, long pixels, long row, long column, T sum)
+{
+    for (long r = 0; r < s.kernel_height; r++) {
+        const long p = find_reader(row, s.top, r, s.dilation_height, s.stride_height, s.out_height);
+        if (p < 0)
+            continue;
+        for (long t = 0; t < s.kernel_width; t++) {
+            const long q = find_reader(column, s.left, t, s.dilation_width, s.stride_width, s.out_width);
+            if (q >= 0)
+                sum += from[(r * s.kernel_width + t) * pixels + p * s.out_width + q];
+        }
+    }
+    return sum;
 }
 
 kernel void conv_col2im(KN_IN(columns), KN_OUT(dx), conv_shape s, long first, long images)
 {
     KN_BIND_IN(T, columns);
     KN_BIND_OUT(T, dx);
-    const long image_size = s.in_channels * s.height * s.width, pixels = s.out_height * s.out_width;
+    const long plane = s.out_height * s.out_width, pixels = DEPTH(s.out_depth) * plane;
+    const long image_size = s.in_channels * DEPTH(s.depth) * s.height * s.width;
     KN_FOR (i, images * image_size) {
-        const long column = i % s.width, row = i / s.width % s.height,
-                   channel = i / s.width / s.height; /* channel of all images */
-        const global T *from = columns + channel * s.kernel_height * s.kernel_width * pixels;
+        const long column = i % s.width, row = i / s.width % s.height, slice = SLICE(i / s.width / s.height % s.depth);
+        const long channel = i / s.width / s.height / DEPTH(s.depth); /* of all images */
         T sum = 0;
-        for (long r = 0; r < s.kernel_height; r++) {
-            const long down = row + s.top - r * s.dilation_height, p = down / s.stride_height;
-            if (down < 0 || down % s.stride_height != 0 || p >= s.out_height)
+        for (long u = 0; u < DEPTH(s.kernel_depth); u++) {
+            const long o = SLICE(find_reader(slice, s.front, u, s.dilation_depth, s.stride_depth, s.out_depth));
+            if (o < 0)
                 continue;
-            for (long t = 0; t < s.kernel_width; t++) {
-                const long right = column + s.left - t * s.dilation_width, q = right / s.stride_width;
-                if (right >= 0 && right % s.stride_width == 0 && q < s.out_width)
-                    sum += from[((r * s.kernel_width + t) * s.out_height + p) * s.out_width + q];
-            }
+            const long tap = (channel * DEPTH(s.kernel_depth) + u) * s.kernel_height * s.kernel_width;
+            sum = gather_slice(columns + tap * pixels + o * plane, s, pixels, row, column, sum);
         }
         dx[first * image_size + i] = sum;
     }

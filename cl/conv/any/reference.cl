@@ -1,13 +1,8 @@
 /* conv/any/reference.cl - convolution on any device, forward and backward, one sum per element of the result.
  *
- * Compiled in: T. */
+ * Compiled in: T, VOLUME. */
 #include "common/koine.clh"
-
-typedef struct conv_shape {
-    long images, in_channels, height, width;
-    long out_channels, kernel_height, kernel_width, out_height, out_width;
-    long stride_height, stride_width, top, left, dilation_height, dilation_width, groups;
-} conv_shape;
+#include "conv/any/shape.clh"
 
 kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_shape s, int has_bias, T low,
                                    T high)
@@ -17,51 +12,62 @@ kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), c
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, y);
     const long inner = s.in_channels / s.groups, outer = s.out_channels / s.groups;
-    KN_FOR (i, s.images * s.out_channels * s.out_height * s.out_width) {
+    const long plane = s.height * s.width, kernel_plane = s.kernel_height * s.kernel_width;
+    KN_FOR (i, s.images * s.out_channels * DEPTH(s.out_depth) * s.out_height * s.out_width) {
         const long q = i % s.out_width, p = i / s.out_width % s.out_height;
-        const long k = i / s.out_width / s.out_height % s.out_channels,
-                   n = i / s.out_width / s.out_height / s.out_channels;
+        const long o = SLICE(i / s.out_width / s.out_height % s.out_depth);
+        const long line = i / s.out_width / s.out_height / DEPTH(s.out_depth);
+        const long k = line % s.out_channels, n = line / s.out_channels;
         T sum = has_bias ? bias[k] : (T)0;
         for (long c = 0; c < inner; c++)
-            for (long r = 0; r < s.kernel_height; r++) {
-                const long row = p * s.stride_height - s.top + r * s.dilation_height;
-                if (row < 0 || row >= s.height)
+            for (long u = 0; u < DEPTH(s.kernel_depth); u++) {
+                const long slice = SLICE(o * s.stride_depth - s.front + u * s.dilation_depth);
+                if (!is_within(slice, DEPTH(s.depth)))
                     continue;
-                for (long t = 0; t < s.kernel_width; t++) {
-                    const long column = q * s.stride_width - s.left + t * s.dilation_width;
-                    if (column >= 0 && column < s.width)
-                        sum = fma(x[((n * s.in_channels + k / outer * inner + c) * s.height + row) * s.width + column],
-                                  w[((k * inner + c) * s.kernel_height + r) * s.kernel_width + t], sum);
+                const long channel = n * s.in_channels + k / outer * inner + c;
+                const global T *from = x + (channel * DEPTH(s.depth) + slice) * plane;
+                const global T *taps = w + ((k * inner + c) * DEPTH(s.kernel_depth) + u) * kernel_plane;
+                for (long r = 0; r < s.kernel_height; r++) {
+                    const long row = p * s.stride_height - s.top + r * s.dilation_height;
+                    if (!is_within(row, s.height))
+                        continue;
+                    for (long t = 0; t < s.kernel_width; t++) {
+                        const long column = q * s.stride_width - s.left + t * s.dilation_width;
+                        if (is_within(column, s.width))
+                            sum = fma(from[row * s.width + column], taps[r * s.kernel_width + t], sum);
+                    }
                 }
             }
         y[i] = KN_CUT(sum, low, high);
     }
 }
 
-/* dx gathers from the dy that it contributed to: p * stride = row + padding - r * dilation. */
+/* dx gathers from the dy that it contributed to. */
 kernel void conv_reference_data(KN_IN(dy), KN_IN(w), KN_OUT(dx), conv_shape s)
 {
     KN_BIND_IN(T, dy);
     KN_BIND_IN(T, w);
     KN_BIND_OUT(T, dx);
     const long inner = s.in_channels / s.groups, outer = s.out_channels / s.groups;
-    KN_FOR (i, s.images * s.in_channels * s.height * s.width) {
+    const long taps = DEPTH(s.kernel_depth) * s.kernel_height * s.kernel_width;
+    const long pixels = DEPTH(s.out_depth) * s.out_height * s.out_width;
+    KN_FOR (i, s.images * s.in_channels * DEPTH(s.depth) * s.height * s.width) {
         const long column = i % s.width, row = i / s.width % s.height;
-        const long channel = i / s.width / s.height % s.in_channels, n = i / s.width / s.height / s.in_channels;
+        const long slice = SLICE(i / s.width / s.height % s.depth), line = i / s.width / s.height / DEPTH(s.depth);
+        const long channel = line % s.in_channels, n = line / s.in_channels;
         const long first = channel / inner * outer, c = channel % inner;
         T sum = 0;
-        for (long r = 0; r < s.kernel_height; r++) {
-            const long down = row + s.top - r * s.dilation_height, p = down / s.stride_height;
-            if (down < 0 || down % s.stride_height != 0 || p >= s.out_height)
+        for (long tap = 0; tap < taps; tap++) {
+            const long t = tap % s.kernel_width, r = tap / s.kernel_width % s.kernel_height;
+            const long u = SLICE(tap / s.kernel_width / s.kernel_height);
+            const long o = SLICE(find_reader(slice, s.front, u, s.dilation_depth, s.stride_depth, s.out_depth));
+            const long p = find_reader(row, s.top, r, s.dilation_height, s.stride_height, s.out_height);
+            const long q = find_reader(column, s.left, t, s.dilation_width, s.stride_width, s.out_width);
+            if (o < 0 || p < 0 || q < 0)
                 continue;
-            for (long t = 0; t < s.kernel_width; t++) {
-                const long right = column + s.left - t * s.dilation_width, q = right / s.stride_width;
-                if (right < 0 || right % s.stride_width != 0 || q >= s.out_width)
-                    continue;
-                for (long k = first; k < first + outer; k++)
-                    sum = fma(dy[((n * s.out_channels + k) * s.out_height + p) * s.out_width + q],
-                              w[((k * inner + c) * s.kernel_height + r) * s.kernel_width + t], sum);
-            }
+            const long pixel = (o * s.out_height + p) * s.out_width + q;
+            for (long k = first; k < first + outer; k++)
+                sum = fma(dy[(n * s.out_channels + k) * pixels + pixel], w[(k * inner + c) * taps + tap], sum);
         }
         dx[i] = sum;
     }
@@ -73,22 +79,32 @@ kernel void conv_reference_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), conv_shape s
     KN_BIND_IN(T, dy);
     KN_BIND_OUT(T, dw);
     const long inner = s.in_channels / s.groups, outer = s.out_channels / s.groups;
-    KN_FOR (i, s.out_channels * inner * s.kernel_height * s.kernel_width) {
+    const long plane = s.height * s.width, out_plane = s.out_height * s.out_width;
+    KN_FOR (i, s.out_channels * inner * DEPTH(s.kernel_depth) * s.kernel_height * s.kernel_width) {
         const long t = i % s.kernel_width, r = i / s.kernel_width % s.kernel_height;
-        const long c = i / s.kernel_width / s.kernel_height % inner, k = i / s.kernel_width / s.kernel_height / inner;
+        const long u = SLICE(i / s.kernel_width / s.kernel_height % s.kernel_depth);
+        const long line = i / s.kernel_width / s.kernel_height / DEPTH(s.kernel_depth);
+        const long c = line % inner, k = line / inner;
         T total = 0;
         for (long n = 0; n < s.images; n++) {
             T sum = 0; /* one image apart: the rounding error grows with the image plus the number of images, not with
                           their product */
-            for (long p = 0; p < s.out_height; p++) {
-                const long row = p * s.stride_height - s.top + r * s.dilation_height;
-                if (row < 0 || row >= s.height)
+            for (long o = 0; o < DEPTH(s.out_depth); o++) {
+                const long slice = SLICE(o * s.stride_depth - s.front + u * s.dilation_depth);
+                if (!is_within(slice, DEPTH(s.depth)))
                     continue;
-                for (long q = 0; q < s.out_width; q++) {
-                    const long column = q * s.stride_width - s.left + t * s.dilation_width;
-                    if (column >= 0 && column < s.width)
-                        sum = fma(x[((n * s.in_channels + k / outer * inner + c) * s.height + row) * s.width + column],
-                                  dy[((n * s.out_channels + k) * s.out_height + p) * s.out_width + q], sum);
+                const long channel = n * s.in_channels + k / outer * inner + c;
+                const global T *from = x + (channel * DEPTH(s.depth) + slice) * plane;
+                const global T *g = dy + ((n * s.out_channels + k) * DEPTH(s.out_depth) + o) * out_plane;
+                for (long p = 0; p < s.out_height; p++) {
+                    const long row = p * s.stride_height - s.top + r * s.dilation_height;
+                    if (!is_within(row, s.height))
+                        continue;
+                    for (long q = 0; q < s.out_width; q++) {
+                        const long column = q * s.stride_width - s.left + t * s.dilation_width;
+                        if (is_within(column, s.width))
+                            sum = fma(from[row * s.width + column], g[p * s.out_width + q], sum);
+                    }
                 }
             }
             total += sum;

@@ -5,112 +5,116 @@
 
 /* --- shared with backward-weights --------------------------------------------------------------------------------- */
 
-int kn_conv2d_vector_width(const kn_limits *limits, bool f64) { return kn_limits_vector_width(limits, f64); }
+int kn_conv_vector_width(const kn_limits *limits, bool f64) { return kn_limits_vector_width(limits, f64); }
 
-bool kn_conv2d_many_registers(const kn_limits *limits) { return limits->vector_registers >= 32; }
+bool kn_conv_many_registers(const kn_limits *limits) { return limits->vector_registers >= 32; }
 
-const char *kn_conv2d_options(char *buffer, const kn_limits *limits, bool f64, int vectors, const char *rows_name,
-                              int rows)
+const char *kn_conv_options(char *buffer, const kn_limits *limits, bool f64, int vectors, const char *rows_name,
+                            int rows)
 {
-    snprintf(buffer, KN_CONV2D_OPTIONS, "%s -DVW=%d -DKV=%d -D%s=%d", f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
-             kn_conv2d_vector_width(limits, f64), vectors, rows_name, rows);
+    snprintf(buffer, KN_CONV_OPTIONS, "%s -DVW=%d -DKV=%d -D%s=%d", f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
+             kn_conv_vector_width(limits, f64), vectors, rows_name, rows);
     return buffer;
 }
 
-int kn_conv2d_row_vector_width(const kn_limits *limits, bool f64, int64_t columns)
+int kn_conv_row_vector_width(const kn_limits *limits, bool f64, int64_t columns)
 {
-    int width = kn_conv2d_vector_width(limits, f64);
+    int width = kn_conv_vector_width(limits, f64);
     while (width > columns && width > 2)
         width /= 2;
     return width <= columns ? width : 0;
 }
 
-bool kn_conv2d_row_is_wide(const kn_limits *limits, bool f64, int64_t columns)
+bool kn_conv_row_is_wide(const kn_limits *limits, bool f64, int64_t columns)
 {
-    return columns >= kn_min_i64(4, kn_conv2d_vector_width(limits, f64));
+    return columns >= kn_min_i64(4, kn_conv_vector_width(limits, f64));
 }
 
-kn_conv2d_padding kn_conv2d_choose_padding(const kn_limits *limits, const int64_t size[2], int64_t planes,
-                                           const int64_t low[2], const int64_t high[2])
+kn_conv_padding kn_conv_choose_padding(const kn_limits *limits, const int64_t size[3], int64_t planes,
+                                       const int64_t low[3], const int64_t high[3])
 {
-    if (low[0] >= 0 && low[1] >= 0 && high[0] < size[0] && high[1] < size[1])
-        return (kn_conv2d_padding){.height = size[0],
-                                   .width = size[1],
-                                   .padded_height = size[0],
-                                   .padded_width = size[1],
-                                   .planes_per_item = 1};
-    kn_conv2d_padding padding = {.height = size[0],
-                                 .width = size[1],
-                                 .padded_height = high[0] - low[0] + 1,
-                                 .padded_width = high[1] - low[1] + 1,
-                                 .top = -low[0],
-                                 .left = -low[1],
-                                 .planes = planes,
-                                 .planes_per_item = kn_max_i64(1, planes / (16 * limits->compute_units))};
+    if (low[1] >= 0 && low[2] >= 0 && high[1] < size[1] && high[2] < size[2])
+        return (kn_conv_padding){.height = size[1],
+                                 .width = size[2],
+                                 .padded_height = size[1],
+                                 .padded_width = size[2],
+                                 .planes_per_item = 1};
+    kn_conv_padding padding = {.height = size[1],
+                               .width = size[2],
+                               .padded_height = high[1] - low[1] + 1,
+                               .padded_width = high[2] - low[2] + 1,
+                               .top = -low[1],
+                               .left = -low[2],
+                               .planes = planes,
+                               .planes_per_item = kn_max_i64(1, planes / (16 * limits->compute_units))};
     return padding;
 }
 
-int64_t kn_conv2d_pad_items(const kn_conv2d_padding *padding)
+int64_t kn_conv_pad_items(const kn_conv_padding *padding)
 {
     return kn_div_up(padding->planes, padding->planes_per_item);
 }
 
-bool kn_conv2d_table_fits(const kn_conv2d_shape *s, int64_t channels, const int64_t size[2])
+static double padded_size(const kn_conv_shape *s, int d)
 {
-    double height = (double)size[0] + 2.0 * (double)(s->kernel_size[0] * s->dilation[0] + s->padding[0]);
-    double width = (double)size[1] + 2.0 * (double)(s->kernel_size[1] * s->dilation[1] + s->padding[1]);
-    return (double)(channels / s->groups) * height * width < 2147483647.0;
+    const int64_t read = kn_max_i64(s->in_size[d], s->out_size[d] * s->stride[d]);
+    return (double)read + 2.0 * (double)(s->kernel_size[d] * s->dilation[d] + s->padding[d]);
+}
+
+bool kn_conv_table_fits(const kn_conv_shape *s, int64_t channels)
+{
+    return kn_conv_is_flat(s) && (double)(channels / s->groups) * padded_size(s, 1) * padded_size(s, 2) < 2147483647.0;
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-void kn_conv2d_describe_forward(kn_conv2d_correlation *c, const kn_limits *limits, const kn_conv2d_problem *problem)
+void kn_conv_describe_forward(kn_conv_correlation *c, const kn_limits *limits, const kn_conv_problem *problem)
 {
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_shape *s = &problem->shape;
     int64_t inner = s->in_channels / s->groups, outer = s->out_channels / s->groups;
-    int64_t kernel_area = s->kernel_size[0] * s->kernel_size[1], out_area = s->out_size[0] * s->out_size[1];
-    int64_t low[2], high[2];
-    for (int d = 0; d < 2; d++) {
+    int64_t kernel_area = s->kernel_size[1] * s->kernel_size[2], out_area = s->out_size[1] * s->out_size[2];
+    int64_t low[3], high[3];
+    for (int d = 1; d < 3; d++) {
         low[d] = -s->padding[d];
         high[d] = low[d] + (s->out_size[d] - 1) * s->stride[d] + (s->kernel_size[d] - 1) * s->dilation[d];
     }
-    *c = (kn_conv2d_correlation){.f64 = s->f64,
-                                 .x = problem->x,
-                                 .weight = problem->weight,
-                                 .bias = problem->bias,
-                                 .y = problem->y,
-                                 .activation = problem->activation};
-    c->padding = kn_conv2d_choose_padding(limits, s->in_size, s->images * s->in_channels, low, high);
+    *c = (kn_conv_correlation){.f64 = s->f64,
+                               .x = problem->x,
+                               .weight = problem->weight,
+                               .bias = problem->bias,
+                               .y = problem->y,
+                               .activation = problem->activation};
+    c->padding = kn_conv_choose_padding(limits, s->in_size, s->images * s->in_channels, low, high);
     int64_t pitch = c->padding.padded_width, plane = c->padding.padded_height * pitch;
-    c->taps = (kn_conv2d_tap_list){.inner = inner,
-                                   .rows = s->kernel_size[0],
-                                   .columns = s->kernel_size[1],
-                                   .plane = plane,
-                                   .pitch = pitch,
-                                   .row_distance = s->dilation[0],
-                                   .column_distance = s->dilation[1]};
-    c->weights = (kn_conv2d_weight_layout){.groups = s->groups,
-                                           .outer = outer,
-                                           .group_stride = outer * inner * kernel_area,
-                                           .outer_stride = inner * kernel_area,
-                                           .inner_stride = kernel_area,
-                                           .row_step = 1,
-                                           .column_step = 1,
-                                           .kernel_columns = s->kernel_size[1]};
-    c->grid = (kn_conv2d_grid){.images = s->images,
-                               .rows = s->out_size[0],
-                               .columns = s->out_size[1],
-                               .x_image = s->in_channels * plane,
-                               .x_group = inner * plane,
-                               .x_row = s->stride[0] * pitch,
-                               .x_column = s->stride[1],
-                               .y_image = s->out_channels * out_area,
-                               .y_channel = out_area,
-                               .y_row = s->out_size[1],
-                               .y_column = 1,
-                               .taps = inner * kernel_area,
-                               .outer = outer,
-                               .groups = s->groups};
+    c->taps = (kn_conv_tap_list){.inner = inner,
+                                 .rows = s->kernel_size[1],
+                                 .columns = s->kernel_size[2],
+                                 .plane = plane,
+                                 .pitch = pitch,
+                                 .row_distance = s->dilation[1],
+                                 .column_distance = s->dilation[2]};
+    c->weights = (kn_conv_weight_layout){.groups = s->groups,
+                                         .outer = outer,
+                                         .group_stride = outer * inner * kernel_area,
+                                         .outer_stride = inner * kernel_area,
+                                         .inner_stride = kernel_area,
+                                         .row_step = 1,
+                                         .column_step = 1,
+                                         .kernel_columns = s->kernel_size[2]};
+    c->grid = (kn_conv_grid){.images = s->images,
+                             .rows = s->out_size[1],
+                             .columns = s->out_size[2],
+                             .x_image = s->in_channels * plane,
+                             .x_group = inner * plane,
+                             .x_row = s->stride[1] * pitch,
+                             .x_column = s->stride[2],
+                             .y_image = s->out_channels * out_area,
+                             .y_channel = out_area,
+                             .y_row = s->out_size[2],
+                             .y_column = 1,
+                             .taps = inner * kernel_area,
+                             .outer = outer,
+                             .groups = s->groups};
 }
 
 /* --- backward-data ------------------------------------------------------------------------------------------------ */
@@ -125,11 +129,11 @@ static int64_t greatest_common_divisor(int64_t a, int64_t b)
     return a;
 }
 
-kn_conv2d_residue_class kn_conv2d_choose_residue(const kn_conv2d_shape *s, int d, int64_t residue)
+kn_conv_residue_class kn_conv_choose_residue(const kn_conv_shape *s, int d, int64_t residue)
 {
     int64_t stride = s->stride[d], dilation = s->dilation[d];
-    kn_conv2d_residue_class r = {.rows = residue < s->in_size[d] ? (s->in_size[d] - residue - 1) / stride + 1 : 0,
-                                 .step = stride / greatest_common_divisor(stride, dilation)};
+    kn_conv_residue_class r = {.rows = residue < s->in_size[d] ? (s->in_size[d] - residue - 1) / stride + 1 : 0,
+                               .step = stride / greatest_common_divisor(stride, dilation)};
     while (r.first < r.step && (residue + s->padding[d] - r.first * dilation) % stride != 0)
         r.first++;
     r.taps = r.first < r.step && r.first < s->kernel_size[d] ? (s->kernel_size[d] - 1 - r.first) / r.step + 1 : 0;
@@ -139,11 +143,11 @@ kn_conv2d_residue_class kn_conv2d_choose_residue(const kn_conv2d_shape *s, int d
 }
 
 /* The rows of dy that dx reads, those that do not exist included. */
-static void range_read(const kn_conv2d_shape *s, int d, int64_t *low, int64_t *high)
+static void range_read(const kn_conv_shape *s, int d, int64_t *low, int64_t *high)
 {
     *low = *high = 0;
     for (int64_t residue = 0; residue < s->stride[d]; residue++) {
-        kn_conv2d_residue_class r = kn_conv2d_choose_residue(s, d, residue);
+        kn_conv_residue_class r = kn_conv_choose_residue(s, d, residue);
         if (r.taps == 0 || r.rows == 0)
             continue;
         *low = kn_min_i64(*low, r.origin + (r.taps - 1) * r.distance);
@@ -151,59 +155,59 @@ static void range_read(const kn_conv2d_shape *s, int d, int64_t *low, int64_t *h
     }
 }
 
-int64_t kn_conv2d_residues(const kn_conv2d_shape *s) { return s->stride[0] * s->stride[1]; }
+int64_t kn_conv_residues(const kn_conv_shape *s) { return s->stride[1] * s->stride[2]; }
 
-bool kn_conv2d_describe_residue(kn_conv2d_correlation *c, const kn_limits *limits, const kn_conv2d_problem *problem,
-                                int64_t residue)
+bool kn_conv_describe_residue(kn_conv_correlation *c, const kn_limits *limits, const kn_conv_problem *problem,
+                              int64_t residue)
 {
-    const kn_conv2d_shape *s = &problem->shape;
-    int64_t row = residue / s->stride[1], column = residue % s->stride[1], low[2], high[2];
-    kn_conv2d_residue_class r[2] = {kn_conv2d_choose_residue(s, 0, row), kn_conv2d_choose_residue(s, 1, column)};
-    for (int d = 0; d < 2; d++)
+    const kn_conv_shape *s = &problem->shape;
+    int64_t row = residue / s->stride[2], column = residue % s->stride[2], low[3], high[3];
+    kn_conv_residue_class r[2] = {kn_conv_choose_residue(s, 1, row), kn_conv_choose_residue(s, 2, column)};
+    for (int d = 1; d < 3; d++)
         range_read(s, d, &low[d], &high[d]);
     int64_t inner = s->out_channels / s->groups, outer = s->in_channels / s->groups;
-    int64_t kernel_area = s->kernel_size[0] * s->kernel_size[1], in_area = s->in_size[0] * s->in_size[1];
-    *c = (kn_conv2d_correlation){.f64 = s->f64, .x = problem->y, .weight = problem->weight};
-    c->y = (kn_conv2d_operand){problem->x.buffer, problem->x.offset + row * s->in_size[1] + column};
-    c->padding = kn_conv2d_choose_padding(limits, s->out_size, s->images * s->out_channels, low, high);
+    int64_t kernel_area = s->kernel_size[1] * s->kernel_size[2], in_area = s->in_size[1] * s->in_size[2];
+    *c = (kn_conv_correlation){.f64 = s->f64, .x = problem->y, .weight = problem->weight};
+    c->y = (kn_conv_operand){problem->x.buffer, problem->x.offset + row * s->in_size[2] + column};
+    c->padding = kn_conv_choose_padding(limits, s->out_size, s->images * s->out_channels, low, high);
     int64_t pitch = c->padding.padded_width, plane = c->padding.padded_height * pitch;
-    c->taps = (kn_conv2d_tap_list){.inner = inner,
-                                   .rows = r[0].taps,
-                                   .columns = r[1].taps,
-                                   .plane = plane,
-                                   .pitch = pitch,
-                                   .row_origin = c->padding.top + r[0].origin,
-                                   .row_distance = r[0].distance,
-                                   .column_origin = c->padding.left + r[1].origin,
-                                   .column_distance = r[1].distance};
-    c->weights = (kn_conv2d_weight_layout){.groups = s->groups,
-                                           .outer = outer,
-                                           .group_stride = inner * outer * kernel_area,
-                                           .outer_stride = kernel_area,
-                                           .inner_stride = outer * kernel_area,
-                                           .row_first = r[0].first,
-                                           .row_step = r[0].step,
-                                           .column_first = r[1].first,
-                                           .column_step = r[1].step,
-                                           .kernel_columns = s->kernel_size[1]};
-    c->grid = (kn_conv2d_grid){.images = s->images,
-                               .rows = r[0].rows,
-                               .columns = r[1].rows,
-                               .x_image = s->out_channels * plane,
-                               .x_group = inner * plane,
-                               .x_row = pitch,
-                               .x_column = 1,
-                               .y_image = s->in_channels * in_area,
-                               .y_channel = in_area,
-                               .y_row = s->stride[0] * s->in_size[1],
-                               .y_column = s->stride[1],
-                               .taps = inner * r[0].taps * r[1].taps,
-                               .outer = outer,
-                               .groups = s->groups};
+    c->taps = (kn_conv_tap_list){.inner = inner,
+                                 .rows = r[0].taps,
+                                 .columns = r[1].taps,
+                                 .plane = plane,
+                                 .pitch = pitch,
+                                 .row_origin = c->padding.top + r[0].origin,
+                                 .row_distance = r[0].distance,
+                                 .column_origin = c->padding.left + r[1].origin,
+                                 .column_distance = r[1].distance};
+    c->weights = (kn_conv_weight_layout){.groups = s->groups,
+                                         .outer = outer,
+                                         .group_stride = inner * outer * kernel_area,
+                                         .outer_stride = kernel_area,
+                                         .inner_stride = outer * kernel_area,
+                                         .row_first = r[0].first,
+                                         .row_step = r[0].step,
+                                         .column_first = r[1].first,
+                                         .column_step = r[1].step,
+                                         .kernel_columns = s->kernel_size[2]};
+    c->grid = (kn_conv_grid){.images = s->images,
+                             .rows = r[0].rows,
+                             .columns = r[1].rows,
+                             .x_image = s->out_channels * plane,
+                             .x_group = inner * plane,
+                             .x_row = pitch,
+                             .x_column = 1,
+                             .y_image = s->in_channels * in_area,
+                             .y_channel = in_area,
+                             .y_row = s->stride[1] * s->in_size[2],
+                             .y_column = s->stride[2],
+                             .taps = inner * r[0].taps * r[1].taps,
+                             .outer = outer,
+                             .groups = s->groups};
     return r[0].rows > 0 && r[1].rows > 0;
 }
 
-void kn_conv2d_count_pairs(const kn_conv2d_shape *s, int d, bool backward, int64_t *inside, int64_t *all)
+void kn_conv_count_pairs(const kn_conv_shape *s, int d, bool backward, int64_t *inside, int64_t *all)
 {
     *inside = 0;
     *all = backward ? 0 : s->out_size[d] * s->kernel_size[d];
@@ -215,14 +219,14 @@ void kn_conv2d_count_pairs(const kn_conv2d_shape *s, int d, bool backward, int64
         *inside += kn_max_i64(0, last - first + 1);
     }
     for (int64_t residue = 0; backward && residue < s->stride[d]; residue++) {
-        kn_conv2d_residue_class c = kn_conv2d_choose_residue(s, d, residue);
+        kn_conv_residue_class c = kn_conv_choose_residue(s, d, residue);
         *all += c.rows * c.taps;
     }
 }
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-static void free_workspace(kn_conv2d_workspace *w)
+static void free_workspace(kn_conv_workspace *w)
 {
     kn_buffer_free(w->padded);
     kn_buffer_free(w->packed);
@@ -230,26 +234,26 @@ static void free_workspace(kn_conv2d_workspace *w)
 }
 
 /* `taps` are those of one group; output channels are filled up to whole blocks. */
-static kn_status alloc_workspace(kn_conv2d_workspace *w, kn_stream *stream, const kn_conv2d_correlation *c,
-                                 int64_t block, int64_t taps)
+static kn_status alloc_workspace(kn_conv_workspace *w, kn_stream *stream, const kn_conv_correlation *c, int64_t block,
+                                 int64_t taps)
 {
     int64_t element = c->f64 ? 8 : 4, channels = c->grid.groups * kn_div_up(c->grid.outer, block) * block;
-    const kn_conv2d_padding *p = &c->padding;
+    const kn_conv_padding *p = &c->padding;
     if (p->planes > 0)
         KN_TRY(kn_buffer_alloc(&w->padded, stream, (size_t)(p->planes * p->padded_height * p->padded_width * element)));
     KN_TRY(kn_buffer_alloc(&w->packed, stream, (size_t)(channels * taps * element)));
     return kn_buffer_alloc(&w->table, stream, (size_t)taps * sizeof(int32_t));
 }
 
-static kn_status prepare(kn_stream *stream, const kn_conv2d_correlation *c, const kn_conv2d_workspace *w, int64_t block)
+static kn_status prepare(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w, int64_t block)
 {
-    char options[KN_CONV2D_OPTIONS];
+    char options[KN_CONV_OPTIONS];
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     int64_t element = c->f64 ? 8 : 4;
     int64_t items =
-        kn_conv2d_pad_items(&c->padding) + c->grid.groups * kn_div_up(c->grid.outer, block) * c->taps.inner + 1;
+        kn_conv_pad_items(&c->padding) + c->grid.groups * kn_div_up(c->grid.outer, block) * c->taps.inner + 1;
     snprintf(options, sizeof options, "%s -DVW=%d -DKB=%d", c->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
-             kn_conv2d_vector_width(limits, c->f64), (int)block);
+             kn_conv_vector_width(limits, c->f64), (int)block);
     return kn_run(stream, .source = "conv/cpu/prepare.cl", .kernel = "conv_prepare", .operation = "conv2d",
                   .options = options, .dims = 1, .global = {(size_t)items}, .local = {1},
                   KN_ARGS(kn_arg_buffer(c->x.buffer, c->x.offset * element),
@@ -259,11 +263,11 @@ static kn_status prepare(kn_stream *stream, const kn_conv2d_correlation *c, cons
                           kn_arg_struct(&c->weights, sizeof c->weights), kn_arg_struct(&c->taps, sizeof c->taps)));
 }
 
-kn_status kn_conv2d_correlate_forward(kn_stream *stream, const kn_conv2d_problem *problem, const kn_conv2d_tile *tile)
+kn_status kn_conv_correlate_forward(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_tile *tile)
 {
-    kn_conv2d_correlation c;
-    kn_conv2d_workspace w = {0};
-    kn_conv2d_describe_forward(&c, kn_device_limits(kn_stream_device(stream)), problem);
+    kn_conv_correlation c;
+    kn_conv_workspace w = {0};
+    kn_conv_describe_forward(&c, kn_device_limits(kn_stream_device(stream)), problem);
     kn_status status = alloc_workspace(&w, stream, &c, tile->block, c.grid.taps);
     if (status == KN_OK)
         status = prepare(stream, &c, &w, tile->block);
@@ -273,18 +277,18 @@ kn_status kn_conv2d_correlate_forward(kn_stream *stream, const kn_conv2d_problem
     return status;
 }
 
-kn_status kn_conv2d_correlate_backward(kn_stream *stream, const kn_conv2d_problem *problem, const kn_conv2d_tile *tile)
+kn_status kn_conv_correlate_backward(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_tile *tile)
 {
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_shape *s = &problem->shape;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    kn_conv2d_correlation c;
-    kn_conv2d_workspace w = {0};
-    kn_conv2d_describe_residue(&c, limits, problem, 0);
+    kn_conv_correlation c;
+    kn_conv_workspace w = {0};
+    kn_conv_describe_residue(&c, limits, problem, 0);
     kn_status status = alloc_workspace(&w, stream, &c, tile->block,
-                                       s->out_channels / s->groups * s->kernel_size[0] * s->kernel_size[1]);
+                                       s->out_channels / s->groups * s->kernel_size[1] * s->kernel_size[2]);
     bool padded = false;
-    for (int64_t i = 0; status == KN_OK && i < kn_conv2d_residues(s); i++) {
-        if (!kn_conv2d_describe_residue(&c, limits, problem, i))
+    for (int64_t i = 0; status == KN_OK && i < kn_conv_residues(s); i++) {
+        if (!kn_conv_describe_residue(&c, limits, problem, i))
             continue;
         if (padded)
             c.padding.planes = 0; /* dy is padded once for all residues */

@@ -7,57 +7,57 @@
 #ifndef KN_OPS_CONV_CORRELATION_H
 #define KN_OPS_CONV_CORRELATION_H
 
-#include "ops/conv/conv2d.h"
+#include "ops/conv/conv.h"
 
 /* Mirrors of conv_weights and conv_grid in cl/conv/cpu/grid.clh. */
-typedef struct kn_conv2d_weight_layout {
+typedef struct kn_conv_weight_layout {
     int64_t groups, outer, group_stride, outer_stride, inner_stride, row_first, row_step, column_first, column_step,
         kernel_columns;
-} kn_conv2d_weight_layout;
-typedef struct kn_conv2d_grid {
+} kn_conv_weight_layout;
+typedef struct kn_conv_grid {
     int64_t images, rows, columns, x_image, x_group, x_row, x_column, y_image, y_channel, y_row, y_column, taps, outer,
         groups, tiles_per_item;
-} kn_conv2d_grid;
+} kn_conv_grid;
 
-typedef struct kn_conv2d_correlation {
+typedef struct kn_conv_correlation {
     bool f64;
-    kn_conv2d_operand x, weight, bias, y; /* x is what is read, y what is written: in backward-data dy and dx */
-    kn_conv2d_padding padding;
-    kn_conv2d_tap_list taps;
-    kn_conv2d_weight_layout weights;
-    kn_conv2d_grid grid;
+    kn_conv_operand x, weight, bias, y; /* x is what is read, y what is written: in backward-data dy and dx */
+    kn_conv_padding padding;
+    kn_conv_tap_list taps;
+    kn_conv_weight_layout weights;
+    kn_conv_grid grid;
     kn_activation activation;
-} kn_conv2d_correlation;
+} kn_conv_correlation;
 
-void kn_conv2d_describe_forward(kn_conv2d_correlation *c, const kn_limits *limits, const kn_conv2d_problem *problem);
+void kn_conv_describe_forward(kn_conv_correlation *c, const kn_limits *limits, const kn_conv_problem *problem);
 
 /* Of one dimension, the rows of dx with row mod stride = residue: row = stride * i + residue reads dy's rows i + origin
  * + u * distance through the kernel's rows first + u * step, u < taps. */
-typedef struct kn_conv2d_residue_class {
+typedef struct kn_conv_residue_class {
     int64_t rows, first, step, taps, origin, distance;
-} kn_conv2d_residue_class;
-kn_conv2d_residue_class kn_conv2d_choose_residue(const kn_conv2d_shape *s, int dimension, int64_t residue);
+} kn_conv_residue_class;
+kn_conv_residue_class kn_conv_choose_residue(const kn_conv_shape *s, int dimension, int64_t residue);
 
-/* Backward-data is `kn_conv2d_residues` correlations; false where one writes nothing. All read the same padded dy. */
-int64_t kn_conv2d_residues(const kn_conv2d_shape *s);
-bool kn_conv2d_describe_residue(kn_conv2d_correlation *c, const kn_limits *limits, const kn_conv2d_problem *problem,
-                                int64_t residue);
+/* Backward-data is `kn_conv_residues` correlations; false where one writes nothing. All read the same padded dy. */
+int64_t kn_conv_residues(const kn_conv_shape *s);
+bool kn_conv_describe_residue(kn_conv_correlation *c, const kn_limits *limits, const kn_conv_problem *problem,
+                              int64_t residue);
 
 /* How to run a correlation: after conv_prepare with weights in blocks of `block` output channels, `launch` enqueues the
  * kernel. */
-typedef struct kn_conv2d_workspace {
+typedef struct kn_conv_workspace {
     kn_buffer *padded, *packed, *table;
-} kn_conv2d_workspace;
-typedef struct kn_conv2d_tile {
+} kn_conv_workspace;
+typedef struct kn_conv_tile {
     int64_t block;
     int vector_width, channels, rows, columns; /* what the kernel's options want */
-    kn_status (*launch)(kn_stream *stream, const kn_conv2d_correlation *c, const kn_conv2d_workspace *w,
-                        const struct kn_conv2d_tile *tile);
-} kn_conv2d_tile;
-kn_status kn_conv2d_correlate_forward(kn_stream *stream, const kn_conv2d_problem *problem, const kn_conv2d_tile *tile);
-kn_status kn_conv2d_correlate_backward(kn_stream *stream, const kn_conv2d_problem *problem, const kn_conv2d_tile *tile);
+    kn_status (*launch)(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w,
+                        const struct kn_conv_tile *tile);
+} kn_conv_tile;
+kn_status kn_conv_correlate_forward(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_tile *tile);
+kn_status kn_conv_correlate_backward(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_tile *tile);
 
 /* Of one dimension: pairs of an output row and a tap that reads inside the image, of all. */
-void kn_conv2d_count_pairs(const kn_conv2d_shape *s, int dimension, bool backward, int64_t *inside, int64_t *all);
+void kn_conv_count_pairs(const kn_conv_shape *s, int dimension, bool backward, int64_t *inside, int64_t *all);
 
 #endif

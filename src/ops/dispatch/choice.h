@@ -43,7 +43,7 @@ typedef enum kn_table_family { KN_FAMILY_MATMUL, KN_FAMILY_CONV } kn_table_famil
 /* The whole problem in numbers (shapes, strides, dtype, what is there and what not), so that two problems with equal
  * ones take equally long; returns how many, at most KN_PROBLEM_NUMBERS; 0 for a problem that cannot be run more than
  * once with the same result, which is not timed. */
-#define KN_PROBLEM_NUMBERS 24
+#define KN_PROBLEM_NUMBERS 25
 typedef int kn_describe_problem(const void *problem, int64_t numbers[KN_PROBLEM_NUMBERS]);
 
 typedef struct kn_implementation_table {

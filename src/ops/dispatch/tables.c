@@ -1,7 +1,7 @@
 /* ops/dispatch/tables.c - the list of all tables of implementations: what KOINE_IMPL and the tests may name. */
 #include <string.h>
 
-#include "ops/conv/conv2d.h"
+#include "ops/conv/conv.h"
 #include "ops/dispatch/choice.h"
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/matmul.h"
@@ -9,9 +9,9 @@
 static const kn_implementation_table *const tables[] = {
     &kn_gemm_implementations,
     &kn_matmul_f16_implementations,
-    &kn_conv2d_implementations,
-    &kn_conv2d_backward_data_implementations,
-    &kn_conv2d_backward_weights_implementations,
+    &kn_conv_implementations,
+    &kn_conv_backward_data_implementations,
+    &kn_conv_backward_weights_implementations,
 };
 enum { NUM_TABLES = sizeof tables / sizeof tables[0] };
 

@@ -68,9 +68,9 @@ kn_status kn_gemm_clblast(kn_stream *stream, const void *problem_)
 {
     const kn_gemm_problem *problem = problem_;
     kn_gemm_params p = problem->product;
-    if (p.k == 0) /* CLBlast takes no empty sum */
+    if (p.k == 0) /* CLBlast does not accept empty sums */
         return kn_gemm_reference(stream, problem);
-    if (problem->bias) { /* CLBlast knows none: C becomes beta C + bias before */
+    if (problem->bias) { /* CLBlast has no bias: C is set to beta C + bias first */
         int64_t element = p.f64 ? 8 : 4;
         kn_gemm_layout c = kn_gemm_operand_layout(&p.c);
         KN_TRY(kn_run(stream, .source = "gemm/reference.cl", .kernel = "gemm_start_with_bias", .operation = "gemm",

@@ -1,4 +1,4 @@
-/* ops/gemm/block_rates.c - how fast the shapes of blocks are on a device, as `koine tune` measured it. */
+/* ops/gemm/block_rates.c - the relative speed of block shapes on a device, as measured by `koine tune`. */
 #include <koine/device.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,8 +27,8 @@ static void usual_rates(double rates[KN_BLOCK_SHAPES])
         rates[i] = kn_block_shape_at(i)->efficiency;
 }
 
-/* Shapes that were not timed, or that failed, get 0. An unfinished measurement counts for nothing: what it has not come
- * to may be the best. */
+/* Shapes that were not timed, or failed, get 0. An unfinished measurement is ignored: a shape not yet timed may be the
+ * best. */
 static void measured_rates(double rates[KN_BLOCK_SHAPES], kn_device *device, kn_block_arithmetic arithmetic)
 {
     kn_tuning_result result;
@@ -47,10 +47,10 @@ static void measured_rates(double rates[KN_BLOCK_SHAPES], kn_device *device, kn_
     kn_tuning_free(&result);
 }
 
-/* Asked at each launch, so kept until the results change. */
+/* Needed at each launch, so cached until the results change. */
 static kn_mutex lock = KN_MUTEX_INIT;
 static struct {
-    unsigned generation; /* of what `rates` came from; 0: nothing yet */
+    unsigned generation; /* of the results behind `rates`; 0: none yet */
     double rates[KN_BLOCK_SHAPES];
 } kept[KN_MAX_DEVICES][KN_BLOCK_F16 + 1];
 

@@ -1,12 +1,12 @@
-/* ops/gemm/blocked.c - the shapes of blocks for GPUs. */
+/* ops/gemm/blocked.c - block shapes for GPUs. */
 #include "ops/gemm/blocked.h"
 
 #include <stdio.h>
 
-/* 128 x 128 results of f32 take 17 KiB of local memory and, on NVIDIA's from capability 8.6 on, 125 to 129 registers
- * (tests/ops/test_ptxas.c): with 128 or less, two groups of 256 work-items share a multiprocessor. On tensor cores it
- * is 40 KiB and 125 to 164 registers, in f16 48 KiB and 125. All are multiples of 4, in f16 of 16, which vectors of 16
- * bytes ask for. Those without an efficiency wait for `koine tune` to find that they pay. */
+/* 128 x 128 results in f32 take 17 KiB of local memory and, on NVIDIA GPUs from capability 8.6 on, 125 to 129 registers
+ * (tests/ops/test_ptxas.c): with at most 128, two groups of 256 work-items fit on a multiprocessor. On tensor cores
+ * they take 40 KiB and 125 to 164 registers, in f16 48 KiB and 125. All sizes are multiples of 4, in f16 of 16, as
+ * required by 16-byte vectors. Shapes without an efficiency are used only if `koine tune` finds that they pay. */
 #define ITEMS(...)                                                                                                     \
     {                                                                                                                  \
         __VA_ARGS__, .tensor_cores = false                                                                             \
@@ -37,8 +37,8 @@ int kn_block_items(const kn_block_shape *s)
     return s->rows / s->item_rows * (s->columns / s->item_columns) * (s->tensor_cores ? WARP : 1);
 }
 
-/* One slice of one operand: its rows padded by a vector; for tensor cores in TF32 by 4 or 8 elements, either way round;
- * in f16 not at all. */
+/* A slice of one operand: its rows are padded by a vector; for tensor cores in TF32 by 4 or 8 elements, in either
+ * orientation; in f16 not at all. */
 static int64_t slice_elements(const kn_block_shape *s, kn_block_arithmetic arithmetic, int width)
 {
     if (arithmetic == KN_BLOCK_F16)
@@ -54,7 +54,7 @@ int64_t kn_block_slice_bytes(const kn_block_shape *s, kn_block_arithmetic arithm
            (arithmetic == KN_BLOCK_F64 ? 8 : 4);
 }
 
-/* NVIDIA's compute capability, times 10, from which on there are the instructions. */
+/* The least compute capability, times 10, with the instructions. */
 static int least_capability(kn_block_arithmetic arithmetic)
 {
     return arithmetic == KN_BLOCK_F16 ? 75 : arithmetic == KN_BLOCK_TF32 ? 80 : 0;
@@ -77,8 +77,8 @@ const kn_block_shape *kn_block_force(const kn_block_shape *shape)
     return before;
 }
 
-/* The blocks are computed in rounds, one block per compute unit in each, and the last round takes as long as the
- * others: the shape whose rounds take least. */
+/* Blocks run in waves, one block per compute unit, and the last wave takes as long as the others: chooses the shape
+ * with the shortest total time. */
 const kn_block_shape *kn_choose_block(const kn_limits *limits, kn_block_arithmetic arithmetic, int64_t rows,
                                       int64_t columns, int64_t batch)
 {

@@ -1,5 +1,5 @@
-/* ops/gemm/blocked_gemm.c - matrix multiplication on GPUs: blocks of C by work-groups, through local memory
- * (cl/gemm/blocked.cl), multiplied by the work-items or by tensor cores. */
+/* ops/gemm/blocked_gemm.c - matrix multiplication on GPUs: work-groups compute blocks of C through local memory
+ * (cl/gemm/blocked.cl), with ordinary multiply-adds or tensor cores. */
 #include "ops/gemm/blocked.h"
 #include "ops/gemm/gemm.h"
 
@@ -20,8 +20,8 @@ bool kn_gemm_supports_tensor(const kn_limits *limits, const void *problem)
     return !p->full_precision && !p->product.f64 && choose(limits, KN_BLOCK_TF32, &p->product) != NULL;
 }
 
-/* Few rows or columns leave most of a block empty: to CLBlast. It is not measured against CLBlast on a GPU yet, which
- * knows no recent one's parameters; benchmark mode corrects the choice. */
+/* Few rows or columns leave most of a block empty: use CLBlast. Not measured against CLBlast on a GPU yet, which has no
+ * parameters for recent ones; benchmark mode corrects the choice. */
 bool kn_gemm_prefers_blocked(const kn_limits *limits, const void *problem)
 {
     const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;

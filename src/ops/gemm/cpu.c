@@ -1,26 +1,26 @@
 /* ops/gemm/cpu.c - matrix multiplication on CPU devices, in tiles whose sums stay in registers (cl/gemm/tile.cl): from
- * packed panels, or in one launch that reads the operands where they lie. */
+ * packed panels, or in one launch that reads the operands in place. */
 #include "ops/gemm/tile.h"
 
-/* PoCL hands out halves of what is left, the first a little more than half: with fewer units per compute unit a core
- * idles at the end. */
+/* PoCL assigns halves of the remaining work, the first a little more than half: with fewer units per compute unit a
+ * core idles at the end. */
 enum { UNITS_PER_CORE = 64, STAGING_ITEMS_PER_CORE = 32 };
-enum { ROWS_PER_UNIT = 96, ROWS_PER_UNIT_SHORT = 48 }; /* at most: their pages are in the first level of the TLB */
+enum { ROWS_PER_UNIT = 96, ROWS_PER_UNIT_SHORT = 48 }; /* at most: their pages fit in the first-level TLB */
 enum { K_BLOCK_BYTES = 4096 };                         /* of a row of A; a block of B's panel is then 128 to 192 KiB */
-enum { IN_PLACE_BYTES = 1 << 18 };                     /* of a block of B's panel that is read in place */
-enum { STAGED_BYTES = 1 << 16 };                       /* of one that is copied first */
+enum { IN_PLACE_BYTES = 1 << 18 };                     /* of a block of B's panel read in place */
+enum { STAGED_BYTES = 1 << 16 };                       /* of a block that is copied first */
 enum { SHORT_SUM = 256 };                              /* such a block stays in the level-2 cache whatever its stride */
-enum { B_IN_CACHE = 1 << 18 };                         /* bytes of B beside which there is room in the level-2 cache */
+enum { B_IN_CACHE = 1 << 18 };                         /* bytes of B that leave room in the level-2 cache */
 
-/* Blocks of k as equal as can be, each at most `most` long. */
+/* Blocks of k of nearly equal size, each at most `most` long. */
 static int64_t choose_k_block(int64_t k, int64_t most)
 {
     int64_t blocks = kn_max_i64(1, kn_div_up(k, most));
     return kn_div_up(kn_div_up(k, blocks), 16) * 16;
 }
 
-/* Units of at least `least` tiles' rows and, beyond that, such that there are enough of them. Where B stays in cache as
- * a whole, C is written along its rows. */
+/* Units of at least `least` tiles of rows, but small enough that there are enough units. If all of B stays in cache, C
+ * is written along its rows. */
 static void choose_unit(const kn_limits *limits, const kn_tile_product *x, kn_tile_shape tile, int64_t least,
                         kn_tile_cut *cut)
 {
@@ -30,7 +30,7 @@ static void choose_unit(const kn_limits *limits, const kn_tile_product *x, kn_ti
     int64_t most_rows = small_b ? tile.rows : x->k <= SHORT_SUM ? ROWS_PER_UNIT_SHORT : ROWS_PER_UNIT;
     int64_t chosen = kn_max_i64(least, kn_min_i64(tiles * panels * x->batch / wanted, most_rows / tile.rows));
     int64_t row_blocks = kn_div_up(tiles, kn_max_i64(1, chosen));
-    cut->rows_per_unit = kn_div_up(tiles, row_blocks) * tile.rows; /* as equal as can be */
+    cut->rows_per_unit = kn_div_up(tiles, row_blocks) * tile.rows; /* nearly equal */
     cut->panels_per_unit = small_b ? kn_max_i64(1, kn_min_i64(panels, row_blocks * panels * x->batch / wanted)) : 1;
 }
 
@@ -41,7 +41,7 @@ static int64_t count_units(const kn_tile_product *x, kn_tile_shape tile, kn_tile
 
 /* --- packed ------------------------------------------------------------------------------------------------------- */
 
-/* As pack_job in gemm/tile.cl: an operand [length, width] becomes panels [batch][panels][length][panel_width]. */
+/* Mirrors pack_job in gemm/tile.cl: an operand [length, width] becomes panels [batch][panels][length][panel_width]. */
 typedef struct pack_job {
     int64_t length, width, length_stride, width_stride, batch_stride;
     int64_t panels, block, blocks, items, panel_width;
@@ -49,7 +49,7 @@ typedef struct pack_job {
 
 enum { PACK_BLOCK = 128 };
 
-/* Allocates the operand's panels. A matrix that repeats is packed once. */
+/* Allocates the operand's panels. A repeated matrix is packed once. */
 static kn_status prepare_panels(kn_stream *stream, const kn_tile_product *x, kn_tile_operand *operand, pack_job *job)
 {
     int64_t batch = operand->layout.batch_stride == 0 ? 1 : x->batch;
@@ -70,7 +70,7 @@ static void use_panels(kn_tile_operand *operand, const pack_job *job)
     operand->layout.batch_stride = job->batch_stride == 0 ? 0 : job->panels * job->length * job->panel_width;
 }
 
-/* B always; A where it lies column by column: its rows are read in place as fast as from panels. One launch. */
+/* Packs B always, and A if it is column-major: rows of A are read in place as fast as from panels. One launch. */
 static kn_status pack(kn_stream *stream, kn_tile_product *x, kn_tile_shape tile)
 {
     char options[KN_GEMM_OPTIONS];
@@ -125,21 +125,21 @@ kn_status kn_gemm_packed(kn_stream *stream, const void *problem)
 
 /* --- direct ------------------------------------------------------------------------------------------------------- */
 
-enum { FEW_ROWS = 128 }; /* of A: one unit holds them, so that B is read, and staged, once */
-/* Rows of B further apart than a page: each visit of a row is for several panels, and the rows of a block are few
- * enough for the TLB to remember them till the next. */
+enum { FEW_ROWS = 128 }; /* of A: they fit in one unit, so that B is read, and staged, once */
+/* For rows of B further apart than a page: each access to a row is used for several panels, and a block has few enough
+ * rows for the TLB to keep them until the next access. */
 enum { PAGES_IN_TLB = 512, PANELS_PER_PAGE = 4 };
 enum { LEAST_SUM_TO_TURN = 64 }; /* below, storing C across its rows costs too much */
 
-/* A that lies column by column would have to be packed; if there are few columns of B, the product is turned, and A's
- * columns become what the vectors run along. */
+/* A column-major A would have to be packed; if B has few columns, the product is transposed, and vectors run along A's
+ * columns. */
 static bool should_turn(const kn_gemm_params *p)
 {
     return p->a.transposed && p->a.ld > 1 && p->n < p->m && p->n <= FEW_ROWS && p->k >= LEAST_SUM_TO_TURN;
 }
 
-/* One launch instead of two pays where the product takes no longer than a launch or two, where B is read so few times
- * that packing it is most of the work, and where the matrices are small anyway. */
+/* One launch instead of two pays if the product takes no longer than a launch or two, if B is read so few times that
+ * packing it is most of the work, and if the matrices are small anyway. */
 bool kn_gemm_prefers_direct(const kn_limits *limits, const void *problem)
 {
     const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
@@ -155,7 +155,7 @@ static kn_tile_cut cut_direct(const kn_limits *limits, const kn_tile_product *x,
     kn_tile_cut cut = {.units_per_item = 1};
     int64_t in_place = far_apart ? PAGES_IN_TLB : IN_PLACE_BYTES / (columns * element);
     cut.k_block = choose_k_block(x->k, staged ? STAGED_BYTES / (columns * element) : in_place);
-    /* Each row block stages B anew: eight tiles pay for that. */
+    /* Each row block stages B again, which eight tiles amortize. */
     choose_unit(limits, x, tile, staged ? 8 : 1, &cut);
     if (far_apart && x->k > cut.k_block)
         cut.panels_per_unit = kn_min_i64(kn_div_up(x->n, columns), PANELS_PER_PAGE);

@@ -1,13 +1,13 @@
 /* ops/gemm/dots.c - matrix products on CPU devices of few rows times a transposed matrix, read in place
- * (cl/gemm/dots.cl): a linear layer on a small batch, or a small one. */
+ * (cl/gemm/dots.cl): a linear layer on a small batch, or a small layer. */
 #include "ops/gemm/gemm.h"
 
 enum { TILE_COLUMNS = 4 }; /* DOT_COLUMNS of the kernel */
-enum { FEW_ROWS = 64 };    /* beyond, packing B pays */
+enum { FEW_ROWS = 64 };    /* above this, packing B pays */
 enum { FEW_RESULTS = 16 * 1024 };
-enum { LONG_SUM = 256 }; /* below, adding up the lanes of a sum costs too much of it */
+enum { LONG_SUM = 256 }; /* below this, adding the lanes of a sum is too expensive */
 
-/* Both operands must lie contiguous along k. */
+/* Both operands must be contiguous along k. */
 bool kn_gemm_supports_dots(const kn_limits *limits, const void *problem)
 {
     const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
@@ -21,7 +21,7 @@ bool kn_gemm_prefers_dots(const kn_limits *limits, const void *problem)
     return limits->is_cpu && p->k >= LONG_SUM && (p->m <= FEW_ROWS || p->m <= FEW_RESULTS / p->n);
 }
 
-/* About 32 work-items per compute unit, each a multiple of the tile wide. */
+/* About 32 work-items per compute unit, each a multiple of the tile width. */
 static int64_t choose_columns_per_item(const kn_limits *limits, const kn_gemm_params *p)
 {
     int64_t tiles = (p->n + TILE_COLUMNS - 1) / TILE_COLUMNS, most = 32 * limits->compute_units;

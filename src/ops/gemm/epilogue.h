@@ -1,12 +1,11 @@
-/* ops/gemm/epilogue.h - what a product, a convolution, a normalisation or a pooling does to each result before it
- * stores it: after the bias, the activation. All that there are cut off what is outside [low, high]; NaN stays NaN.
- * Kernels write
+/* ops/gemm/epilogue.h - the epilogue of products, convolutions, normalisations and poolings: the bias, then the
+ * activation. All supported activations clamp to [low, high]; NaN stays NaN. Kernels write
  *
  *     v = v < low ? low : v > high ? high : v
  *
- * (KN_CUT in common/koine.clh for scalars and vectors), which costs nothing beside the store. The gradient is 0 where
- * the result is <= low or >= high. Bounds that are not there are NaN: no comparison with them holds, so that one kernel
- * serves forward and backward with an activation and without. */
+ * (KN_CUT in common/koine.clh for scalars and vectors), which is free next to the store. The gradient is 0 where the
+ * result is <= low or >= high. Absent bounds are NaN: comparisons with NaN are false, so the same kernel works, forward
+ * and backward, with and without an activation. */
 #ifndef KN_OPS_GEMM_EPILOGUE_H
 #define KN_OPS_GEMM_EPILOGUE_H
 

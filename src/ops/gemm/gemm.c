@@ -1,4 +1,4 @@
-/* ops/gemm/gemm.c - the table of matrix multiplications, and what its rows share. */
+/* ops/gemm/gemm.c - the table of matrix multiplication implementations, and their common code. */
 #include "ops/gemm/gemm.h"
 
 #include <stdio.h>
@@ -46,7 +46,7 @@ static const kn_implementation rows[] = {
     {.name = "reference", .run = kn_gemm_reference, .timed_on = KN_TIMED_ON_OTHERS},
 };
 
-/* A product that adds to C gives another result the second time. */
+/* A product that accumulates into C gives another result when run again. */
 static int describe(const void *problem_, int64_t numbers[KN_PROBLEM_NUMBERS])
 {
     const kn_gemm_problem *problem = problem_;

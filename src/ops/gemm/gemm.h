@@ -1,10 +1,10 @@
-/* ops/gemm/gemm.h - matrix multiplication on buffers: what kn_matmul, kn_linear and the convolutions stand on.
+/* ops/gemm/gemm.h - matrix multiplication on buffers, used by kn_matmul, kn_linear and the convolutions.
  *
  * Row-major C[m,n] = activation(alpha op(A) op(B) + beta C (+ bias)), `batch` times, as kn_gemm_params (rt/rt.h)
- * describes; f32 or f64. Any size may be 0: with k = 0 the product is 0. C is not read when beta is 0, so it may hold
- * anything then. A batch stride of 0 in A or B repeats that matrix. C overlaps neither A nor B.
+ * describes; f32 or f64. Any size may be 0: with k = 0 the product is 0. C is not read when beta is 0, so it may be
+ * uninitialised then. A batch stride of 0 in A or B repeats that matrix. C overlaps neither A nor B.
  *
- * Which implementation runs is a row of the table "gemm" (ops/dispatch/choice.h). */
+ * The implementation is chosen from the table "gemm" (ops/dispatch/choice.h). */
 #ifndef KN_OPS_GEMM_GEMM_H
 #define KN_OPS_GEMM_GEMM_H
 
@@ -18,7 +18,7 @@ typedef struct kn_gemm_problem {
     kn_buffer *bias;          /* [n], added to every row of C, once; NULL: none */
     int64_t bias_offset;      /* elements */
     kn_activation activation; /* of the finished sum, bias included */
-    bool full_precision;      /* not in TF32, whatever the flags allow */
+    bool full_precision;      /* forbids TF32, whatever the flags allow */
 } kn_gemm_problem;
 
 extern const kn_implementation_table kn_gemm_implementations;
@@ -28,22 +28,20 @@ kn_status kn_gemm(kn_stream *stream, const kn_gemm_problem *problem);
 
 /* --- between the files of this op --------------------------------------------------------------------------------- */
 
-/* The strides of op(X) as the kernels take them (struct matrix_layout in cl/gemm). */
+/* The strides of op(X) (struct matrix_layout in cl/gemm). */
 typedef struct kn_gemm_layout {
     int64_t row_stride, col_stride, batch_stride;
 } kn_gemm_layout;
 
 kn_gemm_layout kn_gemm_operand_layout(const kn_gemm_operand *operand);
 
-/* The argument that says whether all that a kernel reads or writes as vectors of `quantum` elements starts at a
- * multiple of as many. */
+/* The kernel argument that says whether vectors of `quantum` elements are aligned. */
 static inline kn_arg kn_gemm_aligned(const kn_gemm_operand *x, int quantum)
 {
     return kn_arg_i32(x->offset % quantum == 0 && x->ld % quantum == 0 && x->batch_stride % quantum == 0);
 }
 
-/* What the kernels do to a finished sum (struct gemm_finish in cl/gemm/finish.clh); the argument points to `storage`.
- */
+/* The epilogue (struct gemm_finish in cl/gemm/finish.clh); the argument points to `storage`. */
 typedef struct kn_gemm_finish_f32 {
     float alpha, beta, low, high;
     int has_bias;
@@ -58,53 +56,53 @@ typedef union kn_gemm_finish {
 } kn_gemm_finish;
 kn_arg kn_gemm_finish_arg(kn_gemm_finish *storage, const kn_gemm_problem *problem);
 
-/* The options "-DT=float -DVW=16 -DREGISTERS=32" for kernels whose vectors follow the device; `buffer` is
- * KN_GEMM_OPTIONS long. Returns buffer. */
+/* The options "-DT=float -DVW=16 -DREGISTERS=32" for kernels with vectors of the device's width; `buffer` has
+ * KN_GEMM_OPTIONS bytes. Returns buffer. */
 #define KN_GEMM_OPTIONS 160
 const char *kn_gemm_vector_options(char *buffer, const kn_limits *limits, bool f64);
 
-/* C = the finished sum, in order, of `count` products [m, n] in `products` (gemm_split.c). */
+/* C = the finished sum, in order, of `count` products [m, n] in `products` (split.c). */
 kn_status kn_gemm_total(kn_stream *stream, const kn_gemm_problem *problem, kn_buffer *products, int64_t count);
 
-/* Rows of the table, each with what it supports and prefers (ops/dispatch/choice.h); none: always. */
+/* Rows of the table, each with its predicates (ops/dispatch/choice.h); none: always true. */
 
-/* gemm_cpu.c: from packed panels; one launch that reads the operands where they lie. */
+/* cpu.c: from packed panels; one launch that reads the operands in place. */
 kn_implementation_predicate kn_gemm_prefers_packed, kn_gemm_prefers_direct;
 kn_status kn_gemm_packed(kn_stream *stream, const void *problem);
 kn_status kn_gemm_direct(kn_stream *stream, const void *problem);
 
-/* gemm_skinny.c: one row times a tall matrix; tiny results of long sums. */
+/* skinny.c: one row times a tall matrix; tiny results of long sums. */
 kn_implementation_predicate kn_gemm_supports_skinny, kn_gemm_prefers_skinny;
 kn_status kn_gemm_skinny(kn_stream *stream, const void *problem);
 
-/* gemm_row.c: one row, or one column, times a matrix that is contiguous along the result. */
+/* row.c: one row, or one column, times a matrix that is contiguous along the result. */
 kn_implementation_predicate kn_gemm_supports_row, kn_gemm_prefers_row;
 kn_status kn_gemm_row(kn_stream *stream, const void *problem);
 
-/* gemm_dots.c: few rows, or few results, times a transposed matrix, in place. */
+/* dots.c: few rows, or few results, times a transposed matrix, in place. */
 kn_implementation_predicate kn_gemm_supports_dots, kn_gemm_prefers_dots;
 kn_status kn_gemm_dots(kn_stream *stream, const void *problem);
 
-/* gemm_split.c: k in parts that run side by side. */
+/* split.c: k in parts that run in parallel. */
 kn_implementation_predicate kn_gemm_supports_split, kn_gemm_prefers_split;
 kn_status kn_gemm_split(kn_stream *stream, const void *problem);
 
-/* gemm_thin.c: GPUs; few columns, or few rows. */
+/* thin.c: GPUs; few columns, or few rows. */
 kn_implementation_predicate kn_gemm_supports_thin, kn_gemm_prefers_thin;
 kn_status kn_gemm_thin(kn_stream *stream, const void *problem);
 
-/* gemm_blocked.c: GPUs; blocks of C by work-groups, through local memory; the same on tensor cores, in TF32. */
+/* blocked_gemm.c: GPUs; work-groups compute blocks of C through local memory; the same on tensor cores, in TF32. */
 kn_implementation_predicate kn_gemm_supports_blocked, kn_gemm_supports_tensor, kn_gemm_prefers_blocked;
 kn_status kn_gemm_blocked(kn_stream *stream, const void *problem);
 kn_status kn_gemm_tensor(kn_stream *stream, const void *problem);
 
-/* gemm_any.c: any device. The reference computes one sum per element. */
+/* any.c: any device. The reference computes one sum per element. */
 kn_implementation_predicate kn_gemm_supports_clblast;
 kn_status kn_gemm_clblast(kn_stream *stream, const void *problem);
 kn_status kn_gemm_reference(kn_stream *stream, const void *problem);
 
-/* gemm_halves.c, of the table "matmul_f16" (ops/gemm/matmul.h): A, B, C and the bias in f16, sums in f32; GPUs with
- * tensor cores. */
+/* halves.c, of the table "matmul_f16" (ops/gemm/matmul.h): A, B, C and the bias in f16, sums in f32; GPUs with tensor
+ * cores. */
 bool kn_gemm_supports_halves(const kn_limits *limits, int64_t m, int64_t n, int64_t k);
 kn_status kn_gemm_halves(kn_stream *stream, const kn_gemm_problem *problem);
 

@@ -1,4 +1,4 @@
-/* ops/gemm/halves.c - products of matrices of f16 on tensor cores (cl/gemm/halves.cl). */
+/* ops/gemm/halves.c - f16 matrix products on tensor cores (cl/gemm/halves.cl). */
 #include <stdio.h>
 
 #include "ops/gemm/blocked.h"
@@ -6,7 +6,7 @@
 
 enum { WORD_HALVES = 2, MOST_STAGES = 4 };
 
-/* Slices of both operands in local memory at a time: as many as fit, two at least (kn_block_fits). */
+/* The number of slices in local memory: as many as fit, at least two (kn_block_fits). */
 static int64_t stages_of(const kn_limits *limits, const kn_block_shape *s)
 {
     return kn_min_i64(MOST_STAGES, (int64_t)limits->local_memory / kn_block_slice_bytes(s, KN_BLOCK_F16));

@@ -1,4 +1,5 @@
-/* ops/gemm/linear.c - torch.nn.functional.linear: y = x weight^T + bias, the bias added where the product is stored. */
+/* ops/gemm/linear.c - torch.nn.functional.linear: y = x weight^T + bias, with the bias added in the product's
+ * epilogue. */
 #include <koine/functional.h>
 #include <koine/ops.h>
 
@@ -8,6 +9,7 @@
 #include "ops/dispatch/reference.h"
 #include "ops/gemm/matmul.h"
 #include "ops/pointwise/activation.h"
+#include "ops/pointwise/broadcast.h"
 
 /* --- shape rule --------------------------------------------------------------------------------------------------- */
 
@@ -42,8 +44,7 @@ static kn_status linear_shape(kn_call *call)
     return kn_call_output(call, x->dtype, x->ndim, shape);
 }
 
-/* A multiplication and an addition per weight and row, the bias' addition; each gradient is a product of the same size.
- */
+/* A multiply-add per weight and row, and the bias; each gradient is a product of the same size. */
 static kn_work linear_work(const kn_call *call)
 {
     bool bias = call->num_inputs > 2 && call->inputs[2], activation = activation_of(call->params);
@@ -59,7 +60,7 @@ static kn_work linear_backward_work(const kn_grad_call *grad)
 
 /* --- tensors as matrices, owned ----------------------------------------------------------------------------------- */
 
-/* A tensor [..., columns] as one matrix of all its rows; a copy where its strides do not allow that. */
+/* A tensor [..., columns] as one matrix of all its rows; a copy if its strides require one. */
 static kn_status rows_of(kn_tensor **matrix, kn_tensor *t)
 {
     const int64_t columns = t->shape[t->ndim - 1], rows = kn_shape_numel(t->ndim - 1, t->shape);
@@ -100,9 +101,9 @@ static kn_status linear_forward(kn_call *call)
     kn_release(product.b);
     kn_release(product.bias);
     for (int i = 0; status == KN_OK && call->needs_grad && i < 2; i++)
-        status = kn_call_save_for(call, 1 - i, call->inputs[i]); /* each for the other's gradient */
+        status = kn_call_save_for(call, 1 - i, call->inputs[i]); /* each is needed for the other's gradient */
     if (status == KN_OK && call->needs_grad && product.activation != KN_ACTIVATION_NONE)
-        status = kn_call_save(call, call->outputs[0]); /* tells where the activation cut off */
+        status = kn_call_save(call, call->outputs[0]); /* shows where the activation clamped */
     return status;
 }
 
@@ -160,6 +161,35 @@ static kn_status linear_backward(kn_grad_call *grad)
     return grad->grad_inputs[2] ? KN_OK : kn_error_status();
 }
 
+/* A tensor [..., columns] as one matrix, recorded; NULL in, NULL out. */
+static kn_tensor *as_rows(kn_tensor *t)
+{
+    return t ? kn_reshape(t, 2, (const int64_t[]){kn_shape_numel(t->ndim - 1, t->shape), t->shape[t->ndim - 1]}) : NULL;
+}
+
+/* The same of recorded operations. */
+static kn_status linear_backward_recorded(kn_grad_call *grad)
+{
+    kn_tensor *x = kn_grad_saved_input(grad, 0, 0), *weight = kn_grad_saved_input(grad, 1, 1);
+    kn_tensor *y = kn_grad_saved_output(grad, 2, 0);
+    kn_tensor *dy = kn_activation_gradient_recorded(grad->grad_outputs[0], activation_of(grad->params), y);
+    kn_tensor *rows = as_rows(dy);
+    kn_tensor *gradients[3] = {NULL};
+
+    if (grad->needs[0])
+        gradients[0] = kn_reshape(kn_matmul(rows, weight), grad->input[0].ndim, grad->input[0].shape);
+    if (grad->needs[1])
+        gradients[1] = kn_matmul(kn_t(rows), as_rows(x));
+    if (grad->num_inputs > 2 && grad->needs[2])
+        gradients[2] = kn_sum_to_shape(rows, 1, grad->input[2].shape);
+    for (int i = 0; i < grad->num_inputs; i++) {
+        if (grad->needs[i] && !gradients[i])
+            return kn_error_status();
+        grad->grad_inputs[i] = gradients[i];
+    }
+    return KN_OK;
+}
+
 /* --- the plain C reference ---------------------------------------------------------------------------------------- */
 
 static kn_status linear_reference(const kn_call *call)
@@ -185,6 +215,7 @@ const kn_op kn_linear_op = {
     .shape = linear_shape,
     .forward = linear_forward,
     .backward = linear_backward,
+    .backward_recorded = linear_backward_recorded,
     .reference = linear_reference,
     .work = linear_work,
     .backward_work = linear_backward_work,

@@ -19,7 +19,7 @@ static kn_status fail_shapes(const kn_tensor *a, const kn_tensor *b, const char 
                    kn_format_shape(text_b, sizeof text_b, b->ndim, b->shape), why);
 }
 
-/* A vector on the left is a row, one on the right a column; their dimension is not in the result. */
+/* A vector on the left is a row, one on the right a column; that dimension is not in the result. */
 typedef struct product_shape {
     int64_t m, n, k;
     int batch_ndim;
@@ -85,8 +85,8 @@ static kn_work matmul_backward_work(const kn_grad_call *grad)
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-/* `t` as matrices over the batch of the result: a vector becomes a row or a column, batch dimensions repeat where they
- * broadcast. Owned. */
+/* `t` as matrices over the batch of the result: a vector becomes a row or a column, batch dimensions are broadcast.
+ * Owned. */
 static kn_status as_matrices(kn_tensor **view, kn_tensor *t, bool left, const product_shape *s)
 {
     int64_t shape[KN_MAX_DIMS], strides[KN_MAX_DIMS];
@@ -103,7 +103,7 @@ static kn_status as_matrices(kn_tensor **view, kn_tensor *t, bool left, const pr
     return kn_tensor_view(view, t, ndim, shape, strides, t->offset);
 }
 
-/* With one matrix on the right for all on the left, the rows of all are one matrix: a single product instead of a
+/* With a single matrix on the right for all on the left, all rows form one matrix: a single product instead of a
  * batch. */
 static void fold_batch(kn_gemm_params *p)
 {
@@ -182,10 +182,10 @@ static kn_tensor *sum_to_shape(kn_tensor *gradient, int ndim, const int64_t *sha
 
 static kn_tensor *flatten_rows(kn_tensor *t) { return kn_reshape(t, 2, (int64_t[]){-1, t->shape[t->ndim - 1]}); }
 
-/* dB for one matrix B under a batch of A: one product over all rows of all A, no sum afterwards. */
+/* dB of a single matrix B for a batch of A: one product over all rows of all A, without a sum afterwards. */
 static kn_tensor *gradient_of_single(kn_tensor *a, kn_tensor *gradient)
 {
-    bool empty = kn_numel(a) == 0 || kn_numel(gradient) == 0; /* -1 cannot be worked out in a reshape of nothing */
+    bool empty = kn_numel(a) == 0 || kn_numel(gradient) == 0; /* a reshape of an empty tensor cannot resolve -1 */
     return empty ? NULL : kn_matmul(transpose_last(flatten_rows(a)), flatten_rows(gradient));
 }
 
@@ -194,7 +194,7 @@ typedef struct matrix_shape {
     int64_t shape[KN_MAX_DIMS];
 } matrix_shape;
 
-/* A vector as the matrix it stands for: one row as the first operand, one column as the second. */
+/* A vector as a matrix: one row as the first operand, one column as the second. */
 static void as_matrix(matrix_shape *result, const kn_input_spec *input, bool row)
 {
     result->ndim = input->ndim == 1 ? 2 : input->ndim;
@@ -207,7 +207,8 @@ static void as_matrix(matrix_shape *result, const kn_input_spec *input, bool row
 
 static kn_status matmul_backward(kn_grad_call *grad)
 {
-    kn_tensor *a = grad->saved[0], *b = grad->saved[1], *gradient = grad->grad_outputs[0]; /* each where needed */
+    kn_tensor *a = kn_grad_saved_input(grad, 0, 0), *b = kn_grad_saved_input(grad, 1, 1); /* each NULL if not needed */
+    kn_tensor *gradient = grad->grad_outputs[0];
     matrix_shape first, second;
     if (grad->needs[1] && grad->input[0].ndim == 1)
         a = kn_unsqueeze(a, 0);
@@ -239,7 +240,7 @@ static kn_status matmul_backward(kn_grad_call *grad)
 
 /* --- the plain C reference ---------------------------------------------------------------------------------------- */
 
-/* Where matrix `batch` of the result finds its own in `t`, contiguous. */
+/* The offset in the contiguous `t` of the matrix for matrix `batch` of the result. */
 static int64_t reference_matrix(const kn_tensor *t, const product_shape *s, int64_t batch)
 {
     int own = batch_dims(t);
@@ -278,6 +279,7 @@ const kn_op kn_matmul_op = {
     .shape = matmul_shape,
     .forward = matmul_forward,
     .backward = matmul_backward,
+    .backward_recorded = matmul_backward,
     .reference = matmul_reference,
     .work = matmul_work,
     .backward_work = matmul_backward_work,

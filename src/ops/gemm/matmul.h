@@ -1,13 +1,13 @@
-/* ops/gemm/matmul.h - the product of two tensors behind kn_matmul and kn_linear, whatever their dtype. */
+/* ops/gemm/matmul.h - the product of two tensors of any dtype, for kn_matmul and kn_linear. */
 #ifndef KN_OPS_GEMM_MATMUL_H
 #define KN_OPS_GEMM_MATMUL_H
 
 #include "ops/gemm/gemm.h"
 #include "tensor/tensor.h"
 
-/* y = activation(a b + bias), with a b as torch.matmul defines it; all of one dtype and on one device. */
+/* y = activation(a b + bias), with a b as in torch.matmul; all of the same dtype and device. */
 typedef struct kn_matmul_problem {
-    kn_tensor *y; /* contiguous, of the shape that follows */
+    kn_tensor *y; /* contiguous, of the resulting shape */
     kn_tensor *a, *b;
     kn_tensor *bias; /* of y's last dimension, contiguous; NULL: none */
     kn_activation activation;
@@ -17,12 +17,11 @@ kn_status kn_matmul_run(kn_stream *stream, const kn_matmul_problem *problem);
 
 /* --- between the files of this op --------------------------------------------------------------------------------- */
 
-/* The same, enqueued by `gemm`. */
+/* The same, using `gemm`. */
 kn_status kn_matmul_product(kn_stream *stream, const kn_matmul_problem *problem,
                             kn_status (*gemm)(kn_stream *stream, const kn_gemm_problem *problem));
 
-/* Of f16: the table "matmul_f16" (matmul_f16.c). Products of elements and their sums are f32; the result is rounded
- * once. */
+/* For f16: the table "matmul_f16" (matmul_f16.c). Products and sums are in f32; the result is rounded once. */
 kn_status kn_matmul_f16(kn_stream *stream, const kn_matmul_problem *problem);
 
 extern const kn_implementation_table kn_matmul_f16_implementations;

@@ -1,4 +1,4 @@
-/* ops/gemm/matmul_f16.c - products of tensors of f16: on tensor cores as they lie in memory, elsewhere as f32. */
+/* ops/gemm/matmul_f16.c - products of f16 tensors: on tensor cores directly, elsewhere converted to f32. */
 #include <string.h>
 
 #include "ops/gemm/blocked.h"
@@ -27,7 +27,7 @@ static kn_status run_tensor(kn_stream *stream, const void *problem)
     return kn_matmul_product(stream, &((const matmul_f16 *)problem)->product, kn_gemm_halves);
 }
 
-/* In f32, contiguous or, where `t` is, transposed. Owned. */
+/* A copy in f32, contiguous, or transposed if `t` is. Owned. */
 static kn_status widen(kn_tensor **wide, kn_tensor *t)
 {
     kn_device *device = t->storage->device;
@@ -88,7 +88,7 @@ static int describe(const void *problem, int64_t numbers[KN_PROBLEM_NUMBERS])
     numbers[count++] = p->k;
     numbers[count++] = kn_numel(p->product.y);
     for (int i = 0; i < 2; i++)
-        for (int back = 1; back <= 3; back++) /* the matrices, and how they follow each other */
+        for (int back = 1; back <= 3; back++) /* the strides of the matrices and of the batch */
             numbers[count++] = operands[i]->ndim >= back ? operands[i]->strides[operands[i]->ndim - back] : 0;
     return count;
 }

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 
-/* Rows or columns without gaps, one after the other. A dimension of size 1 or 0 may have any stride. */
+/* Rows or columns must be contiguous. A dimension of size 1 or 0 may have any stride. */
 static bool choose_layout(kn_gemm_operand *operand, const kn_tensor *t)
 {
     int64_t rows = t->shape[t->ndim - 2], columns = t->shape[t->ndim - 1];
@@ -21,7 +21,7 @@ static bool choose_layout(kn_gemm_operand *operand, const kn_tensor *t)
     return false;
 }
 
-/* One stride for the batch dimensions taken together: each leads over all the inner ones, or all repeat. */
+/* A single stride for all batch dimensions: they must be contiguous, or all broadcast. */
 static bool choose_batch_stride(kn_gemm_operand *operand, const kn_tensor *t)
 {
     bool found = false;

@@ -1,9 +1,10 @@
-/* ops/gemm/row.c - one row times a matrix whose rows are contiguous, or a matrix whose columns are times one column, on
- * CPU devices (cl/gemm/row.cl). */
+/* ops/gemm/row.c - one row times a matrix with contiguous rows, or a matrix with contiguous columns times one column,
+ * on CPU devices (cl/gemm/row.cl). */
 #include "ops/gemm/gemm.h"
 
-enum { COLUMNS = 4096 };                     /* whose sums stay in the level-1 cache: 16 KiB of f32 */
-enum { LEAST_SLICE = 64, MOST_SLICES = 64 }; /* fixed: the sums' order must not depend on the number of cores */
+enum { COLUMNS = 4096 }; /* their sums stay in the level-1 cache: 16 KiB of f32 */
+/* Fixed, so that the order of sums does not depend on the number of cores. */
+enum { LEAST_SLICE = 64, MOST_SLICES = 64 };
 
 /* x [k] times b [k, n]. */
 typedef struct row_product {

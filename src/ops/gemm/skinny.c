@@ -5,12 +5,12 @@
 enum { SHORT_ROW = 4 };     /* cases of the kernel gemm_short_rows */
 enum { MOST_RESULTS = 16 }; /* as in the kernel gemm_long_sums */
 enum { LONG_SUM = 4096 };
-enum { SLICES = 64 }; /* a fixed number: the sums' order must not depend on the number of cores */
+enum { SLICES = 64 }; /* fixed, so that the order of sums does not depend on the number of cores */
 
 typedef enum skinny_case { NOT_SKINNY, SHORT_ROWS, DOT_ROWS, LONG_SUMS } skinny_case;
 
-/* The problem as the kernels see it. A product with one column is taken as the transposed product with one row: C^T =
- * op(B)^T op(A)^T. */
+/* The problem as the kernels see it. A product with one column is computed as the transposed product with one row: C^T
+ * = op(B)^T op(A)^T. */
 typedef struct skinny_product {
     skinny_case kind;
     int64_t m, n, k;
@@ -103,7 +103,7 @@ static kn_status run_long_sums(kn_stream *stream, const kn_gemm_problem *problem
                                       kn_arg_buffer(part, 0), kn_arg_i32(s->m), kn_arg_i32(s->n), kn_arg_i64(s->k),
                                       kn_arg_i64(s->a.row_stride), kn_arg_i64(s->a.col_stride),
                                       kn_arg_i64(s->b.row_stride), kn_arg_i64(s->b.col_stride), kn_arg_i64(slice)));
-    /* With one column the product was turned: its bias is the same for all results. */
+    /* With one column the product was transposed: the bias is the same for all results. */
     if (status == KN_OK)
         status = kn_run(stream, .source = "gemm/skinny.cl", .kernel = "gemm_long_total", .operation = "gemm",
                         .options = options, .dims = 1, .global = {1}, .local = {1},

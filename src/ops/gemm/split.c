@@ -1,14 +1,15 @@
 /* ops/gemm/split.c - matrix products with a small result and a long sum (a layer's weight gradient over a large batch):
- * k is cut into parts, which are the batch of one product, and the parts are added in order. Else the few tiles of the
- * result would occupy few cores. */
+ * k is split into parts, which form the batch of one product, and the parts are added in order. Otherwise the few tiles
+ * of the result would use few cores. */
 #include "ops/gemm/blocked.h"
 #include "ops/gemm/gemm.h"
 
-enum { FEW_RESULTS = 16 * 1024 }; /* elements of C: beyond, its tiles are work enough */
+enum { FEW_RESULTS = 16 * 1024 }; /* elements of C: above this, its tiles are enough work */
 enum { FEW_RESULTS_OF_GPUS = 64 * 64 * 64 };
 enum { LONG_SUM = 8192 };
-enum { CHUNK = 64 };                         /* elements of C per work-item of the total: a multiple of this */
-enum { LEAST_PART = 1024, MOST_PARTS = 64 }; /* fixed: the sums' order must not depend on the number of cores */
+enum { CHUNK = 64 }; /* elements of C per work-item of the total are a multiple of this */
+/* Fixed, so that the order of sums does not depend on the number of cores. */
+enum { LEAST_PART = 1024, MOST_PARTS = 64 };
 
 typedef struct split {
     int64_t part, whole_parts, rest; /* k = whole_parts * part + rest */
@@ -18,11 +19,11 @@ static split choose_split(int64_t k)
 {
     int64_t part = (k + MOST_PARTS - 1) / MOST_PARTS;
     part = part < LEAST_PART ? LEAST_PART : part;
-    part = part < (k + 1) / 2 ? part : (k + 1) / 2; /* two parts where one would do: only when forced */
+    part = part < (k + 1) / 2 ? part : (k + 1) / 2; /* two parts where one would suffice: only when forced */
     return (split){part, k / part, k % part};
 }
 
-/* The parts are the batch, so that there can be no other. */
+/* The parts form the batch, so the product must not have one. */
 bool kn_gemm_supports_split(const kn_limits *limits, const void *problem)
 {
     const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
@@ -36,7 +37,7 @@ bool kn_gemm_prefers_split(const kn_limits *limits, const void *problem)
            (limits->is_cpu || kn_block_pays(limits, p->m, p->n));
 }
 
-/* `parts` products over `k` from the element `first` of k on, into products[index]. */
+/* `parts` products over `k` steps from step `first` on, into products[index]. */
 static kn_status multiply(kn_stream *stream, const kn_gemm_params *whole, kn_buffer *products, int64_t first, int64_t k,
                           int64_t parts, int64_t index)
 {

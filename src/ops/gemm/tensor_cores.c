@@ -1,9 +1,8 @@
-/* ops/gemm/tensor_cores.c - whether a device's tensor cores compute what cl/gemm/mma.clh and mma_halves.clh take them
- * for.
+/* ops/gemm/tensor_cores.c - checks that a device's tensor cores compute what cl/gemm/mma.clh and mma_halves.clh expect.
  *
- * The kernels contain PTX, which the driver may refuse, and rest on which lane holds which element, which no query
- * tells. So before the first use on a device two products, which between them read both operands either way round, are
- * computed by tensor cores and by work-items, and compared. */
+ * The kernels contain PTX, which the driver may reject, and depend on which lane holds which element, which cannot be
+ * queried. So before the first use on a device two products, which between them read both operands in both
+ * orientations, are computed with and without tensor cores and compared. */
 #include <koine/stream.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -16,16 +15,16 @@
 #include "ops/gemm/blocked.h"
 #include "ops/gemm/gemm.h"
 
-/* Sizes that no block, warp, tile or vector divides; several slices of the sum. */
+/* Not multiples of any block, warp, tile or vector; several slices of k. */
 enum { M = 131, N = 77, K = 43, LEFT = M * K, RIGHT = K * N, PRODUCT = M * N };
 
 typedef enum verdict { UNKNOWN, WORK, FAIL } verdict;
 
-static atomic_int verdicts[KN_MAX_DEVICES][2]; /* by slot; in TF32, in f16 */
+static atomic_int verdicts[KN_MAX_DEVICES][2]; /* by device slot; TF32, f16 */
 static kn_mutex checking = KN_MUTEX_INIT;
 
-/* Everything of one check, on the device and, in this order, on the host: the operands and the product of the
- * work-items, in f32, and those of the tensor cores, in f16 or f32. */
+/* The data of one check, on the device and, in this order, on the host: the operands and the product without tensor
+ * cores, in f32, and those with tensor cores, in f16 or f32. */
 enum { A, B, BY_ITEMS, CORES_A, CORES_B, BY_CORES, PARTS };
 static const size_t counts[PARTS] = {LEFT, RIGHT, PRODUCT, LEFT, RIGHT, PRODUCT};
 
@@ -55,7 +54,7 @@ static double value_of(const trial *t, int part, int i)
                                      : (double)((const float *)values)[i];
 }
 
-/* In [-1, 1), with all bits of the mantissa in use, of f16's 11. */
+/* In [-1, 1), using all bits of the mantissa (11 for f16). */
 static float draw(uint32_t *state, bool f16)
 {
     *state = *state * 1664525u + 1013904223u;
@@ -66,7 +65,7 @@ static float draw(uint32_t *state, bool f16)
 static kn_status make(trial *t, kn_device *device)
 {
     uint32_t state = 1;
-    KN_TRY(kn_stream_create(&t->stream, device)); /* the caller's may be one that is captured */
+    KN_TRY(kn_stream_create(&t->stream, device)); /* the caller's stream may be captured */
     KN_TRY(kn_pinned_alloc(&t->host, device, place_of(t, PARTS)));
     for (int part = A; part <= B; part++)
         for (size_t i = 0; i < counts[part]; i++) {
@@ -96,7 +95,7 @@ static void end(trial *t)
         kn_stream_destroy(t->stream);
 }
 
-/* A and B as they lie in memory, or both as the transposes of what lies there. */
+/* A and B plain, or both transposed. */
 static kn_gemm_problem product_of(const trial *t, int a, bool transposed)
 {
     return (kn_gemm_problem){.product = {.m = M,
@@ -120,9 +119,9 @@ static kn_status multiply(trial *t, bool transposed)
     return KN_OK;
 }
 
-/* How far apart the two products may be: a product of two values rounded to TF32 is off by 2^-10 of itself and a
- * little, one of f16 is exact, and each of K sums in f32, which tensor cores cut off instead of rounding, by 2^-22 of
- * all; a result in f16 by half of its last place. */
+/* The allowed difference of the two products: a product of two values rounded to TF32 has a relative error of slightly
+ * more than 2^-10, one of f16 values is exact; each of K additions in f32, which tensor cores truncate instead of
+ * rounding, adds 2^-22 of the sum of magnitudes; an f16 result adds half an ulp. */
 static double bound_of(const trial *t, bool transposed, int row, int column)
 {
     double magnitude = 0;
@@ -160,7 +159,7 @@ static kn_status check(kn_device *device, bool f16)
     return status;
 }
 
-/* For want of memory nothing is found out, and the next call tries again. */
+/* If memory is short the result stays unknown, and the next call tries again. */
 static verdict find_verdict(kn_device *device, bool f16)
 {
     KN_ATTEMPT;

@@ -4,10 +4,10 @@
 
 #include "ops/gemm/gemm.h"
 
-enum { FEW = 8, GROUP = 256 }; /* columns at most; work-items of a group */
+enum { FEW = 8, GROUP = 256 }; /* at most this many columns; work-items per group */
 
-/* Long sums of few results are cut into parts, as many as make this many work-items, each with some steps to do. Fixed,
- * so that the order of the sums does not depend on the device. */
+/* Long sums of few results are split into enough parts for this many work-items, each with some steps. Fixed, so that
+ * the order of sums does not depend on the device. */
 enum { ITEMS = 128 * 1024, LEAST_STEPS = 16, MOST_PARTS = 64 };
 
 /* Mirrors of the structs in cl/gemm/thin.cl. */
@@ -30,7 +30,7 @@ typedef struct thin_product {
 
 static bool is_thin(const kn_gemm_params *p) { return p->m <= FEW || p->n <= FEW; }
 
-/* Whole warps read lines of A along the sum, if there are steps enough; else, and where rows are many, short teams. */
+/* Whole warps read lines of A along k if there are enough steps; else, or if there are many rows, short teams. */
 static int32_t choose_team(int64_t rows, int64_t steps, int64_t most)
 {
     int32_t team = 1;
@@ -91,7 +91,7 @@ static thin_product describe(const kn_limits *limits, const kn_gemm_params *p)
     return t;
 }
 
-/* Columns of B are apart by 32 bits; rows and matrices are dimensions of a launch. */
+/* Column strides of B are 32-bit; rows and matrices are launch dimensions. */
 bool kn_gemm_supports_thin(const kn_limits *limits, const void *problem)
 {
     const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;

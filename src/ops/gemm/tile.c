@@ -1,25 +1,24 @@
-/* ops/gemm/tile.c - the shapes of tiles, and the launch of gemm/tile.cl. */
+/* ops/gemm/tile.c - tile shapes, and the launch of gemm/tile.cl. */
 #include "ops/gemm/tile.h"
 
 #include <stdio.h>
 
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
 
-/* `cost` of a multiplication, in percent: with one vector there is a load for each, with few rows too little to hide
- * the latency. Best first where they cost the same. */
+/* `cost` of a multiplication, in percent: with one vector there is a load for each multiplication, with few rows too
+ * little work to hide the latency. The best first among equal costs. */
 typedef struct shape {
     int vectors, rows, cost;
 } shape;
 
 /* 24 sums of 32 registers. */
 static const shape shapes_of_32[] = {{3, 8, 98}, {2, 12, 100}, {1, 24, 106}, {1, 16, 110}, {1, 8, 130}};
-/* 12 sums of 16 registers: the compiler wants one for the broadcast. */
+/* 12 sums of 16 registers: the compiler needs one for the broadcast. */
 static const shape shapes_of_16[] = {{2, 6, 100}, {3, 4, 100}, {1, 12, 106}, {1, 8, 115}, {1, 4, 180}};
 
 enum { MOST_ROWS_IN_ONE_SET = 12, SET_STRIDE = 2048 };
 
-/* Rows that lie a multiple of 2 KiB apart share one or two sets of the level-1 cache, which holds some 12 lines each.
- */
+/* Rows a multiple of 2 KiB apart share one or two sets of the level-1 cache, which hold some 12 lines each. */
 static bool rows_collide(const kn_tile_product *x, int rows)
 {
     int64_t stride = x->a.layout.row_stride * (x->f64 ? 8 : 4);
@@ -85,7 +84,7 @@ kn_tile_product kn_tile_product_of(const kn_gemm_problem *problem, bool turned)
 
 /* --- the launch --------------------------------------------------------------------------------------------------- */
 
-/* As tile_plan in gemm/tile.cl. */
+/* Mirrors tile_plan in gemm/tile.cl. */
 typedef struct tile_plan {
     int64_t m, n, k, k_block, rows_per_unit, row_blocks, panels, panels_per_unit, panel_blocks, blocks_per_group;
     int64_t units, units_per_item;
@@ -93,8 +92,8 @@ typedef struct tile_plan {
     int a_packed, b_packed, b_staged;
 } tile_plan;
 
-enum { GROUP_BYTES = 4 << 20 }; /* of B's panels that stay in the level-3 cache while all rows of A pass over them */
-enum { A_IN_CACHE = 1 << 19 }; /* bytes of A that stay in the level-2 cache: then a panel is done with all rows first */
+enum { GROUP_BYTES = 4 << 20 }; /* of B's panels that stay in the level-3 cache for all rows of A */
+enum { A_IN_CACHE = 1 << 19 };  /* bytes of A that stay in the level-2 cache: then panels are the outer loop */
 
 static tile_plan make_plan(const kn_tile_product *x, kn_tile_shape tile, kn_tile_cut cut)
 {

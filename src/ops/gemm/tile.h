@@ -1,10 +1,10 @@
-/* ops/gemm/tile.h - products in tiles (cl/gemm/tile.cl), for the rows that cut a problem into them. */
+/* ops/gemm/tile.h - products in tiles (cl/gemm/tile.cl), for the implementations based on them. */
 #ifndef KN_OPS_GEMM_TILE_H
 #define KN_OPS_GEMM_TILE_H
 
 #include "ops/gemm/gemm.h"
 
-/* An operand as the tiles read it: in place, or as panels in a buffer of its own. */
+/* An operand, in place or as panels in a separate buffer. */
 typedef struct kn_tile_operand {
     kn_buffer *buffer;
     int64_t offset; /* elements */
@@ -12,7 +12,7 @@ typedef struct kn_tile_operand {
     kn_buffer *panels; /* owned; NULL in place */
 } kn_tile_operand;
 
-/* A problem as the tiles see it, or turned: C^T = op(B)^T op(A)^T, stored transposed. */
+/* A problem, plain or transposed: C^T = op(B)^T op(A)^T, stored transposed. */
 typedef struct kn_tile_product {
     const kn_gemm_problem *problem;
     bool turned, f64;
@@ -30,13 +30,13 @@ typedef struct kn_tile_shape {
 
 static inline int64_t kn_tile_columns(kn_tile_shape tile) { return (int64_t)tile.vectors * tile.vector_width; }
 
-/* The shape that multiplies fewest numbers in vain. */
+/* The shape with the least wasted multiplications. */
 kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x);
 
-/* The options of gemm/tile.cl; `buffer` is KN_GEMM_OPTIONS long and returned. */
+/* The options of gemm/tile.cl; `buffer` has KN_GEMM_OPTIONS bytes and is returned. */
 const char *kn_tile_options(char *buffer, kn_tile_shape tile, bool f64);
 
-/* How the work is cut; see gemm/tile.cl. */
+/* How the work is divided; see gemm/tile.cl. */
 typedef struct kn_tile_cut {
     int64_t k_block, rows_per_unit, panels_per_unit, units_per_item;
 } kn_tile_cut;

@@ -17,4 +17,7 @@ kn_status kn_activation_check(kn_activation activation);
  */
 kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activation, kn_tensor *y);
 
+/* The same of recorded operations, from the gradient of y. */
+kn_tensor *kn_activation_gradient_recorded(kn_tensor *gradient, kn_activation activation, kn_tensor *y);
+
 #endif

@@ -2,7 +2,9 @@
 #include <koine/ops.h>
 #include <math.h>
 
+#include "autograd/engine.h"
 #include "autograd/work.h"
+#include "base/load.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/elementwise.h"
@@ -53,3 +55,5 @@ BINARY(mul, mul_, true)
 WITH_NUMBER(add_scalar, add_scalar, false, kn_add_scalar_with)
 WITH_NUMBER(mul_scalar, mul_scalar, false, kn_mul_scalar_with)
 WITH_NUMBER(mul_scalar, mul_scalar_, true, kn_mul_scalar_with_)
+
+KN_AT_LOAD register_sum(void) { kn_pass_set_sum(&kn_add_op); }

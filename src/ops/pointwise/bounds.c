@@ -7,6 +7,7 @@
 
 #include "ops/dispatch/promote.h"
 #include "ops/pointwise/activation.h"
+#include "ops/pointwise/compose.h"
 #include "ops/pointwise/elementwise.h"
 
 /* NaN passes; a bound that is NaN is none, for no comparison with it holds. */
@@ -68,8 +69,8 @@ static kn_status relu6_enter(kn_entry *entry)
     {                                                                                                                  \
         .name = op_name, .inputs = {"x"}, .dtypes = {KN_DTYPES_NUMBERS}, .params = params_, .enter = enter_,           \
         .record_size = sizeof(kn_scalar_args), .strided_outputs = true, .shape = kn_elementwise_shape,                 \
-        .forward = kn_elementwise_forward, .backward = kn_elementwise_backward, .reference = kn_elementwise_reference, \
-        .detail = table                                                                                                \
+        .forward = kn_elementwise_forward, .backward = kn_elementwise_backward,                                        \
+        .backward_recorded = kn_elementwise_backward_recorded, .reference = kn_elementwise_reference, .detail = table  \
     }
 #define INFINITE                                                                                                       \
     {                                                                                                                  \
@@ -137,6 +138,14 @@ kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activa
     return result;
 }
 
+kn_tensor *kn_activation_gradient_recorded(kn_tensor *gradient, kn_activation activation, kn_tensor *y)
+{
+    const kn_cut bounds = kn_cut_of(activation);
+    const kn_composed operands[] = {
+        {.tensor = gradient}, {.tensor = y}, {.number = bounds.low}, {.number = bounds.high}};
+    return activation == KN_ACTIVATION_NONE ? gradient : kn_compose(CUT_GRADIENT, "gypq", operands);
+}
+
 static kn_status add_activated_enter(kn_entry *entry)
 {
     const kn_cut bounds = kn_cut_of(((const kn_activation_args *)entry->params)->activation);
@@ -158,6 +167,7 @@ const kn_op kn_add_activated_op = {.name = "add_activated",
                                    .shape = kn_elementwise_shape,
                                    .forward = kn_elementwise_forward,
                                    .backward = kn_elementwise_backward,
+                                   .backward_recorded = kn_elementwise_backward_recorded,
                                    .reference = kn_elementwise_reference,
                                    .detail = &add_activated_table};
 

@@ -10,6 +10,7 @@
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/broadcast.h"
+#include "ops/pointwise/compose.h"
 
 static kn_elementwise *table_of(const kn_op *op) { return op->detail; }
 
@@ -17,11 +18,11 @@ static kn_elementwise *table_of(const kn_op *op) { return op->detail; }
 
 static int count_numbers(const kn_elementwise *e) { return e->forward.numbers ? (int)strlen(e->forward.numbers) : 0; }
 
-/* The dtype of the expression, the numbers among its operands. */
+/* The dtype of the expression, the numbers among its operands; conditions are not. */
 static kn_dtype joint_dtype(const kn_elementwise *e, kn_tensor *const *operands, int count,
                             const kn_scalar_args *params)
 {
-    kn_dtype joint = kn_result_type_of(operands, count);
+    kn_dtype joint = kn_result_type_of(operands + e->conditions, count - e->conditions);
     for (int i = 0; i < count_numbers(e); i++)
         if (!e->bounds || !isinf(params->values[i].real))
             joint = kn_result_type_scalar(joint, params->values[i]);
@@ -286,6 +287,35 @@ kn_status kn_elementwise_backward(kn_grad_call *grad)
     for (int i = 0; i < grad->num_inputs; i++)
         if (results[i])
             KN_TRY(kn_give_gradient(grad, i, results[i]));
+    return KN_OK;
+}
+
+/* --- backward, recorded ------------------------------------------------------------------------------------------- */
+
+/* What the letters "gabcypq" stand for. */
+static void operands_of(const kn_grad_call *grad, kn_composed operands[3 + KN_ELEMENTWISE_OPERANDS + 2])
+{
+    const kn_scalar_args *params = grad->params;
+    operands[0].tensor = grad->grad_outputs[0];
+    for (int i = 0; i < KN_ELEMENTWISE_OPERANDS; i++)
+        operands[1 + i].tensor = i < grad->num_inputs ? kn_grad_saved_input(grad, i, i) : NULL;
+    operands[1 + KN_ELEMENTWISE_OPERANDS].tensor = kn_grad_saved_output(grad, KN_ELEMENTWISE_OPERANDS, 0);
+    for (int i = 0; params && i < 2; i++)
+        operands[2 + KN_ELEMENTWISE_OPERANDS + i].number = params->values[i].real;
+}
+
+kn_status kn_elementwise_backward_recorded(kn_grad_call *grad)
+{
+    const kn_elementwise *e = table_of(grad->op);
+    kn_composed operands[3 + KN_ELEMENTWISE_OPERANDS + 2] = {{NULL, 0}};
+
+    operands_of(grad, operands);
+    for (int i = 0; i < grad->num_inputs; i++) {
+        if (!grad->needs[i] || !e->backward.values[i])
+            continue;
+        kn_tensor *gradient = kn_compose(e->backward.values[i], "gabcypq", operands);
+        KN_TRY(gradient ? kn_give_gradient(grad, i, gradient) : kn_error_status());
+    }
     return KN_OK;
 }
 

@@ -34,6 +34,7 @@ typedef struct kn_elementwise {
     bool keeps_factor, keeps_digits;
     bool
         bounds; /* the numbers are bounds: those that are infinite are not there, the others are clipped to the dtype */
+    int conditions;             /* so many operands, the first ones, are bool and have no part in the dtype */
     kn_pointwise_code forward;  /* inputs "abc", as many as there are operands; numbers "pq" likewise */
     kn_pointwise_code backward; /* inputs "gabcy"; a value for each operand, NULL where no gradient flows */
     bool differentiable;        /* set by the macros: does `backward` have a value? */
@@ -46,6 +47,7 @@ kn_status kn_elementwise_shape(kn_call *call);
 kn_status kn_elementwise_shape_in_place(kn_call *call);
 kn_status kn_elementwise_forward(kn_call *call);
 kn_status kn_elementwise_backward(kn_grad_call *grad);
+kn_status kn_elementwise_backward_recorded(kn_grad_call *grad);
 kn_status kn_elementwise_reference(const kn_call *call);
 
 /* A tensor as an operand of a pass over `shape`, to which it broadcasts. */
@@ -68,8 +70,8 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
 #define KN_ELEMENTWISE_TABLE(id, rule_, operands_, numbers_, vectors_, value, gradients, reference_, ...)              \
     static double id##_reference(const double *x, const double *n)                                                     \
     {                                                                                                                  \
-        const double a = x[0], b = x[1], p = n[0], q = n[1];                                                           \
-        (void)a, (void)b, (void)p, (void)q;                                                                            \
+        const double a = x[0], b = x[1], c = x[2], p = n[0], q = n[1];                                                 \
+        (void)a, (void)b, (void)c, (void)p, (void)q;                                                                   \
         return reference_;                                                                                             \
     }                                                                                                                  \
     static kn_elementwise id##_table = {                                                                               \
@@ -96,8 +98,9 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
         .name = op_name, .inputs = {__VA_ARGS__}, .dtypes = {dtypes_}, .params = params_,                              \
         .record_size = sizeof(kn_scalar_args), .in_place = in_place_, .strided_outputs = true,                         \
         .shape = in_place_ ? kn_elementwise_shape_in_place : kn_elementwise_shape, .forward = kn_elementwise_forward,  \
-        .backward = differentiable ? kn_elementwise_backward : NULL, .reference = kn_elementwise_reference,            \
-        .detail = table                                                                                                \
+        .backward = differentiable ? kn_elementwise_backward : NULL,                                                   \
+        .backward_recorded = differentiable ? kn_elementwise_backward_recorded : NULL,                                 \
+        .reference = kn_elementwise_reference, .detail = table                                                         \
     }
 
 /* A function of one tensor: arithmetic (KN_UNARY), or one that calls OpenCL's functions (KN_FUNCTION). */

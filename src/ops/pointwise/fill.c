@@ -39,6 +39,7 @@ const kn_op kn_fill__op = {.name = "fill_",
                            .shape = fill_shape,
                            .forward = fill_forward,
                            .backward = fill_backward,
+                           .backward_recorded = fill_backward,
                            .reference = fill_reference,
                            .work = kn_work_moving};
 

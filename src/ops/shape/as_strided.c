@@ -1,10 +1,10 @@
-/* ops/shape/as_strided.c - what a view that was made anew is of its base (autograd/view.h): elements of the base's
- * memory. */
+/* ops/shape/as_strided.c - a regenerated view (autograd/view.h): elements of its base's memory. */
 #include <koine/ops.h>
 
 #include "autograd/view.h"
+#include "base/load.h"
 
-/* Elements that the view shows several times, as kn_expand makes them, collect their gradients. */
+/* Elements that occur several times in the view, as after kn_expand, sum their gradients. */
 static kn_tensor *collapse(kn_tensor *gradient, kn_geometry *view)
 {
     int dims[KN_MAX_DIMS], count = 0;
@@ -39,3 +39,5 @@ const kn_op kn_as_strided_op = {.name = "as_strided",
                                 .record_size = sizeof(kn_slice),
                                 .is_view = true,
                                 .backward = as_strided_backward};
+
+KN_AT_LOAD register_op(void) { kn_view_set_op(&kn_as_strided_op); }

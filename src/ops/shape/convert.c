@@ -1,5 +1,5 @@
-/* ops/shape/convert.c - kn_to, kn_to_dtype, kn_contiguous, kn_clone: copies that differ from their input in dtype,
- * device or layout only. */
+/* ops/shape/convert.c - kn_to, kn_to_dtype, kn_contiguous, kn_clone: copies that change only dtype, device or
+ * layout. */
 #include <koine/autograd.h>
 #include <koine/ops.h>
 
@@ -50,8 +50,8 @@ static kn_status to_dtype_enter(kn_entry *entry)
 #define COPY_OP(op_name, params_, enter_)                                                                              \
     {                                                                                                                  \
         .name = op_name, .inputs = {"x"}, .params = params_, .enter = enter_, .record_size = sizeof(kn_to_dtype_args), \
-        .shape = convert_shape, .forward = convert_forward, .backward = convert_backward, .work = kn_work_moving,      \
-        .backward_work = kn_grad_work_moving                                                                           \
+        .shape = convert_shape, .forward = convert_forward, .backward = convert_backward,                              \
+        .backward_recorded = convert_backward, .work = kn_work_moving, .backward_work = kn_grad_work_moving            \
     }
 
 static const kn_op_param dtype_row[] = {KN_PARAM(kn_to_dtype_args, dtype)};
@@ -60,10 +60,10 @@ const kn_op kn_to_dtype_op =
 const kn_op kn_contiguous_op = COPY_OP("contiguous", KN_NO_PARAMS, contiguous_enter);
 const kn_op kn_clone_op = COPY_OP("clone", KN_NO_PARAMS, clone_enter);
 
-/* The very tensor, with a reference more. */
+/* The tensor itself, with one more reference. */
 static kn_tensor *same(kn_tensor *tensor) { return kn_scope_adopt(kn_retain(tensor)); }
 
-/* On the host, or where no gradient is wanted, a conversion is a plain copy. */
+/* On the host, or if no gradient is needed, a conversion is a plain copy. */
 static bool is_recorded(const kn_tensor *tensor) { return kn_grad_enabled() && kn_requires_grad(tensor); }
 
 static kn_tensor *plain_copy(const char *function, kn_tensor *tensor, kn_dtype dtype, kn_device *device)
@@ -113,7 +113,8 @@ kn_tensor *kn_clone(kn_tensor *x)
 
 /* --- from device to device --------------------------------------------------------------------------------------- */
 
-/* An op by its descriptor, but recorded by hand: kn_op_apply is for ops whose inputs and outputs are on one device. */
+/* An op with a descriptor, but recorded explicitly: kn_op_apply is for ops whose inputs and outputs are on the same
+ * device. */
 typedef struct kn_to_origin {
     kn_device *device;
 } kn_to_origin;
@@ -130,7 +131,7 @@ static kn_status to_backward(kn_grad_call *grad)
 static const kn_op to_op = {
     .name = "to", .inputs = {"x"}, .record_size = sizeof(kn_to_origin), .backward = to_backward};
 
-/* What is fetched without a wait arrives in pinned memory. */
+/* A non_blocking copy to the host is in pinned memory. */
 static kn_tensor *move(kn_tensor *tensor, kn_dtype dtype, kn_device *device, bool non_blocking)
 {
     kn_device *from = tensor->storage->device;

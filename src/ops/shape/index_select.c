@@ -1,4 +1,4 @@
-/* ops/shape/index_select.c - rows along a dimension by a list of indices. */
+/* ops/shape/index_select.c - selects rows along a dimension by index. */
 #include <koine/ops.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 #include "ops/dispatch/reference.h"
 #include "ops/shape/views.h"
 
-/* x as [outer, n, inner] around the dimension, and how many rows are taken. */
+/* x as [outer, n, inner] around the dimension, and the number of selected rows. */
 typedef struct layout {
     int64_t outer, n, inner, count;
 } layout;
@@ -21,7 +21,7 @@ static layout layout_of(int ndim, const int64_t *shape, int dim, int64_t count)
 
 #define MOST_IN_32_BITS 0x7fffffff
 
-/* Rows are only moved: f16 goes as the 16-bit integers it is stored as. */
+/* Rows are only copied: f16 is moved as 16-bit integers. */
 static const char *options(char *buffer, size_t size, kn_dtype dtype, kn_dtype index)
 {
     snprintf(buffer, size, "%s -DINDEX=%s -DWIDE=0", dtype == KN_F16 ? "-DT=ushort" : kn_dtype_options(dtype),
@@ -63,7 +63,7 @@ static kn_status launch_forward_on_cpu(kn_call *call, const kn_tensor *x, const 
                           kn_arg_i64(l.n), kn_arg_i64(l.inner), kn_arg_i64(l.count), kn_arg_fault()));
 }
 
-/* GPUs move rows in the largest words, of up to 16 bytes, that rows are made of and begin on. */
+/* GPUs copy rows in the largest words, up to 16 bytes, that divide the row size and alignment. */
 static kn_status launch_forward_on_gpu(kn_call *call, const kn_tensor *x, const kn_tensor *index, layout l)
 {
     static const char *const words[] = {[1] = "uchar", [2] = "ushort", [4] = "uint", [8] = "uint2", [16] = "uint4"};
@@ -112,7 +112,7 @@ static kn_status index_select_forward(kn_call *call)
     return status;
 }
 
-/* Every work-item reads all indices: as many parts as fill the device, no more. */
+/* Every work-item reads all indices: only as many parts as fill the device. */
 static kn_status launch_backward_by_items(kn_grad_call *grad, const kn_tensor *gradient, kn_tensor *out, layout l,
                                           const char *options)
 {
@@ -132,7 +132,7 @@ static kn_status launch_backward_by_items(kn_grad_call *grad, const kn_tensor *g
                           kn_arg_i64(l.n), kn_arg_i64(l.inner), kn_arg_i64(l.count), kn_arg_i64(rows)));
 }
 
-/* Every work-group does: enough groups for any GPU. */
+/* Every work-group reads all indices: enough groups for any GPU. */
 enum { GROUP = 256, GROUPS = 2048, MANY_COLUMNS = 32768 };
 
 static bool should_list(const kn_limits *limits, layout l)

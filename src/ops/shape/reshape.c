@@ -1,4 +1,4 @@
-/* ops/shape/reshape.c - reshape and flatten: a view where the strides allow one, else a copy. */
+/* ops/shape/reshape.c - reshape and flatten: a view if the strides allow it, else a copy. */
 #include <koine/ops.h>
 
 #include "autograd/work.h"
@@ -12,7 +12,7 @@ static kn_status reshape_backward(kn_grad_call *grad)
     return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
 
-/* Where the strides do not allow a view: a copy, which is nobody's view. */
+/* If the strides do not allow a view: a copy. */
 static kn_status copy_forward(kn_call *call)
 {
     const kn_tensor *x = call->inputs[0];
@@ -33,11 +33,11 @@ static void contiguous_strides(int ndim, const int64_t *shape, int64_t *strides)
     }
 }
 
-/* Goes through both shapes from the innermost dimension. A block of x's dimensions that are contiguous with one another
- * may be cut anew; each new dimension must fall within one block. */
+/* Walks both shapes from the innermost dimension. A block of mutually contiguous dimensions of x can be divided
+ * differently; each new dimension must be within one block. */
 bool kn_reshape_strides(const kn_tensor *x, int ndim, const int64_t *shape, int64_t strides[KN_MAX_DIMS])
 {
-    int64_t block = 1, cut = 1, base; /* elements of x's block so far, and of the new dimensions cut from it */
+    int64_t block = 1, cut = 1, base; /* elements of x's block so far, and of the new dimensions in it */
     int to = ndim - 1;
 
     contiguous_strides(ndim, shape, strides);
@@ -62,7 +62,7 @@ bool kn_reshape_strides(const kn_tensor *x, int ndim, const int64_t *shape, int6
     return to < 0;
 }
 
-/* Puts the size that -1 stands for into `whole`. */
+/* Resolves a size of -1 in `whole`. */
 static bool resolve(const kn_tensor *x, int ndim, const int64_t *shape, int64_t whole[KN_MAX_DIMS])
 {
     int64_t known = 1;
@@ -93,6 +93,7 @@ static const kn_op reshape_copy_op = {.name = "reshape",
                                       .shape = kn_view_shape,
                                       .forward = copy_forward,
                                       .backward = reshape_backward,
+                                      .backward_recorded = reshape_backward,
                                       .work = kn_work_moving};
 
 static kn_status reshape_enter(kn_entry *entry)
@@ -120,7 +121,8 @@ const kn_op kn_reshape_op = {.name = "reshape",
                              .is_view = true,
                              .shape = kn_view_shape,
                              .forward = kn_view_forward,
-                             .backward = reshape_backward};
+                             .backward = reshape_backward,
+                             .backward_recorded = reshape_backward};
 
 kn_tensor *kn_reshape(kn_tensor *x, int ndim, const int64_t *shape)
 {

@@ -1,5 +1,4 @@
-/* ops/shape/views.c - transpose, permute, unsqueeze, squeeze, expand, narrow, select: views, and gradients through
- * them. */
+/* ops/shape/views.c - transpose, permute, unsqueeze, squeeze, expand, narrow, select: views and their gradients. */
 #include "ops/shape/views.h"
 
 #include <koine/ops.h>
@@ -7,6 +6,7 @@
 
 #include "base/text.h"
 #include "ops/dispatch/promote.h"
+#include "ops/operators.h"
 #include "ops/pointwise/broadcast.h"
 
 /* --- shared ------------------------------------------------------------------------------------------------------ */
@@ -55,7 +55,7 @@ int kn_wrap_dim(const char *function, int dim, int ndim)
     return -1;
 }
 
-/* Makes `result` the gradient of input 0. */
+/* Sets `result` as the gradient of input 0. */
 static kn_status give(kn_grad_call *grad, kn_tensor *result)
 {
     grad->grad_inputs[0] = result;
@@ -65,7 +65,8 @@ static kn_status give(kn_grad_call *grad, kn_tensor *result)
 #define VIEW_OP(op_name, params_, enter_, backward_)                                                                   \
     {                                                                                                                  \
         .name = op_name, .inputs = {"x"}, .params = params_, .enter = enter_, .record_size = sizeof(kn_view_params),   \
-        .is_view = true, .shape = kn_view_shape, .forward = kn_view_forward, .backward = backward_                     \
+        .is_view = true, .shape = kn_view_shape, .forward = kn_view_forward, .backward = backward_,                    \
+        .backward_recorded = backward_                                                                                 \
     }
 
 /* --- permute, transpose, t --------------------------------------------------------------------------------------- */
@@ -170,7 +171,7 @@ static kn_status unsqueeze_enter(kn_entry *entry)
     return KN_OK;
 }
 
-/* Takes dimension `dim` out of a view. */
+/* Removes dimension `dim` from a view. */
 static void drop_dimension(kn_view_params *view, int dim)
 {
     view->ndim--;
@@ -246,30 +247,16 @@ kn_tensor *kn_expand(kn_tensor *x, int ndim, const int64_t *shape)
 
 /* --- narrow, select ---------------------------------------------------------------------------------------------- */
 
-/* The gradient is zero but for the part that the view shows. */
+/* The gradient is zero except for the part. */
 static kn_status narrow_backward(kn_grad_call *grad)
 {
-    const kn_view_params *params = grad->params;
-    kn_tensor *whole = kn_zeros_with(
-        grad->input[0].ndim, grad->input[0].shape,
-        &(kn_tensor_options){.dtype = grad->input[0].dtype, .device = kn_device_of(grad->grad_outputs[0])});
-    kn_tensor *part = NULL;
-    kn_status status;
-
-    if (!whole)
-        return kn_error_status();
-    KN_TRY(kn_tensor_view(&part, whole, params->ndim, params->shape, NULL, 0));
-    /* The same dimensions as the view taken, with the strides of a contiguous whole. */
-    for (int i = 0, from = 0; from < whole->ndim; from++) {
-        if (from == params->dim && params->ndim < whole->ndim)
-            continue; /* select: dimension `dim` is gone */
-        part->strides[i++] = whole->strides[from];
-    }
-    part->offset = params->start * whole->strides[params->dim];
-    status = kn_tensor_copy(part, grad->grad_outputs[0]);
-    kn_release(part);
-    grad->grad_inputs[0] = whole;
-    return status;
+    const kn_view_params *view = grad->params;
+    kn_tensor *g = grad->grad_outputs[0];
+    kn_narrow_backward_args args = {.dim = view->dim, .start = view->start};
+    if (g->ndim < grad->input[0].ndim) /* select: the dimension is gone */
+        g = kn_unsqueeze(g, view->dim);
+    args.size = grad->input[0].shape[view->dim];
+    return give(grad, kn_invoke(&kn_narrow_backward_op, &args, g));
 }
 
 static kn_status narrow_enter(kn_entry *entry)

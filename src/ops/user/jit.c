@@ -1,4 +1,4 @@
-/* ops/user/jit.c - kn_jit: made from a user's code, called on tensors. See koine/jit.h. */
+/* ops/user/jit.c - creating and calling a kn_jit. See koine/jit.h. */
 #include "ops/user/jit.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static kn_status take_scalars(kn_jit *jit, const kn_jit_scalar *scalars)
     return KN_OK;
 }
 
-/* Each number is a parameter of the function, once. */
+/* Each scalar must be a parameter of the function exactly once. */
 static kn_status check_scalars(const kn_jit *jit)
 {
     const kn_jit_signature *s = &jit->forward.signature;
@@ -78,7 +78,7 @@ static kn_status set_up_derivative(kn_jit *jit, const char *forward, char *deriv
         kn_error_prefix("the derivative");
         return status;
     }
-    s->suits_vectors = s->suits_vectors && jit->forward.signature.suits_vectors; /* it may call the code's functions */
+    s->suits_vectors = s->suits_vectors && jit->forward.signature.suits_vectors; /* it may call functions of the code */
     if (strcmp(s->name, jit->forward.signature.name) == 0)
         return kn_fail(KN_ERR_ARGUMENT, "the derivative is called `%s` as the function is: it needs a name of its own",
                        s->name);
@@ -193,14 +193,14 @@ kn_tensor *kn_jit_call_with(const kn_jit *jit, kn_tensor *const *inputs, int num
                             const kn_jit_call_options *options)
 {
     kn_tensor *more[KN_JIT_MAX_OUTPUTS] = {NULL};
-    kn_jit_params params = {.jit = (kn_jit *)(uintptr_t)jit}; /* its references are counted */
+    kn_jit_params params = {.jit = (kn_jit *)(uintptr_t)jit}; /* its reference count changes */
     options = options ? options : &(kn_jit_call_options){KN_JIT_CALL_DEFAULTS};
     if (!jit) {
         kn_fail_argument_null("kn_jit_call", "jit");
         return kn_stick();
     }
     for (int i = 0; options->more && i < jit->num_outputs - 1; i++)
-        options->more[i] = NULL; /* what a failure leaves: NULL in gives NULL out */
+        options->more[i] = NULL; /* the value after a failure */
     if (check_inputs(jit, inputs, num_inputs) != KN_OK || resolve_scalars(&params, jit, options->scalars) != KN_OK)
         return kn_stick();
     const int depth = kn_scope_begin();

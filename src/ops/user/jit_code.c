@@ -1,4 +1,4 @@
-/* ops/user/jit_code.c - a user's function as the engine's code: the call of it, with the names that the engine gives to
+/* ops/user/jit_code.c - turns a user's function into code for the pointwise engine: a call with the engine's names of
  * operands and numbers. */
 #include <ctype.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void name_operands(kn_jit_function *f)
         f->numbers[i] = number_letters[i];
 }
 
-/* Declares what the function writes to, and calls it. */
+/* Declares the variables that the function writes, and calls it. */
 static char *write_call(const kn_jit_signature *s)
 {
     kn_text out = {0};
@@ -45,7 +45,7 @@ static char *write_call(const kn_jit_signature *s)
     return kn_text_finish(&out);
 }
 
-/* Undefines what the code defines: macros are expanded where they are used, and the kernel comes after it. */
+/* Undefines the code's macros, which could otherwise affect the kernel that follows. */
 static void end_macros(kn_text *out, const char *code)
 {
     for (const char *at = strchr(code, '#'); at; at = strchr(at, '#')) {
@@ -61,7 +61,7 @@ static void end_macros(kn_text *out, const char *code)
     }
 }
 
-/* So that the compiler counts the lines of each piece as the user does. */
+/* With #line, so that the compiler's line numbers are the user's. */
 static char *join(const char *helpers, const char *helpers_name, const char *code, const char *name)
 {
     kn_text out = {0};

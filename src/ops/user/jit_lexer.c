@@ -1,4 +1,4 @@
-/* ops/user/jit_lexer.c - words, numbers, quotations and single characters of a text of OpenCL C. */
+/* ops/user/jit_lexer.c - splits OpenCL C code into words, numbers, quotations and single characters. */
 #include "ops/user/jit_lexer.h"
 
 #include <ctype.h>
@@ -32,7 +32,7 @@ static void skip_character(kn_jit_lexer *l)
     l->at++;
 }
 
-/* The length of a backslash with the end of the line behind it, which joins two lines to one; else 0. */
+/* The length of a line continuation (a backslash before a newline) at `at`; else 0. */
 static int joint(const char *at)
 {
     return at[0] != '\\' ? 0 : at[1] == '\n' ? 2 : at[1] == '\r' && at[2] == '\n' ? 3 : 0;
@@ -65,7 +65,7 @@ static kn_status skip_comment(kn_jit_lexer *l)
     return KN_OK;
 }
 
-/* A comment in it may span lines. */
+/* A comment inside it may span lines. */
 static kn_status skip_directive(kn_jit_lexer *l)
 {
     bool quoted = false;
@@ -103,7 +103,7 @@ static kn_status skip_space(kn_jit_lexer *l)
     }
 }
 
-/* From its opening quote to behind the closing one. */
+/* From the opening quote to after the closing one. */
 static kn_status skip_quotation(kn_jit_lexer *l)
 {
     const char quote = *l->at++;

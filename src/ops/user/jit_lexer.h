@@ -1,4 +1,4 @@
-/* ops/user/jit_lexer.h - the tokens of a user's code: what comments, preprocessor lines and blanks leave. */
+/* ops/user/jit_lexer.h - the tokens of a user's code, without comments, preprocessor lines and blanks. */
 #ifndef KN_OPS_USER_JIT_LEXER_H
 #define KN_OPS_USER_JIT_LEXER_H
 
@@ -13,18 +13,18 @@ typedef struct kn_jit_token {
 typedef struct kn_jit_lexer {
     char *at;
     int line;
-    bool line_start; /* nothing but blanks on this line so far: a `#` begins a directive */
+    bool line_start; /* only blanks on this line so far: a `#` begins a directive */
     bool saw_directive;
 } kn_jit_lexer;
 
 static inline kn_jit_lexer kn_jit_lex(char *code) { return (kn_jit_lexer){.at = code, .line = 1, .line_start = true}; }
 
-/* A word or number is one token, a quotation too, anything else one character. KN_ERR_ARGUMENT for a comment or
- * quotation that does not end. */
+/* A word, a number and a quotation are one token, anything else is one character. KN_ERR_ARGUMENT for an unterminated
+ * comment or quotation. */
 kn_status kn_jit_next_token(kn_jit_lexer *lexer, kn_jit_token *token);
 
 bool kn_jit_token_is(const kn_jit_token *token, const char *text);
-bool kn_jit_token_is_one_of(const kn_jit_token *token, const char *const *words); /* ended by NULL */
+bool kn_jit_token_is_one_of(const kn_jit_token *token, const char *const *words); /* NULL-terminated */
 bool kn_jit_token_is_word(const kn_jit_token *token);
 
 #endif

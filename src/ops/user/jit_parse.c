@@ -1,7 +1,7 @@
-/* ops/user/jit_parse.c - finds the last function of a text of OpenCL C and reads its signature.
+/* ops/user/jit_parse.c - finds the last function in OpenCL C code and reads its signature.
  *
- * No compiler: tokens, nesting, and the shape `type name(parameters) {`. Everything else is left to the compiler, whose
- * messages quote the user's lines. */
+ * It is not a compiler: it knows tokens, nesting, and the form `type name(parameters) {`. Everything else is left to
+ * the compiler, whose messages have the user's line numbers. */
 #include "ops/user/jit_parse.h"
 
 #include <stdio.h>
@@ -13,13 +13,13 @@
 
 enum { MAX_HEAD = 512 };
 
-/* The tokens in front of a `{` at the outermost level. */
+/* The tokens before a `{` at the outermost level. */
 typedef struct head {
     kn_jit_token tokens[MAX_HEAD];
     int count;
 } head;
 
-/* `template <typename T>` is C++ and PyTorch's way to say what T is. */
+/* `template <typename T>` is PyTorch's (C++) declaration of T. */
 static kn_status blank_template(kn_jit_lexer *l, kn_jit_token *t)
 {
     char *from = t->start;
@@ -48,7 +48,7 @@ static int find_list(const head *h)
     return -1;
 }
 
-/* OpenCL C has no recursion, and there are compilers that a function which calls itself brings down. */
+/* OpenCL C has no recursion, and some compilers crash on it. */
 static kn_status check_call(const head *h, const kn_jit_token *called)
 {
     const int list = is_function(h) ? find_list(h) : -1;
@@ -59,7 +59,7 @@ static kn_status check_call(const head *h, const kn_jit_token *called)
                    called->length, called->start);
 }
 
-/* From behind the `{` in `line`, which follows the head, to its `}`. */
+/* Skips from after the head's `{`, in `line`, to its `}`. */
 static kn_status skip_braces(kn_jit_lexer *l, const head *h, int line)
 {
     kn_jit_token t, before = {.length = 0};
@@ -107,7 +107,7 @@ static kn_status find_last_function(head *last, char *code)
 
 /* --- reading it --------------------------------------------------------------------------------------------------- */
 
-/* What a pointer or number may be decorated with, to no effect here. */
+/* Qualifiers of pointers and numbers, which are ignored. */
 static bool is_qualifier(const kn_jit_token *t)
 {
     static const char *const words[] = {"const",      "static",    "inline",  "restrict",      "__restrict",

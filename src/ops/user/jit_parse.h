@@ -1,4 +1,4 @@
-/* ops/user/jit_parse.h - what the signature of a user's function says (include/koine/jit.h). */
+/* ops/user/jit_parse.h - the signature of a user's function (include/koine/jit.h). */
 #ifndef KN_OPS_USER_JIT_PARSE_H
 #define KN_OPS_USER_JIT_PARSE_H
 
@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-/* A derivative takes inputs and gradients by value, and gives gradients by pointer. */
+/* A derivative takes inputs and gradients by value, and returns gradients by pointer. */
 #define KN_JIT_MAX_VALUES (KN_JIT_MAX_INPUTS + KN_JIT_MAX_OUTPUTS)
 #define KN_JIT_MAX_PARAMETERS (KN_JIT_MAX_VALUES + KN_JIT_MAX_INPUTS + KN_JIT_MAX_SCALARS)
 #define KN_JIT_NAME 64
@@ -15,24 +15,24 @@ typedef enum kn_jit_kind { KN_JIT_VALUE, KN_JIT_POINTER, KN_JIT_NUMBER } kn_jit_
 
 typedef struct kn_jit_parameter {
     kn_jit_kind kind;
-    int index;    /* among those of its kind; of a number: among `scalars` */
-    char type[8]; /* "T", or what a number is declared as */
+    int index;    /* among those of its kind; for a number the index in `scalars` */
+    char type[8]; /* "T", or the declared type of a number */
 } kn_jit_parameter;
 
 typedef struct kn_jit_signature {
     char name[KN_JIT_NAME];
     bool returns_value; /* else void */
-    bool suits_vectors; /* nothing in the code speaks against T being a vector */
+    bool suits_vectors; /* the code has the same meaning if T is a vector */
     int num_parameters, num_values, num_pointers;
     kn_jit_parameter parameters[KN_JIT_MAX_PARAMETERS];
 } kn_jit_signature;
 
-/* Reads the last function of `code`. Parameters that `scalars` (ended by a NULL name, or num_scalars long) names are
+/* Reads the last function of `code`. Parameters named in `scalars` (terminated by a NULL name, or num_scalars long) are
  * numbers. `template <typename T>` is overwritten with blanks. */
 kn_status kn_jit_parse(kn_jit_signature *signature, char *code, const kn_jit_scalar *scalars, int num_scalars);
 
-/* jit_vectors.c: would the code mean the same, element by element, if T were a vector of floats or doubles, provided
- * that it compiles then? Says no where it cannot be sure. */
+/* jit_vectors.c: does the code have the same meaning, element by element, if T is a vector of floats or doubles,
+ * provided that it compiles? Returns false if in doubt. */
 bool kn_jit_suits_vectors(char *code);
 
 #endif

@@ -1,4 +1,4 @@
-/* ops/user/jit_run.c - running a user's function: its shape, which build of it, and the two passes. */
+/* ops/user/jit_run.c - running a user's function: its shape, the choice of a build, and the two passes. */
 #include <koine/ops.h>
 #include <string.h>
 
@@ -32,9 +32,9 @@ static bool builds(kn_device *device, kn_pointwise_code *code, kn_dtype dtype)
     return kn_pointwise_build(device, code, dtype) == KN_OK;
 }
 
-/* On CPU devices exp, tanh and the like are several times faster on explicit vectors, which a compiler does not make of
- * a scalar function itself. Many functions are right for vectors as they stand; whether this one is, a build tells. It
- * must build with elements first: what is accepted does not depend on the device. */
+/* On CPU devices exp, tanh and the like are several times faster on explicit vectors, and compilers do not vectorise
+ * scalar function calls. Many functions also work on vectors; a trial build shows whether this one does. It must build
+ * for elements first, so that the accepted code does not depend on the device. */
 static kn_status choose_code(kn_pointwise_code **code, kn_jit_function *f, kn_device *device, kn_dtype dtype)
 {
     *code = &f->elements;
@@ -60,7 +60,7 @@ static kn_status run(kn_stream *stream, kn_jit_function *f, kn_pointwise_problem
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-/* What float16 cannot hold is rounded before the operation, as in PyTorch. */
+/* Inputs promoted to float16 are rounded before the operation, as in PyTorch. */
 static void add_inputs(kn_pointwise_problem *p, kn_tensor *const *inputs, int count, kn_dtype joint)
 {
     for (int i = 0; i < count; i++) {
@@ -95,7 +95,7 @@ kn_status kn_jit_forward(kn_call *call)
 
 /* --- the gradient ------------------------------------------------------------------------------------------------- */
 
-/* The gradients of all outputs: zeros where none came. */
+/* The gradients of all outputs, with zeros for missing ones. */
 static kn_status complete_gradients(const kn_grad_call *grad, kn_tensor **gradients)
 {
     kn_tensor *like = NULL;
@@ -107,7 +107,7 @@ static kn_status complete_gradients(const kn_grad_call *grad, kn_tensor **gradie
     return KN_OK;
 }
 
-/* In the type that is computed in, which a sum over what was broadcast must not round. */
+/* In the computation type, so that a sum over broadcast dimensions does not round early. */
 static kn_tensor *new_gradient(const kn_pointwise_problem *p, const kn_grad_call *grad)
 {
     const kn_tensor_options options = {.dtype = p->compute, .device = grad->input[0].device};

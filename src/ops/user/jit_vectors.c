@@ -1,12 +1,11 @@
-/* ops/user/jit_vectors.c - whether a function of elements can be compiled for vectors as it stands.
+/* ops/user/jit_vectors.c - checks whether an elementwise function can be compiled for vectors unchanged.
  *
- * Arithmetic, `x > 0 ? a : b` and the functions of OpenCL mean the same for a vector, element by element, and whatever
- * has no meaning does not compile. What compiles and means something else is the value of a comparison, of `!`, `&&`
- * and
- * `||`: 1 for elements, -1 for vectors. So they may only be conditions: `(x > 0) == 1`, `(x > 0) + (y > 0)`, `!x == 1`,
- * `0 < x < 1` rule vectors out. A whole number as a condition counts as true for a vector where its sign bit is set:
- * the condition of `?` must be a comparison. All control flow and any C type beside T rule vectors out too, and so do
- * functions that are about the vector as a whole. */
+ * Arithmetic, `x > 0 ? a : b` and the functions of OpenCL have the same meaning for a vector, element by element, and
+ * invalid uses do not compile. What compiles with another meaning is the value of a comparison, of `!`, `&&` and `||`:
+ * 1 for elements, -1 for vectors. So these may be used only as conditions: `(x > 0) == 1`, `(x > 0) + (y > 0)`, `!x ==
+ * 1`, `0 < x < 1` exclude vectors. An integer vector as a condition is true where the sign bit is set, so the condition
+ * of `?` must be a comparison. Control flow, C types other than T, and functions of a whole vector exclude vectors
+ * too. */
 #include <string.h>
 
 #include "ops/user/jit_lexer.h"
@@ -14,21 +13,21 @@
 
 enum { MAX_DEPTH = 64 };
 
-/* The inside of one pair of parentheses, or the whole. */
+/* The inside of a pair of parentheses, or the whole code. */
 typedef struct level {
-    int comparisons;    /* in the present piece: between two of `? : ; , && || = { }` */
-    bool is_comparison; /* its value so far may be that of a comparison */
-    bool is_condition;  /* the present piece, and those joined to it by && and ||, is one */
-    bool may_compare;   /* what stands in front of it takes a condition */
+    int comparisons;    /* in the current piece: between two of `? : ; , && || = { }` */
+    bool is_comparison; /* its value so far may be a comparison's */
+    bool is_condition;  /* the current piece, and those joined to it by && and ||, is a condition */
+    bool may_compare;   /* the preceding token takes a condition */
     bool is_select;     /* the arguments of select(a, b, condition), whose value is that of a or b */
-    bool is_negated;    /* `!` stands in front of it */
+    bool is_negated;    /* preceded by `!` */
 } level;
 
 typedef struct scan {
     level levels[MAX_DEPTH];
     int depth;
-    kn_jit_token before;    /* the token in front */
-    bool closed_comparison; /* it closed a group that is a comparison */
+    kn_jit_token before;    /* the previous token */
+    bool closed_comparison; /* it closed a group with a comparison */
     bool suits;
 } scan;
 
@@ -60,13 +59,13 @@ static void compare(scan *s)
     s->suits = s->suits && ++here->comparisons == 1;
 }
 
-/* May a condition begin behind this token? */
+/* May a condition begin after this token? */
 static bool takes_condition(const kn_jit_token *t)
 {
     return t->length == 0 || kn_jit_token_is(t, "return") || is_any(t, "(&|?:,;{}");
 }
 
-/* `!` binds tighter than anything: it may only turn a group round. */
+/* `!` binds tightest: it may only negate a group. */
 static void negate(scan *s, const kn_jit_token *t)
 {
     s->suits = s->suits && takes_condition(&s->before) && t->start[1] == '(';
@@ -107,7 +106,7 @@ static void close_parenthesis(scan *s)
         s->levels[s->depth].is_comparison = s->levels[s->depth].is_condition = true;
 }
 
-/* The end of a piece. A comparison among the first arguments of a call would be a number. */
+/* The end of a piece. A comparison in the first arguments of a call would be used as a number. */
 static void end_piece(scan *s, const kn_jit_token *t)
 {
     level *here = &s->levels[s->depth];
@@ -160,5 +159,5 @@ bool kn_jit_suits_vectors(char *code)
             break;
         see(&s, &t);
     }
-    return s.suits && !lexer.saw_directive; /* a macro may hide anything */
+    return s.suits && !lexer.saw_directive; /* macros are not analysed */
 }

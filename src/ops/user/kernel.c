@@ -1,4 +1,4 @@
-/* ops/user/kernel.c - the user's own kernels on tensors: checks, and a launch like any other. See koine/kernel.h. */
+/* ops/user/kernel.c - user-defined kernels on tensors: checks, then an ordinary launch. See koine/kernel.h. */
 #include <koine/autograd.h>
 #include <koine/kernel.h>
 #include <stdint.h>
@@ -15,13 +15,13 @@
 enum { MOST_ARGS = KN_MOST_PARAMETERS / 2 };
 
 struct kn_user_kernel {
-    kn_user_source source; /* its name is the kernel's, and outlives it: records and profiles show it */
+    kn_user_source source; /* its name is the kernel's, and outlives it: records and profiles use it */
     char *options;
 };
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
-/* Lines count from the user's first. */
+/* Line numbers start at the user's first line. */
 static kn_status register_source(kn_user_source *registered, const char *source, const char *name)
 {
     kn_text out = {0};
@@ -42,7 +42,7 @@ static bool is_name(const char *name)
     return *name && strspn(name, letters) == strlen(name) && strlen(name) < 60;
 }
 
-/* So that arguments can be checked. */
+/* Makes the kernel's parameters queryable, to check arguments. */
 static char *with_parameters_told(const char *options)
 {
     kn_text text = {0};
@@ -122,7 +122,7 @@ static const char *describe(const kn_kernel_arg *arg)
     return is_tensor(arg) ? "a tensor" : arg->kind == KN_KERNEL_LOCAL ? "local memory" : "a number";
 }
 
-/* A driver takes a number for the handle of a memory object without looking, and breaks. */
+/* Drivers take a number for the handle of a memory object without checking, and crash. */
 static kn_status check_kinds(const kn_kernel_launch *launch, const kn_parameters *parameters)
 {
     static const char *const kinds[] = {

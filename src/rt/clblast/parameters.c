@@ -1,12 +1,14 @@
 /* rt/clblast/parameters.c - sets of parameters of CLBlast's kernels, and their application. */
+#include "rt/clblast/parameters.h"
+
 #include <clblast_c.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/log.h"
-#include "rt/clblast/clblast.h"
-#include "rt/internal.h"
+#include "rt/device/device_struct.h"
 #include "rt/tuning/tuning.h"
 
 /* --- the sets ----------------------------------------------------------------------------------------------------- *
@@ -109,8 +111,8 @@ bool kn_clblast_candidate_fits(const char *candidate, const kn_limits *limits, b
            elements * element <= limits->local_memory;
 }
 
-/* A CPU device has neither local memory nor many work-items to gain from: everything goes to the kernel of large
- * vectors, the smallest products too, which saves compiling the other. */
+/* Neither local memory nor many work-items help a CPU device: all products go to the kernel with large vectors, the
+ * smallest too, which saves compiling the other one. */
 const char *kn_clblast_default(const kn_limits *limits, kn_clblast_kernel kernel)
 {
     if (!limits->is_cpu || kernel == KN_CLBLAST_DIRECT)
@@ -223,7 +225,7 @@ const char *kn_clblast_in_use(kn_device *device, kn_clblast_kernel kernel, bool 
 kn_status kn_clblast_use(kn_device *device, kn_clblast_kernel kernel, bool f64, const char *candidate)
 {
     kn_clblast_lock();
-    states[kn_device_slot(device)][f64].prepared[kernel] = true; /* nothing else is put to use later, or before */
+    states[kn_device_slot(device)][f64].prepared[kernel] = true; /* kn_clblast_prepare does not replace it later */
     kn_status status = use(device, kernel, f64, candidate);
     kn_clblast_unlock();
     return status;

@@ -1,19 +1,24 @@
-/* rt/command/crossing.c - bytes on their way from one device to others by way of pinned host memory, without the host
- * waiting.
+/* rt/command/crossing.c - copies from one device to others through pinned host memory, without making the host wait.
  *
- * OpenCL orders commands by events within one context only, and each device has a context of its own. So the read that
- * fills the staging memory has a callback; each write out of it, already enqueued on another device's stream, waits for
- * a user event of its own context, which that callback sets. Both streams keep their order, and the host goes on.
+ * OpenCL orders commands by events within one context only, and each device has its own context. So the read that fills
+ * the pinned memory has a callback; each write out of it, already enqueued on another device's stream, waits for a user
+ * event of its own context, which that callback sets. Both streams keep their order, and the host goes on.
  *
- * Crossings are kept for use again: pinned memory is dear to make. One is idle when its read has arrived and all its
- * writes are done. */
+ * Crossings are kept and reused, because pinned memory is expensive to make. One is idle when its read has arrived and
+ * all its writes are done. */
+#include "rt/command/crossing.h"
+
 #include "base/memory.h"
-#include "rt/internal.h"
+#include "rt/device/inject.h"
+#include "rt/device/lost.h"
+#include "rt/memory/place.h"
+#include "rt/stream/fault.h"
+#include "rt/stream/queue.h"
 #include "rt/trace/watch.h"
 
 #define SMALLEST ((size_t)4 << 10)
 #define LARGE ((size_t)16 << 20)
-#define KEPT ((size_t)256 << 20) /* bytes beyond which idle ones are given back before another is made */
+#define KEPT ((size_t)256 << 20) /* bytes; above that, idle ones are freed before another is made */
 
 struct kn_crossing {
     kn_device *device; /* the source's: its driver made the memory */
@@ -27,7 +32,7 @@ struct kn_crossing {
     kn_mutex lock; /* guards what follows: the callback comes on a thread of the driver's */
     bool arrived;
     cl_int result;                    /* of the read; negative: it failed */
-    cl_event waiting[KN_MAX_DEVICES]; /* user events that hold writes back until the read has arrived */
+    cl_event waiting[KN_MAX_DEVICES]; /* user events that hold back writes until the read has arrived */
     int num_waiting;
     cl_event written[KN_MAX_DEVICES];
     int num_written;
@@ -69,7 +74,7 @@ static kn_crossing *find_idle(const kn_device *device, size_t bytes)
     return best;
 }
 
-/* Takes idle ones, not used again for want of size, out of the list until no more than KEPT bytes are there. */
+/* Removes idle ones, which were too small, from the list until it holds at most KEPT bytes. */
 static kn_crossing *take_idle_beyond(size_t bytes)
 {
     kn_crossing *taken = NULL;
@@ -89,7 +94,7 @@ static kn_crossing *take_idle_beyond(size_t bytes)
 
 /* --- making ------------------------------------------------------------------------------------ */
 
-/* Few sizes, so that a later one fits: powers of two, then whole multiples. */
+/* Only a few sizes, so that later copies fit: powers of two, then multiples of LARGE. */
 static size_t size_for(size_t bytes)
 {
     size_t size = SMALLEST;
@@ -165,7 +170,7 @@ static void set_event(cl_event event, cl_int result)
 {
     const cl_int state = result < 0 ? result : CL_COMPLETE;
     if (clSetUserEventStatus(event, state) != CL_SUCCESS)
-        clSetUserEventStatus(event, state); /* what waits for it would wait for ever */
+        clSetUserEventStatus(event, state); /* whatever waits for it would wait forever */
     clReleaseEvent(event);
 }
 
@@ -186,7 +191,7 @@ static void CL_CALLBACK arrive(cl_event event, cl_int result, void *user)
         set_event(waiting[i], result);
 }
 
-/* Tells whoever looks on; the event stays ours. */
+/* Tells the profiler; the event stays ours. */
 static void show(kn_stream *stream, kn_command_kind kind, size_t bytes, cl_event event)
 {
     if (!kn_is_watched() || clRetainEvent(event) != CL_SUCCESS)
@@ -206,7 +211,7 @@ static cl_int enqueue_read(kn_crossing *crossing, kn_stream *from, const kn_buff
     show(from, KN_COMMAND_READ, crossing->bytes, read);
     crossing->arrived = false; /* nobody else sees the crossing yet */
     error = clSetEventCallback(read, CL_COMPLETE, arrive, crossing);
-    if (error != CL_SUCCESS) { /* no callback to be had: then the host waits */
+    if (error != CL_SUCCESS) { /* there can be no callback: the host waits instead */
         error = clWaitForEvents(1, &read);
         arrive(read, error, crossing);
     } else {

@@ -1,21 +1,16 @@
 /* rt/command/launch.c - the one way to run a kernel. */
-#include "base/log.h"
-#include "rt/device/lost.h"
-#include "rt/graph/capture.h"
-#include "rt/program/build_progress.h"
-#include "rt/stream/submit.h"
+#include "rt/command/launch.h"
 
-kn_status kn_stream_enter(kn_stream *stream, const char *what)
-{
-    KN_TRY(kn_device_check_lost(stream->device));
-    if (kn_stream_has_capture(stream))
-        return kn_stream_refuse_capture(stream, what);
-    kn_stream_note_busy(stream);
-    if (!atomic_load_explicit(&stream->submitter, memory_order_acquire))
-        return KN_OK;
-    kn_submitter_drain(stream);
-    return kn_submitter_report(stream);
-}
+#include "rt/command/recorder.h"
+#include "rt/device/error.h"
+#include "rt/device/inject.h"
+#include "rt/device/lost.h"
+#include "rt/memory/place.h"
+#include "rt/memory/pool.h"
+#include "rt/program/build_progress.h"
+#include "rt/stream/fault.h"
+#include "rt/stream/queue.h"
+#include "rt/trace/watch.h"
 
 /* Buffers and faults take two kernel parameters each; see cl/common/koine.clh. */
 static cl_int set_argument(cl_kernel kernel, cl_uint *index, const kn_arg *arg, kn_stream *stream, int operation)
@@ -74,7 +69,7 @@ static void note_use(kn_stream *stream, const kn_launch_params *params)
             kn_buffer_mark_use(params->args[i].buffer, stream);
 }
 
-/* After a launch: whoever sees the mark and then waits has waited for the launch. */
+/* After a launch: a thread that sees the mark and then waits has waited for this launch too. */
 static void note_fault(kn_stream *stream, const kn_launch_params *params)
 {
     for (int i = 0; i < params->num_args; i++)
@@ -117,7 +112,7 @@ static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_la
     KN_TRY(kn_kernel_set_arguments(kernel->handle, stream, params));
     note_use(stream, params);
     cl_int error = enqueue(stream, kernel, params, global, local);
-    /* drivers take memory at first use: the cache may be in the way */
+    /* drivers take memory at first use, which our cache may leave too little of */
     if (kn_cl_is_out_of_memory(error)) {
         kn_pool_empty_cache(stream->device);
         error = enqueue(stream, kernel, params, global, local);
@@ -129,8 +124,7 @@ static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_la
     return KN_OK;
 }
 
-/* Drivers that compile when a kernel first runs are given the time to: see quirks.h. Costs one wait per kernel and
- * process. */
+/* Waits for drivers that compile a kernel when it first runs (rt/device/quirks.h): once per kernel and process. */
 static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
                               const size_t global[3], const size_t local[3])
 {
@@ -144,6 +138,13 @@ static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_lau
     return status;
 }
 
+static kn_status record(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params, const size_t global[3],
+                        const size_t local[3])
+{
+    kn_capture *capture = kn_stream_require_capture(stream);
+    return capture ? capture->recorder->kernel(capture, stream, kernel, params, global, local) : KN_ERR_STATE;
+}
+
 kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
 {
     size_t global[3] = {0}, local[3] = {0};
@@ -153,7 +154,7 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
     KN_TRY(kn_device_check_lost(stream->device)); /* a dead context builds no programs */
     KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel));
     if (kn_stream_has_capture(stream))
-        return kn_capture_kernel(stream, kernel, params, global, local);
+        return record(stream, kernel, params, global, local);
     KN_TRY(kn_stream_enter(stream, operation_of(params)));
     kn_lock(&kernel->lock);
     kn_status status = kernel->launched ? launch_locked(stream, kernel, params, global, local)

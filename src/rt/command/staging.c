@@ -1,7 +1,11 @@
 /* rt/command/staging.c - a ring of pinned blocks per device. */
 #include "rt/command/staging.h"
 
+#include "base/error.h"
 #include "base/memory.h"
+#include "rt/command/transfer.h"
+#include "rt/stream/queue.h"
+#include "rt/stream/wait.h"
 
 #define BLOCKS 16
 #define SMALL_BLOCK ((size_t)16 << 10) /* batches' labels, scalars; larger ones are made as they are asked for */

@@ -1,9 +1,8 @@
-/* rt/command/staging.h - pinned memory through which little writes go: their source is free again at once, and nobody
- * waits. */
+/* rt/command/staging.h - pinned memory for small writes: the source may be reused at once, and nobody waits. */
 #ifndef KN_RT_COMMAND_STAGING_H
 #define KN_RT_COMMAND_STAGING_H
 
-#include "rt/internal.h"
+#include <koine/status.h>
 
 typedef struct kn_staging_block kn_staging_block;
 

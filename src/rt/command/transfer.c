@@ -1,8 +1,17 @@
 /* rt/command/transfer.c - copies between host and device, in stream order. */
+#include "rt/command/transfer.h"
+
 #include <string.h>
 
+#include "rt/command/recorder.h"
 #include "rt/command/staging.h"
-#include "rt/graph/capture.h"
+#include "rt/device/inject.h"
+#include "rt/device/lost.h"
+#include "rt/memory/place.h"
+#include "rt/stream/fault.h"
+#include "rt/stream/host_wait.h"
+#include "rt/stream/queue.h"
+#include "rt/trace/watch.h"
 
 static kn_status fail(cl_int error, const kn_stream *stream, const char *what, size_t bytes)
 {
@@ -30,6 +39,13 @@ kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offs
     return kn_stream_check_fault(stream, armed);
 }
 
+static kn_status record(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer, const kn_buffer *from,
+                        const kn_buffer *to)
+{
+    kn_capture *capture = kn_stream_require_capture(stream);
+    return capture ? capture->recorder->transfer(capture, stream, kind, transfer, from, to) : KN_ERR_STATE;
+}
+
 static kn_status enqueue_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes,
                                cl_bool wait)
 {
@@ -43,7 +59,7 @@ static kn_status enqueue_write(kn_stream *stream, kn_buffer *buffer, size_t offs
     return KN_OK;
 }
 
-/* Little is copied to staging memory first, so that the host need not wait until the stream comes to the copy. */
+/* Small writes go through staging memory, so that the host need not wait until the stream reaches the copy. */
 kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes)
 {
     if (bytes == 0)
@@ -71,7 +87,7 @@ kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t sour
                            .to_offset = kn_buffer_offset(destination) + destination_offset,
                            .bytes = bytes};
     if (kn_stream_has_capture(stream))
-        return kn_capture_transfer(stream, KN_COMMAND_COPY, &t, source, destination);
+        return record(stream, KN_COMMAND_COPY, &t, source, destination);
     KN_TRY(kn_stream_enter(stream, "a copy"));
     cl_event event;
     kn_buffer_mark_use(source, stream);
@@ -94,7 +110,7 @@ kn_status kn_buffer_fill(kn_stream *stream, kn_buffer *buffer, size_t offset, co
                      .pattern_bytes = pattern_bytes};
     memcpy(t.pattern, pattern, pattern_bytes);
     if (kn_stream_has_capture(stream))
-        return kn_capture_transfer(stream, KN_COMMAND_FILL, &t, NULL, buffer);
+        return record(stream, KN_COMMAND_FILL, &t, NULL, buffer);
     KN_TRY(kn_stream_enter(stream, "a fill"));
     cl_event event;
     kn_buffer_mark_use(buffer, stream);

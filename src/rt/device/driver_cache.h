@@ -1,5 +1,5 @@
-/* rt/device/driver_cache.h - PoCL compiles into files. It finds no device where it has no place for them, and builds no
- * kernel where it cannot write to that place; neither of its messages says so. */
+/* rt/device/driver_cache.h - PoCL compiles into files. Without a folder for them it shows no device, and with one that
+ * it cannot write to it builds no kernel; neither error message says so. */
 #ifndef KN_RT_DEVICE_DRIVER_CACHE_H
 #define KN_RT_DEVICE_DRIVER_CACHE_H
 

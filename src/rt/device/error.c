@@ -1,8 +1,5 @@
-/* rt/device/error.c - OpenCL's error codes by name, and as Koine's errors. */
-#include <stdarg.h>
-#include <stdio.h>
-
-#include "rt/device/lost.h"
+/* rt/device/error.c - see rt/device/error.h. */
+#include "rt/device/error.h"
 
 typedef struct error_row {
     cl_int code;
@@ -76,17 +73,4 @@ bool kn_cl_is_out_of_memory(cl_int error)
 {
     return error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_RESOURCES ||
            error == CL_OUT_OF_HOST_MEMORY || error == CL_INVALID_BUFFER_SIZE;
-}
-
-kn_status kn_cl_fail(cl_int error, const kn_device *device, const char *format, ...)
-{
-    char what[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    if (kn_device_note_error(device, error, what))
-        return kn_device_fail_lost(device);
-    return kn_fail(kn_cl_is_out_of_memory(error) ? KN_ERR_MEMORY : KN_ERR_DEVICE, "%s failed on %s (%s): %s (%d)", what,
-                   device->label, device->properties.name, kn_cl_error_name(error), error);
 }

@@ -8,9 +8,10 @@
 #ifndef KN_RT_DEVICE_INJECT_H
 #define KN_RT_DEVICE_INJECT_H
 
-#include <CL/cl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+
+#include "rt/device/opencl.h"
 
 typedef enum kn_cl_call {
     KN_CL_LAUNCH, /* running a kernel */
@@ -29,7 +30,7 @@ typedef enum kn_cl_call {
 void kn_inject(kn_cl_call kind, int nth, cl_int error, bool for_good);
 void kn_inject_stop(void);
 
-/* Calls of any kind made since the injected failure: those of a library that does not know when to stop. */
+/* How many calls of any kind were made since the injected failure: a library should stop calling then. */
 int kn_inject_calls_after(void);
 
 /* Reads KOINE_FAIL_CL; a value that is not understood is an error in the log. */

@@ -1,4 +1,6 @@
-/* rt/device/limits.c - asks a device what op code decides by. */
+/* rt/device/limits.c - asks a device for the limits that ops decide by. */
+#include "rt/device/limits.h"
+
 #include <stdio.h>
 #include <string.h>
 

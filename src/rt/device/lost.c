@@ -1,12 +1,16 @@
 /* rt/device/lost.c - which errors mean that a device is gone, and what is said of it afterwards. */
 #include "rt/device/lost.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/fork.h"
 #include "base/log.h"
+#include "rt/device/error.h"
+#include "rt/device/inject.h"
+#include "rt/device/table.h"
 
-/* What NVIDIA's driver returns after a kernel's wild access, instead of an error of OpenCL's. */
+/* What NVIDIA's driver returns after a kernel accessed memory out of bounds; not one of OpenCL's errors. */
 #define NV_ILLEGAL_ACCESS (-9999)
 
 typedef enum verdict { IS_LOST, ASK_IT, IS_FINE } verdict;
@@ -32,12 +36,12 @@ static verdict judge(cl_int error)
     }
 }
 
-/* Reads a few bytes on the queue on which no work of anyone's waits. */
+/* Reads a few bytes on the service queue, where no user's work is waiting. */
 static bool answers(kn_device *device)
 {
     cl_int word;
-    return KN_CL(KN_CL_PROBE, clEnqueueReadBuffer(device->service, device->default_stream.fault, CL_TRUE, 0,
-                                                  sizeof word, &word, 0, NULL, NULL)) == CL_SUCCESS;
+    return KN_CL(KN_CL_PROBE, clEnqueueReadBuffer(device->service, device->probe, CL_TRUE, 0, sizeof word, &word, 0,
+                                                  NULL, NULL)) == CL_SUCCESS;
 }
 
 static void mark(kn_device *device, cl_int error, const char *what)
@@ -55,7 +59,7 @@ bool kn_device_note_error(const kn_device *constant, cl_int error, const char *w
     kn_device *device = (kn_device *)(uintptr_t)constant; /* the mark is the runtime's, not the caller's */
     if (atomic_load(&device->is_lost))
         return true;
-    if (!atomic_load(&device->is_open)) /* what never opened cannot be lost */
+    if (!atomic_load(&device->is_open)) /* a device that was never opened cannot be lost */
         return false;
     verdict found = judge(error);
     if (found == ASK_IT)
@@ -91,3 +95,16 @@ kn_status kn_device_fail_lost(const kn_device *device)
 }
 
 bool kn_device_is_lost(const kn_device *device) { return device && atomic_load(&device->is_lost); }
+
+kn_status kn_cl_fail(cl_int error, const kn_device *device, const char *format, ...)
+{
+    char what[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    if (kn_device_note_error(device, error, what))
+        return kn_device_fail_lost(device);
+    return kn_fail(kn_cl_is_out_of_memory(error) ? KN_ERR_MEMORY : KN_ERR_DEVICE, "%s failed on %s (%s): %s (%d)", what,
+                   device->label, device->properties.name, kn_cl_error_name(error), error);
+}

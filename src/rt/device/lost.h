@@ -1,14 +1,14 @@
 /* rt/device/lost.h - devices that are gone: reset by the driver after a fault or a hang, unplugged, taken from a
  * virtual machine.
  *
- * OpenCL has no way back within a process: the context is dead, and what the driver does with further calls on it is
- * its own affair, waiting for ever included. So the first error that means it marks the device, and from then on
- * nothing is enqueued, waited for or allocated on it: such calls return KN_ERR_DEVICE at once. Releasing is still
- * allowed. */
+ * OpenCL offers no recovery within a process: the context is dead, and a driver may do anything with further calls,
+ * even wait forever. So the first error that means a lost device marks it, and from then on nothing is enqueued, waited
+ * for or allocated on it: such calls return KN_ERR_DEVICE at once. Releasing is still allowed. */
 #ifndef KN_RT_DEVICE_LOST_H
 #define KN_RT_DEVICE_LOST_H
 
-#include "rt/internal.h"
+#include "base/error.h"
+#include "rt/device/device_struct.h"
 
 /* KN_ERR_DEVICE: "gpu:0 (NAME) was lost (running kernel `x` failed with ...): ...". */
 kn_status kn_device_fail_lost(const kn_device *device);
@@ -27,5 +27,9 @@ static inline kn_status kn_device_check_lost(const kn_device *device)
  * what was being done ("running kernel `x`"). Where the error may also mean something else (memory is short), the
  * device is asked to answer. Returns whether the device is lost. */
 bool kn_device_note_error(const kn_device *device, cl_int error, const char *what);
+
+/* Reports an OpenCL error: "WHAT failed on DEVICE: CL_NAME", as KN_ERR_MEMORY where it means that memory ran out, else
+ * KN_ERR_DEVICE. An error that means a lost device marks the device, and the message says so instead. */
+kn_status kn_cl_fail(cl_int error, const kn_device *device, const char *format, ...) KN_PRINTF(3, 4);
 
 #endif

@@ -1,7 +1,8 @@
-/* rt/device/peers.c - what programs a device takes, and which devices reach each other's memory. */
+/* rt/device/peers.c - which programs a device accepts, and which devices can access each other's memory. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "rt/device/query.h"
 

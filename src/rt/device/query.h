@@ -1,13 +1,11 @@
-/* rt/device/query.h - asking a device what it is. What decides how it computes must be known: a device that does not
- * answer such a question is not used, since with guesses in place of answers it would compute something else. */
+/* rt/device/query.h - asking a device what it is. The answers decide how it computes, so a device that does not answer
+ * is not used: with guesses instead of answers the results could be wrong. */
 #ifndef KN_RT_DEVICE_QUERY_H
 #define KN_RT_DEVICE_QUERY_H
 
-#include <CL/cl.h>
+#include "rt/device/device_struct.h"
 
-#include "rt/internal.h"
-
-/* One device's answers. Ask all, then look whether all came. */
+/* One device's answers. Ask all questions, then check once that all were answered. */
 typedef struct kn_query {
     cl_device_id id;
     cl_int error;       /* of the first question that was not answered; CL_SUCCESS: none */
@@ -23,7 +21,7 @@ void kn_query_free(const char *text);
 #define kn_query_number(query, what) kn_ask_number(query, what, #what)
 uint64_t kn_ask_number(kn_query *query, cl_device_info what, const char *name);
 
-/* The same where not knowing the question (CL_INVALID_VALUE) is an answer: 0. */
+/* The same, but 0 without a failure where the driver does not know the question (CL_INVALID_VALUE). */
 #define kn_query_number_if_known(query, what) kn_ask_number_if_known(query, what, #what)
 uint64_t kn_ask_number_if_known(kn_query *query, cl_device_info what, const char *name);
 

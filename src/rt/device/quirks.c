@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "rt/device/opencl.h"
 
 typedef struct quirk_row {
     const char *platform; /* part of the platform's name */

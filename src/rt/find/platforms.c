@@ -7,23 +7,25 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "rt/device/driver_cache.h"
+#include "rt/device/error.h"
 #include "rt/device/lost.h"
 #include "rt/device/query.h"
+#include "rt/device/table.h"
+#include "rt/find/find.h"
 #include "rt/find/visible.h"
+#include "rt/memory/pool.h"
+#include "rt/program/program.h"
 
 static struct {
     kn_mutex lock;
     atomic_bool done;
-    kn_device *devices[KN_MAX_DEVICES]; /* slot 0: the host */
-    int count;
-    kn_device *hidden[KN_MAX_DEVICES]; /* by KOINE_VISIBLE_DEVICES */
-    int num_hidden;
-    char *names[KN_MAX_DEVICES]; /* of the platforms, which devices point to */
+    char *names[KN_MAX_DEVICES]; /* the platforms' names, which devices point to */
     int num_names;
     char trouble[256]; /* why something was left out; "": nothing was */
 } found = {.lock = KN_MUTEX_INIT};
+
+static kn_pool host_pool = {.lock = KN_MUTEX_INIT}; /* always empty: its figures are asked for */
 
 static kn_device host = {
     .gpu_rank = -1,
@@ -40,11 +42,12 @@ static kn_device host = {
                    .device_index = -1},
     .extensions = "",
     .lock = KN_MUTEX_INIT,
+    .pool = &host_pool,
 };
 
 /* --- what cannot be used ---------------------------------------------------------------------- */
 
-/* A platform or a device is left out: said in the log, and kept to be said where no other is found. */
+/* Logs that a platform or device is left out, and keeps the message for the error when no device is found. */
 static void KN_PRINTF(1, 2) leave_out(const char *format, ...)
 {
     char what[sizeof found.trouble];
@@ -83,10 +86,12 @@ static void free_device(kn_device *device)
                                  p->opencl_version,  p->pci_address, p->uuid};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         kn_query_free(texts[i]);
+    kn_free(device->pool);
+    kn_free(device->programs);
     kn_free(device);
 }
 
-/* NULL: it does not answer, which is said; or memory is short, which *status says. */
+/* NULL when it does not answer, which is logged, or when memory runs out: then *status says so. */
 static kn_device *new_device(cl_platform_id platform, const char *platform_name, int platform_index, cl_device_id id,
                              int device_index, kn_status *status)
 {
@@ -124,27 +129,32 @@ static kn_status add_device(cl_platform_id platform, const char *platform_name, 
                             int device_index)
 {
     kn_status status = KN_OK;
-    if (found.count >= KN_MAX_DEVICES) {
+    if (kn_devices.count >= KN_MAX_DEVICES) {
         kn_log_message(KN_LOG_WARNING, "more than %d OpenCL devices: the rest are left out", KN_MAX_DEVICES - 1);
         return KN_OK;
     }
     kn_device *device = new_device(platform, platform_name, platform_index, id, device_index, &status);
     if (!device)
         return status;
-    device->slot = found.count;
+    device->slot = kn_devices.count;
     kn_mutex_init(&device->lock);
     kn_mutex_init(&device->staging_lock);
-    kn_pool_init(&device->pool);
-    kn_program_table_init(&device->programs);
-    found.devices[found.count++] = device;
+    device->leave_pool = kn_pool_leave_stream;
+    device->pool = kn_pool_new();
+    device->programs = kn_program_table_new();
+    if (!device->pool || !device->programs) {
+        free_device(device);
+        return KN_ERR_MEMORY;
+    }
+    kn_devices.devices[kn_devices.count++] = device;
     return KN_OK;
 }
 
 /* Those from slot `first` on. */
 static void forget_devices(int first)
 {
-    while (found.count > first)
-        free_device(found.devices[--found.count]);
+    while (kn_devices.count > first)
+        free_device(kn_devices.devices[--kn_devices.count]);
 }
 
 static kn_status add_devices(cl_platform_id platform, const char *name, int index)
@@ -169,7 +179,7 @@ static kn_status add_devices(cl_platform_id platform, const char *name, int inde
 /* The name stays as long as a device tells it as its platform's. */
 static kn_status add_platform(cl_platform_id platform, int index)
 {
-    const int before = found.count;
+    const int before = kn_devices.count;
     cl_int error;
     char *name = platform_name(platform, &error);
     if (!name) {
@@ -179,14 +189,14 @@ static kn_status add_platform(cl_platform_id platform, int index)
     kn_status status = add_devices(platform, name, index);
     if (status != KN_OK)
         forget_devices(before);
-    if (found.count > before)
+    if (kn_devices.count > before)
         found.names[found.num_names++] = name;
     else
         kn_free(name);
     return status;
 }
 
-/* How fast a GPU is likely to be, from what all drivers tell; memory of its own counts for more than a share of the
+/* A guess at how fast a GPU is, from what all drivers report. Its own memory counts for more than a share of the
  * host's. */
 static double gpu_score(const kn_device *device)
 {
@@ -198,8 +208,8 @@ static double gpu_score(const kn_device *device)
 static void rank_and_label(bool ordered)
 {
     int gpus = 0, cpus = 0;
-    for (int i = 1; i < found.count; i++) {
-        kn_device *device = found.devices[i];
+    for (int i = 1; i < kn_devices.count; i++) {
+        kn_device *device = kn_devices.devices[i];
         if (device->properties.type == KN_DEVICE_CPU)
             snprintf(device->label, sizeof device->label, "cpu:%d", cpus++);
         else if (device->properties.type == KN_DEVICE_ACCELERATOR)
@@ -210,8 +220,8 @@ static void rank_and_label(bool ordered)
     }
     for (int rank = 0; rank < gpus; rank++) {
         kn_device *best = NULL;
-        for (int i = 1; i < found.count; i++) {
-            kn_device *device = found.devices[i];
+        for (int i = 1; i < kn_devices.count; i++) {
+            kn_device *device = kn_devices.devices[i];
             if (device->properties.type == KN_DEVICE_GPU && device->gpu_rank < 0 &&
                 (!best || (!ordered && gpu_score(device) > gpu_score(best))))
                 best = device;
@@ -230,18 +240,18 @@ static void heed_visible_devices(void)
     int count = kn_visible_choose(chosen);
     if (count < 0)
         return;
-    for (int slot = 1; slot < found.count; slot++) {
-        found.devices[slot]->slot = -1;
-        found.devices[slot]->gpu_rank = -1;
+    for (int slot = 1; slot < kn_devices.count; slot++) {
+        kn_devices.devices[slot]->slot = -1;
+        kn_devices.devices[slot]->gpu_rank = -1;
     }
     for (int i = 0; i < count; i++)
         chosen[i]->slot = i + 1;
-    for (int slot = 1; slot < found.count; slot++)
-        if (found.devices[slot]->slot < 0)
-            found.hidden[found.num_hidden++] = found.devices[slot];
+    for (int slot = 1; slot < kn_devices.count; slot++)
+        if (kn_devices.devices[slot]->slot < 0)
+            kn_devices.hidden[kn_devices.num_hidden++] = kn_devices.devices[slot];
     for (int i = 0; i < count; i++)
-        found.devices[i + 1] = chosen[i];
-    found.count = count + 1;
+        kn_devices.devices[i + 1] = chosen[i];
+    kn_devices.count = count + 1;
     rank_and_label(true);
 }
 
@@ -252,7 +262,7 @@ static void forget_all(void)
         kn_free(found.names[--found.num_names]);
 }
 
-/* PoCL without a folder to write to shows no device, and does not say why. */
+/* Without a folder to write to PoCL shows no device and does not say why. */
 static void explain_no_device(cl_uint platforms)
 {
     char *folder = platforms > 0 ? kn_driver_cache_folder() : NULL;
@@ -262,7 +272,7 @@ static void explain_no_device(cl_uint platforms)
     kn_free(folder);
 }
 
-/* Beside the loader's way to say that no driver is registered. */
+/* The loader reports that no driver is registered as an error: that is none here. */
 static kn_status check_platforms(cl_int error)
 {
     const cl_int platform_not_found_khr = -1001;
@@ -277,9 +287,9 @@ static kn_status find_all(void)
     cl_platform_id platforms[KN_MAX_DEVICES];
     cl_uint count = 0;
     kn_status status = KN_OK;
-    found.devices[0] = &host;
-    found.count = 1;
-    found.num_hidden = 0;
+    kn_devices.devices[0] = &host;
+    kn_devices.count = 1;
+    kn_devices.num_hidden = 0;
     found.trouble[0] = '\0';
     kn_devices_watch_forks();
     kn_driver_cache_prepare();
@@ -287,9 +297,9 @@ static kn_status find_all(void)
         count = 0;
     for (cl_uint i = 0; i < count && i < KN_MAX_DEVICES && status == KN_OK; i++)
         status = add_platform(platforms[i], (int)i);
-    if (found.count == 1 && !found.trouble[0])
+    if (kn_devices.count == 1 && !found.trouble[0])
         explain_no_device(count);
-    if (status == KN_OK && found.count == 1 && found.trouble[0])
+    if (status == KN_OK && kn_devices.count == 1 && found.trouble[0])
         status = kn_fail(KN_ERR_DEVICE, "no OpenCL device can be used: %s; `koine doctor` tells more", found.trouble);
     if (status != KN_OK) { /* the next call tries again */
         forget_all();
@@ -297,8 +307,8 @@ static kn_status find_all(void)
     }
     rank_and_label(false);
     heed_visible_devices();
-    for (int slot = 0; slot < found.count; slot++)
-        found.devices[slot]->limits.slot = slot;
+    for (int slot = 0; slot < kn_devices.count; slot++)
+        kn_devices.devices[slot]->limits.slot = slot;
     return KN_OK;
 }
 
@@ -306,7 +316,7 @@ kn_status kn_devices_find(void)
 {
     if (atomic_load_explicit(&found.done, memory_order_acquire))
         return KN_OK;
-    if (kn_is_forked()) /* from a process that was at it */
+    if (kn_is_forked()) /* the parent process was searching */
         return kn_fail_forked();
     kn_lock(&found.lock);
     kn_status status = KN_OK;
@@ -320,8 +330,4 @@ kn_status kn_devices_find(void)
 }
 
 bool kn_devices_are_found(void) { return atomic_load_explicit(&found.done, memory_order_acquire); }
-int kn_devices_hidden(void) { return found.num_hidden; }
-const kn_device *kn_device_hidden_at(int i) { return found.hidden[i]; }
-kn_device *kn_device_slot_at(int slot) { return slot >= 0 && slot < found.count ? found.devices[slot] : NULL; }
-int kn_device_slots(void) { return found.count; }
 kn_device *kn_device_host(void) { return &host; }

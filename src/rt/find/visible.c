@@ -7,11 +7,13 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "rt/device/device_struct.h"
+#include "rt/find/match.h"
 
 #define ENTRY_SIZE 128
 
-/* The next entry without the blanks around it; `list` moves behind it, to NULL after the last. False when it is too
- * long to be the name of anything. */
+/* The next entry, trimmed; `list` moves past it, to NULL after the last. False when it is too long to be any device's
+ * name. */
 static bool next_entry(const char **list, char entry[ENTRY_SIZE])
 {
     const char *start = *list + strspn(*list, " \t"), *end = start + strcspn(start, ",");
@@ -49,7 +51,7 @@ int kn_visible_choose(kn_device *chosen[KN_MAX_DEVICES])
         bool fits = next_entry(&list, entry);
         if (strcmp(entry, "-1") == 0)
             break;
-        int found = fits ? kn_select_matching(entry, matches) : 0;
+        int found = fits ? kn_match_all(entry, matches) : 0;
         if (found == 0) {
             kn_log_message(KN_LOG_WARNING,
                            "KOINE_VISIBLE_DEVICES: no device matches `%s`; it and what follows it are left out", entry);

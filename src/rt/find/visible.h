@@ -7,19 +7,10 @@
 #ifndef KN_RT_FIND_VISIBLE_H
 #define KN_RT_FIND_VISIBLE_H
 
-#include <koine/common.h>
-
-#include "rt/rt.h"
+#include "rt/device/device.h"
 
 /* Writes the devices that the variable leaves, in its order; returns how many, -1 when it is not set. The devices are
  * all in the table by then, with their usual labels. */
 int kn_visible_choose(kn_device *chosen[KN_MAX_DEVICES]);
-
-/* All devices that the entry describes, in the table's order (rt/find/select.c). Returns how many. */
-int kn_select_matching(const char *entry, kn_device *matches[KN_MAX_DEVICES]);
-
-/* The devices left out (rt/find/platforms.c). */
-int kn_devices_hidden(void);
-const kn_device *kn_device_hidden_at(int i);
 
 #endif

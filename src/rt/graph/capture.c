@@ -1,73 +1,17 @@
 /* rt/graph/capture.c - recording commands instead of enqueueing them. */
 #include "rt/graph/capture.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "rt/clblast/gemm_call.h"
+#include "rt/command/recorder.h"
+#include "rt/device/lost.h"
+#include "rt/graph/recording.h"
 #include "rt/graph/variable.h"
+#include "rt/memory/blocks.h"
 
-/* --- recordings ------------------------------------------------------------------------------- */
-
-kn_recording *kn_recording_new(kn_device *device)
-{
-    kn_recording *recording = kn_calloc(1, sizeof *recording);
-    if (recording)
-        recording->device = device;
-    return recording;
-}
-
-static void free_command(kn_command *command)
-{
-    if (command->kernel)
-        clReleaseKernel(command->kernel);
-    if (command->transfer.from)
-        clReleaseMemObject(command->transfer.from);
-    if (command->transfer.to)
-        clReleaseMemObject(command->transfer.to);
-    kn_free(command->operation);
-    kn_free(command->kernel_name);
-}
-
-const char *kn_command_operation(const kn_command *command)
-{
-    if (command->is_gemm)
-        return "gemm (CLBlast)";
-    return command->operation ? command->operation : command->kind == KN_COMMAND_FILL ? "fill" : "copy";
-}
-
-void kn_recording_free(kn_recording *recording)
-{
-    if (!recording)
-        return;
-    for (int i = 0; i < recording->num_hooks; i++)
-        if (recording->hooks[i].drop)
-            recording->hooks[i].drop(recording->hooks[i].user);
-    for (int i = 0; i < recording->num_commands; i++)
-        free_command(&recording->commands[i]);
-    for (int i = 0; i < recording->num_outside; i++) {
-        kn_buffer_unwatch(&recording->outside[i]->watcher);
-        kn_free(recording->outside[i]);
-    }
-    for (int i = 0; i < recording->num_variables; i++)
-        kn_variable_drop(recording->variables[i].memory);
-    kn_free(recording->commands);
-    kn_free(recording->variables);
-    kn_free(recording->arguments);
-    kn_free(recording->hooks);
-    kn_free(recording->outside);
-    kn_free(recording);
-}
-
-bool kn_recording_lost_memory(const kn_recording *recording)
-{
-    for (int i = 0; i < recording->num_outside; i++)
-        if (atomic_load_explicit(&recording->outside[i]->gone, memory_order_relaxed))
-            return true;
-    return false;
-}
-
-/* Room for one element more in an array whose capacity is the next power of two. NULL with an error. */
+/* Makes room for one more element in an array whose capacity is the next power of two. NULL with an error. */
 static void *grow(void *array, int count, size_t element)
 {
     if (count != 0 && (count & (count - 1)) != 0)
@@ -88,89 +32,21 @@ static kn_status append(void **array, int *count, size_t element, const void *va
     return KN_OK;
 }
 
-/* --- whose capture it is ---------------------------------------------------------------------- */
-
-/* An address that stands for the calling thread. */
-static const void *this_thread(void)
-{
-    static _Thread_local char mark;
-    return &mark;
-}
-
-bool kn_stream_start_capture(kn_stream *stream, kn_capture *capture)
-{
-    kn_capture *none = NULL;
-    if (!atomic_compare_exchange_strong(&stream->capture, &none, capture))
-        return false;
-    atomic_store(&stream->capturer, this_thread());
-    return true;
-}
-
-void kn_stream_stop_capture(kn_stream *stream)
-{
-    atomic_store(&stream->capturer, NULL);
-    atomic_store_explicit(&stream->capture, NULL, memory_order_release);
-}
-
-static bool is_own(const kn_stream *stream)
-{
-    return atomic_load(&((kn_stream *)(uintptr_t)stream)->capturer) == this_thread();
-}
-
-kn_capture *kn_stream_own_capture(const kn_stream *stream)
-{
-    return is_own(stream) ? atomic_load(&((kn_stream *)(uintptr_t)stream)->capture) : NULL;
-}
-
-bool kn_stream_captured_elsewhere(const kn_stream *stream) { return kn_stream_has_capture(stream) && !is_own(stream); }
-
-/* The calling thread's capture; NULL with an error when it is another's. */
-static kn_capture *own_capture(const kn_stream *stream)
-{
-    kn_capture *capture = kn_stream_own_capture(stream);
-    if (!capture)
-        kn_fail(KN_ERR_STATE, "another thread is capturing a graph on this stream of %s: use another stream",
-                stream->device->label);
-    return capture;
-}
-
-/* --- what cannot be recorded ------------------------------------------------------------------ */
-
-static kn_status fail_capture(kn_capture *capture, kn_status status)
-{
-    if (status != KN_OK && capture->failure == KN_OK) {
-        capture->failure = status;
-        snprintf(capture->message, sizeof capture->message, "%s", kn_error_message());
-        kn_fail(status, "%s", capture->message); /* reading it took it away */
-    }
-    return status;
-}
+/* Every capture is one of a graph. */
+static kn_graph_capture *whole(kn_capture *capture) { return (kn_graph_capture *)capture; }
 
 kn_status kn_capture_fail(kn_stream *stream, kn_status status)
 {
     kn_capture *capture = kn_stream_own_capture(stream);
-    return capture ? fail_capture(capture, status) : status; /* another thread's is not spoiled */
-}
-
-kn_status kn_stream_refuse_capture(kn_stream *stream, const char *what)
-{
-    if (!kn_stream_has_capture(stream))
-        return KN_OK;
-    kn_capture *capture = own_capture(stream);
-    if (!capture)
-        return KN_ERR_STATE;
-    return fail_capture(capture, kn_fail(KN_ERR_STATE,
-                                         "%s cannot be part of a graph, and one is being captured on this stream of "
-                                         "%s: do it before the capture or after the replay",
-                                         what, stream->device->label));
+    return capture ? kn_capture_note(capture, status) : status; /* another thread's capture is not failed */
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
 static void buffer_is_gone(kn_buffer_watcher *watcher) { atomic_store(&((kn_outside *)watcher)->gone, true); }
 
-/* Memory of the graph's own pool stays; any other is watched. */
-static kn_status note_buffer(kn_capture *capture, const kn_buffer *used)
+/* The graph's own pool keeps its memory; any other buffer is watched. */
+static kn_status note_buffer(const kn_graph_capture *capture, const kn_buffer *used)
 {
     kn_buffer *buffer = (kn_buffer *)(uintptr_t)used;
     kn_recording *recording = capture->recording;
@@ -212,7 +88,7 @@ static kn_status add_variable(kn_recording *recording, const void *memory)
 
 void *kn_capture_variable(kn_stream *stream, size_t bytes)
 {
-    kn_capture *capture = own_capture(stream);
+    kn_graph_capture *capture = whole(kn_stream_require_capture(stream));
     void *memory = capture ? kn_variable_new(bytes) : NULL;
     return memory && add_variable(capture->recording, memory) == KN_OK ? memory : NULL;
 }
@@ -220,7 +96,7 @@ void *kn_capture_variable(kn_stream *stream, size_t bytes)
 kn_status kn_capture_on_replay(kn_stream *stream, kn_status (*prepare)(void *user), void *user,
                                void (*drop)(void *user))
 {
-    kn_capture *capture = own_capture(stream);
+    kn_graph_capture *capture = whole(kn_stream_require_capture(stream));
     kn_replay_hook hook = {prepare, user, drop};
     kn_status status = capture ? APPEND(capture->recording, hooks, num_hooks, &hook) : KN_ERR_STATE;
     if (status != KN_OK && drop)
@@ -255,7 +131,7 @@ static kn_status note_variable(kn_recording *recording, kn_command *command, cl_
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-static kn_status note_arguments(kn_capture *capture, kn_command *command, const kn_launch_params *params)
+static kn_status note_arguments(const kn_graph_capture *capture, kn_command *command, const kn_launch_params *params)
 {
     kn_recording *recording = capture->recording;
     cl_uint index = 0;
@@ -285,7 +161,7 @@ static kn_status new_kernel(kn_command *command, const kn_device *device, const 
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "recording kernel `%s`", kernel->name);
 }
 
-static kn_status record_kernel(kn_capture *capture, kn_stream *stream, kn_kernel *kernel, kn_command *command,
+static kn_status record_kernel(kn_graph_capture *capture, kn_stream *stream, kn_kernel *kernel, kn_command *command,
                                const kn_launch_params *params)
 {
     command->operation = kn_strdup(params->operation ? params->operation : params->kernel);
@@ -298,22 +174,19 @@ static kn_status record_kernel(kn_capture *capture, kn_stream *stream, kn_kernel
     return APPEND(capture->recording, commands, num_commands, command);
 }
 
-kn_status kn_capture_kernel(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
-                            const size_t global[3], const size_t local[3])
+static kn_status take_kernel(kn_capture *capture, kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
+                             const size_t global[3], const size_t local[3])
 {
-    kn_capture *capture = own_capture(stream);
-    if (!capture)
-        return KN_ERR_STATE;
     kn_command command = {.kind = KN_COMMAND_KERNEL, .dims = params->dims};
     memcpy(command.global, global, sizeof command.global);
     memcpy(command.local, local, sizeof command.local);
-    kn_status status = record_kernel(capture, stream, kernel, &command, params);
+    kn_status status = record_kernel(whole(capture), stream, kernel, &command, params);
     if (status != KN_OK)
-        free_command(&command);
-    return fail_capture(capture, status);
+        kn_command_free(&command);
+    return kn_capture_note(capture, status);
 }
 
-/* free_command gives both back. */
+/* kn_command_free releases both. */
 static kn_status retain_memory(const kn_stream *stream, const kn_transfer *transfer)
 {
     cl_int error = transfer->from ? clRetainMemObject(transfer->from) : CL_SUCCESS;
@@ -322,34 +195,43 @@ static kn_status retain_memory(const kn_stream *stream, const kn_transfer *trans
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "recording a transfer");
 }
 
-kn_status kn_capture_transfer(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer,
-                              const kn_buffer *from, const kn_buffer *to)
+static kn_status take_transfer(kn_capture *capture, kn_stream *stream, kn_command_kind kind,
+                               const kn_transfer *transfer, const kn_buffer *from, const kn_buffer *to)
 {
-    kn_capture *capture = own_capture(stream);
-    if (!capture)
-        return KN_ERR_STATE;
     kn_command command = {.kind = kind, .fault_argument = -1, .transfer = *transfer};
-    kn_status status = from ? note_buffer(capture, from) : KN_OK;
+    kn_status status = from ? note_buffer(whole(capture), from) : KN_OK;
     if (status == KN_OK)
-        status = note_buffer(capture, to);
+        status = note_buffer(whole(capture), to);
     if (status == KN_OK)
         status = retain_memory(stream, transfer);
-    if (status == KN_OK && (status = APPEND(capture->recording, commands, num_commands, &command)) != KN_OK)
-        free_command(&command);
-    return fail_capture(capture, status);
+    if (status == KN_OK && (status = APPEND(whole(capture)->recording, commands, num_commands, &command)) != KN_OK)
+        kn_command_free(&command);
+    return kn_capture_note(capture, status);
 }
 
-kn_status kn_capture_gemm(kn_stream *stream, const kn_gemm_call *call)
+static kn_status take_gemm(kn_capture *capture, const kn_gemm_call *call)
 {
-    kn_capture *capture = own_capture(stream);
-    if (!capture)
-        return KN_ERR_STATE;
     kn_command command = {.kind = KN_COMMAND_KERNEL, .is_gemm = true, .fault_argument = -1, .gemm = *call};
     const kn_buffer *buffers[] = {call->params.a.buffer, call->params.b.buffer, call->params.c.buffer};
     kn_status status = KN_OK;
     for (int i = 0; i < 3 && status == KN_OK; i++)
-        status = note_buffer(capture, buffers[i]);
+        status = note_buffer(whole(capture), buffers[i]);
     if (status == KN_OK)
-        status = APPEND(capture->recording, commands, num_commands, &command);
-    return fail_capture(capture, status);
+        status = APPEND(whole(capture)->recording, commands, num_commands, &command);
+    return kn_capture_note(capture, status);
+}
+
+kn_graph_capture *kn_graph_capture_new(kn_device *device, kn_mem_pool *pool)
+{
+    static const kn_recorder recorder = {.kernel = take_kernel, .transfer = take_transfer, .gemm = take_gemm};
+    kn_recording *recording = kn_recording_new(device);
+    kn_graph_capture *capture = recording ? kn_calloc(1, sizeof *capture) : NULL;
+    if (!capture) {
+        kn_recording_free(recording);
+        return NULL;
+    }
+    capture->base = (kn_capture){.recorder = &recorder, .blind = kn_error_sticks()};
+    capture->recording = recording;
+    capture->pool = pool;
+    return capture;
 }

@@ -1,15 +1,18 @@
 /* rt/graph/graph.c - graphs as koine/graph.h gives them: a recording, the pool that its memory comes from, its replays.
  */
 #include <koine/graph.h>
-
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/fork.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "rt/graph/capture.h"
-#include "rt/stream/submit.h"
+#include "rt/graph/recording.h"
+#include "rt/graph/replay.h"
+#include "rt/memory/blocks.h"
+#include "rt/stream/queue.h"
+#include "rt/stream/wait.h"
 
 struct kn_graph {
     kn_recording *recording; /* NULL: empty */
@@ -35,8 +38,8 @@ kn_status kn_graph_create(kn_graph **graph)
 
 /* --- the capture ------------------------------------------------------------------------------ */
 
-/* The thread's captures under way. A graph may be freed in the block that captures it: the block's end finds it here no
- * more, and does not touch it. */
+/* The thread's open captures. A graph may be freed inside the block that captures it: then the end of the block does
+ * not find it here, and leaves it alone. */
 static _Thread_local kn_graph *captures;
 
 static kn_graph **find_capture(const kn_graph *graph)
@@ -61,21 +64,17 @@ static kn_status begin(kn_graph *graph, kn_stream *stream)
 {
     KN_TRY(kn_stream_enter(stream, "another capture"));
     KN_TRY(prepare_pool(graph, stream->device));
-    kn_recording *recording = kn_recording_new(stream->device);
-    kn_capture *capture = recording ? kn_calloc(1, sizeof *capture) : NULL;
-    if (!capture) {
-        kn_recording_free(recording);
+    kn_graph_capture *capture = kn_graph_capture_new(stream->device, graph->pool);
+    if (!capture)
         return KN_ERR_MEMORY;
-    }
-    *capture = (kn_capture){.recording = recording, .pool = graph->pool, .blind = kn_error_sticks()};
-    if (!kn_stream_start_capture(stream, capture)) {
-        kn_recording_free(recording);
+    if (!kn_stream_start_capture(stream, &capture->base)) {
+        kn_recording_free(capture->recording);
         kn_free(capture);
         return kn_fail(KN_ERR_STATE, "kn_graph_capture_begin: another thread is capturing on this stream");
     }
     kn_stream_redirect_allocations(stream, graph->pool);
-    if (!capture->blind)
-        kn_error_clear(); /* so that what is there at the end is of the capture */
+    if (!capture->base.blind)
+        kn_error_clear(); /* so that an error found at the end belongs to the capture */
     graph->capturing = stream;
     graph->outer = captures;
     captures = graph;
@@ -100,15 +99,16 @@ kn_status kn_graph_capture_begin(kn_graph *graph, kn_stream *stream)
     return status == KN_OK ? KN_OK : kn_fail(status, "%s", graph->failure);
 }
 
-/* What the capture came to. Memory freed inside it is told apart from other failures. */
-static kn_status outcome(kn_capture *capture)
+/* The result of a capture. Memory freed inside it has a message of its own. */
+static kn_status outcome(kn_graph_capture *capture)
 {
-    if (capture->failure == KN_OK && !capture->blind && kn_error_status() != KN_OK) {
-        capture->failure = kn_error_status();
-        snprintf(capture->message, sizeof capture->message, "%s", kn_error_message());
+    kn_capture *base = &capture->base;
+    if (base->failure == KN_OK && !base->blind && kn_error_status() != KN_OK) {
+        base->failure = kn_error_status();
+        snprintf(base->message, sizeof base->message, "%s", kn_error_message());
     }
-    if (capture->failure != KN_OK)
-        return kn_fail(capture->failure, "the capture failed: %s", capture->message);
+    if (base->failure != KN_OK)
+        return kn_fail(base->failure, "the capture failed: %s", base->message);
     if (kn_recording_lost_memory(capture->recording))
         return kn_fail(KN_ERR_STATE, "the capture failed: a tensor made before it was used and then freed in it; keep "
                                      "what a graph works on as long as the graph");
@@ -124,7 +124,7 @@ kn_status kn_graph_capture_end(kn_graph *graph)
         return kn_fail(KN_ERR_STATE, "kn_graph_capture_end: the graph is not being captured by this thread");
     *link = graph->outer;
     kn_stream *stream = graph->capturing;
-    kn_capture *capture = kn_stream_own_capture(stream);
+    kn_graph_capture *capture = (kn_graph_capture *)kn_stream_own_capture(stream);
     kn_stream_redirect_allocations(stream, NULL);
     kn_stream_stop_capture(stream);
     graph->capturing = NULL;
@@ -193,7 +193,7 @@ kn_status kn_graph_replay(kn_graph *graph)
     bool first = !graph->has_run;
     graph->last = stream; /* also when it fails halfway */
     graph->last_id = kn_stream_id(stream);
-    KN_TRY(kn_submit(stream, recording, first));
+    KN_TRY(kn_recording_replay(stream, recording, first));
     graph->has_run = true;
     if (first && recording->device->quirks.compiles_at_first_launch) /* see rt/device/quirks.h */
         clFinish(stream->queue);
@@ -233,7 +233,7 @@ void kn_graph_free(kn_graph *graph)
         KN_ATTEMPT;
         kn_graph_capture_end(graph);
     }
-    if (graph->capturing) /* by another thread: its end is that thread's */
+    if (graph->capturing) /* by another thread, which has to end it */
         return;
     kn_graph_reset(graph);
     kn_free(graph);

@@ -1,10 +1,9 @@
 /* rt/graph/variable.c - see rt/graph/variable.h. */
 #include "rt/graph/variable.h"
 
+#include <koine/status.h>
 #include <stdatomic.h>
 #include <stdint.h>
-
-#include <koine/status.h>
 
 #include "base/memory.h"
 

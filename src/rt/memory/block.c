@@ -1,7 +1,9 @@
-/* rt/memory/block.c - blocks of the pool for other people's OpenCL code: a buffer by another name. */
+/* rt/memory/block.c - blocks of the pool for the program's own OpenCL code. A block is a buffer. */
 #include <koine/memory.h>
 
-#include "rt/internal.h"
+#include "base/error.h"
+#include "rt/memory/place.h"
+#include "rt/stream/stream_struct.h"
 
 static kn_buffer *buffer_of(const kn_memory_block *block) { return (kn_buffer *)(uintptr_t)block; }
 

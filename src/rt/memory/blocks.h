@@ -3,16 +3,19 @@
 #ifndef KN_RT_MEMORY_BLOCKS_H
 #define KN_RT_MEMORY_BLOCKS_H
 
-#include "rt/internal.h"
+#include "rt/memory/place.h"
+#include "rt/memory/pool.h"
+#include "rt/stream/stream_struct.h"
 
 #define KN_MIB ((size_t)1 << 20)
 #define KN_MIN_BLOCK 512        /* every size is a multiple; also NVIDIA's alignment of sub-buffers */
 #define KN_SMALL_REQUEST KN_MIB /* requests up to this come from small segments */
-#define KN_GUARD_BYTES 512      /* in guard mode, before and after what was asked for */
+#define KN_GUARD_BYTES 512      /* in guard mode, before and after the bytes asked for */
 #define KN_MAX_OTHER_STREAMS 4
 
 struct kn_segment {
     kn_device *device;
+    kn_pool *pool; /* the device's */
     cl_mem memory;
     kn_pluggable_allocator from; /* what gave the memory; all NULL: the driver */
     size_t size;
@@ -26,14 +29,14 @@ struct kn_segment {
 
 struct kn_buffer {
     kn_segment *segment;
-    _Atomic(kn_stream *) stream; /* NULL: of a whole segment of a stream that is gone, free for any; changes with the
-                                    lock held; read without it too */
-    size_t offset, size;         /* bytes within the segment */
-    size_t requested;            /* of a block in use */
-    bool is_guarded;             /* a block in use in guard mode, but those of graphs */
+    /* NULL: a whole segment of a destroyed stream, free for any. Written with the lock held, read without it too. */
+    _Atomic(kn_stream *) stream;
+    size_t offset, size; /* bytes within the segment */
+    size_t requested;    /* of a block in use */
+    bool is_guarded;     /* in use in guard mode, and not a graph's */
     bool is_free;
     bool is_pending;           /* freed, but another stream still uses it */
-    bool used_widely;          /* by more streams than `others` holds: all of them are waited for when it is freed */
+    bool used_widely;          /* by more streams than `others` holds: freeing it waits for all of the device's */
     kn_buffer *before, *after; /* neighbours within the segment */
     kn_buffer *left, *right;   /* of a free block: its place in the tree (free.c) */
     uint32_t priority;
@@ -89,7 +92,7 @@ static inline void kn_pool_count_requested(kn_pool *pool, const kn_buffer *block
 
 /* --- history.c -------------------------------------------------------------------------------- */
 
-/* Appends to the recorded history; the block NULL for what has none. */
+/* Appends to the recorded history; `block` NULL: the entry has none. */
 void kn_trace_append(kn_pool *pool, kn_trace_action action, const kn_buffer *block, const kn_stream *stream,
                      uint64_t size);
 
@@ -107,8 +110,8 @@ static inline void kn_pool_trace(kn_pool *pool, kn_trace_action action, const kn
 
 /* --- free.c ----------------------------------------------------------------------------------- */
 
-/* Puts a block that is no longer in use among the free ones of its segment's pool, and takes it out. Its size, stream
- * and neighbours change only while it is out. */
+/* Adds a block to the free ones of its segment's pool, and removes it. Its size, stream and neighbours change only
+ * while it is not among them. */
 void kn_free_insert(kn_pool *pool, kn_buffer *block);
 void kn_free_remove(kn_pool *pool, kn_buffer *block);
 
@@ -118,7 +121,8 @@ kn_buffer *kn_free_best_fit(kn_pool *pool, const kn_stream *stream, const kn_mem
 
 /* --- driver.c --------------------------------------------------------------------------------- */
 
-/* Memory for a segment of a size, within what the process may reserve; false when there is none. And its return. */
+/* Takes memory for a segment, of its size, within what the process may reserve; false when there is none. Gives it
+ * back. */
 bool kn_driver_take(kn_segment *segment);
 void kn_driver_give(kn_segment *segment);
 
@@ -158,10 +162,7 @@ kn_mem_pool *kn_mem_pool_for(const kn_stream *stream);
 
 /* --- streams.c -------------------------------------------------------------------------------- */
 
-/* Waits for all streams of the device. */
-void kn_pool_finish_all_streams(kn_device *device);
-
-/* Waits for them when the block is used by more of them than it can note. */
+/* Waits for all streams when the block is used by more of them than it can note. */
 void kn_pool_settle_wide_use(kn_buffer *block);
 
 /* Frees the block now, or when the other streams that use it are done with it. */
@@ -172,7 +173,7 @@ void kn_pool_process_pending(kn_pool *pool, bool wait);
 
 /* --- watchers.c ------------------------------------------------------------------------------- */
 
-/* The block is freed: ends its watches, telling each watcher. */
+/* The block is freed: tells each watcher, which ends its watch. */
 void kn_pool_tell_watchers(kn_buffer *block);
 
 /* --- guard.c ---------------------------------------------------------------------------------- */
@@ -180,7 +181,7 @@ void kn_pool_tell_watchers(kn_buffer *block);
 /* Sentinels around a new block's bytes, NaN inside. */
 void kn_guard_fill(kn_buffer *block, kn_stream *stream);
 
-/* Counts and logs it when the sentinels are no longer whole. */
+/* Checks the sentinels; counts and logs it if they were overwritten. */
 void kn_guard_check(kn_pool *pool, kn_buffer *block);
 
 #endif

@@ -1,9 +1,9 @@
 /* rt/memory/free.c - the free blocks of a pool, ordered by stream, size and place, so that the best fit is found in
  * logarithmic time.
  *
- * A treap: a search tree by that order and a heap by a priority that a hash of the block's place gives. So its shape,
- * and with it every choice, depends on the requests alone, and its depth stays near 2 ln n with nothing to rebalance.
- * The nodes are the blocks themselves. */
+ * A treap: a search tree by that order, and a heap by priorities that are hashes of the blocks' places. So its shape,
+ * and with it every choice, depends on the requests alone; its depth stays near 2 ln n without rebalancing. The nodes
+ * are the blocks themselves. */
 #include "rt/memory/blocks.h"
 
 static bool comes_before(const kn_buffer *a, const kn_buffer *b)
@@ -13,7 +13,7 @@ static bool comes_before(const kn_buffer *a, const kn_buffer *b)
     if (a->size != b->size)
         return a->size < b->size;
     if (a->segment->address != b->segment->address)
-        return a->segment->address < b->segment->address; /* old segments fill up, new ones get empty and can go */
+        return a->segment->address < b->segment->address; /* so old segments fill up and new ones become empty */
     return a->offset < b->offset;
 }
 
@@ -32,7 +32,7 @@ static kn_buffer **root_of(kn_pool *pool, const kn_segment *segment)
     return &blocks->roots[segment->small];
 }
 
-/* Parts the tree into what comes before `block` and what comes after. */
+/* Splits the tree into what comes before `block` and what comes after. */
 static void part(kn_buffer *tree, const kn_buffer *block, kn_buffer **low, kn_buffer **high)
 {
     while (tree) {

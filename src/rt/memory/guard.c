@@ -1,7 +1,8 @@
-/* rt/memory/guard.c - guard mode (KOINE_GUARD=1): a kernel that writes outside a buffer is noticed when it is freed. */
+/* rt/memory/guard.c - guard mode (KOINE_GUARD=1): when a buffer is freed, writes outside it are noticed. */
 #include "base/log.h"
-#include "rt/device/lost.h"
 #include "rt/memory/blocks.h"
+#include "rt/stream/capturing.h"
+#include "rt/stream/queue.h"
 #include "rt/stream/submit.h"
 
 #define GUARD_PATTERN 0xA5
@@ -10,7 +11,7 @@ void kn_guard_fill(kn_buffer *block, kn_stream *stream)
 {
     const unsigned char pattern = GUARD_PATTERN, poison = 0xFF;
     cl_mem memory = block->segment->memory;
-    block->is_guarded = !kn_stream_has_capture(stream); /* a graph lays several blocks over the same memory */
+    block->is_guarded = !kn_stream_has_capture(stream); /* in a graph several blocks may share memory */
     if (!block->is_guarded)
         return;
     kn_submitter_drain(stream);

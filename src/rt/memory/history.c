@@ -4,6 +4,7 @@
 #include <koine/memory.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "base/memory.h"
 #include "rt/memory/blocks.h"
 
@@ -16,7 +17,7 @@ const char *kn_trace_action_name(kn_trace_action action)
     return names[action];
 }
 
-/* The slot for one more entry: a new one, or the oldest. NULL when host memory is exhausted at the first. */
+/* The slot for one more entry: a new one, or the oldest one's. NULL when there is no memory even for the first. */
 static kn_trace_entry *next_slot(kn_memory_trace *trace)
 {
     if (trace->count < trace->limit && trace->count == trace->capacity) {
@@ -39,12 +40,12 @@ static kn_trace_entry *next_slot(kn_memory_trace *trace)
     return oldest;
 }
 
-/* What the driver, or the limit, still has room for. */
+/* Bytes that the driver, or the limit, still allows. */
 static uint64_t bytes_left(const kn_device *device)
 {
     uint64_t allowed = kn_pool_allowed(device), total = kn_pool_total(device);
     uint64_t whole = allowed < total ? allowed : total;
-    uint64_t reserved = (uint64_t)device->pool.figures.stats[KN_STAT_RESERVED_BYTES][KN_PART_ALL].current;
+    uint64_t reserved = (uint64_t)device->pool->figures.stats[KN_STAT_RESERVED_BYTES][KN_PART_ALL].current;
     return whole > reserved ? whole - reserved : 0;
 }
 
@@ -72,7 +73,7 @@ kn_status kn_memory_record_history(kn_device *device, size_t max_entries)
 {
     if (!device)
         return kn_fail_argument_null("kn_memory_record_history", "device");
-    kn_pool *pool = &device->pool;
+    kn_pool *pool = device->pool;
     kn_lock(&pool->lock);
     kn_free(pool->trace.entries);
     pool->trace = (kn_memory_trace){.limit = max_entries};

@@ -2,11 +2,13 @@
 #include <koine/memory.h>
 #include <string.h>
 
-#include "rt/internal.h"
+#include "base/error.h"
+#include "rt/device/device_struct.h"
 #include "rt/memory/pinned.h"
+#include "rt/memory/pool.h"
 
-/* The driver's own word on free memory, all processes counted; false where it has none. AMD's drivers answer
- * CL_DEVICE_GLOBAL_FREE_MEMORY_AMD (cl_amd_device_attribute_query) with the free KiB in all and in the largest piece.
+/* Free memory as the driver tells it, all processes counted; false where it does not. AMD's drivers answer
+ * CL_DEVICE_GLOBAL_FREE_MEMORY_AMD (cl_amd_device_attribute_query) with the free KiB in total and in the largest piece.
  * Core OpenCL has no such query. */
 static bool driver_free_memory(const kn_device *device, uint64_t *free_bytes)
 {
@@ -29,7 +31,7 @@ kn_status kn_mem_get_info(kn_device *device, uint64_t *free_bytes, uint64_t *tot
     uint64_t reserved = (uint64_t)figures.stats[KN_STAT_RESERVED_BYTES][KN_PART_ALL].current;
     uint64_t total = kn_pool_total(device), left = total > reserved ? total - reserved : 0, told;
     if (driver_free_memory(device, &told) && told < left)
-        left = told; /* other processes have some */
+        left = told; /* other processes use some */
     *total_bytes = total;
     *free_bytes = left;
     return KN_OK;
@@ -43,9 +45,9 @@ kn_status kn_set_per_process_memory_fraction(kn_device *device, double fraction)
         return kn_fail(KN_ERR_ARGUMENT,
                        "kn_set_per_process_memory_fraction: the fraction is %g; it must be above 0 and at most 1",
                        fraction);
-    kn_lock(&device->pool.lock);
-    device->pool.fraction = fraction;
-    kn_unlock(&device->pool.lock);
+    kn_lock(&device->pool->lock);
+    device->pool->fraction = fraction;
+    kn_unlock(&device->pool->lock);
     return KN_OK;
 }
 
@@ -55,9 +57,9 @@ double kn_get_per_process_memory_fraction(kn_device *device)
         kn_fail_argument_null("kn_get_per_process_memory_fraction", "device");
         return 0;
     }
-    kn_lock(&device->pool.lock);
-    double fraction = device->pool.fraction;
-    kn_unlock(&device->pool.lock);
+    kn_lock(&device->pool->lock);
+    double fraction = device->pool->fraction;
+    kn_unlock(&device->pool->lock);
     return fraction;
 }
 

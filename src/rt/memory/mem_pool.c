@@ -1,13 +1,14 @@
 /* rt/memory/mem_pool.c - private pools: memory that serves only the allocations directed to it.
  *
- * A private pool is a mark on segments. A thread's block (KN_MEM_POOL) or a stream's redirection says which mark an
- * allocation asks for. References come from the owner, from open blocks, from redirected streams and from whoever calls
- * kn_mem_pool_retain; the last one gone, the segments lose the mark and so join the ordinary pool, live blocks
- * included. The device's pool lock guards everything here but the thread's current pool. */
+ * A private pool owns segments of the device's pool. A thread's open KN_MEM_POOL block, or a stream's redirection, says
+ * whose segments an allocation comes from. References are held by the user, by open blocks, by redirected streams and
+ * by whoever calls kn_mem_pool_retain. When the last one is gone the segments join the ordinary pool, with the blocks
+ * still in use. The device's pool lock guards everything here but the thread's current pool. */
+#include "base/error.h"
 #include "base/fork.h"
 #include "base/memory.h"
-#include "rt/graph/capture.h"
 #include "rt/memory/blocks.h"
+#include "rt/stream/capturing.h"
 
 static _Thread_local kn_mem_pool *current[KN_MAX_DEVICES];
 
@@ -20,9 +21,9 @@ kn_status kn_mem_pool_create(kn_mem_pool **pool, kn_device *device)
     kn_mem_pool *made = kn_malloc(sizeof *made);
     if (!made)
         return KN_ERR_MEMORY;
-    kn_lock(&device->pool.lock);
-    *made = (kn_mem_pool){.device = device, .id = ++device->pool.next_id, .references = 1};
-    kn_unlock(&device->pool.lock);
+    kn_lock(&device->pool->lock);
+    *made = (kn_mem_pool){.device = device, .id = ++device->pool->next_id, .references = 1};
+    kn_unlock(&device->pool->lock);
     *pool = made;
     return KN_OK;
 }
@@ -30,9 +31,9 @@ kn_status kn_mem_pool_create(kn_mem_pool **pool, kn_device *device)
 kn_mem_pool *kn_mem_pool_retain(kn_mem_pool *pool)
 {
     if (pool) {
-        kn_lock(&pool->device->pool.lock);
+        kn_lock(&pool->device->pool->lock);
         pool->references++;
-        kn_unlock(&pool->device->pool.lock);
+        kn_unlock(&pool->device->pool->lock);
     }
     return pool;
 }
@@ -55,7 +56,7 @@ void kn_mem_pool_release(kn_mem_pool *pool)
 {
     if (!pool || kn_is_forked())
         return;
-    kn_pool *whole = &pool->device->pool;
+    kn_pool *whole = pool->device->pool;
     kn_lock(&whole->lock);
     bool last = --pool->references == 0;
     for (kn_segment *segment = last ? whole->segments : NULL; segment; segment = segment->next)
@@ -82,9 +83,9 @@ int kn_mem_pool_use_count(kn_mem_pool *pool)
         kn_fail_argument_null("kn_mem_pool_use_count", "pool");
         return 0;
     }
-    kn_lock(&pool->device->pool.lock);
+    kn_lock(&pool->device->pool->lock);
     int count = pool->references;
-    kn_unlock(&pool->device->pool.lock);
+    kn_unlock(&pool->device->pool->lock);
     return count;
 }
 
@@ -120,16 +121,16 @@ kn_mem_pool *kn_mem_pool_for(const kn_stream *stream)
 void kn_stream_redirect_allocations(kn_stream *stream, kn_mem_pool *pool)
 {
     kn_mem_pool_retain(pool);
-    kn_lock(&stream->device->pool.lock);
+    kn_lock(&stream->device->pool->lock);
     kn_mem_pool *before = stream->redirected_to;
     stream->redirected_to = pool;
-    kn_unlock(&stream->device->pool.lock);
+    kn_unlock(&stream->device->pool->lock);
     kn_mem_pool_release(before);
 }
 
 bool kn_buffer_in_pool(const kn_buffer *buffer, const kn_mem_pool *pool)
 {
-    kn_pool *whole = &kn_buffer_device(buffer)->pool;
+    kn_pool *whole = buffer->segment->pool;
     kn_lock(&whole->lock);
     bool inside = buffer->segment->owner == pool;
     kn_unlock(&whole->lock);

@@ -1,13 +1,14 @@
-/* rt/memory/pinned.c - host memory that a device copies from and to without staging of the driver's own.
+/* rt/memory/pinned.c - pinned host memory: a device copies from and to it without staging by the driver.
  *
- * Mapping a buffer costs a driver call and page faults, so blocks that are given up are kept, mapped, for the next
- * request of their size; sizes are powers of two, as in PyTorch's host allocator. kn_empty_cache lets them go. They are
- * mapped and unmapped on a queue apart, so that it waits for nobody's work. */
+ * Mapping a buffer costs a driver call and page faults, so freed blocks stay mapped and are kept for the next request
+ * of their size; sizes are powers of two, as in PyTorch's host allocator. kn_empty_cache releases them. They are mapped
+ * and unmapped on the service queue, which never waits for the user's work. */
 #include "rt/memory/pinned.h"
 
 #include "base/fork.h"
 #include "base/memory.h"
 #include "rt/device/lost.h"
+#include "rt/stream/open.h"
 
 struct kn_pinned {
     kn_device *device; /* the host's: plain memory */
@@ -143,7 +144,7 @@ kn_status kn_pinned_alloc(kn_pinned **pinned, kn_device *device, size_t bytes)
         new_block(&block, device, size);
     }
     if (!block) {
-        kn_pinned_empty_cache(device); /* other sizes may be in the way */
+        kn_pinned_empty_cache(device); /* idle blocks of other sizes may be in the way */
         KN_TRY(new_block(&block, device, size));
     }
     kn_lock(&pool.lock);

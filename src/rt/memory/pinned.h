@@ -1,9 +1,9 @@
-/* rt/memory/pinned.h - what the runtime knows of pinned blocks beyond rt/rt.h. */
+/* rt/memory/pinned.h - pinned memory, for the runtime; rt/memory/buffer.h has what all layers use. */
 #ifndef KN_RT_MEMORY_PINNED_H
 #define KN_RT_MEMORY_PINNED_H
 
+#include "rt/memory/buffer.h"
 #include "rt/memory/statistics.h"
-#include "rt/rt.h"
 
 typedef struct kn_pinned_figures {
     kn_statistic allocations, allocated_bytes; /* blocks that the driver gave: in use or kept */

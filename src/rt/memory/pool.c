@@ -1,23 +1,16 @@
-/* rt/memory/pool.c - the caching memory pool's interface; rt/memory/pool.h tells the policy. */
+/* rt/memory/pool.c - making a pool, its limits and its figures. rt/memory/pool.h tells the policy. */
 #include "rt/memory/pool.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fork.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "rt/device/lost.h"
-#include "rt/memory/blocks.h"
+#include "base/memory.h"
+#include "rt/device/device_struct.h"
 
-/* torch.cuda.caching_allocator_enable: off, every block comes from the driver and goes back to it. */
-static atomic_bool caching = true;
-
-/* Bytes; 0: none, also where the variable is not understood. */
+/* In bytes; 0: no limit, also where the variable is not understood. */
 static uint64_t limit_from_environment(void)
 {
     const char *wanted = getenv("KOINE_MEMORY_LIMIT");
@@ -32,177 +25,36 @@ static uint64_t limit_from_environment(void)
     return 0;
 }
 
-void kn_pool_init(kn_pool *pool)
+kn_pool *kn_pool_new(void)
 {
+    kn_pool *pool = kn_calloc(1, sizeof *pool);
+    if (!pool)
+        return NULL;
     kn_mutex_init(&pool->lock);
     pool->limit = limit_from_environment();
     pool->fraction = 1;
     const char *guard = getenv("KOINE_GUARD");
     pool->guard = guard && strcmp(guard, "0") != 0 && *guard;
     pool->next_address = UINT64_C(1) << 32;
-}
-
-cl_mem kn_buffer_memory(const kn_buffer *buffer) { return buffer->segment->memory; }
-kn_device *kn_buffer_device(const kn_buffer *buffer) { return buffer->segment->device; }
-size_t kn_buffer_size(const kn_buffer *buffer) { return buffer->requested; }
-
-size_t kn_buffer_offset(const kn_buffer *buffer)
-{
-    return buffer->offset + (kn_buffer_device(buffer)->pool.guard ? KN_GUARD_BYTES : 0);
+    return pool;
 }
 
 uint64_t kn_pool_total(const kn_device *device)
 {
-    return device->pool.limit ? device->pool.limit : device->limits.global_memory;
+    return device->pool->limit ? device->pool->limit : device->limits.global_memory;
 }
 
 uint64_t kn_pool_allowed(const kn_device *device)
 {
-    if (device->pool.fraction < 1)
-        return (uint64_t)(device->pool.fraction * (double)kn_pool_total(device));
-    return device->pool.limit ? device->pool.limit : UINT64_MAX;
+    if (device->pool->fraction < 1)
+        return (uint64_t)(device->pool->fraction * (double)kn_pool_total(device));
+    return device->pool->limit ? device->pool->limit : UINT64_MAX;
 }
-
-void kn_caching_allocator_enable(bool enabled) { atomic_store(&caching, enabled); }
-bool kn_caching_allocator_is_enabled(void) { return atomic_load(&caching); }
-const char *kn_get_allocator_backend(void) { return "native"; }
-
-/* --- allocating and freeing ------------------------------------------------------------------- */
-
-static uint64_t bytes_now(const kn_pool *pool, kn_pool_stat what)
-{
-    return (uint64_t)pool->figures.stats[what][KN_PART_ALL].current;
-}
-
-static kn_status fail_out_of_memory(kn_stream *stream, size_t bytes)
-{
-    kn_device *device = stream->device;
-    kn_pool *pool = &device->pool;
-    uint64_t used = bytes_now(pool, KN_STAT_ACTIVE_BYTES), reserved = bytes_now(pool, KN_STAT_RESERVED_BYTES);
-    uint64_t total = kn_pool_total(device), allowed = kn_pool_allowed(device);
-    char asked_text[32], used_text[32], cached_text[32], total_text[32], allowed_text[32], share[80] = "";
-    char largest[160] = "";
-    const uint64_t most = device->limits.max_allocation;
-    const char *remedy = kn_quirk_larger_buffers(&device->quirks, most, device->limits.global_memory);
-    if (pool->fraction < 1)
-        snprintf(share, sizeof share, ", of which this process may have %s",
-                 kn_format_bytes(allowed_text, sizeof allowed_text, allowed));
-    if (!device->quirks.gives_larger_buffers)
-        snprintf(largest, sizeof largest, " (largest single buffer %" PRIu64 " bytes%s%s)", most,
-                 remedy && bytes > most ? "; " : "", remedy && bytes > most ? remedy : "");
-    pool->figures.ooms++;
-    if (pool->trace.limit > 0)
-        kn_trace_append(pool, KN_TRACE_OOM, NULL, stream, bytes);
-    return kn_fail(KN_ERR_MEMORY,
-                   "out of memory on %s: asked for %s; %s in use, %s cached, %s in all%s%s; a smaller batch needs less",
-                   device->label, kn_format_bytes(asked_text, sizeof asked_text, bytes),
-                   kn_format_bytes(used_text, sizeof used_text, used),
-                   kn_format_bytes(cached_text, sizeof cached_text, reserved - used),
-                   kn_format_bytes(total_text, sizeof total_text, total), share, largest);
-}
-
-/* What queued work uses comes back when that is done. */
-static void empty_locked(kn_device *device)
-{
-    KN_ATTEMPT;
-    kn_pool *pool = &device->pool;
-    pool->figures.syncs++;
-    kn_pool_finish_all_streams(device);
-    kn_pool_process_pending(pool, true);
-    kn_pool_release_unused_segments(pool);
-}
-
-/* The driver refused, or the limit is reached: what is cached is given back, then it is asked once more, for no more
- * than is needed. */
-static kn_status retry(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_room room)
-{
-    kn_pool *pool = &stream->device->pool;
-    pool->figures.retries++;
-    empty_locked(stream->device);
-    if (room != KN_ROOM_NONE && (*block = kn_pool_take(pool, stream, owner, size)))
-        return KN_OK;
-    if (kn_pool_take_new(block, stream, owner, size, room == KN_ROOM_NONE ? KN_ROOM_NONE : KN_ROOM_ROUNDED) == KN_OK)
-        return KN_OK;
-    *block = room == KN_ROOM_NONE ? NULL : kn_pool_take_anywhere(pool, stream, owner, size);
-    return *block ? KN_OK : KN_ERR_MEMORY;
-}
-
-static kn_status take_block(kn_buffer **block, kn_stream *stream, size_t size)
-{
-    kn_pool *pool = &stream->device->pool;
-    kn_mem_pool *owner = kn_mem_pool_for(stream);
-    /* A private pool keeps its addresses whatever the switch says. */
-    kn_room room = owner || atomic_load_explicit(&caching, memory_order_relaxed) ? KN_ROOM_FOR_OTHERS : KN_ROOM_NONE;
-    if (pool->pending)
-        kn_pool_process_pending(pool, false);
-    if (room != KN_ROOM_NONE && (*block = kn_pool_take(pool, stream, owner, size)))
-        return KN_OK;
-    {
-        KN_ATTEMPT;
-        if (kn_pool_take_new(block, stream, owner, size, room) == KN_OK)
-            return KN_OK;
-    }
-    return retry(block, stream, owner, size, room);
-}
-
-kn_status kn_buffer_alloc(kn_buffer **buffer, kn_stream *stream, size_t bytes)
-{
-    kn_pool *pool = &stream->device->pool;
-    KN_TRY(kn_device_check_lost(stream->device));
-    size_t size = bytes > SIZE_MAX / 4 /* no rounding up from there */
-                      ? 0
-                      : kn_round_up((bytes ? bytes : 1) + (pool->guard ? 2 * KN_GUARD_BYTES : 0), KN_MIN_BLOCK);
-    kn_lock(&pool->lock);
-    kn_buffer *block;
-    kn_status status = size ? take_block(&block, stream, size) : KN_ERR_MEMORY;
-    if (status == KN_OK) {
-        block->requested = bytes;
-        kn_pool_count_in(pool, block->segment, KN_STAT_ALLOCATION, block->size);
-        kn_pool_count_in(pool, block->segment, KN_STAT_ACTIVE, block->size);
-        kn_pool_count_requested(pool, block, true);
-        kn_pool_trace(pool, KN_TRACE_ALLOC, block, block->size);
-        if (pool->guard)
-            kn_guard_fill(block, stream);
-        *buffer = block;
-    } else {
-        status =
-            kn_device_is_lost(stream->device) ? kn_device_fail_lost(stream->device) : fail_out_of_memory(stream, bytes);
-    }
-    kn_unlock(&pool->lock);
-    return status;
-}
-
-void kn_buffer_free(kn_buffer *buffer)
-{
-    if (!buffer || kn_is_forked())
-        return;
-    KN_ATTEMPT; /* what is used by other streams is waited for where it cannot be marked */
-    kn_pool *pool = &kn_buffer_device(buffer)->pool;
-    kn_lock(&pool->lock);
-    if (buffer->watchers)
-        kn_pool_tell_watchers(buffer);
-    kn_pool_count_out(pool, buffer->segment, KN_STAT_ALLOCATION, buffer->size);
-    kn_pool_trace(pool, KN_TRACE_FREE_REQUESTED, buffer, buffer->size);
-    kn_pool_settle_wide_use(buffer);
-    if (pool->guard)
-        kn_guard_check(pool, buffer);
-    kn_pool_put_when_unused(pool, buffer);
-    kn_unlock(&pool->lock);
-}
-
-/* --- the whole pool --------------------------------------------------------------------------- */
 
 kn_pool_figures kn_pool_read_figures(kn_device *device)
 {
-    kn_lock(&device->pool.lock);
-    kn_pool_figures figures = device->pool.figures;
-    kn_unlock(&device->pool.lock);
+    kn_lock(&device->pool->lock);
+    kn_pool_figures figures = device->pool->figures;
+    kn_unlock(&device->pool->lock);
     return figures;
-}
-
-void kn_pool_empty_cache(kn_device *device)
-{
-    kn_lock(&device->pool.lock);
-    empty_locked(device);
-    kn_unlock(&device->pool.lock);
 }

@@ -8,23 +8,22 @@
 #ifndef KN_RT_MEMORY_POOL_H
 #define KN_RT_MEMORY_POOL_H
 
-#include <CL/cl.h>
 #include <koine/memory.h>
 
 #include "base/threads.h"
+#include "rt/memory/buffer.h"
 #include "rt/memory/history.h"
 #include "rt/memory/statistics.h"
-#include "rt/rt.h"
 
 typedef struct kn_segment kn_segment;
 
-/* What is counted, each for all blocks and apart for those of small and of large segments. Counts first, their bytes
- * KN_STAT_BYTES later. */
+/* What is counted: for all blocks, and separately for those of small and of large segments. First counts, then,
+ * KN_STAT_BYTES later, their bytes. */
 typedef enum kn_pool_stat {
     KN_STAT_ALLOCATION,     /* blocks handed out */
     KN_STAT_SEGMENT,        /* taken from the driver */
     KN_STAT_ACTIVE,         /* handed out, or freed while another stream still uses them */
-    KN_STAT_INACTIVE_SPLIT, /* free, but part of a segment that is in use: the driver cannot have them back */
+    KN_STAT_INACTIVE_SPLIT, /* free, but part of a segment in use, so they cannot go back to the driver */
     KN_STAT_ALLOCATED_BYTES,
     KN_STAT_RESERVED_BYTES,
     KN_STAT_ACTIVE_BYTES,
@@ -39,9 +38,9 @@ typedef enum kn_pool_part { KN_PART_ALL, KN_PART_LARGE, KN_PART_SMALL, KN_POOL_P
 typedef struct kn_pool_figures {
     kn_statistic stats[KN_POOL_STATS][KN_POOL_PARTS];
     uint64_t driver_allocations, driver_frees;
-    uint64_t retries;          /* times the cache was given back because the driver refused */
+    uint64_t retries;          /* how often the cache was given back because the driver refused */
     uint64_t ooms;             /* requests refused in the end */
-    uint64_t syncs;            /* times all streams were waited for */
+    uint64_t syncs;            /* how often all streams were waited for */
     uint64_t guard_violations; /* writes outside a buffer found in guard mode */
 } kn_pool_figures;
 
@@ -59,21 +58,21 @@ typedef struct kn_pool {
     kn_pool_figures figures;
     kn_memory_trace trace;
     uint64_t next_address, next_id; /* of segments and private pools */
-    uint64_t limit;  /* bytes the device is taken to have (KOINE_MEMORY_LIMIT); 0: what the driver says */
-    double fraction; /* of that, what may be reserved */
+    uint64_t limit;  /* bytes that the device counts as having (KOINE_MEMORY_LIMIT); 0: what the driver says */
+    double fraction; /* the share of it that may be reserved */
     bool guard;      /* KOINE_GUARD=1: sentinels around every buffer, NaN inside new ones, checked at free */
 } kn_pool;
 
 /* --- private pools; koine/memory.h has the public part -------------------------------------------- */
 
-/* One more reference to a private pool, and one less. The last one gone, its memory joins the ordinary pool: work that
- * other streams still do in its free blocks must have passed by then. NULL allowed. */
+/* Adds and drops a reference to a private pool. With the last one its memory joins the ordinary pool: other streams'
+ * work in its free blocks must be done by then. NULL allowed. */
 kn_mem_pool *kn_mem_pool_retain(kn_mem_pool *pool);
 void kn_mem_pool_release(kn_mem_pool *pool);
 kn_device *kn_mem_pool_device(const kn_mem_pool *pool);
 
-/* From now on every allocation on the stream, by any thread, comes from `pool` (of the same device), whatever the
- * thread's own block says; NULL ends it. Holds a reference. */
+/* From now on every allocation on the stream, by any thread, comes from `pool` (of the same device), even inside a
+ * KN_MEM_POOL block; NULL ends it. Holds a reference. */
 void kn_stream_redirect_allocations(kn_stream *stream, kn_mem_pool *pool);
 
 /* Does the buffer's memory belong to the private pool? NULL stands for the ordinary pool. */
@@ -98,7 +97,9 @@ void kn_buffer_unwatch(kn_buffer_watcher *watcher); /* nothing happens when it w
 
 /* --- the pool itself ------------------------------------------------------------------------------ */
 
-void kn_pool_init(kn_pool *pool);
+/* Makes a pool with the environment's settings; NULL with an error. */
+kn_pool *kn_pool_new(void);
+
 kn_pool_figures kn_pool_read_figures(kn_device *device);
 
 /* Bytes that the device has: KOINE_MEMORY_LIMIT, else what the driver says; and how many of them may be reserved:
@@ -106,12 +107,12 @@ kn_pool_figures kn_pool_read_figures(kn_device *device);
 uint64_t kn_pool_total(const kn_device *device);
 uint64_t kn_pool_allowed(const kn_device *device);
 
-/* Waits for the work of all streams, not for callbacks, and gives what is unused back to the driver. Reports nothing
- * and counts as nobody's wait: the runtime's own way to make room. */
+/* Waits for the work of all streams, not for callbacks, and gives unused memory back to the driver. Reports no errors
+ * and does not count as a host wait: it is how the runtime makes room. */
 void kn_pool_empty_cache(kn_device *device);
 
-/* The stream is finished and about to go: its segments without a live block are any stream's from now on. The others
- * stay its own until their last block is freed, or until another stream uses the struct. */
-void kn_pool_leave_stream(kn_device *device, kn_stream *gone);
+/* A finished stream is being destroyed: any stream may use its segments without live blocks from now on. The others
+ * stay its own until their last block is freed, or until another stream reuses the struct. */
+void kn_pool_leave_stream(kn_stream *gone);
 
 #endif

@@ -1,14 +1,15 @@
 /* rt/memory/segments.c - segments taken from the driver, and the blocks cut from them: splitting and merging. */
+#include "base/error.h"
 #include "base/memory.h"
-#include "rt/device/lost.h"
 #include "rt/memory/blocks.h"
+#include "rt/stream/queue.h"
 #include "rt/stream/submit.h"
 
 #define SMALL_SEGMENT (2 * KN_MIB)
 #define MEDIUM_REQUEST (10 * KN_MIB)
 #define MEDIUM_SEGMENT (20 * KN_MIB)
 #define LARGE_ROUND (2 * KN_MIB)
-#define MEDIUM_SHARE 16 /* of what may be reserved a medium segment is this part at most */
+#define MEDIUM_SHARE 16 /* a medium segment is at most this fraction of what may be reserved */
 
 static size_t segment_size_for(size_t size, kn_room room)
 {
@@ -55,7 +56,7 @@ void kn_pool_release_unused_segments(kn_pool *pool)
     }
 }
 
-/* Addresses that snapshots show. They are the pool's own, never used twice: OpenCL tells none. */
+/* Addresses for snapshots. The pool makes them up, each once, since OpenCL has none. */
 static uint64_t next_address(kn_pool *pool, size_t size)
 {
     uint64_t address = pool->next_address;
@@ -66,11 +67,12 @@ static uint64_t next_address(kn_pool *pool, size_t size)
 static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, bool small)
 {
     kn_device *device = stream->device;
-    kn_pool *pool = &device->pool;
+    kn_pool *pool = device->pool;
     kn_segment *segment = kn_calloc(1, sizeof *segment);
     kn_buffer *whole = kn_calloc(1, sizeof *whole);
     if (segment)
-        *segment = (kn_segment){.device = device, .size = size, .small = small, .owner = owner, .first = whole};
+        *segment =
+            (kn_segment){.device = device, .pool = pool, .size = size, .small = small, .owner = owner, .first = whole};
     if (!segment || !whole || !kn_driver_take(segment)) {
         kn_free(segment);
         kn_free(whole);
@@ -88,7 +90,7 @@ static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *
 
 /* --- blocks ----------------------------------------------------------------------------------- */
 
-/* Cuts what a block has beyond `size` off as a free block, where that is of use to anyone. */
+/* Cuts off what a block has beyond `size` as a free block, if that is large enough to be of use. */
 static void split(kn_pool *pool, kn_buffer *block, size_t size)
 {
     size_t rest = block->size - size;
@@ -111,8 +113,8 @@ static void split(kn_pool *pool, kn_buffer *block, size_t size)
     kn_free_insert(pool, tail);
 }
 
-/* A destroyed stream has no work left, so what is not used of its memory is free for any stream: whole segments, for
- * the blocks of one belong to one stream, as neighbours that merge must. */
+/* A destroyed stream has no work left, so its unused memory is free for any stream. Only whole segments: neighbouring
+ * blocks merge, so all blocks of a segment belong to one stream. */
 void kn_pool_offer_unused(kn_pool *pool, kn_segment *segment)
 {
     kn_buffer *whole = segment->first;
@@ -153,12 +155,12 @@ static bool is_unused(const kn_segment *segment, const kn_stream *stream)
     return !segment->owner && first->is_free && !first->after && (!first->stream || first->stream == stream);
 }
 
-/* For a private pool, an unused segment of the ordinary one, to which what is left of earlier pools came: else pools
- * that come and go, a graph's for example, would add up. Not one so large that others would miss it. What the stream
- * still does in it ends first, since a graph's replays may run on any stream. */
+/* For a private pool, an unused segment of the ordinary one, where the segments of earlier private pools went:
+ * otherwise pools that come and go, such as graphs', would add up. It must not be much larger than needed. The stream's
+ * work in it is waited for, since a graph's replays may run on any stream. */
 static kn_buffer *take_over(kn_stream *stream, kn_mem_pool *owner, size_t size, bool small)
 {
-    kn_pool *pool = &stream->device->pool;
+    kn_pool *pool = stream->device->pool;
     kn_segment *best = NULL;
     for (kn_segment *segment = pool->segments; segment; segment = segment->next)
         if (is_unused(segment, stream) && segment->small == small && segment->size >= size &&
@@ -176,20 +178,20 @@ static kn_buffer *take_over(kn_stream *stream, kn_mem_pool *owner, size_t size, 
 
 kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_room room)
 {
-    /* Where little may be reserved, room for others would be missing where it is asked for. */
+    /* Where little may be reserved, segments larger than needed would leave too little. */
     if (room == KN_ROOM_FOR_OTHERS && kn_pool_allowed(stream->device) / MEDIUM_SHARE < MEDIUM_SEGMENT)
         room = KN_ROOM_ROUNDED;
     const size_t whole = segment_size_for(size, room);
     const bool small = size <= KN_SMALL_REQUEST;
     *block = owner ? take_over(stream, owner, whole, small) : NULL;
     if (*block) {
-        split(&stream->device->pool, *block, size);
+        split(stream->device->pool, *block, size);
         return KN_OK;
     }
     KN_TRY(new_segment(block, stream, owner, whole, small));
     (*block)->segment->uncached = room == KN_ROOM_NONE;
     if (room != KN_ROOM_NONE)
-        split(&stream->device->pool, *block, size);
+        split(stream->device->pool, *block, size);
     return KN_OK;
 }
 
@@ -211,8 +213,8 @@ void kn_pool_put(kn_pool *pool, kn_buffer *block)
     kn_pool_trace(pool, KN_TRACE_FREE_COMPLETED, block, block->size);
     block->requested = 0;
     if (block->segment->uncached) {
-        kn_submitter_drain(block->stream);     /* the driver keeps memory only for what it was given */
-        release_segment(pool, block->segment); /* it goes with its one block */
+        kn_submitter_drain(block->stream); /* drivers keep released memory only for commands already enqueued */
+        release_segment(pool, block->segment);
         return;
     }
     if (block->after && block->after->is_free) {

@@ -5,6 +5,7 @@
 #include <koine/memory.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "rt/memory/blocks.h"
 
@@ -96,7 +97,7 @@ static bool add_settings(cJSON *root, const kn_pool *pool)
 
 cJSON *kn_memory_snapshot_json(kn_device *device, const kn_mem_pool *only)
 {
-    kn_pool *pool = &device->pool;
+    kn_pool *pool = device->pool;
     const kn_memory_trace no_trace = {0};
     cJSON *root = cJSON_CreateObject(), *segments = cJSON_AddArrayToObject(root, "segments");
     kn_lock(&pool->lock);

@@ -24,8 +24,8 @@ typedef struct kn_snapshot_figures {
     double peak_allocated, peak_reserved;  /* within the history */
 } kn_snapshot_figures;
 
-/* Reads the figures out of a snapshot of PyTorch's form: of the first device that has a history, else of the first
- * there is. KN_ERR_FORMAT, naming `what`, when it has not that form. The caller frees figures->points. */
+/* Reads the figures of a snapshot in PyTorch's form: those of the first device with a history, else of the first one.
+ * KN_ERR_FORMAT, naming `what`, when it has another form. The caller frees figures->points. */
 kn_status kn_snapshot_read(kn_snapshot_figures *figures, const cJSON *root, const char *what);
 
 #endif

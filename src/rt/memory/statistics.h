@@ -27,7 +27,8 @@ static inline void kn_statistic_take(kn_statistic *figure, int64_t amount)
 static inline void kn_statistic_reset_peak(kn_statistic *figure) { figure->peak = figure->current; }
 static inline void kn_statistic_reset_accumulated(kn_statistic *figure) { figure->allocated = figure->freed = 0; }
 
-/* A list of keys and values under way: `count` goes on beyond `capacity`, so that the caller learns what there is. */
+/* A list of keys and values being filled: `count` goes on beyond `capacity`, so that the caller learns how many there
+ * are. */
 typedef struct kn_statistic_list {
     kn_memory_stat_entry *entries;
     int capacity, count;

@@ -2,7 +2,9 @@
 #include <koine/memory.h>
 #include <stdio.h>
 
-#include "rt/internal.h"
+#include "base/error.h"
+#include "rt/device/device_struct.h"
+#include "rt/memory/pool.h"
 
 static const char *const stat_names[KN_POOL_STATS] = {
     [KN_STAT_ALLOCATION] = "allocation",
@@ -25,7 +27,7 @@ static void list_figures(kn_statistic_list *list, const kn_pool_figures *figures
             snprintf(prefix, sizeof prefix, "%s.%s", stat_names[stat], part_names[part]);
             kn_statistic_list_figure(list, prefix, &figures->stats[stat][part]);
         }
-    const kn_statistic none = {0}; /* blocks of any size are split here, so none is over the size that is not */
+    const kn_statistic none = {0}; /* blocks of any size are split, so none is too large to split */
     kn_statistic_list_figure(list, "oversize_allocations", &none);
     kn_statistic_list_figure(list, "oversize_segments", &none);
     kn_statistic_list_number(list, "max_split_size", -1);
@@ -98,11 +100,11 @@ void kn_reset_peak_memory_stats(kn_device *device)
         kn_fail_argument_null("kn_reset_peak_memory_stats", "device");
         return;
     }
-    kn_lock(&device->pool.lock);
+    kn_lock(&device->pool->lock);
     for (int stat = 0; stat < KN_POOL_STATS; stat++)
         for (int part = 0; part < KN_POOL_PARTS; part++)
-            kn_statistic_reset_peak(&device->pool.figures.stats[stat][part]);
-    kn_unlock(&device->pool.lock);
+            kn_statistic_reset_peak(&device->pool->figures.stats[stat][part]);
+    kn_unlock(&device->pool->lock);
 }
 
 void kn_reset_accumulated_memory_stats(kn_device *device)
@@ -111,11 +113,11 @@ void kn_reset_accumulated_memory_stats(kn_device *device)
         kn_fail_argument_null("kn_reset_accumulated_memory_stats", "device");
         return;
     }
-    kn_pool_figures *figures = &device->pool.figures;
-    kn_lock(&device->pool.lock);
+    kn_pool_figures *figures = &device->pool->figures;
+    kn_lock(&device->pool->lock);
     for (int stat = 0; stat < KN_POOL_STATS; stat++)
         for (int part = 0; part < KN_POOL_PARTS; part++)
             kn_statistic_reset_accumulated(&figures->stats[stat][part]);
     figures->driver_allocations = figures->driver_frees = figures->retries = figures->ooms = figures->syncs = 0;
-    kn_unlock(&device->pool.lock);
+    kn_unlock(&device->pool->lock);
 }

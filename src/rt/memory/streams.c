@@ -1,5 +1,9 @@
-/* rt/memory/streams.c - blocks used by streams other than their own: they are reused only when those are done. */
+/* rt/memory/streams.c - blocks used by other streams than their own are reused only when those streams are done. */
+#include "base/error.h"
 #include "rt/memory/blocks.h"
+#include "rt/stream/open.h"
+#include "rt/stream/queue.h"
+#include "rt/stream/wait.h"
 
 void kn_pool_process_pending(kn_pool *pool, bool wait)
 {
@@ -22,19 +26,11 @@ void kn_pool_process_pending(kn_pool *pool, bool wait)
     }
 }
 
-void kn_pool_finish_all_streams(kn_device *device)
-{
-    kn_lock(&device->lock);
-    for (kn_stream *stream = device->streams; stream; stream = stream->next)
-        kn_stream_finish(stream);
-    kn_unlock(&device->lock);
-}
-
 void kn_pool_settle_wide_use(kn_buffer *block)
 {
     if (!block->used_widely)
         return;
-    kn_pool_finish_all_streams(kn_buffer_device(block));
+    kn_device_finish_streams(kn_buffer_device(block));
     block->used_widely = false;
     block->num_others = 0;
 }
@@ -61,8 +57,8 @@ void kn_buffer_mark_use(const kn_buffer *used, kn_stream *stream)
 {
     if (stream == atomic_load_explicit(&used->stream, memory_order_relaxed))
         return;
-    kn_buffer *buffer = (kn_buffer *)(uintptr_t)used; /* the note is the pool's, not the memory's */
-    kn_pool *pool = &kn_buffer_device(buffer)->pool;
+    kn_buffer *buffer = (kn_buffer *)(uintptr_t)used; /* the note is about the pool, not about the memory */
+    kn_pool *pool = buffer->segment->pool;
     kn_lock(&pool->lock);
     bool known = false;
     for (int i = 0; i < buffer->num_others; i++)
@@ -74,16 +70,16 @@ void kn_buffer_mark_use(const kn_buffer *used, kn_stream *stream)
     kn_unlock(&pool->lock);
 }
 
-void kn_pool_leave_stream(kn_device *device, kn_stream *gone)
+void kn_pool_leave_stream(kn_stream *gone)
 {
-    kn_pool *pool = &device->pool;
+    kn_pool *pool = gone->device->pool;
     kn_stream_redirect_allocations(gone, NULL);
     kn_lock(&pool->lock);
     kn_pool_process_pending(pool, true);
     for (kn_segment *segment = pool->segments; segment; segment = segment->next) {
         kn_pool_offer_unused(pool, segment);
         for (kn_buffer *block = segment->first; block; block = block->after)
-            for (int i = 0; i < block->num_others && !block->is_pending; i++) /* of those the events count */
+            for (int i = 0; i < block->num_others && !block->is_pending; i++) /* else its events count */
                 if (block->others[i] == gone)
                     block->others[i--] = block->others[--block->num_others];
     }

@@ -1,9 +1,10 @@
-/* rt/memory/watchers.c - telling whoever must know that a buffer's memory is no longer what they think it is. */
+/* rt/memory/watchers.c - telling those who hold a buffer's address when it is freed. */
+#include "base/error.h"
 #include "rt/memory/blocks.h"
 
 kn_status kn_buffer_watch(kn_buffer *buffer, kn_buffer_watcher *watcher)
 {
-    kn_pool *pool = &kn_buffer_device(buffer)->pool;
+    kn_pool *pool = buffer->segment->pool;
     kn_status status = KN_OK;
     kn_lock(&pool->lock);
     if (watcher->link) {
@@ -33,10 +34,10 @@ void kn_buffer_unwatch(kn_buffer_watcher *watcher)
 {
     if (!watcher->device)
         return;
-    kn_lock(&watcher->device->pool.lock);
+    kn_lock(&watcher->device->pool->lock);
     if (watcher->link)
         unlink_watcher(watcher);
-    kn_unlock(&watcher->device->pool.lock);
+    kn_unlock(&watcher->device->pool->lock);
 }
 
 void kn_pool_tell_watchers(kn_buffer *block)

@@ -8,7 +8,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "rt/device/driver_cache.h"
-#include "rt/internal.h"
+#include "rt/device/error.h"
+#include "rt/device/lost.h"
+#include "rt/program/program.h"
 #include "rt/program/user_source.h"
 
 /* A place in a source, as `#line` directives name it. */
@@ -51,7 +53,7 @@ static bool find_mention(place *found, const char *file, const char *line, const
     return false;
 }
 
-/* Does the log line [line, end) tell of a place in one of the files that `text` names? */
+/* Does the log line [line, end) mention a place in one of the files that `text` names? */
 static bool find_place(place *found, const char *line, const char *end, const char *text)
 {
     char file[128];
@@ -120,7 +122,8 @@ static char *read_log(kn_device *device, cl_program handle)
     return log;
 }
 
-/* Not the source's fault: the driver is short of something, or has nowhere to put what it compiles. KN_OK: it is. */
+/* Errors that are not the source's fault: the driver ran out of something, or cannot write its files. KN_OK: the source
+ * is at fault. */
 static kn_status fail_driver(kn_device *device, const char *source, cl_int error)
 {
     if (error != CL_BUILD_PROGRAM_FAILURE)

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "rt/internal.h"
 #include "rt/program/program.h"
 
 #define LONG_LAUNCH 0.01 /* seconds: the launch of a kernel that is ready takes a thousandth of that */

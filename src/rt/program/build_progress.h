@@ -1,7 +1,7 @@
-/* rt/program/build_progress.h - what is told of kernels being built: to the log at level debug, and to whoever waits
- * for them.
+/* rt/program/build_progress.h - reports about kernels being built: to the log at level debug, and to those who wait for
+ * them.
  *
- * Building takes time in two places: when a program is made, and, where the driver compiles only then, at the first
+ * Building takes time in two places: when a program is made and, with drivers that compile only then, at the first
  * launch of each kernel. */
 #ifndef KN_RT_PROGRAM_BUILD_PROGRESS_H
 #define KN_RT_PROGRAM_BUILD_PROGRESS_H
@@ -18,7 +18,7 @@ typedef struct kn_build_notice {
     double seconds;
 } kn_build_notice;
 
-/* Watches the calling thread. It is called with locks of the runtime held: it must not call it. */
+/* Observes the calling thread. `notice` is called with locks of the runtime held, so it must not call the runtime. */
 typedef struct kn_build_observer {
     void (*notice)(const kn_build_notice *notice, void *user); /* NULL: nobody watches */
     void *user;

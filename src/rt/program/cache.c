@@ -1,19 +1,18 @@
-/* rt/program/cache.c - program binaries on disk: CACHE/programs/KEY.bin, each a header, which names the key and holds
- * the hash of the binary, and the binary.
+/* rt/program/cache.c - program binaries on disk: CACHE/programs/KEY.bin, a header with the key and the hash of the
+ * binary, then the binary.
  *
- * A binary is code that this process runs, so it is taken only from folders into which nobody else can put files.
- * Written to a temporary name and renamed, so a reader sees a whole file or none; checked against key and hash when
- * read, and removed when it does not match. What fails here costs a compilation and is nobody's error. */
+ * A binary is code that this process runs, so it is taken only from folders that nobody else can write to. Files are
+ * written under a temporary name and renamed, so that a reader sees a whole file or none; they are checked against key
+ * and hash when read, and removed when these do not match. A failure here costs a compilation and is not an error. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "rt/internal.h"
+#include "rt/program/program.h"
 
 #define MAGIC "KNPROG2"
 #define MAX_BINARY_BYTES ((size_t)256 << 20)
@@ -24,7 +23,7 @@ typedef struct header {
     kn_hash hash; /* of the binary */
 } header;
 
-/* Is the folder ours to trust? If not that is said, once. */
+/* May the folder be trusted? If not, that is logged once. */
 static bool is_trusted(const char *folder)
 {
     static atomic_bool told;
@@ -36,7 +35,7 @@ static bool is_trusted(const char *folder)
     return !objection;
 }
 
-/* The file of `key`; creates the folder if `create`. The caller frees it. NULL where there is none to be had. */
+/* The path of `key`'s file; creates the folder if `create`. The caller frees it. NULL where there can be none. */
 static char *file_of(const char *key, bool create)
 {
     char *root = kn_cache_directory();
@@ -67,8 +66,8 @@ static bool is_whole(const char *data, size_t bytes, const char *key)
     return memcmp(data, &wanted, sizeof wanted) == 0;
 }
 
-/* Only what is damaged is removed: a file that cannot be opened or read now (no more descriptors, no permission, no
- * memory) is as good as it was. */
+/* Only damaged files are removed. One that cannot be opened or read now (no descriptors, permission or memory left) may
+ * be good. */
 static char *read_entry(const char *path, const char *key, size_t *bytes)
 {
     char *data = NULL;

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/text.h"
-#include "rt/internal.h"
+#include "rt/device/lost.h"
 #include "rt/program/build_progress.h"
 #include "rt/program/kernel_sources.h"
 #include "rt/program/user_source.h"
@@ -92,8 +92,8 @@ static bool ends_in_comment(const char *line, size_t length, bool inside)
     return inside;
 }
 
-/* Puts each `#include "path"` in, once per path. Textual and ours: the driver needs no -I, and the key of the cache
- * covers all that is compiled. Lines are counted from the source's last `#line`, if it has one
+/* Replaces each `#include "path"` by the file's text, once per path. We do it ourselves: the driver needs no -I, and
+ * the cache's key covers all that is compiled. Lines are counted from the source's last `#line`, if it has one
  * (rt/program/user_source.h). */
 static kn_status expand(kn_text *out, const char *path, include_list *seen)
 {
@@ -109,7 +109,7 @@ static kn_status expand(kn_text *out, const char *path, include_list *seen)
     for (const char *line = raw.data; status == KN_OK && line && *line; line_number++) {
         const char *end = strchr(line, '\n');
         size_t length = end ? (size_t)(end - line) + 1 : strlen(line);
-        bool directive = *line == '#' && !in_comment; /* sscanf reads to the end of the text, however long */
+        bool directive = *line == '#' && !in_comment; /* sscanf would read the text to its end, however long it is */
         char included[128];
         in_comment = ends_in_comment(line, length, in_comment);
         if (directive && sscanf(line, "#include \"%127[^\"]\"", included) == 1) {
@@ -230,7 +230,7 @@ static kn_status make(kn_device *device, kn_program *program, const char *text, 
     return KN_OK;
 }
 
-/* For the sake of `kernel`, whose name those who wait are told. */
+/* `kernel` is the one wanted: its name is told to those who wait. */
 static kn_status build(kn_device *device, kn_program *program, const char *kernel)
 {
     char *text;
@@ -247,7 +247,13 @@ static kn_status build(kn_device *device, kn_program *program, const char *kerne
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-void kn_program_table_init(kn_program_table *table) { kn_mutex_init(&table->lock); }
+kn_program_table *kn_program_table_new(void)
+{
+    kn_program_table *table = kn_calloc(1, sizeof *table);
+    if (table)
+        kn_mutex_init(&table->lock);
+    return table;
+}
 
 /* FNV-1a over both strings: short keys, looked up at every launch. */
 static uint64_t lookup_key(const char *source, const char *options)
@@ -294,7 +300,7 @@ static bool has_options(const kn_program *program, const char *options)
 
 static kn_program *find_program(kn_device *device, const char *source, const char *options)
 {
-    kn_program_table *table = &device->programs;
+    kn_program_table *table = device->programs;
     uint64_t key = lookup_key(source, options);
     kn_lock(&table->lock);
     kn_program **bucket = &table->buckets[key % KN_PROGRAM_BUCKETS];

@@ -3,10 +3,8 @@
 #ifndef KN_RT_PROGRAM_PROGRAM_H
 #define KN_RT_PROGRAM_PROGRAM_H
 
-#include <CL/cl.h>
-
 #include "base/threads.h"
-#include "rt/rt.h"
+#include "rt/device/device_struct.h"
 
 typedef struct kn_kernel {
     char *name;
@@ -27,27 +25,27 @@ typedef struct kn_program {
 
 #define KN_PROGRAM_BUCKETS 64
 
-typedef struct kn_program_table {
+struct kn_program_table {
     kn_mutex lock;
     kn_program *buckets[KN_PROGRAM_BUCKETS];
-} kn_program_table;
+};
 
-void kn_program_table_init(kn_program_table *table);
+kn_program_table *kn_program_table_new(void); /* NULL with an error */
 
 /* The kernel, built if need be. */
 kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options,
                         const char *name);
 
-/* The text of a kernel source with its includes put in; the caller frees it. From KOINE_KERNEL_DIR when that is set and
- * has the file, else as embedded. */
+/* The text of a kernel source with its includes expanded; the caller frees it. From KOINE_KERNEL_DIR if that is set and
+ * has the file, else the embedded one. */
 kn_status kn_kernel_source_text(char **text, const char *path);
 
 /* rt/program/build_log.c: the error of a build that failed, with the offending line of `text`, the source built. */
 kn_status kn_fail_build(kn_device *device, const kn_program *program, cl_program handle, cl_int error,
                         const char *text);
 
-/* rt/program/cache.c: binaries on disk. A file that is missing, of another key, or damaged counts as absent. Failing to
- * store is logged, not an error. */
+/* rt/program/cache.c: binaries on disk. A file that is missing, damaged, or of another key counts as absent. A failure
+ * to store is logged; it is not an error. */
 unsigned char *kn_program_cache_load(const char *key, size_t *size); /* NULL when absent; the caller frees it */
 void kn_program_cache_store(const char *key, const unsigned char *binary, size_t size);
 

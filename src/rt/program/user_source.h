@@ -8,7 +8,6 @@
 #define KN_RT_PROGRAM_USER_SOURCE_H
 
 #include "base/text.h"
-#include "rt/rt.h"
 
 /* A source's path and name: both live until the process ends, so they may be handed to kn_launch_params.operation. */
 typedef struct kn_user_source {

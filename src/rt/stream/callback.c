@@ -1,11 +1,14 @@
 /* rt/stream/callback.c - functions called when a stream's work so far is done. A driver may call back from any of its
- * threads, in which OpenCL allows next to nothing; so its call only hands the function to a thread of ours. */
+ * threads, in which OpenCL allows almost nothing; so our callback only hands the function to a thread of our own. */
+#include "rt/stream/callback.h"
+
 #include <time.h>
 
 #include "base/fork.h"
 #include "base/memory.h"
+#include "rt/device/inject.h"
 #include "rt/device/lost.h"
-#include "rt/stream/submit.h"
+#include "rt/stream/queue.h"
 
 typedef struct callback {
     kn_stream *stream;
@@ -50,7 +53,7 @@ static void *execute(void *unused)
 static void CL_CALLBACK work_done(cl_event marker, cl_int state, void *user)
 {
     (void)marker;
-    (void)state; /* also after an error: who waits for the callback must not wait for ever */
+    (void)state; /* also after an error: whoever waits for the callback must not wait forever */
     callback *call = user;
     call->next = NULL;
     kn_lock(&executor.lock);

@@ -1,12 +1,19 @@
 /* rt/stream/event.c - points in a stream's work: other streams and the host wait for them, and they tell the device's
  * time. */
+#include "rt/stream/event.h"
+
 #include <sched.h>
 #include <time.h>
 
 #include "base/fork.h"
 #include "base/memory.h"
+#include "rt/device/inject.h"
 #include "rt/device/lost.h"
+#include "rt/stream/host_wait.h"
+#include "rt/stream/open.h"
+#include "rt/stream/queue.h"
 #include "rt/stream/submit.h"
+#include "rt/stream/wait.h"
 
 struct kn_event {
     kn_device *device;
@@ -35,14 +42,14 @@ void kn_event_free(kn_event *event)
     kn_free(event);
 }
 
-/* Past a capture: what the pool marks has nothing to do with what is being recorded. */
+/* Goes to the queue even during a capture: what the pool marks is no part of the recording. */
 static kn_status mark(kn_event *event, kn_stream *stream)
 {
     cl_event handle = NULL;
     kn_submitter_drain(stream);
     cl_int error = KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &handle));
     if (error == CL_SUCCESS)
-        error = clFlush(stream->queue); /* whoever waits for it must not wait for a command never submitted */
+        error = clFlush(stream->queue); /* whoever waits for it must not wait for a command that was never submitted */
     if (error != CL_SUCCESS) {
         if (handle)
             clReleaseEvent(handle);
@@ -153,8 +160,8 @@ bool kn_event_has_passed(kn_event *event)
     return state <= CL_COMPLETE; /* failed work is over, too */
 }
 
-/* OpenCL cannot be asked whether a queue is idle, and a marker takes a moment to pass even through an idle one: that
- * moment is given to it. */
+/* OpenCL cannot tell whether a queue is idle, and a marker takes a moment to pass even an idle one: it is given that
+ * moment. */
 static kn_status progress_within(const kn_event *event, long nanoseconds, bool *done)
 {
     struct timespec start, now;

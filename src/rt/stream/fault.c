@@ -1,7 +1,9 @@
-/* rt/stream/fault.c - what kernels report: a record per stream that a kernel writes instead of reading wildly, and that
- * the host looks at once the stream's work is done. */
+/* rt/stream/fault.c - see rt/stream/fault.h. */
+#include "rt/stream/fault.h"
+
 #include <string.h>
 
+#include "rt/device/inject.h"
 #include "rt/device/lost.h"
 
 #define FAULT_INTS 4
@@ -43,7 +45,7 @@ kn_status kn_fault_record_new(cl_mem *record, kn_device *device)
 
 /* --- of other devices ------------------------------------------------------------------------- */
 
-/* A stream's memory is never given back, so the pointer stays good. */
+/* Streams are never freed, so the pointer stays valid. */
 void kn_stream_hear_faults(kn_stream *to, kn_stream *from)
 {
     if (!atomic_load(&from->fault_armed) && !atomic_load(&from->hears))
@@ -54,8 +56,8 @@ void kn_stream_hear_faults(kn_stream *to, kn_stream *from)
 
 static kn_status check_record(kn_stream *stream);
 
-/* The values that came here are there, so what made them is done. Later work of their streams may not be: those stay
- * armed. */
+/* The values that came here have arrived, so the work that made them is done. Later work of their streams may not be:
+ * those stay armed. */
 static kn_status check_heard(kn_stream *stream)
 {
     kn_status status = KN_OK;

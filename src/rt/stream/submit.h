@@ -1,17 +1,29 @@
-/* rt/stream/submit.h - replays: recorded commands go to a stream's queue, from a thread of the stream's own, so that
- * the caller pays for handing a replay over and not for enqueueing it. */
+/* rt/stream/submit.h - a thread per stream that enqueues work on its queue, so that the caller only pays for handing it
+ * over. The work is replays of graphs (rt/graph/replay.c). */
 #ifndef KN_RT_STREAM_SUBMIT_H
 #define KN_RT_STREAM_SUBMIT_H
 
-#include "rt/graph/capture.h"
+#include "rt/stream/stream_struct.h"
 
-/* Enqueues the recording on the stream, with the values that its hooks give the variables now: they are called once
- * nothing else can fail for want of memory. Waits only when several replays are not enqueued yet. `here`: by the
- * calling thread, before return. */
-kn_status kn_submit(kn_stream *stream, kn_recording *recording, bool here);
+/* Work to hand over: `run` enqueues `subject` with the bytes that `prepare` left in the snapshot. */
+typedef struct kn_submission {
+    void *subject;
+    size_t snapshot_bytes;
+    /* Called by the calling thread, once nothing else can run out of memory. */
+    kn_status (*prepare)(void *subject, unsigned char *snapshot);
+    /* Called by the stream's thread, or with kn_submit_here by the calling one. */
+    kn_status (*run)(kn_stream *stream, void *subject, const unsigned char *snapshot);
+} kn_submission;
 
-/* Waits until all replays handed over so far are enqueued: whatever is enqueued next comes after them. Costs one load
- * where the stream has never replayed. */
+/* Hands it over. Waits only when several are not enqueued yet. Reports an earlier one's error instead, if there is one.
+ */
+kn_status kn_submit(kn_stream *stream, const kn_submission *work);
+
+/* The calling thread enqueues it, after what was handed over. */
+kn_status kn_submit_here(kn_stream *stream, const kn_submission *work);
+
+/* Waits until all that was handed over so far is enqueued: whatever is enqueued next comes after it. Costs one load
+ * where nothing ever was. */
 void kn_submitter_wait(kn_submitter *submitter);
 static inline void kn_submitter_drain(kn_stream *stream)
 {
@@ -20,7 +32,7 @@ static inline void kn_submitter_drain(kn_stream *stream)
         kn_submitter_wait(submitter);
 }
 
-/* The first error of replays enqueued since the last call, reported; KN_OK when there is none. */
+/* The first error of work enqueued since the last call, reported; KN_OK when there is none. */
 kn_status kn_submitter_report(kn_stream *stream);
 
 #endif

@@ -1,5 +1,6 @@
 /* rt/trace/clock.c - how far a device's clock is from the host's. */
-#include "rt/trace/profiler.h"
+#include "rt/device/device_struct.h"
+#include "rt/trace/profile.h"
 
 /* A device's timer read between two readings of the host's; the closest pair of several. OpenCL 2.1; drivers of 3.0 may
  * refuse (PoCL 3.1 does). */
@@ -9,7 +10,7 @@ static bool ask_device(kn_device *device, int64_t *offset)
         return false;
     int64_t narrowest = INT64_MAX;
     for (int i = 0; i < 5; i++) {
-        cl_ulong device_time, host_time; /* the latter is of a clock that OpenCL does not name */
+        cl_ulong device_time, host_time; /* the latter's clock is not specified by OpenCL */
         int64_t before = kn_clock_now();
         if (clGetDeviceAndHostTimer(device->id, &device_time, &host_time) != CL_SUCCESS)
             return false;
@@ -22,8 +23,8 @@ static bool ask_device(kn_device *device, int64_t *offset)
     return true;
 }
 
-/* The commands' own times bound the distance from above, by the few microseconds that enqueueing took at least. The
- * timer is better, unless it contradicts that bound: then it is not the clock of the events. */
+/* The commands' own times bound the distance from above, to within the few microseconds that enqueueing took. The timer
+ * is more exact, unless it contradicts that bound: then it is not the clock of the events. */
 int64_t kn_profile_clock_offset(const kn_profile *profile, kn_device *device)
 {
     const int64_t slack = 1000000; /* 1 ms */

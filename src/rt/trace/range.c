@@ -11,8 +11,8 @@
 #include "rt/trace/range_tools.h"
 #include "rt/trace/spans.h"
 
-/* Open ranges that somebody is told about. A thread whose ranges nobody listens to keeps a count only: `depth` is that
- * of all its ranges, entries[] has those that were opened while somebody listened, with the depth of each. */
+/* The thread's open ranges. `depth` counts them all; entries[] has only those that were opened while the profiler or a
+ * tool was listening, with their depths. */
 typedef struct entry {
     int depth;
     bool to_tools;
@@ -56,7 +56,7 @@ kn_status kn_range_push_format(const char *format, ...)
 {
     if (!format)
         return kn_fail_argument_null("kn_range_push_format", "format");
-    if (!tools_listen() && !kn_is_watched()) /* no text is made for nobody */
+    if (!tools_listen() && !kn_is_watched()) /* no text is formatted that nobody reads */
         return kn_range_push("");
     char name[512];
     va_list args;

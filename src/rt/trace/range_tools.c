@@ -160,8 +160,8 @@ static bool find_itt(void *process)
 
 /* --- the interface ---------------------------------------------------------------------------- */
 
-/* What has been found stays: a tool does not go away, and ranges that are open must be closed where they were opened.
- * The tables are complete before the state says so. */
+/* What was found stays: tools do not go away, and open ranges must be closed by the tool that opened them. The tables
+ * are complete before the state says so. */
 void kn_range_tools_find(void)
 {
     static kn_mutex lock = KN_MUTEX_INIT;

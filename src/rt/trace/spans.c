@@ -1,11 +1,13 @@
-/* rt/trace/spans.c - spans: what the host's threads do, as it begins and ends. */
-#include <koine/memory.h>
-
+/* rt/trace/spans.c - see rt/trace/spans.h. */
 #include "rt/trace/spans.h"
 
+#include <koine/memory.h>
 #include <stdio.h>
 
-#include "rt/trace/profiler.h"
+#include "base/intern.h"
+#include "rt/device/device_struct.h"
+#include "rt/memory/pool.h"
+#include "rt/trace/profile.h"
 #include "rt/trace/range_tools.h"
 
 /* The thread's place. Of another session: nothing is open. */
@@ -77,8 +79,8 @@ static kn_span append(kn_profile *profile, const kn_span_info *info)
     return (kn_span){.session = profile->session, .index = index};
 }
 
-/* Closes the span and, should any be open inside it (ranges that a callback pushed and never popped), those first: the
- * records nest whatever the user does. */
+/* Closes the span, and before it any span still open inside (ranges that a callback pushed and never popped), so that
+ * the records always nest. */
 static void close_down_to(kn_profile *profile, int64_t index, int64_t now)
 {
     int64_t at = kn_profile_innermost(profile);
@@ -114,7 +116,7 @@ void kn_profile_close_open_spans(kn_profile *profile, int64_t now)
 
 /* --- the interface ---------------------------------------------------------------------------- */
 
-/* The pool has a lock of its own, which is not to be taken inside the profile's. */
+/* Before the profile's lock is taken: the pool's lock must not be taken inside it. */
 static kn_device *look_at_memory(kn_device *device, memory_now *memory)
 {
     if (!device || kn_device_is_host(device) || !kn_profiler_wants(KN_WANTS_MEMORY))

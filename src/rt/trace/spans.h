@@ -5,8 +5,10 @@
 #ifndef KN_RT_TRACE_SPANS_H
 #define KN_RT_TRACE_SPANS_H
 
-#include "rt/rt.h"
-#include "rt/trace/watch.h"
+#include <koine/common.h>
+#include <stdint.h>
+
+#include "rt/trace/watching.h"
 
 typedef enum kn_span_kind {
     KN_SPAN_OP,    /* an operation, an optimizer's step */
@@ -47,14 +49,6 @@ void kn_span_end(kn_span span, const kn_work *work); /* NULL: not known */
 static inline kn_span kn_phase_span(const char *name)
 {
     return kn_is_watched() ? kn_span_begin(&(kn_span_info){.kind = KN_SPAN_RANGE, .name = name}) : KN_NO_SPAN;
-}
-
-/* What is worth finding out for a span. */
-enum { KN_WANTS_SHAPES = 1, KN_WANTS_MEMORY = 2, KN_WANTS_WORK = 4, KN_WANTS_RANGES = 8 };
-extern atomic_uint kn_profiler_wishes;
-static inline bool kn_profiler_wants(unsigned wish)
-{
-    return atomic_load_explicit(&kn_profiler_wishes, memory_order_relaxed) & wish;
 }
 
 #endif

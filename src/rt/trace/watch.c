@@ -2,14 +2,13 @@
  * completed, and is read with others then. */
 #include "rt/trace/watch.h"
 
+#include "base/intern.h"
 #include "base/memory.h"
-#include "rt/device/lost.h"
-#include "rt/trace/profiler.h"
+#include "rt/stream/stream_struct.h"
+#include "rt/trace/profile.h"
 
-atomic_bool kn_watching;
-
-/* So many waiting events start a look at which of them have completed. The host runs at most a few hundred launches
- * ahead of each stream, so little more than that ever waits. */
+/* With that many waiting events, the completed ones are read. The host runs at most a few hundred launches ahead of
+ * each stream, so not many more ever wait. */
 #define BATCH 256
 
 /* --- noting a command; the lock is held ------------------------------------------------------- */
@@ -77,9 +76,10 @@ static bool read_times(reading *r)
 static void read_event(reading *r, bool wait)
 {
     cl_int status = CL_QUEUED;
+    cl_event event = r->of.event;
     if (wait && !kn_device_is_lost(r->device)) /* its events may never complete */
-        clWaitForEvents(1, &r->of.event);
-    cl_int error = clGetEventInfo(r->of.event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+        clWaitForEvents(1, &event);
+    cl_int error = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
     r->is_done = wait || error != CL_SUCCESS || status <= CL_COMPLETE; /* below: it failed */
     if (!r->is_done)
         return;
@@ -127,7 +127,7 @@ static void harvest(kn_profile *profile, bool wait)
     }
     kn_unlock(&kn_profile_lock);
     if (!readings)
-        return; /* short of memory: they wait on */
+        return; /* out of memory: they go on waiting */
     for (size_t i = 0; i < count; i++)
         read_event(&readings[i], wait);
     kn_lock(&kn_profile_lock);

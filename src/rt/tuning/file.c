@@ -17,13 +17,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/text.h"
-#include "rt/internal.h"
+#include "rt/device/device_struct.h"
 
 #define FORMAT "koine tuning 1"
 #define MAX_FILE_BYTES ((size_t)16 << 20)
@@ -85,7 +86,7 @@ static const char *text_of(const cJSON *object, const char *key)
     return text && strlen(text) <= MAX_TEXT ? text : NULL;
 }
 
-/* Results of another driver, or of another version of the library, may be worse than they could be, but not wrong. */
+/* Results of another driver, or of another version of the library, may be slower than necessary, but not wrong. */
 static kn_status check_device(const cJSON *root, const kn_device *device, const char *path, bool own)
 {
     field fields[FIELDS];
@@ -253,8 +254,8 @@ static kn_status describe_device(cJSON **root, const kn_device *device)
     return kn_fail(KN_ERR_MEMORY, "out of host memory while writing tuning results");
 }
 
-/* Processes that write at once wait for each other; -1 where there are no locks, or where somebody keeps this one: then
- * the last one wins. */
+/* Makes processes that write at the same time wait for each other; -1 where there are no locks, or where another
+ * process keeps this one: then the last writer wins. */
 static int lock_file(const char *path)
 {
     const struct timespec pause = {0, 20000000};
@@ -275,7 +276,7 @@ static int lock_file(const char *path)
     return descriptor;
 }
 
-/* What is on disk goes on to be there unless it is of no use: a file that cannot be read now may be whole. */
+/* Keeps what is on disk unless it is damaged: a file that cannot be read now may be good. */
 static kn_status read_present(kn_tuning_list *list, const kn_device *device, const char *path)
 {
     bool exists;
@@ -332,7 +333,7 @@ kn_status kn_tuning_write(const kn_tuning_list *list, const kn_device *device, c
 
 /* --- clearing ----------------------------------------------------------------------------------------------------- */
 
-/* A damaged one is left with nothing, and goes; one that cannot be read now stays, with an error. */
+/* A damaged file counts as empty, and is removed; one that cannot be read now stays, with an error. */
 static kn_status read_to_clear(kn_tuning_list *list, cJSON **root, const char *path)
 {
     kn_error_state before;

@@ -10,7 +10,7 @@
 #ifndef KN_RT_TUNING_TUNING_H
 #define KN_RT_TUNING_TUNING_H
 
-#include "rt/rt.h"
+#include <koine/status.h>
 
 typedef struct kn_tuning_figure {
     char *name;     /* of a candidate; the first one's is what runs untuned */
@@ -36,14 +36,14 @@ double kn_tuning_seconds(const kn_tuning_result *result, const char *name); /* -
 /* Keeps a copy in memory and writes it to disk. In memory it is kept even if writing fails. */
 kn_status kn_tuning_store(kn_device *device, const kn_tuning_result *result);
 
-/* Counts what changed what kn_tuning_find may answer: whoever keeps an answer asks again when it differs. */
+/* Changes whenever kn_tuning_find may answer differently: those who keep an answer ask again then. */
 unsigned kn_tuning_generation(void);
 
 /* The file of a device; the caller frees it. */
 char *kn_tuning_path(kn_device *device);
 
-/* Writes all results known for the device to a file; takes over those of one, which must be of a device of that name
- * with as many compute units. */
+/* Writes all results of the device to a file; reads those of a file, which must be about a device of that name with as
+ * many compute units. */
 kn_status kn_tuning_export(kn_device *device, const char *path);
 kn_status kn_tuning_import(kn_device *device, const char *path);
 

@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "rt/find/visible.h"
-#include "rt/internal.h"
+#include "rt/device/device.h"
+#include "rt/device/table.h"
+#include "rt/find/ask.h"
 #include "watch/doctor/diagnose.h"
 
 /* --- nodes ------------------------------------------------------------------------------------ */
@@ -121,9 +123,9 @@ static void visit_pci(const char *name, void *user)
 
 static bool is_of(const kn_device *device, const char *vendor)
 {
-    const kn_device_properties *p = &device->properties;
-    return p->type != KN_DEVICE_CPU &&
-           (kn_text_contains_nocase(p->vendor, vendor) || kn_text_contains_nocase(p->name, vendor));
+    kn_device_properties p;
+    return kn_device_get_properties(device, &p) == KN_OK && p.type != KN_DEVICE_CPU &&
+           (kn_text_contains_nocase(p.vendor, vendor) || kn_text_contains_nocase(p.name, vendor));
 }
 
 static bool offered(const char *vendor)
@@ -146,7 +148,7 @@ static void check_bus(kn_diagnosis *diagnosis)
         const kn_driver_row *row = &kn_driver_rows[i];
         if (!all.seen[i] || offered(row->vendor))
             continue;
-        /* Beside another GPU that works, one without a driver (the processor's own graphics) is nobody's trouble. */
+        /* If another GPU works, one without a driver (the processor's own graphics) is no problem. */
         kn_diagnosis_add(diagnosis, kn_gpu_count() > 0 ? KN_FINDING_NOTE : KN_FINDING_PROBLEM,
                          kn_formatted("this machine has a GPU of %s, but no OpenCL platform offers it", row->name),
                          kn_formatted("%s; in a container, hand the device in: --gpus all (NVIDIA), --device /dev/dri, "
@@ -157,20 +159,16 @@ static void check_bus(kn_diagnosis *diagnosis)
 
 /* --- platforms -------------------------------------------------------------------------------- */
 
-static void check_platform(kn_diagnosis *diagnosis, cl_platform_id platform, int index)
+static void check_platform(kn_diagnosis *diagnosis, int index)
 {
-    char name[256] = "";
-    cl_uint devices = 0;
-    cl_int error = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &devices);
-    if (error == CL_SUCCESS && devices > 0)
+    const kn_platform_answer answer = kn_platform_ask(index);
+    const char *name = answer.name[0] ? answer.name : "which does not tell its name";
+    if (answer.devices > 0)
         return;
-    if (clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL) != CL_SUCCESS)
-        snprintf(name, sizeof name, "which does not tell its name");
-    if (error != CL_SUCCESS && error != CL_DEVICE_NOT_FOUND) {
-        kn_diagnosis_add(
-            diagnosis, KN_FINDING_PROBLEM,
-            kn_formatted("platform %d (%s) does not tell its devices: %s", index, name, kn_cl_error_name(error)),
-            kn_formatted("update its driver, or remove it"));
+    if (answer.error) {
+        kn_diagnosis_add(diagnosis, KN_FINDING_PROBLEM,
+                         kn_formatted("platform %d (%s) does not tell its devices: %s", index, name, answer.error),
+                         kn_formatted("update its driver, or remove it"));
         return;
     }
     kn_diagnosis_add(
@@ -184,13 +182,13 @@ static void check_platform(kn_diagnosis *diagnosis, cl_platform_id platform, int
 /* Drivers that give larger buffers when they are told to. */
 static void check_largest_buffer(kn_diagnosis *diagnosis, const kn_device *device)
 {
-    const kn_limits *limits = &device->limits;
+    const kn_limits *limits = kn_device_limits(device);
     char most[32], memory[32];
-    const char *remedy = kn_quirk_larger_buffers(&device->quirks, limits->max_allocation, limits->global_memory);
+    const char *remedy = kn_device_larger_buffers(device);
     if (remedy)
         kn_diagnosis_add(diagnosis, KN_FINDING_NOTE,
-                         kn_formatted("%s (%s) gives at most %s of its %s in one buffer", device->label,
-                                      device->properties.name,
+                         kn_formatted("%s (%s) gives at most %s of its %s in one buffer", kn_device_string(device),
+                                      kn_device_name(device),
                                       kn_format_bytes(most, sizeof most, limits->max_allocation),
                                       kn_format_bytes(memory, sizeof memory, limits->global_memory)),
                          kn_formatted("%s", remedy));
@@ -198,14 +196,10 @@ static void check_largest_buffer(kn_diagnosis *diagnosis, const kn_device *devic
 
 void kn_diagnose_devices(kn_diagnosis *diagnosis)
 {
-    cl_platform_id platforms[KN_MAX_DEVICES];
-    cl_uint count = 0;
     KN_ATTEMPT;
     int devices = kn_device_count(); /* first: it finds PoCL a folder */
-    if (clGetPlatformIDs(KN_MAX_DEVICES, platforms, &count) != CL_SUCCESS)
-        count = 0;
-    for (cl_uint i = 0; i < count && i < KN_MAX_DEVICES; i++)
-        check_platform(diagnosis, platforms[i], (int)i);
+    for (int i = 0; i < kn_platform_count(); i++)
+        check_platform(diagnosis, i);
 
     check_bus(diagnosis);
     for (int slot = 1; slot < kn_device_slots(); slot++)

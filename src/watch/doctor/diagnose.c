@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/system.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "rt/device/driver_cache.h"
 

@@ -53,8 +53,7 @@ void kn_diagnose_environment(kn_diagnosis *diagnosis);
 
 /* --- for the probes --------------------------------------------------------------------------- */
 
-/* The vendors whose drivers and devices are recognised. Only messages come of it: no code elsewhere decides by a
- * vendor. */
+/* The vendors whose drivers and devices are recognised, for messages only: no code decides by a vendor. */
 typedef struct kn_driver_row {
     const char *name;     /* what people call it */
     const char *library;  /* the driver's library as its ICD file names it */

@@ -4,8 +4,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/memory.h"
 #include "base/plot.h"
+#include "base/text.h"
+#include "rt/device/device.h"
 #include "rt/memory/snapshot.h"
 
 #define MAX_FILE ((size_t)1 << 30)
@@ -42,7 +43,8 @@ static void append_panel(kn_text *script, int column, const char *label, double 
                    label, last > 0 ? last : 1, column, column, column);
 }
 
-/* By the clock, where a pause hides what happens around it, and by the number of the change, where it does not. */
+/* Two plots: over time, where a long pause leaves little room for the rest, and over the number of the change, where it
+ * does not. */
 static void write_script(kn_text *script, const void *subject)
 {
     const kn_snapshot_figures *f = subject;

@@ -1,5 +1,5 @@
-/* watch/memory/snapshot_read.c - what a memory snapshot says: how much is in use, in how many pieces, and how that came
- * about. Files come from anywhere, so nothing in them is believed without a look. */
+/* watch/memory/snapshot_read.c - what a memory snapshot says: how much is in use, in how many pieces, and its history.
+ * Files may come from anywhere, so everything in them is checked. */
 #include <string.h>
 
 #include "base/error.h"
@@ -52,8 +52,8 @@ static void effect_of(const cJSON *entry, double *allocated, double *reserved)
     *reserved = strcmp(action, "segment_alloc") == 0 ? size : strcmp(action, "segment_free") == 0 ? -size : 0;
 }
 
-/* A history may have forgotten its beginning, but its end is what the segments tell: so the start is that, less all
- * that happened. */
+/* A history may have lost its beginning, but it ends with what the segments show: so it starts with that, minus all
+ * changes. */
 static kn_status read_trace(kn_snapshot_figures *figures, const cJSON *trace)
 {
     double allocated = figures->allocated, reserved = figures->reserved, more_allocated, more_reserved;

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/text.h"
-#include "rt/internal.h"
+#include "rt/device/device.h"
+#include "rt/memory/pool.h"
 
 #define WIDTH 75
 
@@ -21,8 +23,8 @@ static void rule(kn_text *text, char line)
     kn_text_append(text, row);
 }
 
-/* A number in ten columns, its unit chosen by `scale`, so that the rows of a group share one. As PyTorch does, the unit
- * changes at three quarters of a thousand of the next, and what is left over is cut off. */
+/* A number in ten columns; `scale` chooses the unit, so that the rows of a group share one. As in PyTorch the unit
+ * changes at 750 (768 for bytes) of the next, and numbers are rounded down. */
 static void cell(kn_text *text, unit kind, int64_t value, int64_t scale)
 {
     static const char *const bytes[] = {"B  ", "KiB", "MiB", "GiB", "TiB", "PiB"};
@@ -99,7 +101,7 @@ static char *summary(kn_device *device, bool abbreviated)
     kn_text text = {0};
     rule(&text, '=');
     char line[2 * WIDTH];
-    snprintf(line, sizeof line, "%20s Koine memory summary, device %s", "", device->label);
+    snprintf(line, sizeof line, "%20s Koine memory summary, device %s", "", kn_device_string(device));
     kn_text_format(&text, "|%-75.75s|\n", line);
     rule(&text, '-');
     snprintf(line, sizeof line, "%12sOOMs: %-18" PRIu64 "| %8s driver retries: %-8" PRIu64, "", f.ooms, "", f.retries);

@@ -1,7 +1,10 @@
 /* watch/profiler/analysis.c - from records to figures: who spent which time, what work it did, how near the peak that
- * is. / */
+ * is. */
+#include "watch/profiler/analysis.h"
+
+#include "base/error.h"
 #include "base/memory.h"
-#include "rt/trace/profiler.h"
+#include "rt/device/device.h"
 #include "watch/peak.h"
 
 const char *kn_command_name(const kn_command_record *command)
@@ -53,11 +56,11 @@ static void time_commands(kn_analysis *a, const kn_profile *profile)
         if (!record->is_timed)
             continue;
         kn_device *device = profile->tracks[record->track].device;
-        if (!known[device->slot])
-            offsets[device->slot] = kn_profile_clock_offset(profile, device);
-        known[device->slot] = true;
+        if (!known[kn_device_slot(device)])
+            offsets[kn_device_slot(device)] = kn_profile_clock_offset(profile, device);
+        known[kn_device_slot(device)] = true;
         kn_command_figures *figures = &a->commands[i];
-        figures->start = since_start(profile, (int64_t)record->start + offsets[device->slot]);
+        figures->start = since_start(profile, (int64_t)record->start + offsets[kn_device_slot(device)]);
         figures->time = (double)(record->end - record->start) * 1e-3;
         a->device += figures->time;
         note_end(a, figures->start + figures->time);

@@ -1,10 +1,14 @@
-/* watch/profiler/peaks.c - the peaks that a profile's work is held against.
+/* watch/profiler/peaks.c - the peaks that a profile's work is compared with.
  *
- * Measuring launches kernels, which a profiler that looks on wants to note, and allocates: it must be done before the
- * profile is locked for an analysis. */
+ * Measuring allocates and launches kernels, which take the profile's lock: it must be done before the profile is locked
+ * for an analysis. */
+#include "base/error.h"
 #include "base/log.h"
-#include "rt/trace/profiler.h"
+#include "rt/device/device.h"
+#include "rt/trace/profile.h"
+#include "rt/trace/spans.h"
 #include "watch/peak.h"
+#include "watch/profiler/analysis.h"
 
 typedef struct wanted {
     kn_device *device;
@@ -18,11 +22,11 @@ static int find_wanted(wanted list[KN_MAX_DEVICES], const kn_profile *profile)
     for (size_t i = 0; i < profile->num_commands; i++) {
         const kn_command_record *command = &profile->commands[i];
         kn_device *device = profile->tracks[command->track].device;
-        if (place[device->slot] == 0) {
+        if (place[kn_device_slot(device)] == 0) {
             list[count] = (wanted){.device = device};
-            place[device->slot] = ++count;
+            place[kn_device_slot(device)] = ++count;
         }
-        wanted *w = &list[place[device->slot] - 1];
+        wanted *w = &list[place[kn_device_slot(device)] - 1];
         for (int64_t at = command->parent; at >= 0; at = profile->spans[at].parent) {
             const kn_work *work = &profile->spans[at].work;
             w->f64 |= work->flops > 0 && work->is_f64;
@@ -40,7 +44,7 @@ static void measure(const wanted *w)
                 (!w->f64 || kn_peak_flops(w->device, true, &unused) == KN_OK) &&
                 kn_peak_bytes(w->device, &unused) == KN_OK;
     if (!fine)
-        kn_log_message(KN_LOG_WARNING, "the peaks of %s could not be measured: %s", w->device->label,
+        kn_log_message(KN_LOG_WARNING, "the peaks of %s could not be measured: %s", kn_device_string(w->device),
                        kn_error_message());
 }
 

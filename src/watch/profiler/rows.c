@@ -2,9 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "rt/trace/profiler.h"
+#include "rt/trace/profile.h"
+#include "rt/trace/spans.h"
+#include "watch/profiler/analysis.h"
 
 /* --- the rows while they are being made ------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "rt/trace/profiler.h"
+#include "watch/profiler/analysis.h"
 
 static double average(double total, int64_t count) { return count > 0 ? total / (double)count : 0; }
 

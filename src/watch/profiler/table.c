@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/layout.h"
-#include "base/memory.h"
-#include "rt/trace/profiler.h"
+#include "base/terminal.h"
+#include "base/text.h"
+#include "rt/trace/profile.h"
+#include "watch/profiler/analysis.h"
 
 #define COLUMN_WIDTH 12 /* at least; as PyTorch's */
 #define MAX_COLUMNS 20
@@ -45,7 +48,7 @@ static cell format_percent(double share)
     return c;
 }
 
-/* Three or more digits, and nothing where there is nothing to say. */
+/* Three or more digits; empty for zero. */
 static cell format_number(double value)
 {
     cell c = {""};
@@ -180,8 +183,8 @@ typedef struct columns {
     int count;
 } columns;
 
-/* The ranks say which columns go first on a narrow page: what can be worked out from others, then what tells least
- * about where the time goes. */
+/* The ranks say which columns are left out first on a narrow page: those that follow from others, then those that tell
+ * least about where the time goes. */
 static void choose_columns(columns *chosen, const table *t)
 {
     const kn_profiler_params *p = &t->profile->params;

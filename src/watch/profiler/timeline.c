@@ -9,10 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/utf8.h"
-#include "rt/trace/profiler.h"
+#include "rt/device/device.h"
+#include "rt/trace/profile.h"
+#include "rt/trace/spans.h"
+#include "watch/profiler/analysis.h"
 
 #define HOST_PROCESS 0
 #define STEPS_TRACK 0
@@ -225,12 +230,12 @@ static kn_status write_command(trace *t, size_t number)
                                                               : "gpu_memcpy";
     if (!command->is_timed)
         return KN_OK;
-    cJSON *event =
-        new_event("X", category, kn_command_name(command), track->device->slot, track->number, figures->start);
+    cJSON *event = new_event("X", category, kn_command_name(command), kn_device_slot(track->device), track->number,
+                             figures->start);
     add_time(event, "dur", figures->time);
     describe_command(cJSON_AddObjectToObject(event, "args"), t, number);
     KN_TRY(emit(t, event));
-    return command->parent >= 0 ? write_arrow(t, number, track->device->slot, track->number) : KN_OK;
+    return command->parent >= 0 ? write_arrow(t, number, kn_device_slot(track->device), track->number) : KN_OK;
 }
 
 static kn_status name_streams(trace *t)
@@ -239,11 +244,11 @@ static kn_status name_streams(trace *t)
     for (size_t i = 0; i < t->profile->num_tracks; i++) {
         const kn_track *track = &t->profile->tracks[i];
         const kn_device *device = track->device;
-        snprintf(name, sizeof name, "%s (%.120s)", device->label, device->properties.name);
+        snprintf(name, sizeof name, "%s (%.120s)", kn_device_string(device), kn_device_name(device));
         if (track->number == 0)
-            KN_TRY(name_track(t, "process_name", device->slot, 0, name));
+            KN_TRY(name_track(t, "process_name", kn_device_slot(device), 0, name));
         snprintf(name, sizeof name, "stream %d", track->number);
-        KN_TRY(name_track(t, "thread_name", device->slot, track->number, name));
+        KN_TRY(name_track(t, "thread_name", kn_device_slot(device), track->number, name));
     }
     return KN_OK;
 }
@@ -252,7 +257,7 @@ static kn_status write_memory(trace *t)
 {
     for (size_t i = 0; i < t->profile->num_memory; i++) {
         const kn_memory_record *record = &t->profile->memory[i];
-        cJSON *event = new_event("C", NULL, "memory", record->device->slot, 0, host_time(t, record->time));
+        cJSON *event = new_event("C", NULL, "memory", kn_device_slot(record->device), 0, host_time(t, record->time));
         cJSON *args = cJSON_AddObjectToObject(event, "args");
         cJSON_AddNumberToObject(args, "allocated", (double)record->allocated);
         cJSON_AddNumberToObject(args, "cached", (double)(record->reserved - record->allocated));

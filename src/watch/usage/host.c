@@ -106,7 +106,7 @@ static void read_meters(kn_usage *usage, const char *root)
 
 /* --- the rest --------------------------------------------------------------------------------- */
 
-/* "MemTotal:  24684092 kB". What is used is what a program could not have: page cache counts as free. */
+/* "MemTotal:  24684092 kB". The page cache counts as free, since programs can have it. */
 static void read_memory(kn_usage *usage, const char *root)
 {
     char path[KN_USAGE_PATH], line[128];

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "rt/rt.h"
+#include "rt/device/device.h"
 
 kn_status kn_device_usage(const kn_device *device, kn_usage *usage)
 {

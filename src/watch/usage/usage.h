@@ -1,8 +1,8 @@
-/* watch/usage/usage.h - where kn_device_usage gets its figures. None of these sources knows OpenCL: they are given
+/* watch/usage/usage.h - where kn_device_usage gets its figures. These sources do not use OpenCL: they take PCI
  * addresses.
  *
- * `root` is put in front of /proc and /sys, "" for the machine's own, so that tests can show any machine. Each source
- * fills what it knows and leaves the rest as kn_usage_clear made it. */
+ * `root` is put in front of /proc and /sys, so that tests can imitate any machine; "" means this one. Each source fills
+ * in what it knows and leaves the rest as kn_usage_clear made it. */
 #ifndef KN_WATCH_USAGE_USAGE_H
 #define KN_WATCH_USAGE_USAGE_H
 

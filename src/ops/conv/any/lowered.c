@@ -7,23 +7,21 @@
  *
  * Images go in chunks, so that the matrices take a bounded amount of memory; within a chunk either the images or the
  * groups are the batch of one product, whichever are more. */
-#include "ops/conv/conv2d.h"
+#include "ops/conv/conv.h"
 
 #include "ops/gemm/gemm.h"
 
 #define CHUNK_BYTES ((int64_t)256 << 20)
 
 typedef struct lowered {
-    const kn_conv2d_problem *problem;
-    kn_conv2d_kernel_shape kernel;
+    const kn_conv_problem *problem;
+    kn_conv_kernel_shape kernel;
     int64_t element, pixels, taps, outer; /* taps and output channels of one group */
     int64_t chunk;                        /* images at a time */
     bool in_place;                        /* x is its own matrix */
     kn_buffer *columns;                   /* [chunk][groups][taps][pixels] */
     kn_buffer *products;                  /* backward-weights: [chunk][groups][outer][taps] */
 } lowered;
-
-static const char *type_options(const lowered *l) { return l->element == 8 ? "-DT=double -DKN_USE_F64" : "-DT=float"; }
 
 static size_t choose_items(kn_stream *stream, int64_t elements)
 {
@@ -32,19 +30,26 @@ static size_t choose_items(kn_stream *stream, int64_t elements)
                           : kn_work_items(limits, elements, 1);
 }
 
-static kn_status begin(lowered *l, kn_stream *stream, const kn_conv2d_problem *problem, bool weights)
+/* Is x the matrix X? */
+static bool reads_each_pixel_once(const kn_conv_shape *s)
 {
-    const kn_conv2d_shape *s = &problem->shape;
+    for (int d = 0; d < 3; d++)
+        if (s->kernel_size[d] != 1 || s->stride[d] != 1 || s->padding[d] != 0 || s->out_size[d] != s->in_size[d])
+            return false;
+    return true;
+}
+
+static kn_status begin(lowered *l, kn_stream *stream, const kn_conv_problem *problem, bool weights)
+{
+    const kn_conv_shape *s = &problem->shape;
     int64_t limit = (int64_t)(kn_device_limits(kn_stream_device(stream))->max_allocation / 4);
     *l = (lowered){.problem = problem,
-                   .kernel = kn_conv2d_describe(s),
+                   .kernel = kn_conv_describe(s),
                    .element = s->f64 ? 8 : 4,
-                   .pixels = s->out_size[0] * s->out_size[1],
-                   .taps = kn_conv2d_taps(s),
+                   .pixels = kn_conv_volume(s->out_size),
+                   .taps = kn_conv_taps(s),
                    .outer = s->out_channels / s->groups};
-    l->in_place = s->kernel_size[0] == 1 && s->kernel_size[1] == 1 && s->stride[0] == 1 && s->stride[1] == 1 &&
-                  s->padding[0] == 0 && s->padding[1] == 0 && s->out_size[0] == s->in_size[0] &&
-                  s->out_size[1] == s->in_size[1];
+    l->in_place = reads_each_pixel_once(s);
     int64_t columns = l->in_place ? 0 : s->groups * l->taps * l->pixels,
             products = weights ? s->out_channels * l->taps : 0;
     int64_t bytes = kn_max_i64(1, (columns + products) * l->element);
@@ -57,19 +62,19 @@ static kn_status begin(lowered *l, kn_stream *stream, const kn_conv2d_problem *p
 }
 
 /* The matrices of one image must fit a buffer. */
-bool kn_conv2d_supports_lowered(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_lowered(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    double taps = (double)kn_conv2d_taps(s), pixels = (double)s->out_size[0] * (double)s->out_size[1];
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
+    double taps = (double)kn_conv_taps(s), pixels = (double)kn_conv_volume(s->out_size);
     double largest = taps * ((double)s->groups * pixels > (double)s->out_channels ? (double)s->groups * pixels
                                                                                   : (double)s->out_channels);
     return largest * (s->f64 ? 8 : 4) <= (double)limits->max_allocation;
 }
 
 /* The matrix products of a depthwise convolution would be products with vectors. */
-bool kn_conv2d_prefers_lowered(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_lowered(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     (void)limits;
     return s->groups == 1 || (s->in_channels != s->groups && s->out_channels != s->groups);
 }
@@ -83,20 +88,21 @@ static void end(lowered *l)
 /* Where the matrix X of a chunk starting at image `first` lies. */
 static kn_gemm_operand columns_operand(const lowered *l, int64_t first, bool transposed)
 {
-    const kn_conv2d_operand *x = &l->problem->x;
+    const kn_conv_operand *x = &l->problem->x;
     int64_t offset = l->in_place ? x->offset + first * l->kernel.groups * l->taps * l->pixels : 0;
     return (kn_gemm_operand){l->in_place ? x->buffer : l->columns, offset, l->pixels, 0, transposed};
 }
 
 static kn_status launch_columns(const lowered *l, kn_stream *stream, const char *kernel, int64_t first, int64_t images)
 {
-    const kn_conv2d_shape *s = &l->problem->shape;
+    const kn_conv_shape *s = &l->problem->shape;
     bool forward = kernel[5] == 'i';
-    int64_t items = forward ? images * s->in_channels * s->kernel_size[0] * s->kernel_size[1] * l->pixels
-                            : images * s->in_channels * s->in_size[0] * s->in_size[1];
-    kn_arg x = kn_conv2d_arg(s, l->problem->x), columns = kn_arg_buffer(l->columns, 0);
+    int64_t items = forward ? images * s->in_channels * kn_conv_volume(s->kernel_size) * l->pixels
+                            : images * s->in_channels * kn_conv_volume(s->in_size);
+    kn_arg x = kn_conv_arg(s, l->problem->x), columns = kn_arg_buffer(l->columns, 0);
     return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = kernel, .operation = "conv2d",
-                  .options = type_options(l), .dims = 1, .global = {choose_items(stream, items)},
+                  .options = kn_conv_volume_options(&l->problem->shape), .dims = 1,
+                  .global = {choose_items(stream, items)},
                   KN_ARGS(forward ? x : columns, forward ? columns : x, kn_arg_struct(&l->kernel, sizeof l->kernel),
                           kn_arg_i64(first), kn_arg_i64(images)));
 }
@@ -142,7 +148,7 @@ static distances column_distances(const lowered *l)
 
 static kn_status forward_chunk(const lowered *l, kn_stream *stream, int64_t first, int64_t images)
 {
-    const kn_conv2d_problem *problem = l->problem;
+    const kn_conv_problem *problem = l->problem;
     if (!l->in_place)
         KN_TRY(launch_columns(l, stream, "conv_im2col", first, images));
     kn_gemm_params p = {
@@ -155,35 +161,37 @@ static kn_status forward_chunk(const lowered *l, kn_stream *stream, int64_t firs
     return multiply(l, stream, p, images, weight_distances(l), column_distances(l), y_distances(l));
 }
 
-static kn_status finish(const lowered *l, kn_stream *stream)
+kn_status kn_conv_finish(kn_stream *stream, const kn_conv_problem *problem, kn_conv_operand y, int64_t channels,
+                         int64_t pixels)
 {
-    kn_conv2d_operand bias = l->problem->bias.buffer ? l->problem->bias : l->problem->weight;
-    const kn_conv2d_shape *s = &l->problem->shape;
+    const kn_conv_shape *s = &problem->shape;
+    const bool has_bias = problem->bias.buffer != NULL;
+    if (!has_bias && problem->activation == KN_ACTIVATION_NONE)
+        return KN_OK;
     return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = "conv_finish", .operation = "conv2d",
-                  .options = type_options(l), .dims = 1,
-                  .global = {choose_items(stream, s->images * s->out_channels * l->pixels)},
-                  KN_ARGS(kn_conv2d_arg(s, bias), kn_conv2d_arg(s, l->problem->y), kn_arg_i64(s->images),
-                          kn_arg_i64(s->out_channels), kn_arg_i64(l->pixels),
-                          kn_arg_i32(l->problem->bias.buffer != NULL),
-                          KN_CONV2D_CUT_ARGS(s->f64, l->problem->activation)));
+                  .options = kn_conv_volume_options(s), .dims = 1,
+                  .global = {choose_items(stream, s->images * channels * pixels)},
+                  KN_ARGS(kn_conv_arg(s, has_bias ? problem->bias : y), kn_conv_arg(s, y), kn_arg_i64(s->images),
+                          kn_arg_i64(channels), kn_arg_i64(pixels), kn_arg_i32(has_bias),
+                          KN_CONV_CUT_ARGS(s->f64, problem->activation)));
 }
 
-kn_status kn_conv2d_lowered_forward(kn_stream *stream, const void *problem_)
+kn_status kn_conv_lowered_forward(kn_stream *stream, const void *problem_)
 {
-    const kn_conv2d_problem *problem = problem_;
+    const kn_conv_problem *problem = problem_;
     lowered l;
     kn_status status = begin(&l, stream, problem, false);
     for (int64_t i = 0; status == KN_OK && i < problem->shape.images; i += l.chunk)
         status = forward_chunk(&l, stream, i, kn_min_i64(l.chunk, problem->shape.images - i));
-    if (status == KN_OK && (problem->bias.buffer || problem->activation != KN_ACTIVATION_NONE))
-        status = finish(&l, stream);
+    if (status == KN_OK)
+        status = kn_conv_finish(stream, problem, problem->y, problem->shape.out_channels, l.pixels);
     end(&l);
     return status;
 }
 
 static kn_status backward_data_chunk(const lowered *l, kn_stream *stream, int64_t first, int64_t images)
 {
-    const kn_conv2d_problem *problem = l->problem;
+    const kn_conv_problem *problem = l->problem;
     kn_gemm_params p = {.m = l->taps,
                         .n = l->pixels,
                         .k = l->outer,
@@ -194,9 +202,9 @@ static kn_status backward_data_chunk(const lowered *l, kn_stream *stream, int64_
     return l->in_place ? KN_OK : launch_columns(l, stream, "conv_col2im", first, images);
 }
 
-kn_status kn_conv2d_lowered_backward_data(kn_stream *stream, const void *problem_)
+kn_status kn_conv_lowered_backward_data(kn_stream *stream, const void *problem_)
 {
-    const kn_conv2d_problem *problem = problem_;
+    const kn_conv_problem *problem = problem_;
     lowered l;
     kn_status status = begin(&l, stream, problem, false);
     for (int64_t i = 0; status == KN_OK && i < problem->shape.images; i += l.chunk)
@@ -207,7 +215,7 @@ kn_status kn_conv2d_lowered_backward_data(kn_stream *stream, const void *problem
 
 static kn_status backward_weights_chunk(const lowered *l, kn_stream *stream, int64_t first, int64_t images)
 {
-    const kn_conv2d_problem *problem = l->problem;
+    const kn_conv_problem *problem = l->problem;
     int64_t weights = problem->shape.out_channels * l->taps;
     if (!l->in_place)
         KN_TRY(launch_columns(l, stream, "conv_im2col", first, images));
@@ -220,21 +228,21 @@ static kn_status backward_weights_chunk(const lowered *l, kn_stream *stream, int
     KN_TRY(
         multiply(l, stream, p, images, y_distances(l), column_distances(l), (distances){weights, l->outer * l->taps}));
     return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = "conv_sum_products",
-                  .operation = "conv2d_backward_weights", .options = type_options(l), .dims = 1,
-                  .global = {choose_items(stream, weights)},
-                  KN_ARGS(kn_arg_buffer(l->products, 0), kn_conv2d_arg(&problem->shape, problem->weight),
+                  .operation = "conv2d_backward_weights", .options = kn_conv_volume_options(&l->problem->shape),
+                  .dims = 1, .global = {choose_items(stream, weights)},
+                  KN_ARGS(kn_arg_buffer(l->products, 0), kn_conv_arg(&problem->shape, problem->weight),
                           kn_arg_i64(weights), kn_arg_i64(images), kn_arg_i32(first > 0)));
 }
 
-kn_status kn_conv2d_lowered_backward_weights(kn_stream *stream, const void *problem_)
+kn_status kn_conv_lowered_backward_weights(kn_stream *stream, const void *problem_)
 {
-    const kn_conv2d_problem *problem = problem_;
+    const kn_conv_problem *problem = problem_;
     lowered l;
     kn_status status = begin(&l, stream, problem, true);
     for (int64_t i = 0; status == KN_OK && i < problem->shape.images; i += l.chunk)
         status = backward_weights_chunk(&l, stream, i, kn_min_i64(l.chunk, problem->shape.images - i));
     if (status == KN_OK && problem->bias.buffer)
-        status = kn_conv2d_bias_gradient(stream, problem);
+        status = kn_conv_bias_gradient(stream, problem);
     end(&l);
     return status;
 }

@@ -1,8 +1,6 @@
 /* ops/conv/any/reference.c - convolution on any device, one sum per element of the result (cl/conv/any/reference.cl).
  */
-#include "ops/conv/conv2d.h"
-
-static const char *type_options(const kn_conv2d_shape *s) { return s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float"; }
+#include "ops/conv/conv.h"
 
 static size_t choose_items(kn_stream *stream, int64_t elements)
 {
@@ -11,62 +9,90 @@ static size_t choose_items(kn_stream *stream, int64_t elements)
                           : kn_work_items(limits, elements, 1);
 }
 
-kn_conv2d_kernel_shape kn_conv2d_describe(const kn_conv2d_shape *s)
+kn_conv_kernel_shape kn_conv_describe(const kn_conv_shape *s)
 {
-    return (kn_conv2d_kernel_shape){
-        s->images,         s->in_channels, s->in_size[0],  s->in_size[1], s->out_channels, s->kernel_size[0],
-        s->kernel_size[1], s->out_size[0], s->out_size[1], s->stride[0],  s->stride[1],    s->padding[0],
-        s->padding[1],     s->dilation[0], s->dilation[1], s->groups,
+    return (kn_conv_kernel_shape){
+        .images = s->images,
+        .in_channels = s->in_channels,
+        .depth = s->in_size[0],
+        .height = s->in_size[1],
+        .width = s->in_size[2],
+        .out_channels = s->out_channels,
+        .kernel_depth = s->kernel_size[0],
+        .kernel_height = s->kernel_size[1],
+        .kernel_width = s->kernel_size[2],
+        .out_depth = s->out_size[0],
+        .out_height = s->out_size[1],
+        .out_width = s->out_size[2],
+        .stride_depth = s->stride[0],
+        .stride_height = s->stride[1],
+        .stride_width = s->stride[2],
+        .front = s->padding[0],
+        .top = s->padding[1],
+        .left = s->padding[2],
+        .dilation_depth = s->dilation[0],
+        .dilation_height = s->dilation[1],
+        .dilation_width = s->dilation[2],
+        .groups = s->groups,
     };
 }
 
-kn_status kn_conv2d_reference_forward(kn_stream *stream, const void *problem_)
+const char *kn_conv_volume_options(const kn_conv_shape *s)
 {
-    const kn_conv2d_problem *problem = problem_;
-    const kn_conv2d_shape *s = &problem->shape;
-    kn_conv2d_kernel_shape shape = kn_conv2d_describe(s);
-    kn_conv2d_operand bias = problem->bias.buffer ? problem->bias : problem->weight;
-    return kn_run(stream, .source = "conv/any/reference.cl", .kernel = "conv_reference_forward", .operation = "conv2d",
-                  .options = type_options(s), .dims = 1,
-                  .global = {choose_items(stream, s->images * s->out_channels * s->out_size[0] * s->out_size[1])},
-                  KN_ARGS(kn_conv2d_arg(s, problem->x), kn_conv2d_arg(s, problem->weight), kn_conv2d_arg(s, bias),
-                          kn_conv2d_arg(s, problem->y), kn_arg_struct(&shape, sizeof shape),
-                          kn_arg_i32(problem->bias.buffer != NULL), KN_CONV2D_CUT_ARGS(s->f64, problem->activation)));
+    static const char *const options[2][2] = {
+        {"-DT=float -DVOLUME=0", "-DT=float -DVOLUME=1"},
+        {"-DT=double -DKN_USE_F64 -DVOLUME=0", "-DT=double -DKN_USE_F64 -DVOLUME=1"},
+    };
+    return options[s->f64][!kn_conv_is_flat(s)];
 }
 
-kn_status kn_conv2d_reference_backward_data(kn_stream *stream, const void *problem_)
+kn_status kn_conv_reference_forward(kn_stream *stream, const void *problem_)
 {
-    const kn_conv2d_problem *problem = problem_;
-    const kn_conv2d_shape *s = &problem->shape;
-    kn_conv2d_kernel_shape shape = kn_conv2d_describe(s);
+    const kn_conv_problem *problem = problem_;
+    const kn_conv_shape *s = &problem->shape;
+    kn_conv_kernel_shape shape = kn_conv_describe(s);
+    kn_conv_operand bias = problem->bias.buffer ? problem->bias : problem->weight;
+    return kn_run(stream, .source = "conv/any/reference.cl", .kernel = "conv_reference_forward", .operation = "conv2d",
+                  .options = kn_conv_volume_options(s), .dims = 1,
+                  .global = {choose_items(stream, s->images * s->out_channels * kn_conv_volume(s->out_size))},
+                  KN_ARGS(kn_conv_arg(s, problem->x), kn_conv_arg(s, problem->weight), kn_conv_arg(s, bias),
+                          kn_conv_arg(s, problem->y), kn_arg_struct(&shape, sizeof shape),
+                          kn_arg_i32(problem->bias.buffer != NULL), KN_CONV_CUT_ARGS(s->f64, problem->activation)));
+}
+
+kn_status kn_conv_reference_backward_data(kn_stream *stream, const void *problem_)
+{
+    const kn_conv_problem *problem = problem_;
+    const kn_conv_shape *s = &problem->shape;
+    kn_conv_kernel_shape shape = kn_conv_describe(s);
     return kn_run(stream, .source = "conv/any/reference.cl", .kernel = "conv_reference_data",
-                  .operation = "conv2d_backward_data", .options = type_options(s), .dims = 1,
-                  .global = {choose_items(stream, s->images * s->in_channels * s->in_size[0] * s->in_size[1])},
-                  KN_ARGS(kn_conv2d_arg(s, problem->y), kn_conv2d_arg(s, problem->weight), kn_conv2d_arg(s, problem->x),
+                  .operation = "conv2d_backward_data", .options = kn_conv_volume_options(s), .dims = 1,
+                  .global = {choose_items(stream, s->images * s->in_channels * kn_conv_volume(s->in_size))},
+                  KN_ARGS(kn_conv_arg(s, problem->y), kn_conv_arg(s, problem->weight), kn_conv_arg(s, problem->x),
                           kn_arg_struct(&shape, sizeof shape)));
 }
 
-kn_status kn_conv2d_bias_gradient(kn_stream *stream, const kn_conv2d_problem *problem)
+kn_status kn_conv_bias_gradient(kn_stream *stream, const kn_conv_problem *problem)
 {
-    const kn_conv2d_shape *s = &problem->shape;
-    if (kn_conv2d_sums_bias_on_gpu(kn_device_limits(kn_stream_device(stream)), s))
-        return kn_conv2d_bias_on_gpu(stream, problem);
+    const kn_conv_shape *s = &problem->shape;
+    if (kn_conv_sums_bias_on_gpu(kn_device_limits(kn_stream_device(stream)), s))
+        return kn_conv_bias_on_gpu(stream, problem);
     return kn_run(stream, .source = "conv/any/reference.cl", .kernel = "conv_bias_gradient",
-                  .operation = "conv2d_backward_bias", .options = type_options(s), .dims = 1,
+                  .operation = "conv2d_backward_bias", .options = kn_conv_volume_options(s), .dims = 1,
                   .global = {choose_items(stream, s->out_channels)},
-                  KN_ARGS(kn_conv2d_arg(s, problem->y), kn_conv2d_arg(s, problem->bias), kn_arg_i64(s->images),
-                          kn_arg_i64(s->out_channels), kn_arg_i64(s->out_size[0] * s->out_size[1])));
+                  KN_ARGS(kn_conv_arg(s, problem->y), kn_conv_arg(s, problem->bias), kn_arg_i64(s->images),
+                          kn_arg_i64(s->out_channels), kn_arg_i64(kn_conv_volume(s->out_size))));
 }
 
-kn_status kn_conv2d_reference_backward_weights(kn_stream *stream, const void *problem_)
+kn_status kn_conv_reference_backward_weights(kn_stream *stream, const void *problem_)
 {
-    const kn_conv2d_problem *problem = problem_;
-    const kn_conv2d_shape *s = &problem->shape;
-    kn_conv2d_kernel_shape shape = kn_conv2d_describe(s);
+    const kn_conv_problem *problem = problem_;
+    const kn_conv_shape *s = &problem->shape;
+    kn_conv_kernel_shape shape = kn_conv_describe(s);
     KN_TRY(kn_run(stream, .source = "conv/any/reference.cl", .kernel = "conv_reference_weights",
-                  .operation = "conv2d_backward_weights", .options = type_options(s), .dims = 1,
-                  .global = {choose_items(stream, s->out_channels * kn_conv2d_taps(s))},
-                  KN_ARGS(kn_conv2d_arg(s, problem->x), kn_conv2d_arg(s, problem->y), kn_conv2d_arg(s, problem->weight),
+                  .operation = "conv2d_backward_weights", .options = kn_conv_volume_options(s), .dims = 1,
+                  .global = {choose_items(stream, s->out_channels * kn_conv_taps(s))},
+                  KN_ARGS(kn_conv_arg(s, problem->x), kn_conv_arg(s, problem->y), kn_conv_arg(s, problem->weight),
                           kn_arg_struct(&shape, sizeof shape))));
-    return problem->bias.buffer ? kn_conv2d_bias_gradient(stream, problem) : KN_OK;
+    return problem->bias.buffer ? kn_conv_bias_gradient(stream, problem) : KN_OK;
 }

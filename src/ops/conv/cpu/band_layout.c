@@ -3,46 +3,46 @@
 
 static int64_t round_up(int64_t n, int64_t step) { return kn_div_up(n, step) * step; }
 
-bool kn_conv2d_bands_fit(const kn_conv2d_shape *s, bool backward)
+bool kn_conv_bands_fit(const kn_conv_shape *s, bool backward)
 {
     const double most = 1 << 30;
-    for (int d = 0; d < 2; d++) {
+    for (int d = 1; d < 3; d++) {
         double reach = (double)s->kernel_size[d] * (double)s->dilation[d];
-        if (backward && s->stride[d] > KN_CONV2D_BAND_CLASSES)
+        if (backward && s->stride[d] > KN_CONV_BAND_CLASSES)
             return false;
         if ((double)s->in_size[d] + 2 * (double)s->padding[d] + reach + (double)s->stride[d] > most ||
             (double)s->out_size[d] * (double)s->stride[d] + reach > most)
             return false;
     }
-    double pixels = (double)s->in_size[0] * (double)s->in_size[1];
-    return pixels < most && (double)s->kernel_size[0] * (double)s->kernel_size[1] * 64 < most;
+    double pixels = (double)s->in_size[1] * (double)s->in_size[2];
+    return kn_conv_is_flat(s) && pixels < most && (double)s->kernel_size[1] * (double)s->kernel_size[2] * 64 < most;
 }
 
-static kn_conv2d_band_axis forward_axis(const kn_conv2d_shape *s, int d)
+static kn_conv_band_axis forward_axis(const kn_conv_shape *s, int d)
 {
-    return (kn_conv2d_band_axis){.in = (int32_t)s->in_size[d],
-                                 .out = (int32_t)s->out_size[d],
-                                 .rows = (int32_t)s->out_size[d],
-                                 .step = (int32_t)s->stride[d],
-                                 .low = -(int32_t)s->padding[d],
-                                 .halo = (int32_t)((s->kernel_size[d] - 1) * s->dilation[d]),
-                                 .classes = 1,
-                                 .of = {{.rows = (int32_t)s->out_size[d],
-                                         .taps = (int32_t)s->kernel_size[d],
-                                         .distance = (int32_t)s->dilation[d],
-                                         .weight_step = 1}}};
+    return (kn_conv_band_axis){.in = (int32_t)s->in_size[d],
+                               .out = (int32_t)s->out_size[d],
+                               .rows = (int32_t)s->out_size[d],
+                               .step = (int32_t)s->stride[d],
+                               .low = -(int32_t)s->padding[d],
+                               .halo = (int32_t)((s->kernel_size[d] - 1) * s->dilation[d]),
+                               .classes = 1,
+                               .of = {{.rows = (int32_t)s->out_size[d],
+                                       .taps = (int32_t)s->kernel_size[d],
+                                       .distance = (int32_t)s->dilation[d],
+                                       .weight_step = 1}}};
 }
 
-static kn_conv2d_band_axis backward_axis(const kn_conv2d_shape *s, int d)
+static kn_conv_band_axis backward_axis(const kn_conv_shape *s, int d)
 {
-    kn_conv2d_band_axis a = {
+    kn_conv_band_axis a = {
         .in = (int32_t)s->out_size[d], .out = (int32_t)s->in_size[d], .step = 1, .classes = (int32_t)s->stride[d]};
     int64_t low = INT64_MAX, high = INT64_MIN;
     for (int i = 0; i < a.classes; i++) {
-        kn_conv2d_residue_class r = kn_conv2d_choose_residue(s, d, i);
+        kn_conv_residue_class r = kn_conv_choose_residue(s, d, i);
         a.rows = (int32_t)kn_max_i64(a.rows, r.rows);
-        a.of[i] = (kn_conv2d_band_class){(int32_t)r.rows,     (int32_t)r.origin, (int32_t)r.taps,
-                                         (int32_t)r.distance, (int32_t)r.first,  (int32_t)r.step};
+        a.of[i] = (kn_conv_band_class){(int32_t)r.rows,     (int32_t)r.origin, (int32_t)r.taps,
+                                       (int32_t)r.distance, (int32_t)r.first,  (int32_t)r.step};
         if (r.taps > 0) {
             low = kn_min_i64(low, r.origin + (r.taps - 1) * r.distance);
             high = kn_max_i64(high, r.origin);
@@ -58,21 +58,21 @@ static kn_conv2d_band_axis backward_axis(const kn_conv2d_shape *s, int d)
 }
 
 /* From the distance over which the taps reach to what that means for the planes. */
-static void split_by_step(kn_conv2d_band_axis *a)
+static void split_by_step(kn_conv_band_axis *a)
 {
     a->phases = (int32_t)kn_min_i64(a->step, (int64_t)a->halo + 1);
     a->halo /= a->step;
 }
 
-void kn_conv2d_describe_bands(kn_conv2d_bands *b, const kn_conv2d_shape *s, bool backward)
+void kn_conv_describe_bands(kn_conv_bands *b, const kn_conv_shape *s, bool backward)
 {
     int64_t in = s->in_channels / s->groups, out = s->out_channels / s->groups;
-    *b = (kn_conv2d_bands){
-        .rows = backward ? backward_axis(s, 0) : forward_axis(s, 0),
-        .columns = backward ? backward_axis(s, 1) : forward_axis(s, 1),
+    *b = (kn_conv_bands){
+        .rows = backward ? backward_axis(s, 1) : forward_axis(s, 1),
+        .columns = backward ? backward_axis(s, 2) : forward_axis(s, 2),
         .layout = {
             .images = s->images, .groups = s->groups, .inner = backward ? out : in, .outer = backward ? in : out}};
-    kn_conv2d_band_axis *r = &b->rows, *c = &b->columns;
+    kn_conv_band_axis *r = &b->rows, *c = &b->columns;
     bool all = r->halo == 0 && c->halo == 0 && r->step == 1 && c->step == 1 && r->classes == 1 && c->classes == 1 &&
                r->low == 0 && c->low == 0 && r->in == r->rows && c->in == c->rows;
     if (all) {
@@ -85,9 +85,9 @@ void kn_conv2d_describe_bands(kn_conv2d_bands *b, const kn_conv2d_shape *s, bool
     b->layout.pitch = c->rows + c->halo;
 }
 
-void kn_conv2d_cut_bands(kn_conv2d_bands *b, int64_t most, int64_t tile)
+void kn_conv_cut_bands(kn_conv_bands *b, int64_t most, int64_t tile)
 {
-    kn_conv2d_band_layout *g = &b->layout;
+    kn_conv_band_layout *g = &b->layout;
     int64_t rows = b->rows.rows, halo = b->rows.halo, all = g->images * rows;
     most = kn_max_i64(1, most / tile) * tile;
     /* The last row of a band takes no more than its pixels, and one image's rows those beyond as well. */

@@ -16,8 +16,8 @@ typedef struct bands_weights {
 } bands_weights;
 
 typedef struct bands_pass {
-    const kn_conv2d_problem *problem;
-    kn_conv2d_bands bands;
+    const kn_conv_problem *problem;
+    kn_conv_bands bands;
     bands_weights weights;
     bool backward;
     int vector_width, channels, vectors;                                      /* of a tile */
@@ -35,7 +35,7 @@ static const bands_tile tiles_of_32[] = {{8, 3}, {6, 4}, {5, 5}, {3, 7}, {2, 8},
 /* Elements of one band, so that it stays in cache. */
 static int64_t longest_band(const bands_pass *p, int64_t tile)
 {
-    int64_t planes = p->bands.layout.inner * kn_conv2d_band_planes(&p->bands);
+    int64_t planes = p->bands.layout.inner * kn_conv_band_planes(&p->bands);
     return kn_min_i64(BAND_BYTES / p->element / kn_max_i64(1, planes), MOST_TILES * tile);
 }
 
@@ -43,7 +43,7 @@ static int64_t longest_band(const bands_pass *p, int64_t tile)
  * mostly is two. */
 static double cost_of(const bands_pass *p, bands_tile tile)
 {
-    const kn_conv2d_bands *b = &p->bands;
+    const kn_conv_bands *b = &p->bands;
     double tiles = (double)kn_div_up(b->length, (int64_t)tile.vectors * p->vector_width) * (double)b->layout.bands *
                    (double)kn_div_up(b->layout.outer, tile.channels);
     double load = b->layout.flat ? 0.2 : 0.4;
@@ -52,13 +52,13 @@ static double cost_of(const bands_pass *p, bands_tile tile)
 
 static void choose_tile(bands_pass *p, const kn_limits *limits)
 {
-    bool many = kn_conv2d_many_registers(limits);
+    bool many = kn_conv_many_registers(limits);
     const bands_tile *tiles = many ? tiles_of_32 : tiles_of_16, *best = NULL;
     int count = many ? (int)(sizeof tiles_of_32 / sizeof *tiles) : (int)(sizeof tiles_of_16 / sizeof *tiles);
     double least = 0;
     for (int i = 0; i < count; i++) {
         int64_t size = (int64_t)tiles[i].vectors * p->vector_width;
-        kn_conv2d_cut_bands(&p->bands, longest_band(p, size), size);
+        kn_conv_cut_bands(&p->bands, longest_band(p, size), size);
         double cost = cost_of(p, tiles[i]);
         if (best && cost >= least)
             continue;
@@ -68,18 +68,18 @@ static void choose_tile(bands_pass *p, const kn_limits *limits)
     p->channels = best->channels;
     p->vectors = best->vectors;
     int64_t size = (int64_t)p->vectors * p->vector_width;
-    kn_conv2d_cut_bands(&p->bands, longest_band(p, size), size);
+    kn_conv_cut_bands(&p->bands, longest_band(p, size), size);
 }
 
 static void describe_weights(bands_pass *p)
 {
-    const kn_conv2d_shape *s = &p->problem->shape;
-    const kn_conv2d_band_layout *g = &p->bands.layout;
-    int64_t area = s->kernel_size[0] * s->kernel_size[1];
+    const kn_conv_shape *s = &p->problem->shape;
+    const kn_conv_band_layout *g = &p->bands.layout;
+    int64_t area = s->kernel_size[1] * s->kernel_size[2];
     p->weights = (bands_weights){.group = g->inner * g->outer * area,
                                  .outer = p->backward ? area : g->inner * area,
                                  .inner = p->backward ? g->outer * area : area,
-                                 .row = s->kernel_size[1],
+                                 .row = s->kernel_size[2],
                                  .column = 1};
     p->weights.block = p->channels * p->weights.outer;
     if (!p->packed)
@@ -89,21 +89,21 @@ static void describe_weights(bands_pass *p)
                                  .block = size,
                                  .outer = 1,
                                  .inner = area * p->channels,
-                                 .row = s->kernel_size[1] * p->channels,
+                                 .row = s->kernel_size[2] * p->channels,
                                  .column = p->channels};
 }
 
 /* Few items, which keep their memory in cache, where that is much; many, which even out, where it is not. */
 static void choose_items(bands_pass *p, const kn_limits *limits)
 {
-    const kn_conv2d_shape *s = &p->problem->shape;
-    const kn_conv2d_bands *b = &p->bands;
+    const kn_conv_shape *s = &p->problem->shape;
+    const kn_conv_bands *b = &p->bands;
     int64_t units = p->blocks * b->layout.groups * b->layout.bands;
     int64_t lines = (int64_t)p->channels * b->columns.classes * b->length;
-    p->table_size = kn_div_up(s->kernel_size[0] * s->kernel_size[1], 8) * 16;
+    p->table_size = kn_div_up(s->kernel_size[1] * s->kernel_size[2], 8) * 16;
     p->scratch_size = p->table_size + lines;
     if (!b->layout.in_place)
-        p->scratch_size += b->layout.inner * kn_conv2d_band_planes(b) * b->layout.plane;
+        p->scratch_size += b->layout.inner * kn_conv_band_planes(b) * b->layout.plane;
     int64_t items = (p->scratch_size * p->element > 64 << 10 ? 8 : 32) * limits->compute_units;
     p->units_per_item = kn_div_up(units, items);
     p->items = kn_div_up(units, p->units_per_item);
@@ -111,10 +111,10 @@ static void choose_items(bands_pass *p, const kn_limits *limits)
 
 static void describe(bands_pass *p, const kn_limits *limits)
 {
-    const kn_conv2d_shape *s = &p->problem->shape;
+    const kn_conv_shape *s = &p->problem->shape;
     p->element = s->f64 ? 8 : 4;
-    p->vector_width = kn_conv2d_vector_width(limits, s->f64);
-    kn_conv2d_describe_bands(&p->bands, s, p->backward);
+    p->vector_width = kn_conv_vector_width(limits, s->f64);
+    kn_conv_describe_bands(&p->bands, s, p->backward);
     choose_tile(p, limits);
     p->blocks = kn_div_up(p->bands.layout.outer, p->channels);
     choose_items(p, limits);
@@ -122,55 +122,55 @@ static void describe(bands_pass *p, const kn_limits *limits)
 
 static const char *options_of(char *buffer, const bands_pass *p)
 {
-    snprintf(buffer, KN_CONV2D_OPTIONS, "%s -DVW=%d -DKX=%d -DVX=%d",
+    snprintf(buffer, KN_CONV_OPTIONS, "%s -DVW=%d -DKX=%d -DVX=%d",
              p->element == 8 ? "-DT=double -DKN_USE_F64" : "-DT=float", p->vector_width, p->channels, p->vectors);
     return buffer;
 }
 
 static bool wants_packing(const bands_pass *p)
 {
-    const kn_conv2d_shape *s = &p->problem->shape;
-    const kn_conv2d_band_layout *g = &p->bands.layout;
-    int64_t bytes = g->inner * g->outer * s->kernel_size[0] * s->kernel_size[1] * p->element;
+    const kn_conv_shape *s = &p->problem->shape;
+    const kn_conv_band_layout *g = &p->bands.layout;
+    int64_t bytes = g->inner * g->outer * s->kernel_size[1] * s->kernel_size[2] * p->element;
     return p->backward && g->outer >= p->channels && bytes > PACK_BYTES;
 }
 
 static kn_status pack(bands_pass *p, kn_stream *stream)
 {
-    char options[KN_CONV2D_OPTIONS];
-    const kn_conv2d_shape *s = &p->problem->shape;
-    const kn_conv2d_band_layout *g = &p->bands.layout;
-    int64_t area = s->kernel_size[0] * s->kernel_size[1];
+    char options[KN_CONV_OPTIONS];
+    const kn_conv_shape *s = &p->problem->shape;
+    const kn_conv_band_layout *g = &p->bands.layout;
+    int64_t area = s->kernel_size[1] * s->kernel_size[2];
     KN_TRY(kn_buffer_alloc(&p->packed, stream,
                            (size_t)(p->blocks * p->channels * g->inner * area * g->groups * p->element)));
     return kn_run(stream, .source = "conv/cpu/bands.cl", .kernel = "conv_bands_pack", .operation = "conv2d",
                   .options = options_of(options, p), .dims = 1,
                   .global = {(size_t)(g->groups * kn_div_up(p->blocks, PACKED_BLOCKS))}, .local = {1},
-                  KN_ARGS(kn_conv2d_arg(s, p->problem->weight), kn_arg_buffer(p->packed, 0), kn_arg_i64(g->groups),
+                  KN_ARGS(kn_conv_arg(s, p->problem->weight), kn_arg_buffer(p->packed, 0), kn_arg_i64(g->groups),
                           kn_arg_i64(g->inner), kn_arg_i64(g->outer), kn_arg_i64(area)));
 }
 
 static kn_status correlate(const bands_pass *p, kn_stream *stream)
 {
-    char options[KN_CONV2D_OPTIONS];
-    const kn_conv2d_problem *problem = p->problem;
-    const kn_conv2d_shape *s = &problem->shape;
-    const kn_conv2d_bands *b = &p->bands;
+    char options[KN_CONV_OPTIONS];
+    const kn_conv_problem *problem = p->problem;
+    const kn_conv_shape *s = &problem->shape;
+    const kn_conv_bands *b = &p->bands;
     bool has_bias = !p->backward && problem->bias.buffer;
     kn_activation activation = p->backward ? KN_ACTIVATION_NONE : problem->activation;
     return kn_run(stream, .source = "conv/cpu/bands.cl", .kernel = "conv_bands", .operation = "conv2d",
                   .options = options_of(options, p), .dims = 1, .global = {(size_t)p->items}, .local = {1},
-                  KN_ARGS(kn_conv2d_arg(s, p->backward ? problem->y : problem->x),
-                          p->packed ? kn_arg_buffer(p->packed, 0) : kn_conv2d_arg(s, problem->weight),
-                          kn_conv2d_arg(s, has_bias ? problem->bias : problem->weight),
-                          kn_conv2d_arg(s, p->backward ? problem->x : problem->y), kn_arg_buffer(p->scratch, 0),
+                  KN_ARGS(kn_conv_arg(s, p->backward ? problem->y : problem->x),
+                          p->packed ? kn_arg_buffer(p->packed, 0) : kn_conv_arg(s, problem->weight),
+                          kn_conv_arg(s, has_bias ? problem->bias : problem->weight),
+                          kn_conv_arg(s, p->backward ? problem->x : problem->y), kn_arg_buffer(p->scratch, 0),
                           kn_arg_struct(&b->layout, sizeof b->layout), kn_arg_struct(&b->rows, sizeof b->rows),
                           kn_arg_struct(&b->columns, sizeof b->columns), kn_arg_struct(&p->weights, sizeof p->weights),
                           kn_arg_i64(p->units_per_item), kn_arg_i64(p->scratch_size), kn_arg_i64(p->table_size),
-                          kn_arg_i64(b->length), kn_arg_i32(has_bias), KN_CONV2D_CUT_ARGS(s->f64, activation)));
+                          kn_arg_i64(b->length), kn_arg_i32(has_bias), KN_CONV_CUT_ARGS(s->f64, activation)));
 }
 
-static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
+static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)
 {
     bands_pass p = {.problem = problem, .backward = backward};
     describe(&p, kn_device_limits(kn_stream_device(stream)));
@@ -187,52 +187,52 @@ static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool b
 
 /* --- choice ------------------------------------------------------------------------------------------------------- */
 
-static bool supports(const kn_limits *limits, const kn_conv2d_problem *problem, bool backward)
+static bool supports(const kn_limits *limits, const kn_conv_problem *problem, bool backward)
 {
-    if (!kn_conv2d_bands_fit(&problem->shape, backward))
+    if (!kn_conv_bands_fit(&problem->shape, backward))
         return false;
     bands_pass p = {.problem = problem, .backward = backward};
     describe(&p, limits);
-    double planes = (double)kn_conv2d_band_planes(&p.bands) * (double)p.bands.layout.plane;
+    double planes = (double)kn_conv_band_planes(&p.bands) * (double)p.bands.layout.plane;
     return planes < 2147483647.0 &&
            (double)p.items * (double)p.scratch_size * (double)p.element <= (double)limits->max_allocation;
 }
 
-bool kn_conv2d_supports_bands(const kn_limits *limits, const void *problem) { return supports(limits, problem, false); }
-bool kn_conv2d_supports_bands_data(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_bands(const kn_limits *limits, const void *problem) { return supports(limits, problem, false); }
+bool kn_conv_supports_bands_data(const kn_limits *limits, const void *problem)
 {
     return supports(limits, problem, true);
 }
 
 /* Of a 1 x 1 kernel's pixels, none left out. */
-static bool is_pointwise(const kn_conv2d_shape *s)
+static bool is_pointwise(const kn_conv_shape *s)
 {
-    kn_conv2d_bands b;
-    kn_conv2d_describe_bands(&b, s, false);
+    kn_conv_bands b;
+    kn_conv_describe_bands(&b, s, false);
     return b.layout.flat && s->groups == 1 && s->in_channels >= 16 && s->out_channels >= 16;
 }
 
 /* Fewer result channels than half a vector, which the other ways fill up, and enough taps for a band's copying; with a
  * stride, which vectors along the rows of the image cannot take, any number. */
-static bool few_channels(const kn_limits *limits, const kn_conv2d_shape *s, int64_t inner, int64_t outer)
+static bool few_channels(const kn_limits *limits, const kn_conv_shape *s, int64_t inner, int64_t outer)
 {
-    bool strided = s->stride[0] > 1 || s->stride[1] > 1;
-    return 2 * outer <= kn_conv2d_vector_width(limits, s->f64) &&
-           (strided || inner * s->kernel_size[0] * s->kernel_size[1] >= 64);
+    bool strided = s->stride[1] > 1 || s->stride[2] > 1;
+    return 2 * outer <= kn_conv_vector_width(limits, s->f64) &&
+           (strided || inner * s->kernel_size[1] * s->kernel_size[2] >= 64);
 }
 
-bool kn_conv2d_prefers_bands(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_bands(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     return limits->is_cpu &&
            (is_pointwise(s) || few_channels(limits, s, s->in_channels / s->groups, s->out_channels / s->groups));
 }
 
 /* Images too small to be read in place want weights by whole vectors of channels, as they lie. */
-bool kn_conv2d_prefers_bands_data(const kn_limits *limits, const void *problem_)
+bool kn_conv_prefers_bands_data(const kn_limits *limits, const void *problem_)
 {
-    const kn_conv2d_problem *problem = problem_;
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_problem *problem = problem_;
+    const kn_conv_shape *s = &problem->shape;
     if (!limits->is_cpu)
         return false;
     if (!is_pointwise(s))
@@ -242,5 +242,5 @@ bool kn_conv2d_prefers_bands_data(const kn_limits *limits, const void *problem_)
     return p.bands.layout.in_place;
 }
 
-kn_status kn_conv2d_bands_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
-kn_status kn_conv2d_bands_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }
+kn_status kn_conv_bands_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
+kn_status kn_conv_bands_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }

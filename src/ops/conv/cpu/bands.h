@@ -5,35 +5,35 @@
 #include "ops/conv/correlation.h"
 
 /* Mirrors of the structs in cl/conv/cpu/bands.clh. */
-enum { KN_CONV2D_BAND_CLASSES = 8 };
-typedef struct kn_conv2d_band_class {
+enum { KN_CONV_BAND_CLASSES = 8 };
+typedef struct kn_conv_band_class {
     int32_t rows, origin, taps, distance, first, weight_step;
-} kn_conv2d_band_class;
-typedef struct kn_conv2d_band_axis {
+} kn_conv_band_class;
+typedef struct kn_conv_band_axis {
     int32_t in, out, rows, step, low, phases, halo, classes;
-    kn_conv2d_band_class of[KN_CONV2D_BAND_CLASSES];
-} kn_conv2d_band_axis;
-typedef struct kn_conv2d_band_layout {
+    kn_conv_band_class of[KN_CONV_BAND_CLASSES];
+} kn_conv_band_axis;
+typedef struct kn_conv_band_layout {
     int64_t images, groups, inner, outer, plane, pitch, rows_per_band, bands, bands_per_image;
     int32_t flat, in_place;
-} kn_conv2d_band_layout;
+} kn_conv_band_layout;
 
-typedef struct kn_conv2d_bands {
-    kn_conv2d_band_axis rows, columns;
-    kn_conv2d_band_layout layout;
+typedef struct kn_conv_bands {
+    kn_conv_band_axis rows, columns;
+    kn_conv_band_layout layout;
     int64_t length; /* elements from the first to the last pixel of a band, filled up to whole tiles */
-} kn_conv2d_bands;
+} kn_conv_bands;
 
 /* Whether the bands' int fields can hold the problem. */
-bool kn_conv2d_bands_fit(const kn_conv2d_shape *s, bool backward);
+bool kn_conv_bands_fit(const kn_conv_shape *s, bool backward);
 
 /* All but the layout's sizes; a 1 x 1 kernel that reads all pixels takes them as so many rows of one. */
-void kn_conv2d_describe_bands(kn_conv2d_bands *b, const kn_conv2d_shape *s, bool backward);
+void kn_conv_describe_bands(kn_conv_bands *b, const kn_conv_shape *s, bool backward);
 
 /* Chooses the rows per band so that one is about `most` elements long, in tiles of `tile`, and sets what follows. */
-void kn_conv2d_cut_bands(kn_conv2d_bands *b, int64_t most, int64_t tile);
+void kn_conv_cut_bands(kn_conv_bands *b, int64_t most, int64_t tile);
 
-static inline int64_t kn_conv2d_band_planes(const kn_conv2d_bands *b) /* of one channel */
+static inline int64_t kn_conv_band_planes(const kn_conv_bands *b) /* of one channel */
 {
     return (int64_t)b->rows.phases * b->columns.phases;
 }

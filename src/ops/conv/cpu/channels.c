@@ -24,7 +24,7 @@ static int64_t extent(int64_t read, int64_t results, int64_t shift, int64_t dist
     return margin(shift, distance, taps) + kn_max_i64(read, reach);
 }
 
-static void choose_grid(kn_conv2d_plane_shape *p)
+static void choose_grid(kn_conv_plane_shape *p)
 {
     int64_t rows = extent((p->read_rows - 1) * p->spread_rows + 1, (p->rows - 1) * p->step_rows + 1, p->row_shift,
                           p->row_distance, p->kernel_rows);
@@ -36,22 +36,22 @@ static void choose_grid(kn_conv2d_plane_shape *p)
 }
 
 /* The most that divide the kernel's taps: none is summed twice or left out. */
-static int64_t taps_at_a_time(const kn_conv2d_shape *s)
+static int64_t taps_at_a_time(const kn_conv_shape *s)
 {
-    int64_t taps = kn_conv2d_taps(s), most = kn_min_i64(taps, MOST_TAPS);
+    int64_t taps = kn_conv_taps(s), most = kn_min_i64(taps, MOST_TAPS);
     while (taps % most > 0)
         most--;
     return most;
 }
 
-static void describe(kn_conv2d_plane_pass *p, const kn_limits *limits, kn_conv2d_plane_shape shape)
+static void describe(kn_conv_plane_pass *p, const kn_limits *limits, kn_conv_plane_shape shape)
 {
-    const kn_conv2d_shape *s = &p->problem->shape;
-    int64_t taps = kn_conv2d_taps(s), pixels = shape.rows * shape.columns;
+    const kn_conv_shape *s = &p->problem->shape;
+    int64_t taps = kn_conv_taps(s), pixels = shape.rows * shape.columns;
     choose_grid(&shape);
     p->shape = shape;
     p->element = s->f64 ? 8 : 4;
-    p->vector_width = kn_conv2d_vector_width(limits, s->f64);
+    p->vector_width = kn_conv_vector_width(limits, s->f64);
     p->tasks = kn_div_up(shape.channels, p->vector_width);                /* blocks of channels */
     p->scratch_size = (shape.line + pixels + taps + 1) * p->vector_width; /* and tables of 32-bit integers */
     p->scratch_size += shape.read_rows * shape.read_columns + 2 * pixels + taps;
@@ -62,68 +62,65 @@ static void describe(kn_conv2d_plane_pass *p, const kn_limits *limits, kn_conv2d
 
 /* --- passes ------------------------------------------------------------------------------------------------------- */
 
-static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
+static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)
 {
-    const kn_conv2d_shape *s = &problem->shape;
-    kn_conv2d_plane_pass p = {.problem = problem, .source = source, .kernel = "conv_channels"};
+    const kn_conv_shape *s = &problem->shape;
+    kn_conv_plane_pass p = {.problem = problem, .source = source, .kernel = "conv_channels"};
     describe(&p, kn_device_limits(kn_stream_device(stream)),
-             backward ? kn_conv2d_plane_shape_of_backward(s) : kn_conv2d_plane_shape_of_forward(s));
+             backward ? kn_conv_plane_shape_of_backward(s) : kn_conv_plane_shape_of_forward(s));
     p.tasks *= p.shape.images;
-    return kn_conv2d_run_planes(stream, &p, backward);
+    return kn_conv_run_planes(stream, &p, backward);
 }
 
-kn_status kn_conv2d_channels_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
-kn_status kn_conv2d_channels_backward_data(kn_stream *stream, const void *problem)
-{
-    return run(stream, problem, true);
-}
+kn_status kn_conv_channels_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
+kn_status kn_conv_channels_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }
 
-kn_status kn_conv2d_channels_backward_weights(kn_stream *stream, const void *problem_)
+kn_status kn_conv_channels_backward_weights(kn_stream *stream, const void *problem_)
 {
-    const kn_conv2d_problem *problem = problem_;
-    kn_conv2d_plane_pass p = {.problem = problem, .source = source, .kernel = "conv_channels_weights"};
-    describe(&p, kn_device_limits(kn_stream_device(stream)), kn_conv2d_plane_shape_of_forward(&problem->shape));
-    return kn_conv2d_run_plane_weights(stream, &p);
+    const kn_conv_problem *problem = problem_;
+    kn_conv_plane_pass p = {.problem = problem, .source = source, .kernel = "conv_channels_weights"};
+    describe(&p, kn_device_limits(kn_stream_device(stream)), kn_conv_plane_shape_of_forward(&problem->shape));
+    return kn_conv_run_plane_weights(stream, &p);
 }
 
 /* --- choice ------------------------------------------------------------------------------------------------------- */
 
 /* Offsets within the grid are 32 bits wide; every column of the result need not be one of the image, unlike with
  * conv/cpu/planes.cl, whose rows are the image's. */
-bool kn_conv2d_supports_channels(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_channels(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     const double most = 1 << 24;
     double size = 1;
     (void)limits;
-    for (int d = 0; d < 2; d++)
+    for (int d = 1; d < 3; d++)
         size *= (double)s->in_size[d] + (double)s->out_size[d] * (double)s->stride[d] +
                 2 * (double)s->kernel_size[d] * (double)s->dilation[d] + 2 * (double)s->padding[d];
-    return s->groups == s->in_channels && size < most;
+    return kn_conv_is_flat(s) && s->groups == s->in_channels && size < most;
 }
 
-bool kn_conv2d_supports_channels_data(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_channels_data(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    return kn_conv2d_supports_channels(limits, problem) && s->out_channels == s->groups;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
+    return kn_conv_supports_channels(limits, problem) && s->out_channels == s->groups;
 }
 
-static bool prefers(const kn_limits *limits, const kn_conv2d_shape *s, int64_t most_bytes)
+static bool prefers(const kn_limits *limits, const kn_conv_shape *s, int64_t most_bytes)
 {
-    kn_conv2d_plane_shape p = kn_conv2d_plane_shape_of_forward(s);
-    int64_t lanes = kn_conv2d_vector_width(limits, s->f64), pixels = p.rows * p.columns;
+    kn_conv_plane_shape p = kn_conv_plane_shape_of_forward(s);
+    int64_t lanes = kn_conv_vector_width(limits, s->f64), pixels = p.rows * p.columns;
     if (!limits->is_cpu || s->groups < lanes || kn_min_i64(p.read_rows * p.read_columns, pixels) < lanes)
         return false;
     choose_grid(&p);
     return (p.line + pixels) * lanes * (s->f64 ? 8 : 4) <= most_bytes;
 }
 
-bool kn_conv2d_prefers_channels(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_channels(const kn_limits *limits, const void *problem)
 {
-    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, GRID_BYTES);
+    return prefers(limits, &((const kn_conv_problem *)problem)->shape, GRID_BYTES);
 }
 
-bool kn_conv2d_prefers_channels_weights(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_channels_weights(const kn_limits *limits, const void *problem)
 {
-    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, WEIGHTS_GRID_BYTES);
+    return prefers(limits, &((const kn_conv_problem *)problem)->shape, WEIGHTS_GRID_BYTES);
 }

@@ -3,13 +3,13 @@
 #include "ops/conv/correlation.h"
 
 enum { VECTORS = 2 }; /* along the channels, by as many images as leave registers for their values */
-static int64_t images_per_tile(const kn_limits *limits) { return kn_conv2d_many_registers(limits) ? 8 : 4; }
+static int64_t images_per_tile(const kn_limits *limits) { return kn_conv_many_registers(limits) ? 8 : 4; }
 
 typedef struct images_workspace {
     kn_buffer *repacked, *packed;
 } images_workspace;
 
-static kn_status prepare(kn_stream *stream, const kn_conv2d_correlation *c, const images_workspace *w,
+static kn_status prepare(kn_stream *stream, const kn_conv_correlation *c, const images_workspace *w,
                          const char *options, int64_t block, bool repack)
 {
     int64_t element = c->f64 ? 8 : 4, repack_images = repack ? c->grid.images : 0;
@@ -23,15 +23,15 @@ static kn_status prepare(kn_stream *stream, const kn_conv2d_correlation *c, cons
                           kn_arg_struct(&c->weights, sizeof c->weights), kn_arg_struct(&c->taps, sizeof c->taps)));
 }
 
-static kn_status correlate(kn_stream *stream, const kn_conv2d_correlation *c, const images_workspace *w,
+static kn_status correlate(kn_stream *stream, const kn_conv_correlation *c, const images_workspace *w,
                            const char *options, int64_t block)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     int64_t element = c->f64 ? 8 : 4, blocks = c->grid.groups * kn_div_up(c->grid.outer, block);
-    kn_conv2d_tap_list taps = c->taps; /* as in the image without padding */
+    kn_conv_tap_list taps = c->taps; /* as in the image without padding */
     taps.row_origin -= c->padding.top;
     taps.column_origin -= c->padding.left;
-    kn_conv2d_operand bias = c->bias.buffer ? c->bias : c->weight;
+    kn_conv_operand bias = c->bias.buffer ? c->bias : c->weight;
     return kn_run(
         stream, .source = "conv/cpu/images.cl", .kernel = "conv_images", .operation = "conv2d", .options = options,
         .dims = 3,
@@ -42,31 +42,31 @@ static kn_status correlate(kn_stream *stream, const kn_conv2d_correlation *c, co
                 kn_arg_struct(&c->grid, sizeof c->grid), kn_arg_struct(&taps, sizeof taps),
                 kn_arg_i64(c->padding.height), kn_arg_i64(c->padding.width), kn_arg_i64(c->grid.x_row / taps.pitch),
                 kn_arg_i64(c->grid.x_column), kn_arg_i64(c->grid.groups * taps.inner),
-                kn_arg_i32(c->bias.buffer != NULL), KN_CONV2D_CUT_ARGS(c->f64, c->activation)));
+                kn_arg_i32(c->bias.buffer != NULL), KN_CONV_CUT_ARGS(c->f64, c->activation)));
 }
 
-static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
+static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)
 {
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_shape *s = &problem->shape;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    char options[KN_CONV2D_OPTIONS];
+    char options[KN_CONV_OPTIONS];
     images_workspace w = {0};
-    kn_conv2d_correlation c;
-    int64_t element = s->f64 ? 8 : 4, block = VECTORS * kn_conv2d_vector_width(limits, s->f64);
-    int64_t read = backward ? s->images * s->out_channels * s->out_size[0] * s->out_size[1]
-                            : s->images * s->in_channels * s->in_size[0] * s->in_size[1];
+    kn_conv_correlation c;
+    int64_t element = s->f64 ? 8 : 4, block = VECTORS * kn_conv_vector_width(limits, s->f64);
+    int64_t read = backward ? s->images * s->out_channels * s->out_size[1] * s->out_size[2]
+                            : s->images * s->in_channels * s->in_size[1] * s->in_size[2];
     int64_t outer = (backward ? s->in_channels : s->out_channels) / s->groups,
             inner = (backward ? s->out_channels : s->in_channels) / s->groups;
-    int64_t weights = s->groups * kn_div_up(outer, block) * block * inner * s->kernel_size[0] * s->kernel_size[1];
-    kn_conv2d_options(options, limits, s->f64, VECTORS, "NX", (int)images_per_tile(limits));
+    int64_t weights = s->groups * kn_div_up(outer, block) * block * inner * s->kernel_size[1] * s->kernel_size[2];
+    kn_conv_options(options, limits, s->f64, VECTORS, "NX", (int)images_per_tile(limits));
     kn_status status = kn_buffer_alloc(&w.repacked, stream, (size_t)(read * element));
     if (status == KN_OK)
         status = kn_buffer_alloc(&w.packed, stream, (size_t)(weights * element));
     bool repacked = false;
-    for (int64_t i = 0; status == KN_OK && i < (backward ? kn_conv2d_residues(s) : 1); i++) {
+    for (int64_t i = 0; status == KN_OK && i < (backward ? kn_conv_residues(s) : 1); i++) {
         if (!backward)
-            kn_conv2d_describe_forward(&c, limits, problem);
-        else if (!kn_conv2d_describe_residue(&c, limits, problem, i))
+            kn_conv_describe_forward(&c, limits, problem);
+        else if (!kn_conv_describe_residue(&c, limits, problem, i))
             continue;
         status = prepare(stream, &c, &w, options, block, !repacked);
         repacked = true;
@@ -80,12 +80,12 @@ static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool b
 
 /* How many times fewer multiplications than on the padded image, tiles of which some images are missing counted in
  * full. */
-static double gain(const kn_limits *limits, const kn_conv2d_shape *s, bool backward)
+static double gain(const kn_limits *limits, const kn_conv_shape *s, bool backward)
 {
     double gain = 1;
-    for (int d = 0; d < 2; d++) {
+    for (int d = 1; d < 3; d++) {
         int64_t inside, all;
-        kn_conv2d_count_pairs(s, d, backward, &inside, &all);
+        kn_conv_count_pairs(s, d, backward, &inside, &all);
         gain *= (double)all / (double)kn_max_i64(inside, 1);
     }
     int64_t tile = images_per_tile(limits);
@@ -93,28 +93,28 @@ static double gain(const kn_limits *limits, const kn_conv2d_shape *s, bool backw
 }
 
 /* The kernel counts channels in int. */
-bool kn_conv2d_supports_images(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_images(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     (void)limits;
-    return s->in_channels < 32768 && s->out_channels < 32768;
+    return kn_conv_is_flat(s) && s->in_channels < 32768 && s->out_channels < 32768;
 }
 
-static bool prefers(const kn_limits *limits, const kn_conv2d_shape *s, bool backward)
+static bool prefers(const kn_limits *limits, const kn_conv_shape *s, bool backward)
 {
     int64_t inner = (backward ? s->out_channels : s->in_channels) / s->groups,
             outer = (backward ? s->in_channels : s->out_channels) / s->groups;
-    return limits->is_cpu && inner >= 16 && 2 * outer > kn_conv2d_vector_width(limits, s->f64) &&
-           (!backward || kn_conv2d_residues(s) <= 16) && gain(limits, s, backward) > 1.1;
+    return limits->is_cpu && inner >= 16 && 2 * outer > kn_conv_vector_width(limits, s->f64) &&
+           (!backward || kn_conv_residues(s) <= 16) && gain(limits, s, backward) > 1.1;
 }
 
-bool kn_conv2d_prefers_images(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_images(const kn_limits *limits, const void *problem)
 {
-    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, false);
+    return prefers(limits, &((const kn_conv_problem *)problem)->shape, false);
 }
-bool kn_conv2d_prefers_images_data(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_images_data(const kn_limits *limits, const void *problem)
 {
-    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, true);
+    return prefers(limits, &((const kn_conv_problem *)problem)->shape, true);
 }
-kn_status kn_conv2d_images_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
-kn_status kn_conv2d_images_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }
+kn_status kn_conv_images_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
+kn_status kn_conv_images_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }

@@ -6,49 +6,49 @@ enum { LEAST_TASKS = 64 }; /* of backward-weights, whatever the device: the orde
 
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
 
-kn_conv2d_plane_shape kn_conv2d_plane_shape_of_forward(const kn_conv2d_shape *s)
+kn_conv_plane_shape kn_conv_plane_shape_of_forward(const kn_conv_shape *s)
 {
-    return (kn_conv2d_plane_shape){.images = s->images,
-                                   .read_channels = s->in_channels,
-                                   .channels = s->out_channels,
-                                   .read_rows = s->in_size[0],
-                                   .read_columns = s->in_size[1],
-                                   .rows = s->out_size[0],
-                                   .columns = s->out_size[1],
-                                   .width = s->in_size[1],
-                                   .spread_rows = 1,
-                                   .spread_columns = 1,
-                                   .step_rows = s->stride[0],
-                                   .step_columns = s->stride[1],
-                                   .kernel_rows = s->kernel_size[0],
-                                   .kernel_columns = s->kernel_size[1],
-                                   .row_shift = -s->padding[0],
-                                   .row_distance = s->dilation[0],
-                                   .column_shift = -s->padding[1],
-                                   .column_distance = s->dilation[1]};
+    return (kn_conv_plane_shape){.images = s->images,
+                                 .read_channels = s->in_channels,
+                                 .channels = s->out_channels,
+                                 .read_rows = s->in_size[1],
+                                 .read_columns = s->in_size[2],
+                                 .rows = s->out_size[1],
+                                 .columns = s->out_size[2],
+                                 .width = s->in_size[2],
+                                 .spread_rows = 1,
+                                 .spread_columns = 1,
+                                 .step_rows = s->stride[1],
+                                 .step_columns = s->stride[2],
+                                 .kernel_rows = s->kernel_size[1],
+                                 .kernel_columns = s->kernel_size[2],
+                                 .row_shift = -s->padding[1],
+                                 .row_distance = s->dilation[1],
+                                 .column_shift = -s->padding[2],
+                                 .column_distance = s->dilation[2]};
 }
 
-kn_conv2d_plane_shape kn_conv2d_plane_shape_of_backward(const kn_conv2d_shape *s)
+kn_conv_plane_shape kn_conv_plane_shape_of_backward(const kn_conv_shape *s)
 {
-    kn_conv2d_plane_shape p = kn_conv2d_plane_shape_of_forward(s);
-    p.read_rows = s->out_size[0];
-    p.read_columns = s->out_size[1];
-    p.rows = s->in_size[0];
-    p.columns = s->in_size[1];
-    p.spread_rows = s->stride[0];
-    p.spread_columns = s->stride[1];
+    kn_conv_plane_shape p = kn_conv_plane_shape_of_forward(s);
+    p.read_rows = s->out_size[1];
+    p.read_columns = s->out_size[2];
+    p.rows = s->in_size[1];
+    p.columns = s->in_size[2];
+    p.spread_rows = s->stride[1];
+    p.spread_columns = s->stride[2];
     p.step_rows = p.step_columns = 1;
-    p.row_shift = s->padding[0];
-    p.row_distance = -s->dilation[0];
-    p.column_shift = s->padding[1];
-    p.column_distance = -s->dilation[1];
+    p.row_shift = s->padding[1];
+    p.row_distance = -s->dilation[1];
+    p.column_shift = s->padding[2];
+    p.column_distance = -s->dilation[2];
     return p;
 }
 
 /* --- forward and backward-data ------------------------------------------------------------------------------------ */
 
 /* Work-items enough to even out, and each with several of `tasks`, for what it prepares once. */
-static kn_status start_items(kn_conv2d_plane_pass *p, kn_stream *stream, int64_t tasks)
+static kn_status start_items(kn_conv_plane_pass *p, kn_stream *stream, int64_t tasks)
 {
     const int64_t most = 16 * kn_device_limits(kn_stream_device(stream))->compute_units;
     p->per_item = kn_div_up(tasks, most);
@@ -56,21 +56,21 @@ static kn_status start_items(kn_conv2d_plane_pass *p, kn_stream *stream, int64_t
     return kn_buffer_alloc(&p->scratch, stream, (size_t)(p->items * p->scratch_size * p->element));
 }
 
-kn_status kn_conv2d_run_planes(kn_stream *stream, kn_conv2d_plane_pass *p, bool backward)
+kn_status kn_conv_run_planes(kn_stream *stream, kn_conv_plane_pass *p, bool backward)
 {
-    const kn_conv2d_problem *problem = p->problem;
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_problem *problem = p->problem;
+    const kn_conv_shape *s = &problem->shape;
     bool has_bias = !backward && problem->bias.buffer;
     kn_activation activation = backward ? KN_ACTIVATION_NONE : problem->activation;
     KN_TRY(start_items(p, stream, p->tasks));
     kn_status status = kn_run(
         stream, .source = p->source, .kernel = p->kernel, .operation = backward ? "conv2d_backward_data" : "conv2d",
         .options = p->options, .dims = 1, .global = {(size_t)p->items}, .local = {1},
-        KN_ARGS(kn_conv2d_arg(s, backward ? problem->y : problem->x), kn_conv2d_arg(s, problem->weight),
-                kn_conv2d_arg(s, has_bias ? problem->bias : problem->weight),
-                kn_conv2d_arg(s, backward ? problem->x : problem->y), kn_arg_buffer(p->scratch, 0),
+        KN_ARGS(kn_conv_arg(s, backward ? problem->y : problem->x), kn_conv_arg(s, problem->weight),
+                kn_conv_arg(s, has_bias ? problem->bias : problem->weight),
+                kn_conv_arg(s, backward ? problem->x : problem->y), kn_arg_buffer(p->scratch, 0),
                 kn_arg_struct(&p->shape, sizeof p->shape), kn_arg_i64(p->per_item), kn_arg_i64(p->scratch_size),
-                kn_arg_i32(has_bias), KN_CONV2D_CUT_ARGS(s->f64, activation)));
+                kn_arg_i32(has_bias), KN_CONV_CUT_ARGS(s->f64, activation)));
     kn_buffer_free(p->scratch);
     return status;
 }
@@ -84,35 +84,35 @@ typedef struct plane_shares {
 } plane_shares;
 
 /* So many that `tasks` of each, which do not depend on one another, are enough. Frees nothing if it fails. */
-static kn_status choose_shares(plane_shares *b, kn_stream *stream, const kn_conv2d_problem *problem, int64_t tasks)
+static kn_status choose_shares(plane_shares *b, kn_stream *stream, const kn_conv_problem *problem, int64_t tasks)
 {
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_shape *s = &problem->shape;
     int64_t element = s->f64 ? 8 : 4;
     b->images_per_share = kn_div_up(s->images, kn_min_i64(s->images, kn_div_up(LEAST_TASKS, tasks)));
     b->shares = kn_div_up(s->images, b->images_per_share);
     if (b->shares == 1)
         return KN_OK;
-    KN_TRY(kn_buffer_alloc(&b->sums, stream, (size_t)(b->shares * s->out_channels * kn_conv2d_taps(s) * element)));
+    KN_TRY(kn_buffer_alloc(&b->sums, stream, (size_t)(b->shares * s->out_channels * kn_conv_taps(s) * element)));
     return kn_buffer_alloc(&b->bias_part, stream, (size_t)(b->shares * s->out_channels * element));
 }
 
-static kn_arg sums_of(const plane_shares *b, const kn_conv2d_problem *problem)
+static kn_arg sums_of(const plane_shares *b, const kn_conv_problem *problem)
 {
-    return b->sums ? kn_arg_buffer(b->sums, 0) : kn_conv2d_arg(&problem->shape, problem->weight);
+    return b->sums ? kn_arg_buffer(b->sums, 0) : kn_conv_arg(&problem->shape, problem->weight);
 }
 
-static kn_arg bias_sums_of(const plane_shares *b, const kn_conv2d_problem *problem)
+static kn_arg bias_sums_of(const plane_shares *b, const kn_conv_problem *problem)
 {
     return b->bias_part ? kn_arg_buffer(b->bias_part, 0)
-                        : kn_conv2d_arg(&problem->shape, problem->bias.buffer ? problem->bias : problem->weight);
+                        : kn_conv_arg(&problem->shape, problem->bias.buffer ? problem->bias : problem->weight);
 }
 
-static kn_status total_shares(const plane_shares *b, kn_stream *stream, const kn_conv2d_problem *problem)
+static kn_status total_shares(const plane_shares *b, kn_stream *stream, const kn_conv_problem *problem)
 {
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_shape *s = &problem->shape;
     return b->shares == 1 ? KN_OK
-                          : kn_conv2d_total_gradient(stream, problem, b->sums, b->shares, b->bias_part, b->shares,
-                                                     s->out_channels / s->groups);
+                          : kn_conv_total_gradient(stream, problem, b->sums, b->shares, b->bias_part, b->shares,
+                                                   s->out_channels / s->groups);
 }
 
 static void free_shares(const plane_shares *b)
@@ -121,20 +121,20 @@ static void free_shares(const plane_shares *b)
     kn_buffer_free(b->bias_part);
 }
 
-static kn_status launch_weights(const kn_conv2d_plane_pass *p, kn_stream *stream, const plane_shares *b)
+static kn_status launch_weights(const kn_conv_plane_pass *p, kn_stream *stream, const plane_shares *b)
 {
-    const kn_conv2d_problem *problem = p->problem;
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_problem *problem = p->problem;
+    const kn_conv_shape *s = &problem->shape;
     return kn_run(stream, .source = p->source, .kernel = p->kernel, .operation = "conv2d_backward_weights",
                   .options = p->options, .dims = 1, .global = {(size_t)p->items}, .local = {1},
-                  KN_ARGS(kn_conv2d_arg(s, problem->x), kn_conv2d_arg(s, problem->y), sums_of(b, problem),
+                  KN_ARGS(kn_conv_arg(s, problem->x), kn_conv_arg(s, problem->y), sums_of(b, problem),
                           bias_sums_of(b, problem), kn_arg_buffer(p->scratch, 0),
                           kn_arg_struct(&p->shape, sizeof p->shape), kn_arg_i64(b->images_per_share),
                           kn_arg_i64(b->shares), kn_arg_i64(p->per_item), kn_arg_i64(p->scratch_size),
                           kn_arg_i32(problem->bias.buffer != NULL)));
 }
 
-kn_status kn_conv2d_run_plane_weights(kn_stream *stream, kn_conv2d_plane_pass *p)
+kn_status kn_conv_run_plane_weights(kn_stream *stream, kn_conv_plane_pass *p)
 {
     plane_shares shares = {0};
     kn_status status = choose_shares(&shares, stream, p->problem, p->tasks);

@@ -13,7 +13,7 @@ static const char source[] = "conv/cpu/planes.cl";
 static int64_t round_up(int64_t n, int64_t step) { return kn_div_up(n, step) * step; }
 
 /* Zeros before and after the line, so that all taps of all its pixels find some. */
-static void choose_margins(kn_conv2d_plane_shape *p, int64_t rows, int64_t vector_width)
+static void choose_margins(kn_conv_plane_shape *p, int64_t rows, int64_t vector_width)
 {
     int64_t last_row = p->row_shift + (p->kernel_rows - 1) * p->row_distance,
             last_column = p->column_shift + (p->kernel_columns - 1) * p->column_distance;
@@ -26,19 +26,19 @@ static void choose_margins(kn_conv2d_plane_shape *p, int64_t rows, int64_t vecto
 }
 
 /* Rows of the result at a time: several, in one line, where it is the line's rows. */
-static void choose_run(kn_conv2d_plane_shape *p, int64_t vector_width)
+static void choose_run(kn_conv_plane_shape *p, int64_t vector_width)
 {
     bool same = p->step_rows == 1 && p->step_columns == 1 && p->columns == p->width;
     p->rows_per_run = same ? kn_max_i64(1, kn_min_i64(p->rows, RUN / p->width)) : 1;
     p->run = round_up(p->rows_per_run * p->width, VECTORS * vector_width);
 }
 
-static void describe(kn_conv2d_plane_pass *p, const kn_limits *limits, kn_conv2d_plane_shape shape)
+static void describe(kn_conv_plane_pass *p, const kn_limits *limits, kn_conv_plane_shape shape)
 {
-    const kn_conv2d_shape *s = &p->problem->shape;
+    const kn_conv_shape *s = &p->problem->shape;
     p->shape = shape;
     p->element = s->f64 ? 8 : 4;
-    p->vector_width = kn_conv2d_vector_width(limits, s->f64);
+    p->vector_width = kn_conv_vector_width(limits, s->f64);
     choose_run(&p->shape, p->vector_width);
     choose_margins(&p->shape, (shape.rows - 1) * shape.step_rows + 1, p->vector_width);
     snprintf(p->options, sizeof p->options, "%s -DVW=%d", s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
@@ -47,56 +47,57 @@ static void describe(kn_conv2d_plane_pass *p, const kn_limits *limits, kn_conv2d
 
 /* --- passes ------------------------------------------------------------------------------------------------------- */
 
-static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
+static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)
 {
-    const kn_conv2d_shape *s = &problem->shape;
-    kn_conv2d_plane_pass p = {.problem = problem, .source = source, .kernel = "conv_planes"};
+    const kn_conv_shape *s = &problem->shape;
+    kn_conv_plane_pass p = {.problem = problem, .source = source, .kernel = "conv_planes"};
     describe(&p, kn_device_limits(kn_stream_device(stream)),
-             backward ? kn_conv2d_plane_shape_of_backward(s) : kn_conv2d_plane_shape_of_forward(s));
+             backward ? kn_conv_plane_shape_of_backward(s) : kn_conv_plane_shape_of_forward(s));
     p.tasks = p.shape.images * p.shape.channels;
     p.scratch_size = p.shape.line + p.shape.run * (1 + p.shape.kernel_columns);
-    return kn_conv2d_run_planes(stream, &p, backward);
+    return kn_conv_run_planes(stream, &p, backward);
 }
 
-kn_status kn_conv2d_planes_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
-kn_status kn_conv2d_planes_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }
+kn_status kn_conv_planes_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
+kn_status kn_conv_planes_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }
 
-kn_status kn_conv2d_planes_backward_weights(kn_stream *stream, const void *problem_)
+kn_status kn_conv_planes_backward_weights(kn_stream *stream, const void *problem_)
 {
-    const kn_conv2d_problem *problem = problem_;
-    const kn_conv2d_shape *s = &problem->shape;
-    kn_conv2d_plane_pass p = {.problem = problem, .source = source, .kernel = "conv_planes_weights"};
-    describe(&p, kn_device_limits(kn_stream_device(stream)), kn_conv2d_plane_shape_of_forward(s));
+    const kn_conv_problem *problem = problem_;
+    const kn_conv_shape *s = &problem->shape;
+    kn_conv_plane_pass p = {.problem = problem, .source = source, .kernel = "conv_planes_weights"};
+    describe(&p, kn_device_limits(kn_stream_device(stream)), kn_conv_plane_shape_of_forward(s));
     p.tasks = s->out_channels;
-    p.shape.gradient_line = round_up(p.shape.rows * s->stride[0] * p.shape.width, p.vector_width) + p.vector_width;
-    p.scratch_size = p.shape.line + p.shape.gradient_line + kn_conv2d_taps(s) * p.vector_width +
-                     p.shape.kernel_columns * p.shape.run;
-    return kn_conv2d_run_plane_weights(stream, &p);
+    p.shape.gradient_line = round_up(p.shape.rows * s->stride[1] * p.shape.width, p.vector_width) + p.vector_width;
+    p.scratch_size =
+        p.shape.line + p.shape.gradient_line + kn_conv_taps(s) * p.vector_width + p.shape.kernel_columns * p.shape.run;
+    return kn_conv_run_plane_weights(stream, &p);
 }
 
 /* --- choice ------------------------------------------------------------------------------------------------------- */
 
 /* Every pixel of the result must have one of the line that it stands for. */
-bool kn_conv2d_supports_planes(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_planes(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     const double most = 1 << 28;
-    double rows = (double)s->in_size[0] + (double)s->out_size[0] * (double)s->stride[0] +
-                  2 * (double)s->kernel_size[0] * (double)s->dilation[0] + 2 * (double)s->padding[0];
-    double width = (double)s->in_size[1] + 2 * (double)s->kernel_size[1] * (double)s->dilation[1];
+    double rows = (double)s->in_size[1] + (double)s->out_size[1] * (double)s->stride[1] +
+                  2 * (double)s->kernel_size[1] * (double)s->dilation[1] + 2 * (double)s->padding[1];
+    double width = (double)s->in_size[2] + 2 * (double)s->kernel_size[2] * (double)s->dilation[2];
     (void)limits;
-    return s->groups == s->in_channels && (s->out_size[1] - 1) * s->stride[1] < s->in_size[1] && rows * width < most;
+    return kn_conv_is_flat(s) && s->groups == s->in_channels && (s->out_size[2] - 1) * s->stride[2] < s->in_size[2] &&
+           rows * width < most;
 }
 
-bool kn_conv2d_supports_planes_data(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_planes_data(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    return kn_conv2d_supports_planes(limits, problem) && s->out_channels == s->groups;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
+    return kn_conv_supports_planes(limits, problem) && s->out_channels == s->groups;
 }
 
-bool kn_conv2d_prefers_planes(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_planes(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    bool small = s->in_size[0] * s->in_size[1] * (s->f64 ? 8 : 4) <= PLANE_BYTES;
-    return limits->is_cpu && s->groups > 1 && small && s->stride[0] <= 2 && s->stride[1] <= 2;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
+    bool small = s->in_size[1] * s->in_size[2] * (s->f64 ? 8 : 4) <= PLANE_BYTES;
+    return limits->is_cpu && s->groups > 1 && small && s->stride[1] <= 2 && s->stride[2] <= 2;
 }

@@ -3,35 +3,35 @@
 #ifndef KN_OPS_CONV_CPU_PLANES_H
 #define KN_OPS_CONV_CPU_PLANES_H
 
-#include "ops/conv/conv2d.h"
+#include "ops/conv/conv.h"
 
 /* Mirror of plane_shape in cl/conv/cpu/planes.clh. */
-typedef struct kn_conv2d_plane_shape {
+typedef struct kn_conv_plane_shape {
     int64_t images, read_channels, channels, read_rows, read_columns, rows, columns, width, spread_rows, spread_columns,
         step_rows, step_columns, kernel_rows, kernel_columns, row_shift, row_distance, column_shift, column_distance,
         before, line, rows_per_run, run, gradient_line;
-} kn_conv2d_plane_shape;
+} kn_conv_plane_shape;
 
 /* Forward and backward-weights: what is read is x, and the result (dy) every stride-th pixel. Backward-data: what is
  * read is dy, every pixel where the stride puts it. `width` is that of the image; from before on 0. */
-kn_conv2d_plane_shape kn_conv2d_plane_shape_of_forward(const kn_conv2d_shape *s);
-kn_conv2d_plane_shape kn_conv2d_plane_shape_of_backward(const kn_conv2d_shape *s);
+kn_conv_plane_shape kn_conv_plane_shape_of_forward(const kn_conv_shape *s);
+kn_conv_plane_shape kn_conv_plane_shape_of_backward(const kn_conv_shape *s);
 
 /* One pass, conv2d_plane_pass.c: what a way of doing it describes, and below what running it fills in. The kernels of
  * both take the same arguments. */
-typedef struct kn_conv2d_plane_pass {
-    const kn_conv2d_problem *problem;
+typedef struct kn_conv_plane_pass {
+    const kn_conv_problem *problem;
     const char *source, *kernel;
-    kn_conv2d_plane_shape shape;
+    kn_conv_plane_shape shape;
     int64_t element, vector_width;
     int64_t tasks; /* which do not depend on one another; of backward-weights, those of one share of the images */
     int64_t scratch_size; /* of a work-item, in elements */
-    char options[KN_CONV2D_OPTIONS];
+    char options[KN_CONV_OPTIONS];
     int64_t items, per_item;
     kn_buffer *scratch;
-} kn_conv2d_plane_pass;
+} kn_conv_plane_pass;
 
-kn_status kn_conv2d_run_planes(kn_stream *stream, kn_conv2d_plane_pass *pass, bool backward);
-kn_status kn_conv2d_run_plane_weights(kn_stream *stream, kn_conv2d_plane_pass *pass);
+kn_status kn_conv_run_planes(kn_stream *stream, kn_conv_plane_pass *pass, bool backward);
+kn_status kn_conv_run_plane_weights(kn_stream *stream, kn_conv_plane_pass *pass);
 
 #endif

@@ -1,6 +1,6 @@
 /* ops/conv/cpu/pointwise.c - 1 x 1 convolutions on CPU devices, three passes, as matrix products over the pixels of all
  * images (cl/conv/cpu/pointwise.cl). */
-#include "ops/conv/conv2d.h"
+#include "ops/conv/conv.h"
 
 enum { VECTORS = 2 };             /* along the channels, by as many pixels as leave registers for their values */
 enum { CHUNK_BYTES = 128 << 10 }; /* of weights, in a level-2 cache */
@@ -15,34 +15,34 @@ typedef struct pointwise_shape {
 } pointwise_shape;
 
 typedef struct pointwise {
-    const kn_conv2d_problem *problem;
+    const kn_conv_problem *problem;
     bool backward;
     pointwise_grid grid;
     pointwise_shape shape;
     bool in_place;                              /* tiles of pixels are read where they lie */
     int64_t element, tile, block, tiles, items; /* tile: pixels, block: channels of one; tiles: of all pixels */
-    char options[KN_CONV2D_OPTIONS];
+    char options[KN_CONV_OPTIONS];
     kn_buffer *panels, *scratch;
 } pointwise;
 
-static int64_t tile_rows(const kn_limits *limits) { return kn_conv2d_many_registers(limits) ? 14 : 6; }
+static int64_t tile_rows(const kn_limits *limits) { return kn_conv_many_registers(limits) ? 14 : 6; }
 
-static pointwise_grid strided_grid(const kn_conv2d_shape *s)
+static pointwise_grid strided_grid(const kn_conv_shape *s)
 {
     return (pointwise_grid){.images = s->images,
-                            .rows = s->out_size[0],
-                            .columns = s->out_size[1],
-                            .height = s->in_size[0],
-                            .width = s->in_size[1],
-                            .row_step = s->stride[0],
-                            .column_step = s->stride[1],
-                            .top = s->padding[0],
-                            .left = s->padding[1]};
+                            .rows = s->out_size[1],
+                            .columns = s->out_size[2],
+                            .height = s->in_size[1],
+                            .width = s->in_size[2],
+                            .row_step = s->stride[1],
+                            .column_step = s->stride[2],
+                            .top = s->padding[1],
+                            .left = s->padding[2]};
 }
 
-static pointwise_grid whole_grid(const kn_conv2d_shape *s)
+static pointwise_grid whole_grid(const kn_conv_shape *s)
 {
-    int64_t pixels = s->out_size[0] * s->out_size[1];
+    int64_t pixels = s->out_size[1] * s->out_size[2];
     return (pointwise_grid){.images = s->images,
                             .rows = 1,
                             .columns = pixels,
@@ -52,9 +52,9 @@ static pointwise_grid whole_grid(const kn_conv2d_shape *s)
                             .column_step = 1};
 }
 
-static bool reads_all(const kn_conv2d_shape *s)
+static bool reads_all(const kn_conv_shape *s)
 {
-    for (int d = 0; d < 2; d++)
+    for (int d = 1; d < 3; d++)
         if (s->stride[d] != 1 || s->padding[d] != 0 || s->in_size[d] != s->out_size[d])
             return false;
     return true;
@@ -81,60 +81,60 @@ static int64_t choose_chunk(int64_t inner, int64_t bytes)
     return kn_max_i64(1, kn_div_up(kn_div_up(inner, chunks), 16)) * 16;
 }
 
-static void describe(pointwise *p, const kn_limits *limits, const kn_conv2d_problem *problem, bool backward)
+static void describe(pointwise *p, const kn_limits *limits, const kn_conv_problem *problem, bool backward)
 {
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_shape *s = &problem->shape;
     bool all = reads_all(s);
-    int64_t width = kn_conv2d_vector_width(limits, s->f64);
+    int64_t width = kn_conv_vector_width(limits, s->f64);
     *p = (pointwise){.problem = problem, .backward = backward, .element = s->f64 ? 8 : 4, .block = VECTORS * width};
     p->tile = tile_rows(limits);
     p->grid = all ? whole_grid(s) : strided_grid(s);
-    p->tiles = kn_div_up(s->images * s->out_size[0] * s->out_size[1], p->tile);
+    p->tiles = kn_div_up(s->images * s->out_size[1] * s->out_size[2], p->tile);
     p->shape = (pointwise_shape){.inner = backward ? s->out_channels : s->in_channels,
                                  .outer = backward ? s->in_channels : s->out_channels,
                                  .inner_stride = backward ? s->in_channels : 1,
                                  .outer_stride = backward ? 1 : s->in_channels,
                                  .spread = backward && !all};
-    p->in_place = s->out_size[0] * s->out_size[1] % p->tile == 0;
-    p->shape.a_step = p->in_place ? s->out_size[0] * s->out_size[1] : p->tile;
+    p->in_place = s->out_size[1] * s->out_size[2] % p->tile == 0;
+    p->shape.a_step = p->in_place ? s->out_size[1] * s->out_size[2] : p->tile;
     p->shape.chunk = choose_chunk(p->shape.inner, p->block * p->element);
     p->shape.tiles =
         choose_tiles(limits, p->tiles, p->tile * p->block * p->element, kn_div_up(p->shape.outer, p->block), &p->items);
     p->shape.scratch = p->block * (p->shape.chunk + p->shape.tiles * p->tile * (p->shape.spread ? 2 : 1));
-    kn_conv2d_options(p->options, limits, s->f64, VECTORS, "MT", (int)p->tile);
+    kn_conv_options(p->options, limits, s->f64, VECTORS, "MT", (int)p->tile);
 }
 
 static kn_status pack(pointwise *p, kn_stream *stream)
 {
     enum { TILES = 8, CHANNELS = 32 }; /* of a work-item; TILES: PACKED in cl/conv/cpu/pointwise.cl */
-    const kn_conv2d_problem *problem = p->problem;
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_problem *problem = p->problem;
+    const kn_conv_shape *s = &problem->shape;
     int64_t inner = p->shape.inner;
     return kn_run(stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_pack", .operation = "conv2d",
                   .options = p->options, .dims = 2,
                   .global = {(size_t)kn_div_up(p->tiles, TILES), (size_t)kn_div_up(inner, CHANNELS)}, .local = {1, 1},
-                  KN_ARGS(kn_conv2d_arg(s, p->backward ? problem->y : problem->x), kn_arg_buffer(p->panels, 0),
-                          kn_arg_i64(s->images), kn_arg_i64(s->out_size[0] * s->out_size[1]), kn_arg_i64(inner),
+                  KN_ARGS(kn_conv_arg(s, p->backward ? problem->y : problem->x), kn_arg_buffer(p->panels, 0),
+                          kn_arg_i64(s->images), kn_arg_i64(s->out_size[1] * s->out_size[2]), kn_arg_i64(inner),
                           kn_arg_i64(CHANNELS)));
 }
 
 static kn_status multiply(pointwise *p, kn_stream *stream)
 {
-    const kn_conv2d_problem *problem = p->problem;
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_problem *problem = p->problem;
+    const kn_conv_shape *s = &problem->shape;
     bool has_bias = !p->backward && problem->bias.buffer;
     kn_activation activation = p->backward ? KN_ACTIVATION_NONE : problem->activation;
     return kn_run(
         stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_multiply", .operation = "conv2d",
         .options = p->options, .dims = 1, .global = {(size_t)p->items}, .local = {1},
-        KN_ARGS(p->in_place ? kn_conv2d_arg(s, p->backward ? problem->y : problem->x) : kn_arg_buffer(p->panels, 0),
-                kn_conv2d_arg(s, problem->weight), kn_conv2d_arg(s, has_bias ? problem->bias : problem->weight),
-                kn_conv2d_arg(s, p->backward ? problem->x : problem->y), kn_arg_buffer(p->scratch, 0),
+        KN_ARGS(p->in_place ? kn_conv_arg(s, p->backward ? problem->y : problem->x) : kn_arg_buffer(p->panels, 0),
+                kn_conv_arg(s, problem->weight), kn_conv_arg(s, has_bias ? problem->bias : problem->weight),
+                kn_conv_arg(s, p->backward ? problem->x : problem->y), kn_arg_buffer(p->scratch, 0),
                 kn_arg_struct(&p->grid, sizeof p->grid), kn_arg_struct(&p->shape, sizeof p->shape),
-                kn_arg_i32(has_bias), KN_CONV2D_CUT_ARGS(s->f64, activation)));
+                kn_arg_i32(has_bias), KN_CONV_CUT_ARGS(s->f64, activation)));
 }
 
-static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
+static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)
 {
     pointwise p;
     describe(&p, kn_device_limits(kn_stream_device(stream)), problem, backward);
@@ -168,22 +168,22 @@ static double cost_of(int64_t rows, int64_t columns, int64_t tile, int64_t block
 }
 
 /* Whether rows are x's channels and columns dy's instead of the other way round. */
-static bool rows_are_of_x(const kn_conv2d_shape *s, int64_t tile, int64_t block)
+static bool rows_are_of_x(const kn_conv_shape *s, int64_t tile, int64_t block)
 {
     int64_t in = s->in_channels, out = s->out_channels;
     return out < tile || (in >= tile && cost_of(in, out, tile, block) < cost_of(out, in, tile, block));
 }
 
-kn_status kn_conv2d_pointwise_backward_weights(kn_stream *stream, const void *problem_)
+kn_status kn_conv_pointwise_backward_weights(kn_stream *stream, const void *problem_)
 {
-    const kn_conv2d_problem *problem = problem_;
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_problem *problem = problem_;
+    const kn_conv_shape *s = &problem->shape;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    int64_t tile = tile_rows(limits), block = VECTORS * kn_conv2d_vector_width(limits, s->f64), items;
+    int64_t tile = tile_rows(limits), block = VECTORS * kn_conv_vector_width(limits, s->f64), items;
     int64_t element = s->f64 ? 8 : 4;
     bool x_rows = rows_are_of_x(s, tile, block);
     pointwise_product p = {.images = s->images,
-                           .plane = s->out_size[0] * s->out_size[1],
+                           .plane = s->out_size[1] * s->out_size[2],
                            .rows = x_rows ? s->in_channels : s->out_channels,
                            .columns = x_rows ? s->out_channels : s->in_channels,
                            .row_stride = x_rows ? 1 : s->in_channels,
@@ -192,33 +192,32 @@ kn_status kn_conv2d_pointwise_backward_weights(kn_stream *stream, const void *pr
     p.tiles =
         choose_tiles(limits, kn_div_up(p.rows, tile), tile * block * element, kn_div_up(p.columns, block), &items);
     p.scratch = block * (p.chunk + p.tiles * tile);
-    char options[KN_CONV2D_OPTIONS];
+    char options[KN_CONV_OPTIONS];
     kn_buffer *scratch = NULL;
     KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)(items * p.scratch * element)));
-    kn_status status = kn_run(
-        stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_weights",
-        .operation = "conv2d_backward_weights",
-        .options = kn_conv2d_options(options, limits, s->f64, VECTORS, "MT", (int)tile), .dims = 1,
-        .global = {(size_t)items}, .local = {1},
-        KN_ARGS(kn_conv2d_arg(s, x_rows ? problem->x : problem->y), kn_conv2d_arg(s, x_rows ? problem->y : problem->x),
-                kn_conv2d_arg(s, problem->weight), kn_arg_buffer(scratch, 0), kn_arg_struct(&p, sizeof p)));
+    kn_status status = kn_run(stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_weights",
+                              .operation = "conv2d_backward_weights",
+                              .options = kn_conv_options(options, limits, s->f64, VECTORS, "MT", (int)tile), .dims = 1,
+                              .global = {(size_t)items}, .local = {1},
+                              KN_ARGS(kn_conv_arg(s, x_rows ? problem->x : problem->y),
+                                      kn_conv_arg(s, x_rows ? problem->y : problem->x), kn_conv_arg(s, problem->weight),
+                                      kn_arg_buffer(scratch, 0), kn_arg_struct(&p, sizeof p)));
     kn_buffer_free(scratch);
-    return status == KN_OK && problem->bias.buffer ? kn_conv2d_bias_gradient(stream, problem) : status;
+    return status == KN_OK && problem->bias.buffer ? kn_conv_bias_gradient(stream, problem) : status;
 }
 
 /* --- choice ------------------------------------------------------------------------------------------------------- */
 
-bool kn_conv2d_supports_pointwise_data(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_pointwise_data(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     (void)limits;
-    return s->kernel_size[0] == 1 && s->kernel_size[1] == 1 && s->groups == 1 &&
-           (double)s->out_size[0] * (double)s->out_size[1] < (double)(1 << 26);
+    return kn_conv_is_flat(s) && s->kernel_size[1] == 1 && s->kernel_size[2] == 1 && s->groups == 1 &&
+           (double)s->out_size[1] * (double)s->out_size[2] < (double)(1 << 26);
 }
-bool kn_conv2d_supports_pointwise(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_pointwise(const kn_limits *limits, const void *problem)
 {
-    return kn_conv2d_supports_pointwise_data(limits, problem) &&
-           reads_all(&((const kn_conv2d_problem *)problem)->shape);
+    return kn_conv_supports_pointwise_data(limits, problem) && reads_all(&((const kn_conv_problem *)problem)->shape);
 }
 
 /* Sums long enough for what is transposed, and blocks of channels that are filled. Bands (conv2d_bands.c) read larger
@@ -230,38 +229,32 @@ static bool beats_bands(int64_t inner, int64_t outer, int64_t block, int64_t pix
     return outer > 2 * block && (inner >= 256 || pixels >= 2048);
 }
 
-static bool prefers(const kn_limits *limits, const kn_conv2d_problem *problem, bool backward)
+static bool prefers(const kn_limits *limits, const kn_conv_problem *problem, bool backward)
 {
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_shape *s = &problem->shape;
     int64_t inner = backward ? s->out_channels : s->in_channels, outer = backward ? s->in_channels : s->out_channels;
-    int64_t block = VECTORS * kn_conv2d_vector_width(limits, s->f64), pixels = s->out_size[0] * s->out_size[1];
+    int64_t block = VECTORS * kn_conv_vector_width(limits, s->f64), pixels = s->out_size[1] * s->out_size[2];
     return limits->is_cpu && inner >= 48 && 5 * kn_div_up(outer, block) * block <= 6 * outer &&
            (pixels < 512 || !reads_all(s) || beats_bands(inner, outer, block, pixels));
 }
 
-bool kn_conv2d_prefers_pointwise(const kn_limits *limits, const void *problem)
-{
-    return prefers(limits, problem, false);
-}
-bool kn_conv2d_prefers_pointwise_data(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_pointwise(const kn_limits *limits, const void *problem) { return prefers(limits, problem, false); }
+bool kn_conv_prefers_pointwise_data(const kn_limits *limits, const void *problem)
 {
     return prefers(limits, problem, true);
 }
-kn_status kn_conv2d_pointwise_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
-kn_status kn_conv2d_pointwise_backward_data(kn_stream *stream, const void *problem)
-{
-    return run(stream, problem, true);
-}
+kn_status kn_conv_pointwise_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
+kn_status kn_conv_pointwise_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }
 
 /* Tiles of rows must be full. */
-bool kn_conv2d_supports_pointwise_weights(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_pointwise_weights(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    return kn_conv2d_supports_pointwise(limits, problem) && s->in_channels > 0 && s->out_channels > 0 &&
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
+    return kn_conv_supports_pointwise(limits, problem) && s->in_channels > 0 && s->out_channels > 0 &&
            kn_max_i64(s->in_channels, s->out_channels) >= tile_rows(limits);
 }
-bool kn_conv2d_prefers_pointwise_weights(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_pointwise_weights(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     return limits->is_cpu && s->in_channels >= 48 && s->out_channels >= 48;
 }

@@ -1,5 +1,5 @@
 /* ops/conv/cpu/weights.c - the gradient of a convolution's weights and bias on CPU devices (cl/conv/cpu/weights.cl). */
-#include "ops/conv/conv2d.h"
+#include "ops/conv/conv.h"
 
 /* A tile: VECTORS vectors along the channels by `taps`. */
 enum { VECTORS = 2, TAPS_OF_32_REGISTERS = 10, TAPS_OF_16_REGISTERS = 5 };
@@ -8,30 +8,30 @@ enum { LEAST_PIXELS = 256 };          /* below that a share is mostly overhead *
 #define MOST_SUMS ((int64_t)64 << 20) /* bytes of the shares' sums */
 
 typedef struct weights_pass {
-    const kn_conv2d_problem *problem;
-    kn_conv2d_problem swapped; /* what problem points to where x and dy have changed places */
-    kn_conv2d_padding padding;
-    kn_conv2d_tap_list taps;
-    kn_conv2d_gradient_layout layout;
+    const kn_conv_problem *problem;
+    kn_conv_problem swapped; /* what problem points to where x and dy have changed places */
+    kn_conv_padding padding;
+    kn_conv_tap_list taps;
+    kn_conv_gradient_layout layout;
     int64_t element, block, blocks, taps_per_tile, num_weights;
-    char options[KN_CONV2D_OPTIONS];
+    char options[KN_CONV_OPTIONS];
     kn_buffer *padded, *packed, *bias_part, *table, *starts,
         *sums; /* sums: NULL when there is one share, which writes to the result */
 } weights_pass;
 
-bool kn_conv2d_supports_direct_weights(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_direct_weights(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     (void)limits;
-    return kn_conv2d_table_fits(s, s->in_channels, s->in_size);
+    return kn_conv_table_fits(s, s->in_channels);
 }
 
 /* Of a 1 x 1 kernel with a stride a matrix of the pixels read is no larger than dy's, and products with it are faster
  * than strided reading: lowered (8,256,56,56-512 with stride 2: 4.9 ms instead of 6.1). */
-bool kn_conv2d_prefers_direct_weights(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_direct_weights(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    bool gathered = s->kernel_size[0] == 1 && s->kernel_size[1] == 1 && s->stride[0] > 1 && s->stride[1] > 1 &&
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
+    bool gathered = s->kernel_size[1] == 1 && s->kernel_size[2] == 1 && s->stride[1] > 1 && s->stride[2] > 1 &&
                     s->groups == 1 && s->in_channels >= 32 && s->out_channels >= 32;
     return limits->is_cpu && !gathered;
 }
@@ -40,7 +40,7 @@ bool kn_conv2d_prefers_direct_weights(const kn_limits *limits, const void *probl
  * the number of cores. */
 static void choose_shares(weights_pass *w)
 {
-    kn_conv2d_gradient_layout *g = &w->layout;
+    kn_conv_gradient_layout *g = &w->layout;
     int64_t pixels = g->images * g->rows * g->columns;
     int64_t tiles = kn_div_up(g->taps, w->taps_per_tile) * w->blocks;
     int64_t shares = kn_max_i64(kn_div_up(pixels, SHARE_PIXELS), kn_div_up(64, tiles));
@@ -50,43 +50,43 @@ static void choose_shares(weights_pass *w)
     g->shares = kn_max_i64(1, kn_div_up(pixels, g->pixels_per_share));
 }
 
-void kn_conv2d_describe_gradient(const kn_conv2d_shape *s, const kn_limits *limits, kn_conv2d_padding *padding,
-                                 kn_conv2d_tap_list *taps, kn_conv2d_gradient_layout *layout)
+void kn_conv_describe_gradient(const kn_conv_shape *s, const kn_limits *limits, kn_conv_padding *padding,
+                               kn_conv_tap_list *taps, kn_conv_gradient_layout *layout)
 {
-    int64_t low[2], high[2], inner = s->in_channels / s->groups;
-    for (int d = 0; d < 2; d++) {
+    int64_t low[3], high[3], inner = s->in_channels / s->groups;
+    for (int d = 1; d < 3; d++) {
         low[d] = -s->padding[d];
         high[d] = low[d] + (s->out_size[d] - 1) * s->stride[d] + (s->kernel_size[d] - 1) * s->dilation[d];
     }
-    *padding = kn_conv2d_choose_padding(limits, s->in_size, s->images * s->in_channels, low, high);
+    *padding = kn_conv_choose_padding(limits, s->in_size, s->images * s->in_channels, low, high);
     int64_t pitch = padding->padded_width, plane = padding->padded_height * pitch;
-    *taps = (kn_conv2d_tap_list){.inner = inner,
-                                 .rows = s->kernel_size[0],
-                                 .columns = s->kernel_size[1],
-                                 .plane = plane,
-                                 .pitch = pitch,
-                                 .row_distance = s->dilation[0],
-                                 .column_distance = s->dilation[1]};
-    *layout = (kn_conv2d_gradient_layout){.images = s->images,
-                                          .rows = s->out_size[0],
-                                          .columns = s->out_size[1],
-                                          .groups = s->groups,
-                                          .outer = s->out_channels / s->groups,
-                                          .taps = kn_conv2d_taps(s),
-                                          .x_image = s->in_channels * plane,
-                                          .x_group = inner * plane,
-                                          .x_row = s->stride[0] * pitch,
-                                          .x_column = s->stride[1]};
+    *taps = (kn_conv_tap_list){.inner = inner,
+                               .rows = s->kernel_size[1],
+                               .columns = s->kernel_size[2],
+                               .plane = plane,
+                               .pitch = pitch,
+                               .row_distance = s->dilation[1],
+                               .column_distance = s->dilation[2]};
+    *layout = (kn_conv_gradient_layout){.images = s->images,
+                                        .rows = s->out_size[1],
+                                        .columns = s->out_size[2],
+                                        .groups = s->groups,
+                                        .outer = s->out_channels / s->groups,
+                                        .taps = kn_conv_taps(s),
+                                        .x_image = s->in_channels * plane,
+                                        .x_group = inner * plane,
+                                        .x_row = s->stride[1] * pitch,
+                                        .x_column = s->stride[2]};
 }
 
 /* What is repacked costs three passes over memory, what is read in place one. Of a 1 x 1 kernel, whose gradient is the
  * sum over pixels of x and dy alike, the one with fewer channels is repacked. */
 static bool swap_sides(weights_pass *w)
 {
-    const kn_conv2d_shape *s = &w->problem->shape;
-    bool pointwise = s->kernel_size[0] == 1 && s->kernel_size[1] == 1 && s->stride[0] == 1 && s->stride[1] == 1 &&
-                     s->in_size[0] == s->out_size[0] && s->in_size[1] == s->out_size[1];
-    if (!pointwise || s->padding[0] != 0 || s->padding[1] != 0 || s->groups != 1 || w->problem->bias.buffer ||
+    const kn_conv_shape *s = &w->problem->shape;
+    bool pointwise = s->kernel_size[1] == 1 && s->kernel_size[2] == 1 && s->stride[1] == 1 && s->stride[2] == 1 &&
+                     s->in_size[1] == s->out_size[1] && s->in_size[2] == s->out_size[2];
+    if (!pointwise || s->padding[1] != 0 || s->padding[2] != 0 || s->groups != 1 || w->problem->bias.buffer ||
         s->in_channels >= s->out_channels)
         return false;
     w->swapped = *w->problem;
@@ -94,7 +94,7 @@ static bool swap_sides(weights_pass *w)
     w->swapped.shape.out_channels = s->in_channels;
     w->swapped.x = w->problem->y;
     w->swapped.y = w->problem->x;
-    if (!kn_conv2d_table_fits(&w->swapped.shape, s->out_channels, s->in_size))
+    if (!kn_conv_table_fits(&w->swapped.shape, s->out_channels))
         return false;
     w->problem = &w->swapped;
     return true;
@@ -103,23 +103,23 @@ static bool swap_sides(weights_pass *w)
 static void describe(weights_pass *w, const kn_limits *limits)
 {
     bool swapped = swap_sides(w);
-    const kn_conv2d_shape *s = &w->problem->shape;
-    kn_conv2d_describe_gradient(s, limits, &w->padding, &w->taps, &w->layout);
+    const kn_conv_shape *s = &w->problem->shape;
+    kn_conv_describe_gradient(s, limits, &w->padding, &w->taps, &w->layout);
     w->layout.sum_outer = swapped ? 1 : w->layout.taps;
     w->layout.sum_tap = swapped ? w->layout.outer : 1;
     w->element = s->f64 ? 8 : 4;
-    w->block = VECTORS * kn_conv2d_vector_width(limits, s->f64);
+    w->block = VECTORS * kn_conv_vector_width(limits, s->f64);
     w->blocks = s->groups * kn_div_up(w->layout.outer, w->block);
-    w->taps_per_tile = kn_conv2d_many_registers(limits) ? TAPS_OF_32_REGISTERS : TAPS_OF_16_REGISTERS;
+    w->taps_per_tile = kn_conv_many_registers(limits) ? TAPS_OF_32_REGISTERS : TAPS_OF_16_REGISTERS;
     w->num_weights = s->out_channels * w->layout.taps;
-    kn_conv2d_options(w->options, limits, s->f64, VECTORS, "TAPS", (int)w->taps_per_tile);
+    kn_conv_options(w->options, limits, s->f64, VECTORS, "TAPS", (int)w->taps_per_tile);
     choose_shares(w);
 }
 
 static kn_status alloc_buffers(weights_pass *w, kn_stream *stream)
 {
-    const kn_conv2d_gradient_layout *g = &w->layout;
-    const kn_conv2d_padding *p = &w->padding;
+    const kn_conv_gradient_layout *g = &w->layout;
+    const kn_conv_padding *p = &w->padding;
     int64_t pixels = g->rows * g->columns, channels = w->blocks * w->block;
     if (p->planes > 0)
         KN_TRY(
@@ -145,12 +145,12 @@ static void free_buffers(weights_pass *w)
 
 static kn_status launch_prepare(weights_pass *w, kn_stream *stream)
 {
-    const kn_conv2d_problem *problem = w->problem;
-    int64_t items = kn_conv2d_pad_items(&w->padding) + w->blocks * w->layout.images + 1;
+    const kn_conv_problem *problem = w->problem;
+    int64_t items = kn_conv_pad_items(&w->padding) + w->blocks * w->layout.images + 1;
     return kn_run(stream, .source = "conv/cpu/weights.cl", .kernel = "conv_weights_prepare",
                   .operation = "conv2d_backward_weights", .options = w->options, .dims = 1, .global = {(size_t)items},
                   .local = {1},
-                  KN_ARGS(kn_conv2d_arg(&problem->shape, problem->x), kn_conv2d_arg(&problem->shape, problem->y),
+                  KN_ARGS(kn_conv_arg(&problem->shape, problem->x), kn_conv_arg(&problem->shape, problem->y),
                           kn_arg_buffer(w->padded ? w->padded : w->packed, 0), kn_arg_buffer(w->packed, 0),
                           kn_arg_buffer(w->bias_part, 0), kn_arg_buffer(w->table, 0), kn_arg_buffer(w->starts, 0),
                           kn_arg_struct(&w->padding, sizeof w->padding), kn_arg_struct(&w->taps, sizeof w->taps),
@@ -159,9 +159,9 @@ static kn_status launch_prepare(weights_pass *w, kn_stream *stream)
 
 static kn_status launch_sums(weights_pass *w, kn_stream *stream)
 {
-    const kn_conv2d_problem *problem = w->problem;
-    kn_arg x = w->padded ? kn_arg_buffer(w->padded, 0) : kn_conv2d_arg(&problem->shape, problem->x);
-    kn_arg sums = w->sums ? kn_arg_buffer(w->sums, 0) : kn_conv2d_arg(&problem->shape, problem->weight);
+    const kn_conv_problem *problem = w->problem;
+    kn_arg x = w->padded ? kn_arg_buffer(w->padded, 0) : kn_conv_arg(&problem->shape, problem->x);
+    kn_arg sums = w->sums ? kn_arg_buffer(w->sums, 0) : kn_conv_arg(&problem->shape, problem->weight);
     return kn_run(
         stream, .source = "conv/cpu/weights.cl", .kernel = "conv_weights_sums", .operation = "conv2d_backward_weights",
         .options = w->options, .dims = 3,
@@ -171,31 +171,30 @@ static kn_status launch_sums(weights_pass *w, kn_stream *stream)
                 kn_arg_struct(&w->layout, sizeof w->layout)));
 }
 
-kn_status kn_conv2d_total_gradient(kn_stream *stream, const kn_conv2d_problem *problem, kn_buffer *sums, int64_t shares,
-                                   kn_buffer *bias_part, int64_t bias_parts, int64_t padded_outer)
+kn_status kn_conv_total_gradient(kn_stream *stream, const kn_conv_problem *problem, kn_buffer *sums, int64_t shares,
+                                 kn_buffer *bias_part, int64_t bias_parts, int64_t padded_outer)
 {
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_shape *s = &problem->shape;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     bool bias = problem->bias.buffer != NULL;
-    char options[KN_CONV2D_OPTIONS];
+    char options[KN_CONV_OPTIONS];
     if (!sums && !bias)
         return KN_OK;
     if (!limits->is_cpu)
-        return kn_conv2d_total_on_gpu(stream, problem, sums, shares, bias_part, bias_parts, padded_outer);
-    kn_conv2d_operand bias_target = bias ? problem->bias : problem->weight;
-    kn_conv2d_options(options, limits, s->f64, VECTORS, "TAPS",
-                      kn_conv2d_many_registers(limits) ? TAPS_OF_32_REGISTERS : TAPS_OF_16_REGISTERS);
-    return kn_run(stream, .source = "conv/cpu/weights.cl", .kernel = "conv_weights_sum",
-                  .operation = "conv2d_backward_weights", .options = options, .dims = 1,
-                  .global = {(size_t)(8 * limits->compute_units)}, .local = {1},
-                  KN_ARGS(kn_arg_buffer(sums ? sums : bias_part, 0), kn_arg_buffer(bias_part, 0),
-                          kn_conv2d_arg(s, problem->weight), kn_conv2d_arg(s, bias_target),
-                          kn_arg_i64(sums ? s->out_channels * kn_conv2d_taps(s) : 0), kn_arg_i64(shares),
-                          kn_arg_i64(bias ? s->out_channels : 0), kn_arg_i64(bias_parts),
-                          kn_arg_i64(s->out_channels / s->groups), kn_arg_i64(padded_outer)));
+        return kn_conv_total_on_gpu(stream, problem, sums, shares, bias_part, bias_parts, padded_outer);
+    kn_conv_operand bias_target = bias ? problem->bias : problem->weight;
+    kn_conv_options(options, limits, s->f64, VECTORS, "TAPS",
+                    kn_conv_many_registers(limits) ? TAPS_OF_32_REGISTERS : TAPS_OF_16_REGISTERS);
+    return kn_run(
+        stream, .source = "conv/cpu/weights.cl", .kernel = "conv_weights_sum", .operation = "conv2d_backward_weights",
+        .options = options, .dims = 1, .global = {(size_t)(8 * limits->compute_units)}, .local = {1},
+        KN_ARGS(kn_arg_buffer(sums ? sums : bias_part, 0), kn_arg_buffer(bias_part, 0), kn_conv_arg(s, problem->weight),
+                kn_conv_arg(s, bias_target), kn_arg_i64(sums ? s->out_channels * kn_conv_taps(s) : 0),
+                kn_arg_i64(shares), kn_arg_i64(bias ? s->out_channels : 0), kn_arg_i64(bias_parts),
+                kn_arg_i64(s->out_channels / s->groups), kn_arg_i64(padded_outer)));
 }
 
-kn_status kn_conv2d_direct_backward_weights(kn_stream *stream, const void *problem)
+kn_status kn_conv_direct_backward_weights(kn_stream *stream, const void *problem)
 {
     weights_pass w = {.problem = problem};
     describe(&w, kn_device_limits(kn_stream_device(stream)));
@@ -205,8 +204,8 @@ kn_status kn_conv2d_direct_backward_weights(kn_stream *stream, const void *probl
     if (status == KN_OK)
         status = launch_sums(&w, stream);
     if (status == KN_OK)
-        status = kn_conv2d_total_gradient(stream, problem, w.sums, w.layout.shares, w.bias_part, w.layout.images,
-                                          kn_div_up(w.layout.outer, w.block) * w.block);
+        status = kn_conv_total_gradient(stream, problem, w.sums, w.layout.shares, w.bias_part, w.layout.images,
+                                        kn_div_up(w.layout.outer, w.block) * w.block);
     free_buffers(&w);
     return status;
 }

@@ -1,6 +1,6 @@
 /* ops/conv/cpu/weights_rows.c - the gradient of a convolution's weights and bias on CPU devices with vectors along the
  * rows (cl/conv/cpu/weights_rows.cl): for few taps or few channels. */
-#include "ops/conv/conv2d.h"
+#include "ops/conv/conv.h"
 
 #include <stdio.h>
 
@@ -10,35 +10,35 @@ enum {
 }; /* work-items to aim at, whatever the device: the sums' order must not depend on the number of cores */
 
 typedef struct rows_pass {
-    const kn_conv2d_problem *problem;
-    kn_conv2d_padding padding;
-    kn_conv2d_tap_list taps;
-    kn_conv2d_gradient_layout layout;
+    const kn_conv_problem *problem;
+    kn_conv_padding padding;
+    kn_conv_tap_list taps;
+    kn_conv_gradient_layout layout;
     int64_t element, channels_per_tile, blocks, images_per_share;
-    char options[KN_CONV2D_OPTIONS];
+    char options[KN_CONV_OPTIONS];
     kn_buffer *padded, *sums, *bias_part;
 } rows_pass;
 
-bool kn_conv2d_supports_rows_weights(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_rows_weights(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    return s->stride[1] == 1 && kn_conv2d_row_vector_width(limits, s->f64, s->out_size[1]) > 0;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
+    return kn_conv_is_flat(s) && s->stride[2] == 1 && kn_conv_row_vector_width(limits, s->f64, s->out_size[2]) > 0;
 }
 
 /* Repacking dy, which the other way needs, costs what some 50 taps do. */
-bool kn_conv2d_prefers_rows_weights(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_rows_weights(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    bool few = 2 * (s->out_channels / s->groups) <= kn_conv2d_vector_width(limits, s->f64) || kn_conv2d_taps(s) <= 48;
-    return limits->is_cpu && few && kn_conv2d_row_is_wide(limits, s->f64, s->out_size[1]);
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
+    bool few = 2 * (s->out_channels / s->groups) <= kn_conv_vector_width(limits, s->f64) || kn_conv_taps(s) <= 48;
+    return limits->is_cpu && few && kn_conv_row_is_wide(limits, s->f64, s->out_size[2]);
 }
 
 static void describe(rows_pass *w, const kn_limits *limits)
 {
-    const kn_conv2d_shape *s = &w->problem->shape;
-    kn_conv2d_describe_gradient(s, limits, &w->padding, &w->taps, &w->layout);
+    const kn_conv_shape *s = &w->problem->shape;
+    kn_conv_describe_gradient(s, limits, &w->padding, &w->taps, &w->layout);
     w->element = s->f64 ? 8 : 4;
-    w->channels_per_tile = kn_conv2d_many_registers(limits) && w->layout.outer > 1 ? 2 : 1;
+    w->channels_per_tile = kn_conv_many_registers(limits) && w->layout.outer > 1 ? 2 : 1;
     w->blocks = s->groups * kn_div_up(w->layout.outer, w->channels_per_tile);
     int64_t items = kn_div_up(w->layout.taps, TAPS) * w->blocks;
     int64_t shares = kn_max_i64(1, kn_min_i64(s->images, kn_div_up(LEAST_ITEMS, items)));
@@ -47,13 +47,13 @@ static void describe(rows_pass *w, const kn_limits *limits)
     w->images_per_share = kn_div_up(s->images, shares);
     w->layout.shares = kn_div_up(s->images, w->images_per_share);
     snprintf(w->options, sizeof w->options, "%s -DVW=%d -DKX=%d -DTAPS=%d",
-             s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
-             kn_conv2d_row_vector_width(limits, s->f64, s->out_size[1]), (int)w->channels_per_tile, TAPS);
+             s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", kn_conv_row_vector_width(limits, s->f64, s->out_size[2]),
+             (int)w->channels_per_tile, TAPS);
 }
 
 static kn_status alloc_buffers(rows_pass *w, kn_stream *stream)
 {
-    const kn_conv2d_padding *p = &w->padding;
+    const kn_conv_padding *p = &w->padding;
     int64_t channels = w->problem->shape.out_channels;
     if (p->planes > 0)
         KN_TRY(
@@ -66,27 +66,27 @@ static kn_status launch_padding(rows_pass *w, kn_stream *stream)
 {
     return kn_run(stream, .source = "conv/cpu/weights_rows.cl", .kernel = "conv_pad",
                   .operation = "conv2d_backward_weights", .options = w->options, .dims = 1,
-                  .global = {(size_t)kn_conv2d_pad_items(&w->padding)}, .local = {1},
-                  KN_ARGS(kn_conv2d_arg(&w->problem->shape, w->problem->x), kn_arg_buffer(w->padded, 0),
+                  .global = {(size_t)kn_conv_pad_items(&w->padding)}, .local = {1},
+                  KN_ARGS(kn_conv_arg(&w->problem->shape, w->problem->x), kn_arg_buffer(w->padded, 0),
                           kn_arg_struct(&w->padding, sizeof w->padding)));
 }
 
 static kn_status launch_sums(rows_pass *w, kn_stream *stream)
 {
-    const kn_conv2d_shape *s = &w->problem->shape;
+    const kn_conv_shape *s = &w->problem->shape;
     return kn_run(stream, .source = "conv/cpu/weights_rows.cl", .kernel = "conv_weights_rows",
                   .operation = "conv2d_backward_weights", .options = w->options, .dims = 3,
                   .global = {(size_t)kn_div_up(w->layout.taps, TAPS), (size_t)w->blocks, (size_t)w->layout.shares},
                   .local = {1, 1, 1},
-                  KN_ARGS(w->padded ? kn_arg_buffer(w->padded, 0) : kn_conv2d_arg(s, w->problem->x),
-                          kn_conv2d_arg(s, w->problem->y), kn_arg_buffer(w->sums, 0), kn_arg_buffer(w->bias_part, 0),
+                  KN_ARGS(w->padded ? kn_arg_buffer(w->padded, 0) : kn_conv_arg(s, w->problem->x),
+                          kn_conv_arg(s, w->problem->y), kn_arg_buffer(w->sums, 0), kn_arg_buffer(w->bias_part, 0),
                           kn_arg_struct(&w->layout, sizeof w->layout), kn_arg_struct(&w->taps, sizeof w->taps),
                           kn_arg_i64(w->images_per_share)));
 }
 
-kn_status kn_conv2d_rows_backward_weights(kn_stream *stream, const void *problem_)
+kn_status kn_conv_rows_backward_weights(kn_stream *stream, const void *problem_)
 {
-    const kn_conv2d_problem *problem = problem_;
+    const kn_conv_problem *problem = problem_;
     rows_pass w = {.problem = problem};
     describe(&w, kn_device_limits(kn_stream_device(stream)));
     kn_status status = alloc_buffers(&w, stream);
@@ -95,8 +95,8 @@ kn_status kn_conv2d_rows_backward_weights(kn_stream *stream, const void *problem
     if (status == KN_OK)
         status = launch_sums(&w, stream);
     if (status == KN_OK)
-        status = kn_conv2d_total_gradient(stream, problem, w.sums, w.layout.shares, w.bias_part, w.layout.shares,
-                                          w.layout.outer);
+        status = kn_conv_total_gradient(stream, problem, w.sums, w.layout.shares, w.bias_part, w.layout.shares,
+                                        w.layout.outer);
     kn_buffer_free(w.padded);
     kn_buffer_free(w.sums);
     kn_buffer_free(w.bias_part);

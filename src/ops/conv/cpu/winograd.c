@@ -17,7 +17,7 @@ typedef struct winograd_shape {
 /* What runs: the shape, operands and what is compiled in. */
 typedef struct winograd {
     winograd_shape shape;
-    kn_conv2d_operand x, weight, bias, y;
+    kn_conv_operand x, weight, bias, y;
     kn_cut cut;
     int vector_width, kernel, tiles, vectors; /* VW, WR, MT, KV */
     int64_t items;                            /* of work: one per core, for each has scratch of its own */
@@ -26,11 +26,11 @@ typedef struct winograd {
 
 static int64_t round_up(int64_t a, int64_t b) { return kn_div_up(a, b) * b; }
 
-static void describe(winograd *w, const kn_limits *limits, const kn_conv2d_problem *problem, bool backward)
+static void describe(winograd *w, const kn_limits *limits, const kn_conv_problem *problem, bool backward)
 {
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_shape *s = &problem->shape;
     int64_t inner = s->in_channels / s->groups, outer = s->out_channels / s->groups,
-            area = s->kernel_size[0] * s->kernel_size[1];
+            area = s->kernel_size[1] * s->kernel_size[2];
     *w = (winograd){.x = backward ? problem->y : problem->x,
                     .weight = problem->weight,
                     .bias = backward               ? problem->weight
@@ -38,9 +38,9 @@ static void describe(winograd *w, const kn_limits *limits, const kn_conv2d_probl
                                                    : problem->weight,
                     .y = backward ? problem->x : problem->y,
                     .cut = kn_cut_of(backward ? KN_ACTIVATION_NONE : problem->activation),
-                    .vector_width = kn_conv2d_vector_width(limits, false),
-                    .kernel = (int)s->kernel_size[0],
-                    .tiles = kn_conv2d_many_registers(limits) ? 14 : 6,
+                    .vector_width = kn_conv_vector_width(limits, false),
+                    .kernel = (int)s->kernel_size[1],
+                    .tiles = kn_conv_many_registers(limits) ? 14 : 6,
                     .vectors = 2,
                     .has_bias = !backward && problem->bias.buffer != NULL};
     const int64_t *from = backward ? s->out_size : s->in_size, *to = backward ? s->in_size : s->out_size;
@@ -49,21 +49,21 @@ static void describe(winograd *w, const kn_limits *limits, const kn_conv2d_probl
                                 .images = s->images,
                                 .inner = backward ? outer : inner,
                                 .outer = backward ? inner : outer,
-                                .height = from[0],
-                                .width = from[1],
-                                .out_height = to[0],
-                                .out_width = to[1],
-                                .top = backward ? s->padding[0] - w->kernel + 1 : -s->padding[0],
-                                .left = backward ? s->padding[1] - w->kernel + 1 : -s->padding[1],
-                                .tile_rows = kn_div_up(to[0], step),
-                                .tile_columns = kn_div_up(to[1], step),
+                                .height = from[1],
+                                .width = from[2],
+                                .out_height = to[1],
+                                .out_width = to[2],
+                                .top = backward ? s->padding[1] - w->kernel + 1 : -s->padding[1],
+                                .left = backward ? s->padding[2] - w->kernel + 1 : -s->padding[2],
+                                .tile_rows = kn_div_up(to[1], step),
+                                .tile_columns = kn_div_up(to[2], step),
                                 .group_stride = inner * outer * area,
                                 .outer_stride = backward ? area : inner * area,
                                 .inner_stride = backward ? inner * area : area,
                                 .flipped = backward};
 }
 
-static kn_arg operand(kn_conv2d_operand o) { return kn_arg_buffer(o.buffer, o.offset * 4); }
+static kn_arg operand(kn_conv_operand o) { return kn_arg_buffer(o.buffer, o.offset * 4); }
 
 static int64_t tiles_of(const winograd_shape *s) { return s->images * s->tile_rows * s->tile_columns; }
 static int64_t blocks_of(const winograd *w) /* of output channels */
@@ -193,10 +193,10 @@ static bool is_few(const winograd *w)
     return v_bytes <= 16 << 20 && (tiles <= MOST_TILES || u_bytes > kn_max_i64(v_bytes, 4 << 20));
 }
 
-static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool backward)
+static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    char options[KN_CONV2D_OPTIONS];
+    char options[KN_CONV_OPTIONS];
     winograd w;
     describe(&w, limits, problem, backward);
     bool few = is_few(&w);
@@ -209,54 +209,51 @@ static kn_status run(kn_stream *stream, const kn_conv2d_problem *problem, bool b
     return few ? run_few(stream, &w, options) : run_many(stream, &w, options);
 }
 
-bool kn_conv2d_supports_winograd(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_winograd(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     (void)limits;
-    for (int d = 0; d < 2; d++)
-        if (s->stride[d] != 1 || s->dilation[d] != 1 || s->kernel_size[d] != s->kernel_size[0])
+    for (int d = 1; d < 3; d++)
+        if (s->stride[d] != 1 || s->dilation[d] != 1 || s->kernel_size[d] != s->kernel_size[1])
             return false;
-    return !s->f64 && (s->kernel_size[0] == 3 || s->kernel_size[0] == 5);
+    return kn_conv_is_flat(s) && !s->f64 && (s->kernel_size[1] == 3 || s->kernel_size[1] == 5);
 }
 
 /* How many times fewer multiplications than on the padded image; tiles that the image does not fill are counted. */
-static double gain(const kn_conv2d_shape *s, const int64_t *to)
+static double gain(const kn_conv_shape *s, const int64_t *to)
 {
-    double step = (double)(7 - s->kernel_size[0]), gain = 1;
-    for (int d = 0; d < 2; d++)
+    double step = (double)(7 - s->kernel_size[1]), gain = 1;
+    for (int d = 1; d < 3; d++)
         gain *= (double)(to[d] * s->kernel_size[d]) / (6 * ceil((double)to[d] / step));
     return gain;
 }
 
 /* Transforming weights pays over some tiles, transforming tiles over some channels; and where the padding is a large
  * part, implementations that leave it out have less to do. */
-static bool prefers(const kn_limits *limits, const kn_conv2d_shape *s, bool backward)
+static bool prefers(const kn_limits *limits, const kn_conv_shape *s, bool backward)
 {
     const int64_t *to = backward ? s->in_size : s->out_size;
-    if (s->kernel_size[0] != 3 && s->kernel_size[0] != 5)
+    if (s->kernel_size[1] != 3 && s->kernel_size[1] != 5)
         return false;
-    int64_t step = 7 - s->kernel_size[0];
-    int64_t tiles = s->images * kn_div_up(to[0], step) * kn_div_up(to[1], step);
+    int64_t step = 7 - s->kernel_size[1];
+    int64_t tiles = s->images * kn_div_up(to[1], step) * kn_div_up(to[2], step);
     double without_padding = 1;
-    for (int d = 0; d < 2; d++) {
+    for (int d = 1; d < 3; d++) {
         int64_t inside, all;
-        kn_conv2d_count_pairs(s, d, backward, &inside, &all);
+        kn_conv_count_pairs(s, d, backward, &inside, &all);
         without_padding *= (double)all / (double)kn_max_i64(inside, 1);
     }
     return limits->is_cpu && s->in_channels / s->groups >= 32 && s->out_channels / s->groups >= 32 && tiles >= 16 &&
            gain(s, to) > 1.3 * without_padding;
 }
 
-bool kn_conv2d_prefers_winograd(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_winograd(const kn_limits *limits, const void *problem)
 {
-    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, false);
+    return prefers(limits, &((const kn_conv_problem *)problem)->shape, false);
 }
-bool kn_conv2d_prefers_winograd_data(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_winograd_data(const kn_limits *limits, const void *problem)
 {
-    return prefers(limits, &((const kn_conv2d_problem *)problem)->shape, true);
+    return prefers(limits, &((const kn_conv_problem *)problem)->shape, true);
 }
-kn_status kn_conv2d_winograd_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
-kn_status kn_conv2d_winograd_backward_data(kn_stream *stream, const void *problem)
-{
-    return run(stream, problem, true);
-}
+kn_status kn_conv_winograd_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
+kn_status kn_conv_winograd_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }

@@ -1,6 +1,6 @@
 /* ops/conv/cpu/winograd_weights.c - the gradient of a convolution's weights and bias by Winograd's method on CPU
  * devices (cl/conv/cpu/winograd_weights.cl): 3 x 3 and 5 x 5 kernels with stride 1. */
-#include "ops/conv/conv2d.h"
+#include "ops/conv/conv.h"
 
 #include <stdio.h>
 
@@ -21,46 +21,47 @@ typedef struct winograd_plan {
 } winograd_plan;
 
 typedef struct winograd_pass {
-    const kn_conv2d_problem *problem;
+    const kn_conv_problem *problem;
     int64_t element, width, taps, tile; /* tile: outputs of a tile in each dimension */
     int64_t items, all_strips, strips_per_chunk, chunks;
     winograd_side x, dy;
     winograd_chunk chunk;
     winograd_plan plan;
     bool at_once;
-    char options[KN_CONV2D_OPTIONS];
+    char options[KN_CONV_OPTIONS];
     kn_buffer *v, *m, *du, *bias_part, *stages;
 } winograd_pass;
 
-bool kn_conv2d_supports_winograd_weights(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_winograd_weights(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     (void)limits;
-    bool square = s->kernel_size[0] == s->kernel_size[1] && (s->kernel_size[0] == 3 || s->kernel_size[0] == 5);
-    bool dense = s->stride[0] == 1 && s->stride[1] == 1 && s->dilation[0] == 1 && s->dilation[1] == 1;
-    return square && dense && s->groups == 1 && s->images > 0 && s->in_channels > 0 && s->out_channels > 0;
+    bool square = s->kernel_size[1] == s->kernel_size[2] && (s->kernel_size[1] == 3 || s->kernel_size[1] == 5);
+    bool dense = s->stride[1] == 1 && s->stride[2] == 1 && s->dilation[1] == 1 && s->dilation[2] == 1;
+    return kn_conv_is_flat(s) && square && dense && s->groups == 1 && s->images > 0 && s->in_channels > 0 &&
+           s->out_channels > 0;
 }
 
 /* The transforms cost as much as some 10 to 20 channels' products. Where the output fills its tiles badly (a 5 x 5
  * kernel on an image of 3 x 3), little is saved. */
-bool kn_conv2d_prefers_winograd_weights(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_winograd_weights(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    if (s->kernel_size[0] != 3 && s->kernel_size[0] != 5)
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
+    if (s->kernel_size[1] != 3 && s->kernel_size[1] != 5)
         return false;
-    int64_t kernel = s->kernel_size[0], tile = 7 - kernel;
-    int64_t tiles = kn_div_up(s->out_size[0], tile) * kn_div_up(s->out_size[1], tile);
-    bool saves_enough = 10 * kernel * kernel * s->out_size[0] * s->out_size[1] >= 17 * FREQUENCIES * tiles;
+    int64_t kernel = s->kernel_size[1], tile = 7 - kernel;
+    int64_t tiles = kn_div_up(s->out_size[1], tile) * kn_div_up(s->out_size[2], tile);
+    bool saves_enough = 10 * kernel * kernel * s->out_size[1] * s->out_size[2] >= 17 * FREQUENCIES * tiles;
     return limits->is_cpu && s->in_channels >= 32 && s->out_channels >= 32 && saves_enough;
 }
 
 static void describe_tiles(winograd_pass *w)
 {
-    const kn_conv2d_shape *s = &w->problem->shape;
+    const kn_conv_shape *s = &w->problem->shape;
     winograd_chunk *g = &w->chunk;
-    g->tile_rows = kn_div_up(s->out_size[0], w->tile);
-    g->tile_columns = kn_div_up(s->out_size[1], w->tile);
-    int64_t overlap = s->kernel_size[0] - 1;
+    g->tile_rows = kn_div_up(s->out_size[1], w->tile);
+    g->tile_columns = kn_div_up(s->out_size[2], w->tile);
+    int64_t overlap = s->kernel_size[1] - 1;
     int64_t row = (g->tile_columns * w->tile + overlap) * w->width * w->element;
     g->strip_rows = kn_max_i64(1, kn_min_i64(g->tile_rows, (STAGE_BYTES / row - overlap) / w->tile));
     g->strips_per_image = kn_div_up(g->tile_rows, g->strip_rows);
@@ -82,27 +83,27 @@ static void describe_tiles(winograd_pass *w)
 
 static void describe(winograd_pass *w, const kn_limits *limits)
 {
-    const kn_conv2d_shape *s = &w->problem->shape;
+    const kn_conv_shape *s = &w->problem->shape;
     w->element = s->f64 ? 8 : 4;
-    w->width = kn_conv2d_vector_width(limits, s->f64);
-    w->taps = s->kernel_size[0] * s->kernel_size[1];
-    w->tile = 7 - s->kernel_size[0];
+    w->width = kn_conv_vector_width(limits, s->f64);
+    w->taps = s->kernel_size[1] * s->kernel_size[2];
+    w->tile = 7 - s->kernel_size[1];
     w->items = ITEMS_PER_UNIT * limits->compute_units;
     w->x = (winograd_side){s->in_channels, kn_div_up(s->in_channels, w->width),
-                           s->in_size[0],  s->in_size[1],
-                           s->padding[0],  s->padding[1]};
+                           s->in_size[1],  s->in_size[2],
+                           s->padding[1],  s->padding[2]};
     w->dy = (winograd_side){.channels = s->out_channels,
                             .blocks = kn_div_up(s->out_channels, w->width),
-                            .height = s->out_size[0],
-                            .width = s->out_size[1]};
+                            .height = s->out_size[1],
+                            .width = s->out_size[2]};
     describe_tiles(w);
     w->plan = (winograd_plan){.c_blocks = w->at_once ? 1 : 4,
                               .k_blocks = w->at_once ? 2 : 4,
                               .bias_channels = w->problem->bias.buffer ? s->out_channels : 0,
                               .bias_strips = w->all_strips};
     snprintf(w->options, sizeof w->options, "%s -DVW=%d -DWR=%d -DCT=%d",
-             s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", (int)w->width, (int)s->kernel_size[0],
-             (int)kn_min_i64(w->width, kn_conv2d_many_registers(limits) ? 8 : 4));
+             s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", (int)w->width, (int)s->kernel_size[1],
+             (int)kn_min_i64(w->width, kn_conv_many_registers(limits) ? 8 : 4));
 }
 
 static int64_t room_of_pairs(const winograd_pass *w, int64_t pairs)
@@ -136,18 +137,18 @@ static void free_buffers(winograd_pass *w)
     kn_buffer_free(w->stages);
 }
 
-static kn_arg db_arg(const kn_conv2d_problem *problem)
+static kn_arg db_arg(const kn_conv_problem *problem)
 {
-    return kn_conv2d_arg(&problem->shape, problem->bias.buffer ? problem->bias : problem->weight);
+    return kn_conv_arg(&problem->shape, problem->bias.buffer ? problem->bias : problem->weight);
 }
 
 static kn_status launch_transform(winograd_pass *w, kn_stream *stream)
 {
-    const kn_conv2d_problem *problem = w->problem;
+    const kn_conv_problem *problem = w->problem;
     return kn_run(stream, .source = "conv/cpu/winograd_weights.cl", .kernel = "winograd_weights_transform",
                   .operation = "conv2d_backward_weights", .options = w->options, .dims = 1,
                   .global = {(size_t)w->items}, .local = {1},
-                  KN_ARGS(kn_conv2d_arg(&problem->shape, problem->x), kn_conv2d_arg(&problem->shape, problem->y),
+                  KN_ARGS(kn_conv_arg(&problem->shape, problem->x), kn_conv_arg(&problem->shape, problem->y),
                           kn_arg_buffer(w->v, 0), kn_arg_buffer(w->m, 0), kn_arg_buffer(w->bias_part, 0),
                           kn_arg_buffer(w->stages, 0), kn_arg_struct(&w->x, sizeof w->x),
                           kn_arg_struct(&w->dy, sizeof w->dy), kn_arg_struct(&w->chunk, sizeof w->chunk)));
@@ -174,7 +175,7 @@ static kn_status launch_finish(winograd_pass *w, kn_stream *stream)
                   .operation = "conv2d_backward_weights", .options = w->options, .dims = 1,
                   .global = {(size_t)w->items}, .local = {1},
                   KN_ARGS(kn_arg_buffer(w->du, 0), kn_arg_buffer(w->bias_part, 0),
-                          kn_conv2d_arg(&w->problem->shape, w->problem->weight), db_arg(w->problem),
+                          kn_conv_arg(&w->problem->shape, w->problem->weight), db_arg(w->problem),
                           kn_arg_buffer(w->stages, 0), kn_arg_struct(&w->x, sizeof w->x),
                           kn_arg_struct(&w->dy, sizeof w->dy), kn_arg_struct(&w->plan, sizeof w->plan)));
 }
@@ -185,7 +186,7 @@ static kn_status launch_at_once(winograd_pass *w, kn_stream *stream)
                   .operation = "conv2d_backward_weights", .options = w->options, .dims = 1,
                   .global = {(size_t)w->items}, .local = {1},
                   KN_ARGS(kn_arg_buffer(w->v, 0), kn_arg_buffer(w->m, 0), kn_arg_buffer(w->bias_part, 0),
-                          kn_conv2d_arg(&w->problem->shape, w->problem->weight), db_arg(w->problem),
+                          kn_conv_arg(&w->problem->shape, w->problem->weight), db_arg(w->problem),
                           kn_arg_buffer(w->stages, 0), kn_arg_struct(&w->x, sizeof w->x),
                           kn_arg_struct(&w->dy, sizeof w->dy), kn_arg_struct(&w->chunk, sizeof w->chunk),
                           kn_arg_struct(&w->plan, sizeof w->plan)));
@@ -214,7 +215,7 @@ static kn_status run_chunks(winograd_pass *w, kn_stream *stream)
     return launch_finish(w, stream);
 }
 
-kn_status kn_conv2d_winograd_backward_weights(kn_stream *stream, const void *problem)
+kn_status kn_conv_winograd_backward_weights(kn_stream *stream, const void *problem)
 {
     winograd_pass w = {.problem = problem};
     describe(&w, kn_device_limits(kn_stream_device(stream)));

@@ -34,10 +34,10 @@ typedef struct pack_layout {
 
 /* --- the image, where it lies ------------------------------------------------------------------------------------- */
 
-static conv_pixels number_pixels(const kn_conv2d_correlation *c)
+static conv_pixels number_pixels(const kn_conv_correlation *c)
 {
-    const kn_conv2d_grid *g = &c->grid;
-    const kn_conv2d_padding *p = &c->padding; /* which is not made */
+    const kn_conv_grid *g = &c->grid;
+    const kn_conv_padding *p = &c->padding; /* which is not made */
     return (conv_pixels){.all = (int32_t)(g->images * g->rows * g->columns),
                          .height = (int32_t)p->height,
                          .width = (int32_t)p->width,
@@ -50,9 +50,9 @@ static conv_pixels number_pixels(const kn_conv2d_correlation *c)
                          .columns = kn_divisor_of(g->columns)};
 }
 
-static conv_tap_numbers number_taps(const kn_conv2d_correlation *c)
+static conv_tap_numbers number_taps(const kn_conv_correlation *c)
 {
-    const kn_conv2d_tap_list *t = &c->taps;
+    const kn_conv_tap_list *t = &c->taps;
     return (conv_tap_numbers){.all = (int32_t)(t->inner * t->rows * t->columns),
                               .plane = (int32_t)(c->padding.height * c->padding.width),
                               .row_distance = (int32_t)t->row_distance,
@@ -61,14 +61,14 @@ static conv_tap_numbers number_taps(const kn_conv2d_correlation *c)
                               .columns = kn_divisor_of(t->columns)};
 }
 
-static int64_t x_group(const kn_conv2d_correlation *c) { return c->taps.inner * c->padding.height * c->padding.width; }
+static int64_t x_group(const kn_conv_correlation *c) { return c->taps.inner * c->padding.height * c->padding.width; }
 
 /* --- the weights as a matrix -------------------------------------------------------------------------------------- */
 
 /* Those of forward lie along the taps, those of 1 x 1 kernels along the channels either way; others are packed. */
 typedef struct matrix {
     conv_weight_matrix layout;
-    kn_conv2d_operand weight;
+    kn_conv_operand weight;
     kn_buffer *packed; /* NULL: they lie so */
     bool along_taps;
 } matrix;
@@ -78,17 +78,17 @@ static bool is_multiple(int64_t quantum, int64_t a, int64_t b, int64_t c)
     return a % quantum == 0 && b % quantum == 0 && c % quantum == 0;
 }
 
-static bool lies_along_taps(const kn_conv2d_correlation *c)
+static bool lies_along_taps(const kn_conv_correlation *c)
 {
-    const kn_conv2d_weight_layout *w = &c->weights;
+    const kn_conv_weight_layout *w = &c->weights;
     return w->inner_stride == c->taps.rows * c->taps.columns && w->row_first == 0 && w->row_step == 1 &&
            w->column_first == 0 && w->column_step == 1 && w->kernel_columns == c->taps.columns;
 }
 
-static kn_status pack(kn_stream *stream, const kn_conv2d_correlation *c, matrix *m, int64_t pitch)
+static kn_status pack(kn_stream *stream, const kn_conv_correlation *c, matrix *m, int64_t pitch)
 {
-    const kn_conv2d_weight_layout *w = &c->weights;
-    const kn_conv2d_tap_list *t = &c->taps;
+    const kn_conv_weight_layout *w = &c->weights;
+    const kn_conv_tap_list *t = &c->taps;
     const int64_t element = c->f64 ? 8 : 4, taps = t->inner * t->rows * t->columns, count = w->groups * taps * pitch;
     const pack_layout p = {.group = w->group_stride,
                            .channel = w->outer_stride,
@@ -103,7 +103,7 @@ static kn_status pack(kn_stream *stream, const kn_conv2d_correlation *c, matrix 
                            .columns = kn_divisor_of(t->columns)};
     const kn_work_size work = kn_work_for(kn_device_limits(kn_stream_device(stream)), count);
     KN_TRY(kn_buffer_alloc(&m->packed, stream, (size_t)(kn_max_i64(1, count) * element)));
-    m->weight = (kn_conv2d_operand){m->packed, 0};
+    m->weight = (kn_conv_operand){m->packed, 0};
     m->layout = (conv_weight_matrix){.channel = 1, .tap = pitch, .group = taps * pitch, .aligned = 1};
     if (count == 0)
         return KN_OK;
@@ -114,9 +114,9 @@ static kn_status pack(kn_stream *stream, const kn_conv2d_correlation *c, matrix 
                           kn_arg_struct(&p, sizeof p), kn_arg_i32(w->outer)));
 }
 
-static kn_status make_matrix(kn_stream *stream, const kn_conv2d_correlation *c, int quantum, matrix *m)
+static kn_status make_matrix(kn_stream *stream, const kn_conv_correlation *c, int quantum, matrix *m)
 {
-    const kn_conv2d_weight_layout *w = &c->weights;
+    const kn_conv_weight_layout *w = &c->weights;
     *m = (matrix){.weight = c->weight, .along_taps = lies_along_taps(c)};
     m->layout = (conv_weight_matrix){.channel = w->outer_stride, .tap = 1, .group = w->group_stride};
     if (m->along_taps) {
@@ -132,10 +132,10 @@ static kn_status make_matrix(kn_stream *stream, const kn_conv2d_correlation *c, 
 
 /* --- forward and backward-data ------------------------------------------------------------------------------------ */
 
-static conv_result describe_result(const kn_conv2d_correlation *c, const conv_pixels *p, int quantum)
+static conv_result describe_result(const kn_conv_correlation *c, const conv_pixels *p, int quantum)
 {
-    const kn_conv2d_grid *g = &c->grid;
-    const kn_conv2d_tap_list *t = &c->taps;
+    const kn_conv_grid *g = &c->grid;
+    const kn_conv_tap_list *t = &c->taps;
     const bool whole = g->rows * g->columns % quantum == 0;
     return (conv_result){.x_group = x_group(c),
                          .image = g->y_image,
@@ -151,7 +151,7 @@ static conv_result describe_result(const kn_conv2d_correlation *c, const conv_pi
                                       p->height == g->rows && p->width == g->columns && c->x.offset % quantum == 0};
 }
 
-static kn_status correlate(kn_stream *stream, const kn_conv2d_correlation *c, kn_block_arithmetic arithmetic)
+static kn_status correlate(kn_stream *stream, const kn_conv_correlation *c, kn_block_arithmetic arithmetic)
 {
     const int quantum = kn_block_quantum(arithmetic);
     const conv_pixels pixels = number_pixels(c);
@@ -161,7 +161,7 @@ static kn_status correlate(kn_stream *stream, const kn_conv2d_correlation *c, kn
                                               pixels.all, c->grid.groups);
     const size_t items = (size_t)kn_block_items(s);
     const int64_t element = c->f64 ? 8 : 4;
-    const kn_conv2d_operand bias = c->bias.buffer ? c->bias : c->weight;
+    const kn_conv_operand bias = c->bias.buffer ? c->bias : c->weight;
     const kn_cut cut = kn_cut_of(c->activation);
     char options[KN_BLOCK_OPTIONS];
     matrix m;
@@ -182,20 +182,20 @@ static kn_status correlate(kn_stream *stream, const kn_conv2d_correlation *c, kn
     return status;
 }
 
-static kn_status forward(kn_stream *stream, const kn_conv2d_problem *problem, kn_block_arithmetic arithmetic)
+static kn_status forward(kn_stream *stream, const kn_conv_problem *problem, kn_block_arithmetic arithmetic)
 {
-    kn_conv2d_correlation c;
-    kn_conv2d_describe_forward(&c, kn_device_limits(kn_stream_device(stream)), problem);
+    kn_conv_correlation c;
+    kn_conv_describe_forward(&c, kn_device_limits(kn_stream_device(stream)), problem);
     return correlate(stream, &c, arithmetic);
 }
 
-static kn_status backward_data(kn_stream *stream, const kn_conv2d_problem *problem, kn_block_arithmetic arithmetic)
+static kn_status backward_data(kn_stream *stream, const kn_conv_problem *problem, kn_block_arithmetic arithmetic)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    const int64_t residues = kn_conv2d_residues(&problem->shape);
-    kn_conv2d_correlation c;
+    const int64_t residues = kn_conv_residues(&problem->shape);
+    kn_conv_correlation c;
     for (int64_t i = 0; i < residues; i++)
-        if (kn_conv2d_describe_residue(&c, limits, problem, i))
+        if (kn_conv_describe_residue(&c, limits, problem, i))
             KN_TRY(correlate(stream, &c, arithmetic));
     return KN_OK;
 }
@@ -209,29 +209,29 @@ enum { BLOCKS = 1024, LEAST_PIXELS = 512 };
 #define MOST_OFFSET ((int64_t)INT32_MAX)
 
 /* Elements of the larger of the images of x and y. */
-static int64_t image_elements(const kn_conv2d_shape *s)
+static int64_t image_elements(const kn_conv_shape *s)
 {
-    return kn_max_i64(s->in_channels * s->in_size[0] * s->in_size[1],
-                      s->out_channels * s->out_size[0] * s->out_size[1]);
+    return kn_max_i64(s->in_channels * s->in_size[1] * s->in_size[2],
+                      s->out_channels * s->out_size[1] * s->out_size[2]);
 }
 
 /* Pixels per share: the images that it touches are within reach of 32-bit offsets. */
-static int64_t choose_share(const kn_conv2d_shape *s, int64_t element)
+static int64_t choose_share(const kn_conv_shape *s, int64_t element)
 {
-    const int64_t area = s->out_size[0] * s->out_size[1], pixels = s->images * area;
-    const int64_t weights = s->out_channels * kn_conv2d_taps(s), blocks = kn_div_up(weights, 64 * 64);
+    const int64_t area = s->out_size[1] * s->out_size[2], pixels = s->images * area;
+    const int64_t weights = s->out_channels * kn_conv_taps(s), blocks = kn_div_up(weights, 64 * 64);
     const int64_t within_reach = kn_max_i64(1, MOST_OFFSET / kn_max_i64(1, image_elements(s)) - 2) * area;
     int64_t shares = kn_min_i64(kn_div_up(BLOCKS, kn_max_i64(1, blocks)), kn_div_up(pixels, LEAST_PIXELS));
     shares = kn_max_i64(1, kn_min_i64(shares, MOST_SUMS / (weights * element + 1)));
     return kn_max_i64(1, kn_min_i64(kn_div_up(pixels, shares), within_reach));
 }
 
-static kn_status sum_shares(kn_stream *stream, const kn_conv2d_problem *problem, int64_t per_share, int64_t shares,
+static kn_status sum_shares(kn_stream *stream, const kn_conv_problem *problem, int64_t per_share, int64_t shares,
                             kn_arg sums, kn_block_arithmetic arithmetic)
 {
-    kn_conv2d_correlation c;
+    kn_conv_correlation c;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    kn_conv2d_describe_forward(&c, limits, problem);
+    kn_conv_describe_forward(&c, limits, problem);
     const conv_pixels pixels = number_pixels(&c);
     const conv_tap_numbers taps = number_taps(&c);
     const int64_t groups = c.grid.groups, channels = c.grid.outer;
@@ -249,95 +249,96 @@ static kn_status sum_shares(kn_stream *stream, const kn_conv2d_problem *problem,
                   .global = {(size_t)kn_div_up(taps.all, s->columns) * items, (size_t)kn_div_up(channels, s->rows),
                              (size_t)(groups * shares)},
                   .local = {items, 1, 1},
-                  KN_ARGS(kn_conv2d_arg(&problem->shape, problem->x), kn_conv2d_arg(&problem->shape, problem->y), sums,
+                  KN_ARGS(kn_conv_arg(&problem->shape, problem->x), kn_conv_arg(&problem->shape, problem->y), sums,
                           kn_arg_struct(&pixels, sizeof pixels), kn_arg_struct(&taps, sizeof taps),
                           kn_arg_struct(&layout, sizeof layout)));
 }
 
-static kn_status backward_weights(kn_stream *stream, const kn_conv2d_problem *problem, kn_block_arithmetic arithmetic)
+static kn_status backward_weights(kn_stream *stream, const kn_conv_problem *problem, kn_block_arithmetic arithmetic)
 {
-    const kn_conv2d_shape *s = &problem->shape;
-    const int64_t element = s->f64 ? 8 : 4, weights = s->out_channels * kn_conv2d_taps(s);
-    const int64_t pixels = s->images * s->out_size[0] * s->out_size[1], per_share = choose_share(s, element);
+    const kn_conv_shape *s = &problem->shape;
+    const int64_t element = s->f64 ? 8 : 4, weights = s->out_channels * kn_conv_taps(s);
+    const int64_t pixels = s->images * s->out_size[1] * s->out_size[2], per_share = choose_share(s, element);
     const int64_t shares = kn_max_i64(1, kn_div_up(pixels, per_share));
     kn_buffer *sums = NULL;
     if (shares > 1)
         KN_TRY(kn_buffer_alloc(&sums, stream, (size_t)(shares * weights * element)));
     kn_status status = sum_shares(stream, problem, per_share, shares,
-                                  sums ? kn_arg_buffer(sums, 0) : kn_conv2d_arg(s, problem->weight), arithmetic);
-    kn_conv2d_problem weights_only = *problem;
+                                  sums ? kn_arg_buffer(sums, 0) : kn_conv_arg(s, problem->weight), arithmetic);
+    kn_conv_problem weights_only = *problem;
     weights_only.bias.buffer = NULL;
     if (status == KN_OK && sums)
-        status = kn_conv2d_total_gradient(stream, &weights_only, sums, shares, sums, 0, 0);
+        status = kn_conv_total_gradient(stream, &weights_only, sums, shares, sums, 0, 0);
     kn_buffer_free(sums);
-    return status == KN_OK && problem->bias.buffer ? kn_conv2d_bias_gradient(stream, problem) : status;
+    return status == KN_OK && problem->bias.buffer ? kn_conv_bias_gradient(stream, problem) : status;
 }
 
 /* --- rows of the tables ------------------------------------------------------------------------------------------- */
 
-static kn_block_arithmetic plain(const kn_conv2d_problem *problem) { return kn_block_plain(problem->shape.f64); }
+static kn_block_arithmetic plain(const kn_conv_problem *problem) { return kn_block_plain(problem->shape.f64); }
 
-kn_status kn_conv2d_blocked_forward(kn_stream *stream, const void *problem)
+kn_status kn_conv_blocked_forward(kn_stream *stream, const void *problem)
 {
     return forward(stream, problem, plain(problem));
 }
 
-kn_status kn_conv2d_blocked_backward_data(kn_stream *stream, const void *problem)
+kn_status kn_conv_blocked_backward_data(kn_stream *stream, const void *problem)
 {
     return backward_data(stream, problem, plain(problem));
 }
 
-kn_status kn_conv2d_blocked_backward_weights(kn_stream *stream, const void *problem)
+kn_status kn_conv_blocked_backward_weights(kn_stream *stream, const void *problem)
 {
     return backward_weights(stream, problem, plain(problem));
 }
 
-kn_status kn_conv2d_tensor_forward(kn_stream *stream, const void *problem)
+kn_status kn_conv_tensor_forward(kn_stream *stream, const void *problem)
 {
     return forward(stream, problem, KN_BLOCK_TF32);
 }
 
-kn_status kn_conv2d_tensor_backward_data(kn_stream *stream, const void *problem)
+kn_status kn_conv_tensor_backward_data(kn_stream *stream, const void *problem)
 {
     return backward_data(stream, problem, KN_BLOCK_TF32);
 }
 
-kn_status kn_conv2d_tensor_backward_weights(kn_stream *stream, const void *problem)
+kn_status kn_conv_tensor_backward_weights(kn_stream *stream, const void *problem)
 {
     return backward_weights(stream, problem, KN_BLOCK_TF32);
 }
 
 /* Pixels of all images, taps and weights are numbered in 32 bits; the images that a block of pixels touches are within
  * reach of offsets of 32 bits; a group must fit the device. */
-static bool supports(const kn_limits *limits, const kn_conv2d_shape *s, kn_block_arithmetic arithmetic)
+static bool supports(const kn_limits *limits, const kn_conv_shape *s, kn_block_arithmetic arithmetic)
 {
     const double most = (double)(MOST_OFFSET - 1024), images = (double)s->images;
-    const int64_t out_area = s->out_size[0] * s->out_size[1];
-    const int64_t residue_area = s->in_size[0] / s->stride[0] * (s->in_size[1] / s->stride[1]); /* the smallest */
+    const int64_t out_area = s->out_size[1] * s->out_size[2];
+    const int64_t residue_area = s->in_size[1] / s->stride[1] * (s->in_size[2] / s->stride[2]); /* the smallest */
     const int64_t area = kn_max_i64(1, kn_min_i64(out_area, residue_area));
     const double touched = (double)kn_min_i64(s->images, KN_BLOCK_MOST / area + 2);
-    const double kernel_area = (double)(s->kernel_size[0] * s->kernel_size[1]);
-    return images * (double)out_area < most && images * (double)s->in_size[0] * (double)s->in_size[1] < most &&
+    const double kernel_area = (double)(s->kernel_size[1] * s->kernel_size[2]);
+    return kn_conv_is_flat(s) && images * (double)out_area < most &&
+           images * (double)s->in_size[1] * (double)s->in_size[2] < most &&
            (double)(s->in_channels + 4) * (double)(s->out_channels + 4) * kernel_area < most &&
            touched * (double)image_elements(s) < most && kn_choose_block(limits, arithmetic, 1, 1, 1) != NULL;
 }
 
-bool kn_conv2d_supports_blocked(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_blocked(const kn_limits *limits, const void *problem)
 {
-    return supports(limits, &((const kn_conv2d_problem *)problem)->shape, plain(problem));
+    return supports(limits, &((const kn_conv_problem *)problem)->shape, plain(problem));
 }
 
-bool kn_conv2d_supports_tensor(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_tensor(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     return !s->f64 && supports(limits, s, KN_BLOCK_TF32);
 }
 
 /* On what is no CPU, all but depthwise convolutions: a group of one channel leaves a block all but empty. The other
  * way, lowering, writes and reads a matrix that is as many times the image as the kernel has taps. Benchmark mode
  * corrects the choice. */
-bool kn_conv2d_prefers_blocked(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_blocked(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     return !limits->is_cpu && (s->groups == 1 || (s->in_channels != s->groups && s->out_channels != s->groups));
 }

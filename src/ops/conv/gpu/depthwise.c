@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/divisor.h"
-#include "ops/conv/conv2d.h"
+#include "ops/conv/conv.h"
 
 /* Mirror of depthwise_shape in cl/conv/gpu/depthwise.clh. */
 typedef struct depthwise_shape {
@@ -23,19 +23,19 @@ enum { VECTOR_BYTES = 16, GROUP = 128, SMALL_GROUP = 64, ROWS_OF_ANY = 4 };
 
 /* --- what is compiled in ------------------------------------------------------------------------------------------ */
 
-static bool is_compiled_in(const kn_conv2d_shape *s)
+static bool is_compiled_in(const kn_conv_shape *s)
 {
-    const int64_t kernel = s->kernel_size[0], stride = s->stride[0], padding = s->padding[0];
-    return (kernel == 3 || kernel == 5 || kernel == 7) && s->kernel_size[1] == kernel && stride <= 2 &&
-           s->stride[1] == stride && s->padding[1] == padding && padding < kernel && s->dilation[0] == 1 &&
-           s->dilation[1] == 1;
+    const int64_t kernel = s->kernel_size[1], stride = s->stride[1], padding = s->padding[1];
+    return (kernel == 3 || kernel == 5 || kernel == 7) && s->kernel_size[2] == kernel && stride <= 2 &&
+           s->stride[2] == stride && s->padding[2] == padding && padding < kernel && s->dilation[1] == 1 &&
+           s->dilation[2] == 1;
 }
 
 /* The widest that all rows of both images, and the images, begin on a whole one of. */
-static int choose_vector(const kn_conv2d_problem *problem)
+static int choose_vector(const kn_conv_problem *problem)
 {
-    const kn_conv2d_shape *s = &problem->shape;
-    int64_t all = s->in_size[1] | s->out_size[1] | problem->x.offset | problem->y.offset;
+    const kn_conv_shape *s = &problem->shape;
+    int64_t all = s->in_size[2] | s->out_size[2] | problem->x.offset | problem->y.offset;
     int vector = VECTOR_BYTES / (s->f64 ? 8 : 4);
     while (all % vector != 0)
         vector /= 2;
@@ -50,28 +50,28 @@ static int choose_rows(int64_t n, int64_t more)
     return of_7 <= of_4 ? 7 : 4;
 }
 
-static depthwise_cut choose_cut(const kn_conv2d_problem *problem, bool data)
+static depthwise_cut choose_cut(const kn_conv_problem *problem, bool data)
 {
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_shape *s = &problem->shape;
     if (!is_compiled_in(s))
         return (depthwise_cut){.vector = 1, .rows = data ? 1 : ROWS_OF_ANY, .group = GROUP};
-    const int64_t more = s->kernel_size[0] - s->stride[0];
-    depthwise_cut cut = {.kernel = (int)s->kernel_size[0], .stride = (int)s->stride[0], .group = GROUP};
+    const int64_t more = s->kernel_size[1] - s->stride[1];
+    depthwise_cut cut = {.kernel = (int)s->kernel_size[1], .stride = (int)s->stride[1], .group = GROUP};
     cut.vector = choose_vector(problem);
     /* Registers: a work-item of whole vectors has results enough. With a stride of 2, dx has four for each of dy. */
     bool many = s->f64 || cut.vector == VECTOR_BYTES / 4;
-    cut.rows = many || (data && cut.stride == 2) ? 4 : choose_rows(data ? s->in_size[0] : s->out_size[0], more);
+    cut.rows = many || (data && cut.stride == 2) ? 4 : choose_rows(data ? s->in_size[1] : s->out_size[1], more);
     if (many && data && cut.stride == 2)
         cut.rows = 2;
     return cut;
 }
 
 #define OPTIONS 160
-static const char *format_options(char *buffer, const kn_conv2d_shape *s, const depthwise_cut *cut)
+static const char *format_options(char *buffer, const kn_conv_shape *s, const depthwise_cut *cut)
 {
     snprintf(buffer, OPTIONS, "%s -DC=%d -DKERNEL=%d -DSTRIDE=%d -DROWS=%d -DLEFT=%d -DGROUP=%d",
              s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", cut->vector, cut->kernel, cut->stride, cut->rows,
-             cut->kernel ? (int)s->padding[1] : 0, cut->group);
+             cut->kernel ? (int)s->padding[2] : 0, cut->group);
     return buffer;
 }
 
@@ -82,28 +82,28 @@ static const char *source_of(const depthwise_cut *cut)
 
 /* --- forward and backward-data ------------------------------------------------------------------------------------ */
 
-static depthwise_shape describe(const kn_conv2d_shape *s)
+static depthwise_shape describe(const kn_conv_shape *s)
 {
-    return (depthwise_shape){.height = (int32_t)s->in_size[0],
-                             .width = (int32_t)s->in_size[1],
-                             .out_height = (int32_t)s->out_size[0],
-                             .out_width = (int32_t)s->out_size[1],
-                             .top = (int32_t)s->padding[0],
-                             .left = (int32_t)s->padding[1],
+    return (depthwise_shape){.height = (int32_t)s->in_size[1],
+                             .width = (int32_t)s->in_size[2],
+                             .out_height = (int32_t)s->out_size[1],
+                             .out_width = (int32_t)s->out_size[2],
+                             .top = (int32_t)s->padding[1],
+                             .left = (int32_t)s->padding[2],
                              .multiplier = kn_divisor_of(s->out_channels / s->groups),
-                             .kernel_height = (int32_t)s->kernel_size[0],
-                             .kernel_width = (int32_t)s->kernel_size[1],
-                             .dilation_height = (int32_t)s->dilation[0],
-                             .dilation_width = (int32_t)s->dilation[1],
-                             .stride_height = kn_divisor_of(s->stride[0]),
-                             .stride_width = kn_divisor_of(s->stride[1])};
+                             .kernel_height = (int32_t)s->kernel_size[1],
+                             .kernel_width = (int32_t)s->kernel_size[2],
+                             .dilation_height = (int32_t)s->dilation[1],
+                             .dilation_width = (int32_t)s->dilation[2],
+                             .stride_height = kn_divisor_of(s->stride[1]),
+                             .stride_width = kn_divisor_of(s->stride[2])};
 }
 
 /* Each item makes block[0] x block[1] of a plane of the result, `planes` of which are those of `channels` channels. */
-static void cut_result(depthwise_shape *d, int64_t planes, int64_t channels, const int64_t size[2],
+static void cut_result(depthwise_shape *d, int64_t planes, int64_t channels, const int64_t size[3],
                        const int64_t block[2])
 {
-    const int64_t blocks = kn_div_up(size[0], block[0]), strips = kn_div_up(size[1], block[1]);
+    const int64_t blocks = kn_div_up(size[1], block[0]), strips = kn_div_up(size[2], block[1]);
     d->blocks = kn_divisor_of(blocks);
     d->strips = kn_divisor_of(strips);
     d->channels = kn_divisor_of(channels);
@@ -116,27 +116,27 @@ static size_t choose_group(kn_stream *stream)
     return most < GROUP ? most : GROUP;
 }
 
-kn_status kn_conv2d_depthwise_forward(kn_stream *stream, const void *problem_)
+kn_status kn_conv_depthwise_forward(kn_stream *stream, const void *problem_)
 {
-    const kn_conv2d_problem *problem = problem_;
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_problem *problem = problem_;
+    const kn_conv_shape *s = &problem->shape;
     const depthwise_cut cut = choose_cut(problem, false);
-    const kn_conv2d_operand bias = problem->bias.buffer ? problem->bias : problem->weight;
+    const kn_conv_operand bias = problem->bias.buffer ? problem->bias : problem->weight;
     depthwise_shape d = describe(s);
     char options[OPTIONS];
     cut_result(&d, s->images * s->out_channels, s->out_channels, s->out_size, (int64_t[]){cut.rows, cut.vector});
     return kn_run(stream, .source = source_of(&cut), .kernel = "conv_depthwise", .operation = "conv2d",
                   .options = format_options(options, s, &cut), .dims = 1, .global = {d.items},
                   .local = {choose_group(stream)},
-                  KN_ARGS(kn_conv2d_arg(s, problem->x), kn_conv2d_arg(s, problem->weight), kn_conv2d_arg(s, bias),
-                          kn_conv2d_arg(s, problem->y), kn_arg_struct(&d, sizeof d),
-                          kn_arg_i32(problem->bias.buffer != NULL), KN_CONV2D_CUT_ARGS(s->f64, problem->activation)));
+                  KN_ARGS(kn_conv_arg(s, problem->x), kn_conv_arg(s, problem->weight), kn_conv_arg(s, bias),
+                          kn_conv_arg(s, problem->y), kn_arg_struct(&d, sizeof d),
+                          kn_arg_i32(problem->bias.buffer != NULL), KN_CONV_CUT_ARGS(s->f64, problem->activation)));
 }
 
-kn_status kn_conv2d_depthwise_backward_data(kn_stream *stream, const void *problem_)
+kn_status kn_conv_depthwise_backward_data(kn_stream *stream, const void *problem_)
 {
-    const kn_conv2d_problem *problem = problem_;
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_problem *problem = problem_;
+    const kn_conv_shape *s = &problem->shape;
     const depthwise_cut cut = choose_cut(problem, true);
     const int64_t times = cut.kernel ? cut.stride : 1;
     depthwise_shape d = describe(s);
@@ -146,7 +146,7 @@ kn_status kn_conv2d_depthwise_backward_data(kn_stream *stream, const void *probl
     return kn_run(stream, .source = source_of(&cut), .kernel = "conv_depthwise_data",
                   .operation = "conv2d_backward_data", .options = format_options(options, s, &cut), .dims = 1,
                   .global = {d.items}, .local = {choose_group(stream)},
-                  KN_ARGS(kn_conv2d_arg(s, problem->y), kn_conv2d_arg(s, problem->weight), kn_conv2d_arg(s, problem->x),
+                  KN_ARGS(kn_conv_arg(s, problem->y), kn_conv_arg(s, problem->weight), kn_conv_arg(s, problem->x),
                           kn_arg_struct(&d, sizeof d)));
 }
 
@@ -163,7 +163,7 @@ typedef struct depthwise_shares {
 enum { GROUPS = 1024, LEAST_UNITS = 2, MOST_UNITS = 64 };
 
 typedef struct depthwise_weights_pass {
-    const kn_conv2d_problem *problem;
+    const kn_conv_problem *problem;
     depthwise_cut cut;
     depthwise_shape shape;
     depthwise_shares cut_up;
@@ -173,9 +173,9 @@ typedef struct depthwise_weights_pass {
 
 static void choose_shares(depthwise_weights_pass *w)
 {
-    const kn_conv2d_shape *s = &w->problem->shape;
-    const int64_t columns = s->out_size[1], taps = w->cut.kernel ? 1 : kn_conv2d_taps(s);
-    const int64_t blocks = kn_div_up(s->out_size[0], w->cut.rows), units = s->images * blocks;
+    const kn_conv_shape *s = &w->problem->shape;
+    const int64_t columns = s->out_size[2], taps = w->cut.kernel ? 1 : kn_conv_taps(s);
+    const int64_t blocks = kn_div_up(s->out_size[1], w->cut.rows), units = s->images * blocks;
     const int64_t chunks = kn_max_i64(1, kn_div_up(columns, w->cut.group)), chunk = kn_div_up(columns, chunks);
     const int64_t walkers = w->cut.group / kn_max_i64(1, chunk);
     int64_t ranges = kn_min_i64(kn_div_up(GROUPS, s->out_channels * taps * chunks), units / (walkers * LEAST_UNITS));
@@ -195,57 +195,57 @@ static void choose_shares(depthwise_weights_pass *w)
 /* Rows that leave no block incomplete, if there are any. */
 static void cut_weights(depthwise_weights_pass *w)
 {
-    const kn_conv2d_shape *s = &w->problem->shape;
+    const kn_conv_shape *s = &w->problem->shape;
     w->cut = choose_cut(w->problem, false);
     w->cut.vector = 1;
-    w->cut.rows = s->f64 ? 4 : s->out_size[0] % 7 == 0 ? 7 : s->out_size[0] % 8 == 0 ? 8 : 4;
-    w->cut.group = s->out_size[1] <= SMALL_GROUP ? SMALL_GROUP : GROUP;
+    w->cut.rows = s->f64 ? 4 : s->out_size[1] % 7 == 0 ? 7 : s->out_size[1] % 8 == 0 ? 8 : 4;
+    w->cut.group = s->out_size[2] <= SMALL_GROUP ? SMALL_GROUP : GROUP;
     w->shape = describe(s);
     choose_shares(w);
 }
 
 static kn_status alloc_sums(depthwise_weights_pass *w, kn_stream *stream)
 {
-    const kn_conv2d_shape *s = &w->problem->shape;
+    const kn_conv_shape *s = &w->problem->shape;
     const int64_t bytes = w->shares * s->out_channels * (s->f64 ? 8 : 4);
     if (w->shares == 1)
         return KN_OK;
-    KN_TRY(kn_buffer_alloc(&w->sums, stream, (size_t)(bytes * kn_conv2d_taps(s))));
+    KN_TRY(kn_buffer_alloc(&w->sums, stream, (size_t)(bytes * kn_conv_taps(s))));
     return kn_buffer_alloc(&w->bias_sums, stream, (size_t)bytes);
 }
 
-static kn_conv2d_operand bias_or_weight(const kn_conv2d_problem *problem)
+static kn_conv_operand bias_or_weight(const kn_conv_problem *problem)
 {
     return problem->bias.buffer ? problem->bias : problem->weight;
 }
 
 static kn_status launch_sums(const depthwise_weights_pass *w, kn_stream *stream)
 {
-    const kn_conv2d_problem *problem = w->problem;
-    const kn_conv2d_shape *s = &problem->shape;
+    const kn_conv_problem *problem = w->problem;
+    const kn_conv_shape *s = &problem->shape;
     const int64_t groups = s->out_channels * w->shares * w->cut_up.taps.divisor;
     char options[OPTIONS];
     return kn_run(stream, .source = "conv/gpu/depthwise_weights.cl", .kernel = "conv_depthwise_weights",
                   .operation = "conv2d_backward_weights", .options = format_options(options, s, &w->cut), .dims = 1,
                   .global = {(size_t)(groups * w->cut.group)}, .local = {(size_t)w->cut.group},
-                  KN_ARGS(kn_conv2d_arg(s, problem->x), kn_conv2d_arg(s, problem->y),
-                          w->sums ? kn_arg_buffer(w->sums, 0) : kn_conv2d_arg(s, problem->weight),
-                          w->sums ? kn_arg_buffer(w->bias_sums, 0) : kn_conv2d_arg(s, bias_or_weight(problem)),
+                  KN_ARGS(kn_conv_arg(s, problem->x), kn_conv_arg(s, problem->y),
+                          w->sums ? kn_arg_buffer(w->sums, 0) : kn_conv_arg(s, problem->weight),
+                          w->sums ? kn_arg_buffer(w->bias_sums, 0) : kn_conv_arg(s, bias_or_weight(problem)),
                           kn_arg_struct(&w->shape, sizeof w->shape), kn_arg_struct(&w->cut_up, sizeof w->cut_up),
                           kn_arg_i32(problem->bias.buffer != NULL)));
 }
 
-kn_status kn_conv2d_depthwise_backward_weights(kn_stream *stream, const void *problem_)
+kn_status kn_conv_depthwise_backward_weights(kn_stream *stream, const void *problem_)
 {
-    const kn_conv2d_problem *problem = problem_;
+    const kn_conv_problem *problem = problem_;
     depthwise_weights_pass w = {.problem = problem};
     cut_weights(&w);
     kn_status status = alloc_sums(&w, stream);
     if (status == KN_OK)
         status = launch_sums(&w, stream);
     if (status == KN_OK && w.sums)
-        status = kn_conv2d_total_gradient(stream, problem, w.sums, w.shares, w.bias_sums, w.shares,
-                                          problem->shape.out_channels / problem->shape.groups);
+        status = kn_conv_total_gradient(stream, problem, w.sums, w.shares, w.bias_sums, w.shares,
+                                        problem->shape.out_channels / problem->shape.groups);
     kn_buffer_free(w.sums);
     kn_buffer_free(w.bias_sums);
     return status;
@@ -254,22 +254,22 @@ kn_status kn_conv2d_depthwise_backward_weights(kn_stream *stream, const void *pr
 /* --- choice ------------------------------------------------------------------------------------------------------- */
 
 /* Places in a plane, and planes, blocks and work-items, are numbered in 32 bits. */
-static bool is_numbered(const kn_conv2d_shape *s, int d)
+static bool is_numbered(const kn_conv_shape *s, int d)
 {
     return (double)s->in_size[d] + (double)s->out_size[d] * (double)s->stride[d] + (double)s->padding[d] +
                (double)s->kernel_size[d] * (double)s->dilation[d] <
            1 << 28;
 }
 
-bool kn_conv2d_supports_depthwise(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_depthwise(const kn_limits *limits, const void *problem)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    const double most = 2147483647.0, in = (double)s->in_size[0] * (double)s->in_size[1],
-                 out = (double)s->out_size[0] * (double)s->out_size[1];
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
+    const double most = 2147483647.0, in = (double)s->in_size[1] * (double)s->in_size[2],
+                 out = (double)s->out_size[1] * (double)s->out_size[2];
     const double planes = (double)s->images * (double)s->out_channels;
     (void)limits;
-    return s->groups == s->in_channels && is_numbered(s, 0) && is_numbered(s, 1) && in < most && out < most &&
-           planes * in < most && planes * out < most;
+    return kn_conv_is_flat(s) && s->groups == s->in_channels && is_numbered(s, 1) && is_numbered(s, 2) && in < most &&
+           out < most && planes * in < most && planes * out < most;
 }
 
 static bool holds_weights_group(const kn_limits *limits)
@@ -277,12 +277,12 @@ static bool holds_weights_group(const kn_limits *limits)
     return limits->max_work_group_size >= GROUP && limits->local_memory >= (size_t)16 << 10;
 }
 
-bool kn_conv2d_supports_depthwise_weights(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_depthwise_weights(const kn_limits *limits, const void *problem)
 {
-    return kn_conv2d_supports_depthwise(limits, problem) && holds_weights_group(limits);
+    return kn_conv_supports_depthwise(limits, problem) && holds_weights_group(limits);
 }
 
-bool kn_conv2d_prefers_depthwise(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_depthwise(const kn_limits *limits, const void *problem)
 {
-    return !limits->is_cpu && ((const kn_conv2d_problem *)problem)->shape.groups > 1;
+    return !limits->is_cpu && ((const kn_conv_problem *)problem)->shape.groups > 1;
 }

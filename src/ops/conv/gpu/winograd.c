@@ -10,15 +10,15 @@ enum { MOST_ROWS = 4096 }; /* of work-items for weights: more weights than those
 
 typedef struct winograd {
     kn_winograd_plan plan;
-    const kn_conv2d_problem *problem;
-    kn_conv2d_operand windows, tiles; /* x and y, or dy and dx */
-    bool data;                        /* backward-data */
+    const kn_conv_problem *problem;
+    kn_conv_operand windows, tiles; /* x and y, or dy and dx */
+    bool data;                      /* backward-data */
     const char *operation;
     kn_buffer *u, *v, *m; /* u: transformed weights, or, for their gradients, dy */
     char options[KN_WINOGRAD_OPTIONS];
 } winograd;
 
-static winograd begin(const kn_conv2d_problem *problem, kn_winograd_pass pass, const char *operation)
+static winograd begin(const kn_conv_problem *problem, kn_winograd_pass pass, const char *operation)
 {
     const bool data = pass == KN_WINOGRAD_DATA;
     winograd w = {.plan = kn_winograd_plan_of(&problem->shape, pass),
@@ -57,7 +57,7 @@ static kn_status make_factors(kn_stream *stream, const winograd *w, int64_t firs
                   .options = w->options, .dims = 2, .global = {image.places, (size_t)(image.channels + rows)},
                   .local = {group_of(stream, image.places), 1},
                   KN_ARGS(kn_winograd_windows_arg(&w->plan, w->windows, first),
-                          kn_conv2d_arg(&w->problem->shape, w->problem->weight), kn_arg_buffer(w->v, 0),
+                          kn_conv_arg(&w->problem->shape, w->problem->weight), kn_arg_buffer(w->v, 0),
                           kn_arg_buffer(w->u, 0), kn_arg_struct(&image, sizeof image), kn_arg_i64(w->plan.pairs),
                           kn_arg_i32(w->data)));
 }
@@ -75,16 +75,16 @@ static kn_status make_gradient_factors(kn_stream *stream, const winograd *w, int
 
 static kn_status finish_tiles(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
 {
-    const kn_conv2d_problem *problem = w->problem;
+    const kn_conv_problem *problem = w->problem;
     const bool has_bias = !w->data && problem->bias.buffer != NULL;
     const kn_activation activation = w->data ? KN_ACTIVATION_NONE : problem->activation;
     const kn_winograd_image image = kn_winograd_tiles(&w->plan, images);
     return kn_run(
         stream, .source = SOURCE, .kernel = "winograd_gpu_output", .operation = w->operation, .options = w->options,
         .dims = 2, .global = {image.tiles, (size_t)image.channels}, .local = {group_of(stream, image.tiles), 1},
-        KN_ARGS(kn_arg_buffer(w->m, 0), kn_conv2d_arg(&problem->shape, has_bias ? problem->bias : problem->weight),
+        KN_ARGS(kn_arg_buffer(w->m, 0), kn_conv_arg(&problem->shape, has_bias ? problem->bias : problem->weight),
                 kn_winograd_tiles_arg(&w->plan, w->tiles, first), kn_arg_struct(&image, sizeof image),
-                kn_arg_i32(has_bias), KN_CONV2D_CUT_ARGS(w->plan.f64, activation)));
+                kn_arg_i32(has_bias), KN_CONV_CUT_ARGS(w->plan.f64, activation)));
 }
 
 /* Small groups: few weights have many shares to sum, by few work-items, which should be on all compute units. */
@@ -93,7 +93,7 @@ static kn_status finish_weights(kn_stream *stream, const winograd *w)
     return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_finish", .operation = w->operation,
                   .options = w->options, .dims = 1, .global = {(size_t)w->plan.pairs},
                   .local = {kn_winograd_group(stream, w->plan.shares > 1 ? 32 : 256)},
-                  KN_ARGS(kn_arg_buffer(w->m, 0), kn_conv2d_arg(&w->problem->shape, w->problem->weight),
+                  KN_ARGS(kn_arg_buffer(w->m, 0), kn_conv_arg(&w->problem->shape, w->problem->weight),
                           kn_arg_i64(w->plan.pairs), kn_arg_i32(w->plan.shares)));
 }
 
@@ -132,7 +132,7 @@ static kn_status correlate_chunks(kn_stream *stream, winograd *w)
     return KN_OK;
 }
 
-kn_status kn_conv2d_winograd_gpu_forward(kn_stream *stream, const void *problem)
+kn_status kn_conv_winograd_gpu_forward(kn_stream *stream, const void *problem)
 {
     winograd w = begin(problem, KN_WINOGRAD_FORWARD, "conv2d");
     kn_status status = correlate_chunks(stream, &w);
@@ -140,7 +140,7 @@ kn_status kn_conv2d_winograd_gpu_forward(kn_stream *stream, const void *problem)
     return status;
 }
 
-kn_status kn_conv2d_winograd_gpu_backward_data(kn_stream *stream, const void *problem)
+kn_status kn_conv_winograd_gpu_backward_data(kn_stream *stream, const void *problem)
 {
     winograd w = begin(problem, KN_WINOGRAD_DATA, "conv2d_backward_data");
     kn_status status = correlate_chunks(stream, &w);
@@ -184,11 +184,11 @@ static kn_status sum_chunks(kn_stream *stream, winograd *w)
     return finish_weights(stream, w);
 }
 
-kn_status kn_conv2d_winograd_gpu_backward_weights(kn_stream *stream, const void *problem_)
+kn_status kn_conv_winograd_gpu_backward_weights(kn_stream *stream, const void *problem_)
 {
-    const kn_conv2d_problem *problem = problem_;
+    const kn_conv_problem *problem = problem_;
     winograd w = begin(problem, KN_WINOGRAD_WEIGHTS, "conv2d_backward_weights");
     kn_status status = sum_chunks(stream, &w);
     end(&w);
-    return status == KN_OK && problem->bias.buffer ? kn_conv2d_bias_gradient(stream, problem) : status;
+    return status == KN_OK && problem->bias.buffer ? kn_conv_bias_gradient(stream, problem) : status;
 }

@@ -12,7 +12,7 @@
 #define KN_OPS_CONV_GPU_WINOGRAD_H
 
 #include "base/divisor.h"
-#include "ops/conv/conv2d.h"
+#include "ops/conv/conv.h"
 
 enum { KN_WINOGRAD_VALUES = 36 }; /* of a transformed tile, or kernel */
 
@@ -32,7 +32,7 @@ typedef struct kn_winograd_plan {
     int64_t shares, share;                  /* of a chunk's tiles: how many, each how wide */
 } kn_winograd_plan;
 
-kn_winograd_plan kn_winograd_plan_of(const kn_conv2d_shape *shape, kn_winograd_pass pass);
+kn_winograd_plan kn_winograd_plan_of(const kn_conv_shape *shape, kn_winograd_pass pass);
 
 /* The calling thread's transformed tiles take so many bytes at most, if more than one image's; returns what it was. For
  * tests. */
@@ -54,13 +54,13 @@ kn_winograd_image kn_winograd_windows(const kn_winograd_plan *plan, int64_t imag
 kn_winograd_image kn_winograd_tiles(const kn_winograd_plan *plan, int64_t images);
 
 /* The operand from image `first` on. */
-kn_arg kn_winograd_windows_arg(const kn_winograd_plan *plan, kn_conv2d_operand operand, int64_t first);
-kn_arg kn_winograd_tiles_arg(const kn_winograd_plan *plan, kn_conv2d_operand operand, int64_t first);
+kn_arg kn_winograd_windows_arg(const kn_winograd_plan *plan, kn_conv_operand operand, int64_t first);
+kn_arg kn_winograd_tiles_arg(const kn_winograd_plan *plan, kn_conv_operand operand, int64_t first);
 
 /* What is compiled in: "-DT=float -DWR=3 ..."; `buffer` is KN_WINOGRAD_OPTIONS long. Returns buffer. */
 #define KN_WINOGRAD_OPTIONS 96
-const char *kn_winograd_options(char *buffer, const kn_winograd_plan *plan, kn_conv2d_operand windows,
-                                kn_conv2d_operand tiles);
+const char *kn_winograd_options(char *buffer, const kn_winograd_plan *plan, kn_conv_operand windows,
+                                kn_conv_operand tiles);
 
 /* Work-items of a group along the tiles. */
 size_t kn_winograd_group(kn_stream *stream, int64_t most);

@@ -49,10 +49,10 @@ static void choose_shares(kn_winograd_plan *plan, kn_winograd_pass pass)
     plan->shares = kn_div_up(tiles, plan->share);
 }
 
-kn_winograd_plan kn_winograd_plan_of(const kn_conv2d_shape *s, kn_winograd_pass pass)
+kn_winograd_plan kn_winograd_plan_of(const kn_conv_shape *s, kn_winograd_pass pass)
 {
     const bool data = pass == KN_WINOGRAD_DATA;
-    const int64_t in = s->in_channels / s->groups, out = s->out_channels / s->groups, kernel = s->kernel_size[0];
+    const int64_t in = s->in_channels / s->groups, out = s->out_channels / s->groups, kernel = s->kernel_size[1];
     const int64_t *from = data ? s->out_size : s->in_size, *to = data ? s->in_size : s->out_size;
     const int64_t reach = data ? kernel - 1 : 0; /* a flipped kernel's first tap */
     kn_winograd_plan plan = {.f64 = s->f64,
@@ -63,13 +63,13 @@ kn_winograd_plan kn_winograd_plan_of(const kn_conv2d_shape *s, kn_winograd_pass 
                              .pairs = s->groups * in * out,
                              .kernel = kernel,
                              .tile = WINDOW + 1 - kernel,
-                             .windows_size = {from[0], from[1]},
-                             .tiles_size = {to[0], to[1]},
-                             .top = data ? s->padding[0] - reach : -s->padding[0],
-                             .left = data ? s->padding[1] - reach : -s->padding[1],
+                             .windows_size = {from[1], from[2]},
+                             .tiles_size = {to[1], to[2]},
+                             .top = data ? s->padding[1] - reach : -s->padding[1],
+                             .left = data ? s->padding[2] - reach : -s->padding[2],
                              .images = s->images};
-    plan.tile_rows = kn_div_up(to[0], plan.tile);
-    plan.tile_columns = kn_div_up(to[1], plan.tile);
+    plan.tile_rows = kn_div_up(to[1], plan.tile);
+    plan.tile_columns = kn_div_up(to[2], plan.tile);
     choose_chunk(&plan);
     choose_shares(&plan, pass);
     return plan;
@@ -108,25 +108,25 @@ kn_winograd_image kn_winograd_tiles(const kn_winograd_plan *plan, int64_t images
     return image_of(plan, images, plan->outer, plan->tiles_size);
 }
 
-static kn_arg operand_arg(const kn_winograd_plan *plan, kn_conv2d_operand operand, int64_t channels,
+static kn_arg operand_arg(const kn_winograd_plan *plan, kn_conv_operand operand, int64_t channels,
                           const int64_t size[2], int64_t first)
 {
     const int64_t image = plan->groups * channels * size[0] * size[1];
     return kn_arg_buffer(operand.buffer, (operand.offset + first * image) * plan->element);
 }
 
-kn_arg kn_winograd_windows_arg(const kn_winograd_plan *plan, kn_conv2d_operand operand, int64_t first)
+kn_arg kn_winograd_windows_arg(const kn_winograd_plan *plan, kn_conv_operand operand, int64_t first)
 {
     return operand_arg(plan, operand, plan->inner, plan->windows_size, first);
 }
 
-kn_arg kn_winograd_tiles_arg(const kn_winograd_plan *plan, kn_conv2d_operand operand, int64_t first)
+kn_arg kn_winograd_tiles_arg(const kn_winograd_plan *plan, kn_conv_operand operand, int64_t first)
 {
     return operand_arg(plan, operand, plan->outer, plan->tiles_size, first);
 }
 
 /* The widest vectors, of 4, 2 or 1, that begin where rows, tiles and the operand do. */
-static int vector_of(const kn_winograd_plan *plan, int64_t width, kn_conv2d_operand operand)
+static int vector_of(const kn_winograd_plan *plan, int64_t width, kn_conv_operand operand)
 {
     int vector = 4;
     while (width % vector != 0 || operand.offset % vector != 0 || plan->tile % vector != 0)
@@ -134,8 +134,8 @@ static int vector_of(const kn_winograd_plan *plan, int64_t width, kn_conv2d_oper
     return vector;
 }
 
-const char *kn_winograd_options(char *buffer, const kn_winograd_plan *plan, kn_conv2d_operand windows,
-                                kn_conv2d_operand tiles)
+const char *kn_winograd_options(char *buffer, const kn_winograd_plan *plan, kn_conv_operand windows,
+                                kn_conv_operand tiles)
 {
     const int x = vector_of(plan, plan->windows_size[1], windows), y = vector_of(plan, plan->tiles_size[1], tiles);
     const int phase = (int)((plan->left % x + x) % x);
@@ -155,12 +155,12 @@ size_t kn_winograd_group(kn_stream *stream, int64_t most)
 
 /* Tiles, pixels of an image and channels are numbered in 32 bits, and channels (in and out) and products are dimensions
  * of launches, of which there may be 65535. */
-static bool fits(const kn_limits *limits, const kn_conv2d_shape *s, kn_winograd_pass pass)
+static bool fits(const kn_limits *limits, const kn_conv_shape *s, kn_winograd_pass pass)
 {
     enum { MOST = 30000, MOST_GROUPS = 1024 };
     const double most = 1 << 30;
-    const double images = (double)s->images, out = (double)s->out_size[0] * (double)s->out_size[1],
-                 in = (double)s->in_size[0] * (double)s->in_size[1];
+    const double images = (double)s->images, out = (double)s->out_size[1] * (double)s->out_size[2],
+                 in = (double)s->in_size[1] * (double)s->in_size[2];
     if (images * out >= most || images * in >= most || s->in_channels > MOST || s->out_channels > MOST ||
         s->groups > MOST_GROUPS)
         return false;
@@ -172,13 +172,13 @@ static bool fits(const kn_limits *limits, const kn_conv2d_shape *s, kn_winograd_
 
 static bool supports(const kn_limits *limits, const void *problem, kn_winograd_pass pass)
 {
-    const kn_conv2d_shape *s = &((const kn_conv2d_problem *)problem)->shape;
-    for (int d = 0; d < 2; d++)
-        if (s->stride[d] != 1 || s->dilation[d] != 1 || s->kernel_size[d] != s->kernel_size[0] || s->in_size[d] < 1 ||
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
+    for (int d = 1; d < 3; d++)
+        if (s->stride[d] != 1 || s->dilation[d] != 1 || s->kernel_size[d] != s->kernel_size[1] || s->in_size[d] < 1 ||
             s->out_size[d] < 1)
             return false;
-    return (s->kernel_size[0] == 3 || s->kernel_size[0] == 5) && s->images > 0 && s->in_channels > 0 &&
-           s->out_channels > 0 && fits(limits, s, pass);
+    return kn_conv_is_flat(s) && (s->kernel_size[1] == 3 || s->kernel_size[1] == 5) && s->images > 0 &&
+           s->in_channels > 0 && s->out_channels > 0 && fits(limits, s, pass);
 }
 
 /* Costs are in multiplications and additions of a device that is busy with nothing else. FLOPS_PER_BYTE take as long as
@@ -251,32 +251,32 @@ static bool prefers(const kn_limits *limits, const void *problem, kn_winograd_pa
 {
     if (limits->is_cpu || !supports(limits, problem, pass))
         return false;
-    const kn_winograd_plan plan = kn_winograd_plan_of(&((const kn_conv2d_problem *)problem)->shape, pass);
+    const kn_winograd_plan plan = kn_winograd_plan_of(&((const kn_conv_problem *)problem)->shape, pass);
     return kn_block_pays(limits, plan.inner, plan.outer) &&
            cost_of_winograd(limits, &plan, pass) < WORTH * cost_of_direct(limits, &plan, pass);
 }
 
-bool kn_conv2d_supports_winograd_gpu(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_winograd_gpu(const kn_limits *limits, const void *problem)
 {
     return supports(limits, problem, KN_WINOGRAD_FORWARD);
 }
-bool kn_conv2d_supports_winograd_gpu_data(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_winograd_gpu_data(const kn_limits *limits, const void *problem)
 {
     return supports(limits, problem, KN_WINOGRAD_DATA);
 }
-bool kn_conv2d_supports_winograd_gpu_weights(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_winograd_gpu_weights(const kn_limits *limits, const void *problem)
 {
     return supports(limits, problem, KN_WINOGRAD_WEIGHTS);
 }
-bool kn_conv2d_prefers_winograd_gpu(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_winograd_gpu(const kn_limits *limits, const void *problem)
 {
     return prefers(limits, problem, KN_WINOGRAD_FORWARD);
 }
-bool kn_conv2d_prefers_winograd_gpu_data(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_winograd_gpu_data(const kn_limits *limits, const void *problem)
 {
     return prefers(limits, problem, KN_WINOGRAD_DATA);
 }
-bool kn_conv2d_prefers_winograd_gpu_weights(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_winograd_gpu_weights(const kn_limits *limits, const void *problem)
 {
     return prefers(limits, problem, KN_WINOGRAD_WEIGHTS);
 }

@@ -1,0 +1,15 @@
+/* autograd/queue.h - the nodes that a backward pass has still to run, by falling number. */
+#ifndef KN_AUTOGRAD_QUEUE_H
+#define KN_AUTOGRAD_QUEUE_H
+
+#include "autograd/tape.h"
+
+typedef struct kn_queue {
+    kn_node **items; /* each with a reference */
+    int count, capacity;
+} kn_queue;
+
+kn_status kn_queue_push(kn_queue *q, kn_node *node); /* once, however often it is pushed */
+kn_node *kn_queue_pop(kn_queue *q);                  /* the caller's reference; NULL: none is left */
+
+#endif

@@ -1,0 +1,23 @@
+/* loops/operand.h - tensors as the engines see them. */
+#ifndef KN_LOOPS_OPERAND_H
+#define KN_LOOPS_OPERAND_H
+
+#include <koine/dtype.h>
+
+#include "rt/rt.h"
+
+typedef struct kn_operand {
+    const kn_buffer *buffer;
+    int64_t offset; /* elements */
+    kn_dtype dtype; /* in memory; 0 in a problem: an output that is not wanted, an input that these do not need */
+    /* a dtype that values are rounded to as they are loaded (float16, where it is computed in float32); 0: none */
+    kn_dtype rounded;
+    int64_t strides[KN_MAX_DIMS]; /* elements, along the problem's dimensions; 0 where it is broadcast */
+} kn_operand;
+
+static inline kn_arg kn_operand_argument(const kn_operand *operand)
+{
+    return kn_arg_buffer(operand->buffer, operand->offset * (int64_t)kn_dtype_size(operand->dtype));
+}
+
+#endif

@@ -1,0 +1,211 @@
+/* loops/rows.c - which kernels a problem takes, and their launches. */
+#include "loops/rows.h"
+
+#include <string.h>
+
+#include "base/divisor.h"
+#include "base/error.h"
+#include "loops/rows_source.h"
+
+enum { FEW_ROWS = 16, MOST_ARGS = 2 * KN_ROWS_STATE + KN_ROWS_INPUTS + 4 + KN_ROWS_NUMBERS };
+
+/* As in cl/rows/rows.clh. */
+typedef struct rows_plan {
+    int64_t outer, n, inner, length, chunks;
+    int32_t lanes, small;
+    kn_divisor by_columns;
+    uint32_t unused;
+} rows_plan;
+
+/* What the first of two launches leaves to the second: a field of each chunk's state after another, the place last. */
+typedef struct rows_fields {
+    kn_buffer *buffer;
+    int64_t count; /* [outer, chunks, inner] */
+} rows_fields;
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static int count_fields(const kn_rows_code *code) { return (int)strlen(code->state); }
+
+/* --- the form ----------------------------------------------------------------------------------------------------- */
+
+/* Is an output the place by itself? */
+static bool is_place(const kn_rows_code *code, const char *value)
+{
+    return code->place && value[0] == code->place && value[1] == '\0';
+}
+
+static bool wants_place(const kn_rows_problem *p)
+{
+    bool wants = false;
+    for (int i = 0; i < KN_ROWS_OUTPUTS && p->code->values[i]; i++)
+        wants |= p->outputs[i].dtype && is_place(p->code, p->code->values[i]);
+    return wants;
+}
+
+static bool are_aligned(const kn_rows_problem *p)
+{
+    bool aligned = true;
+    for (int i = 0; i < KN_ROWS_OUTPUTS; i++)
+        aligned &= !p->outputs[i].dtype || p->outputs[i].offset % 4 == 0;
+    for (int i = 0; p->code->inputs[i]; i++)
+        aligned &= p->inputs[i].offset % 4 == 0;
+    return aligned;
+}
+
+static kn_rows_walk walk_of(const kn_rows_problem *p, kn_chunks chunks, const kn_limits *limits)
+{
+    if (p->inner == 1)
+        return KN_ALONG_ROWS;
+    return !limits->is_cpu && chunks.length <= FEW_ROWS ? KN_DOWN_FEW_ROWS : KN_DOWN_COLUMNS;
+}
+
+static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_chunks chunks, const kn_limits *limits)
+{
+    kn_rows_form form;
+    memset(&form, 0, sizeof form); /* compared byte by byte */
+    form.stage = (uint8_t)stage;
+    form.walk = (uint8_t)walk_of(p, chunks, limits);
+    form.compute = (uint8_t)p->compute;
+    form.width = limits->is_cpu ? 16 : p->inner > 1 && p->inner % 4 == 0 ? 4 : 1;
+    form.is_aligned = form.width == 4 && are_aligned(p);
+    form.has_place = wants_place(p);
+    for (int i = 0; i < KN_ROWS_OUTPUTS && stage != KN_ROWS_PARTIAL; i++)
+        form.outputs[i] = (uint8_t)p->outputs[i].dtype;
+    for (int i = 0; p->code->inputs[i]; i++)
+        form.inputs[i] = (uint8_t)p->inputs[i].dtype;
+    return form;
+}
+
+static bool uses_f64(const kn_rows_problem *p)
+{
+    bool f64 = p->compute == KN_F64;
+    for (int i = 0; i < KN_ROWS_OUTPUTS; i++)
+        f64 |= p->outputs[i].dtype == KN_F64;
+    for (int i = 0; p->code->inputs[i]; i++)
+        f64 |= p->inputs[i].dtype == KN_F64;
+    return f64;
+}
+
+/* --- arguments ---------------------------------------------------------------------------------------------------- */
+
+/* Field i; the place is the one after the last. */
+static kn_arg field_argument(const kn_rows_problem *p, const rows_fields *fields, int i)
+{
+    return kn_arg_buffer(fields->buffer, i * fields->count * (int64_t)kn_dtype_size(p->compute));
+}
+
+static int add_outputs(kn_arg *args, const kn_rows_problem *p, const rows_fields *fields, const kn_rows_form *form)
+{
+    int count = 0;
+    if (form->stage == KN_ROWS_PARTIAL) {
+        while (count < count_fields(p->code) + form->has_place) {
+            args[count] = field_argument(p, fields, count);
+            count++;
+        }
+        return count;
+    }
+    for (int i = 0; i < KN_ROWS_OUTPUTS; i++)
+        if (p->outputs[i].dtype)
+            args[count++] = kn_operand_argument(&p->outputs[i]);
+    return count;
+}
+
+static int add_inputs(kn_arg *args, const kn_rows_problem *p, const rows_fields *fields, const kn_rows_form *form)
+{
+    const bool combines = form->stage == KN_ROWS_COMBINED;
+    int count = 0;
+    for (int i = 0; combines && i < count_fields(p->code); i++)
+        args[count++] = field_argument(p, fields, i);
+    for (int i = 0; p->code->inputs[i]; i++)
+        if (!combines || (p->code->per_row && strchr(p->code->per_row, p->code->inputs[i])))
+            args[count++] = kn_operand_argument(&p->inputs[i]);
+    if (combines && form->has_place)
+        args[count++] = field_argument(p, fields, count_fields(p->code));
+    return count;
+}
+
+/* --- launching ---------------------------------------------------------------------------------------------------- */
+
+/* Tasks of a CPU device's kernel, a few of its work-items per core. */
+static kn_work_size work_on_cpu(const kn_limits *limits, const kn_rows_problem *p, kn_chunks chunks)
+{
+    const int64_t tasks = p->outer * chunks.count * (p->inner == 1 ? 1 : ceil_div(p->inner, 64));
+    return (kn_work_size){.global = (size_t)smaller(tasks, 4 * (int64_t)limits->compute_units)};
+}
+
+/* Long columns are shared by a work-group's lines, short ones are a work-item's. */
+static kn_work_size work_on_gpu(const kn_limits *limits, const kn_rows_problem *p, const kn_rows_form *form,
+                                kn_chunks chunks, rows_plan *plan)
+{
+    const int64_t pieces = p->outer * chunks.count, across = p->inner / form->width;
+    if (form->walk == KN_ALONG_ROWS) {
+        plan->lanes = kn_team_for(chunks.length, 16, kn_work_for_groups(limits, 1).local);
+        return kn_work_for_teams(limits, pieces, plan->lanes);
+    }
+    plan->by_columns = kn_divisor_of(across);
+    plan->small = pieces * across <= INT32_MAX;
+    return form->walk == KN_DOWN_FEW_ROWS ? kn_work_for(limits, pieces * across)
+                                          : kn_work_for_groups(limits, pieces * ceil_div(p->inner, 32));
+}
+
+static void write_kernel(kn_text *out, const void *code, const void *form) { kn_rows_write(out, code, form); }
+
+static kn_status launch(kn_stream *stream, const kn_rows_problem *p, kn_rows_stage stage, kn_chunks chunks,
+                        const rows_fields *fields)
+{
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    const kn_rows_form form = form_of(p, stage, chunks, limits);
+    const kn_kernel_request request = {.prefix = KN_ROWS_PREFIX,
+                                       .name = p->code->name,
+                                       .code = p->code,
+                                       .form = &form,
+                                       .form_size = sizeof form,
+                                       .write = write_kernel};
+    rows_plan plan = {
+        .outer = p->outer, .n = p->n, .inner = p->inner, .length = chunks.length, .chunks = chunks.count, .lanes = 1};
+    const kn_user_source *kernel;
+    kn_arg args[MOST_ARGS];
+    int count;
+
+    KN_TRY(kn_written_kernel_get(&kernel, &p->code->kernels, &request));
+    const kn_work_size work =
+        limits->is_cpu ? work_on_cpu(limits, p, chunks) : work_on_gpu(limits, p, &form, chunks, &plan);
+    count = add_outputs(args, p, fields, &form);
+    count += add_inputs(args + count, p, fields, &form);
+    args[count++] = kn_arg_struct(&plan, sizeof plan);
+    for (int i = 0; p->code->numbers && p->code->numbers[i]; i++)
+        args[count++] = kn_arg_f64_or_f32(p->compute == KN_F64, p->numbers[i]);
+    return kn_run(stream, .source = kernel->path,
+                  .options = kn_written_kernel_options(p->compute == KN_F64, uses_f64(p)), .kernel = kernel->name,
+                  .operation = p->operation, .dims = 1, .global = {work.global}, .local = {work.local}, .args = args,
+                  .num_args = count);
+}
+
+static kn_status run_in_chunks(kn_stream *stream, const kn_rows_problem *p, kn_chunks chunks)
+{
+    rows_fields fields = {.count = (p->outer * chunks.count * p->inner + 1) / 2 * 2}; /* int64 after float is aligned */
+    const size_t size = (size_t)fields.count * ((size_t)count_fields(p->code) * kn_dtype_size(p->compute) +
+                                                (wants_place(p) ? sizeof(int64_t) : 0));
+    kn_rows_problem rest = *p;
+
+    KN_TRY(kn_buffer_alloc(&fields.buffer, stream, size));
+    kn_status status = launch(stream, p, KN_ROWS_PARTIAL, chunks, &fields);
+    rest.n = chunks.count;
+    if (status == KN_OK)
+        status = launch(stream, &rest, KN_ROWS_COMBINED, (kn_chunks){.length = chunks.count, .count = 1}, &fields);
+    kn_buffer_free(fields.buffer);
+    return status;
+}
+
+kn_status kn_rows_run(kn_stream *stream, const kn_rows_problem *problem)
+{
+    if (problem->outer * problem->inner == 0)
+        return KN_OK;
+    if (problem->n == 0)
+        return launch(stream, problem, KN_ROWS_WHOLE, (kn_chunks){.length = 1, .count = 1}, NULL);
+    const kn_chunks chunks = kn_cut_middle(problem->outer, problem->n, problem->inner);
+    return chunks.count == 1 ? launch(stream, problem, KN_ROWS_WHOLE, chunks, NULL)
+                             : run_in_chunks(stream, problem, chunks);
+}

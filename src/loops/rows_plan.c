@@ -1,0 +1,58 @@
+/* loops/rows_plan.c - see rows_plan.h. */
+#include "loops/rows_plan.h"
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static kn_chunks cut(int64_t n, int64_t chunks, int64_t multiple)
+{
+    const int64_t length = chunks <= 1 ? n : ceil_div(ceil_div(n, chunks), multiple) * multiple;
+    return (kn_chunks){.length = length, .count = ceil_div(n, length)};
+}
+
+static kn_chunks cut_rows(int64_t outer, int64_t n)
+{
+    if (n <= 8192 || outer >= 256)
+        return cut(n, 1, 1);
+    return cut(n, smaller(ceil_div(n, 4096), ceil_div(2048, outer)), 64);
+}
+
+/* Enough pieces of at least 16384 elements to keep a large device busy. */
+static kn_chunks cut_columns(int64_t outer, int64_t n, int64_t inner)
+{
+    const int64_t tiles = outer * ceil_div(inner, 64);
+
+    if (tiles >= 256 || n * inner <= 131072) /* a launch more would take longer than the pieces save */
+        return cut(n, 1, 1);
+    return cut(n, smaller(ceil_div(n * inner, 16384), ceil_div(1024, tiles)), 16);
+}
+
+kn_chunks kn_cut_middle(int64_t outer, int64_t n, int64_t inner)
+{
+    return inner == 1 ? cut_rows(outer, n) : cut_columns(outer, n, inner);
+}
+
+kn_work_size kn_work_for_groups(const kn_limits *limits, int64_t tasks)
+{
+    size_t local = 256;
+
+    if (limits->is_cpu)
+        return (kn_work_size){.global = (size_t)smaller(tasks, 4 * (int64_t)limits->compute_units)};
+    while (local > limits->max_work_group_size)
+        local /= 2;
+    return (kn_work_size){.global = (size_t)smaller(tasks, 65536) * local, .local = local};
+}
+
+int kn_team_for(int64_t n, int64_t terms, size_t local)
+{
+    int lanes = 1;
+    while (lanes < (int)local && terms * lanes < n)
+        lanes *= 2;
+    return lanes;
+}
+
+kn_work_size kn_work_for_teams(const kn_limits *limits, int64_t rows, int lanes)
+{
+    const int64_t local = (int64_t)kn_work_for_groups(limits, 1).local;
+    return kn_work_for_groups(limits, ceil_div(rows * lanes, local));
+}

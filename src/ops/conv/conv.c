@@ -1,0 +1,358 @@
+/* ops/conv/conv.c - torch.nn.functional.conv1d to conv3d and conv_transpose1d to conv_transpose3d: forward, backward,
+ * plain C reference. The shape rule is in shape.c, the implementations are in implementations.c.
+ *
+ * A transposed convolution is the pass over data of a convolution, run forward: its input is that convolution's y, its
+ * output the x. So its own pass over data is the convolution itself, and its pass over weights the same one. */
+#include "ops/conv/conv.h"
+
+#include <koine/functional.h>
+#include <koine/ops.h>
+#include <string.h>
+
+#include "autograd/work.h"
+#include "base/text.h"
+#include "ops/dispatch/invoke.h"
+#include "ops/dispatch/reference.h"
+#include "ops/operators.h"
+#include "ops/pointwise/activation.h"
+
+static const kn_conv_params *params_of(const kn_call *call) { return call->params; }
+static bool is_transposed(const kn_op *op) { return ((const kn_conv_kind *)op->detail)->transposed; }
+
+/* --- shape rule --------------------------------------------------------------------------------------------------- */
+
+static kn_status resolve(kn_conv_shape *s, const kn_call *call, kn_dtype dtype)
+{
+    const kn_tensor *x = call->inputs[0], *weight = call->inputs[1];
+    return kn_conv_resolve(s, call->op->detail, call->params, dtype, x->ndim, x->shape, weight->ndim, weight->shape);
+}
+
+static kn_status check_bias(const kn_call *call, int64_t channels)
+{
+    const kn_tensor *weight = call->inputs[1], *bias = call->num_inputs > 2 ? call->inputs[2] : NULL;
+    char bias_text[KN_DESCRIBE], weight_text[KN_DESCRIBE];
+    if (!bias || (bias->ndim == 1 && bias->shape[0] == channels))
+        return KN_OK;
+    return kn_fail(KN_ERR_SHAPE, "the bias must be [%lld] for the weight %s, not %s", (long long)channels,
+                   kn_format_shape(weight_text, sizeof weight_text, weight->ndim, weight->shape),
+                   kn_format_shape(bias_text, sizeof bias_text, bias->ndim, bias->shape));
+}
+
+static kn_status conv_shape(kn_call *call)
+{
+    const kn_tensor *x = call->inputs[0];
+    const kn_conv_kind *kind = call->op->detail;
+    kn_conv_shape s;
+    KN_TRY(kn_call_check_floating(call, 0));
+    KN_TRY(resolve(&s, call, x->dtype));
+    const int64_t channels = kind->transposed ? s.in_channels : s.out_channels;
+    const int64_t *size = (kind->transposed ? s.in_size : s.out_size) + 3 - kind->dims;
+    KN_TRY(check_bias(call, channels));
+    int64_t shape[KN_MAX_DIMS] = {s.images, channels};
+    memcpy(shape + 2, size, (size_t)kind->dims * sizeof *size);
+    if (x->ndim == kind->dims + 1)
+        return kn_call_output(call, x->dtype, x->ndim, shape + 1);
+    return kn_call_output(call, x->dtype, x->ndim, shape);
+}
+
+/* --- work --------------------------------------------------------------------------------------------------------- */
+
+/* A multiplication and an addition per element of y and tap of its group, as if padding were data; so for each of the
+ * two gradients. `input` and `output` are the numbers of the op's elements. */
+static double products(const kn_op *op, double input, double output, const int64_t *weight)
+{
+    double taps = 1;
+    for (int i = 1; i < ((const kn_conv_kind *)op->detail)->dims + 2; i++)
+        taps *= (double)weight[i];
+    return taps * (is_transposed(op) ? input : output);
+}
+
+static kn_work conv_work(const kn_call *call)
+{
+    const bool bias = call->num_inputs > 2 && call->inputs[2], activation = params_of(call)->activation;
+    const double outputs = (double)kn_numel(call->outputs[0]);
+    const double all = products(call->op, (double)kn_numel(call->inputs[0]), outputs, call->inputs[1]->shape);
+    return kn_work_of_products(call, outputs > 0 ? all / outputs : 0, bias + activation);
+}
+
+static kn_work conv_backward_work(const kn_grad_call *grad)
+{
+    const kn_conv_params *params = grad->params;
+    const bool bias = grad->num_inputs > 2 && grad->needs[2], activation = params->activation;
+    const double outputs = (double)kn_numel(grad->grad_outputs[0]);
+    const double inputs = (double)kn_shape_numel(grad->input[0].ndim, grad->input[0].shape);
+    const double all = products(grad->op, inputs, outputs, grad->input[1].shape);
+    return kn_grad_work(grad, 2 * all * (grad->needs[0] + grad->needs[1]) + outputs * (bias + activation));
+}
+
+/* --- the problem -------------------------------------------------------------------------------------------------- */
+
+/* No tensor (no bias) is an empty operand. */
+static kn_conv_operand operand(const kn_tensor *t)
+{
+    return t ? (kn_conv_operand){t->storage->buffer, t->offset} : (kn_conv_operand){0};
+}
+
+static void release_all(kn_tensor **tensors, int count)
+{
+    for (int i = 0; i < count; i++)
+        kn_release(tensors[i]);
+}
+
+/* Volumes of which each tap reads one slice and row alone are images, of slices below each other. */
+static void flatten(kn_conv_shape *s)
+{
+    for (int d = 0; d < 2; d++)
+        if (s->kernel_size[d] != 1 || s->stride[d] != 1 || s->padding[d] != 0 || s->in_size[d] != s->out_size[d])
+            return;
+    s->in_size[1] = s->out_size[1] = s->in_size[0] * s->in_size[1];
+    s->in_size[0] = s->out_size[0] = 1;
+}
+
+/* Where the op's input and output stand in the problem. */
+static kn_conv_operand *input_of(kn_conv_problem *problem, bool transposed)
+{
+    return transposed ? &problem->y : &problem->x;
+}
+static kn_conv_operand *output_of(kn_conv_problem *problem, bool transposed)
+{
+    return transposed ? &problem->x : &problem->y;
+}
+
+/* --- forward ------------------------------------------------------------------------------------------------------ */
+
+/* With an activation the output too, which tells where it cut off. */
+static kn_status save(kn_call *call)
+{
+    for (int i = 0; i < 2; i++)
+        KN_TRY(kn_call_save(call, call->inputs[i]));
+    return params_of(call)->activation != KN_ACTIVATION_NONE ? kn_call_save(call, call->outputs[0]) : KN_OK;
+}
+
+static kn_status run_transposed(kn_stream *stream, const kn_conv_problem *problem)
+{
+    kn_conv_problem sums = *problem;
+    sums.bias = (kn_conv_operand){0};
+    sums.activation = KN_ACTIVATION_NONE;
+    KN_TRY(kn_conv_run_backward_data(stream, &sums));
+    return kn_conv_finish(stream, problem, problem->x, problem->shape.in_channels,
+                          kn_conv_volume(problem->shape.in_size));
+}
+
+static kn_status conv_forward(kn_call *call)
+{
+    const bool transposed = is_transposed(call->op);
+    kn_tensor *inputs[3] = {NULL, NULL, NULL}; /* contiguous */
+    kn_conv_problem problem = {.activation = params_of(call)->activation};
+    kn_status status = resolve(&problem.shape, call, call->inputs[0]->dtype);
+    flatten(&problem.shape);
+    for (int i = 0; status == KN_OK && i < call->num_inputs && i < 3; i++)
+        if (call->inputs[i])
+            status = kn_tensor_contiguous(&inputs[i], call->inputs[i]);
+    if (status == KN_OK && kn_numel(call->outputs[0]) > 0) {
+        *input_of(&problem, transposed) = operand(inputs[0]);
+        *output_of(&problem, transposed) = operand(call->outputs[0]);
+        problem.weight = operand(inputs[1]);
+        problem.bias = operand(inputs[2]);
+        status = (transposed ? run_transposed : kn_conv_run_forward)(call->stream, &problem);
+    }
+    release_all(inputs, 3);
+    return status == KN_OK && call->needs_grad ? save(call) : status;
+}
+
+/* --- backward ----------------------------------------------------------------------------------------------------- */
+
+static kn_status new_gradient(kn_grad_call *grad, int index, kn_conv_operand *target)
+{
+    kn_tensor *gradient = NULL;
+    KN_TRY(kn_tensor_new(&gradient, grad->input[index].dtype, grad->input[index].ndim, grad->input[index].shape,
+                         kn_stream_device(grad->stream)));
+    grad->grad_inputs[index] = kn_scope_adopt(gradient);
+    if (!grad->grad_inputs[index])
+        return kn_error_status();
+    *target = operand(gradient);
+    return KN_OK;
+}
+
+static kn_status backward_data(kn_grad_call *grad, kn_conv_problem problem)
+{
+    const bool transposed = is_transposed(grad->op);
+    KN_TRY(new_gradient(grad, 0, input_of(&problem, transposed)));
+    if (kn_numel(grad->grad_inputs[0]) == 0)
+        return KN_OK;
+    return (transposed ? kn_conv_run_forward : kn_conv_run_backward_data)(grad->stream, &problem);
+}
+
+/* Of the op's output, whichever side of the problem that is. */
+static kn_status bias_gradient(kn_grad_call *grad, kn_conv_problem problem)
+{
+    KN_TRY(new_gradient(grad, 2, &problem.bias));
+    if (is_transposed(grad->op)) {
+        kn_conv_shape *s = &problem.shape;
+        problem.y = problem.x;
+        s->out_channels = s->in_channels;
+        memcpy(s->out_size, s->in_size, sizeof s->out_size);
+    }
+    return kn_conv_bias_gradient(grad->stream, &problem);
+}
+
+/* The pass over weights sums up the bias's gradient on its way, where that is the sum of y. */
+static kn_status backward_weights(kn_grad_call *grad, kn_conv_problem problem)
+{
+    const bool bias = grad->num_inputs > 2 && grad->needs[2];
+    const bool empty = problem.shape.images == 0 || problem.shape.in_channels == 0;
+    const bool apart = is_transposed(grad->op) || !grad->needs[1] || empty;
+    if (bias && apart)
+        KN_TRY(bias_gradient(grad, problem));
+    if (!grad->needs[1])
+        return KN_OK;
+    KN_TRY(new_gradient(grad, 1, &problem.weight));
+    if (empty)
+        return kn_tensor_fill(grad->grad_inputs[1], 0); /* the sum over nothing */
+    if (bias && !apart)
+        KN_TRY(new_gradient(grad, 2, &problem.bias));
+    return kn_conv_run_backward_weights(grad->stream, &problem);
+}
+
+static kn_status conv_backward(kn_grad_call *grad)
+{
+    const kn_conv_params *params = grad->params;
+    const kn_input_spec *x = &grad->input[0], *weight = &grad->input[1];
+    const bool transposed = is_transposed(grad->op);
+    kn_tensor *inputs[2] = {NULL, NULL}; /* contiguous */
+    kn_tensor *gradient = kn_activation_gradient(grad, params->activation, grad->saved[2]);
+    if (!gradient)
+        return kn_error_status();
+    kn_conv_problem problem = {0};
+    kn_status status = kn_conv_resolve(&problem.shape, grad->op->detail, params, x->dtype, x->ndim, x->shape,
+                                       weight->ndim, weight->shape);
+    flatten(&problem.shape);
+    for (int i = 0; status == KN_OK && i < 2; i++)
+        status = kn_tensor_contiguous(&inputs[i], grad->saved[i]);
+    if (status == KN_OK) {
+        *input_of(&problem, transposed) = operand(inputs[0]);
+        *output_of(&problem, transposed) = operand(gradient);
+        problem.weight = operand(inputs[1]);
+    }
+    if (status == KN_OK && grad->needs[0])
+        status = backward_data(grad, problem);
+    if (status == KN_OK && (grad->needs[1] || (grad->num_inputs > 2 && grad->needs[2])))
+        status = backward_weights(grad, problem);
+    release_all(inputs, 2);
+    return status;
+}
+
+/* --- the plain C reference ---------------------------------------------------------------------------------------- */
+
+/* The element of x that y's pixel `at` reads through tap `tap`, both numbered row by row; -1 in the padding. */
+static int64_t reference_pixel(const kn_conv_shape *s, int64_t at, int64_t tap)
+{
+    int64_t place[3];
+    for (int d = 2; d >= 0; d--) {
+        place[d] = at % s->out_size[d] * s->stride[d] - s->padding[d] + tap % s->kernel_size[d] * s->dilation[d];
+        at /= s->out_size[d];
+        tap /= s->kernel_size[d];
+        if (place[d] < 0 || place[d] >= s->in_size[d])
+            return -1;
+    }
+    return (place[0] * s->in_size[1] + place[1]) * s->in_size[2] + place[2];
+}
+
+/* All that image n's output channel k of the convolution has to do with: y from x, or, transposed, x from y. */
+static void reference_channel(const kn_conv_shape *s, const kn_call *call, int64_t n, int64_t k)
+{
+    const kn_tensor *from = call->inputs[0], *weight = call->inputs[1];
+    const int64_t inner = s->in_channels / s->groups, first = k / (s->out_channels / s->groups) * inner;
+    const int64_t taps = kn_conv_volume(s->kernel_size), pixels = kn_conv_volume(s->out_size);
+    kn_tensor *to = call->outputs[0];
+    for (int64_t i = 0; i < pixels; i++) {
+        const int64_t y = (n * s->out_channels + k) * pixels + i;
+        double sum = 0;
+        for (int64_t c = 0; c < inner; c++)
+            for (int64_t tap = 0; tap < taps; tap++) {
+                const int64_t at = reference_pixel(s, i, tap);
+                if (at < 0)
+                    continue;
+                const int64_t x = (n * s->in_channels + first + c) * kn_conv_volume(s->in_size) + at;
+                const double w = kn_reference_get(weight, (k * inner + c) * taps + tap);
+                if (is_transposed(call->op))
+                    kn_reference_set(to, x, kn_reference_get(to, x) + kn_reference_get(from, y) * w);
+                else
+                    sum += kn_reference_get(from, x) * w;
+            }
+        if (!is_transposed(call->op))
+            kn_reference_set(to, y, sum);
+    }
+}
+
+static kn_status conv_reference(const kn_call *call)
+{
+    const kn_tensor *bias = call->num_inputs > 2 ? call->inputs[2] : NULL;
+    const kn_cut cut = kn_cut_of(params_of(call)->activation);
+    kn_tensor *result = call->outputs[0];
+    kn_conv_shape s;
+    KN_TRY(resolve(&s, call, KN_F64));
+    const int64_t channels = is_transposed(call->op) ? s.in_channels : s.out_channels;
+    const int64_t pixels = kn_conv_volume(is_transposed(call->op) ? s.in_size : s.out_size);
+    for (int64_t n = 0; n < s.images; n++)
+        for (int64_t k = 0; k < s.out_channels; k++)
+            reference_channel(&s, call, n, k);
+    for (int64_t i = 0; i < kn_numel(result); i++) {
+        const double value = kn_reference_get(result, i);
+        kn_reference_set(result, i,
+                         kn_cut_off(cut, bias ? value + kn_reference_get(bias, i / pixels % channels) : value));
+    }
+    return KN_OK;
+}
+
+/* --- the ops ------------------------------------------------------------------------------------------------------ */
+
+/* All inputs have one dtype; asked here, as float16 is widened before the shape rule. */
+static kn_status conv_enter(kn_entry *entry)
+{
+    for (int i = 1; i < entry->num_inputs; i++)
+        if (entry->inputs[i] && entry->inputs[i]->dtype != entry->inputs[0]->dtype)
+            return kn_fail(KN_ERR_DTYPE, "inputs of dtype %s and %s: make them the same, kn_to_dtype(tensor, dtype)",
+                           kn_dtype_name(entry->inputs[0]->dtype), kn_dtype_name(entry->inputs[i]->dtype));
+    return KN_OK;
+}
+
+static const kn_op_param conv_rows[] = {KN_PARAM(kn_conv_params, stride),
+                                        KN_PARAM(kn_conv_params, padding),
+                                        KN_PARAM(kn_conv_params, dilation),
+                                        KN_PARAM(kn_conv_params, output_padding),
+                                        KN_PARAM(kn_conv_params, strides),
+                                        KN_PARAM(kn_conv_params, paddings),
+                                        KN_PARAM(kn_conv_params, dilations),
+                                        KN_PARAM(kn_conv_params, output_paddings),
+                                        KN_PARAM(kn_conv_params, paddings_after),
+                                        KN_PARAM(kn_conv_params, groups),
+                                        KN_PARAM(kn_conv_params, activation, .values = kn_activation_names)};
+
+#define CONVOLUTION(op, count, is_transposed)                                                                          \
+    const kn_op kn_##op##_op = {.name = #op,                                                                           \
+                                .inputs = {"x", "weight", "?bias"},                                                    \
+                                .dtypes = {KN_DTYPES_FLOATING},                                                        \
+                                .params = KN_PARAMS(kn_conv_params, conv_rows, KN_CONV_DEFAULTS),                      \
+                                .widens_halves = true,                                                                 \
+                                .enter = conv_enter,                                                                   \
+                                .shape = conv_shape,                                                                   \
+                                .forward = conv_forward,                                                               \
+                                .backward = conv_backward,                                                             \
+                                .reference = conv_reference,                                                           \
+                                .work = conv_work,                                                                     \
+                                .backward_work = conv_backward_work,                                                   \
+                                .detail = &(kn_conv_kind){.dims = count, .transposed = is_transposed}};                \
+    kn_tensor *kn_##op##_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_conv_params *params)          \
+    {                                                                                                                  \
+        return kn_invoke(&kn_##op##_op, params, x, weight, bias);                                                      \
+    }
+
+CONVOLUTION(conv1d, 1, false)
+CONVOLUTION(conv2d, 2, false)
+CONVOLUTION(conv3d, 3, false)
+CONVOLUTION(conv_transpose1d, 1, true)
+CONVOLUTION(conv_transpose2d, 2, true)
+CONVOLUTION(conv_transpose3d, 3, true)
+
+kn_conv_params kn_conv_params_init(void) { return (kn_conv_params){KN_CONV_DEFAULTS}; }

@@ -1,0 +1,294 @@
+/* ops/pointwise/compose.c - see compose.h. A parser that computes as it goes, one function per level of precedence. */
+#include "ops/pointwise/compose.h"
+
+#include <ctype.h>
+#include <koine/ops.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/operators.h"
+#include "tensor/tensor.h"
+
+typedef kn_composed value;
+
+typedef struct parser {
+    const char *text, *at, *letters;
+    const value *operands;
+    bool failed;
+} parser;
+
+static value ternary(parser *p);
+
+/* --- values ----------------------------------------------------------------------------------------------------------- */
+
+static value fail(parser *p, const char *what)
+{
+    if (!p->failed)
+        kn_fail(KN_ERR_INTERNAL, "%s in the derivative `%s`, at `%s`", what, p->text, p->at);
+    p->failed = true;
+    return (value){.number = 0};
+}
+
+static value of_tensor(parser *p, kn_tensor *tensor)
+{
+    p->failed |= !tensor;
+    return (value){.tensor = tensor};
+}
+
+/* A number beside a tensor: without dimensions, of its dtype, so that it decides nothing. */
+static kn_tensor *beside(const value *v, const kn_tensor *other)
+{
+    const kn_dtype dtype = kn_dtype_is_floating(other->dtype) ? other->dtype : KN_F32;
+    return v->tensor ? v->tensor
+                     : kn_full_with(0, NULL, kn_scalar_real(v->number),
+                                    &(kn_tensor_options){.dtype = dtype, .device = other->storage->device});
+}
+
+static double fold(char sign, double a, double b)
+{
+    switch (sign) {
+    case '+':
+        return a + b;
+    case '-':
+        return a - b;
+    case '*':
+        return a * b;
+    case '/':
+        return a / b;
+    case '<':
+        return a < b;
+    case '>':
+        return a > b;
+    case 'l':
+        return a <= b;
+    case 'g':
+        return a >= b;
+    case '=':
+        return a == b;
+    case '!':
+        return a != b;
+    case '|':
+        return a != 0 || b != 0;
+    default:
+        return a != 0 && b != 0;
+    }
+}
+
+/* "or" and "and" are of conditions. */
+static kn_tensor *combine(char sign, kn_tensor *a, kn_tensor *b)
+{
+    switch (sign) {
+    case '+':
+    case '|':
+        return kn_add(a, b);
+    case '-':
+        return kn_sub(a, b);
+    case '*':
+    case '&':
+        return kn_mul(a, b);
+    case '/':
+        return kn_div(a, b);
+    case '<':
+        return kn_lt(a, b);
+    case '>':
+        return kn_gt(a, b);
+    case 'l':
+        return kn_le(a, b);
+    case 'g':
+        return kn_ge(a, b);
+    case '=':
+        return kn_eq(a, b);
+    default:
+        return kn_ne(a, b);
+    }
+}
+
+static value binary(parser *p, char sign, value a, value b)
+{
+    if (p->failed)
+        return a;
+    if (!a.tensor && !b.tensor)
+        return (value){.number = fold(sign, a.number, b.number)};
+    return of_tensor(
+        p, combine(sign, beside(&a, b.tensor ? b.tensor : a.tensor), beside(&b, a.tensor ? a.tensor : b.tensor)));
+}
+
+static value choose(parser *p, value condition, value yes, value no)
+{
+    if (p->failed)
+        return yes;
+    if (!condition.tensor)
+        return condition.number != 0 ? yes : no;
+    const kn_tensor *like = yes.tensor ? yes.tensor : no.tensor ? no.tensor : condition.tensor;
+    return of_tensor(p, kn_where(condition.tensor, beside(&yes, like), beside(&no, like)));
+}
+
+/* --- text ------------------------------------------------------------------------------------------------------------- */
+
+static bool accept(parser *p, const char *token)
+{
+    while (isspace((unsigned char)*p->at))
+        p->at++;
+    if (strncmp(p->at, token, strlen(token)) != 0)
+        return false;
+    p->at += strlen(token);
+    return true;
+}
+
+static void expect(parser *p, const char *token)
+{
+    if (!accept(p, token))
+        fail(p, "something is missing");
+}
+
+/* --- functions --------------------------------------------------------------------------------------------------------- */
+
+static value power(parser *p, value base, value exponent)
+{
+    if (p->failed)
+        return base;
+    if (!base.tensor && !exponent.tensor)
+        return (value){.number = pow(base.number, exponent.number)};
+    if (!exponent.tensor)
+        return of_tensor(p, kn_pow_scalar(base.tensor, exponent.number));
+    return of_tensor(p, kn_pow(beside(&base, exponent.tensor), exponent.tensor));
+}
+
+static value call(parser *p, const char *name)
+{
+    value first = ternary(p);
+    if (strcmp(name, "pow") == 0 || strcmp(name, "kn_power_of") == 0) {
+        expect(p, ",");
+        const value second = ternary(p);
+        expect(p, ")");
+        return power(p, first, second);
+    }
+    expect(p, ")");
+    const kn_op *op = kn_op_find(name);
+    if (p->failed || !op || !first.tensor)
+        return fail(p, "an unknown function");
+    kn_tensor *result = NULL;
+    p->failed |= kn_op_call(op, &first.tensor, 1, NULL, &result, 1) != KN_OK;
+    return (value){.tensor = result};
+}
+
+/* --- levels of precedence ---------------------------------------------------------------------------------------------- */
+
+static value name_or_call(parser *p)
+{
+    char name[32];
+    size_t length = 0;
+    while (isalnum((unsigned char)p->at[length]) || p->at[length] == '_')
+        length++;
+    if (length == 0 || length >= sizeof name)
+        return fail(p, "no operand");
+    memcpy(name, p->at, length);
+    name[length] = '\0';
+    p->at += length;
+    if (accept(p, "("))
+        return call(p, name);
+    const char *letter = length == 1 ? strchr(p->letters, name[0]) : NULL;
+    return letter ? p->operands[letter - p->letters] : fail(p, "an unknown operand");
+}
+
+static value primary(parser *p)
+{
+    if (accept(p, "(T)"))
+        return primary(p);
+    if (accept(p, "(")) {
+        const value inner = ternary(p);
+        expect(p, ")");
+        return inner;
+    }
+    if (accept(p, "-")) {
+        const value operand = primary(p);
+        if (!p->failed && operand.tensor)
+            return of_tensor(p, kn_neg(operand.tensor));
+        return (value){.number = -operand.number};
+    }
+    if (isdigit((unsigned char)*p->at)) {
+        char *end;
+        const double number = strtod(p->at, &end);
+        p->at = *end == 'f' ? end + 1 : end;
+        return (value){.number = number};
+    }
+    return name_or_call(p);
+}
+
+static value product(parser *p)
+{
+    value left = primary(p);
+    for (;;) {
+        if (accept(p, "*"))
+            left = binary(p, '*', left, primary(p));
+        else if (accept(p, "/"))
+            left = binary(p, '/', left, primary(p));
+        else
+            return left;
+    }
+}
+
+static value sum(parser *p)
+{
+    value left = product(p);
+    for (;;) {
+        if (accept(p, "+"))
+            left = binary(p, '+', left, product(p));
+        else if (accept(p, "-"))
+            left = binary(p, '-', left, product(p));
+        else
+            return left;
+    }
+}
+
+static value comparison(parser *p)
+{
+    static const struct {
+        const char *token;
+        char sign;
+    } signs[] = {{"<=", 'l'}, {">=", 'g'}, {"<", '<'}, {">", '>'}, {"==", '='}, {"!=", '!'}};
+    const value left = sum(p);
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
+        if (accept(p, signs[i].token))
+            return binary(p, signs[i].sign, left, sum(p));
+    return left;
+}
+
+static value conjunction(parser *p)
+{
+    value left = comparison(p);
+    while (accept(p, "&&"))
+        left = binary(p, '&', left, comparison(p));
+    return left;
+}
+
+static value disjunction(parser *p)
+{
+    value left = conjunction(p);
+    while (accept(p, "||"))
+        left = binary(p, '|', left, conjunction(p));
+    return left;
+}
+
+static value ternary(parser *p)
+{
+    const value condition = disjunction(p);
+    if (p->failed || !accept(p, "?"))
+        return condition;
+    const value yes = ternary(p);
+    expect(p, ":");
+    const value no = ternary(p);
+    return choose(p, condition, yes, no);
+}
+
+kn_tensor *kn_compose(const char *text, const char *letters, const kn_composed *operands)
+{
+    parser p = {.text = text, .at = text, .letters = letters, .operands = operands};
+    const value result = ternary(&p);
+    while (isspace((unsigned char)*p.at))
+        p.at++;
+    if (*p.at || !result.tensor)
+        fail(&p, "something unexpected");
+    return p.failed ? kn_stick() : result.tensor;
+}

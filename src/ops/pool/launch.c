@@ -1,0 +1,103 @@
+/* ops/pool/launch.c - how the work of a pooling kernel is cut: planes or rows of outputs on CPU devices, blocks
+ * of windows on the others (cl/pool/windows.clh). */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/divisor.h"
+#include "base/integer.h"
+#include "loops/work_size.h"
+#include "ops/pool/pool.h"
+
+/* Mirror of pool_cut in cl/pool/windows.clh. */
+typedef struct kn_pool_cut {
+    uint32_t items;
+    kn_divisor columns, blocks, slices;
+    int64_t first;
+} kn_pool_cut;
+
+/* Rows of windows per work-item, where windows are compiled in; work-items of a launch, for 32-bit numbers. */
+enum { ROWS = 4, GROUP = 128, MOST_ITEMS = 1 << 30 };
+
+static bool is_flat(const kn_pool_geometry *g)
+{
+    return g->size[0] == 1 && g->out_size[0] == 1 && g->kernel_size[0] <= 1 && g->padding[0] == 0;
+}
+
+static bool is_compiled_in(const kn_pool_geometry *g)
+{
+    const int32_t kernel = g->kernel_size[1], stride = g->stride[1];
+    return is_flat(g) && (kernel == 2 || kernel == 3) && g->kernel_size[2] == kernel && stride <= 2 &&
+           g->stride[2] == stride && g->padding[1] == g->padding[2] && g->dilation[1] == 1 && g->dilation[2] == 1;
+}
+
+/* Of all kernels, and what those of GPUs take besides. */
+static void format_options(char *buffer, size_t size, const char *given, const kn_pool_geometry *g, const kn_tensor *to)
+{
+    snprintf(buffer, size, "%s -DVOLUME=%d%s", kn_dtype_options(to->dtype), !is_flat(g), given);
+}
+static void append_cut(char *buffer, size_t size, const kn_pool_geometry *g, const kn_tensor *to)
+{
+    const size_t length = strlen(buffer);
+    const int stride = g->stride[1];
+    const bool paired = stride == 2 && g->size[2] % 2 == 0 && to->offset % 2 == 0;
+    if (is_compiled_in(g))
+        snprintf(buffer + length, size - length, " -DKERNEL=%d -DSTRIDE=%d -DLEFT=%d -DROWS=%d -DPAIRED=%d",
+                 (int)g->kernel_size[1], stride, (int)g->padding[1], ROWS, paired);
+    else
+        snprintf(buffer + length, size - length, " -DKERNEL=0");
+}
+
+/* Work-items of a plane: one per column, or columns that a window's stride spans, and block of rows, of each slice. */
+static int64_t cut_plane(kn_pool_cut *cut, const kn_pool_geometry *g, bool backward)
+{
+    const int64_t rows = is_compiled_in(g) ? ROWS : 1, times = is_compiled_in(g) && backward ? g->stride[1] : 1;
+    const int32_t *size = backward ? g->size : g->out_size;
+    const int64_t columns = kn_div_up(size[2], times), blocks = kn_div_up(size[1], times * rows);
+    cut->columns = kn_divisor_of(columns);
+    cut->blocks = kn_divisor_of(blocks);
+    cut->slices = kn_divisor_of(size[0]);
+    return columns * blocks * size[0];
+}
+
+static kn_status launch_blocks(kn_stream *stream, kn_launch_params *params, int argument, const kn_pool_geometry *g,
+                               const kn_tensor *to, bool backward)
+{
+    const size_t group = kn_tensor_limits(to)->max_work_group_size;
+    kn_pool_cut cut = {0};
+    kn_arg args[12];
+    const int64_t per_plane = cut_plane(&cut, g, backward);
+    const int64_t most = per_plane > 0 ? kn_max_i64(1, MOST_ITEMS / per_plane) : g->planes;
+
+    memcpy(args, params->args, (size_t)params->num_args * sizeof *args);
+    args[argument] = kn_arg_struct(&cut, sizeof cut);
+    params->args = args;
+    params->local[0] = group < GROUP ? group : GROUP;
+    for (; cut.first < g->planes; cut.first += most) {
+        cut.items = (uint32_t)(kn_min_i64(most, g->planes - cut.first) * per_plane);
+        params->global[0] = cut.items;
+        KN_TRY(kn_launch(stream, params));
+    }
+    return KN_OK;
+}
+
+kn_status kn_pool_launch(kn_stream *stream, const kn_launch_params *params, int argument, const kn_pool_geometry *g,
+                         const kn_tensor *to, bool backward, int64_t count)
+{
+    kn_launch_params launch = *params;
+    kn_arg args[12];
+    char options[192];
+
+    format_options(options, sizeof options, params->options, g, to);
+    launch.options = options;
+    launch.dims = 1;
+    if (!kn_tensor_limits(to)->is_cpu) {
+        append_cut(options, sizeof options, g, to);
+        return launch_blocks(stream, &launch, argument, g, to, backward);
+    }
+    memcpy(args, params->args, (size_t)argument * sizeof *args);
+    memcpy(args + argument, params->args + argument + 1, (size_t)(params->num_args - argument - 1) * sizeof *args);
+    launch.args = args;
+    launch.num_args--;
+    launch.global[0] = kn_work_for(kn_tensor_limits(to), count).global;
+    return kn_launch(stream, &launch);
+}

@@ -1,0 +1,278 @@
+/* ops/pool/pool.c - see pool.h. */
+#include "ops/pool/pool.h"
+
+#include <limits.h>
+
+#include "autograd/work.h"
+#include "base/directions.h"
+#include "base/text.h"
+#include "ops/dispatch/invoke.h"
+#include "ops/pointwise/activation.h"
+
+/* --- the input ---------------------------------------------------------------------------------------------------- */
+
+static kn_status set_input(kn_pool_geometry *g, int dims, int ndim, const int64_t *shape)
+{
+    static const char *const sizes[3] = {"L", "H, W", "D, H, W"};
+    const int64_t *size = shape + ndim - dims;
+    double pixels = 1;
+    char text[KN_DESCRIBE];
+
+    kn_format_shape(text, sizeof text, ndim, shape);
+    if (ndim != dims + 1 && ndim != dims + 2)
+        return kn_fail(KN_ERR_SHAPE, "takes [N, C, %s] or [C, %s], not %s", sizes[dims - 1], sizes[dims - 1], text);
+    *g = (kn_pool_geometry){.planes = kn_shape_numel(ndim - dims, shape), .size = {1, 1, 1}, .out_size = {1, 1, 1}};
+    for (int i = 0; i < dims; i++) {
+        pixels *= (double)size[i];
+        if (size[i] > INT_MAX / 2 || pixels > INT_MAX)
+            return kn_fail(KN_ERR_SHAPE, "images of more than 2^31 pixels are not supported: %s", text);
+        g->size[kn_direction_of(dims, i)] = (int32_t)size[i];
+    }
+    return KN_OK;
+}
+
+/* --- windows ------------------------------------------------------------------------------------------------------ */
+
+/* Of one direction. */
+typedef struct window {
+    int64_t kernel, stride, before, after, dilation;
+} window;
+
+/* floor or ceil of (size + paddings - extent) / stride, plus 1; with ceil_mode the last window must start inside the
+ * input or the padding before it. */
+static int64_t output_size(int64_t size, const window *w, bool ceil_mode)
+{
+    const int64_t room = size + w->before + w->after - w->dilation * (w->kernel - 1) - 1;
+    const int64_t rounded = room + (ceil_mode ? w->stride - 1 : 0);
+    int64_t count;
+
+    if (rounded < 0)
+        return 0;
+    count = rounded / w->stride + 1;
+    if (ceil_mode && (count - 1) * w->stride >= size + w->before)
+        count--;
+    return count;
+}
+
+static kn_status check_window(const window *w, const char *direction)
+{
+    if (w->kernel < 1 || w->stride < 1 || w->dilation < 1 || w->kernel > INT_MAX / 4 || w->stride > INT_MAX / 4 ||
+        w->dilation > INT_MAX / 4 / w->kernel)
+        return kn_fail(KN_ERR_ARGUMENT, "kernel_size %lld, stride %lld and dilation %lld (%s) must be 1 or more",
+                       (long long)w->kernel, (long long)w->stride, (long long)w->dilation, direction);
+    if (w->before < 0 || w->before > w->kernel / 2 || w->after < 0 || w->after > w->kernel / 2)
+        return kn_fail(KN_ERR_ARGUMENT, "padding %lld and %lld (%s) must lie in 0 to half the kernel size %lld",
+                       (long long)w->before, (long long)w->after, direction, (long long)w->kernel);
+    return KN_OK;
+}
+
+static kn_status set_direction(kn_pool_geometry *g, int d, const char *direction, const window *w, bool ceil_mode)
+{
+    int64_t count;
+
+    KN_TRY(check_window(w, direction));
+    count = output_size(g->size[d], w, ceil_mode);
+    if (count < 1)
+        return kn_fail(KN_ERR_SHAPE,
+                       "a window of %s %lld (dilation %lld) does not fit into the input's %s %lld (padding %lld and "
+                       "%lld)",
+                       direction, (long long)w->kernel, (long long)w->dilation, direction, (long long)g->size[d],
+                       (long long)w->before, (long long)w->after);
+    g->kernel_size[d] = (int32_t)w->kernel;
+    g->stride[d] = (int32_t)w->stride;
+    g->padding[d] = (int32_t)w->before;
+    g->dilation[d] = (int32_t)w->dilation;
+    g->end[d] = (int32_t)(g->size[d] + w->after);
+    g->out_size[d] = (int32_t)count;
+    return KN_OK;
+}
+
+const kn_op_param kn_pool_rows[KN_POOL_ROWS] = {
+    KN_PARAM(kn_pool_params, kernel_size),
+    KN_PARAM(kn_pool_params, stride),
+    KN_PARAM(kn_pool_params, padding),
+    KN_PARAM(kn_pool_params, dilation),
+    KN_PARAM(kn_pool_params, kernel_sizes),
+    KN_PARAM(kn_pool_params, strides),
+    KN_PARAM(kn_pool_params, paddings),
+    KN_PARAM(kn_pool_params, dilations),
+    KN_PARAM(kn_pool_params, paddings_after),
+    KN_PARAM(kn_pool_params, ceil_mode),
+    KN_PARAM(kn_pool_params, count_include_pad),
+    KN_PARAM(kn_pool_params, divisor_override),
+    KN_PARAM(kn_pool_params, activation, .values = kn_activation_names),
+};
+
+kn_pool_params kn_pool_params_init(void) { return (kn_pool_params){KN_POOL_DEFAULTS}; }
+
+kn_status kn_pool_resolve(kn_pool_geometry *g, int dims, const kn_pool_params *params, int ndim, const int64_t *shape)
+{
+    int64_t kernel[3], stride[3], padding[3], dilation[3];
+
+    KN_TRY(set_input(g, dims, ndim, shape));
+    g->count_include_pad = params->count_include_pad;
+    g->divisor = params->divisor_override;
+    kn_directions(kernel, dims, params->kernel_size, params->kernel_sizes, 1);
+    kn_directions(stride, dims, params->stride, params->strides, 1);
+    kn_directions(padding, dims, params->padding, params->paddings, 0);
+    kn_directions(dilation, dims, params->dilation, params->dilations, 1);
+    for (int d = 0; d < 3; d++) {
+        const int64_t after = d < 3 - dims ? 0 : params->paddings_after[d - (3 - dims)];
+        const window w = {.kernel = kernel[d],
+                          .stride = stride[d] == 0 ? kernel[d] : stride[d],
+                          .before = padding[d],
+                          .after = after == KN_PADDING_SYMMETRIC ? padding[d] : after,
+                          .dilation = dilation[d]};
+        KN_TRY(set_direction(g, d, kn_direction_name(dims, d), &w, params->ceil_mode));
+    }
+    return KN_OK;
+}
+
+kn_status kn_adaptive_pool_resolve(kn_pool_geometry *g, int dims, const kn_adaptive_pool_args *params, int ndim,
+                                   const int64_t *shape)
+{
+    char text[KN_DESCRIBE];
+
+    KN_TRY(set_input(g, dims, ndim, shape));
+    if (params->output_size.count != dims)
+        return kn_fail(KN_ERR_ARGUMENT, "output_size has %d values: it takes %d", params->output_size.count, dims);
+    for (int i = 0; i < dims; i++) {
+        const int64_t size = params->output_size.values[i];
+        if (size < 1 || size > INT_MAX / 2)
+            return kn_fail(KN_ERR_ARGUMENT, "the output size %s must be 1 or more",
+                           kn_format_shape(text, sizeof text, dims, params->output_size.values));
+        if (g->size[kn_direction_of(dims, i)] == 0)
+            return kn_fail(KN_ERR_SHAPE, "the input's images are empty: %s",
+                           kn_format_shape(text, sizeof text, ndim, shape));
+        g->out_size[kn_direction_of(dims, i)] = (int32_t)size;
+    }
+    return KN_OK;
+}
+
+/* --- calls -------------------------------------------------------------------------------------------------------- */
+
+/* Windows of one slice each are those of images, which are all planes; windows over all slices and rows are those of
+ * images that lie below each other. Places within a window and within a plane stay the same. */
+static void flatten(kn_pool_geometry *g, bool adaptive)
+{
+    if (!adaptive && g->kernel_size[0] == 1 && g->stride[0] == 1 && g->out_size[0] == g->size[0]) {
+        g->planes *= g->size[0];
+        g->size[0] = g->out_size[0] = g->end[0] = 1;
+        g->padding[0] = 0;
+    } else if (adaptive && g->out_size[0] == 1 && g->out_size[1] == 1) {
+        g->size[1] *= g->size[0];
+        g->size[0] = 1;
+    }
+}
+
+static int dims_of(const kn_op *op) { return ((const kn_pool_kind *)op->detail)->dims; }
+
+/* Shapes that were checked do not fail. */
+static kn_pool_geometry geometry_of(const kn_op *op, const void *params, int ndim, const int64_t *shape, bool adaptive)
+{
+    kn_pool_geometry g = {0};
+    if (adaptive)
+        (void)kn_adaptive_pool_resolve(&g, dims_of(op), params, ndim, shape);
+    else
+        (void)kn_pool_resolve(&g, dims_of(op), params, ndim, shape);
+    flatten(&g, adaptive);
+    return g;
+}
+
+kn_pool_geometry kn_pool_of_call(const kn_call *call, bool adaptive)
+{
+    return geometry_of(call->op, call->params, call->inputs[0]->ndim, call->inputs[0]->shape, adaptive);
+}
+
+kn_pool_geometry kn_pool_of_gradient(const kn_grad_call *grad, bool adaptive)
+{
+    return geometry_of(grad->op, grad->params, grad->input[0].ndim, grad->input[0].shape, adaptive);
+}
+
+static kn_status declare_outputs(kn_call *call, const kn_pool_geometry *g)
+{
+    const kn_pool_kind *kind = call->op->detail;
+    const kn_tensor *x = call->inputs[0];
+    int64_t shape[KN_MAX_DIMS];
+
+    for (int d = 0; d < x->ndim - kind->dims; d++)
+        shape[d] = x->shape[d];
+    for (int i = 0; i < kind->dims; i++)
+        shape[x->ndim - kind->dims + i] = g->out_size[kn_direction_of(kind->dims, i)];
+    KN_TRY(kn_call_output(call, x->dtype, x->ndim, shape));
+    return kind->indices ? kn_call_output(call, KN_I64, x->ndim, shape) : KN_OK;
+}
+
+kn_status kn_pool_shape(kn_call *call)
+{
+    const kn_pool_params *params = call->params;
+    const kn_tensor *x = call->inputs[0];
+    kn_pool_geometry g;
+
+    KN_TRY(kn_call_check_floating(call, 0));
+    KN_TRY(kn_pool_resolve(&g, dims_of(call->op), params, x->ndim, x->shape));
+    return declare_outputs(call, &g);
+}
+
+kn_status kn_adaptive_pool_shape(kn_call *call)
+{
+    const kn_tensor *x = call->inputs[0];
+    kn_pool_geometry g;
+
+    KN_TRY(kn_call_check_floating(call, 0));
+    KN_TRY(kn_adaptive_pool_resolve(&g, dims_of(call->op), call->params, x->ndim, x->shape));
+    return declare_outputs(call, &g);
+}
+
+kn_tensor *kn_pool_new_gradient(kn_grad_call *grad)
+{
+    const kn_input_spec *x = &grad->input[0];
+    grad->grad_inputs[0] =
+        kn_empty_with(x->ndim, x->shape, &(kn_tensor_options){.dtype = x->dtype, .device = x->device});
+    return grad->grad_inputs[0];
+}
+
+kn_tensor *kn_pool_with_indices(const kn_op *op, kn_tensor *x, const void *params, kn_tensor **indices)
+{
+    kn_tensor *outputs[2] = {NULL, NULL};
+    const kn_status status = kn_op_invoke_to(op, &x, 1, params, outputs, indices ? 2 : 1);
+
+    if (indices)
+        *indices = status == KN_OK ? outputs[1] : NULL;
+    return status == KN_OK ? outputs[0] : kn_stick();
+}
+
+/* --- work --------------------------------------------------------------------------------------------------------- */
+
+static double product_of(const int32_t size[3]) { return (double)size[0] * (double)size[1] * (double)size[2]; }
+
+static double window_elements(const kn_pool_geometry *g)
+{
+    const double outputs = product_of(g->out_size);
+    if (g->kernel_size[2] > 0)
+        return product_of(g->kernel_size);
+    return outputs > 0 ? product_of(g->size) / outputs : 0;
+}
+
+static kn_work forward_work(const kn_call *call, bool adaptive)
+{
+    const kn_pool_geometry g = kn_pool_of_call(call, adaptive);
+    return kn_work_of_outputs(call, window_elements(&g));
+}
+
+static kn_work average_backward_work(const kn_grad_call *grad, bool adaptive)
+{
+    const kn_pool_geometry g = kn_pool_of_gradient(grad, adaptive);
+    return kn_grad_work(grad, (double)kn_numel(grad->grad_outputs[0]) * window_elements(&g));
+}
+
+kn_work kn_pool_work(const kn_call *call) { return forward_work(call, false); }
+kn_work kn_adaptive_pool_work(const kn_call *call) { return forward_work(call, true); }
+
+kn_work kn_pool_average_backward_work(const kn_grad_call *grad) { return average_backward_work(grad, false); }
+kn_work kn_adaptive_pool_average_backward_work(const kn_grad_call *grad) { return average_backward_work(grad, true); }
+
+kn_work kn_pool_max_backward_work(const kn_grad_call *grad)
+{
+    return kn_grad_work(grad, (double)kn_numel(grad->grad_outputs[0]));
+}

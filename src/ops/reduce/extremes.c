@@ -1,0 +1,280 @@
+/* ops/reduce/extremes.c - maxima and minima: over all elements or some dimensions, along a dimension with their places,
+ * the places alone. NaN counts as the largest and as the smallest; the first among equals wins. */
+#include <koine/ops.h>
+
+#include "autograd/work.h"
+#include "ops/dispatch/promote.h"
+#include "ops/dispatch/reference.h"
+#include "ops/pointwise/elementwise.h"
+#include "ops/reduce/reducer.h"
+#include "ops/shape/views.h"
+
+static bool is_above(double v, double best) { return v > best || (isnan(v) && !isnan(best)); }
+static bool is_below(double v, double best) { return v < best || (isnan(v) && !isnan(best)); }
+
+/* --- over all elements, or some dimensions ------------------------------------------------------------------------ */
+
+/* Is an element the extreme y, both NaN included? */
+#define IS_EXTREME "(a == y || (a != a && y != y))"
+
+/* Equal extremes share the gradient evenly. No product, which infinities and NaN would make NaN elsewhere. */
+static kn_rows_code counting = {.name = "count_extremes",
+                                .inputs = "ay",
+                                .per_row = "y",
+                                .state = "u",
+                                .init = "u = 0;",
+                                .step = "u += ((a == y) | (KN_NAN(a) & KN_NAN(y))) ? (T)1 : (T)0;",
+                                .merge = "u += U;",
+                                .values = {"u"},
+                                .is_sum = true};
+
+#define EXTREME_TABLE(name_, noun, relation, first, is_better)                                                         \
+    static double name_##_reference(const double *a, int64_t n, double number)                                         \
+    {                                                                                                                  \
+        double best = a[0];                                                                                            \
+        (void)number;                                                                                                  \
+        for (int64_t i = 1; i < n; i++)                                                                                \
+            best = is_better(a[i], best) ? a[i] : best;                                                                \
+        return best;                                                                                                   \
+    }                                                                                                                  \
+    kn_reducer kn_##name_##_table = {                                                                                  \
+        .rule = KN_REDUCES_SAME,                                                                                       \
+        .identity = noun,                                                                                              \
+        .forward = {.name = #name_,                                                                                    \
+                    .inputs = "a",                                                                                     \
+                    .state = "m",                                                                                      \
+                    .init = "m = " first ";",                                                                          \
+                    .step = "m = ((a " relation " m) | KN_NAN(a)) ? a : m;",                                           \
+                    .merge = "m = ((M " relation " m) | KN_NAN(M)) ? M : m;",                                          \
+                    .values = {"m"}},                                                                                  \
+        .beside = &counting,                                                                                           \
+        .backward = {.name = #name_ "_backward", .inputs = "gayu", .values = {IS_EXTREME " ? g / u : (T)0"}},          \
+        .reference = name_##_reference};
+
+EXTREME_TABLE(max, "maximum", ">", "KN_LOWEST", is_above)
+EXTREME_TABLE(min, "minimum", "<", "KN_HIGHEST", is_below)
+
+static const kn_op_param rows[] = {KN_REDUCE_ROWS(kn_reduce_args)};
+const kn_op kn_max_op = KN_REDUCER_OP("max", KN_DTYPES_ALL, KN_NO_PARAMS, &kn_max_table);
+const kn_op kn_min_op = KN_REDUCER_OP("min", KN_DTYPES_ALL, KN_NO_PARAMS, &kn_min_table);
+const kn_op kn_amax_op = KN_REDUCER_OP("amax", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &kn_max_table);
+const kn_op kn_amin_op = KN_REDUCER_OP("amin", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &kn_min_table);
+
+kn_tensor *kn_max(kn_tensor *x) { return kn_invoke(&kn_max_op, NULL, x); }
+kn_tensor *kn_min(kn_tensor *x) { return kn_invoke(&kn_min_op, NULL, x); }
+
+static kn_tensor *over(const kn_op *op, kn_tensor *x, const int *dims, int num_dims, bool keepdim)
+{
+    kn_reduce_args args = {.keepdim = keepdim};
+    return kn_reduce_named(&args.dims, op->name, dims, num_dims) ? kn_invoke(op, &args, x) : NULL;
+}
+
+kn_tensor *kn_amax(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
+{
+    return over(&kn_amax_op, x, dims, num_dims, keepdim);
+}
+
+kn_tensor *kn_amin(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
+{
+    return over(&kn_amin_op, x, dims, num_dims, keepdim);
+}
+
+/* --- along a dimension, with places ------------------------------------------------------------------------------- */
+
+typedef struct kn_extreme_params {
+    kn_reduce_params reduce;
+    int dim;
+} kn_extreme_params;
+
+/* What an op looks for. */
+typedef struct kn_extreme {
+    const char *noun;
+    kn_rows_code code; /* values: the extreme and its place */
+    bool (*is_better)(double v, double best);
+    bool only_place;
+} kn_extreme;
+
+#define EXTREME_CODE(name_, relation, first)                                                                           \
+    {                                                                                                                  \
+        .name = #name_, .inputs = "a", .state = "m", .place = 'k', .init = "m = " first "; k = 0;",                    \
+        .step =                                                                                                        \
+            "const C more = (a " relation " m) | (KN_NAN(a) & KN_NOT_NAN(m)); m = more ? a : m; k = more ? i : k;",    \
+        .merge = "const C more = (M " relation " m) | (KN_NAN(M) & KN_NOT_NAN(m)), same = (M == m) | (KN_NAN(M) & "    \
+                 "KN_NAN(m)); k = (more | (same & (K < k))) ? K : k; m = more ? M : m;",                               \
+        .values = {                                                                                                    \
+            "m",                                                                                                       \
+            "k"                                                                                                        \
+        }                                                                                                              \
+    }
+#define EXTREME(name_, noun_, relation, first, is_better_, only_place_)                                                \
+    static kn_extreme name_##_extreme = {.noun = noun_,                                                                \
+                                         .code = EXTREME_CODE(name_, relation, first),                                 \
+                                         .is_better = is_better_,                                                      \
+                                         .only_place = only_place_};
+
+EXTREME(max_dim, "maximum", ">", "KN_LOWEST", is_above, false)
+EXTREME(min_dim, "minimum", "<", "KN_HIGHEST", is_below, false)
+EXTREME(argmax, "maximum", ">", "KN_LOWEST", is_above, true)
+EXTREME(argmin, "minimum", "<", "KN_HIGHEST", is_below, true)
+
+static kn_status extreme_shape(kn_call *call)
+{
+    const kn_extreme *e = call->op->detail;
+    const kn_extreme_params *params = call->params;
+    const kn_tensor *x = call->inputs[0];
+
+    if (x->ndim > 0 && x->shape[params->dim] == 0)
+        return kn_fail(KN_ERR_SHAPE, "there is no %s along dimension %d, whose size is 0", e->noun, params->dim);
+    if (!e->only_place)
+        KN_TRY(kn_reduce_output(call, &params->reduce, x->dtype));
+    return kn_reduce_output(call, &params->reduce, KN_I64);
+}
+
+static kn_status extreme_forward(kn_call *call)
+{
+    kn_extreme *e = call->op->detail;
+    const kn_tensor *x = call->inputs[0];
+    const int dim = ((const kn_extreme_params *)call->params)->dim;
+    const bool is_real = kn_dtype_is_floating(x->dtype);
+    kn_rows_problem p = {.code = &e->code,
+                         .operation = call->op->name,
+                         .compute = is_real              ? kn_compute_type(x->dtype)
+                                    : x->dtype == KN_I64 ? KN_I64
+                                                         : KN_I32,
+                         .outer = 1,
+                         .n = 1,
+                         .inner = 1};
+    kn_tensor *contiguous;
+
+    if (call->needs_grad)
+        KN_TRY(kn_call_save(call, call->outputs[1]));
+    if (kn_numel(x) == 0)
+        return KN_OK;
+    if (x->ndim > 0) {
+        p.outer = kn_shape_numel(dim, x->shape);
+        p.n = x->shape[dim];
+        p.inner = kn_shape_numel(x->ndim - dim - 1, x->shape + dim + 1);
+    }
+    KN_TRY(kn_tensor_contiguous(&contiguous, call->inputs[0]));
+    p.inputs[0] = kn_row_operand(contiguous);
+    if (!e->only_place)
+        p.outputs[0] = kn_row_operand(call->outputs[0]);
+    p.outputs[1] = kn_row_operand(call->outputs[e->only_place ? 0 : 1]);
+    const kn_status status = kn_rows_run(call->stream, &p);
+    kn_release(contiguous);
+    return status;
+}
+
+/* i is an element's place in its row, k that of the extreme. */
+static kn_pointwise_code where_found = {
+    .name = "where_found", .inputs = "gki", .raw = "ki", .values = {"i == k ? g : (T)0"}};
+
+/* 0, 1, ... along dimension `dim`, the same along the others: an operand of a pass over the input. */
+static kn_tensor *places_along(const kn_grad_call *grad, int dim)
+{
+    const kn_input_spec *input = &grad->input[0];
+    const int64_t n = input->ndim ? input->shape[dim] : 1;
+    int64_t shape[KN_MAX_DIMS];
+    for (int d = 0; d < input->ndim; d++)
+        shape[d] = d == dim ? n : 1;
+    kn_tensor *places = kn_arange_with(0, (double)n, 1, &(kn_tensor_options){.dtype = KN_I64, .device = input->device});
+    return kn_reshape(places, input->ndim, shape);
+}
+
+static kn_status extreme_backward(kn_grad_call *grad)
+{
+    const kn_extreme_params *params = grad->params;
+    const kn_input_spec *input = &grad->input[0];
+    kn_tensor *result =
+        kn_empty_with(input->ndim, input->shape, &(kn_tensor_options){.dtype = input->dtype, .device = input->device});
+
+    if (!result || !grad->grad_outputs[0])
+        return result ? KN_OK : kn_error_status();
+    grad->grad_inputs[0] = result;
+    if (kn_numel(result) == 0)
+        return KN_OK;
+    const kn_tensor *operands[] = {kn_reduce_spread(grad->grad_outputs[0], &params->reduce, input->ndim, input->shape),
+                                   kn_reduce_spread(grad->saved[0], &params->reduce, input->ndim, input->shape),
+                                   places_along(grad, params->dim)};
+    if (!operands[0] || !operands[1] || !operands[2])
+        return kn_error_status();
+    return kn_elements(grad->stream, &where_found, grad->op->name, kn_compute_type(input->dtype), result, operands, 3,
+                       NULL);
+}
+
+static kn_status extreme_reference(const kn_call *call)
+{
+    const kn_extreme *e = call->op->detail;
+    const kn_tensor *x = call->inputs[0];
+    const int dim = ((const kn_extreme_params *)call->params)->dim;
+    const int64_t n = x->ndim ? x->shape[dim] : 1;
+    const int64_t inner = x->ndim ? kn_shape_numel(x->ndim - dim - 1, x->shape + dim + 1) : 1;
+
+    for (int64_t i = 0; i < kn_numel(x) / n; i++) {
+        const int64_t from = i / inner * n * inner + i % inner;
+        int64_t at = 0;
+        for (int64_t k = 1; k < n; k++)
+            if (e->is_better(kn_reference_get(x, from + k * inner), kn_reference_get(x, from + at * inner)))
+                at = k;
+        if (!e->only_place)
+            kn_reference_set(call->outputs[0], i, kn_reference_get(x, from + at * inner));
+        kn_reference_set(call->outputs[e->only_place ? 0 : 1], i, (double)at);
+    }
+    return KN_OK;
+}
+
+static kn_status extreme_enter(kn_entry *entry)
+{
+    const kn_along_args *args = entry->params;
+    kn_extreme_params *record = kn_entry_record(entry, sizeof *record);
+    const int ndim = entry->inputs[0]->ndim;
+
+    KN_TRY(kn_dim_from_front(&record->dim, args->dim, ndim));
+    return kn_reduce_enter(&record->reduce, &(kn_ints){1, {args->dim}}, args->keepdim, ndim);
+}
+
+static const kn_op_param along_rows[] = {KN_PARAM(kn_along_args, dim), KN_PARAM(kn_along_args, keepdim)};
+
+#define EXTREME_OP(id, gradient, ...)                                                                                  \
+    const kn_op kn_##id##_op = {.name = #id,                                                                           \
+                                .inputs = {"x"},                                                                       \
+                                .outputs = {__VA_ARGS__},                                                              \
+                                .params = KN_PARAMS(kn_along_args, along_rows),                                        \
+                                .enter = extreme_enter,                                                                \
+                                .record_size = sizeof(kn_extreme_params),                                              \
+                                .shape = extreme_shape,                                                                \
+                                .forward = extreme_forward,                                                            \
+                                .backward = gradient,                                                                  \
+                                .reference = extreme_reference,                                                        \
+                                .work = kn_work_reducing,                                                              \
+                                .backward_work = kn_grad_work_moving,                                                  \
+                                .detail = &id##_extreme};
+EXTREME_OP(max_dim, extreme_backward, "values", "indices")
+EXTREME_OP(min_dim, extreme_backward, "values", "indices")
+EXTREME_OP(argmax, NULL, "indices")
+EXTREME_OP(argmin, NULL, "indices")
+
+/* The values, and where they are if `indices` is not NULL. */
+static kn_tensor *along(const kn_op *op, kn_tensor *x, int dim, bool keepdim, kn_tensor **indices)
+{
+    const kn_along_args args = {dim, keepdim};
+    kn_tensor *outputs[2] = {NULL, NULL};
+    if (kn_op_invoke_to(op, &x, 1, &args, outputs, indices ? 2 : 1) != KN_OK)
+        return kn_stick();
+    if (indices)
+        *indices = outputs[1];
+    return outputs[0];
+}
+
+kn_tensor *kn_max_dim(kn_tensor *x, int dim, bool keepdim, kn_tensor **indices)
+{
+    return along(&kn_max_dim_op, x, dim, keepdim, indices);
+}
+
+kn_tensor *kn_min_dim(kn_tensor *x, int dim, bool keepdim, kn_tensor **indices)
+{
+    return along(&kn_min_dim_op, x, dim, keepdim, indices);
+}
+
+kn_tensor *kn_argmax(kn_tensor *x, int dim, bool keepdim) { return along(&kn_argmax_op, x, dim, keepdim, NULL); }
+kn_tensor *kn_argmin(kn_tensor *x, int dim, bool keepdim) { return along(&kn_argmin_op, x, dim, keepdim, NULL); }

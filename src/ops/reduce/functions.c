@@ -1,0 +1,250 @@
+/* ops/reduce/functions.c - products, norms, variances, logarithms of sums of exponentials, as rows of a table. */
+#include <koine/ops.h>
+#include <math.h>
+
+#include "autograd/work.h"
+#include "base/error.h"
+#include "ops/reduce/reducer.h"
+
+static const kn_op_param rows[] = {KN_REDUCE_ROWS(kn_reduce_args)};
+static const kn_op_param var_rows[] = {KN_REDUCE_ROWS(kn_var_args), KN_PARAM(kn_var_args, correction)};
+static const kn_op_param norm_rows[] = {KN_REDUCE_ROWS(kn_norm_args), KN_PARAM(kn_norm_args, p)};
+
+/* --- product ------------------------------------------------------------------------------------------------------ */
+
+static double prod_reference(const double *a, int64_t n, double number)
+{
+    double product = 1;
+    (void)number;
+    for (int64_t i = 0; i < n; i++)
+        product *= a[i];
+    return product;
+}
+
+/* u: the product of what is not zero, v: how many zeros there are. */
+static kn_rows_code zeros_apart = {.name = "prod_zeros_apart",
+                                   .inputs = "a",
+                                   .state = "uv",
+                                   .init = "u = 1; v = 0;",
+                                   .step = "u *= a == 0 ? (T)1 : a; v += a == 0 ? (T)1 : (T)0;",
+                                   .merge = "u *= U; v += V;",
+                                   .values = {"u", "v"}};
+
+static kn_reducer prod_table = {.rule = KN_REDUCES_WIDE,
+                                .forward = {.name = "prod",
+                                            .inputs = "a",
+                                            .state = "s",
+                                            .init = "s = 1;",
+                                            .step = "s *= a;",
+                                            .merge = "s *= S;",
+                                            .values = {"s"}},
+                                .beside = &zeros_apart,
+                                .backward = {.name = "prod_backward",
+                                             .inputs = "gauv",
+                                             .values = {"v == 0 ? g * u / a : v == 1 && a == 0 ? g * u : (T)0"}},
+                                .reference = prod_reference};
+const kn_op kn_prod_op = KN_REDUCER_OP("prod", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &prod_table);
+
+kn_tensor *kn_prod(kn_tensor *x) { return kn_invoke(&kn_prod_op, NULL, x); }
+kn_tensor *kn_prod_dim(kn_tensor *x, int dim, bool keepdim)
+{
+    return kn_invoke(&kn_prod_op, (&(kn_reduce_args){.dims = {1, {dim}}, .keepdim = keepdim}), x);
+}
+
+/* --- log sum exp -------------------------------------------------------------------------------------------------- */
+
+static double logsumexp_reference(const double *a, int64_t n, double number)
+{
+    double largest = -INFINITY, sum = 0;
+    (void)number;
+    for (int64_t i = 0; i < n; i++)
+        largest = a[i] > largest ? a[i] : largest;
+    if (isinf(largest))
+        largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += exp(a[i] - largest);
+    return largest + log(sum);
+}
+
+/* Infinities are not taken off: their differences are NaN. */
+#define SHIFT "(fabs(m) == (T)INFINITY ? (T)0 : m)"
+
+static kn_reducer logsumexp_table = {.rule = KN_REDUCES_SAME,
+                                     .before = &kn_max_table.forward,
+                                     .forward = {.name = "logsumexp",
+                                                 .inputs = "am",
+                                                 .per_row = "m",
+                                                 .state = "s",
+                                                 .init = "s = 0;",
+                                                 .step = "s += exp(a - " SHIFT ");",
+                                                 .merge = "s += S;",
+                                                 .values = {SHIFT " + log(s)"},
+                                                 .is_sum = true},
+                                     .backward = {.name = "logsumexp_backward",
+                                                  .inputs = "gay",
+                                                  .vectors = KN_VECTORS,
+                                                  .values = {"g * exp(a - (y == -(T)INFINITY ? (T)0 : y))"}},
+                                     .reference = logsumexp_reference};
+const kn_op kn_logsumexp_op =
+    KN_REDUCER_OP("logsumexp", KN_DTYPES_FLOATING, KN_PARAMS(kn_reduce_args, rows), &logsumexp_table);
+
+kn_tensor *kn_logsumexp(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
+{
+    kn_reduce_args args = {.keepdim = keepdim};
+    return kn_reduce_named(&args.dims, "logsumexp", dims, num_dims) ? kn_invoke(&kn_logsumexp_op, &args, x) : NULL;
+}
+
+/* --- variance and standard deviation ------------------------------------------------------------------------------ */
+
+/* By two passes, of which the second also adds up what the mean was off by. p: what is divided by, q: n. */
+static void var_numbers(double *pq, double correction, int64_t n)
+{
+    pq[0] = fmax((double)n - correction, 0);
+    pq[1] = (double)n;
+}
+
+static double var_reference(const double *a, int64_t n, double correction)
+{
+    double mean = 0, sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        mean += a[i] / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        sum += (a[i] - mean) * (a[i] - mean);
+    return sum / fmax((double)n - correction, 0);
+}
+
+static double std_reference(const double *a, int64_t n, double correction)
+{
+    return sqrt(var_reference(a, n, correction));
+}
+
+#define DEVIATIONS "(v - u * u / q)"
+#define VARIANCE "(" DEVIATIONS " < 0 ? (T)0 : " DEVIATIONS ") / p"
+#define VARIANCE_TABLE(id, value, names, gradient)                                                                     \
+    static kn_reducer id##_table = {                                                                                   \
+        .rule = KN_REDUCES_SAME,                                                                                       \
+        .before = &kn_mean_code,                                                                                       \
+        .forward = {.name = #id,                                                                                       \
+                    .inputs = "am",                                                                                    \
+                    .per_row = "m",                                                                                    \
+                    .numbers = "pq",                                                                                   \
+                    .state = "uv",                                                                                     \
+                    .init = "u = 0; v = 0;",                                                                           \
+                    .step = "const T d = a - m; u += d; v += d * d;",                                                  \
+                    .merge = "u += U; v += V;",                                                                        \
+                    .values = {value},                                                                                 \
+                    .is_sum = true},                                                                                   \
+        .backward = {.name = #id "_backward", .inputs = names, .numbers = "pq", .values = {gradient}},                 \
+        .numbers = var_numbers,                                                                                        \
+        .reference = id##_reference};                                                                                  \
+    const kn_op kn_##id##_op =                                                                                         \
+        KN_REDUCER_OP(#id, KN_DTYPES_FLOATING, KN_PARAMS(kn_var_args, var_rows, .correction = 1), &id##_table);        \
+    kn_tensor *kn_##id(kn_tensor *x) { return kn_invoke(&kn_##id##_op, NULL, x); }                                     \
+    kn_tensor *kn_##id##_dims(kn_tensor *x, const int *dims, int num_dims, double correction, bool keepdim)            \
+    {                                                                                                                  \
+        kn_var_args args = {.keepdim = keepdim, .correction = correction};                                             \
+        return kn_reduce_named(&args.dims, #id, dims, num_dims) ? kn_invoke(&kn_##id##_op, &args, x) : NULL;           \
+    }
+
+VARIANCE_TABLE(var, VARIANCE, "gam", "2 * g * (a - m) / p")
+VARIANCE_TABLE(std, "sqrt(" VARIANCE ")", "gaym", "y == 0 ? (T)0 : g / y * (a - m) / p")
+
+/* --- norms -------------------------------------------------------------------------------------------------------- */
+
+static double norm_reference(const double *a, int64_t n, double p)
+{
+    double norm = p < 0 && isinf(p) ? INFINITY : 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double size = fabs(a[i]);
+        if (isinf(p))
+            norm = p > 0 ? fmax(norm, size) : fmin(norm, size);
+        else
+            norm += p == 0 ? size != 0 : pow(size, p);
+    }
+    return isinf(p) || p == 0 ? norm : pow(norm, 1 / p);
+}
+
+/* p, and what the sum of powers is raised to. */
+static void norm_numbers(double *pq, double p, int64_t n)
+{
+    (void)n;
+    pq[0] = p;
+    pq[1] = 1 / p;
+}
+
+/* A norm that is a function of a sum. */
+#define SUM_NORM(id, term, value, names, gradient)                                                                     \
+    static kn_reducer id##_table = {                                                                                   \
+        .rule = KN_REDUCES_SAME,                                                                                       \
+        .forward = {.name = #id,                                                                                       \
+                    .inputs = "a",                                                                                     \
+                    .numbers = "pq",                                                                                   \
+                    .state = "s",                                                                                      \
+                    .init = "s = 0;",                                                                                  \
+                    .step = "s += " term ";",                                                                          \
+                    .merge = "s += S;",                                                                                \
+                    .values = {value},                                                                                 \
+                    .is_sum = true},                                                                                   \
+        .backward = {.name = #id "_backward", .inputs = names, .numbers = "pq", .values = {gradient}},                 \
+        .numbers = norm_numbers,                                                                                       \
+        .reference = norm_reference};
+
+#define SIGN_OF_A "(a < 0 ? (T)-1 : a > 0 ? (T)1 : a)"
+
+SUM_NORM(norm_0, "a != 0 ? (T)1 : (T)0", "s", "g", "g * 0")
+SUM_NORM(norm_1, "fabs(a)", "s", "ga", "g * " SIGN_OF_A)
+SUM_NORM(norm_2, "a * a", "sqrt(s)", "gay", "y == 0 ? (T)0 : g * (a / y)")
+SUM_NORM(norm_p, "pow(fabs(a), (T)p)", "pow(s, (T)q)", "gay",
+         "a == 0 || y == 0 ? (T)0 : g * " SIGN_OF_A " * pow(fabs(a) / y, p - 1)")
+
+/* Equal extremes share the gradient evenly. */
+static kn_rows_code counting = {.name = "count_norms",
+                                .inputs = "ay",
+                                .per_row = "y",
+                                .state = "u",
+                                .init = "u = 0;",
+                                .step = "u += ((fabs(a) == y) | (KN_NAN(a) & KN_NAN(y))) ? (T)1 : (T)0;",
+                                .merge = "u += U;",
+                                .values = {"u"},
+                                .is_sum = true};
+
+#define EXTREME_NORM(id, noun, relation, first)                                                                        \
+    static kn_reducer id##_table = {                                                                                   \
+        .rule = KN_REDUCES_SAME,                                                                                       \
+        .identity = noun,                                                                                              \
+        .forward = {.name = #id,                                                                                       \
+                    .inputs = "a",                                                                                     \
+                    .state = "m",                                                                                      \
+                    .init = "m = " first ";",                                                                          \
+                    .step = "m = ((fabs(a) " relation " m) | KN_NAN(a)) ? fabs(a) : m;",                               \
+                    .merge = "m = ((M " relation " m) | KN_NAN(M)) ? M : m;",                                          \
+                    .values = {"m"}},                                                                                  \
+        .beside = &counting,                                                                                           \
+        .backward = {.name = #id "_backward",                                                                          \
+                     .inputs = "gayu",                                                                                 \
+                     .values = {"fabs(a) == y || (a != a && y != y) ? " SIGN_OF_A " * (g / u) : (T)0"}},               \
+        .reference = norm_reference};
+
+EXTREME_NORM(norm_inf, "largest norm", ">", "0")
+EXTREME_NORM(norm_minus_inf, "smallest norm", "<", "KN_HIGHEST")
+
+static const kn_reducer *norm_variant(double p)
+{
+    if (isinf(p))
+        return p > 0 ? &norm_inf_table : &norm_minus_inf_table;
+    return p == 0 ? &norm_0_table : p == 1 ? &norm_1_table : p == 2 ? &norm_2_table : &norm_p_table;
+}
+
+static const kn_reducer norm_table = {.variant = norm_variant};
+const kn_op kn_norm_op =
+    KN_REDUCER_OP("norm", KN_DTYPES_FLOATING, KN_PARAMS(kn_norm_args, norm_rows, .p = 2), &norm_table);
+
+kn_tensor *kn_norm_dims(kn_tensor *x, double p, const int *dims, int num_dims, bool keepdim)
+{
+    kn_norm_args args = {.keepdim = keepdim, .p = p};
+    if (isnan(p))
+        return kn_fail_null(KN_ERR_ARGUMENT, "norm: p is NaN: it is a number, or an infinity");
+    return kn_reduce_named(&args.dims, "norm", dims, num_dims) ? kn_invoke(&kn_norm_op, &args, x) : NULL;
+}
+
+kn_tensor *kn_norm(kn_tensor *x, double p) { return kn_norm_dims(x, p, NULL, 0, false); }

@@ -1,0 +1,288 @@
+/* ops/reduce/reducer.c - what all reductions do alike. See reducer.h. */
+#include "ops/reduce/reducer.h"
+
+#include <koine/ops.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "ops/dispatch/promote.h"
+#include "ops/dispatch/reference.h"
+#include "ops/pointwise/elementwise.h"
+
+/* The engine keeps kernels in the tables' codes. */
+static kn_reducer *table_of(const kn_op *op, const void *params)
+{
+    kn_reducer *table = op->detail;
+    return table->variant ? (kn_reducer *)table->variant(((const kn_reducer_params *)params)->number) : table;
+}
+
+static const kn_reduce_params *dims_of(const void *params) { return &((const kn_reducer_params *)params)->reduce; }
+
+/* --- dtypes and shapes -------------------------------------------------------------------------------------------- */
+
+/* What is computed in; the result's dtype is `dtype` as the rule says. */
+static kn_dtype compute_of(const kn_reducer *r, kn_dtype dtype)
+{
+    if (kn_dtype_is_floating(dtype))
+        return kn_compute_type(dtype);
+    return r->rule == KN_REDUCES_WIDE || dtype == KN_I64 ? KN_I64 : KN_I32;
+}
+
+kn_status kn_reducer_shape(kn_call *call)
+{
+    const kn_reducer *r = table_of(call->op, call->params);
+    const kn_reduce_params *dims = dims_of(call->params);
+    const kn_tensor *x = call->inputs[0];
+    const bool is_real = kn_dtype_is_floating(x->dtype);
+
+    if (r->identity && kn_reduce_count(dims, x->ndim, x->shape) == 0)
+        return kn_fail(KN_ERR_SHAPE, "there is no %s of no elements", r->identity);
+    return kn_reduce_output(call, dims, r->rule == KN_REDUCES_WIDE && !is_real ? KN_I64 : x->dtype);
+}
+
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+/* The input as [outer, n, inner] where the dimensions that go are neighbours, else permuted so that they come last.
+ * `x` is contiguous and owned. */
+typedef struct rows_of_input {
+    kn_tensor *x;
+    int64_t outer, n, inner;
+} rows_of_input;
+
+static kn_status permute_last(kn_tensor **x, kn_tensor *input, const kn_reduce_params *dims)
+{
+    int64_t shape[KN_MAX_DIMS], strides[KN_MAX_DIMS];
+    kn_tensor *view;
+    int at = 0;
+    for (int over = 0; over < 2; over++)
+        for (int d = 0; d < input->ndim; d++)
+            if (dims->over[d] == (over == 1)) {
+                shape[at] = input->shape[d];
+                strides[at++] = input->strides[d];
+            }
+    KN_TRY(kn_tensor_view(&view, input, input->ndim, shape, strides, input->offset));
+    const kn_status status = kn_tensor_contiguous(x, view);
+    kn_release(view);
+    return status;
+}
+
+static kn_status find_rows(rows_of_input *rows, kn_tensor *input, const kn_reduce_params *dims)
+{
+    int first = input->ndim, last = -1;
+    for (int d = input->ndim - 1; d >= 0; d--)
+        if (dims->over[d] && input->shape[d] != 1) {
+            first = d;
+            last = last < 0 ? d : last;
+        }
+    *rows = (rows_of_input){.outer = 1, .n = kn_reduce_count(dims, input->ndim, input->shape), .inner = 1};
+    bool are_neighbours = true;
+    for (int d = 0; d < input->ndim; d++) {
+        const bool goes = dims->over[d] || input->shape[d] == 1;
+        are_neighbours = are_neighbours && (goes || d < first || d > last);
+        if (!dims->over[d])
+            *(d < first || last < 0 ? &rows->outer : &rows->inner) *= input->shape[d];
+    }
+    if (are_neighbours)
+        return kn_tensor_contiguous(&rows->x, input);
+    rows->outer *= rows->inner;
+    rows->inner = 1;
+    return permute_last(&rows->x, input, dims);
+}
+
+/* outputs = code(rows); `m` and `y` are operands that there are one of for each row, NULL where the code has none. */
+static kn_status run_rows(kn_stream *stream, const char *operation, kn_rows_code *code, kn_dtype compute,
+                          const rows_of_input *rows, const kn_tensor *m, const kn_tensor *y, const double *numbers,
+                          kn_tensor *const *outputs, int num_outputs)
+{
+    kn_rows_problem p = {.code = code,
+                         .operation = operation,
+                         .compute = compute,
+                         .outer = rows->outer,
+                         .n = rows->n,
+                         .inner = rows->inner,
+                         .numbers = {numbers[0], numbers[1]}};
+    for (int i = 0; code->inputs[i]; i++)
+        p.inputs[i] = kn_row_operand(code->inputs[i] == 'm' ? m : code->inputs[i] == 'y' ? y : rows->x);
+    for (int i = 0; i < num_outputs; i++)
+        p.outputs[i] = kn_row_operand(outputs[i]);
+    return kn_rows_run(stream, &p);
+}
+
+static void take_numbers(double *pq, const kn_reducer *r, const void *params, int64_t n)
+{
+    pq[0] = pq[1] = 0;
+    if (r->numbers)
+        r->numbers(pq, ((const kn_reducer_params *)params)->number, n);
+}
+
+/* --- forward ------------------------------------------------------------------------------------------------------ */
+
+/* What backward names, in this order. */
+static kn_status save(kn_call *call, const kn_reducer *r, kn_tensor *m)
+{
+    const char *names = r->backward.inputs;
+    const bool beside_a = r->beside && strchr(r->beside->inputs, 'a'),
+               beside_y = r->beside && strchr(r->beside->inputs, 'y');
+    if (!call->needs_grad)
+        return KN_OK;
+    KN_TRY(kn_call_save(call, strchr(names, 'a') || beside_a ? call->inputs[0] : NULL));
+    KN_TRY(kn_call_save(call, strchr(names, 'y') || beside_y ? call->outputs[0] : NULL));
+    return kn_call_save(call, strchr(names, 'm') ? m : NULL);
+}
+
+static kn_status run_forward(kn_call *call, kn_reducer *r, const rows_of_input *rows, kn_tensor *m)
+{
+    const kn_dtype compute = compute_of(r, call->inputs[0]->dtype);
+    const char *name = call->op->name;
+    double numbers[2];
+
+    take_numbers(numbers, r, call->params, rows->n);
+    if (m)
+        KN_TRY(run_rows(call->stream, name, r->before, compute, rows, NULL, NULL, (const double[]){(double)rows->n, 0},
+                        &m, 1));
+    return run_rows(call->stream, name, &r->forward, compute, rows, m, NULL, numbers, call->outputs, 1);
+}
+
+kn_status kn_reducer_forward(kn_call *call)
+{
+    kn_reducer *r = table_of(call->op, call->params);
+    const kn_reduce_params *dims = dims_of(call->params);
+    kn_tensor *x = call->inputs[0], *y = call->outputs[0], *m = NULL;
+    rows_of_input rows = {0};
+    kn_status status = KN_OK;
+
+    if (r->before)
+        status = kn_tensor_new(&m, compute_of(r, x->dtype), y->ndim, y->shape, x->storage->device);
+    if (status == KN_OK)
+        status = save(call, r, m);
+    if (status == KN_OK && kn_numel(y) > 0)
+        status = find_rows(&rows, x, dims);
+    if (status == KN_OK && kn_numel(y) > 0)
+        status = run_forward(call, r, &rows, m);
+    kn_release(rows.x);
+    kn_release(m);
+    return status;
+}
+
+/* --- backward ----------------------------------------------------------------------------------------------------- */
+
+enum { A, Y, M };
+
+/* u and v, of the output's shape. */
+static kn_status run_beside(kn_grad_call *grad, const kn_reducer *r, const kn_reduce_params *dims, kn_tensor **uv)
+{
+    kn_tensor *const *saved = grad->saved;
+    const kn_tensor *g = grad->grad_outputs[0];
+    const kn_dtype compute = compute_of(r, grad->input[0].dtype);
+    rows_of_input rows;
+    int count = 0;
+
+    while (count < KN_ROWS_OUTPUTS && r->beside->values[count]) {
+        uv[count] = kn_empty_with(g->ndim, g->shape, &(kn_tensor_options){.dtype = compute, .device = kn_device_of(g)});
+        if (!uv[count++])
+            return kn_error_status();
+    }
+    KN_TRY(find_rows(&rows, saved[A], dims));
+    const kn_status status = run_rows(grad->stream, grad->op->name, r->beside, compute, &rows, saved[M], saved[Y],
+                                      (const double[]){0, 0}, uv, count);
+    kn_release(rows.x);
+    return status;
+}
+
+/* Per element what there is one of for each row. */
+static kn_tensor *spread(const kn_grad_call *grad, kn_tensor *tensor, const kn_reduce_params *dims)
+{
+    return kn_reduce_spread(tensor, dims, grad->input[0].ndim, grad->input[0].shape);
+}
+
+static kn_status run_backward(kn_grad_call *grad, kn_reducer *r, const kn_reduce_params *dims, kn_tensor *result)
+{
+    const kn_input_spec *input = &grad->input[0];
+    const kn_tensor *operands[KN_POINTWISE_INPUTS];
+    kn_scalar numbers[2];
+    kn_tensor *uv[KN_ROWS_OUTPUTS] = {NULL};
+    double pq[2];
+    int count = 0;
+
+    if (r->beside)
+        KN_TRY(run_beside(grad, r, dims, uv));
+    for (; r->backward.inputs[count]; count++) {
+        const char name = r->backward.inputs[count];
+        kn_tensor *const per_row = name == 'g'   ? grad->grad_outputs[0]
+                                   : name == 'y' ? grad->saved[Y]
+                                   : name == 'm' ? grad->saved[M]
+                                                 : uv[name == 'v'];
+        operands[count] = name == 'a' ? grad->saved[A] : spread(grad, per_row, dims);
+        if (!operands[count])
+            return kn_error_status();
+    }
+    take_numbers(pq, r, grad->params, kn_reduce_count(dims, input->ndim, input->shape));
+    for (int i = 0; i < 2; i++)
+        numbers[i] = kn_scalar_real(pq[i]);
+    return kn_elements(grad->stream, &r->backward, grad->op->name, kn_compute_type(input->dtype), result, operands,
+                       count, numbers);
+}
+
+kn_status kn_reducer_backward(kn_grad_call *grad)
+{
+    kn_reducer *r = table_of(grad->op, grad->params);
+    const kn_reduce_params *dims = dims_of(grad->params);
+    const kn_input_spec *input = &grad->input[0];
+    kn_tensor *result =
+        kn_empty_with(input->ndim, input->shape, &(kn_tensor_options){.dtype = input->dtype, .device = input->device});
+    if (!result)
+        return kn_error_status();
+    grad->grad_inputs[0] = result;
+    return kn_numel(result) == 0 ? KN_OK : run_backward(grad, r, dims, result);
+}
+
+/* --- the reference ------------------------------------------------------------------------------------------------ */
+
+/* Where element `i` of the input goes in the output. */
+static int64_t row_of(const kn_tensor *x, const kn_reduce_params *dims, int64_t i)
+{
+    int64_t at = 0, step = 1;
+    for (int d = x->ndim - 1; d >= 0; d--) {
+        if (!dims->over[d]) {
+            at += i % x->shape[d] * step;
+            step *= x->shape[d];
+        }
+        i /= x->shape[d];
+    }
+    return at;
+}
+
+kn_status kn_reducer_reference(const kn_call *call)
+{
+    const kn_reducer *r = table_of(call->op, call->params);
+    const kn_reduce_params *dims = dims_of(call->params);
+    const kn_tensor *x = call->inputs[0];
+    const int64_t n = kn_reduce_count(dims, x->ndim, x->shape), rows = kn_numel(call->outputs[0]);
+    double *elements = kn_calloc((size_t)(rows * n + 1), sizeof *elements);
+    int64_t *counts = kn_calloc((size_t)(rows + 1), sizeof *counts);
+    const double number = ((const kn_reducer_params *)call->params)->number;
+
+    for (int64_t i = 0; elements && counts && i < kn_numel(x); i++) {
+        const int64_t row = row_of(x, dims, i);
+        elements[row * n + counts[row]++] = kn_reference_get(x, i);
+    }
+    for (int64_t row = 0; elements && counts && row < rows; row++)
+        kn_reference_set(call->outputs[0], row, r->reference(elements + row * n, n, number));
+    const bool failed = !elements || !counts;
+    kn_free(elements);
+    kn_free(counts);
+    return failed ? KN_ERR_MEMORY : KN_OK;
+}
+
+/* --- calling ------------------------------------------------------------------------------------------------------- */
+
+/* What kn_reduce_args has begins the structs of those that take a number, too; without parameters all dimensions go. */
+kn_status kn_reducer_enter(kn_entry *entry)
+{
+    const kn_op_params *params = &entry->op->params;
+    const kn_reduce_args all = {.keepdim = false}, *args = params->count > 0 ? entry->params : &all;
+    kn_reducer_params *record = kn_entry_record(entry, sizeof *record);
+    if (params->count > 2)
+        record->number = *(const double *)((const char *)entry->params + params->rows[2].offset);
+    return kn_reduce_enter(&record->reduce, &args->dims, args->keepdim, entry->inputs[0]->ndim);
+}

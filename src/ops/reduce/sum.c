@@ -1,0 +1,269 @@
+/* ops/reduce/sum.c - sum and mean over all elements or over chosen dimensions. */
+#include <koine/ops.h>
+
+#include "autograd/work.h"
+#include "ops/dispatch/promote.h"
+#include "ops/dispatch/reference.h"
+#include "ops/reduce/reducer.h"
+
+/* --- along the middle of [outer, n, inner] ------------------------------------------------------------------------ */
+
+kn_rows_code kn_mean_code = {.name = "sum",
+                             .inputs = "a",
+                             .numbers = "p",
+                             .state = "s",
+                             .init = "s = 0;",
+                             .step = "s += a;",
+                             .merge = "s += S;",
+                             .values = {"s / p"},
+                             .is_sum = true};
+static kn_rows_code of_whole_numbers = {.name = "sum",
+                                        .inputs = "a",
+                                        .state = "s",
+                                        .init = "s = 0;",
+                                        .step = "s += a;",
+                                        .merge = "s += S;",
+                                        .values = {"s"},
+                                        .is_sum = true};
+
+kn_status kn_sum_middle(kn_stream *stream, const char *operation, const kn_tensor *x, int64_t outer, int64_t n,
+                        int64_t inner, double divisor, kn_tensor *y)
+{
+    const bool is_real = kn_dtype_is_floating(x->dtype);
+    const kn_rows_problem p = {.code = is_real ? &kn_mean_code : &of_whole_numbers,
+                               .operation = operation,
+                               .compute = is_real ? x->dtype : KN_I64,
+                               .outer = outer,
+                               .n = n,
+                               .inner = inner,
+                               .outputs = {kn_row_operand(y)},
+                               .inputs = {kn_row_operand(x)},
+                               .numbers = {divisor}};
+    return kn_rows_run(stream, &p);
+}
+
+/* --- sum and mean over dimensions -------------------------------------------------------------------------------- */
+
+/* A shape as alternating groups of dimensions that are reduced and dimensions that are kept. */
+typedef struct kn_reduce_groups {
+    int count;
+    int64_t size[KN_MAX_DIMS];
+    bool over[KN_MAX_DIMS];
+} kn_reduce_groups;
+
+static kn_reduce_groups group_dims(const kn_reduce_params *params, const kn_tensor *x)
+{
+    kn_reduce_groups groups = {.count = 0};
+
+    for (int d = 0; d < x->ndim; d++) {
+        if (x->shape[d] == 1)
+            continue;
+        if (groups.count > 0 && groups.over[groups.count - 1] == params->over[d]) {
+            groups.size[groups.count - 1] *= x->shape[d];
+        } else {
+            groups.size[groups.count] = x->shape[d];
+            groups.over[groups.count++] = params->over[d];
+        }
+    }
+    return groups;
+}
+
+/* The largest group still to be reduced, or -1; `left` counts them. */
+static int next_group(const kn_reduce_groups *groups, int *left)
+{
+    int best = -1;
+
+    *left = 0;
+    for (int i = 0; i < groups->count; i++) {
+        if (!groups->over[i])
+            continue;
+        ++*left;
+        if (best < 0 || groups->size[i] > groups->size[best])
+            best = i;
+    }
+    return best;
+}
+
+/* Takes group `at` out; its neighbours, both kept, become one. */
+static void drop_group(kn_reduce_groups *groups, int at)
+{
+    const bool join = at > 0 && at + 1 < groups->count;
+    const int gone = join ? 2 : 1;
+
+    if (join)
+        groups->size[at - 1] *= groups->size[at + 1];
+    for (int i = at; i + gone < groups->count; i++) {
+        groups->size[i] = groups->size[i + gone];
+        groups->over[i] = groups->over[i + gone];
+    }
+    groups->count -= gone;
+}
+
+/* y = sums of x over the groups, the largest first; `x` is contiguous and taken over. */
+static kn_status sum_groups(kn_call *call, kn_tensor *x, kn_reduce_groups *groups, double divisor)
+{
+    kn_status status = KN_OK;
+    int left, at = next_group(groups, &left);
+
+    while (status == KN_OK && at >= 0) {
+        const int64_t n = groups->size[at];
+        const int64_t outer = kn_shape_numel(at, groups->size);
+        const int64_t inner = kn_shape_numel(groups->count - at - 1, groups->size + at + 1);
+        kn_tensor *y = kn_retain(call->outputs[0]);
+        if (left > 1) {
+            kn_release(y);
+            status =
+                kn_tensor_new(&y, call->outputs[0]->dtype, 1, (const int64_t[]){outer * inner}, x->storage->device);
+        }
+        if (status != KN_OK)
+            break;
+        status = kn_sum_middle(call->stream, call->op->name, x, outer, n, inner, left > 1 ? 1 : divisor, y);
+        kn_release(x);
+        x = y;
+        drop_group(groups, at);
+        at = next_group(groups, &left);
+    }
+    kn_release(x);
+    return status;
+}
+
+static kn_status reduce(kn_call *call, double divisor)
+{
+    kn_tensor *x, *flat;
+    kn_reduce_groups groups = group_dims(call->params, call->inputs[0]);
+    kn_status status;
+    int left;
+
+    if (kn_numel(call->outputs[0]) == 0)
+        return KN_OK;
+    if (kn_numel(call->inputs[0]) == 0)
+        return kn_tensor_fill(call->outputs[0], 0.0 / divisor);
+    if (next_group(&groups, &left) >= 0) {
+        KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
+        return sum_groups(call, x, &groups, divisor);
+    }
+    /* Only dimensions of size 1 go: a copy. */
+    KN_TRY(kn_tensor_view(&flat, call->outputs[0], call->inputs[0]->ndim, call->inputs[0]->shape, NULL, 0));
+    status = kn_tensor_copy(flat, call->inputs[0]);
+    kn_release(flat);
+    return status;
+}
+
+static kn_status sum_shape(kn_call *call)
+{
+    const kn_dtype dtype = call->inputs[0]->dtype;
+    return kn_reduce_output(call, call->params, kn_dtype_is_floating(dtype) ? dtype : KN_I64);
+}
+
+static kn_status sum_forward(kn_call *call) { return reduce(call, 1); }
+
+static kn_status sum_backward(kn_grad_call *grad)
+{
+    grad->grad_inputs[0] =
+        kn_reduce_spread(grad->grad_outputs[0], grad->params, grad->input[0].ndim, grad->input[0].shape);
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
+}
+
+static kn_status mean_shape(kn_call *call)
+{
+    KN_TRY(kn_call_check_floating(call, 0));
+    return kn_reduce_output(call, call->params, call->inputs[0]->dtype);
+}
+
+static kn_status mean_forward(kn_call *call)
+{
+    return reduce(call, (double)kn_reduce_count(call->params, call->inputs[0]->ndim, call->inputs[0]->shape));
+}
+
+static kn_status mean_backward(kn_grad_call *grad)
+{
+    const int64_t count = kn_reduce_count(grad->params, grad->input[0].ndim, grad->input[0].shape);
+    kn_tensor *share = kn_mul_scalar(grad->grad_outputs[0], 1.0 / (double)count);
+
+    grad->grad_inputs[0] = kn_reduce_spread(share, grad->params, grad->input[0].ndim, grad->input[0].shape);
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
+}
+
+/* Adds each input element to the output element that it belongs to. */
+static kn_status sum_reference(const kn_call *call)
+{
+    const kn_reduce_params *params = call->params;
+    const kn_tensor *x = call->inputs[0];
+    kn_tensor *y = call->outputs[0];
+
+    for (int64_t i = 0; i < kn_numel(x); i++) {
+        int64_t rest = i, at = 0, step = 1;
+        for (int d = x->ndim - 1; d >= 0; d--) {
+            if (!params->over[d]) {
+                at += rest % x->shape[d] * step;
+                step *= x->shape[d];
+            }
+            rest /= x->shape[d];
+        }
+        kn_reference_set(y, at, kn_reference_get(y, at) + kn_reference_get(x, i));
+    }
+    return KN_OK;
+}
+
+static kn_status mean_reference(const kn_call *call)
+{
+    const double count = (double)kn_reduce_count(call->params, call->inputs[0]->ndim, call->inputs[0]->shape);
+
+    KN_TRY(sum_reference(call));
+    for (int64_t i = 0; i < kn_numel(call->outputs[0]); i++)
+        kn_reference_set(call->outputs[0], i, kn_reference_get(call->outputs[0], i) / count);
+    return KN_OK;
+}
+
+static kn_status sum_enter(kn_entry *entry)
+{
+    const kn_reduce_args *args = entry->params;
+    return kn_reduce_enter(kn_entry_record(entry, sizeof(kn_reduce_params)), &args->dims, args->keepdim,
+                           entry->inputs[0]->ndim);
+}
+
+static const kn_op_param sum_rows[] = {KN_PARAM(kn_reduce_args, dims), KN_PARAM(kn_reduce_args, keepdim)};
+
+const kn_op kn_sum_op = {.name = "sum",
+                         .inputs = {"x"},
+                         .params = KN_PARAMS(kn_reduce_args, sum_rows),
+                         .widens_halves = true,
+                         .enter = sum_enter,
+                         .record_size = sizeof(kn_reduce_params),
+                         .shape = sum_shape,
+                         .forward = sum_forward,
+                         .backward = sum_backward,
+                         .reference = sum_reference,
+                         .work = kn_work_reducing,
+                         .backward_work = kn_grad_work_moving};
+const kn_op kn_mean_op = {.name = "mean",
+                          .inputs = {"x"},
+                          .dtypes = {KN_DTYPES_FLOATING},
+                          .params = KN_PARAMS(kn_reduce_args, sum_rows),
+                          .widens_halves = true,
+                          .enter = sum_enter,
+                          .record_size = sizeof(kn_reduce_params),
+                          .shape = mean_shape,
+                          .forward = mean_forward,
+                          .backward = mean_backward,
+                          .reference = mean_reference,
+                          .work = kn_work_reducing};
+
+static kn_tensor *apply(const kn_op *op, kn_tensor *x, const int *dims, int num_dims, bool keepdim)
+{
+    kn_reduce_args args = {.keepdim = keepdim};
+    return kn_reduce_named(&args.dims, op->name, dims, num_dims) ? kn_invoke(op, &args, x) : NULL;
+}
+
+kn_tensor *kn_sum_dims(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
+{
+    return apply(&kn_sum_op, x, dims, num_dims, keepdim);
+}
+
+kn_tensor *kn_mean_dims(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
+{
+    return apply(&kn_mean_op, x, dims, num_dims, keepdim);
+}
+
+kn_tensor *kn_sum(kn_tensor *x) { return kn_sum_dims(x, NULL, 0, false); }
+kn_tensor *kn_mean(kn_tensor *x) { return kn_mean_dims(x, NULL, 0, false); }

@@ -1,0 +1,34 @@
+/* rt/command/recorder.h - how a command is recorded instead of enqueued.
+ *
+ * A capture on a stream names the functions that take its commands (rt/graph/capture.c). */
+#ifndef KN_RT_COMMAND_RECORDER_H
+#define KN_RT_COMMAND_RECORDER_H
+
+#include "rt/command/launch.h"
+#include "rt/program/program.h"
+#include "rt/stream/capturing.h"
+#include "rt/trace/watching.h"
+
+struct kn_gemm_call; /* rt/clblast/gemm_call.h */
+
+/* A copy or a fill, its memory found. */
+typedef struct kn_transfer {
+    cl_mem from, to;
+    size_t from_offset, to_offset, bytes;
+    unsigned char pattern[16]; /* of a fill */
+    size_t pattern_bytes;
+} kn_transfer;
+
+/* Each records one command instead of enqueueing it. An error fails the capture for good. */
+typedef struct kn_recorder {
+    kn_status (*kernel)(kn_capture *capture, kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
+                        const size_t global[3], const size_t local[3]);
+    kn_status (*transfer)(kn_capture *capture, kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer,
+                          const kn_buffer *from, const kn_buffer *to);
+    kn_status (*gemm)(kn_capture *capture, const struct kn_gemm_call *call);
+} kn_recorder;
+
+/* Sets the arguments of a kernel. */
+kn_status kn_kernel_set_arguments(cl_kernel handle, kn_stream *stream, const kn_launch_params *params);
+
+#endif

@@ -1,0 +1,26 @@
+/* rt/command/transfer.h - copies between host and device, and on a device.
+ *
+ * Offsets and sizes in bytes. In stream order. */
+#ifndef KN_RT_COMMAND_TRANSFER_H
+#define KN_RT_COMMAND_TRANSFER_H
+
+#include "rt/memory/buffer.h"
+
+/* waits */
+kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination, size_t bytes);
+/* source reusable on return; waits for the stream only when it is larger than KN_STAGED_BYTES */
+#define KN_STAGED_BYTES ((size_t)1 << 20)
+kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes);
+kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t source_offset, kn_buffer *destination,
+                         size_t destination_offset, size_t bytes);
+kn_status kn_buffer_fill(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *pattern, size_t pattern_bytes,
+                         size_t bytes);
+
+/* returns at once: keep the source unchanged until an event after it has passed */
+kn_status kn_buffer_write_pinned(kn_stream *stream, kn_buffer *buffer, size_t offset, kn_pinned *source,
+                                 size_t source_offset, size_t bytes);
+/* returns at once: the values are there when an event after it has passed */
+kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size_t offset, kn_pinned *destination,
+                                size_t destination_offset, size_t bytes);
+
+#endif

@@ -1,0 +1,19 @@
+/* rt/device/device.h - what any layer may ask of a device, beside koine/device.h. */
+#ifndef KN_RT_DEVICE_DEVICE_H
+#define KN_RT_DEVICE_DEVICE_H
+
+#include <koine/device.h>
+
+#include "rt/device/limits.h"
+
+#define KN_MAX_DEVICES 64 /* the host included */
+
+const kn_limits *kn_device_limits(const kn_device *device);
+bool kn_device_is_host(const kn_device *device);
+int kn_device_slot(const kn_device *device);               /* 0 for the host, 1 + index for the others */
+const char *kn_device_extensions(const kn_device *device); /* OpenCL's list, separated by blanks */
+
+/* How to get larger buffers than limits.max_allocation, for a message; NULL where that is not possible. */
+const char *kn_device_larger_buffers(const kn_device *device);
+
+#endif

@@ -1,0 +1,49 @@
+/* rt/device/device_struct.h - the fields of a device, for the runtime. Streams, memory and programs belong to other
+ * folders of rt, which use this one: here they are pointers. */
+#ifndef KN_RT_DEVICE_DEVICE_STRUCT_H
+#define KN_RT_DEVICE_DEVICE_STRUCT_H
+
+#include <stdatomic.h>
+
+#include "base/threads.h"
+#include "rt/device/device.h"
+#include "rt/device/opencl.h"
+#include "rt/device/quirks.h"
+
+typedef struct kn_pool kn_pool;                   /* rt/memory/pool.h */
+typedef struct kn_program_table kn_program_table; /* rt/program/program.h */
+typedef struct kn_staging kn_staging;             /* rt/command/staging.h */
+
+struct kn_device {
+    int slot;       /* 0: the host */
+    int gpu_rank;   /* 0: the best GPU, ...; -1: not a GPU */
+    char label[32]; /* what kn_device_open takes for it: "gpu:0", "cpu:0" */
+    kn_device_properties properties;
+    kn_limits limits;
+    kn_quirks quirks;
+    const char *extensions;
+
+    cl_platform_id platform;
+    cl_device_id id;
+
+    kn_mutex lock; /* guards opening and the lists of streams */
+    atomic_bool is_open;
+    cl_context context;
+    cl_command_queue service; /* for the runtime's own commands; never has any of the user's work */
+    cl_mem probe;             /* a few bytes, read to see whether the device still answers */
+
+    kn_stream *default_stream; /* made when the device is opened */
+    kn_stream *streams;        /* all of them, the default one last */
+    kn_stream *destroyed;      /* kept for reuse */
+    kn_pool *pool;
+    void (*leave_pool)(kn_stream *stream); /* called for a finished stream that is being destroyed */
+    kn_program_table *programs;
+    kn_staging *staging; /* made at the first use */
+    kn_mutex staging_lock;
+
+    atomic_bool is_lost;   /* rt/device/lost.h; for good */
+    atomic_bool is_losing; /* somebody writes what follows */
+    char lost_when[192];   /* "running kernel `x` failed with CL_OUT_OF_RESOURCES, -5" */
+};
+
+#endif

@@ -1,0 +1,42 @@
+/* rt/find/current.c - the device that the calling thread's work goes to. */
+#include <koine/device.h>
+
+#include "base/error.h"
+#include "rt/device/device_struct.h"
+
+static _Thread_local kn_device *current;
+
+kn_device *kn_device_current(void)
+{
+    if (!current && kn_device_open(&current, "auto") != KN_OK)
+        return NULL;
+    return current;
+}
+
+kn_status kn_device_set_current(kn_device *device)
+{
+    if (!device)
+        return kn_fail_argument_null("kn_device_set_current", "device");
+    current = device;
+    return KN_OK;
+}
+
+kn_device_guard kn_device_enter(kn_device *device)
+{
+    if (!device) {
+        kn_fail_argument_null("KN_DEVICE", "device");
+        kn_refuse_work();
+        return (kn_device_guard){0};
+    }
+    kn_device_guard guard = {.before = current, .entered = true};
+    current = device;
+    return guard;
+}
+
+void kn_device_leave(kn_device_guard *guard)
+{
+    if (guard->entered)
+        current = guard->before;
+    else
+        kn_accept_work();
+}

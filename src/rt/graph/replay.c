@@ -1,0 +1,92 @@
+/* rt/graph/replay.c - see rt/graph/replay.h. */
+#include "rt/graph/replay.h"
+
+#include <string.h>
+
+#include "rt/device/inject.h"
+#include "rt/device/lost.h"
+#include "rt/stream/queue.h"
+#include "rt/stream/submit.h"
+#include "rt/trace/watch.h"
+
+/* A recording shorter than this is enqueued by the caller: waking a thread costs as much. */
+#define FEW_COMMANDS 6
+
+static cl_int set_variables(kn_stream *stream, const kn_recording *recording, const kn_command *command,
+                            const unsigned char *snapshot)
+{
+    cl_int error = CL_SUCCESS;
+    for (int i = 0; i < command->num_variables && error == CL_SUCCESS; i++) {
+        const kn_variable_argument *argument = &recording->arguments[command->first_variable + i];
+        error = clSetKernelArg(command->kernel, argument->index, argument->size, snapshot + argument->offset);
+    }
+    if (command->fault_argument >= 0 && recording->bound != stream && error == CL_SUCCESS)
+        error = clSetKernelArg(command->kernel, (cl_uint)command->fault_argument, sizeof stream->fault, &stream->fault);
+    return error;
+}
+
+static cl_int run_transfer(kn_stream *stream, const kn_command *command, cl_event *event)
+{
+    const kn_transfer *t = &command->transfer;
+    if (command->kind == KN_COMMAND_FILL)
+        return KN_CL(KN_CL_COPY, clEnqueueFillBuffer(stream->queue, t->to, t->pattern, t->pattern_bytes, t->to_offset,
+                                                     t->bytes, 0, NULL, event));
+    return KN_CL(KN_CL_COPY, clEnqueueCopyBuffer(stream->queue, t->from, t->to, t->from_offset, t->to_offset, t->bytes,
+                                                 0, NULL, event));
+}
+
+static kn_status run_command(kn_stream *stream, const kn_recording *recording, const kn_command *command,
+                             const unsigned char *snapshot)
+{
+    KN_TRY(kn_device_check_lost(stream->device));
+    if (command->is_gemm)
+        return kn_clblast_enqueue(stream, &command->gemm);
+    cl_event event;
+    cl_int error = set_variables(stream, recording, command, snapshot);
+    if (error == CL_SUCCESS && command->kind == KN_COMMAND_KERNEL)
+        error = KN_CL(KN_CL_LAUNCH, clEnqueueNDRangeKernel(stream->queue, command->kernel, (cl_uint)command->dims, NULL,
+                                                           command->global, command->local[0] ? command->local : NULL,
+                                                           0, NULL, kn_watch_event(&event)));
+    else if (error == CL_SUCCESS)
+        error = run_transfer(stream, command, kn_watch_event(&event));
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, stream->device, "replaying %s", kn_command_operation(command));
+    kn_watch(stream, event, .kind = command->kind, .operation = kn_command_operation(command),
+             .kernel = command->kernel_name, .dims = command->dims,
+             .global = {command->global[0], command->global[1], command->global[2]},
+             .local = {command->local[0], command->local[1], command->local[2]}, .bytes = command->transfer.bytes);
+    return kn_stream_count_launch(stream);
+}
+
+static kn_status run(kn_stream *stream, void *subject, const unsigned char *snapshot)
+{
+    kn_recording *recording = subject;
+    kn_status status = KN_OK;
+    for (int i = 0; i < recording->num_commands && status == KN_OK; i++)
+        status = run_command(stream, recording, &recording->commands[i], snapshot);
+    if (recording->has_faults) /* after the commands, as a launch does */
+        atomic_store(&stream->fault_armed, true);
+    recording->bound = status == KN_OK ? stream : NULL;
+    cl_int error = kn_device_is_lost(stream->device) ? CL_SUCCESS : clFlush(stream->queue);
+    if (status == KN_OK && error != CL_SUCCESS)
+        status = kn_cl_fail(error, stream->device, "submitting a replay");
+    return status;
+}
+
+/* The hooks change state: generators advance, optimizers count a step. So nothing may run out of memory afterwards. */
+static kn_status take_snapshot(void *subject, unsigned char *snapshot)
+{
+    const kn_recording *recording = subject;
+    for (int i = 0; i < recording->num_hooks; i++)
+        KN_TRY(recording->hooks[i].prepare(recording->hooks[i].user));
+    for (int i = 0; i < recording->num_variables; i++)
+        memcpy(snapshot + recording->variables[i].offset, recording->variables[i].memory, recording->variables[i].size);
+    return KN_OK;
+}
+
+kn_status kn_recording_replay(kn_stream *stream, kn_recording *recording, bool here)
+{
+    const kn_submission work = {
+        .subject = recording, .snapshot_bytes = recording->snapshot_bytes, .prepare = take_snapshot, .run = run};
+    return here || recording->num_commands < FEW_COMMANDS ? kn_submit_here(stream, &work) : kn_submit(stream, &work);
+}

@@ -1,0 +1,19 @@
+/* rt/memory/buffer.c - a buffer's size, device and place. */
+#include "rt/memory/buffer.h"
+
+#include "rt/memory/blocks.h"
+
+cl_mem kn_buffer_memory(const kn_buffer *buffer) { return buffer->segment->memory; }
+kn_device *kn_buffer_device(const kn_buffer *buffer) { return buffer->segment->device; }
+size_t kn_buffer_size(const kn_buffer *buffer) { return buffer->requested; }
+
+size_t kn_buffer_offset(const kn_buffer *buffer)
+{
+    return buffer->offset + (buffer->segment->pool->guard ? KN_GUARD_BYTES : 0);
+}
+
+void *kn_buffer_native(const kn_buffer *buffer, size_t *byte_offset)
+{
+    *byte_offset = kn_buffer_offset(buffer);
+    return kn_buffer_memory(buffer);
+}

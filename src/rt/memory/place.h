@@ -1,0 +1,11 @@
+/* rt/memory/place.h - where a buffer lies, for those who enqueue commands. */
+#ifndef KN_RT_MEMORY_PLACE_H
+#define KN_RT_MEMORY_PLACE_H
+
+#include "rt/device/opencl.h"
+#include "rt/memory/buffer.h"
+
+cl_mem kn_buffer_memory(const kn_buffer *buffer);
+size_t kn_buffer_offset(const kn_buffer *buffer); /* in the memory object, in bytes */
+
+#endif

@@ -1,0 +1,25 @@
+/* rt/stream/fault.h - faults that kernels report: each stream has a record that a kernel writes instead of accessing
+ * memory out of bounds, and that the host reads once the stream's work is done. */
+#ifndef KN_RT_STREAM_FAULT_H
+#define KN_RT_STREAM_FAULT_H
+
+#include "rt/stream/stream_struct.h"
+
+/* The record, made with the stream. */
+kn_status kn_fault_record_new(cl_mem *record, kn_device *device);
+
+/* A small number that stands for an operation's name in records. */
+int kn_operation_number(const char *name);
+
+/* May a launch so far have found a fault? Asked before waiting: launches that other threads enqueue meanwhile are not
+ * waited for, so they are left to the next check. */
+static inline bool kn_stream_take_armed(kn_stream *stream) { return atomic_exchange(&stream->fault_armed, false); }
+
+/* Reports a fault that kernels of the stream, or of one whose values came here, found; its work so far must be done.
+ * Costs nothing when no launch could have found one. */
+kn_status kn_stream_check_fault(kn_stream *stream, bool armed);
+
+/* Values of `from` came to `to`: if its kernels may have found a fault, the next check of `to` reports that too. */
+void kn_stream_hear_faults(kn_stream *to, kn_stream *from);
+
+#endif

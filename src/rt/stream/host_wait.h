@@ -1,0 +1,10 @@
+/* rt/stream/host_wait.h - noting the calls that make the host wait for a device. */
+#ifndef KN_RT_STREAM_HOST_WAIT_H
+#define KN_RT_STREAM_HOST_WAIT_H
+
+#include <koine/status.h>
+
+/* Counts a call, named for the message; an error where kn_set_sync_debug_mode asks for one. */
+kn_status kn_note_host_wait(const char *what);
+
+#endif

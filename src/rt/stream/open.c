@@ -1,0 +1,189 @@
+/* rt/stream/open.c - see rt/stream/open.h. */
+#include "rt/stream/open.h"
+
+#include <stdlib.h>
+
+#include "base/fork.h"
+#include "base/memory.h"
+#include "rt/device/inject.h"
+#include "rt/device/lost.h"
+#include "rt/device/table.h"
+#include "rt/stream/fault.h"
+#include "rt/stream/queue.h"
+
+static atomic_ullong last_id;
+
+/* --- a stream --------------------------------------------------------------------------------- */
+
+/* Profiling is always on: events are then timed on the device's clock. It costs nothing as long as no event is asked
+ * for (docs/streams.md). The OpenCL 1.2 call is deprecated but works on every version; no other property: in order. */
+static cl_command_queue new_queue(kn_device *device, int priority, cl_int *error)
+{
+    if (priority != 0) {
+        const cl_queue_properties hint = priority < 0 ? CL_QUEUE_PRIORITY_HIGH_KHR : CL_QUEUE_PRIORITY_LOW_KHR;
+        const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, CL_QUEUE_PRIORITY_KHR,
+                                                  hint, 0};
+        return clCreateCommandQueueWithProperties(device->context, device->id, properties, error);
+    }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    return clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, error);
+#pragma GCC diagnostic pop
+}
+
+static kn_status open_queue(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs)
+{
+    cl_int error = CL_SUCCESS;
+    if (stream->queue) /* kept from the stream that had the struct before */
+        return KN_OK;
+    if (theirs)
+        error = clRetainCommandQueue(theirs);
+    cl_command_queue queue = theirs ? theirs : new_queue(device, priority, &error);
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, device, "making a stream");
+    stream->queue = queue;
+    return KN_OK;
+}
+
+kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs)
+{
+    /* The struct of a destroyed stream keeps these: another thread may still be waiting for that stream. */
+    if (!stream->fault) {
+        KN_TRY(kn_fault_record_new(&stream->fault, device));
+        kn_mutex_init(&stream->lock);
+        stream->device = device;
+    }
+    KN_TRY(open_queue(stream, device, priority, theirs));
+    stream->priority = priority;
+    stream->launches = 0;
+    atomic_store(&stream->fault_armed, false);
+    atomic_store(&stream->busy, false);
+    atomic_store(&stream->is_shared, theirs != NULL);
+    atomic_store(&stream->id, atomic_fetch_add(&last_id, 1) + 1);
+    return KN_OK;
+}
+
+/* Undoes kn_stream_open: for a device that could not be opened, whose context goes. */
+static void close_stream(kn_stream *stream)
+{
+    if (stream->queue)
+        clReleaseCommandQueue(stream->queue);
+    if (stream->fault) {
+        clReleaseMemObject(stream->fault);
+        kn_mutex_destroy(&stream->lock);
+    }
+    stream->queue = NULL;
+    stream->fault = NULL;
+    atomic_store(&stream->id, 0);
+}
+
+/* --- a device --------------------------------------------------------------------------------- */
+
+void kn_device_finish_streams(kn_device *device)
+{
+    kn_lock(&device->lock);
+    for (kn_stream *stream = device->streams; stream; stream = stream->next)
+        kn_stream_finish(stream);
+    kn_unlock(&device->lock);
+}
+
+/* At exit: queued work must end before the drivers are unloaded. */
+static void finish_all_devices(void)
+{
+    if (kn_is_forked()) /* the queues are there, the driver's threads are not */
+        return;
+    for (int slot = 1; slot < kn_device_slots(); slot++) {
+        kn_device *device = kn_device_slot_at(slot);
+        if (atomic_load(&device->is_open))
+            kn_device_finish_streams(device);
+    }
+}
+
+static void register_finish(void) { atexit(finish_all_devices); }
+
+static kn_status open_service(kn_device *device)
+{
+    cl_int error;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* as for a stream, above */
+    device->service = clCreateCommandQueue(device->context, device->id, 0, &error);
+#pragma GCC diagnostic pop
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "making a queue for host memory");
+}
+
+static kn_status open_default_stream(kn_device *device)
+{
+    kn_stream *stream = device->default_stream;
+    if (!stream && !(stream = kn_calloc(1, sizeof *stream)))
+        return KN_ERR_MEMORY;
+    device->default_stream = stream;
+    KN_TRY(kn_stream_open(stream, device, 0, NULL));
+    stream->is_default = true;
+    device->probe = stream->fault;
+    return KN_OK;
+}
+
+static void close_default_stream(kn_device *device)
+{
+    if (device->default_stream)
+        close_stream(device->default_stream);
+    device->probe = NULL;
+}
+
+static kn_status open_locked(kn_device *device)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    cl_int error;
+    cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)device->platform, 0};
+    device->context = clCreateContext(properties, 1, &device->id, NULL, NULL, &error);
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, device, "making an OpenCL context");
+    kn_status status = open_default_stream(device);
+    if (status == KN_OK)
+        status = open_service(device);
+    if (status != KN_OK) { /* released altogether: a later try makes a new context */
+        close_default_stream(device);
+        clReleaseContext(device->context);
+        device->context = NULL;
+        return status;
+    }
+    device->streams = device->default_stream;
+    atomic_store_explicit(&device->is_open, true, memory_order_release);
+    pthread_once(&once, register_finish);
+    kn_inject_from_environment();
+    return KN_OK;
+}
+
+kn_status kn_device_ensure_open(kn_device *device)
+{
+    if (atomic_load_explicit(&device->is_open, memory_order_acquire))
+        return kn_device_check_lost(device);
+    if (kn_device_is_host(device))
+        return kn_fail(KN_ERR_DEVICE,
+                       "the host runs no operations: move the tensor to a device first, kn_to(tensor, device)");
+    KN_TRY(kn_device_check_lost(device)); /* by fork */
+    kn_lock(&device->lock);
+    kn_status status = atomic_load(&device->is_open) ? KN_OK : open_locked(device);
+    kn_unlock(&device->lock);
+    return status;
+}
+
+kn_stream *kn_device_next_stream(kn_device *device, unsigned long long *id, cl_command_queue *queue)
+{
+    kn_stream *found = NULL;
+    unsigned long long least = 0;
+    kn_lock(&device->lock);
+    for (kn_stream *stream = device->streams; stream; stream = stream->next) {
+        unsigned long long one = atomic_load(&stream->id); /* 0: it is being destroyed, so nothing is on it */
+        if (one <= *id || (found && one > least))
+            continue;
+        found = stream;
+        least = one;
+    }
+    cl_int error = found && queue ? clRetainCommandQueue(found->queue) : CL_SUCCESS;
+    if (found && queue)
+        *queue = error == CL_SUCCESS ? found->queue : NULL;
+    kn_unlock(&device->lock);
+    *id = least;
+    return found;
+}

@@ -1,0 +1,20 @@
+/* rt/stream/wait.h - waiting for streams and events, for any layer; koine/stream.h has what users call. */
+#ifndef KN_RT_STREAM_WAIT_H
+#define KN_RT_STREAM_WAIT_H
+
+#include <koine/stream.h>
+
+kn_status kn_event_new_recorded(kn_event **event, kn_stream *stream); /* made and recorded */
+bool kn_event_has_passed(kn_event *event);                            /* does not wait; failed work is over, too */
+bool kn_event_has_failed(const kn_event *event);                      /* the work before it; or the device was lost */
+kn_status kn_event_await(kn_event *event); /* waits, but does not count as a host wait (kn_host_wait_count) */
+
+/* Waits for all that was enqueued on the stream, for memory that is about to be freed. Never refused, does not count as
+ * a host wait, reports no error. */
+void kn_stream_settle(kn_stream *stream);
+
+/* Calls so far that made the host wait until device work was done: reads, synchronizes, writes too large to be staged.
+ */
+uint64_t kn_host_wait_count(void);
+
+#endif

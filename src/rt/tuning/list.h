@@ -1,0 +1,24 @@
+/* rt/tuning/list.h - lists of results, found by their questions. */
+#ifndef KN_RT_TUNING_LIST_H
+#define KN_RT_TUNING_LIST_H
+
+#include "base/name_index.h"
+#include "rt/tuning/tuning.h"
+
+#define KN_TUNING_MAX_RESULTS 20000 /* of a list, and so of a file */
+
+typedef struct kn_tuning_list {
+    kn_tuning_result *results;
+    int count, capacity;
+    kn_name_index index; /* of the questions */
+} kn_tuning_list;
+
+kn_tuning_result *kn_tuning_in_list(const kn_tuning_list *list, const char *question); /* NULL: it is not */
+kn_status kn_tuning_put(kn_tuning_list *list, const kn_tuning_result *result); /* a copy, instead of an older one */
+/* Both: KN_ERR_STATE where there would be more than KN_TUNING_MAX_RESULTS. */
+kn_status kn_tuning_merge(kn_tuning_list *list, const kn_tuning_list *more);
+void kn_tuning_list_free(kn_tuning_list *list);
+kn_status kn_tuning_copy(kn_tuning_result *copy, const kn_tuning_result *result);
+kn_status kn_tuning_append(kn_tuning_result *result, const char *name, double seconds);
+
+#endif

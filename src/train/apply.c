@@ -1,0 +1,77 @@
+/* train/apply.c - a batch applied: which of its fields the module and the loss get, and what is made of them. */
+#include <koine/functional.h>
+
+#include "data/loader.h"
+#include "train/trainer.h"
+
+/* --- before a pass --------------------------------------------------------------------------------------------- */
+
+static kn_status find_field(const kn_loader *loader, const char *data, const char *name, const char *parameter)
+{
+    char there[256];
+    const kn_dataset *dataset = loader->dataset;
+    if (kn_dataset_find_field(dataset, name) >= 0)
+        return KN_OK;
+    return kn_fail(KN_ERR_ARGUMENT, "trainer: the %s has no field \"%s\"; %s: choose with .%s", data, name,
+                   kn_describe_names(there, sizeof there, dataset->names, dataset->num_fields), parameter);
+}
+
+static kn_status check_classes(kn_dtype dtype)
+{
+    if (dtype == KN_I64 || dtype == KN_I32 || dtype == KN_U8)
+        return KN_OK;
+    return kn_fail(KN_ERR_DTYPE,
+                   "trainer: accuracy compares with classes as whole numbers, but the targets are %s; with such "
+                   "targets make the trainer with .accuracy = false",
+                   kn_dtype_name(dtype));
+}
+
+/* Cross entropy and accuracy do; a loss function of the program's own looks for what it needs itself. */
+static bool needs_target(const kn_trainer *trainer, bool accuracy) { return accuracy || trainer->params.loss == NULL; }
+
+kn_status kn_trainer_check_fields(const kn_trainer *trainer, const kn_loader *loader, const char *data)
+{
+    const kn_trainer_params *params = &trainer->params;
+    for (int i = 0; i < trainer->num_inputs; i++)
+        KN_TRY(find_field(loader, data, params->inputs[i], "inputs"));
+    return needs_target(trainer, params->accuracy) ? find_field(loader, data, params->target, "target") : KN_OK;
+}
+
+/* What a collate function of the program's makes of the targets, the first batch shows. */
+kn_status kn_trainer_check_classes(const kn_trainer *trainer, const kn_loader *loader)
+{
+    const kn_dataset *dataset = loader->dataset;
+    if (!trainer->params.accuracy || loader->params.collate != NULL)
+        return KN_OK;
+    return check_classes(dataset->fields[kn_dataset_find_field(dataset, trainer->params.target)].dtype);
+}
+
+/* --- a batch --------------------------------------------------------------------------------------------------- */
+
+static kn_tensor *loss_of(const kn_trainer *trainer, kn_tensor *const *outputs, const kn_batch *batch,
+                          kn_tensor *target)
+{
+    if (trainer->params.loss == NULL)
+        return kn_cross_entropy(outputs[0], target);
+    kn_tensor *loss = trainer->params.loss(outputs, batch, trainer->params.loss_user);
+    if (loss == NULL && kn_error_status() == KN_OK)
+        return kn_fail_null(KN_ERR_STATE, "trainer: the loss function returned NULL without an error");
+    return loss;
+}
+
+kn_status kn_trainer_apply(kn_trainer *trainer, const kn_batch *batch, bool accuracy, kn_applied_batch *applied)
+{
+    kn_tensor **inputs = trainer->tensors, **outputs = inputs + trainer->num_inputs;
+    *applied = (kn_applied_batch){0};
+    for (int i = 0; i < trainer->num_inputs; i++)
+        if ((inputs[i] = kn_batch_field(batch, trainer->params.inputs[i])) == NULL)
+            return kn_error_status();
+    if (needs_target(trainer, accuracy) && (applied->target = kn_batch_field(batch, trainer->params.target)) == NULL)
+        return kn_error_status();
+    if (accuracy && trainer->params.accuracy)
+        KN_TRY(check_classes(kn_dtype_of(applied->target)));
+    KN_TRY(kn_forward_many(trainer->params.module, inputs, trainer->num_inputs, outputs, trainer->num_outputs));
+    applied->output = outputs[0];
+    applied->loss = loss_of(trainer, outputs, batch, applied->target);
+    return applied->loss != NULL ? KN_OK : kn_error_status();
+}
