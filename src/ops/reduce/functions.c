@@ -143,7 +143,7 @@ static double std_reference(const double *a, int64_t n, double correction)
     kn_tensor *kn_##id##_dims(kn_tensor *x, const int *dims, int num_dims, double correction, bool keepdim)            \
     {                                                                                                                  \
         kn_var_args args = {.keepdim = keepdim, .correction = correction};                                             \
-        return kn_reduce_named(&args.dims, #id, dims, num_dims) ? kn_invoke(&kn_##id##_op, &args, x) : NULL;            \
+        return kn_reduce_named(&args.dims, #id, dims, num_dims) ? kn_invoke(&kn_##id##_op, &args, x) : NULL;           \
     }
 
 VARIANCE_TABLE(var, VARIANCE, "gam", "2 * g * (a - m) / p")
