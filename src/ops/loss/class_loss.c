@@ -233,7 +233,7 @@ kn_status kn_class_loss_backward(kn_grad_call *grad)
     if (kn_numel(out) == 0)
         return KN_OK;
     if (!limits->is_cpu)
-        work = kn_work_for_groups(limits, (p.rows * lanes + (int64_t)work.local - 1) / (int64_t)work.local);
+        work = kn_work_for_teams(limits, p.rows, lanes);
     const kn_arg args[] = {kn_arg_tensor(grad->grad_outputs[0]),
                            kn_arg_tensor(saved[0]),
                            kn_arg_tensor(saved[1]),

@@ -6,6 +6,7 @@
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/loss/class_loss.h"
+#include "ops/pointwise/elementwise.h"
 #include "ops/reduce/reduce.h"
 
 static kn_status mse_shape(kn_call *call)
@@ -20,37 +21,31 @@ static double divisor_of(const kn_reduction_args *params, int64_t n)
     return params->reduction == KN_REDUCTION_MEAN ? (double)n : 1;
 }
 
-/* y[chunk] = sums of squares. */
-static kn_status launch_chunks(kn_call *call, const kn_tensor *a, const kn_tensor *b, kn_chunks chunks, double divisor,
-                               kn_tensor *y)
-{
-    const kn_work_size work = kn_work_for_groups(kn_tensor_limits(a), chunks.count);
-
-    return kn_run(call->stream, .source = "loss/mse.cl", .options = kn_dtype_options(a->dtype), .kernel = "mse_forward",
-                  .operation = "mse_loss", .dims = 1, .global = {work.global}, .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(a), kn_arg_tensor(b), kn_arg_tensor(y), kn_arg_i64(kn_numel(a)),
-                          kn_arg_i64(chunks.length), kn_arg_i64(chunks.count), kn_arg_real(a->dtype, divisor)));
-}
+/* A statement each: a product that is added at once might be fused, and rounded once less. */
+static kn_rows_code squared_error = {.name = "mse",
+                                     .inputs = "ab",
+                                     .numbers = "p",
+                                     .state = "s",
+                                     .init = "s = 0;",
+                                     .step = "const T d = a - b; const T e = d * d; s += e;",
+                                     .merge = "s += S;",
+                                     .values = {"s / p"},
+                                     .is_sum = true};
+static kn_pointwise_code squared_error_backward = {
+    .name = "mse_backward", .inputs = "gab", .numbers = "p", .values = {"p * g * (a - b)"}};
 
 static kn_status mse_of(kn_call *call, const kn_tensor *a, const kn_tensor *b)
 {
-    const int64_t n = kn_numel(a);
-    const double divisor = divisor_of(call->params, n);
-    kn_tensor *y = call->outputs[0], *partial;
-    kn_chunks chunks;
-    kn_status status;
-
-    if (n == 0)
-        return kn_tensor_fill(y, 0 / divisor);
-    chunks = kn_cut_middle(1, n, 1);
-    if (chunks.count == 1)
-        return launch_chunks(call, a, b, chunks, divisor, y);
-    KN_TRY(kn_tensor_new(&partial, a->dtype, 1, &chunks.count, a->storage->device));
-    status = launch_chunks(call, a, b, chunks, 1, partial);
-    if (status == KN_OK)
-        status = kn_sum_middle(call->stream, "mse_loss", partial, 1, chunks.count, 1, divisor, y);
-    kn_release(partial);
-    return status;
+    const kn_rows_problem p = {.code = &squared_error,
+                               .operation = "mse_loss",
+                               .compute = a->dtype,
+                               .outer = 1,
+                               .n = kn_numel(a),
+                               .inner = 1,
+                               .outputs = {kn_row_operand(call->outputs[0])},
+                               .inputs = {kn_row_operand(a), kn_row_operand(b)},
+                               .numbers = {divisor_of(call->params, kn_numel(a))}};
+    return kn_rows_run(call->stream, &p);
 }
 
 static kn_status mse_forward(kn_call *call)
@@ -74,24 +69,18 @@ static kn_status mse_forward(kn_call *call)
 static kn_status mse_backward(kn_grad_call *grad)
 {
     kn_tensor *const *saved = grad->saved;
-    const int64_t n = kn_numel(saved[0]);
-    const double scale = 2 / divisor_of(grad->params, n);
-    const kn_limits *limits = kn_tensor_limits(saved[0]);
-    const kn_work_size work = kn_work_for(limits, limits->is_cpu ? n : (n + 3) / 4);
+    const double scale = 2 / divisor_of(grad->params, kn_numel(saved[0]));
+    const kn_tensor *operands[] = {grad->grad_outputs[0], saved[0], saved[1]};
 
     for (int i = 0; i < 2; i++) { /* d/db = -d/da */
+        const kn_scalar number = kn_scalar_real(i ? -scale : scale);
         if (!grad->needs[i])
             continue;
         grad->grad_inputs[i] = kn_empty_like(saved[0]);
         if (!grad->grad_inputs[i])
             return kn_error_status();
-        if (n > 0)
-            KN_TRY(kn_run(grad->stream, .source = "loss/mse.cl", .options = kn_dtype_options(saved[0]->dtype),
-                          .kernel = "mse_backward", .operation = "mse_loss", .dims = 1, .global = {work.global},
-                          .local = {work.local},
-                          KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(saved[0]),
-                                  kn_arg_tensor(saved[1]), kn_arg_tensor(grad->grad_inputs[i]), kn_arg_i64(n),
-                                  kn_arg_real(saved[0]->dtype, i ? -scale : scale))));
+        KN_TRY(kn_elements(grad->stream, &squared_error_backward, "mse_loss", saved[0]->dtype, grad->grad_inputs[i],
+                           operands, 3, &number));
     }
     return KN_OK;
 }

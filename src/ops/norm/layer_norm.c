@@ -76,7 +76,7 @@ static kn_layer_team team_of(const kn_tensor *x, kn_rows r)
     kn_layer_team team = {.held = r.n <= 32 ? 4 : r.n <= 8 * (int64_t)most ? 8 : 0};
 
     team.lanes = team.held > 0 ? kn_team_for(r.n, team.held, most) : (int)most;
-    team.work = kn_work_for_groups(limits, (r.rows * team.lanes + (int64_t)most - 1) / (int64_t)most);
+    team.work = kn_work_for_teams(limits, r.rows, team.lanes);
     snprintf(team.options, sizeof team.options, "%s -DHELD=%d", kn_dtype_options(x->dtype), team.held);
     return team;
 }

@@ -69,9 +69,8 @@ static kn_status launch(kn_stream *stream, const kn_softmax_params *params, cons
     args[count++] = kn_arg_i64(l.inner);
     args[count++] = kn_arg_i32(params->logarithm);
     if (!limits->is_cpu) {
-        const int64_t local = (int64_t)work.local;
         const kn_softmax_team team = team_of(&l, work.local);
-        work = kn_work_for_groups(limits, (l.outer * l.inner * team.lanes + local - 1) / local);
+        work = kn_work_for_teams(limits, l.outer * l.inner, team.lanes);
         snprintf(options, sizeof options, "%s -DHELD=%d", kn_dtype_options(out->dtype), team.held);
         args[count++] = kn_arg_i32(team.lanes);
     }
