@@ -97,9 +97,8 @@ static kn_status draw(kn_entry *entry, int64_t inner)
     const kn_tensor *x = entry->inputs[0];
     kn_dropout_record *own = kn_entry_record(entry, sizeof *own);
 
-    entry->returns_input = !params->training;
     if (!params->training)
-        return KN_OK;
+        return kn_entry_return_input(entry);
     own->p = params->p;
     own->inner = inner;
     own->draw = kn_generator_take(x->storage->device, (uint64_t)(kn_numel(x) / (inner ? inner : 1)));
