@@ -116,6 +116,7 @@ static bool is_one_window(const pool *p)
 }
 
 #ifdef KN_CPU
+#include "pool/plane_max.clh"
 
 /* Output number i of all planes. */
 #define PLANE(i) (x + (i) / out_volume_of(&p) * volume_of(&p))
@@ -132,11 +133,8 @@ kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const 
         KN_FOR(plane, p.planes)
         {
             T best;
-            long at = max_long_run(x + plane * size, size, &best, 1);
+            const long at = plane_max(x + plane * size, size, &best);
             y[plane] = best;
-            if (IS_NAN(best))
-                for (at = size - 1; !IS_NAN(x[plane * size + at]); at--)
-                    ;
             if (save)
                 index[plane] = (int)at;
         }
