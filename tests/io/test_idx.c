@@ -228,7 +228,8 @@ static void test_huge_claims(void **state)
     (void)state;
     byte_block file = idx_header(0x0e, 2, (const uint32_t[]){0xffffffffu, 0x00ffffffu});
     append(&file, "12345678", 8);
-    refuse_bytes(&file, "at byte 12: expected 576460717809467400 bytes of elements, as given by the dimensions, found 8");
+    refuse_bytes(&file,
+                 "at byte 12: expected 576460717809467400 bytes of elements, as given by the dimensions, found 8");
     const char *path = temporary("huge.gz");
     write_gzip(path, file.data, file.size);
     refuse(path, "at byte 12 of the decompressed data: expected 576460717809467400 bytes");

@@ -96,7 +96,7 @@ static const op_row rows[] = {
      PLAIN, 1170, TABLES},
     {"conv2d/seed_1", build_conv2d, {FLOATS(5, 1, 28, 28), FLOATS(32, 1, 3, 3), FLOATS(32)}, PLAIN, 3380, TABLES},
     {"conv2d/seed_2", build_conv2d, {FLOATS(5, 32, 13, 13), FLOATS_IN(-0.1, 0.1, 64, 32, 5, 5), FLOATS(64)},
-     PLAIN, 1600, TABLES},
+     PLAIN, 1600, TABLES, .large = true},
     {"conv2d/7x7_many_channels", build_conv2d, {FLOATS(1, 33, 8, 9), FLOATS_IN(-0.1, 0.1, 34, 33, 7, 7)}, CONV(.padding = 3), 1617, TABLES},
     {"conv2d/8x8_many_channels", build_conv2d, {FLOATS(1, 32, 9, 8), FLOATS_IN(-0.1, 0.1, 32, 32, 8, 8)}, PLAIN, 2048, TABLES},
     {"conv2d/image_net_stem", build_conv2d, {FLOATS(1, 3, 37, 41), FLOATS(24, 3, 7, 7)},

@@ -31,13 +31,21 @@ static inline bool is_for_device(const kn_implementation_table *table, const kn_
            row == &table->rows[table->count - 1];
 }
 
-/* Whether to force the row: the flags let it run, the device has the units that it tries out, and it is made for such a
- * device (with KOINE_TEST_FULL=1 also for others, as KOINE_IMPL can force it there). */
+/* Whether the row is what the run is about: where code stands in for the instructions of tensor cores (KOINE_KERNEL_DIR),
+ * those that use them, and the reference; the others compute what they do without. */
+static inline bool is_in_question(const kn_implementation_table *table, const kn_implementation *row)
+{
+    return !getenv("KOINE_KERNEL_DIR") || row->works || row == &table->rows[table->count - 1];
+}
+
+/* Whether to force the row: the flags let it run, and the device has the units that it tries out. Without
+ * KOINE_TEST_FULL=1 it is also made for such a device (KOINE_IMPL can force it on others), and in question. */
 static inline bool can_force(const kn_implementation_table *table, const kn_implementation *row)
 {
     const kn_limits *limits = kn_device_limits(kn_device_current());
     return kn_implementation_allowed(row, kn_implementation_flags(table)) &&
-           (!row->works || limits->ptx_capability >= 80) && (test_full() || is_for_device(table, row));
+           (!row->works || limits->ptx_capability >= 80) &&
+           (test_full() || (is_for_device(table, row) && is_in_question(table, row)));
 }
 
 /* The portable floor of limits. */

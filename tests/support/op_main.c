@@ -108,6 +108,11 @@ static void check_f32_gradients(op_run *run, const op_result *f32)
     run->failures = fine.failures > run->failures ? fine.failures : run->failures;
 }
 
+static bool compares_gradients(const op_run *run, const options *chosen)
+{
+    return test_full() || (run->layout == LAYOUT_PLAIN && !chosen->no_gradient);
+}
+
 static void check_case(op_run *run, const options *chosen)
 {
     bool has_f64 = kn_device_limits(run->device)->has_f64;
@@ -121,7 +126,7 @@ static void check_case(op_run *run, const options *chosen)
                     (unsigned long long)kn_memory_allocated(run->device));
         if (run->dtype == KN_F64 && !run->row->no_gradient && !chosen->no_gradient)
             op_check_gradient(run);
-        if (run->dtype == KN_F32 && has_f64 && !run->row->no_gradient && (run->layout == LAYOUT_PLAIN || test_full()))
+        if (run->dtype == KN_F32 && has_f64 && !run->row->no_gradient && compares_gradients(run, chosen))
             check_f32_gradients(run, &result);
         op_check_implementations(run, &result);
         check_twin_device(run, &result);
@@ -139,7 +144,7 @@ static bool selected(const options *chosen, const op_row *row, op_layout layout)
 {
     char name[160];
     snprintf(name, sizeof name, "%s@%s", row->name, op_layout_name(layout));
-    if (row->full && !test_full())
+    if ((row->full || (row->large && chosen->as_gpu)) && !test_full())
         return false;
     return !chosen->only || strncmp(name, chosen->only, strlen(chosen->only)) == 0;
 }
@@ -166,10 +171,14 @@ static bool depends_on_dtype(const op_row *row)
     return op_num_inputs(row) == 0;
 }
 
-/* Other layouts than the plain one only in f32 unless everything is asked for: it is the views that matter there. */
-static bool runs_in_f64(kn_device *device, op_layout layout)
+/* Unless everything is asked for, other layouts than the plain one run only in f32, since it is the views that matter
+ * there; and runs that repeat the rows under other conditions take f64 only on a family's basic shapes, those with
+ * layouts. */
+static bool runs_in_f64(const options *chosen, const op_row *row, kn_device *device, op_layout layout)
 {
-    return kn_device_limits(device)->has_f64 && (layout == LAYOUT_PLAIN || test_full());
+    if (!kn_device_limits(device)->has_f64 || test_full())
+        return kn_device_limits(device)->has_f64;
+    return layout == LAYOUT_PLAIN && (row->layouts || !chosen->no_gradient);
 }
 
 static void run_row(const options *chosen, const op_row *row, kn_device *device, totals *sum)
@@ -179,7 +188,7 @@ static void run_row(const options *chosen, const op_row *row, kn_device *device,
         if (!selected(chosen, row, (op_layout)layout))
             continue;
         for (int d = 0; d < (depends_on_dtype(row) ? 2 : 1); d++) {
-            if (dtypes[d] == KN_F64 && !runs_in_f64(device, (op_layout)layout))
+            if (dtypes[d] == KN_F64 && !runs_in_f64(chosen, row, device, (op_layout)layout))
                 continue;
             if (chosen->dtype && strcmp(chosen->dtype, op_short_dtype(dtypes[d])) != 0)
                 continue;

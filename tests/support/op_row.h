@@ -62,6 +62,7 @@ typedef struct op_row {
     int64_t reduction;  /* terms of the longest sum in one element; default: guessed from the sizes */
     bool layouts;       /* run also with strided, transposed, offset and expanded inputs */
     bool no_gradient;   /* not differentiable, or only checked forward */
+    bool large;         /* takes kernels seconds that are not optimised: not where a GPU is pretended, by default */
     bool full;          /* only with KOINE_TEST_FULL=1: other rows cover its code, on other sizes or operators */
     const char *tables; /* implementation tables to force, blank-separated: "gemm conv2d" */
 } op_row;

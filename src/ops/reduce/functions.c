@@ -143,7 +143,7 @@ static double std_reference(const double *a, int64_t n, double correction)
     kn_tensor *kn_##id##_dims(kn_tensor *x, const int *dims, int num_dims, double correction, bool keepdim)            \
     {                                                                                                                  \
         kn_var_args args = {.keepdim = keepdim, .correction = correction};                                             \
-        return kn_reduce_named(&args.dims, #id, dims, num_dims) ? kn_invoke(&kn_##id##_op, &args, x) : NULL;            \
+        return kn_reduce_named(&args.dims, #id, dims, num_dims) ? kn_invoke(&kn_##id##_op, &args, x) : NULL;           \
     }
 
 VARIANCE_TABLE(var, VARIANCE, "gam", "2 * g * (a - m) / p")
@@ -194,7 +194,7 @@ static void norm_numbers(double *pq, double p, int64_t n)
 SUM_NORM(norm_0, "a != 0 ? (T)1 : (T)0", "s", "g", "g * 0")
 SUM_NORM(norm_1, "fabs(a)", "s", "ga", "g * " SIGN_OF_A)
 SUM_NORM(norm_2, "a * a", "sqrt(s)", "gay", "y == 0 ? (T)0 : g * (a / y)")
-SUM_NORM(norm_p, "pow(fabs(a), (T)p)", "pow(s, (T)q)", "gay",
+SUM_NORM(norm_p, "KN_POWER(fabs(a), p)", "KN_POWER(s, q)", "gay",
          "a == 0 || y == 0 ? (T)0 : g * " SIGN_OF_A " * pow(fabs(a) / y, p - 1)")
 
 /* Equal extremes share the gradient evenly. */
