@@ -12,6 +12,10 @@
 #include "rt/rt.h"
 #include "support/full.h"
 
+/* How far to go on in a list of sizes: to the next one, or, where a GPU is pretended and its kernels take seconds each,
+ * over every other unless all are asked for. */
+static inline int next_size(void) { return test_full() || kn_device_limits(kn_device_current())->is_cpu ? 1 : 2; }
+
 /* Tensor cores in TF32, for a device that has none: the test's environment puts code that does what they do in place of
  * their instructions (KOINE_KERNEL_DIR, tests/ops/tensor_cores). */
 static inline void pretend_tensor_cores(kn_limits *limits)
