@@ -32,17 +32,18 @@ static kn_tensor *layer_norm(kn_tensor *const *x, const double *p)
 /* clang-format off */
 #define CHANNELS(c, with) {.ndim = 1, .shape = {c}, .fill = with}
 #define BATCH(group, n, c, h, w)                                                                                       \
-    BOTH(group, batch_norm, #n "x" #c "x" #h "x" #w, (double)n * c * h * w, 0, {.ndim = 4, .shape = {n, c, h, w}},            \
-         CHANNELS(c, BENCH_UNIFORM), CHANNELS(c, BENCH_NORMAL), CHANNELS(c, BENCH_ZEROS), CHANNELS(c, BENCH_ONES))
+    BOTH(group, batch_norm, #n "x" #c "x" #h "x" #w, (double)n * c * h * w, 0,                                         \
+         {.ndim = 4, .shape = {n, c, h, w}}, CHANNELS(c, BENCH_UNIFORM), CHANNELS(c, BENCH_NORMAL),                    \
+         CHANNELS(c, BENCH_ZEROS), CHANNELS(c, BENCH_ONES))
 #define LAYER(group, rows, columns)                                                                                    \
-    BOTH(group, layer_norm, #rows "x" #columns, (double)rows * columns, columns, {.ndim = 2, .shape = {rows, columns}},       \
-         CHANNELS(columns, BENCH_UNIFORM), CHANNELS(columns, BENCH_NORMAL))
+    BOTH(group, layer_norm, #rows "x" #columns, (double)rows * columns, columns,                                       \
+         {.ndim = 2, .shape = {rows, columns}}, CHANNELS(columns, BENCH_UNIFORM), CHANNELS(columns, BENCH_NORMAL))
 /* clang-format on */
 
 /* clang-format off */
 #define ROWS_OF_BATCH(n, c)                                                                                            \
-    BOTH("", batch_norm, #n "x" #c, (double)n * c, 0, {.ndim = 2, .shape = {n, c}}, CHANNELS(c, BENCH_UNIFORM),            \
-         CHANNELS(c, BENCH_NORMAL), CHANNELS(c, BENCH_ZEROS), CHANNELS(c, BENCH_ONES))
+    BOTH("", batch_norm, #n "x" #c, (double)n * c, 0, {.ndim = 2, .shape = {n, c}},                                    \
+         CHANNELS(c, BENCH_UNIFORM), CHANNELS(c, BENCH_NORMAL), CHANNELS(c, BENCH_ZEROS), CHANNELS(c, BENCH_ONES))
 /* clang-format on */
 
 static const bench_case cases[] = {

@@ -13,6 +13,7 @@
 
 #include "rt/memory/snapshot.h"
 #include "rt/rt.h"
+#include "watch/memory/snapshot_read.h"
 
 typedef struct workload {
     kn_stream *stream;

@@ -1,7 +1,7 @@
 /* pool/adaptive.cl - adaptive pooling: window i of n over `size` covers floor(i size / n) to ceil((i + 1) size / n).
  * Gradients are gathers. The index kept by max pooling, as INDEX, is the maximum's place in its plane. */
 #include "pool/pool.clh"
-#include "reduce/max_run.clh"
+#include "pool/plane_max.clh"
 
 /* i a / b, rounded down and up; GPUs divide in 32 bits where those are enough: 64 take a hundred instructions. */
 #ifdef KN_CPU
@@ -132,7 +132,7 @@ kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const 
         KN_FOR(plane, p.planes)
         {
             T best;
-            long at = max_long_run(x + plane * size, size, &best, 1);
+            long at = max_of_plane(x + plane * size, size, &best);
             y[plane] = best;
             if (IS_NAN(best))
                 for (at = size - 1; !IS_NAN(x[plane * size + at]); at--)

@@ -1,7 +1,8 @@
 /* koine/functional.h - torch.nn.functional: convolution, pooling, normalisation, activation, dropout, losses.
  *
- * Tensor expressions as in koine/ops.h. Images are N, C, H, W and contiguous (others are copied); f32, f64,
- * and f16, which is computed in f32 and rounded once, gradients too. Floating inputs of one call have one dtype.
+ * Tensor expressions as in koine/ops.h. Signals are N, C, L, images N, C, H, W, volumes N, C, D, H, W, all contiguous
+ * (others are copied); f32, f64, and f16, which is computed in f32 and rounded once, gradients too. Floating inputs of
+ * one call have one dtype.
  * Optional parameters are named: kn_conv2d(x, weight, bias, .stride = 2, .padding = 1). Where a size may differ by
  * direction, there is a field in the plural too, .strides = {2, 1}: {length}, {height, width} or {depth, height, width},
  * as many as the function has dimensions. It wins over the plain one unless all of it is 0. */
@@ -61,9 +62,8 @@ KN_API kn_tensor *kn_conv3d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bia
 /* The gradient of a convolution with regard to its input, as an operation (torch.nn.functional.conv_transpose2d): what
  * has a convolution's sizes backwards. x [N, C, ...], weight [C, K / groups, kernel sizes...], bias [K] or NULL. The
  * result has K channels, and along each direction (size - 1) stride - paddings + dilation (kernel - 1) + output_padding
- * + 1 elements; KN_ERR_SHAPE where that is less than 1. output_padding tells which of the `stride` sizes that a
- * convolution brings down to the same; it adds no zeros but makes the result larger, and is smaller than stride or
- * dilation. */
+ * + 1 elements; KN_ERR_SHAPE where that is less than 1. A convolution with a stride brings several sizes down to one:
+ * output_padding, which is smaller than stride or dilation, says which of them the result has. */
 KN_API kn_tensor *kn_conv_transpose1d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias,
                                            const kn_conv_params *params);
 KN_API kn_tensor *kn_conv_transpose2d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias,

@@ -164,6 +164,33 @@ typedef struct kn_adaptive_pool_args {
     kn_ints output_size;
 } kn_adaptive_pool_args;
 
+/* layer_norm: over the last dimensions, which are `shape`. */
+typedef struct kn_layer_norm_args {
+    kn_ints shape;
+    double eps; /* default 1e-5 */
+} kn_layer_norm_args;
+
+/* batch_norm: as kn_batch_norm_params, whose tensors are inputs here. */
+typedef struct kn_batch_norm_args {
+    bool training;            /* default false */
+    bool cumulative;          /* the running estimates are means over num_batches_tracked batches; default false */
+    double momentum;          /* default 0.1 */
+    double eps;               /* default 1e-5 */
+    kn_activation activation; /* default none */
+} kn_batch_norm_args;
+
+/* cross_entropy, nll_loss: as kn_cross_entropy_params, whose tensor is an input here. */
+typedef struct kn_class_loss_args {
+    int64_t ignore_index;   /* default -100 */
+    double label_smoothing; /* default 0; cross_entropy only */
+    kn_reduction reduction; /* default mean */
+} kn_class_loss_args;
+
+/* mse_loss, binary_cross_entropy_with_logits. */
+typedef struct kn_reduction_args {
+    kn_reduction reduction; /* default mean */
+} kn_reduction_args;
+
 typedef struct kn_activation_args {
     kn_activation activation;
 } kn_activation_args;

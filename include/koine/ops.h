@@ -125,6 +125,9 @@ KN_API kn_tensor *kn_std_dims(kn_tensor *x, const int *dims, int num_dims, doubl
 KN_API kn_tensor *kn_norm(kn_tensor *x, double p);
 KN_API kn_tensor *kn_norm_dims(kn_tensor *x, double p, const int *dims, int num_dims, bool keepdim);
 
+/* Running sums along `dim`: element k is the sum of elements 0 to k; of whole numbers and bools int64. */
+KN_API kn_tensor *kn_cumsum(kn_tensor *x, int dim);
+
 /* --- matrix products -------------------------------------------------------------------------- */
 
 /* torch.matmul: vectors, matrices, and batches of matrices whose batch dimensions broadcast. Floating dtypes, both the

@@ -89,6 +89,8 @@ struct kn_op {
     const char *outputs[KN_OP_MAX_OUTPUTS]; /* their names; none: one, "result" */
     kn_op_params params;                    /* KN_PARAMS */
     bool widens_halves;                     /* float16 is computed in float32; the floating results are float16 again */
+    int num_widened;                        /* so many inputs, the first ones; 0: all */
+    bool composes;                          /* `enter` makes tensors, which go when the op was applied */
     /* What the caller said becomes what the op is applied to: see ops/dispatch/invoke.h. NULL: it stays as it is. */
     kn_status (*enter)(kn_entry *entry);
 

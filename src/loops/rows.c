@@ -14,7 +14,7 @@ typedef struct rows_plan {
     int64_t outer, n, inner, length, chunks;
     int32_t lanes, small;
     kn_divisor by_columns;
-    uint32_t unused;
+    int32_t backwards;
 } rows_plan;
 
 /* What the first of two launches leaves to the second: a field of each chunk's state after another, the place last. */
@@ -68,7 +68,10 @@ static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_ch
     form.stage = (uint8_t)stage;
     form.walk = (uint8_t)walk_of(p, chunks, limits);
     form.compute = (uint8_t)p->compute;
-    form.width = limits->is_cpu ? 16 : p->inner > 1 && p->inner % 4 == 0 ? 4 : 1;
+    form.width = stage == KN_ROWS_SCAN               ? (limits->is_cpu && p->inner > 1 ? 16 : 1)
+                 : limits->is_cpu                    ? 16
+                 : p->inner > 1 && p->inner % 4 == 0 ? 4
+                                                     : 1;
     form.is_aligned = form.width == 4 && are_aligned(p);
     form.has_place = wants_place(p);
     for (int i = 0; i < KN_ROWS_OUTPUTS && stage != KN_ROWS_PARTIAL; i++)
@@ -118,6 +121,12 @@ static int add_inputs(kn_arg *args, const kn_rows_problem *p, const rows_fields 
     int count = 0;
     for (int i = 0; combines && i < count_fields(p->code); i++)
         args[count++] = field_argument(p, fields, i);
+    if (form->stage == KN_ROWS_SCAN) {
+        args[count++] = kn_operand_argument(&p->inputs[0]);
+        for (int i = 0; i < count_fields(p->code); i++) /* not looked at where nothing is cut */
+            args[count++] = fields ? field_argument(p, fields, i) : kn_operand_argument(&p->inputs[0]);
+        return count;
+    }
     for (int i = 0; p->code->inputs[i]; i++)
         if (!combines || (p->code->per_row && strchr(p->code->per_row, p->code->inputs[i])))
             args[count++] = kn_operand_argument(&p->inputs[i]);
@@ -140,10 +149,12 @@ static kn_work_size work_on_gpu(const kn_limits *limits, const kn_rows_problem *
                                 kn_chunks chunks, rows_plan *plan)
 {
     const int64_t pieces = p->outer * chunks.count, across = p->inner / form->width;
-    if (form->walk == KN_ALONG_ROWS) {
+    if (form->walk == KN_ALONG_ROWS && form->stage != KN_ROWS_SCAN) {
         plan->lanes = kn_team_for(chunks.length, 16, kn_work_for_groups(limits, 1).local);
         return kn_work_for_teams(limits, pieces, plan->lanes);
     }
+    if (form->stage == KN_ROWS_SCAN)
+        return kn_work_for(limits, pieces * p->inner);
     plan->by_columns = kn_divisor_of(across);
     plan->small = pieces * across <= INT32_MAX;
     return form->walk == KN_DOWN_FEW_ROWS ? kn_work_for(limits, pieces * across)
@@ -163,8 +174,13 @@ static kn_status launch(kn_stream *stream, const kn_rows_problem *p, kn_rows_sta
                                        .form = &form,
                                        .form_size = sizeof form,
                                        .write = write_kernel};
-    rows_plan plan = {
-        .outer = p->outer, .n = p->n, .inner = p->inner, .length = chunks.length, .chunks = chunks.count, .lanes = 1};
+    rows_plan plan = {.outer = p->outer,
+                      .n = p->n,
+                      .inner = p->inner,
+                      .length = chunks.length,
+                      .chunks = chunks.count,
+                      .lanes = 1,
+                      .backwards = p->backwards};
     const kn_user_source *kernel;
     kn_arg args[MOST_ARGS];
     int count;
@@ -193,7 +209,9 @@ static kn_status run_in_chunks(kn_stream *stream, const kn_rows_problem *p, kn_c
     KN_TRY(kn_buffer_alloc(&fields.buffer, stream, size));
     kn_status status = launch(stream, p, KN_ROWS_PARTIAL, chunks, &fields);
     rest.n = chunks.count;
-    if (status == KN_OK)
+    if (status == KN_OK && p->scans)
+        status = launch(stream, p, KN_ROWS_SCAN, chunks, &fields);
+    else if (status == KN_OK)
         status = launch(stream, &rest, KN_ROWS_COMBINED, (kn_chunks){.length = chunks.count, .count = 1}, &fields);
     kn_buffer_free(fields.buffer);
     return status;
@@ -201,11 +219,11 @@ static kn_status run_in_chunks(kn_stream *stream, const kn_rows_problem *p, kn_c
 
 kn_status kn_rows_run(kn_stream *stream, const kn_rows_problem *problem)
 {
-    if (problem->outer * problem->inner == 0)
+    if (problem->outer * problem->inner == 0 || (problem->scans && problem->n == 0))
         return KN_OK;
     if (problem->n == 0)
         return launch(stream, problem, KN_ROWS_WHOLE, (kn_chunks){.length = 1, .count = 1}, NULL);
     const kn_chunks chunks = kn_cut_middle(problem->outer, problem->n, problem->inner);
-    return chunks.count == 1 ? launch(stream, problem, KN_ROWS_WHOLE, chunks, NULL)
+    return chunks.count == 1 ? launch(stream, problem, problem->scans ? KN_ROWS_SCAN : KN_ROWS_WHOLE, chunks, NULL)
                              : run_in_chunks(stream, problem, chunks);
 }

@@ -29,7 +29,7 @@
 /* What to compute. Everything has a letter for its name. In texts T is the type that is computed in, or vectors of it
  * on CPU devices, so texts hold for both: conditions are comparisons joined by & and |, which C can hold, and both
  * sides of `x ? y : z` are of type T. KN_LOWEST and KN_HIGHEST are below and above all values of T; KN_NAN(x) tells
- * NaN. Text lives as long as the process. */
+ * NaN; KN_POWER(a, p) stands for pow. Text lives as long as the process. */
 typedef struct kn_rows_code {
     const char *name;                    /* of the kernels */
     const char *inputs;                  /* a letter for each operand: "ab" */
@@ -56,6 +56,9 @@ typedef struct kn_rows_problem {
     kn_operand outputs[KN_ROWS_OUTPUTS];
     kn_operand inputs[KN_ROWS_INPUTS]; /* [outer, n, inner], or [outer, inner] where there is one for each row */
     double numbers[KN_ROWS_NUMBERS];
+    /* A value for each element instead, of the row up to it, or from it on: the output is [outer, n, inner]. For codes
+     * without a place and without inputs that there are one of for each row. */
+    bool scans, backwards;
 } kn_rows_problem;
 
 /* At most two launches. Rows of no elements give what `init` says. */

@@ -14,7 +14,7 @@ enum { MOST_INPUTS = KN_ROWS_STATE + KN_ROWS_INPUTS, MOST_OUTPUTS = KN_ROWS_STAT
 typedef struct rows_input {
     char letter; /* a field's is a capital */
     kn_dtype dtype;
-    bool per_row;
+    bool per_row, is_field;
 } rows_input;
 
 /* What it writes; the place is stored as int64. */
@@ -46,18 +46,29 @@ static bool has(const char *text, char letter) { return strchr(letters(text), le
 
 /* --- what is read and written ------------------------------------------------------------------------------------- */
 
+/* The fields that an earlier launch left: elements of the second stage, but not of a scan. */
+static void list_fields(rows_writer *w)
+{
+    for (int i = 0; w->code->state[i]; i++)
+        w->inputs[w->num_inputs++] = (rows_input){.letter = (char)toupper(w->code->state[i]),
+                                                  .dtype = (kn_dtype)w->form->compute,
+                                                  .is_field = w->form->stage == KN_ROWS_SCAN};
+}
+
 static void list_inputs(rows_writer *w)
 {
     const kn_rows_code *code = w->code;
     const bool combines = w->form->stage == KN_ROWS_COMBINED;
-    for (int i = 0; combines && code->state[i]; i++)
-        w->inputs[w->num_inputs++] =
-            (rows_input){.letter = (char)toupper(code->state[i]), .dtype = (kn_dtype)w->form->compute};
+    if (combines)
+        list_fields(w);
     for (int i = 0; code->inputs[i]; i++) {
         const bool per_row = has(code->per_row, code->inputs[i]);
         if (!combines || per_row)
-            w->inputs[w->num_inputs++] = (rows_input){code->inputs[i], (kn_dtype)w->form->inputs[i], per_row};
+            w->inputs[w->num_inputs++] =
+                (rows_input){.letter = code->inputs[i], .dtype = (kn_dtype)w->form->inputs[i], .per_row = per_row};
     }
+    if (w->form->stage == KN_ROWS_SCAN)
+        list_fields(w);
 }
 
 static void list_outputs(rows_writer *w)
@@ -102,6 +113,8 @@ static void write_definitions(const rows_writer *w)
     const kn_rows_form *f = w->form;
     kn_text_format(w->out, "#define KN_ELEMENT %s\n%s%s", kn_dtype_cl((kn_dtype)f->compute),
                    is_real(w) ? "" : "#define KN_WHOLE\n", bounds_of(f->compute));
+    if (f->compute == KN_F64)
+        kn_text_append(w->out, "#define KN_DOUBLE\n");
     if (compensates(w))
         kn_text_append(w->out, "#define KN_IS_SUM\n");
     if (f->stage == KN_ROWS_PARTIAL)
@@ -112,7 +125,7 @@ static void write_definitions(const rows_writer *w)
         kn_text_append(w->out, "#define KN_FEW_ROWS\n");
     if (fits_side_by_side(w))
         kn_text_append(w->out, "#define KN_SIDE_BY_SIDE\n");
-    if (f->width != 16)
+    if (f->width != 16 || f->stage == KN_ROWS_SCAN)
         kn_text_format(w->out, "#define KN_W %d\n", f->width);
     kn_text_append(w->out, "#include \"rows/rows.clh\"\n");
 }
@@ -238,10 +251,10 @@ static void write_take(const rows_writer *w, rows_width v, bool part)
     write_fields(w, v);
     write_fixed_locals(w);
     for (int i = 0; i < w->num_inputs; i++) {
-        if (w->inputs[i].per_row)
+        if (w->inputs[i].per_row || w->inputs[i].is_field)
             continue;
         kn_text_format(w->out, "const T %c = ", w->inputs[i].letter);
-        if (part)
+        if (part && v.width > 1)
             kn_text_format(w->out, "kn_part%d(kn_x->in%d, kn_at, kn_step, kn_count)", i, i);
         else
             write_load(w, i, v.width, "kn_x->", "kn_at");
@@ -381,7 +394,7 @@ static void write_width(const rows_writer *w, rows_width v)
     write_merge(w, v);
     write_fixed(w, v);
     write_take(w, v, false);
-    if (v.width == 16)
+    if (v.width == 16 || w->form->stage == KN_ROWS_SCAN)
         write_take(w, v, true);
     write_total(w, v);
     write_put(w, v);
@@ -502,6 +515,34 @@ static void write_for_cpu(const rows_writer *w)
     kn_text_append(w->out, "#include \"rows/cpu.clh\"\n");
 }
 
+/* KN_EARLIER: the state that another launch left, from element `at` of the fields. */
+static void write_earlier(const rows_writer *w)
+{
+    kn_text_append(w->out, "#define KN_EARLIER(kn_s, kn_at, kn_count) ");
+    for (int i = 0; i < w->num_inputs; i++) {
+        if (!w->inputs[i].is_field)
+            continue;
+        kn_text_format(w->out, "(kn_s).%c = ", tolower(w->inputs[i].letter));
+        if (w->form->width > 1)
+            kn_text_format(w->out, "kn_part%d(kn_in%d, kn_at, 1, kn_count); ", i, i);
+        else
+            kn_text_format(w->out, "kn_in%d[kn_at]; ", i);
+    }
+    kn_text_append(w->out, "\n");
+}
+
+static void write_for_scan(const rows_writer *w)
+{
+    const rows_width v = {w->form->width, "W"};
+    if (v.width > 1)
+        write_parts(w);
+    write_width(w, v);
+    write_earlier(w);
+    write_fix(w, "KN_FIXW(kn_row)", v, false);
+    write_put_macro(w, v, true);
+    kn_text_append(w->out, "#include \"rows/scan.clh\"\n");
+}
+
 static void write_for_gpu(const rows_writer *w)
 {
     const rows_width v = {w->form->width, "W"};
@@ -522,7 +563,9 @@ void kn_rows_write(kn_text *out, const void *code_, const void *form_)
     write_operands(&w);
     write_parameters(&w);
     kn_text_format(out, "#define KN_KERNEL " KN_ROWS_PREFIX "%s\n", code->name);
-    if (form->width == 16)
+    if (form->stage == KN_ROWS_SCAN)
+        write_for_scan(&w);
+    else if (form->width == 16)
         write_for_cpu(&w);
     else
         write_for_gpu(&w);

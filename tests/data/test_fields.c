@@ -2,6 +2,7 @@
  * devices and through collate functions; the loop over batches, however it is left. */
 #include "support/check.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@
 /* Sample i: tokens i, i + 1, i + 2 (int32), a mask of i % 3 + 1 ones (bool, as long), their number (uint8), i / 2 as the
  * target (float64). */
 typedef struct sentences {
-    int64_t bad; /* this one fails */
+    atomic_llong bad; /* this one fails; -1: none. Workers read it while a test sets it */
 } sentences;
 
 static int64_t sentences_length(void *self)
@@ -26,7 +27,7 @@ static int64_t sentences_length(void *self)
 
 static kn_status sentences_get(void *self, int64_t index, void *const *fields)
 {
-    const sentences *data = self;
+    sentences *data = self;
     if (index == data->bad)
         return kn_error_set(KN_ERR_IO, "sentence %d is gone", (int)index);
     for (int i = 0; i < 3; i++) {

@@ -229,7 +229,7 @@ static void the_memory_timeline_is_drawn(void **state)
     run_free(&r);
     r = run_shell("'%s' memory", KOINE_PROGRAM);
     assert_status(r, 2);
-    assert_contains(r.errors, "the snapshot's file is missing");
+    assert_contains(r.errors, "no snapshot file is given");
     run_free(&r);
     r = run_shell("'%s' memory /nowhere.json", KOINE_PROGRAM);
     assert_status(r, 1);

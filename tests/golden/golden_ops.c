@@ -122,6 +122,26 @@ static kn_tensor *apply_dims(const golden_case *c, const char *op, kn_tensor *co
         return kn_mean_dims(x[0], dims, count, keepdim);
     if (strcmp(op, "max_dim") == 0)
         return kn_max_dim(x[0], dim, keepdim, second);
+    if (strcmp(op, "min_dim") == 0)
+        return kn_min_dim(x[0], dim, keepdim, second);
+    if (strcmp(op, "argmin") == 0)
+        return kn_argmin(x[0], dim, keepdim);
+    if (strcmp(op, "prod_dim") == 0)
+        return kn_prod_dim(x[0], dim, keepdim);
+    if (strcmp(op, "cumsum") == 0)
+        return kn_cumsum(x[0], dim);
+    if (strcmp(op, "amax") == 0)
+        return kn_amax(x[0], dims, count, keepdim);
+    if (strcmp(op, "amin") == 0)
+        return kn_amin(x[0], dims, count, keepdim);
+    if (strcmp(op, "logsumexp") == 0)
+        return kn_logsumexp(x[0], dims, count, keepdim);
+    if (strcmp(op, "var_dims") == 0)
+        return kn_var_dims(x[0], dims, count, golden_number(c, "correction", 1), keepdim);
+    if (strcmp(op, "std_dims") == 0)
+        return kn_std_dims(x[0], dims, count, golden_number(c, "correction", 1), keepdim);
+    if (strcmp(op, "norm") == 0)
+        return kn_norm_dims(x[0], golden_number(c, "p", 2), dims, count, keepdim);
     if (strcmp(op, "softmax") == 0)
         return kn_softmax(x[0], dim);
     if (strcmp(op, "log_softmax") == 0)
@@ -161,6 +181,7 @@ static const struct {
     {"neg", kn_neg},     {"exp", kn_exp},   {"log", kn_log},         {"sqrt", kn_sqrt},
     {"abs", kn_abs},     {"relu", kn_relu}, {"sigmoid", kn_sigmoid}, {"tanh", kn_tanh},
     {"relu6", kn_relu6}, {"sum", kn_sum},   {"mean", kn_mean},       {"max", kn_max},
+    {"min", kn_min},     {"prod", kn_prod}, {"var", kn_var},         {"std", kn_std},
 };
 
 static const struct {
@@ -214,7 +235,7 @@ kn_tensor *golden_apply(const golden_case *c, kn_tensor *const *x, kn_tensor **s
         return apply_pool(c, op, x, second);
     if (strcmp(op, "cross_entropy") == 0 || strcmp(op, "nll_loss") == 0)
         return apply_classes(c, op, x);
-    if (strstr(op, "_dim") || strstr(op, "softmax") || strcmp(op, "argmax") == 0)
+    if (golden_number(c, "keepdim", -1) >= 0 || strstr(op, "softmax"))
         return apply_dims(c, op, x, second);
     return apply_other(c, op, x);
 }

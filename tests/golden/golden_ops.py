@@ -325,6 +325,62 @@ def reductions(folder):
     f.save(folder)
 
 
+def rows(folder):
+    f = GoldenFile('rows', 21)
+    ties = exact(f.random.randint(0, 3, (4, 6)))
+    nan = f.distinct(3, 4)
+    nan[1, 2] = NAN
+    nan[2, 1] = NAN
+    nan[2, 3] = NAN
+    infinite = f.distinct(3, 4)
+    infinite[0, :] = -INF
+    infinite[1, 2] = -INF
+    infinite[2, 1] = INF
+    zeros = f.distinct(4, 5)
+    zeros[1, 2] = 0
+    zeros[2, 0] = 0
+    zeros[2, 4] = 0
+    for name, function in (('min', torch.min), ('prod', torch.prod), ('var', torch.var), ('std', torch.std)):
+        for shape in ((17,), (3, 5), (2, 3, 4)):
+            f.case('%s_%s' % (name, 'x'.join(map(str, shape))), name, [f.distinct(*shape)], function, reduction=math.prod(shape))
+    f.case('min_ties', 'min', [ties], torch.min)
+    f.case('min_nan', 'min', [nan], torch.min, gradient=False)
+    f.case('var_of_one', 'var', [f.distinct(1)], torch.var, gradient=False)
+    f.case('prod_integers', 'prod', [f.integers(-3, 4, 7)], torch.prod, gradient=False)
+    for label, x in (('plain', f.distinct(3, 5)), ('ties', ties), ('nan', nan)):
+        for dim in (0, 1):
+            f.case('min_dim_%s_%d' % (label, dim), 'min_dim', [x], lambda x: tuple(torch.min(x, dim=dim)), dim=dim, keepdim=False)
+            f.case('argmin_%s_%d' % (label, dim), 'argmin', [x], lambda x: torch.argmin(x, dim=dim), gradient=False, dim=dim, keepdim=False)
+    shapes = (((3, 5), (0,)), ((3, 5), (1,)), ((2, 3, 4), (0, 2)), ((2, 3, 4), (-1,)), ((2, 3, 4), (1, 0)))
+    for name, function in (('amax', torch.amax), ('amin', torch.amin), ('logsumexp', torch.logsumexp)):
+        for shape, dims in shapes:
+            for keepdim in (False, True):
+                case = '%s_%s_%s%s' % (name, 'x'.join(map(str, shape)), '_'.join(map(str, dims)), '_keep' if keepdim else '')
+                f.case(case, name, [f.distinct(*shape)], lambda x: function(x, dims, keepdim), dims=dims, keepdim=keepdim, reduction=20)
+        f.case(name + '_ties', name, [ties], lambda x: function(x, (1,)), dims=(1,), keepdim=False, reduction=6)
+        f.case(name + '_nan', name, [nan], lambda x: function(x, (1,)), gradient=False, dims=(1,), keepdim=False)
+        f.case(name + '_infinite', name, [infinite], lambda x: function(x, (1,)), gradient=False, dims=(1,), keepdim=False)
+    for dim in (0, 1):
+        f.case('prod_dim_%d' % dim, 'prod_dim', [f.distinct(3, 5)], lambda x: torch.prod(x, dim), dim=dim, keepdim=False)
+        f.case('prod_dim_zeros_%d' % dim, 'prod_dim', [zeros], lambda x: torch.prod(x, dim), dim=dim, keepdim=False)
+    for name, function in (('var_dims', torch.var), ('std_dims', torch.std)):
+        for shape, dims in shapes:
+            for correction in (0, 1):
+                case = '%s_%s_%s_less_%d' % (name, 'x'.join(map(str, shape)), '_'.join(map(str, dims)), correction)
+                f.case(case, name, [f.distinct(*shape)], lambda x: function(x, dims, unbiased=correction == 1), dims=dims, keepdim=False,
+                       correction=correction, reduction=20)
+    for p in (0, 0.5, 1, 2, 3, INF, -INF):
+        for shape, dims in shapes:
+            case = 'norm_%s_%s_%s' % (p, 'x'.join(map(str, shape)), '_'.join(map(str, dims)))
+            f.case(case, 'norm', [f.distinct(*shape)], lambda x: torch.linalg.vector_norm(x, p, dims), dims=dims, keepdim=False, reduction=20, p=p, gradient=p != 0)
+    for dim in (0, 1, 2):
+        f.case('cumsum_%d' % dim, 'cumsum', [f.distinct(2, 3, 4)], lambda x: torch.cumsum(x, dim), dim=dim, keepdim=False, reduction=4)
+    f.case('cumsum_bools', 'cumsum', [f.integers(0, 2, 17) > 0], lambda x: torch.cumsum(x, 0), gradient=False, dim=0, keepdim=False)
+    f.case('norm_2_of_zeros', 'norm', [exact([[0.0, 0.0], [3.0, -4.0]])], lambda x: torch.linalg.vector_norm(x, 2, (1,)), dims=(1,), keepdim=False, p=2)
+    f.case('norm_nan', 'norm', [nan], lambda x: torch.linalg.vector_norm(x, 2, (1,)), gradient=False, dims=(1,), keepdim=False, p=2)
+    f.save(folder)
+
+
 def products(folder):
     f = GoldenFile('matmul', 7)
     pairs = (((5,), (5,)), ((5,), (5, 4)), ((3, 5), (5,)), ((3, 5), (5, 4)), ((5,), (2, 5, 3)), ((2, 3, 5), (5,)), ((2, 3, 5), (5, 4)), ((3, 5), (2, 5, 4)),
@@ -337,5 +393,5 @@ def products(folder):
 
 
 def make(folder):
-    for family in (convolution, convolutions, pooling, poolings, activations, losses, elementwise, reductions, products):
+    for family in (convolution, convolutions, pooling, poolings, activations, losses, elementwise, reductions, rows, products):
         family(folder)

@@ -67,9 +67,13 @@ void named_parameters(kn_tensor *x, kn_module *net, kn_loader **loader, kn_datas
     kn_copy(x, x, .non_blocking = true);
     kn_clamp(x, .min = 0);
     kn_dropout(kn_conv2d(x, x, NULL, .stride = 2), .p = 0.1);
+    kn_conv_transpose1d(x, x, NULL, .stride = 2, .output_padding = 1);
+    kn_max_pool3d(kn_conv3d(x, x, NULL, .strides = {2, 1, 1}, .paddings_after = {1, 0, 0}), .kernel_sizes = {1, 2, 2});
+    kn_max_pool2d_with_indices(x, &x, .kernel_size = 2);
     kn_cross_entropy(x, x, .ignore_index = 0);
     kn_jit_call(jit, KN_JIT_INPUTS(x), .more = NULL);
     kn_nn_sequential(kn_nn_linear(.in_features = 2, .out_features = 2, .bias = false), kn_nn_dropout(.p = 0.2));
+    kn_nn_conv_transpose2d(.in_channels = 2, .out_channels = 2, .kernel_sizes = {3, 2}, .padding = 1);
     kn_optim_adam(kn_module_parameters(net), .lr = 0.1);
     kn_loader_new(loader, data, .batch_size = 2);
     kn_tensor_dataset(&data, x, x, x);

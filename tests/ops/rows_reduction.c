@@ -66,6 +66,11 @@ static kn_tensor *build_norm(kn_tensor *const *x, const void *params)
     return kn_norm_dims(x[0], c->number, c->over.dims, c->over.count, c->over.keepdim);
 }
 
+static kn_tensor *build_cumsum(kn_tensor *const *x, const void *params)
+{
+    return kn_cumsum(x[0], ((const dims_case *)params)->dims[0]);
+}
+
 static kn_tensor *build_prod_dim(kn_tensor *const *x, const void *params)
 {
     const dims_case *c = params;
@@ -231,11 +236,22 @@ static const op_row rows[] = {
     {"norm/2", build_norm, {FLOATS(3, 5, 4)}, NUMBER_DIMS(2, true, 1), .layouts = true},
     {"norm/3", build_norm, {DISTINCT(3, 5, 4)}, NUMBER_DIMS(3, false, 0, 2)},
     {"norm/0.5", build_norm, {FLOATS_IN(0.5, 1.5, 7, 5)}, NUMBER_DIMS(0.5, false, 0)},
+    {"norm/0.5_beside_zeros", build_norm, {WHOLE(KN_DTYPE_DEFAULT, 0, 3, 7, 21)}, NUMBER_DIMS(0.5, false, 0), .no_gradient = true},
     {"norm/0", build_norm, {WHOLE(KN_F32, -1, 2, 7, 31)}, NUMBER_DIMS(0, false, 1), .no_gradient = true},
     {"norm/infinity", build_norm, {FLOATS(7, 11)}, NUMBER_DIMS(INFINITY, false, 1), .layouts = true},
     {"norm/minus_infinity", build_norm, {FLOATS(7, 11)}, NUMBER_DIMS(-INFINITY, false, 0)},
     {"norm/empty", build_norm, {FLOATS(0)}, NUMBER(2)},
     {"norm/f16", build_norm, {WHOLE(KN_F16, -3, 4, 7, 31)}, NUMBER_DIMS(2, false, 1), .no_gradient = true},
+    {"cumsum/last", build_cumsum, {FLOATS(7, 11)}, DIMS(false, -1), .layouts = true},
+    {"cumsum/first", build_cumsum, {FLOATS(7, 11)}, DIMS(false, 0), .layouts = true},
+    {"cumsum/middle", build_cumsum, {FLOATS(3, 5, 37)}, DIMS(false, 1), .layouts = true},
+    {"cumsum/scalar", build_cumsum, {FLOAT_SCALAR(-1, 1)}, DIMS(false, 0)},
+    {"cumsum/empty", build_cumsum, {FLOATS(3, 0)}, DIMS(false, 1)},
+    {"cumsum/long", build_cumsum, {FLOATS_IN(0, 1, 20011)}, DIMS(false, 0), .reduction = 20011},
+    {"cumsum/long_columns", build_cumsum, {FLOATS_IN(0, 1, 10007, 18)}, DIMS(false, 0), .reduction = 10007},
+    {"cumsum/int32", build_cumsum, {WHOLE(KN_I32, -9, 9, 5, 31)}, DIMS(false, 1), .no_gradient = true},
+    {"cumsum/bool", build_cumsum, {WHOLE(KN_BOOL, 0, 2, 131)}, DIMS(false, 0), .no_gradient = true},
+    {"cumsum/f16", build_cumsum, {WHOLE(KN_F16, -3, 4, 7, 31)}, DIMS(false, 1), .no_gradient = true},
     {"argmax/vector", build_argmax, {DISTINCT(1031)}, DIMS(false, 0), .no_gradient = true},
 };
 OP_ROWS_END

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from koine_ctypes import (BatchNormParams, BOOL, ClampParams, ConvParams, DOUBLE, DropoutParams, I64T, LayerNormParams,
-                          PoolParams, REDUCTIONS, VOID, dims, sizes)
+                          PoolParams, REDUCTIONS, Scalar, VOID, dims, sizes)
 
 OPS = {}
 
@@ -60,7 +60,7 @@ class InPlace(Unary):
 
 
 class WithNumber(Unary):
-    """An operation with a number: kn_NAME(x, number); PyTorch's name and the numbers are given."""
+    """An operation with a number: kn_NAME_with(x, number); PyTorch's name and the numbers are given."""
 
     def __init__(self, name, of_torch, numbers):
         super().__init__(name)
@@ -73,7 +73,8 @@ class WithNumber(Unary):
         return self.of_torch(x, number)
 
     def koine(self, k, x, number):
-        return k.call("kn_" + self.name, VOID(x), DOUBLE(number))
+        name = self.name.rstrip("_")
+        return k.call(f"kn_{name}_with{self.name[len(name):]}", VOID(x), Scalar(False, 0, number))
 
 
 class Custom(Unary):
@@ -300,6 +301,9 @@ def draw_pool(count, average):
                       ceil_mode=rng.random() < 0.4)
         if average:
             params["count_include_pad"] = rng.random() < 0.5
+            if count == 3:  # PyTorch wants an input that is larger than the kernel without its padding
+                params["kernel_size"] = tuple(map(min, params["kernel_size"], values[x].shape[-3:]))
+                params["padding"] = tuple(min(p, k // 2) for p, k in zip(params["padding"], params["kernel_size"]))
         else:
             params["dilation"] = some(rng, count, 1, 1, 2)
         return [x], tuple(params.items())

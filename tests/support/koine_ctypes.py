@@ -18,6 +18,10 @@ class TensorOptions(ctypes.Structure):
     _fields_ = [("dtype", INT), ("device", VOID), ("requires_grad", BOOL), ("pin_memory", BOOL)]
 
 
+class Scalar(ctypes.Structure):
+    _fields_ = [("is_whole", BOOL), ("whole", I64T), ("real", DOUBLE)]
+
+
 class ClampParams(ctypes.Structure):
     _fields_ = [("min", DOUBLE), ("max", DOUBLE)]
 

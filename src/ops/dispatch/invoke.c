@@ -105,24 +105,26 @@ void *kn_entry_record(kn_entry *entry, size_t size)
     return entry->space;
 }
 
+kn_status kn_entry_return_input(kn_entry *entry)
+{
+    entry->result = kn_scope_adopt(kn_retain(entry->inputs[0]));
+    return entry->result ? KN_OK : kn_error_status();
+}
+
 static kn_status enter(kn_entry *entry, kn_tensor *const *inputs, int num_inputs, const void *params)
 {
     memcpy(entry->inputs, inputs, (size_t)num_inputs * sizeof *inputs);
     entry->num_inputs = num_inputs;
     entry->params = entry->record = params ? params : entry->op->params.defaults;
-    KN_TRY(check_params(entry->op, entry->params));
-    return entry->op->enter ? entry->op->enter(entry) : KN_OK;
+    kn_status status = check_params(entry->op, entry->params);
+    if (status == KN_OK && entry->op->enter)
+        status = entry->op->enter(entry);
+    if (status != KN_OK)
+        kn_error_prefix("%s", entry->op->name);
+    return status;
 }
 
-/* --- float16 -------------------------------------------------------------------------------------------------------- */
-
-static bool has_halves(const kn_entry *entry)
-{
-    for (int i = 0; i < entry->num_inputs; i++)
-        if (entry->inputs[i] && entry->inputs[i]->dtype == KN_F16)
-            return entry->op->widens_halves;
-    return false;
-}
+/* --- calling -------------------------------------------------------------------------------------------------------- */
 
 static kn_status deliver(kn_tensor **output, kn_tensor *result)
 {
@@ -132,13 +134,26 @@ static kn_status deliver(kn_tensor **output, kn_tensor *result)
     return KN_OK;
 }
 
+static int widened_inputs(const kn_op *op, int num_inputs)
+{
+    return !op->widens_halves ? 0 : op->num_widened && op->num_widened < num_inputs ? op->num_widened : num_inputs;
+}
+
+static bool has_halves(const kn_op *op, kn_tensor *const *inputs, int num_inputs)
+{
+    for (int i = 0; i < widened_inputs(op, num_inputs); i++)
+        if (inputs[i] && inputs[i]->dtype == KN_F16)
+            return true;
+    return false;
+}
+
 /* The op computes in float32: its inputs are widened, and its floating results rounded to input 0's dtype. */
 static kn_status apply_widened(kn_entry *entry, kn_tensor **outputs, int num_outputs)
 {
     const kn_dtype dtype = entry->inputs[0]->dtype;
     kn_tensor *results[KN_OP_MAX_OUTPUTS] = {NULL};
 
-    for (int i = 0; i < entry->num_inputs; i++)
+    for (int i = 0; i < widened_inputs(entry->op, entry->num_inputs); i++)
         if (entry->inputs[i] && entry->inputs[i]->dtype == KN_F16 &&
             !(entry->inputs[i] = kn_to_dtype(entry->inputs[i], KN_F32)))
             return kn_error_status();
@@ -152,8 +167,21 @@ static kn_status apply_widened(kn_entry *entry, kn_tensor **outputs, int num_out
     return KN_OK;
 }
 
-/* The scope takes what is made on the way; the results outlive it. */
-static kn_status apply_in_scope(kn_entry *entry, kn_tensor **outputs, int num_outputs)
+static kn_status call(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
+                      kn_tensor **outputs, int num_outputs)
+{
+    kn_entry entry = {.op = op};
+    KN_TRY(enter(&entry, inputs, num_inputs, params));
+    if (entry.result)
+        return num_outputs > 0 ? deliver(&outputs[0], entry.result) : KN_OK;
+    return has_halves(entry.op, entry.inputs, num_inputs)
+               ? apply_widened(&entry, outputs, num_outputs)
+               : kn_op_apply_to(entry.op, entry.inputs, entry.num_inputs, entry.record, outputs, num_outputs);
+}
+
+/* The same where tensors are made on the way: the results outlive the scope that takes those. */
+static kn_status call_in_scope(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
+                               kn_tensor **outputs, int num_outputs)
 {
     bool is_made[KN_OP_MAX_OUTPUTS] = {false};
     const int depth = kn_scope_begin();
@@ -161,7 +189,7 @@ static kn_status apply_in_scope(kn_entry *entry, kn_tensor **outputs, int num_ou
         return kn_error_status();
     for (int i = 0; i < num_outputs; i++)
         is_made[i] = !outputs[i];
-    const kn_status status = apply_widened(entry, outputs, num_outputs);
+    const kn_status status = call(op, inputs, num_inputs, params, outputs, num_outputs);
     for (int i = 0; status == KN_OK && i < num_outputs; i++)
         if (is_made[i])
             kn_retain(outputs[i]);
@@ -172,25 +200,12 @@ static kn_status apply_in_scope(kn_entry *entry, kn_tensor **outputs, int num_ou
     return status;
 }
 
-/* --- calling -------------------------------------------------------------------------------------------------------- */
-
 kn_status kn_op_invoke_to(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                           kn_tensor **outputs, int num_outputs)
 {
-    kn_entry entry = {.op = op};
     KN_TRY(kn_op_check_given(op, inputs, num_inputs));
-    const kn_status status = enter(&entry, inputs, num_inputs, params);
-    if (status != KN_OK) {
-        kn_error_prefix("%s", op->name);
-        return status;
-    }
-    if (entry.returns_input)
-        return num_outputs > 0
-                   ? deliver(&outputs[0], outputs[0] ? entry.inputs[0] : kn_scope_adopt(kn_retain(entry.inputs[0])))
-                   : KN_OK;
-    return has_halves(&entry)
-               ? apply_in_scope(&entry, outputs, num_outputs)
-               : kn_op_apply_to(entry.op, entry.inputs, entry.num_inputs, entry.record, outputs, num_outputs);
+    const bool scoped = op->composes || has_halves(op, inputs, num_inputs);
+    return (scoped ? call_in_scope : call)(op, inputs, num_inputs, params, outputs, num_outputs);
 }
 
 kn_tensor *kn_op_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params)

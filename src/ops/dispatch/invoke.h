@@ -19,8 +19,11 @@ struct kn_entry {
     int num_inputs;
     const void *record; /* what the op is applied to: params, unless `enter` makes one */
     _Alignas(max_align_t) unsigned char space[KN_ENTRY_SPACE];
-    bool returns_input; /* set by `enter`: the result is input 0 itself */
+    kn_tensor *result; /* set by `enter` where the op is not applied: owned as a public function's result */
 };
+
+/* For `enter`: the result is input 0 itself. */
+kn_status kn_entry_return_input(kn_entry *entry);
 
 /* Room for the record of `enter`: zeroed, `size` bytes, KN_ENTRY_SPACE at most. */
 void *kn_entry_record(kn_entry *entry, size_t size);

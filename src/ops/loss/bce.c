@@ -6,18 +6,15 @@
 #include "base/text.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
+#include "ops/loss/class_loss.h"
 #include "ops/reduce/reduce.h"
-
-typedef struct kn_bce_params {
-    kn_reduction reduction;
-} kn_bce_params;
 
 /* Inputs: logits, targets, weights of the elements or NULL, weights of the positives or NULL; all of one shape. */
 enum { LOGITS, TARGET, WEIGHT, POSITIVE, INPUTS };
 
 static kn_status bce_shape(kn_call *call)
 {
-    const kn_bce_params *params = call->params;
+    const kn_reduction_args *params = call->params;
     const kn_tensor *x = call->inputs[LOGITS];
 
     KN_TRY(kn_call_check_floating(call, LOGITS));
@@ -27,7 +24,7 @@ static kn_status bce_shape(kn_call *call)
     return kn_call_output(call, x->dtype, 0, NULL);
 }
 
-static double divisor_of(const kn_bce_params *params, int64_t n)
+static double divisor_of(const kn_reduction_args *params, int64_t n)
 {
     return params->reduction == KN_REDUCTION_MEAN ? (double)n : 1;
 }
@@ -65,7 +62,7 @@ static kn_status launch_chunks(kn_call *call, kn_tensor *const in[INPUTS], kn_ch
 
 static kn_status bce_of(kn_call *call, kn_tensor *const in[INPUTS])
 {
-    const kn_bce_params *params = call->params;
+    const kn_reduction_args *params = call->params;
     const int64_t n = kn_numel(in[LOGITS]);
     const double divisor = divisor_of(params, n);
     kn_tensor *y = call->outputs[0], *partial;
@@ -109,7 +106,7 @@ static kn_status bce_forward(kn_call *call)
 
 static kn_status bce_backward(kn_grad_call *grad)
 {
-    const kn_bce_params *params = grad->params;
+    const kn_reduction_args *params = grad->params;
     const kn_tensor *x = grad->saved[LOGITS], *t = grad->saved[TARGET];
     const bool has_weight = grad->input[WEIGHT].dtype != KN_DTYPE_DEFAULT,
                has_positive = grad->input[POSITIVE].dtype != KN_DTYPE_DEFAULT;
@@ -139,7 +136,7 @@ static kn_status bce_backward(kn_grad_call *grad)
 
 static kn_status bce_reference(const kn_call *call)
 {
-    const kn_bce_params *params = call->params;
+    const kn_reduction_args *params = call->params;
     const int64_t n = kn_numel(call->inputs[LOGITS]);
     double sum = 0;
 
@@ -164,52 +161,47 @@ static kn_work bce_backward_work(const kn_grad_call *grad)
     return kn_grad_work(grad, 5 * kn_grad_work_elements(grad, 0));
 }
 
-const kn_op kn_binary_cross_entropy_with_logits_op = {.name = "binary_cross_entropy_with_logits",
-                                                      .inputs = {"logits", "target", "?weight", "?pos_weight"},
-                                                      .record_size = sizeof(kn_bce_params),
-                                                      .shape = bce_shape,
-                                                      .forward = bce_forward,
-                                                      .backward = bce_backward,
-                                                      .reference = bce_reference,
-                                                      .work = bce_work,
-                                                      .backward_work = bce_backward_work};
-
-static kn_tensor *bce(kn_tensor *const given[INPUTS], kn_reduction reduction)
+static kn_status bce_enter(kn_entry *entry)
 {
-    const kn_bce_params params = {.reduction = reduction};
-    const kn_tensor *x = given[LOGITS];
-    kn_tensor *in[INPUTS] = {given[LOGITS], given[TARGET]};
+    const kn_tensor *x = entry->inputs[LOGITS], *target = entry->inputs[TARGET];
+    char a[KN_DESCRIBE], b[KN_DESCRIBE];
 
-    for (int i = WEIGHT; i < INPUTS; i++) {
-        if (!given[i])
+    if (!kn_same_shape(x, target))
+        return kn_fail(KN_ERR_SHAPE, "target %s does not have the shape of input %s",
+                       kn_tensor_describe(b, sizeof b, target), kn_tensor_describe(a, sizeof a, x));
+    if (!kn_dtype_is_floating(x->dtype))
+        return kn_fail(KN_ERR_DTYPE, "the input is %s: it takes floating dtypes", kn_dtype_name(x->dtype));
+    for (int i = LOGITS; i < entry->num_inputs; i++) {
+        kn_tensor **in = &entry->inputs[i];
+        if (!*in)
             continue;
-        in[i] = kn_expand(given[i], x->ndim, x->shape);
-        if (!in[i])
-            return NULL;
+        if (i >= WEIGHT && !(*in = kn_expand(*in, x->ndim, x->shape)))
+            return kn_error_status();
+        if (i > LOGITS && !(*in = kn_to_dtype(*in, kn_compute_type(x->dtype))))
+            return kn_error_status();
     }
-    return kn_apply_as(&kn_binary_cross_entropy_with_logits_op, in, INPUTS, &params, kn_compute_type(x->dtype),
-                       x->dtype);
+    return KN_OK;
 }
+
+static const kn_op_param rows[] = {KN_PARAM(kn_reduction_args, reduction, .values = kn_reduction_names)};
+const kn_op kn_binary_cross_entropy_with_logits_op = {
+    .name = "binary_cross_entropy_with_logits",
+    .inputs = {"input", "target", "?weight", "?pos_weight"},
+    .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_ALL, KN_DTYPES_ALL, KN_DTYPES_ALL},
+    .params = KN_PARAMS(kn_reduction_args, rows, .reduction = KN_REDUCTION_MEAN),
+    .widens_halves = true,
+    .composes = true,
+    .enter = bce_enter,
+    .shape = bce_shape,
+    .forward = bce_forward,
+    .backward = bce_backward,
+    .reference = bce_reference,
+    .work = bce_work,
+    .backward_work = bce_backward_work};
 
 kn_tensor *kn_binary_cross_entropy_with_logits(kn_tensor *input, kn_tensor *target, kn_tensor *weight,
                                                kn_tensor *pos_weight, kn_reduction reduction)
 {
-    const char *const name = kn_binary_cross_entropy_with_logits_op.name;
-    char a[KN_DESCRIBE], b[KN_DESCRIBE];
-    int depth;
-
-    if (!kn_argument_given(name, "input", input) || !kn_argument_given(name, "target", target))
-        return NULL;
-    if (reduction < KN_REDUCTION_MEAN || reduction > KN_REDUCTION_NONE)
-        return kn_fail_null(KN_ERR_ARGUMENT, "%s: %d is no reduction", name, (int)reduction);
-    if (!kn_same_shape(input, target))
-        return kn_fail_null(KN_ERR_SHAPE, "%s: target %s does not have the shape of input %s", name,
-                            kn_tensor_describe(b, sizeof b, target), kn_tensor_describe(a, sizeof a, input));
-    if (!kn_dtype_is_floating(input->dtype))
-        return kn_fail_null(KN_ERR_DTYPE, "%s: the input is %s: it takes floating dtypes", name,
-                            kn_dtype_name(input->dtype));
-    depth = kn_scope_begin();
-    return depth == 0
-               ? kn_stick()
-               : kn_scope_return(depth, bce((kn_tensor *const[INPUTS]){input, target, weight, pos_weight}, reduction));
+    return kn_invoke(&kn_binary_cross_entropy_with_logits_op, &(kn_reduction_args){reduction}, input, target, weight,
+                     pos_weight);
 }

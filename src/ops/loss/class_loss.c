@@ -110,21 +110,16 @@ kn_work kn_class_loss_backward_work(const kn_grad_call *grad)
     return kn_grad_work(grad, params->logits ? 4 * kn_grad_work_elements(grad, 0) : rows);
 }
 
-bool kn_class_loss_check(const char *function, const kn_tensor *input, const kn_tensor *target,
-                         const kn_cross_entropy_params *params)
+const char *const kn_reduction_names[] = {"mean", "sum", "none", NULL};
+
+void kn_class_loss_enter(kn_entry *entry, bool logits)
 {
-    if (!kn_argument_given(function, "input", input) || !kn_argument_given(function, "target", target))
-        return false;
-    if (!(params->label_smoothing >= 0 && params->label_smoothing <= 1)) {
-        kn_fail_null(KN_ERR_ARGUMENT, "%s: label_smoothing must lie in 0 to 1, not %g", function,
-                     params->label_smoothing);
-        return false;
-    }
-    if (params->reduction < KN_REDUCTION_MEAN || params->reduction > KN_REDUCTION_NONE) {
-        kn_fail_null(KN_ERR_ARGUMENT, "%s: %d is no reduction", function, (int)params->reduction);
-        return false;
-    }
-    return true;
+    const kn_class_loss_args *args = entry->params;
+    kn_class_loss_params *own = kn_entry_record(entry, sizeof *own);
+    *own = (kn_class_loss_params){.ignore_index = args->ignore_index,
+                                  .label_smoothing = logits ? args->label_smoothing : 0,
+                                  .reduction = args->reduction,
+                                  .logits = logits};
 }
 
 /* --- forward ----------------------------------------------------------------------------------------------------- */
@@ -238,7 +233,7 @@ kn_status kn_class_loss_backward(kn_grad_call *grad)
     if (kn_numel(out) == 0)
         return KN_OK;
     if (!limits->is_cpu)
-        work = kn_work_for_groups(limits, (p.rows * lanes + (int64_t)work.local - 1) / (int64_t)work.local);
+        work = kn_work_for_teams(limits, p.rows, lanes);
     const kn_arg args[] = {kn_arg_tensor(grad->grad_outputs[0]),
                            kn_arg_tensor(saved[0]),
                            kn_arg_tensor(saved[1]),
@@ -294,19 +289,4 @@ kn_status kn_class_loss_reference(const kn_call *call)
     if (params->reduction != KN_REDUCTION_NONE)
         kn_reference_set(call->outputs[0], 0, params->reduction == KN_REDUCTION_MEAN ? sum / total : sum);
     return KN_OK;
-}
-
-kn_tensor *kn_class_loss_apply(const kn_op *op, const kn_class_loss_params *params, kn_tensor *input, kn_tensor *target,
-                               kn_tensor *weight)
-{
-    kn_tensor *result;
-    int depth;
-
-    if (input->dtype != KN_F16)
-        return kn_apply(op, params, input, target, weight);
-    depth = kn_scope_begin();
-    if (depth == 0)
-        return kn_stick();
-    result = kn_apply(op, params, kn_to_dtype(input, KN_F32), target, weight ? kn_to_dtype(weight, KN_F32) : NULL);
-    return kn_scope_return(depth, result ? kn_to_dtype(result, KN_F16) : NULL);
 }

@@ -4,7 +4,7 @@
 
 #include <koine/functional.h>
 
-#include "autograd/op.h"
+#include "ops/dispatch/invoke.h"
 
 typedef struct kn_class_loss_params {
     int64_t ignore_index;
@@ -12,6 +12,8 @@ typedef struct kn_class_loss_params {
     kn_reduction reduction;
     bool logits; /* cross entropy; else log-probabilities are given */
 } kn_class_loss_params;
+
+extern const char *const kn_reduction_names[];
 
 /* The functions of both descriptors. Inputs: x [N, C, ...], target [N, ...] of class indices, class weights [C] or
  * NULL. */
@@ -22,12 +24,7 @@ kn_status kn_class_loss_reference(const kn_call *call);
 kn_work kn_class_loss_work(const kn_call *call);
 kn_work kn_class_loss_backward_work(const kn_grad_call *grad);
 
-/* Checks the caller's parameters; fails as tensor expressions do. */
-bool kn_class_loss_check(const char *function, const kn_tensor *input, const kn_tensor *target,
-                         const kn_cross_entropy_params *params);
-
-/* Applies one of the two ops; float16 by way of float32. weight may be NULL. */
-kn_tensor *kn_class_loss_apply(const kn_op *op, const kn_class_loss_params *params, kn_tensor *input, kn_tensor *target,
-                               kn_tensor *weight);
+/* The record of a call with class indices. */
+void kn_class_loss_enter(kn_entry *entry, bool logits);
 
 #endif

@@ -4,21 +4,11 @@
 #include <koine/ops.h>
 
 #include "base/text.h"
-#include "ops/dispatch/promote.h"
 #include "ops/loss/class_loss.h"
 
-const kn_op kn_cross_entropy_op = {.name = "cross_entropy",
-                                   .inputs = {"logits", "target", "?weight"},
-                                   .record_size = sizeof(kn_class_loss_params),
-                                   .shape = kn_class_loss_shape,
-                                   .forward = kn_class_loss_forward,
-                                   .backward = kn_class_loss_backward,
-                                   .reference = kn_class_loss_reference,
-                                   .work = kn_class_loss_work,
-                                   .backward_work = kn_class_loss_backward_work};
-
 /* - sum_c w[c] q[c] log p[c] with q = (1 - e) target + e / C; the mean is over the positions. */
-static kn_tensor *of_probabilities(kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params)
+static kn_tensor *of_probabilities(kn_tensor *input, kn_tensor *target, kn_tensor *weight,
+                                   const kn_class_loss_args *params)
 {
     const int dim = input->ndim == 1 ? 0 : 1;
     const double classes = (double)input->shape[dim];
@@ -28,11 +18,11 @@ static kn_tensor *of_probabilities(kn_tensor *input, kn_tensor *target, const kn
     if (params->label_smoothing != 0)
         target = kn_add_scalar(kn_mul_scalar(target, 1 - params->label_smoothing), params->label_smoothing / classes);
     terms = kn_mul(terms, target);
-    if (params->weight) {
+    if (weight) {
         int64_t shape[KN_MAX_DIMS];
         for (int d = 0; d < input->ndim; d++)
             shape[d] = d == dim ? input->shape[dim] : 1;
-        terms = kn_mul(terms, kn_reshape(params->weight, input->ndim, shape));
+        terms = kn_mul(terms, kn_reshape(weight, input->ndim, shape));
     }
     if (params->reduction == KN_REDUCTION_NONE)
         return kn_neg(kn_sum_dims(terms, &dim, 1, false));
@@ -40,20 +30,48 @@ static kn_tensor *of_probabilities(kn_tensor *input, kn_tensor *target, const kn
     return params->reduction == KN_REDUCTION_SUM ? loss : kn_mul_scalar(loss, 1.0 / (double)positions);
 }
 
-static kn_tensor *with_probabilities(kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params)
+static kn_status with_probabilities(kn_entry *entry)
 {
+    kn_tensor *input = entry->inputs[0], *target = entry->inputs[1];
     char a[KN_DESCRIBE], b[KN_DESCRIBE];
-    int depth;
 
     if (!kn_same_shape(input, target) || input->dtype != target->dtype)
-        return kn_fail_null(
-            KN_ERR_SHAPE, "cross_entropy: class probabilities %s do not fit input %s: shape and dtype must be the same",
-            kn_tensor_describe(b, sizeof b, target), kn_tensor_describe(a, sizeof a, input));
+        return kn_fail(KN_ERR_SHAPE, "class probabilities %s do not fit input %s: shape and dtype must be the same",
+                       kn_tensor_describe(b, sizeof b, target), kn_tensor_describe(a, sizeof a, input));
     if (input->ndim == 0)
-        return kn_fail_null(KN_ERR_SHAPE, "cross_entropy: the input has no dimension of classes");
-    depth = kn_scope_begin();
-    return depth == 0 ? kn_stick() : kn_scope_return(depth, of_probabilities(input, target, params));
+        return kn_fail(KN_ERR_SHAPE, "the input has no dimension of classes");
+    entry->result = of_probabilities(input, target, entry->inputs[2], entry->params);
+    return entry->result ? KN_OK : kn_error_status();
 }
+
+static kn_status cross_entropy_enter(kn_entry *entry)
+{
+    const kn_dtype dtype = entry->inputs[1]->dtype;
+    if (kn_dtype_is_floating(dtype))
+        return with_probabilities(entry);
+    if (dtype == KN_BOOL)
+        return kn_fail(KN_ERR_DTYPE, "targets are class indices (int64, int32, uint8) or probabilities, not bool");
+    kn_class_loss_enter(entry, true);
+    return KN_OK;
+}
+
+static const kn_op_param rows[] = {KN_PARAM(kn_class_loss_args, ignore_index),
+                                   KN_PARAM(kn_class_loss_args, label_smoothing, .min = 0, .max = 1),
+                                   KN_PARAM(kn_class_loss_args, reduction, .values = kn_reduction_names)};
+const kn_op kn_cross_entropy_op = {.name = "cross_entropy",
+                                   .inputs = {"input", "target", "?weight"},
+                                   .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_NUMBERS},
+                                   .params = KN_PARAMS(kn_class_loss_args, rows, KN_CROSS_ENTROPY_DEFAULTS),
+                                   .widens_halves = true,
+                                   .composes = true,
+                                   .enter = cross_entropy_enter,
+                                   .record_size = sizeof(kn_class_loss_params),
+                                   .shape = kn_class_loss_shape,
+                                   .forward = kn_class_loss_forward,
+                                   .backward = kn_class_loss_backward,
+                                   .reference = kn_class_loss_reference,
+                                   .work = kn_class_loss_work,
+                                   .backward_work = kn_class_loss_backward_work};
 
 kn_cross_entropy_params kn_cross_entropy_params_init(void)
 {
@@ -62,19 +80,7 @@ kn_cross_entropy_params kn_cross_entropy_params_init(void)
 
 kn_tensor *kn_cross_entropy_with(kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params)
 {
-    kn_class_loss_params own;
-
     params = params ? params : &(kn_cross_entropy_params){KN_CROSS_ENTROPY_DEFAULTS};
-    if (!kn_class_loss_check("cross_entropy", input, target, params))
-        return NULL;
-    if (kn_dtype_is_floating(target->dtype))
-        return with_probabilities(input, target, params);
-    if (target->dtype == KN_BOOL)
-        return kn_fail_null(
-            KN_ERR_DTYPE, "cross_entropy: targets are class indices (int64, int32, uint8) or probabilities, not bool");
-    own = (kn_class_loss_params){.ignore_index = params->ignore_index,
-                                 .label_smoothing = params->label_smoothing,
-                                 .reduction = params->reduction,
-                                 .logits = true};
-    return kn_class_loss_apply(&kn_cross_entropy_op, &own, input, target, params->weight);
+    const kn_class_loss_args args = {params->ignore_index, params->label_smoothing, params->reduction};
+    return kn_invoke(&kn_cross_entropy_op, &args, input, target, params->weight);
 }

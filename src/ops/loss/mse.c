@@ -5,11 +5,9 @@
 #include "autograd/work.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
+#include "ops/loss/class_loss.h"
+#include "ops/pointwise/elementwise.h"
 #include "ops/reduce/reduce.h"
-
-typedef struct kn_mse_params {
-    kn_reduction reduction; /* mean or sum */
-} kn_mse_params;
 
 static kn_status mse_shape(kn_call *call)
 {
@@ -18,42 +16,36 @@ static kn_status mse_shape(kn_call *call)
     return kn_call_output(call, call->inputs[0]->dtype, 0, NULL);
 }
 
-static double divisor_of(const kn_mse_params *params, int64_t n)
+static double divisor_of(const kn_reduction_args *params, int64_t n)
 {
     return params->reduction == KN_REDUCTION_MEAN ? (double)n : 1;
 }
 
-/* y[chunk] = sums of squares. */
-static kn_status launch_chunks(kn_call *call, const kn_tensor *a, const kn_tensor *b, kn_chunks chunks, double divisor,
-                               kn_tensor *y)
-{
-    const kn_work_size work = kn_work_for_groups(kn_tensor_limits(a), chunks.count);
-
-    return kn_run(call->stream, .source = "loss/mse.cl", .options = kn_dtype_options(a->dtype), .kernel = "mse_forward",
-                  .operation = "mse_loss", .dims = 1, .global = {work.global}, .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(a), kn_arg_tensor(b), kn_arg_tensor(y), kn_arg_i64(kn_numel(a)),
-                          kn_arg_i64(chunks.length), kn_arg_i64(chunks.count), kn_arg_real(a->dtype, divisor)));
-}
+/* A statement each: a product that is added at once might be fused, and rounded once less. */
+static kn_rows_code squared_error = {.name = "mse",
+                                     .inputs = "ab",
+                                     .numbers = "p",
+                                     .state = "s",
+                                     .init = "s = 0;",
+                                     .step = "const T d = a - b; const T e = d * d; s += e;",
+                                     .merge = "s += S;",
+                                     .values = {"s / p"},
+                                     .is_sum = true};
+static kn_pointwise_code squared_error_backward = {
+    .name = "mse_backward", .inputs = "gab", .numbers = "p", .values = {"p * g * (a - b)"}};
 
 static kn_status mse_of(kn_call *call, const kn_tensor *a, const kn_tensor *b)
 {
-    const int64_t n = kn_numel(a);
-    const double divisor = divisor_of(call->params, n);
-    kn_tensor *y = call->outputs[0], *partial;
-    kn_chunks chunks;
-    kn_status status;
-
-    if (n == 0)
-        return kn_tensor_fill(y, 0 / divisor);
-    chunks = kn_cut_middle(1, n, 1);
-    if (chunks.count == 1)
-        return launch_chunks(call, a, b, chunks, divisor, y);
-    KN_TRY(kn_tensor_new(&partial, a->dtype, 1, &chunks.count, a->storage->device));
-    status = launch_chunks(call, a, b, chunks, 1, partial);
-    if (status == KN_OK)
-        status = kn_sum_middle(call->stream, "mse_loss", partial, 1, chunks.count, 1, divisor, y);
-    kn_release(partial);
-    return status;
+    const kn_rows_problem p = {.code = &squared_error,
+                               .operation = "mse_loss",
+                               .compute = a->dtype,
+                               .outer = 1,
+                               .n = kn_numel(a),
+                               .inner = 1,
+                               .outputs = {kn_row_operand(call->outputs[0])},
+                               .inputs = {kn_row_operand(a), kn_row_operand(b)},
+                               .numbers = {divisor_of(call->params, kn_numel(a))}};
+    return kn_rows_run(call->stream, &p);
 }
 
 static kn_status mse_forward(kn_call *call)
@@ -77,24 +69,18 @@ static kn_status mse_forward(kn_call *call)
 static kn_status mse_backward(kn_grad_call *grad)
 {
     kn_tensor *const *saved = grad->saved;
-    const int64_t n = kn_numel(saved[0]);
-    const double scale = 2 / divisor_of(grad->params, n);
-    const kn_limits *limits = kn_tensor_limits(saved[0]);
-    const kn_work_size work = kn_work_for(limits, limits->is_cpu ? n : (n + 3) / 4);
+    const double scale = 2 / divisor_of(grad->params, kn_numel(saved[0]));
+    const kn_tensor *operands[] = {grad->grad_outputs[0], saved[0], saved[1]};
 
     for (int i = 0; i < 2; i++) { /* d/db = -d/da */
+        const kn_scalar number = kn_scalar_real(i ? -scale : scale);
         if (!grad->needs[i])
             continue;
         grad->grad_inputs[i] = kn_empty_like(saved[0]);
         if (!grad->grad_inputs[i])
             return kn_error_status();
-        if (n > 0)
-            KN_TRY(kn_run(grad->stream, .source = "loss/mse.cl", .options = kn_dtype_options(saved[0]->dtype),
-                          .kernel = "mse_backward", .operation = "mse_loss", .dims = 1, .global = {work.global},
-                          .local = {work.local},
-                          KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(saved[0]),
-                                  kn_arg_tensor(saved[1]), kn_arg_tensor(grad->grad_inputs[i]), kn_arg_i64(n),
-                                  kn_arg_real(saved[0]->dtype, i ? -scale : scale))));
+        KN_TRY(kn_elements(grad->stream, &squared_error_backward, "mse_loss", saved[0]->dtype, grad->grad_inputs[i],
+                           operands, 3, &number));
     }
     return KN_OK;
 }
@@ -119,48 +105,57 @@ static kn_work mse_backward_work(const kn_grad_call *grad)
     return kn_grad_work(grad, 2 * (kn_grad_work_elements(grad, 0) + kn_grad_work_elements(grad, 1)));
 }
 
+/* Both inputs become floating tensors of one shape. The joint dtype is that of the expanded tensors, as in PyTorch: a
+ * number without dimensions widens. */
+static kn_status mse_enter(kn_entry *entry)
+{
+    kn_tensor **in = entry->inputs;
+    int64_t shape[KN_MAX_DIMS];
+    int ndim;
+
+    KN_TRY(kn_broadcast_shapes(&ndim, shape, in[0], in[1]));
+    for (int i = 0; i < 2 && !kn_same_shape(entry->inputs[0], entry->inputs[1]); i++)
+        if (!(in[i] = kn_expand(in[i], ndim, shape)))
+            return kn_error_status();
+    const kn_dtype result = kn_real_type(kn_result_type(in[0], in[1]));
+    for (int i = 0; i < 2; i++)
+        if (!(in[i] = kn_to_dtype(in[i], result)))
+            return kn_error_status();
+    if (((const kn_reduction_args *)entry->params)->reduction != KN_REDUCTION_NONE)
+        return KN_OK;
+    entry->result = kn_pow_scalar(kn_sub(in[0], in[1]), 2);
+    return entry->result ? KN_OK : kn_error_status();
+}
+
+/* d/dx = 2 (x - t) g / n, d/dt the same with the other sign. */
+static kn_status mse_backward_recorded(kn_grad_call *grad)
+{
+    const double n = (double)kn_shape_numel(grad->input[0].ndim, grad->input[0].shape);
+    kn_tensor *x = kn_grad_saved_input(grad, 0, 0), *target = kn_grad_saved_input(grad, 1, 1);
+    kn_tensor *slope =
+        kn_mul(kn_mul_scalar(kn_sub(x, target), 2 / divisor_of(grad->params, (int64_t)n)), grad->grad_outputs[0]);
+    for (int i = 0; i < 2; i++)
+        if (grad->needs[i] && !(grad->grad_inputs[i] = i == 0 ? slope : kn_neg(slope)))
+            return kn_error_status();
+    return KN_OK;
+}
+
+static const kn_op_param rows[] = {KN_PARAM(kn_reduction_args, reduction, .values = kn_reduction_names)};
 const kn_op kn_mse_loss_op = {.name = "mse_loss",
                               .inputs = {"input", "target"},
-                              .record_size = sizeof(kn_mse_params),
+                              .params = KN_PARAMS(kn_reduction_args, rows, .reduction = KN_REDUCTION_MEAN),
+                              .widens_halves = true,
+                              .composes = true,
+                              .enter = mse_enter,
                               .shape = mse_shape,
                               .forward = mse_forward,
                               .backward = mse_backward,
+                              .backward_recorded = mse_backward_recorded,
                               .reference = mse_reference,
                               .work = mse_work,
                               .backward_work = mse_backward_work};
 
-/* Both inputs as floating tensors of one shape. The joint dtype is that of the expanded tensors, as in PyTorch: a
- * number without dimensions widens. */
-static kn_tensor *mse(kn_tensor *input, kn_tensor *target, kn_reduction reduction)
-{
-    const kn_mse_params params = {.reduction = reduction};
-    int64_t shape[KN_MAX_DIMS];
-    int ndim;
-
-    if (kn_broadcast_shapes(&ndim, shape, input, target) != KN_OK) {
-        kn_error_prefix("mse_loss");
-        return kn_stick();
-    }
-    if (!kn_same_shape(input, target)) {
-        input = kn_expand(input, ndim, shape);
-        target = kn_expand(target, ndim, shape);
-        if (!input || !target)
-            return NULL;
-    }
-    const kn_dtype result = kn_real_type(kn_result_type(input, target));
-    if (reduction == KN_REDUCTION_NONE)
-        return kn_pow_scalar(kn_sub(kn_to_dtype(input, result), kn_to_dtype(target, result)), 2);
-    return kn_apply_jointly(&kn_mse_loss_op, (kn_tensor *[]){input, target}, 2, &params, result, result);
-}
-
 kn_tensor *kn_mse_loss(kn_tensor *input, kn_tensor *target, kn_reduction reduction)
 {
-    int depth;
-
-    if (!kn_argument_given("mse_loss", "input", input) || !kn_argument_given("mse_loss", "target", target))
-        return NULL;
-    if (reduction < KN_REDUCTION_MEAN || reduction > KN_REDUCTION_NONE)
-        return kn_fail_null(KN_ERR_ARGUMENT, "mse_loss: %d is no reduction", (int)reduction);
-    depth = kn_scope_begin();
-    return depth == 0 ? kn_stick() : kn_scope_return(depth, mse(input, target, reduction));
+    return kn_invoke(&kn_mse_loss_op, &(kn_reduction_args){reduction}, input, target);
 }

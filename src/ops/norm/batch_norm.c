@@ -5,7 +5,7 @@
 #include "autograd/view.h"
 #include "autograd/work.h"
 #include "base/text.h"
-#include "ops/dispatch/promote.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
 #include "ops/norm/norm.h"
 #include "ops/pointwise/activation.h"
@@ -70,11 +70,6 @@ static kn_status batch_norm_shape(kn_call *call)
     if (x->ndim < 2)
         return kn_fail(KN_ERR_SHAPE, "the input must be [N, C] or [N, C, d...], and is %s",
                        kn_tensor_describe(text, sizeof text, x));
-    if (!(params->momentum >= 0))
-        return kn_fail(KN_ERR_ARGUMENT, "momentum must not be negative, and is %g", params->momentum);
-    KN_TRY(kn_activation_check(params->activation));
-    if (!(params->eps >= 0))
-        return kn_fail(KN_ERR_ARGUMENT, "eps must not be negative, and is %g", params->eps);
     KN_TRY(check_channels(call));
     KN_TRY(check_running(call));
     if (params->training && x->shape[0] * kn_shape_numel(x->ndim - 2, x->shape + 2) == 1)
@@ -277,9 +272,32 @@ static kn_work batch_norm_backward_work(const kn_grad_call *grad)
     return kn_grad_work(grad, (sums ? 4 * n : 0) + (grad->needs[X] ? (training ? 5 : 1) * n : 0));
 }
 
+static kn_status batch_norm_enter(kn_entry *entry)
+{
+    const kn_batch_norm_args *args = entry->params;
+    kn_batch_norm_op_params *own = kn_entry_record(entry, sizeof *own);
+    *own = (kn_batch_norm_op_params){.momentum = args->momentum,
+                                     .eps = args->eps,
+                                     .training = args->training,
+                                     .cumulative = args->cumulative && args->training && entry->inputs[COUNTER],
+                                     .has_weight = entry->inputs[WEIGHT] != NULL,
+                                     .activation = args->activation};
+    return KN_OK;
+}
+
+static const kn_op_param batch_norm_rows[] = {KN_PARAM(kn_batch_norm_args, training),
+                                              KN_PARAM(kn_batch_norm_args, cumulative),
+                                              KN_PARAM(kn_batch_norm_args, momentum, .min = 0, .max = (double)INFINITY),
+                                              KN_PARAM(kn_batch_norm_args, eps, .min = 0, .max = (double)INFINITY),
+                                              KN_PARAM(kn_batch_norm_args, activation, .values = kn_activation_names)};
 const kn_op kn_batch_norm_op = {
     .name = "batch_norm",
     .inputs = {"x", "?weight", "?bias", "?running_mean", "?running_var", "?num_batches_tracked"},
+    .dtypes = {KN_DTYPES_FLOATING, 0, 0, 0, 0, KN_DTYPES_INDICES},
+    .params = KN_PARAMS(kn_batch_norm_args, batch_norm_rows, KN_BATCH_NORM_DEFAULTS),
+    .widens_halves = true,
+    .num_widened = BIAS + 1, /* what is changed in place stays what it is */
+    .enter = batch_norm_enter,
     .record_size = sizeof(kn_batch_norm_op_params),
     .shape = batch_norm_shape,
     .forward = batch_norm_forward,
@@ -288,43 +306,18 @@ const kn_op kn_batch_norm_op = {
     .work = batch_norm_work,
     .backward_work = batch_norm_backward_work};
 
-/* x, weight and bias in the dtype that is computed in; what is changed in place stays what it is. */
-static kn_tensor *apply(kn_tensor *in[INPUTS], const kn_batch_norm_op_params *params)
-{
-    const kn_dtype result = in[X]->dtype, compute = kn_compute_type(result);
-    const int depth = kn_scope_begin();
-    kn_tensor *y;
-
-    if (depth == 0)
-        return kn_stick();
-    for (int i = X; i <= BIAS; i++) {
-        if (!in[i] || kn_compute_type(in[i]->dtype) != compute) /* the shape rule refuses other dtypes */
-            continue;
-        in[i] = kn_to_dtype(in[i], compute);
-        if (!in[i])
-            return kn_scope_return(depth, NULL);
-    }
-    y = kn_op_apply(&kn_batch_norm_op, in, INPUTS, params, NULL);
-    if (y)
-        y = kn_to_dtype(y, result);
-    return kn_scope_return(depth, y);
-}
-
 kn_batch_norm_params kn_batch_norm_params_init(void) { return (kn_batch_norm_params){KN_BATCH_NORM_DEFAULTS}; }
 
 kn_tensor *kn_batch_norm_counted(kn_tensor *x, kn_tensor *counter, bool cumulative, const kn_batch_norm_params *params)
 {
-    if (!kn_argument_given(kn_batch_norm_op.name, "x", x))
-        return NULL;
     params = params ? params : &(kn_batch_norm_params){KN_BATCH_NORM_DEFAULTS};
-    kn_tensor *in[INPUTS] = {x, params->weight, params->bias, params->running_mean, params->running_var, counter};
-    const kn_batch_norm_op_params own = {.momentum = params->momentum,
-                                         .eps = params->eps,
-                                         .training = params->training,
-                                         .cumulative = cumulative && params->training && counter,
-                                         .has_weight = params->weight != NULL,
-                                         .activation = params->activation};
-    return apply(in, &own);
+    const kn_batch_norm_args args = {.training = params->training,
+                                     .cumulative = cumulative,
+                                     .momentum = params->momentum,
+                                     .eps = params->eps,
+                                     .activation = params->activation};
+    return kn_invoke(&kn_batch_norm_op, &args, x, params->weight, params->bias, params->running_mean,
+                     params->running_var, counter);
 }
 
 kn_tensor *kn_batch_norm_with(kn_tensor *x, const kn_batch_norm_params *params)

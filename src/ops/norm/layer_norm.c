@@ -5,16 +5,12 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/norm/norm.h"
 #include "ops/reduce/reduce.h"
-
-typedef struct kn_layer_norm_op_params {
-    double eps;
-    int ndim; /* of the normalised shape */
-    int64_t shape[KN_MAX_DIMS];
-} kn_layer_norm_op_params;
+#include "ops/shape/views.h"
 
 enum { X, WEIGHT, BIAS, INPUTS };
 
@@ -23,29 +19,29 @@ typedef struct kn_rows {
     int64_t rows, n;
 } kn_rows;
 
-static kn_rows rows_of(const kn_layer_norm_op_params *params, int ndim, const int64_t *shape)
+static kn_rows rows_of(const kn_layer_norm_args *params, int ndim, const int64_t *shape)
 {
-    return (kn_rows){kn_shape_numel(ndim - params->ndim, shape), kn_shape_numel(params->ndim, params->shape)};
+    return (kn_rows){kn_shape_numel(ndim - params->shape.count, shape),
+                     kn_shape_numel(params->shape.count, params->shape.values)};
 }
 
-static bool has_shape(const kn_tensor *t, int from, const kn_layer_norm_op_params *params)
+static bool has_shape(const kn_tensor *t, int from, const kn_layer_norm_args *params)
 {
-    return t->ndim - from == params->ndim &&
-           memcmp(t->shape + from, params->shape, (size_t)params->ndim * sizeof *params->shape) == 0;
+    return t->ndim - from == params->shape.count &&
+           memcmp(t->shape + from, params->shape.values,
+                  (size_t)params->shape.count * sizeof params->shape.values[0]) == 0;
 }
 
 static kn_status layer_norm_shape(kn_call *call)
 {
-    const kn_layer_norm_op_params *params = call->params;
+    const kn_layer_norm_args *params = call->params;
     const kn_tensor *x = call->inputs[X];
     char text[KN_DESCRIBE], wanted[KN_DESCRIBE];
 
     KN_TRY(kn_call_check_floating(call, X));
     KN_TRY(kn_call_check_same_dtype(call, X, BIAS));
-    if (!(params->eps >= 0))
-        return kn_fail(KN_ERR_ARGUMENT, "eps must not be negative, and is %g", params->eps);
-    kn_format_shape(wanted, sizeof wanted, params->ndim, params->shape);
-    if (x->ndim < params->ndim || !has_shape(x, x->ndim - params->ndim, params))
+    kn_format_shape(wanted, sizeof wanted, params->shape.count, params->shape.values);
+    if (x->ndim < params->shape.count || !has_shape(x, x->ndim - params->shape.count, params))
         return kn_fail(KN_ERR_SHAPE, "the normalised shape is %s, but the input's last dimensions are not: it is %s",
                        wanted, kn_tensor_describe(text, sizeof text, x));
     for (int i = WEIGHT; i <= BIAS; i++)
@@ -80,14 +76,14 @@ static kn_layer_team team_of(const kn_tensor *x, kn_rows r)
     kn_layer_team team = {.held = r.n <= 32 ? 4 : r.n <= 8 * (int64_t)most ? 8 : 0};
 
     team.lanes = team.held > 0 ? kn_team_for(r.n, team.held, most) : (int)most;
-    team.work = kn_work_for_groups(limits, (r.rows * team.lanes + (int64_t)most - 1) / (int64_t)most);
+    team.work = kn_work_for_teams(limits, r.rows, team.lanes);
     snprintf(team.options, sizeof team.options, "%s -DHELD=%d", kn_dtype_options(x->dtype), team.held);
     return team;
 }
 
 static kn_status launch_forward(kn_call *call, kn_tensor *const in[INPUTS], const kn_tensor *table, kn_rows r)
 {
-    const kn_layer_norm_op_params *params = call->params;
+    const kn_layer_norm_args *params = call->params;
     const kn_tensor *x = in[X];
     const kn_limits *limits = kn_tensor_limits(x);
     const kn_layer_team team = limits->is_cpu ? (kn_layer_team){.lanes = 1} : team_of(x, r);
@@ -244,7 +240,7 @@ static kn_status layer_norm_backward(kn_grad_call *grad)
 
 static kn_status layer_norm_reference(const kn_call *call)
 {
-    const kn_layer_norm_op_params *params = call->params;
+    const kn_layer_norm_args *params = call->params;
     const kn_tensor *x = call->inputs[X];
     const kn_rows r = rows_of(params, x->ndim, x->shape);
 
@@ -279,9 +275,30 @@ static kn_work layer_norm_backward_work(const kn_grad_call *grad)
     return kn_grad_work(grad, each * n);
 }
 
+static kn_status layer_norm_enter(kn_entry *entry)
+{
+    const kn_layer_norm_args *args = entry->params;
+    const kn_tensor *x = entry->inputs[X];
+
+    if (args->shape.count < 1)
+        return kn_fail(KN_ERR_ARGUMENT, "the normalised shape has %d dimensions: it takes 1 to %d", args->shape.count,
+                       KN_MAX_DIMS);
+    for (int i = WEIGHT; i < entry->num_inputs; i++)
+        if (entry->inputs[i] && kn_compute_type(entry->inputs[i]->dtype) != kn_compute_type(x->dtype))
+            return kn_fail(KN_ERR_DTYPE, "%s is %s and the input is %s: make them the same, kn_to_dtype",
+                           i == WEIGHT ? "weight" : "bias", kn_dtype_name(entry->inputs[i]->dtype),
+                           kn_dtype_name(x->dtype));
+    return KN_OK;
+}
+
+static const kn_op_param layer_norm_rows[] = {KN_PARAM(kn_layer_norm_args, shape),
+                                              KN_PARAM(kn_layer_norm_args, eps, .min = 0, .max = (double)INFINITY)};
 const kn_op kn_layer_norm_op = {.name = "layer_norm",
                                 .inputs = {"x", "?weight", "?bias"},
-                                .record_size = sizeof(kn_layer_norm_op_params),
+                                .dtypes = {KN_DTYPES_FLOATING},
+                                .params = KN_PARAMS(kn_layer_norm_args, layer_norm_rows, KN_LAYER_NORM_DEFAULTS),
+                                .widens_halves = true,
+                                .enter = layer_norm_enter,
                                 .shape = layer_norm_shape,
                                 .forward = layer_norm_forward,
                                 .backward = layer_norm_backward,
@@ -293,22 +310,9 @@ kn_layer_norm_params kn_layer_norm_params_init(void) { return (kn_layer_norm_par
 
 kn_tensor *kn_layer_norm_with(kn_tensor *x, int ndim, const int64_t *shape, const kn_layer_norm_params *params)
 {
-    const char *const name = kn_layer_norm_op.name;
-
     params = params ? params : &(kn_layer_norm_params){KN_LAYER_NORM_DEFAULTS};
-    if (!kn_argument_given(name, "x", x))
-        return NULL;
-    if (!shape && ndim > 0)
-        return kn_fail_argument_null(name, "shape"), kn_stick();
-    if (ndim < 1 || ndim > KN_MAX_DIMS)
-        return kn_fail_null(KN_ERR_ARGUMENT, "%s: the normalised shape has %d dimensions: it takes 1 to %d", name, ndim,
-                            KN_MAX_DIMS);
-    kn_tensor *in[INPUTS] = {x, params->weight, params->bias};
-    for (int i = WEIGHT; i <= BIAS; i++)
-        if (in[i] && kn_compute_type(in[i]->dtype) != kn_compute_type(x->dtype))
-            return kn_fail_null(KN_ERR_DTYPE, "%s: %s is %s and the input is %s: make them the same, kn_to_dtype", name,
-                                i == WEIGHT ? "weight" : "bias", kn_dtype_name(in[i]->dtype), kn_dtype_name(x->dtype));
-    kn_layer_norm_op_params own = {.eps = params->eps, .ndim = ndim};
-    memcpy(own.shape, shape, (size_t)ndim * sizeof *shape);
-    return kn_apply_as(&kn_layer_norm_op, in, INPUTS, &own, kn_compute_type(x->dtype), x->dtype);
+    kn_layer_norm_args args = {.eps = params->eps};
+    return kn_ints_of(&args.shape, kn_layer_norm_op.name, "shape", ndim, shape)
+               ? kn_invoke(&kn_layer_norm_op, &args, x, params->weight, params->bias)
+               : NULL;
 }

@@ -69,9 +69,8 @@ static kn_status launch(kn_stream *stream, const kn_softmax_params *params, cons
     args[count++] = kn_arg_i64(l.inner);
     args[count++] = kn_arg_i32(params->logarithm);
     if (!limits->is_cpu) {
-        const int64_t local = (int64_t)work.local;
         const kn_softmax_team team = team_of(&l, work.local);
-        work = kn_work_for_groups(limits, (l.outer * l.inner * team.lanes + local - 1) / local);
+        work = kn_work_for_teams(limits, l.outer * l.inner, team.lanes);
         snprintf(options, sizeof options, "%s -DHELD=%d", kn_dtype_options(out->dtype), team.held);
         args[count++] = kn_arg_i32(team.lanes);
     }
@@ -131,34 +130,38 @@ static kn_work softmax_backward_work(const kn_grad_call *grad)
     return kn_grad_work(grad, 4 * kn_grad_work_elements(grad, 0));
 }
 
-const kn_op kn_softmax_op = {.name = "softmax",
-                             .inputs = {"x"},
-                             .record_size = sizeof(kn_softmax_params),
-                             .shape = softmax_shape,
-                             .forward = softmax_forward,
-                             .backward = softmax_backward,
-                             .reference = softmax_reference,
-                             .work = softmax_work,
-                             .backward_work = softmax_backward_work};
-const kn_op kn_log_softmax_op = {.name = "log_softmax",
-                                 .inputs = {"x"},
-                                 .record_size = sizeof(kn_softmax_params),
-                                 .shape = softmax_shape,
-                                 .forward = softmax_forward,
-                                 .backward = softmax_backward,
-                                 .reference = softmax_reference,
-                                 .work = softmax_work,
-                                 .backward_work = softmax_backward_work};
-
-static kn_tensor *softmax(const kn_op *op, kn_tensor *x, int dim, bool logarithm)
+static kn_status enter(kn_entry *entry, bool logarithm)
 {
-    kn_softmax_params params = {.logarithm = logarithm};
-
-    if (!kn_argument_given(op->name, "x", x))
-        return NULL;
-    params.dim = kn_wrap_dim(op->name, dim, x->ndim);
-    return params.dim < 0 ? NULL : kn_apply_as(op, &x, 1, &params, kn_compute_type(x->dtype), x->dtype);
+    kn_softmax_params *own = kn_entry_record(entry, sizeof *own);
+    own->logarithm = logarithm;
+    return kn_dim_from_front(&own->dim, ((const kn_dim_args *)entry->params)->dim, entry->inputs[0]->ndim);
 }
 
-kn_tensor *kn_softmax(kn_tensor *x, int dim) { return softmax(&kn_softmax_op, x, dim, false); }
-kn_tensor *kn_log_softmax(kn_tensor *x, int dim) { return softmax(&kn_log_softmax_op, x, dim, true); }
+static kn_status softmax_enter(kn_entry *entry) { return enter(entry, false); }
+static kn_status log_softmax_enter(kn_entry *entry) { return enter(entry, true); }
+
+/* dx = y (g - sum(y g)); of the logarithm: g - exp(y) sum(g). */
+static kn_status softmax_backward_recorded(kn_grad_call *grad)
+{
+    const kn_softmax_params *params = grad->params;
+    kn_tensor *g = grad->grad_outputs[0], *y = kn_grad_saved_output(grad, 0, 0);
+    kn_tensor *sum = kn_sum_dims(params->logarithm ? g : kn_mul(y, g), &params->dim, 1, true);
+    grad->grad_inputs[0] = params->logarithm ? kn_sub(g, kn_mul(kn_exp(y), sum)) : kn_mul(y, kn_sub(g, sum));
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
+}
+
+static const kn_op_param dim_row[] = {KN_PARAM(kn_dim_args, dim)};
+
+#define SOFTMAX_OP(op_name, enter_)                                                                                    \
+    {                                                                                                                  \
+        .name = op_name, .inputs = {"x"}, .dtypes = {KN_DTYPES_FLOATING},                                              \
+        .params = KN_PARAMS(kn_dim_args, dim_row, .dim = -1), .widens_halves = true, .enter = enter_,                  \
+        .record_size = sizeof(kn_softmax_params), .shape = softmax_shape, .forward = softmax_forward,                  \
+        .backward = softmax_backward, .backward_recorded = softmax_backward_recorded, .reference = softmax_reference,  \
+        .work = softmax_work, .backward_work = softmax_backward_work                                                   \
+    }
+const kn_op kn_softmax_op = SOFTMAX_OP("softmax", softmax_enter);
+const kn_op kn_log_softmax_op = SOFTMAX_OP("log_softmax", log_softmax_enter);
+
+kn_tensor *kn_softmax(kn_tensor *x, int dim) { return kn_invoke(&kn_softmax_op, &(kn_dim_args){dim}, x); }
+kn_tensor *kn_log_softmax(kn_tensor *x, int dim) { return kn_invoke(&kn_log_softmax_op, &(kn_dim_args){dim}, x); }

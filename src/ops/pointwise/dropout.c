@@ -47,8 +47,7 @@ static kn_status launch(kn_stream *stream, const kn_dropout_record *params, cons
     args[count++] = kn_arg_real(y->dtype, scale_of(params->p));
     if (planes && !is_cpu) { /* a team of work-items per plane */
         const int lanes = kn_team_for(params->inner, 16, work.local);
-        const int64_t local = (int64_t)work.local;
-        work = kn_work_for_groups(kn_tensor_limits(y), (n / params->inner * lanes + local - 1) / local);
+        work = kn_work_for_teams(kn_tensor_limits(y), n / params->inner, lanes);
         args[count++] = kn_arg_i32(lanes);
     }
     return kn_run(stream, .source = "pointwise/dropout.cl", .options = kn_dtype_options(y->dtype),
@@ -98,9 +97,8 @@ static kn_status draw(kn_entry *entry, int64_t inner)
     const kn_tensor *x = entry->inputs[0];
     kn_dropout_record *own = kn_entry_record(entry, sizeof *own);
 
-    entry->returns_input = !params->training;
     if (!params->training)
-        return KN_OK;
+        return kn_entry_return_input(entry);
     own->p = params->p;
     own->inner = inner;
     own->draw = kn_generator_take(x->storage->device, (uint64_t)(kn_numel(x) / (inner ? inner : 1)));

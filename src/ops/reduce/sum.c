@@ -233,6 +233,7 @@ const kn_op kn_sum_op = {.name = "sum",
                          .shape = sum_shape,
                          .forward = sum_forward,
                          .backward = sum_backward,
+                         .backward_recorded = sum_backward,
                          .reference = sum_reference,
                          .work = kn_work_reducing,
                          .backward_work = kn_grad_work_moving};
@@ -246,6 +247,7 @@ const kn_op kn_mean_op = {.name = "mean",
                           .shape = mean_shape,
                           .forward = mean_forward,
                           .backward = mean_backward,
+                          .backward_recorded = mean_backward,
                           .reference = mean_reference,
                           .work = kn_work_reducing};
 

@@ -36,15 +36,15 @@ static kn_status clone_enter(kn_entry *entry)
 
 static kn_status contiguous_enter(kn_entry *entry)
 {
-    entry->returns_input = kn_is_contiguous(entry->inputs[0]);
-    return clone_enter(entry);
+    return kn_is_contiguous(entry->inputs[0]) ? kn_entry_return_input(entry) : clone_enter(entry);
 }
 
 static kn_status to_dtype_enter(kn_entry *entry)
 {
     const kn_dtype dtype = ((const kn_to_dtype_args *)entry->params)->dtype;
-    entry->returns_input = dtype == entry->inputs[0]->dtype;
-    return dtype == KN_DTYPE_DEFAULT ? kn_fail(KN_ERR_ARGUMENT, "%d is no dtype", (int)dtype) : KN_OK;
+    if (dtype == KN_DTYPE_DEFAULT)
+        return kn_fail(KN_ERR_ARGUMENT, "%d is not a dtype", (int)dtype);
+    return dtype == entry->inputs[0]->dtype ? kn_entry_return_input(entry) : KN_OK;
 }
 
 #define COPY_OP(op_name, params_, enter_)                                                                              \

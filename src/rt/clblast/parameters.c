@@ -16,7 +16,7 @@
  * SB: through local memory, filled by rows of MDIMA and NDIMB work-items; VWM, VWN: widths of vectors; STRM, STRN: a
  * work-item's columns and rows lie a group apart. Rules that CLBlast does not check: KWI divides KWG; MDIMC VWM and
  * MDIMA VWM divide MWG; NDIMC VWN and NDIMB VWN divide NWG; MDIMC NDIMC / MDIMA and / NDIMB divide KWG.
- * tests/rt/test_clblast.c checks them. */
+ * tests/rt/clblast/test_clblast.c checks them. */
 #define GEMM(mwg, nwg, kwg, kwi, mdimc, ndimc, mdima, ndimb, vwm, vwn, sa, sb, str)                                    \
     "GEMMK=0 KREG=1 MWG=" #mwg " NWG=" #nwg " KWG=" #kwg " KWI=" #kwi " MDIMC=" #mdimc " NDIMC=" #ndimc                \
     " MDIMA=" #mdima " NDIMB=" #ndimb " VWM=" #vwm " VWN=" #vwn " SA=" #sa " SB=" #sb " STRM=" #str " STRN=" #str

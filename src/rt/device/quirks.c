@@ -22,7 +22,7 @@ static const quirk_row rows[] = {
     {.platform = "Portable Computing Language",
      .quirks = {.compiles_at_first_launch = true},
      .evidence = "PoCL 3.1: a program that launches one new kernel and returns from main ended in SIGSEGV, 40 times "
-                 "of 40, inside clang in a thread of PoCL's. tests/rt/test_exit.c, docs/platforms.md"},
+                 "of 40, inside clang in a thread of PoCL's. tests/rt/stream/test_exit.c, docs/platforms.md"},
     {.platform = "NVIDIA CUDA",
      .first = 520,
      .quirks = {.f16_unannounced = true},

@@ -1,4 +1,4 @@
-/* rt/memory/snapshot.h - memory snapshots: made of a pool, and read back from JSON. */
+/* rt/memory/snapshot.h - snapshots of a pool. */
 #ifndef KN_RT_MEMORY_SNAPSHOT_H
 #define KN_RT_MEMORY_SNAPSHOT_H
 
@@ -8,24 +8,5 @@
 /* The pool of the device (only the segments of a private one, unless it is NULL) as PyTorch's snapshot. The caller
  * deletes it; NULL with an error when host memory is exhausted. */
 cJSON *kn_memory_snapshot_json(kn_device *device, const kn_mem_pool *only);
-
-/* What a snapshot says, in figures. */
-typedef struct kn_snapshot_point {
-    double time_us; /* since the first entry */
-    double allocated, reserved;
-} kn_snapshot_point;
-
-typedef struct kn_snapshot_figures {
-    int segments, blocks;                  /* blocks in use */
-    double reserved, allocated, requested; /* bytes */
-    double free_bytes, largest_free;       /* of blocks that are not in use */
-    kn_snapshot_point *points;             /* use over time: where the recorded history changes it */
-    size_t num_points;                     /* 0 without a history */
-    double peak_allocated, peak_reserved;  /* within the history */
-} kn_snapshot_figures;
-
-/* Reads the figures of a snapshot in PyTorch's form: those of the first device with a history, else of the first one.
- * KN_ERR_FORMAT, naming `what`, when it has another form. The caller frees figures->points. */
-kn_status kn_snapshot_read(kn_snapshot_figures *figures, const cJSON *root, const char *what);
 
 #endif

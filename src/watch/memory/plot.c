@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "rt/device/device.h"
 #include "rt/memory/snapshot.h"
+#include "watch/memory/snapshot_read.h"
 
 #define MAX_FILE ((size_t)1 << 30)
 #define MAX_POINTS 4000 /* more than a picture has columns */

@@ -1,10 +1,11 @@
 /* watch/memory/snapshot_read.c - what a memory snapshot says: how much is in use, in how many pieces, and its history.
  * Files may come from anywhere, so everything in them is checked. */
+#include "watch/memory/snapshot_read.h"
+
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "rt/memory/snapshot.h"
 
 static double number_of(const cJSON *object, const char *key)
 {

@@ -17,7 +17,7 @@ typedef struct kn_conv_plane_shape {
 kn_conv_plane_shape kn_conv_plane_shape_of_forward(const kn_conv_shape *s);
 kn_conv_plane_shape kn_conv_plane_shape_of_backward(const kn_conv_shape *s);
 
-/* One pass, conv2d_plane_pass.c: what a way of doing it describes, and below what running it fills in. The kernels of
+/* One pass, plane_pass.c: what a way of doing it describes, and below what running it fills in. The kernels of
  * both take the same arguments. */
 typedef struct kn_conv_plane_pass {
     const kn_conv_problem *problem;

@@ -220,7 +220,7 @@ bool kn_conv_supports_pointwise(const kn_limits *limits, const void *problem)
     return kn_conv_supports_pointwise_data(limits, problem) && reads_all(&((const kn_conv_problem *)problem)->shape);
 }
 
-/* Sums long enough for what is transposed, and blocks of channels that are filled. Bands (conv2d_bands.c) read larger
+/* Sums long enough for what is transposed, and blocks of channels that are filled. Bands (bands.c) read larger
  * images in place as well and transpose nothing: there sums must be longer still, unless channels lie so far apart that
  * bands lose more (8 images, in cycles per result: 64 channels to 256 at 56 x 56 pixels 15 % less than theirs; at 28 x
  * 28, 512 to 128 4 % less, 128 to 512 3 % more, 192 to 64 and back up to 10 % more). */

@@ -1,0 +1,96 @@
+/* ops/reduce/cumsum.c - running sums along a dimension. */
+#include <koine/ops.h>
+
+#include "autograd/work.h"
+#include "ops/dispatch/promote.h"
+#include "ops/dispatch/reference.h"
+#include "ops/reduce/reduce.h"
+
+static kn_rows_code running_sum = {.name = "cumsum",
+                                   .inputs = "a",
+                                   .state = "s",
+                                   .init = "s = 0;",
+                                   .step = "s += a;",
+                                   .merge = "s += S;",
+                                   .values = {"s"},
+                                   .is_sum = true};
+
+typedef struct kn_cumsum_record {
+    int dim;
+} kn_cumsum_record;
+
+static kn_status cumsum_enter(kn_entry *entry)
+{
+    kn_cumsum_record *record = kn_entry_record(entry, sizeof *record);
+    return kn_dim_from_front(&record->dim, ((const kn_dim_args *)entry->params)->dim, entry->inputs[0]->ndim);
+}
+
+static kn_status cumsum_shape(kn_call *call)
+{
+    const kn_tensor *x = call->inputs[0];
+    return kn_call_output(call, kn_dtype_is_floating(x->dtype) ? x->dtype : KN_I64, x->ndim, x->shape);
+}
+
+/* y = running sums of x, or, backwards, the sums of what is left. */
+static kn_status run(kn_stream *stream, kn_tensor *x, int dim, bool backwards, const kn_tensor *y)
+{
+    const bool is_real = kn_dtype_is_floating(x->dtype);
+    kn_rows_problem p = {.code = &running_sum,
+                         .operation = "cumsum",
+                         .compute = is_real ? kn_compute_type(x->dtype) : KN_I64,
+                         .outer = kn_shape_numel(dim, x->shape),
+                         .n = x->ndim ? x->shape[dim] : 1,
+                         .inner = x->ndim ? kn_shape_numel(x->ndim - dim - 1, x->shape + dim + 1) : 1,
+                         .outputs = {kn_row_operand(y)},
+                         .scans = true,
+                         .backwards = backwards};
+    kn_tensor *contiguous;
+
+    KN_TRY(kn_tensor_contiguous(&contiguous, x));
+    p.inputs[0] = kn_row_operand(contiguous);
+    const kn_status status = kn_rows_run(stream, &p);
+    kn_release(contiguous);
+    return status;
+}
+
+static kn_status cumsum_forward(kn_call *call)
+{
+    return run(call->stream, call->inputs[0], ((const kn_cumsum_record *)call->params)->dim, false, call->outputs[0]);
+}
+
+/* An element counts in all sums from its own on. */
+static kn_status cumsum_backward(kn_grad_call *grad)
+{
+    grad->grad_inputs[0] = kn_empty_like(grad->grad_outputs[0]);
+    if (!grad->grad_inputs[0])
+        return kn_error_status();
+    return run(grad->stream, grad->grad_outputs[0], ((const kn_cumsum_record *)grad->params)->dim, true,
+               grad->grad_inputs[0]);
+}
+
+static kn_status cumsum_reference(const kn_call *call)
+{
+    const kn_tensor *x = call->inputs[0];
+    const int dim = ((const kn_cumsum_record *)call->params)->dim;
+    const int64_t n = x->ndim ? x->shape[dim] : 1;
+    const int64_t inner = x->ndim ? kn_shape_numel(x->ndim - dim - 1, x->shape + dim + 1) : 1;
+
+    for (int64_t i = 0; i < kn_numel(x); i++) {
+        const double before = i / inner % n > 0 ? kn_reference_get(call->outputs[0], i - inner) : 0;
+        kn_reference_set(call->outputs[0], i, before + kn_reference_get(x, i));
+    }
+    return KN_OK;
+}
+
+static const kn_op_param rows[] = {KN_PARAM(kn_dim_args, dim)};
+const kn_op kn_cumsum_op = {.name = "cumsum",
+                            .inputs = {"x"},
+                            .params = KN_PARAMS(kn_dim_args, rows),
+                            .enter = cumsum_enter,
+                            .record_size = sizeof(kn_cumsum_record),
+                            .shape = cumsum_shape,
+                            .forward = cumsum_forward,
+                            .backward = cumsum_backward,
+                            .reference = cumsum_reference};
+
+kn_tensor *kn_cumsum(kn_tensor *x, int dim) { return kn_invoke(&kn_cumsum_op, &(kn_dim_args){dim}, x); }

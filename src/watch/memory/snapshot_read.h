@@ -1,0 +1,27 @@
+/* watch/memory/snapshot_read.h - reading memory snapshots back from JSON. */
+#ifndef KN_WATCH_MEMORY_SNAPSHOT_READ_H
+#define KN_WATCH_MEMORY_SNAPSHOT_READ_H
+
+#include <cjson/cJSON.h>
+#include <koine/status.h>
+
+/* What a snapshot says, in figures. */
+typedef struct kn_snapshot_point {
+    double time_us; /* since the first entry */
+    double allocated, reserved;
+} kn_snapshot_point;
+
+typedef struct kn_snapshot_figures {
+    int segments, blocks;                  /* blocks in use */
+    double reserved, allocated, requested; /* bytes */
+    double free_bytes, largest_free;       /* of blocks that are not in use */
+    kn_snapshot_point *points;             /* use over time: where the recorded history changes it */
+    size_t num_points;                     /* 0 without a history */
+    double peak_allocated, peak_reserved;  /* within the history */
+} kn_snapshot_figures;
+
+/* Reads the figures of a snapshot in PyTorch's form: those of the first device with a history, else of the first one.
+ * KN_ERR_FORMAT, naming `what`, when it has another form. The caller frees figures->points. */
+kn_status kn_snapshot_read(kn_snapshot_figures *figures, const cJSON *root, const char *what);
+
+#endif

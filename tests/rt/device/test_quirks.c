@@ -1,0 +1,123 @@
+/* test_quirks.c - which drivers have which quirks, and what the runtime does about each: the rows of rt/device/quirks.c, with
+ * the quirks given to a device that has none of them. */
+#include "rt/rt_test.h"
+
+#include <stdlib.h>
+
+#include "rt/device/device_struct.h"
+#include "rt/device/inject.h"
+#include "rt/memory/buffer.h"
+#include "watch/doctor/diagnose.h"
+
+#define PLATFORM_NVIDIA "NVIDIA CUDA"
+#define PLATFORM_INTEL "Intel(R) OpenCL Graphics"
+#define PLATFORM_AMD "AMD Accelerated Parallel Processing"
+#define GIB ((uint64_t)1 << 30)
+
+static void rows_go_by_platform_and_version(void **state)
+{
+    (void)state;
+    kn_quirks q = kn_quirks_of(PLATFORM_NVIDIA, "550.54.15");
+    assert_true(q.f16_unannounced && q.gives_larger_buffers && q.allocates_lazily);
+    assert_false(q.caches_programs || q.large_buffers_on_demand || q.allocation_limit_by_environment);
+    assert_false(kn_quirks_of(PLATFORM_NVIDIA, "470.1").f16_unannounced);
+    q = kn_quirks_of("Portable Computing Language", "3.1");
+    assert_true(q.caches_programs && q.compiles_at_first_launch && !q.allocates_lazily);
+    q = kn_quirks_of(PLATFORM_INTEL, "24.52.032224");
+    assert_true(q.large_buffers_on_demand && !q.gives_larger_buffers);
+    q = kn_quirks_of(PLATFORM_AMD, "3635.0 (HSA1.1,LC)");
+    assert_true(q.allocation_limit_by_environment && !q.large_buffers_on_demand);
+    const kn_quirks none = {0}, other = kn_quirks_of("rusticl", "24.2.8");
+    assert_memory_equal(&none, &other, sizeof none);
+}
+
+/* Intel's driver: only where the user wants it, since it costs speed. */
+static void large_buffers_on_demand(void **state)
+{
+    (void)state;
+    const kn_quirks q = kn_quirks_of(PLATFORM_INTEL, "24"), none = {0};
+    unsetenv("KOINE_LARGE_BUFFERS");
+    assert_string_equal(kn_quirk_build_option(&q), "");
+    assert_true(kn_quirk_buffer_flags(&q, 5 * GIB, 4 * GIB) == 0);
+    assert_non_null(strstr(kn_quirk_larger_buffers(&q, 4 * GIB, 16 * GIB), "KOINE_LARGE_BUFFERS=1"));
+    assert_null(kn_quirk_larger_buffers(&q, 4 * GIB, 4 * GIB)); /* all there is */
+    setenv("KOINE_LARGE_BUFFERS", "1", 1);
+    assert_non_null(strstr(kn_quirk_build_option(&q), "-cl-intel-greater-than-4GB-buffer-required"));
+    assert_true(kn_quirk_buffer_flags(&q, 5 * GIB, 4 * GIB) == 1 << 23);
+    assert_true(kn_quirk_buffer_flags(&q, 4 * GIB, 4 * GIB) == 0);
+    assert_null(kn_quirk_larger_buffers(&q, 4 * GIB, 16 * GIB));
+    assert_string_equal(kn_quirk_build_option(&none), "");
+    assert_true(kn_quirk_buffer_flags(&none, 5 * GIB, 4 * GIB) == 0);
+    unsetenv("KOINE_LARGE_BUFFERS");
+}
+
+/* The driver takes the memory at its first use, which is at once: where there is none left, the cache is given back and
+ * it is asked again. */
+static void lazy_allocations_fail_in_time(void **state)
+{
+    (void)state;
+    kn_device *device = test_device();
+    const int64_t elements = 3 << 20;
+    kn_stream *stream = kn_stream_current(device);
+    kn_buffer *buffer = NULL;
+    device->quirks.allocates_lazily = true;
+    int64_t retries;
+    assert_ok(kn_empty_cache(device));
+    kn_reset_accumulated_memory_stats(device);
+    kn_inject(KN_CL_COPY, 1, CL_MEM_OBJECT_ALLOCATION_FAILURE, false);
+    assert_ok(kn_buffer_alloc(&buffer, stream, (size_t)elements * 4));
+    kn_inject_stop();
+    assert_ok(kn_memory_stat(device, "num_alloc_retries", &retries));
+    assert_int_equal(retries, 1);
+    kn_buffer_free(buffer);
+    assert_ok(kn_empty_cache(device));
+    kn_inject(KN_CL_COPY, 1, CL_MEM_OBJECT_ALLOCATION_FAILURE, true);
+    assert_int_equal(kn_buffer_alloc(&buffer, stream, (size_t)elements * 4), KN_ERR_MEMORY);
+    kn_inject_stop();
+    assert_message("largest single buffer");
+    device->quirks.gives_larger_buffers = true; /* then it is not the reason */
+    kn_inject(KN_CL_COPY, 1, CL_MEM_OBJECT_ALLOCATION_FAILURE, true);
+    assert_int_equal(kn_buffer_alloc(&buffer, stream, (size_t)elements * 4), KN_ERR_MEMORY);
+    kn_inject_stop();
+    assert_null(strstr(kn_error_message(), "largest single buffer"));
+    kn_error_clear();
+    device->quirks.allocates_lazily = device->quirks.gives_larger_buffers = false;
+    assert_ok(kn_buffer_alloc(&buffer, stream, (size_t)elements * 4));
+    kn_buffer_free(buffer);
+}
+
+static bool doctor_says(const char *what)
+{
+    kn_diagnosis diagnosis = {0};
+    bool said = false;
+    kn_diagnose_devices(&diagnosis);
+    for (int i = 0; i < diagnosis.count; i++)
+        said = said || (diagnosis.findings[i].remedy && strstr(diagnosis.findings[i].remedy, what));
+    kn_diagnosis_free(&diagnosis);
+    return said;
+}
+
+/* AMD's driver: `koine doctor` names its variables. */
+static void the_doctor_tells_how_to_get_larger_buffers(void **state)
+{
+    (void)state;
+    kn_device *device = test_device();
+    const kn_quirks quirks = device->quirks;
+    const kn_limits limits = device->limits;
+    device->limits.max_allocation = device->limits.global_memory / 2;
+    assert_false(doctor_says("GPU_SINGLE_ALLOC_PERCENT"));
+    device->quirks.allocation_limit_by_environment = true;
+    assert_true(doctor_says("GPU_SINGLE_ALLOC_PERCENT=100"));
+    device->limits.max_allocation = device->limits.global_memory;
+    assert_false(doctor_says("GPU_SINGLE_ALLOC_PERCENT"));
+    device->quirks = quirks;
+    device->limits = limits;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_go_by_platform_and_version), cmocka_unit_test(large_buffers_on_demand),
+        cmocka_unit_test(lazy_allocations_fail_in_time), cmocka_unit_test(the_doctor_tells_how_to_get_larger_buffers)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,167 @@
+/* Streams: order, waiting for one another, memory that two of them use, several threads on one device. */
+#include "rt/rt_test.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "rt/rt.h"
+#include "tensor/tensor.h"
+
+static void streams_are_made_and_destroyed(void **state)
+{
+    (void)state;
+    kn_device *device = test_device();
+    kn_stream *stream;
+    assert_ok(kn_stream_create(&stream, device));
+    assert_ptr_not_equal(stream, kn_stream_default(device));
+    assert_ok(kn_stream_set_current(stream));
+    assert_ptr_equal(kn_stream_current(device), stream);
+    {
+        KN_SCOPE;
+        double value;
+        assert_ok(kn_item(kn_sum(kn_ones(KN_SHAPE(1000))), &value));
+        assert_true(value == 1000);
+    }
+    assert_ok(kn_stream_destroy(stream));
+    assert_ptr_equal(kn_stream_current(device), kn_stream_default(device));
+    assert_int_equal(kn_stream_destroy(kn_stream_default(device)), KN_ERR_ARGUMENT);
+    kn_error_clear();
+    assert_ok(kn_stream_destroy(NULL));
+}
+
+/* A chain of work that hops between two streams, each hop ordered by an event: memory freed meanwhile must not be
+ * reused too early. */
+static void work_is_ordered_across_streams(void **state)
+{
+    (void)state;
+    kn_device *device = test_device();
+    kn_stream *side, *main_stream = kn_stream_default(device);
+    assert_ok(kn_stream_create(&side, device));
+    const int64_t n = 100000;
+    kn_tensor *x = kn_zeros(KN_SHAPE(n));
+    for (int hop = 0; hop < 40; hop++) {
+        kn_stream *here = hop % 2 ? main_stream : side, *before = hop % 2 ? side : main_stream;
+        assert_ok(kn_stream_wait_stream(here, before));
+        assert_ok(kn_stream_set_current(here));
+        kn_tensor *next = kn_add_scalar(x, 1);
+        assert_non_null(next);
+        kn_release(x); /* still read on `here`, although it was allocated on the other stream */
+        x = next;
+    }
+    float *values = malloc((size_t)n * sizeof *values);
+    assert_ok(kn_read(x, values, (size_t)n * sizeof *values));
+    for (int64_t i = 0; i < n; i++)
+        assert_true(values[i] == 40);
+    free(values);
+    kn_release(x);
+    assert_ok(kn_stream_set_current(main_stream));
+    assert_ok(kn_stream_synchronize(side));
+    assert_ok(kn_stream_destroy(side));
+}
+
+/* More streams read one tensor than the pool keeps count of; its memory is reused at once. */
+static void many_streams_read_one_tensor(void **state)
+{
+    (void)state;
+    enum { STREAMS = 7 };
+    kn_device *device = test_device();
+    kn_stream *streams[STREAMS], *main_stream = kn_stream_default(device);
+    kn_tensor *sums[STREAMS], *x = kn_ones(KN_SHAPE(300000));
+    for (int i = 0; i < STREAMS; i++) {
+        assert_ok(kn_stream_create(&streams[i], device));
+        assert_ok(kn_stream_wait_stream(streams[i], main_stream));
+        assert_ok(kn_stream_set_current(streams[i]));
+        sums[i] = kn_sum(x);
+    }
+    assert_ok(kn_stream_set_current(main_stream));
+    kn_release(x);
+    kn_tensor *reused = kn_zeros(KN_SHAPE(300000)); /* the same memory, were it free too early */
+    for (int i = 0; i < STREAMS; i++) {
+        double value;
+        assert_ok(kn_stream_wait_stream(main_stream, streams[i]));
+        assert_ok(kn_item(sums[i], &value));
+        assert_true(value == 300000);
+        kn_release(sums[i]);
+        assert_ok(kn_stream_destroy(streams[i]));
+    }
+    kn_release(reused);
+    assert_int_equal(kn_memory_allocated(device), 0);
+}
+
+/* Each thread has a stream of its own and checks its own sums; programs are built while others use them. */
+static void *worker(void *argument)
+{
+    const int64_t seed = (int64_t)(intptr_t)argument;
+    kn_device *device = NULL;
+    kn_stream *stream = NULL;
+    intptr_t wrong = 1;
+    if (kn_device_open(&device, "auto") == KN_OK && kn_stream_create(&stream, device) == KN_OK &&
+        kn_stream_set_current(stream) == KN_OK) {
+        wrong = 0;
+        for (int round = 0; round < 50; round++) {
+            KN_SCOPE;
+            double value = 0;
+            const int64_t n = 100 + seed * 37 + round;
+            kn_tensor *x = kn_full(KN_SHAPE(n), (double)seed, .dtype = round % 2 ? KN_F32 : KN_F64);
+            kn_tensor *sum = kn_sum(kn_relu(kn_mul(x, kn_add_scalar(x, 1))));
+            wrong += kn_item(sum, &value) != KN_OK || value != (double)(n * seed * (seed + 1));
+        }
+    }
+    kn_stream_destroy(stream);
+    return (void *)wrong;
+}
+
+static void threads_share_a_device(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    for (intptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, worker, (void *)(i + 1)), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *wrong;
+        pthread_join(threads[i], &wrong);
+        assert_null(wrong);
+    }
+    assert_int_equal(kn_memory_allocated(test_device()), 0);
+}
+
+static void destroy_it(void *stream)
+{
+    if (kn_stream_destroy(stream) != KN_OK)
+        kn_error_clear();
+}
+
+/* A stream that goes meanwhile does not make kn_synchronize pass over another one. */
+static void synchronize_waits_for_every_stream(void **state)
+{
+    (void)state;
+    kn_stream *busy, *brief;
+    bool done = false;
+    assert_ok(kn_stream_create(&busy, test_device()));
+    assert_ok(kn_stream_create(&brief, test_device()));
+    {
+        KN_SCOPE;
+        {
+            KN_STREAM(busy);
+            kn_tensor *a = kn_ones(KN_SHAPE(512, 512));
+            for (int i = 0; i < 30; i++)
+                a = kn_mul_scalar(kn_matmul(a, a), 1.0 / 512);
+        }
+        assert_ok(kn_stream_add_callback(brief, destroy_it, brief));
+        assert_ok(kn_synchronize(test_device()));
+        assert_ok(kn_stream_query(busy, &done));
+        assert_true(done);
+    }
+    assert_ok(kn_stream_destroy(busy));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(streams_are_made_and_destroyed),     cmocka_unit_test(work_is_ordered_across_streams),
+        cmocka_unit_test(many_streams_read_one_tensor),       cmocka_unit_test(threads_share_a_device),
+        cmocka_unit_test(synchronize_waits_for_every_stream),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
