@@ -12,6 +12,17 @@
 #include "rt/rt.h"
 #include "support/full.h"
 
+/* Whether the CPU device plays a GPU. */
+static inline bool pretends_gpu(void)
+{
+    kn_device *device = kn_device_current();
+    return kn_device_get_type(device) == KN_DEVICE_CPU && !kn_device_limits(device)->is_cpu;
+}
+
+/* How far to go on in a list of sizes: to the next one, or, where a GPU is pretended and its kernels take seconds each,
+ * over every other unless all are asked for. */
+static inline int next_size(void) { return pretends_gpu() && !test_full() ? 2 : 1; }
+
 /* Tensor cores in TF32, for a device that has none: the test's environment puts code that does what they do in place of
  * their instructions (KOINE_KERNEL_DIR, tests/ops/tensor_cores). */
 static inline void pretend_tensor_cores(kn_limits *limits)
