@@ -1,5 +1,5 @@
-/* cli/self_test.c - a few operations of every kind: small enough to take seconds, large enough for several work-groups
- * and partial tiles. */
+/* cli/self_test.c - a few operations of every kind, small enough to take seconds, large enough for several work-groups
+ * and partial tiles; and every operator of the list with its sample. */
 #include "cli/self_test.h"
 
 #include <stdio.h>
@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "cli/op_check.h"
+#include "cli/op_samples.h"
 
 /* --- what is run -------------------------------------------------------------------------------------------------- */
 
@@ -106,6 +107,20 @@ static bool test_copies(kn_diagnosis *diagnosis, kn_device *device)
 }
 
 /* Returns how many ops were compared, -1 after a problem. */
+static int judge(kn_diagnosis *diagnosis, kn_device *device, const kn_op_check *check, kn_status status)
+{
+    if (status != KN_OK)
+        add_problem(diagnosis, device, "an operation fails", kn_error_message(),
+                    "if the driver is the cause, update it; if a kernel does not build, report this output");
+    else if (check->wrong[0]) {
+        char what[64];
+        snprintf(what, sizeof what, "wrong numbers from %s", check->wrong);
+        add_problem(diagnosis, device, what, check->difference, REMEDY_NUMBERS);
+    }
+    kn_error_clear();
+    return status != KN_OK || check->wrong[0] ? -1 : check->checked;
+}
+
 static int test_case(kn_diagnosis *diagnosis, kn_device *device, kn_tensor *(*test)(void))
 {
     kn_op_check check = {0};
@@ -117,16 +132,28 @@ static int test_case(kn_diagnosis *diagnosis, kn_device *device, kn_tensor *(*te
         status = result ? kn_synchronize(device) : kn_error_status();
     }
     kn_op_check_end(&check);
-    if (status != KN_OK)
-        add_problem(diagnosis, device, "an operation fails", kn_error_message(),
-                    "update the driver if it is the cause; report this output if a kernel does not build");
-    else if (check.wrong[0]) {
-        char what[64];
-        snprintf(what, sizeof what, "wrong results from %s", check.wrong);
-        add_problem(diagnosis, device, what, check.difference, REMEDY_NUMBERS);
-    }
-    kn_error_clear();
-    return status != KN_OK || check.wrong[0] ? -1 : check.checked;
+    return judge(diagnosis, device, &check, status);
+}
+
+static kn_status run_sample(const kn_op *op, kn_device *device)
+{
+    kn_op_sample sample;
+    kn_tensor *result = NULL;
+    KN_SCOPE;
+    KN_TRY(kn_op_sample_make(&sample, op, KN_F32, false));
+    kn_status status = kn_op_call(op, sample.inputs, sample.num_inputs, sample.params, &result, 1);
+    kn_op_sample_free(&sample);
+    return status == KN_OK ? kn_synchronize(device) : status;
+}
+
+/* An operator of the list, with its sample. */
+static int test_operator(kn_diagnosis *diagnosis, kn_device *device, const kn_op *op)
+{
+    kn_op_check check = {0};
+    kn_op_check_begin(&check);
+    const kn_status status = run_sample(op, device);
+    kn_op_check_end(&check);
+    return judge(diagnosis, device, &check, status);
 }
 
 /* A small network: convolution, ReLU, pooling, a linear layer and a softmax. */
@@ -172,6 +199,11 @@ void kn_self_test(kn_diagnosis *diagnosis, kn_device *device)
     bool good = test_copies(diagnosis, device);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0] && !kn_device_is_lost(device); i++) {
         int count = test_case(diagnosis, device, cases[i]);
+        good = good && count >= 0;
+        compared += count > 0 ? count : 0;
+    }
+    for (int i = 0; i < kn_op_count() && !kn_device_is_lost(device); i++) {
+        int count = test_operator(diagnosis, device, kn_op_at(i));
         good = good && count >= 0;
         compared += count > 0 ? count : 0;
     }

@@ -28,6 +28,8 @@ static const op_row rows[] = {
     {"matmul/matrices", build_matmul, {FLOATS(7, 5), FLOATS(5, 3)}, .reduction = 5, .layouts = true, .tables = "gemm"},
     {"matmul/batches", build_matmul, {FLOATS(3, 2, 5), FLOATS(3, 5, 4)}, .reduction = 5, .layouts = true,
      .tables = "gemm"},
+    {"matmul/batch_of_whole_tiles", build_matmul, {FLOATS(3, 64, 64), FLOATS(3, 64, 64)}, .reduction = 64, .tables = "gemm"},
+    {"matmul/batch_of_tiles_in_part", build_matmul, {FLOATS(5, 64), FLOATS(3, 64, 84)}, .reduction = 64, .tables = "gemm"},
     {"matmul/transposed", build_matmul_transposed, {FLOATS(5, 7), FLOATS(3, 5)}, .reduction = 5, .tables = "gemm"},
     PRODUCT("vectors", 17, FLOATS(17), FLOATS(17)),
     PRODUCT("vector_by_matrix", 17, FLOATS(17), FLOATS(17, 3)),

@@ -41,59 +41,6 @@ kn_dtype kn_compute_type(kn_dtype dtype) { return dtype == KN_F16 ? KN_F32 : dty
 
 kn_dtype kn_real_type(kn_dtype dtype) { return kn_dtype_is_floating(dtype) ? dtype : KN_F32; }
 
-kn_tensor *kn_apply_as(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_dtype compute,
-                       kn_dtype result)
-{
-    kn_tensor *converted[KN_OP_MAX_INPUTS];
-    kn_tensor *output;
-    bool same = compute == result;
-    int depth;
-
-    for (int i = 0; i < num_inputs; i++)
-        same = same && (!inputs[i] || inputs[i]->dtype == compute);
-    if (same)
-        return kn_op_apply(op, inputs, num_inputs, params, NULL);
-
-    depth = kn_scope_begin();
-    if (depth == 0)
-        return kn_stick();
-    for (int i = 0; i < num_inputs; i++) {
-        converted[i] = inputs[i] ? kn_to_dtype(inputs[i], compute) : NULL;
-        if (inputs[i] && !converted[i])
-            return kn_scope_return(depth, NULL);
-    }
-    output = kn_op_apply(op, converted, num_inputs, params, NULL);
-    if (output)
-        output = kn_to_dtype(output, result);
-    return kn_scope_return(depth, output);
-}
-
-kn_tensor *kn_operand_as(kn_tensor *operand, kn_dtype joint)
-{
-    operand = kn_to_dtype(operand, joint);
-    return operand ? kn_to_dtype(operand, kn_compute_type(joint)) : NULL;
-}
-
-kn_tensor *kn_apply_jointly(const kn_op *op, kn_tensor *const *operands, int num_operands, const void *params,
-                            kn_dtype joint, kn_dtype result)
-{
-    const kn_dtype compute = kn_compute_type(joint);
-    kn_tensor *rounded[KN_OP_MAX_INPUTS];
-    int depth;
-
-    if (compute == joint)
-        return kn_apply_as(op, operands, num_operands, params, compute, result);
-    depth = kn_scope_begin();
-    if (depth == 0)
-        return kn_stick();
-    for (int i = 0; i < num_operands; i++) {
-        rounded[i] = kn_operand_as(operands[i], joint);
-        if (!rounded[i])
-            return kn_scope_return(depth, NULL);
-    }
-    return kn_scope_return(depth, kn_apply_as(op, rounded, num_operands, params, compute, result));
-}
-
 bool kn_argument_given(const char *function, const char *name, const kn_tensor *tensor)
 {
     if (kn_tensor_given(function, name, tensor) == KN_OK)

@@ -21,19 +21,6 @@ kn_dtype kn_compute_type(kn_dtype dtype);
 /* What a function of real numbers computes in: whole dtypes as float32. */
 kn_dtype kn_real_type(kn_dtype dtype);
 
-/* The usual body of a public function: converts the inputs to `compute`, applies the op, converts output 0 to `result`.
- * Gradients flow through all of it. NULL inputs stay NULL. Conversions that change nothing cost nothing. */
-kn_tensor *kn_apply_as(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_dtype compute,
-                       kn_dtype result);
-
-/* An operand of an expression of dtype `joint` (kn_result_type), in the dtype that it is computed in. What float16
- * cannot hold is rounded before the operation, as in PyTorch, though that is done in float32. */
-kn_tensor *kn_operand_as(kn_tensor *operand, kn_dtype joint);
-
-/* kn_apply_as for operands of such an expression. */
-kn_tensor *kn_apply_jointly(const kn_op *op, kn_tensor *const *operands, int num_operands, const void *params,
-                            kn_dtype joint, kn_dtype result);
-
 /* Whether `tensor` is there; else the error of a NULL argument, sticky: for functions that look at an argument before
  * kn_op_apply does. */
 bool kn_argument_given(const char *function, const char *name, const kn_tensor *tensor);

@@ -1,5 +1,5 @@
 /* ops/pointwise/activation.h - the activations that operations apply to their own results (kn_activation), around the
- * kernels: the check, the gradient. What they do to a value stands in ops/gemm/epilogue.h. Defined in bounds.c. */
+ * kernels: names, gradients. What they do to a value stands in ops/gemm/epilogue.h. Defined in bounds.c. */
 #ifndef KN_OPS_POINTWISE_ACTIVATION_H
 #define KN_OPS_POINTWISE_ACTIVATION_H
 
@@ -8,9 +8,6 @@
 
 /* The names of kn_activation, for rows of parameters; NULL ends them. */
 extern const char *const kn_activation_names[];
-
-/* For shape rules: KN_ERR_ARGUMENT for what is no activation. */
-kn_status kn_activation_check(kn_activation activation);
 
 /* dL/dz of y = activation(z), from the gradient of the call's output and from y: one pass that both gradients of a
  * product or a convolution then read. Scope-owned; the output's gradient itself without an activation; NULL on failure.

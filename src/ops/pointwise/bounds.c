@@ -113,13 +113,6 @@ kn_tensor *kn_relu6(kn_tensor *x) { return kn_invoke(&kn_relu6_op, NULL, x); }
 
 /* --- activations of other operations' results --------------------------------------------------------------------- */
 
-kn_status kn_activation_check(kn_activation activation)
-{
-    if ((unsigned)activation <= KN_ACTIVATION_RELU6)
-        return KN_OK;
-    return kn_fail(KN_ERR_ARGUMENT, "%d is no kn_activation", (int)activation);
-}
-
 static kn_pointwise_code cut_gradient = {
     .name = "activation_backward", .inputs = "gy", .numbers = "pq", .values = {CUT_GRADIENT}};
 

@@ -50,16 +50,6 @@ kn_status kn_broadcast_shapes(int *ndim, int64_t shape[KN_MAX_DIMS], const kn_te
     return kn_broadcast_all(ndim, shape, both, 2);
 }
 
-kn_status kn_broadcast_output(kn_call *call, kn_dtype dtype)
-{
-    int64_t shape[KN_MAX_DIMS];
-    int ndim;
-
-    KN_TRY(kn_call_check_same_dtype(call, 0, call->num_inputs - 1));
-    KN_TRY(kn_broadcast_all(&ndim, shape, call->inputs, call->num_inputs));
-    return kn_call_output(call, dtype, ndim, shape);
-}
-
 kn_tensor *kn_sum_to_shape(kn_tensor *gradient, int ndim, const int64_t *shape)
 {
     int dims[KN_MAX_DIMS], count = 0;

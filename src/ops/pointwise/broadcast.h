@@ -10,9 +10,6 @@ kn_status kn_broadcast_shapes(int *ndim, int64_t shape[KN_MAX_DIMS], const kn_te
 /* The shape that all of them broadcast to. */
 kn_status kn_broadcast_all(int *ndim, int64_t shape[KN_MAX_DIMS], kn_tensor *const *tensors, int count);
 
-/* For shape rules: the inputs, of one dtype, broadcast into one output of `dtype`. */
-kn_status kn_broadcast_output(kn_call *call, kn_dtype dtype);
-
 /* `gradient` summed over the dimensions that broadcasting `shape` stretched: of shape `shape` again. Scope-owned or
  * `gradient` itself; NULL in, NULL out. */
 kn_tensor *kn_sum_to_shape(kn_tensor *gradient, int ndim, const int64_t *shape);

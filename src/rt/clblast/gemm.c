@@ -30,15 +30,13 @@ static bool operand_fits(const kn_gemm_operand *operand, size_t element, int64_t
 
 static bool fits(const kn_gemm_params *p, size_t element)
 {
-    int64_t last = p->batch - 1;
-    return operand_fits(&p->a, element, last * p->a.batch_stride + (p->a.transposed ? p->k : p->m) * p->a.ld) &&
-           operand_fits(&p->b, element, last * p->b.batch_stride + (p->b.transposed ? p->n : p->k) * p->b.ld) &&
-           operand_fits(&p->c, element, last * p->c.batch_stride + p->m * p->c.ld);
+    return operand_fits(&p->a, element, (p->a.transposed ? p->k : p->m) * p->a.ld) &&
+           operand_fits(&p->b, element, (p->b.transposed ? p->n : p->k) * p->b.ld) &&
+           operand_fits(&p->c, element, p->m * p->c.ld);
 }
 
-/* A call's arguments, as CLBlast's functions take them. The batched routine takes a kernel of its own; one product goes
- * through plain GEMM, which has more tuned cases and takes a buffer for its padded copies. The batched one makes its
- * own at each call. */
+/* A call's arguments, as CLBlast's functions take them. Plain GEMM only: GemmStridedBatched of CLBlast 1.6 and before
+ * ignores offsets and strides of matrices that need no padding (its BatchedGemmIndirect uses them in place). */
 #define DEFINE_GEMM(name, type, letter)                                                                                \
     static CLBlastStatusCode name(cl_command_queue *queue, const kn_gemm_call *call, cl_mem scratch, cl_event *event)  \
     {                                                                                                                  \
@@ -48,14 +46,9 @@ static bool fits(const kn_gemm_params *p, size_t element)
         const size_t m = (size_t)p->m, n = (size_t)p->n, k = (size_t)p->k;                                             \
         cl_mem a = call->a, b = call->b, c = call->c;                                                                  \
         const size_t a0 = call->a_offset, b0 = call->b_offset, c0 = call->c_offset;                                    \
-        if (p->batch == 1)                                                                                             \
-            return CLBlast##letter##gemmWithTempBuffer(CLBlastLayoutRowMajor, ta, tb, m, n, k, (type)p->alpha, a, a0,  \
-                                                       (size_t)p->a.ld, b, b0, (size_t)p->b.ld, (type)p->beta, c, c0,  \
-                                                       (size_t)p->c.ld, queue, event, scratch);                        \
-        return CLBlast##letter##gemmStridedBatched(CLBlastLayoutRowMajor, ta, tb, m, n, k, (type)p->alpha, a, a0,      \
-                                                   (size_t)p->a.ld, (size_t)p->a.batch_stride, b, b0, (size_t)p->b.ld, \
-                                                   (size_t)p->b.batch_stride, (type)p->beta, c, c0, (size_t)p->c.ld,   \
-                                                   (size_t)p->c.batch_stride, (size_t)p->batch, queue, event);         \
+        return CLBlast##letter##gemmWithTempBuffer(CLBlastLayoutRowMajor, ta, tb, m, n, k, (type)p->alpha, a, a0,      \
+                                                   (size_t)p->a.ld, b, b0, (size_t)p->b.ld, (type)p->beta, c, c0,      \
+                                                   (size_t)p->c.ld, queue, event, scratch);                            \
     }                                                                                                                  \
     static CLBlastStatusCode name##_scratch(cl_command_queue *queue, const kn_gemm_call *call, size_t *bytes)          \
     {                                                                                                                  \
@@ -86,8 +79,6 @@ static kn_status allocate_scratch(kn_buffer **scratch, kn_stream *stream, kn_gem
 {
     const kn_gemm_params *p = &call->params;
     size_t bytes = 0;
-    if (p->batch != 1)
-        return KN_OK;
     kn_clblast_lock();
     kn_clblast_prepare(stream->device, p->f64);
     CLBlastStatusCode code =
@@ -148,7 +139,7 @@ kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_call *call)
     if (code != CLBlastSuccess)
         return fail((int)code, stream);
     kn_watch(stream, event, .kind = KN_COMMAND_KERNEL, .operation = "gemm (CLBlast)", .kernel = "CLBlast GEMM",
-             .dims = 3, .global = {(size_t)p->n, (size_t)p->m, (size_t)p->batch});
+             .dims = 2, .global = {(size_t)p->n, (size_t)p->m});
     return kn_stream_count_launch(stream);
 }
 
@@ -169,9 +160,8 @@ static kn_status enqueue_or_record(kn_stream *stream, const kn_gemm_call *call)
     return kn_clblast_enqueue(stream, call);
 }
 
-kn_status kn_clblast_gemm(kn_stream *stream, const kn_gemm_params *params)
+static kn_status multiply(kn_stream *stream, const kn_gemm_params *p)
 {
-    const kn_gemm_params *p = params;
     const size_t element = p->f64 ? sizeof(double) : sizeof(float);
     if (!fits(p, element))
         return kn_fail(KN_ERR_SHAPE, "CLBlast takes matrices of fewer than 2^31 elements");
@@ -190,4 +180,17 @@ kn_status kn_clblast_gemm(kn_stream *stream, const kn_gemm_params *params)
         status = enqueue_or_record(stream, &call);
     kn_buffer_free(scratch);
     return status;
+}
+
+kn_status kn_clblast_gemm(kn_stream *stream, const kn_gemm_params *params)
+{
+    kn_gemm_params one = *params;
+    one.batch = 1;
+    for (int64_t i = 0; i < params->batch; i++) {
+        KN_TRY(multiply(stream, &one));
+        one.a.offset += one.a.batch_stride;
+        one.b.offset += one.b.batch_stride;
+        one.c.offset += one.c.batch_stride;
+    }
+    return KN_OK;
 }
