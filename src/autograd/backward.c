@@ -50,14 +50,19 @@ static kn_status start_at(kn_pass_end *start, const char *function, kn_tensor *t
 
 /* --- to all leaves -------------------------------------------------------------------------------------------------- */
 
-kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph)
+static kn_status backward_from(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph)
 {
     kn_pass pass = {.retain_graph = retain_graph};
     kn_pass_end start;
-    KN_TRY(kn_tensor_given("kn_backward", "tensor", tensor));
     KN_TRY(start_at(&start, gradient ? "kn_backward_with" : "kn_backward", tensor, gradient));
+    return kn_pass_run(&pass, &start, 1);
+}
+
+kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph)
+{
+    KN_TRY(kn_tensor_given("kn_backward", "tensor", tensor));
     kn_span span = kn_phase_span("backward");
-    kn_status status = kn_pass_run(&pass, &start, 1);
+    const kn_status status = backward_from(tensor, gradient, retain_graph);
     kn_span_end(span, NULL);
     return status;
 }
@@ -120,9 +125,7 @@ static kn_status find(kn_pass *pass, kn_pass_end *starts, kn_tensor *const *outp
             kn_release(starts[i].gradient);
         return status;
     }
-    kn_span span = kn_phase_span("backward");
     status = kn_pass_run(pass, starts, num_outputs);
-    kn_span_end(span, NULL);
     return status == KN_OK ? check_found(pass, params->allow_unused) : status;
 }
 
@@ -143,7 +146,9 @@ kn_status kn_autograd_grad_with(kn_tensor *const *outputs, int num_outputs, kn_t
                     .create_graph = params->create_graph,
                     .wanted = ends + num_outputs,
                     .num_wanted = num_inputs};
+    kn_span span = kn_phase_span("backward");
     const kn_status status = find(&pass, ends, outputs, num_outputs, inputs, params);
+    kn_span_end(span, NULL);
     for (int i = 0; i < num_inputs; i++) {
         kn_tensor *gradient = pass.wanted[i].gradient;
         if (status == KN_OK)

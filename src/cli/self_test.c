@@ -111,10 +111,10 @@ static int judge(kn_diagnosis *diagnosis, kn_device *device, const kn_op_check *
 {
     if (status != KN_OK)
         add_problem(diagnosis, device, "an operation fails", kn_error_message(),
-                    "if the driver is the cause, update it; if a kernel does not build, report this output");
+                    "update the driver if it is the cause; report this output if a kernel does not build");
     else if (check->wrong[0]) {
         char what[64];
-        snprintf(what, sizeof what, "wrong numbers from %s", check->wrong);
+        snprintf(what, sizeof what, "wrong results from %s", check->wrong);
         add_problem(diagnosis, device, what, check->difference, REMEDY_NUMBERS);
     }
     kn_error_clear();

@@ -56,6 +56,7 @@ static void products_are_right(void **state)
         check(&(problem){true, transposes & 1, transposes & 2, 5, 7, 11, 1});
     }
     check(&(problem){false, false, true, 8, 9, 10, 3});
+    check(&(problem){false, false, false, 64, 64, 64, 3}); /* nothing to pad */
 }
 
 /* --- parameters --------------------------------------------------------------------------------------------------- */
