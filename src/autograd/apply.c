@@ -233,7 +233,6 @@ static void hand_out(kn_call *call, kn_tensor **outputs, int num_outputs)
 kn_status kn_op_apply_to(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                          kn_tensor **outputs, int num_outputs)
 {
-    KN_TRY(kn_op_check_given(op, inputs, num_inputs));
     kn_call call = {.op = op, .params = params, .num_inputs = num_inputs};
     memcpy(call.inputs, inputs, (size_t)num_inputs * sizeof *inputs);
     kn_span span = kn_call_span(&call);
@@ -254,7 +253,8 @@ kn_status kn_op_apply_to(const kn_op *op, kn_tensor *const *inputs, int num_inpu
 kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_tensor **more)
 {
     kn_tensor *outputs[KN_OP_MAX_OUTPUTS] = {NULL};
-    if (kn_op_apply_to(op, inputs, num_inputs, params, outputs, more ? KN_OP_MAX_OUTPUTS : 1) != KN_OK)
+    if (kn_op_check_given(op, inputs, num_inputs) != KN_OK ||
+        kn_op_apply_to(op, inputs, num_inputs, params, outputs, more ? KN_OP_MAX_OUTPUTS : 1) != KN_OK)
         return kn_stick();
     for (int i = 1; more && i < KN_OP_MAX_OUTPUTS && outputs[i]; i++)
         more[i - 1] = outputs[i];

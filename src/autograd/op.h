@@ -171,7 +171,7 @@ static inline size_t kn_op_record_size(const kn_op *op) { return op->record_size
 kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_tensor **more);
 
 /* The same with the first num_outputs outputs in `outputs`, the others dropped. A tensor that stands there already is
- * computed into (koine/operators.h: kn_op_call), and none is made. */
+ * computed into (koine/operators.h: kn_op_call), and none is made. The caller has seen to kn_op_check_given. */
 kn_status kn_op_apply_to(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                          kn_tensor **outputs, int num_outputs);
 

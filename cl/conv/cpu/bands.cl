@@ -185,7 +185,8 @@ conv_bands(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), band_lay
         const global T *weight = w + group * weights.group + block * weights.block;
         const global int *class_table = table;
         if (g.in_place && channels == KX) { /* tile by tile, so that the memory takes stores while sums go on */
-            global T *result = y + ((first_row / r.rows * g.groups * g.outer + first_channel) * r.out + first_row % r.rows);
+            const long plane = first_row / r.rows * g.groups * g.outer + first_channel;
+            global T *result = y + (plane * r.out + first_row % r.rows);
             for (long i = 0; i < used; i += VX * VW) {
                 const long e = min(i, used - VX * VW); /* the last tile starts earlier: beyond may be nothing to read */
                 sum_tile(result + e, r.out, pixels + e, inner_distance, weight, weights.inner, weights.outer, channels,

@@ -69,7 +69,7 @@ static inline void to_planes(global T *restrict to, int lanes, const global T *r
 /* A work-item's part of scratch; the number of elements in brackets. */
 typedef struct channel_scratch {
     global T *grid, *result, *taps;     /* [line, pixels, taps + 1][VW]; taps: the weights or their sums, bias last */
-    global int *place, *start, *offset; /* elements, in the grid, of [read pixels], [pixels], and from there on [taps] */
+    global int *place, *start, *offset; /* elements, in the grid, of [read pixels], [pixels], from there on [taps] */
     global int *order;                  /* [pixels]: of the result */
 } channel_scratch;
 

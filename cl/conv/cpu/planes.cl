@@ -38,8 +38,8 @@ static inline void write_masks(global MASK *restrict masks, const plane_shape *s
     for (long v = 0; v < s->kernel_columns; v++) {
         const long shift = s->column_shift + v * s->column_distance;
         for (long e = 0, row = 0, column = 0; e < s->run; e++) {
-            const bool has_result =
-                !taken || (row % s->step_rows == 0 && column % s->step_columns == 0 && column / s->step_columns < s->columns);
+            const bool has_result = !taken || (row % s->step_rows == 0 && column % s->step_columns == 0 &&
+                                               column / s->step_columns < s->columns);
             masks[v * s->run + e] = has_result && column + shift >= 0 && column + shift < s->width ? -1 : 0;
             column++;
             if (column == s->width) {

@@ -111,8 +111,8 @@ static inline void spread_pixels(global T *restrict x, global T *restrict lines,
     store_transposed(lines, (int)pixels, m, pixels, columns);
     for (int k = 0; k < columns; k++)
         for (long t = 0; t < pixels;) {
-            const long p = first + t, j = p % g->columns, i = p / g->columns % g->rows, image = p / g->columns / g->rows,
-                       run = min(g->columns - j, pixels - t);
+            const long p = first + t, j = p % g->columns, i = p / g->columns % g->rows;
+            const long image = p / g->columns / g->rows, run = min(g->columns - j, pixels - t);
             spread_run(x + (image * channels + k) * plane, lines + k * pixels + t, g, i, j, run);
             t += run;
         }

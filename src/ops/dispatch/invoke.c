@@ -96,6 +96,10 @@ kn_status kn_dim_from_front(int *from_front, int64_t dim, int ndim)
     return KN_OK;
 }
 
+const kn_op_param kn_dim_rows[] = {KN_PARAM(kn_dim_args, dim)};
+const kn_op_param kn_shape_rows[] = {KN_PARAM(kn_shape_args, shape)};
+const kn_op_param kn_value_rows[] = {KN_PARAM_NAMED("value", kn_scalar_args, values[0])};
+
 /* --- entering ------------------------------------------------------------------------------------------------------- */
 
 void *kn_entry_record(kn_entry *entry, size_t size)
@@ -122,6 +126,12 @@ static kn_status enter(kn_entry *entry, kn_tensor *const *inputs, int num_inputs
     if (status != KN_OK)
         kn_error_prefix("%s", entry->op->name);
     return status;
+}
+
+kn_status kn_dim_enter(kn_entry *entry)
+{
+    kn_dim_args *own = kn_entry_record(entry, sizeof *own);
+    return kn_dim_from_front(&own->dim, ((const kn_dim_args *)entry->params)->dim, entry->inputs[0]->ndim);
 }
 
 /* --- calling -------------------------------------------------------------------------------------------------------- */

@@ -31,6 +31,11 @@ void *kn_entry_record(kn_entry *entry, size_t size);
 /* *from_front = `dim` of `ndim` dimensions; negative ones count from the end. */
 kn_status kn_dim_from_front(int *from_front, int64_t dim, int ndim);
 
+/* Rows that several operators share, and the enter of those along one dimension: its record is a kn_dim_args with the
+ * dimension counted from the front. */
+extern const kn_op_param kn_dim_rows[1], kn_shape_rows[1], kn_value_rows[1];
+kn_status kn_dim_enter(kn_entry *entry);
+
 /* Returns output 0 as public functions do: owned by the scope or the caller; NULL with a sticky error. */
 kn_tensor *kn_op_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params);
 

@@ -290,3 +290,16 @@ kn_status kn_class_loss_reference(const kn_call *call)
         kn_reference_set(call->outputs[0], 0, params->reduction == KN_REDUCTION_MEAN ? sum / total : sum);
     return KN_OK;
 }
+
+/* --- descriptors and public functions ---------------------------------------------------------------------------- */
+
+const kn_op_param kn_class_loss_rows[] = {KN_PARAM(kn_class_loss_args, ignore_index),
+                                          KN_PARAM(kn_class_loss_args, label_smoothing, .min = 0, .max = 1),
+                                          KN_PARAM(kn_class_loss_args, reduction, .values = kn_reduction_names)};
+
+kn_tensor *kn_class_loss(const kn_op *op, kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params)
+{
+    params = params ? params : &(kn_cross_entropy_params){KN_CROSS_ENTROPY_DEFAULTS};
+    const kn_class_loss_args args = {params->ignore_index, params->label_smoothing, params->reduction};
+    return kn_invoke(op, &args, input, target, params->weight);
+}

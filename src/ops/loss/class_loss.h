@@ -27,4 +27,17 @@ kn_work kn_class_loss_backward_work(const kn_grad_call *grad);
 /* The record of a call with class indices. */
 void kn_class_loss_enter(kn_entry *entry, bool logits);
 
+extern const kn_op_param kn_class_loss_rows[3];
+
+/* A descriptor, but for its dtypes and what is special about it. */
+#define KN_CLASS_LOSS(op_name, enter_)                                                                                 \
+    .name = op_name, .inputs = {"input", "target", "?weight"},                                                         \
+    .params = KN_PARAMS(kn_class_loss_args, kn_class_loss_rows, KN_CROSS_ENTROPY_DEFAULTS), .widens_halves = true,     \
+    .enter = enter_, .record_size = sizeof(kn_class_loss_params), .shape = kn_class_loss_shape,                        \
+    .forward = kn_class_loss_forward, .backward = kn_class_loss_backward, .reference = kn_class_loss_reference,        \
+    .work = kn_class_loss_work, .backward_work = kn_class_loss_backward_work
+
+/* The body of the public functions. params NULL: the defaults. */
+kn_tensor *kn_class_loss(const kn_op *op, kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params);
+
 #endif

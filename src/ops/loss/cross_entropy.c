@@ -55,23 +55,8 @@ static kn_status cross_entropy_enter(kn_entry *entry)
     return KN_OK;
 }
 
-static const kn_op_param rows[] = {KN_PARAM(kn_class_loss_args, ignore_index),
-                                   KN_PARAM(kn_class_loss_args, label_smoothing, .min = 0, .max = 1),
-                                   KN_PARAM(kn_class_loss_args, reduction, .values = kn_reduction_names)};
-const kn_op kn_cross_entropy_op = {.name = "cross_entropy",
-                                   .inputs = {"input", "target", "?weight"},
-                                   .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_NUMBERS},
-                                   .params = KN_PARAMS(kn_class_loss_args, rows, KN_CROSS_ENTROPY_DEFAULTS),
-                                   .widens_halves = true,
-                                   .composes = true,
-                                   .enter = cross_entropy_enter,
-                                   .record_size = sizeof(kn_class_loss_params),
-                                   .shape = kn_class_loss_shape,
-                                   .forward = kn_class_loss_forward,
-                                   .backward = kn_class_loss_backward,
-                                   .reference = kn_class_loss_reference,
-                                   .work = kn_class_loss_work,
-                                   .backward_work = kn_class_loss_backward_work};
+const kn_op kn_cross_entropy_op = {KN_CLASS_LOSS("cross_entropy", cross_entropy_enter),
+                                   .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_NUMBERS}, .composes = true};
 
 kn_cross_entropy_params kn_cross_entropy_params_init(void)
 {
@@ -80,7 +65,5 @@ kn_cross_entropy_params kn_cross_entropy_params_init(void)
 
 kn_tensor *kn_cross_entropy_with(kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params)
 {
-    params = params ? params : &(kn_cross_entropy_params){KN_CROSS_ENTROPY_DEFAULTS};
-    const kn_class_loss_args args = {params->ignore_index, params->label_smoothing, params->reduction};
-    return kn_invoke(&kn_cross_entropy_op, &args, input, target, params->weight);
+    return kn_class_loss(&kn_cross_entropy_op, input, target, params);
 }

@@ -150,12 +150,10 @@ static kn_status softmax_backward_recorded(kn_grad_call *grad)
     return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
 
-static const kn_op_param dim_row[] = {KN_PARAM(kn_dim_args, dim)};
-
 #define SOFTMAX_OP(op_name, enter_)                                                                                    \
     {                                                                                                                  \
         .name = op_name, .inputs = {"x"}, .dtypes = {KN_DTYPES_FLOATING},                                              \
-        .params = KN_PARAMS(kn_dim_args, dim_row, .dim = -1), .widens_halves = true, .enter = enter_,                  \
+        .params = KN_PARAMS(kn_dim_args, kn_dim_rows, .dim = -1), .widens_halves = true, .enter = enter_,              \
         .record_size = sizeof(kn_softmax_params), .shape = softmax_shape, .forward = softmax_forward,                  \
         .backward = softmax_backward, .backward_recorded = softmax_backward_recorded, .reference = softmax_reference,  \
         .work = softmax_work, .backward_work = softmax_backward_work                                                   \

@@ -37,11 +37,9 @@ KN_ELEMENTWISE_TABLE(mul_scalar, KN_ANY, "a", "p", KN_NO_VECTORS, "a * p", KN_GR
         KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, KN_DTYPES_ALL, KN_NO_PARAMS, "a", "b");             \
     kn_tensor *kn_##op_name(kn_tensor *a, kn_tensor *b) { return kn_invoke(&kn_##op_name##_op, NULL, a, b); }
 
-static const kn_op_param value_row[] = {KN_PARAM_NAMED("value", kn_scalar_args, values[0])};
-
 #define WITH_NUMBER(name, op_name, in_place, function)                                                                 \
     const kn_op kn_##op_name##_op = KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, KN_DTYPES_ALL,          \
-                                                      KN_PARAMS(kn_scalar_args, value_row), "a");                      \
+                                                      KN_PARAMS(kn_scalar_args, kn_value_rows), "a");                  \
     kn_tensor *function(kn_tensor *a, kn_scalar b) { return kn_invoke(&kn_##op_name##_op, &(kn_scalar_args){{b}}, a); }
 
 BINARY(add, add, false)

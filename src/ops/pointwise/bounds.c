@@ -67,10 +67,8 @@ static kn_status relu6_enter(kn_entry *entry)
 
 #define BOUNDED(op_name, table, params_, enter_)                                                                       \
     {                                                                                                                  \
-        .name = op_name, .inputs = {"x"}, .dtypes = {KN_DTYPES_NUMBERS}, .params = params_, .enter = enter_,           \
-        .record_size = sizeof(kn_scalar_args), .strided_outputs = true, .shape = kn_elementwise_shape,                 \
-        .forward = kn_elementwise_forward, .backward = kn_elementwise_backward,                                        \
-        .backward_recorded = kn_elementwise_backward_recorded, .reference = kn_elementwise_reference, .detail = table  \
+        KN_ELEMENTWISE_FIELDS(op_name, false, true, table), .inputs = {"x"}, .dtypes = {KN_DTYPES_NUMBERS},            \
+                                                            .params = params_, .enter = enter_                         \
     }
 #define INFINITE                                                                                                       \
     {                                                                                                                  \
@@ -150,19 +148,10 @@ static kn_status add_activated_enter(kn_entry *entry)
 
 const char *const kn_activation_names[] = {"none", "relu", "relu6", NULL};
 static const kn_op_param activation_row[] = {KN_PARAM(kn_activation_args, activation, .values = kn_activation_names)};
-const kn_op kn_add_activated_op = {.name = "add_activated",
-                                   .inputs = {"a", "b"},
-                                   .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_ALL},
+const kn_op kn_add_activated_op = {KN_ELEMENTWISE_FIELDS("add_activated", false, true, &add_activated_table),
+                                   .inputs = {"a", "b"}, .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_ALL},
                                    .params = KN_PARAMS(kn_activation_args, activation_row),
-                                   .enter = add_activated_enter,
-                                   .record_size = sizeof(kn_scalar_args),
-                                   .strided_outputs = true,
-                                   .shape = kn_elementwise_shape,
-                                   .forward = kn_elementwise_forward,
-                                   .backward = kn_elementwise_backward,
-                                   .backward_recorded = kn_elementwise_backward_recorded,
-                                   .reference = kn_elementwise_reference,
-                                   .detail = &add_activated_table};
+                                   .enter = add_activated_enter};
 
 kn_tensor *kn_add_activated(kn_tensor *a, kn_tensor *b, kn_activation activation)
 {

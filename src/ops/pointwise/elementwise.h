@@ -95,13 +95,19 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
  * its operands. */
 #define KN_ELEMENTWISE_OP(op_name, in_place_, differentiable, table, dtypes_, params_, ...)                            \
     {                                                                                                                  \
-        .name = op_name, .inputs = {__VA_ARGS__}, .dtypes = {dtypes_}, .params = params_,                              \
-        .record_size = sizeof(kn_scalar_args), .in_place = in_place_, .strided_outputs = true,                         \
-        .shape = in_place_ ? kn_elementwise_shape_in_place : kn_elementwise_shape, .forward = kn_elementwise_forward,  \
-        .backward = differentiable ? kn_elementwise_backward : NULL,                                                   \
-        .backward_recorded = differentiable ? kn_elementwise_backward_recorded : NULL,                                 \
-        .reference = kn_elementwise_reference, .detail = table                                                         \
+        KN_ELEMENTWISE_FIELDS(op_name, in_place_, differentiable, table), .dtypes = {dtypes_}, .params = params_,      \
+                                                                          .inputs = {                                  \
+                                                                              __VA_ARGS__                              \
+                                                                          }                                            \
     }
+
+/* What all of them have, for descriptors that say more. */
+#define KN_ELEMENTWISE_FIELDS(op_name, in_place_, differentiable, table)                                               \
+    .name = op_name, .record_size = sizeof(kn_scalar_args), .in_place = in_place_, .strided_outputs = true,            \
+    .shape = in_place_ ? kn_elementwise_shape_in_place : kn_elementwise_shape, .forward = kn_elementwise_forward,      \
+    .backward = differentiable ? kn_elementwise_backward : NULL,                                                       \
+    .backward_recorded = differentiable ? kn_elementwise_backward_recorded : NULL,                                     \
+    .reference = kn_elementwise_reference, .detail = table
 
 /* A function of one tensor: arithmetic (KN_UNARY), or one that calls OpenCL's functions (KN_FUNCTION). */
 #define KN_UNARY_(name, rule, vectors, value, gradient, reference)                                                     \

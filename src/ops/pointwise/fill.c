@@ -31,10 +31,9 @@ static kn_status fill_reference(const kn_call *call)
     return KN_OK;
 }
 
-static const kn_op_param value_row[] = {KN_PARAM_NAMED("value", kn_scalar_args, values[0])};
 const kn_op kn_fill__op = {.name = "fill_",
                            .inputs = {"a"},
-                           .params = KN_PARAMS(kn_scalar_args, value_row),
+                           .params = KN_PARAMS(kn_scalar_args, kn_value_rows),
                            .in_place = true,
                            .shape = fill_shape,
                            .forward = fill_forward,

@@ -58,10 +58,9 @@ POWER_ROW(power, KN_F32_VECTORS, "kn_power(a, p)", GENERAL_GRADIENT);
 
 #define POWER_OP(table, enter_)                                                                                        \
     {                                                                                                                  \
-        .name = "pow_scalar", .inputs = {"a"}, .dtypes = {KN_DTYPES_NUMBERS},                                          \
-        .params = KN_PARAMS(kn_scalar_args, exponent_row), .enter = enter_, .strided_outputs = true,                   \
-        .shape = kn_elementwise_shape, .forward = kn_elementwise_forward, .backward = kn_elementwise_backward,         \
-        .backward_recorded = kn_elementwise_backward_recorded, .reference = kn_elementwise_reference, .detail = table  \
+        KN_ELEMENTWISE_FIELDS("pow_scalar", false, true, table), .inputs = {"a"}, .dtypes = {KN_DTYPES_NUMBERS},       \
+                                                                 .params = KN_PARAMS(kn_scalar_args, exponent_row),    \
+                                                                 .enter = enter_                                       \
     }
 static const kn_op_param exponent_row[] = {KN_PARAM_NAMED("exponent", kn_scalar_args, values[0])};
 static const kn_op square_op = POWER_OP(&square_table, NULL), cube_op = POWER_OP(&cube_table, NULL),

@@ -15,16 +15,6 @@ static kn_rows_code running_sum = {.name = "cumsum",
                                    .values = {"s"},
                                    .is_sum = true};
 
-typedef struct kn_cumsum_record {
-    int dim;
-} kn_cumsum_record;
-
-static kn_status cumsum_enter(kn_entry *entry)
-{
-    kn_cumsum_record *record = kn_entry_record(entry, sizeof *record);
-    return kn_dim_from_front(&record->dim, ((const kn_dim_args *)entry->params)->dim, entry->inputs[0]->ndim);
-}
-
 static kn_status cumsum_shape(kn_call *call)
 {
     const kn_tensor *x = call->inputs[0];
@@ -55,7 +45,7 @@ static kn_status run(kn_stream *stream, kn_tensor *x, int dim, bool backwards, c
 
 static kn_status cumsum_forward(kn_call *call)
 {
-    return run(call->stream, call->inputs[0], ((const kn_cumsum_record *)call->params)->dim, false, call->outputs[0]);
+    return run(call->stream, call->inputs[0], ((const kn_dim_args *)call->params)->dim, false, call->outputs[0]);
 }
 
 /* An element counts in all sums from its own on. */
@@ -64,14 +54,14 @@ static kn_status cumsum_backward(kn_grad_call *grad)
     grad->grad_inputs[0] = kn_empty_like(grad->grad_outputs[0]);
     if (!grad->grad_inputs[0])
         return kn_error_status();
-    return run(grad->stream, grad->grad_outputs[0], ((const kn_cumsum_record *)grad->params)->dim, true,
+    return run(grad->stream, grad->grad_outputs[0], ((const kn_dim_args *)grad->params)->dim, true,
                grad->grad_inputs[0]);
 }
 
 static kn_status cumsum_reference(const kn_call *call)
 {
     const kn_tensor *x = call->inputs[0];
-    const int dim = ((const kn_cumsum_record *)call->params)->dim;
+    const int dim = ((const kn_dim_args *)call->params)->dim;
     const int64_t n = x->ndim ? x->shape[dim] : 1;
     const int64_t inner = x->ndim ? kn_shape_numel(x->ndim - dim - 1, x->shape + dim + 1) : 1;
 
@@ -82,12 +72,10 @@ static kn_status cumsum_reference(const kn_call *call)
     return KN_OK;
 }
 
-static const kn_op_param rows[] = {KN_PARAM(kn_dim_args, dim)};
 const kn_op kn_cumsum_op = {.name = "cumsum",
                             .inputs = {"x"},
-                            .params = KN_PARAMS(kn_dim_args, rows),
-                            .enter = cumsum_enter,
-                            .record_size = sizeof(kn_cumsum_record),
+                            .params = KN_PARAMS(kn_dim_args, kn_dim_rows),
+                            .enter = kn_dim_enter,
                             .shape = cumsum_shape,
                             .forward = cumsum_forward,
                             .backward = cumsum_backward,

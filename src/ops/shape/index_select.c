@@ -200,18 +200,11 @@ static kn_status index_select_reference(const kn_call *call)
     return KN_OK;
 }
 
-static kn_status index_select_enter(kn_entry *entry)
-{
-    kn_dim_args *own = kn_entry_record(entry, sizeof *own);
-    return kn_dim_from_front(&own->dim, ((const kn_dim_args *)entry->params)->dim, entry->inputs[0]->ndim);
-}
-
-static const kn_op_param dim_row[] = {KN_PARAM(kn_dim_args, dim)};
 const kn_op kn_index_select_op = {.name = "index_select",
                                   .inputs = {"x", "index"},
                                   .dtypes = {KN_DTYPES_ALL, KN_DTYPES_INDICES},
-                                  .params = KN_PARAMS(kn_dim_args, dim_row),
-                                  .enter = index_select_enter,
+                                  .params = KN_PARAMS(kn_dim_args, kn_dim_rows),
+                                  .enter = kn_dim_enter,
                                   .shape = index_select_shape,
                                   .forward = index_select_forward,
                                   .backward = index_select_backward,

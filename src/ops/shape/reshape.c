@@ -86,7 +86,6 @@ static bool resolve(const kn_tensor *x, int ndim, const int64_t *shape, int64_t 
     return known == kn_numel(x);
 }
 
-static const kn_op_param shape_row[] = {KN_PARAM(kn_shape_args, shape)};
 static const kn_op reshape_copy_op = {.name = "reshape",
                                       .inputs = {"x"},
                                       .record_size = sizeof(kn_view_params),
@@ -115,7 +114,7 @@ static kn_status reshape_enter(kn_entry *entry)
 
 const kn_op kn_reshape_op = {.name = "reshape",
                              .inputs = {"x"},
-                             .params = KN_PARAMS(kn_shape_args, shape_row),
+                             .params = KN_PARAMS(kn_shape_args, kn_shape_rows),
                              .enter = reshape_enter,
                              .record_size = sizeof(kn_view_params),
                              .is_view = true,

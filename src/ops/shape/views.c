@@ -193,9 +193,9 @@ static kn_status squeeze_enter(kn_entry *entry)
     return KN_OK;
 }
 
-static const kn_op_param dim_row[] = {KN_PARAM(kn_dim_args, dim)};
-const kn_op kn_unsqueeze_op = VIEW_OP("unsqueeze", KN_PARAMS(kn_dim_args, dim_row), unsqueeze_enter, reshape_backward);
-const kn_op kn_squeeze_op = VIEW_OP("squeeze", KN_PARAMS(kn_dim_args, dim_row), squeeze_enter, reshape_backward);
+const kn_op kn_unsqueeze_op =
+    VIEW_OP("unsqueeze", KN_PARAMS(kn_dim_args, kn_dim_rows), unsqueeze_enter, reshape_backward);
+const kn_op kn_squeeze_op = VIEW_OP("squeeze", KN_PARAMS(kn_dim_args, kn_dim_rows), squeeze_enter, reshape_backward);
 
 kn_tensor *kn_unsqueeze(kn_tensor *x, int dim) { return kn_invoke(&kn_unsqueeze_op, &(kn_dim_args){dim}, x); }
 kn_tensor *kn_squeeze(kn_tensor *x, int dim) { return kn_invoke(&kn_squeeze_op, &(kn_dim_args){dim}, x); }
@@ -236,8 +236,7 @@ static kn_status expand_enter(kn_entry *entry)
     return KN_OK;
 }
 
-static const kn_op_param shape_row[] = {KN_PARAM(kn_shape_args, shape)};
-const kn_op kn_expand_op = VIEW_OP("expand", KN_PARAMS(kn_shape_args, shape_row), expand_enter, expand_backward);
+const kn_op kn_expand_op = VIEW_OP("expand", KN_PARAMS(kn_shape_args, kn_shape_rows), expand_enter, expand_backward);
 
 kn_tensor *kn_expand(kn_tensor *x, int ndim, const int64_t *shape)
 {
