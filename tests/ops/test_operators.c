@@ -1,5 +1,6 @@
 /* test_operators.c - the list of operators is in order and whole: each has a name of its own, names its inputs, describes
  * its parameters, and has a reference unless it only moves data. Operators called by their descriptors. */
+#include "cli/op_samples.h"
 #include "ops/operators.h"
 
 #include <string.h>
@@ -71,6 +72,38 @@ static void the_rows_cover_the_struct(void **state)
         assert_null(kn_op_param_at(op, info.num_params));
         assert_null(kn_op_param_at(op, -1));
     }
+}
+
+/* --- dtypes --- */
+
+static bool takes(const kn_op *op, kn_dtype dtype)
+{
+    kn_op_sample sample;
+    kn_tensor *result = NULL;
+    CHECK_OK(kn_op_sample_make(&sample, op, KN_F32, false));
+    for (int i = 0; i < sample.num_inputs; i++)
+        if (sample.inputs[i] && kn_dtype_of(sample.inputs[i]) == KN_F32)
+            sample.inputs[i] = kn_to_dtype(sample.inputs[i], dtype);
+    const bool taken = kn_op_call(op, sample.inputs, sample.num_inputs, sample.params, &result, 1) == KN_OK;
+    kn_op_sample_free(&sample);
+    kn_error_clear();
+    return taken;
+}
+
+/* What the descriptor says of the first input, with the other floating inputs of its dtype. In a rehearsal: no kernels. */
+TENSOR_TEST(each_takes_the_dtypes_that_it_says)
+{
+    const bool before = kn_op_rehearse(true);
+    for (int i = 0; i < kn_op_count(); i++)
+        for (kn_dtype dtype = KN_F64; dtype <= KN_BOOL; dtype++) {
+            KN_SCOPE;
+            const kn_op_input input = kn_op_input_at(kn_op_at(i), 0);
+            const bool fixed = strcmp(input.name, "condition") == 0; /* where: always bool */
+            if (!fixed && takes(kn_op_at(i), dtype) != (input.dtypes >> dtype & 1))
+                fail_msg("%s: %s does not do as its descriptor says", kn_op_describe(kn_op_at(i)).name,
+                         kn_dtype_name(dtype));
+        }
+    kn_op_rehearse(before);
 }
 
 /* --- calls ----------------------------------------------------------------------------------------------------------- */
@@ -210,6 +243,7 @@ int main(void)
         cmocka_unit_test(each_is_found_by_its_name),
         cmocka_unit_test(each_is_whole),
         cmocka_unit_test(the_rows_cover_the_struct),
+        TEST(each_takes_the_dtypes_that_it_says),
         TEST(an_operator_is_called_by_name),
         TEST(parameters_start_from_the_defaults),
         TEST(an_output_given_is_computed_into),

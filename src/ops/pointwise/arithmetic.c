@@ -32,26 +32,26 @@ KN_ELEMENTWISE_TABLE(maximum, KN_ANY, "ab", NULL, KN_NO_VECTORS, "(a > b || a !=
 KN_ELEMENTWISE_TABLE(add_scalar, KN_ANY, "a", "p", KN_NO_VECTORS, "a + p", KN_GRADIENTS("g"), a + p);
 KN_ELEMENTWISE_TABLE(mul_scalar, KN_ANY, "a", "p", KN_NO_VECTORS, "a * p", KN_GRADIENTS("g * p"), a *p);
 
-#define BINARY(name, op_name, in_place)                                                                                \
+#define BINARY(name, op_name, in_place, dtypes)                                                                        \
     const kn_op kn_##op_name##_op =                                                                                    \
-        KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, KN_DTYPES_ALL, KN_NO_PARAMS, "a", "b");             \
+        KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, dtypes, KN_NO_PARAMS, "a", "b");                    \
     kn_tensor *kn_##op_name(kn_tensor *a, kn_tensor *b) { return kn_invoke(&kn_##op_name##_op, NULL, a, b); }
 
-#define WITH_NUMBER(name, op_name, in_place, function)                                                                 \
-    const kn_op kn_##op_name##_op = KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, KN_DTYPES_ALL,          \
+#define WITH_NUMBER(name, op_name, in_place, dtypes, function)                                                         \
+    const kn_op kn_##op_name##_op = KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, dtypes,                 \
                                                       KN_PARAMS(kn_scalar_args, kn_value_rows), "a");                  \
     kn_tensor *function(kn_tensor *a, kn_scalar b) { return kn_invoke(&kn_##op_name##_op, &(kn_scalar_args){{b}}, a); }
 
-BINARY(add, add, false)
-BINARY(sub, sub, false)
-BINARY(mul, mul, false)
-BINARY(div, div, false)
-BINARY(maximum, maximum, false)
-BINARY(add, add_, true)
-BINARY(sub, sub_, true)
-BINARY(mul, mul_, true)
-WITH_NUMBER(add_scalar, add_scalar, false, kn_add_scalar_with)
-WITH_NUMBER(mul_scalar, mul_scalar, false, kn_mul_scalar_with)
-WITH_NUMBER(mul_scalar, mul_scalar_, true, kn_mul_scalar_with_)
+BINARY(add, add, false, KN_DTYPES_ALL)
+BINARY(sub, sub, false, KN_DTYPES_NUMBERS)
+BINARY(mul, mul, false, KN_DTYPES_ALL)
+BINARY(div, div, false, KN_DTYPES_ALL)
+BINARY(maximum, maximum, false, KN_DTYPES_ALL)
+BINARY(add, add_, true, KN_DTYPES_ALL)
+BINARY(sub, sub_, true, KN_DTYPES_NUMBERS)
+BINARY(mul, mul_, true, KN_DTYPES_ALL)
+WITH_NUMBER(add_scalar, add_scalar, false, KN_DTYPES_ALL, kn_add_scalar_with)
+WITH_NUMBER(mul_scalar, mul_scalar, false, KN_DTYPES_ALL, kn_mul_scalar_with)
+WITH_NUMBER(mul_scalar, mul_scalar_, true, KN_DTYPES_NUMBERS, kn_mul_scalar_with_)
 
 KN_AT_LOAD register_sum(void) { kn_pass_set_sum(&kn_add_op); }
