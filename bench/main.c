@@ -14,7 +14,7 @@
 #define MIN_REPETITIONS 5
 #define MAX_PREFIXES 64
 #define BURST_SECONDS 0.005 /* of consecutive runs, so that the wait for the device after them is negligible */
-#define BURST_MOST 100
+#define MAX_BURST 100
 
 typedef struct options {
     const char *device;
@@ -74,7 +74,7 @@ static int burst_length(const bench_case *c, double seconds)
 {
     if (!c->operation || seconds >= BURST_SECONDS)
         return 1;
-    return seconds * BURST_MOST > BURST_SECONDS ? (int)(BURST_SECONDS / seconds) : BURST_MOST;
+    return seconds * MAX_BURST > BURST_SECONDS ? (int)(BURST_SECONDS / seconds) : MAX_BURST;
 }
 
 /* The first repetition compiles kernels: it is reported separately, unless it is the only one. */

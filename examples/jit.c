@@ -177,7 +177,7 @@ int main(int argc, char **argv)
                               options, OPTION_COUNT(options), argc, argv);
     if (usage != OPTIONS_GO_ON)
         return usage;
-    kn_device *devices[MOST_DEVICES];
+    kn_device *devices[MAX_DEVICES];
     double worst = 0;
     int count = devices_to_compare(devices, s.device), done = 0;
     printf("gelu(x * scale + bias), x [%lld, %lld]; milliseconds\n", (long long)s.rows, (long long)s.columns);

@@ -144,8 +144,8 @@ int main(int argc, char **argv)
                               argc, argv);
     if (usage != OPTIONS_GO_ON)
         return usage;
-    kn_device *devices[MOST_DEVICES];
-    double seconds[MOST_DEVICES], found[MOST_DEVICES][3];
+    kn_device *devices[MAX_DEVICES];
+    double seconds[MAX_DEVICES], found[MAX_DEVICES][3];
     int count = devices_to_compare(devices, s.device), done = 0;
     while (done < count && run_on(&s, devices[done], &seconds[done], found[done]))
         done++;

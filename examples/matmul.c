@@ -125,8 +125,8 @@ int main(int argc, char **argv)
     int usage = options_parse(program, "Multiplies two random matrices.", options, OPTION_COUNT(options), argc, argv);
     if (usage != OPTIONS_GO_ON)
         return usage;
-    kn_device *devices[MOST_DEVICES];
-    result results[MOST_DEVICES];
+    kn_device *devices[MAX_DEVICES];
+    result results[MAX_DEVICES];
     int count = devices_to_compare(devices, s.device), done = 0;
     while (done < count && run_on(&s, devices[done], &results[done]))
         done++;

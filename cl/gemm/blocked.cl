@@ -20,7 +20,7 @@ static inline void store_neighbours(global T *c, VR sum, long columns, T alpha, 
             sum += beta * *(global VR *)c;
         if (bias)
             sum += VLOADR(0, bias);
-        *(global VR *)c = KN_CUT(sum, (VR)low, (VR)high);
+        *(global VR *)c = KN_CLAMP(sum, (VR)low, (VR)high);
         return;
     }
     T part[R];
@@ -29,7 +29,7 @@ static inline void store_neighbours(global T *c, VR sum, long columns, T alpha, 
     for (int i = 0; i < R; i++)
         if (i < columns) {
             const T value = part[i] + (beta != (T)0 ? beta * c[i] : (T)0) + (bias ? bias[i] : (T)0);
-            c[i] = KN_CUT(value, low, high);
+            c[i] = KN_CLAMP(value, low, high);
         }
 }
 

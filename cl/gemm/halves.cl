@@ -110,7 +110,7 @@ static inline void store_pair(global ushort *c, float2 sum, float2 bias, long co
         if (columns > 1)
             sum.s1 += beta * from_half(c[1]);
     }
-    sum = KN_CUT(sum, (float2)low, (float2)high);
+    sum = KN_CLAMP(sum, (float2)low, (float2)high);
     const uint first = to_half(sum.s0), second = to_half(sum.s1);
     if (aligned && columns > 1) {
         *(global uint *)c = first | second << 16;

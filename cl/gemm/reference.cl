@@ -47,6 +47,6 @@ kernel void gemm_cut(KN_INOUT(c), long m, long n, long batch, matrix_layout c_la
     KN_FOR (element, batch * m * n) {
         const long column = element % n, row = element / n % m, matrix = element / n / m;
         const long target = matrix * c_layout.batch_stride + row * c_layout.row_stride + column;
-        c[target] = KN_CUT(c[target], low, high);
+        c[target] = KN_CLAMP(c[target], low, high);
     }
 }

@@ -59,13 +59,13 @@ static inline void finish_short_rows(global T *restrict c, long first, long last
     if (f.has_bias && bias_stride == 0) {
         const T value = bias[0];
         for (long j = first; j < last; j++)
-            c[j] = KN_CUT(c[j] + value, f.low, f.high);
+            c[j] = KN_CLAMP(c[j] + value, f.low, f.high);
     } else if (f.has_bias) {
         for (long j = first; j < last; j++)
-            c[j] = KN_CUT(c[j] + bias[j], f.low, f.high);
+            c[j] = KN_CLAMP(c[j] + bias[j], f.low, f.high);
     } else if (!isnan(f.low) || !isnan(f.high)) {
         for (long j = first; j < last; j++)
-            c[j] = KN_CUT(c[j], f.low, f.high);
+            c[j] = KN_CLAMP(c[j], f.low, f.high);
     }
 }
 
@@ -136,7 +136,7 @@ kernel void gemm_dot_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, lo
 
 /* --- few long sums: C is tiny, k long; slices of k are summed separately, gemm_long_total adds them in order ------ */
 
-#define MOST_RESULTS 16
+#define MAX_RESULTS 16
 
 /* sum[j] += a[i] * b[i][j] over `count` contiguous rows b of `width` columns; `width` is a constant after inlining.
  * Lane l takes every VW-th row. */
@@ -163,7 +163,7 @@ static inline void accumulate_rows(T *restrict sum, const global T *restrict a, 
             sum[j] = fma(a[i], b[i * width + j], sum[j]);
 }
 
-/* op(A) [m, k], op(B) [k, n], m * n <= MOST_RESULTS; one slice per work-item into part[slice][m * n]. A slice is summed
+/* op(A) [m, k], op(B) [k, n], m * n <= MAX_RESULTS; one slice per work-item into part[slice][m * n]. A slice is summed
  * in runs of RUN, so that rounding errors stay small. */
 #define RUN 4096
 kernel void gemm_long_sums(KN_IN(a), KN_IN(b), KN_OUT(part), int m, int n, long k, long a_row, long a_k, long b_k,
@@ -173,8 +173,8 @@ kernel void gemm_long_sums(KN_IN(a), KN_IN(b), KN_OUT(part), int m, int n, long 
     KN_BIND_IN(T, b);
     KN_BIND_OUT(T, part);
     const long end = min(k, (long)(get_global_id(0) + 1) * slice);
-    T total[MOST_RESULTS];
-    long row[MOST_RESULTS], column[MOST_RESULTS];
+    T total[MAX_RESULTS];
+    long row[MAX_RESULTS], column[MAX_RESULTS];
     for (int e = 0; e < m * n; e++) {
         total[e] = 0;
         row[e] = e / n * a_row;
@@ -182,7 +182,7 @@ kernel void gemm_long_sums(KN_IN(a), KN_IN(b), KN_OUT(part), int m, int n, long 
     }
     for (long k0 = get_global_id(0) * slice; k0 < end; k0 += RUN) {
         const long count = min((long)RUN, end - k0);
-        T sum[MOST_RESULTS];
+        T sum[MAX_RESULTS];
         for (int e = 0; e < m * n; e++)
             sum[e] = 0;
         if (m == 1 && n <= 4 && a_k == 1 && b_column == 1 && b_k == n) {

@@ -9,7 +9,7 @@
 #include "common/koine.clh"
 #include "reduce/sum_run.clh"
 #ifndef KN_CPU
-#include "common/fours.clh"
+#include "common/vec4.clh"
 #endif
 
 /* log(1 + exp(-x)), stable. The expressions hold for scalars and vectors. */
@@ -87,17 +87,17 @@ kernel void bce_elements(KN_IN(x), KN_IN(t), KN_IN(weight), KN_IN(positive), KN_
     KN_FOR(i, n)
         y[i] = SCALAR(i);
 #else
-    const int aligned = lies_as_vector(x) && lies_as_vector(t) && lies_as_vector(weight) && lies_as_vector(positive) && lies_as_vector(y);
-    KN_FOURS(i, n)
+    const int aligned = is_vector_aligned(x) && is_vector_aligned(t) && is_vector_aligned(weight) && is_vector_aligned(positive) && is_vector_aligned(y);
+    KN_FOR_VEC4(i, n)
     {
         const long left = n - i;
-        const four a = load_four(x + i, left, aligned), b = load_four(t + i, left, aligned);
+        const four a = load_vec4(x + i, left, aligned), b = load_vec4(t + i, left, aligned);
         four w = 1, v = 1;
         if (has_weight)
-            w = load_four(weight + i, left, aligned);
+            w = load_vec4(weight + i, left, aligned);
         if (has_positive)
-            v = load_four(positive + i, left, aligned);
-        store_four(TERM(a, b, w, v), y + i, left, aligned);
+            v = load_vec4(positive + i, left, aligned);
+        store_vec4(TERM(a, b, w, v), y + i, left, aligned);
     }
 #endif
 }
@@ -125,21 +125,21 @@ kernel void bce_backward(KN_IN(gradient), KN_IN(x), KN_IN(t), KN_IN(weight), KN_
             out[i] = w * ((1 - b) - (1 + (v - 1) * b) / (1 + exp(a)));
     }
 #else
-    const int aligned = lies_as_vector(x) && lies_as_vector(t) && lies_as_vector(weight) && lies_as_vector(positive) &&
-                        lies_as_vector(out) && (!each || lies_as_vector(gradient));
-    KN_FOURS(i, n)
+    const int aligned = is_vector_aligned(x) && is_vector_aligned(t) && is_vector_aligned(weight) && is_vector_aligned(positive) &&
+                        is_vector_aligned(out) && (!each || is_vector_aligned(gradient));
+    KN_FOR_VEC4(i, n)
     {
         const long left = n - i;
-        const four a = load_four(x + i, left, aligned), b = load_four(t + i, left, aligned);
+        const four a = load_vec4(x + i, left, aligned), b = load_vec4(t + i, left, aligned);
         four w = scale * gradient[0], v = 1;
         if (each)
-            w = scale * load_four(gradient + i, left, aligned);
+            w = scale * load_vec4(gradient + i, left, aligned);
         if (has_weight)
-            w *= load_four(weight + i, left, aligned);
+            w *= load_vec4(weight + i, left, aligned);
         if (has_positive)
-            v = load_four(positive + i, left, aligned);
+            v = load_vec4(positive + i, left, aligned);
         const four result = of_target ? w * TARGET_GRADIENT(a, v) : w * ((1 - b) - (1 + (v - 1) * b) / (1 + exp(a)));
-        store_four(result, out + i, left, aligned);
+        store_vec4(result, out + i, left, aligned);
     }
 #endif
 }

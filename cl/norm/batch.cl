@@ -32,7 +32,7 @@ static void moments_of_group(long first, long chunk, const global T *x, global T
 {
     const long from = chunk * length, to = min(from + length, outer * inner), all = outer * channels * inner;
     const long some = min(group, channels - first);
-    run_moments m[MOST_IN_GROUP];
+    run_moments m[MAX_IN_GROUP];
 
     for (long c = 0; c < some; c++)
         m[c] = (run_moments){0, 0, 0, 0, 0, 0};

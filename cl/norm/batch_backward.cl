@@ -88,7 +88,7 @@ static void sums_of_group(long first, long chunk, operands in, global T *partial
 {
     const long from = chunk * length, to = min(from + length, outer * inner), all = outer * channels * inner;
     const long some = min(group, channels - first);
-    run_sums sums[MOST_IN_GROUP];
+    run_sums sums[MAX_IN_GROUP];
 
     for (long c = 0; c < some; c++)
         sums[c] = (run_sums){0, 0, 0, 0, 0, 0, 0, 0};

@@ -53,20 +53,20 @@ kernel void adam(KN_SLOTS, KN_INOUT(exp_avg), KN_INOUT(exp_avg_sq),
 #else
     if (count <= 0)
         return;
-    four p = load_four(parameter + i, count, aligned), g4 = load_four(gradient + i, count, aligned);
-    four m4 = load_four(m + i, count, aligned), v4 = load_four(v + i, count, aligned);
+    four p = load_vec4(parameter + i, count, aligned), g4 = load_vec4(gradient + i, count, aligned);
+    four m4 = load_vec4(m + i, count, aligned), v4 = load_vec4(v + i, count, aligned);
 #ifdef AMSGRAD
-    four most = load_four(largest + i, count, aligned);
+    four most = load_vec4(largest + i, count, aligned);
 #endif
     STEP(p.x, g4.x, m4.x, v4.x, most.x);
     STEP(p.y, g4.y, m4.y, v4.y, most.y);
     STEP(p.z, g4.z, m4.z, v4.z, most.z);
     STEP(p.w, g4.w, m4.w, v4.w, most.w);
-    store_four(m4, m + i, count, aligned);
-    store_four(v4, v + i, count, aligned);
+    store_vec4(m4, m + i, count, aligned);
+    store_vec4(v4, v + i, count, aligned);
 #ifdef AMSGRAD
-    store_four(most, largest + i, count, aligned);
+    store_vec4(most, largest + i, count, aligned);
 #endif
-    store_four(p, parameter + i, count, aligned);
+    store_vec4(p, parameter + i, count, aligned);
 #endif
 }

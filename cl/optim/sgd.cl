@@ -47,17 +47,17 @@ kernel void sgd(KN_SLOTS,
 #else
     if (count <= 0)
         return;
-    four p = load_four(parameter + i, count, aligned), g4 = load_four(gradient + i, count, aligned);
+    four p = load_vec4(parameter + i, count, aligned), g4 = load_vec4(gradient + i, count, aligned);
 #ifdef MOMENTUM
-    four b4 = load_four(buffer + i, count, aligned);
+    four b4 = load_vec4(buffer + i, count, aligned);
 #endif
     STEP(p.x, g4.x, b4.x);
     STEP(p.y, g4.y, b4.y);
     STEP(p.z, g4.z, b4.z);
     STEP(p.w, g4.w, b4.w);
 #ifdef MOMENTUM
-    store_four(b4, buffer + i, count, aligned);
+    store_vec4(b4, buffer + i, count, aligned);
 #endif
-    store_four(p, parameter + i, count, aligned);
+    store_vec4(p, parameter + i, count, aligned);
 #endif
 }

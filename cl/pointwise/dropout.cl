@@ -110,7 +110,7 @@ kernel void dropout2d(KN_IN(x), KN_OUT(y), const long planes, const long inner, 
 
 #else
 
-#include "common/fours.clh"
+#include "common/vec4.clh"
 
 /* A block of the draw, four elements, per work-item and step: 30 instructions per element, most of them for the
  * draw. */
@@ -119,13 +119,13 @@ kernel void dropout(KN_IN(x), KN_OUT(y), const long n, const ulong seed, const u
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    const int aligned = lies_as_vector(x) && lies_as_vector(y);
-    KN_FOURS(i, n)
+    const int aligned = is_vector_aligned(x) && is_vector_aligned(y);
+    KN_FOR_VEC4(i, n)
     {
         const uint4 w = kn_philox_block(seed, offset, i / 4);
         const four factor = (four)(factor_of(w.x, threshold, scale), factor_of(w.y, threshold, scale),
                                    factor_of(w.z, threshold, scale), factor_of(w.w, threshold, scale));
-        store_four(load_four(x + i, n - i, aligned) * factor, y + i, n - i, aligned);
+        store_vec4(load_vec4(x + i, n - i, aligned) * factor, y + i, n - i, aligned);
     }
 }
 

@@ -232,7 +232,7 @@ kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool 
 #define KERNEL 0
 #include "pool/windows.clh"
 
-kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool p, const pool_cut cut,
+kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool p, const pool_blocking cut,
                                       const int save)
 {
     KN_BIND_IN(T, x);
@@ -248,7 +248,7 @@ kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const 
         index[to] = at;
 }
 
-kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const pool p, const pool_cut cut)
+kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const pool p, const pool_blocking cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(INDEX, index);
@@ -262,7 +262,7 @@ kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out
     out[place.plane * volume_of(&p) + own] = gather_max(&p, gradient + from, index + from, windows, own);
 }
 
-kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_cut cut)
+kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_blocking cut)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -273,7 +273,7 @@ kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const p
         window_average(&p, x + place.plane * volume_of(&p), place.slice, place.block, place.column);
 }
 
-kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const pool_cut cut)
+kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const pool_blocking cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);

@@ -135,7 +135,7 @@ static T average(const pool *p, int row, int column, T sum)
 
 #if KERNEL > 0
 
-kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_cut cut)
+kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_blocking cut)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -166,7 +166,7 @@ kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_cut c
             y[r * p.out_width] = average(&p, first + r, place.column, sum[r]);
 }
 
-kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const pool_cut cut)
+kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const pool_blocking cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
@@ -187,7 +187,7 @@ kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const 
 
 #else
 
-kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_cut cut)
+kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_blocking cut)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -205,7 +205,7 @@ kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_cut c
     y[place.plane * out_volume_of(&p) + find_output(&p, place)] = is_empty(&b) ? (T)0 : sum / divisor;
 }
 
-kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const pool_cut cut)
+kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const pool_blocking cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);

@@ -37,7 +37,7 @@
         at = select(at, (VEC(LANE_INT, LANES))3, take);                                                                \
         take = (best <= (VEC(T, LANES))low) | (best >= (VEC(T, LANES))high);                                           \
         at = select(at, (VEC(LANE_INT, LANES))NO_PLACE, take);                                                         \
-        VEC(vstore, LANES)(KN_CUT(best, (VEC(T, LANES))low, (VEC(T, LANES))high), 0, y);                               \
+        VEC(vstore, LANES)(KN_CLAMP(best, (VEC(T, LANES))low, (VEC(T, LANES))high), 0, y);                               \
         if (save)                                                                                                      \
             VEC(vstore, LANES)(VEC(KN_JOIN(convert_, INDEX), LANES)(at), 0, index);                                    \
     }                                                                                                                  \
@@ -133,7 +133,7 @@ static void row_forward(const pool *p, const global T *volume, int slice, int ro
         }
     }
     for (int k = 0; k < count; k++)
-        y[k] = KN_CUT(best[k], low, high);
+        y[k] = KN_CLAMP(best[k], low, high);
     for (int k = 0; save && k < count; k++)
         index[k] = ((best[k] <= low) | (best[k] >= high)) ? NO_PLACE : (INDEX)max(at[k], 0);
 }

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-int devices_to_compare(kn_device *devices[MOST_DEVICES], const char *name)
+int devices_to_compare(kn_device *devices[MAX_DEVICES], const char *name)
 {
     if (name != NULL)
         return kn_device_open(&devices[0], name) == KN_OK ? 1 : 0;

@@ -4,11 +4,11 @@
 
 #include <koine/koine.h>
 
-#define MOST_DEVICES 2
+#define MAX_DEVICES 2
 
 /* The device called `name`, or, for NULL, the CPU device and the best GPU, whichever of them there are. Returns how
  * many; 0 with an error. */
-int devices_to_compare(kn_device *devices[MOST_DEVICES], const char *name);
+int devices_to_compare(kn_device *devices[MAX_DEVICES], const char *name);
 
 double seconds_now(void);
 

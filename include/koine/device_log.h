@@ -88,7 +88,7 @@ KN_API int kn_device_log_requests(const kn_device_log *log); /* pending, or arri
 
 /* --- values last read, polled or waited for --------------------------------------------------- */
 
-typedef enum kn_figure {
+typedef enum kn_log_statistic {
     KN_FIGURE_LAST, /* the latest value */
     KN_FIGURE_MEAN, /* weighted; of an accuracy the share of correct rows */
     KN_FIGURE_MIN,
@@ -96,11 +96,11 @@ typedef enum kn_figure {
     KN_FIGURE_SUM,    /* of value times weight; of an accuracy the correct rows */
     KN_FIGURE_WEIGHT, /* sum of the weights; of an accuracy the rows; of a histogram the values */
     KN_FIGURE_COUNT   /* updates; of an accuracy the rows; of a histogram the values */
-} kn_figure;
+} kn_log_statistic;
 
 /* NaN if there is no such value: an entry without updates (its sum, weight and count are 0), the minimum of an
  * accuracy, an entry that does not exist. */
-KN_API double kn_device_log_value(const kn_device_log *log, int entry, kn_figure figure);
+KN_API double kn_device_log_value(const kn_device_log *log, int entry, kn_log_statistic figure);
 
 /* The number of a scalar's or gradient norm's first update with a NaN or infinite value, from 1; 0 if there was none.
  * `is_nan` may be NULL. */

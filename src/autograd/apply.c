@@ -21,16 +21,16 @@ static kn_status observe(kn_call *call, bool after)
     return observer.function ? observer.function(call, after, observer.user) : KN_OK;
 }
 
-static _Thread_local bool rehearses;
+static _Thread_local bool dry_run;
 
-bool kn_op_rehearse(bool on)
+bool kn_op_set_dry_run(bool on)
 {
-    bool before = rehearses;
-    rehearses = on;
+    bool before = dry_run;
+    dry_run = on;
     return before;
 }
 
-bool kn_op_rehearses(void) { return rehearses; }
+bool kn_op_is_dry_run(void) { return dry_run; }
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
@@ -80,7 +80,7 @@ static kn_status check_wanted(const kn_call *call, int index, const kn_tensor *w
                        kn_device_string(wanted->storage->device), kn_device_string(kn_stream_device(call->stream)));
     if (wanted->dtype == dtype && wanted->ndim == call->spec[index].ndim &&
         memcmp(wanted->shape, call->spec[index].shape, (size_t)wanted->ndim * sizeof *wanted->shape) == 0)
-        return kn_tensor_check_apart(wanted);
+        return kn_tensor_check_no_overlap(wanted);
     return kn_fail(wanted->dtype == dtype ? KN_ERR_SHAPE : KN_ERR_DTYPE,
                    "output %d given is %s, but the result is %s%s", index, kn_tensor_describe(has, sizeof has, wanted),
                    kn_dtype_name(dtype),
@@ -144,11 +144,11 @@ static kn_status fill_outputs(kn_call *call)
     return KN_OK;
 }
 
-/* Ops that make their outputs themselves, views among them, run in a rehearsal too. */
+/* Ops that make their outputs themselves, views among them, run in a dry run too. */
 static kn_status perform(kn_call *call)
 {
     const kn_op *op = call->op;
-    if (rehearses && call->outputs[0])
+    if (dry_run && call->outputs[0])
         return fill_outputs(call);
     KN_TRY(op->forward(call));
     if (op->in_place)
@@ -255,7 +255,7 @@ kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs
     kn_tensor *outputs[KN_OP_MAX_OUTPUTS] = {NULL};
     if (kn_op_check_given(op, inputs, num_inputs) != KN_OK ||
         kn_op_apply_to(op, inputs, num_inputs, params, outputs, more ? KN_OP_MAX_OUTPUTS : 1) != KN_OK)
-        return kn_stick();
+        return kn_error_make_sticky();
     for (int i = 1; more && i < KN_OP_MAX_OUTPUTS && outputs[i]; i++)
         more[i - 1] = outputs[i];
     return outputs[0];

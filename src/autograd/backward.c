@@ -60,7 +60,7 @@ static kn_status backward_from(kn_tensor *tensor, kn_tensor *gradient, bool reta
 
 kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph)
 {
-    KN_TRY(kn_tensor_given("kn_backward", "tensor", tensor));
+    KN_TRY(kn_check_tensor("kn_backward", "tensor", tensor));
     kn_span span = kn_phase_span("backward");
     const kn_status status = backward_from(tensor, gradient, retain_graph);
     kn_span_end(span, NULL);
@@ -82,9 +82,9 @@ static kn_status check_lists(kn_tensor *const *outputs, int num_outputs, kn_tens
     if (!outputs || !inputs || !gradients)
         return kn_fail_argument_null(name, !outputs ? "outputs" : !inputs ? "inputs" : "gradients");
     for (int i = 0; i < num_outputs; i++)
-        KN_TRY(kn_tensor_given(name, "outputs", outputs[i]));
+        KN_TRY(kn_check_tensor(name, "outputs", outputs[i]));
     for (int i = 0; i < num_inputs; i++)
-        KN_TRY(kn_tensor_given(name, "inputs", inputs[i]));
+        KN_TRY(kn_check_tensor(name, "inputs", inputs[i]));
     return KN_OK;
 }
 

@@ -80,11 +80,11 @@ static kn_status run_hooks(kn_node *node)
         int scope = kn_scope_begin_internal();
         if (!scope)
             return KN_ERR_MEMORY;
-        int adopter = kn_scope_enter_program();
+        int adopter = kn_scope_enter_user_code();
         bool tracking = kn_view_set_tracking(true);
         kn_tensor *changed = kn_retain(hook->function(*slot, hook->user));
         kn_view_set_tracking(tracking);
-        kn_scope_leave_program(adopter);
+        kn_scope_leave_user_code(adopter);
         kn_scope_end(scope);
         if (!changed)
             return kn_error_status() ? kn_error_status() : kn_fail(KN_ERR_STATE, "a gradient hook returned NULL");

@@ -15,13 +15,16 @@ typedef struct program_call {
     bool recording;
 } program_call;
 
-static program_call enter_program(void) { return (program_call){kn_scope_enter_program(), kn_set_grad_enabled(false)}; }
+static program_call enter_program(void)
+{
+    return (program_call){kn_scope_enter_user_code(), kn_set_grad_enabled(false)};
+}
 
 /* Returns `status`, with an error in words even where the callback made none. */
 static kn_status leave_program(program_call call, const char *callback, kn_status status)
 {
     kn_set_grad_enabled(call.recording);
-    kn_scope_leave_program(call.adopter);
+    kn_scope_leave_user_code(call.adopter);
     if (status != KN_OK && kn_error_status() == KN_OK)
         return kn_fail(status, "its %s failed with %s and without a message", callback, kn_status_name(status));
     return status;
@@ -62,7 +65,7 @@ static kn_status check_gradient(const kn_input_spec *input, int index, const kn_
 static kn_status call_backward(kn_function_context *context, kn_grad_call *grad, kn_tensor **gradients)
 {
     KN_TRY(complete_gradients(context, grad, gradients));
-    const bool stuck = kn_error_sticks();
+    const bool stuck = kn_error_is_sticky();
     context->grad = grad;
     program_call call = enter_program();
     kn_status status = context->function.backward(context, gradients, grad->grad_inputs);
@@ -73,11 +76,11 @@ static kn_status call_backward(kn_function_context *context, kn_grad_call *grad,
             continue;
         if (grad->grad_inputs[i])
             status = check_gradient(&grad->input[i], i, grad->grad_inputs[i]);
-        else if (!stuck && kn_error_sticks()) /* an expression failed, and backward did not look */
+        else if (!stuck && kn_error_is_sticky()) /* an expression failed, and backward did not look */
             status = kn_error_status();
     }
-    if (status != KN_OK && !stuck && kn_error_sticks()) /* the engine names the function in front of the others */
-        kn_error_prefix_sticking("backward of %s", context->function.name);
+    if (status != KN_OK && !stuck && kn_error_is_sticky()) /* the engine names the function in front of the others */
+        kn_error_prefix_sticky("backward of %s", context->function.name);
     return status;
 }
 
@@ -120,7 +123,7 @@ static kn_status call_forward(kn_function_context *context, kn_tensor *const *in
     KN_TRY(leave_program(call, "forward", status));
     for (int i = 0; i < context->num_outputs; i++) {
         if (!outputs[i])
-            return kn_error_sticks() ? kn_error_status() : kn_fail(KN_ERR_STATE, "its forward set no output %d", i);
+            return kn_error_is_sticky() ? kn_error_status() : kn_fail(KN_ERR_STATE, "its forward set no output %d", i);
         KN_TRY(kn_tensor_check_live(outputs[i], "an output"));
     }
     if (sum_versions(context, inputs) != versions)
@@ -238,7 +241,7 @@ static kn_status check_arguments(const kn_function *function, kn_tensor *const *
         return kn_fail(KN_ERR_ARGUMENT, "%d inputs and %d outputs, or no arrays for them", num_inputs, num_outputs);
     for (int i = 0; i < num_inputs; i++)
         if (!inputs[i])
-            return kn_error_sticks() ? kn_error_status() : kn_fail(KN_ERR_ARGUMENT, "input %d is NULL", i);
+            return kn_error_is_sticky() ? kn_error_status() : kn_fail(KN_ERR_ARGUMENT, "input %d is NULL", i);
     return KN_OK;
 }
 
@@ -249,12 +252,12 @@ kn_status kn_function_apply_many(const kn_function *given, kn_tensor *const *inp
         outputs[i] = NULL;
     if (!given) {
         kn_status status = kn_fail_argument_null("kn_function_apply", "function");
-        kn_stick();
+        kn_error_make_sticky();
         return status;
     }
     kn_function function = *given;
     function.name = function.name ? function.name : "function";
-    const bool stuck = kn_error_sticks();
+    const bool stuck = kn_error_is_sticky();
     kn_status status = check_arguments(&function, inputs, num_inputs, outputs, num_outputs);
     if (status == KN_OK)
         status = apply(&function, inputs, num_inputs, params, outputs, num_outputs);
@@ -265,8 +268,8 @@ kn_status kn_function_apply_many(const kn_function *given, kn_tensor *const *inp
     for (int i = 0; i < num_outputs && outputs; i++)
         outputs[i] = NULL;
     if (!stuck)
-        kn_error_prefix_sticking("%s", function.name);
-    kn_stick();
+        kn_error_prefix_sticky("%s", function.name);
+    kn_error_make_sticky();
     return status;
 }
 

@@ -55,7 +55,7 @@ static kn_function_context *allocate_context(const kn_function *function, int nu
                           .record_keep = keep_context,
                           .record_drop = drop_context,
                           .backward = backward,
-                          .backward_work = kn_grad_work_moving};
+                          .backward_work = kn_grad_work_memory_bound};
     atomic_init(&context->references, 1);
     return context;
 }
@@ -92,7 +92,7 @@ kn_status kn_function_save(kn_function_context *context, kn_tensor *tensor)
 {
     if (!context)
         return kn_fail_argument_null("kn_function_save", "context");
-    KN_TRY(kn_tensor_given("kn_function_save", "tensor", tensor));
+    KN_TRY(kn_check_tensor("kn_function_save", "tensor", tensor));
     if (context->grad)
         return kn_fail(KN_ERR_STATE, "kn_function_save: tensors are saved by forward, not by backward");
     if (!context->recorded)

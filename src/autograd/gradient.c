@@ -41,7 +41,7 @@ static kn_status require_gradient(kn_tensor *tensor)
 
 kn_status kn_set_requires_grad(kn_tensor *tensor, bool requires_grad)
 {
-    KN_TRY(kn_tensor_given("kn_set_requires_grad", "tensor", tensor));
+    KN_TRY(kn_check_tensor("kn_set_requires_grad", "tensor", tensor));
     if (!kn_is_leaf(tensor))
         return requires_grad
                    ? KN_OK
@@ -71,7 +71,7 @@ KN_AT_LOAD register_hooks(void)
 
 kn_status kn_set_grad(kn_tensor *tensor, kn_tensor *gradient)
 {
-    KN_TRY(kn_tensor_given("kn_set_grad", "tensor", tensor));
+    KN_TRY(kn_check_tensor("kn_set_grad", "tensor", tensor));
     if (gradient && (!kn_same_shape(tensor, gradient) || tensor->dtype != gradient->dtype ||
                      kn_device_of(tensor) != kn_device_of(gradient))) {
         char a[KN_DESCRIBE], b[KN_DESCRIBE];
@@ -91,8 +91,8 @@ kn_status kn_set_grad(kn_tensor *tensor, kn_tensor *gradient)
 
 kn_tensor *kn_detach(kn_tensor *tensor)
 {
-    if (kn_tensor_given("kn_detach", "tensor", tensor) != KN_OK)
-        return kn_stick();
+    if (kn_check_tensor("kn_detach", "tensor", tensor) != KN_OK)
+        return kn_error_make_sticky();
     kn_tensor *alias = NULL;
     kn_tensor_view(&alias, tensor, tensor->ndim, tensor->shape, tensor->strides, tensor->offset);
     return kn_scope_adopt(alias);
@@ -103,11 +103,11 @@ kn_copy_params kn_copy_params_init(void) { return (kn_copy_params){KN_COPY_DEFAU
 kn_status kn_copy_with(kn_tensor *destination, const kn_tensor *source, const kn_copy_params *params)
 {
     params = params ? params : &(kn_copy_params){KN_COPY_DEFAULTS};
-    KN_TRY(kn_tensor_given("kn_copy_", "destination", destination));
-    KN_TRY(kn_tensor_given("kn_copy_", "source", source));
+    KN_TRY(kn_check_tensor("kn_copy_", "destination", destination));
+    KN_TRY(kn_check_tensor("kn_copy_", "source", source));
     KN_TRY(check_unrecorded("kn_copy_", destination));
     KN_TRY(check_unrecorded("kn_copy_", source));
-    if (kn_tensor_check_apart(destination) != KN_OK) {
+    if (kn_tensor_check_no_overlap(destination) != KN_OK) {
         kn_error_prefix("kn_copy_");
         return kn_error_status();
     }
@@ -119,7 +119,7 @@ kn_status kn_copy_(kn_tensor *destination, const kn_tensor *source) { return kn_
 
 static kn_status add_hook(kn_tensor *tensor, kn_grad_hook function, void *user, void (*destroy)(void *))
 {
-    KN_TRY(kn_tensor_given("kn_register_hook", "tensor", tensor));
+    KN_TRY(kn_check_tensor("kn_register_hook", "tensor", tensor));
     if (!function)
         return kn_fail_argument_null("kn_register_hook", "hook");
     if (!kn_autograd_wants(tensor))
@@ -155,7 +155,7 @@ kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook function, void *user)
 
 char *kn_to_string(const kn_tensor *tensor)
 {
-    if (kn_tensor_given("kn_to_string", "tensor", tensor) != KN_OK)
+    if (kn_check_tensor("kn_to_string", "tensor", tensor) != KN_OK)
         return NULL;
     char suffix[96];
     if (!kn_autograd_wants(tensor))

@@ -193,12 +193,12 @@ typedef struct kn_op_observation {
 } kn_op_observation;
 kn_op_observation kn_op_set_observer(kn_op_observer observer, void *user);
 
-/* A rehearsal, on this thread: ops check their inputs and make their outputs, filled with zeros, but run no kernels.
+/* A dry run, on this thread: ops check their inputs and make their outputs, filled with zeros, but run no kernels.
  * For finding out shapes and work without the time that computing, or compiling kernels, takes. Returns what was
  * before.
  */
-bool kn_op_rehearse(bool on);
-bool kn_op_rehearses(void);
+bool kn_op_set_dry_run(bool on);
+bool kn_op_is_dry_run(void);
 
 /* For shape rules: declares the next output. */
 kn_status kn_call_output(kn_call *call, kn_dtype dtype, int ndim, const int64_t *shape);

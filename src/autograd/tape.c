@@ -103,7 +103,7 @@ void kn_autograd_free(struct kn_autograd *autograd)
 kn_node *kn_autograd_node(kn_tensor *tensor)
 {
     struct kn_autograd *autograd = kn_autograd_of(tensor);
-    if (autograd && kn_view_is_outdated(tensor) && kn_view_renew(tensor) != KN_OK)
+    if (autograd && kn_view_is_outdated(tensor) && kn_view_regenerate(tensor) != KN_OK)
         return NULL;
     if (autograd && !autograd->node) {
         autograd->node = new_node(NULL, 0, 1, 0);

@@ -51,13 +51,13 @@ bool kn_view_is_outdated(const kn_tensor *tensor)
 /* Elements of the base that share a place would need a rule for which of them a gradient belongs to. */
 static kn_status check_base(const kn_tensor *base)
 {
-    if (kn_tensor_check_apart(base) == KN_OK)
+    if (kn_tensor_check_no_overlap(base) == KN_OK)
         return KN_OK;
     kn_error_prefix("the base of a view that was changed in place");
     return kn_error_status();
 }
 
-kn_status kn_view_renew(kn_tensor *view)
+kn_status kn_view_regenerate(kn_tensor *view)
 {
     kn_tensor *base = kn_view_base(view);
     if (view->autograd->view_kind == KN_VIEW_WITHOUT_GRAD)

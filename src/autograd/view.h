@@ -46,7 +46,7 @@ kn_tensor *kn_view_base(const kn_tensor *tensor);
 bool kn_view_is_outdated(const kn_tensor *tensor);
 
 /* Gives an outdated view its new node. */
-kn_status kn_view_renew(kn_tensor *view);
+kn_status kn_view_regenerate(kn_tensor *view);
 
 /* Would a change in place of `tensor` be one of values that require gradients? */
 bool kn_change_wants_record(const kn_tensor *tensor);

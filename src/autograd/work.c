@@ -37,7 +37,7 @@ kn_work kn_work_of_input(const kn_call *call, double flops)
 }
 
 kn_work kn_work_reducing(const kn_call *call) { return kn_work_of_input(call, 1); }
-kn_work kn_work_moving(const kn_call *call) { return work_of(call, 0); }
+kn_work kn_work_memory_bound(const kn_call *call) { return work_of(call, 0); }
 
 double kn_grad_work_elements(const kn_grad_call *call, int index)
 {
@@ -57,7 +57,7 @@ kn_work kn_grad_work(const kn_grad_call *call, double flops)
     return work;
 }
 
-kn_work kn_grad_work_moving(const kn_grad_call *call) { return kn_grad_work(call, 0); }
+kn_work kn_grad_work_memory_bound(const kn_grad_call *call) { return kn_grad_work(call, 0); }
 
 kn_work kn_call_work(const kn_call *call)
 {
@@ -81,7 +81,7 @@ static kn_work backward_work(const kn_grad_call *call)
 /* --- shapes, as JSON -------------------------------------------------------------------------- */
 
 /* Room for 16 shapes of 8 dimensions of 20 digits, and as many dtypes; more are left out. */
-#define MOST_LISTED 16
+#define MAX_LISTED 16
 typedef struct lists {
     char shapes[3072], dtypes[512];
     size_t shapes_length, dtypes_length;
@@ -90,7 +90,7 @@ typedef struct lists {
 
 static void add(lists *l, int ndim, const int64_t *shape, const char *dtype)
 {
-    if (l->count == MOST_LISTED)
+    if (l->count == MAX_LISTED)
         return;
     const char *before = l->count++ ? ", " : "[";
     char text[KN_DESCRIBE + 64];

@@ -15,13 +15,13 @@ kn_work kn_work_of_outputs(const kn_call *call, double flops);
 kn_work kn_work_of_input(const kn_call *call, double flops);
 /* Of products: so many multiplications and additions, and further operations, per output element. */
 kn_work kn_work_of_products(const kn_call *call, double multiply_adds, double further);
-kn_work kn_work_reducing(const kn_call *call); /* one per element of input 0 */
-kn_work kn_work_moving(const kn_call *call);   /* bytes only */
+kn_work kn_work_reducing(const kn_call *call);     /* one per element of input 0 */
+kn_work kn_work_memory_bound(const kn_call *call); /* bytes only */
 
 /* For kn_op.backward_work: `flops` in all, and the bytes of the gradients that came, of what was saved, and of the
  * gradients made. */
 kn_work kn_grad_work(const kn_grad_call *call, double flops);
-kn_work kn_grad_work_moving(const kn_grad_call *call);
+kn_work kn_grad_work_memory_bound(const kn_grad_call *call);
 
 /* Elements of the gradient of input `index`, 0 where it is not wanted. */
 double kn_grad_work_elements(const kn_grad_call *call, int index);

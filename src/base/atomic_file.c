@@ -129,7 +129,7 @@ kn_status kn_file_write(kn_atomic_file *file, const void *data, size_t bytes)
  * place, so a failure is only a warning. */
 static void sync_directory_of(const char *path)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     char *directory = kn_folder_of(path);
     const int descriptor = directory ? kn_sys_open(directory, O_RDONLY | O_DIRECTORY, 0) : -1;
     if (descriptor >= 0) {

@@ -34,17 +34,17 @@ void *kn_fail_null(kn_status status, const char *format, ...)
     va_start(args, format);
     set(status, format, args);
     va_end(args);
-    return kn_stick();
+    return kn_error_make_sticky();
 }
 
-void *kn_stick(void)
+void *kn_error_make_sticky(void)
 {
     if (last.status != KN_OK)
         last.sticks = true;
     return NULL;
 }
 
-bool kn_error_sticks(void) { return last.sticks; }
+bool kn_error_is_sticky(void) { return last.sticks; }
 
 static void prefix_message(const char *format, va_list args)
 {
@@ -70,7 +70,7 @@ void kn_error_prefix(const char *format, ...)
     va_end(args);
 }
 
-void kn_error_prefix_sticking(const char *format, ...)
+void kn_error_prefix_sticky(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -99,7 +99,7 @@ void kn_error_append_lines(const char *text)
     kn_make_printable(last.message + length, sizeof last.message - length, true);
 }
 
-void kn_error_take(kn_error_state *state)
+void kn_error_save(kn_error_state *state)
 {
     if (last.status != KN_OK)
         *state = last;
@@ -108,7 +108,7 @@ void kn_error_take(kn_error_state *state)
     kn_error_clear();
 }
 
-void kn_error_put_back(kn_error_state *state)
+void kn_error_restore(kn_error_state *state)
 {
     if (state->status != KN_OK)
         last = *state;

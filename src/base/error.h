@@ -17,17 +17,17 @@ void *kn_fail_null(kn_status status, const char *format, ...) KN_PRINTF(2, 3);
 
 /* Makes this thread's last error sticky; called where a tensor expression returns NULL because a call failed. Returns
  * NULL. */
-void *kn_stick(void);
+void *kn_error_make_sticky(void);
 
 /* Is there an unread sticky error? */
-bool kn_error_sticks(void);
+bool kn_error_is_sticky(void);
 
 /* Prepends "prefix: " to this thread's last error, so that callers add context on the way up ("conv2d: ..."). */
 void kn_error_prefix(const char *format, ...) KN_PRINTF(1, 2);
 
 /* The same, but also for a sticky error; only where none was pending before. Used around user-defined functions, where
  * the error was raised inside the call and is not left over from an earlier one. */
-void kn_error_prefix_sticking(const char *format, ...) KN_PRINTF(1, 2);
+void kn_error_prefix_sticky(const char *format, ...) KN_PRINTF(1, 2);
 
 /* Appends to this thread's last error, sticky or not. */
 void kn_error_suffix(const char *format, ...) KN_PRINTF(1, 2);
@@ -39,16 +39,16 @@ void kn_error_append_lines(const char *text);
 /* For optional work whose failure the caller must not see:
  *
  *     {
- *         KN_ATTEMPT;
+ *         KN_PRESERVE_ERROR;
  *         if (store(path) != KN_OK)
  *             kn_log_message(KN_LOG_INFO, "not saved: %s", kn_error_message());
  *     }
  *
  * From the declaration to the end of the block the thread starts without a last error. The previous one, sticky or not,
  * is then restored. Nearly free when there is none. */
-#define KN_ATTEMPT                                                                                                     \
-    kn_error_state kn_attempt_ __attribute__((cleanup(kn_error_put_back)));                                            \
-    kn_error_take(&kn_attempt_)
+#define KN_PRESERVE_ERROR                                                                                              \
+    kn_error_state kn_saved_error_ __attribute__((cleanup(kn_error_restore)));                                         \
+    kn_error_save(&kn_saved_error_)
 
 /* The two halves, for work that spans more than one block. */
 typedef struct kn_error_state {
@@ -56,8 +56,8 @@ typedef struct kn_error_state {
     bool sticks;
     char message[1024]; /* unset when the status is KN_OK */
 } kn_error_state;
-void kn_error_take(kn_error_state *state);
-void kn_error_put_back(kn_error_state *state);
+void kn_error_save(kn_error_state *state);
+void kn_error_restore(kn_error_state *state);
 
 /* For a NULL argument: keeps the pending sticky error, which is why it is NULL, else sets "function: argument `name` is
  * NULL". Returns the status. */

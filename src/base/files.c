@@ -145,14 +145,14 @@ bool kn_visit_directory(const char *path, void (*visit)(const char *name, void *
     kn_text names = {0};
     kn_error_state before;
     size_t count = 0;
-    kn_error_take(&before);
+    kn_error_save(&before);
     char **sorted = read_names(path, &names, &count) && !names.failed ? kn_calloc(count, sizeof *sorted) : NULL;
     char *name = names.data;
     for (size_t i = 0; sorted && i < count; i++, name += strlen(name) + 1)
         sorted[i] = name;
     if (sorted && count > 1)
         qsort(sorted, count, sizeof *sorted, compare_names);
-    kn_error_put_back(&before);
+    kn_error_restore(&before);
     for (size_t i = 0; sorted && i < count; i++)
         visit(sorted[i], user);
     const bool done = sorted != NULL;

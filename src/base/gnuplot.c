@@ -79,7 +79,7 @@ static int start(pid_t *pid, int script, int picture, int messages)
 /* --- waiting ------------------------------------------------------------------------------------------------------ */
 
 /* False on a timeout: gnuplot and its children are killed then. */
-static bool wait_for(pid_t pid, int *status, bool (*hurry)(void))
+static bool wait_for(pid_t pid, int *status, bool (*is_exiting)(void))
 {
     const double started = now();
     for (long pause = 1000000;; pause = pause < 20000000 ? pause * 2 : pause) { /* nanoseconds */
@@ -90,7 +90,7 @@ static bool wait_for(pid_t pid, int *status, bool (*hurry)(void))
             *status = 0;
             return true;
         }
-        if (now() - started > (hurry && hurry() ? HURRIED_SECONDS : LIMIT_SECONDS))
+        if (now() - started > (is_exiting && is_exiting() ? HURRIED_SECONDS : LIMIT_SECONDS))
             break;
         const struct timespec time = {0, pause};
         nanosleep(&time, NULL);
@@ -112,7 +112,7 @@ static kn_status fail_with_messages(int messages)
     return kn_fail(KN_ERR_IO, "plot: gnuplot failed: %s", length > 0 ? said : "it printed no message");
 }
 
-static kn_status run(const char *script, int input, int picture, int messages, bool (*hurry)(void))
+static kn_status run(const char *script, int input, int picture, int messages, bool (*is_exiting)(void))
 {
     struct stat info;
     pid_t pid;
@@ -124,7 +124,7 @@ static kn_status run(const char *script, int input, int picture, int messages, b
         return kn_fail(KN_ERR_IO, "plot: gnuplot is not installed; install the package gnuplot-nox (or gnuplot)");
     if (error != 0)
         return kn_fail(KN_ERR_IO, "plot: gnuplot could not be started: %s", strerror(error));
-    if (!wait_for(pid, &ended, hurry))
+    if (!wait_for(pid, &ended, is_exiting))
         return kn_fail(KN_ERR_IO, "plot: gnuplot did not finish in time and was killed");
     if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0)
         return fail_with_messages(messages);
@@ -133,14 +133,14 @@ static kn_status run(const char *script, int input, int picture, int messages, b
     return info.st_size > 0 ? KN_OK : kn_fail(KN_ERR_IO, "plot: gnuplot drew nothing");
 }
 
-kn_status kn_gnuplot_run(const char *script, int picture, bool (*hurry)(void))
+kn_status kn_gnuplot_run(const char *script, int picture, bool (*is_exiting)(void))
 {
     if (!kn_trusted_environment("PATH"))
         return kn_fail(KN_ERR_IO, "plot: gnuplot is not searched for: PATH is not set, or the program runs with more "
                                   "privileges than its user");
     const int input = kn_sys_memory_file("gnuplot script"), messages = kn_sys_memory_file("gnuplot messages");
     kn_status status = input >= 0 && messages >= 0
-                           ? run(script, input, picture, messages, hurry)
+                           ? run(script, input, picture, messages, is_exiting)
                            : kn_fail(KN_ERR_IO, "plot: no memory for gnuplot's script: %s", strerror(errno));
     if (input >= 0)
         kn_sys_close(input);

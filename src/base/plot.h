@@ -9,8 +9,8 @@
 typedef struct kn_plot {
     int width, height;
     void (*write)(kn_text *script, const void *subject);
-    const void *subject; /* passed to `write` */
-    bool (*hurry)(void); /* true once the user is waiting to exit: shortens gnuplot's time limit; may be NULL */
+    const void *subject;      /* passed to `write` */
+    bool (*is_exiting)(void); /* true once the user is waiting to exit: shortens gnuplot's time limit; may be NULL */
 } kn_plot;
 
 /* KN_ERR_ARGUMENT unless the name ends in .svg or .png. */

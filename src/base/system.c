@@ -17,7 +17,7 @@
 #include "base/threads.h"
 
 #define LOWEST_DESCRIPTOR 3
-#define MOST_BYTES ((size_t)1 << 30) /* per call: Linux transfers at most 2 GiB */
+#define MAX_BYTES ((size_t)1 << 30) /* per call: Linux transfers at most 2 GiB */
 
 /* --- fault injection ---------------------------------------------------------------------------------------------- */
 
@@ -160,7 +160,7 @@ ssize_t kn_sys_read(int descriptor, void *data, size_t bytes, uint64_t offset)
     if (must_fail())
         return -1;
     while (done < bytes) {
-        const size_t wanted = bytes - done < MOST_BYTES ? bytes - done : MOST_BYTES;
+        const size_t wanted = bytes - done < MAX_BYTES ? bytes - done : MAX_BYTES;
         const ssize_t got = pread(descriptor, (char *)data + done, wanted, (off_t)(offset + done));
         if (got == 0)
             break;
@@ -177,7 +177,7 @@ int kn_sys_write(int descriptor, const void *data, size_t bytes)
     const int error = errno;
     const size_t all = fails ? bytes / 2 : bytes; /* as a full disk would */
     for (size_t done = 0; done < all;) {
-        const size_t wanted = all - done < MOST_BYTES ? all - done : MOST_BYTES;
+        const size_t wanted = all - done < MAX_BYTES ? all - done : MAX_BYTES;
         const ssize_t written = write(descriptor, (const char *)data + done, wanted);
         if (written < 0 && errno != EINTR)
             return -1;

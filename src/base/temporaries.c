@@ -154,9 +154,9 @@ kn_status kn_temporary_open(int *descriptor, char **name, const char *path, mode
         return KN_ERR_MEMORY;
     if (is_first_use(folder)) {
         kn_error_state before;
-        kn_error_take(&before);
+        kn_error_save(&before);
         sweep(folder);
-        kn_error_put_back(&before);
+        kn_error_restore(&before);
     }
     kn_status status = open_in(descriptor, name, folder, path, mode);
     kn_free(folder);

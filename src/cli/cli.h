@@ -37,7 +37,7 @@ int kn_parse_options(const kn_command *command, int argc, char **argv, const kn_
 
 /* Prints a line such as "koine tune: ..." on stderr, with unprintable characters escaped, then `usage` unless it is
  * NULL. Returns KN_EXIT_USAGE. */
-int kn_refuse(const char *usage, const char *format, ...) KN_PRINTF(2, 3);
+int kn_usage_error(const char *usage, const char *format, ...) KN_PRINTF(2, 3);
 
 /* Prints this thread's last error on stderr; returns KN_EXIT_FAILED. */
 int kn_report_error(void);

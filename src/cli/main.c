@@ -29,7 +29,7 @@ static void show_usage(FILE *file, const char *usage)
 
 void kn_print_usage(FILE *file, const kn_command *command) { show_usage(file, command->usage); }
 
-int kn_refuse(const char *usage, const char *format, ...)
+int kn_usage_error(const char *usage, const char *format, ...)
 {
     char line[1024];
     va_list arguments;
@@ -68,7 +68,7 @@ static void print_commands(FILE *file)
 
 static int wrong_usage(const kn_command *command, const char *what, const char *argument)
 {
-    return kn_refuse(command->usage, "koine %s: %s `%s`", command->name, what, argument);
+    return kn_usage_error(command->usage, "koine %s: %s `%s`", command->name, what, argument);
 }
 
 static const kn_option *find_option(const kn_option *options, int num_options, const char *argument, size_t length)
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < NUM_COMMANDS; i++)
         if (strcmp(argv[1], commands[i]->name) == 0)
             return flush_results(commands[i]->run(argc - 1, argv + 1));
-    kn_refuse(NULL, "koine: unknown command `%s`", argv[1]);
+    kn_usage_error(NULL, "koine: unknown command `%s`", argv[1]);
     print_commands(stderr);
     return KN_EXIT_USAGE;
 }

@@ -90,7 +90,7 @@ static int watch(const smi *s, double seconds, long readings)
 
 static int refuse(const char *option, const char *value, const char *what)
 {
-    return kn_refuse(kn_command_smi.usage, "koine smi: %s takes %s, not `%s`", option, what, value);
+    return kn_usage_error(kn_command_smi.usage, "koine smi: %s takes %s, not `%s`", option, what, value);
 }
 
 static int find_devices(smi *s, const char *wanted)

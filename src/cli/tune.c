@@ -50,7 +50,7 @@ double kn_tune_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-bool kn_tune_is_over(kn_tuner *tuner)
+bool kn_tune_should_stop(kn_tuner *tuner)
 {
     if (asked_to_stop() || kn_tune_now() >= tuner->deadline)
         tuner->is_over = true;
@@ -59,7 +59,7 @@ bool kn_tune_is_over(kn_tuner *tuner)
 
 /* --- output ------------------------------------------------------------------------------------------------------- */
 
-void kn_tune_say(const kn_tuner *tuner, const char *format, ...)
+void kn_tune_print(const kn_tuner *tuner, const char *format, ...)
 {
     if (tuner->quiet)
         return;
@@ -124,20 +124,21 @@ static void warn_if_busy(kn_tuner *tuner, const char *path)
     const double share = kn_tune_processor_share(processors);
     tuner->was_busy = share < 0.9;
     if (tuner->was_busy)
-        kn_tune_say(tuner,
-                    "warning: other programs are running: koine tune gets only %.0f %% of %d processor%s, and its "
-                    "choices may not be the fastest; end them, remove %s and run it again",
-                    100 * share, processors, processors > 1 ? "s" : "", path);
+        kn_tune_print(tuner,
+                      "warning: other programs are running: koine tune gets only %.0f %% of %d processor%s, and its "
+                      "choices may not be the fastest; end them, remove %s and run it again",
+                      100 * share, processors, processors > 1 ? "s" : "", path);
 }
 
 static void print_end(const kn_tuner *tuner, const char *path)
 {
-    kn_tune_say(tuner, "%d measured, %d known from earlier runs; saved in %s", tuner->measured, tuner->kept, path);
+    kn_tune_print(tuner, "%d measured, %d known from earlier runs; saved in %s", tuner->measured, tuner->kept, path);
     if (tuner->is_over)
-        kn_tune_say(tuner, "%s: run it again to continue", stopped ? "stopped" : "the time is up");
+        kn_tune_print(tuner, "%s: run it again to continue", stopped ? "stopped" : "the time is up");
     else if (tuner->needs_new_process)
-        kn_tune_say(tuner, "CLBlast's own parameters are the fastest, and only a new process can restore them: run it "
-                           "again to time the implementations");
+        kn_tune_print(tuner,
+                      "CLBlast's own parameters are the fastest, and only a new process can restore them: run it "
+                      "again to time the implementations");
 }
 
 /* --- the steps ---------------------------------------------------------------------------------------------------- */
@@ -179,7 +180,7 @@ typedef struct request {
 
 static int refuse(const char *what, const char *value, const char *wanted)
 {
-    return kn_refuse(kn_command_tune.usage, "koine tune: %s takes %s, not `%s`", what, wanted, value);
+    return kn_usage_error(kn_command_tune.usage, "koine tune: %s takes %s, not `%s`", what, wanted, value);
 }
 
 /* "gemm,conv" */
@@ -235,11 +236,11 @@ static kn_status tune(kn_tuner *tuner, const request *r, const char *path)
 {
     if (r->import) {
         KN_TRY(kn_tuning_import(tuner->device, r->import));
-        kn_tune_say(tuner, "%s: its results for %s are saved in %s", r->import, kn_device_name(tuner->device), path);
+        kn_tune_print(tuner, "%s: its results for %s are saved in %s", r->import, kn_device_name(tuner->device), path);
         return KN_OK;
     }
-    kn_tune_say(tuner, "%s (%s), at most %g s", kn_device_string(tuner->device), kn_device_name(tuner->device),
-                r->seconds);
+    kn_tune_print(tuner, "%s (%s), at most %g s", kn_device_string(tuner->device), kn_device_name(tuner->device),
+                  r->seconds);
     warn_if_busy(tuner, path);
     kn_set_benchmark(false); /* turned on only where its choices are wanted */
     kn_status status = run_steps(tuner, r->wanted);

@@ -30,10 +30,10 @@ typedef struct kn_tuner {
 double kn_tune_now(void);
 
 /* True once the time is up or the user has asked to stop. Call it before anything slow. */
-bool kn_tune_is_over(kn_tuner *tuner);
+bool kn_tune_should_stop(kn_tuner *tuner);
 
 /* Prints progress on stderr unless --quiet. */
-void kn_tune_say(const kn_tuner *tuner, const char *format, ...) KN_PRINTF(2, 3);
+void kn_tune_print(const kn_tuner *tuner, const char *format, ...) KN_PRINTF(2, 3);
 
 /* Adds a row to the table: the rates of the result's first candidate (before) and of its choice (after), for `flops`
  * operations. */

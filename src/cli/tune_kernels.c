@@ -167,10 +167,10 @@ static double measure(const tunable *t, kn_tuner *tuner, int index, const char *
     for (int i = 0; i <= last && status == KN_OK; i++)
         status = time_size(&seconds, t, tuner, t->sizes[i], t->sizes[last], best);
     if (status == KN_OK) {
-        kn_tune_say(tuner, "  %8.1f GFLOP/s  %s", flops_of(t) / seconds * 1e-9, name);
+        kn_tune_print(tuner, "  %8.1f GFLOP/s  %s", flops_of(t) / seconds * 1e-9, name);
         return seconds;
     }
-    kn_tune_say(tuner, "  skipped  %s: %s", name, kn_error_message());
+    kn_tune_print(tuner, "  skipped  %s: %s", name, kn_error_message());
     kn_error_clear();
     return HUGE_VAL;
 }
@@ -185,7 +185,7 @@ static kn_status search(const tunable *t, kn_tuner *tuner, kn_tuning_result *res
     for (int i = 0; (name = t->candidate(t, tuner, i, buffer)); i++) {
         if (kn_tuning_seconds(result, name) >= 0 || !t->fits(t, tuner, i, name))
             continue;
-        if (kn_tune_is_over(tuner))
+        if (kn_tune_should_stop(tuner))
             return KN_OK;
         const double best = result->choice ? kn_tuning_seconds(result, result->choice) : HUGE_VAL;
         KN_TRY(kn_tuning_add(result, name, measure(t, tuner, i, name, best), margin));
@@ -219,9 +219,9 @@ static kn_status tune(const tunable *t, kn_tuner *tuner)
         return KN_ERR_MEMORY;
     if (known && result.complete) {
         tuner->kept++;
-        kn_tune_say(tuner, "%s: known", t->label);
-    } else if (!kn_tune_is_over(tuner)) {
-        kn_tune_say(tuner, "%s%s", t->label, known ? ": resuming" : "");
+        kn_tune_print(tuner, "%s: known", t->label);
+    } else if (!kn_tune_should_stop(tuner)) {
+        kn_tune_print(tuner, "%s%s", t->label, known ? ": resuming" : "");
         status = search(t, tuner, &result);
     }
     if (status == KN_OK && result.choice && (known || result.num_figures > 0))

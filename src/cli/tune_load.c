@@ -6,7 +6,7 @@
 
 #include "cli/tune.h"
 
-enum { MOST_THREADS = 256 };
+enum { MAX_THREADS = 256 };
 static const double moment = 0.1; /* seconds */
 
 static double read_clock(clockid_t clock)
@@ -29,10 +29,10 @@ static void *spin(void *share)
 
 double kn_tune_processor_share(int processors)
 {
-    pthread_t threads[MOST_THREADS];
-    double shares[MOST_THREADS], sum = 0;
+    pthread_t threads[MAX_THREADS];
+    double shares[MAX_THREADS], sum = 0;
     int count = 0;
-    processors = processors < 1 ? 1 : processors < MOST_THREADS ? processors : MOST_THREADS;
+    processors = processors < 1 ? 1 : processors < MAX_THREADS ? processors : MAX_THREADS;
     while (count < processors && pthread_create(&threads[count], NULL, spin, &shares[count]) == 0)
         count++;
     for (int i = 0; i < count; i++) {

@@ -132,7 +132,7 @@ static kn_status check_row(kn_tuner *tuner, const kn_implementation_table *table
     if (known)
         return KN_OK;
     for (int i = 0; i < count; i++) {
-        if (kn_tune_is_over(tuner))
+        if (kn_tune_should_stop(tuner))
             return KN_OK;
         KN_TRY(check_case(&right, tuner, table->operation, row->name, &cases[i]));
     }
@@ -154,7 +154,7 @@ static kn_status check_tables(kn_tuner *tuner, kn_table_family family)
             const kn_implementation *row = &table->rows[i];
             const bool timed =
                 row->timed_on == KN_TIMED_ANYWHERE || (row->timed_on == KN_TIMED_ON_CPUS) == tuner->limits->is_cpu;
-            if (timed && !row->reduced_precision && strcmp(row->name, "reference") != 0 && !kn_tune_is_over(tuner))
+            if (timed && !row->reduced_precision && strcmp(row->name, "reference") != 0 && !kn_tune_should_stop(tuner))
                 KN_TRY(check_row(tuner, table, row));
         }
     return KN_OK;
@@ -186,13 +186,13 @@ static void observe(void *user, const char *operation, const kn_tuning_result *r
         o->status = kn_tuning_export(o->tuner->device, o->tuner->out);
 }
 
-static bool is_over(void *user) { return kn_tune_is_over(((observed *)user)->tuner); }
+static bool is_over(void *user) { return kn_tune_should_stop(((observed *)user)->tuner); }
 
 static kn_status time_shape(kn_tuner *tuner, const shape *s, const char *label, double flops)
 {
     observed o = {.tuner = tuner, .label = label, .flops = flops};
     kn_status status = KN_OK;
-    kn_tune_say(tuner, "%s", label);
+    kn_tune_print(tuner, "%s", label);
     kn_benchmark_observe(observe, is_over, &o);
     kn_set_benchmark(true);
     {
@@ -206,7 +206,7 @@ static kn_status time_shape(kn_tuner *tuner, const shape *s, const char *label, 
     kn_set_benchmark(false);
     kn_benchmark_observe(NULL, NULL, NULL);
     if (status == KN_ERR_MEMORY) { /* device memory: skip this shape; host memory: the next call will fail too */
-        kn_tune_say(tuner, "  skipped: %s", kn_error_message());
+        kn_tune_print(tuner, "  skipped: %s", kn_error_message());
         kn_error_clear();
         status = KN_OK;
     }
@@ -231,7 +231,7 @@ static const struct {
 kn_status kn_tune_gemm(kn_tuner *tuner)
 {
     KN_TRY(check_tables(tuner, KN_FAMILY_MATMUL));
-    for (size_t i = 0; i < sizeof products / sizeof products[0] && !kn_tune_is_over(tuner); i++) {
+    for (size_t i = 0; i < sizeof products / sizeof products[0] && !kn_tune_should_stop(tuner); i++) {
         const int m = products[i].m, n = products[i].n, k = products[i].k;
         const double flops = 2.0 * m * n * k;
         const shape s = {.x = {m, k},
@@ -263,7 +263,7 @@ kn_status kn_tune_conv(kn_tuner *tuner)
 {
     const int images = tuner->limits->is_cpu ? 8 : 32;
     KN_TRY(check_tables(tuner, KN_FAMILY_CONV));
-    for (size_t i = 0; i < sizeof layers / sizeof layers[0] && !kn_tune_is_over(tuner); i++) {
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0] && !kn_tune_should_stop(tuner); i++) {
         const int c = layers[i].channels, size = layers[i].size, k = layers[i].outputs, r = layers[i].kernel;
         const int out = (size + 2 * layers[i].padding - r) / layers[i].stride + 1, groups = layers[i].groups;
         const shape s = {.x = {images, c, size, size},

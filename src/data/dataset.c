@@ -107,7 +107,7 @@ static kn_status make(kn_dataset **dataset, const kn_dataset_functions *function
 kn_dataset *kn_dataset_new(const kn_dataset_functions *functions, void *self, const kn_field *fields, int num_fields)
 {
     kn_dataset *dataset = NULL;
-    return make(&dataset, functions, self, fields, num_fields) == KN_OK ? dataset : kn_stick();
+    return make(&dataset, functions, self, fields, num_fields) == KN_OK ? dataset : kn_error_make_sticky();
 }
 
 kn_status kn_dataset_make(kn_dataset **dataset, const kn_dataset_functions *functions, void *self,

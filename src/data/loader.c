@@ -136,7 +136,7 @@ void kn_loader_free(kn_loader *loader)
     kn_loader_drop(loader, &loader->ahead);
     kn_loader_free_memory(loader); /* what is being copied from stays until that is done */
     if (loader->stream)
-        kn_stream_settle(loader->stream);
+        kn_stream_drain(loader->stream);
     kn_stream_destroy(loader->stream);
     pthread_cond_destroy(&loader->work);
     pthread_cond_destroy(&loader->done);
@@ -176,7 +176,7 @@ kn_status kn_loader_start(kn_loader *loader, int64_t epoch)
 }
 
 /* The next batch, made; waits for a worker if need be. An error spoils just this batch. */
-static kn_status fetch(kn_loader *loader, kn_made_batch *batch)
+static kn_status fetch(kn_loader *loader, kn_prepared_batch *batch)
 {
     kn_slot *slot = kn_loader_acquire(loader, loader->next_batch, true);
     kn_status status = slot->status;
@@ -197,7 +197,7 @@ static void make_ahead(kn_loader *loader)
     kn_slot *slot = kn_loader_acquire(loader, loader->next_batch, false);
     if (!slot || slot->status != KN_OK)
         return;
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     if (kn_loader_make(loader, slot, &loader->ahead) == KN_OK)
         kn_loader_release(loader, slot);
 }
@@ -209,7 +209,7 @@ kn_status kn_loader_give(kn_loader *loader, kn_given_batch *given, bool *more)
     *more = loader->next_batch < loader->batches;
     if (!*more)
         return KN_OK;
-    const kn_made_batch made = loader->ahead;
+    const kn_prepared_batch made = loader->ahead;
     loader->ahead = loader->now; /* empty */
     loader->now = made;
     kn_status status = made.is_made ? KN_OK : fetch(loader, &loader->now);

@@ -33,11 +33,11 @@ typedef struct kn_slot {
 } kn_slot;
 
 /* A batch ready for the caller; what makes it may be under way. */
-typedef struct kn_made_batch {
+typedef struct kn_prepared_batch {
     kn_tensor **fields; /* the loader's list, all NULL unless: */
     bool is_made;
     kn_event *made; /* NULL where no device is involved */
-} kn_made_batch;
+} kn_prepared_batch;
 
 /* A batch as the caller has it, and the loop over the loader that it belongs to. */
 typedef struct kn_given_batch {
@@ -60,12 +60,12 @@ struct kn_loader {
     size_t *bytes; /* of each field in one sample */
 
     int64_t epoch;
-    int64_t starts;      /* how often an epoch was started */
-    int64_t *order;      /* sample indices of the epoch; written only while nobody gathers */
-    int64_t next_batch;  /* that kn_loader_next will give */
-    kn_made_batch ahead; /* that very batch, if it was made early */
-    kn_made_batch now;   /* the one being handed over */
-    kn_tensor **made;    /* where the fields of both are */
+    int64_t starts;          /* how often an epoch was started */
+    int64_t *order;          /* sample indices of the epoch; written only while nobody gathers */
+    int64_t next_batch;      /* that kn_loader_next will give */
+    kn_prepared_batch ahead; /* that very batch, if it was made early */
+    kn_prepared_batch now;   /* the one being handed over */
+    kn_tensor **made;        /* where the fields of both are */
     kn_given_batch *given;
     kn_status loop_status; /* of the last loop */
 
@@ -91,15 +91,15 @@ kn_status kn_loader_gather(kn_loader *loader, kn_slot *slot, int64_t batch);
 int64_t kn_loader_batch_size(const kn_loader *loader, int64_t batch); /* the last one may be smaller */
 
 /* loader_memory.c: host tensors for a slot / back from it / all freed. */
-kn_status kn_loader_take_memory(kn_loader *loader, kn_slot *slot);
-void kn_loader_give_memory_back(kn_loader *loader, kn_slot *slot);
+kn_status kn_loader_acquire_memory(kn_loader *loader, kn_slot *slot);
+void kn_loader_release_memory(kn_loader *loader, kn_slot *slot);
 void kn_loader_free_memory(kn_loader *loader);
 
 /* loader_collate.c: has the collate function make the batch / hands it to the caller, whose current stream waits /
  * gives it up. */
-kn_status kn_loader_make(kn_loader *loader, kn_slot *slot, kn_made_batch *batch);
-kn_status kn_loader_hand_over(kn_loader *loader, kn_made_batch *batch, kn_given_batch *given);
-void kn_loader_drop(kn_loader *loader, kn_made_batch *batch);
+kn_status kn_loader_make(kn_loader *loader, kn_slot *slot, kn_prepared_batch *batch);
+kn_status kn_loader_hand_over(kn_loader *loader, kn_prepared_batch *batch, kn_given_batch *given);
+void kn_loader_drop(kn_loader *loader, kn_prepared_batch *batch);
 
 /* loader_loop.c: the batch with these fields, as its user sees it. */
 kn_batch kn_loader_describe(const kn_loader *loader, kn_tensor **fields);

@@ -5,7 +5,7 @@
 #include "tensor/scope.h"
 #include "tensor/tensor.h"
 
-static void forget(const kn_loader *loader, kn_made_batch *batch)
+static void forget(const kn_loader *loader, kn_prepared_batch *batch)
 {
     for (int i = 0; i < loader->num_fields && batch->fields; i++)
         batch->fields[i] = NULL;
@@ -13,7 +13,7 @@ static void forget(const kn_loader *loader, kn_made_batch *batch)
     batch->made = NULL;
 }
 
-void kn_loader_drop(kn_loader *loader, kn_made_batch *batch)
+void kn_loader_drop(kn_loader *loader, kn_prepared_batch *batch)
 {
     for (int i = 0; i < loader->num_fields && batch->fields; i++)
         kn_release(batch->fields[i]);
@@ -47,7 +47,8 @@ static kn_tensor *rows(kn_tensor *whole, int64_t size)
         return kn_scope_adopt(kn_retain(whole));
     for (int dim = 1; dim < whole->ndim; dim++)
         shape[dim] = whole->shape[dim];
-    return kn_tensor_view(&view, whole, whole->ndim, shape, NULL, 0) == KN_OK ? kn_scope_adopt(view) : kn_stick();
+    return kn_tensor_view(&view, whole, whole->ndim, shape, NULL, 0) == KN_OK ? kn_scope_adopt(view)
+                                                                              : kn_error_make_sticky();
 }
 
 /* A function of the user's may fail without saying why. */
@@ -78,7 +79,7 @@ static kn_status collate(const kn_loader *loader, const kn_slot *slot, kn_tensor
     return status == KN_OK || !loader->params.collate ? status : fail_collate(loader, status, slot->batch);
 }
 
-static kn_status call(const kn_loader *loader, const kn_slot *slot, kn_made_batch *result)
+static kn_status call(const kn_loader *loader, const kn_slot *slot, kn_prepared_batch *result)
 {
     kn_status status = collate(loader, slot, result->fields);
     if (status != KN_OK) {
@@ -91,7 +92,7 @@ static kn_status call(const kn_loader *loader, const kn_slot *slot, kn_made_batc
     return KN_OK;
 }
 
-static kn_status call_in_scope(const kn_loader *loader, const kn_slot *slot, kn_made_batch *result)
+static kn_status call_in_scope(const kn_loader *loader, const kn_slot *slot, kn_prepared_batch *result)
 {
     int scope = kn_scope_begin();
     if (scope == 0)
@@ -104,7 +105,7 @@ static kn_status call_in_scope(const kn_loader *loader, const kn_slot *slot, kn_
 /* On the loader's stream, which is the caller's current one meanwhile. A device's memory belongs to the stream that is
  * current when it is allocated: that must be the stream which writes it first, since blocks are reused in stream order.
  */
-static kn_status call_on_stream(const kn_loader *loader, const kn_slot *slot, kn_made_batch *result)
+static kn_status call_on_stream(const kn_loader *loader, const kn_slot *slot, kn_prepared_batch *result)
 {
     kn_device *device = kn_device_current();
     kn_stream *stream = kn_stream_current(loader->device);
@@ -120,7 +121,7 @@ static kn_status call_on_stream(const kn_loader *loader, const kn_slot *slot, kn
     return status;
 }
 
-kn_status kn_loader_make(kn_loader *loader, kn_slot *slot, kn_made_batch *batch)
+kn_status kn_loader_make(kn_loader *loader, kn_slot *slot, kn_prepared_batch *batch)
 {
     kn_status status = loader->stream ? call_on_stream(loader, slot, batch) : call_in_scope(loader, slot, batch);
     if (status != KN_OK)
@@ -131,7 +132,7 @@ kn_status kn_loader_make(kn_loader *loader, kn_slot *slot, kn_made_batch *batch)
 /* --- handing over ----------------------------------------------------------------------------- */
 
 /* The caller's stream waits for the copy. What it then does with the memory, the launches note themselves. */
-static kn_status order_after(const kn_loader *loader, const kn_made_batch *batch)
+static kn_status order_after(const kn_loader *loader, const kn_prepared_batch *batch)
 {
     kn_stream *callers = kn_stream_current(loader->device);
     if (!callers)
@@ -139,7 +140,7 @@ static kn_status order_after(const kn_loader *loader, const kn_made_batch *batch
     return kn_stream_wait_event(callers, batch->made);
 }
 
-kn_status kn_loader_hand_over(kn_loader *loader, kn_made_batch *batch, kn_given_batch *given)
+kn_status kn_loader_hand_over(kn_loader *loader, kn_prepared_batch *batch, kn_given_batch *given)
 {
     kn_status status = batch->made ? order_after(loader, batch) : KN_OK;
     if (status != KN_OK) {

@@ -21,7 +21,7 @@ static kn_status fail_sample(kn_status status, int64_t index)
 
 kn_status kn_loader_gather(kn_loader *loader, kn_slot *slot, int64_t batch)
 {
-    KN_TRY(kn_loader_take_memory(loader, slot));
+    KN_TRY(kn_loader_acquire_memory(loader, slot));
     for (int f = 0; f < loader->num_fields; f++)
         slot->places[f] = slot->memory.fields[f]->storage->host;
     const int64_t *order = loader->order + batch * loader->params.batch_size;

@@ -32,7 +32,7 @@ kn_tensor *kn_batch_field(const kn_batch *batch, const char *name)
     char there[256];
     if (!batch || !name) {
         kn_fail_argument_null("kn_batch_field", batch ? "name" : "batch");
-        return kn_stick();
+        return kn_error_make_sticky();
     }
     for (int i = 0; i < batch->num_fields; i++)
         if (strcmp(batch->names[i], name) == 0)
@@ -53,7 +53,7 @@ static const kn_batch *begin_round(kn_given_batch *given)
         return &given->batch;
     given->loader->loop_status = status;
     if (status != KN_OK)
-        kn_stick();
+        kn_error_make_sticky();
     kn_batches_end(&given->batch);
     return NULL;
 }
@@ -65,7 +65,7 @@ const kn_batch *kn_batches_begin(kn_loader *loader, int64_t epoch)
     if (loader)
         loader->loop_status = status == KN_OK && !given ? KN_ERR_MEMORY : status;
     if (!given)
-        return kn_stick();
+        return kn_error_make_sticky();
     given->starts = loader->starts;
     return begin_round(given);
 }
@@ -75,7 +75,7 @@ const kn_batch *kn_batches_next(const kn_batch *batch)
     kn_given_batch *given = (kn_given_batch *)(uintptr_t)batch;
     if (!given) {
         kn_fail_argument_null("kn_batches_next", "batch");
-        return kn_stick();
+        return kn_error_make_sticky();
     }
     kn_scope_end(given->scope);
     given->scope = 0;
@@ -85,7 +85,7 @@ const kn_batch *kn_batches_next(const kn_batch *batch)
     kn_fail(KN_ERR_STATE, "loader: epoch %lld was started inside a loop over the same loader's batches",
             (long long)given->loader->epoch);
     kn_batches_end(batch);
-    return kn_stick();
+    return kn_error_make_sticky();
 }
 
 void kn_batches_end(const kn_batch *batch)

@@ -74,10 +74,10 @@ static void forget_one(kn_loader *loader)
     kn_unlock(&loader->mutex);
 }
 
-kn_status kn_loader_take_memory(kn_loader *loader, kn_slot *slot)
+kn_status kn_loader_acquire_memory(kn_loader *loader, kn_slot *slot)
 {
     if (slot->memory.fields) /* of a batch that nobody came for */
-        kn_loader_give_memory_back(loader, slot);
+        kn_loader_release_memory(loader, slot);
     kn_status status = KN_OK;
     if (!take_spare(loader, &slot->memory)) {
         status = make_memory(loader, &slot->memory);
@@ -86,7 +86,7 @@ kn_status kn_loader_take_memory(kn_loader *loader, kn_slot *slot)
         return status;
     }
     for (int i = 0; i < loader->num_fields; i++) {
-        kn_status awaited = kn_storage_await(slot->memory.fields[i]->storage);
+        kn_status awaited = kn_storage_wait_uncounted(slot->memory.fields[i]->storage);
         status = status == KN_OK ? awaited : status;
     }
     return status;
@@ -99,7 +99,7 @@ static bool is_own(const kn_tensor *tensor)
 }
 
 /* Memory that the caller still has tensors of is theirs from now on. */
-void kn_loader_give_memory_back(kn_loader *loader, kn_slot *slot)
+void kn_loader_release_memory(kn_loader *loader, kn_slot *slot)
 {
     kn_host_batch memory = slot->memory;
     slot->memory = (kn_host_batch){0};

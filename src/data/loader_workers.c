@@ -147,7 +147,7 @@ kn_slot *kn_loader_acquire(kn_loader *loader, int64_t batch, bool wait)
 
 void kn_loader_release(kn_loader *loader, kn_slot *slot)
 {
-    kn_loader_give_memory_back(loader, slot);
+    kn_loader_release_memory(loader, slot);
     if (loader->num_threads == 0)
         return;
     kn_lock(&loader->mutex);

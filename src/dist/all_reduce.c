@@ -75,7 +75,7 @@ static kn_status check(kn_tensor *const *tensors, int count, kn_reduce_op op)
         return kn_fail(KN_ERR_DTYPE, "all_reduce: the mean takes floating dtypes, not %s",
                        kn_dtype_name(tensors[0]->dtype));
     for (int i = 0; i < count; i++) {
-        if (kn_tensor_check_apart(tensors[i]) != KN_OK) {
+        if (kn_tensor_check_no_overlap(tensors[i]) != KN_OK) {
             kn_error_prefix("all_reduce: tensor %d", i);
             return kn_error_status();
         }

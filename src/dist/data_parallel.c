@@ -176,14 +176,14 @@ kn_module *kn_nn_data_parallel_with(kn_module *module, const kn_data_parallel_pa
     data_parallel self;
     if (!module) {
         kn_fail_argument_null("DataParallel", "module");
-        return kn_stick();
+        return kn_error_make_sticky();
     }
     bool settled = settle(&self, params) == KN_OK;
     static const kn_module_kind kind = {
         .forward_many = forward, .signature_of = signature_of, .describe = describe, .is_layer = true};
     kn_module *wrapper = settled ? kn_layer_new_kind("DataParallel", &kind, &self, sizeof self) : NULL;
     if (!wrapper) {
-        kn_stick();
+        kn_error_make_sticky();
         if (!module->owned)
             kn_module_free(module); /* taken over also on failure */
         return NULL;
@@ -200,14 +200,14 @@ kn_module *kn_nn_data_parallel_with(kn_module *module, const kn_data_parallel_pa
 kn_module *kn_data_parallel_inner(kn_module *module)
 {
     if (!module)
-        return kn_fail_argument_null("data_parallel_inner", "module"), kn_stick();
+        return kn_fail_argument_null("data_parallel_inner", "module"), kn_error_make_sticky();
     return kn_module_unwrapped(module);
 }
 
 kn_module *kn_data_parallel_unwrap(kn_module *module)
 {
     if (!module)
-        return kn_fail_argument_null("data_parallel_unwrap", "module"), kn_stick();
+        return kn_fail_argument_null("data_parallel_unwrap", "module"), kn_error_make_sticky();
     if (!module->wrapped)
         return module;
     if (module->owned)

@@ -164,6 +164,6 @@ kn_tensor *kn_comm_reduce_add(kn_tensor *const *inputs, int num_inputs, kn_devic
 {
     kn_tensor *sum = NULL;
     if (reduce_add("reduce_add", inputs, num_inputs, 1, destination, 0, &sum) != KN_OK)
-        return kn_stick();
+        return kn_error_make_sticky();
     return sum;
 }

@@ -225,10 +225,10 @@ kn_tensor *kn_comm_gather(kn_tensor *const *tensors, int num_tensors, int dim, k
 {
     kn_tensor *whole = NULL;
     if (check_gather(tensors, num_tensors, &dim, &destination) != KN_OK)
-        return kn_stick();
+        return kn_error_make_sticky();
     if (gather(tensors, num_tensors, dim, destination, &whole) != KN_OK) {
         kn_error_prefix("gather");
-        return kn_stick();
+        return kn_error_make_sticky();
     }
     return kn_scope_adopt(whole);
 }

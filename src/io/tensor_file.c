@@ -11,7 +11,7 @@
 kn_tensor_file *kn_tensor_file_new(void)
 {
     kn_tensor_file *file = kn_calloc(1, sizeof(*file));
-    return file ? file : kn_stick();
+    return file ? file : kn_error_make_sticky();
 }
 
 void kn_tensor_file_free(kn_tensor_file *file)

@@ -7,7 +7,7 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "loops/pointwise_source.h"
-#include "loops/quads.h"
+#include "loops/vec4.h"
 
 /* kn_runs of cl/pointwise/runs.clh, of which the kernel takes as many rows of strides as it has lanes. */
 typedef struct kn_runs {
@@ -98,7 +98,7 @@ static void choose_walk(kn_pointwise_form *form, const kn_pointwise_problem *p, 
                         const kn_limits *limits)
 {
     if (!limits->is_cpu) {
-        form->walk = KN_WALK_QUADS;
+        form->walk = KN_WALK_VEC4;
         return;
     }
     form->walk = kn_layout_is_flat(layout) ? KN_WALK_FLAT : KN_WALK_RUNS;
@@ -146,7 +146,7 @@ void kn_pointwise_code_free(kn_pointwise_code *code) { kn_written_kernels_free(&
 
 kn_status kn_pointwise_build(kn_device *device, kn_pointwise_code *code, kn_dtype compute)
 {
-    kn_pointwise_form form = {.walk = kn_device_limits(device)->is_cpu ? KN_WALK_FLAT : KN_WALK_QUADS,
+    kn_pointwise_form form = {.walk = kn_device_limits(device)->is_cpu ? KN_WALK_FLAT : KN_WALK_VEC4,
                               .compute = (uint8_t)compute,
                               .lanes = 1};
     const kn_user_source *kernel;
@@ -221,7 +221,7 @@ static bool is_aligned(const kn_operand *operand) { return operand->offset % 4 =
 static kn_status launch_on_gpu(kn_stream *stream, const kn_launch_params *params, int plan, const kn_layout *layout,
                                const kn_pointwise_problem *p, const kn_pointwise_form *form, const kn_limits *limits)
 {
-    kn_quads quads = {.layout = *layout};
+    kn_vec4_plan quads = {.layout = *layout};
     for (int n = 0; n < layout->lanes; n++)
         quads.aligned[n] = true;
     for (int i = 0; i < p->num_outputs; i++)
@@ -231,7 +231,7 @@ static kn_status launch_on_gpu(kn_stream *stream, const kn_launch_params *params
             continue;
         quads.aligned[form->lane[i]] = quads.aligned[form->lane[i]] && is_aligned(&p->inputs[i]);
     }
-    return kn_launch_quads(stream, limits, params, plan, &quads);
+    return kn_launch_vec4(stream, limits, params, plan, &quads);
 }
 
 static kn_status launch(kn_stream *stream, const kn_pointwise_problem *p, const kn_pointwise_form *form,

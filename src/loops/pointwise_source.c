@@ -113,10 +113,10 @@ static void write_types(const kn_writer *w)
     else
         kn_text_format(w->out, "#define T %s\n",
                        w->form->compute == KN_BOOL && w->code->is_users ? "bool" : "KN_ELEMENT");
-    if (w->form->walk == KN_WALK_QUADS)
-        kn_text_format(
-            w->out, "#define KN_OPERANDS %d\n#include \"pointwise/elements.clh\"\n#include \"pointwise/quads.clh\"\n",
-            w->form->lanes);
+    if (w->form->walk == KN_WALK_VEC4)
+        kn_text_format(w->out,
+                       "#define KN_OPERANDS %d\n#include \"pointwise/elements.clh\"\n#include \"pointwise/vec4.clh\"\n",
+                       w->form->lanes);
     else
         kn_text_format(w->out, "#define KN_PLACES %d\n#include \"pointwise/runs.clh\"\n", w->form->lanes);
 }
@@ -161,8 +161,8 @@ void kn_pointwise_write(kn_text *out, const kn_pointwise_code *code, const kn_po
     const kn_writer w = {.out = out, .code = code, .form = form, .prefix = code->is_users ? KN_POINTWISE_USERS : ""};
     write_types(&w);
     write_functions(&w);
-    if (form->walk == KN_WALK_QUADS)
-        kn_write_quads(&w);
+    if (form->walk == KN_WALK_VEC4)
+        kn_write_vec4(&w);
     else if (form->walk == KN_WALK_RUNS)
         kn_write_runs(&w);
     else

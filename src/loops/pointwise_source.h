@@ -9,7 +9,7 @@
 typedef enum kn_walk {
     KN_WALK_FLAT, /* CPU: all of it in line, or the same for all elements */
     KN_WALK_RUNS, /* CPU: any strides (cl/pointwise/runs.clh) */
-    KN_WALK_QUADS /* GPU: any strides (cl/pointwise/quads.clh) */
+    KN_WALK_VEC4  /* GPU: any strides (cl/pointwise/vec4.clh) */
 } kn_walk;
 
 /* All that the text depends on beside the code: compared byte by byte. */
@@ -30,7 +30,7 @@ bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_
 #define KN_POINTWISE_PREFIX "pointwise_"
 
 /* Parameters of the kernel, which is called KN_POINTWISE_PREFIX and the code's name: the wanted outputs, the
- * inputs that are read and not aliased, the number of elements (flat) or a kn_runs or kn_quads, the numbers. */
+ * inputs that are read and not aliased, the number of elements (flat) or a kn_runs or kn_vec4_plan, the numbers. */
 void kn_pointwise_write(kn_text *out, const kn_pointwise_code *code, const kn_pointwise_form *form);
 
 #endif

@@ -49,6 +49,6 @@ void kn_write_numbers(const kn_writer *w);
 /* The kernels: pointwise_cpu.c, pointwise_gpu.c. */
 void kn_write_flat(const kn_writer *w);
 void kn_write_runs(const kn_writer *w);
-void kn_write_quads(const kn_writer *w);
+void kn_write_vec4(const kn_writer *w);
 
 #endif

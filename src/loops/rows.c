@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "loops/rows_source.h"
 
-enum { FEW_ROWS = 16, MOST_ARGS = 2 * KN_ROWS_STATE + KN_ROWS_INPUTS + 4 + KN_ROWS_NUMBERS };
+enum { FEW_ROWS = 16, MAX_ARGS = 2 * KN_ROWS_STATE + KN_ROWS_INPUTS + 4 + KN_ROWS_NUMBERS };
 
 /* As in cl/rows/rows.clh. */
 typedef struct rows_plan {
@@ -182,7 +182,7 @@ static kn_status launch(kn_stream *stream, const kn_rows_problem *p, kn_rows_sta
                       .lanes = 1,
                       .backwards = p->backwards};
     const kn_user_source *kernel;
-    kn_arg args[MOST_ARGS];
+    kn_arg args[MAX_ARGS];
     int count;
 
     KN_TRY(kn_written_kernel_get(&kernel, &p->code->kernels, &request));
@@ -223,7 +223,7 @@ kn_status kn_rows_run(kn_stream *stream, const kn_rows_problem *problem)
         return KN_OK;
     if (problem->n == 0)
         return launch(stream, problem, KN_ROWS_WHOLE, (kn_chunks){.length = 1, .count = 1}, NULL);
-    const kn_chunks chunks = kn_cut_middle(problem->outer, problem->n, problem->inner);
+    const kn_chunks chunks = kn_split_middle(problem->outer, problem->n, problem->inner);
     return chunks.count == 1 ? launch(stream, problem, problem->scans ? KN_ROWS_SCAN : KN_ROWS_WHOLE, chunks, NULL)
                              : run_in_chunks(stream, problem, chunks);
 }

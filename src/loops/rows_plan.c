@@ -27,7 +27,7 @@ static kn_chunks cut_columns(int64_t outer, int64_t n, int64_t inner)
     return cut(n, smaller(ceil_div(n * inner, 16384), ceil_div(1024, tiles)), 16);
 }
 
-kn_chunks kn_cut_middle(int64_t outer, int64_t n, int64_t inner)
+kn_chunks kn_split_middle(int64_t outer, int64_t n, int64_t inner)
 {
     return inner == 1 ? cut_rows(outer, n) : cut_columns(outer, n, inner);
 }

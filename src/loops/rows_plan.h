@@ -10,7 +10,7 @@
 typedef struct kn_chunks {
     int64_t length, count;
 } kn_chunks;
-kn_chunks kn_cut_middle(int64_t outer, int64_t n, int64_t inner);
+kn_chunks kn_split_middle(int64_t outer, int64_t n, int64_t inner);
 
 /* Work-items for `tasks` pieces that a CPU device gives to a work-item each, and the other devices to a work-group of
  * 256 (or fewer, a power of two). */

@@ -8,7 +8,7 @@
 
 #include "base/dtype.h"
 
-enum { MOST_INPUTS = KN_ROWS_STATE + KN_ROWS_INPUTS, MOST_OUTPUTS = KN_ROWS_STATE + 1 };
+enum { MAX_INPUTS = KN_ROWS_STATE + KN_ROWS_INPUTS, MAX_OUTPUTS = KN_ROWS_STATE + 1 };
 
 /* What the kernel reads. */
 typedef struct rows_input {
@@ -29,8 +29,8 @@ typedef struct rows_writer {
     kn_text *out;
     const kn_rows_code *code;
     const kn_rows_form *form;
-    rows_input inputs[MOST_INPUTS];
-    rows_output outputs[MOST_OUTPUTS];
+    rows_input inputs[MAX_INPUTS];
+    rows_output outputs[MAX_OUTPUTS];
     int num_inputs, num_outputs;
     char place[2]; /* as a string; empty: not wanted */
 } rows_writer;

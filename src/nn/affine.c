@@ -33,6 +33,6 @@ kn_status kn_affine_make(kn_module *module, kn_affine *affine, int ndim, const i
     kn_scope_end(depth);
     if (made)
         return KN_OK;
-    kn_stick();
+    kn_error_make_sticky();
     return kn_error_status();
 }

@@ -157,7 +157,7 @@ static kn_module *make(const conv_layer *layer, const kn_nn_conv_params *params)
     params = params ? params : &(kn_nn_conv_params){KN_NN_CONV_DEFAULTS};
     conv self = {.layer = layer, .params = *params, .call = call_params(params)};
     if (check(layer, params, &self.call) != KN_OK)
-        return kn_stick();
+        return kn_error_make_sticky();
     kn_module *module = kn_layer_new_activated(layer->name, forward, describe, &self, sizeof self);
     if (module == NULL)
         return NULL;

@@ -93,14 +93,14 @@ kn_status kn_module_call(kn_module *module, kn_tensor *const *inputs, kn_tensor 
 /* The program's own forward functions may keep what they make, and what they are given: see tensor/scope.h. */
 static kn_status call_program(const forward_call *call)
 {
-    int adopter = kn_scope_enter_program();
+    int adopter = kn_scope_enter_user_code();
     kn_status status = KN_OK;
     for (int i = 0; i < call->num_inputs && status == KN_OK; i++)
         if (call->inputs[i] != NULL && kn_scope_adopt(kn_retain(call->inputs[i])) == NULL)
             status = kn_error_status();
     if (status == KN_OK)
         status = kn_module_call(call->module, call->inputs, call->outputs);
-    kn_scope_leave_program(adopter);
+    kn_scope_leave_user_code(adopter);
     return status;
 }
 
@@ -196,7 +196,7 @@ static kn_status check_given(const forward_call *call, kn_signature signature)
             continue;
         if (signature.inputs > 1)
             snprintf(name, sizeof name, "inputs[%d]", i);
-        KN_TRY(kn_tensor_given("forward", name, input));
+        KN_TRY(kn_check_tensor("forward", name, input));
     }
     return KN_OK;
 }
@@ -241,7 +241,7 @@ kn_status kn_forward_list(kn_module *module, kn_tensor *const *inputs, int num_i
     if (status != KN_OK && !call.told)
         tell_path(&call);
     if (status != KN_OK)
-        kn_stick();
+        kn_error_make_sticky();
     return status;
 }
 
@@ -256,7 +256,7 @@ kn_tensor *kn_forward_activated(kn_module *module, kn_tensor *x, kn_activation a
         kn_fail_argument_null("forward", "module");
     else if (kn_forward_list(module, &x, 1, &y, 1, activation) == KN_OK)
         return y;
-    return kn_stick();
+    return kn_error_make_sticky();
 }
 
 kn_status kn_forward_many(kn_module *module, kn_tensor *const *inputs, int num_inputs, kn_tensor **outputs,
@@ -273,6 +273,6 @@ kn_status kn_forward_many(kn_module *module, kn_tensor *const *inputs, int num_i
         return KN_OK;
     for (int i = 0; i < num_outputs && outputs != NULL; i++)
         outputs[i] = NULL; /* now: the two lists may be one array */
-    kn_stick();
+    kn_error_make_sticky();
     return status;
 }

@@ -31,7 +31,7 @@ kn_tensor *kn_init_normal_(kn_tensor *tensor, double mean, double std)
 /* A weight is [out, in, receptive field...]: fan_in = in * field, fan_out = out * field. */
 static kn_status fans(const kn_tensor *tensor, const char *function, double *fan_in, double *fan_out)
 {
-    KN_TRY(kn_tensor_given(function, "tensor", tensor));
+    KN_TRY(kn_check_tensor(function, "tensor", tensor));
     if (tensor->ndim < 2) {
         char shape[KN_DESCRIBE];
         return kn_fail(KN_ERR_SHAPE, "%s: fan in and fan out need a weight of at least 2 dimensions, not %s", function,
@@ -49,7 +49,7 @@ kn_tensor *kn_init_kaiming_uniform_(kn_tensor *tensor, double a)
 {
     double fan_in = 0, fan_out = 0;
     if (fans(tensor, "init_kaiming_uniform_", &fan_in, &fan_out) != KN_OK)
-        return kn_stick();
+        return kn_error_make_sticky();
     if (kn_numel(tensor) == 0)
         return tensor;
     double bound = sqrt(6 / ((1 + a * a) * fan_in));
@@ -60,7 +60,7 @@ kn_tensor *kn_init_xavier_uniform_(kn_tensor *tensor, double gain)
 {
     double fan_in = 0, fan_out = 0;
     if (fans(tensor, "init_xavier_uniform_", &fan_in, &fan_out) != KN_OK)
-        return kn_stick();
+        return kn_error_make_sticky();
     if (kn_numel(tensor) == 0)
         return tensor;
     double bound = gain * sqrt(6 / (fan_in + fan_out));

@@ -16,11 +16,11 @@ static kn_module *make(const char *type_name, const kn_module_kind *kind, size_t
 {
     if (type_name == NULL || (kind->forward == NULL && kind->forward_many == NULL)) {
         kn_fail_argument_null("module_new", type_name == NULL ? "type_name" : "forward");
-        return kn_stick();
+        return kn_error_make_sticky();
     }
     kn_module *module = kn_calloc(1, sizeof *module);
     if (module == NULL)
-        return kn_stick();
+        return kn_error_make_sticky();
     module->type_name = kn_strdup(type_name);
     module->self = kn_calloc(1, self_size > 0 ? self_size : 1);
     module->self_size = self_size;
@@ -134,7 +134,7 @@ void kn_module_free(kn_module *module)
 
 kn_module *kn_layer_failed(kn_module *module)
 {
-    kn_stick();
+    kn_error_make_sticky();
     kn_module_free(module);
     return NULL;
 }
@@ -230,9 +230,9 @@ static kn_tensor *register_checked(kn_module *module, const char *name, kn_tenso
     if (module == NULL || tensor == NULL) {
         kn_fail_argument_null(is_buffer ? "register_buffer" : "register_parameter",
                               module == NULL ? "module" : "tensor");
-        return kn_stick();
+        return kn_error_make_sticky();
     }
-    return register_tensor(module, name, tensor, is_buffer) == KN_OK ? tensor : kn_stick();
+    return register_tensor(module, name, tensor, is_buffer) == KN_OK ? tensor : kn_error_make_sticky();
 }
 
 kn_tensor *kn_module_register_parameter(kn_module *module, const char *name, kn_tensor *tensor)
@@ -279,11 +279,11 @@ kn_module *kn_module_register_module(kn_module *module, const char *name, kn_mod
 {
     if (module == NULL || child == NULL) {
         kn_fail_argument_null("register_module", module == NULL ? "module" : "child");
-        kn_stick();
+        kn_error_make_sticky();
     } else if (register_child(module, name, child) == KN_OK) {
         return child;
     }
-    kn_stick();
+    kn_error_make_sticky();
     /* Taken over on failure too, unless it is somebody else's or the very module it was to go below. */
     if (child != NULL && !child->owned && !(module != NULL && contains(child, module)))
         destroy_tree(child);

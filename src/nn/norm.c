@@ -55,7 +55,7 @@ static kn_tensor *batch_forward(kn_module *module, kn_tensor *x, kn_activation a
     const bool tracks = module->training && self->running_mean != NULL;
 
     if (check_dims(module, self, x) != KN_OK)
-        return kn_stick();
+        return kn_error_make_sticky();
     return kn_batch_norm_counted(x, tracks ? self->num_batches_tracked : NULL, self->params.cumulative_average,
                                  &(kn_batch_norm_params){.running_mean = self->running_mean,
                                                          .running_var = self->running_var,
@@ -130,7 +130,7 @@ static kn_module *make_batch(const char *name, int least_dims, int most_dims, co
 {
     params = params ? params : &(kn_nn_batch_norm_params){KN_NN_BATCH_NORM_DEFAULTS};
     if (check_batch(name, params) != KN_OK)
-        return kn_stick();
+        return kn_error_make_sticky();
     batch_norm self = {.params = *params, .least_dims = least_dims, .most_dims = most_dims};
     if (params->cumulative_average)
         self.params.momentum = 0; /* not looked at */
@@ -198,7 +198,7 @@ kn_module *kn_nn_layer_norm_with(int ndim, const int64_t *shape, const kn_nn_lay
     params = params ? params : &(kn_nn_layer_norm_params){KN_NN_LAYER_NORM_DEFAULTS};
     if (shape == NULL) {
         kn_fail_argument_null(name, "shape");
-        return kn_stick();
+        return kn_error_make_sticky();
     }
     if (ndim < 1 || ndim > KN_MAX_DIMS)
         return kn_fail_null(KN_ERR_ARGUMENT, "%s: the normalised shape has %d dimensions: it takes 1 to %d", name, ndim,
@@ -208,7 +208,7 @@ kn_module *kn_nn_layer_norm_with(int ndim, const int64_t *shape, const kn_nn_lay
             return kn_fail_null(KN_ERR_ARGUMENT, "%s: size %d of the normalised shape (%lld) must be at least 1", name,
                                 i, (long long)shape[i]);
     if (check_eps(name, params->eps) != KN_OK)
-        return kn_stick();
+        return kn_error_make_sticky();
     layer_norm self = {.params = *params, .ndim = ndim};
     memcpy(self.shape, shape, (size_t)ndim * sizeof *shape);
     return finish(kn_layer_new(name, layer_forward, describe_layer, &self, sizeof self), add_layer_tensors);

@@ -82,7 +82,7 @@ static kn_tensor_list *cached(kn_module *module, bool buffers)
     kn_lock(&listing);
     kn_status status = update(cache, module, buffers);
     kn_unlock(&listing);
-    return status == KN_OK ? &cache->list : kn_stick();
+    return status == KN_OK ? &cache->list : kn_error_make_sticky();
 }
 
 static kn_parameter_list view_of(const kn_tensor_list *list)
@@ -94,12 +94,12 @@ static kn_parameter_list list_of(kn_module *module, bool buffers, const char *fu
 {
     if (module == NULL) {
         kn_fail_argument_null(function, "module");
-        kn_stick();
+        kn_error_make_sticky();
         return (kn_parameter_list){0};
     }
     kn_tensor_list *list = cached(module, buffers);
     if (list == NULL)
-        kn_stick();
+        kn_error_make_sticky();
     return list == NULL ? (kn_parameter_list){0} : view_of(list);
 }
 
@@ -142,11 +142,11 @@ kn_tensor *kn_module_get(kn_module *module, const char *name)
 {
     if (module == NULL || name == NULL) {
         kn_fail_argument_null("module_get", module == NULL ? "module" : "name");
-        return kn_stick();
+        return kn_error_make_sticky();
     }
     searching search = {name, NULL};
     if (kn_module_each(module, match, &search) != KN_OK)
-        return kn_stick();
+        return kn_error_make_sticky();
     if (search.found == NULL)
         return kn_fail_null(KN_ERR_ARGUMENT, "module_get: this %s has no parameter or buffer named \"%s\"",
                             module->type_name, name);

@@ -102,7 +102,7 @@ static kn_module *make_max(const pool_layer *layer, const kn_pool_params *params
 {
     const pooling self = {layer, params ? *params : (kn_pool_params){KN_POOL_DEFAULTS}};
     if (check(layer, &self.params) != KN_OK)
-        return kn_stick();
+        return kn_error_make_sticky();
     kn_module *module = kn_layer_new_activated(layer->name, max_forward, describe_max, &self, sizeof self);
     if (module != NULL)
         module->kind.keeps_order = meets_input(&self);
@@ -113,7 +113,7 @@ static kn_module *make_avg(const pool_layer *layer, const kn_pool_params *params
 {
     const pooling self = {layer, params ? *params : (kn_pool_params){KN_POOL_DEFAULTS}};
     if (check(layer, &self.params) != KN_OK)
-        return kn_stick();
+        return kn_error_make_sticky();
     return kn_layer_new(layer->name, avg_forward, describe_avg, &self, sizeof self);
 }
 

@@ -128,7 +128,7 @@ static kn_status forward(kn_module *module, kn_tensor *const *inputs, kn_tensor 
 static kn_tensor *activated(kn_module *module, kn_tensor *x, kn_activation activation)
 {
     kn_tensor *y = NULL;
-    return run(module, &x, &y, activation) == KN_OK ? y : kn_stick();
+    return run(module, &x, &y, activation) == KN_OK ? y : kn_error_make_sticky();
 }
 
 /* The first child's inputs and the last one's outputs. */
@@ -148,7 +148,7 @@ static kn_module *add(kn_module *sequential, const char *name, kn_module *child)
 {
     if (child == NULL) {
         kn_fail_argument_null("Sequential", name);
-        return kn_stick();
+        return kn_error_make_sticky();
     }
     return kn_module_register_module(sequential, name, child);
 }
@@ -160,7 +160,7 @@ kn_module *kn_nn_sequential_of(kn_module *const *children, int count)
         kn_fail(KN_ERR_ARGUMENT, "Sequential: %d children cannot be had from the array given", count);
     static const kn_module_kind kind = {
         .forward_many = forward, .activated = activated, .signature_of = signature_of, .is_layer = true};
-    kn_module *sequential = valid ? kn_layer_new_kind("Sequential", &kind, NULL, 0) : kn_stick();
+    kn_module *sequential = valid ? kn_layer_new_kind("Sequential", &kind, NULL, 0) : kn_error_make_sticky();
     bool failed = sequential == NULL;
     for (int i = 0; i < count && valid; i++) {
         char name[16];
@@ -177,7 +177,7 @@ kn_status kn_nn_add_module(kn_module *sequential, const char *name, kn_module *c
 {
     if (sequential == NULL || child == NULL) {
         kn_fail_argument_null("add_module", sequential == NULL ? "sequential" : "child");
-        kn_stick();
+        kn_error_make_sticky();
         kn_status status = kn_error_status();
         if (child != NULL && !child->owned)
             kn_module_free(child);

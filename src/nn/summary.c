@@ -297,7 +297,7 @@ static char *summarise(kn_module *module, const kn_module_summary_params *params
         out.num_inputs = params->input != NULL ? 1 : 0;
     }
     out.figures = out.num_inputs > 0 ? &figures : NULL;
-    kn_status status = out.figures != NULL ? kn_module_rehearse(&figures, module, out.inputs, out.num_inputs) : KN_OK;
+    kn_status status = out.figures != NULL ? kn_module_dry_run(&figures, module, out.inputs, out.num_inputs) : KN_OK;
     if (status == KN_OK)
         append_module(&out, module, NULL, 0);
     char *text = status != KN_OK || out.failed || out.tree.failed ? NULL : lay_out(&out, module, params);
@@ -317,10 +317,10 @@ char *kn_module_summary_with(kn_module *module, const kn_module_summary_params *
     params = params != NULL ? params : &(kn_module_summary_params){KN_MODULE_SUMMARY_DEFAULTS};
     if (module == NULL) {
         kn_fail_argument_null("module_summary", "module");
-        return kn_stick();
+        return kn_error_make_sticky();
     }
     char *text = summarise(module, params);
-    return text != NULL ? text : kn_stick();
+    return text != NULL ? text : kn_error_make_sticky();
 }
 
 char *kn_module_summary(kn_module *module) { return kn_module_summary_with(module, NULL); }

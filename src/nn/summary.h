@@ -18,7 +18,7 @@ typedef struct kn_figures_list {
 
 /* Rehearses a pass without gradients in evaluation mode: nothing is computed, compiled or changed. `list` is freed by
  * kn_figures_free, also after a failure. */
-kn_status kn_module_rehearse(kn_figures_list *list, kn_module *module, kn_tensor *const *inputs, int num_inputs);
+kn_status kn_module_dry_run(kn_figures_list *list, kn_module *module, kn_tensor *const *inputs, int num_inputs);
 void kn_figures_free(kn_figures_list *list);
 
 /* "[2, 5], [2, 8]"; a tensor that is NULL is "none". The caller frees it; NULL when memory is exhausted. */

@@ -30,7 +30,7 @@ const kn_module_figures *kn_figures_find(const kn_figures_list *list, const kn_m
     return found != NULL && found->output != NULL ? found : NULL;
 }
 
-enum { MOST_OPEN = sizeof((pass *)0)->open / sizeof(int) };
+enum { MAX_OPEN = sizeof((pass *)0)->open / sizeof(int) };
 
 char *kn_describe_shapes(kn_tensor *const *tensors, int count)
 {
@@ -49,7 +49,7 @@ static void on_module(const kn_module *module, kn_tensor *const *outputs, int nu
     pass *p = user;
     kn_module_figures *figures = find(p->list, module);
     if (outputs == NULL) {
-        if (p->depth < MOST_OPEN)
+        if (p->depth < MAX_OPEN)
             p->open[p->depth] = figures != NULL ? (int)(figures - p->list->items) : -1;
         p->depth++;
         return;
@@ -68,7 +68,7 @@ static kn_status on_op(kn_call *call, bool after, void *user)
     if (!after)
         return KN_OK;
     double multiply_adds = kn_call_work(call).multiply_adds;
-    int innermost = p->depth <= 0 ? -1 : p->open[p->depth <= MOST_OPEN ? p->depth - 1 : MOST_OPEN - 1];
+    int innermost = p->depth <= 0 ? -1 : p->open[p->depth <= MAX_OPEN ? p->depth - 1 : MAX_OPEN - 1];
     p->list->multiply_adds += multiply_adds;
     if (innermost >= 0)
         p->list->items[innermost].multiply_adds += multiply_adds;
@@ -129,7 +129,7 @@ static kn_device *device_of(kn_tensor *const *inputs, int num_inputs)
     return kn_device_current();
 }
 
-static kn_status rehearse(kn_figures_list *list, kn_module *module, kn_tensor *const *inputs, int num_inputs)
+static kn_status dry_run(kn_figures_list *list, kn_module *module, kn_tensor *const *inputs, int num_inputs)
 {
     pass p = {.list = list};
     uint8_t state[KN_RNG_STATE_SIZE]; /* a forward may draw numbers outside of operations */
@@ -139,12 +139,12 @@ static kn_status rehearse(kn_figures_list *list, kn_module *module, kn_tensor *c
     KN_TRY(kn_get_rng_state(device, state));
     kn_op_observation watching = kn_op_set_observer(on_op, &p);
     kn_forward_observer modules = kn_forward_observe((kn_forward_observer){.applied = on_module, .user = &p});
-    bool rehearsing = kn_op_rehearse(true), recording = kn_set_grad_enabled(false);
+    bool was_dry = kn_op_set_dry_run(true), recording = kn_set_grad_enabled(false);
     kn_status status = apply(module, inputs, num_inputs);
     if (status == KN_OK && p.failed)
         status = KN_ERR_MEMORY;
     kn_set_grad_enabled(recording);
-    kn_op_rehearse(rehearsing);
+    kn_op_set_dry_run(was_dry);
     kn_forward_observe(modules);
     kn_op_set_observer(watching.function, watching.user);
     kn_status restored = kn_set_rng_state(device, state);
@@ -159,7 +159,7 @@ void kn_figures_free(kn_figures_list *list)
     *list = (kn_figures_list){0};
 }
 
-kn_status kn_module_rehearse(kn_figures_list *list, kn_module *module, kn_tensor *const *inputs, int num_inputs)
+kn_status kn_module_dry_run(kn_figures_list *list, kn_module *module, kn_tensor *const *inputs, int num_inputs)
 {
     module = kn_module_unwrapped(module);
     int count = count_modules(module), next = 0;
@@ -170,7 +170,7 @@ kn_status kn_module_rehearse(kn_figures_list *list, kn_module *module, kn_tensor
         list_modules(list, module);
         save_modes(module, modes, &next);
         kn_module_train(module, false);
-        status = rehearse(list, module, inputs, num_inputs);
+        status = dry_run(list, module, inputs, num_inputs);
         next = 0;
         restore_modes(module, modes, &next);
     }

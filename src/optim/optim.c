@@ -56,17 +56,17 @@ static kn_status take_parameters(kn_optim *optim, kn_parameter_list list)
 kn_optim *kn_optim_new(const kn_optim_algorithm *algorithm, kn_parameter_list parameters, const double *hyper)
 {
     if (check_parameters(algorithm->name, parameters) != KN_OK || algorithm->check(hyper) != KN_OK)
-        return kn_stick();
+        return kn_error_make_sticky();
     kn_optim *optim = kn_calloc(1, sizeof *optim);
     if (optim == NULL)
-        return kn_stick();
+        return kn_error_make_sticky();
     optim->algorithm = algorithm;
     optim->num_states = algorithm->count_states(hyper);
     for (int i = 0; algorithm->hyper[i] != NULL; i++)
         optim->hyper[i] = hyper[i];
     if (take_parameters(optim, parameters) != KN_OK) {
         kn_optim_free(optim);
-        return kn_stick();
+        return kn_error_make_sticky();
     }
     return optim;
 }

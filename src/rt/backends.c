@@ -34,6 +34,6 @@ const char *kn_backend_version(const char *backend)
 
 bool kn_backend_is_available(const char *backend)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     return backend && kn_backend_version(backend);
 }

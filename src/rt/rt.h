@@ -8,7 +8,7 @@
 #include <koine/stream.h>
 
 #include "rt/clblast/gemm.h"
-#include "rt/command/crossing.h"
+#include "rt/command/device_transfer.h"
 #include "rt/command/launch.h"
 #include "rt/command/transfer.h"
 #include "rt/device/device.h"

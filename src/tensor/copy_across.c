@@ -62,17 +62,18 @@ static kn_status device_to_host(kn_tensor *destination, const kn_tensor *source,
 static kn_status device_to_devices(kn_tensor *const *destinations, int count, const kn_tensor *source)
 {
     kn_stream *from = kn_tensor_stream(source);
-    kn_crossing *crossing = NULL;
+    kn_device_transfer *transfer = NULL;
     if (!from)
         return kn_error_status();
-    KN_TRY(kn_crossing_start(&crossing, from, source->storage->buffer, start_of(source), tensor_bytes(source)));
+    KN_TRY(kn_device_transfer_start(&transfer, from, source->storage->buffer, start_of(source), tensor_bytes(source)));
     kn_status status = KN_OK;
     for (int i = 0; i < count && status == KN_OK; i++) {
         kn_stream *to = kn_tensor_stream(destinations[i]);
-        status = to ? kn_crossing_deliver(crossing, to, destinations[i]->storage->buffer, start_of(destinations[i]))
-                    : kn_error_status();
+        status =
+            to ? kn_device_transfer_deliver(transfer, to, destinations[i]->storage->buffer, start_of(destinations[i]))
+               : kn_error_status();
     }
-    kn_crossing_end(crossing);
+    kn_device_transfer_end(transfer);
     return status;
 }
 

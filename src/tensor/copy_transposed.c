@@ -18,7 +18,7 @@ typedef struct outer {
 
 /* SIDE and LINES of the GPU kernel. If either dimension is shorter than half a tile, the plain copy already reads long
  * enough runs. */
-enum { SIDE = 32, LINES = 4, LEAST_SIDE = SIDE / 2 };
+enum { SIDE = 32, LINES = 4, MIN_SIDE = SIDE / 2 };
 #define LONGEST (1 << 30) /* indices in a tiled dimension are 32-bit */
 
 /* The least size of both dimensions for tiling: on CPU devices the elements of a vector register; 0: no tiling. */
@@ -27,7 +27,7 @@ static int lanes_of(const kn_limits *limits, size_t element_size)
     const int lanes = element_size == 8 ? limits->vector_width_f64 : limits->vector_width_f32;
 
     if (!limits->is_cpu)
-        return limits->max_work_group_size >= (size_t)SIDE * LINES ? LEAST_SIDE : 0;
+        return limits->max_work_group_size >= (size_t)SIDE * LINES ? MIN_SIDE : 0;
     return lanes < 2 ? 0 : lanes < 4 ? 4 : lanes > 16 ? 16 : lanes;
 }
 

@@ -49,7 +49,7 @@ static kn_tensor *finish(kn_tensor *tensor, kn_status status)
 {
     if (status != KN_OK) {
         kn_release(tensor);
-        return kn_stick();
+        return kn_error_make_sticky();
     }
     return kn_scope_adopt(tensor);
 }
@@ -62,7 +62,7 @@ kn_tensor *kn_empty_with(int ndim, const int64_t *shape, const kn_tensor_options
 kn_tensor *kn_full_with(int ndim, const int64_t *shape, kn_scalar value, const kn_tensor_options *options)
 {
     kn_tensor *tensor = make(ndim, shape, options, KN_F32);
-    return tensor ? finish(tensor, kn_tensor_fill_with(tensor, value)) : kn_stick();
+    return tensor ? finish(tensor, kn_tensor_fill_with(tensor, value)) : kn_error_make_sticky();
 }
 
 kn_tensor *kn_zeros_with(int ndim, const int64_t *shape, const kn_tensor_options *options)
@@ -78,7 +78,7 @@ kn_tensor *kn_from_data_with(const void *data, int ndim, const int64_t *shape, c
 {
     kn_tensor *tensor = make(ndim, shape, options, KN_F32);
     if (!tensor)
-        return kn_stick();
+        return kn_error_make_sticky();
     size_t bytes = (size_t)kn_numel(tensor) * kn_tensor_element_size(tensor);
     if (!data && bytes > 0) {
         kn_fail_argument_null("kn_from_data", "data");
@@ -95,7 +95,7 @@ kn_tensor *kn_arange_with(double start, double end, double step, const kn_tensor
     int64_t count = (int64_t)ceil((end - start) / step);
     kn_tensor *tensor = make(1, &count, options, whole ? KN_I64 : KN_F32);
     if (!tensor)
-        return kn_stick();
+        return kn_error_make_sticky();
     size_t bytes = (size_t)count * kn_tensor_element_size(tensor);
     void *values = kn_malloc(bytes);
     if (!values)
@@ -115,24 +115,24 @@ static kn_tensor_options like_options(const kn_tensor *like)
 
 kn_tensor *kn_empty_like(const kn_tensor *like)
 {
-    if (kn_tensor_given("kn_empty_like", "like", like) != KN_OK)
-        return kn_stick();
+    if (kn_check_tensor("kn_empty_like", "like", like) != KN_OK)
+        return kn_error_make_sticky();
     kn_tensor_options options = like_options(like);
     return kn_empty_with(like->ndim, like->shape, &options);
 }
 
 kn_tensor *kn_zeros_like(const kn_tensor *like)
 {
-    if (kn_tensor_given("kn_zeros_like", "like", like) != KN_OK)
-        return kn_stick();
+    if (kn_check_tensor("kn_zeros_like", "like", like) != KN_OK)
+        return kn_error_make_sticky();
     kn_tensor_options options = like_options(like);
     return kn_zeros_with(like->ndim, like->shape, &options);
 }
 
 kn_tensor *kn_ones_like(const kn_tensor *like)
 {
-    if (kn_tensor_given("kn_ones_like", "like", like) != KN_OK)
-        return kn_stick();
+    if (kn_check_tensor("kn_ones_like", "like", like) != KN_OK)
+        return kn_error_make_sticky();
     kn_tensor_options options = like_options(like);
     return kn_ones_with(like->ndim, like->shape, &options);
 }
@@ -143,8 +143,8 @@ bool kn_is_pinned(const kn_tensor *tensor) { return tensor && kn_storage_pinned(
 
 kn_tensor *kn_pin_memory(kn_tensor *tensor)
 {
-    if (kn_tensor_given("kn_pin_memory", "tensor", tensor) != KN_OK)
-        return kn_stick();
+    if (kn_check_tensor("kn_pin_memory", "tensor", tensor) != KN_OK)
+        return kn_error_make_sticky();
     if (kn_is_pinned(tensor))
         return kn_scope_adopt(kn_retain(tensor));
     if (!kn_device_is_host(tensor->storage->device))
@@ -185,7 +185,7 @@ static kn_status wrap(kn_tensor *view, kn_storage *storage, const kn_tensor *lik
 
 kn_status kn_read(const kn_tensor *tensor, void *destination, size_t bytes)
 {
-    KN_TRY(kn_tensor_given("kn_read", "tensor", tensor));
+    KN_TRY(kn_check_tensor("kn_read", "tensor", tensor));
     if (!destination && bytes > 0)
         return kn_fail_argument_null("kn_read", "destination");
     KN_TRY(check_bytes("kn_read", tensor, bytes));
@@ -197,11 +197,11 @@ kn_status kn_read(const kn_tensor *tensor, void *destination, size_t bytes)
 
 kn_status kn_write(kn_tensor *tensor, const void *source, size_t bytes)
 {
-    KN_TRY(kn_tensor_given("kn_write", "tensor", tensor));
+    KN_TRY(kn_check_tensor("kn_write", "tensor", tensor));
     if (!source && bytes > 0)
         return kn_fail_argument_null("kn_write", "source");
     KN_TRY(check_bytes("kn_write", tensor, bytes));
-    if (kn_tensor_check_apart(tensor) != KN_OK) {
+    if (kn_tensor_check_no_overlap(tensor) != KN_OK) {
         kn_error_prefix("kn_write");
         return kn_error_status();
     }
@@ -215,7 +215,7 @@ kn_status kn_write(kn_tensor *tensor, const void *source, size_t bytes)
 static kn_status read_one(const char *function, const kn_tensor *tensor, kn_element *element)
 {
     char bytes[8];
-    KN_TRY(kn_tensor_given(function, "tensor", tensor));
+    KN_TRY(kn_check_tensor(function, "tensor", tensor));
     if (kn_numel(tensor) != 1) {
         char text[KN_DESCRIBE];
         return kn_fail(KN_ERR_SHAPE, "%s takes a tensor of one element, not %s", function,

@@ -128,7 +128,7 @@ static kn_philox record_draw(kn_stream *stream, kn_device *device, uint64_t bloc
     return now;
 }
 
-kn_philox kn_generator_take(kn_device *device, uint64_t count)
+kn_philox kn_generator_reserve(kn_device *device, uint64_t count)
 {
     uint64_t blocks = (count + 3) / 4;
     kn_stream *stream = kn_device_is_host(device) ? NULL : kn_stream_current(device);

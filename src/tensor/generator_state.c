@@ -90,13 +90,13 @@ kn_rng_fork *kn_fork_rng_begin(void)
 {
     kn_rng_fork *fork = kn_calloc(1, sizeof *fork);
     if (!fork)
-        return kn_stick();
+        return kn_error_make_sticky();
     fork->devices = kn_device_count();
     if (kn_get_rng_state(kn_device_host(), fork->host) == KN_OK &&
         kn_get_rng_state_all(fork->states, fork->devices) == KN_OK)
         return fork;
     kn_free(fork);
-    return kn_stick(); /* KN_FORK_RNG skips its block then */
+    return kn_error_make_sticky(); /* KN_FORK_RNG skips its block then */
 }
 
 kn_status kn_fork_rng_end(kn_rng_fork *fork)

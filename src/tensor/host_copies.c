@@ -114,7 +114,7 @@ kn_status kn_storage_wait_slow(const kn_storage *storage, kn_host_access access)
     return settle(storage->copies, access, synchronize_mark, NULL);
 }
 
-kn_status kn_storage_await(const kn_storage *storage)
+kn_status kn_storage_wait_uncounted(const kn_storage *storage)
 {
     return storage->copies ? settle(storage->copies, KN_HOST_WRITE, await_mark, NULL) : KN_OK;
 }
@@ -156,7 +156,7 @@ kn_status kn_storage_end_copy(const kn_storage *storage, kn_stream *stream, kn_c
         status = kn_event_record(mark->event, stream);
     if (status != KN_OK) {
         free_mark(mark);
-        kn_stream_settle(stream); /* an untracked copy must not stay pending, if it was enqueued at all */
+        kn_stream_drain(stream); /* an untracked copy must not stay pending, if it was enqueued at all */
         return status;
     }
     kn_lock(&copies->lock);

@@ -29,7 +29,7 @@ static inline kn_status kn_storage_wait(const kn_storage *storage, kn_host_acces
 }
 
 /* Waits for all copies, not counted as a synchronisation by the user. For memory that the library reuses. */
-kn_status kn_storage_await(const kn_storage *storage);
+kn_status kn_storage_wait_uncounted(const kn_storage *storage);
 
 /* Are all copies done? Does not wait. */
 bool kn_storage_copies_done(const kn_storage *storage);

@@ -62,7 +62,7 @@ kn_status kn_tensor_check_live(const kn_tensor *tensor, const char *name)
                                           : "kn_release dropped its last reference");
 }
 
-kn_status kn_tensor_given(const char *function, const char *name, const kn_tensor *tensor)
+kn_status kn_check_tensor(const char *function, const char *name, const kn_tensor *tensor)
 {
     if (!tensor)
         return kn_fail_argument_null(function, name);

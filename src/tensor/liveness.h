@@ -7,7 +7,7 @@
 
 /* For public functions: KN_ERR_ARGUMENT for NULL (or the error that made it NULL), KN_ERR_STATE in guard mode for a
  * tensor that has been released; `name` is the parameter's. */
-kn_status kn_tensor_given(const char *function, const char *name, const kn_tensor *tensor);
+kn_status kn_check_tensor(const char *function, const char *name, const kn_tensor *tensor);
 
 /* Only the guard mode check; `tensor` may be NULL. */
 kn_status kn_tensor_check_live(const kn_tensor *tensor, const char *name);

@@ -7,7 +7,7 @@
 
 static kn_status check_on_device(const kn_tensor *tensor, const char *function)
 {
-    KN_TRY(kn_tensor_given(function, "tensor", tensor));
+    KN_TRY(kn_check_tensor(function, "tensor", tensor));
     if (kn_device_is_host(tensor->storage->device))
         return kn_fail(KN_ERR_DEVICE,
                        "%s: the tensor is on the host, so it has no OpenCL memory object; move it to a device",

@@ -123,7 +123,7 @@ static kn_status draw_contiguous(kn_tensor *tensor, const draw *d)
     if (n == 0)
         return KN_OK;
     kn_philox state =
-        kn_generator_take(tensor->storage->device, (uint64_t)n * (uint64_t)words_per_element(d, tensor->dtype));
+        kn_generator_reserve(tensor->storage->device, (uint64_t)n * (uint64_t)words_per_element(d, tensor->dtype));
     return kn_device_is_host(tensor->storage->device) ? draw_on_host(tensor, d, state)
                                                       : draw_on_device(tensor, d, state);
 }
@@ -149,17 +149,17 @@ static kn_status draw_into(kn_tensor *tensor, const draw *d)
 
 static kn_tensor *draw_in_place(kn_tensor *tensor, const draw *d, const char *function)
 {
-    if (kn_tensor_given(function, "tensor", tensor) != KN_OK)
-        return kn_stick();
+    if (kn_check_tensor(function, "tensor", tensor) != KN_OK)
+        return kn_error_make_sticky();
     if (kn_tensor_autograd->check_unrecorded(function, tensor) != KN_OK)
-        return kn_stick();
-    if (kn_tensor_check_apart(tensor) != KN_OK) {
+        return kn_error_make_sticky();
+    if (kn_tensor_check_no_overlap(tensor) != KN_OK) {
         kn_error_prefix("%s", function);
-        return kn_stick();
+        return kn_error_make_sticky();
     }
     if (d->kind != DRAW_BERNOULLI && !kn_dtype_is_floating(tensor->dtype))
         return kn_fail_null(KN_ERR_DTYPE, "%s takes a floating dtype, not %s", function, kn_dtype_name(tensor->dtype));
-    return draw_into(tensor, d) == KN_OK ? tensor : kn_stick();
+    return draw_into(tensor, d) == KN_OK ? tensor : kn_error_make_sticky();
 }
 
 static kn_tensor *draw_new(int ndim, const int64_t *shape, const kn_tensor_options *options, const draw *d,
@@ -174,7 +174,7 @@ static kn_tensor *draw_new(int ndim, const int64_t *shape, const kn_tensor_optio
     int scope = kn_scope_begin();
     kn_tensor *tensor = scope ? kn_empty_with(ndim, shape, &chosen) : NULL;
     if (tensor && draw_into(tensor, d) != KN_OK)
-        tensor = kn_stick();
+        tensor = kn_error_make_sticky();
     return kn_scope_return(scope, tensor);
 }
 
@@ -225,11 +225,11 @@ kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options)
     if (n < 0)
         return kn_fail_null(KN_ERR_ARGUMENT, "kn_randperm: %" PRId64 " elements", n);
     if (!chosen.device)
-        return kn_stick();
+        return kn_error_make_sticky();
     int64_t *order = kn_calloc((size_t)n, sizeof *order); /* checks for overflow */
     if (!order)
-        return kn_stick();
-    kn_philox state = kn_generator_take(chosen.device, 2 * (uint64_t)n);
+        return kn_error_make_sticky();
+    kn_philox state = kn_generator_reserve(chosen.device, 2 * (uint64_t)n);
     for (int64_t i = 0; i < n; i++)
         order[i] = i;
     for (int64_t i = n - 1; i > 0; i--) {

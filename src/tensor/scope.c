@@ -91,7 +91,7 @@ void kn_scope_end(int depth)
     }
 }
 
-int kn_scope_enter_program(void)
+int kn_scope_enter_user_code(void)
 {
     if (!stack)
         return -1;
@@ -102,7 +102,7 @@ int kn_scope_enter_program(void)
     return before;
 }
 
-void kn_scope_leave_program(int adopter)
+void kn_scope_leave_user_code(int adopter)
 {
     if (stack)
         stack->adopter = adopter;
@@ -132,13 +132,13 @@ static kn_status add(scope *owner, kn_tensor *tensor)
 kn_tensor *kn_scope_adopt(kn_tensor *tensor)
 {
     if (!tensor)
-        return kn_stick();
+        return kn_error_make_sticky();
     if (!stack || stack->adopter < 0)
         return tensor;
     if (add(&stack->scopes[stack->adopter], tensor) == KN_OK)
         return tensor;
     kn_release(tensor);
-    return kn_stick();
+    return kn_error_make_sticky();
 }
 
 kn_status kn_scope_adopt_all(kn_tensor **owned, int count, kn_tensor **out)

@@ -5,9 +5,9 @@
  * temporaries and leaves them while it calls user code:
  *
  *     int depth = kn_scope_begin_internal();
- *     int adopter = kn_scope_enter_program();
+ *     int adopter = kn_scope_enter_user_code();
  *     y = forward(module, x);                      // its tensors belong to the program's innermost scope
- *     kn_scope_leave_program(adopter);
+ *     kn_scope_leave_user_code(adopter);
  *     return kn_scope_return(depth, y);
  *
  * If the program has no open scope, they belong to the outermost internal one: something has to release them. */
@@ -19,8 +19,8 @@
 /* Like kn_scope_begin. */
 int kn_scope_begin_internal(void);
 
-int kn_scope_enter_program(void);
-void kn_scope_leave_program(int adopter);
+int kn_scope_enter_user_code(void);
+void kn_scope_leave_user_code(int adopter);
 
 /* Hands owned references to the scope around, as results of a public function; NULLs stay NULL. None are left to the
  * caller, also on failure, which leaves `out` as it was. */

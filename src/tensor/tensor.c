@@ -89,7 +89,7 @@ kn_status kn_tensor_check_shape(int ndim, const int64_t *shape, kn_dtype dtype)
     return KN_OK;
 }
 
-kn_status kn_tensor_check_apart(const kn_tensor *tensor)
+kn_status kn_tensor_check_no_overlap(const kn_tensor *tensor)
 {
     bool apart = true;
     for (int d = 0; d < tensor->ndim; d++) {
@@ -209,7 +209,7 @@ kn_tensor *kn_retain(kn_tensor *tensor)
         return NULL;
     if (kn_tensor_check_live(tensor, "tensor") != KN_OK) {
         kn_error_prefix("kn_retain");
-        return kn_stick();
+        return kn_error_make_sticky();
     }
     atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
     return tensor;
@@ -287,15 +287,15 @@ bool kn_is_contiguous(const kn_tensor *tensor)
 
 void *kn_data(kn_tensor *tensor)
 {
-    if (kn_tensor_given("kn_data", "tensor", tensor) != KN_OK)
-        return kn_stick();
+    if (kn_check_tensor("kn_data", "tensor", tensor) != KN_OK)
+        return kn_error_make_sticky();
     if (!kn_device_is_host(tensor->storage->device))
         return kn_fail_null(
             KN_ERR_DEVICE,
             "kn_data: the tensor is on %s; read it with kn_read, or move it with kn_to(tensor, kn_device_host())",
             kn_device_string(tensor->storage->device));
     if (kn_storage_wait(tensor->storage, KN_HOST_WRITE) != KN_OK) /* the caller may write */
-        return kn_stick();
+        return kn_error_make_sticky();
     return (char *)tensor->storage->host + tensor->offset * (int64_t)kn_dtype_size(tensor->dtype);
 }
 

@@ -56,7 +56,7 @@ kn_status kn_tensor_contiguous(kn_tensor **result, kn_tensor *tensor);
 kn_status kn_tensor_check_shape(int ndim, const int64_t *shape, kn_dtype dtype);
 int64_t kn_shape_numel(int ndim, const int64_t *shape);
 /* KN_ERR_STATE if several elements share memory, as after kn_expand: an in-place change would change all of them */
-kn_status kn_tensor_check_apart(const kn_tensor *tensor);
+kn_status kn_tensor_check_no_overlap(const kn_tensor *tensor);
 bool kn_same_shape(const kn_tensor *a, const kn_tensor *b);
 
 /* Registers an owned reference with the innermost scope, if any, and returns it: the last step of every public function
@@ -113,7 +113,7 @@ typedef struct kn_philox {
     uint64_t seed, offset;        /* offset in blocks of four words */
     const struct kn_philox *live; /* in a recording: the variable that each replay sets to both; else NULL */
 } kn_philox;
-kn_philox kn_generator_take(kn_device *device, uint64_t count);
+kn_philox kn_generator_reserve(kn_device *device, uint64_t count);
 
 /* Seed and offset as kernels take them. In a captured graph each replay continues from the generator's state. */
 static inline kn_arg kn_arg_seed(const kn_philox *draw)

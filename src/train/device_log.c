@@ -12,7 +12,7 @@
 kn_device_log *kn_device_log_new(void)
 {
     kn_device_log *log = kn_calloc(1, sizeof *log);
-    return log ? log : kn_stick();
+    return log ? log : kn_error_make_sticky();
 }
 
 static void clear_entry(kn_log_entry *entry)

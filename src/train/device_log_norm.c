@@ -8,7 +8,7 @@
 
 #define SLOTS 8 /* gradients per launch: as in cl/train/grad_norm.cl */
 #define VALUES_PER_PART 8192
-#define MOST_PARTS 64
+#define MAX_PARTS 64
 
 #define SOURCE "train/grad_norm.cl"
 
@@ -85,7 +85,7 @@ static kn_status launch(kn_device_log *log, const kn_log_entry *entry, const gra
     const kn_limits *limits = kn_device_limits(g->device);
     int64_t count = limits->is_cpu ? (int64_t)kn_work_items(limits, g->longest, VALUES_PER_PART)
                                    : (g->longest + VALUES_PER_PART - 1) / VALUES_PER_PART;
-    count = count < 1 ? 1 : count > MOST_PARTS ? MOST_PARTS : count;
+    count = count < 1 ? 1 : count > MAX_PARTS ? MAX_PARTS : count;
     const int64_t total = g->count * count;
     kn_tensor *parts;
     KN_TRY(kn_tensor_new(&parts, g->dtype, 1, &total, g->device));

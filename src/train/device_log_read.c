@@ -101,7 +101,7 @@ kn_status kn_log_await(kn_device_log *log)
 {
     int slot = log->first_request;
     if (log->num_requests > 0 && log->requested_cells[slot] > 0)
-        KN_TRY(kn_storage_await(log->requests[slot]->storage));
+        KN_TRY(kn_storage_wait_uncounted(log->requests[slot]->storage));
     return kn_device_log_wait(log);
 }
 
@@ -137,7 +137,7 @@ static double value_at(const int64_t *cells, int64_t index)
 
 static double sum_of(const int64_t *cells) { return value_at(cells, KN_CELL_SUM) + value_at(cells, KN_CELL_ERROR); }
 
-static double scalar_value(const int64_t *cells, kn_figure figure)
+static double scalar_value(const int64_t *cells, kn_log_statistic figure)
 {
     double weight = (double)cells[KN_CELL_WEIGHT];
     if (figure == KN_FIGURE_COUNT)
@@ -162,7 +162,7 @@ static double scalar_value(const int64_t *cells, kn_figure figure)
     }
 }
 
-static double accuracy_value(const int64_t *cells, kn_figure figure)
+static double accuracy_value(const int64_t *cells, kn_log_statistic figure)
 {
     int64_t right = 0, rows = cells[KN_ACCURACY_ROWS];
     for (int i = 0; i < KN_ACCURACY_ITEMS; i++)
@@ -180,7 +180,7 @@ static double accuracy_value(const int64_t *cells, kn_figure figure)
     }
 }
 
-double kn_device_log_value(const kn_device_log *log, int entry, kn_figure figure)
+double kn_device_log_value(const kn_device_log *log, int entry, kn_log_statistic figure)
 {
     const int64_t *cells = cells_of(log, entry);
     if (!cells)

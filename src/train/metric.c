@@ -14,7 +14,7 @@ static kn_metric *make(bool is_mean)
 {
     kn_metric *metric = kn_calloc(1, sizeof *metric);
     if (metric == NULL)
-        return kn_stick();
+        return kn_error_make_sticky();
     metric->is_mean = is_mean;
     metric->log = kn_device_log_new();
     int entry = -1;
@@ -24,7 +24,7 @@ static kn_metric *make(bool is_mean)
     if (entry == 0)
         return metric;
     kn_metric_free(metric);
-    return kn_stick();
+    return kn_error_make_sticky();
 }
 
 kn_metric *kn_metric_accuracy(void) { return make(false); }
@@ -43,7 +43,7 @@ void kn_metric_reset(kn_metric *metric)
 {
     if (metric == NULL)
         return;
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     kn_device_log_reset(metric->log);
 }
 

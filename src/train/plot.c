@@ -210,6 +210,6 @@ kn_status kn_history_save_plot(const kn_history *history, const char *path)
         return kn_fail(KN_ERR_STATE, "plot: the history is empty; there is nothing to draw in %s", path);
     const layout l = layout_of(history);
     const kn_plot plot = {
-        .width = l.width, .height = l.height, .write = write_script, .subject = history, .hurry = kn_interrupted};
+        .width = l.width, .height = l.height, .write = write_script, .subject = history, .is_exiting = kn_interrupted};
     return kn_plot_save(&plot, path);
 }

@@ -42,7 +42,7 @@ static kn_status check_metadata(const kn_trainer *trainer, const kn_tensor_file 
 
 /* What the file says about the course of the fit, checked before any of it is believed. */
 typedef struct fit_course {
-    double numbers[KN_COURSE_NUMBERS];
+    double numbers[KN_PROGRESS_NUMBERS];
     const double *rows;
     int epochs;
     uint8_t rng[KN_RNG_STATE_SIZE];
@@ -50,7 +50,7 @@ typedef struct fit_course {
 
 static kn_status read_course(const kn_trainer *trainer, const kn_tensor_file *file, const char *path, fit_course *into)
 {
-    const int64_t numbers = KN_COURSE_NUMBERS, bytes = KN_RNG_STATE_SIZE;
+    const int64_t numbers = KN_PROGRESS_NUMBERS, bytes = KN_RNG_STATE_SIZE;
     const int64_t table[] = {-1, trainer->history.columns};
     kn_tensor *tensor;
     KN_TRY(fetch(file, path, "trainer.course", KN_F64, 1, &numbers, &tensor));
@@ -60,8 +60,8 @@ static kn_status read_course(const kn_trainer *trainer, const kn_tensor_file *fi
     KN_TRY(fetch(file, path, "trainer.history", KN_F64, 2, table, &tensor));
     into->rows = kn_data(tensor);
     into->epochs = (int)kn_size(tensor, 0);
-    double epoch = into->numbers[KN_COURSE_EPOCH], best = into->numbers[KN_COURSE_BEST_EPOCH];
-    double since = into->numbers[KN_COURSE_SINCE_BEST], steps = into->numbers[KN_COURSE_GLOBAL_STEP];
+    double epoch = into->numbers[KN_PROGRESS_EPOCH], best = into->numbers[KN_PROGRESS_BEST_EPOCH];
+    double since = into->numbers[KN_PROGRESS_SINCE_BEST], steps = into->numbers[KN_PROGRESS_GLOBAL_STEP];
     bool whole = floor(best) == best && floor(since) == since && floor(steps) == steps && steps >= 0 && steps < 0x1p53;
     if (epoch != (double)into->epochs || !whole || !(best >= 0 && best <= epoch) || !(since >= 0 && since <= epoch))
         return kn_fail(KN_ERR_FORMAT, "%s cannot be resumed from: its epoch numbers contradict each other", path);
@@ -112,17 +112,17 @@ static kn_status take_over(kn_trainer *trainer, const kn_tensor_file *file, cons
     fit_course course;
     KN_TRY(check_metadata(trainer, file, path));
     KN_TRY(read_course(trainer, file, path, &course));
-    int best_epoch = (int)course.numbers[KN_COURSE_BEST_EPOCH];
+    int best_epoch = (int)course.numbers[KN_PROGRESS_BEST_EPOCH];
     KN_TRY(load_states(trainer, file, path, best_epoch > 0));
     for (int e = 0; e < course.epochs; e++)
         KN_TRY(kn_history_append(&trainer->history, course.rows + (size_t)e * (size_t)trainer->history.columns));
     KN_TRY(restore_rows(&trainer->steps, file, "trainer.steps"));
     KN_TRY(restore_rows(&trainer->histograms, file, "trainer.histograms"));
     trainer->epoch = course.epochs;
-    trainer->global_step = (int64_t)course.numbers[KN_COURSE_GLOBAL_STEP];
+    trainer->global_step = (int64_t)course.numbers[KN_PROGRESS_GLOBAL_STEP];
     trainer->best_epoch = trainer->history.best_epoch = best_epoch;
-    trainer->best_value = course.numbers[KN_COURSE_BEST_VALUE];
-    trainer->epochs_since_best = (int)course.numbers[KN_COURSE_SINCE_BEST];
+    trainer->best_value = course.numbers[KN_PROGRESS_BEST_VALUE];
+    trainer->epochs_since_best = (int)course.numbers[KN_PROGRESS_SINCE_BEST];
     KN_TRY(kn_set_rng_state(kn_trainer_device(trainer), course.rng));
     KN_TRY(restore_replica_states(trainer, file, path));
     KN_TRY(kn_trainer_compare_settings(trainer, file, path));

@@ -15,12 +15,12 @@
  * bytes], where the module runs on several devices; the states of callbacks (callbacks.c). Metadata "monitor" and
  * "mode", and "setting.NAME" (settings.c). */
 enum {
-    KN_COURSE_EPOCH,
-    KN_COURSE_BEST_EPOCH,
-    KN_COURSE_BEST_VALUE,
-    KN_COURSE_SINCE_BEST,
-    KN_COURSE_GLOBAL_STEP,
-    KN_COURSE_NUMBERS
+    KN_PROGRESS_EPOCH,
+    KN_PROGRESS_BEST_EPOCH,
+    KN_PROGRESS_BEST_VALUE,
+    KN_PROGRESS_SINCE_BEST,
+    KN_PROGRESS_GLOBAL_STEP,
+    KN_PROGRESS_NUMBERS
 };
 
 #endif

@@ -115,14 +115,14 @@ static kn_status put_table(kn_tensor_file *file, const char *name, const kn_hist
 
 static kn_status put_course(kn_trainer *trainer, kn_tensor_file *file)
 {
-    const double course[KN_COURSE_NUMBERS] = {
-        [KN_COURSE_EPOCH] = trainer->epoch,
-        [KN_COURSE_BEST_EPOCH] = trainer->best_epoch,
-        [KN_COURSE_BEST_VALUE] = trainer->best_value,
-        [KN_COURSE_SINCE_BEST] = trainer->epochs_since_best,
-        [KN_COURSE_GLOBAL_STEP] = (double)trainer->global_step,
+    const double course[KN_PROGRESS_NUMBERS] = {
+        [KN_PROGRESS_EPOCH] = trainer->epoch,
+        [KN_PROGRESS_BEST_EPOCH] = trainer->best_epoch,
+        [KN_PROGRESS_BEST_VALUE] = trainer->best_value,
+        [KN_PROGRESS_SINCE_BEST] = trainer->epochs_since_best,
+        [KN_PROGRESS_GLOBAL_STEP] = (double)trainer->global_step,
     };
-    const int64_t numbers = KN_COURSE_NUMBERS;
+    const int64_t numbers = KN_PROGRESS_NUMBERS;
     KN_TRY(put_host(file, "trainer.course", KN_F64, 1, &numbers, course));
     KN_TRY(put_table(file, "trainer.history", &trainer->history));
     if (trainer->steps.columns > 0)

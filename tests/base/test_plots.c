@@ -69,7 +69,7 @@ static bool at_once(void) { return true; }
 
 static kn_status draw(const char *name)
 {
-    const kn_plot plot = {.width = 300, .height = 200, .write = write_line, .hurry = at_once};
+    const kn_plot plot = {.width = 300, .height = 200, .write = write_line, .is_exiting = at_once};
     char *path = kn_path_join(folder, name);
     kn_status status = kn_plot_save(&plot, path);
     assert_int_equal(kn_error_status(), status);

@@ -8,7 +8,7 @@
 
 kn_device *const *case_devices(int count)
 {
-    static kn_device *all[MOST_DEVICES];
+    static kn_device *all[MAX_DEVICES];
     if (kn_device_count() < count)
         skip();
     for (int i = 0; i < count; i++)

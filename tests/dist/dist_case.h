@@ -4,7 +4,7 @@
 
 #include "support/check.h"
 
-#define MOST_DEVICES 3
+#define MAX_DEVICES 3
 
 /* The first `count` devices; skips the test where there are fewer. The first is made the current one. */
 kn_device *const *case_devices(int count);

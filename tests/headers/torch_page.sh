@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks a page that maps PyTorch's names: torch_page.sh SOURCE_DIR PAGE LEAST_ROWS. No cell may be empty; every Koine
+# Checks a page that maps PyTorch's names: torch_page.sh SOURCE_DIR PAGE MIN_ROWS. No cell may be empty; every Koine
 # name must be declared in a public header (or be an environment variable or program of the sources); every test must be
 # in the file that the row names. A row names Koine's counterpart and its test, or says "not supported" and has a dash
 # for a test.

@@ -131,10 +131,10 @@ static void check_row(const kn_conv_problem *problem, int number, const char *ro
     if (right)
         check_close(problem, number, row, plain, right, count);
     for (int activation = KN_ACTIVATION_RELU; activation <= KN_ACTIVATION_RELU6; activation++) {
-        kn_cut cut = kn_cut_of((kn_activation)activation);
+        kn_bounds bounds = kn_bounds_of((kn_activation)activation);
         double *values = convolve(*problem, (kn_activation)activation, row, ran);
         for (int64_t i = 0; i < count; i++) {
-            double wanted = plain[i] < cut.low ? cut.low : plain[i] > cut.high ? cut.high : plain[i];
+            double wanted = plain[i] < bounds.low ? bounds.low : plain[i] > bounds.high ? bounds.high : plain[i];
             if (!(values[i] == wanted || (isnan(values[i]) && isnan(wanted))))
                 fail_msg("%s, shape %d%s%s, activation %d: element %lld is %g, not %g", row, number,
                          s->f64 ? ", f64" : "", problem->bias.buffer ? ", bias" : "", activation, (long long)i,

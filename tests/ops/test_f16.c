@@ -7,12 +7,12 @@
 
 #include "support/as_gpu.h"
 
-enum { MOST_INPUTS = 4 };
+enum { MAX_INPUTS = 4 };
 
 typedef struct f16_case {
     const char *name;
     kn_tensor *(*build)(kn_tensor *const *x);
-    int64_t shapes[MOST_INPUTS][4]; /* up to a 0; values in [0.25, 2.25) */
+    int64_t shapes[MAX_INPUTS][4]; /* up to a 0; values in [0.25, 2.25) */
 } f16_case;
 
 #define BUILD(name, expression)                                                                                        \
@@ -106,15 +106,15 @@ static const f16_case cases[] = {
 /* clang-format on */
 
 typedef struct outcome {
-    kn_tensor *y, *gradients[MOST_INPUTS];
+    kn_tensor *y, *gradients[MAX_INPUTS];
 } outcome;
 
 /* The case on `values`, converted to `dtype`; gradients of ones. All in f32. */
 static outcome run(const f16_case *c, kn_tensor *const *values, kn_dtype dtype)
 {
-    kn_tensor *inputs[MOST_INPUTS] = {NULL};
+    kn_tensor *inputs[MAX_INPUTS] = {NULL};
     outcome result = {0};
-    for (int i = 0; i < MOST_INPUTS && values[i]; i++) {
+    for (int i = 0; i < MAX_INPUTS && values[i]; i++) {
         inputs[i] = kn_detach(kn_to_dtype(values[i], dtype));
         CHECK_OK(kn_set_requires_grad(inputs[i], true));
     }
@@ -124,7 +124,7 @@ static outcome run(const f16_case *c, kn_tensor *const *values, kn_dtype dtype)
         fail_msg("%s of %s is %s", c->name, kn_dtype_name(dtype), kn_dtype_name(kn_dtype_of(y)));
     CHECK_OK(kn_backward_with(y, kn_ones_like(y), false));
     result.y = kn_to_dtype(kn_detach(y), KN_F32);
-    for (int i = 0; i < MOST_INPUTS && inputs[i]; i++) {
+    for (int i = 0; i < MAX_INPUTS && inputs[i]; i++) {
         kn_tensor *gradient = kn_grad(inputs[i]);
         if (gradient && kn_dtype_of(gradient) != dtype)
             fail_msg("%s: gradient %d is %s", c->name, i, kn_dtype_name(kn_dtype_of(gradient)));
@@ -156,10 +156,10 @@ static void compare(const char *name, const char *what, kn_tensor *half, kn_tens
 
 static void check_case(const f16_case *c)
 {
-    kn_tensor *values[MOST_INPUTS + 1] = {NULL};
+    kn_tensor *values[MAX_INPUTS + 1] = {NULL};
     KN_SCOPE;
     kn_manual_seed(11);
-    for (int i = 0; i < MOST_INPUTS && c->shapes[i][0] > 0; i++) {
+    for (int i = 0; i < MAX_INPUTS && c->shapes[i][0] > 0; i++) {
         int ndim = 0;
         while (ndim < 4 && c->shapes[i][ndim] > 0)
             ndim++;
@@ -168,7 +168,7 @@ static void check_case(const f16_case *c)
     }
     const outcome half = run(c, values, KN_F16), single = run(c, values, KN_F32);
     compare(c->name, "the result", half.y, single.y);
-    for (int i = 0; i < MOST_INPUTS; i++)
+    for (int i = 0; i < MAX_INPUTS; i++)
         compare(c->name, "a gradient", half.gradients[i], single.gradients[i]);
 }
 

@@ -12,8 +12,8 @@
 #include "tensor/tensor.h"
 
 /* Fewer unless all are asked for. */
-enum { MOST_CASES = 150, FEW_CASES = 60, MOST_DRAWS = 3 };
-static int num_cases(void) { return test_full() ? MOST_CASES : FEW_CASES; }
+enum { MAX_CASES = 150, FEW_CASES = 60, MAX_DRAWS = 3 };
+static int num_cases(void) { return test_full() ? MAX_CASES : FEW_CASES; }
 
 /* One matrix: its elements on the host, and the same on the device. */
 typedef struct matrix {
@@ -126,7 +126,7 @@ static double *expect(const gemm_case *g)
         *target = p->alpha * sum + (p->beta != 0 ? p->beta * *target : 0);
         if (g->problem.bias)
             *target += g->bias.values[g->bias.first + column];
-        *target = kn_cut_off(kn_cut_of(g->problem.activation), *target);
+        *target = kn_clamp_value(kn_bounds_of(g->problem.activation), *target);
     }
     return right;
 }
@@ -208,9 +208,9 @@ static void test_large_sizes(void **state)
     int64_t computed[16] = {0};
     test_random random = test_random_from("gemm large");
     (void)state;
-    for (int i = 0; i < MOST_DRAWS * LARGE_SIZES; i += test_full() ? 1 : MOST_DRAWS) {
+    for (int i = 0; i < MAX_DRAWS * LARGE_SIZES; i += test_full() ? 1 : MAX_DRAWS) {
         KN_SCOPE;
-        check_case(&random, has_f64 && i % 4 == 3, i, large_sizes[i / MOST_DRAWS], computed);
+        check_case(&random, has_f64 && i % 4 == 3, i, large_sizes[i / MAX_DRAWS], computed);
     }
 }
 

@@ -90,10 +90,10 @@ static bool takes(const kn_op *op, kn_dtype dtype)
     return taken;
 }
 
-/* What the descriptor says of the first input, with the other floating inputs of its dtype. In a rehearsal: no kernels. */
+/* What the descriptor says of the first input, with the other floating inputs of its dtype. In a dry run: no kernels. */
 TENSOR_TEST(each_takes_the_dtypes_that_it_says)
 {
-    const bool before = kn_op_rehearse(true);
+    const bool before = kn_op_set_dry_run(true);
     for (int i = 0; i < kn_op_count(); i++)
         for (kn_dtype dtype = KN_F64; dtype <= KN_BOOL; dtype++) {
             KN_SCOPE;
@@ -103,7 +103,7 @@ TENSOR_TEST(each_takes_the_dtypes_that_it_says)
                 fail_msg("%s: %s does not do as its descriptor says", kn_op_describe(kn_op_at(i)).name,
                          kn_dtype_name(dtype));
         }
-    kn_op_rehearse(before);
+    kn_op_set_dry_run(before);
 }
 
 /* --- calls ----------------------------------------------------------------------------------------------------------- */

@@ -184,14 +184,14 @@ static kn_status streams(void *user)
     kn_event_free(event);
     kn_status gone = kn_stream_destroy(one);
     if (gone != KN_OK) { /* the one failure */
-        KN_ATTEMPT;
+        KN_PRESERVE_ERROR;
         assert_int_equal(kn_stream_destroy(one), KN_OK);
     }
     return status == KN_OK ? gone : status;
 }
 
 /* To another device and back, by way of the host's memory. */
-static kn_status crossing(void *user)
+static kn_status transfer(void *user)
 {
     subject *s = user;
     kn_device *other = kn_device_at(1);
@@ -303,12 +303,12 @@ static void streams_and_events(void **state)
     fail_each(streams);
 }
 
-static void crossings(void **state)
+static void transfers(void **state)
 {
     (void)state;
     if (!two_cpu_devices())
         skip();
-    fail_each(crossing);
+    fail_each(transfer);
 }
 
 int main(int argc, char **argv)
@@ -326,7 +326,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(loaders),
         cmocka_unit_test(saving_and_loading),
         cmocka_unit_test(streams_and_events),
-        cmocka_unit_test(crossings),
+        cmocka_unit_test(transfers),
 
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

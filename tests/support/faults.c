@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-#define MOST_ALLOCATIONS 100000
+#define MAX_ALLOCATIONS 100000
 
 /* Whether fewer than n allocations have been made since kn_fail_alloc_after(n): then one of the next n fails. */
 static bool still_armed(long n)
@@ -74,9 +74,9 @@ static bool fail_one(fault_work work, void *user, long n, int *failures)
         kn_fail_alloc_after(n, 0);
         status = work(user);
         kn_error_state error;
-        kn_error_take(&error);
+        kn_error_save(&error);
         over = still_armed(n);
-        kn_error_put_back(&error);
+        kn_error_restore(&error);
         kn_fail_alloc_after(0, 0);
     }
     check_agreement(status, fault);
@@ -92,10 +92,10 @@ void fault_each_allocation(fault_work work, void *user, long dense, long step, i
     int seen = 0;
     long n = 1;
     fault_none(work, user, "before");
-    while (n < MOST_ALLOCATIONS && !fail_one(work, user, n, &seen))
+    while (n < MAX_ALLOCATIONS && !fail_one(work, user, n, &seen))
         n += n < dense ? 1 : step;
-    if (n >= MOST_ALLOCATIONS)
-        fail_msg("more than %d allocations", MOST_ALLOCATIONS);
+    if (n >= MAX_ALLOCATIONS)
+        fail_msg("more than %d allocations", MAX_ALLOCATIONS);
     if (seen < failures)
         fail_msg("%d of %ld allocations failed, not %d", seen, n, failures);
     fault_none(work, user, "afterwards");

@@ -60,13 +60,13 @@ static kn_status use_network_whole(void *user)
     bool done = use_network(s);
     kn_status status = fault_status(done);
     kn_error_state error;
-    kn_error_take(&error);
+    kn_error_save(&error);
     kn_parameter_list list = kn_module_parameters(s->c.net);
     for (int i = 1; i < list.count; i++)
         assert_int_equal(kn_dtype_of(list.tensors[i]), kn_dtype_of(list.tensors[0]));
     while (!done && kn_module_to_dtype(s->c.net, KN_F32) != KN_OK)
         continue; /* the one failure may still have been to come */
-    kn_error_put_back(&error);
+    kn_error_restore(&error);
     return status;
 }
 

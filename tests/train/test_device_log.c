@@ -10,7 +10,7 @@
 #include "support/as_gpu.h"
 #include "support/values.h"
 
-static double value(const kn_device_log *log, int entry, kn_figure figure)
+static double value(const kn_device_log *log, int entry, kn_log_statistic figure)
 {
     return kn_device_log_value(log, entry, figure);
 }

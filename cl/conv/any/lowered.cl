@@ -93,12 +93,12 @@ kernel void conv_finish(KN_IN(bias), KN_INOUT(y), long images, long channels, lo
     KN_FOR (plane, images * channels) {
         const T value = has_bias ? bias[plane % channels] : (T)0;
         for (long i = 0; i < pixels; i++)
-            y[plane * pixels + i] = KN_CUT(y[plane * pixels + i] + value, low, high);
+            y[plane * pixels + i] = KN_CLAMP(y[plane * pixels + i] + value, low, high);
     }
 #else
     KN_FOR (i, images * channels * pixels) {
         const T value = has_bias ? y[i] + bias[i / pixels % channels] : y[i];
-        y[i] = KN_CUT(value, low, high);
+        y[i] = KN_CLAMP(value, low, high);
     }
 #endif
 }

@@ -38,7 +38,7 @@ kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), c
                     }
                 }
             }
-        y[i] = KN_CUT(sum, low, high);
+        y[i] = KN_CLAMP(sum, low, high);
     }
 }
 

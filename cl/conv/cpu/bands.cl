@@ -77,7 +77,7 @@ static inline void sum_tile(global T *restrict to, long to_pitch, const global T
     for (int k = 0; k < KX; k++)
 #pragma unroll
         for (int v = 0; v < VX; v++)
-            VSTORE(KN_CUT(sum[k][v], (V)low, (V)high), v, to + k * to_pitch);
+            VSTORE(KN_CLAMP(sum[k][v], (V)low, (V)high), v, to + k * to_pitch);
 }
 
 /* Rows of the classes' columns taking turns: of two, 2 * VW at a time. */

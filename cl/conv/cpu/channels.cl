@@ -141,7 +141,7 @@ static inline void sum_taps(const channel_scratch *c, const plane_shape *s, T lo
 #pragma unroll
             for (int i = 0; i < TAPS; i++)
                 sum = fma(VLOAD(0, from + offset[i]), weight[i], sum);
-            VPUT(t + TAPS == taps ? KN_CUT(sum, (V)low, (V)high) : sum, e, result);
+            VPUT(t + TAPS == taps ? KN_CLAMP(sum, (V)low, (V)high) : sum, e, result);
         }
     }
 }

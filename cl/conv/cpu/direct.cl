@@ -108,7 +108,7 @@ conv_direct(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias), KN_OUT(y), conv_
         for (int i = 0; i < PX; i++)
 #pragma unroll
             for (int v = 0; v < KV; v++)
-                VSTORE(KN_CUT(sum[i][v], (V)low, (V)high), v, result[i]);
+                VSTORE(KN_CLAMP(sum[i][v], (V)low, (V)high), v, result[i]);
         for (int k = 0; k < channels; k++)
 #pragma unroll
             for (int i = 0; i < PX; i++)

@@ -112,7 +112,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_images(KN_IN(x),
         for (int n = 0; n < NX; n++)
 #pragma unroll
             for (int v = 0; v < KV; v++)
-                VSTORE(KN_CUT(sum[n][v], (V)low, (V)high), v, result[n]);
+                VSTORE(KN_CLAMP(sum[n][v], (V)low, (V)high), v, result[n]);
         for (int n = 0; n < images; n++)
             for (int k = 0; k < channels; k++)
                 y[n * g.y_image + k * g.y_channel + j * g.y_column] = result[n][k];

@@ -99,7 +99,7 @@ static inline const global T *find_run(global T *line, const global T *plane, co
             }                                                                                                          \
             _Pragma("unroll") for (int i = 0; i < N; i++) sum[i] += CUT_OUT(part[i], masks + v * s->run + i * VW);     \
         }                                                                                                              \
-        _Pragma("unroll") for (int i = 0; i < N; i++) VPUT(KN_CUT(sum[i], (V)low, (V)high), i, to);                    \
+        _Pragma("unroll") for (int i = 0; i < N; i++) VPUT(KN_CLAMP(sum[i], (V)low, (V)high), i, to);                    \
     }
 SUM_VECTORS(sum_vectors, VX)
 SUM_VECTORS(sum_vector, 1)

@@ -98,7 +98,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_rows(KN_IN(x), K
                                    column = min(strip * VX * VW + v * VW, g.columns - VW);
                         store_pixels(y + image * g.y_image + (first_channel + k) * g.y_channel + row * g.y_row +
                                          column * g.y_column,
-                                     KN_CUT(sum[k][i][v], (V)low, (V)high), g.y_column);
+                                     KN_CLAMP(sum[k][i][v], (V)low, (V)high), g.y_column);
                     }
             }
     }

@@ -106,7 +106,7 @@ conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_pixels pixels, con
         for (int i = 0; i < RESULT_ROWS; i++)
             if (RESULT_ROW(i) < channels) {
                 const VR value = result.has_bias ? RESULT(i, j) + bias[RESULT_ROW(i)] : RESULT(i, j);
-                store_pixels(y + RESULT_ROW(i) * result.channel, KN_CUT(value, (VR)low, (VR)high), found, result.dense);
+                store_pixels(y + RESULT_ROW(i) * result.channel, KN_CLAMP(value, (VR)low, (VR)high), found, result.dense);
             }
     }
 }

@@ -56,7 +56,7 @@ kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), depthwise
     for (int p = 0; p < ROWS; p++, y += s.out_width) {
 #pragma unroll
         for (int c = 0; c < C; c++)
-            sum[p][c] = KN_CUT(sum[p][c], low, high);
+            sum[p][c] = KN_CLAMP(sum[p][c], low, high);
         if (first + p < s.out_height)
             *(global V *)y = MERGE(sum[p]);
     }

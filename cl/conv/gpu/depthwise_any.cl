@@ -42,7 +42,7 @@ kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), depthwise
 #pragma unroll
     for (int p = 0; p < ROWS; p++)
         if (first + p < s.out_height)
-            y[p * s.out_width] = KN_CUT(sum[p], low, high);
+            y[p * s.out_width] = KN_CLAMP(sum[p], low, high);
 }
 
 /* dx at `down` reads dy at p with p * stride = down + top - u * dilation, where there is one. */

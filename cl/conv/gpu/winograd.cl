@@ -228,7 +228,7 @@ kernel void winograd_gpu_output(KN_IN(m), KN_IN(bias), KN_OUT(y), winograd_image
         winograd_output_line(line, 1, half_done + i * 6, 1);
 #pragma unroll
         for (int j = 0; j < WM; j++)
-            line[j] = KN_CUT(line[j] + added, low, high);
+            line[j] = KN_CLAMP(line[j] + added, low, high);
 #pragma unroll
         for (int j = 0; j < WM; j += YN)
             if (place.row + i < s.height && place.column + j < s.width)

@@ -288,7 +288,7 @@ static void reference_channel(const kn_conv_shape *s, const kn_call *call, int64
 static kn_status conv_reference(const kn_call *call)
 {
     const kn_tensor *bias = call->num_inputs > 2 ? call->inputs[2] : NULL;
-    const kn_cut cut = kn_cut_of(params_of(call)->activation);
+    const kn_bounds bounds = kn_bounds_of(params_of(call)->activation);
     kn_tensor *result = call->outputs[0];
     kn_conv_shape s;
     KN_TRY(resolve(&s, call, KN_F64));
@@ -300,7 +300,7 @@ static kn_status conv_reference(const kn_call *call)
     for (int64_t i = 0; i < kn_numel(result); i++) {
         const double value = kn_reference_get(result, i);
         kn_reference_set(result, i,
-                         kn_cut_off(cut, bias ? value + kn_reference_get(bias, i / pixels % channels) : value));
+                         kn_clamp_value(bounds, bias ? value + kn_reference_get(bias, i / pixels % channels) : value));
     }
     return KN_OK;
 }

@@ -81,7 +81,7 @@ static inline bool kn_conv_is_flat(const kn_conv_shape *s)
 
 /* Two arguments of the forward kernels, T low and T high. */
 #define KN_CONV_CUT_ARGS(f64, activation)                                                                              \
-    kn_arg_f64_or_f32(f64, kn_cut_of(activation).low), kn_arg_f64_or_f32(f64, kn_cut_of(activation).high)
+    kn_arg_f64_or_f32(f64, kn_bounds_of(activation).low), kn_arg_f64_or_f32(f64, kn_bounds_of(activation).high)
 
 /* Rows of the tables, each with what it supports and prefers (ops/dispatch/choice.h); none: always. */
 

@@ -161,7 +161,7 @@ static double time_row(contest *c, const kn_implementation *row, double best)
 {
     kn_error_state before;
     double fastest = HUGE_VAL;
-    kn_error_take(&before);
+    kn_error_save(&before);
     kn_status status = c->run(c->table, row, c->stream, c->problem);
     if (status == KN_OK)
         status = kn_stream_synchronize(c->stream);
@@ -176,7 +176,7 @@ static double time_row(contest *c, const kn_implementation *row, double best)
     }
     if (status != KN_OK)
         kn_log_message(KN_LOG_INFO, "benchmark: %s '%s' fails: %s", c->table->operation, row->name, kn_error_message());
-    kn_error_put_back(&before);
+    kn_error_restore(&before);
     return fastest;
 }
 
@@ -221,11 +221,11 @@ static void store(const contest *c)
 {
     static atomic_bool told;
     kn_error_state before;
-    kn_error_take(&before);
+    kn_error_save(&before);
     if (kn_tuning_store(kn_stream_device(c->stream), &c->result) != KN_OK)
         kn_log_message(atomic_exchange(&told, true) ? KN_LOG_INFO : KN_LOG_WARNING,
                        "a benchmark result could not be kept: %s", kn_error_message());
-    kn_error_put_back(&before);
+    kn_error_restore(&before);
 }
 
 static kn_status find_winner(const kn_implementation **row, contest *c, const int64_t *numbers, int count)

@@ -221,5 +221,5 @@ kn_status kn_op_invoke_to(const kn_op *op, kn_tensor *const *inputs, int num_inp
 kn_tensor *kn_op_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params)
 {
     kn_tensor *output = NULL;
-    return kn_op_invoke_to(op, inputs, num_inputs, params, &output, 1) == KN_OK ? output : kn_stick();
+    return kn_op_invoke_to(op, inputs, num_inputs, params, &output, 1) == KN_OK ? output : kn_error_make_sticky();
 }

@@ -41,10 +41,10 @@ kn_dtype kn_compute_type(kn_dtype dtype) { return dtype == KN_F16 ? KN_F32 : dty
 
 kn_dtype kn_real_type(kn_dtype dtype) { return kn_dtype_is_floating(dtype) ? dtype : KN_F32; }
 
-bool kn_argument_given(const char *function, const char *name, const kn_tensor *tensor)
+bool kn_check_argument(const char *function, const char *name, const kn_tensor *tensor)
 {
-    if (kn_tensor_given(function, name, tensor) == KN_OK)
+    if (kn_check_tensor(function, name, tensor) == KN_OK)
         return true;
-    kn_stick();
+    kn_error_make_sticky();
     return false;
 }

@@ -23,6 +23,6 @@ kn_dtype kn_real_type(kn_dtype dtype);
 
 /* Whether `tensor` is there; else the error of a NULL argument, sticky: for functions that look at an argument before
  * kn_op_apply does. */
-bool kn_argument_given(const char *function, const char *name, const kn_tensor *tensor);
+bool kn_check_argument(const char *function, const char *name, const kn_tensor *tensor);
 
 #endif

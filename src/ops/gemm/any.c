@@ -56,12 +56,12 @@ static kn_status cut_result(kn_stream *stream, const kn_gemm_problem *problem)
 {
     const kn_gemm_params *p = &problem->product;
     kn_gemm_layout c = kn_gemm_operand_layout(&p->c);
-    kn_cut cut = kn_cut_of(problem->activation);
+    kn_bounds bounds = kn_bounds_of(problem->activation);
     return kn_run(stream, .source = "gemm/reference.cl", .kernel = "gemm_cut", .operation = "gemm",
                   .options = type_options(p->f64), .dims = 1, .global = {choose_items(stream, p)},
                   KN_ARGS(kn_arg_buffer(p->c.buffer, p->c.offset * (p->f64 ? 8 : 4)), kn_arg_i64(p->m),
                           kn_arg_i64(p->n), kn_arg_i64(p->batch), kn_arg_struct(&c, sizeof c),
-                          kn_arg_f64_or_f32(p->f64, cut.low), kn_arg_f64_or_f32(p->f64, cut.high)));
+                          kn_arg_f64_or_f32(p->f64, bounds.low), kn_arg_f64_or_f32(p->f64, bounds.high)));
 }
 
 kn_status kn_gemm_clblast(kn_stream *stream, const void *problem_)

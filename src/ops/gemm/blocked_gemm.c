@@ -36,7 +36,7 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, kn_
     const int quantum = kn_block_quantum(arithmetic);
     const int64_t element = p->f64 ? 8 : 4;
     const kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b);
-    const kn_cut cut = kn_cut_of(problem->activation);
+    const kn_bounds bounds = kn_bounds_of(problem->activation);
     kn_buffer *bias = problem->bias ? problem->bias : p->b.buffer;
     char options[KN_BLOCK_OPTIONS];
     return kn_run(
@@ -50,8 +50,8 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, kn_
                 kn_arg_struct(&a, sizeof a), kn_arg_struct(&b, sizeof b), kn_arg_i64(p->c.ld),
                 kn_arg_i64(p->c.batch_stride), kn_arg_f64_or_f32(p->f64, p->alpha), kn_arg_f64_or_f32(p->f64, p->beta),
                 kn_arg_i32(problem->bias != NULL), kn_gemm_aligned(&p->a, quantum), kn_gemm_aligned(&p->b, quantum),
-                kn_gemm_aligned(&p->c, quantum), kn_arg_f64_or_f32(p->f64, cut.low),
-                kn_arg_f64_or_f32(p->f64, cut.high)));
+                kn_gemm_aligned(&p->c, quantum), kn_arg_f64_or_f32(p->f64, bounds.low),
+                kn_arg_f64_or_f32(p->f64, bounds.high)));
 }
 
 kn_status kn_gemm_blocked(kn_stream *stream, const void *problem)

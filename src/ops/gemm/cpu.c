@@ -22,7 +22,7 @@ static int64_t choose_k_block(int64_t k, int64_t most)
 /* Units of at least `least` tiles of rows, but small enough that there are enough units. If all of B stays in cache, C
  * is written along its rows. */
 static void choose_unit(const kn_limits *limits, const kn_tile_product *x, kn_tile_shape tile, int64_t least,
-                        kn_tile_cut *cut)
+                        kn_tile_blocking *cut)
 {
     int64_t tiles = kn_div_up(x->m, tile.rows), panels = kn_div_up(x->n, kn_tile_columns(tile));
     int64_t wanted = UNITS_PER_CORE * limits->compute_units;
@@ -34,7 +34,7 @@ static void choose_unit(const kn_limits *limits, const kn_tile_product *x, kn_ti
     cut->panels_per_unit = small_b ? kn_max_i64(1, kn_min_i64(panels, row_blocks * panels * x->batch / wanted)) : 1;
 }
 
-static int64_t count_units(const kn_tile_product *x, kn_tile_shape tile, kn_tile_cut cut)
+static int64_t count_units(const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking cut)
 {
     return kn_div_up(x->m, cut.rows_per_unit) * kn_div_up(x->n, kn_tile_columns(tile) * cut.panels_per_unit) * x->batch;
 }
@@ -111,7 +111,7 @@ kn_status kn_gemm_packed(kn_stream *stream, const void *problem)
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     kn_tile_product x = kn_tile_product_of(problem, false);
     kn_tile_shape tile = kn_tile_choose(limits, &x);
-    kn_tile_cut cut = {.k_block = choose_k_block(x.k, K_BLOCK_BYTES / (x.f64 ? 8 : 4)), .units_per_item = 1};
+    kn_tile_blocking cut = {.k_block = choose_k_block(x.k, K_BLOCK_BYTES / (x.f64 ? 8 : 4)), .units_per_item = 1};
     if (x.k == 0) /* nothing to pack */
         return kn_gemm_direct(stream, problem);
     choose_unit(limits, &x, tile, 1, &cut);
@@ -129,13 +129,13 @@ enum { FEW_ROWS = 128 }; /* of A: they fit in one unit, so that B is read, and s
 /* For rows of B further apart than a page: each access to a row is used for several panels, and a block has few enough
  * rows for the TLB to keep them until the next access. */
 enum { PAGES_IN_TLB = 512, PANELS_PER_PAGE = 4 };
-enum { LEAST_SUM_TO_TURN = 64 }; /* below, storing C across its rows costs too much */
+enum { MIN_SUM_TO_TURN = 64 }; /* below, storing C across its rows costs too much */
 
 /* A column-major A would have to be packed; if B has few columns, the product is transposed, and vectors run along A's
  * columns. */
 static bool should_turn(const kn_gemm_params *p)
 {
-    return p->a.transposed && p->a.ld > 1 && p->n < p->m && p->n <= FEW_ROWS && p->k >= LEAST_SUM_TO_TURN;
+    return p->a.transposed && p->a.ld > 1 && p->n < p->m && p->n <= FEW_ROWS && p->k >= MIN_SUM_TO_TURN;
 }
 
 /* One launch instead of two pays if the product takes no longer than a launch or two, if B is read so few times that
@@ -148,11 +148,11 @@ bool kn_gemm_prefers_direct(const kn_limits *limits, const void *problem)
     return limits->is_cpu && (small || used_once || in_cache);
 }
 
-static kn_tile_cut cut_direct(const kn_limits *limits, const kn_tile_product *x, kn_tile_shape tile)
+static kn_tile_blocking cut_direct(const kn_limits *limits, const kn_tile_product *x, kn_tile_shape tile)
 {
     int64_t element = x->f64 ? 8 : 4, columns = kn_tile_columns(tile);
     bool staged = x->b.layout.col_stride != 1, far_apart = !staged && x->b.layout.row_stride * element >= 4096;
-    kn_tile_cut cut = {.units_per_item = 1};
+    kn_tile_blocking cut = {.units_per_item = 1};
     int64_t in_place = far_apart ? PAGES_IN_TLB : IN_PLACE_BYTES / (columns * element);
     cut.k_block = choose_k_block(x->k, staged ? STAGED_BYTES / (columns * element) : in_place);
     /* Each row block stages B again, which eight tiles amortize. */

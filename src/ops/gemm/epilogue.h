@@ -3,7 +3,7 @@
  *
  *     v = v < low ? low : v > high ? high : v
  *
- * (KN_CUT in common/koine.clh for scalars and vectors), which is free next to the store. The gradient is 0 where the
+ * (KN_CLAMP in common/koine.clh for scalars and vectors), which is free next to the store. The gradient is 0 where the
  * result is <= low or >= high. Absent bounds are NaN: comparisons with NaN are false, so the same kernel works, forward
  * and backward, with and without an activation. */
 #ifndef KN_OPS_GEMM_EPILOGUE_H
@@ -12,21 +12,24 @@
 #include <koine/functional.h>
 #include <math.h>
 
-typedef struct kn_cut {
+typedef struct kn_bounds {
     double low, high;
-} kn_cut;
+} kn_bounds;
 
-static inline double kn_cut_off(kn_cut cut, double v) { return v < cut.low ? cut.low : v > cut.high ? cut.high : v; }
+static inline double kn_clamp_value(kn_bounds bounds, double v)
+{
+    return v < bounds.low ? bounds.low : v > bounds.high ? bounds.high : v;
+}
 
-static inline kn_cut kn_cut_of(kn_activation activation)
+static inline kn_bounds kn_bounds_of(kn_activation activation)
 {
     switch (activation) {
     case KN_ACTIVATION_RELU:
-        return (kn_cut){0, NAN};
+        return (kn_bounds){0, NAN};
     case KN_ACTIVATION_RELU6:
-        return (kn_cut){0, 6};
+        return (kn_bounds){0, 6};
     default:
-        return (kn_cut){NAN, NAN};
+        return (kn_bounds){NAN, NAN};
     }
 }
 

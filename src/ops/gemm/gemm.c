@@ -96,14 +96,15 @@ const char *kn_gemm_vector_options(char *buffer, const kn_limits *limits, bool f
 kn_arg kn_gemm_finish_arg(kn_gemm_finish *storage, const kn_gemm_problem *problem)
 {
     const kn_gemm_params *p = &problem->product;
-    kn_cut cut = kn_cut_of(problem->activation);
+    kn_bounds bounds = kn_bounds_of(problem->activation);
     int has_bias = problem->bias != NULL;
     *storage = (kn_gemm_finish){0};
     if (p->f64) {
-        storage->f64 = (kn_gemm_finish_f64){p->alpha, p->beta, cut.low, cut.high, has_bias};
+        storage->f64 = (kn_gemm_finish_f64){p->alpha, p->beta, bounds.low, bounds.high, has_bias};
         return kn_arg_struct(&storage->f64, sizeof storage->f64);
     }
-    storage->f32 = (kn_gemm_finish_f32){(float)p->alpha, (float)p->beta, (float)cut.low, (float)cut.high, has_bias};
+    storage->f32 =
+        (kn_gemm_finish_f32){(float)p->alpha, (float)p->beta, (float)bounds.low, (float)bounds.high, has_bias};
     return kn_arg_struct(&storage->f32, sizeof storage->f32);
 }
 

@@ -4,12 +4,12 @@
 #include "ops/gemm/blocked.h"
 #include "ops/gemm/gemm.h"
 
-enum { WORD_HALVES = 2, MOST_STAGES = 4 };
+enum { WORD_HALVES = 2, MAX_STAGES = 4 };
 
 /* The number of slices in local memory: as many as fit, at least two (kn_block_fits). */
 static int64_t stages_of(const kn_limits *limits, const kn_block_shape *s)
 {
-    return kn_min_i64(MOST_STAGES, (int64_t)limits->local_memory / kn_block_slice_bytes(s, KN_BLOCK_F16));
+    return kn_min_i64(MAX_STAGES, (int64_t)limits->local_memory / kn_block_slice_bytes(s, KN_BLOCK_F16));
 }
 
 const char *kn_gemm_halves_options(char *buffer, const kn_limits *limits, const kn_block_shape *s, bool a_along_k,
@@ -37,7 +37,7 @@ kn_status kn_gemm_halves(kn_stream *stream, const kn_gemm_problem *problem)
     const int64_t element = sizeof(uint16_t);
     const int quantum = kn_block_quantum(KN_BLOCK_F16);
     const kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b);
-    const kn_cut cut = kn_cut_of(problem->activation);
+    const kn_bounds bounds = kn_bounds_of(problem->activation);
     kn_buffer *bias = problem->bias ? problem->bias : p->b.buffer;
     char options[KN_BLOCK_OPTIONS];
     if (p->m == 0 || p->n == 0 || p->batch == 0)
@@ -54,5 +54,5 @@ kn_status kn_gemm_halves(kn_stream *stream, const kn_gemm_problem *problem)
                 kn_arg_struct(&a, sizeof a), kn_arg_struct(&b, sizeof b), kn_arg_i64(p->c.ld),
                 kn_arg_i64(p->c.batch_stride), kn_arg_f32(p->alpha), kn_arg_f32(p->beta),
                 kn_gemm_aligned(&p->a, quantum), kn_gemm_aligned(&p->b, quantum), kn_gemm_aligned(&p->c, WORD_HALVES),
-                kn_arg_f32(cut.low), kn_arg_f32(cut.high)));
+                kn_arg_f32(bounds.low), kn_arg_f32(bounds.high)));
 }

@@ -201,7 +201,7 @@ static kn_status linear_reference(const kn_call *call)
         double sum = bias ? kn_reference_get(bias, i % out) : 0;
         for (int64_t k = 0; k < in; k++)
             sum += kn_reference_get(x, i / out * in + k) * kn_reference_get(weight, i % out * in + k);
-        kn_reference_set(call->outputs[0], i, kn_cut_off(kn_cut_of(activation_of(call->params)), sum));
+        kn_reference_set(call->outputs[0], i, kn_clamp_value(kn_bounds_of(activation_of(call->params)), sum));
     }
     return KN_OK;
 }

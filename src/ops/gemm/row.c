@@ -4,7 +4,7 @@
 
 enum { COLUMNS = 4096 }; /* their sums stay in the level-1 cache: 16 KiB of f32 */
 /* Fixed, so that the order of sums does not depend on the number of cores. */
-enum { LEAST_SLICE = 64, MOST_SLICES = 64 };
+enum { MIN_SLICE = 64, MAX_SLICES = 64 };
 
 /* x [k] times b [k, n]. */
 typedef struct row_product {
@@ -32,7 +32,7 @@ bool kn_gemm_supports_row(const kn_limits *limits, const void *problem)
 bool kn_gemm_prefers_row(const kn_limits *limits, const void *problem)
 {
     const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
-    return limits->is_cpu && p->k >= LEAST_SLICE && p->m * p->n >= LEAST_SLICE;
+    return limits->is_cpu && p->k >= MIN_SLICE && p->m * p->n >= MIN_SLICE;
 }
 
 kn_status kn_gemm_row(kn_stream *stream, const void *problem_)
@@ -41,8 +41,8 @@ kn_status kn_gemm_row(kn_stream *stream, const void *problem_)
     const kn_gemm_params *p = &problem->product;
     row_product r = classify(p);
     char options[KN_GEMM_OPTIONS];
-    int64_t element = p->f64 ? 8 : 4, slice = kn_div_up(p->k, MOST_SLICES);
-    slice = slice < LEAST_SLICE ? LEAST_SLICE : slice;
+    int64_t element = p->f64 ? 8 : 4, slice = kn_div_up(p->k, MAX_SLICES);
+    slice = slice < MIN_SLICE ? MIN_SLICE : slice;
     int64_t slices = kn_div_up(p->k, slice);
     kn_buffer *part = NULL;
     KN_TRY(kn_buffer_alloc(&part, stream, (size_t)(slices * r.n * element)));

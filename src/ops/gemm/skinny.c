@@ -2,8 +2,8 @@
  * regression's forward and backward, matrix times vector, dot products. */
 #include "ops/gemm/gemm.h"
 
-enum { SHORT_ROW = 4 };     /* cases of the kernel gemm_short_rows */
-enum { MOST_RESULTS = 16 }; /* as in the kernel gemm_long_sums */
+enum { SHORT_ROW = 4 };    /* cases of the kernel gemm_short_rows */
+enum { MAX_RESULTS = 16 }; /* as in the kernel gemm_long_sums */
 enum { LONG_SUM = 4096 };
 enum { SLICES = 64 }; /* fixed, so that the order of sums does not depend on the number of cores */
 
@@ -31,7 +31,7 @@ static skinny_product classify(const kn_gemm_params *p)
         s = (skinny_product){
             NOT_SKINNY, 1,     p->m, p->k, flip(kn_gemm_operand_layout(&p->b)), flip(kn_gemm_operand_layout(&p->a)),
             &p->b,      &p->a, 0};
-    bool b_rows_along_k = s.b.row_stride == 1 || s.k == 1, few_results = s.m <= MOST_RESULTS / s.n;
+    bool b_rows_along_k = s.b.row_stride == 1 || s.k == 1, few_results = s.m <= MAX_RESULTS / s.n;
     bool short_rows =
         s.m == 1 && s.k >= 1 && s.k <= SHORT_ROW && b_rows_along_k && s.b.col_stride == s.k && p->beta == 0;
     bool dot_rows = s.m == 1 && s.b.row_stride == 1 && s.a.col_stride == 1;

@@ -9,7 +9,7 @@ enum { FEW_RESULTS_OF_GPUS = 64 * 64 * 64 };
 enum { LONG_SUM = 8192 };
 enum { CHUNK = 64 }; /* elements of C per work-item of the total are a multiple of this */
 /* Fixed, so that the order of sums does not depend on the number of cores. */
-enum { LEAST_PART = 1024, MOST_PARTS = 64 };
+enum { MIN_PART = 1024, MAX_PARTS = 64 };
 
 typedef struct split {
     int64_t part, whole_parts, rest; /* k = whole_parts * part + rest */
@@ -17,8 +17,8 @@ typedef struct split {
 
 static split choose_split(int64_t k)
 {
-    int64_t part = (k + MOST_PARTS - 1) / MOST_PARTS;
-    part = part < LEAST_PART ? LEAST_PART : part;
+    int64_t part = (k + MAX_PARTS - 1) / MAX_PARTS;
+    part = part < MIN_PART ? MIN_PART : part;
     part = part < (k + 1) / 2 ? part : (k + 1) / 2; /* two parts where one would suffice: only when forced */
     return (split){part, k / part, k % part};
 }

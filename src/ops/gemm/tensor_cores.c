@@ -87,7 +87,7 @@ static kn_status make(trial *t, kn_device *device)
 static void end(trial *t)
 {
     if (t->stream)
-        kn_stream_settle(t->stream);
+        kn_stream_drain(t->stream);
     for (int i = 0; i < PARTS; i++)
         kn_buffer_free(t->buffers[i]);
     kn_pinned_free(t->host);
@@ -115,7 +115,7 @@ static kn_status multiply(trial *t, bool transposed)
     KN_TRY(kn_gemm_blocked(t->stream, &by_items));
     for (int i = BY_ITEMS; i < PARTS; i += BY_CORES - BY_ITEMS)
         KN_TRY(kn_buffer_read_pinned(t->stream, t->buffers[i], 0, t->host, place_of(t, i), size_of(t, i)));
-    kn_stream_settle(t->stream);
+    kn_stream_drain(t->stream);
     return KN_OK;
 }
 
@@ -162,7 +162,7 @@ static kn_status check(kn_device *device, bool f16)
 /* If memory is short the result stays unknown, and the next call tries again. */
 static verdict find_verdict(kn_device *device, bool f16)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     kn_device_properties properties = {0};
     const kn_status status = check(device, f16);
     if (status != KN_OK && status != KN_ERR_MEMORY && kn_device_get_properties(device, &properties) == KN_OK)

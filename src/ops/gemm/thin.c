@@ -8,7 +8,7 @@ enum { FEW = 8, GROUP = 256 }; /* at most this many columns; work-items per grou
 
 /* Long sums of few results are split into enough parts for this many work-items, each with some steps. Fixed, so that
  * the order of sums does not depend on the device. */
-enum { ITEMS = 128 * 1024, LEAST_STEPS = 16, MOST_PARTS = 64 };
+enum { ITEMS = 128 * 1024, MIN_STEPS = 16, MAX_PARTS = 64 };
 
 /* Mirrors of the structs in cl/gemm/thin.cl. */
 typedef struct thin_layout {
@@ -84,8 +84,8 @@ static thin_product describe(const kn_limits *limits, const kn_gemm_params *p)
         t.size.columns = (int32_t)p->m;
     }
     t.size.team = choose_team(t.size.rows, p->k, group_of(limits));
-    const int64_t items = t.size.rows * t.size.team * p->batch, most = p->k / (t.size.team * LEAST_STEPS);
-    t.parts = p->batch > 1 ? 1 : kn_min_i64(kn_min_i64(ITEMS / kn_max_i64(1, items), most), MOST_PARTS);
+    const int64_t items = t.size.rows * t.size.team * p->batch, most = p->k / (t.size.team * MIN_STEPS);
+    t.parts = p->batch > 1 ? 1 : kn_min_i64(kn_min_i64(ITEMS / kn_max_i64(1, items), most), MAX_PARTS);
     t.size.steps_per_part = kn_div_up(kn_max_i64(1, p->k), kn_max_i64(1, t.parts));
     t.parts = kn_max_i64(1, kn_div_up(p->k, t.size.steps_per_part));
     return t;

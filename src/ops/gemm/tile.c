@@ -16,13 +16,13 @@ static const shape shapes_of_32[] = {{3, 8, 98}, {2, 12, 100}, {1, 24, 106}, {1,
 /* 12 sums of 16 registers: the compiler needs one for the broadcast. */
 static const shape shapes_of_16[] = {{2, 6, 100}, {3, 4, 100}, {1, 12, 106}, {1, 8, 115}, {1, 4, 180}};
 
-enum { MOST_ROWS_IN_ONE_SET = 12, SET_STRIDE = 2048 };
+enum { MAX_ROWS_IN_ONE_SET = 12, SET_STRIDE = 2048 };
 
 /* Rows a multiple of 2 KiB apart share one or two sets of the level-1 cache, which hold some 12 lines each. */
 static bool rows_collide(const kn_tile_product *x, int rows)
 {
     int64_t stride = x->a.layout.row_stride * (x->f64 ? 8 : 4);
-    return !x->a.panels && x->a.layout.row_stride != 1 && rows > MOST_ROWS_IN_ONE_SET && stride % SET_STRIDE == 0;
+    return !x->a.panels && x->a.layout.row_stride != 1 && rows > MAX_ROWS_IN_ONE_SET && stride % SET_STRIDE == 0;
 }
 
 kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x)
@@ -95,7 +95,7 @@ typedef struct tile_plan {
 enum { GROUP_BYTES = 4 << 20 }; /* of B's panels that stay in the level-3 cache for all rows of A */
 enum { A_IN_CACHE = 1 << 19 };  /* bytes of A that stay in the level-2 cache: then panels are the outer loop */
 
-static tile_plan make_plan(const kn_tile_product *x, kn_tile_shape tile, kn_tile_cut cut)
+static tile_plan make_plan(const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking cut)
 {
     int64_t block_bytes = kn_max_i64(1, x->k) * cut.panels_per_unit * kn_tile_columns(tile) * (x->f64 ? 8 : 4);
     tile_plan plan = {
@@ -121,7 +121,7 @@ static tile_plan make_plan(const kn_tile_product *x, kn_tile_shape tile, kn_tile
     return plan;
 }
 
-kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_shape tile, kn_tile_cut cut)
+kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking cut)
 {
     char options[KN_GEMM_OPTIONS];
     const kn_gemm_problem *problem = x->problem;

@@ -37,10 +37,10 @@ kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x);
 const char *kn_tile_options(char *buffer, kn_tile_shape tile, bool f64);
 
 /* How the work is divided; see gemm/tile.cl. */
-typedef struct kn_tile_cut {
+typedef struct kn_tile_blocking {
     int64_t k_block, rows_per_unit, panels_per_unit, units_per_item;
-} kn_tile_cut;
+} kn_tile_blocking;
 
-kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_shape tile, kn_tile_cut cut);
+kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking cut);
 
 #endif

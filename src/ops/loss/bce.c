@@ -73,7 +73,7 @@ static kn_status bce_of(kn_call *call, kn_tensor *const in[INPUTS])
         return kn_tensor_fill(y, 0 / divisor);
     if (params->reduction == KN_REDUCTION_NONE)
         return launch_elements(call, in);
-    chunks = kn_cut_middle(1, n, 1);
+    chunks = kn_split_middle(1, n, 1);
     if (chunks.count == 1)
         return launch_chunks(call, in, chunks, divisor, y);
     KN_TRY(kn_tensor_new(&partial, y->dtype, 1, &chunks.count, y->storage->device));

@@ -98,7 +98,7 @@ kn_work kn_class_loss_work(const kn_call *call)
     const kn_class_loss_params *params = call->params;
     if (params->logits)
         return kn_work_of_input(call, 4);
-    kn_work work = kn_work_moving(call);
+    kn_work work = kn_work_memory_bound(call);
     work.flops = (double)kn_numel(call->inputs[1]);
     return work;
 }

@@ -230,7 +230,7 @@ static kn_status batch_norm_reference(const kn_call *call)
     const kn_batch_norm_op_params *params = call->params;
     const kn_tensor *x = call->inputs[X];
     const int64_t inner = kn_shape_numel(x->ndim - 2, x->shape + 2), channels = x->shape[1];
-    const kn_cut cut = kn_cut_of(params->activation);
+    const kn_bounds bounds = kn_bounds_of(params->activation);
 
     if (kn_numel(x) == 0)
         return KN_OK;
@@ -247,7 +247,8 @@ static kn_status batch_norm_reference(const kn_call *call)
         const double bias = call->inputs[BIAS] ? kn_reference_get(call->inputs[BIAS], c) : 0;
         for (int64_t i = 0; i < x->shape[0] * inner; i++) {
             const int64_t at = (i / inner * channels + c) * inner + i % inner;
-            kn_reference_set(call->outputs[0], at, kn_cut_off(cut, (kn_reference_get(x, at) - mean) * scale + bias));
+            kn_reference_set(call->outputs[0], at,
+                             kn_clamp_value(bounds, (kn_reference_get(x, at) - mean) * scale + bias));
         }
     }
     return KN_OK;

@@ -8,14 +8,14 @@ static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Enough work-groups to keep a large device busy, eight elements per work-item at least, and so few that the plain sums
  * of a chunk are exact to a few roundings. A channel that takes no longer than a launch is one chunk. */
-#define MOST_IN_WHOLE 8192
-#define MOST_IN_CHUNK 16384
-void kn_batch_cut_on_gpu(kn_batch_shape *s)
+#define MAX_IN_WHOLE 8192
+#define MAX_IN_CHUNK 16384
+void kn_batch_split_on_gpu(kn_batch_shape *s)
 {
     const int64_t n = s->outer * s->inner, wanted = ceil_div(ceil_div(n * s->channels, 1024), 1024) * 1024;
 
-    s->length = wanted < 2048 ? 2048 : wanted > MOST_IN_CHUNK ? MOST_IN_CHUNK : wanted;
-    if (n <= MOST_IN_WHOLE)
+    s->length = wanted < 2048 ? 2048 : wanted > MAX_IN_CHUNK ? MAX_IN_CHUNK : wanted;
+    if (n <= MAX_IN_WHOLE)
         s->length = n;
     s->chunks = ceil_div(n, s->length);
 }
@@ -64,7 +64,7 @@ static void add_forward_numbers(kn_norm_launcher *l, const kn_batch_forward *f, 
     kn_norm_add(l, kn_arg_real(l->dtype, f->eps));
     kn_norm_add(l, kn_arg_real(l->dtype, f->momentum));
     kn_norm_add(l, kn_arg_i32(flags));
-    kn_norm_add_cut(l, f->activation);
+    kn_norm_add_bounds(l, f->activation);
 }
 
 static kn_status launch_apply(kn_norm_launcher *l, const kn_batch_forward *f, const kn_batch_shape *s,

@@ -12,13 +12,13 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Chunks end with runs where they can: a run's last, incomplete vector costs as much as a whole one. Few enough terms
  * that plain sums of a chunk are exact to a few roundings. */
-#define MOST_IN_CHUNK 16384
+#define MAX_IN_CHUNK 16384
 #define WIDEST_LINE 512
 static void cut_for_cpu(const kn_limits *limits, kn_batch_shape *s)
 {
     s->tile = 1;
     if (s->inner >= 64) {
-        s->length = s->inner <= MOST_IN_CHUNK ? MOST_IN_CHUNK / s->inner * s->inner : MOST_IN_CHUNK;
+        s->length = s->inner <= MAX_IN_CHUNK ? MAX_IN_CHUNK / s->inner * s->inner : MAX_IN_CHUNK;
         s->chunks = ceil_div(s->outer * s->inner, s->length);
         return;
     }
@@ -44,14 +44,14 @@ kn_batch_shape kn_batch_shape_of(const kn_limits *limits, int ndim, const int64_
     if (limits->is_cpu)
         cut_for_cpu(limits, &s);
     else
-        kn_batch_cut_on_gpu(&s);
+        kn_batch_split_on_gpu(&s);
     return s;
 }
 
 /* Channels to be taken side by side: as many as stay in a second-level cache from the first pass to the second, and no
  * more than leave all cores something to do. `bytes`: of an element in all that is read. */
 #define CACHE_BYTES (512 * 1024)
-#define MOST_IN_GROUP 16
+#define MAX_IN_GROUP 16
 static int64_t group_of(const kn_limits *limits, const kn_batch_shape *s, int64_t bytes)
 {
     const int64_t fitting = CACHE_BYTES / larger(s->outer * s->inner * bytes, 1);
@@ -59,7 +59,7 @@ static int64_t group_of(const kn_limits *limits, const kn_batch_shape *s, int64_
 
     if (s->tile > 1)
         return 1;
-    return larger(smaller(smaller(fitting, shared), MOST_IN_GROUP), 1);
+    return larger(smaller(smaller(fitting, shared), MAX_IN_GROUP), 1);
 }
 
 static int64_t tasks_of(const kn_batch_shape *s) { return ceil_div(s->channels, s->tile > 1 ? s->tile : s->group); }
@@ -143,7 +143,7 @@ static kn_status launch_apply(kn_norm_launcher *l, const kn_batch_forward *f, co
     kn_norm_add_tensor(l, f->table, NULL);
     add_shape(l, s);
     kn_norm_add(l, kn_arg_i32(kn_batch_forward_flags(f)));
-    kn_norm_add_cut(l, f->activation);
+    kn_norm_add_bounds(l, f->activation);
     return kn_norm_launch(l, "batch_apply", work_of(l, s, tasks_of(s) * s->chunks));
 }
 
@@ -159,7 +159,7 @@ static kn_status launch_whole(kn_norm_launcher *l, const kn_batch_forward *f, co
     kn_norm_add_tensor(l, f->table, NULL);
     add_shape(l, s);
     add_forward_numbers(l, f);
-    kn_norm_add_cut(l, f->activation);
+    kn_norm_add_bounds(l, f->activation);
     return kn_norm_launch(l, "batch_forward", work_of(l, s, tasks_of(s)));
 }
 

@@ -25,12 +25,12 @@ static inline void kn_norm_add_tensor(kn_norm_launcher *l, const kn_tensor *tens
     kn_norm_add(l, kn_arg_tensor(tensor ? tensor : other));
 }
 
-static inline void kn_norm_add_cut(kn_norm_launcher *l, kn_activation activation)
+static inline void kn_norm_add_bounds(kn_norm_launcher *l, kn_activation activation)
 {
-    const kn_cut cut = kn_cut_of(activation);
+    const kn_bounds bounds = kn_bounds_of(activation);
 
-    kn_norm_add(l, kn_arg_real(l->dtype, cut.low));
-    kn_norm_add(l, kn_arg_real(l->dtype, cut.high));
+    kn_norm_add(l, kn_arg_real(l->dtype, bounds.low));
+    kn_norm_add(l, kn_arg_real(l->dtype, bounds.high));
 }
 
 /* Those that every step of the gradients reads. */
@@ -41,7 +41,7 @@ static inline void kn_norm_add_operands(kn_norm_launcher *l, const kn_batch_back
     kn_norm_add_tensor(l, b->weight, b->x);
     kn_norm_add_tensor(l, b->bias, b->x);
     kn_norm_add_tensor(l, b->table, NULL);
-    kn_norm_add_cut(l, b->activation);
+    kn_norm_add_bounds(l, b->activation);
     kn_norm_add(l, kn_arg_i32(kn_batch_backward_flags(b)));
 }
 

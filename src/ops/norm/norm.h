@@ -63,7 +63,7 @@ int kn_batch_forward_flags(const kn_batch_forward *forward);
 int kn_batch_backward_flags(const kn_batch_backward *backward);
 
 /* The same by work-groups (ops/norm/batch_norm_gpu.c), of the shape that kn_batch_shape_of made. */
-void kn_batch_cut_on_gpu(kn_batch_shape *shape);
+void kn_batch_split_on_gpu(kn_batch_shape *shape);
 kn_status kn_batch_norm_run_on_gpu(kn_stream *stream, const kn_batch_forward *forward, const kn_batch_shape *shape);
 kn_status kn_batch_norm_backward_on_gpu(kn_stream *stream, const kn_batch_backward *backward,
                                         const kn_batch_shape *shape);

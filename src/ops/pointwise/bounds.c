@@ -30,7 +30,7 @@ static kn_status check_floating(const kn_call *call)
                    kn_dtype_name(joint));
 }
 
-KN_ELEMENTWISE_TABLE(add_activated, KN_ANY, "ab", "pq", KN_NO_VECTORS, "KN_CUT(a + b, p, q)",
+KN_ELEMENTWISE_TABLE(add_activated, KN_ANY, "ab", "pq", KN_NO_VECTORS, "KN_CLAMP(a + b, p, q)",
                      KN_GRADIENTS(CUT_GRADIENT, CUT_GRADIENT), cut(a + b, p, q), .check = check_floating);
 
 /* --- clamp, hardtanh, relu6 --------------------------------------------------------------------------------------- */
@@ -117,7 +117,7 @@ static kn_pointwise_code cut_gradient = {
 kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activation, kn_tensor *y)
 {
     kn_tensor *g = grad->grad_outputs[0], *result;
-    const kn_cut bounds = kn_cut_of(activation);
+    const kn_bounds bounds = kn_bounds_of(activation);
     const kn_scalar numbers[2] = {kn_scalar_real(bounds.low), kn_scalar_real(bounds.high)};
 
     if (activation == KN_ACTIVATION_NONE)
@@ -131,7 +131,7 @@ kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activa
 
 kn_tensor *kn_activation_gradient_recorded(kn_tensor *gradient, kn_activation activation, kn_tensor *y)
 {
-    const kn_cut bounds = kn_cut_of(activation);
+    const kn_bounds bounds = kn_bounds_of(activation);
     const kn_composed operands[] = {
         {.tensor = gradient}, {.tensor = y}, {.number = bounds.low}, {.number = bounds.high}};
     return activation == KN_ACTIVATION_NONE ? gradient : kn_compose(CUT_GRADIENT, "gypq", operands);
@@ -139,7 +139,7 @@ kn_tensor *kn_activation_gradient_recorded(kn_tensor *gradient, kn_activation ac
 
 static kn_status add_activated_enter(kn_entry *entry)
 {
-    const kn_cut bounds = kn_cut_of(((const kn_activation_args *)entry->params)->activation);
+    const kn_bounds bounds = kn_bounds_of(((const kn_activation_args *)entry->params)->activation);
     kn_scalar_args *own = kn_entry_record(entry, sizeof *own);
     own->values[0] = kn_scalar_real(bounds.low);
     own->values[1] = kn_scalar_real(bounds.high);

@@ -290,5 +290,5 @@ kn_tensor *kn_compose(const char *text, const char *letters, const kn_composed *
         p.at++;
     if (*p.at || !result.tensor)
         fail(&p, "something unexpected");
-    return p.failed ? kn_stick() : result.tensor;
+    return p.failed ? kn_error_make_sticky() : result.tensor;
 }

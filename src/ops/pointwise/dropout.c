@@ -101,7 +101,7 @@ static kn_status draw(kn_entry *entry, int64_t inner)
         return kn_entry_return_input(entry);
     own->p = params->p;
     own->inner = inner;
-    own->draw = kn_generator_take(x->storage->device, (uint64_t)(kn_numel(x) / (inner ? inner : 1)));
+    own->draw = kn_generator_reserve(x->storage->device, (uint64_t)(kn_numel(x) / (inner ? inner : 1)));
     return KN_OK;
 }
 

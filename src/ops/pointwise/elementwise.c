@@ -100,7 +100,7 @@ kn_status kn_elementwise_shape_in_place(kn_call *call)
 
     KN_TRY(check(call, joint));
     KN_TRY(check_result(call, e->rule == KN_COMPARES ? KN_BOOL : joint));
-    KN_TRY(kn_tensor_check_apart(a));
+    KN_TRY(kn_tensor_check_no_overlap(a));
     for (int i = 1; i < call->num_inputs; i++) {
         KN_TRY(kn_broadcast_shapes(&ndim, shape, a, call->inputs[i]));
         if (ndim != a->ndim || memcmp(shape, a->shape, (size_t)ndim * sizeof *shape) != 0)

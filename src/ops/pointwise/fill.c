@@ -40,7 +40,7 @@ const kn_op kn_fill__op = {.name = "fill_",
                            .backward = fill_backward,
                            .backward_recorded = fill_backward,
                            .reference = fill_reference,
-                           .work = kn_work_moving};
+                           .work = kn_work_memory_bound};
 
 kn_tensor *kn_fill_with_(kn_tensor *a, kn_scalar value)
 {

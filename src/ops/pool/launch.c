@@ -8,15 +8,15 @@
 #include "loops/work_size.h"
 #include "ops/pool/pool.h"
 
-/* Mirror of pool_cut in cl/pool/windows.clh. */
-typedef struct kn_pool_cut {
+/* Mirror of pool_blocking in cl/pool/windows.clh. */
+typedef struct kn_pool_blocking {
     uint32_t items;
     kn_divisor columns, blocks, slices;
     int64_t first;
-} kn_pool_cut;
+} kn_pool_blocking;
 
 /* Rows of windows per work-item, where windows are compiled in; work-items of a launch, for 32-bit numbers. */
-enum { ROWS = 4, GROUP = 128, MOST_ITEMS = 1 << 30 };
+enum { ROWS = 4, GROUP = 128, MAX_ITEMS = 1 << 30 };
 
 static bool is_flat(const kn_pool_geometry *g)
 {
@@ -48,7 +48,7 @@ static void append_cut(char *buffer, size_t size, const kn_pool_geometry *g, con
 }
 
 /* Work-items of a plane: one per column, or columns that a window's stride spans, and block of rows, of each slice. */
-static int64_t cut_plane(kn_pool_cut *cut, const kn_pool_geometry *g, bool backward)
+static int64_t cut_plane(kn_pool_blocking *cut, const kn_pool_geometry *g, bool backward)
 {
     const int64_t rows = is_compiled_in(g) ? ROWS : 1, times = is_compiled_in(g) && backward ? g->stride[1] : 1;
     const int32_t *size = backward ? g->size : g->out_size;
@@ -63,10 +63,10 @@ static kn_status launch_blocks(kn_stream *stream, kn_launch_params *params, int 
                                const kn_tensor *to, bool backward)
 {
     const size_t group = kn_tensor_limits(to)->max_work_group_size;
-    kn_pool_cut cut = {0};
+    kn_pool_blocking cut = {0};
     kn_arg args[12];
     const int64_t per_plane = cut_plane(&cut, g, backward);
-    const int64_t most = per_plane > 0 ? kn_max_i64(1, MOST_ITEMS / per_plane) : g->planes;
+    const int64_t most = per_plane > 0 ? kn_max_i64(1, MAX_ITEMS / per_plane) : g->planes;
 
     memcpy(args, params->args, (size_t)params->num_args * sizeof *args);
     args[argument] = kn_arg_struct(&cut, sizeof cut);

@@ -34,7 +34,7 @@ static kn_status max_pool_shape(kn_call *call)
 /* Where nobody asks for them the places are not written, and `index` is any buffer. */
 static kn_status launch_forward(kn_call *call, const kn_pool_geometry *g, const kn_tensor *x, const kn_tensor *index)
 {
-    const kn_cut cut = kn_cut_of(((const kn_pool_params *)call->params)->activation);
+    const kn_bounds bounds = kn_bounds_of(((const kn_pool_params *)call->params)->activation);
     kn_tensor *y = call->outputs[0];
 
     return kn_pool_launch(
@@ -44,8 +44,8 @@ static kn_status launch_forward(kn_call *call, const kn_pool_geometry *g, const 
                             .kernel = "max_pool_forward",
                             .operation = call->op->name,
                             KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_tensor(index ? index : y),
-                                    kn_arg_pool(g), {0}, kn_arg_i32(index != NULL), kn_arg_real(x->dtype, cut.low),
-                                    kn_arg_real(x->dtype, cut.high))},
+                                    kn_arg_pool(g), {0}, kn_arg_i32(index != NULL), kn_arg_real(x->dtype, bounds.low),
+                                    kn_arg_real(x->dtype, bounds.high))},
         4, g, y, false, kn_numel(y));
 }
 
@@ -147,7 +147,7 @@ static kn_status max_pool_reference(const kn_call *call)
 {
     const kn_tensor *x = call->inputs[0];
     const kn_pool_params *params = call->params;
-    const kn_cut cut = kn_cut_of(params->activation);
+    const kn_bounds bounds = kn_bounds_of(params->activation);
     kn_pool_geometry g;
 
     KN_TRY(kn_pool_resolve(&g, ((const kn_pool_kind *)call->op->detail)->dims, params, x->ndim, x->shape));
@@ -155,7 +155,7 @@ static kn_status max_pool_reference(const kn_call *call)
     for (int64_t i = 0; i < kn_numel(call->outputs[0]); i++) {
         int64_t index;
         const double best = reference_window(x, &g, i / outputs, i % outputs, &index);
-        kn_reference_set(call->outputs[0], i, kn_cut_off(cut, best));
+        kn_reference_set(call->outputs[0], i, kn_clamp_value(bounds, best));
         if (tells_indices(call))
             kn_reference_set(call->outputs[1], i, (double)(index < 0 ? 0 : index));
     }

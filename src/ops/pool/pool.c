@@ -239,7 +239,7 @@ kn_tensor *kn_pool_with_indices(const kn_op *op, kn_tensor *x, const void *param
 
     if (indices)
         *indices = status == KN_OK ? outputs[1] : NULL;
-    return status == KN_OK ? outputs[0] : kn_stick();
+    return status == KN_OK ? outputs[0] : kn_error_make_sticky();
 }
 
 /* --- work --------------------------------------------------------------------------------------------------------- */

@@ -247,7 +247,7 @@ static const kn_op_param along_rows[] = {KN_PARAM(kn_along_args, dim), KN_PARAM(
                                 .backward = gradient,                                                                  \
                                 .reference = extreme_reference,                                                        \
                                 .work = kn_work_reducing,                                                              \
-                                .backward_work = kn_grad_work_moving,                                                  \
+                                .backward_work = kn_grad_work_memory_bound,                                            \
                                 .detail = &id##_extreme};
 EXTREME_OP(max_dim, extreme_backward, "values", "indices")
 EXTREME_OP(min_dim, extreme_backward, "values", "indices")
@@ -260,7 +260,7 @@ static kn_tensor *along(const kn_op *op, kn_tensor *x, int dim, bool keepdim, kn
     const kn_along_args args = {dim, keepdim};
     kn_tensor *outputs[2] = {NULL, NULL};
     if (kn_op_invoke_to(op, &x, 1, &args, outputs, indices ? 2 : 1) != KN_OK)
-        return kn_stick();
+        return kn_error_make_sticky();
     if (indices)
         *indices = outputs[1];
     return outputs[0];

@@ -12,7 +12,7 @@ bool kn_reduce_named(kn_ints *list, const char *function, const int *dims, int n
     *list = (kn_ints){.count = num_dims > 0 ? num_dims : 0};
     if (num_dims > 0 && !dims) {
         kn_fail_argument_null(function, "dims");
-        kn_stick();
+        kn_error_make_sticky();
         return false;
     }
     if (num_dims > KN_MAX_DIMS) {

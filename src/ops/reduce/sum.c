@@ -236,7 +236,7 @@ const kn_op kn_sum_op = {.name = "sum",
                          .backward_recorded = sum_backward,
                          .reference = sum_reference,
                          .work = kn_work_reducing,
-                         .backward_work = kn_grad_work_moving};
+                         .backward_work = kn_grad_work_memory_bound};
 const kn_op kn_mean_op = {.name = "mean",
                           .inputs = {"x"},
                           .dtypes = {KN_DTYPES_FLOATING},

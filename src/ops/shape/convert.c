@@ -51,7 +51,8 @@ static kn_status to_dtype_enter(kn_entry *entry)
     {                                                                                                                  \
         .name = op_name, .inputs = {"x"}, .params = params_, .enter = enter_, .record_size = sizeof(kn_to_dtype_args), \
         .shape = convert_shape, .forward = convert_forward, .backward = convert_backward,                              \
-        .backward_recorded = convert_backward, .work = kn_work_moving, .backward_work = kn_grad_work_moving            \
+        .backward_recorded = convert_backward, .work = kn_work_memory_bound,                                           \
+        .backward_work = kn_grad_work_memory_bound                                                                     \
     }
 
 static const kn_op_param dtype_row[] = {KN_PARAM(kn_to_dtype_args, dtype)};
@@ -73,14 +74,14 @@ static kn_tensor *plain_copy(const char *function, kn_tensor *tensor, kn_dtype d
     if (kn_tensor_cast(&result, tensor, dtype, device) == KN_OK)
         return kn_scope_adopt(result);
     kn_error_prefix("%s", function);
-    return kn_stick();
+    return kn_error_make_sticky();
 }
 
 kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype)
 {
     const kn_to_dtype_args params = {.dtype = dtype};
 
-    if (!kn_argument_given("to_dtype", "tensor", tensor))
+    if (!kn_check_argument("to_dtype", "tensor", tensor))
         return NULL;
     if (dtype <= KN_DTYPE_DEFAULT || dtype > KN_BOOL)
         return kn_fail_null(KN_ERR_ARGUMENT, "to_dtype: %d is no dtype", (int)dtype);
@@ -93,7 +94,7 @@ kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype)
 
 kn_tensor *kn_contiguous(kn_tensor *x)
 {
-    if (!kn_argument_given("contiguous", "x", x))
+    if (!kn_check_argument("contiguous", "x", x))
         return NULL;
     if (kn_is_contiguous(x))
         return same(x);
@@ -104,7 +105,7 @@ kn_tensor *kn_contiguous(kn_tensor *x)
 
 kn_tensor *kn_clone(kn_tensor *x)
 {
-    if (!kn_argument_given("clone", "x", x))
+    if (!kn_check_argument("clone", "x", x))
         return NULL;
     if (!is_recorded(x))
         return plain_copy("clone", x, x->dtype, x->storage->device);
@@ -146,14 +147,14 @@ static kn_tensor *move(kn_tensor *tensor, kn_dtype dtype, kn_device *device, boo
         return kn_scope_adopt(result);
     kn_release(result);
     kn_error_prefix("to");
-    return kn_stick();
+    return kn_error_make_sticky();
 }
 
 kn_to_params kn_to_params_init(void) { return (kn_to_params){KN_TO_DEFAULTS}; }
 
 kn_tensor *kn_to_with(kn_tensor *tensor, const kn_to_params *params)
 {
-    if (!kn_argument_given("to", "tensor", tensor))
+    if (!kn_check_argument("to", "tensor", tensor))
         return NULL;
     params = params ? params : &(kn_to_params){KN_TO_DEFAULTS};
     kn_device *device = params->device ? params->device : tensor->storage->device;
@@ -178,12 +179,12 @@ kn_tensor *kn_to_with(kn_tensor *tensor, const kn_to_params *params)
                     .outputs = {result},
                     .needs_grad = true};
     const kn_record record = kn_record_of(&call);
-    return kn_tape_add(&record) == KN_OK ? result : kn_stick();
+    return kn_tape_add(&record) == KN_OK ? result : kn_error_make_sticky();
 }
 
 kn_tensor *kn_to(kn_tensor *tensor, kn_device *device)
 {
     if (tensor && !device)
-        return kn_fail_argument_null("to", "device"), kn_stick();
+        return kn_fail_argument_null("to", "device"), kn_error_make_sticky();
     return kn_to_with(tensor, &(kn_to_params){.device = device});
 }

@@ -19,7 +19,7 @@ static layout layout_of(int ndim, const int64_t *shape, int dim, int64_t count)
     return (layout){kn_shape_numel(dim, shape), shape[dim], kn_shape_numel(ndim - dim - 1, shape + dim + 1), count};
 }
 
-#define MOST_IN_32_BITS 0x7fffffff
+#define MAX_IN_32_BITS 0x7fffffff
 
 /* Rows are only copied: f16 is moved as 16-bit integers. */
 static const char *options(char *buffer, size_t size, kn_dtype dtype, kn_dtype index)
@@ -79,7 +79,7 @@ static kn_status launch_forward_on_gpu(kn_call *call, const kn_tensor *x, const 
     const kn_work_size work = kn_work_for(kn_tensor_limits(x), all);
     const kn_divisor by_inner = kn_divisor_of(l.inner), by_count = kn_divisor_of(l.count);
     snprintf(text, sizeof text, "-DT=%s -DINDEX=%s -DWIDE=%d", words[word], kn_dtype_cl(index->dtype),
-             all > MOST_IN_32_BITS);
+             all > MAX_IN_32_BITS);
     return kn_run(call->stream, .source = "shape/index_select.cl", .options = text, .kernel = "index_select_forward",
                   .operation = "index_select", .dims = 1, .global = {work.global}, .local = {work.local},
                   KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(index), kn_arg_tensor(y), kn_arg_i64(l.outer),
@@ -138,7 +138,7 @@ enum { GROUP = 256, GROUPS = 2048, MANY_COLUMNS = 32768 };
 static bool should_list(const kn_limits *limits, layout l)
 {
     return !limits->is_cpu && limits->max_work_group_size >= GROUP && l.outer * l.inner < MANY_COLUMNS &&
-           l.n <= MOST_IN_32_BITS;
+           l.n <= MAX_IN_32_BITS;
 }
 
 static kn_status launch_backward_by_groups(kn_grad_call *grad, const kn_tensor *gradient, kn_tensor *out, layout l,
@@ -209,7 +209,7 @@ const kn_op kn_index_select_op = {.name = "index_select",
                                   .forward = index_select_forward,
                                   .backward = index_select_backward,
                                   .reference = index_select_reference,
-                                  .work = kn_work_moving};
+                                  .work = kn_work_memory_bound};
 
 kn_tensor *kn_index_select(kn_tensor *x, int dim, kn_tensor *index)
 {

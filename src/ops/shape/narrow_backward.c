@@ -73,5 +73,5 @@ const kn_op kn_narrow_backward_op = {.name = "narrow_backward",
                                      .backward = whole_backward,
                                      .backward_recorded = whole_backward,
                                      .reference = whole_reference,
-                                     .work = kn_work_moving,
-                                     .backward_work = kn_grad_work_moving};
+                                     .work = kn_work_memory_bound,
+                                     .backward_work = kn_grad_work_memory_bound};

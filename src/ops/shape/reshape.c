@@ -93,7 +93,7 @@ static const kn_op reshape_copy_op = {.name = "reshape",
                                       .forward = copy_forward,
                                       .backward = reshape_backward,
                                       .backward_recorded = reshape_backward,
-                                      .work = kn_work_moving};
+                                      .work = kn_work_memory_bound};
 
 static kn_status reshape_enter(kn_entry *entry)
 {
@@ -134,7 +134,7 @@ kn_tensor *kn_flatten(kn_tensor *x, int start_dim, int end_dim)
     int64_t shape[KN_MAX_DIMS];
     int ndim = 0;
 
-    if (!kn_argument_given("flatten", "x", x))
+    if (!kn_check_argument("flatten", "x", x))
         return NULL;
     start_dim = kn_wrap_dim("flatten", start_dim, x->ndim);
     end_dim = start_dim < 0 ? -1 : kn_wrap_dim("flatten", end_dim, x->ndim);

@@ -26,7 +26,7 @@ bool kn_ints_of(kn_ints *list, const char *function, const char *name, int count
 {
     list->count = count;
     if (count > 0 && !values)
-        return kn_fail_argument_null(function, name), kn_stick(), false;
+        return kn_fail_argument_null(function, name), kn_error_make_sticky(), false;
     for (int i = 0; i < count && i < KN_MAX_DIMS; i++)
         list->values[i] = values[i];
     return true;
@@ -51,7 +51,7 @@ int kn_wrap_dim(const char *function, int dim, int ndim)
     if (kn_dim_from_front(&wrapped, dim, ndim) == KN_OK)
         return wrapped;
     kn_error_prefix("%s", function);
-    kn_stick();
+    kn_error_make_sticky();
     return -1;
 }
 
@@ -112,7 +112,7 @@ kn_tensor *kn_permute(kn_tensor *x, const int *dims)
     kn_permute_args params = {{.count = x ? x->ndim : 0}};
 
     if (x && !dims && x->ndim > 0)
-        return kn_fail_argument_null("permute", "dims"), kn_stick();
+        return kn_fail_argument_null("permute", "dims"), kn_error_make_sticky();
     for (int i = 0; i < params.dims.count; i++)
         params.dims.values[i] = dims[i];
     return kn_invoke(&kn_permute_op, &params, x);
@@ -122,7 +122,7 @@ kn_tensor *kn_transpose(kn_tensor *x, int dim0, int dim1)
 {
     int dims[KN_MAX_DIMS];
 
-    if (!kn_argument_given("transpose", "x", x))
+    if (!kn_check_argument("transpose", "x", x))
         return NULL;
     dim0 = kn_wrap_dim("transpose", dim0, x->ndim);
     dim1 = dim0 < 0 ? -1 : kn_wrap_dim("transpose", dim1, x->ndim);
@@ -137,7 +137,7 @@ kn_tensor *kn_t(kn_tensor *x)
 {
     char text[KN_DESCRIBE];
 
-    if (!kn_argument_given("t", "x", x))
+    if (!kn_check_argument("t", "x", x))
         return NULL;
     if (x->ndim > 2)
         return kn_fail_null(KN_ERR_SHAPE, "t: takes at most 2 dimensions, not %s; use kn_transpose",

@@ -120,7 +120,7 @@ kn_jit *kn_jit_elementwise_with(const char *code, const kn_jit_options *options)
     options = options ? options : &(kn_jit_options){KN_JIT_DEFAULTS};
     if (!code) {
         kn_fail_argument_null("kn_jit_elementwise", "code");
-        return kn_stick();
+        return kn_error_make_sticky();
     }
     kn_jit *jit = kn_calloc(1, sizeof *jit);
     char *copy = jit ? kn_strdup(code) : NULL;
@@ -136,7 +136,7 @@ kn_jit *kn_jit_elementwise_with(const char *code, const kn_jit_options *options)
         return jit;
     kn_error_prefix("kn_jit_elementwise");
     kn_jit_free(jit);
-    return kn_stick();
+    return kn_error_make_sticky();
 }
 
 void kn_jit_free(kn_jit *jit)
@@ -183,7 +183,7 @@ static kn_status check_inputs(const kn_jit *jit, kn_tensor *const *inputs, int n
         return kn_fail(KN_ERR_ARGUMENT, "%s takes %d tensor%s, not %d", jit->op.name, jit->num_inputs,
                        jit->num_inputs == 1 ? "" : "s", num_inputs);
     for (int i = 0; i < num_inputs; i++)
-        KN_TRY(kn_tensor_given(jit->op.name, "tensor", inputs ? inputs[i] : NULL));
+        KN_TRY(kn_check_tensor(jit->op.name, "tensor", inputs ? inputs[i] : NULL));
     return KN_OK;
 }
 
@@ -197,15 +197,15 @@ kn_tensor *kn_jit_call_with(const kn_jit *jit, kn_tensor *const *inputs, int num
     options = options ? options : &(kn_jit_call_options){KN_JIT_CALL_DEFAULTS};
     if (!jit) {
         kn_fail_argument_null("kn_jit_call", "jit");
-        return kn_stick();
+        return kn_error_make_sticky();
     }
     for (int i = 0; options->more && i < jit->num_outputs - 1; i++)
         options->more[i] = NULL; /* the value after a failure */
     if (check_inputs(jit, inputs, num_inputs) != KN_OK || resolve_scalars(&params, jit, options->scalars) != KN_OK)
-        return kn_stick();
+        return kn_error_make_sticky();
     const int depth = kn_scope_begin();
     if (depth == 0)
-        return kn_stick();
+        return kn_error_make_sticky();
     kn_tensor *first = kn_op_apply(&jit->op, inputs, num_inputs, &params, more);
     const int kept = first && options->more ? jit->num_outputs - 1 : 0;
     for (int i = 0; i < kept; i++)

@@ -28,7 +28,7 @@ kn_status kn_jit_shape(kn_call *call)
 
 static bool builds(kn_device *device, kn_pointwise_code *code, kn_dtype dtype)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     return kn_pointwise_build(device, code, dtype) == KN_OK;
 }
 

@@ -12,7 +12,7 @@
 #include "tensor/liveness.h"
 #include "tensor/tensor.h"
 
-enum { MOST_ARGS = KN_MOST_PARAMETERS / 2 };
+enum { MAX_ARGS = KN_MAX_PARAMETERS / 2 };
 
 struct kn_user_kernel {
     kn_user_source source; /* its name is the kernel's, and outlives it: records and profiles use it */
@@ -89,7 +89,7 @@ static bool is_tensor(const kn_kernel_arg *arg)
 static kn_status check_tensor(const kn_kernel_arg *arg, int index, kn_device *device)
 {
     const kn_tensor *tensor = arg->tensor;
-    KN_TRY(kn_tensor_given("kn_kernel_run", "tensor", tensor));
+    KN_TRY(kn_check_tensor("kn_kernel_run", "tensor", tensor));
     if (kn_device_is_host(kn_device_of(tensor)))
         return kn_fail(KN_ERR_DEVICE, "argument %d is on the host, which runs no kernels: kn_to(tensor, device)",
                        index);
@@ -217,11 +217,11 @@ static kn_arg argument(const kn_kernel_arg *arg)
 static kn_status run(const kn_user_kernel *kernel, const kn_kernel_launch *launch)
 {
     kn_device *device;
-    kn_arg args[MOST_ARGS];
+    kn_arg args[MAX_ARGS];
     const int dims = count_dims(launch);
-    if (launch->num_args < 0 || launch->num_args > MOST_ARGS || dims > 3 || (launch->num_args > 0 && !launch->args))
+    if (launch->num_args < 0 || launch->num_args > MAX_ARGS || dims > 3 || (launch->num_args > 0 && !launch->args))
         return kn_fail(KN_ERR_ARGUMENT, "%d arguments in %d dimensions: at most %d and 3", launch->num_args, dims,
-                       (int)MOST_ARGS);
+                       (int)MAX_ARGS);
     KN_TRY(check_tensors(launch, &device));
     KN_TRY(check_sizes(launch, dims, kn_device_limits(device)));
     KN_TRY(check_parameters(kernel, launch, device));
@@ -247,7 +247,7 @@ kn_status kn_kernel_run_with(const kn_user_kernel *kernel, const kn_kernel_launc
     launch = launch ? launch : &(kn_kernel_launch){KN_KERNEL_LAUNCH_DEFAULTS};
     if (!kernel)
         return kn_fail_argument_null("kn_kernel_run", "kernel");
-    if (kn_op_rehearses())
+    if (kn_op_is_dry_run())
         return KN_OK;
     kn_status status = run(kernel, launch);
     if (status != KN_OK)

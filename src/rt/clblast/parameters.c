@@ -207,7 +207,7 @@ void kn_clblast_prepare(kn_device *device, bool f64)
         bool *prepared = &states[kn_device_slot(device)][f64].prepared[kernel];
         if (*prepared)
             continue;
-        KN_ATTEMPT;
+        KN_PRESERVE_ERROR;
         *prepared = true;
         prepare_kernel(device, (kn_clblast_kernel)kernel, f64);
     }

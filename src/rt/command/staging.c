@@ -60,11 +60,11 @@ static bool make_large_enough(kn_staging_block *block, kn_device *device, size_t
     return true;
 }
 
-kn_staging_block *kn_staging_take(kn_device *device, size_t bytes)
+kn_staging_block *kn_staging_acquire(kn_device *device, size_t bytes)
 {
     if (bytes > KN_STAGED_BYTES)
         return NULL;
-    KN_ATTEMPT; /* without a block the copy waits */
+    KN_PRESERVE_ERROR; /* without a block the copy waits */
     kn_staging_block *block = NULL;
     kn_lock(&device->staging_lock);
     if (!device->staging)
@@ -79,9 +79,9 @@ kn_staging_block *kn_staging_take(kn_device *device, size_t bytes)
     return block;
 }
 
-void kn_staging_give(kn_device *device, kn_staging_block *block, kn_stream *stream)
+void kn_staging_release(kn_device *device, kn_staging_block *block, kn_stream *stream)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     kn_event *copied = NULL;
     if (kn_event_new_recorded(&copied, stream) != KN_OK)
         kn_stream_finish(stream);

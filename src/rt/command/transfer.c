@@ -65,14 +65,14 @@ kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, c
     if (bytes == 0)
         return KN_OK;
     KN_TRY(kn_stream_enter(stream, "copying from host memory"));
-    kn_staging_block *block = kn_staging_take(stream->device, bytes);
+    kn_staging_block *block = kn_staging_acquire(stream->device, bytes);
     if (!block) {
         KN_TRY(kn_note_host_wait("copying much from host memory that is not pinned"));
         return enqueue_write(stream, buffer, offset, source, bytes, CL_TRUE);
     }
     memcpy(kn_staging_data(block), source, bytes);
     kn_status status = enqueue_write(stream, buffer, offset, kn_staging_data(block), bytes, CL_FALSE);
-    kn_staging_give(stream->device, block, stream);
+    kn_staging_release(stream->device, block, stream);
     return status == KN_OK ? kn_stream_count_launch(stream) : status;
 }
 

@@ -26,7 +26,7 @@ char *kn_driver_cache_folder(void)
 /* The nearest folder above that is there decides whether the rest can be made. */
 bool kn_driver_cache_is_usable(const char *folder)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     char *path = kn_strdup(folder), *slash;
     if (!path)
         return true; /* as far as is known */
@@ -70,7 +70,7 @@ static bool use_temporary_folder(void)
 
 void kn_driver_cache_prepare(void)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     const char *chosen = kn_trusted_environment("POCL_CACHE_DIR");
     if (chosen && *chosen)
         return;

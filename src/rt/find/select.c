@@ -30,7 +30,7 @@ bool kn_is_initialized(void) { return kn_devices_are_found(); }
 
 bool kn_is_available(void)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     return kn_device_count() > 0;
 }
 

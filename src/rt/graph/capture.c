@@ -230,7 +230,7 @@ kn_graph_capture *kn_graph_capture_new(kn_device *device, kn_mem_pool *pool)
         kn_recording_free(recording);
         return NULL;
     }
-    capture->base = (kn_capture){.recorder = &recorder, .blind = kn_error_sticks()};
+    capture->base = (kn_capture){.recorder = &recorder, .blind = kn_error_is_sticky()};
     capture->recording = recording;
     capture->pool = pool;
     return capture;

@@ -230,7 +230,7 @@ void kn_graph_free(kn_graph *graph)
     if (!graph || kn_is_forked())
         return;
     if (find_capture(graph)) {
-        KN_ATTEMPT;
+        KN_PRESERVE_ERROR;
         kn_graph_capture_end(graph);
     }
     if (graph->capturing) /* by another thread, which has to end it */

@@ -50,7 +50,7 @@ static kn_status fail_out_of_memory(kn_stream *stream, size_t bytes)
 /* Waits for queued work, so that the memory it uses comes back too. */
 static void empty_locked(kn_device *device)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     kn_pool *pool = device->pool;
     pool->figures.syncs++;
     kn_device_finish_streams(device);
@@ -60,16 +60,17 @@ static void empty_locked(kn_device *device)
 
 /* The driver refused, or the limit is reached: gives back what is cached and asks once more, for no more than is
  * needed. */
-static kn_status retry(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_room room)
+static kn_status retry(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_segment_kind room)
 {
     kn_pool *pool = stream->device->pool;
     pool->figures.retries++;
     empty_locked(stream->device);
-    if (room != KN_ROOM_NONE && (*block = kn_pool_take(pool, stream, owner, size)))
+    if (room != KN_SEGMENT_EXACT && (*block = kn_pool_alloc_cached(pool, stream, owner, size)))
         return KN_OK;
-    if (kn_pool_take_new(block, stream, owner, size, room == KN_ROOM_NONE ? KN_ROOM_NONE : KN_ROOM_ROUNDED) == KN_OK)
+    if (kn_pool_alloc_new(block, stream, owner, size,
+                          room == KN_SEGMENT_EXACT ? KN_SEGMENT_EXACT : KN_SEGMENT_ROUNDED) == KN_OK)
         return KN_OK;
-    *block = room == KN_ROOM_NONE ? NULL : kn_pool_take_anywhere(pool, stream, owner, size);
+    *block = room == KN_SEGMENT_EXACT ? NULL : kn_pool_alloc_anywhere(pool, stream, owner, size);
     return *block ? KN_OK : KN_ERR_MEMORY;
 }
 
@@ -78,14 +79,15 @@ static kn_status take_block(kn_buffer **block, kn_stream *stream, size_t size)
     kn_pool *pool = stream->device->pool;
     kn_mem_pool *owner = kn_mem_pool_for(stream);
     /* A private pool keeps its addresses, so it always caches. */
-    kn_room room = owner || atomic_load_explicit(&caching, memory_order_relaxed) ? KN_ROOM_FOR_OTHERS : KN_ROOM_NONE;
+    kn_segment_kind room =
+        owner || atomic_load_explicit(&caching, memory_order_relaxed) ? KN_SEGMENT_SHARED : KN_SEGMENT_EXACT;
     if (pool->pending)
         kn_pool_process_pending(pool, false);
-    if (room != KN_ROOM_NONE && (*block = kn_pool_take(pool, stream, owner, size)))
+    if (room != KN_SEGMENT_EXACT && (*block = kn_pool_alloc_cached(pool, stream, owner, size)))
         return KN_OK;
     {
-        KN_ATTEMPT;
-        if (kn_pool_take_new(block, stream, owner, size, room) == KN_OK)
+        KN_PRESERVE_ERROR;
+        if (kn_pool_alloc_new(block, stream, owner, size, room) == KN_OK)
             return KN_OK;
     }
     return retry(block, stream, owner, size, room);
@@ -122,7 +124,7 @@ void kn_buffer_free(kn_buffer *buffer)
 {
     if (!buffer || kn_is_forked())
         return;
-    KN_ATTEMPT; /* where other streams' use cannot be marked they are waited for */
+    KN_PRESERVE_ERROR; /* where other streams' use cannot be marked they are waited for */
     kn_pool *pool = buffer->segment->pool;
     kn_lock(&pool->lock);
     if (buffer->watchers)
@@ -132,7 +134,7 @@ void kn_buffer_free(kn_buffer *buffer)
     kn_pool_settle_wide_use(buffer);
     if (pool->guard)
         kn_guard_check(pool, buffer);
-    kn_pool_put_when_unused(pool, buffer);
+    kn_pool_free_when_unused(pool, buffer);
     kn_unlock(&pool->lock);
 }
 

@@ -77,8 +77,8 @@ static inline void kn_pool_count_out(kn_pool *pool, const kn_segment *segment, k
 {
     kn_pool_part parts[] = {KN_PART_ALL, kn_part_of(segment)};
     for (int i = 0; i < 2; i++) {
-        kn_statistic_take(&pool->figures.stats[what][parts[i]], 1);
-        kn_statistic_take(&pool->figures.stats[what + KN_STAT_BYTES][parts[i]], (int64_t)bytes);
+        kn_statistic_subtract(&pool->figures.stats[what][parts[i]], 1);
+        kn_statistic_subtract(&pool->figures.stats[what + KN_STAT_BYTES][parts[i]], (int64_t)bytes);
     }
 }
 
@@ -86,8 +86,8 @@ static inline void kn_pool_count_requested(kn_pool *pool, const kn_buffer *block
 {
     kn_pool_part parts[] = {KN_PART_ALL, kn_part_of(block->segment)};
     for (int i = 0; i < 2; i++)
-        (more ? kn_statistic_add : kn_statistic_take)(&pool->figures.stats[KN_STAT_REQUESTED_BYTES][parts[i]],
-                                                      (int64_t)block->requested);
+        (more ? kn_statistic_add : kn_statistic_subtract)(&pool->figures.stats[KN_STAT_REQUESTED_BYTES][parts[i]],
+                                                          (int64_t)block->requested);
 }
 
 /* --- history.c -------------------------------------------------------------------------------- */
@@ -123,32 +123,33 @@ kn_buffer *kn_free_best_fit(kn_pool *pool, const kn_stream *stream, const kn_mem
 
 /* Takes memory for a segment, of its size, within what the process may reserve; false when there is none. Gives it
  * back. */
-bool kn_driver_take(kn_segment *segment);
-void kn_driver_give(kn_segment *segment);
+bool kn_driver_alloc(kn_segment *segment);
+void kn_driver_free(kn_segment *segment);
 
 /* --- segments.c ------------------------------------------------------------------------------- */
 
 /* A free block of the stream and of `owner`'s segments with room for `size` bytes (a multiple of KN_MIN_BLOCK), cut to
  * size where that pays and no longer free. NULL when there is none. */
-kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size);
+kn_buffer *kn_pool_alloc_cached(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size);
 
 /* When all else fails: a small block from a large segment, a large one from a small. */
-kn_buffer *kn_pool_take_anywhere(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size);
+kn_buffer *kn_pool_alloc_anywhere(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size);
 
 /* The same from a new segment of `owner`. KN_ERR_MEMORY, without a message, when the driver refuses or the limit is
  * reached. */
-typedef enum kn_room {
-    KN_ROOM_NONE,      /* a segment for this block alone, released with it */
-    KN_ROOM_ROUNDED,   /* no more than rounding asks for */
-    KN_ROOM_FOR_OTHERS /* a larger segment, from which later requests are served */
-} kn_room;
-kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_room room);
+typedef enum kn_segment_kind {
+    KN_SEGMENT_EXACT,   /* a segment for this block alone, released with it */
+    KN_SEGMENT_ROUNDED, /* no more than rounding asks for */
+    KN_SEGMENT_SHARED   /* a larger segment, from which later requests are served */
+} kn_segment_kind;
+kn_status kn_pool_alloc_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size,
+                            kn_segment_kind room);
 
 /* If the segment is a destroyed stream's and wholly free, any stream may take it from now on. */
 void kn_pool_offer_unused(kn_pool *pool, kn_segment *segment);
 
 /* Back to the free blocks, merged with its free neighbours. */
-void kn_pool_put(kn_pool *pool, kn_buffer *block);
+void kn_pool_free_block(kn_pool *pool, kn_buffer *block);
 
 /* Gives the segments that hold no live block back to the driver; not those of private pools, whose owners count on
  * their addresses. */
@@ -166,7 +167,7 @@ kn_mem_pool *kn_mem_pool_for(const kn_stream *stream);
 void kn_pool_settle_wide_use(kn_buffer *block);
 
 /* Frees the block now, or when the other streams that use it are done with it. */
-void kn_pool_put_when_unused(kn_pool *pool, kn_buffer *block);
+void kn_pool_free_when_unused(kn_pool *pool, kn_buffer *block);
 
 /* Frees the blocks whose other streams are done with them; waits for them if `wait`. */
 void kn_pool_process_pending(kn_pool *pool, bool wait);

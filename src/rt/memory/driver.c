@@ -65,7 +65,7 @@ static void ask_for_large_pages(kn_segment *segment)
 #endif
 }
 
-bool kn_driver_take(kn_segment *segment)
+bool kn_driver_alloc(kn_segment *segment)
 {
     kn_device *device = segment->device;
     if (kn_device_is_lost(device))
@@ -88,7 +88,7 @@ bool kn_driver_take(kn_segment *segment)
     return error == CL_SUCCESS;
 }
 
-void kn_driver_give(kn_segment *segment)
+void kn_driver_free(kn_segment *segment)
 {
     if (segment->from.release)
         segment->from.release(segment->from.user, segment->device, segment->memory);

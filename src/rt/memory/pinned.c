@@ -106,8 +106,8 @@ void kn_pinned_empty_cache(const kn_device *device)
         *link = block->next;
         block->next = gone;
         gone = block;
-        kn_statistic_take(&pool.figures.allocations, 1);
-        kn_statistic_take(&pool.figures.allocated_bytes, (int64_t)block->size);
+        kn_statistic_subtract(&pool.figures.allocations, 1);
+        kn_statistic_subtract(&pool.figures.allocated_bytes, (int64_t)block->size);
     }
     kn_unlock(&pool.lock);
     while (gone) {
@@ -140,7 +140,7 @@ kn_status kn_pinned_alloc(kn_pinned **pinned, kn_device *device, size_t bytes)
     size_t size = rounded(bytes);
     kn_pinned *block = take_idle(device, size);
     if (!block) {
-        KN_ATTEMPT;
+        KN_PRESERVE_ERROR;
         new_block(&block, device, size);
     }
     if (!block) {
@@ -167,8 +167,8 @@ void kn_pinned_free(kn_pinned *pinned)
         return;
     }
     kn_lock(&pool.lock);
-    kn_statistic_take(&pool.figures.active_requests, 1);
-    kn_statistic_take(&pool.figures.active_bytes, (int64_t)pinned->size);
+    kn_statistic_subtract(&pool.figures.active_requests, 1);
+    kn_statistic_subtract(&pool.figures.active_bytes, (int64_t)pinned->size);
     pinned->next = pool.idle;
     pool.idle = pinned;
     kn_unlock(&pool.lock);

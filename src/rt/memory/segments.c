@@ -11,13 +11,13 @@
 #define LARGE_ROUND (2 * KN_MIB)
 #define MEDIUM_SHARE 16 /* a medium segment is at most this fraction of what may be reserved */
 
-static size_t segment_size_for(size_t size, kn_room room)
+static size_t segment_size_for(size_t size, kn_segment_kind room)
 {
-    if (room == KN_ROOM_NONE)
+    if (room == KN_SEGMENT_EXACT)
         return size;
     if (size <= KN_SMALL_REQUEST)
         return SMALL_SEGMENT;
-    return room == KN_ROOM_FOR_OTHERS && size < MEDIUM_REQUEST ? MEDIUM_SEGMENT : kn_round_up(size, LARGE_ROUND);
+    return room == KN_SEGMENT_SHARED && size < MEDIUM_REQUEST ? MEDIUM_SEGMENT : kn_round_up(size, LARGE_ROUND);
 }
 
 /* --- segments --------------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ static void release_segment(kn_pool *pool, kn_segment *segment)
     kn_pool_count_out(pool, segment, KN_STAT_SEGMENT, segment->size);
     kn_pool_trace(pool, KN_TRACE_SEGMENT_FREE, segment->first, segment->size);
     pool->figures.driver_frees++;
-    kn_driver_give(segment);
+    kn_driver_free(segment);
     kn_free(segment->first);
     kn_free(segment);
 }
@@ -73,7 +73,7 @@ static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *
     if (segment)
         *segment =
             (kn_segment){.device = device, .pool = pool, .size = size, .small = small, .owner = owner, .first = whole};
-    if (!segment || !whole || !kn_driver_take(segment)) {
+    if (!segment || !whole || !kn_driver_alloc(segment)) {
         kn_free(segment);
         kn_free(whole);
         return KN_ERR_MEMORY;
@@ -96,7 +96,7 @@ static void split(kn_pool *pool, kn_buffer *block, size_t size)
     size_t rest = block->size - size;
     if (rest < (block->segment->small ? KN_MIN_BLOCK : KN_SMALL_REQUEST + 1))
         return;
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     kn_buffer *tail = kn_calloc(1, sizeof *tail);
     if (!tail)
         return; /* the block stays larger than asked: harmless */
@@ -138,12 +138,12 @@ static kn_buffer *take_from(kn_pool *pool, kn_stream *stream, const kn_mem_pool 
     return block;
 }
 
-kn_buffer *kn_pool_take(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
+kn_buffer *kn_pool_alloc_cached(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
 {
     return take_from(pool, stream, owner, size, size <= KN_SMALL_REQUEST);
 }
 
-kn_buffer *kn_pool_take_anywhere(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
+kn_buffer *kn_pool_alloc_anywhere(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size)
 {
     kn_buffer *block = take_from(pool, stream, owner, size, true);
     return block ? block : take_from(pool, stream, owner, size, false);
@@ -176,11 +176,11 @@ static kn_buffer *take_over(kn_stream *stream, kn_mem_pool *owner, size_t size, 
     return best->first;
 }
 
-kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_room room)
+kn_status kn_pool_alloc_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_segment_kind room)
 {
     /* Where little may be reserved, segments larger than needed would leave too little. */
-    if (room == KN_ROOM_FOR_OTHERS && kn_pool_allowed(stream->device) / MEDIUM_SHARE < MEDIUM_SEGMENT)
-        room = KN_ROOM_ROUNDED;
+    if (room == KN_SEGMENT_SHARED && kn_pool_allowed(stream->device) / MEDIUM_SHARE < MEDIUM_SEGMENT)
+        room = KN_SEGMENT_ROUNDED;
     const size_t whole = segment_size_for(size, room);
     const bool small = size <= KN_SMALL_REQUEST;
     *block = owner ? take_over(stream, owner, whole, small) : NULL;
@@ -189,8 +189,8 @@ kn_status kn_pool_take_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *ow
         return KN_OK;
     }
     KN_TRY(new_segment(block, stream, owner, whole, small));
-    (*block)->segment->uncached = room == KN_ROOM_NONE;
-    if (room != KN_ROOM_NONE)
+    (*block)->segment->uncached = room == KN_SEGMENT_EXACT;
+    if (room != KN_SEGMENT_EXACT)
         split(stream->device->pool, *block, size);
     return KN_OK;
 }
@@ -206,7 +206,7 @@ static void merge_right(kn_buffer *block)
     kn_free(right);
 }
 
-void kn_pool_put(kn_pool *pool, kn_buffer *block)
+void kn_pool_free_block(kn_pool *pool, kn_buffer *block)
 {
     kn_pool_count_out(pool, block->segment, KN_STAT_ACTIVE, block->size);
     kn_pool_count_requested(pool, block, false);

@@ -18,7 +18,7 @@ static inline void kn_statistic_add(kn_statistic *figure, int64_t amount)
         figure->peak = figure->current;
 }
 
-static inline void kn_statistic_take(kn_statistic *figure, int64_t amount)
+static inline void kn_statistic_subtract(kn_statistic *figure, int64_t amount)
 {
     figure->current -= amount;
     figure->freed += amount;

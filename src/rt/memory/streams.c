@@ -7,7 +7,7 @@
 
 void kn_pool_process_pending(kn_pool *pool, bool wait)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     for (kn_buffer **link = &pool->pending; *link;) {
         kn_buffer *block = *link;
         bool done = true;
@@ -22,7 +22,7 @@ void kn_pool_process_pending(kn_pool *pool, bool wait)
             kn_event_free(block->events[i]);
         block->num_others = 0;
         block->is_pending = false;
-        kn_pool_put(pool, block);
+        kn_pool_free_block(pool, block);
     }
 }
 
@@ -35,7 +35,7 @@ void kn_pool_settle_wide_use(kn_buffer *block)
     block->num_others = 0;
 }
 
-void kn_pool_put_when_unused(kn_pool *pool, kn_buffer *block)
+void kn_pool_free_when_unused(kn_pool *pool, kn_buffer *block)
 {
     int events = 0;
     for (int i = 0; i < block->num_others; i++)
@@ -45,7 +45,7 @@ void kn_pool_put_when_unused(kn_pool *pool, kn_buffer *block)
             kn_stream_finish(block->others[i]);
     block->num_others = events;
     if (events == 0) {
-        kn_pool_put(pool, block);
+        kn_pool_free_block(pool, block);
     } else {
         block->is_pending = true;
         block->next_pending = pool->pending;

@@ -86,7 +86,7 @@ static char *read_entry(const char *path, const char *key, size_t *bytes)
 
 unsigned char *kn_program_cache_load(const char *key, size_t *size)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     char *path = file_of(key, false);
     size_t bytes = 0;
     char *data = path && kn_file_exists(path) ? read_entry(path, key, &bytes) : NULL;
@@ -114,7 +114,7 @@ static kn_status store(const char *path, const char *key, const unsigned char *b
 
 void kn_program_cache_store(const char *key, const unsigned char *binary, size_t size)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     char *path = file_of(key, true);
     if (path ? store(path, key, binary, size) != KN_OK : kn_error_status() != KN_OK)
         kn_log_message(KN_LOG_INFO, "a compiled program could not be cached: %s", kn_error_message());

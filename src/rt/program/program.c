@@ -167,7 +167,7 @@ static cl_program build_from_binary(kn_device *device, const kn_program *program
 
 static void store_binary(cl_program handle, const char *key)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     size_t size = 0;
     if (clGetProgramInfo(handle, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != CL_SUCCESS || size == 0)
         return;

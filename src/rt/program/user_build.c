@@ -27,13 +27,13 @@ kn_status kn_user_source_build(kn_device *device, const char *path, const char *
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, device, "counting the parameters of kernel `%s`", kernel);
     parameters->count = (int)count;
-    for (cl_uint i = 0; i < count && i < KN_MOST_PARAMETERS; i++)
+    for (cl_uint i = 0; i < count && i < KN_MAX_PARAMETERS; i++)
         parameters->kinds[i] = kind_of(built->handle, i);
     return KN_OK;
 }
 
 bool kn_user_source_tries(kn_device *device, const char *path, const char *options, const char *kernel)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     return kn_user_source_build(device, path, options, kernel, NULL) == KN_OK;
 }

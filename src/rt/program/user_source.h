@@ -30,10 +30,10 @@ typedef enum kn_parameter_kind {
     KN_PARAMETER_VALUE
 } kn_parameter_kind;
 
-#define KN_MOST_PARAMETERS 128
+#define KN_MAX_PARAMETERS 128
 typedef struct kn_parameters {
     int count;
-    kn_parameter_kind kinds[KN_MOST_PARAMETERS]; /* of the first ones */
+    kn_parameter_kind kinds[KN_MAX_PARAMETERS]; /* of the first ones */
 } kn_parameters;
 
 /* Builds the kernel without running it, and tells what its parameters are (NULL: not asked): of what kind only with the

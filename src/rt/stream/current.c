@@ -22,7 +22,7 @@ static _Thread_local int refusals;
 
 void kn_refuse_work(void)
 {
-    kn_stick(); /* errors inside the block are consequences */
+    kn_error_make_sticky(); /* errors inside the block are consequences */
     refusals++;
 }
 

@@ -46,7 +46,7 @@ kn_status kn_fault_record_new(cl_mem *record, kn_device *device)
 /* --- of other devices ------------------------------------------------------------------------- */
 
 /* Streams are never freed, so the pointer stays valid. */
-void kn_stream_hear_faults(kn_stream *to, kn_stream *from)
+void kn_stream_collect_faults(kn_stream *to, kn_stream *from)
 {
     if (!atomic_load(&from->fault_armed) && !atomic_load(&from->hears))
         return;

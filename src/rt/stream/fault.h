@@ -20,6 +20,6 @@ static inline bool kn_stream_take_armed(kn_stream *stream) { return atomic_excha
 kn_status kn_stream_check_fault(kn_stream *stream, bool armed);
 
 /* Values of `from` came to `to`: if its kernels may have found a fault, the next check of `to` reports that too. */
-void kn_stream_hear_faults(kn_stream *to, kn_stream *from);
+void kn_stream_collect_faults(kn_stream *to, kn_stream *from);
 
 #endif

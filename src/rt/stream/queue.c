@@ -55,4 +55,4 @@ cl_int kn_stream_finish_queue(kn_stream *stream, cl_command_queue queue)
 
 cl_int kn_stream_finish(kn_stream *stream) { return kn_stream_finish_queue(stream, stream->queue); }
 
-void kn_stream_settle(kn_stream *stream) { kn_stream_finish(stream); }
+void kn_stream_drain(kn_stream *stream) { kn_stream_finish(stream); }

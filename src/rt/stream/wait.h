@@ -11,7 +11,7 @@ kn_status kn_event_await(kn_event *event); /* waits, but does not count as a hos
 
 /* Waits for all that was enqueued on the stream, for memory that is about to be freed. Never refused, does not count as
  * a host wait, reports no error. */
-void kn_stream_settle(kn_stream *stream);
+void kn_stream_drain(kn_stream *stream);
 
 /* Calls so far that made the host wait until device work was done: reads, synchronizes, writes too large to be staged.
  */

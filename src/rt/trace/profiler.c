@@ -146,7 +146,7 @@ bool kn_profiler_enter(const kn_profiler_params *params)
 {
     if (kn_profiler_start_with(params) == KN_OK)
         return true;
-    kn_stick();
+    kn_error_make_sticky();
     return false;
 }
 

@@ -284,14 +284,14 @@ static kn_status read_present(kn_tuning_list *list, const kn_device *device, con
     KN_TRY(kn_file_look_up(path, &exists));
     if (!exists)
         return KN_OK;
-    kn_error_take(&before);
+    kn_error_save(&before);
     kn_status status = kn_tuning_read(list, device, path, true);
     if (status == KN_ERR_FORMAT) {
         kn_log_message(KN_LOG_WARNING, "tuning results are begun anew: %s", kn_error_message());
         status = KN_OK;
     }
     if (status == KN_OK || (before.status != KN_OK && before.sticks))
-        kn_error_put_back(&before);
+        kn_error_restore(&before);
     return status;
 }
 
@@ -337,10 +337,10 @@ kn_status kn_tuning_write(const kn_tuning_list *list, const kn_device *device, c
 static kn_status read_to_clear(kn_tuning_list *list, cJSON **root, const char *path)
 {
     kn_error_state before;
-    kn_error_take(&before);
+    kn_error_save(&before);
     kn_status status = read_file(list, root, path);
     if (status == KN_ERR_FORMAT || (before.status != KN_OK && before.sticks))
-        kn_error_put_back(&before);
+        kn_error_restore(&before);
     return status == KN_ERR_FORMAT ? KN_OK : status;
 }
 

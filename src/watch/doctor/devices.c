@@ -196,7 +196,7 @@ static void check_largest_buffer(kn_diagnosis *diagnosis, const kn_device *devic
 
 void kn_diagnose_devices(kn_diagnosis *diagnosis)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     int devices = kn_device_count(); /* first: it finds PoCL a folder */
     for (int i = 0; i < kn_platform_count(); i++)
         check_platform(diagnosis, i);

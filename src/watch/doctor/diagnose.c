@@ -118,7 +118,7 @@ static void check_driver_cache(kn_diagnosis *diagnosis)
 
 void kn_diagnose_cache(kn_diagnosis *diagnosis)
 {
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     check_driver_cache(diagnosis);
     char *directory = kn_cache_directory();
     if (!directory) {

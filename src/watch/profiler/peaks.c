@@ -39,7 +39,7 @@ static int find_wanted(wanted list[KN_MAX_DEVICES], const kn_profile *profile)
 static void measure(const wanted *w)
 {
     double unused;
-    KN_ATTEMPT;
+    KN_PRESERVE_ERROR;
     bool fine = (!w->f32 || kn_peak_flops(w->device, false, &unused) == KN_OK) &&
                 (!w->f64 || kn_peak_flops(w->device, true, &unused) == KN_OK) &&
                 kn_peak_bytes(w->device, &unused) == KN_OK;

@@ -321,5 +321,5 @@ char *kn_profiler_table_with(const kn_profiler_table_params *params)
     if (status == KN_OK)
         return kn_text_finish(&text);
     kn_text_free(&text);
-    return kn_stick();
+    return kn_error_make_sticky();
 }

@@ -12,7 +12,7 @@
 
 #define GIB ((uint64_t)1 << 30)
 #define COLUMNS 1024
-#define MOST_PLACES 16
+#define MAX_PLACES 16
 
 static bool full;
 
@@ -20,7 +20,7 @@ static bool full;
  * elements. Each place holds another power of two, so that the sum tells which were counted, and how often. */
 typedef struct places {
     int count;
-    int64_t at[MOST_PLACES];
+    int64_t at[MAX_PLACES];
 } places;
 
 static places places_in(int64_t n)

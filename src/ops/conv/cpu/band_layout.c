@@ -85,7 +85,7 @@ void kn_conv_describe_bands(kn_conv_bands *b, const kn_conv_shape *s, bool backw
     b->layout.pitch = c->rows + c->halo;
 }
 
-void kn_conv_cut_bands(kn_conv_bands *b, int64_t most, int64_t tile)
+void kn_conv_split_bands(kn_conv_bands *b, int64_t most, int64_t tile)
 {
     kn_conv_band_layout *g = &b->layout;
     int64_t rows = b->rows.rows, halo = b->rows.halo, all = g->images * rows;

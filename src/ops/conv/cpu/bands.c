@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 enum { BAND_BYTES = 384 << 10 }; /* of the band that all result channels pass over: less than half a level-2 cache */
-enum { MOST_TILES = 12 };        /* of a band: then it is long enough */
+enum { MAX_TILES = 12 };         /* of a band: then it is long enough */
 enum { PACK_BYTES = 64 << 10 };  /* weights of backward-data above which every cache line must be read in full */
 
 enum { PACKED_BLOCKS = 4 }; /* of a work-item that packs: PACKED in cl/conv/cpu/bands.cl */
@@ -36,7 +36,7 @@ static const bands_tile tiles_of_32[] = {{8, 3}, {6, 4}, {5, 5}, {3, 7}, {2, 8},
 static int64_t longest_band(const bands_pass *p, int64_t tile)
 {
     int64_t planes = p->bands.layout.inner * kn_conv_band_planes(&p->bands);
-    return kn_min_i64(BAND_BYTES / p->element / kn_max_i64(1, planes), MOST_TILES * tile);
+    return kn_min_i64(BAND_BYTES / p->element / kn_max_i64(1, planes), MAX_TILES * tile);
 }
 
 /* Cycles of one tap of all: per tile two multiply-adds a cycle, and something for each load; a vector at any address
@@ -58,7 +58,7 @@ static void choose_tile(bands_pass *p, const kn_limits *limits)
     double least = 0;
     for (int i = 0; i < count; i++) {
         int64_t size = (int64_t)tiles[i].vectors * p->vector_width;
-        kn_conv_cut_bands(&p->bands, longest_band(p, size), size);
+        kn_conv_split_bands(&p->bands, longest_band(p, size), size);
         double cost = cost_of(p, tiles[i]);
         if (best && cost >= least)
             continue;
@@ -68,7 +68,7 @@ static void choose_tile(bands_pass *p, const kn_limits *limits)
     p->channels = best->channels;
     p->vectors = best->vectors;
     int64_t size = (int64_t)p->vectors * p->vector_width;
-    kn_conv_cut_bands(&p->bands, longest_band(p, size), size);
+    kn_conv_split_bands(&p->bands, longest_band(p, size), size);
 }
 
 static void describe_weights(bands_pass *p)

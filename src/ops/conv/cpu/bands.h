@@ -31,7 +31,7 @@ bool kn_conv_bands_fit(const kn_conv_shape *s, bool backward);
 void kn_conv_describe_bands(kn_conv_bands *b, const kn_conv_shape *s, bool backward);
 
 /* Chooses the rows per band so that one is about `most` elements long, in tiles of `tile`, and sets what follows. */
-void kn_conv_cut_bands(kn_conv_bands *b, int64_t most, int64_t tile);
+void kn_conv_split_bands(kn_conv_bands *b, int64_t most, int64_t tile);
 
 static inline int64_t kn_conv_band_planes(const kn_conv_bands *b) /* of one channel */
 {

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { MOST_TAPS = 9 }; /* at a time: weights or sums, in registers */
+enum { MAX_TAPS = 9 }; /* at a time: weights or sums, in registers */
 /* A grid and its result, beyond which conv/cpu/planes.cl is better: it does not come back to what it has read, but for
  * the weights it reads twice as much. A grid is as wide as the device's vectors, and so, roughly, are the caches. */
 enum { GRID_BYTES = 288 << 10, WEIGHTS_GRID_BYTES = 1 << 20 };
@@ -38,7 +38,7 @@ static void choose_grid(kn_conv_plane_shape *p)
 /* The most that divide the kernel's taps: none is summed twice or left out. */
 static int64_t taps_at_a_time(const kn_conv_shape *s)
 {
-    int64_t taps = kn_conv_taps(s), most = kn_min_i64(taps, MOST_TAPS);
+    int64_t taps = kn_conv_taps(s), most = kn_min_i64(taps, MAX_TAPS);
     while (taps % most > 0)
         most--;
     return most;

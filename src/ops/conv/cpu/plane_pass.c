@@ -2,7 +2,7 @@
  * their scratch, shares of the images. */
 #include "ops/conv/cpu/planes.h"
 
-enum { LEAST_TASKS = 64 }; /* of backward-weights, whatever the device: the order of sums must not depend on it */
+enum { MIN_TASKS = 64 }; /* of backward-weights, whatever the device: the order of sums must not depend on it */
 
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
 
@@ -88,7 +88,7 @@ static kn_status choose_shares(plane_shares *b, kn_stream *stream, const kn_conv
 {
     const kn_conv_shape *s = &problem->shape;
     int64_t element = s->f64 ? 8 : 4;
-    b->images_per_share = kn_div_up(s->images, kn_min_i64(s->images, kn_div_up(LEAST_TASKS, tasks)));
+    b->images_per_share = kn_div_up(s->images, kn_min_i64(s->images, kn_div_up(MIN_TASKS, tasks)));
     b->shares = kn_div_up(s->images, b->images_per_share);
     if (b->shares == 1)
         return KN_OK;

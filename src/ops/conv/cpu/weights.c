@@ -3,9 +3,9 @@
 
 /* A tile: VECTORS vectors along the channels by `taps`. */
 enum { VECTORS = 2, TAPS_OF_32_REGISTERS = 10, TAPS_OF_16_REGISTERS = 5 };
-enum { SHARE_PIXELS = 4096 };         /* 512 KiB of repacked dy: half a level-2 cache */
-enum { LEAST_PIXELS = 256 };          /* below that a share is mostly overhead */
-#define MOST_SUMS ((int64_t)64 << 20) /* bytes of the shares' sums */
+enum { SHARE_PIXELS = 4096 };        /* 512 KiB of repacked dy: half a level-2 cache */
+enum { MIN_PIXELS = 256 };           /* below that a share is mostly overhead */
+#define MAX_SUMS ((int64_t)64 << 20) /* bytes of the shares' sums */
 
 typedef struct weights_pass {
     const kn_conv_problem *problem;
@@ -44,8 +44,8 @@ static void choose_shares(weights_pass *w)
     int64_t pixels = g->images * g->rows * g->columns;
     int64_t tiles = kn_div_up(g->taps, w->taps_per_tile) * w->blocks;
     int64_t shares = kn_max_i64(kn_div_up(pixels, SHARE_PIXELS), kn_div_up(64, tiles));
-    shares = kn_min_i64(shares, kn_div_up(pixels, LEAST_PIXELS));
-    shares = kn_max_i64(1, kn_min_i64(shares, MOST_SUMS / (w->num_weights * w->element + 1)));
+    shares = kn_min_i64(shares, kn_div_up(pixels, MIN_PIXELS));
+    shares = kn_max_i64(1, kn_min_i64(shares, MAX_SUMS / (w->num_weights * w->element + 1)));
     g->pixels_per_share = kn_max_i64(1, kn_div_up(pixels, shares));
     g->shares = kn_max_i64(1, kn_div_up(pixels, g->pixels_per_share));
 }

@@ -6,7 +6,7 @@
 
 enum { TAPS = 9 }; /* a 3 x 3 kernel's; by one or two channels of sums */
 enum {
-    LEAST_ITEMS = 64
+    MIN_ITEMS = 64
 }; /* work-items to aim at, whatever the device: the sums' order must not depend on the number of cores */
 
 typedef struct rows_pass {
@@ -41,7 +41,7 @@ static void describe(rows_pass *w, const kn_limits *limits)
     w->channels_per_tile = kn_conv_many_registers(limits) && w->layout.outer > 1 ? 2 : 1;
     w->blocks = s->groups * kn_div_up(w->layout.outer, w->channels_per_tile);
     int64_t items = kn_div_up(w->layout.taps, TAPS) * w->blocks;
-    int64_t shares = kn_max_i64(1, kn_min_i64(s->images, kn_div_up(LEAST_ITEMS, items)));
+    int64_t shares = kn_max_i64(1, kn_min_i64(s->images, kn_div_up(MIN_ITEMS, items)));
     /* And several shares in any case, so that a sum in f32 does not run over all images. */
     shares = kn_max_i64(shares, kn_min_i64(16, s->images));
     w->images_per_share = kn_div_up(s->images, shares);

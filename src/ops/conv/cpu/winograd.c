@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { MOST_TILES = 160 }; /* of a block whose products stay in the second-level cache */
+enum { MAX_TILES = 160 }; /* of a block whose products stay in the second-level cache */
 
 /* Mirror of struct winograd_shape in cl/conv/cpu/winograd_tiles.clh. */
 typedef struct winograd_shape {
@@ -18,7 +18,7 @@ typedef struct winograd_shape {
 typedef struct winograd {
     winograd_shape shape;
     kn_conv_operand x, weight, bias, y;
-    kn_cut cut;
+    kn_bounds bounds;
     int vector_width, kernel, tiles, vectors; /* VW, WR, MT, KV */
     int64_t items;                            /* of work: one per core, for each has scratch of its own */
     bool has_bias;
@@ -37,7 +37,7 @@ static void describe(winograd *w, const kn_limits *limits, const kn_conv_problem
                             : problem->bias.buffer ? problem->bias
                                                    : problem->weight,
                     .y = backward ? problem->x : problem->y,
-                    .cut = kn_cut_of(backward ? KN_ACTIVATION_NONE : problem->activation),
+                    .bounds = kn_bounds_of(backward ? KN_ACTIVATION_NONE : problem->activation),
                     .vector_width = kn_conv_vector_width(limits, false),
                     .kernel = (int)s->kernel_size[1],
                     .tiles = kn_conv_many_registers(limits) ? 14 : 6,
@@ -112,7 +112,7 @@ static kn_status launch_many(kn_stream *stream, const winograd *w, const char *o
                   .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
                   KN_ARGS(operand(w->x), kn_arg_buffer(u, 0), operand(w->bias), operand(w->y),
                           kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)),
-                          kn_arg_i32(w->has_bias), kn_arg_f32(w->cut.low), kn_arg_f32(w->cut.high)));
+                          kn_arg_i32(w->has_bias), kn_arg_f32(w->bounds.low), kn_arg_f32(w->bounds.high)));
 }
 
 static kn_status run_many(kn_stream *stream, const winograd *w, const char *options)
@@ -140,7 +140,7 @@ static void choose_few(winograd *w, const kn_limits *limits)
 {
     winograd_shape *s = &w->shape;
     int64_t width = w->vector_width, block = w->vectors * width, tiles = tiles_of(s);
-    int64_t tile_blocks = kn_div_up(tiles, MOST_TILES), tiles_each = kn_div_up(tiles, tile_blocks);
+    int64_t tile_blocks = kn_div_up(tiles, MAX_TILES), tiles_each = kn_div_up(tiles, tile_blocks);
     w->tiles = (int)kn_max_i64(4, kn_div_up(tiles_each, kn_div_up(tiles_each, w->tiles)));
     s->tiles = round_up(tiles_each, w->tiles);
     s->panels = 1;
@@ -161,7 +161,7 @@ static kn_status launch_few(kn_stream *stream, const winograd *w, const char *op
                   .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
                   KN_ARGS(kn_arg_buffer(v, 0), operand(w->weight), operand(w->bias), operand(w->y),
                           kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s), kn_arg_i32(w->has_bias),
-                          kn_arg_f32(w->cut.low), kn_arg_f32(w->cut.high)));
+                          kn_arg_f32(w->bounds.low), kn_arg_f32(w->bounds.high)));
 }
 
 static kn_status run_few(kn_stream *stream, const winograd *w, const char *options)
@@ -190,7 +190,7 @@ static bool is_few(const winograd *w)
 {
     int64_t tiles = tiles_of(&w->shape), inner = round_up(w->shape.inner, w->vector_width);
     int64_t v_bytes = 36 * 4 * inner * tiles, u_bytes = 36 * 4 * inner * w->shape.outer;
-    return v_bytes <= 16 << 20 && (tiles <= MOST_TILES || u_bytes > kn_max_i64(v_bytes, 4 << 20));
+    return v_bytes <= 16 << 20 && (tiles <= MAX_TILES || u_bytes > kn_max_i64(v_bytes, 4 << 20));
 }
 
 static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)

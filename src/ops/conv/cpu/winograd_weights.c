@@ -6,7 +6,7 @@
 
 enum { FREQUENCIES = 36 };
 enum { STAGE_BYTES = 128 << 10 }; /* of a strip's repacked channels: stays in the level-2 cache */
-enum { LEAST_CHUNK_BYTES = 8 << 20, MOST_CHUNK_BYTES = 64 << 20 }; /* of a chunk's transforms: the level-3 cache */
+enum { MIN_CHUNK_BYTES = 8 << 20, MAX_CHUNK_BYTES = 64 << 20 }; /* of a chunk's transforms: the level-3 cache */
 enum { ITEMS_PER_UNIT = 8 }; /* work-items per compute unit where each has scratch memory */
 
 /* Mirrors of the structs in cl/conv/cpu/winograd_weights.cl. */
@@ -73,7 +73,7 @@ static void describe_tiles(winograd_pass *w)
     int64_t bytes_of_du = pairs * FREQUENCIES * w->width * w->width * w->element;
     int64_t bytes_of_tile = blocks * FREQUENCIES * w->width * w->element;
     int64_t bytes = bytes_of_tile * s->images * g->tile_rows * g->tile_columns;
-    int64_t most = kn_max_i64(LEAST_CHUNK_BYTES, kn_min_i64(2 * bytes_of_du, MOST_CHUNK_BYTES));
+    int64_t most = kn_max_i64(MIN_CHUNK_BYTES, kn_min_i64(2 * bytes_of_du, MAX_CHUNK_BYTES));
     int64_t chunks = kn_max_i64(1, kn_div_up(bytes, most));
     w->at_once = chunks == 1 && 3 * bytes < 4 * bytes_of_du;
     w->strips_per_chunk = w->at_once ? w->all_strips : kn_div_up(w->all_strips, chunks);

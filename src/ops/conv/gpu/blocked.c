@@ -162,7 +162,7 @@ static kn_status correlate(kn_stream *stream, const kn_conv_correlation *c, kn_b
     const size_t items = (size_t)kn_block_items(s);
     const int64_t element = c->f64 ? 8 : 4;
     const kn_conv_operand bias = c->bias.buffer ? c->bias : c->weight;
-    const kn_cut cut = kn_cut_of(c->activation);
+    const kn_bounds bounds = kn_bounds_of(c->activation);
     char options[KN_BLOCK_OPTIONS];
     matrix m;
     KN_TRY(make_matrix(stream, c, quantum, &m));
@@ -177,7 +177,7 @@ static kn_status correlate(kn_stream *stream, const kn_conv_correlation *c, kn_b
                 kn_arg_buffer(bias.buffer, bias.offset * element), kn_arg_buffer(c->y.buffer, c->y.offset * element),
                 kn_arg_struct(&pixels, sizeof pixels), kn_arg_struct(&taps, sizeof taps),
                 kn_arg_struct(&m.layout, sizeof m.layout), kn_arg_struct(&result, sizeof result),
-                kn_arg_f64_or_f32(c->f64, cut.low), kn_arg_f64_or_f32(c->f64, cut.high)));
+                kn_arg_f64_or_f32(c->f64, bounds.low), kn_arg_f64_or_f32(c->f64, bounds.high)));
     kn_buffer_free(m.packed);
     return status;
 }
@@ -204,9 +204,9 @@ static kn_status backward_data(kn_stream *stream, const kn_conv_problem *problem
 
 /* Blocks of a problem with few weights, the number of shares times as many: enough for any device. Fixed, so that the
  * order of the sums does not depend on it. */
-enum { BLOCKS = 1024, LEAST_PIXELS = 512 };
-#define MOST_SUMS ((int64_t)256 << 20) /* bytes */
-#define MOST_OFFSET ((int64_t)INT32_MAX)
+enum { BLOCKS = 1024, MIN_PIXELS = 512 };
+#define MAX_SUMS ((int64_t)256 << 20) /* bytes */
+#define MAX_OFFSET ((int64_t)INT32_MAX)
 
 /* Elements of the larger of the images of x and y. */
 static int64_t image_elements(const kn_conv_shape *s)
@@ -220,9 +220,9 @@ static int64_t choose_share(const kn_conv_shape *s, int64_t element)
 {
     const int64_t area = s->out_size[1] * s->out_size[2], pixels = s->images * area;
     const int64_t weights = s->out_channels * kn_conv_taps(s), blocks = kn_div_up(weights, 64 * 64);
-    const int64_t within_reach = kn_max_i64(1, MOST_OFFSET / kn_max_i64(1, image_elements(s)) - 2) * area;
-    int64_t shares = kn_min_i64(kn_div_up(BLOCKS, kn_max_i64(1, blocks)), kn_div_up(pixels, LEAST_PIXELS));
-    shares = kn_max_i64(1, kn_min_i64(shares, MOST_SUMS / (weights * element + 1)));
+    const int64_t within_reach = kn_max_i64(1, MAX_OFFSET / kn_max_i64(1, image_elements(s)) - 2) * area;
+    int64_t shares = kn_min_i64(kn_div_up(BLOCKS, kn_max_i64(1, blocks)), kn_div_up(pixels, MIN_PIXELS));
+    shares = kn_max_i64(1, kn_min_i64(shares, MAX_SUMS / (weights * element + 1)));
     return kn_max_i64(1, kn_min_i64(kn_div_up(pixels, shares), within_reach));
 }
 
@@ -311,7 +311,7 @@ kn_status kn_conv_tensor_backward_weights(kn_stream *stream, const void *problem
  * reach of offsets of 32 bits; a group must fit the device. */
 static bool supports(const kn_limits *limits, const kn_conv_shape *s, kn_block_arithmetic arithmetic)
 {
-    const double most = (double)(MOST_OFFSET - 1024), images = (double)s->images;
+    const double most = (double)(MAX_OFFSET - 1024), images = (double)s->images;
     const int64_t out_area = s->out_size[1] * s->out_size[2];
     const int64_t residue_area = s->in_size[1] / s->stride[1] * (s->in_size[2] / s->stride[2]); /* the smallest */
     const int64_t area = kn_max_i64(1, kn_min_i64(out_area, residue_area));

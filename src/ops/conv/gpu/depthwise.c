@@ -160,7 +160,7 @@ typedef struct depthwise_shares {
 
 /* Work-groups that any device has room for, and blocks of rows per work-item that make up for adding the sums: where
  * there are more of them, shares. Fixed, so that the order of the sums depends on the shape alone. */
-enum { GROUPS = 1024, LEAST_UNITS = 2, MOST_UNITS = 64 };
+enum { GROUPS = 1024, MIN_UNITS = 2, MAX_UNITS = 64 };
 
 typedef struct depthwise_weights_pass {
     const kn_conv_problem *problem;
@@ -178,8 +178,8 @@ static void choose_shares(depthwise_weights_pass *w)
     const int64_t blocks = kn_div_up(s->out_size[1], w->cut.rows), units = s->images * blocks;
     const int64_t chunks = kn_max_i64(1, kn_div_up(columns, w->cut.group)), chunk = kn_div_up(columns, chunks);
     const int64_t walkers = w->cut.group / kn_max_i64(1, chunk);
-    int64_t ranges = kn_min_i64(kn_div_up(GROUPS, s->out_channels * taps * chunks), units / (walkers * LEAST_UNITS));
-    ranges = kn_max_i64(kn_max_i64(1, ranges), kn_div_up(units, walkers * MOST_UNITS));
+    int64_t ranges = kn_min_i64(kn_div_up(GROUPS, s->out_channels * taps * chunks), units / (walkers * MIN_UNITS));
+    ranges = kn_max_i64(kn_max_i64(1, ranges), kn_div_up(units, walkers * MAX_UNITS));
     const int64_t per_share = kn_max_i64(1, kn_div_up(units, ranges));
     w->shape.blocks = kn_divisor_of(blocks);
     w->cut_up = (depthwise_shares){.chunk = kn_divisor_of(chunk),

@@ -6,7 +6,7 @@
 
 #define SOURCE "conv/gpu/winograd.cl"
 
-enum { MOST_ROWS = 4096 }; /* of work-items for weights: more weights than those go round */
+enum { MAX_ROWS = 4096 }; /* of work-items for weights: more weights than those go round */
 
 typedef struct winograd {
     kn_winograd_plan plan;
@@ -52,7 +52,7 @@ static size_t group_of(kn_stream *stream, int64_t places) { return kn_winograd_g
 static kn_status make_factors(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
 {
     const kn_winograd_image image = kn_winograd_windows(&w->plan, images);
-    const int64_t rows = first > 0 ? 0 : kn_min_i64(MOST_ROWS, kn_div_up(w->plan.pairs, image.places));
+    const int64_t rows = first > 0 ? 0 : kn_min_i64(MAX_ROWS, kn_div_up(w->plan.pairs, image.places));
     return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_factors", .operation = w->operation,
                   .options = w->options, .dims = 2, .global = {image.places, (size_t)(image.channels + rows)},
                   .local = {group_of(stream, image.places), 1},
@@ -121,8 +121,8 @@ static kn_status correlate_chunks(kn_stream *stream, winograd *w)
 {
     const kn_winograd_plan *p = &w->plan;
     KN_TRY(alloc(&w->u, stream, w, KN_WINOGRAD_VALUES * p->pairs));
-    KN_TRY(alloc(&w->v, stream, w, kn_winograd_room(p, p->inner)));
-    KN_TRY(alloc(&w->m, stream, w, kn_winograd_room(p, p->outer)));
+    KN_TRY(alloc(&w->v, stream, w, kn_winograd_workspace(p, p->inner)));
+    KN_TRY(alloc(&w->m, stream, w, kn_winograd_workspace(p, p->outer)));
     for (int64_t first = 0; first < p->images; first += p->chunk) {
         const int64_t images = kn_min_i64(p->chunk, p->images - first);
         KN_TRY(make_factors(stream, w, first, images));
@@ -173,8 +173,8 @@ static kn_status multiply_shares(kn_stream *stream, const winograd *w, int64_t f
 static kn_status sum_chunks(kn_stream *stream, winograd *w)
 {
     const kn_winograd_plan *p = &w->plan;
-    KN_TRY(alloc(&w->u, stream, w, kn_winograd_room(p, p->outer)));
-    KN_TRY(alloc(&w->v, stream, w, kn_winograd_room(p, p->inner)));
+    KN_TRY(alloc(&w->u, stream, w, kn_winograd_workspace(p, p->outer)));
+    KN_TRY(alloc(&w->v, stream, w, kn_winograd_workspace(p, p->inner)));
     KN_TRY(alloc(&w->m, stream, w, KN_WINOGRAD_VALUES * p->shares * p->pairs));
     for (int64_t first = 0; first < p->images; first += p->chunk) {
         const int64_t images = kn_min_i64(p->chunk, p->images - first);

@@ -39,7 +39,7 @@ kn_winograd_plan kn_winograd_plan_of(const kn_conv_shape *shape, kn_winograd_pas
 int64_t kn_winograd_limit_chunks(int64_t bytes);
 
 /* Elements of the transformed tiles of a chunk with so many channels per group. */
-int64_t kn_winograd_room(const kn_winograd_plan *plan, int64_t channels);
+int64_t kn_winograd_workspace(const kn_winograd_plan *plan, int64_t channels);
 
 /* Mirror of struct winograd_image in cl/conv/gpu/winograd.cl. */
 typedef struct kn_winograd_image {

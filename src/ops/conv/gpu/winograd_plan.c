@@ -20,7 +20,7 @@ int64_t kn_winograd_limit_chunks(int64_t bytes)
 
 /* Gradients of few weights are summed over shares of the tiles, as many as make so many blocks of 64 x 64 results:
  * enough for any device. Fixed, so that the order of the sums does not depend on it. */
-enum { BLOCK = 64, BLOCKS = 1024, LEAST_TILES = 256 };
+enum { BLOCK = 64, BLOCKS = 1024, MIN_TILES = 256 };
 
 static int64_t round_up(int64_t a, int64_t b) { return kn_div_up(a, b) * b; }
 
@@ -44,7 +44,7 @@ static void choose_shares(kn_winograd_plan *plan, kn_winograd_pass pass)
 {
     const int64_t tiles = tiles_of(plan, plan->chunk), matrices = KN_WINOGRAD_VALUES * plan->groups,
                   blocks = matrices * kn_div_up(plan->inner, BLOCK) * kn_div_up(plan->outer, BLOCK);
-    int64_t shares = pass == KN_WINOGRAD_WEIGHTS ? kn_min_i64(kn_div_up(BLOCKS, blocks), tiles / LEAST_TILES) : 1;
+    int64_t shares = pass == KN_WINOGRAD_WEIGHTS ? kn_min_i64(kn_div_up(BLOCKS, blocks), tiles / MIN_TILES) : 1;
     plan->share = round_up(kn_div_up(tiles, kn_max_i64(1, shares)), LINE);
     plan->shares = kn_div_up(tiles, plan->share);
 }
@@ -75,7 +75,7 @@ kn_winograd_plan kn_winograd_plan_of(const kn_conv_shape *s, kn_winograd_pass pa
     return plan;
 }
 
-int64_t kn_winograd_room(const kn_winograd_plan *plan, int64_t channels)
+int64_t kn_winograd_workspace(const kn_winograd_plan *plan, int64_t channels)
 {
     return KN_WINOGRAD_VALUES * plan->groups * channels * plan->shares * plan->share;
 }
@@ -157,15 +157,15 @@ size_t kn_winograd_group(kn_stream *stream, int64_t most)
  * of launches, of which there may be 65535. */
 static bool fits(const kn_limits *limits, const kn_conv_shape *s, kn_winograd_pass pass)
 {
-    enum { MOST = 30000, MOST_GROUPS = 1024 };
+    enum { MOST = 30000, MAX_GROUPS = 1024 };
     const double most = 1 << 30;
     const double images = (double)s->images, out = (double)s->out_size[1] * (double)s->out_size[2],
                  in = (double)s->in_size[1] * (double)s->in_size[2];
     if (images * out >= most || images * in >= most || s->in_channels > MOST || s->out_channels > MOST ||
-        s->groups > MOST_GROUPS)
+        s->groups > MAX_GROUPS)
         return false;
     const kn_winograd_plan plan = kn_winograd_plan_of(s, pass);
-    const int64_t room = kn_max_i64(kn_winograd_room(&plan, kn_max_i64(plan.inner, plan.outer)),
+    const int64_t room = kn_max_i64(kn_winograd_workspace(&plan, kn_max_i64(plan.inner, plan.outer)),
                                     KN_WINOGRAD_VALUES * plan.shares * plan.pairs);
     return (uint64_t)(room * plan.element) <= limits->max_allocation;
 }

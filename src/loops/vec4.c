@@ -1,23 +1,23 @@
-/* loops/quads.c - plans of elementwise kernels on GPUs: whether four elements are a vector, what places are divided by,
+/* loops/vec4.c - plans of elementwise kernels on GPUs: whether four elements are a vector, what places are divided by,
  * and what is too large for 32 bits. See quads.h. */
-#include "loops/quads.h"
+#include "loops/vec4.h"
 
 #include <string.h>
 
 #include "base/divisor.h"
 #include "base/error.h"
 
-#define MOST_ELEMENTS 0x7fffff00 /* of a launch: places are 32-bit numbers, rounded up to whole groups */
-#define SPACING 32               /* KN_QUAD_SPACING of the kernels */
-#define ITEMS_PER_UNIT 8192      /* four times what runs at once: few of them loop often, and none ends alone */
+#define MAX_ELEMENTS 0x7fffff00 /* of a launch: places are 32-bit numbers, rounded up to whole groups */
+#define SPACING 32              /* KN_VEC4_SPACING of the kernels */
+#define ITEMS_PER_UNIT 8192     /* four times what runs at once: few of them loop often, and none ends alone */
 
-/* kn_quads of cl/pointwise/quads.clh, whose rows are as long as there are lanes: its size is a multiple of 8. */
-typedef struct quad_plan {
+/* kn_vec4_plan of cl/pointwise/vec4.clh, whose rows are as long as there are lanes: its size is a multiple of 8. */
+typedef struct vec4_plan {
     size_t size;
     _Alignas(8) uint8_t bytes[40 * KN_LAYOUT_LANES + 104];
-} quad_plan;
+} vec4_plan;
 
-static void put(quad_plan *plan, const void *value, size_t size)
+static void put(vec4_plan *plan, const void *value, size_t size)
 {
     memcpy(plan->bytes + plan->size, value, size);
     plan->size += size;
@@ -26,20 +26,20 @@ static void put(quad_plan *plan, const void *value, size_t size)
 /* Every place is a 32-bit number from the start on. */
 static bool fits(const kn_layout *l)
 {
-    if (kn_layout_count(l) > MOST_ELEMENTS)
+    if (kn_layout_count(l) > MAX_ELEMENTS)
         return false;
     for (int n = 0; n < l->lanes; n++) {
         int64_t extent = 0;
         for (int d = 0; d < l->ndim; d++)
             extent += (l->shape[d] - 1) * (l->strides[n][d] < 0 ? -l->strides[n][d] : l->strides[n][d]);
-        if (extent > MOST_ELEMENTS)
+        if (extent > MAX_ELEMENTS)
             return false;
     }
     return true;
 }
 
 /* Whether four neighbours are a vector wherever they begin. */
-static bool is_in_line(const kn_quads *quads)
+static bool is_in_line(const kn_vec4_plan *quads)
 {
     const kn_layout *l = &quads->layout;
     const int last = l->ndim - 1;
@@ -57,7 +57,7 @@ static bool is_in_line(const kn_quads *quads)
     return true;
 }
 
-static uint32_t in_line_bits(const kn_quads *quads)
+static uint32_t in_line_bits(const kn_vec4_plan *quads)
 {
     const kn_layout *l = &quads->layout;
     uint32_t bits = 1;
@@ -75,7 +75,7 @@ static uint32_t tasks(const kn_layout *l, bool in_line)
 }
 
 /* Strides of dimension d for a kernel; zeros for d < 0. */
-static void put_strides(quad_plan *plan, const kn_layout *l, int d, bool in_line)
+static void put_strides(vec4_plan *plan, const kn_layout *l, int d, bool in_line)
 {
     const int64_t times = in_line && d == l->ndim - 1 ? 4 : 1;
     for (int n = 0; n < l->lanes; n++) {
@@ -84,13 +84,13 @@ static void put_strides(quad_plan *plan, const kn_layout *l, int d, bool in_line
     }
 }
 
-static quad_plan make_plan(const kn_quads *quads)
+static vec4_plan make_plan(const kn_vec4_plan *quads)
 {
     const kn_layout *l = &quads->layout;
     const uint32_t bits = in_line_bits(quads), unused = 0;
     const uint32_t numbers[] = {(uint32_t)kn_layout_count(l), tasks(l, bits != 0), (uint32_t)l->ndim, bits};
     const int last = l->ndim - 1;
-    quad_plan plan = {0};
+    vec4_plan plan = {0};
 
     for (int n = 0; n < l->lanes; n++)
         put(&plan, &quads->start[n], sizeof quads->start[n]);
@@ -108,9 +108,9 @@ static quad_plan make_plan(const kn_quads *quads)
 }
 
 static kn_status launch_part(kn_stream *stream, const kn_limits *limits, const kn_launch_params *params, int at,
-                             const kn_quads *quads)
+                             const kn_vec4_plan *quads)
 {
-    const quad_plan plan = make_plan(quads);
+    const vec4_plan plan = make_plan(quads);
     const size_t items = tasks(&quads->layout, in_line_bits(quads) != 0);
     const size_t most = (size_t)limits->compute_units * ITEMS_PER_UNIT;
     kn_launch_params part = *params;
@@ -129,7 +129,7 @@ static kn_status launch_part(kn_stream *stream, const kn_limits *limits, const k
 }
 
 /* The first half of the largest dimension becomes `first`, the rest stays. Quarters stay together. */
-static void halve(kn_quads *quads, kn_quads *first)
+static void halve(kn_vec4_plan *quads, kn_vec4_plan *first)
 {
     kn_layout *l = &quads->layout;
     int d = 0;
@@ -143,13 +143,13 @@ static void halve(kn_quads *quads, kn_quads *first)
         quads->start[n] += first->layout.shape[d] * l->strides[n][d];
 }
 
-kn_status kn_launch_quads(kn_stream *stream, const kn_limits *limits, const kn_launch_params *params, int plan,
-                          const kn_quads *quads)
+kn_status kn_launch_vec4(kn_stream *stream, const kn_limits *limits, const kn_launch_params *params, int plan,
+                         const kn_vec4_plan *quads)
 {
-    kn_quads rest = *quads, first;
+    kn_vec4_plan rest = *quads, first;
     while (!fits(&rest.layout)) {
         halve(&rest, &first);
-        KN_TRY(kn_launch_quads(stream, limits, params, plan, &first));
+        KN_TRY(kn_launch_vec4(stream, limits, params, plan, &first));
     }
     return launch_part(stream, limits, params, plan, &rest);
 }

@@ -1,12 +1,12 @@
-/* rt/command/crossing.c - copies from one device to others through pinned host memory, without making the host wait.
+/* rt/command/device_transfer.c - copies from one device to others through pinned host memory, without making the host wait.
  *
  * OpenCL orders commands by events within one context only, and each device has its own context. So the read that fills
  * the pinned memory has a callback; each write out of it, already enqueued on another device's stream, waits for a user
  * event of its own context, which that callback sets. Both streams keep their order, and the host goes on.
  *
- * Crossings are kept and reused, because pinned memory is expensive to make. One is idle when its read has arrived and
+ * Transfers are kept and reused, because pinned memory is expensive to make. One is idle when its read has arrived and
  * all its writes are done. */
-#include "rt/command/crossing.h"
+#include "rt/command/device_transfer.h"
 
 #include "base/memory.h"
 #include "rt/device/inject.h"
@@ -20,13 +20,13 @@
 #define LARGE ((size_t)16 << 20)
 #define KEPT ((size_t)256 << 20) /* bytes; above that, idle ones are freed before another is made */
 
-struct kn_crossing {
+struct kn_device_transfer {
     kn_device *device; /* the source's: its driver made the memory */
     kn_pinned *memory;
-    size_t size;       /* of the memory, in bytes */
-    bool held;         /* between start and end; guarded by the list's lock */
-    kn_crossing *next; /* in the list of all */
-    kn_stream *from;   /* what is under way now */
+    size_t size;              /* of the memory, in bytes */
+    bool held;                /* between start and end; guarded by the list's lock */
+    kn_device_transfer *next; /* in the list of all */
+    kn_stream *from;          /* what is under way now */
     size_t bytes;
 
     kn_mutex lock; /* guards what follows: the callback comes on a thread of the driver's */
@@ -40,34 +40,34 @@ struct kn_crossing {
 
 static struct {
     kn_mutex lock;
-    kn_crossing *first;
+    kn_device_transfer *first;
     size_t bytes; /* of all */
-} crossings = {.lock = KN_MUTEX_INIT};
+} transfers = {.lock = KN_MUTEX_INIT};
 
 /* --- kept for use again; the list's lock is held ----------------------------------------------- */
 
-static bool is_idle(kn_crossing *crossing)
+static bool is_idle(kn_device_transfer *transfer)
 {
-    kn_lock(&crossing->lock);
-    bool idle = crossing->arrived;
-    while (idle && crossing->num_written > 0) {
-        cl_event last = crossing->written[crossing->num_written - 1];
+    kn_lock(&transfer->lock);
+    bool idle = transfer->arrived;
+    while (idle && transfer->num_written > 0) {
+        cl_event last = transfer->written[transfer->num_written - 1];
         cl_int status = CL_QUEUED;
         clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
         idle = status <= CL_COMPLETE;
         if (idle) {
             clReleaseEvent(last);
-            crossing->num_written--;
+            transfer->num_written--;
         }
     }
-    kn_unlock(&crossing->lock);
+    kn_unlock(&transfer->lock);
     return idle;
 }
 
-static kn_crossing *find_idle(const kn_device *device, size_t bytes)
+static kn_device_transfer *find_idle(const kn_device *device, size_t bytes)
 {
-    kn_crossing *best = NULL;
-    for (kn_crossing *one = crossings.first; one; one = one->next)
+    kn_device_transfer *best = NULL;
+    for (kn_device_transfer *one = transfers.first; one; one = one->next)
         if (!one->held && one->device == device && one->size >= bytes && (!best || one->size < best->size) &&
             is_idle(one))
             best = one;
@@ -75,17 +75,17 @@ static kn_crossing *find_idle(const kn_device *device, size_t bytes)
 }
 
 /* Removes idle ones, which were too small, from the list until it holds at most KEPT bytes. */
-static kn_crossing *take_idle_beyond(size_t bytes)
+static kn_device_transfer *take_idle_beyond(size_t bytes)
 {
-    kn_crossing *taken = NULL;
-    for (kn_crossing **link = &crossings.first; *link && crossings.bytes + bytes > KEPT;) {
-        kn_crossing *one = *link;
+    kn_device_transfer *taken = NULL;
+    for (kn_device_transfer **link = &transfers.first; *link && transfers.bytes + bytes > KEPT;) {
+        kn_device_transfer *one = *link;
         if (one->held || !is_idle(one)) {
             link = &one->next;
             continue;
         }
         *link = one->next;
-        crossings.bytes -= one->size;
+        transfers.bytes -= one->size;
         one->next = taken;
         taken = one;
     }
@@ -105,9 +105,9 @@ static size_t size_for(size_t bytes)
     return size;
 }
 
-static kn_status make(kn_crossing **crossing, kn_device *device, size_t bytes)
+static kn_status make(kn_device_transfer **transfer, kn_device *device, size_t bytes)
 {
-    kn_crossing *made = kn_calloc(1, sizeof *made);
+    kn_device_transfer *made = kn_calloc(1, sizeof *made);
     if (!made)
         return KN_ERR_MEMORY;
     made->device = device;
@@ -119,14 +119,14 @@ static kn_status make(kn_crossing **crossing, kn_device *device, size_t bytes)
         return status;
     }
     kn_mutex_init(&made->lock);
-    *crossing = made;
+    *transfer = made;
     return KN_OK;
 }
 
-static void free_list(kn_crossing *list)
+static void free_list(kn_device_transfer *list)
 {
     while (list) {
-        kn_crossing *next = list->next;
+        kn_device_transfer *next = list->next;
         kn_pinned_free(list->memory);
         kn_mutex_destroy(&list->lock);
         kn_free(list);
@@ -134,34 +134,34 @@ static void free_list(kn_crossing *list)
     }
 }
 
-static kn_status acquire(kn_crossing **crossing, kn_device *device, size_t bytes)
+static kn_status acquire(kn_device_transfer **transfer, kn_device *device, size_t bytes)
 {
-    kn_lock(&crossings.lock);
-    *crossing = find_idle(device, bytes);
-    if (*crossing)
-        (*crossing)->held = true;
-    kn_crossing *surplus = *crossing ? NULL : take_idle_beyond(bytes);
-    kn_unlock(&crossings.lock);
+    kn_lock(&transfers.lock);
+    *transfer = find_idle(device, bytes);
+    if (*transfer)
+        (*transfer)->held = true;
+    kn_device_transfer *surplus = *transfer ? NULL : take_idle_beyond(bytes);
+    kn_unlock(&transfers.lock);
     free_list(surplus);
-    if (*crossing)
+    if (*transfer)
         return KN_OK;
-    KN_TRY(make(crossing, device, bytes));
-    kn_lock(&crossings.lock);
-    (*crossing)->held = true;
-    (*crossing)->next = crossings.first;
-    crossings.first = *crossing;
-    crossings.bytes += (*crossing)->size;
-    kn_unlock(&crossings.lock);
+    KN_TRY(make(transfer, device, bytes));
+    kn_lock(&transfers.lock);
+    (*transfer)->held = true;
+    (*transfer)->next = transfers.first;
+    transfers.first = *transfer;
+    transfers.bytes += (*transfer)->size;
+    kn_unlock(&transfers.lock);
     return KN_OK;
 }
 
-void kn_crossing_end(kn_crossing *crossing)
+void kn_device_transfer_end(kn_device_transfer *transfer)
 {
-    if (!crossing)
+    if (!transfer)
         return;
-    kn_lock(&crossings.lock);
-    crossing->held = false;
-    kn_unlock(&crossings.lock);
+    kn_lock(&transfers.lock);
+    transfer->held = false;
+    kn_unlock(&transfers.lock);
 }
 
 /* --- from the source to the memory ------------------------------------------------------------- */
@@ -177,16 +177,16 @@ static void set_event(cl_event event, cl_int result)
 static void CL_CALLBACK arrive(cl_event event, cl_int result, void *user)
 {
     (void)event;
-    kn_crossing *crossing = user;
+    kn_device_transfer *transfer = user;
     cl_event waiting[KN_MAX_DEVICES];
-    kn_lock(&crossing->lock);
-    int count = crossing->num_waiting;
+    kn_lock(&transfer->lock);
+    int count = transfer->num_waiting;
     for (int i = 0; i < count; i++)
-        waiting[i] = crossing->waiting[i];
-    crossing->num_waiting = 0;
-    crossing->result = result;
-    crossing->arrived = true;
-    kn_unlock(&crossing->lock);
+        waiting[i] = transfer->waiting[i];
+    transfer->num_waiting = 0;
+    transfer->result = result;
+    transfer->arrived = true;
+    kn_unlock(&transfer->lock);
     for (int i = 0; i < count; i++)
         set_event(waiting[i], result);
 }
@@ -199,21 +199,21 @@ static void show(kn_stream *stream, kn_command_kind kind, size_t bytes, cl_event
     kn_watch(stream, event, .kind = kind, .operation = "between devices", .bytes = bytes);
 }
 
-static cl_int enqueue_read(kn_crossing *crossing, kn_stream *from, const kn_buffer *source, size_t offset)
+static cl_int enqueue_read(kn_device_transfer *transfer, kn_stream *from, const kn_buffer *source, size_t offset)
 {
     cl_event read;
     kn_buffer_mark_use(source, from);
     cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(from->queue, kn_buffer_memory(source), CL_FALSE,
-                                                         kn_buffer_offset(source) + offset, crossing->bytes,
-                                                         kn_pinned_data(crossing->memory), 0, NULL, &read));
+                                                         kn_buffer_offset(source) + offset, transfer->bytes,
+                                                         kn_pinned_data(transfer->memory), 0, NULL, &read));
     if (error != CL_SUCCESS)
         return error;
-    show(from, KN_COMMAND_READ, crossing->bytes, read);
-    crossing->arrived = false; /* nobody else sees the crossing yet */
-    error = clSetEventCallback(read, CL_COMPLETE, arrive, crossing);
+    show(from, KN_COMMAND_READ, transfer->bytes, read);
+    transfer->arrived = false; /* nobody else sees the transfer yet */
+    error = clSetEventCallback(read, CL_COMPLETE, arrive, transfer);
     if (error != CL_SUCCESS) { /* there can be no callback: the host waits instead */
         error = clWaitForEvents(1, &read);
-        arrive(read, error, crossing);
+        arrive(read, error, transfer);
     } else {
         error = clFlush(from->queue); /* what waits for the read must not wait for a command never submitted */
     }
@@ -221,10 +221,10 @@ static cl_int enqueue_read(kn_crossing *crossing, kn_stream *from, const kn_buff
     return error;
 }
 
-kn_status kn_crossing_start(kn_crossing **crossing, kn_stream *from, const kn_buffer *source, size_t offset,
-                            size_t bytes)
+kn_status kn_device_transfer_start(kn_device_transfer **transfer, kn_stream *from, const kn_buffer *source,
+                                   size_t offset, size_t bytes)
 {
-    kn_crossing *taken;
+    kn_device_transfer *taken;
     KN_TRY(kn_stream_enter(from, "copying to another device"));
     KN_TRY(acquire(&taken, from->device, bytes));
     taken->from = from;
@@ -234,28 +234,28 @@ kn_status kn_crossing_start(kn_crossing **crossing, kn_stream *from, const kn_bu
                            ? kn_stream_count_launch(from)
                            : kn_cl_fail(error, from->device, "reading %zu bytes for another device", bytes);
     if (status != KN_OK) {
-        kn_crossing_end(taken);
+        kn_device_transfer_end(taken);
         return status;
     }
-    *crossing = taken;
+    *transfer = taken;
     return KN_OK;
 }
 
 /* --- from the memory to a destination ---------------------------------------------------------- */
 
 /* Sets the event when the read has arrived, or leaves that to its callback. */
-static void hold_back(kn_crossing *crossing, cl_event gate)
+static void hold_back(kn_device_transfer *transfer, cl_event gate)
 {
-    kn_lock(&crossing->lock);
-    bool arrived = crossing->arrived;
+    kn_lock(&transfer->lock);
+    bool arrived = transfer->arrived;
     if (!arrived)
-        crossing->waiting[crossing->num_waiting++] = gate;
-    kn_unlock(&crossing->lock);
+        transfer->waiting[transfer->num_waiting++] = gate;
+    kn_unlock(&transfer->lock);
     if (arrived)
-        set_event(gate, crossing->result);
+        set_event(gate, transfer->result);
 }
 
-static cl_int enqueue_write(kn_crossing *crossing, kn_stream *to, kn_buffer *destination, size_t offset)
+static cl_int enqueue_write(kn_device_transfer *transfer, kn_stream *to, kn_buffer *destination, size_t offset)
 {
     cl_int error;
     cl_event gate = clCreateUserEvent(to->device->context, &error), written;
@@ -263,28 +263,28 @@ static cl_int enqueue_write(kn_crossing *crossing, kn_stream *to, kn_buffer *des
         return error;
     kn_buffer_mark_use(destination, to);
     error = KN_CL(KN_CL_WRITE, clEnqueueWriteBuffer(to->queue, kn_buffer_memory(destination), CL_FALSE,
-                                                    kn_buffer_offset(destination) + offset, crossing->bytes,
-                                                    kn_pinned_data(crossing->memory), 1, &gate, &written));
+                                                    kn_buffer_offset(destination) + offset, transfer->bytes,
+                                                    kn_pinned_data(transfer->memory), 1, &gate, &written));
     if (error != CL_SUCCESS) {
         clReleaseEvent(gate);
         return error;
     }
-    show(to, KN_COMMAND_WRITE, crossing->bytes, written);
-    kn_lock(&crossing->lock);
-    crossing->written[crossing->num_written++] = written;
-    kn_unlock(&crossing->lock);
-    hold_back(crossing, gate);
+    show(to, KN_COMMAND_WRITE, transfer->bytes, written);
+    kn_lock(&transfer->lock);
+    transfer->written[transfer->num_written++] = written;
+    kn_unlock(&transfer->lock);
+    hold_back(transfer, gate);
     return clFlush(to->queue);
 }
 
-kn_status kn_crossing_deliver(kn_crossing *crossing, kn_stream *to, kn_buffer *destination, size_t offset)
+kn_status kn_device_transfer_deliver(kn_device_transfer *transfer, kn_stream *to, kn_buffer *destination, size_t offset)
 {
     KN_TRY(kn_stream_enter(to, "copying from another device"));
-    if (crossing->num_written == KN_MAX_DEVICES)
+    if (transfer->num_written == KN_MAX_DEVICES)
         return kn_fail(KN_ERR_INTERNAL, "more than %d deliveries from one device", KN_MAX_DEVICES);
-    cl_int error = crossing->bytes > 0 ? enqueue_write(crossing, to, destination, offset) : CL_SUCCESS;
+    cl_int error = transfer->bytes > 0 ? enqueue_write(transfer, to, destination, offset) : CL_SUCCESS;
     if (error != CL_SUCCESS)
-        return kn_cl_fail(error, to->device, "writing %zu bytes from another device", crossing->bytes);
-    kn_stream_hear_faults(to, crossing->from);
+        return kn_cl_fail(error, to->device, "writing %zu bytes from another device", transfer->bytes);
+    kn_stream_collect_faults(to, transfer->from);
     return kn_stream_count_launch(to);
 }
