@@ -14,6 +14,7 @@
 #include <koine/functional.h>
 #include <koine/graph.h>
 #include <koine/io.h>
+#include <koine/join.h>
 #include <koine/jit.h>
 #include <koine/kernel.h>
 #include <koine/memory.h>

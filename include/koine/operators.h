@@ -47,6 +47,7 @@ KN_API kn_op_info kn_op_describe(const kn_op *op);
 typedef struct kn_op_input {
     const char *name;
     bool is_optional; /* may be NULL, or omitted at the end */
+    bool is_list;     /* the last input: one or more tensors, each an element of kn_op_call's `inputs` */
     unsigned dtypes;  /* the supported dtypes: bit 1u << dtype */
 } kn_op_input;
 KN_API kn_op_input kn_op_input_at(const kn_op *op, int index);
@@ -83,7 +84,8 @@ KN_API const kn_op_param *kn_op_param_at(const kn_op *op, int index);
 KN_API void kn_op_params_init(const kn_op *op, void *params);
 
 /* --- calling ------------------------------------------------------------------------------------------------------- *
- * `inputs`: num_inputs tensors in the descriptor's order; optional ones may be NULL. `params`: the operator's struct,
+ * `inputs`: num_inputs tensors in the descriptor's order, those of a list one after the other; optional ones may be
+ * NULL. `params`: the operator's struct,
  * or NULL for the defaults. `outputs`: room for the first num_outputs outputs; the others are dropped. If outputs[i] is
  * NULL the result is allocated, with the ownership of results of koine/ops.h. Otherwise the result is written to that
  * tensor, which must have the result's shape and dtype, may have any strides and may be an input; nothing is recorded
@@ -100,7 +102,7 @@ typedef struct kn_scalar_args {
     kn_scalar values[2];
 } kn_scalar_args;
 
-/* softmax, log_softmax, unsqueeze, squeeze, index_select: the dimension. */
+/* softmax, log_softmax, unsqueeze, squeeze, index_select, cat, stack: the dimension. */
 typedef struct kn_dim_args {
     int dim; /* negative: from the end */
 } kn_dim_args;

@@ -70,7 +70,7 @@ kn_status kn_view_regenerate(kn_tensor *view)
     kn_slice slice;
     kn_slice_of(&slice, base, view);
     kn_call call = {
-        .op = as_strided, .params = &slice, .num_inputs = 1, .inputs = {base}, .num_outputs = 1, .outputs = {view}};
+        .op = as_strided, .params = &slice, .num_inputs = 1, .inputs = &base, .num_outputs = 1, .outputs = {view}};
     const kn_record record = kn_record_of(&call);
     KN_TRY(kn_tape_add(&record));
     view->autograd->version = version_of(view);

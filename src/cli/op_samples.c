@@ -28,6 +28,7 @@ static const struct {
     {"avg_pool3d", "1,1,4,4,4", "kernel_size=2"},
     {"batch_norm", "4,2 2 2", "training=1"},
     {"binary_cross_entropy_with_logits", "2,3 2,3:b", NULL},
+    {"cat", "2,3 1,3 2,3", NULL},
     {"conv1d", "1,2,6 3,2,3 3", "padding=1"},
     {"conv2d", "1,2,4,4 3,2,3,3 3", "padding=1"},
     {"conv3d", "1,1,3,3,3 2,1,2,2,2 2", "padding=1"},
@@ -57,6 +58,7 @@ static const struct {
     {"reshape", "2,3", "shape=3,2"},
     {"select", "2,3", "dim=1 index=2"},
     {"squeeze", "2,1", "dim=1"},
+    {"stack", "2,3 2,3 2,3", "dim=1"},
     {"to_dtype", "2,3", "dtype=1"},
     {"where", "2,3:b 2,3 2,3", NULL},
 };
@@ -110,7 +112,8 @@ static kn_tensor *input_of(const char *word, kn_dtype dtype, bool gradients)
 static kn_status make_inputs(kn_op_sample *sample, const kn_op *op, const char *words, kn_dtype dtype, bool gradients)
 {
     const kn_op_info info = kn_op_describe(op);
-    for (int i = 0; i < info.num_inputs; i++) {
+    const bool is_list = kn_op_input_at(op, info.num_inputs - 1).is_list;
+    for (int i = 0; i < info.num_inputs || (is_list && words && *words != '-'); i++) {
         const char *word = words ? words : "2,3";
         if (words)
             words = strchr(words, ' ') ? strchr(words, ' ') + 1 : "-";

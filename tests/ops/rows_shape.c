@@ -30,6 +30,23 @@ static kn_tensor *build_narrow_backward(kn_tensor *const *x, const void *params)
     return kn_op_call(kn_op_find("narrow_backward"), x, 1, params, &whole, 1) == KN_OK ? whole : NULL;
 }
 
+SHAPE_ROW(cat_first, kn_cat(KN_TENSORS(x[0], x[1], x[2]), 0))
+SHAPE_ROW(cat_last, kn_cat(KN_TENSORS(x[0], x[1]), -1))
+SHAPE_ROW(cat_one, kn_cat(x, 1, 1))
+SHAPE_ROW(cat_twice, kn_cat(KN_TENSORS(x[0], x[0], kn_t(kn_mul_scalar(x[0], 3))), 1))
+SHAPE_ROW(stack_first, kn_stack(KN_TENSORS(x[0], x[1], x[0]), 0))
+SHAPE_ROW(stack_last, kn_stack(KN_TENSORS(x[0], x[1]), -1))
+
+/* 100 columns, cut and joined in another order. */
+static kn_tensor *build_cat_many(kn_tensor *const *x, const void *params)
+{
+    kn_tensor *columns[100];
+    (void)params;
+    for (int i = 0; i < 100; i++)
+        columns[i] = kn_mul_scalar(kn_narrow(x[0], 1, (i * 37) % 100, 1), i);
+    return kn_cat(columns, 100, 1);
+}
+
 /* One tensor seen twice: its gradient is the sum of both. */
 SHAPE_ROW(overlap, kn_mul(kn_narrow(x[0], 0, 0, 5), kn_narrow(x[0], 0, 2, 5)))
 /* A change through a view shows in the base and in its gradient. */
@@ -72,6 +89,22 @@ static const op_row rows[] = {
     {"index_select/whole", build_index_first, {WHOLE(KN_I64, -9, 9, 5, 7), INDICES(5, 3)}, .no_gradient = true},
     {"index_select/f16", build_index_first, {WHOLE(KN_F16, -9, 9, 5, 7), INDICES(5, 3)}, .no_gradient = true},
     {"index_select/bool", build_index_last, {WHOLE(KN_BOOL, 0, 2, 5, 7), INDICES(7, 3)}, .no_gradient = true},
+    {"cat/rows", build_cat_first, {FLOATS(5, 7), FLOATS(1, 7), FLOATS(3, 7)}, .layouts = true},
+    {"cat/columns", build_cat_last, {FLOATS(3, 2, 5), FLOATS(3, 2, 7)}, .layouts = true},
+    {"cat/one", build_cat_one, {FLOATS(3, 2)}},
+    {"cat/one_thrice", build_cat_twice, {FLOATS(3, 3)}},
+    {"cat/of_nothing", build_cat_first, {FLOATS(0), FLOATS(3, 7), FLOATS(0, 7)}},
+    {"cat/nothing", build_cat_last, {FLOATS(2, 0), FLOATS(2, 0)}},
+    {"cat/left_out", build_cat_first, {FLOATS(0), FLOATS(0), FLOATS(0)}},
+    {"cat/many", build_cat_many, {FLOATS(3, 100)}},
+    {"cat/whole_and_real", build_cat_last, {WHOLE(KN_I64, -9, 9, 2, 3), FLOATS(2, 5)}},
+    {"cat/f16", build_cat_last, {WHOLE(KN_F16, -9, 9, 2, 3), WHOLE(KN_BOOL, 0, 2, 2, 4)}, .no_gradient = true},
+    {"cat/u8", build_cat_last, {WHOLE(KN_U8, 0, 9, 2, 3), WHOLE(KN_I32, -5, 9, 2, 4)}, .no_gradient = true},
+    {"stack/matrices", build_stack_first, {FLOATS(5, 7), FLOATS(5, 7)}, .layouts = true},
+    {"stack/cubes", build_stack_last, {FLOATS(3, 2, 4), FLOATS(3, 2, 4)}, .layouts = true},
+    {"stack/scalars", build_stack_first, {FLOAT_SCALAR(-1, 1), FLOAT_SCALAR(-1, 1)}},
+    {"stack/nothing", build_stack_last, {FLOATS(0, 3), FLOATS(0, 3)}},
+    {"stack/bool", build_stack_last, {WHOLE(KN_BOOL, 0, 2, 5, 7), WHOLE(KN_BOOL, 0, 2, 5, 7)}, .no_gradient = true},
     {"narrow/overlap", build_overlap, {FLOATS(7, 3)}},
     {"in_place/in_a_chain", build_write_through, {FLOATS(7, 3)}},
 };

@@ -15,7 +15,7 @@
 struct kn_entry {
     const kn_op *op;    /* `enter` may choose another that computes the same */
     const void *params; /* what the caller said, or the defaults */
-    kn_tensor *inputs[KN_OP_MAX_INPUTS];
+    kn_tensor **inputs; /* the entry's own array: `enter` may exchange them */
     int num_inputs;
     const void *record; /* what the op is applied to: params, unless `enter` makes one */
     _Alignas(max_align_t) unsigned char space[KN_ENTRY_SPACE];
