@@ -26,6 +26,7 @@
 #include <koine/profiler.h>
 #include <koine/random.h>
 #include <koine/status.h>
+#include <koine/storage.h>
 #include <koine/stream.h>
 #include <koine/tensor.h>
 #include <koine/train.h>

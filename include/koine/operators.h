@@ -152,11 +152,24 @@ typedef struct kn_narrow_backward_args {
     int64_t start, size;
 } kn_narrow_backward_args;
 
+typedef struct kn_as_strided_args {
+    kn_ints shape, strides;
+    int64_t offset; /* from the start of the storage, in elements */
+} kn_as_strided_args;
+
+/* as_strided_backward: `size` zeros, to which the input's elements are added, in places as as_strided's. */
+typedef struct kn_as_strided_backward_args {
+    int64_t size;
+    kn_ints strides;
+    int64_t offset;
+} kn_as_strided_backward_args;
+
 typedef struct kn_select_args {
     int dim;
     int64_t index;
 } kn_select_args;
 
+/* to_dtype, view_dtype. */
 typedef struct kn_to_dtype_args {
     kn_dtype dtype;
 } kn_to_dtype_args;

@@ -151,7 +151,7 @@ static kn_status perform(kn_call *call)
     KN_TRY(op->forward(call));
     if (op->in_place)
         kn_tensor_bump_version(call->outputs[0]);
-    if (op->is_view)
+    if (op->is_view && op->backward)
         KN_TRY(kn_view_track(call->outputs[0], call->inputs[0],
                              kn_grad_enabled() ? KN_VIEW_ORDINARY : KN_VIEW_WITHOUT_GRAD));
     return KN_OK;

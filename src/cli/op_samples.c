@@ -23,6 +23,8 @@ static const struct {
     {"adaptive_max_pool2d_with_indices", "1,2,4,4", "output_size=2,2"},
     {"adaptive_max_pool3d", "1,1,4,4,4", "output_size=2,2,2"},
     {"adaptive_max_pool3d_with_indices", "1,1,4,4,4", "output_size=2,2,2"},
+    {"as_strided", "2,3", "shape=2,4 strides=2,1"},
+    {"as_strided_backward", "2,3", "size=7 strides=2,1 offset=1"},
     {"avg_pool1d", "1,2,6", "kernel_size=2"},
     {"avg_pool2d", "1,2,4,4", "kernel_size=2"},
     {"avg_pool3d", "1,1,4,4,4", "kernel_size=2"},
@@ -60,6 +62,7 @@ static const struct {
     {"squeeze", "2,1", "dim=1"},
     {"stack", "2,3 2,3 2,3", "dim=1"},
     {"to_dtype", "2,3", "dtype=1"},
+    {"view_dtype", "2,8", "dtype=1"},
     {"where", "2,3:b 2,3 2,3", NULL},
 };
 enum { COUNT = sizeof samples / sizeof samples[0] };

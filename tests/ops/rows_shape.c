@@ -37,6 +37,19 @@ SHAPE_ROW(cat_twice, kn_cat(KN_TENSORS(x[0], x[0], kn_t(kn_mul_scalar(x[0], 3)))
 SHAPE_ROW(stack_first, kn_stack(KN_TENSORS(x[0], x[1], x[0]), 0))
 SHAPE_ROW(stack_last, kn_stack(KN_TENSORS(x[0], x[1]), -1))
 
+SHAPE_ROW(as_strided, kn_as_strided(x[0], KN_SHAPE(3, 2, 4), ((const int64_t[]){7, 2, 3}), 1))
+SHAPE_ROW(windows, kn_as_strided(x[0], KN_SHAPE(6, 3, 2), ((const int64_t[]){1, 1, 11}), 0))
+SHAPE_ROW(windows_of_t, kn_as_strided(kn_t(kn_mul_scalar(x[0], 3)), KN_SHAPE(13, 3), ((const int64_t[]){2, 1}), 2))
+SHAPE_ROW(as_strided_expanded, kn_as_strided(x[0], KN_SHAPE(31, 3), ((const int64_t[]){0, 2}), 1))
+SHAPE_ROW(as_strided_empty, kn_as_strided(x[0], KN_SHAPE(0, 3), ((const int64_t[]){5, 2}), 1))
+SHAPE_ROW(as_strided_scalar, kn_as_strided(x[0], KN_SCALAR, NULL, 4))
+SHAPE_ROW(bits, kn_view_dtype(kn_view_dtype(x[0], KN_U8), kn_dtype_of(x[0])))
+static kn_tensor *build_scatter(kn_tensor *const *x, const void *params)
+{
+    kn_tensor *memory = NULL;
+    return kn_op_call(kn_op_find("as_strided_backward"), x, 1, params, &memory, 1) == KN_OK ? memory : NULL;
+}
+
 /* 100 columns, cut and joined in another order. */
 static kn_tensor *build_cat_many(kn_tensor *const *x, const void *params)
 {
@@ -89,6 +102,21 @@ static const op_row rows[] = {
     {"index_select/whole", build_index_first, {WHOLE(KN_I64, -9, 9, 5, 7), INDICES(5, 3)}, .no_gradient = true},
     {"index_select/f16", build_index_first, {WHOLE(KN_F16, -9, 9, 5, 7), INDICES(5, 3)}, .no_gradient = true},
     {"index_select/bool", build_index_last, {WHOLE(KN_BOOL, 0, 2, 5, 7), INDICES(7, 3)}, .no_gradient = true},
+    {"as_strided/cube", build_as_strided, {FLOATS(5, 7)}},
+    {"as_strided/windows", build_windows, {FLOATS(4, 9)}},
+    {"as_strided/windows_of_a_view", build_windows_of_t, {FLOATS(5, 7)}},
+    {"as_strided/expanded", build_as_strided_expanded, {FLOATS(2, 3)}, .reduction = 31},
+    {"as_strided/empty", build_as_strided_empty, {FLOATS(2, 3)}},
+    {"as_strided/scalar", build_as_strided_scalar, {FLOATS(2, 3)}},
+    {"as_strided_backward/apart", build_scatter, {FLOATS(3, 5)},
+     &(kn_as_strided_backward_args){.size = 20, .strides = {2, {1, 4}}, .offset = 1}, .layouts = true},
+    {"as_strided_backward/windows", build_scatter, {FLOATS(3, 5)},
+     &(kn_as_strided_backward_args){.size = 12, .strides = {2, {1, 2}}, .offset = 1}, .layouts = true},
+    {"as_strided_backward/one_place", build_scatter, {FLOATS(2, 3)},
+     &(kn_as_strided_backward_args){.size = 3, .strides = {2, {0, 0}}, .offset = 2}},
+    {"as_strided_backward/nothing", build_scatter, {FLOATS(0, 5)},
+     &(kn_as_strided_backward_args){.size = 7, .strides = {2, {1, 1}}, .offset = 7}},
+    {"view_dtype/bytes", build_bits, {FLOATS(5, 7)}, .no_gradient = true},
     {"cat/rows", build_cat_first, {FLOATS(5, 7), FLOATS(1, 7), FLOATS(3, 7)}, .layouts = true},
     {"cat/columns", build_cat_last, {FLOATS(3, 2, 5), FLOATS(3, 2, 7)}, .layouts = true},
     {"cat/one", build_cat_one, {FLOATS(3, 2)}},
