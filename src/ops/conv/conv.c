@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/operators.h"
 #include "ops/pointwise/activation.h"
 
 static const kn_conv_params *params_of(const kn_call *call) { return call->params; }

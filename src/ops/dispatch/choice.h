@@ -71,9 +71,8 @@ bool kn_implementation_allowed(const kn_implementation *row, unsigned flags);
 /* Whether the row is allowed, supports the problem, and works on the stream's device. */
 bool kn_implementation_can_run(const kn_implementation *row, kn_stream *stream, const void *problem, unsigned flags);
 
-/* All tables there are (ops/tables.c): number `index`, NULL beyond the last; the one of an operation, NULL
- * where it has none. */
-const kn_implementation_table *kn_implementation_table_at(int index);
+/* All tables there are, NULL after the last (ops/tables.c sets it); the one of an operation, NULL where it has none. */
+extern const kn_implementation_table *const *kn_implementation_tables;
 const kn_implementation_table *kn_implementation_table_find(const char *operation);
 
 /* --- for tests; not thread-safe ----------------------------------------------------------------------------------- */

@@ -11,8 +11,8 @@ typedef struct kn_composed {
     double number;
 } kn_composed;
 
-/* The value of `text`, C without assignments, of the operands named by the characters of `letters`. Functions are operators
- * of the list (exp, sqrt, ...). Owned as a public operation's result; NULL with an error. */
+/* The value of `text`, C without assignments, of the operands named by the characters of `letters`. Functions are exp, sqrt
+ * and the like. Owned as a public operation's result; NULL with an error. */
 kn_tensor *kn_compose(const char *text, const char *letters, const kn_composed *operands);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/operators.h"
 #include "ops/pool/pool.h"
 #include "ops/shape/reduce.h"
 

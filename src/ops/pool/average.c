@@ -4,7 +4,6 @@
 
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/operators.h"
 #include "ops/pool/pool.h"
 
 static kn_status avg_pool_shape(kn_call *call)

@@ -6,7 +6,6 @@
 #include "loops/work_size.h"
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/operators.h"
 #include "ops/pointwise/epilogue.h"
 #include "ops/pool/pool.h"
 
