@@ -4,7 +4,7 @@
 #include "base/directions.h"
 #include "base/error.h"
 #include "nn/affine.h"
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
 /* A layer type: Conv1d, ConvTranspose2d, ... */
 typedef struct conv_layer {
