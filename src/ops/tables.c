@@ -1,4 +1,4 @@
-/* ops/tables.c - the list of all tables of implementations: what KOINE_IMPL and the tests may name. */
+/* ops/tables.c - the list of all tables of implementations that KOINE_IMPL and the tests can name. */
 #include "base/load.h"
 #include "ops/conv/common/conv.h"
 #include "ops/dispatch/choice.h"
