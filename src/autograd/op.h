@@ -36,6 +36,8 @@ typedef struct kn_call {
     } spec[KN_OP_MAX_OUTPUTS];
 
     kn_tensor *outputs[KN_OP_MAX_OUTPUTS]; /* owned by the call; a view op's forward sets them itself */
+    unsigned
+        skipped; /* bit i: output i is not wanted; it stays NULL if the op `skips_outputs`. Shape rules may add bits */
 
     /* Set by forward with kn_call_save: what backward needs, inputs and outputs included. */
     bool needs_grad; /* this call will be recorded: nothing need be saved otherwise */
@@ -100,6 +102,7 @@ struct kn_op {
     bool is_view;                              /* forward sets the outputs itself, sharing input 0's storage */
     bool strided_outputs;                      /* forward writes outputs of any strides */
     bool in_place;                             /* output 0 is input 0, changed */
+    bool skips_outputs;                        /* forward computes only the outputs that are there */
     bool nondeterministic;                     /* equal inputs may give other bits: see koine/flags.h */
     kn_status (*shape)(kn_call *call);         /* checks params, dtypes and shapes; fills spec */
     kn_status (*forward)(kn_call *call);       /* enqueues the work */
@@ -108,8 +111,12 @@ struct kn_op {
      * kn_grad_saved_output. Called instead of backward where gradients of gradients are wanted; may be the very same
      * function. NULL: there are none, and asking for them is an error. */
     kn_status (*backward_recorded)(kn_grad_call *call);
-    kn_op_reference reference; /* NULL for views and for what only moves data */
-    void *detail;              /* what functions that serve several ops need to know of this one; NULL: nothing */
+    /* The names of what forward saves, slot by slot: of inputs and outputs, or of its own. For the next two. */
+    const char *saved[KN_OP_MAX_SAVED];
+    const kn_op *backward_operator; /* backward as an operator of the list, with a gradient (ops/dispatch/backward.h) */
+    const kn_op *backward_of;       /* this op is the backward pass of that one, and has its parameters */
+    kn_op_reference reference;      /* NULL for views, for what only moves data, and for backward passes */
+    void *detail;                   /* what functions that serve several ops need to know of this one; NULL: nothing */
 
     /* How much the profiler is to count, at least one read of each input and one write of each output: see
      * autograd/work.h. */
@@ -118,7 +125,17 @@ struct kn_op {
 };
 
 /* Bytes of what call->params points to. */
-static inline size_t kn_op_record_size(const kn_op *op) { return op->record_size ? op->record_size : op->params.size; }
+static inline size_t kn_op_record_size(const kn_op *op)
+{
+    op = op->backward_of ? op->backward_of : op;
+    return op->record_size ? op->record_size : op->params.size;
+}
+
+/* What its callers may say. */
+static inline const kn_op_params *kn_op_params_of(const kn_op *op)
+{
+    return op->backward_of ? &op->backward_of->params : &op->params;
+}
 
 /* --- for descriptors ------------------------------------------------------------------------------------------------ */
 
@@ -213,6 +230,10 @@ kn_status kn_call_save_for(kn_call *call, int index, kn_tensor *tensor);
 
 /* Is the gradient of input `index` wanted? For forward, of calls with `needs_grad`. */
 bool kn_call_needs(const kn_call *call, int index);
+
+/* For backward: the gradient of input `index`, uninitialised, in its shape and dtype: a new tensor, or the one that the
+ * caller of an operator of a backward pass wants it in. NULL with an error. */
+kn_tensor *kn_grad_new(kn_grad_call *call, int index);
 
 /* For backward_recorded: what forward saved in `slot`, input `input` or output `output`, with its history. Scope-owned;
  * NULL where the slot is empty, or with an error. Without create_graph the saved tensor itself. */
