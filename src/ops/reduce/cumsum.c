@@ -5,7 +5,7 @@
 #include "ops/dispatch/backward.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "ops/reduce/reduce.h"
+#include "ops/shape/reduce.h"
 
 static kn_rows_code running_sum = {.name = "cumsum",
                                    .inputs = "a",
