@@ -22,6 +22,9 @@ static inline void kn_reference_set(kn_tensor *t, int64_t i, double value)
         ((int64_t *)base)[t->offset + i] = (int64_t)value;
 }
 
+/* The elements of a floating tensor, for references with long sums. */
+static inline double *kn_reference_values(const kn_tensor *t) { return (double *)t->storage->host + t->offset; }
+
 /* The element of input `x`, broadcast to `y`, that element `i` of output `y` reads. */
 static inline int64_t kn_reference_index(const kn_tensor *x, const kn_tensor *y, int64_t i)
 {
