@@ -48,7 +48,7 @@ kn_status kn_tensor_check_shape(int ndim, const int64_t *shape, kn_dtype dtype)
 kn_status kn_tensor_check_dtype(kn_dtype dtype, kn_device *device)
 {
     if (!kn_dtype_is_valid(dtype))
-        return kn_fail(KN_ERR_DTYPE, "%d is no dtype", (int)dtype);
+        return kn_fail(KN_ERR_DTYPE, "%d is not a dtype", (int)dtype);
     if (dtype == KN_F64 && !kn_device_is_host(device) && !kn_device_limits(device)->has_f64)
         return kn_fail(KN_ERR_DTYPE, "%s (%s) has no float64 arithmetic: use float32, or another device",
                        kn_device_string(device), kn_device_name(device));

@@ -71,8 +71,8 @@ TENSOR_TEST(layouts_that_do_not_fit_are_refused)
     REFUSED(KN_ERR_SHAPE, "-2", s, KN_F32, KN_SHAPE(-2), NULL, 0);
     REFUSED(KN_ERR_SHAPE, "9", s, KN_F32, KN_SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1), NULL, 0);
     REFUSED(KN_ERR_SHAPE, "too large to count", s, KN_F32, KN_SHAPE(INT64_MAX, INT64_MAX), NULL, 0);
-    REFUSED(KN_ERR_DTYPE, "77 is no dtype", s, (kn_dtype)77, KN_SHAPE(1), NULL, 0);
-    REFUSED(KN_ERR_DTYPE, "is no dtype", s, KN_DTYPE_DEFAULT, KN_SHAPE(1), NULL, 0);
+    REFUSED(KN_ERR_DTYPE, "77 is not a dtype", s, (kn_dtype)77, KN_SHAPE(1), NULL, 0);
+    REFUSED(KN_ERR_DTYPE, "is not a dtype", s, KN_DTYPE_DEFAULT, KN_SHAPE(1), NULL, 0);
     kn_storage_release(s);
 }
 
@@ -190,7 +190,7 @@ TENSOR_TEST(view_dtype_refuses)
     assert_null(kn_view_dtype(NULL, KN_F32));
     CHECK_ERROR(KN_ERR_ARGUMENT, "view_dtype", "`x` is NULL");
     assert_null(kn_view_dtype(x, (kn_dtype)99));
-    CHECK_ERROR(KN_ERR_ARGUMENT, "view_dtype", "99 is no dtype");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "view_dtype", "99 is not a dtype");
     assert_null(kn_view_dtype(x, KN_F64));
     CHECK_ERROR(KN_ERR_SHAPE, "view_dtype", "size of the last dimension, 3", "multiple of 2");
     assert_null(kn_view_dtype(kn_narrow(bytes, 1, 2, 4), KN_F32));
