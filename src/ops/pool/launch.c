@@ -8,13 +8,6 @@
 #include "loops/work_size.h"
 #include "ops/pool/pool.h"
 
-/* Mirror of pool_blocking in cl/pool/windows.clh. */
-typedef struct kn_pool_blocking {
-    uint32_t items;
-    kn_divisor columns, blocks, slices;
-    int64_t first;
-} kn_pool_blocking;
-
 /* Rows of windows per work-item, where windows are compiled in; work-items of a launch, for 32-bit numbers. */
 enum { ROWS = 4, GROUP = 128, MAX_ITEMS = 1 << 30 };
 

@@ -6,6 +6,7 @@
 #include <koine/functional.h>
 
 #include "autograd/op.h"
+#include "pool/pool.h"
 
 /* Which pooling an op is (its `detail`): how many dimensions, and whether it tells where the maxima lie. */
 typedef struct kn_pool_kind {
@@ -13,18 +14,7 @@ typedef struct kn_pool_kind {
     bool indices;
 } kn_pool_kind;
 
-/* As `pool` in cl/pool/pool.clh; arrays are {depth, height, width}, of images the depth is 1, of signals the height too.
- * Of adaptive pooling there is no kernel size: it is 0. */
-typedef struct kn_pool_geometry {
-    int64_t planes;
-    int32_t size[3], out_size[3];
-    int32_t kernel_size[3], stride[3], padding[3], dilation[3];
-    int32_t end[3]; /* of the input with the padding behind it */
-    int32_t count_include_pad;
-    int64_t divisor;
-} kn_pool_geometry;
-
-/* From the parameters and the input's shape. */
+/* The geometry, from the parameters and the input's shape. */
 kn_status kn_pool_resolve(kn_pool_geometry *g, int dims, const kn_pool_params *params, int ndim, const int64_t *shape);
 kn_status kn_adaptive_pool_resolve(kn_pool_geometry *g, int dims, const kn_adaptive_pool_args *params, int ndim,
                                    const int64_t *shape);

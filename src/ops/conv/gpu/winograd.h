@@ -12,6 +12,7 @@
 #define KN_OPS_CONV_GPU_WINOGRAD_H
 
 #include "base/divisor.h"
+#include "conv/gpu/winograd.h"
 #include "ops/conv/common/conv.h"
 
 enum { KN_WINOGRAD_VALUES = 36 }; /* of a transformed tile, or kernel */
@@ -40,14 +41,6 @@ int64_t kn_winograd_limit_chunks(int64_t bytes);
 
 /* Elements of the transformed tiles of a chunk with so many channels per group. */
 int64_t kn_winograd_workspace(const kn_winograd_plan *plan, int64_t channels);
-
-/* Mirror of struct winograd_image in cl/conv/gpu/winograd.cl. */
-typedef struct kn_winograd_image {
-    int64_t plane;
-    int32_t height, width, top, left;
-    uint32_t channels, tiles, places;
-    kn_divisor share, columns, rows;
-} kn_winograd_image;
 
 /* `images` images as the kernels see them: those read in windows, or those cut into tiles. */
 kn_winograd_image kn_winograd_windows(const kn_winograd_plan *plan, int64_t images);
