@@ -5,11 +5,11 @@
 #include "common/divisor.h"
 #include "common/shared.h"
 
-/* A chunk is what one task takes of a row; `chunks` of them are a row. */
+/* A row has `chunks` chunks, one per task. */
 typedef struct kn_rows_plan {
     kn_long outer, n, inner;
     kn_long length, chunks;
-    kn_int lanes, small; /* GPUs: work-items to a row; all places are below 2^31 */
+    kn_int lanes, small; /* GPUs: work-items per row; all offsets are below 2^31 */
     kn_divisor by_columns;
     kn_int backwards; /* scans: from the last element on */
 } kn_rows_plan;
