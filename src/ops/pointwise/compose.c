@@ -166,7 +166,7 @@ static value call(parser *p, const char *name)
         return power(p, first, second);
     }
     expect(p, ")");
-    const kn_op *op = kn_op_find(name);
+    const kn_op *op = kn_op_find(strcmp(name, "fabs") == 0 ? "abs" : name);
     if (p->failed || !op || !first.tensor)
         return fail(p, "an unknown function");
     kn_tensor *result = NULL;
@@ -189,6 +189,8 @@ static value name_or_call(parser *p)
     p->at += length;
     if (accept(p, "("))
         return call(p, name);
+    if (strcmp(name, "INFINITY") == 0)
+        return (value){.number = (double)INFINITY};
     const char *letter = length == 1 ? strchr(p->letters, name[0]) : NULL;
     return letter ? p->operands[letter - p->letters] : fail(p, "an unknown operand");
 }
