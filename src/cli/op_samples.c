@@ -9,7 +9,7 @@
 #include "base/memory.h"
 
 /* Inputs by their shapes, one word each: "2,3" floating, "5:4" five indices below 4, "2,3:b" conditions, "-" left out,
- * "1" alone a single element. Parameters as "name=value", lists as "dims=1,0". What is not here has inputs of [2, 3] and
+ * "." a floating one without dimensions. Parameters as "name=value", lists as "dims=1,0". What is not here has inputs of [2, 3] and
  * the default parameters. */
 static const struct {
     const char *op, *inputs, *params;
@@ -39,6 +39,7 @@ static const struct {
     {"avg_pool3d_backward", "1,1,2,2,2 1,1,4,4,4", "kernel_size=2"},
     {"batch_norm", "4,2 2 2", "training=1"},
     {"binary_cross_entropy_with_logits", "2,3 2,3:b", NULL},
+    {"binary_cross_entropy_with_logits_backward", ". 2,3 2,3:b", NULL},
     {"conv1d", "1,2,6 3,2,3 3", "padding=1"},
     {"conv1d_backward", "1,3,6 1,2,6 3,2,3 3", "padding=1"},
     {"conv2d", "1,2,4,4 3,2,3,3 3", "padding=1"},
@@ -60,6 +61,8 @@ static const struct {
     {"linear", "2,3 4,3 4", "activation=1"},
     {"logsumexp_backward", "1,1 2,3 1,1", "dims=0,1 keepdim=1"},
     {"matmul", "2,3 3,4", NULL},
+    {"max_backward", ". 2,3 .", NULL},
+    {"max_dim_backward", "3 2,3 3:2", NULL},
     {"max_pool1d", "1,2,6", "kernel_size=2"},
     {"max_pool1d_with_indices", "1,2,6", "kernel_size=2"},
     {"max_pool1d_with_indices_backward", "1,2,1 1,2,6 1,2,1:6", "kernel_size=6"},
@@ -69,6 +72,9 @@ static const struct {
     {"max_pool3d", "1,1,4,4,4", "kernel_size=2"},
     {"max_pool3d_with_indices", "1,1,4,4,4", "kernel_size=2"},
     {"max_pool3d_with_indices_backward", "2,1,1,1,1 2,1,2,2,2 2,1,1,1,1:8", "kernel_size=2"},
+    {"min_backward", ". 2,3 .", NULL},
+    {"min_dim_backward", "3 2,3 3:2", NULL},
+    {"mse_loss_backward", ". 2,3 2,3", NULL},
     {"mul_scalar", "2,3", "value=3"},
     {"mul_scalar_", "2,3", "value=3"},
     {"narrow", "2,4", "dim=1 start=1 length=2"},
@@ -125,6 +131,8 @@ static kn_tensor *input_of(const char *word, kn_dtype dtype, bool gradients)
 {
     int64_t shape[KN_MAX_DIMS];
     const char *end;
+    if (*word == '.')
+        return floating(0, NULL, dtype, gradients);
     const int ndim = read_list(shape, KN_MAX_DIMS, word, &end);
     if (*end != ':')
         return floating(ndim, shape, dtype, gradients);

@@ -30,8 +30,6 @@ static kn_rows_code zeros_apart = {.name = "prod_zeros_apart",
                                    .merge = "u *= U; v += V;",
                                    .values = {"u", "v"}};
 
-/* The product of the others, from which gradients follow that are right at zeros too: y / a where a is not zero, the
- * product u of what is not where a is the only zero, and u times the other zero where it is one of two. */
 static kn_tensor *product_over(kn_tensor *t, const int *dims, int count)
 {
     for (int i = 0; i < count; i++)
@@ -39,6 +37,8 @@ static kn_tensor *product_over(kn_tensor *t, const int *dims, int count)
     return t;
 }
 
+/* The product of the others, from which gradients follow that are right at zeros too: y / a where a is not zero, the
+ * product u of what is not where a is the only zero, and u times the other zero where it is one of two. */
 static kn_tensor *others_of(kn_tensor *a, const kn_reduce_params *over)
 {
     int dims[KN_MAX_DIMS], count = 0;
