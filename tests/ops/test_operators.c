@@ -137,7 +137,7 @@ TENSOR_TEST(parameters_start_from_the_defaults)
     assert_ptr_equal(y, x);
     params.p = 2;
     assert_int_equal(kn_op_call(op, &x, 1, &params, &y, 1), KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, "dropout", "p must lie in 0 to 1", "2");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "dropout", "p must be from 0 to 1", "2");
     kn_narrow_args part = {.dim = 1, .start = 1, .length = 2};
     kn_tensor *view = NULL;
     CHECK_OK(call("narrow", x, &part, &view));
