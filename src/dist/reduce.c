@@ -1,7 +1,7 @@
 /* dist/reduce.c - sums over devices, added in the order of the list whatever arrives first, and all_reduce. */
 #include <string.h>
 
-#include <koine/ops.h>
+#include <koine/pointwise.h>
 
 #include "dist/collective.h"
 

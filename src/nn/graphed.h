@@ -1,4 +1,4 @@
-/* nn/graphed.h - modules whose passes are replayed; koine/nn.h tells how they are made. */
+/* nn/graphed.h - modules whose passes are replayed; koine/module.h tells how they are made. */
 #ifndef KN_NN_GRAPHED_H
 #define KN_NN_GRAPHED_H
 

@@ -1,4 +1,4 @@
-/* nn/replica.h - copies of modules for other devices; koine/nn.h tells what a replica is. */
+/* nn/replica.h - copies of modules for other devices; koine/module.h tells what a replica is. */
 #ifndef KN_NN_REPLICA_H
 #define KN_NN_REPLICA_H
 

@@ -1,5 +1,5 @@
 /* train/apply.c - a batch applied: which of its fields the module and the loss get, and what is made of them. */
-#include <koine/functional.h>
+#include <koine/loss.h>
 
 #include "data/loader.h"
 #include "train/trainer.h"

@@ -5,8 +5,8 @@
  * output the x. So its own pass over data is the convolution itself, and its pass over weights the same one. */
 #include "ops/conv/common/conv.h"
 
-#include <koine/functional.h>
-#include <koine/ops.h>
+#include <koine/conv.h>
+#include <koine/pointwise.h>
 #include <string.h>
 
 #include "autograd/work.h"

@@ -1,8 +1,7 @@
 /* ops/pointwise/bounds.c - values held between two bounds: clamp, hardtanh, relu6, and a sum with an activation. The
  * values are the same; the gradients differ where x is a bound or NaN, as PyTorch's do: clamp's is that of where(p <= x
  * <= q, x, bound); the others are 0 at the bounds too, so that the result tells where they pass. */
-#include <koine/functional.h>
-#include <koine/ops.h>
+#include <koine/pointwise.h>
 #include <math.h>
 
 #include "ops/dispatch/promote.h"

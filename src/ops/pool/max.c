@@ -1,6 +1,7 @@
 /* ops/pool/max.c - max pooling: one launch forward, which keeps where each maximum lies, and one backward. A maximum
  * that the activation cut off has no place, so that backward need not know of the activation. */
-#include <koine/functional.h>
+#include <koine/pointwise.h>
+#include <koine/pool.h>
 #include <stdio.h>
 
 #include "loops/work_size.h"

@@ -1,7 +1,7 @@
 /* ops/reduce/reducer.c - what all reductions do alike. See reducer.h. */
 #include "ops/reduce/reducer.h"
 
-#include <koine/ops.h>
+#include <koine/tensor.h>
 #include <string.h>
 
 #include "base/memory.h"

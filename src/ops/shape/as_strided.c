@@ -1,5 +1,6 @@
 /* ops/shape/as_strided.c - a regenerated view (autograd/view.h): elements of its base's memory. */
-#include <koine/ops.h>
+#include <koine/reduce.h>
+#include <koine/shape.h>
 
 #include "autograd/view.h"
 #include "base/load.h"

@@ -1,5 +1,6 @@
 /* ops/shape/sum.c - sum and mean over all elements or over chosen dimensions. */
-#include <koine/ops.h>
+#include <koine/pointwise.h>
+#include <koine/reduce.h>
 
 #include "autograd/work.h"
 #include "ops/dispatch/promote.h"
