@@ -148,9 +148,7 @@ static void refuse_bytes(const byte_block *file, const char *piece)
 {
     const char *path = temporary("bad.npy");
     write_bytes(path, file->data, file->size);
-    kn_tensor *untouched = (kn_tensor *)(uintptr_t)8, *tensor = untouched;
-    kn_status status = kn_status_of(tensor = kn_load_npy(path));
-    assert_ptr_equal(tensor, untouched);
+    kn_status status = kn_status_of(kn_load_npy(path));
     assert_non_null(strstr(kn_error_message(), path));
     assert_fails(status, KN_ERR_FORMAT, piece);
 }
@@ -311,9 +309,8 @@ static void test_bytes_are_numpys(void **state)
 static void test_bad_arguments(void **state)
 {
     (void)state;
-    kn_tensor *tensor = NULL;
-    assert_fails(kn_status_of(tensor = kn_load_npy(NULL)), KN_ERR_ARGUMENT, "path");
-    assert_fails(kn_status_of(tensor = kn_load_npy(temporary("absent.npy"))), KN_ERR_IO, "No such file");
+    assert_fails(kn_status_of(kn_load_npy(NULL)), KN_ERR_ARGUMENT, "path");
+    assert_fails(kn_status_of(kn_load_npy(temporary("absent.npy"))), KN_ERR_IO, "No such file");
     assert_fails(kn_save_npy(temporary("x.npy"), NULL), KN_ERR_ARGUMENT, "tensor");
     assert_fails(kn_save_npy(NULL, NULL), KN_ERR_ARGUMENT, "path");
 }

@@ -21,9 +21,7 @@ static void refuse_bytes(const byte_block *content, const char *piece)
 {
     const char *path = temporary("bad.safetensors");
     write_bytes(path, content->data, content->size);
-    kn_tensor_file *untouched = (kn_tensor_file *)(uintptr_t)8, *file = untouched;
-    kn_status status = kn_status_of(file = kn_load_safetensors(path));
-    assert_ptr_equal(file, untouched);
+    kn_status status = kn_status_of(kn_load_safetensors(path));
     assert_non_null(strstr(kn_error_message(), path));
     assert_non_null(strstr(kn_error_message(), "at byte "));
     assert_fails(status, KN_ERR_FORMAT, piece);

@@ -164,6 +164,7 @@ TENSOR_TEST(what_cannot_be_monitored_is_refused)
     assert_int_equal(
         kn_status_of(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .monitor = "grad_norm")),
         KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "\"grad_norm\"");
     assert_int_equal(kn_status_of(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .monitor = "val_acc",
                                                              .accuracy = false)),
                      KN_ERR_ARGUMENT);
