@@ -15,6 +15,7 @@
 #include <koine/graph.h>
 #include <koine/init.h>
 #include <koine/io.h>
+#include <koine/join.h>
 #include <koine/jit.h>
 #include <koine/kernel.h>
 #include <koine/loss.h>
@@ -33,6 +34,7 @@
 #include <koine/reduce.h>
 #include <koine/shape.h>
 #include <koine/status.h>
+#include <koine/storage.h>
 #include <koine/stream.h>
 #include <koine/tensor.h>
 #include <koine/train.h>

@@ -168,7 +168,7 @@ TENSOR_TEST(what_cannot_be_monitored_is_refused)
     assert_int_equal(kn_status_of(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .monitor = "val_acc",
                                                              .accuracy = false)),
                      KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, "there are train_loss, val_loss", ".accuracy = true");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "the columns are train_loss, val_loss", ".accuracy = true");
     assert_null(c.trainer);
     CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .monitor = "grad_norm", .log_every = 1,
                                          .log_grad_norm = true));
