@@ -88,9 +88,9 @@ struct kn_op {
     unsigned dtypes[KN_OP_MAX_INPUTS];      /* that they take (KN_DTYPES_...); 0: as input 0, of input 0: all */
     const char *outputs[KN_OP_MAX_OUTPUTS]; /* their names; none: one, "result" */
     kn_op_params params;                    /* KN_PARAMS */
-    bool widens_halves;                     /* float16 is computed in float32; the floating results are float16 again */
-    int num_widened;                        /* so many inputs, the first ones; 0: all */
-    bool composes;                          /* `enter` makes tensors, which go when the op was applied */
+    bool widens_halves; /* float16 and bfloat16 are computed in float32; floating results are of that dtype again */
+    int num_widened;    /* so many inputs, the first ones; 0: all */
+    bool composes;      /* `enter` makes tensors, which go when the op was applied */
     /* What the caller said becomes what the op is applied to: see ops/dispatch/invoke.h. NULL: it stays as it is. */
     kn_status (*enter)(kn_entry *entry);
 
@@ -123,8 +123,8 @@ static inline size_t kn_op_record_size(const kn_op *op) { return op->record_size
 /* --- for descriptors ------------------------------------------------------------------------------------------------ */
 
 #define KN_DTYPES_REAL (1u << KN_F64 | 1u << KN_F32)
-#define KN_DTYPES_FLOATING (KN_DTYPES_REAL | 1u << KN_F16)
-#define KN_DTYPES_NUMBERS (KN_DTYPES_FLOATING | 1u << KN_I64 | 1u << KN_I32 | 1u << KN_U8)
+#define KN_DTYPES_FLOATING (KN_DTYPES_REAL | 1u << KN_F16 | 1u << KN_BF16)
+#define KN_DTYPES_NUMBERS (KN_DTYPES_FLOATING | KN_DTYPES_INDICES | 1u << KN_I16 | 1u << KN_I8 | 1u << KN_U8)
 #define KN_DTYPES_ALL (KN_DTYPES_NUMBERS | 1u << KN_BOOL)
 #define KN_DTYPES_INDICES (1u << KN_I64 | 1u << KN_I32)
 

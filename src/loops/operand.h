@@ -10,7 +10,7 @@ typedef struct kn_operand {
     const kn_buffer *buffer;
     int64_t offset; /* elements */
     kn_dtype dtype; /* in memory; 0 in a problem: an output that is not wanted, an input that these do not need */
-    /* a dtype that values are rounded to as they are loaded (float16, where it is computed in float32); 0: none */
+    /* a dtype that values are rounded to as they are loaded (float16 or bfloat16, computed in float32); 0: none */
     kn_dtype rounded;
     int64_t strides[KN_MAX_DIMS]; /* elements, along the problem's dimensions; 0 where it is broadcast */
 } kn_operand;

@@ -30,9 +30,6 @@ static inline const char *kn_storage_type(int dtype) { return kn_dtype_cl((kn_dt
 /* What input i is while it is computed on. */
 const char *kn_writer_type(const kn_writer *w, int i);
 
-/* The macro (cl/pointwise/elements.clh) that converts a value to what output i holds. */
-const char *kn_writer_store(const kn_writer *w, int i);
-
 /* What input i is read from: `in` and its number, or, of one that is changed, `out` and the output's. */
 #define KN_WRITER_NAME 48
 const char *kn_writer_pointer(const kn_writer *w, int i, const char *in, const char *out, char name[KN_WRITER_NAME]);

@@ -5,7 +5,7 @@ import os
 
 import numpy
 
-F64, I64 = 1, 4
+F64, I64 = 1, 5
 REDUCTIONS = {"mean": 0, "sum": 1, "none": 2}
 VOID, INT, I64T, DOUBLE, BOOL = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_double, ctypes.c_bool
 

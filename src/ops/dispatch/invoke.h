@@ -3,7 +3,7 @@
  *
  * The defaults stand in for parameters that are NULL, and ranges are checked. Then the operator's `enter` may turn what
  * was said into what the op is applied to: dimensions counted from the front, a geometry, a draw of random numbers. Then
- * float16 is widened, where the op asks for it, and the op is applied (autograd/op.h). */
+ * float16 and bfloat16 are widened, where the op asks for it, and the op is applied (autograd/op.h). */
 #ifndef KN_OPS_DISPATCH_INVOKE_H
 #define KN_OPS_DISPATCH_INVOKE_H
 

@@ -1,8 +1,9 @@
-/* ops/dispatch/promote.h - dtypes of expressions, as PyTorch promotes them, and f16 as the storage type it is. */
+/* ops/dispatch/promote.h - dtypes of expressions, as PyTorch promotes them. */
 #ifndef KN_OPS_DISPATCH_PROMOTE_H
 #define KN_OPS_DISPATCH_PROMOTE_H
 
 #include "autograd/op.h"
+#include "base/dtype.h"
 
 /* The dtype of an expression of two tensors. A 0-dimensional tensor does not widen one with dimensions within its
  * category (bool < whole < floating). */
@@ -14,9 +15,6 @@ kn_dtype kn_result_type_of(kn_tensor *const *tensors, int count);
 /* The dtype of an expression of a tensor and a number: a floating dtype stays; a whole one stays with a whole number;
  * bool becomes int64; a real number makes whole dtypes float32. */
 kn_dtype kn_result_type_scalar(kn_dtype dtype, kn_scalar number);
-
-/* The dtype that kernels compute `dtype` in: f32 for f16, else itself. */
-kn_dtype kn_compute_type(kn_dtype dtype);
 
 /* What a function of real numbers computes in: whole dtypes as float32. */
 kn_dtype kn_real_type(kn_dtype dtype);

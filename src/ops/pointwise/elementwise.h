@@ -3,7 +3,7 @@
  * any dtypes, strides and broadcast operands, on any device.
  *
  * In an expression a, b, c are the operands, p, q the numbers, y is the result and g its gradient; T is the type that
- * is computed in (float16 is computed on in float). A row is written with the macros at the end:
+ * is computed in (float16 and bfloat16 are computed on in float). A row is written with the macros at the end:
  *
  *     KN_FUNCTION(sigmoid, KN_REAL, "(T)1 / ((T)1 + exp(-a))", "g * y * (1 - y)", 1 / (1 + exp(-a)))
  *
@@ -29,7 +29,7 @@ typedef enum kn_elementwise_rule {
 
 typedef struct kn_elementwise {
     kn_elementwise_rule rule;
-    /* As in PyTorch, a second operand without dimensions is not rounded to float16, and an operand of a wider dtype
+    /* As in PyTorch, a second operand without dimensions is not rounded to float16 or bfloat16, and an operand of a wider dtype
      * without dimensions counts with its own digits in the gradient. */
     bool keeps_factor, keeps_digits;
     bool
