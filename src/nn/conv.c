@@ -4,7 +4,7 @@
 #include "base/directions.h"
 #include "base/error.h"
 #include "nn/affine.h"
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
 /* What kind of layer one is. */
 typedef struct conv_layer {

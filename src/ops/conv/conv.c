@@ -3,7 +3,7 @@
  *
  * A transposed convolution is the pass over data of a convolution, run forward: its input is that convolution's y, its
  * output the x. So its own pass over data is the convolution itself, and its pass over weights the same one. */
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
 #include <koine/functional.h>
 #include <koine/ops.h>

@@ -71,7 +71,7 @@ bool kn_implementation_allowed(const kn_implementation *row, unsigned flags);
 /* Whether the row is allowed, supports the problem, and works on the stream's device. */
 bool kn_implementation_can_run(const kn_implementation *row, kn_stream *stream, const void *problem, unsigned flags);
 
-/* All tables there are (ops/dispatch/tables.c): number `index`, NULL beyond the last; the one of an operation, NULL
+/* All tables there are (ops/tables.c): number `index`, NULL beyond the last; the one of an operation, NULL
  * where it has none. */
 const kn_implementation_table *kn_implementation_table_at(int index);
 const kn_implementation_table *kn_implementation_table_find(const char *operation);

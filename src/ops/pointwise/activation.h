@@ -1,10 +1,10 @@
 /* ops/pointwise/activation.h - the activations that operations apply to their own results (kn_activation), around the
- * kernels: names, gradients. What they do to a value stands in ops/gemm/epilogue.h. Defined in bounds.c. */
+ * kernels: names, gradients. What they do to a value stands in ops/pointwise/epilogue.h. Defined in bounds.c. */
 #ifndef KN_OPS_POINTWISE_ACTIVATION_H
 #define KN_OPS_POINTWISE_ACTIVATION_H
 
 #include "autograd/op.h"
-#include "ops/gemm/epilogue.h"
+#include "ops/pointwise/epilogue.h"
 
 /* The names of kn_activation, for rows of parameters; NULL ends them. */
 extern const char *const kn_activation_names[];

@@ -4,7 +4,7 @@
 
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/reduce/reduce.h"
+#include "ops/shape/reduce.h"
 #include "rt/graph/variable.h"
 #include "tensor/philox.h"
 

@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "ops/pointwise/broadcast.h"
 #include "ops/pointwise/compose.h"
+#include "ops/shape/broadcast.h"
 
 static kn_elementwise *table_of(const kn_op *op) { return op->detail; }
 

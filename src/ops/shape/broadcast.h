@@ -1,6 +1,6 @@
-/* ops/pointwise/broadcast.h - NumPy's rule for operands of different shapes, and its counterpart for gradients. */
-#ifndef KN_OPS_POINTWISE_BROADCAST_H
-#define KN_OPS_POINTWISE_BROADCAST_H
+/* ops/shape/broadcast.h - NumPy's rule for operands of different shapes, and its counterpart for gradients. */
+#ifndef KN_OPS_SHAPE_BROADCAST_H
+#define KN_OPS_SHAPE_BROADCAST_H
 
 #include "autograd/op.h"
 

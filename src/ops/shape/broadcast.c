@@ -1,5 +1,5 @@
-/* ops/pointwise/broadcast.c - see broadcast.h. */
-#include "ops/pointwise/broadcast.h"
+/* ops/shape/broadcast.c - see broadcast.h. */
+#include "ops/shape/broadcast.h"
 
 #include <koine/ops.h>
 #include <string.h>
