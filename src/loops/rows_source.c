@@ -1,5 +1,5 @@
-/* loops/rows_source.c - writes kernels for rows: a code's texts as functions of single elements and of vectors, for the
- * walks of cl/rows. All names in them but the code's letters, T and C begin with kn_, KN_ or are OpenCL's. */
+/* loops/rows_source.c - writes kernels for rows: a code's texts as functions on scalars and on vectors, for the walks
+ * of cl/rows. All names in them except the code's letters, T and C begin with kn_ or KN_ or belong to OpenCL. */
 #include "loops/rows_source.h"
 
 #include <ctype.h>
@@ -10,14 +10,14 @@
 
 enum { MAX_INPUTS = KN_ROWS_STATE + KN_ROWS_INPUTS, MAX_OUTPUTS = KN_ROWS_STATE + 1 };
 
-/* What the kernel reads. */
+/* A kernel input. */
 typedef struct rows_input {
-    char letter; /* a field's is a capital */
+    char letter; /* fields have capital letters */
     kn_dtype dtype;
     bool per_row, is_field;
 } rows_input;
 
-/* What it writes; the place is stored as int64. */
+/* A kernel output; the place is stored as int64. */
 typedef struct rows_output {
     const char *value;
     int length; /* of its text */
@@ -32,7 +32,7 @@ typedef struct rows_writer {
     rows_input inputs[MAX_INPUTS];
     rows_output outputs[MAX_OUTPUTS];
     int num_inputs, num_outputs;
-    char place[2]; /* as a string; empty: not wanted */
+    char place[2]; /* as a string; empty: unwanted */
 } rows_writer;
 
 /* Functions and types of one width. */
@@ -44,9 +44,9 @@ typedef struct rows_width {
 static const char *letters(const char *text) { return text ? text : ""; }
 static bool has(const char *text, char letter) { return strchr(letters(text), letter) != NULL; }
 
-/* --- what is read and written ------------------------------------------------------------------------------------- */
+/* --- inputs and outputs ------------------------------------------------------------------------------------------- */
 
-/* The fields that an earlier launch left: elements of the second stage, but not of a scan. */
+/* The fields from an earlier launch: elements of the second stage, but not of a scan. */
 static void list_fields(rows_writer *w)
 {
     for (int i = 0; w->code->state[i]; i++)
@@ -92,7 +92,7 @@ static bool is_real(const rows_writer *w) { return kn_dtype_is_floating((kn_dtyp
 static bool compensates(const rows_writer *w) { return w->code->is_sum && is_real(w); }
 static bool finds_places(const rows_writer *w) { return w->place[0] && w->form->stage == KN_ROWS_COMBINED; }
 
-/* --- the beginning ------------------------------------------------------------------------------------------------ */
+/* --- definitions -------------------------------------------------------------------------------------------------- */
 
 static const char *bounds_of(int dtype)
 {
@@ -102,7 +102,7 @@ static const char *bounds_of(int dtype)
                            : "#define KN_LOWEST ((T)INT_MIN)\n#define KN_HIGHEST ((T)INT_MAX)\n";
 }
 
-/* A sum's lanes lie as elements do where there is one field. */
+/* With a single field, a sum's lanes have the layout of elements. */
 static bool fits_side_by_side(const rows_writer *w)
 {
     return w->code->is_sum && strlen(w->code->state) == 1 && !w->code->per_row && w->form->stage != KN_ROWS_COMBINED;
@@ -142,7 +142,7 @@ static void write_operands(const rows_writer *w)
 
 static const char *kind_of(const rows_input *input) { return kn_dtype_kind(input->dtype); }
 
-/* Input i from element `at` of `pointer`, `width` of them. */
+/* Loads `width` elements of input i from element `at` of `pointer`. */
 static void write_load(const rows_writer *w, int i, int width, const char *pointer, const char *at)
 {
     const rows_input *input = &w->inputs[i];
@@ -173,7 +173,7 @@ static void write_types(const rows_writer *w, rows_width v)
     kn_text_format(w->out, "} kn_state%s;\n", v.suffix);
 }
 
-/* The fields as locals. A place that is not wanted is there all the same, for the texts. */
+/* Declares the fields as locals, including an unwanted place, which the texts may use. */
 static void write_fields(const rows_writer *w, rows_width v)
 {
     for (int i = 0; w->code->state[i]; i++)
@@ -218,7 +218,7 @@ static void write_merge(const rows_writer *w, rows_width v)
     write_fields_back(w);
 }
 
-/* What is the same for all elements of a row: numbers, and inputs that there are one of for each row. */
+/* Constants of a row: numbers and per-row inputs. */
 static void write_fixed(const rows_writer *w, rows_width v)
 {
     kn_text_append(w->out, "typedef struct { int kn_unused; ");
@@ -239,7 +239,7 @@ static void write_fixed_locals(const rows_writer *w)
             kn_text_format(w->out, "const T %c = kn_f->%c; ", w->inputs[i].letter, w->inputs[i].letter);
 }
 
-/* kn_take: loads the elements and adds them; `part` of a vector where `count` tells how much of it is there. */
+/* kn_take: loads elements and adds them; `part`: a partial vector of `count` elements. */
 static void write_take(const rows_writer *w, rows_width v, bool part)
 {
     const bool combines = w->form->stage == KN_ROWS_COMBINED;
@@ -296,7 +296,7 @@ static void write_total(const rows_writer *w, rows_width v)
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
-/* Where results go, as parameters (`declared`) and as arguments. */
+/* The destinations of results, as parameters (`declared`) or as arguments. */
 static void write_targets(const rows_writer *w, bool declared)
 {
     for (int i = 0; i < w->num_outputs; i++) {
@@ -315,7 +315,7 @@ static const char *place_of(const rows_writer *w)
     return finds_places(w) ? "kn_places[kn_from + kn_j * kn_apart + kn_p * kn_inner]" : "kn_first + (long)kn_p";
 }
 
-/* Output i, kn_value, of vectors. */
+/* Stores kn_value, a vector, to output i. */
 static void write_vector_store(const rows_writer *w, int i, int width)
 {
     const rows_output *o = &w->outputs[i];
@@ -351,8 +351,8 @@ static void write_store(const rows_writer *w, int i)
                        kn_store_kind(w->form->compute, o->dtype), kn_dtype_cl(o->dtype), i);
 }
 
-/* kn_put: stores the results of `count` rows. The first element's place is `first`; element 0 of the first row lies at
- * `from`, of the next one `apart` further. */
+/* kn_put: stores the results of `count` rows. The first element has index `first`; element 0 of the first row is at
+ * `from`, that of the next row `apart` further. */
 static void write_put(const rows_writer *w, rows_width v)
 {
     kn_text_format(w->out,
@@ -393,7 +393,7 @@ static void write_width(const rows_writer *w, rows_width v)
     kn_text_append(w->out, "#undef T\n#undef C\n");
 }
 
-/* Half of a vector's lanes with the other half, down to one. */
+/* kn_join: merges a vector's halves repeatedly, down to one lane. */
 static void write_join(const rows_writer *w)
 {
     for (int width = 8; width > 1; width /= 2) {
@@ -419,7 +419,7 @@ static void write_join(const rows_writer *w)
     kn_text_append(w->out, "*kn_s = kn_1; }\n");
 }
 
-/* --- the kernel's frame ------------------------------------------------------------------------------------------- */
+/* --- kernel frame ------------------------------------------------------------------------------------------------- */
 
 static void write_parameters(const rows_writer *w)
 {
@@ -440,14 +440,14 @@ static void write_parameters(const rows_writer *w)
         kn_text_format(w->out, "KN_BIND_IN(%s, kn_in%d); ", kn_dtype_cl(w->inputs[i].dtype), i);
     if (finds_places(w))
         kn_text_append(w->out, "KN_BIND_IN(long, kn_places); ");
-    /* A copy, which no store can change: its fields stay in registers. */
+    /* A copy that no store can alias: its fields stay in registers. */
     kn_text_append(w->out, "const kn_rows_plan kn_plan = kn_given; const kn_operands kn_x = {");
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "kn_in%d, ", i);
     kn_text_append(w->out, "};\n");
 }
 
-/* KN_FIX and its kind: what is fixed for the row, for `width` neighbouring rows (`across`), or in all lanes. */
+/* KN_FIX and variants: the row's constants, for `width` neighbouring rows (`across`) or the same in all lanes. */
 static void write_fix(const rows_writer *w, const char *name, rows_width v, bool across)
 {
     char type[40] = "KN_ELEMENT";
@@ -470,7 +470,7 @@ static void write_fix(const rows_writer *w, const char *name, rows_width v, bool
     kn_text_append(w->out, "})\n");
 }
 
-/* KN_PUT, of vectors with how many elements there are and how far apart their rows begin. */
+/* KN_PUT; for vectors with the element count and the distance between rows. */
 static void write_put_macro(const rows_writer *w, rows_width v, bool counts)
 {
     kn_text_format(w->out,
@@ -483,7 +483,7 @@ static void write_put_macro(const rows_writer *w, rows_width v, bool counts)
     kn_text_append(w->out, ")\n");
 }
 
-/* Loads of a part of a vector, for each input. */
+/* Partial vector loads, for each input. */
 static void write_parts(const rows_writer *w)
 {
     for (int i = 0; i < w->num_inputs; i++)
@@ -507,7 +507,7 @@ static void write_for_cpu(const rows_writer *w)
     kn_text_append(w->out, "#include \"rows/cpu.clh\"\n");
 }
 
-/* KN_EARLIER: the state that another launch left, from element `at` of the fields. */
+/* KN_EARLIER: loads a state of the earlier launch, from element `at` of the fields. */
 static void write_earlier(const rows_writer *w)
 {
     kn_text_append(w->out, "#define KN_EARLIER(kn_s, kn_at, kn_count) ");

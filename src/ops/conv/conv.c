@@ -11,9 +11,8 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
-#include "ops/dispatch/invoke.h"
+#include "ops/dispatch/backward.h"
 #include "ops/dispatch/reference.h"
-#include "ops/operators.h"
 #include "ops/pointwise/activation.h"
 
 static const kn_conv_params *params_of(const kn_call *call) { return call->params; }
@@ -164,14 +163,9 @@ static kn_status conv_forward(kn_call *call)
 
 static kn_status new_gradient(kn_grad_call *grad, int index, kn_conv_operand *target)
 {
-    kn_tensor *gradient = NULL;
-    KN_TRY(kn_tensor_new(&gradient, grad->input[index].dtype, grad->input[index].ndim, grad->input[index].shape,
-                         kn_stream_device(grad->stream)));
-    grad->grad_inputs[index] = kn_scope_adopt(gradient);
-    if (!grad->grad_inputs[index])
-        return kn_error_status();
+    const kn_tensor *gradient = kn_grad_new(grad, index);
     *target = operand(gradient);
-    return KN_OK;
+    return gradient ? KN_OK : kn_error_status();
 }
 
 static kn_status backward_data(kn_grad_call *grad, kn_conv_problem problem)
@@ -242,6 +236,69 @@ static kn_status conv_backward(kn_grad_call *grad)
     return status;
 }
 
+/* --- gradients of gradients --------------------------------------------------------------------------------------- */
+
+/* The operator of the backward pass has no activation: that is a pass of its own. */
+static kn_status conv_backward_recorded(kn_grad_call *grad)
+{
+    kn_conv_params params = *(const kn_conv_params *)grad->params;
+    kn_tensor *y = kn_grad_saved_output(grad, 2, 0);
+    kn_tensor *dz = kn_activation_gradient_recorded(grad->grad_outputs[0], params.activation, y);
+    params.activation = KN_ACTIVATION_NONE;
+    return kn_backward_recorded_with(grad, dz, &params);
+}
+
+enum { DY, X, WEIGHT, BIAS }; /* inputs of the operator; the outputs are the gradients of the last three */
+
+/* The gradient by dy, of dx and dweight and dbias: y(dx, weight) + y(x, dweight) + dbias. */
+static kn_tensor *by_dy(kn_grad_call *grad, kn_tensor *x, kn_tensor *weight)
+{
+    const kn_op *of = grad->op->backward_of;
+    kn_tensor *const dx = grad->grad_outputs[0], *dweight = grad->grad_outputs[1], *dbias = grad->grad_outputs[2];
+    kn_tensor *sum = NULL;
+    if (dx)
+        sum = kn_op_apply(of, (kn_tensor *[]){dx, weight, dbias}, 3, grad->params, NULL);
+    if (dweight) {
+        kn_tensor *more = kn_op_apply(of, (kn_tensor *[]){x, dweight, dx ? NULL : dbias}, 3, grad->params, NULL);
+        sum = dx ? kn_add(sum, more) : more;
+    }
+    if (dx || dweight || !dbias)
+        return sum;
+    const kn_input_spec *dy = &grad->input[DY];
+    const int dims = ((const kn_conv_kind *)of->detail)->dims;
+    int64_t shape[KN_MAX_DIMS] = {dbias->shape[0], 1, 1, 1};
+    return kn_expand(kn_reshape(dbias, dims + 1, shape), dy->ndim, dy->shape);
+}
+
+/* One gradient by the operator itself: output `index` of inputs of which one is a gradient. */
+static kn_status again(kn_grad_call *grad, int index, kn_tensor *x, kn_tensor *weight)
+{
+    kn_tensor *inputs[] = {kn_grad_saved_input(grad, DY, DY), x, weight};
+    kn_tensor *outputs[] = {KN_SKIP_OUTPUT, KN_SKIP_OUTPUT};
+    outputs[index] = NULL;
+    KN_TRY(kn_op_apply_to(grad->op, inputs, 3, grad->params, outputs, 2));
+    grad->grad_inputs[X + index] = outputs[index];
+    return KN_OK;
+}
+
+/* The passes are linear in each of dy, x and weight. */
+static kn_status conv_backward_backward(kn_grad_call *grad)
+{
+    const kn_conv_params *params = grad->params;
+    kn_tensor *x = kn_grad_saved_input(grad, X, X), *weight = kn_grad_saved_input(grad, WEIGHT, WEIGHT);
+    if (params->activation != KN_ACTIVATION_NONE)
+        return kn_fail(KN_ERR_STATE, "with an activation it has no gradient: apply that of the activation first");
+    if (!x || !weight)
+        return kn_error_status();
+    if (grad->needs[DY] && !(grad->grad_inputs[DY] = by_dy(grad, x, weight)))
+        return kn_error_status();
+    if (grad->needs[X] && grad->grad_outputs[1])
+        KN_TRY(again(grad, 0, x, grad->grad_outputs[1]));
+    if (grad->needs[WEIGHT] && grad->grad_outputs[0])
+        KN_TRY(again(grad, 1, grad->grad_outputs[0], weight));
+    return KN_OK;
+}
+
 /* --- the plain C reference ---------------------------------------------------------------------------------------- */
 
 /* The element of x that y's pixel `at` reads through tap `tap`, both numbered row by row; -1 in the padding. */
@@ -261,28 +318,27 @@ static int64_t reference_pixel(const kn_conv_shape *s, int64_t at, int64_t tap)
 /* All that image n's output channel k of the convolution has to do with: y from x, or, transposed, x from y. */
 static void reference_channel(const kn_conv_shape *s, const kn_call *call, int64_t n, int64_t k)
 {
-    const kn_tensor *from = call->inputs[0], *weight = call->inputs[1];
     const int64_t inner = s->in_channels / s->groups, first = k / (s->out_channels / s->groups) * inner;
     const int64_t taps = kn_conv_volume(s->kernel_size), pixels = kn_conv_volume(s->out_size);
-    kn_tensor *to = call->outputs[0];
-    for (int64_t i = 0; i < pixels; i++) {
-        const int64_t y = (n * s->out_channels + k) * pixels + i;
-        double sum = 0;
-        for (int64_t c = 0; c < inner; c++)
-            for (int64_t tap = 0; tap < taps; tap++) {
-                const int64_t at = reference_pixel(s, i, tap);
-                if (at < 0)
-                    continue;
-                const int64_t x = (n * s->in_channels + first + c) * kn_conv_volume(s->in_size) + at;
-                const double w = kn_reference_get(weight, (k * inner + c) * taps + tap);
+    const int64_t volume = kn_conv_volume(s->in_size);
+    const int64_t x0 = (n * s->in_channels + first) * volume, y0 = (n * s->out_channels + k) * pixels;
+    const double *from = kn_reference_values(call->inputs[0]);
+    const double *weight = kn_reference_values(call->inputs[1]) + k * inner * taps;
+    double *to = kn_reference_values(call->outputs[0]);
+    for (int64_t i = 0; i < pixels; i++)
+        for (int64_t tap = 0; tap < taps; tap++) {
+            const int64_t at = reference_pixel(s, i, tap);
+            if (at < 0)
+                continue;
+            double sum = 0;
+            for (int64_t c = 0; c < inner; c++)
                 if (is_transposed(call->op))
-                    kn_reference_set(to, x, kn_reference_get(to, x) + kn_reference_get(from, y) * w);
+                    to[x0 + c * volume + at] += from[y0 + i] * weight[c * taps + tap];
                 else
-                    sum += kn_reference_get(from, x) * w;
-            }
-        if (!is_transposed(call->op))
-            kn_reference_set(to, y, sum);
-    }
+                    sum += from[x0 + c * volume + at] * weight[c * taps + tap];
+            if (!is_transposed(call->op))
+                to[y0 + i] += sum;
+        }
 }
 
 static kn_status conv_reference(const kn_call *call)
@@ -339,10 +395,19 @@ static const kn_op_param conv_rows[] = {KN_PARAM(kn_conv_params, stride),
                                 .shape = conv_shape,                                                                   \
                                 .forward = conv_forward,                                                               \
                                 .backward = conv_backward,                                                             \
+                                .backward_recorded = conv_backward_recorded,                                           \
+                                .saved = {"x", "weight", "result"},                                                    \
+                                .backward_operator = &kn_##op##_backward_op,                                           \
                                 .reference = conv_reference,                                                           \
                                 .work = conv_work,                                                                     \
                                 .backward_work = conv_backward_work,                                                   \
                                 .detail = &(kn_conv_kind){.dims = count, .transposed = is_transposed}};                \
+    const kn_op kn_##op##_backward_op = {KN_BACKWARD_OP(op),                                                           \
+                                         .inputs = {"grad", "x", "weight", "?bias", "?result"},                        \
+                                         .outputs = {"grad_x", "grad_weight", "grad_bias"},                            \
+                                         .widens_halves = true,                                                        \
+                                         .backward = conv_backward_backward,                                           \
+                                         .backward_recorded = conv_backward_backward};                                 \
     kn_tensor *kn_##op##_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_conv_params *params)          \
     {                                                                                                                  \
         return kn_invoke(&kn_##op##_op, params, x, weight, bias);                                                      \

@@ -9,7 +9,7 @@
 #include "ops/dispatch/promote.h"
 #include "tensor/scope.h"
 
-/* --- parameters ----------------------------------------------------------------------------------------------------- */
+/* --- parameters --------------------------------------------------------------------------------------------------- */
 
 static double number_at(const void *at, kn_param_kind kind)
 {
@@ -25,7 +25,7 @@ static double number_at(const void *at, kn_param_kind kind)
     }
 }
 
-/* How many values of a kind lie in `size` bytes. */
+/* The number of values in the parameter's `size` bytes. */
 static int count_of(const kn_op_param *param)
 {
     const size_t size = param->kind == KN_PARAM_DOUBLE  ? sizeof(double)
@@ -41,7 +41,7 @@ static kn_status check_range(const kn_op_param *param, double value)
         return KN_OK;
     if (isinf(param->max))
         return kn_fail(KN_ERR_ARGUMENT, "%s must be at least %g, not %g", param->name, param->min, value);
-    return kn_fail(KN_ERR_ARGUMENT, "%s must lie in %g to %g, not %g", param->name, param->min, param->max, value);
+    return kn_fail(KN_ERR_ARGUMENT, "%s must be from %g to %g, not %g", param->name, param->min, param->max, value);
 }
 
 static kn_status check_enum(const kn_op_param *param, int value)
@@ -64,11 +64,11 @@ static kn_status check_param(const kn_op_param *param, const void *params)
     case KN_PARAM_DTYPE:
         return *(const int *)at == KN_DTYPE_DEFAULT || kn_dtype_is_valid(*(const kn_dtype *)at)
                    ? KN_OK
-                   : kn_fail(KN_ERR_ARGUMENT, "%s: %d is no dtype", param->name, *(const int *)at);
+                   : kn_fail(KN_ERR_ARGUMENT, "%s: %d is not a dtype", param->name, *(const int *)at);
     case KN_PARAM_INTS:
         return ((const kn_ints *)at)->count >= 0 && ((const kn_ints *)at)->count <= KN_MAX_DIMS
                    ? KN_OK
-                   : kn_fail(KN_ERR_ARGUMENT, "%s has %d values: it takes 0 to %d", param->name,
+                   : kn_fail(KN_ERR_ARGUMENT, "%s has %d values; it takes 0 to %d", param->name,
                              ((const kn_ints *)at)->count, KN_MAX_DIMS);
     default:
         break;
@@ -81,8 +81,8 @@ static kn_status check_param(const kn_op_param *param, const void *params)
 
 static kn_status check_params(const kn_op *op, const void *params)
 {
-    for (int i = 0; i < op->params.count; i++)
-        KN_TRY(check_param(&op->params.rows[i], params));
+    for (int i = 0; i < kn_op_params_of(op)->count; i++)
+        KN_TRY(check_param(&kn_op_params_of(op)->rows[i], params));
     return KN_OK;
 }
 
@@ -100,7 +100,7 @@ const kn_op_param kn_dim_rows[] = {KN_PARAM(kn_dim_args, dim)};
 const kn_op_param kn_shape_rows[] = {KN_PARAM(kn_shape_args, shape)};
 const kn_op_param kn_value_rows[] = {KN_PARAM_NAMED("value", kn_scalar_args, values[0])};
 
-/* --- entering ------------------------------------------------------------------------------------------------------- */
+/* --- entering ----------------------------------------------------------------------------------------------------- */
 
 void *kn_entry_record(kn_entry *entry, size_t size)
 {
@@ -119,7 +119,7 @@ static kn_status enter(kn_entry *entry, kn_tensor *const *inputs, int num_inputs
 {
     memcpy(entry->inputs, inputs, (size_t)num_inputs * sizeof *inputs);
     entry->num_inputs = num_inputs;
-    entry->params = entry->record = params ? params : entry->op->params.defaults;
+    entry->params = entry->record = params ? params : kn_op_params_of(entry->op)->defaults;
     kn_status status = check_params(entry->op, entry->params);
     if (status == KN_OK && entry->op->enter)
         status = entry->op->enter(entry);
@@ -134,13 +134,13 @@ kn_status kn_dim_enter(kn_entry *entry)
     return kn_dim_from_front(&own->dim, ((const kn_dim_args *)entry->params)->dim, entry->inputs[0]->ndim);
 }
 
-/* --- calling -------------------------------------------------------------------------------------------------------- */
+/* --- calling ------------------------------------------------------------------------------------------------------ */
 
 static kn_status deliver(kn_tensor **output, kn_tensor *result)
 {
-    if (*output)
+    if (*output && *output != KN_SKIP_OUTPUT)
         return kn_copy_(*output, result);
-    *output = result;
+    *output = *output ? NULL : result;
     return KN_OK;
 }
 
@@ -157,7 +157,7 @@ static bool has_halves(const kn_op *op, kn_tensor *const *inputs, int num_inputs
     return false;
 }
 
-/* The op computes in float32: its inputs are widened, and its floating results rounded to input 0's dtype. */
+/* Computes in float32: widens the inputs and rounds the floating results to input 0's dtype. */
 static kn_status apply_widened(kn_entry *entry, kn_tensor **outputs, int num_outputs)
 {
     const kn_dtype dtype = entry->inputs[0]->dtype;
@@ -167,8 +167,15 @@ static kn_status apply_widened(kn_entry *entry, kn_tensor **outputs, int num_out
         if (entry->inputs[i] && kn_dtype_is_reduced(entry->inputs[i]->dtype) &&
             !(entry->inputs[i] = kn_to_dtype(entry->inputs[i], KN_F32)))
             return kn_error_status();
+    for (int i = 0; i < num_outputs; i++)
+        if (outputs[i] == KN_SKIP_OUTPUT)
+            results[i] = outputs[i];
     KN_TRY(kn_op_apply_to(entry->op, entry->inputs, entry->num_inputs, entry->record, results, num_outputs));
-    for (int i = 0; i < num_outputs && results[i]; i++) {
+    for (int i = 0; i < num_outputs; i++) {
+        if (!results[i]) {
+            outputs[i] = NULL;
+            continue;
+        }
         kn_tensor *result = results[i]->dtype == KN_F32 ? kn_to_dtype(results[i], dtype) : results[i];
         if (!result)
             return kn_error_status();
@@ -189,7 +196,7 @@ static kn_status call(const kn_op *op, kn_tensor *const *inputs, int num_inputs,
                : kn_op_apply_to(entry.op, entry.inputs, entry.num_inputs, entry.record, outputs, num_outputs);
 }
 
-/* The same where tensors are made on the way: the results outlive the scope that takes those. */
+/* The same for ops that create temporaries: the results outlive the scope that releases those. */
 static kn_status call_in_scope(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                                kn_tensor **outputs, int num_outputs)
 {

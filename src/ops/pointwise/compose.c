@@ -1,4 +1,5 @@
-/* ops/pointwise/compose.c - see compose.h. A parser that computes as it goes, one function per level of precedence. */
+/* ops/pointwise/compose.c - see compose.h. A recursive-descent parser that evaluates as it parses, one function per
+ * level of precedence. */
 #include "ops/pointwise/compose.h"
 
 #include <ctype.h>
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/operators.h"
+#include "base/error.h"
 #include "tensor/tensor.h"
 
 typedef kn_composed value;
@@ -20,7 +21,7 @@ typedef struct parser {
 
 static value ternary(parser *p);
 
-/* --- values ----------------------------------------------------------------------------------------------------------- */
+/* --- values ------------------------------------------------------------------------------------------------------- */
 
 static value fail(parser *p, const char *what)
 {
@@ -36,7 +37,7 @@ static value of_tensor(parser *p, kn_tensor *tensor)
     return (value){.tensor = tensor};
 }
 
-/* A number beside a tensor: without dimensions, of its dtype, so that it decides nothing. */
+/* A number as an operand of a tensor: 0-dimensional and of its dtype, so that it does not affect promotion. */
 static kn_tensor *beside(const value *v, const kn_tensor *other)
 {
     const kn_dtype dtype = kn_dtype_is_floating(other->dtype) ? other->dtype : KN_F32;
@@ -75,7 +76,7 @@ static double fold(char sign, double a, double b)
     }
 }
 
-/* "or" and "and" are of conditions. */
+/* "or" and "and" combine conditions. */
 static kn_tensor *combine(char sign, kn_tensor *a, kn_tensor *b)
 {
     switch (sign) {
@@ -124,7 +125,7 @@ static value choose(parser *p, value condition, value yes, value no)
     return of_tensor(p, kn_where(condition.tensor, beside(&yes, like), beside(&no, like)));
 }
 
-/* --- text ------------------------------------------------------------------------------------------------------------- */
+/* --- text --------------------------------------------------------------------------------------------------------- */
 
 static bool accept(parser *p, const char *token)
 {
@@ -139,10 +140,10 @@ static bool accept(parser *p, const char *token)
 static void expect(parser *p, const char *token)
 {
     if (!accept(p, token))
-        fail(p, "something is missing");
+        fail(p, "unexpected end or character");
 }
 
-/* --- functions --------------------------------------------------------------------------------------------------------- */
+/* --- functions ---------------------------------------------------------------------------------------------------- */
 
 static value power(parser *p, value base, value exponent)
 {
@@ -155,6 +156,18 @@ static value power(parser *p, value base, value exponent)
     return of_tensor(p, kn_pow(beside(&base, exponent.tensor), exponent.tensor));
 }
 
+static value function(parser *p, const char *name, const value *operand)
+{
+    static const struct {
+        const char *name;
+        kn_tensor *(*apply)(kn_tensor *x);
+    } functions[] = {{"abs", kn_abs}, {"exp", kn_exp}, {"log", kn_log}, {"sqrt", kn_sqrt}, {"tanh", kn_tanh}};
+    for (size_t i = 0; operand->tensor && i < sizeof functions / sizeof functions[0]; i++)
+        if (strcmp(functions[i].name, name) == 0)
+            return of_tensor(p, functions[i].apply(operand->tensor));
+    return fail(p, "an unknown function");
+}
+
 static value call(parser *p, const char *name)
 {
     value first = ternary(p);
@@ -165,15 +178,10 @@ static value call(parser *p, const char *name)
         return power(p, first, second);
     }
     expect(p, ")");
-    const kn_op *op = kn_op_find(name);
-    if (p->failed || !op || !first.tensor)
-        return fail(p, "an unknown function");
-    kn_tensor *result = NULL;
-    p->failed |= kn_op_call(op, &first.tensor, 1, NULL, &result, 1) != KN_OK;
-    return (value){.tensor = result};
+    return p->failed ? first : function(p, name, &first);
 }
 
-/* --- levels of precedence ---------------------------------------------------------------------------------------------- */
+/* --- levels of precedence ----------------------------------------------------------------------------------------- */
 
 static value name_or_call(parser *p)
 {

@@ -1,5 +1,5 @@
 /* ops/pointwise/dropout.c - dropout of elements and of whole channels. The mask is a function of the generator's state,
- * which the parameters hold: nothing is saved. */
+ * which is in the parameters: no tensor is saved. */
 #include <koine/functional.h>
 
 #include "ops/dispatch/invoke.h"
@@ -11,7 +11,7 @@
 typedef struct kn_dropout_record {
     kn_philox draw;
     double p;
-    int64_t inner; /* elements that share a word: 1, or those of a channel */
+    int64_t inner; /* elements that share a random word: 1, or a channel's */
 } kn_dropout_record;
 
 static kn_status dropout_shape(kn_call *call)
@@ -20,7 +20,7 @@ static kn_status dropout_shape(kn_call *call)
     return kn_call_output(call, call->inputs[0]->dtype, call->inputs[0]->ndim, call->inputs[0]->shape);
 }
 
-/* A word drops when its upper 24 bits are below this: exactly when (word >> 8) / 2^24 < p. */
+/* An element is dropped if its word's upper 24 bits are below this, that is, if (word >> 8) / 2^24 < p. */
 static uint32_t threshold_of(double p) { return (uint32_t)ceil(p * 0x1p24); }
 
 static double scale_of(double p) { return p < 1 ? 1 / (1 - p) : 0; }
@@ -73,6 +73,13 @@ static kn_status dropout_backward(kn_grad_call *grad)
                                 : kn_error_status();
 }
 
+/* The mask is applied again: with the record of this call the op draws the same. */
+static kn_status dropout_backward_recorded(kn_grad_call *grad)
+{
+    grad->grad_inputs[0] = kn_apply(grad->op, grad->params, grad->grad_outputs[0]);
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
+}
+
 static kn_status dropout_reference(const kn_call *call)
 {
     const kn_dropout_record *params = call->params;
@@ -87,7 +94,7 @@ static kn_status dropout_reference(const kn_call *call)
     return KN_OK;
 }
 
-/* A mask drawn in a graph: backward draws that of the last replay, however long the graph lives. */
+/* A mask drawn in a graph: backward redraws that of the last replay, so the variable must outlive the graph. */
 static void keep_draw(void *params) { kn_variable_keep(((kn_dropout_record *)params)->draw.live); }
 static void drop_draw(void *params) { kn_variable_drop(((kn_dropout_record *)params)->draw.live); }
 
@@ -112,7 +119,7 @@ static kn_status dropout2d_enter(kn_entry *entry)
     const kn_tensor *x = entry->inputs[0];
     char text[KN_DESCRIBE];
     if (x->ndim < 2)
-        return kn_fail(KN_ERR_SHAPE, "takes [N, C, ...], not %s", kn_tensor_describe(text, sizeof text, x));
+        return kn_fail(KN_ERR_SHAPE, "expected [N, C, ...], got %s", kn_tensor_describe(text, sizeof text, x));
     return draw(entry, kn_shape_numel(x->ndim - 2, x->shape + 2));
 }
 
@@ -125,7 +132,7 @@ static const kn_op_param dropout_rows[] = {KN_PARAM(kn_dropout_params, p, .min =
         .params = KN_PARAMS(kn_dropout_params, dropout_rows, KN_DROPOUT_DEFAULTS), .widens_halves = true,              \
         .enter = enter_, .record_size = sizeof(kn_dropout_record), .record_keep = keep_draw, .record_drop = drop_draw, \
         .shape = dropout_shape, .forward = dropout_forward, .backward = dropout_backward,                              \
-        .reference = dropout_reference                                                                                 \
+        .backward_recorded = dropout_backward_recorded, .reference = dropout_reference                                 \
     }
 const kn_op kn_dropout_op = DROPOUT_OP("dropout", dropout_enter);
 const kn_op kn_dropout2d_op = DROPOUT_OP("dropout2d", dropout2d_enter);

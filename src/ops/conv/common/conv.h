@@ -179,6 +179,9 @@ kn_status kn_conv_reference_forward(kn_stream *stream, const void *problem);
 kn_status kn_conv_reference_backward_data(kn_stream *stream, const void *problem);
 kn_status kn_conv_reference_backward_weights(kn_stream *stream, const void *problem);
 
+/* Work-items for `elements` results, each computed by itself. */
+size_t kn_conv_work_items(kn_stream *stream, int64_t elements);
+
 /* db = the sum of dy over images and pixels. */
 kn_status kn_conv_bias_gradient(kn_stream *stream, const kn_conv_problem *problem);
 
@@ -215,16 +218,10 @@ typedef struct kn_conv_gradient_layout {
 void kn_conv_describe_gradient(const kn_conv_shape *s, const kn_limits *limits, kn_conv_padding *padding,
                                kn_conv_tap_list *taps, kn_conv_gradient_layout *layout);
 
-/* weight = the sum, in order, of `shares` partial gradients (`sums` NULL: it is there already); bias, unless absent,
- * that of bias_parts partial ones, each of groups * padded_outer channels. */
+/* weight = the sum, in order, of `shares` partial gradients (`sums` NULL: it is there already); bias, unless absent or bias_part
+ * is NULL, that of bias_parts partial ones, each of groups * padded_outer channels. */
 kn_status kn_conv_total_gradient(kn_stream *stream, const kn_conv_problem *problem, kn_buffer *sums, int64_t shares,
                                  kn_buffer *bias_part, int64_t bias_parts, int64_t padded_outer);
-
-/* gpu/sums.c: the same on GPUs, and db, of shapes that kn_conv_sums_bias_on_gpu allows. */
-kn_status kn_conv_total_on_gpu(kn_stream *stream, const kn_conv_problem *problem, kn_buffer *sums, int64_t shares,
-                               kn_buffer *bias_part, int64_t bias_parts, int64_t padded_outer);
-bool kn_conv_sums_bias_on_gpu(const kn_limits *limits, const kn_conv_shape *s);
-kn_status kn_conv_bias_on_gpu(kn_stream *stream, const kn_conv_problem *problem);
 
 /* How x (`planes` images of size[1] x size[2]) must be padded so that rows low[1] .. high[1] and columns low[2] ..
  * high[2] can be read; planes is 0 in the result where it need not be. Either way padded_height x padded_width is what
