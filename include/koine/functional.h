@@ -1,8 +1,8 @@
 /* koine/functional.h - torch.nn.functional: convolution, pooling, normalisation, activation, dropout, losses.
  *
  * Tensor expressions as in koine/ops.h. Signals are N, C, L, images N, C, H, W, volumes N, C, D, H, W, all contiguous
- * (others are copied); f32, f64, and f16, which is computed in f32 and rounded once, gradients too. Floating inputs of
- * one call have one dtype.
+ * (others are copied); f32, f64, and f16 and bf16, which are computed in f32 and rounded once, gradients too. Floating
+ * inputs of one call have one dtype.
  * Optional parameters are named: kn_conv2d(x, weight, bias, .stride = 2, .padding = 1). Where a size may differ by
  * direction, there is a field in the plural too, .strides = {2, 1}: {length}, {height, width} or {depth, height, width},
  * as many as the function has dimensions. It wins over the plain one unless all of it is 0. */

@@ -19,8 +19,8 @@ KN_BEGIN_DECLS
 
 /* --- elementwise, broadcast by the NumPy rule, promoted by kn_promote_types ------------------- *
  * A tensor without dimensions does not widen one that has some within its kind (bool < whole < floating). Operands are
- * converted to the joint dtype before the operation, so float16 rounds whole numbers above 2048 first; only a factor or
- * divisor b without dimensions is not rounded. */
+ * converted to the joint dtype before the operation, so float16 rounds whole numbers above 2048 first, bfloat16
+ * those above 256; only a factor or divisor b without dimensions is not rounded. int8, int16 and uint8 wrap around. */
 
 KN_API kn_tensor *kn_add(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b); /* not of bool tensors */
@@ -110,10 +110,10 @@ KN_API kn_tensor *kn_amin(kn_tensor *x, const int *dims, int num_dims, bool keep
 KN_API kn_tensor *kn_prod(kn_tensor *x);
 KN_API kn_tensor *kn_prod_dim(kn_tensor *x, int dim, bool keepdim);
 
-/* The following take floating dtypes. log sum exp(x) without overflow; of nothing -infinity */
+/* log sum exp(x) without overflow; of nothing -infinity. Whole numbers and bools give float32. */
 KN_API kn_tensor *kn_logsumexp(kn_tensor *x, const int *dims, int num_dims, bool keepdim);
 
-/* Variance and standard deviation: squared deviations divided by n - correction, or by 0 where that is negative; without
+/* The following take floating dtypes. Variance and standard deviation: squared deviations divided by n - correction, or by 0 where that is negative; without
  * `correction` it is 1. */
 KN_API kn_tensor *kn_var(kn_tensor *x);
 KN_API kn_tensor *kn_std(kn_tensor *x);
