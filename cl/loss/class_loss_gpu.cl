@@ -1,14 +1,13 @@
 /* loss/class_loss_gpu.cl - losses of rows of classes, and their gradients, for devices with work-groups: see
  * loss/class_loss.clh.
  *
- * A team of `lanes` work-items, a power of two, takes a row; one work-item where classes are few or lie `inner` apart.
- * Logits are read twice forward, once for m and s and once, from the cache, where labels are smoothed; once backward.
- */
+ * A team of `lanes` work-items, a power of two, processes a row; a single work-item if there are few classes or they
+ * are `inner` apart. Logits are read once for m and s, again, from cache, with label smoothing, and once backward. */
 #include "loss/class_loss.clh"
 #include "norm/softmax_row.clh"
 
-/* What a block's sums come to, by the first work-item. */
-static void finish_block(const class_loss *p, long block, T sum, T total, global T *y, global T *totals,
+/* A block's results, written by the first work-item. */
+static void finish_block(const kn_class_loss_layout *p, long block, T sum, T total, global T *y, global T *totals,
                          global T *parts)
 {
     if (get_local_id(0) > 0)
@@ -24,7 +23,7 @@ static void finish_block(const class_loss *p, long block, T sum, T total, global
 
 /* A work-group per block. */
 kernel void class_loss_forward(KN_IN(x), KN_IN(target), KN_IN(weight), KN_OUT(y), KN_OUT(norms), KN_OUT(totals),
-                               KN_OUT(parts), const class_loss p, const T smoothing, KN_FAULT, const int lanes)
+                               KN_OUT(parts), const kn_class_loss_layout p, const T smoothing, KN_FAULT, const int lanes)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(TARGET, target);
@@ -40,7 +39,7 @@ kernel void class_loss_forward(KN_IN(x), KN_IN(target), KN_IN(weight), KN_OUT(y)
         const long end = min((block + 1) * p.rows_per_block, (long)p.rows);
         T sum = 0, total = 0;
         for (long first = block * p.rows_per_block; first < end; first += teams) {
-            /* Teams beyond the last row repeat it, since all meet at barriers. */
+            /* Teams past the last row repeat it, because all must reach the barriers. */
             const long mine = first + get_local_id(0) / lanes, row = min(mine, end - 1);
             const global T *from = x + row_start(&p, row);
             norm own = 0;
@@ -79,7 +78,7 @@ kernel void class_loss_forward(KN_IN(x), KN_IN(target), KN_IN(weight), KN_OUT(y)
 #define WEIGHT(block) parts[2 * (block) + 1]
 
 /* One work-group. */
-kernel void class_loss_finish(KN_IN(parts), KN_OUT(y), KN_OUT(totals), const class_loss p)
+kernel void class_loss_finish(KN_IN(parts), KN_OUT(y), KN_OUT(totals), const kn_class_loss_layout p)
 {
     KN_BIND_IN(T, parts);
     KN_BIND_OUT(T, y);
@@ -96,7 +95,7 @@ kernel void class_loss_finish(KN_IN(parts), KN_OUT(y), KN_OUT(totals), const cla
 }
 
 kernel void class_loss_backward(KN_IN(gradient), KN_IN(x), KN_IN(target), KN_IN(weight), KN_IN(norms), KN_IN(totals),
-                                KN_OUT(out), const class_loss p, const T smoothing, const int lanes)
+                                KN_OUT(out), const kn_class_loss_layout p, const T smoothing, const int lanes)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(T, x);

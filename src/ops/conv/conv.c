@@ -1,8 +1,8 @@
 /* ops/conv/conv.c - torch.nn.functional.conv1d to conv3d and conv_transpose1d to conv_transpose3d: forward, backward,
  * plain C reference. The shape rule is in shape.c, the implementations are in implementations.c.
  *
- * A transposed convolution is the pass over data of a convolution, run forward: its input is that convolution's y, its
- * output the x. So its own pass over data is the convolution itself, and its pass over weights the same one. */
+ * A transposed convolution is the backward-data pass of a convolution: its input is that convolution's y, its output
+ * the x. So its own backward-data pass is the convolution itself, and its backward-weights pass is the same one. */
 #include "ops/conv/common/conv.h"
 
 #include <koine/functional.h>
@@ -56,8 +56,8 @@ static kn_status conv_shape(kn_call *call)
 
 /* --- work --------------------------------------------------------------------------------------------------------- */
 
-/* A multiplication and an addition per element of y and tap of its group, as if padding were data; so for each of the
- * two gradients. `input` and `output` are the numbers of the op's elements. */
+/* One multiply-add per element of y and tap of its group, counting padding; the same for each of the two gradients.
+ * `input` and `output` are the op's element counts. */
 static double products(const kn_op *op, double input, double output, const int64_t *weight)
 {
     double taps = 1;
@@ -86,7 +86,7 @@ static kn_work conv_backward_work(const kn_grad_call *grad)
 
 /* --- the problem -------------------------------------------------------------------------------------------------- */
 
-/* No tensor (no bias) is an empty operand. */
+/* NULL (no bias) gives an empty operand. */
 static kn_conv_operand operand(const kn_tensor *t)
 {
     return t ? (kn_conv_operand){t->storage->buffer, t->offset} : (kn_conv_operand){0};
@@ -98,7 +98,7 @@ static void release_all(kn_tensor **tensors, int count)
         kn_release(tensors[i]);
 }
 
-/* Volumes of which each tap reads one slice and row alone are images, of slices below each other. */
+/* Volumes whose taps read a single slice and row each become images with the slices stacked. */
 static void flatten(kn_conv_shape *s)
 {
     for (int d = 0; d < 2; d++)
@@ -108,7 +108,7 @@ static void flatten(kn_conv_shape *s)
     s->in_size[0] = s->out_size[0] = 1;
 }
 
-/* Where the op's input and output stand in the problem. */
+/* The op's input and output in the problem. */
 static kn_conv_operand *input_of(kn_conv_problem *problem, bool transposed)
 {
     return transposed ? &problem->y : &problem->x;
@@ -120,7 +120,7 @@ static kn_conv_operand *output_of(kn_conv_problem *problem, bool transposed)
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-/* With an activation the output too, which tells where it cut off. */
+/* With an activation, also saves the output, which tells where it was clamped. */
 static kn_status save(kn_call *call)
 {
     for (int i = 0; i < 2; i++)
@@ -177,7 +177,7 @@ static kn_status backward_data(kn_grad_call *grad, kn_conv_problem problem)
     return (transposed ? kn_conv_run_forward : kn_conv_run_backward_data)(grad->stream, &problem);
 }
 
-/* Of the op's output, whichever side of the problem that is. */
+/* Sums the gradient of the op's output, which is either side of the problem. */
 static kn_status bias_gradient(kn_grad_call *grad, kn_conv_problem problem)
 {
     KN_TRY(new_gradient(grad, 2, &problem.bias));
@@ -190,7 +190,7 @@ static kn_status bias_gradient(kn_grad_call *grad, kn_conv_problem problem)
     return kn_conv_bias_gradient(grad->stream, &problem);
 }
 
-/* The pass over weights sums up the bias's gradient on its way, where that is the sum of y. */
+/* Backward-weights also computes the bias's gradient if that is the sum of dy. */
 static kn_status backward_weights(kn_grad_call *grad, kn_conv_problem problem)
 {
     const bool bias = grad->num_inputs > 2 && grad->needs[2];
@@ -202,7 +202,7 @@ static kn_status backward_weights(kn_grad_call *grad, kn_conv_problem problem)
         return KN_OK;
     KN_TRY(new_gradient(grad, 1, &problem.weight));
     if (empty)
-        return kn_tensor_fill(grad->grad_inputs[1], 0); /* the sum over nothing */
+        return kn_tensor_fill(grad->grad_inputs[1], 0); /* the empty sum */
     if (bias && !apart)
         KN_TRY(new_gradient(grad, 2, &problem.bias));
     return kn_conv_run_backward_weights(grad->stream, &problem);
@@ -301,7 +301,7 @@ static kn_status conv_backward_backward(kn_grad_call *grad)
 
 /* --- the plain C reference ---------------------------------------------------------------------------------------- */
 
-/* The element of x that y's pixel `at` reads through tap `tap`, both numbered row by row; -1 in the padding. */
+/* The element of x that pixel `at` of y reads through tap `tap`, both in row-major order; -1 in the padding. */
 static int64_t reference_pixel(const kn_conv_shape *s, int64_t at, int64_t tap)
 {
     int64_t place[3];
@@ -315,7 +315,7 @@ static int64_t reference_pixel(const kn_conv_shape *s, int64_t at, int64_t tap)
     return (place[0] * s->in_size[1] + place[1]) * s->in_size[2] + place[2];
 }
 
-/* All that image n's output channel k of the convolution has to do with: y from x, or, transposed, x from y. */
+/* The contribution of output channel k of image n: y from x or, transposed, x from y. */
 static void reference_channel(const kn_conv_shape *s, const kn_call *call, int64_t n, int64_t k)
 {
     const int64_t inner = s->in_channels / s->groups, first = k / (s->out_channels / s->groups) * inner;
@@ -363,12 +363,12 @@ static kn_status conv_reference(const kn_call *call)
 
 /* --- the ops ------------------------------------------------------------------------------------------------------ */
 
-/* All inputs have one dtype; asked here, as float16 is widened before the shape rule. */
+/* All inputs must have one dtype; checked here, because float16 is widened before the shape rule. */
 static kn_status conv_enter(kn_entry *entry)
 {
     for (int i = 1; i < entry->num_inputs; i++)
         if (entry->inputs[i] && entry->inputs[i]->dtype != entry->inputs[0]->dtype)
-            return kn_fail(KN_ERR_DTYPE, "inputs of dtype %s and %s: make them the same, kn_to_dtype(tensor, dtype)",
+            return kn_fail(KN_ERR_DTYPE, "inputs of dtype %s and %s: convert one with kn_to_dtype(tensor, dtype)",
                            kn_dtype_name(entry->inputs[0]->dtype), kn_dtype_name(entry->inputs[i]->dtype));
     return KN_OK;
 }
@@ -386,6 +386,7 @@ static const kn_op_param conv_rows[] = {KN_PARAM(kn_conv_params, stride),
                                         KN_PARAM(kn_conv_params, activation, .values = kn_activation_names)};
 
 #define CONVOLUTION(op, count, is_transposed)                                                                          \
+    extern const kn_op kn_##op##_backward_op;                                                                          \
     const kn_op kn_##op##_op = {.name = #op,                                                                           \
                                 .inputs = {"x", "weight", "?bias"},                                                    \
                                 .dtypes = {KN_DTYPES_FLOATING},                                                        \

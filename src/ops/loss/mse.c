@@ -3,6 +3,7 @@
 #include <koine/ops.h>
 
 #include "autograd/work.h"
+#include "ops/dispatch/backward.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/loss/class_loss.h"
@@ -21,7 +22,7 @@ static double divisor_of(const kn_reduction_args *params, int64_t n)
     return params->reduction == KN_REDUCTION_MEAN ? (double)n : 1;
 }
 
-/* A statement each: a product that is added at once might be fused, and rounded once less. */
+/* Separate statements, so that the product is not contracted to an FMA, which rounds differently. */
 static kn_rows_code squared_error = {.name = "mse",
                                      .inputs = "ab",
                                      .numbers = "p",
@@ -76,8 +77,7 @@ static kn_status mse_backward(kn_grad_call *grad)
         const kn_scalar number = kn_scalar_real(i ? -scale : scale);
         if (!grad->needs[i])
             continue;
-        grad->grad_inputs[i] = kn_empty_like(saved[0]);
-        if (!grad->grad_inputs[i])
+        if (!kn_grad_new(grad, i))
             return kn_error_status();
         KN_TRY(kn_elements(grad->stream, &squared_error_backward, "mse_loss", saved[0]->dtype, grad->grad_inputs[i],
                            operands, 3, &number));
@@ -105,8 +105,8 @@ static kn_work mse_backward_work(const kn_grad_call *grad)
     return kn_grad_work(grad, 2 * (kn_grad_work_elements(grad, 0) + kn_grad_work_elements(grad, 1)));
 }
 
-/* Both inputs become floating tensors of one shape. The joint dtype is that of the expanded tensors, as in PyTorch: a
- * number without dimensions widens. */
+/* Both inputs become floating tensors of one shape. As in PyTorch, the joint dtype is that of the expanded tensors, so
+ * a 0-dimensional operand may widen it. */
 static kn_status mse_enter(kn_entry *entry)
 {
     kn_tensor **in = entry->inputs;
@@ -127,7 +127,7 @@ static kn_status mse_enter(kn_entry *entry)
     return entry->result ? KN_OK : kn_error_status();
 }
 
-/* d/dx = 2 (x - t) g / n, d/dt the same with the other sign. */
+/* d/dx = 2 (x - t) g / n, d/dt = -d/dx. */
 static kn_status mse_backward_recorded(kn_grad_call *grad)
 {
     const double n = (double)kn_shape_numel(grad->input[0].ndim, grad->input[0].shape);
@@ -151,9 +151,14 @@ const kn_op kn_mse_loss_op = {.name = "mse_loss",
                               .forward = mse_forward,
                               .backward = mse_backward,
                               .backward_recorded = mse_backward_recorded,
+                              .saved = {"input", "target"},
                               .reference = mse_reference,
                               .work = mse_work,
                               .backward_work = mse_backward_work};
+
+const kn_op kn_mse_loss_backward_op = {KN_BACKWARD_OP(mse_loss), .inputs = {"grad", "input", "target"},
+                                       .outputs = {"grad_input", "grad_target"}, .widens_halves = true,
+                                       .composes = true};
 
 kn_tensor *kn_mse_loss(kn_tensor *input, kn_tensor *target, kn_reduction reduction)
 {

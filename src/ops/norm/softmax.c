@@ -33,7 +33,7 @@ static kn_status softmax_shape(kn_call *call)
     return kn_call_output(call, call->inputs[0]->dtype, call->inputs[0]->ndim, call->inputs[0]->shape);
 }
 
-/* On devices that are no CPUs: how many work-items share a row, and how many elements each of them keeps. */
+/* Non-CPU devices: how many work-items share a row, and how many elements each keeps in registers. */
 typedef struct kn_softmax_team {
     int lanes, held;
 } kn_softmax_team;
@@ -53,7 +53,7 @@ static kn_status launch(kn_stream *stream, const kn_softmax_params *params, cons
 {
     const kn_limits *limits = kn_tensor_limits(out);
     const kn_softmax_layout l = layout_of(out->ndim, out->shape, params->dim);
-    kn_work_size work = kn_work_for(limits, 4 * kn_numel(out)); /* an exp weighs more than an add */
+    kn_work_size work = kn_work_for(limits, 4 * kn_numel(out)); /* an exp costs more than an add */
     char options[80];
     kn_arg args[8];
     int count = 0;
@@ -140,7 +140,7 @@ static kn_status enter(kn_entry *entry, bool logarithm)
 static kn_status softmax_enter(kn_entry *entry) { return enter(entry, false); }
 static kn_status log_softmax_enter(kn_entry *entry) { return enter(entry, true); }
 
-/* dx = y (g - sum(y g)); of the logarithm: g - exp(y) sum(g). */
+/* dx = y (g - sum(y g)); log-softmax: g - exp(y) sum(g). */
 static kn_status softmax_backward_recorded(kn_grad_call *grad)
 {
     const kn_softmax_params *params = grad->params;

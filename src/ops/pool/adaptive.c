@@ -1,5 +1,5 @@
-/* ops/pool/adaptive.c - adaptive max and average pooling: window i of n covers floor(i size / n) to ceil((i + 1) size / n).
- */
+/* ops/pool/adaptive.c - adaptive max and average pooling: window i of n covers floor(i size / n) to ceil((i + 1) size /
+ * n). */
 #include <koine/functional.h>
 #include <stdio.h>
 
@@ -8,8 +8,8 @@
 #include "ops/pool/pool.h"
 #include "ops/shape/reduce.h"
 
-/* Runs one kernel of pool/adaptive.cl with the arguments given, of which number `cut` is left to kn_pool_launch; `count`:
- * pieces of work on CPU devices. */
+/* Runs a kernel of pool/adaptive.cl with the given arguments, except number `cut`, which kn_pool_launch sets; `count`:
+ * work-items on CPU devices. */
 static kn_status launch(kn_stream *stream, const kn_op *op, const char *kernel, kn_dtype index,
                         const kn_pool_geometry *g, const kn_tensor *to, bool backward, int64_t count,
                         const kn_arg *args, int num_args, int cut)
@@ -28,7 +28,7 @@ static kn_status launch(kn_stream *stream, const kn_op *op, const char *kernel, 
 
 static bool tells_indices(const kn_call *call) { return ((const kn_pool_kind *)call->op->detail)->indices; }
 
-/* The places of the maxima: the output that tells them, or a tensor for backward; NULL where nobody asks. */
+/* The indices of the maxima: the op's second output, or a tensor for backward; NULL if not needed. */
 static kn_status make_index(kn_tensor **index, kn_call *call, kn_device *device)
 {
     *index = NULL;
@@ -92,7 +92,7 @@ static kn_status avg_forward(kn_call *call)
     kn_status status = KN_OK;
 
     KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
-    if (!kn_tensor_limits(x)->is_cpu && kn_numel(y) == g.planes) { /* a work-item is slow at a plane */
+    if (!kn_tensor_limits(x)->is_cpu && kn_numel(y) == g.planes) { /* one work-item per plane would be slow */
         status = kn_sum_middle(call->stream, call->op->name, x, g.planes, pixels, 1, (double)pixels, y);
     } else if (kn_numel(y) > 0) {
         const kn_arg args[] = {kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_pool(&g), {0}};
@@ -119,7 +119,7 @@ static kn_status avg_backward_recorded(kn_grad_call *grad) { return kn_backward_
 
 /* --- references -------------------------------------------------------------------------------------------------- */
 
-/* A window's elements, one after the other: the sum of them, how many, and the maximum with its place. */
+/* Accumulates a window's elements: sum, count, maximum and its index. */
 typedef struct summary {
     double sum, count, best;
     int64_t index;
@@ -199,8 +199,9 @@ static const kn_op_param adaptive_row[] = {KN_PARAM(kn_adaptive_pool_args, outpu
                                 .backward_work = gradient_work,                                                        \
                                 .detail = &(kn_pool_kind){.dims = n, .indices = with_indices}};
 
-/* The ops of so many dimensions, and the functions: their sizes as parameters, as arguments. */
+/* The ops and functions for a number of dimensions: their sizes as parameters, as arguments. */
 #define ADAPTIVES(n, parameters, ...)                                                                                  \
+    extern const kn_op kn_adaptive_max_pool##n##d_with_indices_backward_op, kn_adaptive_avg_pool##n##d_backward_op;    \
     ADAPTIVE(adaptive_max_pool##n##d, max, n, false, kn_pool_max_backward_work, adaptive_max_pool##n##d_with_indices,  \
              "result")                                                                                                 \
     ADAPTIVE(adaptive_max_pool##n##d_with_indices, max, n, true, kn_pool_max_backward_work,                            \

@@ -1,5 +1,5 @@
-/* ops/pool/max.c - max pooling: one launch forward, which keeps where each maximum lies, and one backward. A maximum
- * that the activation cut off has no place, so that backward need not know of the activation. */
+/* ops/pool/max.c - max pooling: one launch forward, which stores the index of each maximum, and one backward. A maximum
+ * that the activation clamped has no index, so backward need not know the activation. */
 #include <koine/functional.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 static bool tells_indices(const kn_call *call) { return ((const kn_pool_kind *)call->op->detail)->indices; }
 
-/* The dtype of a place within a window, or of none. */
+/* The dtype of an index within a window, including "none". */
 static kn_dtype index_dtype(const kn_pool_geometry *g)
 {
     return (int64_t)g->kernel_size[0] * g->kernel_size[1] * g->kernel_size[2] <= 255 ? KN_U8 : KN_I32;
@@ -27,11 +27,11 @@ static kn_status max_pool_shape(kn_call *call)
 {
     const kn_pool_params *params = call->params;
     if (tells_indices(call) && params->activation != KN_ACTIVATION_NONE)
-        return kn_fail(KN_ERR_ARGUMENT, "takes no activation: what it cuts off has no place");
+        return kn_fail(KN_ERR_ARGUMENT, "takes no activation: clamped maxima have no index");
     return kn_pool_shape(call);
 }
 
-/* Where nobody asks for them the places are not written, and `index` is any buffer. */
+/* Indices are written only if needed; otherwise `index` is any buffer. */
 static kn_status launch_forward(kn_call *call, const kn_pool_geometry *g, const kn_tensor *x, const kn_tensor *index)
 {
     const kn_bounds bounds = kn_bounds_of(((const kn_pool_params *)call->params)->activation);
@@ -49,8 +49,8 @@ static kn_status launch_forward(kn_call *call, const kn_pool_geometry *g, const 
         4, g, y, false, kn_numel(y));
 }
 
-/* Between places within windows and those within planes, of volumes, which flattening would hide: the kernels
- * max_pool_indices, with `none` for no place, and max_pool_places. x tells the input's shape. */
+/* Converts indices within windows to indices within planes or back, of volumes before flattening: the kernels
+ * max_pool_indices, with `none` for no index, and max_pool_places. x gives the input's shape. */
 static kn_status convert_places(kn_stream *stream, const kn_op *op, const void *params, const kn_input_spec *x,
                                 const char *kernel, const kn_tensor *from, const kn_tensor *to, int none)
 {
@@ -144,7 +144,7 @@ static kn_status max_pool_backward_recorded(kn_grad_call *grad)
 
 /* --- the plain C reference ---------------------------------------------------------------------------------------- */
 
-/* Where place number `place` of the window of output `i` of a plane lies, both numbered row by row; -1 in the padding. */
+/* The offset in the plane of element `place` of output `i`'s window, both in row-major order; -1 in the padding. */
 static int64_t reference_place(const kn_pool_geometry *g, int64_t i, int64_t place)
 {
     int64_t at[3];
@@ -158,7 +158,7 @@ static int64_t reference_place(const kn_pool_geometry *g, int64_t i, int64_t pla
     return (at[0] * g->size[1] + at[1]) * g->size[2] + at[2];
 }
 
-/* The maximum of one window; padding is not looked at, as it stands for minus infinity. */
+/* The maximum of one window; padding counts as minus infinity and is skipped. */
 static double reference_window(const kn_tensor *x, const kn_pool_geometry *g, int64_t plane, int64_t i, int64_t *index)
 {
     const int64_t places = (int64_t)g->kernel_size[0] * g->kernel_size[1] * g->kernel_size[2];
@@ -216,6 +216,7 @@ static kn_status max_pool_reference(const kn_call *call)
                                 .backward_work = kn_pool_max_backward_work,                                            \
                                 .detail = &(kn_pool_kind){.dims = count, .indices = with_indices}};
 #define MAX_POOLS(count)                                                                                               \
+    extern const kn_op kn_max_pool##count##d_with_indices_backward_op;                                                 \
     MAX_POOL(max_pool##count##d, count, false, "result")                                                               \
     MAX_POOL(max_pool##count##d_with_indices, count, true, "result", "indices")                                        \
     const kn_op kn_max_pool##count##d_with_indices_backward_op = {                                                     \

@@ -20,7 +20,7 @@ static kn_status set_input(kn_pool_geometry *g, int dims, int ndim, const int64_
 
     kn_format_shape(text, sizeof text, ndim, shape);
     if (ndim != dims + 1 && ndim != dims + 2)
-        return kn_fail(KN_ERR_SHAPE, "takes [N, C, %s] or [C, %s], not %s", sizes[dims - 1], sizes[dims - 1], text);
+        return kn_fail(KN_ERR_SHAPE, "expected [N, C, %s] or [C, %s], got %s", sizes[dims - 1], sizes[dims - 1], text);
     *g = (kn_pool_geometry){.planes = kn_shape_numel(ndim - dims, shape), .size = {1, 1, 1}, .out_size = {1, 1, 1}};
     for (int i = 0; i < dims; i++) {
         pixels *= (double)size[i];
@@ -33,13 +33,13 @@ static kn_status set_input(kn_pool_geometry *g, int dims, int ndim, const int64_
 
 /* --- windows ------------------------------------------------------------------------------------------------------ */
 
-/* Of one direction. */
+/* The parameters of one dimension. */
 typedef struct window {
     int64_t kernel, stride, before, after, dilation;
 } window;
 
-/* floor or ceil of (size + paddings - extent) / stride, plus 1; with ceil_mode the last window must start inside the
- * input or the padding before it. */
+/* floor or ceil of (size + padding - extent) / stride, plus 1; with ceil_mode the last window must start inside the
+ * input or the leading padding. */
 static int64_t output_size(int64_t size, const window *w, bool ceil_mode)
 {
     const int64_t room = size + w->before + w->after - w->dilation * (w->kernel - 1) - 1;
@@ -61,7 +61,7 @@ static kn_status check_window(const window *w, const char *direction)
         return kn_fail(KN_ERR_ARGUMENT, "kernel_size %lld, stride %lld and dilation %lld (%s) must be 1 or more",
                        (long long)w->kernel, (long long)w->stride, (long long)w->dilation, direction);
     if (w->before < 0 || w->before > w->kernel / 2 || w->after < 0 || w->after > w->kernel / 2)
-        return kn_fail(KN_ERR_ARGUMENT, "padding %lld and %lld (%s) must lie in 0 to half the kernel size %lld",
+        return kn_fail(KN_ERR_ARGUMENT, "padding %lld and %lld (%s) must be from 0 to half the kernel size %lld",
                        (long long)w->before, (long long)w->after, direction, (long long)w->kernel);
     return KN_OK;
 }
@@ -135,7 +135,7 @@ kn_status kn_adaptive_pool_resolve(kn_pool_geometry *g, int dims, const kn_adapt
 
     KN_TRY(set_input(g, dims, ndim, shape));
     if (params->output_size.count != dims)
-        return kn_fail(KN_ERR_ARGUMENT, "output_size has %d values: it takes %d", params->output_size.count, dims);
+        return kn_fail(KN_ERR_ARGUMENT, "output_size has %d values; it needs %d", params->output_size.count, dims);
     for (int i = 0; i < dims; i++) {
         const int64_t size = params->output_size.values[i];
         if (size < 1 || size > INT_MAX / 2)
@@ -151,8 +151,8 @@ kn_status kn_adaptive_pool_resolve(kn_pool_geometry *g, int dims, const kn_adapt
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-/* Windows of one slice each are those of images, which are all planes; windows over all slices and rows are those of
- * images that lie below each other. Places within a window and within a plane stay the same. */
+/* Windows of one slice are windows of images, one per plane; windows over all slices and rows are windows of stacked
+ * images. Indices within a window and within a plane do not change. */
 static void flatten(kn_pool_geometry *g, bool adaptive)
 {
     if (!adaptive && g->kernel_size[0] == 1 && g->stride[0] == 1 && g->out_size[0] == g->size[0]) {

@@ -22,7 +22,7 @@ static kn_status cumsum_shape(kn_call *call)
     return kn_call_output(call, kn_dtype_is_floating(x->dtype) ? x->dtype : KN_I64, x->ndim, x->shape);
 }
 
-/* y = running sums of x, or, backwards, the sums of what is left. */
+/* y = running sums of x, from the front or from the back. */
 static kn_status run(kn_stream *stream, kn_tensor *x, int dim, bool backwards, const kn_tensor *y)
 {
     const bool is_real = kn_dtype_is_floating(x->dtype);
@@ -49,7 +49,7 @@ static kn_status cumsum_forward(kn_call *call)
     return run(call->stream, call->inputs[0], ((const kn_dim_args *)call->params)->dim, false, call->outputs[0]);
 }
 
-/* An element counts in all sums from its own on. */
+/* An element is part of all sums from its own on. */
 static kn_status cumsum_backward(kn_grad_call *grad)
 {
     if (!kn_grad_new(grad, 0))
@@ -72,6 +72,7 @@ static kn_status cumsum_reference(const kn_call *call)
     return KN_OK;
 }
 
+extern const kn_op kn_cumsum_backward_op;
 const kn_op kn_cumsum_op = {.name = "cumsum",
                             .inputs = {"x"},
                             .params = KN_PARAMS(kn_dim_args, kn_dim_rows),

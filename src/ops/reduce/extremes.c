@@ -1,5 +1,5 @@
-/* ops/reduce/extremes.c - maxima and minima: over all elements or some dimensions, along a dimension with their places,
- * the places alone. NaN counts as the largest and as the smallest; the first among equals wins. */
+/* ops/reduce/extremes.c - maxima and minima: over all elements or some dimensions, along a dimension with indices, the
+ * indices alone. NaN is both the largest and the smallest; the first among equals wins. */
 #include <koine/ops.h>
 
 #include "autograd/work.h"
@@ -14,10 +14,10 @@ static bool is_below(double v, double best) { return v < best || (isnan(v) && !i
 
 /* --- over all elements, or some dimensions ------------------------------------------------------------------------ */
 
-/* Is an element the extreme y, both NaN included? */
+/* Is an element the extreme y? NaN matches NaN. */
 #define IS_EXTREME "(a == y || (a != a && y != y))"
 
-/* Equal extremes share the gradient evenly. No product, which infinities and NaN would make NaN elsewhere. */
+/* Equal extremes share the gradient evenly. Selected, not multiplied by a mask: infinities and NaN would spread. */
 static kn_rows_code counting = {.name = "count_extremes",
                                 .inputs = "ay",
                                 .per_row = "y",
@@ -60,6 +60,9 @@ const kn_op kn_min_op = KN_REDUCER_OP("min", KN_DTYPES_ALL, KN_NO_PARAMS, &kn_mi
 const kn_op kn_amax_op = KN_REDUCER_OP("amax", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &kn_max_table);
 const kn_op kn_amin_op = KN_REDUCER_OP("amin", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &kn_min_table);
 
+const kn_op kn_max_backward_op = KN_REDUCER_BACKWARD_OP(max), kn_min_backward_op = KN_REDUCER_BACKWARD_OP(min),
+            kn_amax_backward_op = KN_REDUCER_BACKWARD_OP(amax), kn_amin_backward_op = KN_REDUCER_BACKWARD_OP(amin);
+
 kn_tensor *kn_max(kn_tensor *x) { return kn_invoke(&kn_max_op, NULL, x); }
 kn_tensor *kn_min(kn_tensor *x) { return kn_invoke(&kn_min_op, NULL, x); }
 
@@ -79,17 +82,17 @@ kn_tensor *kn_amin(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
     return over(&kn_amin_op, x, dims, num_dims, keepdim);
 }
 
-/* --- along a dimension, with places ------------------------------------------------------------------------------- */
+/* --- along a dimension, with indices ------------------------------------------------------------------------------ */
 
 typedef struct kn_extreme_params {
     kn_reduce_params reduce;
     int dim;
 } kn_extreme_params;
 
-/* What an op looks for. */
+/* The kind of extreme of an op. */
 typedef struct kn_extreme {
     const char *noun;
-    kn_rows_code code; /* values: the extreme and its place */
+    kn_rows_code code; /* values: the extreme and its index */
     bool (*is_better)(double v, double best);
     bool only_place;
 } kn_extreme;
@@ -165,11 +168,11 @@ static kn_status extreme_forward(kn_call *call)
     return status;
 }
 
-/* i is an element's place in its row, k that of the extreme. */
+/* i is an element's index in its row, k that of the extreme. */
 static kn_pointwise_code where_found = {
     .name = "where_found", .inputs = "gki", .raw = "ki", .values = {"i == k ? g : (T)0"}};
 
-/* 0, 1, ... along dimension `dim`, the same along the others: an operand of a pass over the input. */
+/* 0, 1, ... along dimension `dim`, broadcast along the others. */
 static kn_tensor *places_along(const kn_grad_call *grad, int dim)
 {
     const kn_input_spec *input = &grad->input[0];
@@ -185,12 +188,13 @@ static kn_status extreme_backward(kn_grad_call *grad)
 {
     const kn_extreme_params *params = grad->params;
     const kn_input_spec *input = &grad->input[0];
-    kn_tensor *result =
-        kn_empty_with(input->ndim, input->shape, &(kn_tensor_options){.dtype = input->dtype, .device = input->device});
+    kn_tensor *result;
 
-    if (!result || !grad->grad_outputs[0])
-        return result ? KN_OK : kn_error_status();
-    grad->grad_inputs[0] = result;
+    if (!grad->grad_outputs[0])
+        return KN_OK;
+    result = kn_grad_new(grad, 0);
+    if (!result)
+        return kn_error_status();
     if (kn_numel(result) == 0)
         return KN_OK;
     const kn_tensor *operands[] = {kn_reduce_spread(grad->grad_outputs[0], &params->reduce, input->ndim, input->shape),
@@ -200,6 +204,23 @@ static kn_status extreme_backward(kn_grad_call *grad)
         return kn_error_status();
     return kn_elements(grad->stream, &where_found, grad->op->name, kn_compute_type(input->dtype), result, operands, 3,
                        NULL);
+}
+
+/* The same of recorded operations. */
+static kn_status extreme_backward_recorded(kn_grad_call *grad)
+{
+    const kn_extreme_params *params = grad->params;
+    const kn_input_spec *input = &grad->input[0];
+    const kn_tensor_options options = {.dtype = input->dtype, .device = input->device};
+
+    if (!grad->grad_outputs[0])
+        return KN_OK;
+    kn_tensor *found = kn_eq(kn_reduce_spread(grad->saved[0], &params->reduce, input->ndim, input->shape),
+                             places_along(grad, params->dim));
+    grad->grad_inputs[0] =
+        kn_where(found, kn_reduce_spread(grad->grad_outputs[0], &params->reduce, input->ndim, input->shape),
+                 kn_zeros_with(0, NULL, &options));
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
 
 static kn_status extreme_reference(const kn_call *call)
@@ -235,7 +256,7 @@ static kn_status extreme_enter(kn_entry *entry)
 
 static const kn_op_param along_rows[] = {KN_PARAM(kn_along_args, dim), KN_PARAM(kn_along_args, keepdim)};
 
-#define EXTREME_OP(id, gradient, ...)                                                                                  \
+#define EXTREME_OP(id, gradient, recorded, ...)                                                                        \
     const kn_op kn_##id##_op = {.name = #id,                                                                           \
                                 .inputs = {"x"},                                                                       \
                                 .outputs = {__VA_ARGS__},                                                              \
@@ -245,16 +266,25 @@ static const kn_op_param along_rows[] = {KN_PARAM(kn_along_args, dim), KN_PARAM(
                                 .shape = extreme_shape,                                                                \
                                 .forward = extreme_forward,                                                            \
                                 .backward = gradient,                                                                  \
+                                .backward_recorded = recorded,                                                         \
+                                .saved = {"indices"},                                                                  \
                                 .reference = extreme_reference,                                                        \
                                 .work = kn_work_reducing,                                                              \
                                 .backward_work = kn_grad_work_memory_bound,                                            \
                                 .detail = &id##_extreme};
-EXTREME_OP(max_dim, extreme_backward, "values", "indices")
-EXTREME_OP(min_dim, extreme_backward, "values", "indices")
-EXTREME_OP(argmax, NULL, "indices")
-EXTREME_OP(argmin, NULL, "indices")
+EXTREME_OP(max_dim, extreme_backward, extreme_backward_recorded, "values", "indices")
+EXTREME_OP(min_dim, extreme_backward, extreme_backward_recorded, "values", "indices")
+EXTREME_OP(argmax, NULL, NULL, "indices")
+EXTREME_OP(argmin, NULL, NULL, "indices")
 
-/* The values, and where they are if `indices` is not NULL. */
+#define EXTREME_BACKWARD_OP(of)                                                                                        \
+    {                                                                                                                  \
+        KN_BACKWARD_OP(of), .inputs = {"grad", "x", "indices"}, .dtypes[2] = 1u << KN_I64, .outputs = { "grad_x" }     \
+    }
+const kn_op kn_max_dim_backward_op = EXTREME_BACKWARD_OP(max_dim),
+            kn_min_dim_backward_op = EXTREME_BACKWARD_OP(min_dim);
+
+/* The values and, if `indices` is not NULL, their indices. */
 static kn_tensor *along(const kn_op *op, kn_tensor *x, int dim, bool keepdim, kn_tensor **indices)
 {
     const kn_along_args args = {dim, keepdim};

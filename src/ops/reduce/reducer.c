@@ -1,4 +1,4 @@
-/* ops/reduce/reducer.c - what all reductions do alike. See reducer.h. */
+/* ops/reduce/reducer.c - shared by all reductions. See reducer.h. */
 #include "ops/reduce/reducer.h"
 
 #include <koine/ops.h>
@@ -7,9 +7,10 @@
 #include "base/memory.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
+#include "ops/pointwise/compose.h"
 #include "ops/pointwise/elementwise.h"
 
-/* The engine keeps kernels in the tables' codes. */
+/* Not const: the engine caches kernels in the tables' codes. */
 static kn_reducer *table_of(const kn_op *op, const void *params)
 {
     kn_reducer *table = op->detail;
@@ -27,7 +28,7 @@ static kn_dtype result_of(const kn_reducer *r, kn_dtype dtype)
     return r->rule == KN_REDUCES_REAL ? KN_F32 : KN_I64;
 }
 
-/* What is computed in. */
+/* The compute dtype for an input of `dtype`. */
 static kn_dtype compute_of(const kn_reducer *r, kn_dtype dtype)
 {
     const kn_dtype result = kn_compute_type(result_of(r, dtype));
@@ -44,14 +45,14 @@ kn_status kn_reducer_shape(kn_call *call)
         return kn_fail(KN_ERR_DTYPE, "the input is %s: it takes floating dtypes; convert it with kn_to_dtype first",
                        kn_dtype_name(x->dtype));
     if (r->identity && kn_reduce_count(dims, x->ndim, x->shape) == 0)
-        return kn_fail(KN_ERR_SHAPE, "there is no %s of no elements", r->identity);
+        return kn_fail(KN_ERR_SHAPE, "an empty tensor has no %s", r->identity);
     return kn_reduce_output(call, dims, result_of(r, x->dtype));
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* The input as [outer, n, inner] where the dimensions that go are neighbours, else permuted so that they come last.
- * `x` is contiguous and owned. */
+/* The input as [outer, n, inner] if the reduced dimensions are adjacent, otherwise permuted so that they come last. `x`
+ * is contiguous and owned. */
 typedef struct rows_of_input {
     kn_tensor *x;
     int64_t outer, n, inner;
@@ -97,7 +98,7 @@ static kn_status find_rows(rows_of_input *rows, kn_tensor *input, const kn_reduc
     return permute_last(&rows->x, input, dims);
 }
 
-/* outputs = code(rows); `m` and `y` are operands that there are one of for each row, NULL where the code has none. */
+/* outputs = code(rows); `m` and `y` are per-row operands, NULL if the code has none. */
 static kn_status run_rows(kn_stream *stream, const char *operation, kn_rows_code *code, kn_dtype compute,
                           const rows_of_input *rows, const kn_tensor *m, const kn_tensor *y, const double *numbers,
                           kn_tensor *const *outputs, int num_outputs)
@@ -125,7 +126,7 @@ static void take_numbers(double *pq, const kn_reducer *r, const void *params, in
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-/* What backward names, in this order. */
+/* Saves what backward names, in this order. */
 static kn_status save(kn_call *call, const kn_reducer *r, kn_tensor *m)
 {
     const char *names = r->backward.inputs;
@@ -176,7 +177,7 @@ kn_status kn_reducer_forward(kn_call *call)
 
 enum { A, Y, M };
 
-/* u and v, of the output's shape. */
+/* u and v, in the output's shape. */
 static kn_status run_beside(kn_grad_call *grad, const kn_reducer *r, const kn_reduce_params *dims, kn_tensor **uv)
 {
     kn_tensor *const *saved = grad->saved;
@@ -197,10 +198,33 @@ static kn_status run_beside(kn_grad_call *grad, const kn_reducer *r, const kn_re
     return status;
 }
 
-/* Per element what there is one of for each row. */
+/* Broadcasts a per-row tensor over the input's shape. */
 static kn_tensor *spread(const kn_grad_call *grad, kn_tensor *tensor, const kn_reduce_params *dims)
 {
     return kn_reduce_spread(tensor, dims, grad->input[0].ndim, grad->input[0].shape);
+}
+
+/* The mean, recorded where that is on. */
+static kn_tensor *mean_of(kn_tensor *x, const kn_reduce_params *dims)
+{
+    int named[KN_MAX_DIMS], count = 0;
+    for (int d = 0; x && d < x->ndim; d++)
+        if (dims->over[d])
+            named[count++] = d;
+    return kn_mean_dims(x ? kn_to_dtype(x, kn_compute_type(x->dtype)) : NULL, named, count, true);
+}
+
+/* What there is one of for each row: the operand of that name. */
+static kn_tensor *per_row(const kn_grad_call *grad, const kn_reduce_params *dims, char name, kn_tensor *const *uv)
+{
+    if (name == 'y' && !grad->saved[Y])
+        return kn_fail(KN_ERR_ARGUMENT, "it takes the result"), NULL;
+    if (name == 'm' && !grad->saved[M])
+        return mean_of(grad->saved[A], dims);
+    return name == 'g'   ? grad->grad_outputs[0]
+           : name == 'y' ? grad->saved[Y]
+           : name == 'm' ? grad->saved[M]
+                         : uv[name == 'v'];
 }
 
 static kn_status run_backward(kn_grad_call *grad, kn_reducer *r, const kn_reduce_params *dims, kn_tensor *result)
@@ -216,11 +240,8 @@ static kn_status run_backward(kn_grad_call *grad, kn_reducer *r, const kn_reduce
         KN_TRY(run_beside(grad, r, dims, uv));
     for (; r->backward.inputs[count]; count++) {
         const char name = r->backward.inputs[count];
-        kn_tensor *const per_row = name == 'g'   ? grad->grad_outputs[0]
-                                   : name == 'y' ? grad->saved[Y]
-                                   : name == 'm' ? grad->saved[M]
-                                                 : uv[name == 'v'];
-        operands[count] = name == 'a' ? grad->saved[A] : spread(grad, per_row, dims);
+        kn_tensor *operand = name == 'a' ? grad->saved[A] : per_row(grad, dims, name, uv);
+        operands[count] = name == 'a' || !operand ? operand : spread(grad, operand, dims);
         if (!operands[count])
             return kn_error_status();
     }
@@ -235,18 +256,48 @@ kn_status kn_reducer_backward(kn_grad_call *grad)
 {
     kn_reducer *r = table_of(grad->op, grad->params);
     const kn_reduce_params *dims = dims_of(grad->params);
-    const kn_input_spec *input = &grad->input[0];
-    kn_tensor *result =
-        kn_empty_with(input->ndim, input->shape, &(kn_tensor_options){.dtype = input->dtype, .device = input->device});
+    kn_tensor *result = kn_grad_new(grad, 0);
     if (!result)
         return kn_error_status();
-    grad->grad_inputs[0] = result;
     return kn_numel(result) == 0 ? KN_OK : run_backward(grad, r, dims, result);
+}
+
+/* The same of recorded operations. Counts of elements, which are beside, have no gradient; m is the mean. */
+kn_status kn_reducer_backward_recorded(kn_grad_call *grad)
+{
+    enum { G_, A_, Y_, M_, U_, V_, P_, Q_, ALL };
+    kn_reducer *r = table_of(grad->op, grad->params);
+    const kn_reduce_params *dims = dims_of(grad->params);
+    const kn_input_spec *input = &grad->input[0];
+    const char *names = r->backward.inputs;
+    kn_tensor *uv[KN_ROWS_OUTPUTS] = {NULL}, *a = kn_grad_saved_input(grad, A, 0),
+              *y = kn_grad_saved_output(grad, Y, 0);
+    kn_composed operands[ALL] = {{NULL, 0}};
+    double pq[2];
+
+    if (kn_shape_numel(input->ndim, input->shape) == 0) /* there may be nothing to find a mean of */
+        return kn_reducer_backward(grad);
+    if (r->recorded)
+        return r->recorded(grad);
+    if (r->beside)
+        KN_TRY(run_beside(grad, r, dims, uv));
+    take_numbers(pq, r, grad->params, kn_reduce_count(dims, input->ndim, input->shape));
+    operands[G_].tensor = spread(grad, grad->grad_outputs[0], dims);
+    operands[A_].tensor = a;
+    operands[Y_].tensor = y ? spread(grad, y, dims) : NULL;
+    operands[M_].tensor = strchr(names, 'm') ? spread(grad, mean_of(a, dims), dims) : NULL;
+    for (int i = 0; i < 2; i++) {
+        operands[U_ + i].tensor = uv[i] ? spread(grad, uv[i], dims) : NULL;
+        operands[P_ + i].number = pq[i];
+    }
+    kn_tensor *gradient = kn_compose(r->backward.values[0], "gaymuvpq", operands);
+    grad->grad_inputs[0] = gradient ? kn_to_dtype(gradient, input->dtype) : NULL;
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
 
 /* --- the reference ------------------------------------------------------------------------------------------------ */
 
-/* Where element `i` of the input goes in the output. */
+/* The output element that input element `i` belongs to. */
 static int64_t row_of(const kn_tensor *x, const kn_reduce_params *dims, int64_t i)
 {
     int64_t at = 0, step = 1;
@@ -282,9 +333,9 @@ kn_status kn_reducer_reference(const kn_call *call)
     return failed ? KN_ERR_MEMORY : KN_OK;
 }
 
-/* --- calling ------------------------------------------------------------------------------------------------------- */
+/* --- calling ------------------------------------------------------------------------------------------------------ */
 
-/* What kn_reduce_args has begins the structs of those that take a number, too; without parameters all dimensions go. */
+/* Structs with a number also begin with the fields of kn_reduce_args; without parameters all dimensions are reduced. */
 kn_status kn_reducer_enter(kn_entry *entry)
 {
     const kn_op_params *params = &entry->op->params;

@@ -84,7 +84,7 @@ static int next_group(const kn_reduce_groups *groups, int *left)
     return best;
 }
 
-/* Takes group `at` out; its neighbours, both kept, become one. */
+/* Removes group `at` and merges its neighbours, which are both kept. */
 static void drop_group(kn_reduce_groups *groups, int at)
 {
     const bool join = at > 0 && at + 1 < groups->count;
@@ -99,7 +99,7 @@ static void drop_group(kn_reduce_groups *groups, int at)
     groups->count -= gone;
 }
 
-/* y = sums of x over the groups, the largest first; `x` is contiguous and taken over. */
+/* y = sums of x over the groups, the largest first; `x` is contiguous, and ownership passes. */
 static kn_status sum_groups(kn_call *call, kn_tensor *x, kn_reduce_groups *groups, double divisor)
 {
     kn_status status = KN_OK;
@@ -142,7 +142,7 @@ kn_status kn_sum_divided(kn_call *call, double divisor)
         KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
         return sum_groups(call, x, &groups, divisor);
     }
-    /* Only dimensions of size 1 go: a copy. */
+    /* Only dimensions of size 1 are reduced: a copy. */
     KN_TRY(kn_tensor_view(&flat, call->outputs[0], call->inputs[0]->ndim, call->inputs[0]->shape, NULL, 0));
     status = kn_tensor_copy(flat, call->inputs[0]);
     kn_release(flat);

@@ -1,12 +1,12 @@
 /* ops/conv/any/lowered.c - convolution as matrix products (ops/gemm/gemm.h), on any device.
  *
- * With X the matrix [taps, pixels] that im2col makes of one image and group (x itself for a 1 x 1 kernel with stride 1
- * and no padding):
+ * With X the im2col matrix [taps, pixels] of one image and group (x itself for a 1 x 1 kernel with stride 1 and no
+ * padding):
  *
  *     y = W X,    dX = W^T dy and dx = col2im(dX),    dW = sum over images of dy X^T
  *
- * Images go in chunks, so that the matrices take a bounded amount of memory; within a chunk either the images or the
- * groups are the batch of one product, whichever are more. */
+ * Images are processed in chunks to bound the workspace; within a chunk the batch of one product is either the images
+ * or the groups, whichever are more. */
 #include "ops/conv/common/conv.h"
 
 #include "ops/gemm/gemm.h"
@@ -17,8 +17,8 @@ typedef struct lowered {
     const kn_conv_problem *problem;
     kn_conv_kernel_shape kernel;
     int64_t element, pixels, taps, outer; /* taps and output channels of one group */
-    int64_t chunk;                        /* images at a time */
-    bool in_place;                        /* x is its own matrix */
+    int64_t chunk;                        /* images per chunk */
+    bool in_place;                        /* x itself is the matrix X */
     kn_buffer *columns;                   /* [chunk][groups][taps][pixels] */
     kn_buffer *products;                  /* backward-weights: [chunk][groups][outer][taps] */
 } lowered;
@@ -64,7 +64,7 @@ bool kn_conv_supports_lowered(const kn_limits *limits, const void *problem)
     return largest * (s->f64 ? 8 : 4) <= (double)limits->max_allocation;
 }
 
-/* The matrix products of a depthwise convolution would be products with vectors. */
+/* For depthwise convolutions the products would be matrix-vector products. */
 bool kn_conv_prefers_lowered(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
@@ -78,7 +78,7 @@ static void end(lowered *l)
     kn_buffer_free(l->products);
 }
 
-/* Where the matrix X of a chunk starting at image `first` lies. */
+/* The matrix X of a chunk that starts at image `first`. */
 static kn_gemm_operand columns_operand(const lowered *l, int64_t first, bool transposed)
 {
     const kn_conv_operand *x = &l->problem->x;
@@ -100,8 +100,7 @@ static kn_status launch_columns(const lowered *l, kn_stream *stream, const char 
                           kn_arg_i64(first), kn_arg_i64(images)));
 }
 
-/* A product for every image of the chunk and every group. Each operand moves by its own distance per image and per
- * group. */
+/* One product per image of the chunk and group. Each operand has its own stride per image and per group. */
 typedef struct distances {
     int64_t image, group;
 } distances;

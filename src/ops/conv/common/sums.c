@@ -1,4 +1,4 @@
-/* ops/conv/common/sums.c - what is left to add of a convolution's gradients (cl/conv/common/sums.cl). */
+/* ops/conv/common/sums.c - final sums of a convolution's gradients on GPUs (cl/conv/common/sums.cl). */
 #include "base/divisor.h"
 #include "ops/conv/common/conv.h"
 
@@ -39,10 +39,8 @@ kn_status kn_conv_total_gradient(kn_stream *stream, const kn_conv_problem *probl
                           kn_arg_i64(kn_max_i64(1, s->out_channels / s->groups)), kn_arg_i64(padded_outer)));
 }
 
-/* --- of dy ---------------------------------------------------------------------------------------------------------- */
-
-/* Work-groups enough for any GPU, none with less than FEW elements of a channel; more shares where a chain of additions
- * would be long. Fixed, so that the order of the sums depends on the shape alone. */
+/* Enough work-groups for any GPU, each with at least FEW elements of a channel; more shares to limit the length of a
+ * chain of additions. Constant, so that the order of the sums depends on the shape alone. */
 enum { GROUPS = 2048, FEW = 4096, MOST = 1 << 18 };
 
 static int64_t choose_bias_shares(int64_t all, int64_t channels)
@@ -68,7 +66,7 @@ static kn_status sum_bias_by_groups(kn_stream *stream, const kn_conv_problem *pr
                 kn_arg_i32((int32_t)all), kn_arg_i32((int32_t)per_share),
                 kn_arg_struct(&by_channels, sizeof by_channels), kn_arg_struct(&by_pixels, sizeof by_pixels)));
     if (status == KN_OK && part) {
-        kn_conv_problem whole = *problem; /* of one group: part is [shares][channels] */
+        kn_conv_problem whole = *problem; /* as one group: part is [shares][channels] */
         whole.shape.groups = 1;
         status = kn_conv_total_gradient(stream, &whole, NULL, 0, part, shares, s->out_channels);
     }

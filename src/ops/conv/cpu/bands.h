@@ -1,39 +1,27 @@
-/* ops/conv/cpu/bands.h - bands of rows as the kernels of cl/conv/cpu/bands.clh take them. */
+/* ops/conv/cpu/bands.h - bands of rows, for the kernels of cl/conv/cpu/bands.cl. */
 #ifndef KN_OPS_CONV_CPU_BANDS_H
 #define KN_OPS_CONV_CPU_BANDS_H
 
-#include "ops/conv/common/correlation.h"
+#include "conv/cpu/bands.h"
 
-/* Mirrors of the structs in cl/conv/cpu/bands.clh. */
-enum { KN_CONV_BAND_CLASSES = 8 };
-typedef struct kn_conv_band_class {
-    int32_t rows, origin, taps, distance, first, weight_step;
-} kn_conv_band_class;
-typedef struct kn_conv_band_axis {
-    int32_t in, out, rows, step, low, phases, halo, classes;
-    kn_conv_band_class of[KN_CONV_BAND_CLASSES];
-} kn_conv_band_axis;
-typedef struct kn_conv_band_layout {
-    int64_t images, groups, inner, outer, plane, pitch, rows_per_band, bands, bands_per_image;
-    int32_t flat, in_place;
-} kn_conv_band_layout;
+#include "ops/conv/common/correlation.h"
 
 typedef struct kn_conv_bands {
     kn_conv_band_axis rows, columns;
     kn_conv_band_layout layout;
-    int64_t length; /* elements from the first to the last pixel of a band, filled up to whole tiles */
+    int64_t length; /* elements from the first to the last pixel of a band, padded to whole tiles */
 } kn_conv_bands;
 
-/* Whether the bands' int fields can hold the problem. */
+/* Does the problem fit the bands' int fields? */
 bool kn_conv_bands_fit(const kn_conv_shape *s, bool backward);
 
-/* All but the layout's sizes; a 1 x 1 kernel that reads all pixels takes them as so many rows of one. */
+/* Sets all but the layout's sizes; a 1 x 1 kernel that reads all pixels treats each as a row of one. */
 void kn_conv_describe_bands(kn_conv_bands *b, const kn_conv_shape *s, bool backward);
 
-/* Chooses the rows per band so that one is about `most` elements long, in tiles of `tile`, and sets what follows. */
+/* Chooses the rows per band for about `most` elements in tiles of `tile`, and sets the dependent sizes. */
 void kn_conv_split_bands(kn_conv_bands *b, int64_t most, int64_t tile);
 
-static inline int64_t kn_conv_band_planes(const kn_conv_bands *b) /* of one channel */
+static inline int64_t kn_conv_band_planes(const kn_conv_bands *b) /* per channel */
 {
     return (int64_t)b->rows.phases * b->columns.phases;
 }

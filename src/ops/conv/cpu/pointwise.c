@@ -1,55 +1,48 @@
-/* ops/conv/cpu/pointwise.c - 1 x 1 convolutions on CPU devices, three passes, as matrix products over the pixels of all
- * images (cl/conv/cpu/pointwise.cl). */
+/* ops/conv/cpu/pointwise.c - 1 x 1 convolutions on CPU devices, all three passes, as matrix products over the pixels of
+ * all images (cl/conv/cpu/pointwise.cl). */
+#include "conv/cpu/pointwise.h"
 #include "ops/conv/common/conv.h"
 
-enum { VECTORS = 2 };             /* along the channels, by as many pixels as leave registers for their values */
-enum { CHUNK_BYTES = 128 << 10 }; /* of weights, in a level-2 cache */
-enum { BLOCK_BYTES = 128 << 10 }; /* of results, there too */
-
-/* Mirrors of the structs in cl/conv/cpu/pointwise.cl. */
-typedef struct pointwise_grid {
-    int64_t images, rows, columns, height, width, row_step, column_step, top, left;
-} pointwise_grid;
-typedef struct pointwise_shape {
-    int64_t inner, outer, inner_stride, outer_stride, tiles, chunk, a_step, spread, scratch;
-} pointwise_shape;
+enum { VECTORS = 2 };             /* along the channels, by as many pixels as registers allow */
+enum { CHUNK_BYTES = 128 << 10 }; /* of weights, kept in the L2 cache */
+enum { BLOCK_BYTES = 128 << 10 }; /* of results, likewise */
 
 typedef struct pointwise {
     const kn_conv_problem *problem;
     bool backward;
-    pointwise_grid grid;
-    pointwise_shape shape;
-    bool in_place;                              /* tiles of pixels are read where they lie */
-    int64_t element, tile, block, tiles, items; /* tile: pixels, block: channels of one; tiles: of all pixels */
+    kn_conv_pointwise_grid grid;
+    kn_conv_pointwise_shape shape;
+    bool in_place;                              /* tiles of pixels are read without packing */
+    int64_t element, tile, block, tiles, items; /* pixels per tile, channels per block; tiles: in total */
     char options[KN_CONV_OPTIONS];
     kn_buffer *panels, *scratch;
 } pointwise;
 
 static int64_t tile_rows(const kn_limits *limits) { return kn_conv_many_registers(limits) ? 14 : 6; }
 
-static pointwise_grid strided_grid(const kn_conv_shape *s)
+static kn_conv_pointwise_grid strided_grid(const kn_conv_shape *s)
 {
-    return (pointwise_grid){.images = s->images,
-                            .rows = s->out_size[1],
-                            .columns = s->out_size[2],
-                            .height = s->in_size[1],
-                            .width = s->in_size[2],
-                            .row_step = s->stride[1],
-                            .column_step = s->stride[2],
-                            .top = s->padding[1],
-                            .left = s->padding[2]};
+    return (kn_conv_pointwise_grid){.images = s->images,
+                                    .rows = s->out_size[1],
+                                    .columns = s->out_size[2],
+                                    .height = s->in_size[1],
+                                    .width = s->in_size[2],
+                                    .row_step = s->stride[1],
+                                    .column_step = s->stride[2],
+                                    .top = s->padding[1],
+                                    .left = s->padding[2]};
 }
 
-static pointwise_grid whole_grid(const kn_conv_shape *s)
+static kn_conv_pointwise_grid whole_grid(const kn_conv_shape *s)
 {
     int64_t pixels = s->out_size[1] * s->out_size[2];
-    return (pointwise_grid){.images = s->images,
-                            .rows = 1,
-                            .columns = pixels,
-                            .height = 1,
-                            .width = pixels,
-                            .row_step = 1,
-                            .column_step = 1};
+    return (kn_conv_pointwise_grid){.images = s->images,
+                                    .rows = 1,
+                                    .columns = pixels,
+                                    .height = 1,
+                                    .width = pixels,
+                                    .row_step = 1,
+                                    .column_step = 1};
 }
 
 static bool reads_all(const kn_conv_shape *s)
@@ -60,21 +53,21 @@ static bool reads_all(const kn_conv_shape *s)
     return true;
 }
 
-/* Tiles of a block: as many as the cache allows, but so few that the cores have about equally many pairs of a block of
- * tiles and one of `channel_blocks`. */
+/* Tiles per block: as many as fit in cache, but few enough that the pairs of tile block and channel block spread evenly
+ * over the cores. */
 static int64_t choose_tiles(const kn_limits *limits, int64_t tiles, int64_t tile_bytes, int64_t channel_blocks,
                             int64_t *items)
 {
     int64_t cores = limits->compute_units, most = kn_max_i64(1, BLOCK_BYTES / tile_bytes);
     for (int64_t blocks = kn_max_i64(1, kn_div_up(tiles, most));; blocks++) {
         int64_t each = kn_max_i64(1, kn_div_up(tiles, blocks)), pairs = kn_div_up(tiles, each) * channel_blocks;
-        *items = kn_min_i64(pairs, 2 * cores); /* two each: a core that was held up leaves the other its second */
+        *items = kn_min_i64(pairs, 2 * cores); /* two each: a delayed core leaves its second to another */
         if (each == 1 || (each <= 4 && pairs >= cores) || 20 * kn_div_up(pairs, cores) * cores <= 21 * pairs)
             return each;
     }
 }
 
-/* So many at a time of `inner` things summed over, `bytes` each. */
+/* Chunk length along the summed dimension of `inner` items, `bytes` each. */
 static int64_t choose_chunk(int64_t inner, int64_t bytes)
 {
     int64_t chunks = kn_max_i64(1, kn_div_up(inner * bytes, CHUNK_BYTES));
@@ -90,11 +83,11 @@ static void describe(pointwise *p, const kn_limits *limits, const kn_conv_proble
     p->tile = tile_rows(limits);
     p->grid = all ? whole_grid(s) : strided_grid(s);
     p->tiles = kn_div_up(s->images * s->out_size[1] * s->out_size[2], p->tile);
-    p->shape = (pointwise_shape){.inner = backward ? s->out_channels : s->in_channels,
-                                 .outer = backward ? s->in_channels : s->out_channels,
-                                 .inner_stride = backward ? s->in_channels : 1,
-                                 .outer_stride = backward ? 1 : s->in_channels,
-                                 .spread = backward && !all};
+    p->shape = (kn_conv_pointwise_shape){.inner = backward ? s->out_channels : s->in_channels,
+                                         .outer = backward ? s->in_channels : s->out_channels,
+                                         .inner_stride = backward ? s->in_channels : 1,
+                                         .outer_stride = backward ? 1 : s->in_channels,
+                                         .spread = backward && !all};
     p->in_place = s->out_size[1] * s->out_size[2] % p->tile == 0;
     p->shape.a_step = p->in_place ? s->out_size[1] * s->out_size[2] : p->tile;
     p->shape.chunk = choose_chunk(p->shape.inner, p->block * p->element);
@@ -106,7 +99,7 @@ static void describe(pointwise *p, const kn_limits *limits, const kn_conv_proble
 
 static kn_status pack(pointwise *p, kn_stream *stream)
 {
-    enum { TILES = 8, CHANNELS = 32 }; /* of a work-item; TILES: PACKED in cl/conv/cpu/pointwise.cl */
+    enum { TILES = 8, CHANNELS = 32 }; /* per work-item; TILES: PACKED in cl/conv/cpu/pointwise.cl */
     const kn_conv_problem *problem = p->problem;
     const kn_conv_shape *s = &problem->shape;
     int64_t inner = p->shape.inner;
@@ -154,20 +147,14 @@ static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool bac
 
 /* --- the gradient of the weights ---------------------------------------------------------------------------------- */
 
-/* Mirror of the struct in cl/conv/cpu/pointwise.cl. */
-typedef struct pointwise_product {
-    int64_t images, plane, rows, columns, row_stride, column_stride, tiles, chunk, scratch;
-} pointwise_product;
-
-/* About the time it takes with so many rows and columns: that of tiles, full or not, and of transposing the columns'
- * side, which takes that of some rows. */
+/* Estimated time: that of whole tiles, plus transposing the columns' side, which costs as much as a few rows. */
 static double cost_of(int64_t rows, int64_t columns, int64_t tile, int64_t block)
 {
     enum { TRANSPOSING = 9 };
     return (double)(kn_div_up(rows, tile) * tile + TRANSPOSING) * (double)(kn_div_up(columns, block) * block);
 }
 
-/* Whether rows are x's channels and columns dy's instead of the other way round. */
+/* Should rows be x's channels and columns dy's, or vice versa? */
 static bool rows_are_of_x(const kn_conv_shape *s, int64_t tile, int64_t block)
 {
     int64_t in = s->in_channels, out = s->out_channels;
@@ -182,12 +169,12 @@ kn_status kn_conv_pointwise_backward_weights(kn_stream *stream, const void *prob
     int64_t tile = tile_rows(limits), block = VECTORS * kn_conv_vector_width(limits, s->f64), items;
     int64_t element = s->f64 ? 8 : 4;
     bool x_rows = rows_are_of_x(s, tile, block);
-    pointwise_product p = {.images = s->images,
-                           .plane = s->out_size[1] * s->out_size[2],
-                           .rows = x_rows ? s->in_channels : s->out_channels,
-                           .columns = x_rows ? s->out_channels : s->in_channels,
-                           .row_stride = x_rows ? 1 : s->in_channels,
-                           .column_stride = x_rows ? s->in_channels : 1};
+    kn_conv_pointwise_product p = {.images = s->images,
+                                   .plane = s->out_size[1] * s->out_size[2],
+                                   .rows = x_rows ? s->in_channels : s->out_channels,
+                                   .columns = x_rows ? s->out_channels : s->in_channels,
+                                   .row_stride = x_rows ? 1 : s->in_channels,
+                                   .column_stride = x_rows ? s->in_channels : 1};
     p.chunk = choose_chunk(p.images * p.plane, block * element);
     p.tiles =
         choose_tiles(limits, kn_div_up(p.rows, tile), tile * block * element, kn_div_up(p.columns, block), &items);
@@ -220,10 +207,10 @@ bool kn_conv_supports_pointwise(const kn_limits *limits, const void *problem)
     return kn_conv_supports_pointwise_data(limits, problem) && reads_all(&((const kn_conv_problem *)problem)->shape);
 }
 
-/* Sums long enough for what is transposed, and blocks of channels that are filled. Bands (bands.c) read larger
- * images in place as well and transpose nothing: there sums must be longer still, unless channels lie so far apart that
- * bands lose more (8 images, in cycles per result: 64 channels to 256 at 56 x 56 pixels 15 % less than theirs; at 28 x
- * 28, 512 to 128 4 % less, 128 to 512 3 % more, 192 to 64 and back up to 10 % more). */
+/* Sums long enough to amortise the transpose, and full channel blocks. Bands (bands.c) also read larger images in place
+ * and transpose nothing: there sums must be longer still, unless channels are so far apart that bands lose more (8
+ * images, in cycles per result: 64 channels to 256 at 56 x 56 pixels 15 % less than theirs; at 28 x 28, 512 to 128 4 %
+ * less, 128 to 512 3 % more, 192 to 64 and back up to 10 % more). */
 static bool beats_bands(int64_t inner, int64_t outer, int64_t block, int64_t pixels)
 {
     return outer > 2 * block && (inner >= 256 || pixels >= 2048);

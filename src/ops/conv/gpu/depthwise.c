@@ -1,21 +1,13 @@
-/* ops/conv/gpu/depthwise.c - depthwise convolution on GPUs, three passes (cl/conv/depthwise*.cl). */
+/* ops/conv/gpu/depthwise.c - depthwise convolution on GPUs, all three passes (cl/conv/depthwise*.cl). */
 #include <stdio.h>
 
 #include "base/divisor.h"
+#include "conv/gpu/depthwise.h"
 #include "ops/conv/common/conv.h"
 
-/* Mirror of depthwise_shape in cl/conv/gpu/depthwise.clh. */
-typedef struct depthwise_shape {
-    int32_t height, width, out_height, out_width, top, left;
-    uint32_t items;
-    kn_divisor strips, blocks, channels, multiplier;
-    int32_t kernel_height, kernel_width, dilation_height, dilation_width;
-    kn_divisor stride_height, stride_width;
-} depthwise_shape;
-
-/* How a pass is cut. Columns of what is read are in vectors of `vector`; an item does `rows` rows of dy. */
+/* Work division of a pass. Input columns are read in vectors of `vector`; a work-item handles `rows` rows of dy. */
 typedef struct depthwise_cut {
-    int kernel, stride; /* as compiled in; kernel 0: neither is */
+    int kernel, stride; /* compile-time values; kernel 0: passed at run time */
     int vector, rows, group;
 } depthwise_cut;
 
@@ -31,7 +23,7 @@ static bool is_compiled_in(const kn_conv_shape *s)
            s->dilation[2] == 1;
 }
 
-/* The widest that all rows of both images, and the images, begin on a whole one of. */
+/* The widest vector to which all rows of both images, and the images themselves, are aligned. */
 static int choose_vector(const kn_conv_problem *problem)
 {
     const kn_conv_shape *s = &problem->shape;
@@ -42,8 +34,8 @@ static int choose_vector(const kn_conv_problem *problem)
     return vector;
 }
 
-/* Rows of n, `more` lines of which are read twice at each cut: 7 or 4, with which less is. Images are 7 * 2^k rows high
- * more often than not. */
+/* Rows per work-item, 7 or 4: whichever rereads less, with `more` rows read twice at each cut. Images often have 7 *
+ * 2^k rows. */
 static int choose_rows(int64_t n, int64_t more)
 {
     const int64_t of_7 = kn_div_up(n, 7) * (7 + more), of_4 = kn_div_up(n, 4) * (4 + more);
@@ -58,7 +50,8 @@ static depthwise_cut choose_cut(const kn_conv_problem *problem, bool data)
     const int64_t more = s->kernel_size[1] - s->stride[1];
     depthwise_cut cut = {.kernel = (int)s->kernel_size[1], .stride = (int)s->stride[1], .group = GROUP};
     cut.vector = choose_vector(problem);
-    /* Registers: a work-item of whole vectors has results enough. With a stride of 2, dx has four for each of dy. */
+    /* Limits registers: with whole vectors a work-item has enough results. With stride 2, dx has four results per
+     * element of dy. */
     bool many = s->f64 || cut.vector == VECTOR_BYTES / 4;
     cut.rows = many || (data && cut.stride == 2) ? 4 : choose_rows(data ? s->in_size[1] : s->out_size[1], more);
     if (many && data && cut.stride == 2)
@@ -82,25 +75,26 @@ static const char *source_of(const depthwise_cut *cut)
 
 /* --- forward and backward-data ------------------------------------------------------------------------------------ */
 
-static depthwise_shape describe(const kn_conv_shape *s)
+static kn_depthwise_shape describe(const kn_conv_shape *s)
 {
-    return (depthwise_shape){.height = (int32_t)s->in_size[1],
-                             .width = (int32_t)s->in_size[2],
-                             .out_height = (int32_t)s->out_size[1],
-                             .out_width = (int32_t)s->out_size[2],
-                             .top = (int32_t)s->padding[1],
-                             .left = (int32_t)s->padding[2],
-                             .multiplier = kn_divisor_of(s->out_channels / s->groups),
-                             .kernel_height = (int32_t)s->kernel_size[1],
-                             .kernel_width = (int32_t)s->kernel_size[2],
-                             .dilation_height = (int32_t)s->dilation[1],
-                             .dilation_width = (int32_t)s->dilation[2],
-                             .stride_height = kn_divisor_of(s->stride[1]),
-                             .stride_width = kn_divisor_of(s->stride[2])};
+    return (kn_depthwise_shape){.height = (int32_t)s->in_size[1],
+                                .width = (int32_t)s->in_size[2],
+                                .out_height = (int32_t)s->out_size[1],
+                                .out_width = (int32_t)s->out_size[2],
+                                .top = (int32_t)s->padding[1],
+                                .left = (int32_t)s->padding[2],
+                                .multiplier = kn_divisor_of(s->out_channels / s->groups),
+                                .kernel_height = (int32_t)s->kernel_size[1],
+                                .kernel_width = (int32_t)s->kernel_size[2],
+                                .dilation_height = (int32_t)s->dilation[1],
+                                .dilation_width = (int32_t)s->dilation[2],
+                                .stride_height = kn_divisor_of(s->stride[1]),
+                                .stride_width = kn_divisor_of(s->stride[2])};
 }
 
-/* Each item makes block[0] x block[1] of a plane of the result, `planes` of which are those of `channels` channels. */
-static void cut_result(depthwise_shape *d, int64_t planes, int64_t channels, const int64_t size[3],
+/* Each work-item computes block[0] x block[1] of a plane of the result; there are `planes` planes of `channels`
+ * channels. */
+static void cut_result(kn_depthwise_shape *d, int64_t planes, int64_t channels, const int64_t size[3],
                        const int64_t block[2])
 {
     const int64_t blocks = kn_div_up(size[1], block[0]), strips = kn_div_up(size[2], block[1]);
@@ -122,7 +116,7 @@ kn_status kn_conv_depthwise_forward(kn_stream *stream, const void *problem_)
     const kn_conv_shape *s = &problem->shape;
     const depthwise_cut cut = choose_cut(problem, false);
     const kn_conv_operand bias = problem->bias.buffer ? problem->bias : problem->weight;
-    depthwise_shape d = describe(s);
+    kn_depthwise_shape d = describe(s);
     char options[OPTIONS];
     cut_result(&d, s->images * s->out_channels, s->out_channels, s->out_size, (int64_t[]){cut.rows, cut.vector});
     return kn_run(stream, .source = source_of(&cut), .kernel = "conv_depthwise", .operation = "conv2d",
@@ -139,7 +133,7 @@ kn_status kn_conv_depthwise_backward_data(kn_stream *stream, const void *problem
     const kn_conv_shape *s = &problem->shape;
     const depthwise_cut cut = choose_cut(problem, true);
     const int64_t times = cut.kernel ? cut.stride : 1;
-    depthwise_shape d = describe(s);
+    kn_depthwise_shape d = describe(s);
     char options[OPTIONS];
     cut_result(&d, s->images * s->in_channels, s->in_channels, s->in_size,
                (int64_t[]){times * cut.rows, times * cut.vector});
@@ -152,23 +146,17 @@ kn_status kn_conv_depthwise_backward_data(kn_stream *stream, const void *problem
 
 /* --- backward-weights --------------------------------------------------------------------------------------------- */
 
-/* Mirror of depthwise_shares in cl/conv/gpu/depthwise_weights.cl. */
-typedef struct depthwise_shares {
-    kn_divisor chunk, chunks, channels, taps;
-    int32_t units, units_per_share, walkers;
-} depthwise_shares;
-
-/* Work-groups that any device has room for, and blocks of rows per work-item that make up for adding the sums: where
- * there are more of them, shares. Fixed, so that the order of the sums depends on the shape alone. */
+/* Work-groups that fill any device, and the range of row blocks per work-item: enough to amortise the final sum, more
+ * are split into shares. Constant, so that the order of the sums depends on the shape alone. */
 enum { GROUPS = 1024, MIN_UNITS = 2, MAX_UNITS = 64 };
 
 typedef struct depthwise_weights_pass {
     const kn_conv_problem *problem;
     depthwise_cut cut;
-    depthwise_shape shape;
-    depthwise_shares cut_up;
+    kn_depthwise_shape shape;
+    kn_depthwise_shares cut_up;
     int64_t shares;
-    kn_buffer *sums, *bias_sums; /* NULL where there is one share */
+    kn_buffer *sums, *bias_sums; /* NULL with a single share */
 } depthwise_weights_pass;
 
 static void choose_shares(depthwise_weights_pass *w)
@@ -182,17 +170,17 @@ static void choose_shares(depthwise_weights_pass *w)
     ranges = kn_max_i64(kn_max_i64(1, ranges), kn_div_up(units, walkers * MAX_UNITS));
     const int64_t per_share = kn_max_i64(1, kn_div_up(units, ranges));
     w->shape.blocks = kn_divisor_of(blocks);
-    w->cut_up = (depthwise_shares){.chunk = kn_divisor_of(chunk),
-                                   .chunks = kn_divisor_of(chunks),
-                                   .channels = kn_divisor_of(s->out_channels),
-                                   .taps = kn_divisor_of(taps),
-                                   .units = (int32_t)units,
-                                   .units_per_share = (int32_t)per_share,
-                                   .walkers = (int32_t)walkers};
+    w->cut_up = (kn_depthwise_shares){.chunk = kn_divisor_of(chunk),
+                                      .chunks = kn_divisor_of(chunks),
+                                      .channels = kn_divisor_of(s->out_channels),
+                                      .taps = kn_divisor_of(taps),
+                                      .units = (int32_t)units,
+                                      .units_per_share = (int32_t)per_share,
+                                      .walkers = (int32_t)walkers};
     w->shares = kn_max_i64(1, kn_div_up(units, per_share)) * chunks;
 }
 
-/* Rows that leave no block incomplete, if there are any. */
+/* Rows per block that divide evenly, if possible. */
 static void cut_weights(depthwise_weights_pass *w)
 {
     const kn_conv_shape *s = &w->problem->shape;
@@ -253,7 +241,7 @@ kn_status kn_conv_depthwise_backward_weights(kn_stream *stream, const void *prob
 
 /* --- choice ------------------------------------------------------------------------------------------------------- */
 
-/* Places in a plane, and planes, blocks and work-items, are numbered in 32 bits. */
+/* Offsets in a plane, and planes, blocks and work-items, must have 32-bit indices. */
 static bool is_numbered(const kn_conv_shape *s, int d)
 {
     return (double)s->in_size[d] + (double)s->out_size[d] * (double)s->stride[d] + (double)s->padding[d] +
