@@ -46,12 +46,13 @@ def promotion(folder):
 NAN, INF = float('nan'), float('inf')
 # Ties, and values beside them, of float32, float16 and bfloat16; the largest that each does not round to infinity.
 FLOATS = [0.0, -0.0, 0.5, 1.5, -1.5, 2.5, 3.999, -0.999, NAN, INF, -INF,
-          1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, -1 - 2**-8, 1 + 2**-11, 1 + 3 * 2**-11, 1 + 2**-24, 1 + 3 * 2**-24, 2049.0,
-          65504.0, 65519.0, 65520.0, 3.3895313892515355e38, 3.3961775292304957e38, 3.396e38, 3.4028234663852886e38, 3.5e38, -1e300,
-          1e-8, 2**-24 + 0.0, 2**-25 + 0.0, 2**-126 + 0.0, 127.0, 128.0, -129.0, 255.5, 256.0, 300.7, 32768.0, -40000.0,
-          2**31 + 0.0, -2**31 - 1024.0, 2**40 + 3.0, 2**53 - 1.0, 2**63 - 1024.0, 2**63 + 0.0, -2**63 + 0.0, 1e20]
-WHOLES = [0, 1, 2, -1, 127, 128, -128, -129, 200, 255, 256, 257, 259, 300, 32767, 32768, -32769, 65519, 65520, 65535, 16777217, 16777219,
-          2**31 - 1, 2**31, -2**31 - 1, 2**53 + 1, 2**62 + 2**38 + 1, 2**63 - 1, -2**63]
+          1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, -1 - 2**-8, 1 + 2**-11, 1 + 3 * 2**-11, 1 + 2**-24,
+          1 + 3 * 2**-24, 2049.0, 65504.0, 65519.0, 65520.0, 3.3895313892515355e38, 3.3961775292304957e38, 3.396e38,
+          3.4028234663852886e38, 3.5e38, -1e300, 1e-8, 2**-24 + 0.0, 2**-25 + 0.0, 2**-126 + 0.0, 127.0, 128.0,
+          -129.0, 255.5, 256.0, 300.7, 32768.0, -40000.0, 2**31 + 0.0, -2**31 - 1024.0, 2**40 + 3.0, 2**53 - 1.0,
+          2**63 - 1024.0, 2**63 + 0.0, -2**63 + 0.0, 1e20]
+WHOLES = [0, 1, 2, -1, 127, 128, -128, -129, 200, 255, 256, 257, 259, 300, 32767, 32768, -32769, 65519, 65520,
+          65535, 16777217, 16777219, 2**31 - 1, 2**31, -2**31 - 1, 2**53 + 1, 2**62 + 2**38 + 1, 2**63 - 1, -2**63]
 
 
 def wrapped(value, to):
@@ -93,16 +94,19 @@ def conversions(folder):
 
 
 BINARY = {'add': torch.add, 'sub': torch.sub, 'mul': torch.mul, 'div': torch.div, 'maximum': torch.maximum}
-UNARY = {'exp': torch.exp, 'log': lambda x: torch.log(torch.abs(x)), 'sqrt': lambda x: torch.sqrt(torch.abs(x)), 'sigmoid': torch.sigmoid,
-         'tanh': torch.tanh, 'relu': torch.relu, 'neg': torch.neg, 'add_scalar': lambda x: x + 0.1, 'mul_scalar': lambda x: x * 0.1,
-         'sum': torch.sum, 'mean': torch.mean, 'cumsum': lambda x: torch.cumsum(x, 0), 'softmax': lambda x: torch.softmax(x, 0)}
-WHOLE = {'add': torch.add, 'sub': torch.sub, 'mul': torch.mul, 'div': torch.div, 'maximum': torch.maximum, 'lt': torch.lt}
-WHOLE_UNARY = {'neg': torch.neg, 'abs': torch.abs, 'sum': torch.sum, 'prod': torch.prod, 'max': torch.max, 'argmax': torch.argmax,
-               'cumsum': lambda x: torch.cumsum(x, 0), 'exp': torch.exp, 'mul_scalar': lambda x: x * 3}
+UNARY = {'exp': torch.exp, 'log': lambda x: torch.log(torch.abs(x)), 'sqrt': lambda x: torch.sqrt(torch.abs(x)),
+         'sigmoid': torch.sigmoid, 'tanh': torch.tanh, 'relu': torch.relu, 'neg': torch.neg,
+         'add_scalar': lambda x: x + 0.1, 'mul_scalar': lambda x: x * 0.1, 'sum': torch.sum, 'mean': torch.mean, 'cumsum': lambda x: torch.cumsum(x, 0),
+         'softmax': lambda x: torch.softmax(x, 0)}
+WHOLE = {'add': torch.add, 'sub': torch.sub, 'mul': torch.mul, 'div': torch.div, 'maximum': torch.maximum,
+         'lt': torch.lt}
+WHOLE_UNARY = {'neg': torch.neg, 'abs': torch.abs, 'sum': torch.sum, 'prod': torch.prod, 'max': torch.max,
+               'argmax': torch.argmax, 'cumsum': lambda x: torch.cumsum(x, 0),
+               'exp': torch.exp, 'mul_scalar': lambda x: x * 3}
 
 
 def arithmetic(folder):
-    """NAME of a and b, with gradients NAME/a and NAME/b of the result's sum; mul_with_DTYPE where b is of another one."""
+    """NAME of a and b, with gradients NAME/a and NAME/b of the result's sum; mul_with_DTYPE: b is of another one."""
     random = np.random.RandomState(17)
     tensors = {}
 
@@ -116,7 +120,7 @@ def arithmetic(folder):
         result = function(*operands)
         tensors[key] = result.detach()
         result.sum().backward()
-        for operand, letter in zip(operands, '' if key == 'softmax' else 'ab'):  # its sum is 1: the gradient is rounding
+        for operand, letter in zip(operands, '' if key == 'softmax' else 'ab'):  # its sum is 1
             tensors['%s/%s' % (key, letter)] = operand.grad
     for other in ('float32', 'float16', 'int64', 'int8', 'bool'):
         tensors['b_' + other] = (b * 100.3).to(dtype(other))
