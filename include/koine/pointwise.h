@@ -12,8 +12,8 @@ KN_BEGIN_DECLS
 
 /* --- elementwise, broadcast by the NumPy rule, promoted by kn_promote_types ------------------- *
  * A tensor without dimensions does not widen one that has some within its kind (bool < whole < floating). Operands are
- * converted to the joint dtype before the operation, so float16 rounds whole numbers above 2048 first; only a factor or
- * divisor b without dimensions is not rounded. */
+ * converted to the joint dtype before the operation, so float16 rounds whole numbers above 2048 first, and bfloat16 those
+ * above 256; only a factor or divisor b without dimensions is not rounded. int8, int16 and uint8 wrap around. */
 
 KN_API kn_tensor *kn_add(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b); /* not of bool tensors */
