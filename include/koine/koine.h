@@ -12,10 +12,11 @@
 #include <koine/flags.h>
 #include <koine/function.h>
 #include <koine/functional.h>
+#include <koine/generator.h>
 #include <koine/graph.h>
 #include <koine/io.h>
-#include <koine/join.h>
 #include <koine/jit.h>
+#include <koine/join.h>
 #include <koine/kernel.h>
 #include <koine/memory.h>
 #include <koine/native.h>

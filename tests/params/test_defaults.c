@@ -68,6 +68,10 @@ CALLS(kn_from_data, kn_tensor_options, show_tensor, kn_from_data_with(six, 2, sh
 CALLS(kn_arange, kn_tensor_options, show_tensor, kn_arange_with(0, 5, 1, params), kn_arange(0, 5, 1))
 CALLS(kn_rand, kn_tensor_options, show_tensor, kn_rand_with(2, shape23, params), kn_rand(KN_SHAPE(2, 3)))
 CALLS(kn_randn, kn_tensor_options, show_tensor, kn_randn_with(2, shape23, params), kn_randn(KN_SHAPE(2, 3)))
+CALLS(kn_uniform_, kn_random_params, show_tensor, kn_uniform_with_(matrix(), 0, 1, params), kn_uniform_(matrix(), 0, 1))
+CALLS(kn_normal_, kn_random_params, show_tensor, kn_normal_with_(matrix(), 0, 1, params), kn_normal_(matrix(), 0, 1))
+CALLS(kn_bernoulli_, kn_random_params, show_tensor, kn_bernoulli_with_(matrix(), 0.5, params),
+      kn_bernoulli_(matrix(), 0.5))
 CALLS(kn_randint, kn_tensor_options, show_tensor, kn_randint_with(0, 9, 2, shape23, params),
       kn_randint(0, 9, KN_SHAPE(2, 3)))
 CALLS(kn_randperm, kn_tensor_options, show_tensor, kn_randperm_with(11, params), kn_randperm(11))
@@ -441,6 +445,9 @@ static const row rows[] = {
     ROW(kn_rand),
     ROW(kn_randn),
     ROW(kn_randint),
+    ROW(kn_uniform_),
+    ROW(kn_normal_),
+    ROW(kn_bernoulli_),
     ROW(kn_randperm),
     ROW(kn_to),
     ROW(kn_copy),
