@@ -2,7 +2,6 @@
 #include "ops/dispatch/backward.h"
 
 #include <koine/autograd.h>
-#include <koine/ops.h>
 #include <string.h>
 
 #include "autograd/view.h"
@@ -253,11 +252,15 @@ kn_work kn_backward_work(const kn_call *call)
 
 /* --- recorded ----------------------------------------------------------------------------------------------------- */
 
-/* A tensor of which only the shape matters. */
+/* A tensor of which only the shape matters: one element, wherever it is read. */
 static kn_tensor *stand_in(const kn_input_spec *spec)
 {
-    const kn_tensor_options options = {.dtype = spec->dtype, .device = spec->device};
-    return kn_expand(kn_zeros_with(0, NULL, &options), spec->ndim, spec->shape);
+    const int64_t strides[KN_MAX_DIMS] = {0};
+    kn_tensor *one = kn_zeros_with(0, NULL, &(kn_tensor_options){.dtype = spec->dtype, .device = spec->device});
+    kn_tensor *all = NULL;
+    if (!one || kn_tensor_view(&all, one, spec->ndim, spec->shape, strides, 0) != KN_OK)
+        return NULL;
+    return kn_scope_adopt(all);
 }
 
 /* What X_backward's input of that name is; NULL with an error, or where there is none. */
