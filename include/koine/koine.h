@@ -12,6 +12,7 @@
 #include <koine/flags.h>
 #include <koine/function.h>
 #include <koine/functional.h>
+#include <koine/fused_optim.h>
 #include <koine/generator.h>
 #include <koine/graph.h>
 #include <koine/io.h>

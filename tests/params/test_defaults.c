@@ -94,6 +94,26 @@ static kn_status copy_by_macro(kn_tensor *destination, kn_tensor *source, const 
 }
 CALLS(kn_copy, kn_copy_params, , copied(copy_with, params), copied(copy_by_macro, NULL))
 
+/* --- steps on lists --------------------------------------------------------------------------------------------- */
+
+static char *adam_stepped(const kn_fused_adam_params *params, bool by_macro)
+{
+    kn_tensor *p = matrix(), *g = matrix(), *m = kn_zeros(KN_SHAPE(4, 3)), *v = kn_zeros(KN_SHAPE(4, 3));
+    kn_tensor *step = kn_ones(KN_SCALAR);
+    kn_status status = by_macro ? kn_fused_adam(&p, &g, &m, &v, NULL, &step, 1)
+                                : kn_fused_adam_with(&p, &g, &m, &v, NULL, &step, 1, params);
+    return status == KN_OK ? show_tensor(p) : show_error();
+}
+CALLS(kn_fused_adam, kn_fused_adam_params, , adam_stepped(params, false), adam_stepped(NULL, true))
+
+static char *sgd_stepped(const kn_fused_sgd_params *params, bool by_macro)
+{
+    kn_tensor *p = matrix(), *g = matrix();
+    kn_status status = by_macro ? kn_fused_sgd(&p, &g, NULL, 1) : kn_fused_sgd_with(&p, &g, NULL, 1, params);
+    return status == KN_OK ? show_tensor(p) : show_error();
+}
+CALLS(kn_fused_sgd, kn_fused_sgd_params, , sgd_stepped(params, false), sgd_stepped(NULL, true))
+
 /* --- functions -------------------------------------------------------------------------------------------------- */
 
 CALLS(kn_clamp, kn_clamp_params, show_tensor, kn_clamp_with(matrix(), params), kn_clamp(matrix()))
@@ -451,6 +471,8 @@ static const row rows[] = {
     ROW(kn_randperm),
     ROW(kn_to),
     ROW(kn_copy),
+    ROW(kn_fused_adam),
+    ROW(kn_fused_sgd),
     ROW(kn_clamp),
     ROW(kn_linear),
     ROW(kn_conv1d),
