@@ -90,10 +90,11 @@ KN_API kn_tensor *kn_relu6(kn_tensor *x);
 KN_API kn_tensor *kn_add_activated(kn_tensor *a, kn_tensor *b, kn_activation activation);
 
 /* Each element (dropout2d: each channel of each image) is zero with probability p, else scaled by 1 / (1 - p). The
- * identity when not training. 0 <= p <= 1. The draw advances the device's generator. */
+ * identity when not training. 0 <= p <= 1. The draw advances the generator. */
 typedef struct kn_dropout_params {
-    double p;      /* default 0.5 */
-    bool training; /* default true */
+    double p;                /* default 0.5 */
+    bool training;           /* default true */
+    kn_generator *generator; /* default NULL: that of the device */
 } kn_dropout_params;
 #define KN_DROPOUT_DEFAULTS .p = 0.5, .training = true
 KN_API kn_dropout_params kn_dropout_params_init(void);
