@@ -2,7 +2,7 @@
  *
  * An op is one descriptor. kn_op_apply checks the inputs, calls the shape rule, makes the outputs, calls forward, and
  * records the call on the tape when a gradient may be needed. A descriptor is a constant in its family's file under
- * src/ops and is listed in ops/operators.h. */
+ * src/ops and is listed in ops/dispatch/operators.h. */
 #ifndef KN_AUTOGRAD_OP_H
 #define KN_AUTOGRAD_OP_H
 

@@ -1,5 +1,5 @@
 /* ops/operators.c - koine/operators.h: the list of operators, what each takes, and calling one. */
-#include "ops/operators.h"
+#include "ops/dispatch/operators.h"
 
 #include <koine/operators.h>
 #include <stdlib.h>

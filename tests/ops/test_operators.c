@@ -1,7 +1,7 @@
 /* test_operators.c - the list of operators is in order and whole: each has a name of its own, names its inputs, describes
  * its parameters, and has a reference unless it only moves data or is a backward pass (test_backward_operators.c). Operators called by their descriptors. */
 #include "cli/op_samples.h"
-#include "ops/operators.h"
+#include "ops/dispatch/operators.h"
 
 #include <string.h>
 

@@ -254,8 +254,12 @@ kn_work kn_backward_work(const kn_call *call)
 /* A tensor of which only the shape matters. */
 static kn_tensor *stand_in(const kn_input_spec *spec)
 {
-    const kn_tensor_options options = {.dtype = spec->dtype, .device = spec->device};
-    return kn_expand(kn_zeros_with(0, NULL, &options), spec->ndim, spec->shape);
+    const int64_t strides[KN_MAX_DIMS] = {0};
+    kn_tensor *zero = kn_zeros_with(0, NULL, &(kn_tensor_options){.dtype = spec->dtype, .device = spec->device});
+    kn_tensor *view;
+    if (!zero || kn_tensor_view(&view, zero, spec->ndim, spec->shape, strides, zero->offset) != KN_OK)
+        return NULL;
+    return kn_scope_adopt(view);
 }
 
 /* What X_backward's input of that name is; NULL with an error, or where there is none. */

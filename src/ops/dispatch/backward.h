@@ -14,7 +14,7 @@
 #define KN_OPS_DISPATCH_BACKWARD_H
 
 #include "ops/dispatch/invoke.h"
-#include "ops/operators.h"
+#include "ops/dispatch/operators.h"
 
 kn_status kn_backward_enter(kn_entry *entry);
 kn_status kn_backward_shape(kn_call *call);
