@@ -2,10 +2,9 @@
  *
  * Tensor expressions as in koine/ops.h. Signals are N, C, L, images N, C, H, W, volumes N, C, D, H, W, all contiguous
  * (others are copied); f32, f64, and f16, which is computed in f32 and rounded once, gradients too. Floating inputs of
- * one call have one dtype.
- * Optional parameters are named: kn_conv2d(x, weight, bias, .stride = 2, .padding = 1). Where a size may differ by
- * direction, there is a field in the plural too, .strides = {2, 1}: {length}, {height, width} or {depth, height, width},
- * as many as the function has dimensions. It wins over the plain one unless all of it is 0. */
+ * one call have one dtype. Optional parameters are named: kn_conv2d(x, weight, bias, .stride = 2, .padding = 1). Where
+ * a size may differ by direction, there is a field in the plural too, .strides = {2, 1}: {length}, {height, width} or
+ * {depth, height, width}, as many as the function has dimensions. It wins over the plain one unless all of it is 0. */
 #ifndef KOINE_FUNCTIONAL_H
 #define KOINE_FUNCTIONAL_H
 
@@ -36,8 +35,8 @@ typedef struct kn_linear_options {
 KN_API kn_linear_options kn_linear_options_init(void);
 KN_API kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_options *options);
 
-/* Of all convolutions. `paddings_after` is the padding behind the data, that is at the bottom and on the right, where it
- * differs from the one before it: .paddings = {1, 2}, .paddings_after = {0, 1}. */
+/* Of all convolutions. `paddings_after` is the padding behind the data, that is at the bottom and on the right, where
+ * it differs from the one before it: .paddings = {1, 2}, .paddings_after = {0, 1}. */
 typedef struct kn_conv_params {
     int64_t stride, padding, dilation;        /* defaults 1, 0, 1; padding may be KN_PADDING_SAME */
     int64_t output_padding;                   /* transposed convolution only; default 0 */
@@ -114,7 +113,8 @@ KN_API kn_tensor *kn_avg_pool2d_with(kn_tensor *x, const kn_pool_params *params)
 KN_API kn_tensor *kn_avg_pool3d_with(kn_tensor *x, const kn_pool_params *params);
 
 /* The same with where each maximum lies, i64 [result's shape] (return_indices=True): its number among the elements of
- * its channel, row by row; 0 for a window that covers nothing but padding. Takes no activation. *indices is owned as the result is, and set to NULL on failure. */
+ * its channel, row by row; 0 for a window that covers nothing but padding. Takes no activation. *indices is owned as
+ * the result is, and set to NULL on failure. */
 KN_API kn_tensor *kn_max_pool1d_with_indices_with(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);
 KN_API kn_tensor *kn_max_pool2d_with_indices_with(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);
 KN_API kn_tensor *kn_max_pool3d_with_indices_with(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);

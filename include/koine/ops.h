@@ -30,9 +30,9 @@ KN_API kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b);
 /* NaN propagates; equal elements share the gradient by halves */
 KN_API kn_tensor *kn_maximum(kn_tensor *a, kn_tensor *b);
 
-/* The same with a number for b: kn_add_scalar(x, 2). As in PyTorch a whole number keeps whole dtypes, exactly for int64,
- * a real one (2.0) makes them float32, and neither widens a floating dtype. The functions with _with take the number as
- * a kn_scalar (koine/dtype.h). */
+/* The same with a number for b: kn_add_scalar(x, 2). As in PyTorch a whole number keeps whole dtypes, exactly for
+ * int64, a real one (2.0) makes them float32, and neither widens a floating dtype. The functions with _with take the
+ * number as a kn_scalar (koine/dtype.h). */
 KN_API kn_tensor *kn_add_scalar_with(kn_tensor *a, kn_scalar b);
 KN_API kn_tensor *kn_mul_scalar_with(kn_tensor *a, kn_scalar b);
 KN_API kn_tensor *kn_pow_scalar_with(kn_tensor *a, kn_scalar b);
@@ -113,8 +113,8 @@ KN_API kn_tensor *kn_prod_dim(kn_tensor *x, int dim, bool keepdim);
 /* The following take floating dtypes. log sum exp(x) without overflow; of nothing -infinity */
 KN_API kn_tensor *kn_logsumexp(kn_tensor *x, const int *dims, int num_dims, bool keepdim);
 
-/* Variance and standard deviation: squared deviations divided by n - correction, or by 0 where that is negative; without
- * `correction` it is 1. */
+/* Variance and standard deviation: squared deviations divided by n - correction, or by 0 where that is negative;
+ * without `correction` it is 1. */
 KN_API kn_tensor *kn_var(kn_tensor *x);
 KN_API kn_tensor *kn_std(kn_tensor *x);
 KN_API kn_tensor *kn_var_dims(kn_tensor *x, const int *dims, int num_dims, double correction, bool keepdim);

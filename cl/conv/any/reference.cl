@@ -4,8 +4,8 @@
 #include "common/koine.clh"
 #include "conv/common/shape.clh"
 
-kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_conv_kernel_shape s, int has_bias, T low,
-                                   T high)
+kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_conv_kernel_shape s, int has_bias,
+                                   T low, T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);

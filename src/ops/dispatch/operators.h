@@ -1,5 +1,5 @@
-/* ops/dispatch/operators.h - the list of operators by name: every op applied with kn_op_apply. An op that is not listed cannot
- * be called by name (koine/operators.h) and has no tests. */
+/* ops/dispatch/operators.h - the list of operators by name: every op applied with kn_op_apply. An op that is not listed
+ * cannot be called by name (koine/operators.h) and has no tests. */
 #ifndef KN_OPS_DISPATCH_OPERATORS_H
 #define KN_OPS_DISPATCH_OPERATORS_H
 
