@@ -84,8 +84,8 @@ typedef struct kn_op_params {
 
 struct kn_op {
     const char *name;
-    /* Names; NULL-terminated. "?bias" is optional (omitted or NULL). "*tensors", only as the last one, is a list of one or
-     * more. */
+    /* Names; NULL-terminated. "?bias" is optional (omitted or NULL). "*tensors", only as the last one, is a list of one
+     * or more. */
     const char *inputs[KN_OP_MAX_INPUTS];
     unsigned dtypes[KN_OP_MAX_INPUTS];      /* accepted (KN_DTYPES_...); 0: as input 0, for input 0: all */
     const char *outputs[KN_OP_MAX_OUTPUTS]; /* names; none: a single output, "result" */

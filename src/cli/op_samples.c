@@ -9,8 +9,8 @@
 #include "base/memory.h"
 
 /* Inputs by their shapes, one word each: "2,3" floating, "5:4" five indices below 4, "2,3:b" conditions, "-" left out,
- * "." a floating one without dimensions. Parameters as "name=value", lists as "dims=1,0". What is not here has inputs of
- * [2, 3] and the default parameters. */
+ * "." a floating one without dimensions. Parameters as "name=value", lists as "dims=1,0". What is not here has inputs
+ * of [2, 3] and the default parameters. */
 static const struct {
     const char *op, *inputs, *params;
 } samples[] = {
