@@ -1,5 +1,5 @@
-/* common/shared.h - structs that the library fills in and kernels read. Headers of cl/ whose names end in .h are read by
- * both languages, under the same name: each struct is written down once.
+/* common/shared.h - structs that the library fills in and kernels read. Headers of cl/ whose names end in .h are read
+ * by both languages, under the same name: each struct is written down once.
  *
  * Their members have the types below, which mean the same in both languages, the larger ones first: then there is no
  * padding, which KN_SHARED_SIZE checks. */

@@ -86,7 +86,8 @@ kernel void bce_elements(KN_IN(x), KN_IN(t), KN_IN(weight), KN_IN(positive), KN_
     KN_FOR(i, n)
         y[i] = SCALAR(i);
 #else
-    const int aligned = is_vector_aligned(x) && is_vector_aligned(t) && is_vector_aligned(weight) && is_vector_aligned(positive) && is_vector_aligned(y);
+    const int aligned = is_vector_aligned(x) && is_vector_aligned(t) && is_vector_aligned(weight) &&
+                        is_vector_aligned(positive) && is_vector_aligned(y);
     KN_FOR_VEC4(i, n)
     {
         const long left = n - i;
@@ -124,8 +125,8 @@ kernel void bce_backward(KN_IN(gradient), KN_IN(x), KN_IN(t), KN_IN(weight), KN_
             out[i] = w * ((1 - b) - (1 + (v - 1) * b) / (1 + exp(a)));
     }
 #else
-    const int aligned = is_vector_aligned(x) && is_vector_aligned(t) && is_vector_aligned(weight) && is_vector_aligned(positive) &&
-                        is_vector_aligned(out) && (!each || is_vector_aligned(gradient));
+    const int aligned = is_vector_aligned(x) && is_vector_aligned(t) && is_vector_aligned(weight) &&
+                        is_vector_aligned(positive) && is_vector_aligned(out) && (!each || is_vector_aligned(gradient));
     KN_FOR_VEC4(i, n)
     {
         const long left = n - i;

@@ -9,8 +9,8 @@
 #include "base/memory.h"
 
 /* Inputs by their shapes, one word each: "2,3" floating, "5:4" five indices below 4, "2,3:b" conditions, "-" left out,
- * "." a floating one without dimensions. Parameters as "name=value", lists as "dims=1,0". What is not here has inputs of [2, 3] and
- * the default parameters. */
+ * "." a floating one without dimensions. Parameters as "name=value", lists as "dims=1,0". What is not here has inputs
+ * of [2, 3] and the default parameters. */
 static const struct {
     const char *op, *inputs, *params;
 } samples[] = {
@@ -120,7 +120,7 @@ static int read_list(int64_t *values, int most, const char *text, const char **r
     return count;
 }
 
-/* --- inputs ------------------------------------------------------------------------------------------------------------- */
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
 
 static kn_tensor *floating(int ndim, const int64_t *shape, kn_dtype dtype, bool gradients)
 {
@@ -166,7 +166,7 @@ static kn_status make_inputs(kn_op_sample *sample, const kn_op *op, const char *
     return KN_OK;
 }
 
-/* --- parameters ----------------------------------------------------------------------------------------------------------- */
+/* --- parameters --------------------------------------------------------------------------------------------------- */
 
 static void set(const kn_op_param *param, void *at, const char *text)
 {
@@ -217,7 +217,7 @@ static kn_status set_params(const kn_op *op, char *params, const char *words)
     return KN_OK;
 }
 
-/* --- samples ---------------------------------------------------------------------------------------------------------------- */
+/* --- samples ------------------------------------------------------------------------------------------------------ */
 
 kn_status kn_op_sample_make(kn_op_sample *sample, const kn_op *op, kn_dtype dtype, bool gradients)
 {

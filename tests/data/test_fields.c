@@ -13,8 +13,8 @@
 
 /* --- a dataset of four fields ----------------------------------------------------------------------------------- */
 
-/* Sample i: tokens i, i + 1, i + 2 (int32), a mask of i % 3 + 1 ones (bool, as long), their number (uint8), i / 2 as the
- * target (float64). */
+/* Sample i: tokens i, i + 1, i + 2 (int32), a mask of i % 3 + 1 ones (bool, as long), their number (uint8), i / 2 as
+ * the target (float64). */
 typedef struct sentences {
     atomic_llong bad; /* this one fails; -1: none. Workers read it while a test sets it */
 } sentences;

@@ -1,5 +1,5 @@
-/* test_device_transfers.c - values between devices: the host does not wait, order is kept by many threads and streams too, a
- * fault of one device is told where its values are read, and a graph refuses what it cannot hold. */
+/* test_device_transfers.c - values between devices: the host does not wait, order is kept by many threads and streams
+ * too, a fault of one device is told where its values are read, and a graph refuses what it cannot hold. */
 #include "dist_case.h"
 
 #include <pthread.h>

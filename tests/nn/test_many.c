@@ -80,7 +80,8 @@ TENSOR_TEST(twenty_in_and_twenty_out)
     kn_module_free(net);
 }
 
-/* Without a scope what comes out is the caller's to release, and nothing else is left (the test looks at the memory). */
+/* Without a scope what comes out is the caller's to release, and nothing else is left (the test looks at the memory).
+ * */
 static void outputs_without_a_scope_are_the_callers(void **state)
 {
     (void)state;

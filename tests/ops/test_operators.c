@@ -1,8 +1,9 @@
-/* test_operators.c - the list of operators is in order and whole: each has a name of its own, names its inputs, describes
- * its parameters, and has a reference unless it only moves data or is a backward pass (test_backward_operators.c). Operators called by their descriptors. */
+/* test_operators.c - the list of operators is in order and whole: each has a name of its own, names its inputs,
+ * describes its parameters, and has a reference unless it only moves data or is a backward pass
+ * (test_backward_operators.c). Operators called by their descriptors. */
 #include "cli/op_check.h"
 #include "cli/op_samples.h"
-#include "ops/operators.h"
+#include "ops/dispatch/operators.h"
 
 #include <string.h>
 
@@ -52,7 +53,7 @@ static void each_is_whole(void **state)
     }
 }
 
-/* --- parameters ------------------------------------------------------------------------------------------------------ */
+/* --- parameters --------------------------------------------------------------------------------------------------- */
 
 /* Fields behind one another with no more than padding between them: none was forgotten in the descriptor. */
 static void the_rows_cover_the_struct(void **state)
@@ -94,7 +95,8 @@ static bool takes(const kn_op *op, kn_dtype dtype)
     return taken;
 }
 
-/* What the descriptor says of the first input, with the other floating inputs of its dtype. In a dry run: no kernels. */
+/* What the descriptor says of the first input, with the other floating inputs of its dtype. In a dry run: no kernels.
+ * */
 TENSOR_TEST(each_takes_the_dtypes_that_it_says)
 {
     const bool before = kn_op_set_dry_run(true);
@@ -138,7 +140,7 @@ TENSOR_TEST(each_computes_in_the_dtypes_that_it_says)
                 check_in(kn_op_at(i), dtypes[k]);
 }
 
-/* --- calls ----------------------------------------------------------------------------------------------------------- */
+/* --- calls -------------------------------------------------------------------------------------------------------- */
 
 static kn_tensor *matrix(void) { return kn_from_data(((float[]){1, -2, 3, -4, 5, -6}), KN_SHAPE(2, 3)); }
 
@@ -223,7 +225,7 @@ TENSOR_TEST(a_call_is_recorded)
     CHECK_VALUES(kn_grad(x), 3, 3, 3);
 }
 
-/* --- bad input -------------------------------------------------------------------------------------------------------- */
+/* --- bad input ---------------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(no_operator_takes_null)
 {
@@ -252,7 +254,7 @@ TENSOR_TEST(no_operator_takes_null)
     CHECK_OK(kn_op_call(kn_op_find("neg"), &x, 1, NULL, NULL, 0)); /* nothing is wanted */
 }
 
-/* --- numbers ---------------------------------------------------------------------------------------------------------- */
+/* --- numbers ------------------------------------------------------------------------------------------------------ */
 
 TENSOR_TEST(whole_numbers_are_exact)
 {

@@ -113,8 +113,8 @@ static void assemble(const char *name, const char *what, int capability)
     failures++;
 }
 
-/* For the first processor that this ptxas knows, from capability `least` on; with KOINE_TEST_FULL=1 for the newest; with
- * `all` for it and those between. */
+/* For the first processor that this ptxas knows, from capability `least` on; with KOINE_TEST_FULL=1 for the newest;
+ * with `all` for it and those between. */
 static void check(const char *source, const char *options, int least, bool all)
 {
     char what[KN_BLOCK_OPTIONS + 64], with_keyword[KN_BLOCK_OPTIONS + 64], *text;

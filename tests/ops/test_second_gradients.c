@@ -1,12 +1,12 @@
-/* test_second_gradients.c - kn_autograd_grad: gradients of certain tensors, and gradients of gradients, for every operator
- * that says it has them. */
+/* test_second_gradients.c - kn_autograd_grad: gradients of certain tensors, and gradients of gradients, for every
+ * operator that says it has them. */
 #include "cli/op_samples.h"
-#include "ops/operators.h"
+#include "ops/dispatch/operators.h"
 #include "support/check.h"
 
 #include <string.h>
 
-/* --- kn_autograd_grad ------------------------------------------------------------------------------------------------- */
+/* --- kn_autograd_grad --------------------------------------------------------------------------------------------- */
 
 static kn_tensor *leaf(double value) { return kn_full(KN_SHAPE(1), value, .dtype = KN_F64, .requires_grad = true); }
 
@@ -102,7 +102,7 @@ TENSOR_TEST(an_operator_without_second_gradients_is_named)
     CHECK_ERROR(KN_ERR_STATE, "backward of prod", "create_graph");
 }
 
-/* --- every operator ------------------------------------------------------------------------------------------------------ */
+/* --- every operator ----------------------------------------------------------------------------------------------- */
 
 typedef struct one {
     const kn_op *op;

@@ -42,8 +42,8 @@ static inline bool is_for_device(const kn_implementation_table *table, const kn_
            row == &table->rows[table->count - 1];
 }
 
-/* Whether the row is what the run is about: where code stands in for the instructions of tensor cores (KOINE_KERNEL_DIR),
- * those that use them, and the reference; the others compute what they do without. */
+/* Whether the row is what the run is about: where code stands in for the instructions of tensor cores
+ * (KOINE_KERNEL_DIR), those that use them, and the reference; the others compute what they do without. */
 static inline bool is_in_question(const kn_implementation_table *table, const kn_implementation *row)
 {
     return !getenv("KOINE_KERNEL_DIR") || row->works || row == &table->rows[table->count - 1];

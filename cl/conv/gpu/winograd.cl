@@ -1,5 +1,5 @@
-/* conv/gpu/winograd.cl - Winograd's convolution on GPUs: the transforms (conv/common/winograd.clh has the formulas) on either
- * side of a batch of WP = 36 matrix products (src/ops/conv/gpu/winograd.c).
+/* conv/gpu/winograd.cl - Winograd's convolution on GPUs: the transforms (conv/common/winograd.clh has the formulas) on
+ * either side of a batch of WP = 36 matrix products (src/ops/conv/gpu/winograd.c).
  *
  * A tile is WM x WM pixels of the result, or, in the gradient of the weights, of dy; tiles are numbered along the rows
  * of an image, its rows, the images. A work-item transforms one tile of one channel in registers, and neighbours have
@@ -35,7 +35,8 @@ typedef struct winograd_place {
     int row, column;
 } winograd_place;
 
-static inline __attribute__((always_inline)) void winograd_find(winograd_place *place, const kn_winograd_image *s, uint tile, uint channel)
+static inline __attribute__((always_inline)) void
+winograd_find(winograd_place *place, const kn_winograd_image *s, uint tile, uint channel)
 {
     const uint line = kn_quotient(tile, s->columns), image = kn_quotient(line, s->rows);
     place->plane = ((long)image * s->channels + channel) * s->plane;
@@ -52,7 +53,8 @@ static inline __attribute__((always_inline)) long winograd_start(const kn_winogr
 
 /* A row of the window: to[j] = x[column + j], zeros outside the image. A vector lies inside as a whole or outside as a
  * whole: it starts at a multiple of its width, and so does a row's end. */
-static inline __attribute__((always_inline)) void winograd_load_row(T *to, const global T *x, int column, int width, bool inside)
+static inline __attribute__((always_inline)) void
+winograd_load_row(T *to, const global T *x, int column, int width, bool inside)
 {
 #pragma unroll
     for (int j = 0; j < 6; j++) {
@@ -63,7 +65,8 @@ static inline __attribute__((always_inline)) void winograd_load_row(T *to, const
         }
 #if XN > 1
         if (within == 0) {
-            const XVECTOR vector = inside && (uint)(column + j) < (uint)width ? *(const global XVECTOR *)(x + column + j) : (XVECTOR)0;
+            const XVECTOR vector =
+                inside && (uint)(column + j) < (uint)width ? *(const global XVECTOR *)(x + column + j) : (XVECTOR)0;
             T part[XN];
             VECTOR_JOIN(vstore, XN)(vector, 0, part);
 #pragma unroll
@@ -77,7 +80,8 @@ static inline __attribute__((always_inline)) void winograd_load_row(T *to, const
 /* --- before the products ------------------------------------------------------------------------------------------ */
 
 /* v = B^T x B for a window of x. */
-static inline __attribute__((always_inline)) void winograd_transform_window(global T *v, const global T *x, const kn_winograd_image *s, uint tile, uint channel)
+static inline __attribute__((always_inline)) void
+winograd_transform_window(global T *v, const global T *x, const kn_winograd_image *s, uint tile, uint channel)
 {
     winograd_place place;
     winograd_find(&place, s, tile, channel);
@@ -85,7 +89,8 @@ static inline __attribute__((always_inline)) void winograd_transform_window(glob
     x += place.plane;
 #pragma unroll
     for (int i = 0; i < 6; i++)
-        winograd_load_row(window + i * 6, x + (long)(place.row + i) * s->width, place.column, s->width, tile < s->tiles && (uint)(place.row + i) < (uint)s->height);
+        winograd_load_row(window + i * 6, x + (long)(place.row + i) * s->width, place.column, s->width,
+                          tile < s->tiles && (uint)(place.row + i) < (uint)s->height);
 #pragma unroll
     for (int j = 0; j < 6; j++)
         winograd_input_line(half_done + j, 6, window + j, 6);
@@ -102,7 +107,8 @@ static inline __attribute__((always_inline)) void winograd_transform_window(glob
 }
 
 /* d = A dy A^T for a tile of dy. */
-static inline __attribute__((always_inline)) void winograd_transform_tile(global T *d, const global T *dy, const kn_winograd_image *s, uint tile, uint channel)
+static inline __attribute__((always_inline)) void
+winograd_transform_tile(global T *d, const global T *dy, const kn_winograd_image *s, uint tile, uint channel)
 {
     winograd_place place;
     winograd_find(&place, s, tile, channel);
@@ -135,7 +141,8 @@ static inline __attribute__((always_inline)) void winograd_transform_tile(global
 }
 
 /* u[p][i] = (G w G^T)[p] for pair i of an output and an input channel. flipped: the kernel is read from its end. */
-static inline __attribute__((always_inline)) void winograd_transform_weights(global T *u, const global T *w, long pairs, long i, int flipped)
+static inline __attribute__((always_inline)) void
+winograd_transform_weights(global T *u, const global T *w, long pairs, long i, int flipped)
 {
     T taps[WR * WR], half_done[6 * WR];
     w += i * (WR * WR) + (flipped ? WR * WR - 1 : 0);
@@ -176,7 +183,8 @@ kernel void winograd_gpu_factors(KN_IN(x), KN_IN(w), KN_OUT(v), KN_OUT(u), kn_wi
 }
 
 /* Both factors, backward-weights. dim 0: tile, dim 1: channel of x, then of dy. */
-kernel void winograd_gpu_gradient_factors(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(d), kn_winograd_image s, kn_winograd_image t)
+kernel void winograd_gpu_gradient_factors(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(d), kn_winograd_image s,
+                                          kn_winograd_image t)
 {
     const uint tile = get_global_id(0), channel = get_global_id(1);
     KN_BIND_IN(T, x);

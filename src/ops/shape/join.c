@@ -1,10 +1,12 @@
-/* ops/shape/join.c - cat and stack: a list of tensors as the parts of one, along a dimension that they have or a new one.
+/* ops/shape/join.c - cat and stack: a list of tensors as the parts of one, along a dimension that they have or a new
+ * one.
  */
 #include <koine/join.h>
 #include <koine/shape.h>
 #include <string.h>
 
 #include "autograd/work.h"
+#include "ops/dispatch/operators.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/shape/views.h"

@@ -1,4 +1,5 @@
-/* rt/command/device_transfer.c - copies from one device to others through pinned host memory, without making the host wait.
+/* rt/command/device_transfer.c - copies from one device to others through pinned host memory, without making the host
+ * wait.
  *
  * OpenCL orders commands by events within one context only, and each device has its own context. So the read that fills
  * the pinned memory has a callback; each write out of it, already enqueued on another device's stream, waits for a user

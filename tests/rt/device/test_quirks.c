@@ -1,5 +1,5 @@
-/* test_quirks.c - which drivers have which quirks, and what the runtime does about each: the rows of rt/device/quirks.c, with
- * the quirks given to a device that has none of them. */
+/* test_quirks.c - which drivers have which quirks, and what the runtime does about each: the rows of
+ * rt/device/quirks.c, with the quirks given to a device that has none of them. */
 #include "rt/rt_test.h"
 
 #include <stdlib.h>

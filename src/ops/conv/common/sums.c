@@ -13,7 +13,7 @@ size_t kn_conv_work_items(kn_stream *stream, int64_t elements)
                           : kn_work_items(limits, elements, 1);
 }
 
-/* --- of shares ------------------------------------------------------------------------------------------------------ */
+/* --- of shares ---------------------------------------------------------------------------------------------------- */
 
 kn_status kn_conv_total_gradient(kn_stream *stream, const kn_conv_problem *problem, kn_buffer *sums, int64_t shares,
                                  kn_buffer *bias_part, int64_t bias_parts, int64_t padded_outer)
