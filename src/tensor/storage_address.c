@@ -1,7 +1,7 @@
 /* tensor/storage_address.c - addresses of storages, and storages by address.
  *
- * Those whose address was asked for are kept in a tree by address: what nobody asks for costs nothing. The tree holds no
- * references. A storage leaves it before its memory is freed, so that no two in it overlap. */
+ * Those whose address was asked for are kept in a tree by address: what nobody asks for costs nothing. The tree holds
+ * no references. A storage leaves it before its memory is freed, so that no two in it overlap. */
 #include <koine/storage.h>
 
 #include "base/error.h"

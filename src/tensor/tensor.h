@@ -119,7 +119,7 @@ kn_status kn_storage_make(kn_storage **storage, kn_device *device, kn_device *pi
 kn_status kn_storage_check_layout(const kn_storage *storage, kn_dtype dtype, int ndim, const int64_t *shape,
                                   const int64_t *strides, int64_t offset);
 
-/* storage_address.c: the storage is about to die; two storages swap what is under them, a keeping its place by address. */
+/* storage_address.c: the storage is about to die; two swap what is under them, a keeping its place by address. */
 void kn_storage_forget_address(kn_storage *storage);
 void kn_storage_exchange_memory(kn_storage *a, kn_storage *b);
 

@@ -108,7 +108,7 @@ kn_tensor *kn_as_strided(kn_tensor *x, int ndim, const int64_t *shape, const int
 
 KN_AT_LOAD register_op(void) { kn_view_set_op(&kn_as_strided_op); }
 
-/* --- as_strided_backward: zeros, and every element of the gradient added in its place ------------------------------ */
+/* --- as_strided_backward: zeros, and every element of the gradient added in its place ----------------------------- */
 
 static kn_status scatter_shape(kn_call *call)
 {
