@@ -52,8 +52,8 @@ KN_API kn_tensor *kn_as_strided(kn_tensor *x, int ndim, const int64_t *shape, co
 KN_API kn_tensor *kn_view_dtype(kn_tensor *x, kn_dtype dtype);
 
 /* --- addresses ----------------------------------------------------------------------------------------------------- *
- * Each storage has an address, as pointers of CUDA are: address + byte offset names a byte, storages alive at a time do
- * not overlap, and the storage is found again from any address in it. On a device it is a number, where no memory of
+ * Each storage has an address, as pointers of CUDA are: address + byte offset names a byte, storages alive at a time
+ * do not overlap, and the storage is found again from any address in it. On a device it is a number, where no memory of
  * the process lies; it cannot be read through. On the host it is the memory's own. It stays the same until the storage
  * is resized or released; a later storage may get it again. */
 

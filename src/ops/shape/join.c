@@ -1,6 +1,5 @@
 /* ops/shape/join.c - cat and stack: a list of tensors as the parts of one, along a dimension that they have or a new
- * one.
- */
+ * one. */
 #include <koine/join.h>
 #include <koine/shape.h>
 #include <string.h>
