@@ -46,11 +46,12 @@ static kn_status check_devices(const kn_call *call)
             continue;
         KN_TRY(kn_tensor_check_live(input, input_names[i]));
         if (kn_device_is_host(input->storage->device))
-            return kn_fail(KN_ERR_DEVICE,
-                           "input %d is on the host, which runs no operations: move it first, kn_to(tensor, device)",
-                           i);
+            return kn_fail(
+                KN_ERR_DEVICE,
+                "input %d is on the host, which runs no operations: move it to a device with kn_to(tensor, device)", i);
         if (first && first->storage->device != input->storage->device)
-            return kn_fail(KN_ERR_DEVICE, "the inputs are on two devices, %s and %s: move one, kn_to(tensor, device)",
+            return kn_fail(KN_ERR_DEVICE,
+                           "the inputs are on two devices, %s and %s: move one with kn_to(tensor, device)",
                            kn_device_string(first->storage->device), kn_device_string(input->storage->device));
         first = first ? first : input;
     }
@@ -69,7 +70,7 @@ static bool wants_record(const kn_call *call)
 
 /* --- outputs ---------------------------------------------------------------------------------------------------- */
 
-/* A tensor that the caller wants output `index` in. */
+/* Checks a tensor that the caller passed to receive output `index`. */
 static kn_status check_wanted(const kn_call *call, int index, const kn_tensor *wanted)
 {
     const kn_dtype dtype = call->spec[index].dtype;
@@ -87,7 +88,7 @@ static kn_status check_wanted(const kn_call *call, int index, const kn_tensor *w
                    kn_format_shape(takes, sizeof takes, call->spec[index].ndim, call->spec[index].shape));
 }
 
-/* Can forward write there? Inputs must stay as they are until it is done. */
+/* Can forward write there directly? Not if it overlaps an input. */
 static bool takes_place(const kn_call *call, const kn_tensor *wanted)
 {
     if (!call->op->strided_outputs && !kn_is_contiguous(wanted))
@@ -121,7 +122,7 @@ static kn_status make_outputs(kn_call *call, kn_tensor *const *wanted, int num_w
     return KN_OK;
 }
 
-/* Results that forward could not write where they are wanted. */
+/* Copies results that forward could not write to the caller's tensors directly. */
 static kn_status deliver(kn_call *call, kn_tensor *const *wanted, int num_wanted)
 {
     for (int i = 0; i < num_wanted && i < call->num_outputs; i++) {
@@ -136,7 +137,7 @@ static kn_status deliver(kn_call *call, kn_tensor *const *wanted, int num_wanted
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* Zeros, so that nothing depends on what memory holds. What is changed in place stays as it is. */
+/* Zeros, so that nothing depends on uninitialised memory. Inputs of in-place ops are left alone. */
 static kn_status fill_outputs(kn_call *call)
 {
     for (int i = 0; !call->op->in_place && i < call->num_outputs; i++)
@@ -144,7 +145,7 @@ static kn_status fill_outputs(kn_call *call)
     return KN_OK;
 }
 
-/* Ops that make their outputs themselves, views among them, run in a dry run too. */
+/* Ops that make their own outputs, such as views, run in a dry run too. */
 static kn_status perform(kn_call *call)
 {
     const kn_op *op = call->op;
@@ -170,13 +171,12 @@ static kn_status check_unrecorded(const kn_call *call, kn_tensor *const *wanted,
 {
     for (int i = 0; i < num_wanted; i++)
         if (wanted[i] && (call->needs_grad || (kn_grad_enabled() && kn_autograd_wants(wanted[i]))))
-            return kn_fail(KN_ERR_STATE,
-                           "computing into a tensor is not recorded, and an input or that tensor requires "
-                           "gradients: do it inside KN_NO_GRAD");
+            return kn_fail(KN_ERR_STATE, "writing into a given output is not recorded, but it or an input requires "
+                                         "gradients: do it inside KN_NO_GRAD");
     return KN_OK;
 }
 
-/* `wanted`: where the caller wants outputs, NULL for those to be made. */
+/* `wanted`: the caller's output tensors, NULL for those to be made. */
 static kn_status run(kn_call *call, kn_tensor *const *wanted, int num_wanted)
 {
     const kn_op *op = call->op;
@@ -216,13 +216,13 @@ kn_status kn_op_check_given(const kn_op *op, kn_tensor *const *inputs, int num_i
     return KN_OK;
 }
 
-/* The results go to the caller: owned by the scope, or the very tensors that were there. */
+/* Hands the results to the caller: owned by the scope, or the caller's own tensors. */
 static void hand_out(kn_call *call, kn_tensor **outputs, int num_outputs)
 {
     for (int i = 0; i < call->num_outputs; i++) {
         if (i >= num_outputs || outputs[i])
             kn_release(call->outputs[i]);
-        else if (call->op->in_place) { /* the caller's own tensor: no reference more */
+        else if (call->op->in_place) { /* the caller's own tensor: no extra reference */
             kn_release(call->outputs[i]);
             outputs[i] = call->inputs[i];
         } else
@@ -311,7 +311,7 @@ kn_status kn_call_check_same_dtype(const kn_call *call, int first, int last)
         if (!input)
             continue;
         if (seen && seen->dtype != input->dtype)
-            return kn_fail(KN_ERR_DTYPE, "inputs of dtype %s and %s: make them the same, kn_to_dtype(tensor, dtype)",
+            return kn_fail(KN_ERR_DTYPE, "inputs of dtype %s and %s: convert one with kn_to_dtype(tensor, dtype)",
                            kn_dtype_name(seen->dtype), kn_dtype_name(input->dtype));
         seen = input;
     }

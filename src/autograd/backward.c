@@ -1,4 +1,4 @@
-/* autograd/backward.c - kn_backward and kn_autograd_grad: where passes start, and what is done with what they find. */
+/* autograd/backward.c - kn_backward and kn_autograd_grad: the roots of a pass, and what happens to its results. */
 #include <string.h>
 
 #include "autograd/engine.h"
@@ -7,16 +7,16 @@
 #include "tensor/liveness.h"
 #include "tensor/scope.h"
 
-/* --- where a pass starts ------------------------------------------------------------------------------------------- */
+/* --- roots of a pass ---------------------------------------------------------------------------------------------- */
 
-/* The gradient that a pass starts with at `tensor`: the one given, or 1 for a single element. */
+/* The gradient that a pass starts with at `tensor`: the given one, or 1 for a single element. */
 static kn_status first_gradient(kn_tensor **first, const char *function, kn_tensor *tensor, kn_tensor *gradient)
 {
     if (gradient) {
         if (!kn_same_shape(tensor, gradient) || tensor->dtype != gradient->dtype ||
             kn_device_of(tensor) != kn_device_of(gradient)) {
             char a[KN_DESCRIBE], b[KN_DESCRIBE];
-            return kn_fail(KN_ERR_SHAPE, "%s: the tensor is %s, the gradient given %s", function,
+            return kn_fail(KN_ERR_SHAPE, "%s: the tensor is %s, but the given gradient is %s", function,
                            kn_tensor_describe(a, sizeof a, tensor), kn_tensor_describe(b, sizeof b, gradient));
         }
         *first = kn_retain(gradient);
@@ -24,7 +24,7 @@ static kn_status first_gradient(kn_tensor **first, const char *function, kn_tens
     }
     if (kn_numel(tensor) != 1) {
         char text[KN_DESCRIBE];
-        return kn_fail(KN_ERR_SHAPE, "%s: gradients start from one element, not from %s; give a gradient with it",
+        return kn_fail(KN_ERR_SHAPE, "%s: without a given gradient the tensor must have one element; it is %s",
                        function, kn_tensor_describe(text, sizeof text, tensor));
     }
     KN_TRY(kn_tensor_new(first, tensor->dtype, tensor->ndim, tensor->shape, tensor->storage->device));
@@ -48,7 +48,7 @@ static kn_status start_at(kn_pass_end *start, const char *function, kn_tensor *t
     return first_gradient(&start->gradient, function, tensor, gradient);
 }
 
-/* --- to all leaves -------------------------------------------------------------------------------------------------- */
+/* --- to all leaves ------------------------------------------------------------------------------------------------ */
 
 static kn_status backward_from(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph)
 {
@@ -69,7 +69,7 @@ kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_g
 
 kn_status kn_backward(kn_tensor *tensor) { return kn_backward_with(tensor, NULL, false); }
 
-/* --- to certain tensors --------------------------------------------------------------------------------------------- */
+/* --- to certain tensors ------------------------------------------------------------------------------------------- */
 
 static const char *const name = "kn_autograd_grad";
 
@@ -160,7 +160,7 @@ kn_status kn_autograd_grad_with(kn_tensor *const *outputs, int num_outputs, kn_t
     return status;
 }
 
-/* --- what was saved, with its history ------------------------------------------------------------------------------- */
+/* --- saved tensors with their history ----------------------------------------------------------------------------- */
 
 static kn_tensor *with_history(kn_tensor *saved, kn_node *node, int output)
 {

@@ -1,5 +1,5 @@
-/* autograd/engine.c - the backward pass: nodes by falling number from a heap, each once, when all that depends on it
- * has been. */
+/* autograd/engine.c - the backward pass: nodes by descending number from a heap, each once, after all that depend on
+ * it. */
 #include "autograd/engine.h"
 
 #include <inttypes.h>
@@ -11,9 +11,9 @@
 #include "tensor/liveness.h"
 #include "tensor/scope.h"
 
-/* --- gradients on their way ------------------------------------------------------------------- */
+/* --- accumulating gradients ------------------------------------------------------------------- */
 
-/* Nobody else sees its values: it may be changed. */
+/* Not shared with anyone: may be changed in place. */
 static bool is_ours(const kn_tensor *tensor)
 {
     return atomic_load(&tensor->references) == 1 && atomic_load(&tensor->storage->references) == 1 &&
@@ -29,7 +29,7 @@ static const kn_op *sum_op;
 
 void kn_pass_set_sum(const kn_op *op) { sum_op = op; }
 
-/* *sum += gradient as a recorded operation. */
+/* *sum += gradient, as a recorded operation. */
 static kn_status add_recorded(kn_tensor **sum, kn_tensor *gradient)
 {
     int scope = kn_scope_begin_internal();
@@ -44,7 +44,7 @@ static kn_status add_recorded(kn_tensor **sum, kn_tensor *gradient)
     return KN_OK;
 }
 
-/* *sum += gradient, taking over the reference to `gradient`. */
+/* *sum += gradient. Takes ownership of `gradient`. */
 static kn_status add_gradient(kn_tensor **sum, kn_tensor *gradient, bool recorded)
 {
     kn_status status = KN_OK;
@@ -105,15 +105,15 @@ static kn_status check_leaf(const kn_tensor *leaf, const kn_tensor *gradient)
                    kn_tensor_describe(a, sizeof a, leaf), kn_tensor_describe(b, sizeof b, gradient));
 }
 
-/* The end of the way: adds to the leaf's gradient. */
+/* Adds to the leaf's gradient. */
 static kn_status accumulate_leaf(kn_node *node, bool recorded)
 {
     kn_tensor *leaf = node->leaf, *gradient = node->gradients[0];
     node->gradients[0] = NULL;
     if (node->released) {
         kn_release(gradient);
-        return kn_fail(KN_ERR_STATE, "a leaf that the record leads to became a result by a change in place: its "
-                                     "gradient has no place to go; kn_clone it before the change");
+        return kn_fail(KN_ERR_STATE, "a leaf of the recorded graph was changed in place and is no longer a leaf, so "
+                                     "its gradient cannot be stored; kn_clone it before the change");
     }
     if (!leaf || !gradient) {
         kn_release(gradient);
@@ -149,7 +149,8 @@ static kn_status accumulate_leaf(kn_node *node, bool recorded)
 static kn_status check_saved(const kn_node *node)
 {
     if (node->released)
-        return kn_fail(KN_ERR_STATE, "the record was freed by an earlier kn_backward; keep it with retain_graph");
+        return kn_fail(KN_ERR_STATE,
+                       "the recorded graph was freed by an earlier kn_backward; keep it with retain_graph");
     for (int i = 0; i < node->num_saved; i++) {
         const kn_tensor *saved = node->saved[i];
         if (!saved)
@@ -174,7 +175,7 @@ static kn_status check_gradient(const kn_node *node, int i, const kn_tensor *gra
         fits = gradient->shape[d] == node->input[i].shape[d];
     char text[KN_DESCRIBE];
     return fits ? KN_OK
-                : kn_fail(KN_ERR_INTERNAL, "backward of %s made a gradient of input %d that does not fit it: %s",
+                : kn_fail(KN_ERR_INTERNAL, "backward of %s made a gradient for input %d that does not fit it: %s",
                           node->op->name, i, kn_tensor_describe(text, sizeof text, gradient));
 }
 
@@ -191,7 +192,7 @@ static kn_status make_contiguous(kn_node *node)
     return KN_OK;
 }
 
-/* Is there anything to find through edge `i`? */
+/* Does edge `i` lead to a wanted gradient? */
 static bool leads(const kn_node *node, int i) { return node->needs[i] && node->edges[i].node->way != KN_WAY_NOWHERE; }
 
 /* One node in a pass: `needs` and `results` have a place for each input. */
@@ -227,11 +228,11 @@ static kn_status call_op(const step *s, kn_grad_call *call)
         return op->backward(call);
     return op->backward_recorded
                ? op->backward_recorded(call)
-               : kn_fail(KN_ERR_STATE, "its gradient has no gradient of its own: its backward pass is not made of "
-                                       "operations that are differentiable; do without create_graph");
+               : kn_fail(KN_ERR_STATE, "its gradient is not differentiable, because its backward pass is not made of "
+                                       "differentiable operations; do without create_graph");
 }
 
-/* The op's backward from `gradients`; of its results only those that are wanted stay. */
+/* The op's backward from `gradients`; results that are not needed are dropped. */
 static kn_status run_backward(const step *s, kn_tensor *const *gradients)
 {
     kn_grad_call call = grad_call_of(s, gradients);
@@ -248,15 +249,14 @@ static kn_status run_backward(const step *s, kn_tensor *const *gradients)
     return KN_OK;
 }
 
-/* The op changed a part of its tensor: the part's gradient goes through its backward, the rest passes by. */
+/* The op changed a part of its tensor: the part's gradient goes through its backward, the rest passes unchanged. */
 static kn_status run_slice_backward(const step *s)
 {
     const kn_node *node = s->node;
     kn_tensor *gradient = node->gradients[0], *whole, *part, *inside;
     if (s->pass->create_graph)
-        return kn_fail(KN_ERR_STATE,
-                       "it changed a view in place, and the gradient of that has no gradient of its own; do "
-                       "without create_graph, or without the change in place");
+        return kn_fail(KN_ERR_STATE, "it changed a view in place, and the gradient of that is not differentiable; do "
+                                     "without create_graph or without the change in place");
     KN_TRY(kn_slice_new(node->slice, gradient->dtype, kn_device_of(gradient), false, &whole, &part));
     whole = kn_scope_adopt(whole);
     part = kn_scope_adopt(part);
@@ -294,12 +294,12 @@ static kn_status backward_in_scope(step *s)
         KN_TRY(make_contiguous(node));
     KN_TRY(stream_of(node, &s->stream));
     KN_TRY(node->slice ? run_slice_backward(s) : run_backward(s, node->gradients));
-    for (int i = 0; i < node->num_inputs; i++) /* they are the scope's */
+    for (int i = 0; i < node->num_inputs; i++) /* the scope owns them */
         kn_retain(s->results[i]);
     return KN_OK;
 }
 
-/* Calls the op's backward; its results come out as owned references, none on failure. */
+/* Calls the op's backward; the results become owned references, none on failure. */
 static kn_status call_backward(step *s)
 {
     int scope = kn_scope_begin_internal();
@@ -322,7 +322,7 @@ static void drop_gradients(kn_node *node)
     }
 }
 
-/* Adds the node's gradients to those that wait at its inputs, taking over the references. */
+/* Accumulates the node's results at its inputs and takes ownership of them. */
 static kn_status hand_on(kn_queue *q, const step *s, kn_status status)
 {
     for (int i = 0; i < s->node->num_inputs; i++) {
@@ -352,7 +352,7 @@ static kn_status run_op(kn_queue *q, step *s)
     return hand_on(q, s, status);
 }
 
-/* The gradients that the pass looks for. */
+/* Stores the gradients that the pass was asked for. */
 static void keep_wanted(const kn_pass *pass, const kn_node *node)
 {
     for (int i = 0; i < pass->num_wanted; i++)
@@ -386,13 +386,13 @@ static kn_status run_node(kn_queue *q, const kn_pass *pass, kn_node *node)
 
 /* --- the pass --------------------------------------------------------------------------------- */
 
-/* From `status` on: after a failure the queue is only emptied. */
+/* If `status` is a failure, only empties the queue. */
 static kn_status walk(kn_queue *q, const kn_pass *pass, kn_status status)
 {
     for (kn_node *node = kn_queue_pop(q); node; node = kn_queue_pop(q)) {
         if (status == KN_OK)
             status = run_node(q, pass, node);
-        drop_gradients(node); /* what a failure left */
+        drop_gradients(node); /* left by a failure */
         kn_node_release(node);
     }
     return status;

@@ -1,10 +1,10 @@
-/* autograd/engine.h - one backward pass over the record, from given gradients of some nodes' outputs. */
+/* autograd/engine.h - one backward pass over the tape, starting from given gradients of some nodes' outputs. */
 #ifndef KN_AUTOGRAD_ENGINE_H
 #define KN_AUTOGRAD_ENGINE_H
 
 #include "autograd/tape.h"
 
-/* An output of a node, and its gradient: where a pass starts, or what it is to find. */
+/* An output of a node and its gradient: a root of the pass, or a gradient that the pass is asked for. */
 typedef struct kn_pass_end {
     kn_node *node;
     int output;
@@ -12,25 +12,25 @@ typedef struct kn_pass_end {
 } kn_pass_end;
 
 typedef struct kn_pass {
-    bool retain_graph; /* what was saved stays */
-    bool create_graph; /* backward is recorded; implies retain_graph */
+    bool retain_graph; /* saved tensors are not freed */
+    bool create_graph; /* record the backward pass; implies retain_graph */
 
-    /* To be found instead of being added to the leaves: their gradients stay NULL where none arrives. None: all leaves
-     * get theirs. Only nodes on the way to these are run. */
+    /* The gradients to return instead of accumulating into the leaves; NULL where none arrives. Only nodes on a path to
+     * these run. None: all leaves accumulate. */
     kn_pass_end *wanted;
     int num_wanted;
 } kn_pass;
 
-/* The op that adds gradients where the pass is recorded. The ops layer registers it when the library is loaded. */
+/* The op that adds gradients when the pass is recorded. The ops layer registers it when the library is loaded. */
 void kn_pass_set_sum(const kn_op *op);
 
-/* Takes over the gradients of the starts. */
+/* Takes ownership of the gradients in `starts`. */
 kn_status kn_pass_run(kn_pass *pass, kn_pass_end *starts, int num_starts);
 
-/* Marks what of the record leads from `starts` to the wanted outputs (kn_node.leads), for kn_pass_run; kn_ways_forget
- * takes the marks back. */
+/* Marks the nodes on paths from `starts` to the wanted outputs (kn_node.way), for kn_pass_run; kn_ways_forget clears
+ * the marks. */
 typedef struct kn_ways {
-    kn_node **nodes; /* all that can be reached, each with a reference */
+    kn_node **nodes; /* all reachable nodes, each with a reference */
     int count, capacity;
 } kn_ways;
 kn_status kn_ways_find(kn_ways *ways, const kn_pass *pass, const kn_pass_end *starts, int num_starts);

@@ -1,4 +1,4 @@
-/* autograd/function.c - recorded operations of the program's own, applied and differentiated: see koine/function.h. */
+/* autograd/function.c - applying and differentiating user-defined functions: see koine/function.h. */
 #include <string.h>
 
 #include "autograd/function_context.h"
@@ -8,7 +8,7 @@
 #include "tensor/liveness.h"
 #include "tensor/scope.h"
 
-/* --- calling the program ------------------------------------------------------------------------------------------ */
+/* --- calling the program's callbacks ------------------------------------------------------------------------------ */
 
 typedef struct program_call {
     int adopter;
@@ -20,13 +20,13 @@ static program_call enter_program(void)
     return (program_call){kn_scope_enter_user_code(), kn_set_grad_enabled(false)};
 }
 
-/* Returns `status`, with an error in words even where the callback made none. */
+/* Returns `status`, with an error message even if the callback left none. */
 static kn_status leave_program(program_call call, const char *callback, kn_status status)
 {
     kn_set_grad_enabled(call.recording);
     kn_scope_leave_user_code(call.adopter);
     if (status != KN_OK && kn_error_status() == KN_OK)
-        return kn_fail(status, "its %s failed with %s and without a message", callback, kn_status_name(status));
+        return kn_fail(status, "its %s failed with %s and no message", callback, kn_status_name(status));
     return status;
 }
 
@@ -76,10 +76,11 @@ static kn_status call_backward(kn_function_context *context, kn_grad_call *grad,
             continue;
         if (grad->grad_inputs[i])
             status = check_gradient(&grad->input[i], i, grad->grad_inputs[i]);
-        else if (!stuck && kn_error_is_sticky()) /* an expression failed, and backward did not look */
+        else if (!stuck && kn_error_is_sticky()) /* an expression failed and backward did not check */
             status = kn_error_status();
     }
-    if (status != KN_OK && !stuck && kn_error_is_sticky()) /* the engine names the function in front of the others */
+    /* the engine prefixes other errors with the function's name */
+    if (status != KN_OK && !stuck && kn_error_is_sticky())
         kn_error_prefix_sticky("backward of %s", context->function.name);
     return status;
 }
@@ -105,7 +106,7 @@ static kn_status check_inputs(kn_tensor *const *inputs, int num_inputs)
     return KN_OK;
 }
 
-/* Changes in place of any input that is recorded, so far. */
+/* Sum of the versions of all recorded inputs: changes with every change in place. */
 static unsigned sum_versions(const kn_function_context *context, kn_tensor *const *inputs)
 {
     unsigned sum = 0;
@@ -127,11 +128,11 @@ static kn_status call_forward(kn_function_context *context, kn_tensor *const *in
         KN_TRY(kn_tensor_check_live(outputs[i], "an output"));
     }
     if (sum_versions(context, inputs) != versions)
-        return kn_fail(KN_ERR_STATE, "its forward changed an input in place that is being recorded: kn_clone it first");
+        return kn_fail(KN_ERR_STATE, "its forward changed a recorded input in place: kn_clone it first");
     return KN_OK;
 }
 
-/* Would a change in place of the output, or its place in the record, be another tensor's too? */
+/* Does the output share memory or autograd state with another tensor? */
 static bool is_shared(const kn_function_context *context, kn_tensor *const *inputs, kn_tensor *const *outputs,
                       int index)
 {
@@ -144,7 +145,7 @@ static bool is_shared(const kn_function_context *context, kn_tensor *const *inpu
     return shared;
 }
 
-/* What forward set becomes owned references to tensors of its own; none on failure. */
+/* Turns forward's outputs into owned references to unshared tensors; none on failure. */
 static kn_status own_outputs(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
 {
     for (int i = 0; i < context->num_outputs; i++) {
@@ -201,7 +202,7 @@ static kn_status apply_in_scope(kn_function_context *context, kn_tensor *const *
     return status;
 }
 
-/* The outputs that are left to nobody are released. */
+/* Outputs that nobody takes are released. */
 static kn_status hand_out(kn_tensor **outputs, int num_outputs)
 {
     kn_status status = KN_OK;
@@ -238,7 +239,7 @@ static kn_status check_arguments(const kn_function *function, kn_tensor *const *
     if (!function->forward)
         return kn_fail(KN_ERR_ARGUMENT, "the function has no forward");
     if (num_inputs < 0 || num_outputs < 0 || (num_inputs > 0 && !inputs) || (num_outputs > 0 && !outputs))
-        return kn_fail(KN_ERR_ARGUMENT, "%d inputs and %d outputs, or no arrays for them", num_inputs, num_outputs);
+        return kn_fail(KN_ERR_ARGUMENT, "%d inputs and %d outputs, or an array is NULL", num_inputs, num_outputs);
     for (int i = 0; i < num_inputs; i++)
         if (!inputs[i])
             return kn_error_is_sticky() ? kn_error_status() : kn_fail(KN_ERR_ARGUMENT, "input %d is NULL", i);

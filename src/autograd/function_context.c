@@ -1,5 +1,4 @@
-/* autograd/function_context.c - applications of the program's own functions: making, freeing, what callbacks ask and
- * tell. */
+/* autograd/function_context.c - applications of user-defined functions: creation, release, and what callbacks call. */
 #include "autograd/function_context.h"
 
 #include <string.h>
@@ -77,7 +76,7 @@ kn_function_context *kn_function_context_new(const kn_function *function, int nu
     return NULL;
 }
 
-/* --- what callbacks ask and tell ---------------------------------------------------------------------------------- */
+/* --- for callbacks ------------------------------------------------------------------------------------------------ */
 
 void *kn_function_params(kn_function_context *context) { return context ? context->params : NULL; }
 int kn_function_num_inputs(const kn_function_context *context) { return context ? context->num_inputs : 0; }
@@ -94,7 +93,7 @@ kn_status kn_function_save(kn_function_context *context, kn_tensor *tensor)
         return kn_fail_argument_null("kn_function_save", "context");
     KN_TRY(kn_check_tensor("kn_function_save", "tensor", tensor));
     if (context->grad)
-        return kn_fail(KN_ERR_STATE, "kn_function_save: tensors are saved by forward, not by backward");
+        return kn_fail(KN_ERR_STATE, "kn_function_save: only forward may save tensors, not backward");
     if (!context->recorded)
         return KN_OK;
     if (context->num_saved == context->capacity) {
@@ -114,8 +113,9 @@ kn_status kn_function_mark_non_differentiable(kn_function_context *context, int 
     if (!context)
         return kn_fail_argument_null("kn_function_mark_non_differentiable", "context");
     if (index < 0 || index >= context->num_outputs)
-        return kn_fail(KN_ERR_ARGUMENT, "kn_function_mark_non_differentiable: there is no output %d, only %d of them",
-                       index, context->num_outputs);
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "kn_function_mark_non_differentiable: there is no output %d; the function has %d", index,
+                       context->num_outputs);
     context->no_gradient[index] = true;
     return KN_OK;
 }
@@ -135,6 +135,6 @@ kn_tensor *kn_function_saved(const kn_function_context *context, int index)
 {
     if (index >= 0 && index < kn_function_num_saved(context))
         return context->grad ? context->grad->saved[index] : context->saved[index];
-    return kn_fail_null(KN_ERR_ARGUMENT, "kn_function_saved: there is no saved tensor %d, only %d of them", index,
+    return kn_fail_null(KN_ERR_ARGUMENT, "kn_function_saved: there is no saved tensor %d; %d were saved", index,
                         kn_function_num_saved(context));
 }

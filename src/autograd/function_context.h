@@ -1,7 +1,7 @@
-/* autograd/function_context.h - one application of a function of the program's own (koine/function.h).
+/* autograd/function_context.h - one application of a user-defined function (koine/function.h).
  *
- * Each has a descriptor (kn_op) of its own. The call holds the context, and the record does: the pointer to it is the
- * node's parameters. */
+ * Each has its own descriptor (kn_op). Both the call and the tape node hold a reference; the node's parameters are the
+ * pointer to it. */
 #ifndef KN_AUTOGRAD_FUNCTION_CONTEXT_H
 #define KN_AUTOGRAD_FUNCTION_CONTEXT_H
 
@@ -9,27 +9,27 @@
 
 #include "autograd/tape.h"
 
-/* The arrays lie behind the context in its own block. */
+/* The arrays follow the context in the same allocation. */
 struct kn_function_context {
     atomic_int references;
     kn_op op;
     kn_function function;
     void *params;
     bool recorded;             /* or about to be */
-    bool leaves_gradients_out; /* NULL, not zeros, where no gradient came */
+    bool leaves_gradients_out; /* missing gradients are NULL, not zeros */
     int num_inputs, num_outputs;
-    kn_input_spec *output; /* per output, once forward is done: what it was */
+    kn_input_spec *output; /* per output, set after forward: its dtype, shape and device */
     bool *needs;           /* per input */
     bool *no_gradient;     /* per output */
 
-    /* During forward: owned references. They move to the record. */
+    /* During forward: owned references, which move to the tape. */
     kn_tensor **saved;
     int num_saved, capacity;
 
     const kn_grad_call *grad; /* during backward */
 };
 
-/* With one reference, the caller's. Takes the parameters over: on failure they are destroyed. */
+/* Returns one reference, the caller's. Takes ownership of the parameters: on failure they are destroyed. */
 kn_function_context *kn_function_context_new(const kn_function *function, int num_inputs, const void *params,
                                              int num_outputs, kn_status (*backward)(kn_grad_call *call));
 void kn_function_context_release(kn_function_context *context);

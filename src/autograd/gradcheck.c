@@ -1,5 +1,5 @@
-/* autograd/gradcheck.c - gradients against central differences: (L(x + eps) - L(x - eps)) / (2 eps), L the output
- * weighted with fixed random numbers. */
+/* autograd/gradcheck.c - compares gradients with central differences, (L(x + eps) - L(x - eps)) / (2 eps), where L is
+ * the sum of the output weighted by fixed random numbers. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "base/memory.h"
 #include "tensor/philox.h"
 
-/* What is checked: the function's result, or, where `second`, the gradients of it, which a further input of its shape
- * weighs (dL/dresult). */
+/* What is checked: the function's result or, if `second`, its gradients, weighted by an additional input of the
+ * result's shape (dL/dresult). */
 typedef struct check {
     const char *name;
     kn_gradcheck_function function;
@@ -21,7 +21,7 @@ typedef struct check {
     kn_tensor *weights;
     bool second;
     kn_gradcheck_options options;
-    kn_tensor **leaves, **outputs; /* room for one per input: those that require gradients, what is checked of them */
+    kn_tensor **leaves, **outputs; /* one slot per input: those that require gradients, and what is checked */
 } check;
 
 static double weight(int64_t i)
@@ -31,7 +31,7 @@ static double weight(int64_t i)
     return kn_uniform_f64(words[0], words[1]) - 0.5;
 }
 
-/* Adds the sum of the output's elements, each times its weight. */
+/* Adds the weighted sum of the output's elements. */
 static kn_status add_weighted(double *sum, const check *c, const kn_tensor *output)
 {
     int64_t n = kn_numel(output);
@@ -48,7 +48,7 @@ static kn_status add_weighted(double *sum, const check *c, const kn_tensor *outp
     return status;
 }
 
-/* --- outputs --------------------------------------------------------------------------------------------------------- */
+/* --- outputs ------------------------------------------------------------------------------------------------------ */
 
 /* Returns how many of the inputs require gradients. */
 static int find_leaves(const check *c)
@@ -111,14 +111,14 @@ static kn_status analytic(const check *c)
     KN_SCOPE;
     KN_TRY(evaluate(c, &count));
     for (int i = 0; i < count; i++)
-        if (!c->second || kn_requires_grad(c->outputs[i])) /* the gradient of what is linear is a constant */
+        if (!c->second || kn_requires_grad(c->outputs[i])) /* the gradient of a linear function is constant */
             KN_TRY(c->outputs[i] ? add_gradients_of(c->outputs[i]) : KN_OK);
     return KN_OK;
 }
 
-/* --- differences ------------------------------------------------------------------------------------------------------ */
+/* --- differences -------------------------------------------------------------------------------------------------- */
 
-/* The numeric derivative by element `i` of `values`, which are the input's. */
+/* The numeric derivative with respect to element `i` of `values`, the input's values. */
 static kn_status numeric(double *slope, const check *c, kn_tensor *input, double *values, int64_t i)
 {
     size_t bytes = (size_t)kn_numel(input) * sizeof *values;
@@ -163,7 +163,7 @@ static kn_status check_input(const check *c, kn_tensor *input, int index)
     return status;
 }
 
-/* --- public ----------------------------------------------------------------------------------------------------------- */
+/* --- public ------------------------------------------------------------------------------------------------------- */
 
 kn_gradcheck_options kn_gradcheck_options_init(void) { return (kn_gradcheck_options){KN_GRADCHECK_DEFAULTS}; }
 
@@ -219,7 +219,7 @@ kn_status kn_gradcheck(kn_gradcheck_function function, void *user, kn_tensor *co
     return run(&c);
 }
 
-/* A tensor like the function's result, of random numbers, that requires gradients. */
+/* A random tensor, shaped like the function's result, that requires gradients. */
 static kn_status new_weights(check *c)
 {
     KN_SCOPE;

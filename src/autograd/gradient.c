@@ -1,4 +1,4 @@
-/* autograd/gradient.c - what a user asks and tells of gradients, tensor by tensor. */
+/* autograd/gradient.c - the public functions about a tensor's gradient. */
 #include <string.h>
 
 #include "autograd/tape.h"
@@ -31,8 +31,8 @@ static kn_status require_gradient(kn_tensor *tensor)
 {
     if (!kn_dtype_is_floating(tensor->dtype))
         return kn_fail(KN_ERR_DTYPE, "only floating tensors have gradients, not %s", kn_dtype_name(tensor->dtype));
-    /* The leaf's node is made here rather than by the first operation that records it: threads that apply one module at
-     * once only read its parameters. */
+    /* The leaf's node is made here, not by the first operation that records it, so that threads applying one module
+     * concurrently only read its parameters. */
     if (!kn_autograd_node(tensor))
         return KN_ERR_MEMORY;
     tensor->autograd->requires_grad = true;
@@ -58,7 +58,7 @@ static kn_status check_unrecorded(const char *function, const kn_tensor *tensor)
 {
     if (!kn_grad_enabled() || !kn_change_wants_record(tensor))
         return KN_OK;
-    return kn_fail(KN_ERR_STATE, "%s is not recorded, and a tensor given requires gradients: do it inside KN_NO_GRAD",
+    return kn_fail(KN_ERR_STATE, "%s is not recorded, but a given tensor requires gradients: do it inside KN_NO_GRAD",
                    function);
 }
 
@@ -75,7 +75,7 @@ kn_status kn_set_grad(kn_tensor *tensor, kn_tensor *gradient)
     if (gradient && (!kn_same_shape(tensor, gradient) || tensor->dtype != gradient->dtype ||
                      kn_device_of(tensor) != kn_device_of(gradient))) {
         char a[KN_DESCRIBE], b[KN_DESCRIBE];
-        return kn_fail(KN_ERR_SHAPE, "kn_set_grad: the tensor is %s, the gradient %s",
+        return kn_fail(KN_ERR_SHAPE, "kn_set_grad: the tensor is %s, but the gradient is %s",
                        kn_tensor_describe(a, sizeof a, tensor), kn_tensor_describe(b, sizeof b, gradient));
     }
     if (!gradient && !tensor->autograd)
@@ -176,5 +176,5 @@ kn_status kn_print(const kn_tensor *tensor, FILE *file)
         return kn_error_status();
     int written = fprintf(file, "%s\n", text);
     kn_free(text);
-    return written < 0 ? kn_fail(KN_ERR_IO, "kn_print: the file cannot be written") : KN_OK;
+    return written < 0 ? kn_fail(KN_ERR_IO, "kn_print: cannot write to the file") : KN_OK;
 }

@@ -1,8 +1,8 @@
 /* autograd/op.h - what an operation is, and how it is applied.
  *
  * An op is one descriptor. kn_op_apply checks the inputs, calls the shape rule, makes the outputs, calls forward, and
- * records the call on the tape when a gradient may be wanted. A descriptor is a constant in its family's file under
- * src/ops, and stands in the list of operators (ops/operators.h). */
+ * records the call on the tape when a gradient may be needed. A descriptor is a constant in its family's file under
+ * src/ops and is listed in ops/operators.h. */
 #ifndef KN_AUTOGRAD_OP_H
 #define KN_AUTOGRAD_OP_H
 
@@ -38,12 +38,12 @@ typedef struct kn_call {
     kn_tensor *outputs[KN_OP_MAX_OUTPUTS]; /* owned by the call; a view op's forward sets them itself */
 
     /* Set by forward with kn_call_save: what backward needs, inputs and outputs included. */
-    bool needs_grad; /* this call will be recorded: nothing need be saved otherwise */
+    bool needs_grad; /* this call will be recorded; otherwise save nothing */
     int num_saved;
     kn_tensor *saved[KN_OP_MAX_SAVED];
 } kn_call;
 
-/* What an input of a recorded call was. */
+/* Dtype, shape and device of an input of a recorded call. */
 typedef struct kn_input_spec {
     kn_dtype dtype;
     int ndim;
@@ -52,29 +52,28 @@ typedef struct kn_input_spec {
 } kn_input_spec;
 
 /* One step of the backward pass. Runs inside a scope with gradients disabled: temporaries need no release, and backward
- * is written with public operations as well as with kernels. grad_inputs are taken over by the engine before the scope
- * ends. */
+ * may use public operations as well as kernels. The engine takes ownership of grad_inputs before the scope ends. */
 typedef struct kn_grad_call {
     const kn_op *op;
     const void *params;
     kn_stream *stream;
     int num_inputs, num_outputs;
-    const bool *needs;          /* per input: is its gradient wanted? */
-    const kn_input_spec *input; /* what the inputs were */
-    /* As forward saved them; borrowed. NULL: an empty slot, and all after them up to KN_OP_MAX_SAVED. */
+    const bool *needs;          /* per input: is its gradient needed? */
+    const kn_input_spec *input; /* dtypes, shapes and devices of the inputs */
+    /* What forward saved; borrowed. NULL in empty slots and in those after num_saved, up to KN_OP_MAX_SAVED. */
     kn_tensor *const *saved;
     int num_saved;
     kn_tensor *const *grad_outputs; /* borrowed; contiguous; NULL where no gradient reached that output */
-    kn_tensor **grad_inputs;    /* set by backward: scope-owned, the input's shape and dtype; NULL where none flows */
-    const struct kn_node *node; /* with create_graph: the node whose pass this is; NULL otherwise */
+    kn_tensor **grad_inputs;        /* set by backward: scope-owned, the input's shape and dtype; NULL: no gradient */
+    const struct kn_node *node;     /* with create_graph: the node being run; NULL otherwise */
 } kn_grad_call;
 
-/* The plain C oracle. Inputs and outputs are contiguous host tensors: floating ones in f64, all others in i64; outputs
- * have the spec's shapes and are zeroed (those of an in-place op start as a copy of input 0). Run by the tests and by
- * `koine doctor`. */
+/* The reference in plain C. Inputs and outputs are contiguous host tensors: floating ones in f64, all others in i64;
+ * outputs have the spec's shapes and are zeroed (those of an in-place op start as a copy of input 0). Run by the tests
+ * and `koine doctor`. */
 typedef kn_status (*kn_op_reference)(const kn_call *call);
 
-/* What a caller says beside the inputs: a struct, with a row for each of its fields and an instance of the defaults. */
+/* An op's parameters: a struct, a row for each of its fields, and an instance with the defaults. */
 typedef struct kn_op_params {
     const kn_op_param *rows;
     int count;
@@ -84,43 +83,42 @@ typedef struct kn_op_params {
 
 struct kn_op {
     const char *name;
-    const char *inputs[KN_OP_MAX_INPUTS];   /* their names; "?bias" may be left out or NULL; NULL ends them */
-    unsigned dtypes[KN_OP_MAX_INPUTS];      /* that they take (KN_DTYPES_...); 0: as input 0, of input 0: all */
-    const char *outputs[KN_OP_MAX_OUTPUTS]; /* their names; none: one, "result" */
+    const char *inputs[KN_OP_MAX_INPUTS];   /* names; "?bias" is optional (omitted or NULL); NULL-terminated */
+    unsigned dtypes[KN_OP_MAX_INPUTS];      /* accepted (KN_DTYPES_...); 0: as input 0, for input 0: all */
+    const char *outputs[KN_OP_MAX_OUTPUTS]; /* names; none: a single output, "result" */
     kn_op_params params;                    /* KN_PARAMS */
-    bool widens_halves;                     /* float16 is computed in float32; the floating results are float16 again */
-    int num_widened;                        /* so many inputs, the first ones; 0: all */
-    bool composes;                          /* `enter` makes tensors, which go when the op was applied */
-    /* What the caller said becomes what the op is applied to: see ops/dispatch/invoke.h. NULL: it stays as it is. */
+    bool widens_halves;                     /* float16 is computed in float32, floating results are converted back */
+    int num_widened;                        /* how many leading inputs widens_halves applies to; 0: all */
+    bool composes;                          /* `enter` creates tensors, released after the op was applied */
+    /* Translates the caller's inputs and parameters into the op's (ops/dispatch/invoke.h). NULL: used unchanged. */
     kn_status (*enter)(kn_entry *entry);
 
     size_t record_size;                        /* bytes of call->params, copied onto the tape; 0: params.size */
-    void (*record_keep)(void *params);         /* called on that copy: takes references to what it points to. NULL: */
-    void (*record_drop)(void *params);         /* plain data. record_drop gives them up; the op may be gone after it */
+    void (*record_keep)(void *params);         /* called on that copy: retains what it points to; NULL: plain data */
+    void (*record_drop)(void *params);         /* releases those references, possibly the op's own last one */
     bool is_view;                              /* forward sets the outputs itself, sharing input 0's storage */
-    bool strided_outputs;                      /* forward writes outputs of any strides */
+    bool strided_outputs;                      /* forward accepts outputs with any strides */
     bool in_place;                             /* output 0 is input 0, changed */
-    bool nondeterministic;                     /* equal inputs may give other bits: see koine/flags.h */
+    bool nondeterministic;                     /* equal inputs may give different bits: see koine/flags.h */
     kn_status (*shape)(kn_call *call);         /* checks params, dtypes and shapes; fills spec */
     kn_status (*forward)(kn_call *call);       /* enqueues the work */
     kn_status (*backward)(kn_grad_call *call); /* NULL: not differentiable */
-    /* The same composed of public operations, which record themselves; it takes what was saved by kn_grad_saved_input and
-     * kn_grad_saved_output. Called instead of backward where gradients of gradients are wanted; may be the very same
-     * function. NULL: there are none, and asking for them is an error. */
+    /* Backward composed of recorded public operations, for create_graph; reads saved tensors with kn_grad_saved_input
+     * and kn_grad_saved_output. May be the same function as backward. NULL: create_graph through this op is an
+     * error. */
     kn_status (*backward_recorded)(kn_grad_call *call);
-    kn_op_reference reference; /* NULL for views and for what only moves data */
-    void *detail;              /* what functions that serve several ops need to know of this one; NULL: nothing */
+    kn_op_reference reference; /* NULL for views and ops that only move data */
+    void *detail;              /* per-op data for functions shared by several ops, or NULL */
 
-    /* How much the profiler is to count, at least one read of each input and one write of each output: see
-     * autograd/work.h. */
-    kn_work (*work)(const kn_call *call);               /* NULL: one operation per output element; of views, nothing */
-    kn_work (*backward_work)(const kn_grad_call *call); /* NULL: one per element of the gradients made; likewise */
+    /* What the profiler counts, at least one read of each input and one write of each output: see autograd/work.h. */
+    kn_work (*work)(const kn_call *call);               /* NULL: one operation per output element; none for views */
+    kn_work (*backward_work)(const kn_grad_call *call); /* NULL: one per gradient element; none for views */
 };
 
-/* Bytes of what call->params points to. */
+/* Size in bytes of what call->params points to. */
 static inline size_t kn_op_record_size(const kn_op *op) { return op->record_size ? op->record_size : op->params.size; }
 
-/* --- for descriptors ------------------------------------------------------------------------------------------------ */
+/* --- for descriptors ---------------------------------------------------------------------------------------------- */
 
 #define KN_DTYPES_REAL (1u << KN_F64 | 1u << KN_F32)
 #define KN_DTYPES_FLOATING (KN_DTYPES_REAL | 1u << KN_F16)
@@ -163,19 +161,19 @@ static inline size_t kn_op_record_size(const kn_op *op) { return op->record_size
         kn_reduction: KN_PARAM_ENUM,                                                                                   \
         kn_ints: KN_PARAM_INTS)
 
-/* --- applying ------------------------------------------------------------------------------------------------------- */
+/* --- applying ----------------------------------------------------------------------------------------------------- */
 
 /* Applies the op; returns output 0 as public functions do (owned by the scope or the caller; NULL with a sticky error).
- * Further outputs go to `more` (num_outputs - 1 of them, owned alike); pass NULL to drop them. Checks: no required
- * input NULL, all on one device that is not the host. Errors are prefixed with the op's name. */
+ * The other num_outputs - 1 outputs go to `more`, owned alike; NULL drops them. Checks that no required input is NULL
+ * and that all are on one device, not the host. Errors are prefixed with the op's name. */
 kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_tensor **more);
 
-/* The same with the first num_outputs outputs in `outputs`, the others dropped. A tensor that stands there already is
- * computed into (koine/operators.h: kn_op_call), and none is made. The caller has seen to kn_op_check_given. */
+/* The same with the first num_outputs outputs in `outputs`, the others dropped. A non-NULL entry is computed into
+ * (koine/operators.h: kn_op_call). The caller has called kn_op_check_given. */
 kn_status kn_op_apply_to(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                          kn_tensor **outputs, int num_outputs);
 
-/* Are all inputs there that must be? Says which is not. */
+/* Checks that no required input is missing; the error names the one that is. */
 kn_status kn_op_check_given(const kn_op *op, kn_tensor *const *inputs, int num_inputs);
 
 /* kn_apply(&op, &params, a, b): the common case. */
@@ -184,8 +182,8 @@ kn_status kn_op_check_given(const kn_op *op, kn_tensor *const *inputs, int num_i
                 (int)(sizeof((kn_tensor *[]){__VA_ARGS__}) / sizeof(kn_tensor *)), params, NULL)
 
 /* Watches every application of an op on this thread: called before forward (`after` false) and after it (`after` true;
- * outputs enqueued). NULL switches it off. This is how the tests and `koine doctor` hold each op against its reference.
- * A status other than KN_OK fails the op. Returns who watched before. */
+ * outputs enqueued). NULL switches it off. The tests and `koine doctor` compare each op with its reference this way. A
+ * status other than KN_OK fails the op. Returns the previous observer. */
 typedef kn_status (*kn_op_observer)(kn_call *call, bool after, void *user);
 typedef struct kn_op_observation {
     kn_op_observer function;
@@ -194,24 +192,22 @@ typedef struct kn_op_observation {
 kn_op_observation kn_op_set_observer(kn_op_observer observer, void *user);
 
 /* A dry run, on this thread: ops check their inputs and make their outputs, filled with zeros, but run no kernels.
- * For finding out shapes and work without the time that computing, or compiling kernels, takes. Returns what was
- * before.
- */
+ * Gives shapes and work without computing or compiling anything. Returns the previous setting. */
 bool kn_op_set_dry_run(bool on);
 bool kn_op_is_dry_run(void);
 
 /* For shape rules: declares the next output. */
 kn_status kn_call_output(kn_call *call, kn_dtype dtype, int ndim, const int64_t *shape);
 
-/* For forward: keeps a tensor for backward (an input, an output, or an owned temporary, which stays the caller's to
- * release). */
+/* For forward: saves a tensor for backward: an input, an output, or an owned temporary, which the caller still
+ * releases. */
 kn_status kn_call_save(kn_call *call, kn_tensor *tensor);
 
-/* The same for what only the gradient of input `index` takes: where that is not wanted the slot stays empty (NULL), and
- * the tensor may be freed or changed in place. */
+/* The same for a tensor that only the gradient of input `index` needs: where that is not wanted the slot stays NULL,
+ * and the tensor may be freed or changed in place. */
 kn_status kn_call_save_for(kn_call *call, int index, kn_tensor *tensor);
 
-/* Is the gradient of input `index` wanted? For forward, of calls with `needs_grad`. */
+/* Is the gradient of input `index` needed? For forward, in calls with `needs_grad`. */
 bool kn_call_needs(const kn_call *call, int index);
 
 /* For backward_recorded: what forward saved in `slot`, input `input` or output `output`, with its history. Scope-owned;

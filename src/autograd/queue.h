@@ -1,4 +1,4 @@
-/* autograd/queue.h - the nodes that a backward pass has still to run, by falling number. */
+/* autograd/queue.h - the nodes that a backward pass has yet to run, by descending number. */
 #ifndef KN_AUTOGRAD_QUEUE_H
 #define KN_AUTOGRAD_QUEUE_H
 
@@ -9,7 +9,7 @@ typedef struct kn_queue {
     int count, capacity;
 } kn_queue;
 
-kn_status kn_queue_push(kn_queue *q, kn_node *node); /* once, however often it is pushed */
-kn_node *kn_queue_pop(kn_queue *q);                  /* the caller's reference; NULL: none is left */
+kn_status kn_queue_push(kn_queue *q, kn_node *node); /* queued once, however often it is pushed */
+kn_node *kn_queue_pop(kn_queue *q);                  /* a reference for the caller; NULL: empty */
 
 #endif

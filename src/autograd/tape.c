@@ -28,7 +28,7 @@ static void free_hooks(kn_hook *hook)
     }
 }
 
-/* A record of 10^5 operations is one chain of references: freed by a list, not by recursion. */
+/* 10^5 recorded operations form one chain of references: freed with a list, not by recursion. */
 void kn_node_release(kn_node *node)
 {
     kn_node *doomed = NULL;
@@ -80,7 +80,7 @@ static kn_node *new_node(const kn_op *op, int num_inputs, int num_outputs, int n
     return node;
 }
 
-/* --- a tensor's part -------------------------------------------------------------------------- */
+/* --- a tensor's state ------------------------------------------------------------------------- */
 
 struct kn_autograd *kn_autograd_of(kn_tensor *tensor)
 {
@@ -115,14 +115,14 @@ kn_node *kn_autograd_node(kn_tensor *tensor)
 
 /* --- recording -------------------------------------------------------------------------------- */
 
-/* The tensor whose history an op in place continues: the base of a view. */
+/* The tensor whose history an in-place op continues: a view's base. */
 static kn_tensor *changed_tensor(kn_tensor *target)
 {
     kn_tensor *base = kn_view_base(target);
     return base ? base : target;
 }
 
-/* The node's number comes last: an outdated view gets its node here, and that is to have the smaller one. */
+/* Numbers the node last: outdated views get their nodes here, and those need smaller numbers. */
 static kn_status connect_inputs(kn_node *node, kn_tensor *const *inputs)
 {
     for (int i = 0; i < node->num_inputs; i++) {
@@ -175,7 +175,7 @@ static kn_status keep_params(kn_node *node, const void *params)
     return KN_OK;
 }
 
-/* A change in place of a view is one of a part of its base. */
+/* A change in place of a view changes a part of its base. */
 static kn_status note_slice(kn_node *node, const kn_tensor *target)
 {
     const kn_tensor *base = kn_view_base(target);
@@ -188,7 +188,7 @@ static kn_status note_slice(kn_node *node, const kn_tensor *target)
     return KN_OK;
 }
 
-/* Nobody adds to the gradient of what is no leaf any more. */
+/* A tensor that is no longer a leaf accumulates no gradient. */
 static void leave_node(kn_node *node)
 {
     if (node && !node->op) {
@@ -198,8 +198,8 @@ static void leave_node(kn_node *node)
     kn_node_release(node);
 }
 
-/* The outputs become results of the node. An in-place op's tensor leaves the node it had, which the new node's edge
- * keeps. */
+/* Makes the outputs results of the node. An in-place op's tensor drops its former node, which the new node's edge keeps
+ * alive. */
 static kn_status claim_outputs(kn_node *node, kn_tensor *const *outputs)
 {
     for (int i = 0; i < node->num_outputs; i++) {

@@ -19,7 +19,7 @@ bool kn_view_set_tracking(bool enabled)
 
 /* --- a view and its base ---------------------------------------------------------------------- */
 
-/* A tensor whose storage was exchanged (kn_module_to) and its former views have nothing in common any more. */
+/* A tensor whose storage was replaced (kn_module_to) no longer shares anything with its former views. */
 kn_tensor *kn_view_base(const kn_tensor *tensor)
 {
     kn_tensor *base = tensor->autograd ? tensor->autograd->base : NULL;
@@ -48,7 +48,7 @@ bool kn_view_is_outdated(const kn_tensor *tensor)
     return base && tensor->autograd->version != version_of(tensor) && kn_autograd_wants(base);
 }
 
-/* Elements of the base that share a place would need a rule for which of them a gradient belongs to. */
+/* If elements of the base overlapped in memory, it would be undefined which of them a gradient belongs to. */
 static kn_status check_base(const kn_tensor *base)
 {
     if (kn_tensor_check_no_overlap(base) == KN_OK)
@@ -62,7 +62,7 @@ kn_status kn_view_regenerate(kn_tensor *view)
     kn_tensor *base = kn_view_base(view);
     if (view->autograd->view_kind == KN_VIEW_WITHOUT_GRAD)
         return kn_fail(KN_ERR_STATE, "a view made inside KN_NO_GRAD is used after its base was changed in place: make "
-                                     "the view again, outside of it, or kn_detach it");
+                                     "the view again outside KN_NO_GRAD, or kn_detach it");
     if (view->autograd->view_kind == KN_VIEW_OF_MANY)
         return kn_fail(KN_ERR_STATE, "one of several views made at once is used after its base was changed in place: "
                                      "make them again, or kn_clone them before");
@@ -87,7 +87,7 @@ bool kn_change_wants_record(const kn_tensor *tensor)
 static kn_status check_view(const kn_tensor *view, const kn_tensor *base)
 {
     if (view->autograd->view_kind == KN_VIEW_WITHOUT_GRAD)
-        return kn_fail(KN_ERR_STATE, "a view made inside KN_NO_GRAD cannot be changed in place outside of it: make the "
+        return kn_fail(KN_ERR_STATE, "a view made inside KN_NO_GRAD cannot be changed in place outside it: make the "
                                      "view outside, or change it inside");
     if (view->autograd->view_kind == KN_VIEW_OF_MANY)
         return kn_fail(KN_ERR_STATE, "one of several views made at once cannot be changed in place: kn_clone it first");
@@ -124,7 +124,7 @@ void kn_slice_of(kn_slice *slice, const kn_tensor *base, const kn_tensor *view)
     geometry_of(&slice->view, view);
 }
 
-/* Elements from a tensor's first to its last in memory. */
+/* Number of elements from a tensor's first to its last in memory. */
 static int64_t extent(const kn_geometry *geometry)
 {
     int64_t last = 0;

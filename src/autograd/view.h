@@ -1,21 +1,21 @@
-/* autograd/view.h - views and changes in place: what a change of one tensor means for those that share its memory.
+/* autograd/view.h - views and changes in place: what changing one tensor means for those that share its memory.
  *
- * A view knows its base: the tensor, itself no view, that the first view in the row was taken of. The history of the
- * values lies with the base. An op that changes a view in place becomes the node of the base, with a slice that tells
- * which part it changed. Views notice by the storage's version that something was changed since their node was made,
- * and get a new one when it is next asked for: as_strided of the base as it then is.
+ * A view knows its base: the tensor, not itself a view, at the root of its chain of views. The base holds the history
+ * of the values. An op that changes a view in place becomes the node of the base, with a slice that describes the part
+ * it changed. A view sees by the storage's version that something changed since its node was made, and gets a new node
+ * on next use: as_strided of the current base.
  *
- * A view holds a reference to its base, and nothing that a base leads to holds a view: there are no cycles. */
+ * A view holds a reference to its base, and nothing reachable from a base holds a view: there are no cycles. */
 #ifndef KN_AUTOGRAD_VIEW_H
 #define KN_AUTOGRAD_VIEW_H
 
 #include "autograd/op.h"
 
-/* How a view was made: those that are not ordinary cannot take part in the record once their memory was changed. */
+/* How a view was made: only ordinary ones can still be recorded after their memory was changed. */
 typedef enum kn_view_kind {
     KN_VIEW_ORDINARY,
     KN_VIEW_WITHOUT_GRAD, /* while gradients were disabled */
-    KN_VIEW_OF_MANY       /* one of several results of one op */
+    KN_VIEW_OF_MANY       /* one of several views made by one op */
 } kn_view_kind;
 
 /* Where a tensor lies in its storage. */
@@ -31,24 +31,24 @@ typedef struct kn_slice {
     kn_geometry base, view;
 } kn_slice;
 
-/* `view` shares memory with `of`, whose base becomes its own. Nothing is noted of views that take no gradient, and of
- * those that a backward pass makes for itself. */
+/* `view` shares memory with `of` and takes over its base. Views without gradients, and those made within a backward
+ * pass, are not tracked. */
 kn_status kn_view_track(kn_tensor *view, kn_tensor *of, kn_view_kind kind);
 
-/* For the engine: whether this thread's views are noted; returns the previous setting. */
+/* For the engine: whether this thread's views are tracked; returns the previous setting. */
 bool kn_view_set_tracking(bool enabled);
 
-/* Borrowed; NULL: no view. */
+/* Borrowed; NULL: not a view. */
 kn_tensor *kn_view_base(const kn_tensor *tensor);
 
-/* Was the memory changed since the view's node was made, under a base that requires gradients? Then the node is of no
- * use any more. False for what is no view. */
+/* Was the memory changed since the view's node was made, under a base that requires gradients? The node is then stale.
+ * False for a tensor that is not a view. */
 bool kn_view_is_outdated(const kn_tensor *tensor);
 
 /* Gives an outdated view its new node. */
 kn_status kn_view_regenerate(kn_tensor *view);
 
-/* Would a change in place of `tensor` be one of values that require gradients? */
+/* Must a change in place of `tensor` be recorded, because the base or a view requires gradients? */
 bool kn_change_wants_record(const kn_tensor *tensor);
 
 /* May a recorded op change `tensor` in place? */
@@ -56,12 +56,12 @@ kn_status kn_change_check(const kn_tensor *tensor);
 
 void kn_slice_of(kn_slice *slice, const kn_tensor *base, const kn_tensor *view);
 
-/* Memory laid out as the slice's base, with zeros or uninitialised, and the slice's view of it; owned references. */
+/* A tensor with the base's layout, zeroed or uninitialised, and the slice's view of it; owned references. */
 kn_status kn_slice_new(const kn_slice *slice, kn_dtype dtype, kn_device *device, bool zeros, kn_tensor **whole,
                        kn_tensor **part);
 
-/* The op of a renewed view: input 0 is the base, the params are a kn_slice. The ops layer registers it when the library
- * is loaded. */
+/* The op of a regenerated view: input 0 is the base, the params are a kn_slice. The ops layer registers it when the
+ * library is loaded. */
 void kn_view_set_op(const kn_op *as_strided);
 
 #endif

@@ -1,4 +1,4 @@
-/* autograd/ways.c - which nodes lie between the starts of a pass and the outputs whose gradients are wanted. */
+/* autograd/ways.c - which nodes lie between the roots of a pass and the outputs whose gradients are wanted. */
 #include <stdlib.h>
 
 #include "autograd/engine.h"
@@ -36,8 +36,8 @@ static bool is_wanted(const kn_pass *pass, const kn_node *node)
     return false;
 }
 
-/* Inputs have smaller numbers than what was made of them, leaves the smallest: when a node's turn comes, those of its
- * edges are known. */
+/* Inputs have smaller numbers than results, leaves the smallest: when a node is reached, its edges are already
+ * marked. */
 static void mark(const kn_ways *ways, const kn_pass *pass)
 {
     for (int i = 0; i < ways->count; i++) {

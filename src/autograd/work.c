@@ -80,7 +80,7 @@ static kn_work backward_work(const kn_grad_call *call)
 
 /* --- shapes, as JSON -------------------------------------------------------------------------- */
 
-/* Room for 16 shapes of 8 dimensions of 20 digits, and as many dtypes; more are left out. */
+/* Room for 16 shapes of 8 dimensions of 20 digits and 16 dtypes; further ones are omitted. */
 #define MAX_LISTED 16
 typedef struct lists {
     char shapes[3072], dtypes[512];
@@ -144,7 +144,7 @@ void kn_call_span_report(kn_span span, const kn_call *call)
     kn_span_end(span, &work);
 }
 
-/* Gradients first, then the inputs of forward, as PyTorch's backward functions have them. */
+/* Gradients first, then the inputs of forward, in the order of PyTorch's backward functions. */
 kn_span kn_grad_call_span_begin(const kn_grad_call *call)
 {
     lists l;

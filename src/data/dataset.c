@@ -19,7 +19,7 @@ static kn_status check_field(const kn_field *field)
 {
     if (field->dtype < KN_F64 || field->dtype > KN_BOOL)
         return kn_fail(KN_ERR_DTYPE, "dataset: the dtype of the field \"%s\" is not set", field->name);
-    if (field->ndim < 0 || field->ndim > KN_MAX_DIMS - 1) /* the batch takes one dimension */
+    if (field->ndim < 0 || field->ndim > KN_MAX_DIMS - 1) /* one dimension is for the batch */
         return kn_fail(KN_ERR_SHAPE, "dataset: the field \"%s\" of a sample has %d dimensions; it may have 0 to %d",
                        field->name, field->ndim, KN_MAX_DIMS - 1);
     return kn_tensor_check_shape(field->ndim, field->shape, field->dtype);
@@ -33,7 +33,7 @@ static int find(const kn_dataset *dataset, int count, const char *name)
     return -1;
 }
 
-/* Field `i` with a name of its own, after those before it. */
+/* Adds field `i` under a unique name. */
 static kn_status add_field(kn_dataset *dataset, const kn_field *field, int i)
 {
     char number[16];
@@ -60,9 +60,9 @@ const char *kn_describe_names(char *text, size_t size, const char *const *names,
     return text;
 }
 
-/* --- making ----------------------------------------------------------------------------------- */
+/* --- creation ----------------------------------------------------------------------------------- */
 
-/* Without the dataset's own self. */
+/* Frees all but self. */
 static void free_dataset(kn_dataset *dataset)
 {
     for (int i = 0; i < dataset->num_fields; i++)
@@ -89,9 +89,9 @@ static kn_status make(kn_dataset **dataset, const kn_dataset_functions *function
                       int num_fields)
 {
     if (!functions || !functions->length || !functions->get)
-        return kn_fail(KN_ERR_ARGUMENT, "dataset: the functions `length` and `get` are needed");
+        return kn_fail(KN_ERR_ARGUMENT, "dataset: the functions `length` and `get` are required");
     if (!fields || num_fields < 1)
-        return kn_fail(KN_ERR_ARGUMENT, "dataset: a sample has at least one field, not %d", fields ? num_fields : 0);
+        return kn_fail(KN_ERR_ARGUMENT, "dataset: a sample needs at least one field, not %d", fields ? num_fields : 0);
     kn_dataset *made = kn_calloc(1, sizeof(*made));
     if (!made)
         return KN_ERR_MEMORY;
@@ -128,7 +128,7 @@ void kn_dataset_free(kn_dataset *dataset)
     free_dataset(dataset);
 }
 
-/* --- asking ----------------------------------------------------------------------------------- */
+/* --- accessors ----------------------------------------------------------------------------------- */
 
 int64_t kn_dataset_length(kn_dataset *dataset) { return dataset ? dataset->functions.length(dataset->self) : 0; }
 

@@ -1,4 +1,4 @@
-/* data/loader.c - shuffled batches of a dataset, made ahead of time. data/loader.h tells how. */
+/* data/loader.c - shuffled, prefetched batches of a dataset. data/loader.h explains how. */
 #include "data/loader.h"
 
 #include "base/error.h"
@@ -8,10 +8,10 @@
 #include "tensor/tensor.h"
 
 #define MAX_WORKERS 256
-/* Batches whose copies may be under way before the host waits for one. */
+/* Batches whose copies may be in flight before the host waits for one. */
 #define COPIES_AHEAD 4
 
-/* --- making ----------------------------------------------------------------------------------- */
+/* --- creation ----------------------------------------------------------------------------------- */
 
 static kn_status check_params(const kn_loader_params *params)
 {
@@ -39,7 +39,7 @@ static kn_status measure_fields(kn_loader *loader, size_t largest)
         loader->bytes[i] = kn_field_bytes(&dataset->fields[i]);
         if (loader->bytes[i] > limit)
             return kn_fail(KN_ERR_ARGUMENT,
-                           "loader: %zu samples whose field \"%s\" has %zu bytes are more than memory can address; use "
+                           "loader: %zu samples whose field \"%s\" has %zu bytes exceed the address space; use "
                            "smaller batches",
                            largest, dataset->names[i], loader->bytes[i]);
     }
@@ -97,7 +97,7 @@ static kn_status set_up(kn_loader *loader)
     if (loader->params.pin_memory && !loader->pinned_for)
         return kn_error_status();
     KN_TRY(lay_out(loader));
-    loader->next_to_make = loader->batches; /* nothing to do before the first epoch */
+    loader->next_to_make = loader->batches; /* no work before the first epoch */
     KN_TRY(allocate(loader));
     return kn_loader_start_workers(loader);
 }
@@ -134,7 +134,7 @@ void kn_loader_free(kn_loader *loader)
         return;
     kn_loader_stop_workers(loader);
     kn_loader_drop(loader, &loader->ahead);
-    kn_loader_free_memory(loader); /* what is being copied from stays until that is done */
+    kn_loader_free_memory(loader); /* memory of copies in flight is kept until they finish */
     if (loader->stream)
         kn_stream_drain(loader->stream);
     kn_stream_destroy(loader->stream);
@@ -175,7 +175,7 @@ kn_status kn_loader_start(kn_loader *loader, int64_t epoch)
     return KN_OK;
 }
 
-/* The next batch, made; waits for a worker if need be. An error spoils just this batch. */
+/* Collates the next batch, waiting for a worker if necessary. An error affects only this batch. */
 static kn_status fetch(kn_loader *loader, kn_prepared_batch *batch)
 {
     kn_slot *slot = kn_loader_acquire(loader, loader->next_batch, true);
@@ -188,8 +188,8 @@ static kn_status fetch(kn_loader *loader, kn_prepared_batch *batch)
     return status;
 }
 
-/* Makes the batch after this one if a worker has it ready, so that its copy runs beside the caller's next step. A
- * failure (memory that is short now) is no error yet: it is tried again when the batch is asked for. */
+/* Prefetches the batch after this one if a worker has it ready, so that its copy overlaps the caller's next step. A
+ * failure (memory may be short now) is not an error yet: the batch is retried when it is requested. */
 static void make_ahead(kn_loader *loader)
 {
     if (!loader->stream || loader->next_batch >= loader->batches)

@@ -1,11 +1,11 @@
-/* data/loader.h - the loader's parts.
+/* data/loader.h - internals of the loader.
  *
- * A batch goes through three hands. A worker (or, without workers, the caller) gathers its samples into host tensors,
- * pinned where a device is to copy from them, and leaves them in a slot, one of a ring: batch b uses slot b %
- * num_slots, so batches leave in order whichever worker was faster. kn_loader_next then has the collate function make
- * of them what the caller gets, on a stream of the loader's own: the copy to the device, by default. That is done one
- * batch ahead where a worker has it ready, so that it runs beside the caller's step; an event makes the caller's stream
- * wait for it. The host tensors are filled again once their copies are done (loader_memory.c). */
+ * A batch passes three stages. A worker (or, without workers, the caller) gathers its samples into host tensors, pinned
+ * if a device copies from them, in a slot of a ring: batch b uses slot b % num_slots, so batches leave in order
+ * whichever worker was faster. kn_loader_next then calls the collate function, by default the copy to the device, on
+ * the loader's own stream. This is prefetched one batch ahead if a worker has it ready, so that it overlaps the
+ * caller's step; an event makes the caller's stream wait for it. The host tensors are reused once their copies are done
+ * (loader_memory.c). */
 #ifndef KN_DATA_LOADER_H
 #define KN_DATA_LOADER_H
 
@@ -17,34 +17,34 @@
 
 typedef enum kn_slot_state { KN_SLOT_FREE, KN_SLOT_MAKING, KN_SLOT_READY } kn_slot_state;
 
-/* A full batch of samples on the host: a tensor per field. */
+/* Host memory for a full batch: one tensor per field. */
 typedef struct kn_host_batch {
     kn_tensor **fields; /* NULL: none */
 } kn_host_batch;
 
-/* All but `memory` and `places`, which belong to whoever holds the slot, is guarded by the loader's mutex. */
+/* Guarded by the loader's mutex, except `memory` and `places`, which belong to whoever holds the slot. */
 typedef struct kn_slot {
     kn_slot_state state;
     int64_t batch;
     kn_host_batch memory;
-    void **places;    /* where the next sample's fields go */
-    kn_status status; /* of gathering */
+    void **places;    /* where to write the next sample's fields */
+    kn_status status; /* result of gathering */
     char message[1024];
 } kn_slot;
 
-/* A batch ready for the caller; what makes it may be under way. */
+/* A collated batch; the work enqueued for it may still be in flight. */
 typedef struct kn_prepared_batch {
-    kn_tensor **fields; /* the loader's list, all NULL unless: */
+    kn_tensor **fields; /* the loader's list; all NULL unless is_made */
     bool is_made;
-    kn_event *made; /* NULL where no device is involved */
+    kn_event *made; /* NULL if no device is involved */
 } kn_prepared_batch;
 
-/* A batch as the caller has it, and the loop over the loader that it belongs to. */
+/* The caller's batch, and the loop that it belongs to. */
 typedef struct kn_given_batch {
-    kn_batch batch; /* first: the functions of the loop get only this */
+    kn_batch batch; /* first: the loop functions receive a pointer to this */
     kn_loader *loader;
-    int64_t starts; /* the loader's, when the loop began */
-    int scope;      /* of the round */
+    int64_t starts; /* the loader's `starts` when the loop began */
+    int scope;      /* scope of the iteration */
     kn_tensor *fields[];
 } kn_given_batch;
 
@@ -52,56 +52,55 @@ struct kn_loader {
     kn_dataset *dataset;
     kn_loader_params params;
     kn_device *device;
-    kn_device *pinned_for;             /* NULL: batches are gathered in pageable memory */
+    kn_device *pinned_for;             /* NULL: batches are gathered into pageable memory */
     kn_stream *stream;                 /* for the copies; NULL on the host */
     int64_t length;                    /* of the dataset */
     int64_t batches, samples, largest; /* per epoch; samples in a full batch */
     int num_fields;
-    size_t *bytes; /* of each field in one sample */
+    size_t *bytes; /* of each field, per sample */
 
     int64_t epoch;
     int64_t starts;          /* how often an epoch was started */
-    int64_t *order;          /* sample indices of the epoch; written only while nobody gathers */
-    int64_t next_batch;      /* that kn_loader_next will give */
-    kn_prepared_batch ahead; /* that very batch, if it was made early */
+    int64_t *order;          /* sample indices of the epoch; written only while no worker gathers */
+    int64_t next_batch;      /* returned by the next kn_loader_next */
+    kn_prepared_batch ahead; /* that batch, if prefetched */
     kn_prepared_batch now;   /* the one being handed over */
-    kn_tensor **made;        /* where the fields of both are */
+    kn_tensor **made;        /* storage for the fields of both */
     kn_given_batch *given;
     kn_status loop_status; /* of the last loop */
 
     kn_slot *slots;
     void **places; /* of all slots */
     int num_slots;
-    kn_host_batch *spare; /* guarded by the mutex: host tensors not in use, oldest first; copies may be under way */
-    int num_spare, num_memory, max_memory; /* num_memory: in slots and spare */
+    kn_host_batch *spare; /* guarded by the mutex: unused host tensors, oldest first; copies may be in flight */
+    int num_spare, num_memory, max_memory; /* num_memory: total, in slots and spare */
 
     /* Workers. */
     kn_mutex mutex;
-    pthread_cond_t work, done; /* a slot became free or the epoch began; a slot became ready or idle */
+    pthread_cond_t work, done; /* work: a slot became free or the epoch began; done: a slot became ready or idle */
     pthread_t *threads;
     int num_threads;
-    int64_t next_to_make; /* guarded; `batches` when there is nothing to do */
+    int64_t next_to_make; /* guarded; `batches`: nothing left */
     int making;           /* guarded: batches being gathered now */
     bool quit;            /* guarded */
-    atomic_bool cancel;   /* the epoch is being left: gathering may stop half way */
+    atomic_bool cancel;   /* the epoch is abandoned: gathering may stop early */
 };
 
 /* loader_gather.c: fills the slot's memory with the batch's samples. */
 kn_status kn_loader_gather(kn_loader *loader, kn_slot *slot, int64_t batch);
 int64_t kn_loader_batch_size(const kn_loader *loader, int64_t batch); /* the last one may be smaller */
 
-/* loader_memory.c: host tensors for a slot / back from it / all freed. */
+/* loader_memory.c: takes host tensors for a slot / returns them / frees all. */
 kn_status kn_loader_acquire_memory(kn_loader *loader, kn_slot *slot);
 void kn_loader_release_memory(kn_loader *loader, kn_slot *slot);
 void kn_loader_free_memory(kn_loader *loader);
 
-/* loader_collate.c: has the collate function make the batch / hands it to the caller, whose current stream waits /
- * gives it up. */
+/* loader_collate.c: collates the batch / hands it to the caller, whose current stream waits for it / drops it. */
 kn_status kn_loader_make(kn_loader *loader, kn_slot *slot, kn_prepared_batch *batch);
 kn_status kn_loader_hand_over(kn_loader *loader, kn_prepared_batch *batch, kn_given_batch *given);
 void kn_loader_drop(kn_loader *loader, kn_prepared_batch *batch);
 
-/* loader_loop.c: the batch with these fields, as its user sees it. */
+/* loader_loop.c: the public batch with these fields. */
 kn_batch kn_loader_describe(const kn_loader *loader, kn_tensor **fields);
 kn_given_batch *kn_loader_new_given(kn_loader *loader); /* freed with kn_free; NULL with an error */
 
@@ -109,7 +108,7 @@ kn_given_batch *kn_loader_new_given(kn_loader *loader); /* freed with kn_free; N
 kn_status kn_loader_give(kn_loader *loader, kn_given_batch *given, bool *more);
 
 /* loader_workers.c. Draining leaves all workers idle and all slots free; acquire waits for the slot that holds `batch`,
- * or gives NULL at once if it is not ready and `wait` is false; release lets a worker fill it again. */
+ * or returns NULL if it is not ready and `wait` is false; release lets a worker refill it. */
 kn_status kn_loader_start_workers(kn_loader *loader);
 void kn_loader_stop_workers(kn_loader *loader);
 void kn_loader_drain(kn_loader *loader);

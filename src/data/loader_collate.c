@@ -1,5 +1,5 @@
-/* data/loader_collate.c - from the host tensors of a batch to what the caller gets: to the device, beside the work
- * of the step before, or whatever the caller's collate function does. */
+/* data/loader_collate.c - turns a batch's host tensors into what the caller gets: by default a copy to the device that
+ * overlaps the previous step, or whatever the caller's collate function does. */
 #include "base/error.h"
 #include "data/loader.h"
 #include "tensor/scope.h"
@@ -38,7 +38,7 @@ kn_status kn_collate_to_device(const kn_batch *batch, void *user)
 
 /* --- calling the collate function ------------------------------------------------------------- */
 
-/* The first `size` rows; the tensor itself where that is all of it. The scope owns the result. */
+/* The first `size` rows, or the tensor itself if that is all. The scope owns the result. */
 static kn_tensor *rows(kn_tensor *whole, int64_t size)
 {
     int64_t shape[KN_MAX_DIMS] = {size};
@@ -51,7 +51,7 @@ static kn_tensor *rows(kn_tensor *whole, int64_t size)
                                                                               : kn_error_make_sticky();
 }
 
-/* A function of the user's may fail without saying why. */
+/* A user's function may fail without setting an error. */
 static kn_status fail_collate(const kn_loader *loader, kn_status status, int64_t batch)
 {
     if (kn_error_status() == KN_OK)
@@ -60,7 +60,7 @@ static kn_status fail_collate(const kn_loader *loader, kn_status status, int64_t
     return status;
 }
 
-/* From the slot's rows to what the collate function leaves, all of it the scope's. */
+/* Calls the collate function on the slot's rows; the scope owns the results. */
 static kn_status collate(const kn_loader *loader, const kn_slot *slot, kn_tensor **fields)
 {
     const int64_t size = kn_loader_batch_size(loader, slot->batch);
@@ -102,9 +102,8 @@ static kn_status call_in_scope(const kn_loader *loader, const kn_slot *slot, kn_
     return status;
 }
 
-/* On the loader's stream, which is the caller's current one meanwhile. A device's memory belongs to the stream that is
- * current when it is allocated: that must be the stream which writes it first, since blocks are reused in stream order.
- */
+/* Makes the loader's stream current for the call. Device memory belongs to the stream that is current at allocation,
+ * which must be the stream that writes it first, since blocks are reused in stream order. */
 static kn_status call_on_stream(const kn_loader *loader, const kn_slot *slot, kn_prepared_batch *result)
 {
     kn_device *device = kn_device_current();
@@ -131,7 +130,7 @@ kn_status kn_loader_make(kn_loader *loader, kn_slot *slot, kn_prepared_batch *ba
 
 /* --- handing over ----------------------------------------------------------------------------- */
 
-/* The caller's stream waits for the copy. What it then does with the memory, the launches note themselves. */
+/* Makes the caller's stream wait for the copy. Later uses of the memory are tracked by the launches. */
 static kn_status order_after(const kn_loader *loader, const kn_prepared_batch *batch)
 {
     kn_stream *callers = kn_stream_current(loader->device);

@@ -1,4 +1,4 @@
-/* data/loader_gather.c - samples into a batch. */
+/* data/loader_gather.c - gathers samples into a batch. */
 #include "base/error.h"
 #include "data/loader.h"
 #include "data/order.h"
@@ -10,7 +10,7 @@ int64_t kn_loader_batch_size(const kn_loader *loader, int64_t batch)
     return left < loader->params.batch_size ? left : loader->params.batch_size;
 }
 
-/* A dataset of the user's may fail without saying why. */
+/* A user's dataset may fail without setting an error. */
 static kn_status fail_sample(kn_status status, int64_t index)
 {
     if (kn_error_status() == KN_OK)
@@ -28,7 +28,7 @@ kn_status kn_loader_gather(kn_loader *loader, kn_slot *slot, int64_t batch)
     const int64_t size = kn_loader_batch_size(loader, batch);
     for (int64_t i = 0; i < size; i++) {
         if (atomic_load_explicit(&loader->cancel, memory_order_relaxed))
-            return KN_ERR_INTERRUPTED; /* nobody will look at it */
+            return KN_ERR_INTERRUPTED; /* the batch will be discarded */
         uint64_t random = kn_sample_random(loader->params.seed, loader->epoch, order[i]);
         kn_status status = kn_dataset_get_random(loader->dataset, order[i], random, slot->places);
         if (status != KN_OK)

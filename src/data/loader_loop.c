@@ -1,4 +1,4 @@
-/* data/loader_loop.c - batches as their user sees them, and the loop over them (KN_FOR_BATCHES). */
+/* data/loader_loop.c - public batches, and the loop over them (KN_FOR_BATCHES). */
 #include <string.h>
 
 #include "base/error.h"
@@ -43,7 +43,7 @@ kn_tensor *kn_batch_field(const kn_batch *batch, const char *name)
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
-/* The round's batch, in a scope of its own; NULL, with nothing left, at the end and after an error. */
+/* The next batch, in a new scope; NULL, with everything released, at the end and after an error. */
 static const kn_batch *begin_round(kn_given_batch *given)
 {
     bool more = false;

@@ -1,7 +1,7 @@
-/* data/loader_memory.c - the host tensors that batches are gathered in, used again and again.
+/* data/loader_memory.c - reuse of the host tensors that batches are gathered into.
  *
- * A few more than there are slots: while the copies of the last batches are under way the next one finds memory at
- * once, and only a host that is far ahead of the device waits. */
+ * There are a few more than slots: while the last batches' copies are in flight the next batch gets memory at once, and
+ * the host waits only if it is far ahead of the device. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/loader.h"
@@ -44,7 +44,7 @@ static bool is_idle(const kn_loader *loader, const kn_host_batch *memory)
     return idle;
 }
 
-/* Takes spare memory whose copies are done; the oldest one, done or not, when no more may be made. False: none. */
+/* Takes spare memory whose copies are done, or the oldest if no more may be allocated. False: none. */
 static bool take_spare(kn_loader *loader, kn_host_batch *memory)
 {
     bool found = false;
@@ -76,7 +76,7 @@ static void forget_one(kn_loader *loader)
 
 kn_status kn_loader_acquire_memory(kn_loader *loader, kn_slot *slot)
 {
-    if (slot->memory.fields) /* of a batch that nobody came for */
+    if (slot->memory.fields) /* of an abandoned batch */
         kn_loader_release_memory(loader, slot);
     kn_status status = KN_OK;
     if (!take_spare(loader, &slot->memory)) {
@@ -92,13 +92,13 @@ kn_status kn_loader_acquire_memory(kn_loader *loader, kn_slot *slot)
     return status;
 }
 
-/* Is the loader's the only reference, and no view of it alive? Nobody else can make one then. */
+/* Does the loader hold the only reference, with no view alive? Then nobody else can create one. */
 static bool is_own(const kn_tensor *tensor)
 {
     return atomic_load(&tensor->references) == 1 && atomic_load(&tensor->storage->references) == 1;
 }
 
-/* Memory that the caller still has tensors of is theirs from now on. */
+/* Memory that the caller still holds tensors of is left to the caller. */
 void kn_loader_release_memory(kn_loader *loader, kn_slot *slot)
 {
     kn_host_batch memory = slot->memory;

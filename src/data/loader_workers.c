@@ -10,7 +10,8 @@
 
 static kn_slot *slot_of(const kn_loader *loader, int64_t batch) { return &loader->slots[batch % loader->num_slots]; }
 
-/* Waits for a batch to make and takes it; NULL when the loader goes. Called and returns with the mutex held. */
+/* Waits for a batch to gather and takes it; NULL when the loader is freed. Called with the mutex held, and returns with
+ * it held. */
 static kn_slot *take_work(kn_loader *loader)
 {
     for (;;) {
@@ -29,7 +30,7 @@ static kn_slot *take_work(kn_loader *loader)
     }
 }
 
-/* Errors belong to threads; the slot carries this one's to the caller of kn_loader_next. */
+/* Errors are per thread: the slot carries this one to the caller of kn_loader_next. */
 static void make_batch(kn_loader *loader, kn_slot *slot)
 {
     kn_error_clear();
@@ -56,7 +57,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* A thread that no signal reaches: Ctrl-C is for the program's own threads. New threads inherit the mask. */
+/* A thread with all signals blocked: Ctrl-C is for the program's own threads. New threads inherit the mask. */
 static int create_quiet_thread(pthread_t *thread, kn_loader *loader)
 {
     sigset_t all, before;
@@ -109,7 +110,7 @@ void kn_loader_drain(kn_loader *loader)
     while (loader->making > 0)
         pthread_cond_wait(&loader->done, &loader->mutex);
     for (int i = 0; i < loader->num_slots; i++)
-        loader->slots[i].state = KN_SLOT_FREE; /* whoever takes the slot next gives its memory back */
+        loader->slots[i].state = KN_SLOT_FREE; /* the next owner of the slot returns its memory */
     kn_unlock(&loader->mutex);
     atomic_store(&loader->cancel, false);
 }
@@ -122,13 +123,13 @@ void kn_loader_begin_epoch(kn_loader *loader)
     kn_unlock(&loader->mutex);
 }
 
-/* Without workers: the caller is the worker, for just this batch. */
+/* Without workers the caller gathers the batch. */
 static kn_slot *make_here(kn_loader *loader, int64_t batch)
 {
     kn_slot *slot = slot_of(loader, batch);
     slot->batch = batch;
     slot->status = kn_loader_gather(loader, slot, batch);
-    slot->message[0] = '\0'; /* the error is this thread's already */
+    slot->message[0] = '\0'; /* the error is already this thread's */
     return slot;
 }
 

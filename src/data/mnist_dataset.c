@@ -1,4 +1,4 @@
-/* data/mnist_dataset.c - MNIST and whatever is distributed in its files, as Fashion-MNIST is. */
+/* data/mnist_dataset.c - MNIST and datasets in the same format, such as Fashion-MNIST. */
 #include <koine/io.h>
 
 #include "base/error.h"
@@ -39,7 +39,7 @@ static void destroy(void *self)
 
 /* --- finding the files ------------------------------------------------------------------------ */
 
-/* DIRECTORY/NAME or DIRECTORY/NAME.gz, whichever is there; the caller frees it. */
+/* DIRECTORY/NAME or DIRECTORY/NAME.gz, whichever exists; the caller frees it. */
 static kn_status find_file(char **path, const char *directory, const char *name)
 {
     char *plain = kn_path_join(directory, name);
@@ -54,11 +54,11 @@ static kn_status find_file(char **path, const char *directory, const char *name)
     char *gzipped = kn_text_finish(&packed);
     kn_status status = gzipped ? KN_OK : KN_ERR_MEMORY;
     if (gzipped && !kn_file_exists(gzipped))
-        status = kn_fail(
-            KN_ERR_IO,
-            "there is no file '%s', and none with .gz: install Debian's package dataset-fashion-mnist (apt-get install "
-            "dataset-fashion-mnist) or pass --data DIR",
-            plain);
+        status = kn_fail(KN_ERR_IO,
+                         "there is no file '%s', with or without .gz: install Debian's package dataset-fashion-mnist "
+                         "(apt-get install "
+                         "dataset-fashion-mnist) or pass --data DIR",
+                         plain);
     kn_free(plain);
     if (status == KN_OK)
         *path = gzipped;
@@ -76,7 +76,7 @@ static kn_status check_file(const kn_tensor *tensor, const char *path, int ndim)
                    ndim == 1 ? "" : "s", kn_tensor_describe(found, sizeof(found), tensor));
 }
 
-/* Reads one of the two files, which must hold uint8 of `ndim` dimensions. The scope takes the reader's reference, the
+/* Reads one of the two files, which must hold uint8 of `ndim` dimensions. The scope owns the reader's reference, the
  * dataset has its own. */
 static kn_status read_file(kn_tensor **tensor, const char *directory, const char *name, int ndim)
 {

@@ -1,5 +1,5 @@
-/* data/order.h - the order of samples, and the random numbers that go with them: functions of seed, epoch and index
- * alone, whatever threads or devices there are.
+/* data/order.h - the order of samples and their random numbers: functions of seed, epoch and index alone, independent
+ * of threads and devices.
  *
  * All come from Philox4x32-10 (Salmon et al., SC 2011) with the seed as key and (index, epoch, purpose) as counter. */
 #ifndef KN_DATA_ORDER_H
@@ -13,7 +13,7 @@ void kn_sample_order(int64_t *order, int64_t length, bool shuffle, uint64_t seed
 /* The sample's own random number for augmentation. */
 uint64_t kn_sample_random(uint64_t seed, int64_t epoch, int64_t index);
 
-/* A number derived from `random` that is as good as independent of it. */
+/* A number derived from `random`, practically independent of it. */
 uint64_t kn_next_random(uint64_t random);
 
 #endif

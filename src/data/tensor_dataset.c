@@ -7,7 +7,7 @@
 #include "data/dataset.h"
 #include "tensor/host_copies.h"
 
-/* A tensor whose rows are a field. */
+/* A tensor whose rows are one field. */
 typedef struct column {
     kn_tensor *tensor; /* contiguous; one reference */
     const char *data;
@@ -27,7 +27,7 @@ static kn_status get(void *self, int64_t index, void *const *fields)
     const tensor_dataset *data = self;
     for (int i = 0; i < data->count; i++) {
         const column *c = &data->columns[i];
-        KN_TRY(kn_storage_wait(c->tensor->storage, KN_HOST_READ)); /* the caller may be filling it, pinned, anew */
+        KN_TRY(kn_storage_wait(c->tensor->storage, KN_HOST_READ)); /* the caller may be refilling a pinned tensor */
         if (c->bytes > 0)
             memcpy(fields[i], c->data + (size_t)index * c->bytes, c->bytes);
     }

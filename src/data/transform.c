@@ -1,4 +1,4 @@
-/* data/transform.c - datasets of which one field is changed, and the changes that come with the library. */
+/* data/transform.c - datasets with transformed fields, and the built-in transforms. */
 #include <string.h>
 
 #include "base/error.h"
@@ -11,12 +11,12 @@ typedef struct transform_dataset {
     kn_transform transform;
     void *user;
     int count;
-    int fields[]; /* that are changed */
+    int fields[]; /* indices of the transformed fields */
 } transform_dataset;
 
 static int64_t length(void *self) { return kn_dataset_length(((transform_dataset *)self)->base); }
 
-/* The base gets a number of its own, so that two random transforms on top of each other do not decide alike. */
+/* The base gets a different number, so that nested random transforms decide independently. */
 static kn_status get_random(void *self, int64_t index, uint64_t random, void *const *fields)
 {
     const transform_dataset *data = self;
@@ -52,7 +52,7 @@ static kn_status find_fields(transform_dataset *data, const kn_dataset *base, co
     return KN_OK;
 }
 
-/* Takes `base` over only on success. Without names the first field is meant. */
+/* Takes ownership of `base` only on success. Without names, transforms the first field. */
 static kn_status make(kn_dataset **dataset, kn_dataset *base, kn_transform transform, void *user,
                       const char *const *names)
 {

@@ -40,7 +40,7 @@ static kn_status divide(kn_tensor **result, int count)
     return KN_OK;
 }
 
-/* On the first tensor's device, in the order of the list; all set off before the first is used. */
+/* Reduces on the first tensor's device, in list order; all copies are enqueued before the first is used. */
 static kn_status reduce(kn_tensor *const *tensors, int count, kn_reduce_op op, kn_tensor **here)
 {
     for (int i = 0; i < count; i++)
@@ -50,7 +50,7 @@ static kn_status reduce(kn_tensor *const *tensors, int count, kn_reduce_op op, k
     return op == KN_REDUCE_MEAN ? divide(&here[0], count) : KN_OK;
 }
 
-/* The result to all, read once for those whose memory can take it as it is. */
+/* Copies the result to all; one read serves all destinations with matching memory. */
 static kn_status spread(kn_tensor *const *tensors, int count, kn_tensor *result)
 {
     kn_tensor *direct[KN_MAX_DEVICES];
@@ -70,9 +70,9 @@ static kn_status check(kn_tensor *const *tensors, int count, kn_reduce_op op)
     KN_TRY(kn_check_tensor_list("all_reduce", tensors, count));
     KN_TRY(kn_check_alike("all_reduce", tensors, count, 1, -1));
     if (op < KN_REDUCE_SUM || op > KN_REDUCE_MIN)
-        return kn_fail(KN_ERR_ARGUMENT, "all_reduce: %d is no kn_reduce_op", (int)op);
+        return kn_fail(KN_ERR_ARGUMENT, "all_reduce: %d is not a kn_reduce_op", (int)op);
     if (op == KN_REDUCE_MEAN && !kn_dtype_is_floating(tensors[0]->dtype))
-        return kn_fail(KN_ERR_DTYPE, "all_reduce: the mean takes floating dtypes, not %s",
+        return kn_fail(KN_ERR_DTYPE, "all_reduce: the mean needs a floating dtype, not %s",
                        kn_dtype_name(tensors[0]->dtype));
     for (int i = 0; i < count; i++) {
         if (kn_tensor_check_no_overlap(tensors[i]) != KN_OK) {
@@ -97,7 +97,7 @@ kn_status kn_comm_all_reduce(kn_tensor *const *tensors, int num_tensors, kn_redu
     KN_TRY(check(tensors, num_tensors, op));
     if (num_tensors == 1)
         return KN_OK;
-    kn_tensor *here[KN_MAX_DEVICES] = {NULL}; /* as many as devices at most: each has one of its own */
+    kn_tensor *here[KN_MAX_DEVICES] = {NULL}; /* at most one per device */
     bool enabled = kn_set_grad_enabled(false);
     kn_status status = reduce(tensors, num_tensors, op, here);
     if (status == KN_OK)

@@ -1,12 +1,12 @@
-/* dist/broadcast.c - tensors from one device to others: one packed buffer is read once, whatever the number of devices.
- */
+/* dist/broadcast.c - tensors from one device to others: each packed buffer is read once, whatever the number of
+ * devices. */
 #include <string.h>
 
 #include "dist/collective.h"
 
 /* --- without gradient ------------------------------------------------------------------------------------------- */
 
-/* Buffer b, packed, to all devices, and there taken apart. */
+/* Copies packed buffer b to all devices and unpacks it there. */
 static kn_status broadcast_buffer(const kn_layout *layout, int b, kn_tensor *const *tensors, kn_device *const *devices,
                                   int num_devices, kn_tensor **copies)
 {
@@ -47,7 +47,7 @@ typedef struct broadcast_params {
     size_t buffer_size;
 } broadcast_params;
 
-/* The copies of input t that a gradient reached, summed by themselves. */
+/* Sums the gradients of those copies of input t that have one. */
 static kn_status sum_those_there(const kn_grad_call *grad, int t)
 {
     int count = grad->num_inputs, there = 0;
@@ -63,7 +63,7 @@ static kn_status sum_those_there(const kn_grad_call *grad, int t)
     return grad->grad_inputs[t] ? KN_OK : kn_error_status();
 }
 
-/* In the usual case every copy of most tensors has a gradient: `whole` lists those, for one packed reduction. */
+/* Usually every copy of most tensors has a gradient: `whole` lists those, for one packed reduction. */
 static int find_whole(const kn_grad_call *grad, int *whole)
 {
     int found = 0;
@@ -138,14 +138,14 @@ static kn_status check(const char *function, kn_tensor *const *tensors, int coun
         if (!tensors[t])
             return kn_fail_argument_null(function, "tensor");
         if (kn_device_of(tensors[t]) != kn_device_of(tensors[0]))
-            return kn_fail(KN_ERR_DEVICE, "%s: tensor 0 is on %s but tensor %d on %s; they start from one device",
+            return kn_fail(KN_ERR_DEVICE, "%s: tensor 0 is on %s but tensor %d on %s; all must be on one device",
                            function, kn_device_string(kn_device_of(tensors[0])), t,
                            kn_device_string(kn_device_of(tensors[t])));
     }
     return kn_check_device_list(function, devices, num_devices, false);
 }
 
-/* Tensors that are recorded (`recorded`) or that are not, from all of them to the devices other than their own. */
+/* The subset of the tensors that is recorded, or not (`recorded`), and its copies on other devices. */
 typedef struct some_tensors {
     kn_tensor *const *all;
     kn_device *const *devices;

@@ -1,4 +1,4 @@
-/* dist/check.c - arguments of the collectives: each misuse is one sentence. */
+/* dist/check.c - argument checks of the collectives. */
 #include "dist/collective.h"
 
 bool kn_device_is_known(const kn_device *device)
@@ -16,8 +16,8 @@ static kn_status check_device(const char *function, const kn_device *device, int
     if (!device)
         return kn_fail(KN_ERR_ARGUMENT, "%s: device %d is NULL", function, index);
     if (!kn_device_is_known(device))
-        return kn_fail(KN_ERR_DEVICE, "%s: device %d is no device that kn_device_open or kn_device_at gave", function,
-                       index);
+        return kn_fail(KN_ERR_DEVICE, "%s: device %d is not a device returned by kn_device_open or kn_device_at",
+                       function, index);
     if (kn_device_is_host(device))
         return kn_fail(KN_ERR_DEVICE, "%s: device %d is the host, which runs no operations", function, index);
     return KN_OK;
@@ -44,7 +44,7 @@ kn_status kn_check_destination(const char *function, kn_device **device, bool ho
     if (!*device && !(*device = kn_device_current()))
         return kn_error_status();
     if (!kn_device_is_known(*device))
-        return kn_fail(KN_ERR_DEVICE, "%s: the destination is no device that kn_device_open or kn_device_at gave",
+        return kn_fail(KN_ERR_DEVICE, "%s: the destination is not a device returned by kn_device_open or kn_device_at",
                        function);
     if (kn_device_is_host(*device) && !host)
         return kn_fail(KN_ERR_DEVICE, "%s: the destination is the host, which runs no operations", function);
@@ -59,8 +59,8 @@ kn_status kn_check_tensor_list(const char *function, kn_tensor *const *tensors, 
         if (!tensors[i])
             return kn_fail_argument_null(function, "tensor");
         if (kn_device_is_host(kn_device_of(tensors[i])))
-            return kn_fail(KN_ERR_DEVICE, "%s: tensor %d is on the host: move it first, kn_to(tensor, device)",
-                           function, i);
+            return kn_fail(KN_ERR_DEVICE,
+                           "%s: tensor %d is on the host: move it to a device with kn_to(tensor, device)", function, i);
     }
     return KN_OK;
 }

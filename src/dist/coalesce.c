@@ -1,11 +1,12 @@
-/* dist/coalesce.c - many tensors as few flat buffers: one large transfer costs what one small one does, nearly. */
+/* dist/coalesce.c - packs many tensors into few flat buffers, because a large transfer costs little more than a small
+ * one. */
 #include "dist/collective.h"
 
-#define ALIGN_BYTES 64 /* each tensor starts at a cache line, as its kernels like it */
+#define ALIGN_BYTES 64 /* each tensor starts on a cache line */
 
 /* --- the layout ------------------------------------------------------------------------------------------------- */
 
-/* The open buffer of the dtype that has room for `elements` more, or a new one. */
+/* The dtype's open buffer if it has room for `elements` more, otherwise a new one. */
 static int find_buffer(kn_layout *layout, kn_dtype dtype, int64_t elements, size_t buffer_size)
 {
     int64_t most = (int64_t)(buffer_size / kn_dtype_size(dtype));
@@ -15,7 +16,7 @@ static int find_buffer(kn_layout *layout, kn_dtype dtype, int64_t elements, size
             continue;
         if (buffer->elements + elements <= most)
             return b;
-        break; /* only the last of a dtype is open: buffers hold neighbours */
+        break; /* only the last buffer of a dtype is open, so buffers hold neighbours */
     }
     layout->buffers[layout->num_buffers] = (kn_coalesced_buffer){.dtype = dtype};
     return layout->num_buffers++;
@@ -56,7 +57,8 @@ kn_status kn_layout_new_buffer(const kn_layout *layout, int b, kn_device *device
     return kn_tensor_new(buffer, layout->buffers[b].dtype, 1, &elements, device);
 }
 
-/* The memory of `tensor` as a buffer, if it can be had: it is alone, contiguous and ends where the buffer ends. */
+/* Can the tensor's memory serve as the buffer? It must be the only tensor, contiguous, and end where the buffer
+ * ends. */
 static bool is_its_own_buffer(const kn_layout *layout, int b, const kn_tensor *tensor)
 {
     return layout->buffers[b].tensors == 1 && kn_is_contiguous(tensor) &&

@@ -1,5 +1,5 @@
-/* dist/collective.h - what the collectives share: checks of their arguments, and lists of tensors packed into few
- * buffers. References are owned unless said otherwise. */
+/* dist/collective.h - shared by the collectives: argument checks, and packing of tensors into few buffers. References
+ * are owned unless stated otherwise. */
 #ifndef KN_DIST_COLLECTIVE_H
 #define KN_DIST_COLLECTIVE_H
 
@@ -15,15 +15,15 @@
 
 /* --- checks (check.c); `function` is for the messages ----------------------------------------------------------- */
 
-bool kn_device_is_known(const kn_device *device); /* is it one that this process found? looks at the pointer only */
+bool kn_device_is_known(const kn_device *device); /* is it one of this process's devices? compares only the pointer */
 
-/* At least one device, none NULL or unknown or the host; none twice unless `repeats`. */
+/* At least one device; none NULL, unknown or the host; no duplicates unless `repeats`. */
 kn_status kn_check_device_list(const char *function, kn_device *const *devices, int count, bool repeats);
 /* `device`, or the current one for NULL; an error for the host unless `host` */
 kn_status kn_check_destination(const char *function, kn_device **device, bool host);
 /* At least one tensor, none NULL; none on the host. */
 kn_status kn_check_tensor_list(const char *function, kn_tensor *const *tensors, int count);
-/* Tensor i is as the first: same dtype, and same shape (but for dimension `dim`, unless that is negative). */
+/* All tensors have the first one's dtype and shape (except for dimension `dim`, unless that is negative). */
 kn_status kn_check_alike(const char *function, kn_tensor *const *tensors, int count, int stride, int dim);
 /* A dimension of the tensor; negative ones count from the end. */
 kn_status kn_check_dim(const char *function, const kn_tensor *tensor, int *dim);
@@ -33,10 +33,10 @@ static inline bool kn_is_recorded(const kn_tensor *tensor) { return kn_grad_enab
 
 /* --- lists of tensors ------------------------------------------------------------------------------------------- */
 
-void kn_release_all(kn_tensor **tensors, int count); /* and sets them to NULL */
+void kn_release_all(kn_tensor **tensors, int count); /* and sets the entries to NULL */
 
 /* --- packing (coalesce.c) --------------------------------------------------------------------------------------- *
- * Where each tensor of a list lies in a few flat buffers of one dtype each. */
+ * The position of each tensor of a list in a few flat buffers of one dtype each. */
 
 typedef struct kn_coalesced_place {
     int buffer;
@@ -46,7 +46,7 @@ typedef struct kn_coalesced_place {
 typedef struct kn_coalesced_buffer {
     kn_dtype dtype;
     int64_t elements;
-    int tensors; /* how many it holds */
+    int tensors; /* number of tensors in it */
 } kn_coalesced_buffer;
 
 typedef struct kn_layout {
@@ -59,18 +59,18 @@ typedef struct kn_layout {
 kn_status kn_layout_make(kn_layout *layout, kn_tensor *const *tensors, int count, size_t buffer_size);
 void kn_layout_free(kn_layout *layout);
 
-/* Buffer b with the values of its tensors, on `device`, which is theirs. It may be the memory of the only tensor in it:
- * not to be changed. */
+/* Buffer b with the values of its tensors, on `device`, where they are. It may be the memory of its only tensor, so do
+ * not modify it. */
 kn_status kn_layout_pack(const kn_layout *layout, int b, kn_tensor *const *tensors, kn_device *device,
                          kn_tensor **packed);
 kn_status kn_layout_new_buffer(const kn_layout *layout, int b, kn_device *device, kn_tensor **buffer);
-/* The tensors in buffer b as parts of `buffer`, in the shapes of `like`; parts[t] for each tensor t there. */
+/* Views of `buffer` for the tensors in buffer b, in the shapes of `like`; parts[t] for each such tensor t. */
 kn_status kn_layout_unpack(const kn_layout *layout, int b, kn_tensor *buffer, kn_tensor *const *like,
                            kn_tensor **parts);
 
 /* --- the collectives on lists, without gradient, owned results ------------------------------------------------- */
 
-/* copies[i * count + t]: tensor t on devices[i], none of which is the tensors' own. */
+/* copies[i * count + t]: tensor t on devices[i], none of which is the tensors' own device. */
 kn_status kn_broadcast_list(kn_tensor *const *tensors, int count, kn_device *const *devices, int num_devices,
                             size_t buffer_size, kn_tensor **copies);
 

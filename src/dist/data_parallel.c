@@ -1,4 +1,4 @@
-/* dist/data_parallel.c - a module applied on several devices at once, each to a part of the batch. */
+/* dist/data_parallel.c - applies a module on several devices in parallel, each to a part of the batch. */
 #include <string.h>
 
 #include "dist/replicate.h"
@@ -12,7 +12,7 @@ typedef struct data_parallel {
 
 /* --- forward ---------------------------------------------------------------------------------------------------- */
 
-/* Sizes differ by one at most, the larger ones first; one part at least, however empty. Returns how many. */
+/* Sizes differ by at most one, larger ones first; at least one part, even if empty. Returns the number of parts. */
 static int part_sizes(int64_t size, int num_devices, int64_t *sizes)
 {
     int parts = size < num_devices ? (int)(size > 0 ? size : 1) : num_devices;
@@ -21,18 +21,18 @@ static int part_sizes(int64_t size, int num_devices, int64_t *sizes)
     return parts;
 }
 
-/* A call: how it is cut, and what goes into the replicas and comes out of them. */
+/* A call: how it is split, and the replicas' inputs and outputs. */
 typedef struct parallel_call {
     const data_parallel *self;
     int num_inputs, num_outputs;
     int parts;
-    int64_t size; /* of all parts, along the dimension; -1: not known yet */
+    int64_t size; /* total size along the dimension; -1: not known yet */
     int64_t sizes[KN_MAX_DEVICES];
     kn_tensor **inputs;  /* [part * num_inputs + i] */
     kn_tensor **outputs; /* [part * num_outputs + o] */
 } parallel_call;
 
-/* All inputs are cut alike, so they have the same size along the dimension. */
+/* All inputs are split alike, so they must have the same size along the dimension. */
 static kn_status check_input(parallel_call *call, int i, const kn_tensor *x)
 {
     const data_parallel *self = call->self;
@@ -48,10 +48,11 @@ static kn_status check_input(parallel_call *call, int i, const kn_tensor *x)
         call->size = kn_size(x, dim);
     if (kn_size(x, dim) == call->size)
         return KN_OK;
-    return kn_fail(KN_ERR_SHAPE,
-                   "DataParallel: the inputs are cut along dimension %d, where input %d has size %lld, those before it "
-                   "%lld",
-                   self->dim, i, (long long)kn_size(x, dim), (long long)call->size);
+    return kn_fail(
+        KN_ERR_SHAPE,
+        "DataParallel: the inputs are split along dimension %d, where input %d has size %lld, those before it "
+        "%lld",
+        self->dim, i, (long long)kn_size(x, dim), (long long)call->size);
 }
 
 static kn_status check_inputs(parallel_call *call, kn_tensor *const *inputs)
@@ -63,7 +64,7 @@ static kn_status check_inputs(parallel_call *call, kn_tensor *const *inputs)
     return KN_OK;
 }
 
-/* An input that was left out is left out everywhere. */
+/* An omitted input is omitted in all replicas. */
 static kn_status scatter_inputs(parallel_call *call, kn_tensor *const *inputs)
 {
     for (int i = 0; i < call->num_inputs; i++) {
@@ -76,7 +77,7 @@ static kn_status scatter_inputs(parallel_call *call, kn_tensor *const *inputs)
     return KN_OK;
 }
 
-/* Modules and tensors that are made inside forward are made on the replica's device. */
+/* Tensors and modules that forward creates are created on the replica's device. */
 static kn_status run_replicas(const parallel_call *call, kn_module *const *replicas)
 {
     kn_device *before = kn_device_current();
@@ -106,7 +107,7 @@ static kn_status gather_outputs(const parallel_call *call, kn_tensor **outputs)
     return KN_OK;
 }
 
-/* Nothing here waits: copies, replicas and outputs are enqueued, and the devices work side by side. */
+/* Does not wait: copies, replicas and outputs are enqueued, and the devices work in parallel. */
 static kn_status run(parallel_call *call, kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
 {
     kn_module *replicas[KN_MAX_DEVICES] = {module};
@@ -115,7 +116,7 @@ static kn_status run(parallel_call *call, kn_module *module, kn_tensor *const *i
     if (status == KN_OK)
         status = run_replicas(call, replicas);
     for (int i = 1; i < call->parts; i++)
-        kn_module_free(replicas[i]); /* the record keeps the tensors that the backward pass needs */
+        kn_module_free(replicas[i]); /* the tape holds the tensors that the backward pass needs */
     return status == KN_OK ? gather_outputs(call, outputs) : status;
 }
 
@@ -167,7 +168,7 @@ static kn_status settle(data_parallel *self, const kn_data_parallel_params *para
     self->output_device = params->output_device ? params->output_device : self->devices[0];
     if (!kn_device_is_known(self->output_device))
         return kn_fail(KN_ERR_DEVICE,
-                       "DataParallel: the output device is no device that kn_device_open or kn_device_at gave");
+                       "DataParallel: the output device is not a device returned by kn_device_open or kn_device_at");
     return KN_OK;
 }
 
@@ -185,7 +186,7 @@ kn_module *kn_nn_data_parallel_with(kn_module *module, const kn_data_parallel_pa
     if (!wrapper) {
         kn_error_make_sticky();
         if (!module->owned)
-            kn_module_free(module); /* taken over also on failure */
+            kn_module_free(module); /* ownership passes on failure too */
         return NULL;
     }
     const data_parallel *kept = wrapper->self;

@@ -1,4 +1,4 @@
-/* dist/reduce.c - sums over devices, added in the order of the list whatever arrives first, and all_reduce. */
+/* dist/reduce.c - sums over devices, always added in list order. */
 #include <string.h>
 
 #include <koine/ops.h>
@@ -7,13 +7,13 @@
 
 /* --- sums without gradient -------------------------------------------------------------------------------------- */
 
-/* A tensor like `like` with its values, on `device`, that may be changed. */
+/* A copy of `like` on `device` that may be modified. */
 static kn_status copy_to(kn_tensor **copy, kn_tensor *like, kn_device *device)
 {
     return kn_tensor_cast(copy, like, like->dtype, device);
 }
 
-/* *sum += addend, on one device; replaces the tensor where there is no addition in place. */
+/* *sum += addend, on one device; replaces the tensor if it cannot be added to in place. */
 static kn_status add(kn_tensor **sum, kn_tensor *addend)
 {
     if (kn_dtype_is_floating((*sum)->dtype))
@@ -30,8 +30,8 @@ static kn_status add(kn_tensor **sum, kn_tensor *addend)
     return KN_OK;
 }
 
-/* The sum of `count` tensors anywhere on `destination`: all set off before the first is added. Owns and releases them.
- */
+/* The sum on `destination` of `count` tensors anywhere: all copies are enqueued before the first is added. Takes
+ * ownership of the tensors. */
 static kn_status sum_of(kn_tensor **parts, int count, kn_device *destination, kn_tensor **sum)
 {
     kn_status status = KN_OK;
@@ -88,7 +88,7 @@ kn_status kn_reduce_list(kn_tensor *const *inputs, int num_inputs, int count, kn
     return status;
 }
 
-/* --- with gradient: every addend has the sum's ------------------------------------------------------------------- */
+/* --- with gradient: that of the sum goes to every addend ---------------------------------------------------------- */
 
 static kn_status reduce_backward(kn_grad_call *grad)
 {
@@ -125,7 +125,7 @@ static kn_status check(const char *function, kn_tensor *const *inputs, int num_i
     for (int i = 0; i < num_inputs * count; i++) {
         const kn_device *first = kn_device_of(inputs[i / count * count]), *own = kn_device_of(inputs[i]);
         if (own != first)
-            return kn_fail(KN_ERR_DEVICE, "%s: input %d is on %s, but the first of its list on %s", function, i,
+            return kn_fail(KN_ERR_DEVICE, "%s: input %d is on %s, but the first of its list is on %s", function, i,
                            kn_device_string(own), kn_device_string(first));
     }
     return kn_check_destination(function, destination, false);

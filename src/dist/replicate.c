@@ -1,10 +1,11 @@
-/* dist/replicate.c - parameters and buffers to all devices, packed into few transfers, and modules around them. */
+/* dist/replicate.c - copies parameters and buffers to all devices in few packed transfers, and makes modules of
+ * them. */
 #include "dist/replicate.h"
 
-/* The module's state, each tensor once: those that need gradients first, since one recorded call copies them all. */
+/* The module's state, each tensor once: those that need gradients first, because one recorded call copies them all. */
 typedef struct module_state {
     const char *function;
-    const kn_device *device; /* where all of it must be */
+    const kn_device *device; /* where all must be */
     kn_tensor **tensors;
     int count, recorded;
     bool want_recorded; /* what this walk collects */
@@ -37,7 +38,7 @@ static kn_status collect_one(const char *name, kn_tensor *tensor, bool is_buffer
     return KN_OK;
 }
 
-/* `tensors` is the caller's to free. */
+/* The caller frees `tensors`. */
 static kn_status collect(module_state *state, kn_module *module)
 {
     KN_TRY(kn_module_each(module, count_one, state));

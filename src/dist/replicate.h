@@ -5,8 +5,8 @@
 #include "dist/collective.h"
 #include "nn/replica.h"
 
-/* replicas[i] for devices[i], i from `first` on; parameters and buffers must be on devices[0]. Those before `first` are
- * left alone. Free each with kn_module_free. `function` is for the messages. */
+/* Sets replicas[i] for devices[i], i >= first; parameters and buffers must be on devices[0]. Free each with
+ * kn_module_free. `function` is for messages. */
 kn_status kn_replicate(const char *function, kn_module *module, kn_device *const *devices, int num_devices, int first,
                        kn_module **replicas);
 

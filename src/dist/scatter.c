@@ -1,4 +1,4 @@
-/* dist/scatter.c - a tensor in chunks, one per device, and tensors of several devices as one. Each is the other's
+/* dist/scatter.c - splits a tensor into one chunk per device, and joins tensors of several devices. Each is the other's
  * backward pass. */
 #include <inttypes.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 /* --- pieces along a dimension ----------------------------------------------------------------------------------- */
 
-/* The `length` slices of `whole` from `start` on along `dim`. */
+/* A view of `length` indices of `whole` from `start` along `dim`. */
 static kn_status piece(kn_tensor **view, kn_tensor *whole, int dim, int64_t start, int64_t length)
 {
     int64_t shape[KN_MAX_DIMS];
@@ -17,7 +17,7 @@ static kn_status piece(kn_tensor **view, kn_tensor *whole, int dim, int64_t star
     return kn_tensor_view(view, whole, whole->ndim, shape, whole->strides, whole->offset + start * whole->strides[dim]);
 }
 
-/* piece, on `device`: a copy, unless it is there. */
+/* piece, on `device`: a copy unless it is already there. */
 static kn_status piece_on(kn_tensor **result, kn_tensor *whole, int dim, int64_t start, int64_t length,
                           kn_device *device)
 {
@@ -39,7 +39,7 @@ typedef struct scatter_params {
     int64_t sizes[KN_MAX_DEVICES];
 } scatter_params;
 
-/* The input's gradient: the chunks' ones, and zeros where none came. */
+/* The input's gradient: the chunks' gradients, with zeros for missing ones. */
 static kn_status scatter_backward(kn_grad_call *grad)
 {
     const scatter_params *params = grad->params;
@@ -67,7 +67,7 @@ static kn_status scatter_backward(kn_grad_call *grad)
 static const kn_op scatter_op = {
     .name = "scatter", .record_size = sizeof(scatter_params), .is_view = true, .backward = scatter_backward};
 
-/* How torch.chunk cuts; returns how many chunks there are. Nothing gives an empty chunk to each. */
+/* Splits like torch.chunk; returns the number of chunks. Size 0 gives an empty chunk per device. */
 static int default_sizes(int64_t size, int num_devices, int64_t *sizes)
 {
     int64_t each = (size + num_devices - 1) / num_devices;
@@ -142,7 +142,7 @@ typedef struct gather_params {
     int dim;
 } gather_params;
 
-/* A tensor of no dimensions takes one place of a vector. */
+/* A tensor without dimensions counts as one element of a vector. */
 static int64_t length_along(int ndim, const int64_t *shape, int dim) { return ndim == 0 ? 1 : shape[dim]; }
 
 static kn_status gather_backward(kn_grad_call *grad)
@@ -171,7 +171,7 @@ static kn_status gather_backward(kn_grad_call *grad)
 
 static const kn_op gather_op = {.name = "gather", .record_size = sizeof(gather_params), .backward = gather_backward};
 
-/* All copies are set off before anything is waited for. */
+/* All copies are enqueued before anything is waited for. */
 static kn_status fill(kn_tensor *whole, kn_tensor *const *tensors, int count, int dim)
 {
     int64_t start = 0;

@@ -1,4 +1,4 @@
-/* loops/layout.h - operands with any strides over one shape, in as few dimensions as can be. */
+/* loops/layout.h - operands with any strides over one shape, collapsed to as few dimensions as possible. */
 #ifndef KN_LOOPS_LAYOUT_H
 #define KN_LOOPS_LAYOUT_H
 
@@ -6,7 +6,7 @@
 
 #define KN_LAYOUT_LANES 9
 
-/* A lane is what operands that lie alike share. */
+/* Operands with equal strides share a lane. */
 typedef struct kn_layout {
     int ndim; /* at least 1 after kn_layout_collapse */
     int lanes;
@@ -14,12 +14,12 @@ typedef struct kn_layout {
     int64_t strides[KN_LAYOUT_LANES][KN_MAX_DIMS]; /* elements; 0 where broadcast */
 } kn_layout;
 
-/* Drops dimensions of size 1 and joins neighbours that every lane walks as one. There must be an element. */
+/* Drops dimensions of size 1 and merges neighbours that are contiguous in every lane. The shape must not be empty. */
 void kn_layout_collapse(kn_layout *layout);
 
 int64_t kn_layout_count(const kn_layout *layout);
 
-/* One dimension, along which each lane has stride 1 or 0? */
+/* Is there a single dimension, with stride 1 or 0 in each lane? */
 bool kn_layout_is_flat(const kn_layout *layout);
 
 #endif

@@ -1,4 +1,4 @@
-/* loops/operand.h - tensors as the engines see them. */
+/* loops/operand.h - tensor operands of the engines. */
 #ifndef KN_LOOPS_OPERAND_H
 #define KN_LOOPS_OPERAND_H
 
@@ -9,10 +9,10 @@
 typedef struct kn_operand {
     const kn_buffer *buffer;
     int64_t offset; /* elements */
-    kn_dtype dtype; /* in memory; 0 in a problem: an output that is not wanted, an input that these do not need */
-    /* a dtype that values are rounded to as they are loaded (float16, where it is computed in float32); 0: none */
+    kn_dtype dtype; /* in memory; 0 in a problem: unwanted output, or an input that only those need */
+    /* a dtype that values are rounded to on load (float16, when computing in float32); 0: none */
     kn_dtype rounded;
-    int64_t strides[KN_MAX_DIMS]; /* elements, along the problem's dimensions; 0 where it is broadcast */
+    int64_t strides[KN_MAX_DIMS]; /* elements, along the problem's dimensions; 0 where broadcast */
 } kn_operand;
 
 static inline kn_arg kn_operand_argument(const kn_operand *operand)

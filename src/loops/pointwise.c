@@ -1,4 +1,4 @@
-/* loops/pointwise.c - which kernel a problem takes, and its launch. */
+/* loops/pointwise.c - selects a problem's kernel and launches it. */
 #include "loops/pointwise.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "loops/pointwise_source.h"
 #include "loops/vec4.h"
 
-/* kn_runs of cl/pointwise/runs.clh, of which the kernel takes as many rows of strides as it has lanes. */
+/* kn_runs of cl/pointwise/runs.clh; the kernel's has as many rows of strides as it has lanes. */
 typedef struct kn_runs {
     int64_t count, ndim;
     int64_t shape[KN_MAX_DIMS];
@@ -65,7 +65,7 @@ static bool lie_alike(const kn_layout *layout, const int64_t *a, const int64_t *
     return true;
 }
 
-/* The lane of what lies like `operand`, a new one if need be. */
+/* The lane with the strides of `operand`, added if missing. */
 static int lane_of(kn_layout *layout, const kn_operand *operand)
 {
     for (int n = 0; n < layout->lanes; n++)
@@ -162,7 +162,7 @@ kn_status kn_pointwise_build(kn_device *device, kn_pointwise_code *code, kn_dtyp
 
 #define MAX_ARGS (KN_POINTWISE_OUTPUTS + KN_POINTWISE_INPUTS + 1 + KN_POINTWISE_NUMBERS)
 
-/* The whole number next to `value` towards 0, within [low, high]; NaN is 0. C leaves all but the first undefined. */
+/* Truncates towards 0 and clamps to [low, high]; NaN becomes 0. In C, out-of-range and NaN are undefined. */
 static int64_t whole_within(kn_scalar number, int64_t low, int64_t high)
 {
     if (number.is_whole)
@@ -195,7 +195,7 @@ static kn_arg number_argument(char type, kn_dtype dtype, kn_scalar number)
     }
 }
 
-/* On CPU devices a few work-items per core with long loops. */
+/* CPU devices get a few work-items per core with long loops. */
 static size_t work_items(const kn_limits *limits, int64_t count) { return kn_work_items(limits, count, 4096); }
 
 static kn_status launch_on_cpu(kn_stream *stream, kn_launch_params *params, kn_arg *plan, const kn_layout *layout,

@@ -1,5 +1,6 @@
-/* loops/pointwise_cpu.c - kernels for CPU devices: a work-item takes a contiguous range of the elements, flat where all
- * operands lie in line, else run by run (cl/pointwise/runs.clh), one element after the other or by explicit vectors. */
+/* loops/pointwise_cpu.c - kernels for CPU devices: a work-item takes a contiguous range of the elements, flat if all
+ * operands are contiguous, otherwise run by run (cl/pointwise/runs.clh), one element at a time or with explicit
+ * vectors. */
 #include <stdio.h>
 
 #include "loops/pointwise_writer.h"
@@ -17,7 +18,7 @@ static void write_bindings(const kn_writer *w)
 
 typedef enum advance { UNIT, SAME, ANY } advance;
 
-/* One element after the other: for (; begin < end; ...). `steps`: of each input; `unit`: of the outputs. */
+/* A scalar loop: for (; begin < end; ...). `steps`: of each input; `unit`: outputs have step 1. */
 static void write_loop(const kn_writer *w, const char *begin, const char *end, const char *in, const char *out,
                        const advance *steps, bool unit)
 {
@@ -42,7 +43,7 @@ static void write_loop(const kn_writer *w, const char *begin, const char *end, c
     kn_text_append(w->out, "} }\n");
 }
 
-/* A vector after the other. `steps` are expressions of each lane's step. */
+/* A loop over vectors. `steps` are the expressions of each lane's step. */
 static void write_vector_loop(const kn_writer *w, const char *begin, const char *end, const char *in, const char *out,
                               char (*steps)[KN_WRITER_NAME])
 {
@@ -87,7 +88,7 @@ void kn_write_flat(const kn_writer *w)
     kn_text_append(w->out, "}\n");
 }
 
-/* Pointers to the present run's elements. */
+/* Pointers to the current run's elements. */
 static void write_run(const kn_writer *w)
 {
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
@@ -101,10 +102,10 @@ static void write_run(const kn_writer *w)
     kn_text_append(w->out, "\n");
 }
 
-/* The lanes that have a stride of their own; more than two of them share one general loop. */
+/* Up to this many lanes get specialised loops; more use the general loop. */
 enum { CASES = 2 };
 
-/* Bit n of `same`: lane 1 + n is the same for the whole run; the others have stride 1. */
+/* Bit n of `same`: lane 1 + n has stride 0 along the run; the others have stride 1. */
 static void write_case(const kn_writer *w, int lanes, unsigned same)
 {
     advance steps[KN_POINTWISE_INPUTS];
@@ -131,7 +132,7 @@ static void write_run_loops(const kn_writer *w, int lanes)
     write_loop(w, "0", "kn_length", "kn_x", "kn_y", any, false);
 }
 
-/* Whether short runs are worth laying out: where one of several operands may be broadcast, all of plain storage. */
+/* Is it worth copying short runs into tiles? If one of several operands may be broadcast and none needs conversion. */
 static bool lays_out(const kn_writer *w, int lanes)
 {
     int operands = 0;

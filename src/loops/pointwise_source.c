@@ -1,7 +1,7 @@
 /* loops/pointwise_source.c - writes pointwise kernels.
  *
- * All names in them but the code's letters begin with kn_, KN_ or are OpenCL's: what a user's code defines stands
- * before the kernel and changes nothing in it. */
+ * All names in them except the code's letters begin with kn_ or KN_ or belong to OpenCL, so definitions in a user's
+ * code, which precedes the kernel, cannot interfere. */
 #include "loops/pointwise_writer.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_
 
 /* --- elements ----------------------------------------------------------------------------------------------------- */
 
-/* What input i is while it is computed on. */
+/* The type of input i in the computation. */
 const char *kn_writer_type(const kn_writer *w, int i)
 {
     if (!has(w->code->raw, w->code->inputs[i]))
@@ -49,7 +49,7 @@ void kn_write_load(const kn_writer *w, int i, const char *pointer, const char *a
         kn_text_format(w->out, "%s(%s, %s); ", load, pointer, at);
 }
 
-/* How a value is converted to what output i holds. */
+/* How a value is converted to output i's dtype. */
 const char *kn_writer_store(const kn_writer *w, int i)
 {
     const int dtype = w->form->outputs[i];
@@ -74,7 +74,7 @@ void kn_write_statements(const kn_writer *w)
         kn_text_format(w->out, "%s ", w->code->statements);
 }
 
-/* The pointer that input i is read from, `kind` being "in" (the whole) or "x" (from the present run on). */
+/* The pointer that input i is read from; `in` is "in" (the whole operand) or "x" (from the current run on). */
 const char *kn_writer_pointer(const kn_writer *w, int i, const char *in, const char *out, char name[KN_WRITER_NAME])
 {
     if (w->form->aliased[i])
@@ -84,7 +84,7 @@ const char *kn_writer_pointer(const kn_writer *w, int i, const char *in, const c
     return name;
 }
 
-/* --- the beginning ------------------------------------------------------------------------------------------------ */
+/* --- kernel head -------------------------------------------------------------------------------------------------- */
 
 static const char *number_type(const kn_writer *w, int i)
 {

@@ -7,18 +7,18 @@
 
 /* How a kernel walks its operands. */
 typedef enum kn_walk {
-    KN_WALK_FLAT, /* CPU: all of it in line, or the same for all elements */
+    KN_WALK_FLAT, /* CPU: each operand contiguous or a scalar */
     KN_WALK_RUNS, /* CPU: any strides (cl/pointwise/runs.clh) */
     KN_WALK_VEC4  /* GPU: any strides (cl/pointwise/vec4.clh) */
 } kn_walk;
 
-/* All that the text depends on beside the code: compared byte by byte. */
+/* Everything that the source depends on besides the code; compared bytewise. */
 typedef struct kn_pointwise_form {
-    uint8_t walk, compute, vector;         /* kn_walk; kn_dtype; elements of an explicit vector, 0: none */
-    uint8_t outputs[KN_POINTWISE_OUTPUTS]; /* kn_dtype; 0: not wanted */
+    uint8_t walk, compute, vector;         /* kn_walk; kn_dtype; explicit vector length, 0: none */
+    uint8_t outputs[KN_POINTWISE_OUTPUTS]; /* kn_dtype; 0: unwanted */
     uint8_t inputs[KN_POINTWISE_INPUTS];   /* kn_dtype; 0: not read */
     uint8_t rounded[KN_POINTWISE_INPUTS];
-    uint8_t lane[KN_POINTWISE_INPUTS]; /* of loops/layout.h; 0: it lies as the outputs do */
+    uint8_t lane[KN_POINTWISE_INPUTS]; /* as in loops/layout.h; 0: strides of the outputs */
     uint8_t lanes;
     uint8_t spread[KN_POINTWISE_INPUTS];  /* of a flat walk: one element for all */
     uint8_t aliased[KN_POINTWISE_INPUTS]; /* 1 + the output that it is; 0: none */
@@ -29,8 +29,8 @@ bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_
 
 #define KN_POINTWISE_PREFIX "pointwise_"
 
-/* Parameters of the kernel, which is called KN_POINTWISE_PREFIX and the code's name: the wanted outputs, the
- * inputs that are read and not aliased, the number of elements (flat) or a kn_runs or kn_vec4_plan, the numbers. */
+/* The kernel is named KN_POINTWISE_PREFIX plus the code's name. Its parameters: the wanted outputs, the inputs that are
+ * read and not aliased, the number of elements (flat) or a kn_runs or kn_vec4_plan, the numbers. */
 void kn_pointwise_write(kn_text *out, const kn_pointwise_code *code, const kn_pointwise_form *form);
 
 #endif

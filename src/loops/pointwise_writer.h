@@ -1,4 +1,4 @@
-/* loops/pointwise_writer.h - what the writers of kernels for CPU devices and for GPUs share. */
+/* loops/pointwise_writer.h - shared by the kernel writers for CPU devices and GPUs. */
 #ifndef KN_LOOPS_POINTWISE_WRITER_H
 #define KN_LOOPS_POINTWISE_WRITER_H
 
@@ -11,29 +11,29 @@ typedef struct kn_writer {
     kn_text *out;
     const kn_pointwise_code *code;
     const kn_pointwise_form *form;
-    const char *prefix; /* of the code's letters: a user's macro may be called `a` */
+    const char *prefix; /* for the code's letters, because a user's macro may be called `a` */
 } kn_writer;
 
 static inline int kn_writer_inputs(const kn_writer *w) { return (int)strlen(w->code->inputs); }
 static inline bool kn_writer_reads(const kn_writer *w, int i) { return w->form->inputs[i] != 0; }
 static inline bool kn_writer_wants(const kn_writer *w, int i) { return w->form->outputs[i] != 0; }
 
-/* A parameter of its own: read, and not the output that it is changed into. */
+/* Does input i have its own parameter, that is: is it read, and not an output changed in place? */
 static inline bool kn_writer_has_parameter(const kn_writer *w, int i)
 {
     return kn_writer_reads(w, i) && !w->form->aliased[i];
 }
 
-/* OpenCL C's type of a dtype as it lies in memory. */
+/* The OpenCL C storage type of a dtype. */
 static inline const char *kn_storage_type(int dtype) { return kn_dtype_cl((kn_dtype)dtype); }
 
-/* What input i is while it is computed on. */
+/* The type of input i in the computation. */
 const char *kn_writer_type(const kn_writer *w, int i);
 
-/* The macro (cl/pointwise/elements.clh) that converts a value to what output i holds. */
+/* The macro (cl/pointwise/elements.clh) that converts a value to output i's dtype. */
 const char *kn_writer_store(const kn_writer *w, int i);
 
-/* What input i is read from: `in` and its number, or, of one that is changed, `out` and the output's. */
+/* The pointer for input i: `in` and its number or, if it is changed in place, `out` and the output's number. */
 #define KN_WRITER_NAME 48
 const char *kn_writer_pointer(const kn_writer *w, int i, const char *in, const char *out, char name[KN_WRITER_NAME]);
 
@@ -42,7 +42,7 @@ void kn_write_load(const kn_writer *w, int i, const char *pointer, const char *a
 void kn_write_stores(const kn_writer *w, const char *pointer, const char *at);
 void kn_write_statements(const kn_writer *w);
 
-/* The kernel's head, up to its brace, and its numbers by their names. */
+/* The kernel's head, including its opening brace, and declarations of its numbers. */
 void kn_write_parameters(const kn_writer *w, const char *plan);
 void kn_write_numbers(const kn_writer *w);
 

@@ -1,4 +1,4 @@
-/* loops/rows.c - which kernels a problem takes, and their launches. */
+/* loops/rows.c - selects a problem's kernels and launches them. */
 #include "loops/rows.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ typedef struct rows_plan {
     int32_t backwards;
 } rows_plan;
 
-/* What the first of two launches leaves to the second: a field of each chunk's state after another, the place last. */
+/* What the first of two launches passes to the second: for each field an array over all chunks, the place last. */
 typedef struct rows_fields {
     kn_buffer *buffer;
     int64_t count; /* [outer, chunks, inner] */
@@ -31,7 +31,7 @@ static int count_fields(const kn_rows_code *code) { return (int)strlen(code->sta
 
 /* --- the form ----------------------------------------------------------------------------------------------------- */
 
-/* Is an output the place by itself? */
+/* Is an output just the place? */
 static bool is_place(const kn_rows_code *code, const char *value)
 {
     return code->place && value[0] == code->place && value[1] == '\0';
@@ -67,7 +67,7 @@ static kn_rows_walk walk_of(const kn_rows_problem *p, kn_chunks chunks, const kn
 static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_chunks chunks, const kn_limits *limits)
 {
     kn_rows_form form;
-    memset(&form, 0, sizeof form); /* compared byte by byte */
+    memset(&form, 0, sizeof form); /* compared bytewise */
     form.stage = (uint8_t)stage;
     form.walk = (uint8_t)walk_of(p, chunks, limits);
     form.compute = (uint8_t)p->compute;
@@ -102,7 +102,7 @@ static bool uses_f64(const kn_rows_problem *p)
 
 /* --- arguments ---------------------------------------------------------------------------------------------------- */
 
-/* Field i; the place is the one after the last. */
+/* Field i; the place follows the last field. */
 static kn_arg field_argument(const kn_rows_problem *p, const rows_fields *fields, int i)
 {
     return kn_arg_buffer(fields->buffer, i * fields->count * (int64_t)kn_dtype_size(p->compute));
@@ -134,7 +134,7 @@ static int add_inputs(kn_arg *args, const kn_rows_problem *p, const rows_fields 
         args[count++] = field_argument(p, fields, i);
     if (form->stage == KN_ROWS_SCAN) {
         args[count++] = kn_operand_argument(&p->inputs[0]);
-        for (int i = 0; i < count_fields(p->code); i++) /* not looked at where nothing is cut */
+        for (int i = 0; i < count_fields(p->code); i++) /* ignored if nothing is cut */
             args[count++] = fields ? field_argument(p, fields, i) : kn_operand_argument(&p->inputs[0]);
         return count;
     }
@@ -148,14 +148,14 @@ static int add_inputs(kn_arg *args, const kn_rows_problem *p, const rows_fields 
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
 
-/* Tasks of a CPU device's kernel, a few of its work-items per core. */
+/* Tasks of a CPU device's kernel; a few work-items per core. */
 static kn_work_size work_on_cpu(const kn_limits *limits, const kn_rows_problem *p, kn_chunks chunks)
 {
     const int64_t tasks = p->outer * chunks.count * (p->inner == 1 ? 1 : ceil_div(p->inner, 64));
     return (kn_work_size){.global = (size_t)smaller(tasks, 4 * (int64_t)limits->compute_units)};
 }
 
-/* Long columns are shared by a work-group's lines, short ones are a work-item's. */
+/* A long column is shared by a work-group's lines, a short one belongs to one work-item. */
 static kn_work_size work_on_gpu(const kn_limits *limits, const kn_rows_problem *p, const kn_rows_form *form,
                                 kn_chunks chunks, rows_plan *plan)
 {

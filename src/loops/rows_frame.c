@@ -1,5 +1,5 @@
-/* loops/rows_frame.c - what stands around a code's functions in a kernel for rows: definitions, parameters, and what is
- * the same for all elements of a row. */
+/* loops/rows_frame.c - what surrounds a code's functions in a kernel for rows: definitions, parameters and the row's
+ * constants. */
 #include "loops/rows_writer.h"
 
 static bool compensates(const rows_writer *w) { return w->code->is_sum && is_real(w); }
@@ -12,7 +12,7 @@ static const char *bounds_of(int dtype)
                            : "#define KN_LOWEST ((T)INT_MIN)\n#define KN_HIGHEST ((T)INT_MAX)\n";
 }
 
-/* A sum's lanes lie as elements do where there is one field. */
+/* With a single field, a sum's lanes have the layout of elements. */
 static bool fits_side_by_side(const rows_writer *w)
 {
     return w->code->is_sum && strlen(w->code->state) == 1 && !w->code->per_row && !w->code->per_place &&
@@ -73,7 +73,7 @@ void kn_rows_write_parameters(const rows_writer *w)
         kn_text_format(w->out, "KN_BIND_IN(%s, kn_in%d); ", kn_dtype_cl(w->inputs[i].dtype), i);
     if (finds_places(w))
         kn_text_append(w->out, "KN_BIND_IN(long, kn_places); ");
-    /* A copy, which no store can change: its fields stay in registers. */
+    /* A copy that no store can alias: its fields stay in registers. */
     kn_text_append(w->out, "const kn_rows_plan kn_plan = kn_given; const kn_operands kn_x = {");
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "kn_in%d, ", i);

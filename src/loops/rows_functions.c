@@ -1,13 +1,13 @@
-/* loops/rows_functions.c - a code's texts as functions of one width: of single elements, or of vectors.
+/* loops/rows_functions.c - a code's texts as functions of one width, on scalars or on vectors.
  *
- * Functions of a state take the number of the pass, which is a constant wherever they are called. */
+ * Functions on a state take the number of the pass, a constant wherever they are called. */
 #include "loops/rows_writer.h"
 
 static bool compensates(const rows_writer *w, int pass) { return w->passes[pass]->is_sum && is_real(w); }
 
 static bool compensates_any(const rows_writer *w) { return compensates(w, 0) || compensates(w, w->num_passes - 1); }
 
-/* What follows is done in that pass. */
+/* What follows is for that pass only. */
 static void begin_pass(const rows_writer *w, int pass)
 {
     if (w->num_passes > 1)
@@ -41,8 +41,7 @@ void kn_rows_write_types(const rows_writer *w, rows_width v)
 
 void kn_rows_write_end_of_types(const rows_writer *w) { kn_text_append(w->out, "#undef T\n#undef C\n"); }
 
-/* The letters of what is the same for all elements of a row before `pass`: numbers, inputs that there are one of for
- * each row, and what earlier passes found. */
+/* The letters of a row's constants that are known before `pass`: numbers, per-row inputs, results of earlier passes. */
 static void list_fixed(const rows_writer *w, int pass, char letters_[32])
 {
     int count = 0;
@@ -73,7 +72,7 @@ static void write_fixed(const rows_writer *w, rows_width v)
 
 /* --- locals ------------------------------------------------------------------------------------------------------- */
 
-/* A place that is not wanted is there all the same, for the texts. */
+/* Including an unwanted place, which the texts may use. */
 void kn_rows_write_fields(const rows_writer *w, rows_width v, int pass)
 {
     const char *state = w->passes[pass]->state;
@@ -126,8 +125,8 @@ void kn_rows_write_load(const rows_writer *w, int i, int width, const char *poin
         kn_text_format(w->out, "KN_TAKE_%s_VECTOR(%d, %sin%d, %s)", kn_rows_kind_of(input), width, pointer, i, at);
 }
 
-/* kn_load: the element at `at`, at place `k` of its row; kn_load_part: `count` that lie `step` apart, where `room`
- * elements may be read. Down columns all lanes are at one place. */
+/* kn_load: the element at `at`, index `k` of its row; kn_load_part: `count` of them, `step` apart, where `room` elements
+ * may be read. Down columns all lanes have the same index. */
 static void write_element_load(const rows_writer *w, rows_width v, bool part)
 {
     kn_text_format(w->out,
@@ -190,7 +189,7 @@ static void write_merge(const rows_writer *w, rows_width v)
     kn_text_append(w->out, "}\n");
 }
 
-/* kn_step: adds an element at place i. What the last pass keeps of it is seen by the map. */
+/* kn_step: adds the element with index i; the last pass may change it for the map. */
 static void write_step(const rows_writer *w, rows_width v)
 {
     const bool combines = w->form->stage == KN_ROWS_COMBINED;
@@ -217,7 +216,7 @@ static void write_step(const rows_writer *w, rows_width v)
     kn_text_append(w->out, "}\n");
 }
 
-/* kn_take: loads the element at place i and adds it; `part` of a vector where `count` tells how much of it is there. */
+/* kn_take: loads elements and adds them; `part`: a partial vector of `count` elements. */
 static void write_take(const rows_writer *w, rows_width v, bool part)
 {
     kn_text_format(w->out,
@@ -277,9 +276,9 @@ static void write_total(const rows_writer *w, rows_width v)
     kn_text_append(w->out, "}\n");
 }
 
-/* --- what a map takes beside -------------------------------------------------------------------------------------- */
+/* --- maps --------------------------------------------------------------------------------------------------------- */
 
-/* kn_finish: what later passes and the map know of the row, from the state of all of it. */
+/* kn_finish: the row's constants, from the state of the whole row. */
 static void write_finish(const rows_writer *w, rows_width v)
 {
     kn_text_format(w->out, "KN_INLINE void kn_finish%s(const int kn_pass, const kn_state%s *kn_s, kn_fixed%s *kn_f) { ",
@@ -299,7 +298,7 @@ static void write_finish(const rows_writer *w, rows_width v)
     kn_text_append(w->out, "}\n");
 }
 
-/* kn_map: the result of the element at place i; `kept`: the element is as the last pass left it. */
+/* kn_map: the result of the element with index i; `kept`: the element is as the last pass left it. */
 static void write_map(const rows_writer *w, rows_width v)
 {
     kn_text_format(w->out,
@@ -313,7 +312,7 @@ static void write_map(const rows_writer *w, rows_width v)
     kn_text_format(w->out, "return %s; }\n", w->code->map);
 }
 
-/* kn_choose: takes the other state in the lanes that are there. kn_spread: a state in all lanes. */
+/* kn_choose: takes the other state in the lanes that exist. kn_spread: copies a state to all lanes. */
 static void write_lanes(const rows_writer *w, rows_width v)
 {
     kn_text_format(w->out,

@@ -22,7 +22,7 @@ static kn_chunks cut_columns(int64_t outer, int64_t n, int64_t inner)
 {
     const int64_t tiles = outer * ceil_div(inner, 64);
 
-    if (tiles >= 256 || n * inner <= 131072) /* a launch more would take longer than the pieces save */
+    if (tiles >= 256 || n * inner <= 131072) /* a second launch would cost more than it saves */
         return cut(n, 1, 1);
     return cut(n, smaller(ceil_div(n * inner, 16384), ceil_div(1024, tiles)), 16);
 }

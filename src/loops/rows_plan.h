@@ -1,23 +1,23 @@
-/* loops/rows_plan.h - how work on rows is shared out: by the sizes alone where the order of a sum depends on it, so that
- * equal inputs give equal bits on every device of a kind. */
+/* loops/rows_plan.h - how work on rows is divided: by the sizes alone where the order of a sum depends on it, so that
+ * equal inputs give equal bits on all devices of a kind. */
 #ifndef KN_LOOPS_ROWS_PLAN_H
 #define KN_LOOPS_ROWS_PLAN_H
 
 #include "loops/work_size.h"
 
-/* Into how many chunks of `length` the middle of [outer, n, inner], n > 0, is cut for the first of two launches; one
- * chunk: a launch is enough. */
+/* Splits the middle dimension of [outer, n, inner], n > 0, into `count` chunks of `length` for the first of two
+ * launches; one chunk: a single launch is enough. */
 typedef struct kn_chunks {
     int64_t length, count;
 } kn_chunks;
 kn_chunks kn_split_middle(int64_t outer, int64_t n, int64_t inner);
 
-/* Work-items for `tasks` pieces that a CPU device gives to a work-item each, and the other devices to a work-group of
- * 256 (or fewer, a power of two). */
+/* Work-items for `tasks` tasks: one work-item each on a CPU device, one work-group of up to 256 (a power of two) on
+ * other devices. */
 kn_work_size kn_work_for_groups(const kn_limits *limits, int64_t tasks);
 
-/* How many work-items of a work-group of `local`, a power of two, share a run of `n`: so many that each has `terms` at
- * most, where there are enough. With 16 the tree that joins them costs no more than the terms. */
+/* How many work-items of a work-group of `local`, a power of two, share a run of `n`, so that each has at most `terms`
+ * if there are enough. With 16 the reduction tree costs no more than the terms. */
 int kn_team_for(int64_t n, int64_t terms, size_t local);
 
 /* How many elements of its row, each of so many inputs, a work-item of a GPU keeps in registers between the passes of a

@@ -1,7 +1,7 @@
-/* loops/rows_results.c - stores the results of rows: in the outputs' dtypes, and places in the row they are counted in. */
+/* loops/rows_results.c - stores the results of rows, converted to the outputs' dtypes. */
 #include "loops/rows_writer.h"
 
-/* Where results go, as parameters (`declared`) and as arguments. */
+/* The destinations of results, as parameters (`declared`) or as arguments. */
 static void write_targets(const rows_writer *w, bool declared)
 {
     for (int i = 0; i < w->num_outputs; i++) {
@@ -29,7 +29,7 @@ static const char *place_of(const rows_writer *w)
     return finds_places(w) ? "kn_places[kn_from + kn_j * kn_apart + kn_p * kn_inner]" : "kn_first + (long)kn_p";
 }
 
-/* Output i, kn_value, of vectors. */
+/* Stores kn_value, a vector, to output i. */
 static void write_vector_store(const rows_writer *w, int i, int width)
 {
     const rows_output *o = &w->outputs[i];
@@ -64,8 +64,8 @@ static void write_store(const rows_writer *w, int i)
         kn_text_format(w->out, "%s(%s, kn_value, kn_out%d, kn_to); ", store_of(w, o->dtype), kn_dtype_cl(o->dtype), i);
 }
 
-/* kn_put: stores the results of `count` rows. The first element's place is `first`; element 0 of the first row lies at
- * `from`, of the next one `apart` further. */
+/* kn_put: stores the results of `count` rows. The first element has index `first`; element 0 of the first row is at
+ * `from`, that of the next row `apart` further. */
 void kn_rows_write_put(const rows_writer *w, rows_width v)
 {
     kn_text_format(w->out,

@@ -1,10 +1,10 @@
-/* loops/rows_source.c - writes kernels for rows: a code's texts as functions of single elements and of vectors, for the
- * walks of cl/rows. All names in them but the code's letters, T and C begin with kn_, KN_ or are OpenCL's. */
+/* loops/rows_source.c - writes kernels for rows: a code's texts as functions on scalars and on vectors, for the walks
+ * of cl/rows. All names in them except the code's letters, T and C begin with kn_ or KN_ or belong to OpenCL. */
 #include "loops/rows_writer.h"
 
-/* --- what is read and written ------------------------------------------------------------------------------------- */
+/* --- inputs and outputs ------------------------------------------------------------------------------------------- */
 
-/* The fields that an earlier launch left: elements of the second stage, but not of a scan. */
+/* The fields from an earlier launch: elements of the second stage, but not of a scan. */
 static void list_fields(rows_writer *w)
 {
     for (int i = 0; w->code->state[i]; i++)
@@ -49,7 +49,9 @@ static void list_outputs(rows_writer *w)
         w->outputs[w->num_outputs++] = (rows_output){w->place, 1, KN_I64, true};
 }
 
-/* Loads of a part of a vector, for each input. */
+/* --- kernels ------------------------------------------------------------------------------------------------------ */
+
+/* Partial vector loads, for each input. */
 static void write_parts(const rows_writer *w)
 {
     for (int i = 0; i < w->num_inputs; i++)

@@ -1,6 +1,6 @@
-/* loops/rows_writer.h - what the parts of the writer of kernels for rows share: rows_source.c lists what is read and
- * written and puts the kernel together, rows_functions.c writes a code's texts as functions of one width, rows_results.c
- * stores results, rows_frame.c writes the kernel's parameters and what is the same for a row. */
+/* loops/rows_writer.h - what the parts of the writer of kernels for rows share: rows_source.c lists inputs and
+ * outputs and puts the kernel together, rows_functions.c writes a code's texts as functions of one width,
+ * rows_results.c stores results, rows_frame.c writes the kernel's parameters and the row's constants. */
 #ifndef KN_LOOPS_ROWS_WRITER_H
 #define KN_LOOPS_ROWS_WRITER_H
 
@@ -16,14 +16,14 @@ enum { MAX_INPUTS = KN_ROWS_STATE + KN_ROWS_INPUTS, MAX_OUTPUTS = KN_ROWS_STATE 
 /* Where an input's elements are. */
 typedef enum rows_extent { PER_ELEMENT, PER_ROW, PER_PLACE, FIELD_BEFORE } rows_extent;
 
-/* What the kernel reads. */
+/* A kernel input. */
 typedef struct rows_input {
-    char letter; /* a field's is a capital */
+    char letter; /* fields have capital letters */
     kn_dtype dtype;
     rows_extent extent;
 } rows_input;
 
-/* What it writes for each row; the place is stored as int64. */
+/* A kernel output with one element per row; the place is stored as int64. */
 typedef struct rows_output {
     const char *value;
     int length; /* of its text */
@@ -39,7 +39,7 @@ typedef struct rows_writer {
     rows_input inputs[MAX_INPUTS];
     rows_output outputs[MAX_OUTPUTS];
     int num_passes, num_inputs, num_outputs;
-    char place[2]; /* as a string; empty: not wanted */
+    char place[2]; /* as a string; empty: unwanted */
 } rows_writer;
 
 /* Functions and types of one width. */
@@ -65,25 +65,25 @@ static inline bool is_loaded(const rows_input *input)
 void kn_rows_write_types(const rows_writer *w, rows_width v);
 void kn_rows_write_end_of_types(const rows_writer *w);
 
-/* Input i from element `at` of `pointer`, `width` of them. */
+/* Loads `width` elements of input i from element `at` of `pointer`. */
 void kn_rows_write_load(const rows_writer *w, int i, int width, const char *pointer, const char *at);
 
 /* The macro that loads an input: KN_TAKE_ and this. */
 const char *kn_rows_kind_of(const rows_input *input);
 
-/* Locals: the fields of a pass, and what is the same for all elements of a row before that pass. */
+/* Declares as locals the fields of a pass, and the row's constants that are known before it. */
 void kn_rows_write_fields(const rows_writer *w, rows_width v, int pass);
 void kn_rows_write_fixed_locals(const rows_writer *w, int pass);
 
 /* All functions of single elements, or of vectors. */
 void kn_rows_write_functions(const rows_writer *w, rows_width v);
 
-/* kn_join: half of a vector's lanes with the other half, down to one. */
+/* kn_join: merges a vector's halves repeatedly, down to one lane. */
 void kn_rows_write_join(const rows_writer *w);
 
 /* --- rows_results.c ----------------------------------------------------------------------------------------------- */
 
-/* kn_put, and KN_PUT, which calls it; of vectors with how many elements there are and how far apart their rows begin. */
+/* kn_put, and KN_PUT, which calls it; for vectors with the element count and the distance between rows. */
 void kn_rows_write_put(const rows_writer *w, rows_width v);
 void kn_rows_write_put_macro(const rows_writer *w, rows_width v, bool counts);
 
@@ -92,10 +92,10 @@ void kn_rows_write_put_macro(const rows_writer *w, rows_width v, bool counts);
 void kn_rows_write_definitions(const rows_writer *w);
 void kn_rows_write_parameters(const rows_writer *w);
 
-/* KN_FIX and its kind: what is fixed for the row, for `width` neighbouring rows (`across`), or in all lanes. */
+/* KN_FIX and variants: the row's constants, for `width` neighbouring rows (`across`) or the same in all lanes. */
 void kn_rows_write_fix(const rows_writer *w, const char *name, rows_width v, bool across);
 
-/* KN_EARLIER: the state that another launch left, from element `at` of the fields. */
+/* KN_EARLIER: loads a state of the earlier launch, from element `at` of the fields. */
 void kn_rows_write_earlier(const rows_writer *w);
 
 #endif

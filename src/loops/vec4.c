@@ -1,5 +1,5 @@
-/* loops/vec4.c - plans of elementwise kernels on GPUs: whether four elements are a vector, what places are divided by,
- * and what is too large for 32 bits. See quads.h. */
+/* loops/vec4.c - plans elementwise kernels on GPUs: whether four elements form a vector, the divisors for index
+ * arithmetic, and splitting of launches too large for 32-bit indices. See vec4.h. */
 #include "loops/vec4.h"
 
 #include <string.h>
@@ -7,11 +7,11 @@
 #include "base/divisor.h"
 #include "base/error.h"
 
-#define MAX_ELEMENTS 0x7fffff00 /* of a launch: places are 32-bit numbers, rounded up to whole groups */
+#define MAX_ELEMENTS 0x7fffff00 /* per launch: indices are 32 bits, rounded up to whole groups */
 #define SPACING 32              /* KN_VEC4_SPACING of the kernels */
-#define ITEMS_PER_UNIT 8192     /* four times what runs at once: few of them loop often, and none ends alone */
+#define ITEMS_PER_UNIT 8192     /* four times what runs concurrently: few long loops and no long tail */
 
-/* kn_vec4_plan of cl/pointwise/vec4.clh, whose rows are as long as there are lanes: its size is a multiple of 8. */
+/* kn_vec4_plan of cl/pointwise/vec4.clh, whose rows are as long as there are lanes; its size is a multiple of 8. */
 typedef struct vec4_plan {
     size_t size;
     _Alignas(8) uint8_t bytes[40 * KN_LAYOUT_LANES + 104];
@@ -23,7 +23,7 @@ static void put(vec4_plan *plan, const void *value, size_t size)
     plan->size += size;
 }
 
-/* Every place is a 32-bit number from the start on. */
+/* Do all offsets from the start fit 32 bits? */
 static bool fits(const kn_layout *l)
 {
     if (kn_layout_count(l) > MAX_ELEMENTS)
@@ -38,7 +38,7 @@ static bool fits(const kn_layout *l)
     return true;
 }
 
-/* Whether four neighbours are a vector wherever they begin. */
+/* Do any four neighbours form a vector? */
 static bool is_in_line(const kn_vec4_plan *quads)
 {
     const kn_layout *l = &quads->layout;
@@ -128,7 +128,7 @@ static kn_status launch_part(kn_stream *stream, const kn_limits *limits, const k
     return kn_launch(stream, &part);
 }
 
-/* The first half of the largest dimension becomes `first`, the rest stays. Quarters stay together. */
+/* Moves the first half of the largest dimension to `first`. Does not split groups of four. */
 static void halve(kn_vec4_plan *quads, kn_vec4_plan *first)
 {
     kn_layout *l = &quads->layout;

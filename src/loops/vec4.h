@@ -1,20 +1,20 @@
-/* loops/vec4.h - launches over operands with any strides on GPUs: four elements per work-item and step, as
- * cl/pointwise/vec4.clh finds them. */
+/* loops/vec4.h - launches over operands with any strides on GPUs: four elements per work-item and step
+ * (cl/pointwise/vec4.clh). */
 #ifndef KN_LOOPS_VEC4_H
 #define KN_LOOPS_VEC4_H
 
 #include "loops/layout.h"
 #include "rt/rt.h"
 
-/* What a kernel goes over. Lane 0 is the outputs'. */
+/* A kernel's iteration space. Lane 0 belongs to the outputs. */
 typedef struct kn_vec4_plan {
     kn_layout layout;
-    int64_t start[KN_LAYOUT_LANES]; /* elements, from where the kernel's pointers are */
-    bool aligned[KN_LAYOUT_LANES];  /* four elements at a time may be read from there on */
+    int64_t start[KN_LAYOUT_LANES]; /* elements, relative to the kernel's pointers */
+    bool aligned[KN_LAYOUT_LANES];  /* aligned for loads of four elements */
 } kn_vec4_plan;
 
-/* Launches `params`, whose argument number `plan` becomes the kn_vec4_plan of the kernel, and whose sizes are set here:
- * several times if there are 2^31 elements and more. */
+/* Launches `params` with argument number `plan` set to the kernel's kn_vec4_plan and the sizes set here; several
+ * launches for 2^31 elements or more. */
 kn_status kn_launch_vec4(kn_stream *stream, const kn_limits *limits, const kn_launch_params *params, int plan,
                          const kn_vec4_plan *quads);
 

@@ -36,7 +36,7 @@ static kn_status write_source(kn_user_source *source, const kn_kernel_request *r
     return status;
 }
 
-/* Two threads may both add one: the texts are the same. */
+/* Two threads may both add one, with the same source. */
 static kn_status add(const kn_written_kernel **kernel, kn_written_kernels *kernels, const kn_kernel_request *r)
 {
     kn_written_kernel *made = kn_calloc(1, sizeof *made + r->form_size);

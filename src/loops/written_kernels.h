@@ -1,4 +1,4 @@
-/* loops/written_kernels.h - kernels that the engines write at run time, kept by what they were written for. */
+/* loops/written_kernels.h - cache of the kernels that the engines write at run time, keyed by form. */
 #ifndef KN_LOOPS_WRITTEN_KERNELS_H
 #define KN_LOOPS_WRITTEN_KERNELS_H
 
@@ -17,20 +17,20 @@ typedef struct kn_written_kernels {
 typedef void (*kn_kernel_writer)(kn_text *out, const void *code, const void *form);
 
 typedef struct kn_kernel_request {
-    const char *prefix, *name; /* the kernel's name is both */
+    const char *prefix, *name; /* concatenated to the kernel's name */
     const void *code, *form;
-    size_t form_size; /* bytes, compared as such */
+    size_t form_size; /* bytes; compared bytewise */
     kn_kernel_writer write;
 } kn_kernel_request;
 
-/* The kernel, written at the first request. Lives until kn_written_kernels_free. */
+/* The kernel, written on first request. Lives until kn_written_kernels_free. */
 kn_status kn_written_kernel_get(const kn_user_source **kernel, kn_written_kernels *kernels,
                                 const kn_kernel_request *request);
 
 void kn_written_kernels_free(kn_written_kernels *kernels);
 
-/* Options to build with: literals are single unless it is double that is computed in, so that they are as precise as
- * T and none that vectors of floats refuse. `uses_f64`: double is also read or written. */
+/* Build options: literals are single precision unless the compute type is double, because double literals do not mix
+ * with float vectors. `uses_f64`: double is also read or written. */
 const char *kn_written_kernel_options(bool computes_f64, bool uses_f64);
 
 #endif

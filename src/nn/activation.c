@@ -34,7 +34,7 @@ static kn_tensor *flatten_forward(kn_module *module, kn_tensor *x)
     return kn_flatten(x, 1, -1);
 }
 
-/* One that the layer before it may apply in its stead. */
+/* An activation that the preceding layer may apply instead (fusion). */
 static kn_module *activation(const char *name, kn_forward_function forward, kn_activation which)
 {
     kn_module *module = kn_layer_new(name, forward, NULL, NULL, 0);
@@ -78,7 +78,8 @@ kn_module *kn_nn_hardtanh(double min_val, double max_val)
 {
     const hardtanh_bounds bounds = {.min_val = min_val, .max_val = max_val};
     if (!(min_val <= max_val))
-        return kn_fail_null(KN_ERR_ARGUMENT, "Hardtanh: min_val %g is not at most max_val %g", min_val, max_val);
+        return kn_fail_null(KN_ERR_ARGUMENT, "Hardtanh: min_val (%g) must not be greater than max_val (%g)", min_val,
+                            max_val);
     return kn_layer_new("Hardtanh", hardtanh_forward, describe_hardtanh, &bounds, sizeof bounds);
 }
 

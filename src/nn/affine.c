@@ -20,7 +20,7 @@ kn_status kn_affine_make(kn_module *module, kn_affine *affine, int ndim, const i
     for (int i = 1; i < ndim; i++)
         fan_in *= (double)shape[i];
     double bound = 1 / sqrt(fan_in);
-    /* The scope ends, the module's own references stay. */
+    /* The scope releases its references, the module keeps its own. */
     int depth = kn_scope_begin();
     if (depth == 0)
         return kn_error_status();

@@ -10,7 +10,7 @@ typedef struct kn_affine {
 } kn_affine;
 
 /* Makes float32 `weight` of the given shape and, unless bias_size is 0, `bias` [bias_size] on the current device, both
- * uniform in +-1/sqrt(fan_in), and registers them: PyTorch's reset_parameters, kaiming_uniform(a = sqrt(5)) written out;
+ * uniform in +-1/sqrt(fan_in), and registers them. This is PyTorch's reset_parameters, kaiming_uniform(a = sqrt(5));
  * fan_in is the number of elements of weight[0]. */
 kn_status kn_affine_make(kn_module *module, kn_affine *affine, int ndim, const int64_t *shape, int64_t bias_size);
 

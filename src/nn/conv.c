@@ -4,9 +4,9 @@
 #include "base/directions.h"
 #include "base/error.h"
 #include "nn/affine.h"
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
-/* What kind of layer one is. */
+/* A layer type: Conv1d, ConvTranspose2d, ... */
 typedef struct conv_layer {
     const char *name;
     kn_conv_kind kind;
@@ -17,7 +17,7 @@ typedef struct conv {
     const conv_layer *layer;
     kn_affine affine;
     kn_nn_conv_params params;
-    kn_conv_params call; /* the same as the function takes it */
+    kn_conv_params call; /* the same, as kn_conv takes it */
 } conv;
 
 static kn_tensor *forward(kn_module *module, kn_tensor *x, kn_activation activation)
@@ -38,7 +38,7 @@ static bool all_are(const int64_t sizes[3], int dims, int64_t value)
     return all;
 }
 
-/* As PyTorch prints a tuple: (3,), (3, 3). */
+/* Like a Python tuple: (3,), (3, 3). */
 static void append_sizes(kn_text *text, const char *name, int dims, const int64_t sizes[3])
 {
     kn_text_format(text, ", %s=(", name);
@@ -71,7 +71,7 @@ static void append_padding(kn_text *text, int dims, const kn_nn_conv_params *p)
         append_sizes(text, "padding_after", dims, after);
 }
 
-/* As print(nn.Conv2d(...)): what is at its default is left out, but for kernel size and stride. */
+/* Like print(nn.Conv2d(...)): omits defaults, except kernel size and stride. */
 static void describe(kn_module *module, kn_text *text)
 {
     const conv *self = module->self;
@@ -134,7 +134,7 @@ static kn_status check_sizes(const kn_conv_kind *kind, const kn_nn_conv_params *
     return KN_OK;
 }
 
-/* The rest is what the operation says of an input that is large enough. */
+/* Checks the rest by calling the operation's shape rule with a large enough input. */
 static kn_status check(const conv_layer *layer, const kn_nn_conv_params *p, const kn_conv_params *call)
 {
     const kn_conv_kind *kind = &layer->kind;

@@ -29,7 +29,7 @@ static kn_module *make(const char *name, kn_forward_function forward, const kn_n
 {
     params = params ? params : &(kn_nn_dropout_params){KN_NN_DROPOUT_DEFAULTS};
     if (!(params->p >= 0 && params->p <= 1))
-        return kn_fail_null(KN_ERR_ARGUMENT, "%s: p is a probability, 0 to 1, not %g", name, params->p);
+        return kn_fail_null(KN_ERR_ARGUMENT, "%s: p must be a probability from 0 to 1, not %g", name, params->p);
     return kn_layer_new(name, forward, describe, params, sizeof *params);
 }
 

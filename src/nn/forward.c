@@ -10,9 +10,9 @@
 #include "tensor/scope.h"
 #include "tensor/tensor.h"
 
-/* --- which module an error came from --------------------------------------------------------------------------- */
+/* --- naming the module in errors ------------------------------------------------------------------------------- */
 
-/* A call of kn_forward or kn_forward_many; those that this thread is in, innermost first. */
+/* A call of kn_forward or kn_forward_many; this thread's calls form a stack, innermost first. */
 typedef struct forward_call {
     kn_module *module;
     kn_tensor *const *inputs;
@@ -21,12 +21,12 @@ typedef struct forward_call {
     int num_outputs;
     kn_activation activation; /* applied to the result */
     struct forward_call *outer;
-    bool told; /* the error's message names the module already */
+    bool told; /* the error message already names the module */
 } forward_call;
 
 static _Thread_local forward_call *innermost;
 
-/* Appends the dotted name of `module` below `root` to the `length` characters in `path`; false where it is not. */
+/* Appends the dotted name of `module` below `root` to the `length` characters in `path`; false if not found. */
 static bool find_path(char *path, size_t size, size_t length, const kn_module *root, const kn_module *module)
 {
     if (root == module)
@@ -41,7 +41,7 @@ static bool find_path(char *path, size_t size, size_t length, const kn_module *r
     return false;
 }
 
-/* Ends the message with the module's name in the largest network that it was called from: "... (in layer2.0.conv1)". */
+/* Appends the module's name within the outermost calling module: "... (in layer2.0.conv1)". */
 static void tell_path(const forward_call *call)
 {
     char path[256], longest[256] = "";
@@ -54,7 +54,7 @@ static void tell_path(const forward_call *call)
         kn_error_suffix(" (in %s)", longest);
 }
 
-/* --- who watches ----------------------------------------------------------------------------------------------- */
+/* --- observer ------------------------------------------------------------------------------------------------- */
 
 static _Thread_local kn_forward_observer watcher;
 
@@ -79,7 +79,7 @@ kn_tensor *kn_activate(kn_tensor *x, kn_activation activation)
     case KN_ACTIVATION_RELU6:
         return kn_relu6(x);
     }
-    return kn_fail_null(KN_ERR_ARGUMENT, "forward: %d is no kn_activation", (int)activation);
+    return kn_fail_null(KN_ERR_ARGUMENT, "forward: %d is not a kn_activation", (int)activation);
 }
 
 kn_status kn_module_call(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
@@ -90,7 +90,7 @@ kn_status kn_module_call(kn_module *module, kn_tensor *const *inputs, kn_tensor 
     return KN_OK;
 }
 
-/* The program's own forward functions may keep what they make, and what they are given: see tensor/scope.h. */
+/* User-defined forward functions may store their inputs and the tensors they create: see tensor/scope.h. */
 static kn_status call_program(const forward_call *call)
 {
     int adopter = kn_scope_enter_user_code();
@@ -104,7 +104,7 @@ static kn_status call_program(const forward_call *call)
     return status;
 }
 
-/* A function of the program's may fail without saying why. */
+/* A user-defined function may fail without setting an error. */
 static kn_status check_outputs(const forward_call *call, kn_status status)
 {
     const char *name = call->module->type_name;
@@ -123,7 +123,7 @@ static kn_status check_outputs(const forward_call *call, kn_status status)
     return status;
 }
 
-/* What was recorded is replayed as it is. */
+/* Replays the graph if the module is graphed. */
 static kn_status run(const forward_call *call)
 {
     kn_module *module = call->module;
@@ -143,7 +143,7 @@ static kn_status run(const forward_call *call)
     return call->outputs[0] != NULL ? KN_OK : kn_error_status();
 }
 
-/* With the signature's numbers of inputs and outputs. The results belong to the scope around. */
+/* The arrays have the signature's lengths. The enclosing scope owns the results. */
 static kn_status apply(forward_call *call, kn_tensor **results)
 {
     int depth = kn_scope_begin_internal();
@@ -160,7 +160,7 @@ static kn_status apply(forward_call *call, kn_tensor **results)
     return status;
 }
 
-/* --- what a module is given ------------------------------------------------------------------------------------ */
+/* --- checking inputs -------------------------------------------------------------------------------------------- */
 
 /* "2 inputs", "1 or 2 inputs", "2 to 4 inputs" */
 static const char *describe_inputs(char *text, size_t size, kn_signature signature)
@@ -180,13 +180,13 @@ static kn_status check_numbers(const forward_call *call, kn_signature signature)
         return kn_fail(KN_ERR_ARGUMENT, "%s: takes %s, not %d", call->module->type_name,
                        describe_inputs(takes, sizeof takes, signature), call->num_inputs);
     if (call->num_outputs != signature.outputs)
-        return kn_fail(KN_ERR_ARGUMENT, "%s: makes %d output%s, not %d%s", call->module->type_name, signature.outputs,
+        return kn_fail(KN_ERR_ARGUMENT, "%s: returns %d output%s, not %d%s", call->module->type_name, signature.outputs,
                        signature.outputs == 1 ? "" : "s", call->num_outputs,
-                       call->num_outputs == 1 ? "; kn_forward_many takes them all" : "");
+                       call->num_outputs == 1 ? "; use kn_forward_many to get all" : "");
     return KN_OK;
 }
 
-/* NULL in gives NULL out, unless the input is one that may be left out. */
+/* A NULL input gives NULL outputs, unless that input is optional. */
 static kn_status check_given(const forward_call *call, kn_signature signature)
 {
     for (int i = 0; i < call->num_inputs; i++) {
@@ -201,7 +201,7 @@ static kn_status check_given(const forward_call *call, kn_signature signature)
     return KN_OK;
 }
 
-/* Modules take few tensors: rarely is a list too long for the stack. */
+/* Up to this many tensors stay on the stack. */
 enum { FEW = 12 };
 
 static kn_status call_with_all(forward_call *call, kn_signature signature, kn_tensor **results)
@@ -272,7 +272,7 @@ kn_status kn_forward_many(kn_module *module, kn_tensor *const *inputs, int num_i
     if (status == KN_OK)
         return KN_OK;
     for (int i = 0; i < num_outputs && outputs != NULL; i++)
-        outputs[i] = NULL; /* now: the two lists may be one array */
+        outputs[i] = NULL; /* only now: the two lists may be the same array */
     kn_error_make_sticky();
     return status;
 }

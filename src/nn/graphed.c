@@ -1,4 +1,4 @@
-/* nn/graphed.c - calls of a module whose forward and backward pass were recorded: each is a replay of a graph. */
+/* nn/graphed.c - calls of a module whose forward and backward passes were captured: each replays a graph. */
 #include "nn/graphed.h"
 
 #include <koine/autograd.h>
@@ -13,8 +13,8 @@
 /* The parameters of a recorded call. */
 typedef struct graphed_call {
     kn_graphed *graphed;
-    int64_t number;    /* of the replay */
-    unsigned versions; /* of all parameters, summed */
+    int64_t number;    /* number of the replay */
+    unsigned versions; /* sum over all parameters */
 } graphed_call;
 
 void kn_graphed_release(kn_graphed *graphed)
@@ -43,19 +43,18 @@ static unsigned sum_versions(const kn_graphed *graphed)
     return sum;
 }
 
-/* Is what the forward pass left for this call still there? */
+/* Are the tensors saved by this call's forward pass still intact? */
 static kn_status check_call(const graphed_call *call)
 {
     if (call->number != call->graphed->calls)
-        return kn_fail(KN_ERR_STATE,
-                       "the module was applied again, or a backward pass made, before this backward pass, which "
-                       "overwrote what it needs: a graphed module keeps one call at a time");
+        return kn_fail(KN_ERR_STATE, "the module was applied again, or its backward pass run, before this backward "
+                                     "pass, which overwrote what it needs: a graphed module holds one call at a time");
     if (call->versions != sum_versions(call->graphed))
         return kn_fail(KN_ERR_STATE, "a parameter was changed in place between the module's forward and this pass");
     return KN_OK;
 }
 
-/* The copies to and from the graphs' memory follow the replay before, on whatever stream that was. */
+/* Copies to and from the graphs' memory must wait for the previous replay, on whatever stream it ran. */
 static kn_status follow_last(kn_graphed *graphed)
 {
     kn_stream *stream = kn_stream_current(kn_device_of(graphed->outputs[0]));
@@ -79,12 +78,12 @@ static kn_status take_gradients(const kn_graphed *graphed, const kn_grad_call *c
     return KN_OK;
 }
 
-/* What the graph leaves is overwritten by its next replay, so gradients go on as copies. */
+/* The next replay overwrites the graph's outputs, so gradients are passed on as copies. */
 static kn_status replay_backward(kn_graphed *graphed, kn_grad_call *call)
 {
     KN_TRY(check_call(call->params));
     KN_TRY(follow_last(graphed));
-    graphed->calls++; /* the pass overwrites what it read: there is no second one */
+    graphed->calls++; /* the pass overwrites its inputs and cannot run twice */
     KN_TRY(take_gradients(graphed, call));
     KN_TRY(kn_graph_replay(graphed->backward));
     for (int i = 0; i < call->num_inputs; i++) {
@@ -131,14 +130,15 @@ static kn_status check_input(const kn_graphed *graphed, int i, const kn_tensor *
     if (x == NULL && sample == NULL)
         return KN_OK;
     if (x == NULL || sample == NULL)
-        return kn_fail(KN_ERR_ARGUMENT, "a graphed module takes what it was recorded with, which was %s for input %d",
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "a graphed module takes inputs like those it was recorded with: %s for input %d",
                        sample == NULL ? "NULL" : "a tensor", i);
     if (kn_grad_enabled() && kn_requires_grad(x) && graphed->gradients[i] == NULL)
         return kn_fail(KN_ERR_STATE, "a graphed module's input requires a gradient, but the sample it was recorded "
                                      "with did not: kn_set_requires_grad(sample, true) before recording");
     if (kn_same_shape(x, sample) && x->dtype == sample->dtype && x->storage->device == sample->storage->device)
         return KN_OK;
-    return kn_fail(KN_ERR_SHAPE, "a graphed module takes what it was recorded with, %s, not %s",
+    return kn_fail(KN_ERR_SHAPE, "a graphed module takes inputs like those it was recorded with: %s, not %s",
                    kn_tensor_describe(one, sizeof one, sample), kn_tensor_describe(other, sizeof other, x));
 }
 
@@ -153,7 +153,7 @@ static kn_status check_inputs(const kn_graphed *graphed, kn_tensor *const *input
     return KN_OK;
 }
 
-/* In, replay, and out again: what the graph leaves is overwritten by the next replay. */
+/* Copies inputs in, replays, and copies outputs out, because the next replay overwrites them. */
 static kn_status pass(kn_graphed *graphed, kn_tensor *const *inputs, kn_tensor **outputs)
 {
     graphed->calls++;
@@ -168,7 +168,7 @@ static kn_status pass(kn_graphed *graphed, kn_tensor *const *inputs, kn_tensor *
     return KN_OK;
 }
 
-/* Outputs from which no gradient came when they were recorded have none now. */
+/* Outputs without a gradient at capture time have none now. */
 static kn_status record_call(kn_graphed *graphed, kn_tensor *const *inputs, kn_tensor **outputs)
 {
     const graphed_call call = {graphed, graphed->calls, sum_versions(graphed)};
@@ -178,7 +178,7 @@ static kn_status record_call(kn_graphed *graphed, kn_tensor *const *inputs, kn_t
     for (int o = 0; o < graphed->num_outputs; o++)
         differentiable[o] = graphed->grad_outputs[o] != NULL ? outputs[o] : NULL;
     for (int i = 0; i < graphed->num_inputs; i++)
-        graphed->inputs[i] = inputs[i]; /* the list's own places for them, empty between calls */
+        graphed->inputs[i] = inputs[i]; /* these entries are empty between calls */
     kn_status status =
         kn_tape_record_many(&graphed_op, &call, graphed->inputs, graphed->count, differentiable, graphed->num_outputs);
     for (int i = 0; i < graphed->num_inputs; i++)

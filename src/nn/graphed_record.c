@@ -1,4 +1,4 @@
-/* nn/graphed_record.c - records a module's forward and backward pass, each in a graph. */
+/* nn/graphed_record.c - captures a module's forward and backward passes, each in a graph. */
 #include <koine/autograd.h>
 #include <koine/ops.h>
 #include <koine/random.h>
@@ -10,15 +10,15 @@
 #include "nn/graphed.h"
 #include "tensor/tensor.h"
 
-/* Input `i` of the recorded call, as the graphs have it; NULL where it was left out. */
+/* The graphs' tensor for input `i` of the recorded call; NULL if it was omitted. */
 static kn_tensor *leaf(const kn_graphed *graphed, int i)
 {
     return i < graphed->num_inputs ? graphed->samples[i] : graphed->inputs[i];
 }
 
-/* --- what is kept ----------------------------------------------------------------------------- */
+/* --- storage ---------------------------------------------------------------------------------- */
 
-/* The lists, still empty. */
+/* Allocates the lists, empty. */
 static kn_status make_lists(kn_graphed *made)
 {
     made->block = kn_calloc((size_t)kn_graphed_block_length(made), sizeof *made->block);
@@ -95,7 +95,7 @@ static kn_graphed *new_graphed(kn_module *module, kn_tensor *const *samples, int
 
 /* --- the passes ------------------------------------------------------------------------------- */
 
-/* The module's outputs, in the scope around. */
+/* The module's outputs, owned by the enclosing scope. */
 static kn_status run_forward(kn_module *module, const kn_graphed *graphed, kn_tensor **outputs)
 {
     for (int o = 0; o < graphed->num_outputs; o++)
@@ -109,10 +109,10 @@ static kn_status run_forward(kn_module *module, const kn_graphed *graphed, kn_te
     return KN_OK;
 }
 
-/* One tensor whose backward pass starts those of all outputs, each with the gradient given: one walk over the record,
- * where a walk from each output would go through what they share again and again. */
+/* A tensor whose backward pass starts those of all outputs with their given gradients: one walk over the tape, where a
+ * walk from each output would repeat what they share. */
 typedef struct join_params {
-    kn_tensor *const *gradients; /* borrowed: the pass follows at once */
+    kn_tensor *const *gradients; /* borrowed: the pass runs immediately */
 } join_params;
 
 static kn_status join_backward(kn_grad_call *call)
@@ -126,7 +126,7 @@ static kn_status join_backward(kn_grad_call *call)
 
 static const kn_op join_op = {.name = "join", .record_size = sizeof(join_params), .backward = join_backward};
 
-/* `gradients`: NULL for outputs from which none comes. */
+/* `gradients`: NULL for outputs without one. */
 static kn_status run_backward(kn_tensor *const *outputs, kn_tensor *const *gradients, int count)
 {
     if (count == 1)
@@ -148,7 +148,7 @@ static bool any_requires_grad(kn_tensor *const *tensors, int count)
     return any;
 }
 
-/* Gradients for a pass: ones, where one comes from the output. In the scope around. */
+/* Gradients of one for the outputs that have a gradient; owned by the enclosing scope. */
 static kn_status make_ones(kn_tensor *const *outputs, int count, kn_tensor **ones)
 {
     for (int o = 0; o < count; o++)
@@ -157,7 +157,7 @@ static kn_status make_ones(kn_tensor *const *outputs, int count, kn_tensor **one
     return KN_OK;
 }
 
-/* Both passes as they are, so that kernels are compiled when they are recorded. */
+/* Runs both passes uncaptured, so that all kernels are compiled before the capture. */
 static kn_status warm_up(kn_module *module, kn_graphed *graphed)
 {
     const int count = graphed->num_outputs;
@@ -193,7 +193,7 @@ static kn_status record_forward(kn_module *module, kn_graphed *graphed, kn_strea
     return status == KN_OK ? ended : status;
 }
 
-/* In the memory of the forward graph: the passes never run at once. Gradients are left where the leaves have them. */
+/* Shares the forward graph's memory: the passes never run concurrently. Gradients stay in the leaves' kn_grad. */
 static kn_status record_backward(kn_graphed *graphed, kn_stream *stream)
 {
     const int count = graphed->num_outputs;
@@ -220,7 +220,7 @@ static kn_status record_backward(kn_graphed *graphed, kn_stream *stream)
     return status;
 }
 
-/* The graphs' outputs go on without the record. */
+/* Detaches the graphs' outputs from the tape. */
 static kn_status detach_outputs(kn_graphed *graphed)
 {
     KN_SCOPE;
@@ -247,7 +247,7 @@ static kn_status record(kn_module *module, kn_graphed *graphed, kn_device *devic
     return detach_outputs(graphed);
 }
 
-/* The parameters' gradients and the generator are the caller's: as they were before, whatever happens. */
+/* Restores the parameters' gradients and the generator, also on failure. */
 static kn_status record_quietly(kn_module *module, kn_graphed *graphed, kn_device *device)
 {
     uint8_t state[KN_RNG_STATE_SIZE];
@@ -286,8 +286,8 @@ static kn_status check_samples(const kn_module *module, kn_tensor *const *sample
         if (samples[i] == NULL)
             continue;
         if (kn_device_is_host(kn_device_of(samples[i])))
-            return kn_fail(KN_ERR_DEVICE, "make_graphed_callable: the sample is on the host, which runs no "
-                                          "operations: move it first, kn_to(tensor, device)");
+            return kn_fail(KN_ERR_DEVICE, "make_graphed_callable: the sample is on the host, which runs no operations: "
+                                          "move it to a device with kn_to(tensor, device)");
         *device = *device != NULL ? *device : kn_device_of(samples[i]);
     }
     if (*device == NULL)
@@ -302,7 +302,7 @@ kn_status kn_make_graphed_callable_many(kn_module *module, kn_tensor *const *sam
         return kn_fail_argument_null("make_graphed_callable", module == NULL ? "module" : "samples");
     KN_TRY(check_samples(module, samples, num_samples, &device));
     if (module->graphed != NULL)
-        return kn_fail(KN_ERR_STATE, "make_graphed_callable: this %s is one already", module->type_name);
+        return kn_fail(KN_ERR_STATE, "make_graphed_callable: this %s is graphed already", module->type_name);
     kn_graphed *graphed = new_graphed(module, samples, num_samples);
     kn_status status = graphed != NULL ? record_quietly(module, graphed, device) : kn_error_status();
     if (status != KN_OK) {

@@ -1,4 +1,4 @@
-/* nn/init.c - torch.nn.init: random fillings in place, from the generator of the tensor's device. */
+/* nn/init.c - torch.nn.init: random initialisation in place, with the generator of the tensor's device. */
 #include <math.h>
 
 #include <koine/autograd.h>
@@ -9,7 +9,7 @@
 #include "tensor/liveness.h"
 #include "tensor/tensor.h"
 
-/* Filling a parameter is not part of any computation to differentiate. */
+/* Initialising a parameter is not recorded. */
 static kn_tensor *fill_uniform(kn_tensor *tensor, double low, double high)
 {
     bool enabled = kn_set_grad_enabled(false);

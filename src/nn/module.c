@@ -1,4 +1,4 @@
-/* nn/module.c - modules: making, registering, applying, freeing. */
+/* nn/module.c - modules: creating, registering, freeing. */
 #include <koine/autograd.h>
 #include <stdint.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "nn/graphed.h"
 #include "tensor/tensor.h"
 
-/* --- making and freeing ---------------------------------------------------------------------------------------- */
+/* --- creating and freeing -------------------------------------------------------------------------------------- */
 
 static kn_module *make(const char *type_name, const kn_module_kind *kind, size_t self_size, void (*destroy)(void *self))
 {
@@ -28,7 +28,7 @@ static kn_module *make(const char *type_name, const kn_module_kind *kind, size_t
     module->training = true;
     if (module->type_name == NULL || module->self == NULL)
         return kn_layer_failed(module);
-    /* Set last: destroy must not see a half-made self. */
+    /* Set last: destroy must not see an incomplete self. */
     module->destroy = destroy;
     return module;
 }
@@ -94,7 +94,7 @@ kn_module *kn_layer_new_activated(const char *type_name, kn_activated_function a
     return kn_layer_new_kind(type_name, &kind, params, size);
 }
 
-/* Frees without asking who owns the module. */
+/* Frees regardless of the owner. */
 static void destroy_tree(kn_module *module)
 {
     if (module == NULL)
@@ -162,7 +162,7 @@ bool kn_module_is_training(const kn_module *module) { return module != NULL && m
 
 /* --- registering ----------------------------------------------------------------------------------------------- */
 
-/* Makes room for one more element in an array of `size`-byte elements. */
+/* Grows an array of `size`-byte elements by at least one. */
 static kn_status grow(void **array, int *capacity, int count, size_t size)
 {
     if (count < *capacity)
@@ -187,7 +187,7 @@ static kn_status check_name(const kn_module *module, const char *name)
         return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" is not UTF-8 (byte %zu), as names in saved files must be",
                        module->type_name, name, bad);
     if (strcmp(name, KN_METADATA_NAME) == 0)
-        return kn_fail(KN_ERR_ARGUMENT, "%s: nothing can be named \"%s\", which means the metadata in saved files",
+        return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" is reserved for the metadata in saved files",
                        module->type_name, name);
     if (strchr(name, '.') != NULL)
         return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" holds a dot, which separates levels in dotted names",
@@ -211,9 +211,10 @@ static kn_status register_tensor(kn_module *module, const char *name, kn_tensor 
     if (copy == NULL)
         return KN_ERR_MEMORY;
     if (!is_buffer) {
-        kn_status status = kn_is_leaf(tensor) ? kn_set_requires_grad(tensor, true)
-                                              : kn_fail(KN_ERR_ARGUMENT, "it is the result of an operation that was "
-                                                                         "recorded, not a leaf; use kn_detach");
+        kn_status status =
+            kn_is_leaf(tensor)
+                ? kn_set_requires_grad(tensor, true)
+                : kn_fail(KN_ERR_ARGUMENT, "it is the result of a recorded operation, not a leaf; use kn_detach");
         if (status != KN_OK) {
             kn_error_prefix("%s: parameter \"%s\"", module->type_name, name);
             kn_free(copy);
@@ -259,10 +260,10 @@ static bool contains(const kn_module *tree, const kn_module *module)
 static kn_status register_child(kn_module *module, const char *name, kn_module *child)
 {
     if (child->owned)
-        return kn_fail(KN_ERR_ARGUMENT, "%s: the child \"%s\" (%s) belongs to another module already",
+        return kn_fail(KN_ERR_ARGUMENT, "%s: the child \"%s\" (%s) already belongs to another module",
                        module->type_name, name != NULL ? name : "", child->type_name);
     if (contains(child, module))
-        return kn_fail(KN_ERR_ARGUMENT, "%s: a module cannot be below itself (child \"%s\")", module->type_name,
+        return kn_fail(KN_ERR_ARGUMENT, "%s: a module cannot contain itself (child \"%s\")", module->type_name,
                        name != NULL ? name : "");
     KN_TRY(check_name(module, name));
     KN_TRY(grow((void **)&module->children, &module->child_capacity, module->num_children, sizeof *module->children));
@@ -284,7 +285,7 @@ kn_module *kn_module_register_module(kn_module *module, const char *name, kn_mod
         return child;
     }
     kn_error_make_sticky();
-    /* Taken over on failure too, unless it is somebody else's or the very module it was to go below. */
+    /* Ownership passes on failure too, unless the child has an owner or contains `module`. */
     if (child != NULL && !child->owned && !(module != NULL && contains(child, module)))
         destroy_tree(child);
     return NULL;

@@ -1,7 +1,7 @@
-/* nn/move.c - kn_module_to: parameters and buffers change device and dtype in place.
+/* nn/move.c - kn_module_to: changes device and dtype of parameters and buffers in place.
  *
- * A tensor keeps its identity: what changes is the storage behind it, so an optimizer or a tied layer that holds the
- * tensor sees the move. All copies are made before anything is changed, so a failure leaves the module as it was. */
+ * A tensor keeps its identity and gets a new storage, so an optimizer or a tied layer that holds the tensor sees the
+ * move. All copies are made before anything changes, so a failure leaves the module unchanged. */
 #include <koine/autograd.h>
 
 #include "base/error.h"
@@ -9,14 +9,14 @@
 #include "nn/module.h"
 #include "tensor/tensor.h"
 
-/* A tensor and the copy whose storage it is to take. */
+/* A tensor and the copy whose storage it takes over. */
 typedef struct moved {
     kn_tensor *tensor, *copy;
 } moved;
 
 typedef struct moving {
-    kn_device *device; /* NULL: where each is */
-    kn_dtype dtype;    /* KN_DTYPE_DEFAULT: what each is */
+    kn_device *device; /* NULL: unchanged */
+    kn_dtype dtype;    /* KN_DTYPE_DEFAULT: unchanged */
     moved *pairs;
     int count, capacity;
 } moving;
@@ -58,7 +58,7 @@ static kn_status add_with_gradient(const char *name, kn_tensor *tensor, bool is_
     return status;
 }
 
-/* Exchanges the storages of a pair; the copy then holds the old one and takes it away when it is released. */
+/* Swaps the storages of a pair; releasing the copy then frees the old storage. */
 static void exchange(moved *pair)
 {
     kn_tensor *tensor = pair->tensor, *copy = pair->copy;
@@ -76,8 +76,7 @@ static void exchange(moved *pair)
         tensor->strides[i] = copy->strides[i];
         copy->strides[i] = stride;
     }
-    /* What backward saved of the old storage is the parameter's value no more; the new one's version goes on from
-     * there. */
+    /* Tensors saved from the old storage are outdated; the new storage continues its version count. */
     kn_tensor_bump_version(copy);
     atomic_store(&tensor->storage->version, atomic_load(&copy->storage->version));
 }

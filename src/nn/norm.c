@@ -9,7 +9,7 @@
 
 static const char *python_bool(bool value) { return value ? "True" : "False"; }
 
-/* Registers a tensor full of `value`; false when that fails. `slot` borrows it. */
+/* Registers a tensor filled with `value`; false on failure. `slot` borrows it. */
 static bool add(kn_module *module, kn_tensor **slot, const char *name, bool is_buffer, kn_dtype dtype, int ndim,
                 const int64_t *shape, double value)
 {
@@ -26,7 +26,7 @@ static kn_status check_eps(const char *name, double eps)
 {
     if (eps >= 0)
         return KN_OK;
-    return kn_fail(KN_ERR_ARGUMENT, "%s: eps must not be negative, and is %g", name, eps);
+    return kn_fail(KN_ERR_ARGUMENT, "%s: eps must not be negative: %g", name, eps);
 }
 
 /* --- batch normalisation ------------------------------------------------------------------------------------------ */
@@ -86,7 +86,7 @@ static kn_status check_batch(const char *name, const kn_nn_batch_norm_params *p)
         return kn_fail(KN_ERR_ARGUMENT, "%s: num_features (%lld) must be at least 1", name, (long long)p->num_features);
     if (!p->cumulative_average && !(p->momentum >= 0))
         return kn_fail(KN_ERR_ARGUMENT,
-                       "%s: momentum must not be negative, and is %g; plain means are .cumulative_average = true", name,
+                       "%s: momentum must not be negative: %g; for plain means set .cumulative_average = true", name,
                        p->momentum);
     return check_eps(name, p->eps);
 }
@@ -108,7 +108,7 @@ static bool add_batch_tensors(kn_module *module)
 
 static kn_module *finish(kn_module *module, bool (*add_tensors)(kn_module *module))
 {
-    /* The scope ends, the module's own references stay. */
+    /* The scope releases its references, the module keeps its own. */
     const int depth = module != NULL ? kn_scope_begin() : 0;
     bool made = false;
 
@@ -133,7 +133,7 @@ static kn_module *make_batch(const char *name, int least_dims, int most_dims, co
         return kn_error_make_sticky();
     batch_norm self = {.params = *params, .least_dims = least_dims, .most_dims = most_dims};
     if (params->cumulative_average)
-        self.params.momentum = 0; /* not looked at */
+        self.params.momentum = 0; /* ignored */
     return finish(kn_layer_new_activated(name, batch_forward, describe_batch, &self, sizeof self), add_batch_tensors);
 }
 
@@ -201,8 +201,8 @@ kn_module *kn_nn_layer_norm_with(int ndim, const int64_t *shape, const kn_nn_lay
         return kn_error_make_sticky();
     }
     if (ndim < 1 || ndim > KN_MAX_DIMS)
-        return kn_fail_null(KN_ERR_ARGUMENT, "%s: the normalised shape has %d dimensions: it takes 1 to %d", name, ndim,
-                            KN_MAX_DIMS);
+        return kn_fail_null(KN_ERR_ARGUMENT, "%s: the normalised shape has %d dimensions; it must have 1 to %d", name,
+                            ndim, KN_MAX_DIMS);
     for (int i = 0; i < ndim; i++)
         if (shape[i] < 1)
             return kn_fail_null(KN_ERR_ARGUMENT, "%s: size %d of the normalised shape (%lld) must be at least 1", name,

@@ -42,7 +42,7 @@ typedef struct collecting {
     bool buffers;
 } collecting;
 
-/* Each tensor once: weights shared by two layers are one parameter. */
+/* Collects each tensor once: weights shared by two layers are one parameter. */
 static kn_status collect(const char *name, kn_tensor *tensor, bool is_buffer, void *user)
 {
     collecting *into = user;
@@ -55,10 +55,10 @@ static kn_status collect(const char *name, kn_tensor *tensor, bool is_buffer, vo
     return kn_tensor_list_append(&into->list, name, tensor);
 }
 
-/* Held while a list is made: threads may ask one module for it at once. */
+/* Held while a list is made: several threads may query one module. */
 static kn_mutex listing = KN_MUTEX_INIT;
 
-/* Makes the cached list anew when the tree has changed. */
+/* Rebuilds the cached list if the tree has changed. */
 static kn_status update(kn_cached_list *cache, kn_module *module, bool buffers)
 {
     uint64_t revision = kn_module_tree_revision(module) + 1;

@@ -4,7 +4,7 @@
 #include "nn/module.h"
 #include "ops/pool/pool.h"
 
-/* What kind of layer one is. */
+/* A layer type: MaxPool1d, AvgPool2d, ... */
 typedef struct pool_layer {
     const char *name;
     int dims;
@@ -20,7 +20,7 @@ static kn_tensor *max_forward(kn_module *module, kn_tensor *x, kn_activation act
 {
     const pooling *self = module->self;
     kn_pool_params call = self->params;
-    if (call.activation < activation) /* ReLU6 is ReLU's too, in either order */
+    if (call.activation < activation) /* ReLU and ReLU6 in either order are ReLU6 */
         call.activation = activation;
     return self->layer->apply(x, &call);
 }
@@ -31,7 +31,7 @@ static kn_tensor *avg_forward(kn_module *module, kn_tensor *x)
     return self->layer->apply(x, &self->params);
 }
 
-/* As PyTorch prints it: one number where all directions agree, else a tuple; `tuple` in any case. */
+/* Like PyTorch: one number if all directions agree, else a tuple; with `tuple` always a tuple. */
 static void append_size(kn_text *text, const char *name, int dims, const int64_t sizes[3], bool tuple)
 {
     for (int d = 3 - dims; d < 3; d++)
@@ -67,20 +67,20 @@ static void describe_max(kn_module *module, kn_text *text)
     kn_text_format(text, ", ceil_mode=%s", self->params.ceil_mode ? "True" : "False");
 }
 
-/* PyTorch has AvgPool1d's sizes as tuples. */
+/* PyTorch prints AvgPool1d's sizes as tuples. */
 static void describe_avg(kn_module *module, kn_text *text)
 {
     const pooling *self = module->self;
     append_window(text, self, self->layer->dims == 1);
 }
 
-/* What the operation says of an input that is large enough. */
+/* Calls the operation's shape rule with a large enough input. */
 static kn_status check(const pool_layer *layer, const kn_pool_params *params)
 {
     static const int64_t sizes[3][5] = {{1, 1, 1 << 28}, {1, 1, 1 << 15, 1 << 15}, {1, 1, 1 << 10, 1 << 10, 1 << 10}};
     kn_pool_geometry g;
     kn_status status = kn_pool_resolve(&g, layer->dims, params, layer->dims + 2, sizes[layer->dims - 1]);
-    if (status == KN_ERR_SHAPE) { /* a window larger than that; the input at hand may have room for it */
+    if (status == KN_ERR_SHAPE) { /* the window is larger; a real input may still hold it */
         kn_error_clear();
         return KN_OK;
     }
@@ -89,8 +89,8 @@ static kn_status check(const pool_layer *layer, const kn_pool_params *params)
     return status;
 }
 
-/* Has every window a place inside the input, so that a maximum is never that of padding alone? Without dilation it has:
- * the padding is at most half of the window. */
+/* Does every window cover at least one input element, so that no maximum is of padding alone? Always true without
+ * dilation, because padding is at most half the window. */
 static bool meets_input(const pooling *self)
 {
     int64_t dilation[3];
@@ -138,7 +138,7 @@ POOLINGS(3)
 typedef struct adaptive_pooling {
     int dims;
     bool average;
-    int64_t size[3]; /* of directions that are there, the last ones */
+    int64_t size[3]; /* the last `dims` are used */
 } adaptive_pooling;
 
 static kn_tensor *adaptive_forward(kn_module *module, kn_tensor *x)

@@ -1,4 +1,4 @@
-/* nn/replica.c - replicas: shallow copies of a module tree whose tensors are others, on another device. */
+/* nn/replica.c - replicas: shallow copies of a module tree with other tensors, on another device. */
 #include "nn/replica.h"
 
 #include <string.h>
@@ -79,7 +79,7 @@ static kn_status copy_children(kn_module *replica, const kn_module *module, repl
     return KN_OK;
 }
 
-/* The replica still points to what the original's self points to. NULL with an error. */
+/* The replica's self still holds the original's pointers. NULL with an error. */
 static kn_module *copy_tree(replicas *all, kn_module *module)
 {
     kn_module *replica = kn_layer_new_kind(module->type_name, &module->kind, module->self, module->self_size);
@@ -111,8 +111,8 @@ static void *replacement(const replicas *all, void *pointer)
     return pointer;
 }
 
-/* Every aligned word of self that is the address of one of the tree's tensors or modules is taken for a pointer to it:
- * that is what layers keep there, and no other value is likely to be one. */
+/* Treats every aligned word of self that equals the address of one of the tree's tensors or modules as a pointer to it:
+ * layers store such pointers there, and other values are unlikely to match. */
 static void point_to_replicas(const replicas *all, kn_module *module)
 {
     char *self = module->self;

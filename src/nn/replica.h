@@ -1,11 +1,11 @@
-/* nn/replica.h - copies of modules for other devices; koine/nn.h tells what a replica is. */
+/* nn/replica.h - copies of modules for other devices; replicas are explained in koine/nn.h. */
 #ifndef KN_NN_REPLICA_H
 #define KN_NN_REPLICA_H
 
 #include "nn/module.h"
 
-/* A replica of the tree below `module`, in which copies[i] takes the place of originals[i]; tensors that are not listed
- * are shared. All are borrowed: the replica keeps references of its own. Freed with kn_module_free. */
+/* A replica of the tree below `module`, in which copies[i] takes the place of originals[i]; unlisted tensors are
+ * shared. All are borrowed: the replica holds its own references. Freed with kn_module_free. */
 typedef struct kn_replica_map {
     kn_tensor *const *originals, *const *copies;
     int count;

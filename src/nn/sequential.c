@@ -7,15 +7,15 @@
 #include "tensor/scope.h"
 #include "tensor/tensor.h"
 
-/* --- the order of things -------------------------------------------------------------------------------------- */
+/* --- fusing activations --------------------------------------------------------------------------------------- */
 
-/* Is there a child `i`, and may others do what it does in its stead? */
+/* Does child `i` exist, and may another child do its work? */
 static bool is_plain(const kn_module *module, int i)
 {
     return i < module->num_children && module->children[i].module->graphed == NULL;
 }
 
-/* What child `i` does to each element, if that is all it does and another child may do it in its stead. */
+/* The activation that child `i` is, if another child may apply it instead; else none. */
 static kn_activation activation_of(const kn_module *module, int i)
 {
     return is_plain(module, i) ? module->children[i].module->kind.activation : KN_ACTIVATION_NONE;
@@ -32,8 +32,8 @@ typedef struct step {
     kn_activation activation;
 } step;
 
-/* The step that begins with child *i, which moves on. An activation is left to the child before it, or, where a maximum
- * over windows follows, to that: there are fewer elements then, and backward needs no pass over the others. */
+/* The step that begins with child *i, which is advanced. An activation is fused into the child before it or, if max
+ * pooling follows, into that: there are fewer elements then, and backward needs no pass over the others. */
 static step next_step(const kn_module *module, int *i)
 {
     step next = {.child = module->children[*i].module};
@@ -54,9 +54,9 @@ static step next_step(const kn_module *module, int *i)
     return next;
 }
 
-/* What goes from one child to the next: references of its own. */
+/* What one child passes to the next; owned references. */
 typedef struct values {
-    kn_tensor **tensors, *one; /* `tensors` points to `one` where that is all */
+    kn_tensor **tensors, *one; /* `tensors` points to `one` if count is 1 */
     int count;
 } values;
 
@@ -89,8 +89,8 @@ static kn_status take_step(step next, const values *in, values *out)
     return status;
 }
 
-/* The results of each child are the inputs of the next, and are given up as soon as its own are there: outside training
- * nothing else holds what a layer of the library made, and the peak is two activations. `activation` comes last. */
+/* The results of each child are the inputs of the next and are released as soon as it has run: outside training nothing
+ * else holds a built-in layer's results, so at most two activations are alive. `activation` is applied last. */
 static kn_status run(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs, kn_activation activation)
 {
     values pair[2] = {{0}}, *in = &pair[0], *out = &pair[1];
@@ -112,7 +112,7 @@ static kn_status run(kn_module *module, kn_tensor *const *inputs, kn_tensor **ou
     }
     if (status == KN_OK) {
         status = kn_scope_adopt_all(in->tensors, in->count, outputs);
-        in->count = 0; /* the scope's now */
+        in->count = 0; /* now owned by the scope */
     }
     let_go(in);
     if (status == KN_OK && activation != KN_ACTIVATION_NONE)
@@ -141,9 +141,9 @@ static kn_signature signature_of(const kn_module *module)
     return signature;
 }
 
-/* --- making ---------------------------------------------------------------------------------------------------- */
+/* --- constructors ------------------------------------------------------------------------------------------------- */
 
-/* A child that could not be made is NULL and has left its error; where it has not, the caller passed NULL. */
+/* A child whose constructor failed is NULL and has left its error; without an error the caller passed NULL. */
 static kn_module *add(kn_module *sequential, const char *name, kn_module *child)
 {
     if (child == NULL) {
@@ -157,7 +157,7 @@ kn_module *kn_nn_sequential_of(kn_module *const *children, int count)
 {
     bool valid = count >= 0 && (count == 0 || children != NULL);
     if (!valid)
-        kn_fail(KN_ERR_ARGUMENT, "Sequential: %d children cannot be had from the array given", count);
+        kn_fail(KN_ERR_ARGUMENT, "Sequential: %d children, or the array of children is NULL", count);
     static const kn_module_kind kind = {
         .forward_many = forward, .activated = activated, .signature_of = signature_of, .is_layer = true};
     kn_module *sequential = valid ? kn_layer_new_kind("Sequential", &kind, NULL, 0) : kn_error_make_sticky();
@@ -168,7 +168,7 @@ kn_module *kn_nn_sequential_of(kn_module *const *children, int count)
         if (!failed)
             failed = add(sequential, name, children[i]) == NULL;
         else if (children[i] != NULL && !children[i]->owned)
-            kn_module_free(children[i]); /* taken over also on failure */
+            kn_module_free(children[i]); /* ownership passes on failure too */
     }
     return failed ? kn_layer_failed(sequential) : sequential;
 }

@@ -1,4 +1,4 @@
-/* nn/state_dict.c - listing a module's state and restoring it, strictly or as far as the names go. */
+/* nn/state_dict.c - listing a module's state and restoring it, strictly or for matching names only. */
 #include "nn/state_dict.h"
 
 #include "base/error.h"
@@ -20,7 +20,7 @@ kn_status kn_state_dict_list(kn_module *module, kn_tensor_list *list)
     return status;
 }
 
-/* --- names that only one side has ------------------------------------------------------------------------------ */
+/* --- missing and unexpected names ------------------------------------------------------------------------------ */
 
 static void free_names(char **names, int count)
 {
@@ -38,7 +38,7 @@ void kn_incompatible_keys_free(kn_incompatible_keys *keys)
     *keys = (kn_incompatible_keys){0};
 }
 
-/* The names of `wanted` that `given` lacks, with the prefix. */
+/* The names in `wanted` that are absent from `given`, with the prefix. */
 static kn_status absent_names(const kn_tensor_list *wanted, const kn_tensor_list *given, const char *prefix,
                               char ***names, int *count)
 {
@@ -70,7 +70,7 @@ static kn_status compare_names(const kn_tensor_list *own, const kn_tensor_list *
     return status;
 }
 
-/* --- what does not fit ----------------------------------------------------------------------------------------- */
+/* --- mismatches ------------------------------------------------------------------------------------------------ */
 
 /* Appends "; missing: a, b, c and 4 more". */
 static void append_names(kn_text *text, const char *title, char *const *names, int count)
@@ -92,7 +92,7 @@ static void append_shapes(kn_text *text, const kn_tensor_list *own, const kn_ten
         kn_text_format(text, "; \"%s%s\" is %s there and %s in the module", prefix, own->names[i],
                        kn_format_shape(a, sizeof a, theirs->ndim, theirs->shape),
                        kn_format_shape(b, sizeof b, ours->ndim, ours->shape));
-        return; /* one is enough to see what is wrong */
+        return; /* one is enough to show what is wrong */
     }
 }
 
@@ -114,8 +114,8 @@ static kn_status check(kn_module *module, const kn_tensor_list *own, const kn_te
 
 /* --- restoring ------------------------------------------------------------------------------------------------- */
 
-/* The values on the module's device and in its dtypes: all that can fail for want of memory happens before anything is
- * changed. NULL where the state has no such name. */
+/* Copies the values to the module's device and dtypes, so that running out of memory happens before anything is
+ * changed. NULL for names that the state lacks. */
 static kn_status stage(const kn_tensor_list *own, const kn_tensor_list *state, kn_tensor **staged)
 {
     for (int i = 0; i < own->count; i++) {

@@ -1,4 +1,4 @@
-/* nn/summary.c - a module as text: the tree that print(net) shows, with the figures of each module beside it. */
+/* nn/summary.c - a module as text: the tree that print(net) shows, with columns of figures for each module. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,14 +10,14 @@
 
 /* --- the tree -------------------------------------------------------------------------------------------------- */
 
-/* One line of the tree. Alike: modules that follow each other, with all that is below them, and are shown once. */
+/* One line of the tree. Consecutive identical subtrees are shown once, with a count. */
 typedef struct summary_line {
     int depth;
-    const char *name, *last_name;     /* the module's; NULL: it has none. last_name: of the last of those alike */
-    int repeats;                      /* how many are alike */
-    size_t start, length;             /* the rest, in the tree's text: "ReLU()", "Sequential(", ")" */
-    int64_t parameters;               /* its own; 0: none */
-    const kn_module_figures *figures; /* NULL: not known */
+    const char *name, *last_name;     /* NULL: unnamed. last_name: of the last repetition */
+    int repeats;                      /* how many identical subtrees */
+    size_t start, length;             /* the rest of the line within `tree`: "ReLU()", "Sequential(", ")" */
+    int64_t parameters;               /* without its children's */
+    const kn_module_figures *figures; /* NULL: unknown */
 } summary_line;
 
 typedef struct summary {
@@ -25,8 +25,8 @@ typedef struct summary {
     summary_line *lines;
     int count, capacity;
     bool failed, expand;
-    const kn_figures_list *figures; /* NULL: there was no pass */
-    kn_tensor *const *inputs;       /* of the pass */
+    const kn_figures_list *figures; /* NULL: no forward pass was run */
+    kn_tensor *const *inputs;       /* of that pass */
     int num_inputs;
 } summary;
 
@@ -40,7 +40,7 @@ static int64_t own_count(const kn_module *module)
     return count;
 }
 
-/* A line whose text, from `start` on, is already there. */
+/* Finishes a line whose text, from `start` on, has been appended. */
 static void end_line(summary *out, summary_line line)
 {
     if (out->count == out->capacity) {
@@ -67,7 +67,7 @@ static bool same_figures(const kn_module_figures *a, const kn_module_figures *b)
 
 static bool same_name(const char *a, const char *b) { return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0; }
 
-/* All but the names of the modules themselves. */
+/* Compares everything but the modules' own names. */
 static bool are_alike(const summary *out, int first, int second, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -85,10 +85,10 @@ static bool are_alike(const summary *out, int first, int second, int count)
 
 static void append_module(summary *out, kn_module *module, const char *name, int depth);
 
-/* The children, one below the other; one that is like the one before it is left out again, and counted there. */
+/* Appends the children; one identical to its predecessor is removed again and counted there. */
 static void append_children(summary *out, kn_module *module, int depth)
 {
-    int before = -1; /* the first line of the child before */
+    int before = -1; /* first line of the previous child */
     for (int i = 0; i < module->num_children; i++) {
         int first = out->count;
         append_module(out, module->children[i].module, module->children[i].name, depth);
@@ -162,7 +162,7 @@ static const kn_table_column columns_of_pass[COLUMNS] = {
 static const kn_table_column columns_of_tree[] = {{.title = "", .shortest = 24},
                                                   {.title = "", .is_number = true, .least = 10}};
 
-/* "" where there is nothing to say. */
+/* A row's cells; "" if empty. */
 typedef struct figures_text {
     const char *output;
     char parameters[32], multiply_adds[32];
@@ -183,7 +183,7 @@ static const char *cell(const figures_text *text, int column)
     return column == OUTPUT ? text->output : column == PARAMETERS ? text->parameters : text->multiply_adds;
 }
 
-/* What the page leaves for the tree: 0 where there is no limit. */
+/* The width left for the tree; 0: unlimited. */
 static int room_for_tree(const summary *out, kn_page page)
 {
     int widths[COLUMNS] = {0}, room = page.width;
@@ -203,11 +203,11 @@ static int room_for_tree(const summary *out, kn_page page)
 }
 
 /* "Conv2d(1, 32, kernel_size=(3, 3), stride=(1, 1))" as "Conv2d(1, 32, kernel_size=(3, 3), ...)": as many arguments as
- * fit. `head`: characters before it. */
+ * fit. `head`: the number of characters before it on the line. */
 static void append_description(kn_text *line, const char *text, size_t length, int head, int room)
 {
     static const char *const rest = "...)";
-    size_t kept = 0; /* to the end of the last argument that may stay, its comma and blank included */
+    size_t kept = 0; /* up to the end of the last argument kept, including comma and space */
     int depth = 0;
     if (room <= 0 || head + (int)length <= room) {
         kn_text_append_bytes(line, text, length);

@@ -8,12 +8,12 @@
 #include "base/text.h"
 #include "nn/summary.h"
 
-/* A module that is being applied. */
+/* The observer's state during the pass. */
 typedef struct pass {
     kn_figures_list *list;
-    int open[64]; /* indices of the modules that are being applied, innermost last; deeper ones count for those */
+    int open[64]; /* indices of the modules being applied, innermost last; deeper ones count towards the last */
     int depth;
-    bool failed; /* no memory */
+    bool failed; /* out of memory */
 } pass;
 
 static kn_module_figures *find(const kn_figures_list *list, const kn_module *module)
@@ -90,7 +90,7 @@ static void list_modules(kn_figures_list *list, const kn_module *module)
         list_modules(list, module->children[i].module);
 }
 
-/* Each module's own mode, which need not be that of the one above it. */
+/* Saves the mode of each module, which may differ from its parent's. */
 static void save_modes(const kn_module *module, bool *modes, int *next)
 {
     modes[(*next)++] = module->training;
@@ -105,7 +105,7 @@ static void restore_modes(kn_module *module, const bool *modes, int *next)
         restore_modes(module->children[i].module, modes, next);
 }
 
-/* With everything set for it: forward, and away with what it made. */
+/* Runs forward and discards the outputs. */
 static kn_status apply(kn_module *module, kn_tensor *const *inputs, int num_inputs)
 {
     const int count = kn_module_signature(module).outputs;
@@ -132,7 +132,7 @@ static kn_device *device_of(kn_tensor *const *inputs, int num_inputs)
 static kn_status dry_run(kn_figures_list *list, kn_module *module, kn_tensor *const *inputs, int num_inputs)
 {
     pass p = {.list = list};
-    uint8_t state[KN_RNG_STATE_SIZE]; /* a forward may draw numbers outside of operations */
+    uint8_t state[KN_RNG_STATE_SIZE]; /* forward functions may draw random numbers themselves */
     kn_device *device = device_of(inputs, num_inputs);
     if (device == NULL)
         return kn_error_status();

@@ -6,10 +6,10 @@
 
 #include "base/name_index.h"
 
-/* No tensor can have this name: in a safetensors file it means what is said about the file as a whole. */
+/* Reserved: in a safetensors file this key holds the metadata of the file. */
 #define KN_METADATA_NAME "__metadata__"
 
-/* Grows; start with {0}. Holds a reference of each tensor and a copy of each name. */
+/* Growable; initialise with {0}. Holds a reference to each tensor and a copy of each name. */
 typedef struct kn_tensor_list {
     kn_tensor **tensors;
     char **names;

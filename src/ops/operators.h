@@ -1,12 +1,12 @@
-/* ops/operators.h - the list of operators, by name: every op that the library applies by kn_op_apply. What is not in it
- * cannot be called by name (koine/operators.h), and has no tests. */
+/* ops/operators.h - the list of operators by name: every op applied with kn_op_apply. An op that is not listed cannot
+ * be called by name (koine/operators.h) and has no tests. */
 #ifndef KN_OPS_OPERATORS_H
 #define KN_OPS_OPERATORS_H
 
 #include "autograd/op.h"
 
 /* clang-format off */
-/* In the order of their names. */
+/* Sorted by name. */
 #define KN_OPERATORS(X) \
     X(abs) X(adaptive_avg_pool1d) X(adaptive_avg_pool2d) X(adaptive_avg_pool3d) X(adaptive_max_pool1d) \
     X(adaptive_max_pool1d_with_indices) X(adaptive_max_pool2d) X(adaptive_max_pool2d_with_indices) \

@@ -1,4 +1,4 @@
-/* train/apply.c - a batch applied: which of its fields the module and the loss get, and what is made of them. */
+/* train/apply.c - applies the module and the loss to the fields of a batch. */
 #include <koine/functional.h>
 
 #include "data/loader.h"
@@ -21,12 +21,12 @@ static kn_status check_classes(kn_dtype dtype)
     if (dtype == KN_I64 || dtype == KN_I32 || dtype == KN_U8)
         return KN_OK;
     return kn_fail(KN_ERR_DTYPE,
-                   "trainer: accuracy compares with classes as whole numbers, but the targets are %s; with such "
-                   "targets make the trainer with .accuracy = false",
+                   "trainer: accuracy needs integer classes, but the targets are %s; with such targets make the "
+                   "trainer with .accuracy = false",
                    kn_dtype_name(dtype));
 }
 
-/* Cross entropy and accuracy do; a loss function of the program's own looks for what it needs itself. */
+/* Cross entropy and accuracy do; a user's loss function looks for what it needs itself. */
 static bool needs_target(const kn_trainer *trainer, bool accuracy) { return accuracy || trainer->params.loss == NULL; }
 
 kn_status kn_trainer_check_fields(const kn_trainer *trainer, const kn_loader *loader, const char *data)
@@ -37,7 +37,7 @@ kn_status kn_trainer_check_fields(const kn_trainer *trainer, const kn_loader *lo
     return needs_target(trainer, params->accuracy) ? find_field(loader, data, params->target, "target") : KN_OK;
 }
 
-/* What a collate function of the program's makes of the targets, the first batch shows. */
+/* With a user's collate function the targets' dtype is known only from the first batch. */
 kn_status kn_trainer_check_classes(const kn_trainer *trainer, const kn_loader *loader)
 {
     const kn_dataset *dataset = loader->dataset;

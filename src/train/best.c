@@ -22,7 +22,7 @@ static kn_status clone_state(const kn_tensor_list *own, kn_tensor_list *copies)
     return status;
 }
 
-/* The old copies stay until the new ones are there: a failure costs nothing. */
+/* The old copies are kept until the new ones exist, so a failure loses nothing. */
 kn_status kn_trainer_keep_best(kn_trainer *trainer)
 {
     kn_tensor_list own, copies;

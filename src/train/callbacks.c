@@ -1,7 +1,7 @@
 /* train/callbacks.c - the trainer's callbacks: adding and calling them, and their states in last.safetensors.
  *
- * The state of a callback named N is the tensors "callback.N.X", and metadata: "callback.N", which tells that there is
- * one, and "callback.N.KEY". Names hold no dot, so that none is part of another's. */
+ * The state of a callback named N is the tensors "callback.N.X" and metadata: "callback.N", which marks its presence,
+ * and "callback.N.KEY". Names contain no dot, so that no name is a prefix of another's keys. */
 #include <string.h>
 
 #include "base/log.h"
@@ -31,18 +31,17 @@ static const kn_callback *find(const kn_trainer *trainer, const char *name)
 static kn_status check(const kn_trainer *trainer, const kn_callback *callback)
 {
     if ((callback->save == NULL) != (callback->load == NULL))
-        return kn_fail(KN_ERR_ARGUMENT, "trainer: a callback with %s needs %s too", callback->save ? "save" : "load",
+        return kn_fail(KN_ERR_ARGUMENT, "trainer: a callback with %s also needs %s", callback->save ? "save" : "load",
                        callback->save ? "load" : "save");
     if (!has_state(callback))
         return KN_OK;
     size_t bad;
     const char *name = callback->name;
     if (name == NULL || name[0] == '\0' || strchr(name, '.') != NULL || !kn_is_utf8(name, strlen(name), &bad))
-        return kn_fail(KN_ERR_ARGUMENT,
-                       "trainer: a callback with a state needs a name of its own, in UTF-8 and without a dot, by which "
-                       "resuming finds its state");
+        return kn_fail(KN_ERR_ARGUMENT, "trainer: a callback with a state needs a unique name, in UTF-8 and without a "
+                                        "dot, by which resuming finds its state");
     if (find(trainer, name) != NULL)
-        return kn_fail(KN_ERR_ARGUMENT, "trainer: there is a callback with a state named \"%s\" already", name);
+        return kn_fail(KN_ERR_ARGUMENT, "trainer: there already is a callback with a state named \"%s\"", name);
     return KN_OK;
 }
 
@@ -97,7 +96,7 @@ static kn_status call_one(kn_trainer *trainer, const kn_callback *c, kn_moment m
     return KN_OK;
 }
 
-/* `status`, with a sentence of its own where the callback has left none. */
+/* `status`, with a default message if the callback left none. */
 static kn_status tell(kn_status status, int index, const char *function)
 {
     if (status != KN_OK && kn_error_status() != status)
@@ -115,13 +114,13 @@ kn_status kn_trainer_call(kn_trainer *trainer, kn_moment moment, int epoch, int6
                                         [KN_EPOCH_END] = "on_epoch_end",
                                         [KN_FIT_END] = "on_fit_end"};
     for (int i = 0; i < trainer->num_callbacks; i++) {
-        kn_callback callback = trainer->callbacks[i]; /* a copy: it may add callbacks itself */
+        kn_callback callback = trainer->callbacks[i]; /* a copy: the callback may add callbacks */
         KN_TRY(tell(call_one(trainer, &callback, moment, epoch, step, loss), i, names[moment]));
     }
     return KN_OK;
 }
 
-/* --- states into the file -------------------------------------------------------------------------------------- */
+/* --- saving states -------------------------------------------------------------------------------------------- */
 
 static char *joined(const char *a, const char *b, const char *c)
 {
@@ -138,7 +137,7 @@ static kn_status put_metadata(kn_tensor_file *file, const char *prefix, const ch
     return status;
 }
 
-/* Everything of `state`, with `prefix` ("callback.N.") before the names. */
+/* Adds everything in `state`, with `prefix` ("callback.N.") before the names. */
 static kn_status put_state(kn_tensor_file *file, const char *prefix, const kn_tensor_file *state)
 {
     for (int i = 0; i < state->count; i++)
@@ -176,9 +175,9 @@ kn_status kn_trainer_put_callbacks(kn_trainer *trainer, kn_tensor_file *file)
     return KN_OK;
 }
 
-/* --- and back -------------------------------------------------------------------------------------------------- */
+/* --- loading states ----------------------------------------------------------------------------------------------- */
 
-/* What of the file has names that begin with `prefix`, by the rest of its names. */
+/* The file's entries whose names begin with `prefix`, under the rest of their names. */
 static kn_status get_state(const kn_tensor_file *file, const char *prefix, kn_tensor_file *state)
 {
     const size_t length = strlen(prefix);
@@ -202,8 +201,8 @@ static kn_status load(kn_trainer *trainer, int index, const kn_tensor_file *file
     bool is_there = status == KN_OK && kn_tensor_file_metadata(file, key) != NULL;
     if (status == KN_OK && !is_there)
         kn_log_message(KN_LOG_WARNING,
-                       "%s has no state of the callback \"%s\", which begins anew: the run will not be the same as an "
-                       "unbroken one",
+                       "%s has no state for the callback \"%s\", which starts afresh: the results will differ from "
+                       "those of an uninterrupted run",
                        path, callback->name);
     if (is_there)
         status = get_state(file, prefix, state);
@@ -215,7 +214,7 @@ static kn_status load(kn_trainer *trainer, int index, const kn_tensor_file *file
     return status;
 }
 
-/* States in the file that no callback asks for. */
+/* Warns about states in the file that no callback claims. */
 static void tell_unknown(const kn_trainer *trainer, const kn_tensor_file *file, const char *path)
 {
     const size_t length = strlen(PREFIX);
@@ -224,8 +223,8 @@ static void tell_unknown(const kn_trainer *trainer, const kn_tensor_file *file, 
         if (strncmp(key, PREFIX, length) != 0 || strchr(key + length, '.') != NULL || find(trainer, key + length))
             continue;
         kn_log_message(KN_LOG_WARNING,
-                       "%s has the state of a callback \"%s\" that this trainer does not have: the run will not be "
-                       "the same as an unbroken one",
+                       "%s has the state of a callback \"%s\" that this trainer does not have: the results will differ "
+                       "from those of an uninterrupted run",
                        path, key + length);
     }
 }

@@ -60,12 +60,12 @@ static kn_status grow(kn_device_log *log)
     return KN_OK;
 }
 
-/* Takes the entry over, or gives what it holds up and returns -1. */
+/* Takes ownership of the entry; on failure releases what it holds and returns -1. */
 static int add(kn_device_log *log, const char *name, kn_log_entry entry)
 {
     kn_status status = log && name ? KN_OK : kn_fail_argument_null("device_log_add", log ? "name" : "log");
     if (status == KN_OK && kn_device_log_find(log, name) >= 0)
-        status = kn_fail(KN_ERR_ARGUMENT, "device_log: there is an entry \"%s\" already", name);
+        status = kn_fail(KN_ERR_ARGUMENT, "device_log: there already is an entry \"%s\"", name);
     if (status == KN_OK)
         status = grow(log);
     if (status == KN_OK && !(entry.name = kn_strdup(name)))
@@ -94,8 +94,8 @@ int kn_device_log_add_histogram(kn_device_log *log, const char *name, int bins, 
 {
     if (bins < 1 || bins > KN_MAX_BINS || !isfinite(min) || !isfinite(max) || !(min < max)) {
         kn_fail(KN_ERR_ARGUMENT,
-                "device_log: a histogram has 1 to %d bins between two finite numbers, not %d from %g to %g",
-                KN_MAX_BINS, bins, min, max);
+                "device_log: a histogram needs 1 to %d bins and a finite range, not %d bins from %g to %g", KN_MAX_BINS,
+                bins, min, max);
         return -1;
     }
     return add(
@@ -149,9 +149,8 @@ kn_status kn_log_check_values(const char *function, const kn_tensor *values)
     return KN_OK;
 }
 
-/* A new state on `device`, with what the present one holds. In a graph it would be made, and so emptied, at each
- * replay.
- */
+/* A new state on `device`, with the current one's contents. Inside a graph it would be created, and so cleared, at each
+ * replay. */
 static kn_status make_state(kn_device_log *log, kn_device *device)
 {
     kn_tensor *state = NULL, *part = NULL;
@@ -190,7 +189,7 @@ kn_status kn_log_prepare(kn_device_log *log, kn_log_entry *entry, kn_device *dev
     kn_device *present = log->state ? log->state->storage->device : NULL;
     if ((log->used && present != device) || (entry->used && entry->dtype != dtype))
         return kn_fail(KN_ERR_DEVICE,
-                       "device_log: \"%s\" takes %s values on %s, the log is on %s; it cannot take %s ones on %s "
+                       "device_log: \"%s\" holds %s values on %s, the log is on %s; it cannot take %s values on %s "
                        "before it is reset",
                        entry->name, kn_dtype_name(entry->used ? entry->dtype : dtype), kn_device_string(present),
                        kn_device_string(present), kn_dtype_name(dtype), kn_device_string(device));

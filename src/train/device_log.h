@@ -1,4 +1,4 @@
-/* train/device_log.h - a log of figures on the device as its parts see it. */
+/* train/device_log.h - internals of the log of figures on the device. */
 #ifndef KN_TRAIN_DEVICE_LOG_H
 #define KN_TRAIN_DEVICE_LOG_H
 
@@ -8,34 +8,34 @@
 
 typedef enum kn_entry_kind { KN_ENTRY_SCALAR, KN_ENTRY_ACCURACY, KN_ENTRY_HISTOGRAM, KN_ENTRY_NORM } kn_entry_kind;
 
-/* The state is an array of 8-byte cells: whole numbers, or a value of the entry's dtype at a cell's start. Zero is a
- * new entry's state. As in cl/train/device_log.clh. */
+/* The state is an array of 8-byte cells: integers, or a value of the entry's dtype at the start of the cell. A new
+ * entry is all zeros. Must match cl/train/device_log.clh. */
 enum {
     KN_CELL_COUNT,
-    KN_CELL_BAD, /* the first update whose value was no finite number; 0: none */
+    KN_CELL_BAD, /* the first update with a value that is not finite; 0: none */
     KN_CELL_BAD_IS_NAN,
     KN_CELL_WEIGHT,
-    KN_CELL_SIZE, /* of the values that follow: 4 or 8 bytes */
+    KN_CELL_SIZE, /* size of the following values: 4 or 8 bytes */
     KN_CELL_LAST,
     KN_CELL_SUM,
-    KN_CELL_ERROR, /* of the sum, to be added to it */
+    KN_CELL_ERROR, /* compensation, to be added to the sum */
     KN_CELL_MIN,
     KN_CELL_MAX,
-    KN_SCALAR_CELLS /* of a gradient norm the parameters' norms follow */
+    KN_SCALAR_CELLS /* gradient norms: followed by the parameters' norms */
 };
-enum { KN_ACCURACY_ROWS, KN_ACCURACY_COUNTS };                             /* a count per work-item */
+enum { KN_ACCURACY_ROWS, KN_ACCURACY_COUNTS };                             /* one count per work-item */
 enum { KN_HISTOGRAM_VALUES, KN_HISTOGRAM_OUTSIDE, KN_HISTOGRAM_BINS = 4 }; /* below, above, NaN; the bins */
 
-/* Counts of an accuracy: work-items of its kernel at most. */
+/* Counts of an accuracy: the maximum number of work-items of its kernel. */
 #define KN_ACCURACY_ITEMS 256
 
 typedef struct kn_log_entry {
     char *name;
     kn_entry_kind kind;
-    int64_t first, cells; /* in the state */
-    int bins;             /* of a histogram */
+    int64_t first, cells; /* cells in the state */
+    int bins;             /* histograms */
     double min, max;
-    kn_tensor **parameters; /* of a norm; one reference each */
+    kn_tensor **parameters; /* norms; one reference each */
     int num_parameters;
     bool used;      /* since the last reset */
     kn_dtype dtype; /* of the values, once used */
@@ -44,11 +44,11 @@ typedef struct kn_log_entry {
 struct kn_device_log {
     kn_log_entry *entries;
     int count, capacity;
-    int64_t cells; /* that the entries need */
+    int64_t cells; /* needed by the entries */
 
     kn_tensor *state; /* int64 [cells at the time]; NULL until the first update */
-    bool used;        /* since the last reset, as far as the host knows: graphs may replay updates */
-    bool stale;       /* the last reset could not clear the state: what comes next does */
+    bool used;        /* updated since the last reset, as far as the host knows: graphs may replay updates */
+    bool stale;       /* the last reset failed to clear the state: the next access does */
 
     kn_tensor *requests[KN_LOG_REQUESTS]; /* pinned; a ring */
     int64_t requested_cells[KN_LOG_REQUESTS];
@@ -58,10 +58,10 @@ struct kn_device_log {
     int64_t num_figures;
 };
 
-/* The entry if it is of this kind and there; NULL with an error that names `function`. */
+/* The entry, which must exist and have this kind; NULL with an error that names `function`. */
 kn_log_entry *kn_log_entry_of(const kn_device_log *log, int entry, kn_entry_kind kind, const char *function);
 
-/* Before an update: the state is on `device` and holds the entry's cells, which take `dtype`. */
+/* Before an update: makes sure that the state is on `device` and holds the entry's cells, with values of `dtype`. */
 kn_status kn_log_prepare(kn_device_log *log, kn_log_entry *entry, kn_device *device, kn_dtype dtype);
 
 /* The entry's cells as a kernel's argument. */
@@ -73,10 +73,10 @@ static inline kn_arg kn_log_arg(const kn_device_log *log, const kn_log_entry *en
 /* Clears a state that the last reset could not clear. */
 kn_status kn_log_clear_stale(kn_device_log *log);
 
-/* kn_device_log_wait, not counted as a wait of the user's wish: where the host is too far ahead. */
+/* kn_device_log_wait, not counted as an explicit wait by the user; for a host that is too far ahead. */
 kn_status kn_log_await(kn_device_log *log);
 
-/* float32 or float64 on a device; an error that names `function` else. */
+/* Checks for float32 or float64 values on a device; the error names `function`. */
 kn_status kn_log_check_values(const char *function, const kn_tensor *values);
 
 #endif

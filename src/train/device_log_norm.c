@@ -1,12 +1,12 @@
-/* train/device_log_norm.c - the norm of all gradients, and of each: a launch per eight gradients, and one for the sums.
- */
+/* train/device_log_norm.c - the norm of all gradients and of each: one launch per eight gradients, and one for the
+ * sums. */
 #include <koine/autograd.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "train/device_log.h"
 
-#define SLOTS 8 /* gradients per launch: as in cl/train/grad_norm.cl */
+#define SLOTS 8 /* gradients per launch: must match cl/train/grad_norm.cl */
 #define VALUES_PER_PART 8192
 #define MAX_PARTS 64
 
@@ -28,7 +28,7 @@ static void drop(gradients *g)
     kn_free(g->tensors);
 }
 
-/* The first gradient says in which dtype and where; float32 for f16. Without any gradient the parameter does. */
+/* Dtype and device come from the first gradient, or from the first parameter without one; float32 for f16. */
 static void choose(gradients *g, const kn_log_entry *entry)
 {
     const kn_tensor *like = entry->parameters[0];
@@ -59,7 +59,7 @@ static kn_status collect(gradients *g, const kn_log_entry *entry)
     return KN_OK;
 }
 
-/* Slots that are not in use are not launched, but their arguments must be there: an empty stretch of `parts`. */
+/* Unused slots are not launched but still need arguments: an empty range of `parts`. */
 static kn_status launch_parts(const gradients *g, int first, const kn_tensor *parts, int64_t count)
 {
     const kn_limits *limits = kn_device_limits(g->device);
@@ -110,7 +110,7 @@ kn_status kn_device_log_grad_norm(kn_device_log *log, int entry)
     gradients g = {.count = norm->num_parameters};
     choose(&g, norm);
     if (kn_device_is_host(g.device))
-        return kn_fail(KN_ERR_DEVICE, "device_log_grad_norm: \"%s\" is of parameters on the host; move the module",
+        return kn_fail(KN_ERR_DEVICE, "device_log_grad_norm: the parameters of \"%s\" are on the host; move the module",
                        norm->name);
     g.tensors = kn_calloc((size_t)g.count, sizeof *g.tensors);
     kn_status status = g.tensors ? collect(&g, norm) : KN_ERR_MEMORY;

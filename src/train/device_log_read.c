@@ -1,5 +1,4 @@
-/* train/device_log_read.c - the log's state on the host: fetched in one transfer, at once or later, and what it says.
- */
+/* train/device_log_read.c - reads the log's state: one transfer, blocking or asynchronous, and the figures in it. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +9,7 @@
 
 /* --- fetching -------------------------------------------------------------------------------------------------- */
 
-/* Room for all entries, those included that are younger than what is fetched: they are new, all zeros. */
+/* Makes room for all entries; those added after the fetch are all zeros. */
 static kn_status make_room(kn_device_log *log, int64_t fetched)
 {
     if (log->num_figures < log->cells) {
@@ -30,13 +29,13 @@ kn_status kn_device_log_read(kn_device_log *log)
 {
     if (!log)
         return kn_fail_argument_null("device_log_read", "log");
-    int64_t cells = log->state ? log->state->shape[0] : 0; /* none: nothing was noted, nothing to ask the device */
+    int64_t cells = log->state ? log->state->shape[0] : 0; /* 0: no update yet, nothing to fetch */
     KN_TRY(make_room(log, cells));
     KN_TRY(kn_log_clear_stale(log));
     return log->state ? kn_read(log->state, log->figures, (size_t)cells * sizeof *log->figures) : KN_OK;
 }
 
-/* Pinned memory for a request; what the slot has is used again if it fits. */
+/* Pinned memory for a request; the slot's is reused if it fits. */
 static kn_status prepare_request(kn_device_log *log, int slot, int64_t cells)
 {
     kn_tensor *present = log->requests[slot], *made = NULL;
@@ -54,7 +53,7 @@ kn_status kn_device_log_request(kn_device_log *log)
         return kn_fail_argument_null("device_log_request", "log");
     if (log->num_requests == KN_LOG_REQUESTS)
         return kn_fail(KN_ERR_STATE,
-                       "device_log_request: %d requests are under way: take them with device_log_poll or "
+                       "device_log_request: %d requests are pending: take them with device_log_poll or "
                        "device_log_wait first",
                        KN_LOG_REQUESTS);
     int slot = (log->first_request + log->num_requests) % KN_LOG_REQUESTS;
@@ -70,7 +69,7 @@ kn_status kn_device_log_request(kn_device_log *log)
 
 int kn_device_log_requests(const kn_device_log *log) { return log ? log->num_requests : 0; }
 
-/* Takes the oldest request over; waits for it if need be. A request made when nothing was noted has no cells. */
+/* Takes the oldest request, waiting if necessary. A request made before any update has no cells. */
 static kn_status take(kn_device_log *log)
 {
     int slot = log->first_request;
@@ -114,9 +113,9 @@ kn_status kn_device_log_wait(kn_device_log *log)
     return take(log);
 }
 
-/* --- what was fetched ------------------------------------------------------------------------------------------ */
+/* --- figures --------------------------------------------------------------------------------------------------- */
 
-/* The entry's cells as last read; NULL where there are none. */
+/* The entry's cells as last read, or NULL. */
 static const int64_t *cells_of(const kn_device_log *log, int entry)
 {
     if (!log || entry < 0 || entry >= log->count)
@@ -125,7 +124,7 @@ static const int64_t *cells_of(const kn_device_log *log, int entry)
     return e->first + e->cells <= log->num_figures ? log->figures + e->first : NULL;
 }
 
-/* A value of the size that the entry's kernels have noted. */
+/* A value of the size recorded by the entry's kernels. */
 static double value_at(const int64_t *cells, int64_t index)
 {
     float narrow;

@@ -1,4 +1,4 @@
-/* train/device_log_update.c - scalars, accuracies and histograms: one or two launches each, no wait. */
+/* train/device_log_update.c - scalars, accuracies and histograms: one or two launches each, without waiting. */
 #include <math.h>
 #include <stdio.h>
 
@@ -50,7 +50,7 @@ static kn_status check_accuracy(const kn_tensor *output, const kn_tensor *target
                        "device_log_accuracy: needs output [n, classes, ...] and target classes [n, ...], not %s and %s",
                        kn_tensor_describe(a, sizeof a, output), kn_tensor_describe(b, sizeof b, target));
     if (target->dtype != KN_I64 && target->dtype != KN_I32 && target->dtype != KN_U8)
-        return kn_fail(KN_ERR_DTYPE, "device_log_accuracy: target classes are whole numbers, not %s",
+        return kn_fail(KN_ERR_DTYPE, "device_log_accuracy: target classes must be integers, not %s",
                        kn_tensor_describe(b, sizeof b, target));
     if (target->storage->device != output->storage->device)
         return kn_fail(KN_ERR_DEVICE, "device_log_accuracy: output is %s but target is %s",
@@ -58,7 +58,7 @@ static kn_status check_accuracy(const kn_tensor *output, const kn_tensor *target
     return KN_OK;
 }
 
-/* Work-items that share a row of so many classes: eight each, a power of two, 256 at most. */
+/* Work-items per row: a power of two, about eight classes each, at most 256. */
 static size_t group_for(const kn_limits *limits, int64_t classes)
 {
     size_t local = 1;
@@ -108,7 +108,7 @@ kn_status kn_device_log_accuracy(kn_device_log *log, int entry, kn_tensor *outpu
 
 /* --- histograms ------------------------------------------------------------------------------------------------ */
 
-/* How the values are cut: a part per work-item on CPU devices, per work-group on others. */
+/* How the values are split: one part per work-item on CPU devices, per work-group on others. */
 typedef struct histogram_work {
     size_t global, local, parts;
 } histogram_work;
@@ -155,7 +155,7 @@ static kn_status count_values(kn_device_log *log, const kn_log_entry *entry, con
     return status;
 }
 
-/* A range that the values' dtype cannot tell apart or hold has no bins of a width. */
+/* The values' dtype must be able to hold the range and resolve its bounds. */
 static kn_status check_range(const kn_log_entry *entry, kn_dtype dtype)
 {
     const double low = dtype == KN_F64 ? entry->min : (double)(float)entry->min;
@@ -163,7 +163,8 @@ static kn_status check_range(const kn_log_entry *entry, kn_dtype dtype)
     const double width = dtype == KN_F64 ? high - low : (double)((float)high - (float)low);
     if (isfinite(low) && isfinite(high) && isfinite(width) && width > 0)
         return KN_OK;
-    return kn_fail(KN_ERR_ARGUMENT, "device_log_histogram: \"%s\" goes from %.17g to %.17g, which is no range in %s",
+    return kn_fail(KN_ERR_ARGUMENT,
+                   "device_log_histogram: \"%s\" goes from %.17g to %.17g, which is not a valid range in %s",
                    entry->name, entry->min, entry->max, kn_dtype_name(dtype));
 }
 

@@ -3,7 +3,7 @@
 
 #include "train/trainer.h"
 
-/* Where the pass is. */
+/* State of the pass. */
 typedef struct training {
     kn_trainer *trainer;
     kn_loader *loader;
@@ -12,7 +12,7 @@ typedef struct training {
     kn_step_watch watch;
 } training;
 
-/* Gradients, update, figures. Nothing here waits for the device. */
+/* One step: gradients, update, figures. Does not wait for the device. */
 static kn_status learn(training *pass, const kn_batch *batch)
 {
     kn_trainer *trainer = pass->trainer;
@@ -52,11 +52,11 @@ kn_status kn_trainer_train_epoch(kn_trainer *trainer, kn_loader *loader, kn_pass
     bool recording = kn_set_grad_enabled(true);
     kn_status status = run(&pass);
     kn_set_grad_enabled(recording);
-    kn_optim_zero_grad(trainer->params.optim); /* the memory is validation's */
+    kn_optim_zero_grad(trainer->params.optim); /* frees memory for validation */
     if (status == KN_OK)
         status = kn_steps_end_epoch(&pass.watch, figures);
     else if (status == KN_ERR_INTERRUPTED)
-        kn_steps_drain(&pass.watch); /* the steps done have their rows; this status is the one to report */
+        kn_steps_drain(&pass.watch); /* completes the rows of finished steps; the earlier status is reported */
     kn_steps_free(&pass.watch);
     return status;
 }

@@ -30,7 +30,7 @@ static kn_status run(kn_trainer *trainer, kn_loader *loader, bool accuracy)
     return kn_loader_status(loader);
 }
 
-/* The figures of the whole pass, in one transfer. */
+/* Reads the figures of the whole pass in one transfer. */
 static kn_status read_figures(kn_trainer *trainer, kn_pass_figures *figures)
 {
     const kn_device_log *log = trainer->evaluation;
@@ -60,7 +60,7 @@ kn_status kn_trainer_evaluate(kn_trainer *trainer, kn_loader *data, double *loss
     if (trainer == NULL || data == NULL || loss == NULL)
         return kn_fail_argument_null("trainer_evaluate", trainer == NULL ? "trainer" : data == NULL ? "data" : "loss");
     KN_TRY(kn_trainer_check_fields(trainer, data, "data"));
-    /* Called from a callback it is no part of the epoch that the bar shows. */
+    /* Called from a callback, it is not part of the epoch that the bar shows. */
     bool fitting = trainer->is_fitting;
     trainer->is_fitting = false;
     kn_pass_figures figures;

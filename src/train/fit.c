@@ -1,4 +1,4 @@
-/* train/fit.c - the fit: epochs, validation, early stopping, and a clean end whatever happens. */
+/* train/fit.c - the fit: epochs, validation, early stopping, and an orderly end in all cases. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +18,9 @@ static kn_status find_monitor(kn_trainer *trainer, bool validation)
     trainer->monitor_column = kn_history_find(&trainer->history, monitor);
     if (trainer->monitor_column > 0)
         return KN_OK;
-    return kn_fail(KN_ERR_ARGUMENT, "trainer: cannot monitor \"%s\": no validation data was given; train_loss is there",
-                   monitor); /* all other names were refused when the trainer was made */
+    return kn_fail(KN_ERR_ARGUMENT,
+                   "trainer: cannot monitor \"%s\" without validation data; monitor train_loss instead",
+                   monitor); /* all other names were rejected by kn_trainer_new */
 }
 
 static void forget_course(kn_trainer *trainer)
@@ -45,8 +46,8 @@ static kn_status check_data(const kn_trainer *trainer, const kn_loader *train, c
     return kn_trainer_check_classes(trainer, train);
 }
 
-/* The tables, still empty in a new run, are written first: a directory that cannot be written is found out before an
- * epoch is lost to it. */
+/* Writes the tables first, empty in a new run, so that a directory that is not writable is found before an epoch is
+ * lost. */
 static kn_status prepare_output(kn_trainer *trainer)
 {
     bool resumed;
@@ -56,13 +57,14 @@ static kn_status prepare_output(kn_trainer *trainer)
     if (resumed)
         kn_progress_note(&trainer->progress, "resuming after epoch %d", trainer->epoch);
     else if (trainer->params.resume)
-        kn_progress_note(&trainer->progress, "nothing to resume from in %s: starting anew", trainer->params.output);
+        kn_progress_note(&trainer->progress, "nothing to resume from in %s: starting from scratch",
+                         trainer->params.output);
     return KN_OK;
 }
 
 static kn_status prepare(kn_trainer *trainer, kn_loader *train, kn_loader *validation)
 {
-    kn_parameter_list list; /* made here, where failing to is an error, it is there for all that follows */
+    kn_parameter_list list; /* caches the list here, where failure is reported */
     KN_TRY(kn_module_find_parameters(&list, trainer->params.module));
     forget_course(trainer);
     KN_TRY(kn_history_start(&trainer->history, trainer->params.accuracy, validation != NULL,
@@ -72,7 +74,7 @@ static kn_status prepare(kn_trainer *trainer, kn_loader *train, kn_loader *valid
     KN_TRY(check_data(trainer, train, validation));
     kn_progress_start(&trainer->progress, trainer->params.quiet);
     kn_trainer_note_settings(trainer, train, validation);
-    KN_TRY(kn_trainer_keep_best(trainer)); /* the beginning, until there is a best epoch */
+    KN_TRY(kn_trainer_keep_best(trainer)); /* the initial state, until there is a best epoch */
     return prepare_output(trainer);
 }
 
@@ -122,12 +124,12 @@ static kn_status run_epoch(kn_trainer *trainer, kn_loader *train, kn_loader *val
     KN_TRY(kn_trainer_note_epoch(trainer, &is_best));
     kn_progress_epoch_line(progress, &trainer->history, kn_clock() - progress->epoch_started,
                            (double)kn_loader_samples(train) / training_seconds, is_best);
-    /* Before saving: what a callback changes, the learning rate say, belongs to what the next epoch starts from. */
+    /* Before saving: changes by a callback, such as the learning rate, are part of what the next epoch starts from. */
     KN_TRY(kn_trainer_call(trainer, KN_EPOCH_END, trainer->epoch, 0, NULL));
     return kn_trainer_save_last(trainer);
 }
 
-/* True when the fit is over, with a note why. */
+/* True when the fit is over; prints why. */
 static bool is_over(kn_trainer *trainer)
 {
     if (trainer->stop || trainer->epoch >= trainer->params.epochs)
@@ -152,8 +154,8 @@ static kn_status run_epochs(kn_trainer *trainer, kn_loader *train, kn_loader *va
 
 /* --- the end --------------------------------------------------------------------------------------------------- */
 
-/* Interrupted before any epoch was finished there is no best: what has been learned so far is what there is to keep.
- * With a loss that is no number the weights are none either: those from before the fit come back. */
+/* If interrupted before the first epoch finished, there is no best state: the current one is kept. If the loss is not
+ * finite, neither are the weights: those from before the fit are restored. */
 static kn_status keep_what_is_best(kn_trainer *trainer, kn_status status)
 {
     if (trainer->best_epoch > 0 || status == KN_ERR_NUMERIC)
@@ -161,7 +163,7 @@ static kn_status keep_what_is_best(kn_trainer *trainer, kn_status status)
     return status == KN_ERR_INTERRUPTED ? kn_trainer_save_checkpoint(trainer) : KN_OK;
 }
 
-/* The first error of the fit and of its end: the one to report, whatever else goes wrong after it. */
+/* The first error of the fit and its end, which is the one to report. */
 typedef struct first_error {
     kn_status status;
     char message[1024];
@@ -176,14 +178,14 @@ static void remember(first_error *first, kn_status status)
     kn_error_clear();
 }
 
-/* Whatever ended the fit: the plot is drawn, the best weights are in the module, the callbacks are told. */
+/* However the fit ended: draws the plot, restores the best weights, notifies the callbacks. */
 static kn_status finish(kn_trainer *trainer, kn_status status)
 {
     first_error first = {.status = KN_OK};
     remember(&first, status);
     kn_progress_clear(&trainer->progress);
     if (status == KN_ERR_INTERRUPTED || status == KN_ERR_NUMERIC)
-        remember(&first, kn_trainer_save_tables(trainer)); /* the rows of steps since the last epoch */
+        remember(&first, kn_trainer_save_tables(trainer)); /* the steps since the last epoch */
     if (status == KN_OK || status == KN_ERR_INTERRUPTED || status == KN_ERR_NUMERIC)
         remember(&first, kn_trainer_save_plot(trainer));
     remember(&first, keep_what_is_best(trainer, status));
@@ -196,7 +198,7 @@ static kn_status finish(kn_trainer *trainer, kn_status status)
     return KN_OK;
 }
 
-/* A signal that came when nobody looked any more, while the plot was drawn say, is not lost: the program is told. */
+/* A signal that arrived after the last check, for example while the plot was drawn, is still reported. */
 static kn_status end_interrupt(kn_trainer *trainer, kn_status status)
 {
     const int number = kn_interrupt_end();
@@ -235,6 +237,6 @@ kn_status kn_trainer_fit(kn_trainer *trainer, kn_loader *train, kn_loader *valid
         status = run_fit(trainer, train, validation);
     kn_trainer_close_output(trainer);
     kn_progress_stop(&trainer->progress);
-    kn_tensor_list_free(&trainer->best); /* its memory is of no more use */
+    kn_tensor_list_free(&trainer->best); /* no longer needed */
     return status;
 }

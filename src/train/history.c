@@ -100,9 +100,9 @@ const char *kn_format_number(char buffer[KN_NUMBER_TEXT], double value)
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(buffer, KN_NUMBER_TEXT, "%.*g", digits, value);
         if (strtod(buffer, NULL) == value)
-            break; /* NaN never compares equal and ends as "nan" */
+            break; /* NaN never compares equal and ends up as "nan" */
     }
-    /* printf and strtod follow the host program's locale; files do not. */
+    /* printf and strtod follow the program's locale; files must not. */
     const char *point = localeconv()->decimal_point;
     char *found = point[0] != '.' ? strstr(buffer, point) : NULL;
     if (found != NULL) {
@@ -139,8 +139,7 @@ kn_status kn_history_save_csv(const kn_history *history, const char *path)
     return status;
 }
 
-/* Losses and accuracies to four places, as one compares them; epochs and steps whole; four digits of the learning rate.
- */
+/* Losses and accuracies with four decimals, epochs and steps as integers, the learning rate with four digits. */
 static void put_cell(kn_table *table, const char *name, double value)
 {
     if (strcmp(name, "epoch") == 0 || strcmp(name, "step") == 0)

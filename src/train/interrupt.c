@@ -1,4 +1,4 @@
-/* train/interrupt.c - Ctrl-C and a request to end as a flag that is looked at between steps. */
+/* train/interrupt.c - SIGINT and SIGTERM as a flag that is checked between steps. */
 #include "train/interrupt.h"
 
 #include <signal.h>
@@ -14,13 +14,13 @@ static struct {
     kn_mutex lock;
     int users;
     bool installed[NUM_SIGNALS];
-    struct sigaction before[NUM_SIGNALS]; /* what the program had */
+    struct sigaction before[NUM_SIGNALS]; /* the program's own handlers */
 } handling = {.lock = KN_MUTEX_INIT};
 
 static volatile sig_atomic_t first_signal;
 
-/* Whoever presses Ctrl-C twice wants out at once, whatever the fit waits for. The signal is blocked in here: raised, it
- * ends the process when this returns. */
+/* A second Ctrl-C ends the process at once, whatever the fit is waiting for. The signal is blocked in its handler, so
+ * the raised one ends the process when this returns. */
 static void note(int number)
 {
     if (first_signal != 0) {
@@ -33,7 +33,7 @@ static void note(int number)
     first_signal = number;
 }
 
-/* SA_RESTART: files, drivers and children that are waited for see no EINTR. Other signals wait while one is noted. */
+/* SA_RESTART: waits for files, drivers and children see no EINTR. The other signal is blocked during the handler. */
 static void install(int i)
 {
     struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
@@ -65,7 +65,7 @@ int kn_interrupt_end(void)
             sigaction(signals[i], &handling.before[i], NULL);
         handling.installed[i] = false;
     }
-    const int number = first_signal; /* after the last moment in which one is noted */
+    const int number = first_signal; /* read after the handlers are restored */
     first_signal = is_last ? 0 : number;
     kn_unlock(&handling.lock);
     return number;

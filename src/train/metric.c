@@ -38,7 +38,7 @@ void kn_metric_free(kn_metric *metric)
     kn_free(metric);
 }
 
-/* Where clearing fails it is done by the next update, which then tells why. */
+/* If clearing fails, the next update retries and reports the error. */
 void kn_metric_reset(kn_metric *metric)
 {
     if (metric == NULL)

@@ -22,8 +22,8 @@ static void append_data(kn_text *script, const kn_history *history)
 
 /* --- axes ------------------------------------------------------------------------------------------------------ */
 
-#define INTERVALS 5  /* between ticks, about */
-#define DECADES 50.0 /* from this ratio on a logarithmic scale shows more */
+#define INTERVALS 5  /* approximate number, between ticks */
+#define DECADES 50.0 /* ratio from which a logarithmic scale is used */
 
 /* The smallest of 1, 2, 5, 10, 20, ... (and 0.5, 0.2, ...) that is not below `least`. */
 static double round_step(double least)
@@ -38,7 +38,7 @@ static double round_step(double least)
 
 typedef struct extent {
     double low, high; /* of the finite values */
-    bool known;       /* there is one */
+    bool known;       /* there is at least one */
 } extent;
 
 static void include(extent *e, const kn_history *history, int column)
@@ -56,13 +56,13 @@ static void include(extent *e, const kn_history *history, int column)
 /* Ticks at round numbers, the first and the last of them at the axis' ends. */
 static void append_linear_axis(kn_text *script, extent e, bool is_share)
 {
-    if (!e.known || e.low == e.high) { /* from zero to a value that all share, and a bit more */
+    if (!e.known || e.low == e.high) { /* all values equal: from zero to slightly above it */
         e.low = e.known ? fmin(e.low, 0) : 0;
         e.high = e.known && e.high > 0 ? 1.1 * e.high : e.known && e.low < 0 ? 0 : 1;
     }
     double step = round_step((e.high - e.low) / INTERVALS);
     double low = floor(e.low / step + 1e-9) * step, high = ceil(e.high / step - 1e-9) * step;
-    high = is_share && high > 1 ? 1 : high; /* there is no accuracy above 1 */
+    high = is_share && high > 1 ? 1 : high; /* accuracy cannot exceed 1 */
     kn_text_format(script, "unset logscale y\nset yrange [%.10g:%.10g]\nset ytics %.10g, %.10g\nset format y '%%g'\n",
                    low, high, low, step);
 }
@@ -77,7 +77,7 @@ static void append_logarithmic_axis(kn_text *script, extent e)
 static void append_horizontal_axis(kn_text *script, const kn_history *history)
 {
     double first = kn_history_value(history, 0, 0), last = kn_history_value(history, history->epochs - 1, 0);
-    double room = first == last ? 0.5 : 0; /* an axis of no length cannot be drawn */
+    double room = first == last ? 0.5 : 0; /* gnuplot cannot draw an axis of length zero */
     double step = last - first > 10 ? round_step((last - first) / 10) : 1;
     kn_text_format(script, "set xlabel '%s'\nset xrange [%.10g:%.10g]\nset xtics %.10g\n",
                    kn_history_column(history, 0), first - room, last + room, step);
@@ -85,11 +85,11 @@ static void append_horizontal_axis(kn_text *script, const kn_history *history)
 
 /* --- panels ---------------------------------------------------------------------------------------------------- */
 
-/* What may be drawn: a panel per figure, of one or two columns, where the first is there. */
+/* The panels: one per figure, with one or two columns; drawn if the first exists. */
 static const struct panel {
     const char *column, *validation, *title;
     bool is_share; /* from 0 to 1 */
-    bool is_rate;  /* from zero on, or in decades */
+    bool is_rate;  /* from zero, or logarithmic */
 } panels[] = {{"train_loss", "val_loss", "Loss", false, false},   {"loss", NULL, "Loss", false, false},
               {"train_acc", "val_acc", "Accuracy", true, false},  {"acc", NULL, "Accuracy", true, false},
               {"grad_norm", NULL, "Gradient norm", false, false}, {"lr", NULL, "Learning rate", false, true}};
@@ -115,12 +115,12 @@ static void append_vertical_axis(kn_text *script, const kn_history *history, con
     }
     if (panel->is_rate && e.known) {
         e.low = fmin(e.low, 0);
-        e.high *= 1.1; /* it often stays at its highest for long: off the edge */
+        e.high *= 1.1; /* often constant at its maximum: keep the line off the edge */
     }
     append_linear_axis(script, e, panel->is_share);
 }
 
-/* Points are marked where they are few. */
+/* Marks points if there are few. */
 static void append_panel(kn_text *script, const kn_history *history, const struct panel *panel)
 {
     const char *with = history->epochs > 100 ? "lines" : "linespoints";
@@ -138,7 +138,7 @@ static void append_panel(kn_text *script, const kn_history *history, const struc
     kn_text_append(script, "\n");
 }
 
-/* A line through all panels, its label above them, where no curve is. */
+/* A vertical line through all panels, labelled above them. */
 static void append_best(kn_text *script, const kn_history *history)
 {
     double first = kn_history_value(history, 0, 0), last = kn_history_value(history, history->epochs - 1, 0);

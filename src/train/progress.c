@@ -14,8 +14,8 @@
 #include "train/history.h"
 
 #define DRAW_SECONDS 0.1
-#define LOOK_SECONDS 0.5       /* while a bar is drawn */
-#define LOOK_SECONDS_QUIET 2.0 /* elsewhere: only to notice a loss that is no number any more */
+#define LOOK_SECONDS 0.5       /* when a bar is drawn */
+#define LOOK_SECONDS_QUIET 2.0 /* otherwise: only to detect a loss that is not finite */
 #define BAR_CELLS 28
 #define NARROWEST_BAR 5
 
@@ -94,7 +94,7 @@ static void append_bar(kn_text *line, double done, int cells)
     kn_text_append(line, "]");
 }
 
-/* What stands right of the bar. */
+/* The text to the right of the bar. */
 static void append_figures(kn_text *line, const kn_progress *progress, double now)
 {
     double seconds = now - progress->started;
@@ -119,7 +119,7 @@ static void append_head(kn_text *line, const kn_progress *progress)
                        progress->phase[0] != '\0' ? " " : "", progress->phase);
 }
 
-/* One character stays free: a full line would wrap on some terminals. */
+/* Leaves one column free: a full line wraps on some terminals. */
 static int bar_width(void) { return kn_page_of(STDERR_FILENO).width - 1; }
 
 static char *bar_line(const kn_progress *progress, double now)
@@ -137,7 +137,7 @@ static char *bar_line(const kn_progress *progress, double now)
     return kn_text_finish(&head);
 }
 
-/* Over what stands there, and cut to the terminal's width. Frees the line; NULL allowed. */
+/* Overwrites the current line, cut to the terminal's width. Frees the line; NULL allowed. */
 static void draw_over(kn_progress *progress, char *line, double now)
 {
     progress->drawn = now;
@@ -165,10 +165,10 @@ void kn_progress_clear(kn_progress *progress)
 
 /* --- kernels being compiled ------------------------------------------------------------------------------------ */
 
-#define BUILD_LINE_SECONDS 5.0   /* of waiting before a line tells of it where there is no bar */
-#define BUILD_AGAIN_SECONDS 15.0 /* before the next */
+#define BUILD_LINE_SECONDS 5.0   /* compile time before a line is printed if there is no bar */
+#define BUILD_AGAIN_SECONDS 15.0 /* until the next line */
 
-/* "compiling kernels: 12 done (softmax)": how many there will be is not known. */
+/* "compiling kernels: 12 done (softmax)": the total is not known. */
 static char *build_line(const kn_progress *progress, const kn_build_notice *notice)
 {
     kn_text line = {0};
@@ -191,7 +191,7 @@ static void tell_build(kn_progress *progress, const kn_build_notice *notice)
     kn_free(line);
 }
 
-/* The time spent waiting is no time of training: it does not count for the rate and the time left. */
+/* Compile time is excluded from the rate and the time left. */
 static void on_build(const kn_build_notice *notice, void *user)
 {
     kn_progress *progress = user;
@@ -223,7 +223,7 @@ static char *labelled_line(const kn_progress *progress, const kn_history *histor
     return kn_text_finish(&line);
 }
 
-/* The history's columns, then these. What says least about the course goes first where there is no room. */
+/* The history's columns, then these. The least informative ones are dropped first if space is short. */
 enum { OF_SECONDS, OF_RATE, OF_BEST, FURTHER_COLUMNS };
 
 static void name_columns(kn_table_column *columns, const kn_history *history)
@@ -239,7 +239,7 @@ static void name_columns(kn_table_column *columns, const kn_history *history)
     columns[named + OF_BEST] = (kn_table_column){.title = ""};
 }
 
-/* Figures that no row's are wider than, so that the columns keep their places from row to row. */
+/* The widest possible figures, so that columns stay aligned from row to row. */
 static void put_widest(kn_table *table, const kn_progress *progress, int columns)
 {
     kn_table_put(table, "%d/%d", progress->epochs, progress->epochs);
@@ -263,7 +263,7 @@ static void put_epoch(kn_table *table, const kn_progress *progress, const kn_his
     kn_table_put(table, "%s", best ? "best" : "");
 }
 
-/* A table of three lines: headings, the widest row, which is not shown, and the epoch's. */
+/* A table of three lines: headings, the widest row (not shown), and the epoch's. */
 static char *table_text(const kn_progress *progress, const kn_history *history, kn_page page, double seconds,
                         double rate, bool best)
 {
@@ -278,7 +278,7 @@ static char *table_text(const kn_progress *progress, const kn_history *history, 
     return kn_text_finish(&text);
 }
 
-/* `line` without its newline; "best" at its end in green. */
+/* Prints `line` without its newline, a final "best" in green. */
 static void print_epoch(const char *line, kn_page page, bool best)
 {
     int length = (int)strcspn(line, "\n"), plain = best ? length - (int)strlen("best") : length;

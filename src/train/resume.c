@@ -1,4 +1,4 @@
-/* train/resume.c - going on from last.safetensors with the very bits of a run that was never broken off. */
+/* train/resume.c - resuming from last.safetensors, bit for bit like an uninterrupted run. */
 #include "train/resume.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "io/checkpoint.h"
 #include "nn/module.h"
 
-/* A tensor of the file with exactly this dtype and shape. */
+/* Gets a tensor from the file, which must have exactly this dtype and shape. */
 static kn_status fetch(const kn_tensor_file *file, const char *path, const char *name, kn_dtype dtype, int ndim,
                        const int64_t *shape, kn_tensor **found)
 {
@@ -20,7 +20,7 @@ static kn_status fetch(const kn_tensor_file *file, const char *path, const char 
     for (int d = 0; fits && d < ndim; d++)
         fits = shape[d] < 0 || kn_size(tensor, d) == shape[d];
     if (!fits)
-        return kn_fail(KN_ERR_FORMAT, "%s cannot be resumed from: \"%s\" is missing or of another shape", path, name);
+        return kn_fail(KN_ERR_FORMAT, "cannot resume from %s: \"%s\" is missing or has another shape", path, name);
     *found = tensor;
     return KN_OK;
 }
@@ -29,18 +29,18 @@ static kn_status check_metadata(const kn_trainer *trainer, const kn_tensor_file 
 {
     const char *format = kn_tensor_file_metadata(file, "koine");
     if (format == NULL || strcmp(format, KN_LAST_FORMAT) != 0)
-        return kn_fail(KN_ERR_FORMAT, "%s cannot be resumed from: it is \"%s\", not \"%s\"", path,
-                       format != NULL ? format : "no training state", KN_LAST_FORMAT);
+        return kn_fail(KN_ERR_FORMAT, "cannot resume from %s: it is \"%s\", not \"%s\"", path,
+                       format != NULL ? format : "not a training state", KN_LAST_FORMAT);
     const char *monitor = kn_tensor_file_metadata(file, "monitor"), *mode = kn_tensor_file_metadata(file, "mode");
     const char *own = trainer->params.mode == KN_MONITOR_MAX ? "max" : "min";
     if (monitor == NULL || mode == NULL || strcmp(monitor, trainer->params.monitor) != 0 || strcmp(mode, own) != 0)
-        return kn_fail(KN_ERR_ARGUMENT, "%s was monitoring %s (%s); resuming with %s (%s) would compare unlike figures",
-                       path, monitor != NULL ? monitor : "nothing", mode != NULL ? mode : "?", trainer->params.monitor,
-                       own);
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "%s was monitoring %s (%s); resuming with %s (%s) would compare different figures", path,
+                       monitor != NULL ? monitor : "nothing", mode != NULL ? mode : "?", trainer->params.monitor, own);
     return KN_OK;
 }
 
-/* What the file says about the course of the fit, checked before any of it is believed. */
+/* The progress of the fit as stored in the file, validated before use. */
 typedef struct fit_course {
     double numbers[KN_PROGRESS_NUMBERS];
     const double *rows;
@@ -64,11 +64,11 @@ static kn_status read_course(const kn_trainer *trainer, const kn_tensor_file *fi
     double since = into->numbers[KN_PROGRESS_SINCE_BEST], steps = into->numbers[KN_PROGRESS_GLOBAL_STEP];
     bool whole = floor(best) == best && floor(since) == since && floor(steps) == steps && steps >= 0 && steps < 0x1p53;
     if (epoch != (double)into->epochs || !whole || !(best >= 0 && best <= epoch) || !(since >= 0 && since <= epoch))
-        return kn_fail(KN_ERR_FORMAT, "%s cannot be resumed from: its epoch numbers contradict each other", path);
+        return kn_fail(KN_ERR_FORMAT, "cannot resume from %s: its epoch numbers contradict each other", path);
     return KN_OK;
 }
 
-/* The best epoch's state passes through the module, which then takes the last epoch's. */
+/* Loads the best epoch's state through the module, then the last epoch's. */
 static kn_status load_states(kn_trainer *trainer, const kn_tensor_file *file, const char *path, bool has_best)
 {
     KN_TRY(kn_checkpoint_get_optim(file, "optim.", trainer->params.optim, path));
@@ -79,7 +79,7 @@ static kn_status load_states(kn_trainer *trainer, const kn_tensor_file *file, co
     return kn_checkpoint_get_module(file, "module.", kn_module_unwrapped(trainer->params.module), path);
 }
 
-/* Of the other devices that a wrapped module runs on, as many as there were and are. */
+/* For the other devices of a wrapped module, as far as both runs have them. */
 static kn_status restore_replica_states(const kn_trainer *trainer, const kn_tensor_file *file, const char *path)
 {
     const kn_module *module = trainer->params.module;
@@ -94,7 +94,7 @@ static kn_status restore_replica_states(const kn_trainer *trainer, const kn_tens
     return KN_OK;
 }
 
-/* The rows of a table of steps, if the file has it with the very columns of this run; else it begins here. */
+/* The rows of a table of steps, if the file has one with this run's columns; otherwise the table starts empty. */
 static kn_status restore_rows(kn_history *table, const kn_tensor_file *file, const char *name)
 {
     kn_tensor *rows = kn_tensor_file_get(file, name);
@@ -126,11 +126,11 @@ static kn_status take_over(kn_trainer *trainer, const kn_tensor_file *file, cons
     KN_TRY(kn_set_rng_state(kn_trainer_device(trainer), course.rng));
     KN_TRY(restore_replica_states(trainer, file, path));
     KN_TRY(kn_trainer_compare_settings(trainer, file, path));
-    return kn_trainer_get_callbacks(trainer, file, path); /* last: a callback may look at all the rest */
+    return kn_trainer_get_callbacks(trainer, file, path); /* last: callbacks may read everything else */
 }
 
-/* A name that is there and cannot be opened, a link that leads nowhere say, is an error: to begin anew would overwrite
- * what it stands for. */
+/* A name that exists but cannot be opened, such as a dangling link, is an error: starting from scratch would overwrite
+ * it. */
 static kn_status resume_from(kn_trainer *trainer, const char *path, bool *resumed)
 {
     kn_tensor_file *file = NULL;

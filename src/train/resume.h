@@ -1,4 +1,4 @@
-/* train/resume.h - the layout of last.safetensors, for the two files that write and read it. */
+/* train/resume.h - the layout of last.safetensors, for the files that write and read it. */
 #ifndef KN_TRAIN_RESUME_H
 #define KN_TRAIN_RESUME_H
 
@@ -10,10 +10,10 @@
 #define KN_REPLICA_STATES "trainer.rng.replicas"
 
 /* Tensors: "module.NAME", "optim.NAME" and, once there is a best epoch, "best.NAME"; "trainer.course", float64 as
- * below; "trainer.history", float64 [epochs, columns], and, where steps are logged, "trainer.steps" and
+ * below; "trainer.history", float64 [epochs, columns], and, if steps are logged, "trainer.steps" and
  * "trainer.histograms" likewise; "trainer.rng", the generator's state, and "trainer.rng.replicas", [devices - 1,
- * bytes], where the module runs on several devices; the states of callbacks (callbacks.c). Metadata "monitor" and
- * "mode", and "setting.NAME" (settings.c). */
+ * bytes], if the module runs on several devices; the states of callbacks (callbacks.c). Metadata "monitor" and "mode",
+ * and "setting.NAME" (settings.c). */
 enum {
     KN_PROGRESS_EPOCH,
     KN_PROGRESS_BEST_EPOCH,

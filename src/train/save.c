@@ -1,11 +1,10 @@
 /* train/save.c - what the trainer writes to its output directory.
  *
- * checkpoint.safetensors   the module's state in its best epoch, by PyTorch's names
- * last.safetensors         everything that the next epoch depends on: resume.c reads it
- * history.csv, history.svg the figures of each epoch
- * steps.csv, steps.svg     the figures of the steps that were logged; histograms.csv likewise
+ * checkpoint.safetensors   the module's state in its best epoch, by PyTorch's names last.safetensors         everything
+ * that the next epoch depends on: resume.c reads it history.csv, history.svg the figures of each epoch steps.csv,
+ * steps.svg     the figures of logged steps; histograms.csv likewise
  *
- * Each file is written beside its target and renamed, so none is ever half there. */
+ * Each file is written under a temporary name and renamed, so none is ever incomplete. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +17,7 @@
 #include "tensor/tensor.h"
 #include "train/resume.h"
 
-/* --- what was written ------------------------------------------------------------------------------------------ */
+/* --- list of files --------------------------------------------------------------------------------------------- */
 
 /* `name` outlives the trainer. */
 static kn_status note_written(kn_trainer *trainer, const char *name, kn_status status)
@@ -49,7 +48,7 @@ static kn_status describe_checkpoint(kn_trainer *trainer, kn_tensor_file *file)
 {
     const kn_history *history = &trainer->history;
     char number[KN_NUMBER_TEXT];
-    KN_TRY(kn_tensor_file_set_metadata(file, "format", "pt")); /* how PyTorch's tools know whose layout it is */
+    KN_TRY(kn_tensor_file_set_metadata(file, "format", "pt")); /* marks the layout for PyTorch's tools */
     KN_TRY(kn_tensor_file_set_metadata(file, "epoch", kn_format_number(number, trainer->epoch)));
     if (history->epochs == 0)
         return KN_OK; /* interrupted in the first epoch */
@@ -94,7 +93,7 @@ static kn_status put_host(kn_tensor_file *file, const char *name, kn_dtype dtype
     return status;
 }
 
-/* What dropout draws from on the other devices of a wrapped module. */
+/* The generators' states on the other devices of a wrapped module, which dropout draws from. */
 static kn_status put_replica_states(kn_trainer *trainer, kn_tensor_file *file)
 {
     const kn_module *module = trainer->params.module;
@@ -190,7 +189,7 @@ kn_status kn_trainer_open_output(kn_trainer *trainer)
     if (kn_directory_lock(output, &trainer->lock))
         return KN_OK;
     return kn_fail(KN_ERR_STATE,
-                   "trainer: another training is writing into '%s': wait for its end, or give this one another output",
+                   "trainer: another training run is writing to '%s': wait until it ends, or use another output",
                    output);
 }
 
@@ -217,7 +216,7 @@ kn_status kn_trainer_save_plot(kn_trainer *trainer)
         status = save_plot(trainer, &trainer->steps, "steps.svg");
     if (status == KN_OK)
         return KN_OK;
-    /* A picture is no reason to call a training a failure. */
+    /* A missing plot does not fail the training. */
     kn_progress_note(&trainer->progress, "no plot was drawn: %s", kn_error_message());
     kn_error_clear();
     return KN_OK;

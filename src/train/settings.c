@@ -1,5 +1,5 @@
-/* train/settings.c - what of a run decides its bits and is in no tensor: how the data is cut and shuffled, the device,
- * the optimizer's hyperparameters. Saved with the run, and compared when it is resumed. */
+/* train/settings.c - settings outside the tensors that affect results bit for bit: batching and shuffling, the device,
+ * the optimizer's hyperparameters. Saved with the run and compared when it is resumed. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 /* --- noting ---------------------------------------------------------------------------------------------------- */
 
-/* A device's name is what its driver says, perhaps not UTF-8, or cut in a character's middle: what is kept is plain. */
+/* Device names come from the driver and may be invalid UTF-8 or cut within a character: stored as printable text. */
 static void add(kn_settings *settings, const char *name, const char *format, ...) KN_PRINTF(3, 4);
 static void add(kn_settings *settings, const char *name, const char *format, ...)
 {
@@ -90,8 +90,8 @@ kn_status kn_trainer_put_settings(const kn_trainer *trainer, kn_tensor_file *fil
 
 /* --- compared -------------------------------------------------------------------------------------------------- */
 
-/* The optimizer goes on with the value in force when the run was saved. One that this program has not set otherwise is
- * either that or the one from which the saved run began. */
+/* The optimizer continues with the value in effect when the run was saved. A value that this program did not change
+ * equals either that or the saved run's initial one. */
 static void compare_hyperparameter(kn_text *text, kn_setting *setting, const char *saved, double in_force)
 {
     char number[KN_NUMBER_TEXT];
@@ -115,7 +115,7 @@ kn_status kn_trainer_compare_settings(kn_trainer *trainer, const kn_tensor_file 
         kn_setting *setting = &trainer->settings.all[i];
         char *key = key_of(setting);
         const char *saved = key != NULL ? kn_tensor_file_metadata(file, key) : NULL;
-        if (saved != NULL && setting->is_optimizer) /* they come first, in the optimizer's order */
+        if (saved != NULL && setting->is_optimizer) /* these come first, in the optimizer's order */
             compare_hyperparameter(&optimizer, setting, saved, trainer->params.optim->hyper[i]);
         else if (saved != NULL)
             compare(&others, setting, saved);
@@ -123,11 +123,11 @@ kn_status kn_trainer_compare_settings(kn_trainer *trainer, const kn_tensor_file 
         kn_free(key);
     }
     if (optimizer.length > 0 && !optimizer.failed)
-        kn_log_message(KN_LOG_WARNING, "resuming from %s goes on with its hyperparameters: %s", path, optimizer.data);
+        kn_log_message(KN_LOG_WARNING, "resuming from %s uses its hyperparameters: %s", path, optimizer.data);
     if (others.length > 0 && !others.failed)
         kn_log_message(KN_LOG_WARNING,
-                       "resuming from %s with other settings than the run was saved with: %s; the results will not be "
-                       "those of an unbroken run",
+                       "resuming from %s with settings other than those it was saved with: %s; the results will differ "
+                       "from those of an uninterrupted run",
                        path, others.data);
     if (optimizer.failed || others.failed)
         status = KN_ERR_MEMORY;

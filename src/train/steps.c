@@ -1,5 +1,5 @@
-/* train/steps.c - the figures of single steps: noted on the device at each step, sent to the host now and then without
- * anybody waiting, written into the table of steps, shown in the progress bar, watched for a loss that is no number. */
+/* train/steps.c - per-step figures: recorded on the device at each step, transferred asynchronously from time to time,
+ * added to the table of steps, shown in the progress bar, and checked for a loss that is not finite. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "train/device_log.h"
 #include "train/trainer.h"
 
-#define OUTSIDE 3 /* counts of a histogram beside its bins */
+#define OUTSIDE 3 /* counts of a histogram outside its bins */
 
 static int parameters_of(const kn_trainer *trainer) { return kn_module_parameters(trainer->params.module).count; }
 
@@ -105,7 +105,7 @@ kn_status kn_steps_start(kn_trainer *trainer)
 
 /* --- a step ---------------------------------------------------------------------------------------------------- */
 
-/* An epoch ends with a row, so that every step is in one, however long epochs are. */
+/* Each epoch ends with a row, so that every step is covered. */
 static bool is_row(const kn_step_watch *watch, int64_t step)
 {
     const int every = watch->trainer->params.log_every;
@@ -136,9 +136,9 @@ kn_status kn_steps_note(kn_step_watch *watch, int64_t step, const kn_applied_bat
     return trainer->log_histograms >= 0 && is_row(watch, step) ? note_histograms(trainer) : KN_OK;
 }
 
-/* --- what arrives ---------------------------------------------------------------------------------------------- */
+/* --- arrived figures -------------------------------------------------------------------------------------------- */
 
-/* a - *before, which becomes a. */
+/* now - *before; sets *before = now. */
 static double since(double *before, double now)
 {
     double difference = now - *before;
@@ -175,7 +175,7 @@ static kn_status append_step(kn_step_watch *watch, const kn_step_look *look)
     return status;
 }
 
-/* The histograms go on counting through the epoch: a row is what came since the row before. */
+/* Histograms accumulate through the epoch: a row holds the counts since the previous row. */
 static kn_status append_histogram(kn_step_watch *watch, const double *step_and_epoch, int parameter, double *row)
 {
     kn_trainer *trainer = watch->trainer;
@@ -210,7 +210,7 @@ static kn_status append_histograms(kn_step_watch *watch, const kn_step_look *loo
     return status;
 }
 
-/* An error when the loss has stopped being a number. */
+/* Fails if the loss is not finite. */
 static kn_status check_loss(const kn_step_watch *watch)
 {
     kn_trainer *trainer = watch->trainer;
@@ -225,7 +225,7 @@ static kn_status check_loss(const kn_step_watch *watch)
                    kn_optim_lr(trainer->params.optim));
 }
 
-/* The figures of the oldest look are there. */
+/* Processes the figures of the oldest look, which have arrived. */
 static kn_status take(kn_step_watch *watch)
 {
     kn_trainer *trainer = watch->trainer;
@@ -247,7 +247,7 @@ static kn_status wait_for_oldest(kn_step_watch *watch)
     return take(watch);
 }
 
-/* A host so far ahead of the device that all requests are under way waits for one. */
+/* If all requests are pending, the host is far ahead of the device and waits for one. */
 static kn_status ask(kn_step_watch *watch, int64_t step, bool row)
 {
     if (watch->count == KN_LOG_REQUESTS)

@@ -1,4 +1,4 @@
-/* train/trainer.c - making trainers, and what is asked of them. */
+/* train/trainer.c - creating trainers, and their accessors. */
 #include "train/trainer.h"
 
 #include <math.h>
@@ -11,9 +11,9 @@
 #include "base/text.h"
 #include "train/interrupt.h"
 
-/* --- making ---------------------------------------------------------------------------------------------------- */
+/* --- creation ---------------------------------------------------------------------------------------------------- */
 
-/* The figures of an epoch that a fit may have. Whether it has validation data is not known before it begins. */
+/* The monitor must be a possible figure. Whether there is validation data is known only at fit. */
 static kn_status check_monitor(const kn_trainer_params *params)
 {
     static const struct {
@@ -36,7 +36,7 @@ static kn_status check_monitor(const kn_trainer_params *params)
     if (!found)
         status = there.failed
                      ? KN_ERR_MEMORY
-                     : kn_fail(KN_ERR_ARGUMENT, "trainer: there is no column \"%s\" to monitor; there are %s%s",
+                     : kn_fail(KN_ERR_ARGUMENT, "trainer: there is no column \"%s\" to monitor; the columns are %s%s",
                                params->monitor, there.data,
                                params->accuracy ? "" : " (.accuracy = true adds train_acc and val_acc)");
     kn_text_free(&there);
@@ -68,7 +68,7 @@ static kn_status check_params(const kn_trainer_params *params)
     return check_monitor(params);
 }
 
-/* The fields that the module gets and the target, and room for what goes in and out. */
+/* Copies the names of the input and target fields, and allocates scratch for inputs and outputs. */
 static kn_status copy_fields(kn_trainer *trainer, const kn_trainer_params *params)
 {
     static const char *const input[] = {"input", NULL};
@@ -151,7 +151,7 @@ void kn_trainer_free(kn_trainer *trainer)
     kn_free(trainer);
 }
 
-/* --- asking ---------------------------------------------------------------------------------------------------- */
+/* --- accessors ---------------------------------------------------------------------------------------------------- */
 
 const kn_history *kn_trainer_steps(const kn_trainer *trainer) { return trainer == NULL ? NULL : &trainer->steps; }
 

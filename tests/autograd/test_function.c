@@ -365,7 +365,7 @@ TENSOR_TEST(an_input_that_is_recorded_is_not_changed_in_place)
     CHECK_TENSOR(kn_function_apply(&change, KN_TENSORS(x, count), NULL));
     CHECK_VALUES(count, 1);
     assert_null(kn_function_apply(&change, KN_TENSORS(x, kn_mul_scalar(x, 1)), NULL));
-    CHECK_ERROR(KN_ERR_STATE, "change: ", "changed an input in place", "kn_clone");
+    CHECK_ERROR(KN_ERR_STATE, "change: ", "changed a recorded input in place", "kn_clone");
 }
 
 TENSOR_TEST(what_was_saved_must_not_be_changed_and_goes_with_the_record)

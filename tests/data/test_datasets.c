@@ -131,7 +131,7 @@ static void test_own_dataset(void **state)
     assert_fails(kn_error_status(), KN_ERR_SHAPE, "negative");
     functions.get = NULL;
     assert_null(kn_dataset_new(&functions, &length, (kn_field[]){plain, plain}, 2));
-    assert_fails(kn_error_status(), KN_ERR_ARGUMENT, "`length` and `get` are needed");
+    assert_fails(kn_error_status(), KN_ERR_ARGUMENT, "`length` and `get` are required");
     assert_int_equal(kn_dataset_length(NULL), 0);
     kn_dataset_free(NULL);
 }
@@ -179,9 +179,10 @@ static void test_mnist_dataset(void **state)
     assert_true(image[0] == 128.0f / 255 && label == 1);
     kn_dataset_free(dataset);
     /* The test files are missing: says which, and where to get them. */
-    assert_fails(kn_mnist_dataset(&dataset, directory, false), KN_ERR_IO,
-                 "t10k-images-idx3-ubyte', and none with .gz: install Debian's package dataset-fashion-mnist (apt-get "
-                 "install dataset-fashion-mnist) or pass --data DIR");
+    assert_fails(
+        kn_mnist_dataset(&dataset, directory, false), KN_ERR_IO,
+        "t10k-images-idx3-ubyte', with or without .gz: install Debian's package dataset-fashion-mnist (apt-get "
+        "install dataset-fashion-mnist) or pass --data DIR");
     assert_fails(kn_mnist_dataset(&dataset, NULL, true), KN_ERR_ARGUMENT, "directory");
 }
 

@@ -70,7 +70,7 @@ TENSOR_TEST(inputs_that_cannot_be_cut_alike)
     kn_module *net = kn_nn_data_parallel(gate_module(2), .devices = devices, .num_devices = 2);
     kn_tensor *x = kn_ones(KN_SHAPE(4, 2)), *outputs[2];
     assert_int_equal(kn_forward_many(net, KN_TENSORS(x, kn_ones(KN_SHAPE(2))), outputs, 2), KN_ERR_SHAPE);
-    CHECK_ERROR(KN_ERR_SHAPE, "cut along dimension 0, where input 1 has size 2, those before it 4");
+    CHECK_ERROR(KN_ERR_SHAPE, "split along dimension 0, where input 1 has size 2, those before it 4");
     assert_int_equal(kn_forward_many(net, KN_TENSORS(x, kn_ones(KN_SCALAR)), outputs, 2), KN_ERR_SHAPE);
     CHECK_ERROR(KN_ERR_SHAPE, "no dimension 0");
     assert_int_equal(kn_forward_many(net, KN_TENSORS(x), outputs, 2), KN_ERR_ARGUMENT);

@@ -167,7 +167,7 @@ static void one_run_at_a_time_writes_into_a_folder(void **state)
     snprintf(out, sizeof out, "%s", fresh_folder("train-shared"));
     run_result r = run_shell("flock '%s' " EXAMPLES "/train_fashion_mnist " BRIEF " --epochs 1 --out '%s'", out, out);
     assert_status(r, 1);
-    assert_contains(r.errors, "another training is writing into");
+    assert_contains(r.errors, "another training run is writing to");
     run_free(&r);
     r = run_shell("ls -A '%s'", out);
     assert_string_equal(r.output, "");

@@ -303,9 +303,9 @@ static void graphed_modules_learn_alike(void **state)
         CHECK_TENSOR(kn_forward(graphed.net, kn_rand(KN_SHAPE(3, 1, 12, 12))));
         kn_module_train(graphed.net, true);
         assert_null(kn_forward(graphed.net, kn_rand(KN_SHAPE(3, 1, 12, 12))));
-        CHECK_ERROR(KN_ERR_SHAPE, "takes what it was recorded with", "[16, 1, 12, 12]", "[3, 1, 12, 12]");
+        CHECK_ERROR(KN_ERR_SHAPE, "like those it was recorded with", "[16, 1, 12, 12]", "[3, 1, 12, 12]");
         assert_int_equal(kn_make_graphed_callable(graphed.net, graphed.x), KN_ERR_STATE);
-        CHECK_ERROR(KN_ERR_STATE, "is one already");
+        CHECK_ERROR(KN_ERR_STATE, "is graphed already");
     }
     case_free(&eager);
     case_free(&graphed);

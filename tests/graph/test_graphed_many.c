@@ -112,7 +112,7 @@ TENSOR_TEST(what_was_not_recorded_is_refused)
     assert_int_equal(kn_forward_many(c.net, KN_TENSORS(c.x, c.scale, c.shift), outputs, 2), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "which was NULL for input 2");
     assert_int_equal(kn_forward_many(c.net, KN_TENSORS(c.x, narrow), outputs, 2), KN_ERR_SHAPE);
-    CHECK_ERROR(KN_ERR_SHAPE, "takes what it was recorded with");
+    CHECK_ERROR(KN_ERR_SHAPE, "like those it was recorded with");
     CHECK_OK(kn_forward_many(c.net, KN_TENSORS(c.x, c.scale), outputs, 2));
     kn_module_train(c.net, false); /* the other mode runs as it is */
     CHECK_OK(kn_forward_many(c.net, KN_TENSORS(c.x, c.scale, c.shift), outputs, 2));

@@ -13,10 +13,10 @@ static void graphed_modules_keep_one_pass(void **state)
         KN_SCOPE;
         kn_tensor *first = kn_sum(kn_forward(c.net, c.x)), *second = kn_sum(kn_forward(c.net, c.x));
         assert_int_equal(kn_backward(first), KN_ERR_STATE);
-        CHECK_ERROR(KN_ERR_STATE, "keeps one call at a time");
+        CHECK_ERROR(KN_ERR_STATE, "holds one call at a time");
         CHECK_OK(kn_backward_with(second, NULL, true));
         assert_int_equal(kn_backward(second), KN_ERR_STATE);
-        CHECK_ERROR(KN_ERR_STATE, "keeps one call at a time");
+        CHECK_ERROR(KN_ERR_STATE, "holds one call at a time");
         kn_tensor *x = kn_clone(c.x);
         kn_set_requires_grad(x, true);
         assert_null(kn_forward(c.net, x));

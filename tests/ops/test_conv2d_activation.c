@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 #include "support/as_gpu.h"
 #include "support/values.h"
 #include "tensor/tensor.h"

@@ -172,7 +172,7 @@ TENSOR_TEST(what_cannot_be_monitored_is_refused)
     kn_trainer_free(c.trainer);
     CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .monitor = "val_acc", .quiet = true));
     assert_int_equal(kn_trainer_fit(c.trainer, c.train, NULL), KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, "val_acc", "no validation data");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "val_acc", "without validation data");
     kn_error_clear();
     case_free(&c);
 }

@@ -277,7 +277,7 @@ static kn_status try_as_well(kn_trainer *trainer, int epoch, const kn_history *h
     rival *r = user;
     r->tries++;
     assert_int_equal(kn_trainer_fit(r->c.trainer, r->c.train, r->c.test), KN_ERR_STATE);
-    CHECK_ERROR(KN_ERR_STATE, "another training is writing into", r->folder);
+    CHECK_ERROR(KN_ERR_STATE, "another training run is writing to", r->folder);
     char command[4200];
     snprintf(command, sizeof command, "flock --nonblock '%s' true", r->folder); /* of another process */
     assert_int_equal(system(command), 1 << 8);

@@ -184,7 +184,7 @@ TENSOR_TEST(a_missing_or_unknown_state_of_a_callback_is_told)
     CHECK_OK(kn_trainer_add_callback(c.trainer, &callback));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
     assert_int_equal(other.loads, 0);
-    expect_warning("no state of the callback \"cosine\"");
+    expect_warning("no state for the callback \"cosine\"");
     expect_warning("the state of a callback \"schedule\" that this trainer does not have");
     case_free(&c);
 }
@@ -272,7 +272,7 @@ TENSOR_TEST(other_settings_than_the_saved_runs_are_told)
     CHECK_OK(fit_with(&c, folder, 2, true));
     expect_warning("its hyperparameters: lr 0.05, not 0.4, beta1 0.9, not 0.8\n");
     expect_warning("batch_size 24 (it had 16), shuffle false (it had true), drop_last true (it had false), seed 9 (it "
-                   "had 1); the results will not be those of an unbroken run\n");
+                   "had 1); the results will differ from those of an uninterrupted run\n");
     assert_true(kn_optim_lr(c.optim) == 0.05);
     assert_int_equal(kn_trainer_global_step(c.trainer), CASE_STEPS + CASE_SAMPLES / 24);
     case_free(&c);

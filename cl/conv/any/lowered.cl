@@ -6,7 +6,7 @@
  *
  * Compiled in: T, VOLUME. */
 #include "common/koine.clh"
-#include "conv/any/shape.clh"
+#include "conv/common/shape.clh"
 
 /* What tap `tap` of an image reads for the output's slice o, row p, column q. */
 static inline T read_tap(const global T *restrict x, const conv_shape s, long image, long tap, long o, long p, long q)

@@ -2,7 +2,7 @@
  *
  * Compiled in: T, VOLUME. */
 #include "common/koine.clh"
-#include "conv/any/shape.clh"
+#include "conv/common/shape.clh"
 
 kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_shape s, int has_bias, T low,
                                    T high)

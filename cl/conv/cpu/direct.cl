@@ -14,7 +14,7 @@
  *
  * Compiled in: T, VW, KV, PX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
-#include "conv/cpu/grid.clh"
+#include "conv/common/grid.clh"
 #include "gemm/pack.clh"
 
 #define KB (KV * VW)

@@ -8,8 +8,8 @@
  *
  * Compiled in: T, VW, KV, NX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
-#include "conv/cpu/grid.clh"
-#include "conv/cpu/padding.clh"
+#include "conv/common/grid.clh"
+#include "conv/common/padding.clh"
 #include "gemm/pack.clh"
 
 #define KB (KV * VW)

@@ -12,7 +12,7 @@
  *
  * Compiled in: T, VW, KX, RX, VX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
-#include "conv/cpu/grid.clh"
+#include "conv/common/grid.clh"
 #include "gemm/pack.clh"
 
 static inline void store_pixels(global T *to, V value, long step)

@@ -10,8 +10,8 @@
  *
  * Compiled in: T, VW, KX, TAPS. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
-#include "conv/cpu/grid.clh"
-#include "conv/cpu/padding.clh"
+#include "conv/common/grid.clh"
+#include "conv/common/padding.clh"
 #include "gemm/pack.clh"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_pad(KN_IN(x), KN_OUT(padded), conv_padding p)

@@ -1,10 +1,10 @@
-/* conv/cpu/winograd.cl - Winograd's convolution on CPU devices, forward and backward-data (conv/winograd.clh has the
+/* conv/cpu/winograd.cl - Winograd's convolution on CPU devices, forward and backward-data (conv/common/winograd.clh has the
  * formulas, conv/cpu/winograd_tiles.clh the steps).
  *
  * Compiled in: T, VW, WR, MT, KV. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
 #include "gemm/pack.clh"
-#include "conv/winograd.clh"
+#include "conv/common/winograd.clh"
 #include "conv/cpu/winograd_repack.clh"
 #include "conv/cpu/winograd_tiles.clh"
 

@@ -1,7 +1,7 @@
 /* conv/cpu/winograd_weights.cl - the gradient of a convolution's weights (and bias) by Winograd's method, on CPU
  * devices.
  *
- *     dw = G^T [ sum over tiles of (B^T x B) * (A dy A^T) ] G        (conv/winograd.clh)
+ *     dw = G^T [ sum over tiles of (B^T x B) * (A dy A^T) ] G        (conv/common/winograd.clh)
  *
  * per pair of channels: 36 sums of products, one per frequency p, each a matrix product over the tiles,
  *
@@ -21,7 +21,7 @@
 #include "common/koine.clh"
 #include "gemm/pack.clh"
 
-#include "conv/winograd.clh"
+#include "conv/common/winograd.clh"
 #include "conv/cpu/winograd_repack.clh"
 
 #define TAPS (WR * WR)

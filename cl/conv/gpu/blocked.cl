@@ -4,7 +4,7 @@
  *     forward, backward-data:  y[channel, pixel]   = sum over taps of w[channel, tap] x[tap, pixel]       pixels of all images in a row
  *     backward-weights:        dw[channel, tap]    = sum over pixels of dy[channel, pixel] x[tap, pixel]  in shares, which are added in order afterwards
  *
- * Backward-data is the correlation of dy with the residues of the kernel (src/ops/conv/correlation.h), whose weights
+ * Backward-data is the correlation of dy with the residues of the kernel (src/ops/conv/common/correlation.h), whose weights
  * conv/gpu/pack_taps.cl has put in order.
  *
  * On sm_90 a slice of 128 x 128 x 8 takes a work-item 512 multiply-adds and 32 reads of local memory of about 630

@@ -3,7 +3,7 @@
  * A work-group sums one channel over a share of the images and of the columns: its work-items stand side by side in a
  * row of dy, as many rows as fit, and go from block to block of ROWS rows; each keeps its column, sums all taps in
  * registers and moves the window of x that they read down line by line. The sums of a group are added through local
- * memory, those of the shares by conv/gpu/sums.cl, both in an order that the shape alone decides.
+ * memory, those of the shares by conv/common/sums.cl, both in an order that the shape alone decides.
  *
  * 0 times infinity would be NaN: where x is outside the image, dy is not multiplied. Rows outside have dy cut out; a
  * column outside is so for all that a work-item does, and its sum is cut out at the end.

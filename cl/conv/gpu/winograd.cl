@@ -1,4 +1,4 @@
-/* conv/gpu/winograd.cl - Winograd's convolution on GPUs: the transforms (conv/winograd.clh has the formulas) on either
+/* conv/gpu/winograd.cl - Winograd's convolution on GPUs: the transforms (conv/common/winograd.clh has the formulas) on either
  * side of a batch of WP = 36 matrix products (src/ops/conv/gpu/winograd.c).
  *
  * A tile is WM x WM pixels of the result, or, in the gradient of the weights, of dy; tiles are numbered along the rows
@@ -21,7 +21,7 @@
 #include "common/koine.clh"
 #include "common/divide.clh"
 #define V T
-#include "conv/winograd.clh"
+#include "conv/common/winograd.clh"
 
 #define VECTOR_JOIN_(a, b) a##b
 #define VECTOR_JOIN(a, b) VECTOR_JOIN_(a, b)

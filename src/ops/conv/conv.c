@@ -3,7 +3,7 @@
  *
  * A transposed convolution is the pass over data of a convolution, run forward: its input is that convolution's y, its
  * output the x. So its own pass over data is the convolution itself, and its pass over weights the same one. */
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
 #include <koine/functional.h>
 #include <koine/ops.h>
@@ -261,28 +261,27 @@ static int64_t reference_pixel(const kn_conv_shape *s, int64_t at, int64_t tap)
 /* All that image n's output channel k of the convolution has to do with: y from x, or, transposed, x from y. */
 static void reference_channel(const kn_conv_shape *s, const kn_call *call, int64_t n, int64_t k)
 {
-    const kn_tensor *from = call->inputs[0], *weight = call->inputs[1];
     const int64_t inner = s->in_channels / s->groups, first = k / (s->out_channels / s->groups) * inner;
     const int64_t taps = kn_conv_volume(s->kernel_size), pixels = kn_conv_volume(s->out_size);
-    kn_tensor *to = call->outputs[0];
-    for (int64_t i = 0; i < pixels; i++) {
-        const int64_t y = (n * s->out_channels + k) * pixels + i;
-        double sum = 0;
-        for (int64_t c = 0; c < inner; c++)
-            for (int64_t tap = 0; tap < taps; tap++) {
-                const int64_t at = reference_pixel(s, i, tap);
-                if (at < 0)
-                    continue;
-                const int64_t x = (n * s->in_channels + first + c) * kn_conv_volume(s->in_size) + at;
-                const double w = kn_reference_get(weight, (k * inner + c) * taps + tap);
+    const int64_t volume = kn_conv_volume(s->in_size);
+    const int64_t x0 = (n * s->in_channels + first) * volume, y0 = (n * s->out_channels + k) * pixels;
+    const double *from = kn_reference_values(call->inputs[0]);
+    const double *weight = kn_reference_values(call->inputs[1]) + k * inner * taps;
+    double *to = kn_reference_values(call->outputs[0]);
+    for (int64_t i = 0; i < pixels; i++)
+        for (int64_t tap = 0; tap < taps; tap++) {
+            const int64_t at = reference_pixel(s, i, tap);
+            if (at < 0)
+                continue;
+            double sum = 0;
+            for (int64_t c = 0; c < inner; c++)
                 if (is_transposed(call->op))
-                    kn_reference_set(to, x, kn_reference_get(to, x) + kn_reference_get(from, y) * w);
+                    to[x0 + c * volume + at] += from[y0 + i] * weight[c * taps + tap];
                 else
-                    sum += kn_reference_get(from, x) * w;
-            }
-        if (!is_transposed(call->op))
-            kn_reference_set(to, y, sum);
-    }
+                    sum += from[x0 + c * volume + at] * weight[c * taps + tap];
+            if (!is_transposed(call->op))
+                to[y0 + i] += sum;
+        }
 }
 
 static kn_status conv_reference(const kn_call *call)

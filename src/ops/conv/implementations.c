@@ -1,5 +1,5 @@
 /* ops/conv/implementations.c - the implementations of each pass of a convolution, best first. */
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* ops/conv/shape.c - the shape rule of convolutions: from parameters and sizes to the problem's shape. */
 #include "base/directions.h"
 #include "base/text.h"
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 #include "tensor/tensor.h"
 
 /* A rule at work: what is asked for, and what there is, for errors. */

@@ -1,4 +1,4 @@
-/* ops/dispatch/benchmark.c - times the rows of a table on a problem, once, and remembers the fastest. */
+/* ops/dispatch/benchmark.c - times the rows of a table on a problem once and remembers the fastest. */
 #include "ops/dispatch/benchmark.h"
 
 #include <koine/flags.h>
@@ -15,11 +15,11 @@
 #include "base/threads.h"
 #include "rt/tuning/tuning.h"
 
-#define QUESTIONS "fastest " /* how all questions begin */
+#define QUESTIONS "fastest " /* prefix of all keys */
 
-enum { RUNS = 3 };                /* of each row that is not hopeless */
-static const double hopeless = 2, /* times the best so far: one run is enough */
-    margin = 0.95;                /* a row must beat the usual one by this much: noise should not decide */
+enum { RUNS = 3 };                /* timed runs per row, unless hopeless */
+static const double hopeless = 2, /* this many times slower than the best so far: stop after one run */
+    margin = 0.95;                /* a row must beat the default one by this factor, to ignore noise */
 
 /* --- winners in memory -------------------------------------------------------------------------------------------- */
 
@@ -36,8 +36,8 @@ static struct {
     entry *buckets[BUCKETS];
 } winners = {.lock = KN_MUTEX_INIT};
 
-static kn_mutex timing = KN_MUTEX_INIT; /* held while rows are timed: two at once would measure each other */
-static _Thread_local bool is_timing;    /* by this thread: a row may itself ask for the choice of another table */
+static kn_mutex timing = KN_MUTEX_INIT; /* held while rows are timed: concurrent timings would disturb each other */
+static _Thread_local bool is_timing;    /* on this thread: a row may itself choose from another table */
 static atomic_int_fast64_t timed;
 
 int64_t kn_benchmark_count_timed(void) { return atomic_load(&timed); }
@@ -87,7 +87,7 @@ kn_status kn_benchmark_clear(bool on_disk)
     return on_disk ? kn_tuning_clear_disk(QUESTIONS) : KN_OK;
 }
 
-/* --- who may win -------------------------------------------------------------------------------------------------- */
+/* --- contests ----------------------------------------------------------------------------------------------------- */
 
 typedef struct contest {
     const kn_implementation_table *table;
@@ -97,7 +97,7 @@ typedef struct contest {
     const kn_implementation *usual;
     unsigned flags;
     kn_tuning_result result;
-    bool nested; /* in a contest whose rows ask for this one */
+    bool nested; /* started by a row of another contest */
 } contest;
 
 static bool can_take(const contest *c, const kn_implementation *row)
@@ -111,8 +111,8 @@ static bool is_worth_timing(const contest *c, const kn_implementation *row)
     return row == c->usual || row->timed_on == KN_TIMED_ANYWHERE || (row->timed_on == KN_TIMED_ON_CPUS) == cpu;
 }
 
-/* What rt/tuning/tuning.h keeps the winner under. The rows stand in it: where they are others, the contest is another.
- */
+/* The key of the winner in rt/tuning/tuning.h. It includes the rows' names, so a different set of rows is a different
+ * contest. */
 static char *question_of(const kn_implementation_table *table, unsigned flags, const int64_t *numbers, int count)
 {
     kn_text text = {0};
@@ -155,8 +155,8 @@ void kn_benchmark_observe(kn_benchmark_observer *function, bool (*is_over)(void 
 
 static bool is_over(void) { return observer_is_over && observer_is_over(observer_user); }
 
-/* The fastest of a few runs after one that builds the kernels; HUGE_VAL for a row that fails, whose error is forgotten:
- * another will do. */
+/* The fastest of a few runs after a warm-up that builds the kernels; HUGE_VAL for a row that fails, whose error is
+ * discarded because another row can run. */
 static double time_row(contest *c, const kn_implementation *row, double best)
 {
     kn_error_state before;
@@ -180,7 +180,7 @@ static double time_row(contest *c, const kn_implementation *row, double best)
     return fastest;
 }
 
-/* *winner is NULL where every row fails, for want of memory say, and where time is up: nothing to remember. */
+/* *winner is NULL if every row fails, for example out of memory, or time is up: nothing to remember. */
 static kn_status time_all(const kn_implementation **winner, contest *c)
 {
     if (is_over())
@@ -204,7 +204,7 @@ static kn_status time_all(const kn_implementation **winner, contest *c)
     return status;
 }
 
-/* What was found before, if the row is there and may still run: c->result. */
+/* The stored winner in c->result, if the row still exists and may run. */
 static const kn_implementation *load(contest *c, const char *question)
 {
     const kn_implementation *row = NULL;
@@ -216,7 +216,7 @@ static const kn_implementation *load(contest *c, const char *question)
     return NULL;
 }
 
-/* Failing to keep it is no error: it is told of once, since the next one will fail for the same reason. */
+/* Failing to store it is not an error; it is logged once, since later ones fail for the same reason. */
 static void store(const contest *c)
 {
     static atomic_bool told;
@@ -224,7 +224,7 @@ static void store(const contest *c)
     kn_error_save(&before);
     if (kn_tuning_store(kn_stream_device(c->stream), &c->result) != KN_OK)
         kn_log_message(atomic_exchange(&told, true) ? KN_LOG_INFO : KN_LOG_WARNING,
-                       "a benchmark result could not be kept: %s", kn_error_message());
+                       "a benchmark result could not be saved: %s", kn_error_message());
     kn_error_restore(&before);
 }
 
@@ -280,11 +280,11 @@ kn_status kn_benchmark_choose(const kn_implementation **row, const kn_implementa
     contest c = {.table = table, .stream = stream, .problem = problem, .run = run, .usual = *row, .flags = flags};
     const kn_hash key = key_of(table, kn_stream_device(stream), flags, numbers, count);
     const kn_implementation *winner = recall(key);
-    if (!winner && kn_stream_is_capturing(stream)) /* what is captured does not run: nothing to time */
+    if (!winner && kn_stream_is_capturing(stream)) /* captured commands do not run: nothing to time */
         return KN_OK;
     if (!winner)
         KN_TRY(find_alone(&winner, &c, key, numbers, count));
-    if (winner && can_take(&c, winner)) /* what it supports may hang on more than the problem's numbers */
+    if (winner && can_take(&c, winner)) /* support may depend on more than the problem's numbers */
         *row = winner;
     return KN_OK;
 }

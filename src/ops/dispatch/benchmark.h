@@ -1,7 +1,6 @@
-/* ops/dispatch/benchmark.h - benchmark mode (koine/flags.h): which row of a table is the fastest for a problem, found
- * by timing.
+/* ops/dispatch/benchmark.h - benchmark mode (koine/flags.h): finds the fastest row of a table for a problem by timing.
  *
- * Winners are kept as rt/tuning/tuning.h keeps results. Safe from many threads: one times at a time. */
+ * Winners are stored with rt/tuning/tuning.h. Thread-safe: one thread times at a time. */
 #ifndef KN_OPS_DISPATCH_BENCHMARK_H
 #define KN_OPS_DISPATCH_BENCHMARK_H
 
@@ -12,14 +11,14 @@
 typedef kn_status kn_row_runner(const kn_implementation_table *table, const kn_implementation *row, kn_stream *stream,
                                 const void *problem);
 
-/* *row, which comes as the row usually chosen, becomes the fastest that supports the problem and that `flags` allow;
- * it stays for problems that cannot be timed, and while the stream is captured unless the winner is known. */
+/* Replaces *row, the default choice, by the fastest row that supports the problem and that `flags` allow. Unchanged for
+ * problems that cannot be timed, and during capture unless the winner is known. */
 kn_status kn_benchmark_choose(const kn_implementation **row, const kn_implementation_table *table, kn_stream *stream,
                               const void *problem, unsigned flags, kn_row_runner *run);
 
-/* Called on this thread for each problem that it meets for the first time, with what was found, now or before
- * (`known`); not for the problems inside a problem. `is_over` is asked before each run of a row: once it is true,
- * nothing is timed any more and what is not finished is forgotten. NULLs end it. */
+/* Called on this thread for each new problem, with the result, found now or earlier (`known`); not for nested problems.
+ * `is_over` is called before each run of a row: once it returns true, nothing more is timed and unfinished contests are
+ * dropped. NULLs remove it. */
 typedef void kn_benchmark_observer(void *user, const char *operation, const kn_tuning_result *result, bool known);
 void kn_benchmark_observe(kn_benchmark_observer *function, bool (*is_over)(void *user), void *user);
 

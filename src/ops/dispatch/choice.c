@@ -1,5 +1,5 @@
-/* ops/dispatch/choice.c - picks a row of a table of implementations: the forced one, else the first that supports and
- * prefers the problem. */
+/* ops/dispatch/choice.c - picks a row of a table of implementations: the forced one, otherwise the first that supports
+ * and prefers the problem. */
 #include "ops/dispatch/choice.h"
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ enum { MAX_FORCED = 64 };
 static pthread_once_t parsed = PTHREAD_ONCE_INIT;
 static forced_row from_environment[MAX_FORCED];
 static int num_from_environment;
-static const char *malformed; /* the entry of KOINE_IMPL that is no pair; NULL when all are */
+static const char *malformed; /* the entry of KOINE_IMPL that is not a pair, or NULL */
 
 static void parse_entry(char *entry)
 {
@@ -82,7 +82,7 @@ static const char *find_in_environment(const char *operation)
 
 /* --- forced by tests ---------------------------------------------------------------------------------------------- */
 
-/* One per operation that was ever forced; name is NULL where that was lifted. The names are copies. */
+/* One per operation ever forced; name is NULL after the force was lifted. The names are copies. */
 static struct forced_by_test {
     char *operation, *name;
     kn_forced_count count;
@@ -119,7 +119,7 @@ kn_forced_count kn_count_forced(const char *operation)
     return forced ? forced->count : (kn_forced_count){0, 0};
 }
 
-/* --- what the flags allow ----------------------------------------------------------------------------------------- */
+/* --- flags -------------------------------------------------------------------------------------------------------- */
 
 /* The family of the outermost table that the thread is running a row of. */
 static _Thread_local const kn_implementation_table *outermost;
@@ -141,11 +141,9 @@ static kn_status check_forced(const kn_implementation_table *table, const kn_imp
 {
     if (kn_implementation_allowed(row, flags))
         return KN_OK;
-    return kn_fail(KN_ERR_STATE,
-                   "the implementation of %s that is forced, '%s', is %s, which the flags of koine/flags.h "
-                   "do not allow",
-                   table->operation, row->name,
-                   row->reduced_precision & ~flags ? "of reduced precision" : "nondeterministic");
+    return kn_fail(
+        KN_ERR_STATE, "the forced implementation of %s, '%s', is %s, which the flags of koine/flags.h do not allow",
+        table->operation, row->name, row->reduced_precision & ~flags ? "of reduced precision" : "nondeterministic");
 }
 
 /* --- choosing ----------------------------------------------------------------------------------------------------- */
@@ -185,7 +183,7 @@ bool kn_implementation_can_run(const kn_implementation *row, kn_stream *stream, 
     return kn_implementation_allowed(row, flags) && holds(row->supports, limits, problem) && works(row, stream);
 }
 
-/* *row is the one that a test or KOINE_IMPL forces, NULL where the choice is free. */
+/* *row is the one forced by a test or KOINE_IMPL, or NULL. */
 static kn_status find_forced(const kn_implementation_table *table, kn_stream *stream, const void *problem,
                              unsigned flags, const kn_implementation **row)
 {
@@ -230,7 +228,7 @@ static const kn_implementation *first_row(const kn_implementation_table *table, 
     return NULL;
 }
 
-/* Where all that is deterministic fails, something nondeterministic runs if the mode lets it. */
+/* If no deterministic row takes the problem, a nondeterministic one runs if the mode allows it. */
 static kn_status choose_usual(const kn_implementation **row, const kn_implementation_table *table, kn_stream *stream,
                               const void *problem, unsigned flags)
 {

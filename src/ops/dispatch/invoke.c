@@ -9,7 +9,7 @@
 #include "ops/dispatch/promote.h"
 #include "tensor/scope.h"
 
-/* --- parameters ----------------------------------------------------------------------------------------------------- */
+/* --- parameters --------------------------------------------------------------------------------------------------- */
 
 static double number_at(const void *at, kn_param_kind kind)
 {
@@ -25,7 +25,7 @@ static double number_at(const void *at, kn_param_kind kind)
     }
 }
 
-/* How many values of a kind lie in `size` bytes. */
+/* The number of values in the parameter's `size` bytes. */
 static int count_of(const kn_op_param *param)
 {
     const size_t size = param->kind == KN_PARAM_DOUBLE  ? sizeof(double)
@@ -41,7 +41,7 @@ static kn_status check_range(const kn_op_param *param, double value)
         return KN_OK;
     if (isinf(param->max))
         return kn_fail(KN_ERR_ARGUMENT, "%s must be at least %g, not %g", param->name, param->min, value);
-    return kn_fail(KN_ERR_ARGUMENT, "%s must lie in %g to %g, not %g", param->name, param->min, param->max, value);
+    return kn_fail(KN_ERR_ARGUMENT, "%s must be from %g to %g, not %g", param->name, param->min, param->max, value);
 }
 
 static kn_status check_enum(const kn_op_param *param, int value)
@@ -64,11 +64,11 @@ static kn_status check_param(const kn_op_param *param, const void *params)
     case KN_PARAM_DTYPE:
         return *(const int *)at >= KN_DTYPE_DEFAULT && *(const int *)at <= KN_BOOL
                    ? KN_OK
-                   : kn_fail(KN_ERR_ARGUMENT, "%s: %d is no dtype", param->name, *(const int *)at);
+                   : kn_fail(KN_ERR_ARGUMENT, "%s: %d is not a dtype", param->name, *(const int *)at);
     case KN_PARAM_INTS:
         return ((const kn_ints *)at)->count >= 0 && ((const kn_ints *)at)->count <= KN_MAX_DIMS
                    ? KN_OK
-                   : kn_fail(KN_ERR_ARGUMENT, "%s has %d values: it takes 0 to %d", param->name,
+                   : kn_fail(KN_ERR_ARGUMENT, "%s has %d values; it takes 0 to %d", param->name,
                              ((const kn_ints *)at)->count, KN_MAX_DIMS);
     default:
         break;
@@ -100,7 +100,7 @@ const kn_op_param kn_dim_rows[] = {KN_PARAM(kn_dim_args, dim)};
 const kn_op_param kn_shape_rows[] = {KN_PARAM(kn_shape_args, shape)};
 const kn_op_param kn_value_rows[] = {KN_PARAM_NAMED("value", kn_scalar_args, values[0])};
 
-/* --- entering ------------------------------------------------------------------------------------------------------- */
+/* --- entering ----------------------------------------------------------------------------------------------------- */
 
 void *kn_entry_record(kn_entry *entry, size_t size)
 {
@@ -134,7 +134,7 @@ kn_status kn_dim_enter(kn_entry *entry)
     return kn_dim_from_front(&own->dim, ((const kn_dim_args *)entry->params)->dim, entry->inputs[0]->ndim);
 }
 
-/* --- calling -------------------------------------------------------------------------------------------------------- */
+/* --- calling ------------------------------------------------------------------------------------------------------ */
 
 static kn_status deliver(kn_tensor **output, kn_tensor *result)
 {
@@ -157,7 +157,7 @@ static bool has_halves(const kn_op *op, kn_tensor *const *inputs, int num_inputs
     return false;
 }
 
-/* The op computes in float32: its inputs are widened, and its floating results rounded to input 0's dtype. */
+/* Computes in float32: widens the inputs and rounds the floating results to input 0's dtype. */
 static kn_status apply_widened(kn_entry *entry, kn_tensor **outputs, int num_outputs)
 {
     const kn_dtype dtype = entry->inputs[0]->dtype;
@@ -189,7 +189,7 @@ static kn_status call(const kn_op *op, kn_tensor *const *inputs, int num_inputs,
                : kn_op_apply_to(entry.op, entry.inputs, entry.num_inputs, entry.record, outputs, num_outputs);
 }
 
-/* The same where tensors are made on the way: the results outlive the scope that takes those. */
+/* The same for ops that create temporaries: the results outlive the scope that releases those. */
 static kn_status call_in_scope(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                                kn_tensor **outputs, int num_outputs)
 {

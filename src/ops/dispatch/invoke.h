@@ -1,9 +1,9 @@
-/* ops/dispatch/invoke.h - how an operator is called with what its callers give: the descriptor's parameters, inputs in any
- * dtypes that it takes. The public functions, kn_op_call and modules all come through here.
+/* ops/dispatch/invoke.h - calls an operator with its descriptor's parameters and inputs in any dtypes that it accepts.
+ * All public functions, kn_op_call and modules come through here.
  *
- * The defaults stand in for parameters that are NULL, and ranges are checked. Then the operator's `enter` may turn what
- * was said into what the op is applied to: dimensions counted from the front, a geometry, a draw of random numbers. Then
- * float16 is widened, where the op asks for it, and the op is applied (autograd/op.h). */
+ * NULL parameters become the defaults, and ranges are checked. Then the operator's `enter` may translate the
+ * parameters: dimensions counted from the front, a geometry, a draw of random numbers. Then float16 is widened, if the
+ * op asks for it, and the op is applied (autograd/op.h). */
 #ifndef KN_OPS_DISPATCH_INVOKE_H
 #define KN_OPS_DISPATCH_INVOKE_H
 
@@ -11,27 +11,27 @@
 
 #define KN_ENTRY_SPACE 512
 
-/* A call on its way in. */
+/* A call before the op is applied. */
 struct kn_entry {
-    const kn_op *op;    /* `enter` may choose another that computes the same */
-    const void *params; /* what the caller said, or the defaults */
+    const kn_op *op;    /* `enter` may substitute an equivalent one */
+    const void *params; /* the caller's, or the defaults */
     kn_tensor *inputs[KN_OP_MAX_INPUTS];
     int num_inputs;
-    const void *record; /* what the op is applied to: params, unless `enter` makes one */
+    const void *record; /* the op's parameters: `params`, unless `enter` makes a record */
     _Alignas(max_align_t) unsigned char space[KN_ENTRY_SPACE];
-    kn_tensor *result; /* set by `enter` where the op is not applied: owned as a public function's result */
+    kn_tensor *result; /* set by `enter` to skip the op: owned like a public function's result */
 };
 
-/* For `enter`: the result is input 0 itself. */
+/* For `enter`: returns input 0 itself as the result. */
 kn_status kn_entry_return_input(kn_entry *entry);
 
-/* Room for the record of `enter`: zeroed, `size` bytes, KN_ENTRY_SPACE at most. */
+/* Space for the record of `enter`: `size` bytes, zeroed, at most KN_ENTRY_SPACE. */
 void *kn_entry_record(kn_entry *entry, size_t size);
 
 /* *from_front = `dim` of `ndim` dimensions; negative ones count from the end. */
 kn_status kn_dim_from_front(int *from_front, int64_t dim, int ndim);
 
-/* Rows that several operators share, and the enter of those along one dimension: its record is a kn_dim_args with the
+/* Rows shared by several operators, and the `enter` of those along one dimension: its record is a kn_dim_args with the
  * dimension counted from the front. */
 extern const kn_op_param kn_dim_rows[1], kn_shape_rows[1], kn_value_rows[1];
 kn_status kn_dim_enter(kn_entry *entry);
@@ -39,7 +39,7 @@ kn_status kn_dim_enter(kn_entry *entry);
 /* Returns output 0 as public functions do: owned by the scope or the caller; NULL with a sticky error. */
 kn_tensor *kn_op_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params);
 
-/* The outputs as kn_op_apply_to has them. */
+/* With outputs as in kn_op_apply_to. */
 kn_status kn_op_invoke_to(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                           kn_tensor **outputs, int num_outputs);
 

@@ -1,4 +1,4 @@
-/* ops/dispatch/promote.h - dtypes of expressions, as PyTorch promotes them, and f16 as the storage type it is. */
+/* ops/dispatch/promote.h - dtypes of expressions, with PyTorch's promotion rules; f16 is a storage type only. */
 #ifndef KN_OPS_DISPATCH_PROMOTE_H
 #define KN_OPS_DISPATCH_PROMOTE_H
 
@@ -11,18 +11,18 @@ kn_dtype kn_result_type(const kn_tensor *a, const kn_tensor *b);
 /* The same of `count` tensors, at least one. */
 kn_dtype kn_result_type_of(kn_tensor *const *tensors, int count);
 
-/* The dtype of an expression of a tensor and a number: a floating dtype stays; a whole one stays with a whole number;
- * bool becomes int64; a real number makes whole dtypes float32. */
+/* The dtype of an expression of a tensor and a number. Floating dtypes stay; integer dtypes stay with an integer and
+ * become float32 with a real number; bool with an integer becomes int64. */
 kn_dtype kn_result_type_scalar(kn_dtype dtype, kn_scalar number);
 
-/* The dtype that kernels compute `dtype` in: f32 for f16, else itself. */
+/* The dtype that kernels compute `dtype` in: f32 for f16, otherwise itself. */
 kn_dtype kn_compute_type(kn_dtype dtype);
 
-/* What a function of real numbers computes in: whole dtypes as float32. */
+/* The dtype that real functions compute in: float32 for integers. */
 kn_dtype kn_real_type(kn_dtype dtype);
 
-/* Whether `tensor` is there; else the error of a NULL argument, sticky: for functions that look at an argument before
- * kn_op_apply does. */
+/* Is `tensor` non-NULL? If not, sets the sticky error of a NULL argument; for functions that read an argument before
+ * kn_op_apply. */
 bool kn_check_argument(const char *function, const char *name, const kn_tensor *tensor);
 
 #endif

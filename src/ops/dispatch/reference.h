@@ -1,5 +1,5 @@
-/* ops/dispatch/reference.h - what the plain C references share: element access on contiguous host tensors, floating
- * ones in f64, all others in i64. */
+/* ops/dispatch/reference.h - shared by the plain C references: element access on contiguous host tensors, floating ones
+ * in f64, all others in i64. */
 #ifndef KN_OPS_DISPATCH_REFERENCE_H
 #define KN_OPS_DISPATCH_REFERENCE_H
 
@@ -22,7 +22,10 @@ static inline void kn_reference_set(kn_tensor *t, int64_t i, double value)
         ((int64_t *)base)[t->offset + i] = (int64_t)value;
 }
 
-/* Where element `i` of output `y` reads input `x`, which broadcasts to it. */
+/* The elements of a floating tensor, for references with long sums. */
+static inline double *kn_reference_values(const kn_tensor *t) { return (double *)t->storage->host + t->offset; }
+
+/* The element of input `x`, broadcast to `y`, that element `i` of output `y` reads. */
 static inline int64_t kn_reference_index(const kn_tensor *x, const kn_tensor *y, int64_t i)
 {
     int64_t index = 0, step = 1;

@@ -10,7 +10,7 @@
 
 #include "base/integer.h"
 #include "ops/dispatch/choice.h"
-#include "ops/gemm/epilogue.h"
+#include "ops/pointwise/epilogue.h"
 #include "rt/rt.h"
 
 typedef struct kn_gemm_problem {

@@ -9,7 +9,7 @@
 #include "ops/dispatch/reference.h"
 #include "ops/gemm/matmul.h"
 #include "ops/pointwise/activation.h"
-#include "ops/pointwise/broadcast.h"
+#include "ops/shape/broadcast.h"
 
 /* --- shape rule --------------------------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/loss/class_loss.h"
-#include "ops/reduce/reduce.h"
+#include "ops/shape/reduce.h"
 
 /* Inputs: logits, targets, weights of the elements or NULL, weights of the positives or NULL; all of one shape. */
 enum { LOGITS, TARGET, WEIGHT, POSITIVE, INPUTS };

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "ops/reduce/reduce.h"
+#include "ops/shape/reduce.h"
 
 /* As in cl/loss/class_loss.cl. */
 typedef struct class_loss {

@@ -7,7 +7,7 @@
 #include "ops/dispatch/reference.h"
 #include "ops/loss/class_loss.h"
 #include "ops/pointwise/elementwise.h"
-#include "ops/reduce/reduce.h"
+#include "ops/shape/reduce.h"
 
 static kn_status mse_shape(kn_call *call)
 {

@@ -3,9 +3,9 @@
 #ifndef KN_OPS_NORM_LAUNCHER_H
 #define KN_OPS_NORM_LAUNCHER_H
 
-#include "ops/gemm/epilogue.h"
 #include "ops/norm/norm.h"
-#include "ops/reduce/reduce.h"
+#include "ops/pointwise/epilogue.h"
+#include "ops/shape/reduce.h"
 
 typedef struct kn_norm_launcher {
     kn_stream *stream;

@@ -7,7 +7,7 @@
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "ops/reduce/reduce.h"
+#include "ops/shape/reduce.h"
 #include "ops/shape/views.h"
 
 enum { X, WEIGHT, BIAS, INPUTS };

@@ -5,7 +5,7 @@
 #include <koine/functional.h>
 
 #include "autograd/op.h"
-#include "ops/gemm/epilogue.h"
+#include "ops/pointwise/epilogue.h"
 
 /* Presence of optional arguments, and what is wanted; cl/norm/moments.clh has the same. */
 enum {

@@ -5,7 +5,7 @@
 #include "autograd/work.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "ops/reduce/reduce.h"
+#include "ops/shape/reduce.h"
 #include "ops/shape/views.h"
 
 typedef struct kn_softmax_params {

@@ -18,7 +18,7 @@ static kn_status check_sub(const kn_call *call)
     return KN_OK;
 }
 
-/* bool + bool is "or": what is not 0 is stored as 1. */
+/* bool + bool is "or": any nonzero value is stored as 1. */
 KN_ELEMENTWISE_TABLE(add, KN_ANY, "ab", NULL, KN_NO_VECTORS, "a + b", KN_GRADIENTS("g", "g"), a + b);
 KN_ELEMENTWISE_TABLE(sub, KN_ANY, "ab", NULL, KN_NO_VECTORS, "a - b", KN_GRADIENTS("g", "-g"), a - b,
                      .check = check_sub);

@@ -1,6 +1,6 @@
-/* ops/pointwise/bounds.c - values held between two bounds: clamp, hardtanh, relu6, and a sum with an activation. The
- * values are the same; the gradients differ where x is a bound or NaN, as PyTorch's do: clamp's is that of where(p <= x
- * <= q, x, bound); the others are 0 at the bounds too, so that the result tells where they pass. */
+/* ops/pointwise/bounds.c - clamping to two bounds: clamp, hardtanh, relu6, and a sum with an activation. The values are
+ * the same; as in PyTorch, the gradients differ where x is NaN or equals a bound: clamp's is that of where(p <= x <= q,
+ * x, bound); the others are 0 at the bounds too, so that they follow from the result alone. */
 #include <koine/functional.h>
 #include <koine/ops.h>
 #include <math.h>
@@ -10,13 +10,13 @@
 #include "ops/pointwise/compose.h"
 #include "ops/pointwise/elementwise.h"
 
-/* NaN passes; a bound that is NaN is none, for no comparison with it holds. */
+/* NaN passes through; a NaN bound has no effect, because comparisons with it are false. */
 #define CUT "a < p ? p : a > q ? q : a"
 #define CUT_GRADIENT "y <= p || y >= q ? (T)0 : g"
 
 static double cut(double v, double low, double high) { return v < low ? low : v > high ? high : v; }
 
-/* With the bounds crossed everything becomes the upper one. */
+/* If p > q, everything becomes q. */
 KN_ELEMENTWISE_TABLE(clamp, KN_NUMBERS, "a", "pq", KN_NO_VECTORS, "a > q ? q : a < p ? (p > q ? q : p) : a",
                      KN_GRADIENTS("a >= p && a <= q ? g : (T)0"), cut(a, p > q ? q : p, q), .bounds = true);
 KN_ELEMENTWISE_TABLE(hardtanh, KN_NUMBERS, "a", "pq", KN_NO_VECTORS, CUT, KN_GRADIENTS(CUT_GRADIENT), cut(a, p, q),
@@ -26,7 +26,8 @@ static kn_status check_floating(const kn_call *call)
     const kn_dtype joint = kn_result_type_of(call->inputs, call->num_inputs);
     if (kn_dtype_is_floating(joint))
         return KN_OK;
-    return kn_fail(KN_ERR_DTYPE, "the sum is %s: an activation takes a floating dtype; convert with kn_to_dtype first",
+    return kn_fail(KN_ERR_DTYPE,
+                   "the sum is %s, but an activation needs a floating dtype; convert with kn_to_dtype first",
                    kn_dtype_name(joint));
 }
 
@@ -45,8 +46,8 @@ static kn_status clamp_enter(kn_entry *entry)
     const kn_scalar *bounds = ((const kn_scalar_args *)entry->params)->values;
     if (!isnan(bounds[0].real) && !isnan(bounds[1].real))
         return KN_OK;
-    return kn_fail(KN_ERR_ARGUMENT, "a bound is NaN (min %g, max %g); leave out the bound that is not wanted",
-                   bounds[0].real, bounds[1].real);
+    return kn_fail(KN_ERR_ARGUMENT, "a bound is NaN (min %g, max %g); omit a bound that is not wanted", bounds[0].real,
+                   bounds[1].real);
 }
 
 static kn_status hardtanh_enter(kn_entry *entry)
@@ -54,7 +55,8 @@ static kn_status hardtanh_enter(kn_entry *entry)
     const kn_scalar *bounds = ((const kn_scalar_args *)entry->params)->values;
     if (bounds[0].real <= bounds[1].real)
         return KN_OK;
-    return kn_fail(KN_ERR_ARGUMENT, "min_val %g is not at most max_val %g", bounds[0].real, bounds[1].real);
+    return kn_fail(KN_ERR_ARGUMENT, "min_val (%g) must not be greater than max_val (%g)", bounds[0].real,
+                   bounds[1].real);
 }
 
 static kn_status relu6_enter(kn_entry *entry)
@@ -84,7 +86,7 @@ const kn_op kn_relu6_op = BOUNDED("relu6", &hardtanh_table, KN_NO_PARAMS, relu6_
 
 kn_clamp_params kn_clamp_params_init(void) { return (kn_clamp_params){KN_CLAMP_DEFAULTS}; }
 
-/* A bound given as a double is a whole number where it is one. */
+/* A bound given as a double becomes an integer if it is integral. */
 static kn_scalar bound(double value)
 {
     return fabs(value) < 0x1p63 && value == floor(value) ? kn_scalar_int((int64_t)value) : kn_scalar_real(value);

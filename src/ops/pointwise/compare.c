@@ -1,4 +1,4 @@
-/* ops/pointwise/compare.c - eq, ne, lt, le, gt, ge: bool results, no gradients; where, which chooses by them. */
+/* ops/pointwise/compare.c - eq, ne, lt, le, gt, ge: bool results, no gradients; where, which selects by them. */
 #include <koine/ops.h>
 
 #include "ops/pointwise/elementwise.h"
@@ -19,9 +19,10 @@ COMPARISON(ge, >=)
 static kn_status check_condition(const kn_call *call)
 {
     const kn_dtype dtype = call->inputs[0]->dtype;
-    return dtype == KN_BOOL ? KN_OK
-                            : kn_fail(KN_ERR_DTYPE, "the condition is %s, not bool: compare it, kn_ne(condition, zero)",
-                                      kn_dtype_name(dtype));
+    return dtype == KN_BOOL
+               ? KN_OK
+               : kn_fail(KN_ERR_DTYPE, "the condition is %s, not bool: convert it with kn_ne(condition, zero)",
+                         kn_dtype_name(dtype));
 }
 
 KN_ELEMENTWISE_TABLE(where, KN_ANY, "abc", NULL, KN_NO_VECTORS, "a ? b : c",

@@ -1,4 +1,5 @@
-/* ops/pointwise/compose.c - see compose.h. A parser that computes as it goes, one function per level of precedence. */
+/* ops/pointwise/compose.c - see compose.h. A recursive-descent parser that evaluates as it parses, one function per
+ * level of precedence. */
 #include "ops/pointwise/compose.h"
 
 #include <ctype.h>
@@ -20,7 +21,7 @@ typedef struct parser {
 
 static value ternary(parser *p);
 
-/* --- values ----------------------------------------------------------------------------------------------------------- */
+/* --- values ------------------------------------------------------------------------------------------------------- */
 
 static value fail(parser *p, const char *what)
 {
@@ -36,7 +37,7 @@ static value of_tensor(parser *p, kn_tensor *tensor)
     return (value){.tensor = tensor};
 }
 
-/* A number beside a tensor: without dimensions, of its dtype, so that it decides nothing. */
+/* A number as an operand of a tensor: 0-dimensional and of its dtype, so that it does not affect promotion. */
 static kn_tensor *beside(const value *v, const kn_tensor *other)
 {
     const kn_dtype dtype = kn_dtype_is_floating(other->dtype) ? other->dtype : KN_F32;
@@ -75,7 +76,7 @@ static double fold(char sign, double a, double b)
     }
 }
 
-/* "or" and "and" are of conditions. */
+/* "or" and "and" combine conditions. */
 static kn_tensor *combine(char sign, kn_tensor *a, kn_tensor *b)
 {
     switch (sign) {
@@ -124,7 +125,7 @@ static value choose(parser *p, value condition, value yes, value no)
     return of_tensor(p, kn_where(condition.tensor, beside(&yes, like), beside(&no, like)));
 }
 
-/* --- text ------------------------------------------------------------------------------------------------------------- */
+/* --- text --------------------------------------------------------------------------------------------------------- */
 
 static bool accept(parser *p, const char *token)
 {
@@ -139,10 +140,10 @@ static bool accept(parser *p, const char *token)
 static void expect(parser *p, const char *token)
 {
     if (!accept(p, token))
-        fail(p, "something is missing");
+        fail(p, "unexpected end or character");
 }
 
-/* --- functions --------------------------------------------------------------------------------------------------------- */
+/* --- functions ---------------------------------------------------------------------------------------------------- */
 
 static value power(parser *p, value base, value exponent)
 {
@@ -173,7 +174,7 @@ static value call(parser *p, const char *name)
     return (value){.tensor = result};
 }
 
-/* --- levels of precedence ---------------------------------------------------------------------------------------------- */
+/* --- levels of precedence ----------------------------------------------------------------------------------------- */
 
 static value name_or_call(parser *p)
 {

@@ -1,17 +1,17 @@
 /* ops/pointwise/dropout.c - dropout of elements and of whole channels. The mask is a function of the generator's state,
- * which the parameters hold: nothing is saved. */
+ * which is in the parameters: no tensor is saved. */
 #include <koine/functional.h>
 
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/reduce/reduce.h"
+#include "ops/shape/reduce.h"
 #include "rt/graph/variable.h"
 #include "tensor/philox.h"
 
 typedef struct kn_dropout_record {
     kn_philox draw;
     double p;
-    int64_t inner; /* elements that share a word: 1, or those of a channel */
+    int64_t inner; /* elements that share a random word: 1, or a channel's */
 } kn_dropout_record;
 
 static kn_status dropout_shape(kn_call *call)
@@ -20,7 +20,7 @@ static kn_status dropout_shape(kn_call *call)
     return kn_call_output(call, call->inputs[0]->dtype, call->inputs[0]->ndim, call->inputs[0]->shape);
 }
 
-/* A word drops when its upper 24 bits are below this: exactly when (word >> 8) / 2^24 < p. */
+/* An element is dropped if its word's upper 24 bits are below this, that is, if (word >> 8) / 2^24 < p. */
 static uint32_t threshold_of(double p) { return (uint32_t)ceil(p * 0x1p24); }
 
 static double scale_of(double p) { return p < 1 ? 1 / (1 - p) : 0; }
@@ -87,7 +87,7 @@ static kn_status dropout_reference(const kn_call *call)
     return KN_OK;
 }
 
-/* A mask drawn in a graph: backward draws that of the last replay, however long the graph lives. */
+/* A mask drawn in a graph: backward redraws that of the last replay, so the variable must outlive the graph. */
 static void keep_draw(void *params) { kn_variable_keep(((kn_dropout_record *)params)->draw.live); }
 static void drop_draw(void *params) { kn_variable_drop(((kn_dropout_record *)params)->draw.live); }
 
@@ -112,7 +112,7 @@ static kn_status dropout2d_enter(kn_entry *entry)
     const kn_tensor *x = entry->inputs[0];
     char text[KN_DESCRIBE];
     if (x->ndim < 2)
-        return kn_fail(KN_ERR_SHAPE, "takes [N, C, ...], not %s", kn_tensor_describe(text, sizeof text, x));
+        return kn_fail(KN_ERR_SHAPE, "expected [N, C, ...], got %s", kn_tensor_describe(text, sizeof text, x));
     return draw(entry, kn_shape_numel(x->ndim - 2, x->shape + 2));
 }
 

@@ -1,4 +1,4 @@
-/* ops/pointwise/elementwise.c - what all elementwise operators do alike. See elementwise.h. */
+/* ops/pointwise/elementwise.c - shared by all elementwise operators. See elementwise.h. */
 #include "ops/pointwise/elementwise.h"
 
 #include <ctype.h>
@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "ops/pointwise/broadcast.h"
 #include "ops/pointwise/compose.h"
+#include "ops/shape/broadcast.h"
 
 static kn_elementwise *table_of(const kn_op *op) { return op->detail; }
 
@@ -18,7 +18,7 @@ static kn_elementwise *table_of(const kn_op *op) { return op->detail; }
 
 static int count_numbers(const kn_elementwise *e) { return e->forward.numbers ? (int)strlen(e->forward.numbers) : 0; }
 
-/* The dtype of the expression, the numbers among its operands; conditions are not. */
+/* The dtype of the expression, including its numbers but not its conditions. */
 static kn_dtype joint_dtype(const kn_elementwise *e, kn_tensor *const *operands, int count,
                             const kn_scalar_args *params)
 {
@@ -31,7 +31,7 @@ static kn_dtype joint_dtype(const kn_elementwise *e, kn_tensor *const *operands,
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
-/* The nearest number that `dtype` holds: an absent bound is an infinity. */
+/* The nearest number that `dtype` can hold; an absent bound is an infinity. */
 static kn_scalar clip(kn_scalar number, kn_dtype dtype)
 {
     if (kn_dtype_is_floating(dtype))
@@ -78,13 +78,13 @@ kn_status kn_elementwise_shape(kn_call *call)
     return kn_call_output(call, e->rule == KN_COMPARES ? KN_BOOL : joint, ndim, shape);
 }
 
-/* As in PyTorch the change is computed in the joint dtype and rounded to that of operand 0, but not from floating to
- * whole or from whole to bool. */
+/* As in PyTorch, a change in place is computed in the joint dtype and rounded to that of operand 0, but not from
+ * floating to integer or from integer to bool. */
 static kn_status check_result(const kn_call *call, kn_dtype result)
 {
     const kn_dtype own = call->inputs[0]->dtype;
     if ((kn_dtype_is_floating(result) && !kn_dtype_is_floating(own)) || (own == KN_BOOL && result != KN_BOOL))
-        return kn_fail(KN_ERR_DTYPE, "a result of dtype %s does not fit the %s tensor to be changed in place",
+        return kn_fail(KN_ERR_DTYPE, "a result of dtype %s cannot be stored in place in a %s tensor",
                        kn_dtype_name(result), kn_dtype_name(own));
     return KN_OK;
 }
@@ -104,7 +104,7 @@ kn_status kn_elementwise_shape_in_place(kn_call *call)
     for (int i = 1; i < call->num_inputs; i++) {
         KN_TRY(kn_broadcast_shapes(&ndim, shape, a, call->inputs[i]));
         if (ndim != a->ndim || memcmp(shape, a->shape, (size_t)ndim * sizeof *shape) != 0)
-            return kn_fail(KN_ERR_SHAPE, "%s does not broadcast to %s, which is to be changed in place",
+            return kn_fail(KN_ERR_SHAPE, "%s does not broadcast to %s, the shape of the tensor changed in place",
                            kn_tensor_describe(other, sizeof other, call->inputs[i]),
                            kn_tensor_describe(text, sizeof text, a));
     }
@@ -123,7 +123,7 @@ kn_operand kn_operand_of(const kn_tensor *t, int ndim, const int64_t *shape)
     return operand;
 }
 
-/* What float16 cannot hold is rounded before the operation, as in PyTorch. */
+/* Operands are rounded to float16 before the operation, as in PyTorch. */
 static kn_dtype rounded_to(const kn_elementwise *e, const kn_tensor *operand, int index, kn_dtype joint)
 {
     const bool is_factor = e->keeps_factor && index > 0 && operand->ndim == 0;
@@ -149,7 +149,7 @@ static bool mentions(const char *expression, char letter)
     return false;
 }
 
-/* Which of backward's inputs "gabcy" the gradients of the operands in `wanted` take; a bit each. */
+/* Which of backward's inputs "gabcy" the gradients of the operands in `wanted` need, as bits. */
 static unsigned needed(const kn_elementwise *e, unsigned wanted)
 {
     unsigned bits = 0;
@@ -159,10 +159,10 @@ static unsigned needed(const kn_elementwise *e, unsigned wanted)
     return bits;
 }
 
-/* Saved are a, b, c and y, in this order, each in a slot of its own. */
+/* Slots of saved tensors: a, b, c, y. */
 enum { SAVED = KN_ELEMENTWISE_OPERANDS + 1 };
 
-/* Saves `tensor` as it is before it is changed. */
+/* Saves a copy of `tensor` before it is changed. */
 static kn_status save_copy(kn_call *call, kn_tensor *tensor)
 {
     kn_tensor *copy;
@@ -187,7 +187,7 @@ static kn_status save(kn_call *call)
     return kn_call_save(call, bits >> SAVED & 1 ? call->outputs[0] : NULL);
 }
 
-/* An operand that shares the changed memory in another place is read from a copy. */
+/* An operand that overlaps the changed memory with another layout is read from a copy. */
 static kn_status apart(const kn_call *call, int i, kn_tensor **copy)
 {
     const kn_tensor *a = call->inputs[0], *b = call->inputs[i];
@@ -235,7 +235,7 @@ static bool is_stretched(const kn_input_spec *input, const kn_tensor *gradient)
            memcmp(input->shape, gradient->shape, (size_t)input->ndim * sizeof *input->shape) != 0;
 }
 
-/* What is computed in: the joint dtype, which the result had. */
+/* The compute dtype: the joint dtype, which was the result's. */
 static kn_dtype gradient_type(const kn_grad_call *grad, const kn_elementwise *e)
 {
     kn_dtype dtype = grad->grad_outputs[0]->dtype;
@@ -244,7 +244,7 @@ static kn_dtype gradient_type(const kn_grad_call *grad, const kn_elementwise *e)
     return kn_compute_type(dtype);
 }
 
-/* The gradient itself, passed on. */
+/* Is the gradient passed on unchanged? */
 static bool is_identity(const char *expression) { return expression && strcmp(expression, "g") == 0; }
 
 kn_status kn_elementwise_backward(kn_grad_call *grad)
@@ -292,7 +292,7 @@ kn_status kn_elementwise_backward(kn_grad_call *grad)
 
 /* --- backward, recorded ------------------------------------------------------------------------------------------- */
 
-/* What the letters "gabcypq" stand for. */
+/* The values of the letters "gabcypq". */
 static void operands_of(const kn_grad_call *grad, kn_composed operands[3 + KN_ELEMENTWISE_OPERANDS + 2])
 {
     const kn_scalar_args *params = grad->params;

@@ -1,15 +1,15 @@
-/* ops/pointwise/elementwise.h - elementwise operators as rows of a table: what they compute and its derivative, as
- * expressions. The engine (loops/pointwise.h) makes of these the forward and the backward pass, in place and not, for
- * any dtypes, strides and broadcast operands, on any device.
+/* ops/pointwise/elementwise.h - elementwise operators as table rows: the value and its derivatives as expressions. From
+ * these the engine (loops/pointwise.h) generates forward and backward, in place or not, for any dtypes, strides and
+ * broadcast operands, on any device.
  *
- * In an expression a, b, c are the operands, p, q the numbers, y is the result and g its gradient; T is the type that
- * is computed in (float16 is computed on in float). A row is written with the macros at the end:
+ * In an expression a, b, c are the operands, p, q the numbers, y is the result and g its gradient; T is the compute
+ * type (float for float16). A row is written with the macros at the end:
  *
  *     KN_FUNCTION(sigmoid, KN_REAL, "(T)1 / ((T)1 + exp(-a))", "g * y * (1 - y)", 1 / (1 + exp(-a)))
  *
  * defines kn_sigmoid_op and kn_sigmoid; the last argument is the reference, plain C in double. A derivative names what
- * it needs: operands and the result are saved only for those that do. Expressions that call functions are computed on
- * explicit vectors where the device is a CPU, so `x ? y : z` must hold for these: x a comparison, y and z of type T. */
+ * it needs: operands and the result are saved only for those that do. On CPU devices, expressions that call functions
+ * are computed with explicit vectors, so `x ? y : z` must be valid for vectors: x a comparison, y and z of type T. */
 #ifndef KN_OPS_POINTWISE_ELEMENTWISE_H
 #define KN_OPS_POINTWISE_ELEMENTWISE_H
 
@@ -19,27 +19,26 @@
 
 #define KN_ELEMENTWISE_OPERANDS 3
 
-/* The dtypes of an operator: of its result, and what it is computed in. */
+/* The result dtype and compute dtype of an operator. */
 typedef enum kn_elementwise_rule {
     KN_ANY,     /* the joint dtype of the operands */
-    KN_NUMBERS, /* likewise, but bool is refused */
-    KN_REAL,    /* likewise, whole dtypes as float32 */
+    KN_NUMBERS, /* likewise, without bool */
+    KN_REAL,    /* likewise, integers as float32 */
     KN_COMPARES /* bool, computed in the joint dtype */
 } kn_elementwise_rule;
 
 typedef struct kn_elementwise {
     kn_elementwise_rule rule;
-    /* As in PyTorch, a second operand without dimensions is not rounded to float16, and an operand of a wider dtype
-     * without dimensions counts with its own digits in the gradient. */
+    /* As in PyTorch, a 0-dimensional second operand is not rounded to float16, and a 0-dimensional operand of a wider
+     * dtype keeps its precision in the gradient. */
     bool keeps_factor, keeps_digits;
-    bool
-        bounds; /* the numbers are bounds: those that are infinite are not there, the others are clipped to the dtype */
-    int conditions;             /* so many operands, the first ones, are bool and have no part in the dtype */
-    kn_pointwise_code forward;  /* inputs "abc", as many as there are operands; numbers "pq" likewise */
-    kn_pointwise_code backward; /* inputs "gabcy"; a value for each operand, NULL where no gradient flows */
+    bool bounds;                /* the numbers are bounds: infinite ones are absent, others are clipped to the dtype */
+    int conditions;             /* how many leading operands are bool and do not affect the dtype */
+    kn_pointwise_code forward;  /* inputs "abc" and numbers "pq", as many as the operator has */
+    kn_pointwise_code backward; /* inputs "gabcy"; one value per operand, NULL: no gradient */
     bool differentiable;        /* set by the macros: does `backward` have a value? */
     double (*reference)(const double *x, const double *p);
-    kn_status (*check)(const kn_call *call); /* of numbers and dtypes, beyond the rule; NULL: nothing */
+    kn_status (*check)(const kn_call *call); /* further checks of numbers and dtypes, or NULL */
 } kn_elementwise;
 
 /* The op's functions; `detail` of the op is its kn_elementwise, p and q are the values of its kn_scalar_args. */
@@ -50,10 +49,10 @@ kn_status kn_elementwise_backward(kn_grad_call *grad);
 kn_status kn_elementwise_backward_recorded(kn_grad_call *grad);
 kn_status kn_elementwise_reference(const kn_call *call);
 
-/* A tensor as an operand of a pass over `shape`, to which it broadcasts. */
+/* A tensor as an operand, broadcast to `shape`. */
 kn_operand kn_operand_of(const kn_tensor *t, int ndim, const int64_t *shape);
 
-/* output = code(inputs), for passes of other operators: the inputs broadcast to the output. */
+/* output = code(inputs), for use by other operators; inputs are broadcast to the output. */
 kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *operation, kn_dtype compute,
                       const kn_tensor *output, const kn_tensor *const *inputs, int num_inputs,
                       const kn_scalar *numbers);
@@ -65,8 +64,8 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
         __VA_ARGS__                                                                                                    \
     }
 
-/* The table of `id`: rule, the letters of operands and numbers, whether the expressions call functions and hold for
- * vectors (kn_vectors), the value, the gradients, the reference, and fields by name. */
+/* The table of `id`: rule, letters of operands and numbers, kn_vectors, value, gradients, reference, and further fields
+ * by name. */
 #define KN_ELEMENTWISE_TABLE(id, rule_, operands_, numbers_, vectors_, value, gradients, reference_, ...)              \
     static double id##_reference(const double *x, const double *n)                                                     \
     {                                                                                                                  \
@@ -85,14 +84,13 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
         .reference = id##_reference,                                                                                   \
         __VA_ARGS__}
 
-/* What a row of each rule takes. */
+/* The dtypes that each rule accepts. */
 #define KN_TAKES_KN_ANY KN_DTYPES_ALL
 #define KN_TAKES_KN_NUMBERS KN_DTYPES_NUMBERS
 #define KN_TAKES_KN_REAL KN_DTYPES_ALL
 #define KN_TAKES_KN_COMPARES KN_DTYPES_ALL
 
-/* The op, with the dtypes that it takes, its parameters (KN_PARAMS of kn_scalar_args, or KN_NO_PARAMS) and the names of
- * its operands. */
+/* The op, with its accepted dtypes, parameters (KN_PARAMS of kn_scalar_args, or KN_NO_PARAMS) and operand names. */
 #define KN_ELEMENTWISE_OP(op_name, in_place_, differentiable, table, dtypes_, params_, ...)                            \
     {                                                                                                                  \
         KN_ELEMENTWISE_FIELDS(op_name, in_place_, differentiable, table), .dtypes = {dtypes_}, .params = params_,      \
@@ -101,7 +99,7 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
                                                                           }                                            \
     }
 
-/* What all of them have, for descriptors that say more. */
+/* The fields common to all, for descriptors with further ones. */
 #define KN_ELEMENTWISE_FIELDS(op_name, in_place_, differentiable, table)                                               \
     .name = op_name, .record_size = sizeof(kn_scalar_args), .in_place = in_place_, .strided_outputs = true,            \
     .shape = in_place_ ? kn_elementwise_shape_in_place : kn_elementwise_shape, .forward = kn_elementwise_forward,      \

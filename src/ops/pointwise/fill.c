@@ -1,4 +1,4 @@
-/* ops/pointwise/fill.c - fill_, zero_: every element of a tensor, which may be any view, becomes a number. */
+/* ops/pointwise/fill.c - fill_, zero_: set every element of a tensor, which may be any view, to a number. */
 #include <koine/autograd.h>
 #include <koine/ops.h>
 
@@ -16,7 +16,7 @@ static kn_status fill_shape(kn_call *call)
 
 static kn_status fill_forward(kn_call *call) { return kn_tensor_fill_with(call->inputs[0], value_of(call->params)); }
 
-/* The old value is gone: its gradient is zero. */
+/* The old value does not affect the result: its gradient is zero. */
 static kn_status fill_backward(kn_grad_call *grad)
 {
     grad->grad_inputs[0] = kn_zeros_like(grad->grad_outputs[0]);

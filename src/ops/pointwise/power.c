@@ -4,8 +4,7 @@
 
 #include "ops/pointwise/elementwise.h"
 
-/* Whole numbers by repeated squaring, with the wrap-around of machine arithmetic; a negative power is 0 but for the
- * bases 1 and -1. */
+/* Integers by repeated squaring, with wrap-around; negative powers are 0 except for bases 1 and -1. */
 #define POWER                                                                                                          \
     "#ifdef KN_WHOLE\n"                                                                                                \
     "static T kn_power(T base, T exponent)\n"                                                                          \
@@ -24,15 +23,15 @@
     "#define kn_power(base, exponent) pow(base, exponent)\n"                                                           \
     "#endif\n"
 
-/* d(a^b)/da = b a^(b-1), 0 for b = 0; d(a^b)/db = a^b log a, 0 where 0 is raised to a power >= 0, whose limit it is.
- * Truncated towards 0 the reference is right for whole numbers too. */
+/* d(a^b)/da = b a^(b-1), 0 for b = 0; d(a^b)/db = a^b log a, 0 for a = 0 and b >= 0, its limit. Truncated towards 0 the
+ * reference also holds for integers. */
 KN_ELEMENTWISE_TABLE(pow, KN_NUMBERS, "ab", NULL, KN_NO_VECTORS, "kn_power(a, b)",
                      KN_GRADIENTS("b == 0 ? (T)0 : g * (b * pow(a, b - 1))",
                                   "g * (a == 0 && b >= 0 ? (T)0 : pow(a, b) * log(a))"),
                      pow(a, b), .forward.functions = POWER, .keeps_digits = true);
 
-/* Squares, square roots and the like need no pow(). sqrt as PyTorch has it: not pow()'s 0 and infinity at -0 and
- * -infinity. PoCL 3.1's pow of double vectors is wrong in lanes beside a 0, a subnormal number, infinity or NaN. */
+/* Common powers need no pow(). sqrt matches PyTorch, unlike pow()'s 0 and infinity at -0 and -infinity. PoCL 3.1's pow
+ * on double vectors is wrong in lanes next to a 0, a subnormal, infinity or NaN. */
 #define POWER_OF "#define kn_power_of(a, e) ((e) == (T)0.5 ? sqrt(a) : (e) == (T)-0.5 ? (T)1 / sqrt(a) : pow(a, e))\n"
 #define GENERAL_GRADIENT "p == 0 ? (T)0 : g * (p * kn_power_of(a, (p - 1)))"
 #define POWER_ROW(id, vectors_, value, gradient)                                                                       \
@@ -44,7 +43,7 @@ static kn_status check_exponent(const kn_call *call)
     const kn_scalar exponent = ((const kn_scalar_args *)call->params)->values[0];
     if (!kn_dtype_is_floating(call->inputs[0]->dtype) && exponent.is_whole && exponent.whole < 0)
         return kn_fail(KN_ERR_ARGUMENT,
-                       "whole numbers cannot be raised to the negative power %lld; convert to a floating dtype first",
+                       "integers cannot be raised to the negative power %lld; convert to a floating dtype first",
                        (long long)exponent.whole);
     return KN_OK;
 }

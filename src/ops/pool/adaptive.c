@@ -7,7 +7,7 @@
 #include "ops/dispatch/reference.h"
 #include "ops/operators.h"
 #include "ops/pool/pool.h"
-#include "ops/reduce/reduce.h"
+#include "ops/shape/reduce.h"
 
 /* Runs one kernel of pool/adaptive.cl with the arguments given, of which number `cut` is left to kn_pool_launch; `count`:
  * pieces of work on CPU devices. */

@@ -6,8 +6,8 @@
 #include "loops/work_size.h"
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/gemm/epilogue.h"
 #include "ops/operators.h"
+#include "ops/pointwise/epilogue.h"
 #include "ops/pool/pool.h"
 
 static bool tells_indices(const kn_call *call) { return ((const kn_pool_kind *)call->op->detail)->indices; }

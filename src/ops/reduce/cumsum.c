@@ -4,7 +4,7 @@
 #include "autograd/work.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "ops/reduce/reduce.h"
+#include "ops/shape/reduce.h"
 
 static kn_rows_code running_sum = {.name = "cumsum",
                                    .inputs = "a",

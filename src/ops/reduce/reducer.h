@@ -10,7 +10,7 @@
 #define KN_OPS_REDUCE_REDUCER_H
 
 #include "loops/pointwise.h"
-#include "ops/reduce/reduce.h"
+#include "ops/shape/reduce.h"
 
 /* The dtype of the result. */
 typedef enum kn_reducer_rule {

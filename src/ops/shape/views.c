@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "ops/dispatch/promote.h"
 #include "ops/operators.h"
-#include "ops/pointwise/broadcast.h"
+#include "ops/shape/broadcast.h"
 
 /* --- shared ------------------------------------------------------------------------------------------------------ */
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "ops/dispatch/promote.h"
-#include "ops/pointwise/broadcast.h"
 #include "ops/pointwise/elementwise.h"
+#include "ops/shape/broadcast.h"
 #include "ops/user/jit.h"
 #include "rt/program/user_source.h"
 

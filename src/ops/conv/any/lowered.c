@@ -7,7 +7,7 @@
  *
  * Images go in chunks, so that the matrices take a bounded amount of memory; within a chunk either the images or the
  * groups are the batch of one product, whichever are more. */
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
 #include "ops/gemm/gemm.h"
 

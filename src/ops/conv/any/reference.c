@@ -1,6 +1,6 @@
 /* ops/conv/any/reference.c - convolution on any device, one sum per element of the result (cl/conv/any/reference.cl).
  */
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
 static size_t choose_items(kn_stream *stream, int64_t elements)
 {

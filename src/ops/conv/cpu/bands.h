@@ -2,7 +2,7 @@
 #ifndef KN_OPS_CONV_CPU_BANDS_H
 #define KN_OPS_CONV_CPU_BANDS_H
 
-#include "ops/conv/correlation.h"
+#include "ops/conv/common/correlation.h"
 
 /* Mirrors of the structs in cl/conv/cpu/bands.clh. */
 enum { KN_CONV_BAND_CLASSES = 8 };

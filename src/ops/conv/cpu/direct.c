@@ -1,6 +1,6 @@
 /* ops/conv/cpu/direct.c - convolution forward and backward-data on CPU devices with vectors along the channels
  * (cl/conv/cpu/direct.cl). */
-#include "ops/conv/correlation.h"
+#include "ops/conv/common/correlation.h"
 
 /* A block of output channels by some pixels. The sums, one vector per channel vector and one value per pixel must fit
  * the registers: the compiler loads all values first. */

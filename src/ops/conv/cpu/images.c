@@ -1,6 +1,6 @@
 /* ops/conv/cpu/images.c - convolution forward and backward-data on CPU devices, one pixel of several images at a time
  * (cl/conv/cpu/images.cl): for small images, of which the padding is a large part. */
-#include "ops/conv/correlation.h"
+#include "ops/conv/common/correlation.h"
 
 enum { VECTORS = 2 }; /* along the channels, by as many images as leave registers for their values */
 static int64_t images_per_tile(const kn_limits *limits) { return kn_conv_many_registers(limits) ? 8 : 4; }

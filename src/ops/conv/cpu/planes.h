@@ -3,7 +3,7 @@
 #ifndef KN_OPS_CONV_CPU_PLANES_H
 #define KN_OPS_CONV_CPU_PLANES_H
 
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
 /* Mirror of plane_shape in cl/conv/cpu/planes.clh. */
 typedef struct kn_conv_plane_shape {

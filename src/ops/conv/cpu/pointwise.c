@@ -1,6 +1,6 @@
 /* ops/conv/cpu/pointwise.c - 1 x 1 convolutions on CPU devices, three passes, as matrix products over the pixels of all
  * images (cl/conv/cpu/pointwise.cl). */
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
 enum { VECTORS = 2 };             /* along the channels, by as many pixels as leave registers for their values */
 enum { CHUNK_BYTES = 128 << 10 }; /* of weights, in a level-2 cache */

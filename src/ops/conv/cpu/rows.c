@@ -1,6 +1,6 @@
 /* ops/conv/cpu/rows.c - convolution forward and backward-data on CPU devices with vectors along the rows
  * (cl/conv/cpu/rows.cl): for few channels or few taps. */
-#include "ops/conv/correlation.h"
+#include "ops/conv/common/correlation.h"
 
 #include <stdio.h>
 

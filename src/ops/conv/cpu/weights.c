@@ -1,5 +1,5 @@
 /* ops/conv/cpu/weights.c - the gradient of a convolution's weights and bias on CPU devices (cl/conv/cpu/weights.cl). */
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
 /* A tile: VECTORS vectors along the channels by `taps`. */
 enum { VECTORS = 2, TAPS_OF_32_REGISTERS = 10, TAPS_OF_16_REGISTERS = 5 };

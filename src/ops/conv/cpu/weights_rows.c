@@ -1,6 +1,6 @@
 /* ops/conv/cpu/weights_rows.c - the gradient of a convolution's weights and bias on CPU devices with vectors along the
  * rows (cl/conv/cpu/weights_rows.cl): for few taps or few channels. */
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
 #include <stdio.h>
 

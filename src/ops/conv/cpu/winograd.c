@@ -1,6 +1,6 @@
 /* ops/conv/cpu/winograd.c - convolution forward and backward-data on CPU devices by Winograd's algorithm
  * (cl/conv/cpu/winograd.cl): 3 x 3 and 5 x 5 kernels in steps of one pixel. */
-#include "ops/conv/correlation.h"
+#include "ops/conv/common/correlation.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* ops/conv/cpu/winograd_weights.c - the gradient of a convolution's weights and bias by Winograd's method on CPU
  * devices (cl/conv/cpu/winograd_weights.cl): 3 x 3 and 5 x 5 kernels with stride 1. */
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
 #include <stdio.h>
 

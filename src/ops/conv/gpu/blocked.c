@@ -3,7 +3,7 @@
 #include "ops/gemm/blocked.h"
 #include "base/divisor.h"
 #include "loops/work_size.h"
-#include "ops/conv/correlation.h"
+#include "ops/conv/common/correlation.h"
 
 /* Mirrors of the structs in cl/conv/gpu/blocked.clh, blocked.cl and pack_taps.cl. */
 typedef struct conv_pixels {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/divisor.h"
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
 /* Mirror of depthwise_shape in cl/conv/gpu/depthwise.clh. */
 typedef struct depthwise_shape {

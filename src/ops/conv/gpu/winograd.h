@@ -12,7 +12,7 @@
 #define KN_OPS_CONV_GPU_WINOGRAD_H
 
 #include "base/divisor.h"
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
 enum { KN_WINOGRAD_VALUES = 36 }; /* of a transformed tile, or kernel */
 

@@ -1,4 +1,4 @@
-/* conv/gpu/sums.cl - what is left to add of a convolution's gradients on GPUs: the shares of the weights' sums, and dy
+/* conv/common/sums.cl - what is left to add of a convolution's gradients on GPUs: the shares of the weights' sums, and dy
  * over images and pixels for the bias.
  *
  * Compiled in: T. */

@@ -1,15 +1,15 @@
-/* ops/conv/correlation.h - forward and backward-data as one thing: correlations of a (padded) image with a list of
+/* ops/conv/common/correlation.h - forward and backward-data as one thing: correlations of a (padded) image with a list of
  * taps, as the kernels of CPU devices take them.
  *
  * Forward is one correlation. Backward-data is the same the other way round: with stride 1, dx is dy, padded,
  * correlated with the flipped kernel. With stride s, the rows of dx fall into s residues (row + padding) mod s; each
  * reads only the taps r with r * dilation of the same residue, and is again a dense correlation with those. */
-#ifndef KN_OPS_CONV_CORRELATION_H
-#define KN_OPS_CONV_CORRELATION_H
+#ifndef KN_OPS_CONV_COMMON_CORRELATION_H
+#define KN_OPS_CONV_COMMON_CORRELATION_H
 
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
-/* Mirrors of conv_weights and conv_grid in cl/conv/cpu/grid.clh. */
+/* Mirrors of conv_weights and conv_grid in cl/conv/common/grid.clh. */
 typedef struct kn_conv_weight_layout {
     int64_t groups, outer, group_stride, outer_stride, inner_stride, row_first, row_step, column_first, column_step,
         kernel_columns;

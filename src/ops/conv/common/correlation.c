@@ -1,5 +1,5 @@
-/* ops/conv/correlation.c - describes forward and backward-data as correlations, and runs them with a given tile. */
-#include "ops/conv/correlation.h"
+/* ops/conv/common/correlation.c - describes forward and backward-data as correlations, and runs them with a given tile. */
+#include "ops/conv/common/correlation.h"
 
 #include <stdio.h>
 
@@ -254,7 +254,7 @@ static kn_status prepare(kn_stream *stream, const kn_conv_correlation *c, const 
         kn_conv_pad_items(&c->padding) + c->grid.groups * kn_div_up(c->grid.outer, block) * c->taps.inner + 1;
     snprintf(options, sizeof options, "%s -DVW=%d -DKB=%d", c->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
              kn_conv_vector_width(limits, c->f64), (int)block);
-    return kn_run(stream, .source = "conv/cpu/prepare.cl", .kernel = "conv_prepare", .operation = "conv2d",
+    return kn_run(stream, .source = "conv/common/prepare.cl", .kernel = "conv_prepare", .operation = "conv2d",
                   .options = options, .dims = 1, .global = {(size_t)items}, .local = {1},
                   KN_ARGS(kn_arg_buffer(c->x.buffer, c->x.offset * element),
                           kn_arg_buffer(c->weight.buffer, c->weight.offset * element),

@@ -1,4 +1,4 @@
-/* ops/conv/conv.h - convolution in one to three dimensions on buffers: the problem as the implementations see it, and
+/* ops/conv/common/conv.h - convolution in one to three dimensions on buffers: the problem as the implementations see it, and
  * its three passes.
  *
  * Cross-correlation, N, C, then depth, height and width, contiguous; of images the depth is 1, of signals the height
@@ -11,14 +11,14 @@
  *
  * The tables are called "conv2d", "conv2d_backward_data" and "conv2d_backward_weights" (ops/dispatch/choice.h), whatever
  * the number of dimensions. */
-#ifndef KN_OPS_CONV_CONV_H
-#define KN_OPS_CONV_CONV_H
+#ifndef KN_OPS_CONV_COMMON_CONV_H
+#define KN_OPS_CONV_COMMON_CONV_H
 
 #include <koine/functional.h>
 
 #include "base/integer.h"
 #include "ops/dispatch/choice.h"
-#include "ops/gemm/epilogue.h"
+#include "ops/pointwise/epilogue.h"
 #include "rt/rt.h"
 
 /* Arrays are {depth, height, width}. The padding behind the data is whatever the output's size implies. */
@@ -187,7 +187,7 @@ kn_status kn_conv_bias_gradient(kn_stream *stream, const kn_conv_problem *proble
 kn_status kn_conv_finish(kn_stream *stream, const kn_conv_problem *problem, kn_conv_operand y, int64_t channels,
                          int64_t pixels);
 
-/* Mirror of struct conv_shape in cl/conv/any/shape.clh, and the options for it and the shape's dtype: T, VOLUME. */
+/* Mirror of struct conv_shape in cl/conv/common/shape.clh, and the options for it and the shape's dtype: T, VOLUME. */
 typedef struct kn_conv_kernel_shape {
     int64_t images, in_channels, depth, height, width;
     int64_t out_channels, kernel_depth, kernel_height, kernel_width, out_depth, out_height, out_width;
@@ -197,7 +197,7 @@ typedef struct kn_conv_kernel_shape {
 kn_conv_kernel_shape kn_conv_describe(const kn_conv_shape *shape);
 const char *kn_conv_volume_options(const kn_conv_shape *shape);
 
-/* Mirrors of the structs in cl/conv/cpu/padding.clh. */
+/* Mirrors of the structs in cl/conv/common/padding.clh. */
 typedef struct kn_conv_padding {
     int64_t height, width, padded_height, padded_width, top, left, planes, planes_per_item;
 } kn_conv_padding;
@@ -205,7 +205,7 @@ typedef struct kn_conv_tap_list {
     int64_t inner, rows, columns, plane, pitch, row_origin, row_distance, column_origin, column_distance;
 } kn_conv_tap_list;
 
-/* Mirror of conv_gradient in cl/conv/cpu/grid.clh. */
+/* Mirror of conv_gradient in cl/conv/common/grid.clh. */
 typedef struct kn_conv_gradient_layout {
     int64_t images, rows, columns, groups, outer, taps, x_image, x_group, x_row, x_column, pixels_per_share, shares,
         sum_outer, sum_tap;

@@ -1,7 +1,7 @@
-/* ops/dispatch/tables.c - the list of all tables of implementations: what KOINE_IMPL and the tests may name. */
+/* ops/tables.c - the list of all tables of implementations that KOINE_IMPL and the tests can name. */
 #include <string.h>
 
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 #include "ops/dispatch/choice.h"
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/matmul.h"

@@ -1,6 +1,6 @@
-/* ops/conv/gpu/sums.c - what is left to add of a convolution's gradients on GPUs (cl/conv/gpu/sums.cl). */
+/* ops/conv/common/sums.c - what is left to add of a convolution's gradients on GPUs (cl/conv/common/sums.cl). */
 #include "base/divisor.h"
-#include "ops/conv/conv.h"
+#include "ops/conv/common/conv.h"
 
 enum { GROUP = 256, TOTAL_GROUP = 64 };
 
@@ -14,9 +14,9 @@ kn_status kn_conv_total_on_gpu(kn_stream *stream, const kn_conv_problem *problem
     const bool bias = problem->bias.buffer != NULL && bias_part != NULL && bias_parts > 0;
     const int64_t weights = sums ? s->out_channels * kn_conv_taps(s) : 0, channels = bias ? s->out_channels : 0;
     kn_buffer *any = sums ? sums : bias_part;
-    return kn_run(stream, .source = "conv/gpu/sums.cl", .kernel = "conv_total", .operation = "conv2d_backward_weights",
-                  .options = type_options(s), .dims = 1, .global = {(size_t)(weights + channels)},
-                  .local = {most < TOTAL_GROUP ? most : TOTAL_GROUP},
+    return kn_run(stream, .source = "conv/common/sums.cl", .kernel = "conv_total",
+                  .operation = "conv2d_backward_weights", .options = type_options(s), .dims = 1,
+                  .global = {(size_t)(weights + channels)}, .local = {most < TOTAL_GROUP ? most : TOTAL_GROUP},
                   KN_ARGS(kn_arg_buffer(any, 0), kn_arg_buffer(bias ? bias_part : any, 0),
                           kn_conv_arg(s, problem->weight), kn_conv_arg(s, bias ? problem->bias : problem->weight),
                           kn_arg_i64(weights), kn_arg_i64(shares), kn_arg_i64(channels), kn_arg_i64(bias_parts),
@@ -50,7 +50,7 @@ kn_status kn_conv_bias_on_gpu(kn_stream *stream, const kn_conv_problem *problem)
     if (shares > 1)
         KN_TRY(kn_buffer_alloc(&part, stream, (size_t)(shares * s->out_channels * (s->f64 ? 8 : 4))));
     kn_status status = kn_run(
-        stream, .source = "conv/gpu/sums.cl", .kernel = "conv_bias_shares", .operation = "conv2d_backward_bias",
+        stream, .source = "conv/common/sums.cl", .kernel = "conv_bias_shares", .operation = "conv2d_backward_bias",
         .options = type_options(s), .dims = 1, .global = {(size_t)(shares * s->out_channels * GROUP)}, .local = {GROUP},
         KN_ARGS(kn_conv_arg(s, problem->y), part ? kn_arg_buffer(part, 0) : kn_conv_arg(s, problem->bias),
                 kn_arg_i32((int32_t)all), kn_arg_i32((int32_t)per_share),

@@ -1,12 +1,12 @@
-/* ops/pointwise/broadcast.c - see broadcast.h. */
-#include "ops/pointwise/broadcast.h"
+/* ops/shape/broadcast.c - see broadcast.h. */
+#include "ops/shape/broadcast.h"
 
 #include <koine/ops.h>
 #include <string.h>
 
 #include "base/text.h"
 
-/* `shape` becomes what it and `t` broadcast to; false where dimension `*at` does not fit. */
+/* Broadcasts `shape` with `t`; false if dimension `*at` does not fit. */
 static bool join(int *ndim, int64_t shape[KN_MAX_DIMS], const kn_tensor *t, int *at)
 {
     int64_t joint[KN_MAX_DIMS];

@@ -1,4 +1,4 @@
-/* ops/shape/convert.c - kn_to, kn_to_dtype, kn_contiguous, kn_clone: copies that change only dtype, device or
+/* ops/dispatch/convert.c - kn_to, kn_to_dtype, kn_contiguous, kn_clone: copies that change only dtype, device or
  * layout. */
 #include <koine/autograd.h>
 #include <koine/ops.h>

@@ -1,10 +1,10 @@
-/* ops/reduce/reduce.h - reductions as the ops and losses share them: which dimensions, and sums of contiguous data. */
-#ifndef KN_OPS_REDUCE_REDUCE_H
-#define KN_OPS_REDUCE_REDUCE_H
+/* ops/shape/reduce.h - reductions as the ops and losses share them: which dimensions, and sums of contiguous data. */
+#ifndef KN_OPS_SHAPE_REDUCE_H
+#define KN_OPS_SHAPE_REDUCE_H
 
 #include "loops/rows.h"
 #include "ops/dispatch/invoke.h"
-#include "ops/pointwise/broadcast.h"
+#include "ops/shape/broadcast.h"
 
 /* Which dimensions of its input a reduction goes over. */
 typedef struct kn_reduce_params {

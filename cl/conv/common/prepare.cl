@@ -1,10 +1,10 @@
-/* conv/cpu/prepare.cl - what the convolutions on CPU devices need before their one big launch: the zero-padded image,
+/* conv/common/prepare.cl - what the convolutions on CPU devices need before their one big launch: the zero-padded image,
  * the weights by blocks of KB output channels, the table of taps.
  *
  * Compiled in: T, VW, KB. Local size 1. */
 #include "common/koine.clh"
-#include "conv/cpu/grid.clh"
-#include "conv/cpu/padding.clh"
+#include "conv/common/grid.clh"
+#include "conv/common/padding.clh"
 #include "gemm/pack.clh"
 
 /* weights [groups][blocks of KB outer channels][inner][rows * columns][KB], one (group, block) and one inner channel at

@@ -1,4 +1,4 @@
-/* ops/reduce/sum.c - sum and mean over all elements or over chosen dimensions. */
+/* ops/shape/sum.c - sum and mean over all elements or over chosen dimensions. */
 #include <koine/ops.h>
 
 #include "autograd/work.h"

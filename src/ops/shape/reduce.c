@@ -1,5 +1,5 @@
-/* ops/reduce/reduce.c - which dimensions a reduction goes over. See reduce.h. */
-#include "ops/reduce/reduce.h"
+/* ops/shape/reduce.c - which dimensions a reduction goes over. See reduce.h. */
+#include "ops/shape/reduce.h"
 
 #include <koine/ops.h>
 

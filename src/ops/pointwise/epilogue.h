@@ -1,4 +1,4 @@
-/* ops/gemm/epilogue.h - the epilogue of products, convolutions, normalisations and poolings: the bias, then the
+/* ops/pointwise/epilogue.h - the epilogue of products, convolutions, normalisations and poolings: the bias, then the
  * activation. All supported activations clamp to [low, high]; NaN stays NaN. Kernels write
  *
  *     v = v < low ? low : v > high ? high : v
@@ -6,8 +6,8 @@
  * (KN_CLAMP in common/koine.clh for scalars and vectors), which is free next to the store. The gradient is 0 where the
  * result is <= low or >= high. Absent bounds are NaN: comparisons with NaN are false, so the same kernel works, forward
  * and backward, with and without an activation. */
-#ifndef KN_OPS_GEMM_EPILOGUE_H
-#define KN_OPS_GEMM_EPILOGUE_H
+#ifndef KN_OPS_POINTWISE_EPILOGUE_H
+#define KN_OPS_POINTWISE_EPILOGUE_H
 
 #include <koine/functional.h>
 #include <math.h>
