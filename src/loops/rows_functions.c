@@ -125,8 +125,8 @@ void kn_rows_write_load(const rows_writer *w, int i, int width, const char *poin
         kn_text_format(w->out, "KN_TAKE_%s_VECTOR(%d, %sin%d, %s)", kn_rows_kind_of(input), width, pointer, i, at);
 }
 
-/* kn_load: the element at `at`, index `k` of its row; kn_load_part: `count` of them, `step` apart, where `room` elements
- * may be read. Down columns all lanes have the same index. */
+/* kn_load: the element at `at`, index `k` of its row; kn_load_part: `count` of them, `step` apart, where `room`
+ * elements may be read. Down columns all lanes have the same index. */
 static void write_element_load(const rows_writer *w, rows_width v, bool part)
 {
     kn_text_format(w->out,

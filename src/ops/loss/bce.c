@@ -10,7 +10,7 @@
 #include "ops/pointwise/elementwise.h"
 #include "ops/shape/reduce.h"
 
-/* Inputs: logits, targets, weights of the elements or NULL, weights of the positives or NULL; all of one shape. */
+/* Inputs: logits, targets, element weights or NULL, positive weights or NULL; all of the same shape. */
 enum { LOGITS, TARGET, WEIGHT, POSITIVE, INPUTS };
 
 static kn_status bce_shape(kn_call *call)
@@ -98,7 +98,7 @@ static kn_status bce_of(kn_call *call, kn_tensor *const in[INPUTS])
     return kn_rows_run(call->stream, &p);
 }
 
-/* Saves logits, target, then the weights that there are. */
+/* Saves logits, target, then the given weights. */
 static kn_status bce_forward(kn_call *call)
 {
     kn_tensor *in[INPUTS] = {NULL};
@@ -177,7 +177,7 @@ static kn_status bce_enter(kn_entry *entry)
         return kn_fail(KN_ERR_SHAPE, "target %s does not have the shape of input %s",
                        kn_tensor_describe(b, sizeof b, target), kn_tensor_describe(a, sizeof a, x));
     if (!kn_dtype_is_floating(x->dtype))
-        return kn_fail(KN_ERR_DTYPE, "the input is %s: it takes floating dtypes", kn_dtype_name(x->dtype));
+        return kn_fail(KN_ERR_DTYPE, "the input is %s; it must be floating", kn_dtype_name(x->dtype));
     for (int i = LOGITS; i < entry->num_inputs; i++) {
         kn_tensor **in = &entry->inputs[i];
         if (!*in)

@@ -40,11 +40,11 @@ static kn_status layer_norm_shape(kn_call *call)
     KN_TRY(kn_call_check_same_dtype(call, X, BIAS));
     kn_format_shape(wanted, sizeof wanted, params->shape.count, params->shape.values);
     if (x->ndim < params->shape.count || !has_shape(x, x->ndim - params->shape.count, params))
-        return kn_fail(KN_ERR_SHAPE, "the normalised shape is %s, but the input's last dimensions are not: it is %s",
-                       wanted, kn_tensor_describe(text, sizeof text, x));
+        return kn_fail(KN_ERR_SHAPE, "the normalised shape is %s, but the input %s does not end with it", wanted,
+                       kn_tensor_describe(text, sizeof text, x));
     for (int i = WEIGHT; i <= BIAS; i++)
         if (call->inputs[i] && !has_shape(call->inputs[i], 0, params))
-            return kn_fail(KN_ERR_SHAPE, "%s must have the normalised shape %s, and is %s",
+            return kn_fail(KN_ERR_SHAPE, "%s must have the normalised shape %s, not %s",
                            i == WEIGHT ? "weight" : "bias", wanted,
                            kn_tensor_describe(text, sizeof text, call->inputs[i]));
     return kn_call_output(call, x->dtype, x->ndim, x->shape);
@@ -124,7 +124,7 @@ static kn_status run_forward(kn_call *call, kn_tensor *const in[INPUTS], const k
     return kn_rows_run(call->stream, &p);
 }
 
-/* Saves x, the statistics and, if there is one, the weight. */
+/* Saves x, the statistics and the weight, if given. */
 static kn_status layer_norm_forward(kn_call *call)
 {
     const kn_tensor *x = call->inputs[X];
@@ -225,11 +225,11 @@ static kn_status layer_norm_reference(const kn_call *call)
     return KN_OK;
 }
 
-/* A sum, a difference, a squared sum; a difference, two products, a sum. */
+/* Sum, difference, sum of squares; difference, two products, sum. */
 static kn_work layer_norm_work(const kn_call *call) { return kn_work_of_input(call, 8); }
 
-/* The input's: a product, a sum, a difference, a product added; two differences, a product taken away, a product. The
- * weight's: a difference, a product, a product added. The bias's: a sum. */
+/* Input: product, sum, difference, multiply-add; two differences, multiply-subtract, product. Weight: difference,
+ * product, multiply-add. Bias: sum. */
 static kn_work layer_norm_backward_work(const kn_grad_call *grad)
 {
     const double n = (double)kn_shape_numel(grad->input[X].ndim, grad->input[X].shape);
@@ -244,11 +244,11 @@ static kn_status layer_norm_enter(kn_entry *entry)
     const kn_tensor *x = entry->inputs[X];
 
     if (args->shape.count < 1)
-        return kn_fail(KN_ERR_ARGUMENT, "the normalised shape has %d dimensions: it takes 1 to %d", args->shape.count,
-                       KN_MAX_DIMS);
+        return kn_fail(KN_ERR_ARGUMENT, "the normalised shape has %d dimensions; it must have 1 to %d",
+                       args->shape.count, KN_MAX_DIMS);
     for (int i = WEIGHT; i < entry->num_inputs; i++)
         if (entry->inputs[i] && kn_compute_type(entry->inputs[i]->dtype) != kn_compute_type(x->dtype))
-            return kn_fail(KN_ERR_DTYPE, "%s is %s and the input is %s: make them the same, kn_to_dtype",
+            return kn_fail(KN_ERR_DTYPE, "%s is %s and the input is %s: convert one with kn_to_dtype",
                            i == WEIGHT ? "weight" : "bias", kn_dtype_name(entry->inputs[i]->dtype),
                            kn_dtype_name(x->dtype));
     return KN_OK;
