@@ -152,7 +152,9 @@ static int add_inputs(kn_arg *args, const kn_rows_problem *p, const rows_fields 
 static kn_work_size work_on_cpu(const kn_limits *limits, const kn_rows_problem *p, kn_chunks chunks)
 {
     const int64_t tasks = p->outer * chunks.count * (p->inner == 1 ? 1 : ceil_div(p->inner, 64));
-    return (kn_work_size){.global = (size_t)smaller(tasks, 4 * (int64_t)limits->compute_units)};
+    const size_t items =
+        kn_work_items(limits, p->outer * (p->n > 0 ? p->n : 1) * p->inner * (maps(p->code) ? 4 : 1), 4096);
+    return (kn_work_size){.global = (size_t)smaller(tasks, (int64_t)items)};
 }
 
 /* A long column is shared by a work-group's lines, a short one belongs to one work-item. */

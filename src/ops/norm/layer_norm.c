@@ -52,7 +52,7 @@ static kn_status layer_norm_shape(kn_call *call)
 
 /* --- what is computed of a row ------------------------------------------------------------------------------------ */
 
-/* y = (x - mean) r * weight + bias with r = 1 / sqrt(variance + eps); p is n and q is eps. The mean is kept in two
+/* y = (x - mean) r * weight + bias with r = 1 / sqrt(variance + eps); p is 1 / n and q is eps. The mean is kept in two
  * parts, h + l, because rounded to T it may be off by a good part of the deviation: the second pass, of deviations from
  * the first part, adds up what that was off by, too. */
 #define CENTRED "((a - h) - l)"
@@ -61,14 +61,14 @@ static const kn_rows_pass average = {.state = "s",
                                      .step = "s += a;",
                                      .merge = "s += S;",
                                      .row = "h",
-                                     .finish = "h = s / p;",
+                                     .finish = "h = s * p;",
                                      .is_sum = true};
 #define FORWARD(letters, factor, term)                                                                                 \
     {                                                                                                                  \
         .name = "layer_norm", .inputs = letters, .per_place = "wb", .numbers = "pq", .before = &average,               \
         .state = "uv", .init = "u = 0; v = 0;", .step = "const T d = a - h; u += d; v += d * d;",                      \
         .merge = "u += U; v += V;", .is_sum = true, .row = "lr",                                                       \
-        .finish = "l = u / p; const T e = (v - u * l) / p; r = 1 / sqrt((e < 0 ? (T)0 : e) + q);",                     \
+        .finish = "l = u * p; const T e = (v - u * l) * p; r = 1 / sqrt((e < 0 ? (T)0 : e) + q);",                     \
         .values = {"h", "l", "r"}, .map = CENTRED " * r" factor term                                                   \
     }
 static kn_rows_code forward_codes[2][2] = {{FORWARD("a", "", ""), FORWARD("ab", "", " + b")},
@@ -80,7 +80,7 @@ static kn_rows_code forward_codes[2][2] = {{FORWARD("a", "", ""), FORWARD("ab", 
         .name = "layer_norm_backward", .inputs = letters, .per_place = "w", .per_row = "hlr", .numbers = "p",          \
         .state = "uv", .init = "u = 0; v = 0;",                                                                        \
         .step = "const T c = " CENTRED "; const T d = g" factor "; u += d; v += d * c;", .merge = "u += U; v += V;",   \
-        .is_sum = true, .row = "xy", .finish = "x = u / p; y = v / p * r * r;",                                        \
+        .is_sum = true, .row = "xy", .finish = "x = u * p; y = v * p * r * r;",                                        \
         .map = "(g" factor " - x - " CENTRED " * y) * r"                                                               \
     }
 static kn_rows_code backward_codes[2] = {BACKWARD("gahlr", ""), BACKWARD("gahlrw", " * w")};
@@ -114,7 +114,7 @@ static kn_status run_forward(kn_call *call, kn_tensor *const in[INPUTS], const k
                          .n = r.n,
                          .inner = 1,
                          .mapped = kn_row_operand(call->outputs[0]),
-                         .numbers = {(double)r.n, ((const kn_layer_norm_args *)call->params)->eps}};
+                         .numbers = {1 / (double)r.n, ((const kn_layer_norm_args *)call->params)->eps}};
     int count = 0;
     for (int i = 0; i < 3; i++)
         p.outputs[i] = part_of(table, i, r.rows);
@@ -163,7 +163,7 @@ static kn_status run_backward(kn_grad_call *grad, kn_rows r)
                          .inner = 1,
                          .inputs = {kn_row_operand(grad->grad_outputs[0]), kn_row_operand(x), part_of(table, 0, r.rows),
                                     part_of(table, 1, r.rows), part_of(table, 2, r.rows)},
-                         .numbers = {(double)r.n}};
+                         .numbers = {1 / (double)r.n}};
     if (weight)
         p.inputs[5] = kn_row_operand(weight);
     if (grad->needs[X]) {
