@@ -63,7 +63,7 @@ static void write_fixed(const rows_writer *w, rows_width v)
     kn_text_append(w->out, "typedef struct { int kn_unused; ");
     for (int i = 0; fixed[i]; i++)
         kn_text_format(w->out, "T %c; ", fixed[i]);
-    kn_text_format(w->out, "} kn_fixed%s;\ntypedef struct { int kn_unused; ", v.suffix);
+    kn_text_format(w->out, "} kn_fixed%s;\ntypedef struct { ", v.suffix);
     for (int i = 0; i < w->num_inputs; i++)
         if (is_loaded(&w->inputs[i]))
             kn_text_format(w->out, "T %c; ", w->inputs[i].letter);
