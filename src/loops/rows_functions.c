@@ -312,8 +312,8 @@ static void write_map(const rows_writer *w, rows_width v)
     kn_text_format(w->out, "return %s; }\n", w->code->map);
 }
 
-/* kn_choose: takes the other state in the lanes that exist. kn_spread: copies a state to all lanes. */
-static void write_lanes(const rows_writer *w, rows_width v)
+/* kn_choose: takes the other state in the lanes that exist. */
+static void write_choose(const rows_writer *w, rows_width v)
 {
     kn_text_format(w->out,
                    "KN_INLINE void kn_choose%s(const int kn_pass, kn_state%s *kn_s, const kn_state%s *kn_o, "
@@ -326,13 +326,25 @@ static void write_lanes(const rows_writer *w, rows_width v)
                            w->passes[pass]->state[i], w->passes[pass]->state[i]);
         end_pass(w);
     }
-    kn_text_format(w->out,
-                   "}\nKN_INLINE void kn_spread%s(const int kn_pass, const kn_state1 *kn_o, kn_state%s *kn_s) { ",
-                   v.suffix, v.suffix);
+    kn_text_append(w->out, "}\n");
+}
+
+/* kn_conclude: the constants of one row in vectors of 4, since functions are fast on vectors and divisions on short
+ * ones, and from there in all 16 lanes. */
+static void write_conclude(const rows_writer *w, rows_width four)
+{
+    write_fixed(w, four);
+    write_finish(w, four);
+    kn_text_append(w->out, "KN_INLINE void kn_conclude(const int kn_pass, const kn_state1 *kn_o, kn_fixed4 *kn_few, "
+                           "kn_fixed16 *kn_f) { kn_state4 kn_s; ");
     for (int pass = 0; pass < w->num_passes; pass++) {
+        const char *row = letters(w->passes[pass]->row);
         begin_pass(w, pass);
         for (int i = 0; w->passes[pass]->state[i]; i++)
-            kn_text_format(w->out, "kn_s->%c = (T)(kn_o->%c); ", w->passes[pass]->state[i], w->passes[pass]->state[i]);
+            kn_text_format(w->out, "kn_s.%c = (T)(kn_o->%c); ", w->passes[pass]->state[i], w->passes[pass]->state[i]);
+        kn_text_append(w->out, "kn_finish4(kn_pass, &kn_s, kn_few); ");
+        for (int i = 0; row[i]; i++)
+            kn_text_format(w->out, "kn_f->%c = kn_few->%c.x; ", row[i], row[i]);
         end_pass(w);
     }
     kn_text_append(w->out, "}\n");
@@ -357,7 +369,7 @@ void kn_rows_write_functions(const rows_writer *w, rows_width v)
         write_finish(w, v);
         write_map(w, v);
         if (v.width == 16)
-            write_lanes(w, v);
+            write_choose(w, v);
     }
     kn_rows_write_put(w, v);
     kn_rows_write_end_of_types(w);
@@ -370,6 +382,8 @@ void kn_rows_write_join(const rows_writer *w)
         snprintf(suffix, sizeof suffix, "%d", width);
         kn_rows_write_types(w, (rows_width){width, suffix});
         write_merge(w, (rows_width){width, suffix});
+        if (width == 4 && w->form->stage == KN_ROWS_MAP)
+            write_conclude(w, (rows_width){width, suffix});
         kn_rows_write_end_of_types(w);
     }
     kn_text_append(w->out, "KN_INLINE void kn_join(const int kn_pass, const kn_state16 *kn_v, kn_state1 *kn_s) { "

@@ -69,6 +69,7 @@ static void write_for_cpu(const rows_writer *w)
     if (w->form->walk == KN_ALONG_ROWS)
         kn_rows_write_join(w);
     kn_rows_write_fix(w, "KN_FIX1(kn_row)", one, true);
+    kn_rows_write_fix(w, "KN_FIX4(kn_row)", (rows_width){4, "4"}, false);
     kn_rows_write_fix(w, "KN_FIX16(kn_row)", lanes, false);
     kn_rows_write_fix(w, "KN_FIX_COLUMNS16(kn_row, kn_count)", lanes, true);
     kn_rows_write_put_macro(w, one, false);
