@@ -111,14 +111,14 @@ static void write_element_locals(const rows_writer *w)
 
 /* --- loads -------------------------------------------------------------------------------------------------------- */
 
-const char *kn_rows_kind_of(const rows_input *input) { return input->dtype == KN_F16 ? "HALF" : "PLAIN"; }
+const char *kn_rows_kind_of(const rows_input *input) { return kn_dtype_kind(input->dtype); }
 
 void kn_rows_write_load(const rows_writer *w, int i, int width, const char *pointer, const char *at)
 {
     const rows_input *input = &w->inputs[i];
     if (width == 1)
         kn_text_format(w->out, "KN_TAKE_%s(%sin%d, %s)", kn_rows_kind_of(input), pointer, i, at);
-    else if (w->form->is_aligned && input->extent == PER_ELEMENT && input->dtype != KN_F16)
+    else if (w->form->is_aligned && input->extent == PER_ELEMENT && !kn_dtype_is_reduced(input->dtype))
         kn_text_format(w->out, "KN_TAKE_ALIGNED_VECTOR(%d, %s, %sin%d, %s)", width, kn_dtype_cl(input->dtype), pointer,
                        i, at);
     else

@@ -1,6 +1,7 @@
 /* ops/loss/bce.c - binary cross entropy of logits. */
-#include <koine/functional.h>
-#include <koine/ops.h>
+#include <koine/loss.h>
+#include <koine/pointwise.h>
+#include <koine/shape.h>
 
 #include "autograd/work.h"
 #include "base/text.h"

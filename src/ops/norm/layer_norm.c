@@ -1,5 +1,5 @@
 /* ops/norm/layer_norm.c - layer normalisation. */
-#include <koine/ops.h>
+#include <koine/norm.h>
 #include <string.h>
 
 #include "autograd/work.h"
