@@ -10,12 +10,6 @@
 #include "ops/norm/norm.h"
 #include "ops/pointwise/activation.h"
 
-typedef struct kn_batch_norm_op_params {
-    double momentum, eps;
-    bool training, cumulative, has_weight;
-    kn_activation activation;
-} kn_batch_norm_op_params;
-
 enum { X, WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, COUNTER, INPUTS };
 static const char *const input_names[] = {"x", "weight", "bias", "running_mean", "running_var", "the counter"};
 
@@ -145,11 +139,8 @@ static kn_status save(kn_call *call, kn_tensor *const in[INPUTS], kn_tensor *tab
 
     KN_TRY(kn_call_save(call, in[X]));
     KN_TRY(kn_call_save(call, table));
-    if (in[WEIGHT])
-        KN_TRY(kn_call_save(call, in[WEIGHT]));
-    if (in[BIAS] && params->activation != KN_ACTIVATION_NONE)
-        KN_TRY(kn_call_save(call, in[BIAS]));
-    return KN_OK;
+    KN_TRY(kn_call_save(call, in[WEIGHT]));
+    return kn_call_save(call, params->activation != KN_ACTIVATION_NONE ? in[BIAS] : NULL);
 }
 
 static kn_status batch_norm_forward(kn_call *call)
@@ -179,7 +170,6 @@ static kn_status batch_norm_forward(kn_call *call)
 static kn_status batch_norm_backward(kn_grad_call *grad)
 {
     const kn_batch_norm_op_params *params = grad->params;
-    const int bias = params->has_weight ? 3 : 2; /* index in grad->saved */
     const kn_tensor *x = grad->saved[0], *table = grad->saved[1];
 
     for (int i = X; i <= BIAS; i++) {
@@ -196,8 +186,8 @@ static kn_status batch_norm_backward(kn_grad_call *grad)
         return KN_OK;
     const kn_batch_backward backward = {.gradient = grad->grad_outputs[0],
                                         .x = x,
-                                        .weight = params->has_weight ? grad->saved[2] : NULL,
-                                        .bias = grad->num_saved > bias ? grad->saved[bias] : NULL,
+                                        .weight = grad->saved[2],
+                                        .bias = grad->saved[3],
                                         .table = table,
                                         .grad_x = grad->grad_inputs[X],
                                         .grad_weight = grad->grad_inputs[WEIGHT],
@@ -280,7 +270,6 @@ static kn_status batch_norm_enter(kn_entry *entry)
                                      .eps = args->eps,
                                      .training = args->training,
                                      .cumulative = args->cumulative && args->training && entry->inputs[COUNTER],
-                                     .has_weight = entry->inputs[WEIGHT] != NULL,
                                      .activation = args->activation};
     return KN_OK;
 }
@@ -302,6 +291,7 @@ const kn_op kn_batch_norm_op = {
     .shape = batch_norm_shape,
     .forward = batch_norm_forward,
     .backward = batch_norm_backward,
+    .backward_recorded = kn_batch_norm_backward_recorded,
     .reference = batch_norm_reference,
     .work = batch_norm_work,
     .backward_work = batch_norm_backward_work};

@@ -302,6 +302,7 @@ const kn_op kn_layer_norm_op = {.name = "layer_norm",
                                 .shape = layer_norm_shape,
                                 .forward = layer_norm_forward,
                                 .backward = layer_norm_backward,
+                                .backward_recorded = kn_layer_norm_backward_recorded,
                                 .reference = layer_norm_reference,
                                 .work = layer_norm_work,
                                 .backward_work = layer_norm_backward_work};
