@@ -31,6 +31,8 @@ static const struct {
     {"adaptive_max_pool3d_with_indices_backward", "2,1,1,1,1 2,1,2,2,2 2,1,1,1,1:8", "output_size=1,1,1"},
     {"amax_backward", "1,1 2,3 1,1", "dims=0,1 keepdim=1"},
     {"amin_backward", "1,1 2,3 1,1", "dims=0,1 keepdim=1"},
+    {"as_strided", "2,3", "shape=2,4 strides=2,1"},
+    {"as_strided_backward", "2,3", "size=7 strides=2,1 offset=1"},
     {"avg_pool1d", "1,2,6", "kernel_size=2"},
     {"avg_pool1d_backward", "1,2,3 1,2,6", "kernel_size=2"},
     {"avg_pool2d", "1,2,4,4", "kernel_size=2"},
@@ -40,6 +42,7 @@ static const struct {
     {"batch_norm", "4,2 2 2", "training=1"},
     {"binary_cross_entropy_with_logits", "2,3 2,3:b", NULL},
     {"binary_cross_entropy_with_logits_backward", ". 2,3 2,3:b", NULL},
+    {"cat", "2,3 1,3 2,3", NULL},
     {"conv1d", "1,2,6 3,2,3 3", "padding=1"},
     {"conv1d_backward", "1,3,6 1,2,6 3,2,3 3", "padding=1"},
     {"conv2d", "1,2,4,4 3,2,3,3 3", "padding=1"},
@@ -87,9 +90,11 @@ static const struct {
     {"reshape", "2,3", "shape=3,2"},
     {"select", "2,3", "dim=1 index=2"},
     {"squeeze", "2,1", "dim=1"},
+    {"stack", "2,3 2,3 2,3", "dim=1"},
     {"std_backward", "1,1 2,3 1,1", "dims=0,1 keepdim=1"},
     {"to_dtype", "2,3", "dtype=1"},
     {"var_backward", "1,1 2,3", "dims=0,1 keepdim=1"},
+    {"view_dtype", "2,8", "dtype=1"},
     {"where", "2,3:b 2,3 2,3", NULL},
 };
 enum { COUNT = sizeof samples / sizeof samples[0] };
@@ -144,7 +149,8 @@ static kn_tensor *input_of(const char *word, kn_dtype dtype, bool gradients)
 static kn_status make_inputs(kn_op_sample *sample, const kn_op *op, const char *words, kn_dtype dtype, bool gradients)
 {
     const kn_op_info info = kn_op_describe(op);
-    for (int i = 0; i < info.num_inputs; i++) {
+    const bool is_list = kn_op_input_at(op, info.num_inputs - 1).is_list;
+    for (int i = 0; i < info.num_inputs || (is_list && words && *words != '-'); i++) {
         const char *word = words ? words : "2,3";
         if (words)
             words = strchr(words, ' ') ? strchr(words, ' ') + 1 : "-";
