@@ -4,7 +4,7 @@
 
 #include <koine/functional.h>
 
-#include "ops/dispatch/invoke.h"
+#include "ops/dispatch/backward.h"
 
 typedef struct kn_class_loss_params {
     int64_t ignore_index;
@@ -38,6 +38,13 @@ extern const kn_op_param kn_class_loss_rows[3];
     .forward = kn_class_loss_forward, .backward = kn_class_loss_backward,                                              \
     .backward_recorded = kn_class_loss_backward_recorded, .reference = kn_class_loss_reference,                        \
     .work = kn_class_loss_work, .backward_work = kn_class_loss_backward_work
+
+#define KN_CLASS_LOSS_BACKWARD(of)                                                                                     \
+    {                                                                                                                  \
+        KN_BACKWARD_OP(of), .inputs = {"grad", "input", "target", "?weight"},                                          \
+                            .dtypes[2] = KN_DTYPES_INDICES | 1u << KN_U8, .outputs = {"grad_input"},                   \
+                            .widens_halves = true, .composes = true, .repeats_forward = true                           \
+    }
 
 /* The body of the public functions. params NULL: the defaults. */
 kn_tensor *kn_class_loss(const kn_op *op, kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params);

@@ -5,7 +5,7 @@
 #include "autograd/view.h"
 #include "autograd/work.h"
 #include "base/text.h"
-#include "ops/dispatch/invoke.h"
+#include "ops/dispatch/backward.h"
 #include "ops/dispatch/reference.h"
 #include "ops/norm/norm.h"
 #include "ops/pointwise/activation.h"
@@ -175,12 +175,10 @@ static kn_status batch_norm_backward(kn_grad_call *grad)
     for (int i = X; i <= BIAS; i++) {
         if (!grad->needs[i])
             continue;
-        const bool empty = kn_numel(x) == 0; /* empty sums */
-        grad->grad_inputs[i] = (empty ? kn_zeros_with : kn_empty_with)(
-            grad->input[i].ndim, grad->input[i].shape,
-            &(kn_tensor_options){.dtype = x->dtype, .device = x->storage->device});
-        if (!grad->grad_inputs[i])
+        if (!kn_grad_new(grad, i))
             return kn_error_status();
+        if (kn_numel(x) == 0) /* sums of nothing */
+            KN_TRY(kn_tensor_fill(grad->grad_inputs[i], 0));
     }
     if (kn_numel(x) == 0)
         return KN_OK;
@@ -295,6 +293,13 @@ const kn_op kn_batch_norm_op = {
     .reference = batch_norm_reference,
     .work = batch_norm_work,
     .backward_work = batch_norm_backward_work};
+
+const kn_op kn_batch_norm_backward_op = {KN_BACKWARD_OP(batch_norm),
+                                         .inputs = {"grad", "x", "?weight", "?bias", "?running_mean", "?running_var"},
+                                         .outputs = {"grad_x", "grad_weight", "grad_bias"},
+                                         .widens_halves = true,
+                                         .num_widened = 4,
+                                         .repeats_forward = true};
 
 kn_batch_norm_params kn_batch_norm_params_init(void) { return (kn_batch_norm_params){KN_BATCH_NORM_DEFAULTS}; }
 
