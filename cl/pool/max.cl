@@ -215,8 +215,8 @@ kernel void max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const 
 #include "pool/max_windows.clh"
 #endif
 
-/* Converts each maximum's index in its window to its index in the plane; `none` for windows in the padding or without an
- * index. */
+/* Converts each maximum's index in its window to its index in the plane; `none` for windows in the padding or without a
+ * place. */
 kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const kn_pool_geometry p, const int none)
 {
     KN_BIND_IN(INDEX, index);
