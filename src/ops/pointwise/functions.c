@@ -25,9 +25,9 @@ KN_ELEMENTWISE_TABLE(sigmoid_backward, KN_NUMBERS, "ab", NULL, KN_NO_VECTORS, "a
 KN_ELEMENTWISE_TABLE(tanh_backward, KN_NUMBERS, "ab", NULL, KN_NO_VECTORS, "a * (1 - b * b)",
                      KN_GRADIENTS("g * (1 - b * b)", "-2 * g * a * b"), a *(1 - b * b));
 KN_ELEMENTWISE_TABLE(threshold_backward, KN_NUMBERS, "ab", "p", KN_NO_VECTORS, "b <= p ? (T)0 : a",
-                     KN_GRADIENTS("b <= p ? (T)0 : g", NULL), b <= p ? 0 : a);
+                     KN_GRADIENTS("b <= p ? (T)0 : g", "g * 0"), b <= p ? 0 : a);
 KN_ELEMENTWISE_TABLE(hardtanh_backward, KN_NUMBERS, "ab", "pq", KN_NO_VECTORS, "b <= p || b >= q ? (T)0 : a",
-                     KN_GRADIENTS("b <= p || b >= q ? (T)0 : g", NULL), b <= p || b >= q ? 0 : a);
+                     KN_GRADIENTS("b <= p || b >= q ? (T)0 : g", "g * 0"), b <= p || b >= q ? 0 : a);
 
 static const kn_op_param threshold_row[] = {KN_PARAM_NAMED("threshold", kn_scalar_args, values[0])};
 static const kn_op_param bound_rows[] = {KN_PARAM_NAMED("min_val", kn_scalar_args, values[0]),
