@@ -34,9 +34,10 @@ KN_API kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool r
  *     slope = kn_sum(slope);
  *     kn_autograd_grad(&slope, 1, &x, 1, &curvature);
  *
- * With create_graph the gradients are recorded like any results, so that they have gradients themselves. Operations
- * whose backward pass is a kernel of its own have none (docs/operators.md, "second"): KN_ERR_STATE names the first that
- * was met. An input that does not lead to the outputs is KN_ERR_STATE, or NULL with allow_unused. */
+ * With create_graph the gradients are recorded like any results, so that they have gradients themselves. An operation
+ * whose gradient has none (docs/operators.md: "first"; functions of koine/function.h that are not twice_differentiable;
+ * functions of koine/jit.h) is KN_ERR_STATE, which names it.
+ * An input that does not lead to the outputs is KN_ERR_STATE, or NULL with allow_unused. */
 typedef struct kn_autograd_grad_params {
     kn_tensor *const *grad_outputs; /* dL/doutput for each output, NULL among them: 1; default NULL: all 1 */
     bool retain_graph;              /* default false: the record is freed; true with create_graph */

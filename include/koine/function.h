@@ -50,10 +50,10 @@ KN_BEGIN_DECLS
  * it. */
 typedef struct kn_function_context kn_function_context;
 
-/* Both callbacks run with gradients disabled, on the thread that applies the function or calls kn_backward. Tensors
- * they create belong to the program's scope around that call, so they may be stored until that scope ends. They return
- * KN_OK, or the status of an error that is set (by kn_error_set or a failed expression); the library prefixes its
- * message with the function's name.
+/* Both callbacks run with gradients disabled (but see twice_differentiable), on the thread that applies the function or
+ * calls kn_backward. Tensors they create belong to the program's scope around that call, so they may be stored until
+ * that scope ends. They return KN_OK, or the status of an error that is set (by kn_error_set or a failed expression);
+ * the library prefixes its message with the function's name.
  *
  * forward sets every element of `outputs` (initially NULL) to a tensor of any shape, dtype and device. An output that
  * shares memory with an input or an earlier output, or itself requires a gradient, is copied. A recorded input must not
@@ -61,7 +61,7 @@ typedef struct kn_function_context kn_function_context;
  *
  * backward gets the contiguous gradients of the outputs and sets `grad_inputs` (initially NULL): the gradient of each
  * input for which kn_function_needs_grad is true, with the input's shape, dtype and device, or NULL for no gradient.
- * Gradients of other inputs are ignored. Backward passes are not recorded, so there are no second derivatives. */
+ * Gradients of other inputs are ignored. */
 typedef kn_status (*kn_function_forward)(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs);
 typedef kn_status (*kn_function_backward)(kn_function_context *context, kn_tensor *const *grad_outputs,
                                           kn_tensor **grad_inputs);
@@ -75,6 +75,11 @@ typedef struct kn_function {
      * be called, on any thread; at once if nothing was recorded or the application failed. Frees what they point to,
      * not the struct itself. May be NULL. */
     void (*destroy)(void *params);
+    /* Backward consists of differentiable operations on grad_outputs and saved tensors, without kernels or kn_read: with
+     * create_graph it is recorded, so that the gradients have gradients. Saved inputs and outputs then have their
+     * history, other saved tensors are constants, and grad_outputs may have any strides. Default false: create_graph
+     * is an error. */
+    bool twice_differentiable;
     size_t params_size; /* bytes of the parameter struct, copied for each application; 0: only the pointer is passed */
 } kn_function;
 

@@ -145,6 +145,14 @@ typedef struct kn_permute_args {
     kn_ints dims;
 } kn_permute_args;
 
+typedef struct kn_transpose_args {
+    int dim0, dim1; /* negative: from the end; default 0 and 1 */
+} kn_transpose_args;
+
+typedef struct kn_flatten_args {
+    int start_dim, end_dim; /* negative: from the end; default 0 and -1: all */
+} kn_flatten_args;
+
 typedef struct kn_narrow_args {
     int dim;
     int64_t start, length;

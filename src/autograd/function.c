@@ -15,9 +15,9 @@ typedef struct program_call {
     bool recording;
 } program_call;
 
-static program_call enter_program(void)
+static program_call enter_program(bool recording)
 {
-    return (program_call){kn_scope_enter_user_code(), kn_set_grad_enabled(false)};
+    return (program_call){kn_scope_enter_user_code(), kn_set_grad_enabled(recording)};
 }
 
 /* Returns `status`, with an error message even if the callback left none. */
@@ -67,7 +67,7 @@ static kn_status call_backward(kn_function_context *context, kn_grad_call *grad,
     KN_TRY(complete_gradients(context, grad, gradients));
     const bool stuck = kn_error_is_sticky();
     context->grad = grad;
-    program_call call = enter_program();
+    program_call call = enter_program(grad->node != NULL);
     kn_status status = context->function.backward(context, gradients, grad->grad_inputs);
     status = leave_program(call, "backward", status);
     context->grad = NULL;
@@ -116,7 +116,7 @@ static unsigned sum_versions(const kn_function_context *context, kn_tensor *cons
 static kn_status call_forward(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
 {
     unsigned versions = sum_versions(context, inputs);
-    program_call call = enter_program();
+    program_call call = enter_program(false);
     kn_status status = context->function.forward(context, inputs, outputs);
     KN_TRY(leave_program(call, "forward", status));
     for (int i = 0; i < context->num_outputs; i++) {
@@ -185,12 +185,36 @@ static kn_status record(kn_function_context *context, kn_tensor *const *inputs, 
     return status;
 }
 
+static int source_of(const kn_function_context *context, kn_tensor *const *inputs, kn_tensor *const *outputs,
+                     const kn_tensor *saved)
+{
+    for (int i = 0; i < context->num_inputs; i++)
+        if (inputs[i] == saved)
+            return i;
+    for (int i = 0; i < context->num_outputs; i++)
+        if (outputs[i] == saved && !context->no_gradient[i])
+            return context->num_inputs + i;
+    return -1;
+}
+
+/* Which inputs and outputs were saved. */
+static kn_status find_sources(kn_function_context *context, kn_tensor *const *inputs, kn_tensor *const *outputs)
+{
+    if (!context->recorded || !context->function.twice_differentiable || context->num_saved == 0)
+        return KN_OK;
+    context->sources = kn_calloc((size_t)context->num_saved, sizeof *context->sources);
+    for (int i = 0; context->sources && i < context->num_saved; i++)
+        context->sources[i] = source_of(context, inputs, outputs, context->saved[i]);
+    return context->sources ? KN_OK : KN_ERR_MEMORY;
+}
+
 /* Leaves owned references in `outputs`, or nothing. */
 static kn_status apply_in_scope(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
 {
     for (int i = 0; i < context->num_inputs && context->function.backward && kn_grad_enabled(); i++)
         context->recorded |= context->needs[i] = kn_autograd_wants(inputs[i]);
     KN_TRY(call_forward(context, inputs, outputs));
+    KN_TRY(find_sources(context, inputs, outputs));
     KN_TRY(own_outputs(context, inputs, outputs));
     kn_status status = context->recorded ? record(context, inputs, outputs) : KN_OK;
     for (int i = 0; i < context->num_outputs && status != KN_OK; i++)

@@ -23,6 +23,7 @@ void kn_function_context_release(kn_function_context *context)
     if (atomic_fetch_sub(&context->references, 1) > 1)
         return;
     kn_function_context_drop_saved(context);
+    kn_free(context->sources);
     if (context->function.destroy)
         context->function.destroy(context->params);
     if (context->function.params_size > 0)
@@ -54,6 +55,7 @@ static kn_function_context *allocate_context(const kn_function *function, int nu
                           .record_keep = keep_context,
                           .record_drop = drop_context,
                           .backward = backward,
+                          .backward_recorded = function->twice_differentiable ? backward : NULL,
                           .backward_work = kn_grad_work_memory_bound};
     atomic_init(&context->references, 1);
     return context;
@@ -131,10 +133,20 @@ int kn_function_num_saved(const kn_function_context *context)
     return !context ? 0 : context->grad ? context->grad->num_saved : context->num_saved;
 }
 
+/* With its history, where the pass is recorded. */
+static kn_tensor *saved_for_backward(const kn_function_context *context, int index)
+{
+    const int source = context->sources ? context->sources[index] : -1;
+    if (source < 0)
+        return context->grad->saved[index];
+    return source < context->num_inputs ? kn_grad_saved_input(context->grad, index, source)
+                                        : kn_grad_saved_output(context->grad, index, source - context->num_inputs);
+}
+
 kn_tensor *kn_function_saved(const kn_function_context *context, int index)
 {
     if (index >= 0 && index < kn_function_num_saved(context))
-        return context->grad ? context->grad->saved[index] : context->saved[index];
+        return context->grad ? saved_for_backward(context, index) : context->saved[index];
     return kn_fail_null(KN_ERR_ARGUMENT, "kn_function_saved: there is no saved tensor %d; %d were saved", index,
                         kn_function_num_saved(context));
 }

@@ -25,6 +25,7 @@ struct kn_function_context {
     /* During forward: owned references, which move to the tape. */
     kn_tensor **saved;
     int num_saved, capacity;
+    int *sources; /* per saved tensor: input i is i, output i is num_inputs + i, others -1; NULL: none is known */
 
     const kn_grad_call *grad; /* during backward */
 };

@@ -115,6 +115,7 @@ struct kn_op {
     const char *saved[KN_OP_MAX_SAVED];
     const kn_op *backward_operator; /* backward as a differentiable operator (ops/dispatch/backward.h), or NULL */
     const kn_op *backward_of;       /* this op is the backward pass of that one and has its parameters */
+    bool repeats_forward;           /* of such an op: what forward saves is no input, so that forward is run again */
     kn_op_reference reference;      /* NULL for views, ops that only move data, and backward passes */
     void *detail;                   /* per-op data for functions shared by several ops, or NULL */
 

@@ -618,6 +618,51 @@ TENSOR_TEST(a_hooks_user_is_destroyed_once)
     assert_int_equal(freed, 4);
 }
 
+/* --- second gradients --------------------------------------------------------------------------------------------- */
+
+/* x y exp(x), which saves both inputs, one of them twice, and the output. */
+static kn_status product_forward(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    outputs[0] = kn_mul(kn_mul(inputs[0], inputs[1]), kn_exp(inputs[0]));
+    kn_tensor *const saved[] = {inputs[0], inputs[1], outputs[0], inputs[0]};
+    for (int i = 0; i < 4; i++)
+        if (kn_function_save(context, saved[i]) != KN_OK)
+            return kn_error_status();
+    return KN_OK;
+}
+
+/* d/dx = y exp(x) + x y exp(x), d/dy = x exp(x). */
+static kn_status product_backward(kn_function_context *context, kn_tensor *const *grad_outputs, kn_tensor **grad_inputs)
+{
+    kn_tensor *x = kn_function_saved(context, 0), *y = kn_function_saved(context, 1),
+              *z = kn_function_saved(context, 2);
+    kn_tensor *power = kn_exp(kn_function_saved(context, 3));
+    grad_inputs[0] = kn_mul(grad_outputs[0], kn_add(kn_mul(y, power), z));
+    grad_inputs[1] = kn_mul(grad_outputs[0], kn_mul(x, power));
+    return grad_inputs[0] && grad_inputs[1] ? KN_OK : kn_error_status();
+}
+
+static kn_tensor *apply_product(kn_tensor *const *inputs, void *user)
+{
+    return kn_function_apply(user, inputs, 2, NULL);
+}
+
+TENSOR_TEST(a_backward_of_operations_has_gradients)
+{
+    const kn_tensor_options options = {.dtype = KN_F64, .requires_grad = true};
+    kn_tensor *inputs[2];
+    kn_function function = {
+        .name = "product", .forward = product_forward, .backward = product_backward, .twice_differentiable = true};
+    for (int i = 0; i < 2; i++)
+        inputs[i] = kn_rand_with(2, (const int64_t[]){2, 3}, &options);
+    CHECK_OK(kn_gradcheck(apply_product, &function, inputs, 2, NULL));
+    CHECK_OK(kn_gradgradcheck(apply_product, &function, inputs, 2, NULL));
+    function.twice_differentiable = false;
+    kn_tensor *y = kn_sum(apply_product(inputs, &function)), *gradient;
+    assert_int_equal(kn_autograd_grad(&y, 1, inputs, 1, &gradient, .create_graph = true), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "backward of product", "create_graph");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -638,6 +683,7 @@ int main(void)
         TEST(without_a_scope_the_result_is_the_callers),
         TEST(a_function_in_c_on_the_host),
         TEST(a_hooks_user_is_destroyed_once),
+        TEST(a_backward_of_operations_has_gradients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,19 @@ BINARY(le)
 BINARY(gt)
 BINARY(ge)
 
+/* PyTorch's backward functions, which are called by name. */
+#define BY_NAME(function)                                                                                              \
+    static kn_tensor *build_##function(kn_tensor *const *x, const void *params)                                        \
+    {                                                                                                                  \
+        kn_tensor *y = NULL;                                                                                           \
+        return kn_op_call(kn_op_find(#function), x, 2, params, &y, 1) == KN_OK ? y : NULL;                             \
+    }
+
+BY_NAME(sigmoid_backward)
+BY_NAME(tanh_backward)
+BY_NAME(threshold_backward)
+BY_NAME(hardtanh_backward)
+
 static kn_tensor *build_where(kn_tensor *const *x, const void *params)
 {
     (void)params;
@@ -115,6 +128,10 @@ static const op_row rows[] = {
     {"sub/int64", build_sub, {WHOLE(KN_I64, -9, 9, 1031), WHOLE(KN_I64, -9, 9, 1)}, .no_gradient = true},
     {"mul/int64", build_mul, {WHOLE(KN_I64, -9, 9, 31), WHOLE(KN_I64, -9, 9, 31)}, .no_gradient = true},
     {"div/int64", build_div, {WHOLE(KN_I64, -9, 9, 31), WHOLE(KN_I64, 1, 9, 31)}, .no_gradient = true},
+    {"sigmoid_backward/matrix", build_sigmoid_backward, {FLOATS(7, 11), FLOATS_IN(0, 1, 7, 11)}, .layouts = true},
+    {"tanh_backward/matrix", build_tanh_backward, {FLOATS(7, 11), FLOATS_IN(-1, 1, 7, 11)}},
+    {"threshold_backward/matrix", build_threshold_backward, {FLOATS(7, 11), FLOATS(7, 11)}},
+    {"hardtanh_backward/matrix", build_hardtanh_backward, {FLOATS(7, 11), FLOATS_IN(-2, 2, 7, 11)}},
     {"maximum/int32", build_maximum, {WHOLE(KN_I32, -9, 9, 31), WHOLE(KN_I32, -9, 9, 31)}, .no_gradient = true},
     {"eq/whole", build_eq, {WHOLE(KN_I64, 0, 3, 7, 11), WHOLE(KN_I64, 0, 3, 11)}, .no_gradient = true, .layouts = true},
     {"eq/short_columns", build_eq, {WHOLE(KN_U8, 0, 3, 701, 2), WHOLE(KN_U8, 0, 3, 701, 1)}, .no_gradient = true},

@@ -2,6 +2,7 @@
  * given ones of any strides, and one gradient at a time. */
 #include "cli/op_samples.h"
 #include "ops/dispatch/operators.h"
+#include "support/as_gpu.h"
 #include "support/check.h"
 
 #include <string.h>
@@ -166,8 +167,9 @@ TENSOR_TEST(places_outside_are_passed_over)
     CHECK_VALUES(z, 0, 1, 0, 0, 0, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    obey_as_gpu(argc, argv);
     const struct CMUnitTest tests[] = {
         TEST(each_gives_what_the_tape_gives),
         TEST(what_does_not_fit_is_refused),

@@ -206,12 +206,39 @@ static kn_status make_contiguous(pass *p)
     return KN_OK;
 }
 
+/* Runs X's forward for what it saves. */
+static kn_status repeat_forward(pass *p, const kn_call *call)
+{
+    kn_tensor *given[KN_OP_MAX_INPUTS];
+    kn_call x = {.op = call->op->backward_of,
+                 .params = call->params,
+                 .stream = call->stream,
+                 .inputs = given,
+                 .num_inputs = inputs_of(given, call->op, call->inputs, call->num_inputs),
+                 .needs_grad = true};
+    kn_status status = x.op->shape(&x);
+    for (int i = 0; status == KN_OK && i < x.num_outputs; i++)
+        status = kn_tensor_new(&x.outputs[i], x.spec[i].dtype, x.spec[i].ndim, x.spec[i].shape,
+                               kn_stream_device(call->stream));
+    if (status == KN_OK)
+        status = x.op->forward(&x);
+    for (int i = 0; i < x.num_outputs; i++)
+        kn_release(x.outputs[i]);
+    for (int k = 0; k < x.num_saved; k++)
+        if (x.saved[k] && !(p->saved[k] = kn_scope_adopt(x.saved[k])))
+            status = kn_error_status();
+    p->grad.num_saved = x.num_saved;
+    return status;
+}
+
 static kn_status run(kn_call *call)
 {
     const kn_op *op = call->op;
     bool any = false;
     pass p;
     describe(&p, call);
+    if (op->repeats_forward)
+        KN_TRY(repeat_forward(&p, call));
     KN_TRY(make_contiguous(&p));
     for (int i = 0; i < call->num_outputs; i++) {
         p.results[target_of(op, i)] = call->outputs[i];

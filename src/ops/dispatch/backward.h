@@ -10,6 +10,8 @@
  *                                              .inputs = {"grad", "x"},
  *                                              .outputs = {"grad_x"}};
  *
+ * Where forward saves what no caller has, such as statistics, `.repeats_forward = true` computes it again.
+ *
  * Where it has a gradient itself, X may have KN_RECORDED_AS(avg_pool2d_backward), for second gradients. */
 #ifndef KN_OPS_DISPATCH_BACKWARD_H
 #define KN_OPS_DISPATCH_BACKWARD_H

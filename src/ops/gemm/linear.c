@@ -7,7 +7,7 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
-#include "ops/dispatch/invoke.h"
+#include "ops/dispatch/backward.h"
 #include "ops/dispatch/reference.h"
 #include "ops/gemm/matmul.h"
 #include "ops/pointwise/activation.h"
@@ -114,11 +114,8 @@ static kn_status linear_forward(kn_call *call)
 /* The gradient of input `index`, the product of two matrices. */
 static kn_status gradient_by_product(kn_grad_call *grad, int index, kn_tensor *a, kn_tensor *b)
 {
-    kn_tensor *gradient = NULL, *rows = NULL;
-    KN_TRY(kn_tensor_new(&gradient, grad->input[index].dtype, grad->input[index].ndim, grad->input[index].shape,
-                         kn_stream_device(grad->stream)));
-    grad->grad_inputs[index] = kn_scope_adopt(gradient);
-    if (!grad->grad_inputs[index])
+    kn_tensor *gradient = kn_grad_new(grad, index), *rows = NULL;
+    if (!gradient)
         return kn_error_status();
     KN_TRY(rows_of(&rows, gradient));
     kn_status status = kn_matmul_run(grad->stream, &(kn_matmul_problem){.y = rows, .a = a, .b = b});
@@ -218,10 +215,14 @@ const kn_op kn_linear_op = {
     .forward = linear_forward,
     .backward = linear_backward,
     .backward_recorded = linear_backward_recorded,
+    .saved = {"x", "weight", "result"},
     .reference = linear_reference,
     .work = linear_work,
     .backward_work = linear_backward_work,
 };
+
+const kn_op kn_linear_backward_op = {KN_BACKWARD_OP(linear), .inputs = {"grad", "x", "weight", "?bias", "?result"},
+                                     .outputs = {"grad_x", "grad_weight", "grad_bias"}};
 
 kn_linear_params kn_linear_params_init(void) { return (kn_linear_params){KN_LINEAR_DEFAULTS}; }
 

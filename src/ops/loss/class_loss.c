@@ -223,7 +223,7 @@ kn_status kn_class_loss_backward(kn_grad_call *grad)
     const kn_limits *limits = kn_tensor_limits(saved[0]);
     kn_work_size work = kn_work_for(limits, p.rows * p.classes * 4);
     const int lanes = lanes_of(&p, work.local);
-    kn_tensor *out = grad->grad_inputs[0] = kn_empty_like(saved[0]);
+    kn_tensor *out = kn_grad_new(grad, 0);
     char options[96];
 
     if (!out)

@@ -61,6 +61,8 @@ static kn_status cross_entropy_enter(kn_entry *entry)
 const kn_op kn_cross_entropy_op = {KN_CLASS_LOSS("cross_entropy", cross_entropy_enter),
                                    .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_NUMBERS}, .composes = true};
 
+const kn_op kn_cross_entropy_backward_op = KN_CLASS_LOSS_BACKWARD(cross_entropy);
+
 kn_cross_entropy_params kn_cross_entropy_params_init(void)
 {
     return (kn_cross_entropy_params){KN_CROSS_ENTROPY_DEFAULTS};

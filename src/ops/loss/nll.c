@@ -16,6 +16,8 @@ static kn_status nll_enter(kn_entry *entry)
 const kn_op kn_nll_loss_op = {KN_CLASS_LOSS("nll_loss", nll_enter),
                               .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_INDICES | 1u << KN_U8}};
 
+const kn_op kn_nll_loss_backward_op = KN_CLASS_LOSS_BACKWARD(nll_loss);
+
 kn_tensor *kn_nll_loss_with(kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params)
 {
     return kn_class_loss(&kn_nll_loss_op, input, target, params);

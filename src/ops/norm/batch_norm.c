@@ -6,16 +6,10 @@
 #include "autograd/view.h"
 #include "autograd/work.h"
 #include "base/text.h"
-#include "ops/dispatch/invoke.h"
+#include "ops/dispatch/backward.h"
 #include "ops/dispatch/reference.h"
 #include "ops/norm/norm.h"
 #include "ops/pointwise/activation.h"
-
-typedef struct kn_batch_norm_op_params {
-    double momentum, eps;
-    bool training, cumulative, has_weight;
-    kn_activation activation;
-} kn_batch_norm_op_params;
 
 enum { X, WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, COUNTER, INPUTS };
 static const char *const input_names[] = {"x", "weight", "bias", "running_mean", "running_var", "the counter"};
@@ -146,11 +140,8 @@ static kn_status save(kn_call *call, kn_tensor *const in[INPUTS], kn_tensor *tab
 
     KN_TRY(kn_call_save(call, in[X]));
     KN_TRY(kn_call_save(call, table));
-    if (in[WEIGHT])
-        KN_TRY(kn_call_save(call, in[WEIGHT]));
-    if (in[BIAS] && params->activation != KN_ACTIVATION_NONE)
-        KN_TRY(kn_call_save(call, in[BIAS]));
-    return KN_OK;
+    KN_TRY(kn_call_save(call, in[WEIGHT]));
+    return kn_call_save(call, params->activation != KN_ACTIVATION_NONE ? in[BIAS] : NULL);
 }
 
 static kn_status batch_norm_forward(kn_call *call)
@@ -180,25 +171,22 @@ static kn_status batch_norm_forward(kn_call *call)
 static kn_status batch_norm_backward(kn_grad_call *grad)
 {
     const kn_batch_norm_op_params *params = grad->params;
-    const int bias = params->has_weight ? 3 : 2; /* index in grad->saved */
     const kn_tensor *x = grad->saved[0], *table = grad->saved[1];
 
     for (int i = X; i <= BIAS; i++) {
         if (!grad->needs[i])
             continue;
-        const bool empty = kn_numel(x) == 0; /* empty sums */
-        grad->grad_inputs[i] = (empty ? kn_zeros_with : kn_empty_with)(
-            grad->input[i].ndim, grad->input[i].shape,
-            &(kn_tensor_options){.dtype = x->dtype, .device = x->storage->device});
-        if (!grad->grad_inputs[i])
+        if (!kn_grad_new(grad, i))
             return kn_error_status();
+        if (kn_numel(x) == 0) /* sums of nothing */
+            KN_TRY(kn_tensor_fill(grad->grad_inputs[i], 0));
     }
     if (kn_numel(x) == 0)
         return KN_OK;
     const kn_batch_backward backward = {.gradient = grad->grad_outputs[0],
                                         .x = x,
-                                        .weight = params->has_weight ? grad->saved[2] : NULL,
-                                        .bias = grad->num_saved > bias ? grad->saved[bias] : NULL,
+                                        .weight = grad->saved[2],
+                                        .bias = grad->saved[3],
                                         .table = table,
                                         .grad_x = grad->grad_inputs[X],
                                         .grad_weight = grad->grad_inputs[WEIGHT],
@@ -281,7 +269,6 @@ static kn_status batch_norm_enter(kn_entry *entry)
                                      .eps = args->eps,
                                      .training = args->training,
                                      .cumulative = args->cumulative && args->training && entry->inputs[COUNTER],
-                                     .has_weight = entry->inputs[WEIGHT] != NULL,
                                      .activation = args->activation};
     return KN_OK;
 }
@@ -303,9 +290,17 @@ const kn_op kn_batch_norm_op = {
     .shape = batch_norm_shape,
     .forward = batch_norm_forward,
     .backward = batch_norm_backward,
+    .backward_recorded = kn_batch_norm_backward_recorded,
     .reference = batch_norm_reference,
     .work = batch_norm_work,
     .backward_work = batch_norm_backward_work};
+
+const kn_op kn_batch_norm_backward_op = {KN_BACKWARD_OP(batch_norm),
+                                         .inputs = {"grad", "x", "?weight", "?bias", "?running_mean", "?running_var"},
+                                         .outputs = {"grad_x", "grad_weight", "grad_bias"},
+                                         .widens_halves = true,
+                                         .num_widened = 4,
+                                         .repeats_forward = true};
 
 kn_batch_norm_params kn_batch_norm_params_init(void) { return (kn_batch_norm_params){KN_BATCH_NORM_DEFAULTS}; }
 

@@ -4,9 +4,10 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
-#include "ops/dispatch/invoke.h"
+#include "ops/dispatch/backward.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
+#include "ops/norm/norm.h"
 #include "ops/shape/reduce.h"
 #include "ops/shape/views.h"
 
@@ -190,11 +191,10 @@ static kn_status layer_norm_backward(kn_grad_call *grad)
     for (int i = X; i < INPUTS; i++) {
         if (!grad->needs[i])
             continue;
-        grad->grad_inputs[i] = (kn_numel(x) == 0 ? kn_zeros_with : kn_empty_with)(
-            grad->input[i].ndim, grad->input[i].shape,
-            &(kn_tensor_options){.dtype = x->dtype, .device = x->storage->device});
-        if (!grad->grad_inputs[i])
+        if (!kn_grad_new(grad, i))
             return kn_error_status();
+        if (kn_numel(x) == 0)
+            KN_TRY(kn_tensor_fill(grad->grad_inputs[i], 0));
     }
     return kn_numel(x) == 0 ? KN_OK : run_backward(grad, rows_of(grad->params, x->ndim, x->shape));
 }
@@ -265,9 +265,14 @@ const kn_op kn_layer_norm_op = {.name = "layer_norm",
                                 .shape = layer_norm_shape,
                                 .forward = layer_norm_forward,
                                 .backward = layer_norm_backward,
+                                .backward_recorded = kn_layer_norm_backward_recorded,
                                 .reference = layer_norm_reference,
                                 .work = layer_norm_work,
                                 .backward_work = layer_norm_backward_work};
+
+const kn_op kn_layer_norm_backward_op = {KN_BACKWARD_OP(layer_norm), .inputs = {"grad", "x", "?weight", "?bias"},
+                                         .outputs = {"grad_x", "grad_weight", "grad_bias"}, .widens_halves = true,
+                                         .repeats_forward = true};
 
 kn_layer_norm_params kn_layer_norm_params_init(void) { return (kn_layer_norm_params){KN_LAYER_NORM_DEFAULTS}; }
 

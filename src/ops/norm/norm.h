@@ -26,6 +26,17 @@ enum {
  * over all batches so far; ignored without a counter. */
 kn_tensor *kn_batch_norm_counted(kn_tensor *x, kn_tensor *counter, bool cumulative, const kn_batch_norm_params *params);
 
+/* The record of a batch normalisation's call. */
+typedef struct kn_batch_norm_op_params {
+    double momentum, eps;
+    bool training, cumulative;
+    kn_activation activation;
+} kn_batch_norm_op_params;
+
+/* The recorded gradients (ops/norm/recorded.c). Saved are x, the statistics, the weight and the bias. */
+kn_status kn_layer_norm_backward_recorded(kn_grad_call *grad);
+kn_status kn_batch_norm_backward_recorded(kn_grad_call *grad);
+
 /* --- batch normalisation: work division and launches (ops/norm/batch_norm_run.c) -------------------------------- */
 
 /* Contiguous x as [outer, channels, inner], and how its channels are split: see cl/norm/batch.clh. Depends only on the

@@ -15,3 +15,29 @@ KN_FUNCTION(log, KN_REAL, "log(a)", "g / a", log(a))
 KN_FUNCTION(sqrt, KN_REAL, "sqrt(a)", "g / (2 * y)", sqrt(a))
 KN_FUNCTION(sigmoid, KN_REAL, "(T)1 / ((T)1 + exp(-a))", "g * y * (1 - y)", 1 / (1 + exp(-a)))
 KN_FUNCTION(tanh, KN_REAL, "tanh(a)", "g * (1 - y * y)", tanh(a))
+
+/* --- backward functions that PyTorch has by name ------------------------------------------------------------------ */
+
+/* Of the gradient a and the result b, which for thresholds may be the input. */
+KN_ELEMENTWISE_TABLE(sigmoid_backward, KN_NUMBERS, "ab", NULL, KN_NO_VECTORS, "a * b * (1 - b)",
+                     KN_GRADIENTS("g * b * (1 - b)", "g * a * (1 - 2 * b)"), a *b *(1 - b));
+KN_ELEMENTWISE_TABLE(tanh_backward, KN_NUMBERS, "ab", NULL, KN_NO_VECTORS, "a * (1 - b * b)",
+                     KN_GRADIENTS("g * (1 - b * b)", "-2 * g * a * b"), a *(1 - b * b));
+KN_ELEMENTWISE_TABLE(threshold_backward, KN_NUMBERS, "ab", "p", KN_NO_VECTORS, "b <= p ? (T)0 : a",
+                     KN_GRADIENTS("b <= p ? (T)0 : g", "g * 0"), b <= p ? 0 : a);
+KN_ELEMENTWISE_TABLE(hardtanh_backward, KN_NUMBERS, "ab", "pq", KN_NO_VECTORS, "b <= p || b >= q ? (T)0 : a",
+                     KN_GRADIENTS("b <= p || b >= q ? (T)0 : g", "g * 0"), b <= p || b >= q ? 0 : a);
+
+static const kn_op_param threshold_row[] = {KN_PARAM_NAMED("threshold", kn_scalar_args, values[0])};
+static const kn_op_param bound_rows[] = {KN_PARAM_NAMED("min_val", kn_scalar_args, values[0]),
+                                         KN_PARAM_NAMED("max_val", kn_scalar_args, values[1])};
+const kn_op kn_sigmoid_backward_op = KN_ELEMENTWISE_OP("sigmoid_backward", false, true, &sigmoid_backward_table,
+                                                       KN_DTYPES_NUMBERS, KN_NO_PARAMS, "grad", "result");
+const kn_op kn_tanh_backward_op = KN_ELEMENTWISE_OP("tanh_backward", false, true, &tanh_backward_table,
+                                                    KN_DTYPES_NUMBERS, KN_NO_PARAMS, "grad", "result");
+const kn_op kn_threshold_backward_op =
+    KN_ELEMENTWISE_OP("threshold_backward", false, true, &threshold_backward_table, KN_DTYPES_NUMBERS,
+                      KN_PARAMS(kn_scalar_args, threshold_row), "grad", "x");
+const kn_op kn_hardtanh_backward_op =
+    KN_ELEMENTWISE_OP("hardtanh_backward", false, true, &hardtanh_backward_table, KN_DTYPES_NUMBERS,
+                      KN_PARAMS(kn_scalar_args, bound_rows, {{true, -1, -1}, {true, 1, 1}}), "grad", "x");

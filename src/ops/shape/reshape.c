@@ -103,16 +103,13 @@ static kn_status reshape_enter(kn_entry *entry)
     return KN_OK;
 }
 
-const kn_op kn_reshape_op = {.name = "reshape",
-                             .inputs = {"x"},
-                             .params = KN_PARAMS(kn_shape_args, kn_shape_rows),
-                             .enter = reshape_enter,
-                             .record_size = sizeof(kn_view_params),
-                             .is_view = true,
-                             .shape = kn_view_shape,
-                             .forward = kn_view_forward,
-                             .backward = reshape_backward,
-                             .backward_recorded = reshape_backward};
+#define RESHAPE_OP(op_name, params_, enter_)                                                                           \
+    {                                                                                                                  \
+        .name = op_name, .inputs = {"x"}, .params = params_, .enter = enter_, .record_size = sizeof(kn_view_params),   \
+        .is_view = true, .shape = kn_view_shape, .forward = kn_view_forward, .backward = reshape_backward,             \
+        .backward_recorded = reshape_backward                                                                          \
+    }
+const kn_op kn_reshape_op = RESHAPE_OP("reshape", KN_PARAMS(kn_shape_args, kn_shape_rows), reshape_enter);
 
 kn_tensor *kn_reshape(kn_tensor *x, int ndim, const int64_t *shape)
 {
@@ -120,29 +117,39 @@ kn_tensor *kn_reshape(kn_tensor *x, int ndim, const int64_t *shape)
     return kn_ints_of(&params.shape, "reshape", "shape", ndim, shape) ? kn_invoke(&kn_reshape_op, &params, x) : NULL;
 }
 
+/* Dimensions `start` to `end` become one. */
+static kn_status flatten_enter(kn_entry *entry)
+{
+    const kn_flatten_args *params = entry->params;
+    const kn_tensor *x = entry->inputs[0];
+    kn_view_params *view = kn_view_enter(entry);
+    int start, end;
+
+    KN_TRY(kn_dim_from_front(&start, params->start_dim, x->ndim));
+    KN_TRY(kn_dim_from_front(&end, params->end_dim, x->ndim));
+    if (start > end)
+        return kn_fail(KN_ERR_ARGUMENT, "start dimension %d is after end dimension %d", start, end);
+    if (start == end && x->ndim > 0)
+        return kn_entry_return_input(entry);
+    view->ndim = 0;
+    for (int i = 0; i < x->ndim; i++) {
+        if (i > start && i <= end)
+            view->shape[view->ndim - 1] *= x->shape[i];
+        else
+            view->shape[view->ndim++] = x->shape[i];
+    }
+    if (x->ndim == 0)
+        view->shape[view->ndim++] = 1;
+    if (!kn_reshape_strides(x, view->ndim, view->shape, view->strides))
+        entry->op = &reshape_copy_op;
+    return KN_OK;
+}
+
+static const kn_op_param flatten_rows[] = {KN_PARAM(kn_flatten_args, start_dim), KN_PARAM(kn_flatten_args, end_dim)};
+const kn_op kn_flatten_op =
+    RESHAPE_OP("flatten", KN_PARAMS(kn_flatten_args, flatten_rows, .end_dim = -1), flatten_enter);
+
 kn_tensor *kn_flatten(kn_tensor *x, int start_dim, int end_dim)
 {
-    int64_t shape[KN_MAX_DIMS];
-    int ndim = 0;
-
-    if (!kn_check_argument("flatten", "x", x))
-        return NULL;
-    start_dim = kn_wrap_dim("flatten", start_dim, x->ndim);
-    end_dim = start_dim < 0 ? -1 : kn_wrap_dim("flatten", end_dim, x->ndim);
-    if (end_dim < 0)
-        return NULL;
-    if (start_dim > end_dim)
-        return kn_fail_null(KN_ERR_ARGUMENT, "flatten: start dimension %d is after end dimension %d", start_dim,
-                            end_dim);
-    if (x->ndim == 0)
-        return kn_reshape(x, 1, (const int64_t[]){1});
-    if (start_dim == end_dim)
-        return kn_scope_adopt(kn_retain(x));
-    for (int i = 0; i < x->ndim; i++) {
-        if (i > start_dim && i <= end_dim)
-            shape[ndim - 1] *= x->shape[i];
-        else
-            shape[ndim++] = x->shape[i];
-    }
-    return kn_reshape(x, ndim, shape);
+    return kn_invoke(&kn_flatten_op, (&(kn_flatten_args){start_dim, end_dim}), x);
 }

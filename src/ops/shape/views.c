@@ -44,16 +44,6 @@ kn_status kn_view_forward(kn_call *call)
                           params->offset);
 }
 
-int kn_wrap_dim(const char *function, int dim, int ndim)
-{
-    int wrapped;
-    if (kn_dim_from_front(&wrapped, dim, ndim) == KN_OK)
-        return wrapped;
-    kn_error_prefix("%s", function);
-    kn_error_make_sticky();
-    return -1;
-}
-
 /* Sets `result` as the gradient of input 0. */
 static kn_status give(kn_grad_call *grad, kn_tensor *result)
 {
@@ -117,32 +107,61 @@ kn_tensor *kn_permute(kn_tensor *x, const int *dims)
     return kn_invoke(&kn_permute_op, &params, x);
 }
 
-kn_tensor *kn_transpose(kn_tensor *x, int dim0, int dim1)
+static void exchange(kn_view_params *view, int a, int b)
 {
-    int dims[KN_MAX_DIMS];
-
-    if (!kn_check_argument("transpose", "x", x))
-        return NULL;
-    dim0 = kn_wrap_dim("transpose", dim0, x->ndim);
-    dim1 = dim0 < 0 ? -1 : kn_wrap_dim("transpose", dim1, x->ndim);
-    if (dim1 < 0)
-        return NULL;
-    for (int i = 0; i < x->ndim; i++)
-        dims[i] = i == dim0 ? dim1 : i == dim1 ? dim0 : i;
-    return kn_permute(x, dims);
+    const int64_t size = view->shape[a], stride = view->strides[a];
+    view->shape[a] = view->shape[b];
+    view->strides[a] = view->strides[b];
+    view->shape[b] = size;
+    view->strides[b] = stride;
+    view->dims[a] = b;
+    view->dims[b] = a;
 }
 
-kn_tensor *kn_t(kn_tensor *x)
+static kn_view_params *identity_enter(kn_entry *entry)
 {
+    kn_view_params *view = kn_view_enter(entry);
+    for (int i = 0; i < view->ndim; i++)
+        view->dims[i] = i;
+    return view;
+}
+
+static kn_status transpose_enter(kn_entry *entry)
+{
+    const kn_transpose_args *params = entry->params;
+    kn_view_params *view = identity_enter(entry);
+    int a, b;
+
+    KN_TRY(kn_dim_from_front(&a, params->dim0, view->ndim));
+    KN_TRY(kn_dim_from_front(&b, params->dim1, view->ndim));
+    exchange(view, a, b);
+    return KN_OK;
+}
+
+static kn_status t_enter(kn_entry *entry)
+{
+    kn_view_params *view = identity_enter(entry);
     char text[KN_DESCRIBE];
 
-    if (!kn_check_argument("t", "x", x))
-        return NULL;
-    if (x->ndim > 2)
-        return kn_fail_null(KN_ERR_SHAPE, "t: expected at most 2 dimensions, got %s; use kn_transpose",
-                            kn_tensor_describe(text, sizeof text, x));
-    return x->ndim == 2 ? kn_transpose(x, 0, 1) : kn_permute(x, (const int[]){0});
+    if (view->ndim > 2)
+        return kn_fail(KN_ERR_SHAPE, "takes at most 2 dimensions, not %s; use kn_transpose",
+                       kn_tensor_describe(text, sizeof text, entry->inputs[0]));
+    if (view->ndim == 2)
+        exchange(view, 0, 1);
+    return KN_OK;
 }
+
+static const kn_op_param transpose_rows[] = {KN_PARAM(kn_transpose_args, dim0), KN_PARAM(kn_transpose_args, dim1)};
+const kn_op kn_transpose_op =
+    VIEW_OP("transpose", KN_PARAMS(kn_transpose_args, transpose_rows, .dim1 = 1), transpose_enter, permute_backward);
+const kn_op kn_t_op = VIEW_OP("t", KN_NO_PARAMS, t_enter, permute_backward);
+
+kn_tensor *kn_transpose(kn_tensor *x, int dim0, int dim1)
+{
+    return kn_invoke(&kn_transpose_op, (&(kn_transpose_args){dim0, dim1}), x);
+}
+
+kn_tensor *kn_t(kn_tensor *x) { return kn_invoke(&kn_t_op, NULL, x); }
 
 /* --- unsqueeze, squeeze ------------------------------------------------------------------------------------------ */
 

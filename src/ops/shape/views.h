@@ -26,9 +26,6 @@ kn_status kn_view_forward(kn_call *call);
 /* The op that narrow and select have for a gradient. */
 extern const kn_op kn_narrow_backward_op, kn_as_strided_backward_op;
 
-/* Resolves a negative `dim`, which counts from the end of `ndim` dimensions; -1 with an error if out of range. */
-int kn_wrap_dim(const char *function, int dim, int ndim);
-
 /* Converts a public function's list to a parameter. One that is too long keeps its count and is refused later by the
  * checks; a NULL list is an error that names it. */
 bool kn_ints_of(kn_ints *list, const char *function, const char *name, int count, const int64_t *values);
