@@ -81,8 +81,8 @@ typedef struct op_table {
 
 #define OP_TABLE(name, rows) const op_table name = {rows, (int)(sizeof(rows) / sizeof((rows)[0]))}
 
-/* The program: --list, --times (CPU seconds of each case), --only PREFIX, --shard 2/4 (the second quarter of the
- * tables), --device NAME, --dtype f32|f64, --no-gradient, --forced IMPLEMENTATION, and those of support/as_gpu.h. With
+/* The program: --list, --times (CPU seconds of each case), --only PREFIX, --first (of each family the first row, unless
+ * KOINE_TEST_FULL=1), --shard 2/4 (the second quarter of the tables), --device NAME, --dtype f32|f64, --no-gradient, --forced IMPLEMENTATION, and those of support/as_gpu.h. With
  * --all-operators it fails where the rows that were run do not apply every operator in the list, and none besides.
  * Returns its exit status. */
 int op_test_main(int argc, char **argv, const op_table *const *tables);
