@@ -1,20 +1,19 @@
-/* loss/bce.cl - binary cross entropy of logits x against targets t, with weights w of the elements and v of the
- * positives (1 where there are none):
+/* loss/bce.cl - binary cross entropy of logits x against targets t, with element weights w and positive weights v (1 if
+ * absent):
  *
  *     l = w ((1 - t) x + (1 + (v - 1) t) (log(1 + exp(-|x|)) + max(-x, 0)))
  *     dl/dx = w ((1 - t) - (1 + (v - 1) t) / (1 + exp(x)))
  *     dl/dt = w (-x + (v - 1) (log(1 + exp(-|x|)) + max(-x, 0)))
- *
- * All operands are contiguous and of one shape. `reduced`: 0 gives an element's own loss, 1 sums over chunks. */
+ * All operands are contiguous and have the same shape. `reduced`: 0 gives each element's loss, 1 sums over chunks. */
 #include "common/koine.clh"
 #include "reduce/sum_run.clh"
 #ifndef KN_CPU
 #include "common/vec4.clh"
 #endif
 
-/* log(1 + exp(-x)), stable. The expressions hold for scalars and vectors. */
+/* log(1 + exp(-x)), stable. The expressions are valid for scalars and vectors. */
 #define SOFTPLUS_NEGATIVE(x) (log1p(exp(-fabs(x))) + fmax(-(x), (T)0))
-/* -x + (v - 1) SOFTPLUS_NEGATIVE(x), without 0 * inf where v is 1. */
+/* -x + (v - 1) SOFTPLUS_NEGATIVE(x), without 0 * inf if v is 1. */
 #define TARGET_GRADIENT(x, v) \
     ((v) * fmax(-(x), (T)0) - fmax(x, (T)0) + ((v) - (T)1) * log1p(exp(-fabs(x))))
 #define TERM(x, t, w, v) ((w) * (((T)1 - (t)) * (x) + ((T)1 + ((v) - (T)1) * (t)) * SOFTPLUS_NEGATIVE(x)))
@@ -102,7 +101,7 @@ kernel void bce_elements(KN_IN(x), KN_IN(t), KN_IN(weight), KN_IN(positive), KN_
 #endif
 }
 
-/* out = scale dl/dx dL/dl, or dl/dt with `of_target`; dL/dl is one number for all unless `each`. */
+/* out = scale dl/dx dL/dl, or dl/dt with `of_target`; dL/dl is a single number unless `each`. */
 kernel void bce_backward(KN_IN(gradient), KN_IN(x), KN_IN(t), KN_IN(weight), KN_IN(positive), KN_OUT(out),
                          const int has_weight,
                          const int has_positive, const int each, const int of_target, const long n, const T scale)

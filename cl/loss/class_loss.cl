@@ -1,7 +1,7 @@
 /* loss/class_loss.cl - losses of rows of classes, and their gradients, on CPU devices: see loss/class_loss.clh. */
 #include "loss/class_loss.clh"
 
-/* m and s of up to 16 rows: the logarithms of all in one. */
+/* m and s of up to 16 rows, with one vector logarithm for all. */
 static void sixteen_norms(const class_loss *p, const global T *x, long first, long count, norm *norms)
 {
     T most[16], sums[16];

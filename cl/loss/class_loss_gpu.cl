@@ -1,13 +1,12 @@
 /* loss/class_loss_gpu.cl - losses of rows of classes, and their gradients, for devices with work-groups: see
  * loss/class_loss.clh.
  *
- * A team of `lanes` work-items, a power of two, takes a row; one work-item where classes are few or lie `inner` apart.
- * Logits are read twice forward, once for m and s and once, from the cache, where labels are smoothed; once backward.
- */
+ * A team of `lanes` work-items, a power of two, processes a row; a single work-item if there are few classes or they
+ * are `inner` apart. Logits are read once for m and s, again, from cache, with label smoothing, and once backward. */
 #include "loss/class_loss.clh"
 #include "norm/softmax_row.clh"
 
-/* What a block's sums come to, by the first work-item. */
+/* A block's results, written by the first work-item. */
 static void finish_block(const class_loss *p, long block, T sum, T total, global T *y, global T *totals,
                          global T *parts)
 {
@@ -40,7 +39,7 @@ kernel void class_loss_forward(KN_IN(x), KN_IN(target), KN_IN(weight), KN_OUT(y)
         const long end = min((block + 1) * p.rows_per_block, (long)p.rows);
         T sum = 0, total = 0;
         for (long first = block * p.rows_per_block; first < end; first += teams) {
-            /* Teams beyond the last row repeat it, since all meet at barriers. */
+            /* Teams past the last row repeat it, because all must reach the barriers. */
             const long mine = first + get_local_id(0) / lanes, row = min(mine, end - 1);
             const global T *from = x + row_start(&p, row);
             norm own = 0;

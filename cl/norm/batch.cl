@@ -1,16 +1,16 @@
-/* norm/batch.cl - batch normalisation, forward: y = (x - mean) / sqrt(variance + eps) * weight + bias, mean and
- * variance of each channel over all but dimension 1, and cut off by the activation.
+/* norm/batch.cl - batch normalisation, forward: y = (x - mean) / sqrt(variance + eps) * weight + bias, with mean and
+ * variance of each channel over all dimensions but 1, clamped by the activation.
  *
  * Steps: moments (per chunk of a channel), finish (per channel: statistics, running estimates), apply. On CPU devices
- * with enough channels batch_forward takes a channel through all of them at once, while it is in the cache. statistics
- * [channels][3], partial [chunks][channels][2]. */
+ * with enough channels batch_forward does all steps for a channel while it is in cache. statistics [channels][3],
+ * partial [chunks][channels][2]. */
 #include "norm/batch.clh"
 
 #define FORWARD_PARAMETERS \
     KN_INOUT(running_mean), KN_INOUT(running_var), KN_INOUT(counter)
 
-/* The channel's statistics from its chunks' moments; one work-item does it for each channel, so the running estimates
- * and the counter are written once. */
+/* The channel's statistics from its chunks' moments; one work-item per channel, so that the running estimates and the
+ * counter are written once. */
 static void finish_channel(long channel, const global T *x, const global T *partial, global T *table,
                            global T *running_mean, global T *running_var, global long *counter, SHAPE_PARAMETERS,
                            T eps, T momentum, int flags)
@@ -51,7 +51,7 @@ static void moments_of_group(long first, long chunk, const global T *x, global T
     }
 }
 
-/* Moments of each element of the line over the rows, each with its value in row 0 for a shift. */
+/* Moments over the rows of each element of the line, shifted by its value in row 0. */
 static void moments_down(const global T *x, long from, long to, long stride, long line, long room, TV *mean, TV *m2)
 {
     const long whole = line / 16 * 16;
@@ -115,7 +115,7 @@ static void moments_of(long task, long chunk, const global T *x, global T *parti
         moments_of_group(task * group, chunk, x, partial, SHAPE);
 }
 
-/* Of one channel: y = (x - mean) scale + bias, cut. */
+/* One channel: y = (x - mean) scale + bias, clamped. */
 static void apply_to_run(const global T *x, global T *y, long run, long room, statistics s, T scale, T bias, cut c)
 {
     long k = 0;

@@ -4,9 +4,9 @@
  *     d/dbias = sum g    d/dweight = r sum g c
  *     d/dx = weight r (g - sum g / n - c r^2 sum g c / n) in training, weight r g in evaluation
  *
- * where g is what the activation lets through: the result that it cut is made again, c r weight + bias with forward's
- * roundings, which costs a fraction of reading it. Steps as in batch.cl: sums (per chunk), finish (per channel), apply;
- * batch_backward is all of them for CPU devices. partial [chunks][channels][2], sums [channels][2]. */
+ * where g is the gradient after the activation: the result that it clamped is recomputed, c r weight + bias with
+ * forward's rounding, which costs a fraction of reading it. Steps as in batch.cl: sums (per chunk), finish (per
+ * channel), apply; batch_backward combines them for CPU devices. partial [chunks][channels][2], sums [channels][2]. */
 #include "norm/batch.clh"
 
 static void finish_channel(long channel, const global T *partial, const global T *table, global T *sums,

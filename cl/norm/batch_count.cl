@@ -1,5 +1,5 @@
-/* norm/batch_count.cl - batches seen: before the other kernels where they read the counter, and where there is nothing
- * to normalise. */
+/* norm/batch_count.cl - increments the batch counter, before kernels that read it and if there is nothing to
+ * normalise. */
 #include "common/koine.clh"
 
 kernel void batch_count(KN_INOUT(counter))

@@ -1,9 +1,9 @@
 /* norm/batch_gpu.cl - batch normalisation for devices with work-groups, forward: y = (x - mean) / sqrt(variance + eps)
- * * weight + bias, mean and variance of each channel over all but dimension 1, and cut off by the activation.
+ * * weight + bias, with mean and variance of each channel over all dimensions but 1, clamped by the activation.
  *
- * Two launches: the moments of each chunk; then every group merges its channel's moments anew, by one tree, and
- * normalises a chunk. Small channels are one chunk: batch_whole does both, and reads x from the cache the second time.
- * In evaluation batch_apply is all. partial [chunks][channels][2], table [channels][3], the statistics for backward.
+ * Two launches: the moments of each chunk; then every work-group merges its channel's moments, by one tree, and
+ * normalises a chunk. Small channels are one chunk: batch_whole does both, and reads x from cache the second time.
+ * Evaluation needs only batch_apply. partial [chunks][channels][2], table [channels][3], the statistics for backward.
  * Counted on NVIDIA's sm_90 with WIDTH 4: see the numbers at each loop. */
 #include "norm/batch_gpu.clh"
 

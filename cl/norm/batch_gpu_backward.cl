@@ -1,12 +1,12 @@
-/* norm/batch_gpu_backward.cl - gradients of batch normalisation for devices with work-groups; the formulas stand in
+/* norm/batch_gpu_backward.cl - gradients of batch normalisation for devices with work-groups; the formulas are in
  * norm/batch_backward.cl.
  *
- * Two launches: the sums of g and g c over each chunk; then every group adds up its channel's sums, by one tree, and
- * makes a chunk of the gradient. Small channels are one chunk: batch_backward_whole does both. partial
+ * Two launches: the sums of g and g c over each chunk; then every work-group adds its channel's sums, by one tree, and
+ * computes a chunk of the gradient. Small channels are one chunk: batch_backward_whole does both. partial
  * [chunks][channels][2]. */
 #include "norm/batch_gpu.clh"
 
-/* Of a channel: the result was c scale + bias. */
+/* A channel's constants: the result was c scale + bias. */
 typedef struct channel_numbers {
     statistics s;
     T scale, bias;
@@ -54,7 +54,7 @@ static void sums_of(operands in, long first, long chunk, channel_numbers n, SHAP
     *sum_gc = SUM_OF(total_gc);
 }
 
-/* This work-item's share of the channel's chunks. */
+/* This work-item's sum over its share of the channel's chunks. */
 static void sums_of_chunks(const global T *partial, long channel, long channels, long chunks, T *sum_g, T *sum_gc)
 {
     T g = 0, g_error = 0, gc = 0, gc_error = 0;
@@ -102,7 +102,7 @@ static void apply_to(operands in, global T *grad_x, long first, long chunk, chan
     }
 }
 
-/* For one work-item. */
+/* Called by one work-item. */
 static void keep(long channel, T inverse, T sum_g, T sum_gc, global T *grad_weight, global T *grad_bias, int flags)
 {
     if (flags & WANTS_WEIGHT)
@@ -128,7 +128,7 @@ kernel void batch_sums(OPERANDS, KN_OUT(partial), SHAPE_PARAMETERS)
     }
 }
 
-/* `summed`: the chunks that there are sums of, 0 where none are needed. A group per chunk, or one per channel where no
+/* `summed`: the number of chunks with sums, 0 if none are needed. One work-group per chunk, or per channel if no
  * gradient of x is wanted. */
 kernel void batch_backward_apply(OPERANDS, KN_IN(partial), KN_OUT(grad_x), KN_OUT(grad_weight), KN_OUT(grad_bias),
                                  SHAPE_PARAMETERS, const long summed)
@@ -154,7 +154,7 @@ kernel void batch_backward_apply(OPERANDS, KN_IN(partial), KN_OUT(grad_x), KN_OU
     }
 }
 
-/* Channels of one chunk. */
+/* For channels of one chunk. */
 kernel void batch_backward_whole(OPERANDS, KN_OUT(grad_x), KN_OUT(grad_weight), KN_OUT(grad_bias), SHAPE_PARAMETERS)
 {
     BIND_OPERANDS(in);

@@ -3,8 +3,8 @@
  *
  *     d/dx = r (h - sum h / n - c r^2 sum h c / n)    d/dweight = sum over the rows of g c r    d/dbias = sum over the rows of g
  *
- * table [rows][3]. The sums over the rows are made in two steps: of `length` rows each here, into partial [chunks][n];
- * the host has those added up. */
+ * table [rows][3]. The sums over the rows take two steps: over `length` rows each here, into partial [chunks][n], which
+ * a second launch adds. */
 #include "common/koine.clh"
 #include "norm/moments.clh"
 
@@ -52,7 +52,7 @@ kernel void layer_forward(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), KN_OU
     }
 }
 
-/* sum h and sum h c, in blocks added with compensation. */
+/* sum h and sum h c, in blocks with compensated summation. */
 static void row_sums(const global T *g, const global T *x, const global T *weight, statistics s, long n, long room,
                      int flags, T *sum_h, T *sum_hc)
 {
@@ -83,8 +83,8 @@ static void row_sums(const global T *g, const global T *x, const global T *weigh
     *sum_hc = sum_finish(*sum_hc, hc_error);
 }
 
-/* One row: its gradient, and its share of the weight's and bias's, added to partial, or put there for the first row of
- * a chunk. WANTED: what of it; LOAD and STORE: of 16 elements, or of those that are left. */
+/* One row: its gradient, and its contribution to the weight's and bias's gradients, added to partial, or stored there
+ * for the first row of a chunk. WANTED: which of them; LOAD and STORE: of 16 elements, or of the remaining ones. */
 #define ROW_STEP(LOAD, STORE, WANTED_X, WANTED_SUMS)                                     \
     do {                                                                                 \
         const TV v_ = LOAD(g, room), c_ = KN_CENTRED(LOAD(x, room), s);                  \

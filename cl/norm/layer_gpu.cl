@@ -1,13 +1,13 @@
-/* norm/layer_gpu.cl - layer normalisation for devices with work-groups, forward and backward; the formulas stand in
+/* norm/layer_gpu.cl - layer normalisation for devices with work-groups, forward and backward; the formulas are in
  * norm/layer.cl.
  *
- * A team of `lanes` work-items, a power of two, takes a row. Compiled in: HELD, how many elements of its row a
- * work-item keeps in registers between the passes, so that memory is read once; 0 for rows too long for that, which are
- * read twice. */
+ * A team of `lanes` work-items, a power of two, processes a row. Compile-time: HELD, the number of elements that a
+ * work-item keeps in registers between the passes, so that memory is read once; 0 for longer rows, which are read
+ * twice. */
 #include "common/koine.clh"
 #include "norm/moments.clh"
 
-/* Teams beyond the last row repeat it, since all of a work-group meet at barriers; `own` tells them. */
+/* Teams past the last row repeat it, because all of a work-group must reach the barriers; `own` is false for them. */
 #define ROWS_BEGIN                                                                                             \
     const int lane = get_local_id(0) & (lanes - 1), teams = get_local_size(0) / lanes;                         \
     for (long first = get_group_id(0) * (long)teams; first < rows; first += get_num_groups(0) * (long)teams) { \
@@ -15,7 +15,7 @@
         const bool own = mine == row;
 #define ROWS_END }
 
-/* Two sums over each team, for all of it, by one tree. */
+/* Two sums over each team by one tree; every work-item gets them. */
 static void sum_pair_team(local T *as, local T *bs, int lanes, T *a, T *b)
 {
     const int me = get_local_id(0), lane = me & (lanes - 1);
@@ -40,7 +40,7 @@ static void sum_pair_team(local T *as, local T *bs, int lanes, T *a, T *b)
 
 #if HELD > 0
 
-/* Is the element j of the work-item's there, and which one of the row is it? */
+/* Does the work-item's element j exist, and what is its index in the row? */
 #define AT(j) (lane + (j) * lanes)
 #define THERE(j) (AT(j) < n)
 

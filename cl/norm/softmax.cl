@@ -3,14 +3,13 @@
  *     softmax:     y = exp(x - max) / sum exp(x - max)        dL/dx = y (g - sum g y)
  *     log-softmax: y = x - max - log sum exp(x - max)         dL/dx = g - exp(y) sum g
  *
- * `logarithm` tells which. For CPU devices: with inner = 1 the vector lanes run along the row, else over
- * neighbouring columns. */
+ * `logarithm` selects. For CPU devices: with inner = 1 vectors run along the row, otherwise over neighbouring
+ * columns. */
 #include "common/koine.clh"
 #include "reduce/sum_run.clh"
 
-/* `room` elements may be read from x on. Of y only the work-item's own: what follows is being written by another. Sums
- * and maxima run in four chains, since one would wait for itself. A NaN need not win the maximum: it makes the sum NaN.
- */
+/* `room` elements may be read from x on. Of y only the work-item's own may be read: others write the rest. Sums and
+ * maxima use four independent chains to hide latency. NaN need not win the maximum: it makes the sum NaN. */
 #define LARGER(a, b) ((b) > (a) ? (b) : (a))
 static T largest_of_row(const global T *x, long n, long room)
 {
@@ -29,7 +28,7 @@ static T largest_of_row(const global T *x, long n, long room)
     return max_lanes(LARGER(m0, m2));
 }
 
-/* The sum of the exponentials, which are put into y where it is not for the logarithm. */
+/* The sum of the exponentials, which are stored in y unless for log-softmax. */
 static T exponentials_of_row(const global T *x, global T *y, long n, long room, T largest, int logarithm)
 {
     TV s0 = 0, s1 = 0;
@@ -56,10 +55,10 @@ static void forward_row(const global T *x, global T *y, long n, long room, int l
 {
     const T largest = largest_of_row(x, n, room);
     const T total = exponentials_of_row(x, y, n, room, largest, logarithm);
-    const T shift = logarithm ? log((TV)total).s0 : (T)0, scale = 1 / total; /* a vector's log is the faster one */
+    const T shift = logarithm ? log((TV)total).s0 : (T)0, scale = 1 / total; /* the vector log is faster */
     long k = 0;
 
-    if (logarithm) { /* the maximum first: a sum of it and the logarithm would be rounded to the maximum's digits */
+    if (logarithm) { /* subtract the maximum first: its sum with the logarithm would be rounded to its precision */
         for (; k + 16 <= n; k += 16)
             KN_VSTORE(KN_VLOAD(x + k) - largest - shift, y + k);
         if (k < n)
@@ -96,9 +95,8 @@ static void backward_row(const global T *g, const global T *y, global T *out, lo
     }
 }
 
-/* Columns, `stride` elements from one row to the next: BLOCK vectors of them at a time, so that a row's piece is many
- * cache lines side by side, and what is read stays in a tile of the first-level cache, where rows that lie a power of
- * two apart do not push each other out. */
+/* Columns, with `stride` elements between rows: BLOCK vectors at a time, so that each row contributes several
+ * contiguous cache lines, copied to a tile in the L1 cache, where rows a power of two apart do not evict each other. */
 #define BLOCK 16
 #define TILE (32768 / sizeof(TV))
 
@@ -130,7 +128,7 @@ static void forward_block(const global T *x, global T *y, long n, long stride, l
         }
 }
 
-/* The same for the gradients, with 2 * n * vectors <= TILE. */
+/* Backward, with 2 * n * vectors <= TILE. */
 static void backward_tile(const global T *g, const global T *y, global T *out, long n, long stride, long vectors,
                           int logarithm)
 {
@@ -172,7 +170,7 @@ static void backward_block(const global T *g, const global T *y, global T *out, 
         }
 }
 
-/* `count` columns, 16 at most: the last ones, and those of rows too many for a tile. */
+/* `count` columns, at most 16: the last ones, and those with too many rows for a tile. */
 static void forward_columns(const global T *x, global T *y, long n, long stride, long count, long room, int logarithm)
 {
     TV most = -INFINITY, sum = 0;
@@ -212,7 +210,7 @@ static void backward_columns(const global T *g, const global T *y, global T *out
     }
 }
 
-/* How many vectors of columns a task takes, of which `room` fit into a tile. */
+/* Vectors of columns per task; `room` of them fit in a tile. */
 static long block_of(long room, long inner)
 {
     return room < 1 ? 1 : min(room, min((long)BLOCK, (inner + 15) / 16));

@@ -1,16 +1,16 @@
 /* norm/softmax_gpu.cl - softmax and log-softmax along the middle of [outer, n, inner], and their gradients, for devices
- * with work-groups; the formulas stand in norm/softmax.cl.
+ * with work-groups; the formulas are in norm/softmax.cl.
  *
- * With inner = 1 a team of `lanes` work-items, a power of two, takes a row; else one work-item takes a column, next to
- * its neighbours'. Compiled in: HELD, how many elements of its row a work-item keeps in registers between the passes,
- * so that memory is read once and each exponential is taken once; 0 for rows too long for that, which are read twice.
- * With 16 elements held the two trees over the team, some 300 instructions a work-item, weigh less than the
- * exponentials. */
+ * With inner = 1 a team of `lanes` work-items, a power of two, processes a row; otherwise each work-item processes a
+ * column, so that accesses are coalesced. Compile-time: HELD, the number of elements that a work-item keeps in
+ * registers between the passes, so that memory is read once and each exponential computed once; 0 for longer rows,
+ * which are read twice. With 16 elements the two reduction trees of the team, about 300 instructions per work-item,
+ * cost less than the exponentials. */
 #include "common/koine.clh"
 #include "norm/softmax_row.clh"
 
-/* Where the task's elements begin, and whether it is there at all: teams beyond the last repeat it, since all of a
- * work-group meet at barriers. */
+/* The start of the task's elements, and whether the task exists: teams past the last one repeat it, because all of a
+ * work-group must reach the barriers. */
 #define TASKS_BEGIN                                                                                                     \
     local T part[KN_SUM_GROUP], other[KN_SUM_GROUP];                                                                    \
     const int lane = get_local_id(0) & (lanes - 1), teams = get_local_size(0) / lanes;                                  \
@@ -24,7 +24,7 @@
 
 #if HELD > 0
 
-/* Is element j of the work-item's there? */
+/* Does the work-item's element j exist? */
 #define THERE(j) ((j) * lanes < left)
 
 kernel void softmax_forward(KN_IN(x), KN_OUT(y), const long outer, const long n, const long inner, const int logarithm,

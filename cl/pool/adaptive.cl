@@ -1,9 +1,9 @@
 /* pool/adaptive.cl - adaptive pooling: window i of n over `size` covers floor(i size / n) to ceil((i + 1) size / n).
- * Gradients are gathers. The index kept by max pooling, as INDEX, is the maximum's place in its plane. */
+ * Gradients are gathers. The index stored by max pooling, as INDEX, is the maximum's position in its plane. */
 #include "pool/pool.clh"
 #include "pool/plane_max.clh"
 
-/* i a / b, rounded down and up; GPUs divide in 32 bits where those are enough: 64 take a hundred instructions. */
+/* i a / b, rounded down and up; GPUs divide in 32 bits if possible: 64 bits take a hundred instructions. */
 #ifdef KN_CPU
 #define IS_SHORT(a, b) false
 #else
@@ -21,11 +21,11 @@ static int scale_up(int i, int a, int b)
 static int window_start(int i, int n, int size) { return scale_down(i, size, n); }
 static int window_end(int i, int n, int size) { return scale_up(i + 1, size, n); }
 
-/* Windows that cover `at`: from the first whose end lies behind it to the last that starts at or before it. */
+/* Windows that cover `at`: from the first that ends after it to the last that starts at or before it. */
 static int covering_start(int at, int n, int size) { return scale_down(at, n, size); }
 static int covering_end(int at, int n, int size) { return scale_up(at + 1, n, size); }
 
-/* What the window of an output covers, ends excluded. */
+/* The window of an output, ends exclusive. */
 typedef struct box {
     int front, back, top, bottom, left, right;
 } box;
@@ -56,7 +56,7 @@ static box covering_windows(const pool *p, int slice, int row, int column)
         for (int h = (b).top; h < (b).bottom; h++) \
             for (int w = (b).left; w < (b).right; w++)
 
-/* One output element of a plane. Of several NaN the last one is taken, as PyTorch does. */
+/* One output element of a plane. The last NaN wins, as in PyTorch. */
 static T window_max(const pool *p, const global T *plane, int slice, int row, int column, int *index)
 {
     const box b = window(p, slice, row, column);
@@ -82,7 +82,7 @@ static T window_average(const pool *p, const global T *plane, int slice, int row
     return sum / (T)((long)(b.back - b.front) * (b.bottom - b.top) * (b.right - b.left));
 }
 
-/* The gradient of the input element that is number `own` of its plane. */
+/* The gradient of input element `own` of its plane. */
 static T gather_max(const pool *p, const global T *gradient, const global INDEX *index, box windows, int own)
 {
     T sum = 0;
@@ -128,7 +128,7 @@ kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const 
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(INDEX, index);
     const long size = volume_of(&p);
-    if (is_one_window(&p) && size >= 16) { /* a window is a plane, and a run */
+    if (is_one_window(&p) && size >= 16) { /* the window is the plane, a contiguous run */
         KN_FOR(plane, p.planes)
         {
             T best;
@@ -152,8 +152,8 @@ kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const 
     }
 }
 
-/* The windows that cover the elements of a row of the input: those of its first, for the row's part. With one window
- * across there is no division per element. */
+/* The windows that cover an input row, in depth and height. With a single window along the width there is no division
+ * per element. */
 static box covering_row(const pool *p, long line)
 {
     return covering_windows(p, SLICE(line / p->height % p->depth), line % p->height, 0);
@@ -177,7 +177,8 @@ kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out
         {
             for (int i = 0; i < size; i++)
                 out[plane * size + i] = 0;
-            out[plane * size + index[plane]] = gradient[plane];
+            if (index[plane] >= 0 && index[plane] < size) /* a caller's may lie anywhere */
+                out[plane * size + index[plane]] = gradient[plane];
         }
         return;
     }

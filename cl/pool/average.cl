@@ -1,13 +1,13 @@
-/* pool/average.cl - average pooling and its gradient. A window counts kernel_size places, or those inside the padded
- * input, or those inside the input, or a given number, as PyTorch does. */
+/* pool/average.cl - average pooling and its gradient. The divisor is kernel_size, the number of elements inside the
+ * padded input, that inside the input, or a given number, as in PyTorch. */
 #include "pool/pool.clh"
 
-/* What of a window lies inside the input: from `front`, `top`, `left` up to `back`, `bottom`, `right`, excluded. */
+/* The part of a window inside the input: from `front`, `top`, `left` to `back`, `bottom`, `right`, exclusive. */
 typedef struct box {
     int front, back, top, bottom, left, right;
 } box;
 
-/* One direction of the window that starts at `at`: what is inside, and how many places count. */
+/* One dimension of the window that starts at `at`: the part inside, and its factor of the divisor. */
 static int cut_window(const pool *p, int d, int at, int size, int *first, int *end)
 {
     const int window_end = min(at + p->kernel_size[d], p->end[d]);
@@ -16,7 +16,7 @@ static int cut_window(const pool *p, int d, int at, int size, int *first, int *e
     return p->count_include_pad ? window_end - at : *end - *first;
 }
 
-/* The window of an output; returns what its sum is divided by. */
+/* The window of an output; returns its divisor. */
 static T window(const pool *p, int slice, int row, int column, box *b)
 {
     long places = 1;
@@ -33,7 +33,8 @@ static bool is_empty(const box *b) { return b->back <= b->front || b->bottom <= 
 
 #ifdef KN_CPU
 
-/* Up to 64 outputs of a row at a time, place of the window by place, so that the loop over the outputs vectorises. */
+/* Up to 64 outputs of a row at a time, with the loop over window elements outside, so that the loop over outputs
+ * vectorises. */
 #define ROW_PASS(step)                \
     for (int k = from; k < to; k++)   \
         sum[k] += line[left + k * (step)];
@@ -62,7 +63,7 @@ static void row_forward(const pool *p, const global T *volume, int slice, int ro
                 ROW_PASS(stride)
         }
     }
-    /* The divisors as `window` gives them, the row's part once and without branches. */
+    /* The divisors as computed by `window`, with the row's factor hoisted and no branches. */
     int front = 0, back = 1, top, bottom, places = 1;
 #if VOLUME
     places = cut_window(p, 0, slice * p->stride[0] - p->padding[0], p->depth, &front, &back);
@@ -125,7 +126,7 @@ kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p)
 #else
 #include "pool/windows.clh"
 
-/* The window's sum, which the caller has of what is inside, as an average. */
+/* The average, from the window's sum inside the input. */
 static T average(const pool *p, int row, int column, T sum)
 {
     box b;

@@ -1,7 +1,7 @@
-/* pool/max.cl - max pooling. The index kept for backward is the maximum's place within its window, row by row, as INDEX
- * (uchar where windows have at most 255 places, else int); a maximum that the activation cut off has NO_PLACE. No two
- * work-items write one element in backward: on CPU devices a work-item owns whole planes and adds in the order of the
- * outputs; on the others each input element gathers from the windows that cover it. */
+/* pool/max.cl - max pooling. The index stored for backward is the maximum's position in its window, in row-major order,
+ * as INDEX (uchar if windows have at most 255 elements, otherwise int); a maximum that the activation clamped has
+ * NO_PLACE. In backward no two work-items write the same element: on CPU devices a work-item owns whole planes and adds
+ * in the order of the outputs; on others each input element gathers from the windows that cover it. */
 #include "common/lanes.clh"
 #include "pool/pool.clh"
 
@@ -15,8 +15,7 @@
 #define LANE_INT int
 #endif
 
-/* 2 x 2 windows side by side: LANES outputs at a time from two rows, the last vector of a row overlapping the one
- * before. */
+/* Adjacent 2 x 2 windows: LANES outputs at a time from two rows; the last vector of a row overlaps the one before. */
 #define VEC(type, n) KN_JOIN(type, n)
 #define PAIR_FUNCTIONS(LANES)                                                                                          \
     static void pair_forward_##LANES(const global T *top, const global T *bottom, global T *y, global INDEX *index,    \
@@ -93,8 +92,8 @@ static void pair_backward(const global T *gradient, const global INDEX *index, g
         OVERLAPPING(4, pair_backward_4(gradient + k, index + k, top + 2 * k, bottom + 2 * k))
 }
 
-/* Any windows: up to 64 outputs of a row at a time, place of the window by place. Only columns that lie inside the
- * input take part, so padding is never looked at; the first place that does sets the start. */
+/* Any windows: up to 64 outputs of a row at a time, with the loop over window elements outside. Only columns inside the
+ * input take part, so padding is never read; the first element inside initialises the maximum. */
 #define ROW_PASS(step)                                                                                    \
     for (int k = from; k < to; k++) {                                                                     \
         const T v = line[left + k * (step)];                                                              \
@@ -161,8 +160,8 @@ kernel void max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool p, c
     }
 }
 
-/* Any windows: adds each output's gradient at its maximum. A window without any place inside the input gives
- * nothing, nor does one that the activation cut off. */
+/* Any windows: adds each output's gradient at its maximum. Windows entirely in the padding, or clamped by the
+ * activation, contribute nothing. */
 static void volume_backward(const pool *p, const global T *gradient, const global INDEX *index, global T *volume)
 {
     const int area = p->kernel_size[1] * p->kernel_size[2];
@@ -216,8 +215,9 @@ kernel void max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const 
 #include "pool/max_windows.clh"
 #endif
 
-/* Where each maximum lies among the elements of its plane, from its place in its window; 0 for one in the padding. */
-kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const pool p)
+/* Converts each maximum's index in its window to its index in the plane; `none` for windows in the padding or without an
+ * index. */
+kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const pool p, const int none)
 {
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(long, indices);
@@ -230,7 +230,37 @@ kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const pool p)
         const int d = SLICE(slice * p.stride[0] - p.padding[0] + t * p.dilation[0]);
         const int h = row * p.stride[1] - p.padding[1] + place / p.kernel_size[2] * p.dilation[1];
         const int w = column * p.stride[2] - p.padding[2] + place % p.kernel_size[2] * p.dilation[2];
-        const bool inside = is_within(d, DEPTH(p.depth)) && is_within(h, p.height) && is_within(w, p.width);
-        indices[i] = inside ? ((long)d * p.height + h) * p.width + w : 0;
+        const bool inside = index[i] != NO_PLACE && is_within(d, DEPTH(p.depth)) && is_within(h, p.height) &&
+                            is_within(w, p.width);
+        indices[i] = inside ? ((long)d * p.height + h) * p.width + w : none;
+    }
+}
+
+/* Which step of a window that starts at `first` input position `at` is; -1 for none. */
+static int step_of(int at, int first, int dilation, int kernel_size)
+{
+    const int distance = at - first;
+    return distance >= 0 && distance % dilation == 0 && distance / dilation < kernel_size ? distance / dilation : -1;
+}
+
+/* The way back: places in windows, of places in planes. NO_PLACE for what is not in the window. */
+kernel void max_pool_places(KN_IN(indices), KN_OUT(index), const pool p)
+{
+    KN_BIND_IN(long, indices);
+    KN_BIND_OUT(INDEX, index);
+    KN_FOR(i, p.planes * out_volume_of(&p))
+    {
+        const long at = indices[i];
+        const int column = i % p.out_width, row = i / p.out_width % p.out_height;
+        const int slice = SLICE(i / p.out_width / p.out_height % p.out_depth);
+        const int t = VOLUME ? step_of((int)(at / p.width / p.height), slice * p.stride[0] - p.padding[0],
+                                       p.dilation[0], p.kernel_size[0])
+                             : 0;
+        const int r = step_of((int)(at / p.width % p.height), row * p.stride[1] - p.padding[1], p.dilation[1],
+                              p.kernel_size[1]);
+        const int s = step_of((int)(at % p.width), column * p.stride[2] - p.padding[2], p.dilation[2],
+                              p.kernel_size[2]);
+        const bool inside = at >= 0 && at < volume_of(&p) && t >= 0 && r >= 0 && s >= 0;
+        index[i] = inside ? (INDEX)((t * p.kernel_size[1] + r) * p.kernel_size[2] + s) : NO_PLACE;
     }
 }

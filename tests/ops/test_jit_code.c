@@ -146,7 +146,7 @@ TENSOR_TEST(test_refused)
 {
     check_refused("T f(T x)\n{\n    return x > 0 ? f(x - 1) : x;\n}", NULL, "line 3", "`f` calls itself");
     check_refused("T g(T x) { return g(x); }\nT f(T x) { return x; }", NULL, "line 1", "`g` calls itself");
-    check_refused("T f(T x) { return x; }", "T f(T x, T grad) { return grad; }", "derivative", "a name of its own");
+    check_refused("T f(T x) { return x; }", "T f(T x, T grad) { return grad; }", "derivative", "needs another name");
     check_refused("T f(T x) { \"a\\\n\"; return \"; }", NULL, "line 2", "quotation");
     check_refused("#if 0\n#else /* {\n} */\n#endif\nT f(T x) { return x; } }", NULL, "line 5", "has no `{`");
 }

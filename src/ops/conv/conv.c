@@ -1,8 +1,8 @@
 /* ops/conv/conv.c - torch.nn.functional.conv1d to conv3d and conv_transpose1d to conv_transpose3d: forward, backward,
  * plain C reference. The shape rule is in shape.c, the implementations are in implementations.c.
  *
- * A transposed convolution is the pass over data of a convolution, run forward: its input is that convolution's y, its
- * output the x. So its own pass over data is the convolution itself, and its pass over weights the same one. */
+ * A transposed convolution is the backward-data pass of a convolution: its input is that convolution's y, its output
+ * the x. So its own backward-data pass is the convolution itself, and its backward-weights pass is the same one. */
 #include "ops/conv/common/conv.h"
 
 #include <koine/functional.h>
@@ -11,9 +11,8 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
-#include "ops/dispatch/invoke.h"
+#include "ops/dispatch/backward.h"
 #include "ops/dispatch/reference.h"
-#include "ops/operators.h"
 #include "ops/pointwise/activation.h"
 
 static const kn_conv_params *params_of(const kn_call *call) { return call->params; }
@@ -57,8 +56,8 @@ static kn_status conv_shape(kn_call *call)
 
 /* --- work --------------------------------------------------------------------------------------------------------- */
 
-/* A multiplication and an addition per element of y and tap of its group, as if padding were data; so for each of the
- * two gradients. `input` and `output` are the numbers of the op's elements. */
+/* One multiply-add per element of y and tap of its group, counting padding; the same for each of the two gradients.
+ * `input` and `output` are the op's element counts. */
 static double products(const kn_op *op, double input, double output, const int64_t *weight)
 {
     double taps = 1;
@@ -87,7 +86,7 @@ static kn_work conv_backward_work(const kn_grad_call *grad)
 
 /* --- the problem -------------------------------------------------------------------------------------------------- */
 
-/* No tensor (no bias) is an empty operand. */
+/* NULL (no bias) gives an empty operand. */
 static kn_conv_operand operand(const kn_tensor *t)
 {
     return t ? (kn_conv_operand){t->storage->buffer, t->offset} : (kn_conv_operand){0};
@@ -99,7 +98,7 @@ static void release_all(kn_tensor **tensors, int count)
         kn_release(tensors[i]);
 }
 
-/* Volumes of which each tap reads one slice and row alone are images, of slices below each other. */
+/* Volumes whose taps read a single slice and row each become images with the slices stacked. */
 static void flatten(kn_conv_shape *s)
 {
     for (int d = 0; d < 2; d++)
@@ -109,7 +108,7 @@ static void flatten(kn_conv_shape *s)
     s->in_size[0] = s->out_size[0] = 1;
 }
 
-/* Where the op's input and output stand in the problem. */
+/* The op's input and output in the problem. */
 static kn_conv_operand *input_of(kn_conv_problem *problem, bool transposed)
 {
     return transposed ? &problem->y : &problem->x;
@@ -121,7 +120,7 @@ static kn_conv_operand *output_of(kn_conv_problem *problem, bool transposed)
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-/* With an activation the output too, which tells where it cut off. */
+/* With an activation, also saves the output, which tells where it was clamped. */
 static kn_status save(kn_call *call)
 {
     for (int i = 0; i < 2; i++)
@@ -164,14 +163,9 @@ static kn_status conv_forward(kn_call *call)
 
 static kn_status new_gradient(kn_grad_call *grad, int index, kn_conv_operand *target)
 {
-    kn_tensor *gradient = NULL;
-    KN_TRY(kn_tensor_new(&gradient, grad->input[index].dtype, grad->input[index].ndim, grad->input[index].shape,
-                         kn_stream_device(grad->stream)));
-    grad->grad_inputs[index] = kn_scope_adopt(gradient);
-    if (!grad->grad_inputs[index])
-        return kn_error_status();
+    const kn_tensor *gradient = kn_grad_new(grad, index);
     *target = operand(gradient);
-    return KN_OK;
+    return gradient ? KN_OK : kn_error_status();
 }
 
 static kn_status backward_data(kn_grad_call *grad, kn_conv_problem problem)
@@ -183,7 +177,7 @@ static kn_status backward_data(kn_grad_call *grad, kn_conv_problem problem)
     return (transposed ? kn_conv_run_forward : kn_conv_run_backward_data)(grad->stream, &problem);
 }
 
-/* Of the op's output, whichever side of the problem that is. */
+/* Sums the gradient of the op's output, which is either side of the problem. */
 static kn_status bias_gradient(kn_grad_call *grad, kn_conv_problem problem)
 {
     KN_TRY(new_gradient(grad, 2, &problem.bias));
@@ -196,7 +190,7 @@ static kn_status bias_gradient(kn_grad_call *grad, kn_conv_problem problem)
     return kn_conv_bias_gradient(grad->stream, &problem);
 }
 
-/* The pass over weights sums up the bias's gradient on its way, where that is the sum of y. */
+/* Backward-weights also computes the bias's gradient if that is the sum of dy. */
 static kn_status backward_weights(kn_grad_call *grad, kn_conv_problem problem)
 {
     const bool bias = grad->num_inputs > 2 && grad->needs[2];
@@ -208,7 +202,7 @@ static kn_status backward_weights(kn_grad_call *grad, kn_conv_problem problem)
         return KN_OK;
     KN_TRY(new_gradient(grad, 1, &problem.weight));
     if (empty)
-        return kn_tensor_fill(grad->grad_inputs[1], 0); /* the sum over nothing */
+        return kn_tensor_fill(grad->grad_inputs[1], 0); /* the empty sum */
     if (bias && !apart)
         KN_TRY(new_gradient(grad, 2, &problem.bias));
     return kn_conv_run_backward_weights(grad->stream, &problem);
@@ -242,9 +236,72 @@ static kn_status conv_backward(kn_grad_call *grad)
     return status;
 }
 
+/* --- gradients of gradients --------------------------------------------------------------------------------------- */
+
+/* The operator of the backward pass has no activation: that is a pass of its own. */
+static kn_status conv_backward_recorded(kn_grad_call *grad)
+{
+    kn_conv_params params = *(const kn_conv_params *)grad->params;
+    kn_tensor *y = kn_grad_saved_output(grad, 2, 0);
+    kn_tensor *dz = kn_activation_gradient_recorded(grad->grad_outputs[0], params.activation, y);
+    params.activation = KN_ACTIVATION_NONE;
+    return kn_backward_recorded_with(grad, dz, &params);
+}
+
+enum { DY, X, WEIGHT, BIAS }; /* inputs of the operator; the outputs are the gradients of the last three */
+
+/* The gradient by dy, of dx and dweight and dbias: y(dx, weight) + y(x, dweight) + dbias. */
+static kn_tensor *by_dy(kn_grad_call *grad, kn_tensor *x, kn_tensor *weight)
+{
+    const kn_op *of = grad->op->backward_of;
+    kn_tensor *const dx = grad->grad_outputs[0], *dweight = grad->grad_outputs[1], *dbias = grad->grad_outputs[2];
+    kn_tensor *sum = NULL;
+    if (dx)
+        sum = kn_op_apply(of, (kn_tensor *[]){dx, weight, dbias}, 3, grad->params, NULL);
+    if (dweight) {
+        kn_tensor *more = kn_op_apply(of, (kn_tensor *[]){x, dweight, dx ? NULL : dbias}, 3, grad->params, NULL);
+        sum = dx ? kn_add(sum, more) : more;
+    }
+    if (dx || dweight || !dbias)
+        return sum;
+    const kn_input_spec *dy = &grad->input[DY];
+    const int dims = ((const kn_conv_kind *)of->detail)->dims;
+    int64_t shape[KN_MAX_DIMS] = {dbias->shape[0], 1, 1, 1};
+    return kn_expand(kn_reshape(dbias, dims + 1, shape), dy->ndim, dy->shape);
+}
+
+/* One gradient by the operator itself: output `index` of inputs of which one is a gradient. */
+static kn_status again(kn_grad_call *grad, int index, kn_tensor *x, kn_tensor *weight)
+{
+    kn_tensor *inputs[] = {kn_grad_saved_input(grad, DY, DY), x, weight};
+    kn_tensor *outputs[] = {KN_SKIP_OUTPUT, KN_SKIP_OUTPUT};
+    outputs[index] = NULL;
+    KN_TRY(kn_op_apply_to(grad->op, inputs, 3, grad->params, outputs, 2));
+    grad->grad_inputs[X + index] = outputs[index];
+    return KN_OK;
+}
+
+/* The passes are linear in each of dy, x and weight. */
+static kn_status conv_backward_backward(kn_grad_call *grad)
+{
+    const kn_conv_params *params = grad->params;
+    kn_tensor *x = kn_grad_saved_input(grad, X, X), *weight = kn_grad_saved_input(grad, WEIGHT, WEIGHT);
+    if (params->activation != KN_ACTIVATION_NONE)
+        return kn_fail(KN_ERR_STATE, "with an activation it has no gradient: apply that of the activation first");
+    if (!x || !weight)
+        return kn_error_status();
+    if (grad->needs[DY] && !(grad->grad_inputs[DY] = by_dy(grad, x, weight)))
+        return kn_error_status();
+    if (grad->needs[X] && grad->grad_outputs[1])
+        KN_TRY(again(grad, 0, x, grad->grad_outputs[1]));
+    if (grad->needs[WEIGHT] && grad->grad_outputs[0])
+        KN_TRY(again(grad, 1, grad->grad_outputs[0], weight));
+    return KN_OK;
+}
+
 /* --- the plain C reference ---------------------------------------------------------------------------------------- */
 
-/* The element of x that y's pixel `at` reads through tap `tap`, both numbered row by row; -1 in the padding. */
+/* The element of x that pixel `at` of y reads through tap `tap`, both in row-major order; -1 in the padding. */
 static int64_t reference_pixel(const kn_conv_shape *s, int64_t at, int64_t tap)
 {
     int64_t place[3];
@@ -258,7 +315,7 @@ static int64_t reference_pixel(const kn_conv_shape *s, int64_t at, int64_t tap)
     return (place[0] * s->in_size[1] + place[1]) * s->in_size[2] + place[2];
 }
 
-/* All that image n's output channel k of the convolution has to do with: y from x, or, transposed, x from y. */
+/* The contribution of output channel k of image n: y from x or, transposed, x from y. */
 static void reference_channel(const kn_conv_shape *s, const kn_call *call, int64_t n, int64_t k)
 {
     const int64_t inner = s->in_channels / s->groups, first = k / (s->out_channels / s->groups) * inner;
@@ -306,12 +363,12 @@ static kn_status conv_reference(const kn_call *call)
 
 /* --- the ops ------------------------------------------------------------------------------------------------------ */
 
-/* All inputs have one dtype; asked here, as float16 is widened before the shape rule. */
+/* All inputs must have one dtype; checked here, because float16 is widened before the shape rule. */
 static kn_status conv_enter(kn_entry *entry)
 {
     for (int i = 1; i < entry->num_inputs; i++)
         if (entry->inputs[i] && entry->inputs[i]->dtype != entry->inputs[0]->dtype)
-            return kn_fail(KN_ERR_DTYPE, "inputs of dtype %s and %s: make them the same, kn_to_dtype(tensor, dtype)",
+            return kn_fail(KN_ERR_DTYPE, "inputs of dtype %s and %s: convert one with kn_to_dtype(tensor, dtype)",
                            kn_dtype_name(entry->inputs[0]->dtype), kn_dtype_name(entry->inputs[i]->dtype));
     return KN_OK;
 }
@@ -338,10 +395,19 @@ static const kn_op_param conv_rows[] = {KN_PARAM(kn_conv_params, stride),
                                 .shape = conv_shape,                                                                   \
                                 .forward = conv_forward,                                                               \
                                 .backward = conv_backward,                                                             \
+                                .backward_recorded = conv_backward_recorded,                                           \
+                                .saved = {"x", "weight", "result"},                                                    \
+                                .backward_operator = &kn_##op##_backward_op,                                           \
                                 .reference = conv_reference,                                                           \
                                 .work = conv_work,                                                                     \
                                 .backward_work = conv_backward_work,                                                   \
                                 .detail = &(kn_conv_kind){.dims = count, .transposed = is_transposed}};                \
+    const kn_op kn_##op##_backward_op = {KN_BACKWARD_OP(op),                                                           \
+                                         .inputs = {"grad", "x", "weight", "?bias", "?result"},                        \
+                                         .outputs = {"grad_x", "grad_weight", "grad_bias"},                            \
+                                         .widens_halves = true,                                                        \
+                                         .backward = conv_backward_backward,                                           \
+                                         .backward_recorded = conv_backward_backward};                                 \
     kn_tensor *kn_##op##_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_conv_params *params)          \
     {                                                                                                                  \
         return kn_invoke(&kn_##op##_op, params, x, weight, bias);                                                      \

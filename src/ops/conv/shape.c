@@ -1,14 +1,14 @@
-/* ops/conv/shape.c - the shape rule of convolutions: from parameters and sizes to the problem's shape. */
+/* ops/conv/shape.c - the shape rule of convolutions: computes the problem's shape from parameters and sizes. */
 #include "base/directions.h"
 #include "base/text.h"
 #include "ops/conv/common/conv.h"
 #include "tensor/tensor.h"
 
-/* A rule at work: what is asked for, and what there is, for errors. */
+/* State of the rule, including texts for errors. */
 typedef struct rule {
     const kn_conv_kind *kind;
     kn_conv_shape *s;
-    int64_t after[3], output_padding[3]; /* the padding behind the data, as `s` has that before it */
+    int64_t after[3], output_padding[3]; /* the padding after the data; `s` has that before it */
     char input[KN_DESCRIBE], weight[KN_DESCRIBE];
 } rule;
 
@@ -43,20 +43,20 @@ static kn_status check_ranks(const rule *r, int input_ndim, int weight_ndim)
     return KN_OK;
 }
 
-/* 2^31 and more make no sense, and below it no product of two overflows. */
+/* Sizes are limited to below 2^31, so that no product of two overflows. */
 static bool is_size(int64_t n, int64_t least) { return n >= least && n <= INT32_MAX; }
 
 static kn_status check_same(const rule *r, int d)
 {
     if (r->after[d] != KN_PADDING_SAME || r->s->padding[d] != KN_PADDING_SAME)
-        return kn_fail(KN_ERR_ARGUMENT, "KN_PADDING_SAME is for both sides, not for one (%s)", name_of(r, d));
+        return kn_fail(KN_ERR_ARGUMENT, "KN_PADDING_SAME must be set on both sides, not on one (%s)", name_of(r, d));
     if (r->kind->transposed)
         return kn_fail(KN_ERR_ARGUMENT,
                        "padding must be 0 or more (%s): KN_PADDING_SAME is for convolution that is "
                        "not transposed",
                        name_of(r, d));
     if (r->s->stride[d] != 1)
-        return kn_fail(KN_ERR_ARGUMENT, "KN_PADDING_SAME takes stride 1, not %lld (%s)", (long long)r->s->stride[d],
+        return kn_fail(KN_ERR_ARGUMENT, "KN_PADDING_SAME needs stride 1, not %lld (%s)", (long long)r->s->stride[d],
                        name_of(r, d));
     return KN_OK;
 }
@@ -88,7 +88,7 @@ static kn_status check_params(const rule *r)
         if (s->padding[d] == KN_PADDING_SAME || r->after[d] == KN_PADDING_SAME)
             KN_TRY(check_same(r, d));
         else if (!is_size(s->padding[d], 0) || !is_size(r->after[d], 0))
-            return kn_fail(KN_ERR_ARGUMENT, "padding must be 0, more, or KN_PADDING_SAME, not %lld and %lld (%s)",
+            return kn_fail(KN_ERR_ARGUMENT, "padding must be 0 or more, or KN_PADDING_SAME, not %lld and %lld (%s)",
                            (long long)s->padding[d], (long long)r->after[d], name_of(r, d));
         KN_TRY(check_output_padding(r, d));
     }
@@ -102,20 +102,21 @@ static kn_status check_channels(const rule *r, int64_t channels, const int64_t *
         !is_size(s->kernel_size[2], 1))
         return kn_fail(KN_ERR_SHAPE, "the weight %s has an empty dimension", r->weight);
     if (s->out_channels % s->groups != 0)
-        return kn_fail(KN_ERR_SHAPE, "the weight %s has %lld %s channels, which %lld groups do not divide", r->weight,
-                       (long long)s->out_channels, r->kind->transposed ? "input" : "output", (long long)s->groups);
+        return kn_fail(KN_ERR_SHAPE, "the weight %s has %lld %s channels, which is not divisible by %lld groups",
+                       r->weight, (long long)s->out_channels, r->kind->transposed ? "input" : "output",
+                       (long long)s->groups);
     const int64_t taken = r->kind->transposed ? weight[0] : weight[1] * s->groups;
     if (channels != taken)
         return kn_fail(KN_ERR_SHAPE,
-                       "the weight %s with %lld group(s) takes %lld input channels, but the input %s has %lld",
+                       "the weight %s with %lld group(s) needs %lld input channels, but the input %s has %lld",
                        r->weight, (long long)s->groups, (long long)taken, r->input, (long long)channels);
     return KN_OK;
 }
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-/* floor((size + padding - dilation (kernel - 1) - 1) / stride) + 1. 'same' pads dilation (kernel - 1), the odd one
- * behind. */
+/* floor((size + padding - dilation (kernel - 1) - 1) / stride) + 1. 'same' pads dilation (kernel - 1) in total, the odd
+ * one after the data. */
 static kn_status choose_out_size(rule *r, int d)
 {
     kn_conv_shape *s = r->s;
@@ -127,7 +128,7 @@ static kn_status choose_out_size(rule *r, int d)
     const int64_t padded = s->in_size[d] + s->padding[d] + r->after[d];
     if (padded < reach + 1)
         return kn_fail(KN_ERR_SHAPE,
-                       "the kernel of the weight %s reaches over %lld, more than the %s of the input %s with its "
+                       "the kernel of the weight %s spans %lld, more than the %s of the input %s with its "
                        "padding, %lld",
                        r->weight, (long long)reach + 1, name_of(r, d), r->input, (long long)padded);
     s->out_size[d] = (padded - reach - 1) / s->stride[d] + 1;

@@ -17,7 +17,7 @@ typedef struct kn_gemm_problem {
     kn_gemm_params product;
     kn_buffer *bias;          /* [n], added to every row of C, once; NULL: none */
     int64_t bias_offset;      /* elements */
-    kn_activation activation; /* of the finished sum, bias included */
+    kn_activation activation; /* applied to the sum including bias */
     bool full_precision;      /* forbids TF32, whatever the flags allow */
 } kn_gemm_problem;
 

@@ -36,7 +36,7 @@ static kn_status resolve(product_shape *s, const kn_tensor *a, const kn_tensor *
     s->k = a->shape[a->ndim - 1];
     s->n = b->ndim == 1 ? 1 : b->shape[b->ndim - 1];
     if (b->shape[b->ndim == 1 ? 0 : b->ndim - 2] != s->k)
-        return fail_shapes(a, b, "the last dimension of the first is not the last but one of the second");
+        return fail_shapes(a, b, "the last dimension of the first differs from the second-to-last of the second");
     int batch_a = batch_dims(a), batch_b = batch_dims(b);
     s->batch_ndim = batch_a > batch_b ? batch_a : batch_b;
     for (int d = 0; d < s->batch_ndim; d++) {

@@ -1,4 +1,4 @@
-/* ops/loss/bce.c - binary cross entropy of logits. The formulas stand in cl/loss/bce.cl. */
+/* ops/loss/bce.c - binary cross entropy of logits. The formulas are in cl/loss/bce.cl. */
 #include <koine/functional.h>
 #include <koine/ops.h>
 
@@ -9,7 +9,7 @@
 #include "ops/loss/class_loss.h"
 #include "ops/shape/reduce.h"
 
-/* Inputs: logits, targets, weights of the elements or NULL, weights of the positives or NULL; all of one shape. */
+/* Inputs: logits, targets, element weights or NULL, positive weights or NULL; all of the same shape. */
 enum { LOGITS, TARGET, WEIGHT, POSITIVE, INPUTS };
 
 static kn_status bce_shape(kn_call *call)
@@ -29,7 +29,7 @@ static double divisor_of(const kn_reduction_args *params, int64_t n)
     return params->reduction == KN_REDUCTION_MEAN ? (double)n : 1;
 }
 
-/* A weight that is not there: any buffer will do, the kernel does not look at it. */
+/* A missing weight may be any buffer: the kernel does not read it. */
 static kn_arg weight_or(const kn_tensor *weight, const kn_tensor *x) { return kn_arg_tensor(weight ? weight : x); }
 
 static kn_status launch_elements(kn_call *call, kn_tensor *const in[INPUTS])
@@ -84,7 +84,7 @@ static kn_status bce_of(kn_call *call, kn_tensor *const in[INPUTS])
     return status;
 }
 
-/* Saves logits, target, then the weights that there are. */
+/* Saves logits, target, then the given weights. */
 static kn_status bce_forward(kn_call *call)
 {
     kn_tensor *in[INPUTS] = {NULL};
@@ -170,7 +170,7 @@ static kn_status bce_enter(kn_entry *entry)
         return kn_fail(KN_ERR_SHAPE, "target %s does not have the shape of input %s",
                        kn_tensor_describe(b, sizeof b, target), kn_tensor_describe(a, sizeof a, x));
     if (!kn_dtype_is_floating(x->dtype))
-        return kn_fail(KN_ERR_DTYPE, "the input is %s: it takes floating dtypes", kn_dtype_name(x->dtype));
+        return kn_fail(KN_ERR_DTYPE, "the input is %s; it must be floating", kn_dtype_name(x->dtype));
     for (int i = LOGITS; i < entry->num_inputs; i++) {
         kn_tensor **in = &entry->inputs[i];
         if (!*in)

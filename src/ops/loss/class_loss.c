@@ -1,5 +1,5 @@
 /* ops/loss/class_loss.c - cross entropy of logits and negative log-likelihood of log-probabilities, with class indices:
- * one launch forward for a batch of some hundred rows, two for more, and one backward. The formulas stand in
+ * one launch forward for a few hundred rows, two for more, and one backward. The formulas are in
  * cl/loss/class_loss.cl. */
 #include "ops/loss/class_loss.h"
 
@@ -11,22 +11,22 @@
 #include "ops/dispatch/reference.h"
 #include "ops/shape/reduce.h"
 
-/* As in cl/loss/class_loss.cl. */
+/* Must match cl/loss/class_loss.cl. */
 typedef struct class_loss {
     int64_t rows, classes, inner, ignore, rows_per_block, blocks;
     int32_t logits, reduction, has_weight, unused;
 } class_loss;
 
-/* On devices that are no CPUs: the work-items that share a row. */
+/* On non-CPU devices: the work-items that share a row. */
 static int lanes_of(const class_loss *p, size_t local) { return p->inner > 1 ? 1 : kn_team_for(p->classes, 16, local); }
 
-/* How rows are put together depends on the shape only, so that the order of the sum is the same on every CPU device and
- * on every other. */
+/* How rows are grouped depends on the shape only, so that the order of the sum is the same on all CPU devices, and on
+ * all others. */
 static int64_t rows_per_block(const class_loss *p, const kn_limits *limits)
 {
     if (limits->is_cpu)
         return p->inner == 1 && p->classes >= 128 ? 16 : 128;
-    if (p->inner == 1 && p->rows * p->classes <= 32768) /* a launch more would take longer */
+    if (p->inner == 1 && p->rows * p->classes <= 32768) /* a second launch would take longer */
         return p->rows > 256 ? p->rows : 256;
     return 256 / lanes_of(p, 256);
 }
@@ -59,7 +59,7 @@ static const char *source_for(const kn_limits *limits)
 
 /* --- shape ------------------------------------------------------------------------------------------------------- */
 
-/* x [C] goes with target [], x [N, C, d...] with target [N, d...]. */
+/* x [C] needs target [], x [N, C, d...] needs target [N, d...]. */
 static bool target_fits(const kn_tensor *x, const kn_tensor *target)
 {
     bool fits = target->ndim == x->ndim - 1;
@@ -77,22 +77,22 @@ kn_status kn_class_loss_shape(kn_call *call)
 
     KN_TRY(kn_call_check_floating(call, 0));
     if (x->ndim == 0 || !target_fits(x, target))
-        return kn_fail(KN_ERR_SHAPE, "target %s does not fit input %s: [N, C, ...] takes [N, ...]",
+        return kn_fail(KN_ERR_SHAPE, "target %s does not fit input %s: [N, C, ...] needs [N, ...]",
                        kn_tensor_describe(text_target, sizeof text_target, target),
                        kn_tensor_describe(text_x, sizeof text_x, x));
     if (weight && (weight->ndim != 1 || weight->shape[0] != x->shape[x->ndim == 1 ? 0 : 1]))
-        return kn_fail(KN_ERR_SHAPE, "weight %s does not hold one number for each of the %lld classes",
+        return kn_fail(KN_ERR_SHAPE, "weight %s must hold one number for each of the %lld classes",
                        kn_tensor_describe(text_x, sizeof text_x, weight), (long long)x->shape[x->ndim == 1 ? 0 : 1]);
     if (weight && weight->dtype != x->dtype)
-        return kn_fail(KN_ERR_DTYPE, "the weight is %s and the input %s", kn_dtype_name(weight->dtype),
+        return kn_fail(KN_ERR_DTYPE, "the weight is %s, but the input is %s", kn_dtype_name(weight->dtype),
                        kn_dtype_name(x->dtype));
     if (params->reduction != KN_REDUCTION_NONE)
         return kn_call_output(call, x->dtype, 0, NULL);
     return kn_call_output(call, x->dtype, target->ndim, target->shape);
 }
 
-/* Of logits: a maximum, a difference, an exponential and a sum per class, and the same for the gradient; of
- * log-probabilities: one of each row is picked and added, and its gradient made. */
+/* Logits: a maximum, a difference, an exponential and a sum per class, and the same for the gradient.
+ * Log-probabilities: one element per row is selected and added, and its gradient set. */
 kn_work kn_class_loss_work(const kn_call *call)
 {
     const kn_class_loss_params *params = call->params;
@@ -124,7 +124,7 @@ void kn_class_loss_enter(kn_entry *entry, bool logits)
 
 /* --- forward ----------------------------------------------------------------------------------------------------- */
 
-/* Contiguous inputs and what forward makes on the way. */
+/* Contiguous inputs and the temporaries of forward. */
 typedef struct class_loss_data {
     kn_tensor *x, *target, *weight; /* weight NULL: none */
     kn_tensor *norms, *totals, *parts;

@@ -1,4 +1,4 @@
-/* ops/loss/class_loss.h - what cross entropy and negative log-likelihood with class indices share. */
+/* ops/loss/class_loss.h - shared by cross entropy and negative log-likelihood with class indices. */
 #ifndef KN_OPS_LOSS_CLASS_LOSS_H
 #define KN_OPS_LOSS_CLASS_LOSS_H
 
@@ -10,7 +10,7 @@ typedef struct kn_class_loss_params {
     int64_t ignore_index;
     double label_smoothing;
     kn_reduction reduction;
-    bool logits; /* cross entropy; else log-probabilities are given */
+    bool logits; /* cross entropy; false: the input is log-probabilities */
 } kn_class_loss_params;
 
 extern const char *const kn_reduction_names[];
@@ -29,7 +29,7 @@ void kn_class_loss_enter(kn_entry *entry, bool logits);
 
 extern const kn_op_param kn_class_loss_rows[3];
 
-/* A descriptor, but for its dtypes and what is special about it. */
+/* The common fields of both descriptors. */
 #define KN_CLASS_LOSS(op_name, enter_)                                                                                 \
     .name = op_name, .inputs = {"input", "target", "?weight"},                                                         \
     .params = KN_PARAMS(kn_class_loss_args, kn_class_loss_rows, KN_CROSS_ENTROPY_DEFAULTS), .widens_halves = true,     \

@@ -1,5 +1,5 @@
-/* ops/loss/cross_entropy.c - log-softmax and negative log-likelihood in one: of class indices by a fused op, of class
- * probabilities by ops that there are. */
+/* ops/loss/cross_entropy.c - log-softmax and negative log-likelihood combined: a fused op for class indices, a
+ * composition of other ops for class probabilities. */
 #include <koine/functional.h>
 #include <koine/ops.h>
 
@@ -39,7 +39,7 @@ static kn_status with_probabilities(kn_entry *entry)
         return kn_fail(KN_ERR_SHAPE, "class probabilities %s do not fit input %s: shape and dtype must be the same",
                        kn_tensor_describe(b, sizeof b, target), kn_tensor_describe(a, sizeof a, input));
     if (input->ndim == 0)
-        return kn_fail(KN_ERR_SHAPE, "the input has no dimension of classes");
+        return kn_fail(KN_ERR_SHAPE, "the input has no class dimension");
     entry->result = of_probabilities(input, target, entry->inputs[2], entry->params);
     return entry->result ? KN_OK : kn_error_status();
 }
@@ -50,7 +50,7 @@ static kn_status cross_entropy_enter(kn_entry *entry)
     if (kn_dtype_is_floating(dtype))
         return with_probabilities(entry);
     if (dtype == KN_BOOL)
-        return kn_fail(KN_ERR_DTYPE, "targets are class indices (int64, int32, uint8) or probabilities, not bool");
+        return kn_fail(KN_ERR_DTYPE, "targets must be class indices (int64, int32, uint8) or probabilities, not bool");
     kn_class_loss_enter(entry, true);
     return KN_OK;
 }

@@ -21,7 +21,7 @@ static double divisor_of(const kn_reduction_args *params, int64_t n)
     return params->reduction == KN_REDUCTION_MEAN ? (double)n : 1;
 }
 
-/* A statement each: a product that is added at once might be fused, and rounded once less. */
+/* Separate statements, so that the product is not contracted to an FMA, which rounds differently. */
 static kn_rows_code squared_error = {.name = "mse",
                                      .inputs = "ab",
                                      .numbers = "p",
@@ -105,8 +105,8 @@ static kn_work mse_backward_work(const kn_grad_call *grad)
     return kn_grad_work(grad, 2 * (kn_grad_work_elements(grad, 0) + kn_grad_work_elements(grad, 1)));
 }
 
-/* Both inputs become floating tensors of one shape. The joint dtype is that of the expanded tensors, as in PyTorch: a
- * number without dimensions widens. */
+/* Both inputs become floating tensors of one shape. As in PyTorch, the joint dtype is that of the expanded tensors, so
+ * a 0-dimensional operand may widen it. */
 static kn_status mse_enter(kn_entry *entry)
 {
     kn_tensor **in = entry->inputs;
@@ -127,7 +127,7 @@ static kn_status mse_enter(kn_entry *entry)
     return entry->result ? KN_OK : kn_error_status();
 }
 
-/* d/dx = 2 (x - t) g / n, d/dt the same with the other sign. */
+/* d/dx = 2 (x - t) g / n, d/dt = -d/dx. */
 static kn_status mse_backward_recorded(kn_grad_call *grad)
 {
     const double n = (double)kn_shape_numel(grad->input[0].ndim, grad->input[0].shape);

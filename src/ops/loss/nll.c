@@ -8,7 +8,8 @@ static kn_status nll_enter(kn_entry *entry)
     const kn_dtype dtype = entry->inputs[1]->dtype;
     kn_class_loss_enter(entry, false);
     if (kn_dtype_is_floating(dtype) || dtype == KN_BOOL)
-        return kn_fail(KN_ERR_DTYPE, "targets are class indices (int64, int32, uint8), not %s", kn_dtype_name(dtype));
+        return kn_fail(KN_ERR_DTYPE, "targets must be class indices (int64, int32, uint8), not %s",
+                       kn_dtype_name(dtype));
     return KN_OK;
 }
 

@@ -1,4 +1,4 @@
-/* ops/norm/batch_norm.c - batch normalisation. The formulas stand in cl/norm/batch.cl and batch_backward.cl. */
+/* ops/norm/batch_norm.c - batch normalisation. The formulas are in cl/norm/batch.cl and batch_backward.cl. */
 #include <koine/autograd.h>
 #include <koine/ops.h>
 
@@ -30,13 +30,13 @@ static kn_status check_channels(const kn_call *call)
         const kn_tensor *t = call->inputs[i];
         char text[KN_DESCRIBE];
         if (t && (t->ndim != 1 || t->shape[0] != channels))
-            return kn_fail(KN_ERR_SHAPE, "%s should contain %lld elements, one per channel, and is %s", input_names[i],
+            return kn_fail(KN_ERR_SHAPE, "%s should contain %lld elements, one per channel, but is %s", input_names[i],
                            (long long)channels, kn_tensor_describe(text, sizeof text, t));
     }
     return KN_OK;
 }
 
-/* What is changed in place must not be recorded. */
+/* The running estimates are changed in place and must not require gradients. */
 static kn_status check_running(const kn_call *call)
 {
     const kn_batch_norm_op_params *params = call->params;
@@ -50,7 +50,7 @@ static kn_status check_running(const kn_call *call)
                            input_names[i]);
     }
     if (!call->inputs[RUNNING_MEAN] != !call->inputs[RUNNING_VAR])
-        return kn_fail(KN_ERR_ARGUMENT, "running_mean and running_var go together: give both or neither");
+        return kn_fail(KN_ERR_ARGUMENT, "running_mean and running_var belong together: give both or neither");
     if (!params->training && !call->inputs[RUNNING_MEAN] && kn_numel(call->inputs[X]) > 0)
         return kn_fail(KN_ERR_ARGUMENT, "expected running_mean and running_var to be given when not training");
     const kn_tensor *counter = call->inputs[COUNTER];
@@ -68,7 +68,7 @@ static kn_status batch_norm_shape(kn_call *call)
     KN_TRY(kn_call_check_floating(call, X));
     KN_TRY(kn_call_check_same_dtype(call, X, BIAS));
     if (x->ndim < 2)
-        return kn_fail(KN_ERR_SHAPE, "the input must be [N, C] or [N, C, d...], and is %s",
+        return kn_fail(KN_ERR_SHAPE, "the input must be [N, C] or [N, C, d...], not %s",
                        kn_tensor_describe(text, sizeof text, x));
     KN_TRY(check_channels(call));
     KN_TRY(check_running(call));
@@ -80,7 +80,7 @@ static kn_status batch_norm_shape(kn_call *call)
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-/* Running estimates of another dtype or layout are changed in a copy, which is copied back. */
+/* Running estimates with another dtype or layout are updated in a copy, which is copied back. */
 static kn_status borrow_running(kn_call *call, int index, kn_tensor **running)
 {
     kn_tensor *given = call->inputs[index];
@@ -138,7 +138,7 @@ static kn_status run(kn_call *call, kn_tensor *const in[INPUTS], const kn_tensor
     return KN_OK;
 }
 
-/* x, the statistics and, if there are, the weight and, for the activation's sake, the bias. */
+/* Saves x, the statistics, the weight if given and, for the activation, the bias. */
 static kn_status save(kn_call *call, kn_tensor *const in[INPUTS], kn_tensor *table)
 {
     const kn_batch_norm_op_params *params = call->params;
@@ -179,13 +179,13 @@ static kn_status batch_norm_forward(kn_call *call)
 static kn_status batch_norm_backward(kn_grad_call *grad)
 {
     const kn_batch_norm_op_params *params = grad->params;
-    const int bias = params->has_weight ? 3 : 2; /* in what was saved */
+    const int bias = params->has_weight ? 3 : 2; /* index in grad->saved */
     const kn_tensor *x = grad->saved[0], *table = grad->saved[1];
 
     for (int i = X; i <= BIAS; i++) {
         if (!grad->needs[i])
             continue;
-        const bool empty = kn_numel(x) == 0; /* nothing is summed up */
+        const bool empty = kn_numel(x) == 0; /* empty sums */
         grad->grad_inputs[i] = (empty ? kn_zeros_with : kn_empty_with)(
             grad->input[i].ndim, grad->input[i].shape,
             &(kn_tensor_options){.dtype = x->dtype, .device = x->storage->device});
@@ -209,7 +209,7 @@ static kn_status batch_norm_backward(kn_grad_call *grad)
 
 /* --- reference ---------------------------------------------------------------------------------------------------- */
 
-/* Mean and biased variance of a channel, from the definition. */
+/* Mean and biased variance of a channel, by definition. */
 static void channel_moments(const kn_tensor *x, int64_t channel, double *mean, double *variance)
 {
     const int64_t inner = kn_shape_numel(x->ndim - 2, x->shape + 2), channels = x->shape[1], n = x->shape[0] * inner;
@@ -256,14 +256,13 @@ static kn_status batch_norm_reference(const kn_call *call)
 
 /* --- the op ------------------------------------------------------------------------------------------------------- */
 
-/* A sum, a difference, a squared sum; a difference, a product, a sum. */
+/* Sum, difference, sum of squares; difference, product, sum. */
 static kn_work batch_norm_work(const kn_call *call)
 {
     return kn_work_of_input(call, ((const kn_batch_norm_op_params *)call->params)->training ? 7 : 3);
 }
 
-/* The sums: an addition, a difference, a product added; the gradient: two differences, a product taken away, a product.
- */
+/* Sums: addition, difference, multiply-add; gradient: two differences, multiply-subtract, product. */
 static kn_work batch_norm_backward_work(const kn_grad_call *grad)
 {
     const double n = (double)kn_shape_numel(grad->input[X].ndim, grad->input[X].shape);
@@ -297,7 +296,7 @@ const kn_op kn_batch_norm_op = {
     .dtypes = {KN_DTYPES_FLOATING, 0, 0, 0, 0, KN_DTYPES_INDICES},
     .params = KN_PARAMS(kn_batch_norm_args, batch_norm_rows, KN_BATCH_NORM_DEFAULTS),
     .widens_halves = true,
-    .num_widened = BIAS + 1, /* what is changed in place stays what it is */
+    .num_widened = BIAS + 1, /* in-place operands keep their dtype */
     .enter = batch_norm_enter,
     .record_size = sizeof(kn_batch_norm_op_params),
     .shape = batch_norm_shape,

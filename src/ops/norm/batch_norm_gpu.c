@@ -1,13 +1,13 @@
-/* ops/norm/batch_norm_gpu.c - batch normalisation by work-groups (cl/norm/batch_gpu.cl): how channels are cut, and the
- * launches, two where a channel is more than a chunk. See ops/norm/norm.h. */
+/* ops/norm/batch_norm_gpu.c - batch normalisation by work-groups (cl/norm/batch_gpu.cl): how channels are split, and
+ * the launches: two if a channel has several chunks. See ops/norm/norm.h. */
 #include <stdio.h>
 
 #include "ops/norm/launcher.h"
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Enough work-groups to keep a large device busy, eight elements per work-item at least, and so few that the plain sums
- * of a chunk are exact to a few roundings. A channel that takes no longer than a launch is one chunk. */
+/* Enough work-groups for a large device, at least eight elements per work-item, and chunks short enough that their
+ * plain sums lose only a few roundings. A channel that takes no longer than a launch is one chunk. */
 #define MAX_IN_WHOLE 8192
 #define MAX_IN_CHUNK 16384
 void kn_batch_split_on_gpu(kn_batch_shape *s)
@@ -22,7 +22,7 @@ void kn_batch_split_on_gpu(kn_batch_shape *s)
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
 
-/* Vectors where the shape has them, read by elements where a tensor begins between two. */
+/* Vectors if the shape permits, loaded by elements if a tensor is not aligned. */
 static void write_options(kn_norm_launcher *l, const kn_batch_shape *s, bool aligned)
 {
     const bool wide = s->inner % 4 == 0;
@@ -57,7 +57,7 @@ static void add_forward(kn_norm_launcher *l, const kn_batch_forward *f)
 
 static void add_forward_numbers(kn_norm_launcher *l, const kn_batch_forward *f, const kn_batch_shape *s)
 {
-    /* In evaluation the running estimates are read, and stay. */
+    /* In evaluation the running estimates are only read. */
     const int flags = f->training ? kn_batch_forward_flags(f) | KN_NORM_TRAINING
                                   : kn_batch_forward_flags(f) & (KN_NORM_HAS_WEIGHT | KN_NORM_HAS_BIAS);
     add_shape(l, s);

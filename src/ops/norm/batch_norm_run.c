@@ -1,4 +1,4 @@
-/* ops/norm/batch_norm_run.c - batch normalisation on CPU devices: how channels are cut, and the launches. See
+/* ops/norm/batch_norm_run.c - batch normalisation on CPU devices: how channels are split, and the launches. See
  * ops/norm/norm.h. */
 #include <stdio.h>
 
@@ -8,10 +8,10 @@ static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* --- cutting ----------------------------------------------------------------------------------------------------- */
+/* --- splitting ---------------------------------------------------------------------------------------------------- */
 
-/* Chunks end with runs where they can: a run's last, incomplete vector costs as much as a whole one. Few enough terms
- * that plain sums of a chunk are exact to a few roundings. */
+/* Chunks end at run boundaries if possible, because a run's last, partial vector costs as much as a full one. Short
+ * enough that plain sums of a chunk lose only a few roundings. */
 #define MAX_IN_CHUNK 16384
 #define WIDEST_LINE 512
 static void cut_for_cpu(const kn_limits *limits, kn_batch_shape *s)
@@ -22,10 +22,10 @@ static void cut_for_cpu(const kn_limits *limits, kn_batch_shape *s)
         s->chunks = ceil_div(s->outer * s->inner, s->length);
         return;
     }
-    s->tile = 16 * ceil_div(4, s->inner); /* whole vectors, 64 elements at least, 16 * 63 at most */
+    s->tile = 16 * ceil_div(4, s->inner); /* whole vectors, 64 to 16 * 63 elements */
     const int64_t fitting = WIDEST_LINE / (s->tile * s->inner);
     const int64_t shared = s->channels / (s->tile * 4 * (int64_t)limits->compute_units);
-    s->tile *= larger(smaller(fitting, shared), 1); /* no sum depends on it */
+    s->tile *= larger(smaller(fitting, shared), 1); /* does not affect any sum */
     s->length = smaller(s->outer, 256);
     s->chunks = ceil_div(s->outer, s->length);
 }
@@ -35,7 +35,7 @@ kn_batch_shape kn_batch_shape_of(const kn_limits *limits, int ndim, const int64_
     kn_batch_shape s = {
         .outer = shape[0], .channels = shape[1], .inner = kn_shape_numel(ndim - 2, shape + 2), .tile = 1, .group = 1};
 
-    if (s.channels == 1) { /* all of it lies in a line */
+    if (s.channels == 1) { /* contiguous as a whole */
         s.inner *= s.outer;
         s.outer = 1;
     }
@@ -48,8 +48,8 @@ kn_batch_shape kn_batch_shape_of(const kn_limits *limits, int ndim, const int64_
     return s;
 }
 
-/* Channels to be taken side by side: as many as stay in a second-level cache from the first pass to the second, and no
- * more than leave all cores something to do. `bytes`: of an element in all that is read. */
+/* Channels processed together: as many as stay in the L2 cache between the two passes, but few enough to leave work for
+ * all cores. `bytes`: per element, over all tensors read. */
 #define CACHE_BYTES (512 * 1024)
 #define MAX_IN_GROUP 16
 static int64_t group_of(const kn_limits *limits, const kn_batch_shape *s, int64_t bytes)
@@ -64,7 +64,7 @@ static int64_t group_of(const kn_limits *limits, const kn_batch_shape *s, int64_
 
 static int64_t tasks_of(const kn_batch_shape *s) { return ceil_div(s->channels, s->tile > 1 ? s->tile : s->group); }
 
-/* One launch for all steps pays where whole channels keep all cores busy. */
+/* A single launch for all steps is preferred if whole channels keep all cores busy. */
 static bool is_whole(const kn_limits *limits, const kn_batch_shape *s)
 {
     return s->chunks == 1 || tasks_of(s) >= 2 * (int64_t)limits->compute_units;
@@ -94,7 +94,7 @@ static void add_shape(kn_norm_launcher *l, const kn_batch_shape *s)
     kn_norm_add(l, kn_arg_i64(s->chunks));
 }
 
-/* Work-items for `tasks` pieces of all elements: few where there is little to do. */
+/* Work-items for `tasks` tasks over all elements: few if there is little work. */
 static kn_work_size work_of(const kn_norm_launcher *l, const kn_batch_shape *s, int64_t tasks)
 {
     const size_t items = kn_work_items(l->limits, 2 * s->outer * s->channels * s->inner, 4096);

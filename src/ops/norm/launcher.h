@@ -1,5 +1,5 @@
-/* ops/norm/launcher.h - arguments of normalisation kernels, put together step by step: what their launches on CPU
- * devices (batch_norm_run.c) and on others (batch_norm_gpu.c) share. */
+/* ops/norm/launcher.h - builds the argument lists of normalisation kernels, for CPU devices (batch_norm_run.c) and
+ * others (batch_norm_gpu.c). */
 #ifndef KN_OPS_NORM_LAUNCHER_H
 #define KN_OPS_NORM_LAUNCHER_H
 
@@ -19,7 +19,7 @@ typedef struct kn_norm_launcher {
 
 static inline void kn_norm_add(kn_norm_launcher *l, kn_arg arg) { l->args[l->count++] = arg; }
 
-/* A tensor that is not there: any buffer will do, the kernel does not look at it. */
+/* A missing tensor may be any buffer: the kernel does not read it. */
 static inline void kn_norm_add_tensor(kn_norm_launcher *l, const kn_tensor *tensor, const kn_tensor *other)
 {
     kn_norm_add(l, kn_arg_tensor(tensor ? tensor : other));
@@ -33,7 +33,7 @@ static inline void kn_norm_add_bounds(kn_norm_launcher *l, kn_activation activat
     kn_norm_add(l, kn_arg_real(l->dtype, bounds.high));
 }
 
-/* Those that every step of the gradients reads. */
+/* The operands of every backward step. */
 static inline void kn_norm_add_operands(kn_norm_launcher *l, const kn_batch_backward *b)
 {
     kn_norm_add_tensor(l, b->gradient, NULL);
@@ -45,7 +45,7 @@ static inline void kn_norm_add_operands(kn_norm_launcher *l, const kn_batch_back
     kn_norm_add(l, kn_arg_i32(kn_batch_backward_flags(b)));
 }
 
-/* With the arguments so far, which are gone then. */
+/* Launches with the arguments added so far, and clears them. */
 static inline kn_status kn_norm_launch(kn_norm_launcher *l, const char *kernel, kn_work_size work)
 {
     const int count = l->count;

@@ -1,4 +1,4 @@
-/* ops/norm/layer_norm.c - layer normalisation. The formulas stand in cl/norm/layer.cl. */
+/* ops/norm/layer_norm.c - layer normalisation. The formulas are in cl/norm/layer.cl. */
 #include <koine/ops.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,11 +42,11 @@ static kn_status layer_norm_shape(kn_call *call)
     KN_TRY(kn_call_check_same_dtype(call, X, BIAS));
     kn_format_shape(wanted, sizeof wanted, params->shape.count, params->shape.values);
     if (x->ndim < params->shape.count || !has_shape(x, x->ndim - params->shape.count, params))
-        return kn_fail(KN_ERR_SHAPE, "the normalised shape is %s, but the input's last dimensions are not: it is %s",
-                       wanted, kn_tensor_describe(text, sizeof text, x));
+        return kn_fail(KN_ERR_SHAPE, "the normalised shape is %s, but the input %s does not end with it", wanted,
+                       kn_tensor_describe(text, sizeof text, x));
     for (int i = WEIGHT; i <= BIAS; i++)
         if (call->inputs[i] && !has_shape(call->inputs[i], 0, params))
-            return kn_fail(KN_ERR_SHAPE, "%s must have the normalised shape %s, and is %s",
+            return kn_fail(KN_ERR_SHAPE, "%s must have the normalised shape %s, not %s",
                            i == WEIGHT ? "weight" : "bias", wanted,
                            kn_tensor_describe(text, sizeof text, call->inputs[i]));
     return kn_call_output(call, x->dtype, x->ndim, x->shape);
@@ -61,8 +61,8 @@ static kn_work_size work_on_cpu(const kn_limits *limits, int64_t tasks, kn_rows 
     return (kn_work_size){.global = (size_t)tasks < items ? (size_t)tasks : items};
 }
 
-/* How many work-items of other devices share a row, how many elements each of them keeps (0: the row is too long), and
- * how many there are in all. */
+/* Non-CPU devices: how many work-items share a row, how many elements each keeps in registers (0: the row is too long),
+ * and the total number. */
 typedef struct kn_layer_team {
     int lanes, held;
     kn_work_size work;
@@ -106,7 +106,7 @@ static kn_status launch_forward(kn_call *call, kn_tensor *const in[INPUTS], cons
                   .num_args = limits->is_cpu ? 9 : 10);
 }
 
-/* Saves x, the statistics and, if there is one, the weight. */
+/* Saves x, the statistics and the weight, if given. */
 static kn_status layer_norm_forward(kn_call *call)
 {
     const kn_tensor *x = call->inputs[X];
@@ -138,8 +138,8 @@ typedef struct kn_layer_backward {
     kn_grad_call *grad;
     const kn_tensor *x, *table, *weight;
     kn_rows r;
-    int64_t length, chunks; /* rows of a partial sum over rows, and how many of those */
-    kn_tensor *partial[2];  /* [chunks, n]: of the weight's and of the bias's gradient */
+    int64_t length, chunks; /* rows per partial sum, and the number of these */
+    kn_tensor *partial[2];  /* [chunks, n]: for the weight's and the bias's gradient */
 } kn_layer_backward;
 
 static int flags_of(const kn_layer_backward *b)
@@ -149,7 +149,7 @@ static int flags_of(const kn_layer_backward *b)
            (needs[WEIGHT] ? KN_NORM_WANTS_WEIGHT : 0) | (needs[BIAS] ? KN_NORM_WANTS_BIAS : 0);
 }
 
-/* One launch for all on CPU devices: a row is in the cache. */
+/* A single launch on CPU devices, because a row stays in cache. */
 static kn_status launch_on_cpu(const kn_layer_backward *b)
 {
     kn_grad_call *grad = b->grad;
@@ -227,8 +227,8 @@ static kn_status layer_norm_backward(kn_grad_call *grad)
     }
     if (kn_numel(x) == 0)
         return KN_OK;
-    /* At most 256 rows are added up plainly, and in few enough pieces that they cost little: 8 rows each at least. On
-     * devices that are no CPUs enough pieces for a work-item per column. */
+    /* At most 256 rows per plain sum, and at least 8, so that the partial sums cost little. On non-CPU devices enough
+     * chunks for one work-item per column. */
     const bool is_cpu = kn_tensor_limits(x)->is_cpu;
     b.length = is_cpu ? (b.r.rows + 63) / 64 : b.r.rows * b.r.n / (256 * 1024);
     b.length = b.length < 8 ? 8 : b.length < 256 ? b.length : 256;
@@ -262,11 +262,11 @@ static kn_status layer_norm_reference(const kn_call *call)
     return KN_OK;
 }
 
-/* A sum, a difference, a squared sum; a difference, two products, a sum. */
+/* Sum, difference, sum of squares; difference, two products, sum. */
 static kn_work layer_norm_work(const kn_call *call) { return kn_work_of_input(call, 8); }
 
-/* The input's: a product, a sum, a difference, a product added; two differences, a product taken away, a product. The
- * weight's: a difference, a product, a product added. The bias's: a sum. */
+/* Input: product, sum, difference, multiply-add; two differences, multiply-subtract, product. Weight: difference,
+ * product, multiply-add. Bias: sum. */
 static kn_work layer_norm_backward_work(const kn_grad_call *grad)
 {
     const double n = (double)kn_shape_numel(grad->input[X].ndim, grad->input[X].shape);
@@ -281,11 +281,11 @@ static kn_status layer_norm_enter(kn_entry *entry)
     const kn_tensor *x = entry->inputs[X];
 
     if (args->shape.count < 1)
-        return kn_fail(KN_ERR_ARGUMENT, "the normalised shape has %d dimensions: it takes 1 to %d", args->shape.count,
-                       KN_MAX_DIMS);
+        return kn_fail(KN_ERR_ARGUMENT, "the normalised shape has %d dimensions; it must have 1 to %d",
+                       args->shape.count, KN_MAX_DIMS);
     for (int i = WEIGHT; i < entry->num_inputs; i++)
         if (entry->inputs[i] && kn_compute_type(entry->inputs[i]->dtype) != kn_compute_type(x->dtype))
-            return kn_fail(KN_ERR_DTYPE, "%s is %s and the input is %s: make them the same, kn_to_dtype",
+            return kn_fail(KN_ERR_DTYPE, "%s is %s and the input is %s: convert one with kn_to_dtype",
                            i == WEIGHT ? "weight" : "bias", kn_dtype_name(entry->inputs[i]->dtype),
                            kn_dtype_name(x->dtype));
     return KN_OK;

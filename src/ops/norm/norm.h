@@ -1,4 +1,4 @@
-/* ops/norm/norm.h - what the normalisations share with their kernels (cl/norm) and with the modules. */
+/* ops/norm/norm.h - shared by the normalisations, their kernels (cl/norm) and the modules. */
 #ifndef KN_OPS_NORM_NORM_H
 #define KN_OPS_NORM_NORM_H
 
@@ -7,7 +7,7 @@
 #include "autograd/op.h"
 #include "ops/pointwise/epilogue.h"
 
-/* Presence of optional arguments, and what is wanted; cl/norm/moments.clh has the same. */
+/* Which optional arguments and results are present; must match cl/norm/moments.clh. */
 enum {
     KN_NORM_HAS_WEIGHT = 1,
     KN_NORM_HAS_BIAS = 2,
@@ -20,25 +20,22 @@ enum {
     KN_NORM_WANTS_BIAS = 256
 };
 
-/* As kn_batch_norm_with; in training it also adds one to `counter` (int64, one element; NULL: nothing to count), on the
- * device. `cumulative`: the factor of the running estimates is 1 / counter in place of the momentum, which makes them
- * plain means over all batches so far; without a counter it is not looked at. */
+/* Like kn_batch_norm_with; in training also increments `counter` (int64, one element; may be NULL) on the device.
+ * `cumulative`: the running estimates use the factor 1 / counter instead of the momentum, which makes them plain means
+ * over all batches so far; ignored without a counter. */
 kn_tensor *kn_batch_norm_counted(kn_tensor *x, kn_tensor *counter, bool cumulative, const kn_batch_norm_params *params);
 
-/* --- batch normalisation: how it is cut and launched (ops/norm/batch_norm_run.c)
- * ------------------------------------------
- */
+/* --- batch normalisation: work division and launches (ops/norm/batch_norm_run.c) -------------------------------- */
 
-/* Contiguous x as [outer, channels, inner], and the pieces that its channels are cut into: see cl/norm/batch.clh.
- * Depends on the shape and on whether the device is a CPU, so that the order of a sum is the same on all CPUs and on
- * all others. */
+/* Contiguous x as [outer, channels, inner], and how its channels are split: see cl/norm/batch.clh. Depends only on the
+ * shape and on whether the device is a CPU, so that the order of a sum is the same on all CPUs, and on all others. */
 typedef struct kn_batch_shape {
     int64_t outer, channels, inner, tile, length, chunks;
-    int64_t group; /* channels that a CPU device takes side by side; no sum depends on it */
+    int64_t group; /* channels that a CPU device processes together; does not affect any sum */
 } kn_batch_shape;
 kn_batch_shape kn_batch_shape_of(const kn_limits *limits, int ndim, const int64_t *shape);
 
-/* Tensors that are not there are NULL. All contiguous, of one dtype; counter int64. */
+/* Missing tensors are NULL. All contiguous, of one dtype; counter int64. */
 typedef struct kn_batch_forward {
     const kn_tensor *x, *weight, *bias, *running_mean, *running_var, *counter;
     const kn_tensor *y;
@@ -49,20 +46,20 @@ typedef struct kn_batch_forward {
 } kn_batch_forward;
 kn_status kn_batch_norm_run(kn_stream *stream, const kn_batch_forward *forward);
 
-/* Gradients that are not wanted are NULL. */
+/* Unwanted gradients are NULL. */
 typedef struct kn_batch_backward {
-    const kn_tensor *gradient, *x, *weight, *bias, *table; /* the bias is looked at only with an activation */
+    const kn_tensor *gradient, *x, *weight, *bias, *table; /* bias: read only with an activation */
     const kn_tensor *grad_x, *grad_weight, *grad_bias;
     bool training;
     kn_activation activation;
 } kn_batch_backward;
 kn_status kn_batch_norm_run_backward(kn_stream *stream, const kn_batch_backward *backward);
 
-/* What of optional arguments is there, and what is wanted: KN_NORM_... */
+/* KN_NORM_... flags of the optional arguments and results present. */
 int kn_batch_forward_flags(const kn_batch_forward *forward);
 int kn_batch_backward_flags(const kn_batch_backward *backward);
 
-/* The same by work-groups (ops/norm/batch_norm_gpu.c), of the shape that kn_batch_shape_of made. */
+/* The same by work-groups (ops/norm/batch_norm_gpu.c), for a shape from kn_batch_shape_of. */
 void kn_batch_split_on_gpu(kn_batch_shape *shape);
 kn_status kn_batch_norm_run_on_gpu(kn_stream *stream, const kn_batch_forward *forward, const kn_batch_shape *shape);
 kn_status kn_batch_norm_backward_on_gpu(kn_stream *stream, const kn_batch_backward *backward,

@@ -1,16 +1,15 @@
-/* ops/pool/adaptive.c - adaptive max and average pooling: window i of n covers floor(i size / n) to ceil((i + 1) size / n).
- */
+/* ops/pool/adaptive.c - adaptive max and average pooling: window i of n covers floor(i size / n) to ceil((i + 1) size /
+ * n). */
 #include <koine/functional.h>
 #include <stdio.h>
 
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/operators.h"
 #include "ops/pool/pool.h"
 #include "ops/shape/reduce.h"
 
-/* Runs one kernel of pool/adaptive.cl with the arguments given, of which number `cut` is left to kn_pool_launch; `count`:
- * pieces of work on CPU devices. */
+/* Runs a kernel of pool/adaptive.cl with the given arguments, except number `cut`, which kn_pool_launch sets; `count`:
+ * work-items on CPU devices. */
 static kn_status launch(kn_stream *stream, const kn_op *op, const char *kernel, kn_dtype index,
                         const kn_pool_geometry *g, const kn_tensor *to, bool backward, int64_t count,
                         const kn_arg *args, int num_args, int cut)
@@ -29,7 +28,7 @@ static kn_status launch(kn_stream *stream, const kn_op *op, const char *kernel, 
 
 static bool tells_indices(const kn_call *call) { return ((const kn_pool_kind *)call->op->detail)->indices; }
 
-/* The places of the maxima: the output that tells them, or a tensor for backward; NULL where nobody asks. */
+/* The indices of the maxima: the op's second output, or a tensor for backward; NULL if not needed. */
 static kn_status make_index(kn_tensor **index, kn_call *call, kn_device *device)
 {
     *index = NULL;
@@ -67,13 +66,20 @@ static kn_status max_backward(kn_grad_call *grad)
 
     if (!grad->grad_outputs[0])
         return KN_OK;
-    out = kn_pool_new_gradient(grad);
+    out = kn_grad_new(grad, 0);
     if (!out)
         return kn_error_status();
     const kn_arg args[] = {
         kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(grad->saved[0]), kn_arg_tensor(out), kn_arg_pool(&g), {0}};
     return launch(grad->stream, grad->op, "adaptive_max_pool_backward", grad->saved[0]->dtype, &g, out, true,
                   4 * kn_numel(out), args, 5, 4);
+}
+
+static kn_status max_backward_recorded(kn_grad_call *grad)
+{
+    return grad->grad_outputs[0]
+               ? kn_pool_max_backward_recorded(grad, kn_to_dtype(grad->saved[0], KN_I64), grad->params)
+               : KN_OK;
 }
 
 /* --- average ----------------------------------------------------------------------------------------------------- */
@@ -86,7 +92,7 @@ static kn_status avg_forward(kn_call *call)
     kn_status status = KN_OK;
 
     KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
-    if (!kn_tensor_limits(x)->is_cpu && kn_numel(y) == g.planes) { /* a work-item is slow at a plane */
+    if (!kn_tensor_limits(x)->is_cpu && kn_numel(y) == g.planes) { /* one work-item per plane would be slow */
         status = kn_sum_middle(call->stream, call->op->name, x, g.planes, pixels, 1, (double)pixels, y);
     } else if (kn_numel(y) > 0) {
         const kn_arg args[] = {kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_pool(&g), {0}};
@@ -100,7 +106,7 @@ static kn_status avg_forward(kn_call *call)
 static kn_status avg_backward(kn_grad_call *grad)
 {
     const kn_pool_geometry g = kn_pool_of_gradient(grad, true);
-    kn_tensor *out = kn_pool_new_gradient(grad);
+    kn_tensor *out = kn_grad_new(grad, 0);
 
     if (!out)
         return kn_error_status();
@@ -109,9 +115,11 @@ static kn_status avg_backward(kn_grad_call *grad)
                   4, 3);
 }
 
+static kn_status avg_backward_recorded(kn_grad_call *grad) { return kn_backward_recorded(grad); }
+
 /* --- references -------------------------------------------------------------------------------------------------- */
 
-/* A window's elements, one after the other: the sum of them, how many, and the maximum with its place. */
+/* Accumulates a window's elements: sum, count, maximum and its index. */
 typedef struct summary {
     double sum, count, best;
     int64_t index;
@@ -171,7 +179,9 @@ static kn_status avg_reference(const kn_call *call) { return reference(call, tru
 
 static const kn_op_param adaptive_row[] = {KN_PARAM(kn_adaptive_pool_args, output_size)};
 
-#define ADAPTIVE(op, what, n, with_indices, gradient_work, ...)                                                        \
+#define max_saved "indices"
+#define avg_saved NULL
+#define ADAPTIVE(op, what, n, with_indices, gradient_work, of, ...)                                                    \
     const kn_op kn_##op##_op = {.name = #op,                                                                           \
                                 .inputs = {"x"},                                                                       \
                                 .dtypes = {KN_DTYPES_FLOATING},                                                        \
@@ -181,16 +191,27 @@ static const kn_op_param adaptive_row[] = {KN_PARAM(kn_adaptive_pool_args, outpu
                                 .shape = kn_adaptive_pool_shape,                                                       \
                                 .forward = what##_forward,                                                             \
                                 .backward = what##_backward,                                                           \
+                                .backward_recorded = what##_backward_recorded,                                         \
+                                .saved = {what##_saved},                                                               \
+                                .backward_operator = &kn_##of##_backward_op,                                           \
                                 .reference = what##_reference,                                                         \
                                 .work = kn_adaptive_pool_work,                                                         \
                                 .backward_work = gradient_work,                                                        \
                                 .detail = &(kn_pool_kind){.dims = n, .indices = with_indices}};
 
-/* The ops of so many dimensions, and the functions: their sizes as parameters, as arguments. */
+/* The ops and functions for a number of dimensions: their sizes as parameters, as arguments. */
 #define ADAPTIVES(n, parameters, ...)                                                                                  \
-    ADAPTIVE(adaptive_max_pool##n##d, max, n, false, kn_pool_max_backward_work, "result")                              \
-    ADAPTIVE(adaptive_max_pool##n##d_with_indices, max, n, true, kn_pool_max_backward_work, "result", "indices")       \
-    ADAPTIVE(adaptive_avg_pool##n##d, avg, n, false, kn_adaptive_pool_average_backward_work, "result")                 \
+    ADAPTIVE(adaptive_max_pool##n##d, max, n, false, kn_pool_max_backward_work, adaptive_max_pool##n##d_with_indices,  \
+             "result")                                                                                                 \
+    ADAPTIVE(adaptive_max_pool##n##d_with_indices, max, n, true, kn_pool_max_backward_work,                            \
+             adaptive_max_pool##n##d_with_indices, "result", "indices")                                                \
+    ADAPTIVE(adaptive_avg_pool##n##d, avg, n, false, kn_adaptive_pool_average_backward_work, adaptive_avg_pool##n##d,  \
+             "result")                                                                                                 \
+    const kn_op kn_adaptive_max_pool##n##d_with_indices_backward_op = {                                                \
+        KN_POOL_MAX_BACKWARD_OP(adaptive_max_pool##n##d_with_indices)};                                                \
+    const kn_op kn_adaptive_avg_pool##n##d_backward_op = {KN_LINEAR_BACKWARD_OP(adaptive_avg_pool##n##d),              \
+                                                          .inputs = {"grad", "x"}, .outputs = {"grad_x"},              \
+                                                          .widens_halves = true};                                      \
     kn_tensor *kn_adaptive_max_pool##n##d parameters                                                                   \
     {                                                                                                                  \
         const kn_adaptive_pool_args args = {{.count = n, .values = {__VA_ARGS__}}};                                    \

@@ -4,7 +4,6 @@
 
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/operators.h"
 #include "ops/pool/pool.h"
 
 static kn_status avg_pool_shape(kn_call *call)
@@ -15,7 +14,7 @@ static kn_status avg_pool_shape(kn_call *call)
     for (int i = 0; i < 3; i++)
         dilated = dilated || params->dilations[i] > 1;
     if (dilated)
-        return kn_fail(KN_ERR_ARGUMENT, "there is no dilation in average pooling");
+        return kn_fail(KN_ERR_ARGUMENT, "average pooling has no dilation");
     if (params->activation != KN_ACTIVATION_NONE)
         return kn_fail(KN_ERR_ARGUMENT, "takes no activation: apply it to the result");
     return kn_pool_shape(call);
@@ -48,7 +47,7 @@ static kn_status avg_pool_forward(kn_call *call)
 static kn_status avg_pool_backward(kn_grad_call *grad)
 {
     const kn_pool_geometry g = kn_pool_of_gradient(grad, false);
-    kn_tensor *out = kn_pool_new_gradient(grad);
+    kn_tensor *out = kn_grad_new(grad, 0);
 
     if (!out)
         return kn_error_status();
@@ -60,7 +59,7 @@ static kn_status avg_pool_backward(kn_grad_call *grad)
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* What of the window of output `i` of a plane lies inside, low to high; returns how many places count. */
+/* The part of output `i`'s window inside the plane, low to high; returns the divisor. */
 static double reference_box(const kn_pool_geometry *g, int64_t i, int64_t low[3], int64_t high[3])
 {
     double inside = 1, all = 1;
@@ -107,7 +106,7 @@ static kn_status avg_pool_reference(const kn_call *call)
 
 /* --- the ops ------------------------------------------------------------------------------------------------------ */
 
-/* The activation is an operation of its own: no network has it behind an average. */
+/* The activation is a separate operation: networks rarely have one after average pooling. */
 static kn_tensor *apply(const kn_op *op, kn_tensor *x, const kn_pool_params *given)
 {
     kn_pool_params params = given ? *given : (kn_pool_params){KN_POOL_DEFAULTS};
@@ -131,10 +130,14 @@ static kn_tensor *apply(const kn_op *op, kn_tensor *x, const kn_pool_params *giv
                                             .shape = avg_pool_shape,                                                   \
                                             .forward = avg_pool_forward,                                               \
                                             .backward = avg_pool_backward,                                             \
+                                            KN_RECORDED_AS(avg_pool##count##d_backward),                               \
                                             .reference = avg_pool_reference,                                           \
                                             .work = kn_pool_work,                                                      \
                                             .backward_work = kn_pool_average_backward_work,                            \
                                             .detail = &(kn_pool_kind){.dims = count}};                                 \
+    const kn_op kn_avg_pool##count##d_backward_op = {KN_LINEAR_BACKWARD_OP(avg_pool##count##d),                        \
+                                                     .inputs = {"grad", "x"}, .outputs = {"grad_x"},                   \
+                                                     .widens_halves = true};                                           \
     kn_tensor *kn_avg_pool##count##d_with(kn_tensor *x, const kn_pool_params *params)                                  \
     {                                                                                                                  \
         return apply(&kn_avg_pool##count##d_op, x, params);                                                            \

@@ -1,5 +1,5 @@
-/* ops/pool/launch.c - how the work of a pooling kernel is cut: planes or rows of outputs on CPU devices, blocks
- * of windows on the others (cl/pool/windows.clh). */
+/* ops/pool/launch.c - work division of the pooling kernels: planes or rows of outputs on CPU devices, blocks of windows
+ * on others (cl/pool/windows.clh). */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,8 @@ typedef struct kn_pool_blocking {
     int64_t first;
 } kn_pool_blocking;
 
-/* Rows of windows per work-item, where windows are compiled in; work-items of a launch, for 32-bit numbers. */
+/* Rows of windows per work-item if the window is a compile-time constant; maximum work-items per launch, for 32-bit
+ * indices. */
 enum { ROWS = 4, GROUP = 128, MAX_ITEMS = 1 << 30 };
 
 static bool is_flat(const kn_pool_geometry *g)
@@ -30,7 +31,7 @@ static bool is_compiled_in(const kn_pool_geometry *g)
            g->stride[2] == stride && g->padding[1] == g->padding[2] && g->dilation[1] == 1 && g->dilation[2] == 1;
 }
 
-/* Of all kernels, and what those of GPUs take besides. */
+/* Options of all kernels, and further ones for GPUs. */
 static void format_options(char *buffer, size_t size, const char *given, const kn_pool_geometry *g, const kn_tensor *to)
 {
     snprintf(buffer, size, "%s -DVOLUME=%d%s", kn_dtype_options(to->dtype), !is_flat(g), given);
@@ -47,7 +48,7 @@ static void append_cut(char *buffer, size_t size, const kn_pool_geometry *g, con
         snprintf(buffer + length, size - length, " -DKERNEL=0");
 }
 
-/* Work-items of a plane: one per column, or columns that a window's stride spans, and block of rows, of each slice. */
+/* Work-items per plane: for each slice one per block of rows and column, or group of columns that a stride spans. */
 static int64_t cut_plane(kn_pool_blocking *cut, const kn_pool_geometry *g, bool backward)
 {
     const int64_t rows = is_compiled_in(g) ? ROWS : 1, times = is_compiled_in(g) && backward ? g->stride[1] : 1;

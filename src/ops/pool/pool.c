@@ -1,12 +1,12 @@
 /* ops/pool/pool.c - see pool.h. */
 #include "ops/pool/pool.h"
 
+#include <koine/ops.h>
 #include <limits.h>
 
 #include "autograd/work.h"
 #include "base/directions.h"
 #include "base/text.h"
-#include "ops/dispatch/invoke.h"
 #include "ops/pointwise/activation.h"
 
 /* --- the input ---------------------------------------------------------------------------------------------------- */
@@ -20,7 +20,7 @@ static kn_status set_input(kn_pool_geometry *g, int dims, int ndim, const int64_
 
     kn_format_shape(text, sizeof text, ndim, shape);
     if (ndim != dims + 1 && ndim != dims + 2)
-        return kn_fail(KN_ERR_SHAPE, "takes [N, C, %s] or [C, %s], not %s", sizes[dims - 1], sizes[dims - 1], text);
+        return kn_fail(KN_ERR_SHAPE, "expected [N, C, %s] or [C, %s], got %s", sizes[dims - 1], sizes[dims - 1], text);
     *g = (kn_pool_geometry){.planes = kn_shape_numel(ndim - dims, shape), .size = {1, 1, 1}, .out_size = {1, 1, 1}};
     for (int i = 0; i < dims; i++) {
         pixels *= (double)size[i];
@@ -33,13 +33,13 @@ static kn_status set_input(kn_pool_geometry *g, int dims, int ndim, const int64_
 
 /* --- windows ------------------------------------------------------------------------------------------------------ */
 
-/* Of one direction. */
+/* The parameters of one dimension. */
 typedef struct window {
     int64_t kernel, stride, before, after, dilation;
 } window;
 
-/* floor or ceil of (size + paddings - extent) / stride, plus 1; with ceil_mode the last window must start inside the
- * input or the padding before it. */
+/* floor or ceil of (size + padding - extent) / stride, plus 1; with ceil_mode the last window must start inside the
+ * input or the leading padding. */
 static int64_t output_size(int64_t size, const window *w, bool ceil_mode)
 {
     const int64_t room = size + w->before + w->after - w->dilation * (w->kernel - 1) - 1;
@@ -61,7 +61,7 @@ static kn_status check_window(const window *w, const char *direction)
         return kn_fail(KN_ERR_ARGUMENT, "kernel_size %lld, stride %lld and dilation %lld (%s) must be 1 or more",
                        (long long)w->kernel, (long long)w->stride, (long long)w->dilation, direction);
     if (w->before < 0 || w->before > w->kernel / 2 || w->after < 0 || w->after > w->kernel / 2)
-        return kn_fail(KN_ERR_ARGUMENT, "padding %lld and %lld (%s) must lie in 0 to half the kernel size %lld",
+        return kn_fail(KN_ERR_ARGUMENT, "padding %lld and %lld (%s) must be from 0 to half the kernel size %lld",
                        (long long)w->before, (long long)w->after, direction, (long long)w->kernel);
     return KN_OK;
 }
@@ -135,7 +135,7 @@ kn_status kn_adaptive_pool_resolve(kn_pool_geometry *g, int dims, const kn_adapt
 
     KN_TRY(set_input(g, dims, ndim, shape));
     if (params->output_size.count != dims)
-        return kn_fail(KN_ERR_ARGUMENT, "output_size has %d values: it takes %d", params->output_size.count, dims);
+        return kn_fail(KN_ERR_ARGUMENT, "output_size has %d values; it needs %d", params->output_size.count, dims);
     for (int i = 0; i < dims; i++) {
         const int64_t size = params->output_size.values[i];
         if (size < 1 || size > INT_MAX / 2)
@@ -151,8 +151,8 @@ kn_status kn_adaptive_pool_resolve(kn_pool_geometry *g, int dims, const kn_adapt
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-/* Windows of one slice each are those of images, which are all planes; windows over all slices and rows are those of
- * images that lie below each other. Places within a window and within a plane stay the same. */
+/* Windows of one slice are windows of images, one per plane; windows over all slices and rows are windows of stacked
+ * images. Indices within a window and within a plane do not change. */
 static void flatten(kn_pool_geometry *g, bool adaptive)
 {
     if (!adaptive && g->kernel_size[0] == 1 && g->stride[0] == 1 && g->out_size[0] == g->size[0]) {
@@ -224,14 +224,6 @@ kn_status kn_adaptive_pool_shape(kn_call *call)
     return declare_outputs(call, &g);
 }
 
-kn_tensor *kn_pool_new_gradient(kn_grad_call *grad)
-{
-    const kn_input_spec *x = &grad->input[0];
-    grad->grad_inputs[0] =
-        kn_empty_with(x->ndim, x->shape, &(kn_tensor_options){.dtype = x->dtype, .device = x->device});
-    return grad->grad_inputs[0];
-}
-
 kn_tensor *kn_pool_with_indices(const kn_op *op, kn_tensor *x, const void *params, kn_tensor **indices)
 {
     kn_tensor *outputs[2] = {NULL, NULL};
@@ -240,6 +232,46 @@ kn_tensor *kn_pool_with_indices(const kn_op *op, kn_tensor *x, const void *param
     if (indices)
         *indices = status == KN_OK ? outputs[1] : NULL;
     return status == KN_OK ? outputs[0] : kn_error_make_sticky();
+}
+
+/* --- gradients of gradients of maxima ----------------------------------------------------------------------------- */
+
+kn_status kn_pool_max_backward_recorded(kn_grad_call *grad, kn_tensor *indices, const void *params)
+{
+    kn_grad_call call = *grad;
+    call.saved = &indices;
+    call.num_saved = 1;
+    return indices ? kn_backward_recorded_with(&call, grad->grad_outputs[0], params) : kn_error_status();
+}
+
+/* The elements of t [planes, volume] at these places [planes, outputs] of each plane, 0 at negative ones. */
+static kn_tensor *take(kn_tensor *t, kn_tensor *places, int64_t planes)
+{
+    kn_device *device = kn_device_of(t);
+    kn_tensor *zero = kn_zeros_with(0, NULL, &(kn_tensor_options){.dtype = KN_I64, .device = device});
+    kn_tensor *nothing = kn_zeros_with(0, NULL, &(kn_tensor_options){.dtype = t->dtype, .device = device});
+    kn_tensor *first = kn_arange_with(0, (double)planes, 1, &(kn_tensor_options){.dtype = KN_I64, .device = device});
+    kn_tensor *at = kn_add(kn_maximum(places, zero), kn_unsqueeze(kn_mul_scalar(first, t->shape[1]), 1));
+    kn_tensor *taken =
+        kn_index_select(kn_reshape(t, 1, (const int64_t[]){-1}), 0, kn_reshape(at, 1, (const int64_t[]){-1}));
+    return kn_where(kn_ge(places, zero), kn_reshape(taken, 2, places->shape), nothing);
+}
+
+kn_status kn_pool_max_backward_backward(kn_grad_call *grad)
+{
+    const kn_input_spec *gradient = &grad->input[0], *x = &grad->input[1];
+    const int before = gradient->ndim - ((const kn_pool_kind *)grad->op->backward_of->detail)->dims;
+    const int64_t planes = kn_shape_numel(before, x->shape),
+                  volume = kn_shape_numel(x->ndim - before, x->shape + before),
+                  outputs = kn_shape_numel(gradient->ndim - before, gradient->shape + before);
+    if (!grad->needs[0])
+        return KN_OK;
+    kn_tensor *places = kn_reshape(grad->saved[2], 2, (const int64_t[]){planes, outputs});
+    kn_tensor *t = kn_reshape(grad->grad_outputs[0], 2, (const int64_t[]){planes, volume});
+    if (!places || !t)
+        return kn_error_status();
+    grad->grad_inputs[0] = kn_reshape(take(t, places, planes), gradient->ndim, gradient->shape);
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
 
 /* --- work --------------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* ops/reduce/extremes.c - maxima and minima: over all elements or some dimensions, along a dimension with their places,
- * the places alone. NaN counts as the largest and as the smallest; the first among equals wins. */
+/* ops/reduce/extremes.c - maxima and minima: over all elements or some dimensions, along a dimension with indices, the
+ * indices alone. NaN is both the largest and the smallest; the first among equals wins. */
 #include <koine/ops.h>
 
 #include "autograd/work.h"
@@ -14,10 +14,10 @@ static bool is_below(double v, double best) { return v < best || (isnan(v) && !i
 
 /* --- over all elements, or some dimensions ------------------------------------------------------------------------ */
 
-/* Is an element the extreme y, both NaN included? */
+/* Is an element the extreme y? NaN matches NaN. */
 #define IS_EXTREME "(a == y || (a != a && y != y))"
 
-/* Equal extremes share the gradient evenly. No product, which infinities and NaN would make NaN elsewhere. */
+/* Equal extremes share the gradient evenly. Selected, not multiplied by a mask: infinities and NaN would spread. */
 static kn_rows_code counting = {.name = "count_extremes",
                                 .inputs = "ay",
                                 .per_row = "y",
@@ -79,17 +79,17 @@ kn_tensor *kn_amin(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
     return over(&kn_amin_op, x, dims, num_dims, keepdim);
 }
 
-/* --- along a dimension, with places ------------------------------------------------------------------------------- */
+/* --- along a dimension, with indices ------------------------------------------------------------------------------ */
 
 typedef struct kn_extreme_params {
     kn_reduce_params reduce;
     int dim;
 } kn_extreme_params;
 
-/* What an op looks for. */
+/* The kind of extreme of an op. */
 typedef struct kn_extreme {
     const char *noun;
-    kn_rows_code code; /* values: the extreme and its place */
+    kn_rows_code code; /* values: the extreme and its index */
     bool (*is_better)(double v, double best);
     bool only_place;
 } kn_extreme;
@@ -165,11 +165,11 @@ static kn_status extreme_forward(kn_call *call)
     return status;
 }
 
-/* i is an element's place in its row, k that of the extreme. */
+/* i is an element's index in its row, k that of the extreme. */
 static kn_pointwise_code where_found = {
     .name = "where_found", .inputs = "gki", .raw = "ki", .values = {"i == k ? g : (T)0"}};
 
-/* 0, 1, ... along dimension `dim`, the same along the others: an operand of a pass over the input. */
+/* 0, 1, ... along dimension `dim`, broadcast along the others. */
 static kn_tensor *places_along(const kn_grad_call *grad, int dim)
 {
     const kn_input_spec *input = &grad->input[0];
@@ -254,7 +254,7 @@ EXTREME_OP(min_dim, extreme_backward, "values", "indices")
 EXTREME_OP(argmax, NULL, "indices")
 EXTREME_OP(argmin, NULL, "indices")
 
-/* The values, and where they are if `indices` is not NULL. */
+/* The values and, if `indices` is not NULL, their indices. */
 static kn_tensor *along(const kn_op *op, kn_tensor *x, int dim, bool keepdim, kn_tensor **indices)
 {
     const kn_along_args args = {dim, keepdim};

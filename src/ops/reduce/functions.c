@@ -1,4 +1,4 @@
-/* ops/reduce/functions.c - products, norms, variances, logarithms of sums of exponentials, as rows of a table. */
+/* ops/reduce/functions.c - products, norms, variances and logsumexp, as rows of a table. */
 #include <koine/ops.h>
 #include <math.h>
 
@@ -21,7 +21,7 @@ static double prod_reference(const double *a, int64_t n, double number)
     return product;
 }
 
-/* u: the product of what is not zero, v: how many zeros there are. */
+/* u: the product of the nonzero elements, v: the number of zeros. */
 static kn_rows_code zeros_apart = {.name = "prod_zeros_apart",
                                    .inputs = "a",
                                    .state = "uv",
@@ -66,7 +66,7 @@ static double logsumexp_reference(const double *a, int64_t n, double number)
     return largest + log(sum);
 }
 
-/* Infinities are not taken off: their differences are NaN. */
+/* Infinities are not subtracted: their differences are NaN. */
 #define SHIFT "(fabs(m) == (T)INFINITY ? (T)0 : m)"
 
 static kn_reducer logsumexp_table = {.rule = KN_REDUCES_SAME,
@@ -96,7 +96,7 @@ kn_tensor *kn_logsumexp(kn_tensor *x, const int *dims, int num_dims, bool keepdi
 
 /* --- variance and standard deviation ------------------------------------------------------------------------------ */
 
-/* By two passes, of which the second also adds up what the mean was off by. p: what is divided by, q: n. */
+/* Two passes; the second also corrects for the rounding error of the mean. p: the divisor, q: n. */
 static void var_numbers(double *pq, double correction, int64_t n)
 {
     pq[0] = fmax((double)n - correction, 0);
@@ -164,7 +164,7 @@ static double norm_reference(const double *a, int64_t n, double p)
     return isinf(p) || p == 0 ? norm : pow(norm, 1 / p);
 }
 
-/* p, and what the sum of powers is raised to. */
+/* p, and the exponent of the sum of powers. */
 static void norm_numbers(double *pq, double p, int64_t n)
 {
     (void)n;
@@ -242,7 +242,7 @@ kn_tensor *kn_norm_dims(kn_tensor *x, double p, const int *dims, int num_dims, b
 {
     kn_norm_args args = {.keepdim = keepdim, .p = p};
     if (isnan(p))
-        return kn_fail_null(KN_ERR_ARGUMENT, "norm: p is NaN: it is a number, or an infinity");
+        return kn_fail_null(KN_ERR_ARGUMENT, "norm: p is NaN; it must be a number or an infinity");
     return kn_reduce_named(&args.dims, "norm", dims, num_dims) ? kn_invoke(&kn_norm_op, &args, x) : NULL;
 }
 

@@ -1,4 +1,4 @@
-/* ops/reduce/reducer.c - what all reductions do alike. See reducer.h. */
+/* ops/reduce/reducer.c - shared by all reductions. See reducer.h. */
 #include "ops/reduce/reducer.h"
 
 #include <koine/ops.h>
@@ -9,7 +9,7 @@
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/elementwise.h"
 
-/* The engine keeps kernels in the tables' codes. */
+/* Not const: the engine caches kernels in the tables' codes. */
 static kn_reducer *table_of(const kn_op *op, const void *params)
 {
     kn_reducer *table = op->detail;
@@ -20,7 +20,7 @@ static const kn_reduce_params *dims_of(const void *params) { return &((const kn_
 
 /* --- dtypes and shapes -------------------------------------------------------------------------------------------- */
 
-/* What is computed in; the result's dtype is `dtype` as the rule says. */
+/* The compute dtype for an input of `dtype`. */
 static kn_dtype compute_of(const kn_reducer *r, kn_dtype dtype)
 {
     if (kn_dtype_is_floating(dtype))
@@ -36,14 +36,14 @@ kn_status kn_reducer_shape(kn_call *call)
     const bool is_real = kn_dtype_is_floating(x->dtype);
 
     if (r->identity && kn_reduce_count(dims, x->ndim, x->shape) == 0)
-        return kn_fail(KN_ERR_SHAPE, "there is no %s of no elements", r->identity);
+        return kn_fail(KN_ERR_SHAPE, "an empty tensor has no %s", r->identity);
     return kn_reduce_output(call, dims, r->rule == KN_REDUCES_WIDE && !is_real ? KN_I64 : x->dtype);
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* The input as [outer, n, inner] where the dimensions that go are neighbours, else permuted so that they come last.
- * `x` is contiguous and owned. */
+/* The input as [outer, n, inner] if the reduced dimensions are adjacent, otherwise permuted so that they come last. `x`
+ * is contiguous and owned. */
 typedef struct rows_of_input {
     kn_tensor *x;
     int64_t outer, n, inner;
@@ -89,7 +89,7 @@ static kn_status find_rows(rows_of_input *rows, kn_tensor *input, const kn_reduc
     return permute_last(&rows->x, input, dims);
 }
 
-/* outputs = code(rows); `m` and `y` are operands that there are one of for each row, NULL where the code has none. */
+/* outputs = code(rows); `m` and `y` are per-row operands, NULL if the code has none. */
 static kn_status run_rows(kn_stream *stream, const char *operation, kn_rows_code *code, kn_dtype compute,
                           const rows_of_input *rows, const kn_tensor *m, const kn_tensor *y, const double *numbers,
                           kn_tensor *const *outputs, int num_outputs)
@@ -117,7 +117,7 @@ static void take_numbers(double *pq, const kn_reducer *r, const void *params, in
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-/* What backward names, in this order. */
+/* Saves what backward names, in this order. */
 static kn_status save(kn_call *call, const kn_reducer *r, kn_tensor *m)
 {
     const char *names = r->backward.inputs;
@@ -168,7 +168,7 @@ kn_status kn_reducer_forward(kn_call *call)
 
 enum { A, Y, M };
 
-/* u and v, of the output's shape. */
+/* u and v, in the output's shape. */
 static kn_status run_beside(kn_grad_call *grad, const kn_reducer *r, const kn_reduce_params *dims, kn_tensor **uv)
 {
     kn_tensor *const *saved = grad->saved;
@@ -189,7 +189,7 @@ static kn_status run_beside(kn_grad_call *grad, const kn_reducer *r, const kn_re
     return status;
 }
 
-/* Per element what there is one of for each row. */
+/* Broadcasts a per-row tensor over the input's shape. */
 static kn_tensor *spread(const kn_grad_call *grad, kn_tensor *tensor, const kn_reduce_params *dims)
 {
     return kn_reduce_spread(tensor, dims, grad->input[0].ndim, grad->input[0].shape);
@@ -238,7 +238,7 @@ kn_status kn_reducer_backward(kn_grad_call *grad)
 
 /* --- the reference ------------------------------------------------------------------------------------------------ */
 
-/* Where element `i` of the input goes in the output. */
+/* The output element that input element `i` belongs to. */
 static int64_t row_of(const kn_tensor *x, const kn_reduce_params *dims, int64_t i)
 {
     int64_t at = 0, step = 1;
@@ -274,9 +274,9 @@ kn_status kn_reducer_reference(const kn_call *call)
     return failed ? KN_ERR_MEMORY : KN_OK;
 }
 
-/* --- calling ------------------------------------------------------------------------------------------------------- */
+/* --- calling ------------------------------------------------------------------------------------------------------ */
 
-/* What kn_reduce_args has begins the structs of those that take a number, too; without parameters all dimensions go. */
+/* Structs with a number also begin with the fields of kn_reduce_args; without parameters all dimensions are reduced. */
 kn_status kn_reducer_enter(kn_entry *entry)
 {
     const kn_op_params *params = &entry->op->params;

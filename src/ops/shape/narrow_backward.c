@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "autograd/work.h"
-#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
+#include "ops/shape/views.h"
 
 static kn_status whole_enter(kn_entry *entry)
 {
@@ -13,7 +13,7 @@ static kn_status whole_enter(kn_entry *entry)
     kn_narrow_backward_args *own = kn_entry_record(entry, sizeof *own);
     *own = *args;
     if (g->ndim == 0)
-        return kn_fail(KN_ERR_SHAPE, "a 0-dimensional tensor is no part");
+        return kn_fail(KN_ERR_SHAPE, "a 0-dimensional tensor cannot be a part");
     KN_TRY(kn_dim_from_front(&own->dim, args->dim, g->ndim));
     if (args->start < 0 || args->size < 0 || args->start > args->size - g->shape[own->dim])
         return kn_fail(KN_ERR_ARGUMENT, "start %lld and length %lld reach beyond size %lld", (long long)args->start,

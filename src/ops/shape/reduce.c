@@ -1,11 +1,11 @@
-/* ops/shape/reduce.c - which dimensions a reduction goes over. See reduce.h. */
+/* ops/shape/reduce.c - resolves the dimensions of a reduction. See reduce.h. */
 #include "ops/shape/reduce.h"
 
 #include <koine/ops.h>
 
 #include "ops/shape/views.h"
 
-/* --- which dimensions -------------------------------------------------------------------------------------------- */
+/* --- dimensions -------------------------------------------------------------------------------------------------- */
 
 bool kn_reduce_named(kn_ints *list, const char *function, const int *dims, int num_dims)
 {
@@ -16,7 +16,7 @@ bool kn_reduce_named(kn_ints *list, const char *function, const int *dims, int n
         return false;
     }
     if (num_dims > KN_MAX_DIMS) {
-        kn_fail_null(KN_ERR_ARGUMENT, "%s: %d dimensions are named: a tensor has %d at most", function, num_dims,
+        kn_fail_null(KN_ERR_ARGUMENT, "%s: %d dimensions given, but a tensor has at most %d", function, num_dims,
                      KN_MAX_DIMS);
         return false;
     }
@@ -34,7 +34,7 @@ kn_status kn_reduce_enter(kn_reduce_params *params, const kn_ints *dims, bool ke
         int dim;
         KN_TRY(kn_dim_from_front(&dim, dims->values[i], ndim));
         if (params->over[dim])
-            return kn_fail(KN_ERR_ARGUMENT, "dimension %d is named twice", dim);
+            return kn_fail(KN_ERR_ARGUMENT, "dimension %d is given twice", dim);
         params->over[dim] = true;
     }
     return KN_OK;

@@ -1,4 +1,4 @@
-/* ops/shape/reduce.h - reductions as the ops and losses share them: which dimensions, and sums of contiguous data. */
+/* ops/shape/reduce.h - shared by reductions and losses: resolving dimensions, and sums of contiguous data. */
 #ifndef KN_OPS_SHAPE_REDUCE_H
 #define KN_OPS_SHAPE_REDUCE_H
 
@@ -6,16 +6,16 @@
 #include "ops/dispatch/invoke.h"
 #include "ops/shape/broadcast.h"
 
-/* Which dimensions of its input a reduction goes over. */
+/* The dimensions that a reduction reduces. */
 typedef struct kn_reduce_params {
     bool over[KN_MAX_DIMS];
     bool keepdim;
 } kn_reduce_params;
 
-/* The caller's list of dimensions. False with a sticky error when there is none though num_dims says so. */
+/* The caller's list of dimensions. False with a sticky error if it is NULL though num_dims is not 0. */
 bool kn_reduce_named(kn_ints *list, const char *function, const int *dims, int num_dims);
 
-/* Which dimensions these are of `ndim`; none named means all. */
+/* Resolves the list for a tensor of `ndim` dimensions; an empty list means all. */
 kn_status kn_reduce_enter(kn_reduce_params *params, const kn_ints *dims, bool keepdim, int ndim);
 
 /* Declares the output of a reduction of input 0. */
@@ -24,7 +24,7 @@ kn_status kn_reduce_output(kn_call *call, const kn_reduce_params *params, kn_dty
 /* How many elements are reduced to one. */
 int64_t kn_reduce_count(const kn_reduce_params *params, int ndim, const int64_t *shape);
 
-/* The gradient of a reduction, of the output's shape, spread over the input's shape: a view. */
+/* The gradient of a reduction, broadcast from the output's to the input's shape: a view. */
 kn_tensor *kn_reduce_spread(kn_tensor *gradient, const kn_reduce_params *params, int ndim, const int64_t *shape);
 
 /* A contiguous tensor as an operand of the engine for rows. */
@@ -34,8 +34,23 @@ static inline kn_operand kn_row_operand(const kn_tensor *t)
 }
 
 /* y [outer, inner] = sums over the middle of contiguous x [outer, n, inner], divided by `divisor`; at most two
- * launches. y's dtype is x's for floating ones, else int64. */
+ * launches. y's dtype is x's for floating dtypes, otherwise int64. */
 kn_status kn_sum_middle(kn_stream *stream, const char *operation, const kn_tensor *x, int64_t outer, int64_t n,
                         int64_t inner, double divisor, kn_tensor *y);
+
+/* The code of that, for floating dtypes: p is the divisor. */
+extern kn_rows_code kn_mean_code;
+
+/* --- what sum and mean share (sum.c) -------------------------------------------------------------------------------- */
+
+/* Their parameters, a kn_reduce_args, and what becomes of them: a kn_reduce_params. */
+extern const kn_op_param kn_sum_rows[2];
+kn_status kn_sum_enter(kn_entry *entry);
+
+/* Output 0 = the sums of input 0, divided. */
+kn_status kn_sum_divided(kn_call *call, double divisor);
+kn_status kn_sum_reference(const kn_call *call);
+
+kn_tensor *kn_sum_invoke(const kn_op *op, kn_tensor *x, const int *dims, int num_dims, bool keepdim);
 
 #endif

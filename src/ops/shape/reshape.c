@@ -141,7 +141,7 @@ kn_tensor *kn_flatten(kn_tensor *x, int start_dim, int end_dim)
     if (end_dim < 0)
         return NULL;
     if (start_dim > end_dim)
-        return kn_fail_null(KN_ERR_ARGUMENT, "flatten: start dimension %d lies behind end dimension %d", start_dim,
+        return kn_fail_null(KN_ERR_ARGUMENT, "flatten: start dimension %d is after end dimension %d", start_dim,
                             end_dim);
     if (x->ndim == 0)
         return kn_reshape(x, 1, (const int64_t[]){1});

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "ops/dispatch/promote.h"
-#include "ops/operators.h"
 #include "ops/shape/broadcast.h"
 
 /* --- shared ------------------------------------------------------------------------------------------------------ */
@@ -79,12 +78,12 @@ static kn_status permute_enter(kn_entry *entry)
     bool seen[KN_MAX_DIMS] = {false};
 
     if (dims->count != x->ndim)
-        return kn_fail(KN_ERR_ARGUMENT, "%d dimensions are named, but the tensor has %d", dims->count, x->ndim);
+        return kn_fail(KN_ERR_ARGUMENT, "%d dimensions given, but the tensor has %d", dims->count, x->ndim);
     for (int i = 0; i < x->ndim; i++) {
         int from;
         KN_TRY(kn_dim_from_front(&from, dims->values[i], x->ndim));
         if (seen[from])
-            return kn_fail(KN_ERR_ARGUMENT, "dimension %d is named twice", from);
+            return kn_fail(KN_ERR_ARGUMENT, "dimension %d is given twice", from);
         seen[from] = true;
         view->dims[i] = from;
         view->shape[i] = x->shape[from];
@@ -140,7 +139,7 @@ kn_tensor *kn_t(kn_tensor *x)
     if (!kn_check_argument("t", "x", x))
         return NULL;
     if (x->ndim > 2)
-        return kn_fail_null(KN_ERR_SHAPE, "t: takes at most 2 dimensions, not %s; use kn_transpose",
+        return kn_fail_null(KN_ERR_SHAPE, "t: expected at most 2 dimensions, got %s; use kn_transpose",
                             kn_tensor_describe(text, sizeof text, x));
     return x->ndim == 2 ? kn_transpose(x, 0, 1) : kn_permute(x, (const int[]){0});
 }
@@ -160,7 +159,7 @@ static kn_status unsqueeze_enter(kn_entry *entry)
 
     KN_TRY(kn_dim_from_front(&dim, ((const kn_dim_args *)entry->params)->dim, x->ndim + 1));
     if (x->ndim == KN_MAX_DIMS)
-        return kn_fail(KN_ERR_SHAPE, "the tensor has %d dimensions already, the most there can be", KN_MAX_DIMS);
+        return kn_fail(KN_ERR_SHAPE, "the tensor already has %d dimensions, the maximum", KN_MAX_DIMS);
     view->ndim++;
     for (int i = x->ndim; i > dim; i--) {
         view->shape[i] = x->shape[i - 1];

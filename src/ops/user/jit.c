@@ -38,8 +38,9 @@ static kn_status check_scalars(const kn_jit *jit)
         for (int p = 0; p < s->num_parameters; p++)
             found += s->parameters[p].kind == KN_JIT_NUMBER && s->parameters[p].index == i;
         if (found != 1)
-            return kn_fail(KN_ERR_ARGUMENT, "`%s` has %d parameters called `%s`, which .scalars names: it needs one",
-                           s->name, found, jit->names[i]);
+            return kn_fail(KN_ERR_ARGUMENT,
+                           "`%s` has %d parameters called `%s`, which .scalars names; it needs exactly one", s->name,
+                           found, jit->names[i]);
     }
     return KN_OK;
 }
@@ -50,10 +51,10 @@ static kn_status check_forward(kn_jit *jit)
     jit->num_inputs = s->num_values;
     jit->num_outputs = s->returns_value ? 1 : s->num_pointers;
     if (jit->num_inputs < 1 || jit->num_inputs > KN_JIT_MAX_INPUTS)
-        return kn_fail(KN_ERR_ARGUMENT, "`%s` takes %d tensors: it may take 1 to %d", s->name, jit->num_inputs,
+        return kn_fail(KN_ERR_ARGUMENT, "`%s` takes %d tensors; it may take 1 to %d", s->name, jit->num_inputs,
                        KN_JIT_MAX_INPUTS);
     if (jit->num_outputs > KN_JIT_MAX_OUTPUTS)
-        return kn_fail(KN_ERR_ARGUMENT, "`%s` gives %d results: at most %d", s->name, jit->num_outputs,
+        return kn_fail(KN_ERR_ARGUMENT, "`%s` gives %d results; at most %d are allowed", s->name, jit->num_outputs,
                        KN_JIT_MAX_OUTPUTS);
     return check_scalars(jit);
 }
@@ -80,7 +81,7 @@ static kn_status set_up_derivative(kn_jit *jit, const char *forward, char *deriv
     }
     s->suits_vectors = s->suits_vectors && jit->forward.signature.suits_vectors; /* it may call functions of the code */
     if (strcmp(s->name, jit->forward.signature.name) == 0)
-        return kn_fail(KN_ERR_ARGUMENT, "the derivative is called `%s` as the function is: it needs a name of its own",
+        return kn_fail(KN_ERR_ARGUMENT, "the derivative is called `%s` like the function; it needs another name",
                        s->name);
     KN_TRY(check_derivative(jit));
     return kn_jit_function_init(&jit->derivative, forward, jit->forward.signature.name, derivative);
@@ -169,8 +170,7 @@ static kn_status resolve_scalars(kn_jit_params *params, const kn_jit *jit, const
             at++;
         if (at == jit->num_scalars)
             return kn_fail(KN_ERR_ARGUMENT,
-                           "%s: there is no number called `%s`: .scalars of kn_jit_elementwise names "
-                           "those there are",
+                           "%s: there is no number called `%s`; .scalars of kn_jit_elementwise lists the numbers",
                            jit->op.name, given[i].name);
         params->scalars[at] = given[i].value;
     }

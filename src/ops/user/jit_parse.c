@@ -196,7 +196,7 @@ static kn_status read_parameter(kn_jit_signature *s, const kn_jit_token *tokens,
     else
         return kn_fail(KN_ERR_ARGUMENT,
                        "line %d: parameter `%.*s` of `%s` must be `T`, an element of a tensor, or `T *`, an output, or "
-                       "else be named in .scalars and be a number: T, float, double, int or long",
+                       "be named in .scalars and be a number: T, float, double, int or long",
                        d.name->line, d.name->length, d.name->start, s->name);
     snprintf(p->type, sizeof p->type, "%.*s", d.type->length, d.type->start);
     if (p->kind == KN_JIT_VALUE)
@@ -211,7 +211,7 @@ static kn_status read_parameters(kn_jit_signature *s, const kn_jit_token *tokens
 {
     int start = 0;
     if (count == 0 || (count == 1 && kn_jit_token_is(tokens, "void")))
-        return kn_fail(KN_ERR_ARGUMENT, "`%s` has no parameters: it takes at least one tensor, `T x`", s->name);
+        return kn_fail(KN_ERR_ARGUMENT, "`%s` has no parameters; it needs at least one tensor, `T x`", s->name);
     for (int i = 0; i <= count; i++) {
         if (i < count && !kn_jit_token_is(&tokens[i], ","))
             continue;
@@ -234,10 +234,10 @@ kn_status kn_jit_parse(kn_jit_signature *signature, char *code, const kn_jit_sca
     KN_TRY(find_last_function(&h, code));
     const int list = h.count > 0 ? find_list(&h) : -1;
     if (list < 1 || !kn_jit_token_is_word(&h.tokens[list - 1]))
-        return kn_fail(KN_ERR_ARGUMENT, "the code holds no function such as `T f(T x) { return x; }`");
+        return kn_fail(KN_ERR_ARGUMENT, "the code has no function such as `T f(T x) { return x; }`");
     const kn_jit_token *name = &h.tokens[list - 1];
     if (name->length >= KN_JIT_NAME)
-        return kn_fail(KN_ERR_ARGUMENT, "line %d: a function's name has at most %d characters", name->line,
+        return kn_fail(KN_ERR_ARGUMENT, "line %d: a function's name may have at most %d characters", name->line,
                        KN_JIT_NAME - 1);
     snprintf(signature->name, sizeof signature->name, "%.*s", name->length, name->start);
     signature->suits_vectors = kn_jit_suits_vectors(code);

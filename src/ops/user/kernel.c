@@ -42,7 +42,7 @@ static bool is_name(const char *name)
     return *name && strspn(name, letters) == strlen(name) && strlen(name) < 60;
 }
 
-/* Makes the kernel's parameters queryable, to check arguments. */
+/* Adds the option that makes the kernel's parameters queryable, to check arguments. */
 static char *with_parameters_told(const char *options)
 {
     kn_text text = {0};
@@ -56,7 +56,7 @@ kn_status kn_kernel_new(kn_user_kernel **kernel, const char *source, const char 
         return kn_fail_argument_null("kn_kernel_new", !kernel ? "kernel" : !source ? "source" : "name");
     if (!is_name(name))
         return kn_fail(KN_ERR_ARGUMENT,
-                       "kn_kernel_new: `%.80s` is no name of a kernel: letters, digits and _, at most "
+                       "kn_kernel_new: `%.80s` is not a kernel name: letters, digits and _, at most "
                        "59",
                        name);
     kn_user_kernel *made = kn_calloc(1, sizeof *made);
@@ -91,10 +91,11 @@ static kn_status check_tensor(const kn_kernel_arg *arg, int index, kn_device *de
     const kn_tensor *tensor = arg->tensor;
     KN_TRY(kn_check_tensor("kn_kernel_run", "tensor", tensor));
     if (kn_device_is_host(kn_device_of(tensor)))
-        return kn_fail(KN_ERR_DEVICE, "argument %d is on the host, which runs no kernels: kn_to(tensor, device)",
-                       index);
+        return kn_fail(
+            KN_ERR_DEVICE,
+            "argument %d is on the host, which runs no kernels: move it to a device with kn_to(tensor, device)", index);
     if (kn_device_of(tensor) != device)
-        return kn_fail(KN_ERR_DEVICE, "the tensors are on two devices, %s and %s: move one, kn_to(tensor, device)",
+        return kn_fail(KN_ERR_DEVICE, "the tensors are on two devices, %s and %s: move one with kn_to(tensor, device)",
                        kn_device_string(device), kn_device_string(kn_device_of(tensor)));
     if (arg->kind == KN_KERNEL_OUTPUT && kn_change_wants_record(tensor) && kn_grad_enabled())
         return kn_fail(KN_ERR_STATE,
@@ -114,7 +115,7 @@ static kn_status check_tensors(const kn_kernel_launch *launch, kn_device **devic
             *device = kn_device_of(launch->args[i].tensor);
         KN_TRY(check_tensor(&launch->args[i], i, *device));
     }
-    return *device ? KN_OK : kn_fail(KN_ERR_ARGUMENT, "no argument is a tensor: it would not know its device");
+    return *device ? KN_OK : kn_fail(KN_ERR_ARGUMENT, "no argument is a tensor, so the device is unknown");
 }
 
 static const char *describe(const kn_kernel_arg *arg)
@@ -122,7 +123,7 @@ static const char *describe(const kn_kernel_arg *arg)
     return is_tensor(arg) ? "a tensor" : arg->kind == KN_KERNEL_LOCAL ? "local memory" : "a number";
 }
 
-/* Drivers take a number for the handle of a memory object without checking, and crash. */
+/* Drivers accept a number as a memory object without checking, and crash. */
 static kn_status check_kinds(const kn_kernel_launch *launch, const kn_parameters *parameters)
 {
     static const char *const kinds[] = {

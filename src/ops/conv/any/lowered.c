@@ -1,12 +1,12 @@
 /* ops/conv/any/lowered.c - convolution as matrix products (ops/gemm/gemm.h), on any device.
  *
- * With X the matrix [taps, pixels] that im2col makes of one image and group (x itself for a 1 x 1 kernel with stride 1
- * and no padding):
+ * With X the im2col matrix [taps, pixels] of one image and group (x itself for a 1 x 1 kernel with stride 1 and no
+ * padding):
  *
  *     y = W X,    dX = W^T dy and dx = col2im(dX),    dW = sum over images of dy X^T
  *
- * Images go in chunks, so that the matrices take a bounded amount of memory; within a chunk either the images or the
- * groups are the batch of one product, whichever are more. */
+ * Images are processed in chunks to bound the workspace; within a chunk the batch of one product is either the images
+ * or the groups, whichever are more. */
 #include "ops/conv/common/conv.h"
 
 #include "ops/gemm/gemm.h"
@@ -17,18 +17,11 @@ typedef struct lowered {
     const kn_conv_problem *problem;
     kn_conv_kernel_shape kernel;
     int64_t element, pixels, taps, outer; /* taps and output channels of one group */
-    int64_t chunk;                        /* images at a time */
-    bool in_place;                        /* x is its own matrix */
+    int64_t chunk;                        /* images per chunk */
+    bool in_place;                        /* x itself is the matrix X */
     kn_buffer *columns;                   /* [chunk][groups][taps][pixels] */
     kn_buffer *products;                  /* backward-weights: [chunk][groups][outer][taps] */
 } lowered;
-
-static size_t choose_items(kn_stream *stream, int64_t elements)
-{
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    return limits->is_cpu ? (size_t)kn_min_i64(elements, 16 * limits->compute_units)
-                          : kn_work_items(limits, elements, 1);
-}
 
 /* Is x the matrix X? */
 static bool reads_each_pixel_once(const kn_conv_shape *s)
@@ -71,7 +64,7 @@ bool kn_conv_supports_lowered(const kn_limits *limits, const void *problem)
     return largest * (s->f64 ? 8 : 4) <= (double)limits->max_allocation;
 }
 
-/* The matrix products of a depthwise convolution would be products with vectors. */
+/* For depthwise convolutions the products would be matrix-vector products. */
 bool kn_conv_prefers_lowered(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
@@ -85,7 +78,7 @@ static void end(lowered *l)
     kn_buffer_free(l->products);
 }
 
-/* Where the matrix X of a chunk starting at image `first` lies. */
+/* The matrix X of a chunk that starts at image `first`. */
 static kn_gemm_operand columns_operand(const lowered *l, int64_t first, bool transposed)
 {
     const kn_conv_operand *x = &l->problem->x;
@@ -102,13 +95,12 @@ static kn_status launch_columns(const lowered *l, kn_stream *stream, const char 
     kn_arg x = kn_conv_arg(s, l->problem->x), columns = kn_arg_buffer(l->columns, 0);
     return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = kernel, .operation = "conv2d",
                   .options = kn_conv_volume_options(&l->problem->shape), .dims = 1,
-                  .global = {choose_items(stream, items)},
+                  .global = {kn_conv_work_items(stream, items)},
                   KN_ARGS(forward ? x : columns, forward ? columns : x, kn_arg_struct(&l->kernel, sizeof l->kernel),
                           kn_arg_i64(first), kn_arg_i64(images)));
 }
 
-/* A product for every image of the chunk and every group. Each operand moves by its own distance per image and per
- * group. */
+/* One product per image of the chunk and group. Each operand has its own stride per image and per group. */
 typedef struct distances {
     int64_t image, group;
 } distances;
@@ -170,7 +162,7 @@ kn_status kn_conv_finish(kn_stream *stream, const kn_conv_problem *problem, kn_c
         return KN_OK;
     return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = "conv_finish", .operation = "conv2d",
                   .options = kn_conv_volume_options(s), .dims = 1,
-                  .global = {choose_items(stream, s->images * channels * pixels)},
+                  .global = {kn_conv_work_items(stream, s->images * channels * pixels)},
                   KN_ARGS(kn_conv_arg(s, has_bias ? problem->bias : y), kn_conv_arg(s, y), kn_arg_i64(s->images),
                           kn_arg_i64(channels), kn_arg_i64(pixels), kn_arg_i32(has_bias),
                           KN_CONV_CUT_ARGS(s->f64, problem->activation)));
@@ -229,7 +221,7 @@ static kn_status backward_weights_chunk(const lowered *l, kn_stream *stream, int
         multiply(l, stream, p, images, y_distances(l), column_distances(l), (distances){weights, l->outer * l->taps}));
     return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = "conv_sum_products",
                   .operation = "conv2d_backward_weights", .options = kn_conv_volume_options(&l->problem->shape),
-                  .dims = 1, .global = {choose_items(stream, weights)},
+                  .dims = 1, .global = {kn_conv_work_items(stream, weights)},
                   KN_ARGS(kn_arg_buffer(l->products, 0), kn_conv_arg(&problem->shape, problem->weight),
                           kn_arg_i64(weights), kn_arg_i64(images), kn_arg_i32(first > 0)));
 }

@@ -1,4 +1,5 @@
-/* ops/conv/common/correlation.c - describes forward and backward-data as correlations, and runs them with a given tile. */
+/* ops/conv/common/correlation.c - describes forward and backward-data as correlations, and runs them with a given
+ * tile. */
 #include "ops/conv/common/correlation.h"
 
 #include <stdio.h>
@@ -142,7 +143,7 @@ kn_conv_residue_class kn_conv_choose_residue(const kn_conv_shape *s, int d, int6
     return r;
 }
 
-/* The rows of dy that dx reads, those that do not exist included. */
+/* The range of rows of dy that dx reads, including rows in the padding. */
 static void range_read(const kn_conv_shape *s, int d, int64_t *low, int64_t *high)
 {
     *low = *high = 0;
@@ -233,7 +234,7 @@ static void free_workspace(kn_conv_workspace *w)
     kn_buffer_free(w->table);
 }
 
-/* `taps` are those of one group; output channels are filled up to whole blocks. */
+/* `taps` is per group; output channels are padded to whole blocks. */
 static kn_status alloc_workspace(kn_conv_workspace *w, kn_stream *stream, const kn_conv_correlation *c, int64_t block,
                                  int64_t taps)
 {

@@ -1,4 +1,4 @@
-/* ops/conv/cpu/band_layout.c - cuts images into bands of rows (cl/conv/cpu/bands.clh). */
+/* ops/conv/cpu/band_layout.c - splits images into bands of rows (cl/conv/cpu/bands.clh). */
 #include "ops/conv/cpu/bands.h"
 
 static int64_t round_up(int64_t n, int64_t step) { return kn_div_up(n, step) * step; }
@@ -57,7 +57,7 @@ static kn_conv_band_axis backward_axis(const kn_conv_shape *s, int d)
     return a;
 }
 
-/* From the distance over which the taps reach to what that means for the planes. */
+/* Derives the planes from the reach of the taps. */
 static void split_by_step(kn_conv_band_axis *a)
 {
     a->phases = (int32_t)kn_min_i64(a->step, (int64_t)a->halo + 1);
@@ -90,7 +90,7 @@ void kn_conv_split_bands(kn_conv_bands *b, int64_t most, int64_t tile)
     kn_conv_band_layout *g = &b->layout;
     int64_t rows = b->rows.rows, halo = b->rows.halo, all = g->images * rows;
     most = kn_max_i64(1, most / tile) * tile;
-    /* The last row of a band takes no more than its pixels, and one image's rows those beyond as well. */
+    /* The last row of a band needs only its own pixels, and an image's last row also those read past it. */
     int64_t per_band = kn_max_i64(0, most - b->columns.rows) / g->pitch + 1;
     g->in_place = g->flat && rows >= tile && 10 * round_up(rows, tile) <= 11 * rows && rows % 512 != 0;
     g->bands_per_image = 0;

@@ -4,11 +4,11 @@
 
 #include <stdio.h>
 
-enum { BAND_BYTES = 384 << 10 }; /* of the band that all result channels pass over: less than half a level-2 cache */
-enum { MAX_TILES = 12 };         /* of a band: then it is long enough */
-enum { PACK_BYTES = 64 << 10 };  /* weights of backward-data above which every cache line must be read in full */
+enum { BAND_BYTES = 384 << 10 }; /* of a band, which is read for every output channel: less than half an L2 cache */
+enum { MAX_TILES = 12 };         /* per band: longer ones gain nothing */
+enum { PACK_BYTES = 64 << 10 };  /* of backward-data's weights; above this they are packed to use full cache lines */
 
-enum { PACKED_BLOCKS = 4 }; /* of a work-item that packs: PACKED in cl/conv/cpu/bands.cl */
+enum { PACKED_BLOCKS = 4 }; /* per packing work-item: PACKED in cl/conv/cpu/bands.cl */
 
 /* Mirror of band_weights in cl/conv/cpu/bands.cl. */
 typedef struct bands_weights {
@@ -25,22 +25,22 @@ typedef struct bands_pass {
     kn_buffer *scratch, *packed;
 } bands_pass;
 
-/* Tiles of channels by vectors; the sums, the vectors loaded and one weight must fit the registers. */
+/* Tiles of channels by vectors; accumulators, loaded vectors and one weight must fit in registers. */
 typedef struct bands_tile {
     int channels, vectors;
 } bands_tile;
 static const bands_tile tiles_of_32[] = {{8, 3}, {6, 4}, {5, 5}, {3, 7}, {2, 8}, {1, 8}},
                         tiles_of_16[] = {{4, 2}, {3, 3}, {2, 4}, {1, 6}};
 
-/* Elements of one band, so that it stays in cache. */
+/* Maximum elements of a band, so that it stays in cache. */
 static int64_t longest_band(const bands_pass *p, int64_t tile)
 {
     int64_t planes = p->bands.layout.inner * kn_conv_band_planes(&p->bands);
     return kn_min_i64(BAND_BYTES / p->element / kn_max_i64(1, planes), MAX_TILES * tile);
 }
 
-/* Cycles of one tap of all: per tile two multiply-adds a cycle, and something for each load; a vector at any address
- * mostly is two. */
+/* Estimated cycles per tap: two multiply-adds per cycle, plus a cost for each load; an unaligned vector usually counts
+ * as two. */
 static double cost_of(const bands_pass *p, bands_tile tile)
 {
     const kn_conv_bands *b = &p->bands;
@@ -93,7 +93,7 @@ static void describe_weights(bands_pass *p)
                                  .column = p->channels};
 }
 
-/* Few items, which keep their memory in cache, where that is much; many, which even out, where it is not. */
+/* Few work-items if their scratch memory is large, so that it stays in cache; otherwise many, for load balance. */
 static void choose_items(bands_pass *p, const kn_limits *limits)
 {
     const kn_conv_shape *s = &p->problem->shape;
@@ -204,7 +204,7 @@ bool kn_conv_supports_bands_data(const kn_limits *limits, const void *problem)
     return supports(limits, problem, true);
 }
 
-/* Of a 1 x 1 kernel's pixels, none left out. */
+/* A 1 x 1 kernel that reads every pixel. */
 static bool is_pointwise(const kn_conv_shape *s)
 {
     kn_conv_bands b;
@@ -212,8 +212,8 @@ static bool is_pointwise(const kn_conv_shape *s)
     return b.layout.flat && s->groups == 1 && s->in_channels >= 16 && s->out_channels >= 16;
 }
 
-/* Fewer result channels than half a vector, which the other ways fill up, and enough taps for a band's copying; with a
- * stride, which vectors along the rows of the image cannot take, any number. */
+/* Fewer output channels than half a vector, which other implementations pad, and enough taps to pay for copying the
+ * band; with a stride, which vectors along image rows do not support, any number of taps. */
 static bool few_channels(const kn_limits *limits, const kn_conv_shape *s, int64_t inner, int64_t outer)
 {
     bool strided = s->stride[1] > 1 || s->stride[2] > 1;
@@ -228,7 +228,7 @@ bool kn_conv_prefers_bands(const kn_limits *limits, const void *problem)
            (is_pointwise(s) || few_channels(limits, s, s->in_channels / s->groups, s->out_channels / s->groups));
 }
 
-/* Images too small to be read in place want weights by whole vectors of channels, as they lie. */
+/* Images too small to be read in place need weights with whole vectors of contiguous channels. */
 bool kn_conv_prefers_bands_data(const kn_limits *limits, const void *problem_)
 {
     const kn_conv_problem *problem = problem_;

@@ -1,4 +1,4 @@
-/* ops/conv/cpu/bands.h - bands of rows as the kernels of cl/conv/cpu/bands.clh take them. */
+/* ops/conv/cpu/bands.h - bands of rows, for the kernels of cl/conv/cpu/bands.cl. */
 #ifndef KN_OPS_CONV_CPU_BANDS_H
 #define KN_OPS_CONV_CPU_BANDS_H
 
@@ -21,19 +21,19 @@ typedef struct kn_conv_band_layout {
 typedef struct kn_conv_bands {
     kn_conv_band_axis rows, columns;
     kn_conv_band_layout layout;
-    int64_t length; /* elements from the first to the last pixel of a band, filled up to whole tiles */
+    int64_t length; /* elements from the first to the last pixel of a band, padded to whole tiles */
 } kn_conv_bands;
 
-/* Whether the bands' int fields can hold the problem. */
+/* Does the problem fit the bands' int fields? */
 bool kn_conv_bands_fit(const kn_conv_shape *s, bool backward);
 
-/* All but the layout's sizes; a 1 x 1 kernel that reads all pixels takes them as so many rows of one. */
+/* Sets all but the layout's sizes; a 1 x 1 kernel that reads all pixels treats each as a row of one. */
 void kn_conv_describe_bands(kn_conv_bands *b, const kn_conv_shape *s, bool backward);
 
-/* Chooses the rows per band so that one is about `most` elements long, in tiles of `tile`, and sets what follows. */
+/* Chooses the rows per band for about `most` elements in tiles of `tile`, and sets the dependent sizes. */
 void kn_conv_split_bands(kn_conv_bands *b, int64_t most, int64_t tile);
 
-static inline int64_t kn_conv_band_planes(const kn_conv_bands *b) /* of one channel */
+static inline int64_t kn_conv_band_planes(const kn_conv_bands *b) /* per channel */
 {
     return (int64_t)b->rows.phases * b->columns.phases;
 }

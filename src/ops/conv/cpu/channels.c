@@ -1,18 +1,18 @@
-/* ops/conv/cpu/channels.c - depthwise convolution of small images on CPU devices, three passes, vectors along the
+/* ops/conv/cpu/channels.c - depthwise convolution of small images on CPU devices, all three passes, vectors along the
  * channels (cl/conv/cpu/channels.cl). */
 #include "ops/conv/cpu/planes.h"
 
 #include <stdio.h>
 
-enum { MAX_TAPS = 9 }; /* at a time: weights or sums, in registers */
-/* A grid and its result, beyond which conv/cpu/planes.cl is better: it does not come back to what it has read, but for
- * the weights it reads twice as much. A grid is as wide as the device's vectors, and so, roughly, are the caches. */
+enum { MAX_TAPS = 9 }; /* at a time: their weights or sums are in registers */
+/* Size of a grid and its result beyond which conv/cpu/planes.cl is faster: that reads its input once, though twice as
+ * much for the weights. Grids scale with the device's vector width, and so, roughly, do the caches. */
 enum { GRID_BYTES = 288 << 10, WEIGHTS_GRID_BYTES = 1 << 20 };
 
 static const char source[] = "conv/cpu/channels.cl";
 
-/* Rows or columns of zeros before the image, so that the first tap of the first pixel finds some, and all of the
- * grid's: the image's, the margins' and what the last tap of the last pixel reaches. */
+/* Rows or columns of zeros before the image, for the first tap of the first pixel; and the grid's total: image, margins
+ * and the reach of the last pixel's last tap. */
 static int64_t margin(int64_t shift, int64_t distance, int64_t taps)
 {
     return kn_max_i64(0, -kn_min_i64(shift, shift + (taps - 1) * distance));
@@ -35,7 +35,7 @@ static void choose_grid(kn_conv_plane_shape *p)
     p->line = rows * p->width;
 }
 
-/* The most that divide the kernel's taps: none is summed twice or left out. */
+/* The largest divisor of the kernel's taps, so that each is summed exactly once. */
 static int64_t taps_at_a_time(const kn_conv_shape *s)
 {
     int64_t taps = kn_conv_taps(s), most = kn_min_i64(taps, MAX_TAPS);
@@ -53,7 +53,7 @@ static void describe(kn_conv_plane_pass *p, const kn_limits *limits, kn_conv_pla
     p->element = s->f64 ? 8 : 4;
     p->vector_width = kn_conv_vector_width(limits, s->f64);
     p->tasks = kn_div_up(shape.channels, p->vector_width);                /* blocks of channels */
-    p->scratch_size = (shape.line + pixels + taps + 1) * p->vector_width; /* and tables of 32-bit integers */
+    p->scratch_size = (shape.line + pixels + taps + 1) * p->vector_width; /* plus tables of 32-bit integers */
     p->scratch_size += shape.read_rows * shape.read_columns + 2 * pixels + taps;
     p->scratch_size = kn_div_up(p->scratch_size, p->vector_width) * p->vector_width;
     snprintf(p->options, sizeof p->options, "%s -DVW=%d -DTAPS=%d", s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
@@ -85,8 +85,8 @@ kn_status kn_conv_channels_backward_weights(kn_stream *stream, const void *probl
 
 /* --- choice ------------------------------------------------------------------------------------------------------- */
 
-/* Offsets within the grid are 32 bits wide; every column of the result need not be one of the image, unlike with
- * conv/cpu/planes.cl, whose rows are the image's. */
+/* Offsets within the grid are 32 bits wide. Unlike in conv/cpu/planes.cl, columns of the result need not be columns of
+ * the image. */
 bool kn_conv_supports_channels(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;

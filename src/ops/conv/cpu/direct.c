@@ -2,8 +2,8 @@
  * (cl/conv/cpu/direct.cl). */
 #include "ops/conv/common/correlation.h"
 
-/* A block of output channels by some pixels. The sums, one vector per channel vector and one value per pixel must fit
- * the registers: the compiler loads all values first. */
+/* A tile of output channels by pixels. The accumulators, one weight vector per channel vector and one value per pixel
+ * must fit in registers: the compiler loads all values first. */
 static kn_status launch(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w,
                         const kn_conv_tile *tile)
 {
@@ -26,11 +26,11 @@ static kn_status launch(kn_stream *stream, const kn_conv_correlation *c, const k
                           kn_arg_i32(c->bias.buffer != NULL), KN_CONV_CUT_ARGS(c->f64, c->activation)));
 }
 
-/* With 32 registers: as many vectors as leave the fewest channels of the last block empty, and the most of those, for
- * they share the values loaded. */
+/* With 32 registers: the number of vectors that wastes the fewest channels in the last block; among equals the largest,
+ * because vectors share loaded values. */
 static kn_conv_tile choose_tile(kn_stream *stream, bool f64, int64_t outer)
 {
-    static const int pixels[] = {0, 0, 10, 7, 6}; /* by vectors */
+    static const int pixels[] = {0, 0, 10, 7, 6}; /* indexed by vectors */
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     int width = kn_conv_vector_width(limits, f64), vectors = 2;
     int64_t least = INT64_MAX;

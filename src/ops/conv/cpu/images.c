@@ -1,8 +1,8 @@
 /* ops/conv/cpu/images.c - convolution forward and backward-data on CPU devices, one pixel of several images at a time
- * (cl/conv/cpu/images.cl): for small images, of which the padding is a large part. */
+ * (cl/conv/cpu/images.cl): for small images with relatively much padding. */
 #include "ops/conv/common/correlation.h"
 
-enum { VECTORS = 2 }; /* along the channels, by as many images as leave registers for their values */
+enum { VECTORS = 2 }; /* along the channels, by as many images as registers allow */
 static int64_t images_per_tile(const kn_limits *limits) { return kn_conv_many_registers(limits) ? 8 : 4; }
 
 typedef struct images_workspace {
@@ -28,7 +28,7 @@ static kn_status correlate(kn_stream *stream, const kn_conv_correlation *c, cons
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     int64_t element = c->f64 ? 8 : 4, blocks = c->grid.groups * kn_div_up(c->grid.outer, block);
-    kn_conv_tap_list taps = c->taps; /* as in the image without padding */
+    kn_conv_tap_list taps = c->taps; /* relative to the unpadded image */
     taps.row_origin -= c->padding.top;
     taps.column_origin -= c->padding.left;
     kn_conv_operand bias = c->bias.buffer ? c->bias : c->weight;
@@ -78,8 +78,7 @@ static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool bac
     return status;
 }
 
-/* How many times fewer multiplications than on the padded image, tiles of which some images are missing counted in
- * full. */
+/* The ratio of multiplications on the padded image to those done here; partial tiles count in full. */
 static double gain(const kn_limits *limits, const kn_conv_shape *s, bool backward)
 {
     double gain = 1;

@@ -1,8 +1,8 @@
-/* ops/conv/cpu/plane_pass.c - what both ways of depthwise convolution do alike: the shapes of planes, work-items and
- * their scratch, shares of the images. */
+/* ops/conv/cpu/plane_pass.c - shared by both implementations of depthwise convolution: plane shapes, work-items and
+ * their scratch memory, shares of the images. */
 #include "ops/conv/cpu/planes.h"
 
-enum { MIN_TASKS = 64 }; /* of backward-weights, whatever the device: the order of sums must not depend on it */
+enum { MIN_TASKS = 64 }; /* of backward-weights; independent of the device, because the order of sums must be */
 
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
 
@@ -47,7 +47,7 @@ kn_conv_plane_shape kn_conv_plane_shape_of_backward(const kn_conv_shape *s)
 
 /* --- forward and backward-data ------------------------------------------------------------------------------------ */
 
-/* Work-items enough to even out, and each with several of `tasks`, for what it prepares once. */
+/* Enough work-items for load balance, each with several of `tasks` to amortise its preparation. */
 static kn_status start_items(kn_conv_plane_pass *p, kn_stream *stream, int64_t tasks)
 {
     const int64_t most = 16 * kn_device_limits(kn_stream_device(stream))->compute_units;
@@ -77,13 +77,14 @@ kn_status kn_conv_run_planes(kn_stream *stream, kn_conv_plane_pass *p, bool back
 
 /* --- backward-weights --------------------------------------------------------------------------------------------- */
 
-/* Shares of the images where there are too few channels to go round; the results of one are the sums themselves. */
+/* Splits the images into shares if there are too few channels for all cores; a single share writes the result
+ * directly. */
 typedef struct plane_shares {
     int64_t shares, images_per_share;
-    kn_buffer *sums, *bias_part; /* NULL where there is one share */
+    kn_buffer *sums, *bias_part; /* NULL with a single share */
 } plane_shares;
 
-/* So many that `tasks` of each, which do not depend on one another, are enough. Frees nothing if it fails. */
+/* Enough shares that there are MIN_TASKS, with `tasks` independent tasks each. Frees nothing on failure. */
 static kn_status choose_shares(plane_shares *b, kn_stream *stream, const kn_conv_problem *problem, int64_t tasks)
 {
     const kn_conv_shape *s = &problem->shape;

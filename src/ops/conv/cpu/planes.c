@@ -5,14 +5,14 @@
 #include <stdio.h>
 
 enum { VECTORS = 4 };             /* at a time: VX in cl/conv/cpu/planes.cl */
-enum { RUN = 1024 };              /* elements of the masks, which should stay in the first-level cache */
-enum { PLANE_BYTES = 256 << 10 }; /* lines longer than that leave the second-level cache */
+enum { RUN = 1024 };              /* elements of the masks, which should stay in the L1 cache */
+enum { PLANE_BYTES = 256 << 10 }; /* longer lines do not fit the L2 cache */
 
 static const char source[] = "conv/cpu/planes.cl";
 
 static int64_t round_up(int64_t n, int64_t step) { return kn_div_up(n, step) * step; }
 
-/* Zeros before and after the line, so that all taps of all its pixels find some. */
+/* Zeros before and after the line, for taps outside the image. */
 static void choose_margins(kn_conv_plane_shape *p, int64_t rows, int64_t vector_width)
 {
     int64_t last_row = p->row_shift + (p->kernel_rows - 1) * p->row_distance,
@@ -25,7 +25,7 @@ static void choose_margins(kn_conv_plane_shape *p, int64_t rows, int64_t vector_
     p->line = round_up(p->line, vector_width);
 }
 
-/* Rows of the result at a time: several, in one line, where it is the line's rows. */
+/* Output rows processed at a time: several, as one line, if they correspond to the line's rows. */
 static void choose_run(kn_conv_plane_shape *p, int64_t vector_width)
 {
     bool same = p->step_rows == 1 && p->step_columns == 1 && p->columns == p->width;
@@ -76,7 +76,7 @@ kn_status kn_conv_planes_backward_weights(kn_stream *stream, const void *problem
 
 /* --- choice ------------------------------------------------------------------------------------------------------- */
 
-/* Every pixel of the result must have one of the line that it stands for. */
+/* Every pixel of the result must correspond to a pixel of the line. */
 bool kn_conv_supports_planes(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;

@@ -1,4 +1,4 @@
-/* ops/conv/cpu/planes.h - depthwise convolution as correlation of planes, for the two ways of doing it: vectors along a
+/* ops/conv/cpu/planes.h - depthwise convolution as correlation of planes, for its two implementations: vectors along a
  * plane's pixels (ops/conv/cpu/planes.c) and along the channels (ops/conv/cpu/channels.c). */
 #ifndef KN_OPS_CONV_CPU_PLANES_H
 #define KN_OPS_CONV_CPU_PLANES_H
@@ -12,20 +12,20 @@ typedef struct kn_conv_plane_shape {
         before, line, rows_per_run, run, gradient_line;
 } kn_conv_plane_shape;
 
-/* Forward and backward-weights: what is read is x, and the result (dy) every stride-th pixel. Backward-data: what is
- * read is dy, every pixel where the stride puts it. `width` is that of the image; from before on 0. */
+/* Forward and backward-weights read x, and the result (dy) is every stride-th pixel. Backward-data reads dy, spread out
+ * by the stride. `width` is the image's; the fields from `before` on are 0. */
 kn_conv_plane_shape kn_conv_plane_shape_of_forward(const kn_conv_shape *s);
 kn_conv_plane_shape kn_conv_plane_shape_of_backward(const kn_conv_shape *s);
 
-/* One pass, plane_pass.c: what a way of doing it describes, and below what running it fills in. The kernels of
- * both take the same arguments. */
+/* A pass (plane_pass.c): first what the implementation sets, then what running it sets. The kernels of both take the
+ * same arguments. */
 typedef struct kn_conv_plane_pass {
     const kn_conv_problem *problem;
     const char *source, *kernel;
     kn_conv_plane_shape shape;
     int64_t element, vector_width;
-    int64_t tasks; /* which do not depend on one another; of backward-weights, those of one share of the images */
-    int64_t scratch_size; /* of a work-item, in elements */
+    int64_t tasks;        /* independent tasks; for backward-weights, per share of the images */
+    int64_t scratch_size; /* elements per work-item */
     char options[KN_CONV_OPTIONS];
     int64_t items, per_item;
     kn_buffer *scratch;

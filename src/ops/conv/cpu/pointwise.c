@@ -1,10 +1,10 @@
-/* ops/conv/cpu/pointwise.c - 1 x 1 convolutions on CPU devices, three passes, as matrix products over the pixels of all
- * images (cl/conv/cpu/pointwise.cl). */
+/* ops/conv/cpu/pointwise.c - 1 x 1 convolutions on CPU devices, all three passes, as matrix products over the pixels of
+ * all images (cl/conv/cpu/pointwise.cl). */
 #include "ops/conv/common/conv.h"
 
-enum { VECTORS = 2 };             /* along the channels, by as many pixels as leave registers for their values */
-enum { CHUNK_BYTES = 128 << 10 }; /* of weights, in a level-2 cache */
-enum { BLOCK_BYTES = 128 << 10 }; /* of results, there too */
+enum { VECTORS = 2 };             /* along the channels, by as many pixels as registers allow */
+enum { CHUNK_BYTES = 128 << 10 }; /* of weights, kept in the L2 cache */
+enum { BLOCK_BYTES = 128 << 10 }; /* of results, likewise */
 
 /* Mirrors of the structs in cl/conv/cpu/pointwise.cl. */
 typedef struct pointwise_grid {
@@ -19,8 +19,8 @@ typedef struct pointwise {
     bool backward;
     pointwise_grid grid;
     pointwise_shape shape;
-    bool in_place;                              /* tiles of pixels are read where they lie */
-    int64_t element, tile, block, tiles, items; /* tile: pixels, block: channels of one; tiles: of all pixels */
+    bool in_place;                              /* tiles of pixels are read without packing */
+    int64_t element, tile, block, tiles, items; /* pixels per tile, channels per block; tiles: in total */
     char options[KN_CONV_OPTIONS];
     kn_buffer *panels, *scratch;
 } pointwise;
@@ -60,21 +60,21 @@ static bool reads_all(const kn_conv_shape *s)
     return true;
 }
 
-/* Tiles of a block: as many as the cache allows, but so few that the cores have about equally many pairs of a block of
- * tiles and one of `channel_blocks`. */
+/* Tiles per block: as many as fit in cache, but few enough that the pairs of tile block and channel block spread evenly
+ * over the cores. */
 static int64_t choose_tiles(const kn_limits *limits, int64_t tiles, int64_t tile_bytes, int64_t channel_blocks,
                             int64_t *items)
 {
     int64_t cores = limits->compute_units, most = kn_max_i64(1, BLOCK_BYTES / tile_bytes);
     for (int64_t blocks = kn_max_i64(1, kn_div_up(tiles, most));; blocks++) {
         int64_t each = kn_max_i64(1, kn_div_up(tiles, blocks)), pairs = kn_div_up(tiles, each) * channel_blocks;
-        *items = kn_min_i64(pairs, 2 * cores); /* two each: a core that was held up leaves the other its second */
+        *items = kn_min_i64(pairs, 2 * cores); /* two each: a delayed core leaves its second to another */
         if (each == 1 || (each <= 4 && pairs >= cores) || 20 * kn_div_up(pairs, cores) * cores <= 21 * pairs)
             return each;
     }
 }
 
-/* So many at a time of `inner` things summed over, `bytes` each. */
+/* Chunk length along the summed dimension of `inner` items, `bytes` each. */
 static int64_t choose_chunk(int64_t inner, int64_t bytes)
 {
     int64_t chunks = kn_max_i64(1, kn_div_up(inner * bytes, CHUNK_BYTES));
@@ -106,7 +106,7 @@ static void describe(pointwise *p, const kn_limits *limits, const kn_conv_proble
 
 static kn_status pack(pointwise *p, kn_stream *stream)
 {
-    enum { TILES = 8, CHANNELS = 32 }; /* of a work-item; TILES: PACKED in cl/conv/cpu/pointwise.cl */
+    enum { TILES = 8, CHANNELS = 32 }; /* per work-item; TILES: PACKED in cl/conv/cpu/pointwise.cl */
     const kn_conv_problem *problem = p->problem;
     const kn_conv_shape *s = &problem->shape;
     int64_t inner = p->shape.inner;
@@ -159,15 +159,14 @@ typedef struct pointwise_product {
     int64_t images, plane, rows, columns, row_stride, column_stride, tiles, chunk, scratch;
 } pointwise_product;
 
-/* About the time it takes with so many rows and columns: that of tiles, full or not, and of transposing the columns'
- * side, which takes that of some rows. */
+/* Estimated time: that of whole tiles, plus transposing the columns' side, which costs as much as a few rows. */
 static double cost_of(int64_t rows, int64_t columns, int64_t tile, int64_t block)
 {
     enum { TRANSPOSING = 9 };
     return (double)(kn_div_up(rows, tile) * tile + TRANSPOSING) * (double)(kn_div_up(columns, block) * block);
 }
 
-/* Whether rows are x's channels and columns dy's instead of the other way round. */
+/* Should rows be x's channels and columns dy's, or vice versa? */
 static bool rows_are_of_x(const kn_conv_shape *s, int64_t tile, int64_t block)
 {
     int64_t in = s->in_channels, out = s->out_channels;
@@ -220,10 +219,10 @@ bool kn_conv_supports_pointwise(const kn_limits *limits, const void *problem)
     return kn_conv_supports_pointwise_data(limits, problem) && reads_all(&((const kn_conv_problem *)problem)->shape);
 }
 
-/* Sums long enough for what is transposed, and blocks of channels that are filled. Bands (bands.c) read larger
- * images in place as well and transpose nothing: there sums must be longer still, unless channels lie so far apart that
- * bands lose more (8 images, in cycles per result: 64 channels to 256 at 56 x 56 pixels 15 % less than theirs; at 28 x
- * 28, 512 to 128 4 % less, 128 to 512 3 % more, 192 to 64 and back up to 10 % more). */
+/* Sums long enough to amortise the transpose, and full channel blocks. Bands (bands.c) also read larger images in place
+ * and transpose nothing: there sums must be longer still, unless channels are so far apart that bands lose more (8
+ * images, in cycles per result: 64 channels to 256 at 56 x 56 pixels 15 % less than theirs; at 28 x 28, 512 to 128 4 %
+ * less, 128 to 512 3 % more, 192 to 64 and back up to 10 % more). */
 static bool beats_bands(int64_t inner, int64_t outer, int64_t block, int64_t pixels)
 {
     return outer > 2 * block && (inner >= 256 || pixels >= 2048);

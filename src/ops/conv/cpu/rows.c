@@ -29,7 +29,7 @@ static kn_status launch(kn_stream *stream, const kn_conv_correlation *c, const k
                           kn_arg_i32(c->bias.buffer != NULL), KN_CONV_CUT_ARGS(c->f64, c->activation)));
 }
 
-/* Channels by rows by vectors: about 16 sums, and as many of them fed by one load as the channels allow. */
+/* Channels by rows by vectors: about 16 accumulators, with each load used for as many channels as possible. */
 static kn_conv_tile choose_tile(kn_stream *stream, bool f64, int64_t outer, int64_t columns)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
@@ -43,8 +43,8 @@ static kn_conv_tile choose_tile(kn_stream *stream, bool f64, int64_t outer, int6
     return tile;
 }
 
-/* Vectors along the channels are at their best with whole vectors of channels and many taps; stores of a tile cost them
- * what some 50 taps do. */
+/* Vectors along the channels (cpu/direct.c) work best with whole vectors of channels and many taps; storing a tile
+ * costs about as much as 50 taps. */
 static bool few(const kn_limits *limits, bool f64, int64_t outer, int64_t taps)
 {
     return 2 * outer <= kn_conv_vector_width(limits, f64) || taps <= 48;
@@ -72,7 +72,7 @@ kn_status kn_conv_rows_forward(kn_stream *stream, const void *problem_)
     return kn_conv_correlate_forward(stream, problem, &tile);
 }
 
-/* Every stride-th pixel of a row of dx is one correlation's. */
+/* Each correlation computes every stride-th pixel of a row of dx. */
 static int64_t shortest_row(const kn_conv_shape *s) { return s->in_size[2] / s->stride[2]; }
 
 bool kn_conv_supports_rows_data(const kn_limits *limits, const void *problem)

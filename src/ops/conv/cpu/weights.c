@@ -3,13 +3,13 @@
 
 /* A tile: VECTORS vectors along the channels by `taps`. */
 enum { VECTORS = 2, TAPS_OF_32_REGISTERS = 10, TAPS_OF_16_REGISTERS = 5 };
-enum { SHARE_PIXELS = 4096 };        /* 512 KiB of repacked dy: half a level-2 cache */
-enum { MIN_PIXELS = 256 };           /* below that a share is mostly overhead */
+enum { SHARE_PIXELS = 4096 };        /* 512 KiB of packed dy: half an L2 cache */
+enum { MIN_PIXELS = 256 };           /* smaller shares are mostly overhead */
 #define MAX_SUMS ((int64_t)64 << 20) /* bytes of the shares' sums */
 
 typedef struct weights_pass {
     const kn_conv_problem *problem;
-    kn_conv_problem swapped; /* what problem points to where x and dy have changed places */
+    kn_conv_problem swapped; /* `problem` points to this if x and dy are swapped */
     kn_conv_padding padding;
     kn_conv_tap_list taps;
     kn_conv_gradient_layout layout;
@@ -26,8 +26,8 @@ bool kn_conv_supports_direct_weights(const kn_limits *limits, const void *proble
     return kn_conv_table_fits(s, s->in_channels);
 }
 
-/* Of a 1 x 1 kernel with a stride a matrix of the pixels read is no larger than dy's, and products with it are faster
- * than strided reading: lowered (8,256,56,56-512 with stride 2: 4.9 ms instead of 6.1). */
+/* For a 1 x 1 kernel with a stride the im2col matrix is no larger than dy, and GEMM on it is faster than strided
+ * reading: lowered (8,256,56,56-512 with stride 2: 4.9 ms instead of 6.1). */
 bool kn_conv_prefers_direct_weights(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
@@ -36,8 +36,8 @@ bool kn_conv_prefers_direct_weights(const kn_limits *limits, const void *problem
     return limits->is_cpu && !gathered;
 }
 
-/* The number of shares depends on the problem alone, so that the sums' order, hence their last bits, do not change with
- * the number of cores. */
+/* The number of shares depends on the problem alone, so that the order of the sums, hence their rounding, does not
+ * change with the number of cores. */
 static void choose_shares(weights_pass *w)
 {
     kn_conv_gradient_layout *g = &w->layout;
@@ -79,8 +79,8 @@ void kn_conv_describe_gradient(const kn_conv_shape *s, const kn_limits *limits, 
                                         .x_column = s->stride[2]};
 }
 
-/* What is repacked costs three passes over memory, what is read in place one. Of a 1 x 1 kernel, whose gradient is the
- * sum over pixels of x and dy alike, the one with fewer channels is repacked. */
+/* Packing costs three passes over memory, reading in place one. For a 1 x 1 kernel, whose gradient is symmetric in x
+ * and dy, the one with fewer channels is packed. */
 static bool swap_sides(weights_pass *w)
 {
     const kn_conv_shape *s = &w->problem->shape;
@@ -169,29 +169,6 @@ static kn_status launch_sums(weights_pass *w, kn_stream *stream)
         .local = {1, 1, 1},
         KN_ARGS(x, kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0), kn_arg_buffer(w->starts, 0), sums,
                 kn_arg_struct(&w->layout, sizeof w->layout)));
-}
-
-kn_status kn_conv_total_gradient(kn_stream *stream, const kn_conv_problem *problem, kn_buffer *sums, int64_t shares,
-                                 kn_buffer *bias_part, int64_t bias_parts, int64_t padded_outer)
-{
-    const kn_conv_shape *s = &problem->shape;
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    bool bias = problem->bias.buffer != NULL;
-    char options[KN_CONV_OPTIONS];
-    if (!sums && !bias)
-        return KN_OK;
-    if (!limits->is_cpu)
-        return kn_conv_total_on_gpu(stream, problem, sums, shares, bias_part, bias_parts, padded_outer);
-    kn_conv_operand bias_target = bias ? problem->bias : problem->weight;
-    kn_conv_options(options, limits, s->f64, VECTORS, "TAPS",
-                    kn_conv_many_registers(limits) ? TAPS_OF_32_REGISTERS : TAPS_OF_16_REGISTERS);
-    return kn_run(
-        stream, .source = "conv/cpu/weights.cl", .kernel = "conv_weights_sum", .operation = "conv2d_backward_weights",
-        .options = options, .dims = 1, .global = {(size_t)(8 * limits->compute_units)}, .local = {1},
-        KN_ARGS(kn_arg_buffer(sums ? sums : bias_part, 0), kn_arg_buffer(bias_part, 0), kn_conv_arg(s, problem->weight),
-                kn_conv_arg(s, bias_target), kn_arg_i64(sums ? s->out_channels * kn_conv_taps(s) : 0),
-                kn_arg_i64(shares), kn_arg_i64(bias ? s->out_channels : 0), kn_arg_i64(bias_parts),
-                kn_arg_i64(s->out_channels / s->groups), kn_arg_i64(padded_outer)));
 }
 
 kn_status kn_conv_direct_backward_weights(kn_stream *stream, const void *problem)

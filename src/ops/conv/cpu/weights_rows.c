@@ -4,10 +4,10 @@
 
 #include <stdio.h>
 
-enum { TAPS = 9 }; /* a 3 x 3 kernel's; by one or two channels of sums */
+enum { TAPS = 9 }; /* of a 3 x 3 kernel; by one or two channels of accumulators */
 enum {
     MIN_ITEMS = 64
-}; /* work-items to aim at, whatever the device: the sums' order must not depend on the number of cores */
+}; /* target number of work-items; constant, because the order of the sums must not depend on the number of cores */
 
 typedef struct rows_pass {
     const kn_conv_problem *problem;
@@ -25,7 +25,7 @@ bool kn_conv_supports_rows_weights(const kn_limits *limits, const void *problem)
     return kn_conv_is_flat(s) && s->stride[2] == 1 && kn_conv_row_vector_width(limits, s->f64, s->out_size[2]) > 0;
 }
 
-/* Repacking dy, which the other way needs, costs what some 50 taps do. */
+/* Packing dy, which the alternative needs, costs about as much as 50 taps. */
 bool kn_conv_prefers_rows_weights(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
@@ -42,7 +42,7 @@ static void describe(rows_pass *w, const kn_limits *limits)
     w->blocks = s->groups * kn_div_up(w->layout.outer, w->channels_per_tile);
     int64_t items = kn_div_up(w->layout.taps, TAPS) * w->blocks;
     int64_t shares = kn_max_i64(1, kn_min_i64(s->images, kn_div_up(MIN_ITEMS, items)));
-    /* And several shares in any case, so that a sum in f32 does not run over all images. */
+    /* At least several shares, so that an f32 sum does not run over all images. */
     shares = kn_max_i64(shares, kn_min_i64(16, s->images));
     w->images_per_share = kn_div_up(s->images, shares);
     w->layout.shares = kn_div_up(s->images, w->images_per_share);

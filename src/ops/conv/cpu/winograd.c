@@ -1,11 +1,11 @@
 /* ops/conv/cpu/winograd.c - convolution forward and backward-data on CPU devices by Winograd's algorithm
- * (cl/conv/cpu/winograd.cl): 3 x 3 and 5 x 5 kernels in steps of one pixel. */
+ * (cl/conv/cpu/winograd.cl): 3 x 3 and 5 x 5 kernels with stride 1. */
 #include "ops/conv/common/correlation.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { MAX_TILES = 160 }; /* of a block whose products stay in the second-level cache */
+enum { MAX_TILES = 160 }; /* per block, so that its products stay in the L2 cache */
 
 /* Mirror of struct winograd_shape in cl/conv/cpu/winograd_tiles.clh. */
 typedef struct winograd_shape {
@@ -14,13 +14,13 @@ typedef struct winograd_shape {
     int64_t tiles, panels, chunk, scratch;
 } winograd_shape;
 
-/* What runs: the shape, operands and what is compiled in. */
+/* A run: shape, operands and compile-time parameters. */
 typedef struct winograd {
     winograd_shape shape;
     kn_conv_operand x, weight, bias, y;
     kn_bounds bounds;
     int vector_width, kernel, tiles, vectors; /* VW, WR, MT, KV */
-    int64_t items;                            /* of work: one per core, for each has scratch of its own */
+    int64_t items;                            /* work-items: one per core, because each has its own scratch memory */
     bool has_bias;
 } winograd;
 
@@ -66,12 +66,12 @@ static void describe(winograd *w, const kn_limits *limits, const kn_conv_problem
 static kn_arg operand(kn_conv_operand o) { return kn_arg_buffer(o.buffer, o.offset * 4); }
 
 static int64_t tiles_of(const winograd_shape *s) { return s->images * s->tile_rows * s->tile_columns; }
-static int64_t blocks_of(const winograd *w) /* of output channels */
+static int64_t blocks_of(const winograd *w) /* output channel blocks */
 {
     return kn_div_up(w->shape.outer, w->vectors * w->vector_width);
 }
 
-/* What winograd_repack needs for a run of tiles, and winograd_gather_taps. */
+/* Scratch elements of winograd_repack for a run of tiles, and of winograd_gather_taps. */
 static int64_t window_size(const winograd *w, int64_t tiles)
 {
     int64_t step = 7 - w->kernel;
@@ -92,7 +92,7 @@ static void choose_many(winograd *w, const kn_limits *limits)
     s->scratch = 36 * s->tiles * (round_up(s->inner, width) + s->panels * block) + window_size(w, s->tiles);
 }
 
-/* From one p to the next of u: the vectors of all p have places in the first-level cache, so no power of 2. */
+/* Stride of u from one p to the next: not a power of 2, so that the vectors of all p fit in the L1 cache. */
 static int64_t u_pitch(const winograd *w)
 {
     return round_up(w->shape.inner, w->vector_width) * w->vectors * w->vector_width + w->vector_width;
@@ -134,8 +134,8 @@ static kn_status run_many(kn_stream *stream, const winograd *w, const char *opti
 
 /* --- few tiles ---------------------------------------------------------------------------------------------------- */
 
-/* As many blocks of tiles as keep the products of one within the second-level cache, and register tiles that leave few
- * of the last one empty. */
+/* As many tiles per block as keep its products in the L2 cache, and register tiles that waste little of the last
+ * one. */
 static void choose_few(winograd *w, const kn_limits *limits)
 {
     winograd_shape *s = &w->shape;
@@ -183,9 +183,9 @@ static kn_status run_few(kn_stream *stream, const winograd *w, const char *optio
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-/* Transformed weights are read again for every 28 tiles, transformed tiles for every 32 output channels. So tiles come
- * first where they fit a cache shared by all, and are less than weights that do not fit the cores' own; or where one
- * block has them all, and so no weight is transformed twice. */
+/* Transformed weights are reread for every 28 tiles, transformed tiles for every 32 output channels. So tiles are
+ * transformed first if they fit the shared cache and are smaller than weights that exceed the cores' own caches; or if
+ * one block holds them all, so that no weight is transformed twice. */
 static bool is_few(const winograd *w)
 {
     int64_t tiles = tiles_of(&w->shape), inner = round_up(w->shape.inner, w->vector_width);
@@ -219,7 +219,8 @@ bool kn_conv_supports_winograd(const kn_limits *limits, const void *problem)
     return kn_conv_is_flat(s) && !s->f64 && (s->kernel_size[1] == 3 || s->kernel_size[1] == 5);
 }
 
-/* How many times fewer multiplications than on the padded image; tiles that the image does not fill are counted. */
+/* The ratio of multiplications of a direct convolution of the padded image to those here; partial tiles count in
+ * full. */
 static double gain(const kn_conv_shape *s, const int64_t *to)
 {
     double step = (double)(7 - s->kernel_size[1]), gain = 1;
@@ -228,8 +229,8 @@ static double gain(const kn_conv_shape *s, const int64_t *to)
     return gain;
 }
 
-/* Transforming weights pays over some tiles, transforming tiles over some channels; and where the padding is a large
- * part, implementations that leave it out have less to do. */
+/* Transforming weights needs several tiles to pay off, transforming tiles several channels; with relatively much
+ * padding, implementations that skip it do less work. */
 static bool prefers(const kn_limits *limits, const kn_conv_shape *s, bool backward)
 {
     const int64_t *to = backward ? s->in_size : s->out_size;

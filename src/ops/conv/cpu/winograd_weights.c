@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 enum { FREQUENCIES = 36 };
-enum { STAGE_BYTES = 128 << 10 }; /* of a strip's repacked channels: stays in the level-2 cache */
-enum { MIN_CHUNK_BYTES = 8 << 20, MAX_CHUNK_BYTES = 64 << 20 }; /* of a chunk's transforms: the level-3 cache */
-enum { ITEMS_PER_UNIT = 8 }; /* work-items per compute unit where each has scratch memory */
+enum { STAGE_BYTES = 128 << 10 }; /* of a strip's packed channels: stays in the L2 cache */
+enum { MIN_CHUNK_BYTES = 8 << 20, MAX_CHUNK_BYTES = 64 << 20 }; /* of a chunk's transforms: the L3 cache */
+enum { ITEMS_PER_UNIT = 8 }; /* work-items per compute unit if each has scratch memory */
 
 /* Mirrors of the structs in cl/conv/cpu/winograd_weights.cl. */
 typedef struct winograd_side {
@@ -22,7 +22,7 @@ typedef struct winograd_plan {
 
 typedef struct winograd_pass {
     const kn_conv_problem *problem;
-    int64_t element, width, taps, tile; /* tile: outputs of a tile in each dimension */
+    int64_t element, width, taps, tile; /* tile: outputs per tile in each dimension */
     int64_t items, all_strips, strips_per_chunk, chunks;
     winograd_side x, dy;
     winograd_chunk chunk;
@@ -42,8 +42,8 @@ bool kn_conv_supports_winograd_weights(const kn_limits *limits, const void *prob
            s->out_channels > 0;
 }
 
-/* The transforms cost as much as some 10 to 20 channels' products. Where the output fills its tiles badly (a 5 x 5
- * kernel on an image of 3 x 3), little is saved. */
+/* The transforms cost about as much as the products of 10 to 20 channels. Little is saved if tiles are mostly empty (a
+ * 5 x 5 kernel on an image of 3 x 3). */
 bool kn_conv_prefers_winograd_weights(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
@@ -68,7 +68,7 @@ static void describe_tiles(winograd_pass *w)
     g->stage = (g->strip_rows * w->tile + overlap) * row / w->element;
     w->all_strips = s->images * g->strips_per_image;
 
-    /* du is read and written once per chunk: where it is large, chunks are too, or there is but one. */
+    /* du is read and written once per chunk: if it is large, so are the chunks, or there is only one. */
     int64_t pairs = w->x.blocks * w->dy.blocks, blocks = w->x.blocks + w->dy.blocks;
     int64_t bytes_of_du = pairs * FREQUENCIES * w->width * w->width * w->element;
     int64_t bytes_of_tile = blocks * FREQUENCIES * w->width * w->element;
@@ -114,7 +114,7 @@ static int64_t room_of_pairs(const winograd_pass *w, int64_t pairs)
 static kn_status alloc_buffers(winograd_pass *w, kn_stream *stream)
 {
     int64_t panel = FREQUENCIES * w->chunk.pitch * w->width;
-    int64_t room = w->width * w->width * w->taps; /* of one work-item, in the step that wants most */
+    int64_t room = w->width * w->width * w->taps; /* per work-item, in the step that needs most */
     if (w->at_once)
         room += room_of_pairs(w, w->plan.c_blocks * w->plan.k_blocks);
     room = kn_max_i64(room, w->chunk.stage);

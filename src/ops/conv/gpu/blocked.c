@@ -1,5 +1,5 @@
-/* ops/conv/gpu/blocked.c - convolution on GPUs as products whose matrices are never made (cl/conv/gpu/blocked.cl),
- * multiplied by the work-items or by tensor cores. */
+/* ops/conv/gpu/blocked.c - convolution on GPUs as implicit GEMM (cl/conv/gpu/blocked.cl), with plain arithmetic or on
+ * tensor cores. */
 #include "ops/gemm/blocked.h"
 #include "base/divisor.h"
 #include "loops/work_size.h"
@@ -32,12 +32,12 @@ typedef struct pack_layout {
     kn_divisor pitch, taps, area, columns;
 } pack_layout;
 
-/* --- the image, where it lies ------------------------------------------------------------------------------------- */
+/* --- pixels ----------------------------------------------------------------------------------------- */
 
 static conv_pixels number_pixels(const kn_conv_correlation *c)
 {
     const kn_conv_grid *g = &c->grid;
-    const kn_conv_padding *p = &c->padding; /* which is not made */
+    const kn_conv_padding *p = &c->padding; /* not materialised */
     return (conv_pixels){.all = (int32_t)(g->images * g->rows * g->columns),
                          .height = (int32_t)p->height,
                          .width = (int32_t)p->width,
@@ -65,11 +65,12 @@ static int64_t x_group(const kn_conv_correlation *c) { return c->taps.inner * c-
 
 /* --- the weights as a matrix -------------------------------------------------------------------------------------- */
 
-/* Those of forward lie along the taps, those of 1 x 1 kernels along the channels either way; others are packed. */
+/* Forward's weights are contiguous along the taps, those of 1 x 1 kernels along the channels in either pass; others are
+ * packed. */
 typedef struct matrix {
     conv_weight_matrix layout;
     kn_conv_operand weight;
-    kn_buffer *packed; /* NULL: they lie so */
+    kn_buffer *packed; /* NULL: used in place */
     bool along_taps;
 } matrix;
 
@@ -202,8 +203,8 @@ static kn_status backward_data(kn_stream *stream, const kn_conv_problem *problem
 
 /* --- backward-weights --------------------------------------------------------------------------------------------- */
 
-/* Blocks of a problem with few weights, the number of shares times as many: enough for any device. Fixed, so that the
- * order of the sums does not depend on it. */
+/* Total blocks to aim for with few weights, shares included: enough for any device. Constant, so that the order of the
+ * sums does not depend on the device. */
 enum { BLOCKS = 1024, MIN_PIXELS = 512 };
 #define MAX_SUMS ((int64_t)256 << 20) /* bytes */
 #define MAX_OFFSET ((int64_t)INT32_MAX)
@@ -215,7 +216,7 @@ static int64_t image_elements(const kn_conv_shape *s)
                       s->out_channels * s->out_size[1] * s->out_size[2]);
 }
 
-/* Pixels per share: the images that it touches are within reach of 32-bit offsets. */
+/* Pixels per share: the images it touches must be within 32-bit offsets. */
 static int64_t choose_share(const kn_conv_shape *s, int64_t element)
 {
     const int64_t area = s->out_size[1] * s->out_size[2], pixels = s->images * area;
@@ -307,8 +308,8 @@ kn_status kn_conv_tensor_backward_weights(kn_stream *stream, const void *problem
     return backward_weights(stream, problem, KN_BLOCK_TF32);
 }
 
-/* Pixels of all images, taps and weights are numbered in 32 bits; the images that a block of pixels touches are within
- * reach of offsets of 32 bits; a group must fit the device. */
+/* Pixels of all images, taps and weights must have 32-bit indices; the images that a block of pixels touches must be
+ * within 32-bit offsets; the work-group must fit the device. */
 static bool supports(const kn_limits *limits, const kn_conv_shape *s, kn_block_arithmetic arithmetic)
 {
     const double most = (double)(MAX_OFFSET - 1024), images = (double)s->images;
@@ -334,9 +335,9 @@ bool kn_conv_supports_tensor(const kn_limits *limits, const void *problem)
     return !s->f64 && supports(limits, s, KN_BLOCK_TF32);
 }
 
-/* On what is no CPU, all but depthwise convolutions: a group of one channel leaves a block all but empty. The other
- * way, lowering, writes and reads a matrix that is as many times the image as the kernel has taps. Benchmark mode
- * corrects the choice. */
+/* On non-CPU devices, all but depthwise convolutions: with one channel per group most of a block is empty. The
+ * alternative, lowering, writes and reads a matrix of the image size times the number of taps. Benchmark mode corrects
+ * the choice. */
 bool kn_conv_prefers_blocked(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;

@@ -1,4 +1,4 @@
-/* ops/conv/gpu/depthwise.c - depthwise convolution on GPUs, three passes (cl/conv/depthwise*.cl). */
+/* ops/conv/gpu/depthwise.c - depthwise convolution on GPUs, all three passes (cl/conv/depthwise*.cl). */
 #include <stdio.h>
 
 #include "base/divisor.h"
@@ -13,9 +13,9 @@ typedef struct depthwise_shape {
     kn_divisor stride_height, stride_width;
 } depthwise_shape;
 
-/* How a pass is cut. Columns of what is read are in vectors of `vector`; an item does `rows` rows of dy. */
+/* Work division of a pass. Input columns are read in vectors of `vector`; a work-item handles `rows` rows of dy. */
 typedef struct depthwise_cut {
-    int kernel, stride; /* as compiled in; kernel 0: neither is */
+    int kernel, stride; /* compile-time values; kernel 0: passed at run time */
     int vector, rows, group;
 } depthwise_cut;
 
@@ -31,7 +31,7 @@ static bool is_compiled_in(const kn_conv_shape *s)
            s->dilation[2] == 1;
 }
 
-/* The widest that all rows of both images, and the images, begin on a whole one of. */
+/* The widest vector to which all rows of both images, and the images themselves, are aligned. */
 static int choose_vector(const kn_conv_problem *problem)
 {
     const kn_conv_shape *s = &problem->shape;
@@ -42,8 +42,8 @@ static int choose_vector(const kn_conv_problem *problem)
     return vector;
 }
 
-/* Rows of n, `more` lines of which are read twice at each cut: 7 or 4, with which less is. Images are 7 * 2^k rows high
- * more often than not. */
+/* Rows per work-item, 7 or 4: whichever rereads less, with `more` rows read twice at each cut. Images often have 7 *
+ * 2^k rows. */
 static int choose_rows(int64_t n, int64_t more)
 {
     const int64_t of_7 = kn_div_up(n, 7) * (7 + more), of_4 = kn_div_up(n, 4) * (4 + more);
@@ -58,7 +58,8 @@ static depthwise_cut choose_cut(const kn_conv_problem *problem, bool data)
     const int64_t more = s->kernel_size[1] - s->stride[1];
     depthwise_cut cut = {.kernel = (int)s->kernel_size[1], .stride = (int)s->stride[1], .group = GROUP};
     cut.vector = choose_vector(problem);
-    /* Registers: a work-item of whole vectors has results enough. With a stride of 2, dx has four for each of dy. */
+    /* Limits registers: with whole vectors a work-item has enough results. With stride 2, dx has four results per
+     * element of dy. */
     bool many = s->f64 || cut.vector == VECTOR_BYTES / 4;
     cut.rows = many || (data && cut.stride == 2) ? 4 : choose_rows(data ? s->in_size[1] : s->out_size[1], more);
     if (many && data && cut.stride == 2)
@@ -99,7 +100,8 @@ static depthwise_shape describe(const kn_conv_shape *s)
                              .stride_width = kn_divisor_of(s->stride[2])};
 }
 
-/* Each item makes block[0] x block[1] of a plane of the result, `planes` of which are those of `channels` channels. */
+/* Each work-item computes block[0] x block[1] of a plane of the result; there are `planes` planes of `channels`
+ * channels. */
 static void cut_result(depthwise_shape *d, int64_t planes, int64_t channels, const int64_t size[3],
                        const int64_t block[2])
 {
@@ -158,8 +160,8 @@ typedef struct depthwise_shares {
     int32_t units, units_per_share, walkers;
 } depthwise_shares;
 
-/* Work-groups that any device has room for, and blocks of rows per work-item that make up for adding the sums: where
- * there are more of them, shares. Fixed, so that the order of the sums depends on the shape alone. */
+/* Work-groups that fill any device, and the range of row blocks per work-item: enough to amortise the final sum, more
+ * are split into shares. Constant, so that the order of the sums depends on the shape alone. */
 enum { GROUPS = 1024, MIN_UNITS = 2, MAX_UNITS = 64 };
 
 typedef struct depthwise_weights_pass {
@@ -168,7 +170,7 @@ typedef struct depthwise_weights_pass {
     depthwise_shape shape;
     depthwise_shares cut_up;
     int64_t shares;
-    kn_buffer *sums, *bias_sums; /* NULL where there is one share */
+    kn_buffer *sums, *bias_sums; /* NULL with a single share */
 } depthwise_weights_pass;
 
 static void choose_shares(depthwise_weights_pass *w)
@@ -192,7 +194,7 @@ static void choose_shares(depthwise_weights_pass *w)
     w->shares = kn_max_i64(1, kn_div_up(units, per_share)) * chunks;
 }
 
-/* Rows that leave no block incomplete, if there are any. */
+/* Rows per block that divide evenly, if possible. */
 static void cut_weights(depthwise_weights_pass *w)
 {
     const kn_conv_shape *s = &w->problem->shape;
@@ -253,7 +255,7 @@ kn_status kn_conv_depthwise_backward_weights(kn_stream *stream, const void *prob
 
 /* --- choice ------------------------------------------------------------------------------------------------------- */
 
-/* Places in a plane, and planes, blocks and work-items, are numbered in 32 bits. */
+/* Offsets in a plane, and planes, blocks and work-items, must have 32-bit indices. */
 static bool is_numbered(const kn_conv_shape *s, int d)
 {
     return (double)s->in_size[d] + (double)s->out_size[d] * (double)s->stride[d] + (double)s->padding[d] +

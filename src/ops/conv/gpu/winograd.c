@@ -1,12 +1,12 @@
-/* ops/conv/gpu/winograd.c - the passes of a convolution on GPUs by Winograd's algorithm: transforms on either side of
- * a batch of matrix products (cl/conv/gpu/winograd.cl; ops/conv/gpu/winograd.h has the formulas). */
+/* ops/conv/gpu/winograd.c - convolution on GPUs by Winograd's algorithm: transforms before and after a batch of matrix
+ * products (cl/conv/gpu/winograd.cl; ops/conv/gpu/winograd.h has the formulas). */
 #include "ops/conv/gpu/winograd.h"
 
 #include "ops/gemm/gemm.h"
 
 #define SOURCE "conv/gpu/winograd.cl"
 
-enum { MAX_ROWS = 4096 }; /* of work-items for weights: more weights than those go round */
+enum { MAX_ROWS = 4096 }; /* of work-items for weights: they loop over more weights */
 
 typedef struct winograd {
     kn_winograd_plan plan;
@@ -14,7 +14,7 @@ typedef struct winograd {
     kn_conv_operand windows, tiles; /* x and y, or dy and dx */
     bool data;                      /* backward-data */
     const char *operation;
-    kn_buffer *u, *v, *m; /* u: transformed weights, or, for their gradients, dy */
+    kn_buffer *u, *v, *m; /* u: transformed weights or, in backward-weights, dy */
     char options[KN_WINOGRAD_OPTIONS];
 } winograd;
 
@@ -45,10 +45,10 @@ static void end(winograd *w)
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
 
-/* Groups as wide as there are tiles, up to 256: a row of a wider group is more whole lines of the matrices. */
+/* Work-groups as wide as there are tiles, up to 256: wider rows write longer contiguous runs of the matrices. */
 static size_t group_of(kn_stream *stream, int64_t places) { return kn_winograd_group(stream, kn_min_i64(256, places)); }
 
-/* v from images first .. first + images - 1, and, before the first products, u from the weights. */
+/* Computes v from images first .. first + images - 1 and, before the first products, u from the weights. */
 static kn_status make_factors(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
 {
     const kn_winograd_image image = kn_winograd_windows(&w->plan, images);
@@ -87,7 +87,8 @@ static kn_status finish_tiles(kn_stream *stream, const winograd *w, int64_t firs
                 kn_arg_i32(has_bias), KN_CONV_CUT_ARGS(w->plan.f64, activation)));
 }
 
-/* Small groups: few weights have many shares to sum, by few work-items, which should be on all compute units. */
+/* Small work-groups: with few weights few work-items sum many shares, and these should spread over all compute
+ * units. */
 static kn_status finish_weights(kn_stream *stream, const winograd *w)
 {
     return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_finish", .operation = w->operation,
@@ -99,7 +100,7 @@ static kn_status finish_weights(kn_stream *stream, const winograd *w)
 
 /* --- forward and backward-data ------------------------------------------------------------------------------------ */
 
-/* The weights lie as [outer][inner] of the forward pass, whichever pass this is. */
+/* The weights are [outer][inner] of the forward pass in all passes. */
 static kn_status multiply(kn_stream *stream, const winograd *w, int64_t images)
 {
     const kn_winograd_plan *p = &w->plan;
@@ -150,7 +151,7 @@ kn_status kn_conv_winograd_gpu_backward_data(kn_stream *stream, const void *prob
 
 /* --- backward-weights --------------------------------------------------------------------------------------------- */
 
-/* All shares are as long as the first: the last one's missing tiles are zeros. A last chunk may have fewer. */
+/* All shares have equal length: the last one is padded with zero tiles. The last chunk may have fewer shares. */
 static kn_status multiply_shares(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
 {
     const kn_winograd_plan *p = &w->plan;

@@ -1,14 +1,14 @@
-/* ops/conv/gpu/winograd_plan.c - Winograd's convolution on GPUs: tiles, chunks, shares, and where it pays. */
+/* ops/conv/gpu/winograd_plan.c - Winograd's convolution on GPUs: tiles, chunks, shares, and when it is preferred. */
 #include "ops/conv/gpu/winograd.h"
 
 #include <stdio.h>
 
 #include "ops/gemm/blocked.h"
 
-enum { WINDOW = 6, LINE = 32 }; /* height and width of a window; tiles to whose multiples rows are filled up */
+enum { WINDOW = 6, LINE = 32 }; /* window height and width; rows are padded to multiples of LINE tiles */
 
-/* Bytes of the transformed tiles of a chunk. Many, because each chunk ends with a round of products, and of transforms,
- * that does not fill the device. */
+/* Bytes of a chunk's transformed tiles. Large, because the last wave of each chunk's products and transforms leaves the
+ * device partly idle. */
 static _Thread_local int64_t most_of_chunk = (int64_t)256 << 20;
 
 int64_t kn_winograd_limit_chunks(int64_t bytes)
@@ -18,8 +18,8 @@ int64_t kn_winograd_limit_chunks(int64_t bytes)
     return before;
 }
 
-/* Gradients of few weights are summed over shares of the tiles, as many as make so many blocks of 64 x 64 results:
- * enough for any device. Fixed, so that the order of the sums does not depend on it. */
+/* Gradients of few weights are summed over shares of the tiles, so that there are BLOCKS blocks of 64 x 64 results:
+ * enough for any device. Constant, so that the order of the sums does not depend on the device. */
 enum { BLOCK = 64, BLOCKS = 1024, MIN_TILES = 256 };
 
 static int64_t round_up(int64_t a, int64_t b) { return kn_div_up(a, b) * b; }
@@ -54,7 +54,7 @@ kn_winograd_plan kn_winograd_plan_of(const kn_conv_shape *s, kn_winograd_pass pa
     const bool data = pass == KN_WINOGRAD_DATA;
     const int64_t in = s->in_channels / s->groups, out = s->out_channels / s->groups, kernel = s->kernel_size[1];
     const int64_t *from = data ? s->out_size : s->in_size, *to = data ? s->in_size : s->out_size;
-    const int64_t reach = data ? kernel - 1 : 0; /* a flipped kernel's first tap */
+    const int64_t reach = data ? kernel - 1 : 0; /* the flipped kernel's first tap */
     kn_winograd_plan plan = {.f64 = s->f64,
                              .element = s->f64 ? 8 : 4,
                              .groups = s->groups,
@@ -80,7 +80,7 @@ int64_t kn_winograd_workspace(const kn_winograd_plan *plan, int64_t channels)
     return KN_WINOGRAD_VALUES * plan->groups * channels * plan->shares * plan->share;
 }
 
-/* --- what the kernels take ---------------------------------------------------------------------------------------- */
+/* --- kernel arguments --------------------------------------------------------------------------------------------- */
 
 static kn_winograd_image image_of(const kn_winograd_plan *plan, int64_t images, int64_t channels, const int64_t size[2])
 {
@@ -125,7 +125,7 @@ kn_arg kn_winograd_tiles_arg(const kn_winograd_plan *plan, kn_conv_operand opera
     return operand_arg(plan, operand, plan->outer, plan->tiles_size, first);
 }
 
-/* The widest vectors, of 4, 2 or 1, that begin where rows, tiles and the operand do. */
+/* The widest vectors, of 4, 2 or 1, to which rows, tiles and the operand are aligned. */
 static int vector_of(const kn_winograd_plan *plan, int64_t width, kn_conv_operand operand)
 {
     int vector = 4;
@@ -153,8 +153,8 @@ size_t kn_winograd_group(kn_stream *stream, int64_t most)
 
 /* --- rows of the tables ------------------------------------------------------------------------------------------- */
 
-/* Tiles, pixels of an image and channels are numbered in 32 bits, and channels (in and out) and products are dimensions
- * of launches, of which there may be 65535. */
+/* Tiles, pixels of an image and channels must have 32-bit indices; channels (in and out) and products are launch
+ * dimensions, limited to 65535. */
 static bool fits(const kn_limits *limits, const kn_conv_shape *s, kn_winograd_pass pass)
 {
     enum { MOST = 30000, MAX_GROUPS = 1024 };
@@ -181,8 +181,8 @@ static bool supports(const kn_limits *limits, const void *problem, kn_winograd_p
            s->in_channels > 0 && s->out_channels > 0 && fits(limits, s, pass);
 }
 
-/* Costs are in multiplications and additions of a device that is busy with nothing else. FLOPS_PER_BYTE take as long as
- * its memory takes for a byte (12 to 14 on data-centre GPUs in f32, more on others), LAUNCH as long as a launch. */
+/* Costs are in flops of a fully used device. FLOPS_PER_BYTE is its compute to bandwidth ratio (12 to 14 on data-centre
+ * GPUs in f32, more on others), LAUNCH the cost of a launch. */
 enum { FLOPS_PER_BYTE = 16, LAUNCH = 300 * 1000 * 1000 };
 
 static double slower_of(double flops, double bytes)
@@ -190,8 +190,8 @@ static double slower_of(double flops, double bytes)
     return flops > bytes * FLOPS_PER_BYTE ? flops : bytes * FLOPS_PER_BYTE;
 }
 
-/* Of products of [rows, k] and [k, columns] in blocks, each compute unit a block at a time; the units that the last
- * round leaves idle cost as much as the others. */
+/* Cost of products of [rows, k] and [k, columns] in blocks, one at a time per compute unit; units idle in the last wave
+ * count too. */
 static double cost_of_blocks(const kn_limits *limits, bool f64, int64_t rows, int64_t columns, int64_t k, int64_t batch)
 {
     const kn_block_arithmetic arithmetic = kn_block_plain(f64);
@@ -206,8 +206,8 @@ static double cost_of_blocks(const kn_limits *limits, bool f64, int64_t rows, in
            rates[s - kn_block_shape_at(0)];
 }
 
-/* The same for the pass: gradients of weights are summed over shares of the pixels that fill the device, whatever
- * computes them. */
+/* The same for the pass: weight gradients are summed over enough shares of the pixels to fill the device in any
+ * implementation. */
 static double cost_of_products(const kn_limits *limits, const kn_winograd_plan *plan, kn_winograd_pass pass, int64_t k,
                                int64_t columns, int64_t batch)
 {
@@ -216,7 +216,7 @@ static double cost_of_products(const kn_limits *limits, const kn_winograd_plan *
     return cost_of_blocks(limits, plan->f64, plan->outer, columns, k, batch);
 }
 
-/* The transforms read and write all that they take and make; the products may wait for memory, too. */
+/* The transforms are limited by memory; the products may be too. */
 static double cost_of_winograd(const kn_limits *limits, const kn_winograd_plan *plan, kn_winograd_pass pass)
 {
     const double element = (double)plan->element, images = (double)plan->images * (double)plan->groups;
@@ -244,7 +244,7 @@ static double cost_of_direct(const kn_limits *limits, const kn_winograd_plan *pl
            LAUNCH;
 }
 
-/* Its errors are larger, and the model has some. */
+/* A margin: Winograd has larger rounding errors, and the cost model is approximate. */
 #define WORTH 0.85
 
 static bool prefers(const kn_limits *limits, const void *problem, kn_winograd_pass pass)
