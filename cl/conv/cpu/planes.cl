@@ -33,7 +33,7 @@
 
 /* masks[v][e]: whether kernel column v reads inside the image. With `taken`, only where the line has a result: rows are
  * then step_rows apart. */
-static inline void write_masks(global MASK *restrict masks, const plane_shape *s, bool taken)
+static inline void write_masks(global MASK *restrict masks, const kn_conv_plane_shape *s, bool taken)
 {
     for (long v = 0; v < s->kernel_columns; v++) {
         const long shift = s->column_shift + v * s->column_distance;
@@ -59,14 +59,14 @@ static inline void fill_line(global T *restrict line, const global T *restrict p
 }
 
 /* Whether the plane read lies in memory as in the line. */
-static inline bool is_line(const plane_shape *s)
+static inline bool is_line(const kn_conv_plane_shape *s)
 {
     return s->spread_rows == 1 && s->spread_columns == 1 && s->read_columns == s->width;
 }
 
 /* Where to read n elements from the line's element `start` on, with what their taps reach: of a plane that is_line in
  * the plane itself, unless they reach over its ends, and only then in the line, into which that much is copied. */
-static inline const global T *find_run(global T *line, const global T *plane, const plane_shape *s, long start, long n)
+static inline const global T *find_run(global T *line, const global T *plane, const kn_conv_plane_shape *s, long start, long n)
 {
     const long last_row = s->row_shift + (s->kernel_rows - 1) * s->row_distance,
                last_column = s->column_shift + (s->kernel_columns - 1) * s->column_distance;
@@ -84,7 +84,7 @@ static inline const global T *find_run(global T *line, const global T *plane, co
 
 #define SUM_VECTORS(name, N)                                                                                           \
     static inline void name(global T *restrict to, const global T *restrict line, const global MASK *restrict masks,   \
-                            const global T *restrict w, const plane_shape *s, T start, T low, T high)                  \
+                            const global T *restrict w, const kn_conv_plane_shape *s, T start, T low, T high)                  \
     {                                                                                                                  \
         V sum[N];                                                                                                      \
         _Pragma("unroll") for (int i = 0; i < N; i++) sum[i] = (V)start;                                               \
@@ -106,7 +106,7 @@ SUM_VECTORS(sum_vector, 1)
 
 /* n elements from the line's element 0 on; of fewer than VX vectors all VX, for which `to` must have room. */
 static inline void sum_run(global T *restrict to, const global T *restrict line, const global MASK *restrict masks,
-                           const global T *restrict w, const plane_shape *s, long n, T start, T low, T high)
+                           const global T *restrict w, const kn_conv_plane_shape *s, long n, T start, T low, T high)
 {
     long e = 0;
     for (; e == 0 || e + VX * VW <= n; e += VX * VW)
@@ -122,7 +122,7 @@ static inline void sum_run(global T *restrict to, const global T *restrict line,
 /* dim 0: planes_per_item planes of the result, numbered channel fastest. A work-item's part of `scratch` holds the
  * line, one run and the masks. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_planes(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y),
-                                                                       KN_OUT(scratch), plane_shape s,
+                                                                       KN_OUT(scratch), kn_conv_plane_shape s,
                                                                        long planes_per_item, long scratch_size,
                                                                        int has_bias, T low, T high)
 {
@@ -187,7 +187,7 @@ static inline __attribute__((always_inline)) void add_pixels(V sum[UX], const gl
 /* Adds to totals[u][v], vectors, for UX kernel rows from u on, what a run of dy, on the line's grid, makes of the line
  * of x. `lanes` are 0, 1, 2, ...; a run shorter than a vector must have room for one. */
 static inline void add_products(global T *restrict totals, const global T *restrict line, const global T *restrict dy,
-                                const global MASK *restrict masks, const plane_shape *s, long u, long v, long n,
+                                const global MASK *restrict masks, const kn_conv_plane_shape *s, long u, long v, long n,
                                 const MASKS lanes)
 {
     const global T *from[UX];
@@ -230,7 +230,7 @@ static inline T sum_plane(const global T *restrict plane, long n)
 /* dim 0: tasks_per_item tasks of all channels of dy by shares of the images, channel fastest. dw is [shares][channels]
  * [taps], db [shares][channels]. `scratch` holds the line of x, that of dy, the masks and the vectors of totals. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch), plane_shape s,
+conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch), kn_conv_plane_shape s,
                     long images_per_share, long shares, long tasks_per_item, long scratch_size, int has_bias)
 {
     KN_BIND_IN(T, x);

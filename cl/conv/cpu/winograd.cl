@@ -17,7 +17,7 @@ static inline void winograd_bias(T *lanes, const global T *bias, int has_bias, i
 
 /* All weights transformed: u[group and block][p][channel][KB], u_p elements from one p to the next. dim 0: group and
  * block, dim 1: `chunk` channels each. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_weights(KN_IN(w), KN_OUT(u), KN_OUT(scratch), winograd_shape s,
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_weights(KN_IN(w), KN_OUT(u), KN_OUT(scratch), kn_winograd_shape s,
                                                                             long u_p)
 {
     KN_BIND_IN(T, w);
@@ -31,7 +31,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_weights(KN_I
 
 /* Many tiles: a work-item takes blocks of tiles through all steps, in scratch of its own that stays in its core's
  * cache. dim 0: runs of blocks, dim 1: group. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_many(KN_IN(x), KN_IN(u), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), winograd_shape s, long u_p,
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_many(KN_IN(x), KN_IN(u), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_winograd_shape s, long u_p,
                                                                          int has_bias, T low, T high)
 {
     KN_BIND_IN(T, x);
@@ -71,7 +71,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_many(KN_IN(x
 
 /* Few tiles, many channels: first all tiles transformed, v[group][channel block][tile][p][VW]. dim 0: channel block,
  * dim 1: group. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_transform(KN_IN(x), KN_OUT(v), KN_OUT(scratch), winograd_shape s, long window_size)
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_transform(KN_IN(x), KN_OUT(v), KN_OUT(scratch), kn_winograd_shape s, long window_size)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, v);
@@ -85,7 +85,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_transform(KN
 
 /* Then a work-item takes blocks of output channels and of tiles, and transforms `chunk` channels' weights at a time,
  * which never leave its core's cache. dim 0: runs of blocks, dim 1: group. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_few(KN_IN(v), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), winograd_shape s, int has_bias,
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_few(KN_IN(v), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_winograd_shape s, int has_bias,
                                                                         T low, T high)
 {
     KN_BIND_IN(T, v);

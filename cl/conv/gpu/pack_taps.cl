@@ -5,16 +5,9 @@
  * Compiled in: T. */
 #include "common/koine.clh"
 #include "common/divide.clh"
+#include "conv/gpu/blocked.h"
 
-typedef struct pack_layout {
-    long group, channel, inner; /* elements of w from one to the next */
-    int first, row, column;     /* of the kernel's first place that is used, from one row and column to the next that are */
-    int count;                  /* of elements written */
-    kn_divisor pitch, taps;     /* channels, filled up; taps of one group */
-    kn_divisor area, columns;   /* taps of one channel; of a row of the kernel */
-} pack_layout;
-
-kernel void conv_pack_taps(KN_IN(w), KN_OUT(packed), pack_layout p, int channels)
+kernel void conv_pack_taps(KN_IN(w), KN_OUT(packed), kn_conv_pack_layout p, int channels)
 {
     KN_BIND_IN(T, w);
     KN_BIND_OUT(T, packed);

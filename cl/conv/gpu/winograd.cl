@@ -22,19 +22,12 @@
 #include "common/divide.clh"
 #define V T
 #include "conv/common/winograd.clh"
+#include "conv/gpu/winograd.h"
 
 #define VECTOR_JOIN_(a, b) a##b
 #define VECTOR_JOIN(a, b) VECTOR_JOIN_(a, b)
 #define XVECTOR VECTOR_JOIN(T, XN)
 #define YVECTOR VECTOR_JOIN(T, YN)
-
-/* The image that tiles are cut from, or put together to. */
-typedef struct winograd_image {
-    long plane;                      /* height * width */
-    int height, width, top, left;    /* where the first tile, or its window, starts */
-    uint channels, tiles, places;    /* tiles: of all images; places: shares times their width, those from `tiles` on hold zeros */
-    kn_divisor share, columns, rows; /* width of a share; tiles of a row, rows of an image */
-} winograd_image;
 
 /* Of a work-item: its tile's image and channel, and row and column there. */
 typedef struct winograd_place {
@@ -42,7 +35,7 @@ typedef struct winograd_place {
     int row, column;
 } winograd_place;
 
-static inline __attribute__((always_inline)) void winograd_find(winograd_place *place, const winograd_image *s, uint tile, uint channel)
+static inline __attribute__((always_inline)) void winograd_find(winograd_place *place, const kn_winograd_image *s, uint tile, uint channel)
 {
     const uint line = kn_quotient(tile, s->columns), image = kn_quotient(line, s->rows);
     place->plane = ((long)image * s->channels + channel) * s->plane;
@@ -51,7 +44,7 @@ static inline __attribute__((always_inline)) void winograd_find(winograd_place *
 }
 
 /* Where the WP values of a tile and channel start, `channels * share` apart. */
-static inline __attribute__((always_inline)) long winograd_start(const winograd_image *s, uint tile, uint channel)
+static inline __attribute__((always_inline)) long winograd_start(const kn_winograd_image *s, uint tile, uint channel)
 {
     const uint share = kn_quotient(tile, s->share);
     return ((long)share * WP * s->channels + channel) * s->share.divisor + kn_remainder(tile, share, s->share);
@@ -84,7 +77,7 @@ static inline __attribute__((always_inline)) void winograd_load_row(T *to, const
 /* --- before the products ------------------------------------------------------------------------------------------ */
 
 /* v = B^T x B for a window of x. */
-static inline __attribute__((always_inline)) void winograd_transform_window(global T *v, const global T *x, const winograd_image *s, uint tile, uint channel)
+static inline __attribute__((always_inline)) void winograd_transform_window(global T *v, const global T *x, const kn_winograd_image *s, uint tile, uint channel)
 {
     winograd_place place;
     winograd_find(&place, s, tile, channel);
@@ -109,7 +102,7 @@ static inline __attribute__((always_inline)) void winograd_transform_window(glob
 }
 
 /* d = A dy A^T for a tile of dy. */
-static inline __attribute__((always_inline)) void winograd_transform_tile(global T *d, const global T *dy, const winograd_image *s, uint tile, uint channel)
+static inline __attribute__((always_inline)) void winograd_transform_tile(global T *d, const global T *dy, const kn_winograd_image *s, uint tile, uint channel)
 {
     winograd_place place;
     winograd_find(&place, s, tile, channel);
@@ -166,7 +159,7 @@ static inline __attribute__((always_inline)) void winograd_transform_weights(glo
 
 /* Both factors of the products in one launch, forward and backward-data. dim 0: tile, dim 1: channel, and, after the
  * last one, rows of pairs of channels, if any. */
-kernel void winograd_gpu_factors(KN_IN(x), KN_IN(w), KN_OUT(v), KN_OUT(u), winograd_image s, long pairs, int flipped)
+kernel void winograd_gpu_factors(KN_IN(x), KN_IN(w), KN_OUT(v), KN_OUT(u), kn_winograd_image s, long pairs, int flipped)
 {
     const uint tile = get_global_id(0), channel = get_global_id(1);
     KN_BIND_IN(T, x);
@@ -183,7 +176,7 @@ kernel void winograd_gpu_factors(KN_IN(x), KN_IN(w), KN_OUT(v), KN_OUT(u), winog
 }
 
 /* Both factors, backward-weights. dim 0: tile, dim 1: channel of x, then of dy. */
-kernel void winograd_gpu_gradient_factors(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(d), winograd_image s, winograd_image t)
+kernel void winograd_gpu_gradient_factors(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(d), kn_winograd_image s, kn_winograd_image t)
 {
     const uint tile = get_global_id(0), channel = get_global_id(1);
     KN_BIND_IN(T, x);
@@ -201,7 +194,7 @@ kernel void winograd_gpu_gradient_factors(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT
 /* --- after the products ------------------------------------------------------------------------------------------- */
 
 /* y = cut(A^T m A + bias). dim 0: tile, dim 1: channel. */
-kernel void winograd_gpu_output(KN_IN(m), KN_IN(bias), KN_OUT(y), winograd_image s, int has_bias, T low, T high)
+kernel void winograd_gpu_output(KN_IN(m), KN_IN(bias), KN_OUT(y), kn_winograd_image s, int has_bias, T low, T high)
 {
     const uint tile = get_global_id(0), channel = get_global_id(1);
     if (tile >= s.tiles || channel >= s.channels)

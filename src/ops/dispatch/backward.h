@@ -5,6 +5,7 @@
  * outputs are gradients of X's inputs, "grad_" before their names; that of an input that is not given is skipped. Its
  * parameters are X's.
  *
+ *     extern const kn_op kn_avg_pool2d_backward_op; // ahead of kn_avg_pool2d_op
  *     const kn_op kn_avg_pool2d_backward_op = {KN_BACKWARD_OP(avg_pool2d),
  *                                              .inputs = {"grad", "x"},
  *                                              .outputs = {"grad_x"}};
@@ -14,7 +15,6 @@
 #define KN_OPS_DISPATCH_BACKWARD_H
 
 #include "ops/dispatch/invoke.h"
-#include "ops/operators.h"
 
 kn_status kn_backward_enter(kn_entry *entry);
 kn_status kn_backward_shape(kn_call *call);

@@ -216,6 +216,7 @@ static kn_status max_pool_reference(const kn_call *call)
                                 .backward_work = kn_pool_max_backward_work,                                            \
                                 .detail = &(kn_pool_kind){.dims = count, .indices = with_indices}};
 #define MAX_POOLS(count)                                                                                               \
+    extern const kn_op kn_max_pool##count##d_with_indices_backward_op;                                                 \
     MAX_POOL(max_pool##count##d, count, false, "result")                                                               \
     MAX_POOL(max_pool##count##d_with_indices, count, true, "result", "indices")                                        \
     const kn_op kn_max_pool##count##d_with_indices_backward_op = {                                                     \
