@@ -69,7 +69,7 @@ static inline void kn_fork_rng_leave(kn_rng_fork **fork)
     kn_fork_rng_end(*fork);
 }
 
-/* uniform [0, 1): 24 bits for f32, 11 for f16, 53 for f64 / standard normal (Box-Muller). */
+/* uniform [0, 1): 24 bits for f32, 11 for f16, 8 for bf16, 53 for f64 / standard normal (Box-Muller). */
 KN_API kn_tensor *kn_rand_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 KN_API kn_tensor *kn_randn_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 

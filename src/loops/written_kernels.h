@@ -21,6 +21,7 @@ typedef struct kn_kernel_request {
     const void *code, *form;
     size_t form_size; /* bytes; compared bytewise */
     kn_kernel_writer write;
+    bool is_users; /* there is code of the user's in it */
 } kn_kernel_request;
 
 /* The kernel, written on first request. Lives until kn_written_kernels_free. */
@@ -32,5 +33,8 @@ void kn_written_kernels_free(kn_written_kernels *kernels);
 /* Build options: literals are single precision unless the compute type is double, because double literals do not mix
  * with float vectors. `uses_f64`: double is also read or written. */
 const char *kn_written_kernel_options(bool computes_f64, bool uses_f64);
+
+/* The end of the name of the macro (cl/pointwise/elements.clh) that stores values of dtype `compute` as `dtype`. */
+const char *kn_store_kind(int compute, int dtype);
 
 #endif

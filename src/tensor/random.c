@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "tensor/element.h"
@@ -21,10 +22,14 @@ typedef struct draw {
     double a, b;
     int64_t low;
     uint64_t range;
-    bool half; /* uniform, to be converted to half: only as many bits as half holds, so that nothing rounds to 1 */
+    uint32_t mask; /* the bits of a word that count in float32; 0: all */
 } draw;
 
-#define HALF_BITS 0xffe00000u /* the upper 11 bits of a word; as in cl/tensor/random.cl */
+/* Uniform numbers to be rounded to float16 or bfloat16 have as many bits as these hold, so that none rounds to 1. */
+static uint32_t mask_for(kn_dtype dtype)
+{
+    return dtype == KN_F16 ? 0xffe00000u : dtype == KN_BF16 ? 0xff000000u : UINT32_MAX;
+}
 
 /* 32-bit words per element: two for doubles and integers, else one. */
 static int words_per_element(const draw *d, kn_dtype dtype)
@@ -38,7 +43,7 @@ static int words_per_element(const draw *d, kn_dtype dtype)
 
 static void host_real_pair(double out[2], const draw *d, bool f64, const uint32_t *w)
 {
-    uint32_t bits = d->half ? HALF_BITS : UINT32_MAX;
+    const uint32_t bits = d->mask ? d->mask : UINT32_MAX;
     double u0 = f64 ? kn_uniform_f64(w[0], w[1]) : kn_uniform_f32(w[0] & bits);
     double u1 = f64 ? kn_uniform_f64(w[2], w[3]) : kn_uniform_f32(w[1] & bits);
     if (d->kind == DRAW_UNIFORM && f64) {
@@ -97,8 +102,10 @@ static kn_status draw_on_device(kn_tensor *tensor, const draw *d, kn_philox stat
     if (whole)
         snprintf(options, sizeof options, "-DT=float -DB=%s%s", kn_dtype_cl(tensor->dtype),
                  tensor->dtype == KN_F64 ? " -DKN_USE_F64" : "");
+    else if (d->mask)
+        snprintf(options, sizeof options, "%s -DMASK=0x%xu", kn_dtype_options(tensor->dtype), (unsigned)d->mask);
     else
-        snprintf(options, sizeof options, "%s%s", kn_dtype_options(tensor->dtype), d->half ? " -DKN_FOR_HALF" : "");
+        snprintf(options, sizeof options, "%s", kn_dtype_options(tensor->dtype));
     kn_arg args[6] = {kn_arg_tensor(tensor), kn_arg_seed(&state), kn_arg_draw_offset(&state), kn_arg_i64(n)};
     int count = 4;
     if (d->kind == DRAW_RANDINT) {
@@ -128,18 +135,17 @@ static kn_status draw_contiguous(kn_tensor *tensor, const draw *d)
                                                       : draw_on_device(tensor, d, state);
 }
 
-/* Non-contiguous tensors and half are drawn into a temporary and copied. */
+/* Non-contiguous tensors, float16 and bfloat16 are drawn into a temporary and copied. */
 static kn_status draw_into(kn_tensor *tensor, const draw *d)
 {
-    bool half = tensor->dtype == KN_F16;
+    const kn_dtype dtype = kn_compute_type(tensor->dtype);
     kn_tensor_bump_version(tensor);
-    if (kn_is_contiguous(tensor) && !half)
+    if (kn_is_contiguous(tensor) && dtype == tensor->dtype)
         return draw_contiguous(tensor, d);
     kn_tensor *temporary;
-    KN_TRY(
-        kn_tensor_new(&temporary, half ? KN_F32 : tensor->dtype, tensor->ndim, tensor->shape, tensor->storage->device));
+    KN_TRY(kn_tensor_new(&temporary, dtype, tensor->ndim, tensor->shape, tensor->storage->device));
     draw drawn = *d;
-    drawn.half = half && d->kind == DRAW_UNIFORM;
+    drawn.mask = d->kind == DRAW_UNIFORM ? mask_for(tensor->dtype) : 0;
     kn_status status = draw_contiguous(temporary, &drawn);
     if (status == KN_OK)
         status = kn_tensor_copy(tensor, temporary);

@@ -19,8 +19,8 @@ static kn_tensor *build_linear(kn_tensor *const *x, const void *params)
 }
 
 /* clang-format off */
-#define RELU &(const kn_linear_options){.activation = KN_ACTIVATION_RELU}
-#define RELU6 &(const kn_linear_options){.activation = KN_ACTIVATION_RELU6}
+#define RELU &(const kn_linear_params){.activation = KN_ACTIVATION_RELU}
+#define RELU6 &(const kn_linear_params){.activation = KN_ACTIVATION_RELU6}
 #define PRODUCT(name, k, a, b) {"matmul/" name, build_matmul, {a, b}, .reduction = k, .tables = "gemm"}
 
 OP_ROWS_BEGIN
@@ -91,6 +91,8 @@ static const op_row rows[] = {
      .no_gradient = true, .layouts = true, .tables = "matmul_f16"},
     {"linear/f16_relu", build_linear, {WHOLE(KN_F16, -9, 9, 2, 7, 5), WHOLE(KN_F16, -9, 9, 3, 5)}, RELU,
      .no_gradient = true, .tables = "matmul_f16"},
+    {"matmul/bf16", build_matmul, {WHOLE(KN_BF16, -9, 9, 7, 5), WHOLE(KN_BF16, -9, 9, 5, 3)}, .no_gradient = true,
+     .tables = "matmul_f16"},
     {"matmul/f16", build_matmul, {WHOLE(KN_F16, -9, 9, 7, 5), WHOLE(KN_F16, -9, 9, 5, 3)}, .no_gradient = true,
      .layouts = true, .tables = "matmul_f16"},
     {"linear/relu_no_batch", build_linear, {FLOATS(0, 5), FLOATS(3, 5), FLOATS(3)}, RELU},

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/full.h"
 #include "support/op_run.h"
 
 static bool take_bytes(op_bytes *bytes, const kn_tensor *tensor)
@@ -67,26 +66,9 @@ static bool execute_in_scope(op_run *run, op_result *result)
     return run_backward(run, output, leaves, result);
 }
 
-/* Kernels in f64 are those in f32 with another type, and PoCL's optimiser takes longest of all: without it, unless
- * everything is asked for, or arithmetic takes longer. Nothing runs here whose threads might read the environment. */
-static void choose_optimizer(const op_run *run)
-{
-    static const char name[] = "POCL_EXTRA_BUILD_FLAGS";
-    static bool asked, decided_outside;
-    decided_outside = asked ? decided_outside : getenv(name) != NULL;
-    asked = true;
-    if (decided_outside || test_full())
-        return;
-    if (run->dtype == KN_F64 && !run->row->large)
-        setenv(name, "-cl-opt-disable", 1);
-    else
-        unsetenv(name);
-}
-
 bool op_execute(op_run *run, op_result *result, bool observe)
 {
     memset(result, 0, sizeof *result);
-    choose_optimizer(run);
     kn_error_clear();
     kn_manual_seed(1);
     if (observe)

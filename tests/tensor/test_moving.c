@@ -19,7 +19,7 @@ TENSOR_TEST(test_to_is_the_same_tensor)
 
 TENSOR_TEST(test_to_and_back)
 {
-    static const kn_dtype dtypes[] = {KN_F64, KN_F32, KN_F16, KN_I64, KN_I32, KN_U8, KN_BOOL};
+    static const kn_dtype dtypes[] = {KN_F64, KN_F32, KN_F16, KN_BF16, KN_I64, KN_I32, KN_I16, KN_I8, KN_U8, KN_BOOL};
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
         kn_tensor *x = kn_ones(KN_SHAPE(2, 3), .dtype = dtypes[i]);
         kn_zero_(kn_select(x, 0, 1));
@@ -100,12 +100,12 @@ TENSOR_TEST(test_current_device)
     assert_ptr_equal(kn_device_of(kn_ones(KN_SHAPE(1))), last);
     CHECK_OK(kn_device_set_current(first));
     assert_ptr_equal(kn_device_of(kn_ones(KN_SHAPE(1), .device = last)), last);
-    kn_device *named = NULL;
-    CHECK_OK(kn_device_open(&named, kn_device_string(last)));
+    kn_device *named = kn_device_open(kn_device_string(last));
+    CHECK_NEW(named);
     assert_ptr_equal(named, last);
-    CHECK_OK(kn_device_open(&named, "host"));
+    CHECK_NEW(named = kn_device_open("host"));
     assert_ptr_equal(named, kn_device_host());
-    assert_int_equal(kn_device_open(&named, "no such device"), KN_ERR_DEVICE);
+    assert_int_equal(kn_status_of(named = kn_device_open("no such device")), KN_ERR_DEVICE);
     CHECK_ERROR(KN_ERR_DEVICE, "no such device", kn_device_string(first));
     assert_null(kn_device_at(kn_device_count()));
     assert_int_not_equal(kn_error_status(), KN_OK);

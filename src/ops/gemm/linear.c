@@ -1,7 +1,9 @@
 /* ops/gemm/linear.c - torch.nn.functional.linear: y = x weight^T + bias, with the bias added in the product's
  * epilogue. */
-#include <koine/functional.h>
-#include <koine/ops.h>
+#include <koine/matmul.h>
+#include <koine/pointwise.h>
+#include <koine/reduce.h>
+#include <koine/shape.h>
 
 #include "autograd/work.h"
 #include "base/text.h"
@@ -29,14 +31,14 @@ static kn_status check_shapes(const kn_tensor *x, const kn_tensor *weight, const
     return KN_OK;
 }
 
-static kn_activation activation_of(const kn_linear_options *options) { return options->activation; }
+static kn_activation activation_of(const kn_linear_params *options) { return options->activation; }
 
 static kn_status linear_shape(kn_call *call)
 {
     const kn_tensor *x = call->inputs[0], *weight = call->inputs[1];
     int64_t shape[KN_MAX_DIMS];
     KN_TRY(kn_call_check_same_dtype(call, 0, 2));
-    if (x->dtype != KN_F16)
+    if (!kn_dtype_is_reduced(x->dtype))
         KN_TRY(kn_call_check_floating(call, 0));
     KN_TRY(check_shapes(x, weight, call->num_inputs > 2 ? call->inputs[2] : NULL));
     for (int d = 0; d < x->ndim; d++)
@@ -206,12 +208,12 @@ static kn_status linear_reference(const kn_call *call)
     return KN_OK;
 }
 
-static const kn_op_param linear_row[] = {KN_PARAM(kn_linear_options, activation, .values = kn_activation_names)};
+static const kn_op_param linear_row[] = {KN_PARAM(kn_linear_params, activation, .values = kn_activation_names)};
 const kn_op kn_linear_op = {
     .name = "linear",
     .inputs = {"x", "weight", "?bias"},
     .dtypes = {KN_DTYPES_FLOATING},
-    .params = KN_PARAMS(kn_linear_options, linear_row, KN_LINEAR_DEFAULTS),
+    .params = KN_PARAMS(kn_linear_params, linear_row, KN_LINEAR_DEFAULTS),
     .shape = linear_shape,
     .forward = linear_forward,
     .backward = linear_backward,
@@ -221,9 +223,9 @@ const kn_op kn_linear_op = {
     .backward_work = linear_backward_work,
 };
 
-kn_linear_options kn_linear_options_init(void) { return (kn_linear_options){KN_LINEAR_DEFAULTS}; }
+kn_linear_params kn_linear_params_init(void) { return (kn_linear_params){KN_LINEAR_DEFAULTS}; }
 
-kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_options *options)
+kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_params *options)
 {
     return kn_invoke(&kn_linear_op, options, x, weight, bias);
 }
