@@ -195,9 +195,13 @@ static void a_cache_that_cannot_be_written(void **state)
 static void the_devices_compute_right(void **state)
 {
     (void)state;
-    if (getenv("OCL_ICD_VENDORS")) /* the devices are registered in a folder that this machine has not */
-        skip();
-    run_result r = run_shell("KOINE_DOCTOR_ROOT='%s' '%s' doctor", machine("numbers"), KOINE_PROGRAM);
+    const char *root = machine("numbers"), *vendors = getenv("OCL_ICD_VENDORS");
+    if (vendors) { /* where the devices are registered */
+        char place[1024];
+        snprintf(place, sizeof place, "%s/pocl.icd", vendors + 1);
+        put_file(root, place, "libpocl.so.2\n");
+    }
+    run_result r = run_shell("KOINE_DOCTOR_ROOT='%s' '%s' doctor", root, KOINE_PROGRAM);
     assert_status(r, 0);
     assert_contains(r.output, "operations agree with their references");
     run_free(&r);

@@ -11,7 +11,7 @@
 
 typedef struct options {
     const char *only, *device, *dtype, *forced;
-    bool list, times, all_operators, no_gradient, as_gpu, tensor_cores, as_avx2, as_neon;
+    bool list, times, first, plain, all_operators, no_gradient, as_gpu, tensor_cores, as_avx2, as_neon;
     int shard, num_shards; /* tables shard, shard + num_shards, ... counted from 1; 0: all */
     const char *program;
 } options;
@@ -128,7 +128,8 @@ static void check_case(op_run *run, const options *chosen)
             op_check_gradient(run);
         if (run->dtype == KN_F32 && has_f64 && !run->row->no_gradient && compares_gradients(run, chosen))
             check_f32_gradients(run, &result);
-        op_check_implementations(run, &result);
+        if (!chosen->plain || test_full())
+            op_check_implementations(run, &result);
         check_twin_device(run, &result);
     }
     op_result_free(&result);
@@ -144,7 +145,9 @@ static bool selected(const options *chosen, const op_row *row, op_layout layout)
 {
     char name[160];
     snprintf(name, sizeof name, "%s@%s", row->name, op_layout_name(layout));
-    if ((row->full || (row->large && chosen->as_gpu)) && !test_full())
+    if ((row->full || (row->large && (chosen->as_gpu || chosen->plain))) && !test_full())
+        return false;
+    if (chosen->plain && layout != LAYOUT_PLAIN && !test_full())
         return false;
     return !chosen->only || strncmp(name, chosen->only, strlen(chosen->only)) == 0;
 }
@@ -172,13 +175,13 @@ static bool depends_on_dtype(const op_row *row)
 }
 
 /* Unless everything is asked for, other layouts than the plain one run only in f32, since it is the views that matter
- * there; and runs that repeat the rows under other conditions take f64 only on a family's basic shapes, those with
- * layouts. */
+ * there; and runs that repeat the rows under other conditions take f64 only on the basic shapes, those with layouts, of
+ * families that have several implementations. */
 static bool runs_in_f64(const options *chosen, const op_row *row, kn_device *device, op_layout layout)
 {
     if (!kn_device_limits(device)->has_f64 || test_full())
         return kn_device_limits(device)->has_f64;
-    return layout == LAYOUT_PLAIN && (row->layouts || !chosen->no_gradient);
+    return layout == LAYOUT_PLAIN && ((row->layouts && row->tables) || !chosen->no_gradient);
 }
 
 static void run_row(const options *chosen, const op_row *row, kn_device *device, totals *sum)
@@ -216,12 +219,25 @@ static void list_row(const options *chosen, const op_row *row)
             printf("%s@%s\n", row->name, op_layout_name((op_layout)layout));
 }
 
+/* Whether it is the first row of its family: "family/case". */
+static bool is_first(const op_table *table, int index)
+{
+    const char *name = table->rows[index].name;
+    const size_t length = strcspn(name, "/") + 1;
+    for (int i = 0; i < index; i++)
+        if (strncmp(table->rows[i].name, name, length) == 0)
+            return false;
+    return true;
+}
+
 static void run_tables(const options *chosen, const op_table *const *tables, kn_device *device, totals *sum)
 {
     for (int t = 0; tables[t]; t++) {
         if (chosen->num_shards > 0 && t % chosen->num_shards != chosen->shard - 1)
             continue;
         for (int i = 0; i < tables[t]->count; i++) {
+            if (chosen->first && !test_full() && !is_first(tables[t], i))
+                continue;
             if (chosen->list)
                 list_row(chosen, &tables[t]->rows[i]);
             else
@@ -245,6 +261,10 @@ static bool parse_options(options *chosen, int argc, char **argv)
             chosen->list = true;
         else if (strcmp(argv[i], "--times") == 0)
             chosen->times = true;
+        else if (strcmp(argv[i], "--first") == 0)
+            chosen->first = true;
+        else if (strcmp(argv[i], "--plain") == 0)
+            chosen->plain = true;
         else if (strcmp(argv[i], "--all-operators") == 0)
             chosen->all_operators = true;
         else if (strcmp(argv[i], "--shard") == 0 && value && parse_shard(chosen, value))
@@ -288,9 +308,9 @@ int op_test_main(int argc, char **argv, const op_table *const *tables)
     options chosen = {.program = argv[0]};
     if (!parse_options(&chosen, argc, argv)) {
         fprintf(stderr,
-                "usage: %s [--list] [--times] [--only PREFIX] [--shard I/N] [--all-operators] [--device NAME] "
-                "[--dtype f32|f64] [--no-gradient] [--as-gpu] [--tensor-cores] [--as-avx2] [--as-neon] "
-                "[--forced IMPLEMENTATION]\n",
+                "usage: %s [--list] [--times] [--only PREFIX] [--first] [--plain] [--shard I/N] "
+                "[--all-operators] [--device NAME] [--dtype f32|f64] [--no-gradient] [--as-gpu] [--tensor-cores] "
+                "[--as-avx2] [--as-neon] [--forced IMPLEMENTATION]\n",
                 argv[0]);
         return 2;
     }

@@ -62,7 +62,7 @@ typedef struct op_row {
     int64_t reduction;  /* terms of the longest sum in one element; default: guessed from the sizes */
     bool layouts;       /* run also with strided, transposed, offset and expanded inputs */
     bool no_gradient;   /* not differentiable, or only checked forward */
-    bool large;         /* takes kernels seconds that are not optimised: not where a GPU is pretended, by default */
+    bool large;         /* takes kernels seconds that are not optimised: by default not with --as-gpu or --plain */
     bool full;          /* only with KOINE_TEST_FULL=1: other rows cover its code, on other sizes or operators */
     const char *tables; /* implementation tables to force, blank-separated: "gemm conv2d" */
 } op_row;
@@ -81,8 +81,8 @@ typedef struct op_table {
 
 #define OP_TABLE(name, rows) const op_table name = {rows, (int)(sizeof(rows) / sizeof((rows)[0]))}
 
-/* The program: --list, --times (CPU seconds of each case), --only PREFIX, --shard 2/4 (the second quarter of the
- * tables), --device NAME, --dtype f32|f64, --no-gradient, --forced IMPLEMENTATION, and those of support/as_gpu.h. With
+/* The program: --list, --times (CPU seconds of each case), --only PREFIX, --first (of each family the first row) and
+ * --plain (no other layouts, no implementation forced), both unless KOINE_TEST_FULL=1, --shard 2/4 (the second quarter of the tables), --device NAME, --dtype f32|f64, --no-gradient, --forced IMPLEMENTATION, and those of support/as_gpu.h. With
  * --all-operators it fails where the rows that were run do not apply every operator in the list, and none besides.
  * Returns its exit status. */
 int op_test_main(int argc, char **argv, const op_table *const *tables);
