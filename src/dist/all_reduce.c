@@ -1,5 +1,5 @@
 /* dist/all_reduce.c - every device gets the sum, mean, maximum or minimum of all, in place. */
-#include <koine/ops.h>
+#include <koine/pointwise.h>
 
 #include "base/dtype.h"
 #include "dist/collective.h"

@@ -1,5 +1,6 @@
 /* ops/reduce/mean.c - the mean of all elements or over chosen dimensions: the sum (ops/shape/sum.c), divided. */
-#include <koine/ops.h>
+#include <koine/pointwise.h>
+#include <koine/reduce.h>
 
 #include "autograd/work.h"
 #include "ops/dispatch/reference.h"

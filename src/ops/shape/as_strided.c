@@ -1,6 +1,7 @@
 /* ops/shape/as_strided.c - any view of a tensor's storage, and what becomes of its gradient. Regenerated views
  * (autograd/view.h) are such views too. */
-#include <koine/ops.h>
+#include <koine/reduce.h>
+#include <koine/shape.h>
 #include <koine/storage.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* ops/shape/join.c - cat and stack: a list of tensors as the parts of one, along a dimension that they have or a new one.
  */
 #include <koine/join.h>
-#include <koine/ops.h>
+#include <koine/shape.h>
 #include <string.h>
 
 #include "autograd/work.h"
