@@ -13,8 +13,8 @@ KN_BEGIN_DECLS
  * float64. */
 KN_API kn_tensor *kn_load_idx(const char *path);
 
-/* A NumPy .npy file, versions 1.0 to 3.0, both byte orders, Fortran order: a contiguous host tensor. uint16 widens
- * to int32, uint32 and uint64 to int64. */
+/* A NumPy .npy file, versions 1.0 to 3.0, both byte orders, Fortran order: a contiguous host tensor. uint16 widens to
+ * int32, uint32 and uint64 to int64. */
 KN_API kn_tensor *kn_load_npy(const char *path);
 KN_API kn_status kn_save_npy(const char *path, const kn_tensor *tensor); /* any device */
 

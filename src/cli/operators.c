@@ -70,6 +70,9 @@ static void append_value(kn_text *out, const kn_op_param *param, const void *at)
     case KN_PARAM_INTS:
         append_ints(out, at);
         break;
+    case KN_PARAM_GENERATOR:
+        kn_text_append(out, "none");
+        break;
     }
 }
 

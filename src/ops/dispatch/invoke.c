@@ -198,7 +198,10 @@ static kn_status call(const kn_op *op, kn_tensor *const *inputs, int num_inputs,
                       kn_tensor **outputs, int num_outputs)
 {
     kn_tensor *few[KN_OP_MAX_INPUTS], **many = NULL;
-    kn_entry entry = {.op = op, .inputs = few};
+    kn_entry entry; /* not all of it need be zero */
+    entry.op = op;
+    entry.inputs = few;
+    entry.result = NULL;
     if (num_inputs > KN_OP_MAX_INPUTS && !(entry.inputs = many = kn_malloc((size_t)num_inputs * sizeof *many)))
         return KN_ERR_MEMORY;
     kn_status status = enter(&entry, inputs, num_inputs, params);
