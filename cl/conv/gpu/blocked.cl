@@ -1,17 +1,17 @@
-/* conv/gpu/blocked.cl - convolution for GPUs as products whose matrices are never made (gemm/blocked.clh): elements of
- * the image are gathered where a slice is read (conv/gpu/blocked.clh).
+/* conv/gpu/blocked.cl - convolution for GPUs as implicit GEMM (gemm/blocked.clh): elements of the image are gathered as
+ * slices are read (conv/gpu/blocked.clh).
  *
- *     forward, backward-data:  y[channel, pixel]   = sum over taps of w[channel, tap] x[tap, pixel]       pixels of all images in a row
- *     backward-weights:        dw[channel, tap]    = sum over pixels of dy[channel, pixel] x[tap, pixel]  in shares, which are added in order afterwards
+ *     forward, backward-data:  y[channel, pixel]   = sum over taps of w[channel, tap] x[tap, pixel]       pixels of all images
+ *     backward-weights:        dw[channel, tap]    = sum over pixels of dy[channel, pixel] x[tap, pixel]  in shares, summed in order
  *
- * Backward-data is the correlation of dy with the residues of the kernel (src/ops/conv/common/correlation.h), whose weights
- * conv/gpu/pack_taps.cl has put in order.
+ * Backward-data is the correlation of dy with the residues of the kernel (src/ops/conv/common/correlation.h), whose
+ * weights conv/gpu/pack_taps.cl has packed.
  *
- * On sm_90 a slice of 128 x 128 x 8 takes a work-item 512 multiply-adds and 32 reads of local memory of about 630
- * instructions (backward-weights 700), those of paths not taken left out.
+ * On sm_90 a slice of 128 x 128 x 8 takes about 630 instructions per work-item on the common path (backward-weights
+ * 700), of which 512 are multiply-adds and 32 reads of local memory.
  *
- * Compiled in: what gemm/blocked.clh says, and PASS: 0 forward and backward-data, whose image slices have neighbours
- * along the pixels; 1 backward-weights, whose slices have neighbours along the pixels summed over. */
+ * Compiled in: as in gemm/blocked.clh, and PASS: 0 for forward and backward-data, whose image slices are contiguous
+ * along the pixels; 1 for backward-weights, whose slices are contiguous along the summed pixels. */
 #include "common/koine.clh"
 #include "common/divide.clh"
 #include "gemm/blocked.clh"
@@ -20,15 +20,15 @@
 #if PASS == 0
 #include "gemm/blocked_matrix.clh"
 
-/* Weights of one group as a matrix: channel and tap strides; from one group to the next. */
+/* Weights of a group as a matrix: channel, tap and group strides. */
 typedef struct conv_weight_matrix {
     long channel, tap, group;
-    int aligned, filling; /* all that is read as vectors is at multiples of 16 bytes */
+    int aligned, filling; /* all vector loads are aligned to 16 bytes */
 } conv_weight_matrix;
 
-/* Elements of x from one group of channels to the next; of y from one image, channel, row and column of the pixels to
- * the next. dense: rows follow each other without gaps, and four pixels from a multiple of Q on are neighbours in
- * memory, aligned; pointwise: as dense, of x, and there is one tap per channel, all of whose pixels are inside. */
+/* Strides: of x per group of channels; of y per image, channel, row and column of the pixels. dense: rows have no gaps,
+ * and Q pixels from a multiple of Q on are contiguous and aligned; pointwise: the same for x, with one tap per channel
+ * whose pixels are all inside. */
 typedef struct conv_result {
     long x_group, image, channel, row, column;
     int channels, has_bias, dense, pointwise;
@@ -49,7 +49,7 @@ static inline VQ read_pixels(const global T *x, const conv_pixels pixels, const 
     return VLOADQ(0, part);
 }
 
-/* Where pixel `number` is in a channel of y; -1 where there is none. */
+/* The offset of pixel `number` in a channel of y; -1 if it does not exist. */
 static inline long find_result(const conv_result result, const conv_pixels pixels, uint number)
 {
     const uint image = kn_quotient(number, pixels.area), place = kn_remainder(number, image, pixels.area), i = kn_quotient(place, pixels.columns);
@@ -87,7 +87,7 @@ conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_pixels pixels, con
     w += group * weights.group + first_channel * weights.channel;
     y += (group * result.channels + first_channel) * result.channel;
     bias += group * result.channels + first_channel;
-    /* All vectors of the image that this work-item reads are of the same Q pixels. */
+    /* All image vectors that this work-item reads are of the same Q pixels. */
     conv_place place[Q];
     uint tap = 0;
 #pragma unroll
@@ -114,15 +114,13 @@ conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_pixels pixels, con
 #else
 /* ---------------------------------------------------------------------------------------------------------------------- */
 
-/* The pixels in shares of per_share; of one group, channels of dy, and elements of x to the next; elements of dy from
- * one image to the next. */
+/* The pixels in shares of per_share; per group: channels of dy, stride of x; image stride of dy. */
 typedef struct conv_shares {
     long x_group, dy_image;
     int per_share, channels, groups, filling;
 } conv_shares;
 
-/* Where the Q pixels that this work-item reads of each channel of dy and each tap are: all of its vectors are of the
- * same. */
+/* The Q pixels that this work-item reads of each channel of dy and each tap: the same in all of its vectors. */
 typedef struct weight_pixels {
     conv_place place[Q];
     int dy[Q];

@@ -1,17 +1,17 @@
-/* conv/gpu/pack_taps.cl - the weights that a correlation uses as a matrix [group][tap][channel], for the convolutions
- * of GPUs (conv/gpu/blocked.cl): of backward-data they are neither along the taps nor along the channels. Channels
- * beyond the last are not written.
+/* conv/gpu/pack_taps.cl - packs a correlation's weights as a matrix [group][tap][channel], for the convolutions on GPUs
+ * (conv/gpu/blocked.cl): in backward-data they are contiguous neither along the taps nor along the channels. Channels
+ * past the last are not written.
  *
  * Compiled in: T. */
 #include "common/koine.clh"
 #include "common/divide.clh"
 
 typedef struct pack_layout {
-    long group, channel, inner; /* elements of w from one to the next */
-    int first, row, column;     /* of the kernel's first place that is used, from one row and column to the next that are */
-    int count;                  /* of elements written */
-    kn_divisor pitch, taps;     /* channels, filled up; taps of one group */
-    kn_divisor area, columns;   /* taps of one channel; of a row of the kernel */
+    long group, channel, inner; /* strides of w */
+    int first, row, column;     /* offset of the first used position of the kernel, strides of used rows and columns */
+    int count;                  /* elements written */
+    kn_divisor pitch, taps;     /* padded channels; taps per group */
+    kn_divisor area, columns;   /* taps per channel; per kernel row */
 } pack_layout;
 
 kernel void conv_pack_taps(KN_IN(w), KN_OUT(packed), pack_layout p, int channels)
