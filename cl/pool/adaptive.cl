@@ -177,7 +177,8 @@ kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out
         {
             for (int i = 0; i < size; i++)
                 out[plane * size + i] = 0;
-            out[plane * size + index[plane]] = gradient[plane];
+            if (index[plane] >= 0 && index[plane] < size) /* a caller's may lie anywhere */
+                out[plane * size + index[plane]] = gradient[plane];
         }
         return;
     }

@@ -215,8 +215,9 @@ kernel void max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const 
 #include "pool/max_windows.clh"
 #endif
 
-/* Converts each maximum's index in its window to its index in the plane; 0 for windows in the padding. */
-kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const pool p)
+/* Converts each maximum's index in its window to its index in the plane; `none` for one in the padding or without an
+ * index. */
+kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const pool p, const int none)
 {
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(long, indices);
@@ -229,7 +230,37 @@ kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const pool p)
         const int d = SLICE(slice * p.stride[0] - p.padding[0] + t * p.dilation[0]);
         const int h = row * p.stride[1] - p.padding[1] + place / p.kernel_size[2] * p.dilation[1];
         const int w = column * p.stride[2] - p.padding[2] + place % p.kernel_size[2] * p.dilation[2];
-        const bool inside = is_within(d, DEPTH(p.depth)) && is_within(h, p.height) && is_within(w, p.width);
-        indices[i] = inside ? ((long)d * p.height + h) * p.width + w : 0;
+        const bool inside = index[i] != NO_PLACE && is_within(d, DEPTH(p.depth)) && is_within(h, p.height) &&
+                            is_within(w, p.width);
+        indices[i] = inside ? ((long)d * p.height + h) * p.width + w : none;
+    }
+}
+
+/* The index of input position `at` in a window that starts at `first`; -1 if it is not in the window. */
+static int step_of(int at, int first, int dilation, int kernel_size)
+{
+    const int distance = at - first;
+    return distance >= 0 && distance % dilation == 0 && distance / dilation < kernel_size ? distance / dilation : -1;
+}
+
+/* The way back: places in windows, of places in planes. NO_PLACE for what is not in the window. */
+kernel void max_pool_places(KN_IN(indices), KN_OUT(index), const pool p)
+{
+    KN_BIND_IN(long, indices);
+    KN_BIND_OUT(INDEX, index);
+    KN_FOR(i, p.planes * out_volume_of(&p))
+    {
+        const long at = indices[i];
+        const int column = i % p.out_width, row = i / p.out_width % p.out_height;
+        const int slice = SLICE(i / p.out_width / p.out_height % p.out_depth);
+        const int t = VOLUME ? step_of((int)(at / p.width / p.height), slice * p.stride[0] - p.padding[0],
+                                       p.dilation[0], p.kernel_size[0])
+                             : 0;
+        const int r = step_of((int)(at / p.width % p.height), row * p.stride[1] - p.padding[1], p.dilation[1],
+                              p.kernel_size[1]);
+        const int s = step_of((int)(at % p.width), column * p.stride[2] - p.padding[2], p.dilation[2],
+                              p.kernel_size[2]);
+        const bool inside = at >= 0 && at < volume_of(&p) && t >= 0 && r >= 0 && s >= 0;
+        index[i] = inside ? (INDEX)((t * p.kernel_size[1] + r) * p.kernel_size[2] + s) : NO_PLACE;
     }
 }

@@ -85,10 +85,12 @@ KN_API void kn_op_params_init(const kn_op *op, void *params);
 /* --- calling ------------------------------------------------------------------------------------------------------- *
  * `inputs`: num_inputs tensors in the descriptor's order; optional ones may be NULL. `params`: the operator's struct,
  * or NULL for the defaults. `outputs`: room for the first num_outputs outputs; the others are dropped. If outputs[i] is
- * NULL the result is allocated, with the ownership of results of koine/ops.h. Otherwise the result is written to that
+ * NULL the result is allocated, with the ownership of results of koine/ops.h. If it is KN_SKIP_OUTPUT the result is not
+ * wanted, and backward passes do not compute it; outputs[i] becomes NULL. Otherwise the result is written to that
  * tensor, which must have the result's shape and dtype, may have any strides and may be an input; nothing is recorded
  * then, so inputs that require a gradient need KN_NO_GRAD. A failure changes no outputs except given tensors, whose
  * values are then undefined. */
+#define KN_SKIP_OUTPUT ((kn_tensor *)(uintptr_t)1)
 KN_API kn_status kn_op_call(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                             kn_tensor **outputs, int num_outputs);
 

@@ -113,6 +113,8 @@ static kn_status make_outputs(kn_call *call, kn_tensor *const *wanted, int num_w
     if (call->op->is_view)
         return KN_OK;
     for (int i = 0; i < call->num_outputs; i++) {
+        if (call->op->skips_outputs && call->skipped >> i & 1)
+            continue;
         if (i < num_wanted && wanted[i] && takes_place(call, wanted[i]))
             call->outputs[i] = kn_retain(wanted[i]);
         else
@@ -141,7 +143,8 @@ static kn_status deliver(kn_call *call, kn_tensor *const *wanted, int num_wanted
 static kn_status fill_outputs(kn_call *call)
 {
     for (int i = 0; !call->op->in_place && i < call->num_outputs; i++)
-        KN_TRY(kn_tensor_fill(call->outputs[i], 0));
+        if (call->outputs[i])
+            KN_TRY(kn_tensor_fill(call->outputs[i], 0));
     return KN_OK;
 }
 
@@ -149,7 +152,7 @@ static kn_status fill_outputs(kn_call *call)
 static kn_status perform(kn_call *call)
 {
     const kn_op *op = call->op;
-    if (dry_run && call->outputs[0])
+    if (dry_run && (call->outputs[0] || op->skips_outputs))
         return fill_outputs(call);
     KN_TRY(op->forward(call));
     if (op->in_place)
@@ -216,11 +219,22 @@ kn_status kn_op_check_given(const kn_op *op, kn_tensor *const *inputs, int num_i
     return KN_OK;
 }
 
+/* Takes the marks KN_SKIP_OUTPUT out of the caller's array. */
+static void note_skipped(kn_call *call, kn_tensor **outputs, int num_outputs)
+{
+    for (int i = 0; i < KN_OP_MAX_OUTPUTS; i++)
+        if (i >= num_outputs || outputs[i] == KN_SKIP_OUTPUT) {
+            call->skipped |= 1u << i;
+            if (i < num_outputs)
+                outputs[i] = NULL;
+        }
+}
+
 /* Hands the results to the caller: owned by the scope, or the caller's own tensors. */
 static void hand_out(kn_call *call, kn_tensor **outputs, int num_outputs)
 {
     for (int i = 0; i < call->num_outputs; i++) {
-        if (i >= num_outputs || outputs[i])
+        if (i >= num_outputs || outputs[i] || call->skipped >> i & 1)
             kn_release(call->outputs[i]);
         else if (call->op->in_place) { /* the caller's own tensor: no extra reference */
             kn_release(call->outputs[i]);
@@ -235,6 +249,7 @@ kn_status kn_op_apply_to(const kn_op *op, kn_tensor *const *inputs, int num_inpu
 {
     kn_call call = {.op = op, .params = params, .num_inputs = num_inputs};
     memcpy(call.inputs, inputs, (size_t)num_inputs * sizeof *inputs);
+    note_skipped(&call, outputs, num_outputs);
     kn_span span = kn_call_span(&call);
     kn_status status = run(&call, outputs, num_outputs);
     kn_call_span_end(span, &call);

@@ -160,12 +160,23 @@ kn_status kn_autograd_grad_with(kn_tensor *const *outputs, int num_outputs, kn_t
     return status;
 }
 
+/* --- for ops: gradients ------------------------------------------------------------------------------------------- */
+
+kn_tensor *kn_grad_new(kn_grad_call *call, int index)
+{
+    const kn_input_spec *input = &call->input[index];
+    if (!call->grad_inputs[index])
+        call->grad_inputs[index] = kn_empty_with(input->ndim, input->shape,
+                                                 &(kn_tensor_options){.dtype = input->dtype, .device = input->device});
+    return call->grad_inputs[index];
+}
+
 /* --- saved tensors with their history ----------------------------------------------------------------------------- */
 
 static kn_tensor *with_history(kn_tensor *saved, kn_node *node, int output)
 {
     kn_tensor *alias;
-    if (!saved || !node)
+    if (!saved || !node || !kn_dtype_is_floating(saved->dtype))
         return saved;
     if (kn_tensor_view(&alias, saved, saved->ndim, saved->shape, saved->strides, saved->offset) != KN_OK)
         return NULL;

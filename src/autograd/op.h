@@ -36,6 +36,7 @@ typedef struct kn_call {
     } spec[KN_OP_MAX_OUTPUTS];
 
     kn_tensor *outputs[KN_OP_MAX_OUTPUTS]; /* owned by the call; a view op's forward sets them itself */
+    unsigned skipped;                      /* bit i: output i is not wanted: see skips_outputs */
 
     /* Set by forward with kn_call_save: what backward needs, inputs and outputs included. */
     bool needs_grad; /* this call will be recorded; otherwise save nothing */
@@ -99,6 +100,7 @@ struct kn_op {
     bool is_view;                              /* forward sets the outputs itself, sharing input 0's storage */
     bool strided_outputs;                      /* forward accepts outputs with any strides */
     bool in_place;                             /* output 0 is input 0, changed */
+    bool skips_outputs;                        /* outputs not wanted stay NULL; shape rules may add to call->skipped */
     bool nondeterministic;                     /* equal inputs may give different bits: see koine/flags.h */
     kn_status (*shape)(kn_call *call);         /* checks params, dtypes and shapes; fills spec */
     kn_status (*forward)(kn_call *call);       /* enqueues the work */
@@ -107,8 +109,12 @@ struct kn_op {
      * and kn_grad_saved_output. May be the same function as backward. NULL: create_graph through this op is an
      * error. */
     kn_status (*backward_recorded)(kn_grad_call *call);
-    kn_op_reference reference; /* NULL for views and ops that only move data */
-    void *detail;              /* per-op data for functions shared by several ops, or NULL */
+    /* Names of what forward saves, slot by slot: inputs, outputs, or names of their own. For the next two. */
+    const char *saved[KN_OP_MAX_SAVED];
+    const kn_op *backward_operator; /* backward as a differentiable operator (ops/dispatch/backward.h), or NULL */
+    const kn_op *backward_of;       /* this op is the backward pass of that one and has its parameters */
+    kn_op_reference reference;      /* NULL for views, ops that only move data, and backward passes */
+    void *detail;                   /* per-op data for functions shared by several ops, or NULL */
 
     /* What the profiler counts, at least one read of each input and one write of each output: see autograd/work.h. */
     kn_work (*work)(const kn_call *call);               /* NULL: one operation per output element; none for views */
@@ -116,7 +122,17 @@ struct kn_op {
 };
 
 /* Size in bytes of what call->params points to. */
-static inline size_t kn_op_record_size(const kn_op *op) { return op->record_size ? op->record_size : op->params.size; }
+static inline size_t kn_op_record_size(const kn_op *op)
+{
+    op = op->backward_of ? op->backward_of : op;
+    return op->record_size ? op->record_size : op->params.size;
+}
+
+/* The parameters that callers give. */
+static inline const kn_op_params *kn_op_params_of(const kn_op *op)
+{
+    return op->backward_of ? &op->backward_of->params : &op->params;
+}
 
 /* --- for descriptors ---------------------------------------------------------------------------------------------- */
 
@@ -209,6 +225,10 @@ kn_status kn_call_save_for(kn_call *call, int index, kn_tensor *tensor);
 
 /* Is the gradient of input `index` needed? For forward, in calls with `needs_grad`. */
 bool kn_call_needs(const kn_call *call, int index);
+
+/* For backward: sets and returns grad_inputs[index], uninitialised: a new tensor, or the output given where the pass is
+ * called as an operator. NULL with an error. */
+kn_tensor *kn_grad_new(kn_grad_call *call, int index);
 
 /* For backward_recorded: what forward saved in `slot`, input `input` or output `output`, with its history. Scope-owned;
  * NULL where the slot is empty, or with an error. Without create_graph the saved tensor itself. */

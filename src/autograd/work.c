@@ -66,7 +66,7 @@ kn_work kn_call_work(const kn_call *call)
     return call->op->work ? call->op->work(call) : kn_work_of_outputs(call, 1);
 }
 
-static kn_work backward_work(const kn_grad_call *call)
+kn_work kn_grad_call_work(const kn_grad_call *call)
 {
     double made = 0;
     if (call->op->is_view)
@@ -161,6 +161,6 @@ kn_span kn_grad_call_span_begin(const kn_grad_call *call)
 
 void kn_grad_call_span_report(kn_span span, const kn_grad_call *call)
 {
-    kn_work work = kn_profiler_wants(KN_WANTS_WORK) ? backward_work(call) : (kn_work){0};
+    kn_work work = kn_profiler_wants(KN_WANTS_WORK) ? kn_grad_call_work(call) : (kn_work){0};
     kn_span_end(span, &work);
 }

@@ -29,6 +29,7 @@ double kn_grad_work_elements(const kn_grad_call *call, int index);
 /* --- for apply, engine and observers -------------------------------------------------------- */
 
 kn_work kn_call_work(const kn_call *call); /* needs the outputs */
+kn_work kn_grad_call_work(const kn_grad_call *call);
 kn_span kn_inputs_span_begin(const char *name, kn_tensor *const *inputs, int num_inputs);
 kn_span kn_call_span_begin(const kn_call *call);
 void kn_call_span_report(kn_span span, const kn_call *call);

@@ -149,7 +149,7 @@ static kn_status check_row(kn_tuner *tuner, const kn_implementation_table *table
 static kn_status check_tables(kn_tuner *tuner, kn_table_family family)
 {
     const kn_implementation_table *table;
-    for (int t = 0; (table = kn_implementation_table_at(t)); t++)
+    for (int t = 0; (table = kn_implementation_tables[t]); t++)
         for (int i = 0; table->family == family && i < table->count; i++) {
             const kn_implementation *row = &table->rows[i];
             const bool timed =

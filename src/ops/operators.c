@@ -40,11 +40,12 @@ kn_op_info kn_op_describe(const kn_op *op)
     if (!op)
         return (kn_op_info){.name = NULL};
     const int outputs = count_names(op->outputs, KN_OP_MAX_OUTPUTS);
+    const kn_op_params *params = kn_op_params_of(op);
     return (kn_op_info){.name = op->name,
                         .num_inputs = count_names(op->inputs, KN_OP_MAX_INPUTS),
                         .num_outputs = outputs > 0 ? outputs : 1,
-                        .num_params = op->params.count,
-                        .params_size = op->params.size,
+                        .num_params = params->count,
+                        .params_size = params->size,
                         .is_differentiable = op->backward != NULL,
                         .is_twice_differentiable = op->backward_recorded != NULL,
                         .is_view = op->is_view,
@@ -71,13 +72,13 @@ const char *kn_op_output_at(const kn_op *op, int index)
 
 const kn_op_param *kn_op_param_at(const kn_op *op, int index)
 {
-    return op && index >= 0 && index < op->params.count ? &op->params.rows[index] : NULL;
+    return op && index >= 0 && index < kn_op_params_of(op)->count ? &kn_op_params_of(op)->rows[index] : NULL;
 }
 
 void kn_op_params_init(const kn_op *op, void *params)
 {
-    if (op && params && op->params.size > 0)
-        memcpy(params, op->params.defaults, op->params.size);
+    if (op && params && kn_op_params_of(op)->size > 0)
+        memcpy(params, kn_op_params_of(op)->defaults, kn_op_params_of(op)->size);
 }
 
 /* --- calling -------------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 /* ops/tables.c - the list of all tables of implementations that KOINE_IMPL and the tests can name. */
-#include <string.h>
-
+#include "base/load.h"
 #include "ops/conv/common/conv.h"
 #include "ops/dispatch/choice.h"
 #include "ops/gemm/gemm.h"
@@ -12,18 +11,7 @@ static const kn_implementation_table *const tables[] = {
     &kn_conv_implementations,
     &kn_conv_backward_data_implementations,
     &kn_conv_backward_weights_implementations,
+    NULL,
 };
-enum { NUM_TABLES = sizeof tables / sizeof tables[0] };
 
-const kn_implementation_table *kn_implementation_table_at(int index)
-{
-    return index >= 0 && index < NUM_TABLES ? tables[index] : NULL;
-}
-
-const kn_implementation_table *kn_implementation_table_find(const char *operation)
-{
-    for (int i = 0; i < NUM_TABLES; i++)
-        if (strcmp(tables[i]->operation, operation) == 0)
-            return tables[i];
-    return NULL;
-}
+KN_AT_LOAD register_tables(void) { kn_implementation_tables = tables; }

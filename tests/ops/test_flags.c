@@ -214,9 +214,9 @@ TENSOR_TEST(test_rows_are_deterministic)
     enum { M = 37, N = 65, K = 301 };
     static float first[M * N], again[M * N];
     kn_tensor *a = kn_rand(KN_SHAPE(M, K)), *b = kn_rand(KN_SHAPE(K, N));
-    for (int t = 0; kn_implementation_table_at(t); t++)
-        for (int i = 0; i < kn_implementation_table_at(t)->count; i++)
-            assert_false(kn_implementation_table_at(t)->rows[i].nondeterministic);
+    for (int t = 0; kn_implementation_tables[t]; t++)
+        for (int i = 0; i < kn_implementation_tables[t]->count; i++)
+            assert_false(kn_implementation_tables[t]->rows[i].nondeterministic);
     const kn_implementation_table *gemm = kn_implementation_table_find("gemm");
     for (int i = 0; i < gemm->count; i++) {
         if (!kn_implementation_allowed(&gemm->rows[i], kn_implementation_flags(gemm)))

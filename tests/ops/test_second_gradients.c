@@ -97,9 +97,9 @@ TENSOR_TEST(bad_arguments)
 
 TENSOR_TEST(an_operator_without_second_gradients_is_named)
 {
-    kn_tensor *x = kn_rand(KN_SHAPE(2, 3), .requires_grad = true), *y = kn_sum(kn_dropout(x)), *gradient;
+    kn_tensor *x = kn_rand(KN_SHAPE(2, 3), .requires_grad = true), *y = kn_sum(kn_prod_dim(x, 0, false)), *gradient;
     assert_int_equal(kn_autograd_grad(&y, 1, &x, 1, &gradient, .create_graph = true), KN_ERR_STATE);
-    CHECK_ERROR(KN_ERR_STATE, "backward of dropout", "create_graph");
+    CHECK_ERROR(KN_ERR_STATE, "backward of prod", "create_graph");
 }
 
 /* --- every operator ------------------------------------------------------------------------------------------------------ */

@@ -5,7 +5,8 @@
 # of the sources, NM... the words of `nm -A -P`. Fails when
 #   - a layer (a folder of src/) is missing in the drawing, includes a header of a layer drawn above it, or calls or
 #     reads a symbol that one above defines;
-#   - folders of rt form a circle, by includes and symbols together, or files of rt do, by symbols; the same for watch;
+#   - folders of rt, watch or ops form a circle, by includes and symbols together, or files of rt or watch do, by
+#     symbols (those of ops do: a gradient is computed by operators, whose gradients are);
 #   - a file outside rt includes OpenCL's headers, be it through others, or calls OpenCL; or two of rt include them.
 # Sub-folders of other layers are peers: they may use each other.
 set -u
@@ -73,11 +74,12 @@ circle() { # circle TITLE: pairs on standard input
     tsort "$work/pairs" 2>&1 >/dev/null | sed 's/^tsort: //; /input contains a loop/d' | fail "$1"
 }
 
-for layer in rt watch; do
+for layer in rt watch ops; do
     cat "$work/includes" "$work/symbols" | grep "^$layer/[^ ]* $layer/" |
         awk '{ a = $1; b = $2; sub(/\/[^\/]*$/, "", a); sub(/\/[^\/]*$/, "", b) } a != b { print a, b }' |
         circle "a circle of folders of $layer"
-    grep "^$layer/[^ ]* $layer/" "$work/symbols" | cut -d' ' -f1,2 | circle "a circle of files of $layer"
+    [ $layer = ops ] ||
+        grep "^$layer/[^ ]* $layer/" "$work/symbols" | cut -d' ' -f1,2 | circle "a circle of files of $layer"
 done
 
 # --- OpenCL --------------------------------------------------------------------------------------------------------

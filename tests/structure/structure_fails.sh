@@ -10,13 +10,15 @@ failed=0
 # A tree of three layers that keeps all rules.
 fresh() {
     rm -rf "$tree/src"
-    mkdir -p "$tree/src/base" "$tree/src/rt/device" "$tree/src/rt/stream" "$tree/src/watch" "$tree/src/ops"
+    mkdir -p "$tree/src/base" "$tree/src/rt/device" "$tree/src/rt/stream" "$tree/src/watch" \
+        "$tree/src/ops/shape" "$tree/src/ops/conv/cpu"
     echo '#include <CL/cl.h>' >"$tree/src/rt/device/opencl.h"
     touch "$tree/src/base/text.h" "$tree/src/base/text.c" "$tree/src/rt/device/lost.c"
     printf '#include "base/text.h"\n' >"$tree/src/rt/device/device.h"
     printf '#include "rt/device/device.h"\n#include "rt/device/opencl.h"\n' >"$tree/src/rt/device/device.c"
     printf '#include "rt/device/device.h"\n' >"$tree/src/rt/stream/stream.c"
     printf '#include "rt/device/device.h"\n' >"$tree/src/ops/add.c"
+    touch "$tree/src/ops/shape/view.c" "$tree/src/ops/shape/sum.c" "$tree/src/ops/conv/cpu/rows.c"
     printf '#include "rt/device/device.h"\n' >"$tree/src/watch/look.c"
     y=0
     for layer in ops watch rt base; do
@@ -34,6 +36,13 @@ o/lib.dir/rt/stream/stream.c.o: open_stream T 0 1
 o/lib.dir/rt/stream/stream.c.o: open_device U
 o/lib.dir/ops/add.c.o: add T 0 1
 o/lib.dir/ops/add.c.o: open_stream U
+o/lib.dir/ops/add.c.o: rows U
+o/lib.dir/ops/shape/view.c.o: view T 0 1
+o/lib.dir/ops/shape/view.c.o: sum U
+o/lib.dir/ops/shape/sum.c.o: sum T 0 1
+o/lib.dir/ops/shape/sum.c.o: view U
+o/lib.dir/ops/conv/cpu/rows.c.o: rows T 0 1
+o/lib.dir/ops/conv/cpu/rows.c.o: sum U
 END
 }
 
@@ -83,6 +92,15 @@ fresh
 touch "$tree/src/rt/stream/wait.h"
 include rt/device/device.h rt/stream/wait.h
 expect "circle of folders of rt"
+case="a circle of folders of ops by symbols"
+fresh
+symbol ops/conv/cpu/rows add
+expect "circle of folders of ops"
+case="a circle of folders of ops by an include"
+fresh
+touch "$tree/src/ops/conv/cpu/rows.h"
+include ops/shape/view.c ops/conv/cpu/rows.h
+expect "circle of folders of ops"
 case="a circle of files"
 fresh
 symbol rt/device/lost open_device

@@ -63,6 +63,8 @@ bool op_all_seen(FILE *file)
     bool all = true;
     for (int i = 0; i < kn_op_count(); i++) {
         const char *name = kn_op_at(i)->name;
+        if (kn_op_at(i)->backward_of) /* test_backward_operators.c */
+            continue;
         if (!was_seen(name))
             fprintf(file, "FAIL no row applies the operator %s (src/ops/operators.h)\n", name);
         all = all && was_seen(name);

@@ -113,20 +113,3 @@ kernel void conv_reference_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), conv_shape s
         dw[i] = total;
     }
 }
-
-/* db[k] = the sum of dy over images and pixels, image by image. */
-kernel void conv_bias_gradient(KN_IN(dy), KN_OUT(db), long images, long channels, long pixels)
-{
-    KN_BIND_IN(T, dy);
-    KN_BIND_OUT(T, db);
-    KN_FOR (k, channels) {
-        T total = 0;
-        for (long n = 0; n < images; n++) {
-            T sum = 0;
-            for (long i = 0; i < pixels; i++)
-                sum += dy[(n * channels + k) * pixels + i];
-            total += sum;
-        }
-        db[k] = total;
-    }
-}

@@ -1,14 +1,14 @@
-/* conv/common/sums.cl - final sums of a convolution's gradients on GPUs: the shares of the weights' sums, and dy over
- * images and pixels for the bias.
+/* conv/common/sums.cl - final sums of a convolution's gradients: the shares of the weights' sums, and dy over images
+ * and pixels for the bias. The order of all sums depends on the problem alone.
  *
  * Compiled in: T. */
 #include "common/koine.clh"
 #include "common/divide.clh"
 
-/* dw = the sum of the shares, in order; db = the sum of bias_part, [parts][groups][padded]. Either may be absent, with
- * 0 elements. A work-item adds one element, with coalesced loads, eight in flight. */
-kernel void conv_total(KN_IN(sums), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), const long weights, const long shares, const long channels, const long parts,
-                       const long outer, const long padded)
+/* dw = the sum of the shares; db = the sum of bias_part, [parts][groups][padded]. Either may be absent, with 0
+ * elements. On GPUs a work-item adds one element, with coalesced loads, eight in flight. */
+kernel void conv_total(KN_IN(sums), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), const long weights, const long shares,
+                       const long channels, const long parts, const long outer, const long padded)
 {
     KN_BIND_IN(T, sums);
     KN_BIND_IN(T, bias_part);
@@ -31,19 +31,71 @@ kernel void conv_total(KN_IN(sums), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), co
         db[channel] = total;
 }
 
+#define STRIP 64
+
+/* The same on CPU devices, in strips whose sums stay in cache. */
+kernel void conv_total_on_cpu(KN_IN(sums), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), const long weights,
+                              const long shares, const long channels, const long parts, const long outer,
+                              const long padded)
+{
+    KN_BIND_IN(T, sums);
+    KN_BIND_IN(T, bias_part);
+    KN_BIND_OUT(T, dw);
+    KN_BIND_OUT(T, db);
+    const long chunk = (weights + get_global_size(0) - 1) / get_global_size(0);
+    const long first = get_global_id(0) * chunk, last = min(weights, first + chunk);
+    for (long i0 = first; i0 < last; i0 += STRIP) {
+        const int count = (int)min((long)STRIP, last - i0);
+        T total[STRIP];
+        for (int j = 0; j < count; j++)
+            total[j] = sums[i0 + j];
+        for (long share = 1; share < shares; share++)
+            for (int j = 0; j < count; j++)
+                total[j] += sums[share * weights + i0 + j];
+        for (int j = 0; j < count; j++)
+            dw[i0 + j] = total[j];
+    }
+    const long groups = channels / outer;
+    KN_FOR (channel, channels) {
+        T total = 0;
+        for (long part = 0; part < parts; part++)
+            total += bias_part[(part * groups + channel / outer) * padded + channel % outer];
+        db[channel] = total;
+    }
+}
+
+/* db[k] = the sum of dy over images and pixels, image by image. */
+kernel void conv_bias_gradient(KN_IN(dy), KN_OUT(db), long images, long channels, long pixels)
+{
+    KN_BIND_IN(T, dy);
+    KN_BIND_OUT(T, db);
+    KN_FOR (k, channels) {
+        T total = 0;
+        for (long n = 0; n < images; n++) {
+            T sum = 0;
+            for (long i = 0; i < pixels; i++)
+                sum += dy[(n * channels + k) * pixels + i];
+            total += sum;
+        }
+        db[k] = total;
+    }
+}
+
 #define GROUP 256
 #define AHEAD 4
 
 /* part[share][channel] = the sum of dy [images][channels][pixels] over a share of the channel's `all` elements, in
  * lanes and by a tree: a chain of additions is at most per_share / (GROUP * AHEAD) + 12 long. */
-kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void conv_bias_shares(KN_IN(dy), KN_OUT(part), const uint all, const uint per_share, const kn_divisor channels,
-                                                                               const kn_divisor pixels)
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+conv_bias_shares(KN_IN(dy), KN_OUT(part), const uint all, const uint per_share, const kn_divisor channels,
+                 const kn_divisor pixels)
 {
     KN_BIND_IN(T, dy);
     KN_BIND_OUT(T, part);
     local T kept[GROUP];
     const int me = get_local_id(0);
-    const uint id = (uint)get_group_id(0), share = kn_quotient(id, channels), channel = kn_remainder(id, share, channels);
+    const uint id = (uint)get_group_id(0), share = kn_quotient(id, channels);
+    const uint channel = kn_remainder(id, share, channels);
     const uint first = share * per_share, last = min(all, first + per_share);
     const long others = (long)(channels.divisor - 1) * pixels.divisor; /* between two images of a channel */
     T sum[AHEAD];

@@ -7,7 +7,7 @@
  * vector loads of dy, TAPS broadcasts of x, TAPS * KV multiply-adds.
  *
  * The pixels are split into shares: small enough that a share's dy stays in cache for all taps, and enough of them to
- * occupy all compute units with few taps and channels. Each writes separate sums, which conv_weights_sum adds in a
+ * occupy all compute units with few taps and channels. Each writes separate sums, which conv/common/sums.cl adds in a
  * fixed order.
  *
  * Compiled in: T, VW, KV, TAPS. Local size 1, no local memory, no barrier. */
@@ -130,35 +130,4 @@ conv_weights_sums(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(starts), KN_OUT(s
     for (int k = 0; k < min((long)KB, g.outer - block * KB); k++)
         for (int i = 0; i < min((long)TAPS, g.taps - first_tap); i++)
             sums[k * g.sum_outer + i * g.sum_tap] = result[i][k];
-}
-
-/* dw = the sum of the shares, in order (skipped if num_weights is 0: the only share wrote dw); db = the sum of
- * bias_part over the images (skipped if num_channels is 0). */
-kernel void conv_weights_sum(KN_IN(sums), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), long num_weights, long shares,
-                             long num_channels, long images, long outer, long padded_outer)
-{
-    KN_BIND_IN(T, sums);
-    KN_BIND_IN(T, bias_part);
-    KN_BIND_OUT(T, dw);
-    KN_BIND_OUT(T, db);
-    const long chunk = (num_weights + get_global_size(0) - 1) / get_global_size(0);
-    const long first = get_global_id(0) * chunk, last = min(num_weights, first + chunk);
-    for (long i0 = first; i0 < last; i0 += 4 * VW) { /* a strip at a time, whose sums stay in cache */
-        const int count = (int)min((long)(4 * VW), last - i0);
-        T total[4 * VW];
-        for (int j = 0; j < count; j++)
-            total[j] = sums[i0 + j];
-        for (long share = 1; share < shares; share++)
-            for (int j = 0; j < count; j++)
-                total[j] += sums[share * num_weights + i0 + j];
-        for (int j = 0; j < count; j++)
-            dw[i0 + j] = total[j];
-    }
-    const long groups = num_channels / outer;
-    KN_FOR (channel, num_channels) {
-        T total = 0;
-        for (long image = 0; image < images; image++)
-            total += bias_part[(image * groups + channel / outer) * padded_outer + channel % outer];
-        db[channel] = total;
-    }
 }

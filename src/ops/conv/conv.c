@@ -11,9 +11,8 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
-#include "ops/dispatch/invoke.h"
+#include "ops/dispatch/backward.h"
 #include "ops/dispatch/reference.h"
-#include "ops/operators.h"
 #include "ops/pointwise/activation.h"
 
 static const kn_conv_params *params_of(const kn_call *call) { return call->params; }
@@ -164,14 +163,9 @@ static kn_status conv_forward(kn_call *call)
 
 static kn_status new_gradient(kn_grad_call *grad, int index, kn_conv_operand *target)
 {
-    kn_tensor *gradient = NULL;
-    KN_TRY(kn_tensor_new(&gradient, grad->input[index].dtype, grad->input[index].ndim, grad->input[index].shape,
-                         kn_stream_device(grad->stream)));
-    grad->grad_inputs[index] = kn_scope_adopt(gradient);
-    if (!grad->grad_inputs[index])
-        return kn_error_status();
+    const kn_tensor *gradient = kn_grad_new(grad, index);
     *target = operand(gradient);
-    return KN_OK;
+    return gradient ? KN_OK : kn_error_status();
 }
 
 static kn_status backward_data(kn_grad_call *grad, kn_conv_problem problem)
@@ -240,6 +234,69 @@ static kn_status conv_backward(kn_grad_call *grad)
         status = backward_weights(grad, problem);
     release_all(inputs, 2);
     return status;
+}
+
+/* --- gradients of gradients --------------------------------------------------------------------------------------- */
+
+/* The operator of the backward pass has no activation: that is a pass of its own. */
+static kn_status conv_backward_recorded(kn_grad_call *grad)
+{
+    kn_conv_params params = *(const kn_conv_params *)grad->params;
+    kn_tensor *y = kn_grad_saved_output(grad, 2, 0);
+    kn_tensor *dz = kn_activation_gradient_recorded(grad->grad_outputs[0], params.activation, y);
+    params.activation = KN_ACTIVATION_NONE;
+    return kn_backward_recorded_with(grad, dz, &params);
+}
+
+enum { DY, X, WEIGHT, BIAS }; /* inputs of the operator; the outputs are the gradients of the last three */
+
+/* The gradient by dy, of dx and dweight and dbias: y(dx, weight) + y(x, dweight) + dbias. */
+static kn_tensor *by_dy(kn_grad_call *grad, kn_tensor *x, kn_tensor *weight)
+{
+    const kn_op *of = grad->op->backward_of;
+    kn_tensor *const dx = grad->grad_outputs[0], *dweight = grad->grad_outputs[1], *dbias = grad->grad_outputs[2];
+    kn_tensor *sum = NULL;
+    if (dx)
+        sum = kn_op_apply(of, (kn_tensor *[]){dx, weight, dbias}, 3, grad->params, NULL);
+    if (dweight) {
+        kn_tensor *more = kn_op_apply(of, (kn_tensor *[]){x, dweight, dx ? NULL : dbias}, 3, grad->params, NULL);
+        sum = dx ? kn_add(sum, more) : more;
+    }
+    if (dx || dweight || !dbias)
+        return sum;
+    const kn_input_spec *dy = &grad->input[DY];
+    const int dims = ((const kn_conv_kind *)of->detail)->dims;
+    int64_t shape[KN_MAX_DIMS] = {dbias->shape[0], 1, 1, 1};
+    return kn_expand(kn_reshape(dbias, dims + 1, shape), dy->ndim, dy->shape);
+}
+
+/* One gradient by the operator itself: output `index` of inputs of which one is a gradient. */
+static kn_status again(kn_grad_call *grad, int index, kn_tensor *x, kn_tensor *weight)
+{
+    kn_tensor *inputs[] = {kn_grad_saved_input(grad, DY, DY), x, weight};
+    kn_tensor *outputs[] = {KN_SKIP_OUTPUT, KN_SKIP_OUTPUT};
+    outputs[index] = NULL;
+    KN_TRY(kn_op_apply_to(grad->op, inputs, 3, grad->params, outputs, 2));
+    grad->grad_inputs[X + index] = outputs[index];
+    return KN_OK;
+}
+
+/* The passes are linear in each of dy, x and weight. */
+static kn_status conv_backward_backward(kn_grad_call *grad)
+{
+    const kn_conv_params *params = grad->params;
+    kn_tensor *x = kn_grad_saved_input(grad, X, X), *weight = kn_grad_saved_input(grad, WEIGHT, WEIGHT);
+    if (params->activation != KN_ACTIVATION_NONE)
+        return kn_fail(KN_ERR_STATE, "with an activation it has no gradient: apply that of the activation first");
+    if (!x || !weight)
+        return kn_error_status();
+    if (grad->needs[DY] && !(grad->grad_inputs[DY] = by_dy(grad, x, weight)))
+        return kn_error_status();
+    if (grad->needs[X] && grad->grad_outputs[1])
+        KN_TRY(again(grad, 0, x, grad->grad_outputs[1]));
+    if (grad->needs[WEIGHT] && grad->grad_outputs[0])
+        KN_TRY(again(grad, 1, grad->grad_outputs[0], weight));
+    return KN_OK;
 }
 
 /* --- the plain C reference ---------------------------------------------------------------------------------------- */
@@ -338,10 +395,19 @@ static const kn_op_param conv_rows[] = {KN_PARAM(kn_conv_params, stride),
                                 .shape = conv_shape,                                                                   \
                                 .forward = conv_forward,                                                               \
                                 .backward = conv_backward,                                                             \
+                                .backward_recorded = conv_backward_recorded,                                           \
+                                .saved = {"x", "weight", "result"},                                                    \
+                                .backward_operator = &kn_##op##_backward_op,                                           \
                                 .reference = conv_reference,                                                           \
                                 .work = conv_work,                                                                     \
                                 .backward_work = conv_backward_work,                                                   \
                                 .detail = &(kn_conv_kind){.dims = count, .transposed = is_transposed}};                \
+    const kn_op kn_##op##_backward_op = {KN_BACKWARD_OP(op),                                                           \
+                                         .inputs = {"grad", "x", "weight", "?bias", "?result"},                        \
+                                         .outputs = {"grad_x", "grad_weight", "grad_bias"},                            \
+                                         .widens_halves = true,                                                        \
+                                         .backward = conv_backward_backward,                                           \
+                                         .backward_recorded = conv_backward_backward};                                 \
     kn_tensor *kn_##op##_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_conv_params *params)          \
     {                                                                                                                  \
         return kn_invoke(&kn_##op##_op, params, x, weight, bias);                                                      \

@@ -11,14 +11,26 @@
 #include "base/text.h"
 #include "ops/dispatch/benchmark.h"
 
+/* --- tables ------------------------------------------------------------------------------------------------------- */
+
+const kn_implementation_table *const *kn_implementation_tables;
+
+const kn_implementation_table *kn_implementation_table_find(const char *operation)
+{
+    for (const kn_implementation_table *const *table = kn_implementation_tables; *table; table++)
+        if (strcmp((*table)->operation, operation) == 0)
+            return *table;
+    return NULL;
+}
+
+/* --- KOINE_IMPL --------------------------------------------------------------------------------------------------- */
+
 /* An "operation:implementation" pair that forces a row. */
 typedef struct forced_row {
     const char *operation, *implementation;
 } forced_row;
 
 enum { MAX_FORCED = 64 };
-
-/* --- KOINE_IMPL --------------------------------------------------------------------------------------------------- */
 
 static pthread_once_t parsed = PTHREAD_ONCE_INIT;
 static forced_row from_environment[MAX_FORCED];
@@ -50,8 +62,8 @@ static void parse_environment(void)
 static kn_status fail_unknown_operation(const char *operation)
 {
     kn_text known = {0};
-    for (int i = 0; kn_implementation_table_at(i); i++)
-        kn_text_format(&known, "%s%s", i == 0 ? "" : ", ", kn_implementation_table_at(i)->operation);
+    for (int i = 0; kn_implementation_tables[i]; i++)
+        kn_text_format(&known, "%s%s", i == 0 ? "" : ", ", kn_implementation_tables[i]->operation);
     char *list = kn_text_finish(&known);
     if (!list)
         return KN_ERR_MEMORY;

@@ -72,8 +72,8 @@ bool kn_implementation_allowed(const kn_implementation *row, unsigned flags);
 /* Is the row allowed, does it support the problem, and does it work on the stream's device? */
 bool kn_implementation_can_run(const kn_implementation *row, kn_stream *stream, const void *problem, unsigned flags);
 
-/* All tables (ops/tables.c), by index, NULL past the end; or by operation, NULL if it has none. */
-const kn_implementation_table *kn_implementation_table_at(int index);
+/* All tables, NULL after the last (set by ops/tables.c); that of an operation, NULL if it has none. */
+extern const kn_implementation_table *const *kn_implementation_tables;
 const kn_implementation_table *kn_implementation_table_find(const char *operation);
 
 /* --- for tests; not thread-safe ----------------------------------------------------------------------------------- */

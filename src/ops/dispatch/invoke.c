@@ -81,8 +81,8 @@ static kn_status check_param(const kn_op_param *param, const void *params)
 
 static kn_status check_params(const kn_op *op, const void *params)
 {
-    for (int i = 0; i < op->params.count; i++)
-        KN_TRY(check_param(&op->params.rows[i], params));
+    for (int i = 0; i < kn_op_params_of(op)->count; i++)
+        KN_TRY(check_param(&kn_op_params_of(op)->rows[i], params));
     return KN_OK;
 }
 
@@ -119,7 +119,7 @@ static kn_status enter(kn_entry *entry, kn_tensor *const *inputs, int num_inputs
 {
     memcpy(entry->inputs, inputs, (size_t)num_inputs * sizeof *inputs);
     entry->num_inputs = num_inputs;
-    entry->params = entry->record = params ? params : entry->op->params.defaults;
+    entry->params = entry->record = params ? params : kn_op_params_of(entry->op)->defaults;
     kn_status status = check_params(entry->op, entry->params);
     if (status == KN_OK && entry->op->enter)
         status = entry->op->enter(entry);
@@ -138,9 +138,9 @@ kn_status kn_dim_enter(kn_entry *entry)
 
 static kn_status deliver(kn_tensor **output, kn_tensor *result)
 {
-    if (*output)
+    if (*output && *output != KN_SKIP_OUTPUT)
         return kn_copy_(*output, result);
-    *output = result;
+    *output = *output ? NULL : result;
     return KN_OK;
 }
 
@@ -167,8 +167,15 @@ static kn_status apply_widened(kn_entry *entry, kn_tensor **outputs, int num_out
         if (entry->inputs[i] && entry->inputs[i]->dtype == KN_F16 &&
             !(entry->inputs[i] = kn_to_dtype(entry->inputs[i], KN_F32)))
             return kn_error_status();
+    for (int i = 0; i < num_outputs; i++)
+        if (outputs[i] == KN_SKIP_OUTPUT)
+            results[i] = outputs[i];
     KN_TRY(kn_op_apply_to(entry->op, entry->inputs, entry->num_inputs, entry->record, results, num_outputs));
-    for (int i = 0; i < num_outputs && results[i]; i++) {
+    for (int i = 0; i < num_outputs; i++) {
+        if (!results[i]) {
+            outputs[i] = NULL;
+            continue;
+        }
         kn_tensor *result = results[i]->dtype == KN_F32 ? kn_to_dtype(results[i], dtype) : results[i];
         if (!result)
             return kn_error_status();

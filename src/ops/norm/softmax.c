@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "autograd/work.h"
+#include "ops/dispatch/backward.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/shape/reduce.h"
@@ -95,8 +96,7 @@ static kn_status softmax_forward(kn_call *call)
 
 static kn_status softmax_backward(kn_grad_call *grad)
 {
-    grad->grad_inputs[0] = kn_empty_like(grad->grad_outputs[0]);
-    if (!grad->grad_inputs[0])
+    if (!kn_grad_new(grad, 0))
         return kn_error_status();
     return launch(grad->stream, grad->params, grad->grad_outputs[0], grad->saved[0], grad->grad_inputs[0]);
 }
@@ -155,11 +155,18 @@ static kn_status softmax_backward_recorded(kn_grad_call *grad)
         .name = op_name, .inputs = {"x"}, .dtypes = {KN_DTYPES_FLOATING},                                              \
         .params = KN_PARAMS(kn_dim_args, kn_dim_rows, .dim = -1), .widens_halves = true, .enter = enter_,              \
         .record_size = sizeof(kn_softmax_params), .shape = softmax_shape, .forward = softmax_forward,                  \
-        .backward = softmax_backward, .backward_recorded = softmax_backward_recorded, .reference = softmax_reference,  \
-        .work = softmax_work, .backward_work = softmax_backward_work                                                   \
+        .backward = softmax_backward, .saved = {"result"}, .backward_recorded = softmax_backward_recorded,             \
+        .reference = softmax_reference, .work = softmax_work, .backward_work = softmax_backward_work                   \
     }
 const kn_op kn_softmax_op = SOFTMAX_OP("softmax", softmax_enter);
 const kn_op kn_log_softmax_op = SOFTMAX_OP("log_softmax", log_softmax_enter);
+
+#define SOFTMAX_BACKWARD(of)                                                                                           \
+    {                                                                                                                  \
+        KN_BACKWARD_OP(of), .inputs = {"grad", "result"}, .outputs = {"grad_x"}, .widens_halves = true                 \
+    }
+const kn_op kn_softmax_backward_op = SOFTMAX_BACKWARD(softmax),
+            kn_log_softmax_backward_op = SOFTMAX_BACKWARD(log_softmax);
 
 kn_tensor *kn_softmax(kn_tensor *x, int dim) { return kn_invoke(&kn_softmax_op, &(kn_dim_args){dim}, x); }
 kn_tensor *kn_log_softmax(kn_tensor *x, int dim) { return kn_invoke(&kn_log_softmax_op, &(kn_dim_args){dim}, x); }

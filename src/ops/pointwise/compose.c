@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/operators.h"
+#include "base/error.h"
 #include "tensor/tensor.h"
 
 typedef kn_composed value;
@@ -156,6 +156,18 @@ static value power(parser *p, value base, value exponent)
     return of_tensor(p, kn_pow(beside(&base, exponent.tensor), exponent.tensor));
 }
 
+static value function(parser *p, const char *name, const value *operand)
+{
+    static const struct {
+        const char *name;
+        kn_tensor *(*apply)(kn_tensor *x);
+    } functions[] = {{"abs", kn_abs}, {"exp", kn_exp}, {"log", kn_log}, {"sqrt", kn_sqrt}, {"tanh", kn_tanh}};
+    for (size_t i = 0; operand->tensor && i < sizeof functions / sizeof functions[0]; i++)
+        if (strcmp(functions[i].name, name) == 0)
+            return of_tensor(p, functions[i].apply(operand->tensor));
+    return fail(p, "an unknown function");
+}
+
 static value call(parser *p, const char *name)
 {
     value first = ternary(p);
@@ -166,12 +178,7 @@ static value call(parser *p, const char *name)
         return power(p, first, second);
     }
     expect(p, ")");
-    const kn_op *op = kn_op_find(name);
-    if (p->failed || !op || !first.tensor)
-        return fail(p, "an unknown function");
-    kn_tensor *result = NULL;
-    p->failed |= kn_op_call(op, &first.tensor, 1, NULL, &result, 1) != KN_OK;
-    return (value){.tensor = result};
+    return p->failed ? first : function(p, name, &first);
 }
 
 /* --- levels of precedence ----------------------------------------------------------------------------------------- */

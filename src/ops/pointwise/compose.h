@@ -11,8 +11,8 @@ typedef struct kn_composed {
     double number;
 } kn_composed;
 
-/* Evaluates `text`, C without assignments, with operands named by the characters of `letters`. Functions are operators
- * of the list (exp, sqrt, ...). Owned like a public operation's result; NULL with an error. */
+/* Evaluates `text`, C without assignments, with operands named by the characters of `letters`. Functions are exp, sqrt
+ * and the like. Owned like a public operation's result; NULL with an error. */
 kn_tensor *kn_compose(const char *text, const char *letters, const kn_composed *operands);
 
 #endif

@@ -73,6 +73,13 @@ static kn_status dropout_backward(kn_grad_call *grad)
                                 : kn_error_status();
 }
 
+/* The mask is applied again: with the record of this call the op draws the same. */
+static kn_status dropout_backward_recorded(kn_grad_call *grad)
+{
+    grad->grad_inputs[0] = kn_apply(grad->op, grad->params, grad->grad_outputs[0]);
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
+}
+
 static kn_status dropout_reference(const kn_call *call)
 {
     const kn_dropout_record *params = call->params;
@@ -125,7 +132,7 @@ static const kn_op_param dropout_rows[] = {KN_PARAM(kn_dropout_params, p, .min =
         .params = KN_PARAMS(kn_dropout_params, dropout_rows, KN_DROPOUT_DEFAULTS), .widens_halves = true,              \
         .enter = enter_, .record_size = sizeof(kn_dropout_record), .record_keep = keep_draw, .record_drop = drop_draw, \
         .shape = dropout_shape, .forward = dropout_forward, .backward = dropout_backward,                              \
-        .reference = dropout_reference                                                                                 \
+        .backward_recorded = dropout_backward_recorded, .reference = dropout_reference                                 \
     }
 const kn_op kn_dropout_op = DROPOUT_OP("dropout", dropout_enter);
 const kn_op kn_dropout2d_op = DROPOUT_OP("dropout2d", dropout2d_enter);

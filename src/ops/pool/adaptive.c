@@ -5,7 +5,6 @@
 
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/operators.h"
 #include "ops/pool/pool.h"
 #include "ops/shape/reduce.h"
 
@@ -67,13 +66,20 @@ static kn_status max_backward(kn_grad_call *grad)
 
     if (!grad->grad_outputs[0])
         return KN_OK;
-    out = kn_pool_new_gradient(grad);
+    out = kn_grad_new(grad, 0);
     if (!out)
         return kn_error_status();
     const kn_arg args[] = {
         kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(grad->saved[0]), kn_arg_tensor(out), kn_arg_pool(&g), {0}};
     return launch(grad->stream, grad->op, "adaptive_max_pool_backward", grad->saved[0]->dtype, &g, out, true,
                   4 * kn_numel(out), args, 5, 4);
+}
+
+static kn_status max_backward_recorded(kn_grad_call *grad)
+{
+    return grad->grad_outputs[0]
+               ? kn_pool_max_backward_recorded(grad, kn_to_dtype(grad->saved[0], KN_I64), grad->params)
+               : KN_OK;
 }
 
 /* --- average ----------------------------------------------------------------------------------------------------- */
@@ -100,7 +106,7 @@ static kn_status avg_forward(kn_call *call)
 static kn_status avg_backward(kn_grad_call *grad)
 {
     const kn_pool_geometry g = kn_pool_of_gradient(grad, true);
-    kn_tensor *out = kn_pool_new_gradient(grad);
+    kn_tensor *out = kn_grad_new(grad, 0);
 
     if (!out)
         return kn_error_status();
@@ -108,6 +114,8 @@ static kn_status avg_backward(kn_grad_call *grad)
     return launch(grad->stream, grad->op, "adaptive_avg_pool_backward", KN_I32, &g, out, true, 4 * kn_numel(out), args,
                   4, 3);
 }
+
+static kn_status avg_backward_recorded(kn_grad_call *grad) { return kn_backward_recorded(grad); }
 
 /* --- references -------------------------------------------------------------------------------------------------- */
 
@@ -171,7 +179,9 @@ static kn_status avg_reference(const kn_call *call) { return reference(call, tru
 
 static const kn_op_param adaptive_row[] = {KN_PARAM(kn_adaptive_pool_args, output_size)};
 
-#define ADAPTIVE(op, what, n, with_indices, gradient_work, ...)                                                        \
+#define max_saved "indices"
+#define avg_saved NULL
+#define ADAPTIVE(op, what, n, with_indices, gradient_work, of, ...)                                                    \
     const kn_op kn_##op##_op = {.name = #op,                                                                           \
                                 .inputs = {"x"},                                                                       \
                                 .dtypes = {KN_DTYPES_FLOATING},                                                        \
@@ -181,6 +191,9 @@ static const kn_op_param adaptive_row[] = {KN_PARAM(kn_adaptive_pool_args, outpu
                                 .shape = kn_adaptive_pool_shape,                                                       \
                                 .forward = what##_forward,                                                             \
                                 .backward = what##_backward,                                                           \
+                                .backward_recorded = what##_backward_recorded,                                         \
+                                .saved = {what##_saved},                                                               \
+                                .backward_operator = &kn_##of##_backward_op,                                           \
                                 .reference = what##_reference,                                                         \
                                 .work = kn_adaptive_pool_work,                                                         \
                                 .backward_work = gradient_work,                                                        \
@@ -188,9 +201,17 @@ static const kn_op_param adaptive_row[] = {KN_PARAM(kn_adaptive_pool_args, outpu
 
 /* The ops and functions for a number of dimensions: their sizes as parameters, as arguments. */
 #define ADAPTIVES(n, parameters, ...)                                                                                  \
-    ADAPTIVE(adaptive_max_pool##n##d, max, n, false, kn_pool_max_backward_work, "result")                              \
-    ADAPTIVE(adaptive_max_pool##n##d_with_indices, max, n, true, kn_pool_max_backward_work, "result", "indices")       \
-    ADAPTIVE(adaptive_avg_pool##n##d, avg, n, false, kn_adaptive_pool_average_backward_work, "result")                 \
+    ADAPTIVE(adaptive_max_pool##n##d, max, n, false, kn_pool_max_backward_work, adaptive_max_pool##n##d_with_indices,  \
+             "result")                                                                                                 \
+    ADAPTIVE(adaptive_max_pool##n##d_with_indices, max, n, true, kn_pool_max_backward_work,                            \
+             adaptive_max_pool##n##d_with_indices, "result", "indices")                                                \
+    ADAPTIVE(adaptive_avg_pool##n##d, avg, n, false, kn_adaptive_pool_average_backward_work, adaptive_avg_pool##n##d,  \
+             "result")                                                                                                 \
+    const kn_op kn_adaptive_max_pool##n##d_with_indices_backward_op = {                                                \
+        KN_POOL_MAX_BACKWARD_OP(adaptive_max_pool##n##d_with_indices)};                                                \
+    const kn_op kn_adaptive_avg_pool##n##d_backward_op = {KN_LINEAR_BACKWARD_OP(adaptive_avg_pool##n##d),              \
+                                                          .inputs = {"grad", "x"}, .outputs = {"grad_x"},              \
+                                                          .widens_halves = true};                                      \
     kn_tensor *kn_adaptive_max_pool##n##d parameters                                                                   \
     {                                                                                                                  \
         const kn_adaptive_pool_args args = {{.count = n, .values = {__VA_ARGS__}}};                                    \

@@ -4,7 +4,6 @@
 
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/operators.h"
 #include "ops/pool/pool.h"
 
 static kn_status avg_pool_shape(kn_call *call)
@@ -48,7 +47,7 @@ static kn_status avg_pool_forward(kn_call *call)
 static kn_status avg_pool_backward(kn_grad_call *grad)
 {
     const kn_pool_geometry g = kn_pool_of_gradient(grad, false);
-    kn_tensor *out = kn_pool_new_gradient(grad);
+    kn_tensor *out = kn_grad_new(grad, 0);
 
     if (!out)
         return kn_error_status();
@@ -131,10 +130,14 @@ static kn_tensor *apply(const kn_op *op, kn_tensor *x, const kn_pool_params *giv
                                             .shape = avg_pool_shape,                                                   \
                                             .forward = avg_pool_forward,                                               \
                                             .backward = avg_pool_backward,                                             \
+                                            KN_RECORDED_AS(avg_pool##count##d_backward),                               \
                                             .reference = avg_pool_reference,                                           \
                                             .work = kn_pool_work,                                                      \
                                             .backward_work = kn_pool_average_backward_work,                            \
                                             .detail = &(kn_pool_kind){.dims = count}};                                 \
+    const kn_op kn_avg_pool##count##d_backward_op = {KN_LINEAR_BACKWARD_OP(avg_pool##count##d),                        \
+                                                     .inputs = {"grad", "x"}, .outputs = {"grad_x"},                   \
+                                                     .widens_halves = true};                                           \
     kn_tensor *kn_avg_pool##count##d_with(kn_tensor *x, const kn_pool_params *params)                                  \
     {                                                                                                                  \
         return apply(&kn_avg_pool##count##d_op, x, params);                                                            \

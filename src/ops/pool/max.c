@@ -2,11 +2,11 @@
  * that the activation clamped has no index, so backward need not know the activation. */
 #include <koine/functional.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "loops/work_size.h"
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/operators.h"
 #include "ops/pointwise/epilogue.h"
 #include "ops/pool/pool.h"
 
@@ -49,22 +49,31 @@ static kn_status launch_forward(kn_call *call, const kn_pool_geometry *g, const 
         4, g, y, false, kn_numel(y));
 }
 
-/* Converts indices within windows to indices within planes; for volumes, from the geometry before flattening. */
-static kn_status launch_indices(kn_call *call, const kn_pool_geometry *flat, const kn_tensor *index)
+/* Converts between indices in windows and indices in planes, using the geometry before flattening: the kernels
+ * max_pool_indices, with `none` for no index, and max_pool_places. x has the input's shape. */
+static kn_status convert_places(kn_stream *stream, const kn_op *op, const void *params, const kn_input_spec *x,
+                                const char *kernel, const kn_tensor *from, const kn_tensor *to, int none)
 {
-    const kn_tensor *x = call->inputs[0], *indices = call->outputs[1];
-    const kn_pool_kind *kind = call->op->detail;
-    const kn_work_size work = kn_work_for(kn_tensor_limits(indices), kn_numel(indices));
+    const kn_work_size work = kn_work_for(kn_tensor_limits(to), kn_numel(to));
     kn_pool_geometry g;
     char options[96];
 
-    if (kn_numel(indices) == 0)
+    if (kn_numel(to) == 0)
         return KN_OK;
-    KN_TRY(kn_pool_resolve(&g, kind->dims, call->params, x->ndim, x->shape));
-    snprintf(options, sizeof options, "%s -DKERNEL=0 -DVOLUME=1%s", kn_dtype_options(x->dtype), index_options(flat));
-    return kn_run(call->stream, .source = "pool/max.cl", .options = options, .kernel = "max_pool_indices",
-                  .operation = call->op->name, .dims = 1, .global = {work.global}, .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(index), kn_arg_tensor(indices), kn_arg_pool(&g)));
+    KN_TRY(kn_pool_resolve(&g, ((const kn_pool_kind *)op->detail)->dims, params, x->ndim, x->shape));
+    snprintf(options, sizeof options, "%s -DKERNEL=0 -DVOLUME=1%s", kn_dtype_options(x->dtype), index_options(&g));
+    const kn_arg args[] = {kn_arg_tensor(from), kn_arg_tensor(to), kn_arg_pool(&g), kn_arg_i32(none)};
+    return kn_run(stream, .source = "pool/max.cl", .options = options, .kernel = kernel, .operation = op->name,
+                  .dims = 1, .global = {work.global}, .local = {work.local}, .args = args,
+                  .num_args = from->dtype == KN_I64 ? 3 : 4);
+}
+
+static kn_status launch_indices(kn_call *call, const kn_tensor *index)
+{
+    const kn_tensor *t = call->inputs[0];
+    kn_input_spec x = {.dtype = t->dtype, .ndim = t->ndim};
+    memcpy(x.shape, t->shape, sizeof x.shape);
+    return convert_places(call->stream, call->op, call->params, &x, "max_pool_indices", index, call->outputs[1], 0);
 }
 
 static kn_status max_pool_forward(kn_call *call)
@@ -81,31 +90,56 @@ static kn_status max_pool_forward(kn_call *call)
     if (status == KN_OK)
         status = launch_forward(call, &g, x, index);
     if (status == KN_OK && tells_indices(call))
-        status = launch_indices(call, &g, index);
+        status = launch_indices(call, index);
     kn_release(index);
     kn_release(x);
     return status;
 }
 
+static kn_tensor *empty_like(const kn_tensor *t, kn_dtype dtype)
+{
+    return kn_empty_with(t->ndim, t->shape, &(kn_tensor_options){.dtype = dtype, .device = kn_device_of(t)});
+}
+
 static kn_status max_pool_backward(kn_grad_call *grad)
 {
     const kn_pool_geometry g = kn_pool_of_gradient(grad, false);
-    kn_tensor *out;
+    kn_tensor *index = grad->saved[0], *out;
 
     if (!grad->grad_outputs[0])
         return KN_OK;
-    out = kn_pool_new_gradient(grad);
+    if (index->dtype == KN_I64) { /* of the operator: places in planes */
+        index = empty_like(grad->grad_outputs[0], index_dtype(&g));
+        if (!index)
+            return kn_error_status();
+        KN_TRY(convert_places(grad->stream, grad->op, grad->params, &grad->input[0], "max_pool_places", grad->saved[0],
+                              index, 0));
+    }
+    out = kn_grad_new(grad, 0);
     if (!out)
         return kn_error_status();
-    return kn_pool_launch(
-        grad->stream,
-        &(kn_launch_params){.source = "pool/max.cl",
-                            .options = index_options(&g),
-                            .kernel = "max_pool_backward",
-                            .operation = grad->op->name,
-                            KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(grad->saved[0]),
-                                    kn_arg_tensor(out), kn_arg_pool(&g), {0})},
-        4, &g, out, true, kn_numel(out));
+    return kn_pool_launch(grad->stream,
+                          &(kn_launch_params){.source = "pool/max.cl",
+                                              .options = index_options(&g),
+                                              .kernel = "max_pool_backward",
+                                              .operation = grad->op->name,
+                                              KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(index),
+                                                      kn_arg_tensor(out), kn_arg_pool(&g), {0})},
+                          4, &g, out, true, kn_numel(out));
+}
+
+/* The operator takes no activation: what that cut off has no place. */
+static kn_status max_pool_backward_recorded(kn_grad_call *grad)
+{
+    kn_pool_params params = *(const kn_pool_params *)grad->params;
+    kn_tensor *indices = grad->grad_outputs[0] ? empty_like(grad->grad_outputs[0], KN_I64) : NULL;
+
+    if (!indices)
+        return grad->grad_outputs[0] ? kn_error_status() : KN_OK;
+    KN_TRY(convert_places(grad->stream, grad->op, &params, &grad->input[0], "max_pool_indices", grad->saved[0], indices,
+                          -1));
+    params.activation = KN_ACTIVATION_NONE;
+    return kn_pool_max_backward_recorded(grad, indices, &params);
 }
 
 /* --- the plain C reference ---------------------------------------------------------------------------------------- */
@@ -174,6 +208,9 @@ static kn_status max_pool_reference(const kn_call *call)
                                 .shape = max_pool_shape,                                                               \
                                 .forward = max_pool_forward,                                                           \
                                 .backward = max_pool_backward,                                                         \
+                                .backward_recorded = max_pool_backward_recorded,                                       \
+                                .saved = {"indices"},                                                                  \
+                                .backward_operator = &kn_max_pool##count##d_with_indices_backward_op,                  \
                                 .reference = max_pool_reference,                                                       \
                                 .work = kn_pool_work,                                                                  \
                                 .backward_work = kn_pool_max_backward_work,                                            \
@@ -181,6 +218,8 @@ static kn_status max_pool_reference(const kn_call *call)
 #define MAX_POOLS(count)                                                                                               \
     MAX_POOL(max_pool##count##d, count, false, "result")                                                               \
     MAX_POOL(max_pool##count##d_with_indices, count, true, "result", "indices")                                        \
+    const kn_op kn_max_pool##count##d_with_indices_backward_op = {                                                     \
+        KN_POOL_MAX_BACKWARD_OP(max_pool##count##d_with_indices)};                                                     \
     kn_tensor *kn_max_pool##count##d_with(kn_tensor *x, const kn_pool_params *params)                                  \
     {                                                                                                                  \
         return kn_invoke(&kn_max_pool##count##d_op, params, x);                                                        \

@@ -1,12 +1,12 @@
 /* ops/pool/pool.c - see pool.h. */
 #include "ops/pool/pool.h"
 
+#include <koine/ops.h>
 #include <limits.h>
 
 #include "autograd/work.h"
 #include "base/directions.h"
 #include "base/text.h"
-#include "ops/dispatch/invoke.h"
 #include "ops/pointwise/activation.h"
 
 /* --- the input ---------------------------------------------------------------------------------------------------- */
@@ -224,14 +224,6 @@ kn_status kn_adaptive_pool_shape(kn_call *call)
     return declare_outputs(call, &g);
 }
 
-kn_tensor *kn_pool_new_gradient(kn_grad_call *grad)
-{
-    const kn_input_spec *x = &grad->input[0];
-    grad->grad_inputs[0] =
-        kn_empty_with(x->ndim, x->shape, &(kn_tensor_options){.dtype = x->dtype, .device = x->device});
-    return grad->grad_inputs[0];
-}
-
 kn_tensor *kn_pool_with_indices(const kn_op *op, kn_tensor *x, const void *params, kn_tensor **indices)
 {
     kn_tensor *outputs[2] = {NULL, NULL};
@@ -240,6 +232,46 @@ kn_tensor *kn_pool_with_indices(const kn_op *op, kn_tensor *x, const void *param
     if (indices)
         *indices = status == KN_OK ? outputs[1] : NULL;
     return status == KN_OK ? outputs[0] : kn_error_make_sticky();
+}
+
+/* --- gradients of gradients of maxima ----------------------------------------------------------------------------- */
+
+kn_status kn_pool_max_backward_recorded(kn_grad_call *grad, kn_tensor *indices, const void *params)
+{
+    kn_grad_call call = *grad;
+    call.saved = &indices;
+    call.num_saved = 1;
+    return indices ? kn_backward_recorded_with(&call, grad->grad_outputs[0], params) : kn_error_status();
+}
+
+/* The elements of t [planes, volume] at these places [planes, outputs] of each plane, 0 at negative ones. */
+static kn_tensor *take(kn_tensor *t, kn_tensor *places, int64_t planes)
+{
+    kn_device *device = kn_device_of(t);
+    kn_tensor *zero = kn_zeros_with(0, NULL, &(kn_tensor_options){.dtype = KN_I64, .device = device});
+    kn_tensor *nothing = kn_zeros_with(0, NULL, &(kn_tensor_options){.dtype = t->dtype, .device = device});
+    kn_tensor *first = kn_arange_with(0, (double)planes, 1, &(kn_tensor_options){.dtype = KN_I64, .device = device});
+    kn_tensor *at = kn_add(kn_maximum(places, zero), kn_unsqueeze(kn_mul_scalar(first, t->shape[1]), 1));
+    kn_tensor *taken =
+        kn_index_select(kn_reshape(t, 1, (const int64_t[]){-1}), 0, kn_reshape(at, 1, (const int64_t[]){-1}));
+    return kn_where(kn_ge(places, zero), kn_reshape(taken, 2, places->shape), nothing);
+}
+
+kn_status kn_pool_max_backward_backward(kn_grad_call *grad)
+{
+    const kn_input_spec *gradient = &grad->input[0], *x = &grad->input[1];
+    const int before = gradient->ndim - ((const kn_pool_kind *)grad->op->backward_of->detail)->dims;
+    const int64_t planes = kn_shape_numel(before, x->shape),
+                  volume = kn_shape_numel(x->ndim - before, x->shape + before),
+                  outputs = kn_shape_numel(gradient->ndim - before, gradient->shape + before);
+    if (!grad->needs[0])
+        return KN_OK;
+    kn_tensor *places = kn_reshape(grad->saved[2], 2, (const int64_t[]){planes, outputs});
+    kn_tensor *t = kn_reshape(grad->grad_outputs[0], 2, (const int64_t[]){planes, volume});
+    if (!places || !t)
+        return kn_error_status();
+    grad->grad_inputs[0] = kn_reshape(take(t, places, planes), gradient->ndim, gradient->shape);
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
 
 /* --- work --------------------------------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 
 #include <koine/functional.h>
 
-#include "autograd/op.h"
+#include "ops/dispatch/backward.h"
 
 /* A pooling op's `detail`: the number of dimensions, and whether it returns the indices of the maxima. */
 typedef struct kn_pool_kind {
@@ -46,8 +46,15 @@ kn_work kn_adaptive_pool_average_backward_work(const kn_grad_call *grad);
 /* One addition at the maximum per output. */
 kn_work kn_pool_max_backward_work(const kn_grad_call *grad);
 
-/* The gradient of input 0, to be filled; NULL on failure. */
-kn_tensor *kn_pool_new_gradient(kn_grad_call *grad);
+/* Of maxima: the recorded pass, by X_with_indices_backward, from places in planes (int64, -1: none); and the gradient
+ * of that operator: what lies at these places. */
+kn_status kn_pool_max_backward_recorded(kn_grad_call *grad, kn_tensor *indices, const void *params);
+kn_status kn_pool_max_backward_backward(kn_grad_call *grad);
+
+#define KN_POOL_MAX_BACKWARD_OP(of)                                                                                    \
+    KN_BACKWARD_OP(of), .inputs = {"grad", "x", "indices"}, .dtypes[2] = 1u << KN_I64, .outputs = {"grad_x"},          \
+                        .widens_halves = true, .num_widened = 2, .backward = kn_pool_max_backward_backward,            \
+                        .backward_recorded = kn_pool_max_backward_backward
 
 /* The rows of kn_pool_params, shared by all poolings; each rejects those that have no meaning for it. */
 #define KN_POOL_ROWS 13

@@ -2,6 +2,7 @@
 #include <koine/ops.h>
 
 #include "autograd/work.h"
+#include "ops/dispatch/backward.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/shape/reduce.h"
@@ -51,8 +52,7 @@ static kn_status cumsum_forward(kn_call *call)
 /* An element is part of all sums from its own on. */
 static kn_status cumsum_backward(kn_grad_call *grad)
 {
-    grad->grad_inputs[0] = kn_empty_like(grad->grad_outputs[0]);
-    if (!grad->grad_inputs[0])
+    if (!kn_grad_new(grad, 0))
         return kn_error_status();
     return run(grad->stream, grad->grad_outputs[0], ((const kn_dim_args *)grad->params)->dim, true,
                grad->grad_inputs[0]);
@@ -79,6 +79,9 @@ const kn_op kn_cumsum_op = {.name = "cumsum",
                             .shape = cumsum_shape,
                             .forward = cumsum_forward,
                             .backward = cumsum_backward,
+                            KN_RECORDED_AS(cumsum_backward),
                             .reference = cumsum_reference};
+
+const kn_op kn_cumsum_backward_op = {KN_LINEAR_BACKWARD_OP(cumsum), .inputs = {"grad"}, .outputs = {"grad_x"}};
 
 kn_tensor *kn_cumsum(kn_tensor *x, int dim) { return kn_invoke(&kn_cumsum_op, &(kn_dim_args){dim}, x); }

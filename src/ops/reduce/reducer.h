@@ -45,8 +45,7 @@ kn_status kn_reducer_forward(kn_call *call);
 kn_status kn_reducer_backward(kn_grad_call *grad);
 kn_status kn_reducer_reference(const kn_call *call);
 
-/* Codes used as `before`: the mean, with p = n, and the maximum. */
-extern kn_rows_code kn_mean_code;
+/* Tables shared with other files. */
 extern kn_reducer kn_max_table, kn_min_table;
 
 #define KN_REDUCER_OP(op_name, dtypes_, params_, table)                                                                \

@@ -5,6 +5,7 @@
 #include "autograd/work.h"
 #include "base/divisor.h"
 #include "loops/work_size.h"
+#include "ops/dispatch/backward.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/shape/views.h"
@@ -208,8 +209,13 @@ const kn_op kn_index_select_op = {.name = "index_select",
                                   .shape = index_select_shape,
                                   .forward = index_select_forward,
                                   .backward = index_select_backward,
+                                  KN_RECORDED_AS(index_select_backward),
+                                  .saved = {"index"},
                                   .reference = index_select_reference,
                                   .work = kn_work_memory_bound};
+
+const kn_op kn_index_select_backward_op = {KN_LINEAR_BACKWARD_OP(index_select), .inputs = {"grad", "x", "index"},
+                                           .dtypes[2] = KN_DTYPES_INDICES, .outputs = {"grad_x"}};
 
 kn_tensor *kn_index_select(kn_tensor *x, int dim, kn_tensor *index)
 {

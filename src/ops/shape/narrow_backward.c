@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "autograd/work.h"
-#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
+#include "ops/shape/views.h"
 
 static kn_status whole_enter(kn_entry *entry)
 {

@@ -38,4 +38,19 @@ static inline kn_operand kn_row_operand(const kn_tensor *t)
 kn_status kn_sum_middle(kn_stream *stream, const char *operation, const kn_tensor *x, int64_t outer, int64_t n,
                         int64_t inner, double divisor, kn_tensor *y);
 
+/* The code of that, for floating dtypes: p is the divisor. */
+extern kn_rows_code kn_mean_code;
+
+/* --- what sum and mean share (sum.c) -------------------------------------------------------------------------------- */
+
+/* Their parameters, a kn_reduce_args, and what becomes of them: a kn_reduce_params. */
+extern const kn_op_param kn_sum_rows[2];
+kn_status kn_sum_enter(kn_entry *entry);
+
+/* Output 0 = the sums of input 0, divided. */
+kn_status kn_sum_divided(kn_call *call, double divisor);
+kn_status kn_sum_reference(const kn_call *call);
+
+kn_tensor *kn_sum_invoke(const kn_op *op, kn_tensor *x, const int *dims, int num_dims, bool keepdim);
+
 #endif

@@ -1,10 +1,10 @@
-/* ops/shape/sum.c - sum and mean over all elements or over chosen dimensions. */
+/* ops/shape/sum.c - the sum over all elements or over chosen dimensions. */
 #include <koine/ops.h>
 
 #include "autograd/work.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "ops/reduce/reducer.h"
+#include "ops/shape/reduce.h"
 
 /* --- along the middle of [outer, n, inner] ------------------------------------------------------------------------ */
 
@@ -42,7 +42,7 @@ kn_status kn_sum_middle(kn_stream *stream, const char *operation, const kn_tenso
     return kn_rows_run(stream, &p);
 }
 
-/* --- sum and mean over dimensions -------------------------------------------------------------------------------- */
+/* --- over dimensions ----------------------------------------------------------------------------------------- */
 
 /* A shape as alternating groups of dimensions that are reduced and dimensions that are kept. */
 typedef struct kn_reduce_groups {
@@ -127,7 +127,7 @@ static kn_status sum_groups(kn_call *call, kn_tensor *x, kn_reduce_groups *group
     return status;
 }
 
-static kn_status reduce(kn_call *call, double divisor)
+kn_status kn_sum_divided(kn_call *call, double divisor)
 {
     kn_tensor *x, *flat;
     kn_reduce_groups groups = group_dims(call->params, call->inputs[0]);
@@ -155,7 +155,7 @@ static kn_status sum_shape(kn_call *call)
     return kn_reduce_output(call, call->params, kn_dtype_is_floating(dtype) ? dtype : KN_I64);
 }
 
-static kn_status sum_forward(kn_call *call) { return reduce(call, 1); }
+static kn_status sum_forward(kn_call *call) { return kn_sum_divided(call, 1); }
 
 static kn_status sum_backward(kn_grad_call *grad)
 {
@@ -164,28 +164,8 @@ static kn_status sum_backward(kn_grad_call *grad)
     return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
 
-static kn_status mean_shape(kn_call *call)
-{
-    KN_TRY(kn_call_check_floating(call, 0));
-    return kn_reduce_output(call, call->params, call->inputs[0]->dtype);
-}
-
-static kn_status mean_forward(kn_call *call)
-{
-    return reduce(call, (double)kn_reduce_count(call->params, call->inputs[0]->ndim, call->inputs[0]->shape));
-}
-
-static kn_status mean_backward(kn_grad_call *grad)
-{
-    const int64_t count = kn_reduce_count(grad->params, grad->input[0].ndim, grad->input[0].shape);
-    kn_tensor *share = kn_mul_scalar(grad->grad_outputs[0], 1.0 / (double)count);
-
-    grad->grad_inputs[0] = kn_reduce_spread(share, grad->params, grad->input[0].ndim, grad->input[0].shape);
-    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
-}
-
 /* Adds each input element to the output element that it belongs to. */
-static kn_status sum_reference(const kn_call *call)
+kn_status kn_sum_reference(const kn_call *call)
 {
     const kn_reduce_params *params = call->params;
     const kn_tensor *x = call->inputs[0];
@@ -205,53 +185,29 @@ static kn_status sum_reference(const kn_call *call)
     return KN_OK;
 }
 
-static kn_status mean_reference(const kn_call *call)
-{
-    const double count = (double)kn_reduce_count(call->params, call->inputs[0]->ndim, call->inputs[0]->shape);
-
-    KN_TRY(sum_reference(call));
-    for (int64_t i = 0; i < kn_numel(call->outputs[0]); i++)
-        kn_reference_set(call->outputs[0], i, kn_reference_get(call->outputs[0], i) / count);
-    return KN_OK;
-}
-
-static kn_status sum_enter(kn_entry *entry)
+kn_status kn_sum_enter(kn_entry *entry)
 {
     const kn_reduce_args *args = entry->params;
     return kn_reduce_enter(kn_entry_record(entry, sizeof(kn_reduce_params)), &args->dims, args->keepdim,
                            entry->inputs[0]->ndim);
 }
 
-static const kn_op_param sum_rows[] = {KN_PARAM(kn_reduce_args, dims), KN_PARAM(kn_reduce_args, keepdim)};
+const kn_op_param kn_sum_rows[] = {KN_PARAM(kn_reduce_args, dims), KN_PARAM(kn_reduce_args, keepdim)};
 
 const kn_op kn_sum_op = {.name = "sum",
                          .inputs = {"x"},
-                         .params = KN_PARAMS(kn_reduce_args, sum_rows),
+                         .params = KN_PARAMS(kn_reduce_args, kn_sum_rows),
                          .widens_halves = true,
-                         .enter = sum_enter,
+                         .enter = kn_sum_enter,
                          .record_size = sizeof(kn_reduce_params),
                          .shape = sum_shape,
                          .forward = sum_forward,
                          .backward = sum_backward,
                          .backward_recorded = sum_backward,
-                         .reference = sum_reference,
+                         .reference = kn_sum_reference,
                          .work = kn_work_reducing,
                          .backward_work = kn_grad_work_memory_bound};
-const kn_op kn_mean_op = {.name = "mean",
-                          .inputs = {"x"},
-                          .dtypes = {KN_DTYPES_FLOATING},
-                          .params = KN_PARAMS(kn_reduce_args, sum_rows),
-                          .widens_halves = true,
-                          .enter = sum_enter,
-                          .record_size = sizeof(kn_reduce_params),
-                          .shape = mean_shape,
-                          .forward = mean_forward,
-                          .backward = mean_backward,
-                          .backward_recorded = mean_backward,
-                          .reference = mean_reference,
-                          .work = kn_work_reducing};
-
-static kn_tensor *apply(const kn_op *op, kn_tensor *x, const int *dims, int num_dims, bool keepdim)
+kn_tensor *kn_sum_invoke(const kn_op *op, kn_tensor *x, const int *dims, int num_dims, bool keepdim)
 {
     kn_reduce_args args = {.keepdim = keepdim};
     return kn_reduce_named(&args.dims, op->name, dims, num_dims) ? kn_invoke(op, &args, x) : NULL;
@@ -259,13 +215,7 @@ static kn_tensor *apply(const kn_op *op, kn_tensor *x, const int *dims, int num_
 
 kn_tensor *kn_sum_dims(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
 {
-    return apply(&kn_sum_op, x, dims, num_dims, keepdim);
-}
-
-kn_tensor *kn_mean_dims(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
-{
-    return apply(&kn_mean_op, x, dims, num_dims, keepdim);
+    return kn_sum_invoke(&kn_sum_op, x, dims, num_dims, keepdim);
 }
 
 kn_tensor *kn_sum(kn_tensor *x) { return kn_sum_dims(x, NULL, 0, false); }
-kn_tensor *kn_mean(kn_tensor *x) { return kn_mean_dims(x, NULL, 0, false); }

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "ops/dispatch/promote.h"
-#include "ops/operators.h"
 #include "ops/shape/broadcast.h"
 
 /* --- shared ------------------------------------------------------------------------------------------------------ */

@@ -23,13 +23,6 @@ typedef struct lowered {
     kn_buffer *products;                  /* backward-weights: [chunk][groups][outer][taps] */
 } lowered;
 
-static size_t choose_items(kn_stream *stream, int64_t elements)
-{
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    return limits->is_cpu ? (size_t)kn_min_i64(elements, 16 * limits->compute_units)
-                          : kn_work_items(limits, elements, 1);
-}
-
 /* Is x the matrix X? */
 static bool reads_each_pixel_once(const kn_conv_shape *s)
 {
@@ -102,7 +95,7 @@ static kn_status launch_columns(const lowered *l, kn_stream *stream, const char 
     kn_arg x = kn_conv_arg(s, l->problem->x), columns = kn_arg_buffer(l->columns, 0);
     return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = kernel, .operation = "conv2d",
                   .options = kn_conv_volume_options(&l->problem->shape), .dims = 1,
-                  .global = {choose_items(stream, items)},
+                  .global = {kn_conv_work_items(stream, items)},
                   KN_ARGS(forward ? x : columns, forward ? columns : x, kn_arg_struct(&l->kernel, sizeof l->kernel),
                           kn_arg_i64(first), kn_arg_i64(images)));
 }
@@ -169,7 +162,7 @@ kn_status kn_conv_finish(kn_stream *stream, const kn_conv_problem *problem, kn_c
         return KN_OK;
     return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = "conv_finish", .operation = "conv2d",
                   .options = kn_conv_volume_options(s), .dims = 1,
-                  .global = {choose_items(stream, s->images * channels * pixels)},
+                  .global = {kn_conv_work_items(stream, s->images * channels * pixels)},
                   KN_ARGS(kn_conv_arg(s, has_bias ? problem->bias : y), kn_conv_arg(s, y), kn_arg_i64(s->images),
                           kn_arg_i64(channels), kn_arg_i64(pixels), kn_arg_i32(has_bias),
                           KN_CONV_CUT_ARGS(s->f64, problem->activation)));
@@ -228,7 +221,7 @@ static kn_status backward_weights_chunk(const lowered *l, kn_stream *stream, int
         multiply(l, stream, p, images, y_distances(l), column_distances(l), (distances){weights, l->outer * l->taps}));
     return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = "conv_sum_products",
                   .operation = "conv2d_backward_weights", .options = kn_conv_volume_options(&l->problem->shape),
-                  .dims = 1, .global = {choose_items(stream, weights)},
+                  .dims = 1, .global = {kn_conv_work_items(stream, weights)},
                   KN_ARGS(kn_arg_buffer(l->products, 0), kn_conv_arg(&problem->shape, problem->weight),
                           kn_arg_i64(weights), kn_arg_i64(images), kn_arg_i32(first > 0)));
 }

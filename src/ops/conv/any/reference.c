@@ -2,13 +2,6 @@
  */
 #include "ops/conv/common/conv.h"
 
-static size_t choose_items(kn_stream *stream, int64_t elements)
-{
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    return limits->is_cpu ? (size_t)kn_min_i64(elements, 16 * limits->compute_units)
-                          : kn_work_items(limits, elements, 1);
-}
-
 kn_conv_kernel_shape kn_conv_describe(const kn_conv_shape *s)
 {
     return (kn_conv_kernel_shape){
@@ -54,7 +47,7 @@ kn_status kn_conv_reference_forward(kn_stream *stream, const void *problem_)
     kn_conv_operand bias = problem->bias.buffer ? problem->bias : problem->weight;
     return kn_run(stream, .source = "conv/any/reference.cl", .kernel = "conv_reference_forward", .operation = "conv2d",
                   .options = kn_conv_volume_options(s), .dims = 1,
-                  .global = {choose_items(stream, s->images * s->out_channels * kn_conv_volume(s->out_size))},
+                  .global = {kn_conv_work_items(stream, s->images * s->out_channels * kn_conv_volume(s->out_size))},
                   KN_ARGS(kn_conv_arg(s, problem->x), kn_conv_arg(s, problem->weight), kn_conv_arg(s, bias),
                           kn_conv_arg(s, problem->y), kn_arg_struct(&shape, sizeof shape),
                           kn_arg_i32(problem->bias.buffer != NULL), KN_CONV_CUT_ARGS(s->f64, problem->activation)));
@@ -67,21 +60,9 @@ kn_status kn_conv_reference_backward_data(kn_stream *stream, const void *problem
     kn_conv_kernel_shape shape = kn_conv_describe(s);
     return kn_run(stream, .source = "conv/any/reference.cl", .kernel = "conv_reference_data",
                   .operation = "conv2d_backward_data", .options = kn_conv_volume_options(s), .dims = 1,
-                  .global = {choose_items(stream, s->images * s->in_channels * kn_conv_volume(s->in_size))},
+                  .global = {kn_conv_work_items(stream, s->images * s->in_channels * kn_conv_volume(s->in_size))},
                   KN_ARGS(kn_conv_arg(s, problem->y), kn_conv_arg(s, problem->weight), kn_conv_arg(s, problem->x),
                           kn_arg_struct(&shape, sizeof shape)));
-}
-
-kn_status kn_conv_bias_gradient(kn_stream *stream, const kn_conv_problem *problem)
-{
-    const kn_conv_shape *s = &problem->shape;
-    if (kn_conv_sums_bias_on_gpu(kn_device_limits(kn_stream_device(stream)), s))
-        return kn_conv_bias_on_gpu(stream, problem);
-    return kn_run(stream, .source = "conv/any/reference.cl", .kernel = "conv_bias_gradient",
-                  .operation = "conv2d_backward_bias", .options = kn_conv_volume_options(s), .dims = 1,
-                  .global = {choose_items(stream, s->out_channels)},
-                  KN_ARGS(kn_conv_arg(s, problem->y), kn_conv_arg(s, problem->bias), kn_arg_i64(s->images),
-                          kn_arg_i64(s->out_channels), kn_arg_i64(kn_conv_volume(s->out_size))));
 }
 
 kn_status kn_conv_reference_backward_weights(kn_stream *stream, const void *problem_)
@@ -91,7 +72,7 @@ kn_status kn_conv_reference_backward_weights(kn_stream *stream, const void *prob
     kn_conv_kernel_shape shape = kn_conv_describe(s);
     KN_TRY(kn_run(stream, .source = "conv/any/reference.cl", .kernel = "conv_reference_weights",
                   .operation = "conv2d_backward_weights", .options = kn_conv_volume_options(s), .dims = 1,
-                  .global = {choose_items(stream, s->out_channels * kn_conv_taps(s))},
+                  .global = {kn_conv_work_items(stream, s->out_channels * kn_conv_taps(s))},
                   KN_ARGS(kn_conv_arg(s, problem->x), kn_conv_arg(s, problem->y), kn_conv_arg(s, problem->weight),
                           kn_arg_struct(&shape, sizeof shape))));
     return problem->bias.buffer ? kn_conv_bias_gradient(stream, problem) : KN_OK;

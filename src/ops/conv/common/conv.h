@@ -178,6 +178,9 @@ kn_status kn_conv_reference_forward(kn_stream *stream, const void *problem);
 kn_status kn_conv_reference_backward_data(kn_stream *stream, const void *problem);
 kn_status kn_conv_reference_backward_weights(kn_stream *stream, const void *problem);
 
+/* Work-items for `elements` results, each computed by itself. */
+size_t kn_conv_work_items(kn_stream *stream, int64_t elements);
+
 /* db = the sum of dy over images and pixels. */
 kn_status kn_conv_bias_gradient(kn_stream *stream, const kn_conv_problem *problem);
 
@@ -214,16 +217,10 @@ typedef struct kn_conv_gradient_layout {
 void kn_conv_describe_gradient(const kn_conv_shape *s, const kn_limits *limits, kn_conv_padding *padding,
                                kn_conv_tap_list *taps, kn_conv_gradient_layout *layout);
 
-/* Sums `shares` partial gradients, in order, to weight (`sums` NULL: already done) and, unless absent, bias_parts
- * partial ones of groups * padded_outer channels each to bias. */
+/* Sums `shares` partial gradients, in order, to weight (`sums` NULL: already done) and, unless bias or bias_part is
+ * absent, bias_parts partial ones of groups * padded_outer channels each to bias. */
 kn_status kn_conv_total_gradient(kn_stream *stream, const kn_conv_problem *problem, kn_buffer *sums, int64_t shares,
                                  kn_buffer *bias_part, int64_t bias_parts, int64_t padded_outer);
-
-/* common/sums.c: the same on GPUs, and db for shapes that kn_conv_sums_bias_on_gpu accepts. */
-kn_status kn_conv_total_on_gpu(kn_stream *stream, const kn_conv_problem *problem, kn_buffer *sums, int64_t shares,
-                               kn_buffer *bias_part, int64_t bias_parts, int64_t padded_outer);
-bool kn_conv_sums_bias_on_gpu(const kn_limits *limits, const kn_conv_shape *s);
-kn_status kn_conv_bias_on_gpu(kn_stream *stream, const kn_conv_problem *problem);
 
 /* How to pad x (`planes` images of size[1] x size[2]) so that rows low[1] .. high[1] and columns low[2] .. high[2] can
  * be read; the result has planes 0 if no padding is needed. In both cases the kernels read padded_height x

@@ -171,29 +171,6 @@ static kn_status launch_sums(weights_pass *w, kn_stream *stream)
                 kn_arg_struct(&w->layout, sizeof w->layout)));
 }
 
-kn_status kn_conv_total_gradient(kn_stream *stream, const kn_conv_problem *problem, kn_buffer *sums, int64_t shares,
-                                 kn_buffer *bias_part, int64_t bias_parts, int64_t padded_outer)
-{
-    const kn_conv_shape *s = &problem->shape;
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    bool bias = problem->bias.buffer != NULL;
-    char options[KN_CONV_OPTIONS];
-    if (!sums && !bias)
-        return KN_OK;
-    if (!limits->is_cpu)
-        return kn_conv_total_on_gpu(stream, problem, sums, shares, bias_part, bias_parts, padded_outer);
-    kn_conv_operand bias_target = bias ? problem->bias : problem->weight;
-    kn_conv_options(options, limits, s->f64, VECTORS, "TAPS",
-                    kn_conv_many_registers(limits) ? TAPS_OF_32_REGISTERS : TAPS_OF_16_REGISTERS);
-    return kn_run(
-        stream, .source = "conv/cpu/weights.cl", .kernel = "conv_weights_sum", .operation = "conv2d_backward_weights",
-        .options = options, .dims = 1, .global = {(size_t)(8 * limits->compute_units)}, .local = {1},
-        KN_ARGS(kn_arg_buffer(sums ? sums : bias_part, 0), kn_arg_buffer(bias_part, 0), kn_conv_arg(s, problem->weight),
-                kn_conv_arg(s, bias_target), kn_arg_i64(sums ? s->out_channels * kn_conv_taps(s) : 0),
-                kn_arg_i64(shares), kn_arg_i64(bias ? s->out_channels : 0), kn_arg_i64(bias_parts),
-                kn_arg_i64(s->out_channels / s->groups), kn_arg_i64(padded_outer)));
-}
-
 kn_status kn_conv_direct_backward_weights(kn_stream *stream, const void *problem)
 {
     weights_pass w = {.problem = problem};

@@ -1,0 +1,41 @@
+/* ops/dispatch/backward.h - backward passes as operators of the list: X_backward, made of X's descriptor.
+ *
+ * Its first input is the gradient of X's result. The others have names of X: of its inputs, of what its forward saves
+ * (kn_op.saved), or of both. X's input 0, where it is not among them, has the shape and dtype of the gradient. Its
+ * outputs are gradients of X's inputs, "grad_" before their names; that of an input that is not given is skipped. Its
+ * parameters are X's.
+ *
+ *     const kn_op kn_avg_pool2d_backward_op = {KN_BACKWARD_OP(avg_pool2d),
+ *                                              .inputs = {"grad", "x"},
+ *                                              .outputs = {"grad_x"}};
+ *
+ * Where it has a gradient itself, X may have KN_RECORDED_AS(avg_pool2d_backward), for second gradients. */
+#ifndef KN_OPS_DISPATCH_BACKWARD_H
+#define KN_OPS_DISPATCH_BACKWARD_H
+
+#include "ops/dispatch/invoke.h"
+#include "ops/operators.h"
+
+kn_status kn_backward_enter(kn_entry *entry);
+kn_status kn_backward_shape(kn_call *call);
+kn_status kn_backward_forward(kn_call *call);
+kn_work kn_backward_work(const kn_call *call);
+
+#define KN_BACKWARD_OP(of)                                                                                             \
+    .name = #of "_backward", .dtypes = {KN_DTYPES_FLOATING}, .backward_of = &kn_##of##_op, .skips_outputs = true,      \
+    .enter = kn_backward_enter, .shape = kn_backward_shape, .forward = kn_backward_forward, .work = kn_backward_work
+
+/* For an X that is linear in input 0: the gradient of X_backward by the gradient that it takes is X, applied to what
+ * came. */
+kn_status kn_backward_of_linear(kn_grad_call *grad);
+
+#define KN_LINEAR_BACKWARD_OP(of)                                                                                      \
+    KN_BACKWARD_OP(of), .backward = kn_backward_of_linear, .backward_recorded = kn_backward_of_linear
+
+/* X's backward_recorded: applies X_backward. `gradient` and `params` (a record of X) stand in for those of the call. */
+kn_status kn_backward_recorded(kn_grad_call *grad);
+kn_status kn_backward_recorded_with(kn_grad_call *grad, kn_tensor *gradient, const void *params);
+
+#define KN_RECORDED_AS(operator_) .backward_operator = &kn_##operator_##_op, .backward_recorded = kn_backward_recorded
+
+#endif

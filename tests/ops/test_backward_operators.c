@@ -1,0 +1,176 @@
+/* test_backward_operators.c - backward passes called by name give what the tape gives: for each, into new tensors, into
+ * given ones of any strides, and one gradient at a time. */
+#include "cli/op_samples.h"
+#include "ops/operators.h"
+#include "support/check.h"
+
+#include <string.h>
+
+#define MOST 8
+
+/* The same name; a question mark in front says that an input is optional. */
+static bool same(const char *a, const char *b) { return strcmp(a + (a[0] == '?'), b + (b[0] == '?')) == 0; }
+
+static int position(const char *const *names, const char *name)
+{
+    for (int i = 0; i < MOST && names[i]; i++)
+        if (same(names[i], name))
+            return i;
+    return -1;
+}
+
+/* An application of X with the gradients of its inputs by the tape, and what X_backward takes. */
+typedef struct one {
+    kn_op_sample sample;
+    kn_tensor *outputs[MOST], *gradient;
+    kn_tensor *inputs[MOST];
+    int num_inputs, num_outputs;
+} one;
+
+/* The inputs' gradients by the tape stay in kn_grad. */
+static void apply(one *o, const kn_op *op, kn_dtype dtype)
+{
+    const kn_op *of = op->backward_of;
+    CHECK_OK(kn_op_sample_make(&o->sample, of, dtype, true));
+    CHECK_OK(kn_op_call(of, o->sample.inputs, o->sample.num_inputs, o->sample.params, o->outputs,
+                        kn_op_describe(of).num_outputs));
+    kn_tensor *y = o->outputs[0];
+    o->gradient = kn_rand_with(kn_ndim(y), kn_shape(y), &(kn_tensor_options){.dtype = dtype});
+    CHECK_OK(kn_backward_with(y, o->gradient, false));
+}
+
+static void find_inputs(one *o, const kn_op *op)
+{
+    const kn_op *of = op->backward_of;
+    o->num_inputs = kn_op_describe(op).num_inputs;
+    o->num_outputs = kn_op_describe(op).num_outputs;
+    o->inputs[0] = o->gradient;
+    for (int i = 1; i < o->num_inputs; i++) {
+        const int input = position(of->inputs, op->inputs[i]), output = position(of->outputs, op->inputs[i]);
+        kn_tensor *t = input >= 0 ? o->sample.inputs[input] : output >= 0 ? o->outputs[output] : NULL;
+        if (same(op->inputs[i], "result"))
+            t = o->outputs[0];
+        if (!t && op->inputs[i][0] != '?')
+            fail_msg("%s: input %s is none of %s", op->name, op->inputs[i], of->name);
+        o->inputs[i] = t ? kn_detach(t) : NULL;
+    }
+}
+
+/* The gradient that output `index` stands for. */
+static kn_tensor *expected(const one *o, const kn_op *op, int index)
+{
+    const int input = position(op->backward_of->inputs, op->outputs[index] + strlen("grad_"));
+    return input < o->sample.num_inputs && o->sample.inputs[input] ? kn_grad(o->sample.inputs[input]) : NULL;
+}
+
+static void check_same(const kn_op *op, int index, kn_tensor *actual, kn_tensor *wanted, const char *how,
+                       double tolerance)
+{
+    if (!actual != !wanted)
+        fail_msg("%s, %s: output %d is %s", op->name, how, index, actual ? "there" : "not there");
+    if (!actual)
+        return;
+    assert_true(kn_same_shape(actual, wanted));
+    double distance;
+    CHECK_OK(kn_item(kn_max(kn_abs(kn_sub(actual, wanted))), &distance));
+    if (!(distance <= tolerance))
+        fail_msg("%s, %s: output %d is off by %g", op->name, how, index, distance);
+}
+
+/* A tensor like t, every other element of a longer one. */
+static kn_tensor *strided_like(kn_tensor *t)
+{
+    int64_t shape[KN_MAX_DIMS];
+    memcpy(shape, kn_shape(t), (size_t)kn_ndim(t) * sizeof *shape);
+    shape[kn_ndim(t)] = 2;
+    const kn_tensor_options options = {.dtype = kn_dtype_of(t)};
+    return kn_select(kn_full_with(kn_ndim(t) + 1, shape, kn_scalar_real(7), &options), kn_ndim(t), 1);
+}
+
+static kn_status call(const kn_op *op, const one *o, kn_tensor **outputs)
+{
+    return kn_op_call(op, o->inputs, o->num_inputs, o->sample.params, outputs, o->num_outputs);
+}
+
+static void check_one(const kn_op *op, kn_dtype dtype)
+{
+    one o = {.num_inputs = 0};
+    kn_tensor *made[MOST] = {NULL}, *given[MOST] = {NULL};
+    apply(&o, op, dtype);
+    find_inputs(&o, op);
+    CHECK_OK(call(op, &o, made));
+    for (int i = 0; i < o.num_outputs; i++) {
+        check_same(op, i, made[i], expected(&o, op, i), "made", 0);
+        given[i] = made[i] ? strided_like(made[i]) : NULL;
+    }
+    CHECK_OK(call(op, &o, given));
+    for (int i = 0; i < o.num_outputs; i++) {
+        kn_tensor *alone[MOST];
+        check_same(op, i, given[i], made[i], "given", 0);
+        for (int k = 0; k < o.num_outputs; k++)
+            alone[k] = k == i ? NULL : KN_SKIP_OUTPUT;
+        CHECK_OK(call(op, &o, alone));
+        for (int k = 0; k < o.num_outputs; k++)
+            check_same(op, k, alone[k], k == i ? made[k] : NULL, "alone", 1e-5); /* sums may be made apart */
+    }
+    kn_op_sample_free(&o.sample);
+}
+
+TENSOR_TEST(each_gives_what_the_tape_gives)
+{
+    for (int i = 0; i < kn_op_count(); i++) {
+        KN_SCOPE;
+        if (!kn_op_at(i)->backward_of)
+            continue;
+        check_one(kn_op_at(i), KN_F32);
+        check_one(kn_op_at(i), KN_F64);
+    }
+}
+
+TENSOR_TEST(what_does_not_fit_is_refused)
+{
+    const kn_op *op = kn_op_find("avg_pool2d_backward");
+    const kn_pool_params params = {KN_POOL_DEFAULTS, .kernel_size = 2};
+    kn_tensor *x = kn_ones(KN_SHAPE(1, 4, 4)), *right = kn_ones(KN_SHAPE(1, 2, 2)), *wrong = kn_ones(KN_SHAPE(1, 2, 3));
+    kn_tensor *y = NULL;
+    assert_int_equal(kn_op_call(op, (kn_tensor *[]){wrong, x}, 2, &params, &y, 1), KN_ERR_SHAPE);
+    CHECK_ERROR(KN_ERR_SHAPE, "avg_pool2d_backward: the gradient is float32 [1, 2, 3]", "[1, 2, 2]");
+    kn_tensor *whole = kn_to_dtype(right, KN_I64);
+    assert_int_equal(kn_op_call(op, (kn_tensor *[]){whole, x}, 2, &params, &y, 1), KN_ERR_DTYPE);
+    CHECK_ERROR(KN_ERR_DTYPE, "avg_pool2d_backward: the gradient is int64");
+    assert_int_equal(kn_op_call(op, &right, 1, &params, &y, 1), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "avg_pool2d_backward", "`x` is NULL");
+    CHECK_OK(kn_op_call(op, (kn_tensor *[]){right, x}, 2, &params, &y, 1));
+    assert_int_equal(kn_numel(y), 16);
+    y = NULL;
+    op = kn_op_find("conv1d_backward");
+    kn_conv_params conv = {KN_CONV_DEFAULTS};
+    conv.activation = KN_ACTIVATION_RELU;
+    kn_tensor *inputs[] = {kn_ones(KN_SHAPE(1, 1, 3)), kn_ones(KN_SHAPE(1, 1, 3)), kn_ones(KN_SHAPE(1, 1, 1))};
+    assert_int_equal(kn_op_call(op, inputs, 3, &conv, &y, 1), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "conv1d_backward", "takes the result");
+}
+
+/* Places that no window has get nothing, and nothing is written elsewhere. */
+TENSOR_TEST(places_outside_are_passed_over)
+{
+    const kn_adaptive_pool_args one_place = {{1, {1}}};
+    const kn_pool_params windows = {KN_POOL_DEFAULTS, .kernel_size = 2};
+    kn_tensor *g = kn_ones(KN_SHAPE(1, 3, 1)), *x = kn_zeros(KN_SHAPE(1, 3, 2)), *y = NULL, *z = NULL;
+    kn_tensor *at = kn_from_data(((int64_t[]){1, -1, 1000000}), KN_SHAPE(1, 3, 1), .dtype = KN_I64);
+    CHECK_OK(kn_op_call(kn_op_find("adaptive_max_pool1d_with_indices_backward"), (kn_tensor *[]){g, x, at}, 3,
+                        &one_place, &y, 1));
+    CHECK_VALUES(y, 0, 1, 0, 0, 0, 0);
+    CHECK_OK(kn_op_call(kn_op_find("max_pool1d_with_indices_backward"), (kn_tensor *[]){g, x, at}, 3, &windows, &z, 1));
+    CHECK_VALUES(z, 0, 1, 0, 0, 0, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_gives_what_the_tape_gives),
+        TEST(what_does_not_fit_is_refused),
+        TEST(places_outside_are_passed_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
