@@ -13,7 +13,7 @@ int devices_to_compare(kn_device *devices[MAX_DEVICES], const char *name)
     if (kn_gpu_count() > 0 && kn_device_open(&devices[count], "gpu") == KN_OK)
         count++;
     if (count > 0)
-        kn_error_clear(); /* one of the two was not there */
+        kn_error_clear(); /* one of the two does not exist */
     return count;
 }
 

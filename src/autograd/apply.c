@@ -219,7 +219,7 @@ kn_status kn_op_check_given(const kn_op *op, kn_tensor *const *inputs, int num_i
     return KN_OK;
 }
 
-/* Takes the marks KN_SKIP_OUTPUT out of the caller's array. */
+/* Removes the KN_SKIP_OUTPUT marks from the caller's array. */
 static void note_skipped(kn_call *call, kn_tensor **outputs, int num_outputs)
 {
     for (int i = 0; i < KN_OP_MAX_OUTPUTS; i++)

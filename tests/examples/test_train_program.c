@@ -134,7 +134,7 @@ static void sigterm_ends_a_run_that_can_be_resumed(void **state)
                   out, out);
     assert_status(r, 128 + 15);
     assert_contains(r.errors, "interrupted by SIGTERM");
-    assert_contains(r.errors, "--resume goes on");
+    assert_contains(r.errors, "--resume continues");
     run_free(&r);
     /* However many epochs were done, the first three of them are those of the whole run. */
     r = run_shell(EXAMPLES "/train_fashion_mnist " BRIEF " --epochs 3 --resume --out '%s'", out);

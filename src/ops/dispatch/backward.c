@@ -12,7 +12,7 @@
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-/* Where `name` stands in a list; -1: nowhere. Optional inputs begin with a question mark. */
+/* The index of `name` in a list, or -1. Optional inputs begin with a question mark. */
 static int position(const char *const *names, int count, const char *name)
 {
     name += name[0] == '?';
@@ -39,13 +39,13 @@ static int count_names(const char *const *names, int most)
     return count;
 }
 
-/* Which input of X output `index` is the gradient of. */
+/* The input of X whose gradient output `index` is. */
 static int target_of(const kn_op *op, int index)
 {
     return input_of(op->backward_of, op->outputs[index] + strlen("grad_"));
 }
 
-/* Which output is the gradient of X's input `index`; -1: none. */
+/* The output that is the gradient of X's input `index`, or -1. */
 static int gradient_of(const kn_op *op, int index)
 {
     for (int i = 0; i < KN_OP_MAX_OUTPUTS && op->outputs[i]; i++)
@@ -54,7 +54,7 @@ static int gradient_of(const kn_op *op, int index)
     return -1;
 }
 
-/* The tensors given as X's inputs; returns how many places there are. */
+/* Collects the tensors given as X's inputs; returns the number of slots. */
 static int inputs_of(kn_tensor **given, const kn_op *op, kn_tensor *const *inputs, int num_inputs)
 {
     const kn_op *of = op->backward_of;
@@ -68,13 +68,13 @@ static int inputs_of(kn_tensor **given, const kn_op *op, kn_tensor *const *input
 
 /* --- entering ----------------------------------------------------------------------------------------------------- */
 
-/* X's own enter makes the record, and may exchange inputs. */
+/* X's own `enter` makes the record, and may replace inputs. */
 kn_status kn_backward_enter(kn_entry *entry)
 {
     const kn_op *op = entry->op, *of = op->backward_of;
     kn_entry inner = {.op = of, .params = entry->params, .record = entry->params};
     if (!kn_dtype_is_floating(entry->inputs[0]->dtype))
-        return kn_fail(KN_ERR_DTYPE, "the gradient is %s: it must be floating", kn_dtype_name(entry->inputs[0]->dtype));
+        return kn_fail(KN_ERR_DTYPE, "the gradient is %s; it must be floating", kn_dtype_name(entry->inputs[0]->dtype));
     inner.num_inputs = inputs_of(inner.inputs, op, entry->inputs, entry->num_inputs);
     for (int i = 0; i < inner.num_inputs; i++)
         if (of->inputs[i][0] != '?' && !inner.inputs[i])
@@ -83,7 +83,7 @@ kn_status kn_backward_enter(kn_entry *entry)
         return KN_OK;
     KN_TRY(of->enter(&inner));
     if (inner.result || inner.op != of)
-        return kn_fail(KN_ERR_ARGUMENT, "with these parameters %s has no backward pass of its own", of->name);
+        return kn_fail(KN_ERR_ARGUMENT, "with these parameters %s has no separate backward pass", of->name);
     for (int i = 0; i < inner.num_inputs; i++) {
         const int at = input_of(op, of->inputs[i]);
         if (at >= 0 && at < entry->num_inputs)
@@ -98,7 +98,7 @@ kn_status kn_backward_enter(kn_entry *entry)
 
 /* --- the pass ----------------------------------------------------------------------------------------------------- */
 
-/* X's backward pass, as a call of X_backward asks for it. */
+/* X's backward pass, as requested by a call of X_backward. */
 typedef struct pass {
     kn_grad_call grad;
     bool needs[KN_OP_MAX_INPUTS];
@@ -155,7 +155,7 @@ static kn_status check_like(const kn_call *x, int output, const char *name, cons
                    kn_format_shape(wants, sizeof wants, x->spec[output].ndim, x->spec[output].shape));
 }
 
-/* X's shape rule checks what is given, and tells what its outputs are. */
+/* X's shape rule checks the given tensors and describes X's outputs. */
 static kn_status check_inputs(const kn_call *call)
 {
     const kn_op *op = call->op, *of = op->backward_of;
@@ -188,7 +188,7 @@ kn_status kn_backward_shape(kn_call *call)
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-/* What the pass reads, as the engine gives it; the others only lend their shapes. */
+/* Makes the tensors that the pass reads contiguous, as the engine does; of the others only shapes matter. */
 static kn_status make_contiguous(pass *p)
 {
     kn_tensor **read[1 + KN_OP_MAX_SAVED] = {&p->gradients[0]};
@@ -258,7 +258,7 @@ static kn_tensor *stand_in(const kn_input_spec *spec)
     return kn_expand(kn_zeros_with(0, NULL, &options), spec->ndim, spec->shape);
 }
 
-/* What X_backward's input of that name is; NULL with an error, or where there is none. */
+/* X_backward's input of that name; NULL if absent, or with an error. */
 static kn_tensor *recorded_input(const kn_grad_call *grad, const char *name)
 {
     const kn_op *of = grad->op;
