@@ -1,4 +1,4 @@
-/* test_npy - NumPy's .npy files: what is read, what is refused, what is written. */
+/* test_npy - NumPy's .npy files: valid, invalid, written. */
 #include <koine/io.h>
 #include <koine/tensor.h>
 #include <stdlib.h>
@@ -288,7 +288,7 @@ static void test_round_trip(void **state)
         }
 }
 
-/* The very bytes that numpy.save writes for np.array([[1, 2, 3]], dtype=np.float32). */
+/* The bytes that numpy.save writes for np.array([[1, 2, 3]], dtype=np.float32). */
 static void test_bytes_are_numpys(void **state)
 {
     (void)state;

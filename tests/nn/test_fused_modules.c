@@ -9,8 +9,7 @@
 #include "support/as_gpu.h"
 #include "support/values.h"
 
-/* --- what ran ------------------------------------------------------------------------------------------------------
- */
+/* --- what ran ----------------------------------------------------------------------------------------------------- */
 
 static kn_status note(kn_call *call, bool after, void *user)
 {
@@ -33,8 +32,7 @@ static kn_tensor *watched(kn_module *net, kn_tensor *x, char *names)
     return y;
 }
 
-/* --- the same with and without -------------------------------------------------------------------------------------
- */
+/* --- the same with and without ------------------------------------------------------------------------------------ */
 
 #define MOST 16
 typedef struct results {

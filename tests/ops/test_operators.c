@@ -1,5 +1,6 @@
-/* test_operators.c - the list of operators is in order and whole: each has a name of its own, names its inputs, describes
- * its parameters, and has a reference unless it only moves data or is a backward pass (test_backward_operators.c). Operators called by their descriptors. */
+/* test_operators.c - the list of operators is sorted and complete: each has a unique name, names its inputs, describes
+ * its parameters, and has a reference unless it only moves data or is a backward pass (test_backward_operators.c).
+ * Operators called by their descriptors. */
 #include "cli/op_samples.h"
 #include "ops/operators.h"
 
@@ -48,9 +49,9 @@ static void each_is_whole(void **state)
     }
 }
 
-/* --- parameters ------------------------------------------------------------------------------------------------------ */
+/* --- parameters --------------------------------------------------------------------------------------------------- */
 
-/* Fields behind one another with no more than padding between them: none was forgotten in the descriptor. */
+/* Consecutive fields are separated only by padding, so none is missing in the descriptor. */
 static void the_rows_cover_the_struct(void **state)
 {
     (void)state;
@@ -67,7 +68,7 @@ static void the_rows_cover_the_struct(void **state)
             end = param->offset + param->size;
         }
         if (info.num_params > 0 && info.params_size - end >= 8 && strstr(info.name, "scalar") == NULL &&
-            strcmp(info.name, "fill_") != 0) /* these have room for a second number */
+            strcmp(info.name, "fill_") != 0) /* these have an unused second number */
             fail_msg("%s: %zu bytes behind the last parameter", info.name, info.params_size - end);
         assert_null(kn_op_param_at(op, info.num_params));
         assert_null(kn_op_param_at(op, -1));
@@ -90,7 +91,8 @@ static bool takes(const kn_op *op, kn_dtype dtype)
     return taken;
 }
 
-/* What the descriptor says of the first input, with the other floating inputs of its dtype. In a dry run: no kernels. */
+/* The first input's dtypes in the descriptor, with the other floating inputs of the same dtype. In a dry run, without
+ * kernels. */
 TENSOR_TEST(each_takes_the_dtypes_that_it_says)
 {
     const bool before = kn_op_set_dry_run(true);
@@ -106,7 +108,7 @@ TENSOR_TEST(each_takes_the_dtypes_that_it_says)
     kn_op_set_dry_run(before);
 }
 
-/* --- calls ----------------------------------------------------------------------------------------------------------- */
+/* --- calls -------------------------------------------------------------------------------------------------------- */
 
 static kn_tensor *matrix(void) { return kn_from_data(((float[]){1, -2, 3, -4, 5, -6}), KN_SHAPE(2, 3)); }
 
@@ -156,7 +158,7 @@ TENSOR_TEST(an_output_given_is_computed_into)
     CHECK_OK(call("neg", own, NULL, &own)); /* an input */
     CHECK_VALUES(own, -1, 2, -3, 4, -5, 6);
     assert_true(dense == expected_dense && strided == expected_strided);
-    const kn_permute_args turned = {{2, {1, 0}}}; /* a view, and a copy where one is wanted */
+    const kn_permute_args turned = {{2, {1, 0}}}; /* a view, or a copy if requested */
     kn_tensor *copy = kn_zeros(KN_SHAPE(3, 2));
     CHECK_OK(call("permute", x, &turned, &copy));
     CHECK_VALUES(copy, 1, -4, -2, 5, 3, -6);
@@ -191,7 +193,7 @@ TENSOR_TEST(a_call_is_recorded)
     CHECK_VALUES(kn_grad(x), 3, 3, 3);
 }
 
-/* --- bad input -------------------------------------------------------------------------------------------------------- */
+/* --- bad input ---------------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(no_operator_takes_null)
 {
@@ -216,10 +218,10 @@ TENSOR_TEST(no_operator_takes_null)
     CHECK_ERROR(KN_ERR_ARGUMENT, "neg", "9 inputs");
     assert_int_equal(kn_op_call(kn_op_find("neg"), &x, 1, NULL, &y, 5), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "neg", "room for 5 outputs");
-    CHECK_OK(kn_op_call(kn_op_find("neg"), &x, 1, NULL, NULL, 0)); /* nothing is wanted */
+    CHECK_OK(kn_op_call(kn_op_find("neg"), &x, 1, NULL, NULL, 0)); /* no output is wanted */
 }
 
-/* --- numbers ---------------------------------------------------------------------------------------------------------- */
+/* --- numbers ------------------------------------------------------------------------------------------------------ */
 
 TENSOR_TEST(whole_numbers_are_exact)
 {

@@ -31,8 +31,7 @@ static void hangs(int number)
 
 static const int errors[] = {OUT_OF_RESOURCES, -6 /* no host memory */, -4 /* no device memory */, -30 /* value */};
 
-/* --- in this process ------------------------------------------------------------------------------------------------
- */
+/* --- in this process ---------------------------------------------------------------------------------------------- */
 
 typedef struct subject {
     kn_device *device;

@@ -144,8 +144,7 @@ static void a_child_is_told(void **state)
     free_all(&b);
 }
 
-/* --- beside threads that hold whatever they hold -------------------------------------------------------------------
- */
+/* --- beside threads that hold whatever they hold ------------------------------------------------------------------ */
 
 static atomic_bool is_over;
 
@@ -183,8 +182,7 @@ static void beside_working_threads(void **state)
         pthread_join(threads[i], NULL);
 }
 
-/* --- before the first use -------------------------------------------------------------------------------------------
- */
+/* --- before the first use ----------------------------------------------------------------------------------------- */
 
 static void a_child_forked_early_works(void **state)
 {
