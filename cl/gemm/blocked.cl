@@ -5,10 +5,7 @@
 #include "common/koine.clh"
 #include "gemm/blocked.clh"
 #include "gemm/blocked_matrix.clh"
-
-typedef struct matrix_layout {
-    long row_stride, col_stride, batch_stride;
-} matrix_layout;
+#include "gemm/layout.h"
 
 /* Stores R neighbours in a row of C, of which `columns` are inside. */
 static inline void store_neighbours(global T *c, VR sum, long columns, T alpha, T beta, const global T *bias, T low,
@@ -50,8 +47,8 @@ static inline void store_neighbours(global T *c, VR sum, long columns, T alpha, 
 /* dim 0: block of columns, dim 1: block of rows, dim 2: batch. aligned: base, leading dimension and batch stride are
  * multiples of Q. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
-gemm_blocked(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k, matrix_layout a_layout,
-             matrix_layout b_layout, long ldc, long c_batch_stride, T alpha, T beta, int has_bias, int a_aligned,
+gemm_blocked(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k, kn_gemm_layout a_layout,
+             kn_gemm_layout b_layout, long ldc, long c_batch_stride, T alpha, T beta, int has_bias, int a_aligned,
              int b_aligned, int c_aligned, T low, T high)
 {
     KN_BIND_IN(T, a);

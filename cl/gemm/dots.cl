@@ -30,7 +30,7 @@ static inline T sum_lanes(V value)
 /* C[i, j] for `rows` (at most DOT_ROWS) and `columns` (at most DOT_COLUMNS). */
 static inline void dot_tile(global T *restrict c, const global T *restrict a, const global T *restrict b,
                             const global T *restrict bias, long ldc, long a_stride, long b_stride, long k, int rows,
-                            int columns, gemm_finish f)
+                            int columns, kn_gemm_finish f)
 {
     const global T *x[DOT_ROWS], *y[DOT_COLUMNS];
     V sum[DOT_ROWS][DOT_COLUMNS];
@@ -75,7 +75,7 @@ static inline void dot_tile(global T *restrict c, const global T *restrict a, co
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 gemm_dots(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k, long a_stride, long a_batch_stride,
           long b_stride, long b_batch_stride, long ldc, long c_batch_stride, long columns_per_item,
-          gemm_finish finish)
+          kn_gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);

@@ -26,10 +26,7 @@
 #define TILES_N (WARP_N / 8)
 #include "gemm/mma_halves.clh"
 #include "gemm/slices.clh"
-
-typedef struct matrix_layout {
-    long row_stride, col_stride, batch_stride;
-} matrix_layout;
+#include "gemm/layout.h"
 
 /* The number of vectors in a row of a slice; the position of vector `column` of row `row`. */
 #define ROW_VECTORS(width, along_k) (((along_k) ? BK : (width)) / Q)
@@ -124,8 +121,8 @@ static inline void store_pair(global ushort *c, float2 sum, float2 bias, long co
 /* dim 0: block of columns, dim 1: block of rows, dim 2: batch. aligned: base, leading dimension and batch stride are
  * multiples of Q, of C of 2. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
-gemm_halves(KN_IN(a), KN_IN(b), KN_OUT(c), KN_IN(bias), int has_bias, long m, long n, int k, matrix_layout a_layout,
-            matrix_layout b_layout, long ldc, long c_batch_stride, float alpha, float beta, int a_aligned,
+gemm_halves(KN_IN(a), KN_IN(b), KN_OUT(c), KN_IN(bias), int has_bias, long m, long n, int k, kn_gemm_layout a_layout,
+            kn_gemm_layout b_layout, long ldc, long c_batch_stride, float alpha, float beta, int a_aligned,
             int b_aligned, int c_aligned, float low, float high)
 {
     KN_BIND_IN(ushort, a);

@@ -3,14 +3,11 @@
  * Compiled in: T. */
 #include "common/koine.clh"
 #include "gemm/finish.clh"
-
-typedef struct matrix_layout {
-    long row_stride, col_stride, batch_stride;
-} matrix_layout;
+#include "gemm/layout.h"
 
 kernel void gemm_reference(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k, long batch,
-                           matrix_layout a_layout, matrix_layout b_layout, matrix_layout c_layout,
-                           gemm_finish finish)
+                           kn_gemm_layout a_layout, kn_gemm_layout b_layout, kn_gemm_layout c_layout,
+                           kn_gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);
@@ -30,7 +27,7 @@ kernel void gemm_reference(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, l
 
 /* Run before and after CLBlast, which has no bias and no activation: C = beta C + bias, to which it adds; C =
  * clamp(C). */
-kernel void gemm_start_with_bias(KN_IN(bias), KN_OUT(c), long m, long n, long batch, matrix_layout c_layout, T beta)
+kernel void gemm_start_with_bias(KN_IN(bias), KN_OUT(c), long m, long n, long batch, kn_gemm_layout c_layout, T beta)
 {
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, c);
@@ -41,7 +38,7 @@ kernel void gemm_start_with_bias(KN_IN(bias), KN_OUT(c), long m, long n, long ba
     }
 }
 
-kernel void gemm_cut(KN_INOUT(c), long m, long n, long batch, matrix_layout c_layout, T low, T high)
+kernel void gemm_cut(KN_INOUT(c), long m, long n, long batch, kn_gemm_layout c_layout, T low, T high)
 {
     KN_BIND_OUT(T, c);
     KN_FOR (element, batch * m * n) {

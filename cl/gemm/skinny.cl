@@ -54,7 +54,7 @@ static inline void short_rows(global T *restrict c, const global T *restrict x, 
 
 /* The epilogue of gemm_short_rows, with alpha already applied and beta 0, in loops that vectorise. */
 static inline void finish_short_rows(global T *restrict c, long first, long last, const global T *restrict bias,
-                                     long bias_stride, gemm_finish f)
+                                     long bias_stride, kn_gemm_finish f)
 {
     if (f.has_bias && bias_stride == 0) {
         const T value = bias[0];
@@ -71,7 +71,7 @@ static inline void finish_short_rows(global T *restrict c, long first, long last
 
 /* One row times the transpose of x [n, k], k <= 4, ld = k, beta = 0. */
 kernel void gemm_short_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, int k, long a_stride,
-                            long bias_stride, gemm_finish finish)
+                            long bias_stride, kn_gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, x);
@@ -124,7 +124,7 @@ static inline T dot_run(const global T *restrict a, const global T *restrict b, 
 
 /* One row times the transpose of x [n, k], k contiguous in both. */
 kernel void gemm_dot_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, long k, long x_stride,
-                          long bias_stride, gemm_finish finish)
+                          long bias_stride, kn_gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, x);
@@ -213,7 +213,7 @@ kernel void gemm_long_sums(KN_IN(a), KN_IN(b), KN_OUT(part), int m, int n, long 
 }
 
 kernel void gemm_long_total(KN_IN(part), KN_IN(bias), KN_OUT(c), int m, int n, long slices, long ldc,
-                            long bias_stride, gemm_finish finish)
+                            long bias_stride, kn_gemm_finish finish)
 {
     KN_BIND_IN(T, part);
     KN_BIND_IN(T, bias);

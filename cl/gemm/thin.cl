@@ -9,16 +9,7 @@
  * Compiled in: T, COLUMNS (1, 2, 4 or 8; C may have fewer), ALONG_K, GROUP (a power of two). */
 #include "common/koine.clh"
 #include "gemm/finish.clh"
-
-/* Strides in elements of rows, columns, steps and matrices; for C also of parts. */
-typedef struct thin_layout {
-    long a_row, a_step, a_batch, b_column, b_step, b_batch, c_row, c_column, c_batch, c_part, bias_row, bias_column;
-} thin_layout;
-
-typedef struct thin_size {
-    long rows, steps, steps_per_part;
-    int columns, team;
-} thin_size;
+#include "gemm/thin.h"
 
 /* sum += the products of one step. Columns beyond the last repeat it, and are not stored. */
 static inline void add_step(T *sum, T a, const global T *b, const int *column)
@@ -30,7 +21,7 @@ static inline void add_step(T *sum, T a, const global T *b, const int *column)
 
 /* dim 0: rows, dim 1: part of the sum, dim 2: matrix. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void gemm_thin(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c),
-                                                                         thin_layout l, thin_size s, gemm_finish finish)
+                                                                         kn_gemm_thin_layout l, kn_gemm_thin_size s, kn_gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);

@@ -12,23 +12,13 @@
 #include "common/koine.clh"
 #include "gemm/finish.clh"
 #include "gemm/pack.clh"
+#include "gemm/layout.h"
 #include "gemm/tile.clh"
-
-typedef struct matrix_layout {
-    long row_stride;   /* elements from one row of op(X) to the next */
-    long col_stride;   /* elements from one column of op(X) to the next */
-    long batch_stride; /* elements from one matrix to the next */
-} matrix_layout;
+#include "gemm/tile.h"
 
 /* --- packing: an operand [length, width] as panels [batch][panels][length][panel_width] --------------------------- */
 
-typedef struct pack_job {
-    long length, width, length_stride, width_stride, batch_stride;
-    long panels, block, blocks, items; /* items: batch * blocks * panels, each `block` values of the length */
-    long panel_width;
-} pack_job;
-
-static inline void pack_item(global T *restrict to, const global T *restrict x, pack_job job, long item)
+static inline void pack_item(global T *restrict to, const global T *restrict x, kn_gemm_pack_job job, long item)
 {
     const long panel = item % job.panels, begin = item / job.panels % job.blocks * job.block,
                batch = item / job.panels / job.blocks, left = job.width - panel * job.panel_width;
@@ -40,7 +30,7 @@ static inline void pack_item(global T *restrict to, const global T *restrict x, 
 
 /* dim 0: the items of A's job, then those of B's. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-gemm_pack(KN_IN(a), KN_OUT(a_panels), pack_job a_job, KN_IN(b), KN_OUT(b_panels), pack_job b_job)
+gemm_pack(KN_IN(a), KN_OUT(a_panels), kn_gemm_pack_job a_job, KN_IN(b), KN_OUT(b_panels), kn_gemm_pack_job b_job)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);
@@ -55,15 +45,8 @@ gemm_pack(KN_IN(a), KN_OUT(a_panels), pack_job a_job, KN_IN(b), KN_OUT(b_panels)
 
 /* --- multiplying -------------------------------------------------------------------------------------------------- */
 
-typedef struct tile_plan {
-    long m, n, k, k_block, rows_per_unit, row_blocks, panels, panels_per_unit, panel_blocks, blocks_per_group;
-    long units, units_per_item;
-    long bias_row, bias_column;
-    int a_packed, b_packed, b_staged;
-} tile_plan;
-
 /* k is summed block by block in C: the first block applies beta, the last one the bias and the activation. */
-static inline gemm_finish finish_of_block(gemm_finish f, bool first, bool last)
+static inline kn_gemm_finish finish_of_block(kn_gemm_finish f, bool first, bool last)
 {
     if (!first)
         f.beta = (T)1;
@@ -76,16 +59,16 @@ static inline gemm_finish finish_of_block(gemm_finish f, bool first, bool last)
 
 /* Computes the rows from first_row on of the panels from first_panel on. a, b, c: this matrix of the batch. */
 static inline void multiply_unit(global T *restrict c, const global T *restrict a, const global T *restrict b,
-                                 const global T *restrict bias, global T *restrict scratch, tile_plan p,
-                                 matrix_layout a_layout, matrix_layout b_layout, matrix_layout c_layout, long first_row,
-                                 long first_panel, gemm_finish finish)
+                                 const global T *restrict bias, global T *restrict scratch, kn_gemm_tile_plan p,
+                                 kn_gemm_layout a_layout, kn_gemm_layout b_layout, kn_gemm_layout c_layout, long first_row,
+                                 long first_panel, kn_gemm_finish finish)
 {
     const long last_row = min(p.m, first_row + p.rows_per_unit),
                last_panel = min(p.panels, first_panel + p.panels_per_unit);
     const long b_k = p.b_packed ? NR : b_layout.row_stride, b_panel = NR * (p.b_packed ? p.k : b_layout.col_stride),
                a_row = p.a_packed ? 1 : a_layout.row_stride, a_k = p.a_packed ? MR : a_layout.col_stride;
     for (long k0 = 0; k0 == 0 || k0 < p.k; k0 += p.k_block) {
-        const gemm_finish f = finish_of_block(finish, k0 == 0, k0 + p.k_block >= p.k);
+        const kn_gemm_finish f = finish_of_block(finish, k0 == 0, k0 + p.k_block >= p.k);
         const long k_count = min(p.k_block, p.k - k0);
         for (long panel = first_panel; panel < last_panel; panel++) {
             const int columns = (int)min((long)NR, p.n - panel * NR);
@@ -106,8 +89,8 @@ static inline void multiply_unit(global T *restrict c, const global T *restrict 
 
 /* dim 0: units_per_item units. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-gemm_tiles(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), KN_OUT(scratch), tile_plan p, matrix_layout a_layout,
-           matrix_layout b_layout, matrix_layout c_layout, gemm_finish finish)
+gemm_tiles(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), KN_OUT(scratch), kn_gemm_tile_plan p, kn_gemm_layout a_layout,
+           kn_gemm_layout b_layout, kn_gemm_layout c_layout, kn_gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);

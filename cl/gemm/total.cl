@@ -7,7 +7,7 @@
 
 /* C = the finished sum, in order, of `count` products [m, n]. A work-item takes `chunk` elements, a multiple of VW. */
 kernel void gemm_total(KN_IN(products), KN_IN(bias), KN_OUT(c), long m, long n, long count, long ldc, long chunk,
-                       gemm_finish finish)
+                       kn_gemm_finish finish)
 {
     KN_BIND_IN(T, products);
     KN_BIND_IN(T, bias);

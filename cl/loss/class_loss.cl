@@ -2,7 +2,7 @@
 #include "loss/class_loss.clh"
 
 /* m and s of up to 16 rows, with one vector logarithm for all. */
-static void sixteen_norms(const class_loss *p, const global T *x, long first, long count, norm *norms)
+static void sixteen_norms(const kn_class_loss_layout *p, const global T *x, long first, long count, norm *norms)
 {
     T most[16], sums[16];
 
@@ -35,7 +35,7 @@ static void sixteen_norms(const class_loss *p, const global T *x, long first, lo
 }
 
 kernel void class_loss_forward(KN_IN(x), KN_IN(target), KN_IN(weight), KN_OUT(y), KN_OUT(norms), KN_OUT(totals),
-                               KN_OUT(parts), const class_loss p, const T smoothing, KN_FAULT)
+                               KN_OUT(parts), const kn_class_loss_layout p, const T smoothing, KN_FAULT)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(TARGET, target);
@@ -71,7 +71,7 @@ kernel void class_loss_forward(KN_IN(x), KN_IN(target), KN_IN(weight), KN_OUT(y)
     }
 }
 
-kernel void class_loss_finish(KN_IN(parts), KN_OUT(y), KN_OUT(totals), const class_loss p)
+kernel void class_loss_finish(KN_IN(parts), KN_OUT(y), KN_OUT(totals), const kn_class_loss_layout p)
 {
     KN_BIND_IN(T, parts);
     KN_BIND_OUT(T, y);
@@ -90,7 +90,7 @@ kernel void class_loss_finish(KN_IN(parts), KN_OUT(y), KN_OUT(totals), const cla
 
 /* A work-item per row. */
 kernel void class_loss_backward(KN_IN(gradient), KN_IN(x), KN_IN(target), KN_IN(weight), KN_IN(norms), KN_IN(totals),
-                                KN_OUT(out), const class_loss p, const T smoothing)
+                                KN_OUT(out), const kn_class_loss_layout p, const T smoothing)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(T, x);

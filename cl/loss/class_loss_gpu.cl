@@ -7,7 +7,7 @@
 #include "norm/softmax_row.clh"
 
 /* A block's results, written by the first work-item. */
-static void finish_block(const class_loss *p, long block, T sum, T total, global T *y, global T *totals,
+static void finish_block(const kn_class_loss_layout *p, long block, T sum, T total, global T *y, global T *totals,
                          global T *parts)
 {
     if (get_local_id(0) > 0)
@@ -23,7 +23,7 @@ static void finish_block(const class_loss *p, long block, T sum, T total, global
 
 /* A work-group per block. */
 kernel void class_loss_forward(KN_IN(x), KN_IN(target), KN_IN(weight), KN_OUT(y), KN_OUT(norms), KN_OUT(totals),
-                               KN_OUT(parts), const class_loss p, const T smoothing, KN_FAULT, const int lanes)
+                               KN_OUT(parts), const kn_class_loss_layout p, const T smoothing, KN_FAULT, const int lanes)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(TARGET, target);
@@ -78,7 +78,7 @@ kernel void class_loss_forward(KN_IN(x), KN_IN(target), KN_IN(weight), KN_OUT(y)
 #define WEIGHT(block) parts[2 * (block) + 1]
 
 /* One work-group. */
-kernel void class_loss_finish(KN_IN(parts), KN_OUT(y), KN_OUT(totals), const class_loss p)
+kernel void class_loss_finish(KN_IN(parts), KN_OUT(y), KN_OUT(totals), const kn_class_loss_layout p)
 {
     KN_BIND_IN(T, parts);
     KN_BIND_OUT(T, y);
@@ -95,7 +95,7 @@ kernel void class_loss_finish(KN_IN(parts), KN_OUT(y), KN_OUT(totals), const cla
 }
 
 kernel void class_loss_backward(KN_IN(gradient), KN_IN(x), KN_IN(target), KN_IN(weight), KN_IN(norms), KN_IN(totals),
-                                KN_OUT(out), const class_loss p, const T smoothing, const int lanes)
+                                KN_OUT(out), const kn_class_loss_layout p, const T smoothing, const int lanes)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(T, x);

@@ -30,25 +30,25 @@ typedef struct box {
     int front, back, top, bottom, left, right;
 } box;
 
-static box window(const pool *p, int slice, int row, int column)
+static box window(const kn_pool_geometry *p, int slice, int row, int column)
 {
-    return (box){.front = SLICE(window_start(slice, p->out_depth, p->depth)),
-                 .back = DEPTH(window_end(slice, p->out_depth, p->depth)),
-                 .top = window_start(row, p->out_height, p->height),
-                 .bottom = window_end(row, p->out_height, p->height),
-                 .left = window_start(column, p->out_width, p->width),
-                 .right = window_end(column, p->out_width, p->width)};
+    return (box){.front = SLICE(window_start(slice, p->out_size[0], p->size[0])),
+                 .back = DEPTH(window_end(slice, p->out_size[0], p->size[0])),
+                 .top = window_start(row, p->out_size[1], p->size[1]),
+                 .bottom = window_end(row, p->out_size[1], p->size[1]),
+                 .left = window_start(column, p->out_size[2], p->size[2]),
+                 .right = window_end(column, p->out_size[2], p->size[2])};
 }
 
 /* The windows that cover an input. */
-static box covering_windows(const pool *p, int slice, int row, int column)
+static box covering_windows(const kn_pool_geometry *p, int slice, int row, int column)
 {
-    return (box){.front = SLICE(covering_start(slice, p->out_depth, p->depth)),
-                 .back = DEPTH(covering_end(slice, p->out_depth, p->depth)),
-                 .top = covering_start(row, p->out_height, p->height),
-                 .bottom = covering_end(row, p->out_height, p->height),
-                 .left = covering_start(column, p->out_width, p->width),
-                 .right = covering_end(column, p->out_width, p->width)};
+    return (box){.front = SLICE(covering_start(slice, p->out_size[0], p->size[0])),
+                 .back = DEPTH(covering_end(slice, p->out_size[0], p->size[0])),
+                 .top = covering_start(row, p->out_size[1], p->size[1]),
+                 .bottom = covering_end(row, p->out_size[1], p->size[1]),
+                 .left = covering_start(column, p->out_size[2], p->size[2]),
+                 .right = covering_end(column, p->out_size[2], p->size[2])};
 }
 
 #define FOR_BOX(b, d, h, w)                       \
@@ -57,44 +57,44 @@ static box covering_windows(const pool *p, int slice, int row, int column)
             for (int w = (b).left; w < (b).right; w++)
 
 /* One output element of a plane. The last NaN wins, as in PyTorch. */
-static T window_max(const pool *p, const global T *plane, int slice, int row, int column, int *index)
+static T window_max(const kn_pool_geometry *p, const global T *plane, int slice, int row, int column, int *index)
 {
     const box b = window(p, slice, row, column);
-    int at = (b.front * p->height + b.top) * p->width + b.left;
+    int at = (b.front * p->size[1] + b.top) * p->size[2] + b.left;
     T best = plane[at];
     FOR_BOX(b, d, h, w)
     {
-        const T v = plane[(SLICE(d) * p->height + h) * p->width + w];
+        const T v = plane[(SLICE(d) * p->size[1] + h) * p->size[2] + w];
         if (v > best || IS_NAN(v)) {
             best = v;
-            at = (SLICE(d) * p->height + h) * p->width + w;
+            at = (SLICE(d) * p->size[1] + h) * p->size[2] + w;
         }
     }
     *index = at;
     return best;
 }
 
-static T window_average(const pool *p, const global T *plane, int slice, int row, int column)
+static T window_average(const kn_pool_geometry *p, const global T *plane, int slice, int row, int column)
 {
     const box b = window(p, slice, row, column);
     T sum = 0;
-    FOR_BOX(b, d, h, w) sum += plane[(SLICE(d) * p->height + h) * p->width + w];
+    FOR_BOX(b, d, h, w) sum += plane[(SLICE(d) * p->size[1] + h) * p->size[2] + w];
     return sum / (T)((long)(b.back - b.front) * (b.bottom - b.top) * (b.right - b.left));
 }
 
 /* The gradient of input element `own` of its plane. */
-static T gather_max(const pool *p, const global T *gradient, const global INDEX *index, box windows, int own)
+static T gather_max(const kn_pool_geometry *p, const global T *gradient, const global INDEX *index, box windows, int own)
 {
     T sum = 0;
     FOR_BOX(windows, slice, row, column)
     {
-        const int at = (SLICE(slice) * p->out_height + row) * p->out_width + column;
+        const int at = (SLICE(slice) * p->out_size[1] + row) * p->out_size[2] + column;
         sum += index[at] == own ? gradient[at] : (T)0;
     }
     return sum;
 }
 
-static T gather_average(const pool *p, const global T *gradient, box windows)
+static T gather_average(const kn_pool_geometry *p, const global T *gradient, box windows)
 {
     T sum = 0;
     for (int slice = windows.front; slice < windows.back; slice++)
@@ -102,17 +102,17 @@ static T gather_average(const pool *p, const global T *gradient, box windows)
             const box line = window(p, slice, row, 0);
             const long area = (long)(line.back - line.front) * (line.bottom - line.top);
             for (int column = windows.left; column < windows.right; column++) {
-                const int start = window_start(column, p->out_width, p->width);
-                const int wide = window_end(column, p->out_width, p->width) - start;
-                sum += gradient[(SLICE(slice) * p->out_height + row) * p->out_width + column] / (T)(area * wide);
+                const int start = window_start(column, p->out_size[2], p->size[2]);
+                const int wide = window_end(column, p->out_size[2], p->size[2]) - start;
+                sum += gradient[(SLICE(slice) * p->out_size[1] + row) * p->out_size[2] + column] / (T)(area * wide);
             }
         }
     return sum;
 }
 
-static bool is_one_window(const pool *p)
+static bool is_one_window(const kn_pool_geometry *p)
 {
-    return !VOLUME && p->out_height == 1 && p->out_width == 1;
+    return !VOLUME && p->out_size[1] == 1 && p->out_size[2] == 1;
 }
 
 #ifdef KN_CPU
@@ -120,9 +120,9 @@ static bool is_one_window(const pool *p)
 /* Output number i of all planes. */
 #define PLANE(i) (x + (i) / out_volume_of(&p) * volume_of(&p))
 #define WINDOW(i) \
-    SLICE((i) / p.out_width / p.out_height % p.out_depth), (i) / p.out_width % p.out_height, (i) % p.out_width
+    SLICE((i) / p.out_size[2] / p.out_size[1] % p.out_size[0]), (i) / p.out_size[2] % p.out_size[1], (i) % p.out_size[2]
 
-kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool p, const int save)
+kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const kn_pool_geometry p, const int save)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -154,25 +154,25 @@ kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const 
 
 /* The windows that cover an input row, in depth and height. With a single window along the width there is no division
  * per element. */
-static box covering_row(const pool *p, long line)
+static box covering_row(const kn_pool_geometry *p, long line)
 {
-    return covering_windows(p, SLICE(line / p->height % p->depth), line % p->height, 0);
+    return covering_windows(p, SLICE(line / p->size[1] % p->size[0]), line % p->size[1], 0);
 }
-static void move_to_column(const pool *p, box *windows, int w)
+static void move_to_column(const kn_pool_geometry *p, box *windows, int w)
 {
-    if (p->out_width == 1)
+    if (p->out_size[2] == 1)
         return;
-    windows->left = covering_start(w, p->out_width, p->width);
-    windows->right = covering_end(w, p->out_width, p->width);
+    windows->left = covering_start(w, p->out_size[2], p->size[2]);
+    windows->right = covering_end(w, p->out_size[2], p->size[2]);
 }
 
-kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const pool p)
+kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const kn_pool_geometry p)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(T, out);
     if (is_one_window(&p)) { /* one window: no search */
-        const int size = p.height * p.width;
+        const int size = p.size[1] * p.size[2];
         KN_FOR(plane, p.planes)
         {
             for (int i = 0; i < size; i++)
@@ -182,19 +182,19 @@ kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out
         }
         return;
     }
-    KN_FOR(line, p.planes * DEPTH(p.depth) * p.height)
+    KN_FOR(line, p.planes * DEPTH(p.size[0]) * p.size[1])
     {
-        const long plane = line / p.height / DEPTH(p.depth), from = plane * out_volume_of(&p);
-        const int own = line * p.width - plane * volume_of(&p);
+        const long plane = line / p.size[1] / DEPTH(p.size[0]), from = plane * out_volume_of(&p);
+        const int own = line * p.size[2] - plane * volume_of(&p);
         box windows = covering_row(&p, line);
-        for (int w = 0; w < p.width; w++) {
+        for (int w = 0; w < p.size[2]; w++) {
             move_to_column(&p, &windows, w);
-            out[line * p.width + w] = gather_max(&p, gradient + from, index + from, windows, own + w);
+            out[line * p.size[2] + w] = gather_max(&p, gradient + from, index + from, windows, own + w);
         }
     }
 }
 
-kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p)
+kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -204,12 +204,12 @@ kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p)
     }
 }
 
-kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p)
+kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
     if (is_one_window(&p)) {
-        const int size = p.height * p.width;
+        const int size = p.size[1] * p.size[2];
         KN_FOR(plane, p.planes)
         {
             const T share = gradient[plane] / (T)size;
@@ -218,13 +218,13 @@ kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool 
         }
         return;
     }
-    KN_FOR(line, p.planes * DEPTH(p.depth) * p.height)
+    KN_FOR(line, p.planes * DEPTH(p.size[0]) * p.size[1])
     {
-        const global T *plane = gradient + line / p.height / DEPTH(p.depth) * out_volume_of(&p);
+        const global T *plane = gradient + line / p.size[1] / DEPTH(p.size[0]) * out_volume_of(&p);
         box windows = covering_row(&p, line);
-        for (int w = 0; w < p.width; w++) {
+        for (int w = 0; w < p.size[2]; w++) {
             move_to_column(&p, &windows, w);
-            out[line * p.width + w] = gather_average(&p, plane, windows);
+            out[line * p.size[2] + w] = gather_average(&p, plane, windows);
         }
     }
 }
@@ -233,7 +233,7 @@ kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool 
 #define KERNEL 0
 #include "pool/windows.clh"
 
-kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool p, const pool_blocking cut,
+kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const kn_pool_geometry p, const kn_pool_blocking cut,
                                       const int save)
 {
     KN_BIND_IN(T, x);
@@ -249,7 +249,7 @@ kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const 
         index[to] = at;
 }
 
-kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const pool p, const pool_blocking cut)
+kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const kn_pool_geometry p, const kn_pool_blocking cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(INDEX, index);
@@ -263,7 +263,7 @@ kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out
     out[place.plane * volume_of(&p) + own] = gather_max(&p, gradient + from, index + from, windows, own);
 }
 
-kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_blocking cut)
+kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p, const kn_pool_blocking cut)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -274,7 +274,7 @@ kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const p
         window_average(&p, x + place.plane * volume_of(&p), place.slice, place.block, place.column);
 }
 
-kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const pool_blocking cut)
+kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p, const kn_pool_blocking cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
@@ -283,7 +283,7 @@ kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool 
     const pool_place place = find_place(&cut);
     const long to = place.plane * volume_of(&p) + find_input(&p, place);
     if (is_one_window(&p)) {
-        out[to] = gradient[place.plane] / (T)(p.height * p.width);
+        out[to] = gradient[place.plane] / (T)(p.size[1] * p.size[2]);
         return;
     }
     const box windows = covering_windows(&p, place.slice, place.block, place.column);

@@ -8,7 +8,7 @@ typedef struct box {
 } box;
 
 /* One dimension of the window that starts at `at`: the part inside, and its factor of the divisor. */
-static int cut_window(const pool *p, int d, int at, int size, int *first, int *end)
+static int cut_window(const kn_pool_geometry *p, int d, int at, int size, int *first, int *end)
 {
     const int window_end = min(at + p->kernel_size[d], p->end[d]);
     *first = max(at, 0);
@@ -17,15 +17,15 @@ static int cut_window(const pool *p, int d, int at, int size, int *first, int *e
 }
 
 /* The window of an output; returns its divisor. */
-static T window(const pool *p, int slice, int row, int column, box *b)
+static T window(const kn_pool_geometry *p, int slice, int row, int column, box *b)
 {
     long places = 1;
     b->front = 0, b->back = 1;
 #if VOLUME
-    places = cut_window(p, 0, slice * p->stride[0] - p->padding[0], p->depth, &b->front, &b->back);
+    places = cut_window(p, 0, slice * p->stride[0] - p->padding[0], p->size[0], &b->front, &b->back);
 #endif
-    places *= cut_window(p, 1, row * p->stride[1] - p->padding[1], p->height, &b->top, &b->bottom);
-    places *= cut_window(p, 2, column * p->stride[2] - p->padding[2], p->width, &b->left, &b->right);
+    places *= cut_window(p, 1, row * p->stride[1] - p->padding[1], p->size[1], &b->top, &b->bottom);
+    places *= cut_window(p, 2, column * p->stride[2] - p->padding[2], p->size[2], &b->left, &b->right);
     return p->divisor != 0 ? (T)p->divisor : (T)places;
 }
 
@@ -38,7 +38,7 @@ static bool is_empty(const box *b) { return b->back <= b->front || b->bottom <= 
 #define ROW_PASS(step)                \
     for (int k = from; k < to; k++)   \
         sum[k] += line[left + k * (step)];
-static void row_forward(const pool *p, const global T *volume, int slice, int row, int first, int count, global T *y)
+static void row_forward(const kn_pool_geometry *p, const global T *volume, int slice, int row, int first, int count, global T *y)
 {
     T sum[64];
 
@@ -48,13 +48,13 @@ static void row_forward(const pool *p, const global T *volume, int slice, int ro
         const int t = SLICE(lines / p->kernel_size[1]);
         const int d = SLICE(slice * p->stride[0] - p->padding[0] + t);
         const int h = row * p->stride[1] - p->padding[1] + lines - t * p->kernel_size[1];
-        if (!is_within(d, DEPTH(p->depth)) || !is_within(h, p->height))
+        if (!is_within(d, DEPTH(p->size[0])) || !is_within(h, p->size[1]))
             continue;
-        const global T *line = volume + ((long)d * p->height + h) * p->width;
+        const global T *line = volume + ((long)d * p->size[1] + h) * p->size[2];
         for (int s = 0; s < p->kernel_size[2]; s++) {
             const int stride = p->stride[2], left = first * stride - p->padding[2] + s;
             const int from = left >= 0 ? 0 : (-left + stride - 1) / stride;
-            const int to = left >= p->width ? 0 : min(count, (p->width - 1 - left) / stride + 1);
+            const int to = left >= p->size[2] ? 0 : min(count, (p->size[2] - 1 - left) / stride + 1);
             if (stride == 1)
                 ROW_PASS(1)
             else if (stride == 2)
@@ -66,43 +66,43 @@ static void row_forward(const pool *p, const global T *volume, int slice, int ro
     /* The divisors as computed by `window`, with the row's factor hoisted and no branches. */
     int front = 0, back = 1, top, bottom, places = 1;
 #if VOLUME
-    places = cut_window(p, 0, slice * p->stride[0] - p->padding[0], p->depth, &front, &back);
+    places = cut_window(p, 0, slice * p->stride[0] - p->padding[0], p->size[0], &front, &back);
 #endif
-    places *= cut_window(p, 1, row * p->stride[1] - p->padding[1], p->height, &top, &bottom);
+    places *= cut_window(p, 1, row * p->stride[1] - p->padding[1], p->size[1], &top, &bottom);
     const T rows = places, fixed = p->divisor;
     const int high = back > front ? bottom - top : 0;
     for (int k = 0; k < count; k++) {
         const int w = (first + k) * p->stride[2] - p->padding[2], w_end = min(w + p->kernel_size[2], p->end[2]);
-        const int wide = min(w_end, p->width) - max(w, 0);
+        const int wide = min(w_end, p->size[2]) - max(w, 0);
         const T columns = p->count_include_pad ? w_end - w : wide;
         const T divisor = fixed != 0 ? fixed : rows * columns;
         y[k] = ((high > 0) & (wide > 0)) ? sum[k] / divisor : (T)0;
     }
 }
 
-kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p)
+kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    KN_FOR(line, p.planes * DEPTH(p.out_depth) * p.out_height)
+    KN_FOR(line, p.planes * DEPTH(p.out_size[0]) * p.out_size[1])
     {
-        const global T *volume = x + line / p.out_height / DEPTH(p.out_depth) * volume_of(&p);
-        for (int first = 0; first < p.out_width; first += 64)
-            row_forward(&p, volume, SLICE(line / p.out_height % p.out_depth), line % p.out_height, first,
-                        min(64, p.out_width - first), y + line * p.out_width + first);
+        const global T *volume = x + line / p.out_size[1] / DEPTH(p.out_size[0]) * volume_of(&p);
+        for (int first = 0; first < p.out_size[2]; first += 64)
+            row_forward(&p, volume, SLICE(line / p.out_size[1] % p.out_size[0]), line % p.out_size[1], first,
+                        min(64, p.out_size[2] - first), y + line * p.out_size[2] + first);
     }
 }
 
-static void spread(const pool *p, box b, T share, global T *volume)
+static void spread(const kn_pool_geometry *p, box b, T share, global T *volume)
 {
     for (int d = b.front; d < b.back; d++)
         for (int h = b.top; h < b.bottom; h++)
             for (int w = b.left; w < b.right; w++)
-                volume[((long)SLICE(d) * p->height + h) * p->width + w] += share;
+                volume[((long)SLICE(d) * p->size[1] + h) * p->size[2] + w] += share;
 }
 
 /* A work-item owns whole planes and adds in the order of the outputs. */
-kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p)
+kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
@@ -112,12 +112,12 @@ kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p)
         global T *volume = out + i * volume_of(&p);
         for (long k = 0; k < volume_of(&p); k++)
             volume[k] = 0;
-        for (int rows = 0; rows < DEPTH(p.out_depth) * p.out_height; rows++) {
-            const int slice = SLICE(rows / p.out_height), row = rows - slice * p.out_height;
-            for (int column = 0; column < p.out_width; column++) {
+        for (int rows = 0; rows < DEPTH(p.out_size[0]) * p.out_size[1]; rows++) {
+            const int slice = SLICE(rows / p.out_size[1]), row = rows - slice * p.out_size[1];
+            for (int column = 0; column < p.out_size[2]; column++) {
                 box b;
                 const T divisor = window(&p, slice, row, column, &b);
-                spread(&p, b, g[(long)rows * p.out_width + column] / divisor, volume);
+                spread(&p, b, g[(long)rows * p.out_size[2] + column] / divisor, volume);
             }
         }
     }
@@ -127,7 +127,7 @@ kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p)
 #include "pool/windows.clh"
 
 /* The average, from the window's sum inside the input. */
-static T average(const pool *p, int row, int column, T sum)
+static T average(const kn_pool_geometry *p, int row, int column, T sum)
 {
     box b;
     const T divisor = window(p, 0, row, column, &b);
@@ -136,7 +136,7 @@ static T average(const pool *p, int row, int column, T sum)
 
 #if KERNEL > 0
 
-kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_blocking cut)
+kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p, const kn_pool_blocking cut)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -144,13 +144,13 @@ kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_block
         return;
     const pool_place place = find_place(&cut);
     const int first = place.block * ROWS, upper = first * STRIDE - LEFT, outer = place.column * STRIDE - LEFT;
-    const global T *from = x + place.plane * (p.height * p.width) + (upper * p.width + outer);
+    const global T *from = x + place.plane * (p.size[1] * p.size[2]) + (upper * p.size[2] + outer);
     T sum[ROWS];
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
         sum[r] = 0;
 #pragma unroll
-    for (int i = 0; i < LINES; i++, from += p.width) {
+    for (int i = 0; i < LINES; i++, from += p.size[2]) {
         T line[KERNEL];
         LOAD_LINE(line, from, upper + i, outer, (T)0);
 #pragma unroll
@@ -160,14 +160,14 @@ kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_block
                 for (int v = 0; v < KERNEL; v++)
                     sum[r] += line[v];
     }
-    y += place.plane * (p.out_height * p.out_width) + (first * p.out_width + place.column);
+    y += place.plane * (p.out_size[1] * p.out_size[2]) + (first * p.out_size[2] + place.column);
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
-        if (first + r < p.out_height)
-            y[r * p.out_width] = average(&p, first + r, place.column, sum[r]);
+        if (first + r < p.out_size[1])
+            y[r * p.out_size[2]] = average(&p, first + r, place.column, sum[r]);
 }
 
-kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const pool_blocking cut)
+kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p, const kn_pool_blocking cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
@@ -175,7 +175,7 @@ kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const 
         return;
     const pool_place place = find_place(&cut);
     T sums[ROWS * STRIDE][STRIDE];
-    gradient += place.plane * (p.out_height * p.out_width);
+    gradient += place.plane * (p.out_size[1] * p.out_size[2]);
     LOAD_WINDOWS(T, g, gradient, 0)
 #pragma unroll
     for (int at = 0; at < ROWS * STRIDE; at++)
@@ -183,12 +183,12 @@ kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const 
         for (int c = 0; c < STRIDE; c++)
             sums[at][c] = 0;
     FOR_WINDOWS(const T share = average(&p, row, column, g[i][j]); FOR_PLACES(sums[at][c] += share))
-    store_block(sums, out + place.plane * (p.height * p.width), place, p.height, p.width);
+    store_block(sums, out + place.plane * (p.size[1] * p.size[2]), place, p.size[1], p.size[2]);
 }
 
 #else
 
-kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_blocking cut)
+kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p, const kn_pool_blocking cut)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -202,11 +202,11 @@ kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const pool p, const pool_block
     for (int d = b.front; d < b.back; d++)
         for (int h = b.top; h < b.bottom; h++)
             for (int w = b.left; w < b.right; w++)
-                sum += volume[(SLICE(d) * p.height + h) * p.width + w];
+                sum += volume[(SLICE(d) * p.size[1] + h) * p.size[2] + w];
     y[place.plane * out_volume_of(&p) + find_output(&p, place)] = is_empty(&b) ? (T)0 : sum / divisor;
 }
 
-kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const pool_blocking cut)
+kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p, const kn_pool_blocking cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
@@ -217,16 +217,16 @@ kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const pool p, const 
     int first_slice = 0, last_slice = 0, first_row, last_row, first_column, last_column;
     T sum = 0;
 #if VOLUME
-    covering(place.slice, p.padding[0], p.stride[0], p.kernel_size[0], p.out_depth, &first_slice, &last_slice);
+    covering(place.slice, p.padding[0], p.stride[0], p.kernel_size[0], p.out_size[0], &first_slice, &last_slice);
 #endif
-    covering(place.block, p.padding[1], p.stride[1], p.kernel_size[1], p.out_height, &first_row, &last_row);
-    covering(place.column, p.padding[2], p.stride[2], p.kernel_size[2], p.out_width, &first_column, &last_column);
+    covering(place.block, p.padding[1], p.stride[1], p.kernel_size[1], p.out_size[1], &first_row, &last_row);
+    covering(place.column, p.padding[2], p.stride[2], p.kernel_size[2], p.out_size[2], &first_column, &last_column);
     for (int slice = first_slice; slice <= last_slice; slice++)
         for (int row = first_row; row <= last_row; row++)
             for (int column = first_column; column <= last_column; column++) {
                 box b;
                 const T divisor = window(&p, slice, row, column, &b);
-                sum += from[(slice * p.out_height + row) * p.out_width + column] / divisor;
+                sum += from[(slice * p.out_size[1] + row) * p.out_size[2] + column] / divisor;
             }
     out[place.plane * volume_of(&p) + find_input(&p, place)] = sum;
 }

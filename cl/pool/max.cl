@@ -58,11 +58,11 @@ PAIR_FUNCTIONS(16)
 PAIR_FUNCTIONS(8)
 PAIR_FUNCTIONS(4)
 
-static int is_pair(const pool *p)
+static int is_pair(const kn_pool_geometry *p)
 {
     return !VOLUME && p->kernel_size[1] == 2 && p->kernel_size[2] == 2 && p->stride[1] == 2 && p->stride[2] == 2 &&
            p->padding[1] == 0 && p->padding[2] == 0 && p->dilation[1] == 1 && p->dilation[2] == 1 &&
-           p->out_width >= 4 && 2 * p->out_width <= p->width && 2 * p->out_height <= p->height;
+           p->out_size[2] >= 4 && 2 * p->out_size[2] <= p->size[2] && 2 * p->out_size[1] <= p->size[1];
 }
 
 #define OVERLAPPING(LANES, call)                                                   \
@@ -101,7 +101,7 @@ static void pair_backward(const global T *gradient, const global INDEX *index, g
         best[k] = take ? v : best[k];                                                                     \
         at[k] = take ? place : at[k];                                                                     \
     }
-static void row_forward(const pool *p, const global T *volume, int slice, int row, int first, int count, global T *y,
+static void row_forward(const kn_pool_geometry *p, const global T *volume, int slice, int row, int first, int count, global T *y,
                         global INDEX *index, int save, T low, T high)
 {
     T best[64];
@@ -115,13 +115,13 @@ static void row_forward(const pool *p, const global T *volume, int slice, int ro
         const int t = SLICE(lines / p->kernel_size[1]), r = lines - t * p->kernel_size[1];
         const int d = SLICE(slice * p->stride[0] - p->padding[0] + t * p->dilation[0]);
         const int h = row * p->stride[1] - p->padding[1] + r * p->dilation[1];
-        if (!is_within(d, DEPTH(p->depth)) || !is_within(h, p->height))
+        if (!is_within(d, DEPTH(p->size[0])) || !is_within(h, p->size[1]))
             continue;
-        const global T *line = volume + ((long)d * p->height + h) * p->width;
+        const global T *line = volume + ((long)d * p->size[1] + h) * p->size[2];
         for (int s = 0; s < p->kernel_size[2]; s++) {
             const int stride = p->stride[2], left = first * stride - p->padding[2] + s * p->dilation[2];
             const int from = left >= 0 ? 0 : (-left + stride - 1) / stride;
-            const int to = left >= p->width ? 0 : min(count, (p->width - 1 - left) / stride + 1);
+            const int to = left >= p->size[2] ? 0 : min(count, (p->size[2] - 1 - left) / stride + 1);
             const int place = lines * p->kernel_size[2] + s;
             if (stride == 1)
                 ROW_PASS(1)
@@ -137,52 +137,52 @@ static void row_forward(const pool *p, const global T *volume, int slice, int ro
         index[k] = ((best[k] <= low) | (best[k] >= high)) ? NO_PLACE : (INDEX)max(at[k], 0);
 }
 
-kernel void max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const pool p, const int save, const T low,
+kernel void max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const kn_pool_geometry p, const int save, const T low,
                              const T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(INDEX, index);
     const int pair = is_pair(&p);
-    KN_FOR(line, p.planes * DEPTH(p.out_depth) * p.out_height)
+    KN_FOR(line, p.planes * DEPTH(p.out_size[0]) * p.out_size[1])
     {
-        const int row = line % p.out_height, slice = SLICE(line / p.out_height % p.out_depth);
-        const global T *volume = x + line / p.out_height / DEPTH(p.out_depth) * volume_of(&p);
-        const long to = line * p.out_width;
+        const int row = line % p.out_size[1], slice = SLICE(line / p.out_size[1] % p.out_size[0]);
+        const global T *volume = x + line / p.out_size[1] / DEPTH(p.out_size[0]) * volume_of(&p);
+        const long to = line * p.out_size[2];
         if (pair) {
-            const global T *top = volume + 2L * row * p.width;
-            pair_forward(top, top + p.width, y + to, index + to, p.out_width, save, low, high);
+            const global T *top = volume + 2L * row * p.size[2];
+            pair_forward(top, top + p.size[2], y + to, index + to, p.out_size[2], save, low, high);
             continue;
         }
-        for (int first = 0; first < p.out_width; first += 64)
-            row_forward(&p, volume, slice, row, first, min(64, p.out_width - first), y + to + first, index + to + first,
+        for (int first = 0; first < p.out_size[2]; first += 64)
+            row_forward(&p, volume, slice, row, first, min(64, p.out_size[2] - first), y + to + first, index + to + first,
                         save, low, high);
     }
 }
 
 /* Any windows: adds each output's gradient at its maximum. Windows entirely in the padding, or clamped by the
  * activation, contribute nothing. */
-static void volume_backward(const pool *p, const global T *gradient, const global INDEX *index, global T *volume)
+static void volume_backward(const kn_pool_geometry *p, const global T *gradient, const global INDEX *index, global T *volume)
 {
     const int area = p->kernel_size[1] * p->kernel_size[2];
     for (long i = 0; i < volume_of(p); i++)
         volume[i] = 0;
-    for (int rows = 0; rows < DEPTH(p->out_depth) * p->out_height; rows++) {
-        const int slice = SLICE(rows / p->out_height), row = rows - slice * p->out_height;
-        for (int column = 0; column < p->out_width; column++) {
-            const long from = (long)rows * p->out_width + column;
+    for (int rows = 0; rows < DEPTH(p->out_size[0]) * p->out_size[1]; rows++) {
+        const int slice = SLICE(rows / p->out_size[1]), row = rows - slice * p->out_size[1];
+        for (int column = 0; column < p->out_size[2]; column++) {
+            const long from = (long)rows * p->out_size[2] + column;
             const int t = SLICE(index[from] / area), place = index[from] - t * area;
             const int d = SLICE(slice * p->stride[0] - p->padding[0] + t * p->dilation[0]);
             const int h = row * p->stride[1] - p->padding[1] + place / p->kernel_size[2] * p->dilation[1];
             const int w = column * p->stride[2] - p->padding[2] + place % p->kernel_size[2] * p->dilation[2];
-            if (index[from] != NO_PLACE && is_within(d, DEPTH(p->depth)) && is_within(h, p->height) &&
-                is_within(w, p->width))
-                volume[((long)d * p->height + h) * p->width + w] += gradient[from];
+            if (index[from] != NO_PLACE && is_within(d, DEPTH(p->size[0])) && is_within(h, p->size[1]) &&
+                is_within(w, p->size[2]))
+                volume[((long)d * p->size[1] + h) * p->size[2] + w] += gradient[from];
         }
     }
 }
 
-kernel void max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const pool p)
+kernel void max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const kn_pool_geometry p)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(INDEX, index);
@@ -198,16 +198,16 @@ kernel void max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const 
             volume_backward(&p, g, at, plane);
             continue;
         }
-        for (; h < 2 * p.out_height; h += 2) {
-            const long from = (long)(h / 2) * p.out_width;
-            global T *top = plane + (long)h * p.width;
-            pair_backward(g + from, at + from, top, top + p.width, p.out_width);
-            for (int w = 2 * p.out_width; w < p.width; w++)
-                top[w] = top[p.width + w] = 0;
+        for (; h < 2 * p.out_size[1]; h += 2) {
+            const long from = (long)(h / 2) * p.out_size[2];
+            global T *top = plane + (long)h * p.size[2];
+            pair_backward(g + from, at + from, top, top + p.size[2], p.out_size[2]);
+            for (int w = 2 * p.out_size[2]; w < p.size[2]; w++)
+                top[w] = top[p.size[2] + w] = 0;
         }
-        for (; h < p.height; h++)
-            for (int w = 0; w < p.width; w++)
-                plane[(long)h * p.width + w] = 0;
+        for (; h < p.size[1]; h++)
+            for (int w = 0; w < p.size[2]; w++)
+                plane[(long)h * p.size[2] + w] = 0;
     }
 }
 
@@ -215,9 +215,9 @@ kernel void max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const 
 #include "pool/max_windows.clh"
 #endif
 
-/* Converts each maximum's index in its window to its index in the plane; `none` for one in the padding or without an
- * index. */
-kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const pool p, const int none)
+/* Converts each maximum's index in its window to its index in the plane; `none` for windows in the padding or without
+ * an index. */
+kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const kn_pool_geometry p, const int none)
 {
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(long, indices);
@@ -225,14 +225,14 @@ kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const pool p, const 
     KN_FOR(i, p.planes * out_volume_of(&p))
     {
         const int t = SLICE(index[i] / area), place = index[i] - t * area;
-        const int column = i % p.out_width, row = i / p.out_width % p.out_height;
-        const int slice = SLICE(i / p.out_width / p.out_height % p.out_depth);
+        const int column = i % p.out_size[2], row = i / p.out_size[2] % p.out_size[1];
+        const int slice = SLICE(i / p.out_size[2] / p.out_size[1] % p.out_size[0]);
         const int d = SLICE(slice * p.stride[0] - p.padding[0] + t * p.dilation[0]);
         const int h = row * p.stride[1] - p.padding[1] + place / p.kernel_size[2] * p.dilation[1];
         const int w = column * p.stride[2] - p.padding[2] + place % p.kernel_size[2] * p.dilation[2];
-        const bool inside = index[i] != NO_PLACE && is_within(d, DEPTH(p.depth)) && is_within(h, p.height) &&
-                            is_within(w, p.width);
-        indices[i] = inside ? ((long)d * p.height + h) * p.width + w : none;
+        const bool inside = index[i] != NO_PLACE && is_within(d, DEPTH(p.size[0])) && is_within(h, p.size[1]) &&
+                            is_within(w, p.size[2]);
+        indices[i] = inside ? ((long)d * p.size[1] + h) * p.size[2] + w : none;
     }
 }
 
@@ -244,21 +244,21 @@ static int step_of(int at, int first, int dilation, int kernel_size)
 }
 
 /* The way back: places in windows, of places in planes. NO_PLACE for what is not in the window. */
-kernel void max_pool_places(KN_IN(indices), KN_OUT(index), const pool p)
+kernel void max_pool_places(KN_IN(indices), KN_OUT(index), const kn_pool_geometry p)
 {
     KN_BIND_IN(long, indices);
     KN_BIND_OUT(INDEX, index);
     KN_FOR(i, p.planes * out_volume_of(&p))
     {
         const long at = indices[i];
-        const int column = i % p.out_width, row = i / p.out_width % p.out_height;
-        const int slice = SLICE(i / p.out_width / p.out_height % p.out_depth);
-        const int t = VOLUME ? step_of((int)(at / p.width / p.height), slice * p.stride[0] - p.padding[0],
+        const int column = i % p.out_size[2], row = i / p.out_size[2] % p.out_size[1];
+        const int slice = SLICE(i / p.out_size[2] / p.out_size[1] % p.out_size[0]);
+        const int t = VOLUME ? step_of((int)(at / p.size[2] / p.size[1]), slice * p.stride[0] - p.padding[0],
                                        p.dilation[0], p.kernel_size[0])
                              : 0;
-        const int r = step_of((int)(at / p.width % p.height), row * p.stride[1] - p.padding[1], p.dilation[1],
+        const int r = step_of((int)(at / p.size[2] % p.size[1]), row * p.stride[1] - p.padding[1], p.dilation[1],
                               p.kernel_size[1]);
-        const int s = step_of((int)(at % p.width), column * p.stride[2] - p.padding[2], p.dilation[2],
+        const int s = step_of((int)(at % p.size[2]), column * p.stride[2] - p.padding[2], p.dilation[2],
                               p.kernel_size[2]);
         const bool inside = at >= 0 && at < volume_of(&p) && t >= 0 && r >= 0 && s >= 0;
         index[i] = inside ? (INDEX)((t * p.kernel_size[1] + r) * p.kernel_size[2] + s) : NO_PLACE;

@@ -5,6 +5,7 @@
  *
  * Compiled in: E, an integer type as wide as an element. */
 #include "common/koine.clh"
+#include "tensor/transpose.h"
 
 #ifdef KN_CPU
 
@@ -18,11 +19,6 @@
 #define VLOAD(p) JOIN(vload, LANES)(0, p)
 #define VSTORE(v, p) JOIN(vstore, LANES)(v, 0, p)
 #define TILES 4
-
-typedef struct outer {
-    long shape[8], source[8], destination[8]; /* strides in elements */
-    int ndim, unused;
-} outer;
 
 static void turn(V *to, const V *from)
 {
@@ -67,7 +63,7 @@ static void edge(const global E *s, global E *d, long ps, long qs, long step_s, 
 }
 
 /* `length`, a multiple of LANES: the elements of a task along p. */
-kernel void transpose(KN_IN(s), KN_OUT(d), const outer o, const long count, const long ps, const long qs,
+kernel void transpose(KN_IN(s), KN_OUT(d), const kn_transpose_outer o, const long count, const long ps, const long qs,
                       const long step_s, const long step_d, const long length)
 {
     KN_BIND_IN(E, s);
@@ -105,15 +101,7 @@ kernel void transpose(KN_IN(s), KN_OUT(d), const outer o, const long count, cons
 #define SIDE 32
 #define LINES 4
 
-/* Tiles are numbered along p first; the dimensions that are dense on neither side from the innermost on. */
-typedef struct tiles {
-    long step_s, step_d;
-    long source[8], destination[8];
-    kn_divisor shape[8], along_p, along_q;
-    int ps, qs, ndim, unused;
-} tiles;
-
-kernel __attribute__((reqd_work_group_size(SIDE, LINES, 1))) void transpose(KN_IN(s), KN_OUT(d), const tiles t)
+kernel __attribute__((reqd_work_group_size(SIDE, LINES, 1))) void transpose(KN_IN(s), KN_OUT(d), const kn_transpose_tiles t)
 {
     KN_BIND_IN(E, s);
     KN_BIND_OUT(E, d);

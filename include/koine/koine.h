@@ -14,6 +14,7 @@
 #include <koine/functional.h>
 #include <koine/graph.h>
 #include <koine/io.h>
+#include <koine/join.h>
 #include <koine/jit.h>
 #include <koine/kernel.h>
 #include <koine/memory.h>
@@ -25,6 +26,7 @@
 #include <koine/profiler.h>
 #include <koine/random.h>
 #include <koine/status.h>
+#include <koine/storage.h>
 #include <koine/stream.h>
 #include <koine/tensor.h>
 #include <koine/train.h>

@@ -1,4 +1,5 @@
 /* autograd/apply.c - applying an op: check, shape, allocate, run, record. */
+#include <stdio.h>
 #include <string.h>
 
 #include "autograd/tape.h"
@@ -34,9 +35,6 @@ bool kn_op_is_dry_run(void) { return dry_run; }
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
-static const char *const input_names[KN_OP_MAX_INPUTS] = {"input 0", "input 1", "input 2", "input 3",
-                                                          "input 4", "input 5", "input 6", "input 7"};
-
 static kn_status check_devices(const kn_call *call)
 {
     const kn_tensor *first = NULL;
@@ -44,7 +42,7 @@ static kn_status check_devices(const kn_call *call)
         const kn_tensor *input = call->inputs[i];
         if (!input)
             continue;
-        KN_TRY(kn_tensor_check_live(input, input_names[i]));
+        KN_TRY(kn_tensor_check_live_input(input, i));
         if (kn_device_is_host(input->storage->device))
             return kn_fail(
                 KN_ERR_DEVICE,
@@ -157,7 +155,7 @@ static kn_status perform(kn_call *call)
     KN_TRY(op->forward(call));
     if (op->in_place)
         kn_tensor_bump_version(call->outputs[0]);
-    if (op->is_view)
+    if (op->is_view && op->backward)
         KN_TRY(kn_view_track(call->outputs[0], call->inputs[0],
                              kn_grad_enabled() ? KN_VIEW_ORDINARY : KN_VIEW_WITHOUT_GRAD));
     return KN_OK;
@@ -211,11 +209,29 @@ static kn_status run(kn_call *call, kn_tensor *const *wanted, int num_wanted)
     return status;
 }
 
+static kn_status check_list(const kn_op *op, const char *list, kn_tensor *const *inputs, int first, int num_inputs)
+{
+    char name[64];
+    if (num_inputs <= first)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: the list `%s` is empty: it takes one tensor or more", op->name, list);
+    for (int i = first; i < num_inputs; i++) {
+        if (inputs[i])
+            continue;
+        snprintf(name, sizeof name, "%s[%d]", list, i - first);
+        return kn_fail_argument_null(op->name, name);
+    }
+    return KN_OK;
+}
+
 kn_status kn_op_check_given(const kn_op *op, kn_tensor *const *inputs, int num_inputs)
 {
-    for (int i = 0; i < KN_OP_MAX_INPUTS && op->inputs[i]; i++)
-        if (op->inputs[i][0] != '?' && (i >= num_inputs || !inputs[i]))
-            return kn_fail_argument_null(op->name, op->inputs[i]);
+    for (int i = 0; i < KN_OP_MAX_INPUTS && op->inputs[i]; i++) {
+        const char *name = op->inputs[i];
+        if (name[0] == '*')
+            return check_list(op, name + 1, inputs, i, num_inputs);
+        if (name[0] != '?' && (i >= num_inputs || !inputs[i]))
+            return kn_fail_argument_null(op->name, name);
+    }
     return KN_OK;
 }
 
@@ -247,8 +263,7 @@ static void hand_out(kn_call *call, kn_tensor **outputs, int num_outputs)
 kn_status kn_op_apply_to(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                          kn_tensor **outputs, int num_outputs)
 {
-    kn_call call = {.op = op, .params = params, .num_inputs = num_inputs};
-    memcpy(call.inputs, inputs, (size_t)num_inputs * sizeof *inputs);
+    kn_call call = {.op = op, .params = params, .inputs = inputs, .num_inputs = num_inputs};
     note_skipped(&call, outputs, num_outputs);
     kn_span span = kn_call_span(&call);
     kn_status status = run(&call, outputs, num_outputs);

@@ -257,7 +257,7 @@ static kn_status run_slice_backward(const step *s)
     if (s->pass->create_graph)
         return kn_fail(KN_ERR_STATE, "it changed a view in place, and the gradient of that is not differentiable; do "
                                      "without create_graph or without the change in place");
-    KN_TRY(kn_slice_new(node->slice, gradient->dtype, kn_device_of(gradient), false, &whole, &part));
+    KN_TRY(kn_slice_new(node->slice, gradient->dtype, kn_device_of(gradient), &whole, &part));
     whole = kn_scope_adopt(whole);
     part = kn_scope_adopt(part);
     if (!whole || !part)

@@ -98,11 +98,8 @@ static kn_status run_backward(kn_grad_call *grad)
 
 static kn_status check_inputs(kn_tensor *const *inputs, int num_inputs)
 {
-    char name[32];
-    for (int i = 0; i < num_inputs; i++) {
-        snprintf(name, sizeof name, "input %d", i);
-        KN_TRY(kn_tensor_check_live(inputs[i], name));
-    }
+    for (int i = 0; i < num_inputs; i++)
+        KN_TRY(kn_tensor_check_live_input(inputs[i], i));
     return KN_OK;
 }
 

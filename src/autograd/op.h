@@ -12,7 +12,7 @@
 #include "rt/trace/spans.h"
 #include "tensor/tensor.h"
 
-#define KN_OP_MAX_INPUTS 8
+#define KN_OP_MAX_INPUTS 8 /* that have names; a list has any number of tensors */
 #define KN_OP_MAX_OUTPUTS 8
 #define KN_OP_MAX_SAVED 8
 
@@ -24,7 +24,7 @@ typedef struct kn_call {
     const void *params;
     kn_stream *stream;
     int num_inputs;
-    kn_tensor *inputs[KN_OP_MAX_INPUTS]; /* borrowed */
+    kn_tensor *const *inputs; /* num_inputs of them, borrowed */
 
     /* Set by the shape rule: the outputs that kn_op_apply makes before forward (contiguous, uninitialised, on the
      * inputs' device). */
@@ -84,7 +84,9 @@ typedef struct kn_op_params {
 
 struct kn_op {
     const char *name;
-    const char *inputs[KN_OP_MAX_INPUTS];   /* names; "?bias" is optional (omitted or NULL); NULL-terminated */
+    /* Names; NULL-terminated. "?bias" is optional (omitted or NULL). "*tensors", only as the last one, is a list of one or
+     * more. */
+    const char *inputs[KN_OP_MAX_INPUTS];
     unsigned dtypes[KN_OP_MAX_INPUTS];      /* accepted (KN_DTYPES_...); 0: as input 0, for input 0: all */
     const char *outputs[KN_OP_MAX_OUTPUTS]; /* names; none: a single output, "result" */
     kn_op_params params;                    /* KN_PARAMS */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "autograd/tape.h"
+#include "tensor/strides.h"
 
 static _Thread_local bool tracking_off;
 static const kn_op *as_strided;
@@ -70,7 +71,7 @@ kn_status kn_view_regenerate(kn_tensor *view)
     kn_slice slice;
     kn_slice_of(&slice, base, view);
     kn_call call = {
-        .op = as_strided, .params = &slice, .num_inputs = 1, .inputs = {base}, .num_outputs = 1, .outputs = {view}};
+        .op = as_strided, .params = &slice, .num_inputs = 1, .inputs = &base, .num_outputs = 1, .outputs = {view}};
     const kn_record record = kn_record_of(&call);
     KN_TRY(kn_tape_add(&record));
     view->autograd->version = version_of(view);
@@ -124,16 +125,14 @@ void kn_slice_of(kn_slice *slice, const kn_tensor *base, const kn_tensor *view)
     geometry_of(&slice->view, view);
 }
 
-/* Number of elements from a tensor's first to its last in memory. */
-static int64_t extent(const kn_geometry *geometry)
+static int64_t extent(const kn_geometry *g) { return kn_strides_extent(g->ndim, g->shape, g->strides); }
+
+kn_span_of_slice kn_slice_span(const kn_slice *slice)
 {
-    int64_t last = 0;
-    for (int d = 0; d < geometry->ndim; d++) {
-        if (geometry->shape[d] == 0)
-            return 0;
-        last += (geometry->shape[d] - 1) * geometry->strides[d];
-    }
-    return last + 1;
+    const kn_geometry *base = &slice->base, *view = &slice->view;
+    const int64_t start = base->offset < view->offset ? base->offset : view->offset;
+    const int64_t base_end = base->offset + extent(base), view_end = view->offset + extent(view);
+    return (kn_span_of_slice){start, (base_end > view_end ? base_end : view_end) - start};
 }
 
 static kn_status view_of(kn_tensor **tensor, kn_tensor *memory, const kn_geometry *geometry, int64_t start)
@@ -141,18 +140,17 @@ static kn_status view_of(kn_tensor **tensor, kn_tensor *memory, const kn_geometr
     return kn_tensor_view(tensor, memory, geometry->ndim, geometry->shape, geometry->strides, geometry->offset - start);
 }
 
-kn_status kn_slice_new(const kn_slice *slice, kn_dtype dtype, kn_device *device, bool zeros, kn_tensor **whole,
-                       kn_tensor **part)
+kn_status kn_slice_new(const kn_slice *slice, kn_dtype dtype, kn_device *device, kn_tensor **whole, kn_tensor **part)
 {
     kn_tensor *memory = NULL;
-    const int64_t elements = extent(&slice->base), start = slice->base.offset;
+    const kn_span_of_slice span = kn_slice_span(slice);
     *whole = *part = NULL;
-    KN_TRY(kn_tensor_new(&memory, dtype, 1, &elements, device));
-    kn_status status = zeros ? kn_tensor_fill(memory, 0) : KN_OK;
+    KN_TRY(kn_tensor_new(&memory, dtype, 1, &span.elements, device));
+    kn_status status = span.elements > extent(&slice->base) ? kn_tensor_fill(memory, 0) : KN_OK;
     if (status == KN_OK)
-        status = view_of(whole, memory, &slice->base, start);
+        status = view_of(whole, memory, &slice->base, span.start);
     if (status == KN_OK)
-        status = view_of(part, memory, &slice->view, start);
+        status = view_of(part, memory, &slice->view, span.start);
     kn_release(memory);
     if (status != KN_OK) {
         kn_release(*whole);

@@ -56,9 +56,15 @@ kn_status kn_change_check(const kn_tensor *tensor);
 
 void kn_slice_of(kn_slice *slice, const kn_tensor *base, const kn_tensor *view);
 
-/* A tensor with the base's layout, zeroed or uninitialised, and the slice's view of it; owned references. */
-kn_status kn_slice_new(const kn_slice *slice, kn_dtype dtype, kn_device *device, bool zeros, kn_tensor **whole,
-                       kn_tensor **part);
+/* The memory that base and view span together. */
+typedef struct kn_span_of_slice {
+    int64_t start, elements; /* from the start of the storage */
+} kn_span_of_slice;
+kn_span_of_slice kn_slice_span(const kn_slice *slice);
+
+/* Memory laid out as the slice's base, and the slice's view of it; owned references. Uninitialised, but zero where the view
+ * reaches beyond the base. */
+kn_status kn_slice_new(const kn_slice *slice, kn_dtype dtype, kn_device *device, kn_tensor **whole, kn_tensor **part);
 
 /* The op of a regenerated view: input 0 is the base, the params are a kn_slice. The ops layer registers it when the
  * library is loaded. */

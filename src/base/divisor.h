@@ -1,13 +1,8 @@
-/* base/divisor.h - what kernels need for fast integer division. Mirrors kn_divisor in cl/common/divide.clh, which has
- * the formula. */
+/* base/divisor.h - what kernels need for fast integer division; cl/common/divide.clh has the formula. */
 #ifndef KN_BASE_DIVISOR_H
 #define KN_BASE_DIVISOR_H
 
-#include <stdint.h>
-
-typedef struct kn_divisor {
-    uint32_t divisor, multiplier, shift;
-} kn_divisor;
+#include "common/divisor.h"
 
 /* For 1 <= d < 2^31. Smaller values (of empty shapes, where nothing is divided) count as 1. */
 static inline kn_divisor kn_divisor_of(int64_t d)

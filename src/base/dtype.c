@@ -29,6 +29,7 @@ static const dtype_row *row_of(kn_dtype dtype)
 const char *kn_dtype_name(kn_dtype dtype) { return row_of(dtype)->name; }
 size_t kn_dtype_size(kn_dtype dtype) { return row_of(dtype)->size; }
 bool kn_dtype_is_floating(kn_dtype dtype) { return row_of(dtype)->floating; }
+bool kn_dtype_is_valid(kn_dtype dtype) { return (int)dtype > KN_DTYPE_DEFAULT && (int)dtype <= KN_BOOL; }
 const char *kn_dtype_cl(kn_dtype dtype) { return row_of(dtype)->cl; }
 const char *kn_dtype_options(kn_dtype dtype) { return row_of(dtype)->options; }
 

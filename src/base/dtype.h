@@ -9,4 +9,7 @@
 const char *kn_dtype_cl(kn_dtype dtype);
 const char *kn_dtype_options(kn_dtype dtype);
 
+/* Is it one of the dtypes, and not KN_DTYPE_DEFAULT? */
+bool kn_dtype_is_valid(kn_dtype dtype);
+
 #endif

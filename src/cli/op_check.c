@@ -102,8 +102,7 @@ static kn_status make_expected(kn_call *reference, const struct kn_op_snapshot *
 static kn_status repeat_and_compare(kn_op_check *check, const kn_call *call, const struct kn_op_snapshot *snapshot)
 {
     kn_call reference = *call;
-    for (int i = 0; i < KN_OP_MAX_INPUTS; i++)
-        reference.inputs[i] = snapshot->inputs[i];
+    reference.inputs = snapshot->inputs;
     for (int i = 0; i < KN_OP_MAX_OUTPUTS; i++)
         reference.outputs[i] = NULL;
     kn_status status = make_expected(&reference, snapshot);
@@ -128,10 +127,21 @@ static kn_status take_snapshot(kn_op_check *check, kn_call *call)
     *snapshot = (struct kn_op_snapshot){.call = call};
     if (!call->op->reference)
         return KN_OK;
+    snapshot->inputs = kn_calloc((size_t)call->num_inputs, sizeof *snapshot->inputs);
+    if (!snapshot->inputs)
+        return KN_ERR_MEMORY;
+    snapshot->num_inputs = call->num_inputs;
     for (int i = 0; i < call->num_inputs; i++)
         if (call->inputs[i])
             KN_TRY(to_host(&snapshot->inputs[i], call->inputs[i]));
     return KN_OK;
+}
+
+static void drop_snapshot(kn_op_check *check)
+{
+    struct kn_op_snapshot *snapshot = &check->stack[--check->depth];
+    release_all(snapshot->inputs, snapshot->num_inputs);
+    kn_free(snapshot->inputs);
 }
 
 static kn_status observe(kn_call *call, bool after, void *user)
@@ -144,13 +154,12 @@ static kn_status observe(kn_call *call, bool after, void *user)
     } else {
         /* Ops that failed inside this one have left their snapshots on the stack: drop them too. */
         while (check->depth > 0 && check->stack[check->depth - 1].call != call)
-            release_all(check->stack[--check->depth].inputs, KN_OP_MAX_INPUTS);
+            drop_snapshot(check);
         if (check->depth > 0) {
             struct kn_op_snapshot *snapshot = &check->stack[check->depth - 1];
             if (call->op->reference)
                 status = repeat_and_compare(check, call, snapshot);
-            release_all(snapshot->inputs, KN_OP_MAX_INPUTS);
-            check->depth--;
+            drop_snapshot(check);
         }
     }
     kn_op_set_observer(observe, check);
@@ -163,5 +172,5 @@ void kn_op_check_end(kn_op_check *check)
 {
     kn_op_set_observer(NULL, NULL);
     while (check->depth > 0)
-        release_all(check->stack[--check->depth].inputs, KN_OP_MAX_INPUTS);
+        drop_snapshot(check);
 }

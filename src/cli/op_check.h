@@ -17,7 +17,8 @@ typedef struct kn_op_check {
     int depth;
     struct kn_op_snapshot {
         const kn_call *call;
-        kn_tensor *inputs[KN_OP_MAX_INPUTS]; /* as they were before forward, on the host, in f64 or i64 */
+        kn_tensor **inputs; /* as they were before forward, on the host, in f64 or i64 */
+        int num_inputs;
     } stack[8];
 } kn_op_check;
 

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 
 /* Inputs by their shapes, one word each: "2,3" floating, "5:4" five indices below 4, "2,3:b" conditions, "-" left out,
- * "1" alone a single element. Parameters as "name=value", lists as "dims=1,0". What is not here has inputs of [2, 3] and
+ * "." a floating one without dimensions. Parameters as "name=value", lists as "dims=1,0". What is not here has inputs of [2, 3] and
  * the default parameters. */
 static const struct {
     const char *op, *inputs, *params;
@@ -29,6 +29,10 @@ static const struct {
     {"adaptive_max_pool3d", "1,1,4,4,4", "output_size=2,2,2"},
     {"adaptive_max_pool3d_with_indices", "1,1,4,4,4", "output_size=2,2,2"},
     {"adaptive_max_pool3d_with_indices_backward", "2,1,1,1,1 2,1,2,2,2 2,1,1,1,1:8", "output_size=1,1,1"},
+    {"amax_backward", "1,1 2,3 1,1", "dims=0,1 keepdim=1"},
+    {"amin_backward", "1,1 2,3 1,1", "dims=0,1 keepdim=1"},
+    {"as_strided", "2,3", "shape=2,4 strides=2,1"},
+    {"as_strided_backward", "2,3", "size=7 strides=2,1 offset=1"},
     {"avg_pool1d", "1,2,6", "kernel_size=2"},
     {"avg_pool1d_backward", "1,2,3 1,2,6", "kernel_size=2"},
     {"avg_pool2d", "1,2,4,4", "kernel_size=2"},
@@ -37,6 +41,8 @@ static const struct {
     {"avg_pool3d_backward", "1,1,2,2,2 1,1,4,4,4", "kernel_size=2"},
     {"batch_norm", "4,2 2 2", "training=1"},
     {"binary_cross_entropy_with_logits", "2,3 2,3:b", NULL},
+    {"binary_cross_entropy_with_logits_backward", ". 2,3 2,3:b", NULL},
+    {"cat", "2,3 1,3 2,3", NULL},
     {"conv1d", "1,2,6 3,2,3 3", "padding=1"},
     {"conv1d_backward", "1,3,6 1,2,6 3,2,3 3", "padding=1"},
     {"conv2d", "1,2,4,4 3,2,3,3 3", "padding=1"},
@@ -56,7 +62,10 @@ static const struct {
     {"index_select_backward", "5,3 4,3 5:4", "dim=0"},
     {"layer_norm", "2,3 3 3", "shape=3"},
     {"linear", "2,3 4,3 4", "activation=1"},
+    {"logsumexp_backward", "1,1 2,3 1,1", "dims=0,1 keepdim=1"},
     {"matmul", "2,3 3,4", NULL},
+    {"max_backward", ". 2,3 .", NULL},
+    {"max_dim_backward", "3 2,3 3:2", NULL},
     {"max_pool1d", "1,2,6", "kernel_size=2"},
     {"max_pool1d_with_indices", "1,2,6", "kernel_size=2"},
     {"max_pool1d_with_indices_backward", "1,2,1 1,2,6 1,2,1:6", "kernel_size=6"},
@@ -66,17 +75,26 @@ static const struct {
     {"max_pool3d", "1,1,4,4,4", "kernel_size=2"},
     {"max_pool3d_with_indices", "1,1,4,4,4", "kernel_size=2"},
     {"max_pool3d_with_indices_backward", "2,1,1,1,1 2,1,2,2,2 2,1,1,1,1:8", "kernel_size=2"},
+    {"min_backward", ". 2,3 .", NULL},
+    {"min_dim_backward", "3 2,3 3:2", NULL},
+    {"mse_loss_backward", ". 2,3 2,3", NULL},
     {"mul_scalar", "2,3", "value=3"},
     {"mul_scalar_", "2,3", "value=3"},
     {"narrow", "2,4", "dim=1 start=1 length=2"},
     {"narrow_backward", "2,2", "dim=1 start=1 size=5"},
     {"nll_loss", "4,3 4:3", NULL},
+    {"norm_backward", "1,1 2,3 1,1", "dims=0,1 keepdim=1"},
     {"permute", "2,3", "dims=1,0"},
     {"pow_scalar", "2,3", "exponent=2.5"},
+    {"prod_backward", "1,1 2,3", "dims=0,1 keepdim=1"},
     {"reshape", "2,3", "shape=3,2"},
     {"select", "2,3", "dim=1 index=2"},
     {"squeeze", "2,1", "dim=1"},
+    {"stack", "2,3 2,3 2,3", "dim=1"},
+    {"std_backward", "1,1 2,3 1,1", "dims=0,1 keepdim=1"},
     {"to_dtype", "2,3", "dtype=1"},
+    {"var_backward", "1,1 2,3", "dims=0,1 keepdim=1"},
+    {"view_dtype", "2,8", "dtype=1"},
     {"where", "2,3:b 2,3 2,3", NULL},
 };
 enum { COUNT = sizeof samples / sizeof samples[0] };
@@ -118,6 +136,8 @@ static kn_tensor *input_of(const char *word, kn_dtype dtype, bool gradients)
 {
     int64_t shape[KN_MAX_DIMS];
     const char *end;
+    if (*word == '.')
+        return floating(0, NULL, dtype, gradients);
     const int ndim = read_list(shape, KN_MAX_DIMS, word, &end);
     if (*end != ':')
         return floating(ndim, shape, dtype, gradients);
@@ -129,7 +149,8 @@ static kn_tensor *input_of(const char *word, kn_dtype dtype, bool gradients)
 static kn_status make_inputs(kn_op_sample *sample, const kn_op *op, const char *words, kn_dtype dtype, bool gradients)
 {
     const kn_op_info info = kn_op_describe(op);
-    for (int i = 0; i < info.num_inputs; i++) {
+    const bool is_list = kn_op_input_at(op, info.num_inputs - 1).is_list;
+    for (int i = 0; i < info.num_inputs || (is_list && words && *words != '-'); i++) {
         const char *word = words ? words : "2,3";
         if (words)
             words = strchr(words, ' ') ? strchr(words, ' ') + 1 : "-";

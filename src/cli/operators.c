@@ -14,7 +14,10 @@ static void append_inputs(kn_text *out, const kn_op *op)
     const int count = kn_op_describe(op).num_inputs;
     for (int i = 0; i < count; i++) {
         const kn_op_input input = kn_op_input_at(op, i);
-        kn_text_format(out, "%s%s%s", i > 0 ? ", " : "", input.name, input.is_optional ? "?" : "");
+        kn_text_format(out, "%s%s%s", i > 0 ? ", " : "", input.name,
+                       input.is_optional ? "?"
+                       : input.is_list   ? "..."
+                                         : "");
     }
 }
 
@@ -164,8 +167,9 @@ static int print_page(void)
     kn_text out = {0};
     kn_text_append(&out, "# Operators\n\n"
                          "Printed by `koine operators --markdown`: all operators of `kn_op_find`\n"
-                         "(`<koine/operators.h>`), with their inputs (`?`: optional), parameters with defaults,\n"
-                         "outputs, the dtypes of the first input and their gradients: none, the first, or second\n"
+                         "(`<koine/operators.h>`), with their inputs (`?`: optional, `...`: a list),\n"
+                         "parameters with defaults, outputs, the dtypes of the first input and their gradients: none, "
+                         "the first, or second\n"
                          "gradients too (`kn_autograd_grad` with `create_graph`). \"floating\" is float64, float32\n"
                          "and float16, \"numbers\" also integers, \"all\" also bool.\n\n"
                          "| operator | inputs | parameters | outputs | dtypes | gradient | |\n"
@@ -196,7 +200,7 @@ const kn_command kn_command_operators = {
     .name = "operators",
     .summary = "list the operators, their inputs, parameters and defaults",
     .usage = "usage: koine operators [--markdown]\n\n"
-             "Lists the operators of <koine/operators.h>. Inputs with ? are optional.\n"
+             "Lists the operators of <koine/operators.h>. Inputs with ? are optional, those with ... lists.\n"
              "  --markdown   print the page docs/operators.md\n",
     .run = run,
 };

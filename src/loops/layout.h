@@ -4,7 +4,7 @@
 
 #include <koine/dtype.h>
 
-#define KN_LAYOUT_LANES 9
+#include "pointwise/plan.h"
 
 /* Operands with equal strides share a lane. */
 typedef struct kn_layout {

@@ -9,13 +9,6 @@
 #include "loops/pointwise_source.h"
 #include "loops/vec4.h"
 
-/* kn_runs of cl/pointwise/runs.clh; the kernel's has as many rows of strides as it has lanes. */
-typedef struct kn_runs {
-    int64_t count, ndim;
-    int64_t shape[KN_MAX_DIMS];
-    int64_t strides[KN_LAYOUT_LANES][KN_MAX_DIMS];
-} kn_runs;
-
 /* --- the form ----------------------------------------------------------------------------------------------------- */
 
 static bool is_same_place(const kn_pointwise_problem *p, const kn_operand *a, const kn_operand *b)
@@ -202,17 +195,15 @@ static kn_status launch_on_cpu(kn_stream *stream, kn_launch_params *params, kn_a
                                const kn_pointwise_form *form, const kn_limits *limits)
 {
     const int64_t count = kn_layout_count(layout);
-    kn_runs runs;
+    kn_runs runs = {.count = count, .ndim = layout->ndim};
     params->global[0] = work_items(limits, count);
     if (form->walk == KN_WALK_FLAT) {
         *plan = kn_arg_i64(count);
         return kn_launch(stream, params);
     }
-    runs.count = count;
-    runs.ndim = layout->ndim;
     memcpy(runs.shape, layout->shape, sizeof runs.shape);
     memcpy(runs.strides, layout->strides, sizeof runs.strides);
-    *plan = kn_arg_struct(&runs, offsetof(kn_runs, strides) + (size_t)layout->lanes * sizeof runs.strides[0]);
+    *plan = kn_arg_struct(&runs, sizeof runs);
     return kn_launch(stream, params);
 }
 
@@ -221,17 +212,17 @@ static bool is_aligned(const kn_operand *operand) { return operand->offset % 4 =
 static kn_status launch_on_gpu(kn_stream *stream, const kn_launch_params *params, int plan, const kn_layout *layout,
                                const kn_pointwise_problem *p, const kn_pointwise_form *form, const kn_limits *limits)
 {
-    kn_vec4_plan quads = {.layout = *layout};
+    kn_vec4_operands operands = {.layout = *layout};
     for (int n = 0; n < layout->lanes; n++)
-        quads.aligned[n] = true;
+        operands.aligned[n] = true;
     for (int i = 0; i < p->num_outputs; i++)
-        quads.aligned[0] = quads.aligned[0] && (!p->outputs[i].dtype || is_aligned(&p->outputs[i]));
+        operands.aligned[0] = operands.aligned[0] && (!p->outputs[i].dtype || is_aligned(&p->outputs[i]));
     for (int i = 0; i < p->num_inputs; i++) {
         if (!form->inputs[i])
             continue;
-        quads.aligned[form->lane[i]] = quads.aligned[form->lane[i]] && is_aligned(&p->inputs[i]);
+        operands.aligned[form->lane[i]] = operands.aligned[form->lane[i]] && is_aligned(&p->inputs[i]);
     }
-    return kn_launch_vec4(stream, limits, params, plan, &quads);
+    return kn_launch_vec4(stream, limits, params, plan, &operands);
 }
 
 static kn_status launch(kn_stream *stream, const kn_pointwise_problem *p, const kn_pointwise_form *form,

@@ -186,7 +186,7 @@ void kn_write_runs(const kn_writer *w)
         write_tiles(w);
     for (int n = 0; n < lanes; n++) {
         snprintf(steps[n], KN_WRITER_NAME, "kn_step%d", n);
-        kn_text_format(w->out, "const long %s = kn_plan.stride[%d][kn_plan.ndim - 1]; ", steps[n], n);
+        kn_text_format(w->out, "const long %s = kn_plan.strides[%d][kn_plan.ndim - 1]; ", steps[n], n);
     }
     kn_text_append(w->out, "\nKN_RUNS(kn_plan, kn_c, kn_length) {\n");
     write_run(w);

@@ -6,16 +6,9 @@
 #include "base/divisor.h"
 #include "base/error.h"
 #include "loops/rows_source.h"
+#include "rows/plan.h"
 
 enum { FEW_ROWS = 16, MAX_ARGS = 2 * KN_ROWS_STATE + KN_ROWS_INPUTS + 4 + KN_ROWS_NUMBERS };
-
-/* As in cl/rows/rows.clh. */
-typedef struct rows_plan {
-    int64_t outer, n, inner, length, chunks;
-    int32_t lanes, small;
-    kn_divisor by_columns;
-    int32_t backwards;
-} rows_plan;
 
 /* What the first of two launches passes to the second: for each field an array over all chunks, the place last. */
 typedef struct rows_fields {
@@ -146,7 +139,7 @@ static kn_work_size work_on_cpu(const kn_limits *limits, const kn_rows_problem *
 
 /* A long column is shared by a work-group's lines, a short one belongs to one work-item. */
 static kn_work_size work_on_gpu(const kn_limits *limits, const kn_rows_problem *p, const kn_rows_form *form,
-                                kn_chunks chunks, rows_plan *plan)
+                                kn_chunks chunks, kn_rows_plan *plan)
 {
     const int64_t pieces = p->outer * chunks.count, across = p->inner / form->width;
     if (form->walk == KN_ALONG_ROWS && form->stage != KN_ROWS_SCAN) {
@@ -174,13 +167,13 @@ static kn_status launch(kn_stream *stream, const kn_rows_problem *p, kn_rows_sta
                                        .form = &form,
                                        .form_size = sizeof form,
                                        .write = write_kernel};
-    rows_plan plan = {.outer = p->outer,
-                      .n = p->n,
-                      .inner = p->inner,
-                      .length = chunks.length,
-                      .chunks = chunks.count,
-                      .lanes = 1,
-                      .backwards = p->backwards};
+    kn_rows_plan plan = {.outer = p->outer,
+                         .n = p->n,
+                         .inner = p->inner,
+                         .length = chunks.length,
+                         .chunks = chunks.count,
+                         .lanes = 1,
+                         .backwards = p->backwards};
     const kn_user_source *kernel;
     kn_arg args[MAX_ARGS];
     int count;

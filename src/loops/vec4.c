@@ -11,18 +11,6 @@
 #define SPACING 32              /* KN_VEC4_SPACING of the kernels */
 #define ITEMS_PER_UNIT 8192     /* four times what runs concurrently: few long loops and no long tail */
 
-/* kn_vec4_plan of cl/pointwise/vec4.clh, whose rows are as long as there are lanes; its size is a multiple of 8. */
-typedef struct vec4_plan {
-    size_t size;
-    _Alignas(8) uint8_t bytes[40 * KN_LAYOUT_LANES + 104];
-} vec4_plan;
-
-static void put(vec4_plan *plan, const void *value, size_t size)
-{
-    memcpy(plan->bytes + plan->size, value, size);
-    plan->size += size;
-}
-
 /* Do all offsets from the start fit 32 bits? */
 static bool fits(const kn_layout *l)
 {
@@ -39,16 +27,16 @@ static bool fits(const kn_layout *l)
 }
 
 /* Do any four neighbours form a vector? */
-static bool is_in_line(const kn_vec4_plan *quads)
+static bool is_in_line(const kn_vec4_operands *operands)
 {
-    const kn_layout *l = &quads->layout;
+    const kn_layout *l = &operands->layout;
     const int last = l->ndim - 1;
     if (l->strides[0][last] != 1 || (l->ndim > 1 && l->shape[last] % 4 != 0))
         return false;
     for (int n = 0; n < l->lanes; n++) {
         if (l->strides[n][last] == 0)
             continue;
-        bool whole = l->strides[n][last] == 1 && quads->aligned[n] && quads->start[n] % 4 == 0;
+        bool whole = l->strides[n][last] == 1 && operands->aligned[n] && operands->start[n] % 4 == 0;
         for (int d = 0; d < last && whole; d++)
             whole = l->strides[n][d] % 4 == 0;
         if (!whole)
@@ -57,11 +45,11 @@ static bool is_in_line(const kn_vec4_plan *quads)
     return true;
 }
 
-static uint32_t in_line_bits(const kn_vec4_plan *quads)
+static uint32_t in_line_bits(const kn_vec4_operands *operands)
 {
-    const kn_layout *l = &quads->layout;
+    const kn_layout *l = &operands->layout;
     uint32_t bits = 1;
-    if (!is_in_line(quads))
+    if (!is_in_line(operands))
         return 0;
     for (int n = 0; n < l->lanes; n++)
         bits |= l->strides[n][l->ndim - 1] == 0 ? 2u << n : 0;
@@ -74,44 +62,38 @@ static uint32_t tasks(const kn_layout *l, bool in_line)
     return (uint32_t)(in_line ? (count + 3) / 4 : (count + spread - 1) / spread * SPACING);
 }
 
-/* Strides of dimension d for a kernel; zeros for d < 0. */
-static void put_strides(vec4_plan *plan, const kn_layout *l, int d, bool in_line)
+/* Strides of dimension d for a kernel. */
+static void set_strides(kn_int strides[KN_LAYOUT_LANES], const kn_layout *l, int d, bool in_line)
 {
     const int64_t times = in_line && d == l->ndim - 1 ? 4 : 1;
-    for (int n = 0; n < l->lanes; n++) {
-        const int32_t stride = d >= 0 ? (int32_t)(l->strides[n][d] * times) : 0;
-        put(plan, &stride, sizeof stride);
-    }
+    for (int n = 0; n < l->lanes; n++)
+        strides[n] = (kn_int)(l->strides[n][d] * times);
 }
 
-static vec4_plan make_plan(const kn_vec4_plan *quads)
+static kn_vec4_plan make_plan(const kn_vec4_operands *operands)
 {
-    const kn_layout *l = &quads->layout;
-    const uint32_t bits = in_line_bits(quads), unused = 0;
-    const uint32_t numbers[] = {(uint32_t)kn_layout_count(l), tasks(l, bits != 0), (uint32_t)l->ndim, bits};
+    const kn_layout *l = &operands->layout;
+    const uint32_t bits = in_line_bits(operands);
     const int last = l->ndim - 1;
-    vec4_plan plan = {0};
+    kn_vec4_plan plan = {
+        .count = (kn_uint)kn_layout_count(l), .fours = tasks(l, bits != 0), .dims = (kn_uint)l->ndim, .in_line = bits};
 
-    for (int n = 0; n < l->lanes; n++)
-        put(&plan, &quads->start[n], sizeof quads->start[n]);
-    put(&plan, numbers, sizeof numbers);
+    memcpy(plan.start, operands->start, sizeof plan.start);
+    set_strides(plan.lead, l, 0, bits != 0);
     for (int k = 0; k < KN_MAX_DIMS - 1; k++) {
         const int64_t size = k < last ? l->shape[last - k] / (bits && k == 0 ? 4 : 1) : 1;
-        const kn_divisor divisor = kn_divisor_of(size);
-        put(&plan, &divisor, sizeof divisor);
+        plan.size[k] = kn_divisor_of(size);
+        if (k < last)
+            set_strides(plan.stride[k], l, last - k, bits != 0);
     }
-    put_strides(&plan, l, 0, bits != 0);
-    for (int k = 0; k < KN_MAX_DIMS - 1; k++)
-        put_strides(&plan, l, k < last ? last - k : -1, bits != 0);
-    put(&plan, &unused, sizeof unused);
     return plan;
 }
 
 static kn_status launch_part(kn_stream *stream, const kn_limits *limits, const kn_launch_params *params, int at,
-                             const kn_vec4_plan *quads)
+                             const kn_vec4_operands *operands)
 {
-    const vec4_plan plan = make_plan(quads);
-    const size_t items = tasks(&quads->layout, in_line_bits(quads) != 0);
+    const kn_vec4_plan plan = make_plan(operands);
+    const size_t items = tasks(&operands->layout, in_line_bits(operands) != 0);
     const size_t most = (size_t)limits->compute_units * ITEMS_PER_UNIT;
     kn_launch_params part = *params;
     kn_arg args[64];
@@ -120,7 +102,7 @@ static kn_status launch_part(kn_stream *stream, const kn_limits *limits, const k
     while (local > limits->max_work_group_size)
         local /= 2;
     memcpy(args, params->args, (size_t)params->num_args * sizeof *args);
-    args[at] = kn_arg_struct(plan.bytes, plan.size);
+    args[at] = kn_arg_struct(&plan, sizeof plan);
     part.args = args;
     part.dims = 1;
     part.local[0] = local;
@@ -129,24 +111,24 @@ static kn_status launch_part(kn_stream *stream, const kn_limits *limits, const k
 }
 
 /* Moves the first half of the largest dimension to `first`. Does not split groups of four. */
-static void halve(kn_vec4_plan *quads, kn_vec4_plan *first)
+static void halve(kn_vec4_operands *operands, kn_vec4_operands *first)
 {
-    kn_layout *l = &quads->layout;
+    kn_layout *l = &operands->layout;
     int d = 0;
     for (int k = 1; k < l->ndim; k++)
         if (l->shape[k] > l->shape[d])
             d = k;
-    *first = *quads;
+    *first = *operands;
     first->layout.shape[d] = l->shape[d] > 8 ? l->shape[d] / 8 * 4 : l->shape[d] / 2;
     l->shape[d] -= first->layout.shape[d];
     for (int n = 0; n < l->lanes; n++)
-        quads->start[n] += first->layout.shape[d] * l->strides[n][d];
+        operands->start[n] += first->layout.shape[d] * l->strides[n][d];
 }
 
 kn_status kn_launch_vec4(kn_stream *stream, const kn_limits *limits, const kn_launch_params *params, int plan,
-                         const kn_vec4_plan *quads)
+                         const kn_vec4_operands *operands)
 {
-    kn_vec4_plan rest = *quads, first;
+    kn_vec4_operands rest = *operands, first;
     while (!fits(&rest.layout)) {
         halve(&rest, &first);
         KN_TRY(kn_launch_vec4(stream, limits, params, plan, &first));

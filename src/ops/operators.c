@@ -58,8 +58,9 @@ kn_op_input kn_op_input_at(const kn_op *op, int index)
         return (kn_op_input){.name = NULL};
     const char *name = op->inputs[index];
     const unsigned first = op->dtypes[0] ? op->dtypes[0] : KN_DTYPES_ALL;
-    return (kn_op_input){.name = name[0] == '?' ? name + 1 : name,
+    return (kn_op_input){.name = name[0] == '?' || name[0] == '*' ? name + 1 : name,
                          .is_optional = name[0] == '?',
+                         .is_list = name[0] == '*',
                          .dtypes = op->dtypes[index] ? op->dtypes[index] : first};
 }
 
@@ -89,7 +90,8 @@ kn_status kn_op_call(const kn_op *op, kn_tensor *const *inputs, int num_inputs, 
     if (!op)
         return kn_fail(KN_ERR_ARGUMENT, "kn_op_call: argument `op` is NULL: kn_op_find knew no operator of that name");
     const kn_op_info info = kn_op_describe(op);
-    if (num_inputs < 0 || num_inputs > info.num_inputs)
+    const bool is_list = kn_op_input_at(op, info.num_inputs - 1).is_list;
+    if (num_inputs < 0 || (num_inputs > info.num_inputs && !is_list))
         return kn_fail(KN_ERR_ARGUMENT, "%s: %d inputs: it takes at most %d", op->name, num_inputs, info.num_inputs);
     if (num_outputs < 0 || num_outputs > info.num_outputs)
         return kn_fail(KN_ERR_ARGUMENT, "%s: room for %d outputs: it has %d", op->name, num_outputs, info.num_outputs);

@@ -13,19 +13,22 @@
     X(adaptive_max_pool1d_with_indices) X(adaptive_max_pool1d_with_indices_backward) X(adaptive_max_pool2d) \
     X(adaptive_max_pool2d_with_indices) X(adaptive_max_pool2d_with_indices_backward) X(adaptive_max_pool3d) \
     X(adaptive_max_pool3d_with_indices) X(adaptive_max_pool3d_with_indices_backward) X(add) X(add_) X(add_activated) \
-    X(add_scalar) X(amax) X(amin) X(argmax) X(argmin) X(avg_pool1d) X(avg_pool1d_backward) X(avg_pool2d) \
-    X(avg_pool2d_backward) X(avg_pool3d) X(avg_pool3d_backward) X(batch_norm) X(binary_cross_entropy_with_logits) \
-    X(clamp) X(clone) X(contiguous) X(conv1d) X(conv1d_backward) X(conv2d) X(conv2d_backward) X(conv3d) \
-    X(conv3d_backward) X(conv_transpose1d) X(conv_transpose1d_backward) X(conv_transpose2d) \
-    X(conv_transpose2d_backward) X(conv_transpose3d) X(conv_transpose3d_backward) X(cross_entropy) X(cumsum) \
-    X(cumsum_backward) X(div) X(dropout) X(dropout2d) X(eq) X(exp) X(expand) X(fill_) X(ge) X(gt) X(hardtanh) \
-    X(index_select) X(index_select_backward) X(layer_norm) X(le) X(linear) X(log) X(log_softmax) \
-    X(log_softmax_backward) X(logsumexp) X(lt) X(matmul) X(max) X(max_dim) X(max_pool1d) X(max_pool1d_with_indices) \
-    X(max_pool1d_with_indices_backward) X(max_pool2d) X(max_pool2d_with_indices) X(max_pool2d_with_indices_backward) \
-    X(max_pool3d) X(max_pool3d_with_indices) X(max_pool3d_with_indices_backward) X(maximum) X(mean) X(min) X(min_dim) \
-    X(mse_loss) X(mul) X(mul_) X(mul_scalar) X(mul_scalar_) X(narrow) X(narrow_backward) X(ne) X(neg) X(nll_loss) \
-    X(norm) X(permute) X(pow) X(pow_scalar) X(prod) X(relu) X(relu6) X(reshape) X(select) X(sigmoid) X(softmax) \
-    X(softmax_backward) X(sqrt) X(squeeze) X(std) X(sub) X(sub_) X(sum) X(tanh) X(to_dtype) X(unsqueeze) X(var) \
+    X(add_scalar) X(amax) X(amax_backward) X(amin) X(amin_backward) X(argmax) X(argmin) X(as_strided) \
+    X(as_strided_backward) X(avg_pool1d) X(avg_pool1d_backward) X(avg_pool2d) X(avg_pool2d_backward) X(avg_pool3d) \
+    X(avg_pool3d_backward) X(batch_norm) X(binary_cross_entropy_with_logits) \
+    X(binary_cross_entropy_with_logits_backward) X(cat) X(clamp) X(clone) X(contiguous) X(conv1d) X(conv1d_backward) \
+    X(conv2d) X(conv2d_backward) X(conv3d) X(conv3d_backward) X(conv_transpose1d) X(conv_transpose1d_backward) \
+    X(conv_transpose2d) X(conv_transpose2d_backward) X(conv_transpose3d) X(conv_transpose3d_backward) X(cross_entropy) \
+    X(cumsum) X(cumsum_backward) X(div) X(dropout) X(dropout2d) X(eq) X(exp) X(expand) X(fill_) X(ge) X(gt) \
+    X(hardtanh) X(index_select) X(index_select_backward) X(layer_norm) X(le) X(linear) X(log) X(log_softmax) \
+    X(log_softmax_backward) X(logsumexp) X(logsumexp_backward) X(lt) X(matmul) X(max) X(max_backward) X(max_dim) \
+    X(max_dim_backward) X(max_pool1d) X(max_pool1d_with_indices) X(max_pool1d_with_indices_backward) X(max_pool2d) \
+    X(max_pool2d_with_indices) X(max_pool2d_with_indices_backward) X(max_pool3d) X(max_pool3d_with_indices) \
+    X(max_pool3d_with_indices_backward) X(maximum) X(mean) X(min) X(min_backward) X(min_dim) X(min_dim_backward) \
+    X(mse_loss) X(mse_loss_backward) X(mul) X(mul_) X(mul_scalar) X(mul_scalar_) X(narrow) X(narrow_backward) X(ne) \
+    X(neg) X(nll_loss) X(norm) X(norm_backward) X(permute) X(pow) X(pow_scalar) X(prod) X(prod_backward) X(relu) \
+    X(relu6) X(reshape) X(select) X(sigmoid) X(softmax) X(softmax_backward) X(sqrt) X(squeeze) X(stack) X(std) \
+    X(std_backward) X(sub) X(sub_) X(sum) X(tanh) X(to_dtype) X(unsqueeze) X(var) X(var_backward) X(view_dtype) \
     X(where)
 /* clang-format on */
 

@@ -38,13 +38,8 @@ static kn_launch_params work_on_cpu(const kn_optim_group *group)
     return (kn_launch_params){.dims = 2, .global = {items, (size_t)group->count}};
 }
 
-/* Mirrors kn_slot_ends in cl/optim/slots.clh. */
-typedef struct slot_ends {
-    uint32_t end[KN_OPTIM_SLOTS];
-} slot_ends;
-
 /* On other devices the work-groups of all slots are numbered consecutively. */
-static kn_launch_params work_in_line(const kn_optim_group *group, slot_ends *ends)
+static kn_launch_params work_in_line(const kn_optim_group *group, kn_slot_ends *ends)
 {
     const kn_limits *limits = kn_device_limits(group->bucket->device);
     size_t local = GROUP_SIZE;
@@ -98,7 +93,7 @@ static kn_status launch(kn_optim *optim, const kn_optim_group *group, const int 
 {
     const bool is_cpu = kn_device_limits(group->bucket->device)->is_cpu;
     kn_arg args[4 * KN_OPTIM_SLOTS + 2 + KN_OPTIM_MAX_STATES + KN_OPTIM_MAX_SCALARS];
-    slot_ends ends;
+    kn_slot_ends ends;
     kn_launch_params params = is_cpu ? work_on_cpu(group) : work_in_line(group, &ends);
     int n = slot_arguments(group, args), scalars;
     if (!is_cpu) {

@@ -20,12 +20,7 @@ static bool belongs(const kn_tensor *parameter, const kn_optim_bucket *bucket)
 static kn_status view_state(const kn_optim_bucket *bucket, int state, int64_t start, const kn_tensor *parameter,
                             kn_tensor **view)
 {
-    int64_t strides[KN_MAX_DIMS], stride = 1;
-    for (int d = parameter->ndim - 1; d >= 0; d--) {
-        strides[d] = stride;
-        stride *= parameter->shape[d] > 0 ? parameter->shape[d] : 1;
-    }
-    return kn_tensor_view(view, bucket->states[state], parameter->ndim, parameter->shape, strides, start);
+    return kn_tensor_view(view, bucket->states[state], parameter->ndim, parameter->shape, NULL, start);
 }
 
 kn_status kn_optim_state_view(kn_optim *optim, int index, int state, kn_tensor **view)

@@ -9,9 +9,9 @@
 #include <koine/optim.h>
 
 #include "nn/tensor_list.h"
+#include "optim/slots.h"
 #include "tensor/tensor.h"
 
-#define KN_OPTIM_SLOTS 16 /* 8 on CPU devices, where launches are cheap */
 #define KN_OPTIM_MAX_STATES 3
 #define KN_OPTIM_MAX_HYPER 6
 #define KN_OPTIM_MAX_SCALARS 8

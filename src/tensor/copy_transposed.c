@@ -6,15 +6,10 @@
 #include "base/divisor.h"
 #include "base/integer.h"
 #include "tensor/copy.h"
+#include "tensor/transpose.h"
 
 /* The elements of a task along the source's dense dimension; a multiple of every LANES. */
 #define LENGTH 256
-
-/* Mirrors `outer` in cl/tensor/transpose.cl: the dimensions that are dense on neither side. */
-typedef struct outer {
-    int64_t shape[KN_MAX_DIMS], source[KN_MAX_DIMS], destination[KN_MAX_DIMS];
-    int32_t ndim, unused;
-} outer;
 
 /* SIDE and LINES of the GPU kernel. If either dimension is shorter than half a tile, the plain copy already reads long
  * enough runs. */
@@ -43,9 +38,9 @@ int kn_copy_transposed_dim(const kn_limits *limits, const kn_copy_layout *layout
     return -1;
 }
 
-static outer without(const kn_copy_layout *layout, int dim)
+static kn_transpose_outer without(const kn_copy_layout *layout, int dim)
 {
-    outer o = {.ndim = 0};
+    kn_transpose_outer o = {.ndim = 0};
 
     for (int d = 0; d < layout->ndim - 1; d++) {
         if (d == dim)
@@ -68,7 +63,7 @@ static kn_status transpose_on_cpu(kn_stream *stream, const kn_copy_layout *layou
 {
     const kn_limits *limits = kn_tensor_limits(source);
     const int last = layout->ndim - 1, lanes = lanes_of(limits, kn_tensor_element_size(source));
-    const outer o = without(layout, dim);
+    const kn_transpose_outer o = without(layout, dim);
     const int64_t ps = layout->shape[dim], qs = layout->shape[last], count = kn_shape_numel(o.ndim, o.shape);
     const int64_t tasks = count * ((ps + LENGTH - 1) / LENGTH) * ((qs + 4 * lanes - 1) / (4 * lanes));
     const size_t items = kn_work_items(limits, count * ps * qs, 4096);
@@ -82,27 +77,19 @@ static kn_status transpose_on_cpu(kn_stream *stream, const kn_copy_layout *layou
                           kn_arg_i64(layout->destination[dim]), kn_arg_i64(LENGTH)));
 }
 
-/* Mirrors `tiles` in cl/tensor/transpose.cl. */
-typedef struct tiles {
-    int64_t step_s, step_d;
-    int64_t source[KN_MAX_DIMS], destination[KN_MAX_DIMS];
-    kn_divisor shape[KN_MAX_DIMS], along_p, along_q;
-    int32_t ps, qs, ndim, unused;
-} tiles;
-
 static kn_status transpose_on_gpu(kn_stream *stream, const kn_copy_layout *layout, int dim, kn_tensor *destination,
                                   const kn_tensor *source)
 {
     const int last = layout->ndim - 1;
-    const outer o = without(layout, dim);
+    const kn_transpose_outer o = without(layout, dim);
     const int64_t along_p = kn_div_up(layout->shape[dim], SIDE), along_q = kn_div_up(layout->shape[last], SIDE);
-    tiles t = {.step_s = layout->source[last],
-               .step_d = layout->destination[dim],
-               .along_p = kn_divisor_of(along_p),
-               .along_q = kn_divisor_of(along_q),
-               .ps = (int32_t)layout->shape[dim],
-               .qs = (int32_t)layout->shape[last],
-               .ndim = o.ndim};
+    kn_transpose_tiles t = {.step_s = layout->source[last],
+                            .step_d = layout->destination[dim],
+                            .along_p = kn_divisor_of(along_p),
+                            .along_q = kn_divisor_of(along_q),
+                            .ps = (int32_t)layout->shape[dim],
+                            .qs = (int32_t)layout->shape[last],
+                            .ndim = o.ndim};
     char options[64];
 
     for (int k = 0; k < o.ndim; k++) {

@@ -8,6 +8,7 @@
 #include "tensor/hooks.h"
 #include "tensor/host_copies.h"
 #include "tensor/liveness.h"
+#include "tensor/strides.h"
 #include "tensor/tensor.h"
 
 /* --- creating --------------------------------------------------------------------------------- */
@@ -172,12 +173,8 @@ static kn_status wrap(kn_tensor *view, kn_storage *storage, const kn_tensor *lik
 {
     *storage = (kn_storage){.device = kn_device_host(), .host = memory};
     *view = (kn_tensor){.storage = storage, .dtype = like->dtype, .ndim = like->ndim};
-    int64_t step = 1;
-    for (int i = like->ndim - 1; i >= 0; i--) {
-        view->shape[i] = like->shape[i];
-        view->strides[i] = step;
-        step *= like->shape[i];
-    }
+    memcpy(view->shape, like->shape, sizeof view->shape);
+    kn_strides_contiguous(view->strides, like->ndim, like->shape);
     atomic_init(&view->references, 1);
     atomic_init(&storage->references, 1);
     return KN_OK;

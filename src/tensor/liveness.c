@@ -1,6 +1,7 @@
 /* tensor/liveness.c - guard mode (KOINE_GUARD=1) detects tensors used after their last reference was released. */
 #include "tensor/liveness.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,15 +52,29 @@ void kn_tensor_keep_released(kn_tensor *tensor, kn_device *device)
     kn_free(oldest);
 }
 
+static bool is_live(const kn_tensor *tensor)
+{
+    return !tensor || !kn_tensors_are_guarded() || atomic_load(&tensor->references) > 0;
+}
+
 kn_status kn_tensor_check_live(const kn_tensor *tensor, const char *name)
 {
-    if (!tensor || !kn_tensors_are_guarded() || atomic_load(&tensor->references) > 0)
+    if (is_live(tensor))
         return KN_OK;
     char text[KN_DESCRIBE];
     return kn_fail(KN_ERR_STATE, "%s, %s, is used after %s; kn_retain keeps a tensor alive", name,
                    kn_tensor_describe(text, sizeof text, tensor),
                    tensor->scope_released ? "the scope that it belonged to ended"
                                           : "kn_release dropped its last reference");
+}
+
+kn_status kn_tensor_check_live_input(const kn_tensor *tensor, int index)
+{
+    char name[32];
+    if (is_live(tensor))
+        return KN_OK;
+    snprintf(name, sizeof name, "input %d", index);
+    return kn_tensor_check_live(tensor, name);
 }
 
 kn_status kn_check_tensor(const char *function, const char *name, const kn_tensor *tensor)

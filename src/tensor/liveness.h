@@ -11,6 +11,7 @@ kn_status kn_check_tensor(const char *function, const char *name, const kn_tenso
 
 /* Only the guard mode check; `tensor` may be NULL. */
 kn_status kn_tensor_check_live(const kn_tensor *tensor, const char *name);
+kn_status kn_tensor_check_live_input(const kn_tensor *tensor, int index); /* named "input 3" */
 
 bool kn_tensors_are_guarded(void);
 

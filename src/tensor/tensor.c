@@ -1,4 +1,4 @@
-/* tensor/tensor.c - storage, tensors, views and their properties. */
+/* tensor/tensor.c - tensors, views and their properties. */
 #include "tensor/tensor.h"
 
 #include <inttypes.h>
@@ -11,53 +11,9 @@
 #include "tensor/hooks.h"
 #include "tensor/host_copies.h"
 #include "tensor/liveness.h"
+#include "tensor/strides.h"
 
 const kn_tensor_hooks *kn_tensor_autograd;
-
-/* --- storage ---------------------------------------------------------------------------------- */
-
-/* Memory on `device`; with `pinned_for` on the host, pinned for transfers with that device. */
-static kn_status storage_new(kn_storage **result, kn_device *device, kn_device *pinned_for, size_t bytes)
-{
-    kn_storage *storage = kn_calloc(1, sizeof *storage);
-    if (!storage)
-        return KN_ERR_MEMORY;
-    storage->device = device;
-    storage->bytes = bytes;
-    atomic_init(&storage->references, 1);
-    kn_status status;
-    if (pinned_for) {
-        status = kn_storage_pin(storage, pinned_for, bytes);
-    } else if (kn_device_is_host(device)) {
-        storage->host = kn_malloc(bytes);
-        status = storage->host ? KN_OK : KN_ERR_MEMORY;
-    } else {
-        kn_stream *stream = kn_stream_current(device);
-        status = stream ? kn_buffer_alloc(&storage->buffer, stream, bytes) : kn_error_status();
-    }
-    if (status != KN_OK) {
-        kn_free(storage);
-        return status;
-    }
-    *result = storage;
-    return KN_OK;
-}
-
-void kn_storage_release(kn_storage *storage)
-{
-    if (!storage || atomic_fetch_sub(&storage->references, 1) != 1)
-        return;
-    if (storage->whole) {
-        kn_storage_release(storage->whole);
-    } else {
-        kn_buffer_free(storage->buffer);
-        if (storage->copies)
-            kn_storage_unpin(storage);
-        else
-            kn_free(storage->host);
-    }
-    kn_free(storage);
-}
 
 /* --- shapes ----------------------------------------------------------------------------------- */
 
@@ -89,33 +45,29 @@ kn_status kn_tensor_check_shape(int ndim, const int64_t *shape, kn_dtype dtype)
     return KN_OK;
 }
 
+kn_status kn_tensor_check_dtype(kn_dtype dtype, kn_device *device)
+{
+    if (!kn_dtype_is_valid(dtype))
+        return kn_fail(KN_ERR_DTYPE, "%d is not a dtype", (int)dtype);
+    if (dtype == KN_F64 && !kn_device_is_host(device) && !kn_device_limits(device)->has_f64)
+        return kn_fail(KN_ERR_DTYPE, "%s (%s) has no float64 arithmetic: use float32, or another device",
+                       kn_device_string(device), kn_device_name(device));
+    return KN_OK;
+}
+
 kn_status kn_tensor_check_no_overlap(const kn_tensor *tensor)
 {
-    bool apart = true;
-    for (int d = 0; d < tensor->ndim; d++) {
-        if (tensor->shape[d] == 0)
-            return KN_OK;
-        apart = apart && (tensor->shape[d] == 1 || tensor->strides[d] != 0);
-    }
     char text[KN_DESCRIBE];
-    return apart ? KN_OK
-                 : kn_fail(KN_ERR_STATE, "several elements of the expanded view %s share memory; kn_clone it first",
-                           kn_tensor_describe(text, sizeof text, tensor));
+    if (!kn_strides_may_overlap(tensor->ndim, tensor->shape, tensor->strides))
+        return KN_OK;
+    return kn_fail(KN_ERR_STATE, "several elements of the view %s share memory; kn_clone it first",
+                   kn_tensor_describe(text, sizeof text, tensor));
 }
 
 bool kn_same_shape(const kn_tensor *a, const kn_tensor *b)
 {
     return a->ndim == b->ndim &&
            (a->ndim == 0 || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0);
-}
-
-static void contiguous_strides(int64_t *strides, int ndim, const int64_t *shape)
-{
-    int64_t step = 1;
-    for (int i = ndim - 1; i >= 0; i--) {
-        strides[i] = step;
-        step *= shape[i] > 1 ? shape[i] : 1;
-    }
 }
 
 /* --- tensors ---------------------------------------------------------------------------------- */
@@ -140,17 +92,15 @@ static kn_status new_tensor(kn_tensor **tensor, kn_dtype dtype, int ndim, const 
     if (dtype == KN_DTYPE_DEFAULT)
         dtype = KN_F32;
     KN_TRY(kn_tensor_check_shape(ndim, shape, dtype));
-    if (dtype == KN_F64 && !kn_device_is_host(device) && !kn_device_limits(device)->has_f64)
-        return kn_fail(KN_ERR_DTYPE, "%s (%s) has no float64 arithmetic: use float32, or another device",
-                       kn_device_string(device), kn_device_name(device));
+    KN_TRY(kn_tensor_check_dtype(dtype, device));
     kn_storage *storage;
-    KN_TRY(storage_new(&storage, device, pinned_for, (size_t)kn_shape_numel(ndim, shape) * kn_dtype_size(dtype)));
+    KN_TRY(kn_storage_make(&storage, device, pinned_for, (size_t)kn_shape_numel(ndim, shape) * kn_dtype_size(dtype)));
     kn_tensor *made = tensor_shell(storage, dtype, ndim, shape);
     if (!made) {
         kn_storage_release(storage);
         return KN_ERR_MEMORY;
     }
-    contiguous_strides(made->strides, ndim, shape);
+    kn_strides_contiguous(made->strides, ndim, shape);
     *tensor = made;
     return KN_OK;
 }
@@ -165,20 +115,26 @@ kn_status kn_tensor_new_pinned(kn_tensor **tensor, kn_dtype dtype, int ndim, con
     return new_tensor(tensor, dtype, ndim, shape, kn_device_host(), device);
 }
 
-kn_status kn_tensor_view(kn_tensor **view, kn_tensor *base, int ndim, const int64_t *shape, const int64_t *strides,
-                         int64_t offset)
+kn_status kn_tensor_on(kn_tensor **tensor, kn_storage *storage, kn_dtype dtype, int ndim, const int64_t *shape,
+                       const int64_t *strides, int64_t offset)
 {
-    kn_tensor *made = tensor_shell(base->storage, base->dtype, ndim, shape);
+    kn_tensor *made = tensor_shell(storage, dtype, ndim, shape);
     if (!made)
         return KN_ERR_MEMORY;
-    atomic_fetch_add(&base->storage->references, 1);
+    atomic_fetch_add(&storage->references, 1);
     if (strides)
         memcpy(made->strides, strides, (size_t)ndim * sizeof *strides);
     else
-        contiguous_strides(made->strides, ndim, shape);
+        kn_strides_contiguous(made->strides, ndim, shape);
     made->offset = offset;
-    *view = made;
+    *tensor = made;
     return KN_OK;
+}
+
+kn_status kn_tensor_view(kn_tensor **view, kn_tensor *base, int ndim, const int64_t *shape, const int64_t *strides,
+                         int64_t offset)
+{
+    return kn_tensor_on(view, base->storage, base->dtype, ndim, shape, strides, offset);
 }
 
 kn_status kn_tensor_part(kn_tensor **part, kn_tensor *whole, int ndim, const int64_t *shape, int64_t start)
@@ -196,8 +152,9 @@ kn_status kn_tensor_part(kn_tensor **part, kn_tensor *whole, int ndim, const int
     storage->copies = memory->copies;
     storage->bytes = memory->bytes;
     storage->whole = memory;
+    atomic_store(&memory->is_divided, true);
     atomic_fetch_add(&memory->references, 1);
-    contiguous_strides(made->strides, ndim, shape);
+    kn_strides_contiguous(made->strides, ndim, shape);
     made->offset = whole->offset + start;
     *part = made;
     return KN_OK;

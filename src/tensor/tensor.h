@@ -5,16 +5,18 @@
 #ifndef KN_TENSOR_TENSOR_H
 #define KN_TENSOR_TENSOR_H
 
+#include <koine/storage.h>
 #include <koine/tensor.h>
 #include <stdatomic.h>
 
 #include "base/dtype.h"
+#include "base/treap.h"
 #include "rt/rt.h"
 
 typedef struct kn_host_copies kn_host_copies;
 
 /* Memory shared by a tensor and its views. */
-typedef struct kn_storage {
+struct kn_storage {
     atomic_int references;
     atomic_uint version; /* counts in-place changes; autograd compares it */
     kn_device *device;
@@ -22,8 +24,11 @@ typedef struct kn_storage {
     void *host;               /* on the host; accessed only after kn_storage_wait (tensor/host_copies.h) */
     kn_host_copies *copies;   /* of pinned host memory; NULL: pageable */
     struct kn_storage *whole; /* for a part: the storage that owns the memory, one reference; else NULL */
+    atomic_bool is_divided;   /* it is the `whole` of others */
     size_t bytes;
-} kn_storage;
+    uint64_t address;    /* tensor/storage_address.c; 0: nobody has asked */
+    kn_treap_node place; /* among those that have one */
+};
 
 struct kn_autograd; /* the autograd layer's part of a tensor (autograd/tape.h) */
 
@@ -45,6 +50,9 @@ struct kn_tensor {
 kn_status kn_tensor_new(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape, kn_device *device);
 /* the same on the host, in pinned memory suited for transfers with `device` */
 kn_status kn_tensor_new_pinned(kn_tensor **tensor, kn_dtype dtype, int ndim, const int64_t *shape, kn_device *device);
+/* Any layout on a storage, which the caller has checked (kn_storage_check_layout); `strides` NULL: contiguous. */
+kn_status kn_tensor_on(kn_tensor **tensor, kn_storage *storage, kn_dtype dtype, int ndim, const int64_t *shape,
+                       const int64_t *strides, int64_t offset);
 kn_status kn_tensor_view(kn_tensor **view, kn_tensor *base, int ndim, const int64_t *shape, const int64_t *strides,
                          int64_t offset);
 /* A contiguous piece of `whole`'s memory, from element `start` on, with a version counter of its own: unlike a view's,
@@ -54,6 +62,8 @@ kn_status kn_tensor_part(kn_tensor **part, kn_tensor *whole, int ndim, const int
 kn_status kn_tensor_contiguous(kn_tensor **result, kn_tensor *tensor);
 /* ndim, signs, overflow of the byte count */
 kn_status kn_tensor_check_shape(int ndim, const int64_t *shape, kn_dtype dtype);
+/* Is it a dtype, and one that the device has? */
+kn_status kn_tensor_check_dtype(kn_dtype dtype, kn_device *device);
 int64_t kn_shape_numel(int ndim, const int64_t *shape);
 /* KN_ERR_STATE if several elements share memory, as after kn_expand: an in-place change would change all of them */
 kn_status kn_tensor_check_no_overlap(const kn_tensor *tensor);
@@ -100,8 +110,18 @@ static inline const kn_limits *kn_tensor_limits(const kn_tensor *t) { return kn_
 const char *kn_tensor_describe(char *buffer, size_t size, const kn_tensor *tensor);
 #define KN_DESCRIBE 160
 
-/* Drops one reference to a storage (kn_module_to replaces tensors' storages); NULL allowed. */
-void kn_storage_release(kn_storage *storage);
+/* --- storages ----------------------------------------------------------------------------------------------------- */
+
+/* Memory on `device`; with `pinned_for` on the host, pinned for transfers with that device. */
+kn_status kn_storage_make(kn_storage **storage, kn_device *device, kn_device *pinned_for, size_t bytes);
+
+/* Do all elements lie within the storage? Refuses what is negative or overflows. `strides` NULL: contiguous. */
+kn_status kn_storage_check_layout(const kn_storage *storage, kn_dtype dtype, int ndim, const int64_t *shape,
+                                  const int64_t *strides, int64_t offset);
+
+/* storage_address.c: the storage is about to die; two storages swap what is under them, a keeping its place by address. */
+void kn_storage_forget_address(kn_storage *storage);
+void kn_storage_exchange_memory(kn_storage *a, kn_storage *b);
 
 /* Marks the storage as changed in place. */
 void kn_tensor_bump_version(kn_tensor *tensor);

@@ -30,6 +30,36 @@ static kn_tensor *build_narrow_backward(kn_tensor *const *x, const void *params)
     return kn_op_call(kn_op_find("narrow_backward"), x, 1, params, &whole, 1) == KN_OK ? whole : NULL;
 }
 
+SHAPE_ROW(cat_first, kn_cat(KN_TENSORS(x[0], x[1], x[2]), 0))
+SHAPE_ROW(cat_last, kn_cat(KN_TENSORS(x[0], x[1]), -1))
+SHAPE_ROW(cat_one, kn_cat(x, 1, 1))
+SHAPE_ROW(cat_twice, kn_cat(KN_TENSORS(x[0], x[0], kn_t(kn_mul_scalar(x[0], 3))), 1))
+SHAPE_ROW(stack_first, kn_stack(KN_TENSORS(x[0], x[1], x[0]), 0))
+SHAPE_ROW(stack_last, kn_stack(KN_TENSORS(x[0], x[1]), -1))
+
+SHAPE_ROW(as_strided, kn_as_strided(x[0], KN_SHAPE(3, 2, 4), ((const int64_t[]){7, 2, 3}), 1))
+SHAPE_ROW(windows, kn_as_strided(x[0], KN_SHAPE(6, 3, 2), ((const int64_t[]){1, 1, 11}), 0))
+SHAPE_ROW(windows_of_t, kn_as_strided(kn_t(kn_mul_scalar(x[0], 3)), KN_SHAPE(13, 3), ((const int64_t[]){2, 1}), 2))
+SHAPE_ROW(as_strided_expanded, kn_as_strided(x[0], KN_SHAPE(31, 3), ((const int64_t[]){0, 2}), 1))
+SHAPE_ROW(as_strided_empty, kn_as_strided(x[0], KN_SHAPE(0, 3), ((const int64_t[]){5, 2}), 1))
+SHAPE_ROW(as_strided_scalar, kn_as_strided(x[0], KN_SCALAR, NULL, 4))
+SHAPE_ROW(bits, kn_view_dtype(kn_view_dtype(x[0], KN_U8), kn_dtype_of(x[0])))
+static kn_tensor *build_scatter(kn_tensor *const *x, const void *params)
+{
+    kn_tensor *memory = NULL;
+    return kn_op_call(kn_op_find("as_strided_backward"), x, 1, params, &memory, 1) == KN_OK ? memory : NULL;
+}
+
+/* 100 columns, cut and joined in another order. */
+static kn_tensor *build_cat_many(kn_tensor *const *x, const void *params)
+{
+    kn_tensor *columns[100];
+    (void)params;
+    for (int i = 0; i < 100; i++)
+        columns[i] = kn_mul_scalar(kn_narrow(x[0], 1, (i * 37) % 100, 1), i);
+    return kn_cat(columns, 100, 1);
+}
+
 /* Two views of one tensor: its gradient is the sum of both. */
 SHAPE_ROW(overlap, kn_mul(kn_narrow(x[0], 0, 0, 5), kn_narrow(x[0], 0, 2, 5)))
 /* A change through a view changes the base and its gradient. */
@@ -72,6 +102,37 @@ static const op_row rows[] = {
     {"index_select/whole", build_index_first, {WHOLE(KN_I64, -9, 9, 5, 7), INDICES(5, 3)}, .no_gradient = true},
     {"index_select/f16", build_index_first, {WHOLE(KN_F16, -9, 9, 5, 7), INDICES(5, 3)}, .no_gradient = true},
     {"index_select/bool", build_index_last, {WHOLE(KN_BOOL, 0, 2, 5, 7), INDICES(7, 3)}, .no_gradient = true},
+    {"as_strided/cube", build_as_strided, {FLOATS(5, 7)}},
+    {"as_strided/windows", build_windows, {FLOATS(4, 9)}},
+    {"as_strided/windows_of_a_view", build_windows_of_t, {FLOATS(5, 7)}},
+    {"as_strided/expanded", build_as_strided_expanded, {FLOATS(2, 3)}, .reduction = 31},
+    {"as_strided/empty", build_as_strided_empty, {FLOATS(2, 3)}},
+    {"as_strided/scalar", build_as_strided_scalar, {FLOATS(2, 3)}},
+    {"as_strided_backward/apart", build_scatter, {FLOATS(3, 5)},
+     &(kn_as_strided_backward_args){.size = 20, .strides = {2, {1, 4}}, .offset = 1}, .layouts = true},
+    {"as_strided_backward/windows", build_scatter, {FLOATS(3, 5)},
+     &(kn_as_strided_backward_args){.size = 12, .strides = {2, {1, 2}}, .offset = 1}, .layouts = true},
+    {"as_strided_backward/one_place", build_scatter, {FLOATS(2, 3)},
+     &(kn_as_strided_backward_args){.size = 3, .strides = {2, {0, 0}}, .offset = 2}},
+    {"as_strided_backward/nothing", build_scatter, {FLOATS(0, 5)},
+     &(kn_as_strided_backward_args){.size = 7, .strides = {2, {1, 1}}, .offset = 7}},
+    {"view_dtype/bytes", build_bits, {FLOATS(5, 7)}, .no_gradient = true},
+    {"cat/rows", build_cat_first, {FLOATS(5, 7), FLOATS(1, 7), FLOATS(3, 7)}, .layouts = true},
+    {"cat/columns", build_cat_last, {FLOATS(3, 2, 5), FLOATS(3, 2, 7)}, .layouts = true},
+    {"cat/one", build_cat_one, {FLOATS(3, 2)}},
+    {"cat/one_thrice", build_cat_twice, {FLOATS(3, 3)}},
+    {"cat/of_nothing", build_cat_first, {FLOATS(0), FLOATS(3, 7), FLOATS(0, 7)}},
+    {"cat/nothing", build_cat_last, {FLOATS(2, 0), FLOATS(2, 0)}},
+    {"cat/left_out", build_cat_first, {FLOATS(0), FLOATS(0), FLOATS(0)}},
+    {"cat/many", build_cat_many, {FLOATS(3, 100)}},
+    {"cat/whole_and_real", build_cat_last, {WHOLE(KN_I64, -9, 9, 2, 3), FLOATS(2, 5)}},
+    {"cat/f16", build_cat_last, {WHOLE(KN_F16, -9, 9, 2, 3), WHOLE(KN_BOOL, 0, 2, 2, 4)}, .no_gradient = true},
+    {"cat/u8", build_cat_last, {WHOLE(KN_U8, 0, 9, 2, 3), WHOLE(KN_I32, -5, 9, 2, 4)}, .no_gradient = true},
+    {"stack/matrices", build_stack_first, {FLOATS(5, 7), FLOATS(5, 7)}, .layouts = true},
+    {"stack/cubes", build_stack_last, {FLOATS(3, 2, 4), FLOATS(3, 2, 4)}, .layouts = true},
+    {"stack/scalars", build_stack_first, {FLOAT_SCALAR(-1, 1), FLOAT_SCALAR(-1, 1)}},
+    {"stack/nothing", build_stack_last, {FLOATS(0, 3), FLOATS(0, 3)}},
+    {"stack/bool", build_stack_last, {WHOLE(KN_BOOL, 0, 2, 5, 7), WHOLE(KN_BOOL, 0, 2, 5, 7)}, .no_gradient = true},
     {"narrow/overlap", build_overlap, {FLOATS(7, 3)}},
     {"in_place/in_a_chain", build_write_through, {FLOATS(7, 3)}},
 };

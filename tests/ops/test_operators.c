@@ -42,6 +42,8 @@ static void each_is_whole(void **state)
         if (!op->reference && !op->is_view && !op->backward_of && !only_moves_data(op->name))
             fail_msg("%s has no reference", op->name);
         for (int k = 0; k < KN_OP_MAX_INPUTS && op->inputs[k]; k++) {
+            if (k > 0 && op->inputs[k - 1][0] == '*')
+                fail_msg("%s: input `%s` comes after a list", op->name, op->inputs[k]);
             if (optional && op->inputs[k][0] != '?')
                 fail_msg("%s: input `%s` comes after an optional one", op->name, op->inputs[k]);
             optional = op->inputs[k][0] == '?';
@@ -203,7 +205,8 @@ TENSOR_TEST(no_operator_takes_null)
         kn_tensor *y = NULL;
         for (int count = 0; count <= kn_op_describe(op).num_inputs; count++) {
             assert_int_equal(kn_op_call(op, nothing, count, NULL, &y, 1), KN_ERR_ARGUMENT);
-            CHECK_ERROR(KN_ERR_ARGUMENT, op->name, "is NULL");
+            CHECK_ERROR(KN_ERR_ARGUMENT, op->name,
+                        count == 0 && kn_op_input_at(op, 0).is_list ? "is empty" : "is NULL");
             assert_null(y);
         }
     }

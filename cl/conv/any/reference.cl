@@ -4,7 +4,7 @@
 #include "common/koine.clh"
 #include "conv/common/shape.clh"
 
-kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_shape s, int has_bias, T low,
+kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_conv_kernel_shape s, int has_bias, T low,
                                    T high)
 {
     KN_BIND_IN(T, x);
@@ -43,7 +43,7 @@ kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), c
 }
 
 /* dx gathers from all dy that it contributed to. */
-kernel void conv_reference_data(KN_IN(dy), KN_IN(w), KN_OUT(dx), conv_shape s)
+kernel void conv_reference_data(KN_IN(dy), KN_IN(w), KN_OUT(dx), kn_conv_kernel_shape s)
 {
     KN_BIND_IN(T, dy);
     KN_BIND_IN(T, w);
@@ -73,7 +73,7 @@ kernel void conv_reference_data(KN_IN(dy), KN_IN(w), KN_OUT(dx), conv_shape s)
     }
 }
 
-kernel void conv_reference_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), conv_shape s)
+kernel void conv_reference_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), kn_conv_kernel_shape s)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, dy);

@@ -3,14 +3,13 @@
  *
  * Compiled in: T, VW, KB. Local size 1. */
 #include "common/koine.clh"
-#include "conv/common/grid.clh"
 #include "conv/common/padding.clh"
 #include "gemm/pack.clh"
 
 /* weights [groups][blocks of KB outer channels][inner][rows * columns][KB], one (group, block) and one inner channel at
  * a time. */
-static inline void pack_weights(global T *restrict packed, const global T *restrict w, const conv_weights g,
-                                const conv_taps t, long item)
+static inline void pack_weights(global T *restrict packed, const global T *restrict w, const kn_conv_weight_layout g,
+                                const kn_conv_tap_list t, long item)
 {
     const long blocks = (g.outer + KB - 1) / KB, taps = t.rows * t.columns;
     const long inner = item % t.inner, block = item / t.inner % blocks, group = item / t.inner / blocks;
@@ -30,8 +29,8 @@ static inline void pack_weights(global T *restrict packed, const global T *restr
 /* dim 0: the work-items that pad, then one per (group, block, inner channel) that packs weights, then one that writes
  * the table. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_prepare(KN_IN(x), KN_IN(w), KN_OUT(padded),
-                                                                        KN_OUT(packed), KN_OUT(table), conv_padding p,
-                                                                        conv_weights g, conv_taps t)
+                                                                        KN_OUT(packed), KN_OUT(table), kn_conv_padding p,
+                                                                        kn_conv_weight_layout g, kn_conv_tap_list t)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);

@@ -14,26 +14,20 @@
 #include "gemm/pack.clh"
 #include "conv/cpu/bands.clh"
 
-/* Strides of the weights: block of KX output channels, output channel within it, input channel, row and column of the
- * kernel. */
-typedef struct band_weights {
-    long group, block, outer, inner, row, column;
-} band_weights;
-
 /* [groups][blocks][inner][taps][KX] from weights whose output channels are contiguous or `taps` apart: for
- * backward-data, which otherwise would use only part of each cache line. dim 0: PACKED blocks of a group. */
-#define PACKED 4
+ * backward-data, which otherwise would use only part of each cache line. dim 0: KN_CONV_BAND_BLOCKS blocks of a
+ * group. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_bands_pack(KN_IN(w), KN_OUT(packed), long groups,
                                                                            long inner, long outer, long taps)
 {
     KN_BIND_IN(T, w);
     KN_BIND_OUT(T, packed);
-    const long blocks = (outer + KX - 1) / KX, parts = (blocks + PACKED - 1) / PACKED;
-    const long group = get_global_id(0) / parts, first = get_global_id(0) % parts * PACKED;
+    const long blocks = (outer + KX - 1) / KX, parts = (blocks + KN_CONV_BAND_BLOCKS - 1) / KN_CONV_BAND_BLOCKS;
+    const long group = get_global_id(0) / parts, first = get_global_id(0) % parts * KN_CONV_BAND_BLOCKS;
     w += group * inner * outer * taps;
     packed += group * blocks * inner * taps * KX;
     for (long c = 0; c < inner; c++)
-        for (long block = first; block < min(blocks, first + PACKED); block++) {
+        for (long block = first; block < min(blocks, first + KN_CONV_BAND_BLOCKS); block++) {
             const global T *from = w + (c * outer + block * KX) * taps;
             global T *to = packed + (block * inner + c) * taps * KX;
             const int channels = (int)min((long)KX, outer - block * KX);
@@ -102,8 +96,8 @@ static inline void interleave(global T *restrict to, const global T *restrict fr
 
 /* Copies the row buffers [KX][column classes][length] of one row class to the result, which starts at the group's block
  * of channels in image 0. */
-static inline void store_band(global T *restrict y, const global T *restrict from, long length, const band_layout *g,
-                              const band_axis *r, const band_axis *c, int row_class, long band, int channels)
+static inline void store_band(global T *restrict y, const global T *restrict from, long length, const kn_conv_band_layout *g,
+                              const kn_conv_band_axis *r, const kn_conv_band_axis *c, int row_class, long band, int channels)
 {
     const long last = last_row_of(g, r, band), plane = (long)r->out * c->out;
     long base = 0;
@@ -130,12 +124,12 @@ static inline void store_band(global T *restrict y, const global T *restrict fro
 }
 
 /* The taps, {offset in the band, offset in the weights} each, class by class. */
-static inline void write_table(global int *restrict table, const band_layout *g, const band_axis *r, const band_axis *c,
-                               const band_weights *weights)
+static inline void write_table(global int *restrict table, const kn_conv_band_layout *g, const kn_conv_band_axis *r, const kn_conv_band_axis *c,
+                               const kn_conv_band_weights *weights)
 {
     for (int a = 0; a < r->classes; a++)
         for (int b = 0; b < c->classes; b++) {
-            const band_class rows = r->of[a], columns = c->of[b];
+            const kn_conv_band_class rows = r->of[a], columns = c->of[b];
             for (long u = 0; u < rows.taps; u++)
                 for (long v = 0; v < columns.taps; v++) {
                     *table++ = (int)tap_place(g, r, c, &rows, &columns, u, v);
@@ -148,8 +142,8 @@ static inline void write_table(global int *restrict table, const band_layout *g,
 /* dim 0: units_per_item units; a unit is a block of KX result channels of a band, numbered block fastest, then group,
  * then band. A work-item's part of `scratch` holds the table of taps, the band and the row buffers. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_bands(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), band_layout g, band_axis r, band_axis c,
-           band_weights weights, long units_per_item, long scratch_size, long table_size, long length, int has_bias,
+conv_bands(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_conv_band_layout g, kn_conv_band_axis r, kn_conv_band_axis c,
+           kn_conv_band_weights weights, long units_per_item, long scratch_size, long table_size, long length, int has_bias,
            T low, T high)
 {
     KN_BIND_IN(T, x);

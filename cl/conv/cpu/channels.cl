@@ -73,7 +73,7 @@ typedef struct channel_scratch {
     global int *order;                  /* [pixels]: offsets in the result */
 } channel_scratch;
 
-static inline channel_scratch divide_scratch(global T *restrict scratch, const plane_shape *s)
+static inline channel_scratch divide_scratch(global T *restrict scratch, const kn_conv_plane_shape *s)
 {
     const long taps = s->kernel_rows * s->kernel_columns, pixels = s->rows * s->columns;
     channel_scratch c;
@@ -101,7 +101,7 @@ static inline channel_scratch divide_scratch(global T *restrict scratch, const p
 }
 
 /* The offsets in an image of the planes read by VW channels from `first` on. Lanes past the last channel repeat it. */
-static inline void find_planes(long plane[VW], const plane_shape *s, long first)
+static inline void find_planes(long plane[VW], const kn_conv_plane_shape *s, long first)
 {
     const long per_read = s->channels / s->read_channels;
     for (int lane = 0; lane < VW; lane++)
@@ -109,7 +109,7 @@ static inline void find_planes(long plane[VW], const plane_shape *s, long first)
 }
 
 static inline void read_weights(const channel_scratch *c, const global T *restrict w, const global T *restrict bias,
-                                const plane_shape *s, long first, int has_bias)
+                                const kn_conv_plane_shape *s, long first, int has_bias)
 {
     const long taps = s->kernel_rows * s->kernel_columns;
     for (int lane = 0; lane < VW; lane++) {
@@ -120,7 +120,7 @@ static inline void read_weights(const channel_scratch *c, const global T *restri
     }
 }
 
-static inline void sum_taps(const channel_scratch *c, const plane_shape *s, T low, T high)
+static inline void sum_taps(const channel_scratch *c, const kn_conv_plane_shape *s, T low, T high)
 {
     const long taps = s->kernel_rows * s->kernel_columns, pixels = s->rows * s->columns;
     const global T *restrict grid = c->grid;
@@ -148,7 +148,7 @@ static inline void sum_taps(const channel_scratch *c, const plane_shape *s, T lo
 
 /* dim 0: tasks_per_item tasks of all blocks of VW channels of all images, image fastest. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_channels(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y),
-                                                                         KN_OUT(scratch), plane_shape s,
+                                                                         KN_OUT(scratch), kn_conv_plane_shape s,
                                                                          long tasks_per_item, long scratch_size,
                                                                          int has_bias, T low, T high)
 {
@@ -175,7 +175,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_channels(KN_IN(x
 }
 
 /* Adds an image's products to the sums of the taps, and the gradient to that of the bias. */
-static inline void add_image(const channel_scratch *c, const plane_shape *s, int has_bias)
+static inline void add_image(const channel_scratch *c, const kn_conv_plane_shape *s, int has_bias)
 {
     const long taps = s->kernel_rows * s->kernel_columns, pixels = s->rows * s->columns;
     const global T *restrict grid = c->grid, *restrict gradient = c->result;
@@ -210,7 +210,7 @@ static inline void add_image(const channel_scratch *c, const plane_shape *s, int
 /* dim 0: tasks_per_item tasks of all blocks of VW channels of dy by shares of the images, block fastest. dw is
  * [shares][channels][taps], db [shares][channels]. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_channels_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch), plane_shape s,
+conv_channels_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch), kn_conv_plane_shape s,
                       long images_per_share, long shares, long tasks_per_item, long scratch_size, int has_bias)
 {
     KN_BIND_IN(T, x);

@@ -14,7 +14,7 @@
  *
  * Compiled in: T, VW, KV, PX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
-#include "conv/common/grid.clh"
+#include "conv/common/correlation.h"
 #include "gemm/pack.clh"
 
 #define KB (KV * VW)
@@ -25,13 +25,13 @@ typedef struct conv_place {
     const global T *x;
     global T *y;
 } conv_place;
-static inline conv_place place_of(const global T *x, global T *y, const conv_grid *g, long pixel)
+static inline conv_place place_of(const global T *x, global T *y, const kn_conv_grid *g, long pixel)
 {
     const long column = pixel % g->columns, row = pixel / g->columns % g->rows, image = pixel / g->columns / g->rows;
     return (conv_place){column, row, x + image * g->x_image + row * g->x_row + column * g->x_column,
                         y + image * g->y_image + row * g->y_row + column * g->y_column};
 }
-static inline void step_place(conv_place *p, const conv_grid *g)
+static inline void step_place(conv_place *p, const kn_conv_grid *g)
 {
     p->column++;
     p->x += g->x_column;
@@ -50,7 +50,7 @@ static inline void step_place(conv_place *p, const conv_grid *g)
 }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_direct(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias), KN_OUT(y), conv_grid g, int has_bias,
+conv_direct(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias), KN_OUT(y), kn_conv_grid g, int has_bias,
             T low, T high)
 {
     KN_BIND_IN(T, x);

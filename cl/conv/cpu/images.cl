@@ -8,15 +8,14 @@
  *
  * Compiled in: T, VW, KV, NX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
-#include "conv/common/grid.clh"
 #include "conv/common/padding.clh"
 #include "gemm/pack.clh"
 
 #define KB (KV * VW)
 
 /* One (group, block) and one inner channel at a time: the taps, contiguous in w, are written KB * inner apart. */
-static inline void pack_weights_by_tap(global T *restrict packed, const global T *restrict w, const conv_weights g,
-                                       const conv_taps t, long item)
+static inline void pack_weights_by_tap(global T *restrict packed, const global T *restrict w, const kn_conv_weight_layout g,
+                                       const kn_conv_tap_list t, long item)
 {
     const long blocks = (g.outer + KB - 1) / KB;
     const long inner = item % t.inner, block = item / t.inner % blocks, group = item / t.inner / blocks;
@@ -38,7 +37,7 @@ static inline void pack_weights_by_tap(global T *restrict packed, const global T
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_images_prepare(KN_IN(x), KN_IN(w), KN_OUT(repacked),
                                                                                KN_OUT(packed), long repack_images,
                                                                                long channels, long pixels,
-                                                                               conv_weights g, conv_taps t)
+                                                                               kn_conv_weight_layout g, kn_conv_tap_list t)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);
@@ -55,7 +54,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_images_prepare(K
 /* dim 0: row of pixels, dim 1: NX images, dim 2: group and block. Pixel (i, j) reads through tap (u, v) row
  * t.row_origin + i * row_step + u * t.row_distance, column alike, if x has it; x is height by width. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_images(KN_IN(x), KN_IN(packed), KN_IN(bias), KN_OUT(y),
-                                                                       conv_grid g, conv_taps t, long height,
+                                                                       kn_conv_grid g, kn_conv_tap_list t, long height,
                                                                        long width, long row_step, long column_step,
                                                                        long channels_of_x, int has_bias, T low, T high)
 {

@@ -32,7 +32,7 @@
 
 /* masks[v][e]: does kernel column v read inside the image? With `taken`, only at results of the line: rows are then
  * step_rows apart. */
-static inline void write_masks(global MASK *restrict masks, const plane_shape *s, bool taken)
+static inline void write_masks(global MASK *restrict masks, const kn_conv_plane_shape *s, bool taken)
 {
     for (long v = 0; v < s->kernel_columns; v++) {
         const long shift = s->column_shift + v * s->column_distance;
@@ -58,14 +58,14 @@ static inline void fill_line(global T *restrict line, const global T *restrict p
 }
 
 /* Does the input plane have the line's layout in memory? */
-static inline bool is_line(const plane_shape *s)
+static inline bool is_line(const kn_conv_plane_shape *s)
 {
     return s->spread_rows == 1 && s->spread_columns == 1 && s->read_columns == s->width;
 }
 
 /* The address for reading n elements from the line's element `start` on, and what their taps reach: if is_line the
  * plane itself, unless they reach past its ends; then that part is copied to the line. */
-static inline const global T *find_run(global T *line, const global T *plane, const plane_shape *s, long start, long n)
+static inline const global T *find_run(global T *line, const global T *plane, const kn_conv_plane_shape *s, long start, long n)
 {
     const long last_row = s->row_shift + (s->kernel_rows - 1) * s->row_distance,
                last_column = s->column_shift + (s->kernel_columns - 1) * s->column_distance;
@@ -83,7 +83,7 @@ static inline const global T *find_run(global T *line, const global T *plane, co
 
 #define SUM_VECTORS(name, N)                                                                                           \
     static inline void name(global T *restrict to, const global T *restrict line, const global MASK *restrict masks,   \
-                            const global T *restrict w, const plane_shape *s, T start, T low, T high)                  \
+                            const global T *restrict w, const kn_conv_plane_shape *s, T start, T low, T high)                  \
     {                                                                                                                  \
         V sum[N];                                                                                                      \
         _Pragma("unroll") for (int i = 0; i < N; i++) sum[i] = (V)start;                                               \
@@ -105,7 +105,7 @@ SUM_VECTORS(sum_vector, 1)
 
 /* n elements from the line's element 0 on; if fewer than VX vectors, computes VX, for which `to` must have room. */
 static inline void sum_run(global T *restrict to, const global T *restrict line, const global MASK *restrict masks,
-                           const global T *restrict w, const plane_shape *s, long n, T start, T low, T high)
+                           const global T *restrict w, const kn_conv_plane_shape *s, long n, T start, T low, T high)
 {
     long e = 0;
     for (; e == 0 || e + VX * VW <= n; e += VX * VW)
@@ -121,7 +121,7 @@ static inline void sum_run(global T *restrict to, const global T *restrict line,
 /* dim 0: planes_per_item planes of the result, numbered channel fastest. A work-item's scratch memory holds the line,
  * one run and the masks. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_planes(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y),
-                                                                       KN_OUT(scratch), plane_shape s,
+                                                                       KN_OUT(scratch), kn_conv_plane_shape s,
                                                                        long planes_per_item, long scratch_size,
                                                                        int has_bias, T low, T high)
 {
@@ -186,7 +186,7 @@ static inline __attribute__((always_inline)) void add_pixels(V sum[UX], const gl
 /* Adds the products of a run of dy, on the line's grid, with the line of x to the vectors totals[u][v], for UX kernel
  * rows from u on. `lanes` is 0, 1, 2, ...; a run shorter than a vector must have room for one. */
 static inline void add_products(global T *restrict totals, const global T *restrict line, const global T *restrict dy,
-                                const global MASK *restrict masks, const plane_shape *s, long u, long v, long n,
+                                const global MASK *restrict masks, const kn_conv_plane_shape *s, long u, long v, long n,
                                 const MASKS lanes)
 {
     const global T *from[UX];
@@ -229,7 +229,7 @@ static inline T sum_plane(const global T *restrict plane, long n)
 /* dim 0: tasks_per_item tasks of all channels of dy by shares of the images, channel fastest. dw is [shares][channels]
  * [taps], db [shares][channels]. `scratch` holds the line of x, that of dy, the masks and the vectors of totals. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch), plane_shape s,
+conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch), kn_conv_plane_shape s,
                     long images_per_share, long shares, long tasks_per_item, long scratch_size, int has_bias)
 {
     KN_BIND_IN(T, x);

@@ -17,6 +17,7 @@
 #include "gemm/pack.clh"
 #include "conv/cpu/copy.clh"
 #include "conv/cpu/pointwise.clh"
+#include "conv/cpu/pointwise.h"
 
 #define PACKED 8 /* tiles per work-item */
 
@@ -48,23 +49,6 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void pointwise_pack(KN_IN(
     }
 }
 
-/* The position of y's pixels in x: (i, j) is at (i * row_step - top, j * column_step - left), possibly outside.
- * Forward, and backward-data that writes all of x contiguously: a single row. */
-typedef struct pointwise_grid {
-    long images, rows, columns; /* of y */
-    long height, width;         /* of x */
-    long row_step, column_step, top, left;
-} pointwise_grid;
-
-typedef struct pointwise_shape {
-    long inner, outer;               /* input and output channels */
-    long inner_stride, outer_stride; /* of the weights */
-    long tiles, chunk;               /* tiles per block; channels per step */
-    long a_step;                     /* channel stride of the pixels: MT, or in place a whole image */
-    long spread;                     /* the result is x, with y's pixels spread out */
-    long scratch;                    /* elements, per work-item */
-} pointwise_shape;
-
 /* Stores pixels first .. first + count - 1 of `columns` channels to images without gaps. */
 static inline void store_pixels(global T *restrict y, const global T *restrict m, long plane, long channels, long first,
                                 long count, int columns)
@@ -84,7 +68,7 @@ static inline long owned_from(long i, long step, long origin, long count, long s
 
 /* Stores a run of pixels of row i of y, from column j on, to an image of x, with zeros around them up to the next
  * ones. */
-static inline void spread_run(global T *restrict x, const global T *restrict from, const pointwise_grid *g, long i,
+static inline void spread_run(global T *restrict x, const global T *restrict from, const kn_conv_pointwise_grid *g, long i,
                               long j, long run)
 {
     const long left = owned_from(j, g->column_step, g->left, g->columns, g->width),
@@ -105,7 +89,7 @@ static inline void spread_run(global T *restrict x, const global T *restrict fro
 
 /* Stores to images with zeros between the pixels. lines: scratch of KB * pixels elements. */
 static inline void spread_pixels(global T *restrict x, global T *restrict lines, const global T *restrict m,
-                                 const pointwise_grid *g, long channels, long first, long pixels, int columns)
+                                 const kn_conv_pointwise_grid *g, long channels, long first, long pixels, int columns)
 {
     const long plane = g->height * g->width;
     store_transposed(lines, (int)pixels, m, pixels, columns);
@@ -119,7 +103,7 @@ static inline void spread_pixels(global T *restrict x, global T *restrict lines,
 }
 
 /* The address of the tile that starts with pixel p. */
-static inline const global T *a_tile(const global T *a, const pointwise_shape *s, long plane, long p)
+static inline const global T *a_tile(const global T *a, const kn_conv_pointwise_shape *s, long plane, long p)
 {
     return s->a_step == MT ? a + p * s->inner : a + p / plane * s->inner * plane + p % plane;
 }
@@ -127,7 +111,7 @@ static inline const global T *a_tile(const global T *a, const pointwise_shape *s
 /* dim 0: runs of pairs of a block of KB channels and a block of tiles: all channels for a block's pixels, then the next
  * block. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-pointwise_multiply(KN_IN(a), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), pointwise_grid g, pointwise_shape s,
+pointwise_multiply(KN_IN(a), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_conv_pointwise_grid g, kn_conv_pointwise_shape s,
                    int has_bias, T low, T high)
 {
     KN_BIND_IN(T, a);
@@ -167,16 +151,8 @@ pointwise_multiply(KN_IN(a), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), 
 
 /* --- the gradient of the weights ---------------------------------------------------------------------------------- */
 
-/* dw[r][c] = the sum over the pixels of all images of a[image][r][pixel] * b[image][c][pixel]: x and dy in either
- * order. The first side's values are broadcast, read in place from MT rows, the other's are packed into `u`. */
-typedef struct pointwise_product {
-    long images, plane, rows, columns;
-    long row_stride, column_stride; /* of dw; one of them is 1 */
-    long tiles, chunk, scratch;     /* row tiles per block; pixels per step */
-} pointwise_product;
-
 /* u[pixel][KB] = b of pixels p .. p + count - 1 */
-static inline void pack_pixels(global T *restrict u, const global T *restrict b, const pointwise_product *s, long p,
+static inline void pack_pixels(global T *restrict u, const global T *restrict b, const kn_conv_pointwise_product *s, long p,
                                long count, int columns)
 {
     for (long i = 0; i < count;) {
@@ -188,7 +164,7 @@ static inline void pack_pixels(global T *restrict u, const global T *restrict b,
 
 /* m (+)= a u over those pixels; a: the first image's first row of the tile. */
 static inline void multiply_rows(global T *restrict m, const global T *restrict a, const global T *restrict u,
-                                 const pointwise_product *s, long p, long count, bool first)
+                                 const kn_conv_pointwise_product *s, long p, long count, bool first)
 {
     V sum[MT][KV];
 #pragma unroll
@@ -223,7 +199,7 @@ static inline void multiply_rows(global T *restrict m, const global T *restrict 
 }
 
 /* Stores `rows` rows of results to dw, which points to the first. */
-static inline void store_rows(global T *restrict dw, const global T *restrict m, const pointwise_product *s, long rows,
+static inline void store_rows(global T *restrict dw, const global T *restrict m, const kn_conv_pointwise_product *s, long rows,
                               int columns)
 {
     if (s->row_stride == 1)
@@ -236,7 +212,7 @@ static inline void store_rows(global T *restrict dw, const global T *restrict m,
 /* dim 0: runs of pairs of a block of KB columns and a block of tiles. The very last tile starts earlier, so that every
  * tile has MT rows. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void pointwise_weights(KN_IN(a), KN_IN(b), KN_OUT(dw),
-                                                                             KN_OUT(scratch), pointwise_product s)
+                                                                             KN_OUT(scratch), kn_conv_pointwise_product s)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);

@@ -11,7 +11,7 @@
  *
  * Compiled in: T, VW, KX, RX, VX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
-#include "conv/common/grid.clh"
+#include "conv/common/correlation.h"
 #include "gemm/pack.clh"
 
 static inline void store_pixels(global T *to, V value, long step)
@@ -28,7 +28,7 @@ static inline void store_pixels(global T *to, V value, long step)
 
 /* dim 0: g.tiles_per_item tiles each; tiles are numbered column strip fastest, then rows, block, group, image. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_rows(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias),
-                                                                     KN_OUT(y), conv_grid g, int has_bias, T low,
+                                                                     KN_OUT(y), kn_conv_grid g, int has_bias, T low,
                                                                      T high)
 {
     KN_BIND_IN(T, x);

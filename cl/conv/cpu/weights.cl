@@ -12,7 +12,6 @@
  *
  * Compiled in: T, VW, KV, TAPS. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
-#include "conv/common/grid.clh"
 #include "conv/common/padding.clh"
 #include "gemm/pack.clh"
 
@@ -22,7 +21,7 @@
 /* Packs dy as [groups][blocks][images][pixels][KB], one (group, block, image) per item, and sums it over the pixels
  * into bias_part[images][groups * blocks * KB]. */
 static inline void pack_gradient(global T *restrict packed, global T *restrict bias_part, const global T *restrict dy,
-                                 const conv_gradient g, long item)
+                                 const kn_conv_gradient_layout g, long item)
 {
     const long blocks = (g.outer + KB - 1) / KB, pixels = g.rows * g.columns;
     const long image = item % g.images, block = item / g.images % blocks, group = item / g.images / blocks;
@@ -48,7 +47,7 @@ static inline void pack_gradient(global T *restrict packed, global T *restrict b
  * pixels' starts. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 conv_weights_prepare(KN_IN(x), KN_IN(dy), KN_OUT(padded), KN_OUT(packed), KN_OUT(bias_part), KN_OUT(table),
-                     KN_OUT(starts), conv_padding p, conv_taps t, conv_gradient g)
+                     KN_OUT(starts), kn_conv_padding p, kn_conv_tap_list t, kn_conv_gradient_layout g)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, dy);
@@ -74,7 +73,7 @@ conv_weights_prepare(KN_IN(x), KN_IN(dy), KN_OUT(padded), KN_OUT(packed), KN_OUT
 /* dim 0: TAPS taps, dim 1: group and block of channels, dim 2: share of the pixels. sums is [shares], each laid out as
  * dw: [groups * outer][taps], or [taps][outer] if x and dy are swapped. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_weights_sums(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(starts), KN_OUT(sums), conv_gradient g)
+conv_weights_sums(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(starts), KN_OUT(sums), kn_conv_gradient_layout g)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, packed);

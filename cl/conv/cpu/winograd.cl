@@ -17,7 +17,7 @@ static inline void winograd_bias(T *lanes, const global T *bias, int has_bias, i
 
 /* Transforms all weights: u[group and block][p][channel][KB], with stride u_p over p. dim 0: group and block, dim 1:
  * `chunk` channels each. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_weights(KN_IN(w), KN_OUT(u), KN_OUT(scratch), winograd_shape s,
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_weights(KN_IN(w), KN_OUT(u), KN_OUT(scratch), kn_winograd_shape s,
                                                                             long u_p)
 {
     KN_BIND_IN(T, w);
@@ -31,7 +31,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_weights(KN_I
 
 /* Many tiles: a work-item does all steps for blocks of tiles, in scratch memory that stays in its core's cache. dim 0:
  * runs of blocks, dim 1: group. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_many(KN_IN(x), KN_IN(u), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), winograd_shape s, long u_p,
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_many(KN_IN(x), KN_IN(u), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_winograd_shape s, long u_p,
                                                                          int has_bias, T low, T high)
 {
     KN_BIND_IN(T, x);
@@ -71,7 +71,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_many(KN_IN(x
 
 /* Few tiles, many channels: first transforms all tiles, v[group][channel block][tile][p][VW]. dim 0: channel block, dim
  * 1: group. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_transform(KN_IN(x), KN_OUT(v), KN_OUT(scratch), winograd_shape s, long window_size)
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_transform(KN_IN(x), KN_OUT(v), KN_OUT(scratch), kn_winograd_shape s, long window_size)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, v);
@@ -85,7 +85,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_transform(KN
 
 /* Then a work-item processes blocks of output channels and of tiles, and transforms the weights of `chunk` channels at
  * a time, which stay in its core's cache. dim 0: runs of blocks, dim 1: group. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_few(KN_IN(v), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), winograd_shape s, int has_bias,
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void winograd_few(KN_IN(v), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_winograd_shape s, int has_bias,
                                                                         T low, T high)
 {
     KN_BIND_IN(T, v);

@@ -23,19 +23,10 @@
 
 #include "conv/common/winograd.clh"
 #include "conv/cpu/winograd_repack.clh"
+#include "conv/cpu/winograd.h"
 
 #define TAPS (WR * WR)
 #define PAIR (36 * VW * VW)
-
-typedef struct winograd_side { /* x or dy */
-    long channels, blocks, height, width, top, left;
-} winograd_side;
-
-/* Tiles are numbered image by image, row by row. A strip, the unit of the transforms, is strip_rows rows of tiles of
- * one image (the last one may have fewer). A chunk is a run of strips. */
-typedef struct winograd_chunk {
-    long tile_rows, tile_columns, strip_rows, strips_per_image, first_strip, strips, first_tile, tiles, pitch, stage;
-} winograd_chunk;
 
 /* v[p][tile] = B^T x B for `tiles` tiles of a row in `stage`. */
 static inline void transform_inputs(global T *restrict v, const global T *restrict stage, long tiles, long pitch)
@@ -74,7 +65,7 @@ static inline V transform_gradients(global T *restrict m, const global T *restri
 
 /* Transforms one strip of a block of channels of x or dy; bias_part is [strips of all chunks][channels of dy]. */
 static inline void transform_strip(global T *restrict to, global T *restrict bias_part, global T *restrict stage,
-                                   const global T *restrict x, const winograd_side s, const winograd_chunk g, long block,
+                                   const global T *restrict x, const kn_winograd_side s, const kn_winograd_chunk g, long block,
                                    long strip, int is_gradient)
 {
     const long overlap = is_gradient ? 0 : WR - 1;
@@ -99,7 +90,7 @@ static inline void transform_strip(global T *restrict to, global T *restrict bia
 /* Each work-item takes a run of (block, strip), those of x first, and has g.stage elements of `stages`. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 winograd_weights_transform(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(m), KN_OUT(bias_part), KN_OUT(stages),
-                           winograd_side x_side, winograd_side dy_side, winograd_chunk g)
+                           kn_winograd_side x_side, kn_winograd_side dy_side, kn_winograd_chunk g)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, dy);
@@ -152,7 +143,7 @@ typedef struct winograd_blocks {
 
 /* Frequencies first_p .. last_p of the rectangle, whose first pair of blocks is du; rows of pairs are du_row long. */
 static inline void products(global T *restrict du, long du_row, const global T *restrict v, const global T *restrict m,
-                            const winograd_blocks b, const winograd_chunk g, long first_p, long last_p, int add)
+                            const winograd_blocks b, const kn_winograd_chunk g, long first_p, long last_p, int add)
 {
     const long panel = 36 * g.pitch * VW;
     for (long p = first_p; p < last_p; p++)
@@ -221,13 +212,8 @@ static inline void finish_bias(global T *restrict db, const global T *restrict b
     }
 }
 
-/* Work division of the products: rectangles of c_blocks by k_blocks. */
-typedef struct winograd_plan {
-    long c_blocks, k_blocks, add, bias_channels, bias_strips;
-} winograd_plan;
-
-static inline winograd_blocks rectangle(const winograd_side x_side, const winograd_side dy_side,
-                                        const winograd_plan plan, long index)
+static inline winograd_blocks rectangle(const kn_winograd_side x_side, const kn_winograd_side dy_side,
+                                        const kn_winograd_sharing plan, long index)
 {
     const long across = (x_side.blocks + plan.c_blocks - 1) / plan.c_blocks;
     winograd_blocks b;
@@ -241,8 +227,8 @@ static inline winograd_blocks rectangle(const winograd_side x_side, const winogr
 /* Products of a chunk into du, pairs of blocks in the order of pair_at. dim 0: rectangle, dim 1: an equal share of the
  * frequencies; so one frequency's v and m, of all channels, are reused while in cache. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-winograd_weights_products(KN_IN(v), KN_IN(m), KN_OUT(du), winograd_side x_side, winograd_side dy_side, winograd_chunk g,
-                          winograd_plan plan)
+winograd_weights_products(KN_IN(v), KN_IN(m), KN_OUT(du), kn_winograd_side x_side, kn_winograd_side dy_side, kn_winograd_chunk g,
+                          kn_winograd_sharing plan)
 {
     KN_BIND_IN(T, v);
     KN_BIND_IN(T, m);
@@ -254,8 +240,8 @@ winograd_weights_products(KN_IN(v), KN_IN(m), KN_OUT(du), winograd_side x_side, 
 
 /* dw of all pairs, and db. Each work-item has VW * VW * TAPS elements of `stages`. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-winograd_weights_finish(KN_IN(du), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), KN_OUT(stages), winograd_side x_side,
-                        winograd_side dy_side, winograd_plan plan)
+winograd_weights_finish(KN_IN(du), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), KN_OUT(stages), kn_winograd_side x_side,
+                        kn_winograd_side dy_side, kn_winograd_sharing plan)
 {
     KN_BIND_IN(T, du);
     KN_BIND_IN(T, bias_part);
@@ -274,7 +260,7 @@ winograd_weights_finish(KN_IN(du), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), KN_
  * `stages` for one rectangle's du and for finish_pair. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 winograd_weights_at_once(KN_IN(v), KN_IN(m), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), KN_OUT(stages),
-                         winograd_side x_side, winograd_side dy_side, winograd_chunk g, winograd_plan plan)
+                         kn_winograd_side x_side, kn_winograd_side dy_side, kn_winograd_chunk g, kn_winograd_sharing plan)
 {
     KN_BIND_IN(T, v);
     KN_BIND_IN(T, m);

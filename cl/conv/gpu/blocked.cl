@@ -2,7 +2,7 @@
  * slices are read (conv/gpu/blocked.clh).
  *
  *     forward, backward-data:  y[channel, pixel]   = sum over taps of w[channel, tap] x[tap, pixel]       pixels of all images
- *     backward-weights:        dw[channel, tap]    = sum over pixels of dy[channel, pixel] x[tap, pixel]  in shares, summed in order
+ *     backward-weights:        dw[channel, tap]    = sum over pixels of dy[channel, pixel] x[tap, pixel]  in shares, then summed in orderwards
  *
  * Backward-data is the correlation of dy with the residues of the kernel (src/ops/conv/common/correlation.h), whose
  * weights conv/gpu/pack_taps.cl has packed.
@@ -20,25 +20,11 @@
 #if PASS == 0
 #include "gemm/blocked_matrix.clh"
 
-/* Weights of a group as a matrix: channel, tap and group strides. */
-typedef struct conv_weight_matrix {
-    long channel, tap, group;
-    int aligned, filling; /* all vector loads are aligned to 16 bytes */
-} conv_weight_matrix;
-
-/* Strides: of x per group of channels; of y per image, channel, row and column of the pixels. dense: rows have no gaps,
- * and Q pixels from a multiple of Q on are contiguous and aligned; pointwise: the same for x, with one tap per channel
- * whose pixels are all inside. */
-typedef struct conv_result {
-    long x_group, image, channel, row, column;
-    int channels, has_bias, dense, pointwise;
-} conv_result;
-
 #define READ_A(j, step, left) read_next(&w_at[j], A_ALONG_K ? BK : BK * weights.tap, A_ALONG_K ? (left) : (left) > 0 ? w_inside[j] : 0, weights.aligned)
 /* One tap of Q pixels. */
 #define READ_B(j, step, left) read_pixels(x, pixels, place, find_tap(taps, pixels.width, tap + step), left, result.pointwise)
 
-static inline VQ read_pixels(const global T *x, const conv_pixels pixels, const conv_place *place, const conv_place tap, int left, int pointwise)
+static inline VQ read_pixels(const global T *x, const kn_conv_pixels pixels, const conv_place *place, const conv_place tap, int left, int pointwise)
 {
     if (pointwise)
         return left > 0 && place[0].row >= 0 ? *(const global VQ *)(x + place[0].offset + tap.offset) : (VQ)0;
@@ -50,7 +36,7 @@ static inline VQ read_pixels(const global T *x, const conv_pixels pixels, const 
 }
 
 /* The offset of pixel `number` in a channel of y; -1 if it does not exist. */
-static inline long find_result(const conv_result result, const conv_pixels pixels, uint number)
+static inline long find_result(const kn_conv_result result, const kn_conv_pixels pixels, uint number)
 {
     const uint image = kn_quotient(number, pixels.area), place = kn_remainder(number, image, pixels.area), i = kn_quotient(place, pixels.columns);
     return number < (uint)pixels.all ? image * result.image + i * result.row + kn_remainder(place, i, pixels.columns) * result.column : -1;
@@ -74,7 +60,7 @@ static inline void store_pixels(global T *y, VR sum, const long *place, int dens
 
 /* dim 0: block of pixels, dim 1: block of output channels, dim 2: group. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
-conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_pixels pixels, conv_tap_numbers taps, conv_weight_matrix weights, conv_result result, T low, T high)
+conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_conv_pixels pixels, kn_conv_tap_numbers taps, kn_conv_weight_matrix weights, kn_conv_result result, T low, T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);
@@ -114,19 +100,13 @@ conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), conv_pixels pixels, con
 #else
 /* ---------------------------------------------------------------------------------------------------------------------- */
 
-/* The pixels in shares of per_share; per group: channels of dy, stride of x; image stride of dy. */
-typedef struct conv_shares {
-    long x_group, dy_image;
-    int per_share, channels, groups, filling;
-} conv_shares;
-
 /* The Q pixels that this work-item reads of each channel of dy and each tap: the same in all of its vectors. */
 typedef struct weight_pixels {
     conv_place place[Q];
     int dy[Q];
 } weight_pixels;
 
-static inline void find_pixels(weight_pixels *at, const conv_pixels pixels, const conv_shares shares, uint first_image, uint first)
+static inline void find_pixels(weight_pixels *at, const kn_conv_pixels pixels, const kn_conv_shares shares, uint first_image, uint first)
 {
 #pragma unroll
     for (int e = 0; e < Q; e++) {
@@ -145,7 +125,7 @@ static inline VQ read_gradient(const global T *channel, const weight_pixels *at,
     return VLOADQ(0, part);
 }
 
-static inline VQ read_taps(const global T *x, const conv_pixels pixels, const weight_pixels *at, const conv_place tap, int left)
+static inline VQ read_taps(const global T *x, const kn_conv_pixels pixels, const weight_pixels *at, const conv_place tap, int left)
 {
     T part[Q];
 #pragma unroll
@@ -161,7 +141,7 @@ static inline VQ read_taps(const global T *x, const conv_pixels pixels, const we
 /* dim 0: block of taps, dim 1: block of channels of dy, dim 2: group and share of the pixels. sums is [shares][groups *
  * channels][taps], the layout of dw. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
-conv_blocked_weights(KN_IN(x), KN_IN(dy), KN_OUT(sums), conv_pixels pixels, conv_tap_numbers taps, conv_shares shares)
+conv_blocked_weights(KN_IN(x), KN_IN(dy), KN_OUT(sums), kn_conv_pixels pixels, kn_conv_tap_numbers taps, kn_conv_shares shares)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, dy);

@@ -15,7 +15,7 @@
 #define LINES ((ROWS - 1) * STRIDE + KERNEL)
 #define LINE ((C - 1) * STRIDE + KERNEL)
 
-kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), depthwise_shape s, int has_bias, T low, T high)
+kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_depthwise_shape s, int has_bias, T low, T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);
@@ -72,7 +72,7 @@ kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), depthwise
 #define D_LINES (ROWS + D_HIGH - D_LOW)
 #define D_LINE (C + D_HIGH - D_LOW)
 
-kernel void conv_depthwise_data(KN_IN(dy), KN_IN(w), KN_OUT(dx), depthwise_shape s)
+kernel void conv_depthwise_data(KN_IN(dy), KN_IN(w), KN_OUT(dx), kn_depthwise_shape s)
 {
     KN_BIND_IN(T, dy);
     KN_BIND_IN(T, w);

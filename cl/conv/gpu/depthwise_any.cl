@@ -6,7 +6,7 @@
  * Compiled in: T, C = 1, ROWS. */
 #include "conv/gpu/depthwise.clh"
 
-kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), depthwise_shape s, int has_bias, T low, T high)
+kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_depthwise_shape s, int has_bias, T low, T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);
@@ -51,7 +51,7 @@ static inline int find_source(int at, int n, kn_divisor stride)
     return at >= 0 && p * (int)stride.divisor == at && p < n ? p : -1;
 }
 
-kernel void conv_depthwise_data(KN_IN(dy), KN_IN(w), KN_OUT(dx), depthwise_shape s)
+kernel void conv_depthwise_data(KN_IN(dy), KN_IN(w), KN_OUT(dx), kn_depthwise_shape s)
 {
     KN_BIND_IN(T, dy);
     KN_BIND_IN(T, w);

@@ -12,13 +12,6 @@
  * tap. */
 #include "conv/gpu/depthwise.clh"
 
-/* Shares are numbered chunk of columns fastest; a share's units, blocks of rows of all images, are distributed over its
- * `walkers` rows of work-items. */
-typedef struct depthwise_shares {
-    kn_divisor chunk, chunks, channels, taps; /* columns per chunk; number of chunks */
-    int units, units_per_share, walkers;
-} depthwise_shares;
-
 #if KERNEL > 0
 #define WINDOW KERNEL
 #define STEP_DOWN STRIDE
@@ -83,7 +76,7 @@ static inline __attribute__((always_inline)) void add_row(depthwise_sums *sums, 
 
 /* ROWS rows of dy, the first of which reads x from line `row`, column `column` on, at `from`. */
 static inline __attribute__((always_inline)) void add_block(depthwise_sums *sums, const global T *from, const global T *dy, int row, int column,
-                                                            const depthwise_shape s)
+                                                            const kn_depthwise_shape s)
 {
     T window[WINDOW][WINDOW];
 #pragma unroll
@@ -103,7 +96,7 @@ static inline __attribute__((always_inline)) void add_block(depthwise_sums *sums
 
 /* The last block of a plane, of fewer rows. */
 static inline __attribute__((always_inline)) void add_rows(depthwise_sums *sums, const global T *from, const global T *dy, int row, int column, int rows,
-                                                           const depthwise_shape s)
+                                                           const kn_depthwise_shape s)
 {
     T window[WINDOW][WINDOW];
     for (int p = 0; p < rows; p++) {
@@ -117,7 +110,7 @@ static inline __attribute__((always_inline)) void add_rows(depthwise_sums *sums,
 
 /* sums: [shares][channels][taps], then, has_bias, bias sums [shares][channels]. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-conv_depthwise_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), depthwise_shape s, depthwise_shares h, int has_bias)
+conv_depthwise_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), kn_depthwise_shape s, kn_depthwise_shares h, int has_bias)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, dy);

@@ -5,16 +5,9 @@
  * Compiled in: T. */
 #include "common/koine.clh"
 #include "common/divide.clh"
+#include "conv/gpu/blocked.h"
 
-typedef struct pack_layout {
-    long group, channel, inner; /* strides of w */
-    int first, row, column;     /* offset of the first used position of the kernel, strides of used rows and columns */
-    int count;                  /* elements written */
-    kn_divisor pitch, taps;     /* padded channels; taps per group */
-    kn_divisor area, columns;   /* taps per channel; per kernel row */
-} pack_layout;
-
-kernel void conv_pack_taps(KN_IN(w), KN_OUT(packed), pack_layout p, int channels)
+kernel void conv_pack_taps(KN_IN(w), KN_OUT(packed), kn_conv_pack_layout p, int channels)
 {
     KN_BIND_IN(T, w);
     KN_BIND_OUT(T, packed);

@@ -21,19 +21,12 @@
 #include "common/divide.clh"
 #define V T
 #include "conv/common/winograd.clh"
+#include "conv/gpu/winograd.h"
 
 #define VECTOR_JOIN_(a, b) a##b
 #define VECTOR_JOIN(a, b) VECTOR_JOIN_(a, b)
 #define XVECTOR VECTOR_JOIN(T, XN)
 #define YVECTOR VECTOR_JOIN(T, YN)
-
-/* The image that tiles are read from or written to. */
-typedef struct winograd_image {
-    long plane;                      /* height * width */
-    int height, width, top, left;    /* top, left: start of the first tile or its window */
-    uint channels, tiles, places;    /* tiles: of all images; places: shares times their width, zeros from `tiles` on */
-    kn_divisor share, columns, rows; /* width of a share; tiles per row, rows per image */
-} winograd_image;
 
 /* A work-item's tile: image, channel, row and column. */
 typedef struct winograd_place {
@@ -41,7 +34,7 @@ typedef struct winograd_place {
     int row, column;
 } winograd_place;
 
-static inline __attribute__((always_inline)) void winograd_find(winograd_place *place, const winograd_image *s, uint tile, uint channel)
+static inline __attribute__((always_inline)) void winograd_find(winograd_place *place, const kn_winograd_image *s, uint tile, uint channel)
 {
     const uint line = kn_quotient(tile, s->columns), image = kn_quotient(line, s->rows);
     place->plane = ((long)image * s->channels + channel) * s->plane;
@@ -50,7 +43,7 @@ static inline __attribute__((always_inline)) void winograd_find(winograd_place *
 }
 
 /* The offset of the WP values of a tile and channel, `channels * share` apart. */
-static inline __attribute__((always_inline)) long winograd_start(const winograd_image *s, uint tile, uint channel)
+static inline __attribute__((always_inline)) long winograd_start(const kn_winograd_image *s, uint tile, uint channel)
 {
     const uint share = kn_quotient(tile, s->share);
     return ((long)share * WP * s->channels + channel) * s->share.divisor + kn_remainder(tile, share, s->share);
@@ -83,7 +76,7 @@ static inline __attribute__((always_inline)) void winograd_load_row(T *to, const
 /* --- before the products ------------------------------------------------------------------------------------------ */
 
 /* v = B^T x B for a window of x. */
-static inline __attribute__((always_inline)) void winograd_transform_window(global T *v, const global T *x, const winograd_image *s, uint tile, uint channel)
+static inline __attribute__((always_inline)) void winograd_transform_window(global T *v, const global T *x, const kn_winograd_image *s, uint tile, uint channel)
 {
     winograd_place place;
     winograd_find(&place, s, tile, channel);
@@ -108,7 +101,7 @@ static inline __attribute__((always_inline)) void winograd_transform_window(glob
 }
 
 /* d = A dy A^T for a tile of dy. */
-static inline __attribute__((always_inline)) void winograd_transform_tile(global T *d, const global T *dy, const winograd_image *s, uint tile, uint channel)
+static inline __attribute__((always_inline)) void winograd_transform_tile(global T *d, const global T *dy, const kn_winograd_image *s, uint tile, uint channel)
 {
     winograd_place place;
     winograd_find(&place, s, tile, channel);
@@ -165,7 +158,7 @@ static inline __attribute__((always_inline)) void winograd_transform_weights(glo
 
 /* Both factors of the products in one launch, forward and backward-data. dim 0: tile, dim 1: channel, then rows of
  * channel pairs, if any. */
-kernel void winograd_gpu_factors(KN_IN(x), KN_IN(w), KN_OUT(v), KN_OUT(u), winograd_image s, long pairs, int flipped)
+kernel void winograd_gpu_factors(KN_IN(x), KN_IN(w), KN_OUT(v), KN_OUT(u), kn_winograd_image s, long pairs, int flipped)
 {
     const uint tile = get_global_id(0), channel = get_global_id(1);
     KN_BIND_IN(T, x);
@@ -182,7 +175,7 @@ kernel void winograd_gpu_factors(KN_IN(x), KN_IN(w), KN_OUT(v), KN_OUT(u), winog
 }
 
 /* Both factors, backward-weights. dim 0: tile, dim 1: channel of x, then of dy. */
-kernel void winograd_gpu_gradient_factors(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(d), winograd_image s, winograd_image t)
+kernel void winograd_gpu_gradient_factors(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(d), kn_winograd_image s, kn_winograd_image t)
 {
     const uint tile = get_global_id(0), channel = get_global_id(1);
     KN_BIND_IN(T, x);
@@ -200,7 +193,7 @@ kernel void winograd_gpu_gradient_factors(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT
 /* --- after the products ------------------------------------------------------------------------------------------- */
 
 /* y = clamp(A^T m A + bias). dim 0: tile, dim 1: channel. */
-kernel void winograd_gpu_output(KN_IN(m), KN_IN(bias), KN_OUT(y), winograd_image s, int has_bias, T low, T high)
+kernel void winograd_gpu_output(KN_IN(m), KN_IN(bias), KN_OUT(y), kn_winograd_image s, int has_bias, T low, T high)
 {
     const uint tile = get_global_id(0), channel = get_global_id(1);
     if (tile >= s.tiles || channel >= s.channels)

@@ -386,6 +386,7 @@ static const kn_op_param conv_rows[] = {KN_PARAM(kn_conv_params, stride),
                                         KN_PARAM(kn_conv_params, activation, .values = kn_activation_names)};
 
 #define CONVOLUTION(op, count, is_transposed)                                                                          \
+    extern const kn_op kn_##op##_backward_op;                                                                          \
     const kn_op kn_##op##_op = {.name = #op,                                                                           \
                                 .inputs = {"x", "weight", "?bias"},                                                    \
                                 .dtypes = {KN_DTYPES_FLOATING},                                                        \

@@ -2,7 +2,6 @@
 #include "ops/dispatch/backward.h"
 
 #include <koine/autograd.h>
-#include <koine/ops.h>
 #include <string.h>
 
 #include "autograd/view.h"
@@ -72,10 +71,11 @@ static int inputs_of(kn_tensor **given, const kn_op *op, kn_tensor *const *input
 kn_status kn_backward_enter(kn_entry *entry)
 {
     const kn_op *op = entry->op, *of = op->backward_of;
-    kn_entry inner = {.op = of, .params = entry->params, .record = entry->params};
+    kn_tensor *given[KN_OP_MAX_INPUTS];
+    kn_entry inner = {.op = of, .params = entry->params, .record = entry->params, .inputs = given};
     if (!kn_dtype_is_floating(entry->inputs[0]->dtype))
         return kn_fail(KN_ERR_DTYPE, "the gradient is %s; it must be floating", kn_dtype_name(entry->inputs[0]->dtype));
-    inner.num_inputs = inputs_of(inner.inputs, op, entry->inputs, entry->num_inputs);
+    inner.num_inputs = inputs_of(given, op, entry->inputs, entry->num_inputs);
     for (int i = 0; i < inner.num_inputs; i++)
         if (of->inputs[i][0] != '?' && !inner.inputs[i])
             return kn_fail_argument_null(op->name, of->inputs[i]);
@@ -159,8 +159,9 @@ static kn_status check_like(const kn_call *x, int output, const char *name, cons
 static kn_status check_inputs(const kn_call *call)
 {
     const kn_op *op = call->op, *of = op->backward_of;
-    kn_call x = {.op = of, .params = call->params, .stream = call->stream};
-    x.num_inputs = inputs_of(x.inputs, op, call->inputs, call->num_inputs);
+    kn_tensor *given[KN_OP_MAX_INPUTS];
+    kn_call x = {.op = of, .params = call->params, .stream = call->stream, .inputs = given};
+    x.num_inputs = inputs_of(given, op, call->inputs, call->num_inputs);
     KN_TRY(of->shape(&x));
     KN_TRY(check_like(&x, 0, "the gradient", call->inputs[0]));
     for (int i = 1; i < call->num_inputs; i++) {
@@ -251,11 +252,15 @@ kn_work kn_backward_work(const kn_call *call)
 
 /* --- recorded ----------------------------------------------------------------------------------------------------- */
 
-/* A tensor of which only the shape matters. */
+/* A tensor of which only the shape matters: one element, wherever it is read. */
 static kn_tensor *stand_in(const kn_input_spec *spec)
 {
-    const kn_tensor_options options = {.dtype = spec->dtype, .device = spec->device};
-    return kn_expand(kn_zeros_with(0, NULL, &options), spec->ndim, spec->shape);
+    const int64_t strides[KN_MAX_DIMS] = {0};
+    kn_tensor *one = kn_zeros_with(0, NULL, &(kn_tensor_options){.dtype = spec->dtype, .device = spec->device});
+    kn_tensor *all = NULL;
+    if (!one || kn_tensor_view(&all, one, spec->ndim, spec->shape, strides, 0) != KN_OK)
+        return NULL;
+    return kn_scope_adopt(all);
 }
 
 /* X_backward's input of that name; NULL if absent, or with an error. */

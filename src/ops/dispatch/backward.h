@@ -4,6 +4,7 @@
  * both. If X's input 0 is not among them, it has the shape and dtype of the gradient. Its outputs are the gradients of
  * X's inputs, named "grad_" plus the input's name; that of an omitted input is skipped. Its parameters are X's.
  *
+ *     extern const kn_op kn_avg_pool2d_backward_op; // ahead of kn_avg_pool2d_op
  *     const kn_op kn_avg_pool2d_backward_op = {KN_BACKWARD_OP(avg_pool2d),
  *                                              .inputs = {"grad", "x"},
  *                                              .outputs = {"grad_x"}};
@@ -13,7 +14,6 @@
 #define KN_OPS_DISPATCH_BACKWARD_H
 
 #include "ops/dispatch/invoke.h"
-#include "ops/operators.h"
 
 kn_status kn_backward_enter(kn_entry *entry);
 kn_status kn_backward_shape(kn_call *call);

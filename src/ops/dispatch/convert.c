@@ -174,7 +174,7 @@ kn_tensor *kn_to_with(kn_tensor *tensor, const kn_to_params *params)
     kn_call call = {.op = &to_op,
                     .params = &origin,
                     .num_inputs = 1,
-                    .inputs = {tensor},
+                    .inputs = &tensor,
                     .num_outputs = 1,
                     .outputs = {result},
                     .needs_grad = true};

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "ops/dispatch/promote.h"
 #include "tensor/scope.h"
 
@@ -184,16 +185,27 @@ static kn_status apply_widened(kn_entry *entry, kn_tensor **outputs, int num_out
     return KN_OK;
 }
 
+static kn_status apply_entry(kn_entry *entry, kn_tensor **outputs, int num_outputs)
+{
+    if (entry->result)
+        return num_outputs > 0 ? deliver(&outputs[0], entry->result) : KN_OK;
+    return has_halves(entry->op, entry->inputs, entry->num_inputs)
+               ? apply_widened(entry, outputs, num_outputs)
+               : kn_op_apply_to(entry->op, entry->inputs, entry->num_inputs, entry->record, outputs, num_outputs);
+}
+
 static kn_status call(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                       kn_tensor **outputs, int num_outputs)
 {
-    kn_entry entry = {.op = op};
-    KN_TRY(enter(&entry, inputs, num_inputs, params));
-    if (entry.result)
-        return num_outputs > 0 ? deliver(&outputs[0], entry.result) : KN_OK;
-    return has_halves(entry.op, entry.inputs, num_inputs)
-               ? apply_widened(&entry, outputs, num_outputs)
-               : kn_op_apply_to(entry.op, entry.inputs, entry.num_inputs, entry.record, outputs, num_outputs);
+    kn_tensor *few[KN_OP_MAX_INPUTS], **many = NULL;
+    kn_entry entry = {.op = op, .inputs = few};
+    if (num_inputs > KN_OP_MAX_INPUTS && !(entry.inputs = many = kn_malloc((size_t)num_inputs * sizeof *many)))
+        return KN_ERR_MEMORY;
+    kn_status status = enter(&entry, inputs, num_inputs, params);
+    if (status == KN_OK)
+        status = apply_entry(&entry, outputs, num_outputs);
+    kn_free(many);
+    return status;
 }
 
 /* The same for ops that create temporaries: the results outlive the scope that releases those. */

@@ -15,7 +15,7 @@
 struct kn_entry {
     const kn_op *op;    /* `enter` may substitute an equivalent one */
     const void *params; /* the caller's, or the defaults */
-    kn_tensor *inputs[KN_OP_MAX_INPUTS];
+    kn_tensor **inputs; /* the entry's own array: `enter` may change it */
     int num_inputs;
     const void *record; /* the op's parameters: `params`, unless `enter` makes a record */
     _Alignas(max_align_t) unsigned char space[KN_ENTRY_SPACE];

@@ -1,5 +1,6 @@
 /* ops/gemm/cpu.c - matrix multiplication on CPU devices, in tiles whose sums stay in registers (cl/gemm/tile.cl): from
  * packed panels, or in one launch that reads the operands in place. */
+#include "gemm/tile.h"
 #include "ops/gemm/tile.h"
 
 /* PoCL assigns halves of the remaining work, the first a little more than half: with fewer units per compute unit a
@@ -41,16 +42,11 @@ static int64_t count_units(const kn_tile_product *x, kn_tile_shape tile, kn_tile
 
 /* --- packed ------------------------------------------------------------------------------------------------------- */
 
-/* Mirrors pack_job in gemm/tile.cl: an operand [length, width] becomes panels [batch][panels][length][panel_width]. */
-typedef struct pack_job {
-    int64_t length, width, length_stride, width_stride, batch_stride;
-    int64_t panels, block, blocks, items, panel_width;
-} pack_job;
-
 enum { PACK_BLOCK = 128 };
 
 /* Allocates the operand's panels. A repeated matrix is packed once. */
-static kn_status prepare_panels(kn_stream *stream, const kn_tile_product *x, kn_tile_operand *operand, pack_job *job)
+static kn_status prepare_panels(kn_stream *stream, const kn_tile_product *x, kn_tile_operand *operand,
+                                kn_gemm_pack_job *job)
 {
     int64_t batch = operand->layout.batch_stride == 0 ? 1 : x->batch;
     job->length = x->k;
@@ -63,7 +59,7 @@ static kn_status prepare_panels(kn_stream *stream, const kn_tile_product *x, kn_
                            (size_t)(batch * job->panels * x->k * job->panel_width * (x->f64 ? 8 : 4)));
 }
 
-static void use_panels(kn_tile_operand *operand, const pack_job *job)
+static void use_panels(kn_tile_operand *operand, const kn_gemm_pack_job *job)
 {
     operand->buffer = operand->panels;
     operand->offset = 0;
@@ -76,14 +72,14 @@ static kn_status pack(kn_stream *stream, kn_tile_product *x, kn_tile_shape tile)
     char options[KN_GEMM_OPTIONS];
     int64_t element = x->f64 ? 8 : 4;
     kn_tile_operand *a = &x->a, *b = &x->b;
-    pack_job a_job = {.width = x->m,
-                      .length_stride = a->layout.col_stride,
-                      .width_stride = a->layout.row_stride,
-                      .panel_width = tile.rows};
-    pack_job b_job = {.width = x->n,
-                      .length_stride = b->layout.row_stride,
-                      .width_stride = b->layout.col_stride,
-                      .panel_width = kn_tile_columns(tile)};
+    kn_gemm_pack_job a_job = {.width = x->m,
+                              .length_stride = a->layout.col_stride,
+                              .width_stride = a->layout.row_stride,
+                              .panel_width = tile.rows};
+    kn_gemm_pack_job b_job = {.width = x->n,
+                              .length_stride = b->layout.row_stride,
+                              .width_stride = b->layout.col_stride,
+                              .panel_width = kn_tile_columns(tile)};
     if (a->layout.col_stride != 1)
         KN_TRY(prepare_panels(stream, x, a, &a_job));
     KN_TRY(prepare_panels(stream, x, b, &b_job));

@@ -100,11 +100,11 @@ kn_arg kn_gemm_finish_arg(kn_gemm_finish *storage, const kn_gemm_problem *proble
     int has_bias = problem->bias != NULL;
     *storage = (kn_gemm_finish){0};
     if (p->f64) {
-        storage->f64 = (kn_gemm_finish_f64){p->alpha, p->beta, bounds.low, bounds.high, has_bias};
+        storage->f64 = (kn_gemm_finish_f64){p->alpha, p->beta, bounds.low, bounds.high, has_bias, 0};
         return kn_arg_struct(&storage->f64, sizeof storage->f64);
     }
     storage->f32 =
-        (kn_gemm_finish_f32){(float)p->alpha, (float)p->beta, (float)bounds.low, (float)bounds.high, has_bias};
+        (kn_gemm_finish_f32){(float)p->alpha, (float)p->beta, (float)bounds.low, (float)bounds.high, has_bias, 0};
     return kn_arg_struct(&storage->f32, sizeof storage->f32);
 }
 

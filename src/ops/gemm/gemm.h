@@ -9,6 +9,7 @@
 #define KN_OPS_GEMM_GEMM_H
 
 #include "base/integer.h"
+#include "gemm/layout.h"
 #include "ops/dispatch/choice.h"
 #include "ops/pointwise/epilogue.h"
 #include "rt/rt.h"
@@ -28,11 +29,6 @@ kn_status kn_gemm(kn_stream *stream, const kn_gemm_problem *problem);
 
 /* --- between the files of this op --------------------------------------------------------------------------------- */
 
-/* The strides of op(X) (struct matrix_layout in cl/gemm). */
-typedef struct kn_gemm_layout {
-    int64_t row_stride, col_stride, batch_stride;
-} kn_gemm_layout;
-
 kn_gemm_layout kn_gemm_operand_layout(const kn_gemm_operand *operand);
 
 /* The kernel argument that says whether vectors of `quantum` elements are aligned. */
@@ -41,15 +37,9 @@ static inline kn_arg kn_gemm_aligned(const kn_gemm_operand *x, int quantum)
     return kn_arg_i32(x->offset % quantum == 0 && x->ld % quantum == 0 && x->batch_stride % quantum == 0);
 }
 
-/* The epilogue (struct gemm_finish in cl/gemm/finish.clh); the argument points to `storage`. */
-typedef struct kn_gemm_finish_f32 {
-    float alpha, beta, low, high;
-    int has_bias;
-} kn_gemm_finish_f32;
-typedef struct kn_gemm_finish_f64 {
-    double alpha, beta, low, high;
-    int has_bias;
-} kn_gemm_finish_f64;
+/* The epilogue; the argument points to `storage`. */
+KN_GEMM_FINISH(kn_gemm_finish_f32, float);
+KN_GEMM_FINISH(kn_gemm_finish_f64, double);
 typedef union kn_gemm_finish {
     kn_gemm_finish_f32 f32;
     kn_gemm_finish_f64 f64;

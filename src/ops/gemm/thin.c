@@ -2,6 +2,7 @@
  * forward and backward, matrix times vector, dot products. */
 #include <stdio.h>
 
+#include "gemm/thin.h"
 #include "ops/gemm/gemm.h"
 
 enum { FEW = 8, GROUP = 256 }; /* at most this many columns; work-items per group */
@@ -10,19 +11,10 @@ enum { FEW = 8, GROUP = 256 }; /* at most this many columns; work-items per grou
  * the order of sums does not depend on the device. */
 enum { ITEMS = 128 * 1024, MIN_STEPS = 16, MAX_PARTS = 64 };
 
-/* Mirrors of the structs in cl/gemm/thin.cl. */
-typedef struct thin_layout {
-    int64_t a_row, a_step, a_batch, b_column, b_step, b_batch, c_row, c_column, c_batch, c_part, bias_row, bias_column;
-} thin_layout;
-typedef struct thin_size {
-    int64_t rows, steps, steps_per_part;
-    int32_t columns, team;
-} thin_size;
-
 /* The product as the kernel sees it: C^T = op(B)^T op(A)^T where C has few rows. */
 typedef struct thin_product {
-    thin_layout layout;
-    thin_size size;
+    kn_gemm_thin_layout layout;
+    kn_gemm_thin_size size;
     const kn_gemm_operand *a, *b;
     int64_t parts;
     bool transposed;
@@ -51,35 +43,35 @@ static thin_product describe(const kn_limits *limits, const kn_gemm_params *p)
 {
     const kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b);
     thin_product t = {.a = &p->a, .b = &p->b};
-    t.layout = (thin_layout){a.row_stride,
-                             a.col_stride,
-                             a.batch_stride,
-                             b.col_stride,
-                             b.row_stride,
-                             b.batch_stride,
-                             p->c.ld,
-                             1,
-                             p->c.batch_stride,
-                             0,
-                             0,
-                             1};
-    t.size = (thin_size){.rows = p->m, .steps = p->k, .columns = (int32_t)p->n};
+    t.layout = (kn_gemm_thin_layout){a.row_stride,
+                                     a.col_stride,
+                                     a.batch_stride,
+                                     b.col_stride,
+                                     b.row_stride,
+                                     b.batch_stride,
+                                     p->c.ld,
+                                     1,
+                                     p->c.batch_stride,
+                                     0,
+                                     0,
+                                     1};
+    t.size = (kn_gemm_thin_size){.rows = p->m, .steps = p->k, .columns = (int32_t)p->n};
     if (p->n > FEW || (p->m < p->n && p->m <= FEW)) {
         t.transposed = true;
         t.a = &p->b;
         t.b = &p->a;
-        t.layout = (thin_layout){b.col_stride,
-                                 b.row_stride,
-                                 b.batch_stride,
-                                 a.row_stride,
-                                 a.col_stride,
-                                 a.batch_stride,
-                                 1,
-                                 p->c.ld,
-                                 p->c.batch_stride,
-                                 0,
-                                 1,
-                                 0};
+        t.layout = (kn_gemm_thin_layout){b.col_stride,
+                                         b.row_stride,
+                                         b.batch_stride,
+                                         a.row_stride,
+                                         a.col_stride,
+                                         a.batch_stride,
+                                         1,
+                                         p->c.ld,
+                                         p->c.batch_stride,
+                                         0,
+                                         1,
+                                         0};
         t.size.rows = p->n;
         t.size.columns = (int32_t)p->m;
     }

@@ -1,4 +1,5 @@
 /* ops/gemm/tile.c - tile shapes, and the launch of gemm/tile.cl. */
+#include "gemm/tile.h"
 #include "ops/gemm/tile.h"
 
 #include <stdio.h>
@@ -84,21 +85,13 @@ kn_tile_product kn_tile_product_of(const kn_gemm_problem *problem, bool turned)
 
 /* --- the launch --------------------------------------------------------------------------------------------------- */
 
-/* Mirrors tile_plan in gemm/tile.cl. */
-typedef struct tile_plan {
-    int64_t m, n, k, k_block, rows_per_unit, row_blocks, panels, panels_per_unit, panel_blocks, blocks_per_group;
-    int64_t units, units_per_item;
-    int64_t bias_row, bias_column;
-    int a_packed, b_packed, b_staged;
-} tile_plan;
-
 enum { GROUP_BYTES = 4 << 20 }; /* of B's panels that stay in the level-3 cache for all rows of A */
 enum { A_IN_CACHE = 1 << 19 };  /* bytes of A that stay in the level-2 cache: then panels are the outer loop */
 
-static tile_plan make_plan(const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking cut)
+static kn_gemm_tile_plan make_plan(const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking cut)
 {
     int64_t block_bytes = kn_max_i64(1, x->k) * cut.panels_per_unit * kn_tile_columns(tile) * (x->f64 ? 8 : 4);
-    tile_plan plan = {
+    kn_gemm_tile_plan plan = {
         .m = x->m,
         .n = x->n,
         .k = x->k,
@@ -126,7 +119,7 @@ kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_
     char options[KN_GEMM_OPTIONS];
     const kn_gemm_problem *problem = x->problem;
     kn_gemm_finish finish;
-    tile_plan plan = make_plan(x, tile, cut);
+    kn_gemm_tile_plan plan = make_plan(x, tile, cut);
     int64_t element = x->f64 ? 8 : 4, items = kn_div_up(plan.units, plan.units_per_item);
     bool stages = !plan.b_packed && (plan.b_staged || x->n % kn_tile_columns(tile) != 0);
     kn_buffer *bias = problem->bias ? problem->bias : x->b.buffer, *scratch = NULL;

@@ -4,6 +4,7 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
+#include "ops/dispatch/backward.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/loss/class_loss.h"
@@ -84,16 +85,15 @@ static kn_status bce_of(kn_call *call, kn_tensor *const in[INPUTS])
     return status;
 }
 
-/* Saves logits, target, then the given weights. */
+/* Saves all inputs. */
 static kn_status bce_forward(kn_call *call)
 {
     kn_tensor *in[INPUTS] = {NULL};
     kn_status status = KN_OK;
 
     for (int i = 0; i < INPUTS && status == KN_OK; i++) {
-        if (!call->inputs[i])
-            continue;
-        status = kn_tensor_contiguous(&in[i], call->inputs[i]);
+        if (call->inputs[i])
+            status = kn_tensor_contiguous(&in[i], call->inputs[i]);
         if (status == KN_OK && call->needs_grad)
             status = kn_call_save(call, in[i]);
     }
@@ -108,10 +108,7 @@ static kn_status bce_backward(kn_grad_call *grad)
 {
     const kn_reduction_args *params = grad->params;
     const kn_tensor *x = grad->saved[LOGITS], *t = grad->saved[TARGET];
-    const bool has_weight = grad->input[WEIGHT].dtype != KN_DTYPE_DEFAULT,
-               has_positive = grad->input[POSITIVE].dtype != KN_DTYPE_DEFAULT;
-    const kn_tensor *weight = has_weight ? grad->saved[2] : x,
-                    *positive = has_positive ? grad->saved[has_weight ? 3 : 2] : x;
+    const kn_tensor *weight = grad->saved[WEIGHT], *positive = grad->saved[POSITIVE];
     const int64_t n = kn_numel(x);
     const kn_limits *limits = kn_tensor_limits(x);
     const kn_work_size work = kn_work_for(limits, limits->is_cpu ? n : (n + 3) / 4);
@@ -119,18 +116,46 @@ static kn_status bce_backward(kn_grad_call *grad)
     for (int i = LOGITS; i <= TARGET; i++) {
         if (!grad->needs[i])
             continue;
-        grad->grad_inputs[i] = kn_empty_like(x);
-        if (!grad->grad_inputs[i])
+        if (!kn_grad_new(grad, i))
             return kn_error_status();
         if (n > 0)
             KN_TRY(kn_run(
                 grad->stream, .source = "loss/bce.cl", .options = kn_dtype_options(x->dtype), .kernel = "bce_backward",
                 .operation = grad->op->name, .dims = 1, .global = {work.global}, .local = {work.local},
-                KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(x), kn_arg_tensor(t), kn_arg_tensor(weight),
-                        kn_arg_tensor(positive), kn_arg_tensor(grad->grad_inputs[i]), kn_arg_i32(has_weight),
-                        kn_arg_i32(has_positive), kn_arg_i32(params->reduction == KN_REDUCTION_NONE),
+                KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(x), kn_arg_tensor(t), weight_or(weight, x),
+                        weight_or(positive, x), kn_arg_tensor(grad->grad_inputs[i]), kn_arg_i32(weight != NULL),
+                        kn_arg_i32(positive != NULL), kn_arg_i32(params->reduction == KN_REDUCTION_NONE),
                         kn_arg_i32(i == TARGET), kn_arg_i64(n), kn_arg_real(x->dtype, 1 / divisor_of(params, n)))));
     }
+    return KN_OK;
+}
+
+/* log(1 + exp(-x)), of any x. */
+static kn_tensor *softplus_of_negative(kn_tensor *x)
+{
+    kn_tensor *tail = kn_log(kn_add_scalar(kn_exp(kn_neg(kn_abs(x))), 1));
+    return kn_add(tail, kn_relu(kn_neg(x)));
+}
+
+/* With l = 1 + (v - 1) t: d/dx = w (1 - t + l (sigmoid(x) - 1)), d/dt = w ((v - 1) log(1 + exp(-x)) - x). */
+static kn_status bce_backward_recorded(kn_grad_call *grad)
+{
+    const kn_input_spec *input = &grad->input[LOGITS];
+    kn_tensor *x = kn_grad_saved_input(grad, LOGITS, LOGITS), *t = kn_grad_saved_input(grad, TARGET, TARGET);
+    kn_tensor *weight = grad->saved[WEIGHT], *v = grad->saved[POSITIVE], *g = grad->grad_outputs[0];
+    v = v ? kn_add_scalar(v, -1) : kn_zeros_like(grad->saved[LOGITS]); /* v - 1 */
+    g = kn_mul_scalar(g, 1 / divisor_of(grad->params, kn_shape_numel(input->ndim, input->shape)));
+    g = weight ? kn_mul(g, weight) : g;
+    if (grad->needs[LOGITS]) {
+        kn_tensor *l = kn_add_scalar(kn_mul(v, t), 1);
+        kn_tensor *slope = kn_sub(kn_mul(l, kn_add_scalar(kn_sigmoid(x), -1)), kn_add_scalar(t, -1));
+        grad->grad_inputs[LOGITS] = kn_mul(g, slope);
+    }
+    if (grad->needs[TARGET])
+        grad->grad_inputs[TARGET] = kn_mul(g, kn_sub(kn_mul(v, softplus_of_negative(x)), x));
+    for (int i = LOGITS; i <= TARGET; i++)
+        if (grad->needs[i] && !grad->grad_inputs[i])
+            return kn_error_status();
     return KN_OK;
 }
 
@@ -195,9 +220,21 @@ const kn_op kn_binary_cross_entropy_with_logits_op = {
     .shape = bce_shape,
     .forward = bce_forward,
     .backward = bce_backward,
+    .backward_recorded = bce_backward_recorded,
+    .saved = {"input", "target", "weight", "pos_weight"},
     .reference = bce_reference,
     .work = bce_work,
     .backward_work = bce_backward_work};
+
+const kn_op kn_binary_cross_entropy_with_logits_backward_op = {
+    KN_BACKWARD_OP(binary_cross_entropy_with_logits),
+    .inputs = {"grad", "input", "target", "?weight", "?pos_weight"},
+    .dtypes[2] = KN_DTYPES_ALL,
+    .dtypes[3] = KN_DTYPES_ALL,
+    .dtypes[4] = KN_DTYPES_ALL,
+    .outputs = {"grad_input", "grad_target"},
+    .widens_halves = true,
+    .composes = true};
 
 kn_tensor *kn_binary_cross_entropy_with_logits(kn_tensor *input, kn_tensor *target, kn_tensor *weight,
                                                kn_tensor *pos_weight, kn_reduction reduction)

@@ -7,22 +7,20 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
+#include "loss/class_loss.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/shape/reduce.h"
 
-/* Must match cl/loss/class_loss.cl. */
-typedef struct class_loss {
-    int64_t rows, classes, inner, ignore, rows_per_block, blocks;
-    int32_t logits, reduction, has_weight, unused;
-} class_loss;
-
 /* On non-CPU devices: the work-items that share a row. */
-static int lanes_of(const class_loss *p, size_t local) { return p->inner > 1 ? 1 : kn_team_for(p->classes, 16, local); }
+static int lanes_of(const kn_class_loss_layout *p, size_t local)
+{
+    return p->inner > 1 ? 1 : kn_team_for(p->classes, 16, local);
+}
 
 /* How rows are grouped depends on the shape only, so that the order of the sum is the same on all CPU devices, and on
  * all others. */
-static int64_t rows_per_block(const class_loss *p, const kn_limits *limits)
+static int64_t rows_per_block(const kn_class_loss_layout *p, const kn_limits *limits)
 {
     if (limits->is_cpu)
         return p->inner == 1 && p->classes >= 128 ? 16 : 128;
@@ -31,15 +29,15 @@ static int64_t rows_per_block(const class_loss *p, const kn_limits *limits)
     return 256 / lanes_of(p, 256);
 }
 
-static class_loss layout_of(const kn_class_loss_params *params, const kn_limits *limits, int ndim, const int64_t *shape,
-                            bool has_weight)
+static kn_class_loss_layout layout_of(const kn_class_loss_params *params, const kn_limits *limits, int ndim,
+                                      const int64_t *shape, bool has_weight)
 {
-    class_loss p = {.classes = shape[ndim == 1 ? 0 : 1],
-                    .inner = ndim > 2 ? kn_shape_numel(ndim - 2, shape + 2) : 1,
-                    .ignore = params->ignore_index,
-                    .logits = params->logits,
-                    .reduction = (int32_t)params->reduction,
-                    .has_weight = has_weight};
+    kn_class_loss_layout p = {.classes = shape[ndim == 1 ? 0 : 1],
+                              .inner = ndim > 2 ? kn_shape_numel(ndim - 2, shape + 2) : 1,
+                              .ignore = params->ignore_index,
+                              .logits = params->logits,
+                              .reduction = (int32_t)params->reduction,
+                              .has_weight = has_weight};
     p.rows = (ndim == 1 ? 1 : shape[0]) * p.inner;
     p.rows_per_block = rows_per_block(&p, limits);
     p.blocks = (p.rows + p.rows_per_block - 1) / p.rows_per_block;
@@ -137,7 +135,7 @@ static void release(class_loss_data *data)
         kn_release(all[i]);
 }
 
-static kn_status prepare(class_loss_data *data, kn_call *call, const class_loss *p)
+static kn_status prepare(class_loss_data *data, kn_call *call, const kn_class_loss_layout *p)
 {
     const kn_dtype dtype = call->inputs[0]->dtype;
     kn_device *device = call->inputs[0]->storage->device;
@@ -151,7 +149,7 @@ static kn_status prepare(class_loss_data *data, kn_call *call, const class_loss 
     return kn_tensor_new(&data->parts, dtype, 1, (const int64_t[]){2 * p->blocks}, device);
 }
 
-static kn_status launch_forward(kn_call *call, const class_loss *p, const class_loss_data *data)
+static kn_status launch_forward(kn_call *call, const kn_class_loss_layout *p, const class_loss_data *data)
 {
     const kn_class_loss_params *params = call->params;
     const kn_dtype dtype = data->x->dtype;
@@ -198,7 +196,7 @@ kn_status kn_class_loss_forward(kn_call *call)
 {
     const kn_class_loss_params *params = call->params;
     const bool has_weight = call->num_inputs > 2 && call->inputs[2];
-    const class_loss p =
+    const kn_class_loss_layout p =
         layout_of(params, kn_tensor_limits(call->inputs[0]), call->inputs[0]->ndim, call->inputs[0]->shape, has_weight);
     class_loss_data data = {.x = NULL};
     kn_status status = prepare(&data, call, &p);
@@ -220,7 +218,7 @@ kn_status kn_class_loss_backward(kn_grad_call *grad)
     const kn_class_loss_params *params = grad->params;
     kn_tensor *const *saved = grad->saved;
     const bool has_weight = grad->num_saved > 4;
-    const class_loss p =
+    const kn_class_loss_layout p =
         layout_of(params, kn_tensor_limits(saved[0]), grad->input[0].ndim, grad->input[0].shape, has_weight);
     const kn_limits *limits = kn_tensor_limits(saved[0]);
     kn_work_size work = kn_work_for(limits, p.rows * p.classes * 4);
@@ -252,7 +250,7 @@ kn_status kn_class_loss_backward(kn_grad_call *grad)
 
 /* --- reference --------------------------------------------------------------------------------------------------- */
 
-static double reference_lse(const kn_tensor *x, const class_loss *p, int64_t from)
+static double reference_lse(const kn_tensor *x, const kn_class_loss_layout *p, int64_t from)
 {
     double largest = -INFINITY, sum = 0;
     for (int64_t c = 0; c < p->classes; c++)
@@ -266,7 +264,8 @@ kn_status kn_class_loss_reference(const kn_call *call)
 {
     const kn_class_loss_params *params = call->params;
     const kn_tensor *x = call->inputs[0], *weight = call->num_inputs > 2 ? call->inputs[2] : NULL;
-    const class_loss p = layout_of(params, &(const kn_limits){.is_cpu = true}, x->ndim, x->shape, weight != NULL);
+    const kn_class_loss_layout p =
+        layout_of(params, &(const kn_limits){.is_cpu = true}, x->ndim, x->shape, weight != NULL);
     double sum = 0, total = 0;
 
     for (int64_t row = 0; row < p.rows; row++) {

@@ -3,6 +3,7 @@
 #include <koine/ops.h>
 
 #include "autograd/work.h"
+#include "ops/dispatch/backward.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/loss/class_loss.h"
@@ -76,8 +77,7 @@ static kn_status mse_backward(kn_grad_call *grad)
         const kn_scalar number = kn_scalar_real(i ? -scale : scale);
         if (!grad->needs[i])
             continue;
-        grad->grad_inputs[i] = kn_empty_like(saved[0]);
-        if (!grad->grad_inputs[i])
+        if (!kn_grad_new(grad, i))
             return kn_error_status();
         KN_TRY(kn_elements(grad->stream, &squared_error_backward, "mse_loss", saved[0]->dtype, grad->grad_inputs[i],
                            operands, 3, &number));
@@ -151,9 +151,14 @@ const kn_op kn_mse_loss_op = {.name = "mse_loss",
                               .forward = mse_forward,
                               .backward = mse_backward,
                               .backward_recorded = mse_backward_recorded,
+                              .saved = {"input", "target"},
                               .reference = mse_reference,
                               .work = mse_work,
                               .backward_work = mse_backward_work};
+
+const kn_op kn_mse_loss_backward_op = {KN_BACKWARD_OP(mse_loss), .inputs = {"grad", "input", "target"},
+                                       .outputs = {"grad_input", "grad_target"}, .widens_halves = true,
+                                       .composes = true};
 
 kn_tensor *kn_mse_loss(kn_tensor *input, kn_tensor *target, kn_reduction reduction)
 {

@@ -161,7 +161,8 @@ static value function(parser *p, const char *name, const value *operand)
     static const struct {
         const char *name;
         kn_tensor *(*apply)(kn_tensor *x);
-    } functions[] = {{"abs", kn_abs}, {"exp", kn_exp}, {"log", kn_log}, {"sqrt", kn_sqrt}, {"tanh", kn_tanh}};
+    } functions[] = {{"abs", kn_abs}, {"fabs", kn_abs},  {"exp", kn_exp},
+                     {"log", kn_log}, {"sqrt", kn_sqrt}, {"tanh", kn_tanh}};
     for (size_t i = 0; operand->tensor && i < sizeof functions / sizeof functions[0]; i++)
         if (strcmp(functions[i].name, name) == 0)
             return of_tensor(p, functions[i].apply(operand->tensor));
@@ -196,6 +197,8 @@ static value name_or_call(parser *p)
     p->at += length;
     if (accept(p, "("))
         return call(p, name);
+    if (strcmp(name, "INFINITY") == 0)
+        return (value){.number = (double)INFINITY};
     const char *letter = length == 1 ? strchr(p->letters, name[0]) : NULL;
     return letter ? p->operands[letter - p->letters] : fail(p, "an unknown operand");
 }

@@ -201,6 +201,7 @@ static const kn_op_param adaptive_row[] = {KN_PARAM(kn_adaptive_pool_args, outpu
 
 /* The ops and functions for a number of dimensions: their sizes as parameters, as arguments. */
 #define ADAPTIVES(n, parameters, ...)                                                                                  \
+    extern const kn_op kn_adaptive_max_pool##n##d_with_indices_backward_op, kn_adaptive_avg_pool##n##d_backward_op;    \
     ADAPTIVE(adaptive_max_pool##n##d, max, n, false, kn_pool_max_backward_work, adaptive_max_pool##n##d_with_indices,  \
              "result")                                                                                                 \
     ADAPTIVE(adaptive_max_pool##n##d_with_indices, max, n, true, kn_pool_max_backward_work,                            \

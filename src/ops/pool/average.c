@@ -122,6 +122,7 @@ static kn_tensor *apply(const kn_op *op, kn_tensor *x, const kn_pool_params *giv
 }
 
 #define AVG_POOL(count)                                                                                                \
+    extern const kn_op kn_avg_pool##count##d_backward_op;                                                              \
     const kn_op kn_avg_pool##count##d_op = {.name = "avg_pool" #count "d",                                             \
                                             .inputs = {"x"},                                                           \
                                             .dtypes = {KN_DTYPES_FLOATING},                                            \

@@ -8,13 +8,6 @@
 #include "loops/work_size.h"
 #include "ops/pool/pool.h"
 
-/* Mirror of pool_blocking in cl/pool/windows.clh. */
-typedef struct kn_pool_blocking {
-    uint32_t items;
-    kn_divisor columns, blocks, slices;
-    int64_t first;
-} kn_pool_blocking;
-
 /* Rows of windows per work-item if the window is a compile-time constant; maximum work-items per launch, for 32-bit
  * indices. */
 enum { ROWS = 4, GROUP = 128, MAX_ITEMS = 1 << 30 };

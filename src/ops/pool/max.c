@@ -49,8 +49,8 @@ static kn_status launch_forward(kn_call *call, const kn_pool_geometry *g, const 
         4, g, y, false, kn_numel(y));
 }
 
-/* Converts between indices in windows and indices in planes, using the geometry before flattening: the kernels
- * max_pool_indices, with `none` for no index, and max_pool_places. x has the input's shape. */
+/* Converts indices within windows to indices within planes or back, of volumes before flattening: the kernels
+ * max_pool_indices, with `none` for no index, and max_pool_places. x gives the input's shape. */
 static kn_status convert_places(kn_stream *stream, const kn_op *op, const void *params, const kn_input_spec *x,
                                 const char *kernel, const kn_tensor *from, const kn_tensor *to, int none)
 {
@@ -216,6 +216,7 @@ static kn_status max_pool_reference(const kn_call *call)
                                 .backward_work = kn_pool_max_backward_work,                                            \
                                 .detail = &(kn_pool_kind){.dims = count, .indices = with_indices}};
 #define MAX_POOLS(count)                                                                                               \
+    extern const kn_op kn_max_pool##count##d_with_indices_backward_op;                                                 \
     MAX_POOL(max_pool##count##d, count, false, "result")                                                               \
     MAX_POOL(max_pool##count##d_with_indices, count, true, "result", "indices")                                        \
     const kn_op kn_max_pool##count##d_with_indices_backward_op = {                                                     \

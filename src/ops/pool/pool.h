@@ -6,23 +6,13 @@
 #include <koine/functional.h>
 
 #include "ops/dispatch/backward.h"
+#include "pool/pool.h"
 
 /* A pooling op's `detail`: the number of dimensions, and whether it returns the indices of the maxima. */
 typedef struct kn_pool_kind {
     int dims;
     bool indices;
 } kn_pool_kind;
-
-/* Mirror of `pool` in cl/pool/pool.clh. Arrays are {depth, height, width}; images have depth 1, signals also height 1.
- * The kernel size of adaptive pooling is 0. */
-typedef struct kn_pool_geometry {
-    int64_t planes;
-    int32_t size[3], out_size[3];
-    int32_t kernel_size[3], stride[3], padding[3], dilation[3];
-    int32_t end[3]; /* of the input including trailing padding */
-    int32_t count_include_pad;
-    int64_t divisor;
-} kn_pool_geometry;
 
 /* From the parameters and the input's shape. */
 kn_status kn_pool_resolve(kn_pool_geometry *g, int dims, const kn_pool_params *params, int ndim, const int64_t *shape);

@@ -72,6 +72,7 @@ static kn_status cumsum_reference(const kn_call *call)
     return KN_OK;
 }
 
+extern const kn_op kn_cumsum_backward_op;
 const kn_op kn_cumsum_op = {.name = "cumsum",
                             .inputs = {"x"},
                             .params = KN_PARAMS(kn_dim_args, kn_dim_rows),

@@ -60,6 +60,9 @@ const kn_op kn_min_op = KN_REDUCER_OP("min", KN_DTYPES_ALL, KN_NO_PARAMS, &kn_mi
 const kn_op kn_amax_op = KN_REDUCER_OP("amax", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &kn_max_table);
 const kn_op kn_amin_op = KN_REDUCER_OP("amin", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &kn_min_table);
 
+const kn_op kn_max_backward_op = KN_REDUCER_BACKWARD_OP(max), kn_min_backward_op = KN_REDUCER_BACKWARD_OP(min),
+            kn_amax_backward_op = KN_REDUCER_BACKWARD_OP(amax), kn_amin_backward_op = KN_REDUCER_BACKWARD_OP(amin);
+
 kn_tensor *kn_max(kn_tensor *x) { return kn_invoke(&kn_max_op, NULL, x); }
 kn_tensor *kn_min(kn_tensor *x) { return kn_invoke(&kn_min_op, NULL, x); }
 
@@ -185,12 +188,13 @@ static kn_status extreme_backward(kn_grad_call *grad)
 {
     const kn_extreme_params *params = grad->params;
     const kn_input_spec *input = &grad->input[0];
-    kn_tensor *result =
-        kn_empty_with(input->ndim, input->shape, &(kn_tensor_options){.dtype = input->dtype, .device = input->device});
+    kn_tensor *result;
 
-    if (!result || !grad->grad_outputs[0])
-        return result ? KN_OK : kn_error_status();
-    grad->grad_inputs[0] = result;
+    if (!grad->grad_outputs[0])
+        return KN_OK;
+    result = kn_grad_new(grad, 0);
+    if (!result)
+        return kn_error_status();
     if (kn_numel(result) == 0)
         return KN_OK;
     const kn_tensor *operands[] = {kn_reduce_spread(grad->grad_outputs[0], &params->reduce, input->ndim, input->shape),
@@ -200,6 +204,23 @@ static kn_status extreme_backward(kn_grad_call *grad)
         return kn_error_status();
     return kn_elements(grad->stream, &where_found, grad->op->name, kn_compute_type(input->dtype), result, operands, 3,
                        NULL);
+}
+
+/* The same of recorded operations. */
+static kn_status extreme_backward_recorded(kn_grad_call *grad)
+{
+    const kn_extreme_params *params = grad->params;
+    const kn_input_spec *input = &grad->input[0];
+    const kn_tensor_options options = {.dtype = input->dtype, .device = input->device};
+
+    if (!grad->grad_outputs[0])
+        return KN_OK;
+    kn_tensor *found = kn_eq(kn_reduce_spread(grad->saved[0], &params->reduce, input->ndim, input->shape),
+                             places_along(grad, params->dim));
+    grad->grad_inputs[0] =
+        kn_where(found, kn_reduce_spread(grad->grad_outputs[0], &params->reduce, input->ndim, input->shape),
+                 kn_zeros_with(0, NULL, &options));
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
 
 static kn_status extreme_reference(const kn_call *call)
@@ -235,7 +256,7 @@ static kn_status extreme_enter(kn_entry *entry)
 
 static const kn_op_param along_rows[] = {KN_PARAM(kn_along_args, dim), KN_PARAM(kn_along_args, keepdim)};
 
-#define EXTREME_OP(id, gradient, ...)                                                                                  \
+#define EXTREME_OP(id, gradient, recorded, ...)                                                                        \
     const kn_op kn_##id##_op = {.name = #id,                                                                           \
                                 .inputs = {"x"},                                                                       \
                                 .outputs = {__VA_ARGS__},                                                              \
@@ -245,14 +266,23 @@ static const kn_op_param along_rows[] = {KN_PARAM(kn_along_args, dim), KN_PARAM(
                                 .shape = extreme_shape,                                                                \
                                 .forward = extreme_forward,                                                            \
                                 .backward = gradient,                                                                  \
+                                .backward_recorded = recorded,                                                         \
+                                .saved = {"indices"},                                                                  \
                                 .reference = extreme_reference,                                                        \
                                 .work = kn_work_reducing,                                                              \
                                 .backward_work = kn_grad_work_memory_bound,                                            \
                                 .detail = &id##_extreme};
-EXTREME_OP(max_dim, extreme_backward, "values", "indices")
-EXTREME_OP(min_dim, extreme_backward, "values", "indices")
-EXTREME_OP(argmax, NULL, "indices")
-EXTREME_OP(argmin, NULL, "indices")
+EXTREME_OP(max_dim, extreme_backward, extreme_backward_recorded, "values", "indices")
+EXTREME_OP(min_dim, extreme_backward, extreme_backward_recorded, "values", "indices")
+EXTREME_OP(argmax, NULL, NULL, "indices")
+EXTREME_OP(argmin, NULL, NULL, "indices")
+
+#define EXTREME_BACKWARD_OP(of)                                                                                        \
+    {                                                                                                                  \
+        KN_BACKWARD_OP(of), .inputs = {"grad", "x", "indices"}, .dtypes[2] = 1u << KN_I64, .outputs = { "grad_x" }     \
+    }
+const kn_op kn_max_dim_backward_op = EXTREME_BACKWARD_OP(max_dim),
+            kn_min_dim_backward_op = EXTREME_BACKWARD_OP(min_dim);
 
 /* The values and, if `indices` is not NULL, their indices. */
 static kn_tensor *along(const kn_op *op, kn_tensor *x, int dim, bool keepdim, kn_tensor **indices)

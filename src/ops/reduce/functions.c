@@ -30,6 +30,43 @@ static kn_rows_code zeros_apart = {.name = "prod_zeros_apart",
                                    .merge = "u *= U; v += V;",
                                    .values = {"u", "v"}};
 
+static kn_tensor *product_over(kn_tensor *t, const int *dims, int count)
+{
+    for (int i = 0; i < count; i++)
+        t = kn_prod_dim(t, dims[i], true);
+    return t;
+}
+
+/* The product of the others, from which gradients follow that are right at zeros too: y / a where a is not zero, the
+ * product u of what is not where a is the only zero, and u times the other zero where it is one of two. */
+static kn_tensor *others_of(kn_tensor *a, const kn_reduce_params *over)
+{
+    int dims[KN_MAX_DIMS], count = 0;
+    for (int d = 0; d < a->ndim; d++)
+        if (over->over[d])
+            dims[count++] = d;
+    if (count == 0) /* one element each */
+        return kn_ones_like(a);
+    const kn_tensor_options options = {.dtype = a->dtype, .device = kn_device_of(a)};
+    kn_tensor *zero = kn_zeros_with(0, NULL, &options), *one = kn_ones_with(0, NULL, &options);
+    kn_tensor *is_zero = kn_eq(a, zero), *safe = kn_where(is_zero, one, a), *zeros = kn_where(is_zero, a, zero);
+    kn_tensor *y = product_over(a, dims, count), *u = product_over(safe, dims, count);
+    kn_tensor *number = kn_sum_dims(kn_to_dtype(is_zero, a->dtype), dims, count, true);
+    kn_tensor *other = kn_sub(kn_sum_dims(zeros, dims, count, true), zeros);
+    kn_tensor *of_two = kn_where(kn_eq(number, kn_add(one, one)), kn_mul(u, other), zero);
+    return kn_where(is_zero, kn_where(kn_eq(number, one), u, of_two), kn_div(y, safe));
+}
+
+static kn_status prod_backward_recorded(kn_grad_call *grad)
+{
+    const kn_reduce_params *over = &((const kn_reducer_params *)grad->params)->reduce;
+    const kn_input_spec *input = &grad->input[0];
+    kn_tensor *a = kn_grad_saved_input(grad, 0, 0);
+    kn_tensor *g = kn_reduce_spread(grad->grad_outputs[0], over, input->ndim, input->shape);
+    grad->grad_inputs[0] = a ? kn_mul(g, others_of(a, over)) : NULL;
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
+}
+
 static kn_reducer prod_table = {.rule = KN_REDUCES_WIDE,
                                 .forward = {.name = "prod",
                                             .inputs = "a",
@@ -42,8 +79,10 @@ static kn_reducer prod_table = {.rule = KN_REDUCES_WIDE,
                                 .backward = {.name = "prod_backward",
                                              .inputs = "gauv",
                                              .values = {"v == 0 ? g * u / a : v == 1 && a == 0 ? g * u : (T)0"}},
+                                .recorded = prod_backward_recorded,
                                 .reference = prod_reference};
 const kn_op kn_prod_op = KN_REDUCER_OP("prod", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &prod_table);
+const kn_op kn_prod_backward_op = KN_REDUCER_BACKWARD_OP(prod);
 
 kn_tensor *kn_prod(kn_tensor *x) { return kn_invoke(&kn_prod_op, NULL, x); }
 kn_tensor *kn_prod_dim(kn_tensor *x, int dim, bool keepdim)
@@ -87,6 +126,7 @@ static kn_reducer logsumexp_table = {.rule = KN_REDUCES_SAME,
                                      .reference = logsumexp_reference};
 const kn_op kn_logsumexp_op =
     KN_REDUCER_OP("logsumexp", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &logsumexp_table);
+const kn_op kn_logsumexp_backward_op = KN_REDUCER_BACKWARD_OP(logsumexp);
 
 kn_tensor *kn_logsumexp(kn_tensor *x, const int *dims, int num_dims, bool keepdim)
 {
@@ -139,6 +179,7 @@ static double std_reference(const double *a, int64_t n, double correction)
         .reference = id##_reference};                                                                                  \
     const kn_op kn_##id##_op =                                                                                         \
         KN_REDUCER_OP(#id, KN_DTYPES_ALL, KN_PARAMS(kn_var_args, var_rows, .correction = 1), &id##_table);             \
+    const kn_op kn_##id##_backward_op = KN_REDUCER_BACKWARD_OP(id);                                                    \
     kn_tensor *kn_##id(kn_tensor *x) { return kn_invoke(&kn_##id##_op, NULL, x); }                                     \
     kn_tensor *kn_##id##_dims(kn_tensor *x, const int *dims, int num_dims, double correction, bool keepdim)            \
     {                                                                                                                  \
@@ -189,7 +230,7 @@ static void norm_numbers(double *pq, double p, int64_t n)
         .numbers = norm_numbers,                                                                                       \
         .reference = norm_reference};
 
-#define SIGN_OF_A "(a < 0 ? (T)-1 : a > 0 ? (T)1 : a)"
+#define SIGN_OF_A "(a < 0 ? (T)-1 : a > 0 ? (T)1 : a * 0)"
 
 SUM_NORM(norm_0, "a != 0 ? (T)1 : (T)0", "s", "g", "g * 0")
 SUM_NORM(norm_1, "fabs(a)", "s", "ga", "g * " SIGN_OF_A)
@@ -237,6 +278,7 @@ static const kn_reducer *norm_variant(double p)
 
 static const kn_reducer norm_table = {.variant = norm_variant};
 const kn_op kn_norm_op = KN_REDUCER_OP("norm", KN_DTYPES_ALL, KN_PARAMS(kn_norm_args, norm_rows, .p = 2), &norm_table);
+const kn_op kn_norm_backward_op = KN_REDUCER_BACKWARD_OP(norm);
 
 kn_tensor *kn_norm_dims(kn_tensor *x, double p, const int *dims, int num_dims, bool keepdim)
 {

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
+#include "ops/pointwise/compose.h"
 #include "ops/pointwise/elementwise.h"
 
 /* Not const: the engine caches kernels in the tables' codes. */
@@ -195,6 +196,29 @@ static kn_tensor *spread(const kn_grad_call *grad, kn_tensor *tensor, const kn_r
     return kn_reduce_spread(tensor, dims, grad->input[0].ndim, grad->input[0].shape);
 }
 
+/* The mean, recorded where that is on. */
+static kn_tensor *mean_of(kn_tensor *x, const kn_reduce_params *dims)
+{
+    int named[KN_MAX_DIMS], count = 0;
+    for (int d = 0; x && d < x->ndim; d++)
+        if (dims->over[d])
+            named[count++] = d;
+    return kn_mean_dims(x ? kn_to_dtype(x, kn_compute_type(x->dtype)) : NULL, named, count, true);
+}
+
+/* What there is one of for each row: the operand of that name. */
+static kn_tensor *per_row(const kn_grad_call *grad, const kn_reduce_params *dims, char name, kn_tensor *const *uv)
+{
+    if (name == 'y' && !grad->saved[Y])
+        return kn_fail(KN_ERR_ARGUMENT, "it takes the result"), NULL;
+    if (name == 'm' && !grad->saved[M])
+        return mean_of(grad->saved[A], dims);
+    return name == 'g'   ? grad->grad_outputs[0]
+           : name == 'y' ? grad->saved[Y]
+           : name == 'm' ? grad->saved[M]
+                         : uv[name == 'v'];
+}
+
 static kn_status run_backward(kn_grad_call *grad, kn_reducer *r, const kn_reduce_params *dims, kn_tensor *result)
 {
     const kn_input_spec *input = &grad->input[0];
@@ -208,11 +232,8 @@ static kn_status run_backward(kn_grad_call *grad, kn_reducer *r, const kn_reduce
         KN_TRY(run_beside(grad, r, dims, uv));
     for (; r->backward.inputs[count]; count++) {
         const char name = r->backward.inputs[count];
-        kn_tensor *const per_row = name == 'g'   ? grad->grad_outputs[0]
-                                   : name == 'y' ? grad->saved[Y]
-                                   : name == 'm' ? grad->saved[M]
-                                                 : uv[name == 'v'];
-        operands[count] = name == 'a' ? grad->saved[A] : spread(grad, per_row, dims);
+        kn_tensor *operand = name == 'a' ? grad->saved[A] : per_row(grad, dims, name, uv);
+        operands[count] = name == 'a' || !operand ? operand : spread(grad, operand, dims);
         if (!operands[count])
             return kn_error_status();
     }
@@ -227,13 +248,43 @@ kn_status kn_reducer_backward(kn_grad_call *grad)
 {
     kn_reducer *r = table_of(grad->op, grad->params);
     const kn_reduce_params *dims = dims_of(grad->params);
-    const kn_input_spec *input = &grad->input[0];
-    kn_tensor *result =
-        kn_empty_with(input->ndim, input->shape, &(kn_tensor_options){.dtype = input->dtype, .device = input->device});
+    kn_tensor *result = kn_grad_new(grad, 0);
     if (!result)
         return kn_error_status();
-    grad->grad_inputs[0] = result;
     return kn_numel(result) == 0 ? KN_OK : run_backward(grad, r, dims, result);
+}
+
+/* The same of recorded operations. Counts of elements, which are beside, have no gradient; m is the mean. */
+kn_status kn_reducer_backward_recorded(kn_grad_call *grad)
+{
+    enum { G_, A_, Y_, M_, U_, V_, P_, Q_, ALL };
+    kn_reducer *r = table_of(grad->op, grad->params);
+    const kn_reduce_params *dims = dims_of(grad->params);
+    const kn_input_spec *input = &grad->input[0];
+    const char *names = r->backward.inputs;
+    kn_tensor *uv[KN_ROWS_OUTPUTS] = {NULL}, *a = kn_grad_saved_input(grad, A, 0),
+              *y = kn_grad_saved_output(grad, Y, 0);
+    kn_composed operands[ALL] = {{NULL, 0}};
+    double pq[2];
+
+    if (kn_shape_numel(input->ndim, input->shape) == 0) /* there may be nothing to find a mean of */
+        return kn_reducer_backward(grad);
+    if (r->recorded)
+        return r->recorded(grad);
+    if (r->beside)
+        KN_TRY(run_beside(grad, r, dims, uv));
+    take_numbers(pq, r, grad->params, kn_reduce_count(dims, input->ndim, input->shape));
+    operands[G_].tensor = spread(grad, grad->grad_outputs[0], dims);
+    operands[A_].tensor = a;
+    operands[Y_].tensor = y ? spread(grad, y, dims) : NULL;
+    operands[M_].tensor = strchr(names, 'm') ? spread(grad, mean_of(a, dims), dims) : NULL;
+    for (int i = 0; i < 2; i++) {
+        operands[U_ + i].tensor = uv[i] ? spread(grad, uv[i], dims) : NULL;
+        operands[P_ + i].number = pq[i];
+    }
+    kn_tensor *gradient = kn_compose(r->backward.values[0], "gaymuvpq", operands);
+    grad->grad_inputs[0] = gradient ? kn_to_dtype(gradient, input->dtype) : NULL;
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
 
 /* --- the reference ------------------------------------------------------------------------------------------------ */

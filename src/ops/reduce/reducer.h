@@ -10,6 +10,7 @@
 #define KN_OPS_REDUCE_REDUCER_H
 
 #include "loops/pointwise.h"
+#include "ops/dispatch/backward.h"
 #include "ops/shape/reduce.h"
 
 /* The dtype of the result. */
@@ -32,6 +33,7 @@ struct kn_reducer {
     kn_rows_code forward;       /* inputs "a" or "am" */
     kn_rows_code *beside;       /* inputs such as "a"; values u and v; NULL: none */
     kn_pointwise_code backward; /* inputs: the letters of "gaymuv" in the value; no value: not differentiable */
+    kn_status (*recorded)(kn_grad_call *grad);             /* the recorded gradient; NULL: `backward`, composed */
     void (*numbers)(double *pq, double number, int64_t n); /* NULL: none */
     double (*reference)(const double *a, int64_t n, double number);
     const kn_reducer *(*variant)(double number); /* the table for a given number; NULL: this one */
@@ -43,17 +45,24 @@ kn_status kn_reducer_enter(kn_entry *entry);
 kn_status kn_reducer_shape(kn_call *call);
 kn_status kn_reducer_forward(kn_call *call);
 kn_status kn_reducer_backward(kn_grad_call *grad);
+kn_status kn_reducer_backward_recorded(kn_grad_call *grad);
 kn_status kn_reducer_reference(const kn_call *call);
 
-/* Tables shared with other files. */
+/* Reducers of all elements, which others build on: the maximum and the minimum. */
 extern kn_reducer kn_max_table, kn_min_table;
 
 #define KN_REDUCER_OP(op_name, dtypes_, params_, table)                                                                \
     {                                                                                                                  \
         .name = op_name, .inputs = {"x"}, .dtypes = {dtypes_}, .params = params_, .enter = kn_reducer_enter,           \
         .record_size = sizeof(kn_reducer_params), .shape = kn_reducer_shape, .forward = kn_reducer_forward,            \
-        .backward = kn_reducer_backward, .reference = kn_reducer_reference, .work = kn_work_reducing,                  \
-        .detail = (void *)(table)                                                                                      \
+        .backward = kn_reducer_backward, .backward_recorded = kn_reducer_backward_recorded, .saved = {"x", "result"},  \
+        .reference = kn_reducer_reference, .work = kn_work_reducing, .detail = (void *)(table)                         \
+    }
+
+/* Its backward pass as an operator. The result may be left out where the gradient does not name it. */
+#define KN_REDUCER_BACKWARD_OP(of)                                                                                     \
+    {                                                                                                                  \
+        KN_BACKWARD_OP(of), .inputs = {"grad", "x", "?result"}, .outputs = { "grad_x" }                                \
     }
 
 /* The rows of a kn_reduce_args, with which other parameters begin. */

@@ -201,6 +201,7 @@ static kn_status index_select_reference(const kn_call *call)
     return KN_OK;
 }
 
+extern const kn_op kn_index_select_backward_op;
 const kn_op kn_index_select_op = {.name = "index_select",
                                   .inputs = {"x", "index"},
                                   .dtypes = {KN_DTYPES_ALL, KN_DTYPES_INDICES},

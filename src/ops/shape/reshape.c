@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "ops/dispatch/promote.h"
 #include "ops/shape/views.h"
+#include "tensor/strides.h"
 
 static kn_status reshape_backward(kn_grad_call *grad)
 {
@@ -23,16 +24,6 @@ static kn_status copy_forward(kn_call *call)
     return status;
 }
 
-/* Row-major strides. */
-static void contiguous_strides(int ndim, const int64_t *shape, int64_t *strides)
-{
-    int64_t step = 1;
-    for (int i = ndim - 1; i >= 0; i--) {
-        strides[i] = step;
-        step *= shape[i] > 1 ? shape[i] : 1;
-    }
-}
-
 /* Walks both shapes from the innermost dimension. A block of mutually contiguous dimensions of x can be divided
  * differently; each new dimension must be within one block. */
 bool kn_reshape_strides(const kn_tensor *x, int ndim, const int64_t *shape, int64_t strides[KN_MAX_DIMS])
@@ -40,7 +31,7 @@ bool kn_reshape_strides(const kn_tensor *x, int ndim, const int64_t *shape, int6
     int64_t block = 1, cut = 1, base; /* elements of x's block so far, and of the new dimensions in it */
     int to = ndim - 1;
 
-    contiguous_strides(ndim, shape, strides);
+    kn_strides_contiguous(strides, ndim, shape);
     if (kn_numel(x) == 0 || x->ndim == 0)
         return true;
     base = x->strides[x->ndim - 1];

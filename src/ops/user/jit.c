@@ -89,16 +89,14 @@ static kn_status set_up_derivative(kn_jit *jit, const char *forward, char *deriv
 
 static void set_up_op(kn_jit *jit, bool differentiable)
 {
-    static const char *const names[KN_JIT_MAX_INPUTS] = {"tensor 0", "tensor 1", "tensor 2", "tensor 3",
-                                                         "tensor 4", "tensor 5", "tensor 6", "tensor 7"};
     jit->op = (kn_op){.name = jit->forward.name,
+                      .inputs = {"*tensors"},
                       .record_size = sizeof(kn_jit_params),
                       .record_keep = kn_jit_params_keep,
                       .record_drop = kn_jit_params_drop,
                       .shape = kn_jit_shape,
                       .forward = kn_jit_forward,
                       .backward = differentiable ? kn_jit_backward : NULL};
-    memcpy(jit->op.inputs, names, (size_t)jit->num_inputs * sizeof *names);
 }
 
 /* `code` and `derivative` (or NULL) are copies that the parser may write to. */

@@ -38,9 +38,8 @@ struct kn_buffer {
     bool is_pending;           /* freed, but another stream still uses it */
     bool used_widely;          /* by more streams than `others` holds: freeing it waits for all of the device's */
     kn_buffer *before, *after; /* neighbours within the segment */
-    kn_buffer *left, *right;   /* of a free block: its place in the tree (free.c) */
-    uint32_t priority;
-    kn_buffer *next_pending;                /* of a block freed while other streams use it */
+    kn_treap_node place;       /* of a free block: in the tree of free.c */
+    kn_buffer *next_pending;   /* of a block freed while other streams use it */
     kn_event *events[KN_MAX_OTHER_STREAMS]; /* of a pending block: what must pass before it is free */
     kn_stream *others[KN_MAX_OTHER_STREAMS];
     int num_others;

@@ -12,6 +12,8 @@ size_t kn_buffer_offset(const kn_buffer *buffer)
     return buffer->offset + (buffer->segment->pool->guard ? KN_GUARD_BYTES : 0);
 }
 
+uint64_t kn_buffer_address(const kn_buffer *buffer) { return buffer->segment->address + kn_buffer_offset(buffer); }
+
 void *kn_buffer_native(const kn_buffer *buffer, size_t *byte_offset)
 {
     *byte_offset = kn_buffer_offset(buffer);

@@ -7,6 +7,7 @@
 #define KN_RT_MEMORY_BUFFER_H
 
 #include <koine/status.h>
+#include <stdint.h>
 
 typedef struct kn_buffer kn_buffer;
 
@@ -18,6 +19,9 @@ size_t kn_buffer_size(const kn_buffer *buffer);
 
 /* Where a buffer is: its memory object (a cl_mem) and its first byte in it. */
 void *kn_buffer_native(const kn_buffer *buffer, size_t *byte_offset);
+
+/* What snapshots call its first byte: an address where nothing of the process lies (segments.c). */
+uint64_t kn_buffer_address(const kn_buffer *buffer);
 
 /* Notes that `stream` uses the buffer, if it is not the buffer's own. */
 void kn_buffer_mark_use(const kn_buffer *buffer, kn_stream *stream);

@@ -35,7 +35,6 @@ kn_pool *kn_pool_new(void)
     pool->fraction = 1;
     const char *guard = getenv("KOINE_GUARD");
     pool->guard = guard && strcmp(guard, "0") != 0 && *guard;
-    pool->next_address = UINT64_C(1) << 32;
     return pool;
 }
 

@@ -11,6 +11,7 @@
 #include <koine/memory.h>
 
 #include "base/threads.h"
+#include "base/treap.h"
 #include "rt/memory/buffer.h"
 #include "rt/memory/history.h"
 #include "rt/memory/statistics.h"
@@ -47,7 +48,7 @@ typedef struct kn_pool_figures {
 /* The free blocks of the ordinary pool, or of a private one: a tree for large segments and one for small (free.c).
  */
 typedef struct kn_free_blocks {
-    kn_buffer *roots[2];
+    kn_treap_node *roots[2];
 } kn_free_blocks;
 
 typedef struct kn_pool {
@@ -57,10 +58,10 @@ typedef struct kn_pool {
     kn_buffer *pending;         /* freed blocks that another stream may still be using */
     kn_pool_figures figures;
     kn_memory_trace trace;
-    uint64_t next_address, next_id; /* of segments and private pools */
-    uint64_t limit;  /* bytes that the device counts as having (KOINE_MEMORY_LIMIT); 0: what the driver says */
-    double fraction; /* the share of it that may be reserved */
-    bool guard;      /* KOINE_GUARD=1: sentinels around every buffer, NaN inside new ones, checked at free */
+    uint64_t next_id; /* of private pools */
+    uint64_t limit;   /* bytes that the device counts as having (KOINE_MEMORY_LIMIT); 0: what the driver says */
+    double fraction;  /* the share of it that may be reserved */
+    bool guard;       /* KOINE_GUARD=1: sentinels around every buffer, NaN inside new ones, checked at free */
 } kn_pool;
 
 /* --- private pools; koine/memory.h has the public part -------------------------------------------- */

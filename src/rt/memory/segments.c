@@ -56,12 +56,13 @@ void kn_pool_release_unused_segments(kn_pool *pool)
     }
 }
 
-/* Addresses for snapshots. The pool makes them up, each once, since OpenCL has none. */
-static uint64_t next_address(kn_pool *pool, size_t size)
+/* Addresses are made up, since OpenCL has none: each once, rising, over all devices. They begin where no memory of the
+ * process lies, because systems map nothing above 2^47 (arm64: 2^48) unless a program asks for a place there, and are
+ * below 2^53, so that snapshots hold them exactly. */
+static uint64_t next_address(size_t size)
 {
-    uint64_t address = pool->next_address;
-    pool->next_address += kn_round_up(size, LARGE_ROUND);
-    return address;
+    static atomic_uint_fast64_t next = UINT64_C(1) << 52;
+    return atomic_fetch_add(&next, kn_round_up(size, LARGE_ROUND));
 }
 
 static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, bool small)
@@ -78,7 +79,7 @@ static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *
         kn_free(whole);
         return KN_ERR_MEMORY;
     }
-    segment->address = next_address(pool, size);
+    segment->address = next_address(size);
     *whole = (kn_buffer){.segment = segment, .stream = stream, .size = size};
     link_segment(pool, segment);
     pool->figures.driver_allocations++;

@@ -17,6 +17,8 @@
 #include <koine/functional.h>
 
 #include "base/integer.h"
+#include "conv/common/correlation.h"
+#include "conv/common/shape.h"
 #include "ops/dispatch/choice.h"
 #include "ops/pointwise/epilogue.h"
 #include "rt/rt.h"
@@ -189,36 +191,16 @@ kn_status kn_conv_bias_gradient(kn_stream *stream, const kn_conv_problem *proble
 kn_status kn_conv_finish(kn_stream *stream, const kn_conv_problem *problem, kn_conv_operand y, int64_t channels,
                          int64_t pixels);
 
-/* Mirror of struct conv_shape in cl/conv/common/shape.clh, and the options for it and the shape's dtype: T, VOLUME. */
-typedef struct kn_conv_kernel_shape {
-    int64_t images, in_channels, depth, height, width;
-    int64_t out_channels, kernel_depth, kernel_height, kernel_width, out_depth, out_height, out_width;
-    int64_t stride_depth, stride_height, stride_width, front, top, left;
-    int64_t dilation_depth, dilation_height, dilation_width, groups;
-} kn_conv_kernel_shape;
+/* The shape as kernels take it, and the options for it and its dtype: T, VOLUME. */
 kn_conv_kernel_shape kn_conv_describe(const kn_conv_shape *shape);
 const char *kn_conv_volume_options(const kn_conv_shape *shape);
-
-/* Mirrors of the structs in cl/conv/common/padding.clh. */
-typedef struct kn_conv_padding {
-    int64_t height, width, padded_height, padded_width, top, left, planes, planes_per_item;
-} kn_conv_padding;
-typedef struct kn_conv_tap_list {
-    int64_t inner, rows, columns, plane, pitch, row_origin, row_distance, column_origin, column_distance;
-} kn_conv_tap_list;
-
-/* Mirror of conv_gradient in cl/conv/common/grid.clh. */
-typedef struct kn_conv_gradient_layout {
-    int64_t images, rows, columns, groups, outer, taps, x_image, x_group, x_row, x_column, pixels_per_share, shares,
-        sum_outer, sum_tap;
-} kn_conv_gradient_layout;
 
 /* Describes backward-weights; the caller chooses pixels_per_share and shares. */
 void kn_conv_describe_gradient(const kn_conv_shape *s, const kn_limits *limits, kn_conv_padding *padding,
                                kn_conv_tap_list *taps, kn_conv_gradient_layout *layout);
 
-/* Sums `shares` partial gradients, in order, to weight (`sums` NULL: already done) and, unless bias or bias_part is
- * absent, bias_parts partial ones of groups * padded_outer channels each to bias. */
+/* Sums `shares` partial gradients, in order, to weight (`sums` NULL: already done) and, unless absent or bias_part is
+ * NULL, bias_parts partial ones of groups * padded_outer channels each to bias. */
 kn_status kn_conv_total_gradient(kn_stream *stream, const kn_conv_problem *problem, kn_buffer *sums, int64_t shares,
                                  kn_buffer *bias_part, int64_t bias_parts, int64_t padded_outer);
 

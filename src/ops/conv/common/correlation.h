@@ -9,16 +9,6 @@
 
 #include "ops/conv/common/conv.h"
 
-/* Mirrors of conv_weights and conv_grid in cl/conv/common/grid.clh. */
-typedef struct kn_conv_weight_layout {
-    int64_t groups, outer, group_stride, outer_stride, inner_stride, row_first, row_step, column_first, column_step,
-        kernel_columns;
-} kn_conv_weight_layout;
-typedef struct kn_conv_grid {
-    int64_t images, rows, columns, x_image, x_group, x_row, x_column, y_image, y_channel, y_row, y_column, taps, outer,
-        groups, tiles_per_item;
-} kn_conv_grid;
-
 typedef struct kn_conv_correlation {
     bool f64;
     kn_conv_operand x, weight, bias, y; /* x is read, y is written: in backward-data dy and dx */

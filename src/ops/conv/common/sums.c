@@ -1,4 +1,4 @@
-/* ops/conv/common/sums.c - final sums of a convolution's gradients (cl/conv/common/sums.cl). */
+/* ops/conv/common/sums.c - final sums of a convolution's gradients on GPUs (cl/conv/common/sums.cl). */
 #include "base/divisor.h"
 #include "ops/conv/common/conv.h"
 
@@ -38,8 +38,6 @@ kn_status kn_conv_total_gradient(kn_stream *stream, const kn_conv_problem *probl
                           kn_arg_i64(weights), kn_arg_i64(shares), kn_arg_i64(channels), kn_arg_i64(bias_parts),
                           kn_arg_i64(kn_max_i64(1, s->out_channels / s->groups)), kn_arg_i64(padded_outer)));
 }
-
-/* --- of dy -------------------------------------------------------------------------------------------------------- */
 
 /* Enough work-groups for any GPU, each with at least FEW elements of a channel; more shares to limit the length of a
  * chain of additions. Constant, so that the order of the sums depends on the shape alone. */

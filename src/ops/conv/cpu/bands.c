@@ -8,17 +8,10 @@ enum { BAND_BYTES = 384 << 10 }; /* of a band, which is read for every output ch
 enum { MAX_TILES = 12 };         /* per band: longer ones gain nothing */
 enum { PACK_BYTES = 64 << 10 };  /* of backward-data's weights; above this they are packed to use full cache lines */
 
-enum { PACKED_BLOCKS = 4 }; /* per packing work-item: PACKED in cl/conv/cpu/bands.cl */
-
-/* Mirror of band_weights in cl/conv/cpu/bands.cl. */
-typedef struct bands_weights {
-    int64_t group, block, outer, inner, row, column;
-} bands_weights;
-
 typedef struct bands_pass {
     const kn_conv_problem *problem;
     kn_conv_bands bands;
-    bands_weights weights;
+    kn_conv_band_weights weights;
     bool backward;
     int vector_width, channels, vectors;                                      /* of a tile */
     int64_t element, blocks, items, units_per_item, table_size, scratch_size; /* sizes in elements */
@@ -76,21 +69,21 @@ static void describe_weights(bands_pass *p)
     const kn_conv_shape *s = &p->problem->shape;
     const kn_conv_band_layout *g = &p->bands.layout;
     int64_t area = s->kernel_size[1] * s->kernel_size[2];
-    p->weights = (bands_weights){.group = g->inner * g->outer * area,
-                                 .outer = p->backward ? area : g->inner * area,
-                                 .inner = p->backward ? g->outer * area : area,
-                                 .row = s->kernel_size[2],
-                                 .column = 1};
+    p->weights = (kn_conv_band_weights){.group = g->inner * g->outer * area,
+                                        .outer = p->backward ? area : g->inner * area,
+                                        .inner = p->backward ? g->outer * area : area,
+                                        .row = s->kernel_size[2],
+                                        .column = 1};
     p->weights.block = p->channels * p->weights.outer;
     if (!p->packed)
         return;
     int64_t size = g->inner * area * p->channels;
-    p->weights = (bands_weights){.group = p->blocks * size,
-                                 .block = size,
-                                 .outer = 1,
-                                 .inner = area * p->channels,
-                                 .row = s->kernel_size[2] * p->channels,
-                                 .column = p->channels};
+    p->weights = (kn_conv_band_weights){.group = p->blocks * size,
+                                        .block = size,
+                                        .outer = 1,
+                                        .inner = area * p->channels,
+                                        .row = s->kernel_size[2] * p->channels,
+                                        .column = p->channels};
 }
 
 /* Few work-items if their scratch memory is large, so that it stays in cache; otherwise many, for load balance. */
@@ -145,7 +138,7 @@ static kn_status pack(bands_pass *p, kn_stream *stream)
                            (size_t)(p->blocks * p->channels * g->inner * area * g->groups * p->element)));
     return kn_run(stream, .source = "conv/cpu/bands.cl", .kernel = "conv_bands_pack", .operation = "conv2d",
                   .options = options_of(options, p), .dims = 1,
-                  .global = {(size_t)(g->groups * kn_div_up(p->blocks, PACKED_BLOCKS))}, .local = {1},
+                  .global = {(size_t)(g->groups * kn_div_up(p->blocks, KN_CONV_BAND_BLOCKS))}, .local = {1},
                   KN_ARGS(kn_conv_arg(s, p->problem->weight), kn_arg_buffer(p->packed, 0), kn_arg_i64(g->groups),
                           kn_arg_i64(g->inner), kn_arg_i64(g->outer), kn_arg_i64(area)));
 }

@@ -2,21 +2,9 @@
 #ifndef KN_OPS_CONV_CPU_BANDS_H
 #define KN_OPS_CONV_CPU_BANDS_H
 
-#include "ops/conv/common/correlation.h"
+#include "conv/cpu/bands.h"
 
-/* Mirrors of the structs in cl/conv/cpu/bands.clh. */
-enum { KN_CONV_BAND_CLASSES = 8 };
-typedef struct kn_conv_band_class {
-    int32_t rows, origin, taps, distance, first, weight_step;
-} kn_conv_band_class;
-typedef struct kn_conv_band_axis {
-    int32_t in, out, rows, step, low, phases, halo, classes;
-    kn_conv_band_class of[KN_CONV_BAND_CLASSES];
-} kn_conv_band_axis;
-typedef struct kn_conv_band_layout {
-    int64_t images, groups, inner, outer, plane, pitch, rows_per_band, bands, bands_per_image;
-    int32_t flat, in_place;
-} kn_conv_band_layout;
+#include "ops/conv/common/correlation.h"
 
 typedef struct kn_conv_bands {
     kn_conv_band_axis rows, columns;

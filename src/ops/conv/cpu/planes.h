@@ -3,14 +3,9 @@
 #ifndef KN_OPS_CONV_CPU_PLANES_H
 #define KN_OPS_CONV_CPU_PLANES_H
 
-#include "ops/conv/common/conv.h"
+#include "conv/cpu/planes.h"
 
-/* Mirror of plane_shape in cl/conv/cpu/planes.clh. */
-typedef struct kn_conv_plane_shape {
-    int64_t images, read_channels, channels, read_rows, read_columns, rows, columns, width, spread_rows, spread_columns,
-        step_rows, step_columns, kernel_rows, kernel_columns, row_shift, row_distance, column_shift, column_distance,
-        before, line, rows_per_run, run, gradient_line;
-} kn_conv_plane_shape;
+#include "ops/conv/common/conv.h"
 
 /* Forward and backward-weights read x, and the result (dy) is every stride-th pixel. Backward-data reads dy, spread out
  * by the stride. `width` is the image's; the fields from `before` on are 0. */

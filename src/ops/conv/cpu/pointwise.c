@@ -1,24 +1,17 @@
 /* ops/conv/cpu/pointwise.c - 1 x 1 convolutions on CPU devices, all three passes, as matrix products over the pixels of
  * all images (cl/conv/cpu/pointwise.cl). */
+#include "conv/cpu/pointwise.h"
 #include "ops/conv/common/conv.h"
 
 enum { VECTORS = 2 };             /* along the channels, by as many pixels as registers allow */
 enum { CHUNK_BYTES = 128 << 10 }; /* of weights, kept in the L2 cache */
 enum { BLOCK_BYTES = 128 << 10 }; /* of results, likewise */
 
-/* Mirrors of the structs in cl/conv/cpu/pointwise.cl. */
-typedef struct pointwise_grid {
-    int64_t images, rows, columns, height, width, row_step, column_step, top, left;
-} pointwise_grid;
-typedef struct pointwise_shape {
-    int64_t inner, outer, inner_stride, outer_stride, tiles, chunk, a_step, spread, scratch;
-} pointwise_shape;
-
 typedef struct pointwise {
     const kn_conv_problem *problem;
     bool backward;
-    pointwise_grid grid;
-    pointwise_shape shape;
+    kn_conv_pointwise_grid grid;
+    kn_conv_pointwise_shape shape;
     bool in_place;                              /* tiles of pixels are read without packing */
     int64_t element, tile, block, tiles, items; /* pixels per tile, channels per block; tiles: in total */
     char options[KN_CONV_OPTIONS];
@@ -27,29 +20,29 @@ typedef struct pointwise {
 
 static int64_t tile_rows(const kn_limits *limits) { return kn_conv_many_registers(limits) ? 14 : 6; }
 
-static pointwise_grid strided_grid(const kn_conv_shape *s)
+static kn_conv_pointwise_grid strided_grid(const kn_conv_shape *s)
 {
-    return (pointwise_grid){.images = s->images,
-                            .rows = s->out_size[1],
-                            .columns = s->out_size[2],
-                            .height = s->in_size[1],
-                            .width = s->in_size[2],
-                            .row_step = s->stride[1],
-                            .column_step = s->stride[2],
-                            .top = s->padding[1],
-                            .left = s->padding[2]};
+    return (kn_conv_pointwise_grid){.images = s->images,
+                                    .rows = s->out_size[1],
+                                    .columns = s->out_size[2],
+                                    .height = s->in_size[1],
+                                    .width = s->in_size[2],
+                                    .row_step = s->stride[1],
+                                    .column_step = s->stride[2],
+                                    .top = s->padding[1],
+                                    .left = s->padding[2]};
 }
 
-static pointwise_grid whole_grid(const kn_conv_shape *s)
+static kn_conv_pointwise_grid whole_grid(const kn_conv_shape *s)
 {
     int64_t pixels = s->out_size[1] * s->out_size[2];
-    return (pointwise_grid){.images = s->images,
-                            .rows = 1,
-                            .columns = pixels,
-                            .height = 1,
-                            .width = pixels,
-                            .row_step = 1,
-                            .column_step = 1};
+    return (kn_conv_pointwise_grid){.images = s->images,
+                                    .rows = 1,
+                                    .columns = pixels,
+                                    .height = 1,
+                                    .width = pixels,
+                                    .row_step = 1,
+                                    .column_step = 1};
 }
 
 static bool reads_all(const kn_conv_shape *s)
@@ -90,11 +83,11 @@ static void describe(pointwise *p, const kn_limits *limits, const kn_conv_proble
     p->tile = tile_rows(limits);
     p->grid = all ? whole_grid(s) : strided_grid(s);
     p->tiles = kn_div_up(s->images * s->out_size[1] * s->out_size[2], p->tile);
-    p->shape = (pointwise_shape){.inner = backward ? s->out_channels : s->in_channels,
-                                 .outer = backward ? s->in_channels : s->out_channels,
-                                 .inner_stride = backward ? s->in_channels : 1,
-                                 .outer_stride = backward ? 1 : s->in_channels,
-                                 .spread = backward && !all};
+    p->shape = (kn_conv_pointwise_shape){.inner = backward ? s->out_channels : s->in_channels,
+                                         .outer = backward ? s->in_channels : s->out_channels,
+                                         .inner_stride = backward ? s->in_channels : 1,
+                                         .outer_stride = backward ? 1 : s->in_channels,
+                                         .spread = backward && !all};
     p->in_place = s->out_size[1] * s->out_size[2] % p->tile == 0;
     p->shape.a_step = p->in_place ? s->out_size[1] * s->out_size[2] : p->tile;
     p->shape.chunk = choose_chunk(p->shape.inner, p->block * p->element);
@@ -154,11 +147,6 @@ static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool bac
 
 /* --- the gradient of the weights ---------------------------------------------------------------------------------- */
 
-/* Mirror of the struct in cl/conv/cpu/pointwise.cl. */
-typedef struct pointwise_product {
-    int64_t images, plane, rows, columns, row_stride, column_stride, tiles, chunk, scratch;
-} pointwise_product;
-
 /* Estimated time: that of whole tiles, plus transposing the columns' side, which costs as much as a few rows. */
 static double cost_of(int64_t rows, int64_t columns, int64_t tile, int64_t block)
 {
@@ -181,12 +169,12 @@ kn_status kn_conv_pointwise_backward_weights(kn_stream *stream, const void *prob
     int64_t tile = tile_rows(limits), block = VECTORS * kn_conv_vector_width(limits, s->f64), items;
     int64_t element = s->f64 ? 8 : 4;
     bool x_rows = rows_are_of_x(s, tile, block);
-    pointwise_product p = {.images = s->images,
-                           .plane = s->out_size[1] * s->out_size[2],
-                           .rows = x_rows ? s->in_channels : s->out_channels,
-                           .columns = x_rows ? s->out_channels : s->in_channels,
-                           .row_stride = x_rows ? 1 : s->in_channels,
-                           .column_stride = x_rows ? s->in_channels : 1};
+    kn_conv_pointwise_product p = {.images = s->images,
+                                   .plane = s->out_size[1] * s->out_size[2],
+                                   .rows = x_rows ? s->in_channels : s->out_channels,
+                                   .columns = x_rows ? s->out_channels : s->in_channels,
+                                   .row_stride = x_rows ? 1 : s->in_channels,
+                                   .column_stride = x_rows ? s->in_channels : 1};
     p.chunk = choose_chunk(p.images * p.plane, block * element);
     p.tiles =
         choose_tiles(limits, kn_div_up(p.rows, tile), tile * block * element, kn_div_up(p.columns, block), &items);

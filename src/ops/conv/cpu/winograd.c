@@ -1,5 +1,6 @@
 /* ops/conv/cpu/winograd.c - convolution forward and backward-data on CPU devices by Winograd's algorithm
  * (cl/conv/cpu/winograd.cl): 3 x 3 and 5 x 5 kernels with stride 1. */
+#include "conv/cpu/winograd.h"
 #include "ops/conv/common/correlation.h"
 
 #include <math.h>
@@ -7,16 +8,9 @@
 
 enum { MAX_TILES = 160 }; /* per block, so that its products stay in the L2 cache */
 
-/* Mirror of struct winograd_shape in cl/conv/cpu/winograd_tiles.clh. */
-typedef struct winograd_shape {
-    int64_t groups, images, inner, outer, height, width, out_height, out_width, top, left, tile_rows, tile_columns;
-    int64_t group_stride, outer_stride, inner_stride, flipped;
-    int64_t tiles, panels, chunk, scratch;
-} winograd_shape;
-
 /* A run: shape, operands and compile-time parameters. */
 typedef struct winograd {
-    winograd_shape shape;
+    kn_winograd_shape shape;
     kn_conv_operand x, weight, bias, y;
     kn_bounds bounds;
     int vector_width, kernel, tiles, vectors; /* VW, WR, MT, KV */
@@ -45,27 +39,27 @@ static void describe(winograd *w, const kn_limits *limits, const kn_conv_problem
                     .has_bias = !backward && problem->bias.buffer != NULL};
     const int64_t *from = backward ? s->out_size : s->in_size, *to = backward ? s->in_size : s->out_size;
     int64_t step = 7 - w->kernel;
-    w->shape = (winograd_shape){.groups = s->groups,
-                                .images = s->images,
-                                .inner = backward ? outer : inner,
-                                .outer = backward ? inner : outer,
-                                .height = from[1],
-                                .width = from[2],
-                                .out_height = to[1],
-                                .out_width = to[2],
-                                .top = backward ? s->padding[1] - w->kernel + 1 : -s->padding[1],
-                                .left = backward ? s->padding[2] - w->kernel + 1 : -s->padding[2],
-                                .tile_rows = kn_div_up(to[1], step),
-                                .tile_columns = kn_div_up(to[2], step),
-                                .group_stride = inner * outer * area,
-                                .outer_stride = backward ? area : inner * area,
-                                .inner_stride = backward ? inner * area : area,
-                                .flipped = backward};
+    w->shape = (kn_winograd_shape){.groups = s->groups,
+                                   .images = s->images,
+                                   .inner = backward ? outer : inner,
+                                   .outer = backward ? inner : outer,
+                                   .height = from[1],
+                                   .width = from[2],
+                                   .out_height = to[1],
+                                   .out_width = to[2],
+                                   .top = backward ? s->padding[1] - w->kernel + 1 : -s->padding[1],
+                                   .left = backward ? s->padding[2] - w->kernel + 1 : -s->padding[2],
+                                   .tile_rows = kn_div_up(to[1], step),
+                                   .tile_columns = kn_div_up(to[2], step),
+                                   .group_stride = inner * outer * area,
+                                   .outer_stride = backward ? area : inner * area,
+                                   .inner_stride = backward ? inner * area : area,
+                                   .flipped = backward};
 }
 
 static kn_arg operand(kn_conv_operand o) { return kn_arg_buffer(o.buffer, o.offset * 4); }
 
-static int64_t tiles_of(const winograd_shape *s) { return s->images * s->tile_rows * s->tile_columns; }
+static int64_t tiles_of(const kn_winograd_shape *s) { return s->images * s->tile_rows * s->tile_columns; }
 static int64_t blocks_of(const winograd *w) /* output channel blocks */
 {
     return kn_div_up(w->shape.outer, w->vectors * w->vector_width);
@@ -83,7 +77,7 @@ static int64_t taps_size(const winograd *w) { return w->kernel * w->kernel * w->
 
 static void choose_many(winograd *w, const kn_limits *limits)
 {
-    winograd_shape *s = &w->shape;
+    kn_winograd_shape *s = &w->shape;
     int64_t width = w->vector_width, block = w->vectors * width;
     s->tiles = 2 * w->tiles;
     s->panels = kn_min_i64(2, blocks_of(w));
@@ -101,7 +95,7 @@ static int64_t u_pitch(const winograd *w)
 static kn_status launch_many(kn_stream *stream, const winograd *w, const char *options, kn_buffer *u,
                              kn_buffer *scratch)
 {
-    const winograd_shape *s = &w->shape;
+    const kn_winograd_shape *s = &w->shape;
     KN_TRY(kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_weights", .operation = "conv2d",
                   .options = options, .dims = 2,
                   .global = {(size_t)(s->groups * blocks_of(w)), (size_t)kn_div_up(s->inner, s->chunk)},
@@ -117,7 +111,7 @@ static kn_status launch_many(kn_stream *stream, const winograd *w, const char *o
 
 static kn_status run_many(kn_stream *stream, const winograd *w, const char *options)
 {
-    const winograd_shape *s = &w->shape;
+    const kn_winograd_shape *s = &w->shape;
     kn_buffer *u = NULL, *scratch = NULL;
     int64_t taps = taps_size(w) * s->groups * blocks_of(w) * kn_div_up(s->inner, s->chunk),
             blocks = w->items * s->groups * s->scratch;
@@ -138,7 +132,7 @@ static kn_status run_many(kn_stream *stream, const winograd *w, const char *opti
  * one. */
 static void choose_few(winograd *w, const kn_limits *limits)
 {
-    winograd_shape *s = &w->shape;
+    kn_winograd_shape *s = &w->shape;
     int64_t width = w->vector_width, block = w->vectors * width, tiles = tiles_of(s);
     int64_t tile_blocks = kn_div_up(tiles, MAX_TILES), tiles_each = kn_div_up(tiles, tile_blocks);
     w->tiles = (int)kn_max_i64(4, kn_div_up(tiles_each, kn_div_up(tiles_each, w->tiles)));
@@ -151,7 +145,7 @@ static void choose_few(winograd *w, const kn_limits *limits)
 
 static kn_status launch_few(kn_stream *stream, const winograd *w, const char *options, kn_buffer *v, kn_buffer *scratch)
 {
-    const winograd_shape *s = &w->shape;
+    const kn_winograd_shape *s = &w->shape;
     KN_TRY(kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_transform", .operation = "conv2d",
                   .options = options, .dims = 2,
                   .global = {(size_t)kn_div_up(s->inner, w->vector_width), (size_t)s->groups}, .local = {1, 1},
@@ -166,7 +160,7 @@ static kn_status launch_few(kn_stream *stream, const winograd *w, const char *op
 
 static kn_status run_few(kn_stream *stream, const winograd *w, const char *options)
 {
-    const winograd_shape *s = &w->shape;
+    const kn_winograd_shape *s = &w->shape;
     kn_buffer *v = NULL, *scratch = NULL;
     int64_t windows = window_size(w, tiles_of(s)) * s->groups * kn_div_up(s->inner, w->vector_width),
             blocks = w->items * s->groups * s->scratch;

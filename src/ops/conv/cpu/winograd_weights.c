@@ -1,5 +1,6 @@
 /* ops/conv/cpu/winograd_weights.c - the gradient of a convolution's weights and bias by Winograd's method on CPU
  * devices (cl/conv/cpu/winograd_weights.cl): 3 x 3 and 5 x 5 kernels with stride 1. */
+#include "conv/cpu/winograd.h"
 #include "ops/conv/common/conv.h"
 
 #include <stdio.h>
@@ -9,24 +10,13 @@ enum { STAGE_BYTES = 128 << 10 }; /* of a strip's packed channels: stays in the 
 enum { MIN_CHUNK_BYTES = 8 << 20, MAX_CHUNK_BYTES = 64 << 20 }; /* of a chunk's transforms: the L3 cache */
 enum { ITEMS_PER_UNIT = 8 }; /* work-items per compute unit if each has scratch memory */
 
-/* Mirrors of the structs in cl/conv/cpu/winograd_weights.cl. */
-typedef struct winograd_side {
-    int64_t channels, blocks, height, width, top, left;
-} winograd_side;
-typedef struct winograd_chunk {
-    int64_t tile_rows, tile_columns, strip_rows, strips_per_image, first_strip, strips, first_tile, tiles, pitch, stage;
-} winograd_chunk;
-typedef struct winograd_plan {
-    int64_t c_blocks, k_blocks, add, bias_channels, bias_strips;
-} winograd_plan;
-
 typedef struct winograd_pass {
     const kn_conv_problem *problem;
     int64_t element, width, taps, tile; /* tile: outputs per tile in each dimension */
     int64_t items, all_strips, strips_per_chunk, chunks;
-    winograd_side x, dy;
-    winograd_chunk chunk;
-    winograd_plan plan;
+    kn_winograd_side x, dy;
+    kn_winograd_chunk chunk;
+    kn_winograd_sharing plan;
     bool at_once;
     char options[KN_CONV_OPTIONS];
     kn_buffer *v, *m, *du, *bias_part, *stages;
@@ -58,7 +48,7 @@ bool kn_conv_prefers_winograd_weights(const kn_limits *limits, const void *probl
 static void describe_tiles(winograd_pass *w)
 {
     const kn_conv_shape *s = &w->problem->shape;
-    winograd_chunk *g = &w->chunk;
+    kn_winograd_chunk *g = &w->chunk;
     g->tile_rows = kn_div_up(s->out_size[1], w->tile);
     g->tile_columns = kn_div_up(s->out_size[2], w->tile);
     int64_t overlap = s->kernel_size[1] - 1;
@@ -89,18 +79,18 @@ static void describe(winograd_pass *w, const kn_limits *limits)
     w->taps = s->kernel_size[1] * s->kernel_size[2];
     w->tile = 7 - s->kernel_size[1];
     w->items = ITEMS_PER_UNIT * limits->compute_units;
-    w->x = (winograd_side){s->in_channels, kn_div_up(s->in_channels, w->width),
-                           s->in_size[1],  s->in_size[2],
-                           s->padding[1],  s->padding[2]};
-    w->dy = (winograd_side){.channels = s->out_channels,
-                            .blocks = kn_div_up(s->out_channels, w->width),
-                            .height = s->out_size[1],
-                            .width = s->out_size[2]};
+    w->x = (kn_winograd_side){s->in_channels, kn_div_up(s->in_channels, w->width),
+                              s->in_size[1],  s->in_size[2],
+                              s->padding[1],  s->padding[2]};
+    w->dy = (kn_winograd_side){.channels = s->out_channels,
+                               .blocks = kn_div_up(s->out_channels, w->width),
+                               .height = s->out_size[1],
+                               .width = s->out_size[2]};
     describe_tiles(w);
-    w->plan = (winograd_plan){.c_blocks = w->at_once ? 1 : 4,
-                              .k_blocks = w->at_once ? 2 : 4,
-                              .bias_channels = w->problem->bias.buffer ? s->out_channels : 0,
-                              .bias_strips = w->all_strips};
+    w->plan = (kn_winograd_sharing){.c_blocks = w->at_once ? 1 : 4,
+                                    .k_blocks = w->at_once ? 2 : 4,
+                                    .bias_channels = w->problem->bias.buffer ? s->out_channels : 0,
+                                    .bias_strips = w->all_strips};
     snprintf(w->options, sizeof w->options, "%s -DVW=%d -DWR=%d -DCT=%d",
              s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", (int)w->width, (int)s->kernel_size[1],
              (int)kn_min_i64(w->width, kn_conv_many_registers(limits) ? 8 : 4));
@@ -192,7 +182,7 @@ static kn_status launch_at_once(winograd_pass *w, kn_stream *stream)
                           kn_arg_struct(&w->plan, sizeof w->plan)));
 }
 
-static int64_t tiles_before(const winograd_chunk *g, int64_t strip)
+static int64_t tiles_before(const kn_winograd_chunk *g, int64_t strip)
 {
     int64_t row = strip / g->strips_per_image * g->tile_rows + strip % g->strips_per_image * g->strip_rows;
     return row * g->tile_columns;

@@ -2,63 +2,37 @@
  * tensor cores. */
 #include "ops/gemm/blocked.h"
 #include "base/divisor.h"
+#include "conv/gpu/blocked.h"
 #include "loops/work_size.h"
 #include "ops/conv/common/correlation.h"
 
-/* Mirrors of the structs in cl/conv/gpu/blocked.clh, blocked.cl and pack_taps.cl. */
-typedef struct conv_pixels {
-    int32_t all, height, width, row_origin, row_step, column_origin, column_step, image;
-    kn_divisor area, columns;
-} conv_pixels;
-typedef struct conv_tap_numbers {
-    int32_t all, plane, row_distance, column_distance;
-    kn_divisor area, columns;
-} conv_tap_numbers;
-typedef struct conv_weight_matrix {
-    int64_t channel, tap, group;
-    int32_t aligned, filling;
-} conv_weight_matrix;
-typedef struct conv_result {
-    int64_t x_group, image, channel, row, column;
-    int32_t channels, has_bias, dense, pointwise;
-} conv_result;
-typedef struct conv_shares {
-    int64_t x_group, dy_image;
-    int32_t per_share, channels, groups, filling;
-} conv_shares;
-typedef struct pack_layout {
-    int64_t group, channel, inner;
-    int32_t first, row, column, count;
-    kn_divisor pitch, taps, area, columns;
-} pack_layout;
-
 /* --- pixels ----------------------------------------------------------------------------------------- */
 
-static conv_pixels number_pixels(const kn_conv_correlation *c)
+static kn_conv_pixels number_pixels(const kn_conv_correlation *c)
 {
     const kn_conv_grid *g = &c->grid;
     const kn_conv_padding *p = &c->padding; /* not materialised */
-    return (conv_pixels){.all = (int32_t)(g->images * g->rows * g->columns),
-                         .height = (int32_t)p->height,
-                         .width = (int32_t)p->width,
-                         .row_origin = (int32_t)(c->taps.row_origin - p->top),
-                         .row_step = (int32_t)(g->x_row / c->taps.pitch),
-                         .column_origin = (int32_t)(c->taps.column_origin - p->left),
-                         .column_step = (int32_t)g->x_column,
-                         .image = (int32_t)(g->groups * c->taps.inner * p->height * p->width),
-                         .area = kn_divisor_of(g->rows * g->columns),
-                         .columns = kn_divisor_of(g->columns)};
+    return (kn_conv_pixels){.all = (int32_t)(g->images * g->rows * g->columns),
+                            .height = (int32_t)p->height,
+                            .width = (int32_t)p->width,
+                            .row_origin = (int32_t)(c->taps.row_origin - p->top),
+                            .row_step = (int32_t)(g->x_row / c->taps.pitch),
+                            .column_origin = (int32_t)(c->taps.column_origin - p->left),
+                            .column_step = (int32_t)g->x_column,
+                            .image = (int32_t)(g->groups * c->taps.inner * p->height * p->width),
+                            .area = kn_divisor_of(g->rows * g->columns),
+                            .columns = kn_divisor_of(g->columns)};
 }
 
-static conv_tap_numbers number_taps(const kn_conv_correlation *c)
+static kn_conv_tap_numbers number_taps(const kn_conv_correlation *c)
 {
     const kn_conv_tap_list *t = &c->taps;
-    return (conv_tap_numbers){.all = (int32_t)(t->inner * t->rows * t->columns),
-                              .plane = (int32_t)(c->padding.height * c->padding.width),
-                              .row_distance = (int32_t)t->row_distance,
-                              .column_distance = (int32_t)t->column_distance,
-                              .area = kn_divisor_of(t->rows * t->columns),
-                              .columns = kn_divisor_of(t->columns)};
+    return (kn_conv_tap_numbers){.all = (int32_t)(t->inner * t->rows * t->columns),
+                                 .plane = (int32_t)(c->padding.height * c->padding.width),
+                                 .row_distance = (int32_t)t->row_distance,
+                                 .column_distance = (int32_t)t->column_distance,
+                                 .area = kn_divisor_of(t->rows * t->columns),
+                                 .columns = kn_divisor_of(t->columns)};
 }
 
 static int64_t x_group(const kn_conv_correlation *c) { return c->taps.inner * c->padding.height * c->padding.width; }
@@ -68,7 +42,7 @@ static int64_t x_group(const kn_conv_correlation *c) { return c->taps.inner * c-
 /* Forward's weights are contiguous along the taps, those of 1 x 1 kernels along the channels in either pass; others are
  * packed. */
 typedef struct matrix {
-    conv_weight_matrix layout;
+    kn_conv_weight_matrix layout;
     kn_conv_operand weight;
     kn_buffer *packed; /* NULL: used in place */
     bool along_taps;
@@ -91,21 +65,21 @@ static kn_status pack(kn_stream *stream, const kn_conv_correlation *c, matrix *m
     const kn_conv_weight_layout *w = &c->weights;
     const kn_conv_tap_list *t = &c->taps;
     const int64_t element = c->f64 ? 8 : 4, taps = t->inner * t->rows * t->columns, count = w->groups * taps * pitch;
-    const pack_layout p = {.group = w->group_stride,
-                           .channel = w->outer_stride,
-                           .inner = w->inner_stride,
-                           .first = (int32_t)(w->row_first * w->kernel_columns + w->column_first),
-                           .row = (int32_t)(w->row_step * w->kernel_columns),
-                           .column = (int32_t)w->column_step,
-                           .count = (int32_t)count,
-                           .pitch = kn_divisor_of(pitch),
-                           .taps = kn_divisor_of(taps),
-                           .area = kn_divisor_of(t->rows * t->columns),
-                           .columns = kn_divisor_of(t->columns)};
+    const kn_conv_pack_layout p = {.group = w->group_stride,
+                                   .channel = w->outer_stride,
+                                   .inner = w->inner_stride,
+                                   .first = (int32_t)(w->row_first * w->kernel_columns + w->column_first),
+                                   .row = (int32_t)(w->row_step * w->kernel_columns),
+                                   .column = (int32_t)w->column_step,
+                                   .count = (int32_t)count,
+                                   .pitch = kn_divisor_of(pitch),
+                                   .taps = kn_divisor_of(taps),
+                                   .area = kn_divisor_of(t->rows * t->columns),
+                                   .columns = kn_divisor_of(t->columns)};
     const kn_work_size work = kn_work_for(kn_device_limits(kn_stream_device(stream)), count);
     KN_TRY(kn_buffer_alloc(&m->packed, stream, (size_t)(kn_max_i64(1, count) * element)));
     m->weight = (kn_conv_operand){m->packed, 0};
-    m->layout = (conv_weight_matrix){.channel = 1, .tap = pitch, .group = taps * pitch, .aligned = 1};
+    m->layout = (kn_conv_weight_matrix){.channel = 1, .tap = pitch, .group = taps * pitch, .aligned = 1};
     if (count == 0)
         return KN_OK;
     return kn_run(stream, .source = "conv/gpu/pack_taps.cl", .kernel = "conv_pack_taps", .operation = "conv2d",
@@ -119,7 +93,7 @@ static kn_status make_matrix(kn_stream *stream, const kn_conv_correlation *c, in
 {
     const kn_conv_weight_layout *w = &c->weights;
     *m = (matrix){.weight = c->weight, .along_taps = lies_along_taps(c)};
-    m->layout = (conv_weight_matrix){.channel = w->outer_stride, .tap = 1, .group = w->group_stride};
+    m->layout = (kn_conv_weight_matrix){.channel = w->outer_stride, .tap = 1, .group = w->group_stride};
     if (m->along_taps) {
         m->layout.aligned = is_multiple(quantum, c->weight.offset, w->outer_stride, w->group_stride);
         return KN_OK;
@@ -133,31 +107,31 @@ static kn_status make_matrix(kn_stream *stream, const kn_conv_correlation *c, in
 
 /* --- forward and backward-data ------------------------------------------------------------------------------------ */
 
-static conv_result describe_result(const kn_conv_correlation *c, const conv_pixels *p, int quantum)
+static kn_conv_result describe_result(const kn_conv_correlation *c, const kn_conv_pixels *p, int quantum)
 {
     const kn_conv_grid *g = &c->grid;
     const kn_conv_tap_list *t = &c->taps;
     const bool whole = g->rows * g->columns % quantum == 0;
-    return (conv_result){.x_group = x_group(c),
-                         .image = g->y_image,
-                         .channel = g->y_channel,
-                         .row = g->y_row,
-                         .column = g->y_column,
-                         .channels = (int32_t)g->outer,
-                         .has_bias = c->bias.buffer != NULL,
-                         .dense = whole && g->y_column == 1 && g->y_row == g->columns &&
-                                  g->y_channel == g->rows * g->columns && c->y.offset % quantum == 0,
-                         .pointwise = whole && t->rows == 1 && t->columns == 1 && p->row_origin == 0 &&
-                                      p->column_origin == 0 && p->row_step == 1 && p->column_step == 1 &&
-                                      p->height == g->rows && p->width == g->columns && c->x.offset % quantum == 0};
+    return (kn_conv_result){.x_group = x_group(c),
+                            .image = g->y_image,
+                            .channel = g->y_channel,
+                            .row = g->y_row,
+                            .column = g->y_column,
+                            .channels = (int32_t)g->outer,
+                            .has_bias = c->bias.buffer != NULL,
+                            .dense = whole && g->y_column == 1 && g->y_row == g->columns &&
+                                     g->y_channel == g->rows * g->columns && c->y.offset % quantum == 0,
+                            .pointwise = whole && t->rows == 1 && t->columns == 1 && p->row_origin == 0 &&
+                                         p->column_origin == 0 && p->row_step == 1 && p->column_step == 1 &&
+                                         p->height == g->rows && p->width == g->columns && c->x.offset % quantum == 0};
 }
 
 static kn_status correlate(kn_stream *stream, const kn_conv_correlation *c, kn_block_arithmetic arithmetic)
 {
     const int quantum = kn_block_quantum(arithmetic);
-    const conv_pixels pixels = number_pixels(c);
-    const conv_tap_numbers taps = number_taps(c);
-    const conv_result result = describe_result(c, &pixels, quantum);
+    const kn_conv_pixels pixels = number_pixels(c);
+    const kn_conv_tap_numbers taps = number_taps(c);
+    const kn_conv_result result = describe_result(c, &pixels, quantum);
     const kn_block_shape *s = kn_choose_block(kn_device_limits(kn_stream_device(stream)), arithmetic, c->grid.outer,
                                               pixels.all, c->grid.groups);
     const size_t items = (size_t)kn_block_items(s);
@@ -233,14 +207,14 @@ static kn_status sum_shares(kn_stream *stream, const kn_conv_problem *problem, i
     kn_conv_correlation c;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     kn_conv_describe_forward(&c, limits, problem);
-    const conv_pixels pixels = number_pixels(&c);
-    const conv_tap_numbers taps = number_taps(&c);
+    const kn_conv_pixels pixels = number_pixels(&c);
+    const kn_conv_tap_numbers taps = number_taps(&c);
     const int64_t groups = c.grid.groups, channels = c.grid.outer;
-    const conv_shares layout = {.x_group = x_group(&c),
-                                .dy_image = c.grid.y_image,
-                                .per_share = (int32_t)per_share,
-                                .channels = (int32_t)channels,
-                                .groups = (int32_t)groups};
+    const kn_conv_shares layout = {.x_group = x_group(&c),
+                                   .dy_image = c.grid.y_image,
+                                   .per_share = (int32_t)per_share,
+                                   .channels = (int32_t)channels,
+                                   .groups = (int32_t)groups};
     const kn_block_shape *s = kn_choose_block(limits, arithmetic, channels, taps.all, groups * shares);
     const size_t items = (size_t)kn_block_items(s);
     char options[KN_BLOCK_OPTIONS];

@@ -2,16 +2,8 @@
 #include <stdio.h>
 
 #include "base/divisor.h"
+#include "conv/gpu/depthwise.h"
 #include "ops/conv/common/conv.h"
-
-/* Mirror of depthwise_shape in cl/conv/gpu/depthwise.clh. */
-typedef struct depthwise_shape {
-    int32_t height, width, out_height, out_width, top, left;
-    uint32_t items;
-    kn_divisor strips, blocks, channels, multiplier;
-    int32_t kernel_height, kernel_width, dilation_height, dilation_width;
-    kn_divisor stride_height, stride_width;
-} depthwise_shape;
 
 /* Work division of a pass. Input columns are read in vectors of `vector`; a work-item handles `rows` rows of dy. */
 typedef struct depthwise_cut {
@@ -83,26 +75,26 @@ static const char *source_of(const depthwise_cut *cut)
 
 /* --- forward and backward-data ------------------------------------------------------------------------------------ */
 
-static depthwise_shape describe(const kn_conv_shape *s)
+static kn_depthwise_shape describe(const kn_conv_shape *s)
 {
-    return (depthwise_shape){.height = (int32_t)s->in_size[1],
-                             .width = (int32_t)s->in_size[2],
-                             .out_height = (int32_t)s->out_size[1],
-                             .out_width = (int32_t)s->out_size[2],
-                             .top = (int32_t)s->padding[1],
-                             .left = (int32_t)s->padding[2],
-                             .multiplier = kn_divisor_of(s->out_channels / s->groups),
-                             .kernel_height = (int32_t)s->kernel_size[1],
-                             .kernel_width = (int32_t)s->kernel_size[2],
-                             .dilation_height = (int32_t)s->dilation[1],
-                             .dilation_width = (int32_t)s->dilation[2],
-                             .stride_height = kn_divisor_of(s->stride[1]),
-                             .stride_width = kn_divisor_of(s->stride[2])};
+    return (kn_depthwise_shape){.height = (int32_t)s->in_size[1],
+                                .width = (int32_t)s->in_size[2],
+                                .out_height = (int32_t)s->out_size[1],
+                                .out_width = (int32_t)s->out_size[2],
+                                .top = (int32_t)s->padding[1],
+                                .left = (int32_t)s->padding[2],
+                                .multiplier = kn_divisor_of(s->out_channels / s->groups),
+                                .kernel_height = (int32_t)s->kernel_size[1],
+                                .kernel_width = (int32_t)s->kernel_size[2],
+                                .dilation_height = (int32_t)s->dilation[1],
+                                .dilation_width = (int32_t)s->dilation[2],
+                                .stride_height = kn_divisor_of(s->stride[1]),
+                                .stride_width = kn_divisor_of(s->stride[2])};
 }
 
 /* Each work-item computes block[0] x block[1] of a plane of the result; there are `planes` planes of `channels`
  * channels. */
-static void cut_result(depthwise_shape *d, int64_t planes, int64_t channels, const int64_t size[3],
+static void cut_result(kn_depthwise_shape *d, int64_t planes, int64_t channels, const int64_t size[3],
                        const int64_t block[2])
 {
     const int64_t blocks = kn_div_up(size[1], block[0]), strips = kn_div_up(size[2], block[1]);
@@ -124,7 +116,7 @@ kn_status kn_conv_depthwise_forward(kn_stream *stream, const void *problem_)
     const kn_conv_shape *s = &problem->shape;
     const depthwise_cut cut = choose_cut(problem, false);
     const kn_conv_operand bias = problem->bias.buffer ? problem->bias : problem->weight;
-    depthwise_shape d = describe(s);
+    kn_depthwise_shape d = describe(s);
     char options[OPTIONS];
     cut_result(&d, s->images * s->out_channels, s->out_channels, s->out_size, (int64_t[]){cut.rows, cut.vector});
     return kn_run(stream, .source = source_of(&cut), .kernel = "conv_depthwise", .operation = "conv2d",
@@ -141,7 +133,7 @@ kn_status kn_conv_depthwise_backward_data(kn_stream *stream, const void *problem
     const kn_conv_shape *s = &problem->shape;
     const depthwise_cut cut = choose_cut(problem, true);
     const int64_t times = cut.kernel ? cut.stride : 1;
-    depthwise_shape d = describe(s);
+    kn_depthwise_shape d = describe(s);
     char options[OPTIONS];
     cut_result(&d, s->images * s->in_channels, s->in_channels, s->in_size,
                (int64_t[]){times * cut.rows, times * cut.vector});
@@ -154,12 +146,6 @@ kn_status kn_conv_depthwise_backward_data(kn_stream *stream, const void *problem
 
 /* --- backward-weights --------------------------------------------------------------------------------------------- */
 
-/* Mirror of depthwise_shares in cl/conv/gpu/depthwise_weights.cl. */
-typedef struct depthwise_shares {
-    kn_divisor chunk, chunks, channels, taps;
-    int32_t units, units_per_share, walkers;
-} depthwise_shares;
-
 /* Work-groups that fill any device, and the range of row blocks per work-item: enough to amortise the final sum, more
  * are split into shares. Constant, so that the order of the sums depends on the shape alone. */
 enum { GROUPS = 1024, MIN_UNITS = 2, MAX_UNITS = 64 };
@@ -167,8 +153,8 @@ enum { GROUPS = 1024, MIN_UNITS = 2, MAX_UNITS = 64 };
 typedef struct depthwise_weights_pass {
     const kn_conv_problem *problem;
     depthwise_cut cut;
-    depthwise_shape shape;
-    depthwise_shares cut_up;
+    kn_depthwise_shape shape;
+    kn_depthwise_shares cut_up;
     int64_t shares;
     kn_buffer *sums, *bias_sums; /* NULL with a single share */
 } depthwise_weights_pass;
@@ -184,13 +170,13 @@ static void choose_shares(depthwise_weights_pass *w)
     ranges = kn_max_i64(kn_max_i64(1, ranges), kn_div_up(units, walkers * MAX_UNITS));
     const int64_t per_share = kn_max_i64(1, kn_div_up(units, ranges));
     w->shape.blocks = kn_divisor_of(blocks);
-    w->cut_up = (depthwise_shares){.chunk = kn_divisor_of(chunk),
-                                   .chunks = kn_divisor_of(chunks),
-                                   .channels = kn_divisor_of(s->out_channels),
-                                   .taps = kn_divisor_of(taps),
-                                   .units = (int32_t)units,
-                                   .units_per_share = (int32_t)per_share,
-                                   .walkers = (int32_t)walkers};
+    w->cut_up = (kn_depthwise_shares){.chunk = kn_divisor_of(chunk),
+                                      .chunks = kn_divisor_of(chunks),
+                                      .channels = kn_divisor_of(s->out_channels),
+                                      .taps = kn_divisor_of(taps),
+                                      .units = (int32_t)units,
+                                      .units_per_share = (int32_t)per_share,
+                                      .walkers = (int32_t)walkers};
     w->shares = kn_max_i64(1, kn_div_up(units, per_share)) * chunks;
 }
 

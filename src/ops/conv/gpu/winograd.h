@@ -11,6 +11,7 @@
 #define KN_OPS_CONV_GPU_WINOGRAD_H
 
 #include "base/divisor.h"
+#include "conv/gpu/winograd.h"
 #include "ops/conv/common/conv.h"
 
 enum { KN_WINOGRAD_VALUES = 36 }; /* per transformed tile or kernel */
@@ -39,14 +40,6 @@ int64_t kn_winograd_limit_chunks(int64_t bytes);
 
 /* Elements of a chunk's transformed tiles, with `channels` channels per group. */
 int64_t kn_winograd_workspace(const kn_winograd_plan *plan, int64_t channels);
-
-/* Mirror of struct winograd_image in cl/conv/gpu/winograd.cl. */
-typedef struct kn_winograd_image {
-    int64_t plane;
-    int32_t height, width, top, left;
-    uint32_t channels, tiles, places;
-    kn_divisor share, columns, rows;
-} kn_winograd_image;
 
 /* `images` images for the kernels: those read in windows, or those divided into tiles. */
 kn_winograd_image kn_winograd_windows(const kn_winograd_plan *plan, int64_t images);

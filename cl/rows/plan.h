@@ -1,0 +1,18 @@
+/* rows/plan.h - how work on rows is divided (rows/rows.clh). */
+#ifndef KN_ROWS_PLAN_H
+#define KN_ROWS_PLAN_H
+
+#include "common/divisor.h"
+#include "common/shared.h"
+
+/* A row has `chunks` chunks, one per task. */
+typedef struct kn_rows_plan {
+    kn_long outer, n, inner;
+    kn_long length, chunks;
+    kn_int lanes, small; /* GPUs: work-items per row; all offsets are below 2^31 */
+    kn_divisor by_columns;
+    kn_int backwards; /* scans: from the last element on */
+} kn_rows_plan;
+KN_SHARED_SIZE(kn_rows_plan, 5 * 8 + 2 * 4 + 12 + 4);
+
+#endif
