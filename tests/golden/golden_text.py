@@ -1,4 +1,4 @@
-"""Golden text: what PyTorch prints, and its type promotion."""
+"""Golden text: PyTorch's printing and type promotion."""
 import os
 
 import numpy as np

@@ -1,4 +1,4 @@
-/* test_golden_text.c - printing, type promotion and conversion as PyTorch does them. */
+/* test_golden_text.c - printing, type promotion and conversion as in PyTorch. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static const kn_dtype dtypes[NUM_DTYPES] = {KN_F64, KN_F32, KN_F16, KN_I64, KN_I
 
 typedef kn_dtype (*result_function)(kn_dtype a, kn_dtype b);
 
-/* Without elements no kernel runs: hundreds would be compiled, for a dtype that is known before. */
+/* Empty tensors, so that no kernel runs: hundreds would be compiled otherwise. */
 static kn_tensor *ones(kn_dtype dtype) { return kn_ones(KN_SHAPE(test_full() ? 2 : 0), .dtype = dtype); }
 
 static kn_dtype dtype_or_default(const kn_tensor *tensor) { return tensor ? kn_dtype_of(tensor) : KN_DTYPE_DEFAULT; }
@@ -74,7 +74,7 @@ static kn_dtype of_sum(kn_dtype a, kn_dtype b)
     return dtype_or_default(kn_sum(ones(a)));
 }
 
-/* The table under `key`, row by row; `columns` is 1 where there is only one operand. */
+/* The table under `key`, row by row; `columns` is 1 with a single operand. */
 static int check_table(const kn_tensor_file *file, const char *key, result_function function, int columns)
 {
     char *words = golden_words(file, key);
@@ -111,7 +111,7 @@ static void test_promotion(void **state)
     assert_int_equal(failed, 0);
 }
 
-/* A tensor of no dimensions does not widen one that has some, within the same kind of dtype. */
+/* A 0-dimensional tensor does not widen one with dimensions within the same kind of dtype. */
 static void test_promotion_of_scalars(void **state)
 {
     (void)state;

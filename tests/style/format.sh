@@ -1,5 +1,5 @@
 #!/bin/sh
-# C and C++ are formatted as .clang-format says: format.sh SOURCE_DIR
+# C and C++ are formatted according to .clang-format: format.sh SOURCE_DIR
 set -eu
 . "$(dirname "$0")/tool.sh"
 koine_tool clang-format
