@@ -1,5 +1,5 @@
-/* rt/device/properties.c - what kn_device_properties tells beyond the limits that ops decide by. Each vendor has its
- * own query for PCI addresses and warp sizes; which one is asked depends on the extension, not on the vendor's name. */
+/* rt/device/properties.c - kn_device_properties beyond the limits. Each vendor has its own query for PCI addresses and
+ * warp sizes; which one is used depends on the extension, not on the vendor's name. */
 #include <stdio.h>
 #include <string.h>
 

@@ -12,7 +12,7 @@ kn_status kn_caching_allocator_alloc(kn_memory_block **block, size_t bytes, kn_d
     if (!block || !device)
         return kn_fail_argument_null("kn_caching_allocator_alloc", block ? "device" : "block");
     if (!stream && !(stream = kn_stream_current(device)))
-        return kn_error_status(); /* of the host, or of a stream that is gone */
+        return kn_error_status(); /* of the host, or of a destroyed stream */
     if (kn_stream_id(stream) == 0)
         return kn_fail(KN_ERR_STATE, "kn_caching_allocator_alloc: the stream has been destroyed");
     if (stream->device != device)

@@ -34,8 +34,8 @@ kn_status kn_stream_priority_range(kn_device *device, int *least, int *greatest)
     return KN_OK;
 }
 
-/* Takes a destroyed stream's struct out of the list for reuse; NULL: none fits. Structs keep their queues, since
- * drivers (PoCL) do not give back all that a queue took; but not queues that the program has a handle of: see
+/* Takes a destroyed stream's struct from the list for reuse; NULL: none fits. Structs keep their queues, because
+ * drivers (PoCL) leak some of a queue's memory; but not queues that the program has a handle of: see
  * kn_stream_destroy. */
 static kn_stream *take_destroyed(kn_device *device, int priority, cl_command_queue theirs)
 {
@@ -59,7 +59,7 @@ static kn_status add_stream(kn_stream **stream, kn_device *device, int priority,
     if (!made)
         return KN_ERR_MEMORY;
     kn_status status = kn_stream_open(made, device, priority, theirs);
-    if (status != KN_OK && !made->fault) { /* nothing came of it yet */
+    if (status != KN_OK && !made->fault) { /* not initialised yet */
         kn_free(made);
         return status;
     }
@@ -109,7 +109,7 @@ static kn_status check_destroyable(kn_stream *stream)
         return KN_OK;
     }
     kn_submitter_drain(stream);
-    KN_TRY(kn_stream_is_idle_within(stream, 50000000, &done)); /* work that is about to end is not an error */
+    KN_TRY(kn_stream_is_idle_within(stream, 50000000, &done)); /* work that is about to finish is not an error */
     if (!done)
         return kn_fail(KN_ERR_STATE,
                        "kn_stream_destroy: the stream of %s has unfinished work: kn_stream_synchronize it first",
@@ -142,7 +142,7 @@ kn_status kn_stream_destroy(kn_stream *stream)
             clReleaseEvent(stream->markers[i]);
         stream->markers[i] = NULL;
     }
-    if (atomic_load(&stream->is_shared)) { /* others may go on using it */
+    if (atomic_load(&stream->is_shared)) { /* others may still use it */
         clReleaseCommandQueue(stream->queue);
         stream->queue = NULL;
     }
