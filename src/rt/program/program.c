@@ -230,7 +230,7 @@ static kn_status make(kn_device *device, kn_program *program, const char *text, 
     return KN_OK;
 }
 
-/* `kernel` is the one wanted: its name is told to those who wait. */
+/* `kernel` is the requested one; its name is reported to waiting threads. */
 static kn_status build(kn_device *device, kn_program *program, const char *kernel)
 {
     char *text;

@@ -50,7 +50,7 @@ static kn_stream *take_destroyed(kn_device *device, int priority, cl_command_que
     return taken;
 }
 
-/* On a queue of its own, or on `theirs`. */
+/* On a new queue, or on the caller's, `theirs`. */
 static kn_status add_stream(kn_stream **stream, kn_device *device, int priority, cl_command_queue theirs)
 {
     kn_stream *made = take_destroyed(device, priority, theirs);
