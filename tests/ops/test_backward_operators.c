@@ -149,7 +149,7 @@ TENSOR_TEST(what_does_not_fit_is_refused)
     conv.activation = KN_ACTIVATION_RELU;
     kn_tensor *inputs[] = {kn_ones(KN_SHAPE(1, 1, 3)), kn_ones(KN_SHAPE(1, 1, 3)), kn_ones(KN_SHAPE(1, 1, 1))};
     assert_int_equal(kn_op_call(op, inputs, 3, &conv, &y, 1), KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, "conv1d_backward", "takes the result");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "conv1d_backward", "needs the result");
 }
 
 /* Indices that no window has are ignored, and nothing is written elsewhere. */

@@ -252,7 +252,7 @@ kn_work kn_backward_work(const kn_call *call)
 
 /* --- recorded ----------------------------------------------------------------------------------------------------- */
 
-/* A tensor of which only the shape matters: one element, wherever it is read. */
+/* A tensor of which only the shape matters: one element, expanded. */
 static kn_tensor *stand_in(const kn_input_spec *spec)
 {
     const int64_t strides[KN_MAX_DIMS] = {0};
