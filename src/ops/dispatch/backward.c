@@ -253,7 +253,7 @@ kn_work kn_backward_work(const kn_call *call)
 /* --- recorded ----------------------------------------------------------------------------------------------------- */
 
 /* A tensor of which only the shape matters: one element, expanded. */
-static kn_tensor *stand_in(const kn_input_spec *spec)
+static kn_tensor *placeholder(const kn_input_spec *spec)
 {
     const int64_t strides[KN_MAX_DIMS] = {0};
     kn_tensor *one = kn_zeros_with(0, NULL, &(kn_tensor_options){.dtype = spec->dtype, .device = spec->device});
@@ -273,7 +273,8 @@ static kn_tensor *recorded_input(const kn_grad_call *grad, const char *name)
         return input >= 0    ? kn_grad_saved_input(grad, slot, input)
                : output >= 0 ? kn_grad_saved_output(grad, slot, output)
                              : grad->saved[slot];
-    return input >= 0 && input < grad->num_inputs && grad->input[input].device ? stand_in(&grad->input[input]) : NULL;
+    return input >= 0 && input < grad->num_inputs && grad->input[input].device ? placeholder(&grad->input[input])
+                                                                               : NULL;
 }
 
 kn_status kn_backward_recorded_with(kn_grad_call *grad, kn_tensor *gradient, const void *params)

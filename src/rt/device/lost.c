@@ -87,10 +87,10 @@ kn_status kn_device_fail_lost(const kn_device *device)
 {
     if (kn_is_forked())
         return kn_fail_forked();
-    bool told = atomic_load_explicit(&device->is_lost, memory_order_acquire);
+    bool is_marked = atomic_load_explicit(&device->is_lost, memory_order_acquire);
     return kn_fail(KN_ERR_DEVICE,
                    "%s (%s) was lost (%s): what was on it is gone, and it works again only in a new process",
-                   device->label, device->properties.name, told ? device->lost_when : "it answers no more");
+                   device->label, device->properties.name, is_marked ? device->lost_when : "it no longer answers");
 }
 
 bool kn_device_is_lost(const kn_device *device) { return device && atomic_load(&device->is_lost); }

@@ -29,9 +29,9 @@ kn_status kn_mem_get_info(kn_device *device, uint64_t *free_bytes, uint64_t *tot
         return kn_fail_argument_null("kn_mem_get_info", device ? "free_bytes or total_bytes" : "device");
     kn_pool_figures figures = kn_pool_read_figures(device);
     uint64_t reserved = (uint64_t)figures.stats[KN_STAT_RESERVED_BYTES][KN_PART_ALL].current;
-    uint64_t total = kn_pool_total(device), left = total > reserved ? total - reserved : 0, told;
-    if (driver_free_memory(device, &told) && told < left)
-        left = told; /* other processes use some */
+    uint64_t total = kn_pool_total(device), left = total > reserved ? total - reserved : 0, reported;
+    if (driver_free_memory(device, &reported) && reported < left)
+        left = reported; /* other processes use some */
     *total_bytes = total;
     *free_bytes = left;
     return KN_OK;

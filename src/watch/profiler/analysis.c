@@ -148,16 +148,16 @@ static kn_device **devices_of_spans(const kn_profile *profile)
 }
 
 /* An operation's reported work includes that of the operations inside it, whose sum is in `figures`. */
-static void work_of_operation(kn_span_figures *figures, const kn_work *told, const kn_device *device, bool with_peak)
+static void work_of_operation(kn_span_figures *figures, const kn_work *total, const kn_device *device, bool with_peak)
 {
-    kn_work own = *told;
-    own.flops = told->flops > figures->flops ? told->flops - figures->flops : 0;
-    own.bytes = told->bytes > figures->bytes ? told->bytes - figures->bytes : 0;
-    figures->flops = told->flops;
-    figures->bytes = told->bytes;
+    kn_work own = *total;
+    own.flops = total->flops > figures->flops ? total->flops - figures->flops : 0;
+    own.bytes = total->bytes > figures->bytes ? total->bytes - figures->bytes : 0;
+    figures->flops = total->flops;
+    figures->bytes = total->bytes;
     figures->own_flops = own.flops;
     figures->own_bytes = own.bytes;
-    ideal(&figures->ideal_compute, &figures->ideal_memory, device, told, with_peak);
+    ideal(&figures->ideal_compute, &figures->ideal_memory, device, total, with_peak);
     ideal(&figures->own_compute, &figures->own_memory, device, &own, with_peak);
 }
 
