@@ -246,7 +246,8 @@ int main(int argc, char **argv)
     }
     if (o.list)
         return list(&o);
-    if (kn_device_open(&device, o.device) != KN_OK)
+    device = kn_device_open(o.device);
+    if (!device)
         return fail("device");
     kn_device_set_current(device);
     bench_program = argv[0];

@@ -134,8 +134,8 @@ int main(int argc, char **argv)
         {"pool", 100, 50000, true},     {"driver", 100, 50000, false}, {"pool", 1000, 50000, true},
         {"driver", 1000, 50000, false}, {"pool", 10000, 200000, true}, {"driver", 10000, 200000, false},
     };
-    kn_device *device;
-    kn_status status = kn_device_open(&device, argc == 3 ? argv[2] : "auto");
+    kn_device *device = kn_device_open(argc == 3 ? argv[2] : "auto");
+    kn_status status = kn_status_of(device);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0] && status == KN_OK; i++)
         status = measure(device, &cases[i]);
     if (status != KN_OK)

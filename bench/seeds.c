@@ -85,11 +85,11 @@ static kn_status epoch_setup(const bench_case *self, bench_state *state)
 {
     kn_status status = bench_cnn_setup(self, state);
     bench_training *t = state->data;
-    if (status == KN_OK)
-        status = kn_mnist_dataset(&t->dataset, FASHION_MNIST, true);
-    if (status == KN_OK)
-        status = kn_loader_new(&t->loader, t->dataset, .batch_size = self->size[0], .shuffle = true, .num_workers = 2);
-    return status;
+    if (status != KN_OK)
+        return status;
+    t->dataset = kn_mnist_dataset(FASHION_MNIST, true);
+    t->loader = kn_loader_new(t->dataset, .batch_size = self->size[0], .shuffle = true, .num_workers = 2);
+    return kn_status_of(t->loader);
 }
 
 static kn_status epoch_run(const bench_case *self, bench_state *state)

@@ -42,7 +42,8 @@ kn_status bench_training_step(bench_training *t, kn_tensor *x, kn_tensor *y)
 
 static kn_status capture(bench_training *t)
 {
-    KN_TRY(kn_graph_create(&t->graph));
+    t->graph = kn_graph_new();
+    KN_TRY(kn_status_of(t->graph));
     KN_TRY(kn_graph_capture_begin(t->graph, NULL));
     kn_status status = bench_training_step(t, t->x, t->y), ended = kn_graph_capture_end(t->graph);
     return status == KN_OK ? ended : status;

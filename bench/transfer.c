@@ -24,7 +24,7 @@ static void teardown(bench_state *state)
     kn_dataset_free(t->dataset);
     if (t->copies)
         kn_stream_synchronize(t->copies);
-    kn_stream_destroy(t->copies);
+    kn_stream_free(t->copies);
     kn_release(t->host);
     kn_release(t->device);
     kn_release(t->a);
@@ -139,8 +139,8 @@ static kn_status overlap_setup(const bench_case *self, bench_state *state)
     }
     if (!t->host || !t->device || !t->a || !t->b)
         return kn_error_status();
-    kn_status status = kn_stream_create(&t->copies, state->device);
-    return status == KN_OK ? balance(t, self->size[0]) : status;
+    t->copies = kn_stream_new(state->device);
+    return t->copies ? balance(t, self->size[0]) : kn_error_status();
 }
 
 /* For each block its copy, then the computation, on one stream; or the copies on a second stream. */
@@ -177,11 +177,10 @@ static kn_status loader_setup(const bench_case *self, bench_state *state)
         KN_SCOPE;
         kn_tensor *x = kn_ones(KN_SHAPE(samples, width), .device = kn_device_host());
         kn_tensor *y = kn_zeros(KN_SHAPE(samples), .dtype = KN_I64, .device = kn_device_host());
-        status = kn_tensor_dataset(&t->dataset, x, y);
+        t->dataset = kn_tensor_dataset(x, y);
     }
-    if (status != KN_OK)
-        return status;
-    return kn_loader_new(&t->loader, t->dataset, .batch_size = BATCH, .num_workers = 4);
+    t->loader = kn_loader_new(t->dataset, .batch_size = BATCH, .num_workers = 4);
+    return kn_status_of(t->loader);
 }
 
 static kn_status loader_run(const bench_case *self, bench_state *state)

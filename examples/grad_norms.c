@@ -23,9 +23,9 @@ typedef struct settings {
 } settings;
 
 /* Two spiral arms, one class each. */
-static kn_status spirals(kn_dataset **data)
+static kn_dataset *spirals(void)
 {
-    kn_status status = KN_ERR_MEMORY;
+    kn_dataset *dataset = NULL;
 
     KN_SCOPE;
     kn_tensor *points = kn_empty(KN_SHAPE(SAMPLES, 2), .device = kn_device_host());
@@ -38,27 +38,28 @@ static kn_status spirals(kn_dataset **data)
         xy[2 * i + 1] = (float)((0.1 + along) * sin(angle));
         arm[i] = i % 2;
     }
-    status = kn_tensor_dataset(data, points, arms);
+    dataset = kn_tensor_dataset(points, arms);
 
-    return status;
+    return dataset;
 }
 
 static bool set_up(run *r, const settings *s)
 {
-    kn_device *device;
-    if (kn_device_open(&device, s->device) != KN_OK || kn_device_set_current(device) != KN_OK)
+    kn_device *device = kn_device_open(s->device);
+    if (device == NULL || kn_device_set_current(device) != KN_OK)
         return false;
     kn_manual_seed((uint64_t)s->seed);
     r->net = kn_nn_sequential(kn_nn_linear(.in_features = 2, .out_features = 64), kn_nn_relu(),
                               kn_nn_linear(.in_features = 64, .out_features = 64), kn_nn_relu(),
                               kn_nn_linear(.in_features = 64, .out_features = 2));
     r->optim = kn_optim_adam(kn_module_parameters(r->net), .lr = s->lr);
-    return r->optim && spirals(&r->data) == KN_OK &&
-           kn_loader_new(&r->loader, r->data, .batch_size = BATCH, .shuffle = true, .num_workers = 2,
-                         .seed = (uint64_t)s->seed) == KN_OK &&
-           kn_trainer_new(&r->trainer, .module = r->net, .optim = r->optim, .epochs = (int)s->epochs, .patience = 0,
-                          .output = s->out, .quiet = true, .log_every = (int)s->every, .log_grad_norm = true,
-                          .log_histograms = 40, .log_range = 0.1) == KN_OK;
+    r->data = spirals();
+    r->loader =
+        kn_loader_new(r->data, .batch_size = BATCH, .shuffle = true, .num_workers = 2, .seed = (uint64_t)s->seed);
+    r->trainer = kn_trainer_new(.module = r->net, .optim = r->optim, .epochs = (int)s->epochs, .patience = 0,
+                                .output = s->out, .quiet = true, .log_every = (int)s->every, .log_grad_norm = true,
+                                .log_histograms = 40, .log_range = 0.1);
+    return r->loader != NULL && r->trainer != NULL; /* the first error is kept: one check for all */
 }
 
 static void report(const run *r, const settings *s)

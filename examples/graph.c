@@ -79,7 +79,8 @@ static bool train(run *r, bool with_graph, int64_t steps)
     if (!eager_step(r) || !eager_step(r))
         return false;
     if (with_graph) {
-        if (kn_graph_create(&r->graph) != KN_OK)
+        r->graph = kn_graph_new();
+        if (r->graph == NULL)
             return false;
         {
             KN_GRAPH_CAPTURE(r->graph, NULL);
@@ -132,11 +133,10 @@ int main(int argc, char **argv)
                                options, OPTION_COUNT(options), argc, argv);
     if (status != OPTIONS_GO_ON)
         return status;
-    kn_device *device;
+    kn_device *device = kn_device_open(name);
     run eager = {0}, replayed = {0};
-    bool fine = kn_device_open(&device, name) == KN_OK && kn_device_set_current(device) == KN_OK &&
-                set_up(&eager, batch_size, seed) && train(&eager, false, steps) &&
-                set_up(&replayed, batch_size, seed) && train(&replayed, true, steps);
+    bool fine = device != NULL && kn_device_set_current(device) == KN_OK && set_up(&eager, batch_size, seed) &&
+                train(&eager, false, steps) && set_up(&replayed, batch_size, seed) && train(&replayed, true, steps);
     bool same = fine && same_parameters(&eager, &replayed);
     if (fine) {
         printf("%s, %lld steps of %lld images, %d commands each\n", kn_device_name(device), (long long)steps,

@@ -90,8 +90,8 @@ bool show(kn_module *model)
 
 bool run(const char *device_name)
 {
-    kn_device *device = nullptr;
-    if (kn_device_open(&device, device_name) != KN_OK || kn_device_set_current(device) != KN_OK)
+    kn_device *device = kn_device_open(device_name);
+    if (device == nullptr || kn_device_set_current(device) != KN_OK)
         return false;
     std::printf("device: %s\n", kn_device_name(device));
     kn_manual_seed(1);

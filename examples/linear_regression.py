@@ -37,7 +37,7 @@ class ParameterList(ctypes.Structure):
 SHAPE = ctypes.POINTER(c_int64)
 FUNCTIONS = {  # name: (result, arguments); tensors, modules, devices and optimizers are opaque pointers
     "kn_error_message": (c_char_p, []),
-    "kn_device_open": (c_int, [ctypes.POINTER(c_void_p), c_char_p]),
+    "kn_device_open": (c_void_p, [c_char_p]),
     "kn_device_set_current": (c_int, [c_void_p]),
     "kn_device_name": (c_char_p, [c_void_p]),
     "kn_manual_seed": (None, [c_uint64]),
@@ -154,8 +154,9 @@ def train(model, optim, x, y):
 
 
 def main():
-    device = c_void_p()
-    check(library.kn_device_open(device, sys.argv[1].encode() if len(sys.argv) > 1 else b"auto"))
+    device = library.kn_device_open(sys.argv[1].encode() if len(sys.argv) > 1 else b"auto")
+    if device is None:
+        raise KoineError(library.kn_error_message().decode())
     check(library.kn_device_set_current(device))
     print("device:", library.kn_device_name(device).decode())
     library.kn_manual_seed(1)

@@ -66,8 +66,8 @@ typedef struct settings {
 
 static bool set_up(run *r, const settings *s)
 {
-    kn_device *device;
-    if (kn_device_open(&device, s->device) != KN_OK || kn_device_set_current(device) != KN_OK)
+    kn_device *device = kn_device_open(s->device);
+    if (device == NULL || kn_device_set_current(device) != KN_OK)
         return false;
     printf("device: %s (%s)\n", kn_device_string(device), kn_device_name(device));
     kn_manual_seed((uint64_t)s->seed);
@@ -79,9 +79,10 @@ static bool set_up(run *r, const settings *s)
         fashion_open(&r->train_data, &r->train_cut, s->data, true, s->limit) != KN_OK ||
         fashion_open(&r->test_data, &r->test_cut, s->data, false, s->limit) != KN_OK)
         return false;
-    return kn_loader_new(&r->train, r->train_data, .batch_size = s->batch_size, .shuffle = true, .num_workers = 2,
-                         .seed = (uint64_t)s->seed) == KN_OK &&
-           kn_loader_new(&r->test, r->test_data, .batch_size = s->batch_size, .num_workers = 2) == KN_OK;
+    r->train = kn_loader_new(r->train_data, .batch_size = s->batch_size, .shuffle = true, .num_workers = 2,
+                             .seed = (uint64_t)s->seed);
+    r->test = kn_loader_new(r->test_data, .batch_size = s->batch_size, .num_workers = 2);
+    return r->train != NULL && r->test != NULL;
 }
 
 static void clean_up(run *r)

@@ -53,8 +53,8 @@ static bool write_results(const settings *s, kn_device *device)
 
 static bool run(const settings *s)
 {
-    kn_device *device;
-    if (kn_device_open(&device, s->device) != KN_OK || kn_device_set_current(device) != KN_OK)
+    kn_device *device = kn_device_open(s->device);
+    if (device == NULL || kn_device_set_current(device) != KN_OK)
         return false;
     kn_manual_seed((uint64_t)s->seed);
     kn_module *net = fashion_network();

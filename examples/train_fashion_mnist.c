@@ -87,8 +87,8 @@ static kn_status open_devices(run *r, const settings *s)
     kn_status status = KN_OK;
     if (s->devices != NULL)
         status = device_list(r->devices, &r->num_devices, s->devices);
-    else if ((status = kn_device_open(&r->devices[0], s->device)) == KN_OK)
-        r->num_devices = 1;
+    else
+        status = kn_status_of(r->devices[r->num_devices++] = kn_device_open(s->device));
     if (status == KN_OK)
         status = kn_device_set_current(r->devices[0]);
     for (int i = 0; i < r->num_devices && status == KN_OK; i++)
@@ -101,12 +101,12 @@ static kn_status open_data(run *r, const settings *s)
     kn_status status = fashion_open(&r->train_data, &r->train_cut, s->data, true, s->limit);
     if (status == KN_OK)
         status = fashion_open(&r->test_data, &r->test_cut, s->data, false, s->limit);
-    if (status == KN_OK)
-        status = kn_loader_new(&r->train, r->train_data, .batch_size = s->batch_size, .shuffle = true,
-                               .num_workers = (int)s->workers, .seed = (uint64_t)s->seed);
-    if (status == KN_OK)
-        status = kn_loader_new(&r->test, r->test_data, .batch_size = s->batch_size, .num_workers = (int)s->workers);
-    return status;
+    if (status != KN_OK)
+        return status;
+    r->train = kn_loader_new(r->train_data, .batch_size = s->batch_size, .shuffle = true,
+                             .num_workers = (int)s->workers, .seed = (uint64_t)s->seed);
+    r->test = kn_loader_new(r->test_data, .batch_size = s->batch_size, .num_workers = (int)s->workers);
+    return r->train != NULL && r->test != NULL ? KN_OK : kn_error_status();
 }
 
 static kn_status make_network(run *r, const settings *s)
@@ -124,9 +124,10 @@ static kn_status make_network(run *r, const settings *s)
     fputs(summary, stdout);
     fflush(stdout);
     kn_free(summary);
-    return kn_trainer_new(&r->trainer, .module = r->net, .optim = r->optim, .epochs = (int)s->epochs,
-                          .patience = (int)s->patience, .monitor = "val_acc", .mode = KN_MONITOR_MAX, .output = s->out,
-                          .resume = s->resume, .quiet = s->quiet);
+    r->trainer = kn_trainer_new(.module = r->net, .optim = r->optim, .epochs = (int)s->epochs,
+                                .patience = (int)s->patience, .monitor = "val_acc", .mode = KN_MONITOR_MAX,
+                                .output = s->out, .resume = s->resume, .quiet = s->quiet);
+    return kn_status_of(r->trainer);
 }
 
 static void show_results(const run *r, const settings *s)

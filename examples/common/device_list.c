@@ -18,9 +18,9 @@ kn_status device_list(kn_device *devices[LONGEST_LIST], int *count, const char *
         if (*count == LONGEST_LIST || length >= sizeof name)
             return kn_error_set(KN_ERR_ARGUMENT, "\"%s\" names too many devices, or a name is too long", list);
         snprintf(name, sizeof name, "%.*s", (int)length, rest);
-        kn_status status = kn_device_open(&devices[*count], name);
-        if (status != KN_OK)
-            return status;
+        devices[*count] = kn_device_open(name);
+        if (devices[*count] == NULL)
+            return kn_error_status();
         (*count)++;
         rest = rest[length] == ',' ? rest + length + 1 : NULL;
     }

@@ -34,14 +34,14 @@ static kn_status first_get(void *self, int64_t index, void *const *fields)
 
 kn_status fashion_open(kn_dataset **dataset, first_samples *cut, const char *directory, bool train, int64_t limit)
 {
-    kn_status status = kn_mnist_dataset(&cut->base, directory, train);
-    if (status != KN_OK)
-        return status;
+    cut->base = kn_mnist_dataset(directory, train);
+    if (cut->base == NULL)
+        return kn_error_status();
     int64_t length = kn_dataset_length(cut->base);
     cut->length = limit > 0 && limit < length ? limit : length;
     const kn_dataset_functions functions = {.length = first_length, .get = first_get};
     *dataset = kn_dataset_new(&functions, cut, kn_dataset_field(cut->base, 0), kn_dataset_field_count(cut->base));
-    return *dataset != NULL ? KN_OK : kn_error_status();
+    return kn_status_of(*dataset);
 }
 
 void fashion_close(kn_dataset *dataset, first_samples *cut)

@@ -5,13 +5,12 @@
 
 int devices_to_compare(kn_device *devices[MAX_DEVICES], const char *name)
 {
-    if (name != NULL)
-        return kn_device_open(&devices[0], name) == KN_OK ? 1 : 0;
+    const char *const names[] = {name != NULL ? name : "cpu", name == NULL && kn_gpu_count() > 0 ? "gpu" : NULL};
     int count = 0;
-    if (kn_device_open(&devices[count], "cpu") == KN_OK)
-        count++;
-    if (kn_gpu_count() > 0 && kn_device_open(&devices[count], "gpu") == KN_OK)
-        count++;
+    for (int i = 0; i < 2 && names[i] != NULL; i++) {
+        devices[count] = kn_device_open(names[i]);
+        count += devices[count] != NULL;
+    }
     if (count > 0)
         kn_error_clear(); /* one of the two does not exist */
     return count;

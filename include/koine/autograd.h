@@ -4,7 +4,7 @@
  * on a tape. kn_backward traverses the tape backwards and adds to kn_grad of each leaf. Changing a value in place that
  * a later kn_backward needs is an error, detected by version counters.
  *
- * In-place changes are recorded, also those of views (koine/ops.h): a view knows its base, and the base and all its
+ * In-place changes are recorded, also those of views (koine/shape.h): a view knows its base, and the base and all its
  * views have the history of their current values. As in PyTorch, while gradients are enabled, KN_ERR_STATE results from
  * changing a leaf that requires a gradient, or a view of one; from changing a view made inside KN_NO_GRAD with a
  * recorded operation, or using it after its base was changed that way; and from the same for chunks of kn_comm_scatter,
@@ -25,8 +25,8 @@ KN_API kn_status kn_backward(kn_tensor *tensor);
 /* The same with dL/dtensor given (NULL: 1, for a tensor of one element), keeping the tape if `retain_graph`. */
 KN_API kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph);
 
-/* Gradients of `outputs` with respect to `inputs`, leaves or not: gradients[i] of inputs[i], owned as results of
- * koine/ops.h are. kn_grad of no tensor changes, and only what lies between them is gone through. What is torch.autograd.grad
+/* Gradients of `outputs` with respect to `inputs`, leaves or not: gradients[i] of inputs[i], owned as
+ * results are. kn_grad of no tensor changes, and only what lies between them is gone through. What is torch.autograd.grad
  * in PyTorch:
  *
  *     kn_tensor *slope, *curvature;
@@ -83,18 +83,18 @@ KN_API kn_status kn_register_hook_with(kn_tensor *tensor, kn_grad_hook hook, voi
 /* Compares the gradients of `function` with central differences at `inputs` (f64; those that require a gradient are
  * checked). The output may have any shape and is weighted with fixed random numbers. KN_OK if every element is within
  * atol + rtol * |numeric|; KN_ERR_NUMERIC names the first that is not. */
-typedef struct kn_gradcheck_options {
+typedef struct kn_gradcheck_params {
     double eps, atol, rtol; /* defaults 1e-6, 1e-5, 1e-3, as in PyTorch; 0 also means the default */
-} kn_gradcheck_options;
+} kn_gradcheck_params;
 #define KN_GRADCHECK_DEFAULTS .eps = 1e-6, .atol = 1e-5, .rtol = 1e-3
-KN_API kn_gradcheck_options kn_gradcheck_options_init(void);
+KN_API kn_gradcheck_params kn_gradcheck_params_init(void);
 typedef kn_tensor *(*kn_gradcheck_function)(kn_tensor *const *inputs, void *user);
 KN_API kn_status kn_gradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
-                              const kn_gradcheck_options *options);
+                              const kn_gradcheck_params *options);
 
 /* The same for the gradients themselves (kn_autograd_grad with create_graph), by the inputs and by dL/doutput. */
 KN_API kn_status kn_gradgradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
-                                  const kn_gradcheck_options *options);
+                                  const kn_gradcheck_params *options);
 
 KN_END_DECLS
 

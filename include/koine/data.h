@@ -49,35 +49,34 @@ KN_API int kn_dataset_find_field(const kn_dataset *dataset, const char *name); /
 /* Samples are the rows (dimension 0) of host tensors of equal length, one per field; keeps references.
  * torch.utils.data.TensorDataset.
  *
- *     kn_tensor_dataset(&dataset, images, classes);
- *     kn_tensor_dataset_of(&dataset, KN_TENSORS(tokens, mask, labels), KN_NAMES("tokens", "mask", "target"));
+ *     kn_dataset *pictures = kn_tensor_dataset(images, classes);
+ *     kn_dataset *sentences = kn_tensor_dataset_of(KN_TENSORS(tokens, mask, labels), KN_NAMES("tokens", "mask", "target"));
  *
  * `names`: one for each tensor and a final NULL; or NULL for the default names (kn_field). */
-KN_API kn_status kn_tensor_dataset_of(kn_dataset **dataset, kn_tensor *const *tensors, int count,
-                                      const char *const *names);
-#define kn_tensor_dataset(dataset, ...) kn_tensor_dataset_of(dataset, KN_TENSORS(__VA_ARGS__), NULL)
+KN_API kn_dataset *kn_tensor_dataset_of(kn_tensor *const *tensors, int count, const char *const *names);
+#define kn_tensor_dataset(...) kn_tensor_dataset_of(KN_TENSORS(__VA_ARGS__), NULL)
 
 /* Images as MNIST and Fashion-MNIST distribute them: DIRECTORY/{train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz].
  * "input" is float32 [1, rows, columns] in [0, 1] (ToTensor); "target" an int64 scalar. A missing file is KN_ERR_IO,
  * whose message tells how to get the data. */
-KN_API kn_status kn_mnist_dataset(kn_dataset **dataset, const char *directory, bool train);
+KN_API kn_dataset *kn_mnist_dataset(const char *directory, bool train);
 
 /* A dataset of which some fields pass through `transform`, one after the other, in place on the sample's bytes; takes
  * ownership of `base`, also on failure. `random` is a seed that depends on the loader's seed, epoch and sample, for
  * augmentation; it is the same for all fields of a sample, so that an image and its mask are flipped together.
  *
- *     kn_transform_dataset(&dataset, base, kn_transform_normalize, &normalize);
- *     kn_transform_dataset(&dataset, base, blur, NULL, .fields = KN_NAMES("mask")); */
+ *     kn_dataset *normalized = kn_transform_dataset(base, kn_transform_normalize, &normalize);
+ *     kn_dataset *blurred = kn_transform_dataset(normalized, blur, NULL, .fields = KN_NAMES("mask")); */
 typedef kn_status (*kn_transform)(void *value, const kn_field *field, uint64_t random, void *user);
 typedef struct kn_transform_dataset_params {
     const char *const *fields; /* default NULL: the first field; else their names and a final NULL: KN_NAMES("mask") */
 } kn_transform_dataset_params;
 #define KN_TRANSFORM_DATASET_DEFAULTS .fields = NULL
 KN_API kn_transform_dataset_params kn_transform_dataset_params_init(void);
-KN_API kn_status kn_transform_dataset_with(kn_dataset **dataset, kn_dataset *base, kn_transform transform, void *user,
-                                           const kn_transform_dataset_params *params);
-#define kn_transform_dataset(dataset, base, transform, user, ...)                                                      \
-    KN_CALL(kn_transform_dataset_with(dataset, base, transform, user,                                                  \
+KN_API kn_dataset *kn_transform_dataset_with(kn_dataset *base, kn_transform transform, void *user,
+                                             const kn_transform_dataset_params *params);
+#define kn_transform_dataset(base, transform, user, ...)                                                               \
+    KN_CALL(kn_transform_dataset_with(base, transform, user,                                                           \
                                       &(kn_transform_dataset_params){KN_TRANSFORM_DATASET_DEFAULTS, __VA_ARGS__}))
 
 /* Transforms for float32 images [C, H, W]: (x - mean) / std with `user` pointing to a kn_normalize; a flip left to
@@ -133,9 +132,9 @@ typedef struct kn_loader_params {
 } kn_loader_params;
 #define KN_LOADER_DEFAULTS .batch_size = 1, .prefetch_factor = 2
 KN_API kn_loader_params kn_loader_params_init(void);
-KN_API kn_status kn_loader_new_with(kn_loader **loader, kn_dataset *dataset, const kn_loader_params *params);
-#define kn_loader_new(loader, dataset, ...)                                                                            \
-    KN_CALL(kn_loader_new_with(loader, dataset, &(kn_loader_params){KN_LOADER_DEFAULTS, __VA_ARGS__}))
+KN_API kn_loader *kn_loader_new_with(kn_dataset *dataset, const kn_loader_params *params);
+#define kn_loader_new(dataset, ...)                                                                                    \
+    KN_CALL(kn_loader_new_with(dataset, &(kn_loader_params){KN_LOADER_DEFAULTS, __VA_ARGS__}))
 KN_API void kn_loader_free(kn_loader *loader); /* NULL allowed; stops the workers */
 
 KN_API int64_t kn_loader_batches(const kn_loader *loader); /* per epoch */

@@ -61,8 +61,8 @@ typedef struct kn_device_properties {
  *   "0:1"               platform 0, device 1, as `clinfo -l` shows them
  *   "host"              host memory: holds tensors, runs no operations
  *   anything else       part of a device's name, case-insensitive
- * KN_ERR_DEVICE if nothing matches; the message lists the devices, or says which package to install. */
-KN_API kn_status kn_device_open(kn_device **device, const char *name);
+ * NULL with an error if nothing matches; the message lists the devices, or says which package to install. */
+KN_API kn_device *kn_device_open(const char *name);
 
 /* The host as a device: its tensors are plain memory (kn_data); an operation on one is an error that says to move
  * it. */
@@ -117,8 +117,8 @@ KN_API kn_status kn_device_capability(const kn_device *device, int *major, int *
 
 /* The kinds of programs the device accepts, separated by blanks: OpenCL C versions ("CL1.2"), intermediate languages
  * ("SPIR-V_1.2"), and "sm_90" if the compute capability is known. For information only: Koine compiles its kernels from
- * source. The caller frees the list with kn_free. KN_ERR_DEVICE for the host. */
-KN_API kn_status kn_device_arch_list(char **list, const kn_device *device);
+ * source. The caller frees the text with kn_free. NULL with an error for the host. */
+KN_API char *kn_device_arch_list(const kn_device *device);
 
 /* Can `device` and `peer` share memory without a copy through the host? True if they belong to the same platform and
  * either both use host memory (CPU devices, integrated GPUs), or the driver lists `peer` as reachable

@@ -23,7 +23,7 @@
 #define KOINE_DEVICE_LOG_H
 
 #include <koine/common.h>
-#include <koine/nn.h>
+#include <koine/module.h>
 #include <koine/status.h>
 
 KN_BEGIN_DECLS

@@ -78,7 +78,7 @@ typedef struct kn_function {
     size_t params_size; /* bytes of the parameter struct, copied for each application; 0: only the pointer is passed */
 } kn_function;
 
-/* Applies a function of one output: a tensor expression (koine/ops.h), NULL with a sticky error. `params` are the
+/* Applies a function of one output: a tensor expression (koine/tensor.h), NULL with a sticky error. `params` are the
  * parameters, of any type (may be NULL). Inputs may be on any devices, including the host; none may be NULL.
  *
  *     kn_tensor *y = kn_function_apply(&swish, KN_TENSORS(x), &kernels); */

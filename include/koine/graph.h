@@ -33,7 +33,7 @@ KN_BEGIN_DECLS
 
 typedef struct kn_graph kn_graph; /* used by one thread at a time */
 
-KN_API kn_status kn_graph_create(kn_graph **graph);
+KN_API kn_graph *kn_graph_new(void); /* empty; the caller frees it; NULL with an error */
 
 /* Waits for its replays. Ends a capture in progress on this thread; a capture on another thread keeps the graph alive.
  * NULL allowed. */

@@ -39,7 +39,7 @@ typedef struct kn_jit_scalar {
     double value;
 } kn_jit_scalar;
 
-typedef struct kn_jit_options {
+typedef struct kn_jit_params {
     /* Default NULL: not differentiable, so the result does not require a gradient, as in PyTorch. Else the code of a
      * function that computes the gradients of the inputs; its parameters are the inputs, then the gradient of each
      * output, all T by value; then a pointer for the gradient of each input:
@@ -51,16 +51,16 @@ typedef struct kn_jit_options {
     const char *derivative;
     /* The scalar parameters and their default values. */
     kn_jit_scalar scalars[KN_JIT_MAX_SCALARS];
-} kn_jit_options;
+} kn_jit_params;
 #define KN_JIT_DEFAULTS .derivative = NULL
-KN_API kn_jit_options kn_jit_options_init(void);
+KN_API kn_jit_params kn_jit_params_init(void);
 
 /* The operation of `code`. It is compiled at the first call for each dtype and device, once per process, and stored in
  * the program cache on disk. The strings are copied. The caller frees it. NULL with an error if the signatures are not
  * as described above; an error inside a function is reported by the first call, with the line. */
-KN_API kn_jit *kn_jit_elementwise_with(const char *code, const kn_jit_options *options);
+KN_API kn_jit *kn_jit_elementwise_with(const char *code, const kn_jit_params *options);
 #define kn_jit_elementwise(code, ...)                                                                                  \
-    KN_CALL(kn_jit_elementwise_with(code, &(kn_jit_options){KN_JIT_DEFAULTS, __VA_ARGS__}))
+    KN_CALL(kn_jit_elementwise_with(code, &(kn_jit_params){KN_JIT_DEFAULTS, __VA_ARGS__}))
 
 /* NULL is allowed. Recorded uses of the operation stay valid for a later kn_backward. */
 KN_API void kn_jit_free(kn_jit *jit);
@@ -71,20 +71,20 @@ KN_API int kn_jit_num_outputs(const kn_jit *jit);
 
 #define KN_JIT_INPUTS(...) KN_TENSORS(__VA_ARGS__) /* the inputs of a call: two arguments */
 
-typedef struct kn_jit_call_options {
+typedef struct kn_jit_call_params {
     kn_jit_scalar scalars[KN_JIT_MAX_SCALARS]; /* scalars of this call; the others have their defaults */
     /* Receives outputs 1, 2, ..., with the ownership of results, or NULLs on failure. Default NULL: they are dropped. */
     kn_tensor **more;
-} kn_jit_call_options;
+} kn_jit_call_params;
 #define KN_JIT_CALL_DEFAULTS .more = NULL
-KN_API kn_jit_call_options kn_jit_call_options_init(void);
+KN_API kn_jit_call_params kn_jit_call_params_init(void);
 
-/* A tensor expression (koine/ops.h) that returns output 0; the others are returned in `more`. Differentiable if a
+/* A tensor expression (koine/tensor.h) that returns output 0; the others are returned in `more`. Differentiable if a
  * derivative was given. NULL for a NULL `jit` or input. */
 KN_API kn_tensor *kn_jit_call_with(const kn_jit *jit, kn_tensor *const *inputs, int num_inputs,
-                                   const kn_jit_call_options *options);
+                                   const kn_jit_call_params *options);
 #define kn_jit_call(jit, inputs, ...)                                                                                  \
-    KN_CALL(kn_jit_call_with(jit, inputs, &(kn_jit_call_options){KN_JIT_CALL_DEFAULTS, __VA_ARGS__}))
+    KN_CALL(kn_jit_call_with(jit, inputs, &(kn_jit_call_params){KN_JIT_CALL_DEFAULTS, __VA_ARGS__}))
 
 KN_END_DECLS
 

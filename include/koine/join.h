@@ -1,4 +1,4 @@
-/* koine/join.h - joining a list of tensors. Tensor expressions as those of koine/ops.h; names and rules are PyTorch's.
+/* koine/join.h - joining a list of tensors. Tensor expressions: koine/tensor.h.
  *
  *     kn_tensor *both = kn_cat(KN_TENSORS(a, b), 1);
  *

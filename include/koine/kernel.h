@@ -7,8 +7,7 @@
  *                                  "    KN_BIND_IN(float, x);            // const global float *x\n"
  *                                  "    KN_FOR(i, n) y[i] = factor * x[i];\n"
  *                                  "}\n";
- *     kn_user_kernel *scale;
- *     kn_kernel_new(&scale, source, "scale", NULL);
+ *     kn_user_kernel *scale = kn_kernel_new(source, "scale", NULL);
  *     kn_kernel_run(scale, KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(x), kn_kernel_f32(3), kn_kernel_i64(n)),
  *                   .global = {n});
  *
@@ -36,8 +35,8 @@ typedef struct kn_user_kernel kn_user_kernel;
 /* The kernel `name` of `source`, OpenCL C 1.2, compiled with `options` (NULL: none). It may include the library's
  * headers, usually "common/koine.clh". It is compiled at its first run on each device, once per process, and stored in
  * the program cache on disk; a compile error is returned by that run, with the line. The strings are copied; the caller
- * frees it. */
-KN_API kn_status kn_kernel_new(kn_user_kernel **kernel, const char *source, const char *name, const char *options);
+ * frees it. NULL with an error. */
+KN_API kn_user_kernel *kn_kernel_new(const char *source, const char *name, const char *options);
 KN_API void kn_kernel_free(kn_user_kernel *kernel); /* NULL allowed; pending runs are not affected */
 
 typedef enum kn_kernel_arg_kind {
@@ -107,15 +106,15 @@ static inline kn_kernel_arg kn_kernel_local(size_t bytes) /* `local T *` */
     return arg;
 }
 
-typedef struct kn_kernel_launch {
+typedef struct kn_kernel_run_params {
     const kn_kernel_arg *args;
     int num_args;
     size_t global[3]; /* work-items; rounded up to a multiple of `local`, so kernels check their range */
     size_t local[3];  /* default 0: 1 on CPU devices, else the driver's choice */
     int dims;         /* default 0: the number of sizes in `global` before its first 0, at least 1 */
-} kn_kernel_launch;
-#define KN_KERNEL_LAUNCH_DEFAULTS .dims = 0
-KN_API kn_kernel_launch kn_kernel_launch_init(void);
+} kn_kernel_run_params;
+#define KN_KERNEL_RUN_DEFAULTS .dims = 0
+KN_API kn_kernel_run_params kn_kernel_run_params_init(void);
 
 #define KN_KERNEL_ARGS(...)                                                                                            \
     .args = (const kn_kernel_arg[]){__VA_ARGS__},                                                                      \
@@ -126,9 +125,9 @@ KN_API kn_kernel_launch kn_kernel_launch_init(void);
  * fail; an output that requires a gradient is KN_ERR_STATE outside KN_NO_GRAD. KN_ERR_ARGUMENT if the number or kinds
  * of arguments do not match the kernel, or the sizes exceed the device's limits; KN_ERR_DEVICE if the source does not
  * build, or a number does not have its parameter's size. */
-KN_API kn_status kn_kernel_run_with(const kn_user_kernel *kernel, const kn_kernel_launch *launch);
+KN_API kn_status kn_kernel_run_with(const kn_user_kernel *kernel, const kn_kernel_run_params *params);
 #define kn_kernel_run(kernel, ...)                                                                                     \
-    KN_CALL(kn_kernel_run_with(kernel, &(const kn_kernel_launch){KN_KERNEL_LAUNCH_DEFAULTS, __VA_ARGS__}))
+    KN_CALL(kn_kernel_run_with(kernel, &(const kn_kernel_run_params){KN_KERNEL_RUN_DEFAULTS, __VA_ARGS__}))
 
 KN_END_DECLS
 

@@ -4,6 +4,7 @@
 
 #include <koine/autograd.h>
 #include <koine/common.h>
+#include <koine/conv.h>
 #include <koine/data.h>
 #include <koine/device.h>
 #include <koine/device_log.h>
@@ -11,20 +12,27 @@
 #include <koine/dtype.h>
 #include <koine/flags.h>
 #include <koine/function.h>
-#include <koine/functional.h>
 #include <koine/graph.h>
+#include <koine/init.h>
 #include <koine/io.h>
 #include <koine/join.h>
 #include <koine/jit.h>
 #include <koine/kernel.h>
+#include <koine/loss.h>
+#include <koine/matmul.h>
 #include <koine/memory.h>
+#include <koine/module.h>
 #include <koine/native.h>
 #include <koine/nn.h>
+#include <koine/norm.h>
 #include <koine/operators.h>
-#include <koine/ops.h>
 #include <koine/optim.h>
+#include <koine/pointwise.h>
+#include <koine/pool.h>
 #include <koine/profiler.h>
 #include <koine/random.h>
+#include <koine/reduce.h>
+#include <koine/shape.h>
 #include <koine/status.h>
 #include <koine/storage.h>
 #include <koine/stream.h>

@@ -123,10 +123,9 @@ KN_API kn_status kn_change_current_allocator(const kn_pluggable_allocator *alloc
 
 /* Memory from the pool for other OpenCL code (torch.cuda.caching_allocator_alloc): a block of at least `bytes` bytes,
  * for work on `stream`. It is part of a memory object; pass that and the offset to kernels. `stream` NULL: the calling
- * thread's current stream of `device`. KN_ERR_MEMORY if out of memory. */
+ * thread's current stream of `device`. NULL with an error. */
 typedef struct kn_memory_block kn_memory_block;
-KN_API kn_status kn_caching_allocator_alloc(kn_memory_block **block, size_t bytes, kn_device *device,
-                                            kn_stream *stream);
+KN_API kn_memory_block *kn_caching_allocator_alloc(size_t bytes, kn_device *device, kn_stream *stream);
 KN_API void *kn_memory_block_object(const kn_memory_block *block);  /* the cl_mem; the pool owns it */
 KN_API size_t kn_memory_block_offset(const kn_memory_block *block); /* bytes into it, a multiple of 512 */
 
@@ -138,13 +137,13 @@ KN_API void kn_caching_allocator_delete(kn_memory_block *block);
  * torch.cuda.MemPool: memory used only for allocations directed to it, so that its freed memory is not used for others.
  * Graphs use them; phases with unusual sizes can use one to avoid fragmenting the ordinary pool. */
 
-/* Creates an empty private pool on an OpenCL device; the caller destroys it. */
-KN_API kn_status kn_mem_pool_create(kn_mem_pool **pool, kn_device *device);
+/* A new, empty private pool of an OpenCL device; the caller frees it. NULL with an error. */
+KN_API kn_mem_pool *kn_mem_pool_new(kn_device *device);
 
-/* Destroys the pool. Its free memory joins the ordinary pool (kn_empty_cache returns it to the driver); its tensors
+/* Frees the pool. Its free memory joins the ordinary pool (kn_empty_cache returns it to the driver); its tensors
  * stay valid, and their memory joins the ordinary pool when they are freed. A pool in use by a KN_MEM_POOL block or a
- * graph is destroyed when that ends. NULL allowed. */
-KN_API void kn_mem_pool_destroy(kn_mem_pool *pool);
+ * graph is freed when that ends. NULL allowed. */
+KN_API void kn_mem_pool_free(kn_mem_pool *pool);
 
 /* Like kn_memory_snapshot, for the pool's segments only and without a history (torch.cuda.MemPool.snapshot). */
 KN_API kn_status kn_mem_pool_snapshot(kn_mem_pool *pool, const char *path);

@@ -26,9 +26,9 @@ KN_API void *kn_native_memory(kn_tensor *tensor, size_t *byte_offset);
 KN_API kn_status kn_record_stream(kn_tensor *tensor, kn_stream *stream);
 
 /* A stream that uses your command queue (torch.cuda.ExternalStream), which must be in-order, of this device and created
- * in kn_native_context. The stream retains the queue; destroy it like any other. Its events have times only if the
- * queue was created with CL_QUEUE_PROFILING_ENABLE. */
-KN_API kn_status kn_stream_from_native(kn_stream **stream, kn_device *device, void *queue);
+ * in kn_native_context. The stream retains the queue; free it like any other. Its events have times only if the queue
+ * was created with CL_QUEUE_PROFILING_ENABLE. NULL with an error. */
+KN_API kn_stream *kn_stream_from_native(kn_device *device, void *queue);
 
 KN_END_DECLS
 

@@ -1,7 +1,7 @@
 /* koine/operators.h - the list of operators: their inputs, parameters and outputs, and calling one by its descriptor.
  *
- * For bindings, importers and tools. Programs should call the equivalent functions of koine/ops.h and
- * koine/functional.h:
+ * For bindings, importers and tools. Programs should call the equivalent functions of
+ * koine/pointwise.h, koine/reduce.h and so on:
  *
  *     const kn_op *op = kn_op_find("softmax");
  *     kn_softmax_params params;
@@ -17,7 +17,8 @@
 
 #include <koine/common.h>
 #include <koine/dtype.h>
-#include <koine/functional.h>
+#include <koine/loss.h>
+#include <koine/pointwise.h>
 #include <koine/status.h>
 #include <koine/tensor.h>
 
@@ -87,8 +88,8 @@ KN_API void kn_op_params_init(const kn_op *op, void *params);
  * `inputs`: num_inputs tensors in the descriptor's order, those of a list one after the other; optional ones may be
  * NULL. `params`: the operator's struct,
  * or NULL for the defaults. `outputs`: room for the first num_outputs outputs; the others are dropped. If outputs[i] is
- * NULL the result is allocated, with the ownership of results of koine/ops.h. If it is KN_SKIP_OUTPUT the result is not
- * wanted, and backward passes do not compute it; outputs[i] becomes NULL. Otherwise the result is written to that
+ * NULL the result is allocated, owned as results are. If it is KN_SKIP_OUTPUT the result is not wanted, and backward
+ * passes do not compute it; outputs[i] becomes NULL. Otherwise the result is written to that
  * tensor, which must have the result's shape and dtype, may have any strides and may be an input; nothing is recorded
  * then, so inputs that require a gradient need KN_NO_GRAD. A failure changes no outputs except given tensors, whose
  * values are then undefined. */

@@ -6,7 +6,7 @@
 #define KOINE_OPTIM_H
 
 #include <koine/common.h>
-#include <koine/nn.h>
+#include <koine/module.h>
 #include <koine/tensor.h>
 
 KN_BEGIN_DECLS

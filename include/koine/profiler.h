@@ -31,9 +31,9 @@ KN_API int kn_range_depth(void);
 /* A point in time. As torch.cuda.nvtx.mark. */
 KN_API kn_status kn_mark(const char *name);
 
-/* A range that any thread may end and that need not nest. *id is never 0. Ending a range that is not open (any more) is
- * KN_ERR_STATE. As torch.cuda.nvtx.range_start and range_end. */
-KN_API kn_status kn_range_start(uint64_t *id, const char *name);
+/* A range that any thread may end and that need not nest. Ending a range that is not open (any more) is
+ * KN_ERR_STATE. 0 with an error if it cannot be started. As torch.cuda.nvtx.range_start and range_end. */
+KN_API uint64_t kn_range_start(const char *name);
 KN_API kn_status kn_range_end(uint64_t id);
 
 /* A range to the end of the enclosing block (a guard: koine/common.h): KN_RANGE("forward"); */
@@ -115,8 +115,8 @@ typedef struct kn_profiler_row {
     int64_t device_memory_usage; /* bytes allocated minus bytes freed */
 } kn_profiler_row;
 
-/* *rows: `count` of them, sorted by descending self device time; the caller frees the array with kn_free. */
-KN_API kn_status kn_profiler_key_averages(kn_profiler_row **rows, int *count, bool group_by_input_shape);
+/* An array of *count rows, sorted by descending self device time; the caller frees it with kn_free. NULL with an error. */
+KN_API kn_profiler_row *kn_profiler_key_averages(bool group_by_input_shape, int *count);
 
 /* Totals of all records; times in microseconds. */
 typedef struct kn_profiler_totals {

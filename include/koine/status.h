@@ -1,12 +1,18 @@
 /* koine/status.h - errors.
  *
- * There are two kinds of functions:
+ * A function that makes something returns it, or NULL with an error (kn_X_new, kn_load_X, kn_device_open, tensor
+ * expressions, functions that return text). Any other function that can fail returns a kn_status; values come through
+ * out-parameters after the arguments, which are unchanged on failure unless stated otherwise. Either way the error
+ * becomes the calling thread's last error.
  *
- *  - Lifecycle, transfer and file functions return a kn_status; results are returned through a leading out-parameter,
- *    which is unchanged on failure.
- *  - Tensor expressions return a kn_tensor pointer, NULL on failure. They return NULL for NULL inputs, and the first
- *    error of such a chain is sticky: the thread keeps it until it is read or cleared. So a whole forward pass can be
- *    checked once, at its end, and the message still says which operation failed and why.
+ *     kn_device *device = kn_device_open("auto");
+ *     if (device == NULL)
+ *         fprintf(stderr, "%s\n", kn_error_message());
+ *
+ * What is built in expressions can be checked once. Functions that return a tensor, a module, an optimizer, a dataset, a
+ * loader, a trainer or a jit operation return NULL for NULL inputs, and their first error is sticky: later errors, its
+ * consequences, do not replace it until it is read (kn_error_message) or cleared. So a whole forward pass can be checked
+ * at its end, and the message still says which operation failed and why. Other errors are replaced by the next one.
  *
  * The library never ends the process: it does not call abort, exit or assert. Every error is one readable sentence that
  * names the operation and the things involved. */
@@ -37,6 +43,10 @@ KN_API const char *kn_status_name(kn_status status);
 
 /* The status of this thread's last error, KN_OK if there is none. Does not count as reading it. */
 KN_API kn_status kn_error_status(void);
+
+/* KN_OK if `object`, which a function has just returned, is not NULL, else the status of the error: for code that
+ * returns a status, return kn_status_of(graph = kn_graph_new()). */
+static inline kn_status kn_status_of(const void *object) { return object != NULL ? KN_OK : kn_error_status(); }
 
 /* This thread's last error as one sentence, "" if there is none. After reading, the next error replaces it; the string
  * is valid until then. */

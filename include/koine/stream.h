@@ -17,17 +17,17 @@ typedef struct kn_event kn_event; /* a point in a stream's work; used by one thr
 
 /* --- streams ---------------------------------------------------------------------------------- */
 
-/* Creates a stream of `device`; the caller destroys it. Priorities: lower numbers run first, if the driver supports it
- * (cl_khr_priority_hints); other numbers are clamped to the range, as in CUDA. */
-KN_API kn_status kn_stream_create(kn_stream **stream, kn_device *device);
-KN_API kn_status kn_stream_create_with_priority(kn_stream **stream, kn_device *device, int priority);
+/* A new stream of `device`; the caller frees it. NULL with an error. Priorities: lower numbers run first, if the driver
+ * supports it (cl_khr_priority_hints); other numbers are clamped to the range, as in CUDA. */
+KN_API kn_stream *kn_stream_new(kn_device *device);
+KN_API kn_stream *kn_stream_new_with_priority(kn_device *device, int priority);
 KN_API kn_status kn_stream_priority_range(kn_device *device, int *least, int *greatest); /* 1, -1; or 0, 0 */
 KN_API int kn_stream_priority(const kn_stream *stream);
 
-/* KN_ERR_STATE, without destroying it, while the stream has unfinished work (synchronize first) or is being captured;
- * KN_ERR_ARGUMENT for the default stream, which belongs to the device. A thread whose current stream has been destroyed
- * gets an error once and then uses the default stream. NULL is allowed. */
-KN_API kn_status kn_stream_destroy(kn_stream *stream);
+/* Frees the stream; NULL allowed. KN_ERR_STATE, without freeing it, while it has unfinished work (synchronize first) or is
+ * being captured; KN_ERR_ARGUMENT for the default stream, which belongs to the device. A thread whose current stream has
+ * been freed gets an error once and then uses the default stream. */
+KN_API kn_status kn_stream_free(kn_stream *stream);
 
 KN_API kn_stream *kn_stream_default(kn_device *device);      /* NULL with an error for the host */
 KN_API kn_stream *kn_stream_current(kn_device *device);      /* the calling thread's; the default stream unless set */
@@ -36,7 +36,7 @@ KN_API kn_device *kn_stream_device(const kn_stream *stream); /* NULL for NULL */
 KN_API uint64_t kn_stream_id(const kn_stream *stream);       /* unique in the process; 0 for NULL */
 
 /* Makes `stream` current to the end of the enclosing block; then the previous stream is restored (a guard:
- * koine/common.h). NULL or a destroyed stream sets a sticky error, and to the end of the block the thread does no work
+ * koine/common.h). NULL or a freed stream sets a sticky error, and to the end of the block the thread does no work
  * on any device (kn_refuse_work). */
 #define KN_STREAM(stream) KN_GUARD(kn_stream_guard, kn_stream_guard_, kn_stream_use(stream), kn_stream_leave)
 
@@ -73,8 +73,8 @@ KN_API kn_status kn_stream_add_callback(kn_stream *stream, kn_stream_callback fu
  *     kn_event_elapsed_time(start, end, &milliseconds);
  */
 
-KN_API kn_status kn_event_create(kn_event **event, kn_device *device);
-KN_API void kn_event_free(kn_event *event); /* NULL allowed; pending waits for it are not affected */
+KN_API kn_event *kn_event_new(kn_device *device); /* the caller frees it; NULL with an error */
+KN_API void kn_event_free(kn_event *event);       /* NULL allowed; pending waits for it are not affected */
 
 /* Marks the work enqueued on `stream` so far (NULL: the current stream of the event's device). An event may be recorded
  * again; later calls refer to the new mark. */

@@ -6,7 +6,7 @@
 #include <koine/common.h>
 #include <koine/data.h>
 #include <koine/io.h>
-#include <koine/nn.h>
+#include <koine/module.h>
 #include <koine/optim.h>
 
 KN_BEGIN_DECLS
@@ -120,9 +120,8 @@ typedef struct kn_trainer_params {
 #define KN_TRAINER_DEFAULTS .accuracy = true, .epochs = 10, .patience = 5, .monitor = "val_loss", .log_range = 1
 KN_API kn_trainer_params kn_trainer_params_init(void);
 
-KN_API kn_status kn_trainer_new_with(kn_trainer **trainer, const kn_trainer_params *params);
-#define kn_trainer_new(trainer, ...)                                                                                   \
-    KN_CALL(kn_trainer_new_with(trainer, &(kn_trainer_params){KN_TRAINER_DEFAULTS, __VA_ARGS__}))
+KN_API kn_trainer *kn_trainer_new_with(const kn_trainer_params *params);
+#define kn_trainer_new(...) KN_CALL(kn_trainer_new_with(&(kn_trainer_params){KN_TRAINER_DEFAULTS, __VA_ARGS__}))
 KN_API void kn_trainer_free(kn_trainer *trainer); /* NULL allowed */
 
 /* Trains; `validation` may be NULL. At the end the best checkpoint's weights are in the module again. KN_OK also after

@@ -20,7 +20,7 @@ typedef struct check {
     int num_inputs; /* the function's */
     kn_tensor *weights;
     bool second;
-    kn_gradcheck_options options;
+    kn_gradcheck_params options;
     kn_tensor **leaves, **outputs; /* one slot per input: those that require gradients, and what is checked */
 } check;
 
@@ -165,17 +165,17 @@ static kn_status check_input(const check *c, kn_tensor *input, int index)
 
 /* --- public ------------------------------------------------------------------------------------------------------- */
 
-kn_gradcheck_options kn_gradcheck_options_init(void) { return (kn_gradcheck_options){KN_GRADCHECK_DEFAULTS}; }
+kn_gradcheck_params kn_gradcheck_params_init(void) { return (kn_gradcheck_params){KN_GRADCHECK_DEFAULTS}; }
 
-static kn_gradcheck_options with_defaults(const kn_gradcheck_options *given)
+static kn_gradcheck_params with_defaults(const kn_gradcheck_params *given)
 {
-    const kn_gradcheck_options defaults = kn_gradcheck_options_init(), options = given ? *given : defaults;
-    return (kn_gradcheck_options){.eps = options.eps ? options.eps : defaults.eps,
-                                  .atol = options.atol ? options.atol : defaults.atol,
-                                  .rtol = options.rtol ? options.rtol : defaults.rtol};
+    const kn_gradcheck_params defaults = kn_gradcheck_params_init(), options = given ? *given : defaults;
+    return (kn_gradcheck_params){.eps = options.eps ? options.eps : defaults.eps,
+                                 .atol = options.atol ? options.atol : defaults.atol,
+                                 .rtol = options.rtol ? options.rtol : defaults.rtol};
 }
 
-static kn_status begin(check *c, const kn_gradcheck_options *options)
+static kn_status begin(check *c, const kn_gradcheck_params *options)
 {
     if (!c->function || !c->inputs)
         return kn_fail_argument_null(c->name, c->function ? "inputs" : "function");
@@ -212,7 +212,7 @@ static kn_status run(check *c)
 }
 
 kn_status kn_gradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
-                       const kn_gradcheck_options *options)
+                       const kn_gradcheck_params *options)
 {
     check c = {.name = "kn_gradcheck", .function = function, .user = user, .inputs = inputs, .num_inputs = num_inputs};
     KN_TRY(begin(&c, options));
@@ -233,7 +233,7 @@ static kn_status new_weights(check *c)
 }
 
 kn_status kn_gradgradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
-                           const kn_gradcheck_options *options)
+                           const kn_gradcheck_params *options)
 {
     check c = {.name = "kn_gradgradcheck",
                .function = function,

@@ -135,8 +135,8 @@ static void append_details(kn_text *out, kn_page page, const kn_device *device, 
         detail(out, page, "PCI", "%s", p->pci_address);
     if (*p->uuid)
         detail(out, page, "UUID", "%s", p->uuid);
-    char *programs = NULL;
-    if (kn_device_arch_list(&programs, device) == KN_OK)
+    char *programs = kn_device_arch_list(device);
+    if (programs)
         detail(out, page, "programs", "%s", programs);
     kn_free(programs);
     append_extensions(out, page, device);
@@ -176,8 +176,8 @@ static void add_words(cJSON *object, const char *key, const char *list)
 
 static void add_programs(cJSON *object, const kn_device *device)
 {
-    char *programs = NULL;
-    if (kn_device_arch_list(&programs, device) == KN_OK)
+    char *programs = kn_device_arch_list(device);
+    if (programs)
         add_words(object, "programs", programs);
     kn_free(programs);
 }

@@ -60,14 +60,13 @@ static void test_device(kn_diagnosis *diagnosis, kn_device *device, bool quiet)
 /* One device by name, or all of them. */
 static kn_status test_devices(kn_diagnosis *diagnosis, const char *wanted, bool quiet)
 {
-    kn_device *device = NULL;
     for (int i = 0; !wanted && i < kn_device_count(); i++)
         test_device(diagnosis, kn_device_at(i), quiet);
     if (!wanted)
         return KN_OK;
-    kn_status status = kn_device_open(&device, wanted);
-    if (status != KN_OK)
-        return status;
+    kn_device *device = kn_device_open(wanted);
+    if (!device)
+        return kn_error_status();
     if (kn_device_get_type(device) == KN_DEVICE_HOST)
         return kn_error_set(KN_ERR_ARGUMENT,
                             "operations do not run on the host: nothing to test; choose an OpenCL device");

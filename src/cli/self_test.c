@@ -188,7 +188,7 @@ void kn_self_test(kn_diagnosis *diagnosis, kn_device *device)
 {
     kn_device_properties properties;
     int compared = 0;
-    if (kn_device_open(&device, kn_device_string(device)) != KN_OK || kn_device_set_current(device) != KN_OK ||
+    if (kn_device_open(kn_device_string(device)) == NULL || kn_device_set_current(device) != KN_OK ||
         kn_device_get_properties(device, &properties) != KN_OK) {
         add_problem(diagnosis, device, "cannot be opened", kn_error_message(),
                     "another program may be using the device or its memory; if not, update the driver");

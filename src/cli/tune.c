@@ -219,9 +219,8 @@ static int parse(request *r, int argc, char **argv)
 
 static kn_status find_device(kn_tuner *tuner, const char *name)
 {
-    if (name)
-        KN_TRY(kn_device_open(&tuner->device, name));
-    else if (!(tuner->device = kn_device_current()))
+    tuner->device = name ? kn_device_open(name) : kn_device_current();
+    if (!tuner->device)
         return kn_error_status();
     if (kn_device_get_type(tuner->device) == KN_DEVICE_HOST)
         return kn_error_set(KN_ERR_ARGUMENT,

@@ -80,7 +80,7 @@ static kn_status allocate(kn_loader *loader)
         loader->slots[i].places = loader->places + i * fields;
     loader->now.fields = loader->made;
     loader->ahead.fields = loader->made + fields;
-    return kn_device_is_host(loader->device) ? KN_OK : kn_stream_create(&loader->stream, loader->device);
+    return kn_device_is_host(loader->device) ? KN_OK : kn_status_of(loader->stream = kn_stream_new(loader->device));
 }
 
 static kn_status set_up(kn_loader *loader)
@@ -104,28 +104,24 @@ static kn_status set_up(kn_loader *loader)
 
 kn_loader_params kn_loader_params_init(void) { return (kn_loader_params){KN_LOADER_DEFAULTS}; }
 
-kn_status kn_loader_new_with(kn_loader **loader, kn_dataset *dataset, const kn_loader_params *params)
+kn_loader *kn_loader_new_with(kn_dataset *dataset, const kn_loader_params *params)
 {
     params = params ? params : &(kn_loader_params){KN_LOADER_DEFAULTS};
-    if (!loader || !dataset)
-        return kn_fail_argument_null("kn_loader_new", !loader ? "loader" : "dataset");
-    KN_TRY(check_params(params));
-    kn_loader *made = kn_calloc(1, sizeof(*made));
-    if (!made)
-        return KN_ERR_MEMORY;
-    made->dataset = dataset;
-    made->params = *params;
-    kn_mutex_init(&made->mutex);
-    pthread_cond_init(&made->work, NULL);
-    pthread_cond_init(&made->done, NULL);
-    atomic_init(&made->cancel, false);
-    kn_status status = set_up(made);
-    if (status != KN_OK) {
-        kn_loader_free(made);
-        return status;
-    }
-    *loader = made;
-    return KN_OK;
+    if (!dataset)
+        return kn_fail_argument_null("kn_loader_new", "dataset"), kn_error_make_sticky();
+    kn_loader *loader = check_params(params) == KN_OK ? kn_calloc(1, sizeof(*loader)) : NULL;
+    if (!loader)
+        return kn_error_make_sticky();
+    loader->dataset = dataset;
+    loader->params = *params;
+    kn_mutex_init(&loader->mutex);
+    pthread_cond_init(&loader->work, NULL);
+    pthread_cond_init(&loader->done, NULL);
+    atomic_init(&loader->cancel, false);
+    if (set_up(loader) == KN_OK)
+        return loader;
+    kn_loader_free(loader);
+    return kn_error_make_sticky();
 }
 
 void kn_loader_free(kn_loader *loader)
@@ -137,7 +133,7 @@ void kn_loader_free(kn_loader *loader)
     kn_loader_free_memory(loader); /* memory of copies in flight is kept until they finish */
     if (loader->stream)
         kn_stream_drain(loader->stream);
-    kn_stream_destroy(loader->stream);
+    kn_stream_free(loader->stream);
     pthread_cond_destroy(&loader->work);
     pthread_cond_destroy(&loader->done);
     kn_mutex_destroy(&loader->mutex);

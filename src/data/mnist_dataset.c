@@ -84,7 +84,7 @@ static kn_status read_file(kn_tensor **tensor, const char *directory, const char
     KN_TRY(find_file(&path, directory, name));
     int scope = kn_scope_begin();
     kn_tensor *loaded = NULL;
-    kn_status status = scope > 0 ? kn_load_idx(&loaded, path) : KN_ERR_MEMORY;
+    kn_status status = scope > 0 ? kn_status_of(loaded = kn_load_idx(path)) : KN_ERR_MEMORY;
     if (status == KN_OK)
         status = check_file(loaded, path, ndim);
     if (status == KN_OK)
@@ -108,11 +108,11 @@ static kn_status fill(mnist_dataset *data, const char *directory, bool train)
     return data->pixels && data->classes ? KN_OK : kn_error_status();
 }
 
-kn_status kn_mnist_dataset(kn_dataset **dataset, const char *directory, bool train)
+static kn_status make(kn_dataset **dataset, const char *directory, bool train)
 {
     static const kn_dataset_functions functions = {.length = length, .get = get, .destroy = destroy};
-    if (!dataset || !directory)
-        return kn_fail_argument_null("kn_mnist_dataset", dataset ? "directory" : "dataset");
+    if (!directory)
+        return kn_fail_argument_null("kn_mnist_dataset", "directory");
     mnist_dataset *data = kn_calloc(1, sizeof(*data));
     if (!data)
         return KN_ERR_MEMORY;
@@ -124,4 +124,10 @@ kn_status kn_mnist_dataset(kn_dataset **dataset, const char *directory, bool tra
     const int64_t rows = kn_size(data->images, 1), columns = kn_size(data->images, 2);
     return kn_dataset_make(dataset, &functions, data,
                            KN_FIELDS({.dtype = KN_F32, .ndim = 3, .shape = {1, rows, columns}}, {.dtype = KN_I64}));
+}
+
+kn_dataset *kn_mnist_dataset(const char *directory, bool train)
+{
+    kn_dataset *dataset;
+    return make(&dataset, directory, train) == KN_OK ? dataset : kn_error_make_sticky();
 }

@@ -98,11 +98,11 @@ static kn_status fill(tensor_dataset *data, kn_field *fields, kn_tensor *const *
     return KN_OK;
 }
 
-kn_status kn_tensor_dataset_of(kn_dataset **dataset, kn_tensor *const *tensors, int count, const char *const *names)
+static kn_status make(kn_dataset **dataset, kn_tensor *const *tensors, int count, const char *const *names)
 {
     static const kn_dataset_functions functions = {.length = length, .get = get, .destroy = destroy};
-    if (!dataset || !tensors)
-        return kn_fail_argument_null("kn_tensor_dataset", dataset ? "tensors" : "dataset");
+    if (!tensors)
+        return kn_fail_argument_null("kn_tensor_dataset", "tensors");
     if (count < 1)
         return kn_fail(KN_ERR_ARGUMENT, "kn_tensor_dataset: needs at least one tensor, not %d", count);
     KN_TRY(check_all(tensors, count, names));
@@ -115,4 +115,10 @@ kn_status kn_tensor_dataset_of(kn_dataset **dataset, kn_tensor *const *tensors, 
         destroy(data);
     kn_free(fields);
     return status;
+}
+
+kn_dataset *kn_tensor_dataset_of(kn_tensor *const *tensors, int count, const char *const *names)
+{
+    kn_dataset *dataset;
+    return make(&dataset, tensors, count, names) == KN_OK ? dataset : kn_error_make_sticky();
 }

@@ -85,18 +85,20 @@ kn_transform_dataset_params kn_transform_dataset_params_init(void)
     return (kn_transform_dataset_params){KN_TRANSFORM_DATASET_DEFAULTS};
 }
 
-kn_status kn_transform_dataset_with(kn_dataset **dataset, kn_dataset *base, kn_transform transform, void *user,
-                                    const kn_transform_dataset_params *params)
+kn_dataset *kn_transform_dataset_with(kn_dataset *base, kn_transform transform, void *user,
+                                      const kn_transform_dataset_params *params)
 {
     params = params ? params : &(kn_transform_dataset_params){KN_TRANSFORM_DATASET_DEFAULTS};
-    kn_status status;
-    if (!dataset || !base || !transform)
-        status = kn_fail_argument_null("kn_transform_dataset", !dataset ? "dataset" : !base ? "base" : "transform");
+    kn_dataset *dataset = NULL;
+    if (!base || !transform)
+        kn_fail_argument_null("kn_transform_dataset", base ? "transform" : "base");
     else
-        status = make(dataset, base, transform, user, params->fields);
-    if (status != KN_OK)
+        make(&dataset, base, transform, user, params->fields);
+    if (!dataset) {
         kn_dataset_free(base);
-    return status;
+        kn_error_make_sticky();
+    }
+    return dataset;
 }
 
 /* --- transforms of images --------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* dist/all_reduce.c - every device gets the sum, mean, maximum or minimum of all, in place. */
 #include <stdio.h>
 
-#include <koine/ops.h>
+#include <koine/pointwise.h>
 
 #include "dist/collective.h"
 

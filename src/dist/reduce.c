@@ -1,7 +1,7 @@
 /* dist/reduce.c - sums over devices, always added in list order. */
 #include <string.h>
 
-#include <koine/ops.h>
+#include <koine/pointwise.h>
 
 #include "dist/collective.h"
 

@@ -109,7 +109,7 @@ kn_status kn_module_load_with(kn_module *module, const char *path, const kn_modu
     if (module == NULL || path == NULL)
         return kn_fail_argument_null("module_load", module == NULL ? "module" : "path");
     kn_tensor_file *file;
-    KN_TRY(kn_load_safetensors(&file, path));
+    KN_TRY(kn_status_of(file = kn_load_safetensors(path)));
     kn_status status = get_module(file, module, params, path);
     kn_tensor_file_free(file);
     return status;
@@ -183,7 +183,7 @@ kn_status kn_optim_load(kn_optim *optim, const char *path)
     if (optim == NULL || path == NULL)
         return kn_fail_argument_null("optim_load", optim == NULL ? "optim" : "path");
     kn_tensor_file *file;
-    KN_TRY(kn_load_safetensors(&file, path));
+    KN_TRY(kn_status_of(file = kn_load_safetensors(path)));
     kn_status status = kn_checkpoint_get_optim(file, "", optim, path);
     kn_tensor_file_free(file);
     return status;

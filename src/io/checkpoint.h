@@ -4,7 +4,7 @@
 #define KN_IO_CHECKPOINT_H
 
 #include <koine/io.h>
-#include <koine/nn.h>
+#include <koine/module.h>
 #include <koine/optim.h>
 
 #include "nn/tensor_list.h"

@@ -19,11 +19,16 @@ kn_status kn_tensor_from_stored(kn_tensor **tensor, const kn_source *source, uin
     return KN_OK;
 }
 
-kn_status kn_return_tensor(kn_tensor **result, kn_tensor *owned)
+kn_tensor *kn_load_tensor(const char *function, const char *path, bool may_be_gzipped,
+                          kn_status (*read)(kn_tensor **tensor, kn_source *source))
 {
-    kn_tensor *adopted = kn_scope_adopt(owned);
-    if (!adopted)
-        return kn_error_status();
-    *result = adopted;
-    return KN_OK;
+    kn_source *source = NULL;
+    kn_tensor *tensor = NULL;
+    if (!path)
+        return kn_fail_argument_null(function, "path"), kn_error_make_sticky();
+    if (kn_source_open(&source, path, may_be_gzipped) != KN_OK)
+        return kn_error_make_sticky();
+    kn_status status = read(&tensor, source);
+    kn_source_close(source);
+    return status == KN_OK ? kn_scope_adopt(tensor) : kn_error_make_sticky();
 }

@@ -11,7 +11,9 @@
 kn_status kn_tensor_from_stored(kn_tensor **tensor, const kn_source *source, uint64_t offset, const void *stored,
                                 kn_element element, bool swap, int ndim, const int64_t *shape);
 
-/* Passes an owned reference to the caller as public functions do: sets *result, or returns the scope's error. */
-kn_status kn_return_tensor(kn_tensor **result, kn_tensor *owned);
+/* A public function that loads one tensor: opens the file, reads it with `read`, which makes an owned reference, and
+ * passes that to the caller's scope. NULL with a sticky error. */
+kn_tensor *kn_load_tensor(const char *function, const char *path, bool may_be_gzipped,
+                          kn_status (*read)(kn_tensor **tensor, kn_source *source));
 
 #endif

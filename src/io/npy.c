@@ -103,17 +103,7 @@ static kn_status read_tensor(kn_tensor **tensor, kn_source *source)
     return status;
 }
 
-kn_status kn_load_npy(kn_tensor **tensor, const char *path)
-{
-    if (!tensor || !path)
-        return kn_fail_argument_null("kn_load_npy", tensor ? "path" : "tensor");
-    kn_source *source = NULL;
-    KN_TRY(kn_source_open(&source, path, false));
-    kn_tensor *owned = NULL;
-    kn_status status = read_tensor(&owned, source);
-    kn_source_close(source);
-    return status == KN_OK ? kn_return_tensor(tensor, owned) : status;
-}
+kn_tensor *kn_load_npy(const char *path) { return kn_load_tensor("kn_load_npy", path, false, read_tensor); }
 
 /* --- writing ---------------------------------------------------------------------------------- */
 

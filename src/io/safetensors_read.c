@@ -99,23 +99,19 @@ static kn_status read_file(kn_tensor_file *file, kn_source *source)
     return status;
 }
 
-kn_status kn_load_safetensors(kn_tensor_file **file, const char *path)
+kn_tensor_file *kn_load_safetensors(const char *path)
 {
-    if (!file || !path)
-        return kn_fail_argument_null("kn_load_safetensors", file ? "path" : "file");
-    kn_tensor_file *loaded = kn_calloc(1, sizeof(*loaded));
-    if (!loaded)
-        return KN_ERR_MEMORY;
     kn_source *source = NULL;
-    kn_status status = kn_source_open(&source, path, false);
+    if (!path)
+        return kn_fail_argument_null("kn_load_safetensors", "path"), NULL;
+    kn_tensor_file *file = kn_tensor_file_new();
+    kn_status status = file ? kn_source_open(&source, path, false) : KN_ERR_MEMORY;
     if (status == KN_OK) {
-        status = read_file(loaded, source);
+        status = read_file(file, source);
         kn_source_close(source);
     }
-    if (status != KN_OK) {
-        kn_tensor_file_free(loaded);
-        return status;
-    }
-    *file = loaded;
-    return KN_OK;
+    if (status == KN_OK)
+        return file;
+    kn_tensor_file_free(file);
+    return NULL;
 }

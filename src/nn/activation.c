@@ -1,5 +1,7 @@
 /* nn/activation.c - activations and flatten: modules without parameters. */
-#include <koine/ops.h>
+#include <koine/norm.h>
+#include <koine/pointwise.h>
+#include <koine/shape.h>
 
 #include "base/error.h"
 #include "nn/module.h"

@@ -1,6 +1,8 @@
 /* nn/affine.c - weight and bias of linear and convolution layers. */
 #include "nn/affine.h"
 
+#include <koine/init.h>
+
 #include <math.h>
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* nn/forward.c - applying a module to tensors. */
 #include <koine/flags.h>
-#include <koine/ops.h>
+#include <koine/pointwise.h>
 #include <stdio.h>
 
 #include "base/error.h"

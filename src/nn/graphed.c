@@ -2,7 +2,7 @@
 #include "nn/graphed.h"
 
 #include <koine/autograd.h>
-#include <koine/ops.h>
+#include <koine/shape.h>
 #include <koine/stream.h>
 
 #include "autograd/tape.h"

@@ -1,7 +1,7 @@
 /* nn/graphed_record.c - captures a module's forward and backward passes, each in a graph. */
 #include <koine/autograd.h>
-#include <koine/ops.h>
 #include <koine/random.h>
+#include <koine/shape.h>
 #include <koine/stream.h>
 
 #include "autograd/tape.h"
@@ -68,7 +68,7 @@ static kn_status fill(kn_graphed *made, kn_parameter_list parameters, kn_tensor 
 {
     KN_TRY(make_lists(made));
     KN_TRY(keep_parameters(made, parameters));
-    KN_TRY(kn_graph_create(&made->forward));
+    KN_TRY(kn_status_of(made->forward = kn_graph_new()));
     return keep_samples(made, samples, num_samples);
 }
 
@@ -197,7 +197,7 @@ static kn_status record_forward(kn_module *module, kn_graphed *graphed, kn_strea
 static kn_status record_backward(kn_graphed *graphed, kn_stream *stream)
 {
     const int count = graphed->num_outputs;
-    KN_TRY(kn_graph_create(&graphed->backward));
+    KN_TRY(kn_status_of(graphed->backward = kn_graph_new()));
     KN_TRY(kn_graph_set_pool(graphed->backward, kn_graph_pool(graphed->forward)));
     {
         KN_SCOPE;

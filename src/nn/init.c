@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include <koine/autograd.h>
+#include <koine/init.h>
 #include <koine/random.h>
 
 #include "base/error.h"

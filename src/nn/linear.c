@@ -1,4 +1,6 @@
 /* nn/linear.c - y = x weight^T + bias. */
+#include <koine/matmul.h>
+
 #include "base/error.h"
 #include "nn/affine.h"
 
@@ -10,7 +12,7 @@ typedef struct linear {
 static kn_tensor *forward(kn_module *module, kn_tensor *x, kn_activation activation)
 {
     linear *self = module->self;
-    return kn_linear_with(x, self->affine.weight, self->affine.bias, &(kn_linear_options){.activation = activation});
+    return kn_linear_with(x, self->affine.weight, self->affine.bias, &(kn_linear_params){.activation = activation});
 }
 
 static void describe(kn_module *module, kn_text *text)

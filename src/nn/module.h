@@ -1,4 +1,4 @@
-/* nn/module.h - the module struct, internal to the nn layer. See koine/nn.h for what modules are. */
+/* nn/module.h - the module struct, internal to the nn layer. See koine/module.h for what modules are. */
 #ifndef KN_NN_MODULE_H
 #define KN_NN_MODULE_H
 

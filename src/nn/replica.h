@@ -1,4 +1,4 @@
-/* nn/replica.h - copies of modules for other devices; replicas are explained in koine/nn.h. */
+/* nn/replica.h - copies of modules for other devices; replicas are explained in koine/module.h. */
 #ifndef KN_NN_REPLICA_H
 #define KN_NN_REPLICA_H
 

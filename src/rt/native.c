@@ -58,11 +58,11 @@ static kn_status check_queue(kn_device *device, cl_command_queue queue)
     return KN_OK;
 }
 
-kn_status kn_stream_from_native(kn_stream **stream, kn_device *device, void *queue)
+kn_stream *kn_stream_from_native(kn_device *device, void *queue)
 {
-    if (!stream || !device || !queue)
-        return kn_fail_argument_null("kn_stream_from_native", !stream ? "stream" : !device ? "device" : "queue");
-    KN_TRY(kn_device_ensure_open(device));
-    KN_TRY(check_queue(device, queue));
-    return kn_stream_adopt_queue(stream, device, queue);
+    if (!device || !queue)
+        return kn_fail_argument_null("kn_stream_from_native", device ? "queue" : "device"), NULL;
+    if (kn_device_ensure_open(device) != KN_OK || check_queue(device, queue) != KN_OK)
+        return NULL;
+    return kn_stream_adopt_queue(device, queue);
 }

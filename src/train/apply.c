@@ -1,5 +1,5 @@
 /* train/apply.c - applies the module and the loss to the fields of a batch. */
-#include <koine/functional.h>
+#include <koine/loss.h>
 
 #include "data/loader.h"
 #include "train/trainer.h"

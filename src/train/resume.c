@@ -137,7 +137,7 @@ static kn_status resume_from(kn_trainer *trainer, const char *path, bool *resume
     bool is_there;
     kn_status status = kn_file_look_up(path, &is_there);
     if (status == KN_OK && is_there)
-        status = kn_load_safetensors(&file, path);
+        status = kn_status_of(file = kn_load_safetensors(path));
     if (status == KN_OK && is_there)
         status = take_over(trainer, file, path);
     kn_tensor_file_free(file);

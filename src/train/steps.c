@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include <koine/autograd.h>
-#include <koine/ops.h>
+#include <koine/tensor.h>
 
 #include "base/memory.h"
 #include "base/text.h"

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include <koine/functional.h>
+#include <koine/tensor.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -112,22 +112,14 @@ static kn_status set_up(kn_trainer *trainer, const kn_trainer_params *params)
 
 kn_trainer_params kn_trainer_params_init(void) { return (kn_trainer_params){KN_TRAINER_DEFAULTS}; }
 
-kn_status kn_trainer_new_with(kn_trainer **trainer, const kn_trainer_params *params)
+kn_trainer *kn_trainer_new_with(const kn_trainer_params *params)
 {
     params = params ? params : &(kn_trainer_params){KN_TRAINER_DEFAULTS};
-    if (trainer == NULL)
-        return kn_fail_argument_null("trainer_new", "trainer");
-    KN_TRY(check_params(params));
-    kn_trainer *made = kn_calloc(1, sizeof *made);
-    if (made == NULL)
-        return KN_ERR_MEMORY;
-    kn_status status = set_up(made, params);
-    if (status != KN_OK) {
-        kn_trainer_free(made);
-        return status;
-    }
-    *trainer = made;
-    return KN_OK;
+    kn_trainer *trainer = check_params(params) == KN_OK ? kn_calloc(1, sizeof *trainer) : NULL;
+    if (trainer != NULL && set_up(trainer, params) == KN_OK)
+        return trainer;
+    kn_trainer_free(trainer);
+    return kn_error_make_sticky();
 }
 
 void kn_trainer_free(kn_trainer *trainer)

@@ -60,8 +60,8 @@ static const kn_function swish = {
 static swish_kernels make_swish(const char *options)
 {
     swish_kernels kernels = {NULL, NULL};
-    CHECK_OK(kn_kernel_new(&kernels.forward, swish_source, "forward", options));
-    CHECK_OK(kn_kernel_new(&kernels.backward, swish_source, "backward", options));
+    CHECK_NEW(kernels.forward = kn_kernel_new(swish_source, "forward", options));
+    CHECK_NEW(kernels.backward = kn_kernel_new(swish_source, "backward", options));
     return kernels;
 }
 

@@ -78,7 +78,7 @@ TENSOR_TEST(test_wrong_gradient)
     kn_error_clear();
     assert_int_equal(kn_gradcheck(cube, &none, &x, 1, NULL), KN_ERR_NUMERIC);
     kn_error_clear();
-    kn_gradcheck_options loose = {.rtol = 0.1};
+    kn_gradcheck_params loose = {.rtol = 0.1};
     CHECK_OK(kn_gradcheck(cube, &slightly_off, &x, 1, &loose));
     CHECK_VALUES(x, 0.5, -1, 2);
 }

@@ -65,8 +65,8 @@ static void test_gets_pinned_batches(void **state)
                                    .device = devices[1],
                                    .collate = help,
                                    .collate_user = &h};
-        kn_loader *loader = NULL;
-        assert_ok(kn_loader_new_with(&loader, dataset, &params));
+        kn_loader *loader = kn_loader_new_with(dataset, &params);
+        assert_new(loader);
         for (int epoch = 0; epoch < 3; epoch++)
             assert_epoch(loader, &params, 103, epoch);
         assert_int_equal(h.wrong, 0);
@@ -93,9 +93,9 @@ static void test_returns_what_it_likes(void **state)
     need_device();
     counted data;
     kn_dataset *dataset = counted_dataset(&data, 40);
-    kn_loader *loader = NULL;
-    assert_ok(
-        kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = 2, .device = devices[1], .collate = scale));
+    kn_loader *loader =
+        kn_loader_new(dataset, .batch_size = SIZE, .num_workers = 2, .device = devices[1], .collate = scale);
+    assert_new(loader);
     assert_ok(kn_loader_start(loader, 0));
     for (int b = 0; b < 10; b++) {
         KN_SCOPE;
@@ -132,8 +132,8 @@ static void test_host_batches_are_the_callers(void **state)
             kn_loader *loader = NULL;
             kn_tensor *inputs[25], *targets[25];
             int calls = 0;
-            assert_ok(kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = workers, .device = devices[0],
-                                    .pin_memory = pin, .collate = leave_alone, .collate_user = &calls));
+            assert_new(loader = kn_loader_new(dataset, .batch_size = SIZE, .num_workers = workers, .device = devices[0],
+                                              .pin_memory = pin, .collate = leave_alone, .collate_user = &calls));
             assert_ok(kn_loader_start(loader, 0));
             for (int i = 0; i < 25; i++) {
                 assert_ok(next_pair(loader, &inputs[i], &targets[i]));
@@ -157,9 +157,9 @@ static void assert_one_spoiled(helper h, int workers, const char *message, kn_st
 {
     counted data;
     kn_dataset *dataset = counted_dataset(&data, 10 * SIZE);
-    kn_loader *loader = NULL;
-    assert_ok(kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = workers, .device = devices[1],
-                            .collate = help, .collate_user = &h));
+    kn_loader *loader = kn_loader_new(dataset, .batch_size = SIZE, .num_workers = workers, .device = devices[1],
+                                      .collate = help, .collate_user = &h);
+    assert_new(loader);
     assert_ok(kn_loader_start(loader, 0));
     int failed = 0;
     for (int64_t b = 0; b < 10; b++) {
@@ -209,8 +209,8 @@ static void test_the_callers_stream_stays(void **state)
     kn_loader *loader = NULL;
     kn_tensor *input, *target;
     kn_stream *stream = kn_stream_current(devices[1]);
-    assert_ok(
-        kn_loader_new(&loader, dataset, .batch_size = SIZE, .device = devices[1], .collate = help, .collate_user = &h));
+    assert_new(
+        loader = kn_loader_new(dataset, .batch_size = SIZE, .device = devices[1], .collate = help, .collate_user = &h));
     assert_ok(kn_loader_start(loader, 0));
     assert_fails(next_pair(loader, &input, &target), KN_ERR_FORMAT, "batch 0 of 2");
     assert_ptr_equal(kn_stream_current(devices[1]), stream);
@@ -235,8 +235,8 @@ static void test_late_copies(void **state)
         kn_dataset *dataset = counted_dataset(&data, 20 * SIZE);
         kn_loader *loader = NULL;
         kn_tensor *inputs[20], *targets[20];
-        assert_ok(kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = workers, .device = devices[1],
-                                .collate = help, .collate_user = &h));
+        assert_new(loader = kn_loader_new(dataset, .batch_size = SIZE, .num_workers = workers, .device = devices[1],
+                                          .collate = help, .collate_user = &h));
         for (int epoch = 0; epoch < 2; epoch++) { /* the first is abandoned */
             assert_ok(kn_loader_start(loader, epoch));
             for (int i = 0; i < (epoch ? 20 : 7); i++)
@@ -268,9 +268,9 @@ static void test_freed_with_copies_under_way(void **state)
         counted data;
         helper h = {.bad = -1, .busy = true, .pinned = true};
         kn_dataset *dataset = counted_dataset(&data, 40);
-        kn_loader *loader = NULL;
-        assert_ok(kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = round % 3, .device = devices[1],
-                                .collate = help, .collate_user = &h));
+        kn_loader *loader = kn_loader_new(dataset, .batch_size = SIZE, .num_workers = round % 3, .device = devices[1],
+                                          .collate = help, .collate_user = &h);
+        assert_new(loader);
         assert_ok(kn_loader_start(loader, 0));
         for (int i = 0; i < round; i++) {
             KN_SCOPE;
@@ -292,9 +292,9 @@ static void test_freed_where_waits_are_forbidden(void **state)
         counted data;
         helper h = {.bad = -1, .busy = true, .pinned = true};
         kn_dataset *dataset = counted_dataset(&data, 40);
-        kn_loader *loader = NULL;
-        assert_ok(kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = workers, .device = devices[1],
-                                .collate = help, .collate_user = &h));
+        kn_loader *loader = kn_loader_new(dataset, .batch_size = SIZE, .num_workers = workers, .device = devices[1],
+                                          .collate = help, .collate_user = &h);
+        assert_new(loader);
         assert_ok(kn_loader_start(loader, 0));
         kn_tensor *input = NULL, *target = NULL;
         assert_ok(next_pair(loader, &input, &target));

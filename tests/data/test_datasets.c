@@ -32,8 +32,8 @@ static void test_tensor_dataset(void **state)
     const float values[] = {1, 2, 3, 4, 5, 6};
     kn_tensor *inputs = host_tensor(KN_F32, values, 2, (const int64_t[]){3, 2});
     kn_tensor *targets = host_tensor(KN_I64, (const int64_t[]){7, 8, 9}, 1, (const int64_t[]){3});
-    kn_dataset *dataset = NULL;
-    assert_ok(kn_tensor_dataset(&dataset, inputs, targets));
+    kn_dataset *dataset = kn_tensor_dataset(inputs, targets);
+    assert_new(dataset);
     kn_release(inputs); /* the dataset keeps them */
     kn_release(targets);
     assert_int_equal(kn_dataset_length(dataset), 3);
@@ -58,8 +58,8 @@ static void test_tensor_dataset_of_a_view(void **state)
     kn_tensor *base = host_tensor(KN_U8, "abcdef", 2, (const int64_t[]){2, 3}), *view;
     assert_ok(kn_tensor_view(&view, base, 2, (const int64_t[]){3, 2}, (const int64_t[]){1, 3}, 0));
     kn_tensor *targets = host_tensor(KN_U8, "xyz", 1, (const int64_t[]){3});
-    kn_dataset *dataset = NULL;
-    assert_ok(kn_tensor_dataset(&dataset, view, targets));
+    kn_dataset *dataset = kn_tensor_dataset(view, targets);
+    assert_new(dataset);
     char input[2], target;
     assert_ok(kn_dataset_get(dataset, 2, (void *[]){input, &target}));
     assert_memory_equal(input, "cf", 2);
@@ -77,15 +77,14 @@ static void test_tensor_dataset_errors(void **state)
     kn_tensor *two = host_tensor(KN_U8, "ab", 1, (const int64_t[]){2}),
               *three = host_tensor(KN_U8, "abc", 1, (const int64_t[]){3});
     kn_tensor *scalar = host_tensor(KN_U8, "a", 0, NULL);
-    assert_fails(kn_tensor_dataset(&dataset, two, three), KN_ERR_SHAPE,
+    assert_fails(kn_status_of(dataset = kn_tensor_dataset(two, three)), KN_ERR_SHAPE,
                  "tensors 0 (uint8 [2] on host) and 1 (uint8 [3] on host)");
-    assert_fails(kn_tensor_dataset(&dataset, scalar, scalar), KN_ERR_SHAPE, "same size in dimension 0");
-    assert_fails(kn_tensor_dataset(&dataset, NULL, two), KN_ERR_ARGUMENT, "tensors[0]");
-    assert_fails(kn_tensor_dataset(&dataset, two, NULL), KN_ERR_ARGUMENT, "tensors[1]");
-    assert_fails(kn_tensor_dataset(NULL, two, two), KN_ERR_ARGUMENT, "dataset");
+    assert_fails(kn_status_of(dataset = kn_tensor_dataset(scalar, scalar)), KN_ERR_SHAPE, "same size in dimension 0");
+    assert_fails(kn_status_of(dataset = kn_tensor_dataset(NULL, two)), KN_ERR_ARGUMENT, "tensors[0]");
+    assert_fails(kn_status_of(dataset = kn_tensor_dataset(two, NULL)), KN_ERR_ARGUMENT, "tensors[1]");
     if (kn_is_available()) {
         kn_tensor *moved = kn_zeros_with(1, (const int64_t[]){2}, &(kn_tensor_options){.dtype = KN_F32});
-        assert_fails(kn_tensor_dataset(&dataset, moved, two), KN_ERR_DEVICE, "tensor 0 is on");
+        assert_fails(kn_status_of(dataset = kn_tensor_dataset(moved, two)), KN_ERR_DEVICE, "tensor 0 is on");
         kn_release(moved);
     }
     kn_release(scalar);
@@ -164,8 +163,8 @@ static void test_mnist_dataset(void **state)
     directory_of_files(directory);
     write_idx("train-images-idx3-ubyte.gz", true, 8, 3, (const uint32_t[]){2, 1, 3}, "\0\1\xff\x80\2\3", 6);
     write_idx("train-labels-idx1-ubyte", false, 8, 1, (const uint32_t[]){2}, "\7\1", 2);
-    kn_dataset *dataset = NULL;
-    assert_ok(kn_mnist_dataset(&dataset, directory, true));
+    kn_dataset *dataset = kn_mnist_dataset(directory, true);
+    assert_new(dataset);
     assert_int_equal(kn_dataset_length(dataset), 2);
     const kn_field *field = kn_dataset_field(dataset, 0);
     assert_int_equal(field->ndim, 3);
@@ -180,10 +179,10 @@ static void test_mnist_dataset(void **state)
     kn_dataset_free(dataset);
     /* The test files are missing: the error names them and where to get them. */
     assert_fails(
-        kn_mnist_dataset(&dataset, directory, false), KN_ERR_IO,
+        kn_status_of(dataset = kn_mnist_dataset(directory, false)), KN_ERR_IO,
         "t10k-images-idx3-ubyte', with or without .gz: install Debian's package dataset-fashion-mnist (apt-get "
         "install dataset-fashion-mnist) or pass --data DIR");
-    assert_fails(kn_mnist_dataset(&dataset, NULL, true), KN_ERR_ARGUMENT, "directory");
+    assert_fails(kn_status_of(dataset = kn_mnist_dataset(NULL, true)), KN_ERR_ARGUMENT, "directory");
 }
 
 static void test_mnist_bad_files(void **state)
@@ -194,16 +193,17 @@ static void test_mnist_bad_files(void **state)
     kn_dataset *dataset = NULL;
     write_idx("t10k-images-idx3-ubyte", false, 8, 3, (const uint32_t[]){2, 1, 1}, "ab", 2);
     write_idx("t10k-labels-idx1-ubyte", false, 8, 1, (const uint32_t[]){3}, "abc", 3);
-    assert_fails(kn_mnist_dataset(&dataset, directory, false), KN_ERR_FORMAT,
+    assert_fails(kn_status_of(dataset = kn_mnist_dataset(directory, false)), KN_ERR_FORMAT,
                  "the t10k files hold 2 images but 3 labels");
     write_idx("t10k-labels-idx1-ubyte", false, 8, 2, (const uint32_t[]){2, 1}, "ab", 2);
-    assert_fails(kn_mnist_dataset(&dataset, directory, false), KN_ERR_FORMAT,
+    assert_fails(kn_status_of(dataset = kn_mnist_dataset(directory, false)), KN_ERR_FORMAT,
                  "expected uint8 of 1 dimension, found uint8 [2, 1]");
     write_idx("t10k-labels-idx1-ubyte", false, 0x0b, 1, (const uint32_t[]){1}, "ab", 2);
-    assert_fails(kn_mnist_dataset(&dataset, directory, false), KN_ERR_FORMAT,
+    assert_fails(kn_status_of(dataset = kn_mnist_dataset(directory, false)), KN_ERR_FORMAT,
                  "expected uint8 of 1 dimension, found int32 [1]");
     write_bytes(temporary("t10k-labels-idx1-ubyte"), "", 0);
-    assert_fails(kn_mnist_dataset(&dataset, directory, false), KN_ERR_FORMAT, "t10k-labels-idx1-ubyte', at byte 0");
+    assert_fails(kn_status_of(dataset = kn_mnist_dataset(directory, false)), KN_ERR_FORMAT,
+                 "t10k-labels-idx1-ubyte', at byte 0");
 }
 
 /* --- the real data --------------------------------------------------------------------------- */
@@ -247,14 +247,14 @@ static void test_fashion_mnist(void **state)
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         char path[256], digest[65];
         snprintf(path, sizeof(path), "%s/%s", FASHION_MNIST, files[i].name);
-        kn_tensor *tensor = NULL;
-        assert_ok(kn_load_idx(&tensor, path));
+        kn_tensor *tensor = kn_load_idx(path);
+        assert_new(tensor);
         sha256_of(digest, tensor);
         assert_string_equal(digest, files[i].digest);
         kn_release(tensor);
     }
-    kn_dataset *dataset = NULL;
-    assert_ok(kn_mnist_dataset(&dataset, FASHION_MNIST, false));
+    kn_dataset *dataset = kn_mnist_dataset(FASHION_MNIST, false);
+    assert_new(dataset);
     assert_int_equal(kn_dataset_length(dataset), 10000);
     assert_int_equal(kn_field_bytes(kn_dataset_field(dataset, 0)), 28 * 28 * 4);
     kn_dataset_free(dataset);
@@ -310,8 +310,8 @@ static void test_transform_dataset(void **state)
     kn_field plain = {.dtype = KN_F32};
     kn_dataset *base = kn_dataset_new(&functions, &length, (kn_field[]){plain, plain}, 2), *once = NULL, *twice = NULL;
     destroyed = 0;
-    assert_ok(kn_transform_dataset(&once, base, add_one, &inner));
-    assert_ok(kn_transform_dataset(&twice, once, add_one, &outer));
+    assert_new(once = kn_transform_dataset(base, add_one, &inner));
+    assert_new(twice = kn_transform_dataset(once, add_one, &outer));
     float input = 0, target = 0;
     assert_ok(kn_dataset_get(twice, 3, (void *[]){&input, &target}));
     assert_true(input == 5 && target == 3);
@@ -326,9 +326,9 @@ static void test_transform_dataset(void **state)
     kn_dataset_free(twice);
     assert_int_equal(destroyed, 1);
     base = kn_dataset_new(&functions, &length, (kn_field[]){plain, plain}, 2);
-    assert_fails(kn_transform_dataset(&once, base, NULL, NULL), KN_ERR_ARGUMENT, "transform");
+    assert_fails(kn_status_of(once = kn_transform_dataset(base, NULL, NULL)), KN_ERR_ARGUMENT, "transform");
     assert_int_equal(destroyed, 2); /* ownership passes on failure too */
-    assert_fails(kn_transform_dataset(&once, NULL, add_one, NULL), KN_ERR_ARGUMENT, "base");
+    assert_fails(kn_status_of(once = kn_transform_dataset(NULL, add_one, NULL)), KN_ERR_ARGUMENT, "base");
 }
 
 /* --- order ------------------------------------------------------------------------------------ */

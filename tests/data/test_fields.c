@@ -86,9 +86,9 @@ TENSOR_TEST(every_field_keeps_its_dtype_and_shape)
         for (int workers = 0; workers <= 3; workers += 3) {
             sentences data;
             kn_dataset *dataset = sentences_dataset(&data);
-            kn_loader *loader = NULL;
-            CHECK_OK(
-                kn_loader_new(&loader, dataset, .batch_size = BATCH, .num_workers = workers, .device = devices[d]));
+            kn_loader *loader =
+                kn_loader_new(dataset, .batch_size = BATCH, .num_workers = workers, .device = devices[d]);
+            CHECK_NEW(loader);
             for (int epoch = 0; epoch < 3; epoch++) {
                 int64_t first = 0;
                 KN_FOR_BATCHES (batch, loader, epoch) {
@@ -150,8 +150,8 @@ TENSOR_TEST(a_field_that_is_not_there)
 {
     sentences data;
     kn_dataset *dataset = sentences_dataset(&data);
-    kn_loader *loader = NULL;
-    CHECK_OK(kn_loader_new(&loader, dataset, .batch_size = BATCH));
+    kn_loader *loader = kn_loader_new(dataset, .batch_size = BATCH);
+    CHECK_NEW(loader);
     KN_FOR_BATCHES (batch, loader, 0) {
         assert_null(kn_batch_field(batch, "label"));
         CHECK_ERROR(KN_ERR_ARGUMENT, "no field \"label\"", "it has \"tokens\", \"mask\", \"length\", \"target\"");
@@ -173,14 +173,14 @@ static kn_tensor *on_host(int64_t length, kn_dtype dtype)
 TENSOR_TEST(tensors_as_fields)
 {
     kn_dataset *one = NULL, *three = NULL;
-    CHECK_OK(kn_tensor_dataset(&one, on_host(4, KN_F32)));
+    CHECK_NEW(one = kn_tensor_dataset(on_host(4, KN_F32)));
     assert_int_equal(kn_dataset_field_count(one), 1);
-    CHECK_OK(kn_tensor_dataset_of(&three, KN_TENSORS(on_host(4, KN_F32), on_host(4, KN_U8), on_host(4, KN_I64)),
-                                  KN_NAMES("input", "mask", "target")));
+    CHECK_NEW(three = kn_tensor_dataset_of(KN_TENSORS(on_host(4, KN_F32), on_host(4, KN_U8), on_host(4, KN_I64)),
+                                           KN_NAMES("input", "mask", "target")));
     assert_int_equal(kn_dataset_find_field(three, "target"), 2);
     assert_int_equal(kn_dataset_field(three, 1)->dtype, KN_U8);
-    kn_loader *loader = NULL;
-    CHECK_OK(kn_loader_new(&loader, one, .batch_size = 3));
+    kn_loader *loader = kn_loader_new(one, .batch_size = 3);
+    CHECK_NEW(loader);
     int64_t samples = 0;
     KN_FOR_BATCHES (batch, loader, 0) {
         assert_null(batch->target);
@@ -197,17 +197,20 @@ TENSOR_TEST(tensors_that_do_not_fit_together)
 {
     kn_dataset *dataset = NULL;
     kn_tensor *four = on_host(4, KN_F32), *five = on_host(5, KN_F32);
-    assert_int_equal(kn_tensor_dataset(&dataset, four, four, five), KN_ERR_SHAPE);
+    assert_int_equal(kn_status_of(dataset = kn_tensor_dataset(four, four, five)), KN_ERR_SHAPE);
     CHECK_ERROR(KN_ERR_SHAPE, "tensors 0 (float32 [4, 2]", "and 2 (float32 [5, 2]", "same size in dimension 0");
-    assert_int_equal(kn_tensor_dataset_of(&dataset, KN_TENSORS(four, four), KN_NAMES("input")), KN_ERR_ARGUMENT);
+    assert_int_equal(kn_status_of(dataset = kn_tensor_dataset_of(KN_TENSORS(four, four), KN_NAMES("input"))),
+                     KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "fewer names than the 2 tensors");
-    assert_int_equal(kn_tensor_dataset_of(&dataset, KN_TENSORS(four), KN_NAMES("input", "mask")), KN_ERR_ARGUMENT);
+    assert_int_equal(kn_status_of(dataset = kn_tensor_dataset_of(KN_TENSORS(four), KN_NAMES("input", "mask"))),
+                     KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "more names than the 1 tensors");
-    assert_int_equal(kn_tensor_dataset_of(&dataset, KN_TENSORS(four, four), KN_NAMES("a", "a")), KN_ERR_ARGUMENT);
+    assert_int_equal(kn_status_of(dataset = kn_tensor_dataset_of(KN_TENSORS(four, four), KN_NAMES("a", "a"))),
+                     KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "both called \"a\"");
-    assert_int_equal(kn_tensor_dataset_of(&dataset, NULL, 0, NULL), KN_ERR_ARGUMENT);
+    assert_int_equal(kn_status_of(dataset = kn_tensor_dataset_of(NULL, 0, NULL)), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "tensors");
-    assert_int_equal(kn_tensor_dataset_of(&dataset, KN_TENSORS(four), NULL) || dataset == NULL, 0);
+    assert_int_equal(kn_status_of(dataset = kn_tensor_dataset_of(KN_TENSORS(four), NULL)) || dataset == NULL, 0);
     kn_dataset_free(dataset);
 }
 
@@ -225,8 +228,8 @@ static kn_status double_it(void *value, const kn_field *field, uint64_t random, 
 TENSOR_TEST(a_transform_of_one_field)
 {
     sentences data;
-    kn_dataset *dataset = NULL;
-    CHECK_OK(kn_transform_dataset(&dataset, sentences_dataset(&data), double_it, NULL, .fields = KN_NAMES("target")));
+    kn_dataset *dataset = kn_transform_dataset(sentences_dataset(&data), double_it, NULL, .fields = KN_NAMES("target"));
+    CHECK_NEW(dataset);
     int32_t tokens[3];
     bool mask[3];
     uint8_t length;
@@ -235,15 +238,15 @@ TENSOR_TEST(a_transform_of_one_field)
     assert_true(target == 7 && tokens[1] == 8);
     assert_string_equal(kn_dataset_field(dataset, 1)->name, "mask");
     kn_dataset_free(dataset);
-    CHECK_OK(kn_transform_dataset(&dataset, sentences_dataset(&data), double_it, NULL)); /* the first field */
+    CHECK_NEW(dataset = kn_transform_dataset(sentences_dataset(&data), double_it, NULL)); /* the first field */
     assert_int_equal(kn_dataset_get(dataset, 7, (void *[]){tokens, mask, &length, &target}), KN_ERR_DTYPE);
     CHECK_ERROR(KN_ERR_DTYPE, "the field \"tokens\"");
     assert_int_equal(kn_dataset_get(dataset, 7, (void *[]){tokens, NULL, &length, &target}), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "mask");
     kn_dataset_free(dataset);
-    assert_int_equal(
-        kn_transform_dataset(&dataset, sentences_dataset(&data), double_it, NULL, .fields = KN_NAMES("mask", "label")),
-        KN_ERR_ARGUMENT);
+    assert_int_equal(kn_status_of(dataset = kn_transform_dataset(sentences_dataset(&data), double_it, NULL,
+                                                                 .fields = KN_NAMES("mask", "label"))),
+                     KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "no field \"label\"", "\"length\"");
 }
 
@@ -260,8 +263,8 @@ TENSOR_TEST(fields_that_are_transformed_together)
     sentences data;
     kn_dataset *dataset = NULL;
     uint64_t seen[2] = {0};
-    CHECK_OK(kn_transform_dataset(&dataset, sentences_dataset(&data), note_random, seen,
-                                  .fields = KN_NAMES("mask", "tokens")));
+    CHECK_NEW(dataset = kn_transform_dataset(sentences_dataset(&data), note_random, seen,
+                                             .fields = KN_NAMES("mask", "tokens")));
     int32_t tokens[3];
     bool mask[3];
     uint8_t length;
@@ -285,8 +288,8 @@ TENSOR_TEST(a_collate_function_gets_all_fields)
 {
     sentences data;
     kn_dataset *dataset = sentences_dataset(&data);
-    kn_loader *loader = NULL;
-    CHECK_OK(kn_loader_new(&loader, dataset, .batch_size = BATCH, .num_workers = 2, .collate = mask_tokens));
+    kn_loader *loader = kn_loader_new(dataset, .batch_size = BATCH, .num_workers = 2, .collate = mask_tokens);
+    CHECK_NEW(loader);
     KN_FOR_BATCHES (batch, loader, 0) {
         CHECK_DTYPE(batch->fields[0], KN_F32);
         CHECK_DTYPE(batch->fields[2], KN_U8);
@@ -308,7 +311,7 @@ typedef struct loop {
 static void loop_make(loop *l, int workers)
 {
     l->dataset = sentences_dataset(&l->data);
-    CHECK_OK(kn_loader_new(&l->loader, l->dataset, .batch_size = BATCH, .num_workers = workers));
+    CHECK_NEW(l->loader = kn_loader_new(l->dataset, .batch_size = BATCH, .num_workers = workers));
 }
 
 static void loop_free(loop *l)

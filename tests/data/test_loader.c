@@ -31,8 +31,8 @@ static void test_epochs(void **state)
                                            .prefetch_factor = workers[w][1],
                                            .seed = 5,
                                            .device = devices[d]};
-                kn_loader *loader = NULL;
-                assert_ok(kn_loader_new_with(&loader, dataset, &params));
+                kn_loader *loader = kn_loader_new_with(dataset, &params);
+                assert_new(loader);
                 for (int64_t epoch = 0; epoch < 3; epoch++)
                     assert_epoch(loader, &params, cases[c].length, epoch);
                 kn_loader_free(loader);
@@ -45,8 +45,8 @@ static void test_defaults(void **state)
     (void)state;
     counted data;
     kn_dataset *dataset = counted_dataset(&data, 3);
-    kn_loader *loader = NULL;
-    assert_ok(kn_loader_new(&loader, dataset, .device = kn_device_host()));
+    kn_loader *loader = kn_loader_new(dataset, .device = kn_device_host());
+    assert_new(loader);
     assert_int_equal(kn_loader_batches(loader), 3);
     assert_epoch(loader, &(kn_loader_params){.batch_size = 1, .device = kn_device_host()}, 3, 0);
     kn_loader_free(loader);
@@ -64,7 +64,7 @@ static void test_batches_outlive_the_loader(void **state)
         kn_dataset *dataset = counted_dataset(&data, BATCHES * SIZE);
         kn_loader *loader = NULL;
         kn_tensor *inputs[BATCHES], *targets[BATCHES];
-        assert_ok(kn_loader_new(&loader, dataset, .batch_size = SIZE, .num_workers = 2, .device = devices[d]));
+        assert_new(loader = kn_loader_new(dataset, .batch_size = SIZE, .num_workers = 2, .device = devices[d]));
         assert_ok(kn_loader_start(loader, 0));
         for (int i = 0; i < BATCHES; i++)
             assert_ok(next_pair(loader, &inputs[i], &targets[i]));
@@ -90,9 +90,9 @@ static void test_other_stream(void **state)
     kn_dataset *dataset = counted_dataset(&data, 800);
     kn_stream *stream = NULL, *before = kn_stream_current(devices[1]);
     kn_loader *loader = NULL;
-    assert_ok(kn_stream_create(&stream, devices[1]));
+    assert_new(stream = kn_stream_new(devices[1]));
     assert_ok(kn_stream_set_current(stream));
-    assert_ok(kn_loader_new(&loader, dataset, .batch_size = 8, .num_workers = 2, .device = devices[1]));
+    assert_new(loader = kn_loader_new(dataset, .batch_size = 8, .num_workers = 2, .device = devices[1]));
     kn_tensor *copies[100];
     for (int epoch = 0; epoch < 3; epoch++) {
         assert_ok(kn_loader_start(loader, epoch));
@@ -114,7 +114,7 @@ static void test_other_stream(void **state)
     kn_loader_free(loader);
     kn_dataset_free(dataset);
     assert_ok(kn_stream_set_current(before));
-    assert_ok(kn_stream_destroy(stream));
+    assert_ok(kn_stream_free(stream));
 }
 
 /* Memory does not grow from epoch to epoch. */
@@ -125,8 +125,8 @@ static void test_no_growth(void **state)
         skip();
     counted data;
     kn_dataset *dataset = counted_dataset(&data, 200);
-    kn_loader *loader = NULL;
-    assert_ok(kn_loader_new(&loader, dataset, .batch_size = 8, .num_workers = 2, .device = devices[1]));
+    kn_loader *loader = kn_loader_new(dataset, .batch_size = 8, .num_workers = 2, .device = devices[1]);
+    assert_new(loader);
     uint64_t allocated = kn_memory_allocated(devices[1]), reserved = 0;
     for (int epoch = 0; epoch < 40; epoch++) {
         assert_ok(kn_loader_start(loader, epoch));
@@ -159,9 +159,9 @@ static void first_values(float *values, int num_workers, uint64_t seed, int64_t 
     counted data;
     kn_dataset *dataset = NULL;
     kn_loader *loader = NULL;
-    assert_ok(kn_transform_dataset(&dataset, counted_dataset(&data, 100), write_random, NULL));
-    assert_ok(kn_loader_new(&loader, dataset, .batch_size = 10, .shuffle = true, .seed = seed,
-                            .num_workers = num_workers, .device = kn_device_host()));
+    assert_new(dataset = kn_transform_dataset(counted_dataset(&data, 100), write_random, NULL));
+    assert_new(loader = kn_loader_new(dataset, .batch_size = 10, .shuffle = true, .seed = seed,
+                                      .num_workers = num_workers, .device = kn_device_host()));
     assert_ok(kn_loader_start(loader, epoch));
     for (int i = 0; i < 100; i += 10) {
         KN_SCOPE;

@@ -18,20 +18,19 @@ static void test_bad_parameters(void **state)
     kn_loader *loader = NULL;
     kn_tensor *input, *target;
     kn_device *host = kn_device_host();
-    assert_fails(kn_loader_new(&loader, dataset, .batch_size = 0, .device = host), KN_ERR_ARGUMENT,
+    assert_fails(kn_status_of(loader = kn_loader_new(dataset, .batch_size = 0, .device = host)), KN_ERR_ARGUMENT,
                  "the batch size is 0; it must be at least 1");
-    assert_fails(kn_loader_new(&loader, dataset, .batch_size = -3, .device = host), KN_ERR_ARGUMENT,
+    assert_fails(kn_status_of(loader = kn_loader_new(dataset, .batch_size = -3, .device = host)), KN_ERR_ARGUMENT,
                  "the batch size is -3; it must be at least 1");
-    assert_fails(kn_loader_new(&loader, dataset, .num_workers = -1, .device = host), KN_ERR_ARGUMENT,
+    assert_fails(kn_status_of(loader = kn_loader_new(dataset, .num_workers = -1, .device = host)), KN_ERR_ARGUMENT,
                  "num_workers is -1");
-    assert_fails(kn_loader_new(&loader, dataset, .num_workers = 1000000, .device = host), KN_ERR_ARGUMENT,
+    assert_fails(kn_status_of(loader = kn_loader_new(dataset, .num_workers = 1000000, .device = host)), KN_ERR_ARGUMENT,
                  "num_workers is 1000000");
-    assert_fails(kn_loader_new(&loader, dataset, .num_workers = 1, .prefetch_factor = 0, .device = host),
+    assert_fails(kn_status_of(loader = kn_loader_new(dataset, .num_workers = 1, .prefetch_factor = 0, .device = host)),
                  KN_ERR_ARGUMENT, "prefetch_factor is 0");
-    assert_fails(kn_loader_new(&loader, NULL, .batch_size = 1), KN_ERR_ARGUMENT, "dataset");
-    assert_fails(kn_loader_new(NULL, dataset, .batch_size = 1), KN_ERR_ARGUMENT, "loader");
+    assert_fails(kn_status_of(loader = kn_loader_new(NULL, .batch_size = 1)), KN_ERR_ARGUMENT, "dataset");
     assert_null(loader);
-    assert_ok(kn_loader_new(&loader, dataset, .batch_size = INT64_MAX, .device = host));
+    assert_new(loader = kn_loader_new(dataset, .batch_size = INT64_MAX, .device = host));
     assert_int_equal(kn_loader_batches(loader), 1);
     assert_fails(next_pair(loader, &input, &target), KN_ERR_STATE, "kn_loader_start first");
     assert_fails(kn_loader_start(loader, -1), KN_ERR_ARGUMENT, "the epoch is -1");
@@ -56,8 +55,8 @@ static void test_errors_spoil_one_batch(void **state)
                 kn_loader *loader = NULL;
                 data.bad = 21;
                 data.silent = silent;
-                assert_ok(
-                    kn_loader_new(&loader, dataset, .batch_size = 4, .num_workers = workers, .device = devices[d]));
+                assert_new(loader =
+                               kn_loader_new(dataset, .batch_size = 4, .num_workers = workers, .device = devices[d]));
                 for (int epoch = 0; epoch < 2; epoch++) {
                     assert_ok(kn_loader_start(loader, epoch));
                     for (int64_t batch = 0; batch < 10; batch++) {
@@ -91,7 +90,7 @@ static void test_out_of_memory(void **state)
     kn_loader_params params = {.batch_size = 4, .num_workers = 2, .prefetch_factor = 2, .device = kn_device_host()};
     for (long n = 1; !loader; n++) {
         kn_fail_alloc_after(n, 0);
-        kn_status status = kn_loader_new_with(&loader, dataset, &params);
+        kn_status status = kn_status_of(loader = kn_loader_new_with(dataset, &params));
         kn_fail_alloc_after(0, 0);
         if (status != KN_OK)
             assert_fails(status, KN_ERR_MEMORY, "");
@@ -119,8 +118,8 @@ static void test_start_again_half_way(void **state)
         kn_dataset *dataset = counted_dataset(&data, 500);
         kn_loader_params params = {
             .batch_size = 8, .shuffle = true, .num_workers = 3, .prefetch_factor = 2, .device = devices[d]};
-        kn_loader *loader = NULL;
-        assert_ok(kn_loader_new_with(&loader, dataset, &params));
+        kn_loader *loader = kn_loader_new_with(dataset, &params);
+        assert_new(loader);
         for (int taken = 0; taken < 20; taken++) {
             assert_ok(kn_loader_start(loader, taken));
             for (int i = 0; i < taken; i++) {
@@ -144,7 +143,7 @@ static void test_leaving_does_not_wait(void **state)
     data.nanoseconds = 10000000;
     kn_loader *loader = NULL;
     double start = seconds();
-    assert_ok(kn_loader_new(&loader, dataset, .batch_size = 1000, .num_workers = 2, .device = kn_device_host()));
+    assert_new(loader = kn_loader_new(dataset, .batch_size = 1000, .num_workers = 2, .device = kn_device_host()));
     assert_ok(kn_loader_start(loader, 0));
     nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
     assert_ok(kn_loader_start(loader, 1));
@@ -161,9 +160,9 @@ static void test_prefetch_is_bounded(void **state)
     (void)state;
     counted data;
     kn_dataset *dataset = counted_dataset(&data, 1000);
-    kn_loader *loader = NULL;
-    assert_ok(kn_loader_new(&loader, dataset, .batch_size = 10, .num_workers = 2, .prefetch_factor = 3,
-                            .device = kn_device_host()));
+    kn_loader *loader =
+        kn_loader_new(dataset, .batch_size = 10, .num_workers = 2, .prefetch_factor = 3, .device = kn_device_host());
+    assert_new(loader);
     assert_ok(kn_loader_start(loader, 0));
     for (int i = 0; i < 200 && atomic_load(&data.calls) < 60; i++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);

@@ -82,8 +82,8 @@ TENSOR_TEST(a_graph_refuses_another_device)
 {
     kn_device *const *devices = case_devices(2);
     kn_tensor *x = kn_ones(KN_SHAPE(4)), *y = NULL;
-    kn_graph *graph;
-    CHECK_OK(kn_graph_create(&graph));
+    kn_graph *graph = kn_graph_new();
+    CHECK_NEW(graph);
     CHECK_OK(kn_graph_capture_begin(graph, NULL));
     y = kn_to(x, devices[1]);
     assert_null(y);
@@ -99,7 +99,7 @@ static void *around(void *user)
 {
     int number = *(int *)user, wrong = 0;
     kn_stream *stream = NULL;
-    wrong += kn_stream_create(&stream, kn_device_at(number % 3)) != KN_OK;
+    wrong += (stream = kn_stream_new(kn_device_at(number % 3))) == NULL;
     wrong += kn_stream_set_current(stream) != KN_OK;
     for (int round = 0; round < 25; round++) {
         KN_SCOPE;
@@ -113,7 +113,7 @@ static void *around(void *user)
         free(values);
     }
     wrong += kn_stream_synchronize(stream) != KN_OK;
-    wrong += kn_stream_destroy(stream) != KN_OK;
+    wrong += kn_stream_free(stream) != KN_OK;
     *(int *)user = wrong;
     return NULL;
 }

@@ -95,17 +95,16 @@ TENSOR_TEST(trained_by_names_of_fields)
     kn_trainer *trainer = NULL;
     double before, after, accuracy;
     kn_manual_seed(2);
-    CHECK_OK(
-        kn_tensor_dataset_of(&data,
-                             KN_TENSORS(kn_to(kn_randint(0, 2, KN_SHAPE(13)), host),
-                                        kn_to(kn_randn(KN_SHAPE(13, 2)), host), kn_to(kn_rand(KN_SHAPE(13, 2)), host)),
-                             KN_NAMES("class", "x", "scale")));
-    CHECK_OK(kn_loader_new(&loader, data, .batch_size = 5, .num_workers = 2));
+    CHECK_NEW(data = kn_tensor_dataset_of(KN_TENSORS(kn_to(kn_randint(0, 2, KN_SHAPE(13)), host),
+                                                     kn_to(kn_randn(KN_SHAPE(13, 2)), host),
+                                                     kn_to(kn_rand(KN_SHAPE(13, 2)), host)),
+                                          KN_NAMES("class", "x", "scale")));
+    CHECK_NEW(loader = kn_loader_new(data, .batch_size = 5, .num_workers = 2));
     kn_module *net = kn_nn_sequential(gate_module(2), kn_module_new_many("First", first, .num_inputs = 2));
     kn_module *wrapped = kn_nn_data_parallel(net, .devices = devices, .num_devices = 2);
     kn_optim *optim = kn_optim_adam(kn_module_parameters(wrapped), .lr = 0.1);
-    CHECK_OK(kn_trainer_new(&trainer, .module = wrapped, .optim = optim, .epochs = 5, .quiet = true,
-                            .inputs = KN_NAMES("x", "scale"), .target = "class"));
+    CHECK_NEW(trainer = kn_trainer_new(.module = wrapped, .optim = optim, .epochs = 5, .quiet = true,
+                                       .inputs = KN_NAMES("x", "scale"), .target = "class"));
     CHECK_OK(kn_trainer_evaluate(trainer, loader, &before, &accuracy));
     CHECK_OK(kn_trainer_fit(trainer, loader, loader));
     CHECK_OK(kn_trainer_evaluate(trainer, loader, &after, &accuracy));

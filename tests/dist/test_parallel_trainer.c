@@ -17,8 +17,8 @@ static trainer_case wrapped(uint64_t seed, double lr)
 
 static kn_status fit_into(trainer_case *c, const char *folder, int epochs, bool resume)
 {
-    CHECK_OK(kn_trainer_new(&c->trainer, .module = c->net, .optim = c->optim, .epochs = epochs, .monitor = "val_acc",
-                            .mode = KN_MONITOR_MAX, .output = folder, .resume = resume, .quiet = true));
+    CHECK_NEW(c->trainer = kn_trainer_new(.module = c->net, .optim = c->optim, .epochs = epochs, .monitor = "val_acc",
+                                          .mode = KN_MONITOR_MAX, .output = folder, .resume = resume, .quiet = true));
     return kn_trainer_fit(c->trainer, c->train, c->test);
 }
 
@@ -34,7 +34,7 @@ TENSOR_TEST(the_checkpoint_is_that_of_the_module_within)
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
     CHECK_OK(kn_module_load(plain.net, path));
     assert_true(case_same_weights(kn_data_parallel_inner(c.net), plain.net));
-    CHECK_OK(kn_trainer_new(&plain.trainer, .module = plain.net, .optim = plain.optim, .quiet = true));
+    CHECK_NEW(plain.trainer = kn_trainer_new(.module = plain.net, .optim = plain.optim, .quiet = true));
     CHECK_OK(kn_trainer_evaluate(plain.trainer, plain.test, &alone, &alone_accuracy));
     assert_true(alone_accuracy == accuracy && loss - alone < 1e-5 && alone - loss < 1e-5);
     case_free(&c);
@@ -73,10 +73,10 @@ TENSOR_TEST(a_step_on_two_devices_waits_for_nothing)
     for (int workers = 0; workers <= 2; workers += 2) {
         trainer_case c = wrapped(3, 0.05);
         kn_loader_free(c.train);
-        CHECK_OK(
-            kn_loader_new(&c.train, c.train_data, .batch_size = CASE_BATCH, .shuffle = true, .num_workers = workers));
-        CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 3, .quiet = true,
-                                .log_every = 1, .log_grad_norm = true, .log_histograms = 4));
+        CHECK_NEW(c.train =
+                      kn_loader_new(c.train_data, .batch_size = CASE_BATCH, .shuffle = true, .num_workers = workers));
+        CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 3, .quiet = true,
+                                             .log_every = 1, .log_grad_norm = true, .log_histograms = 4));
         CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL)); /* kernels are compiled */
         uint64_t before = kn_host_wait_count();
         CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));

@@ -124,8 +124,8 @@ static void stored(const char *losses, kn_dtype dtype, double tolerance)
 static void fashion(const char *losses, kn_dtype dtype, double tolerance)
 {
     kn_tensor *images = NULL, *labels = NULL;
-    if (kn_load_idx(&images, FASHION_MNIST "/train-images-idx3-ubyte.gz") != KN_OK ||
-        kn_load_idx(&labels, FASHION_MNIST "/train-labels-idx1-ubyte.gz") != KN_OK) {
+    if ((images = kn_load_idx(FASHION_MNIST "/train-images-idx3-ubyte.gz")) == NULL ||
+        (labels = kn_load_idx(FASHION_MNIST "/train-labels-idx1-ubyte.gz")) == NULL) {
         print_message("skipped: no Fashion-MNIST in " FASHION_MNIST " (Debian package dataset-fashion-mnist): %s\n",
                       kn_error_message());
         kn_release(images);

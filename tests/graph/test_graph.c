@@ -31,7 +31,7 @@ static void compare(make_optim optim, kn_dtype dtype, int steps)
     kn_tensor *loss;
     case_make(&replayed, optim, dtype);
     case_warm_up(&replayed);
-    CHECK_OK(kn_graph_create(&graph));
+    CHECK_NEW(graph = kn_graph_new());
     case_capture(&replayed, graph, &loss);
     for (int i = 0; i < steps; i++) {
         double value;
@@ -92,7 +92,7 @@ static void replays_draw_anew(void **state)
     uint8_t before[KN_RNG_STATE_SIZE], after[KN_RNG_STATE_SIZE];
     kn_graph *graph;
     kn_tensor *x = NULL;
-    CHECK_OK(kn_graph_create(&graph));
+    CHECK_NEW(graph = kn_graph_new());
     CHECK_OK(kn_get_rng_state(kn_device_current(), before));
     {
         KN_GRAPH_CAPTURE(graph, NULL);
@@ -124,8 +124,8 @@ static void memory_is_the_graphs_own(void **state)
     (void)state;
     kn_device *device = kn_device_current();
     kn_tensor *x = kn_full(KN_SHAPE(50000), 3), *y = NULL;
-    kn_graph *graph;
-    CHECK_OK(kn_graph_create(&graph));
+    kn_graph *graph = kn_graph_new();
+    CHECK_NEW(graph);
     assert_null(kn_graph_pool(graph));
     {
         KN_GRAPH_CAPTURE(graph, NULL);
@@ -164,7 +164,7 @@ static void graphs_share_a_pool(void **state)
     kn_graph *graphs[2];
     uint64_t reserved[2];
     for (int g = 0; g < 2; g++) {
-        CHECK_OK(kn_graph_create(&graphs[g]));
+        CHECK_NEW(graphs[g] = kn_graph_new());
         if (g == 1)
             CHECK_OK(kn_graph_set_pool(graphs[1], kn_graph_pool(graphs[0])));
         {
@@ -194,8 +194,8 @@ static void replays_follow_the_current_stream(void **state)
     kn_device *device = kn_device_current();
     kn_stream *side;
     kn_graph *graph;
-    CHECK_OK(kn_stream_create(&side, device));
-    CHECK_OK(kn_graph_create(&graph));
+    CHECK_NEW(side = kn_stream_new(device));
+    CHECK_NEW(graph = kn_graph_new());
     kn_tensor *count = kn_zeros(KN_SHAPE(20000));
     {
         KN_GRAPH_CAPTURE(graph, NULL);
@@ -218,7 +218,7 @@ static void replays_follow_the_current_stream(void **state)
     kn_graph_free(graph);
     kn_release(count);
     CHECK_OK(kn_stream_synchronize(side));
-    CHECK_OK(kn_stream_destroy(side));
+    CHECK_OK(kn_stream_free(side));
 }
 
 /* A capture on a side stream, replayed on it. */
@@ -228,9 +228,9 @@ static void captures_on_a_side_stream(void **state)
     kn_stream *side;
     kn_graph *graph;
     kn_tensor *y = NULL, *x = kn_full(KN_SHAPE(100), 4);
-    CHECK_OK(kn_stream_create(&side, kn_device_current()));
+    CHECK_NEW(side = kn_stream_new(kn_device_current()));
     CHECK_OK(kn_stream_wait_stream(side, kn_stream_default(kn_device_current())));
-    CHECK_OK(kn_graph_create(&graph));
+    CHECK_NEW(graph = kn_graph_new());
     {
         KN_STREAM(side);
         assert_false(kn_is_current_stream_capturing(NULL));
@@ -248,7 +248,7 @@ static void captures_on_a_side_stream(void **state)
     kn_release(y);
     kn_graph_free(graph);
     CHECK_OK(kn_stream_synchronize(side));
-    CHECK_OK(kn_stream_destroy(side));
+    CHECK_OK(kn_stream_free(side));
 }
 
 /* A graphed module inside an eager step: the same losses and parameters as without graphs. */
@@ -389,15 +389,15 @@ static void *replay_alone(void *user)
     kn_stream *stream = NULL;
     kn_graph *graph = NULL;
     kn_device *device = kn_device_current();
-    if (kn_stream_create(&stream, device) == KN_OK && kn_stream_set_current(stream) == KN_OK &&
-        kn_graph_create(&graph) == KN_OK) {
+    if ((stream = kn_stream_new(device)) != NULL && kn_stream_set_current(stream) == KN_OK &&
+        (graph = kn_graph_new()) != NULL) {
         KN_SCOPE;
         count_in_graph(self, kn_zeros(KN_SHAPE(1000)), graph);
     }
     snprintf(self->problem, sizeof self->problem, "%s", kn_error_message());
     kn_graph_free(graph);
     kn_stream_synchronize(stream);
-    kn_stream_destroy(stream);
+    kn_stream_free(stream);
     return NULL;
 }
 
@@ -422,7 +422,7 @@ static void the_dump_names_what_is_recorded(void **state)
     (void)state;
     kn_graph *graph;
     kn_tensor *x = kn_zeros(KN_SHAPE(8));
-    CHECK_OK(kn_graph_create(&graph));
+    CHECK_NEW(graph = kn_graph_new());
     assert_int_equal(kn_graph_command_count(graph), 0);
     {
         KN_GRAPH_CAPTURE(graph, NULL);

@@ -36,7 +36,7 @@ static kn_status capture_and_replay(void *user)
     graph_case *c = user;
     kn_graph *graph = NULL;
     kn_tensor *loss = NULL;
-    bool done = kn_graph_create(&graph) == KN_OK && kn_graph_capture_begin(graph, NULL) == KN_OK;
+    bool done = (graph = kn_graph_new()) != NULL && kn_graph_capture_begin(graph, NULL) == KN_OK;
     if (done) {
         {
             KN_SCOPE;

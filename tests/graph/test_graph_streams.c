@@ -11,8 +11,8 @@
 /* A graph of enough products to keep the device busy for a while. */
 static kn_graph *long_graph(kn_tensor *a, kn_tensor **last)
 {
-    kn_graph *graph;
-    CHECK_OK(kn_graph_create(&graph));
+    kn_graph *graph = kn_graph_new();
+    CHECK_NEW(graph);
     {
         KN_GRAPH_CAPTURE(graph, NULL);
         KN_SCOPE;
@@ -29,7 +29,7 @@ static void a_replay_keeps_its_stream_busy(void **state)
     (void)state;
     kn_stream *side;
     bool done = true;
-    CHECK_OK(kn_stream_create(&side, kn_device_current()));
+    CHECK_NEW(side = kn_stream_new(kn_device_current()));
     {
         KN_STREAM(side);
         kn_tensor *a = kn_zeros(KN_SHAPE(768, 768)), *last = NULL;
@@ -45,7 +45,7 @@ static void a_replay_keeps_its_stream_busy(void **state)
         CHECK_OK(kn_stream_synchronize(side));
         CHECK_OK(kn_graph_replay(graph));
         CHECK_OK(kn_graph_replay(graph));
-        assert_int_equal(kn_stream_destroy(side), KN_ERR_STATE);
+        assert_int_equal(kn_stream_free(side), KN_ERR_STATE);
         CHECK_ERROR(KN_ERR_STATE, "unfinished work");
         CHECK_OK(kn_stream_synchronize(side));
         CHECK_OK(kn_stream_query(side, &done));
@@ -55,7 +55,7 @@ static void a_replay_keeps_its_stream_busy(void **state)
         kn_release(a);
     }
     CHECK_OK(kn_stream_synchronize(side));
-    CHECK_OK(kn_stream_destroy(side));
+    CHECK_OK(kn_stream_free(side));
 }
 
 /* A replay waits for the previous one on another stream, also while that stream is being captured; the capture
@@ -66,9 +66,9 @@ static void a_replay_follows_a_stream_under_capture(void **state)
     kn_stream *side;
     kn_graph *one, *two;
     kn_tensor *count = kn_zeros(KN_SHAPE(3)), *one_each = kn_ones(KN_SHAPE(3)), *y = NULL;
-    CHECK_OK(kn_stream_create(&side, kn_device_current()));
-    CHECK_OK(kn_graph_create(&one));
-    CHECK_OK(kn_graph_create(&two));
+    CHECK_NEW(side = kn_stream_new(kn_device_current()));
+    CHECK_NEW(one = kn_graph_new());
+    CHECK_NEW(two = kn_graph_new());
     {
         KN_GRAPH_CAPTURE(one, NULL);
         KN_SCOPE;
@@ -91,7 +91,7 @@ static void a_replay_follows_a_stream_under_capture(void **state)
     kn_release(one_each);
     kn_release(y);
     CHECK_OK(kn_stream_synchronize(side));
-    CHECK_OK(kn_stream_destroy(side));
+    CHECK_OK(kn_stream_free(side));
 }
 
 /* --- other threads ---------------------------------------------------------------------------- */
@@ -132,7 +132,7 @@ static void other_threads_are_kept_out(void **state)
     kn_tensor *x = kn_ones(KN_SHAPE(2)), *y = NULL;
     case_make(&other.c, adam, KN_F32);
     case_warm_up(&other.c);
-    CHECK_OK(kn_graph_create(&graph));
+    CHECK_NEW(graph = kn_graph_new());
     other.graph = graph;
     CHECK_OK(kn_graph_capture_begin(graph, NULL));
     y = kn_mul_scalar(x, 3);
@@ -163,7 +163,7 @@ static void threads_beside_a_capture_have_their_own_memory(void **state)
     pthread_t thread;
     kn_graph *graph;
     kn_tensor *x = kn_ones(KN_SHAPE(1000)), *y = NULL, *theirs = NULL;
-    CHECK_OK(kn_graph_create(&graph));
+    CHECK_NEW(graph = kn_graph_new());
     CHECK_OK(kn_graph_capture_begin(graph, NULL));
     {
         KN_SCOPE;
@@ -217,7 +217,7 @@ static void captures_end_while_others_knock(void **state)
     pthread_t thread;
     knocker other = {0};
     kn_tensor *x = NULL, *y = NULL;
-    CHECK_OK(kn_stream_create(&other.stream, kn_device_current()));
+    CHECK_NEW(other.stream = kn_stream_new(kn_device_current()));
     {
         KN_STREAM(other.stream);
         x = kn_ones(KN_SHAPE(8));
@@ -225,8 +225,8 @@ static void captures_end_while_others_knock(void **state)
     assert_int_equal(pthread_create(&thread, NULL, knock, &other), 0);
     KN_STREAM(other.stream);
     for (int i = 0; i < 200; i++) {
-        kn_graph *graph;
-        CHECK_OK(kn_graph_create(&graph));
+        kn_graph *graph = kn_graph_new();
+        CHECK_NEW(graph);
         {
             KN_GRAPH_CAPTURE(graph, NULL);
             y = kn_add_scalar(x, i);
@@ -241,7 +241,7 @@ static void captures_end_while_others_knock(void **state)
     pthread_join(thread, NULL);
     kn_release(x);
     CHECK_OK(kn_stream_synchronize(other.stream));
-    CHECK_OK(kn_stream_destroy(other.stream));
+    CHECK_OK(kn_stream_free(other.stream));
 }
 
 typedef struct sharer {
@@ -274,11 +274,11 @@ static void a_stream_is_shared_by_replays_and_operations(void **state)
     kn_graph *graph;
     sharer other = {0};
     int replays = 0;
-    CHECK_OK(kn_stream_create(&other.stream, kn_device_current()));
+    CHECK_NEW(other.stream = kn_stream_new(kn_device_current()));
     {
         KN_STREAM(other.stream);
         kn_tensor *count = kn_zeros(KN_SHAPE(900)), *ones = kn_ones(KN_SHAPE(900));
-        CHECK_OK(kn_graph_create(&graph));
+        CHECK_NEW(graph = kn_graph_new());
         {
             KN_GRAPH_CAPTURE(graph, NULL);
             KN_SCOPE;
@@ -299,7 +299,7 @@ static void a_stream_is_shared_by_replays_and_operations(void **state)
         kn_release(ones);
     }
     CHECK_OK(kn_stream_synchronize(other.stream));
-    CHECK_OK(kn_stream_destroy(other.stream));
+    CHECK_OK(kn_stream_free(other.stream));
 }
 
 /* --- other modes -------------------------------------------------------------------------- */
@@ -319,7 +319,7 @@ static void check_steps(void)
     }
     case_make(&graphed, adam, KN_F32);
     case_warm_up(&graphed);
-    CHECK_OK(kn_graph_create(&graph));
+    CHECK_NEW(graph = kn_graph_new());
     case_capture(&graphed, graph, &loss);
     for (int i = 0; i < 3; i++) {
         case_feed(&graphed, i);
@@ -348,7 +348,7 @@ static void steps_without_caching(void **state)
     for (int i = 0; i < 20; i++) { /* memory freed to the driver before its replay is enqueued */
         kn_graph *graph;
         kn_tensor *x = kn_ones(KN_SHAPE(500)), *y = NULL;
-        CHECK_OK(kn_graph_create(&graph));
+        CHECK_NEW(graph = kn_graph_new());
         {
             KN_GRAPH_CAPTURE(graph, NULL);
             KN_SCOPE;
@@ -376,7 +376,7 @@ static void steps_in_benchmark_mode(void **state)
     kn_tensor *a = kn_ones(KN_SHAPE(37, 41)), *b = kn_ones(KN_SHAPE(41, 43)), *c = NULL;
     bool before = kn_get_benchmark();
     kn_set_benchmark(true);
-    CHECK_OK(kn_graph_create(&graph));
+    CHECK_NEW(graph = kn_graph_new());
     {
         KN_GRAPH_CAPTURE(graph, NULL);
         KN_SCOPE;

@@ -75,10 +75,10 @@ void named_parameters(kn_tensor *x, kn_module *net, kn_loader **loader, kn_datas
     kn_nn_sequential(kn_nn_linear(.in_features = 2, .out_features = 2, .bias = false), kn_nn_dropout(.p = 0.2));
     kn_nn_conv_transpose2d(.in_channels = 2, .out_channels = 2, .kernel_sizes = {3, 2}, .padding = 1);
     kn_optim_adam(kn_module_parameters(net), .lr = 0.1);
-    kn_loader_new(loader, data, .batch_size = 2);
-    kn_tensor_dataset(&data, x, x, x);
-    kn_tensor_dataset_of(&data, KN_TENSORS(x, x), KN_NAMES("input", "mask"));
-    kn_transform_dataset(&data, data, NULL, NULL, .fields = KN_NAMES("mask"));
+    *loader = kn_loader_new(data, .batch_size = 2);
+    data = kn_tensor_dataset(x, x, x);
+    data = kn_tensor_dataset_of(KN_TENSORS(x, x), KN_NAMES("input", "mask"));
+    data = kn_transform_dataset(data, NULL, NULL, .fields = KN_NAMES("mask"));
     kn_dataset_new(NULL, NULL, KN_FIELDS({.dtype = KN_F32, .ndim = 2, .shape = {2, 3}}, {.name = "y"}));
     kn_module_new_many("Attention", NULL, .num_inputs = 3, .num_optional = 1);
     kn_module_summary_with(net, &(kn_module_summary_params){.inputs = KN_TENSORS(x, x)});

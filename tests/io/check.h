@@ -20,6 +20,9 @@
             fail_msg("%s: %s: %s", #call, kn_status_name(ok_status_), kn_error_message());                             \
     } while (0)
 
+/* The same for what a function has made: assert_new(file = kn_load_safetensors(path)). */
+#define assert_new(object) assert_ok(kn_status_of(object))
+
 /* The last error has this status, and its message contains the piece. Clears it. */
 static inline void check_error(kn_status status, kn_status expected, const char *piece, const char *file, int line)
 {

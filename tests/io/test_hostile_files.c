@@ -43,9 +43,9 @@ static void assert_refused(const char *path, const char *why)
     kn_tensor_file *file = NULL;
     char *data;
     size_t size;
-    assert_fails(kn_load_idx(&tensor, path), KN_ERR_IO, why);
-    assert_fails(kn_load_npy(&tensor, path), KN_ERR_IO, why);
-    assert_fails(kn_load_safetensors(&file, path), KN_ERR_IO, why);
+    assert_fails(kn_status_of(tensor = kn_load_idx(path)), KN_ERR_IO, why);
+    assert_fails(kn_status_of(tensor = kn_load_npy(path)), KN_ERR_IO, why);
+    assert_fails(kn_status_of(file = kn_load_safetensors(path)), KN_ERR_IO, why);
     assert_fails(kn_file_read_all(&data, &size, path, 1000), KN_ERR_IO, why);
 }
 
@@ -75,8 +75,8 @@ static void assert_recognised(const char *path, const char *what)
     kn_tensor *tensor = NULL;
     kn_tensor_file *file = NULL;
     kn_module *net = kn_nn_relu();
-    assert_fails(kn_load_safetensors(&file, path), KN_ERR_FORMAT, what);
-    assert_fails(kn_load_npy(&tensor, path), KN_ERR_FORMAT, what);
+    assert_fails(kn_status_of(file = kn_load_safetensors(path)), KN_ERR_FORMAT, what);
+    assert_fails(kn_status_of(tensor = kn_load_npy(path)), KN_ERR_FORMAT, what);
     assert_fails(kn_module_load(net, path), KN_ERR_FORMAT, what);
     kn_module_free(net);
 }
@@ -107,8 +107,8 @@ static void test_a_tensor_file_is_not_taken_for_a_pickle(void **state)
     append_text(&block, "{\"__metadata__\":{\"made\":\"by torch\"}}");
     while (block.size < 8 + 0x280)
         append_text(&block, " ");
-    kn_tensor_file *file = NULL;
-    assert_ok(kn_load_safetensors(&file, file_of("looks.safetensors", block.data, block.size)));
+    kn_tensor_file *file = kn_load_safetensors(file_of("looks.safetensors", block.data, block.size));
+    assert_new(file);
     assert_string_equal(kn_tensor_file_metadata(file, "made"), "by torch");
     kn_tensor_file_free(file);
     bytes_free(&block);
@@ -128,10 +128,11 @@ static void test_a_claim_beyond_the_file_costs_nothing(void **state)
         append_text(&idx, "x");
     kn_tensor *tensor = NULL;
     const double started = seconds_now();
-    assert_fails(kn_load_idx(&tensor, file_of("claim.idx", idx.data, idx.size)), KN_ERR_FORMAT, "found 200");
+    assert_fails(kn_status_of(tensor = kn_load_idx(file_of("claim.idx", idx.data, idx.size))), KN_ERR_FORMAT,
+                 "found 200");
     const char *packed = temporary("claim.idx.gz");
     write_gzip(packed, idx.data, idx.size);
-    assert_fails(kn_load_idx(&tensor, packed), KN_ERR_FORMAT, "more than a gzip file of");
+    assert_fails(kn_status_of(tensor = kn_load_idx(packed)), KN_ERR_FORMAT, "more than a gzip file of");
     assert_true(seconds_now() - started < 0.5);
     bytes_free(&idx);
 }
@@ -152,8 +153,8 @@ static void test_the_most_that_gzip_holds_is_taken(void **state)
     struct stat info;
     assert_int_equal(stat(packed, &info), 0);
     assert_true((size_t)info.st_size < count / 1000);
-    kn_tensor *tensor = NULL;
-    assert_ok(kn_load_idx(&tensor, packed));
+    kn_tensor *tensor = kn_load_idx(packed);
+    assert_new(tensor);
     assert_int_equal(kn_numel(tensor), count);
     kn_release(tensor);
     free(all);
@@ -186,7 +187,7 @@ static void test_very_many_empty_tensors(void **state)
         assert_non_null(kn_module_register_buffer(net, entry, own));
     }
     const clock_t started = clock();
-    assert_ok(kn_load_safetensors(&file, path));
+    assert_new(file = kn_load_safetensors(path));
     assert_int_equal(kn_tensor_file_count(file), count);
     for (int i = 0; i < count; i++) {
         snprintf(entry, sizeof entry, "t%d", i);
@@ -216,11 +217,11 @@ static void test_messages_quote_what_is_not_printable(void **state)
     append_text(&block, "12345678");
     kn_tensor_file *file = NULL;
     kn_status status =
-        kn_load_safetensors(&file, file_of("name\033]0;x\007\x9b\n.safetensors", block.data, block.size));
+        kn_status_of(file = kn_load_safetensors(file_of("name\033]0;x\007\x9b\n.safetensors", block.data, block.size)));
     for (const char *c = kn_error_message(); *c; c++)
         assert_true((unsigned char)*c >= 0x20 && *c != 0x7f);
     assert_fails(status, KN_ERR_FORMAT, "name\\x1b]0;x\\x07\\x9b\\n.safetensors");
-    status = kn_load_safetensors(&file, file_of("plain.safetensors", block.data, block.size));
+    status = kn_status_of(file = kn_load_safetensors(file_of("plain.safetensors", block.data, block.size)));
     assert_fails(status, KN_ERR_FORMAT, "tensor '\\x1b[2J\\u009b31m\\u202ex\\n'");
     bytes_free(&block);
 }

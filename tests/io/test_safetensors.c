@@ -24,8 +24,8 @@ static kn_tensor_file *load(const char *header, const void *elements, size_t siz
     byte_block content = make_file(header, elements, size);
     write_bytes(path, content.data, content.size);
     bytes_free(&content);
-    kn_tensor_file *file = NULL;
-    assert_ok(kn_load_safetensors(&file, path));
+    kn_tensor_file *file = kn_load_safetensors(path);
+    assert_new(file);
     return file;
 }
 
@@ -109,7 +109,7 @@ static void test_empty_file(void **state)
     const char *path = temporary("empty.safetensors");
     assert_ok(kn_save_safetensors(path, file));
     kn_tensor_file_free(file);
-    assert_ok(kn_load_safetensors(&file, path));
+    assert_new(file = kn_load_safetensors(path));
     assert_int_equal(kn_tensor_file_count(file), 0);
     kn_tensor_file_free(file);
 }
@@ -179,7 +179,7 @@ static void test_round_trip(void **state)
     const char *path = temporary("round.safetensors");
     kn_tensor_file *file = mixed_file(), *loaded = NULL;
     assert_ok(kn_save_safetensors(path, file));
-    assert_ok(kn_load_safetensors(&loaded, path));
+    assert_new(loaded = kn_load_safetensors(path));
     assert_same_files(file, loaded);
     assert_string_equal(kn_tensor_file_metadata(loaded, "epoch"), "3");
     assert_string_equal(kn_tensor_file_metadata(loaded, "\"quoted\""), "a\\b\x01");
@@ -200,7 +200,7 @@ static void test_out_of_memory(void **state)
         kn_fail_alloc_after(n, 0);
         kn_status status = kn_save_safetensors(path, file);
         if (status == KN_OK)
-            status = kn_load_safetensors(&loaded, path);
+            status = kn_status_of(loaded = kn_load_safetensors(path));
         kn_fail_alloc_after(0, 0);
         if (status == KN_OK)
             break;
@@ -223,7 +223,7 @@ static void test_writes_views(void **state)
     kn_tensor_file *file = kn_tensor_file_new(), *loaded = NULL;
     assert_ok(kn_tensor_file_put(file, "v", view));
     assert_ok(kn_save_safetensors(path, file));
-    assert_ok(kn_load_safetensors(&loaded, path));
+    assert_new(loaded = kn_load_safetensors(path));
     assert_memory_equal(kn_data(kn_tensor_file_at(loaded, 0)), "adbecf", 6);
     kn_tensor_file_free(loaded);
     kn_tensor_file_free(file);

@@ -43,10 +43,10 @@ FUNCTIONS = {  # name: (result, arguments)
     "kn_module_new_many_with": (c_void_p, [c_char_p, FORWARD, POINTER(ModuleParams)]),
     "kn_module_free": (None, [c_void_p]),
     "kn_forward_many": (c_int, [c_void_p, TENSORS, c_int, TENSORS, c_int]),
-    "kn_tensor_dataset_of": (c_int, [POINTER(c_void_p), TENSORS, c_int, POINTER(c_char_p)]),
+    "kn_tensor_dataset_of": (c_void_p, [TENSORS, c_int, POINTER(c_char_p)]),
     "kn_dataset_free": (None, [c_void_p]),
     "kn_loader_params_init": (LoaderParams, []),
-    "kn_loader_new_with": (c_int, [POINTER(c_void_p), c_void_p, POINTER(LoaderParams)]),
+    "kn_loader_new_with": (c_void_p, [c_void_p, POINTER(LoaderParams)]),
     "kn_loader_start": (c_int, [c_void_p, c_int64]),
     "kn_loader_next": (c_int, [c_void_p, POINTER(POINTER(Batch))]),
     "kn_batch_field": (c_void_p, [POINTER(Batch), c_char_p]),
@@ -93,11 +93,11 @@ def main():
     on_host.device = library.kn_device_host()
     column = [library.kn_from_data_with((c_float * 6)(*[float(i + k) for i in range(6)]), 1, (c_int64 * 1)(6), on_host)
               for k in range(3)]
-    dataset, loader, batch = c_void_p(), c_void_p(), POINTER(Batch)()
-    check(library.kn_tensor_dataset_of(dataset, tensors(*column), 3, (c_char_p * 4)(b"input", b"factor", b"target")))
+    batch = POINTER(Batch)()
+    dataset = library.kn_tensor_dataset_of(tensors(*column), 3, (c_char_p * 4)(b"input", b"factor", b"target"))
     options = library.kn_loader_params_init()
     options.batch_size = 4
-    check(library.kn_loader_new_with(loader, dataset, options))
+    loader = library.kn_loader_new_with(dataset, options)
     check(library.kn_loader_start(loader, 0))
     found = []
     while check(library.kn_loader_next(loader, batch)) or batch:

@@ -76,7 +76,7 @@ static void goes_on_as_pytorch(kn_dtype dtype, double tolerance)
     CHECK_OK(kn_module_load(net, GOLDEN "norm_weights.safetensors"));
     CHECK_VALUES(kn_module_get(net, "bn.num_batches_tracked"), 2);
     CHECK_OK(kn_module_to_dtype(net, dtype));
-    CHECK_OK(kn_load_safetensors(&run, GOLDEN "norm_run.safetensors"));
+    CHECK_NEW(run = kn_load_safetensors(GOLDEN "norm_run.safetensors"));
     kn_tensor *x =
         kn_to_with(kn_tensor_file_get(run, "x"), &(kn_to_params){.device = kn_device_current(), .dtype = dtype});
     check_close(kn_forward(net, x), kn_tensor_file_get(run, "train"), tolerance);
@@ -179,7 +179,7 @@ static void replays_go_on(bool cumulative, int64_t channels, int64_t size)
         layers[i] = kn_nn_batch_norm2d(.num_features = channels, .cumulative_average = cumulative);
     for (int i = 0; i < 2; i++)
         CHECK_TENSOR(kn_forward(layers[i], x)); /* kernels are built */
-    CHECK_OK(kn_graph_create(&graph));
+    CHECK_NEW(graph = kn_graph_new());
     {
         KN_GRAPH_CAPTURE(graph, stream);
         KN_SCOPE;

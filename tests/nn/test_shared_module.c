@@ -105,7 +105,7 @@ static void *work(void *user)
     worker *self = user;
     kn_stream *stream = NULL;
     bool ready = self->shared->manner < OWN_STREAMS ||
-                 (kn_stream_create(&stream, kn_device_current()) == KN_OK && kn_stream_set_current(stream) == KN_OK);
+                 ((stream = kn_stream_new(kn_device_current())) != NULL && kn_stream_set_current(stream) == KN_OK);
     if (!ready)
         snprintf(self->problem, sizeof self->problem, "%s", kn_error_message());
     pthread_barrier_wait(&self->shared->start);
@@ -114,7 +114,7 @@ static void *work(void *user)
     if (stream != NULL) {
         kn_stream_synchronize(stream);
         kn_stream_set_current(kn_stream_default(kn_device_current()));
-        kn_stream_destroy(stream);
+        kn_stream_free(stream);
     }
     return NULL;
 }

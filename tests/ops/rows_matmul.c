@@ -19,8 +19,8 @@ static kn_tensor *build_linear(kn_tensor *const *x, const void *params)
 }
 
 /* clang-format off */
-#define RELU &(const kn_linear_options){.activation = KN_ACTIVATION_RELU}
-#define RELU6 &(const kn_linear_options){.activation = KN_ACTIVATION_RELU6}
+#define RELU &(const kn_linear_params){.activation = KN_ACTIVATION_RELU}
+#define RELU6 &(const kn_linear_params){.activation = KN_ACTIVATION_RELU6}
 #define PRODUCT(name, k, a, b) {"matmul/" name, build_matmul, {a, b}, .reduction = k, .tables = "gemm"}
 
 OP_ROWS_BEGIN

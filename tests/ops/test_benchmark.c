@@ -191,7 +191,7 @@ TENSOR_TEST(test_capture)
     kn_set_benchmark(true);
     CHECK_OK(kn_benchmark_clear(true));
     const int64_t timed = kn_benchmark_count_timed();
-    CHECK_OK(kn_graph_create(&graph));
+    CHECK_NEW(graph = kn_graph_new());
     CHECK_OK(kn_graph_capture_begin(graph, NULL));
     assert_string_equal(choose(6), "slow");
     CHECK_OK(kn_graph_capture_end(graph));

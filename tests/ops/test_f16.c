@@ -24,7 +24,7 @@ static kn_tensor *classes(void) { return kn_from_data(((int64_t[]){1, 6, 0, 3}),
 #define RELU6 KN_ACTIVATION_RELU6
 
 BUILD(linear, kn_linear(x[0], x[1], x[2]))
-BUILD(linear_relu, kn_linear_with(kn_add_scalar(x[0], -1), x[1], x[2], &(kn_linear_options){KN_ACTIVATION_RELU}))
+BUILD(linear_relu, kn_linear_with(kn_add_scalar(x[0], -1), x[1], x[2], &(kn_linear_params){KN_ACTIVATION_RELU}))
 BUILD(linear_no_bias, kn_linear(x[0], x[1], NULL))
 BUILD(linear_transposed, kn_linear(kn_t(x[0]), kn_t(x[1]), x[2]))
 BUILD(matmul, kn_matmul(x[0], x[1]))
@@ -189,7 +189,7 @@ TENSOR_TEST(a_linear_layer_rounds_once)
     assert_true(value == INFINITY); /* 131072 - 65504 = 65568 */
     w = kn_full(KN_SHAPE(1, 1024), 4.0625, .dtype = KN_F16);
     CHECK_VALUES(kn_to_dtype(kn_linear(x, w, b), KN_F32), 1056); /* 66560 is out of range */
-    kn_tensor *cut = kn_linear_with(x, w, b, &(kn_linear_options){KN_ACTIVATION_RELU6});
+    kn_tensor *cut = kn_linear_with(x, w, b, &(kn_linear_params){KN_ACTIVATION_RELU6});
     CHECK_VALUES(kn_to_dtype(cut, KN_F32), 6);
 }
 

@@ -165,7 +165,7 @@ TENSOR_TEST(test_most_of_everything)
         x[i] = i % 2 ? kn_t(numbers(KN_F64, KN_SHAPE(3, 2), i, 1)) : numbers(KN_F64, KN_SHAPE(2, 1), i, 1);
         CHECK_OK(kn_set_requires_grad(x[i] = kn_detach(x[i]), true));
     }
-    kn_tensor *first = kn_jit_call_with(jit, x, 8, &(kn_jit_call_options){.more = more});
+    kn_tensor *first = kn_jit_call_with(jit, x, 8, &(kn_jit_call_params){.more = more});
     CHECK_VALUES(first, 0, 0, 0, 2, 2, 2);
     CHECK_VALUES(more[0], 3, 9, 15, 6, 12, 18);
     CHECK_VALUES(more[6], 14, 18, 22, 16, 20, 24);
@@ -267,7 +267,7 @@ TENSOR_TEST(test_graph)
     kn_jit *jit = kn_jit_elementwise("T f(T x, T scale) { return scale * x * x; }", .scalars = {{"scale", 1}});
     kn_graph *graph;
     kn_tensor *x = kn_ones(KN_SHAPE(3)), *y = NULL;
-    CHECK_OK(kn_graph_create(&graph));
+    CHECK_NEW(graph = kn_graph_new());
     {
         KN_GRAPH_CAPTURE(graph, NULL);
         y = kn_jit_call(jit, KN_JIT_INPUTS(x), .scalars = {{"scale", 5}});
@@ -413,9 +413,9 @@ static void test_sources_are_kept_once(void **state)
 {
     (void)state;
     kn_user_source a, b, c;
-    CHECK_OK(kn_user_source_add(&a, "one", "kernel void one(int n) { }"));
-    CHECK_OK(kn_user_source_add(&b, "one", "kernel void one(int n) { }"));
-    CHECK_OK(kn_user_source_add(&c, "one", "kernel void one(int n) { } "));
+    CHECK_OK(kn_user_source_add(&a, "one", "kernel void one(int n) { }", true));
+    CHECK_OK(kn_user_source_add(&b, "one", "kernel void one(int n) { }", true));
+    CHECK_OK(kn_user_source_add(&c, "one", "kernel void one(int n) { } ", true));
     assert_ptr_equal(a.path, b.path);
     assert_ptr_not_equal(a.path, c.path);
     assert_string_equal(c.name, "one");

@@ -32,8 +32,8 @@ static const char source[] = "#include \"common/koine.clh\"\n"
 
 static kn_user_kernel *kernel_of(const char *name, const char *options)
 {
-    kn_user_kernel *kernel = NULL;
-    CHECK_OK(kn_kernel_new(&kernel, source, name, options));
+    kn_user_kernel *kernel = kn_kernel_new(source, name, options);
+    CHECK_NEW(kernel);
     return kernel;
 }
 
@@ -147,9 +147,9 @@ TENSOR_TEST(test_misuse)
     assert_int_equal(kn_kernel_run(scale, KN_KERNEL_ARGS(n, y, kn_kernel_i32(1), kn_kernel_i32(1), n), .global = {3}),
                      KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "argument 0 is a number", "parameter 0 of the kernel is memory");
-    assert_int_equal(kn_kernel_new(&other, source, "two names", NULL), KN_ERR_ARGUMENT);
+    assert_int_equal(kn_status_of(other = kn_kernel_new(source, "two names", NULL)), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "two names");
-    assert_int_equal(kn_kernel_new(&other, NULL, "scale", NULL), KN_ERR_ARGUMENT);
+    assert_int_equal(kn_status_of(other = kn_kernel_new(NULL, "scale", NULL)), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "source");
     assert_int_equal(kn_kernel_run(NULL, .global = {3}), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "kernel");
@@ -161,8 +161,8 @@ TENSOR_TEST(test_misuse)
 static void check_wrong_source(const char *text, const char *name, kn_status status, const char *piece,
                                const char *other)
 {
-    kn_user_kernel *kernel = NULL;
-    CHECK_OK(kn_kernel_new(&kernel, text, name, NULL));
+    kn_user_kernel *kernel = kn_kernel_new(text, name, NULL);
+    CHECK_NEW(kernel);
     assert_int_equal(kn_kernel_run(kernel, KN_KERNEL_ARGS(kn_kernel_output(kn_zeros(KN_SHAPE(3)))), .global = {3}),
                      status);
     CHECK_ERROR(status, name, piece, other);

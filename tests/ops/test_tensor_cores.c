@@ -431,7 +431,7 @@ static void test_first_in_a_graph(void **state)
     kn_tensor *a = kn_ones(KN_SHAPE(20, 30), .dtype = KN_F16), *b = kn_ones(KN_SHAPE(30, 40), .dtype = KN_F16),
               *c = NULL;
     (void)state;
-    CHECK_OK(kn_graph_create(&graph));
+    CHECK_NEW(graph = kn_graph_new());
     kn_set_sync_debug_mode(KN_SYNC_DEBUG_ERROR);
     kn_force_implementation("matmul_f16", "tensor");
     {

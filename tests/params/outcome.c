@@ -178,8 +178,8 @@ kn_dataset *some_data(void)
     const int64_t targets[] = {0, 2, 1, 1, 0};
     kn_dataset_free(data);
     data = NULL;
-    kn_tensor_dataset(&data, kn_from_data_with(inputs, KN_SHAPE(5, 2), &on_host),
-                      kn_from_data(targets, KN_SHAPE(5), .dtype = KN_I64, .device = kn_device_host()));
+    data = kn_tensor_dataset(kn_from_data_with(inputs, KN_SHAPE(5, 2), &on_host),
+                             kn_from_data(targets, KN_SHAPE(5), .dtype = KN_I64, .device = kn_device_host()));
     return data;
 }
 
@@ -206,7 +206,7 @@ char *show_trainer(kn_trainer *trainer)
     char *text = NULL;
     if (trainer == NULL)
         return show_error();
-    if (kn_loader_new(&loader, some_data(), .batch_size = 5) == KN_OK &&
+    if ((loader = kn_loader_new(some_data(), .batch_size = 5)) != NULL &&
         kn_trainer_fit(trainer, loader, loader) == KN_OK)
         text = show_text(kn_history_table(kn_trainer_history(trainer)));
     else
@@ -228,7 +228,7 @@ char *show_profile(void)
     kn_profiler_row *rows = NULL;
     int count = 0;
     writing to;
-    if (kn_profiler_key_averages(&rows, &count, true) != KN_OK)
+    if ((rows = kn_profiler_key_averages(true, &count)) == NULL)
         return show_error();
     if (!begin(&to))
         return NULL;

@@ -93,7 +93,7 @@ CALLS(kn_copy, kn_copy_params, , copied(copy_with, params), copied(copy_by_macro
 /* --- functions -------------------------------------------------------------------------------------------------- */
 
 CALLS(kn_clamp, kn_clamp_params, show_tensor, kn_clamp_with(matrix(), params), kn_clamp(matrix()))
-CALLS(kn_linear, kn_linear_options, show_tensor, kn_linear_with(matrix(), matrix(), NULL, params),
+CALLS(kn_linear, kn_linear_params, show_tensor, kn_linear_with(matrix(), matrix(), NULL, params),
       kn_linear(matrix(), matrix(), NULL))
 CALLS(kn_conv2d, kn_conv_params, show_tensor, kn_conv2d_with(image(), weight(), NULL, params),
       kn_conv2d(image(), weight(), NULL))
@@ -163,7 +163,7 @@ CALLS(kn_nll_loss, kn_cross_entropy_params, show_tensor, kn_nll_loss_with(matrix
 /* --- user code ----------------------------------------------------------------------------------------- */
 
 static const char code[] = "T f(T x, T a) { return a * x + 1; }";
-static kn_tensor *applied(kn_jit *jit, bool with, const kn_jit_call_options *options)
+static kn_tensor *applied(kn_jit *jit, bool with, const kn_jit_call_params *options)
 {
     kn_tensor *inputs[] = {matrix(), kn_full(KN_SCALAR, 2)};
     const int count = kn_jit_num_inputs(jit);
@@ -172,21 +172,21 @@ static kn_tensor *applied(kn_jit *jit, bool with, const kn_jit_call_options *opt
     kn_jit_free(jit);
     return y;
 }
-CALLS(kn_jit_elementwise, kn_jit_options, show_tensor, applied(kn_jit_elementwise_with(code, params), false, NULL),
+CALLS(kn_jit_elementwise, kn_jit_params, show_tensor, applied(kn_jit_elementwise_with(code, params), false, NULL),
       applied(kn_jit_elementwise(code), false, NULL))
-CALLS(kn_jit_call, kn_jit_call_options, show_tensor, applied(kn_jit_elementwise(code), true, params),
+CALLS(kn_jit_call, kn_jit_call_params, show_tensor, applied(kn_jit_elementwise(code), true, params),
       applied(kn_jit_elementwise(code), false, NULL))
 
 static kn_tensor *ran;
 static kn_kernel_arg ran_args[2];
-static char *run_kernel(bool with, bool given, const kn_kernel_launch *launch)
+static char *run_kernel(bool with, bool given, const kn_kernel_run_params *launch)
 {
     static const char source[] = "#include \"common/koine.clh\"\n"
                                  "kernel void fill(KN_OUT(y), float v)\n"
                                  "{ KN_BIND_OUT(float, y); KN_FOR(i, 6) y[i] = v + i; }\n";
-    kn_user_kernel *kernel = NULL;
+    kn_user_kernel *kernel = kn_kernel_new(source, "fill", NULL);
     kn_tensor *y = ran ? ran : kn_zeros(KN_SHAPE(6));
-    kn_status status = kn_kernel_new(&kernel, source, "fill", NULL);
+    kn_status status = kn_status_of(kernel);
     if (status == KN_OK && with)
         status = kn_kernel_run_with(kernel, launch);
     else if (status == KN_OK && given)
@@ -197,16 +197,16 @@ static char *run_kernel(bool with, bool given, const kn_kernel_launch *launch)
     ran = NULL;
     return status == KN_OK ? show_tensor(y) : show_error();
 }
-CALLS(kn_kernel_run, kn_kernel_launch, , run_kernel(true, false, params), run_kernel(false, false, NULL))
-CALLS(kernel_of_6, kn_kernel_launch, , run_kernel(true, true, params), run_kernel(false, true, NULL))
+CALLS(kn_kernel_run, kn_kernel_run_params, , run_kernel(true, false, params), run_kernel(false, false, NULL))
+CALLS(kernel_of_6, kn_kernel_run_params, , run_kernel(true, true, params), run_kernel(false, true, NULL))
 static void give_global(void *params)
 {
     ran = kn_zeros(KN_SHAPE(6));
     ran_args[0] = kn_kernel_output(ran);
     ran_args[1] = kn_kernel_f32(3);
-    ((kn_kernel_launch *)params)->args = ran_args;
-    ((kn_kernel_launch *)params)->num_args = 2;
-    ((kn_kernel_launch *)params)->global[0] = 6;
+    ((kn_kernel_run_params *)params)->args = ran_args;
+    ((kn_kernel_run_params *)params)->num_args = 2;
+    ((kn_kernel_run_params *)params)->global[0] = 6;
 }
 
 static kn_tensor *times_101(kn_tensor *gradient, void *user)
@@ -222,13 +222,13 @@ static kn_tensor *cube(kn_tensor *const *inputs, void *user)
         kn_register_hook(y, times_101, NULL);
     return y;
 }
-static char *check_cube_twice(const kn_gradcheck_options *options)
+static char *check_cube_twice(const kn_gradcheck_params *options)
 {
     kn_tensor *x = kn_full(KN_SHAPE(2), 1.5, .dtype = KN_F64, .requires_grad = true);
     return kn_gradgradcheck(cube, NULL, &x, 1, options) == KN_OK ? strdup("no difference") : show_error();
 }
-CALLS(kn_gradgradcheck, kn_gradcheck_options, , check_cube_twice(params),
-      check_cube_twice(&(kn_gradcheck_options){KN_GRADCHECK_DEFAULTS}))
+CALLS(kn_gradgradcheck, kn_gradcheck_params, , check_cube_twice(params),
+      check_cube_twice(&(kn_gradcheck_params){KN_GRADCHECK_DEFAULTS}))
 static char *slope_of_cube(bool by_macro, const kn_autograd_grad_params *params)
 {
     kn_tensor *x = kn_full(KN_SHAPE(1), 1.5, .dtype = KN_F64, .requires_grad = true), *slope = NULL;
@@ -239,13 +239,13 @@ static char *slope_of_cube(bool by_macro, const kn_autograd_grad_params *params)
 }
 CALLS(kn_autograd_grad, kn_autograd_grad_params, , slope_of_cube(false, params), slope_of_cube(true, NULL))
 /* The message contains the difference, which depends on eps, and the tolerance. */
-static char *check_cube(const kn_gradcheck_options *options)
+static char *check_cube(const kn_gradcheck_params *options)
 {
     kn_tensor *x = kn_full(KN_SHAPE(2), 1.5, .dtype = KN_F64, .requires_grad = true);
     return kn_gradcheck(cube, NULL, &x, 1, options) == KN_OK ? strdup("no difference") : show_error();
 }
-CALLS(kn_gradcheck, kn_gradcheck_options, , check_cube(params),
-      check_cube(&(kn_gradcheck_options){KN_GRADCHECK_DEFAULTS}))
+CALLS(kn_gradcheck, kn_gradcheck_params, , check_cube(params),
+      check_cube(&(kn_gradcheck_params){KN_GRADCHECK_DEFAULTS}))
 
 /* --- modules and optimizers -------------------------------------------------------------------------------------- */
 
@@ -342,10 +342,7 @@ CALLS(kn_module_load, kn_module_load_params, , load_module(params), load_module_
 
 static kn_loader *load(bool with, const kn_loader_params *params)
 {
-    kn_loader *loader = NULL;
-    const kn_status status =
-        with ? kn_loader_new_with(&loader, some_data(), params) : kn_loader_new(&loader, some_data());
-    return status == KN_OK ? loader : NULL;
+    return with ? kn_loader_new_with(some_data(), params) : kn_loader_new(some_data());
 }
 /* The transform adds one. */
 static kn_status add_one(void *value, const kn_field *field, uint64_t random, void *user)
@@ -356,20 +353,15 @@ static kn_status add_one(void *value, const kn_field *field, uint64_t random, vo
 }
 static char *transformed(bool with, const kn_transform_dataset_params *params)
 {
-    kn_dataset *dataset = NULL, *base = NULL;
     float x[2];
     int64_t y;
     static char text[64];
     KN_SCOPE;
     kn_tensor *rows = kn_ones(KN_SHAPE(1, 2), .device = kn_device_host());
-    kn_status status =
-        kn_tensor_dataset(&base, rows, kn_zeros(KN_SHAPE(1), .dtype = KN_I64, .device = kn_device_host()));
-    if (status == KN_OK)
-        status = with ? kn_transform_dataset_with(&dataset, base, add_one, NULL, params)
-                      : kn_transform_dataset(&dataset, base, add_one, NULL);
-    if (status == KN_OK)
-        status = kn_dataset_get(dataset, 0, (void *[]){x, &y});
-    if (status != KN_OK)
+    kn_dataset *base = kn_tensor_dataset(rows, kn_zeros(KN_SHAPE(1), .dtype = KN_I64, .device = kn_device_host()));
+    kn_dataset *dataset =
+        with ? kn_transform_dataset_with(base, add_one, NULL, params) : kn_transform_dataset(base, add_one, NULL);
+    if (kn_dataset_get(dataset, 0, (void *[]){x, &y}) != KN_OK)
         return show_error();
     snprintf(text, sizeof text, "%g %g %d", (double)x[0], (double)x[1], (int)y);
     kn_dataset_free(dataset);
@@ -381,11 +373,9 @@ CALLS(kn_loader_new, kn_loader_params, show_loader, load(true, params), load(fal
 
 static kn_trainer *train(bool with, bool given, const kn_trainer_params *params)
 {
-    kn_trainer *trainer = NULL;
-    kn_status status = with    ? kn_trainer_new_with(&trainer, params)
-                       : given ? kn_trainer_new(&trainer, .module = some_module(), .optim = some_optim(), .quiet = true)
-                               : kn_trainer_new(&trainer);
-    return status == KN_OK ? trainer : NULL;
+    return with    ? kn_trainer_new_with(params)
+           : given ? kn_trainer_new(.module = some_module(), .optim = some_optim(), .quiet = true)
+                   : kn_trainer_new();
 }
 CALLS(kn_trainer_new, kn_trainer_params, show_trainer, train(true, false, params), train(false, false, NULL))
 CALLS(trainer_of_a_module, kn_trainer_params, show_trainer, train(true, true, params), train(false, true, NULL))

@@ -36,7 +36,7 @@ TENSOR_TEST(operations_and_kernels_are_recorded)
         kn_mark("half way");
     }
     assert_false(kn_profiler_is_running());
-    CHECK_OK(kn_profiler_key_averages(&rows, &count, true));
+    CHECK_NEW(rows = kn_profiler_key_averages(true, &count));
     const kn_profiler_row *row = find_shaped(rows, count, "matmul", "[[64, 32], [32, 16]]");
     assert_int_equal(row->count, 1);
     assert_true(row->flops == 2.0 * 64 * 32 * 16);
@@ -66,7 +66,7 @@ TENSOR_TEST(transfers_are_recorded)
     kn_tensor *x = kn_from_data(numbers, KN_SHAPE(1000));
     CHECK_OK(kn_read(x, numbers, sizeof numbers));
     CHECK_OK(kn_profiler_stop());
-    CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
+    CHECK_NEW(rows = kn_profiler_key_averages(false, &count));
     assert_true(find_row(rows, count, "Memcpy DtoH", true)->bytes == sizeof numbers);
     kn_free(rows);
     CHECK_OK(kn_profiler_get_totals(&totals));
@@ -89,7 +89,7 @@ TENSOR_TEST(work_is_counted_by_formula)
         CHECK_OK(kn_backward(kn_sum(kn_max_pool2d(y, .kernel_size = 2))));
         CHECK_OK(kn_backward(kn_nll_loss(log_probabilities, labels)));
     }
-    CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
+    CHECK_NEW(rows = kn_profiler_key_averages(false, &count));
     const double outputs = 2 * 4 * 6 * 6, products = 2 * 3 * 3 * 3;
     assert_true(find_row(rows, count, "conv2d", false)->flops == outputs * (products + 1));
     assert_true(find_row(rows, count, "conv2d_backward", false)->flops == outputs * (2 * products + 1));
@@ -113,7 +113,7 @@ TENSOR_TEST(kernels_have_each_operations_work_once)
         KN_PROFILE(.with_flops = true);
         CHECK_OK(kn_backward_with(y, kn_ones(KN_SHAPE(16, 4)), false));
     }
-    CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
+    CHECK_NEW(rows = kn_profiler_key_averages(false, &count));
     assert_true(find_row(rows, count, "sum", false)->flops > 0);
     double of_operation = find_row(rows, count, "linear_backward", false)->flops;
     for (int i = 0; i < count; i++)
@@ -271,7 +271,7 @@ TENSOR_TEST(a_small_share_of_memory_leaves_a_table)
         kn_set_per_process_memory_fraction(device, (double)(kn_memory_reserved(device) + (64 << 20)) / (double)total));
     kn_profiler_row *rows;
     int count;
-    CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
+    CHECK_NEW(rows = kn_profiler_key_averages(false, &count));
     assert_true(find_row(rows, count, "relu", false)->fraction_of_peak > 0);
     kn_free(rows);
     CHECK_OK(kn_set_per_process_memory_fraction(device, 1));
@@ -306,7 +306,7 @@ TENSOR_TEST(memory_is_told_by_operation)
         KN_PROFILE(.profile_memory = true);
         kn_relu(x);
     }
-    CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
+    CHECK_NEW(rows = kn_profiler_key_averages(false, &count));
     assert_int_equal(find_row(rows, count, "relu", false)->device_memory_usage, 4 << 18);
     kn_free(rows);
 }
@@ -325,7 +325,7 @@ static void replays_are_recorded(void **state)
     training_open(&t, 4);
     for (int i = 0; i < 2; i++)
         training_step(&t);
-    CHECK_OK(kn_graph_create(&graph));
+    CHECK_NEW(graph = kn_graph_new());
     {
         KN_GRAPH_CAPTURE(graph, NULL);
         training_step(&t);
@@ -337,7 +337,7 @@ static void replays_are_recorded(void **state)
     CHECK_OK(kn_profiler_get_totals(&totals));
     assert_int_equal(totals.operations, 0); /* no operation ran, only recorded commands */
     assert_int_equal(totals.untimed, 0);
-    CHECK_OK(kn_profiler_key_averages(&rows, &count, false));
+    CHECK_NEW(rows = kn_profiler_key_averages(false, &count));
     assert_int_equal(find_row(rows, count, "adam", true)->count % 5, 0);
     assert_int_equal(find_row(rows, count, "max_pool_forward", true)->count, 10);
     kn_free(rows);
@@ -373,7 +373,7 @@ static void a_stop_comes_back_while_another_thread_replays(void **state)
     training_open(&t, 4);
     for (int i = 0; i < 2; i++)
         training_step(&t);
-    CHECK_OK(kn_graph_create(&r.graph));
+    CHECK_NEW(r.graph = kn_graph_new());
     {
         KN_GRAPH_CAPTURE(r.graph, NULL);
         training_step(&t);

@@ -26,7 +26,7 @@ TENSOR_TEST(misuse_is_an_error_and_nothing_else)
     CHECK_OK(kn_profiler_start());
     assert_int_equal(kn_profiler_start(), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "running already");
-    assert_int_equal(kn_profiler_key_averages(&rows, &count, false), KN_ERR_STATE);
+    assert_int_equal(kn_status_of(rows = kn_profiler_key_averages(false, &count)), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "is recording");
     assert_int_equal(kn_profiler_get_totals(&totals), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "is recording");

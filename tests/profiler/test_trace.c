@@ -240,7 +240,7 @@ TENSOR_TEST(any_name_is_written_soundly)
             KN_RANGE(name);
             kn_mark(name);
         }
-        CHECK_OK(kn_range_start(&id, name));
+        id = kn_range_start(name);
         CHECK_OK(kn_range_end(id));
     }
     cJSON *root = read_trace();
@@ -357,8 +357,8 @@ TENSOR_TEST(steps_are_numbered)
 TENSOR_TEST(devices_and_streams_have_tracks_of_their_own)
 {
     kn_device *device = kn_device_current(), *other = kn_device_count() > 1 ? kn_device_at(1) : device;
-    kn_stream *side;
-    CHECK_OK(kn_stream_create(&side, device));
+    kn_stream *side = kn_stream_new(device);
+    CHECK_NEW(side);
     {
         KN_PROFILE();
         kn_relu(kn_ones(KN_SHAPE(5)));
@@ -367,7 +367,7 @@ TENSOR_TEST(devices_and_streams_have_tracks_of_their_own)
         CHECK_OK(kn_stream_set_current(kn_stream_default(device)));
         kn_relu(kn_ones(KN_SHAPE(5), .device = other));
     }
-    CHECK_OK(kn_stream_destroy(side));
+    CHECK_OK(kn_stream_free(side));
     cJSON *root = read_trace();
     const cJSON *event;
     bool found[3] = {false};

@@ -19,6 +19,9 @@
             fail_msg("%s: %s", #call, kn_error_message());                                                             \
     } while (0)
 
+/* The same for what a function has made: assert_new(stream = kn_stream_new(device)). */
+#define assert_new(object) assert_ok(kn_status_of(object))
+
 /* The thread's error message contains `part`; clears it. */
 static inline void assert_message(const char *part)
 {
@@ -30,8 +33,8 @@ static inline void assert_message(const char *part)
 
 static inline kn_device *test_device(void)
 {
-    kn_device *device = NULL;
-    assert_ok(kn_device_open(&device, "auto"));
+    kn_device *device = kn_device_open("auto");
+    assert_new(device);
     return device;
 }
 

@@ -85,7 +85,7 @@ static kn_status graph(void *user)
     subject *s = user;
     kn_graph *graph = NULL;
     kn_tensor *loss = NULL;
-    kn_status status = kn_graph_create(&graph);
+    kn_status status = kn_status_of(graph = kn_graph_new());
     if (status == KN_OK)
         status = kn_graph_capture_begin(graph, NULL);
     if (status == KN_OK) {
@@ -125,7 +125,8 @@ static kn_status loader(void *user)
     subject *s = user;
     kn_loader *made = NULL;
     kn_tensor *sum = NULL;
-    kn_status status = kn_loader_new(&made, s->data, .batch_size = 8, .num_workers = 2, .pin_memory = true);
+    kn_status status =
+        kn_status_of(made = kn_loader_new(s->data, .batch_size = 8, .num_workers = 2, .pin_memory = true));
     if (status == KN_OK)
         status = sum_batches(made, &sum);
     if (status == KN_OK)
@@ -160,9 +161,9 @@ static kn_status streams(void *user)
     kn_event *event = NULL;
     kn_tensor *sum = NULL;
     int called = 0;
-    kn_status status = kn_stream_create(&one, s->device);
+    kn_status status = kn_status_of(one = kn_stream_new(s->device));
     if (status == KN_OK)
-        status = kn_event_create(&event, s->device);
+        status = kn_status_of(event = kn_event_new(s->device));
     if (status == KN_OK) {
         KN_STREAM(one);
         sum = kn_sum(input());
@@ -181,10 +182,10 @@ static kn_status streams(void *user)
     if (status == KN_OK)
         assert_int_equal(called, 1);
     kn_event_free(event);
-    kn_status gone = kn_stream_destroy(one);
+    kn_status gone = kn_stream_free(one);
     if (gone != KN_OK) { /* the injected failure */
         KN_PRESERVE_ERROR;
-        assert_int_equal(kn_stream_destroy(one), KN_OK);
+        assert_int_equal(kn_stream_free(one), KN_OK);
     }
     return status == KN_OK ? gone : status;
 }
@@ -218,8 +219,8 @@ static subject make_subject(void)
     s.y = kn_zeros(KN_SHAPE(4), .dtype = KN_I64);
     KN_SCOPE;
     s.x = kn_retain(input());
-    assert_ok(kn_tensor_dataset(&s.data, kn_from_data(x, KN_SHAPE(40, 5), .device = kn_device_host()),
-                                kn_from_data(y, KN_SHAPE(40), .dtype = KN_I64, .device = kn_device_host())));
+    assert_new(s.data = kn_tensor_dataset(kn_from_data(x, KN_SHAPE(40, 5), .device = kn_device_host()),
+                                          kn_from_data(y, KN_SHAPE(40), .dtype = KN_I64, .device = kn_device_host())));
     snprintf(s.path, sizeof s.path, "/tmp/koine-faults-%ld.safetensors", (long)getpid());
     return s;
 }

@@ -102,12 +102,12 @@ static int step_once(void)
 {
     kn_device *device = NULL;
     double value = 0;
-    kn_status status = kn_device_open(&device, "auto");
+    kn_status status = kn_status_of(device = kn_device_open("auto"));
     if (status != KN_OK) { /* a retry, which must not be affected by the first failure */
         fprintf(stderr, "%s\n", kn_error_message());
         kn_status told = kn_error_status();
         kn_error_clear();
-        if (told != status || kn_device_open(&device, "auto") != KN_OK)
+        if (told != status || (device = kn_device_open("auto")) == NULL)
             return 3;
     }
     {

@@ -21,8 +21,8 @@ static void a_queue_becomes_a_stream(void **state)
     (void)state;
     kn_device *device = test_device();
     cl_command_queue queue = new_queue(device, 0);
-    kn_stream *stream;
-    assert_ok(kn_stream_from_native(&stream, device, queue));
+    kn_stream *stream = kn_stream_from_native(device, queue);
+    assert_new(stream);
     assert_ptr_equal(kn_native_queue(stream), queue);
     {
         KN_STREAM(stream);
@@ -39,7 +39,7 @@ static void a_queue_becomes_a_stream(void **state)
         assert_ok(kn_item(kn_sum(x), &sum));
         assert_true(sum == 7000);
     }
-    assert_ok(kn_stream_destroy(stream));
+    assert_ok(kn_stream_free(stream));
     clReleaseCommandQueue(queue);
 }
 
@@ -53,18 +53,18 @@ static void work_of_the_callers_own_counts(void **state)
     bool done = true;
     cl_event gate = clCreateUserEvent(kn_native_context(device), &error);
     assert_int_equal(error, CL_SUCCESS);
-    assert_ok(kn_stream_create(&stream, device));
+    assert_new(stream = kn_stream_new(device));
     cl_command_queue queue = kn_native_queue(stream);
     assert_ok(kn_stream_synchronize(stream));
     assert_int_equal(clEnqueueMarkerWithWaitList(queue, 1, &gate, NULL), CL_SUCCESS);
     assert_ok(kn_stream_query(stream, &done));
     assert_false(done);
-    assert_int_equal(kn_stream_destroy(stream), KN_ERR_STATE);
+    assert_int_equal(kn_stream_free(stream), KN_ERR_STATE);
     assert_message("unfinished work");
     clSetUserEventStatus(gate, CL_COMPLETE);
     clReleaseEvent(gate);
     assert_ok(kn_stream_synchronize(stream));
-    assert_ok(kn_stream_destroy(stream));
+    assert_ok(kn_stream_free(stream));
 }
 
 static void queues_that_do_not_fit(void **state)
@@ -73,14 +73,14 @@ static void queues_that_do_not_fit(void **state)
     kn_device *a = kn_device_at(0), *b = kn_device_at(1);
     kn_stream *stream = NULL;
     cl_command_queue queue = new_queue(b, 0);
-    assert_int_equal(kn_stream_from_native(&stream, a, queue), KN_ERR_DEVICE);
+    assert_int_equal(kn_status_of(stream = kn_stream_from_native(a, queue)), KN_ERR_DEVICE);
     assert_message("was made for another device");
     clReleaseCommandQueue(queue);
     queue = new_queue(a, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-    assert_int_equal(kn_stream_from_native(&stream, a, queue), KN_ERR_ARGUMENT);
+    assert_int_equal(kn_status_of(stream = kn_stream_from_native(a, queue)), KN_ERR_ARGUMENT);
     assert_message("out of order");
     clReleaseCommandQueue(queue);
-    assert_int_equal(kn_stream_from_native(&stream, a, NULL), KN_ERR_ARGUMENT);
+    assert_int_equal(kn_status_of(stream = kn_stream_from_native(a, NULL)), KN_ERR_ARGUMENT);
     kn_error_clear();
     assert_null(stream);
 }
@@ -111,8 +111,8 @@ static void recorded_streams_keep_memory_back(void **state)
     (void)state;
     kn_device *device = test_device();
     cl_int error;
-    kn_stream *side;
-    assert_ok(kn_stream_create(&side, device));
+    kn_stream *side = kn_stream_new(device);
+    assert_new(side);
     size_t offset, again;
     kn_tensor *x = kn_zeros(KN_SHAPE(300000));
     cl_mem memory = kn_native_memory(x, &offset);
@@ -132,7 +132,7 @@ static void recorded_streams_keep_memory_back(void **state)
     kn_release(y);
     y = kn_zeros(KN_SHAPE(300000));
     kn_release(y);
-    assert_ok(kn_stream_destroy(side));
+    assert_ok(kn_stream_free(side));
 }
 
 int main(void)

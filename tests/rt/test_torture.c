@@ -74,7 +74,7 @@ static kn_status build_anew(void *user)
              "%d;\n}\n",
              name, b->round);
     kn_user_kernel *made = NULL;
-    kn_status status = kn_kernel_new(&made, text, name, NULL);
+    kn_status status = kn_status_of(made = kn_kernel_new(text, name, NULL));
     if (status == KN_OK)
         status = kn_kernel_run(made, KN_KERNEL_ARGS(kn_kernel_output(b->x)), .global = {1});
     double value = 0;

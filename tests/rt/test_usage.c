@@ -307,7 +307,7 @@ static void a_device_of_this_machine(void **state)
     (void)state;
     kn_device *device;
     kn_usage u;
-    assert_ok(kn_device_open(&device, "cpu"));
+    assert_new(device = kn_device_open("cpu"));
     assert_ok(kn_device_usage(device, &u));
     assert_true(u.memory_used > 0 && u.memory_total > u.memory_used);
     assert_true(isnan(u.load) || (u.load >= 0 && u.load <= 100));

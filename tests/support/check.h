@@ -11,6 +11,7 @@
 
 /* The call returned KN_OK / the expression is not NULL; otherwise fails the test with the library's message. */
 #define CHECK_OK(call) check_ok((call) == KN_OK, #call, __FILE__, __LINE__)
+#define CHECK_NEW(object) check_ok((object) != NULL, #object, __FILE__, __LINE__)
 #define CHECK_TENSOR(tensor) check_ok((tensor) != NULL, #tensor, __FILE__, __LINE__)
 
 /* The tensor's elements, in row-major order, are exactly these numbers (within 1e-6 of them, for floats that are not

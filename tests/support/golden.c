@@ -10,7 +10,7 @@ kn_tensor_file *golden_open(const char *name)
     char path[512];
     snprintf(path, sizeof path, "%s/tests/golden/%s.safetensors", KOINE_SOURCE_DIR, name);
     kn_tensor_file *file = NULL;
-    if (kn_load_safetensors(&file, path) == KN_OK)
+    if ((file = kn_load_safetensors(path)) != NULL)
         return file;
     fprintf(stderr, "%s: %s\n", path, kn_error_message());
     return NULL;

@@ -279,7 +279,7 @@ static kn_device *device_number(const options *chosen, int index)
     kn_device *device = NULL;
     if (!chosen->device)
         return kn_device_at(index);
-    return kn_device_open(&device, chosen->device) == KN_OK ? device : NULL;
+    return (device = kn_device_open(chosen->device)) != NULL ? device : NULL;
 }
 
 int op_test_main(int argc, char **argv, const op_table *const *tables)

@@ -100,12 +100,12 @@ TENSOR_TEST(test_current_device)
     assert_ptr_equal(kn_device_of(kn_ones(KN_SHAPE(1))), last);
     CHECK_OK(kn_device_set_current(first));
     assert_ptr_equal(kn_device_of(kn_ones(KN_SHAPE(1), .device = last)), last);
-    kn_device *named = NULL;
-    CHECK_OK(kn_device_open(&named, kn_device_string(last)));
+    kn_device *named = kn_device_open(kn_device_string(last));
+    CHECK_NEW(named);
     assert_ptr_equal(named, last);
-    CHECK_OK(kn_device_open(&named, "host"));
+    CHECK_NEW(named = kn_device_open("host"));
     assert_ptr_equal(named, kn_device_host());
-    assert_int_equal(kn_device_open(&named, "no such device"), KN_ERR_DEVICE);
+    assert_int_equal(kn_status_of(named = kn_device_open("no such device")), KN_ERR_DEVICE);
     CHECK_ERROR(KN_ERR_DEVICE, "no such device", kn_device_string(first));
     assert_null(kn_device_at(kn_device_count()));
     assert_int_not_equal(kn_error_status(), KN_OK);

@@ -246,13 +246,13 @@ TENSOR_TEST(what_arrives_is_complete_however_it_is_read)
             kn_release(last);
         } else if (way == 3) { /* back to a device, on another stream */
             kn_stream *other, *before = kn_stream_current(kn_device_current());
-            CHECK_OK(kn_stream_create(&other, kn_device_current()));
+            CHECK_NEW(other = kn_stream_new(kn_device_current()));
             CHECK_OK(kn_stream_set_current(other));
             kn_tensor *back = kn_to_device(y, kn_device_current(), .non_blocking = true);
             assert_int_equal(wrong_on_device(back, (float)way), 0);
             CHECK_OK(kn_stream_set_current(before));
             CHECK_OK(kn_stream_synchronize(other));
-            CHECK_OK(kn_stream_destroy(other));
+            CHECK_OK(kn_stream_free(other));
         } else { /* an ordinary copy on the host */
             kn_tensor *copy = kn_to_device(y, kn_device_host(), .copy = true);
             assert_int_equal(wrong_values(kn_data(copy), (float)way), 0);
@@ -301,11 +301,11 @@ TENSOR_TEST(a_capture_refuses_copies_from_and_to_the_host)
 {
     kn_tensor *source = pinned_values(2), *destination = kn_empty(KN_SHAPE(N));
     kn_stream *stream = NULL, *before = kn_stream_current(kn_device_current());
-    CHECK_OK(kn_stream_create(&stream, kn_device_current()));
+    CHECK_NEW(stream = kn_stream_new(kn_device_current()));
     CHECK_OK(kn_stream_set_current(stream));
     for (int back = 0; back < 2; back++) {
-        kn_graph *graph = NULL;
-        CHECK_OK(kn_graph_create(&graph));
+        kn_graph *graph = kn_graph_new();
+        CHECK_NEW(graph);
         CHECK_OK(kn_graph_capture_begin(graph, stream));
         kn_status status = back ? kn_copy(source, destination, .non_blocking = true)
                                 : kn_copy(destination, source, .non_blocking = true);
@@ -321,7 +321,7 @@ TENSOR_TEST(a_capture_refuses_copies_from_and_to_the_host)
     assert_int_equal(wrong_on_device(destination, 2), 0);
     CHECK_OK(kn_stream_set_current(before));
     CHECK_OK(kn_stream_synchronize(stream));
-    CHECK_OK(kn_stream_destroy(stream));
+    CHECK_OK(kn_stream_free(stream));
 }
 
 /* --- short memory, threads ------------------------------------------------------------------------ */
@@ -350,7 +350,7 @@ static void *copy_around(void *argument)
     int *wrong = calloc(1, sizeof *wrong);
     kn_stream *stream = NULL;
     kn_device *device = kn_device_current();
-    *wrong += kn_stream_create(&stream, device) != KN_OK || kn_stream_set_current(stream) != KN_OK;
+    *wrong += (stream = kn_stream_new(device)) == NULL || kn_stream_set_current(stream) != KN_OK;
     for (int i = 0; i < 15; i++) {
         KN_SCOPE;
         kn_tensor *y = kn_to_device(shared, device, .non_blocking = true);
@@ -360,7 +360,7 @@ static void *copy_around(void *argument)
     }
     kn_stream_synchronize(stream);
     kn_stream_set_current(kn_stream_default(device));
-    *wrong += kn_stream_destroy(stream) != KN_OK;
+    *wrong += kn_stream_free(stream) != KN_OK;
     return wrong;
 }
 

@@ -95,7 +95,7 @@ TENSOR_TEST(copies_from_two_devices_or_streams_keep_their_order)
 {
     kn_device *one = kn_device_current(), *other = kn_device_at(kn_device_count() - 1);
     kn_stream *stream = NULL, *before = kn_stream_current(other);
-    CHECK_OK(kn_stream_create(&stream, other));
+    CHECK_NEW(stream = kn_stream_new(other));
     for (int i = 0; i < 3; i++) {
         kn_tensor *shared = pinned_values((float)i);
         kn_tensor *news = kn_to(pinned_values(50 + (float)i), other);
@@ -110,7 +110,7 @@ TENSOR_TEST(copies_from_two_devices_or_streams_keep_their_order)
         assert_int_equal(wrong_values(shared, 50 + (float)i), 0);
     }
     CHECK_OK(kn_stream_synchronize(stream));
-    CHECK_OK(kn_stream_destroy(stream));
+    CHECK_OK(kn_stream_free(stream));
 }
 
 /* A dataset holds its tensors by pointer. */
@@ -120,8 +120,8 @@ TENSOR_TEST(a_dataset_reads_what_has_arrived)
     kn_tensor *x = kn_zeros(KN_SHAPE(N, 1), .device = kn_device_host(), .pin_memory = true);
     kn_tensor *labels = kn_zeros(KN_SHAPE(N), .dtype = KN_I64, .device = kn_device_host());
     kn_tensor *news = kn_reshape(kn_to(pinned_values(9), device), 2, (const int64_t[]){N, 1});
-    kn_dataset *dataset = NULL;
-    CHECK_OK(kn_tensor_dataset(&dataset, x, labels));
+    kn_dataset *dataset = kn_tensor_dataset(x, labels);
+    CHECK_NEW(dataset);
     be_busy(device);
     CHECK_OK(kn_synchronize(device));
     be_busy(device);

@@ -16,7 +16,7 @@ static void test_reuse_across_streams(void **state)
     (void)state;
     kn_device *device = kn_device_current();
     kn_stream *first = kn_stream_default(device), *second = NULL;
-    CHECK_OK(kn_stream_create(&second, device));
+    CHECK_NEW(second = kn_stream_new(device));
     int wrong = 0;
     for (int round = 1; round <= 60; round++) {
         kn_tensor *x = kn_full(KN_SHAPE(ELEMENTS), round);
@@ -41,7 +41,7 @@ static void test_reuse_across_streams(void **state)
         kn_release(other);
         kn_release(y);
     }
-    CHECK_OK(kn_stream_destroy(second));
+    CHECK_OK(kn_stream_free(second));
     assert_int_equal(wrong, 0);
 }
 
@@ -57,7 +57,7 @@ static void *train_alone(void *user)
 {
     worker *self = user;
     kn_stream *stream = NULL;
-    if (kn_stream_create(&stream, kn_device_current()) != KN_OK || kn_stream_set_current(stream) != KN_OK) {
+    if ((stream = kn_stream_new(kn_device_current())) == NULL || kn_stream_set_current(stream) != KN_OK) {
         snprintf(self->problem, sizeof self->problem, "%s", kn_error_message());
         return NULL;
     }
@@ -79,7 +79,7 @@ static void *train_alone(void *user)
     }
     kn_release(w);
     kn_stream_set_current(kn_stream_default(kn_device_current()));
-    kn_stream_destroy(stream);
+    kn_stream_free(stream);
     return NULL;
 }
 
@@ -109,8 +109,8 @@ static void test_waiting(void **state)
 {
     (void)state;
     kn_device *device = kn_device_current();
-    kn_stream *other = NULL;
-    CHECK_OK(kn_stream_create(&other, device));
+    kn_stream *other = kn_stream_new(device);
+    CHECK_NEW(other);
     for (int round = 0; round < 40; round++) {
         KN_SCOPE;
         kn_tensor *x = kn_full(KN_SHAPE(ELEMENTS), round);
@@ -123,7 +123,7 @@ static void test_waiting(void **state)
         assert_true(largest == 2 * round + 2);
         CHECK_OK(kn_stream_set_current(kn_stream_default(device)));
     }
-    CHECK_OK(kn_stream_destroy(other));
+    CHECK_OK(kn_stream_free(other));
 }
 
 int main(void)

@@ -133,8 +133,8 @@ static kn_status fit(void *user)
     for (int epochs = 1; epochs <= 2 && done; epochs++) {
         kn_trainer *trainer = NULL;
         kn_callback callback = {.name = "number", .save = save_number, .load = load_number};
-        done = kn_trainer_new(&trainer, .module = s->c.net, .optim = s->c.optim, .epochs = epochs, .output = s->path,
-                              .resume = epochs > 1, .quiet = true) == KN_OK &&
+        done = (trainer = kn_trainer_new(.module = s->c.net, .optim = s->c.optim, .epochs = epochs, .output = s->path,
+                                         .resume = epochs > 1, .quiet = true)) != NULL &&
                kn_trainer_add_callback(trainer, &callback) == KN_OK &&
                kn_trainer_fit(trainer, s->c.train, s->c.test) == KN_OK;
         kn_trainer_free(trainer);

@@ -353,10 +353,10 @@ TENSOR_TEST(updates_in_a_replayed_graph_go_on_counting)
     kn_tensor *x = kn_zeros(KN_SCALAR);
     CHECK_OK(kn_device_log_scalar(log, entry, x, 1)); /* warms up, creates the state */
     CHECK_OK(kn_device_log_reset(log));
-    kn_graph *graph = NULL;
-    CHECK_OK(kn_graph_create(&graph));
+    kn_graph *graph = kn_graph_new();
+    CHECK_NEW(graph);
     kn_stream *stream = NULL, *before = kn_stream_current(kn_device_current());
-    CHECK_OK(kn_stream_create(&stream, kn_device_current()));
+    CHECK_NEW(stream = kn_stream_new(kn_device_current()));
     CHECK_OK(kn_stream_wait_stream(stream, before));
     CHECK_OK(kn_stream_set_current(stream));
     CHECK_OK(kn_graph_capture_begin(graph, stream));
@@ -377,7 +377,7 @@ TENSOR_TEST(updates_in_a_replayed_graph_go_on_counting)
     CHECK_OK(kn_stream_set_current(before));
     kn_graph_free(graph);
     CHECK_OK(kn_stream_synchronize(stream));
-    CHECK_OK(kn_stream_destroy(stream));
+    CHECK_OK(kn_stream_free(stream));
     kn_device_log_free(log);
 }
 

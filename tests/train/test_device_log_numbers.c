@@ -13,8 +13,8 @@ static void update_often(kn_device_log *log, int entry, kn_tensor *x, int thousa
     kn_stream *stream = NULL, *before = kn_stream_current(kn_device_current());
     CHECK_OK(kn_device_log_scalar(log, entry, x, 1));
     CHECK_OK(kn_device_log_reset(log));
-    CHECK_OK(kn_graph_create(&graph));
-    CHECK_OK(kn_stream_create(&stream, kn_device_current()));
+    CHECK_NEW(graph = kn_graph_new());
+    CHECK_NEW(stream = kn_stream_new(kn_device_current()));
     CHECK_OK(kn_stream_wait_stream(stream, before));
     CHECK_OK(kn_stream_set_current(stream));
     CHECK_OK(kn_graph_capture_begin(graph, stream));
@@ -26,7 +26,7 @@ static void update_often(kn_device_log *log, int entry, kn_tensor *x, int thousa
     CHECK_OK(kn_device_log_read(log));
     CHECK_OK(kn_stream_set_current(before));
     kn_graph_free(graph);
-    CHECK_OK(kn_stream_destroy(stream));
+    CHECK_OK(kn_stream_free(stream));
 }
 
 /* Adding 0.1 rounds in the same direction for long stretches: without compensation the error accumulates. */
@@ -123,9 +123,9 @@ TENSOR_TEST(a_first_update_cannot_be_in_a_graph)
     int entry = kn_device_log_add_scalar(log, "loss");
     kn_tensor *x = kn_ones(KN_SCALAR);
     kn_stream *stream = NULL, *before = kn_stream_current(kn_device_current());
-    kn_graph *graph = NULL;
-    CHECK_OK(kn_graph_create(&graph));
-    CHECK_OK(kn_stream_create(&stream, kn_device_current()));
+    kn_graph *graph = kn_graph_new();
+    CHECK_NEW(graph);
+    CHECK_NEW(stream = kn_stream_new(kn_device_current()));
     CHECK_OK(kn_stream_set_current(stream));
     CHECK_OK(kn_graph_capture_begin(graph, stream));
     assert_int_equal(kn_device_log_scalar(log, entry, x, 1), KN_ERR_STATE);
@@ -138,7 +138,7 @@ TENSOR_TEST(a_first_update_cannot_be_in_a_graph)
     CHECK_OK(kn_stream_set_current(before));
     kn_graph_free(graph);
     CHECK_OK(kn_stream_synchronize(stream));
-    CHECK_OK(kn_stream_destroy(stream));
+    CHECK_OK(kn_stream_free(stream));
     kn_device_log_free(log);
 }
 

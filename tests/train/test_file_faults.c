@@ -46,7 +46,7 @@ static kn_status save_npy(const char *path, int version) { return kn_save_npy(pa
 static kn_status load_npy(const char *path, int *version)
 {
     kn_tensor *tensor = NULL;
-    kn_status status = kn_load_npy(&tensor, path);
+    kn_status status = kn_status_of(tensor = kn_load_npy(path));
     *version = status == KN_OK ? (int)((const float *)kn_data(tensor))[14] : 0;
     return status;
 }
@@ -55,7 +55,7 @@ static kn_status load_npy(const char *path, int *version)
 static kn_status load_idx(const char *path, int *version)
 {
     kn_tensor *tensor = NULL;
-    kn_status status = kn_load_idx(&tensor, path);
+    kn_status status = kn_status_of(tensor = kn_load_idx(path));
     *version = status == KN_OK ? ((const uint8_t *)kn_data(tensor))[2] : 0;
     return status;
 }
@@ -86,7 +86,7 @@ static kn_status save_tensors(const char *path, int version)
 static kn_status load_tensors(const char *path, int *version)
 {
     kn_tensor_file *file = NULL;
-    kn_status status = kn_load_safetensors(&file, path);
+    kn_status status = kn_status_of(file = kn_load_safetensors(path));
     *version = status == KN_OK ? (int)((const float *)kn_data(kn_tensor_file_get(file, "x")))[0] : 0;
     kn_tensor_file_free(file);
     return status;
@@ -438,10 +438,9 @@ static kn_status fit(trainer_case *c, int epochs, bool resume)
 {
     kn_trainer_free(c->trainer);
     c->trainer = NULL;
-    kn_status status =
-        kn_trainer_new(&c->trainer, .module = c->net, .optim = c->optim, .epochs = epochs, .monitor = "val_acc",
-                       .mode = KN_MONITOR_MAX, .output = folder, .resume = resume, .quiet = true);
-    return status == KN_OK ? kn_trainer_fit(c->trainer, c->train, c->test) : status;
+    c->trainer = kn_trainer_new(.module = c->net, .optim = c->optim, .epochs = epochs, .monitor = "val_acc",
+                                .mode = KN_MONITOR_MAX, .output = folder, .resume = resume, .quiet = true);
+    return c->trainer != NULL ? kn_trainer_fit(c->trainer, c->train, c->test) : kn_error_status();
 }
 
 /* The files of the first epoch stay intact and can be resumed from, and the files that the trainer lists exist. */
@@ -470,7 +469,7 @@ TENSOR_TEST(a_training_goes_on_from_whatever_failed)
         remove_temporaries();
         kn_tensor_file *file = NULL;
         char *last = kn_path_join(folder, "last.safetensors");
-        CHECK_OK(kn_load_safetensors(&file, last));
+        CHECK_NEW(file = kn_load_safetensors(last));
         kn_tensor_file_free(file);
         unlink(last);
         kn_free(last);

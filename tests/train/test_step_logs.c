@@ -65,8 +65,8 @@ TENSOR_TEST(steps_are_logged_as_they_are)
 {
     trainer_case c = case_make(0, 0.05);
     witness w = {.c = &c};
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 2, .quiet = true, .log_every = 2,
-                            .log_grad_norm = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 2, .quiet = true, .log_every = 2,
+                                         .log_grad_norm = true));
     CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_step_end = watch, .user = &w}));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
     const kn_history *steps = kn_trainer_steps(c.trainer), *history = kn_trainer_history(c.trainer);
@@ -93,12 +93,12 @@ TENSOR_TEST(steps_are_logged_as_they_are)
 TENSOR_TEST(logging_changes_no_bit_of_the_training)
 {
     trainer_case plain = case_make(7, 0.05);
-    CHECK_OK(kn_trainer_new(&plain.trainer, .module = plain.net, .optim = plain.optim, .epochs = 2, .quiet = true));
+    CHECK_NEW(plain.trainer = kn_trainer_new(.module = plain.net, .optim = plain.optim, .epochs = 2, .quiet = true));
     CHECK_OK(kn_trainer_fit(plain.trainer, plain.train, plain.test));
     assert_int_equal(kn_history_columns(kn_trainer_steps(plain.trainer)), 0);
     trainer_case logged = case_make(7, 0.05);
-    CHECK_OK(kn_trainer_new(&logged.trainer, .module = logged.net, .optim = logged.optim, .epochs = 2, .quiet = true,
-                            .log_every = 1, .log_grad_norm = true, .log_histograms = 16));
+    CHECK_NEW(logged.trainer = kn_trainer_new(.module = logged.net, .optim = logged.optim, .epochs = 2, .quiet = true,
+                                              .log_every = 1, .log_grad_norm = true, .log_histograms = 16));
     CHECK_OK(kn_trainer_fit(logged.trainer, logged.train, logged.test));
     assert_true(case_same_weights(plain.net, logged.net));
     case_free(&plain);
@@ -111,8 +111,9 @@ TENSOR_TEST(the_output_directory_has_the_steps)
     char folder[4096];
     snprintf(folder, sizeof folder, "%s", case_folder("steps"));
     trainer_case c = case_make(0, 0.05);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 2, .quiet = true, .output = folder,
-                            .log_every = 3, .log_grad_norm = true, .log_histograms = 4, .log_range = 0.5));
+    CHECK_NEW(c.trainer =
+                  kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 2, .quiet = true, .output = folder,
+                                 .log_every = 3, .log_grad_norm = true, .log_histograms = 4, .log_range = 0.5));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));
     size_t size;
     char *steps = case_file(folder, "steps.csv", &size), *histograms = case_file(folder, "histograms.csv", &size);
@@ -147,9 +148,9 @@ TENSOR_TEST(resuming_goes_on_with_the_table_of_steps)
     snprintf(whole, sizeof whole, "%s", case_folder("steps-whole"));
     for (int part = 0; part < 3; part++) {
         trainer_case c = case_make(2, 0.05);
-        CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = part == 0 ? 2 : 4,
-                                .quiet = true, .output = part == 2 ? whole : broken, .resume = part == 1,
-                                .log_every = 2, .log_grad_norm = true, .log_histograms = 3));
+        CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = part == 0 ? 2 : 4,
+                                             .quiet = true, .output = part == 2 ? whole : broken, .resume = part == 1,
+                                             .log_every = 2, .log_grad_norm = true, .log_histograms = 3));
         CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));
         case_free(&c);
     }
@@ -165,8 +166,8 @@ TENSOR_TEST(an_epoch_ends_with_a_row)
     for (int e = 0; e < 3; e++) {
         trainer_case c = case_make(0, 0.05);
         witness w = {.c = &c};
-        CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 2, .quiet = true,
-                                .log_every = every[e], .log_grad_norm = true));
+        CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 2, .quiet = true,
+                                             .log_every = every[e], .log_grad_norm = true));
         CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_step_end = watch, .user = &w}));
         CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));
         const kn_history *steps = kn_trainer_steps(c.trainer);
@@ -205,8 +206,8 @@ TENSOR_TEST(a_log_notices_the_step_that_went_wrong)
     for (int every = 0; every < 3; every++) {
         trainer_case c = case_make(0, 0.05);
         poison p = {.at = CASE_STEPS + 3};
-        CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 4, .loss = poisoned,
-                                .loss_user = &p, .quiet = true, .log_every = every));
+        CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 4, .loss = poisoned,
+                                             .loss_user = &p, .quiet = true, .log_every = every));
         assert_int_equal(kn_trainer_fit(c.trainer, c.train, NULL), KN_ERR_NUMERIC);
         CHECK_ERROR(KN_ERR_NUMERIC, "became NaN at epoch 2, step 3 of 6");
         assert_true(p.calls <= 2 * CASE_STEPS);
@@ -221,8 +222,8 @@ TENSOR_TEST(the_rows_before_a_bad_step_are_written)
     snprintf(folder, sizeof folder, "%s", case_folder("steps-bad"));
     trainer_case c = case_make(0, 0.05);
     poison p = {.at = CASE_STEPS + 4};
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 4, .loss = poisoned,
-                            .loss_user = &p, .quiet = true, .log_every = 1, .output = folder));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 4, .loss = poisoned,
+                                         .loss_user = &p, .quiet = true, .log_every = 1, .output = folder));
     assert_int_equal(kn_trainer_fit(c.trainer, c.train, NULL), KN_ERR_NUMERIC);
     CHECK_ERROR(KN_ERR_NUMERIC, "epoch 2, step 4 of 6");
     size_t size;
@@ -246,8 +247,8 @@ TENSOR_TEST(the_rows_before_an_interrupt_are_written)
     char folder[4096];
     snprintf(folder, sizeof folder, "%s", case_folder("steps-interrupted"));
     trainer_case c = case_make(0, 0.05);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 4, .quiet = true, .log_every = 1,
-                            .output = folder));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 4, .quiet = true, .log_every = 1,
+                                         .output = folder));
     CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_step_end = break_off}));
     assert_int_equal(kn_trainer_fit(c.trainer, c.train, NULL), KN_ERR_INTERRUPTED);
     CHECK_ERROR(KN_ERR_INTERRUPTED, "epoch 2, step 5 of 6");
@@ -262,16 +263,18 @@ TENSOR_TEST(the_rows_before_an_interrupt_are_written)
 TENSOR_TEST(bad_log_parameters_are_refused)
 {
     trainer_case c = case_make(0, 0.05);
-    assert_int_equal(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .log_every = -1), KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, "log_every (-1)");
-    assert_int_equal(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .log_histograms = 9999),
+    assert_int_equal(kn_status_of(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .log_every = -1)),
                      KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "log_every (-1)");
+    assert_int_equal(
+        kn_status_of(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .log_histograms = 9999)),
+        KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "9999", "4096");
-    assert_int_equal(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .log_histograms = 8),
+    assert_int_equal(kn_status_of(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .log_histograms = 8)),
                      KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "needs log_every");
-    assert_int_equal(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .log_histograms = 8, .log_every = 2,
-                                    .log_range = -1),
+    assert_int_equal(kn_status_of(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .log_histograms = 8,
+                                                             .log_every = 2, .log_range = -1)),
                      KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "log_range");
     assert_null(kn_trainer_steps(NULL));
@@ -310,10 +313,10 @@ TENSOR_TEST(a_trainers_step_waits_for_nothing)
         trainer_case c = case_make(0, 0.05);
         counter count = {0};
         kn_loader_free(c.train);
-        CHECK_OK(
-            kn_loader_new(&c.train, c.train_data, .batch_size = CASE_BATCH, .shuffle = true, .num_workers = workers));
-        CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 2, .quiet = true,
-                                .log_every = 1, .log_grad_norm = true, .log_histograms = 8));
+        CHECK_NEW(c.train =
+                      kn_loader_new(c.train_data, .batch_size = CASE_BATCH, .shuffle = true, .num_workers = workers));
+        CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 2, .quiet = true,
+                                             .log_every = 1, .log_grad_norm = true, .log_histograms = 8));
         CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_step_end = count_waits, .user = &count}));
         CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
         assert_int_equal(count.steps, CASE_STEPS - 1);
@@ -325,8 +328,8 @@ TENSOR_TEST(a_trainers_step_waits_for_nothing)
 TENSOR_TEST(a_fit_waits_once_per_epoch)
 {
     trainer_case c = case_make(0, 0.05);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 3, .quiet = true, .log_every = 2,
-                            .log_grad_norm = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 3, .quiet = true, .log_every = 2,
+                                         .log_grad_norm = true));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
     uint64_t before = kn_host_wait_count();
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));

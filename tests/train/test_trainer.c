@@ -21,7 +21,7 @@ static double last_value(const kn_history *history, const char *column)
 TENSOR_TEST(a_fit_learns)
 {
     trainer_case c = case_make(0, 0.05);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 8, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 8, .quiet = true));
     assert_int_equal(kn_trainer_best_epoch(c.trainer), 0);
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
     const kn_history *history = kn_trainer_history(c.trainer);
@@ -39,10 +39,10 @@ TENSOR_TEST(a_fit_learns)
 TENSOR_TEST(the_same_seed_gives_the_same_bits)
 {
     trainer_case a = case_make(3, 0.05), b;
-    CHECK_OK(kn_trainer_new(&a.trainer, .module = a.net, .optim = a.optim, .epochs = 3, .quiet = true));
+    CHECK_NEW(a.trainer = kn_trainer_new(.module = a.net, .optim = a.optim, .epochs = 3, .quiet = true));
     CHECK_OK(kn_trainer_fit(a.trainer, a.train, a.test));
     b = case_make(3, 0.05);
-    CHECK_OK(kn_trainer_new(&b.trainer, .module = b.net, .optim = b.optim, .epochs = 3, .quiet = true));
+    CHECK_NEW(b.trainer = kn_trainer_new(.module = b.net, .optim = b.optim, .epochs = 3, .quiet = true));
     CHECK_OK(kn_trainer_fit(b.trainer, b.train, b.test));
     assert_true(case_same_weights(a.net, b.net));
     const kn_history *x = kn_trainer_history(a.trainer), *y = kn_trainer_history(b.trainer);
@@ -58,14 +58,15 @@ TENSOR_TEST(the_same_seed_gives_the_same_bits)
 TENSOR_TEST(patience_ends_a_fit_that_does_not_improve)
 {
     trainer_case c = case_make(0, 0);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 20, .patience = 3, .quiet = true));
+    CHECK_NEW(c.trainer =
+                  kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 20, .patience = 3, .quiet = true));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
     assert_int_equal(kn_history_epochs(kn_trainer_history(c.trainer)), 1 + 3);
     assert_int_equal(kn_trainer_best_epoch(c.trainer), 1);
     case_free(&c);
 
     c = case_make(0, 0);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 7, .patience = 0, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 7, .patience = 0, .quiet = true));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
     assert_int_equal(kn_history_epochs(kn_trainer_history(c.trainer)), 7);
     case_free(&c);
@@ -74,8 +75,8 @@ TENSOR_TEST(patience_ends_a_fit_that_does_not_improve)
 TENSOR_TEST(improvements_below_min_delta_do_not_count)
 {
     trainer_case c = case_make(0, 0.001);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 20, .patience = 2, .min_delta = 10,
-                            .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 20, .patience = 2,
+                                         .min_delta = 10, .quiet = true));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
     assert_int_equal(kn_history_epochs(kn_trainer_history(c.trainer)), 3);
     case_free(&c);
@@ -106,8 +107,8 @@ TENSOR_TEST(the_best_weights_are_there_at_the_end)
 {
     trainer_case c = case_make(1, 0.02);
     spoiler s = {.optim = c.optim, .net = c.net};
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 6, .monitor = "val_acc",
-                            .mode = KN_MONITOR_MAX, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 6, .monitor = "val_acc",
+                                         .mode = KN_MONITOR_MAX, .quiet = true));
     CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_epoch_end = spoil, .user = &s}));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
     const kn_history *history = kn_trainer_history(c.trainer);
@@ -140,8 +141,8 @@ TENSOR_TEST(a_loss_of_ones_own_without_validation_or_accuracy)
 {
     trainer_case c = case_make(0, 0.05);
     int calls = 0;
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 2, .loss = squared,
-                            .loss_user = &calls, .accuracy = false, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 2, .loss = squared,
+                                         .loss_user = &calls, .accuracy = false, .quiet = true));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));
     assert_int_equal(calls, 2 * CASE_STEPS);
     const kn_history *history = kn_trainer_history(c.trainer);
@@ -157,20 +158,22 @@ TENSOR_TEST(a_loss_of_ones_own_without_validation_or_accuracy)
 TENSOR_TEST(what_cannot_be_monitored_is_refused)
 {
     trainer_case c = case_make(0, 0.05);
-    assert_int_equal(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .monitor = "val_f1"),
+    assert_int_equal(kn_status_of(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .monitor = "val_f1")),
                      KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "\"val_f1\"", "train_loss, train_acc, val_loss, val_acc");
-    assert_int_equal(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .monitor = "grad_norm"),
-                     KN_ERR_ARGUMENT);
     assert_int_equal(
-        kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .monitor = "val_acc", .accuracy = false),
+        kn_status_of(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .monitor = "grad_norm")),
         KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, "there are train_loss, val_loss", ".accuracy = true");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "\"grad_norm\"");
+    assert_int_equal(kn_status_of(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .monitor = "val_acc",
+                                                             .accuracy = false)),
+                     KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "the columns are train_loss, val_loss", ".accuracy = true");
     assert_null(c.trainer);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .monitor = "grad_norm", .log_every = 1,
-                            .log_grad_norm = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .monitor = "grad_norm", .log_every = 1,
+                                         .log_grad_norm = true));
     kn_trainer_free(c.trainer);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .monitor = "val_acc", .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .monitor = "val_acc", .quiet = true));
     assert_int_equal(kn_trainer_fit(c.trainer, c.train, NULL), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "val_acc", "without validation data");
     kn_error_clear();
@@ -203,7 +206,7 @@ static kn_dataset *soft_points(void)
 {
     kn_dataset *dataset = NULL;
     kn_tensor *x = kn_full(KN_SHAPE(8, 2), 0.5, .device = kn_device_host());
-    CHECK_OK(kn_tensor_dataset(&dataset, x, soft(kn_ones(KN_SHAPE(8), .dtype = KN_I64, .device = kn_device_host()))));
+    CHECK_NEW(dataset = kn_tensor_dataset(x, soft(kn_ones(KN_SHAPE(8), .dtype = KN_I64, .device = kn_device_host()))));
     return dataset;
 }
 
@@ -214,23 +217,23 @@ TENSOR_TEST(soft_targets_need_a_trainer_without_accuracy)
     trainer_case c = case_make(0, 0.05);
     kn_dataset *data = soft_points();
     kn_loader *plain, *collated;
-    CHECK_OK(kn_loader_new(&plain, data, .batch_size = 4));
-    CHECK_OK(kn_loader_new(&collated, c.train_data, .batch_size = CASE_BATCH, .collate = soften));
+    CHECK_NEW(plain = kn_loader_new(data, .batch_size = 4));
+    CHECK_NEW(collated = kn_loader_new(c.train_data, .batch_size = CASE_BATCH, .collate = soften));
     kn_loader *const loaders[] = {plain, collated};
     char folder[4096];
     snprintf(folder, sizeof folder, "%s", case_folder("soft"));
     for (int i = 0; i < 2; i++) {
         kn_trainer *without;
-        CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 2, .output = folder,
-                                .quiet = true));
+        CHECK_NEW(c.trainer =
+                      kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 2, .output = folder, .quiet = true));
         assert_int_equal(kn_trainer_fit(c.trainer, loaders[i], NULL), KN_ERR_DTYPE);
         CHECK_ERROR(KN_ERR_DTYPE, "the targets are float32", ".accuracy = false");
         size_t size;
         char *history = case_file(folder, "history.csv", &size);
         assert_int_equal(history == NULL, i == 0);
         kn_free(history);
-        CHECK_OK(
-            kn_trainer_new(&without, .module = c.net, .optim = c.optim, .epochs = 1, .accuracy = false, .quiet = true));
+        CHECK_NEW(without =
+                      kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 1, .accuracy = false, .quiet = true));
         CHECK_OK(kn_trainer_fit(without, loaders[i], NULL));
         kn_trainer_free(without);
         kn_trainer_free(c.trainer);
@@ -256,9 +259,9 @@ TENSOR_TEST(targets_of_another_shape_need_a_trainer_without_accuracy)
     kn_loader *loader;
     kn_tensor *x = kn_ones(KN_SHAPE(8, 2), .device = kn_device_host());
     kn_tensor *y = kn_ones(KN_SHAPE(8, 2), .dtype = KN_I64, .device = kn_device_host());
-    CHECK_OK(kn_tensor_dataset(&data, x, y));
-    CHECK_OK(kn_loader_new(&loader, data, .batch_size = 4));
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .loss = summed, .quiet = true));
+    CHECK_NEW(data = kn_tensor_dataset(x, y));
+    CHECK_NEW(loader = kn_loader_new(data, .batch_size = 4));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .loss = summed, .quiet = true));
     assert_int_equal(kn_trainer_fit(c.trainer, loader, NULL), KN_ERR_SHAPE);
     CHECK_ERROR(KN_ERR_SHAPE, "int64 [4, 2]", ".accuracy = false");
     kn_loader_free(loader);
@@ -269,13 +272,15 @@ TENSOR_TEST(targets_of_another_shape_need_a_trainer_without_accuracy)
 TENSOR_TEST(wrong_parameters_are_refused)
 {
     trainer_case c = case_make(0, 0.05);
-    assert_int_equal(kn_trainer_new(&c.trainer, .optim = c.optim), KN_ERR_ARGUMENT);
+    assert_int_equal(kn_status_of(c.trainer = kn_trainer_new(.optim = c.optim)), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "module");
     kn_error_clear();
-    assert_int_equal(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = -1), KN_ERR_ARGUMENT);
+    assert_int_equal(kn_status_of(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = -1)),
+                     KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "epochs (-1)");
     kn_error_clear();
-    assert_int_equal(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .resume = true), KN_ERR_ARGUMENT);
+    assert_int_equal(kn_status_of(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .resume = true)),
+                     KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "resume", "output");
     kn_error_clear();
     assert_null(c.trainer);
@@ -312,8 +317,8 @@ TENSOR_TEST(a_thousand_steps_take_no_more_memory)
 {
     trainer_case c = case_make(0, 0.01);
     usage u = {0};
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1200 / CASE_STEPS, .patience = 0,
-                            .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 1200 / CASE_STEPS, .patience = 0,
+                                         .quiet = true));
     CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_step_end = watch_memory, .user = &u}));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
     assert_true(u.steps == 1200);
@@ -337,8 +342,8 @@ TENSOR_TEST(trainers_made_used_and_freed_leave_no_memory_behind)
             before = mallinfo2().uordblks;
             reserved = kn_memory_reserved(kn_device_current());
         }
-        CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true,
-                                .log_every = 2, .log_grad_norm = true));
+        CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 1, .quiet = true,
+                                             .log_every = 2, .log_grad_norm = true));
         CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
         kn_trainer_free(c.trainer);
         c.trainer = NULL;

@@ -84,7 +84,7 @@ TENSOR_TEST(callbacks_are_called_in_order)
     trainer_case c = case_make(0, 0.05);
     course seen = {.fail_at = -1};
     kn_callback callback = callbacks_of(&seen), empty = {0};
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 2, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 2, .quiet = true));
     CHECK_OK(kn_trainer_add_callback(c.trainer, &empty));
     CHECK_OK(kn_trainer_add_callback(c.trainer, &callback));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
@@ -123,7 +123,7 @@ TENSOR_TEST(a_callback_changes_the_gradients_before_the_step)
     kn_optim_free(c.optim);
     c.optim = kn_optim_sgd(kn_module_parameters(c.net), .lr = 1);
     clip clipped = {.net = c.net};
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
     CHECK_OK(kn_trainer_add_callback(c.trainer,
                                      &(kn_callback){.on_before_optimizer_step = clip_gradients, .user = &clipped}));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));
@@ -142,7 +142,7 @@ TENSOR_TEST(stop_ends_after_the_epoch)
     trainer_case c = case_make(0, 0.05);
     course seen = {.fail_at = -1, .stop_after = 1};
     kn_callback callback = callbacks_of(&seen);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 9, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 9, .quiet = true));
     CHECK_OK(kn_trainer_add_callback(c.trainer, &callback));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
     assert_string_equal(seen.text, "start e1 end over");
@@ -155,7 +155,7 @@ TENSOR_TEST(a_failing_callback_ends_the_fit_with_its_status)
     trainer_case c = case_make(0, 0.05);
     course seen = {.fail_at = 2};
     kn_callback callback = callbacks_of(&seen);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 9, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 9, .quiet = true));
     CHECK_OK(kn_trainer_add_callback(c.trainer, &callback));
     assert_int_equal(kn_trainer_fit(c.trainer, c.train, c.test), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "on_step_end", "KN_ERR_STATE");

@@ -26,16 +26,16 @@ static kn_tensor *poisoned(kn_tensor *const *outputs, const kn_batch *batch, voi
 
 static kn_status fit_poisoned(trainer_case *c, poison *p, bool validate)
 {
-    CHECK_OK(kn_trainer_new(&c->trainer, .module = c->net, .optim = c->optim, .epochs = 5, .loss = poisoned,
-                            .loss_user = p, .quiet = true));
+    CHECK_NEW(c->trainer = kn_trainer_new(.module = c->net, .optim = c->optim, .epochs = 5, .loss = poisoned,
+                                          .loss_user = p, .quiet = true));
     return kn_trainer_fit(c->trainer, c->train, validate ? c->test : NULL);
 }
 
 TENSOR_TEST(nan_stops_with_the_step_and_keeps_the_best)
 {
     trainer_case reference = case_make(2, 0.05), c;
-    CHECK_OK(kn_trainer_new(&reference.trainer, .module = reference.net, .optim = reference.optim, .epochs = 1,
-                            .quiet = true));
+    CHECK_NEW(reference.trainer =
+                  kn_trainer_new(.module = reference.net, .optim = reference.optim, .epochs = 1, .quiet = true));
     CHECK_OK(kn_trainer_fit(reference.trainer, reference.train, NULL));
     c = case_make(2, 0.05);
     poison p = {.at = CASE_STEPS + 4, .factor = NAN};
@@ -94,8 +94,8 @@ static kn_status press_ctrl_c(kn_trainer *trainer, int epoch, int64_t step, kn_t
 
 static kn_status fit_interrupted(trainer_case *c, moment *m, const char *folder, bool resume)
 {
-    CHECK_OK(kn_trainer_new(&c->trainer, .module = c->net, .optim = c->optim, .epochs = 4, .output = folder,
-                            .resume = resume, .quiet = true));
+    CHECK_NEW(c->trainer = kn_trainer_new(.module = c->net, .optim = c->optim, .epochs = 4, .output = folder,
+                                          .resume = resume, .quiet = true));
     CHECK_OK(kn_trainer_add_callback(c->trainer, &(kn_callback){.on_step_end = press_ctrl_c, .user = m}));
     return kn_trainer_fit(c->trainer, c->train, c->test);
 }
@@ -172,7 +172,7 @@ static void the_handler_comes_back(int number)
     own_signals = 0;
     trainer_case c = case_make(6, 0.05);
     kn_callback callback = {.on_step_end = press, .user = &number};
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
     CHECK_OK(kn_trainer_add_callback(c.trainer, &callback));
     assert_int_equal(kn_trainer_fit(c.trainer, c.train, NULL), KN_ERR_INTERRUPTED);
     CHECK_ERROR(KN_ERR_INTERRUPTED, number == SIGTERM ? "SIGTERM" : "SIGINT", "epoch 1, step 1 of 6");
@@ -184,8 +184,8 @@ static void the_handler_comes_back(int number)
 
     /* With keep_interrupt the program handles signals. */
     kn_trainer_free(c.trainer);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .keep_interrupt = true,
-                            .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 1, .keep_interrupt = true,
+                                         .quiet = true));
     CHECK_OK(kn_trainer_add_callback(c.trainer, &callback));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));
     assert_int_equal(own_signals, 1);
@@ -195,7 +195,7 @@ static void the_handler_comes_back(int number)
     /* An ignored signal stays ignored: training in the background. */
     signal(number, SIG_IGN);
     c = case_make(6, 0.05);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
     CHECK_OK(kn_trainer_add_callback(c.trainer, &callback));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));
     case_free(&c);
@@ -218,7 +218,7 @@ static kn_status press_at_the_end(kn_trainer *trainer, void *user)
 TENSOR_TEST(a_signal_at_the_very_end_is_not_lost)
 {
     trainer_case c = case_make(6, 0.05);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
     CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_fit_end = press_at_the_end}));
     assert_int_equal(kn_trainer_fit(c.trainer, c.train, c.test), KN_ERR_INTERRUPTED);
     CHECK_ERROR(KN_ERR_INTERRUPTED, "SIGTERM at its end, after epoch 1");
@@ -243,7 +243,7 @@ static int be_pressed_twice(int first, int second)
     KN_SCOPE;
     int numbers[] = {first, second};
     trainer_case c = case_make(6, 0.05);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
     CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_step_end = press_twice, .user = numbers}));
     return kn_trainer_fit(c.trainer, c.train, NULL) == KN_OK ? 0 : 1; /* not reached */
 }

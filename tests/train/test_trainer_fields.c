@@ -51,14 +51,13 @@ static trainer_case masked_case(uint64_t seed, int workers, bool ones)
         CHECK_OK(kn_dataset_get(c.train_data, i, (void *[]){points[i], &classes[i]}));
     kn_dataset_free(c.train_data);
     kn_device *host = kn_device_host();
-    CHECK_OK(
-        kn_tensor_dataset_of(&c.train_data,
-                             KN_TENSORS(kn_full(KN_SHAPE(CASE_SAMPLES, 2), ones, .device = host),
-                                        kn_from_data(points, KN_SHAPE(CASE_SAMPLES, 2), .device = host),
-                                        kn_from_data(classes, KN_SHAPE(CASE_SAMPLES), .dtype = KN_I64, .device = host)),
-                             KN_NAMES("mask", "points", "label")));
-    CHECK_OK(kn_loader_new(&c.train, c.train_data, .batch_size = CASE_BATCH, .shuffle = true, .seed = 1,
-                           .num_workers = workers));
+    CHECK_NEW(c.train_data = kn_tensor_dataset_of(
+                  KN_TENSORS(kn_full(KN_SHAPE(CASE_SAMPLES, 2), ones, .device = host),
+                             kn_from_data(points, KN_SHAPE(CASE_SAMPLES, 2), .device = host),
+                             kn_from_data(classes, KN_SHAPE(CASE_SAMPLES), .dtype = KN_I64, .device = host)),
+                  KN_NAMES("mask", "points", "label")));
+    CHECK_NEW(c.train = kn_loader_new(c.train_data, .batch_size = CASE_BATCH, .shuffle = true, .seed = 1,
+                                      .num_workers = workers));
     return c;
 }
 
@@ -67,8 +66,8 @@ TENSOR_TEST(the_module_gets_the_fields_that_are_named)
     double accuracies[2], loss;
     for (int ones = 0; ones < 2; ones++) {
         trainer_case c = masked_case(0, 2, ones);
-        CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 8, .quiet = true,
-                                .inputs = KN_NAMES("points", "mask"), .target = "label"));
+        CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 8, .quiet = true,
+                                             .inputs = KN_NAMES("points", "mask"), .target = "label"));
         CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.train));
         CHECK_OK(kn_trainer_evaluate(c.trainer, c.train, &loss, &accuracies[ones]));
         case_free(&c);
@@ -91,8 +90,9 @@ TENSOR_TEST(the_loss_takes_what_it_needs)
     trainer_case c = masked_case(0, 0, true);
     int calls = 0;
     double loss;
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 3, .quiet = true,
-                            .inputs = KN_NAMES("points"), .loss = sparse, .loss_user = &calls, .accuracy = false));
+    CHECK_NEW(c.trainer =
+                  kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 3, .quiet = true,
+                                 .inputs = KN_NAMES("points"), .loss = sparse, .loss_user = &calls, .accuracy = false));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, NULL));
     assert_int_equal(calls, 3 * CASE_STEPS);
     const kn_history *history = kn_trainer_history(c.trainer);
@@ -116,15 +116,15 @@ TENSOR_TEST(fields_that_are_not_there)
         "no field \"masks\"", "no field \"target\"; it has \"mask\", \"points\", \"label\": choose with .target",
         "Masked: takes 1 or 2 inputs, not 3"};
     for (int i = 0; i < 4; i++) {
-        CHECK_OK(kn_trainer_new(&trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true,
-                                .inputs = inputs[i], .target = targets[i]));
+        CHECK_NEW(trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 1, .quiet = true,
+                                           .inputs = inputs[i], .target = targets[i]));
         assert_int_equal(kn_trainer_fit(trainer, c.train, NULL), KN_ERR_ARGUMENT);
         CHECK_ERROR(KN_ERR_ARGUMENT, messages[i]);
         kn_trainer_free(trainer);
     }
     /* The validation data may be another dataset. */
-    CHECK_OK(kn_trainer_new(&trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true,
-                            .inputs = KN_NAMES("points"), .target = "label"));
+    CHECK_NEW(trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 1, .quiet = true,
+                                       .inputs = KN_NAMES("points"), .target = "label"));
     assert_int_equal(kn_trainer_fit(trainer, c.train, c.test), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "the validation data has no field \"points\"; it has \"input\", \"target\"");
     double loss;
@@ -148,9 +148,9 @@ static kn_status interrupt(kn_trainer *trainer, int epoch, int64_t step, kn_tens
 static kn_status fit_into(trainer_case *c, const char *folder, bool broken, bool resume)
 {
     const kn_callback callback = {.on_step_end = interrupt};
-    CHECK_OK(kn_trainer_new(&c->trainer, .module = c->net, .optim = c->optim, .epochs = 4, .quiet = true, .patience = 0,
-                            .inputs = KN_NAMES("points", "mask"), .target = "label", .output = folder, .resume = resume,
-                            .log_every = 1));
+    CHECK_NEW(c->trainer = kn_trainer_new(.module = c->net, .optim = c->optim, .epochs = 4, .quiet = true,
+                                          .patience = 0, .inputs = KN_NAMES("points", "mask"), .target = "label",
+                                          .output = folder, .resume = resume, .log_every = 1));
     if (broken)
         CHECK_OK(kn_trainer_add_callback(c->trainer, &callback));
     return kn_trainer_fit(c->trainer, c->train, c->train);

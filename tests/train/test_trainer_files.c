@@ -14,8 +14,8 @@
 
 static kn_status fit_into(trainer_case *c, const char *folder, int epochs, bool resume)
 {
-    CHECK_OK(kn_trainer_new(&c->trainer, .module = c->net, .optim = c->optim, .epochs = epochs, .monitor = "val_acc",
-                            .mode = KN_MONITOR_MAX, .output = folder, .resume = resume, .quiet = true));
+    CHECK_NEW(c->trainer = kn_trainer_new(.module = c->net, .optim = c->optim, .epochs = epochs, .monitor = "val_acc",
+                                          .mode = KN_MONITOR_MAX, .output = folder, .resume = resume, .quiet = true));
     return kn_trainer_fit(c->trainer, c->train, c->test);
 }
 
@@ -35,8 +35,8 @@ TENSOR_TEST(the_files_are_what_they_should_be)
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
     CHECK_OK(kn_module_load(other.net, path));
     assert_true(case_same_weights(c.net, other.net));
-    kn_tensor_file *file;
-    CHECK_OK(kn_load_safetensors(&file, path));
+    kn_tensor_file *file = kn_load_safetensors(path);
+    CHECK_NEW(file);
     char best[16];
     snprintf(best, sizeof best, "%d", kn_trainer_best_epoch(c.trainer));
     assert_string_equal(kn_tensor_file_metadata(file, "epoch"), best);
@@ -60,7 +60,7 @@ TENSOR_TEST(only_what_was_written_is_named)
     snprintf(before, sizeof before, "%s", getenv("PATH"));
     trainer_case c = case_make(0, 0.05);
     setenv("PATH", "/nonexistent", 1);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
     assert_string_equal(kn_trainer_files(c.trainer), "");
     kn_trainer_free(c.trainer);
@@ -129,8 +129,8 @@ TENSOR_TEST(what_does_not_fit_is_not_resumed_from)
     trainer_case c = case_make(4, 0.05);
     CHECK_OK(fit_into(&c, folder, 1, false));
     kn_trainer_free(c.trainer);
-    CHECK_OK(
-        kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .output = folder, .resume = true, .quiet = true));
+    CHECK_NEW(c.trainer =
+                  kn_trainer_new(.module = c.net, .optim = c.optim, .output = folder, .resume = true, .quiet = true));
     assert_int_equal(kn_trainer_fit(c.trainer, c.train, c.test), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "val_acc (max)", "val_loss (min)");
     kn_error_clear();
@@ -203,8 +203,8 @@ TENSOR_TEST(a_full_folder_ends_the_fit_and_loses_nothing)
     getrlimit(RLIMIT_FSIZE, &limit);
     signal(SIGXFSZ, SIG_IGN);
     trainer_case c = case_make(4, 0.05);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 5, .monitor = "val_acc",
-                            .mode = KN_MONITOR_MAX, .output = folder, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 5, .monitor = "val_acc",
+                                         .mode = KN_MONITOR_MAX, .output = folder, .quiet = true));
     CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_epoch_start = shrink_disk, .user = &limit}));
     kn_status status = kn_trainer_fit(c.trainer, c.train, c.test);
     setrlimit(RLIMIT_FSIZE, &limit);
@@ -292,11 +292,11 @@ TENSOR_TEST(one_fit_at_a_time_writes_into_a_folder)
     trainer_case reference = case_make(3, 0.05);
     CHECK_OK(fit_into(&reference, alone, 2, false));
     rival second = {.c = case_make(9, 0.1), .folder = folder};
-    CHECK_OK(kn_trainer_new(&second.c.trainer, .module = second.c.net, .optim = second.c.optim, .epochs = 1,
-                            .output = folder, .quiet = true));
+    CHECK_NEW(second.c.trainer = kn_trainer_new(.module = second.c.net, .optim = second.c.optim, .epochs = 1,
+                                                .output = folder, .quiet = true));
     trainer_case first = case_make(3, 0.05);
-    CHECK_OK(kn_trainer_new(&first.trainer, .module = first.net, .optim = first.optim, .epochs = 2, .output = folder,
-                            .monitor = "val_acc", .mode = KN_MONITOR_MAX, .quiet = true));
+    CHECK_NEW(first.trainer = kn_trainer_new(.module = first.net, .optim = first.optim, .epochs = 2, .output = folder,
+                                             .monitor = "val_acc", .mode = KN_MONITOR_MAX, .quiet = true));
     CHECK_OK(kn_trainer_add_callback(first.trainer, &(kn_callback){.on_epoch_end = try_as_well, .user = &second}));
     CHECK_OK(kn_trainer_fit(first.trainer, first.train, first.test));
     assert_int_equal(second.tries, 2);

@@ -89,8 +89,8 @@ static kn_status fit_scheduled(trainer_case *c, schedule *s, const char *folder,
     s->optim = c->optim;
     s->factor = 0.99;
     kn_callback callback = schedule_callback(s, "schedule");
-    CHECK_OK(kn_trainer_new(&c->trainer, .module = c->net, .optim = c->optim, .epochs = epochs, .patience = 0,
-                            .output = folder, .resume = resume, .quiet = true, .log_every = 1));
+    CHECK_NEW(c->trainer = kn_trainer_new(.module = c->net, .optim = c->optim, .epochs = epochs, .patience = 0,
+                                          .output = folder, .resume = resume, .quiet = true, .log_every = 1));
     CHECK_OK(kn_trainer_add_callback(c->trainer, &callback));
     return kn_trainer_fit(c->trainer, c->train, c->test);
 }
@@ -180,8 +180,8 @@ TENSOR_TEST(a_missing_or_unknown_state_of_a_callback_is_told)
     c = case_make(3, 0.05);
     schedule other = {.optim = c.optim, .factor = 1, .count = CASE_STEPS};
     kn_callback callback = schedule_callback(&other, "cosine");
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = 2, .output = folder,
-                            .resume = true, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 2, .output = folder,
+                                         .resume = true, .quiet = true));
     CHECK_OK(kn_trainer_add_callback(c.trainer, &callback));
     CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
     assert_int_equal(other.loads, 0);
@@ -213,8 +213,8 @@ TENSOR_TEST(a_state_that_cannot_be_loaded_ends_the_fit_before_it_begins)
     for (int i = 0; i < 3; i++) {
         callback.user = i == 1 ? message : NULL;
         trainer_case c = case_make(3, 0.05);
-        CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .epochs = i + 1, .output = folder,
-                                .resume = i > 0, .quiet = true));
+        CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = i + 1, .output = folder,
+                                             .resume = i > 0, .quiet = true));
         CHECK_OK(kn_trainer_add_callback(c.trainer, &callback));
         kn_status status = kn_trainer_fit(c.trainer, c.train, c.test);
         assert_int_equal(status, i == 0 ? KN_OK : i == 1 ? KN_ERR_FORMAT : KN_ERR_DEVICE);
@@ -234,7 +234,7 @@ TENSOR_TEST(a_state_that_cannot_be_loaded_ends_the_fit_before_it_begins)
 TENSOR_TEST(callbacks_with_a_state_need_a_name_and_both_functions)
 {
     trainer_case c = case_make(3, 0.05);
-    CHECK_OK(kn_trainer_new(&c.trainer, .module = c.net, .optim = c.optim, .quiet = true));
+    CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .quiet = true));
     kn_callback good = {.name = "a", .save = save_nothing, .load = refuse};
     static const char *const names[] = {NULL, "", "a.b", "\xff", "a"};
     CHECK_OK(kn_trainer_add_callback(c.trainer, &good));
@@ -252,8 +252,8 @@ TENSOR_TEST(callbacks_with_a_state_need_a_name_and_both_functions)
 
 static kn_status fit_with(trainer_case *c, const char *folder, int epochs, bool resume)
 {
-    CHECK_OK(kn_trainer_new(&c->trainer, .module = c->net, .optim = c->optim, .epochs = epochs, .patience = 0,
-                            .output = folder, .resume = resume, .quiet = true));
+    CHECK_NEW(c->trainer = kn_trainer_new(.module = c->net, .optim = c->optim, .epochs = epochs, .patience = 0,
+                                          .output = folder, .resume = resume, .quiet = true));
     return kn_trainer_fit(c->trainer, c->train, c->test);
 }
 
@@ -267,7 +267,7 @@ TENSOR_TEST(other_settings_than_the_saved_runs_are_told)
 
     c = case_make(3, 0.05);
     kn_loader_free(c.train);
-    CHECK_OK(kn_loader_new(&c.train, c.train_data, .batch_size = 24, .seed = 9, .drop_last = true));
+    CHECK_NEW(c.train = kn_loader_new(c.train_data, .batch_size = 24, .seed = 9, .drop_last = true));
     kn_optim_free(c.optim);
     c.optim = kn_optim_adam(kn_module_parameters(c.net), .lr = 0.4, .beta1 = 0.8);
     CHECK_OK(fit_with(&c, folder, 2, true));
@@ -282,7 +282,7 @@ TENSOR_TEST(other_settings_than_the_saved_runs_are_told)
     warnings[0] = '\0';
     c = case_make(3, 0.05);
     kn_loader_free(c.train);
-    CHECK_OK(kn_loader_new(&c.train, c.train_data, .batch_size = 24, .seed = 9, .drop_last = true));
+    CHECK_NEW(c.train = kn_loader_new(c.train_data, .batch_size = 24, .seed = 9, .drop_last = true));
     CHECK_OK(fit_with(&c, folder, 3, true));
     assert_string_equal(warnings, "");
     case_free(&c);

@@ -24,7 +24,7 @@ static kn_dataset *points(const char *name)
         coordinates[2 * i + 1] = (float)v;
         classes[i] = u + v + test_random_uniform(&random, -0.3, 0.3) > 0;
     }
-    CHECK_OK(kn_tensor_dataset(&dataset, x, y));
+    CHECK_NEW(dataset = kn_tensor_dataset(x, y));
 
     return dataset;
 }
@@ -38,8 +38,8 @@ trainer_case case_make(uint64_t seed, double lr)
     CHECK_TENSOR(c.net);
     c.optim = kn_optim_adam(kn_module_parameters(c.net), .lr = lr);
     CHECK_TENSOR(c.optim);
-    CHECK_OK(kn_loader_new(&c.train, c.train_data, .batch_size = CASE_BATCH, .shuffle = true, .seed = 1));
-    CHECK_OK(kn_loader_new(&c.test, c.test_data, .batch_size = 64));
+    CHECK_NEW(c.train = kn_loader_new(c.train_data, .batch_size = CASE_BATCH, .shuffle = true, .seed = 1));
+    CHECK_NEW(c.test = kn_loader_new(c.test_data, .batch_size = 64));
     return c;
 }
 

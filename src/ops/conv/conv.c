@@ -5,8 +5,9 @@
  * the x. So its own backward-data pass is the convolution itself, and its backward-weights pass is the same one. */
 #include "ops/conv/common/conv.h"
 
-#include <koine/functional.h>
-#include <koine/ops.h>
+#include <koine/conv.h>
+#include <koine/pointwise.h>
+#include <koine/shape.h>
 #include <string.h>
 
 #include "autograd/work.h"

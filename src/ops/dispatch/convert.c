@@ -1,7 +1,7 @@
 /* ops/dispatch/convert.c - kn_to, kn_to_dtype, kn_contiguous, kn_clone: copies that change only dtype, device or
  * layout. */
 #include <koine/autograd.h>
-#include <koine/ops.h>
+#include <koine/shape.h>
 
 #include "autograd/tape.h"
 #include "autograd/work.h"

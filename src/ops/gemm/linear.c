@@ -1,7 +1,9 @@
 /* ops/gemm/linear.c - torch.nn.functional.linear: y = x weight^T + bias, with the bias added in the product's
  * epilogue. */
-#include <koine/functional.h>
-#include <koine/ops.h>
+#include <koine/matmul.h>
+#include <koine/pointwise.h>
+#include <koine/reduce.h>
+#include <koine/shape.h>
 
 #include "autograd/work.h"
 #include "base/text.h"
@@ -29,7 +31,7 @@ static kn_status check_shapes(const kn_tensor *x, const kn_tensor *weight, const
     return KN_OK;
 }
 
-static kn_activation activation_of(const kn_linear_options *options) { return options->activation; }
+static kn_activation activation_of(const kn_linear_params *options) { return options->activation; }
 
 static kn_status linear_shape(kn_call *call)
 {
@@ -206,12 +208,12 @@ static kn_status linear_reference(const kn_call *call)
     return KN_OK;
 }
 
-static const kn_op_param linear_row[] = {KN_PARAM(kn_linear_options, activation, .values = kn_activation_names)};
+static const kn_op_param linear_row[] = {KN_PARAM(kn_linear_params, activation, .values = kn_activation_names)};
 const kn_op kn_linear_op = {
     .name = "linear",
     .inputs = {"x", "weight", "?bias"},
     .dtypes = {KN_DTYPES_FLOATING},
-    .params = KN_PARAMS(kn_linear_options, linear_row, KN_LINEAR_DEFAULTS),
+    .params = KN_PARAMS(kn_linear_params, linear_row, KN_LINEAR_DEFAULTS),
     .shape = linear_shape,
     .forward = linear_forward,
     .backward = linear_backward,
@@ -221,9 +223,9 @@ const kn_op kn_linear_op = {
     .backward_work = linear_backward_work,
 };
 
-kn_linear_options kn_linear_options_init(void) { return (kn_linear_options){KN_LINEAR_DEFAULTS}; }
+kn_linear_params kn_linear_params_init(void) { return (kn_linear_params){KN_LINEAR_DEFAULTS}; }
 
-kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_options *options)
+kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_params *options)
 {
     return kn_invoke(&kn_linear_op, options, x, weight, bias);
 }

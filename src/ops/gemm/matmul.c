@@ -1,5 +1,7 @@
 /* ops/gemm/matmul.c - torch.matmul: vectors, matrices, and batches of matrices whose batch dimensions broadcast. */
-#include <koine/ops.h>
+#include <koine/matmul.h>
+#include <koine/reduce.h>
+#include <koine/shape.h>
 #include <string.h>
 
 #include "autograd/work.h"

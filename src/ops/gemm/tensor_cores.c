@@ -65,7 +65,7 @@ static float draw(uint32_t *state, bool f16)
 static kn_status make(trial *t, kn_device *device)
 {
     uint32_t state = 1;
-    KN_TRY(kn_stream_create(&t->stream, device)); /* the caller's stream may be captured */
+    KN_TRY(kn_status_of(t->stream = kn_stream_new(device))); /* the caller's stream may be captured */
     KN_TRY(kn_pinned_alloc(&t->host, device, place_of(t, PARTS)));
     for (int part = A; part <= B; part++)
         for (size_t i = 0; i < counts[part]; i++) {
@@ -92,7 +92,7 @@ static void end(trial *t)
         kn_buffer_free(t->buffers[i]);
     kn_pinned_free(t->host);
     if (t->stream)
-        kn_stream_destroy(t->stream);
+        kn_stream_free(t->stream);
 }
 
 /* A and B plain, or both transposed. */

@@ -1,6 +1,6 @@
 /* ops/loss/bce.c - binary cross entropy of logits. The formulas are in cl/loss/bce.cl. */
-#include <koine/functional.h>
-#include <koine/ops.h>
+#include <koine/loss.h>
+#include <koine/shape.h>
 
 #include "autograd/work.h"
 #include "base/text.h"

@@ -2,7 +2,7 @@
 #ifndef KN_OPS_LOSS_CLASS_LOSS_H
 #define KN_OPS_LOSS_CLASS_LOSS_H
 
-#include <koine/functional.h>
+#include <koine/loss.h>
 
 #include "ops/dispatch/invoke.h"
 

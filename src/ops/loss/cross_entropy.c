@@ -1,7 +1,10 @@
 /* ops/loss/cross_entropy.c - log-softmax and negative log-likelihood combined: a fused op for class indices, a
  * composition of other ops for class probabilities. */
-#include <koine/functional.h>
-#include <koine/ops.h>
+#include <koine/loss.h>
+#include <koine/norm.h>
+#include <koine/pointwise.h>
+#include <koine/reduce.h>
+#include <koine/shape.h>
 
 #include "base/text.h"
 #include "ops/loss/class_loss.h"

@@ -1,6 +1,7 @@
 /* ops/loss/mse.c - mean (or summed) squared error: one or two launches forward, one per gradient backward. */
-#include <koine/functional.h>
-#include <koine/ops.h>
+#include <koine/loss.h>
+#include <koine/pointwise.h>
+#include <koine/shape.h>
 
 #include "autograd/work.h"
 #include "ops/dispatch/backward.h"

@@ -1,5 +1,5 @@
 /* ops/loss/nll.c - negative log-likelihood of log-probabilities. */
-#include <koine/functional.h>
+#include <koine/loss.h>
 
 #include "ops/loss/class_loss.h"
 

@@ -1,6 +1,7 @@
 /* ops/norm/batch_norm.c - batch normalisation. The formulas are in cl/norm/batch.cl and batch_backward.cl. */
 #include <koine/autograd.h>
-#include <koine/ops.h>
+#include <koine/norm.h>
+#include <koine/pointwise.h>
 
 #include "autograd/view.h"
 #include "autograd/work.h"

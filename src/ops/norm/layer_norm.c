@@ -1,5 +1,5 @@
 /* ops/norm/layer_norm.c - layer normalisation. The formulas are in cl/norm/layer.cl. */
-#include <koine/ops.h>
+#include <koine/norm.h>
 #include <stdio.h>
 #include <string.h>
 

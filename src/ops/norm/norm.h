@@ -2,7 +2,8 @@
 #ifndef KN_OPS_NORM_NORM_H
 #define KN_OPS_NORM_NORM_H
 
-#include <koine/functional.h>
+#include <koine/norm.h>
+#include <koine/pointwise.h>
 
 #include "autograd/op.h"
 #include "ops/pointwise/epilogue.h"

@@ -1,6 +1,7 @@
 /* ops/norm/softmax.c - softmax and log-softmax along a dimension. */
-#include <koine/functional.h>
-#include <koine/ops.h>
+#include <koine/norm.h>
+#include <koine/pointwise.h>
+#include <koine/reduce.h>
 #include <stdio.h>
 
 #include "autograd/work.h"

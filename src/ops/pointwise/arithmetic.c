@@ -1,5 +1,5 @@
 /* ops/pointwise/arithmetic.c - arithmetic of two tensors, of a tensor and a number, and the same in place. */
-#include <koine/ops.h>
+#include <koine/pointwise.h>
 #include <math.h>
 
 #include "autograd/engine.h"

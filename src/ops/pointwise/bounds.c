@@ -1,8 +1,7 @@
 /* ops/pointwise/bounds.c - clamping to two bounds: clamp, hardtanh, relu6, and a sum with an activation. The values are
  * the same; as in PyTorch, the gradients differ where x is NaN or equals a bound: clamp's is that of where(p <= x <= q,
  * x, bound); the others are 0 at the bounds too, so that they follow from the result alone. */
-#include <koine/functional.h>
-#include <koine/ops.h>
+#include <koine/pointwise.h>
 #include <math.h>
 
 #include "ops/dispatch/promote.h"

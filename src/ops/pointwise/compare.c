@@ -1,5 +1,5 @@
 /* ops/pointwise/compare.c - eq, ne, lt, le, gt, ge: bool results, no gradients; where, which selects by them. */
-#include <koine/ops.h>
+#include <koine/pointwise.h>
 
 #include "ops/pointwise/elementwise.h"
 

@@ -3,7 +3,7 @@
 #include "ops/pointwise/compose.h"
 
 #include <ctype.h>
-#include <koine/ops.h>
+#include <koine/pointwise.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

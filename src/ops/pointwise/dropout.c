@@ -1,6 +1,6 @@
 /* ops/pointwise/dropout.c - dropout of elements and of whole channels. The mask is a function of the generator's state,
  * which is in the parameters: no tensor is saved. */
-#include <koine/functional.h>
+#include <koine/pointwise.h>
 
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"

@@ -2,7 +2,7 @@
 #include "ops/pointwise/elementwise.h"
 
 #include <ctype.h>
-#include <koine/ops.h>
+#include <koine/tensor.h>
 #include <math.h>
 #include <string.h>
 

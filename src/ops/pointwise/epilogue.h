@@ -9,7 +9,7 @@
 #ifndef KN_OPS_POINTWISE_EPILOGUE_H
 #define KN_OPS_POINTWISE_EPILOGUE_H
 
-#include <koine/functional.h>
+#include <koine/pointwise.h>
 #include <math.h>
 
 typedef struct kn_bounds {

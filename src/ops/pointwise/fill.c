@@ -1,6 +1,6 @@
 /* ops/pointwise/fill.c - fill_, zero_: set every element of a tensor, which may be any view, to a number. */
 #include <koine/autograd.h>
-#include <koine/ops.h>
+#include <koine/pointwise.h>
 
 #include "autograd/work.h"
 #include "ops/dispatch/invoke.h"

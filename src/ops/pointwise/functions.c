@@ -1,6 +1,5 @@
 /* ops/pointwise/functions.c - functions of one tensor. */
-#include <koine/functional.h>
-#include <koine/ops.h>
+#include <koine/tensor.h>
 #include <math.h>
 
 #include "ops/pointwise/elementwise.h"

@@ -1,5 +1,5 @@
 /* ops/pointwise/power.c - powers: of two tensors, and of a tensor and a number. */
-#include <koine/ops.h>
+#include <koine/pointwise.h>
 #include <math.h>
 
 #include "ops/pointwise/elementwise.h"

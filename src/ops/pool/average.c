@@ -1,6 +1,6 @@
 /* ops/pool/average.c - average pooling. */
-#include <koine/functional.h>
-#include <koine/ops.h>
+#include <koine/pointwise.h>
+#include <koine/pool.h>
 
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"

@@ -1,7 +1,10 @@
 /* ops/pool/pool.c - see pool.h. */
 #include "ops/pool/pool.h"
 
-#include <koine/ops.h>
+#include <koine/conv.h>
+#include <koine/pointwise.h>
+#include <koine/pool.h>
+#include <koine/shape.h>
 #include <limits.h>
 
 #include "autograd/work.h"

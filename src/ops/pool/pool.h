@@ -3,7 +3,7 @@
 #ifndef KN_OPS_POOL_POOL_H
 #define KN_OPS_POOL_POOL_H
 
-#include <koine/functional.h>
+#include <koine/pool.h>
 
 #include "ops/dispatch/backward.h"
 #include "pool/pool.h"

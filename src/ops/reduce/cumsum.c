@@ -1,5 +1,5 @@
 /* ops/reduce/cumsum.c - running sums along a dimension. */
-#include <koine/ops.h>
+#include <koine/reduce.h>
 
 #include "autograd/work.h"
 #include "ops/dispatch/backward.h"

@@ -1,6 +1,7 @@
 /* ops/reduce/extremes.c - maxima and minima: over all elements or some dimensions, along a dimension with indices, the
  * indices alone. NaN is both the largest and the smallest; the first among equals wins. */
-#include <koine/ops.h>
+#include <koine/reduce.h>
+#include <koine/shape.h>
 
 #include "autograd/work.h"
 #include "ops/dispatch/promote.h"

@@ -1,5 +1,5 @@
 /* ops/reduce/functions.c - products, norms, variances and logsumexp, as rows of a table. */
-#include <koine/ops.h>
+#include <koine/reduce.h>
 #include <math.h>
 
 #include "autograd/work.h"

@@ -1,6 +1,7 @@
 /* ops/reduce/mean.c - the mean of all elements or over chosen dimensions: the sum (ops/shape/sum.c), divided by the
  * count. */
-#include <koine/ops.h>
+#include <koine/pointwise.h>
+#include <koine/reduce.h>
 
 #include "autograd/work.h"
 #include "ops/dispatch/reference.h"

@@ -1,7 +1,8 @@
 /* ops/reduce/reducer.c - shared by all reductions. See reducer.h. */
 #include "ops/reduce/reducer.h"
 
-#include <koine/ops.h>
+#include <koine/reduce.h>
+#include <koine/tensor.h>
 #include <string.h>
 
 #include "base/memory.h"

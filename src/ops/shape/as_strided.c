@@ -1,6 +1,7 @@
 /* ops/shape/as_strided.c - arbitrary views of a tensor's storage and their gradient; also used to regenerate views
  * (autograd/view.h). */
-#include <koine/ops.h>
+#include <koine/reduce.h>
+#include <koine/shape.h>
 #include <koine/storage.h>
 #include <string.h>
 

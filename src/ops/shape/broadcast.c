@@ -1,7 +1,8 @@
 /* ops/shape/broadcast.c - see broadcast.h. */
 #include "ops/shape/broadcast.h"
 
-#include <koine/ops.h>
+#include <koine/reduce.h>
+#include <koine/shape.h>
 #include <string.h>
 
 #include "base/text.h"

@@ -1,5 +1,5 @@
 /* ops/shape/index_select.c - selects rows along a dimension by index. */
-#include <koine/ops.h>
+#include <koine/shape.h>
 #include <stdio.h>
 
 #include "autograd/work.h"

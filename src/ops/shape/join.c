@@ -1,6 +1,6 @@
 /* ops/shape/join.c - cat and stack: concatenation along an existing dimension and along a new one. */
 #include <koine/join.h>
-#include <koine/ops.h>
+#include <koine/shape.h>
 #include <string.h>
 
 #include "autograd/work.h"

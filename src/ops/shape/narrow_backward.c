@@ -1,5 +1,5 @@
 /* ops/shape/narrow_backward.c - the gradient of a part of a tensor: zeros with the part in its place. */
-#include <koine/ops.h>
+#include <koine/shape.h>
 #include <string.h>
 
 #include "autograd/work.h"

@@ -1,7 +1,7 @@
 /* ops/shape/reduce.c - resolves the dimensions of a reduction. See reduce.h. */
 #include "ops/shape/reduce.h"
 
-#include <koine/ops.h>
+#include <koine/shape.h>
 
 #include "ops/shape/views.h"
 

@@ -1,5 +1,5 @@
 /* ops/shape/reshape.c - reshape and flatten: a view if the strides allow it, else a copy. */
-#include <koine/ops.h>
+#include <koine/shape.h>
 
 #include "autograd/work.h"
 #include "base/text.h"

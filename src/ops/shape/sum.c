@@ -1,5 +1,5 @@
 /* ops/shape/sum.c - the sum over all elements or over chosen dimensions. */
-#include <koine/ops.h>
+#include <koine/reduce.h>
 
 #include "autograd/work.h"
 #include "ops/dispatch/promote.h"

@@ -1,7 +1,7 @@
 /* ops/shape/views.c - transpose, permute, unsqueeze, squeeze, expand, narrow, select: views and their gradients. */
 #include "ops/shape/views.h"
 
-#include <koine/ops.h>
+#include <koine/shape.h>
 #include <string.h>
 
 #include "base/text.h"

@@ -91,16 +91,16 @@ static void set_up_op(kn_jit *jit, bool differentiable)
 {
     jit->op = (kn_op){.name = jit->forward.name,
                       .inputs = {"*tensors"},
-                      .record_size = sizeof(kn_jit_params),
-                      .record_keep = kn_jit_params_keep,
-                      .record_drop = kn_jit_params_drop,
+                      .record_size = sizeof(kn_jit_record),
+                      .record_keep = kn_jit_record_keep,
+                      .record_drop = kn_jit_record_drop,
                       .shape = kn_jit_shape,
                       .forward = kn_jit_forward,
                       .backward = differentiable ? kn_jit_backward : NULL};
 }
 
 /* `code` and `derivative` (or NULL) are copies that the parser may write to. */
-static kn_status set_up(kn_jit *jit, char *code, char *derivative, const kn_jit_options *options)
+static kn_status set_up(kn_jit *jit, char *code, char *derivative, const kn_jit_params *options)
 {
     KN_TRY(take_scalars(jit, options->scalars));
     KN_TRY(kn_jit_parse(&jit->forward.signature, code, options->scalars, jit->num_scalars));
@@ -112,11 +112,11 @@ static kn_status set_up(kn_jit *jit, char *code, char *derivative, const kn_jit_
     return KN_OK;
 }
 
-kn_jit_options kn_jit_options_init(void) { return (kn_jit_options){KN_JIT_DEFAULTS}; }
+kn_jit_params kn_jit_params_init(void) { return (kn_jit_params){KN_JIT_DEFAULTS}; }
 
-kn_jit *kn_jit_elementwise_with(const char *code, const kn_jit_options *options)
+kn_jit *kn_jit_elementwise_with(const char *code, const kn_jit_params *options)
 {
-    options = options ? options : &(kn_jit_options){KN_JIT_DEFAULTS};
+    options = options ? options : &(kn_jit_params){KN_JIT_DEFAULTS};
     if (!code) {
         kn_fail_argument_null("kn_jit_elementwise", "code");
         return kn_error_make_sticky();
@@ -149,8 +149,8 @@ void kn_jit_free(kn_jit *jit)
     kn_free(jit);
 }
 
-void kn_jit_params_keep(void *params) { atomic_fetch_add(&((kn_jit_params *)params)->jit->references, 1); }
-void kn_jit_params_drop(void *params) { kn_jit_free(((kn_jit_params *)params)->jit); }
+void kn_jit_record_keep(void *params) { atomic_fetch_add(&((kn_jit_record *)params)->jit->references, 1); }
+void kn_jit_record_drop(void *params) { kn_jit_free(((kn_jit_record *)params)->jit); }
 
 const char *kn_jit_name(const kn_jit *jit) { return jit ? jit->op.name : NULL; }
 int kn_jit_num_inputs(const kn_jit *jit) { return jit ? jit->num_inputs : 0; }
@@ -158,7 +158,7 @@ int kn_jit_num_outputs(const kn_jit *jit) { return jit ? jit->num_outputs : 0; }
 
 /* --- calling ------------------------------------------------------------------------------------------------------ */
 
-static kn_status resolve_scalars(kn_jit_params *params, const kn_jit *jit, const kn_jit_scalar *given)
+static kn_status resolve_scalars(kn_jit_record *params, const kn_jit *jit, const kn_jit_scalar *given)
 {
     const int count = count_scalars(given);
     memcpy(params->scalars, jit->defaults, sizeof params->scalars);
@@ -185,14 +185,14 @@ static kn_status check_inputs(const kn_jit *jit, kn_tensor *const *inputs, int n
     return KN_OK;
 }
 
-kn_jit_call_options kn_jit_call_options_init(void) { return (kn_jit_call_options){KN_JIT_CALL_DEFAULTS}; }
+kn_jit_call_params kn_jit_call_params_init(void) { return (kn_jit_call_params){KN_JIT_CALL_DEFAULTS}; }
 
 kn_tensor *kn_jit_call_with(const kn_jit *jit, kn_tensor *const *inputs, int num_inputs,
-                            const kn_jit_call_options *options)
+                            const kn_jit_call_params *options)
 {
     kn_tensor *more[KN_JIT_MAX_OUTPUTS] = {NULL};
-    kn_jit_params params = {.jit = (kn_jit *)(uintptr_t)jit}; /* its reference count changes */
-    options = options ? options : &(kn_jit_call_options){KN_JIT_CALL_DEFAULTS};
+    kn_jit_record params = {.jit = (kn_jit *)(uintptr_t)jit}; /* its reference count changes */
+    options = options ? options : &(kn_jit_call_params){KN_JIT_CALL_DEFAULTS};
     if (!jit) {
         kn_fail_argument_null("kn_jit_call", "jit");
         return kn_error_make_sticky();

@@ -31,10 +31,10 @@ struct kn_jit {
 };
 
 /* The parameter struct of the op. */
-typedef struct kn_jit_params {
+typedef struct kn_jit_record {
     kn_jit *jit;
     double scalars[KN_JIT_MAX_SCALARS];
-} kn_jit_params;
+} kn_jit_record;
 
 /* jit_code.c: fills in the engine's code from the signature and the user's code. `helpers`: code that comes first, or
  * NULL. */
@@ -43,8 +43,8 @@ kn_status kn_jit_function_init(kn_jit_function *function, const char *helpers, c
 void kn_jit_function_free(kn_jit_function *function);
 
 /* jit.c: the reference held by a record's copy of the params. */
-void kn_jit_params_keep(void *params);
-void kn_jit_params_drop(void *params);
+void kn_jit_record_keep(void *params);
+void kn_jit_record_drop(void *params);
 
 /* jit_run.c: the op's parts. */
 kn_status kn_jit_shape(kn_call *call);

@@ -1,5 +1,5 @@
 /* ops/user/jit_run.c - running a user's function: its shape, the choice of a build, and the two passes. */
-#include <koine/ops.h>
+#include <koine/tensor.h>
 #include <string.h>
 
 #include "ops/dispatch/promote.h"
@@ -11,7 +11,7 @@
 kn_status kn_jit_shape(kn_call *call)
 {
     const kn_dtype joint = kn_result_type_of(call->inputs, call->num_inputs);
-    const int outputs = ((const kn_jit_params *)call->params)->jit->num_outputs;
+    const int outputs = ((const kn_jit_record *)call->params)->jit->num_outputs;
     int64_t shape[KN_MAX_DIMS];
     int ndim;
 
@@ -81,7 +81,7 @@ static kn_pointwise_problem problem_like(const kn_tensor *like, const char *oper
 
 kn_status kn_jit_forward(kn_call *call)
 {
-    const kn_jit_params *params = call->params;
+    const kn_jit_record *params = call->params;
     const kn_tensor *y = call->outputs[0];
     kn_pointwise_problem p = problem_like(y, params->jit->op.name, call->num_outputs);
 
@@ -116,7 +116,7 @@ static kn_tensor *new_gradient(const kn_pointwise_problem *p, const kn_grad_call
 
 kn_status kn_jit_backward(kn_grad_call *grad)
 {
-    const kn_jit_params *params = grad->params;
+    const kn_jit_record *params = grad->params;
     kn_tensor *gradients[KN_JIT_MAX_OUTPUTS], *made[KN_JIT_MAX_INPUTS] = {NULL};
 
     KN_TRY(complete_gradients(grad, gradients));

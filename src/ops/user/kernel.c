@@ -31,7 +31,7 @@ static kn_status register_source(kn_user_source *registered, const char *source,
     char *text = kn_text_finish(&out);
     if (!text)
         return KN_ERR_MEMORY;
-    kn_status status = kn_user_source_add(registered, name, text);
+    kn_status status = kn_user_source_add(registered, name, text, true);
     kn_free(text);
     return status;
 }
@@ -50,25 +50,26 @@ static char *with_parameters_told(const char *options)
     return kn_text_finish(&text);
 }
 
-kn_status kn_kernel_new(kn_user_kernel **kernel, const char *source, const char *name, const char *options)
+static kn_status check_names(const char *source, const char *name)
 {
-    if (!kernel || !source || !name)
-        return kn_fail_argument_null("kn_kernel_new", !kernel ? "kernel" : !source ? "source" : "name");
+    if (!source || !name)
+        return kn_fail_argument_null("kn_kernel_new", source ? "name" : "source");
     if (!is_name(name))
         return kn_fail(KN_ERR_ARGUMENT,
-                       "kn_kernel_new: `%.80s` is not a kernel name: letters, digits and _, at most "
-                       "59",
-                       name);
-    kn_user_kernel *made = kn_calloc(1, sizeof *made);
-    if (!made)
-        return KN_ERR_MEMORY;
-    made->options = with_parameters_told(options);
-    kn_status status = made->options ? register_source(&made->source, source, name) : KN_ERR_MEMORY;
-    if (status == KN_OK)
-        *kernel = made;
-    else
-        kn_kernel_free(made);
-    return status;
+                       "kn_kernel_new: `%.80s` is not a kernel name: letters, digits and _, at most 59", name);
+    return KN_OK;
+}
+
+kn_user_kernel *kn_kernel_new(const char *source, const char *name, const char *options)
+{
+    kn_user_kernel *kernel = check_names(source, name) == KN_OK ? kn_calloc(1, sizeof *kernel) : NULL;
+    if (!kernel)
+        return NULL;
+    kernel->options = with_parameters_told(options);
+    if (kernel->options && register_source(&kernel->source, source, name) == KN_OK)
+        return kernel;
+    kn_kernel_free(kernel);
+    return NULL;
 }
 
 void kn_kernel_free(kn_user_kernel *kernel)
@@ -105,7 +106,7 @@ static kn_status check_tensor(const kn_kernel_arg *arg, int index, kn_device *de
     return KN_OK;
 }
 
-static kn_status check_tensors(const kn_kernel_launch *launch, kn_device **device)
+static kn_status check_tensors(const kn_kernel_run_params *launch, kn_device **device)
 {
     *device = NULL;
     for (int i = 0; i < launch->num_args; i++) {
@@ -124,7 +125,7 @@ static const char *describe(const kn_kernel_arg *arg)
 }
 
 /* Drivers accept a number as a memory object without checking, and crash. */
-static kn_status check_kinds(const kn_kernel_launch *launch, const kn_parameters *parameters)
+static kn_status check_kinds(const kn_kernel_run_params *launch, const kn_parameters *parameters)
 {
     static const char *const kinds[] = {
         [KN_PARAMETER_MEMORY] = "memory", [KN_PARAMETER_LOCAL] = "local memory", [KN_PARAMETER_VALUE] = "a number"};
@@ -146,7 +147,7 @@ static kn_status check_kinds(const kn_kernel_launch *launch, const kn_parameters
     return KN_OK;
 }
 
-static kn_status check_parameters(const kn_user_kernel *kernel, const kn_kernel_launch *launch, kn_device *device)
+static kn_status check_parameters(const kn_user_kernel *kernel, const kn_kernel_run_params *launch, kn_device *device)
 {
     kn_parameters parameters;
     int tensors = 0;
@@ -161,7 +162,7 @@ static kn_status check_parameters(const kn_user_kernel *kernel, const kn_kernel_
                    parameters.count, tensors, launch->num_args - tensors, launch->num_args + tensors);
 }
 
-static kn_status check_sizes(const kn_kernel_launch *launch, int dims, const kn_limits *limits)
+static kn_status check_sizes(const kn_kernel_run_params *launch, int dims, const kn_limits *limits)
 {
     size_t group = 1, local_memory = 0;
     for (int d = 0; d < dims; d++) {
@@ -193,7 +194,7 @@ static kn_status check_sizes(const kn_kernel_launch *launch, int dims, const kn_
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-static int count_dims(const kn_kernel_launch *launch)
+static int count_dims(const kn_kernel_run_params *launch)
 {
     int dims = 1;
     while (dims < 3 && launch->global[dims] > 0)
@@ -215,7 +216,7 @@ static kn_arg argument(const kn_kernel_arg *arg)
     return number;
 }
 
-static kn_status run(const kn_user_kernel *kernel, const kn_kernel_launch *launch)
+static kn_status run(const kn_user_kernel *kernel, const kn_kernel_run_params *launch)
 {
     kn_device *device;
     kn_arg args[MAX_ARGS];
@@ -241,11 +242,11 @@ static kn_status run(const kn_user_kernel *kernel, const kn_kernel_launch *launc
                   .num_args = launch->num_args);
 }
 
-kn_kernel_launch kn_kernel_launch_init(void) { return (kn_kernel_launch){KN_KERNEL_LAUNCH_DEFAULTS}; }
+kn_kernel_run_params kn_kernel_run_params_init(void) { return (kn_kernel_run_params){KN_KERNEL_RUN_DEFAULTS}; }
 
-kn_status kn_kernel_run_with(const kn_user_kernel *kernel, const kn_kernel_launch *launch)
+kn_status kn_kernel_run_with(const kn_user_kernel *kernel, const kn_kernel_run_params *launch)
 {
-    launch = launch ? launch : &(kn_kernel_launch){KN_KERNEL_LAUNCH_DEFAULTS};
+    launch = launch ? launch : &(kn_kernel_run_params){KN_KERNEL_RUN_DEFAULTS};
     if (!kernel)
         return kn_fail_argument_null("kn_kernel_run", "kernel");
     if (kn_op_is_dry_run())

@@ -46,12 +46,12 @@ static void append_opencl_c(kn_text *text, const kn_device *device)
     }
 }
 
-kn_status kn_device_arch_list(char **list, const kn_device *device)
+char *kn_device_arch_list(const kn_device *device)
 {
-    if (!list || !device)
-        return kn_fail_argument_null("kn_device_arch_list", list ? "device" : "list");
+    if (!device)
+        return kn_fail_argument_null("kn_device_arch_list", "device"), NULL;
     if (kn_device_is_host(device))
-        return kn_fail(KN_ERR_DEVICE, "kn_device_arch_list: the host runs no programs");
+        return kn_fail(KN_ERR_DEVICE, "kn_device_arch_list: the host runs no programs"), NULL;
     kn_text text = {0};
     append_opencl_c(&text, device);
     char languages[256] = "";
@@ -63,11 +63,7 @@ kn_status kn_device_arch_list(char **list, const kn_device *device)
         snprintf(word, sizeof word, "sm_%d%d", device->limits.capability_major, device->limits.capability_minor);
         append_word(&text, word);
     }
-    char *made = kn_text_finish(&text);
-    if (!made)
-        return KN_ERR_MEMORY;
-    *list = made;
-    return KN_OK;
+    return kn_text_finish(&text);
 }
 
 /* --- peers ------------------------------------------------------------------------------------ */

@@ -8,8 +8,8 @@ static _Thread_local kn_device *current;
 
 kn_device *kn_device_current(void)
 {
-    if (!current && kn_device_open(&current, "auto") != KN_OK)
-        return NULL;
+    if (!current)
+        current = kn_device_open("auto");
     return current;
 }
 

@@ -90,16 +90,12 @@ kn_status kn_device_find(kn_device **device, const char *name)
     return KN_OK;
 }
 
-kn_status kn_device_open(kn_device **device, const char *name)
+kn_device *kn_device_open(const char *name)
 {
-    kn_device *found;
-    if (!device)
-        return kn_fail_argument_null("kn_device_open", "device");
-    KN_TRY(kn_device_find(&found, name));
-    if (!kn_device_is_host(found))
-        KN_TRY(kn_device_ensure_open(found));
-    *device = found;
-    return KN_OK;
+    kn_device *device;
+    if (kn_device_find(&device, name) != KN_OK)
+        return NULL;
+    return kn_device_is_host(device) || kn_device_ensure_open(device) == KN_OK ? device : NULL;
 }
 
 kn_device *kn_try_gpu(int index)

@@ -25,16 +25,7 @@ struct kn_graph {
     char failure[512]; /* of the last capture; "": it went well */
 };
 
-kn_status kn_graph_create(kn_graph **graph)
-{
-    if (!graph)
-        return kn_fail_argument_null("kn_graph_create", "graph");
-    kn_graph *made = kn_calloc(1, sizeof *made);
-    if (!made)
-        return KN_ERR_MEMORY;
-    *graph = made;
-    return KN_OK;
-}
+kn_graph *kn_graph_new(void) { return kn_calloc(1, sizeof(kn_graph)); }
 
 /* --- the capture ------------------------------------------------------------------------------ */
 
@@ -53,7 +44,7 @@ static kn_graph **find_capture(const kn_graph *graph)
 static kn_status prepare_pool(kn_graph *graph, kn_device *device)
 {
     if (!graph->pool)
-        return kn_mem_pool_create(&graph->pool, device);
+        return kn_status_of(graph->pool = kn_mem_pool_new(device));
     if (kn_mem_pool_device(graph->pool) == device)
         return KN_OK;
     return kn_fail(KN_ERR_DEVICE, "kn_graph_capture_begin: the graph's pool is of %s, the stream of %s",

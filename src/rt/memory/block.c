@@ -7,21 +7,26 @@
 
 static kn_buffer *buffer_of(const kn_memory_block *block) { return (kn_buffer *)(uintptr_t)block; }
 
-kn_status kn_caching_allocator_alloc(kn_memory_block **block, size_t bytes, kn_device *device, kn_stream *stream)
+static kn_status check_stream(const kn_stream *stream, const kn_device *device)
 {
-    if (!block || !device)
-        return kn_fail_argument_null("kn_caching_allocator_alloc", block ? "device" : "block");
-    if (!stream && !(stream = kn_stream_current(device)))
-        return kn_error_status(); /* of the host, or of a destroyed stream */
     if (kn_stream_id(stream) == 0)
-        return kn_fail(KN_ERR_STATE, "kn_caching_allocator_alloc: the stream has been destroyed");
+        return kn_fail(KN_ERR_STATE, "kn_caching_allocator_alloc: the stream has been freed");
     if (stream->device != device)
         return kn_fail(KN_ERR_DEVICE, "kn_caching_allocator_alloc: the stream is of %s, the block would be of %s",
                        stream->device->label, device->label);
-    kn_buffer *buffer;
-    KN_TRY(kn_buffer_alloc(&buffer, stream, bytes));
-    *block = (kn_memory_block *)buffer;
     return KN_OK;
+}
+
+kn_memory_block *kn_caching_allocator_alloc(size_t bytes, kn_device *device, kn_stream *stream)
+{
+    kn_buffer *buffer;
+    if (!device)
+        return kn_fail_argument_null("kn_caching_allocator_alloc", "device"), NULL;
+    if (!stream && !(stream = kn_stream_current(device)))
+        return NULL; /* the host, or a destroyed stream */
+    if (check_stream(stream, device) != KN_OK || kn_buffer_alloc(&buffer, stream, bytes) != KN_OK)
+        return NULL;
+    return (kn_memory_block *)buffer;
 }
 
 void kn_caching_allocator_delete(kn_memory_block *block) { kn_buffer_free(buffer_of(block)); }

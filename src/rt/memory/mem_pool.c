@@ -12,20 +12,19 @@
 
 static _Thread_local kn_mem_pool *current[KN_MAX_DEVICES];
 
-kn_status kn_mem_pool_create(kn_mem_pool **pool, kn_device *device)
+kn_mem_pool *kn_mem_pool_new(kn_device *device)
 {
-    if (!pool || !device)
-        return kn_fail_argument_null("kn_mem_pool_create", pool ? "device" : "pool");
+    if (!device)
+        return kn_fail_argument_null("kn_mem_pool_new", "device"), NULL;
     if (kn_device_is_host(device))
-        return kn_fail(KN_ERR_DEVICE, "kn_mem_pool_create: the host has no memory pool; name an OpenCL device");
-    kn_mem_pool *made = kn_malloc(sizeof *made);
-    if (!made)
-        return KN_ERR_MEMORY;
+        return kn_fail(KN_ERR_DEVICE, "kn_mem_pool_new: the host has no memory pool; name an OpenCL device"), NULL;
+    kn_mem_pool *pool = kn_malloc(sizeof *pool);
+    if (!pool)
+        return NULL;
     kn_lock(&device->pool->lock);
-    *made = (kn_mem_pool){.device = device, .id = ++device->pool->next_id, .references = 1};
+    *pool = (kn_mem_pool){.device = device, .id = ++device->pool->next_id, .references = 1};
     kn_unlock(&device->pool->lock);
-    *pool = made;
-    return KN_OK;
+    return pool;
 }
 
 kn_mem_pool *kn_mem_pool_retain(kn_mem_pool *pool)
@@ -67,7 +66,7 @@ void kn_mem_pool_release(kn_mem_pool *pool)
         kn_free(pool);
 }
 
-void kn_mem_pool_destroy(kn_mem_pool *pool) { kn_mem_pool_release(pool); }
+void kn_mem_pool_free(kn_mem_pool *pool) { kn_mem_pool_release(pool); }
 kn_device *kn_mem_pool_device(const kn_mem_pool *pool) { return pool->device; }
 
 uint64_t kn_mem_pool_id(const kn_mem_pool *pool)

@@ -20,17 +20,16 @@ struct kn_event {
     cl_event handle; /* NULL: never recorded */
 };
 
-kn_status kn_event_create(kn_event **event, kn_device *device)
+kn_event *kn_event_new(kn_device *device)
 {
-    if (!event || !device)
-        return kn_fail_argument_null("kn_event_create", event ? "device" : "event");
-    KN_TRY(kn_device_ensure_open(device));
-    kn_event *made = kn_calloc(1, sizeof *made);
-    if (!made)
-        return KN_ERR_MEMORY;
-    made->device = device;
-    *event = made;
-    return KN_OK;
+    if (!device)
+        return kn_fail_argument_null("kn_event_new", "device"), NULL;
+    if (kn_device_ensure_open(device) != KN_OK)
+        return NULL;
+    kn_event *event = kn_calloc(1, sizeof *event);
+    if (event)
+        event->device = device;
+    return event;
 }
 
 void kn_event_free(kn_event *event)
@@ -64,7 +63,7 @@ static kn_status mark(kn_event *event, kn_stream *stream)
 kn_status kn_event_new_recorded(kn_event **event, kn_stream *stream)
 {
     kn_event *made;
-    KN_TRY(kn_event_create(&made, stream->device));
+    KN_TRY(kn_status_of(made = kn_event_new(stream->device)));
     kn_status status = mark(made, stream);
     if (status == KN_OK)
         *event = made;

@@ -35,8 +35,7 @@ kn_status kn_stream_priority_range(kn_device *device, int *least, int *greatest)
 }
 
 /* Takes a destroyed stream's struct from the list for reuse; NULL: none fits. Structs keep their queues, because
- * drivers (PoCL) leak some of a queue's memory; but not queues that the program has a handle of: see
- * kn_stream_destroy. */
+ * drivers (PoCL) leak some of a queue's memory; but not queues that the program has a handle of: see kn_stream_free. */
 static kn_stream *take_destroyed(kn_device *device, int priority, cl_command_queue theirs)
 {
     kn_lock(&device->lock);
@@ -51,47 +50,39 @@ static kn_stream *take_destroyed(kn_device *device, int priority, cl_command_que
 }
 
 /* On a new queue, or on the caller's, `theirs`. */
-static kn_status add_stream(kn_stream **stream, kn_device *device, int priority, cl_command_queue theirs)
+static kn_stream *add_stream(kn_device *device, int priority, cl_command_queue theirs)
 {
     kn_stream *made = take_destroyed(device, priority, theirs);
     if (!made)
         made = kn_calloc(1, sizeof *made);
     if (!made)
-        return KN_ERR_MEMORY;
+        return NULL;
     kn_status status = kn_stream_open(made, device, priority, theirs);
     if (status != KN_OK && !made->fault) { /* not initialised yet */
         kn_free(made);
-        return status;
+        return NULL;
     }
     kn_lock(&device->lock);
     kn_stream **list = status == KN_OK ? &device->streams : &device->destroyed;
     made->next = *list;
     *list = made;
     kn_unlock(&device->lock);
-    if (status == KN_OK)
-        *stream = made;
-    return status;
+    return status == KN_OK ? made : NULL;
 }
 
-kn_status kn_stream_create_with_priority(kn_stream **stream, kn_device *device, int priority)
+kn_stream *kn_stream_new_with_priority(kn_device *device, int priority)
 {
     int least, greatest;
-    if (!stream || !device)
-        return kn_fail_argument_null("kn_stream_create", stream ? "device" : "stream");
-    KN_TRY(kn_stream_priority_range(device, &least, &greatest));
-    priority = priority > least ? least : priority < greatest ? greatest : priority;
-    return add_stream(stream, device, priority, NULL);
+    if (!device)
+        return kn_fail_argument_null("kn_stream_new", "device"), NULL;
+    if (kn_stream_priority_range(device, &least, &greatest) != KN_OK)
+        return NULL;
+    return add_stream(device, priority > least ? least : priority < greatest ? greatest : priority, NULL);
 }
 
-kn_status kn_stream_adopt_queue(kn_stream **stream, kn_device *device, cl_command_queue queue)
-{
-    return add_stream(stream, device, 0, queue);
-}
+kn_stream *kn_stream_adopt_queue(kn_device *device, cl_command_queue queue) { return add_stream(device, 0, queue); }
 
-kn_status kn_stream_create(kn_stream **stream, kn_device *device)
-{
-    return kn_stream_create_with_priority(stream, device, 0);
-}
+kn_stream *kn_stream_new(kn_device *device) { return kn_stream_new_with_priority(device, 0); }
 
 /* --- destroying ------------------------------------------------------------------------------- */
 
@@ -100,9 +91,9 @@ static kn_status check_destroyable(kn_stream *stream)
     const char *label = stream->device->label;
     bool done;
     if (stream->is_default)
-        return kn_fail(KN_ERR_ARGUMENT, "kn_stream_destroy: the default stream of %s belongs to the device", label);
+        return kn_fail(KN_ERR_ARGUMENT, "kn_stream_free: the default stream of %s belongs to the device", label);
     if (kn_stream_has_capture(stream))
-        return kn_fail(KN_ERR_STATE, "kn_stream_destroy: a graph is being captured on this stream of %s: end it first",
+        return kn_fail(KN_ERR_STATE, "kn_stream_free: a graph is being captured on this stream of %s: end it first",
                        label);
     if (kn_device_is_lost(stream->device)) { /* its work is over */
         kn_submitter_drain(stream);
@@ -112,12 +103,11 @@ static kn_status check_destroyable(kn_stream *stream)
     KN_TRY(kn_stream_is_idle_within(stream, 50000000, &done)); /* work that is about to finish is not an error */
     if (!done)
         return kn_fail(KN_ERR_STATE,
-                       "kn_stream_destroy: the stream of %s has unfinished work: kn_stream_synchronize it first",
-                       label);
+                       "kn_stream_free: the stream of %s has unfinished work: kn_stream_synchronize it first", label);
     return KN_OK;
 }
 
-kn_status kn_stream_destroy(kn_stream *stream)
+kn_status kn_stream_free(kn_stream *stream)
 {
     if (!stream || kn_is_forked())
         return KN_OK;

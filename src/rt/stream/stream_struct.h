@@ -48,6 +48,6 @@ static inline void kn_stream_note_busy(kn_stream *stream)
 }
 
 /* A stream on an in-order queue created by others. */
-kn_status kn_stream_adopt_queue(kn_stream **stream, kn_device *device, cl_command_queue queue);
+kn_stream *kn_stream_adopt_queue(kn_device *device, cl_command_queue queue);
 
 #endif

@@ -109,27 +109,26 @@ static struct {
     uint64_t last_id;
 } open_ranges = {.lock = KN_MUTEX_INIT};
 
-kn_status kn_range_start(uint64_t *id, const char *name)
+uint64_t kn_range_start(const char *name)
 {
-    if (!id || !name)
-        return kn_fail_argument_null("kn_range_start", id ? "name" : "id");
+    if (!name)
+        return kn_fail_argument_null("kn_range_start", "name"), 0;
     started *range = kn_calloc(1, sizeof *range);
     if (!range)
-        return KN_ERR_MEMORY;
+        return 0;
     kn_lock(&open_ranges.lock);
-    range->id = ++open_ranges.last_id;
+    const uint64_t id = range->id = ++open_ranges.last_id;
     kn_unlock(&open_ranges.lock);
     range->to_tools = tools_listen();
     if (range->to_tools)
         range->tools_id = kn_range_tools_start(range->id, name);
     if (kn_is_watched())
         range->span = kn_span_begin(&(kn_span_info){.kind = KN_SPAN_ASYNC, .name = name});
-    *id = range->id;
     kn_lock(&open_ranges.lock);
     range->next = open_ranges.first;
     open_ranges.first = range;
     kn_unlock(&open_ranges.lock);
-    return KN_OK;
+    return id;
 }
 
 kn_status kn_range_end(uint64_t id)

@@ -197,22 +197,23 @@ kn_status kn_profile_rows(kn_profiler_row **rows, int *count, const kn_profile *
 
 /* --- the interface ---------------------------------------------------------------------------- */
 
-kn_status kn_profiler_key_averages(kn_profiler_row **rows, int *count, bool group_by_input_shape)
+kn_profiler_row *kn_profiler_key_averages(bool group_by_input_shape, int *count)
 {
     const kn_profile *profile = &kn_the_profile;
     kn_analysis analysis = {0};
-    if (!rows || !count)
-        return kn_fail_argument_null("kn_profiler_key_averages", rows ? "count" : "rows");
+    kn_profiler_row *rows = NULL;
+    if (!count)
+        return kn_fail_argument_null("kn_profiler_key_averages", "count"), NULL;
     kn_profile_measure_peaks();
     kn_lock(&kn_profile_lock);
     kn_status status = kn_profile_check_results(profile, "kn_profiler_key_averages");
     if (status == KN_OK)
         status = kn_profile_analyse(&analysis, profile, profile->params.with_flops);
     if (status == KN_OK)
-        status = kn_profile_rows(rows, count, profile, &analysis, group_by_input_shape);
+        status = kn_profile_rows(&rows, count, profile, &analysis, group_by_input_shape);
     kn_analysis_free(&analysis);
     kn_unlock(&kn_profile_lock);
-    return status;
+    return rows;
 }
 
 static kn_profiler_totals totals_of(const kn_profile *profile, const kn_analysis *analysis)

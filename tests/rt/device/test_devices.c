@@ -9,8 +9,8 @@ static void named_devices_open(void **state)
     static const char *const names[] = {"cpu", "cpu:0", "cpu:1", "pocl",    "pocl:1",
                                         "0:0", "0:1",   "CPU",   "PTHREAD", "auto"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        kn_device *device = NULL;
-        assert_ok(kn_device_open(&device, names[i]));
+        kn_device *device = kn_device_open(names[i]);
+        assert_new(device);
         assert_non_null(device);
     }
 }
@@ -19,12 +19,12 @@ static void numbers_select_different_devices(void **state)
 {
     (void)state;
     kn_device *first, *second, *again;
-    assert_ok(kn_device_open(&first, "pocl:0"));
-    assert_ok(kn_device_open(&second, "pocl:1"));
-    assert_ok(kn_device_open(&again, "0:1"));
+    assert_new(first = kn_device_open("pocl:0"));
+    assert_new(second = kn_device_open("pocl:1"));
+    assert_new(again = kn_device_open("0:1"));
     assert_ptr_not_equal(first, second);
     assert_ptr_equal(second, again);
-    assert_ok(kn_device_open(&again, kn_device_string(second)));
+    assert_new(again = kn_device_open(kn_device_string(second)));
     assert_ptr_equal(second, again);
 }
 
@@ -35,7 +35,7 @@ static void unknown_names_list_what_exists(void **state)
                                         "no such thing", "",      "cpu:x",  ":",   "cpu:-1"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         kn_device *device = NULL;
-        assert_int_equal(kn_device_open(&device, names[i]), KN_ERR_DEVICE);
+        assert_int_equal(kn_status_of(device = kn_device_open(names[i])), KN_ERR_DEVICE);
         assert_null(device);
         assert_non_null(strstr(kn_error_message(), names[i]));
         assert_message("cpu:0 = 0:0");
@@ -46,12 +46,12 @@ static void environment_decides_auto(void **state)
 {
     (void)state;
     kn_device *wanted, *device;
-    assert_ok(kn_device_open(&wanted, "pocl:1"));
+    assert_new(wanted = kn_device_open("pocl:1"));
     setenv("KOINE_DEVICE", "pocl:1", 1);
-    assert_ok(kn_device_open(&device, "auto"));
+    assert_new(device = kn_device_open("auto"));
     assert_ptr_equal(device, wanted);
     setenv("KOINE_DEVICE", "gpu:9", 1);
-    assert_int_equal(kn_device_open(&device, NULL), KN_ERR_DEVICE);
+    assert_int_equal(kn_status_of(device = kn_device_open(NULL)), KN_ERR_DEVICE);
     assert_message("gpu:9");
     unsetenv("KOINE_DEVICE");
 }
@@ -59,8 +59,8 @@ static void environment_decides_auto(void **state)
 static void host_is_a_device(void **state)
 {
     (void)state;
-    kn_device *host;
-    assert_ok(kn_device_open(&host, "host"));
+    kn_device *host = kn_device_open("host");
+    assert_new(host);
     assert_ptr_equal(host, kn_device_host());
     assert_string_equal(kn_device_string(host), "host");
     assert_int_equal(kn_device_get_type(host), KN_DEVICE_HOST);
@@ -98,8 +98,8 @@ static void properties_are_told(void **state)
 static void current_device_is_where_tensors_are_made(void **state)
 {
     (void)state;
-    kn_device *second;
-    assert_ok(kn_device_open(&second, "pocl:1"));
+    kn_device *second = kn_device_open("pocl:1");
+    assert_new(second);
     assert_ok(kn_device_set_current(second));
     {
         KN_SCOPE;

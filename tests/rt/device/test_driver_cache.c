@@ -92,7 +92,7 @@ static void a_build_without_the_folder(void **state)
     run_result r = run_shell("rm -rf '%s' && touch '%s'", getenv("POCL_CACHE_DIR"), getenv("POCL_CACHE_DIR"));
     assert_status(r, 0);
     run_free(&r);
-    assert_ok(kn_kernel_new(&kernel, source, "k", NULL));
+    assert_new(kernel = kn_kernel_new(source, "k", NULL));
     assert_int_equal(kn_kernel_run(kernel, KN_KERNEL_ARGS(kn_kernel_output(x)), .global = {1}), KN_ERR_IO);
     assert_message("cannot write to");
     kn_kernel_free(kernel);

@@ -52,15 +52,15 @@ static belongings gather(kn_device *device)
     b.x = kn_ones(KN_SHAPE(100));
     b.y = kn_add_scalar(b.x, 1);
     b.shared = kn_ones(KN_SHAPE(300000));
-    assert_ok(kn_stream_create(&b.stream, device));
+    assert_new(b.stream = kn_stream_new(device));
     assert_ok(kn_stream_wait_stream(b.stream, kn_stream_default(device)));
     {
         KN_STREAM(b.stream);
         kn_release(kn_add(b.shared, b.shared));
     }
-    assert_ok(kn_event_create(&b.event, device));
+    assert_new(b.event = kn_event_new(device));
     assert_ok(kn_event_record(b.event, b.stream));
-    assert_ok(kn_graph_create(&b.graph));
+    assert_new(b.graph = kn_graph_new());
     assert_ok(kn_graph_capture_begin(b.graph, NULL));
     for (int i = 0; i < 20; i++) /* enough for replays by a separate thread */
         kn_release(kn_mul(b.x, b.y));
@@ -78,7 +78,7 @@ static void give_up(belongings *b)
     kn_release(b->x);
     kn_release(b->y);
     kn_release(b->shared);
-    assert_ok(kn_stream_destroy(b->stream));
+    assert_ok(kn_stream_free(b->stream));
     kn_event_free(b->event);
     kn_graph_free(b->graph);
     kn_pinned_free(b->pinned);
@@ -103,10 +103,10 @@ static void expect_everything_refused(belongings *b)
     EXPECT_LOST(kn_read(b->x, values, sizeof values));
     EXPECT_LOST(kn_synchronize(device));
     EXPECT_LOST(kn_stream_synchronize(b->stream));
-    EXPECT_LOST(kn_stream_create(&stream, device));
+    EXPECT_LOST(kn_status_of(stream = kn_stream_new(device)));
     EXPECT_LOST(kn_stream_wait_event(b->stream, b->event));
     EXPECT_LOST(kn_stream_add_callback(b->stream, ignore, NULL));
-    EXPECT_LOST(kn_event_create(&event, device));
+    EXPECT_LOST(kn_status_of(event = kn_event_new(device)));
     EXPECT_LOST(kn_event_record(b->event, b->stream));
     EXPECT_LOST(kn_event_query(b->event, &done));
     EXPECT_LOST(kn_event_synchronize(b->event));
@@ -114,7 +114,7 @@ static void expect_everything_refused(belongings *b)
     EXPECT_LOST(kn_graph_replay(b->graph));
     EXPECT_LOST(kn_pinned_alloc(&pinned, device, 10));
     EXPECT_LOST(kn_empty_cache(device));
-    EXPECT_LOST(kn_device_open(&opened, kn_device_string(device)));
+    EXPECT_LOST(kn_status_of(opened = kn_device_open(kn_device_string(device))));
     assert_null(opened);
     /* Queries still work. */
     assert_true(kn_device_count() >= 2);
@@ -301,7 +301,7 @@ static void *work_until_lost(void *user)
 {
     kn_device *device = user;
     kn_stream *stream;
-    if (kn_stream_create(&stream, device) != KN_OK || kn_stream_set_current(stream) != KN_OK)
+    if ((stream = kn_stream_new(device)) == NULL || kn_stream_set_current(stream) != KN_OK)
         return NULL;
     for (int i = 0; i < 100000 && !kn_device_is_lost(device); i++) {
         {
@@ -312,7 +312,7 @@ static void *work_until_lost(void *user)
             kn_stream_synchronize(stream);
     }
     kn_error_clear();
-    kn_stream_destroy(stream);
+    kn_stream_free(stream);
     return NULL;
 }
 

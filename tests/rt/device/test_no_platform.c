@@ -8,9 +8,9 @@ static void no_device_says_what_to_install(void **state)
     kn_device *device = NULL;
     assert_int_equal(kn_device_count(), 0);
     assert_false(kn_is_available());
-    assert_int_equal(kn_device_open(&device, "auto"), KN_ERR_DEVICE);
+    assert_int_equal(kn_status_of(device = kn_device_open("auto")), KN_ERR_DEVICE);
     assert_message("pocl-opencl-icd");
-    assert_int_equal(kn_device_open(&device, "gpu"), KN_ERR_DEVICE);
+    assert_int_equal(kn_status_of(device = kn_device_open("gpu")), KN_ERR_DEVICE);
     assert_message("koine doctor");
     assert_null(kn_device_current());
     assert_message("no OpenCL device");

@@ -29,14 +29,14 @@ static void use_some_memory(void)
 
 static void stream(subject *s)
 {
-    kn_stream *made;
-    assert_ok(kn_stream_create(&made, s->device));
+    kn_stream *made = kn_stream_new(s->device);
+    assert_new(made);
     {
         KN_STREAM(made);
         use_some_memory();
     }
     assert_ok(kn_stream_synchronize(made));
-    assert_ok(kn_stream_destroy(made));
+    assert_ok(kn_stream_free(made));
 }
 
 /* Its memory is freed later. */
@@ -44,21 +44,21 @@ static void stream_with_a_legacy(subject *s)
 {
     kn_stream *made;
     kn_tensor *kept;
-    assert_ok(kn_stream_create_with_priority(&made, s->device, 1));
+    assert_new(made = kn_stream_new_with_priority(s->device, 1));
     {
         KN_STREAM(made);
         use_some_memory();
         kept = kn_ones(KN_SHAPE(1000));
     }
     assert_ok(kn_stream_synchronize(made));
-    assert_ok(kn_stream_destroy(made));
+    assert_ok(kn_stream_free(made));
     assert_non_null(kn_add(kept, kept));
 }
 
 static void event(subject *s)
 {
-    kn_event *made;
-    assert_ok(kn_event_create(&made, s->device));
+    kn_event *made = kn_event_new(s->device);
+    assert_new(made);
     assert_ok(kn_event_record(made, NULL));
     assert_ok(kn_event_synchronize(made));
     kn_event_free(made);
@@ -69,7 +69,7 @@ static void graph(subject *s)
     (void)s;
     kn_graph *made;
     kn_tensor *x = kn_ones(KN_SHAPE(300)), *y = NULL;
-    assert_ok(kn_graph_create(&made));
+    assert_new(made = kn_graph_new());
     assert_ok(kn_graph_capture_begin(made, NULL));
     for (int i = 0; i < 10; i++)
         y = kn_add(y ? y : x, x);
@@ -84,7 +84,7 @@ static void loader(subject *s)
 {
     kn_loader *made;
     const kn_batch *batch;
-    assert_ok(kn_loader_new(&made, s->data, .batch_size = 8, .num_workers = 2, .pin_memory = true));
+    assert_new(made = kn_loader_new(s->data, .batch_size = 8, .num_workers = 2, .pin_memory = true));
     assert_ok(kn_loader_start(made, 0));
     do
         assert_ok(kn_loader_next(made, &batch));
@@ -94,22 +94,22 @@ static void loader(subject *s)
 
 static void trainer(subject *s)
 {
-    kn_trainer *made;
-    assert_ok(kn_trainer_new(&made, .module = s->net, .optim = s->optim, .epochs = 1, .quiet = true));
+    kn_trainer *made = kn_trainer_new(.module = s->net, .optim = s->optim, .epochs = 1, .quiet = true);
+    assert_new(made);
     assert_ok(kn_trainer_fit(made, s->batches, s->batches));
     kn_trainer_free(made);
 }
 
 static void private_pool(subject *s)
 {
-    kn_mem_pool *made;
-    assert_ok(kn_mem_pool_create(&made, s->device));
+    kn_mem_pool *made = kn_mem_pool_new(s->device);
+    assert_new(made);
     {
         KN_MEM_POOL(made);
         KN_SCOPE;
         use_some_memory();
     }
-    kn_mem_pool_destroy(made);
+    kn_mem_pool_free(made);
 }
 
 static void pinned_tensor(subject *s)
@@ -124,10 +124,9 @@ static void kernel(subject *s)
     (void)s;
     kn_user_kernel *made;
     kn_tensor *x = kn_ones(KN_SHAPE(10));
-    assert_ok(kn_kernel_new(&made,
-                            "#include \"common/koine.clh\"\n"
-                            "kernel void twice(KN_INOUT(x)) { KN_BIND_OUT(float, x); x[0] *= 2; }\n",
-                            "twice", NULL));
+    assert_new(made = kn_kernel_new("#include \"common/koine.clh\"\n"
+                                    "kernel void twice(KN_INOUT(x)) { KN_BIND_OUT(float, x); x[0] *= 2; }\n",
+                                    "twice", NULL));
     assert_ok(kn_kernel_run(made, KN_KERNEL_ARGS(kn_kernel_output(x)), .global = {1}));
     kn_kernel_free(made);
 }
@@ -196,8 +195,8 @@ static subject make_subject(void)
     s.optim = kn_optim_sgd(kn_module_parameters(s.net), .lr = 0.01);
     kn_tensor *x = kn_ones(KN_SHAPE(40, 5), .device = kn_device_host()),
               *y = kn_zeros(KN_SHAPE(40), .dtype = KN_I64, .device = kn_device_host());
-    assert_ok(kn_tensor_dataset(&s.data, x, y));
-    assert_ok(kn_loader_new(&s.batches, s.data, .batch_size = 8));
+    assert_new(s.data = kn_tensor_dataset(x, y));
+    assert_new(s.batches = kn_loader_new(s.data, .batch_size = 8));
     return s;
 }
 

@@ -139,8 +139,8 @@ static void blocks_of_the_pool_serve_others(void **state)
     kn_memory_block *block = NULL, *second = NULL;
     kn_device *device = test_device();
     uint64_t before = kn_memory_allocated(device);
-    assert_ok(kn_caching_allocator_alloc(&block, 1000, device, NULL));
-    assert_ok(kn_caching_allocator_alloc(&second, 1000, device, kn_stream_default(device)));
+    assert_new(block = kn_caching_allocator_alloc(1000, device, NULL));
+    assert_new(second = kn_caching_allocator_alloc(1000, device, kn_stream_default(device)));
     assert_int_equal(kn_memory_allocated(device), before + 2048);
     assert_non_null(kn_memory_block_object(block));
     assert_ptr_equal(kn_memory_block_object(block), kn_memory_block_object(second)); /* one segment */
@@ -150,9 +150,9 @@ static void blocks_of_the_pool_serve_others(void **state)
     kn_caching_allocator_delete(second);
     kn_caching_allocator_delete(NULL);
     assert_int_equal(kn_memory_allocated(device), before);
-    assert_int_equal(kn_caching_allocator_alloc(&block, 10, kn_device_host(), NULL), KN_ERR_DEVICE);
+    assert_int_equal(kn_status_of(block = kn_caching_allocator_alloc(10, kn_device_host(), NULL)), KN_ERR_DEVICE);
     kn_error_clear();
-    assert_int_equal(kn_caching_allocator_alloc(&block, 10, NULL, NULL), KN_ERR_ARGUMENT);
+    assert_int_equal(kn_status_of(block = kn_caching_allocator_alloc(10, NULL, NULL)), KN_ERR_ARGUMENT);
     assert_message("device");
     assert_null(kn_memory_block_object(NULL));
     assert_message("block");

@@ -84,7 +84,7 @@ static kn_status train(const workload *w, kn_dataset *data)
     kn_optim *optim = net ? kn_optim_adam(kn_module_parameters(net)) : NULL;
     kn_status status = optim ? KN_OK : kn_error_status();
     if (status == KN_OK && w->with_loader)
-        status = kn_loader_new(&loader, data, .batch_size = w->batch, .num_workers = 2);
+        status = kn_status_of(loader = kn_loader_new(data, .batch_size = w->batch, .num_workers = 2));
     if (status == KN_OK && w->with_loader)
         status = kn_loader_start(loader, 0);
     if (status == KN_OK)
@@ -119,7 +119,7 @@ static void sweep(const workload *w, kn_device *device, int from, int to, int st
         KN_SCOPE;
         kn_tensor *x = kn_ones(KN_SHAPE(STEPS * w->batch, w->channels, w->side, w->side), .device = kn_device_host());
         kn_tensor *y = kn_zeros(KN_SHAPE(STEPS * w->batch), .dtype = KN_I64, .device = kn_device_host());
-        assert_ok(kn_tensor_dataset(&data, x, y));
+        assert_new(data = kn_tensor_dataset(x, y));
     }
     int first = 0;
     for (int limit = from; limit <= to; limit += step) {

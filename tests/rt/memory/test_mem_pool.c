@@ -18,8 +18,8 @@ static kn_buffer *new_buffer(size_t bytes)
 
 static kn_mem_pool *new_pool(void)
 {
-    kn_mem_pool *pool = NULL;
-    assert_ok(kn_mem_pool_create(&pool, test_device()));
+    kn_mem_pool *pool = kn_mem_pool_new(test_device());
+    assert_new(pool);
     return pool;
 }
 
@@ -53,7 +53,7 @@ static void blocks_serve_their_pool_only(void **state)
     }
     assert_int_equal(kn_memory_reserved(test_device()), 4 * MIB);
     kn_buffer_free(outside);
-    kn_mem_pool_destroy(pool);
+    kn_mem_pool_free(pool);
 }
 
 static void its_memory_stays_while_it_lives_and_joins_the_others_after(void **state)
@@ -70,7 +70,7 @@ static void its_memory_stays_while_it_lives_and_joins_the_others_after(void **st
     kn_buffer_free(freed);
     assert_ok(kn_empty_cache(device));
     assert_int_equal(kn_memory_reserved(device), 38 * MIB);
-    kn_mem_pool_destroy(pool);
+    kn_mem_pool_free(pool);
     assert_true(kn_buffer_in_pool(kept, NULL));
     float value = 3, read = 0;
     assert_ok(kn_buffer_write(stream(), kept, 0, &value, sizeof value)); /* still valid */
@@ -98,14 +98,14 @@ static void blocks_nest_and_end_when_left(void **state)
             break; /* leaves the loop and the pool */
         }
         buffers[2] = new_buffer(1);
-        kn_mem_pool_destroy(outer); /* destroyed when the block ends */
+        kn_mem_pool_free(outer); /* destroyed when the block ends */
         assert_true(kn_buffer_in_pool(buffers[2], outer));
     }
     buffers[3] = new_buffer(1);
     assert_true(kn_buffer_in_pool(buffers[0], NULL));
     assert_true(kn_buffer_in_pool(buffers[1], inner));
     assert_true(kn_buffer_in_pool(buffers[3], NULL));
-    kn_mem_pool_destroy(inner);
+    kn_mem_pool_free(inner);
     for (int i = 0; i < 4; i++)
         kn_buffer_free(buffers[i]);
 }
@@ -144,8 +144,8 @@ static void the_block_is_its_threads_the_redirection_is_everyones(void **state)
         assert_true(kn_buffer_in_pool(buffers[i], expected[i]));
         kn_buffer_free(buffers[i]);
     }
-    kn_mem_pool_destroy(mine);
-    kn_mem_pool_destroy(streams);
+    kn_mem_pool_free(mine);
+    kn_mem_pool_free(streams);
 }
 
 static void a_redirection_holds_its_pool_until_the_stream_goes(void **state)
@@ -154,12 +154,12 @@ static void a_redirection_holds_its_pool_until_the_stream_goes(void **state)
     kn_mem_pool *pool = new_pool();
     kn_stream *side;
     kn_buffer *buffer;
-    assert_ok(kn_stream_create(&side, test_device()));
+    assert_new(side = kn_stream_new(test_device()));
     kn_stream_redirect_allocations(side, pool);
-    kn_mem_pool_destroy(pool);
+    kn_mem_pool_free(pool);
     assert_ok(kn_buffer_alloc(&buffer, side, 100));
     assert_true(kn_buffer_in_pool(buffer, pool));
-    assert_ok(kn_stream_destroy(side));
+    assert_ok(kn_stream_free(side));
     assert_true(kn_buffer_in_pool(buffer, NULL));
     kn_buffer_free(buffer);
 }
@@ -174,13 +174,11 @@ static void misuse_is_refused(void **state)
     }
     assert_non_null(kn_stream_current(test_device()));
     assert_message("KN_MEM_POOL");
-    assert_int_equal(kn_mem_pool_create(&pool, kn_device_host()), KN_ERR_DEVICE);
+    assert_int_equal(kn_status_of(pool = kn_mem_pool_new(kn_device_host())), KN_ERR_DEVICE);
     assert_message("the host has no memory pool");
-    assert_int_equal(kn_mem_pool_create(NULL, test_device()), KN_ERR_ARGUMENT);
-    assert_message("pool");
-    assert_int_equal(kn_mem_pool_create(&pool, NULL), KN_ERR_ARGUMENT);
+    assert_int_equal(kn_status_of(pool = kn_mem_pool_new(NULL)), KN_ERR_ARGUMENT);
     assert_message("device");
-    kn_mem_pool_destroy(NULL);
+    kn_mem_pool_free(NULL);
 }
 
 typedef struct flagged {

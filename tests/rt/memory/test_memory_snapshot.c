@@ -82,7 +82,7 @@ static void segments_and_blocks_are_pytorchs(void **state)
     (void)state;
     kn_stream *stream = kn_stream_default(test_device()), *other;
     kn_buffer *first, *second;
-    assert_ok(kn_stream_create(&other, test_device()));
+    assert_new(other = kn_stream_new(test_device()));
     assert_ok(kn_buffer_alloc(&first, stream, 1000));
     assert_ok(kn_buffer_alloc(&second, stream, 5 * MIB));
     cJSON *root = snapshot();
@@ -105,7 +105,7 @@ static void segments_and_blocks_are_pytorchs(void **state)
     cJSON_Delete(root);
     kn_buffer_free(second);
     kn_buffer_free(first);
-    assert_ok(kn_stream_destroy(other));
+    assert_ok(kn_stream_free(other));
 }
 
 static void expect_actions(const cJSON *trace, const char *const *actions)
@@ -175,7 +175,7 @@ static void a_private_pool_has_a_snapshot_of_its_own(void **state)
     (void)state;
     kn_mem_pool *pool;
     kn_buffer *inside = NULL, *outside;
-    assert_ok(kn_mem_pool_create(&pool, test_device()));
+    assert_new(pool = kn_mem_pool_new(test_device()));
     assert_int_equal(kn_mem_pool_use_count(pool), 1);
     {
         KN_MEM_POOL(pool);
@@ -197,7 +197,7 @@ static void a_private_pool_has_a_snapshot_of_its_own(void **state)
     cJSON_Delete(root);
     kn_buffer_free(inside);
     kn_buffer_free(outside);
-    kn_mem_pool_destroy(pool);
+    kn_mem_pool_free(pool);
 }
 
 static void the_picture_starts_where_the_history_does(void **state)

@@ -98,7 +98,7 @@ static void random_traffic_keeps_values(void **state)
     assert_int_equal(kn_memory_reserved(device), 0);
 }
 
-static void *destroy_stream(void *stream) { return kn_stream_destroy(stream) == KN_OK ? NULL : stream; }
+static void *destroy_stream(void *stream) { return kn_stream_free(stream) == KN_OK ? NULL : stream; }
 
 /* The memory of a destroyed stream passes to the default stream, also while another still uses it. */
 static void a_stream_goes_while_others_use_its_memory(void **state)
@@ -111,7 +111,7 @@ static void a_stream_goes_while_others_use_its_memory(void **state)
         pthread_t thread;
         void *failed;
         char seen = 0;
-        assert_ok(kn_stream_create(&side, test_device()));
+        assert_new(side = kn_stream_new(test_device()));
         assert_ok(kn_buffer_alloc(&buffer, side, 100));
         assert_int_equal(pthread_create(&thread, NULL, destroy_stream, side), 0);
         for (int i = 0; i < 50; i++)

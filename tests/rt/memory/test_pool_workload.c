@@ -132,8 +132,8 @@ static void step(workload *w, int number)
         assert_ok(kn_empty_cache(w->device));
     if (number % 700 == 699) { /* a stream is destroyed, its blocks stay */
         int which = 1 + number / 700 % (STREAMS - 1);
-        assert_ok(kn_stream_destroy(w->streams[which]));
-        assert_ok(kn_stream_create(&w->streams[which], w->device));
+        assert_ok(kn_stream_free(w->streams[which]));
+        assert_new(w->streams[which] = kn_stream_new(w->device));
     }
     check_pool(w->device);
 }
@@ -144,16 +144,16 @@ static void figures_and_places_hold_at_every_step(void **state)
     workload w = {.device = test_device()};
     w.streams[0] = kn_stream_default(w.device);
     for (int i = 1; i < STREAMS; i++)
-        assert_ok(kn_stream_create(&w.streams[i], w.device));
-    assert_ok(kn_mem_pool_create(&w.private_pool, w.device));
+        assert_new(w.streams[i] = kn_stream_new(w.device));
+    assert_new(w.private_pool = kn_mem_pool_new(w.device));
     for (int number = 0; number < STEPS; number++)
         step(&w, number);
-    kn_mem_pool_destroy(w.private_pool);
+    kn_mem_pool_free(w.private_pool);
     check_pool(w.device);
     for (int slot = 0; slot < LIVE; slot++)
         kn_buffer_free(w.live[slot].buffer);
     for (int i = 1; i < STREAMS; i++)
-        assert_ok(kn_stream_destroy(w.streams[i]));
+        assert_ok(kn_stream_free(w.streams[i]));
     assert_ok(kn_empty_cache(w.device));
     check_pool(w.device);
     assert_int_equal(kn_memory_reserved(w.device), 0);

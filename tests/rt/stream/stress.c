@@ -131,7 +131,7 @@ static void in_a_graph(course *c, int a, int b, int to)
         return;
     }
     sum = kn_zeros(KN_SHAPE(c->length));
-    EXPECT(kn_graph_create(&graph));
+    EXPECT(kn_status_of(graph = kn_graph_new()));
     {
         KN_GRAPH_CAPTURE(graph, NULL);
         KN_SCOPE;
@@ -192,8 +192,8 @@ static void exchange_stream(course *c, int a, int b, int to)
         return;
     EXPECT(kn_stream_synchronize(c->streams[which]));
     EXPECT(kn_stream_set_current(kn_stream_default(c->device)));
-    EXPECT(kn_stream_destroy(c->streams[which]));
-    EXPECT(kn_stream_create(&c->streams[which], c->device));
+    EXPECT(kn_stream_free(c->streams[which]));
+    EXPECT(kn_status_of(c->streams[which] = kn_stream_new(c->device)));
 }
 
 /* --- copies, devices, pools ------------------------------------------------------------------- */
@@ -224,8 +224,8 @@ static void in_the_pool(course *c, int a, int b, int to)
 static void exchange_pool(course *c, int a, int b, int to)
 {
     in_the_pool(c, a, b, to);
-    kn_mem_pool_destroy(c->pool);
-    EXPECT(kn_mem_pool_create(&c->pool, c->device));
+    kn_mem_pool_free(c->pool);
+    EXPECT(kn_status_of(c->pool = kn_mem_pool_new(c->device)));
 }
 
 /* Records a use that does not exist: harmless. */

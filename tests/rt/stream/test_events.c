@@ -29,8 +29,8 @@ static void events_time_the_device(void **state)
     kn_event *start, *end;
     double milliseconds = -1, back;
     bool done;
-    assert_ok(kn_event_create(&start, device));
-    assert_ok(kn_event_create(&end, device));
+    assert_new(start = kn_event_new(device));
+    assert_new(end = kn_event_new(device));
     kn_tensor *first = keep_busy(); /* compiles the kernels before timing */
     kn_release(first);
     assert_ok(kn_synchronize(device));
@@ -66,7 +66,7 @@ static void events_never_recorded(void **state)
     kn_event *event;
     bool done = false;
     double milliseconds;
-    assert_ok(kn_event_create(&event, test_device()));
+    assert_new(event = kn_event_new(test_device()));
     assert_ok(kn_event_query(event, &done));
     assert_true(done);
     assert_ok(kn_event_synchronize(event));
@@ -82,8 +82,8 @@ static void events_order_streams(void **state)
     kn_device *device = test_device();
     kn_stream *side;
     kn_event *event;
-    assert_ok(kn_stream_create(&side, device));
-    assert_ok(kn_event_create(&event, device));
+    assert_new(side = kn_stream_new(device));
+    assert_new(event = kn_event_new(device));
     for (int round = 0; round < 20; round++) {
         KN_SCOPE;
         kn_tensor *x = kn_full(KN_SHAPE(200000), round), *y = NULL;
@@ -101,7 +101,7 @@ static void events_order_streams(void **state)
     }
     assert_ptr_equal(kn_stream_current(device), kn_stream_default(device));
     kn_event_free(event);
-    assert_ok(kn_stream_destroy(side));
+    assert_ok(kn_stream_free(side));
 }
 
 static void two_devices_have_their_own_events(void **state)
@@ -112,8 +112,8 @@ static void two_devices_have_their_own_events(void **state)
     kn_device *a = kn_device_at(0), *b = kn_device_at(1);
     kn_event *here, *there;
     double milliseconds;
-    assert_ok(kn_event_create(&here, a));
-    assert_ok(kn_event_create(&there, b));
+    assert_new(here = kn_event_new(a));
+    assert_new(there = kn_event_new(b));
     assert_ok(kn_event_record(here, kn_stream_default(a)));
     assert_int_equal(kn_event_record(here, kn_stream_default(b)), KN_ERR_DEVICE);
     assert_message("an event orders work of one device");
@@ -137,7 +137,7 @@ static void a_busy_stream_is_not_destroyed(void **state)
     kn_stream *side;
     kn_tensor *work = NULL;
     bool done;
-    assert_ok(kn_stream_create(&side, device));
+    assert_new(side = kn_stream_new(device));
     assert_ok(kn_stream_query(side, &done));
     assert_true(done);
     {
@@ -149,13 +149,13 @@ static void a_busy_stream_is_not_destroyed(void **state)
     }
     assert_ok(kn_stream_query(side, &done));
     assert_false(done);
-    assert_int_equal(kn_stream_destroy(side), KN_ERR_STATE);
+    assert_int_equal(kn_stream_free(side), KN_ERR_STATE);
     assert_message("kn_stream_synchronize it first");
     assert_ok(kn_stream_synchronize(side));
     assert_ok(kn_stream_query(side, &done));
     assert_true(done);
     kn_release(work);
-    assert_ok(kn_stream_destroy(side));
+    assert_ok(kn_stream_free(side));
 }
 
 typedef struct holder {
@@ -184,21 +184,21 @@ static void a_destroyed_stream_is_noticed_by_other_threads(void **state)
     pthread_t thread;
     holder h = {.device = test_device()};
     kn_stream *next;
-    assert_ok(kn_stream_create(&h.stream, h.device));
+    assert_new(h.stream = kn_stream_new(h.device));
     pthread_barrier_init(&h.barrier, NULL, 2);
     assert_int_equal(pthread_create(&thread, NULL, hold, &h), 0);
     pthread_barrier_wait(&h.barrier);
     uint64_t id = kn_stream_id(h.stream);
-    assert_ok(kn_stream_destroy(h.stream));
+    assert_ok(kn_stream_free(h.stream));
     assert_int_equal(kn_stream_set_current(h.stream), KN_ERR_STATE);
     assert_message("has been destroyed");
-    assert_ok(kn_stream_create(&next, h.device));
+    assert_new(next = kn_stream_new(h.device));
     assert_true(kn_stream_id(next) != id);
     pthread_barrier_wait(&h.barrier);
     pthread_join(thread, NULL);
     pthread_barrier_destroy(&h.barrier);
     assert_int_equal(h.problems, 0);
-    assert_ok(kn_stream_destroy(next));
+    assert_ok(kn_stream_free(next));
 }
 
 static void priorities_are_moved_into_the_range(void **state)
@@ -210,7 +210,7 @@ static void priorities_are_moved_into_the_range(void **state)
     assert_true(greatest <= 0 && least >= 0);
     const int wanted[] = {-5, 0, 7}, expected[] = {greatest, 0, least};
     for (int i = 0; i < 3; i++) {
-        assert_ok(kn_stream_create_with_priority(&stream, test_device(), wanted[i]));
+        assert_new(stream = kn_stream_new_with_priority(test_device(), wanted[i]));
         assert_int_equal(kn_stream_priority(stream), expected[i]);
         {
             KN_STREAM(stream);
@@ -219,7 +219,7 @@ static void priorities_are_moved_into_the_range(void **state)
             assert_ok(kn_item(kn_sum(kn_ones(KN_SHAPE(10))), &sum));
             assert_true(sum == 10);
         }
-        assert_ok(kn_stream_destroy(stream));
+        assert_ok(kn_stream_free(stream));
     }
 }
 
@@ -286,7 +286,7 @@ static void callbacks_come_after_the_work(void **state)
     (void)state;
     kn_device *device = test_device();
     journal j = {.count = 0};
-    assert_ok(kn_event_create(&j.event, device));
+    assert_new(j.event = kn_event_new(device));
     kn_tensor *work = keep_busy();
     assert_ok(kn_event_record(j.event, NULL));
     assert_ok(kn_stream_add_callback(kn_stream_default(device), look_at_event, &j));

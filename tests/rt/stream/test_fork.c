@@ -61,10 +61,10 @@ static belongings gather(void)
     belongings b = {.device = test_device()};
     b.x = kn_ones(KN_SHAPE(100));
     b.y = kn_add_scalar(b.x, 1);
-    assert_ok(kn_stream_create(&b.stream, b.device));
-    assert_ok(kn_event_create(&b.event, b.device));
+    assert_new(b.stream = kn_stream_new(b.device));
+    assert_new(b.event = kn_event_new(b.device));
     assert_ok(kn_event_record(b.event, b.stream));
-    assert_ok(kn_graph_create(&b.graph));
+    assert_new(b.graph = kn_graph_new());
     assert_ok(kn_graph_capture_begin(b.graph, NULL));
     for (int i = 0; i < 20; i++)
         kn_release(kn_mul(b.x, b.y));
@@ -72,11 +72,11 @@ static belongings gather(void)
     for (int i = 0; i < 3; i++)
         assert_ok(kn_graph_replay(b.graph));
     assert_ok(kn_pinned_alloc(&b.pinned, b.device, 100));
-    assert_ok(kn_mem_pool_create(&b.pool, b.device));
+    assert_new(b.pool = kn_mem_pool_new(b.device));
     KN_SCOPE;
     kn_tensor *rows = kn_ones(KN_SHAPE(64, 3), .device = kn_device_host());
-    assert_ok(kn_tensor_dataset(&b.data, rows, rows));
-    assert_ok(kn_loader_new(&b.loader, b.data, .batch_size = 4, .num_workers = 2));
+    assert_new(b.data = kn_tensor_dataset(rows, rows));
+    assert_new(b.loader = kn_loader_new(b.data, .batch_size = 4, .num_workers = 2));
     assert_ok(kn_loader_start(b.loader, 0));
     return b;
 }
@@ -85,12 +85,12 @@ static void free_all(belongings *b)
 {
     kn_loader_free(b->loader);
     kn_dataset_free(b->data);
-    kn_mem_pool_destroy(b->pool);
+    kn_mem_pool_free(b->pool);
     kn_pinned_free(b->pinned);
     kn_graph_free(b->graph);
     kn_event_free(b->event);
     kn_stream_synchronize(b->stream);
-    kn_stream_destroy(b->stream);
+    kn_stream_free(b->stream);
     kn_release(b->x);
     kn_release(b->y);
     kn_error_clear();
@@ -106,15 +106,15 @@ static int everything_is_refused(belongings *b)
     bool done;
     int wrong = 0;
     kn_error_clear();
-    wrong += REFUSED(kn_device_open(&opened, "auto"));
+    wrong += REFUSED(kn_status_of(opened = kn_device_open("auto")));
     wrong += REFUSED(status_of(kn_ones(KN_SHAPE(3))));
     wrong += REFUSED(status_of(kn_add(b->x, b->y)));
     wrong += REFUSED(kn_read(b->x, values, sizeof values));
     wrong += REFUSED(kn_synchronize(b->device));
-    wrong += REFUSED(kn_stream_create(&stream, b->device));
+    wrong += REFUSED(kn_status_of(stream = kn_stream_new(b->device)));
     wrong += REFUSED(kn_stream_synchronize(b->stream));
     wrong += REFUSED(kn_stream_add_callback(b->stream, ignore, NULL));
-    wrong += REFUSED(kn_event_create(&event, b->device));
+    wrong += REFUSED(kn_status_of(event = kn_event_new(b->device)));
     wrong += REFUSED(kn_event_synchronize(b->event));
     wrong += REFUSED(kn_event_query(b->event, &done));
     wrong += REFUSED(kn_graph_replay(b->graph));

@@ -11,8 +11,8 @@ static void streams_are_made_and_destroyed(void **state)
 {
     (void)state;
     kn_device *device = test_device();
-    kn_stream *stream;
-    assert_ok(kn_stream_create(&stream, device));
+    kn_stream *stream = kn_stream_new(device);
+    assert_new(stream);
     assert_ptr_not_equal(stream, kn_stream_default(device));
     assert_ok(kn_stream_set_current(stream));
     assert_ptr_equal(kn_stream_current(device), stream);
@@ -22,11 +22,11 @@ static void streams_are_made_and_destroyed(void **state)
         assert_ok(kn_item(kn_sum(kn_ones(KN_SHAPE(1000))), &value));
         assert_true(value == 1000);
     }
-    assert_ok(kn_stream_destroy(stream));
+    assert_ok(kn_stream_free(stream));
     assert_ptr_equal(kn_stream_current(device), kn_stream_default(device));
-    assert_int_equal(kn_stream_destroy(kn_stream_default(device)), KN_ERR_ARGUMENT);
+    assert_int_equal(kn_stream_free(kn_stream_default(device)), KN_ERR_ARGUMENT);
     kn_error_clear();
-    assert_ok(kn_stream_destroy(NULL));
+    assert_ok(kn_stream_free(NULL));
 }
 
 /* A chain of work that alternates between two streams, ordered by events: memory freed meanwhile must not be reused too
@@ -36,7 +36,7 @@ static void work_is_ordered_across_streams(void **state)
     (void)state;
     kn_device *device = test_device();
     kn_stream *side, *main_stream = kn_stream_default(device);
-    assert_ok(kn_stream_create(&side, device));
+    assert_new(side = kn_stream_new(device));
     const int64_t n = 100000;
     kn_tensor *x = kn_zeros(KN_SHAPE(n));
     for (int hop = 0; hop < 40; hop++) {
@@ -56,7 +56,7 @@ static void work_is_ordered_across_streams(void **state)
     kn_release(x);
     assert_ok(kn_stream_set_current(main_stream));
     assert_ok(kn_stream_synchronize(side));
-    assert_ok(kn_stream_destroy(side));
+    assert_ok(kn_stream_free(side));
 }
 
 /* More streams read one tensor than the pool tracks; its memory is reused immediately. */
@@ -68,7 +68,7 @@ static void many_streams_read_one_tensor(void **state)
     kn_stream *streams[STREAMS], *main_stream = kn_stream_default(device);
     kn_tensor *sums[STREAMS], *x = kn_ones(KN_SHAPE(300000));
     for (int i = 0; i < STREAMS; i++) {
-        assert_ok(kn_stream_create(&streams[i], device));
+        assert_new(streams[i] = kn_stream_new(device));
         assert_ok(kn_stream_wait_stream(streams[i], main_stream));
         assert_ok(kn_stream_set_current(streams[i]));
         sums[i] = kn_sum(x);
@@ -82,7 +82,7 @@ static void many_streams_read_one_tensor(void **state)
         assert_ok(kn_item(sums[i], &value));
         assert_true(value == 300000);
         kn_release(sums[i]);
-        assert_ok(kn_stream_destroy(streams[i]));
+        assert_ok(kn_stream_free(streams[i]));
     }
     kn_release(reused);
     assert_int_equal(kn_memory_allocated(device), 0);
@@ -95,7 +95,7 @@ static void *worker(void *argument)
     kn_device *device = NULL;
     kn_stream *stream = NULL;
     intptr_t wrong = 1;
-    if (kn_device_open(&device, "auto") == KN_OK && kn_stream_create(&stream, device) == KN_OK &&
+    if ((device = kn_device_open("auto")) != NULL && (stream = kn_stream_new(device)) != NULL &&
         kn_stream_set_current(stream) == KN_OK) {
         wrong = 0;
         for (int round = 0; round < 50; round++) {
@@ -107,7 +107,7 @@ static void *worker(void *argument)
             wrong += kn_item(sum, &value) != KN_OK || value != (double)(n * seed * (seed + 1));
         }
     }
-    kn_stream_destroy(stream);
+    kn_stream_free(stream);
     return (void *)wrong;
 }
 
@@ -128,7 +128,7 @@ static void threads_share_a_device(void **state)
 
 static void destroy_it(void *stream)
 {
-    if (kn_stream_destroy(stream) != KN_OK)
+    if (kn_stream_free(stream) != KN_OK)
         kn_error_clear();
 }
 
@@ -138,8 +138,8 @@ static void synchronize_waits_for_every_stream(void **state)
     (void)state;
     kn_stream *busy, *brief;
     bool done = false;
-    assert_ok(kn_stream_create(&busy, test_device()));
-    assert_ok(kn_stream_create(&brief, test_device()));
+    assert_new(busy = kn_stream_new(test_device()));
+    assert_new(brief = kn_stream_new(test_device()));
     {
         KN_SCOPE;
         {
@@ -153,7 +153,7 @@ static void synchronize_waits_for_every_stream(void **state)
         assert_ok(kn_stream_query(busy, &done));
         assert_true(done);
     }
-    assert_ok(kn_stream_destroy(busy));
+    assert_ok(kn_stream_free(busy));
 }
 
 int main(void)

@@ -16,11 +16,11 @@ enum { THREADS = 4, CHOICES = 60 };
 static void prepare(course *c)
 {
     c->length = 2 + draw(c, 40000);
-    EXPECT(kn_mem_pool_create(&c->pool, c->device));
+    EXPECT(kn_status_of(c->pool = kn_mem_pool_new(c->device)));
     for (int i = 0; i < STRESS_STREAMS && c->concurrent; i++)
-        EXPECT(kn_stream_create(&c->streams[i], c->device));
+        EXPECT(kn_status_of(c->streams[i] = kn_stream_new(c->device)));
     for (int v = 0; v < STRESS_VALUES; v++) {
-        EXPECT(kn_event_create(&c->written[v], c->device));
+        EXPECT(kn_status_of(c->written[v] = kn_event_new(c->device)));
         if (c->concurrent)
             EXPECT(kn_stream_set_current(c->streams[draw(c, STRESS_STREAMS)]));
         else
@@ -38,10 +38,10 @@ static void leave(course *c)
     }
     EXPECT(kn_stream_set_current(kn_stream_default(c->device)));
     for (int i = 0; i < STRESS_STREAMS && c->concurrent; i++)
-        EXPECT(kn_stream_destroy(c->streams[i]));
+        EXPECT(kn_stream_free(c->streams[i]));
     for (int v = 0; v < STRESS_VALUES; v++)
         kn_event_free(c->written[v]);
-    kn_mem_pool_destroy(c->pool);
+    kn_mem_pool_free(c->pool);
     if (c->profiles && kn_profiler_is_running())
         EXPECT(kn_profiler_stop());
     expect(c, c->expected_callbacks == atomic_load(&c->callbacks), "callbacks");

@@ -14,7 +14,8 @@
 #ifndef KN_OPS_CONV_COMMON_CONV_H
 #define KN_OPS_CONV_COMMON_CONV_H
 
-#include <koine/functional.h>
+#include <koine/conv.h>
+#include <koine/pointwise.h>
 
 #include "base/integer.h"
 #include "conv/common/correlation.h"

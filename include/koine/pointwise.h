@@ -1,0 +1,107 @@
+/* koine/pointwise.h - elementwise operators: arithmetic, functions, comparisons, activations, dropout.
+ *
+ * Tensor expressions: koine/tensor.h. */
+#ifndef KOINE_POINTWISE_H
+#define KOINE_POINTWISE_H
+
+#include <koine/common.h>
+#include <koine/tensor.h>
+#include <math.h>
+
+KN_BEGIN_DECLS
+
+/* --- elementwise, broadcast by the NumPy rule, promoted by kn_promote_types ------------------- *
+ * A tensor without dimensions does not widen one that has some within its kind (bool < whole < floating). Operands are
+ * converted to the joint dtype before the operation, so float16 rounds whole numbers above 2048 first; only a factor or
+ * divisor b without dimensions is not rounded. */
+
+KN_API kn_tensor *kn_add(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b); /* not of bool tensors */
+KN_API kn_tensor *kn_mul(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_div(kn_tensor *a, kn_tensor *b); /* whole-number operands give float32 */
+KN_API kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b);
+/* NaN propagates; equal elements share the gradient by halves */
+KN_API kn_tensor *kn_maximum(kn_tensor *a, kn_tensor *b);
+
+/* The same with a number for b: kn_add_scalar(x, 2). As in PyTorch a whole number keeps whole dtypes, exactly for int64,
+ * a real one (2.0) makes them float32, and neither widens a floating dtype. The functions with _with take the number as
+ * a kn_scalar (koine/dtype.h). */
+KN_API kn_tensor *kn_add_scalar_with(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_mul_scalar_with(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_pow_scalar_with(kn_tensor *a, kn_scalar b);
+#define kn_add_scalar(a, b) kn_add_scalar_with(a, KN_NUMBER(b))
+#define kn_mul_scalar(a, b) kn_mul_scalar_with(a, KN_NUMBER(b))
+#define kn_pow_scalar(a, b) kn_pow_scalar_with(a, KN_NUMBER(b))
+
+/* b broadcasts to a's shape; computed in the joint dtype and rounded to a's */
+KN_API kn_tensor *kn_add_(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_sub_(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_mul_(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_mul_scalar_with_(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_fill_with_(kn_tensor *a, kn_scalar value);
+#define kn_mul_scalar_(a, b) kn_mul_scalar_with_(a, KN_NUMBER(b))
+#define kn_fill_(a, value) kn_fill_with_(a, KN_NUMBER(value))
+KN_API kn_tensor *kn_zero_(kn_tensor *a);
+
+KN_API kn_tensor *kn_neg(kn_tensor *x);
+KN_API kn_tensor *kn_exp(kn_tensor *x);
+KN_API kn_tensor *kn_log(kn_tensor *x);
+KN_API kn_tensor *kn_sqrt(kn_tensor *x);
+KN_API kn_tensor *kn_abs(kn_tensor *x);  /* gradient 0 at 0 */
+KN_API kn_tensor *kn_relu(kn_tensor *x); /* NaN propagates; gradient 0 at 0 */
+KN_API kn_tensor *kn_sigmoid(kn_tensor *x);
+KN_API kn_tensor *kn_tanh(kn_tensor *x);
+
+/* min(max(x, min), max); with min > max everything is max. A bound that is left out is none; one that is not whole
+ * makes whole dtypes float32; NaN is KN_ERR_ARGUMENT. NaN propagates. The gradient passes where min <= x <= max.
+ * kn_clamp(x, .min = 0) */
+typedef struct kn_clamp_params {
+    double min; /* default -infinity */
+    double max; /* default infinity */
+} kn_clamp_params;
+#define KN_CLAMP_DEFAULTS .min = -(double)INFINITY, .max = (double)INFINITY
+KN_API kn_clamp_params kn_clamp_params_init(void);
+KN_API kn_tensor *kn_clamp_with(kn_tensor *x, const kn_clamp_params *params);
+#define kn_clamp(x, ...) KN_CALL(kn_clamp_with(x, &(kn_clamp_params){KN_CLAMP_DEFAULTS, __VA_ARGS__}))
+
+/* Comparisons: bool results, not differentiable. */
+KN_API kn_tensor *kn_eq(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_ne(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_lt(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_le(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_gt(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_ge(kn_tensor *a, kn_tensor *b);
+
+/* a where the condition, a bool tensor, holds, else b; all three broadcast. */
+KN_API kn_tensor *kn_where(kn_tensor *condition, kn_tensor *a, kn_tensor *b);
+
+/* What an operation may do to its result before it stores it, which saves the activation's own passes over memory.
+ * Results and gradients are those of kn_relu and kn_relu6 applied afterwards. Modules do it by themselves where an
+ * activation follows (koine/module.h). */
+typedef enum kn_activation { KN_ACTIVATION_NONE, KN_ACTIVATION_RELU, KN_ACTIVATION_RELU6 } kn_activation;
+
+/* min_val where x < min_val, max_val where x > max_val, else x (NaN too). The gradient is 0 at the bounds themselves,
+ * unlike kn_clamp's. min_val <= max_val. Not for bool. kn_relu6 is the one between 0 and 6. */
+KN_API kn_tensor *kn_hardtanh(kn_tensor *x, double min_val, double max_val);
+KN_API kn_tensor *kn_relu6(kn_tensor *x);
+
+/* activation(a + b) in one pass, the end of a residual block: kn_relu(kn_add(a, b)) with the same values and gradients.
+ * Floating dtypes. */
+KN_API kn_tensor *kn_add_activated(kn_tensor *a, kn_tensor *b, kn_activation activation);
+
+/* Each element (dropout2d: each channel of each image) is zero with probability p, else scaled by 1 / (1 - p). The
+ * identity when not training. 0 <= p <= 1. The draw advances the device's generator. */
+typedef struct kn_dropout_params {
+    double p;      /* default 0.5 */
+    bool training; /* default true */
+} kn_dropout_params;
+#define KN_DROPOUT_DEFAULTS .p = 0.5, .training = true
+KN_API kn_dropout_params kn_dropout_params_init(void);
+KN_API kn_tensor *kn_dropout_with(kn_tensor *x, const kn_dropout_params *params);
+KN_API kn_tensor *kn_dropout2d_with(kn_tensor *x, const kn_dropout_params *params);
+#define kn_dropout(x, ...) KN_CALL(kn_dropout_with(x, &(kn_dropout_params){KN_DROPOUT_DEFAULTS, __VA_ARGS__}))
+#define kn_dropout2d(x, ...) KN_CALL(kn_dropout2d_with(x, &(kn_dropout_params){KN_DROPOUT_DEFAULTS, __VA_ARGS__}))
+
+KN_END_DECLS
+
+#endif
