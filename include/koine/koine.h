@@ -12,11 +12,13 @@
 #include <koine/dtype.h>
 #include <koine/flags.h>
 #include <koine/function.h>
+#include <koine/fused_optim.h>
+#include <koine/generator.h>
 #include <koine/graph.h>
 #include <koine/init.h>
 #include <koine/io.h>
-#include <koine/join.h>
 #include <koine/jit.h>
+#include <koine/join.h>
 #include <koine/kernel.h>
 #include <koine/loss.h>
 #include <koine/matmul.h>

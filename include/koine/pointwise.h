@@ -12,8 +12,8 @@ KN_BEGIN_DECLS
 
 /* --- elementwise, broadcast by the NumPy rule, promoted by kn_promote_types ------------------- *
  * A tensor without dimensions does not widen one that has some within its kind (bool < whole < floating). Operands are
- * converted to the joint dtype before the operation, so float16 rounds whole numbers above 2048 first; only a factor or
- * divisor b without dimensions is not rounded. */
+ * converted to the joint dtype before the operation, so float16 rounds whole numbers above 2048 first, and bfloat16 those
+ * above 256; only a factor or divisor b without dimensions is not rounded. int8, int16 and uint8 wrap around. */
 
 KN_API kn_tensor *kn_add(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b); /* not of bool tensors */
@@ -90,10 +90,11 @@ KN_API kn_tensor *kn_relu6(kn_tensor *x);
 KN_API kn_tensor *kn_add_activated(kn_tensor *a, kn_tensor *b, kn_activation activation);
 
 /* Each element (dropout2d: each channel of each image) is zero with probability p, else scaled by 1 / (1 - p). The
- * identity when not training. 0 <= p <= 1. The draw advances the device's generator. */
+ * identity when not training. 0 <= p <= 1. The draw advances the generator. */
 typedef struct kn_dropout_params {
-    double p;      /* default 0.5 */
-    bool training; /* default true */
+    double p;                /* default 0.5 */
+    bool training;           /* default true */
+    kn_generator *generator; /* default NULL: that of the device */
 } kn_dropout_params;
 #define KN_DROPOUT_DEFAULTS .p = 0.5, .training = true
 KN_API kn_dropout_params kn_dropout_params_init(void);

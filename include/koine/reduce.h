@@ -37,11 +37,11 @@ KN_API kn_tensor *kn_amin(kn_tensor *x, const int *dims, int num_dims, bool keep
 KN_API kn_tensor *kn_prod(kn_tensor *x);
 KN_API kn_tensor *kn_prod_dim(kn_tensor *x, int dim, bool keepdim);
 
-/* The following take floating dtypes. log sum exp(x) without overflow; of nothing -infinity */
+/* log sum exp(x) without overflow; of nothing -infinity. Whole numbers and bools give float32. */
 KN_API kn_tensor *kn_logsumexp(kn_tensor *x, const int *dims, int num_dims, bool keepdim);
 
-/* Variance and standard deviation: squared deviations divided by n - correction, or by 0 where that is negative; without
- * `correction` it is 1. */
+/* The following take floating dtypes. Variance and standard deviation: squared deviations divided by n - correction, or
+ * by 0 where that is negative; without `correction` it is 1. */
 KN_API kn_tensor *kn_var(kn_tensor *x);
 KN_API kn_tensor *kn_std(kn_tensor *x);
 KN_API kn_tensor *kn_var_dims(kn_tensor *x, const int *dims, int num_dims, double correction, bool keepdim);
