@@ -20,8 +20,8 @@ static inline void add_step(T *sum, T a, const global T *b, const int *column)
 }
 
 /* dim 0: rows, dim 1: part of the sum, dim 2: matrix. */
-kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void gemm_thin(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c),
-                                                                         kn_gemm_thin_layout l, kn_gemm_thin_size s, kn_gemm_finish finish)
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+gemm_thin(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), kn_gemm_thin_layout l, kn_gemm_thin_size s, kn_gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);

@@ -60,8 +60,8 @@ static inline kn_gemm_finish finish_of_block(kn_gemm_finish f, bool first, bool 
 /* Computes the rows from first_row on of the panels from first_panel on. a, b, c: this matrix of the batch. */
 static inline void multiply_unit(global T *restrict c, const global T *restrict a, const global T *restrict b,
                                  const global T *restrict bias, global T *restrict scratch, kn_gemm_tile_plan p,
-                                 kn_gemm_layout a_layout, kn_gemm_layout b_layout, kn_gemm_layout c_layout, long first_row,
-                                 long first_panel, kn_gemm_finish finish)
+                                 kn_gemm_layout a_layout, kn_gemm_layout b_layout, kn_gemm_layout c_layout,
+                                 long first_row, long first_panel, kn_gemm_finish finish)
 {
     const long last_row = min(p.m, first_row + p.rows_per_unit),
                last_panel = min(p.panels, first_panel + p.panels_per_unit);

@@ -23,7 +23,8 @@ static void finish_block(const kn_class_loss_layout *p, long block, T sum, T tot
 
 /* A work-group per block. */
 kernel void class_loss_forward(KN_IN(x), KN_IN(target), KN_IN(weight), KN_OUT(y), KN_OUT(norms), KN_OUT(totals),
-                               KN_OUT(parts), const kn_class_loss_layout p, const T smoothing, KN_FAULT, const int lanes)
+                               KN_OUT(parts), const kn_class_loss_layout p, const T smoothing, KN_FAULT,
+                               const int lanes)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(TARGET, target);

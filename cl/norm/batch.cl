@@ -162,7 +162,8 @@ static void apply_to_tile(long first, long chunk, const global T *x, global T *y
                       y + at + k);
         if (k < line) {
             const TV v = load_part(x + at + k, line - k, all - at - k, 0);
-            store_part(cut_off((v - high[k / 16] - low[k / 16]) * scale[k / 16] + add[k / 16], c), y + at + k, line - k);
+            store_part(cut_off((v - high[k / 16] - low[k / 16]) * scale[k / 16] + add[k / 16], c), y + at + k,
+                       line - k);
         }
     }
 }
@@ -196,8 +197,8 @@ kernel void batch_apply(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), KN_IN(t
 }
 
 kernel void batch_forward(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), FORWARD_PARAMETERS, KN_INOUT(partial),
-                          KN_INOUT(table), SHAPE_PARAMETERS, const T eps, const T momentum, const int flags, const T cut_low,
-                          const T cut_high)
+                          KN_INOUT(table), SHAPE_PARAMETERS, const T eps, const T momentum, const int flags,
+                          const T cut_low, const T cut_high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);

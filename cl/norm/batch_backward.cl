@@ -126,7 +126,8 @@ static void sums_of_tile(long first, long chunk, operands in, global T *partial,
     for (; row + 4 <= to; row += 4)
         for (long v = 0; 16 * v + 16 <= line; v++) {
             const long at = row * stride + start + 16 * v;
-            const TV c0 = C(0), c1 = C(1), c2 = C(2), c3 = C(3), g0 = G(0, c0), g1 = G(1, c1), g2 = G(2, c2), g3 = G(3, c3);
+            const TV c0 = C(0), c1 = C(1), c2 = C(2), c3 = C(3), g0 = G(0, c0), g1 = G(1, c1), g2 = G(2, c2),
+                     g3 = G(3, c3);
             sum_g[v] += (g0 + g1) + (g2 + g3);
             sum_gc[v] += (g0 * c0 + g1 * c1) + (g2 * c2 + g3 * c3);
         }

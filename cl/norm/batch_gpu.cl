@@ -39,7 +39,8 @@ static void moments_of(const global T *p, T shift, long chunk, SHAPE_PARAMETERS,
 }
 
 /* This work-item's share of the channel's chunks: the n-th, the n + size-th, ... */
-static void moments_of_chunks(const global T *partial, long channel, SHAPE_PARAMETERS, T *mean_out, T *m2_out, T *count_out)
+static void moments_of_chunks(const global T *partial, long channel, SHAPE_PARAMETERS, T *mean_out, T *m2_out,
+                              T *count_out)
 {
     T mean = 0, m2 = 0, count = 0;
     for (long chunk = get_local_id(0); chunk < chunks; chunk += get_local_size(0)) {
@@ -107,8 +108,9 @@ kernel void batch_moments(KN_IN(x), KN_OUT(partial), SHAPE_PARAMETERS)
 }
 
 /* Without TRAINING in the flags the running estimates are what it normalises by. */
-kernel void batch_apply(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), RUNNING_PARAMETERS, KN_INOUT(table), KN_IN(partial),
-                        SHAPE_PARAMETERS, const T eps, const T momentum, const int flags, const T cut_low, const T cut_high)
+kernel void batch_apply(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), RUNNING_PARAMETERS, KN_INOUT(table),
+                        KN_IN(partial), SHAPE_PARAMETERS, const T eps, const T momentum, const int flags,
+                        const T cut_low, const T cut_high)
 {
     BIND_ALL;
     KN_BIND_IN(T, partial);
@@ -134,7 +136,8 @@ kernel void batch_apply(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), RUNNING
 
 /* Channels of one chunk. */
 kernel void batch_whole(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), RUNNING_PARAMETERS, KN_INOUT(table),
-                        SHAPE_PARAMETERS, const T eps, const T momentum, const int flags, const T cut_low, const T cut_high)
+                        SHAPE_PARAMETERS, const T eps, const T momentum, const int flags, const T cut_low,
+                        const T cut_high)
 {
     BIND_ALL;
     for (long channel = get_group_id(0); channel < channels; channel += get_num_groups(0)) {

@@ -6,8 +6,8 @@
  *     p -= step_size m / (sqrt(v) / correction2 + eps)
  *
  * with step_size = lr / (1 - beta1^t) and correction2 = sqrt(1 - beta2^t) from the host. AMSGRAD: the largest v so far
- * replaces v under the root. MAXIMIZE: -g in place of g. DECOUPLED (AdamW): in place of the first line p *= weight_decay,
- * which is then 1 - lr times the decay. */
+ * replaces v under the root. MAXIMIZE: -g in place of g. DECOUPLED (AdamW): in place of the first line p *=
+ * weight_decay, which is then 1 - lr times the decay. */
 #ifdef AMSGRAD
 #define KN_STATES 3
 #else

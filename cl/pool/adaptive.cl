@@ -83,7 +83,8 @@ static T window_average(const kn_pool_geometry *p, const global T *plane, int sl
 }
 
 /* The gradient of input element `own` of its plane. */
-static T gather_max(const kn_pool_geometry *p, const global T *gradient, const global INDEX *index, box windows, int own)
+static T gather_max(const kn_pool_geometry *p, const global T *gradient, const global INDEX *index, box windows,
+                    int own)
 {
     T sum = 0;
     FOR_BOX(windows, slice, row, column)
@@ -233,8 +234,8 @@ kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_po
 #define KERNEL 0
 #include "pool/windows.clh"
 
-kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const kn_pool_geometry p, const kn_pool_blocking cut,
-                                      const int save)
+kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const kn_pool_geometry p,
+                                      const kn_pool_blocking cut, const int save)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -249,7 +250,8 @@ kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const 
         index[to] = at;
 }
 
-kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const kn_pool_geometry p, const kn_pool_blocking cut)
+kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const kn_pool_geometry p,
+                                       const kn_pool_blocking cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(INDEX, index);
@@ -274,7 +276,8 @@ kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometr
         window_average(&p, x + place.plane * volume_of(&p), place.slice, place.block, place.column);
 }
 
-kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p, const kn_pool_blocking cut)
+kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p,
+                                       const kn_pool_blocking cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);

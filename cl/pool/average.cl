@@ -38,7 +38,8 @@ static bool is_empty(const box *b) { return b->back <= b->front || b->bottom <= 
 #define ROW_PASS(step)                \
     for (int k = from; k < to; k++)   \
         sum[k] += line[left + k * (step)];
-static void row_forward(const kn_pool_geometry *p, const global T *volume, int slice, int row, int first, int count, global T *y)
+static void row_forward(const kn_pool_geometry *p, const global T *volume, int slice, int row, int first, int count,
+                        global T *y)
 {
     T sum[64];
 

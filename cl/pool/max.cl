@@ -36,7 +36,7 @@
         at = select(at, (VEC(LANE_INT, LANES))3, take);                                                                \
         take = (best <= (VEC(T, LANES))low) | (best >= (VEC(T, LANES))high);                                           \
         at = select(at, (VEC(LANE_INT, LANES))NO_PLACE, take);                                                         \
-        VEC(vstore, LANES)(KN_CLAMP(best, (VEC(T, LANES))low, (VEC(T, LANES))high), 0, y);                               \
+        VEC(vstore, LANES)(KN_CLAMP(best, (VEC(T, LANES))low, (VEC(T, LANES))high), 0, y);                             \
         if (save)                                                                                                      \
             VEC(vstore, LANES)(VEC(KN_JOIN(convert_, INDEX), LANES)(at), 0, index);                                    \
     }                                                                                                                  \
@@ -101,8 +101,8 @@ static void pair_backward(const global T *gradient, const global INDEX *index, g
         best[k] = take ? v : best[k];                                                                     \
         at[k] = take ? place : at[k];                                                                     \
     }
-static void row_forward(const kn_pool_geometry *p, const global T *volume, int slice, int row, int first, int count, global T *y,
-                        global INDEX *index, int save, T low, T high)
+static void row_forward(const kn_pool_geometry *p, const global T *volume, int slice, int row, int first, int count,
+                        global T *y, global INDEX *index, int save, T low, T high)
 {
     T best[64];
     int at[64];
@@ -155,14 +155,15 @@ kernel void max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const kn_pool_g
             continue;
         }
         for (int first = 0; first < p.out_size[2]; first += 64)
-            row_forward(&p, volume, slice, row, first, min(64, p.out_size[2] - first), y + to + first, index + to + first,
-                        save, low, high);
+            row_forward(&p, volume, slice, row, first, min(64, p.out_size[2] - first), y + to + first,
+                        index + to + first, save, low, high);
     }
 }
 
 /* Any windows: adds each output's gradient at its maximum. Windows entirely in the padding, or clamped by the
  * activation, contribute nothing. */
-static void volume_backward(const kn_pool_geometry *p, const global T *gradient, const global INDEX *index, global T *volume)
+static void volume_backward(const kn_pool_geometry *p, const global T *gradient, const global INDEX *index,
+                            global T *volume)
 {
     const int area = p->kernel_size[1] * p->kernel_size[2];
     for (long i = 0; i < volume_of(p); i++)

@@ -101,7 +101,8 @@ kernel void transpose(KN_IN(s), KN_OUT(d), const kn_transpose_outer o, const lon
 #define SIDE 32
 #define LINES 4
 
-kernel __attribute__((reqd_work_group_size(SIDE, LINES, 1))) void transpose(KN_IN(s), KN_OUT(d), const kn_transpose_tiles t)
+kernel __attribute__((reqd_work_group_size(SIDE, LINES, 1))) void
+transpose(KN_IN(s), KN_OUT(d), const kn_transpose_tiles t)
 {
     KN_BIND_IN(E, s);
     KN_BIND_OUT(E, d);

@@ -1,10 +1,11 @@
 /* koine/fused_optim.h - optimizer steps on the caller's tensors: torch._fused_adam_, _fused_adamw_ and _fused_sgd_.
  *
- * For bindings that keep an optimizer's state themselves; programs use koine/optim.h. A step takes lists of `count` tensors
- * each, changes parameters and states in place, and is one launch for eight parameters. Nothing is recorded, and nothing
- * waited for. Parameters are float32 or float64, leaves or without gradients, on devices; the gradient and states of
- * a parameter have its shape, dtype and device. No tensor stands in a list twice. Neighbours of one device and dtype share
- * launches. A failure leaves what is wrong in the lists unchanged, and all before it in them stepped or not. */
+ * For bindings that keep an optimizer's state themselves; programs use koine/optim.h. A step takes lists of `count`
+ * tensors each, changes parameters and states in place, and is one launch for eight parameters. Nothing is recorded,
+ * and nothing waited for. Parameters are float32 or float64, leaves or without gradients, on devices; the gradient and
+ * states of a parameter have its shape, dtype and device. No tensor stands in a list twice. Neighbours of one device
+ * and dtype share launches. A failure leaves what is wrong in the lists unchanged, and all before it in them stepped or
+ * not. */
 #ifndef KOINE_FUSED_OPTIM_H
 #define KOINE_FUSED_OPTIM_H
 

@@ -10,8 +10,8 @@
  *     kn_generator_free(g);
  *
  * A generator serves tensors of its device: KN_ERR_DEVICE for others. It is a seed and an offset; all draw the numbers
- * that any generator of the same seed and offset would draw. Thread-safe; the order of draws from several threads is not
- * defined. Graphs captured with a generator keep it alive, and advance it with each replay. */
+ * that any generator of the same seed and offset would draw. Thread-safe; the order of draws from several threads is
+ * not defined. Graphs captured with a generator keep it alive, and advance it with each replay. */
 #ifndef KOINE_GENERATOR_H
 #define KOINE_GENERATOR_H
 
@@ -22,8 +22,8 @@ KN_BEGIN_DECLS
 
 #define KN_RNG_STATE_SIZE 16 /* bytes: seed, offset, both little-endian */
 
-/* A new generator, with the seed that each has at first (67280421310721) and offset 0; `device` NULL: the calling thread's
- * current device. The caller frees it. NULL with a sticky error on failure. */
+/* A new generator, with the seed that each has at first (67280421310721) and offset 0; `device` NULL: the calling
+ * thread's current device. The caller frees it. NULL with a sticky error on failure. */
 KN_API kn_generator *kn_generator_new(kn_device *device);
 KN_API kn_generator *kn_generator_clone(const kn_generator *generator); /* with its state, from then on apart */
 KN_API void kn_generator_free(kn_generator *generator);                 /* NULL and default ones: no effect */

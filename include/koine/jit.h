@@ -74,7 +74,8 @@ KN_API int kn_jit_num_outputs(const kn_jit *jit);
 
 typedef struct kn_jit_call_params {
     kn_jit_scalar scalars[KN_JIT_MAX_SCALARS]; /* scalars of this call; the others have their defaults */
-    /* Receives outputs 1, 2, ..., with the ownership of results, or NULLs on failure. Default NULL: they are dropped. */
+    /* Receives outputs 1, 2, ..., with the ownership of results, or NULLs on failure. Default NULL: they are dropped.
+     * */
     kn_tensor **more;
 } kn_jit_call_params;
 #define KN_JIT_CALL_DEFAULTS .more = NULL

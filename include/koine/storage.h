@@ -1,8 +1,8 @@
 /* koine/storage.h - the memory under tensors: for bindings and importers, which view one memory in several ways.
  *
  * A storage is a reference-counted piece of memory of one device, or of the host; a tensor is a dtype, a shape, strides
- * and an offset on one. Views share their storage. Programs need none of this: kn_narrow, kn_transpose and the like make
- * views, and kn_as_strided any other.
+ * and an offset on one. Views share their storage. Programs need none of this: kn_narrow, kn_transpose and the like
+ * make views, and kn_as_strided any other.
  *
  * Reference counts, addresses and all questions are thread-safe. */
 #ifndef KOINE_STORAGE_H
@@ -24,7 +24,7 @@ KN_API kn_storage *kn_storage_of(const kn_tensor *tensor);
 KN_API kn_storage *kn_storage_retain(kn_storage *storage); /* one more reference; returns its argument, NULL allowed */
 KN_API void kn_storage_release(kn_storage *storage);       /* drops one; NULL allowed */
 
-/* --- properties; 0 or NULL for NULL --------------------------------------------------------------------------------- */
+/* --- properties; 0 or NULL for NULL ------------------------------------------------------------------------------- */
 
 KN_API size_t kn_storage_bytes(const kn_storage *storage);
 KN_API kn_device *kn_storage_device(const kn_storage *storage);
@@ -33,7 +33,7 @@ KN_API int64_t kn_storage_offset(const kn_tensor *tensor); /* the tensor's first
 /* How often what lies in the storage was changed in place (torch.Tensor._version). */
 KN_API unsigned kn_storage_version(const kn_storage *storage);
 
-/* --- tensors on a storage ------------------------------------------------------------------------------------------- */
+/* --- tensors on a storage ----------------------------------------------------------------------------------------- */
 
 /* A tensor on the storage: strides and offset in elements of `dtype`, `strides` NULL: contiguous. It is a leaf that
  * requires no gradient. Negative numbers, and elements beyond the storage's end, are KN_ERR_ARGUMENT. */
@@ -51,20 +51,21 @@ KN_API kn_tensor *kn_as_strided(kn_tensor *x, int ndim, const int64_t *shape, co
  * differentiable. */
 KN_API kn_tensor *kn_view_dtype(kn_tensor *x, kn_dtype dtype);
 
-/* --- addresses ------------------------------------------------------------------------------------------------------ *
- * Each storage has an address, as pointers of CUDA are: address + byte offset names a byte, storages alive at a time do
- * not overlap, and the storage is found again from any address in it. On a device it is a number, where no memory of the
- * process lies; it cannot be read through. On the host it is the memory's own. It stays the same until the storage is
- * resized or released; a later storage may get it again. */
+/* --- addresses ----------------------------------------------------------------------------------------------------- *
+ * Each storage has an address, as pointers of CUDA are: address + byte offset names a byte, storages alive at a time
+ * do not overlap, and the storage is found again from any address in it. On a device it is a number, where no memory of
+ * the process lies; it cannot be read through. On the host it is the memory's own. It stays the same until the storage
+ * is resized or released; a later storage may get it again. */
 
 KN_API uint64_t kn_storage_address(kn_storage *storage);    /* 0 for NULL */
 KN_API uint64_t kn_tensor_address(const kn_tensor *tensor); /* of its first element; 0 for NULL */
 
-/* The living storage that the address lies in, and how many bytes after its start (`byte_offset` may be NULL). Only those
- * that kn_storage_address or kn_tensor_address was called for are found. NULL, without an error, where there is none. */
+/* The living storage that the address lies in, and how many bytes after its start (`byte_offset` may be NULL). Only
+ * those that kn_storage_address or kn_tensor_address was called for are found. NULL, without an error, where there is
+ * none. */
 KN_API kn_storage *kn_storage_at_address(uint64_t address, size_t *byte_offset);
 
-/* --- resizing --------------------------------------------------------------------------------------------------------- */
+/* --- resizing ----------------------------------------------------------------------------------------------------- */
 
 /* torch.UntypedStorage.resize_: other memory of `bytes` bytes under the same storage, with the old contents as far as
  * they fit; what is new is uninitialised. Tensors on it see the new memory. Making it smaller is KN_ERR_STATE while any

@@ -2,7 +2,7 @@
  *
  * An op is one descriptor. kn_op_apply checks the inputs, calls the shape rule, makes the outputs, calls forward, and
  * records the call on the tape when a gradient may be needed. A descriptor is a constant in its family's file under
- * src/ops and is listed in ops/operators.h. */
+ * src/ops and is listed in ops/dispatch/operators.h. */
 #ifndef KN_AUTOGRAD_OP_H
 #define KN_AUTOGRAD_OP_H
 
@@ -84,8 +84,8 @@ typedef struct kn_op_params {
 
 struct kn_op {
     const char *name;
-    /* Names; NULL-terminated. "?bias" is optional (omitted or NULL). "*tensors", only as the last one, is a list of one or
-     * more. */
+    /* Names; NULL-terminated. "?bias" is optional (omitted or NULL). "*tensors", only as the last one, is a list of one
+     * or more. */
     const char *inputs[KN_OP_MAX_INPUTS];
     unsigned dtypes[KN_OP_MAX_INPUTS];      /* accepted (KN_DTYPES_...); 0: as input 0, for input 0: all */
     const char *outputs[KN_OP_MAX_OUTPUTS]; /* names; none: a single output, "result" */

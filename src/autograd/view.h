@@ -62,8 +62,8 @@ typedef struct kn_span_of_slice {
 } kn_span_of_slice;
 kn_span_of_slice kn_slice_span(const kn_slice *slice);
 
-/* Memory laid out as the slice's base, and the slice's view of it; owned references. Uninitialised, but zero where the view
- * reaches beyond the base. */
+/* Memory laid out as the slice's base, and the slice's view of it; owned references. Uninitialised, but zero where the
+ * view reaches beyond the base. */
 kn_status kn_slice_new(const kn_slice *slice, kn_dtype dtype, kn_device *device, kn_tensor **whole, kn_tensor **part);
 
 /* The op of a regenerated view: input 0 is the base, the params are a kn_slice. The ops layer registers it when the

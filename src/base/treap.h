@@ -1,7 +1,7 @@
 /* base/treap.h - a search tree whose nodes lie inside what is searched for.
  *
- * A treap: a search tree by the caller's order, and a heap by priorities that are hashes of keys. So its shape depends on
- * what is in it alone, and its depth stays near 2 ln n without rebalancing. No two nodes are equal in the order. */
+ * A treap: a search tree by the caller's order, and a heap by priorities that are hashes of keys. So its shape depends
+ * on what is in it alone, and its depth stays near 2 ln n without rebalancing. No two nodes are equal in the order. */
 #ifndef KN_BASE_TREAP_H
 #define KN_BASE_TREAP_H
 

@@ -8,7 +8,7 @@
 #include "loops/rows_source.h"
 #include "rows/plan.h"
 
-enum { FEW_ROWS = 16, MAX_ARGS = 2 * KN_ROWS_STATE + KN_ROWS_INPUTS + 4 + KN_ROWS_NUMBERS };
+enum { FEW_ROWS = 16, MAX_ARGS = 2 * KN_ROWS_STATE + KN_ROWS_INPUTS + 6 + KN_ROWS_NUMBERS };
 
 /* What the first of two launches passes to the second: for each field an array over all chunks, the place last. */
 typedef struct rows_fields {
@@ -19,6 +19,7 @@ typedef struct rows_fields {
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+static size_t count_letters(const char *text) { return text ? strlen(text) : 0; }
 static int count_fields(const kn_rows_code *code) { return (int)strlen(code->state); }
 
 /* --- the form ----------------------------------------------------------------------------------------------------- */
@@ -47,6 +48,8 @@ static bool are_aligned(const kn_rows_problem *p)
     return aligned;
 }
 
+static bool maps(const kn_rows_code *code) { return code->map || code->before; }
+
 static kn_rows_walk walk_of(const kn_rows_problem *p, kn_chunks chunks, const kn_limits *limits)
 {
     if (p->inner == 1)
@@ -63,10 +66,16 @@ static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_ch
     form.compute = (uint8_t)p->compute;
     form.width = stage == KN_ROWS_SCAN               ? (limits->is_cpu && p->inner > 1 ? 16 : 1)
                  : limits->is_cpu                    ? 16
+                 : stage == KN_ROWS_MAP              ? 1
                  : p->inner > 1 && p->inner % 4 == 0 ? 4
                                                      : 1;
     form.is_aligned = form.width == 4 && are_aligned(p);
     form.has_place = wants_place(p);
+    form.mapped = (uint8_t)p->mapped.dtype;
+    if (stage == KN_ROWS_MAP && !limits->is_cpu)
+        form.held =
+            (uint8_t)kn_held_of(p->n, p->inner, (int)(strlen(p->code->inputs) - count_letters(p->code->per_row)),
+                                kn_work_for_groups(limits, 1).local);
     for (int i = 0; i < KN_ROWS_OUTPUTS && stage != KN_ROWS_PARTIAL; i++)
         form.outputs[i] = (uint8_t)p->outputs[i].dtype;
     for (int i = 0; p->code->inputs[i]; i++)
@@ -95,6 +104,8 @@ static kn_arg field_argument(const kn_rows_problem *p, const rows_fields *fields
 static int add_outputs(kn_arg *args, const kn_rows_problem *p, const rows_fields *fields, const kn_rows_form *form)
 {
     int count = 0;
+    if (form->mapped)
+        args[count++] = kn_operand_argument(&p->mapped);
     if (form->stage == KN_ROWS_PARTIAL) {
         while (count < count_fields(p->code) + form->has_place) {
             args[count] = field_argument(p, fields, count);
@@ -134,7 +145,9 @@ static int add_inputs(kn_arg *args, const kn_rows_problem *p, const rows_fields 
 static kn_work_size work_on_cpu(const kn_limits *limits, const kn_rows_problem *p, kn_chunks chunks)
 {
     const int64_t tasks = p->outer * chunks.count * (p->inner == 1 ? 1 : ceil_div(p->inner, 64));
-    return (kn_work_size){.global = (size_t)smaller(tasks, 4 * (int64_t)limits->compute_units)};
+    const size_t items =
+        kn_work_items(limits, p->outer * (p->n > 0 ? p->n : 1) * p->inner * (maps(p->code) ? 4 : 1), 4096);
+    return (kn_work_size){.global = (size_t)smaller(tasks, (int64_t)items)};
 }
 
 /* A long column is shared by a work-group's lines, a short one belongs to one work-item. */
@@ -142,6 +155,11 @@ static kn_work_size work_on_gpu(const kn_limits *limits, const kn_rows_problem *
                                 kn_chunks chunks, kn_rows_plan *plan)
 {
     const int64_t pieces = p->outer * chunks.count, across = p->inner / form->width;
+    if (form->stage == KN_ROWS_MAP) {
+        const size_t local = kn_work_for_groups(limits, 1).local;
+        plan->lanes = p->inner > 1 ? 1 : kn_team_for(p->n, form->held > 0 ? form->held : 16, local);
+        return kn_work_for_teams(limits, p->outer * p->inner, plan->lanes);
+    }
     if (form->walk == KN_ALONG_ROWS && form->stage != KN_ROWS_SCAN) {
         plan->lanes = kn_team_for(chunks.length, 16, kn_work_for_groups(limits, 1).local);
         return kn_work_for_teams(limits, pieces, plan->lanes);
@@ -216,6 +234,8 @@ kn_status kn_rows_run(kn_stream *stream, const kn_rows_problem *problem)
         return KN_OK;
     if (problem->n == 0)
         return launch(stream, problem, KN_ROWS_WHOLE, (kn_chunks){.length = 1, .count = 1}, NULL);
+    if (maps(problem->code))
+        return launch(stream, problem, KN_ROWS_MAP, (kn_chunks){.length = problem->n, .count = 1}, NULL);
     const kn_chunks chunks = kn_split_middle(problem->outer, problem->n, problem->inner);
     return chunks.count == 1 ? launch(stream, problem, problem->scans ? KN_ROWS_SCAN : KN_ROWS_WHOLE, chunks, NULL)
                              : run_in_chunks(stream, problem, chunks);

@@ -21,10 +21,16 @@
 #include "loops/rows_plan.h"
 #include "loops/written_kernels.h"
 
-#define KN_ROWS_OUTPUTS 2
-#define KN_ROWS_INPUTS 4
+#define KN_ROWS_OUTPUTS 3
+#define KN_ROWS_INPUTS 6
 #define KN_ROWS_STATE 4
 #define KN_ROWS_NUMBERS 2
+
+/* One pass over a row: its state, and the constants of the row that are computed from it. */
+typedef struct kn_rows_pass {
+    const char *state, *init, *step, *merge, *row, *finish; /* as in kn_rows_code */
+    bool is_sum;
+} kn_rows_pass;
 
 /* What to compute. All names are single letters. In texts T is the compute type or, on CPU devices, a vector of it, so
  * texts must be valid for both: conditions are comparisons joined by & and |, stored in type C, and both sides of `x ?
@@ -34,6 +40,7 @@ typedef struct kn_rows_code {
     const char *name;                    /* of the kernels */
     const char *inputs;                  /* one letter per operand: "ab" */
     const char *per_row;                 /* those with one element per row; NULL: none */
+    const char *per_place;               /* those with one element per index, the same for all rows; NULL: none */
     const char *numbers;                 /* scalars, the same for all rows: "pq"; NULL: none */
     const char *state;                   /* the fields, of type T: "uv" */
     char place;                          /* a further field, an index in the row, from 0; 0: none */
@@ -44,6 +51,13 @@ typedef struct kn_rows_code {
     /* Steps and merges only add to fields terms that do not depend on the fields. Blocks are then added with
      * compensated summation, so that the error does not grow with the length. */
     bool is_sum;
+    /* Elements may have results of their own that depend on the state of the whole row. `finish` then sets the row's
+     * constants, named in `row`, from that state, and `map` is an expression of inputs, numbers, these constants and i.
+     * A pass `before` comes first; step, finish and map may use its constants. All letters differ. Such rows are not
+     * cut: between passes they stay in the cache or in registers. */
+    const kn_rows_pass *before;
+    const char *row, *finish, *map;
+    const char *keep; /* changes the single input before the last pass's step; map uses what it became */
     kn_written_kernels kernels;
 } kn_rows_code;
 
@@ -54,7 +68,8 @@ typedef struct kn_rows_problem {
     int64_t outer, n, inner;
     /* All contiguous; strides are ignored. Outputs are [outer, inner]; dtype 0: unwanted. */
     kn_operand outputs[KN_ROWS_OUTPUTS];
-    kn_operand inputs[KN_ROWS_INPUTS]; /* [outer, n, inner], or [outer, inner] if in per_row */
+    kn_operand mapped;                 /* [outer, n, inner], of type T; dtype 0: unwanted */
+    kn_operand inputs[KN_ROWS_INPUTS]; /* [outer, n, inner]; [outer, inner] if in per_row, [n] if in per_place */
     double numbers[KN_ROWS_NUMBERS];
     /* A scan: one value per element, of the row up to it or, backwards, from it on; the output is [outer, n, inner].
      * For codes without a place and without per_row inputs. */

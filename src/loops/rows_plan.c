@@ -51,6 +51,14 @@ int kn_team_for(int64_t n, int64_t terms, size_t local)
     return lanes;
 }
 
+int kn_held_of(int64_t n, int64_t inner, int inputs, size_t local)
+{
+    const int most = inputs > 2 ? 8 : 16;
+    if (n <= (inner > 1 ? 4 : 32))
+        return 4;
+    return n <= most * (inner > 1 ? 1 : (int64_t)local) ? most : 0;
+}
+
 kn_work_size kn_work_for_teams(const kn_limits *limits, int64_t rows, int lanes)
 {
     const int64_t local = (int64_t)kn_work_for_groups(limits, 1).local;

@@ -9,10 +9,12 @@ typedef enum kn_rows_stage {
     KN_ROWS_WHOLE,    /* the only one */
     KN_ROWS_PARTIAL,  /* the first of two: the outputs are the fields of each chunk's state */
     KN_ROWS_COMBINED, /* the second: the inputs are those fields, one element per chunk */
+    KN_ROWS_MAP,      /* the only one, with a map or two passes */
     KN_ROWS_SCAN      /* one value per element; alone, or the second of two */
 } kn_rows_stage;
 
-/* How a kernel walks: cl/rows/cpu.clh has the first two, cl/rows/gpu.clh all; scans are in cl/rows/scan.clh. */
+/* How a kernel walks: cl/rows/cpu.clh has the first two, cl/rows/gpu.clh all; maps are in
+ * cl/rows/map_cpu.clh and map_gpu.clh, scans in cl/rows/scan.clh. */
 typedef enum kn_rows_walk { KN_ALONG_ROWS, KN_DOWN_COLUMNS, KN_DOWN_FEW_ROWS } kn_rows_walk;
 
 /* Everything that the source depends on besides the code; compared bytewise. */
@@ -21,16 +23,18 @@ typedef struct kn_rows_form {
     uint8_t width;                    /* vector length; GPUs: 1 or 4; CPU devices: 16; scans: 1 or 16 */
     uint8_t is_aligned;               /* the vectors are aligned */
     uint8_t has_place;                /* the place is wanted */
+    uint8_t mapped;                   /* kn_dtype of the map's output; 0: not wanted */
+    uint8_t held;                     /* maps on GPUs: elements that a work-item keeps in registers; 0: none */
     uint8_t outputs[KN_ROWS_OUTPUTS]; /* kn_dtype; 0: not wanted */
     uint8_t inputs[KN_ROWS_INPUTS];
 } kn_rows_form;
 
 #define KN_ROWS_PREFIX "rows_"
 
-/* The kernel is named KN_ROWS_PREFIX plus the code's name. Its parameters: the wanted outputs, or every field of the
- * state; the inputs, or in the second stage every field and the per-row inputs, or in a scan the inputs and every
- * field; the kn_rows_plan of cl/rows/rows.clh; the numbers. Fields have the compute type; the place comes last and is
- * int64. */
+/* The kernel is named KN_ROWS_PREFIX plus the code's name. Its parameters: the map's output, if wanted; the wanted
+ * outputs, or every field of the state; the inputs, or in the second stage every field and the per-row inputs, or in a
+ * scan the inputs and every field; the kn_rows_plan of cl/rows/rows.clh; the numbers. Fields have the compute type; the
+ * place comes last and is int64. */
 void kn_rows_write(kn_text *out, const void *code, const void *form);
 
 #endif

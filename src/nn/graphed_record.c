@@ -297,7 +297,7 @@ static kn_status check_samples(const kn_module *module, kn_tensor *const *sample
 
 kn_status kn_make_graphed_callable_many(kn_module *module, kn_tensor *const *samples, int num_samples)
 {
-    kn_device *device;
+    kn_device *device = NULL;
     if (module == NULL || samples == NULL)
         return kn_fail_argument_null("make_graphed_callable", module == NULL ? "module" : "samples");
     KN_TRY(check_samples(module, samples, num_samples, &device));

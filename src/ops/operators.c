@@ -1,5 +1,5 @@
 /* ops/operators.c - koine/operators.h: the list of operators, what each takes, and calling one. */
-#include "ops/operators.h"
+#include "ops/dispatch/operators.h"
 
 #include <koine/operators.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "ops/dispatch/invoke.h"
 
-/* --- the list ------------------------------------------------------------------------------------------------------- */
+/* --- the list ----------------------------------------------------------------------------------------------------- */
 
 #define OPERATOR_ADDRESS(name) &kn_##name##_op,
 static const kn_op *const operators[] = {KN_OPERATORS(OPERATOR_ADDRESS)};
@@ -25,7 +25,7 @@ const kn_op *kn_op_find(const char *name)
     return found ? *found : NULL;
 }
 
-/* --- one operator --------------------------------------------------------------------------------------------------- */
+/* --- one operator ------------------------------------------------------------------------------------------------- */
 
 static int count_names(const char *const *names, int most)
 {
@@ -82,7 +82,7 @@ void kn_op_params_init(const kn_op *op, void *params)
         memcpy(params, kn_op_params_of(op)->defaults, kn_op_params_of(op)->size);
 }
 
-/* --- calling -------------------------------------------------------------------------------------------------------- */
+/* --- calling ------------------------------------------------------------------------------------------------------ */
 
 kn_status kn_op_call(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params, kn_tensor **outputs,
                      int num_outputs)

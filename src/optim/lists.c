@@ -6,7 +6,7 @@
 #include "rt/trace/spans.h"
 #include "tensor/liveness.h"
 
-/* --- checks --------------------------------------------------------------------------------------------------------- */
+/* --- checks ------------------------------------------------------------------------------------------------------- */
 
 static kn_status check_like(const char *function, const char *list, int index, const kn_tensor *tensor,
                             const kn_tensor *parameter)
@@ -88,7 +88,7 @@ static kn_status check_all(const kn_optim_lists *lists)
     return KN_OK;
 }
 
-/* --- groups --------------------------------------------------------------------------------------------------------- */
+/* --- groups ------------------------------------------------------------------------------------------------------- */
 
 static void release_slot(kn_optim_slot *slot)
 {
@@ -105,8 +105,8 @@ static kn_status write_back(kn_tensor *tensor, const kn_tensor *changed)
     return tensor == changed ? KN_OK : kn_tensor_copy(tensor, changed);
 }
 
-/* Launches the group, whose slots are those of the parameters from `first` on, and empties it. Slots of tensors that are
- * not contiguous hold copies. */
+/* Launches the group, whose slots are those of the parameters from `first` on, and empties it. Slots of tensors that
+ * are not contiguous hold copies. */
 static kn_status flush(const kn_optim_lists *lists, kn_optim_group *group, int first)
 {
     double values[KN_OPTIM_MAX_SCALARS];

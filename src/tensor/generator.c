@@ -1,5 +1,5 @@
-/* tensor/generator.c - Philox generators, one by default for each device: a seed and an offset, counted in blocks of four
- * words. */
+/* tensor/generator.c - Philox generators, one by default for each device: a seed and an offset, counted in blocks of
+ * four words. */
 #include <koine/random.h>
 #include <stdatomic.h>
 

@@ -1,5 +1,5 @@
-/* tensor/generator_state.c - seeding generators, saving and restoring their states, those of all devices, and forks, on top
- * of generator.c. */
+/* tensor/generator_state.c - seeding generators, saving and restoring their states, those of all devices, and forks, on
+ * top of generator.c. */
 #include <koine/random.h>
 #include <time.h>
 
@@ -8,7 +8,7 @@
 #include "base/system.h"
 #include "tensor/tensor.h"
 
-/* --- one generator -------------------------------------------------------------------------------------------------- */
+/* --- one generator ------------------------------------------------------------------------------------------------ */
 
 static kn_status check(const kn_generator *generator, const char *function)
 {
@@ -94,7 +94,7 @@ kn_status kn_generator_set_state(kn_generator *generator, const uint8_t state[KN
     return KN_OK;
 }
 
-/* --- one device's default ------------------------------------------------------------------------------------------- */
+/* --- one device's default ----------------------------------------------------------------------------------------- */
 
 kn_status kn_manual_seed_device(kn_device *device, uint64_t seed)
 {

@@ -119,8 +119,7 @@ kn_status kn_storage_make(kn_storage **storage, kn_device *device, kn_device *pi
 kn_status kn_storage_check_layout(const kn_storage *storage, kn_dtype dtype, int ndim, const int64_t *shape,
                                   const int64_t *strides, int64_t offset);
 
-/* storage_address.c: the storage is about to die; two storages swap what is under them, a keeping its place by
- * address. */
+/* storage_address.c: the storage is about to die; two swap what is under them, a keeping its place by address. */
 void kn_storage_forget_address(kn_storage *storage);
 void kn_storage_exchange_memory(kn_storage *a, kn_storage *b);
 
@@ -128,8 +127,8 @@ void kn_storage_exchange_memory(kn_storage *a, kn_storage *b);
 void kn_tensor_bump_version(kn_tensor *tensor);
 
 /* --- generator -------------------------------------------------------------------------------- *
- * Takes `count` 32-bit words of the generator's (NULL: the device's default) stream, rounded up to a multiple of 4: word i is lane i % 4 of
- * Philox4x32-10 at counter offset + i / 4. */
+ * Takes `count` 32-bit words of the generator's (NULL: the device's default) stream, rounded up to a multiple of 4: word
+ * i is lane i % 4 of Philox4x32-10 at counter offset + i / 4. */
 typedef struct kn_philox {
     uint64_t seed, offset;        /* offset in blocks of four words */
     const struct kn_philox *live; /* in a recording: the variable that each replay sets to both; else NULL */

@@ -210,7 +210,7 @@ static run_result examine_with_kernels(const char *name, const char *edit)
     snprintf(kernels, sizeof kernels, "%s", fresh_folder(name));
     snprintf(cache, sizeof cache, "%s", fresh_folder("wrong-kernels-cache"));
     run_result r =
-        run_shell("cp -R '%s/cl/.' '%s' && cd '%s/norm' && cp softmax.cl before && %s && ! cmp -s softmax.cl before",
+        run_shell("cp -R '%s/cl/.' '%s' && cd '%s/pool' && cp average.cl before && %s && ! cmp -s average.cl before",
                   KOINE_SOURCE_DIR, kernels, kernels, edit);
     assert_status(r, 0);
     run_free(&r);
@@ -221,9 +221,9 @@ static run_result examine_with_kernels(const char *name, const char *edit)
 static void wrong_numbers_name_the_operation(void **state)
 {
     (void)state;
-    run_result r = examine_with_kernels("wrong-numbers", "sed -i 's/ log(/ 1 + log(/' softmax.cl");
+    run_result r = examine_with_kernels("wrong-numbers", "sed -i 's|sum.k. / divisor|1 + sum[k]|' average.cl");
     assert_status(r, 1);
-    assert_contains(r.output, "wrong results from log_softmax");
+    assert_contains(r.output, "wrong results from avg_pool2d");
     assert_contains(r.output, "KOINE_KERNEL_DIR is set");
     assert_lacks(r.output, "agree with their references");
     run_free(&r);
@@ -232,9 +232,9 @@ static void wrong_numbers_name_the_operation(void **state)
 static void a_kernel_that_does_not_build(void **state)
 {
     (void)state;
-    run_result r = examine_with_kernels("broken-kernel", "sed -i '1i #error broken on purpose' softmax.cl");
+    run_result r = examine_with_kernels("broken-kernel", "sed -i '1i #error broken on purpose' average.cl");
     assert_status(r, 1);
-    assert_contains(r.output, "norm/softmax.cl");
+    assert_contains(r.output, "pool/average.cl");
     assert_contains(r.output, "broken on purpose");
     run_free(&r);
 }

@@ -1,7 +1,7 @@
 /* test_backward_operators.c - backward passes called by name equal the tape's: each into new tensors, into given ones
  * with any strides, and one gradient at a time. */
 #include "cli/op_samples.h"
-#include "ops/operators.h"
+#include "ops/dispatch/operators.h"
 #include "support/check.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@ static kn_tensor *counted(int64_t rows, int64_t start, kn_dtype dtype)
     return kn_reshape(kn_arange((double)start, (double)(start + rows * 2), 1, .dtype = dtype), KN_SHAPE(rows, 2));
 }
 
-/* --- many ----------------------------------------------------------------------------------------------------------- */
+/* --- many --------------------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(a_hundred_tensors_of_every_dtype)
 {
@@ -66,7 +66,7 @@ TENSOR_TEST(gradients_have_the_dtypes_of_the_tensors)
     CHECK_SHAPE(kn_grad(nothing), 0);
 }
 
-/* --- by the descriptor ------------------------------------------------------------------------------------------------- */
+/* --- by the descriptor -------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(a_list_is_called_by_name)
 {
@@ -101,7 +101,7 @@ TENSOR_TEST(into_a_part)
     CHECK_VALUES(whole, 4, 5, 0, 1, 2, 3);
 }
 
-/* --- what is refused ---------------------------------------------------------------------------------------------------- */
+/* --- what is refused ---------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(lists_that_do_not_do)
 {

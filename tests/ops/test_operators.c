@@ -3,7 +3,7 @@
  * Operators called by their descriptors. */
 #include "cli/op_check.h"
 #include "cli/op_samples.h"
-#include "ops/operators.h"
+#include "ops/dispatch/operators.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* test_second_gradients.c - kn_autograd_grad: gradients with respect to certain tensors, and second gradients for every
  * operator that claims them. */
 #include "cli/op_samples.h"
-#include "ops/operators.h"
+#include "ops/dispatch/operators.h"
 #include "support/check.h"
 
 #include <string.h>

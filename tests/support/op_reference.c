@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/operators.h"
+#include "ops/dispatch/operators.h"
 #include "support/op_run.h"
 
 #define MAX_OPS 200
@@ -66,12 +66,12 @@ bool op_all_seen(FILE *file)
         if (kn_op_at(i)->backward_of) /* test_backward_operators.c */
             continue;
         if (!was_seen(name))
-            fprintf(file, "FAIL no row applies the operator %s (src/ops/operators.h)\n", name);
+            fprintf(file, "FAIL no row applies the operator %s (src/ops/dispatch/operators.h)\n", name);
         all = all && was_seen(name);
     }
     for (int i = 0; i < num_seen; i++) {
         if (!kn_op_find(seen[i].name))
-            fprintf(file, "FAIL the operator %s is not in the list (src/ops/operators.h)\n", seen[i].name);
+            fprintf(file, "FAIL the operator %s is not in the list (src/ops/dispatch/operators.h)\n", seen[i].name);
         all = all && kn_op_find(seen[i].name);
     }
     return all;

@@ -115,8 +115,7 @@ TENSOR_TEST(dropout_keeps_its_mask)
 TENSOR_TEST(graphs_draw_from_it)
 {
     kn_generator *g = kn_generator_new(NULL), *same = kn_generator_new(NULL);
-    kn_graph *graph;
-    CHECK_OK(kn_graph_create(&graph));
+    kn_graph *graph = kn_graph_new();
     kn_tensor *y = kn_retain(kn_zeros(KN_SHAPE(DRAWN)));
     CHECK_TENSOR(kn_uniform_(y, 0, 1, .generator = same)); /* builds the kernels */
     CHECK_OK(kn_generator_manual_seed(same, kn_generator_initial_seed(g)));

@@ -7,7 +7,7 @@
 
 static kn_tensor *counted(int64_t n) { return kn_arange(0, (double)n, 1, .dtype = KN_F32); }
 
-/* --- tensors on a storage ------------------------------------------------------------------------------------------- */
+/* --- tensors on a storage ----------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(a_storage_carries_several_tensors)
 {
@@ -91,7 +91,7 @@ TENSOR_TEST(null_is_no_storage)
     CHECK_ERROR(KN_ERR_ARGUMENT, "kn_storage_new", "more than the maximum");
 }
 
-/* --- as_strided -------------------------------------------------------------------------------------------------------- */
+/* --- as_strided --------------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(as_strided_shows_any_part)
 {
@@ -163,7 +163,7 @@ TENSOR_TEST(as_strided_refuses)
     CHECK_ERROR(KN_ERR_STATE, "as_strided", "share memory", "kn_clone");
 }
 
-/* --- other dtypes --------------------------------------------------------------------------------------------------------- */
+/* --- other dtypes ------------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(bytes_as_another_dtype)
 {
@@ -203,7 +203,7 @@ TENSOR_TEST(view_dtype_refuses)
     CHECK_ERROR(KN_ERR_SHAPE, "view_dtype", "0-dimensional");
 }
 
-/* --- addresses ------------------------------------------------------------------------------------------------------------ */
+/* --- addresses ---------------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(an_address_finds_its_storage)
 {
@@ -290,7 +290,7 @@ TENSOR_TEST(threads_look_up_what_others_release)
     assert_int_equal(atomic_load(&wrong), 0);
 }
 
-/* --- resizing ------------------------------------------------------------------------------------------------------------- */
+/* --- resizing ----------------------------------------------------------------------------------------------------- */
 
 static void resize_on(kn_device *device)
 {

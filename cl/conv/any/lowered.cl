@@ -9,7 +9,8 @@
 #include "conv/common/shape.clh"
 
 /* The element that tap `tap` of an image reads for the output's slice o, row p, column q. */
-static inline T read_tap(const global T *restrict x, const kn_conv_kernel_shape s, long image, long tap, long o, long p, long q)
+static inline T read_tap(const global T *restrict x, const kn_conv_kernel_shape s, long image, long tap, long o, long p,
+                         long q)
 {
     const long t = tap % s.kernel_width, r = tap / s.kernel_width % s.kernel_height;
     const long u = SLICE(tap / s.kernel_width / s.kernel_height % s.kernel_depth);
@@ -48,7 +49,8 @@ kernel void conv_im2col(KN_IN(x), KN_OUT(columns), kn_conv_kernel_shape s, long 
 }
 
 /* The taps of one slice of the kernel, whose columns `from` points to, for a row and column of dx. */
-static inline T gather_slice(const global T *from, const kn_conv_kernel_shape s, long pixels, long row, long column, T sum)
+static inline T gather_slice(const global T *from, const kn_conv_kernel_shape s, long pixels, long row, long column,
+                             T sum)
 {
     for (long r = 0; r < s.kernel_height; r++) {
         const long p = find_reader(row, s.top, r, s.dilation_height, s.stride_height, s.out_height);

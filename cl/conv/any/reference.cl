@@ -4,8 +4,23 @@
 #include "common/koine.clh"
 #include "conv/common/shape.clh"
 
-kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_conv_kernel_shape s, int has_bias, T low,
-                                   T high)
+/* Adds the product of every element (i, j) of `by`, [rows][columns], and the pixel of x's plane in row
+ * `row` + i row_step and column `column` + j column_step, if there is one. */
+static inline T add_products(T sum, const global T *x, const kn_conv_kernel_shape *s, long row, long row_step,
+                             long column, long column_step, const global T *by, long rows, long columns)
+{
+    for (long i = 0; i < rows; i++, row += row_step)
+        if (is_within(row, s->height))
+            for (long j = 0; j < columns; j++) {
+                const long at = column + j * column_step;
+                if (is_within(at, s->width))
+                    sum = fma(x[row * s->width + at], by[i * columns + j], sum);
+            }
+    return sum;
+}
+
+kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_conv_kernel_shape s, int has_bias,
+                                   T low, T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);
@@ -27,16 +42,9 @@ kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), k
                 const long channel = n * s.in_channels + k / outer * inner + c;
                 const global T *from = x + (channel * DEPTH(s.depth) + slice) * plane;
                 const global T *taps = w + ((k * inner + c) * DEPTH(s.kernel_depth) + u) * kernel_plane;
-                for (long r = 0; r < s.kernel_height; r++) {
-                    const long row = p * s.stride_height - s.top + r * s.dilation_height;
-                    if (!is_within(row, s.height))
-                        continue;
-                    for (long t = 0; t < s.kernel_width; t++) {
-                        const long column = q * s.stride_width - s.left + t * s.dilation_width;
-                        if (is_within(column, s.width))
-                            sum = fma(from[row * s.width + column], taps[r * s.kernel_width + t], sum);
-                    }
-                }
+                sum = add_products(sum, from, &s, p * s.stride_height - s.top, s.dilation_height,
+                                   q * s.stride_width - s.left, s.dilation_width, taps, s.kernel_height,
+                                   s.kernel_width);
             }
         y[i] = KN_CLAMP(sum, low, high);
     }
@@ -97,16 +105,8 @@ kernel void conv_reference_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), kn_conv_kern
                 const long channel = n * s.in_channels + k / outer * inner + c;
                 const global T *from = x + (channel * DEPTH(s.depth) + slice) * plane;
                 const global T *g = dy + ((n * s.out_channels + k) * DEPTH(s.out_depth) + o) * out_plane;
-                for (long p = 0; p < s.out_height; p++) {
-                    const long row = p * s.stride_height - s.top + r * s.dilation_height;
-                    if (!is_within(row, s.height))
-                        continue;
-                    for (long q = 0; q < s.out_width; q++) {
-                        const long column = q * s.stride_width - s.left + t * s.dilation_width;
-                        if (is_within(column, s.width))
-                            sum = fma(from[row * s.width + column], g[p * s.out_width + q], sum);
-                    }
-                }
+                sum = add_products(sum, from, &s, r * s.dilation_height - s.top, s.stride_height,
+                                   t * s.dilation_width - s.left, s.stride_width, g, s.out_height, s.out_width);
             }
             total += sum;
         }

@@ -28,9 +28,9 @@ static inline void pack_weights(global T *restrict packed, const global T *restr
 
 /* dim 0: the work-items that pad, then one per (group, block, inner channel) that packs weights, then one that writes
  * the table. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_prepare(KN_IN(x), KN_IN(w), KN_OUT(padded),
-                                                                        KN_OUT(packed), KN_OUT(table), kn_conv_padding p,
-                                                                        kn_conv_weight_layout g, kn_conv_tap_list t)
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+conv_prepare(KN_IN(x), KN_IN(w), KN_OUT(padded), KN_OUT(packed), KN_OUT(table), kn_conv_padding p,
+             kn_conv_weight_layout g, kn_conv_tap_list t)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);

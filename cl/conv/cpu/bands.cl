@@ -96,8 +96,9 @@ static inline void interleave(global T *restrict to, const global T *restrict fr
 
 /* Copies the row buffers [KX][column classes][length] of one row class to the result, which starts at the group's block
  * of channels in image 0. */
-static inline void store_band(global T *restrict y, const global T *restrict from, long length, const kn_conv_band_layout *g,
-                              const kn_conv_band_axis *r, const kn_conv_band_axis *c, int row_class, long band, int channels)
+static inline void store_band(global T *restrict y, const global T *restrict from, long length,
+                              const kn_conv_band_layout *g, const kn_conv_band_axis *r, const kn_conv_band_axis *c,
+                              int row_class, long band, int channels)
 {
     const long last = last_row_of(g, r, band), plane = (long)r->out * c->out;
     long base = 0;
@@ -124,8 +125,8 @@ static inline void store_band(global T *restrict y, const global T *restrict fro
 }
 
 /* The taps, {offset in the band, offset in the weights} each, class by class. */
-static inline void write_table(global int *restrict table, const kn_conv_band_layout *g, const kn_conv_band_axis *r, const kn_conv_band_axis *c,
-                               const kn_conv_band_weights *weights)
+static inline void write_table(global int *restrict table, const kn_conv_band_layout *g, const kn_conv_band_axis *r,
+                               const kn_conv_band_axis *c, const kn_conv_band_weights *weights)
 {
     for (int a = 0; a < r->classes; a++)
         for (int b = 0; b < c->classes; b++) {
@@ -142,9 +143,9 @@ static inline void write_table(global int *restrict table, const kn_conv_band_la
 /* dim 0: units_per_item units; a unit is a block of KX result channels of a band, numbered block fastest, then group,
  * then band. A work-item's part of `scratch` holds the table of taps, the band and the row buffers. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_bands(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_conv_band_layout g, kn_conv_band_axis r, kn_conv_band_axis c,
-           kn_conv_band_weights weights, long units_per_item, long scratch_size, long table_size, long length, int has_bias,
-           T low, T high)
+conv_bands(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_conv_band_layout g, kn_conv_band_axis r,
+           kn_conv_band_axis c, kn_conv_band_weights weights, long units_per_item, long scratch_size, long table_size,
+           long length, int has_bias, T low, T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);

@@ -14,8 +14,8 @@
 #define KB (KV * VW)
 
 /* One (group, block) and one inner channel at a time: the taps, contiguous in w, are written KB * inner apart. */
-static inline void pack_weights_by_tap(global T *restrict packed, const global T *restrict w, const kn_conv_weight_layout g,
-                                       const kn_conv_tap_list t, long item)
+static inline void pack_weights_by_tap(global T *restrict packed, const global T *restrict w,
+                                       const kn_conv_weight_layout g, const kn_conv_tap_list t, long item)
 {
     const long blocks = (g.outer + KB - 1) / KB;
     const long inner = item % t.inner, block = item / t.inner % blocks, group = item / t.inner / blocks;
@@ -34,10 +34,9 @@ static inline void pack_weights_by_tap(global T *restrict packed, const global T
 
 /* dim 0: repack_images items that repack one image of x each, then one per (group, block, inner channel) that packs
  * weights. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_images_prepare(KN_IN(x), KN_IN(w), KN_OUT(repacked),
-                                                                               KN_OUT(packed), long repack_images,
-                                                                               long channels, long pixels,
-                                                                               kn_conv_weight_layout g, kn_conv_tap_list t)
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+conv_images_prepare(KN_IN(x), KN_IN(w), KN_OUT(repacked), KN_OUT(packed), long repack_images, long channels,
+                    long pixels, kn_conv_weight_layout g, kn_conv_tap_list t)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);

@@ -65,7 +65,8 @@ static inline bool is_line(const kn_conv_plane_shape *s)
 
 /* The address for reading n elements from the line's element `start` on, and what their taps reach: if is_line the
  * plane itself, unless they reach past its ends; then that part is copied to the line. */
-static inline const global T *find_run(global T *line, const global T *plane, const kn_conv_plane_shape *s, long start, long n)
+static inline const global T *find_run(global T *line, const global T *plane, const kn_conv_plane_shape *s, long start,
+                                       long n)
 {
     const long last_row = s->row_shift + (s->kernel_rows - 1) * s->row_distance,
                last_column = s->column_shift + (s->kernel_columns - 1) * s->column_distance;
@@ -83,7 +84,7 @@ static inline const global T *find_run(global T *line, const global T *plane, co
 
 #define SUM_VECTORS(name, N)                                                                                           \
     static inline void name(global T *restrict to, const global T *restrict line, const global MASK *restrict masks,   \
-                            const global T *restrict w, const kn_conv_plane_shape *s, T start, T low, T high)                  \
+                            const global T *restrict w, const kn_conv_plane_shape *s, T start, T low, T high)          \
     {                                                                                                                  \
         V sum[N];                                                                                                      \
         _Pragma("unroll") for (int i = 0; i < N; i++) sum[i] = (V)start;                                               \
@@ -98,7 +99,7 @@ static inline const global T *find_run(global T *line, const global T *plane, co
             }                                                                                                          \
             _Pragma("unroll") for (int i = 0; i < N; i++) sum[i] += CUT_OUT(part[i], masks + v * s->run + i * VW);     \
         }                                                                                                              \
-        _Pragma("unroll") for (int i = 0; i < N; i++) VPUT(KN_CLAMP(sum[i], (V)low, (V)high), i, to);                    \
+        _Pragma("unroll") for (int i = 0; i < N; i++) VPUT(KN_CLAMP(sum[i], (V)low, (V)high), i, to);                  \
     }
 SUM_VECTORS(sum_vectors, VX)
 SUM_VECTORS(sum_vector, 1)

@@ -68,8 +68,8 @@ static inline long owned_from(long i, long step, long origin, long count, long s
 
 /* Stores a run of pixels of row i of y, from column j on, to an image of x, with zeros around them up to the next
  * ones. */
-static inline void spread_run(global T *restrict x, const global T *restrict from, const kn_conv_pointwise_grid *g, long i,
-                              long j, long run)
+static inline void spread_run(global T *restrict x, const global T *restrict from, const kn_conv_pointwise_grid *g,
+                              long i, long j, long run)
 {
     const long left = owned_from(j, g->column_step, g->left, g->columns, g->width),
                right = owned_from(j + run, g->column_step, g->left, g->columns, g->width),
@@ -111,8 +111,8 @@ static inline const global T *a_tile(const global T *a, const kn_conv_pointwise_
 /* dim 0: runs of pairs of a block of KB channels and a block of tiles: all channels for a block's pixels, then the next
  * block. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-pointwise_multiply(KN_IN(a), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_conv_pointwise_grid g, kn_conv_pointwise_shape s,
-                   int has_bias, T low, T high)
+pointwise_multiply(KN_IN(a), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_conv_pointwise_grid g,
+                   kn_conv_pointwise_shape s, int has_bias, T low, T high)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, w);
@@ -152,8 +152,8 @@ pointwise_multiply(KN_IN(a), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), 
 /* --- the gradient of the weights ---------------------------------------------------------------------------------- */
 
 /* u[pixel][KB] = b of pixels p .. p + count - 1 */
-static inline void pack_pixels(global T *restrict u, const global T *restrict b, const kn_conv_pointwise_product *s, long p,
-                               long count, int columns)
+static inline void pack_pixels(global T *restrict u, const global T *restrict b, const kn_conv_pointwise_product *s,
+                               long p, long count, int columns)
 {
     for (long i = 0; i < count;) {
         const long image = (p + i) / s->plane, at = (p + i) % s->plane, run = min(s->plane - at, count - i);
@@ -199,8 +199,8 @@ static inline void multiply_rows(global T *restrict m, const global T *restrict 
 }
 
 /* Stores `rows` rows of results to dw, which points to the first. */
-static inline void store_rows(global T *restrict dw, const global T *restrict m, const kn_conv_pointwise_product *s, long rows,
-                              int columns)
+static inline void store_rows(global T *restrict dw, const global T *restrict m, const kn_conv_pointwise_product *s,
+                              long rows, int columns)
 {
     if (s->row_stride == 1)
         store_transposed(dw, (int)s->column_stride, m, rows, columns);
@@ -211,8 +211,8 @@ static inline void store_rows(global T *restrict dw, const global T *restrict m,
 
 /* dim 0: runs of pairs of a block of KB columns and a block of tiles. The very last tile starts earlier, so that every
  * tile has MT rows. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void pointwise_weights(KN_IN(a), KN_IN(b), KN_OUT(dw),
-                                                                             KN_OUT(scratch), kn_conv_pointwise_product s)
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+pointwise_weights(KN_IN(a), KN_IN(b), KN_OUT(dw), KN_OUT(scratch), kn_conv_pointwise_product s)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);

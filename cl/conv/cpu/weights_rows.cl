@@ -63,9 +63,9 @@ add_pixels(V sum[KX][TAPS], V bias[KX], const global T *restrict gradient, long 
 
 /* dim 0: tile of taps, dim 1: group and block of KX channels, dim 2: share of the images. sums is [shares][groups *
  * outer][taps], bias_part [shares][groups * outer]. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_weights_rows(KN_IN(x), KN_IN(dy), KN_OUT(sums),
-                                                                             KN_OUT(bias_part), kn_conv_gradient_layout g,
-                                                                             kn_conv_tap_list t, long images_per_share)
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+conv_weights_rows(KN_IN(x), KN_IN(dy), KN_OUT(sums), KN_OUT(bias_part), kn_conv_gradient_layout g, kn_conv_tap_list t,
+                  long images_per_share)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, dy);

@@ -65,8 +65,8 @@ static inline V transform_gradients(global T *restrict m, const global T *restri
 
 /* Transforms one strip of a block of channels of x or dy; bias_part is [strips of all chunks][channels of dy]. */
 static inline void transform_strip(global T *restrict to, global T *restrict bias_part, global T *restrict stage,
-                                   const global T *restrict x, const kn_winograd_side s, const kn_winograd_chunk g, long block,
-                                   long strip, int is_gradient)
+                                   const global T *restrict x, const kn_winograd_side s, const kn_winograd_chunk g,
+                                   long block, long strip, int is_gradient)
 {
     const long overlap = is_gradient ? 0 : WR - 1;
     const long image = strip / g.strips_per_image, row = strip % g.strips_per_image * g.strip_rows;
@@ -227,15 +227,16 @@ static inline winograd_blocks rectangle(const kn_winograd_side x_side, const kn_
 /* Products of a chunk into du, pairs of blocks in the order of pair_at. dim 0: rectangle, dim 1: an equal share of the
  * frequencies; so one frequency's v and m, of all channels, are reused while in cache. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-winograd_weights_products(KN_IN(v), KN_IN(m), KN_OUT(du), kn_winograd_side x_side, kn_winograd_side dy_side, kn_winograd_chunk g,
-                          kn_winograd_sharing plan)
+winograd_weights_products(KN_IN(v), KN_IN(m), KN_OUT(du), kn_winograd_side x_side, kn_winograd_side dy_side,
+                          kn_winograd_chunk g, kn_winograd_sharing plan)
 {
     KN_BIND_IN(T, v);
     KN_BIND_IN(T, m);
     KN_BIND_OUT(T, du);
     const winograd_blocks b = rectangle(x_side, dy_side, plan, get_global_id(0));
     const long share = 36 / get_global_size(1), first = get_global_id(1) * share;
-    products(du + pair_at(b.k_first, b.c_first, x_side.blocks) * PAIR, x_side.blocks, v, m, b, g, first, first + share, plan.add);
+    products(du + pair_at(b.k_first, b.c_first, x_side.blocks) * PAIR, x_side.blocks, v, m, b, g, first, first + share,
+             plan.add);
 }
 
 /* dw of all pairs, and db. Each work-item has VW * VW * TAPS elements of `stages`. */
@@ -260,7 +261,8 @@ winograd_weights_finish(KN_IN(du), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), KN_
  * `stages` for one rectangle's du and for finish_pair. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 winograd_weights_at_once(KN_IN(v), KN_IN(m), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), KN_OUT(stages),
-                         kn_winograd_side x_side, kn_winograd_side dy_side, kn_winograd_chunk g, kn_winograd_sharing plan)
+                         kn_winograd_side x_side, kn_winograd_side dy_side, kn_winograd_chunk g,
+                         kn_winograd_sharing plan)
 {
     KN_BIND_IN(T, v);
     KN_BIND_IN(T, m);

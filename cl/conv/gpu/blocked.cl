@@ -1,8 +1,10 @@
 /* conv/gpu/blocked.cl - convolution for GPUs as implicit GEMM (gemm/blocked.clh): elements of the image are gathered as
  * slices are read (conv/gpu/blocked.clh).
  *
- *     forward, backward-data:  y[channel, pixel]   = sum over taps of w[channel, tap] x[tap, pixel]       pixels of all images
- *     backward-weights:        dw[channel, tap]    = sum over pixels of dy[channel, pixel] x[tap, pixel]  in shares, then summed in orderwards
+ *     forward, backward-data:  y[channel, pixel] = sum over taps of w[channel, tap] x[tap, pixel]
+ *     backward-weights:        dw[channel, tap]  = sum over pixels of dy[channel, pixel] x[tap, pixel]
+ *
+ * with the pixels of all images; those summed over come in shares, then summed in orderwards.
  *
  * Backward-data is the correlation of dy with the residues of the kernel (src/ops/conv/common/correlation.h), whose
  * weights conv/gpu/pack_taps.cl has packed.
@@ -20,11 +22,15 @@
 #if PASS == 0
 #include "gemm/blocked_matrix.clh"
 
-#define READ_A(j, step, left) read_next(&w_at[j], A_ALONG_K ? BK : BK * weights.tap, A_ALONG_K ? (left) : (left) > 0 ? w_inside[j] : 0, weights.aligned)
+#define READ_A(j, step, left)                                                                                          \
+    read_next(&w_at[j], A_ALONG_K ? BK : BK * weights.tap,                                                             \
+              A_ALONG_K ? (left) : (left) > 0 ? w_inside[j] : 0, weights.aligned)
 /* One tap of Q pixels. */
-#define READ_B(j, step, left) read_pixels(x, pixels, place, find_tap(taps, pixels.width, tap + step), left, result.pointwise)
+#define READ_B(j, step, left)                                                                                          \
+    read_pixels(x, pixels, place, find_tap(taps, pixels.width, tap + step), left, result.pointwise)
 
-static inline VQ read_pixels(const global T *x, const kn_conv_pixels pixels, const conv_place *place, const conv_place tap, int left, int pointwise)
+static inline VQ read_pixels(const global T *x, const kn_conv_pixels pixels, const conv_place *place,
+                             const conv_place tap, int left, int pointwise)
 {
     if (pointwise)
         return left > 0 && place[0].row >= 0 ? *(const global VQ *)(x + place[0].offset + tap.offset) : (VQ)0;
@@ -38,8 +44,11 @@ static inline VQ read_pixels(const global T *x, const kn_conv_pixels pixels, con
 /* The offset of pixel `number` in a channel of y; -1 if it does not exist. */
 static inline long find_result(const kn_conv_result result, const kn_conv_pixels pixels, uint number)
 {
-    const uint image = kn_quotient(number, pixels.area), place = kn_remainder(number, image, pixels.area), i = kn_quotient(place, pixels.columns);
-    return number < (uint)pixels.all ? image * result.image + i * result.row + kn_remainder(place, i, pixels.columns) * result.column : -1;
+    const uint image = kn_quotient(number, pixels.area), place = kn_remainder(number, image, pixels.area),
+               i = kn_quotient(place, pixels.columns);
+    return number < (uint)pixels.all
+               ? image * result.image + i * result.row + kn_remainder(place, i, pixels.columns) * result.column
+               : -1;
 }
 
 /* R pixels of one channel. */
@@ -60,14 +69,16 @@ static inline void store_pixels(global T *y, VR sum, const long *place, int dens
 
 /* dim 0: block of pixels, dim 1: block of output channels, dim 2: group. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
-conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_conv_pixels pixels, kn_conv_tap_numbers taps, kn_conv_weight_matrix weights, kn_conv_result result, T low, T high)
+conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_conv_pixels pixels, kn_conv_tap_numbers taps,
+             kn_conv_weight_matrix weights, kn_conv_result result, T low, T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, y);
     const int item = get_local_id(0);
-    const long group = get_group_id(2), first_channel = (long)get_group_id(1) * BM, channels = result.channels - first_channel;
+    const long group = get_group_id(2), first_channel = (long)get_group_id(1) * BM,
+               channels = result.channels - first_channel;
     const uint first_pixel = get_group_id(0) * BN, first_image = kn_quotient(first_pixel, pixels.area);
     x += group * result.x_group + (long)first_image * pixels.image;
     w += group * weights.group + first_channel * weights.channel;
@@ -92,13 +103,14 @@ conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_conv_pixels pixels, 
         for (int i = 0; i < RESULT_ROWS; i++)
             if (RESULT_ROW(i) < channels) {
                 const VR value = result.has_bias ? RESULT(i, j) + bias[RESULT_ROW(i)] : RESULT(i, j);
-                store_pixels(y + RESULT_ROW(i) * result.channel, KN_CLAMP(value, (VR)low, (VR)high), found, result.dense);
+                store_pixels(y + RESULT_ROW(i) * result.channel, KN_CLAMP(value, (VR)low, (VR)high), found,
+                             result.dense);
             }
     }
 }
 
 #else
-/* ---------------------------------------------------------------------------------------------------------------------- */
+/* ------------------------------------------------------------------------------------------------------------------ */
 
 /* The Q pixels that this work-item reads of each channel of dy and each tap: the same in all of its vectors. */
 typedef struct weight_pixels {
@@ -106,13 +118,15 @@ typedef struct weight_pixels {
     int dy[Q];
 } weight_pixels;
 
-static inline void find_pixels(weight_pixels *at, const kn_conv_pixels pixels, const kn_conv_shares shares, uint first_image, uint first)
+static inline void find_pixels(weight_pixels *at, const kn_conv_pixels pixels, const kn_conv_shares shares,
+                               uint first_image, uint first)
 {
 #pragma unroll
     for (int e = 0; e < Q; e++) {
         const uint image = kn_quotient(first + e, pixels.area);
         at->place[e] = find_pixel(pixels, first_image, first + e);
-        at->dy[e] = (int)(image - first_image) * (int)shares.dy_image + (int)kn_remainder(first + e, image, pixels.area);
+        at->dy[e] =
+            (int)(image - first_image) * (int)shares.dy_image + (int)kn_remainder(first + e, image, pixels.area);
     }
 }
 
@@ -125,7 +139,8 @@ static inline VQ read_gradient(const global T *channel, const weight_pixels *at,
     return VLOADQ(0, part);
 }
 
-static inline VQ read_taps(const global T *x, const kn_conv_pixels pixels, const weight_pixels *at, const conv_place tap, int left)
+static inline VQ read_taps(const global T *x, const kn_conv_pixels pixels, const weight_pixels *at,
+                           const conv_place tap, int left)
 {
     T part[Q];
 #pragma unroll
@@ -134,21 +149,24 @@ static inline VQ read_taps(const global T *x, const kn_conv_pixels pixels, const
     return VLOADQ(0, part);
 }
 
-#define NEXT_SLICE(start) find_pixels(&at, pixels, shares, first_image, (uint)(first_pixel + start + SLICE_STEP(item, BM, 1)));
+#define NEXT_SLICE(start)                                                                                              \
+    find_pixels(&at, pixels, shares, first_image, (uint)(first_pixel + start + SLICE_STEP(item, BM, 1)));
 #define READ_A(j, step, left) read_gradient(dy_at[j], &at, left)
 #define READ_B(j, step, left) read_taps(x, pixels, &at, tap[j], left)
 
 /* dim 0: block of taps, dim 1: block of channels of dy, dim 2: group and share of the pixels. sums is [shares][groups *
  * channels][taps], the layout of dw. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
-conv_blocked_weights(KN_IN(x), KN_IN(dy), KN_OUT(sums), kn_conv_pixels pixels, kn_conv_tap_numbers taps, kn_conv_shares shares)
+conv_blocked_weights(KN_IN(x), KN_IN(dy), KN_OUT(sums), kn_conv_pixels pixels, kn_conv_tap_numbers taps,
+                     kn_conv_shares shares)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, dy);
     KN_BIND_OUT(T, sums);
     const int item = get_local_id(0);
     const long group = get_group_id(2) % shares.groups, share = get_group_id(2) / shares.groups;
-    const long first_channel = (long)get_group_id(1) * BM, channels = shares.channels - first_channel, first_tap = (long)get_group_id(0) * BN, last_tap = taps.all - first_tap;
+    const long first_channel = (long)get_group_id(1) * BM, channels = shares.channels - first_channel,
+               first_tap = (long)get_group_id(0) * BN, last_tap = taps.all - first_tap;
     const uint first_pixel = (uint)share * shares.per_share, first_image = kn_quotient(first_pixel, pixels.area);
     x += group * shares.x_group + (long)first_image * pixels.image;
     dy += (long)first_image * shares.dy_image + (group * shares.channels + first_channel) * pixels.area.divisor;
@@ -158,7 +176,8 @@ conv_blocked_weights(KN_IN(x), KN_IN(dy), KN_OUT(sums), kn_conv_pixels pixels, k
     const global T *dy_at[A_VECTORS];
 #pragma unroll
     for (int j = 0; j < B_VECTORS; j++)
-        tap[j] = find_tap(taps, pixels.width, (uint)min(first_tap + SLICE_ACROSS(item + j * BLOCK_ITEMS, BN, 1), (long)taps.all - 1));
+        tap[j] = find_tap(taps, pixels.width,
+                          (uint)min(first_tap + SLICE_ACROSS(item + j * BLOCK_ITEMS, BN, 1), (long)taps.all - 1));
 #pragma unroll
     for (int j = 0; j < A_VECTORS; j++)
         dy_at[j] = dy + min((long)SLICE_ACROSS(item + j * BLOCK_ITEMS, BM, 1), channels - 1) * pixels.area.divisor;

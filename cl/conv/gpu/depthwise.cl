@@ -15,7 +15,8 @@
 #define LINES ((ROWS - 1) * STRIDE + KERNEL)
 #define LINE ((C - 1) * STRIDE + KERNEL)
 
-kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_depthwise_shape s, int has_bias, T low, T high)
+kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_depthwise_shape s, int has_bias, T low,
+                           T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);
@@ -26,7 +27,8 @@ kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_depthw
     const depthwise_place at = find_place((uint)get_global_id(0), &s);
     const int channel = (int)kn_remainder(at.plane, kn_quotient(at.plane, s.channels), s.channels);
     const int first = at.block * ROWS, row = first * STRIDE - s.top, column = at.strip * (C * STRIDE) - IN_FRONT(LEFT);
-    const global T *from = x + (long)kn_quotient(at.plane, s.multiplier) * (s.height * s.width) + (row * s.width + column);
+    const global T *from =
+        x + (long)kn_quotient(at.plane, s.multiplier) * (s.height * s.width) + (row * s.width + column);
     T weight[TAPS], sum[ROWS][C];
     w += channel * TAPS;
 #pragma unroll
@@ -49,7 +51,8 @@ kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_depthw
                 for (int v = 0; v < KERNEL; v++)
 #pragma unroll
                     for (int c = 0; c < C; c++)
-                        sum[(i - u) / STRIDE][c] = fma(line[FIRST(LEFT) + c * STRIDE + v], weight[u * KERNEL + v], sum[(i - u) / STRIDE][c]);
+                        sum[(i - u) / STRIDE][c] =
+                            fma(line[FIRST(LEFT) + c * STRIDE + v], weight[u * KERNEL + v], sum[(i - u) / STRIDE][c]);
     }
     y += (long)at.plane * (s.out_height * s.out_width) + (first * s.out_width + at.strip * C);
 #pragma unroll
@@ -81,7 +84,8 @@ kernel void conv_depthwise_data(KN_IN(dy), KN_IN(w), KN_OUT(dx), kn_depthwise_sh
         return;
     const depthwise_place at = find_place((uint)get_global_id(0), &s);
     const int channel = (int)kn_remainder(at.plane, kn_quotient(at.plane, s.channels), s.channels);
-    const int row = at.block * ROWS - D_LEFT, column = at.strip * C - IN_FRONT(D_LEFT), multiplier = (int)s.multiplier.divisor;
+    const int row = at.block * ROWS - D_LEFT, column = at.strip * C - IN_FRONT(D_LEFT),
+              multiplier = (int)s.multiplier.divisor;
     const int pixels = s.out_height * s.out_width;
     dy += (long)at.plane * multiplier * pixels + (row * s.out_width + column);
     w += (long)channel * multiplier * TAPS;

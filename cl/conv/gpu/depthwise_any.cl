@@ -6,7 +6,8 @@
  * Compiled in: T, C = 1, ROWS. */
 #include "conv/gpu/depthwise.clh"
 
-kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_depthwise_shape s, int has_bias, T low, T high)
+kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_depthwise_shape s, int has_bias, T low,
+                           T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);
@@ -60,7 +61,8 @@ kernel void conv_depthwise_data(KN_IN(dy), KN_IN(w), KN_OUT(dx), kn_depthwise_sh
         return;
     const depthwise_place at = find_place((uint)get_global_id(0), &s);
     const int channel = (int)kn_remainder(at.plane, kn_quotient(at.plane, s.channels), s.channels);
-    const int taps = s.kernel_height * s.kernel_width, pixels = s.out_height * s.out_width, multiplier = (int)s.multiplier.divisor;
+    const int taps = s.kernel_height * s.kernel_width, pixels = s.out_height * s.out_width,
+              multiplier = (int)s.multiplier.divisor;
     T sum = 0;
     dy += (long)at.plane * multiplier * pixels;
     w += (long)channel * multiplier * taps;

@@ -30,7 +30,8 @@
 #define PITCH (GROUP + LANES) /* so that two runs of LANES lie in different banks */
 
 /* to[v] = the sum over the work-items of values[v], v < count. */
-static inline __attribute__((always_inline)) void sum_values(local T *part, local T *few, const T *values, int count, global T *to)
+static inline __attribute__((always_inline)) void
+sum_values(local T *part, local T *few, const T *values, int count, global T *to)
 {
     const int me = get_local_id(0), lane = me % LANES;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -62,7 +63,8 @@ typedef struct depthwise_sums {
 } depthwise_sums;
 
 /* sums += one row's part: the window of lines line, line + 1, ... of x times d. */
-static inline __attribute__((always_inline)) void add_row(depthwise_sums *sums, T (*window)[WINDOW], T d, int line, int height)
+static inline __attribute__((always_inline)) void
+add_row(depthwise_sums *sums, T (*window)[WINDOW], T d, int line, int height)
 {
     sums->bias += d;
 #pragma unroll
@@ -75,8 +77,9 @@ static inline __attribute__((always_inline)) void add_row(depthwise_sums *sums, 
 }
 
 /* ROWS rows of dy, the first of which reads x from line `row`, column `column` on, at `from`. */
-static inline __attribute__((always_inline)) void add_block(depthwise_sums *sums, const global T *from, const global T *dy, int row, int column,
-                                                            const kn_depthwise_shape s)
+static inline __attribute__((always_inline)) void
+add_block(depthwise_sums *sums, const global T *from, const global T *dy, int row, int column,
+          const kn_depthwise_shape s)
 {
     T window[WINDOW][WINDOW];
 #pragma unroll
@@ -85,7 +88,8 @@ static inline __attribute__((always_inline)) void add_block(depthwise_sums *sums
 #pragma unroll
         for (int u = 0; u < WINDOW; u++)
             if (p == 0 || u >= WINDOW - FRESH) {
-                LOAD_LINE(window[u], from + (line + u) * s.width, column, is_within(row + line + u, s.height), s.width, 0, WINDOW);
+                LOAD_LINE(window[u], from + (line + u) * s.width, column, is_within(row + line + u, s.height), s.width,
+                          0, WINDOW);
             } else
 #pragma unroll
                 for (int v = 0; v < WINDOW; v++)
@@ -95,32 +99,37 @@ static inline __attribute__((always_inline)) void add_block(depthwise_sums *sums
 }
 
 /* The last block of a plane, of fewer rows. */
-static inline __attribute__((always_inline)) void add_rows(depthwise_sums *sums, const global T *from, const global T *dy, int row, int column, int rows,
-                                                           const kn_depthwise_shape s)
+static inline __attribute__((always_inline)) void
+add_rows(depthwise_sums *sums, const global T *from, const global T *dy, int row, int column, int rows,
+         const kn_depthwise_shape s)
 {
     T window[WINDOW][WINDOW];
     for (int p = 0; p < rows; p++) {
         const int line = p * STEP_DOWN;
 #pragma unroll
         for (int u = 0; u < WINDOW; u++)
-            LOAD_LINE(window[u], from + (line + u) * s.width, column, is_within(row + line + u, s.height), s.width, 0, WINDOW);
+            LOAD_LINE(window[u], from + (line + u) * s.width, column, is_within(row + line + u, s.height), s.width, 0,
+                      WINDOW);
         add_row(sums, window, dy[p * s.out_width], row + line, s.height);
     }
 }
 
 /* sums: [shares][channels][taps], then, has_bias, bias sums [shares][channels]. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-conv_depthwise_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), kn_depthwise_shape s, kn_depthwise_shares h, int has_bias)
+conv_depthwise_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), kn_depthwise_shape s, kn_depthwise_shares h,
+                       int has_bias)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, dy);
     KN_BIND_OUT(T, dw);
     KN_BIND_OUT(T, db);
     local T part[WINDOW * PITCH], few[WINDOW * (LANES + 1)];
-    const uint id = (uint)get_group_id(0), task = kn_quotient(id, h.taps), share = kn_quotient(task, h.channels), range = kn_quotient(share, h.chunks);
+    const uint id = (uint)get_group_id(0), task = kn_quotient(id, h.taps), share = kn_quotient(task, h.channels),
+               range = kn_quotient(share, h.chunks);
     const int tap = (int)kn_remainder(id, task, h.taps), channel = (int)kn_remainder(task, share, h.channels);
     const uint walker = kn_quotient((uint)get_local_id(0), h.chunk);
-    const int out_column = (int)(kn_remainder(share, range, h.chunks) * h.chunk.divisor + kn_remainder((uint)get_local_id(0), walker, h.chunk));
+    const int out_column = (int)(kn_remainder(share, range, h.chunks) * h.chunk.divisor +
+                                 kn_remainder((uint)get_local_id(0), walker, h.chunk));
 #if KERNEL > 0
     const int down = -s.top, column = out_column * STRIDE - s.left;
 #else
@@ -140,10 +149,12 @@ conv_depthwise_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), kn_depthwise
     if ((int)walker < h.walkers && out_column < s.out_width)
         for (int unit = (int)range * h.units_per_share + (int)walker; unit < last; unit += h.walkers) {
             const uint image = kn_quotient((uint)unit, s.blocks);
-            const int first = (int)kn_remainder((uint)unit, image, s.blocks) * ROWS, rows = min(ROWS, s.out_height - first);
+            const int first = (int)kn_remainder((uint)unit, image, s.blocks) * ROWS,
+                      rows = min(ROWS, s.out_height - first);
             const int row = first * STEP_DOWN + down;
             const global T *from = x + (image * read_channels + read_channel) * pixels + (row * s.width + column);
-            const global T *gradient = dy + (image * (long)h.channels.divisor + channel) * out_pixels + (first * s.out_width + out_column);
+            const global T *gradient =
+                dy + (image * (long)h.channels.divisor + channel) * out_pixels + (first * s.out_width + out_column);
             if (rows == ROWS)
                 add_block(&sums, from, gradient, row, column, s);
             else

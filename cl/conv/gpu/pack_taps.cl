@@ -15,8 +15,10 @@ kernel void conv_pack_taps(KN_IN(w), KN_OUT(packed), kn_conv_pack_layout p, int 
     {
         const uint line = kn_quotient((uint)i, p.pitch), channel = kn_remainder((uint)i, line, p.pitch);
         const uint group = kn_quotient(line, p.taps), tap = kn_remainder(line, group, p.taps);
-        const uint inner = kn_quotient(tap, p.area), place = kn_remainder(tap, inner, p.area), u = kn_quotient(place, p.columns);
+        const uint inner = kn_quotient(tap, p.area), place = kn_remainder(tap, inner, p.area),
+                   u = kn_quotient(place, p.columns);
         if (channel < (uint)channels)
-            packed[i] = w[group * p.group + channel * p.channel + inner * p.inner + p.first + (int)u * p.row + (int)kn_remainder(place, u, p.columns) * p.column];
+            packed[i] = w[group * p.group + channel * p.channel + inner * p.inner + p.first + (int)u * p.row +
+                          (int)kn_remainder(place, u, p.columns) * p.column];
     }
 }

@@ -34,7 +34,8 @@ typedef struct winograd_place {
     int row, column;
 } winograd_place;
 
-static inline __attribute__((always_inline)) void winograd_find(winograd_place *place, const kn_winograd_image *s, uint tile, uint channel)
+static inline __attribute__((always_inline)) void
+winograd_find(winograd_place *place, const kn_winograd_image *s, uint tile, uint channel)
 {
     const uint line = kn_quotient(tile, s->columns), image = kn_quotient(line, s->rows);
     place->plane = ((long)image * s->channels + channel) * s->plane;
@@ -51,7 +52,8 @@ static inline __attribute__((always_inline)) long winograd_start(const kn_winogr
 
 /* A row of the window: to[j] = x[column + j], zeros outside the image. A vector is either entirely inside or entirely
  * outside: it starts at a multiple of its width, and so does a row's end. */
-static inline __attribute__((always_inline)) void winograd_load_row(T *to, const global T *x, int column, int width, bool inside)
+static inline __attribute__((always_inline)) void
+winograd_load_row(T *to, const global T *x, int column, int width, bool inside)
 {
 #pragma unroll
     for (int j = 0; j < 6; j++) {
@@ -62,7 +64,8 @@ static inline __attribute__((always_inline)) void winograd_load_row(T *to, const
         }
 #if XN > 1
         if (within == 0) {
-            const XVECTOR vector = inside && (uint)(column + j) < (uint)width ? *(const global XVECTOR *)(x + column + j) : (XVECTOR)0;
+            const XVECTOR vector =
+                inside && (uint)(column + j) < (uint)width ? *(const global XVECTOR *)(x + column + j) : (XVECTOR)0;
             T part[XN];
             VECTOR_JOIN(vstore, XN)(vector, 0, part);
 #pragma unroll
@@ -76,7 +79,8 @@ static inline __attribute__((always_inline)) void winograd_load_row(T *to, const
 /* --- before the products ------------------------------------------------------------------------------------------ */
 
 /* v = B^T x B for a window of x. */
-static inline __attribute__((always_inline)) void winograd_transform_window(global T *v, const global T *x, const kn_winograd_image *s, uint tile, uint channel)
+static inline __attribute__((always_inline)) void
+winograd_transform_window(global T *v, const global T *x, const kn_winograd_image *s, uint tile, uint channel)
 {
     winograd_place place;
     winograd_find(&place, s, tile, channel);
@@ -84,7 +88,8 @@ static inline __attribute__((always_inline)) void winograd_transform_window(glob
     x += place.plane;
 #pragma unroll
     for (int i = 0; i < 6; i++)
-        winograd_load_row(window + i * 6, x + (long)(place.row + i) * s->width, place.column, s->width, tile < s->tiles && (uint)(place.row + i) < (uint)s->height);
+        winograd_load_row(window + i * 6, x + (long)(place.row + i) * s->width, place.column, s->width,
+                          tile < s->tiles && (uint)(place.row + i) < (uint)s->height);
 #pragma unroll
     for (int j = 0; j < 6; j++)
         winograd_input_line(half_done + j, 6, window + j, 6);
@@ -101,7 +106,8 @@ static inline __attribute__((always_inline)) void winograd_transform_window(glob
 }
 
 /* d = A dy A^T for a tile of dy. */
-static inline __attribute__((always_inline)) void winograd_transform_tile(global T *d, const global T *dy, const kn_winograd_image *s, uint tile, uint channel)
+static inline __attribute__((always_inline)) void
+winograd_transform_tile(global T *d, const global T *dy, const kn_winograd_image *s, uint tile, uint channel)
 {
     winograd_place place;
     winograd_find(&place, s, tile, channel);
@@ -134,7 +140,8 @@ static inline __attribute__((always_inline)) void winograd_transform_tile(global
 }
 
 /* u[p][i] = (G w G^T)[p] for pair i of an output and an input channel. flipped: reads the kernel from its end. */
-static inline __attribute__((always_inline)) void winograd_transform_weights(global T *u, const global T *w, long pairs, long i, int flipped)
+static inline __attribute__((always_inline)) void
+winograd_transform_weights(global T *u, const global T *w, long pairs, long i, int flipped)
 {
     T taps[WR * WR], half_done[6 * WR];
     w += i * (WR * WR) + (flipped ? WR * WR - 1 : 0);
@@ -175,7 +182,8 @@ kernel void winograd_gpu_factors(KN_IN(x), KN_IN(w), KN_OUT(v), KN_OUT(u), kn_wi
 }
 
 /* Both factors, backward-weights. dim 0: tile, dim 1: channel of x, then of dy. */
-kernel void winograd_gpu_gradient_factors(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(d), kn_winograd_image s, kn_winograd_image t)
+kernel void winograd_gpu_gradient_factors(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(d), kn_winograd_image s,
+                                          kn_winograd_image t)
 {
     const uint tile = get_global_id(0), channel = get_global_id(1);
     KN_BIND_IN(T, x);

@@ -1,5 +1,6 @@
-/* ops/loss/bce.c - binary cross entropy of logits. The formulas are in cl/loss/bce.cl. */
+/* ops/loss/bce.c - binary cross entropy of logits. */
 #include <koine/loss.h>
+#include <koine/pointwise.h>
 #include <koine/shape.h>
 
 #include "autograd/work.h"
@@ -8,6 +9,7 @@
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/loss/class_loss.h"
+#include "ops/pointwise/elementwise.h"
 #include "ops/shape/reduce.h"
 
 /* Inputs: logits, targets, element weights or NULL, positive weights or NULL; all of the same shape. */
@@ -25,64 +27,77 @@ static kn_status bce_shape(kn_call *call)
     return kn_call_output(call, x->dtype, 0, NULL);
 }
 
+/* --- what is computed --------------------------------------------------------------------------------------------- */
+
+/* With weights w of the elements and v of the positives, and log(1 + exp(-x)) written so that it cannot overflow:
+ *
+ *     l = w ((1 - t) x + (1 + (v - 1) t) log(1 + exp(-x)))
+ *     dl/dx = w ((1 - t) - (1 + (v - 1) t) / (1 + exp(x)))
+ *     dl/dt = w (-x + (v - 1) log(1 + exp(-x))), without 0 * inf where v is 1 */
+#define SOFTPLUS "(log1p(exp(-fabs(x))) + fmax(-x, (T)0))"
+#define LOSS(w, v) w "(((T)1 - t) * x + " v " * " SOFTPLUS ")"
+#define WEIGHT_OF_POSITIVE "((T)1 + (v - (T)1) * t)"
+
+typedef struct bce_codes {
+    kn_rows_code sum; /* divided by p */
+    kn_pointwise_code each, of_input, of_target;
+} bce_codes;
+
+#define PASS(id, letters, value)                                                                                       \
+    {                                                                                                                  \
+        .name = id, .inputs = letters, .numbers = "p", .vectors = KN_VECTORS, .values = { value }                      \
+    }
+#define CODES(letters, w, v, slope_of_target)                                                                          \
+    {                                                                                                                  \
+        .sum = {.name = "bce",                                                                                         \
+                .inputs = "xt" letters,                                                                                \
+                .numbers = "p",                                                                                        \
+                .state = "s",                                                                                          \
+                .init = "s = 0;",                                                                                      \
+                .step = "const T l = " LOSS(w, v) "; s += l;",                                                         \
+                .merge = "s += S;",                                                                                    \
+                .values = {"s / p"},                                                                                   \
+                .is_sum = true},                                                                                       \
+        .each = PASS("bce_elements", "xt" letters, LOSS(w, v)),                                                        \
+        .of_input = PASS("bce_backward", "gxt" letters, "p * g * " w "(((T)1 - t) - " v " / ((T)1 + exp(x)))"),        \
+        .of_target = PASS("bce_target", "gxt" letters, "p * g * " w "(" slope_of_target ")")                           \
+    }
+#define TARGET_SLOPE "v * fmax(-x, (T)0) - fmax(x, (T)0) + (v - (T)1) * log1p(exp(-fabs(x)))"
+
+/* By whether there is a weight, and one of the positives. */
+static bce_codes codes[2][2] = {
+    {CODES("", "", "(T)1", "-x"), CODES("v", "", WEIGHT_OF_POSITIVE, TARGET_SLOPE)},
+    {CODES("w", "w * ", "(T)1", "-x"), CODES("wv", "w * ", WEIGHT_OF_POSITIVE, TARGET_SLOPE)}};
+
 static double divisor_of(const kn_reduction_args *params, int64_t n)
 {
     return params->reduction == KN_REDUCTION_MEAN ? (double)n : 1;
 }
 
-/* A missing weight may be any buffer: the kernel does not read it. */
-static kn_arg weight_or(const kn_tensor *weight, const kn_tensor *x) { return kn_arg_tensor(weight ? weight : x); }
-
-static kn_status launch_elements(kn_call *call, kn_tensor *const in[INPUTS])
-{
-    const kn_tensor *x = in[LOGITS];
-    const kn_limits *limits = kn_tensor_limits(x);
-    const kn_work_size work = kn_work_for(limits, limits->is_cpu ? kn_numel(x) : (kn_numel(x) + 3) / 4);
-
-    return kn_run(call->stream, .source = "loss/bce.cl", .options = kn_dtype_options(x->dtype),
-                  .kernel = "bce_elements", .operation = call->op->name, .dims = 1, .global = {work.global},
-                  .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(in[TARGET]), weight_or(in[WEIGHT], x),
-                          weight_or(in[POSITIVE], x), kn_arg_tensor(call->outputs[0]), kn_arg_i32(in[WEIGHT] != NULL),
-                          kn_arg_i32(in[POSITIVE] != NULL), kn_arg_i64(kn_numel(x))));
-}
-
-static kn_status launch_chunks(kn_call *call, kn_tensor *const in[INPUTS], kn_chunks chunks, double divisor,
-                               kn_tensor *y)
-{
-    const kn_tensor *x = in[LOGITS];
-    const kn_work_size work = kn_work_for_groups(kn_tensor_limits(x), chunks.count);
-
-    return kn_run(call->stream, .source = "loss/bce.cl", .options = kn_dtype_options(x->dtype), .kernel = "bce_forward",
-                  .operation = call->op->name, .dims = 1, .global = {work.global}, .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(in[TARGET]), weight_or(in[WEIGHT], x),
-                          weight_or(in[POSITIVE], x), kn_arg_tensor(y), kn_arg_i32(in[WEIGHT] != NULL),
-                          kn_arg_i32(in[POSITIVE] != NULL), kn_arg_i64(kn_numel(x)), kn_arg_i64(chunks.length),
-                          kn_arg_i64(chunks.count), kn_arg_real(x->dtype, divisor)));
-}
-
 static kn_status bce_of(kn_call *call, kn_tensor *const in[INPUTS])
 {
     const kn_reduction_args *params = call->params;
-    const int64_t n = kn_numel(in[LOGITS]);
-    const double divisor = divisor_of(params, n);
-    kn_tensor *y = call->outputs[0], *partial;
-    kn_chunks chunks;
-    kn_status status;
+    const kn_tensor *x = in[LOGITS], *given[INPUTS];
+    bce_codes *c = &codes[in[WEIGHT] != NULL][in[POSITIVE] != NULL];
+    const kn_scalar unused = kn_scalar_real(1);
+    kn_rows_problem p = {.code = &c->sum,
+                         .operation = call->op->name,
+                         .compute = x->dtype,
+                         .outer = 1,
+                         .n = kn_numel(x),
+                         .inner = 1,
+                         .outputs = {kn_row_operand(call->outputs[0])},
+                         .numbers = {divisor_of(params, kn_numel(x))}};
+    int count = 0;
 
-    if (n == 0)
-        return kn_tensor_fill(y, 0 / divisor);
+    for (int i = LOGITS; i < INPUTS; i++)
+        if (in[i])
+            given[count++] = in[i];
     if (params->reduction == KN_REDUCTION_NONE)
-        return launch_elements(call, in);
-    chunks = kn_split_middle(1, n, 1);
-    if (chunks.count == 1)
-        return launch_chunks(call, in, chunks, divisor, y);
-    KN_TRY(kn_tensor_new(&partial, y->dtype, 1, &chunks.count, y->storage->device));
-    status = launch_chunks(call, in, chunks, 1, partial);
-    if (status == KN_OK)
-        status = kn_sum_middle(call->stream, call->op->name, partial, 1, chunks.count, 1, divisor, y);
-    kn_release(partial);
-    return status;
+        return kn_elements(call->stream, &c->each, call->op->name, x->dtype, call->outputs[0], given, count, &unused);
+    for (int i = 0; i < count; i++)
+        p.inputs[i] = kn_row_operand(given[i]);
+    return kn_rows_run(call->stream, &p);
 }
 
 /* Saves all inputs. */
@@ -106,26 +121,21 @@ static kn_status bce_forward(kn_call *call)
 
 static kn_status bce_backward(kn_grad_call *grad)
 {
-    const kn_reduction_args *params = grad->params;
-    const kn_tensor *x = grad->saved[LOGITS], *t = grad->saved[TARGET];
-    const kn_tensor *weight = grad->saved[WEIGHT], *positive = grad->saved[POSITIVE];
-    const int64_t n = kn_numel(x);
-    const kn_limits *limits = kn_tensor_limits(x);
-    const kn_work_size work = kn_work_for(limits, limits->is_cpu ? n : (n + 3) / 4);
+    const kn_tensor *x = grad->saved[LOGITS], *operands[INPUTS + 1] = {grad->grad_outputs[0]};
+    bce_codes *c = &codes[grad->saved[WEIGHT] != NULL][grad->saved[POSITIVE] != NULL];
+    const kn_scalar scale = kn_scalar_real(1 / divisor_of(grad->params, kn_numel(x)));
+    int count = 1;
 
+    for (int i = LOGITS; i < INPUTS; i++)
+        if (grad->saved[i])
+            operands[count++] = grad->saved[i];
     for (int i = LOGITS; i <= TARGET; i++) {
         if (!grad->needs[i])
             continue;
         if (!kn_grad_new(grad, i))
             return kn_error_status();
-        if (n > 0)
-            KN_TRY(kn_run(
-                grad->stream, .source = "loss/bce.cl", .options = kn_dtype_options(x->dtype), .kernel = "bce_backward",
-                .operation = grad->op->name, .dims = 1, .global = {work.global}, .local = {work.local},
-                KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(x), kn_arg_tensor(t), weight_or(weight, x),
-                        weight_or(positive, x), kn_arg_tensor(grad->grad_inputs[i]), kn_arg_i32(weight != NULL),
-                        kn_arg_i32(positive != NULL), kn_arg_i32(params->reduction == KN_REDUCTION_NONE),
-                        kn_arg_i32(i == TARGET), kn_arg_i64(n), kn_arg_real(x->dtype, 1 / divisor_of(params, n)))));
+        KN_TRY(kn_elements(grad->stream, i == LOGITS ? &c->of_input : &c->of_target, grad->op->name, x->dtype,
+                           grad->grad_inputs[i], operands, count, &scale));
     }
     return KN_OK;
 }

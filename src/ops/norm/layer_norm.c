@@ -1,6 +1,5 @@
-/* ops/norm/layer_norm.c - layer normalisation. The formulas are in cl/norm/layer.cl. */
+/* ops/norm/layer_norm.c - layer normalisation. */
 #include <koine/norm.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "autograd/work.h"
@@ -8,7 +7,6 @@
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "ops/norm/norm.h"
 #include "ops/shape/reduce.h"
 #include "ops/shape/views.h"
 
@@ -52,58 +50,78 @@ static kn_status layer_norm_shape(kn_call *call)
     return kn_call_output(call, x->dtype, x->ndim, x->shape);
 }
 
-/* --- launching ---------------------------------------------------------------------------------------------------- */
+/* --- what is computed of a row ------------------------------------------------------------------------------------ */
 
-/* Tasks of `rows` rows on CPU devices: a few work-items per core. */
-static kn_work_size work_on_cpu(const kn_limits *limits, int64_t tasks, kn_rows r)
+/* y = (x - mean) r * weight + bias with r = 1 / sqrt(variance + eps); p is 1 / n and q is eps. The mean is kept in two
+ * parts, h + l, because rounded to T it may be off by a good part of the deviation: the second pass, of deviations from
+ * the first part, adds up what that was off by, too. */
+#define CENTRED "((a - h) - l)"
+static const kn_rows_pass average = {.state = "s",
+                                     .init = "s = 0;",
+                                     .step = "s += a;",
+                                     .merge = "s += S;",
+                                     .row = "h",
+                                     .finish = "h = s * p;",
+                                     .is_sum = true};
+#define FORWARD(letters, factor, term)                                                                                 \
+    {                                                                                                                  \
+        .name = "layer_norm", .inputs = letters, .per_place = "wb", .numbers = "pq", .before = &average,               \
+        .state = "uv", .init = "u = 0; v = 0;", .step = "const T d = a - h; u += d; v += d * d;",                      \
+        .merge = "u += U; v += V;", .is_sum = true, .row = "lr",                                                       \
+        .finish = "l = u * p; const T e = (v - u * l) * p; r = 1 / sqrt((e < 0 ? (T)0 : e) + q);",                     \
+        .values = {"h", "l", "r"}, .map = CENTRED " * r" factor term                                                   \
+    }
+static kn_rows_code forward_codes[2][2] = {{FORWARD("a", "", ""), FORWARD("ab", "", " + b")},
+                                           {FORWARD("aw", " * w", ""), FORWARD("awb", " * w", " + b")}};
+
+/* With c = x - mean and d = g weight: dx = r (d - sum d / n - c r^2 sum d c / n). */
+#define BACKWARD(letters, factor)                                                                                      \
+    {                                                                                                                  \
+        .name = "layer_norm_backward", .inputs = letters, .per_place = "w", .per_row = "hlr", .numbers = "p",          \
+        .state = "uv", .init = "u = 0; v = 0;",                                                                        \
+        .step = "const T c = " CENTRED "; const T d = g" factor "; u += d; v += d * c;", .merge = "u += U; v += V;",   \
+        .is_sum = true, .row = "xy", .finish = "x = u * p; y = v * p * r * r;",                                        \
+        .map = "(g" factor " - x - " CENTRED " * y) * r"                                                               \
+    }
+static kn_rows_code backward_codes[2] = {BACKWARD("gahlr", ""), BACKWARD("gahlrw", " * w")};
+
+/* Over the rows: dweight = sum g c r, dbias = sum g. */
+static kn_rows_code sums_over_rows = {.name = "layer_norm_sums",
+                                      .inputs = "gahlr",
+                                      .per_place = "hlr",
+                                      .state = "uv",
+                                      .init = "u = 0; v = 0;",
+                                      .step = "u += g * (" CENTRED " * r); v += g;",
+                                      .merge = "u += U; v += V;",
+                                      .values = {"u", "v"},
+                                      .is_sum = true};
+
+/* h, l or r of all rows: table [3, rows]. */
+static kn_operand part_of(const kn_tensor *table, int part, int64_t rows)
 {
-    const size_t items = kn_work_items(limits, 2 * r.rows * r.n, 4096);
-    return (kn_work_size){.global = (size_t)tasks < items ? (size_t)tasks : items};
+    kn_operand operand = kn_row_operand(table);
+    operand.offset += part * rows;
+    return operand;
 }
 
-/* Non-CPU devices: how many work-items share a row, how many elements each keeps in registers (0: the row is too long),
- * and the total number. */
-typedef struct kn_layer_team {
-    int lanes, held;
-    kn_work_size work;
-    char options[80];
-} kn_layer_team;
-
-static kn_layer_team team_of(const kn_tensor *x, kn_rows r)
+static kn_status run_forward(kn_call *call, kn_tensor *const in[INPUTS], const kn_tensor *table, kn_rows r)
 {
-    const kn_limits *limits = kn_tensor_limits(x);
-    const size_t most = kn_work_for_groups(limits, 1).local;
-    kn_layer_team team = {.held = r.n <= 32 ? 4 : r.n <= 8 * (int64_t)most ? 8 : 0};
-
-    team.lanes = team.held > 0 ? kn_team_for(r.n, team.held, most) : (int)most;
-    team.work = kn_work_for_teams(limits, r.rows, team.lanes);
-    snprintf(team.options, sizeof team.options, "%s -DHELD=%d", kn_dtype_options(x->dtype), team.held);
-    return team;
-}
-
-static kn_status launch_forward(kn_call *call, kn_tensor *const in[INPUTS], const kn_tensor *table, kn_rows r)
-{
-    const kn_layer_norm_args *params = call->params;
-    const kn_tensor *x = in[X];
-    const kn_limits *limits = kn_tensor_limits(x);
-    const kn_layer_team team = limits->is_cpu ? (kn_layer_team){.lanes = 1} : team_of(x, r);
-    const kn_work_size work = limits->is_cpu ? work_on_cpu(limits, r.rows, r) : team.work;
-    const int flags = (in[WEIGHT] ? KN_NORM_HAS_WEIGHT : 0) | (in[BIAS] ? KN_NORM_HAS_BIAS : 0);
-    const kn_arg args[] = {kn_arg_tensor(x),
-                           kn_arg_tensor(call->outputs[0]),
-                           kn_arg_tensor(in[WEIGHT] ? in[WEIGHT] : x),
-                           kn_arg_tensor(in[BIAS] ? in[BIAS] : x),
-                           kn_arg_tensor(table),
-                           kn_arg_i64(r.rows),
-                           kn_arg_i64(r.n),
-                           kn_arg_real(x->dtype, params->eps),
-                           kn_arg_i32(flags),
-                           kn_arg_i32(team.lanes)}; /* CPU devices have no teams */
-
-    return kn_run(call->stream, .source = limits->is_cpu ? "norm/layer.cl" : "norm/layer_gpu.cl",
-                  .options = limits->is_cpu ? kn_dtype_options(x->dtype) : team.options, .kernel = "layer_forward",
-                  .operation = call->op->name, .dims = 1, .global = {work.global}, .local = {work.local}, .args = args,
-                  .num_args = limits->is_cpu ? 9 : 10);
+    const bool has_weight = in[WEIGHT], has_bias = in[BIAS];
+    kn_rows_problem p = {.code = &forward_codes[has_weight][has_bias],
+                         .operation = call->op->name,
+                         .compute = in[X]->dtype,
+                         .outer = r.rows,
+                         .n = r.n,
+                         .inner = 1,
+                         .mapped = kn_row_operand(call->outputs[0]),
+                         .numbers = {1 / (double)r.n, ((const kn_layer_norm_args *)call->params)->eps}};
+    int count = 0;
+    for (int i = 0; i < 3; i++)
+        p.outputs[i] = part_of(table, i, r.rows);
+    for (int i = X; i < INPUTS; i++)
+        if (in[i])
+            p.inputs[count++] = kn_row_operand(in[i]);
+    return kn_rows_run(call->stream, &p);
 }
 
 /* Saves x, the statistics and the weight, if given. */
@@ -112,7 +130,7 @@ static kn_status layer_norm_forward(kn_call *call)
     const kn_tensor *x = call->inputs[X];
     const kn_rows r = rows_of(call->params, x->ndim, x->shape);
     kn_tensor *in[INPUTS] = {NULL}, *table = NULL;
-    kn_status status = kn_tensor_new(&table, x->dtype, 2, (const int64_t[]){r.rows, 3}, x->storage->device);
+    kn_status status = kn_tensor_new(&table, x->dtype, 2, (const int64_t[]){3, r.rows}, x->storage->device);
 
     for (int i = X; i < INPUTS && status == KN_OK; i++)
         if (call->inputs[i])
@@ -125,7 +143,7 @@ static kn_status layer_norm_forward(kn_call *call)
             status = kn_call_save(call, in[WEIGHT]);
     }
     if (status == KN_OK && r.rows * r.n > 0)
-        status = launch_forward(call, in, table, r);
+        status = run_forward(call, in, table, r);
     for (int i = X; i < INPUTS; i++)
         kn_release(in[i]);
     kn_release(table);
@@ -134,87 +152,40 @@ static kn_status layer_norm_forward(kn_call *call)
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-typedef struct kn_layer_backward {
-    kn_grad_call *grad;
-    const kn_tensor *x, *table, *weight;
-    kn_rows r;
-    int64_t length, chunks; /* rows per partial sum, and the number of these */
-    kn_tensor *partial[2];  /* [chunks, n]: for the weight's and the bias's gradient */
-} kn_layer_backward;
-
-static int flags_of(const kn_layer_backward *b)
+static kn_status run_backward(kn_grad_call *grad, kn_rows r)
 {
-    const bool *needs = b->grad->needs;
-    return (b->weight ? KN_NORM_HAS_WEIGHT : 0) | (needs[X] ? KN_NORM_WANTS_X : 0) |
-           (needs[WEIGHT] ? KN_NORM_WANTS_WEIGHT : 0) | (needs[BIAS] ? KN_NORM_WANTS_BIAS : 0);
-}
-
-/* A single launch on CPU devices, because a row stays in cache. */
-static kn_status launch_on_cpu(const kn_layer_backward *b)
-{
-    kn_grad_call *grad = b->grad;
-    const kn_tensor *spare = b->partial[0], *dx = grad->grad_inputs[X] ? grad->grad_inputs[X] : spare;
-    const kn_work_size work = work_on_cpu(kn_tensor_limits(b->x), b->chunks, b->r);
-
-    return kn_run(grad->stream, .source = "norm/layer.cl", .options = kn_dtype_options(b->x->dtype),
-                  .kernel = "layer_backward", .operation = grad->op->name, .dims = 1, .global = {work.global},
-                  .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(b->x), kn_arg_tensor(dx),
-                          kn_arg_tensor(b->weight ? b->weight : b->x), kn_arg_tensor(b->table),
-                          kn_arg_tensor(b->partial[0]), kn_arg_tensor(b->partial[1]), kn_arg_i64(b->r.rows),
-                          kn_arg_i64(b->r.n), kn_arg_i64(b->length), kn_arg_i64(b->chunks), kn_arg_i32(flags_of(b))));
-}
-
-static kn_status launch_elsewhere(const kn_layer_backward *b, bool wants_sums)
-{
-    kn_grad_call *grad = b->grad;
-    const kn_layer_team team = team_of(b->x, b->r);
-
-    if (grad->needs[X])
-        KN_TRY(kn_run(grad->stream, .source = "norm/layer_gpu.cl", .options = team.options, .kernel = "layer_backward",
-                      .operation = grad->op->name, .dims = 1, .global = {team.work.global}, .local = {team.work.local},
-                      KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(b->x),
-                              kn_arg_tensor(grad->grad_inputs[X]), kn_arg_tensor(b->weight ? b->weight : b->x),
-                              kn_arg_tensor(b->table), kn_arg_i64(b->r.rows), kn_arg_i64(b->r.n),
-                              kn_arg_i32(flags_of(b)), kn_arg_i32(team.lanes))));
-    if (!wants_sums)
+    const kn_tensor *x = grad->saved[0], *table = grad->saved[1], *weight = grad->num_saved > 2 ? grad->saved[2] : NULL;
+    kn_rows_problem p = {.code = &backward_codes[weight != NULL],
+                         .operation = grad->op->name,
+                         .compute = x->dtype,
+                         .outer = r.rows,
+                         .n = r.n,
+                         .inner = 1,
+                         .inputs = {kn_row_operand(grad->grad_outputs[0]), kn_row_operand(x), part_of(table, 0, r.rows),
+                                    part_of(table, 1, r.rows), part_of(table, 2, r.rows)},
+                         .numbers = {1 / (double)r.n}};
+    if (weight)
+        p.inputs[5] = kn_row_operand(weight);
+    if (grad->needs[X]) {
+        p.mapped = kn_row_operand(grad->grad_inputs[X]);
+        KN_TRY(kn_rows_run(grad->stream, &p));
+    }
+    if (!grad->needs[WEIGHT] && !grad->needs[BIAS])
         return KN_OK;
-    const kn_work_size work = kn_work_for(kn_tensor_limits(b->x), b->chunks * b->r.n);
-    return kn_run(grad->stream, .source = "norm/layer_gpu.cl", .options = team.options, .kernel = "layer_weight_sums",
-                  .operation = grad->op->name, .dims = 1, .global = {work.global}, .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(b->x), kn_arg_tensor(b->table),
-                          kn_arg_tensor(b->partial[0]), kn_arg_tensor(b->partial[1]), kn_arg_i64(b->r.rows),
-                          kn_arg_i64(b->r.n), kn_arg_i64(b->length), kn_arg_i64(b->chunks)));
-}
-
-static kn_status run_backward(kn_layer_backward *b)
-{
-    kn_grad_call *grad = b->grad;
-    const bool wants_sums = grad->needs[WEIGHT] || grad->needs[BIAS];
-    const int64_t shape[] = {wants_sums ? b->chunks : 0, b->r.n};
-    kn_status status = KN_OK;
-
-    for (int i = 0; i < 2 && status == KN_OK; i++)
-        status = kn_tensor_new(&b->partial[i], b->x->dtype, 2, shape, b->x->storage->device);
-    if (status == KN_OK)
-        status = kn_tensor_limits(b->x)->is_cpu ? launch_on_cpu(b) : launch_elsewhere(b, wants_sums);
-    for (int i = WEIGHT; i <= BIAS && status == KN_OK; i++)
+    p.code = &sums_over_rows;
+    p.mapped.dtype = KN_DTYPE_DEFAULT;
+    p.outer = 1;
+    p.n = r.rows;
+    p.inner = r.n;
+    for (int i = WEIGHT; i <= BIAS; i++)
         if (grad->needs[i])
-            status = kn_sum_middle(grad->stream, grad->op->name, b->partial[i - WEIGHT], 1, b->chunks, b->r.n, 1,
-                                   grad->grad_inputs[i]);
-    kn_release(b->partial[0]);
-    kn_release(b->partial[1]);
-    return status;
+            p.outputs[i - WEIGHT] = kn_row_operand(grad->grad_inputs[i]);
+    return kn_rows_run(grad->stream, &p);
 }
 
 static kn_status layer_norm_backward(kn_grad_call *grad)
 {
     const kn_tensor *x = grad->saved[0];
-    kn_layer_backward b = {.grad = grad,
-                           .x = x,
-                           .table = grad->saved[1],
-                           .weight = grad->num_saved > 2 ? grad->saved[2] : NULL,
-                           .r = rows_of(grad->params, x->ndim, x->shape)};
 
     for (int i = X; i < INPUTS; i++) {
         if (!grad->needs[i])
@@ -225,15 +196,7 @@ static kn_status layer_norm_backward(kn_grad_call *grad)
         if (!grad->grad_inputs[i])
             return kn_error_status();
     }
-    if (kn_numel(x) == 0)
-        return KN_OK;
-    /* At most 256 rows per plain sum, and at least 8, so that the partial sums cost little. On non-CPU devices enough
-     * chunks for one work-item per column. */
-    const bool is_cpu = kn_tensor_limits(x)->is_cpu;
-    b.length = is_cpu ? (b.r.rows + 63) / 64 : b.r.rows * b.r.n / (256 * 1024);
-    b.length = b.length < 8 ? 8 : b.length < 256 ? b.length : 256;
-    b.chunks = (b.r.rows + b.length - 1) / b.length;
-    return run_backward(&b);
+    return kn_numel(x) == 0 ? KN_OK : run_backward(grad, rows_of(grad->params, x->ndim, x->shape));
 }
 
 /* --- reference and op --------------------------------------------------------------------------------------------- */

@@ -2,7 +2,6 @@
 #include <koine/norm.h>
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
-#include <stdio.h>
 
 #include "autograd/work.h"
 #include "ops/dispatch/backward.h"
@@ -34,52 +33,47 @@ static kn_status softmax_shape(kn_call *call)
     return kn_call_output(call, call->inputs[0]->dtype, call->inputs[0]->ndim, call->inputs[0]->shape);
 }
 
-/* Non-CPU devices: how many work-items share a row, and how many elements each keeps in registers. */
-typedef struct kn_softmax_team {
-    int lanes, held;
-} kn_softmax_team;
+/* --- what is computed of a row ------------------------------------------------------------------------------------ */
 
-static kn_softmax_team team_of(const kn_softmax_layout *l, size_t local)
-{
-    if (l->inner > 1)
-        return (kn_softmax_team){.lanes = 1, .held = l->n <= 4 ? 4 : l->n <= 16 ? 16 : 0};
-    if (l->n <= 32)
-        return (kn_softmax_team){.lanes = kn_team_for(l->n, 4, local), .held = 4};
-    return (kn_softmax_team){.lanes = kn_team_for(l->n, 16, local), .held = l->n <= 16 * (int64_t)local ? 16 : 0};
-}
+/* A NaN need not win: it makes the sum NaN. */
+static const kn_rows_pass maximum = {.state = "m",
+                                     .init = "m = KN_LOWEST;",
+                                     .step = "m = a > m ? a : m;",
+                                     .merge = "m = M > m ? M : m;",
+                                     .row = "h",
+                                     .finish = "h = m;"};
 
-/* Launches forward (a = x, b = NULL) or backward (a = gradient, b = y). */
-static kn_status launch(kn_stream *stream, const kn_softmax_params *params, const kn_tensor *a, const kn_tensor *b,
-                        kn_tensor *out)
-{
-    const kn_limits *limits = kn_tensor_limits(out);
-    const kn_softmax_layout l = layout_of(out->ndim, out->shape, params->dim);
-    kn_work_size work = kn_work_for(limits, 4 * kn_numel(out)); /* an exp costs more than an add */
-    char options[80];
-    kn_arg args[8];
-    int count = 0;
-
-    if (kn_numel(out) == 0)
-        return KN_OK;
-    snprintf(options, sizeof options, "%s", kn_dtype_options(out->dtype));
-    args[count++] = kn_arg_tensor(a);
-    if (b)
-        args[count++] = kn_arg_tensor(b);
-    args[count++] = kn_arg_tensor(out);
-    args[count++] = kn_arg_i64(l.outer);
-    args[count++] = kn_arg_i64(l.n);
-    args[count++] = kn_arg_i64(l.inner);
-    args[count++] = kn_arg_i32(params->logarithm);
-    if (!limits->is_cpu) {
-        const kn_softmax_team team = team_of(&l, work.local);
-        work = kn_work_for_teams(limits, l.outer * l.inner, team.lanes);
-        snprintf(options, sizeof options, "%s -DHELD=%d", kn_dtype_options(out->dtype), team.held);
-        args[count++] = kn_arg_i32(team.lanes);
+/* The maximum comes off first in the logarithm: a sum of it and the other term would be rounded to its digits. */
+#define SUM_OF(term) .state = "s", .init = "s = 0;", .step = "s += " term ";", .merge = "s += S;", .is_sum = true
+#define FORWARD(id, ...)                                                                                               \
+    {                                                                                                                  \
+        .name = id, .inputs = "a", .before = &maximum, .row = "r", __VA_ARGS__                                         \
     }
-    return kn_run(stream, .source = limits->is_cpu ? "norm/softmax.cl" : "norm/softmax_gpu.cl", .options = options,
-                  .kernel = b ? "softmax_backward" : "softmax_forward",
-                  .operation = params->logarithm ? "log_softmax" : "softmax", .dims = 1, .global = {work.global},
-                  .local = {work.local}, .args = args, .num_args = count);
+static kn_rows_code forward_codes[] = {
+    FORWARD("softmax", SUM_OF("a"), .keep = "a = exp(a - h);", .finish = "r = 1 / s;", .map = "a * r"),
+    FORWARD("log_softmax", SUM_OF("exp(a - h)"), .finish = "r = log(s);", .map = "a - h - r")};
+
+/* dx = y (g - sum g y); of the logarithm: g - exp(y) sum g. */
+#define BACKWARD(id, ...)                                                                                              \
+    {                                                                                                                  \
+        .name = id "_backward", .inputs = "gy", .row = "r", .finish = "r = s;", __VA_ARGS__                            \
+    }
+static kn_rows_code backward_codes[] = {BACKWARD("softmax", SUM_OF("g * y"), .map = "y * (g - r)"),
+                                        BACKWARD("log_softmax", SUM_OF("g"), .map = "g - exp(y) * r")};
+
+static kn_status run(kn_stream *stream, kn_rows_code *codes, const kn_softmax_params *params, const kn_tensor *a,
+                     const kn_tensor *b, kn_tensor *out)
+{
+    const kn_softmax_layout l = layout_of(out->ndim, out->shape, params->dim);
+    const kn_rows_problem p = {.code = &codes[params->logarithm],
+                               .operation = params->logarithm ? "log_softmax" : "softmax",
+                               .compute = out->dtype,
+                               .outer = l.outer,
+                               .n = l.n,
+                               .inner = l.inner,
+                               .mapped = kn_row_operand(out),
+                               .inputs = {kn_row_operand(a), kn_row_operand(b)}};
+    return kn_numel(out) == 0 ? KN_OK : kn_rows_run(stream, &p);
 }
 
 static kn_status softmax_forward(kn_call *call)
@@ -90,7 +84,7 @@ static kn_status softmax_forward(kn_call *call)
     if (call->needs_grad)
         KN_TRY(kn_call_save(call, call->outputs[0]));
     KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
-    status = launch(call->stream, call->params, x, NULL, call->outputs[0]);
+    status = run(call->stream, forward_codes, call->params, x, x, call->outputs[0]);
     kn_release(x);
     return status;
 }
@@ -99,7 +93,7 @@ static kn_status softmax_backward(kn_grad_call *grad)
 {
     if (!kn_grad_new(grad, 0))
         return kn_error_status();
-    return launch(grad->stream, grad->params, grad->grad_outputs[0], grad->saved[0], grad->grad_inputs[0]);
+    return run(grad->stream, backward_codes, grad->params, grad->grad_outputs[0], grad->saved[0], grad->grad_inputs[0]);
 }
 
 static kn_status softmax_reference(const kn_call *call)

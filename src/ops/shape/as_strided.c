@@ -9,6 +9,7 @@
 #include "autograd/work.h"
 #include "base/load.h"
 #include "ops/dispatch/invoke.h"
+#include "ops/dispatch/operators.h"
 #include "ops/dispatch/reference.h"
 #include "ops/shape/views.h"
 #include "tensor/strides.h"
@@ -107,7 +108,7 @@ kn_tensor *kn_as_strided(kn_tensor *x, int ndim, const int64_t *shape, const int
 
 KN_AT_LOAD register_op(void) { kn_view_set_op(&kn_as_strided_op); }
 
-/* --- as_strided_backward: scatter-add into zeros ------------------------------ */
+/* --- as_strided_backward: scatter-add into zeros ----------------------------- */
 
 static kn_status scatter_shape(kn_call *call)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "autograd/work.h"
+#include "ops/dispatch/operators.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/shape/views.h"

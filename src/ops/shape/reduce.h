@@ -41,7 +41,7 @@ kn_status kn_sum_middle(kn_stream *stream, const char *operation, const kn_tenso
 /* The code of that, for floating dtypes: p is the divisor. */
 extern kn_rows_code kn_mean_code;
 
-/* --- what sum and mean share (sum.c) -------------------------------------------------------------------------------- */
+/* --- what sum and mean share (sum.c) ------------------------------------------------------------------------------ */
 
 /* Their parameters, a kn_reduce_args, and what becomes of them: a kn_reduce_params. */
 extern const kn_op_param kn_sum_rows[2];

@@ -3,6 +3,7 @@
 #include <koine/tensor.h>
 
 #include "ops/dispatch/invoke.h"
+#include "ops/dispatch/operators.h"
 #include "ops/shape/views.h"
 
 typedef struct view_dtype_record {

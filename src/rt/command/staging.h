@@ -6,8 +6,8 @@
 
 typedef struct kn_staging_block kn_staging_block;
 
-/* A block of at least `bytes`, the caller's until kn_staging_release. NULL without an error when there is none: the write
- * is too large, all blocks are in use by copies, or memory is short. The copy must wait then. */
+/* A block of at least `bytes`, the caller's until kn_staging_release. NULL without an error when there is none: the
+ * write is too large, all blocks are in use by copies, or memory is short. The copy must wait then. */
 kn_staging_block *kn_staging_acquire(kn_device *device, size_t bytes);
 void *kn_staging_data(kn_staging_block *block);
 

@@ -67,6 +67,41 @@ bool kn_conv_table_fits(const kn_conv_shape *s, int64_t channels)
     return kn_conv_is_flat(s) && (double)(channels / s->groups) * padded_size(s, 1) * padded_size(s, 2) < 2147483647.0;
 }
 
+/* What forward and backward-weights read of x. */
+static void describe_reading(const kn_conv_shape *s, const kn_limits *limits, kn_conv_padding *padding,
+                             kn_conv_tap_list *taps)
+{
+    int64_t low[3], high[3];
+    for (int d = 1; d < 3; d++) {
+        low[d] = -s->padding[d];
+        high[d] = low[d] + (s->out_size[d] - 1) * s->stride[d] + (s->kernel_size[d] - 1) * s->dilation[d];
+    }
+    *padding = kn_conv_choose_padding(limits, s->in_size, s->images * s->in_channels, low, high);
+    *taps = (kn_conv_tap_list){.inner = s->in_channels / s->groups,
+                               .rows = s->kernel_size[1],
+                               .columns = s->kernel_size[2],
+                               .plane = padding->padded_height * padding->padded_width,
+                               .pitch = padding->padded_width,
+                               .row_distance = s->dilation[1],
+                               .column_distance = s->dilation[2]};
+}
+
+void kn_conv_describe_gradient(const kn_conv_shape *s, const kn_limits *limits, kn_conv_padding *padding,
+                               kn_conv_tap_list *taps, kn_conv_gradient_layout *layout)
+{
+    describe_reading(s, limits, padding, taps);
+    *layout = (kn_conv_gradient_layout){.images = s->images,
+                                        .rows = s->out_size[1],
+                                        .columns = s->out_size[2],
+                                        .groups = s->groups,
+                                        .outer = s->out_channels / s->groups,
+                                        .taps = kn_conv_taps(s),
+                                        .x_image = s->in_channels * taps->plane,
+                                        .x_group = taps->inner * taps->plane,
+                                        .x_row = s->stride[1] * taps->pitch,
+                                        .x_column = s->stride[2]};
+}
+
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
 void kn_conv_describe_forward(kn_conv_correlation *c, const kn_limits *limits, const kn_conv_problem *problem)
@@ -74,26 +109,14 @@ void kn_conv_describe_forward(kn_conv_correlation *c, const kn_limits *limits, c
     const kn_conv_shape *s = &problem->shape;
     int64_t inner = s->in_channels / s->groups, outer = s->out_channels / s->groups;
     int64_t kernel_area = s->kernel_size[1] * s->kernel_size[2], out_area = s->out_size[1] * s->out_size[2];
-    int64_t low[3], high[3];
-    for (int d = 1; d < 3; d++) {
-        low[d] = -s->padding[d];
-        high[d] = low[d] + (s->out_size[d] - 1) * s->stride[d] + (s->kernel_size[d] - 1) * s->dilation[d];
-    }
     *c = (kn_conv_correlation){.f64 = s->f64,
                                .x = problem->x,
                                .weight = problem->weight,
                                .bias = problem->bias,
                                .y = problem->y,
                                .activation = problem->activation};
-    c->padding = kn_conv_choose_padding(limits, s->in_size, s->images * s->in_channels, low, high);
-    int64_t pitch = c->padding.padded_width, plane = c->padding.padded_height * pitch;
-    c->taps = (kn_conv_tap_list){.inner = inner,
-                                 .rows = s->kernel_size[1],
-                                 .columns = s->kernel_size[2],
-                                 .plane = plane,
-                                 .pitch = pitch,
-                                 .row_distance = s->dilation[1],
-                                 .column_distance = s->dilation[2]};
+    describe_reading(s, limits, &c->padding, &c->taps);
+    const int64_t pitch = c->taps.pitch, plane = c->taps.plane;
     c->weights = (kn_conv_weight_layout){.groups = s->groups,
                                          .outer = outer,
                                          .group_stride = outer * inner * kernel_area,

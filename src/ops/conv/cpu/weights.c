@@ -50,35 +50,6 @@ static void choose_shares(weights_pass *w)
     g->shares = kn_max_i64(1, kn_div_up(pixels, g->pixels_per_share));
 }
 
-void kn_conv_describe_gradient(const kn_conv_shape *s, const kn_limits *limits, kn_conv_padding *padding,
-                               kn_conv_tap_list *taps, kn_conv_gradient_layout *layout)
-{
-    int64_t low[3], high[3], inner = s->in_channels / s->groups;
-    for (int d = 1; d < 3; d++) {
-        low[d] = -s->padding[d];
-        high[d] = low[d] + (s->out_size[d] - 1) * s->stride[d] + (s->kernel_size[d] - 1) * s->dilation[d];
-    }
-    *padding = kn_conv_choose_padding(limits, s->in_size, s->images * s->in_channels, low, high);
-    int64_t pitch = padding->padded_width, plane = padding->padded_height * pitch;
-    *taps = (kn_conv_tap_list){.inner = inner,
-                               .rows = s->kernel_size[1],
-                               .columns = s->kernel_size[2],
-                               .plane = plane,
-                               .pitch = pitch,
-                               .row_distance = s->dilation[1],
-                               .column_distance = s->dilation[2]};
-    *layout = (kn_conv_gradient_layout){.images = s->images,
-                                        .rows = s->out_size[1],
-                                        .columns = s->out_size[2],
-                                        .groups = s->groups,
-                                        .outer = s->out_channels / s->groups,
-                                        .taps = kn_conv_taps(s),
-                                        .x_image = s->in_channels * plane,
-                                        .x_group = inner * plane,
-                                        .x_row = s->stride[1] * pitch,
-                                        .x_column = s->stride[2]};
-}
-
 /* Packing costs three passes over memory, reading in place one. For a 1 x 1 kernel, whose gradient is symmetric in x
  * and dy, the one with fewer channels is packed. */
 static bool swap_sides(weights_pass *w)

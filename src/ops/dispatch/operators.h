@@ -1,7 +1,7 @@
-/* ops/operators.h - the list of operators by name: every op applied with kn_op_apply. An op that is not listed cannot
- * be called by name (koine/operators.h) and has no tests. */
-#ifndef KN_OPS_OPERATORS_H
-#define KN_OPS_OPERATORS_H
+/* ops/dispatch/operators.h - the list of operators by name: every op applied with kn_op_apply. An op that is not listed
+ * cannot be called by name (koine/operators.h) and has no tests. */
+#ifndef KN_OPS_DISPATCH_OPERATORS_H
+#define KN_OPS_DISPATCH_OPERATORS_H
 
 #include "autograd/op.h"
 

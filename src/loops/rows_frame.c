@@ -1,0 +1,121 @@
+/* loops/rows_frame.c - what surrounds a code's functions in a kernel for rows: definitions, parameters and the row's
+ * constants. */
+#include "loops/rows_writer.h"
+
+static bool compensates(const rows_writer *w) { return w->code->is_sum && is_real(w); }
+
+static const char *bounds_of(int dtype)
+{
+    if (kn_dtype_is_floating((kn_dtype)dtype))
+        return "#define KN_LOWEST ((T)-INFINITY)\n#define KN_HIGHEST ((T)INFINITY)\n";
+    return dtype == KN_I64 ? "#define KN_LOWEST ((T)LONG_MIN)\n#define KN_HIGHEST ((T)LONG_MAX)\n"
+                           : "#define KN_LOWEST ((T)INT_MIN)\n#define KN_HIGHEST ((T)INT_MAX)\n";
+}
+
+/* With a single field, a sum's lanes have the layout of elements. */
+static bool fits_side_by_side(const rows_writer *w)
+{
+    return w->code->is_sum && strlen(w->code->state) == 1 && !w->code->per_row && !w->code->per_place &&
+           w->form->stage != KN_ROWS_COMBINED;
+}
+
+void kn_rows_write_definitions(const rows_writer *w)
+{
+    const kn_rows_form *f = w->form;
+    kn_text_format(w->out, "#define KN_ELEMENT %s\n%s%s", kn_dtype_cl((kn_dtype)f->compute),
+                   is_real(w) ? "" : "#define KN_WHOLE\n", bounds_of(f->compute));
+    if (f->compute == KN_F64)
+        kn_text_append(w->out, "#define KN_DOUBLE\n");
+    if (compensates(w))
+        kn_text_append(w->out, "#define KN_IS_SUM\n");
+    if (f->stage == KN_ROWS_PARTIAL)
+        kn_text_append(w->out, "#define KN_IN_CHUNKS\n");
+    if (f->walk == KN_ALONG_ROWS)
+        kn_text_append(w->out, "#define KN_ALONG_ROWS\n");
+    if (f->walk == KN_DOWN_FEW_ROWS)
+        kn_text_append(w->out, "#define KN_FEW_ROWS\n");
+    if (fits_side_by_side(w))
+        kn_text_append(w->out, "#define KN_SIDE_BY_SIDE\n");
+    if (f->mapped)
+        kn_text_append(w->out, "#define KN_MAPS\n");
+    if (w->code->keep)
+        kn_text_format(w->out, "#define KN_KEPT(e) (e).%c\n", w->code->inputs[0]);
+    if (f->stage == KN_ROWS_MAP)
+        kn_text_format(w->out, "#define KN_PASSES %d\n#define KN_HELD %d\n", w->num_passes, f->held);
+    if (f->width != 16 || f->stage == KN_ROWS_SCAN)
+        kn_text_format(w->out, "#define KN_W %d\n", f->width);
+    kn_text_append(w->out, "#include \"rows/rows.clh\"\n");
+}
+
+void kn_rows_write_parameters(const rows_writer *w)
+{
+    kn_text_append(w->out, "typedef struct kn_operands { ");
+    for (int i = 0; i < w->num_inputs; i++)
+        kn_text_format(w->out, "const global %s *in%d; ", kn_dtype_cl(w->inputs[i].dtype), i);
+    kn_text_append(w->out, "} kn_operands;\n#define KN_PARAMETERS ");
+    if (w->form->mapped)
+        kn_text_append(w->out, "KN_OUT(kn_mapped), ");
+    for (int i = 0; i < w->num_outputs; i++)
+        kn_text_format(w->out, "KN_OUT(kn_out%d), ", i);
+    for (int i = 0; i < w->num_inputs; i++)
+        kn_text_format(w->out, "KN_IN(kn_in%d), ", i);
+    if (finds_places(w))
+        kn_text_append(w->out, "KN_IN(kn_places), ");
+    kn_text_append(w->out, "const kn_rows_plan kn_given");
+    for (int i = 0; letters(w->code->numbers)[i]; i++)
+        kn_text_format(w->out, ", const %s kn_number%d", w->form->compute == KN_F64 ? "double" : "float", i);
+    kn_text_append(w->out, "\n#define KN_BIND ");
+    if (w->form->mapped)
+        kn_text_format(w->out, "KN_BIND_OUT(%s, kn_mapped); ", kn_dtype_cl((kn_dtype)w->form->mapped));
+    for (int i = 0; i < w->num_outputs; i++)
+        kn_text_format(w->out, "KN_BIND_OUT(%s, kn_out%d); ", kn_dtype_cl(w->outputs[i].dtype), i);
+    for (int i = 0; i < w->num_inputs; i++)
+        kn_text_format(w->out, "KN_BIND_IN(%s, kn_in%d); ", kn_dtype_cl(w->inputs[i].dtype), i);
+    if (finds_places(w))
+        kn_text_append(w->out, "KN_BIND_IN(long, kn_places); ");
+    /* A copy that no store can alias: its fields stay in registers. */
+    kn_text_append(w->out, "const kn_rows_plan kn_plan = kn_given; const kn_operands kn_x = {");
+    for (int i = 0; i < w->num_inputs; i++)
+        kn_text_format(w->out, "kn_in%d, ", i);
+    kn_text_append(w->out, "};\n#define KN_FROM_PLACE(kn_first) {");
+    for (int i = 0; i < w->num_inputs; i++)
+        kn_text_format(w->out, w->inputs[i].extent == PER_PLACE ? "kn_in%d + kn_first, " : "kn_in%d, ", i);
+    kn_text_append(w->out, "}\n");
+}
+
+void kn_rows_write_fix(const rows_writer *w, const char *name, rows_width v, bool across)
+{
+    char type[40] = "KN_ELEMENT";
+    if (v.width > 1)
+        snprintf(type, sizeof type, "KN_VECTOR_OF(KN_ELEMENT, %d)", v.width);
+    kn_text_format(w->out, "#define %s ((kn_fixed%s){0, ", name, v.suffix);
+    for (int i = 0; letters(w->code->numbers)[i]; i++)
+        kn_text_format(w->out, "(%s)kn_number%d, ", type, i);
+    for (int i = 0; i < w->num_inputs; i++) {
+        if (w->inputs[i].extent != PER_ROW)
+            continue;
+        if (!across && v.width > 1)
+            kn_text_format(w->out, "(%s)", type);
+        if (across && v.width == 16)
+            kn_text_format(w->out, "kn_part%d(kn_in%d, kn_row, 1, kn_count, kn_count)", i, i);
+        else
+            kn_rows_write_load(w, i, across ? v.width : 1, "kn_", "(kn_row)");
+        kn_text_append(w->out, ", ");
+    }
+    kn_text_append(w->out, "})\n");
+}
+
+void kn_rows_write_earlier(const rows_writer *w)
+{
+    kn_text_append(w->out, "#define KN_EARLIER(kn_s, kn_at, kn_count) ");
+    for (int i = 0; i < w->num_inputs; i++) {
+        if (w->inputs[i].extent != FIELD_BEFORE)
+            continue;
+        kn_text_format(w->out, "(kn_s).%c = ", tolower(w->inputs[i].letter));
+        if (w->form->width > 1)
+            kn_text_format(w->out, "kn_part%d(kn_in%d, kn_at, 1, kn_count, kn_count); ", i, i);
+        else
+            kn_text_format(w->out, "kn_in%d[kn_at]; ", i);
+    }
+    kn_text_append(w->out, "\n");
+}

@@ -1,0 +1,101 @@
+/* loops/rows_writer.h - what the parts of the writer of kernels for rows share: rows_source.c lists inputs and
+ * outputs and puts the kernel together, rows_functions.c writes a code's texts as functions of one width,
+ * rows_results.c stores results, rows_frame.c writes the kernel's parameters and the row's constants. */
+#ifndef KN_LOOPS_ROWS_WRITER_H
+#define KN_LOOPS_ROWS_WRITER_H
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "loops/rows_source.h"
+
+enum { MAX_INPUTS = KN_ROWS_STATE + KN_ROWS_INPUTS, MAX_OUTPUTS = KN_ROWS_STATE + 1, MAX_PASSES = 2 };
+
+/* Where an input's elements are. */
+typedef enum rows_extent { PER_ELEMENT, PER_ROW, PER_PLACE, FIELD_BEFORE } rows_extent;
+
+/* A kernel input. */
+typedef struct rows_input {
+    char letter; /* fields have capital letters */
+    kn_dtype dtype;
+    rows_extent extent;
+} rows_input;
+
+/* A kernel output with one element per row; the place is stored as int64. */
+typedef struct rows_output {
+    const char *value;
+    int length; /* of its text */
+    kn_dtype dtype;
+    bool is_place;
+} rows_output;
+
+typedef struct rows_writer {
+    kn_text *out;
+    const kn_rows_code *code;
+    const kn_rows_form *form;
+    const kn_rows_pass *passes[MAX_PASSES];
+    rows_input inputs[MAX_INPUTS];
+    rows_output outputs[MAX_OUTPUTS];
+    int num_passes, num_inputs, num_outputs;
+    char place[2]; /* as a string; empty: unwanted */
+} rows_writer;
+
+/* Functions and types of one width. */
+typedef struct rows_width {
+    int width;
+    const char *suffix;
+} rows_width;
+
+static inline const char *letters(const char *text) { return text ? text : ""; }
+static inline bool has(const char *text, char letter) { return strchr(letters(text), letter) != NULL; }
+static inline bool is_real(const rows_writer *w) { return kn_dtype_is_floating((kn_dtype)w->form->compute); }
+static inline bool finds_places(const rows_writer *w) { return w->place[0] && w->form->stage == KN_ROWS_COMBINED; }
+
+/* An element, or one for each place of the row: what kn_load loads. */
+static inline bool is_loaded(const rows_input *input)
+{
+    return input->extent == PER_ELEMENT || input->extent == PER_PLACE;
+}
+
+/* --- rows_functions.c --------------------------------------------------------------------------------------------- */
+
+/* #define of T and C, and their end. */
+void kn_rows_write_types(const rows_writer *w, rows_width v);
+void kn_rows_write_end_of_types(const rows_writer *w);
+
+/* Loads `width` elements of input i from element `at` of `pointer`. */
+void kn_rows_write_load(const rows_writer *w, int i, int width, const char *pointer, const char *at);
+
+/* The macro that loads an input: KN_TAKE_ and this. */
+const char *kn_rows_kind_of(const rows_input *input);
+
+/* Declares as locals the fields of a pass, and the row's constants that are known before it. */
+void kn_rows_write_fields(const rows_writer *w, rows_width v, int pass);
+void kn_rows_write_fixed_locals(const rows_writer *w, int pass);
+
+/* All functions of single elements, or of vectors. */
+void kn_rows_write_functions(const rows_writer *w, rows_width v);
+
+/* kn_join: merges a vector's halves repeatedly, down to one lane. */
+void kn_rows_write_join(const rows_writer *w);
+
+/* --- rows_results.c ----------------------------------------------------------------------------------------------- */
+
+/* kn_put, and KN_PUT, which calls it; for vectors with the element count and the distance between rows. */
+void kn_rows_write_put(const rows_writer *w, rows_width v);
+void kn_rows_write_put_macro(const rows_writer *w, rows_width v, bool counts);
+
+/* --- rows_frame.c ------------------------------------------------------------------------------------------------- */
+
+void kn_rows_write_definitions(const rows_writer *w);
+void kn_rows_write_parameters(const rows_writer *w);
+
+/* KN_FIX and variants: the row's constants, for `width` neighbouring rows (`across`) or the same in all lanes. */
+void kn_rows_write_fix(const rows_writer *w, const char *name, rows_width v, bool across);
+
+/* KN_EARLIER: loads a state of the earlier launch, from element `at` of the fields. */
+void kn_rows_write_earlier(const rows_writer *w);
+
+#endif
