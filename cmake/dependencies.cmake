@@ -1,4 +1,5 @@
-# What the library stands on. All of it is in Debian and Ubuntu; tools/packages.txt names the packages. A missing piece stops here, by name.
+# The library's dependencies. All are in Debian and Ubuntu; tools/packages.txt lists the packages. A missing one is an
+# error that names it.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)

@@ -1,5 +1,6 @@
-# Writes a C file that holds every kernel source under DIRECTORY: cmake -DDIRECTORY=cl -DOUTPUT=kernels.c -P embed_kernels.cmake
-# Each line becomes one string literal, so that no literal grows beyond what C compilers must take.
+# Writes a C file that holds every kernel source under DIRECTORY: cmake -DDIRECTORY=cl -DOUTPUT=kernels.c -P
+# embed_kernels.cmake Each line becomes one string literal, so that no literal exceeds the length that C compilers must
+# support.
 file(GLOB_RECURSE sources RELATIVE "${DIRECTORY}" "${DIRECTORY}/*.cl" "${DIRECTORY}/*.clh" "${DIRECTORY}/*.h")
 list(SORT sources)
 set(text "/* Made from cl/ by cmake/embed_kernels.cmake. */\n#include \"rt/program/kernel_sources.h\"\n\n")

@@ -1,7 +1,5 @@
-# What the compiler and the linker can do against mistakes that an attacker would use (docs/robustness.md). None of it costs time that can be measured:
-# the hot loops are the device's.
-#
-# koine_hardening: for all of Koine's own code. Compilers that do not know a flag go without it.
+# Compiler and linker hardening (docs/robustness.md). It costs no measurable time: the hot loops run on the device.
+# koine_hardening: for all of Koine's own code. Flags that the compiler does not support are omitted.
 include(CheckCCompilerFlag)
 add_library(koine_hardening INTERFACE)
 
@@ -15,8 +13,8 @@ foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection -fcf-pro
   endif()
 endforeach()
 
-# The C library's checks of sizes need optimisation, and the sanitizers have better ones. Level 3 counts sizes that are known at run time only; gcc 12 and
-# clang 15 know it. Undefined first: distributions' compilers define it themselves.
+# The C library's size checks need optimisation, and the sanitizers have better ones. Level 3 also checks sizes known
+# only at run time (gcc 12, clang 15). Undefined first, because distributions' compilers define it.
 if(NOT KOINE_SANITIZE)
   set(level 2)
   if((CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
@@ -27,6 +25,6 @@ if(NOT KOINE_SANITIZE)
 endif()
 
 if(NOT APPLE)
-  # All symbols are found when the program starts, and the tables of them are read-only from then on.
+  # All symbols are resolved at program start, and their tables are read-only from then on.
   target_link_options(koine_hardening INTERFACE LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
 endif()

@@ -1,4 +1,5 @@
-# Installation: the library, its headers, the program, the documents and examples, and what find_package(Koine) and pkg-config need.
+# Installation: the library, headers, program, documents, examples, and the files for find_package(Koine) and
+# pkg-config.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS koine EXPORT KoineTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -8,8 +9,8 @@ endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/koine ${PROJECT_BINARY_DIR}/include/koine DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
 
-# The folder is share/doc/koine unless another one is asked for. Inside it documents and examples lie as in the source tree, so that their links lead
-# somewhere; the examples build there by themselves.
+# The folder is share/doc/koine by default. Documents and examples have the same layout as in the source tree, so that
+# links work; the examples can be built there.
 if(CMAKE_INSTALL_DOCDIR STREQUAL "${CMAKE_INSTALL_DATAROOTDIR}/doc/${PROJECT_NAME}")
   set(CMAKE_INSTALL_DOCDIR ${CMAKE_INSTALL_DATAROOTDIR}/doc/koine)
 endif()
@@ -26,7 +27,8 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/KoineConfig.cmake.in $
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/KoineConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/KoineConfig.cmake ${PROJECT_BINARY_DIR}/KoineConfigVersion.cmake DESTINATION ${package_folder})
 
-# Paths relative to the file itself (pcfiledir), so that an installed tree may be moved; absolute where the installation is told absolute folders.
+# Paths are relative to the file (pcfiledir), so that an installed tree can be moved; absolute if the installation
+# folders are absolute.
 file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
   set(pc_prefix "${CMAKE_INSTALL_PREFIX}")

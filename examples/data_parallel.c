@@ -17,7 +17,7 @@ typedef struct settings {
     int64_t batch_size, steps, seed;
 } settings;
 
-/* A network, on one device or on many, and what it trains with. */
+/* A network on one device or several, with its optimizer. */
 typedef struct run {
     kn_module *net;
     kn_optim *optim;
@@ -51,7 +51,7 @@ static bool step(run *r, kn_tensor *images, kn_tensor *labels)
     return false;
 }
 
-/* Milliseconds per step, after two steps that compile kernels and lay out memory; negative after an error. */
+/* Milliseconds per step, after two warm-up steps; negative after an error. */
 static double train(run *r, const settings *s, kn_device *first)
 {
     double milliseconds = -1;
@@ -92,8 +92,8 @@ int main(int argc, char **argv)
     const option options[] = {
         {"--devices", "LIST", OPTION_TEXT, &s.devices, 0, 0, "gpu:0,gpu:1 or pocl:0,pocl:1 or all (the GPUs)"},
         {"--batch-size", "N", OPTION_WHOLE, &s.batch_size, 1, 60000, "images per step"},
-        {"--steps", "N", OPTION_WHOLE, &s.steps, 1, 1000000, "steps that are timed"},
-        {"--seed", "N", OPTION_WHOLE, &s.seed, 0, 9e18, "of the weights and the images"},
+        {"--steps", "N", OPTION_WHOLE, &s.steps, 1, 1000000, "timed steps"},
+        {"--seed", "N", OPTION_WHOLE, &s.seed, 0, 9e18, "seed of the weights and the images"},
     };
     int usage = options_parse(program, "Trains a network on several devices at once, and on one.", options,
                               OPTION_COUNT(options), argc, argv);
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     if (fine) {
         printf("%-30s %8.2f ms per step\n", kn_device_string(devices[0]), alone);
         printf("%d device%-22s %8.2f ms per step\n", count, count == 1 ? "" : "s", together);
-        printf("parameters differ by %g at most after %lld steps\n", apart(&one, &all), (long long)s.steps + 2);
+        printf("parameters differ by at most %g after %lld steps\n", apart(&one, &all), (long long)s.steps + 2);
         fine = kn_error_status() == KN_OK;
     }
     if (!fine)

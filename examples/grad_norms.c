@@ -1,5 +1,5 @@
-/* grad_norms.c - watches a training from inside: loss, gradient norm and the gradients' histograms of single steps,
- * kept on the device and fetched now and then, with a picture. Two spirals are to be told apart. */
+/* grad_norms.c - monitors training step by step: loss, gradient norm and gradient histograms, kept on the device and
+ * fetched from time to time, with a plot. The task is to separate two spirals. */
 #include <koine/koine.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ typedef struct settings {
     double lr;
 } settings;
 
-/* Two arms of a spiral, a class each. */
+/* Two spiral arms, one class each. */
 static kn_dataset *spirals(void)
 {
     kn_dataset *dataset = NULL;
@@ -73,9 +73,9 @@ static void report(const run *r, const settings *s)
         return;
     for (int i = 0; i < rows; i++)
         largest = fmax(largest, kn_history_value(steps, i, norm));
-    printf("loss            %.4f at the first, %.4f at the last\n", kn_history_value(steps, 0, loss),
+    printf("loss            first %.4f, last %.4f\n", kn_history_value(steps, 0, loss),
            kn_history_value(steps, rows - 1, loss));
-    printf("gradient norm   %.4f at the first, %.4f at the last, %.4f at most\n", kn_history_value(steps, 0, norm),
+    printf("gradient norm   first %.4f, last %.4f, maximum %.4f\n", kn_history_value(steps, 0, norm),
            kn_history_value(steps, rows - 1, norm), largest);
     if (s->out)
         printf("steps.csv, histograms.csv and steps.svg are in %s\n", s->out);
@@ -87,10 +87,10 @@ int main(int argc, char **argv)
     const option options[] = {
         {"--device", "D", OPTION_TEXT, &s.device, 0, 0, "device (auto)"},
         {"--epochs", "N", OPTION_WHOLE, &s.epochs, 1, 100000, "passes over the points (60)"},
-        {"--every", "N", OPTION_WHOLE, &s.every, 1, 100000, "steps from one row of the table to the next (8)"},
+        {"--every", "N", OPTION_WHOLE, &s.every, 1, 100000, "steps per row of the table (8)"},
         {"--lr", "X", OPTION_NUMBER, &s.lr, 0, 1000, "learning rate of Adam (0.005)"},
-        {"--seed", "N", OPTION_WHOLE, &s.seed, 0, 9e15, "of the weights and the order of the points (0)"},
-        {"--out", "DIR", OPTION_TEXT, &s.out, 0, 0, "where the tables and the picture go; default: nowhere"},
+        {"--seed", "N", OPTION_WHOLE, &s.seed, 0, 9e15, "seed of the weights and the order of the points (0)"},
+        {"--out", "DIR", OPTION_TEXT, &s.out, 0, 0, "folder for the tables and the plot; default: none"},
     };
     int usage = options_parse("grad_norms", "Trains on two spirals and logs loss and gradient norms of single steps.",
                               options, OPTION_COUNT(options), argc, argv);

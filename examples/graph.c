@@ -1,5 +1,5 @@
-/* graph.c - the same training steps twice: enqueued launch by launch, and recorded once and replayed. Prints what the
- * host pays per step, what a step takes, and whether the two networks are the same afterwards. */
+/* graph.c - the same training steps twice: enqueued launch by launch, and captured once and replayed. Prints the host
+ * time per step, the time of a step, and whether the two networks are identical afterwards. */
 #include <koine/koine.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +14,10 @@ typedef struct run {
     kn_optim *optim;
     kn_tensor *images, *labels, *loss;
     kn_graph *graph;
-    double host_seconds, seconds; /* of a step, medians */
+    double host_seconds, seconds; /* per step, medians */
 } run;
 
-/* Random images will do: what is looked at is the time, and whether both ways agree. */
+/* Random images suffice: only the time matters, and whether both results agree. */
 static bool set_up(run *r, int64_t batch_size, int64_t seed)
 {
     kn_manual_seed((uint64_t)seed);
@@ -72,7 +72,7 @@ static double median(double *values, int64_t count)
     return values[count / 2];
 }
 
-/* Two steps first: kernels are compiled, the optimizer has its state. Then `steps` timed ones. */
+/* Two warm-up steps compile kernels and create the optimizer's state. Then `steps` timed ones. */
 static bool train(run *r, bool with_graph, int64_t steps)
 {
     kn_device *device = kn_device_current();
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
     int64_t steps = 50, batch_size = 128, seed = 1;
     const option options[] = {
         {"--device", "D", OPTION_TEXT, &name, 0, 0, "device (auto)"},
-        {"--steps", "N", OPTION_WHOLE, &steps, 1, 1e6, "training steps, both ways (50)"},
+        {"--steps", "N", OPTION_WHOLE, &steps, 1, 1e6, "training steps in each mode (50)"},
         {"--batch-size", "N", OPTION_WHOLE, &batch_size, 1, 65536, "images per step (128)"},
         {"--seed", "N", OPTION_WHOLE, &seed, 0, 9e15, "seed of weights, images and dropout (1)"},
     };

@@ -1,6 +1,6 @@
-/* jit.c - an activation written in a few lines of OpenCL C, with its derivative, beside the same made of the library's
- * operations: y = gelu(x * scale + bias), where scale and bias are one number per column. One kernel reads x once and
- * writes y once; the composed version makes a dozen passes over memory. */
+/* jit.c - an activation written in a few lines of OpenCL C, with its derivative, compared with the same made of the
+ * library's operations: y = gelu(x * scale + bias), where scale and bias are one number per column. One kernel reads x
+ * once and writes y once; the composed version makes a dozen passes over memory. */
 #include <koine/koine.h>
 #include <math.h>
 #include <stdio.h>
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
         {"--rows", "N", OPTION_WHOLE, &s.rows, 1, 1e6, "of x"},
         {"--columns", "N", OPTION_WHOLE, &s.columns, 1, 1e6, "of x; as many scales and biases"},
         {"--repeat", "N", OPTION_WHOLE, &s.repeat, 1, 1e6, "runs after the first, the fastest of which counts"},
-        {"--seed", "N", OPTION_WHOLE, &s.seed, 0, 9e18, "of the random values"},
+        {"--seed", "N", OPTION_WHOLE, &s.seed, 0, 9e18, "seed of the random values"},
     };
     int usage = options_parse(program,
                               "Runs gelu(x * scale + bias) as one kernel made from a few lines of code, and as "
@@ -190,6 +190,6 @@ int main(int argc, char **argv)
         return 1;
     }
     if (!(worst < 1e-4))
-        fprintf(stderr, "%s: the two differ by more than rounding\n", program);
+        fprintf(stderr, "%s: the results differ by more than rounding\n", program);
     return options_finish(program, worst < 1e-4 ? 0 : 1);
 }

@@ -14,7 +14,7 @@ typedef struct settings {
     double lr;
 } settings;
 
-/* --- the model: a module of one's own -------------------------------------------------------------------------- */
+/* --- the model: a user-defined module -------------------------------------------------------------------------- */
 
 typedef struct regression {
     kn_tensor *w, *b;
@@ -76,7 +76,7 @@ static bool train(const settings *s, kn_module *model, kn_optim *optim, kn_tenso
 {
     double started = seconds_now();
     for (int64_t epoch = 0; epoch < s->epochs; epoch++) {
-        /* Reading the loss makes the host wait for the device, so it is not read more often than it is shown. */
+        /* Reading the loss makes the host wait for the device, so it is read only when it is printed. */
         bool shown = epoch % s->every == 0;
         double loss;
         if (!step(model, optim, x, y, shown ? &loss : NULL))
@@ -91,7 +91,7 @@ static bool train(const settings *s, kn_module *model, kn_optim *optim, kn_tenso
     return true;
 }
 
-/* w1, w2, b as they were found. */
+/* The fitted w1, w2, b. */
 static bool read_result(kn_module *model, double found[3])
 {
     regression *self = kn_module_self(model);
@@ -136,9 +136,9 @@ int main(int argc, char **argv)
          "this device only; otherwise the CPU device and the GPU, side by side"},
         {"--samples", "N", OPTION_WHOLE, &s.samples, 1, 1e9, "points"},
         {"--epochs", "N", OPTION_WHOLE, &s.epochs, 1, 1e9, "steps, each over all points"},
-        {"--every", "N", OPTION_WHOLE, &s.every, 1, 1e9, "epochs between two lines"},
+        {"--every", "N", OPTION_WHOLE, &s.every, 1, 1e9, "epochs between printed lines"},
         {"--lr", "X", OPTION_NUMBER, &s.lr, 0, 1000, "learning rate of Adam"},
-        {"--seed", "N", OPTION_WHOLE, &s.seed, 0, 9e18, "of the data and the starting point"},
+        {"--seed", "N", OPTION_WHOLE, &s.seed, 0, 9e18, "seed of the data and the initial weights"},
     };
     int usage = options_parse(program, "Fits w = (2, -3) and b = 10 to noisy points.", options, OPTION_COUNT(options),
                               argc, argv);

@@ -55,7 +55,7 @@ points new_points()
     return {keep(x), keep(kn_add(kn_add_scalar(kn_matmul(x, w), 10), noise))};
 }
 
-// One step; its loss goes to *value where that is not nullptr, which waits for the device.
+// One step; stores its loss in *value unless that is nullptr, which waits for the device.
 bool step(kn_module *model, kn_optim *optim, const points &data, double *value)
 {
     KN_SCOPE;

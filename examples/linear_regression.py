@@ -16,7 +16,7 @@ OK, REDUCTION_MEAN = 0, 0
 
 
 class Scalar(ctypes.Structure):
-    """kn_scalar: a number beside a tensor."""
+    """kn_scalar: a scalar operand."""
 
     _fields_ = [("is_whole", c_bool), ("whole", c_int64), ("real", c_double)]
 
@@ -75,7 +75,7 @@ for name, (result, arguments) in FUNCTIONS.items():
     function = getattr(library, name)
     function.restype, function.argtypes = result, arguments
 
-# --- ctypes, made a little more comfortable ---
+# --- helpers for ctypes ---
 
 
 class KoineError(Exception):
@@ -88,7 +88,7 @@ def check(status):
 
 
 def shape(*sizes):
-    """The two arguments that KN_SHAPE is in C."""
+    """The two arguments that KN_SHAPE expands to in C."""
     return len(sizes), (c_int64 * len(sizes))(*sizes)
 
 
@@ -118,7 +118,7 @@ class Scope:
 
 
 def new_points():
-    """y = x (2, -3)^T + 10 + noise; the caller's to release. None: the defaults of kn_tensor_options."""
+    """y = x (2, -3)^T + 10 + noise; the caller releases it. None: the defaults of kn_tensor_options."""
     with Scope():
         w = library.kn_from_data_with((c_float * 2)(2, -3), *shape(2, 1), None)
         x = add(multiply(library.kn_rand_with(*shape(SAMPLES, 2), None), 10), -5)
@@ -145,7 +145,7 @@ def train(model, optim, x, y):
         with Scope():
             library.kn_optim_zero_grad(optim)
             loss = library.kn_mse_loss(library.kn_forward(model, x), y, REDUCTION_MEAN)
-            check(library.kn_backward(loss))  # an error of the whole expression is told here
+            check(library.kn_backward(loss))  # errors of the whole expression are reported here
             check(library.kn_optim_step(optim))
             if epoch % 50 == 0:
                 value = c_double()

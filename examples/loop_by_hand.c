@@ -1,4 +1,4 @@
-/* loop_by_hand.c - the training loop written out: what the trainer does, without the trainer. */
+/* loop_by_hand.c - the training loop written out, without the trainer. */
 #include <koine/koine.h>
 #include <stdio.h>
 
@@ -11,11 +11,11 @@ typedef struct run {
     kn_loader *train, *test;
     kn_module *net;
     kn_optim *optim;
-    /* They add up on the device: to read a number each step would make the host wait for it each step. */
+    /* They accumulate on the device: reading a value at each step would make the host wait for the device. */
     kn_metric *loss, *accuracy;
 } run;
 
-/* One pass over the training images. False after an error, which kn_error_message tells. */
+/* One pass over the training images. False after an error (kn_error_message). */
 static bool train(run *r, int64_t epoch)
 {
     kn_module_train(r->net, true);
@@ -56,7 +56,7 @@ static bool run_epochs(run *r, int64_t epochs)
     return true;
 }
 
-/* --- around it ------------------------------------------------------------------------------------------------- */
+/* --- main ------------------------------------------------------------------------------------------------- */
 
 typedef struct settings {
     const char *device, *data;
@@ -106,11 +106,11 @@ int main(int argc, char **argv)
         {"--epochs", "N", OPTION_WHOLE, &s.epochs, 1, 1000000, "passes over the training images"},
         {"--batch-size", "N", OPTION_WHOLE, &s.batch_size, 1, 60000, "images per step"},
         {"--lr", "X", OPTION_NUMBER, &s.lr, 0, 1000, "learning rate of Adam"},
-        {"--seed", "N", OPTION_WHOLE, &s.seed, 0, 9e18, "of the weights, the order of the images and dropout"},
-        {"--data", "DIR", OPTION_TEXT, &s.data, 0, 0, "where the Fashion-MNIST files are"},
+        {"--seed", "N", OPTION_WHOLE, &s.seed, 0, 9e18, "seed of the weights, the order of the images and dropout"},
+        {"--data", "DIR", OPTION_TEXT, &s.data, 0, 0, "folder of the Fashion-MNIST files"},
         {"--limit", "N", OPTION_WHOLE, &s.limit, 0, 60000, "use only the first N images of each set; 0: all"},
     };
-    int usage = options_parse("loop_by_hand", "Trains on Fashion-MNIST with a training loop of its own.", options,
+    int usage = options_parse("loop_by_hand", "Trains on Fashion-MNIST with an explicit training loop.", options,
                               OPTION_COUNT(options), argc, argv);
     if (usage != OPTIONS_GO_ON)
         return usage;

@@ -15,9 +15,9 @@ typedef struct settings {
     int64_t rows, inner, columns, repeat, seed;
 } settings;
 
-/* What one device did. */
+/* The result of one device. */
 typedef struct result {
-    double first, best; /* seconds: of the first product, which also builds the kernels, and of the fastest */
+    double first, best; /* seconds: the first product, which also compiles the kernels, and the fastest */
     double error;       /* largest |difference| from the f64 reference, relative to the sum of |products| */
 } result;
 
@@ -40,7 +40,7 @@ static double row_error(const settings *s, const float *a, const float *b, const
     return worst;
 }
 
-/* Sixteen rows spread over the result, first and last among them. */
+/* Checks sixteen rows spread over the result, including the first and last. */
 static bool check(const settings *s, kn_tensor *a, kn_tensor *b, kn_tensor *c, double *error)
 {
     size_t a_bytes = (size_t)kn_numel(a) * sizeof(float), b_bytes = (size_t)kn_numel(b) * sizeof(float);
@@ -116,11 +116,11 @@ int main(int argc, char **argv)
     const option options[] = {
         {"--device", "D", OPTION_TEXT, &s.device, 0, 0,
          "this device only; otherwise the CPU device and the GPU, side by side"},
-        {"--rows", "N", OPTION_WHOLE, &s.rows, 1, 1e6, "of the left matrix"},
+        {"--rows", "N", OPTION_WHOLE, &s.rows, 1, 1e6, "rows of the left matrix"},
         {"--inner", "N", OPTION_WHOLE, &s.inner, 1, 1e6, "columns of the left, rows of the right matrix"},
-        {"--columns", "N", OPTION_WHOLE, &s.columns, 1, 1e6, "of the right matrix"},
-        {"--repeat", "N", OPTION_WHOLE, &s.repeat, 1, 1e6, "products after the first, the fastest of which counts"},
-        {"--seed", "N", OPTION_WHOLE, &s.seed, 0, 9e18, "of the matrices"},
+        {"--columns", "N", OPTION_WHOLE, &s.columns, 1, 1e6, "columns of the right matrix"},
+        {"--repeat", "N", OPTION_WHOLE, &s.repeat, 1, 1e6, "timed products after the first; the fastest counts"},
+        {"--seed", "N", OPTION_WHOLE, &s.seed, 0, 9e18, "seed of the matrices"},
     };
     int usage = options_parse(program, "Multiplies two random matrices.", options, OPTION_COUNT(options), argc, argv);
     if (usage != OPTIONS_GO_ON)
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
         right = right && results[i].error <= (double)s.inner * 6e-8;
     }
     if (!right)
-        fprintf(stderr, "%s: the result differs from the double-precision reference by more than f32 allows\n",
+        fprintf(stderr, "%s: the result differs from the double-precision reference by more than f32 rounding\n",
                 program);
     return options_finish(program, right ? 0 : 1);
 }

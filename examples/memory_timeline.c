@@ -1,5 +1,5 @@
-/* memory_timeline.c - the device memory that two training steps take, drawn over time: what the pool hands out and what
- * it holds. The host's clock: it runs ahead of the device. */
+/* memory_timeline.c - plots the device memory of two training steps over time: allocated from the pool and reserved by
+ * it. Times are the host's, which runs ahead of the device. */
 #include <koine/koine.h>
 #include <stdio.h>
 
@@ -13,7 +13,7 @@ typedef struct settings {
     int64_t batch_size, steps, seed;
 } settings;
 
-/* Random images do: only their sizes matter here. */
+/* Random images suffice: only their sizes matter. */
 static bool train_step(kn_module *net, kn_optim *optim, int64_t batch_size)
 {
     bool fine = false;
@@ -27,7 +27,7 @@ static bool train_step(kn_module *net, kn_optim *optim, int64_t batch_size)
     return fine;
 }
 
-/* The first step builds the kernels and makes the optimizer's state: it is not part of the picture. */
+/* The first step compiles the kernels and creates the optimizer's state: it is not recorded. */
 static bool record(const settings *s, kn_device *device, kn_module *net, kn_optim *optim)
 {
     bool fine = train_step(net, optim, s->batch_size) && kn_empty_cache(device) == KN_OK &&
@@ -73,12 +73,12 @@ int main(int argc, char **argv)
          "auto, gpu, cpu, nvidia, pocl:0, 0:1, ... (see `koine devices`)"},
         {"--batch-size", "N", OPTION_WHOLE, &s.batch_size, 1, 60000, "images per step"},
         {"--steps", "N", OPTION_WHOLE, &s.steps, 1, 1000, "training steps to record"},
-        {"--seed", "N", OPTION_WHOLE, &s.seed, 0, 9e18, "of the weights, the images and dropout"},
-        {"--out", "FILE", OPTION_TEXT, &s.out, 0, 0, "the picture, .svg or .png"},
+        {"--seed", "N", OPTION_WHOLE, &s.seed, 0, 9e18, "seed of the weights, the images and dropout"},
+        {"--out", "FILE", OPTION_TEXT, &s.out, 0, 0, "the plot, .svg or .png"},
         {"--snapshot", "FILE", OPTION_TEXT, &s.snapshot, 0, 0,
-         "where the memory snapshot goes, as JSON; none unless given"},
+         "write the memory snapshot to this file, as JSON; default: none"},
     };
-    int usage = options_parse(program, "Draws the memory that training steps take over time.", options,
+    int usage = options_parse(program, "Plots the memory use of training steps over time.", options,
                               OPTION_COUNT(options), argc, argv);
     if (usage != OPTIONS_GO_ON)
         return usage;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Trains a convolutional network on Fashion-MNIST on the best device here, and shows the result:
+# Trains a convolutional network on Fashion-MNIST on the best device, and shows the result:
 #
 #   sh examples/run.sh [ARGUMENT OF train_fashion_mnist...]        for example: sh examples/run.sh --device cpu --epochs 2
 #
@@ -16,7 +16,7 @@ koine_check_drivers
 program=$(pwd)/$koine_build_dir/bin/train_fashion_mnist
 case $koine_build_dir in /*) program=$koine_build_dir/bin/train_fashion_mnist ;; esac
 
-# Where the results go: what --out says, seen from where the user stands.
+# The folder for the results: --out, relative to the user's working directory.
 out=
 previous=
 for argument; do

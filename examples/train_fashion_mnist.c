@@ -12,14 +12,14 @@
 static const char program[] = "train_fashion_mnist";
 static const char purpose[] = "Trains a convolutional network on Fashion-MNIST.\n"
                               "\n"
-                              "Each epoch ends with last.safetensors in --out, from which --resume goes on:\n"
-                              "with the learning rate saved there (a warning says so where --lr is another).\n"
+                              "Each epoch writes last.safetensors to --out, from which --resume continues\n"
+                              "with the learning rate saved there (with a warning if --lr differs).\n"
                               "Another --batch-size, --seed, --limit or device than before is used as given,\n"
-                              "with a warning: the results are not those of an unbroken run. One run at a time\n"
-                              "writes into a folder; a second is refused.\n"
+                              "with a warning: the results differ from those of an uninterrupted run. Only one\n"
+                              "run at a time may write to a folder.\n"
                               "\n"
-                              "Ctrl-C and SIGTERM end the run after the step under way; --resume trains the\n"
-                              "epoch that was broken off again. A second Ctrl-C ends it at once.\n"
+                              "Ctrl-C and SIGTERM end the run after the current step; --resume repeats the\n"
+                              "interrupted epoch. A second Ctrl-C ends the run at once.\n"
                               "\n"
                               "Exit status: 0 done, 1 an error, 2 wrong usage, 130 after Ctrl-C, 143 after\n"
                               "SIGTERM (128 plus the signal's number).";
@@ -39,26 +39,26 @@ static int parse(settings *s, int argc, char **argv)
         {"--devices", "LIST", OPTION_TEXT, &s->devices, 0, 0,
          "train on several devices at once: gpu:0,gpu:1 or pocl:0,pocl:1 or all (the GPUs)"},
         {"--epochs", "N", OPTION_WHOLE, &s->epochs, 1, 1000000,
-         "passes over the training images, those before --resume included"},
+         "passes over the training images, including those before --resume"},
         {"--batch-size", "N", OPTION_WHOLE, &s->batch_size, 1, 60000, "images per step"},
         {"--lr", "X", OPTION_NUMBER, &s->lr, 0, 1000, "learning rate of Adam"},
-        {"--seed", "N", OPTION_WHOLE, &s->seed, 0, 9e18, "of the weights, the order of the images and dropout"},
+        {"--seed", "N", OPTION_WHOLE, &s->seed, 0, 9e18, "seed of the weights, the order of the images and dropout"},
         {"--patience", "N", OPTION_WHOLE, &s->patience, 0, 1000000,
          "epochs without a better val_acc before stopping; 0: never"},
-        {"--data", "DIR", OPTION_TEXT, &s->data, 0, 0, "where the Fashion-MNIST files are"},
-        {"--out", "DIR", OPTION_TEXT, &s->out, 0, 0, "where history, checkpoints and plot go"},
+        {"--data", "DIR", OPTION_TEXT, &s->data, 0, 0, "folder of the Fashion-MNIST files"},
+        {"--out", "DIR", OPTION_TEXT, &s->out, 0, 0, "folder for history, checkpoints and plot"},
         {"--workers", "N", OPTION_WHOLE, &s->workers, 0, 64, "threads that prepare batches"},
         {"--limit", "N", OPTION_WHOLE, &s->limit, 0, 60000, "use only the first N images of each set; 0: all"},
         {"--profile", "DIR", OPTION_TEXT, &s->profile, 0, 0, "profile a few steps: a table, and DIR/trace.json"},
-        {"--wide", NULL, OPTION_FLAG, &s->wide, 0, 0, "all columns of that table, however narrow the terminal"},
+        {"--wide", NULL, OPTION_FLAG, &s->wide, 0, 0, "all columns of that table, even on a narrow terminal"},
         {"--resume", NULL, OPTION_FLAG, &s->resume, 0, 0,
-         "go on from last.safetensors in --out, with the bits of an unbroken run"},
+         "continue from last.safetensors in --out, bit for bit like an uninterrupted run"},
         {"--quiet", NULL, OPTION_FLAG, &s->quiet, 0, 0, "no progress on stderr"},
     };
     return options_parse(program, purpose, options, OPTION_COUNT(options), argc, argv);
 }
 
-/* Where to train, and everything that has to be freed. */
+/* The devices, and everything to be freed. */
 typedef struct run {
     kn_device *devices[LONGEST_LIST];
     int num_devices;
@@ -81,7 +81,7 @@ static void clean_up(run *r)
     fashion_close(r->test_data, &r->test_cut);
 }
 
-/* "--devices" names several; the first of them, or "--device", is where the loader brings the batches. */
+/* "--devices" names several; the loader copies batches to the first of them, or to "--device". */
 static kn_status open_devices(run *r, const settings *s)
 {
     kn_status status = KN_OK;
@@ -178,7 +178,7 @@ int main(int argc, char **argv)
     if (status != KN_OK)
         fprintf(stderr, "%s: %s\n", program, kn_error_message());
     if (status == KN_ERR_INTERRUPTED)
-        fprintf(stderr, "%s: --resume goes on after the last finished epoch\n", program);
+        fprintf(stderr, "%s: --resume continues after the last finished epoch\n", program);
     int signal_number = kn_trainer_signal(r.trainer);
     clean_up(&r);
     return options_finish(program, status == KN_OK ? 0 : signal_number > 0 ? 128 + signal_number : 1);

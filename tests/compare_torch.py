@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Random graphs of operations, views and changes in place, computed by PyTorch and by Koine in float64.
+"""Random graphs of operations, views and in-place changes, computed by PyTorch and by Koine in float64.
 
     python3 tests/compare_torch.py --seconds 3600 --seed 1
-    python3 tests/compare_torch.py --seed 1 --case 4711          # one case again, with its program
+    python3 tests/compare_torch.py --seed 1 --case 4711          # repeats one case, with its program
 
 A case is 3 to 10 operations on a few leaves, some of them inside no_grad. Compared are the errors of each operation,
 all values at the end, and the gradients of all leaves and whether each value requires them. A difference prints one
@@ -24,7 +24,7 @@ from compare_ops import COPYING, MAXIMA, NAMES, OPS, ROUNDED, WEIGHTS, is_new  #
 from koine_ctypes import Koine, Refused, VOID, library_path  # noqa: E402
 
 TOLERANCE = 1e-9
-LARGEST = 1e3  # a step whose result is larger is not taken: rounding would drown what is looked for
+LARGEST = 1e3  # steps with larger results are skipped: rounding errors would mask differences
 
 # --- cases -----------------------------------------------------------------------------------------------------------
 
@@ -35,7 +35,7 @@ class Step:
     def __init__(self, name, arguments=(), params=(), no_grad=False, data=None, requires_grad=False):
         self.name, self.arguments, self.params, self.no_grad = name, tuple(arguments), tuple(params), no_grad
         self.data, self.requires_grad = data, requires_grad
-        self.copied = False  # what PyTorch's backward needs is a copy
+        self.copied = False  # PyTorch saves a copy for backward
 
     def __str__(self):
         if self.name is None:
@@ -52,13 +52,14 @@ def draw_leaf(rng):
 
 
 def run_torch_step(step, values, noise=None):
-    """`noise`: what moves the result of a rounded operation."""
+    """`noise`: perturbation of the results of rounding operations."""
     if step.name is None:
         return torch.tensor(step.data, requires_grad=step.requires_grad)
     with torch.set_grad_enabled(not step.no_grad):
         try:
             result = OPS[step.name].torch(*[values[a] for a in step.arguments], *step.params)
-            # PyTorch's results may have their arguments' strides, which decides what a later view or copy is.
+            # PyTorch's results may have their arguments' strides, which affects whether later operations are views or
+            # copies.
             relaid = is_new(step.name) and not result.is_contiguous()
             step.copied = relaid or step.name in COPYING and any(not values[a].is_contiguous() for a in step.arguments)
             result = result.contiguous() if relaid else result
@@ -70,7 +71,7 @@ def run_torch_step(step, values, noise=None):
 
 
 def draw_case(rng):
-    """Steps as PyTorch can take them: each is run as it is drawn, so that the next may choose by shape."""
+    """Steps valid in PyTorch: each is run when it is drawn, so that the next can be chosen by shape."""
     steps, values = [], {}
     for _ in range(rng.randint(2, 4)):
         steps.append(draw_leaf(rng))
@@ -91,7 +92,7 @@ def draw_case(rng):
             result = None
         if result is not None and (result.numel() > 400 or too_large(result)):
             if name.endswith("_"):
-                break  # what was changed stays changed
+                break  # changes are not undone
             continue
         steps.append(step)
         if result is not None:
@@ -105,7 +106,7 @@ def too_large(tensor):
 
 
 class Outcome:
-    """What a library made of a program."""
+    """The result of a program in one library."""
 
     def __init__(self):
         self.errors, self.values, self.wants, self.gradients = {}, {}, {}, {}
@@ -185,12 +186,12 @@ def with_koine(k, steps, outputs):
 
 # --- comparing -------------------------------------------------------------------------------------------------------
 
-# PyTorch refuses; Koine fills expanded views, and a view made in no_grad is a constant until the history of its base
-# changes.
+# Errors in PyTorch only: Koine fills expanded views, and a view made in no_grad is constant until the history of its
+# base changes.
 MORE_THAN_TORCH = ("a single memory location", "created in no_grad mode")
-KEEPS_ITS_RESULT = ("backward of hardtanh",)  # PyTorch's keeps the argument, and its result may be changed in place
+KEEPS_ITS_RESULT = ("backward of hardtanh",)  # PyTorch saves the argument, so its result may be changed in place
 CHANGED = "changed in place after it was used"
-# Whether an infinite gradient gives infinity or NaN depends on the algebra, and on what is multiplied by padding.
+# Whether an infinite gradient gives infinity or NaN depends on the formula, and on products with padding.
 NORMALISED = ("layer_norm", "batch_norm") + tuple(name for name in NAMES if "conv" in name)
 NO_DIFFERENCE = (None, "skip", "unstable")
 MUTATED = "modified by an inplace operation"
@@ -218,18 +219,18 @@ def without_infinities(arrays):
 
 
 def with_copies(steps, outputs):
-    """with_torch, where no later change reaches what backward passes need."""
+    """with_torch, such that later changes do not affect saved values."""
     with torch.autograd.graph.saved_tensors_hooks(lambda x: x.detach().clone(), lambda x: x):
         return with_torch(steps, outputs)
 
 
 def looks_away(step):
-    """PyTorch does not notice a change in place: of what it keeps a copy of, or of running estimates."""
+    """PyTorch does not detect some in-place changes: of values that it copies, and of running estimates."""
     return step.copied or step.name == "batch_norm" and len(step.arguments) >= 3 + step.params[0]
 
 
 def difference(k, steps, outputs):
-    """What differs, or None; "skip" where there is nothing to compare."""
+    """The difference, or None; "skip" if there is nothing to compare."""
     t, o = with_torch(steps, outputs), with_koine(k, steps, outputs)
     for i in range(len(steps)):
         if i in t.errors and i not in o.errors and any(word in t.errors[i] for word in MORE_THAN_TORCH):
@@ -251,7 +252,7 @@ def difference(k, steps, outputs):
     found = compare_arrays("gradient", t.gradients, o.gradients)
     if found and any(step.name in NORMALISED for step in steps):
         found = compare_arrays("gradient", without_infinities(t.gradients), without_infinities(o.gradients))
-    if found and any(map(looks_away, steps)):  # PyTorch computed with the changed values, Koine had kept what it needs
+    if found and any(map(looks_away, steps)):  # PyTorch used the changed values, Koine the saved ones
         found = compare_arrays("gradient", with_copies(steps, outputs).gradients, o.gradients)
     if found or any(step.no_grad for step in steps):
         return found
@@ -271,8 +272,7 @@ def to_zero(result, size):
 
 
 def judge(k, steps, outputs):
-    """difference, but "unstable" where PyTorch's own results leap when they are moved by a rounding error: the
-    logarithm of what should be 0, say."""
+    """difference, or "unstable" if PyTorch's own results jump under perturbation by a rounding error, as with the logarithm of a value that should be 0."""
     found = difference(k, steps, outputs)
     if found in (None, "skip"):
         return found
@@ -290,7 +290,7 @@ def is_difference(k, steps, outputs):
 
 
 def without(steps, outputs, gone):
-    """The program less one step that nothing needs any more, or None."""
+    """The program without one unused step, or None."""
     if any(gone in step.arguments for step in steps):
         return None
     number = [i - (i > gone) for i in range(len(steps))]
@@ -318,7 +318,7 @@ def report(k, seed, case, steps, outputs, found):
     try:
         steps, outputs = shrink(k, steps, outputs)
         found = difference(k, steps, outputs)
-    except Exception as error:  # the whole program is still there
+    except Exception as error:  # the whole program is printed
         print("    (not made smaller:", error, ")")
     for i, step in enumerate(steps):
         print(f"    v{i} = {step}")

@@ -1,5 +1,5 @@
-/* common/divisor.h - a number to divide by, as kernels want it: common/divide.clh has the formula, base/divisor.h
- * computes it. */
+/* common/divisor.h - a precomputed divisor for kernels: common/divide.clh has the formula, base/divisor.h computes
+ * it. */
 #ifndef KN_COMMON_DIVISOR_H
 #define KN_COMMON_DIVISOR_H
 

@@ -1,7 +1,7 @@
-/* common/shared.h - structs that the library fills in and kernels read. Headers of cl/ whose names end in .h are read
- * by both languages, under the same name: each struct is written down once.
+/* common/shared.h - structs that the library fills in and kernels read. Headers of cl/ whose names end in .h are
+ * included by both C and OpenCL C, so that each struct is defined once.
  *
- * Their members have the types below, which mean the same in both languages, the larger ones first: then there is no
+ * Their members have the types below, which are the same in both languages, larger ones first, so that there is no
  * padding, which KN_SHARED_SIZE checks. */
 #ifndef KN_COMMON_SHARED_H
 #define KN_COMMON_SHARED_H

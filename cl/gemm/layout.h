@@ -4,13 +4,13 @@
 
 #include "common/shared.h"
 
-/* Elements of op(X) from one row, column and matrix to the next. */
+/* Row, column and batch strides of op(X), in elements. */
 typedef struct kn_gemm_layout {
     kn_long row_stride, col_stride, batch_stride;
 } kn_gemm_layout;
 KN_SHARED_SIZE(kn_gemm_layout, 3 * 8);
 
-/* The epilogue (gemm/finish.clh). C has one struct for each T, a kernel that of its own. */
+/* The epilogue (gemm/finish.clh). C code has one struct per T, a kernel only its own. */
 #define KN_GEMM_FINISH(name, T)                                                                                        \
     typedef struct name {                                                                                              \
         T alpha, beta, low, high;                                                                                      \

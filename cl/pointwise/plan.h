@@ -1,5 +1,5 @@
-/* pointwise/plan.h - what kernels of elementwise work go over. A lane is what operands that lie alike share;
- * lane 0 is that of the outputs. */
+/* pointwise/plan.h - the iteration space of elementwise kernels. Operands with equal strides share a lane; lane 0 is
+ * that of the outputs. */
 #ifndef KN_POINTWISE_PLAN_H
 #define KN_POINTWISE_PLAN_H
 

@@ -237,7 +237,7 @@ kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const kn_pool_geomet
     }
 }
 
-/* Which step of a window that starts at `first` input position `at` is; -1 for none. */
+/* The index of input position `at` in a window that starts at `first`; -1 if it is not in the window. */
 static int step_of(int at, int first, int dilation, int kernel_size)
 {
     const int distance = at - first;

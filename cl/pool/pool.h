@@ -1,4 +1,4 @@
-/* pool/pool.h - the geometry of pooling (pool/pool.clh), and how GPUs share it out (pool/windows.clh). */
+/* pool/pool.h - the geometry of pooling (pool/pool.clh), and its work division on GPUs (pool/windows.clh). */
 #ifndef KN_POOL_POOL_H
 #define KN_POOL_POOL_H
 

@@ -1,4 +1,4 @@
-/* rows/plan.h - how work on rows is shared out (rows/rows.clh). */
+/* rows/plan.h - how work on rows is divided (rows/rows.clh). */
 #ifndef KN_ROWS_PLAN_H
 #define KN_ROWS_PLAN_H
 

@@ -16,7 +16,7 @@ kn_status device_list(kn_device *devices[LONGEST_LIST], int *count, const char *
         size_t length = strcspn(rest, ",");
         char name[128];
         if (*count == LONGEST_LIST || length >= sizeof name)
-            return kn_error_set(KN_ERR_ARGUMENT, "\"%s\" names too many devices, or one too long", list);
+            return kn_error_set(KN_ERR_ARGUMENT, "\"%s\" names too many devices, or a name is too long", list);
         snprintf(name, sizeof name, "%.*s", (int)length, rest);
         devices[*count] = kn_device_open(name);
         if (devices[*count] == NULL)

@@ -6,8 +6,7 @@
 
 #define LONGEST_LIST 64
 
-/* The devices named in `list`, which are separated by commas; "all" is every GPU, or the CPU device where there is
- * none. An error of Koine's otherwise. */
+/* Opens the devices named in `list`, separated by commas; "all" is every GPU, or the CPU device if there is none. */
 kn_status device_list(kn_device *devices[LONGEST_LIST], int *count, const char *list);
 
 #endif

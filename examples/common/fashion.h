@@ -1,4 +1,4 @@
-/* common/fashion.h - what the two Fashion-MNIST examples share: the network, the data, and a data set cut short. */
+/* common/fashion.h - shared by the Fashion-MNIST examples: the network, the data, and a truncated data set. */
 #ifndef EXAMPLES_COMMON_FASHION_H
 #define EXAMPLES_COMMON_FASHION_H
 
@@ -6,8 +6,7 @@
 
 #define FASHION_DATA "/usr/share/datasets/fashion-mnist"
 
-/* The convolutional network of the examples, with named layers. NULL, with an error, when any of it could not be made.
- */
+/* The convolutional network of the examples, with named layers. NULL with an error. */
 kn_module *fashion_network(void);
 
 /* The first `length` samples of `base`. */
@@ -16,8 +15,8 @@ typedef struct first_samples {
     int64_t length;
 } first_samples;
 
-/* Training or test images; with `limit` above 0 only the first so many, by way of `cut`, which must live as long as the
- * data set. fashion_close frees both. */
+/* Training or test images; with `limit` above 0 only the first `limit`, through `cut`, which must outlive the data set.
+ * fashion_close frees both. */
 kn_status fashion_open(kn_dataset **dataset, first_samples *cut, const char *directory, bool train, int64_t limit);
 void fashion_close(kn_dataset *dataset, first_samples *cut);
 

@@ -23,16 +23,16 @@ static void show_usage(FILE *file, const char *program, const char *purpose, con
             fprintf(file, " (default %s)", *(const char **)o->target);
         fputc('\n', file);
     }
-    fprintf(file, "  %-20s %s\n", "--help", "show this and stop");
+    fprintf(file, "  %-20s %s\n", "--help", "show this help and exit");
 }
 
-/* The whole of `text` is a number within the option's bounds, and the number fits. */
+/* All of `text` must be a number within the option's bounds. */
 static bool set_value(const option *o, const char *text)
 {
     char *end = NULL;
     errno = 0;
     if (isspace((unsigned char)text[0]))
-        return false; /* strtoll and strtod would pass over it */
+        return false; /* strtoll and strtod would skip it */
     switch (o->kind) {
     case OPTION_TEXT:
         *(const char **)o->target = text;
@@ -58,7 +58,7 @@ static bool set_value(const option *o, const char *text)
     return false;
 }
 
-/* One sentence about what the option wants. */
+/* Prints what the option needs. */
 static void complain(const char *program, const option *o, const char *text)
 {
     fprintf(stderr, "%s: %s needs ", program, o->name);
@@ -82,8 +82,7 @@ static const option *find(const option *options, int count, const char *name, si
     return NULL;
 }
 
-/* Reads the option at argv[*i], its value with it ("--epochs 3" or "--epochs=3"). False, with a sentence, when it is
- * wrong. */
+/* Reads the option at argv[*i] with its value ("--epochs 3" or "--epochs=3"). False, with a message, if it is wrong. */
 static bool read_option(const char *program, const option *options, int count, int argc, char **argv, int *i)
 {
     const char *argument = argv[*i], *equals = strchr(argument, '=');

@@ -12,7 +12,7 @@ int devices_to_compare(kn_device *devices[MAX_DEVICES], const char *name)
         count += devices[count] != NULL;
     }
     if (count > 0)
-        kn_error_clear(); /* one of the two was not there */
+        kn_error_clear(); /* one of the two does not exist */
     return count;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The first step compiles kernels; the second starts from a busy machine. */
+/* The first step compiles kernels; the second is a warm-up. */
 #define WAIT 1
 #define WARMUP 1
 #define ACTIVE 3
@@ -47,7 +47,7 @@ kn_status step_profile_begin(step_profile *profile, kn_trainer *trainer)
     if (profile->directory == NULL)
         return KN_OK;
     if (mkdir(profile->directory, 0777) != 0 && errno != EEXIST)
-        return kn_error_set(KN_ERR_IO, "the folder %s cannot be made: %s", profile->directory, strerror(errno));
+        return kn_error_set(KN_ERR_IO, "cannot create the folder %s: %s", profile->directory, strerror(errno));
     kn_status status = kn_trainer_add_callback(trainer, &(kn_callback){.on_step_end = on_step_end, .user = profile});
     if (status != KN_OK)
         return status;

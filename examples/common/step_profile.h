@@ -6,16 +6,16 @@
 
 typedef struct step_profile {
     const char *directory; /* NULL: no profile */
-    int width;             /* of the table, as kn_profiler_table takes it */
+    int width;             /* width of the table, as for kn_profiler_table */
     bool is_written;
-    kn_status status; /* of writing it */
+    kn_status status; /* of writing the profile */
 } step_profile;
 
-/* Makes the folder, starts the profiler and has the trainer tell it of each step. The struct must live until
+/* Creates the folder, starts the profiler and makes the trainer report each step to it. The struct must live until
  * step_profile_end. */
 kn_status step_profile_begin(step_profile *profile, kn_trainer *trainer);
 
-/* Stops the profiler; the status of what was written. */
+/* Stops the profiler; returns the status of writing the profile. */
 kn_status step_profile_end(step_profile *profile);
 
 #endif

@@ -87,7 +87,7 @@ static kn_status check_wanted(const kn_call *call, int index, const kn_tensor *w
 }
 
 /* Can forward write there directly? Not if it overlaps an input. */
-static bool takes_place(const kn_call *call, const kn_tensor *wanted)
+static bool can_write_to(const kn_call *call, const kn_tensor *wanted)
 {
     if (!call->op->strided_outputs && !kn_is_contiguous(wanted))
         return false;
@@ -113,7 +113,7 @@ static kn_status make_outputs(kn_call *call, kn_tensor *const *wanted, int num_w
     for (int i = 0; i < call->num_outputs; i++) {
         if (call->op->skips_outputs && call->skipped >> i & 1)
             continue;
-        if (i < num_wanted && wanted[i] && takes_place(call, wanted[i]))
+        if (i < num_wanted && wanted[i] && can_write_to(call, wanted[i]))
             call->outputs[i] = kn_retain(wanted[i]);
         else
             KN_TRY(
@@ -123,7 +123,7 @@ static kn_status make_outputs(kn_call *call, kn_tensor *const *wanted, int num_w
 }
 
 /* Copies results that forward could not write to the caller's tensors directly. */
-static kn_status deliver(kn_call *call, kn_tensor *const *wanted, int num_wanted)
+static kn_status copy_to_wanted(kn_call *call, kn_tensor *const *wanted, int num_wanted)
 {
     for (int i = 0; i < num_wanted && i < call->num_outputs; i++) {
         if (!wanted[i])
@@ -196,7 +196,7 @@ static kn_status run(kn_call *call, kn_tensor *const *wanted, int num_wanted)
     KN_TRY(make_outputs(call, wanted, num_wanted));
     if (!call->needs_grad) {
         KN_TRY(run_forward(call));
-        return deliver(call, wanted, num_wanted);
+        return copy_to_wanted(call, wanted, num_wanted);
     }
     kn_node *node;
     kn_record record = kn_record_of(call);
@@ -235,7 +235,7 @@ kn_status kn_op_check_given(const kn_op *op, kn_tensor *const *inputs, int num_i
     return KN_OK;
 }
 
-/* Takes the marks KN_SKIP_OUTPUT out of the caller's array. */
+/* Removes the KN_SKIP_OUTPUT marks from the caller's array. */
 static void note_skipped(kn_call *call, kn_tensor **outputs, int num_outputs)
 {
     for (int i = 0; i < KN_OP_MAX_OUTPUTS; i++)
@@ -247,7 +247,7 @@ static void note_skipped(kn_call *call, kn_tensor **outputs, int num_outputs)
 }
 
 /* Hands the results to the caller: owned by the scope, or the caller's own tensors. */
-static void hand_out(kn_call *call, kn_tensor **outputs, int num_outputs)
+static void return_outputs(kn_call *call, kn_tensor **outputs, int num_outputs)
 {
     for (int i = 0; i < call->num_outputs; i++) {
         if (i >= num_outputs || outputs[i] || call->skipped >> i & 1)
@@ -291,7 +291,7 @@ kn_status kn_op_apply_to(const kn_op *op, kn_tensor *const *inputs, int num_inpu
         kn_error_prefix("%s", op->name);
         return status;
     }
-    hand_out(&call, outputs, num_outputs);
+    return_outputs(&call, outputs, num_outputs);
     return KN_OK;
 }
 

@@ -323,7 +323,7 @@ static void drop_gradients(kn_node *node)
 }
 
 /* Accumulates the node's results at its inputs and takes ownership of them. */
-static kn_status hand_on(kn_queue *q, const step *s, kn_status status)
+static kn_status propagate(kn_queue *q, const step *s, kn_status status)
 {
     for (int i = 0; i < s->node->num_inputs; i++) {
         if (!s->results[i])
@@ -349,7 +349,7 @@ static kn_status run_op(kn_queue *q, step *s)
     drop_gradients(s->node);
     if (status == KN_OK && !s->pass->retain_graph && !s->pass->create_graph)
         kn_node_free_saved(s->node);
-    return hand_on(q, s, status);
+    return propagate(q, s, status);
 }
 
 /* Stores the gradients that the pass was asked for. */

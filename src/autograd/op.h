@@ -36,7 +36,7 @@ typedef struct kn_call {
     } spec[KN_OP_MAX_OUTPUTS];
 
     kn_tensor *outputs[KN_OP_MAX_OUTPUTS]; /* owned by the call; a view op's forward sets them itself */
-    unsigned skipped;                      /* bit i: output i is not wanted: see skips_outputs */
+    unsigned skipped;                      /* bit i: output i is unwanted: see skips_outputs */
 
     /* Set by forward with kn_call_save: what backward needs, inputs and outputs included. */
     bool needs_grad; /* this call will be recorded; otherwise save nothing */
@@ -102,7 +102,7 @@ struct kn_op {
     bool is_view;                              /* forward sets the outputs itself, sharing input 0's storage */
     bool strided_outputs;                      /* forward accepts outputs with any strides */
     bool in_place;                             /* output 0 is input 0, changed */
-    bool skips_outputs;                        /* outputs not wanted stay NULL; shape rules may add to call->skipped */
+    bool skips_outputs;                        /* unwanted outputs stay NULL; shape rules may add to call->skipped */
     bool nondeterministic;                     /* equal inputs may give different bits: see koine/flags.h */
     kn_status (*shape)(kn_call *call);         /* checks params, dtypes and shapes; fills spec */
     kn_status (*forward)(kn_call *call);       /* enqueues the work */
@@ -111,7 +111,7 @@ struct kn_op {
      * and kn_grad_saved_output. May be the same function as backward. NULL: create_graph through this op is an
      * error. */
     kn_status (*backward_recorded)(kn_grad_call *call);
-    /* Names of what forward saves, slot by slot: inputs, outputs, or names of their own. For the next two. */
+    /* Names of the saved tensors, slot by slot: inputs, outputs, or other names. For the next two. */
     const char *saved[KN_OP_MAX_SAVED];
     const kn_op *backward_operator; /* backward as a differentiable operator (ops/dispatch/backward.h), or NULL */
     const kn_op *backward_of;       /* this op is the backward pass of that one and has its parameters */
@@ -131,7 +131,7 @@ static inline size_t kn_op_record_size(const kn_op *op)
     return op->record_size ? op->record_size : op->params.size;
 }
 
-/* The parameters that callers give. */
+/* The parameters given by callers. */
 static inline const kn_op_params *kn_op_params_of(const kn_op *op)
 {
     return op->backward_of ? &op->backward_of->params : &op->params;
@@ -230,7 +230,7 @@ kn_status kn_call_save_for(kn_call *call, int index, kn_tensor *tensor);
 /* Is the gradient of input `index` needed? For forward, in calls with `needs_grad`. */
 bool kn_call_needs(const kn_call *call, int index);
 
-/* For backward: sets and returns grad_inputs[index], uninitialised: a new tensor, or the output given where the pass is
+/* For backward: sets and returns grad_inputs[index], uninitialised: a new tensor, or the given output if the pass is
  * called as an operator. NULL with an error. */
 kn_tensor *kn_grad_new(kn_grad_call *call, int index);
 

@@ -189,7 +189,7 @@ static kn_status note_slice(kn_node *node, const kn_tensor *target)
 }
 
 /* A tensor that is no longer a leaf accumulates no gradient. */
-static void leave_node(kn_node *node)
+static void detach_node(kn_node *node)
 {
     if (node && !node->op) {
         node->leaf = NULL;
@@ -200,7 +200,7 @@ static void leave_node(kn_node *node)
 
 /* Makes the outputs results of the node. An in-place op's tensor drops its former node, which the new node's edge keeps
  * alive. */
-static kn_status claim_outputs(kn_node *node, kn_tensor *const *outputs)
+static kn_status attach_outputs(kn_node *node, kn_tensor *const *outputs)
 {
     for (int i = 0; i < node->num_outputs; i++) {
         kn_tensor *output = outputs[i];
@@ -216,7 +216,7 @@ static kn_status claim_outputs(kn_node *node, kn_tensor *const *outputs)
         autograd->node = node;
         autograd->output = i;
         autograd->requires_grad = true;
-        leave_node(before);
+        detach_node(before);
     }
     return KN_OK;
 }
@@ -242,7 +242,7 @@ kn_status kn_tape_begin(kn_node **begun, const kn_record *record)
 kn_status kn_tape_end(kn_node *node, const kn_record *record)
 {
     kn_status status = keep_saved(node, record->saved, record->num_saved);
-    return status == KN_OK ? claim_outputs(node, record->outputs) : status;
+    return status == KN_OK ? attach_outputs(node, record->outputs) : status;
 }
 
 kn_status kn_tape_add(const kn_record *record)

@@ -1,9 +1,9 @@
 /* base/temporaries.c - temporary files next to their targets, and the removal of abandoned ones.
  *
  * The writing process holds a flock on its temporary, which the kernel releases when the process ends, however it ends.
- * So whoever gets the lock knows that nobody is writing the file any more, on this machine or, over NFS, on another.
- * Process IDs, which are reused and differ between containers, and file ages cannot tell that. On a file system without
- * locks, only temporaries untouched for a day are removed. */
+ * So getting the lock means that no process is writing the file, on this machine or, over NFS, on another. Process IDs,
+ * which are reused and differ between containers, and file ages cannot tell that. On a file system without locks, only
+ * temporaries untouched for a day are removed. */
 #include "base/temporaries.h"
 
 #include <errno.h>

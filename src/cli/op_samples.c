@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-/* Inputs by their shapes, one word each: "2,3" floating, "5:4" five indices below 4, "2,3:b" conditions, "-" left out,
- * "." a floating one without dimensions. Parameters as "name=value", lists as "dims=1,0". What is not here has inputs
- * of [2, 3] and the default parameters. */
+/* One word per input: "2,3" a floating tensor of that shape, "5:4" five indices below 4, "2,3:b" conditions, "-"
+ * omitted, "." a 0-dimensional floating tensor. Parameters as "name=value", lists as "dims=1,0". Operators not listed
+ * have inputs of [2, 3] and default parameters. */
 static const struct {
     const char *op, *inputs, *params;
 } samples[] = {
@@ -112,7 +112,7 @@ static int find(const char *op)
     return i;
 }
 
-/* Numbers with commas between them; returns how many, and where they end. */
+/* Parses comma-separated numbers; returns their count and, in `rest`, where they end. */
 static int read_list(int64_t *values, int most, const char *text, const char **rest)
 {
     char *end = (char *)(uintptr_t)text;
@@ -202,7 +202,7 @@ static void set(const kn_op_param *param, void *at, const char *text)
     }
 }
 
-/* Sets what `words` names. */
+/* Sets the parameters named in `words`. */
 static kn_status set_params(const kn_op *op, char *params, const char *words)
 {
     while (words && *words) {
@@ -213,7 +213,7 @@ static kn_status set_params(const kn_op *op, char *params, const char *words)
                 strncmp(kn_op_param_at(op, i)->name, words, length) == 0)
                 param = kn_op_param_at(op, i);
         if (!param)
-            return kn_fail(KN_ERR_INTERNAL, "the sample of %s sets what it has not: %s", kn_op_describe(op).name,
+            return kn_fail(KN_ERR_INTERNAL, "the sample of %s sets an unknown parameter: %s", kn_op_describe(op).name,
                            words);
         set(param, params + param->offset, words + length + 1);
         words = strchr(words, ' ');

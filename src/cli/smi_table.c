@@ -92,16 +92,16 @@ static void put_processes(kn_table *table, const kn_smi_row *row)
 static void append_processes(kn_text *out, const kn_smi_row *rows, int count, kn_page page)
 {
     kn_table table = {.columns = process_columns, .num_columns = PROCESS_COLUMNS};
-    bool told = false;
+    bool reported = false;
     for (int i = 0; i < count; i++) {
         put_processes(&table, &rows[i]);
-        told |= rows[i].usage.num_processes == 0;
+        reported |= rows[i].usage.num_processes == 0;
     }
     kn_text_append(out, "\n");
     if (table.num_cells > 0 || table.failed)
         kn_table_append(out, &table, page);
     else
-        kn_text_append(out, told ? "No processes.\n" : "Processes: not reported by any driver.\n");
+        kn_text_append(out, reported ? "No processes.\n" : "Processes: not reported by any driver.\n");
     kn_table_free(&table);
 }
 

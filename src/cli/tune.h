@@ -42,8 +42,8 @@ kn_status kn_tune_report(kn_tuner *tuner, const char *what, const kn_tuning_resu
 /* Saves a result at once, in the cache and in --out's file. */
 kn_status kn_tune_keep(kn_tuner *tuner, const kn_tuning_result *result);
 
-/* tune_load.c: the share of so many processors' time that this program gets now; 1 means all of it. Takes a tenth of a
- * second. */
+/* tune_load.c: the share of the time of `processors` processors that this program gets now; 1 means all of it. Takes a
+ * tenth of a second. */
 double kn_tune_processor_share(int processors);
 
 /* tune_kernels.c: the parameters of CLBlast's kernels, and block shapes. */

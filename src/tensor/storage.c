@@ -1,4 +1,4 @@
-/* tensor/storage.c - storages: making, sharing, resizing, and tensors on them. */
+/* tensor/storage.c - creating, sharing and resizing storages, and creating tensors on them. */
 #include <koine/storage.h>
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include "tensor/strides.h"
 #include "tensor/tensor.h"
 
-/* --- making and sharing ------------------------------------------------------------------------------------------- */
+/* --- creating and sharing ----------------------------------------------------------------------------------------- */
 
 kn_status kn_storage_make(kn_storage **result, kn_device *device, kn_device *pinned_for, size_t bytes)
 {
@@ -44,7 +44,7 @@ kn_storage *kn_storage_new(size_t bytes, kn_device *device)
     if (!device && !(device = kn_device_current()))
         return kn_error_make_sticky();
     if (bytes > INT64_MAX)
-        return kn_fail_null(KN_ERR_ARGUMENT, "kn_storage_new: %zu bytes are more than there can be", bytes);
+        return kn_fail_null(KN_ERR_ARGUMENT, "kn_storage_new: %zu bytes are more than the maximum, INT64_MAX", bytes);
     return kn_storage_make(&storage, device, NULL, bytes) == KN_OK ? storage : kn_error_make_sticky();
 }
 
@@ -88,7 +88,8 @@ unsigned kn_storage_version(const kn_storage *storage) { return storage ? atomic
 
 /* --- tensors on a storage ----------------------------------------------------------------------------------------- */
 
-/* Strides are limited even where there is nothing to step over, so that products with sizes and dtypes' sizes hold. */
+/* Strides are limited even along dimensions of size 0 or 1, so that products with sizes and dtype sizes do not
+ * overflow. */
 static kn_status check_numbers(int ndim, const int64_t *shape, const int64_t *strides, int64_t offset)
 {
     const int64_t most = INT64_MAX / 16;
@@ -112,10 +113,10 @@ kn_status kn_storage_check_layout(const kn_storage *storage, kn_dtype dtype, int
     if (offset <= room && extent >= 0 && extent <= room - offset)
         return KN_OK;
     if (extent < 0)
-        return kn_fail(KN_ERR_ARGUMENT, "the elements lie too far apart to count");
+        return kn_fail(KN_ERR_ARGUMENT, "the layout's extent overflows");
     return kn_fail(KN_ERR_ARGUMENT,
-                   "%" PRId64 " elements from offset %" PRId64
-                   " on reach beyond the storage, which has room for %" PRId64 " of %s (%zu bytes)",
+                   "%" PRId64 " elements from offset %" PRId64 " extend beyond the storage, which has room for %" PRId64
+                   " of %s (%zu bytes)",
                    extent, offset, room, kn_dtype_name(dtype), storage->bytes);
 }
 
@@ -138,17 +139,17 @@ kn_tensor *kn_tensor_from_storage(kn_storage *storage, kn_dtype dtype, int ndim,
 static kn_status check_resize(const kn_storage *storage, size_t bytes)
 {
     if (bytes > INT64_MAX)
-        return kn_fail(KN_ERR_ARGUMENT, "%zu bytes are more than there can be", bytes);
+        return kn_fail(KN_ERR_ARGUMENT, "%zu bytes are more than the maximum, INT64_MAX", bytes);
     if (storage->copies)
         return kn_fail(KN_ERR_STATE, "pinned memory cannot be resized: make a new storage and copy");
     if (storage->whole || atomic_load(&storage->is_divided))
-        return kn_fail(KN_ERR_STATE, "the library has divided this memory among tensors: make a new storage and copy");
+        return kn_fail(KN_ERR_STATE, "the library has split this memory among tensors: make a new storage and copy");
     if (bytes < storage->bytes && atomic_load(&storage->references) > 1)
-        return kn_fail(KN_ERR_STATE, "tensors may use the bytes that would go: release them first");
+        return kn_fail(KN_ERR_STATE, "tensors may use the bytes to be cut off: release them first");
     return KN_OK;
 }
 
-/* The first bytes of `from`, in stream order. */
+/* Copies as many bytes as fit, in stream order. */
 static kn_status copy_bytes(kn_storage *to, kn_storage *from)
 {
     const int64_t count = (int64_t)(to->bytes < from->bytes ? to->bytes : from->bytes);

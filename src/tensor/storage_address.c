@@ -1,7 +1,7 @@
-/* tensor/storage_address.c - addresses of storages, and storages by address.
+/* tensor/storage_address.c - addresses of storages and lookup of storages by address.
  *
- * Those whose address was asked for are kept in a tree by address: what nobody asks for costs nothing. The tree holds
- * no references. A storage leaves it before its memory is freed, so that no two in it overlap. */
+ * A storage enters a tree ordered by address when its address is first queried, so unqueried storages cost nothing. The
+ * tree holds no references. A storage is removed before its memory is freed, so entries never overlap. */
 #include <koine/storage.h>
 
 #include "base/error.h"
@@ -49,14 +49,14 @@ uint64_t kn_tensor_address(const kn_tensor *tensor)
 
 void kn_storage_forget_address(kn_storage *storage)
 {
-    if (storage->address == 0) /* nobody else can ask any more */
+    if (storage->address == 0) /* the last reference is gone: no concurrent query */
         return;
     kn_lock(&known.lock);
     kn_treap_remove(&known.root, &storage->place, comes_before);
     kn_unlock(&known.lock);
 }
 
-/* A reference to a storage that may be losing its last one: it then waits for the lock, to leave the tree. */
+/* Retains a storage unless its count is 0: its last release is then waiting for the lock to remove it from the tree. */
 static bool retain_living(kn_storage *storage)
 {
     int references = atomic_load(&storage->references);

@@ -156,7 +156,7 @@ static kn_status run_epochs(kn_trainer *trainer, kn_loader *train, kn_loader *va
 
 /* If interrupted before the first epoch finished, there is no best state: the current one is kept. If the loss is not
  * finite, neither are the weights: those from before the fit are restored. */
-static kn_status keep_what_is_best(kn_trainer *trainer, kn_status status)
+static kn_status restore_or_save(kn_trainer *trainer, kn_status status)
 {
     if (trainer->best_epoch > 0 || status == KN_ERR_NUMERIC)
         return kn_trainer_restore_best(trainer);
@@ -188,7 +188,7 @@ static kn_status finish(kn_trainer *trainer, kn_status status)
         remember(&first, kn_trainer_save_tables(trainer)); /* the steps since the last epoch */
     if (status == KN_OK || status == KN_ERR_INTERRUPTED || status == KN_ERR_NUMERIC)
         remember(&first, kn_trainer_save_plot(trainer));
-    remember(&first, keep_what_is_best(trainer, status));
+    remember(&first, restore_or_save(trainer, status));
     remember(&first, kn_trainer_call(trainer, KN_FIT_END, trainer->epoch, 0, NULL));
     if (first.status != KN_OK)
         return kn_fail(first.status, "%s", first.message);

@@ -45,8 +45,8 @@ static void vector_options(char options[96], const kn_limits *limits, bool f64)
         snprintf(options, 96, "-DT=%s%s -DV=%s", type, needed, type);
 }
 
-/* The best rate of several runs, each doing `work` as often as takes LONG_ENOUGH: a copy takes a large GPU 0.12 ms, and
- * the launch and the wait beside it 0.02. */
+/* The best rate of several runs, each repeating `work` for LONG_ENOUGH: on a large GPU a copy takes 0.12 ms, the launch
+ * and the wait 0.02 ms. */
 static kn_status best_rate(kn_stream *stream, const kn_launch_params *launch, double work, double *rate)
 {
     double best = 0;
@@ -109,7 +109,7 @@ static kn_status measure_copy(kn_stream *stream, const kn_limits *limits, const 
     return best_rate(stream, &launch, 2.0 * (double)bytes, rate);
 }
 
-/* Bytes that the pool may still take: the device's limit and the process' share of it count. */
+/* Bytes that the pool may still allocate within the device's limit and the process's fraction. */
 static kn_status room_for_copy(kn_device *device, uint64_t *room)
 {
     uint64_t total, reserved = kn_memory_reserved(device);
@@ -146,7 +146,7 @@ static kn_status measure_bytes(kn_device *device, double *rate)
     return status;
 }
 
-/* The peak, measured unless it is known. */
+/* The peak, measured if not known yet. */
 static kn_status find(kn_device *device, peak which, double *rate)
 {
     _Atomic double *kept = &peaks[kn_device_slot(device)][which];

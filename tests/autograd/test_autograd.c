@@ -1,5 +1,5 @@
-/* test_autograd.c - the record and the backward pass: accumulation, detaching, no-grad, keeping the record, in-place
- * changes, hooks. */
+/* test_autograd.c - the tape and the backward pass: accumulation, detach, no-grad, retain_graph, in-place changes,
+ * hooks. */
 #include "support/check.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ TENSOR_TEST(test_accumulation)
     CHECK_ERROR(KN_ERR_SHAPE, "[2]", "[3]");
 }
 
-/* The gradients of two leaves that one gradient tensor reaches do not share memory. */
+/* Two leaves that receive the same gradient tensor do not share its memory. */
 TENSOR_TEST(test_gradients_are_separate)
 {
     kn_tensor *x = leaf(1), *y = leaf(2);
@@ -54,14 +54,14 @@ TENSOR_TEST(test_gradients_are_separate)
     CHECK_OK(kn_backward(kn_sum(x)));
     CHECK_VALUES(kn_grad(x), 8, 8);
     CHECK_VALUES(kn_grad(y), 1, 1);
-    /* Nor with the gradient that the caller gave. */
+    /* Nor with the caller's gradient. */
     kn_tensor *given = kn_ones(KN_SHAPE(2)), *z = leaf(3);
     CHECK_OK(kn_backward_with(kn_add_scalar(z, 1), given, false));
     kn_zero_(kn_grad(z));
     CHECK_VALUES(given, 1, 1);
 }
 
-/* A diamond: each path adds its part, and a node runs once, when all that depends on it has. */
+/* A diamond: gradients of both paths are added, and each node runs once, after all that depend on it. */
 TENSOR_TEST(test_shared_values)
 {
     kn_tensor *x = leaf(2);
@@ -179,7 +179,7 @@ TENSOR_TEST(test_in_place_where_it_is_harmless)
     CHECK_VALUES(y, 20, 20);
     CHECK_OK(kn_backward(kn_sum(y)));
     CHECK_VALUES(kn_grad(x), 5, 5);
-    /* A plain tensor takes part from where it is changed by one that requires gradients. */
+    /* A plain tensor is recorded once it is changed by one that requires gradients. */
     kn_tensor *total = kn_zeros(KN_SHAPE(2));
     kn_add_(total, kn_mul_scalar(x, 2));
     assert_true(kn_requires_grad(total));
@@ -241,7 +241,7 @@ TENSOR_TEST(test_failing_hook)
     assert_null(kn_grad(x));
 }
 
-/* A leaf that dies before the backward pass is no trouble: its gradient goes nowhere. */
+/* A leaf may be freed before the backward pass: its gradient is dropped. */
 static void test_dead_leaf(void **state)
 {
     (void)state;

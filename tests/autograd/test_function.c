@@ -1,4 +1,4 @@
-/* test_function.c - recorded operations of the program's own (koine/function.h), and hooks with a destructor. */
+/* test_function.c - user-defined functions (koine/function.h), and hooks with a destructor. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -6,8 +6,7 @@
 
 static kn_status error_or_ok(const void *made) { return made ? KN_OK : kn_error_status(); }
 
-/* --- a fused x * sigmoid(x), of raw kernels ------------------------------------------------------------------------
- */
+/* --- a fused x * sigmoid(x), with raw kernels --------------------------------------------------------------------- */
 
 static const char swish_source[] = "#include \"common/koine.clh\"\n"
                                    "kernel void forward(KN_OUT(y), KN_IN(x), long n)\n"
@@ -97,8 +96,7 @@ TENSOR_TEST(a_function_of_raw_kernels)
     free_swish(&doubles);
 }
 
-/* --- any number of inputs, outputs and saved tensors ----------------------------------------------------------------
- */
+/* --- any number of inputs, outputs and saved tensors -------------------------------------------------------------- */
 
 enum { MANY = 21 };
 
@@ -131,7 +129,7 @@ static kn_status products_backward(kn_function_context *context, kn_tensor *cons
 
 static const kn_function products = {.name = "products", .forward = products_forward, .backward = products_backward};
 
-/* Weighs three outputs only: no gradient reaches the others. */
+/* Uses only three outputs: no gradient reaches the others. */
 static kn_tensor *apply_products(kn_tensor *const *inputs, void *user)
 {
     kn_tensor *outputs[MANY];
@@ -165,8 +163,7 @@ TENSOR_TEST(no_input_and_no_output)
     CHECK_OK(kn_function_apply_many(&products, KN_TENSORS(x), NULL, NULL, 0));
 }
 
-/* --- parameters -----------------------------------------------------------------------------------------------------
- */
+/* --- parameters --------------------------------------------------------------------------------------------------- */
 
 typedef struct scale_params {
     double factor;
@@ -252,15 +249,14 @@ TENSOR_TEST(parameters_by_pointer)
     assert_int_equal(destroyed, 1);
 }
 
-/* --- gradients that did not come, outputs without -------------------------------------------------------------------
- */
+/* --- missing gradients, outputs without gradient ------------------------------------------------------------------ */
 
 typedef struct split_log {
     bool materialize, mark;
     bool got[3];
 } split_log;
 
-/* The input, its double, and the whole numbers that it rounds to. */
+/* The input, twice the input, and the input rounded to integers. */
 static kn_status split_forward(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
 {
     const split_log *log = kn_function_params(context);
@@ -317,8 +313,7 @@ TENSOR_TEST(without_backward_nothing_requires_gradients)
     assert_false(kn_requires_grad(outputs[0]));
 }
 
-/* --- memory shared with inputs, changes in place -------------------------------------------------------------------
- */
+/* --- memory shared with inputs, changes in place ------------------------------------------------------------------ */
 
 /* A layer that reverses gradients: its outputs are its input, and a view of it. */
 static kn_status reverse_forward(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
@@ -386,8 +381,7 @@ TENSOR_TEST(what_was_saved_must_not_be_changed_and_goes_with_the_record)
     free_swish(&kernels);
 }
 
-/* --- errors ---------------------------------------------------------------------------------------------------------
- */
+/* --- errors ------------------------------------------------------------------------------------------------------- */
 
 typedef enum mistake { EXPRESSION, MESSAGE, SILENT, MISSING, SHAPE, DTYPE, NO_SAVED } mistake;
 
@@ -402,7 +396,7 @@ static kn_status make_mistake(kn_function_context *context, mistake kind, kn_ten
     switch (kind) {
     case EXPRESSION:
         *result = kn_matmul(x, kn_ones(KN_SHAPE(7, 7)));
-        return KN_OK; /* it did not look */
+        return KN_OK; /* it did not check */
     case MESSAGE:
         return kn_error_set(KN_ERR_NUMERIC, "not to my liking");
     case SILENT:
@@ -489,13 +483,12 @@ TENSOR_TEST(wrong_arguments)
     CHECK_ERROR(KN_ERR_ARGUMENT, "split: 1 inputs");
     assert_int_equal(kn_function_apply_many(&split, KN_TENSORS(x), NULL, &y, -1), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "split: 1 inputs and -1 outputs");
-    /* NULL in, NULL out: the first error is the one that is told */
+    /* NULL in, NULL out: the first error is reported */
     assert_null(kn_function_apply(&split, KN_TENSORS(kn_matmul(x, kn_ones(KN_SHAPE(5)))), NULL));
     CHECK_ERROR(KN_ERR_SHAPE, "matmul");
 }
 
-/* --- where what callbacks make belongs ------------------------------------------------------------------------------
- */
+/* --- ownership of tensors made by callbacks ----------------------------------------------------------------------- */
 
 typedef struct keeper {
     kn_tensor *forward, *backward;
@@ -524,7 +517,7 @@ TENSOR_TEST(what_callbacks_keep_lives_to_the_end_of_the_programs_scope)
     kn_tensor *x = kn_ones(KN_SHAPE(2), .requires_grad = true);
     CHECK_OK(kn_backward(kn_sum(kn_function_apply(&keeping, KN_TENSORS(x), &self))));
     for (int i = 0; i < 20; i++)
-        kn_full(KN_SHAPE(2), -9); /* would take its memory, were it free */
+        kn_full(KN_SHAPE(2), -9); /* would reuse its memory if it were free */
     CHECK_VALUES(self.forward, 2, 2);
     CHECK_VALUES(self.backward, 2, 2);
 }
@@ -542,8 +535,7 @@ static void without_a_scope_the_result_is_the_callers(void **state)
     kn_release(x);
 }
 
-/* --- on the host ----------------------------------------------------------------------------------------------------
- */
+/* --- on the host -------------------------------------------------------------------------------------------------- */
 
 static kn_status square_forward(kn_function_context *context, kn_tensor *const *inputs, kn_tensor **outputs)
 {
@@ -566,7 +558,7 @@ static kn_status square_backward(kn_function_context *context, kn_tensor *const 
     return KN_OK;
 }
 
-/* The bridge between a device and C code: the tensors that the function sees are on the host. */
+/* A bridge between a device and C code: the function's tensors are on the host. */
 TENSOR_TEST(a_function_in_c_on_the_host)
 {
     const kn_function square = {.name = "square", .forward = square_forward, .backward = square_backward};
@@ -576,8 +568,7 @@ TENSOR_TEST(a_function_in_c_on_the_host)
     CHECK_VALUES(kn_grad(x), 6, 6, 6);
 }
 
-/* --- hooks with a destructor ----------------------------------------------------------------------------------------
- */
+/* --- hooks with a destructor -------------------------------------------------------------------------------------- */
 
 static kn_tensor *add_hook(kn_tensor *gradient, void *user) { return kn_add_scalar(gradient, *(double *)user); }
 

@@ -1,15 +1,14 @@
-/* test_gradcheck.c - kn_gradcheck finds wrong gradients, and passes right ones; and the observer sees each operation.
- */
+/* test_gradcheck.c - kn_gradcheck rejects wrong gradients and accepts right ones; the observer sees each operation. */
 #include "support/check.h"
 
 #include <string.h>
 
 #include "autograd/op.h"
 
-/* --- an operation with a choice of mistakes ----------------------------------------------------------- */
+/* --- an operation with selectable errors ----------------------------------------------------------- */
 
 typedef struct cube_params {
-    double factor;    /* of the gradient: 1 is right */
+    double factor;    /* of the gradient: 1 is correct */
     bool wrong_shape; /* the gradient has the shape [1] */
     bool no_gradient; /* backward sets none */
 } cube_params;
@@ -19,7 +18,7 @@ static kn_status cube_shape(kn_call *call)
     return kn_call_output(call, call->inputs[0]->dtype, call->inputs[0]->ndim, call->inputs[0]->shape);
 }
 
-/* x^3, made with public operations. */
+/* x^3, composed of public operations. */
 static kn_status cube_forward(kn_call *call)
 {
     kn_status status = KN_ERR_MEMORY;
@@ -66,7 +65,7 @@ TENSOR_TEST(test_right_gradient)
     kn_tensor *x = input();
     cube_params right = {.factor = 1};
     CHECK_OK(kn_gradcheck(cube, &right, &x, 1, NULL));
-    CHECK_VALUES(x, 0.5, -1, 2); /* the input is as it was */
+    CHECK_VALUES(x, 0.5, -1, 2); /* the input is unchanged */
 }
 
 TENSOR_TEST(test_wrong_gradient)
@@ -84,7 +83,7 @@ TENSOR_TEST(test_wrong_gradient)
     CHECK_VALUES(x, 0.5, -1, 2);
 }
 
-/* An op that returns a gradient of another shape than its input is an error that names it, not a wild write. */
+/* A gradient with a shape other than its input's is an error that names the op, not an out-of-bounds write. */
 TENSOR_TEST(test_gradient_of_another_shape)
 {
     kn_tensor *x = input();
@@ -109,7 +108,7 @@ static kn_tensor *two_inputs(kn_tensor *const *inputs, void *user)
     return kn_mul(kn_exp(inputs[0]), kn_t(inputs[1]));
 }
 
-/* Inputs without requires_grad are left alone; views and broadcasts inside the function are fine. */
+/* Inputs without requires_grad are ignored; views and broadcasting inside the function work. */
 TENSOR_TEST(test_some_inputs)
 {
     const double values[] = {0.5, -1, 2, 1};
@@ -118,7 +117,7 @@ TENSOR_TEST(test_some_inputs)
     assert_null(kn_grad(inputs[1]));
 }
 
-/* The parameters of a call are copied onto the record: changing them later changes nothing. */
+/* The tape copies the parameters of a call: changing them later has no effect. */
 TENSOR_TEST(test_params_are_copied)
 {
     kn_tensor *x = input();

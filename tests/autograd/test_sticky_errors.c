@@ -1,5 +1,5 @@
-/* test_sticky_errors.c - the first error of a chain of expressions stays until it is read, and says which operation
- * failed and why. */
+/* test_sticky_errors.c - the first error of a chain of expressions is kept until it is read, and names the operation
+ * and the cause. */
 #include "support/check.h"
 
 #include <pthread.h>
@@ -11,12 +11,12 @@ TENSOR_TEST(test_first_error_stays)
     kn_tensor *end = kn_relu(kn_add(kn_matmul(a, b), kn_ones(KN_SHAPE(7)))); /* matmul fails first */
     assert_null(end);
     assert_int_equal(kn_error_status(), KN_ERR_SHAPE);
-    assert_int_equal(kn_error_status(), KN_ERR_SHAPE); /* asking is not reading */
-    /* Later mistakes do not hide it. */
+    assert_int_equal(kn_error_status(), KN_ERR_SHAPE); /* kn_error_status does not clear it */
+    /* Later errors do not replace it. */
     assert_null(kn_add(a, kn_ones(KN_SHAPE(9))));
     assert_null(kn_sum(NULL));
     CHECK_ERROR(KN_ERR_SHAPE, "matmul", "[2, 3]", "[4, 5]");
-    /* Read: the next error takes its place. */
+    /* Once it was read, the next error replaces it. */
     assert_null(kn_add(a, kn_ones(KN_SHAPE(9))));
     CHECK_ERROR(KN_ERR_SHAPE, "add", "[2, 3]", "[9]");
     kn_error_clear();
@@ -33,7 +33,7 @@ TENSOR_TEST(test_working_calls_do_not_clear)
     CHECK_ERROR(KN_ERR_SHAPE, "add");
 }
 
-/* A failed expression given to backward is reported as what it was. */
+/* Backward of a failed expression reports the original error. */
 TENSOR_TEST(test_backward_of_a_failed_expression)
 {
     kn_tensor *w = kn_ones(KN_SHAPE(3, 2), .requires_grad = true);

@@ -1,4 +1,4 @@
-/* test_view_history.c - changes in place and the views around them. All gradients are those that PyTorch gives. */
+/* test_view_history.c - in-place changes and views. All gradients equal PyTorch's. */
 #include "support/check.h"
 
 #include <string.h>
@@ -73,7 +73,7 @@ TENSOR_TEST(test_a_contiguous_tensor_is_its_own_copy)
     CHECK_VALUES(kn_grad(x), 6, 12, 18, 24);
 }
 
-/* The view was used before the change too: each use has the history of its time. */
+/* The view was also used before the change: each use has the history of that time. */
 TENSOR_TEST(test_uses_before_and_after_a_change)
 {
     kn_tensor *x = square(), *y = kn_mul_scalar(x, 2), *u = kn_t(y);
@@ -83,7 +83,7 @@ TENSOR_TEST(test_uses_before_and_after_a_change)
     CHECK_VALUES(kn_grad(x), 16, 48, 32, 64);
 }
 
-/* --- changes through views ---------------------------------------------------------------------------------------- */
+/* --- in-place changes of views ------------------------------------------------------------------------------------ */
 
 TENSOR_TEST(test_a_change_of_a_view_is_one_of_its_base)
 {
@@ -125,7 +125,7 @@ TENSOR_TEST(test_views_of_views)
     CHECK_VALUES(kn_grad(x), 0, 0, 20, 56);
 }
 
-/* y *= y' reads a copy of the other view, whose history is that of y before. */
+/* y *= y' reads a copy of the other view, with the history of y before the change. */
 TENSOR_TEST(test_another_view_as_operand)
 {
     kn_tensor *x = square(), *y = kn_mul_scalar(x, 2), *u = kn_t(y);
@@ -135,7 +135,7 @@ TENSOR_TEST(test_another_view_as_operand)
     CHECK_VALUES(kn_grad(x), 8, 60, 40, 128);
 }
 
-/* The base need not be contiguous: here it is a transposed matrix, outside the record. */
+/* The base need not be contiguous: here it is a transposed matrix, not recorded. */
 TENSOR_TEST(test_a_base_with_strides)
 {
     const float six[] = {1, 2, 3, 4, 5, 6};
@@ -157,7 +157,7 @@ TENSOR_TEST(test_every_element_through_many_views)
     assert_true(sum > 1.0967 && sum < 1.0968);
 }
 
-/* --- what is kept ------------------------------------------------------------------------------------------------- */
+/* --- saved tensors ------------------------------------------------------------------------------------------------ */
 
 TENSOR_TEST(test_changes_of_needed_values_are_still_found)
 {
@@ -167,7 +167,7 @@ TENSOR_TEST(test_changes_of_needed_values_are_still_found)
     CHECK_ERROR(KN_ERR_STATE, "exp", "changed in place");
 }
 
-/* A factor is kept for the gradient of the other one only. */
+/* A factor is saved only for the gradient of the other. */
 TENSOR_TEST(test_what_no_gradient_needs_may_change)
 {
     kn_tensor *x = square(), *c = of(one_to_four, KN_SHAPE(2, 2)), *v = pair(1, 1, false);
@@ -224,17 +224,17 @@ TENSOR_TEST(test_views_without_gradients)
     CHECK_ERROR(KN_ERR_STATE, "KN_NO_GRAD");
     CHECK_VALUES(plain, 2, 2);
     CHECK_TENSOR(kn_mul_scalar_(y, 2));
-    assert_null(kn_exp(v)); /* neither the old history nor none would be right */
+    assert_null(kn_exp(v)); /* neither the old history nor none would be correct */
     CHECK_ERROR(KN_ERR_STATE, "exp", "KN_NO_GRAD");
     CHECK_VALUES(v, 4, 12, 8, 16);
-    /* An op that is refused for its operand changes nothing. */
+    /* An op that is rejected because of its operand changes nothing. */
     kn_tensor *z = kn_mul_scalar(x, 1);
     assert_null(kn_add_(z, v));
     CHECK_ERROR(KN_ERR_STATE, "add_", "KN_NO_GRAD");
     CHECK_VALUES(z, 1, 2, 3, 4);
 }
 
-/* A reshape that copies makes nobody's view. */
+/* A reshape that copies is not a view. */
 TENSOR_TEST(test_a_copy_is_no_view)
 {
     kn_tensor *plain = of(one_to_four, KN_SHAPE(2, 2)), *copy = NULL, *x = kn_ones(KN_SHAPE(4), .requires_grad = true);
@@ -259,7 +259,7 @@ TENSOR_TEST(test_several_views_at_once)
     CHECK_ERROR(KN_ERR_STATE, "several views");
 }
 
-/* A view that is a leaf of its own becomes a result when its base does. */
+/* A view that is a leaf becomes a result when its base does. */
 TENSOR_TEST(test_a_leaf_that_becomes_a_result)
 {
     kn_tensor *base = kn_ones(KN_SHAPE(2)), *v = kn_reshape(base, KN_SHAPE(2, 1));
@@ -302,7 +302,7 @@ TENSOR_TEST(test_shared_places_are_not_changed)
     CHECK_VALUES(kn_grad(x), 0, 0);
 }
 
-/* What is not recorded does not change values of the record, through a view neither. */
+/* Unrecorded changes of recorded values are errors, also through a view. */
 TENSOR_TEST(test_changes_that_are_not_recorded)
 {
     kn_tensor *x = square(), *y = kn_mul_scalar(x, 1), *v = kn_t(y);

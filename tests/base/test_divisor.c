@@ -1,5 +1,5 @@
-/* test_divisor.c - division by multiplication is division: every small divisor, those next to powers of 2, the largest,
- * each at the numbers next to its multiples. */
+/* test_divisor.c - division by multiplication: every small divisor, those next to powers of 2, the largest, each at the
+ * numbers next to its multiples. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static void test_divisors(void **state)
         check_divisor(d);
 }
 
-/* What stands for nothing to divide. */
+/* The divisor that means no division. */
 static void test_none(void **state)
 {
     (void)state;

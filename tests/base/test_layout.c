@@ -1,4 +1,4 @@
-/* test_layout.c - tables that fit a page, wrapped lines, and what a page is. */
+/* test_layout.c - tables that fit a page, wrapped lines, and page widths. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,19 +45,19 @@ static void a_table_gives_up_first_what_matters_least(void **state)
            "gpu:0   A GPU of a long name    87 %\n"
            "cpu:0   \xC3\xA4 [2J                      -  40 %\n",
            (kn_page){0}, 0);
-    expect("DEVICE  NAME                  LOAD   FAN\n" /* the room kept for larger numbers */
+    expect("DEVICE  NAME                  LOAD   FAN\n" /* drops the space reserved for larger numbers */
            "gpu:0   A GPU of a long name  87 %\n"
            "cpu:0   \xC3\xA4 [2J                    -  40 %\n",
            (kn_page){.width = 41}, 0);
-    expect("DEVICE  NAME          LOAD   FAN\n" /* characters of the name */
+    expect("DEVICE  NAME          LOAD   FAN\n" /* shortens the name */
            "gpu:0   A GPU of ...  87 %\n"
            "cpu:0   \xC3\xA4 [2J            -  40 %\n",
            (kn_page){.width = 32}, 0);
-    expect("DEVICE  NAME        LOAD\n" /* a column */
+    expect("DEVICE  NAME        LOAD\n" /* drops a column */
            "gpu:0   A GPU o...  87 %\n"
            "cpu:0   \xC3\xA4 [2J          -\n",
            (kn_page){.width = 24}, 1);
-    expect("DEVICE  NAME\n" /* and what stays, stays */
+    expect("DEVICE  NAME\n" /* the rest is never dropped */
            "gpu:0   A GPU...\n"
            "cpu:0   \xC3\xA4 [2J\n",
            (kn_page){.width = 5}, 2);
@@ -97,7 +97,7 @@ static void lines_are_wrapped_between_words(void **state)
     kn_free(text);
 }
 
-/* A pipe has no width but what the environment says, and no colours. */
+/* A pipe has no width unless the environment sets one, and no colours. */
 static void what_is_no_terminal_has_no_limit(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_messages.c - what is not printable is quoted in every message, however it comes about. */
+/* test_messages.c - unprintable characters are escaped in every message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static void what_commands_a_terminal_is_quoted(void **state)
     assert_shown("\\x1b", false, "\\x1b");
 }
 
-/* Quoting makes texts longer: nothing is written beyond the end, and no quote or character is cut in two. */
+/* Escaping makes texts longer: nothing is written past the end, and no escape or character is cut. */
 static void what_does_not_fit_is_cut_off(void **state)
 {
     (void)state;
@@ -59,7 +59,7 @@ static void what_does_not_fit_is_cut_off(void **state)
     memcpy(end + 4, "\xe2\x82\xac", 4); /* whole */
     kn_make_printable(end, sizeof end, false);
     assert_string_equal(end, "abcd\xe2\x82\xac");
-    memcpy(end, "abcde\xe2\x82", 8); /* cut by who formatted it */
+    memcpy(end, "abcde\xe2\x82", 8); /* truncated when it was formatted */
     kn_make_printable(end, sizeof end, false);
     assert_string_equal(end, "abcde");
 }
@@ -82,7 +82,7 @@ static void errors_are_quoted(void **state)
     kn_fail_null(KN_ERR_STATE, "%s", bad);
     assert_string_equal(kn_error_message(), "x\\x1b[2J\\n");
     kn_error_clear();
-    /* As long as it gets, and all of it quoted. */
+    /* The maximum length, all of it escaped. */
     char longest[3000];
     memset(longest, '\033', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';

@@ -1,5 +1,5 @@
-/* test_plots.c - pictures by gnuplot, the real one and pretended ones: paths are no commands, pictures are whole or not
- * there, and a gnuplot that hangs is not waited for. */
+/* test_plots.c - plots by gnuplot, real and fake: paths are not commands, plots are complete or absent, and a hanging
+ * gnuplot is killed. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -47,7 +47,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* From now on this shell script is gnuplot; NULL: the real one. */
+/* Replaces gnuplot by this shell script; NULL: the real one. */
 static void be_gnuplot(const char *script)
 {
     char path[9000];
@@ -92,11 +92,11 @@ static void assert_failed(kn_status status, const char *piece)
         fail_msg("expected \"%s\" in: %s", piece, kn_error_message());
     kn_error_clear();
     char *listing = kn_path_join(folder, ".koine-tmp-*");
-    command("! ls %s >/dev/null 2>&1", listing); /* no temporary is left */
+    command("! ls %s >/dev/null 2>&1", listing); /* no temporary file is left */
     kn_free(listing);
 }
 
-/* Whatever would be a command if gnuplot read it. */
+/* Paths that would be commands if gnuplot read them. */
 static const char *const strange_names[] = {
     "line\n!touch injected\n.svg", "quote'; system('touch injected'); '.svg",
     "`touch injected`.svg",        "\"double\"\\\".svg",
@@ -120,7 +120,7 @@ static void paths_are_no_commands(void **state)
     command("rm -f -- *.svg *.png && test -z \"$(ls)\"");
 }
 
-/* Not a byte of a path is in what gnuplot is given: script, arguments, or environment of its own. */
+/* No part of a path is in gnuplot's script, arguments or environment. */
 static void gnuplot_never_sees_the_path(void **state)
 {
     (void)state;
@@ -149,7 +149,7 @@ static void failures_leave_the_old_picture(void **state)
     assert_failed(status, "gnuplot is not installed; install the package gnuplot-nox");
 }
 
-/* A link that somebody else may have put there is not replaced, nor what it leads to. */
+/* A link that another user may have created is not replaced, nor is its target. */
 static void links_are_followed_or_refused(void **state)
 {
     (void)state;
@@ -161,7 +161,7 @@ static void links_are_followed_or_refused(void **state)
     command("cd '%s' && test -L dangling.svg && test ! -e nowhere.svg", folder);
 }
 
-/* With all that it has started, and though it does not care for signals. */
+/* Including its child processes, even if it ignores signals. */
 static void a_gnuplot_that_hangs_is_killed(void **state)
 {
     (void)state;
@@ -182,7 +182,7 @@ static void a_gnuplot_that_hangs_is_killed(void **state)
     int shell = 0, sleeper = 0;
     assert_int_equal(sscanf(text, "%d %d", &shell, &sleeper), 2);
     assert_true(kill(shell, 0) != 0 && errno == ESRCH);
-    for (int i = 0; i < 100 && kill(sleeper, 0) == 0; i++) { /* until init has buried it, where it does */
+    for (int i = 0; i < 100 && kill(sleeper, 0) == 0; i++) { /* until init has reaped it, if it does */
         char stat_path[64], line[256] = "";
         snprintf(stat_path, sizeof stat_path, "/proc/%d/stat", sleeper);
         FILE *stat_file = fopen(stat_path, "r");

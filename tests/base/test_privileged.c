@@ -1,5 +1,5 @@
-/* test_privileged.c - a program with more rights than its user is not led by the user's environment to files and
- * libraries of the user's choice. Runs a copy of itself that is set-user-ID; as root only, who can make one. */
+/* test_privileged.c - a program with more privileges than its user ignores environment variables that name files and
+ * libraries. Runs a set-user-ID copy of itself, so only as root. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +22,11 @@ static const char *const names[] = {
     "INTEL_LIBITTNOTIFY64",
 };
 
-/* In the privileged copy. */
+/* Runs in the privileged copy. */
 static int look(void)
 {
     if (!getauxval(AT_SECURE))
-        return SKIPPED; /* the file system takes no notice of such rights */
+        return SKIPPED; /* the file system ignores set-user-ID */
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (!getenv(names[i]) || kn_trusted_environment(names[i])) {
             fprintf(stderr, "%s is believed\n", names[i]);

@@ -1,4 +1,4 @@
-"""A peer without torch, for the tests of bench/compare.py: it says what it is told by --mode and by the names of the benchmarks."""
+"""A peer without torch for tests of bench/compare.py: its answers depend on --mode and the names of the benchmarks."""
 import json
 import os
 import sys

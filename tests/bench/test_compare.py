@@ -1,4 +1,4 @@
-"""bench/compare.py against a peer that is no torch: test_compare.py SOURCE_DIR KOINE_BENCH."""
+"""bench/compare.py against a fake peer: test_compare.py SOURCE_DIR KOINE_BENCH."""
 import json
 import os
 import subprocess

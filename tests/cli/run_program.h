@@ -22,14 +22,14 @@ typedef struct run_result {
 run_result run_shell(const char *format, ...) KN_PRINTF(1, 2);
 void run_free(run_result *result);
 
-/* A folder of the test's own, made anew for each name, under the build tree. The string lives until the next call. */
+/* Creates a fresh folder of this name under the build tree. The string is valid until the next call. */
 const char *fresh_folder(const char *name);
 
-/* Writes a file, with the folders above it. */
+/* Writes a file, creating the folders above it. */
 void put_file(const char *folder, const char *path, const char *text);
 
-/* The first device, as programs are told it: "cpu:0" or "gpu:0"; and whether PoCL makes two devices of one CPU here:
- * what is tested with these is skipped elsewhere. */
+/* The first device's string, "cpu:0" or "gpu:0"; and whether PoCL makes two devices of one CPU here: otherwise tests
+ * that need them are skipped. */
 const char *first_device_name(void);
 bool pocl_makes_two(const char *program);
 
@@ -46,7 +46,7 @@ bool pocl_makes_two(const char *program);
 /* Characters of the longest line, without colours. */
 int longest_line(const char *text);
 
-/* Is script(1) there, which gives a program a terminal? */
+/* Is script(1) available, which gives a program a terminal? */
 bool has_script(void);
 
 #define assert_status(result, expected)                                                                                \

@@ -84,7 +84,7 @@ static void the_table_names_each_device(void **state)
     run_free(&r);
 }
 
-/* Where the width is known everything keeps to it; --wide has the rest, and so has whoever reads from a pipe. */
+/* Output fits a known width; --wide and pipes get all columns. */
 static void output_fits_the_width(void **state)
 {
     (void)state;
@@ -240,7 +240,7 @@ static void without_a_platform_the_remedy_is_told(void **state)
     run_free(&r);
 }
 
-/* Escape sequences in arguments, variables and the names of files are shown, not obeyed. */
+/* Escape sequences in arguments, variables and file names are escaped, not sent to the terminal. */
 static void nothing_commands_the_terminal(void **state)
 {
     (void)state;
@@ -268,7 +268,7 @@ static void nothing_commands_the_terminal(void **state)
     }
 }
 
-/* KOINE_FAIL_IO, as it is documented. */
+/* KOINE_FAIL_IO, as documented. */
 static void calls_to_the_file_system_fail_on_request(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_smi.c - `koine smi`: usage, the table, the JSON, repetition, Ctrl-C; on this machine's devices and on pretended
- * GPUs with a pretended NVML. */
+/* test_smi.c - `koine smi`: usage, the table, the JSON, repetition, Ctrl-C; on this machine's devices and on simulated
+ * GPUs with a fake NVML. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,7 +144,7 @@ static void readings_are_repeated(void **state)
     run_free(&r);
 }
 
-/* script(1) gives the program a terminal: there a reading is drawn over the one before. */
+/* With script(1) the program has a terminal, where each reading overwrites the previous one. */
 static void a_terminal_is_drawn_over(void **state)
 {
     (void)state;
@@ -166,7 +166,8 @@ static void control_c_ends_it_well(void **state)
         assert_int_equal(count_of(r.output, "koine " KN_VERSION), 1);
         run_free(&r);
     }
-    run_result r = run_shell("'%s' smi --watch 0.1 >/dev/full", KOINE_PROGRAM); /* nobody reads: it does not go on */
+    /* stops if the output cannot be written */
+    run_result r = run_shell("'%s' smi --watch 0.1 >/dev/full", KOINE_PROGRAM);
     assert_status(r, 1);
     assert_contains(r.errors, "cannot write");
     run_free(&r);

@@ -1,5 +1,5 @@
-/* tests/cli/test_tune.c - `koine tune`: stopped by its budget or by the user it goes on where it stopped; its file can
- * be shared; files that are damaged or of others are told about and left alone. */
+/* tests/cli/test_tune.c - `koine tune`: stopped by its budget or the user, it continues where it stopped; its file can
+ * be shared; damaged or foreign files are reported and left unchanged. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "run_program.h"
 
-static char cache[512]; /* of the tests that go on from one to the next */
+static char cache[512]; /* shared by the tests that continue each other */
 
 static run_result tune(const char *arguments)
 {
@@ -35,7 +35,7 @@ static void wrong_usage(void **state)
     run_free(&r);
 }
 
-/* In slices, until there is something to go on from. */
+/* In slices, until there is something to continue from. */
 static void it_goes_on_where_it_stopped(void **state)
 {
     (void)state;
@@ -62,7 +62,8 @@ static void it_goes_on_where_it_stopped(void **state)
     run_free(&r);
 }
 
-/* By a signal to all its processes, as a terminal sends it: the driver's compiler may be one. What is done is kept. */
+/* By a signal to its process group, as from a terminal, which may include the driver's compiler. Finished results are
+ * kept. */
 static void it_may_be_interrupted(void **state)
 {
     (void)state;
@@ -117,7 +118,7 @@ static void results_can_be_shared(void **state)
     run_free(&r);
 }
 
-/* One sentence each, and the usual choices. */
+/* A message each, and the default choices. */
 static void damaged_files_are_left_alone(void **state)
 {
     (void)state;
@@ -172,7 +173,7 @@ static void a_folder_that_cannot_be_written(void **state)
     run_free(&r);
 }
 
-/* Loops that take the processors: four for each. */
+/* Busy loops, four per processor. */
 static run_result tune_beside_others(const char *arguments)
 {
     return run_shell(

@@ -1,5 +1,5 @@
-/* test_visible.c - KOINE_VISIBLE_DEVICES, with two PoCL devices: which there are, in which order, and what is said when
- * an entry matches nothing or nothing is left. */
+/* test_visible.c - KOINE_VISIBLE_DEVICES, with two PoCL devices: which are visible, in which order, and the messages
+ * when an entry matches nothing or nothing is left. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void entries_choose_and_order(void **state)
     expect_devices("", "pocl:1,pocl:0", "0:1 0:0");
     expect_devices("", "pocl", "0:0 0:1"); /* all of them */
     expect_devices("", "cpu", "0:0 0:1");
-    expect_devices("", "1,cpu", "0:1 0:0"); /* that one first, then the others */
+    expect_devices("", "1,cpu", "0:1 0:0"); /* that one first, then the rest */
     expect_devices("", "PTHREAD", "0:0 0:1");
     expect_devices("", "1,1,1", "0:1");
     expect_devices("KOINE_DEVICE=cpu", "1", "0:1");
@@ -59,7 +59,7 @@ static void an_entry_that_matches_nothing_ends_the_list(void **state)
         assert_contains(r.errors, value);
         run_free(&r);
     }
-    run_result r = run_shell("KOINE_VISIBLE_DEVICES=0,-1 '%s' devices", KOINE_PROGRAM); /* meant so: no warning */
+    run_result r = run_shell("KOINE_VISIBLE_DEVICES=0,-1 '%s' devices", KOINE_PROGRAM); /* intended: no warning */
     assert_status(r, 0);
     assert_string_equal(r.errors, "");
     run_free(&r);

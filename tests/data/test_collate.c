@@ -1,5 +1,5 @@
-/* test_collate - the collate function: what it gets, what becomes of what it returns, its errors; batches whose copies
- * are late, epochs left and loaders freed with copies under way. */
+/* test_collate - the collate function: its inputs, results and errors; late copies; epochs abandoned and loaders freed
+ * with copies in flight. */
 #include <koine/koine.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 
 typedef struct helper {
     int calls;
-    int64_t bad; /* of the calls, from 0, this one fails; -1: none */
+    int64_t bad; /* this call, from 0, fails; -1: none */
     bool silent; /* without a message */
     bool forget; /* sets the target NULL instead */
     bool busy;   /* gives the stream work before the copy */
@@ -76,7 +76,7 @@ static void test_gets_pinned_batches(void **state)
     }
 }
 
-/* More than moving: labels become targets of another dtype and shape, inputs are scaled on the device. */
+/* Not only copies: targets get another dtype and shape, inputs are scaled on the device. */
 static kn_status scale(const kn_batch *batch, void *user)
 {
     (void)user;
@@ -121,7 +121,7 @@ static kn_status leave_alone(const kn_batch *batch, void *user)
     return KN_OK;
 }
 
-/* Host tensors given on as they are, and kept: the loader does not fill them again. */
+/* Host tensors that are passed through and kept: the loader does not reuse them. */
 static void test_host_batches_are_the_callers(void **state)
 {
     (void)state;
@@ -176,7 +176,7 @@ static void assert_one_spoiled(helper h, int workers, const char *message, kn_st
         kn_release(input);
         kn_release(target);
     }
-    /* Made ahead it is tried again when asked for, and succeeds. */
+    /* A failed prefetch is retried on request, and succeeds. */
     assert_true(failed == 1 || (workers > 0 && failed == 0));
     kn_loader_free(loader);
     kn_dataset_free(dataset);
@@ -198,7 +198,7 @@ static void test_errors_name_the_batch(void **state)
     kn_error_clear();
 }
 
-/* The caller's device and stream are its own again after an error, too. */
+/* The caller's device and stream are restored after an error too. */
 static void test_the_callers_stream_stays(void **state)
 {
     (void)state;
@@ -224,7 +224,7 @@ static void test_the_callers_stream_stays(void **state)
 
 /* --- copies that are late --------------------------------------------------------------------- */
 
-/* The copies of several batches wait behind other work while their memory is wanted for later batches. */
+/* The copies of several batches wait behind other work while later batches need their memory. */
 static void test_late_copies(void **state)
 {
     (void)state;
@@ -237,7 +237,7 @@ static void test_late_copies(void **state)
         kn_tensor *inputs[20], *targets[20];
         assert_new(loader = kn_loader_new(dataset, .batch_size = SIZE, .num_workers = workers, .device = devices[1],
                                           .collate = help, .collate_user = &h));
-        for (int epoch = 0; epoch < 2; epoch++) { /* the first is left half way */
+        for (int epoch = 0; epoch < 2; epoch++) { /* the first is abandoned */
             assert_ok(kn_loader_start(loader, epoch));
             for (int i = 0; i < (epoch ? 20 : 7); i++)
                 assert_ok(next_pair(loader, &inputs[i], &targets[i]));
@@ -259,7 +259,7 @@ static void test_late_copies(void **state)
     }
 }
 
-/* Freed with copies under way that nobody will look at; what comes after gets no memory that is still written. */
+/* Freed with unread copies in flight; later allocations get no memory that is still being written. */
 static void test_freed_with_copies_under_way(void **state)
 {
     (void)state;
@@ -283,7 +283,7 @@ static void test_freed_with_copies_under_way(void **state)
     assert_ok(kn_synchronize(devices[1]));
 }
 
-/* Freeing is no wait of the user's: it is not refused, and leaves no error behind. */
+/* Freeing does not count as an explicit wait: it is not rejected, and leaves no error. */
 static void test_freed_where_waits_are_forbidden(void **state)
 {
     (void)state;

@@ -92,7 +92,7 @@ static void test_tensor_dataset_errors(void **state)
     kn_release(two);
 }
 
-/* --- datasets of one's own -------------------------------------------------------------------- */
+/* --- user-defined datasets -------------------------------------------------------------------- */
 
 static int destroyed;
 static int64_t own_length(void *self) { return *(int64_t *)self; }
@@ -177,7 +177,7 @@ static void test_mnist_dataset(void **state)
     assert_ok(kn_dataset_get(dataset, 1, (void *[]){image, &label}));
     assert_true(image[0] == 128.0f / 255 && label == 1);
     kn_dataset_free(dataset);
-    /* The test files are missing: says which, and where to get them. */
+    /* The test files are missing: the error names them and where to get them. */
     assert_fails(
         kn_status_of(dataset = kn_mnist_dataset(directory, false)), KN_ERR_IO,
         "t10k-images-idx3-ubyte', with or without .gz: install Debian's package dataset-fashion-mnist (apt-get "
@@ -206,9 +206,9 @@ static void test_mnist_bad_files(void **state)
                  "t10k-labels-idx1-ubyte', at byte 0");
 }
 
-/* --- the real thing --------------------------------------------------------------------------- */
+/* --- the real data --------------------------------------------------------------------------- */
 
-/* The SHA-256 of the file that the loaded tensor came from, unpacked: header and elements put together again. */
+/* The SHA-256 of the uncompressed file, rebuilt from header and elements of the loaded tensor. */
 static void sha256_of(char digest[65], kn_tensor *tensor)
 {
     byte_block file = {0};
@@ -315,7 +315,7 @@ static void test_transform_dataset(void **state)
     float input = 0, target = 0;
     assert_ok(kn_dataset_get(twice, 3, (void *[]){&input, &target}));
     assert_true(input == 5 && target == 3);
-    assert_true(inner != outer); /* each has randomness of its own */
+    assert_true(inner != outer); /* each has its own random numbers */
     uint64_t before = outer;
     assert_ok(kn_dataset_get(twice, 3, (void *[]){&input, &target}));
     assert_true(outer == before);
@@ -327,7 +327,7 @@ static void test_transform_dataset(void **state)
     assert_int_equal(destroyed, 1);
     base = kn_dataset_new(&functions, &length, (kn_field[]){plain, plain}, 2);
     assert_fails(kn_status_of(once = kn_transform_dataset(base, NULL, NULL)), KN_ERR_ARGUMENT, "transform");
-    assert_int_equal(destroyed, 2); /* taken over on failure too */
+    assert_int_equal(destroyed, 2); /* ownership passes on failure too */
     assert_fails(kn_status_of(once = kn_transform_dataset(NULL, add_one, NULL)), KN_ERR_ARGUMENT, "base");
 }
 
@@ -356,7 +356,7 @@ static void test_order_is_a_permutation(void **state)
         assert_int_equal(again[i], i);
 }
 
-/* Written down, so that a seed means the same order in every later version. */
+/* Hard-coded, so that a seed gives the same order in every version. */
 static void test_order_is_fixed(void **state)
 {
     (void)state;

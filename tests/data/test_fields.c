@@ -1,5 +1,5 @@
-/* test_fields - samples of one field and of several: their names and numbers, batches of them from worker threads, on
- * devices and through collate functions; the loop over batches, however it is left. */
+/* test_fields - samples of one or more fields: names and indices, batches from worker threads, on devices and through
+ * collate functions; all ways to leave the loop over batches. */
 #include "support/check.h"
 
 #include <stdatomic.h>
@@ -49,7 +49,7 @@ static kn_dataset *sentences_dataset(sentences *data)
                                     {.name = "length", .dtype = KN_U8}, {.name = "target", .dtype = KN_F64}));
 }
 
-/* What the batch holds, if it begins with sample `first` and is not shuffled. */
+/* Checks an unshuffled batch that begins with sample `first`. */
 static void check_batch(const kn_batch *batch, int64_t first, const kn_device *device)
 {
     int32_t tokens[BATCH][3];
@@ -155,7 +155,7 @@ TENSOR_TEST(a_field_that_is_not_there)
     KN_FOR_BATCHES (batch, loader, 0) {
         assert_null(kn_batch_field(batch, "label"));
         CHECK_ERROR(KN_ERR_ARGUMENT, "no field \"label\"", "it has \"tokens\", \"mask\", \"length\", \"target\"");
-        assert_null(kn_forward(NULL, kn_batch_field(batch, "Target"))); /* the first error of a chain is the one told */
+        assert_null(kn_forward(NULL, kn_batch_field(batch, "Target"))); /* the first error of a chain is reported */
         CHECK_ERROR(KN_ERR_ARGUMENT, "no field \"Target\"");
         break;
     }
@@ -274,7 +274,7 @@ TENSOR_TEST(fields_that_are_transformed_together)
     kn_dataset_free(dataset);
 }
 
-/* Masked tokens in place of the tokens; the rest goes along. */
+/* Replaces the tokens by masked ones; keeps the rest. */
 static kn_status mask_tokens(const kn_batch *batch, void *user)
 {
     kn_status status = kn_collate_to_device(batch, user);
@@ -325,12 +325,12 @@ static kn_tensor *return_from(kn_loader *loader, int round)
     KN_FOR_BATCHES (batch, loader, 0) {
         if (round-- == 0)
             return kn_retain(kn_add_scalar(batch->target, 1));
-        kn_add_scalar(batch->target, 2); /* given up with the round */
+        kn_add_scalar(batch->target, 2); /* released with the iteration */
     }
     return NULL;
 }
 
-/* No scope is open around these: what a round did not give up would be left, and the test's end would see it. */
+/* No enclosing scope: tensors not released by an iteration would be detected at the end of the test. */
 static void left_by_break_continue_return_and_goto(void **state)
 {
     (void)state;
@@ -382,7 +382,7 @@ TENSOR_TEST(each_round_is_a_scope)
         assert_true(was_scope_left(depth + 1));
     assert_true(was_scope_left(depth));
     KN_FOR_BATCHES (batch, l.loader, 0) {
-        kn_scope_begin(); /* one that is left open goes too */
+        kn_scope_begin(); /* a scope left open is closed too */
         if (batch->size > 0)
             break;
     }
@@ -402,7 +402,7 @@ TENSOR_TEST(an_error_ends_the_loop_and_comes_out)
             rounds++;
         assert_int_equal(rounds, 2);
         assert_int_equal(kn_loader_status(l.loader), KN_ERR_IO);
-        assert_null(kn_reshape(kn_ones(KN_SHAPE(1)), KN_SHAPE(2))); /* it sticks */
+        assert_null(kn_reshape(kn_ones(KN_SHAPE(1)), KN_SHAPE(2))); /* a sticky error */
         CHECK_ERROR(KN_ERR_IO, "sample 20: sentence 20 is gone");
         l.data.bad = -1;
         KN_FOR_BATCHES (batch, l.loader, 0)
@@ -435,7 +435,7 @@ TENSOR_TEST(loops_inside_loops)
     }
     assert_int_equal(rounds, 49);
     CHECK_OK(kn_loader_status(a.loader));
-    /* One loader is in one place at a time. */
+    /* A loader runs one epoch at a time. */
     rounds = 0;
     KN_FOR_BATCHES (outer, a.loader, 0)
         KN_FOR_BATCHES (inner, a.loader, 5)
@@ -447,7 +447,7 @@ TENSOR_TEST(loops_inside_loops)
     loop_free(&b);
 }
 
-/* Every allocation of a loop in turn: an error that is told, and nothing left. */
+/* Each allocation of a loop fails in turn: an error is reported, and nothing leaks. */
 static void memory_that_runs_out(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* test_loader - batches: the right samples in the right order whatever the workers, on the host and on a device. */
+/* test_loader - batches: the right samples in the right order for any number of workers, on the host and on a
+ * device. */
 #include <koine/data.h>
 #include <koine/device.h>
 #include <koine/memory.h>
@@ -52,8 +53,8 @@ static void test_defaults(void **state)
     kn_dataset_free(dataset);
 }
 
-/* Without a scope the batch belongs to the caller; batches kept stay what they are while the loader goes on, and beyond
- * it. */
+/* Without a scope the caller owns the batch; retained batches are not changed by later ones, nor by freeing the
+ * loader. */
 static void test_batches_outlive_the_loader(void **state)
 {
     (void)state;
@@ -78,8 +79,8 @@ static void test_batches_outlive_the_loader(void **state)
     }
 }
 
-/* Batches freed at once, their memory reused for later ones, while a stream of the caller's reads them: what it reads
- * is never overwritten too early. */
+/* Batches freed immediately, so that later ones reuse their memory, while another stream of the caller reads them:
+ * nothing is overwritten too early. */
 static void test_other_stream(void **state)
 {
     (void)state;
@@ -173,7 +174,7 @@ static void first_values(float *values, int num_workers, uint64_t seed, int64_t 
     kn_dataset_free(dataset);
 }
 
-/* Augmentation depends on seed, epoch and sample, not on who does it. */
+/* Augmentation depends on seed, epoch and sample, not on the worker. */
 static void test_random_transforms(void **state)
 {
     (void)state;

@@ -1,5 +1,4 @@
-/* test_loader_errors - the loader with bad parameters, datasets that fail, too little memory, and epochs that are left
- * half way. */
+/* test_loader_errors - the loader with bad parameters, failing datasets, too little memory, and abandoned epochs. */
 #include <koine/data.h>
 #include <koine/device.h>
 #include <stdlib.h>
@@ -44,7 +43,7 @@ static void test_bad_parameters(void **state)
     kn_loader_free(NULL);
 }
 
-/* The batch with the bad sample is lost with its error; those before and after come. */
+/* Only the batch with the bad sample fails; those before and after arrive. */
 static void test_errors_spoil_one_batch(void **state)
 {
     (void)state;
@@ -102,7 +101,7 @@ static void test_out_of_memory(void **state)
     kn_dataset_free(dataset);
 }
 
-/* --- leaving early ---------------------------------------------------------------------------- */
+/* --- abandoned epochs ---------------------------------------------------------------------------- */
 
 static double seconds(void)
 {
@@ -135,7 +134,7 @@ static void test_start_again_half_way(void **state)
     }
 }
 
-/* A batch here takes ten seconds: neither starting again nor freeing may wait for it. */
+/* A batch takes ten seconds here: neither restarting nor freeing may wait for it. */
 static void test_leaving_does_not_wait(void **state)
 {
     (void)state;
@@ -155,7 +154,7 @@ static void test_leaving_does_not_wait(void **state)
     assert_true(seconds() - start < 5);
 }
 
-/* Workers do not run ahead further than the slots allow. */
+/* Workers prefetch no more than the slots allow. */
 static void test_prefetch_is_bounded(void **state)
 {
     (void)state;

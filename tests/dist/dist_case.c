@@ -1,4 +1,4 @@
-/* dist_case.c - networks and batches for the tests of data parallelism, and two runs compared. */
+/* dist_case.c - networks and batches for the tests of data parallelism, and comparison of two runs. */
 #include "dist_case.h"
 
 #include <math.h>

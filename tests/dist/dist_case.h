@@ -1,4 +1,4 @@
-/* dist_case.h - networks and batches for the tests of data parallelism, and two runs compared. */
+/* dist_case.h - networks and batches for the tests of data parallelism, and comparison of two runs. */
 #ifndef DIST_CASE_H
 #define DIST_CASE_H
 
@@ -6,13 +6,13 @@
 
 #define MAX_DEVICES 3
 
-/* The first `count` devices; skips the test where there are fewer. The first is made the current one. */
+/* The first `count` devices; skips the test if there are fewer. Makes the first one current. */
 kn_device *const *case_devices(int count);
 
 /* The convolutional network of the seeds without its dropout, in `dtype`, from a fixed seed, on the current device. */
 kn_module *case_network(kn_dtype dtype);
 
-/* The same images and classes for the same number. */
+/* Equal numbers give equal images and classes. */
 void case_batch(kn_tensor **images, kn_tensor **classes, int64_t size, kn_dtype dtype, int number);
 
 /* One training step with cross entropy; returns the loss. */

@@ -1,5 +1,4 @@
-/* test_collective_errors.c - what the collectives refuse, in one sentence each, and that they go on working after it.
- */
+/* test_collective_errors.c - errors of the collectives, which keep working afterwards. */
 #include "support/check.h"
 
 static kn_device *first, *second, *host;
@@ -13,7 +12,7 @@ static void find_devices(void)
     host = kn_device_host();
 }
 
-/* After each misuse: the same functions, used rightly. */
+/* After each misuse: the same functions used correctly. */
 static void still_works(void)
 {
     kn_device *both[] = {first, second};
@@ -58,7 +57,7 @@ TENSOR_TEST(broadcasts)
     assert_int_equal(kn_comm_broadcast(NULL, both, 2, out), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "broadcast", "NULL");
     assert_int_equal(kn_comm_broadcast(kn_relu(NULL), both, 2, out), KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, "relu"); /* the first error of the chain is the one that is told */
+    CHECK_ERROR(KN_ERR_ARGUMENT, "relu"); /* the first error of the chain is reported */
     still_works();
 }
 
@@ -127,7 +126,7 @@ TENSOR_TEST(all_reduces)
 
 static kn_tensor *shift(kn_module *module, kn_tensor *x) { return kn_add(x, kn_module_get(module, "by")); }
 
-/* A leaf that moves between forward and backward: its gradient belongs to what it was. */
+/* A leaf that is moved between forward and backward is an error: its gradient belongs to the old device. */
 TENSOR_TEST(a_leaf_that_moved_on_is_told)
 {
     find_devices();

@@ -1,5 +1,5 @@
-/* test_collectives.c - broadcast, sums, scatter, gather and all_reduce over three devices made out of one CPU: values,
- * where they are, whose memory they are, their gradients, and the order of sums. */
+/* test_collectives.c - broadcast, sums, scatter, gather and all_reduce over three devices made from one CPU: values,
+ * devices, sharing of memory, gradients, and the order of sums. */
 #include "support/check.h"
 
 #include <math.h>
@@ -71,7 +71,7 @@ TENSOR_TEST(broadcast_coalesced_brings_every_tensor_through)
     assert_ptr_equal(out[7], tensors[7]);
 }
 
-/* Packed into one buffer, they are still tensors of their own: one is changed, and backward may use its neighbour. */
+/* Tensors packed into one buffer stay independent: changing one does not affect backward through its neighbour. */
 TENSOR_TEST(copies_in_one_buffer_are_changed_one_by_one)
 {
     kn_device **all = devices();
@@ -87,7 +87,7 @@ TENSOR_TEST(copies_in_one_buffer_are_changed_one_by_one)
     CHECK_VALUES(pair[0], 2, 2, 2);
 }
 
-/* Every copy of every tensor enters with a weight of its own; the gradient is their sum. */
+/* Every copy of every tensor has its own weight in the loss; the gradient is the sum of the weights. */
 TENSOR_TEST(gradients_of_a_broadcast_are_summed)
 {
     kn_device **all = devices();
@@ -98,7 +98,7 @@ TENSOR_TEST(gradients_of_a_broadcast_are_summed)
         CHECK_OK(kn_comm_broadcast_coalesced(leaves, 3, all, DEVICES, buffer_size, out));
         for (int i = 0; i < 3 * DEVICES; i++) {
             if (i == 8)
-                continue; /* the last copy of the last is not used */
+                continue; /* the last copy of the last tensor is unused */
             kn_tensor *term = kn_to(kn_sum(kn_mul_scalar(out[i], pow(10, i / 3))), all[2]);
             loss = loss ? kn_add(loss, term) : term;
         }
@@ -112,7 +112,7 @@ TENSOR_TEST(gradients_of_a_broadcast_are_summed)
 
 /* --- sums --------------------------------------------------------------------------------------------------------- */
 
-/* In float32, (1e8 + 1) - 1e8 is 0 and (1e8 - 1e8) + 1 is 1: the order is seen in the result. */
+/* In float32, (1e8 + 1) - 1e8 is 0 and (1e8 - 1e8) + 1 is 1: the result shows the order. */
 TENSOR_TEST(sums_are_taken_in_the_order_of_the_list)
 {
     kn_device **all = devices();
@@ -128,7 +128,7 @@ TENSOR_TEST(sums_are_taken_in_the_order_of_the_list)
             CHECK_VALUES(sum, 0, 0, 0, 0, 0);
             assert_ptr_equal(kn_device_of(sum), all[destination]);
             CHECK_VALUES(kn_comm_reduce_add(other, 3, all[destination]), 1, 1, 1, 1, 1);
-            CHECK_VALUES(list[0], 1e8, 1e8, 1e8, 1e8, 1e8); /* as it was */
+            CHECK_VALUES(list[0], 1e8, 1e8, 1e8, 1e8, 1e8); /* unchanged */
         }
 }
 
@@ -203,7 +203,7 @@ static void check_chunks(int64_t size, int count, const int64_t *given, const in
 }
 #define CHUNKS(...) ((const int64_t[]){__VA_ARGS__}), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
-/* The sizes that torch.chunk gives, and those asked for. */
+/* The sizes of torch.chunk, and explicit ones. */
 TENSOR_TEST(scatter_cuts_as_torch_chunk_does_and_gather_undoes_it)
 {
     check_chunks(128, 3, NULL, CHUNKS(43, 43, 42));
@@ -271,7 +271,7 @@ TENSOR_TEST(gradients_agree_with_finite_differences)
     CHECK_OK(kn_gradcheck(through_all_devices, NULL, inputs, 2, NULL));
 }
 
-/* One chunk leads nowhere: its part of the gradient is zero. */
+/* One chunk is unused: its part of the gradient is zero. */
 TENSOR_TEST(a_chunk_that_is_not_used_has_no_gradient)
 {
     kn_device **all = devices();
@@ -279,7 +279,7 @@ TENSOR_TEST(a_chunk_that_is_not_used_has_no_gradient)
     CHECK_OK(kn_comm_scatter(x, all, DEVICES, NULL, 0, chunks));
     CHECK_OK(kn_backward(kn_sum(kn_add(chunks[0], kn_to(chunks[2], all[0])))));
     CHECK_VALUES(kn_grad(x), 1, 1, 0, 0, 1, 1);
-    assert_null(kn_fill_(chunks[0], 1)); /* part of the record, as any view */
+    assert_null(kn_fill_(chunks[0], 1)); /* recorded, like any view */
     CHECK_ERROR(KN_ERR_STATE, "in place");
 }
 
@@ -288,7 +288,7 @@ TENSOR_TEST(a_chunk_that_is_not_used_has_no_gradient)
 TENSOR_TEST(all_reduce_gives_everyone_the_same)
 {
     static const kn_dtype dtypes[] = {KN_F32, KN_F64, KN_F16, KN_BF16, KN_I64, KN_I32, KN_I8, KN_U8};
-    static const double expected[] = {10, 10.0 / 3, 5, 2}; /* of 3, 5 and 2, by kn_reduce_op */
+    static const double expected[] = {10, 10.0 / 3, 5, 2}; /* for 3, 5 and 2, indexed by kn_reduce_op */
     kn_device **all = devices();
     for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++)
         for (int op = KN_REDUCE_SUM; op <= KN_REDUCE_MIN; op++) {
@@ -342,7 +342,8 @@ TENSOR_TEST(all_reduce_of_nan_bools_parameters_and_one)
 
 /* --- transfers ---------------------------------------------------------------------------------------------------- */
 
-/* Many transfers under way at once, in both directions, each used by the next: values arrive whole and in order. */
+/* Many transfers in flight in both directions, each depending on the previous one: values arrive intact and in
+ * order. */
 TENSOR_TEST(transfers_keep_their_order)
 {
     kn_device **all = devices();

@@ -1,5 +1,5 @@
-/* test_data_parallel.c - a network on two and three devices made out of one CPU learns what it learns on one: losses,
- * gradients, parameters after steps of Adam; names, files, modes, moves, uneven and small batches, unwrapping. */
+/* test_data_parallel.c - a network on two and three devices made from one CPU trains as on one: losses, gradients,
+ * parameters after steps of Adam; names, files, modes, moves, uneven and small batches, unwrapping. */
 #include "dist_case.h"
 
 #include <math.h>
@@ -10,9 +10,9 @@
 #include "support/as_gpu.h"
 #include "support/values.h"
 
-/* --- as on one device --------------------------------------------------------------------------------------------- */
+/* --- equal to one device ------------------------------------------------------------------------------------------ */
 
-/* Steps on one device and on `count`. What differs is the order of sums over the batch: rounding, nothing else. */
+/* Trains on one device and on `count`. Only the order of sums over the batch differs, hence rounding. */
 static void train_both(int count, int64_t size, kn_dtype dtype, double tolerance)
 {
     kn_device *const *devices = case_devices(count);
@@ -41,14 +41,13 @@ TENSOR_TEST(two_devices_learn_what_one_learns_in_float64) { train_both(2, 16, KN
 TENSOR_TEST(three_devices_and_uneven_parts_in_float64) { train_both(3, 13, KN_F64, 1e-12); }
 
 /* float32: 1e-5 of the loss, 1e-3 of the largest gradient and parameter: Adam's first steps divide small gradients by
- * themselves, which enlarges the last bit. */
+ * themselves, which amplifies rounding. */
 TENSOR_TEST(two_devices_learn_what_one_learns_in_float32) { train_both(2, 32, KN_F32, 1e-5); }
 TENSOR_TEST(fewer_samples_than_devices) { train_both(3, 2, KN_F64, 1e-12); }
 TENSOR_TEST(one_sample) { train_both(3, 1, KN_F64, 1e-12); }
 TENSOR_TEST(one_device_passes_through) { train_both(1, 8, KN_F64, 1e-15); }
 
-/* As in PyTorch each device normalises its own part, and the first one's statistics go into the module's buffers, which
- * are the originals. */
+/* As in PyTorch, each device normalises its own part, and the first device's statistics update the module's buffers. */
 TENSOR_TEST(batch_norm_keeps_the_first_devices_statistics)
 {
     kn_device *const *devices = case_devices(3);
@@ -61,7 +60,7 @@ TENSOR_TEST(batch_norm_keeps_the_first_devices_statistics)
         kn_tensor *y = kn_forward(wrapped, x);
         double *values = read_doubles(y);
         assert_non_null(values);
-        for (int i = 0; i < 12; i++) /* two samples a device: -1 and 1, or 0 where they are equal */
+        for (int i = 0; i < 12; i++) /* two samples per device: -1 and 1, or 0 if they are equal */
             assert_true(fabs(fabs(values[i]) - (i == 8 || i == 10 ? 0 : 1)) < 1e-4);
         free(values);
         CHECK_VALUES(count, step);
@@ -129,7 +128,7 @@ TENSOR_TEST(evaluation_output_device_and_host_input)
     kn_module_free(wrapped);
 }
 
-/* The input's own gradient comes back through scatter. */
+/* The input's gradient is passed back through scatter. */
 TENSOR_TEST(the_input_gets_its_gradient)
 {
     kn_device *const *devices = case_devices(2);
@@ -149,7 +148,7 @@ TENSOR_TEST(the_input_gets_its_gradient)
 static kn_tensor *add_one(kn_module *module, kn_tensor *x)
 {
     (void)module;
-    return kn_add(x, kn_ones(KN_SHAPE(1))); /* made on the current device: the replica's */
+    return kn_add(x, kn_ones(KN_SHAPE(1))); /* created on the current device: the replica's */
 }
 
 TENSOR_TEST(other_dimensions_and_the_current_device)
@@ -164,7 +163,7 @@ TENSOR_TEST(other_dimensions_and_the_current_device)
     kn_module_free(net);
 }
 
-/* Each device draws its own mask from its own generator. */
+/* Each device draws a mask from its own generator. */
 TENSOR_TEST(dropout_draws_on_each_device)
 {
     kn_device *const *devices = case_devices(2);
@@ -223,7 +222,7 @@ TENSOR_TEST(names_and_files_are_those_of_pytorch)
     kn_module_free(fresh);
 }
 
-/* Made elsewhere, wrapped, moved, trained, unwrapped, trained on: with one optimizer, as if never wrapped. */
+/* Created elsewhere, wrapped, moved, trained, unwrapped, trained again with the same optimizer: as if never wrapped. */
 TENSOR_TEST(moves_and_unwrapping_keep_the_optimizer)
 {
     kn_device *const *devices = case_devices(3);
@@ -251,7 +250,7 @@ TENSOR_TEST(moves_and_unwrapping_keep_the_optimizer)
     kn_module_free(plain);
 }
 
-/* --- what is refused ---------------------------------------------------------------------------------------------- */
+/* --- errors ---------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(misuse_is_one_sentence)
 {
@@ -299,7 +298,7 @@ TENSOR_TEST(the_default_devices)
     kn_module_free(net);
 }
 
-/* A backward pass that fails half way, on the second device, leaves nothing behind. */
+/* A backward pass that fails on the second device leaks nothing. */
 static kn_tensor *refuse(kn_tensor *gradient, void *user)
 {
     (void)gradient;
@@ -320,7 +319,7 @@ TENSOR_TEST(a_failed_backward_leaks_nothing)
     kn_module_free(net);
 }
 
-/* Two passes add up in one gradient, and a hook sees the sum over the devices, once a pass. */
+/* Two passes accumulate in one gradient, and a hook sees the sum over the devices once per pass. */
 static kn_tensor *count_calls(kn_tensor *gradient, void *user)
 {
     ++*(int *)user;
@@ -364,7 +363,7 @@ TENSOR_TEST(a_parameter_changed_before_backward_is_told)
     kn_module_free(net);
 }
 
-/* The record holds all that it needs. */
+/* The tape keeps everything that backward needs alive. */
 TENSOR_TEST(backward_after_the_module_is_gone)
 {
     kn_device *const *devices = case_devices(2);

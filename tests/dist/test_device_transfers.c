@@ -1,5 +1,5 @@
-/* test_device_transfers.c - values between devices: the host does not wait, order is kept by many threads and streams
- * too, a fault of one device is told where its values are read, and a graph refuses what it cannot hold. */
+/* test_device_transfers.c - transfers between devices: the host does not wait, order is kept with many threads and
+ * streams, a fault on one device is reported where its values are read, and graphs reject what they cannot capture. */
 #include "dist_case.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include "rt/rt.h"
 #include "support/values.h"
 
-/* A whole step of data parallelism, and the collectives: no wait from the second time on. */
+/* A whole data-parallel step, and the collectives, do not wait from the second time on. */
 TENSOR_TEST(a_step_does_not_make_the_host_wait)
 {
     kn_device *const *devices = case_devices(3);
@@ -39,25 +39,25 @@ TENSOR_TEST(a_step_does_not_make_the_host_wait)
     kn_module_free(net);
 }
 
-/* An index out of range on the second device is found there; who reads the result on the first is told. */
+/* An index out of range is detected on the second device and reported when the result is read on the first. */
 TENSOR_TEST(a_fault_is_told_where_its_values_are_read)
 {
     kn_device *const *devices = case_devices(3);
     kn_tensor *table = kn_ones(KN_SHAPE(3, 2), .device = devices[1]);
     kn_tensor *index = kn_full(KN_SHAPE(1), 7, .dtype = KN_I64, .device = devices[1]);
     kn_tensor *row = kn_index_select(table, 0, index);
-    kn_tensor *sum = kn_sum(kn_to(kn_to(row, devices[2]), devices[0])); /* by way of a third */
+    kn_tensor *sum = kn_sum(kn_to(kn_to(row, devices[2]), devices[0])); /* through a third */
     double value;
     assert_int_equal(kn_item(sum, &value), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "index 7 is out of range for size 3", kn_device_string(devices[1]));
-    CHECK_OK(kn_item(sum, &value)); /* told once */
+    CHECK_OK(kn_item(sum, &value)); /* reported once */
     for (int i = 0; i < 3; i++)
         CHECK_OK(kn_synchronize(devices[i]));
     CHECK_OK(kn_item(kn_sum(kn_to(table, devices[0])), &value));
     assert_true(value == 6);
 }
 
-/* A check made for values that came over does not take the next fault for none: that is still to come. */
+/* Checking values that were copied over does not clear later faults. */
 TENSOR_TEST(a_later_fault_is_told_too)
 {
     kn_device *const *devices = case_devices(2);
@@ -94,7 +94,7 @@ TENSOR_TEST(a_graph_refuses_another_device)
     CHECK_VALUES(kn_to(x, devices[1]), 1, 1, 1, 1);
 }
 
-/* Each thread sends a value around all devices, on a stream of its own on one of them. */
+/* Each thread sends a value through all devices, with its own stream on one of them. */
 static void *around(void *user)
 {
     int number = *(int *)user, wrong = 0;
@@ -131,7 +131,7 @@ TENSOR_TEST(threads_and_streams_at_once)
     }
 }
 
-/* More than what is kept of the memory in between: some of it is given back and made anew. */
+/* More than the cached staging memory: some is freed and allocated again. */
 TENSOR_TEST(large_values_of_many_sizes)
 {
     kn_device *const *devices = case_devices(2);
@@ -172,8 +172,7 @@ static int64_t allocated(kn_device *const *devices)
     return sum;
 }
 
-/* Whichever call fails, on whichever device: the step is an error, nothing hangs or leaks, and the next step is right.
- */
+/* If any call on any device fails, the step is an error, nothing hangs or leaks, and the next step is correct. */
 TENSOR_TEST(a_step_that_fails_breaks_nothing)
 {
     static const kn_cl_call kinds[] = {KN_CL_READ, KN_CL_WRITE, KN_CL_LAUNCH, KN_CL_COPY};

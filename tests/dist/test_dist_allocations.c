@@ -1,5 +1,5 @@
-/* test_dist_allocations.c - each host allocation in turn fails in a step of data parallelism and in the collectives: an
- * error that says so, nothing left behind, and the next step works. */
+/* test_dist_allocations.c - each host allocation in turn fails in a data-parallel step and in the collectives: an error
+ * that says so, no leaks, and the next step works. */
 #include "dist_case.h"
 
 #include "support/faults.h"
@@ -52,7 +52,7 @@ TENSOR_TEST(the_collectives)
     fail_each(collectives, devices);
 }
 
-/* Failing while a wrapper is made frees the module that was given. */
+/* If creating a wrapper fails, the given module is freed. */
 static kn_status make(void *user)
 {
     kn_device *const *devices = user;

@@ -1,5 +1,5 @@
-/* test_parallel_many.c - a module of several inputs and outputs on two and three devices: the values and gradients of
- * one, uneven parts, inputs left out, inputs that cannot be cut alike. */
+/* test_parallel_many.c - a module with several inputs and outputs on two and three devices: values and gradients as on
+ * one, uneven parts, omitted inputs, inputs of different sizes. */
 #include "dist_case.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* test_parallel_trainer.c - the trainer with a module on two devices: it learns, saves the state of the module within,
- * and goes on from it with the very bits of an unbroken run, dropout on every device included. */
+/* test_parallel_trainer.c - the trainer with a module on two devices: it trains, saves the wrapped module's state, and
+ * resumes bit for bit like an uninterrupted run, including dropout on every device. */
 #include <stdio.h>
 
 #include "dist_case.h"
@@ -59,7 +59,7 @@ TENSOR_TEST(a_resumed_run_gives_the_bits_of_an_unbroken_one)
     assert_true(case_same_weights(a.net, b.net));
     case_free(&b);
 
-    /* What several devices began, one goes on with. */
+    /* One device continues a run of several. */
     b = case_make(5, 0.05);
     CHECK_OK(fit_into(&b, broken, 5, true));
     assert_int_equal(kn_history_epochs(kn_trainer_history(b.trainer)), 5);
@@ -67,7 +67,7 @@ TENSOR_TEST(a_resumed_run_gives_the_bits_of_an_unbroken_one)
     case_free(&b);
 }
 
-/* Batches are scattered, gradients summed, figures of steps logged: nothing waits but an epoch's end, once. */
+/* Batches are scattered, gradients summed, steps logged: the only wait is at the end of an epoch. */
 TENSOR_TEST(a_step_on_two_devices_waits_for_nothing)
 {
     for (int workers = 0; workers <= 2; workers += 2) {

@@ -1,13 +1,13 @@
-/* test_replicas.c - what a replica is: modules that keep pointers in self, tied weights, buffers, frozen parameters,
- * nested modules, and replicas by hand. */
+/* test_replicas.c - replicas: modules with pointers in self, tied weights, buffers, frozen parameters, nested modules,
+ * and manual replication. */
 #include "dist_case.h"
 
 #include <string.h>
 
-/* --- a module of one's own ---------------------------------------------------------------------------------------- */
+/* --- a user-defined module ---------------------------------------------------------------------------------------- */
 
 typedef struct scaled {
-    double before; /* of odd size and place on purpose */
+    double before; /* unusual size and position on purpose */
     char tag[3];
     kn_tensor *weight, *seen; /* a parameter and a buffer */
     kn_module *inner;
@@ -73,7 +73,7 @@ TENSOR_TEST(pointers_in_self_lead_to_the_replica)
     CHECK_OK(kn_backward(kn_sum(kn_mul(one, one))));
     assert_true(case_gradients_differ(plain, net) < 1e-6);
 
-    /* The first device's module is the original: what it did stays, what the replicas did is gone. */
+    /* The first device uses the original module: its changes stay, those of the replicas are lost. */
     scaled *self = kn_module_self(kn_data_parallel_inner(net));
     CHECK_VALUES(self->seen, 3);
     assert_int_equal(self->calls, 1);

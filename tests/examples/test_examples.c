@@ -1,4 +1,4 @@
-/* test_examples.c - every example: its help, what it makes of wrong usage, and a brief run. */
+/* test_examples.c - every example: its help, wrong usage, and a short run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +109,7 @@ static void a_full_standard_output_is_an_error(void **state)
 
 /* --- brief runs ------------------------------------------------------------------------------------------------ */
 
-/* Exit status 0 says that the replayed steps gave the same weights as the eager ones. */
+/* Exit status 0 means that replayed and eager steps gave the same weights. */
 static void replayed_steps_are_the_eager_ones(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void replayed_steps_are_the_eager_ones(void **state)
     run_free(&r);
 }
 
-/* The table of steps is there, and the picture where gnuplot is. */
+/* The table of steps is written, and the plot if gnuplot is installed. */
 static void gradient_norms_are_written(void **state)
 {
     (void)state;
@@ -172,7 +172,7 @@ static void linear_regression_recovers_the_line(void **state)
     run_free(&r);
 }
 
-/* The same from another language: with parameters from kn_X_params_init(), which must be the defaults. */
+/* The same from another language, with defaults from kn_X_params_init(). */
 static void expect_linear_regression(const char *command)
 {
     run_result r = run_shell("%s %s", command, kn_device_string(kn_device_at(0)));
@@ -210,7 +210,7 @@ static void linear_regression_in_python_recovers_the_line(void **state)
 #endif
 }
 
-/* The picture comes from the history; `koine memory` draws the same from the snapshot. */
+/* The plot is made from the history; `koine memory` draws the same from the snapshot. */
 static void the_memory_timeline_is_drawn(void **state)
 {
     (void)state;

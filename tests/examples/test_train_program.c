@@ -1,5 +1,5 @@
-/* test_train_program.c - train_fashion_mnist on two devices made out of one CPU: what it prints and writes, the same
- * history twice and on both, resuming, signals, both devices at once, a terminal. */
+/* test_train_program.c - train_fashion_mnist on two devices made from one CPU: its output, reproducibility on both,
+ * resuming, signals, both devices together, a terminal. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static void results_go_to_stdout_and_progress_to_stderr(void **state)
     assert_contains(r.output, "best epoch ");
     assert_contains(r.errors, "epoch 1/2  train_loss ");
     assert_contains(r.errors, "samples/s");
-    assert_lacks(r.errors, "\r"); /* no bar where there is no terminal */
+    assert_lacks(r.errors, "\r"); /* no bar without a terminal */
     run_free(&r);
     r = run_shell("cd '%s' && head -n 1 history.csv && ls", out);
     assert_contains(r.output, "epoch,train_loss,train_acc,val_loss,val_acc,lr\n");
@@ -75,7 +75,7 @@ static void quiet_is_quiet(void **state)
     run_free(&r);
 }
 
-/* Another device of the kind of the first, which gives the same bits; the first where there is none. */
+/* Another device of the same kind, which gives the same bits; the first if there is none. */
 static const char *its_twin(void)
 {
     kn_device *first = kn_device_at(0), *second = kn_device_count() > 1 ? kn_device_at(1) : NULL;
@@ -103,7 +103,7 @@ static void the_same_seed_gives_the_same_history_on_both_devices(void **state)
     free(different);
 }
 
-/* Broken off after one epoch, taken up again on the other device. */
+/* Interrupted after one epoch, resumed on the other device. */
 static void a_resumed_run_gives_the_same_history(void **state)
 {
     (void)state;
@@ -121,7 +121,7 @@ static void a_resumed_run_gives_the_same_history(void **state)
     free(broken);
 }
 
-/* A request to end in the second epoch: the first one's state is kept, and goes on to the bits of an unbroken run. */
+/* SIGTERM in the second epoch: the first epoch's state is kept, and resuming gives the bits of an uninterrupted run. */
 static void sigterm_ends_a_run_that_can_be_resumed(void **state)
 {
     (void)state;
@@ -134,9 +134,9 @@ static void sigterm_ends_a_run_that_can_be_resumed(void **state)
                   out, out);
     assert_status(r, 128 + 15);
     assert_contains(r.errors, "interrupted by SIGTERM");
-    assert_contains(r.errors, "--resume goes on");
+    assert_contains(r.errors, "--resume continues");
     run_free(&r);
-    /* However many epochs were done, the first three of them are those of the whole run. */
+    /* However many epochs were finished, the first three equal those of the whole run. */
     r = run_shell(EXAMPLES "/train_fashion_mnist " BRIEF " --epochs 3 --resume --out '%s'", out);
     assert_status(r, 0);
     run_free(&r);
@@ -174,7 +174,7 @@ static void one_run_at_a_time_writes_into_a_folder(void **state)
     run_free(&r);
 }
 
-/* Both devices at once: the state that is written is the network's own, so that one device goes on with it. */
+/* Both devices together: the saved state is that of the wrapped network, so that a single device can continue. */
 static void two_devices_train_together(void **state)
 {
     (void)state;

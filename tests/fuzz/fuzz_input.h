@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Writes the bytes to this process's own temporary file (in memory where /dev/shm exists) and returns its path. */
 const char *fuzz_input_file(const uint8_t *data, size_t size);
 
-/* The call has failed as it should: with a message. Clears it; stops the fuzzer otherwise. */
+/* The call must have failed with a message, which is cleared; stops the fuzzer otherwise. */
 void fuzz_expect_message(void);
 
 #endif

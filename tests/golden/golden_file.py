@@ -15,7 +15,7 @@ DTYPE_NAMES = {'float64': 'F64', 'float32': 'F32', 'float16': 'F16', 'bfloat16':
 
 
 def save_safetensors(path, tensors, metadata):
-    """8-byte little-endian length, JSON header padded with blanks to a multiple of 8, then the data without holes."""
+    """8-byte little-endian length, JSON header padded with blanks to a multiple of 8, then the data without gaps."""
     header = {'__metadata__': metadata}
     blocks = []
     offset = 0
@@ -36,12 +36,12 @@ def save_safetensors(path, tensors, metadata):
 
 
 def exact(array):
-    """A float64 tensor whose values float32 holds exactly."""
+    """A float64 tensor with values exact in float32."""
     return torch.from_numpy(np.asarray(array, dtype=np.float64).astype(np.float32).astype(np.float64))
 
 
 def stored(tensor):
-    """Inputs need only float32, which holds them exactly; everything else is kept as it is."""
+    """Inputs are stored as float32, which is exact; everything else is unchanged."""
     if tensor.dtype != torch.float64:
         return tensor.detach()
     narrow = tensor.detach().to(torch.float32)
@@ -61,7 +61,7 @@ class GoldenFile:
         return exact(self.random.uniform(low, high, shape))
 
     def distinct(self, *shape, low=-2.0, high=2.0):
-        """Every value once: no ties, and no kink within reach of a finite difference."""
+        """Distinct values: no ties, and no kink near a finite difference."""
         count = int(np.prod(shape))
         return exact((low + (high - low) * (self.random.permutation(count) + 0.5) / max(count, 1)).reshape(shape))
 
@@ -69,7 +69,7 @@ class GoldenFile:
         return torch.from_numpy(self.random.randint(low, high, shape).astype(np.int64))
 
     def case(self, name, op, inputs, function, gradient=True, **params):
-        """Runs function(*inputs) and its backward pass with random gradients; keeps everything."""
+        """Runs function(*inputs) and its backward pass with random gradients; stores everything."""
         assert name not in self.cases, name
         inputs = [x if x is None else x.clone().requires_grad_(gradient and x.is_floating_point()) for x in inputs]
         outputs = function(*inputs)

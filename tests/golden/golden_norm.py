@@ -1,4 +1,4 @@
-"""Golden cases of the normalisations, and a network with them before and after some passes.
+"""Golden cases of normalisations, and a network with them before and after some passes.
 
 norm.safetensors         cases of the operations
 norm_weights.safetensors the state dict of a network with BatchNorm2d, BatchNorm1d and LayerNorm after two passes in training, as PyTorch would save it

@@ -149,7 +149,7 @@ static kn_tensor *apply_dims(const golden_case *c, const char *op, kn_tensor *co
     return kn_argmax(x[0], dim, keepdim);
 }
 
-/* Inputs as torch.nn.functional.batch_norm has them; the second result is a running estimate. */
+/* Inputs as in torch.nn.functional.batch_norm; the second result is a running estimate. */
 static kn_tensor *apply_norm(const golden_case *c, const char *op, kn_tensor *const *x, kn_tensor **second)
 {
     if (strcmp(op, "layer_norm") == 0) {

@@ -6,8 +6,7 @@
 
 #define GOLDEN_MAX_INPUTS 5
 
-/* The expression of the case over its inputs; *second becomes a second result, where the case has one. NULL with an
- * error. */
+/* The case's expression on its inputs; sets *second to a second result, if the case has one. NULL with an error. */
 kn_tensor *golden_apply(const golden_case *c, kn_tensor *const *x, kn_tensor **second);
 
 #endif

@@ -85,7 +85,7 @@ def pooling(folder):
 
 
 def convolutions(folder):
-    """Of signals and volumes, and transposed ones. padding_after: more zeros behind, which PyTorch takes from pad."""
+    """Signals and volumes, also transposed. padding_after: additional trailing zeros, with pad in PyTorch."""
     f = GoldenFile('conv', 31)
 
     def conv(name, op, x, w, bias=True, padding_after=None, **params):
@@ -132,7 +132,7 @@ def convolutions(folder):
 
 
 def poolings(folder):
-    """Of signals and volumes, with the places of the maxima."""
+    """Signals and volumes, with indices of the maxima."""
     f = GoldenFile('pool', 32)
 
     def pool(name, op, x, **params):
@@ -276,7 +276,7 @@ def elementwise(folder):
     exponent = [0.0, 2.0, -1.0, 3.0, 3.0, -2.0, 0.5, NAN, 0.0, INF, 0.5, 3.0, -1.0, INF, -INF, 1.0]
     f.case('pow_special', 'pow', [exact(base), exact(exponent)], torch.pow)
     for value in (0.0, 1.0, 2.0, 3.0, -1.0, 0.5, -2.5):
-        # PyTorch takes the square root for 0.5, which differs from C's pow at -inf and, in the gradient, at -0: left out.
+        # PyTorch uses the square root for 0.5, which differs from C's pow at -inf and, in the gradient, at -0: omitted.
         x = exact(([] if value == 0.5 else [-INF, -0.0]) + [-2.0, 0.0, 0.25, 1.0, 3.0, INF, NAN])
         f.case('pow_scalar_%g' % value, 'pow_scalar', [x], lambda x: torch.pow(x, value), value=value)
     f.case('add_scalar', 'add_scalar', [f.uniform(3, 4)], lambda x: x + 1.25, value=1.25)

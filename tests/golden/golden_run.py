@@ -1,4 +1,4 @@
-"""The golden run: ten Adam steps of the seeds' network with dropout off, in both dtypes.
+"""The golden run: ten Adam steps of the examples' network without dropout, in both dtypes.
 
 golden_run_weights.safetensors  the initial state dict, PyTorch's names, as PyTorch would save it
 golden_run.safetensors          ten stored batches of 32 (drawn images: a blurred pattern per class under noise) and the losses on them: loss_f32, loss_f64;
@@ -50,7 +50,7 @@ def losses(weights, images, labels, batch, dtype):
 
 
 def drawn_batches(count):
-    """A smooth random pattern per class, moved by up to two pixels, under noise."""
+    """A smooth random pattern per class, shifted by up to two pixels, with noise."""
     random = np.random.RandomState(31)
     coarse = random.uniform(0, 1, (10, 7, 7))
     patterns = np.kron(coarse, np.ones((4, 4)))

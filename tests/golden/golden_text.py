@@ -1,4 +1,4 @@
-"""Golden text: what PyTorch prints."""
+"""Golden text: PyTorch's printing."""
 import os
 
 import numpy as np

@@ -23,10 +23,10 @@ OPTIMIZERS = {
 
 
 def optimizers(folder):
-    """Two parameters p and q under given gradients; q has none in step 3 and is left alone there. All values float64."""
+    """Two parameters p and q under given gradients; q has none in step 3 and is not updated there. All values float64."""
     random = np.random.RandomState(21)
     p0, q0 = exact(random.uniform(-1, 1, (3, 5))), exact(random.uniform(-1, 1, (7,)))
-    # Gradients that shrink by steps, so that amsgrad's maximum matters.
+    # Gradients that shrink stepwise, so that amsgrad's maximum matters.
     gp = [exact(random.uniform(-1, 1, (3, 5)) / (1 + 3 * (t % 4))) for t in range(STEPS)]
     gq = [exact(random.uniform(-1, 1, (7,)) / (1 + 3 * (t % 4))) for t in range(STEPS)]
     tensors = {'p': p0, 'q': q0, 'grad_p': torch.stack(gp), 'grad_q': torch.stack(gq)}

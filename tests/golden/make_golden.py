@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the golden files: what PyTorch computes, for Koine's tests to be held against.
+"""Makes the golden files: PyTorch's results, for comparison in Koine's tests.
 
     python3 tests/golden/make_golden.py [FOLDER]        (default: the folder of this script)
 

@@ -1,5 +1,5 @@
-/* test_golden_log.c - the device log against PyTorch: histograms of values on and beside the bins' edges, and the norm
- * of all gradients. */
+/* test_golden_log.c - the device log against PyTorch: histograms of values on and next to bin edges, and the norm of
+ * all gradients. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "support/golden.h"
 #include "support/values.h"
 
-/* How many values are in another bin than PyTorch's. */
+/* The number of values in a different bin than PyTorch's. */
 static int64_t misplaced(const golden_case *c, bool wide)
 {
     kn_tensor *x = golden_on_device(golden_tensor(c, wide ? "in_f64" : "in_f32", -1), wide ? KN_F64 : KN_F32);
@@ -30,8 +30,8 @@ static int64_t misplaced(const golden_case *c, bool wide)
     return wrong;
 }
 
-/* OpenCL lets float32 division be off by 2.5 units in the last place, and GPUs make use of it: there values beside an
- * edge may fall to its other side. */
+/* OpenCL allows float32 division an error of 2.5 units in the last place, which GPUs use: values next to an edge may
+ * fall on its other side. */
 static void test_histograms(void **state)
 {
     (void)state;

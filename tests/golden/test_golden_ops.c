@@ -1,7 +1,8 @@
-/* test_golden_ops.c - every operation against what PyTorch computed: outputs and gradients, in both dtypes, on every
+/* test_golden_ops.c - every operation against PyTorch's results: outputs and gradients, in both dtypes, on every
  * device.
  *
- *     test_golden_ops [FILE [CASE]]      one golden file, one case of it */
+ *     test_golden_ops [FILE [CASE]]      one golden file, one case of it
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,8 +30,8 @@ static int complain(const golden_run *run, const char *what, const char *message
     return 1;
 }
 
-/* The shape and the values of `actual` are those of `expected`, which PyTorch made in float64 (or in a dtype that the
- * run's does not change). */
+/* Compares shape and values of `actual` with `expected`, computed by PyTorch in float64 (or in a dtype independent of
+ * the run's). */
 static int compare(const golden_run *run, const kn_tensor *actual, const kn_tensor *expected, const char *what)
 {
     bool floating = kn_dtype_is_floating(kn_dtype_of(expected));

@@ -1,4 +1,4 @@
-/* test_golden_text.c - printing as PyTorch does it. */
+/* test_golden_text.c - printing as in PyTorch. */
 #include "support/check.h"
 
 #include <stdlib.h>

@@ -146,8 +146,7 @@ static void add_values(statistics *s, const kn_tensor *tensor)
     free(values);
 }
 
-/* Mean, standard deviation and largest magnitude agree with PyTorch's within five standard errors, as far as either
- * sample tells. */
+/* Mean, standard deviation and largest magnitude agree with PyTorch's within five standard errors. */
 static void compare_statistics(const golden_case *c, const char *which, const statistics *s)
 {
     double *golden = read_doubles(golden_tensor(c, which, -1));
@@ -158,7 +157,7 @@ static void compare_statistics(const golden_case *c, const char *which, const st
                   golden[0], std, golden[1], s->largest, golden[2]);
     assert_true(fabs(mean - golden[0]) <= error);
     assert_true(fabs(std - golden[1]) <= error);
-    /* The bound of a uniform distribution is std * sqrt(3): never beyond it, and nearly reached. */
+    /* The bound of a uniform distribution is std * sqrt(3): never exceeded, and nearly reached. */
     assert_true(s->largest <= golden[1] * sqrt(3.0) * 1.01);
     assert_true(s->count < 1000 || s->largest >= golden[2] * 0.97);
     free(golden);

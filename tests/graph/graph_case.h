@@ -24,7 +24,7 @@ kn_tensor *case_step(graph_case *c); /* the loss; owned as a result */
 void case_warm_up(graph_case *c);    /* two steps */
 void case_capture(graph_case *c, kn_graph *graph, kn_tensor **loss);
 
-/* New inputs, the same for the same number, written into x and y in place. */
+/* Writes new inputs to x and y in place; equal numbers give equal inputs. */
 void case_feed(graph_case *c, int number);
 
 /* All parameters are equal bit for bit. */

@@ -9,8 +9,8 @@
 #include "ops/dispatch/choice.h"
 #include "support/as_gpu.h"
 
-/* `steps` steps eagerly, and as many in a graph from the same state on: losses, parameters and the generator agree bit
- * for bit. The learning rate changes half-way. */
+/* `steps` eager steps, and as many replayed from the same state: losses, parameters and the generator are equal bit for
+ * bit. The learning rate changes half-way. */
 static void compare(make_optim optim, kn_dtype dtype, int steps)
 {
     graph_case eager, replayed;
@@ -46,7 +46,7 @@ static void compare(make_optim optim, kn_dtype dtype, int steps)
     assert_memory_equal(states[0], states[1], KN_RNG_STATE_SIZE);
     check_same_parameters(&eager, &replayed);
 
-    /* the optimizers have counted the same steps: they go on alike */
+    /* the optimizers have counted the same number of steps */
     {
         KN_SCOPE;
         CHECK_TENSOR(case_step(&eager));
@@ -76,7 +76,7 @@ static void sgd_steps_in_double_are_the_same_bits(void **state)
     compare(sgd, KN_F64, 6);
 }
 
-/* CLBlast enqueues kernels of its own: the recording calls it again. */
+/* CLBlast enqueues its own kernels: replays call it again. */
 static void products_of_clblast_are_recorded(void **state)
 {
     (void)state;
@@ -85,7 +85,7 @@ static void products_of_clblast_are_recorded(void **state)
     kn_force_implementation("gemm", NULL);
 }
 
-/* Draws go on from the generator's state at each replay, and the capture itself draws nothing. */
+/* Each replay draws from the generator's current state, and the capture itself draws nothing. */
 static void replays_draw_anew(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ static void replays_draw_anew(void **state)
     kn_graph_free(graph);
 }
 
-/* Memory of the capture is the graph's own: what happens beside it does not touch it, and it goes with the graph. */
+/* The graph owns the memory allocated during capture: other work does not touch it, and it is freed with the graph. */
 static void memory_is_the_graphs_own(void **state)
 {
     (void)state;
@@ -135,7 +135,7 @@ static void memory_is_the_graphs_own(void **state)
     assert_non_null(kn_graph_pool(graph));
     for (int round = 0; round < 5; round++) {
         KN_SCOPE;
-        for (int i = 0; i < 10; i++) /* would land on the temporaries of the graph, were they free */
+        for (int i = 0; i < 10; i++) /* would reuse the graph's temporaries if they were free */
             kn_full(KN_SHAPE(50000), -1);
         CHECK_OK(kn_graph_replay(graph));
         double sum;
@@ -156,7 +156,7 @@ static void memory_is_the_graphs_own(void **state)
     assert_int_equal(kn_memory_reserved(device), 0);
 }
 
-/* Two graphs share a pool: the second reuses what the first's temporaries had. */
+/* Two graphs share a pool: the second reuses the memory of the first's temporaries. */
 static void graphs_share_a_pool(void **state)
 {
     (void)state;
@@ -221,7 +221,7 @@ static void replays_follow_the_current_stream(void **state)
     CHECK_OK(kn_stream_free(side));
 }
 
-/* A capture on a stream of its own, replayed on it. */
+/* A capture on a side stream, replayed on it. */
 static void captures_on_a_side_stream(void **state)
 {
     (void)state;
@@ -251,7 +251,7 @@ static void captures_on_a_side_stream(void **state)
     CHECK_OK(kn_stream_free(side));
 }
 
-/* A module whose passes are replayed, inside an eager step: losses and parameters of the module as it was. */
+/* A graphed module inside an eager step: the same losses and parameters as without graphs. */
 static void graphed_modules_learn_alike(void **state)
 {
     (void)state;
@@ -274,7 +274,7 @@ static void graphed_modules_learn_alike(void **state)
     }
     check_same_parameters(&eager, &graphed);
 
-    /* gradients add up over passes, as they do without graphs */
+    /* gradients accumulate over passes, as without graphs */
     kn_tensor *sums[2];
     graph_case *cases[2] = {&eager, &graphed};
     for (int c = 0; c < 2; c++) {
@@ -296,7 +296,7 @@ static void graphed_modules_learn_alike(void **state)
     kn_release(sums[0]);
     kn_release(sums[1]);
 
-    /* in evaluation the module runs as it is; other inputs than the recorded are refused */
+    /* in evaluation mode the module runs eagerly; inputs unlike the recorded ones are rejected */
     {
         KN_SCOPE;
         kn_module_train(graphed.net, false);
@@ -311,7 +311,7 @@ static void graphed_modules_learn_alike(void **state)
     case_free(&graphed);
 }
 
-/* One place for what backward needs: a pass that would read another call's is an error, not a wrong gradient. */
+/* Saved tensors are stored once: a backward pass that would read another call's is an error, not a wrong gradient. */
 static void graphed_modules_keep_one_call(void **state)
 {
     (void)state;
@@ -344,7 +344,7 @@ static kn_tensor *peek(kn_module *module, kn_tensor *x)
     return kn_item(kn_sum(x), &sum) == KN_OK ? kn_mul_scalar(x, sum) : NULL;
 }
 
-/* A pass that reads a value cannot be recorded: the module stays as it was. */
+/* A pass that reads a value cannot be captured: the module is unchanged. */
 static void modules_that_read_values_are_not_graphed(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* test_graph_allocations.c - each host allocation in turn fails while a step is captured and replayed: an error that
- * says so, nothing left behind, no step counted that was not made, and the next capture works. */
+ * says so, no leaks, only successful steps counted, and the next capture works. */
 #include "graph_case.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "optim/optim.h"
 #include "support/faults.h"
 
-/* What a replay moves on. */
+/* The state that a replay advances. */
 typedef struct progress {
     int64_t steps;
     uint8_t generator[KN_RNG_STATE_SIZE];
@@ -20,7 +20,7 @@ static progress progress_of(const graph_case *c)
     return now;
 }
 
-/* A replay that fails leaves the generator and the optimizer where they were. */
+/* A failed replay does not advance the generator or the optimizer. */
 static bool replay(const graph_case *c, kn_graph *graph)
 {
     progress before = progress_of(c), after;
@@ -50,7 +50,7 @@ static kn_status capture_and_replay(void *user)
     done = done && kn_item(loss, &value) == KN_OK;
     kn_graph_free(graph);
     kn_release(loss);
-    kn_optim_zero_grad(c->optim); /* gradients that a failed capture left */
+    kn_optim_zero_grad(c->optim); /* gradients left by a failed capture */
     return fault_status(done);
 }
 

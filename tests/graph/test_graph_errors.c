@@ -1,12 +1,13 @@
-/* test_graph_errors.c - what cannot be recorded, and graphs used wrongly: one sentence each, and everything goes on. */
+/* test_graph_errors.c - operations that cannot be captured, and misuse of graphs: an error each, and everything works
+ * afterwards. */
 #include "graph_case.h"
 
 #include <stdlib.h>
 
 #include "rt/rt.h"
 
-/* A capture in which `spoil` does what cannot be recorded: it fails there and then, again at the end, and again at a
- * replay; afterwards the stream and the graph work. */
+/* A capture in which `spoil` does something that cannot be captured: it fails immediately, at the end, and at a replay;
+ * afterwards the stream and the graph work. */
 static void spoiled(kn_status (*spoil)(kn_tensor *x), const char *sentence)
 {
     kn_tensor *x = kn_full(KN_SHAPE(4), 2), *y = NULL;
@@ -39,7 +40,7 @@ static kn_status read_value(kn_tensor *x)
     return status;
 }
 
-/* An error that the user does not look at: what is recorded is not the step. */
+/* An error that the user ignores: the captured commands are not the whole step. */
 static void errors_fail_the_capture(void **state)
 {
     (void)state;
@@ -64,7 +65,7 @@ static void errors_fail_the_capture(void **state)
         KN_GRAPH_CAPTURE(graph, NULL);
         KN_SCOPE;
         assert_null(kn_reshape(x, KN_SHAPE(3)));
-        kn_error_clear(); /* seen to */
+        kn_error_clear(); /* handled */
         kn_relu(x);
     }
     CHECK_OK(kn_graph_replay(graph));
@@ -205,7 +206,7 @@ static void calls_out_of_order(void **state)
     kn_error_clear();
 }
 
-/* Freed in the middle of its capture, a graph ends the capture. */
+/* Freeing a graph during its capture ends the capture. */
 static void freed_while_capturing(void **state)
 {
     (void)state;
@@ -227,7 +228,7 @@ static void freed_while_capturing(void **state)
         KN_GRAPH_CAPTURE(graph, NULL);
         KN_SCOPE;
         CHECK_TENSOR(kn_relu(x));
-        kn_graph_free(graph); /* before the block's end, which is an error then */
+        kn_graph_free(graph); /* before the end of the block, which then is an error */
     }
     CHECK_ERROR(KN_ERR_STATE, "not being captured by this thread");
     {
@@ -252,7 +253,7 @@ static void a_stream_is_not_destroyed_under_a_capture(void **state)
     CHECK_OK(kn_stream_free(side));
 }
 
-/* --- what a graph needs goes away ------------------------------------------------------------- */
+/* --- freeing what a graph needs ------------------------------------------------------------- */
 
 static void freeing_during_the_capture(void **state)
 {
@@ -308,7 +309,7 @@ static void an_optimizer_needs_its_state_first(void **state)
     CHECK_ERROR(KN_ERR_STATE, "run a step before the capture");
     assert_int_equal(kn_graph_capture_end(graph), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "run a step before the capture");
-    kn_optim_zero_grad(c.optim); /* gradients that the failed capture left */
+    kn_optim_zero_grad(c.optim); /* gradients left by the failed capture */
     case_warm_up(&c);
     kn_tensor *loss;
     case_capture(&c, graph, &loss);
@@ -324,7 +325,7 @@ static void an_optimizer_needs_its_state_first(void **state)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* An index out of range is found by the kernel at each replay, whatever the stream, and reported at the next wait. */
+/* At each replay, on any stream, the kernel detects an index out of range, reported at the next wait. */
 static void faults_of_replays_are_reported(void **state)
 {
     (void)state;
@@ -364,7 +365,7 @@ static void faults_of_replays_are_reported(void **state)
     CHECK_OK(kn_stream_free(side));
 }
 
-/* A replay makes nobody wait. */
+/* Replays do not wait. */
 static void replays_do_not_wait(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_graph_streams.c - replays among streams and threads: a replay keeps its stream busy, streams under capture leave
- * others alone, and what else is on (guards, benchmarks, profiles, caching off) changes nothing. */
+/* test_graph_streams.c - replays with several streams and threads: a replay keeps its stream busy, captures do not
+ * affect other streams, and other modes (guards, benchmark mode, profiler, no caching) change nothing. */
 #include "graph_case.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 #include "rt/memory/pool.h"
 
-/* A graph of so many products that the device is at them for a while. */
+/* A graph of enough products to keep the device busy for a while. */
 static kn_graph *long_graph(kn_tensor *a, kn_tensor **last)
 {
     kn_graph *graph = kn_graph_new();
@@ -58,7 +58,8 @@ static void a_replay_keeps_its_stream_busy(void **state)
     CHECK_OK(kn_stream_free(side));
 }
 
-/* A replay follows the last one on another stream, also while that stream is captured; the capture goes on. */
+/* A replay waits for the previous one on another stream, also while that stream is being captured; the capture
+ * continues. */
 static void a_replay_follows_a_stream_under_capture(void **state)
 {
     (void)state;
@@ -121,7 +122,7 @@ static void *intrude(void *user)
     return NULL;
 }
 
-/* Another thread's work would end up in the recording: it is refused, and the capture is not spoiled by it. */
+/* Another thread's work would be captured too: it is rejected, and the capture is not affected. */
 static void other_threads_are_kept_out(void **state)
 {
     (void)state;
@@ -137,10 +138,10 @@ static void other_threads_are_kept_out(void **state)
     y = kn_mul_scalar(x, 3);
     assert_int_equal(pthread_create(&thread, NULL, intrude, &other), 0);
     pthread_join(thread, NULL);
-    assert_int_equal(other.refused, 4); /* waiting is allowed: what is recorded does not run */
+    assert_int_equal(other.refused, 4); /* waiting is allowed: captured commands do not run */
     CHECK_OK(kn_graph_capture_end(graph));
     assert_int_equal(kn_graph_command_count(graph), 1);
-    case_free(&other.c); /* its optimizer is none of the graph's */
+    case_free(&other.c); /* its optimizer is not part of the graph */
     CHECK_OK(kn_graph_replay(graph));
     CHECK_VALUES(y, 3, 3);
     kn_graph_free(graph);
@@ -148,7 +149,7 @@ static void other_threads_are_kept_out(void **state)
     kn_release(y);
 }
 
-/* Memory that another thread asks for while the stream is captured is not the graph's. */
+/* Memory that another thread allocates during a capture does not belong to the graph. */
 static void *take_memory(void *user)
 {
     kn_tensor **tensor = user;
@@ -193,7 +194,7 @@ typedef struct knocker {
     atomic_bool over;
 } knocker;
 
-/* Uses the stream all the time: sometimes it is let in, sometimes a capture is under way or just ending. */
+/* Uses the stream continuously: sometimes it succeeds, sometimes a capture is active or just ending. */
 static void *knock(void *user)
 {
     knocker *self = user;
@@ -249,7 +250,7 @@ typedef struct sharer {
     atomic_bool over;
 } sharer;
 
-/* Replays of one thread and operations of another on one stream: each finds its own values, and gets its turn. */
+/* Replays of one thread and operations of another on one stream: each gets correct values, and neither starves. */
 static void *work_beside(void *user)
 {
     sharer *self = user;
@@ -281,7 +282,7 @@ static void a_stream_is_shared_by_replays_and_operations(void **state)
         {
             KN_GRAPH_CAPTURE(graph, NULL);
             KN_SCOPE;
-            for (int i = 0; i < 10; i++) /* enough for the stream's own thread */
+            for (int i = 0; i < 10; i++) /* enough to start the stream's thread */
                 kn_add_(count, kn_mul_scalar(ones, 2));
         }
         assert_int_equal(pthread_create(&thread, NULL, work_beside, &other), 0);
@@ -301,9 +302,9 @@ static void a_stream_is_shared_by_replays_and_operations(void **state)
     CHECK_OK(kn_stream_free(other.stream));
 }
 
-/* --- what else is on -------------------------------------------------------------------------- */
+/* --- other modes -------------------------------------------------------------------------- */
 
-/* Steps recorded and replayed, and the same eagerly. */
+/* Compares replayed steps with eager ones. */
 static void check_steps(void)
 {
     graph_case eager, graphed;
@@ -344,7 +345,7 @@ static void steps_without_caching(void **state)
     (void)state;
     kn_caching_allocator_enable(false);
     check_steps();
-    for (int i = 0; i < 20; i++) { /* memory that goes back to the driver while its replay is not enqueued yet */
+    for (int i = 0; i < 20; i++) { /* memory freed to the driver before its replay is enqueued */
         kn_graph *graph;
         kn_tensor *x = kn_ones(KN_SHAPE(500)), *y = NULL;
         CHECK_NEW(graph = kn_graph_new());
@@ -380,7 +381,7 @@ static void steps_in_benchmark_mode(void **state)
         KN_GRAPH_CAPTURE(graph, NULL);
         KN_SCOPE;
         c = kn_retain(kn_matmul(a, b));
-    } /* not seen before: nothing is timed */
+    } /* new problems: nothing is timed */
     CHECK_OK(kn_graph_replay(graph));
     double *values = read_doubles(c);
     assert_true(values[0] == 41 && values[37 * 43 - 1] == 41);
@@ -392,7 +393,7 @@ static void steps_in_benchmark_mode(void **state)
     kn_set_benchmark(before);
 }
 
-/* In guard mode (a second run of this program), the blocks of a graph that share memory are no violation. */
+/* In guard mode (a second run of this program), blocks of a graph that share memory are not violations. */
 static void nothing_is_written_outside(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_graphed_many.c - a graphed module of several inputs and outputs learns what it learns without graphs, whichever
- * outputs the loss is made of, and refuses what it was not recorded with. */
+/* test_graphed_many.c - a graphed module with several inputs and outputs trains as without graphs, whichever outputs
+ * the loss uses, and rejects inputs unlike the recorded ones. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void case_free(many_case *c)
     kn_module_free(c->net);
 }
 
-/* What the loss is made of. */
+/* The outputs that the loss uses. */
 typedef enum choice { FIRST, SECOND, BOTH } choice;
 
 static double step(many_case *c, choice which)
@@ -64,7 +64,7 @@ static bool same_bits(kn_tensor *a, kn_tensor *b)
     return same;
 }
 
-/* The gradients of both outputs meet in the inputs: summed in the same order, since there are two of them. */
+/* The gradients of both outputs meet in the inputs; with two terms the order of the sum does not matter. */
 static void learn_alike(bool with_shift)
 {
     many_case eager = case_make(with_shift), graphed = case_make(with_shift);
@@ -84,7 +84,7 @@ static void learn_alike(bool with_shift)
 TENSOR_TEST(all_inputs) { learn_alike(true); }
 TENSOR_TEST(an_input_left_out) { learn_alike(false); }
 
-/* What only the other output depends on gets zeros. */
+/* Inputs of the unused output get zero gradients. */
 TENSOR_TEST(an_output_that_no_gradient_reaches)
 {
     many_case eager = case_make(true), graphed = case_make(true);
@@ -114,7 +114,7 @@ TENSOR_TEST(what_was_not_recorded_is_refused)
     assert_int_equal(kn_forward_many(c.net, KN_TENSORS(c.x, narrow), outputs, 2), KN_ERR_SHAPE);
     CHECK_ERROR(KN_ERR_SHAPE, "like those it was recorded with");
     CHECK_OK(kn_forward_many(c.net, KN_TENSORS(c.x, c.scale), outputs, 2));
-    kn_module_train(c.net, false); /* the other mode runs as it is */
+    kn_module_train(c.net, false); /* the other mode runs eagerly */
     CHECK_OK(kn_forward_many(c.net, KN_TENSORS(c.x, c.scale, c.shift), outputs, 2));
     case_free(&c);
 }
@@ -125,7 +125,7 @@ TENSOR_TEST(a_sequence_that_grew)
     kn_tensor *x = kn_ones(KN_SHAPE(3, WIDTH)), *outputs[2] = {NULL};
     CHECK_OK(kn_make_graphed_callable(net, x));
     CHECK_TENSOR(kn_forward(net, x));
-    CHECK_OK(kn_nn_add_module(net, "gate", gate_module(WIDTH))); /* of two outputs */
+    CHECK_OK(kn_nn_add_module(net, "gate", gate_module(WIDTH))); /* with two outputs */
     assert_int_equal(kn_forward_many(net, &x, 1, outputs, 2), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "added to a graphed module");
     kn_module_free(net);

@@ -1,8 +1,8 @@
-/* test_graphed_modules.c - what a graphed module refuses: late and second backward passes, inputs that want a gradient
+/* test_graphed_modules.c - errors of graphed modules: late and repeated backward passes, inputs that require a gradient
  * when the sample did not. */
 #include "graph_case.h"
 
-/* What a forward pass keeps is gone with the next pass: a late backward pass is an error, not wrong gradients. */
+/* The next pass overwrites saved tensors: a late backward pass is an error, not wrong gradients. */
 static void graphed_modules_keep_one_pass(void **state)
 {
     (void)state;

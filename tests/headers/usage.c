@@ -1,4 +1,4 @@
-/* usage.c - compiled only, as C and as C++, by every compiler there is: the macros of the headers give no warning. */
+/* usage.c - compiled only, as C and C++, by every available compiler: the headers' macros give no warnings. */
 #include <koine/koine.h>
 
 void guards(kn_device *device, kn_stream *stream, kn_mem_pool *pool, kn_graph *graph);
@@ -20,7 +20,7 @@ void guards(kn_device *device, kn_stream *stream, kn_mem_pool *pool, kn_graph *g
     }
 }
 
-/* An unbraced body, a nested loop, and a body that does not look at the batch. */
+/* An unbraced body, a nested loop, and a body that ignores the batch. */
 kn_tensor *loops(kn_loader *loader, kn_loader *other);
 kn_tensor *loops(kn_loader *loader, kn_loader *other)
 {
@@ -37,7 +37,7 @@ kn_tensor *loops(kn_loader *loader, kn_loader *other)
     return NULL;
 }
 
-/* Modules of several inputs, without the macros. */
+/* Modules with several inputs, without the macros. */
 static kn_status swap(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
 {
     (void)module;

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The call succeeds; else its message is shown. */
+/* The call must succeed; otherwise prints its message. */
 #define assert_ok(call)                                                                                                \
     do {                                                                                                               \
         kn_status ok_status_ = (call);                                                                                 \

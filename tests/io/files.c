@@ -165,7 +165,7 @@ static void damage(byte_block *copy, uint64_t *state)
         append(copy, &byte, 1);
         memmove(copy->data + at + 1, copy->data + at, copy->size - 1 - at);
         copy->data[at] = byte;
-    } else if (kind == 1) { /* cut off */
+    } else if (kind == 1) { /* truncate */
         copy->size = at;
     } else if (kind == 2) { /* remove one */
         memmove(copy->data + at, copy->data + at + 1, copy->size - 1 - at);
@@ -178,7 +178,7 @@ static void damage(byte_block *copy, uint64_t *state)
         append(copy, piece, length);
     } else if (kind == 4) { /* flip a bit */
         copy->data[at] = (unsigned char)(copy->data[at] ^ 1u << (next_random(state) % 8));
-    } else { /* a byte that often matters, or any */
+    } else { /* a significant byte value, or any */
         copy->data[at] = kind < 7 ? edges[next_random(state) % sizeof(edges)] : (unsigned char)next_random(state);
     }
 }

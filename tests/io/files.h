@@ -1,5 +1,4 @@
-/* tests/io/files.h - files for tests: a folder that goes when the program ends, bytes in and out of files,
- * deterministic damage. */
+/* tests/io/files.h - files for tests: a folder removed at exit, reading and writing bytes, deterministic damage. */
 #ifndef TESTS_IO_FILES_H
 #define TESTS_IO_FILES_H
 
@@ -7,18 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes under construction; `append_*` stop the program when memory runs out. Start with {0}; free with bytes_free. */
+/* A growing byte buffer; `append_*` exit if out of memory. Initialise with {0}; free with bytes_free. */
 typedef struct byte_block {
     unsigned char *data;
     size_t size, capacity;
 } byte_block;
 void append(byte_block *to, const void *data, size_t size);
 void append_text(byte_block *to, const char *text);
-void append_little(byte_block *to, uint64_t value, int size); /* `size` bytes, lowest first */
+void append_little(byte_block *to, uint64_t value, int size); /* `size` bytes, little-endian */
 void append_big(byte_block *to, uint64_t value, int size);
 void bytes_free(byte_block *to);
 
-/* DIRECTORY/NAME in this program's own temporary folder; valid until four more calls. */
+/* NAME in this program's temporary folder; valid until four more calls. */
 const char *temporary(const char *name);
 
 void write_bytes(const char *path, const void *data, size_t size);
@@ -26,11 +25,11 @@ void write_gzip(const char *path, const void *data, size_t size);
 byte_block read_bytes(const char *path);
 bool file_is(const char *path, const void *data, size_t size);
 
-/* Files in the folder of `path`, itself included: shows temporaries left behind. */
+/* The number of files in the folder of `path`, including itself: detects leftover temporary files. */
 int count_files_beside(const char *path);
 
-/* The n-th damaged copy of `original`, the same at every run: bytes changed, cut off, doubled or inserted. The caller
- * frees it. */
+/* The n-th damaged copy of `original`, the same in every run: bytes changed, truncated, repeated or inserted. The
+ * caller frees it. */
 byte_block mutated(const byte_block *original, uint64_t n);
 
 #endif

@@ -39,7 +39,7 @@ static void test_replaces(void **state)
     kn_atomic_file file;
     assert_ok(kn_file_begin(&file, path));
     assert_ok(kn_file_write(&file, "new", 3));
-    assert_true(file_is(path, old_content, strlen(old_content))); /* until it is committed */
+    assert_true(file_is(path, old_content, strlen(old_content))); /* until the commit */
     assert_ok(kn_file_commit(&file));
     assert_true(file_is(path, "new", 3));
     assert_int_equal(count_files_beside(path), files);
@@ -54,7 +54,7 @@ static void test_abandons(void **state)
     assert_ok(kn_file_begin(&file, path));
     assert_ok(kn_file_write(&file, "new", 3));
     kn_file_abandon(&file);
-    kn_file_abandon(&file); /* spent: nothing happens */
+    kn_file_abandon(&file); /* already finished: no effect */
     assert_old(path, files);
 }
 
@@ -78,7 +78,7 @@ static void test_keeps_permissions_and_links(void **state)
     assert_true(file_is(path, "new", 3));
 }
 
-/* Renaming over a device would destroy it: /dev/null must outlive a program that is told to write there. */
+/* Renaming over a device would destroy it: /dev/null must survive a program that writes there. */
 static void test_not_a_regular_file(void **state)
 {
     (void)state;
@@ -89,7 +89,7 @@ static void test_not_a_regular_file(void **state)
     assert_fails(kn_file_begin(&file, temporary("absent/file")), KN_ERR_IO, "No such file");
 }
 
-/* Writes more than the disk (here: the process's limit for a file) takes. */
+/* Writes more than fits on the disk (here: the process's file size limit). */
 static kn_status write_large(const char *path)
 {
     static const char chunk[4096];
@@ -142,7 +142,7 @@ static void test_full_disk_at_commit(void **state)
     assert_old(path, files);
 }
 
-/* A write that failed is not forgotten, though nobody looked and the rest would fit. */
+/* A failed write is remembered, even if nobody checked it and later writes succeed. */
 static void test_failed_write_is_remembered(void **state)
 {
     (void)state;
@@ -160,7 +160,7 @@ static void test_failed_write_is_remembered(void **state)
     assert_old(path, files);
 }
 
-/* Root may write anywhere, so the test becomes somebody else for a moment. */
+/* Root may write anywhere, so the test switches to another user. */
 static void test_read_only_folder(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static kn_tensor *zeros(int64_t size)
     return kn_zeros_with(1, &size, &(kn_tensor_options){.dtype = KN_U8, .device = kn_device_host()});
 }
 
-/* The writers of the library all go through the same door. */
+/* All of the library's writers use the same function. */
 static void test_savers_keep_the_old_file(void **state)
 {
     (void)state;
@@ -253,7 +253,7 @@ static void test_read_all(void **state)
     kn_free(data);
 }
 
-/* Files that do not tell their size: read as long as data comes, up to the limit. */
+/* Files without a known size: read to the end, up to the limit. */
 static void test_read_all_without_a_size(void **state)
 {
     (void)state;

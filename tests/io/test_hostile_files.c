@@ -1,5 +1,5 @@
-/* test_hostile_files - files that would hang, mislead or overwhelm whoever reads them, and places that would mislead
- * whoever writes there. */
+/* test_hostile_files - files that could hang, mislead or overwhelm the reader, and paths that could mislead the
+ * writer. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ static const char *file_of(const char *name, const void *data, size_t size)
     return path;
 }
 
-/* --- what is no regular file ---------------------------------------------------------------------------------- */
+/* --- special files ---------------------------------------------------------------------------------- */
 
 static void assert_refused(const char *path, const char *why)
 {
@@ -49,7 +49,7 @@ static void assert_refused(const char *path, const char *why)
     assert_fails(kn_file_read_all(&data, &size, path, 1000), KN_ERR_IO, why);
 }
 
-/* Nobody writes into the pipe: whoever waited for that would wait for ever. */
+/* Nobody writes to the pipe: waiting for data would block forever. */
 static void test_pipes_and_devices_are_not_waited_for(void **state)
 {
     (void)state;
@@ -81,7 +81,7 @@ static void assert_recognised(const char *path, const char *what)
     kn_module_free(net);
 }
 
-/* The beginnings of what torch.save, torch.jit.save, numpy.savez and pickle.dump (protocol 4) write. */
+/* The first bytes of files written by torch.save, torch.jit.save, numpy.savez and pickle.dump (protocol 4). */
 static void test_other_formats_are_named(void **state)
 {
     (void)state;
@@ -98,7 +98,7 @@ static void test_other_formats_are_named(void **state)
     assert_recognised(file_of("object.pkl", pickle, sizeof pickle), "is a Python pickle");
 }
 
-/* A header of 640 bytes has a length that looks like the start of a pickle, and may speak of torch. */
+/* A header of 640 bytes has a length that looks like the start of a pickle, and may contain "torch". */
 static void test_a_tensor_file_is_not_taken_for_a_pickle(void **state)
 {
     (void)state;
@@ -116,7 +116,7 @@ static void test_a_tensor_file_is_not_taken_for_a_pickle(void **state)
 
 /* --- claims --------------------------------------------------------------------------------------------------- */
 
-/* 40 GB of a file of 200 bytes, plain and packed: refused before anything is read or reserved for it. */
+/* 40 GB claimed by a file of 200 bytes, plain and gzipped: rejected before anything is read or allocated. */
 static void test_a_claim_beyond_the_file_costs_nothing(void **state)
 {
     (void)state;
@@ -137,7 +137,7 @@ static void test_a_claim_beyond_the_file_costs_nothing(void **state)
     bytes_free(&idx);
 }
 
-/* What deflate packs best, zeros, is still taken. */
+/* Zeros, which deflate compresses best, are still accepted. */
 static void test_the_most_that_gzip_holds_is_taken(void **state)
 {
     (void)state;
@@ -161,7 +161,7 @@ static void test_the_most_that_gzip_holds_is_taken(void **state)
     bytes_free(&idx);
 }
 
-/* 300,000 tensors that take no bytes: the work is that of reading the header, whatever is asked afterwards. */
+/* 300,000 empty tensors: the time is that of reading the header, whatever is queried afterwards. */
 static void test_very_many_empty_tensors(void **state)
 {
     (void)state;
@@ -196,7 +196,7 @@ static void test_very_many_empty_tensors(void **state)
     assert_fails(kn_module_load(net, path), KN_ERR_FORMAT, "does not fit");
     const double seconds = (double)(clock() - started) / CLOCKS_PER_SEC;
     print_message("%d empty tensors read twice and asked for in %.2f s\n", count, seconds);
-    assert_true(seconds < 20); /* by looking through the list it would be minutes */
+    assert_true(seconds < 20); /* a linear search would take minutes */
     kn_tensor_file_free(file);
     kn_module_free(net);
     bytes_free(&header);
@@ -205,7 +205,7 @@ static void test_very_many_empty_tensors(void **state)
 
 /* --- names ---------------------------------------------------------------------------------------------------- */
 
-/* Names of tensors and of files reach the terminal through messages: nothing in them may command it. */
+/* Names of tensors and files reach the terminal in messages: they must not contain control sequences. */
 static void test_messages_quote_what_is_not_printable(void **state)
 {
     (void)state;
@@ -226,7 +226,7 @@ static void test_messages_quote_what_is_not_printable(void **state)
     bytes_free(&block);
 }
 
-/* What no file can be saved under is refused when it is named, not at the first checkpoint. */
+/* Names that cannot be saved are rejected at registration, not at the first checkpoint. */
 static void test_names_that_cannot_be_saved_are_refused(void **state)
 {
     (void)state;
@@ -249,7 +249,7 @@ static void test_names_that_cannot_be_saved_are_refused(void **state)
     kn_module_free(net);
 }
 
-/* --- places --------------------------------------------------------------------------------------------------- */
+/* --- paths --------------------------------------------------------------------------------------------------- */
 
 static kn_status save_into(const char *path) { return kn_file_save_text(path, "new"); }
 
@@ -262,12 +262,12 @@ static void test_links_are_followed_only_where_they_lead_somewhere(void **state)
     assert_fails(save_into(link_path), KN_ERR_IO, "it is a broken symbolic link");
     struct stat info;
     assert_int_equal(lstat(link_path, &info), 0);
-    assert_true(S_ISLNK(info.st_mode)); /* and not replaced by a file */
+    assert_true(S_ISLNK(info.st_mode)); /* not replaced by a file */
     unlink(link_path);
     assert_int_equal(symlink("/dev/null", link_path), 0);
     assert_fails(save_into(link_path), KN_ERR_IO, "not a regular file");
     unlink(link_path);
-    if (geteuid() != 0) /* only root can make the link of another */
+    if (geteuid() != 0) /* only root can create another user's link */
         return;
     const char *mine = file_of("mine", "old", 3);
     assert_int_equal(symlink(mine, link_path), 0);
@@ -277,7 +277,7 @@ static void test_links_are_followed_only_where_they_lead_somewhere(void **state)
     unlink(link_path);
 }
 
-/* A name as long as a file system takes leaves no room for anything behind it. */
+/* A name of maximum length leaves no room for a suffix. */
 static void test_long_names(void **state)
 {
     (void)state;
@@ -289,7 +289,7 @@ static void test_long_names(void **state)
     assert_true(file_is(path, "new", 3));
 }
 
-/* What else is printed while the standard streams are closed does not land in the file. */
+/* Output printed while the standard streams are closed does not end up in the file. */
 static void test_files_are_not_standard_streams(void **state)
 {
     (void)state;
@@ -306,7 +306,7 @@ static void test_files_are_not_standard_streams(void **state)
             for (int i = 0; i < 3; i++)
                 fine = fine && !((closed >> i & 1) && write(i, "printed", 7) > 0);
             fine = fine && kn_file_write(&file, "new", 3) == KN_OK && kn_file_commit(&file) == KN_OK;
-            for (int i = 0; i < 3; i++) /* and what was closed is closed again */
+            for (int i = 0; i < 3; i++) /* closed streams stay closed */
                 fine = fine && (fcntl(i, F_GETFD) < 0) == (closed >> i & 1);
             _exit(fine ? 0 : 1);
         }
@@ -317,9 +317,9 @@ static void test_files_are_not_standard_streams(void **state)
     }
 }
 
-/* --- temporaries that were left behind ------------------------------------------------------------------------- */
+/* --- leftover temporary files ------------------------------------------------------------------------- */
 
-/* Begins a file in a process of its own, which tells when it has; the caller kills it. */
+/* Starts writing a file in a child process, which signals when it has; the caller kills it. */
 static pid_t begin_in_child(const char *path)
 {
     int told[2];
@@ -340,7 +340,7 @@ static pid_t begin_in_child(const char *path)
     return child;
 }
 
-/* A folder is looked through once in a process, so each save is made by a new one. */
+/* A folder is cleaned once per process, so each save uses a new process. */
 static void save_in_child(const char *path)
 {
     const pid_t child = fork();
@@ -366,12 +366,12 @@ static void test_what_a_killed_process_left_goes_and_a_living_ones_stays(void **
     snprintf(other, sizeof other, "%s/other", folder);
     snprintf(strange, sizeof strange, "%s/.koine-tmp-mine", folder);
     assert_int_equal(mkdir(folder, 0700), 0);
-    write_bytes(strange, "x", 1); /* not a name that the library gives */
+    write_bytes(strange, "x", 1); /* not one of the library's names */
     const pid_t living = begin_in_child(path), killed = begin_in_child(path);
     assert_int_equal(count_files_beside(path), 3);
     end_child(killed);
     save_in_child(other);
-    assert_int_equal(count_files_beside(path), 3); /* mine, the living one's, and what was saved */
+    assert_int_equal(count_files_beside(path), 3); /* this process's, the living one's, and the saved file */
     assert_true(file_is(other, "new", 3));
     end_child(living);
     save_in_child(other);

@@ -1,4 +1,4 @@
-/* test_idx - idx files, plain and gzipped: what is read, and what is refused. */
+/* test_idx - idx files, plain and gzipped: valid and invalid. */
 #include <koine/io.h>
 #include <koine/tensor.h>
 #include <stdlib.h>
@@ -156,7 +156,7 @@ static void test_result_belongs_to_scope(void **state)
 
 /* --- bad files -------------------------------------------------------------------------------- */
 
-/* Refused as a format error that names the file, the offset and what was expected. */
+/* A format error that names the file, the offset and the expectation. */
 static void refuse(const char *path, const char *piece)
 {
     kn_status status = kn_status_of(kn_load_idx(path));
@@ -220,7 +220,7 @@ static void test_trailing_bytes(void **state)
     bytes_free(&file);
 }
 
-/* A few bytes that claim 2^32 elements and more: refused because they are not there, not because memory is. */
+/* A few bytes that claim 2^32 elements and more: rejected because the data is missing, not for lack of memory. */
 static void test_huge_claims(void **state)
 {
     (void)state;
@@ -246,7 +246,7 @@ static void test_overflow(void **state)
     bytes_free(&file);
 }
 
-/* 64 MiB of zeros in 64 KiB of gzip, behind a header that promises ten bytes: reading stops at the eleventh. */
+/* 64 MiB of zeros in 64 KiB of gzip, after a header that claims ten bytes: reading stops at the eleventh. */
 static void test_bomb(void **state)
 {
     (void)state;
@@ -269,7 +269,7 @@ static void test_damaged_gzip(void **state)
     const char *path = temporary("damaged.gz");
     write_gzip(path, file.data, file.size);
     byte_block packed = read_bytes(path);
-    write_bytes(path, packed.data, packed.size - 5); /* checksum and length cut off */
+    write_bytes(path, packed.data, packed.size - 5); /* checksum and length missing */
     refuse(path, "the gzip data is truncated");
     write_bytes(path, packed.data, 12); /* within the data */
     refuse(path, "the gzip data is truncated");
@@ -291,7 +291,7 @@ static void test_unreadable(void **state)
     assert_fails(kn_status_of(kn_load_idx(NULL)), KN_ERR_ARGUMENT, "path");
 }
 
-/* Every allocation in turn is made to fail: each time an error, and nothing leaks (the sanitizers see to that). */
+/* Each allocation fails in turn: always an error, and nothing leaks (checked by the sanitizers). */
 static void test_out_of_memory(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_npy - NumPy's .npy files: what is read, what is refused, what is written. */
+/* test_npy - NumPy's .npy files: valid, invalid, written. */
 #include <koine/io.h>
 #include <koine/tensor.h>
 #include <stdlib.h>
@@ -299,7 +299,7 @@ static void test_numpy_has_no_bfloat16(void **state)
     kn_release(tensor);
 }
 
-/* The very bytes that numpy.save writes for np.array([[1, 2, 3]], dtype=np.float32). */
+/* The bytes that numpy.save writes for np.array([[1, 2, 3]], dtype=np.float32). */
 static void test_bytes_are_numpys(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_safetensors - safetensors files, read and written; test_safetensors_refused has those that are refused. */
+/* test_safetensors - safetensors files, read and written; invalid ones are in test_safetensors_refused. */
 #include <koine/io.h>
 #include <koine/tensor.h>
 #include <stdlib.h>
@@ -111,7 +111,7 @@ static void test_empty_file(void **state)
     kn_tensor_file_free(file);
 }
 
-/* --- building --------------------------------------------------------------------------------- */
+/* --- building files --------------------------------------------------------------------------------- */
 
 static void test_put(void **state)
 {
@@ -132,7 +132,7 @@ static void test_put(void **state)
     assert_fails(kn_tensor_file_set_metadata(file, "k", "\x80"), KN_ERR_ARGUMENT, "not UTF-8");
     assert_int_equal(kn_tensor_file_count(file), 1);
     kn_release(tensor);
-    assert_int_equal(((uint8_t *)kn_data(kn_tensor_file_at(file, 0)))[2], 'c'); /* the file keeps it */
+    assert_int_equal(((uint8_t *)kn_data(kn_tensor_file_at(file, 0)))[2], 'c'); /* the file holds a reference */
     kn_tensor_file_free(file);
     kn_tensor_file_free(NULL);
 }

@@ -1,4 +1,4 @@
-/* test_safetensors_refused - safetensors files that are damaged or made to do harm. */
+/* test_safetensors_refused - damaged and malicious safetensors files. */
 #include <koine/io.h>
 #include <stdlib.h>
 
@@ -57,7 +57,7 @@ static void test_bad_lengths(void **state)
     append_little(&content, 0, 8);
     refuse_bytes(&content, "expected a header of at least 2 bytes");
     bytes_free(&content);
-    append_little(&content, 99999999, 8); /* within the limit, and still not there */
+    append_little(&content, 99999999, 8); /* within the limit, but missing */
     append_text(&content, "{}");
     refuse_bytes(&content, "at byte 8: expected 99999999 bytes of header, found 2");
     bytes_free(&content);
@@ -77,7 +77,7 @@ static void test_bad_json(void **state)
     refuse("{\"\xed\xa0\x80\":1}", "", 0, "at byte 10: expected UTF-8");
     refuse("{\"a\\u0000b\":1}", "", 0, "at byte 11: expected no NUL characters");
     refuse("{\"a\\", "", 0,
-           "expected JSON"); /* the header ends within an escape: once read beyond (found by fuzzing) */
+           "expected JSON"); /* the header ends within an escape: once read past the end (found by fuzzing) */
     byte_block content = make_file("{\"a\":1}", "", 0);
     content.data[10] = '\0';
     refuse_bytes(&content, "at byte 10: expected no NUL characters");
@@ -98,7 +98,7 @@ static void test_deep_json(void **state)
     bytes_free(&content);
 }
 
-/* A header of commas is a tree of 64 bytes for every byte: refused before it is built. */
+/* A header of commas would become a tree of 64 bytes per byte: rejected before it is built. */
 static void test_many_values(void **state)
 {
     (void)state;
@@ -158,7 +158,7 @@ static void test_bad_offsets(void **state)
     refuse(ENTRY(GOOD_DTYPE GOOD_SHAPE GOOD_OFFSETS), "12345", 5,
            "expected 4 bytes of tensors, as given by the header, found 5");
     refuse("{}", "1", 1, "at byte 10: expected 0 bytes of tensors, as given by the header, found 1");
-    /* Eight terabytes claimed, four bytes there: no such allocation is tried. */
+    /* Claims eight terabytes with four bytes of data: no such allocation is attempted. */
     refuse(ENTRY(GOOD_DTYPE "\"shape\":[2199023255552],\"data_offsets\":[0,8796093022208]"), "1234", 4,
            "expected 8796093022208 bytes of tensors, as given by the header, found 4");
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A module of two inputs and two outputs, and batches of three fields, with nothing but ctypes: many.py LIBRARY"""
+"""A module with two inputs and two outputs, and batches of three fields, with ctypes only: many.py LIBRARY"""
 import ctypes
 import sys
 from ctypes import CFUNCTYPE, POINTER, c_bool, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_void_p
@@ -70,7 +70,7 @@ def tensors(*values):
 
 @FORWARD
 def forward(module, inputs, outputs):
-    """x * y + x * y, or x * x where y is left out; and x + x."""
+    """x * y + x * y, or x * x if y is omitted; and x + x."""
     x, y = inputs[0], inputs[1]
     product = library.kn_mul(x, y if y else x)
     outputs[0] = library.kn_add(product, product)

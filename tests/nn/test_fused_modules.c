@@ -1,5 +1,4 @@
-/* test_fused_modules.c - activations that layers apply to their own results: who does it, and that nothing but the
- * operations run tells. */
+/* test_fused_modules.c - fused activations: which layers fuse them, and that results do not change. */
 #include "support/check.h"
 
 #include <math.h>
@@ -10,8 +9,7 @@
 #include "support/as_gpu.h"
 #include "support/values.h"
 
-/* --- what ran ------------------------------------------------------------------------------------------------------
- */
+/* --- what ran ----------------------------------------------------------------------------------------------------- */
 
 static kn_status note(kn_call *call, bool after, void *user)
 {
@@ -23,7 +21,7 @@ static kn_status note(kn_call *call, bool after, void *user)
     return KN_OK;
 }
 
-/* The network applied to x; `names` (of some hundred bytes) are the operations. */
+/* Applies the network to x; `names` (a few hundred bytes) receives the operations. */
 static kn_tensor *watched(kn_module *net, kn_tensor *x, char *names)
 {
     names[0] = '\0';
@@ -34,8 +32,7 @@ static kn_tensor *watched(kn_module *net, kn_tensor *x, char *names)
     return y;
 }
 
-/* --- the same with and without -------------------------------------------------------------------------------------
- */
+/* --- the same with and without ------------------------------------------------------------------------------------ */
 
 #define MOST 16
 typedef struct results {
@@ -52,7 +49,7 @@ static void add(results *r, const kn_tensor *tensor)
     assert_non_null(r->values[r->count++]);
 }
 
-/* One pass in both directions, with a gradient that differs from element to element. */
+/* A forward and a backward pass, with a gradient that differs for each element. */
 static results pass(kn_module *net, kn_tensor *x, bool fused)
 {
     results r = {0};
@@ -88,7 +85,7 @@ static void check_same(kn_module *net, kn_tensor *x)
     }
 }
 
-/* Normally distributed, with a NaN, both infinities, and equal elements side by side. */
+/* Normally distributed, with a NaN, both infinities, and adjacent equal elements. */
 static kn_tensor *odd_input(int ndim, const int64_t *shape, bool odd)
 {
     double values[2000];
@@ -152,8 +149,8 @@ TENSOR_TEST(linear_layers_too)
     kn_module_free(net);
 }
 
-/* relu(max) is max(relu), and their gradients too: on windows without a positive element, with several equal ones, that
- * overlap, that hold NaN; a window of padding alone is the exception, so with dilation the order stays. */
+/* relu(max) is max(relu), and their gradients too: for windows without a positive element, with equal maxima,
+ * overlapping, or with NaN; a window of padding alone is the exception, so with dilation the order is kept. */
 TENSOR_TEST(pooling_takes_the_activation_before_it)
 {
     static const char *const expected[] = {"max_pool2d ", "max_pool2d ", "max_pool2d relu6 ", "relu max_pool2d ",
@@ -197,7 +194,7 @@ TENSOR_TEST(the_switch_leaves_each_layer_an_operation)
     kn_module_free(net);
 }
 
-/* A module of one's own that asks for it, and one that cannot. */
+/* A user-defined module that fuses, and one that cannot. */
 TENSOR_TEST(forward_with_an_activation)
 {
     kn_module *conv = CONV(3, 5), *flatten = kn_nn_flatten();

@@ -1,5 +1,5 @@
-/* test_kept_tensors.c - what the program's own functions make while the library calls them belongs to the program's
- * scope; which module an error came from. Run once more in guard mode, which names tensors used too late. */
+/* test_kept_tensors.c - tensors created by user functions that the library calls belong to the program's scope; errors
+ * name their module. Runs again in guard mode, which names tensors used after they were released. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 static bool guarded(void) { return getenv("KOINE_GUARD") != NULL; }
 
-/* A module that keeps a value of its forward pass, as a variational auto-encoder keeps mean and variance. */
+/* A module that stores a value of its forward pass, as a variational autoencoder stores mean and variance. */
 typedef struct encoder {
     kn_module *inner;
     kn_tensor *kept, *seen;
@@ -42,7 +42,7 @@ TENSOR_TEST(a_value_kept_by_a_forward_lives_to_the_end_of_the_programs_scope)
         KN_NO_GRAD;
         kn_tensor *y = kn_forward(net, x);
         for (int i = 0; i < 20; i++)
-            kn_full(KN_SHAPE(2), -9); /* would take its memory, were it free */
+            kn_full(KN_SHAPE(2), -9); /* would reuse its memory if it were free */
         CHECK_VALUES(first->kept, 2, 2);
         CHECK_VALUES(second->kept, 6, 6);
         CHECK_VALUES(second->seen, 3, 3);
@@ -52,7 +52,7 @@ TENSOR_TEST(a_value_kept_by_a_forward_lives_to_the_end_of_the_programs_scope)
     kn_module_free(net);
 }
 
-/* What the library's own layers make is given up at once: outside training two activations are enough. */
+/* Results of built-in layers are released immediately: outside training two activations are enough. */
 TENSOR_TEST(layers_of_the_library_keep_nothing)
 {
     kn_device *device = kn_device_current();
@@ -70,7 +70,7 @@ TENSOR_TEST(layers_of_the_library_keep_nothing)
     kn_module_free(net);
 }
 
-/* With no scope open somebody must release what a forward made: the outermost kn_forward does. */
+/* Without an open scope, the outermost kn_forward releases tensors created by forward functions. */
 static void without_a_scope_it_goes_with_the_outermost_forward(void **state)
 {
     (void)state;

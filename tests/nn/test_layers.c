@@ -1,4 +1,4 @@
-/* test_layers.c - the layers without parameters of their own give what their functions give, bit by bit. */
+/* test_layers.c - layers without parameters equal their functions bit for bit. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "support/values.h"
 
-/* The module applied to x against `expected`; frees the module. */
+/* Compares the module applied to x with `expected`; frees the module. */
 static void check_layer(kn_module *layer, kn_tensor *x, kn_tensor *expected)
 {
     CHECK_TENSOR(layer);
@@ -49,7 +49,7 @@ TENSOR_TEST(pooling_layers_are_their_functions)
     check_layer(kn_nn_flatten(), x, kn_reshape(x, KN_SHAPE(2, 189)));
 }
 
-/* Of a module with the parameters weight and bias. */
+/* For a module with the parameters weight and bias. */
 #define CHECK_CONVOLUTION(layer, function, x, ...)                                                                     \
     {                                                                                                                  \
         kn_module *module = layer;                                                                                     \

@@ -1,5 +1,5 @@
-/* test_many.c - modules of several inputs and outputs: what they get and give, what may be left out, wrong numbers,
- * sequences of them, their summary and their state. */
+/* test_many.c - modules with several inputs and outputs: their order, optional inputs, wrong counts, sequences, summary
+ * and state. */
 #include "support/check.h"
 
 #include <string.h>
@@ -58,7 +58,7 @@ TENSOR_TEST(gradients_reach_every_input)
     kn_module_free(net);
 }
 
-/* More than the library has room for without allocating. */
+/* More than the library handles without allocating. */
 static kn_status sums(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
 {
     const int count = kn_module_input_count(module);
@@ -80,8 +80,7 @@ TENSOR_TEST(twenty_in_and_twenty_out)
     kn_module_free(net);
 }
 
-/* Without a scope what comes out is the caller's to release, and nothing else is left (the test looks at the memory).
- * */
+/* Without a scope the caller releases the outputs, and nothing else is left (the test checks memory). */
 static void outputs_without_a_scope_are_the_callers(void **state)
 {
     (void)state;
@@ -120,13 +119,13 @@ TENSOR_TEST(wrong_numbers_are_told_and_where)
     CHECK_ERROR(KN_ERR_ARGUMENT, "makes 2 outputs, not 3");
     assert_null(kn_forward(net, x));
     CHECK_ERROR(KN_ERR_ARGUMENT, "takes 2 or 3 inputs, not 1");
-    /* And a module of one does not get two. */
+    /* Nor does a module with one input accept two. */
     kn_module *relu = kn_nn_relu();
     assert_int_equal(kn_forward_many(relu, KN_TENSORS(x, x), outputs, 1), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "ReLU: takes 1 input, not 2");
     assert_int_equal(kn_forward_many(relu, KN_TENSORS(x), outputs, 2), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "ReLU: makes 1 output, not 2");
-    CHECK_OK(kn_nn_add_module(net, "relu", relu)); /* which gets two there */
+    CHECK_OK(kn_nn_add_module(net, "relu", relu)); /* which receives two */
     assert_null(kn_forward(net, x));
     CHECK_ERROR(KN_ERR_ARGUMENT, "Sequential: takes 2 or 3 inputs");
     assert_int_equal(kn_forward_many(net, KN_TENSORS(x, x), outputs, 1), KN_ERR_ARGUMENT);
@@ -214,7 +213,7 @@ TENSOR_TEST(a_sequence_hands_all_outputs_on)
         CHECK_OK(kn_forward_many(net, KN_TENSORS(x, scale), &y, 1)); /* 6, 3; then 36, 18; then their sum */
         CHECK_VALUES(y, 54, 54);
     }
-    /* The first gate's inputs, which may be left out, are the sequence's. */
+    /* The sequence's optional inputs are those of the first gate. */
     CHECK_OK(kn_forward_many(net, KN_TENSORS(x, scale, kn_full(KN_SHAPE(1, 2), -6)), &y, 1));
     CHECK_VALUES(y, 0, 2 * 36 + 36);
     kn_module_free(net);

@@ -1,5 +1,5 @@
-/* test_module_moves.c - kn_module_to and kn_module_to_dtype: in place, gradients with them, optimizers still valid. Run
- * on two devices made out of one CPU. */
+/* test_module_moves.c - kn_module_to and kn_module_to_dtype: in place, with gradients, and with optimizers still valid.
+ * On two devices made from one CPU. */
 #include "support/check.h"
 
 #include <stdlib.h>

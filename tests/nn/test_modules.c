@@ -1,4 +1,4 @@
-/* test_modules.c - layers and sequences: names, lists, modes, forward, ownership, what they refuse, how they print. */
+/* test_modules.c - layers and sequences: names, lists, modes, forward, ownership, errors, printing. */
 #include "support/check.h"
 
 #include <math.h>
@@ -114,7 +114,7 @@ TENSOR_TEST(a_child_has_one_owner_and_no_cycles)
     CHECK_OK(kn_nn_add_module(second, "first", first));
     assert_int_not_equal(kn_nn_add_module(first, "up", second), KN_OK);
     CHECK_ERROR(KN_ERR_ARGUMENT, "cannot contain itself");
-    /* The name is taken: the new child is freed all the same. */
+    /* The name is taken: the new child is freed nevertheless. */
     assert_int_not_equal(kn_nn_add_module(second, "first", kn_nn_linear(.in_features = 1, .out_features = 1)), KN_OK);
     CHECK_ERROR(KN_ERR_ARGUMENT, "taken");
     kn_log_set_level(KN_LOG_OFF);
@@ -200,8 +200,7 @@ TENSOR_TEST(dropout_obeys_the_mode)
     kn_module_free(net);
 }
 
-/* Results belong to the caller where no scope is open; a module that hands its argument through gives one more
- * reference of it. */
+/* Without an open scope the caller owns results; a module that returns its argument returns a further reference. */
 static void forward_without_a_scope(void **state)
 {
     (void)state;

@@ -1,5 +1,4 @@
-/* test_norm_modules.c - batch and layer normalisation as modules: names, files of PyTorch, modes, what graphs replay,
- * replicas. */
+/* test_norm_modules.c - batch and layer normalisation as modules: names, PyTorch's files, modes, graphs, replicas. */
 #include "support/check.h"
 
 #include <math.h>
@@ -91,7 +90,7 @@ static void goes_on_as_pytorch(kn_dtype dtype, double tolerance)
     kn_module_free(net);
 }
 
-/* Values, the plain means of momentum=None included. */
+/* Values, including the plain means of momentum=None. */
 TENSOR_TEST(a_network_of_pytorchs_goes_on)
 {
     goes_on_as_pytorch(KN_F32, 2e-5);
@@ -113,7 +112,7 @@ TENSOR_TEST(the_state_survives_a_file)
     kn_module_free(copy);
 }
 
-/* PyTorch's half(): floating tensors in f16, the counter as it was. */
+/* PyTorch's half(): floating tensors become f16, the counter does not change. */
 TENSOR_TEST(modules_in_half_precision)
 {
     kn_module *layer = kn_nn_batch_norm1d(.num_features = 2);
@@ -137,11 +136,11 @@ TENSOR_TEST(without_tracking_evaluation_uses_the_batch)
     check_close(kn_forward(layer, x), train, 0);
     kn_module_free(layer);
     layer = kn_nn_batch_norm1d(.num_features = 2, .track_running_stats = false, .cumulative_average = true);
-    check_close(kn_forward(layer, x), train, 0); /* there is nothing to count with */
+    check_close(kn_forward(layer, x), train, 0); /* there is no counter */
     kn_module_free(layer);
 }
 
-/* What backward saved is not what the next pass changes: two passes, then both backward. */
+/* The next pass does not change tensors saved for backward: two forward passes, then both backward passes. */
 TENSOR_TEST(two_passes_before_their_backward_passes)
 {
     kn_module *layer = kn_nn_batch_norm1d(.num_features = 2);
@@ -169,7 +168,7 @@ TENSOR_TEST(an_empty_batch_counts)
 
 /* --- graphs ------------------------------------------------------------------------------------------------------- */
 
-/* Replays change the buffers as eager passes do, bit for bit, and count on; nothing waits. */
+/* Replays change the buffers bit for bit like eager passes, and continue the count; nothing waits. */
 static void replays_go_on(bool cumulative, int64_t channels, int64_t size)
 {
     kn_module *layers[2];

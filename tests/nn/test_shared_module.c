@@ -1,5 +1,5 @@
-/* test_shared_module.c - several threads apply one module in evaluation mode, each to inputs of its own, and get the
- * bits that each would get alone: what koine/nn.h promises about threads. */
+/* test_shared_module.c - several threads apply one module in evaluation mode, each to its own inputs, with the same
+ * bits as alone: the guarantee of koine/nn.h about threads. */
 #include "support/check.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 enum { THREADS = 4, ROUNDS = 12, BATCH = 3, CLASSES = 10 };
 enum { RESULTS = BATCH * CLASSES };
 
-/* How the threads go about it. */
+/* How the threads apply it. */
 typedef enum manner { RECORDING, WITHOUT_RECORD, OWN_STREAMS, GRAPHED } manner;
 
 typedef struct shared {
@@ -29,7 +29,7 @@ typedef struct worker {
 
 /* --- the module ------------------------------------------------------------------------------------------------- */
 
-/* A module of the program's own around the library's layers. */
+/* A user-defined module around built-in layers. */
 typedef struct residual {
     kn_module *body;
 } residual;
@@ -129,7 +129,7 @@ static void graph_if_asked(kn_module *net, manner how)
     CHECK_OK(kn_make_graphed_callable(net, new_input(0, 0)));
 }
 
-/* Each thread by itself, one after the other, with a module of its own making. */
+/* Each thread alone, one after the other, with its own module. */
 static void run_alone(worker *workers)
 {
     shared alone = {.net = new_net(), .manner = WITHOUT_RECORD};
@@ -142,11 +142,11 @@ static void run_alone(worker *workers)
     kn_module_free(alone.net);
 }
 
-/* The module is new: whatever it makes at its first use, the threads make at once. */
+/* The module is new, so the threads perform its first-use initialisation concurrently. */
 static void run_together(worker *workers, manner how)
 {
     shared all = {.net = new_net(), .manner = how};
-    /* Counted here: asking the module would make its list before the threads do. */
+    /* Counted here: querying the module would create its list before the threads do. */
     all.parameters = 8 * 9 + 8 + 16 + 8 * 8 * 9 + 8 + 16 + 200 * 32 + 32 + 64 + 32 * 10 + 10;
     graph_if_asked(all.net, how);
     CHECK_OK(kn_synchronize(kn_device_current()));
@@ -174,7 +174,7 @@ static void compare(manner how)
             assert_memory_equal(together[i].results, alone[i].results, sizeof alone[i].results);
         }
     }
-    /* Inputs that differ give results that differ: the comparison above could have failed. */
+    /* Different inputs give different results, so the comparison above can fail. */
     assert_memory_not_equal(alone[0].results, alone[1].results, sizeof alone[0].results);
     assert_memory_not_equal(alone[0].results[0], alone[0].results[1], sizeof alone[0].results[0]);
     free(alone);
@@ -205,7 +205,7 @@ static void threads_share_a_graphed_module(void **state)
     compare(GRAPHED);
 }
 
-/* --- the record of a parameter ---------------------------------------------------------------------------------- */
+/* --- recording a parameter ---------------------------------------------------------------------------------- */
 
 enum { LEAVES = 300 };
 
@@ -216,7 +216,7 @@ typedef struct recorder {
     int recorded;
 } recorder;
 
-/* Views need no kernel, so nothing orders the threads but what recording itself does. */
+/* Views need no kernel, so only recording itself synchronises the threads. */
 static void *record_views(void *user)
 {
     recorder *self = user;

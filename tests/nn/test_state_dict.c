@@ -66,7 +66,7 @@ TENSOR_TEST(names_and_metadata_are_pytorchs)
     kn_module_free(net);
 }
 
-/* Made by tests/golden/golden_run.py with PyTorch. */
+/* Written by tests/golden/golden_run.py with PyTorch. */
 TENSOR_TEST(a_file_written_by_pytorch_loads)
 {
     const char *path = KOINE_SOURCE_DIR "/tests/golden/golden_run_weights.safetensors";
@@ -140,7 +140,7 @@ static kn_module *headless(int64_t width)
     return net;
 }
 
-/* What both have is loaded, the rest is told: as PyTorch's load_state_dict(strict=False). */
+/* Common names are loaded, the others reported, as in PyTorch's load_state_dict(strict=False). */
 TENSOR_TEST(loading_that_is_not_strict_tells_what_it_passed_over)
 {
     kn_module *from = network(4), *to = headless(4), *untouched = headless(4), *larger = headless(8);
@@ -160,7 +160,7 @@ TENSOR_TEST(loading_that_is_not_strict_tells_what_it_passed_over)
     assert_true(same_weights(kn_module_child(to, 0), kn_module_child(from, 0)));
     assert_true(same_weights(kn_module_child(to, 1), kn_module_child(untouched, 1)));
 
-    /* Another shape is an error all the same, and nothing is changed. */
+    /* A different shape is still an error, and nothing is changed. */
     assert_int_equal(kn_module_load(larger, FOLDER "/from.safetensors", .strict = false, .keys = &keys), KN_ERR_FORMAT);
     CHECK_ERROR(KN_ERR_FORMAT, "\"conv1.weight\" is [4, 1, 3, 3] there and [8, 1, 3, 3]");
     assert_true(keys.missing_keys == NULL && keys.unexpected_keys == NULL);
@@ -183,10 +183,10 @@ TENSOR_TEST(a_prefix_chooses_a_part_of_the_file)
     CHECK_OK(kn_module_save(outer, FOLDER "/outer.safetensors"));
     CHECK_OK(kn_module_load(to, FOLDER "/outer.safetensors", .prefix = "module.", .keys = &keys));
     assert_true(same_weights(to, inner));
-    assert_true(keys.missing_count == 0 && keys.unexpected_count == 0); /* "loss." is somebody else's */
+    assert_true(keys.missing_count == 0 && keys.unexpected_count == 0); /* "loss." has another prefix */
     kn_incompatible_keys_free(&keys);
 
-    /* Keys are told as they are in the file. */
+    /* Keys are reported as in the file. */
     assert_int_equal(kn_module_load(other, FOLDER "/outer.safetensors", .prefix = "module."), KN_ERR_FORMAT);
     CHECK_ERROR(KN_ERR_FORMAT, "missing: \"module.conv2.weight\"", "unexpected: \"module.head.0.weight\"");
     CHECK_OK(kn_module_load(other, FOLDER "/outer.safetensors", .prefix = "module.", .strict = false, .keys = &keys));

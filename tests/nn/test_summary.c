@@ -1,5 +1,4 @@
-/* test_summary.c - a module as text: shapes and multiply-adds of a pass, folding, width; and that the pass leaves no
- * trace. */
+/* test_summary.c - a module as text: shapes and multiply-adds, folding, width; the dry run has no side effects. */
 #include "support/check.h"
 
 #include <stdio.h>
@@ -103,7 +102,7 @@ TENSOR_TEST(the_tree_fits_the_page)
     kn_module_free(net);
 }
 
-/* Forward functions of the program's own: several calls of one module, numbers drawn, an operation in place. */
+/* User-defined forward functions: several calls of one module, random numbers, an in-place operation. */
 static kn_tensor *twice(kn_module *module, kn_tensor *x)
 {
     kn_module *linear = kn_module_child(module, 0);
@@ -122,7 +121,7 @@ TENSOR_TEST(the_pass_leaves_no_trace)
     kn_module *net = kn_module_new("Twice", twice, 0, NULL);
     CHECK_TENSOR(kn_module_register_module(net, "linear", kn_nn_linear(.in_features = 4, .out_features = 4)));
     kn_tensor *x = kn_ones(KN_SHAPE(4, 4));
-    CHECK_TENSOR(kn_add(kn_randn(KN_SHAPE(4, 4)), x)); /* what draws numbers is there */
+    CHECK_TENSOR(kn_add(kn_randn(KN_SHAPE(4, 4)), x)); /* initialises the generator */
     uint8_t before[KN_RNG_STATE_SIZE], after[KN_RNG_STATE_SIZE];
     CHECK_OK(kn_get_rng_state(kn_device_of(x), before));
     kn_module_train(net, true);
@@ -167,7 +166,7 @@ TENSOR_TEST(an_input_that_does_not_fit_is_told)
     CHECK_ERROR(KN_ERR_SHAPE, "linear", "(in head)");
     assert_null(kn_module_summary_with(NULL, NULL));
     CHECK_ERROR(KN_ERR_ARGUMENT, "module");
-    CHECK_TENSOR(kn_forward(net, kn_ones(KN_SHAPE(2, 1, 8, 8)))); /* and forward is itself again */
+    CHECK_TENSOR(kn_forward(net, kn_ones(KN_SHAPE(2, 1, 8, 8)))); /* and forward works as before */
     kn_module_free(net);
 }
 

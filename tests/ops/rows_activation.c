@@ -11,7 +11,7 @@ static kn_tensor *build_log_softmax(kn_tensor *const *x, const void *dim)
     return kn_log_softmax(x[0], *(const int *)dim);
 }
 
-/* The harness seeds the generator before each build: the same mask every time. */
+/* The harness seeds the generator before each build, so the mask is always the same. */
 static kn_tensor *build_dropout(kn_tensor *const *x, const void *params) { return kn_dropout_with(x[0], params); }
 
 static kn_tensor *build_dropout2d(kn_tensor *const *x, const void *params) { return kn_dropout2d_with(x[0], params); }

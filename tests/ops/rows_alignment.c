@@ -1,11 +1,11 @@
-/* rows_alignment.c - contiguous matrices that begin at any element of a buffer, with sizes around those of vectors and
- * work-groups: kernels read four elements at a time where they may. */
+/* rows_alignment.c - contiguous matrices at any offset in a buffer, with sizes around those of vectors and work-groups:
+ * kernels load four elements at a time if alignment permits. */
 #include "ops/rows.h"
 
 typedef struct cut {
     kn_tensor *(*run)(kn_tensor *a, kn_tensor *b);
-    int64_t rows, columns; /* of the matrices */
-    int64_t skip[2];       /* elements before them */
+    int64_t rows, columns; /* of each matrix */
+    int64_t skip[2];       /* elements before it */
 } cut;
 
 static kn_tensor *matrix_of(kn_tensor *x, const cut *c, int64_t skip)
@@ -35,7 +35,7 @@ static kn_tensor *run_mul_column(kn_tensor *a, kn_tensor *b) { return kn_mul(a, 
 static kn_tensor *run_in_place(kn_tensor *a, kn_tensor *b) { return kn_add_(kn_clone(a), b); }
 static kn_tensor *run_less(kn_tensor *a, kn_tensor *b) { return kn_lt(a, b); }
 
-/* A matrix turned, and a view of every other column. */
+/* A transposed matrix, and a view of every other column. */
 static kn_tensor *run_turned(kn_tensor *a, kn_tensor *b)
 {
     return kn_mul(kn_transpose(a, 0, 1), kn_transpose(b, 0, 1));
@@ -65,7 +65,7 @@ static kn_tensor *run_dropout2d(kn_tensor *a, kn_tensor *b)
     return b ? NULL
              : kn_dropout2d_with(kn_reshape(a, 4, shape), &(const kn_dropout_params){.p = 0.5, .training = true});
 }
-/* Its gradient is added up from both uses. */
+/* Its gradient is the sum over both uses. */
 static kn_tensor *run_twice(kn_tensor *a, kn_tensor *b) { return b ? NULL : kn_mul(kn_neg(a), kn_add_scalar(a, 1)); }
 
 /* Rows as channels; the plane of two images is two rows. */
@@ -85,7 +85,7 @@ static kn_tensor *run_batch_norm(kn_tensor *a, kn_tensor *b)
      &(const cut){function, rows, columns, {skip_a, skip_b}}}
 #define APART(name, function, rows, columns, skip)                                                                     \
     {"alignment/" name, build, {DISTINCT(ROOM(rows, columns))}, &(const cut){function, rows, columns, {skip}}}
-/* Beginning at each element of a vector. */
+/* Starting at each element of a vector. */
 #define ONE_EACH(name, function, rows, columns)                                                                        \
     ONE(name "+0", function, rows, columns, 0), ONE(name "+1", function, rows, columns, 1),                            \
     ONE(name "+2", function, rows, columns, 2), ONE(name "+3", function, rows, columns, 3),                            \

@@ -66,8 +66,8 @@ static kn_tensor *build_square_by_itself(kn_tensor *const *x, const void *params
 #define RELU &(const kn_activation){KN_ACTIVATION_RELU}
 #define RELU6 &(const kn_activation){KN_ACTIVATION_RELU6}
 #define NO_ACTIVATION &(const kn_activation){KN_ACTIVATION_NONE}
-/* Ways in which two shapes may meet: those that each operator takes, and further ones, which one of them takes and,
- * with KOINE_TEST_FULL=1, all. */
+/* Combinations of two shapes: those tested with each operator, and further ones tested with one operator, or with all
+ * if KOINE_TEST_FULL=1. */
 #define BROADCASTS(name, build, a, b)                                                                                  \
     {name "/same", build, {a(7, 11), b(7, 11)}, .layouts = true}, {name "/row", build, {a(7, 11), b(11)}},             \
         {name "/empty", build, {a(0, 3), b(1, 3)}}

@@ -1,4 +1,4 @@
-/* rows_norm.c - batch and layer normalisation. What training does to the running estimates is in test_norm.c. */
+/* rows_norm.c - batch and layer normalisation. Running estimates are tested in test_norm.c. */
 #include "ops/rows.h"
 
 /* Inputs: x, weight, bias, running_mean, running_var. */
@@ -20,7 +20,7 @@ static kn_tensor *build_batch_norm_bias(kn_tensor *const *x, const void *params)
 }
 
 typedef struct layer_case {
-    int ndim; /* of the normalised shape: the last ones of x */
+    int ndim; /* of the normalised shape: the last dimensions of x */
     double eps;
 } layer_case;
 

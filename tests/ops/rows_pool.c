@@ -1,4 +1,4 @@
-/* rows_pool.c - pooling of signals and volumes, padding that differs by side, and where the maxima lie. */
+/* rows_pool.c - pooling of signals and volumes, padding that differs by side, and indices of maxima. */
 #include "ops/rows.h"
 
 #define BUILD(op)                                                                                                      \

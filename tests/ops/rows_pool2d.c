@@ -19,7 +19,7 @@ static kn_tensor *build_adaptive_avg(kn_tensor *const *x, const void *params)
 
 /* clang-format off */
 #define POOL(...) &(const kn_pool_params){KN_POOL_DEFAULTS, __VA_ARGS__}
-/* From -3 on in steps of which an even number, `per_six`, makes 6: 0 and 6 lie midway between two values. */
+/* Values from -3 in steps of 6 / `per_six` (even), so that 0 and 6 are midway between two values. */
 #define BEYOND_SIX(steps, per_six, ...) {.fill = FILL_DISTINCT, .low = -3, .high = -3 + steps * 6.0 / per_six, OP_SHAPE(__VA_ARGS__)}
 #define SIZE(height, width) (const int64_t[]){height, width}
 

@@ -1,4 +1,4 @@
-/* rows_reduction.c - sums, means, products, extremes and where they are, norms, variances, log-sum-exp. */
+/* rows_reduction.c - sums, means, products, extremes and their indices, norms, variances, logsumexp. */
 #include "ops/rows.h"
 
 typedef struct dims_case {

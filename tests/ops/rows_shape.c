@@ -1,4 +1,4 @@
-/* rows_shape.c - views and copies: their gradients. What they show is checked in tests/tensor. */
+/* rows_shape.c - views and copies: their gradients. Their values are checked in tests/tensor. */
 #include "ops/rows.h"
 
 #define SHAPE_ROW(function, expression)                                                                                \
@@ -60,9 +60,9 @@ static kn_tensor *build_cat_many(kn_tensor *const *x, const void *params)
     return kn_cat(columns, 100, 1);
 }
 
-/* One tensor seen twice: its gradient is the sum of both. */
+/* Two views of one tensor: its gradient is the sum of both. */
 SHAPE_ROW(overlap, kn_mul(kn_narrow(x[0], 0, 0, 5), kn_narrow(x[0], 0, 2, 5)))
-/* A change through a view shows in the base and in its gradient. */
+/* A change through a view changes the base and its gradient. */
 SHAPE_ROW(write_through, kn_mul_scalar(kn_mul_scalar_(kn_mul_scalar(x[0], 3), 2), 5))
 
 /* clang-format off */

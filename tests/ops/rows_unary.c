@@ -64,7 +64,7 @@ static kn_tensor *build_zero(kn_tensor *const *x, const void *params)
     return kn_zero_(kn_clone(x[0]));
 }
 
-/* A changed value is what later operations see, and what their gradients use. */
+/* Later operations and their gradients use the changed value. */
 static kn_tensor *build_in_place_chain(kn_tensor *const *x, const void *params)
 {
     (void)params;
@@ -73,7 +73,7 @@ static kn_tensor *build_in_place_chain(kn_tensor *const *x, const void *params)
 }
 
 /* clang-format off */
-/* From -3 on in steps of which an even number, `per_six`, makes 6: 0 and 6 lie midway between two values. */
+/* Values from -3 in steps of 6 / `per_six` (even), so that 0 and 6 are midway between two values. */
 #define BEYOND_SIX(steps, per_six, ...) {.fill = FILL_DISTINCT, .low = -3, .high = -3 + steps * 6.0 / per_six, OP_SHAPE(__VA_ARGS__)}
 
 OP_ROWS_BEGIN

@@ -1,5 +1,5 @@
-/* test_activations.c - operations that apply an activation themselves give the same bits as the operation and then the
- * activation, results and gradients, with NaN, infinities and both zeros among the values. */
+/* test_activations.c - fused activations give the same bits as the operation followed by the activation, for results
+ * and gradients, including NaN, infinities and both zeros. */
 #include "support/check.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "support/values.h"
 #include "tensor/tensor.h"
 
-/* Values in low .. high; `odd`: every 37th is one of those that comparisons trip over. */
+/* Values in low .. high; `odd`: every 37th is special: NaN, infinite, zero or at a bound. */
 static kn_tensor *values_in(double low, double high, int ndim, const int64_t *shape, kn_dtype dtype, bool odd,
                             const char *seed)
 {

@@ -1,5 +1,5 @@
-/* test_backward_operators.c - backward passes called by name give what the tape gives: for each, into new tensors, into
- * given ones of any strides, and one gradient at a time. */
+/* test_backward_operators.c - backward passes called by name equal the tape's: each into new tensors, into given ones
+ * with any strides, and one gradient at a time. */
 #include "cli/op_samples.h"
 #include "ops/dispatch/operators.h"
 #include "support/as_gpu.h"
@@ -9,7 +9,7 @@
 
 #define MOST 8
 
-/* The same name; a question mark in front says that an input is optional. */
+/* Compares names; a leading question mark marks an optional input. */
 static bool same(const char *a, const char *b) { return strcmp(a + (a[0] == '?'), b + (b[0] == '?')) == 0; }
 
 static int position(const char *const *names, const char *name)
@@ -20,7 +20,7 @@ static int position(const char *const *names, const char *name)
     return -1;
 }
 
-/* An application of X with the gradients of its inputs by the tape, and what X_backward takes. */
+/* An application of X with its inputs' gradients from the tape, and the inputs of X_backward. */
 typedef struct one {
     kn_op_sample sample;
     kn_tensor *outputs[MOST], *gradient;
@@ -28,7 +28,7 @@ typedef struct one {
     int num_inputs, num_outputs;
 } one;
 
-/* The inputs' gradients by the tape stay in kn_grad. */
+/* The inputs' gradients from the tape stay in kn_grad. */
 static void apply(one *o, const kn_op *op, kn_dtype dtype)
 {
     const kn_op *of = op->backward_of;
@@ -79,7 +79,7 @@ static void check_same(const kn_op *op, int index, kn_tensor *actual, kn_tensor 
         fail_msg("%s, %s: output %d is off by %g", op->name, how, index, distance);
 }
 
-/* A tensor like t, every other element of a longer one. */
+/* A tensor like t, with stride 2. */
 static kn_tensor *strided_like(kn_tensor *t)
 {
     int64_t shape[KN_MAX_DIMS];
@@ -113,7 +113,7 @@ static void check_one(const kn_op *op, kn_dtype dtype)
             alone[k] = k == i ? NULL : KN_SKIP_OUTPUT;
         CHECK_OK(call(op, &o, alone));
         for (int k = 0; k < o.num_outputs; k++)
-            check_same(op, k, alone[k], k == i ? made[k] : NULL, "alone", 1e-5); /* sums may be made apart */
+            check_same(op, k, alone[k], k == i ? made[k] : NULL, "alone", 1e-5); /* sums may be computed separately */
     }
     kn_op_sample_free(&o.sample);
 }
@@ -150,10 +150,10 @@ TENSOR_TEST(what_does_not_fit_is_refused)
     conv.activation = KN_ACTIVATION_RELU;
     kn_tensor *inputs[] = {kn_ones(KN_SHAPE(1, 1, 3)), kn_ones(KN_SHAPE(1, 1, 3)), kn_ones(KN_SHAPE(1, 1, 1))};
     assert_int_equal(kn_op_call(op, inputs, 3, &conv, &y, 1), KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, "conv1d_backward", "takes the result");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "conv1d_backward", "needs the result");
 }
 
-/* Places that no window has get nothing, and nothing is written elsewhere. */
+/* Indices that no window has are ignored, and nothing is written elsewhere. */
 TENSOR_TEST(places_outside_are_passed_over)
 {
     const kn_adaptive_pool_args one_place = {{1, {1}}};

@@ -1,5 +1,5 @@
-/* test_benchmark.c - benchmark mode: the fastest row is found once, kept in memory and on disk, and nothing else
- * changes. Fake rows that sleep make the outcome certain. */
+/* test_benchmark.c - benchmark mode: the fastest row is found once and stored in memory and on disk, and nothing else
+ * changes. Fake rows that sleep make the outcome deterministic. */
 #include "support/check.h"
 
 #include <pthread.h>
@@ -84,7 +84,7 @@ static const kn_implementation_table table = KN_IMPLEMENTATION_TABLE("fake", row
 
 static kn_stream *stream(void) { return kn_stream_current(kn_device_current()); }
 
-/* Runs the problem; tells which row did last. */
+/* Runs the problem; returns the row that ran last. */
 static const char *choose(int problem)
 {
     int before[4];
@@ -107,8 +107,8 @@ TENSOR_TEST(test_found_once)
     kn_set_benchmark(true);
     const int64_t timed = kn_benchmark_count_timed();
     assert_string_equal(choose(2), "several");
-    assert_int_equal(runs[3], 0); /* not made for this kind of device */
-    assert_true(runs[2] > 0);     /* what fails is passed over, silently */
+    assert_int_equal(runs[3], 0); /* not meant for this kind of device */
+    assert_true(runs[2] > 0);     /* failing rows are skipped silently */
     assert_int_equal(kn_error_status(), KN_OK);
     for (int i = 0; i < 3; i++)
         assert_string_equal(choose(2), "fast");
@@ -122,10 +122,10 @@ TENSOR_TEST(test_found_once)
     assert_string_equal(choose(2), "several");
     kn_set_deterministic(false);
     kn_set_benchmark(false);
-    assert_string_equal(choose(2), "slow"); /* off: the usual choice again */
+    assert_string_equal(choose(2), "slow"); /* off: the default choice again */
 }
 
-/* How many results the device's file holds; `damage` leaves one of nobody's in its place. */
+/* The number of results in the device's file; `damage` replaces it by an unrelated file. */
 static int count_results(bool damage)
 {
     char *path = kn_tuning_path(kn_device_current()), *text = NULL;
@@ -144,7 +144,7 @@ static int count_results(bool damage)
     return count;
 }
 
-/* Nothing is remembered of a problem that no row could take, for want of memory say. */
+/* Nothing is remembered for a problem on which every row fails, for example for lack of memory. */
 TENSOR_TEST(test_all_fail)
 {
     const int problem = 2, results = count_results(false);
@@ -171,20 +171,20 @@ TENSOR_TEST(test_kept_on_disk)
     assert_string_equal(choose(4), "several");
     assert_int_equal(kn_benchmark_count_timed(), ++timed);
     assert_int_equal(count_results(false), 1);
-    CHECK_OK(kn_benchmark_clear(false)); /* as another process would begin */
+    CHECK_OK(kn_benchmark_clear(false)); /* like a new process */
     assert_string_equal(choose(4), "fast");
     assert_int_equal(kn_benchmark_count_timed(), timed);
     CHECK_OK(kn_benchmark_clear(false));
-    assert_int_equal(count_results(true), 1); /* a file that is none of ours, under the right name */
+    assert_int_equal(count_results(true), 1); /* an unrelated file under that name */
     assert_string_equal(choose(4), "several");
     assert_int_equal(kn_benchmark_count_timed(), ++timed);
     CHECK_OK(kn_benchmark_clear(false));
-    assert_string_equal(choose(4), "fast"); /* mended */
+    assert_string_equal(choose(4), "fast"); /* repaired */
     assert_int_equal(kn_benchmark_count_timed(), timed);
     kn_set_benchmark(false);
 }
 
-/* What is captured does not run: the usual row is taken, or the winner if it is known. */
+/* During capture nothing runs: uses the default row, or the winner if known. */
 TENSOR_TEST(test_capture)
 {
     kn_graph *graph;
@@ -243,7 +243,7 @@ static kn_tensor *step(kn_tensor *x, kn_tensor *w, kn_tensor *v)
     return kn_clone(kn_grad(w));
 }
 
-/* A convolution, its gradients and a product: equal within rounding, and a table inside a table is no deadlock. */
+/* A convolution, its gradients and a product: equal within rounding, and nested tables do not deadlock. */
 TENSOR_TEST(test_real_operations)
 {
     enum { COUNT = 8 * 3 * 3 * 3 };
@@ -267,8 +267,8 @@ TENSOR_TEST(test_real_operations)
 
 static bool is_up(void *user) { return (*(int *)user)-- <= 0; }
 
-/* When time is up in the middle of a problem nothing more is timed; the usual row computes, nothing is remembered, and
- * the next time finds the winner. */
+/* If time runs out within a problem, timing stops, the default row computes, nothing is remembered, and the winner is
+ * found the next time. */
 TENSOR_TEST(test_time_is_up)
 {
     kn_set_benchmark(true);

@@ -1,5 +1,5 @@
-/* test_blocks.c - every shape of block that `koine tune` may choose computes what the reference does, on sizes that it
- * does not divide; and what was measured decides which one is chosen. Run with --as-gpu too. */
+/* test_blocks.c - every block shape that `koine tune` may choose agrees with the reference, on sizes that it does not
+ * divide; and measurements decide which shape is chosen. Runs with --as-gpu too. */
 #include "support/as_gpu.h"
 #include "support/check.h"
 
@@ -60,7 +60,7 @@ static void check_product(const kn_block_shape *shape, kn_dtype dtype, int trans
                 "a product");
 }
 
-/* y, and the gradients of x and w for a gradient of y that is not the same everywhere. */
+/* y, and the gradients of x and w for a non-uniform gradient of y. */
 static void convolve(kn_tensor *results[3], kn_tensor *const inputs[3], const char *row, const kn_block_shape *shape)
 {
     kn_tensor *x = kn_detach(inputs[0]), *w = kn_detach(inputs[1]);
@@ -92,8 +92,8 @@ static void check_convolution(const kn_block_shape *shape)
 
 static const kn_limits *limits(void) { return kn_device_limits(kn_device_current()); }
 
-/* Each shape with one of the four layouts in f32 and another in f64; every third with a convolution too: what differs
- * between shapes is how they tile, not what they read. */
+/* Each shape with one of the four layouts in f32 and another in f64; every third with a convolution too, because shapes
+ * differ in tiling, not in loads. */
 TENSOR_TEST(test_every_shape)
 {
     const kn_block_shape *shape;
@@ -107,7 +107,7 @@ TENSOR_TEST(test_every_shape)
     }
 }
 
-/* Shapes nobody measured are not chosen; measured ones by their time; shapes that do not fit never. */
+/* Unmeasured shapes are not chosen, measured ones by time; shapes that do not fit never. */
 TENSOR_TEST(test_choice)
 {
     kn_limits small = *limits();

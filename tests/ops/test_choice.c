@@ -1,5 +1,5 @@
-/* test_choice.c - which implementation runs: tables are well formed, KOINE_IMPL and tests force rows, and what becomes
- * of problems that a forced row does not support. */
+/* test_choice.c - which implementation runs: tables are well formed, KOINE_IMPL and tests force rows, and problems that
+ * a forced row does not support. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static void test_tables(void **state)
         const kn_implementation *last = &table->rows[table->count - 1];
         assert_ptr_equal(kn_implementation_table_find(table->operation), table);
         assert_string_equal(last->name, "reference");
-        assert_true(!last->supports && !last->prefers); /* runs anything anywhere */
+        assert_true(!last->supports && !last->prefers); /* runs any problem on any device */
         for (int i = 0; i < table->count; i++)
             for (int j = 0; j < i; j++)
                 assert_string_not_equal(table->rows[i].name, table->rows[j].name);
@@ -40,7 +40,7 @@ TENSOR_TEST(test_forced)
     CHECK_VALUES(kn_matmul(a, b), 2, 2);
     assert_int_equal(kn_count_forced("gemm").ran, 1);
     assert_int_equal(kn_count_forced("gemm").unsupported, 0);
-    kn_force_implementation("gemm", "split"); /* by a test: another computes what it does not support */
+    kn_force_implementation("gemm", "split"); /* forced by a test: another row computes what it does not support */
     CHECK_VALUES(kn_matmul(a, b), 2, 2);
     assert_int_equal(kn_count_forced("gemm").ran, 0);
     assert_int_equal(kn_count_forced("gemm").unsupported, 1);
@@ -48,12 +48,12 @@ TENSOR_TEST(test_forced)
     assert_null(kn_matmul(a, b));
     CHECK_ERROR(KN_ERR_ARGUMENT, "gemm", "bogus", "split", "reference");
     kn_force_implementation("gemm", NULL);
-    assert_null(kn_matmul(a, b)); /* KOINE_IMPL holds again */
+    assert_null(kn_matmul(a, b)); /* KOINE_IMPL applies again */
     CHECK_ERROR(KN_ERR_ARGUMENT, "split");
     assert_int_equal(kn_count_forced("conv2d").ran, 0); /* never forced */
 }
 
-/* Wrong values of KOINE_IMPL: given as the only argument, each by a test of its own in CMakeLists.txt. */
+/* Wrong values of KOINE_IMPL: given as the only argument, each by a separate test in CMakeLists.txt. */
 static int check_refused(const char *value, const char *piece)
 {
     setenv("KOINE_IMPL", value, 1);

@@ -1,6 +1,6 @@
-/* test_conv2d_activation.c - every implementation of the table "conv2d" cuts off what its activation cuts off, and
- * nothing else: its result with an activation has the bits of its result without, cut. NaN stays NaN. And the result
- * without is the reference's, also with the vectors of other processors. */
+/* test_conv2d_activation.c - every implementation of the table "conv2d" applies its activation exactly: the result with
+ * an activation has the bits of the clamped result without. NaN stays NaN. The result without agrees with the
+ * reference, also with the vector widths of other processors. */
 #include "support/check.h"
 
 #include <math.h>
@@ -76,7 +76,7 @@ static const kn_conv_shape shapes[] = {
 };
 enum { NUM_SHAPES = sizeof shapes / sizeof shapes[0] };
 
-/* Uniform in [-4, 4], a NaN and both infinities among them. */
+/* Uniform in [-4, 4], including a NaN and both infinities. */
 static kn_tensor *draw(test_random *random, int64_t count, bool special, kn_dtype dtype)
 {
     double *values = malloc((size_t)count * sizeof *values);
@@ -122,7 +122,7 @@ static void check_close(const kn_conv_problem *problem, int number, const char *
         fail_msg("%s, shape %d%s: %s", row, number, s->f64 ? ", f64" : "", message);
 }
 
-/* `right`: what must come out without an activation; NULL where infinities may go further in some rows. */
+/* `right`: the expected result without an activation; NULL if infinities may spread in some rows. */
 static void check_row(const kn_conv_problem *problem, int number, const char *row, const double *right, int64_t *ran)
 {
     const kn_conv_shape *s = &problem->shape;
@@ -176,7 +176,7 @@ static void test_all_implementations(void **state)
                 KN_SCOPE;
                 check_case(&random, i, f64, bias, ran);
             }
-    for (int i = 0; i < kn_conv_implementations.count; i++) /* none was passed over */
+    for (int i = 0; i < kn_conv_implementations.count; i++) /* none was skipped */
         if (ran[i] == 0 && can_force(&kn_conv_implementations, &kn_conv_implementations.rows[i]))
             fail_msg("%s supported none of the shapes", kn_conv_implementations.rows[i].name);
 }

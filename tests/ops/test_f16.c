@@ -1,5 +1,6 @@
-/* test_f16.c - f16 and bf16 are dtypes to store in: every differentiable operation takes them, computes in f32, and gives
- * values and gradients in the same dtype, rounded once. Held against the same operation on the same values in f32. */
+/* test_f16.c - f16 and bf16 are storage dtypes: every differentiable operation accepts them, computes in f32, and
+ * returns values and gradients in the same dtype, rounded once. Compared with the same operation on the same values in
+ * f32. */
 #include "support/check.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@ enum { MAX_INPUTS = 4 };
 typedef struct f16_case {
     const char *name;
     kn_tensor *(*build)(kn_tensor *const *x);
-    int64_t shapes[MAX_INPUTS][4]; /* up to a 0; values in [0.25, 2.25) */
+    int64_t shapes[MAX_INPUTS][4]; /* 0-terminated; values in [0.25, 2.25) */
 } f16_case;
 
 #define BUILD(name, expression)                                                                                        \
@@ -109,7 +110,7 @@ typedef struct outcome {
     kn_tensor *y, *gradients[MAX_INPUTS];
 } outcome;
 
-/* The case on `values`, converted to `dtype`; gradients of ones. All in f32. */
+/* Runs the case on `values`, converted to `dtype`, with gradients of one. Results in f32. */
 static outcome run(const f16_case *c, kn_tensor *const *values, kn_dtype dtype)
 {
     kn_tensor *inputs[MAX_INPUTS] = {NULL};
@@ -133,8 +134,8 @@ static outcome run(const f16_case *c, kn_tensor *const *values, kn_dtype dtype)
     return result;
 }
 
-/* Rounded once where the operation is one; chains of the cases above round two or three times, cancellation included:
- * three last places of the largest. */
+/* A single operation rounds once; the chains above round two or three times, with cancellation: three units in the last
+ * place of the largest. */
 static void compare(const char *name, const char *what, kn_tensor *half, kn_tensor *single, kn_dtype dtype)
 {
     assert_int_equal(half == NULL, single == NULL);
@@ -182,7 +183,7 @@ static void every_operation_takes_both(void **state)
     }
 }
 
-/* A sum beyond f16's range on its way, and a bias that f16 alone would lose: one rounding, at the end. */
+/* A partial sum beyond f16's range, and a bias that f16 would lose: one rounding, at the end. */
 TENSOR_TEST(a_linear_layer_rounds_once)
 {
     kn_tensor *x = kn_full(KN_SHAPE(1, 1024), 16, .dtype = KN_F16), *w = kn_full(KN_SHAPE(1, 1024), 8, .dtype = KN_F16);
@@ -191,7 +192,7 @@ TENSOR_TEST(a_linear_layer_rounds_once)
     CHECK_OK(kn_item(kn_linear(x, w, b), &value));
     assert_true(value == INFINITY); /* 131072 - 65504 = 65568 */
     w = kn_full(KN_SHAPE(1, 1024), 4.0625, .dtype = KN_F16);
-    CHECK_VALUES(kn_to_dtype(kn_linear(x, w, b), KN_F32), 1056); /* 66560 is beyond */
+    CHECK_VALUES(kn_to_dtype(kn_linear(x, w, b), KN_F32), 1056); /* 66560 is out of range */
     kn_tensor *cut = kn_linear_with(x, w, b, &(kn_linear_params){KN_ACTIVATION_RELU6});
     CHECK_VALUES(kn_to_dtype(cut, KN_F32), 6);
 }

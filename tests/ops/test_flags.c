@@ -1,5 +1,5 @@
-/* test_flags.c - the flags of koine/flags.h: what they say, and what they do to the choice of implementations. With an
- * argument: what the environment said (see CMakeLists.txt). */
+/* test_flags.c - the flags of koine/flags.h: their values, and their effect on the choice of implementations. With an
+ * argument: the flags set by the environment (see CMakeLists.txt). */
 #include "support/check.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static void reset(void)
                                    false);
 }
 
-/* --- what they say ------------------------------------------------------------------------------------------------ */
+/* --- values ------------------------------------------------------------------------------------------------ */
 
 static void test_defaults(void **state)
 {
@@ -84,16 +84,16 @@ static void test_backends(void **state)
     (void)state;
     assert_true(kn_backend_is_available("clblast") && kn_backend_is_available("opencl"));
     assert_false(kn_backend_is_available("cudnn") || kn_backend_is_available(NULL));
-    assert_int_equal(kn_error_status(), KN_OK); /* asking is no error */
+    assert_int_equal(kn_error_status(), KN_OK); /* querying is not an error */
     assert_non_null(strchr(kn_backend_version("clblast"), '.'));
     assert_ptr_equal(strstr(kn_backend_version("opencl"), "OpenCL"), kn_backend_version("opencl"));
     assert_null(kn_backend_version("cudnn"));
     CHECK_ERROR(KN_ERR_ARGUMENT, "cudnn", "clblast");
 }
 
-/* --- what they do ------------------------------------------------------------------------------------------------- */
+/* --- effects ------------------------------------------------------------------------------------------------- */
 
-static const char *ran; /* the row that did */
+static const char *ran; /* the row that ran */
 
 #define ROW(name)                                                                                                      \
     static kn_status run_##name(kn_stream *stream, const void *problem)                                                \
@@ -133,7 +133,7 @@ static const char *choice(const kn_implementation_table *table)
     return ran;
 }
 
-/* A convolution that is a product inside. */
+/* A convolution implemented as a product. */
 static kn_status run_product(kn_stream *on, const void *problem)
 {
     return kn_run_implementation(&fake_matmul, on, problem);
@@ -156,7 +156,7 @@ static void test_reduced_precision(void **state)
     assert_string_equal(choice(&fake_conv), "tf32");
     assert_string_equal(choice(&fake_lowered), "tf32");
     reset();
-    kn_force_implementation("fake_matmul", "tf32"); /* not even by force */
+    kn_force_implementation("fake_matmul", "tf32"); /* not even if forced */
     assert_int_equal(kn_run_implementation(&fake_matmul, stream(), NULL), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "fake_matmul", "tf32", "reduced precision");
     kn_force_implementation("fake_matmul", NULL);
@@ -174,7 +174,7 @@ static void test_determinism(void **state)
     (void)state;
     assert_string_equal(choice(&races), "racy");
     kn_set_deterministic(true);
-    assert_string_equal(choice(&races), "plain"); /* which would not be preferred */
+    assert_string_equal(choice(&races), "plain"); /* which is not preferred otherwise */
     assert_string_equal(choice(&only_races), "racy");
     CHECK_OK(kn_use_deterministic_algorithms(KN_DETERMINISTIC_ERROR));
     assert_string_equal(choice(&races), "plain");
@@ -203,12 +203,11 @@ TENSOR_TEST(test_nondeterministic_operation)
     CHECK_OK(kn_use_deterministic_algorithms(KN_DETERMINISTIC_ERROR));
     assert_null(kn_apply(&op, NULL, x));
     CHECK_ERROR(KN_ERR_STATE, "racy_op", "kn_use_deterministic_algorithms");
-    CHECK_VALUES(kn_add(x, x), 2, 2); /* all that there is passes */
+    CHECK_VALUES(kn_add(x, x), 2, 2); /* other operations still work */
     reset();
 }
 
-/* No row of today's tables is nondeterministic, and it shows: each gives the same bits again and again, CLBlast's
- * included. */
+/* No row of the current tables is nondeterministic: each gives the same bits every time, including CLBlast. */
 TENSOR_TEST(test_rows_are_deterministic)
 {
     enum { M = 37, N = 65, K = 301 };

@@ -1,6 +1,6 @@
-/* test_gemm.c - every implementation of the table "gemm" on what kn_gemm promises and tensors seldom ask for: alpha,
- * beta, a bias together with beta, an activation, leading dimensions beyond the row, offsets, a matrix that repeats,
- * and elements of C that the product must not touch. */
+/* test_gemm.c - every implementation of the table "gemm" on features of kn_gemm that tensors rarely use: alpha, beta, a
+ * bias together with beta, an activation, padded leading dimensions, offsets, a repeated matrix, and elements of C that
+ * the product must not touch. */
 #include "support/check.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "support/values.h"
 #include "tensor/tensor.h"
 
-/* Fewer unless all are asked for. */
+/* Fewer unless KOINE_TEST_FULL is set. */
 enum { MAX_CASES = 150, FEW_CASES = 60, MAX_DRAWS = 3 };
 static int num_cases(void) { return test_full() ? MAX_CASES : FEW_CASES; }
 
@@ -34,7 +34,7 @@ static int64_t draw(test_random *random, int64_t low, int64_t high)
     return low + (int64_t)(test_random_next(random) % (uint64_t)(high - low + 1));
 }
 
-/* Puts the elements on the device. */
+/* Copies the elements to the device. */
 static void upload(matrix *x, bool f64)
 {
     x->tensor = tensor_of_doubles(x->values, 1, &x->count, f64 ? KN_F64 : KN_F32, false);
@@ -66,7 +66,7 @@ static int64_t element_of(const matrix *x, int64_t batch, int64_t row, int64_t c
     return x->first + batch * o->batch_stride + (o->transposed ? column * o->ld + row : row * o->ld + column);
 }
 
-/* Sizes from 1 up, one of them often 1 and one now and then large; k may be 0. */
+/* Sizes from 1 on, often one of them 1, sometimes one large; k may be 0. */
 static void draw_sizes(test_random *random, int64_t size[3])
 {
     size[0] = draw(random, 1, 40);
@@ -78,7 +78,7 @@ static void draw_sizes(test_random *random, int64_t size[3])
         size[draw(random, 0, 2)] = draw(random, 100, 1100);
 }
 
-/* Where blocks end: of k, of rows, of panels and their groups, of columns; strides of 4 KiB. */
+/* Around block boundaries of k, rows, panels and their groups, and columns; strides of 4 KiB. */
 static const int64_t large_sizes[][3] = {{37, 1000, 1100}, {300, 31, 700}, {131, 257, 1024}, {1, 4099, 203},
                                          {4099, 1, 203},   {523, 33, 17},  {131, 1024, 300}};
 enum { LARGE_SIZES = sizeof large_sizes / sizeof large_sizes[0] };
@@ -94,7 +94,7 @@ static gemm_case draw_case(test_random *random, bool f64, const int64_t size[3])
     g.b = draw_matrix(random, p.k, p.n, p.batch, draw(random, 0, 1), draw(random, 0, 3) == 0);
     g.c = draw_matrix(random, p.m, p.n, p.batch, false, false);
     g.bias = draw_matrix(random, 1, p.n, 1, false, false);
-    /* C is not read when beta is 0: it may hold anything. */
+    /* C is not read if beta is 0: it may hold anything. */
     for (int64_t i = 0; p.beta == 0 && i < p.batch * p.m * p.n; i++)
         g.c.values[element_of(&g.c, i / p.n / p.m, i / p.n % p.m, i % p.n)] = NAN;
     upload(&g.a, f64);
@@ -110,7 +110,7 @@ static gemm_case draw_case(test_random *random, bool f64, const int64_t size[3])
     return g;
 }
 
-/* What all of C's buffer must hold after; freed with free(). */
+/* The expected contents of C's whole buffer; freed with free(). */
 static double *expect(const gemm_case *g)
 {
     const kn_gemm_params *p = &g->problem.product;
@@ -131,8 +131,8 @@ static double *expect(const gemm_case *g)
     return right;
 }
 
-/* How large the elements get. Sums that cancel are as far off as the others, so closeness is to be had relative to
- * this, not to what is left of them. */
+/* The magnitude of the sums. With cancellation the absolute error is the same, so the tolerance is relative to this,
+ * not to the result. */
 static double largest_magnitude(const double *values, int64_t count)
 {
     double largest = 0;
@@ -145,7 +145,7 @@ static void check_implementation(gemm_case *g, const double *right, const char *
 {
     const kn_gemm_params *p = &g->problem.product;
     char message[400];
-    upload(&g->c, p->f64); /* as it was */
+    upload(&g->c, p->f64); /* restored */
     g->problem.product.c = g->c.operand;
     kn_force_implementation("gemm", name);
     kn_status status = kn_gemm(kn_tensor_stream(g->c.tensor), &g->problem);
@@ -196,7 +196,7 @@ static void test_all_implementations(void **state)
         KN_SCOPE;
         check_case(&random, has_f64 && i % 3 == 2, i, size, computed);
     }
-    /* None was passed over. */
+    /* None was skipped. */
     for (int i = 0; i < kn_gemm_implementations.count; i++)
         assert_true(computed[i] > num_cases() / 20 ||
                     !can_force(&kn_gemm_implementations, &kn_gemm_implementations.rows[i]));

@@ -1,8 +1,7 @@
-/* test_harness.c - the harness of op_row.h finds what it is there to find: operations made wrong on purpose, one
- * mistake each, must each fail.
+/* test_harness.c - the harness of op_row.h detects errors: operations with one deliberate error each must fail.
  *
- * The operation is y = 2 x, computed on the host through kn_read and kn_write. The FAIL lines that it prints are the
- * point. */
+ * The operation is y = 2 x, computed on the host through kn_read and kn_write. The FAIL lines that it prints are
+ * expected. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -20,7 +19,7 @@ typedef struct twice_params {
 
 static int calls;
 
-/* What the row "leak" leaks: given up once the harness has noticed, so that LeakSanitizer has nothing to find. */
+/* The leak of the row "leak", released once the harness has detected it, so that LeakSanitizer finds nothing. */
 #define MAX_LEAKED 64
 static kn_tensor *leaked[MAX_LEAKED];
 static int num_leaked;
@@ -142,7 +141,7 @@ static void test_wrong_gradients_fail(void **state)
     assert_int_equal(run("twice/right_large", "f64"), 0);
 }
 
-/* A prefix that names nothing is no success, and wrong usage is told. */
+/* A prefix that matches nothing is not a success, and wrong usage is reported. */
 static void test_usage(void **state)
 {
     (void)state;

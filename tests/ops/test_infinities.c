@@ -1,9 +1,9 @@
-/* test_infinities.c - an infinity stays where the formula has it: lanes, rows and channels that an implementation fills
- * up or computes twice must not multiply it by 0, which would make NaN of it.
+/* test_infinities.c - infinities affect only the elements that the formula says: lanes, rows and channels that an
+ * implementation pads or computes twice must not multiply them by 0, which would give NaN.
  *
  * Gradients of a convolution's weights, dw[k, c, r, s] = sum of dy[n, k, p, q] * x[n, c, p + r, q + s], with every
- * implementation. All numbers are positive, so that the right sums are finite or +infinity. An implementation that
- * spreads infinities by its nature may do so among the taps of the channels that have one, no further. */
+ * implementation. All numbers are positive, so that correct sums are finite or +infinity. An implementation that
+ * inherently spreads infinities may do so only among the taps of the affected channels. */
 #include "support/check.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ typedef struct extent {
     int64_t images, in_channels, out_channels, kernel, width;
 } extent;
 
-/* Widths that are no multiple of any vector, less than one, and more than several. */
+/* Widths that are not multiples of any vector, shorter than one, and longer than several. */
 static const extent extents[] = {{2, 1, 3, 3, 28},  {1, 2, 2, 3, 7},   {3, 3, 5, 1, 5},  {1, 1, 1, 2, 4},
                                  {2, 17, 33, 3, 9}, {1, 2, 17, 5, 37}, {2, 19, 35, 1, 6}};
 
@@ -36,14 +36,14 @@ static kn_tensor *ones_but(int64_t infinite, int ndim, const int64_t *shape, kn_
     return tensor;
 }
 
-/* Whether the infinite element is in channel k of dy or channel c of x. */
+/* Is the infinite element in channel k of dy or channel c of x? */
 static bool shares_channel(const extent *e, int64_t of_x, int64_t of_dy, int64_t k, int64_t c)
 {
     int64_t out = e->width - e->kernel + 1;
     return of_dy >= 0 ? of_dy / (out * out) % e->out_channels == k : of_x / (e->width * e->width) % e->in_channels == c;
 }
 
-/* Whether dw[k, c, r, s] sums over the infinite element of x or of dy (-1: there is none). */
+/* Does dw[k, c, r, s] sum over the infinite element of x or of dy (-1: none)? */
 static bool reaches_infinity(const extent *e, int64_t of_x, int64_t of_dy, int64_t k, int64_t c, int64_t r, int64_t s)
 {
     int64_t out = e->width - e->kernel + 1;
@@ -93,7 +93,7 @@ static void check_implementation(const kn_implementation *row, kn_dtype dtype)
         int64_t out = e->width - e->kernel + 1;
         int64_t dy_size = e->images * e->out_channels * out * out,
                 x_size = e->images * e->in_channels * e->width * e->width;
-        /* Every column of an early row once, and some others. */
+        /* Each column of an early row, and a few others. */
         for (int64_t at = 0; at < dy_size; at += at < out ? 1 : dy_size / 7 + 1) {
             KN_SCOPE;
             check_weights(e, dtype, -1, at, row);

@@ -1,5 +1,4 @@
-/* test_jit.c - operations made from code given at run time: values, layouts, dtypes, gradients, and every way in which
- * the code can be wrong. */
+/* test_jit.c - operations from user code: values, layouts, dtypes, gradients, and all kinds of wrong code. */
 #include "support/check.h"
 
 #include <math.h>
@@ -21,8 +20,7 @@ static kn_tensor *numbers(kn_dtype dtype, int ndim, const int64_t *shape, double
         kn_reshape(kn_arange(start, start + step * ((double)count - 0.5), step, .dtype = KN_F64), ndim, shape), dtype);
 }
 
-/* --- values --------------------------------------------------------------------------------------------------------
- */
+/* --- values ------------------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(test_one_output)
 {
@@ -46,7 +44,7 @@ TENSOR_TEST(test_one_output)
     kn_jit_free(jit);
 }
 
-/* Long enough for several work-items and incomplete vectors, with code that takes vectors and code that does not. */
+/* Long enough for several work-items and partial vectors, with code that suits vectors and code that does not. */
 TENSOR_TEST(test_long)
 {
     static const char *const codes[] = {"T f(T x, T y) { return x > y ? exp(x) : fmax(y, (T)0) * 0.5; }",
@@ -62,7 +60,7 @@ TENSOR_TEST(test_long)
         CHECK_OK(kn_read(z, values, sizeof values));
         for (int e = 0; e < ROWS * COLUMNS; e++) {
             double a = -1 + 1e-4 * e, b = -0.5 + 0.02 * (e % COLUMNS);
-            if (fabs(a - b) < 1e-5) /* which side of the comparison it falls on is a matter of rounding */
+            if (fabs(a - b) < 1e-5) /* the comparison depends on rounding */
                 continue;
             double wanted = a > b ? exp(a) : fmax(b, 0) * 0.5;
             if (fabs(values[e] - wanted) > 1e-5)
@@ -72,7 +70,7 @@ TENSOR_TEST(test_long)
     }
 }
 
-/* Matrices that begin at any element of a buffer, with rows of whole vectors and others, and a row that broadcasts. */
+/* Matrices at any offset in a buffer, with rows of whole and partial vectors, and a broadcast row. */
 TENSOR_TEST(test_views_at_any_element)
 {
     enum { ROWS = 9, MOST = 16 };
@@ -182,15 +180,14 @@ TENSOR_TEST(test_most_of_everything)
     CHECK_VALUES(more[0], 3, 9, 15, 6, 12, 18);
     CHECK_VALUES(more[6], 14, 18, 22, 16, 20, 24);
     CHECK_OK(kn_backward(kn_sum(kn_add(kn_add(first, more[3]), more[6]))));
-    CHECK_VALUES(kn_grad(x[0]), 3 * (2 + 4), 3 * (2 + 5)); /* summed over what was broadcast */
+    CHECK_VALUES(kn_grad(x[0]), 3 * (2 + 4), 3 * (2 + 5)); /* summed over the broadcast dimension */
     CHECK_VALUES(kn_grad(x[4]), 0, 3);
     CHECK_VALUES(kn_grad(x[1]), 0, 0, 0, 0, 0, 0); /* no gradient reached its output */
     CHECK_VALUES(kn_grad(x[7]), 2, 2, 2, 2, 2, 2);
     kn_jit_free(jit);
 }
 
-/* --- gradients -----------------------------------------------------------------------------------------------------
- */
+/* --- gradients ---------------------------------------------------------------------------------------------------- */
 
 #define PRODUCT "T f(T x, T y) { return x * x * exp(y); }"
 #define PRODUCT_BACKWARD                                                                                               \
@@ -215,7 +212,7 @@ TENSOR_TEST(test_gradcheck)
     CHECK_OK(kn_gradcheck(call_two, right, inputs, 2, NULL));
     assert_int_equal(kn_gradcheck(call_two, wrong, inputs, 2, NULL), KN_ERR_NUMERIC);
     CHECK_ERROR(KN_ERR_NUMERIC, "input 0");
-    CHECK_OK(kn_set_requires_grad(x, false)); /* only one is wanted */
+    CHECK_OK(kn_set_requires_grad(x, false)); /* only one is needed */
     CHECK_OK(kn_gradcheck(call_two, right, inputs, 2, NULL));
     kn_jit_free(right);
     kn_jit_free(wrong);
@@ -233,7 +230,7 @@ TENSOR_TEST(test_freed_before_backward)
     CHECK_VALUES(kn_grad(x), 6, 24, 54);
 }
 
-/* f16 is computed in f32, whole numbers get no gradient, and a value that backward needs must not change. */
+/* f16 is computed in f32, integers get no gradient, and a value that backward needs must not change. */
 TENSOR_TEST(test_gradients_and_dtypes)
 {
     kn_jit *jit = kn_jit_elementwise(PRODUCT, .derivative = PRODUCT_BACKWARD);
@@ -252,7 +249,7 @@ TENSOR_TEST(test_gradients_and_dtypes)
     kn_jit_free(jit);
 }
 
-/* As PyTorch's jiterator: the result is outside the record. */
+/* As in PyTorch's jiterator: the result is not recorded. */
 TENSOR_TEST(test_without_derivative)
 {
     kn_jit *jit = kn_jit_elementwise(PRODUCT);
@@ -274,7 +271,7 @@ TENSOR_TEST(test_nothing_to_differentiate)
     kn_jit_free(jit);
 }
 
-/* A replay computes anew from what the inputs hold by then. */
+/* A replay uses the current values of the inputs. */
 TENSOR_TEST(test_graph)
 {
     kn_jit *jit = kn_jit_elementwise("T f(T x, T scale) { return scale * x * x; }", .scalars = {{"scale", 1}});
@@ -294,8 +291,7 @@ TENSOR_TEST(test_graph)
     kn_graph_free(graph);
 }
 
-/* --- wrong code ----------------------------------------------------------------------------------------------------
- */
+/* --- wrong code --------------------------------------------------------------------------------------------------- */
 
 static void check_refused(const char *code, const char *derivative, const char *piece, const char *other)
 {
@@ -335,8 +331,7 @@ TENSOR_TEST(test_signatures)
     CHECK_ERROR(KN_ERR_ARGUMENT, "code");
 }
 
-/* The compiler's complaint comes with the user's own line, counted in the user's text, and nothing is broken after it.
- */
+/* Compile errors show the user's line, numbered in the user's text, and everything works afterwards. */
 TENSOR_TEST(test_compile_errors)
 {
     kn_tensor *x = kn_ones(KN_SHAPE(4));
@@ -376,8 +371,7 @@ TENSOR_TEST(test_misuse)
     kn_jit_free(NULL);
 }
 
-/* --- vectors on CPU devices ----------------------------------------------------------------------------------------
- */
+/* --- vectors on CPU devices --------------------------------------------------------------------------------------- */
 
 static void check_suits(bool expected, const char *body)
 {
@@ -387,7 +381,7 @@ static void check_suits(bool expected, const char *body)
         fail_msg("`%s` is taken for one that %s vectors", body, expected ? "does not suit" : "suits");
 }
 
-/* The value of a comparison is 1 for elements and -1 for vectors: it may be a condition and nothing else. */
+/* A comparison gives 1 for scalars and -1 for vectors: it may only be used as a condition. */
 static void test_what_suits_vectors(void **state)
 {
     (void)state;
@@ -423,8 +417,7 @@ TENSOR_TEST(test_values_of_comparisons)
     kn_jit_free(jit);
 }
 
-/* --- kept and shared -----------------------------------------------------------------------------------------------
- */
+/* --- caching and sharing ------------------------------------------------------------------------------------------ */
 
 static void test_sources_are_kept_once(void **state)
 {

@@ -1,5 +1,4 @@
-/* test_jit_code.c - code for kn_jit that is unusual, careless or hostile: it gives the right values or a clear error.
- */
+/* test_jit_code.c - unusual, careless or hostile code for kn_jit gives correct values or a clear error. */
 #include "support/check.h"
 
 #include <math.h>
@@ -35,7 +34,7 @@ static double same(double x) { return x; }
 static double twice(double x) { return 2 * x; }
 static double twice_beyond_three(double x) { return x > 3 ? x : 2 * x; }
 
-/* Elements and vectors alike: what `!`, `&&`, `||`, `?` and functions of a whole vector mean. */
+/* `!`, `&&`, `||`, `?` and functions of a whole vector mean the same for scalars and vectors. */
 TENSOR_TEST(test_conditions_and_their_values)
 {
     const kn_dtype dtypes[] = {KN_F32, KN_F64};
@@ -85,7 +84,7 @@ static void test_what_suits_vectors(void **state)
     check_suits(false, "return vec_step(T) * x;");
 }
 
-/* The names that the loops around the function use are not the user's business. */
+/* Names in user code cannot clash with those of the surrounding loops. */
 TENSOR_TEST(test_names)
 {
     static const char *const names[] = {"run",  "at",      "last",  "end",   "position", "cursor", "chunk",
@@ -94,7 +93,7 @@ TENSOR_TEST(test_names)
     enum { NAMES = sizeof names / sizeof *names };
     char code[160], macros[32 * NAMES];
     int length = 0;
-    for (int i = 0; i < NAMES; i++) { /* by turns one that takes vectors and one that does not */
+    for (int i = 0; i < NAMES; i++) { /* alternately one that suits vectors and one that does not */
         snprintf(code, sizeof code, "T %s(T a) { %s return 2 * a; }", names[i], i % 2 ? "if (a < 0) a = 0;" : "");
         check_code(code, KN_F32, twice);
         length += snprintf(macros + length, sizeof macros - (size_t)length, "#define %s 2\n", names[i]);
@@ -118,7 +117,7 @@ TENSOR_TEST(test_texts)
     check_code("constant float table[] = {1, 2};\nT f(T x) { return table[1] * x; }", KN_F32, twice);
 }
 
-/* Long enough that anything quadratic in it would be seen. */
+/* Long enough that quadratic time would be noticeable. */
 TENSOR_TEST(test_enormous_text)
 {
     enum { LINES = 40000 };
@@ -178,7 +177,7 @@ TENSOR_TEST(test_lines_of_errors)
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-/* A pointer to where a further result would be is never left wild. */
+/* Pointers to further results are always initialised. */
 TENSOR_TEST(test_further_results_of_failures)
 {
     kn_jit *jit = kn_jit_elementwise("void f(T x, T *a, T *b) { *a = x; *b = bogus; }");
@@ -193,7 +192,7 @@ TENSOR_TEST(test_further_results_of_failures)
     kn_jit_free(jit);
 }
 
-/* Numbers that do not fit their type saturate; any number but 0 is true. */
+/* Numbers that do not fit their type saturate; any nonzero number is true. */
 TENSOR_TEST(test_numbers)
 {
     kn_jit *whole = kn_jit_elementwise("T f(T x, int i, long l) { return i == 2147483647 && l < 0 ? x : 0; }",

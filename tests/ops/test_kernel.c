@@ -1,4 +1,4 @@
-/* test_kernel.c - the user's own kernels on tensors. */
+/* test_kernel.c - user kernels on tensors. */
 #include "support/check.h"
 
 #include <stdint.h>
@@ -41,7 +41,7 @@ TENSOR_TEST(test_run)
 {
     kn_user_kernel *scale = kernel_of("scale", "-DT=float"), *half = kernel_of("scale", "-DT=int");
     kn_tensor *x = kn_arange(0, 5, 1, .dtype = KN_F32), *y = kn_zeros(KN_SHAPE(3));
-    kn_tensor *tail = kn_narrow(x, 0, 2, 3); /* does not start at the start of its memory */
+    kn_tensor *tail = kn_narrow(x, 0, 2, 3); /* starts within its memory */
     CHECK_OK(kn_kernel_run(
         scale, KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(tail), kn_kernel_f32(3), kn_kernel_i64(3)),
         .global = {3}));
@@ -153,7 +153,7 @@ TENSOR_TEST(test_misuse)
     CHECK_ERROR(KN_ERR_ARGUMENT, "source");
     assert_int_equal(kn_kernel_run(NULL, .global = {3}), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "kernel");
-    CHECK_OK(kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_input(x), f, n), .global = {3})); /* nothing is broken */
+    CHECK_OK(kn_kernel_run(scale, KN_KERNEL_ARGS(y, kn_kernel_input(x), f, n), .global = {3})); /* still works */
     CHECK_VALUES(y.tensor, 2, 2, 2);
     kn_kernel_free(scale);
 }
@@ -181,7 +181,7 @@ TENSOR_TEST(test_wrong_sources)
     check_wrong_source("kernel void plain(global float *y) { }\n", "plain", KN_ERR_ARGUMENT, "1 parameters", "make 2");
 }
 
-/* On disk like the library's own kernels: built once for all processes. */
+/* Cached on disk like built-in kernels: compiled once for all processes. */
 static void test_kept_on_disk(void **state)
 {
     (void)state;

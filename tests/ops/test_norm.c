@@ -1,5 +1,5 @@
-/* test_norm.c - what the rows of the op table do not see of the normalisations: running estimates, means far from zero,
- * both ways through a channel, storage dtypes, and what is refused. */
+/* test_norm.c - normalisation beyond the rows of the op table: running estimates, means far from zero, both work
+ * divisions, storage dtypes, and errors. */
 #include "support/check.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "support/values.h"
 #include "tensor/tensor.h"
 
-/* Values that float32 holds: mean + deviation * something in -1 .. 1. */
+/* float32 values: mean + deviation * u, u in -1 .. 1. */
 static kn_tensor *values_about(double mean, double deviation, int ndim, const int64_t *shape, kn_dtype dtype,
                                const char *seed)
 {
@@ -59,9 +59,9 @@ static kn_tensor *gradient_of(kn_tensor *y, kn_tensor *x)
 
 /* --- far from zero ------------------------------------------------------------------------------------------------ */
 
-/* Mean 1e4, deviation 1e-2: float32 holds a value to 5e-4, and what it holds is normalised to within 1e-5 of the
- * largest result. A mean rounded to float32 would leave one digit right, a difference of squares none. eps is small so
- * that it does not hide the deviation. */
+/* Mean 1e4, deviation 1e-2: float32 represents a value to 5e-4, and the represented values are normalised to within
+ * 1e-5 of the largest result. A mean rounded to float32 would leave one correct digit, a difference of squares none.
+ * eps is small so that it does not mask the deviation. */
 static void far_from_zero(int ndim, const int64_t *shape)
 {
     if (!kn_device_limits(kn_device_current())->has_f64)
@@ -85,8 +85,8 @@ static void far_from_zero(int ndim, const int64_t *shape)
 
 TENSOR_TEST(a_mean_far_from_zero_costs_no_digits)
 {
-    far_from_zero(2, (const int64_t[]){1003, 5});       /* channels side by side */
-    far_from_zero(3, (const int64_t[]){64, 18, 7});     /* tiles with a ragged end */
+    far_from_zero(2, (const int64_t[]){1003, 5});       /* channels together */
+    far_from_zero(3, (const int64_t[]){64, 18, 7});     /* tiles with a partial end */
     far_from_zero(3, (const int64_t[]){8, 3, 100});     /* runs */
     far_from_zero(3, (const int64_t[]){3, 2, 30011});   /* several chunks */
     far_from_zero(3, (const int64_t[]){2, 1, 1000000}); /* many */
@@ -106,8 +106,7 @@ TENSOR_TEST(layer_norm_far_from_zero)
     check_close(dx[0], dx[1], 1e-5);
 }
 
-/* The shift is the channel's first value: here it is far from all others, and what is subtracted from them too large.
- */
+/* The shift is the channel's first value: here far from all others, so that too much is subtracted. */
 TENSOR_TEST(an_outlier_in_front_costs_little)
 {
     if (!kn_device_limits(kn_device_current())->has_f64)
@@ -137,13 +136,13 @@ TENSOR_TEST(running_estimates_follow_the_batches)
     assert_true(atomic_load(&mean->storage->version) == before + 1);
     assert_true(atomic_load(&var->storage->version) == before + 1);
     CHECK_TENSOR(kn_batch_norm(x, .running_mean = mean, .running_var = var, .momentum = 0.25));
-    CHECK_VALUES(mean, 1, 3.75); /* evaluation leaves them */
+    CHECK_VALUES(mean, 1, 3.75); /* evaluation does not change them */
     assert_true(atomic_load(&mean->storage->version) == before + 1);
     CHECK_TENSOR(kn_batch_norm(x, .running_mean = mean, .running_var = var, .training = true, .momentum = 0));
     CHECK_VALUES(mean, 1, 3.75);
 }
 
-/* Of other dtypes and layouts than the input: changed where they are. */
+/* With dtypes and layouts other than the input's: changed in place. */
 TENSOR_TEST(running_estimates_of_another_layout_or_dtype)
 {
     kn_tensor *x = kn_from_data(((float[]){1, 10, 3, 10, 5, 10, 7, 30}), KN_SHAPE(4, 2));
@@ -156,7 +155,7 @@ TENSOR_TEST(running_estimates_of_another_layout_or_dtype)
     free(values);
 }
 
-/* f16 is storage: parameters, running estimates and results. */
+/* f16 storage: parameters, running estimates and results. */
 TENSOR_TEST(half_precision)
 {
     kn_tensor *x = values_about(1, 2, 3, (const int64_t[]){4, 3, 9}, KN_F32, "half");
@@ -172,7 +171,7 @@ TENSOR_TEST(half_precision)
     check_close(y, kn_layer_norm(x, KN_SHAPE(9)), 2e-3);
 }
 
-/* An empty batch leaves the estimates, as in PyTorch. */
+/* An empty batch does not change the estimates, as in PyTorch. */
 TENSOR_TEST(nothing_to_normalise)
 {
     kn_tensor *mean = kn_full(KN_SHAPE(3), 2), *var = kn_full(KN_SHAPE(3), 5);
@@ -192,7 +191,7 @@ TENSOR_TEST(a_constant_channel_becomes_the_bias)
     CHECK_VALUES(kn_layer_norm(kn_full(KN_SHAPE(1, 3), -7), KN_SHAPE(3)), 0, 0, 0);
 }
 
-/* A NaN or an infinity stays in its channel, also where channels share a vector. */
+/* A NaN or infinity stays in its channel, even if channels share a vector. */
 TENSOR_TEST(other_channels_do_not_see_a_nan)
 {
     for (int spatial = 1; spatial <= 81; spatial += 20) {
@@ -206,10 +205,9 @@ TENSOR_TEST(other_channels_do_not_see_a_nan)
     }
 }
 
-/* --- both ways through a channel ---------------------------------------------------------------------------------- */
+/* --- both work divisions ---------------------------------------------------------------------------------- */
 
-/* On a CPU with few cores a channel goes through all steps at once, on one with many each step is a launch: same bits.
- */
+/* With few cores all steps of a channel run in one launch, with many each step is a launch: the same bits. */
 static void same_bits_on_any_machine(int ndim, const int64_t *shape)
 {
     kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_current());
@@ -238,11 +236,11 @@ TENSOR_TEST(bits_do_not_depend_on_the_number_of_cores)
     same_bits_on_any_machine(3, (const int64_t[]){5, 7, 9001});
     same_bits_on_any_machine(2, (const int64_t[]){1031, 130});
     same_bits_on_any_machine(3, (const int64_t[]){300, 50, 9});
-    same_bits_on_any_machine(3, (const int64_t[]){6, 41, 100}); /* channels taken side by side, and what is left */
+    same_bits_on_any_machine(3, (const int64_t[]){6, 41, 100}); /* channels processed together, and the remainder */
     same_bits_on_any_machine(3, (const int64_t[]){3, 130, 143});
 }
 
-/* --- what is refused ---------------------------------------------------------------------------------------------- */
+/* --- errors ---------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(batch_norm_refuses)
 {
@@ -278,7 +276,7 @@ TENSOR_TEST(batch_norm_refuses)
     CHECK_ERROR(KN_ERR_STATE, "running_var", "requires gradients");
     assert_null(kn_batch_norm(NULL, .training = true));
     CHECK_ERROR(KN_ERR_ARGUMENT, "x");
-    CHECK_VALUES(three, 1, 1, 1); /* nothing was changed by any of it */
+    CHECK_VALUES(three, 1, 1, 1); /* unchanged by all of this */
     CHECK_TENSOR(kn_batch_norm(x, .training = true));
 }
 

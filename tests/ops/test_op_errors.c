@@ -1,4 +1,4 @@
-/* test_op_errors.c - what does not fit is an error that names the operation and both shapes, before any kernel runs. */
+/* test_op_errors.c - mismatches are errors that name the operation and both shapes, before any kernel runs. */
 #include "support/check.h"
 
 static kn_tensor *ones(int ndim, const int64_t *shape) { return kn_ones_with(ndim, shape, NULL); }
@@ -184,7 +184,7 @@ TENSOR_TEST(test_losses)
     CHECK_ERROR(KN_ERR_SHAPE, "[4, 3]", "[4, 2]");
 }
 
-/* A class out of range is found on the device and reported at the next read; nothing is read or written outside. */
+/* A class out of range is detected on the device and reported at the next read; nothing is accessed out of bounds. */
 TENSOR_TEST(test_class_out_of_range)
 {
     const int64_t values[] = {0, 7, 2};
@@ -199,7 +199,7 @@ TENSOR_TEST(test_class_out_of_range)
     CHECK_TENSOR(kn_nll_loss(logits, kn_from_data(negative, KN_SHAPE(3), .dtype = KN_I64)));
     assert_int_not_equal(kn_synchronize(kn_device_current()), KN_OK);
     CHECK_ERROR(KN_ERR_ARGUMENT, "nll_loss", "-1");
-    /* -100 is the class that is ignored. */
+    /* -100 is the ignored class. */
     const int64_t ignored[] = {0, -100, 2};
     CHECK_OK(kn_item(kn_cross_entropy(logits, kn_from_data(ignored, KN_SHAPE(3), .dtype = KN_I64)), &value));
 }

@@ -1,6 +1,6 @@
-/* test_operators.c - the list of operators is in order and whole: each has a name of its own, names its inputs,
- * describes its parameters, and has a reference unless it only moves data or is a backward pass
- * (test_backward_operators.c). Operators called by their descriptors. */
+/* test_operators.c - the list of operators is sorted and complete: each has a unique name, names its inputs, describes
+ * its parameters, and has a reference unless it only moves data or is a backward pass (test_backward_operators.c).
+ * Operators called by their descriptors. */
 #include "cli/op_check.h"
 #include "cli/op_samples.h"
 #include "ops/dispatch/operators.h"
@@ -55,7 +55,7 @@ static void each_is_whole(void **state)
 
 /* --- parameters --------------------------------------------------------------------------------------------------- */
 
-/* Fields behind one another with no more than padding between them: none was forgotten in the descriptor. */
+/* Consecutive fields are separated only by padding, so none is missing in the descriptor. */
 static void the_rows_cover_the_struct(void **state)
 {
     (void)state;
@@ -73,7 +73,7 @@ static void the_rows_cover_the_struct(void **state)
         }
         if (info.num_params > 0 && info.params_size - end >= 8 && strstr(info.name, "scalar") == NULL &&
             strcmp(info.name, "threshold_backward") != 0 &&
-            strcmp(info.name, "fill_") != 0) /* these have room for a second number */
+            strcmp(info.name, "fill_") != 0) /* these have an unused second number */
             fail_msg("%s: %zu bytes behind the last parameter", info.name, info.params_size - end);
         assert_null(kn_op_param_at(op, info.num_params));
         assert_null(kn_op_param_at(op, -1));
@@ -96,8 +96,8 @@ static bool takes(const kn_op *op, kn_dtype dtype)
     return taken;
 }
 
-/* What the descriptor says of the first input, with the other floating inputs of its dtype. In a dry run: no kernels.
- * */
+/* The first input's dtypes in the descriptor, with the other floating inputs of the same dtype. In a dry run, without
+ * kernels. */
 TENSOR_TEST(each_takes_the_dtypes_that_it_says)
 {
     const bool before = kn_op_set_dry_run(true);
@@ -113,7 +113,7 @@ TENSOR_TEST(each_takes_the_dtypes_that_it_says)
     kn_op_set_dry_run(before);
 }
 
-/* Its sample's numbers, twice as large and in `dtype`, against its reference. */
+/* The operator on its sample's numbers, doubled and in `dtype`, against its reference. */
 static void check_in(const kn_op *op, kn_dtype dtype)
 {
     kn_op_check check = {0};
@@ -191,7 +191,7 @@ TENSOR_TEST(an_output_given_is_computed_into)
     CHECK_OK(call("neg", own, NULL, &own)); /* an input */
     CHECK_VALUES(own, -1, 2, -3, 4, -5, 6);
     assert_true(dense == expected_dense && strided == expected_strided);
-    const kn_permute_args turned = {{2, {1, 0}}}; /* a view, and a copy where one is wanted */
+    const kn_permute_args turned = {{2, {1, 0}}}; /* a view, or a copy if requested */
     kn_tensor *copy = kn_zeros(KN_SHAPE(3, 2));
     CHECK_OK(call("permute", x, &turned, &copy));
     CHECK_VALUES(copy, 1, -4, -2, 5, 3, -6);
@@ -252,7 +252,7 @@ TENSOR_TEST(no_operator_takes_null)
     CHECK_ERROR(KN_ERR_ARGUMENT, "neg", "9 inputs");
     assert_int_equal(kn_op_call(kn_op_find("neg"), &x, 1, NULL, &y, 5), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "neg", "room for 5 outputs");
-    CHECK_OK(kn_op_call(kn_op_find("neg"), &x, 1, NULL, NULL, 0)); /* nothing is wanted */
+    CHECK_OK(kn_op_call(kn_op_find("neg"), &x, 1, NULL, NULL, 0)); /* no output is wanted */
 }
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */

@@ -1,4 +1,4 @@
-/* test_promotion.c - what operations of several dtypes round, and where infinities meet zeros: exactly as PyTorch. The
+/* test_promotion.c - rounding in operations of several dtypes, and infinities times zeros, exactly as in PyTorch. The
  * numbers are PyTorch's. */
 #include "support/check.h"
 
@@ -74,7 +74,7 @@ TENSOR_TEST(float32_changed_by_float64)
 {
     if (!has_f64())
         return;
-    /* A little more than half a step above 1, and a third that is none in float32. */
+    /* Slightly more than half a step above 1, and a third number that float32 cannot represent. */
     kn_tensor *one = kn_add_(F32_OF(1), F64_OF(0x1p-24 + 0x1p-40));
     double value;
     CHECK_OK(kn_item(one, &value));
@@ -83,7 +83,7 @@ TENSOR_TEST(float32_changed_by_float64)
     assert_true(value == 1);
 }
 
-/* The loss expands its operands first, and a tensor with dimensions widens. */
+/* The loss expands its operands first, and a tensor with dimensions widens the dtype. */
 TENSOR_TEST(mse_of_a_number)
 {
     if (!has_f64())
@@ -129,8 +129,8 @@ static void check_precise(kn_tensor *tensor, const double *expected, int count)
     free(values);
 }
 
-/* A float64 number beside float32 does not widen, but its gradient and what it does to the other's are of what it is,
- * not of what float32 makes of it: 1.00001 has lost its logarithm there. Exact values. */
+/* A float64 scalar with a float32 tensor does not widen, but both gradients use its exact value, not its float32
+ * rounding: the logarithm of 1.00001 would be lost. Exact values. */
 TENSOR_TEST(powers_of_two_dtypes_keep_their_digits)
 {
     if (!has_f64())
@@ -152,7 +152,7 @@ TENSOR_TEST(powers_of_two_dtypes_keep_their_digits)
     check_precise(kn_grad(b), (const double[]){pow(near_one, 2) * log(near_one), pow(near_one, 3) * log(near_one)}, 2);
 }
 
-/* Vectors of doubles with a 0, an infinity or NaN in one place: the other places are right (a driver's were not). */
+/* Double vectors with a 0, an infinity or NaN in one lane: the other lanes are correct (a driver bug). */
 TENSOR_TEST(powers_beside_zeros_and_infinities)
 {
     if (!has_f64())
@@ -192,7 +192,7 @@ TENSOR_TEST(infinite_gradients_meet_zeros)
     CHECK_OK(kn_backward_with(kn_pow(a, b), infinity, false));
     CHECK_VALUES(kn_grad(a), NAN, 0);
     CHECK_VALUES(kn_grad(b), NAN, NAN);
-    /* The maximum chooses rather than multiplies. */
+    /* The maximum selects instead of multiplying. */
     kn_tensor *x = tensor_of_doubles((const double[]){1, 3, 2}, KN_SHAPE(3), KN_F32, true);
     CHECK_OK(kn_backward_with(kn_max(x), kn_full(KN_SCALAR, INFINITY), false));
     CHECK_VALUES(kn_grad(x), 0, INFINITY, 0);

@@ -1,7 +1,7 @@
-/* test_ptxas.c - NVIDIA's assembler takes the kernels for GPUs: each way to multiply, each block, each way round of the
- * operands, made into PTX by clang and assembled for the processors from compute capability 7.0 on that have the
- * instructions. Prints registers and spills. Skipped where clang, libclc's nvptx64--nvidiacl.bc or ptxas is missing;
- * KOINE_CLANG, KOINE_LIBCLC and KOINE_PTXAS say where else they are. */
+/* test_ptxas.c - NVIDIA's assembler accepts the GPU kernels: each arithmetic, each block shape, each orientation of the
+ * operands, compiled to PTX by clang and assembled for the processors from compute capability 7.0 on that have the
+ * instructions. Prints registers and spills. Skipped if clang, libclc's nvptx64--nvidiacl.bc or ptxas is missing;
+ * KOINE_CLANG, KOINE_LIBCLC and KOINE_PTXAS give other locations. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static const char *clang, *library, *ptxas;
 static char folder[] = "/tmp/koine-ptxas-XXXXXX";
 static const int capabilities[] = {70, 75, 80, 86, 89, 90};
 enum { CAPABILITIES = sizeof capabilities / sizeof capabilities[0] };
-static bool known[CAPABILITIES]; /* to this ptxas: versions drop old processors */
+static bool known[CAPABILITIES]; /* by this ptxas: new versions drop old processors */
 static int failures;
 
 /* --- the tools ---------------------------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ static const char *find_tools(void)
 
 /* --- the kernels -------------------------------------------------------------------------------------------------- */
 
-/* "Used 159 registers" and the spills, from what ptxas -v says. */
+/* "Used 159 registers" and the spills, from the output of ptxas -v. */
 static void print_use(const char *what, int capability)
 {
     char path[64], line[256];
@@ -113,8 +113,8 @@ static void assemble(const char *name, const char *what, int capability)
     failures++;
 }
 
-/* For the first processor that this ptxas knows, from capability `least` on; with KOINE_TEST_FULL=1 for the newest;
- * with `all` for it and those between. */
+/* Assembles for the oldest processor known to ptxas from capability `least` on; with KOINE_TEST_FULL=1 also for the
+ * newest; with `all` also for those between. */
 static void check(const char *source, const char *options, int least, bool all)
 {
     char what[KN_BLOCK_OPTIONS + 64], with_keyword[KN_BLOCK_OPTIONS + 64], *text;
@@ -160,7 +160,7 @@ static void check_arithmetic(kn_block_arithmetic arithmetic)
               false);
 }
 
-/* The kernel for f16, as it is made for processors without asynchronous copies, and for those with. */
+/* The f16 kernel, for processors without and with asynchronous copies. */
 static void check_halves(void)
 {
     const kn_block_shape *s;

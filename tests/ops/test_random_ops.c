@@ -1,8 +1,7 @@
-/* test_random_ops.c - the harness of op_row.h over shapes and parameters drawn at random: what nobody thought of.
+/* test_random_ops.c - the harness of op_row.h over random shapes and parameters.
  *
- * Row "conv2d/random_7" is the same on every machine, so that the line that reproduces a failure works anywhere.
- * KOINE_TEST_SEED=n in the environment draws another set; KOINE_TEST_COUNT=n makes it longer, KOINE_TEST_FULL=1 as long
- * as 10 does. */
+ * Row "conv2d/random_7" is the same on every machine, so that failures can be reproduced anywhere. KOINE_TEST_SEED=n
+ * draws another set; KOINE_TEST_COUNT=n sets its size, which KOINE_TEST_FULL=1 sets to 10. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +38,7 @@ static int64_t between(int64_t low, int64_t high)
 }
 static bool chance(int percent) { return between(1, 100) <= percent; }
 
-/* Small sizes most of the time, now and then one beyond a tile or a work-group. */
+/* Mostly small sizes, sometimes one larger than a tile or work-group. */
 static int64_t some_size(int64_t large)
 {
     return chance(15) ? between(1, large) : chance(50) ? between(1, 4) : between(1, 12);
@@ -407,7 +406,7 @@ static void draw_cross_entropy(op_row *row, random_case *c)
         row->inputs[1].constant = true;
     } else {
         const int64_t target[4] = {shape[0], shape[2], shape[3], shape[4]};
-        /* From class 1 on where class 0 is ignored: the mean over nothing would be NaN. */
+        /* From class 1 on if class 0 is ignored: the mean of no elements would be NaN. */
         row->inputs[1] = floats(ndim - 1, target);
         row->inputs[1].fill = FILL_WHOLE;
         row->inputs[1].dtype = KN_I64;

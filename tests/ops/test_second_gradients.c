@@ -1,5 +1,5 @@
-/* test_second_gradients.c - kn_autograd_grad: gradients of certain tensors, and gradients of gradients, for every
- * operator that says it has them. */
+/* test_second_gradients.c - kn_autograd_grad: gradients with respect to certain tensors, and second gradients for every
+ * operator that claims them. */
 #include "cli/op_samples.h"
 #include "ops/dispatch/operators.h"
 #include "support/check.h"
@@ -45,7 +45,7 @@ TENSOR_TEST(third_derivatives)
     CHECK_VALUES(third, 48);
 }
 
-/* The gradient penalty of a small network: the gradient by its input has gradients by its weights. */
+/* The gradient penalty of a small network: differentiates the input gradient with respect to the weights. */
 TENSOR_TEST(a_gradient_penalty)
 {
     const double values[] = {0.5, -1, 2, 0.25, 1, -0.5};
@@ -74,7 +74,7 @@ TENSOR_TEST(only_what_lies_between_is_run)
     kn_tensor *x = leaf(3), *middle = kn_mul(x, x), *y = kn_mul(middle, middle), *gradient;
     CHECK_OK(kn_autograd_grad(&y, 1, &middle, 1, &gradient));
     CHECK_VALUES(gradient, 18);
-    CHECK_OK(kn_backward(middle)); /* its record was not freed */
+    CHECK_OK(kn_backward(middle)); /* its graph was not freed */
     CHECK_VALUES(kn_grad(x), 6);
 }
 
@@ -104,7 +104,7 @@ typedef struct one {
     const kn_op_sample *sample;
 } one;
 
-/* Of the sample's inputs those that are floating come from the checker. */
+/* The sample's floating inputs come from the checker. */
 static kn_tensor *apply(kn_tensor *const *leaves, void *user)
 {
     const one *o = user;

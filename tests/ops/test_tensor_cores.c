@@ -1,9 +1,9 @@
-/* test_tensor_cores.c - TF32 and f16 on tensor cores: values, bounds, which flag allows it where, and devices whose
- * tensor cores turn out not to work. test_tensor_cores works|refused|wrong.
+/* test_tensor_cores.c - TF32 and f16 on tensor cores: values, error bounds, flags, and devices whose tensor cores do
+ * not work. test_tensor_cores works|refused|wrong.
  *
- * "works": the device's own, where it has some; else the environment puts code that does what the instructions do in
- * their place (KOINE_KERNEL_DIR, tests/ops/tensor_cores). "wrong": code in their place that mistakes the lanes.
- * "refused": a compiler that does not know them. */
+ * "works": the device's own, if it has any; otherwise the environment emulates the instructions (KOINE_KERNEL_DIR,
+ * tests/ops/tensor_cores). "wrong": an emulation with swapped lanes. "refused": a compiler that does not know the
+ * instructions. */
 #include "support/check.h"
 
 #include <CL/cl.h>
@@ -39,7 +39,7 @@ static void allow(unsigned what)
         CHECK_OK(kn_set_allow_reduced_precision(what, true));
 }
 
-/* As cvt.rna.tf32.f32 rounds: to 10 bits of mantissa, ties away from zero. */
+/* Rounds like cvt.rna.tf32.f32: to 10 bits of mantissa, ties away from zero. */
 static double round_tf32(double value)
 {
     float x = (float)value;
@@ -64,7 +64,7 @@ static double *draw(test_random *random, int64_t count, bool rounded)
 
 /* --- products ----------------------------------------------------------------------------------------------------- */
 
-/* `transposed`: stored the other way round, seen as rows x columns. */
+/* `transposed`: stored as columns x rows, viewed as rows x columns. */
 static kn_tensor *matrix(const double *values, int64_t rows, int64_t columns, bool transposed)
 {
     const int64_t shape[] = {rows, columns}, stored[] = {columns, rows};
@@ -81,12 +81,12 @@ static kn_tensor *matrix(const double *values, int64_t rows, int64_t columns, bo
 /* The same in f16. */
 static kn_tensor *f16_matrix(const double *values, int64_t rows, int64_t columns, bool transposed)
 {
-    kn_tensor *t = matrix(values, rows, columns, transposed); /* a conversion lies contiguously */
+    kn_tensor *t = matrix(values, rows, columns, transposed); /* a conversion is contiguous */
     return transposed ? kn_transpose(kn_to_dtype(kn_transpose(t, 0, 1), KN_F16), 0, 1) : kn_to_dtype(t, KN_F16);
 }
 
-/* Against the product of the rounded values, off only by sums in f32, and against that of the values, off by 2^-10 of
- * each product too. Returns the largest distance to the latter, as a share of that bound. */
+/* Compares with the product of the rounded values, up to rounding of f32 sums, and with that of the exact values, up to
+ * 2^-10 of each product more. Returns the largest difference from the latter relative to its bound. */
 static double check_product(const double *a, const double *b, const double *c, int64_t m, int64_t n, int64_t k)
 {
     double worst = 0;
@@ -112,7 +112,7 @@ static const int64_t sizes[][3] = {{131, 77, 43},  {1, 1, 1},      {16, 8, 8},  
                                    {40, 33, 1},    {64, 64, 300},  {72, 136, 40}, {8, 264, 24}};
 enum { NUM_SIZES = sizeof sizes / sizeof sizes[0] };
 
-/* Number `number` of the shapes of blocks that the device can hold, round and round. */
+/* Number `number` of the block shapes that fit the device, cyclically. */
 static const kn_block_shape *shape_number(int number, kn_block_arithmetic arithmetic)
 {
     const kn_limits *limits = kn_device_limits(kn_device_current());
@@ -125,7 +125,7 @@ static const kn_block_shape *shape_number(int number, kn_block_arithmetic arithm
     return fitting[number % count];
 }
 
-/* Each size with the operands each way round; each shape of block with several of both. */
+/* Each size with all orientations of the operands; each block shape with several of both. */
 static void test_products(void **state)
 {
     test_random random = test_random_from("tensor cores");
@@ -150,20 +150,20 @@ static void test_products(void **state)
     assert_int_equal(kn_count_forced("gemm").ran, 4 * NUM_SIZES);
     kn_force_implementation("gemm", NULL);
     kn_block_force(NULL);
-    assert_true(worst > 0.1); /* it does round: f32 would be far closer */
+    assert_true(worst > 0.1); /* it does round: f32 would be much closer */
     allow(0);
 }
 
 /* --- f16 ---------------------------------------------------------------------------------------------------------- */
 
-/* To a value of f16: a multiple of 2^-10 below 1. */
+/* Rounds to an f16 value: a multiple of 2^-10 below 1. */
 static void make_f16(double *values, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         values[i] = floor(values[i] * 1024) / 1024;
 }
 
-/* The exact product, rounded to f16 where it is stored: off by half of its last place, and by sums in f32. */
+/* The exact product, rounded to f16 on store: an error of half a unit in the last place, plus that of f32 sums. */
 static void check_f16(const double *a, const double *b, const double *c, int64_t m, int64_t n, int64_t k)
 {
     for (int64_t i = 0; i < m * n; i++) {
@@ -178,7 +178,7 @@ static void check_f16(const double *a, const double *b, const double *c, int64_t
     }
 }
 
-/* No flag is needed: nothing is lost. */
+/* No flag is needed, because no precision is lost. */
 static void test_f16(void **state)
 {
     test_random random = test_random_from("tensor cores, f16");
@@ -207,7 +207,7 @@ static void test_f16(void **state)
     kn_force_implementation("matmul_f16", NULL);
 }
 
-/* Part of a larger tensor, from `offset` on in both of its last dimensions: neither base nor rows need be aligned. */
+/* A window of a larger tensor, at `offset` in both of its last dimensions: neither base nor rows need to be aligned. */
 static kn_tensor *window(const int64_t shape[3], int64_t offset)
 {
     const int64_t whole[3] = {shape[0], shape[1] + 2 * offset, shape[2] + 3 * offset};
@@ -215,8 +215,8 @@ static kn_tensor *window(const int64_t shape[3], int64_t offset)
     return kn_narrow(kn_narrow(t, 1, offset, shape[1]), 2, offset, shape[2]);
 }
 
-/* Batches, batches against one matrix, windows at any offset: the same, exactly, as the conversion to f32 gives for
- * small whole numbers. */
+/* Batches, batches times one matrix, windows at any offset: exactly the result of converting to f32, for small
+ * integers. */
 static void test_f16_windows(void **state)
 {
     static const int64_t cases[][4] = {{3, 24, 16, 40}, {2, 17, 9, 23}, {1, 130, 136, 8}};
@@ -249,7 +249,7 @@ static void test_f16_windows(void **state)
     kn_force_implementation("matmul_f16", NULL);
 }
 
-/* Gradients of f16 are of f16, too; products of f32 are not. */
+/* Gradients of f16 tensors are computed in f16 too; products of f32 tensors are not. */
 static void test_f16_gradients(void **state)
 {
     (void)state;
@@ -326,7 +326,7 @@ static void check_values_of(const double *values, const double *right, int64_t c
         fail_msg("layer %d, %s: %s", number, what, message);
 }
 
-/* Of values that TF32 holds exactly: what is left are sums in f32. */
+/* With values exact in TF32: the only error is that of f32 sums. */
 static void test_convolutions(void **state)
 {
     static const char *const operations[] = {"conv2d", "conv2d_backward_data", "conv2d_backward_weights"};
@@ -359,9 +359,9 @@ static void test_convolutions(void **state)
     allow(0);
 }
 
-/* --- which flag allows what --------------------------------------------------------------------------------------- */
+/* --- flags --------------------------------------------------------------------------------------- */
 
-/* The product, and the convolution, of values that TF32 rounds. */
+/* A product and a convolution of values that TF32 rounds. */
 static void compute_both(double product[64 * 48], double result[2 * 16 * 100])
 {
     test_random random = test_random_from("tensor cores, flags");
@@ -400,7 +400,7 @@ static void test_flags(void **state)
         assert_int_equal(memcmp(result[0], result[i], sizeof result[0]) != 0, (flags[i] & CONV) != 0);
     }
     allow(0);
-    kn_force_implementation("gemm", "tensor"); /* not even by force */
+    kn_force_implementation("gemm", "tensor"); /* not even if forced */
     {
         KN_SCOPE;
         assert_null(kn_matmul(kn_ones(KN_SHAPE(9, 9)), kn_ones(KN_SHAPE(9, 9))));
@@ -412,7 +412,7 @@ static void test_flags(void **state)
 
 /* --- the check ---------------------------------------------------------------------------------------------------- */
 
-/* Memory that is short for a while says nothing about tensor cores. */
+/* A temporary shortage of memory does not disable tensor cores. */
 static void test_short_of_memory(void **state)
 {
     kn_stream *stream = kn_stream_current(kn_device_current());
@@ -424,7 +424,7 @@ static void test_short_of_memory(void **state)
     assert_true(kn_tensor_cores_work(stream));
 }
 
-/* The first product in f16 is one that is recorded, where waiting is an error: the check does not get in its way. */
+/* The first f16 product is captured, where waiting is an error: the check does not interfere. */
 static void test_first_in_a_graph(void **state)
 {
     kn_graph *graph;
@@ -467,7 +467,7 @@ static void *multiply_in_thread(void *right)
     return NULL;
 }
 
-/* Another implementation multiplies, exactly; the log says so once, whoever asks first. */
+/* Another implementation is used, with exact results; a warning is logged once. */
 static void check_fallback(const char *piece)
 {
     enum { THREADS = 4 };

@@ -1,9 +1,8 @@
 /* test_winograd.c - the error of Winograd's convolution, forward and backward-data, stays within a stated bound, for
- * every way that it takes through its work: tiles all at once and block by block, edges that fill no tile, vector or
- * block, one channel and many.
+ * every path: all tiles at once and block by block, partial tiles, vectors and blocks, one channel and many.
  *
- * Errors are those of float32 against float64, relative to the largest sum of absolute products that an element is the
- * sum of: elements of one tile share their errors, those too that, over the padding, sum little or nothing. */
+ * Errors are those of float32 against float64, relative to the largest sum of absolute products of any element:
+ * elements of a tile share their errors, including those that mostly sum over padding. */
 #include "support/check.h"
 
 #include <math.h>
@@ -22,7 +21,7 @@ static const char forward[] = "conv2d", backward[] = "conv2d_backward_data";
 typedef struct layer {
     const char *name;
     int64_t images, in_channels, height, width, out_channels, kernel, padding;
-    double low; /* of x: 0 as after a ReLU, or -1 */
+    double low; /* lower bound of x: 0 as after a ReLU, or -1 */
 } layer;
 
 static const layer layers[] = {
@@ -86,7 +85,7 @@ static void free_results(results r)
     free(r.dx);
 }
 
-/* The largest error relative to the largest sum. */
+/* The largest error, relative to the largest sum. */
 static double worst(const double *actual, const double *right, const double *sum, int64_t count)
 {
     double worst = 0, largest = 0;
@@ -140,7 +139,7 @@ static void test_errors(void **state)
         check_layer(&layers[i]);
 }
 
-/* Where Winograd's convolution pays on a GPU: with channels enough, and work enough. */
+/* Winograd's convolution is preferred on a GPU with enough channels and enough work. */
 static void test_choice(void **state)
 {
     static const struct {

@@ -1,9 +1,8 @@
 /* test_winograd_weights.c - the error of Winograd's gradient of a convolution's weights stays within a stated bound,
- * for every way that it takes through its work: several chunks of tiles, all at once, edges that fill no tile or
- * vector.
+ * for every path: several chunks of tiles, all at once, partial tiles and vectors.
  *
- * Errors are those of float32 against float64, relative to the sum of |x| |dy| that belongs to the element (what bounds
- * a sum of rounded products), and relative to the largest element of the gradient (what an optimiser notices). */
+ * Errors are those of float32 against float64, relative to the element's sum of |x| |dy| (which bounds the error of a
+ * sum of rounded products), and relative to the largest element of the gradient (which matters to an optimizer). */
 #include "support/check.h"
 
 #include <math.h>
@@ -23,7 +22,7 @@ static const char operation[] = "conv2d_backward_weights";
 typedef struct layer {
     const char *name;
     int64_t images, in_channels, height, width, out_channels, kernel, padding;
-    double low; /* of x: 0 as after a ReLU, or -1 */
+    double low; /* lower bound of x: 0 as after a ReLU, or -1 */
 } layer;
 
 static const layer layers[] = {

@@ -35,14 +35,14 @@ static double gradient_value(int parameter, int64_t i, int step)
 
 /* --- many parameters ------------------------------------------------------------------------------------------- */
 
-/* Sizes that hurt: nothing, one, primes, more than one work-item's share. */
+/* Adversarial sizes: 0, 1, primes, more than one work-item's share. */
 static int64_t size_of(int parameter)
 {
     static const int64_t sizes[] = {1, 0, 7, 31, 1000, 5003, 16, 129, 40000, 2};
     return sizes[parameter % 10];
 }
 
-/* The last quarter of the parameters begins one element into its memory: between two vectors. */
+/* The last quarter of the parameters starts at element one of its memory: unaligned for vectors. */
 static kn_tensor *filled(int64_t size, kn_dtype dtype, double (*value)(int, int64_t, int), int parameter, int step)
 {
     const int64_t skipped = parameter >= 3 * MANY / 4;
@@ -227,7 +227,7 @@ TENSOR_TEST(wrong_parameters_are_refused)
     CHECK_ERROR(KN_ERR_ARGUMENT, "beta1 (1)");
     assert_null(kn_optim_sgd(one, .nesterov = true));
     CHECK_ERROR(KN_ERR_ARGUMENT, "nesterov");
-    /* A network that could not be made: its own error is the one that is reported. */
+    /* If creating the network failed, its own error is reported. */
     assert_null(kn_optim_adam(kn_module_parameters(kn_nn_linear(.in_features = -1, .out_features = 1))));
     CHECK_ERROR(KN_ERR_ARGUMENT, "Linear", "-1");
     assert_int_equal(kn_optim_step(NULL), KN_ERR_ARGUMENT);

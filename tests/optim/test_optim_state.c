@@ -1,5 +1,5 @@
-/* test_optim_state.c - an optimizer's state in files: a run broken off and taken up again gives the very bits of an
- * unbroken one. */
+/* test_optim_state.c - an optimizer's state in files: an interrupted and resumed run gives the bits of an uninterrupted
+ * one. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void check_round_trip(make_optim make)
     CHECK_OK(kn_optim_save(b, FOLDER "/state.safetensors"));
     kn_optim_free(b);
     b = make(kn_module_parameters(broken));
-    CHECK_OK(kn_optim_set_lr(b, 7)); /* the file's wins, as in PyTorch */
+    CHECK_OK(kn_optim_set_lr(b, 7)); /* the file's value wins, as in PyTorch */
     CHECK_OK(kn_optim_load(b, FOLDER "/state.safetensors"));
     assert_true(kn_optim_lr(b) == 0.1);
     learn(broken, b, 3);

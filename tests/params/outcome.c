@@ -11,7 +11,7 @@ bool is_error(const char *text) { return strncmp(text, mark, sizeof mark - 1) ==
 
 /* --- texts ------------------------------------------------------------------------------------------------------ */
 
-/* Writes a text through a stream; NULL when there is no memory. */
+/* Writes a text through a stream; NULL if out of memory. */
 typedef struct writing {
     char *text;
     size_t length;

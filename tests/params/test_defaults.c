@@ -1,6 +1,6 @@
-/* test_defaults.c - one definition of the defaults of each struct of parameters: a call with NULL, one with what the
- * initialiser gives, and the macro without arguments do the same. tests/params/params.sh looks that no function that
- * takes such a struct is missing here. */
+/* test_defaults.c - the defaults of each parameter struct have one definition: a call with NULL, one with the
+ * initialiser's struct, and the macro without arguments do the same. tests/params/params.sh checks that no function
+ * with such a struct is missing here. */
 #include "support/check.h"
 
 #include <stdio.h>
@@ -9,8 +9,8 @@
 
 #include "outcome.h"
 
-/* A row: what the plain function does with `params`, and what the macro does. ROW: both succeed as they are.
- * NEEDS: without arguments both fail alike, because something has to be given. GIVEN: with the same given to both. */
+/* A row: the outcomes of the plain function with `params` and of the macro. ROW: both succeed. NEEDS: without arguments
+ * both fail alike, because something is required. GIVEN: both with the same arguments. */
 #define CALLS(name, type, show, with, macro)                                                                           \
     static char *name##_with_params(const void *pointer)                                                               \
     {                                                                                                                  \
@@ -30,11 +30,11 @@ typedef struct row {
     char *(*with)(const void *params);
     char *(*macro)(void);
     const void *(*initialised)(void);
-    void (*give)(void *params); /* NULL: nothing */
+    void (*give)(void *params); /* NULL: none */
     bool fails;
 } row;
 
-/* --- what the calls work on ------------------------------------------------------------------------------------- */
+/* --- arguments ------------------------------------------------------------------------------------- */
 
 static kn_tensor *ramp(int ndim, const int64_t *shape)
 {
@@ -50,7 +50,7 @@ static kn_tensor *weight1d(void) { return ramp(KN_SHAPE(2, 2, 3)); }
 static kn_tensor *volume(void) { return ramp(KN_SHAPE(1, 2, 3, 4, 5)); }
 static kn_tensor *weight3d(void) { return ramp(KN_SHAPE(2, 2, 2, 3, 2)); }
 static kn_tensor *matrix(void) { return ramp(KN_SHAPE(4, 3)); }
-/* One target is -100, which is the class to leave out, and one is 0, which is not. */
+/* One target is -100, the class to ignore, and one is 0, which is not ignored. */
 static kn_tensor *classes(void) { return kn_from_data(((int64_t[]){2, 0, -100, 1}), KN_SHAPE(4), .dtype = KN_I64); }
 static kn_tensor *mean(void) { return kn_full(KN_SHAPE(2), 0.5); }
 
@@ -184,7 +184,7 @@ CALLS(kn_cross_entropy, kn_cross_entropy_params, show_tensor, kn_cross_entropy_w
 CALLS(kn_nll_loss, kn_cross_entropy_params, show_tensor, kn_nll_loss_with(matrix(), classes(), params),
       kn_nll_loss(matrix(), classes()))
 
-/* --- code of the user's ----------------------------------------------------------------------------------------- */
+/* --- user code ----------------------------------------------------------------------------------------- */
 
 static const char code[] = "T f(T x, T a) { return a * x + 1; }";
 static kn_tensor *applied(kn_jit *jit, bool with, const kn_jit_call_params *options)
@@ -262,7 +262,7 @@ static char *slope_of_cube(bool by_macro, const kn_autograd_grad_params *params)
     return status == KN_OK ? show_tensor(slope) : show_error();
 }
 CALLS(kn_autograd_grad, kn_autograd_grad_params, , slope_of_cube(false, params), slope_of_cube(true, NULL))
-/* The message tells the difference found, which depends on eps, and that it was not tolerated. */
+/* The message contains the difference, which depends on eps, and the tolerance. */
 static char *check_cube(const kn_gradcheck_params *options)
 {
     kn_tensor *x = kn_full(KN_SHAPE(2), 1.5, .dtype = KN_F64, .requires_grad = true);
@@ -349,7 +349,7 @@ static kn_status pass_on(kn_module *module, kn_tensor *const *inputs, kn_tensor 
 CALLS(kn_module_new_many, kn_module_new_many_params, show_made, kn_module_new_many_with("Any", pass_on, params),
       kn_module_new_many("Any", pass_on))
 
-/* Neither function has a macro with options: the plain call takes its place. */
+/* Neither function has a macro with options: uses the plain call instead. */
 CALLS(kn_module_summary, kn_module_summary_params, show_text, kn_module_summary_with(some_module(), params),
       kn_module_summary(some_module()))
 static char *load_module(const kn_module_load_params *params)
@@ -368,7 +368,7 @@ static kn_loader *load(bool with, const kn_loader_params *params)
 {
     return with ? kn_loader_new_with(some_data(), params) : kn_loader_new(some_data());
 }
-/* The transform adds one to what it is given. */
+/* The transform adds one. */
 static kn_status add_one(void *value, const kn_field *field, uint64_t random, void *user)
 {
     (void)field, (void)random, (void)user;
@@ -433,7 +433,7 @@ static char *enter_by_macro(void)
     return show_profile();
 }
 CALLS(kn_profiler_enter, kn_profiler_params, , enter(params), enter_by_macro())
-/* Of the recording that the rows before have left. */
+/* For the recording left by the previous rows. */
 CALLS(kn_profiler_table, kn_profiler_table_params, show_text, kn_profiler_table_with(params), kn_profiler_table())
 
 /* --- the rows --------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* profiler/fake_tool.c - what a timeline tool brings into a process, in three shapes: NVTX 2's functions (FAKE_NVTX2),
- * a library that NVTX 3 injects (FAKE_NVTX3), a collector of ITT (FAKE_ITT). Each writes down what it is told. */
+/* profiler/fake_tool.c - a fake timeline tool of three kinds: NVTX 2's functions (FAKE_NVTX2), a library injected by
+ * NVTX 3 (FAKE_NVTX3), an ITT collector (FAKE_ITT). Each records its calls. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -123,7 +123,7 @@ void __itt_task_end_overlapped(const void *domain, itt_id id)
     end(id.d1 == started ? 42 : 0);
 }
 #else
-/* Unused where a shape does not have them. */
+/* Unused by some kinds. */
 void fake_tool_unused(void);
 void fake_tool_unused(void) { (void)push, (void)pop, (void)mark, (void)start, (void)end; }
 #endif

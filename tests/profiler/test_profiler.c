@@ -11,7 +11,7 @@
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-/* Of rows by shapes: an operation may also be part of another, as a product is of a product's backward. */
+/* For rows by shapes: an operation may also be part of another, such as a product in a product's backward. */
 static const kn_profiler_row *find_shaped(const kn_profiler_row *rows, int count, const char *name, const char *shapes)
 {
     for (int i = 0; i < count; i++)
@@ -45,7 +45,7 @@ TENSOR_TEST(operations_and_kernels_are_recorded)
     assert_true(row->device_time_total > 0);
     row = find_row(rows, count, "matmul_backward", false);
     assert_string_equal(row->input_shapes, "[[64, 16], [64, 32], [32, 16]]");
-    assert_true(row->flops == 2.0 * 64 * 32 * 16); /* only b wants a gradient */
+    assert_true(row->flops == 2.0 * 64 * 32 * 16); /* only b requires a gradient */
     row = find_row(rows, count, "relu", false);
     assert_true(row->flops == 64.0 * 16);
     const kn_profiler_row *backward = find_row(rows, count, "backward", false);
@@ -95,13 +95,13 @@ TENSOR_TEST(work_is_counted_by_formula)
     assert_true(find_row(rows, count, "conv2d_backward", false)->flops == outputs * (2 * products + 1));
     assert_true(find_row(rows, count, "max_pool2d", false)->flops == outputs);
     assert_true(find_row(rows, count, "sum", false)->flops == outputs / 4);
-    assert_true(find_row(rows, count, "nll_loss", false)->flops == 7); /* one of each row, whatever the reduction */
+    assert_true(find_row(rows, count, "nll_loss", false)->flops == 7); /* one per row, for any reduction */
     assert_true(find_row(rows, count, "nll_loss_backward", false)->flops == 7);
     kn_free(rows);
 }
 
-/* The backward of a layer with a bias sums as an operation of its own: its kernels have that work, and the rest is the
- * others'. */
+/* The backward pass of a layer with a bias includes a separate sum: its kernels get the sum's work, the other kernels
+ * the rest. */
 TENSOR_TEST(kernels_have_each_operations_work_once)
 {
     kn_profiler_row *rows;
@@ -138,7 +138,7 @@ static int64_t step_device_time(training *t, double *wall, double *device)
     return totals.kernels;
 }
 
-/* One in-order queue is busy for most of a step of real size, and never more than all of it. */
+/* An in-order queue is busy for most of a realistic step, and never more than 100 %. */
 static void kernels_add_up_to_the_step(void **state)
 {
     training t;
@@ -148,7 +148,7 @@ static void kernels_add_up_to_the_step(void **state)
     for (int i = 0; i < 2; i++)
         training_step(&t); /* kernels are compiled */
     int64_t kernels = step_device_time(&t, &wall, &device);
-    if (device < 0.5 * wall) /* the machine was busy with something else: once more */
+    if (device < 0.5 * wall) /* the machine was busy: try again */
         kernels = step_device_time(&t, &wall, &device);
     if (kernels < 3 * 20 || device > wall || device < 0.5 * wall)
         fail_msg("%lld kernels took %.0f of %.0f us", (long long)kernels, device, wall);
@@ -219,7 +219,7 @@ static int longest_of(char *text)
     return longest;
 }
 
-/* By `width`, and by the environment where there is none. */
+/* By `width`, or by the environment without one. */
 static void the_table_fits_a_page(void **state)
 {
     training t;
@@ -251,7 +251,7 @@ static void the_table_fits_a_page(void **state)
     kn_profiler_clear();
 }
 
-/* The peaks are measured within what the process may take; where that is too little, they stay unknown. */
+/* The peaks are measured within the process's memory limit; if that is too small, they stay unknown. */
 TENSOR_TEST(a_small_share_of_memory_leaves_a_table)
 {
     kn_device *device = kn_device_current();
@@ -313,7 +313,7 @@ TENSOR_TEST(memory_is_told_by_operation)
 
 /* --- graphs ----------------------------------------------------------------------------------- */
 
-/* Replays are enqueued by another thread; a stop waits for those handed over. */
+/* Another thread enqueues replays; stopping waits for the pending ones. */
 static void replays_are_recorded(void **state)
 {
     training t;
@@ -335,7 +335,7 @@ static void replays_are_recorded(void **state)
         CHECK_OK(kn_graph_replay(graph));
     CHECK_OK(kn_profiler_stop());
     CHECK_OK(kn_profiler_get_totals(&totals));
-    assert_int_equal(totals.operations, 0); /* no operation ran, only what they had recorded */
+    assert_int_equal(totals.operations, 0); /* no operation ran, only recorded commands */
     assert_int_equal(totals.untimed, 0);
     CHECK_NEW(rows = kn_profiler_key_averages(false, &count));
     assert_int_equal(find_row(rows, count, "adam", true)->count % 5, 0);
@@ -362,7 +362,7 @@ static void *replay_on_and_on(void *argument)
     return NULL;
 }
 
-/* A stop waits for the replays of before, not for those that another thread goes on with. */
+/* Stopping waits for earlier replays, not for later ones by another thread. */
 static void a_stop_comes_back_while_another_thread_replays(void **state)
 {
     training t;

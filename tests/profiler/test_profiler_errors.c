@@ -56,7 +56,7 @@ TENSOR_TEST(open_ranges_are_closed_and_noted)
     CHECK_ERROR(KN_ERR_STATE, "a pop too many");
 }
 
-/* An operation that fails is recorded too, and the profile is none the worse. */
+/* A failing operation is recorded too, and the profile stays valid. */
 TENSOR_TEST(failing_operations_close_their_spans)
 {
     kn_profiler_totals totals;
@@ -69,7 +69,7 @@ TENSOR_TEST(failing_operations_close_their_spans)
     assert_int_equal(totals.operations, 1);
 }
 
-/* Host memory that runs out costs records, never the program. */
+/* Running out of host memory loses records, but nothing else. */
 static void short_memory_loses_records_only(void **state)
 {
     (void)state;

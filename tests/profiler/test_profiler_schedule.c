@@ -1,4 +1,4 @@
-/* The profiler's schedule of steps: what is recorded when, what on_trace_ready sees. */
+/* The profiler's schedule of steps: which steps are recorded, what on_trace_ready sees. */
 #include <string.h>
 
 #include "profiler/training.h"
@@ -20,14 +20,15 @@ static void look(void *user)
     const kn_profiler_row *step = find_row(rows, count, "ProfilerStep*", false);
     kn_profiler_totals totals;
     s->steps = (int)step->count;
-    CHECK_OK(kn_profiler_get_totals(&totals)); /* of which the steps are a part, as PyTorch has it: 100 % at most */
+    CHECK_OK(kn_profiler_get_totals(&totals)); /* which include the steps, as in PyTorch: at most 100 % */
     assert_true(step->cpu_time_total > 0 && step->cpu_time_total <= 1.001 * totals.self_cpu_time);
     kn_free(rows);
-    assert_int_equal(kn_profiler_stop(), KN_ERR_STATE); /* from inside: refused */
+    assert_int_equal(kn_profiler_stop(), KN_ERR_STATE); /* from inside: rejected */
     kn_error_clear();
 }
 
-/* As torch.profiler.schedule(skip_first=1, wait=1, warmup=1, active=2, repeat=2): steps 3, 4 and 7, 8 are recorded. */
+/* Like torch.profiler.schedule(skip_first=1, wait=1, warmup=1, active=2, repeat=2): steps 3, 4 and 7, 8 are
+ * recorded. */
 TENSOR_TEST(the_schedule_is_pytorchs)
 {
     seen s = {0};

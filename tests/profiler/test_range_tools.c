@@ -1,5 +1,5 @@
-/* Ranges are passed on to a tool in the process: test_range_tools LIBRARY [load]. The library is a fake (fake_tool.c),
- * brought in by an environment variable, or, with `load`, already there. */
+/* Ranges are forwarded to a tool in the process: test_range_tools LIBRARY [load]. The library is a fake (fake_tool.c),
+ * loaded through an environment variable or, with `load`, already loaded. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void ranges_are_passed_on(void **state)
     CHECK_OK(kn_mark("here"));
     CHECK_OK(kn_range_pop());
     CHECK_OK(kn_range_pop());
-    assert_int_equal(kn_range_pop(), KN_ERR_STATE); /* not passed on */
+    assert_int_equal(kn_range_pop(), KN_ERR_STATE); /* not forwarded */
     kn_error_clear();
     id = kn_range_start("elsewhere");
     CHECK_OK(kn_range_end(id));
@@ -62,7 +62,7 @@ static void operations_are_passed_on_when_asked_for(void **state)
     assert_int_equal(count(calls, "push relu,"), 1); /* not after it was switched off */
 }
 
-/* While operations are passed on, kernels are watched, those that measure a peak for the table too. */
+/* While operations are forwarded, kernels are observed, including those that measure peaks for the table. */
 static void a_table_may_be_made_meanwhile(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Ranges and marks with nobody listening and with the profiler: depth, misuse, threads; profiling while four threads
- * enqueue on streams of their own. */
+/* Ranges and marks without a listener and with the profiler: depth, misuse, threads; profiling while four threads
+ * enqueue on their own streams. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void blocks_close_however_they_are_left(void **state)
     for (int i = 0; i < 3; i++) {
         KN_RANGE("loop");
         if (i == 1)
-            break; /* leaves the loop, and the range with it */
+            break; /* leaves the loop and the range */
         assert_int_equal(kn_range_depth(), 1);
     }
     assert_int_equal(kn_range_depth(), 0);
@@ -85,7 +85,7 @@ static void ranges_end_on_other_threads(void **state)
     assert_int_equal(totals.still_open, 0);
 }
 
-/* Ranges that were open before the start are popped in order, and are no part of the profile. */
+/* Ranges opened before the start are popped in order, and are not part of the profile. */
 static void ranges_may_be_open_when_the_profiler_starts(void **state)
 {
     kn_profiler_totals totals;
@@ -97,7 +97,7 @@ static void ranges_may_be_open_when_the_profiler_starts(void **state)
     CHECK_OK(kn_range_pop());
     CHECK_OK(kn_range_push("over the end"));
     CHECK_OK(kn_profiler_stop());
-    CHECK_OK(kn_profiler_start()); /* a new session: the old range's end is nothing to it */
+    CHECK_OK(kn_profiler_start()); /* a new session: ignores the end of the old range */
     CHECK_OK(kn_range_pop());
     CHECK_OK(kn_profiler_stop());
     CHECK_OK(kn_profiler_get_totals(&totals));
@@ -105,7 +105,7 @@ static void ranges_may_be_open_when_the_profiler_starts(void **state)
     assert_int_equal(kn_range_depth(), 0);
 }
 
-/* Deeper than is recorded; every push is still counted. */
+/* Deeper than the recorded depth; every push is still counted. */
 static void ranges_may_be_very_deep(void **state)
 {
     enum { DEPTH = 5000 };

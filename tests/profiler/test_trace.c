@@ -1,4 +1,4 @@
-/* The trace: it parses, what nests nests, arrows have two ends, the device's events lie where they must. */
+/* The trace: it parses, events nest, arrows have two ends, device events are within their bounds. */
 #include <cjson/cJSON.h>
 #include <locale.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static double argument(const cJSON *event, const char *key)
     return number(cJSON_GetObjectItemCaseSensitive(event, "args"), key);
 }
 
-/* Writes the trace of what was recorded, reads it back, removes it. */
+/* Writes the trace, reads it back, removes it. */
 static cJSON *read_trace(void)
 {
     char path[] = "/tmp/koine-trace-XXXXXX";
@@ -56,7 +56,7 @@ typedef struct slices {
     int count;
 } slices;
 
-/* The events with a length, in order of track, start and falling end. */
+/* The events with a duration, sorted by track, start and descending end. */
 static int by_place(const void *a, const void *b)
 {
     const slice *x = a, *y = b;
@@ -199,7 +199,7 @@ static void a_training_step_makes_a_sound_trace(void **state)
     training_close(&t);
 }
 
-/* What a kernel's event tells. */
+/* The contents of a kernel's event. */
 TENSOR_TEST(kernels_carry_shapes_work_and_share_of_peak)
 {
     kn_tensor *a = kn_rand(KN_SHAPE(64, 64));
@@ -229,7 +229,7 @@ TENSOR_TEST(kernels_carry_shapes_work_and_share_of_peak)
     cJSON_Delete(root);
 }
 
-/* Names are the user's: quotes, control characters and other alphabets come through. */
+/* User-defined names: quotes, control characters and other alphabets are preserved. */
 TENSOR_TEST(any_name_is_written_soundly)
 {
     static const char name[] = "a \"quoted\"\n\\name\\ \xe8\xaf\xad";
@@ -252,7 +252,7 @@ TENSOR_TEST(any_name_is_written_soundly)
     cJSON_Delete(root);
 }
 
-/* Bytes that are no UTF-8, which JSON must be, become U+FFFD each; so does what a format cut in two. */
+/* JSON must be UTF-8: each invalid byte becomes U+FFFD, and so does a truncated character. */
 TENSOR_TEST(no_name_makes_the_file_unreadable)
 {
     static const struct {
@@ -280,7 +280,7 @@ TENSOR_TEST(no_name_makes_the_file_unreadable)
         assert_int_equal(count_events(events, "i", NULL, names[i].written), 1);
     }
     cJSON_Delete(root);
-    char *table = kn_profiler_table(); /* whose lines stay lines */
+    char *table = kn_profiler_table(); /* its lines stay intact */
     assert_null(strchr(table, '\x01'));
     kn_free(table);
 }
@@ -294,7 +294,7 @@ TENSOR_TEST(numbers_have_a_point_in_every_locale)
         kn_relu(x);
     }
     if (!setlocale(LC_NUMERIC, "de_DE.UTF-8"))
-        setlocale(LC_NUMERIC, "de_DE"); /* neither need be there */
+        setlocale(LC_NUMERIC, "de_DE"); /* neither may exist */
     char path[] = "/tmp/koine-trace-XXXXXX";
     int file = mkstemp(path);
     assert_true(file >= 0);
@@ -336,7 +336,7 @@ TENSOR_TEST(what_a_callback_leaves_open_still_nests)
     cJSON_Delete(root);
 }
 
-/* The schedule's steps have a track of their own. */
+/* The schedule's steps have their own track. */
 TENSOR_TEST(steps_are_numbered)
 {
     CHECK_OK(kn_profiler_start(.wait = 1, .active = 2, .repeat = 1));

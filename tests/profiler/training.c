@@ -1,4 +1,4 @@
-/* profiler/training.c - the seeds' network and one step of it; looking at results. */
+/* profiler/training.c - the examples' network and one training step; inspecting results. */
 #include "profiler/training.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* profiler/training.h - steps of the seeds' network, for tests that look at how they are profiled. */
+/* profiler/training.h - steps of the examples' network, for tests of the profiler. */
 #ifndef PROFILER_TRAINING_H
 #define PROFILER_TRAINING_H
 
@@ -14,7 +14,7 @@ void training_open(training *t, int64_t batch);
 void training_close(training *t);
 void training_step(training *t); /* forward, backward and update, in ranges of these names */
 
-/* The row of this name; the test fails where there is none. */
+/* The row of this name; fails the test if there is none. */
 const kn_profiler_row *find_row(const kn_profiler_row *rows, int count, const char *name, bool on_device);
 bool has_row(const kn_profiler_row *rows, int count, const char *name);
 

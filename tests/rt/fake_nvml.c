@@ -1,5 +1,5 @@
-/* fake_nvml.c - an NVML with three devices, for test_usage.c and tests/cli/test_smi.c: one tells everything, another
- * its memory only, and the third has many processes. Functions are NVML's, as its reference documents them. */
+/* fake_nvml.c - an NVML with three devices, for test_usage.c and tests/cli/test_smi.c: one reports everything, another
+ * only its memory, and the third has many processes. Functions are those of NVML's reference. */
 #include <stdio.h>
 #include <string.h>
 

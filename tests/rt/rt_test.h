@@ -1,4 +1,4 @@
-/* rt_test.h - what the runtime's tests share. */
+/* rt_test.h - shared by the runtime's tests. */
 #ifndef RT_TEST_H
 #define RT_TEST_H
 
@@ -22,7 +22,7 @@
 /* The same for what a function has made: assert_new(stream = kn_stream_new(device)). */
 #define assert_new(object) assert_ok(kn_status_of(object))
 
-/* The thread's error message holds `part`; clears it. */
+/* The thread's error message contains `part`; clears it. */
 static inline void assert_message(const char *part)
 {
     const char *message = kn_error_message();
@@ -38,7 +38,7 @@ static inline kn_device *test_device(void)
     return device;
 }
 
-/* Whether PoCL makes two devices of one CPU here, and nothing else comes first. */
+/* Does PoCL make two devices of one CPU here, before any other device? */
 static inline bool two_cpu_devices(void)
 {
     bool cpus = kn_device_count() > 1;

@@ -13,7 +13,7 @@ static void *library;
 static sem_t opened, closed;
 static bool made;
 
-/* dlsym's result is no pointer to a function in C, but has its bits. */
+/* dlsym's result is not a function pointer in C, but has its bits. */
 static bool find(const char *name, void *function)
 {
     void *symbol = dlsym(library, name);
@@ -23,7 +23,7 @@ static bool find(const char *name, void *function)
     return symbol != NULL;
 }
 
-/* Ends with a scope and a tensor in it, which the end of the thread gives back. */
+/* Ends with an open scope and a tensor in it, which the thread's end releases. */
 static void *leave_a_scope_open(void *unused)
 {
     int (*begin)(void);
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
     sem_wait(&opened);
     int failed = dlclose(library);
     sem_post(&closed);
-    pthread_join(thread, NULL); /* would crash here if the destructor of the thread's scopes were gone */
+    pthread_join(thread, NULL); /* would crash here if the destructor of the thread's scopes were unloaded */
     if (failed || !made || !dlopen(argc > 1 ? argv[1] : "libkoine.so", RTLD_NOW | RTLD_NOLOAD)) {
         fprintf(stderr, "the library did not stay\n");
         return 1;

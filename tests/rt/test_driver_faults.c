@@ -1,8 +1,8 @@
-/* test_driver_faults.c - each OpenCL call fails in turn, by name and number, under a process that trains: the error is
- * told and nothing is left behind, or the failure is made good and the result is the right one. What only a new process
- * does is tried in test_driver_faults_programs.c. The layer is support/fail_cl.c.
+/* test_driver_faults.c - each OpenCL call fails in turn, by name and number, during training: the error is reported
+ * without leaks, or the library recovers and the result is correct. Calls made only at process start are tested in
+ * test_driver_faults_programs.c. The layer is support/fail_cl.c.
  *
- * By default some numbers of each name are tried, with one error; --long tries all of them with several. */
+ * By default tries some numbers of each name, with one error; --long tries all, with several. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "support/fail_cl.h"
 #include "support/faults.h"
 
-#define SECONDS_EACH 60 /* what takes longer hangs */
+#define SECONDS_EACH 60 /* longer means hanging */
 #define OUT_OF_RESOURCES (-5)
 
 static fail_cl layer;
@@ -31,8 +31,7 @@ static void hangs(int number)
 
 static const int errors[] = {OUT_OF_RESOURCES, -6 /* no host memory */, -4 /* no device memory */, -30 /* value */};
 
-/* --- in this process ------------------------------------------------------------------------------------------------
- */
+/* --- in this process ---------------------------------------------------------------------------------------------- */
 
 typedef struct subject {
     kn_device *device;
@@ -45,7 +44,7 @@ typedef struct subject {
     bool is_known;
 } subject;
 
-/* The same number each time, or an error. */
+/* Returns the same number each time, or an error. */
 static kn_status check_result(subject *s, kn_tensor *result)
 {
     double value = 0;
@@ -67,7 +66,7 @@ static kn_tensor *loss_of(const subject *s)
     return kn_cross_entropy(kn_forward(s->net, kn_reshape(s->x, KN_SHAPE(4, 1, 6, 6))), s->y);
 }
 
-/* Forward, backward and the optimizer's step, of which a rate of 0 leaves the weights as they are. */
+/* Forward, backward and an optimizer step, with learning rate 0 so that the weights do not change. */
 static kn_status step(void *user)
 {
     subject *s = user;
@@ -184,14 +183,14 @@ static kn_status streams(void *user)
         assert_int_equal(called, 1);
     kn_event_free(event);
     kn_status gone = kn_stream_free(one);
-    if (gone != KN_OK) { /* the one failure */
+    if (gone != KN_OK) { /* the injected failure */
         KN_PRESERVE_ERROR;
         assert_int_equal(kn_stream_free(one), KN_OK);
     }
     return status == KN_OK ? gone : status;
 }
 
-/* To another device and back, by way of the host's memory. */
+/* To another device and back, through host memory. */
 static kn_status transfer(void *user)
 {
     subject *s = user;
@@ -226,7 +225,7 @@ static subject make_subject(void)
     return s;
 }
 
-/* Runs the work with one call failing; returns whether that call came. */
+/* Runs the work with one call failing; returns whether that call was reached. */
 static bool fail_one(fault_work work, subject *s, int name, long nth, int error)
 {
     snprintf(trying, sizeof trying, "%s %ld with %d", layer.name(name), nth, error);
@@ -257,7 +256,7 @@ static void fail_each(fault_work work)
         for (long n = 1; n <= counts[name]; n = fail_cl_next(n, counts[name], all))
             for (size_t e = 0; e < (all ? sizeof errors / sizeof errors[0] : 1); e++) {
                 tried += fail_one(work, &s, name, n, errors[e]);
-                fault_none(work, &s, trying); /* all is well again */
+                fault_none(work, &s, trying); /* must succeed again */
                 kn_synchronize(s.device);
                 if (kn_memory_allocated(s.device) != held)
                     fail_msg("%s: %llu bytes of device memory are left", trying,

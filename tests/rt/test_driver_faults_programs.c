@@ -1,5 +1,5 @@
-/* test_driver_faults_programs.c - each OpenCL call fails in turn under programs: what only a new process does, finding
- * and opening devices. Beside test_driver_faults.c, which tells more. */
+/* test_driver_faults_programs.c - each OpenCL call fails in turn in programs: enumerating and opening devices, which
+ * only new processes do. See also test_driver_faults.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -8,14 +8,14 @@
 #include "rt_test.h"
 #include "support/fail_cl.h"
 
-#define SECONDS_EACH 60 /* what takes longer hangs */
+#define SECONDS_EACH 60 /* longer means hanging */
 #define OUT_OF_RESOURCES (-5)
 
 static fail_cl layer;
 static bool all; /* --long */
 static char trying[160];
 
-/* Exit status of a shell command, with what it printed on stderr in `said`; fails the test when it was killed. */
+/* Exit status of a shell command, with its stderr in `said`; fails the test if it was killed. */
 static int run(const char *command, char *said, size_t size)
 {
     char line[2048];
@@ -48,8 +48,8 @@ static void count_calls(const char *command, long counts[FAIL_CL_NAMES])
     unlink(path);
 }
 
-/* A program whose call fails says so and ends with another status than 0, or does what it should. `judges`: it finds
- * faults itself and exits with 1. */
+/* A program with a failing call must report it and exit with a nonzero status, or succeed. `judges`: it detects faults
+ * itself and exits with 1. */
 static void fail_each_of(const char *command)
 {
     long counts[FAIL_CL_NAMES] = {0};
@@ -86,7 +86,7 @@ static void examining_the_system(void **state)
     fail_each_of(KOINE_PROGRAM " doctor");
 }
 
-/* Itself, as a new process: opens the device, makes one step, says what went wrong. */
+/* Runs this program as a new process: opens the device, makes one step, reports errors. */
 static void opening_devices(void **state)
 {
     (void)state;
@@ -97,13 +97,13 @@ static void opening_devices(void **state)
     fail_each_of(command);
 }
 
-/* 1: an error that is told; 3: it goes on with other numbers, or says nothing. */
+/* 1: a reported error; 3: wrong numbers, or no message. */
 static int step_once(void)
 {
     kn_device *device = NULL;
     double value = 0;
     kn_status status = kn_status_of(device = kn_device_open("auto"));
-    if (status != KN_OK) { /* a second try, as a program may: what is left of the first must not disturb it */
+    if (status != KN_OK) { /* a retry, which must not be affected by the first failure */
         fprintf(stderr, "%s\n", kn_error_message());
         kn_status told = kn_error_status();
         kn_error_clear();

@@ -1,6 +1,6 @@
-/* test_native.c - OpenCL code of the user's own beside Koine's. */
+/* test_native.c - the user's OpenCL code together with Koine. */
 #undef CL_TARGET_OPENCL_VERSION
-#define CL_TARGET_OPENCL_VERSION 120 /* as in programs that still use what 2.0 deprecates */
+#define CL_TARGET_OPENCL_VERSION 120 /* as in programs that use functions deprecated in 2.0 */
 #include <CL/cl.h>
 #include <koine/native.h>
 
@@ -15,7 +15,7 @@ static cl_command_queue new_queue(kn_device *device, cl_command_queue_properties
     return queue;
 }
 
-/* A queue of the caller's becomes a stream; what the caller and Koine enqueue on it keeps its order. */
+/* A caller's queue becomes a stream; commands of the caller and of Koine keep their order. */
 static void a_queue_becomes_a_stream(void **state)
 {
     (void)state;
@@ -43,7 +43,7 @@ static void a_queue_becomes_a_stream(void **state)
     clReleaseCommandQueue(queue);
 }
 
-/* Work that Koine did not see enqueued keeps its stream busy all the same. */
+/* Work that Koine did not enqueue keeps its stream busy too. */
 static void work_of_the_callers_own_counts(void **state)
 {
     (void)state;
@@ -105,7 +105,7 @@ static void the_host_has_no_handles(void **state)
     assert_message("the stream belongs to");
 }
 
-/* Memory that a foreign queue still works on is not handed out again. */
+/* Memory still used by a foreign queue is not reused. */
 static void recorded_streams_keep_memory_back(void **state)
 {
     (void)state;

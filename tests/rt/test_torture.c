@@ -1,5 +1,5 @@
-/* The n-th host allocation fails, for every n of a training step: each time an error, no crash, nothing leaked;
- * afterwards all works. */
+/* The n-th host allocation fails, for every n of a training step: always an error, no crash, no leaks; everything works
+ * afterwards. */
 #include <stdio.h>
 
 #include "rt_test.h"
@@ -46,7 +46,7 @@ static void every_allocation_of_a_step_may_fail(void **state)
                  .optim = kn_optim_adam(kn_module_parameters(module)),
                  .x = kn_rand(KN_SHAPE(2, 1, 8, 8)),
                  .y = kn_zeros(KN_SHAPE(2), .dtype = KN_I64)};
-    assert_ok(step(module, s.optim, s.x, s.y)); /* builds the kernels and the optimizer's state */
+    assert_ok(step(module, s.optim, s.x, s.y)); /* compiles the kernels and creates the optimizer's state */
     kn_optim_zero_grad(s.optim);
     s.held = kn_memory_allocated(device);
     fault_each_allocation(step_without_trace, &s, 100000, 1, 50);
@@ -62,8 +62,8 @@ typedef struct building {
     int round;
 } building;
 
-/* A source that no program of this process had yet: it is built, or there is no memory, but there is no complaint of
- * the compiler's about a text that was cut. */
+/* A source new to this process: it is compiled, or memory runs out, but there is never a compile error from truncated
+ * text. */
 static kn_status build_anew(void *user)
 {
     building *b = user;

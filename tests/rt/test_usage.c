@@ -1,5 +1,4 @@
-/* test_usage.c - a device's figures from a pretended NVML, from pretended /sys and /proc trees, and from this machine.
- */
+/* test_usage.c - a device's figures from a fake NVML, from fake /sys and /proc trees, and from this machine. */
 #include "rt_test.h"
 
 #include <math.h>
@@ -13,7 +12,7 @@
 
 #define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-6)
 
-/* --- pretended machines ----------------------------------------------------------------------- */
+/* --- fake machines ----------------------------------------------------------------------- */
 
 static const char *fresh_root(const char *name)
 {
@@ -87,7 +86,7 @@ static void nvml_tells_all(void **state)
     NEAR(u.clock, 1980);
     NEAR(u.memory_clock, 2619);
     NEAR(u.fan, 40);
-    assert_int_equal(u.num_processes, 4); /* the most memory first, unknown last */
+    assert_int_equal(u.num_processes, 4); /* most memory first, unknown last */
     assert_int_equal(u.processes[0].pid, 100003);
     assert_true(u.processes[0].memory_used == (int64_t)2048 << 20);
     assert_string_equal(u.processes[0].name, "train");
@@ -98,7 +97,7 @@ static void nvml_tells_all(void **state)
     assert_int_equal(u.processes[3].memory_used, -1);
 }
 
-/* More processes than are listed: those that are listed are real, and the rest is counted. */
+/* More processes than fit in the list: the listed ones are real, and the rest is counted. */
 static void nvml_tells_many_processes(void **state)
 {
     (void)state;
@@ -203,16 +202,16 @@ static void processes_of_a_graphics_device(void **state)
     put(root, "/proc/300/comm", "train\n");
     put_link(root, "/proc/300/fd/4", "/dev/dri/renderD128");
     put(root, "/proc/300/fdinfo/4", one);
-    put_link(root, "/proc/300/fd/5", "/dev/dri/renderD128"); /* the same client once more */
+    put_link(root, "/proc/300/fd/5", "/dev/dri/renderD128"); /* the same client again */
     put(root, "/proc/300/fdinfo/5", one);
     put_link(root, "/proc/300/fd/6", "/dev/dri/renderD128");
     put(root, "/proc/300/fdinfo/6",
         "drm-client-id:\t9\ndrm-pdev:\t0000:03:00.0\ndrm-memory-vram:\t9 MiB\ndrm-resident-vram0:\t1 MiB\n");
-    put_link(root, "/proc/301/fd/0", "/dev/null"); /* no graphics device */
+    put_link(root, "/proc/301/fd/0", "/dev/null"); /* not a graphics device */
     put(root, "/proc/301/fdinfo/0", one);
     put_link(root, "/proc/302/fd/3", "/dev/dri/renderD129"); /* another device */
     put(root, "/proc/302/fdinfo/3", "drm-client-id:\t1\ndrm-pdev:\t0000:04:00.0\ndrm-memory-vram:\t1 MiB\n");
-    put_link(root, "/proc/303/fd/3", "/dev/dri/renderD128"); /* tells no memory */
+    put_link(root, "/proc/303/fd/3", "/dev/dri/renderD128"); /* reports no memory */
     put(root, "/proc/303/fdinfo/3", "drm-client-id:\t2\ndrm-pdev:\t0000:03:00.0\n");
     put(root, "/proc/meminfo", "");
     kn_usage u = clear();
@@ -260,7 +259,7 @@ static void figures_of_a_processor(void **state)
     assert_true(u.memory_total == 1000 * 1024 && u.memory_used == 600 * 1024);
     NEAR(u.temperature, 45.5);
     NEAR(u.clock, 2500);
-    assert_true(isnan(u.load)); /* the counters stood still */
+    assert_true(isnan(u.load)); /* the counters did not change */
     NEAR(u.power, 0);
     put(root, "/proc/stat", "cpu  200 0 150 1050 100 0 0 0 0 0\n");
     put(root, "/sys/class/powercap/intel-rapl:0/energy_uj", "100000\n"); /* wrapped: 0.2 J in some 0.12 s */
@@ -268,7 +267,7 @@ static void figures_of_a_processor(void **state)
     kn_usage_from_host(&u, root);
     NEAR(u.load, 30); /* 150 of 500 ticks */
     assert_true(u.power > 0.1 && u.power < 2);
-    kn_usage again = clear(); /* at once: the last answer holds */
+    kn_usage again = clear(); /* immediately: the previous answer is reused */
     kn_usage_from_host(&again, root);
     NEAR(again.load, 30);
 }

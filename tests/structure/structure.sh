@@ -1,5 +1,5 @@
 #!/bin/sh
-# Which sources use which: structure.sh SOURCES DRAWING OBJECTS NM...
+# Checks the dependencies between sources: structure.sh SOURCES DRAWING OBJECTS NM...
 #
 # SOURCES is src/, DRAWING docs/architecture.svg, OBJECTS a file that lists the library's objects, whose paths end in those
 # of the sources, NM... the words of `nm -A -P`. Fails when
@@ -25,7 +25,7 @@ fail() { # fail TITLE: the offenders are on standard input; none is no failure
     echo "$1" >>"$work/failures" # a file: it runs in pipes
 }
 
-# --- who uses what: lines "FILE FILE WHAT", paths below src without their endings ----------------------------------
+# --- dependencies: lines "FILE FILE WHAT", paths below src without their endings ----------------------------------
 
 # Includes of our own headers; those of other libraries, "<CL/cl.h>" among them, have no file.
 (cd "$src" && find . -name '*.[ch]') | sed 's,^\./,,' | sort >"$work/files"
@@ -34,7 +34,7 @@ fail() { # fail TITLE: the offenders are on standard input; none is no failure
     sed -E 's/^([^:]*):[0-9]+: *#include "([^"]*)".*/\1 \2 #include/' |
     awk 'NR == FNR { there[$1] = 1; next } $2 in there' "$work/files" - >"$work/includes"
 
-# Symbols: where each is defined, then who asks for it. An object's name ends in PATH.c.o.
+# Symbols: where each is defined, then who uses it. An object's name ends in PATH.c.o.
 tr '\n' '\0' <"$objects" | xargs -0 "$@" | awk '{
         name = $1
         sub(/:$/, "", name); sub(/\.c\.(o|obj)$/, "", name); sub(/.*\.dir\/(\.\/)*/, "", name)
@@ -49,7 +49,7 @@ tr '\n' '\0' <"$objects" | xargs -0 "$@" | awk '{
     }' >"$work/all-symbols"
 grep -v ' OpenCL ' "$work/all-symbols" | grep -v '^kernel_sources \| kernel_sources ' >"$work/symbols"
 
-# Paths that are not understood would keep all rules.
+# Unrecognised paths would satisfy all rules.
 cut -d' ' -f1 "$work/symbols" | sort -u | sed 's/$/.c/' | grep -vxFf "$work/files" | fail "objects of no source"
 if [ ! -s "$work/includes" ] || [ ! -s "$work/symbols" ]; then
     echo none | fail "includes and uses of symbols"

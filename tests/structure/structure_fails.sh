@@ -1,13 +1,13 @@
 #!/bin/sh
-# Does structure.sh notice what it is for? structure_fails.sh: makes a small tree, breaks one rule at a time, and wants
-# just that one to be told.
+# Does structure.sh detect violations? structure_fails.sh: makes a small tree, breaks one rule at a time, and expects
+# exactly that one to be reported.
 set -u
 script=$(dirname "$0")/structure.sh
 tree=$(mktemp -d) || exit 1
 trap 'rm -rf "$tree"' EXIT
 failed=0
 
-# A tree of three layers that keeps all rules.
+# A tree of three layers that satisfies all rules.
 fresh() {
     rm -rf "$tree/src"
     mkdir -p "$tree/src/base" "$tree/src/rt/device" "$tree/src/rt/stream" "$tree/src/watch" \

@@ -1,6 +1,5 @@
-# shellcheck shell=sh
-# tool.sh - sourced: koine_tool NAME sets `tool` to NAME of version 14, or ends the script as a skipped test. What other
-# versions make of the same file differs.
+# shellcheck shell=sh tool.sh - sourced: koine_tool NAME sets `tool` to NAME of version 14, or ends the script as a
+# skipped test. Other versions give different results.
 koine_tool() {
     for tool in "$1-14" "$1"; do
         command -v "$tool" >/dev/null 2>&1 || continue

@@ -1,6 +1,5 @@
-/* support/as_gpu.h - "--as-gpu" for any test program: the kernels and launch shapes that GPUs get, run where there is
- * none; "--tensor-cores": those of a GPU with tensor cores, TF32 allowed; and "--as-avx2", "--as-neon": those that
- * other processors get. */
+/* support/as_gpu.h - "--as-gpu" for any test program: GPU kernels and launch shapes on a CPU device; "--tensor-cores":
+ * those of a GPU with tensor cores, TF32 allowed; and "--as-avx2", "--as-neon": those of other processors. */
 #ifndef SUPPORT_AS_GPU_H
 #define SUPPORT_AS_GPU_H
 
@@ -12,29 +11,29 @@
 #include "rt/rt.h"
 #include "support/full.h"
 
-/* Whether the CPU device plays a GPU. */
+/* Is the CPU device simulating a GPU? */
 static inline bool pretends_gpu(void)
 {
     kn_device *device = kn_device_current();
     return kn_device_get_type(device) == KN_DEVICE_CPU && !kn_device_limits(device)->is_cpu;
 }
 
-/* How far to go on in a list of sizes: to the next one, or, where a GPU is pretended and its kernels take seconds each,
- * over every other unless all are asked for. */
+/* The step through a list of sizes: 1, or 2 if a GPU is simulated, whose kernels compile for seconds, unless
+ * KOINE_TEST_FULL is set. */
 static inline int next_size(void) { return pretends_gpu() && !test_full() ? 2 : 1; }
 
-/* Tensor cores in TF32, for a device that has none: the test's environment puts code that does what they do in place of
- * their instructions (KOINE_KERNEL_DIR, tests/ops/tensor_cores). */
+/* Tensor cores in TF32, for a device without them: the test's environment emulates their instructions
+ * (KOINE_KERNEL_DIR, tests/ops/tensor_cores). */
 static inline void pretend_tensor_cores(kn_limits *limits)
 {
     if (limits->ptx_capability == 0)
         limits->ptx_capability = 80;
-    limits->local_memory = 48 << 10; /* as those that have tensor cores have */
+    limits->local_memory = 48 << 10; /* like devices with tensor cores */
     kn_set_allow_reduced_precision(KN_MATMUL_ALLOW_TF32 | KN_CONV_ALLOW_TF32, true);
 }
 
-/* Whether the library may come to choose the row on this kind of device: kernels made for CPUs are of no use to GPUs,
- * and the other way round. The reference, the last row, runs on both. */
+/* Can the library choose the row on this kind of device? CPU kernels are not used on GPUs, and vice versa. The
+ * reference, the last row, runs on both. */
 static inline bool is_for_device(const kn_implementation_table *table, const kn_implementation *row)
 {
     const bool cpu = kn_device_limits(kn_device_current())->is_cpu;
@@ -42,15 +41,15 @@ static inline bool is_for_device(const kn_implementation_table *table, const kn_
            row == &table->rows[table->count - 1];
 }
 
-/* Whether the row is what the run is about: where code stands in for the instructions of tensor cores
- * (KOINE_KERNEL_DIR), those that use them, and the reference; the others compute what they do without. */
+/* Is the row relevant to this run? With emulated tensor cores (KOINE_KERNEL_DIR) only rows that use them, and the
+ * reference; the others are unaffected. */
 static inline bool is_in_question(const kn_implementation_table *table, const kn_implementation *row)
 {
     return !getenv("KOINE_KERNEL_DIR") || row->works || row == &table->rows[table->count - 1];
 }
 
-/* Whether to force the row: the flags let it run, and the device has the units that it tries out. Without
- * KOINE_TEST_FULL=1 it is also made for such a device (KOINE_IMPL can force it on others), and in question. */
+/* Should the row be forced? The flags must allow it, and its `works` check must pass. Without KOINE_TEST_FULL=1 it must
+ * also be meant for such a device (KOINE_IMPL can force it on others), and relevant. */
 static inline bool can_force(const kn_implementation_table *table, const kn_implementation *row)
 {
     const kn_limits *limits = kn_device_limits(kn_device_current());
@@ -59,7 +58,7 @@ static inline bool can_force(const kn_implementation_table *table, const kn_impl
            (test_full() || (is_for_device(table, row) && is_in_question(table, row)));
 }
 
-/* The portable floor of limits. */
+/* The portable minimum of limits. */
 static inline void pretend_gpu(kn_limits *limits)
 {
     limits->is_cpu = false;
@@ -71,8 +70,8 @@ static inline void pretend_gpu(kn_limits *limits)
     limits->local_memory = limits->local_memory < 32768 ? limits->local_memory : 32768;
 }
 
-/* With "--as-gpu" or "--tensor-cores" on the command line the library takes every device for a GPU with the portable
- * floor of limits. First thing in main. */
+/* With "--as-gpu" or "--tensor-cores" on the command line the library treats every device as a GPU with minimal limits.
+ * Call it first in main. */
 static inline void obey_as_gpu(int argc, char **argv)
 {
     const bool tensor_cores = argc > 1 && strcmp(argv[1], "--tensor-cores") == 0;
@@ -86,7 +85,7 @@ static inline void obey_as_gpu(int argc, char **argv)
     }
 }
 
-/* Vectors of 256 bits and 16 registers, as AVX2 has them, or of 128 and 32, as NEON. */
+/* 256-bit vectors and 16 registers, as with AVX2, or 128-bit and 32, as with NEON. */
 static inline void pretend_vectors(kn_limits *limits, bool avx2)
 {
     limits->vector_width_f32 = avx2 ? 8 : 4;

@@ -1,4 +1,4 @@
-/* support/check.h - cmocka with the assertions that tensor tests need. */
+/* support/check.h - cmocka, with assertions for tensor tests. */
 #ifndef SUPPORT_CHECK_H
 #define SUPPORT_CHECK_H
 
@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <koine/koine.h>
 
-/* The call returned KN_OK / the expression is not NULL; else the library's message fails the test. */
+/* The call returned KN_OK / the expression is not NULL; otherwise fails the test with the library's message. */
 #define CHECK_OK(call) check_ok((call) == KN_OK, #call, __FILE__, __LINE__)
 #define CHECK_NEW(object) check_ok((object) != NULL, #object, __FILE__, __LINE__)
 #define CHECK_TENSOR(tensor) check_ok((tensor) != NULL, #tensor, __FILE__, __LINE__)
@@ -24,7 +24,7 @@
 #define CHECK_DTYPE(tensor, dtype)                                                                                     \
     check_ok(kn_dtype_of(tensor) == (dtype), #tensor " has dtype " #dtype, __FILE__, __LINE__)
 
-/* The thread's last error has this status and its sentence holds every one of these pieces. Clears the error. */
+/* The thread's last error has this status and its message contains all of these pieces. Clears the error. */
 #define CHECK_ERROR(status, ...) check_error(status, (const char *const[]){__VA_ARGS__, NULL}, __FILE__, __LINE__)
 
 void check_ok(bool fine, const char *what, const char *file, int line);
@@ -33,8 +33,7 @@ void check_values(kn_tensor *tensor, const double *expected, int64_t count, cons
 void check_shape(const kn_tensor *tensor, int ndim, const int64_t *shape, const char *what, const char *file, int line);
 void check_error(kn_status status, const char *const *pieces, const char *file, int line);
 
-/* Set-up and tear-down of a test: no error is pending before; after it, none is left, and the device memory is what it
- * was. */
+/* Set-up and tear-down of a test: no error is pending before or after, and device memory does not change. */
 int check_setup(void **state);
 int check_teardown(void **state);
 #define TEST(function) cmocka_unit_test_setup_teardown(function, check_setup, check_teardown)

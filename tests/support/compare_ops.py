@@ -1,4 +1,4 @@
-"""The operations of tests/compare_torch.py: how PyTorch and Koine compute them, how their arguments are drawn."""
+"""The operations of tests/compare_torch.py: their PyTorch and Koine functions, and random arguments."""
 
 import ctypes
 
@@ -51,7 +51,7 @@ class InPlace(Unary):
         return [a, rng.choice(fitting)], ()
 
     def torch(self, a, b):
-        if same_memory(a, b) and a is not b:  # PyTorch notices some overlaps and computes something with others
+        if same_memory(a, b) and a is not b:  # PyTorch rejects some overlaps and miscomputes others
             b = b.clone()
         return getattr(renewed(a), self.name)(b)
 
@@ -86,14 +86,14 @@ class Custom(Unary):
 
 
 def renewed(tensor):
-    """PyTorch asks whether a view is a leaf before it has given it the history of its base, unless it was looked at."""
+    """PyTorch checks whether a view is a leaf before it regenerates its history, unless the view was accessed."""
     if torch.is_grad_enabled():
         tensor.grad_fn
     return tensor
 
 
 def pick(rng, values, condition=lambda t: True):
-    """A value that fits, the later ones rather than the earlier; None where there is none."""
+    """A suitable value, preferably a recent one, or None."""
     fitting = [v for v in values if condition(values[v])]
     if not fitting:
         raise LookupError
@@ -180,13 +180,13 @@ def draw_reduction(rng, values):
 
 
 def draw_clamp(rng, values):
-    """Not at bounds that values are likely to be: there the gradient differs between versions of PyTorch."""
+    """Avoids bounds that values are likely to equal: there the gradient differs between versions of PyTorch."""
     low = round(rng.uniform(-0.6, 0.6), 6)
     return [pick(rng, values)], (low, low + rng.choice((0.0, 0.5, 1.0)))
 
 
 def draw_hardtanh(rng, values):
-    """Whether NaN passes its gradient depends on where PyTorch uses vectors."""
+    """Whether a NaN passes on its gradient depends on PyTorch's vectorisation."""
     arguments, params = draw_clamp(rng, {v: t for v, t in values.items() if not t.isnan().any()})
     return arguments, params
 
@@ -258,7 +258,7 @@ def some(rng, count, *choices):
 
 
 def draw_conv(count, transposed):
-    """An input and a weight that fit each other; a padding of zeros times an infinity is not what is looked for."""
+    """A matching input and weight; zero padding times infinity is avoided."""
     def draw(rng, values):
         def is_usable(t):
             return t.numel() > 0 and bool(t.isfinite().all())
@@ -306,7 +306,7 @@ def draw_pool(count, average):
                       ceil_mode=rng.random() < 0.4)
         if average:
             params["count_include_pad"] = rng.random() < 0.5
-            if count == 3:  # PyTorch wants an input that is larger than the kernel without its padding
+            if count == 3:  # PyTorch requires the unpadded input to be larger than the kernel
                 params["kernel_size"] = tuple(map(min, params["kernel_size"], values[x].shape[-3:]))
                 params["padding"] = tuple(min(p, k // 2) for p, k in zip(params["padding"], params["kernel_size"]))
         else:
@@ -432,16 +432,16 @@ VIEWS["detach"].weight = 0.7
 OPS.update(VIEWS)
 NAMES = list(OPS)
 WEIGHTS = [OPS[name].weight for name in NAMES]
-# Of 0 and -0 either may be the maximum.
+# Either of 0 and -0 may be the maximum.
 MAXIMA = ("max", "max_dim", "maximum") + tuple(name for name in OPS if "max_pool" in name)
 # PyTorch copies arguments that are not contiguous.
 COPYING = ("linear", "matmul")
-# What is rounded, and perhaps in another order than PyTorch does it.
+# Operations that round, possibly in another order than PyTorch.
 ROUNDED = ("exp", "log", "sigmoid", "tanh", "sum", "mean", "div", "pow", "pow_scalar", "sum_dims", "mean_dims",
            "softmax", "log_softmax", "matmul", "linear", "batch_norm", "layer_norm",
            "mse_loss") + tuple(name for name in OPS if "conv" in name or "avg_pool" in name)
 
 
 def is_new(name):
-    """Is the result neither a view, nor the argument?"""
+    """Is the result neither a view nor the argument?"""
     return name not in VIEWS and name != "dropout" and not name.endswith("_")

@@ -79,7 +79,7 @@ static struct {
     atomic_long left; /* calls of the name until the one that fails */
 } plan = {.name = -1};
 
-/* Counts a call; the error with which it is to fail, CL_SUCCESS for none. */
+/* Counts a call; returns the error to fail with, or CL_SUCCESS. */
 static cl_int called(int name)
 {
     atomic_fetch_add(&counts[name], 1);
@@ -142,14 +142,14 @@ __attribute__((destructor)) static void write_counts(void)
         cl_int error = called(N_##name);                                                                               \
         return error ? error : below->name arguments;                                                                  \
     }
-/* Fails after having released: else each failure would leak. */
+/* Fails after releasing, because each failure would leak otherwise. */
 #define RELEASE(name, type)                                                                                            \
     static cl_int CL_API_CALL on_##name(type object)                                                                   \
     {                                                                                                                  \
         cl_int error = called(N_##name), released = below->name(object);                                               \
         return error ? error : released;                                                                               \
     }
-/* The last parameter is where the error goes. */
+/* The last parameter receives the error. */
 #define MAKE(type, name, parameters, arguments)                                                                        \
     static type CL_API_CALL on_##name parameters                                                                       \
     {                                                                                                                  \

@@ -14,7 +14,7 @@
 
 #define MAX_ALLOCATIONS 100000
 
-/* Whether fewer than n allocations have been made since kn_fail_alloc_after(n): then one of the next n fails. */
+/* Have fewer than n allocations been made since kn_fail_alloc_after(n)? Then one of the next n fails. */
 static bool still_armed(long n)
 {
     for (long i = 0; i < n; i++) {
@@ -61,7 +61,7 @@ void fault_none(fault_work work, void *user, const char *when)
     check_agreement(status, when);
 }
 
-/* Whether the n-th allocation was still to come when the work was done. */
+/* Was the work done before the n-th allocation? */
 static bool fail_one(fault_work work, void *user, long n, int *failures)
 {
     char fault[64];

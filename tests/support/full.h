@@ -1,5 +1,5 @@
-/* support/full.h - KOINE_TEST_FULL=1, which `sh tests/run.sh --full` sets: a test runs on everything it knows, where it
- * otherwise leaves out what takes long and differs from the rest only in numbers. */
+/* support/full.h - KOINE_TEST_FULL=1, which `sh tests/run.sh --full` sets: runs all cases of a test, including slow
+ * ones that differ from the others only in sizes. */
 #ifndef SUPPORT_FULL_H
 #define SUPPORT_FULL_H
 

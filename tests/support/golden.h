@@ -1,4 +1,4 @@
-/* support/golden.h - the files that tests/golden/make_golden.py makes: cases with inputs, outputs, gradients and
+/* support/golden.h - files made by tests/golden/make_golden.py: cases with inputs, outputs, gradients and
  * parameters. */
 #ifndef SUPPORT_GOLDEN_H
 #define SUPPORT_GOLDEN_H
@@ -14,8 +14,8 @@ typedef struct golden_case {
 /* tests/golden/NAME.safetensors; NULL with a message on stderr. Freed with kn_tensor_file_free. */
 kn_tensor_file *golden_open(const char *name);
 
-/* The list of words under a metadata key, as a copy that is freed with free(); the words end with NUL, the list with an
- * empty one. */
+/* A copy of the list of words under a metadata key, freed with free(); words are NUL-terminated, an empty word ends the
+ * list. */
 char *golden_words(const kn_tensor_file *file, const char *key);
 #define GOLDEN_NEXT(word) ((word) + strlen(word) + 1)
 
@@ -26,7 +26,7 @@ bool golden_text(const golden_case *c, const char *key, char *buffer, size_t siz
 double golden_number(const golden_case *c, const char *key, double absent);
 int64_t golden_whole(const golden_case *c, const char *key, int64_t absent);
 int golden_list(const golden_case *c, const char *key, int64_t *values,
-                int capacity); /* "1,2" or "3"; how many there are */
+                int capacity); /* "1,2" or "3"; returns the count */
 
 /* The host tensor NAME/role, borrowed; NULL when absent. */
 kn_tensor *golden_tensor(const golden_case *c, const char *role, int number);

@@ -1,4 +1,4 @@
-"""libkoine.so through ctypes: tensors of float64 and the operations that tests/compare_torch.py draws."""
+"""libkoine.so through ctypes: float64 tensors and the operations of tests/compare_torch.py."""
 
 import ctypes
 import os
@@ -63,7 +63,7 @@ def dims(numbers):
 
 
 class Koine:
-    """One library. Tensors are addresses; they belong to the scope that `begin` opens and `end` closes."""
+    """A loaded library. Tensors are addresses, owned by the scope between `begin` and `end`."""
 
     def __init__(self, path):
         self.lib = ctypes.CDLL(path)

@@ -1,4 +1,4 @@
-/* support/many.h - a module of several inputs and outputs, for tests. */
+/* support/many.h - a module with several inputs and outputs, for tests. */
 #ifndef SUPPORT_MANY_H
 #define SUPPORT_MANY_H
 

@@ -1,7 +1,7 @@
 /* op_forced.c - the implementations of a row's tables, each forced in turn.
  *
  * The tables come from ops/dispatch/choice.h. A problem that the forced implementation does not support is computed by
- * another; the counts tell which happened, and where it did not run at all there is nothing to compare. */
+ * another; the counts tell which ran, and if the forced one never ran there is nothing to compare. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 #define MAX_COUNTED 64
 
-/* Of each implementation: runs of rows in which it was forced, and those in which it computed anything. */
+/* Per implementation: runs of rows in which it was forced, and in which it computed anything. */
 static struct {
     char name[64];
     int forced, ran;
@@ -70,7 +70,7 @@ void op_compare_gradients(op_run *run, const op_result *result, const op_result 
         int64_t reduction = result->output.count > run->row->reduction ? result->output.count : run->row->reduction;
         char message[400], full[480];
         closeness limit = closeness_of(a->dtype, reduction);
-        /* A gradient is a sum of parts that may cancel: close relative to the largest element. */
+        /* A gradient is a sum with possible cancellation: tolerance relative to the largest element. */
         limit.atol += limit.rtol * largest_magnitude(b);
         if (values_close(a->values, b->values, a->count, limit, message, sizeof message))
             continue;
@@ -79,7 +79,7 @@ void op_compare_gradients(op_run *run, const op_result *result, const op_result 
     }
 }
 
-/* Whether the row has any problem of that operation. */
+/* Does the row have any problem of that operation? */
 static bool check_forced(op_run *run, const op_result *chosen, const char *operation, const char *implementation)
 {
     op_result result;
@@ -105,7 +105,7 @@ static bool check_forced(op_run *run, const op_result *chosen, const char *opera
     return count.ran + count.unsupported > 0;
 }
 
-/* In f64 a family's basic shapes, those with layouts, do by default: where f32 takes a kernel, so does f64. */
+/* In f64 a family's basic shapes, those with layouts, suffice by default: f64 uses the same kernels as f32. */
 static bool force_in(const op_run *run) { return run->dtype == KN_F32 || run->row->layouts || test_full(); }
 
 void op_check_implementations(op_run *run, const op_result *chosen)

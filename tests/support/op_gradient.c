@@ -1,8 +1,8 @@
 /* op_gradient.c - gradients against finite differences, in f64.
  *
- * Rows with few elements go through kn_gradcheck, element by element. For the others that would take too long; there
- * the derivative along a few random directions v of all inputs at once is checked: (L(x + eps v) - L(x - eps v)) / (2
- * eps) = sum of gradient times v, with L the weighted sum of the output. */
+ * Rows with few elements use kn_gradcheck, element by element. For the others that would take too long; instead, the
+ * derivative along a few random directions v of all inputs is checked: (L(x + eps v) - L(x - eps v)) / (2 eps) = sum of
+ * gradient times v, with L the weighted sum of the output. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void check_elements(op_run *run)
     kn_scope_end(scope);
 }
 
-/* L at x + step * v: the output weighted with op_weights, added up in long double. NaN on failure. */
+/* L at x + step * v: the output weighted by op_weights, summed in long double. NaN on failure. */
 static double weighted_output(op_run *run, double step, int direction)
 {
     double total = NAN;

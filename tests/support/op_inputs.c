@@ -1,4 +1,4 @@
-/* op_inputs.c - the inputs of a row: leaves with fixed numbers, and the views through which a layout sees them. */
+/* op_inputs.c - the inputs of a row: leaves with fixed numbers, and the layouts' views of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ bool op_input_differentiable(const op_row *row, int index)
            (input->dtype == KN_DTYPE_DEFAULT || kn_dtype_is_floating(input->dtype));
 }
 
-/* The shape of the leaf that a layout needs to show the input's shape. Returns the number of dimensions. */
+/* The shape of the leaf whose view in this layout has the input's shape. Returns the number of dimensions. */
 static int leaf_shape(const op_input *input, op_layout layout, int64_t shape[KN_MAX_DIMS])
 {
     int ndim = input->ndim;

@@ -20,7 +20,7 @@ typedef struct totals {
     int cases, failed;
 } totals;
 
-/* "KOINE_GUARD=1 " where it is set: part of the command that shows a failure again. */
+/* "KOINE_GUARD=1 " if set: part of the command that reproduces a failure. */
 static const char *environment_prefix(char *buffer, size_t size)
 {
     static const char *const names[] = {"KOINE_GUARD",     "POCL_DEVICES",     "KOINE_IMPL",
@@ -139,7 +139,7 @@ static void check_case(op_run *run, const options *chosen)
         op_fail(run, "guard", "a kernel wrote outside a buffer");
 }
 
-/* --- which cases ----------------------------------------------------------------------------------------- */
+/* --- selection of cases ----------------------------------------------------------------------------------------- */
 
 static bool selected(const options *chosen, const op_row *row, op_layout layout)
 {
@@ -152,7 +152,7 @@ static bool selected(const options *chosen, const op_row *row, op_layout layout)
     return !chosen->only || strncmp(name, chosen->only, strlen(chosen->only)) == 0;
 }
 
-/* Of this process, all of its threads, and of what it ran and waited for (drivers run linkers). */
+/* CPU time of this process with all threads, and of its finished children (drivers run linkers). */
 static double cpu_seconds(void)
 {
     double total = 0;
@@ -174,9 +174,9 @@ static bool depends_on_dtype(const op_row *row)
     return op_num_inputs(row) == 0;
 }
 
-/* Unless everything is asked for, other layouts than the plain one run only in f32, since it is the views that matter
- * there; and runs that repeat the rows under other conditions take f64 only on the basic shapes, those with layouts, of
- * families that have several implementations. */
+/* Unless KOINE_TEST_FULL is set, non-contiguous layouts run only in f32, because they test views; and runs that repeat
+ * the rows under other conditions use f64 only on the basic shapes, those with layouts, of families that have several
+ * implementations. */
 static bool runs_in_f64(const options *chosen, const op_row *row, kn_device *device, op_layout layout)
 {
     if (!kn_device_limits(device)->has_f64 || test_full())

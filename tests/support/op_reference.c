@@ -1,8 +1,8 @@
-/* op_reference.c - holds every operation that is applied against its plain C reference in double precision.
+/* op_reference.c - compares every applied operation with its plain C reference in double precision.
  *
- * The observer of autograd/op.h calls us before and after each forward. Inputs are read back from the device as they
- * are, widened to f64 or int64 host tensors, and given to the descriptor's reference; what it computes is compared with
- * what the device computed. */
+ * The observer of autograd/op.h is called before and after each forward. Inputs are read back from the device, widened
+ * to f64 or int64 host tensors, and passed to the descriptor's reference; its results are compared with the
+ * device's. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 static struct {
     op_run *run;
-    kn_tensor *before[MAX_NESTED]; /* input 0 of the in-place operations under way, as it was */
+    kn_tensor *before[MAX_NESTED]; /* input 0 of active in-place operations, before the change */
     int nested;
 } observing;
 
@@ -100,7 +100,7 @@ static kn_tensor *zeros_of_spec(const kn_call *call, int index)
     return host;
 }
 
-/* How many terms an element of the output may have summed up. */
+/* The maximum number of terms in a sum of an output element. */
 static int64_t guess_reduction(const op_run *run, const kn_call *call)
 {
     int64_t largest = 1, outputs = kn_numel(call->outputs[0]);

@@ -1,4 +1,4 @@
-/* support/op_run.h - between the files of the harness: one run of a row. */
+/* support/op_run.h - shared by the files of the harness: one run of a row. */
 #ifndef SUPPORT_OP_RUN_H
 #define SUPPORT_OP_RUN_H
 
@@ -27,7 +27,7 @@ typedef struct op_run {
     int failures;
 } op_run;
 
-/* Prints what failed and the command that shows it again. */
+/* Prints the failure and the command that reproduces it. */
 void op_fail(op_run *run, const char *check, const char *format, ...) KN_PRINTF(3, 4);
 const char *op_layout_name(op_layout layout);
 const char *op_short_dtype(kn_dtype dtype);
@@ -39,14 +39,14 @@ bool op_input_differentiable(const op_row *row, int index);
 int64_t op_differentiable_elements(const op_row *row, op_layout layout);
 
 /* The leaves: contiguous tensors from which op_view makes the inputs. Each differentiable one is moved by `step` times
- * a direction numbered `direction` (step 0: not at all). False on failure. */
+ * direction number `direction` (step 0: not moved). False on failure. */
 bool op_make_leaves(const op_run *run, kn_tensor *leaves[OP_MAX_INPUTS], double step, int direction);
 double *op_leaf_direction(const op_run *run, int index, int direction, int64_t *count); /* freed with free() */
 
-/* The row's expression over the leaves, seen through the run's layout. */
+/* The row's expression on the leaves, in the run's layout. */
 kn_tensor *op_build_from(const op_run *run, kn_tensor *const *leaves);
 
-/* The fixed numbers that an output is weighted with to make one number of it. Freed with free(). */
+/* Fixed weights that reduce an output to one number. Freed with free(). */
 double *op_weights(const op_run *run, int64_t count);
 
 /* --- one execution (op_execute.c) ------------------------------------------------------------------------ */
@@ -64,8 +64,8 @@ typedef struct op_result {
     op_bytes gradients[OP_MAX_INPUTS]; /* of the leaves */
 } op_result;
 
-/* Forward, and backward if the row has a gradient; everything read to the host. With `observe`, each operation is held
- * against its reference. False on failure (reported). op_result_free in either case. */
+/* Forward, and backward if the row has a gradient; everything read to the host. With `observe`, each operation is
+ * compared with its reference. False on failure (reported). op_result_free in either case. */
 bool op_execute(op_run *run, op_result *result, bool observe);
 void op_result_free(op_result *result);
 
@@ -74,7 +74,7 @@ void op_result_free(op_result *result);
 void op_observe_begin(op_run *run);
 void op_observe_end(void);
 void op_print_coverage(FILE *file);
-bool op_all_seen(FILE *file); /* whether all operators in the list were applied, and none besides; says which not */
+bool op_all_seen(FILE *file); /* were exactly the operators in the list applied? prints the differences */
 
 /* --- gradients (op_gradient.c) --------------------------------------------------------------------------- */
 
@@ -82,10 +82,10 @@ void op_check_gradient(op_run *run); /* in f64 */
 
 /* --- implementations (op_forced.c) ----------------------------------------------------------------------- */
 
-/* Gradients of this run against those of `right`, which a finer dtype or another implementation computed. */
+/* Compares this run's gradients with those of `right`, from a wider dtype or another implementation. */
 void op_compare_gradients(op_run *run, const op_result *result, const op_result *right, const char *check);
 void op_check_implementations(op_run *run, const op_result *chosen);
 void op_print_forced(FILE *file);
-bool op_forced_any(void); /* whether any implementation that was forced computed anything */
+bool op_forced_any(void); /* did any forced implementation compute anything? */
 
 #endif

@@ -1,4 +1,4 @@
-/* test_creation.c - making, filling, reading and writing tensors, on the current device and on the host. */
+/* test_creation.c - creating, filling, reading and writing tensors, on the current device and on the host. */
 #include "support/check.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ TENSOR_TEST(test_filled)
         CHECK_VALUES(kn_zeros(KN_SHAPE(2), .dtype = all_dtypes[i], .device = kn_device_host()), 0, 0);
         CHECK_VALUES(kn_full(KN_SHAPE(2), 1, .dtype = all_dtypes[i], .device = kn_device_host()), 1, 1);
     }
-    CHECK_VALUES(kn_full(KN_SHAPE(2), 5, .dtype = KN_BOOL), 1, 1); /* anything but 0 is true */
+    CHECK_VALUES(kn_full(KN_SHAPE(2), 5, .dtype = KN_BOOL), 1, 1); /* any nonzero number is true */
     CHECK_VALUES(kn_full(KN_SHAPE(2), -7, .dtype = KN_I64), -7, -7);
 }
 
@@ -69,7 +69,7 @@ TENSOR_TEST(test_arange)
     CHECK_ERROR(KN_ERR_ARGUMENT, "arange");
     assert_null(kn_arange(0, 3, 0));
     CHECK_ERROR(KN_ERR_ARGUMENT, "arange");
-    /* More elements than one work-group takes. */
+    /* More elements than one work-group handles. */
     kn_tensor *many = kn_arange(0, 100003, 1);
     int64_t last = 0;
     CHECK_OK(kn_item_i64(kn_select(many, 0, -1), &last));
@@ -133,7 +133,7 @@ TENSOR_TEST(test_read_and_write)
     CHECK_ERROR(KN_ERR_ARGUMENT, "24 bytes", "20");
     assert_int_equal(kn_write(x, values, sizeof values + 4), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "24 bytes", "28");
-    /* The source may be reused at once. */
+    /* The source may be reused immediately. */
     float *source = malloc(sizeof values);
     memcpy(source, values, sizeof values);
     CHECK_OK(kn_write(x, source, sizeof values));
@@ -162,7 +162,7 @@ TENSOR_TEST(test_impossible_shapes)
     assert_null(kn_zeros(KN_SHAPE(INT64_MAX, 8)));
     assert_int_equal(kn_error_status(), KN_ERR_SHAPE);
     kn_error_clear();
-    assert_null(kn_zeros(KN_SHAPE(1, INT64_C(1) << 50))); /* a shape that counts, but more than there is */
+    assert_null(kn_zeros(KN_SHAPE(1, INT64_C(1) << 50))); /* a valid shape, but more than the memory */
     assert_int_equal(kn_error_status(), KN_ERR_MEMORY);
     kn_error_clear();
     assert_null(kn_from_data_with(NULL, KN_SHAPE(2), NULL));
@@ -177,7 +177,7 @@ TENSOR_TEST(test_requires_grad_option)
     CHECK_ERROR(KN_ERR_DTYPE, "int64");
 }
 
-/* NULL in gives NULL out, for every way of looking at a tensor. */
+/* NULL in gives NULL out, for every function that reads a tensor. */
 TENSOR_TEST(test_null)
 {
     assert_int_equal(kn_ndim(NULL), 0);

@@ -1,5 +1,5 @@
-/* test_moving.c - devices of tensors: kn_to, what the host refuses, operations across devices, and copies between them.
- * With POCL_DEVICES="pthread pthread" there are two devices; with one, the tests that need two are skipped. */
+/* test_moving.c - devices of tensors: kn_to, errors for host tensors, operations across devices, and copies between
+ * them. With POCL_DEVICES="pthread pthread" there are two devices; with one, the tests that need two are skipped. */
 #include "support/check.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ TENSOR_TEST(test_to_and_back)
     }
 }
 
-/* Moving is differentiable: the gradient comes back to where the leaf is. */
+/* Moving is differentiable: the gradient is moved back to the leaf's device. */
 TENSOR_TEST(test_to_has_a_gradient)
 {
     kn_tensor *x = kn_full(KN_SHAPE(3), 2, .requires_grad = true);
@@ -112,7 +112,7 @@ TENSOR_TEST(test_current_device)
     kn_error_clear();
 }
 
-/* A device's text tells where a tensor is; the host's does not. */
+/* Printing shows the device of a tensor, but not the host. */
 TENSOR_TEST(test_printing_names_the_device)
 {
     char expected[128], *text = kn_to_string(kn_ones(KN_SHAPE(2)));

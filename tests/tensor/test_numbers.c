@@ -1,5 +1,4 @@
-/* test_numbers.c - what arithmetic does at its edges: infinities, NaN, overflow, ties, and lengths where naive sums
- * fail. */
+/* test_numbers.c - edge cases of arithmetic: infinities, NaN, overflow, ties, and lengths where naive sums fail. */
 #include "support/check.h"
 
 #include <math.h>
@@ -24,7 +23,7 @@ TENSOR_TEST(test_nan_propagates)
     CHECK_VALUES(kn_softmax(x, 0), NAN, NAN, NAN, NAN);
 }
 
-/* The NaN anywhere in a long row, found by any work-item. */
+/* A NaN anywhere in a long row, found by any work-item. */
 TENSOR_TEST(test_nan_in_long_rows)
 {
     kn_tensor *x = kn_zeros(KN_SHAPE(3, 10007));
@@ -49,7 +48,7 @@ TENSOR_TEST(test_first_among_equals)
     CHECK_VALUES(kn_grad(image), 0, 1, 0, 0);
 }
 
-/* A largest value, and a NaN behind it, at the places about vectors and blocks of them, in rows that end about them. */
+/* A largest value, and a NaN after it, around the boundaries of vectors and blocks, in rows that end around them. */
 TENSOR_TEST(test_every_place_of_a_maximum)
 {
     static const int64_t lengths[] = {16, 17, 31, 65, 1000, 2048, 2049, 2063, 2065, 4097, 4300};
@@ -90,7 +89,7 @@ TENSOR_TEST(test_whole_numbers)
     int64_t sums[4];
     CHECK_OK(kn_read(kn_add(x, kn_ones(KN_SHAPE(4), .dtype = KN_I64)), sums, sizeof sums));
     assert_int_equal(sums[2], (INT64_C(1) << 53) + 1); /* not through a double */
-    assert_true(sums[3] == INT64_MIN);                 /* wraps as two's complement does */
+    assert_true(sums[3] == INT64_MIN);                 /* wraps as in two's complement */
     int64_t total = 0;
     CHECK_OK(kn_item_i64(kn_sum(kn_narrow(x, 0, 0, 3)), &total));
     assert_int_equal(total, INT64_C(1) << 53);
@@ -124,10 +123,10 @@ TENSOR_TEST(test_long_sums)
         if (!(fabs(columns[i] - (double)0.1f * 1000003) < 4e-6 * 100000))
             fail_msg("the sum of 1000003 times 0.1 along dimension 0 is %.9g", columns[i]);
     free(columns);
-    CHECK_VALUES(kn_sum(kn_ones(KN_SHAPE(16777216 + 4))), 16777220); /* 2^24 is where adding 1 stops to count */
+    CHECK_VALUES(kn_sum(kn_ones(KN_SHAPE(16777216 + 4))), 16777220); /* above 2^24 adding 1 has no effect */
 }
 
-/* The operand of an in-place operation may be its target, or overlap it: it is read before it is written. */
+/* The operand of an in-place operation may be its target, or overlap it: it is read before the write. */
 TENSOR_TEST(test_in_place_on_itself)
 {
     const float values[] = {1, 2, 3, 4};
@@ -166,7 +165,7 @@ TENSOR_TEST(test_conversions_of_special_values)
     CHECK_VALUES(kn_to_dtype(x, KN_F16), INFINITY, -INFINITY, NAN, INFINITY, INFINITY, 0x1p-24, 0);
     CHECK_VALUES(kn_to_dtype(x, KN_BOOL), 1, 1, 1, 1, 1, 1, 0);
     float half_back[2];
-    const float tie[] = {2049, 2051}; /* halfway between two halves: to the even one */
+    const float tie[] = {2049, 2051}; /* halfway between two f16 values: rounds to even */
     kn_tensor *h = kn_to_dtype(kn_from_data(tie, KN_SHAPE(2)), KN_F16);
     CHECK_OK(kn_read(kn_to_dtype(h, KN_F32), half_back, sizeof half_back));
     assert_true(half_back[0] == 2048 && half_back[1] == 2052);

@@ -1,6 +1,5 @@
-/* test_pinned.c - pinned host memory and copies that return before they are done: nothing is read too early, nothing
- * overwritten too early, nothing freed too early. Before each such copy the stream is given work to do, so that the
- * copy really is late. */
+/* test_pinned.c - pinned host memory and asynchronous copies: nothing is read, overwritten or freed too early. The
+ * stream is kept busy before each copy, so that the copy is late. */
 #include "support/check.h"
 
 #include <pthread.h>
@@ -56,7 +55,7 @@ static int wrong_on_device(const kn_tensor *t, float first)
 
 static bool under_way(const kn_tensor *t) { return !kn_storage_copies_done(t->storage); }
 
-/* --- what is pinned ------------------------------------------------------------------------------------------- */
+/* --- pinned tensors ------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(what_is_pinned)
 {
@@ -148,7 +147,7 @@ TENSOR_TEST(overwriting_the_source_waits_for_the_copy)
     memset(data, 0xff, N * sizeof *data);
     assert_int_equal(wrong_on_device(y, 7), 0);
 
-    /* The same through kn_write, kn_copy_, kn_fill_'s way, and a view. */
+    /* The same through kn_write, kn_copy_, kn_fill_'s path, and a view. */
     float *zeros = calloc(N, sizeof *zeros);
     for (int way = 0; way < 4; way++) {
         source = pinned_values((float)way);
@@ -245,7 +244,7 @@ TENSOR_TEST(what_arrives_is_complete_however_it_is_read)
             CHECK_OK(kn_item(last, &value));
             assert_true(value == way + N - 1);
             kn_release(last);
-        } else if (way == 3) { /* on to a device again, on another stream */
+        } else if (way == 3) { /* back to a device, on another stream */
             kn_stream *other, *before = kn_stream_current(kn_device_current());
             CHECK_NEW(other = kn_stream_new(kn_device_current()));
             CHECK_OK(kn_stream_set_current(other));
@@ -272,7 +271,7 @@ TENSOR_TEST(releasing_the_destination_keeps_its_memory)
             kn_tensor *y = kn_to_device(kn_full(KN_SHAPE(N), 1), kn_device_host(), .non_blocking = true);
             assert_true(under_way(y));
         }
-        kn_tensor *next = pinned_values((float)i); /* must not get memory that is about to be written */
+        kn_tensor *next = pinned_values((float)i); /* must not reuse memory that is about to be written */
         CHECK_OK(kn_synchronize(kn_device_current()));
         assert_int_equal(wrong_values(kn_data(next), (float)i), 0);
     }
@@ -297,7 +296,7 @@ TENSOR_TEST(copies_into_ones_own_pinned_tensor)
     kn_error_clear();
 }
 
-/* A graph cannot record them; nothing is left half done. */
+/* A graph cannot capture them; no copy is left incomplete. */
 TENSOR_TEST(a_capture_refuses_copies_from_and_to_the_host)
 {
     kn_tensor *source = pinned_values(2), *destination = kn_empty(KN_SHAPE(N));
@@ -325,7 +324,7 @@ TENSOR_TEST(a_capture_refuses_copies_from_and_to_the_host)
     CHECK_OK(kn_stream_free(stream));
 }
 
-/* --- when memory is short, with threads ------------------------------------------------------------------------ */
+/* --- short memory, threads ------------------------------------------------------------------------ */
 
 TENSOR_TEST(a_copy_that_cannot_be_remembered_is_not_left_under_way)
 {
@@ -344,7 +343,7 @@ TENSOR_TEST(a_copy_that_cannot_be_remembered_is_not_left_under_way)
     }
 }
 
-/* Threads that copy from one pinned tensor, each to and from tensors of its own, on streams of their own. */
+/* Threads that copy from one pinned tensor, each with its own tensors and streams. */
 static void *copy_around(void *argument)
 {
     kn_tensor *shared = argument;

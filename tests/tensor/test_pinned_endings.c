@@ -1,5 +1,5 @@
-/* test_pinned_endings.c - pinned memory when things go another way: the device is lost with a copy under way, the host
- * may not wait, copies cross streams and devices, a dataset reads what is being filled. */
+/* test_pinned_endings.c - pinned memory in unusual cases: the device is lost with a copy in flight, waits are
+ * forbidden, copies cross streams and devices, a dataset reads a tensor that is being filled. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static int wrong_values(const kn_tensor *t, float first)
     return wrong;
 }
 
-/* What was to arrive never will: whoever looks first is told, by whatever way. A source is still what it was. */
+/* The data will never arrive: the first read, by any function, reports it. A source is unchanged. */
 TENSOR_TEST(a_lost_device_is_told_by_what_it_was_to_send)
 {
     kn_device *device = kn_device_current();
@@ -65,14 +65,14 @@ TENSOR_TEST(a_lost_device_is_told_by_what_it_was_to_send)
         else
             assert_int_equal(kn_write(back, values, N * sizeof *values), KN_ERR_DEVICE);
         CHECK_ERROR(KN_ERR_DEVICE, "was lost");
-        atomic_store(&device->is_lost, false); /* nothing happened to it really */
+        atomic_store(&device->is_lost, false); /* it is not really lost */
         atomic_store(&device->is_losing, false);
         CHECK_OK(kn_synchronize(device));
     }
     free(values);
 }
 
-/* Waiting refused: the copy stays remembered, and is waited for when that is allowed again. */
+/* If waiting is rejected, the copy stays pending, and is waited for when allowed again. */
 TENSOR_TEST(a_wait_that_is_refused_is_made_later)
 {
     kn_device *device = kn_device_current();

@@ -1,4 +1,4 @@
-/* test_random.c - Philox4x32-10 against known answers, one stream for host and devices, generator states, and
+/* test_random.c - Philox4x32-10 against known answers, equal numbers on host and devices, generator states,
  * distributions. */
 #include "support/check.h"
 
@@ -48,7 +48,7 @@ TENSOR_TEST(test_known_answers_on_devices)
     }
 }
 
-/* --- one stream for all ------------------------------------------------------------------------------ */
+/* --- equal numbers everywhere ------------------------------------------------------------------------------ */
 
 typedef kn_tensor *(*draw_function)(kn_device *device);
 
@@ -69,7 +69,7 @@ static kn_tensor *draw_strided(kn_device *d)
     return kn_uniform_(x, 0, 1);
 }
 
-static kn_tensor *draw_twice(kn_device *d) /* the second draw starts where the first, of an odd length, ended */
+static kn_tensor *draw_twice(kn_device *d) /* the second draw starts after the first, of odd length */
 {
     kn_rand(KN_SHAPE(3), .device = d);
     return kn_rand(KN_SHAPE(1031), .device = d);
@@ -109,7 +109,7 @@ TENSOR_TEST(test_same_stream_everywhere)
     compare_draws(draw_randn_f64, false, 1e-12);
 }
 
-/* float16 has 11 bits, bfloat16 8: what is just below 1 as a float would be 1. */
+/* float16 has 11 bits, bfloat16 8: a float just below 1 would round to 1. */
 TENSOR_TEST(test_halves_stay_below_one)
 {
     kn_device *const devices[] = {kn_device_current(), kn_device_host()};

@@ -33,7 +33,7 @@ TENSOR_TEST(test_one_device_is_seeded)
         assert_int_equal(kn_initial_seed(kn_device_at(0)), 1);
     draw(device, first);
     assert_false(draws_equal(device, host));
-    kn_manual_seed(UINT64_C(0xfedcba9876543210)); /* the same stream by the other way */
+    kn_manual_seed(UINT64_C(0xfedcba9876543210)); /* the same stream through the other function */
     draw(device, again);
     assert_memory_equal(first, again, sizeof first);
 }
@@ -48,7 +48,7 @@ TENSOR_TEST(test_seeds_of_the_system)
     assert_true(kn_initial_seed(device) == one && kn_initial_seed(kn_device_host()) == all);
     CHECK_OK(kn_seed_device(device, &two));
     CHECK_OK(kn_seed_device(device, NULL));
-    assert_true(one != two && two != kn_initial_seed(device)); /* alike once in 2^63 runs */
+    assert_true(one != two && two != kn_initial_seed(device)); /* equal with probability 2^-63 */
 }
 
 TENSOR_TEST(test_states_of_all)
@@ -71,7 +71,7 @@ TENSOR_TEST(test_states_of_all)
     assert_int_equal(kn_initial_seed(kn_device_host()), 77);
 }
 
-/* Leaves the block by `return`; what happened inside is forgotten all the same. */
+/* Leaves the block by `return`; the state is restored nevertheless. */
 static void leave_early(kn_device *device)
 {
     KN_FORK_RNG;
@@ -87,7 +87,7 @@ TENSOR_TEST(test_forks)
     float expected[DRAWN], drawn[DRAWN], inner[DRAWN];
     kn_manual_seed(9);
     draw(device, drawn);
-    draw(device, expected); /* what the second draw gives */
+    draw(device, expected); /* the values of the second draw */
     for (int way = 0; way < 4; way++) {
         kn_manual_seed(9);
         draw(device, drawn);
@@ -97,7 +97,7 @@ TENSOR_TEST(test_forks)
                 KN_FORK_RNG;
                 ran++;
                 draw(device, inner);
-                assert_memory_equal(inner, expected, sizeof inner); /* the fork goes on where it was made */
+                assert_memory_equal(inner, expected, sizeof inner); /* the fork continues from the state at its start */
                 kn_manual_seed(4);
                 {
                     KN_FORK_RNG;
@@ -112,7 +112,7 @@ TENSOR_TEST(test_forks)
             while (ran++ < 3) {
                 KN_FORK_RNG;
                 kn_seed();
-                break; /* leaves the loop, and the fork with it */
+                break; /* leaves the loop and the fork */
             }
             assert_int_equal(ran, 1);
         } else {

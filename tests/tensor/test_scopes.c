@@ -1,4 +1,4 @@
-/* test_scopes.c - who owns a tensor, when its memory returns, and the figures of the memory pool. */
+/* test_scopes.c - ownership of tensors, release of their memory, and statistics of the memory pool. */
 #include "support/check.h"
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ static void test_scope_releases(void **state)
     assert_int_equal(allocated(), before);
 }
 
-/* break and continue mean the loop around, and end the scope. */
+/* break and continue apply to the enclosing loop, and end the scope. */
 static void test_break_and_continue(void **state)
 {
     (void)state;
@@ -61,14 +61,14 @@ static void test_nested_scopes(void **state)
     kn_scope_end(inner);
     assert_int_equal(allocated(), one);
     CHECK_VALUES(kn_narrow(kept, 0, 0, 2), 1, 1);
-    /* Ending an outer scope ends what is still open inside it. */
+    /* Ending an outer scope ends the scopes still open inside it. */
     kn_scope_begin();
     kn_exp(kept);
     kn_scope_begin();
     kn_exp(kept);
     kn_scope_end(outer);
     assert_int_equal(allocated(), before);
-    kn_scope_end(outer); /* already ended: nothing happens */
+    kn_scope_end(outer); /* already ended: no effect */
 }
 
 static void test_retain(void **state)
@@ -115,7 +115,7 @@ static void test_without_scope(void **state)
     (void)state;
     uint64_t before = allocated();
     kn_tensor *x = kn_ones(KN_SHAPE(1000));
-    kn_tensor *same = kn_to(x, kn_device_current()); /* one more reference of the same tensor */
+    kn_tensor *same = kn_to(x, kn_device_current()); /* another reference to the same tensor */
     assert_ptr_equal(same, x);
     kn_release(x);
     kn_tensor *sum = kn_sum(same);
@@ -138,7 +138,7 @@ static void test_view_keeps_storage(void **state)
     assert_int_equal(allocated(), before);
 }
 
-/* A graph of a thousand steps is freed without deep recursion, and nothing of it stays. */
+/* A graph of a thousand steps is freed completely and without deep recursion. */
 static void test_long_graph(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void test_long_graph(void **state)
     assert_int_equal(allocated(), before);
 }
 
-/* Bytes of the process in memory. */
+/* Resident memory of the process in bytes. */
 static long resident_bytes(void)
 {
     long pages = 0;
@@ -179,7 +179,7 @@ static void train_step(kn_tensor *w)
     kn_sub_(w, kn_mul_scalar(kn_grad(w), 0.01));
 }
 
-/* A thousand steps of training leave no memory behind, on the device or in the process. */
+/* A thousand training steps leak no memory, on the device or in the process. */
 static void test_steps_do_not_grow(void **state)
 {
     (void)state;
@@ -215,7 +215,7 @@ static void *thread_body(void *user)
     return total == 100 * (20 * 21 / 2) ? user : (void *)"wrong sum";
 }
 
-/* Scopes and errors belong to a thread; a device serves several at once. */
+/* Scopes and errors are per thread; several threads may use a device. */
 static void test_threads(void **state)
 {
     (void)state;

@@ -88,7 +88,7 @@ TENSOR_TEST(null_is_no_storage)
     assert_int_equal(kn_storage_resize(NULL, 3), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "kn_storage_resize", "`storage` is NULL");
     assert_null(kn_storage_new(SIZE_MAX, NULL));
-    CHECK_ERROR(KN_ERR_ARGUMENT, "kn_storage_new", "more than there can be");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "kn_storage_new", "more than the maximum");
 }
 
 /* --- as_strided --------------------------------------------------------------------------------------------------- */

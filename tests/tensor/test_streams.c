@@ -1,5 +1,5 @@
 /* test_streams.c - tensors on several streams of one device: memory is reused only after the work that reads it, and
- * threads work side by side. */
+ * threads work concurrently. */
 #include "support/check.h"
 
 #include <pthread.h>
@@ -9,8 +9,8 @@
 
 #define ELEMENTS (1 << 18)
 
-/* A value made on one stream, read by slow work on another and released at once: what is made next on the first stream
- * must not take its memory while the second still reads it. */
+/* A value created on one stream, read by slow work on another and released immediately: the next value on the first
+ * stream must not reuse its memory while the second still reads it. */
 static void test_reuse_across_streams(void **state)
 {
     (void)state;
@@ -23,7 +23,7 @@ static void test_reuse_across_streams(void **state)
         CHECK_OK(kn_stream_wait_stream(second, first));
         CHECK_OK(kn_stream_set_current(second));
         kn_tensor *slow = kn_full(KN_SHAPE(ELEMENTS), 1);
-        for (int i = 0; i < 4; i++) { /* keeps the second stream busy before it comes to x */
+        for (int i = 0; i < 4; i++) { /* keeps the second stream busy before it reads x */
             kn_tensor *next = kn_sqrt(slow);
             kn_release(slow);
             slow = next;
@@ -52,7 +52,7 @@ typedef struct worker {
     char problem[256];
 } worker;
 
-/* A gradient on a stream of the thread's own. */
+/* A gradient on the thread's own stream. */
 static void *train_alone(void *user)
 {
     worker *self = user;
@@ -83,7 +83,7 @@ static void *train_alone(void *user)
     return NULL;
 }
 
-/* Each thread, alone or beside others, computes the same bits. */
+/* Each thread, alone or with others, computes the same bits. */
 static void test_threads_with_streams(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_transposed.c - copies of transposed views: every dtype's size, sizes about those of tiles, more dimensions, and
- * parts of larger tensors on both sides. Nothing is computed, so every element must be exact. */
+/* test_transposed.c - copies of transposed views: every element size, sizes around tile boundaries, more dimensions,
+ * and parts of larger tensors on both sides. Only copies, so every element must be exact. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "support/as_gpu.h"
 #include "support/values.h"
 
-/* Distinct for neighbours, exact in every dtype. */
+/* Neighbours differ; exact in every dtype. */
 static double value_at(int64_t i, kn_dtype dtype)
 {
     return dtype == KN_BOOL ? (double)(i * 7 % 3 == 0) : dtype == KN_U8 ? (double)(i % 251) : (double)(i % 2039);
@@ -30,7 +30,7 @@ static kn_tensor *counted(int ndim, const int64_t *shape, kn_dtype dtype)
     return x;
 }
 
-/* y[i, k, j] is what counted() put at [i, j, k] of a tensor with rows of `columns`. */
+/* Checks that y[i, k, j] is counted()'s value at [i, j, k], for rows of `columns`. */
 static void check_swapped(kn_tensor *y, int64_t rows, int64_t columns, kn_dtype dtype)
 {
     const int64_t n = kn_size(y, 0), ks = kn_size(y, 1), js = kn_size(y, 2);
@@ -62,7 +62,7 @@ static void check_sizes(size_t step)
 
 TENSOR_TEST(every_size_about_a_tile) { check_sizes(1); }
 
-/* The tiles of devices with other registers. */
+/* Tiles for devices with other register sizes. */
 TENSOR_TEST(narrower_registers)
 {
     kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_current());
@@ -76,7 +76,7 @@ TENSOR_TEST(narrower_registers)
     limits->vector_width_f64 = f64;
 }
 
-/* From an offset, with rows longer than what is copied, into part of a larger tensor, whose rest stays as it is. */
+/* From an offset, with rows longer than the copied part, into part of a larger tensor, whose rest does not change. */
 TENSOR_TEST(parts_of_larger_tensors)
 {
     for (size_t t = 0; t < sizeof dtypes / sizeof dtypes[0]; t++) {
@@ -108,7 +108,7 @@ TENSOR_TEST(more_dimensions)
         assert_true(a[i] == b[i]);
     free(a);
     free(b);
-    /* all four the other way round */
+    /* all four dimensions reversed */
     kn_tensor *turned = kn_contiguous(kn_permute(x, (const int[]){3, 2, 1, 0}));
     double *c = read_doubles(turned);
     for (int64_t i = 0; i < kn_numel(x); i++)

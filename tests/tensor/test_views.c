@@ -1,4 +1,4 @@
-/* test_views.c - what views and copies show: literal expectations; and that views share their base's storage. */
+/* test_views.c - values of views and copies, against literals; views share their base's storage. */
 #include "support/check.h"
 
 static kn_tensor *counted(int ndim, const int64_t *shape)
@@ -15,7 +15,7 @@ TENSOR_TEST(test_reshape)
     CHECK_SHAPE(kn_reshape(x, KN_SHAPE(3, -1)), 3, 2);
     CHECK_VALUES(kn_reshape(x, KN_SHAPE(3, 2)), 0, 1, 2, 3, 4, 5);
     CHECK_VALUES(kn_reshape(kn_transpose(x, 0, 1), KN_SHAPE(6)), 0, 3, 1, 4, 2,
-                 5); /* no view: strides do not allow it */
+                 5); /* not a view: the strides do not allow it */
     assert_int_equal(kn_ndim(kn_reshape(kn_full(KN_SHAPE(1, 1), 3), KN_SCALAR)), 0);
     CHECK_SHAPE(kn_reshape(counted(KN_SHAPE(2, 0)), KN_SHAPE(0, 5)), 0, 5);
     assert_null(kn_reshape(x, KN_SHAPE(4, 2)));
@@ -108,7 +108,8 @@ TENSOR_TEST(test_index_select)
     CHECK_VALUES(kn_index_select(kn_t(x), 1, index), 4, 0, 4, 5, 1, 5);
 }
 
-/* An index out of range is found on the device and reported at the next synchronise or read, never a wild read. */
+/* An index out of range is detected on the device and reported at the next synchronisation or read; nothing is read out
+ * of bounds. */
 TENSOR_TEST(test_index_out_of_range)
 {
     kn_tensor *x = counted(KN_SHAPE(3, 2));
@@ -118,7 +119,7 @@ TENSOR_TEST(test_index_out_of_range)
     float values[4];
     assert_int_not_equal(kn_read(picked, values, sizeof values), KN_OK);
     CHECK_ERROR(KN_ERR_ARGUMENT, "index_select", "3");
-    /* Reported once; the stream works on. */
+    /* Reported once; the stream still works. */
     CHECK_OK(kn_synchronize(kn_device_current()));
     CHECK_VALUES(kn_select(x, 0, 0), 0, 1);
     const int64_t negative[] = {-1};

@@ -1,6 +1,5 @@
 /* test_allocation_failures.c - the n-th allocation fails, for every n: modules, optimizers, state files and a whole fit
- * end with KN_ERR_MEMORY, and nothing is lost, leaked or freed twice (run under the sanitizers, this is where such
- * mistakes show). */
+ * end with KN_ERR_MEMORY, and nothing is lost, leaked or freed twice (most effective under the sanitizers). */
 #include "trainer_case.h"
 
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 #include "base/error.h"
 #include "support/faults.h"
 
-/* Hundreds of tries: the first 300 allocations each, of those beyond every 13th. */
+/* Hundreds of runs: each of the first 300 allocations, then every 13th. */
 static void torture(fault_work body, void *user) { fault_each_allocation(body, user, 300, 13, 1); }
 
 static kn_status make_network(void *user)
@@ -53,7 +52,7 @@ static bool use_network(void *user)
            kn_optim_save(s->c.optim, s->path) == KN_OK && kn_optim_load(s->c.optim, s->path) == KN_OK;
 }
 
-/* Whichever move failed, the network is in one dtype, not in two. */
+/* Whichever move failed, the network has a single dtype. */
 static kn_status use_network_whole(void *user)
 {
     subject *s = user;
@@ -65,7 +64,7 @@ static kn_status use_network_whole(void *user)
     for (int i = 1; i < list.count; i++)
         assert_int_equal(kn_dtype_of(list.tensors[i]), kn_dtype_of(list.tensors[0]));
     while (!done && kn_module_to_dtype(s->c.net, KN_F32) != KN_OK)
-        continue; /* the one failure may still have been to come */
+        continue; /* the failure may not have occurred yet */
     kn_error_restore(&error);
     return status;
 }
@@ -79,7 +78,7 @@ static void steps_moves_and_files(void **state)
     case_free(&s.c);
 }
 
-/* --- a part of a file ------------------------------------------------------------------------------------------ */
+/* --- loading part of a file --------------------------------------------------------------------------------------- */
 
 static kn_status load_a_part(void *user)
 {
@@ -126,7 +125,7 @@ static kn_status load_number(kn_trainer *trainer, const kn_tensor_file *state, v
     return KN_OK;
 }
 
-/* An epoch, and, resumed, another, with a callback that has a state. */
+/* One epoch, and another after resuming, with a callback that has a state. */
 static kn_status fit(void *user)
 {
     subject *s = user;

@@ -1,4 +1,4 @@
-/* test_device_log.c - figures kept on the device: what they say, that nothing waits, that a read is one transfer. */
+/* test_device_log.c - figures kept on the device: their values, no waits, one transfer per read. */
 #include "support/check.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static bool close_to(double a, double b, double tolerance) { return fabs(a - b) 
 static void be_busy(void)
 {
     bool gpu = kn_device_get_type(kn_device_current()) == KN_DEVICE_GPU;
-    const int64_t n = gpu ? 4096 : pretends_gpu() ? 256 : 1200; /* kernels that were not optimised take longer */
+    const int64_t n = gpu ? 4096 : pretends_gpu() ? 256 : 1200; /* unoptimised kernels are slower */
     kn_tensor *x = kn_full(KN_SHAPE(n, n), 1e-3);
     for (int i = 0; i < 6; i++)
         x = kn_matmul(x, x);
@@ -45,7 +45,8 @@ TENSOR_TEST(a_scalar_has_all_its_figures)
         for (int i = 0; i < 4; i++)
             CHECK_OK(kn_device_log_scalar(log, entry, kn_full(KN_SCALAR, values[i], .dtype = wide ? KN_F64 : KN_F32),
                                           i + 1));
-        CHECK_OK(kn_device_log_scalar(log, other, kn_full(KN_SHAPE(1, 1), 3), 0)); /* another dtype in another entry */
+        /* a different dtype in another entry */
+        CHECK_OK(kn_device_log_scalar(log, other, kn_full(KN_SHAPE(1, 1), 3), 0));
         CHECK_OK(kn_device_log_read(log));
         assert_true(value(log, entry, KN_FIGURE_LAST) == 0.5);
         assert_true(value(log, entry, KN_FIGURE_MIN) == -5 && value(log, entry, KN_FIGURE_MAX) == 8);
@@ -56,7 +57,7 @@ TENSOR_TEST(a_scalar_has_all_its_figures)
         assert_true(isnan(value(log, 7, KN_FIGURE_LAST)) && isnan(value(log, -1, KN_FIGURE_LAST)));
         assert_int_equal(kn_device_log_first_bad(log, entry, NULL), 0);
         CHECK_OK(kn_device_log_reset(log));
-        assert_true(value(log, entry, KN_FIGURE_COUNT) == 4); /* as last read */
+        assert_true(value(log, entry, KN_FIGURE_COUNT) == 4); /* as of the last read */
         CHECK_OK(kn_device_log_read(log));
         assert_true(value(log, entry, KN_FIGURE_COUNT) == 0);
         kn_device_log_free(log);
@@ -85,7 +86,7 @@ TENSOR_TEST(the_first_value_that_is_no_number_is_remembered)
     kn_device_log_free(log);
 }
 
-/* An infinite value stays infinite in the sum; what a compensation would make of it is NaN. */
+/* An infinite value gives an infinite sum; compensation would make it NaN. */
 TENSOR_TEST(an_infinite_sum_is_infinite)
 {
     kn_device_log *log = kn_device_log_new();
@@ -135,7 +136,7 @@ static void check_histogram(const float *values, int64_t n, int bins, double low
 
 TENSOR_TEST(a_histogram_is_histc)
 {
-    /* torch.histc(tensor([1., 2, 1]), bins=4, min=0, max=3) is [0, 2, 1, 0]; the edges, both, belong to it. */
+    /* torch.histc(tensor([1., 2, 1]), bins=4, min=0, max=3) is [0, 2, 1, 0]; both edges are included. */
     check_histogram((float[]){1, 2, 1}, 3, 4, 0, 3);
     check_histogram((float[]){0, 3, -0.01f, 3.01f, NAN, INFINITY, -INFINITY, 1.5f}, 8, 4, 0, 3);
     check_histogram((float[]){0}, 0, 1, 0, 1);
@@ -154,7 +155,7 @@ TENSOR_TEST(a_histogram_is_histc)
 
 /* --- gradient norms -------------------------------------------------------------------------------------------- */
 
-/* Parameters of many sizes, with gradients that are known; more than fit one launch. */
+/* Parameters of many sizes with known gradients; more than fit in one launch. */
 static void check_norms(kn_dtype dtype, int count)
 {
     const int64_t sizes[] = {1, 3, 64, 1000, 65537, 0, 17, 300001};
@@ -267,7 +268,7 @@ TENSOR_TEST(requests_arrive_in_order_each_as_of_its_time)
     assert_false(arrived);
     assert_int_equal(kn_device_log_wait(e.log), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "nothing was requested");
-    CHECK_OK(kn_device_log_request(e.log)); /* before anything was noted */
+    CHECK_OK(kn_device_log_request(e.log)); /* before any update */
     CHECK_OK(kn_device_log_poll(e.log, &arrived));
     assert_true(arrived && value(e.log, e.loss, KN_FIGURE_COUNT) == 0);
 
@@ -287,7 +288,7 @@ TENSOR_TEST(requests_arrive_in_order_each_as_of_its_time)
         }
         assert_int_equal(kn_device_log_requests(e.log), KN_LOG_REQUESTS);
         assert_int_equal(kn_device_log_request(e.log), KN_ERR_STATE);
-        CHECK_ERROR(KN_ERR_STATE, "under way");
+        CHECK_ERROR(KN_ERR_STATE, "are pending");
         for (int i = 1; i <= KN_LOG_REQUESTS; i++) {
             if (round == 1)
                 CHECK_OK(kn_device_log_wait(e.log));
@@ -298,7 +299,7 @@ TENSOR_TEST(requests_arrive_in_order_each_as_of_its_time)
         }
         assert_int_equal(kn_device_log_requests(e.log), 0);
     }
-    be_busy(); /* freed with a request under way */
+    be_busy(); /* freed with a pending request */
     CHECK_OK(kn_device_log_request(e.log));
     kn_device_log_free(e.log);
 }
@@ -350,7 +351,7 @@ TENSOR_TEST(updates_in_a_replayed_graph_go_on_counting)
     kn_device_log *log = kn_device_log_new();
     int entry = kn_device_log_add_scalar(log, "loss");
     kn_tensor *x = kn_zeros(KN_SCALAR);
-    CHECK_OK(kn_device_log_scalar(log, entry, x, 1)); /* warms up, makes the state */
+    CHECK_OK(kn_device_log_scalar(log, entry, x, 1)); /* warms up, creates the state */
     CHECK_OK(kn_device_log_reset(log));
     kn_graph *graph = kn_graph_new();
     CHECK_NEW(graph);
@@ -361,7 +362,7 @@ TENSOR_TEST(updates_in_a_replayed_graph_go_on_counting)
     CHECK_OK(kn_graph_capture_begin(graph, stream));
     CHECK_OK(kn_device_log_scalar(log, entry, x, 1));
     CHECK_OK(kn_graph_capture_end(graph));
-    for (int round = 0; round < 3; round++) { /* a reset in between, with nothing but replays after it */
+    for (int round = 0; round < 3; round++) { /* with a reset in between, followed only by replays */
         for (int i = 1; i <= 5; i++) {
             {
                 KN_NO_GRAD;
@@ -446,7 +447,7 @@ TENSOR_TEST(two_devices_are_told_apart)
     kn_device_log_free(log);
 }
 
-/* Whatever allocation fails: the log stays usable, nothing is lost. */
+/* Whichever allocation fails, the log stays usable and loses nothing. */
 TENSOR_TEST(every_allocation_may_fail)
 {
     kn_tensor *one = kn_ones(KN_SCALAR);

@@ -1,5 +1,5 @@
-/* test_device_log_numbers.c - the device log where numbers are many, large or close together, where entries come late,
- * and where the first update is one of a graph. */
+/* test_device_log_numbers.c - the device log with many, large or close numbers, with late entries, and with a first
+ * update inside a graph. */
 #include "support/check.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ static void update_often(kn_device_log *log, int entry, kn_tensor *x, int thousa
     CHECK_OK(kn_stream_free(stream));
 }
 
-/* 0.1 again and again is rounded the same way for long stretches: what a sum without a carried error loses piles up. */
+/* Adding 0.1 rounds in the same direction for long stretches: without compensation the error accumulates. */
 TENSOR_TEST(a_mean_of_many_values_is_exact)
 {
     kn_device_log *log = kn_device_log_new();
@@ -50,7 +50,7 @@ TENSOR_TEST(sums_that_overflow_are_infinite)
         CHECK_OK(kn_device_log_scalar(log, entry, kn_full(KN_SCALAR, i < 2 ? 3e38 : 1), 1));
     CHECK_OK(kn_device_log_read(log));
     assert_true(isinf(kn_device_log_value(log, entry, KN_FIGURE_MEAN)));
-    assert_int_equal(kn_device_log_first_bad(log, entry, NULL), 0); /* each value is a number */
+    assert_int_equal(kn_device_log_first_bad(log, entry, NULL), 0); /* all values are finite */
     kn_device_log_free(log);
 }
 
@@ -68,14 +68,14 @@ static void check_bin(double low, double high, double x, int expected)
 
 TENSOR_TEST(histograms_of_very_large_and_very_small_ranges)
 {
-    check_bin(0, 1e38, 5.5e37, 5); /* times ten it is infinite */
+    check_bin(0, 1e38, 5.5e37, 5); /* ten times that is infinite */
     check_bin(0, 3.4e38, 3.4e38, 9);
     check_bin(-1e38, 1e38, 0.9e38, 9);
     check_bin(0, 1e-30, 2.5e-31, 2);
     check_bin(1, 1 + 1e-6, 1, 0);
 }
 
-/* They would have given bins of any number, and writes anywhere. */
+/* These would have given arbitrary bins, and out-of-bounds writes. */
 TENSOR_TEST(ranges_that_a_dtype_has_not_are_refused)
 {
     const double ranges[][2] = {{-3e38, 3e38}, {0, 1e39}, {-1e300, 0}, {1, 1 + 1e-12}};
@@ -90,7 +90,7 @@ TENSOR_TEST(ranges_that_a_dtype_has_not_are_refused)
     }
 }
 
-/* --- entries that come late, graphs ---------------------------------------------------------------------------- */
+/* --- late entries, graphs ---------------------------------------------------------------------------- */
 
 TENSOR_TEST(a_late_entry_has_no_updates)
 {
@@ -116,7 +116,7 @@ TENSOR_TEST(a_late_entry_has_no_updates)
     kn_device_log_free(log);
 }
 
-/* The memory that it would make in the graph would be empty again at each replay. */
+/* Memory allocated in the graph would be cleared at each replay. */
 TENSOR_TEST(a_first_update_cannot_be_in_a_graph)
 {
     kn_device_log *log = kn_device_log_new();

@@ -1,6 +1,6 @@
-/* test_file_faults.c - every call to the file system failing, one after the other, while every kind of file is saved
- * and loaded: each time it is an error in words or has worked, the thread's error agrees with it, and the file is what
- * it was or what it was to become. */
+/* test_file_faults.c - each file system call fails in turn while every kind of file is saved and loaded: the result is
+ * an error with a message or success, the thread's error agrees with it, and the file is either the old or the new
+ * one. */
 #include "trainer_case.h"
 
 #include <dirent.h>
@@ -18,12 +18,12 @@
 #include "rt/tuning/tuning.h"
 #include "train/history.h"
 
-static char folder[4096]; /* of the files */
-static trainer_case one;  /* what they are of: version 1 and 2 differ by a parameter's value */
+static char folder[4096]; /* for the files */
+static trainer_case one;  /* what they contain: versions 1 and 2 differ in a parameter's value */
 
 /* --- the kinds of files --------------------------------------------------------------------------------------- */
 
-/* Saves version 1 or 2; loads it and tells which it was. NULL: there is no such thing. */
+/* Saves version 1 or 2; loads it and returns which it was. NULL: not applicable. */
 typedef struct kind {
     const char *file;
     kn_status (*save)(const char *path, int version);
@@ -51,7 +51,7 @@ static kn_status load_npy(const char *path, int *version)
     return status;
 }
 
-/* The library writes none: as much as loading needs. */
+/* The library does not write these: the minimum for loading. */
 static kn_status load_idx(const char *path, int *version)
 {
     kn_tensor *tensor = NULL;
@@ -158,7 +158,7 @@ static kn_status save_plot(const char *path, int version)
     return status;
 }
 
-/* In the folder, not in the cache of the tests. */
+/* In the folder, not in the tests' cache. */
 static kn_status store_result(const char *path, int version)
 {
     char number[8];
@@ -173,7 +173,7 @@ static kn_status store_result(const char *path, int version)
     return status;
 }
 
-/* In what was read so far, or, after kn_tuning_forget, on disk. */
+/* In memory or, after kn_tuning_forget, on disk. */
 static kn_status find_result(const char *path, int *version)
 {
     kn_tuning_result result;
@@ -181,7 +181,7 @@ static kn_status find_result(const char *path, int *version)
     *version = found ? atoi(result.choice) : 0;
     kn_tuning_free(&result);
     (void)path;
-    return found ? KN_OK : KN_ERR_IO; /* and, as a question is no task, no error */
+    return found ? KN_OK : KN_ERR_IO; /* a query is not an error */
 }
 
 static kn_status import_result(const char *path, int *version)
@@ -224,7 +224,7 @@ static bool same(const char *a, size_t a_size, const char *b, size_t b_size)
     return a && b && a_size == b_size && memcmp(a, b, a_size) == 0;
 }
 
-/* The slot says what the status says, in words. */
+/* The thread's error has the returned status and a message. */
 static void check_slot(kn_status status, const char *file, long n)
 {
     const char *message = kn_error_message();
@@ -248,7 +248,7 @@ static int remove_temporaries(void)
     return count;
 }
 
-/* Returns whether the n-th call was reached. */
+/* Returns true if the n-th call was reached. */
 static bool save_failing(const kind *k, const char *path, long n, int error, bool sticky, const char *old,
                          size_t old_size, const char *new, size_t new_size)
 {
@@ -264,7 +264,7 @@ static bool save_failing(const kind *k, const char *path, long n, int error, boo
     if (status == KN_OK ? !same(now, size, new, new_size) : !same(now, size, old, old_size))
         fail_msg("%s, call %ld: after %s the file is not what it should be", k->file, n, kn_status_name(status));
     kn_free(now);
-    /* Only where it could not be removed is a temporary left: the call that fails was that very one. */
+    /* A temporary file is left only if the failing call was its removal. */
     const int left = remove_temporaries();
     if (left > 0 && !sticky && status == KN_OK)
         fail_msg("%s, call %ld: a temporary is left after success", k->file, n);
@@ -306,7 +306,7 @@ static void fail_each_load(const kind *k, const char *path)
     }
 }
 
-/* One that draws what it is told, in no time. */
+/* A fake gnuplot that finishes immediately. */
 static void pretend_gnuplot(void)
 {
     char line[3 * 4096], path[8192];
@@ -332,7 +332,7 @@ TENSOR_TEST(saving_fails_in_words_and_damages_nothing)
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         char *path = kn_path_join(folder, kinds[i].file);
         fail_each_save(&kinds[i], path, EIO, false);
-        fail_each_save(&kinds[i], path, ENOSPC, true); /* and all that is tried after it */
+        fail_each_save(&kinds[i], path, ENOSPC, true); /* and all later calls */
         kn_free(path);
     }
     case_free(&one);
@@ -375,7 +375,7 @@ TENSOR_TEST(tuning_results_survive)
         assert_int_equal(version, status == KN_OK ? 2 : 1);
     }
     reached = true;
-    for (long n = 1; reached; n++) { /* a question without an answer is no error */
+    for (long n = 1; reached; n++) { /* a query without an answer is not an error */
         int version;
         kn_tuning_forget();
         kn_fail_io_after(n, EIO, false);
@@ -395,7 +395,7 @@ TENSOR_TEST(tuning_results_survive)
     case_free(&one);
 }
 
-/* A program is compiled anew if need be: no error, and no other program. */
+/* A program is recompiled if necessary: never an error, never a wrong program. */
 TENSOR_TEST(compiled_programs_are_the_right_ones_or_none)
 {
     prepare("faults-programs");
@@ -443,7 +443,7 @@ static kn_status fit(trainer_case *c, int epochs, bool resume)
     return c->trainer != NULL ? kn_trainer_fit(c->trainer, c->train, c->test) : kn_error_status();
 }
 
-/* The files of the first epoch stay whole and can be resumed from, and what the trainer says it wrote is there. */
+/* The files of the first epoch stay intact and can be resumed from, and the files that the trainer lists exist. */
 TENSOR_TEST(a_training_goes_on_from_whatever_failed)
 {
     prepare("faults-training");
@@ -453,7 +453,7 @@ TENSOR_TEST(a_training_goes_on_from_whatever_failed)
     CHECK_OK(fit(&c, 1, false));
     bool reached = true;
     int n = 1;
-    for (; reached; n += 3) { /* every call of each kind comes by */
+    for (; reached; n += 3) { /* covers every kind of call */
         kn_fail_io_after(n, ENOSPC, false);
         kn_status status = fit(&c, 2, true);
         reached = kn_fail_io_left() == 0;

@@ -94,7 +94,7 @@ TENSOR_TEST(plots_are_drawn)
         skip();
     kn_history history = {0};
     fill(&history);
-    /* Names with quotes and blanks are nobody's business but the file system's. */
+    /* Names with quotes and spaces work. */
     const char *svg = FOLDER "/it's a plot.svg", *png = FOLDER "/plot.png";
     unlink(svg);
     CHECK_OK(kn_history_save_plot(&history, svg));

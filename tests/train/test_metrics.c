@@ -16,7 +16,7 @@ static double computed(kn_metric *metric)
 TENSOR_TEST(a_mean_is_weighted_by_the_batch)
 {
     kn_metric *mean = kn_metric_mean();
-    assert_true(isnan(computed(mean))); /* the mean over nothing */
+    assert_true(isnan(computed(mean))); /* the mean of nothing */
     CHECK_OK(kn_metric_update(mean, kn_full(KN_SCALAR, 2), NULL, 128));
     CHECK_OK(kn_metric_update(mean, kn_full(KN_SHAPE(1), 5), NULL, 64));
     assert_true(fabs(computed(mean) - 3) < 1e-6);
@@ -26,7 +26,7 @@ TENSOR_TEST(a_mean_is_weighted_by_the_batch)
     kn_metric_free(mean);
 }
 
-/* In f32 a plain running sum of 20000 such values would be off by far more. */
+/* A plain f32 sum of 20000 such values would have a much larger error. */
 TENSOR_TEST(a_long_mean_keeps_its_digits)
 {
     kn_metric *mean = kn_metric_mean();
@@ -44,7 +44,7 @@ TENSOR_TEST(accuracy_is_the_share_of_first_maxima)
     kn_metric *accuracy = kn_metric_accuracy();
     kn_tensor *scores = kn_from_data(((float[]){1, 2, 3,   /* 2 */
                                                 5, 5, 0,   /* 0: the first among equals */
-                                                0, NAN, 9, /* 1: NaN before all */
+                                                0, NAN, 9, /* 1: NaN is the largest */
                                                 -3, -1, -2 /* 1 */}),
                                      KN_SHAPE(4, 3));
     kn_tensor *classes = kn_from_data(((int64_t[]){2, 0, 1, 0}), KN_SHAPE(4), .dtype = KN_I64);

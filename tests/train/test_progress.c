@@ -1,4 +1,4 @@
-/* test_progress.c - what stands on the screen: lines of epochs that fit, kernels being compiled. */
+/* test_progress.c - terminal output: epoch lines that fit, kernels being compiled. */
 #include "support/check.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 static int real_stderr = -1;
 
-/* What is printed on stderr goes to a file until `caught`, which returns it. */
+/* Redirects stderr to a file until `caught`, which returns its contents. */
 static void catch_stderr(const char *columns)
 {
     fflush(stderr);
@@ -100,7 +100,7 @@ static void wait_for(const char *kernel, double seconds)
     kn_build_end(wait, true);
 }
 
-/* A line after some seconds of waiting, a further one from time to time; none after stop, and none when quiet. */
+/* A line after some seconds of compiling, further ones from time to time; none after stop, none when quiet. */
 TENSOR_TEST(compiling_is_told)
 {
     kn_progress progress;
@@ -113,7 +113,8 @@ TENSOR_TEST(compiling_is_told)
     wait_for("softmax", 3.2);
     wait_for("adam", 9);
     wait_for("gemm", 7);
-    assert_true(progress.started - started > 22 && progress.started - started < 23); /* it is no time of training */
+    /* compile time does not count as training */
+    assert_true(progress.started - started > 22 && progress.started - started < 23);
     kn_progress_stop(&progress);
     wait_for("conv", 60);
     kn_progress_start(&progress, true);

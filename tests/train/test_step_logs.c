@@ -1,5 +1,5 @@
-/* test_step_logs.c - what the trainer logs of its steps, and that a training step waits for nothing: neither the
- * trainer's nor that of a loop written by hand. */
+/* test_step_logs.c - the trainer's step logs, and that training steps do not wait, neither the trainer's nor those of
+ * an explicit loop. */
 #include "trainer_case.h"
 
 #include <math.h>
@@ -25,9 +25,9 @@ static double cell(const kn_history *table, int row, const char *name)
     return kn_history_value(table, row, column(table, name));
 }
 
-/* --- what is in the tables ------------------------------------------------------------------------------------- */
+/* --- tables ------------------------------------------------------------------------------------- */
 
-/* What a step's callback reads itself, to compare. */
+/* Values read by a step callback, for comparison. */
 typedef struct witness {
     trainer_case *c;
     int steps;
@@ -73,7 +73,7 @@ TENSOR_TEST(steps_are_logged_as_they_are)
     assert_int_equal(w.steps, 2 * CASE_STEPS);
     assert_int_equal(kn_history_epochs(steps), CASE_STEPS); /* every second of two epochs */
     for (int r = 0; r < CASE_STEPS; r++) {
-        int at = 2 * r + 1; /* of all steps, from 0 */
+        int at = 2 * r + 1; /* step index, from 0 */
         assert_true(cell(steps, r, "step") == at + 1);
         assert_true(cell(steps, r, "epoch") == at / CASE_STEPS + 1);
         assert_true(cell(steps, r, "lr") == 0.05);
@@ -140,7 +140,7 @@ TENSOR_TEST(the_output_directory_has_the_steps)
     case_free(&c);
 }
 
-/* Broken off after two epochs and resumed: the same table of steps. */
+/* Interrupted after two epochs and resumed: the same table of steps. */
 TENSOR_TEST(resuming_goes_on_with_the_table_of_steps)
 {
     char broken[4096], whole[4096];
@@ -159,7 +159,7 @@ TENSOR_TEST(resuming_goes_on_with_the_table_of_steps)
     case_same_file(broken, whole, "history.csv");
 }
 
-/* Epochs that are no multiple of log_every, or shorter than it: each step is in a row, and a row is of one epoch. */
+/* Epochs that are not multiples of log_every, or shorter: each step is in a row, and no row spans epochs. */
 TENSOR_TEST(an_epoch_ends_with_a_row)
 {
     const int every[] = {4, 5, 100};
@@ -188,7 +188,7 @@ TENSOR_TEST(an_epoch_ends_with_a_row)
     }
 }
 
-/* --- no number ------------------------------------------------------------------------------------------------- */
+/* --- NaN losses ------------------------------------------------------------------------------------------------- */
 
 typedef struct poison {
     int calls, at;
@@ -215,7 +215,7 @@ TENSOR_TEST(a_log_notices_the_step_that_went_wrong)
     }
 }
 
-/* What was logged before a fit went wrong is in the file, too, up to where it did. */
+/* The file contains the rows logged before the failure. */
 TENSOR_TEST(the_rows_before_a_bad_step_are_written)
 {
     char folder[4096];
@@ -288,9 +288,7 @@ typedef struct counter {
     int steps;
 } counter;
 
-/* Between the first step (kernels are compiled, memory is pinned) and the last nothing waits, and what would is
- * refused.
- */
+/* Between the first step (compiles kernels, pins memory) and the last nothing waits; waiting is an error. */
 static kn_status count_waits(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)
 {
     (void)trainer;
@@ -326,7 +324,7 @@ TENSOR_TEST(a_trainers_step_waits_for_nothing)
     }
 }
 
-/* An epoch waits once, for its figures; the validation once, for its. */
+/* An epoch waits once for its figures, and so does the validation. */
 TENSOR_TEST(a_fit_waits_once_per_epoch)
 {
     trainer_case c = case_make(0, 0.05);
@@ -363,7 +361,7 @@ TENSOR_TEST(a_loop_by_hand_waits_for_its_log_alone)
         KN_FOR_BATCHES (batch, c.train, epoch)
             step_by_hand(&c, log, batch);
         CHECK_OK(kn_loader_status(c.train));
-        if (epoch > 0) /* in the first one kernels are compiled */
+        if (epoch > 0) /* the first one compiles kernels */
             assert_int_equal(kn_host_wait_count() - before, 0);
         before = kn_host_wait_count();
         CHECK_OK(kn_device_log_read(log));

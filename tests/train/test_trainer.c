@@ -91,7 +91,7 @@ typedef struct spoiler {
     size_t size;
 } spoiler;
 
-/* After the third epoch the learning rate goes through the roof; what the net was then is kept to compare. */
+/* After the third epoch the learning rate becomes huge; the network's state at that time is kept for comparison. */
 static kn_status spoil(kn_trainer *trainer, int epoch, const kn_history *history, void *user)
 {
     spoiler *s = user;
@@ -114,12 +114,12 @@ TENSOR_TEST(the_best_weights_are_there_at_the_end)
     const kn_history *history = kn_trainer_history(c.trainer);
     int best = kn_trainer_best_epoch(c.trainer);
     assert_true(best >= 1 && best <= 3);
-    assert_true(kn_history_value(history, 5, 5) == 100); /* lr, as a callback set it */
+    assert_true(kn_history_value(history, 5, 5) == 100); /* lr set by a callback */
     size_t size;
     void *now = case_weights(c.net, &size);
     assert_int_equal(size, s.size);
     assert_memory_equal(now, s.best, size);
-    /* Evaluating it gives the best epoch's figures again. */
+    /* Evaluation gives the best epoch's figures again. */
     double loss, accuracy;
     CHECK_OK(kn_trainer_evaluate(c.trainer, c.test, &loss, &accuracy));
     assert_true(loss == kn_history_value(history, best - 1, 3));
@@ -129,7 +129,7 @@ TENSOR_TEST(the_best_weights_are_there_at_the_end)
     case_free(&c);
 }
 
-/* --- without this or that -------------------------------------------------------------------------------------- */
+/* --- optional parts -------------------------------------------------------------------------------------- */
 
 static kn_tensor *squared(kn_tensor *const *outputs, const kn_batch *batch, void *user)
 {
@@ -154,7 +154,7 @@ TENSOR_TEST(a_loss_of_ones_own_without_validation_or_accuracy)
     case_free(&c);
 }
 
-/* A misspelt name when the trainer is made, with the names that there are; validation data that is not given by fit. */
+/* A misspelt name is rejected by kn_trainer_new, which lists the names; missing validation data by fit. */
 TENSOR_TEST(what_cannot_be_monitored_is_refused)
 {
     trainer_case c = case_make(0, 0.05);
@@ -180,7 +180,7 @@ TENSOR_TEST(what_cannot_be_monitored_is_refused)
     case_free(&c);
 }
 
-/* --- targets that are no classes ------------------------------------------------------------------------------- */
+/* --- targets other than classes ------------------------------------------------------------------------------- */
 
 /* Classes as probabilities, float32 [n, 2], on the host. */
 static kn_tensor *soft(kn_tensor *classes)
@@ -210,7 +210,7 @@ static kn_dataset *soft_points(void)
     return dataset;
 }
 
-/* Told by the dataset before anything is done, the history of the run before included; or by the first batch, where a
+/* Detected from the dataset before anything changes, including the previous history; or from the first batch if a
  * collate function makes the targets. */
 TENSOR_TEST(soft_targets_need_a_trainer_without_accuracy)
 {
@@ -245,7 +245,7 @@ TENSOR_TEST(soft_targets_need_a_trainer_without_accuracy)
     case_free(&c);
 }
 
-/* Whole numbers of another shape: known when the network's output is. */
+/* Integers of another shape: detected once the network's output is known. */
 static kn_tensor *summed(kn_tensor *const *outputs, const kn_batch *batch, void *user)
 {
     (void)batch, (void)user;
@@ -294,7 +294,7 @@ typedef struct usage {
     uint64_t allocated, reserved;
 } usage;
 
-/* From the 200th step on no more is taken, neither by tensors nor from the driver. */
+/* From the 200th step on memory does not grow, neither tensors nor driver allocations. */
 static kn_status watch_memory(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)
 {
     (void)trainer, (void)epoch, (void)step;
@@ -304,7 +304,7 @@ static kn_status watch_memory(kn_trainer *trainer, int epoch, int64_t step, kn_t
         u->allocated = kn_memory_allocated(device);
         u->reserved = kn_memory_reserved(device);
     }
-    /* The host runs a few steps ahead: what those hold varies by some batches, and may once take a block more. */
+    /* The host runs a few steps ahead: their memory varies by some batches, and may need another block once. */
     uint64_t allocated = kn_memory_allocated(device), reserved = kn_memory_reserved(device);
     if (u->steps > 200 && (allocated > u->allocated + (64 << 10) || reserved > u->reserved + (8 << 20)))
         fail_msg("step %lld: %llu bytes allocated, %llu reserved; at step 200 %llu and %llu", (long long)u->steps,
@@ -328,12 +328,12 @@ TENSOR_TEST(a_thousand_steps_take_no_more_memory)
     case_free(&c);
 }
 
-/* One trainer after another on the same loaders, module and optimizer. The host's memory in use is counted where malloc
- * counts it; sanitizers replace malloc, and look for leaks themselves. */
+/* One trainer after another on the same loaders, module and optimizer. Uses malloc's statistics for host memory;
+ * sanitizers replace malloc, and check for leaks themselves. */
 TENSOR_TEST(trainers_made_used_and_freed_leave_no_memory_behind)
 {
     const int warm = 50, rounds = 550;
-    const size_t per_round = 256; /* of the driver's lists, which grow and shrink */
+    const size_t per_round = 256; /* for the driver's lists, which grow and shrink */
     trainer_case c = case_make(0, 0.01);
     size_t before = 0;
     uint64_t reserved = 0;

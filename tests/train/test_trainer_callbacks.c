@@ -30,7 +30,7 @@ static kn_status note_epoch_start(kn_trainer *trainer, int epoch, void *user)
     return KN_OK;
 }
 
-/* The gradients are there, and the step is not made yet. */
+/* The gradients exist, and the step is not done yet. */
 static kn_status note_before_step(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)
 {
     course *c = user;
@@ -94,10 +94,10 @@ TENSOR_TEST(callbacks_are_called_in_order)
     case_free(&c);
 }
 
-/* Clipping as torch.nn.utils.clip_grad_value_ does it, by a callback. */
+/* Clipping like torch.nn.utils.clip_grad_value_, in a callback. */
 typedef struct clip {
     kn_module *net;
-    double most; /* of the magnitudes seen, before it */
+    double most; /* largest magnitude before clipping */
 } clip;
 
 static kn_status clip_gradients(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)

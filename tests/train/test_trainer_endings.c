@@ -1,4 +1,4 @@
-/* test_trainer_endings.c - fits that end before their time: a loss that is no number, Ctrl-C, a request to end. */
+/* test_trainer_endings.c - fits that end early: a loss that is not finite, Ctrl-C, SIGTERM. */
 #include "trainer_case.h"
 
 #include <math.h>
@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --- a loss that is no number ---------------------------------------------------------------------------------- */
+/* --- a loss that is not finite ---------------------------------------------------------------------------------- */
 
-/* Cross entropy, but for the call number `at`, which it multiplies by `factor`. */
+/* Cross entropy, multiplied by `factor` in call number `at`. */
 typedef struct poison {
     int calls, at;
     double factor;
@@ -77,7 +77,7 @@ TENSOR_TEST(nan_in_the_validation_stops_too)
 typedef struct moment {
     int epoch;
     int64_t step;
-    int64_t last_epoch, last_step; /* that were seen */
+    int64_t last_epoch, last_step; /* last ones seen */
 } moment;
 
 static kn_status press_ctrl_c(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)
@@ -182,7 +182,7 @@ static void the_handler_comes_back(int number)
     sigaction(number, NULL, &after);
     assert_true(after.sa_handler == own_handler);
 
-    /* keep_interrupt leaves the signals to the program. */
+    /* With keep_interrupt the program handles signals. */
     kn_trainer_free(c.trainer);
     CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 1, .keep_interrupt = true,
                                          .quiet = true));
@@ -192,7 +192,7 @@ static void the_handler_comes_back(int number)
     assert_int_equal(kn_trainer_signal(c.trainer), 0);
     case_free(&c);
 
-    /* Ignored it stays ignored: a training in the background. */
+    /* An ignored signal stays ignored: training in the background. */
     signal(number, SIG_IGN);
     c = case_make(6, 0.05);
     CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 1, .quiet = true));
@@ -208,7 +208,7 @@ TENSOR_TEST(the_programs_own_handlers_come_back)
     the_handler_comes_back(SIGTERM);
 }
 
-/* When nobody looks for signals any more: the fit is whole, and still the program is told. */
+/* A signal after the last check: the fit is complete, and the signal is still reported. */
 static kn_status press_at_the_end(kn_trainer *trainer, void *user)
 {
     (void)trainer, (void)user;
@@ -228,7 +228,7 @@ TENSOR_TEST(a_signal_at_the_very_end_is_not_lost)
     case_free(&c);
 }
 
-/* This program again, which gets two signals in one step. */
+/* Runs this program again, with two signals in one step. */
 static kn_status press_twice(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)
 {
     (void)trainer, (void)epoch, (void)step, (void)loss;

@@ -1,5 +1,5 @@
-/* test_trainer_fields.c - the trainer with batches of several fields and a module of several inputs and outputs: who
- * gets what, fields that are not there, resuming in the middle of an epoch. */
+/* test_trainer_fields.c - the trainer with batches of several fields and a module with several inputs and outputs:
+ * which fields go where, missing fields, resuming within an epoch. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ TENSOR_TEST(the_module_gets_the_fields_that_are_named)
     assert_true(accuracies[1] > 0.85);
 }
 
-/* The second output, and a field that the module does not get. */
+/* The loss uses the second output, and a field that is not a module input. */
 static kn_tensor *sparse(kn_tensor *const *outputs, const kn_batch *batch, void *user)
 {
     kn_tensor *mask = kn_batch_field(batch, "mask");
@@ -136,7 +136,7 @@ TENSOR_TEST(fields_that_are_not_there)
 
 /* --- resuming ---------------------------------------------------------------------------------------------------- */
 
-/* In the middle of the second epoch. */
+/* Stops within the second epoch. */
 static kn_status interrupt(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *loss, void *user)
 {
     (void)trainer, (void)loss, (void)user;

@@ -1,5 +1,5 @@
-/* test_trainer_files.c - what the trainer writes, resuming from it, output folders that cannot be written, and
- * that one fit at a time writes into one. */
+/* test_trainer_files.c - the trainer's files, resuming from them, unwritable output folders, and that only one fit at a
+ * time writes to a folder. */
 #include "trainer_case.h"
 
 #include <signal.h>
@@ -30,7 +30,7 @@ TENSOR_TEST(the_files_are_what_they_should_be)
     assert_non_null(csv);
     assert_int_equal(strncmp(csv, "epoch,train_loss,train_acc,val_loss,val_acc,lr\n1,", 49), 0);
     kn_free(csv);
-    /* The checkpoint is the best module, by PyTorch's names. */
+    /* The checkpoint is the best module, with PyTorch's names. */
     char path[4200];
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
     CHECK_OK(kn_module_load(other.net, path));
@@ -53,7 +53,7 @@ TENSOR_TEST(the_files_are_what_they_should_be)
     case_free(&other);
 }
 
-/* What is said to be written is: a picture is not where there is no gnuplot. */
+/* Only existing files are listed: no plot without gnuplot. */
 TENSOR_TEST(only_what_was_written_is_named)
 {
     char before[8192];
@@ -86,7 +86,7 @@ TENSOR_TEST(a_resumed_run_gives_the_bits_of_an_unbroken_one)
     trainer_case b = case_make(4, 0.05);
     CHECK_OK(fit_into(&b, broken, 2, false));
     case_free(&b);
-    /* A new process would start from anything: another seed, another learning rate. */
+    /* As in a new process: another seed, another learning rate. */
     b = case_make(77, 0.5);
     CHECK_OK(fit_into(&b, broken, 5, true));
     case_same_file(whole, broken, "history.csv");
@@ -135,7 +135,7 @@ TENSOR_TEST(what_does_not_fit_is_not_resumed_from)
     CHECK_ERROR(KN_ERR_ARGUMENT, "val_acc (max)", "val_loss (min)");
     kn_error_clear();
 
-    /* A module's file, and half a file. */
+    /* A module's file, and a truncated file. */
     snprintf(path, sizeof path, "%s/last.safetensors", folder);
     CHECK_OK(kn_module_save(c.net, path));
     assert_int_equal(kn_trainer_fit(c.trainer, c.train, c.test), KN_ERR_FORMAT);
@@ -148,7 +148,7 @@ TENSOR_TEST(what_does_not_fit_is_not_resumed_from)
     case_free(&c);
 }
 
-/* --- folders that cannot be written ---------------------------------------------------------------------------- */
+/* --- unwritable folders ---------------------------------------------------------------------------- */
 
 TENSOR_TEST(a_folder_that_cannot_be_made_is_found_out_at_once)
 {
@@ -168,7 +168,7 @@ TENSOR_TEST(a_folder_that_cannot_be_made_is_found_out_at_once)
 
 TENSOR_TEST(a_read_only_folder_is_found_out_at_once)
 {
-    /* The superuser may write to any folder but those of the kernel. */
+    /* Root may write to any folder except the kernel's. */
     const char *folder = geteuid() == 0 ? "/proc/self" : case_folder("readonly");
     if (geteuid() != 0)
         chmod(folder, 0555);
@@ -191,7 +191,7 @@ static kn_status shrink_disk(kn_trainer *trainer, int epoch, void *user)
     return KN_OK;
 }
 
-/* Files may grow to 512 bytes only from the third epoch on: a full disk. What was saved before stays as it was. */
+/* Files may grow to 512 bytes only from the third epoch on: a full disk. Earlier files are unchanged. */
 TENSOR_TEST(a_full_folder_ends_the_fit_and_loses_nothing)
 {
     char folder[4096], reference[4096];
@@ -220,7 +220,7 @@ TENSOR_TEST(a_full_folder_ends_the_fit_and_loses_nothing)
     case_free(&r);
 }
 
-/* --- what is there is not overwritten -------------------------------------------------------------------------- */
+/* --- existing files are not overwritten -------------------------------------------------------------------------- */
 
 TENSOR_TEST(only_what_is_not_there_is_begun_anew)
 {
@@ -279,7 +279,7 @@ static kn_status try_as_well(kn_trainer *trainer, int epoch, const kn_history *h
     assert_int_equal(kn_trainer_fit(r->c.trainer, r->c.train, r->c.test), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "another training run is writing to", r->folder);
     char command[4200];
-    snprintf(command, sizeof command, "flock --nonblock '%s' true", r->folder); /* of another process */
+    snprintf(command, sizeof command, "flock --nonblock '%s' true", r->folder); /* in another process */
     assert_int_equal(system(command), 1 << 8);
     return KN_OK;
 }
@@ -302,7 +302,7 @@ TENSOR_TEST(one_fit_at_a_time_writes_into_a_folder)
     assert_int_equal(second.tries, 2);
     case_same_file(folder, alone, "last.safetensors");
     snprintf(command, sizeof command, "flock --nonblock '%s' true && ls -A '%s' | grep -c lock", folder, folder);
-    assert_int_equal(system(command), 1 << 8); /* given up, with no file left behind */
+    assert_int_equal(system(command), 1 << 8); /* released, leaving no lock file */
     CHECK_OK(kn_trainer_fit(second.c.trainer, second.c.train, second.c.test));
     case_free(&second.c);
     case_free(&first);

@@ -1,5 +1,5 @@
-/* test_trainer_resume.c - resuming with callbacks that have a state, after every kind of end; what differs from the
- * saved run is told. */
+/* test_trainer_resume.c - resuming with callbacks that have a state, after every kind of ending; warnings about
+ * differences from the saved run. */
 #include "trainer_case.h"
 
 #include <signal.h>
@@ -31,8 +31,8 @@ static void expect_warning(const char *piece)
 
 /* --- a schedule of the learning rate --------------------------------------------------------------------------- */
 
-/* Lowers the learning rate at every fourth step, which is no divisor of an epoch's six, and by a factor that changes: a
- * counter and a number that only the schedule knows. A signal is raised at one step. */
+/* Lowers the learning rate every fourth step (an epoch has six) by a changing factor, so that its state is a counter
+ * and a number. Raises a signal at one step. */
 typedef struct schedule {
     kn_optim *optim;
     int64_t count;
@@ -60,7 +60,7 @@ static kn_status save_schedule(kn_trainer *trainer, kn_tensor_file *state, void 
     char count[32];
     snprintf(count, sizeof count, "%lld", (long long)s->count);
     kn_status status = kn_tensor_file_set_metadata(state, "count", count);
-    /* On the device: the trainer fetches it. */
+    /* On the device: the trainer copies it to the host. */
     kn_tensor *factor = kn_full(KN_SHAPE(1), s->factor, .dtype = KN_F64);
     return status == KN_OK ? kn_tensor_file_put(state, "factor", factor) : status;
 }
@@ -83,7 +83,7 @@ static kn_callback schedule_callback(schedule *s, const char *name)
     return (kn_callback){.on_step_end = lower, .user = s, .name = name, .save = save_schedule, .load = load_schedule};
 }
 
-/* A fit with the schedule into `folder`; `s` says which signal comes where. */
+/* A fit with the schedule, writing to `folder`; `s` says which signal to raise when. */
 static kn_status fit_scheduled(trainer_case *c, schedule *s, const char *folder, int epochs, bool resume)
 {
     s->optim = c->optim;
@@ -97,7 +97,7 @@ static kn_status fit_scheduled(trainer_case *c, schedule *s, const char *folder,
 
 /* --- the same bits --------------------------------------------------------------------------------------------- */
 
-/* This program again, in which a fit into `folder` is killed in its third epoch. */
+/* Runs this program again, which is killed in the third epoch of a fit to `folder`. */
 static void run_killed(const char *folder)
 {
     char own[4096], command[8400];
@@ -161,11 +161,12 @@ TENSOR_TEST(a_resumed_schedule_gives_the_bits_of_an_unbroken_one)
         assert_true(case_same_weights(a.net, b.net));
         case_free(&b);
     }
-    assert_string_equal(warnings, ""); /* an ordinary resume, the schedule's learning rate included, needs no word */
+    /* an ordinary resume, including the schedule's learning rate, gives no warning */
+    assert_string_equal(warnings, "");
     case_free(&a);
 }
 
-/* --- what differs is told -------------------------------------------------------------------------------------- */
+/* --- warnings about differences ----------------------------------------------------------------------------------- */
 
 TENSOR_TEST(a_missing_or_unknown_state_of_a_callback_is_told)
 {
@@ -189,7 +190,7 @@ TENSOR_TEST(a_missing_or_unknown_state_of_a_callback_is_told)
     case_free(&c);
 }
 
-/* One that fails, with a sentence of its own or without. */
+/* A load function that fails, with or without a message. */
 static kn_status refuse(kn_trainer *trainer, const kn_tensor_file *state, void *user)
 {
     (void)trainer, (void)state;
@@ -241,7 +242,7 @@ TENSOR_TEST(callbacks_with_a_state_need_a_name_and_both_functions)
         kn_callback bad = good;
         bad.name = names[i];
         assert_int_equal(kn_trainer_add_callback(c.trainer, &bad), KN_ERR_ARGUMENT);
-        CHECK_ERROR(KN_ERR_ARGUMENT, i < 4 ? "needs a name" : "\"a\" already");
+        CHECK_ERROR(KN_ERR_ARGUMENT, i < 4 ? "needs a unique name" : "\"a\" already");
     }
     kn_callback half = {.name = "b", .save = save_nothing};
     assert_int_equal(kn_trainer_add_callback(c.trainer, &half), KN_ERR_ARGUMENT);
@@ -277,7 +278,7 @@ TENSOR_TEST(other_settings_than_the_saved_runs_are_told)
     assert_int_equal(kn_trainer_global_step(c.trainer), CASE_STEPS + CASE_SAMPLES / 24);
     case_free(&c);
 
-    /* The new settings are the saved run's now; the hyperparameters are those from the beginning. */
+    /* The file now has the new settings; the hyperparameters are still the original ones. */
     warnings[0] = '\0';
     c = case_make(3, 0.05);
     kn_loader_free(c.train);

@@ -1,4 +1,4 @@
-/* trainer_case.c - a small training for the trainer's tests. */
+/* trainer_case.c - a small training problem for the trainer's tests. */
 #include "trainer_case.h"
 
 #include <stdio.h>

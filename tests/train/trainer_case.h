@@ -1,5 +1,5 @@
-/* trainer_case.h - a small training for the trainer's tests: points in the plane, in two classes that a line nearly
- * separates. */
+/* trainer_case.h - a small training problem for the trainer's tests: points in the plane, in two classes nearly
+ * separated by a line. */
 #ifndef TRAINER_CASE_H
 #define TRAINER_CASE_H
 
@@ -17,17 +17,17 @@ typedef struct trainer_case {
     kn_trainer *trainer;
 } trainer_case;
 
-/* Everything but the trainer, from `seed`. */
+/* Everything except the trainer, from `seed`. */
 trainer_case case_make(uint64_t seed, double lr);
 void case_free(trainer_case *c);
 
-/* An empty folder of this name below the build tree; the string lives until the next call. */
+/* An empty folder of this name in the build tree; the string is valid until the next call. */
 const char *case_folder(const char *name);
 
-/* What the file holds; NULL where there is none. Freed with kn_free. */
+/* The file's contents, or NULL. Freed with kn_free. */
 char *case_file(const char *folder, const char *name, size_t *size);
 
-/* Both folders hold the same bytes in a file of this name / both modules the same parameters. */
+/* Checks that this file has the same bytes in both folders / that both modules have the same parameters. */
 void case_same_file(const char *one, const char *other, const char *name);
 bool case_same_weights(kn_module *a, kn_module *b);
 

@@ -1,14 +1,14 @@
-/* conv/any/lowered.cl - what turns a convolution into matrix products, on any device.
+/* conv/any/lowered.cl - im2col and col2im, for convolution by GEMM on any device.
  *
- * im2col writes, image by image and group by group, the matrix [taps][pixels] of the x that each tap reads at each
- * pixel; a product with the weights [outer][taps] then is the convolution. col2im adds such a matrix back up: for each
- * element of dx, over the taps in a fixed order.
+ * im2col writes, per image and group, the matrix [taps][pixels] of the elements of x that each tap reads at each pixel;
+ * its product with the weights [outer][taps] is the convolution. col2im is the adjoint: it sums, for each element of
+ * dx, over the taps in a fixed order.
  *
  * Compiled in: T, VOLUME. */
 #include "common/koine.clh"
 #include "conv/common/shape.clh"
 
-/* What tap `tap` of an image reads for the output's slice o, row p, column q. */
+/* The element that tap `tap` of an image reads for the output's slice o, row p, column q. */
 static inline T read_tap(const global T *restrict x, const kn_conv_kernel_shape s, long image, long tap, long o, long p,
                          long q)
 {
@@ -23,8 +23,8 @@ static inline T read_tap(const global T *restrict x, const kn_conv_kernel_shape 
     return inside ? x[((volume + slice) * s.height + row) * s.width + column] : (T)0;
 }
 
-/* columns [images][in_channels * U * R * S][O * P * Q], of `images` images from `first` on: on CPU devices a row of
- * pixels at a time, elsewhere a pixel. */
+/* columns [images][in_channels * U * R * S][O * P * Q], of `images` images from `first` on: one row of pixels at a time
+ * on CPU devices, elsewhere one pixel. */
 kernel void conv_im2col(KN_IN(x), KN_OUT(columns), kn_conv_kernel_shape s, long first, long images)
 {
     KN_BIND_IN(T, x);
@@ -73,7 +73,7 @@ kernel void conv_col2im(KN_IN(columns), KN_OUT(dx), kn_conv_kernel_shape s, long
     const long image_size = s.in_channels * DEPTH(s.depth) * s.height * s.width;
     KN_FOR (i, images * image_size) {
         const long column = i % s.width, row = i / s.width % s.height, slice = SLICE(i / s.width / s.height % s.depth);
-        const long channel = i / s.width / s.height / DEPTH(s.depth); /* of all images */
+        const long channel = i / s.width / s.height / DEPTH(s.depth); /* counted over all images */
         T sum = 0;
         for (long u = 0; u < DEPTH(s.kernel_depth); u++) {
             const long o = SLICE(find_reader(slice, s.front, u, s.dilation_depth, s.stride_depth, s.out_depth));
@@ -86,7 +86,7 @@ kernel void conv_col2im(KN_IN(columns), KN_OUT(dx), kn_conv_kernel_shape s, long
     }
 }
 
-/* y += bias, channel by channel, cut to [low, high]. */
+/* y += bias per channel, clamped to [low, high]. */
 kernel void conv_finish(KN_IN(bias), KN_INOUT(y), long images, long channels, long pixels, int has_bias, T low, T high)
 {
     KN_BIND_IN(T, bias);

@@ -50,7 +50,7 @@ kernel void conv_reference_forward(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), k
     }
 }
 
-/* dx gathers from the dy that it contributed to. */
+/* dx gathers from all dy that it contributed to. */
 kernel void conv_reference_data(KN_IN(dy), KN_IN(w), KN_OUT(dx), kn_conv_kernel_shape s)
 {
     KN_BIND_IN(T, dy);
@@ -95,8 +95,9 @@ kernel void conv_reference_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), kn_conv_kern
         const long c = line % inner, k = line / inner;
         T total = 0;
         for (long n = 0; n < s.images; n++) {
-            T sum = 0; /* one image apart: the rounding error grows with the image plus the number of images, not with
-                          their product */
+            /* per image: the rounding error grows with the image size plus the number of images, not with their
+             * product */
+            T sum = 0;
             for (long o = 0; o < DEPTH(s.out_depth); o++) {
                 const long slice = SLICE(o * s.stride_depth - s.front + u * s.dilation_depth);
                 if (!is_within(slice, DEPTH(s.depth)))

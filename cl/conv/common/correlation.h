@@ -1,4 +1,4 @@
-/* conv/common/correlation.h - what the convolution kernels of CPU devices run over. */
+/* conv/common/correlation.h - the structs of the convolution kernels for CPU devices. */
 #ifndef KN_CONV_COMMON_CORRELATION_H
 #define KN_CONV_COMMON_CORRELATION_H
 
@@ -6,20 +6,20 @@
 
 /* Zero-padding (conv/common/padding.clh). */
 typedef struct kn_conv_padding {
-    kn_long height, width;               /* of the image as it is */
-    kn_long padded_height, padded_width; /* as it becomes */
-    kn_long top, left;                   /* where it starts in there; negative: so much is cut off */
+    kn_long height, width;               /* of the image */
+    kn_long padded_height, padded_width; /* of the padded image */
+    kn_long top, left;                   /* position of the image in it; negative: cropped */
     kn_long planes;                      /* images * channels; 0: nothing to pad */
     kn_long planes_per_item;
 } kn_conv_padding;
 KN_SHARED_SIZE(kn_conv_padding, 8 * 8);
 
-/* The taps of one group: for `inner` channels, `rows` x `columns` positions of the kernel. Tap (u, v) of a channel
- * reads, from a pixel's start in the padded image, row row_origin + u * row_distance and column column_origin + v *
+/* The taps per group: for `inner` channels, `rows` x `columns` positions of the kernel. Tap (u, v) of a channel reads,
+ * from a pixel's start in the padded image, row row_origin + u * row_distance and column column_origin + v *
  * column_distance. */
 typedef struct kn_conv_tap_list {
     kn_long inner, rows, columns;
-    kn_long plane, pitch; /* elements from one channel and from one row to the next, in the padded image */
+    kn_long plane, pitch; /* channel and row strides of the padded image */
     kn_long row_origin, row_distance, column_origin, column_distance;
 } kn_conv_tap_list;
 KN_SHARED_SIZE(kn_conv_tap_list, 9 * 8);
@@ -34,11 +34,10 @@ typedef struct kn_conv_grid {
 } kn_conv_grid;
 KN_SHARED_SIZE(kn_conv_grid, 15 * 8);
 
-/* Where the weights of the taps are: those (r, s) with r = row_first + u * row_step, s = column_first + v *
- * column_step. */
+/* The weights of the taps: (r, s) with r = row_first + u * row_step, s = column_first + v * column_step. */
 typedef struct kn_conv_weight_layout {
-    kn_long groups, outer;                            /* groups; output channels of one */
-    kn_long group_stride, outer_stride, inner_stride; /* elements per group, output channel, channel summed over */
+    kn_long groups, outer;                            /* groups; output channels per group */
+    kn_long group_stride, outer_stride, inner_stride; /* elements per group, output channel, input channel */
     kn_long row_first, row_step, column_first, column_step;
     kn_long kernel_columns; /* S */
 } kn_conv_weight_layout;
@@ -50,7 +49,7 @@ typedef struct kn_conv_gradient_layout {
     kn_long groups, outer, taps;               /* per group: channels of dy, taps */
     kn_long x_image, x_group, x_row, x_column; /* elements of x per image, group of channels, row and column of dy */
     kn_long pixels_per_share, shares;
-    kn_long sum_outer, sum_tap; /* elements of the sums from one channel of dy, or one tap, to the next */
+    kn_long sum_outer, sum_tap; /* strides of the sums per channel of dy and per tap */
 } kn_conv_gradient_layout;
 KN_SHARED_SIZE(kn_conv_gradient_layout, 14 * 8);
 

@@ -1,5 +1,5 @@
-/* conv/common/prepare.cl - what the convolutions on CPU devices need before their one big launch: the zero-padded
- * image, the weights by blocks of KB output channels, the table of taps.
+/* conv/common/prepare.cl - prepares convolutions on CPU devices before their main launch: zero-padded image, weights
+ * packed in blocks of KB output channels, table of taps.
  *
  * Compiled in: T, VW, KB. Local size 1. */
 #include "common/koine.clh"
@@ -16,7 +16,7 @@ static inline void pack_weights(global T *restrict packed, const global T *restr
     const int width = (int)min((long)KB, g.outer - block * KB);
     w += group * g.group_stride + block * KB * g.outer_stride + inner * g.inner_stride;
     packed += item * taps * KB;
-    if (g.row_step == 1 && g.column_step == 1 && t.columns == g.kernel_columns) { /* the taps lie in a row */
+    if (g.row_step == 1 && g.column_step == 1 && t.columns == g.kernel_columns) { /* the taps are contiguous */
         pack_panel(packed, w + g.row_first * g.kernel_columns, taps, width, KB, 1, g.outer_stride);
         return;
     }
@@ -26,8 +26,8 @@ static inline void pack_weights(global T *restrict packed, const global T *restr
     }
 }
 
-/* dim 0: the items that pad, then one per (group, block, inner channel) that packs weights, then one that writes the
- * table. */
+/* dim 0: the work-items that pad, then one per (group, block, inner channel) that packs weights, then one that writes
+ * the table. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 conv_prepare(KN_IN(x), KN_IN(w), KN_OUT(padded), KN_OUT(packed), KN_OUT(table), kn_conv_padding p,
              kn_conv_weight_layout g, kn_conv_tap_list t)

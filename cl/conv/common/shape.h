@@ -1,4 +1,4 @@
-/* conv/common/shape.h - the shape of a convolution, for the kernels that take any (conv/common/shape.clh). */
+/* conv/common/shape.h - the shape of a convolution, for kernels that take any shape (conv/common/shape.clh). */
 #ifndef KN_CONV_COMMON_SHAPE_H
 #define KN_CONV_COMMON_SHAPE_H
 

@@ -1,12 +1,12 @@
-/* conv/common/sums.cl - what is left to add of a convolution's gradients: the shares of the weights' sums, and dy over
- * images and pixels for the bias. All sums have an order that the problem alone decides.
+/* conv/common/sums.cl - final sums of a convolution's gradients: the shares of the weights' sums, and dy over images
+ * and pixels for the bias. The order of all sums depends on the problem alone.
  *
  * Compiled in: T. */
 #include "common/koine.clh"
 #include "common/divide.clh"
 
-/* dw = the sum of the shares; db = the sum of bias_part, [parts][groups][padded]. Either may be absent: of 0 elements.
- * On GPUs a work-item adds one element, neighbours neighbours, eight loads under way at a time. */
+/* dw = the sum of the shares; db = the sum of bias_part, [parts][groups][padded]. Either may be absent, with 0
+ * elements. On GPUs a work-item adds one element, with coalesced loads, eight in flight. */
 kernel void conv_total(KN_IN(sums), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), const long weights, const long shares,
                        const long channels, const long parts, const long outer, const long padded)
 {
@@ -33,7 +33,7 @@ kernel void conv_total(KN_IN(sums), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), co
 
 #define STRIP 64
 
-/* The same on CPU devices: a strip at a time, whose sums stay in cache. */
+/* The same on CPU devices, in strips whose sums stay in cache. */
 kernel void conv_total_on_cpu(KN_IN(sums), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), const long weights,
                               const long shares, const long channels, const long parts, const long outer,
                               const long padded)
@@ -85,7 +85,7 @@ kernel void conv_bias_gradient(KN_IN(dy), KN_OUT(db), long images, long channels
 #define AHEAD 4
 
 /* part[share][channel] = the sum of dy [images][channels][pixels] over a share of the channel's `all` elements, in
- * lanes and by a tree: a chain is no longer than per_share / (GROUP * AHEAD) + 12. */
+ * lanes and by a tree: a chain of additions is at most per_share / (GROUP * AHEAD) + 12 long. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 conv_bias_shares(KN_IN(dy), KN_OUT(part), const uint all, const uint per_share, const kn_divisor channels,
                  const kn_divisor pixels)

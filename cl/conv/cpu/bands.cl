@@ -1,21 +1,22 @@
 /* conv/cpu/bands.cl - convolution forward and backward-data on CPU devices, band by band.
  *
  * The same correlation as conv/cpu/direct.cl, with vectors along the pixels of a band (conv/cpu/bands.clh): for 1 x 1
- * kernels, few channels, few taps, depthwise, and all that a first layer's stride does. A work-item copies a band of
- * the image into its own memory, once for all result channels; then, KX channels at a time, tiles of KX by VX vectors
- * are summed over the taps: per tap VX vector loads, KX weights read in place and broadcast, KX * VX multiply-adds. No
- * padded image, no packed weights, one launch. KX * VX + VX + 1 must fit the machine's vector registers.
+ * kernels, few channels, few taps, depthwise, and strided first layers. A work-item copies a band of the image to its
+ * scratch memory, once for all output channels; then, KX channels at a time, tiles of KX by VX vectors are summed over
+ * the taps: per tap VX vector loads, KX weights read in place and broadcast, KX * VX multiply-adds. No padded image, no
+ * packed weights, a single launch. KX * VX + VX + 1 vectors must fit in registers.
  *
- * Sums go to a row buffer first and from there to the result: rows without what vectors summed between them, and, in
- * backward-data with a stride, columns of several residues taking turns.
+ * Sums are written to a row buffer and copied from there to the result, without the gaps between rows and, in
+ * backward-data with a stride, with the columns of the residues interleaved.
  *
  * Compiled in: T, VW, KX, VX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
 #include "gemm/pack.clh"
 #include "conv/cpu/bands.clh"
 
-/* [groups][blocks][inner][taps][KX] from weights whose result channels are next to each other or `taps` apart: for
- * backward-data, which else would use a part of each cache line. dim 0: KN_CONV_BAND_BLOCKS blocks of a group. */
+/* [groups][blocks][inner][taps][KX] from weights whose output channels are contiguous or `taps` apart: for
+ * backward-data, which otherwise would use only part of each cache line. dim 0: KN_CONV_BAND_BLOCKS blocks of a
+ * group. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_bands_pack(KN_IN(w), KN_OUT(packed), long groups,
                                                                            long inner, long outer, long taps)
 {
@@ -36,7 +37,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_bands_pack(KN_IN
         }
 }
 
-/* KX rows of VX vectors of sums, over inner channels by taps; x and w start at the first of both. */
+/* KX rows of VX accumulator vectors, summed over inner channels and taps; x and w point to the first of both. */
 static inline void sum_tile(global T *restrict to, long to_pitch, const global T *restrict x, long x_inner,
                             const global T *restrict w, long w_inner, long w_outer, int channels, long inner, long taps,
                             const global int *restrict table, const T *start, T low, T high)
@@ -45,7 +46,7 @@ static inline void sum_tile(global T *restrict to, long to_pitch, const global T
     V sum[KX][VX];
 #pragma unroll
     for (int k = 0; k < KX; k++) {
-        row[k] = w + min(k, channels - 1) * w_outer; /* channels beyond the last repeat it and are not stored */
+        row[k] = w + min(k, channels - 1) * w_outer; /* channels past the last repeat it and are not stored */
 #pragma unroll
         for (int v = 0; v < VX; v++)
             sum[k][v] = (V)start[k];
@@ -73,7 +74,7 @@ static inline void sum_tile(global T *restrict to, long to_pitch, const global T
             VSTORE(KN_CLAMP(sum[k][v], (V)low, (V)high), v, to + k * to_pitch);
 }
 
-/* Rows of the classes' columns taking turns: of two, 2 * VW at a time. */
+/* Interleaves the classes' columns; with two classes 2 * VW at a time. */
 static inline void interleave(global T *restrict to, const global T *restrict from, long class_pitch, int classes,
                               long n)
 {
@@ -93,8 +94,8 @@ static inline void interleave(global T *restrict to, const global T *restrict fr
         to[j] = from[j % classes * class_pitch + j / classes];
 }
 
-/* From the row buffers [KX][column classes][length] of one class of rows to the result, which starts at the group's
- * block of channels in image 0. */
+/* Copies the row buffers [KX][column classes][length] of one row class to the result, which starts at the group's block
+ * of channels in image 0. */
 static inline void store_band(global T *restrict y, const global T *restrict from, long length,
                               const kn_conv_band_layout *g, const kn_conv_band_axis *r, const kn_conv_band_axis *c,
                               int row_class, long band, int channels)
@@ -123,7 +124,7 @@ static inline void store_band(global T *restrict y, const global T *restrict fro
     }
 }
 
-/* The taps, {place in the band, place in the weights} each, class after class. */
+/* The taps, {offset in the band, offset in the weights} each, class by class. */
 static inline void write_table(global int *restrict table, const kn_conv_band_layout *g, const kn_conv_band_axis *r,
                                const kn_conv_band_axis *c, const kn_conv_band_weights *weights)
 {
@@ -175,14 +176,14 @@ conv_bands(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_conv_
         for (int k = 0; k < KX; k++)
             start[k] = has_bias && k < channels ? bias[first_channel + k] : (T)0;
         const long segments = (first_row + rows - 1) / r.rows - first_row / r.rows + 1;
-        const long used = (rows + (segments - 1) * r.halo - 1) * g.pitch + c.rows; /* up to the last pixel */
+        const long used = (rows + (segments - 1) * r.halo - 1) * g.pitch + c.rows; /* to the last pixel */
         const global T *weight = w + group * weights.group + block * weights.block;
         const global int *class_table = table;
-        if (g.in_place && channels == KX) { /* tile by tile, so that the memory takes stores while sums go on */
+        if (g.in_place && channels == KX) { /* tile by tile, so that stores overlap computation */
             const long plane = first_row / r.rows * g.groups * g.outer + first_channel;
             global T *result = y + (plane * r.out + first_row % r.rows);
             for (long i = 0; i < used; i += VX * VW) {
-                const long e = min(i, used - VX * VW); /* the last tile starts earlier: beyond may be nothing to read */
+                const long e = min(i, used - VX * VW); /* the last tile starts earlier, to not read past the end */
                 sum_tile(result + e, r.out, pixels + e, inner_distance, weight, weights.inner, weights.outer, channels,
                          g.inner, 1, table, start, low, high);
             }

@@ -1,16 +1,15 @@
 /* conv/cpu/channels.cl - depthwise convolution on CPU devices for small images, vectors along the channels.
  *
- * VW channels' planes are transposed, VW pixels at a time, into a grid whose pixels are vectors and whose margins are
- * zeros. There a tap is the same distance away from every pixel, nothing is masked or shuffled, however short the rows,
- * and a weight is a vector that stays in its register:
+ * The planes of VW channels are transposed, VW pixels at a time, into a grid whose pixels are vectors and whose margins
+ * are zeros. There each tap is a constant offset, nothing is masked or shuffled however short the rows, and a weight is
+ * a vector that stays in a register:
  *
  *     result[e] = bias + sum over taps t of grid[start of e + offset of t] * w[t]
  *
- * one load per multiplication, some 9 cycles for 9 taps. The results go back by the same transposition, about 90 cycles
- * for 16 x 16. A gradient of the weights is a sum that stays in its lane, over pixels, then images. Strides cost
- * nothing: pixels that no result starts at are not visited. While the grid and the result stay in the second-level
- * cache, this takes half to three quarters of the time of conv/cpu/planes.cl, which has masks and the ends of lines,
- * and with a stride a quarter.
+ * one load per multiplication, about 9 cycles for 9 taps. The results are transposed back, about 90 cycles for 16 x 16.
+ * Weight gradients are sums within a lane, over pixels, then images. Strides cost nothing: skipped pixels are not
+ * visited. While the grid and the result stay in the L2 cache, this takes half to three quarters of the time of
+ * conv/cpu/planes.cl, which needs masks and handles line ends, and with a stride a quarter.
  *
  * Compiled in: T, VW, TAPS (at a time; divides the kernel's). Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
@@ -18,8 +17,8 @@
 #include "conv/cpu/copy.clh"
 #include "conv/cpu/planes.clh"
 
-/* Pixel e of lane's plane, from[plane[lane] + e], to the vector at place[e]; n pixels. The last vectors start earlier
- * and have some pixels again. */
+/* Copies pixel e of lane's plane, from[plane[lane] + e], to the vector at place[e]; n pixels. The last vectors
+ * overlap. */
 static inline __attribute__((always_inline)) void
 to_channels(global T *restrict to, const global int *restrict place, const global T *restrict from,
             const long plane[VW], long n)
@@ -43,8 +42,8 @@ to_channels(global T *restrict to, const global int *restrict place, const globa
     }
 }
 
-/* And back, from vectors in order, to the planes of the first `lanes` lanes, n pixels apart; the others repeat the last
- * of them and are stored over it. */
+/* The inverse, from consecutive vectors to the planes of the first `lanes` lanes, n pixels apart; other lanes duplicate
+ * the last of them. */
 static inline void to_planes(global T *restrict to, int lanes, const global T *restrict from, long n)
 {
     if (n < VW) {
@@ -66,11 +65,12 @@ static inline void to_planes(global T *restrict to, int lanes, const global T *r
     }
 }
 
-/* A work-item's part of scratch; the number of elements in brackets. */
+/* A work-item's part of the scratch memory; numbers of elements in brackets. */
 typedef struct channel_scratch {
     global T *grid, *result, *taps;     /* [line, pixels, taps + 1][VW]; taps: the weights or their sums, bias last */
-    global int *place, *start, *offset; /* elements, in the grid, of [read pixels], [pixels], from there on [taps] */
-    global int *order;                  /* [pixels]: of the result */
+    /* grid offsets of [input pixels], [output pixels], and relative ones of [taps] */
+    global int *place, *start, *offset;
+    global int *order;                  /* [pixels]: offsets in the result */
 } channel_scratch;
 
 static inline channel_scratch divide_scratch(global T *restrict scratch, const kn_conv_plane_shape *s)
@@ -100,7 +100,7 @@ static inline channel_scratch divide_scratch(global T *restrict scratch, const k
     return c;
 }
 
-/* Where the planes read by VW channels from `first` on start in an image. Lanes beyond the last channel repeat it. */
+/* The offsets in an image of the planes read by VW channels from `first` on. Lanes past the last channel repeat it. */
 static inline void find_planes(long plane[VW], const kn_conv_plane_shape *s, long first)
 {
     const long per_read = s->channels / s->read_channels;
@@ -174,7 +174,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_channels(KN_IN(x
     }
 }
 
-/* Adds an image's products to the sums of its taps, the gradient itself to that of the bias. */
+/* Adds an image's products to the sums of the taps, and the gradient to that of the bias. */
 static inline void add_image(const channel_scratch *c, const kn_conv_plane_shape *s, int has_bias)
 {
     const long taps = s->kernel_rows * s->kernel_columns, pixels = s->rows * s->columns;

@@ -1,16 +1,16 @@
-/* conv/cpu/direct.cl - convolution on CPU devices, straight from N, C, H, W: no im2col, no blocked layout.
+/* conv/cpu/direct.cl - direct convolution on CPU devices from NCHW: no im2col, no blocked layout.
  *
  * Forward and backward-data are both correlations of an image with a list of taps:
  *
- *     y[n, k, pixel] = bias[k] + sum over t of x[n, start(pixel) + tap[t]] * w[k, t],    cut to [low, high]
+ *     y[n, k, pixel] = bias[k] + sum over t of x[n, start(pixel) + tap[t]] * w[k, t],    clamped to [low, high]
  *
- * A tap is one (channel, row, column) of the kernel, and tap[t] the distance in elements from a pixel's start to what
- * the tap reads; it says all about channels, kernel size and dilation, and start(pixel) all about stride, so the loop
- * over taps is one flat loop. A work-item sums tiles of PX pixels by KB = KV * VW output channels: the sums are vectors
- * along the channels, each value of x is one broadcast, read at any address, so that ragged widths cost nothing. PX *
- * KV + KV + 1 must fit the machine's vector registers.
+ * A tap is one (channel, row, column) of the kernel, and tap[t] the offset in elements from a pixel's start to the
+ * element that the tap reads. Taps encode channels, kernel size and dilation, and start(pixel) the stride, so there is
+ * a single flat loop over taps. A work-item sums tiles of PX pixels by KB = KV * VW output channels: accumulators are
+ * vectors along the channels, each value of x is a scalar broadcast from any address, so that partial rows cost
+ * nothing. PX * KV + KV + 1 vectors must fit in registers.
  *
- * x is zero-padded before (conv_prepare), so that the loop holds no test.
+ * x is zero-padded beforehand (conv_prepare), so that the loop has no branches.
  *
  * Compiled in: T, VW, KV, PX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
@@ -19,7 +19,7 @@
 
 #define KB (KV * VW)
 
-/* Where a pixel is read and written, and steps to the next: dividing for each took 2 % of a first layer's time. */
+/* A pixel's input and output offsets, advanced from pixel to pixel: divisions took 2 % of a first layer's time. */
 typedef struct conv_place {
     long column, row;
     const global T *x;
@@ -78,7 +78,7 @@ conv_direct(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias), KN_OUT(y), kn_co
         global T *to[PX];
         V sum[PX][KV];
 #pragma unroll
-        for (int i = 0; i < PX; i++) { /* pixels beyond the end repeat the last one, and store it again */
+        for (int i = 0; i < PX; i++) { /* pixels past the end repeat the last one, and store it again */
             from[i] = place.x;
             to[i] = place.y;
             if (pixel + i + 1 < last)

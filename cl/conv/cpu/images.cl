@@ -1,10 +1,10 @@
 /* conv/cpu/images.cl - convolution on CPU devices, one pixel of several images at a time.
  *
- * The same correlation as conv/cpu/direct.cl, for small images, of which the padding is a large part: a tile is the
- * same pixel of NX images by KB = KV * VW output channels, so that all of it reads the same taps, and those outside the
- * image are left out instead of multiplied by zeros. (The gradient of a 13 x 13 image through a 5 x 5 kernel on 9 x 9
- * pixels: 2.1 times fewer multiplications.) x is repacked channel by channel, [images][height][width][channels], the
- * weights as [groups][blocks][rows * columns][inner][KB], so that the innermost loop, over channels, runs through both.
+ * The same correlation as conv/cpu/direct.cl, for small images with relatively much padding: a tile is the same pixel
+ * of NX images by KB = KV * VW output channels, so that it reads the same taps throughout, and taps in the padding are
+ * skipped instead of multiplied by zeros. (The gradient of a 13 x 13 image through a 5 x 5 kernel on 9 x 9 pixels: 2.1
+ * times fewer multiplications.) x is repacked as [images][height][width][channels], the weights as
+ * [groups][blocks][rows * columns][inner][KB], so that the innermost loop, over channels, reads both contiguously.
  *
  * Compiled in: T, VW, KV, NX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
@@ -13,7 +13,7 @@
 
 #define KB (KV * VW)
 
-/* One (group, block) and one inner channel at a time: the taps, in a row in w, go KB * inner apart. */
+/* One (group, block) and one inner channel at a time: the taps, contiguous in w, are written KB * inner apart. */
 static inline void pack_weights_by_tap(global T *restrict packed, const global T *restrict w,
                                        const kn_conv_weight_layout g, const kn_conv_tap_list t, long item)
 {

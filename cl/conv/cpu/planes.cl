@@ -1,17 +1,16 @@
-/* conv/cpu/planes.cl - depthwise convolution on CPU devices, a channel's image at a time, its rows in a line.
+/* conv/cpu/planes.cl - depthwise convolution on CPU devices, one channel's image at a time, its rows as one line.
  *
- * Tap (u, v) reads for pixel (i, j) of the line, element e = i * width + j, what is a fixed distance away, row_shift(u)
- * * width + column_shift(v); so vectors run along the line from end to end, however short the rows. The image in memory
- * is that line; its ends are copied into one with zeros before and after, which are what taps above and below read.
- * Those that reach over the left or right edge read the neighbouring row instead and are cut out by a mask, all taps of
- * a kernel column at once:
+ * For pixel (i, j) of the line, element e = i * width + j, tap (u, v) reads at a constant offset, row_shift(u) * width
+ * + column_shift(v); so vectors run along the whole line, however short the rows. The image in memory is that line; its
+ * ends are copied to a buffer with zeros before and after, for taps above and below. Taps across the left or right edge
+ * read the neighbouring row instead and are masked, all taps of a kernel column at once:
  *
  *     y[e] = bias + sum over v of (inside(j, v) ? sum over u of x[e + distance(u, v)] * w[u, v] : 0)
  *
- * Backward-data is the same with distances of the other sign. With a stride, the result's rows are those of every
- * stride-th row of the line, their columns taken out after; where dy is read, it is spread with zeros between to the
- * image's grid: memory, not arithmetic, is what a depthwise convolution takes. Each plane is read once and written
- * once, at the rate of a plain copy where it is its own line.
+ * Backward-data is the same with negated offsets. With a stride, every stride-th row of the line is computed and its
+ * columns are extracted afterwards; dy as input is spread out with zeros to the image's grid, because depthwise
+ * convolution is bound by memory, not arithmetic. Each plane is read once and written once, at the speed of a copy if
+ * it needs no line buffer.
  *
  * Compiled in: T, VW. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
@@ -29,10 +28,10 @@
 #define AS_MASKS KN_JOIN(as_, MASKS)
 #define AS_V KN_JOIN(as_, V)
 #define CUT_OUT(value, mask) AS_V(AS_MASKS(value) & VLOAD(0, mask))
-#define VX 4 /* vectors at a time */
+#define VX 4 /* vectors per step */
 
-/* masks[v][e]: whether kernel column v reads inside the image. With `taken`, only where the line has a result: rows are
- * then step_rows apart. */
+/* masks[v][e]: does kernel column v read inside the image? With `taken`, only at results of the line: rows are then
+ * step_rows apart. */
 static inline void write_masks(global MASK *restrict masks, const kn_conv_plane_shape *s, bool taken)
 {
     for (long v = 0; v < s->kernel_columns; v++) {
@@ -50,7 +49,7 @@ static inline void write_masks(global MASK *restrict masks, const kn_conv_plane_
     }
 }
 
-/* A plane of `rows` by `columns` into a line whose rows are `width` long. */
+/* Copies a plane of `rows` by `columns` to a line whose rows are `width` long. */
 static inline void fill_line(global T *restrict line, const global T *restrict plane, long rows, long columns,
                              long width, long row_step, long column_step)
 {
@@ -58,14 +57,14 @@ static inline void fill_line(global T *restrict line, const global T *restrict p
         spread_steps(line + i * row_step * width, plane + i * columns, columns, column_step);
 }
 
-/* Whether the plane read lies in memory as in the line. */
+/* Does the input plane have the line's layout in memory? */
 static inline bool is_line(const kn_conv_plane_shape *s)
 {
     return s->spread_rows == 1 && s->spread_columns == 1 && s->read_columns == s->width;
 }
 
-/* Where to read n elements from the line's element `start` on, with what their taps reach: of a plane that is_line in
- * the plane itself, unless they reach over its ends, and only then in the line, into which that much is copied. */
+/* The address for reading n elements from the line's element `start` on, and what their taps reach: if is_line the
+ * plane itself, unless they reach past its ends; then that part is copied to the line. */
 static inline const global T *find_run(global T *line, const global T *plane, const kn_conv_plane_shape *s, long start,
                                        long n)
 {
@@ -105,7 +104,7 @@ static inline const global T *find_run(global T *line, const global T *plane, co
 SUM_VECTORS(sum_vectors, VX)
 SUM_VECTORS(sum_vector, 1)
 
-/* n elements from the line's element 0 on; of fewer than VX vectors all VX, for which `to` must have room. */
+/* n elements from the line's element 0 on; if fewer than VX vectors, computes VX, for which `to` must have room. */
 static inline void sum_run(global T *restrict to, const global T *restrict line, const global MASK *restrict masks,
                            const global T *restrict w, const kn_conv_plane_shape *s, long n, T start, T low, T high)
 {
@@ -114,14 +113,14 @@ static inline void sum_run(global T *restrict to, const global T *restrict line,
         sum_vectors(to + e, line + e, masks + e, w, s, start, low, high);
     for (; e + VW <= n; e += VW)
         sum_vector(to + e, line + e, masks + e, w, s, start, low, high);
-    if (e < n) { /* the last vector starts earlier and has some pixels again */
+    if (e < n) { /* the last vector overlaps */
         e = n - VW;
         sum_vector(to + e, line + e, masks + e, w, s, start, low, high);
     }
 }
 
-/* dim 0: planes_per_item planes of the result, numbered channel fastest. A work-item's part of `scratch` holds the
- * line, one run and the masks. */
+/* dim 0: planes_per_item planes of the result, numbered channel fastest. A work-item's scratch memory holds the line,
+ * one run and the masks. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_planes(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y),
                                                                        KN_OUT(scratch), kn_conv_plane_shape s,
                                                                        long planes_per_item, long scratch_size,
@@ -174,7 +173,7 @@ static inline T sum_lanes(V value)
     return sum;
 }
 
-/* sum[i] += x * dy for UX places of x, VW pixels at a time. Both are cut out: 0 * infinity would be NaN. */
+/* sum[i] += x * dy for UX positions of x, VW pixels at a time. Both are masked: 0 * infinity would be NaN. */
 #define UX 3
 static inline __attribute__((always_inline)) void add_pixels(V sum[UX], const global T *from[UX], long e,
                                                              const global T *dy, const MASKS keep)
@@ -185,8 +184,8 @@ static inline __attribute__((always_inline)) void add_pixels(V sum[UX], const gl
         sum[i] = fma(select((V)(T)0, VLOAD(0, from[i] + e), keep), d, sum[i]);
 }
 
-/* Adds to totals[u][v], vectors, for UX kernel rows from u on, what a run of dy, on the line's grid, makes of the line
- * of x. `lanes` are 0, 1, 2, ...; a run shorter than a vector must have room for one. */
+/* Adds the products of a run of dy, on the line's grid, with the line of x to the vectors totals[u][v], for UX kernel
+ * rows from u on. `lanes` is 0, 1, 2, ...; a run shorter than a vector must have room for one. */
 static inline void add_products(global T *restrict totals, const global T *restrict line, const global T *restrict dy,
                                 const global MASK *restrict masks, const kn_conv_plane_shape *s, long u, long v, long n,
                                 const MASKS lanes)
@@ -203,7 +202,7 @@ static inline void add_products(global T *restrict totals, const global T *restr
     long e = 0;
     for (; e + VW <= n; e += VW)
         add_pixels(sum, from, e, dy, VLOAD(0, masks + e) != (MASKS)0);
-    if (e < n) { /* the last vector starts earlier, without the pixels that the one before it had */
+    if (e < n) { /* the last vector starts earlier, with the overlap masked */
         const long start = max(0L, n - VW);
         const MASKS fresh = lanes >= (MASKS)(MASK)(e - start) && lanes < (MASKS)(MASK)(n - start);
         add_pixels(sum, from, start, dy, VLOAD(0, masks + start) != (MASKS)0 && fresh);
@@ -253,7 +252,7 @@ conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch)
     const MASKS lanes = VLOAD(0, numbers);
     const long short_run = s.rows % s.rows_per_run > 0 ? s.rows % s.rows_per_run : s.rows_per_run;
     const bool in_place = s.step_rows == 1 && s.step_columns == 1 && s.columns == s.width && short_run * s.width >= VW;
-    const bool copied = s.step_rows > 1; /* runs are single rows then, and memory is read faster in one go */
+    const bool copied = s.step_rows > 1; /* then runs are single rows, and one long read is faster */
     for (long task = first; task < last; task++) {
         const long channel = task % s.channels, share = task / s.channels;
         T bias = 0;

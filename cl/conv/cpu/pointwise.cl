@@ -2,15 +2,15 @@
  * backward-data (any stride and padding), as matrix products over the pixels of all images (conv/cpu/pointwise.clh).
  *
  *     forward:           y[p][k] = the sum over c of x[p][c] * w[k][c]
- *     backward-data:     x[p][c] = the sum over k of y[p][k] * w[k][c], zeros between and around
+ *     backward-data:     x[p][c] = the sum over k of y[p][k] * w[k][c], zeros in skipped pixels
  *     backward-weights:  w[k][c] = the sum over p of y[p][k] * x[p][c]
  *
- * In the first two pixels are the broadcast side and channels that of the vectors. Where images are whole tiles of
- * pixels these are read in place; else they are repacked first, across images, so that only the last tile of all may be
- * ragged. Weights are repacked by the work-item that has a block of KB channels, in its core's cache, for all pixels of
- * a block. 85 to 93 % of the multiply-adds' peak on layers of 7 x 7 and 14 x 14 pixels with 192 channels or more;
- * transposing weights and results takes 2 % each of 512 channels' time, so few channels are better off in
- * conv/cpu/bands.cl. The third is at its end.
+ * In the first two, pixels are broadcast and channels are in vectors. If images consist of whole tiles of pixels these
+ * are read in place; otherwise they are packed first, across images, so that only the very last tile may be partial.
+ * Weights are packed by the work-item of a block of KB channels, in its core's cache, for all pixels of a block. 85 to
+ * 93 % of the multiply-adds' peak on layers of 7 x 7 and 14 x 14 pixels with 192 channels or more; transposing weights
+ * and results takes 2 % each of 512 channels' time, so few channels are faster in conv/cpu/bands.cl. The third is at
+ * the end of the file.
  *
  * Compiled in: T, VW, MT, KV. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
@@ -19,10 +19,10 @@
 #include "conv/cpu/pointwise.clh"
 #include "conv/cpu/pointwise.h"
 
-#define PACKED 8 /* tiles of a work-item */
+#define PACKED 8 /* tiles per work-item */
 
-/* panels[tile][channel][MT] from x[image][channel][plane], zeros beyond the last pixel. Channel by channel, for lines
- * hold pixels of several tiles. dim 0: PACKED tiles each, dim 1: `some` channels each. */
+/* panels[tile][channel][MT] from x[image][channel][plane], zeros past the last pixel. Channel by channel, because cache
+ * lines hold pixels of several tiles. dim 0: PACKED tiles each, dim 1: `some` channels each. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void pointwise_pack(KN_IN(x), KN_OUT(panels), long images,
                                                                           long plane, long channels, long some)
 {
@@ -49,7 +49,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void pointwise_pack(KN_IN(
     }
 }
 
-/* Pixels first .. first + count - 1 of `columns` channels, into images that they fill. */
+/* Stores pixels first .. first + count - 1 of `columns` channels to images without gaps. */
 static inline void store_pixels(global T *restrict y, const global T *restrict m, long plane, long channels, long first,
                                 long count, int columns)
 {
@@ -60,14 +60,14 @@ static inline void store_pixels(global T *restrict y, const global T *restrict m
     }
 }
 
-/* Where, of `size` rows or columns of x, those begin that pixel i of `count` writes: itself and zeros up to the next.
- */
+/* The first of x's `size` rows or columns that pixel i of `count` writes: itself and zeros up to the next. */
 static inline long owned_from(long i, long step, long origin, long count, long size)
 {
     return i == 0 ? 0 : i == count ? size : clamp(i * step - origin, 0L, size);
 }
 
-/* A run of pixels of row i of y, from column j on, into an image of x, and zeros around them up to the next ones. */
+/* Stores a run of pixels of row i of y, from column j on, to an image of x, with zeros around them up to the next
+ * ones. */
 static inline void spread_run(global T *restrict x, const global T *restrict from, const kn_conv_pointwise_grid *g,
                               long i, long j, long run)
 {
@@ -87,7 +87,7 @@ static inline void spread_run(global T *restrict x, const global T *restrict fro
                      g->column_step);
 }
 
-/* Into images of which they are some pixels. lines: KB * pixels elements of scratch. */
+/* Stores to images with zeros between the pixels. lines: scratch of KB * pixels elements. */
 static inline void spread_pixels(global T *restrict x, global T *restrict lines, const global T *restrict m,
                                  const kn_conv_pointwise_grid *g, long channels, long first, long pixels, int columns)
 {
@@ -102,14 +102,14 @@ static inline void spread_pixels(global T *restrict x, global T *restrict lines,
         }
 }
 
-/* Where the tile that starts with pixel p is. */
+/* The address of the tile that starts with pixel p. */
 static inline const global T *a_tile(const global T *a, const kn_conv_pointwise_shape *s, long plane, long p)
 {
     return s->a_step == MT ? a + p * s->inner : a + p / plane * s->inner * plane + p % plane;
 }
 
-/* dim 0: runs of pairs of a block of KB channels and a block of tiles: a block's pixels for all channels, then those of
- * the next. */
+/* dim 0: runs of pairs of a block of KB channels and a block of tiles: all channels for a block's pixels, then the next
+ * block. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 pointwise_multiply(KN_IN(a), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_conv_pointwise_grid g,
                    kn_conv_pointwise_shape s, int has_bias, T low, T high)
@@ -130,7 +130,8 @@ pointwise_multiply(KN_IN(a), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), 
         T start[KB];
         for (int k = 0; k < KB; k++)
             start[k] = has_bias && k < columns ? bias[block * KB + k] : (T)0;
-        for (long c = 0; c == 0 || c < s.inner; c += s.chunk) { /* once, for the bias, if there is nothing to sum */
+        /* at least once, for the bias, if there is nothing to sum */
+        for (long c = 0; c == 0 || c < s.inner; c += s.chunk) {
             const long count = min(s.chunk, s.inner - c);
             const bool last = c + s.chunk >= s.inner;
             pack_panel(u, w + c * s.inner_stride + block * KB * s.outer_stride, count, columns, KB, s.inner_stride,
@@ -197,7 +198,7 @@ static inline void multiply_rows(global T *restrict m, const global T *restrict 
             VPUT(sum[i][k], i * KV + k, m);
 }
 
-/* `rows` rows of results into dw, which is that of the first of them. */
+/* Stores `rows` rows of results to dw, which points to the first. */
 static inline void store_rows(global T *restrict dw, const global T *restrict m, const kn_conv_pointwise_product *s,
                               long rows, int columns)
 {
@@ -208,8 +209,8 @@ static inline void store_rows(global T *restrict dw, const global T *restrict m,
             copy_run(dw + i * s->row_stride, m + i * KB, columns);
 }
 
-/* dim 0: runs of pairs of a block of KB columns and a block of tiles. The last tile of all starts earlier, so that
- * there are MT rows in every one. */
+/* dim 0: runs of pairs of a block of KB columns and a block of tiles. The very last tile starts earlier, so that every
+ * tile has MT rows. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 pointwise_weights(KN_IN(a), KN_IN(b), KN_OUT(dw), KN_OUT(scratch), kn_conv_pointwise_product s)
 {
@@ -232,7 +233,7 @@ pointwise_weights(KN_IN(a), KN_IN(b), KN_OUT(dw), KN_OUT(scratch), kn_conv_point
                               p == 0);
         }
         global T *to = dw + block * KB * s.column_stride;
-        const long before = first + some == tiles ? some - 1 : some; /* tiles that are not the last of all */
+        const long before = first + some == tiles ? some - 1 : some; /* without the very last tile */
         store_rows(to + first * MT * s.row_stride, m, &s, before * MT, columns);
         if (before < some)
             store_rows(to + (s.rows - MT) * s.row_stride, m + before * MT * KB, &s, MT, columns);

@@ -4,8 +4,8 @@
 
 #include "common/shared.h"
 
-/* The pixels of y among those of x: (i, j) is x's (i * row_step - top, j * column_step - left), which may be outside.
- * Forward, and where backward-data writes all of x as it lies: one row of so many columns. */
+/* The position of y's pixels in x: (i, j) is at (i * row_step - top, j * column_step - left), possibly outside.
+ * Forward, and backward-data that writes all of x contiguously: a single row. */
 typedef struct kn_conv_pointwise_grid {
     kn_long images, rows, columns; /* of y */
     kn_long height, width;         /* of x */
@@ -14,22 +14,22 @@ typedef struct kn_conv_pointwise_grid {
 KN_SHARED_SIZE(kn_conv_pointwise_grid, 9 * 8);
 
 typedef struct kn_conv_pointwise_shape {
-    kn_long inner, outer;               /* channels summed over, and written */
+    kn_long inner, outer;               /* input and output channels */
     kn_long inner_stride, outer_stride; /* of the weights */
-    kn_long tiles, chunk;               /* of a block: tiles; channels at a time */
-    kn_long a_step;                     /* from channel to channel of the pixels: MT, or in place a whole image */
-    kn_long spread;                     /* the result is x, of which y's pixels are some */
+    kn_long tiles, chunk;               /* tiles per block; channels per step */
+    kn_long a_step;                     /* channel stride of the pixels: MT, or in place a whole image */
+    kn_long spread;                     /* the result is x, with y's pixels spread out */
     kn_long scratch;                    /* elements, per work-item */
 } kn_conv_pointwise_shape;
 KN_SHARED_SIZE(kn_conv_pointwise_shape, 9 * 8);
 
 /* The gradient of the weights: dw[r][c] = the sum over the pixels of all images of a[image][r][pixel] *
- * b[image][c][pixel], x and dy, either way round. The first side's numbers are broadcasts, read in place from MT rows,
- * the other's go into `u`. */
+ * b[image][c][pixel], x and dy in either order. The first side's values are broadcast, read in place from MT rows, the
+ * other's are packed into `u`. */
 typedef struct kn_conv_pointwise_product {
     kn_long images, plane, rows, columns;
     kn_long row_stride, column_stride; /* of dw; one of them is 1 */
-    kn_long tiles, chunk, scratch;     /* of a block: tiles of rows; pixels at a time */
+    kn_long tiles, chunk, scratch;     /* row tiles per block; pixels per step */
 } kn_conv_pointwise_product;
 KN_SHARED_SIZE(kn_conv_pointwise_product, 9 * 8);
 

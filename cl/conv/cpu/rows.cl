@@ -1,12 +1,11 @@
 /* conv/cpu/rows.cl - convolution on CPU devices for few channels: vectors along the rows of the image.
  *
- * The same correlation as conv/cpu/direct.cl, for problems on which vectors along the output channels do badly: fewer
- * output channels than a vector has elements (backward-data of a first layer, depthwise convolution), or so few taps
- * that storing the transposed tile costs more than summing it (a first layer). A tile is KX channels by RX rows by VX
- * vectors of neighbouring pixels; a value of x is loaded as a vector at any address, a weight is one broadcast. The
- * pixels of a row that is no multiple of the vector are covered by a last vector that overlaps the one before: the same
- * sums are stored twice. Hence a row must be at least one vector wide, and neighbouring pixels must start at
- * neighbouring elements of x (g.x_column is 1).
+ * The same correlation as conv/cpu/direct.cl, for problems on which vectors along the output channels are inefficient:
+ * fewer output channels than a vector has elements (backward-data of a first layer, depthwise convolution), or so few
+ * taps that storing the transposed tile costs more than summing it (a first layer). A tile is KX channels by RX rows by
+ * VX vectors of adjacent pixels; x is loaded in unaligned vectors, weights are broadcast. If a row is not a multiple of
+ * the vector length, the last vector overlaps the one before: the same sums are stored twice. Hence a row must be at
+ * least one vector wide, and adjacent pixels must start at adjacent elements of x (g.x_column is 1).
  *
  * Weights are packed as [groups][blocks of KX channels][taps][KX] (conv_prepare with KB = KX).
  *
@@ -27,7 +26,7 @@ static inline void store_pixels(global T *to, V value, long step)
         to[i * step] = part[i];
 }
 
-/* dim 0: items of g.tiles_per_item tiles; tiles are numbered column strip fastest, then rows, block, group, image. */
+/* dim 0: g.tiles_per_item tiles each; tiles are numbered column strip fastest, then rows, block, group, image. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_rows(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias),
                                                                      KN_OUT(y), kn_conv_grid g, int has_bias, T low,
                                                                      T high)

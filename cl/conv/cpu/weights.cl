@@ -2,13 +2,13 @@
  *
  *     dw[k, t] = sum over images and pixels of dy[n, k, pixel] * x[n, start(pixel) + tap[t]]
  *
- * with taps and starts as in conv/cpu/direct.cl. dy is repacked pixel by pixel, KB = KV * VW channels wide; a work-item
- * keeps the sums of TAPS taps by KB channels in vector registers and runs over all pixels of its share: per pixel KV
+ * with taps and starts as in conv/cpu/direct.cl. dy is packed pixel by pixel, KB = KV * VW channels wide; a work-item
+ * keeps the sums of TAPS taps by KB channels in vector registers and loops over all pixels of its share: per pixel KV
  * vector loads of dy, TAPS broadcasts of x, TAPS * KV multiply-adds.
  *
- * The pixels are split into shares: few enough pixels that a share's dy stays in cache while all taps pass over it, and
- * shares enough to occupy all compute units when taps and channels are few. Each writes its sums apart, and
- * conv/common/sums.cl adds them in a fixed order.
+ * The pixels are split into shares: small enough that a share's dy stays in cache for all taps, and enough of them to
+ * occupy all compute units with few taps and channels. Each writes separate sums, which conv/common/sums.cl adds in a
+ * fixed order.
  *
  * Compiled in: T, VW, KV, TAPS. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
@@ -18,7 +18,7 @@
 #define KB (KV * VW)
 #define RUN 256L /* pixels */
 
-/* Repacks dy as [groups][blocks][images][pixels][KB], one (group, block, image) per item, and sums it over the pixels
+/* Packs dy as [groups][blocks][images][pixels][KB], one (group, block, image) per item, and sums it over the pixels
  * into bias_part[images][groups * blocks * KB]. */
 static inline void pack_gradient(global T *restrict packed, global T *restrict bias_part, const global T *restrict dy,
                                  const kn_conv_gradient_layout g, long item)
@@ -31,7 +31,7 @@ static inline void pack_gradient(global T *restrict packed, global T *restrict b
     V sum[KV];
     for (int v = 0; v < KV; v++)
         sum[v] = (V)0;
-    for (long first = 0; first < pixels; first += RUN) { /* added up while they are in the level-1 cache */
+    for (long first = 0; first < pixels; first += RUN) { /* summed while they are in the L1 cache */
         const long last = min(first + RUN, pixels);
         pack_panel(packed + first * KB, dy + first, last - first, (int)min((long)KB, g.outer - block * KB), KB, 1,
                    pixels);
@@ -71,7 +71,7 @@ conv_weights_prepare(KN_IN(x), KN_IN(dy), KN_OUT(padded), KN_OUT(packed), KN_OUT
 }
 
 /* dim 0: TAPS taps, dim 1: group and block of channels, dim 2: share of the pixels. sums is [shares], each laid out as
- * dw: [groups * outer][taps], or [taps][outer] where x and dy have changed places. */
+ * dw: [groups * outer][taps], or [taps][outer] if x and dy are swapped. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 conv_weights_sums(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(starts), KN_OUT(sums), kn_conv_gradient_layout g)
 {
@@ -91,7 +91,7 @@ conv_weights_sums(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(starts), KN_OUT(s
 #pragma unroll
     for (int i = 0; i < TAPS; i++) {
         tap[i] = group * g.x_group +
-                 table[min(first_tap + i, g.taps - 1)]; /* taps beyond the last repeat it and are not stored */
+                 table[min(first_tap + i, g.taps - 1)]; /* taps past the last repeat it and are not stored */
 #pragma unroll
         for (int v = 0; v < KV; v++)
             sum[i][v] = (V)0;

@@ -1,12 +1,11 @@
 /* conv/cpu/weights_rows.cl - the gradient of a convolution's weights (and bias) on CPU devices for few channels:
  * vectors along the rows of the image.
  *
- * The sums of conv/cpu/weights.cl, for problems on which repacking dy costs more than summing: few taps, or few output
- * channels per group. A work-item keeps KX channels by TAPS taps of sums, each a vector over neighbouring pixels; dy is
- * read in place, once, and the bias' gradient falls out of the same pass. The last vector of a row that is no multiple
- * of the vector starts earlier, and the pixels that the one before had are masked out of it, in dy and in x: a product
- * with 0 would make NaN of an infinity. Hence a row must be at least one vector wide, and neighbouring pixels must
- * start at neighbouring elements of x.
+ * The sums of conv/cpu/weights.cl, for problems on which packing dy costs more than summing: few taps, or few output
+ * channels per group. A work-item keeps KX channels by TAPS taps of accumulators, each a vector over adjacent pixels;
+ * dy is read in place, once, and the bias gradient is computed in the same pass. If a row is not a multiple of the
+ * vector length, the last vector starts earlier, with the overlap masked in dy and in x: 0 times infinity would be NaN.
+ * Hence a row must be at least one vector wide, and adjacent pixels must start at adjacent elements of x.
  *
  * Compiled in: T, VW, KX, TAPS. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
@@ -38,9 +37,9 @@ static inline T sum_lanes(V value)
     return sum;
 }
 
-/* Adds VW neighbouring pixels to the sums: dy from `gradient` on, x from `from` + offset[tap] on. `masked` is a
- * constant wherever this is inlined, so that only the last vector of a row pays for the mask; a call would keep the
- * sums in memory. */
+/* Adds VW adjacent pixels to the sums: dy from `gradient` on, x from `from` + offset[tap] on. `masked` is a constant
+ * after inlining, so that only the last vector of a row pays for the mask; a real call would keep the sums in
+ * memory. */
 static inline __attribute__((always_inline)) void
 add_pixels(V sum[KX][TAPS], V bias[KX], const global T *restrict gradient, long pixels, int channels,
            const global T *restrict from, const long offset[TAPS], const bool masked, const MASKS keep)
@@ -83,7 +82,7 @@ conv_weights_rows(KN_IN(x), KN_IN(dy), KN_OUT(sums), KN_OUT(bias_part), kn_conv_
     V sum[KX][TAPS], bias[KX];
 #pragma unroll
     for (int i = 0; i < TAPS; i++) {
-        const long tap = min(first_tap + i, g.taps - 1); /* taps beyond the last repeat it and are not stored */
+        const long tap = min(first_tap + i, g.taps - 1); /* taps past the last repeat it and are not stored */
         const long v = tap % t.columns, u = tap / t.columns % t.rows, inner = tap / t.columns / t.rows;
         offset[i] = group * g.x_group + inner * t.plane + u * t.row_distance * t.pitch + v * t.column_distance;
 #pragma unroll
@@ -93,7 +92,7 @@ conv_weights_rows(KN_IN(x), KN_IN(dy), KN_OUT(sums), KN_OUT(bias_part), kn_conv_
 #pragma unroll
     for (int k = 0; k < KX; k++)
         bias[k] = (V)0;
-    MASK lanes[VW]; /* leaves out the pixels of the last vector that the one before it has */
+    MASK lanes[VW]; /* masks the overlap of the last vector with the one before */
     const int overlap = (int)((g.columns + VW - 1) / VW * VW - g.columns);
     for (int i = 0; i < VW; i++)
         lanes[i] = i < overlap ? 0 : -1;

@@ -15,8 +15,8 @@ static inline void winograd_bias(T *lanes, const global T *bias, int has_bias, i
         lanes[k] = has_bias && k < outer ? bias[k] : (T)0;
 }
 
-/* All weights transformed: u[group and block][p][channel][KB], u_p elements from one p to the next. dim 0: group and
- * block, dim 1: `chunk` channels each. */
+/* Transforms all weights: u[group and block][p][channel][KB], with stride u_p over p. dim 0: group and block, dim 1:
+ * `chunk` channels each. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 winograd_weights(KN_IN(w), KN_OUT(u), KN_OUT(scratch), kn_winograd_shape s, long u_p)
 {
@@ -30,8 +30,8 @@ winograd_weights(KN_IN(w), KN_OUT(u), KN_OUT(scratch), kn_winograd_shape s, long
                           block, c, min(s.chunk, s.inner - c));
 }
 
-/* Many tiles: a work-item takes blocks of tiles through all steps, in scratch of its own that stays in its core's
- * cache. dim 0: runs of blocks, dim 1: group. */
+/* Many tiles: a work-item does all steps for blocks of tiles, in scratch memory that stays in its core's cache. dim 0:
+ * runs of blocks, dim 1: group. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 winograd_many(KN_IN(x), KN_IN(u), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_winograd_shape s, long u_p, int has_bias,
               T low, T high)
@@ -73,8 +73,8 @@ winograd_many(KN_IN(x), KN_IN(u), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_wi
     }
 }
 
-/* Few tiles, many channels: first all tiles transformed, v[group][channel block][tile][p][VW]. dim 0: channel block,
- * dim 1: group. */
+/* Few tiles, many channels: first transforms all tiles, v[group][channel block][tile][p][VW]. dim 0: channel block, dim
+ * 1: group. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 winograd_transform(KN_IN(x), KN_OUT(v), KN_OUT(scratch), kn_winograd_shape s, long window_size)
 {
@@ -88,10 +88,10 @@ winograd_transform(KN_IN(x), KN_OUT(v), KN_OUT(scratch), kn_winograd_shape s, lo
                          (int)min((long)VW, s.inner - c * VW));
 }
 
-#define UP (VW * KB + VW) /* not a power of 2: vectors of all p have places in the first-level cache */
+#define UP (VW * KB + VW) /* not a power of 2, so that the vectors of all p fit in the L1 cache */
 
-/* Then a work-item takes blocks of output channels and of tiles, and transforms `chunk` channels' weights at a time,
- * which never leave its core's cache. dim 0: runs of blocks, dim 1: group. */
+/* Then a work-item processes blocks of output channels and of tiles, and transforms the weights of `chunk` channels at
+ * a time, which stay in its core's cache. dim 0: runs of blocks, dim 1: group. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 winograd_few(KN_IN(v), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_winograd_shape s, int has_bias, T low,
              T high)
@@ -113,7 +113,8 @@ winograd_few(KN_IN(v), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_win
     y += group * s.outer * s.out_height * s.out_width;
     for (long pair = start; pair < end; pair++) {
         const long block = pair / tile_blocks, first = pair % tile_blocks * s.tiles, tiles = min(s.tiles, all - first);
-        for (long c = 0; c == 0 || c < s.inner; c += s.chunk) { /* once, to write zeros, if there is nothing to sum */
+        /* at least once, to write zeros if there is nothing to sum */
+        for (long c = 0; c == 0 || c < s.inner; c += s.chunk) {
             const long channels = min(s.chunk, s.inner - c);
             winograd_weight_block(u, UP, WP * UP, w, taps, s, block, c, channels);
             for (long t = 0; t < tiles; t += MT)

@@ -5,13 +5,13 @@
 #include "common/shared.h"
 
 typedef struct kn_winograd_shape {
-    kn_long groups, images, inner, outer;             /* channels read and written, of one group */
+    kn_long groups, images, inner, outer;             /* input and output channels, per group */
     kn_long height, width, out_height, out_width;     /* of x, of y */
-    kn_long top, left;                                /* the row and column of x at which the first tile starts */
-    kn_long tile_rows, tile_columns;                  /* of an image */
+    kn_long top, left;                                /* position in x of the first tile */
+    kn_long tile_rows, tile_columns;                  /* per image */
     kn_long group_stride, outer_stride, inner_stride; /* of the weights */
-    kn_long flipped;                                  /* the kernel is read from its end */
-    kn_long tiles, panels, chunk; /* of a block: tiles; blocks of KB output channels, and channels, at a time */
+    kn_long flipped;                                  /* the kernel is flipped */
+    kn_long tiles, panels, chunk; /* tiles per block; blocks of KB output channels, and channels, per step */
     kn_long scratch;              /* elements, per work-item */
 } kn_winograd_shape;
 KN_SHARED_SIZE(kn_winograd_shape, 20 * 8);
@@ -24,14 +24,14 @@ typedef struct kn_winograd_side {
 } kn_winograd_side;
 KN_SHARED_SIZE(kn_winograd_side, 6 * 8);
 
-/* Tiles are numbered image by image, row by row. A strip is strip_rows rows of tiles of one image (the last of an image
- * may have fewer): the unit of the transforms. A chunk is a run of strips. */
+/* Tiles are numbered image by image, row by row. A strip, the unit of the transforms, is strip_rows rows of tiles of
+ * one image (the last one may have fewer). A chunk is a run of strips. */
 typedef struct kn_winograd_chunk {
     kn_long tile_rows, tile_columns, strip_rows, strips_per_image, first_strip, strips, first_tile, tiles, pitch, stage;
 } kn_winograd_chunk;
 KN_SHARED_SIZE(kn_winograd_chunk, 10 * 8);
 
-/* How the products are shared out: rectangles of c_blocks by k_blocks. */
+/* Work division of the products: rectangles of c_blocks by k_blocks. */
 typedef struct kn_winograd_sharing {
     kn_long c_blocks, k_blocks, add, bias_channels, bias_strips;
 } kn_winograd_sharing;

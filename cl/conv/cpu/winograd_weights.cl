@@ -9,13 +9,13 @@
  *
  * Three steps: the transforms write v and m of a chunk of tiles, small enough to stay in cache, in blocks of VW
  * channels, [block][36][pitch][VW]; the products read them front to back, VW channels k in vectors and CT channels c as
- * broadcasts; the last step makes [k][c][WR][WR] of du, [pair of blocks][36][VW c][VW k]. A work-item of the products
- * that has all frequencies of its blocks takes the last step at once, from cache: with many channels du would be far
+ * broadcasts; the last step computes [k][c][WR][WR] from du, [pair of blocks][36][VW c][VW k]. A work-item that
+ * computes all frequencies of its blocks does the last step immediately, from cache: with many channels du would be far
  * larger than dw.
  *
- * Measured with AVX-512: the products run at 75 to 90 % of the multiply-add peak where a frequency's v and m come from
- * the level-2 or -3 cache (a vector of m and 8 broadcasts of v make 16 multiply-adds from 10 loads); the transforms,
- * ruled by writing 2.25 times what they read, take a quarter of the time with 64 channels and a tenth with 512.
+ * Measured with AVX-512: the products run at 75 to 90 % of the multiply-add peak if a frequency's v and m come from the
+ * L2 or L3 cache (two vectors of m and 8 broadcasts of v make 16 multiply-adds from 10 loads); the transforms,
+ * dominated by writing 2.25 times what they read, take a quarter of the time with 64 channels and a tenth with 512.
  *
  * Compiled in: T, VW, WR, CT (divides VW). Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
@@ -28,7 +28,7 @@
 #define TAPS (WR * WR)
 #define PAIR (36 * VW * VW)
 
-/* v[p][tile] = B^T x B of `tiles` tiles of a row in `stage`. */
+/* v[p][tile] = B^T x B for `tiles` tiles of a row in `stage`. */
 static inline void transform_inputs(global T *restrict v, const global T *restrict stage, long tiles, long pitch)
 {
     const long columns = tiles * WM + WR - 1;
@@ -63,7 +63,7 @@ static inline V transform_gradients(global T *restrict m, const global T *restri
     return sum;
 }
 
-/* One strip of a block of channels, of x or of dy; bias_part is [strips of all chunks][channels of dy]. */
+/* Transforms one strip of a block of channels of x or dy; bias_part is [strips of all chunks][channels of dy]. */
 static inline void transform_strip(global T *restrict to, global T *restrict bias_part, global T *restrict stage,
                                    const global T *restrict x, const kn_winograd_side s, const kn_winograd_chunk g,
                                    long block, long strip, int is_gradient)
@@ -133,7 +133,7 @@ winograd_weights_transform(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(m), KN_OUT(bia
 PRODUCT(product_1, 1)
 PRODUCT(product_2, 2)
 
-/* Where in du the pair of block c and block k is: two blocks of k at a time, as product_2 makes them. */
+/* The offset in du of the pair of block c and block k: blocks of k in pairs, as computed by product_2. */
 static inline long pair_at(long k, long c, long du_row) { return (k & ~1L) * du_row + 2 * c + (k & 1); }
 
 /* A rectangle of blocks: of c from c_first on, c_count; of k likewise. */
@@ -225,7 +225,7 @@ static inline winograd_blocks rectangle(const kn_winograd_side x_side, const kn_
 }
 
 /* Products of a chunk into du, pairs of blocks in the order of pair_at. dim 0: rectangle, dim 1: an equal share of the
- * frequencies; so one frequency's v and m, of all channels, are used up while they are in cache. */
+ * frequencies; so one frequency's v and m, of all channels, are reused while in cache. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 winograd_weights_products(KN_IN(v), KN_IN(m), KN_OUT(du), kn_winograd_side x_side, kn_winograd_side dy_side,
                           kn_winograd_chunk g, kn_winograd_sharing plan)
@@ -257,8 +257,8 @@ winograd_weights_finish(KN_IN(du), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), KN_
     finish_bias(db, bias_part, plan.bias_channels, plan.bias_strips, dy_side.blocks * VW);
 }
 
-/* Products of the only chunk and dw in one go: each work-item takes a run of rectangles and has room for du of one of
- * them, and for finish_pair, in `stages`. */
+/* Products of the only chunk and dw in one launch: each work-item processes a run of rectangles and has room in
+ * `stages` for one rectangle's du and for finish_pair. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 winograd_weights_at_once(KN_IN(v), KN_IN(m), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), KN_OUT(stages),
                          kn_winograd_side x_side, kn_winograd_side dy_side, kn_winograd_chunk g,

@@ -1,19 +1,19 @@
-/* conv/gpu/blocked.cl - convolution for GPUs as products whose matrices are never made (gemm/blocked.clh): elements of
- * the image are gathered where a slice is read (conv/gpu/blocked.clh).
+/* conv/gpu/blocked.cl - convolution for GPUs as implicit GEMM (gemm/blocked.clh): elements of the image are gathered as
+ * slices are read (conv/gpu/blocked.clh).
  *
  *     forward, backward-data:  y[channel, pixel] = sum over taps of w[channel, tap] x[tap, pixel]
  *     backward-weights:        dw[channel, tap]  = sum over pixels of dy[channel, pixel] x[tap, pixel]
  *
- * with the pixels of all images in a row; those summed over come in shares, which are added in order afterwards.
+ * with the pixels of all images; those summed over come in shares, then summed in orderwards.
  *
  * Backward-data is the correlation of dy with the residues of the kernel (src/ops/conv/common/correlation.h), whose
- * weights conv/gpu/pack_taps.cl has put in order.
+ * weights conv/gpu/pack_taps.cl has packed.
  *
- * On sm_90 a slice of 128 x 128 x 8 takes a work-item 512 multiply-adds and 32 reads of local memory of about 630
- * instructions (backward-weights 700), those of paths not taken left out.
+ * On sm_90 a slice of 128 x 128 x 8 takes about 630 instructions per work-item on the common path (backward-weights
+ * 700), of which 512 are multiply-adds and 32 reads of local memory.
  *
- * Compiled in: what gemm/blocked.clh says, and PASS: 0 forward and backward-data, whose image slices have neighbours
- * along the pixels; 1 backward-weights, whose slices have neighbours along the pixels summed over. */
+ * Compiled in: as in gemm/blocked.clh, and PASS: 0 for forward and backward-data, whose image slices are contiguous
+ * along the pixels; 1 for backward-weights, whose slices are contiguous along the summed pixels. */
 #include "common/koine.clh"
 #include "common/divide.clh"
 #include "gemm/blocked.clh"
@@ -41,7 +41,7 @@ static inline VQ read_pixels(const global T *x, const kn_conv_pixels pixels, con
     return VLOADQ(0, part);
 }
 
-/* Where pixel `number` is in a channel of y; -1 where there is none. */
+/* The offset of pixel `number` in a channel of y; -1 if it does not exist. */
 static inline long find_result(const kn_conv_result result, const kn_conv_pixels pixels, uint number)
 {
     const uint image = kn_quotient(number, pixels.area), place = kn_remainder(number, image, pixels.area),
@@ -84,7 +84,7 @@ conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_conv_pixels pixels, 
     w += group * weights.group + first_channel * weights.channel;
     y += (group * result.channels + first_channel) * result.channel;
     bias += group * result.channels + first_channel;
-    /* All vectors of the image that this work-item reads are of the same Q pixels. */
+    /* All image vectors that this work-item reads are of the same Q pixels. */
     conv_place place[Q];
     uint tap = 0;
 #pragma unroll
@@ -112,8 +112,7 @@ conv_blocked(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_conv_pixels pixels, 
 #else
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-/* Where the Q pixels that this work-item reads of each channel of dy and each tap are: all of its vectors are of the
- * same. */
+/* The Q pixels that this work-item reads of each channel of dy and each tap: the same in all of its vectors. */
 typedef struct weight_pixels {
     conv_place place[Q];
     int dy[Q];

@@ -1,10 +1,10 @@
-/* conv/gpu/depthwise.cl - depthwise convolution on GPUs, forward and backward-data, square kernels of a size that is
- * compiled in, without dilation.
+/* conv/gpu/depthwise.cl - depthwise convolution on GPUs, forward and backward-data, for square kernels of compile-time
+ * size, without dilation.
  *
- * A work-item makes C columns of ROWS rows (of dx, STRIDE times as many each way) with the kernel's weights in
- * registers, and goes down the lines of what it reads, each of which all the results that it has part in take from
- * registers. Neighbours in a row share the edges of their lines, blocks below each other KERNEL - STRIDE lines: those
- * reads hit the first-level cache.
+ * A work-item computes C columns of ROWS rows (of dx, STRIDE times as many in each direction) with the kernel's weights
+ * in registers, and moves down the input lines, each of which is read into registers once for all results that use it.
+ * Horizontal neighbours share the edges of their lines, vertical ones KERNEL - STRIDE lines: those reads hit the L1
+ * cache.
  *
  * Compiled in: T, C, KERNEL, STRIDE (1 or 2), LEFT: the padding, less than KERNEL; ROWS. */
 #include "conv/gpu/depthwise.clh"
@@ -71,7 +71,7 @@ kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_depthw
 #define SHIFT (LEFT / STRIDE)
 #define D_LOW (-((KERNEL - 1 - PHASE) / STRIDE))
 #define D_HIGH ((PHASE + STRIDE - 1) / STRIDE)
-#define D_LEFT (-(SHIFT + D_LOW)) /* columns before the block's own */
+#define D_LEFT (-(SHIFT + D_LOW)) /* columns before the block */
 #define D_LINES (ROWS + D_HIGH - D_LOW)
 #define D_LINE (C + D_HIGH - D_LOW)
 

@@ -17,8 +17,8 @@ typedef struct kn_depthwise_shape {
 } kn_depthwise_shape;
 KN_SHARED_SIZE(kn_depthwise_shape, 11 * 4 + 6 * 12);
 
-/* Of the gradient of the weights. Shares are numbered chunk of columns fastest; of each the units, blocks of rows of
- * all images, that its `walkers` rows of work-items take in turn. */
+/* For the weight gradient. Shares are numbered chunk of columns fastest; a share's units, blocks of rows of all images,
+ * are distributed over its `walkers` rows of work-items. */
 typedef struct kn_depthwise_shares {
     kn_divisor chunk, chunks, channels, taps; /* columns; shares that differ in them */
     kn_int units, units_per_share, walkers;

@@ -1,8 +1,7 @@
-/* conv/gpu/depthwise_any.cl - depthwise convolution on GPUs, forward and backward-data, kernels of any size, stride and
- * dilation.
+/* conv/gpu/depthwise_any.cl - depthwise convolution on GPUs, forward and backward-data, for kernels of any size, stride
+ * and dilation.
  *
- * A work-item makes ROWS rows of a column (of dx one), all taps in turn; what neighbours read twice is in the
- * first-level cache.
+ * A work-item computes ROWS rows of a column (one for dx), tap by tap; repeated reads by neighbours hit the L1 cache.
  *
  * Compiled in: T, C = 1, ROWS. */
 #include "conv/gpu/depthwise.clh"
@@ -46,7 +45,7 @@ kernel void conv_depthwise(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), kn_depthw
             y[p * s.out_width] = KN_CLAMP(sum[p], low, high);
 }
 
-/* dx at `down` reads dy at p with p * stride = down + top - u * dilation, where there is one. */
+/* dx at `down` reads dy at p with p * stride = down + top - u * dilation, if it exists. */
 static inline int find_source(int at, int n, kn_divisor stride)
 {
     const int p = (int)kn_quotient((uint)max(at, 0), stride);

@@ -1,14 +1,14 @@
 /* conv/gpu/depthwise_weights.cl - gradients of the weights of a depthwise convolution on GPUs.
  *
- * A work-group sums one channel over a share of the images and of the columns: its work-items stand side by side in a
- * row of dy, as many rows as fit, and go from block to block of ROWS rows; each keeps its column, sums all taps in
- * registers and moves the window of x that they read down line by line. The sums of a group are added through local
- * memory, those of the shares by conv/common/sums.cl, both in an order that the shape alone decides.
+ * A work-group sums one channel over a share of the images and of the columns: its work-items cover a row of dy, or as
+ * many rows as fit, and advance by blocks of ROWS rows; each keeps its column, sums all taps in registers and moves the
+ * window of x down line by line. The sums of a work-group are added through local memory, those of the shares by
+ * conv/common/sums.cl, both in an order that depends on the shape alone.
  *
- * 0 times infinity would be NaN: where x is outside the image, dy is not multiplied. Rows outside have dy cut out; a
- * column outside is so for all that a work-item does, and its sum is cut out at the end.
+ * 0 times infinity would be NaN, so x outside the image is not multiplied: for rows dy is masked; a column is outside
+ * for the work-item's whole loop, and its sum is masked at the end.
  *
- * Compiled in: T, C = 1, KERNEL, STRIDE, ROWS, GROUP; KERNEL 0: of any size, stride and dilation, a work-group for each
+ * Compiled in: T, C = 1, KERNEL, STRIDE, ROWS, GROUP; KERNEL 0: any size, stride and dilation, one work-group per
  * tap. */
 #include "conv/gpu/depthwise.clh"
 
@@ -76,7 +76,7 @@ add_row(depthwise_sums *sums, T (*window)[WINDOW], T d, int line, int height)
     }
 }
 
-/* ROWS rows of dy, whose first reads from line `row`, column `column` of x on, where `from` points. */
+/* ROWS rows of dy, the first of which reads x from line `row`, column `column` on, at `from`. */
 static inline __attribute__((always_inline)) void
 add_block(depthwise_sums *sums, const global T *from, const global T *dy, int row, int column,
           const kn_depthwise_shape s)

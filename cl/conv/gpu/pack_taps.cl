@@ -1,6 +1,6 @@
-/* conv/gpu/pack_taps.cl - the weights that a correlation uses as a matrix [group][tap][channel], for the convolutions
- * of GPUs (conv/gpu/blocked.cl): of backward-data they are neither along the taps nor along the channels. Channels
- * beyond the last are not written.
+/* conv/gpu/pack_taps.cl - packs a correlation's weights as a matrix [group][tap][channel], for the convolutions on GPUs
+ * (conv/gpu/blocked.cl): in backward-data they are contiguous neither along the taps nor along the channels. Channels
+ * past the last are not written.
  *
  * Compiled in: T. */
 #include "common/koine.clh"

@@ -3,18 +3,17 @@
  *
  * A tile is WM x WM pixels of the result, or, in the gradient of the weights, of dy; tiles are numbered along the rows
  * of an image, its rows, the images. A work-item transforms one tile of one channel in registers, and neighbours have
- * neighbouring tiles: so the transformed
+ * adjacent tiles, so the transformed
  *
  *     [share][p][channel][tile]
  *
- * (the products' matrices, `width` tiles apart per channel) are read and written in whole lines, 36 independent
- * accesses per work-item (48 to 56 registers in f32, up to 100 in f64); and of the image, where neighbours' tiles lie
- * side by side, all of every line is used, by way of the first-level cache. Tiles are cut into shares, of which the
- * gradients' products are summed apart.
+ * (the products' matrices, `width` tiles apart per channel) are accessed coalesced, with 36 independent accesses per
+ * work-item (48 to 56 registers in f32, up to 100 in f64); whole cache lines of the image are used, via the L1 cache.
+ * Tiles are divided into shares, whose products are summed separately in backward-weights.
  *
  * All kernels are bound by memory: a work-item that transforms a window moves 208 bytes (16 pixels of x, 36 values) in
- * about 480 instructions, where a device of 60 TFLOP/s and 4.8 TB/s has time for 1300; winograd_gpu_output likewise.
- * The functions are inlined by force: the kernel's struct would be copied to memory for a call.
+ * about 480 instructions, while a device with 60 TFLOP/s and 4.8 TB/s has time for 1300; winograd_gpu_output likewise.
+ * Functions are always_inline, because a call would copy the kernel's struct to memory.
  *
  * Compiled in: T, WR; XN and XPHASE: columns of x are read in vectors of XN that start at columns of the window which
  * are -XPHASE modulo XN; YN: columns of y alike. */
@@ -29,7 +28,7 @@
 #define XVECTOR VECTOR_JOIN(T, XN)
 #define YVECTOR VECTOR_JOIN(T, YN)
 
-/* Of a work-item: its tile's image and channel, and row and column there. */
+/* A work-item's tile: image, channel, row and column. */
 typedef struct winograd_place {
     long plane;
     int row, column;
@@ -44,21 +43,21 @@ winograd_find(winograd_place *place, const kn_winograd_image *s, uint tile, uint
     place->column = s->left + (int)kn_remainder(tile, line, s->columns) * WM;
 }
 
-/* Where the WP values of a tile and channel start, `channels * share` apart. */
+/* The offset of the WP values of a tile and channel, `channels * share` apart. */
 static inline __attribute__((always_inline)) long winograd_start(const kn_winograd_image *s, uint tile, uint channel)
 {
     const uint share = kn_quotient(tile, s->share);
     return ((long)share * WP * s->channels + channel) * s->share.divisor + kn_remainder(tile, share, s->share);
 }
 
-/* A row of the window: to[j] = x[column + j], zeros outside the image. A vector lies inside as a whole or outside as a
- * whole: it starts at a multiple of its width, and so does a row's end. */
+/* A row of the window: to[j] = x[column + j], zeros outside the image. A vector is either entirely inside or entirely
+ * outside: it starts at a multiple of its width, and so does a row's end. */
 static inline __attribute__((always_inline)) void
 winograd_load_row(T *to, const global T *x, int column, int width, bool inside)
 {
 #pragma unroll
     for (int j = 0; j < 6; j++) {
-        const int within = (j + XPHASE) % XN, start = j - within; /* of the vector that column j is in */
+        const int within = (j + XPHASE) % XN, start = j - within; /* start of the vector that holds column j */
         if (XN == 1 || start < 0 || start + XN > 6) {
             to[j] = inside && (uint)(column + j) < (uint)width ? x[column + j] : (T)0;
             continue;
@@ -140,7 +139,7 @@ winograd_transform_tile(global T *d, const global T *dy, const kn_winograd_image
     }
 }
 
-/* u[p][i] = (G w G^T)[p] for pair i of an output and an input channel. flipped: the kernel is read from its end. */
+/* u[p][i] = (G w G^T)[p] for pair i of an output and an input channel. flipped: reads the kernel from its end. */
 static inline __attribute__((always_inline)) void
 winograd_transform_weights(global T *u, const global T *w, long pairs, long i, int flipped)
 {
@@ -164,8 +163,8 @@ winograd_transform_weights(global T *u, const global T *w, long pairs, long i, i
     }
 }
 
-/* Both factors of the products in one launch, forward and backward-data. dim 0: tile, dim 1: channel, and, after the
- * last one, rows of pairs of channels, if any. */
+/* Both factors of the products in one launch, forward and backward-data. dim 0: tile, dim 1: channel, then rows of
+ * channel pairs, if any. */
 kernel void winograd_gpu_factors(KN_IN(x), KN_IN(w), KN_OUT(v), KN_OUT(u), kn_winograd_image s, long pairs, int flipped)
 {
     const uint tile = get_global_id(0), channel = get_global_id(1);
@@ -201,7 +200,7 @@ kernel void winograd_gpu_gradient_factors(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT
 
 /* --- after the products ------------------------------------------------------------------------------------------- */
 
-/* y = cut(A^T m A + bias). dim 0: tile, dim 1: channel. */
+/* y = clamp(A^T m A + bias). dim 0: tile, dim 1: channel. */
 kernel void winograd_gpu_output(KN_IN(m), KN_IN(bias), KN_OUT(y), kn_winograd_image s, int has_bias, T low, T high)
 {
     const uint tile = get_global_id(0), channel = get_global_id(1);

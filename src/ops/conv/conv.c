@@ -239,7 +239,7 @@ static kn_status conv_backward(kn_grad_call *grad)
 
 /* --- gradients of gradients --------------------------------------------------------------------------------------- */
 
-/* The operator of the backward pass has no activation: that is a pass of its own. */
+/* The backward operators have no activation; its gradient is a separate pass. */
 static kn_status conv_backward_recorded(kn_grad_call *grad)
 {
     kn_conv_params params = *(const kn_conv_params *)grad->params;

@@ -11,7 +11,7 @@
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-/* Where `name` stands in a list; -1: nowhere. Optional inputs begin with a question mark. */
+/* The index of `name` in a list, or -1. Optional inputs begin with a question mark. */
 static int position(const char *const *names, int count, const char *name)
 {
     name += name[0] == '?';
@@ -38,13 +38,13 @@ static int count_names(const char *const *names, int most)
     return count;
 }
 
-/* Which input of X output `index` is the gradient of. */
+/* The input of X whose gradient output `index` is. */
 static int target_of(const kn_op *op, int index)
 {
     return input_of(op->backward_of, op->outputs[index] + strlen("grad_"));
 }
 
-/* Which output is the gradient of X's input `index`; -1: none. */
+/* The output that is the gradient of X's input `index`, or -1. */
 static int gradient_of(const kn_op *op, int index)
 {
     for (int i = 0; i < KN_OP_MAX_OUTPUTS && op->outputs[i]; i++)
@@ -53,7 +53,7 @@ static int gradient_of(const kn_op *op, int index)
     return -1;
 }
 
-/* The tensors given as X's inputs; returns how many places there are. */
+/* Collects the tensors given as X's inputs; returns the number of slots. */
 static int inputs_of(kn_tensor **given, const kn_op *op, kn_tensor *const *inputs, int num_inputs)
 {
     const kn_op *of = op->backward_of;
@@ -67,14 +67,14 @@ static int inputs_of(kn_tensor **given, const kn_op *op, kn_tensor *const *input
 
 /* --- entering ----------------------------------------------------------------------------------------------------- */
 
-/* X's own enter makes the record, and may exchange inputs. */
+/* X's own `enter` makes the record, and may replace inputs. */
 kn_status kn_backward_enter(kn_entry *entry)
 {
     const kn_op *op = entry->op, *of = op->backward_of;
     kn_tensor *given[KN_OP_MAX_INPUTS];
     kn_entry inner = {.op = of, .params = entry->params, .record = entry->params, .inputs = given};
     if (!kn_dtype_is_floating(entry->inputs[0]->dtype))
-        return kn_fail(KN_ERR_DTYPE, "the gradient is %s: it must be floating", kn_dtype_name(entry->inputs[0]->dtype));
+        return kn_fail(KN_ERR_DTYPE, "the gradient is %s; it must be floating", kn_dtype_name(entry->inputs[0]->dtype));
     inner.num_inputs = inputs_of(given, op, entry->inputs, entry->num_inputs);
     for (int i = 0; i < inner.num_inputs; i++)
         if (of->inputs[i][0] != '?' && !inner.inputs[i])
@@ -83,7 +83,7 @@ kn_status kn_backward_enter(kn_entry *entry)
         return KN_OK;
     KN_TRY(of->enter(&inner));
     if (inner.result || inner.op != of)
-        return kn_fail(KN_ERR_ARGUMENT, "with these parameters %s has no backward pass of its own", of->name);
+        return kn_fail(KN_ERR_ARGUMENT, "with these parameters %s has no separate backward pass", of->name);
     for (int i = 0; i < inner.num_inputs; i++) {
         const int at = input_of(op, of->inputs[i]);
         if (at >= 0 && at < entry->num_inputs)
@@ -98,7 +98,7 @@ kn_status kn_backward_enter(kn_entry *entry)
 
 /* --- the pass ----------------------------------------------------------------------------------------------------- */
 
-/* X's backward pass, as a call of X_backward asks for it. */
+/* X's backward pass, as requested by a call of X_backward. */
 typedef struct pass {
     kn_grad_call grad;
     bool needs[KN_OP_MAX_INPUTS];
@@ -155,7 +155,7 @@ static kn_status check_like(const kn_call *x, int output, const char *name, cons
                    kn_format_shape(wants, sizeof wants, x->spec[output].ndim, x->spec[output].shape));
 }
 
-/* X's shape rule checks what is given, and tells what its outputs are. */
+/* X's shape rule checks the given tensors and describes X's outputs. */
 static kn_status check_inputs(const kn_call *call)
 {
     const kn_op *op = call->op, *of = op->backward_of;
@@ -189,7 +189,7 @@ kn_status kn_backward_shape(kn_call *call)
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-/* What the pass reads, as the engine gives it; the others only lend their shapes. */
+/* Makes the tensors that the pass reads contiguous, as the engine does; of the others only shapes matter. */
 static kn_status make_contiguous(pass *p)
 {
     kn_tensor **read[1 + KN_OP_MAX_SAVED] = {&p->gradients[0]};
@@ -279,8 +279,8 @@ kn_work kn_backward_work(const kn_call *call)
 
 /* --- recorded ----------------------------------------------------------------------------------------------------- */
 
-/* A tensor of which only the shape matters: one element, wherever it is read. */
-static kn_tensor *stand_in(const kn_input_spec *spec)
+/* A tensor of which only the shape matters: one element, expanded. */
+static kn_tensor *placeholder(const kn_input_spec *spec)
 {
     const int64_t strides[KN_MAX_DIMS] = {0};
     kn_tensor *one = kn_zeros_with(0, NULL, &(kn_tensor_options){.dtype = spec->dtype, .device = spec->device});
@@ -290,7 +290,7 @@ static kn_tensor *stand_in(const kn_input_spec *spec)
     return kn_scope_adopt(all);
 }
 
-/* What X_backward's input of that name is; NULL with an error, or where there is none. */
+/* X_backward's input of that name; NULL if absent, or with an error. */
 static kn_tensor *recorded_input(const kn_grad_call *grad, const char *name)
 {
     const kn_op *of = grad->op;
@@ -300,7 +300,8 @@ static kn_tensor *recorded_input(const kn_grad_call *grad, const char *name)
         return input >= 0    ? kn_grad_saved_input(grad, slot, input)
                : output >= 0 ? kn_grad_saved_output(grad, slot, output)
                              : grad->saved[slot];
-    return input >= 0 && input < grad->num_inputs && grad->input[input].device ? stand_in(&grad->input[input]) : NULL;
+    return input >= 0 && input < grad->num_inputs && grad->input[input].device ? placeholder(&grad->input[input])
+                                                                               : NULL;
 }
 
 kn_status kn_backward_recorded_with(kn_grad_call *grad, kn_tensor *gradient, const void *params)

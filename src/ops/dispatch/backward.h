@@ -1,18 +1,17 @@
-/* ops/dispatch/backward.h - backward passes as operators of the list: X_backward, made of X's descriptor.
+/* ops/dispatch/backward.h - backward passes as operators: X_backward, derived from X's descriptor.
  *
- * Its first input is the gradient of X's result. The others have names of X: of its inputs, of what its forward saves
- * (kn_op.saved), or of both. X's input 0, where it is not among them, has the shape and dtype of the gradient. Its
- * outputs are gradients of X's inputs, "grad_" before their names; that of an input that is not given is skipped. Its
- * parameters are X's.
+ * Its first input is the gradient of X's result. The others are named after X's inputs, saved tensors (kn_op.saved), or
+ * both. If X's input 0 is not among them, it has the shape and dtype of the gradient. Its outputs are the gradients of
+ * X's inputs, named "grad_" plus the input's name; that of an omitted input is skipped. Its parameters are X's.
  *
  *     extern const kn_op kn_avg_pool2d_backward_op; // ahead of kn_avg_pool2d_op
  *     const kn_op kn_avg_pool2d_backward_op = {KN_BACKWARD_OP(avg_pool2d),
  *                                              .inputs = {"grad", "x"},
  *                                              .outputs = {"grad_x"}};
  *
- * Where forward saves what no caller has, such as statistics, `.repeats_forward = true` computes it again.
+ * If forward saves tensors that no caller has, such as statistics, `.repeats_forward = true` computes them again.
  *
- * Where it has a gradient itself, X may have KN_RECORDED_AS(avg_pool2d_backward), for second gradients. */
+ * If it is differentiable itself, X may have KN_RECORDED_AS(avg_pool2d_backward), for second gradients. */
 #ifndef KN_OPS_DISPATCH_BACKWARD_H
 #define KN_OPS_DISPATCH_BACKWARD_H
 
@@ -27,14 +26,13 @@ kn_work kn_backward_work(const kn_call *call);
     .name = #of "_backward", .dtypes = {KN_DTYPES_FLOATING}, .backward_of = &kn_##of##_op, .skips_outputs = true,      \
     .enter = kn_backward_enter, .shape = kn_backward_shape, .forward = kn_backward_forward, .work = kn_backward_work
 
-/* For an X that is linear in input 0: the gradient of X_backward by the gradient that it takes is X, applied to what
- * came. */
+/* For an X that is linear in input 0: the backward pass of X_backward with respect to its input gradient is X. */
 kn_status kn_backward_of_linear(kn_grad_call *grad);
 
 #define KN_LINEAR_BACKWARD_OP(of)                                                                                      \
     KN_BACKWARD_OP(of), .backward = kn_backward_of_linear, .backward_recorded = kn_backward_of_linear
 
-/* X's backward_recorded: applies X_backward. `gradient` and `params` (a record of X) stand in for those of the call. */
+/* X's backward_recorded: applies X_backward. `gradient` and `params` (a record of X) replace those of the call. */
 kn_status kn_backward_recorded(kn_grad_call *grad);
 kn_status kn_backward_recorded_with(kn_grad_call *grad, kn_tensor *gradient, const void *params);
 

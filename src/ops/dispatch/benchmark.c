@@ -219,11 +219,11 @@ static const kn_implementation *load(contest *c, const char *question)
 /* Failing to store it is not an error; it is logged once, since later ones fail for the same reason. */
 static void store(const contest *c)
 {
-    static atomic_bool told;
+    static atomic_bool warned;
     kn_error_state before;
     kn_error_save(&before);
     if (kn_tuning_store(kn_stream_device(c->stream), &c->result) != KN_OK)
-        kn_log_message(atomic_exchange(&told, true) ? KN_LOG_INFO : KN_LOG_WARNING,
+        kn_log_message(atomic_exchange(&warned, true) ? KN_LOG_INFO : KN_LOG_WARNING,
                        "a benchmark result could not be saved: %s", kn_error_message());
     kn_error_restore(&before);
 }

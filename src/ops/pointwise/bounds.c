@@ -124,7 +124,7 @@ kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activa
     if (activation == KN_ACTIVATION_NONE)
         return g;
     if (!y)
-        return kn_fail(KN_ERR_ARGUMENT, "with an activation it takes the result"), NULL;
+        return kn_fail(KN_ERR_ARGUMENT, "with an activation the backward pass needs the result"), NULL;
     result = kn_empty_like(g);
     if (!result || kn_elements(grad->stream, &cut_gradient, grad->op->name, kn_compute_type(y->dtype), result,
                                (const kn_tensor *[]){g, y}, 2, numbers) != KN_OK)

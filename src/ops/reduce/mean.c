@@ -1,4 +1,5 @@
-/* ops/reduce/mean.c - the mean of all elements or over chosen dimensions: the sum (ops/shape/sum.c), divided. */
+/* ops/reduce/mean.c - the mean of all elements or over chosen dimensions: the sum (ops/shape/sum.c), divided by the
+ * count. */
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
 

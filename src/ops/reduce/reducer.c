@@ -205,7 +205,7 @@ static kn_tensor *spread(const kn_grad_call *grad, kn_tensor *tensor, const kn_r
     return kn_reduce_spread(tensor, dims, grad->input[0].ndim, grad->input[0].shape);
 }
 
-/* The mean, recorded where that is on. */
+/* The mean, recorded if gradients are enabled. */
 static kn_tensor *mean_of(kn_tensor *x, const kn_reduce_params *dims)
 {
     int named[KN_MAX_DIMS], count = 0;
@@ -215,11 +215,11 @@ static kn_tensor *mean_of(kn_tensor *x, const kn_reduce_params *dims)
     return kn_mean_dims(x ? kn_to_dtype(x, kn_compute_type(x->dtype)) : NULL, named, count, true);
 }
 
-/* What there is one of for each row: the operand of that name. */
+/* The per-row operand named `name`. */
 static kn_tensor *per_row(const kn_grad_call *grad, const kn_reduce_params *dims, char name, kn_tensor *const *uv)
 {
     if (name == 'y' && !grad->saved[Y])
-        return kn_fail(KN_ERR_ARGUMENT, "it takes the result"), NULL;
+        return kn_fail(KN_ERR_ARGUMENT, "the backward pass needs the result"), NULL;
     if (name == 'm' && !grad->saved[M])
         return mean_of(grad->saved[A], dims);
     return name == 'g'   ? grad->grad_outputs[0]
@@ -263,7 +263,7 @@ kn_status kn_reducer_backward(kn_grad_call *grad)
     return kn_numel(result) == 0 ? KN_OK : run_backward(grad, r, dims, result);
 }
 
-/* The same of recorded operations. Counts of elements, which are beside, have no gradient; m is the mean. */
+/* The same composed of recorded operations. Element counts have no gradient; m is the mean. */
 kn_status kn_reducer_backward_recorded(kn_grad_call *grad)
 {
     enum { G_, A_, Y_, M_, U_, V_, P_, Q_, ALL };
@@ -276,7 +276,7 @@ kn_status kn_reducer_backward_recorded(kn_grad_call *grad)
     kn_composed operands[ALL] = {{NULL, 0}};
     double pq[2];
 
-    if (kn_shape_numel(input->ndim, input->shape) == 0) /* there may be nothing to find a mean of */
+    if (kn_shape_numel(input->ndim, input->shape) == 0) /* an empty row has no mean */
         return kn_reducer_backward(grad);
     if (r->recorded)
         return r->recorded(grad);

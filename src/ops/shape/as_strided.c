@@ -1,5 +1,5 @@
-/* ops/shape/as_strided.c - any view of a tensor's storage, and what becomes of its gradient. Regenerated views
- * (autograd/view.h) are such views too. */
+/* ops/shape/as_strided.c - arbitrary views of a tensor's storage and their gradient; also used to regenerate views
+ * (autograd/view.h). */
 #include <koine/reduce.h>
 #include <koine/shape.h>
 #include <koine/storage.h>
@@ -42,11 +42,10 @@ static kn_status as_strided_shape(kn_call *call)
     char text[KN_DESCRIBE];
 
     if (call->needs_grad && kn_strides_may_overlap(x->ndim, x->shape, x->strides))
-        return kn_fail(
-            KN_ERR_STATE,
-            "several elements of %s share memory: which of them a gradient belongs to is not known; kn_clone "
-            "it first",
-            kn_tensor_describe(text, sizeof text, x));
+        return kn_fail(KN_ERR_STATE,
+                       "several elements of %s share memory, so gradients cannot be attributed to them; kn_clone "
+                       "it first",
+                       kn_tensor_describe(text, sizeof text, x));
     return kn_call_output(call, x->dtype, view->ndim, view->shape);
 }
 
@@ -56,7 +55,7 @@ static kn_status as_strided_forward(kn_call *call)
     return kn_tensor_view(&call->outputs[0], call->inputs[0], view->ndim, view->shape, view->strides, view->offset);
 }
 
-/* Elements that occur several times along whole dimensions, as after kn_expand, sum their gradients. */
+/* Sums the gradient over dimensions of stride 0, as after kn_expand. */
 static kn_tensor *collapse(kn_tensor *gradient, kn_geometry *view)
 {
     int dims[KN_MAX_DIMS], count = 0;
@@ -69,7 +68,7 @@ static kn_tensor *collapse(kn_tensor *gradient, kn_geometry *view)
     return count > 0 ? kn_sum_dims(gradient, dims, count, true) : gradient;
 }
 
-/* Through the memory that x and the view span together. */
+/* Scatters the gradient into the memory that x and the view span together, and takes x's view of it. */
 static kn_status as_strided_backward(kn_grad_call *grad)
 {
     kn_slice slice = *(const kn_slice *)grad->params;
@@ -109,7 +108,7 @@ kn_tensor *kn_as_strided(kn_tensor *x, int ndim, const int64_t *shape, const int
 
 KN_AT_LOAD register_op(void) { kn_view_set_op(&kn_as_strided_op); }
 
-/* --- as_strided_backward: zeros, and every element of the gradient added in its place ----------------------------- */
+/* --- as_strided_backward: scatter-add into zeros ----------------------------- */
 
 static kn_status scatter_shape(kn_call *call)
 {
@@ -127,13 +126,13 @@ static kn_status scatter_shape(kn_call *call)
     const int64_t extent = kn_strides_extent(g->ndim, g->shape, args->strides.values);
     if (args->size < 0 || args->offset < 0 || extent < 0 || args->offset > args->size ||
         extent > args->size - args->offset)
-        return kn_fail(KN_ERR_ARGUMENT, "the elements from offset %lld on reach beyond size %lld",
+        return kn_fail(KN_ERR_ARGUMENT, "the elements from offset %lld extend beyond size %lld",
                        (long long)args->offset, (long long)args->size);
     return kn_call_output(call, g->dtype, 1, &args->size);
 }
 
-/* Divides the dimensions: along those that stay no two elements share a place, the others are gone through one index
- * after the other. The longest stay. */
+/* Chooses the dimensions to loop over so that no two elements within one iteration overlap. The longest dimensions are
+ * preferred for the iteration's body. */
 static void choose_loops(const kn_tensor *g, const int64_t *strides, bool *loops)
 {
     int64_t shape[KN_MAX_DIMS];
@@ -154,7 +153,7 @@ static void choose_loops(const kn_tensor *g, const int64_t *strides, bool *loops
     }
 }
 
-/* One addition for each index of the dimensions that are gone through, in their order: the sums are deterministic. */
+/* One addition per index of the looped dimensions, in order, so that the sums are deterministic. */
 static kn_status accumulate(kn_tensor *memory, const kn_tensor *g, const int64_t *strides, int64_t offset)
 {
     bool loops[KN_MAX_DIMS];

@@ -1,5 +1,4 @@
-/* ops/shape/join.c - cat and stack: a list of tensors as the parts of one, along a dimension that they have or a new
- * one. */
+/* ops/shape/join.c - cat and stack: concatenation along an existing dimension and along a new one. */
 #include <koine/join.h>
 #include <koine/shape.h>
 #include <string.h>
@@ -12,10 +11,10 @@
 
 static int dim_of(const void *params) { return ((const kn_dim_args *)params)->dim; }
 
-/* cat leaves out tensors of shape [0], whatever shape the others have. */
+/* cat skips tensors of shape [0], whatever shape the others have. */
 static bool is_left_out(int ndim, const int64_t *shape) { return ndim == 1 && shape[0] == 0; }
 
-/* The first tensor that is not left out; where all are, the first. */
+/* The first tensor that is not skipped, or the first if all are. */
 static const kn_tensor *first_of(kn_tensor *const *tensors, int count)
 {
     for (int i = 0; i < count; i++)
@@ -38,7 +37,7 @@ static kn_status cat_enter(kn_entry *entry)
     kn_dim_args *own = kn_entry_record(entry, sizeof *own);
     const kn_tensor *first = first_of(entry->inputs, entry->num_inputs);
     if (first->ndim == 0)
-        return kn_fail(KN_ERR_SHAPE, "a 0-dimensional tensor has no dimension to be joined along; use kn_stack");
+        return kn_fail(KN_ERR_SHAPE, "0-dimensional tensors cannot be concatenated; use kn_stack");
     if (is_left_out(first->ndim, first->shape)) /* any dimension will do */
         return KN_OK;
     return kn_dim_from_front(&own->dim, dim_of(entry->params), first->ndim);
@@ -73,7 +72,7 @@ static kn_status stack_enter(kn_entry *entry)
     kn_dim_args *own = kn_entry_record(entry, sizeof *own);
     const int ndim = entry->inputs[0]->ndim;
     if (ndim == KN_MAX_DIMS)
-        return kn_fail(KN_ERR_SHAPE, "the tensors have %d dimensions already, the most there can be", KN_MAX_DIMS);
+        return kn_fail(KN_ERR_SHAPE, "the tensors already have %d dimensions, the maximum", KN_MAX_DIMS);
     return kn_dim_from_front(&own->dim, dim_of(entry->params), ndim + 1);
 }
 
@@ -93,7 +92,7 @@ static kn_status stack_shape(kn_call *call)
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-/* The part of `whole` from `at` on that has x's shape, with or without the dimension. */
+/* The slice of `whole` for x, starting at index `at` of the dimension, which x has (cat) or lacks (stack). */
 static kn_status part_of(kn_tensor **part, kn_tensor *whole, int dim, int64_t at, const kn_tensor *x)
 {
     int64_t strides[KN_MAX_DIMS];
@@ -123,7 +122,7 @@ static kn_status join_forward(kn_call *call)
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-/* Each tensor's gradient is its part of what came. */
+/* Each input's gradient is its slice of the output's. */
 static kn_status join_backward(kn_grad_call *grad, bool stacked)
 {
     const int dim = dim_of(grad->params);
@@ -152,7 +151,7 @@ static kn_status stack_backward(kn_grad_call *grad) { return join_backward(grad,
 
 /* --- reference ---------------------------------------------------------------------------------------------------- */
 
-/* For each index in front of the dimension the result has one block of each tensor. */
+/* For each index of the outer dimensions, the result has one block of each tensor. */
 static kn_status join_reference(const kn_call *call)
 {
     kn_tensor *whole = call->outputs[0];

@@ -1,4 +1,4 @@
-/* ops/shape/view_dtype.c - the bytes of a tensor as elements of another dtype. */
+/* ops/shape/view_dtype.c - a tensor's bytes reinterpreted as another dtype. */
 #include <koine/storage.h>
 #include <koine/tensor.h>
 
@@ -11,7 +11,7 @@ typedef struct view_dtype_record {
     kn_dtype dtype;
 } view_dtype_record;
 
-/* Elements become shorter: each is `ratio` of them. */
+/* To a smaller dtype: each element becomes `ratio` elements. */
 static kn_status split_elements(kn_view_params *view, int64_t ratio)
 {
     const int last = view->ndim - 1;
@@ -26,11 +26,11 @@ static kn_status check_ratio(const char *what, int64_t value, int64_t ratio)
 {
     return value % ratio == 0
                ? KN_OK
-               : kn_fail(KN_ERR_SHAPE, "%s, %lld, is no multiple of %lld, the ratio of the dtypes' sizes", what,
+               : kn_fail(KN_ERR_SHAPE, "%s, %lld, is not a multiple of %lld, the ratio of the dtypes' sizes", what,
                          (long long)value, (long long)ratio);
 }
 
-/* Elements become longer: `ratio` neighbours are one. */
+/* To a larger dtype: `ratio` adjacent elements become one. */
 static kn_status join_elements(kn_view_params *view, int64_t ratio)
 {
     const int last = view->ndim - 1;
@@ -59,7 +59,7 @@ static kn_status view_dtype_enter(kn_entry *entry)
         return KN_OK;
     if (x->ndim == 0)
         return kn_fail(KN_ERR_SHAPE,
-                       "a 0-dimensional tensor has no dimension that could become longer or shorter: "
+                       "a 0-dimensional tensor has no dimension to resize: "
                        "%s and %s have elements of different sizes",
                        kn_dtype_name(x->dtype), kn_dtype_name(dtype));
     if (x->strides[x->ndim - 1] != 1)

@@ -14,7 +14,7 @@ typedef struct kn_gemm_call {
     size_t scratch_offset, scratch_bytes;
 } kn_gemm_call;
 
-/* The event that the profiler is told of is that of the last of CLBlast's kernels. */
+/* The profiler gets the event of the last of CLBlast's kernels. */
 kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_call *call);
 
 #endif

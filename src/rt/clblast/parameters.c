@@ -139,7 +139,7 @@ static struct {
 void kn_clblast_lock(void) { kn_lock(&lock); }
 void kn_clblast_unlock(void) { kn_unlock(&lock); }
 
-/* CLBlast wants all parameters of the kernel. */
+/* CLBlast requires all parameters of the kernel. */
 static CLBlastStatusCode override(const kn_device *device, kn_clblast_kernel kernel, bool f64, const char *candidate)
 {
     enum { MOST = 24 };

@@ -1,9 +1,8 @@
-/* rt/command/device_transfer.c - copies from one device to others through pinned host memory, without making the host
- * wait.
+/* rt/command/device_transfer.c - copies from one device to others through pinned host memory, asynchronous to the host.
  *
  * OpenCL orders commands by events within one context only, and each device has its own context. So the read that fills
  * the pinned memory has a callback; each write out of it, already enqueued on another device's stream, waits for a user
- * event of its own context, which that callback sets. Both streams keep their order, and the host goes on.
+ * event of its own context, which that callback sets. Both streams keep their order, and the host does not wait.
  *
  * Transfers are kept and reused, because pinned memory is expensive to make. One is idle when its read has arrived and
  * all its writes are done. */
@@ -27,7 +26,7 @@ struct kn_device_transfer {
     size_t size;              /* of the memory, in bytes */
     bool held;                /* between start and end; guarded by the list's lock */
     kn_device_transfer *next; /* in the list of all */
-    kn_stream *from;          /* what is under way now */
+    kn_stream *from;          /* the current transfer */
     size_t bytes;
 
     kn_mutex lock; /* guards what follows: the callback comes on a thread of the driver's */

@@ -1,4 +1,4 @@
-/* rt/command/launch.c - the one way to run a kernel. */
+/* rt/command/launch.c - kernel launches. */
 #include "rt/command/launch.h"
 
 #include "rt/command/recorder.h"
@@ -77,8 +77,8 @@ static void note_fault(kn_stream *stream, const kn_launch_params *params)
             atomic_store(&stream->fault_armed, true);
 }
 
-/* Work sizes as OpenCL wants them: global a multiple of local; local 1 on CPU devices unless given, {0} for the
- * driver's choice. Returns false when there is nothing to do. */
+/* Work sizes in OpenCL's form: global a multiple of local; local 1 on CPU devices unless given, {0} for the driver's
+ * choice. Returns false when there is nothing to do. */
 static bool work_sizes(const kn_device *device, const kn_launch_params *params, size_t global[3], size_t local[3])
 {
     bool has_local = params->local[0] != 0 || device->limits.is_cpu;

@@ -8,7 +8,7 @@
 #include "rt/stream/wait.h"
 
 #define BLOCKS 16
-#define SMALL_BLOCK ((size_t)16 << 10) /* batches' labels, scalars; larger ones are made as they are asked for */
+#define SMALL_BLOCK ((size_t)16 << 10) /* labels of batches, scalars; larger blocks are allocated on demand */
 
 struct kn_staging_block {
     kn_pinned *memory;

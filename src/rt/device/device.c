@@ -1,4 +1,4 @@
-/* rt/device/device.c - what a device says of itself. */
+/* rt/device/device.c - a device's name and properties. */
 #include "rt/device/device.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* rt/device/device.h - what any layer may ask of a device, beside koine/device.h. */
+/* rt/device/device.h - device queries for all layers, in addition to koine/device.h. */
 #ifndef KN_RT_DEVICE_DEVICE_H
 #define KN_RT_DEVICE_DEVICE_H
 
@@ -13,7 +13,7 @@ bool kn_device_is_host(const kn_device *device);
 int kn_device_slot(const kn_device *device);               /* 0 for the host, 1 + index for the others */
 const char *kn_device_extensions(const kn_device *device); /* OpenCL's list, separated by blanks */
 
-/* How to get larger buffers than limits.max_allocation, for a message; NULL where that is not possible. */
+/* How to get buffers larger than limits.max_allocation, for a message; NULL if impossible. */
 const char *kn_device_larger_buffers(const kn_device *device);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct kn_staging kn_staging;             /* rt/command/staging.h */
 struct kn_device {
     int slot;       /* 0: the host */
     int gpu_rank;   /* 0: the best GPU, ...; -1: not a GPU */
-    char label[32]; /* what kn_device_open takes for it: "gpu:0", "cpu:0" */
+    char label[32]; /* its string for kn_device_open: "gpu:0", "cpu:0" */
     kn_device_properties properties;
     kn_limits limits;
     kn_quirks quirks;
@@ -29,7 +29,7 @@ struct kn_device {
     kn_mutex lock; /* guards opening and the lists of streams */
     atomic_bool is_open;
     cl_context context;
-    cl_command_queue service; /* for the runtime's own commands; never has any of the user's work */
+    cl_command_queue service; /* for the runtime's own commands; never used for the user's work */
     cl_mem probe;             /* a few bytes, read to see whether the device still answers */
 
     kn_stream *default_stream; /* made when the device is opened */
@@ -42,7 +42,7 @@ struct kn_device {
     kn_mutex staging_lock;
 
     atomic_bool is_lost;   /* rt/device/lost.h; for good */
-    atomic_bool is_losing; /* somebody writes what follows */
+    atomic_bool is_losing; /* lost_when is being written */
     char lost_when[192];   /* "running kernel `x` failed with CL_OUT_OF_RESOURCES, -5" */
 };
 

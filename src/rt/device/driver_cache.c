@@ -1,4 +1,4 @@
-/* rt/device/driver_cache.c - a place to which PoCL can write. */
+/* rt/device/driver_cache.c - a writable folder for PoCL. */
 #include "rt/device/driver_cache.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ char *kn_driver_cache_folder(void)
     return home && *home ? kn_path_join(home, ".cache/pocl") : NULL;
 }
 
-/* The nearest folder above that is there decides whether the rest can be made. */
+/* The nearest existing parent decides whether the rest can be created. */
 bool kn_driver_cache_is_usable(const char *folder)
 {
     KN_PRESERVE_ERROR;

@@ -1,19 +1,19 @@
-/* rt/device/driver_cache.h - PoCL compiles into files. Without a folder for them it shows no device, and with one that
- * it cannot write to it builds no kernel; neither error message says so. */
+/* rt/device/driver_cache.h - PoCL compiles to files. Without a folder for them it shows no device, and with an
+ * unwritable one it compiles no kernel; neither error message says so. */
 #ifndef KN_RT_DEVICE_DRIVER_CACHE_H
 #define KN_RT_DEVICE_DRIVER_CACHE_H
 
 #include <koine/common.h>
 
-/* Before the first call of OpenCL: where POCL_CACHE_DIR is not set and PoCL's usual place (a folder pocl in
- * $XDG_CACHE_HOME or ~/.cache) cannot be written, sets it to a place that can: in Koine's own cache, else in $TMPDIR or
- * /tmp, for this user alone. */
+/* Call before the first OpenCL call: if POCL_CACHE_DIR is not set and PoCL's default (pocl in $XDG_CACHE_HOME or
+ * ~/.cache) is not writable, sets it to a writable folder: in Koine's cache, otherwise in $TMPDIR or /tmp, private to
+ * this user. */
 void kn_driver_cache_prepare(void);
 
-/* PoCL's place now, into a string of the caller's; NULL: it has none. */
+/* PoCL's current folder, written to the caller's string; NULL: none. */
 char *kn_driver_cache_folder(void);
 
-/* May this process write there, or make it? */
+/* May this process write to it, or create it? */
 bool kn_driver_cache_is_usable(const char *folder);
 
 #endif

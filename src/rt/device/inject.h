@@ -1,5 +1,5 @@
-/* rt/device/inject.h - makes chosen OpenCL calls fail, so that tests see what a device that runs out of something, or
- * is lost, does to a program. Off, it costs one relaxed load per call.
+/* rt/device/inject.h - makes chosen OpenCL calls fail, to test running out of resources and lost devices. When off, it
+ * costs one relaxed load per call.
  *
  *     cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(...));
  *
@@ -21,7 +21,7 @@ typedef enum kn_cl_call {
     KN_CL_WAIT, /* for a queue or an event */
     KN_CL_MARK, /* markers, barriers */
     KN_CL_ALLOC,
-    KN_CL_PROBE, /* the question whether a device still answers (rt/device/lost.c) */
+    KN_CL_PROBE, /* the query whether a device still answers (rt/device/lost.c) */
     KN_CL_KINDS
 } kn_cl_call;
 
@@ -33,7 +33,7 @@ void kn_inject_stop(void);
 /* How many calls of any kind were made since the injected failure: a library should stop calling then. */
 int kn_inject_calls_after(void);
 
-/* Reads KOINE_FAIL_CL; a value that is not understood is an error in the log. */
+/* Reads KOINE_FAIL_CL; an invalid value is logged as an error. */
 void kn_inject_from_environment(void);
 
 /* --- for KN_CL -------------------------------------------------------------------------------- */

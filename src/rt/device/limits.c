@@ -1,4 +1,4 @@
-/* rt/device/limits.c - asks a device for the limits that ops decide by. */
+/* rt/device/limits.c - queries the device limits that ops depend on. */
 #include "rt/device/limits.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* rt/device/lost.c - which errors mean that a device is gone, and what is said of it afterwards. */
+/* rt/device/lost.c - which errors mean a lost device, and the messages afterwards. */
 #include "rt/device/lost.h"
 
 #include <stdarg.h>
@@ -17,8 +17,7 @@ typedef enum verdict { IS_LOST, ASK_IT, IS_FINE } verdict;
 
 /* A driver that calls a living queue or context invalid has dropped it; but a queue may also be invalid because the
  * user destroyed its stream. CL_OUT_OF_RESOURCES is "no memory" and, on NVIDIA, what waiting for a crashed kernel
- * returns. Work that ended abnormally may leave the context whole or dead. So in doubt the device is asked to answer.
- */
+ * returns. Work that ended abnormally may leave the context usable or not. So in doubt the device is probed. */
 static verdict judge(cl_int error)
 {
     switch (error) {
@@ -47,7 +46,7 @@ static bool answers(kn_device *device)
 static void mark(kn_device *device, cl_int error, const char *what)
 {
     if (atomic_exchange(&device->is_losing, true))
-        return; /* another thread saw it first, and writes why */
+        return; /* another thread detected it first and records why */
     snprintf(device->lost_when, sizeof device->lost_when, "%s failed with %s, %d", what, kn_cl_error_name(error),
              (int)error);
     atomic_store_explicit(&device->is_lost, true, memory_order_release);
@@ -56,7 +55,7 @@ static void mark(kn_device *device, cl_int error, const char *what)
 
 bool kn_device_note_error(const kn_device *constant, cl_int error, const char *what)
 {
-    kn_device *device = (kn_device *)(uintptr_t)constant; /* the mark is the runtime's, not the caller's */
+    kn_device *device = (kn_device *)(uintptr_t)constant; /* the mark belongs to the runtime, not to the caller */
     if (atomic_load(&device->is_lost))
         return true;
     if (!atomic_load(&device->is_open)) /* a device that was never opened cannot be lost */
@@ -88,10 +87,10 @@ kn_status kn_device_fail_lost(const kn_device *device)
 {
     if (kn_is_forked())
         return kn_fail_forked();
-    bool told = atomic_load_explicit(&device->is_lost, memory_order_acquire);
+    bool is_marked = atomic_load_explicit(&device->is_lost, memory_order_acquire);
     return kn_fail(KN_ERR_DEVICE,
                    "%s (%s) was lost (%s): what was on it is gone, and it works again only in a new process",
-                   device->label, device->properties.name, told ? device->lost_when : "it answers no more");
+                   device->label, device->properties.name, is_marked ? device->lost_when : "it no longer answers");
 }
 
 bool kn_device_is_lost(const kn_device *device) { return device && atomic_load(&device->is_lost); }

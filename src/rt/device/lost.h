@@ -3,7 +3,7 @@
  *
  * OpenCL offers no recovery within a process: the context is dead, and a driver may do anything with further calls,
  * even wait forever. So the first error that means a lost device marks it, and from then on nothing is enqueued, waited
- * for or allocated on it: such calls return KN_ERR_DEVICE at once. Releasing is still allowed. */
+ * for or allocated on it: such calls return KN_ERR_DEVICE immediately. Releasing is still allowed. */
 #ifndef KN_RT_DEVICE_LOST_H
 #define KN_RT_DEVICE_LOST_H
 
@@ -13,8 +13,7 @@
 /* KN_ERR_DEVICE: "gpu:0 (NAME) was lost (running kernel `x` failed with ...): ...". */
 kn_status kn_device_fail_lost(const kn_device *device);
 
-/* In processes forked from this one all devices found so far are lost: their queues are there, the drivers' threads are
- * not. */
+/* In forked processes all devices found so far are lost: their queues exist, the drivers' threads do not. */
 void kn_devices_watch_forks(void);
 
 /* Before anything is enqueued, waited for or allocated. One relaxed load. */
@@ -23,13 +22,13 @@ static inline kn_status kn_device_check_lost(const kn_device *device)
     return atomic_load_explicit(&device->is_lost, memory_order_relaxed) ? kn_device_fail_lost(device) : KN_OK;
 }
 
-/* Looks at an error of an OpenCL call on the device and marks the device as lost if that is what it means; `what` says
- * what was being done ("running kernel `x`"). Where the error may also mean something else (memory is short), the
- * device is asked to answer. Returns whether the device is lost. */
+/* Marks the device as lost if that is what the error of an OpenCL call on it means; `what` describes the call ("running
+ * kernel `x`"). If the error may also mean something else (memory is short), probes the device. Returns whether the
+ * device is lost. */
 bool kn_device_note_error(const kn_device *device, cl_int error, const char *what);
 
-/* Reports an OpenCL error: "WHAT failed on DEVICE: CL_NAME", as KN_ERR_MEMORY where it means that memory ran out, else
- * KN_ERR_DEVICE. An error that means a lost device marks the device, and the message says so instead. */
+/* Reports an OpenCL error: "WHAT failed on DEVICE: CL_NAME", as KN_ERR_MEMORY if it means that memory ran out,
+ * otherwise KN_ERR_DEVICE. An error that means a lost device marks the device, and the message says so instead. */
 kn_status kn_cl_fail(cl_int error, const kn_device *device, const char *format, ...) KN_PRINTF(3, 4);
 
 #endif

@@ -37,10 +37,10 @@ static void append_opencl_c(kn_text *text, const kn_device *device)
         }
         return;
     }
-    char told[128] = "";
+    char version[128] = "";
     unsigned major = 1, minor = 0;
-    clGetDeviceInfo(device->id, CL_DEVICE_OPENCL_C_VERSION, sizeof told, told, NULL);
-    if (sscanf(told, "OpenCL C %u.%u", &major, &minor) == 2) {
+    clGetDeviceInfo(device->id, CL_DEVICE_OPENCL_C_VERSION, sizeof version, version, NULL);
+    if (sscanf(version, "OpenCL C %u.%u", &major, &minor) == 2) {
         snprintf(word, sizeof word, "CL%u.%u", major, minor);
         append_word(text, word);
     }

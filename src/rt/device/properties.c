@@ -1,5 +1,5 @@
-/* rt/device/properties.c - what kn_device_properties tells beyond the limits that ops decide by. Each vendor has its
- * own query for PCI addresses and warp sizes; which one is asked depends on the extension, not on the vendor's name. */
+/* rt/device/properties.c - kn_device_properties beyond the limits. Each vendor has its own query for PCI addresses and
+ * warp sizes; which one is used depends on the extension, not on the vendor's name. */
 #include <stdio.h>
 #include <string.h>
 
@@ -193,12 +193,12 @@ static int query_warp_size(kn_query *query, const kn_device *device)
 
 static void query_work_items(kn_query *query, int sizes[3])
 {
-    size_t told[8] = {0};
+    size_t reported[8] = {0};
     uint64_t dims = kn_query_number(query, CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS);
     if (dims >= 3 && dims <= 8)
-        kn_query_bytes(query, CL_DEVICE_MAX_WORK_ITEM_SIZES, (size_t)dims * sizeof told[0], told);
+        kn_query_bytes(query, CL_DEVICE_MAX_WORK_ITEM_SIZES, (size_t)dims * sizeof reported[0], reported);
     for (int i = 0; i < 3; i++)
-        sizes[i] = (int)told[i];
+        sizes[i] = (int)reported[i];
 }
 
 void kn_query_properties(kn_query *query, kn_device *device)

@@ -1,16 +1,16 @@
-/* rt/find/find.h - which devices there are. */
+/* rt/find/find.h - enumerating devices. */
 #ifndef KN_RT_FIND_FIND_H
 #define KN_RT_FIND_FIND_H
 
 #include <koine/device.h>
 
-/* As kn_device_open, without opening it: no context, no memory of the device is taken. */
+/* Like kn_device_open, without opening it: creates no context and uses no device memory. */
 kn_status kn_device_find(kn_device **device, const char *name);
 
-/* Looks for all devices and fills rt/device/table.h, at the first call. */
+/* Enumerates all devices and fills rt/device/table.h on the first call. */
 kn_status kn_devices_find(void);
 
-/* Have the devices been looked for? */
+/* Have the devices been enumerated? */
 bool kn_devices_are_found(void);
 
 /* KN_ERR_DEVICE: there is no device; says which package to install, or which variable hides them. */

@@ -1,4 +1,4 @@
-/* rt/find/match.h - which device a string means, among those found. */
+/* rt/find/match.h - matching device strings with the devices found. */
 #ifndef KN_RT_FIND_MATCH_H
 #define KN_RT_FIND_MATCH_H
 

@@ -1,4 +1,4 @@
-/* rt/find/platforms.c - finds the devices of all platforms, once, and asks each what it can do. */
+/* rt/find/platforms.c - enumerates the devices of all platforms once and queries them. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +22,10 @@ static struct {
     atomic_bool done;
     char *names[KN_MAX_DEVICES]; /* the platforms' names, which devices point to */
     int num_names;
-    char trouble[256]; /* why something was left out; "": nothing was */
+    char trouble[256]; /* why something was skipped; "": nothing was */
 } found = {.lock = KN_MUTEX_INIT};
 
-static kn_pool host_pool = {.lock = KN_MUTEX_INIT}; /* always empty: its figures are asked for */
+static kn_pool host_pool = {.lock = KN_MUTEX_INIT}; /* always empty, for its statistics */
 
 static kn_device host = {
     .gpu_rank = -1,
@@ -91,7 +91,7 @@ static void free_device(kn_device *device)
     kn_free(device);
 }
 
-/* NULL when it does not answer, which is logged, or when memory runs out: then *status says so. */
+/* NULL if it does not answer, which is logged, or on lack of memory, as *status then says. */
 static kn_device *new_device(cl_platform_id platform, const char *platform_name, int platform_index, cl_device_id id,
                              int device_index, kn_status *status)
 {
@@ -176,7 +176,7 @@ static kn_status add_devices(cl_platform_id platform, const char *name, int inde
     return KN_OK;
 }
 
-/* The name stays as long as a device tells it as its platform's. */
+/* The name lives as long as a device refers to it. */
 static kn_status add_platform(cl_platform_id platform, int index)
 {
     const int before = kn_devices.count;
@@ -233,7 +233,7 @@ static void rank_and_label(bool ordered)
     }
 }
 
-/* Leaves the devices that KOINE_VISIBLE_DEVICES names, in its order. */
+/* Keeps the devices that KOINE_VISIBLE_DEVICES names, in its order. */
 static void heed_visible_devices(void)
 {
     kn_device *chosen[KN_MAX_DEVICES];
@@ -262,7 +262,7 @@ static void forget_all(void)
         kn_free(found.names[--found.num_names]);
 }
 
-/* Without a folder to write to PoCL shows no device and does not say why. */
+/* Without a writable folder PoCL shows no device and does not say why. */
 static void explain_no_device(cl_uint platforms)
 {
     char *folder = platforms > 0 ? kn_driver_cache_folder() : NULL;
@@ -272,7 +272,7 @@ static void explain_no_device(cl_uint platforms)
     kn_free(folder);
 }
 
-/* The loader reports that no driver is registered as an error: that is none here. */
+/* The loader's error for "no driver registered" is not an error here. */
 static kn_status check_platforms(cl_int error)
 {
     const cl_int platform_not_found_khr = -1001;

@@ -1,4 +1,4 @@
-/* rt/find/select.c - the devices there are: by number, by string, the best one. */
+/* rt/find/select.c - selecting devices: by index, by string, the best one. */
 #include <stdlib.h>
 
 #include "base/error.h"

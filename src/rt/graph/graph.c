@@ -17,7 +17,7 @@
 struct kn_graph {
     kn_recording *recording; /* NULL: empty */
     kn_mem_pool *pool;
-    kn_stream *capturing; /* the stream; NULL: no capture under way */
+    kn_stream *capturing; /* the stream; NULL: no capture in progress */
     kn_graph *outer;      /* while captured: the thread's capture begun before */
     kn_stream *last;      /* where the last replay went */
     uint64_t last_id;
@@ -90,7 +90,7 @@ kn_status kn_graph_capture_begin(kn_graph *graph, kn_stream *stream)
     return status == KN_OK ? KN_OK : kn_fail(status, "%s", graph->failure);
 }
 
-/* The result of a capture. Memory freed inside it has a message of its own. */
+/* The result of a capture, with a separate message for memory freed inside it. */
 static kn_status outcome(kn_graph_capture *capture)
 {
     kn_capture *base = &capture->base;

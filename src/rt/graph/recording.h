@@ -1,6 +1,6 @@
-/* rt/graph/recording.h - recordings: the commands of a step, as a capture takes them and a graph keeps them.
+/* rt/graph/recording.h - recordings: the commands of a step, recorded by a capture and kept by a graph.
  *
- * A recorded launch has a kernel object of its own whose arguments are set once; a replay sets only those that change
+ * Each recorded launch has its own kernel object, whose arguments are set once; a replay sets only those that change
  * (variables, the fault record of another stream) and enqueues. */
 #ifndef KN_RT_GRAPH_RECORDING_H
 #define KN_RT_GRAPH_RECORDING_H

@@ -1,6 +1,5 @@
-/* rt/graph/variable.h - memory that kernels' arguments are read from at each replay. Counted: a recording holds its
- * variables, and so does whoever else names one, such as the record of a dropout whose backward pass draws the same
- * mask. */
+/* rt/graph/variable.h - memory from which kernel arguments are read at each replay. Reference-counted: held by the
+ * recording and by other users, such as the record of a dropout whose backward pass draws the same mask. */
 #ifndef KN_RT_GRAPH_VARIABLE_H
 #define KN_RT_GRAPH_VARIABLE_H
 

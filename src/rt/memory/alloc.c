@@ -1,4 +1,4 @@
-/* rt/memory/alloc.c - allocating and freeing buffers, and what is done when memory is short. */
+/* rt/memory/alloc.c - allocating and freeing buffers, and handling of short memory. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -58,8 +58,7 @@ static void empty_locked(kn_device *device)
     kn_pool_release_unused_segments(pool);
 }
 
-/* The driver refused, or the limit is reached: gives back what is cached and asks once more, for no more than is
- * needed. */
+/* The driver refused, or the limit is reached: frees the cache and retries once, for no more than needed. */
 static kn_status retry(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_segment_kind room)
 {
     kn_pool *pool = stream->device->pool;
@@ -124,7 +123,7 @@ void kn_buffer_free(kn_buffer *buffer)
 {
     if (!buffer || kn_is_forked())
         return;
-    KN_PRESERVE_ERROR; /* where other streams' use cannot be marked they are waited for */
+    KN_PRESERVE_ERROR; /* if other streams' use cannot be marked, waits for them */
     kn_pool *pool = buffer->segment->pool;
     kn_lock(&pool->lock);
     if (buffer->watchers)

@@ -23,7 +23,7 @@ kn_memory_block *kn_caching_allocator_alloc(size_t bytes, kn_device *device, kn_
     if (!device)
         return kn_fail_argument_null("kn_caching_allocator_alloc", "device"), NULL;
     if (!stream && !(stream = kn_stream_current(device)))
-        return NULL; /* the host, or a stream that is gone */
+        return NULL; /* the host, or a destroyed stream */
     if (check_stream(stream, device) != KN_OK || kn_buffer_alloc(&buffer, stream, bytes) != KN_OK)
         return NULL;
     return (kn_memory_block *)buffer;

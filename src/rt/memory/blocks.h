@@ -1,5 +1,5 @@
-/* rt/memory/blocks.h - segments and blocks as the pool's files share them. Unless a function says otherwise, the caller
- * holds the pool's lock. */
+/* rt/memory/blocks.h - segments and blocks, shared by the pool's files. Unless stated otherwise, the caller holds the
+ * pool's lock. */
 #ifndef KN_RT_MEMORY_BLOCKS_H
 #define KN_RT_MEMORY_BLOCKS_H
 
@@ -17,14 +17,14 @@ struct kn_segment {
     kn_device *device;
     kn_pool *pool; /* the device's */
     cl_mem memory;
-    kn_pluggable_allocator from; /* what gave the memory; all NULL: the driver */
+    kn_pluggable_allocator from; /* the source of the memory; all NULL: the driver */
     size_t size;
-    uint64_t address; /* what snapshots call it; also its age */
+    uint64_t address; /* its address in snapshots; also orders by age */
     bool small;
     bool uncached;      /* made for one block and released with it */
     kn_mem_pool *owner; /* the private pool whose allocations it serves; NULL: everyone's */
     kn_buffer *first;
-    kn_segment *next, **link; /* the pool's list: the one after, and what points here */
+    kn_segment *next, **link; /* the pool's list: the next one, and the pointer to this one */
 };
 
 struct kn_buffer {
@@ -33,14 +33,14 @@ struct kn_buffer {
     _Atomic(kn_stream *) stream;
     size_t offset, size; /* bytes within the segment */
     size_t requested;    /* of a block in use */
-    bool is_guarded;     /* in use in guard mode, and not a graph's */
+    bool is_guarded;     /* in use in guard mode, and not owned by a graph */
     bool is_free;
     bool is_pending;           /* freed, but another stream still uses it */
     bool used_widely;          /* by more streams than `others` holds: freeing it waits for all of the device's */
     kn_buffer *before, *after; /* neighbours within the segment */
     kn_treap_node place;       /* of a free block: in the tree of free.c */
     kn_buffer *next_pending;   /* of a block freed while other streams use it */
-    kn_event *events[KN_MAX_OTHER_STREAMS]; /* of a pending block: what must pass before it is free */
+    kn_event *events[KN_MAX_OTHER_STREAMS]; /* of a pending block: must pass before it is free */
     kn_stream *others[KN_MAX_OTHER_STREAMS];
     int num_others;
     kn_buffer_watcher *watchers; /* of a live block */
@@ -114,66 +114,65 @@ static inline void kn_pool_trace(kn_pool *pool, kn_trace_action action, const kn
 void kn_free_insert(kn_pool *pool, kn_buffer *block);
 void kn_free_remove(kn_pool *pool, kn_buffer *block);
 
-/* The smallest free block of the stream and the owner, in small or in large segments, that is large enough, the oldest
- * place among equals: best fit keeps large blocks whole. NULL when there is none. */
+/* The smallest sufficient free block of the stream and the owner, in small or in large segments, the oldest among
+ * equals: best fit preserves large blocks. NULL if there is none. */
 kn_buffer *kn_free_best_fit(kn_pool *pool, const kn_stream *stream, const kn_mem_pool *owner, size_t size, bool small);
 
 /* --- driver.c --------------------------------------------------------------------------------- */
 
-/* Takes memory for a segment, of its size, within what the process may reserve; false when there is none. Gives it
- * back. */
+/* Allocates memory for a segment of its size, within the process's limit; false on failure. Frees it. */
 bool kn_driver_alloc(kn_segment *segment);
 void kn_driver_free(kn_segment *segment);
 
 /* --- segments.c ------------------------------------------------------------------------------- */
 
-/* A free block of the stream and of `owner`'s segments with room for `size` bytes (a multiple of KN_MIN_BLOCK), cut to
- * size where that pays and no longer free. NULL when there is none. */
+/* A free block of the stream and of `owner`'s segments with room for `size` bytes (a multiple of KN_MIN_BLOCK), split
+ * if that is worthwhile, and no longer free. NULL if there is none. */
 kn_buffer *kn_pool_alloc_cached(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size);
 
-/* When all else fails: a small block from a large segment, a large one from a small. */
+/* The last resort: a small block from a large segment, or a large one from a small. */
 kn_buffer *kn_pool_alloc_anywhere(kn_pool *pool, kn_stream *stream, const kn_mem_pool *owner, size_t size);
 
 /* The same from a new segment of `owner`. KN_ERR_MEMORY, without a message, when the driver refuses or the limit is
  * reached. */
 typedef enum kn_segment_kind {
     KN_SEGMENT_EXACT,   /* a segment for this block alone, released with it */
-    KN_SEGMENT_ROUNDED, /* no more than rounding asks for */
+    KN_SEGMENT_ROUNDED, /* only rounded up */
     KN_SEGMENT_SHARED   /* a larger segment, from which later requests are served */
 } kn_segment_kind;
 kn_status kn_pool_alloc_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size,
                             kn_segment_kind room);
 
-/* If the segment is a destroyed stream's and wholly free, any stream may take it from now on. */
+/* If the segment belongs to a destroyed stream and is entirely free, any stream may use it from now on. */
 void kn_pool_offer_unused(kn_pool *pool, kn_segment *segment);
 
 /* Back to the free blocks, merged with its free neighbours. */
 void kn_pool_free_block(kn_pool *pool, kn_buffer *block);
 
-/* Gives the segments that hold no live block back to the driver; not those of private pools, whose owners count on
- * their addresses. */
+/* Frees segments without live blocks to the driver; not those of private pools, whose owners rely on their
+ * addresses. */
 void kn_pool_release_unused_segments(kn_pool *pool);
 
 /* --- mem_pool.c ------------------------------------------------------------------------------- */
 
-/* Where an allocation on the stream by the calling thread comes from: the stream's redirection, else the thread's
- * block, else NULL for the ordinary pool. */
+/* The private pool for an allocation on the stream by the calling thread: the stream's redirection, otherwise the
+ * thread's block, otherwise NULL for the ordinary pool. */
 kn_mem_pool *kn_mem_pool_for(const kn_stream *stream);
 
 /* --- streams.c -------------------------------------------------------------------------------- */
 
-/* Waits for all streams when the block is used by more of them than it can note. */
+/* Waits for all streams if more use the block than it can record. */
 void kn_pool_settle_wide_use(kn_buffer *block);
 
-/* Frees the block now, or when the other streams that use it are done with it. */
+/* Frees the block now, or once the other streams that use it are done. */
 void kn_pool_free_when_unused(kn_pool *pool, kn_buffer *block);
 
-/* Frees the blocks whose other streams are done with them; waits for them if `wait`. */
+/* Frees the blocks whose other streams are done; waits for them if `wait`. */
 void kn_pool_process_pending(kn_pool *pool, bool wait);
 
 /* --- watchers.c ------------------------------------------------------------------------------- */
 
-/* The block is freed: tells each watcher, which ends its watch. */
+/* The block is freed: notifies and removes its watchers. */
 void kn_pool_tell_watchers(kn_buffer *block);
 
 /* --- guard.c ---------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
-/* rt/memory/buffer.h - device memory as all layers hold it.
+/* rt/memory/buffer.h - device memory, for all layers.
  *
- * A buffer is a block of memory from the device's caching pool. It belongs to the stream that it was allocated on:
- * freed, it may be reused at once by later work on that stream. Launches and transfers on another stream are noted, and
- * the block then waits for them before it is reused. */
+ * A buffer is a block of memory from the device's caching pool. It belongs to the stream that it was allocated on: once
+ * freed, later work on that stream may reuse it immediately. Launches and transfers on other streams are recorded, and
+ * the block waits for them before it is reused. */
 #ifndef KN_RT_MEMORY_BUFFER_H
 #define KN_RT_MEMORY_BUFFER_H
 
@@ -20,7 +20,7 @@ size_t kn_buffer_size(const kn_buffer *buffer);
 /* Where a buffer is: its memory object (a cl_mem) and its first byte in it. */
 void *kn_buffer_native(const kn_buffer *buffer, size_t *byte_offset);
 
-/* What snapshots call its first byte: an address where nothing of the process lies (segments.c). */
+/* The address of its first byte in snapshots, outside the process's address space (segments.c). */
 uint64_t kn_buffer_address(const kn_buffer *buffer);
 
 /* Notes that `stream` uses the buffer, if it is not the buffer's own. */
@@ -30,6 +30,6 @@ void kn_buffer_mark_use(const kn_buffer *buffer, kn_stream *stream);
 typedef struct kn_pinned kn_pinned;
 kn_status kn_pinned_alloc(kn_pinned **pinned, kn_device *device, size_t bytes);
 void *kn_pinned_data(kn_pinned *pinned);
-void kn_pinned_free(kn_pinned *pinned); /* NULL allowed; no copy from it may be under way */
+void kn_pinned_free(kn_pinned *pinned); /* NULL allowed; no copy from it may be in flight */
 
 #endif

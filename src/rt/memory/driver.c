@@ -1,4 +1,4 @@
-/* rt/memory/driver.c - where segments come from: the driver, or functions that the user gave. */
+/* rt/memory/driver.c - the sources of segments: the driver, or user functions. */
 #include <stdint.h>
 #include <sys/mman.h>
 
@@ -14,8 +14,8 @@ static struct {
     kn_pluggable_allocator allocator;
 } current = {.lock = KN_MUTEX_INIT};
 
-/* Some drivers take memory only at the first use (rt/device/quirks.h), so it is used here: then a request that cannot
- * be met fails while the pool can still give back its cache. */
+/* Some drivers take memory only at the first use (rt/device/quirks.h), so it is used here: then a request fails while
+ * the pool can still free its cache. */
 static cl_int use_memory(const kn_segment *segment)
 {
     const cl_uint zero = 0;
@@ -41,8 +41,7 @@ static cl_int create_memory(kn_segment *segment)
 
 /* A CPU device's memory is the host's, in pages of 4 KiB: kernels that stride through tensors of some MiB have many TLB
  * misses. Where the system offers pages of 2 MiB on request (Linux: transparent_hugepage is `madvise` on most) they are
- * requested before the memory is touched, which makes training steps 2 to 6 % faster. It is only advice: without it all
- * works as before. */
+ * requested before the memory is touched, which makes training steps 2 to 6 % faster. It is only advice. */
 static void ask_for_large_pages(kn_segment *segment)
 {
 #ifdef MADV_HUGEPAGE

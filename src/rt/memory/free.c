@@ -1,4 +1,4 @@
-/* rt/memory/free.c - the free blocks of a pool, ordered by stream, size and place, so that the best fit is found in
+/* rt/memory/free.c - the free blocks of a pool, ordered by stream, size and position, so that the best fit is found in
  * logarithmic time. Every choice depends on the requests alone. */
 #include "rt/memory/blocks.h"
 
@@ -22,7 +22,7 @@ static kn_treap_node **root_of(kn_pool *pool, const kn_segment *segment)
     return &blocks->roots[segment->small];
 }
 
-/* A free block with neighbours cannot go back to the driver: PyTorch's "inactive split". */
+/* A free block with neighbours cannot be freed to the driver: PyTorch's "inactive split". */
 static void count_split(kn_pool *pool, const kn_buffer *block, bool more)
 {
     if (block->before || block->after)

@@ -1,4 +1,4 @@
-/* rt/memory/guard.c - guard mode (KOINE_GUARD=1): when a buffer is freed, writes outside it are noticed. */
+/* rt/memory/guard.c - guard mode (KOINE_GUARD=1): writes outside a buffer are detected when it is freed. */
 #include "base/log.h"
 #include "rt/memory/blocks.h"
 #include "rt/stream/capturing.h"
@@ -28,7 +28,8 @@ static bool guard_is_whole(kn_buffer *block, size_t offset, size_t bytes)
         bytes = sizeof zone;
     kn_stream *stream = block->stream;
     kn_submitter_drain(stream);
-    cl_command_queue queue = atomic_load(&stream->id) ? stream->queue : stream->device->service; /* it is gone */
+    /* the stream is destroyed */
+    cl_command_queue queue = atomic_load(&stream->id) ? stream->queue : stream->device->service;
     if (clEnqueueReadBuffer(queue, block->segment->memory, CL_TRUE, block->offset + offset, bytes, zone, 0, NULL,
                             NULL) != CL_SUCCESS)
         return true;

@@ -1,4 +1,4 @@
-/* rt/memory/history.c - recording what a pool does (torch.cuda.memory._record_memory_history). */
+/* rt/memory/history.c - recording a pool's actions (torch.cuda.memory._record_memory_history). */
 #include "rt/memory/history.h"
 
 #include <koine/memory.h>
@@ -28,7 +28,7 @@ static kn_trace_entry *next_slot(kn_memory_trace *trace)
             trace->entries = grown;
             trace->capacity = wanted;
         } else {
-            trace->limit = trace->count; /* it stays this long and forgets the oldest */
+            trace->limit = trace->count; /* stops growing, and overwrites the oldest */
         }
     }
     if (trace->count < trace->limit)

@@ -25,11 +25,11 @@ typedef struct kn_trace_entry {
     kn_trace_action action;
 } kn_trace_entry;
 
-/* A ring of `limit` entries that grows as they come; full, it forgets the oldest. Zero while nothing is recorded. */
+/* A growable ring of up to `limit` entries, which overwrites the oldest when full. Zero while nothing is recorded. */
 typedef struct kn_memory_trace {
     kn_trace_entry *entries;
     size_t limit, capacity, count;
-    size_t next; /* where the next one goes once it is full */
+    size_t next; /* the next slot once it is full */
 } kn_memory_trace;
 
 /* "alloc", "free_requested", ...: PyTorch's names */

@@ -1,4 +1,4 @@
-/* rt/memory/info.c - how much memory a device has, what of it is free, what this process may take. */
+/* rt/memory/info.c - a device's total and free memory, and this process's limit. */
 #include <koine/memory.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "rt/memory/pinned.h"
 #include "rt/memory/pool.h"
 
-/* Free memory as the driver tells it, all processes counted; false where it does not. AMD's drivers answer
+/* Free memory according to the driver, over all processes; false if it does not report it. AMD's drivers answer
  * CL_DEVICE_GLOBAL_FREE_MEMORY_AMD (cl_amd_device_attribute_query) with the free KiB in total and in the largest piece.
  * Core OpenCL has no such query. */
 static bool driver_free_memory(const kn_device *device, uint64_t *free_bytes)
@@ -29,9 +29,9 @@ kn_status kn_mem_get_info(kn_device *device, uint64_t *free_bytes, uint64_t *tot
         return kn_fail_argument_null("kn_mem_get_info", device ? "free_bytes or total_bytes" : "device");
     kn_pool_figures figures = kn_pool_read_figures(device);
     uint64_t reserved = (uint64_t)figures.stats[KN_STAT_RESERVED_BYTES][KN_PART_ALL].current;
-    uint64_t total = kn_pool_total(device), left = total > reserved ? total - reserved : 0, told;
-    if (driver_free_memory(device, &told) && told < left)
-        left = told; /* other processes use some */
+    uint64_t total = kn_pool_total(device), left = total > reserved ? total - reserved : 0, reported;
+    if (driver_free_memory(device, &reported) && reported < left)
+        left = reported; /* other processes use some */
     *total_bytes = total;
     *free_bytes = left;
     return KN_OK;

@@ -1,9 +1,9 @@
-/* rt/memory/mem_pool.c - private pools: memory that serves only the allocations directed to it.
+/* rt/memory/mem_pool.c - private pools: memory only for allocations directed to it.
  *
- * A private pool owns segments of the device's pool. A thread's open KN_MEM_POOL block, or a stream's redirection, says
- * whose segments an allocation comes from. References are held by the user, by open blocks, by redirected streams and
- * by whoever calls kn_mem_pool_retain. When the last one is gone the segments join the ordinary pool, with the blocks
- * still in use. The device's pool lock guards everything here but the thread's current pool. */
+ * A private pool owns segments of the device's pool. A thread's open KN_MEM_POOL block, or a stream's redirection,
+ * selects the pool of an allocation. References are held by the user, open blocks, redirected streams and callers of
+ * kn_mem_pool_retain. When the last one is released the segments join the ordinary pool, including blocks still in use.
+ * The device's pool lock guards everything here except the thread's current pool. */
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/memory.h"
@@ -37,7 +37,7 @@ kn_mem_pool *kn_mem_pool_retain(kn_mem_pool *pool)
     return pool;
 }
 
-/* The segment joins the ordinary pool: its free blocks change from the one tree to the other. */
+/* Moves the segment to the ordinary pool, and its free blocks to that pool's tree. */
 static void disown(kn_pool *pool, kn_segment *segment)
 {
     kn_mem_pool *owner = segment->owner;

@@ -1,8 +1,8 @@
 /* rt/memory/pinned.c - pinned host memory: a device copies from and to it without staging by the driver.
  *
- * Mapping a buffer costs a driver call and page faults, so freed blocks stay mapped and are kept for the next request
- * of their size; sizes are powers of two, as in PyTorch's host allocator. kn_empty_cache releases them. They are mapped
- * and unmapped on the service queue, which never waits for the user's work. */
+ * Mapping a buffer costs a driver call and page faults, so freed blocks stay mapped and are cached for the next request
+ * of their size; sizes are powers of two, as in PyTorch's host allocator. kn_empty_cache releases them. Mapping and
+ * unmapping use the service queue, which never waits for the user's work. */
 #include "rt/memory/pinned.h"
 
 #include "base/fork.h"
@@ -20,7 +20,7 @@ struct kn_pinned {
 
 static struct {
     kn_mutex lock;
-    kn_pinned *idle; /* of all devices, the last one given up first */
+    kn_pinned *idle; /* of all devices, most recently freed first */
     kn_pinned_figures figures;
 } pool = {.lock = KN_MUTEX_INIT};
 
@@ -144,7 +144,7 @@ kn_status kn_pinned_alloc(kn_pinned **pinned, kn_device *device, size_t bytes)
         new_block(&block, device, size);
     }
     if (!block) {
-        kn_pinned_empty_cache(device); /* idle blocks of other sizes may be in the way */
+        kn_pinned_empty_cache(device); /* idle blocks of other sizes may use the memory */
         KN_TRY(new_block(&block, device, size));
     }
     kn_lock(&pool.lock);

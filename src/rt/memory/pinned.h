@@ -6,11 +6,11 @@
 #include "rt/memory/statistics.h"
 
 typedef struct kn_pinned_figures {
-    kn_statistic allocations, allocated_bytes; /* blocks that the driver gave: in use or kept */
+    kn_statistic allocations, allocated_bytes; /* blocks allocated by the driver, in use or cached */
     kn_statistic active_requests, active_bytes;
 } kn_pinned_figures;
 
-/* Gives the device's blocks that nobody uses back to the driver. */
+/* Frees the device's unused blocks to the driver. */
 void kn_pinned_empty_cache(const kn_device *device);
 
 #endif

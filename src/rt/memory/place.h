@@ -1,4 +1,4 @@
-/* rt/memory/place.h - where a buffer lies, for those who enqueue commands. */
+/* rt/memory/place.h - a buffer's memory object and offset, for enqueueing commands. */
 #ifndef KN_RT_MEMORY_PLACE_H
 #define KN_RT_MEMORY_PLACE_H
 

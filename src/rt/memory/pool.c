@@ -1,4 +1,4 @@
-/* rt/memory/pool.c - making a pool, its limits and its figures. rt/memory/pool.h tells the policy. */
+/* rt/memory/pool.c - creating a pool, its limits and statistics. The policy is described in rt/memory/pool.h. */
 #include "rt/memory/pool.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "rt/device/device_struct.h"
 
-/* In bytes; 0: no limit, also where the variable is not understood. */
+/* In bytes; 0: no limit, also if the variable is invalid. */
 static uint64_t limit_from_environment(void)
 {
     const char *wanted = getenv("KOINE_MEMORY_LIMIT");

@@ -1,10 +1,10 @@
 /* rt/memory/pool.h - the caching memory pool of one device.
  *
- * Memory is taken from the driver in segments and handed out in blocks cut from them, as PyTorch's CUDA allocator does:
- * requests round up to 512 bytes; up to 1 MiB come from 2 MiB segments, up to 10 MiB from 20 MiB segments, larger ones
- * get a segment of their own rounded to 2 MiB. A freed block merges with its free neighbours and serves later requests
- * of the same stream. OpenCL's sub-buffers are not used: a block is a memory object and an offset, which every kernel
- * takes anyway because tensors may be views. */
+ * Memory is allocated from the driver in segments and divided into blocks, as in PyTorch's CUDA allocator: requests
+ * round up to 512 bytes; up to 1 MiB come from 2 MiB segments, up to 10 MiB from 20 MiB segments, larger ones get a
+ * separate segment, rounded to 2 MiB. A freed block merges with its free neighbours and serves later requests of the
+ * same stream. OpenCL's sub-buffers are not used: a block is a memory object and an offset, which every kernel takes
+ * anyway because tensors may be views. */
 #ifndef KN_RT_MEMORY_POOL_H
 #define KN_RT_MEMORY_POOL_H
 
@@ -39,9 +39,9 @@ typedef enum kn_pool_part { KN_PART_ALL, KN_PART_LARGE, KN_PART_SMALL, KN_POOL_P
 typedef struct kn_pool_figures {
     kn_statistic stats[KN_POOL_STATS][KN_POOL_PARTS];
     uint64_t driver_allocations, driver_frees;
-    uint64_t retries;          /* how often the cache was given back because the driver refused */
-    uint64_t ooms;             /* requests refused in the end */
-    uint64_t syncs;            /* how often all streams were waited for */
+    uint64_t retries;          /* how often the cache was freed because the driver refused */
+    uint64_t ooms;             /* requests that failed */
+    uint64_t syncs;            /* waits for all streams */
     uint64_t guard_violations; /* writes outside a buffer found in guard mode */
 } kn_pool_figures;
 
@@ -59,7 +59,7 @@ typedef struct kn_pool {
     kn_pool_figures figures;
     kn_memory_trace trace;
     uint64_t next_id; /* of private pools */
-    uint64_t limit;   /* bytes that the device counts as having (KOINE_MEMORY_LIMIT); 0: what the driver says */
+    uint64_t limit;   /* bytes of the device (KOINE_MEMORY_LIMIT); 0: the driver's value */
     double fraction;  /* the share of it that may be reserved */
     bool guard;       /* KOINE_GUARD=1: sentinels around every buffer, NaN inside new ones, checked at free */
 } kn_pool;
@@ -80,21 +80,20 @@ void kn_stream_redirect_allocations(kn_stream *stream, kn_mem_pool *pool);
 bool kn_buffer_in_pool(const kn_buffer *buffer, const kn_mem_pool *pool);
 
 /* --- watching a buffer ---------------------------------------------------------------------------- *
- * Whoever keeps a buffer's address without owning it (a recorded launch) is told when the buffer is freed. Put the
- * watcher into a larger struct; zero but for `freed`. */
+ * Notifies a holder of a buffer's address that does not own it (a recorded launch) when the buffer is freed. Embed the watcher in a larger struct, zeroed except for `freed`. */
 
 typedef struct kn_buffer_watcher kn_buffer_watcher;
 struct kn_buffer_watcher {
-    /* Called once, when the buffer is freed, which ends the watch. By the freeing thread, with the pool locked: set a
-     * flag, call nothing of the pool. */
+    /* Called once, when the buffer is freed, which ends the watch. By the freeing thread, with the pool locked: only
+     * set a flag, do not call the pool. */
     void (*freed)(kn_buffer_watcher *watcher);
     kn_device *device; /* the pool's, from here on */
     kn_buffer_watcher *next, **link;
 };
 
-/* A buffer takes any number of watchers, a watcher one buffer: KN_ERR_STATE when it has one. Any thread. */
+/* A buffer takes any number of watchers, a watcher one buffer: KN_ERR_STATE if it has one already. Any thread. */
 kn_status kn_buffer_watch(kn_buffer *buffer, kn_buffer_watcher *watcher);
-void kn_buffer_unwatch(kn_buffer_watcher *watcher); /* nothing happens when it watches none (any more) */
+void kn_buffer_unwatch(kn_buffer_watcher *watcher); /* no effect if it watches none (any more) */
 
 /* --- the pool itself ------------------------------------------------------------------------------ */
 
@@ -103,17 +102,17 @@ kn_pool *kn_pool_new(void);
 
 kn_pool_figures kn_pool_read_figures(kn_device *device);
 
-/* Bytes that the device has: KOINE_MEMORY_LIMIT, else what the driver says; and how many of them may be reserved:
- * UINT64_MAX when the driver decides. */
+/* The device's memory in bytes: KOINE_MEMORY_LIMIT, otherwise the driver's value; and how much may be reserved:
+ * UINT64_MAX if the driver decides. */
 uint64_t kn_pool_total(const kn_device *device);
 uint64_t kn_pool_allowed(const kn_device *device);
 
-/* Waits for the work of all streams, not for callbacks, and gives unused memory back to the driver. Reports no errors
- * and does not count as a host wait: it is how the runtime makes room. */
+/* Waits for the work of all streams, not for callbacks, and frees unused memory to the driver. Reports no errors and
+ * does not count as a host wait. Used by the runtime when memory is short. */
 void kn_pool_empty_cache(kn_device *device);
 
 /* A finished stream is being destroyed: any stream may use its segments without live blocks from now on. The others
- * stay its own until their last block is freed, or until another stream reuses the struct. */
+ * keep belonging to it until their last block is freed, or until another stream reuses the struct. */
 void kn_pool_leave_stream(kn_stream *gone);
 
 #endif

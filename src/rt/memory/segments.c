@@ -56,9 +56,9 @@ void kn_pool_release_unused_segments(kn_pool *pool)
     }
 }
 
-/* Addresses are made up, since OpenCL has none: each once, rising, over all devices. They begin where no memory of the
- * process lies, because systems map nothing above 2^47 (arm64: 2^48) unless a program asks for a place there, and are
- * below 2^53, so that snapshots hold them exactly. */
+/* Addresses are artificial, because OpenCL has none: unique and ascending over all devices. They are outside the
+ * process's memory, because systems map nothing above 2^47 (arm64: 2^48) unless a program requests it, and below 2^53,
+ * so that snapshots hold them exactly. */
 static uint64_t next_address(size_t size)
 {
     static atomic_uint_fast64_t next = UINT64_C(1) << 52;
@@ -91,7 +91,7 @@ static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *
 
 /* --- blocks ----------------------------------------------------------------------------------- */
 
-/* Cuts off what a block has beyond `size` as a free block, if that is large enough to be of use. */
+/* Splits off what a block has beyond `size` as a free block, if that is large enough to be useful. */
 static void split(kn_pool *pool, kn_buffer *block, size_t size)
 {
     size_t rest = block->size - size;
@@ -100,7 +100,7 @@ static void split(kn_pool *pool, kn_buffer *block, size_t size)
     KN_PRESERVE_ERROR;
     kn_buffer *tail = kn_calloc(1, sizeof *tail);
     if (!tail)
-        return; /* the block stays larger than asked: harmless */
+        return; /* the block stays larger than requested: harmless */
     *tail = (kn_buffer){.segment = block->segment,
                         .stream = block->stream,
                         .offset = block->offset + size,
@@ -130,7 +130,7 @@ static kn_buffer *take_from(kn_pool *pool, kn_stream *stream, const kn_mem_pool 
 {
     kn_buffer *block = kn_free_best_fit(pool, stream, owner, size, small);
     if (!block)
-        block = kn_free_best_fit(pool, NULL, owner, size, small); /* of streams that are gone */
+        block = kn_free_best_fit(pool, NULL, owner, size, small); /* of destroyed streams */
     if (block) {
         kn_free_remove(pool, block);
         block->stream = stream;
@@ -156,9 +156,9 @@ static bool is_unused(const kn_segment *segment, const kn_stream *stream)
     return !segment->owner && first->is_free && !first->after && (!first->stream || first->stream == stream);
 }
 
-/* For a private pool, an unused segment of the ordinary one, where the segments of earlier private pools went:
- * otherwise pools that come and go, such as graphs', would add up. It must not be much larger than needed. The stream's
- * work in it is waited for, since a graph's replays may run on any stream. */
+/* For a private pool, reuses an unused segment of the ordinary one, which gets the segments of earlier private pools:
+ * otherwise short-lived pools, such as graphs', would accumulate. It must not be much larger than needed. Waits for the
+ * stream's work in it, because a graph's replays may run on any stream. */
 static kn_buffer *take_over(kn_stream *stream, kn_mem_pool *owner, size_t size, bool small)
 {
     kn_pool *pool = stream->device->pool;
@@ -179,7 +179,7 @@ static kn_buffer *take_over(kn_stream *stream, kn_mem_pool *owner, size_t size, 
 
 kn_status kn_pool_alloc_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_segment_kind room)
 {
-    /* Where little may be reserved, segments larger than needed would leave too little. */
+    /* Under a small limit, segments larger than needed would leave too little. */
     if (room == KN_SEGMENT_SHARED && kn_pool_allowed(stream->device) / MEDIUM_SHARE < MEDIUM_SEGMENT)
         room = KN_SEGMENT_ROUNDED;
     const size_t whole = segment_size_for(size, room);
@@ -196,7 +196,7 @@ kn_status kn_pool_alloc_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *o
     return KN_OK;
 }
 
-/* Takes the block right of `block` into it. */
+/* Merges the next block into `block`. */
 static void merge_right(kn_buffer *block)
 {
     kn_buffer *right = block->after;

@@ -1,5 +1,4 @@
-/* rt/memory/snapshot.c - the pool as it stands, and its recorded history, as JSON in the form of
- * torch.cuda.memory._snapshot. */
+/* rt/memory/snapshot.c - the pool's state and recorded history as JSON in the format of torch.cuda.memory._snapshot. */
 #include "rt/memory/snapshot.h"
 
 #include <koine/memory.h>

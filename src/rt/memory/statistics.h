@@ -1,5 +1,4 @@
-/* rt/memory/statistics.h - one figure as torch.cuda.memory_stats keeps it, and how lists of them are given to the user.
- */
+/* rt/memory/statistics.h - a statistic as in torch.cuda.memory_stats, and lists of them for the user. */
 #ifndef KN_RT_MEMORY_STATISTICS_H
 #define KN_RT_MEMORY_STATISTICS_H
 
@@ -7,7 +6,7 @@
 
 typedef struct kn_statistic {
     int64_t current, peak;
-    int64_t allocated, freed; /* what was ever added and taken away */
+    int64_t allocated, freed; /* totals ever added and removed */
 } kn_statistic;
 
 static inline void kn_statistic_add(kn_statistic *figure, int64_t amount)
@@ -27,8 +26,7 @@ static inline void kn_statistic_subtract(kn_statistic *figure, int64_t amount)
 static inline void kn_statistic_reset_peak(kn_statistic *figure) { figure->peak = figure->current; }
 static inline void kn_statistic_reset_accumulated(kn_statistic *figure) { figure->allocated = figure->freed = 0; }
 
-/* A list of keys and values being filled: `count` goes on beyond `capacity`, so that the caller learns how many there
- * are. */
+/* A list of keys and values being filled: `count` continues past `capacity`, so that the caller learns the total. */
 typedef struct kn_statistic_list {
     kn_memory_stat_entry *entries;
     int capacity, count;

@@ -1,4 +1,4 @@
-/* rt/memory/streams.c - blocks used by other streams than their own are reused only when those streams are done. */
+/* rt/memory/streams.c - blocks used by other streams are reused only when those streams are done. */
 #include "base/error.h"
 #include "rt/memory/blocks.h"
 #include "rt/stream/open.h"
@@ -57,7 +57,7 @@ void kn_buffer_mark_use(const kn_buffer *used, kn_stream *stream)
 {
     if (stream == atomic_load_explicit(&used->stream, memory_order_relaxed))
         return;
-    kn_buffer *buffer = (kn_buffer *)(uintptr_t)used; /* the note is about the pool, not about the memory */
+    kn_buffer *buffer = (kn_buffer *)(uintptr_t)used; /* changes the pool's record, not the memory */
     kn_pool *pool = buffer->segment->pool;
     kn_lock(&pool->lock);
     bool known = false;

@@ -1,4 +1,4 @@
-/* rt/memory/watchers.c - telling those who hold a buffer's address when it is freed. */
+/* rt/memory/watchers.c - notifying holders of a buffer's address when it is freed. */
 #include "base/error.h"
 #include "rt/memory/blocks.h"
 

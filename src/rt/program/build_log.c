@@ -40,7 +40,7 @@ static const char *line_end(const char *line)
     return end ? end : line + strlen(line);
 }
 
-/* Is `file` mentioned between line and end, as a word of its own, with a line number? */
+/* Is `file` mentioned between line and end, as a whole word, with a line number? */
 static bool find_mention(place *found, const char *file, const char *line, const char *end)
 {
     for (const char *at = line; (at = strstr(at, file)) && at < end; at++) {

@@ -69,7 +69,7 @@ void kn_build_log_program(const kn_device *device, const kn_program *program, kn
                                                         : "compiled";
     char *names = kernel_names(program->handle);
     kn_log_message(KN_LOG_DEBUG, "%s: %s built in %.3f s, %s; options: %s; kernels: %s", kn_device_string(device),
-                   program->source, seconds, from, program->options, names ? names : "not told");
+                   program->source, seconds, from, program->options, names ? names : "unknown");
     kn_free(names);
 }
 

@@ -10,11 +10,11 @@
 
 struct kn_program;
 
-/* Told before a thread waits for a kernel and once it has it. */
+/* Sent before a thread waits for a kernel and once it has it. */
 typedef struct kn_build_notice {
     const char *kernel; /* its name, valid during the call only */
     int done;           /* kernels that the thread has launched for the first time since the observer was set */
-    bool is_over;       /* this wait has ended, after so many seconds: */
+    bool is_over;       /* this wait has ended, after `seconds` */
     double seconds;
 } kn_build_notice;
 

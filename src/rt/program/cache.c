@@ -26,9 +26,9 @@ typedef struct header {
 /* May the folder be trusted? If not, that is logged once. */
 static bool is_trusted(const char *folder)
 {
-    static atomic_bool told;
+    static atomic_bool warned;
     const char *objection = kn_folder_objection(folder);
-    if (objection && !atomic_exchange(&told, true))
+    if (objection && !atomic_exchange(&warned, true))
         kn_log_message(KN_LOG_WARNING,
                        "compiled kernels are not kept in '%s', since %s: set KOINE_CACHE_DIR to a folder of your own",
                        folder, objection);

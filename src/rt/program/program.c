@@ -256,7 +256,7 @@ static kn_status make_with(kn_device *device, kn_program *program, bool declare_
     return status;
 }
 
-/* The user's code may call any function, with any overload. */
+/* User code may call any function, with any overload. */
 static bool may_declare_builtins(const kn_device *device, const kn_program *program)
 {
     return device->quirks.reads_long_header && !kn_user_source_is_users(program->source);
@@ -268,13 +268,13 @@ static kn_status make_either_way(kn_device *device, kn_program *program, kn_buil
         KN_PRESERVE_ERROR;
         if (make_with(device, program, true, origin) == KN_OK)
             return KN_OK;
-        kn_log_message(KN_LOG_DEBUG, "%s is built again, with all of the driver's declarations, since: %s",
+        kn_log_message(KN_LOG_DEBUG, "%s is rebuilt with all of the driver's declarations, because: %s",
                        program->source, kn_error_message());
     }
     return make_with(device, program, false, origin);
 }
 
-/* `kernel` is the one wanted: its name is told to those who wait. */
+/* `kernel` is the requested one; its name is reported to waiting threads. */
 static kn_status build(kn_device *device, kn_program *program, const char *kernel)
 {
     kn_build_origin origin;

@@ -1,5 +1,5 @@
 /* rt/stream/callback.c - functions called when a stream's work so far is done. A driver may call back from any of its
- * threads, in which OpenCL allows almost nothing; so our callback only hands the function to a thread of our own. */
+ * threads, in which OpenCL allows almost nothing, so our callback only passes the function to our own thread. */
 #include "rt/stream/callback.h"
 
 #include <time.h>
@@ -53,7 +53,7 @@ static void *execute(void *unused)
 static void CL_CALLBACK work_done(cl_event marker, cl_int state, void *user)
 {
     (void)marker;
-    (void)state; /* also after an error: whoever waits for the callback must not wait forever */
+    (void)state; /* also after an error, so that nobody waits for the callback forever */
     callback *call = user;
     call->next = NULL;
     kn_lock(&executor.lock);
@@ -94,7 +94,7 @@ kn_status kn_stream_add_callback(kn_stream *stream, kn_stream_callback function,
     if (error == CL_SUCCESS) {
         atomic_fetch_add(&stream->callbacks, 1);
         error = clSetEventCallback(call->marker, CL_COMPLETE, work_done, call);
-        if (error == CL_SUCCESS) { /* from here on the call is the executor's */
+        if (error == CL_SUCCESS) { /* from here on the executor owns the call */
             clFlush(stream->queue);
             return KN_OK;
         }

@@ -1,4 +1,4 @@
-/* rt/stream/capturing.h - captures: while a thread captures a graph on a stream, what is enqueued there is recorded.
+/* rt/stream/capturing.h - captures: while a thread captures a graph on a stream, commands enqueued there are recorded.
  *
  * Only that thread may use the stream meanwhile, and read the capture: it may end and be freed at any time. */
 #ifndef KN_RT_STREAM_CAPTURING_H
@@ -6,7 +6,7 @@
 
 #include "rt/stream/stream_struct.h"
 
-/* What all folders know of a capture; rt/graph/recording.h has the rest. */
+/* The part of a capture visible to all folders; rt/graph/recording.h has the rest. */
 struct kn_capture {
     const struct kn_recorder *recorder; /* rt/command/recorder.h */
     bool blind;                         /* an error was set before it began, which hides later ones */
@@ -23,10 +23,10 @@ bool kn_stream_captured_elsewhere(const kn_stream *stream);
 /* The calling thread's capture on the stream, NULL: none. */
 kn_capture *kn_stream_own_capture(const kn_stream *stream);
 
-/* The same on a stream that has one: NULL with an error when it is another thread's. */
+/* The same on a stream that has one: NULL with an error if it belongs to another thread. */
 kn_capture *kn_stream_require_capture(const kn_stream *stream);
 
-/* Begins one: false when there is one already. Ends it. */
+/* Begins one: false if there is one already. Ends it. */
 bool kn_stream_start_capture(kn_stream *stream, kn_capture *capture);
 void kn_stream_stop_capture(kn_stream *stream);
 

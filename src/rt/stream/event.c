@@ -1,5 +1,5 @@
-/* rt/stream/event.c - points in a stream's work: other streams and the host wait for them, and they tell the device's
- * time. */
+/* rt/stream/event.c - points in a stream's work: other streams and the host wait for them, and they have device
+ * timestamps. */
 #include "rt/stream/event.h"
 
 #include <sched.h>
@@ -41,14 +41,14 @@ void kn_event_free(kn_event *event)
     kn_free(event);
 }
 
-/* Goes to the queue even during a capture: what the pool marks is no part of the recording. */
+/* Uses the queue even during a capture: the pool's markers are not part of the recording. */
 static kn_status mark(kn_event *event, kn_stream *stream)
 {
     cl_event handle = NULL;
     kn_submitter_drain(stream);
     cl_int error = KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &handle));
     if (error == CL_SUCCESS)
-        error = clFlush(stream->queue); /* whoever waits for it must not wait for a command that was never submitted */
+        error = clFlush(stream->queue); /* otherwise a waiter could wait for a command that was never submitted */
     if (error != CL_SUCCESS) {
         if (handle)
             clReleaseEvent(handle);
@@ -159,8 +159,7 @@ bool kn_event_has_passed(kn_event *event)
     return state <= CL_COMPLETE; /* failed work is over, too */
 }
 
-/* OpenCL cannot tell whether a queue is idle, and a marker takes a moment to pass even an idle one: it is given that
- * moment. */
+/* OpenCL cannot query whether a queue is idle, and a marker needs a moment to pass even an idle one. */
 static kn_status progress_within(const kn_event *event, long nanoseconds, bool *done)
 {
     struct timespec start, now;

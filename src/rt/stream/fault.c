@@ -56,8 +56,8 @@ void kn_stream_collect_faults(kn_stream *to, kn_stream *from)
 
 static kn_status check_record(kn_stream *stream);
 
-/* The values that came here have arrived, so the work that made them is done. Later work of their streams may not be:
- * those stay armed. */
+/* Values received from other streams have arrived, so the work that made them is done. Later work of those streams may
+ * not be: they stay armed. */
 static kn_status check_heard(kn_stream *stream)
 {
     kn_status status = KN_OK;
@@ -97,7 +97,7 @@ static kn_status check_record(kn_stream *stream)
 kn_status kn_stream_check_fault(kn_stream *stream, bool armed)
 {
     kn_status own = armed ? check_record(stream) : KN_OK, others = check_heard(stream);
-    if (own != KN_OK && own != KN_ERR_ARGUMENT) /* what the record says is still to be told */
+    if (own != KN_OK && own != KN_ERR_ARGUMENT) /* the record must still be reported */
         atomic_store(&stream->fault_armed, true);
     return own == KN_OK ? others : own;
 }

@@ -8,15 +8,15 @@
 /* The record, made with the stream. */
 kn_status kn_fault_record_new(cl_mem *record, kn_device *device);
 
-/* A small number that stands for an operation's name in records. */
+/* A small number that represents an operation's name in records. */
 int kn_operation_number(const char *name);
 
-/* May a launch so far have found a fault? Asked before waiting: launches that other threads enqueue meanwhile are not
- * waited for, so they are left to the next check. */
+/* May a launch so far have found a fault? Call before waiting: launches that other threads enqueue meanwhile are not
+ * waited for and left to the next check. */
 static inline bool kn_stream_take_armed(kn_stream *stream) { return atomic_exchange(&stream->fault_armed, false); }
 
 /* Reports a fault that kernels of the stream, or of one whose values came here, found; its work so far must be done.
- * Costs nothing when no launch could have found one. */
+ * Costs nothing if no launch could have found one. */
 kn_status kn_stream_check_fault(kn_stream *stream, bool armed);
 
 /* Values of `from` came to `to`: if its kernels may have found a fault, the next check of `to` reports that too. */

@@ -1,4 +1,4 @@
-/* rt/stream/host_wait.c - counting, and on request refusing, the calls that make the host wait for a device. */
+/* rt/stream/host_wait.c - counting and, on request, rejecting calls that make the host wait for a device. */
 #include "rt/stream/host_wait.h"
 
 #include <stdatomic.h>

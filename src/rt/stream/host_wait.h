@@ -1,4 +1,4 @@
-/* rt/stream/host_wait.h - noting the calls that make the host wait for a device. */
+/* rt/stream/host_wait.h - tracking calls that make the host wait for a device. */
 #ifndef KN_RT_STREAM_HOST_WAIT_H
 #define KN_RT_STREAM_HOST_WAIT_H
 

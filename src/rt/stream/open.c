@@ -34,7 +34,7 @@ static cl_command_queue new_queue(kn_device *device, int priority, cl_int *error
 static kn_status open_queue(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs)
 {
     cl_int error = CL_SUCCESS;
-    if (stream->queue) /* kept from the stream that had the struct before */
+    if (stream->queue) /* kept from the struct's previous stream */
         return KN_OK;
     if (theirs)
         error = clRetainCommandQueue(theirs);
@@ -63,7 +63,7 @@ kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_
     return KN_OK;
 }
 
-/* Undoes kn_stream_open: for a device that could not be opened, whose context goes. */
+/* Reverses kn_stream_open, for a device that could not be opened, whose context is released. */
 static void close_stream(kn_stream *stream)
 {
     if (stream->queue)
@@ -90,7 +90,7 @@ void kn_device_finish_streams(kn_device *device)
 /* At exit: queued work must end before the drivers are unloaded. */
 static void finish_all_devices(void)
 {
-    if (kn_is_forked()) /* the queues are there, the driver's threads are not */
+    if (kn_is_forked()) /* the queues exist, the driver's threads do not */
         return;
     for (int slot = 1; slot < kn_device_slots(); slot++) {
         kn_device *device = kn_device_slot_at(slot);
@@ -141,7 +141,7 @@ static kn_status open_locked(kn_device *device)
     kn_status status = open_default_stream(device);
     if (status == KN_OK)
         status = open_service(device);
-    if (status != KN_OK) { /* released altogether: a later try makes a new context */
+    if (status != KN_OK) { /* released completely: a later attempt makes a new context */
         close_default_stream(device);
         clReleaseContext(device->context);
         device->context = NULL;

@@ -10,13 +10,13 @@ kn_status kn_device_ensure_open(kn_device *device);
 /* Makes the stream's queue and fault record; with `theirs` that is the queue. */
 kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs);
 
-/* The device's stream with the smallest id above `*id`, which becomes its id; NULL: none. By the id: places in the list
- * move when other threads make and destroy streams. The struct outlives a concurrent destroy, and may have another
- * queue then; so does `queue` (NULL allowed), which is retained, or NULL where the driver refuses that. No lock is held
- * between two calls: a callback, waited for there, may make streams. */
+/* The device's stream with the smallest id above `*id`, which becomes its id; NULL: none. By id, because positions in
+ * the list change when other threads create and destroy streams. The struct outlives a concurrent destroy, and may have
+ * another queue then; so does `queue` (NULL allowed), which is retained, or NULL if that fails. No lock is held between
+ * two calls: a callback, waited for there, may create streams. */
 kn_stream *kn_device_next_stream(kn_device *device, unsigned long long *id, cl_command_queue *queue);
 
-/* Waits for the work of all streams, whatever becomes of it, and for no callbacks. */
+/* Waits for the work of all streams, ignoring errors, and not for callbacks. */
 void kn_device_finish_streams(kn_device *device);
 
 #endif

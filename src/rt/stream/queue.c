@@ -43,7 +43,7 @@ kn_status kn_stream_count_launch(kn_stream *stream)
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "waiting for a full queue");
 }
 
-/* Idle is noted before the wait, so that what another thread enqueues meanwhile makes the stream busy again. */
+/* Marks the stream idle before the wait, so that commands enqueued meanwhile by other threads mark it busy again. */
 cl_int kn_stream_finish_queue(kn_stream *stream, cl_command_queue queue)
 {
     kn_submitter_drain(stream);

@@ -1,16 +1,16 @@
-/* rt/stream/queue.h - what is done before and after a command is enqueued on a stream. */
+/* rt/stream/queue.h - called before and after a command is enqueued on a stream. */
 #ifndef KN_RT_STREAM_QUEUE_H
 #define KN_RT_STREAM_QUEUE_H
 
 #include "rt/stream/stream_struct.h"
 
-/* Called before every command is enqueued: makes sure that work handed to the submitter goes first. An error when the
- * device is lost, and while the stream is captured: then nothing can be enqueued past the recording, and `what`
- * ("reading a tensor") is for that message. */
+/* Called before every command is enqueued: makes sure that work passed to the submitter is enqueued first. An error if
+ * the device is lost, and while the stream is captured: then nothing may bypass the recording, and `what` ("reading a
+ * tensor") is for that message. */
 kn_status kn_stream_enter(kn_stream *stream, const char *what);
 
-/* Called after every launch: now and then flushes the queue (some drivers start nothing before that), and waits when
- * the host is too far ahead. */
+/* Called after every launch: sometimes flushes the queue (some drivers start nothing before that), and waits if the
+ * host is too far ahead. */
 kn_status kn_stream_count_launch(kn_stream *stream);
 
 /* Waits for all the stream's work, replays handed to the submitter included. The second is for those who retained the

@@ -34,9 +34,8 @@ kn_status kn_stream_priority_range(kn_device *device, int *least, int *greatest)
     return KN_OK;
 }
 
-/* Takes a destroyed stream's struct out of the list for reuse; NULL: none fits. Structs keep their queues, since
- * drivers (PoCL) do not give back all that a queue took; but not queues that the program has a handle of: see
- * kn_stream_free. */
+/* Takes a destroyed stream's struct from the list for reuse; NULL: none fits. Structs keep their queues, because
+ * drivers (PoCL) leak some of a queue's memory; but not queues that the program has a handle of: see kn_stream_free. */
 static kn_stream *take_destroyed(kn_device *device, int priority, cl_command_queue theirs)
 {
     kn_lock(&device->lock);
@@ -50,7 +49,7 @@ static kn_stream *take_destroyed(kn_device *device, int priority, cl_command_que
     return taken;
 }
 
-/* On a queue of its own, or on `theirs`. */
+/* On a new queue, or on the caller's, `theirs`. */
 static kn_stream *add_stream(kn_device *device, int priority, cl_command_queue theirs)
 {
     kn_stream *made = take_destroyed(device, priority, theirs);
@@ -59,7 +58,7 @@ static kn_stream *add_stream(kn_device *device, int priority, cl_command_queue t
     if (!made)
         return NULL;
     kn_status status = kn_stream_open(made, device, priority, theirs);
-    if (status != KN_OK && !made->fault) { /* nothing came of it yet */
+    if (status != KN_OK && !made->fault) { /* not initialised yet */
         kn_free(made);
         return NULL;
     }
@@ -101,7 +100,7 @@ static kn_status check_destroyable(kn_stream *stream)
         return KN_OK;
     }
     kn_submitter_drain(stream);
-    KN_TRY(kn_stream_is_idle_within(stream, 50000000, &done)); /* work that is about to end is not an error */
+    KN_TRY(kn_stream_is_idle_within(stream, 50000000, &done)); /* work that is about to finish is not an error */
     if (!done)
         return kn_fail(KN_ERR_STATE,
                        "kn_stream_free: the stream of %s has unfinished work: kn_stream_synchronize it first", label);
@@ -133,7 +132,7 @@ kn_status kn_stream_free(kn_stream *stream)
             clReleaseEvent(stream->markers[i]);
         stream->markers[i] = NULL;
     }
-    if (atomic_load(&stream->is_shared)) { /* others may go on using it */
+    if (atomic_load(&stream->is_shared)) { /* others may still use it */
         clReleaseCommandQueue(stream->queue);
         stream->queue = NULL;
     }

@@ -1,4 +1,4 @@
-/* rt/stream/stream_struct.h - a stream as the runtime sees it. */
+/* rt/stream/stream_struct.h - the stream struct, internal to the runtime. */
 #ifndef KN_RT_STREAM_STREAM_STRUCT_H
 #define KN_RT_STREAM_STREAM_STRUCT_H
 
@@ -7,7 +7,7 @@
 #include "rt/device/device_struct.h"
 
 /* How far the host may run ahead of a stream: KN_STREAM_MARKERS times KN_LAUNCHES_PER_MARKER launches. Enough to keep
- * any device busy, few enough that what the queued work holds stays bounded. */
+ * any device busy, few enough to bound the memory held by queued work. */
 #define KN_STREAM_MARKERS 16
 #define KN_LAUNCHES_PER_MARKER 16
 
@@ -15,8 +15,8 @@ typedef struct kn_capture kn_capture;     /* rt/stream/capturing.h */
 typedef struct kn_submitter kn_submitter; /* rt/stream/submit.h */
 
 /* A stream's struct is never freed, only reused for another stream: a thread may still have a destroyed one as its
- * current stream, and sees by the id that it is gone. The next stream takes over its queue, if no other code has it,
- * and its memory in the pool. */
+ * current stream, which it detects by the id. The next stream inherits its queue, if no other code has it, and its
+ * memory in the pool. */
 struct kn_stream {
     kn_device *device;
     cl_command_queue queue; /* to enqueue: after kn_stream_enter; NULL: of a destroyed stream whose queue was shared */
@@ -31,14 +31,14 @@ struct kn_stream {
     cl_event markers[KN_STREAM_MARKERS]; /* a ring; the oldest is waited for when it is full */
     unsigned next_marker;
     atomic_bool fault_armed;                    /* a launch since the last check may have written it */
-    _Atomic(kn_capture *) capture;              /* the recording that takes what is enqueued; NULL: it runs */
-    _Atomic(const void *) capturer;             /* stands for the capturing thread: only that one may read `capture` */
-    _Atomic(kn_submitter *) submitter;          /* hands replays to the queue; made at the first replay */
+    _Atomic(kn_capture *) capture;              /* the capture that records commands; NULL: commands run */
+    _Atomic(const void *) capturer;             /* identifies the capturing thread, which alone may read `capture` */
+    _Atomic(kn_submitter *) submitter;          /* enqueues replays; created at the first replay */
     atomic_int callbacks;                       /* not yet called */
-    _Atomic(kn_stream *) heard[KN_MAX_DEVICES]; /* by device: a stream whose values came here and may be faulty */
+    _Atomic(kn_stream *) heard[KN_MAX_DEVICES]; /* by device: a stream from which possibly faulty values came */
     atomic_bool hears;                          /* any of them */
-    atomic_bool busy;                           /* something was enqueued since it was last known to be idle */
-    atomic_bool is_shared;                      /* other code has the queue, so it is never known to be idle */
+    atomic_bool busy;                           /* commands were enqueued since it was last known to be idle */
+    atomic_bool is_shared;                      /* other code has the queue: never known to be idle */
 };
 
 /* After a command was enqueued, too: the stream may have been found idle between kn_stream_enter and the command. */
@@ -47,7 +47,7 @@ static inline void kn_stream_note_busy(kn_stream *stream)
     atomic_store_explicit(&stream->busy, true, memory_order_relaxed);
 }
 
-/* A stream on an in-order queue that others made. */
+/* A stream on an in-order queue created by others. */
 kn_stream *kn_stream_adopt_queue(kn_device *device, cl_command_queue queue);
 
 #endif

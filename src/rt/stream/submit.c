@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "rt/device/lost.h"
 
-/* Work that may be handed over and not enqueued yet; more makes the caller wait. The queue itself is bounded by
+/* The maximum number of pending jobs; more makes the caller wait. The queue itself is bounded by
  * kn_stream_count_launch. */
 #define MAX_JOBS 4
 
@@ -23,7 +23,7 @@ struct kn_submitter {
     pthread_cond_t arrived, done;
     job jobs[MAX_JOBS]; /* a ring */
     unsigned taken, given;
-    atomic_int pending; /* given, not enqueued */
+    atomic_int pending; /* submitted, not yet enqueued */
     kn_status failure;  /* not reported yet */
     char message[512];
 };
@@ -94,7 +94,7 @@ void kn_submitter_wait(kn_submitter *submitter)
     if (atomic_load_explicit(&submitter->pending, memory_order_acquire) == 0 || kn_is_forked())
         return;
     kn_lock(&submitter->lock);
-    const unsigned last = submitter->given; /* another thread may go on handing over */
+    const unsigned last = submitter->given; /* another thread may keep submitting */
     while ((int)(last - submitter->taken) > 0)
         pthread_cond_wait(&submitter->done, &submitter->lock);
     kn_unlock(&submitter->lock);
@@ -114,7 +114,7 @@ kn_status kn_submitter_report(kn_stream *stream)
     return failure;
 }
 
-/* Without a thread no snapshot would be needed, but one way serves both. */
+/* Without a thread no snapshot would be needed, but one path serves both. */
 kn_status kn_submit_here(kn_stream *stream, const kn_submission *work)
 {
     unsigned char few[512], *snapshot = few;

@@ -1,11 +1,11 @@
-/* rt/stream/submit.h - a thread per stream that enqueues work on its queue, so that the caller only pays for handing it
- * over. The work is replays of graphs (rt/graph/replay.c). */
+/* rt/stream/submit.h - a thread per stream that enqueues work on its queue, so that the caller only pays for submitting
+ * it. The work is graph replays (rt/graph/replay.c). */
 #ifndef KN_RT_STREAM_SUBMIT_H
 #define KN_RT_STREAM_SUBMIT_H
 
 #include "rt/stream/stream_struct.h"
 
-/* Work to hand over: `run` enqueues `subject` with the bytes that `prepare` left in the snapshot. */
+/* A job: `run` enqueues `subject` with the bytes that `prepare` stored in the snapshot. */
 typedef struct kn_submission {
     void *subject;
     size_t snapshot_bytes;
@@ -15,15 +15,14 @@ typedef struct kn_submission {
     kn_status (*run)(kn_stream *stream, void *subject, const unsigned char *snapshot);
 } kn_submission;
 
-/* Hands it over. Waits only when several are not enqueued yet. Reports an earlier one's error instead, if there is one.
- */
+/* Submits a job. Waits only if several are pending. Reports an earlier job's error instead, if there is one. */
 kn_status kn_submit(kn_stream *stream, const kn_submission *work);
 
-/* The calling thread enqueues it, after what was handed over. */
+/* The calling thread enqueues it, after all submitted jobs. */
 kn_status kn_submit_here(kn_stream *stream, const kn_submission *work);
 
-/* Waits until all that was handed over so far is enqueued: whatever is enqueued next comes after it. Costs one load
- * where nothing ever was. */
+/* Waits until all jobs submitted so far are enqueued, so that later commands come after them. Costs one load if there
+ * never was a job. */
 void kn_submitter_wait(kn_submitter *submitter);
 static inline void kn_submitter_drain(kn_stream *stream)
 {

@@ -73,7 +73,7 @@ typedef struct kn_profile {
     kn_profiler_params params;
     kn_phase phase;
     bool is_running;  /* between start and stop */
-    bool is_changing; /* a start, step or stop is under way, the user's on_trace_ready included */
+    bool is_changing; /* a start, step or stop is in progress, including the user's on_trace_ready */
     bool is_emitting, emits_shapes;
     bool has_results;
     uint64_t session; /* changes whenever the records are thrown away */

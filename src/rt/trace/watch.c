@@ -53,7 +53,7 @@ static bool note(kn_profile *profile, kn_stream *stream, const kn_command_info *
 
 /* --- reading events --------------------------------------------------------------------------- */
 
-/* What one event told. */
+/* What was read from one event. */
 typedef struct reading {
     kn_pending of;
     const kn_device *device;
@@ -127,7 +127,7 @@ static void harvest(kn_profile *profile, bool wait)
     }
     kn_unlock(&kn_profile_lock);
     if (!readings)
-        return; /* out of memory: they go on waiting */
+        return; /* out of memory: they stay pending */
     for (size_t i = 0; i < count; i++)
         read_event(&readings[i], wait);
     kn_lock(&kn_profile_lock);

@@ -1,4 +1,4 @@
-/* rt/trace/watch.h - telling the profiler of commands as they are enqueued. */
+/* rt/trace/watch.h - reports commands to the profiler as they are enqueued. */
 #ifndef KN_RT_TRACE_WATCH_H
 #define KN_RT_TRACE_WATCH_H
 
@@ -7,7 +7,7 @@
 #include "rt/device/opencl.h"
 #include "rt/trace/watching.h"
 
-/* A command was enqueued; `event` is its event, taken over. */
+/* A command was enqueued; takes ownership of its `event`. */
 void kn_watch_command(kn_stream *stream, const kn_command_info *info, cl_event event);
 
 /* The event argument of an enqueue: NULL unless the profiler is watching. */

@@ -1,5 +1,5 @@
-/* rt/trace/watching.h - whether the profiler, or a tool to which ranges are passed on, is watching; and what is told of
- * a command. */
+/* rt/trace/watching.h - whether the profiler, or a tool to which ranges are forwarded, is watching; and notifications
+ * of a command. */
 #ifndef KN_RT_TRACE_WATCHING_H
 #define KN_RT_TRACE_WATCHING_H
 

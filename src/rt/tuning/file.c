@@ -4,7 +4,7 @@
  *      "opencl": "...", "compute_units": 132,
  *      "results": [{"question": "...", "choice": "...", "complete": true, "seconds": {"...": 0.0012, "...": null}}]}
  *
- * null stands for a candidate that failed. Files may come from anywhere: one that breaks a rule is refused whole. */
+ * null means a candidate that failed. Files may come from anywhere: an invalid one is rejected as a whole. */
 #include "rt/tuning/file.h"
 
 #include <cjson/cJSON.h>
@@ -210,7 +210,7 @@ static bool add_result(cJSON *results, const kn_tuning_result *r)
     return ok && seconds;
 }
 
-/* `root` with these results instead of its own, as text; NULL with an error. */
+/* `root` as text, with its results replaced by these; NULL with an error. */
 static char *print(cJSON *root, const kn_tuning_list *list)
 {
     cJSON_DeleteItemFromObjectCaseSensitive(root, "results");
@@ -254,8 +254,8 @@ static kn_status describe_device(cJSON **root, const kn_device *device)
     return kn_fail(KN_ERR_MEMORY, "out of host memory while writing tuning results");
 }
 
-/* Makes processes that write at the same time wait for each other; -1 where there are no locks, or where another
- * process keeps this one: then the last writer wins. */
+/* Serialises concurrent writers; -1 if locks are unavailable or another process holds this one too long: then the last
+ * writer wins. */
 static int lock_file(const char *path)
 {
     const struct timespec pause = {0, 20000000};
@@ -276,7 +276,7 @@ static int lock_file(const char *path)
     return descriptor;
 }
 
-/* Keeps what is on disk unless it is damaged: a file that cannot be read now may be good. */
+/* Keeps the file on disk unless it is damaged: a temporarily unreadable file may be valid. */
 static kn_status read_present(kn_tuning_list *list, const kn_device *device, const char *path)
 {
     bool exists;
@@ -287,7 +287,7 @@ static kn_status read_present(kn_tuning_list *list, const kn_device *device, con
     kn_error_save(&before);
     kn_status status = kn_tuning_read(list, device, path, true);
     if (status == KN_ERR_FORMAT) {
-        kn_log_message(KN_LOG_WARNING, "tuning results are begun anew: %s", kn_error_message());
+        kn_log_message(KN_LOG_WARNING, "tuning results are discarded: %s", kn_error_message());
         status = KN_OK;
     }
     if (status == KN_OK || (before.status != KN_OK && before.sticks))
@@ -333,7 +333,7 @@ kn_status kn_tuning_write(const kn_tuning_list *list, const kn_device *device, c
 
 /* --- clearing ----------------------------------------------------------------------------------------------------- */
 
-/* A damaged file counts as empty, and is removed; one that cannot be read now stays, with an error. */
+/* A damaged file counts as empty and is removed; an unreadable one is kept, with an error. */
 static kn_status read_to_clear(kn_tuning_list *list, cJSON **root, const char *path)
 {
     kn_error_state before;

@@ -1,11 +1,12 @@
-/* rt/tuning/file.h - the files that hold results. */
+/* rt/tuning/file.h - files of tuning results. */
 #ifndef KN_RT_TUNING_FILE_H
 #define KN_RT_TUNING_FILE_H
 
 #include "rt/tuning/list.h"
 
-/* Reads a file of results: of just this driver and library version if it is the device's `own` file, else of any device
- * of that name. KN_ERR_FORMAT for a file that is not a tuning file, is damaged, or is about another device. */
+/* Reads a file of results: for exactly this driver and library version if it is the device's `own` file, otherwise for
+ * any device of that name. KN_ERR_FORMAT for a file that is not a tuning file, is damaged, or is about another
+ * device. */
 kn_status kn_tuning_read(kn_tuning_list *list, const kn_device *device, const char *path, bool own);
 
 /* Writes a file; with `merge` it keeps results that the list does not have. */

@@ -1,5 +1,4 @@
-/* rt/tuning/tuning.c - results of measurements in memory: per device a list, filled from the files at the first
- * question. */
+/* rt/tuning/tuning.c - results of measurements in memory: a list per device, filled from the files on first use. */
 #include "rt/tuning/tuning.h"
 
 #include <math.h>

@@ -1,19 +1,18 @@
-/* rt/tuning/tuning.h - what was measured on a device and is worth keeping: the parameters that a kernel does best with,
- * the implementation that is the fastest for a problem.
+/* rt/tuning/tuning.h - stored measurements of a device: the best parameters of a kernel, the fastest implementation of
+ * a problem.
  *
- * A result answers a question, a line of text that names the kernel or the problem, with a choice, and keeps the
- * seconds that decided. Results are kept per device, driver and library version in CACHE/tuning/HASH.json, which is
- * read at the first question and may be carried to another machine with such a device: the file that KOINE_TUNE_FILE
- * names is read too, and goes first. What a file says is believed only as far as it makes sense: whoever asks knows the
- * possible choices and takes no other. Safe from many threads and, since a write merges under a lock, from many
- * processes. */
+ * A result maps a question, a line of text that names the kernel or the problem, to a choice, with the measured
+ * seconds. Results are stored per device, driver and library version in CACHE/tuning/HASH.json, which is read on first
+ * use and may be copied to another machine with such a device: the file named by KOINE_TUNE_FILE is read too, with
+ * priority. File contents are not trusted: callers know the possible choices and accept no others. Safe for many
+ * threads and, because writes merge under a lock, for many processes. */
 #ifndef KN_RT_TUNING_TUNING_H
 #define KN_RT_TUNING_TUNING_H
 
 #include <koine/status.h>
 
 typedef struct kn_tuning_figure {
-    char *name;     /* of a candidate; the first one's is what runs untuned */
+    char *name;     /* of a candidate; the first is the untuned default */
     double seconds; /* HUGE_VAL: it failed */
 } kn_tuning_figure;
 
@@ -24,19 +23,19 @@ typedef struct kn_tuning_result {
     int num_figures;
 } kn_tuning_result;
 
-/* The answer, the caller's to free by kn_tuning_free; false where there is none. */
+/* The result, which the caller frees with kn_tuning_free; false if there is none. */
 bool kn_tuning_find(kn_tuning_result *result, kn_device *device, const char *question);
 void kn_tuning_free(kn_tuning_result *result); /* leaves {0} */
 
-/* Adds a candidate's time to a result that is being made, and chooses it if it is the fastest by `margin`: 0.95 asks
- * for 5 % less than the first. */
+/* Adds a candidate's time to a result, and chooses it if it is the fastest by `margin`: 0.95 requires 5 % less time
+ * than the first. */
 kn_status kn_tuning_add(kn_tuning_result *result, const char *name, double seconds, double margin);
 double kn_tuning_seconds(const kn_tuning_result *result, const char *name); /* -1: not timed */
 
 /* Keeps a copy in memory and writes it to disk. In memory it is kept even if writing fails. */
 kn_status kn_tuning_store(kn_device *device, const kn_tuning_result *result);
 
-/* Changes whenever kn_tuning_find may answer differently: those who keep an answer ask again then. */
+/* Changes whenever kn_tuning_find may answer differently, to invalidate cached answers. */
 unsigned kn_tuning_generation(void);
 
 /* The file of a device; the caller frees it. */
@@ -47,7 +46,7 @@ char *kn_tuning_path(kn_device *device);
 kn_status kn_tuning_export(kn_device *device, const char *path);
 kn_status kn_tuning_import(kn_device *device, const char *path);
 
-/* Forgets what is in memory; and, on disk, the results of all devices whose questions begin with `prefix`. */
+/* Clears the results in memory; and, on disk, those of all devices whose questions begin with `prefix`. */
 void kn_tuning_forget(void);
 kn_status kn_tuning_clear_disk(const char *prefix);
 

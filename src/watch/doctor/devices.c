@@ -19,8 +19,8 @@
 
 typedef struct nodes {
     kn_diagnosis *diagnosis;
-    const char *folder; /* as the user knows it: "/dev/dri" */
-    const char *prefix; /* of the names looked at: "renderD" */
+    const char *folder; /* without KOINE_DOCTOR_ROOT: "/dev/dri" */
+    const char *prefix; /* prefix of the file names: "renderD" */
     bool digit;         /* a digit must follow the prefix */
     int seen, usable;
 } nodes;
@@ -148,7 +148,7 @@ static void check_bus(kn_diagnosis *diagnosis)
         const kn_driver_row *row = &kn_driver_rows[i];
         if (!all.seen[i] || offered(row->vendor))
             continue;
-        /* If another GPU works, one without a driver (the processor's own graphics) is no problem. */
+        /* If another GPU works, one without a driver (integrated graphics) is not a problem. */
         kn_diagnosis_add(diagnosis, kn_gpu_count() > 0 ? KN_FINDING_NOTE : KN_FINDING_PROBLEM,
                          kn_formatted("this machine has a GPU of %s, but no OpenCL platform offers it", row->name),
                          kn_formatted("%s; in a container, hand the device in: --gpus all (NVIDIA), --device /dev/dri, "
@@ -179,7 +179,7 @@ static void check_platform(kn_diagnosis *diagnosis, int index)
             : kn_formatted("without its hardware a driver may be removed; with it, see the device nodes above"));
 }
 
-/* Drivers that give larger buffers when they are told to. */
+/* Drivers that allow larger buffers if configured. */
 static void check_largest_buffer(kn_diagnosis *diagnosis, const kn_device *device)
 {
     const kn_limits *limits = kn_device_limits(device);
@@ -197,7 +197,7 @@ static void check_largest_buffer(kn_diagnosis *diagnosis, const kn_device *devic
 void kn_diagnose_devices(kn_diagnosis *diagnosis)
 {
     KN_PRESERVE_ERROR;
-    int devices = kn_device_count(); /* first: it finds PoCL a folder */
+    int devices = kn_device_count(); /* first, because it finds a folder for PoCL */
     for (int i = 0; i < kn_platform_count(); i++)
         check_platform(diagnosis, i);
 

@@ -1,4 +1,4 @@
-/* watch/doctor/diagnose.c - the list of findings, and what the probes share. */
+/* watch/doctor/diagnose.c - the list of findings, and helpers of the probes. */
 #include "watch/doctor/diagnose.h"
 
 #include <ctype.h>
@@ -41,7 +41,7 @@ char *kn_formatted(const char *format, ...)
     va_end(again);
     if (!text)
         return NULL;
-    kn_text printable = {0}; /* it may quote files and the environment */
+    kn_text printable = {0}; /* it may contain text from files and the environment */
     kn_text_append_printable(&printable, text, true);
     kn_free(text);
     return kn_text_finish(&printable);
@@ -123,7 +123,7 @@ void kn_diagnose_cache(kn_diagnosis *diagnosis)
     char *directory = kn_cache_directory();
     if (!directory) {
         kn_diagnosis_add(diagnosis, KN_FINDING_NOTE,
-                         kn_formatted("there is no folder to keep compiled kernels in: every run compiles them anew"),
+                         kn_formatted("there is no folder for compiled kernels: every run compiles them again"),
                          kn_formatted("set HOME, or KOINE_CACHE_DIR to a folder that can be written"));
         return;
     }
@@ -131,7 +131,7 @@ void kn_diagnose_cache(kn_diagnosis *diagnosis)
     if (objection) {
         kn_diagnosis_add(
             diagnosis, KN_FINDING_PROBLEM,
-            kn_formatted("compiled kernels are not kept in %s, since %s: every run compiles its kernels anew",
+            kn_formatted("compiled kernels are not cached in %s, because %s: every run compiles its kernels again",
                          directory, objection),
             kn_formatted("chmod go-w it, or set KOINE_CACHE_DIR to a folder of your own"));
     } else if (kn_make_private_directories(directory) == KN_OK && access(directory, W_OK | X_OK) == 0) {
@@ -139,7 +139,7 @@ void kn_diagnose_cache(kn_diagnosis *diagnosis)
     } else {
         kn_diagnosis_add(
             diagnosis, KN_FINDING_NOTE,
-            kn_formatted("%s cannot be written: every run compiles its kernels anew, which takes seconds", directory),
+            kn_formatted("%s cannot be written: every run compiles its kernels again, which takes seconds", directory),
             kn_formatted("make it writable, or set KOINE_CACHE_DIR to a folder that is"));
     }
     kn_free(directory);

@@ -17,7 +17,7 @@
 #define MAX_DRIVERS 64
 #define NAME_SIZE 512
 
-/* Where drivers' libraries lie, beside what the dynamic linker knows. */
+/* Folders of drivers' libraries, in addition to the dynamic linker's. */
 static const char *const library_folders[] = {
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu/intel-opencl",
@@ -47,7 +47,7 @@ static bool same_library(const char *a, const char *b)
     return strncmp(name, b, length) == 0 && name[length] == '.';
 }
 
-/* Where the library lies as a file, into `path`; false when it is in none of the folders. */
+/* The library's file, written to `path`; false if it is in none of the folders. */
 static bool find_library(const char *library, char path[KN_PROBE_PATH])
 {
     for (size_t i = 0; i < sizeof library_folders / sizeof library_folders[0]; i++) {
@@ -59,11 +59,11 @@ static bool find_library(const char *library, char path[KN_PROBE_PATH])
     return false;
 }
 
-/* NULL when the library can be loaded, else the reason. It stays loaded, as with the loader itself: drivers do not take
- * kindly to being unloaded. */
+/* NULL if the library can be loaded, otherwise the reason. It stays loaded, as with the loader itself: unloading
+ * drivers is unsafe. */
 static const char *why_not_loadable(const char *library)
 {
-    if (kn_trusted_environment("KOINE_DOCTOR_ROOT")) { /* a tree that is looked at, not run */
+    if (kn_trusted_environment("KOINE_DOCTOR_ROOT")) { /* a simulated tree, not to be loaded */
         static char path[KN_PROBE_PATH];
         bool there = library[0] == '/' ? access(kn_probe_path(path, library), F_OK) == 0 : find_library(library, path);
         return there ? NULL : "no such file";
@@ -117,14 +117,14 @@ static void visit_vendor_file(const char *name, void *user)
     vendors *all = user;
     size_t length = strlen(name);
     if (length < 4 || strcmp(name + length - 4, ".icd") != 0)
-        return; /* the loader, too, looks at .icd files only */
+        return; /* like the loader, reads only .icd files */
     char path[KN_PROBE_PATH];
     int written = snprintf(path, sizeof path, "%s/%s", all->folder, name);
     if (written > 0 && written < KN_PROBE_PATH)
         check_icd_file(all, path);
 }
 
-/* A driver whose library is there but which no .icd file names: common in containers, into which only the libraries are
+/* A driver whose library exists but is not named by an .icd file: common in containers into which only libraries are
  * mounted. */
 static void check_unregistered(const vendors *all)
 {
@@ -144,8 +144,8 @@ static void check_unregistered(const vendors *all)
     }
 }
 
-/* Seen with PoCL 3.1: it asks hwloc for the processors, hwloc looks into /sys, and where that is empty PoCL aborts the
- * process that asked for its devices. */
+/* Seen with PoCL 3.1: it gets the processors from hwloc, which reads /sys, and if that is empty PoCL aborts the process
+ * that enumerates its devices. */
 static void check_sysfs(const vendors *all)
 {
     char path[KN_PROBE_PATH];
@@ -205,6 +205,6 @@ void kn_diagnose_drivers(kn_diagnosis *diagnosis)
             kn_formatted("%d OpenCL driver%s registered in %s", all.files, all.files == 1 ? "" : "s", all.folder),
             NULL);
     check_sysfs(&all);
-    if (!single && !variable) /* a folder of the user's own choice leaves drivers out on purpose */
+    if (!single && !variable) /* a user-defined folder omits drivers on purpose */
         check_unregistered(&all);
 }

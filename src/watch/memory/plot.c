@@ -1,4 +1,4 @@
-/* watch/memory/plot.c - memory use over time as a picture, and a snapshot in words. */
+/* watch/memory/plot.c - memory use over time as a plot, and a snapshot as text. */
 #include <koine/device.h>
 #include <koine/memory.h>
 
@@ -11,13 +11,13 @@
 #include "watch/memory/snapshot_read.h"
 
 #define MAX_FILE ((size_t)1 << 30)
-#define MAX_POINTS 4000 /* more than a picture has columns */
+#define MAX_POINTS 4000 /* more than the plot's pixel columns */
 #define MIB 1048576.0
 
 /* --- the picture ------------------------------------------------------------------------------ */
 
-/* Columns: time, number of the change, allocated, reserved. A long history is drawn by the peaks of equal stretches of
- * it. */
+/* Columns: time, number of the change, allocated, reserved. A long history is reduced to the peaks of equal
+ * intervals. */
 static void append_points(kn_text *script, const kn_snapshot_figures *f, double per_unit)
 {
     size_t stretch = (f->num_points + MAX_POINTS - 1) / MAX_POINTS;
@@ -44,8 +44,8 @@ static void append_panel(kn_text *script, int column, const char *label, double 
                    label, last > 0 ? last : 1, column, column, column);
 }
 
-/* Two plots: over time, where a long pause leaves little room for the rest, and over the number of the change, where it
- * does not. */
+/* Two plots: over time, where a long pause compresses the rest, and over the number of the change, where it does
+ * not. */
 static void write_script(kn_text *script, const void *subject)
 {
     const kn_snapshot_figures *f = subject;

@@ -1,5 +1,5 @@
-/* watch/memory/snapshot_read.c - what a memory snapshot says: how much is in use, in how many pieces, and its history.
- * Files may come from anywhere, so everything in them is checked. */
+/* watch/memory/snapshot_read.c - evaluates a memory snapshot: memory in use, number of blocks, and history. Files may
+ * come from anywhere, so everything in them is checked. */
 #include "watch/memory/snapshot_read.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static void read_segment(kn_snapshot_figures *figures, const cJSON *segment)
 
 /* --- history ---------------------------------------------------------------------------------- */
 
-/* What an entry does to the bytes allocated and reserved. */
+/* The effect of an entry on allocated and reserved bytes. */
 static void effect_of(const cJSON *entry, double *allocated, double *reserved)
 {
     const char *action = text_of(entry, "action");
@@ -53,8 +53,7 @@ static void effect_of(const cJSON *entry, double *allocated, double *reserved)
     *reserved = strcmp(action, "segment_alloc") == 0 ? size : strcmp(action, "segment_free") == 0 ? -size : 0;
 }
 
-/* A history may have lost its beginning, but it ends with what the segments show: so it starts with that, minus all
- * changes. */
+/* A history may have lost its beginning, but it ends at the segments' state: so it starts at that minus all changes. */
 static kn_status read_trace(kn_snapshot_figures *figures, const cJSON *trace)
 {
     double allocated = figures->allocated, reserved = figures->reserved, more_allocated, more_reserved;
@@ -83,7 +82,7 @@ static kn_status read_trace(kn_snapshot_figures *figures, const cJSON *trace)
     return KN_OK;
 }
 
-/* The index of the first device with a history; -1 when there is none. */
+/* The index of the first device with a history, or -1. */
 static int first_traced_device(const cJSON *traces)
 {
     int index = 0;

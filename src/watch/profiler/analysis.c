@@ -1,5 +1,4 @@
-/* watch/profiler/analysis.c - from records to figures: who spent which time, what work it did, how near the peak that
- * is. */
+/* watch/profiler/analysis.c - computes figures from records: times, work, and share of the peak. */
 #include "watch/profiler/analysis.h"
 
 #include "base/error.h"
@@ -71,7 +70,7 @@ static void time_commands(kn_analysis *a, const kn_profile *profile)
 
 static bool nests(const kn_span_record *span) { return span->kind == KN_SPAN_OP || span->kind == KN_SPAN_RANGE; }
 
-/* A span's number is larger than its parent's: from the last to the first, each is complete when it is added. */
+/* A span's number is larger than its parent's: from last to first, each is complete when added to its parent. */
 static void time_spans(kn_analysis *a, const kn_profile *profile)
 {
     for (size_t i = 0; i < profile->num_spans; i++) {
@@ -91,10 +90,10 @@ static void time_spans(kn_analysis *a, const kn_profile *profile)
     }
 }
 
-/* Was a step of the schedule under way then? */
+/* Was a step of the schedule active at that time? */
 static bool is_in_step(const kn_profile *profile, int64_t time)
 {
-    size_t low = 0, high = profile->num_steps; /* the last step that had begun is before `high` */
+    size_t low = 0, high = profile->num_steps; /* the last step begun is before `high` */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (profile->steps[middle].start <= time)
@@ -105,7 +104,7 @@ static bool is_in_step(const kn_profile *profile, int64_t time)
     return low > 0 && time < profile->steps[low - 1].end;
 }
 
-/* A step's device time is that of the commands enqueued during it, by whatever thread. */
+/* A step's device time is that of the commands enqueued during it, by any thread. */
 static void time_steps(kn_analysis *a, const kn_profile *profile)
 {
     double inside = 0;
@@ -125,7 +124,7 @@ static void time_steps(kn_analysis *a, const kn_profile *profile)
 
 /* --- work ------------------------------------------------------------------------------------- */
 
-/* Microseconds that work takes at the device's peaks; 0 where they are not asked for, or not known. */
+/* Microseconds that work takes at the device's peaks; 0 if not requested or unknown. */
 static void ideal(double *compute, double *memory, const kn_device *device, const kn_work *work, bool with_peak)
 {
     if (!with_peak || !device)
@@ -148,18 +147,17 @@ static kn_device **devices_of_spans(const kn_profile *profile)
     return devices;
 }
 
-/* An operation has the work that it told, of which that of operations inside it is a part. `figures` has the sum of
- * these. */
-static void work_of_operation(kn_span_figures *figures, const kn_work *told, const kn_device *device, bool with_peak)
+/* An operation's reported work includes that of the operations inside it, whose sum is in `figures`. */
+static void work_of_operation(kn_span_figures *figures, const kn_work *total, const kn_device *device, bool with_peak)
 {
-    kn_work own = *told;
-    own.flops = told->flops > figures->flops ? told->flops - figures->flops : 0;
-    own.bytes = told->bytes > figures->bytes ? told->bytes - figures->bytes : 0;
-    figures->flops = told->flops;
-    figures->bytes = told->bytes;
+    kn_work own = *total;
+    own.flops = total->flops > figures->flops ? total->flops - figures->flops : 0;
+    own.bytes = total->bytes > figures->bytes ? total->bytes - figures->bytes : 0;
+    figures->flops = total->flops;
+    figures->bytes = total->bytes;
     figures->own_flops = own.flops;
     figures->own_bytes = own.bytes;
-    ideal(&figures->ideal_compute, &figures->ideal_memory, device, told, with_peak);
+    ideal(&figures->ideal_compute, &figures->ideal_memory, device, total, with_peak);
     ideal(&figures->own_compute, &figures->own_memory, device, &own, with_peak);
 }
 

@@ -1,4 +1,4 @@
-/* watch/profiler/analysis.h - what a profile's records come to, and the rows that are shown of it. */
+/* watch/profiler/analysis.h - figures of a profile's records, and the rows shown. */
 #ifndef KN_WATCH_PROFILER_ANALYSIS_H
 #define KN_WATCH_PROFILER_ANALYSIS_H
 
@@ -8,9 +8,9 @@
 
 typedef struct kn_span_figures {
     double self_cpu, cpu, self_device, device; /* microseconds */
-    double flops, bytes;                       /* of a range: of the operations inside it */
+    double flops, bytes;                       /* for a range: of the operations inside it */
     double ideal_compute, ideal_memory;        /* microseconds at the device's peaks; 0: not known */
-    double own_flops, own_bytes;               /* of an operation: without those inside it, so of its own kernels */
+    double own_flops, own_bytes;               /* for an operation: without those inside it */
     double own_compute, own_memory;            /* the same at the peaks */
 } kn_span_figures;
 
@@ -23,20 +23,19 @@ typedef struct kn_analysis {
     kn_span_figures *spans;
     kn_command_figures *commands;
     double wall, self_cpu, device;               /* microseconds */
-    double step_cpu, step_self_cpu, step_device; /* of the schedule's steps, a part of self_cpu; microseconds */
-    double end;                                  /* the last moment of all, microseconds since the start */
+    double step_cpu, step_self_cpu, step_device; /* of the schedule's steps, included in self_cpu; microseconds */
+    double end;                                  /* the end of the last event, microseconds since the start */
 } kn_analysis;
 
-/* Before an analysis with peaks: measures those of the devices on which something was recorded with its flops, where
- * that is possible; what fails stays unknown, with a warning in the log. Launches kernels, so the lock is not held.
- * watch/profiler/peaks.c */
+/* Before an analysis with peaks: measures those of the devices with recorded flops, if possible; failures leave them
+ * unknown, with a warning. Launches kernels, so the lock must not be held. watch/profiler/peaks.c */
 void kn_profile_measure_peaks(void);
 
-/* `with_peak`: compares the work with the peaks that are known. The lock is held; nothing may be recording. */
+/* `with_peak`: compares the work with the known peaks. The lock is held; recording must have stopped. */
 kn_status kn_profile_analyse(kn_analysis *analysis, const kn_profile *profile, bool with_peak);
 void kn_analysis_free(kn_analysis *analysis);
 
-/* Fails unless there is something to show and nothing is being recorded; `function` for the message. */
+/* Fails unless there are records and recording has stopped; `function` is for the message. */
 kn_status kn_profile_check_results(const kn_profile *profile, const char *function);
 
 /* Rows for the table, largest self device time first; watch/profiler/rows.c. */
@@ -49,7 +48,7 @@ typedef struct kn_profiler_sort_key kn_profiler_sort_key;
 const kn_profiler_sort_key *kn_profile_find_sort_key(const char *name);
 kn_status kn_profile_sort_rows(kn_profiler_row *rows, int count, const kn_profiler_sort_key *key);
 
-/* "Memcpy HtoD" and the like; a kernel's own name. */
+/* "Memcpy HtoD" etc., or a kernel's name. */
 const char *kn_command_name(const kn_command_record *command);
 
 #endif

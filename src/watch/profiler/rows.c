@@ -1,4 +1,4 @@
-/* watch/profiler/rows.c - records of one name together: the rows of the table, and the sums over all. */
+/* watch/profiler/rows.c - groups records by name: the rows of the table, and the totals. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static size_t slot_of(const builder *b, const char *name, const char *shapes, bo
     return at;
 }
 
-/* The table of slots is made for the most rows there can be: one per record. */
+/* The hash table is sized for the maximum number of rows: one per record. */
 static kn_status builder_open(builder *b, size_t records)
 {
     *b = (builder){.num_slots = 64};
@@ -46,7 +46,7 @@ static kn_status builder_open(builder *b, size_t records)
     return b->slots ? KN_OK : KN_ERR_MEMORY;
 }
 
-/* The row, valid until the next one is made; NULL when memory is short. */
+/* The row, valid until the next one is created; NULL if memory is short. */
 static row *row_of(builder *b, const char *name, const char *shapes, bool on_device)
 {
     size_t at = slot_of(b, name, shapes, on_device);
@@ -68,7 +68,7 @@ static row *row_of(builder *b, const char *name, const char *shapes, bool on_dev
 
 /* --- adding records --------------------------------------------------------------------------- */
 
-/* Whether a span around this one is in the same row: its total holds this one already. */
+/* Is an enclosing span in the same row? Then its total already includes this one. */
 static bool is_inside_itself(const int64_t *rows, const kn_profile *profile, size_t span)
 {
     for (int64_t outer = profile->spans[span].parent; outer >= 0; outer = profile->spans[outer].parent)

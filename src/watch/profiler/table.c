@@ -66,7 +66,7 @@ static cell format_memory(int64_t bytes)
     return c;
 }
 
-/* No character is cut in two, whatever the user called a range. */
+/* Does not cut within a UTF-8 character of a user's range name. */
 static cell format_text(const char *text, int width)
 {
     cell c;
@@ -86,7 +86,7 @@ static double average(double total, int64_t count) { return count > 0 ? total / 
 
 static double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-/* Rates are over the device's time; time without the device has none. */
+/* Rates are relative to device time; host-only time has none. */
 static double rate(double amount, double device_us) { return device_us > 0 ? amount / device_us * 1e-3 : 0; }
 
 static cell of_name(const table *t, const kn_profiler_row *r)
@@ -183,8 +183,8 @@ typedef struct columns {
     int count;
 } columns;
 
-/* The ranks say which columns are left out first on a narrow page: those that follow from others, then those that tell
- * least about where the time goes. */
+/* The ranks determine which columns are dropped first on a narrow page: those derived from others, then the least
+ * informative ones. */
 static void choose_columns(columns *chosen, const table *t)
 {
     const kn_profiler_params *p = &t->profile->params;

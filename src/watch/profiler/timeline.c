@@ -1,8 +1,8 @@
 /* watch/profiler/timeline.c - the trace, in the JSON that Chrome and Perfetto read ("Trace Event Format").
  *
- * Events are written one by one as they are made: a long profile needs no tree of them all. Process 0 is the host, with
- * a track per thread and one for the schedule's steps; each device is a process, with a track per stream. Names of
- * categories are those of PyTorch's traces, so that tools made for these understand them. */
+ * Events are written one by one, so that a long profile needs no tree in memory. Process 0 is the host, with a track
+ * per thread and one for the schedule's steps; each device is a process, with a track per stream. Category names are
+ * PyTorch's, so that tools for its traces understand them. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
@@ -31,8 +31,8 @@ typedef struct trace {
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-/* Microseconds with three decimals, which are nanoseconds: exact, so that what nests still nests. In whole numbers, as
- * the host program's locale may have another decimal point. */
+/* Microseconds with three decimals, that is, exact nanoseconds, so that nesting is preserved. Uses integers, because
+ * the program's locale may have another decimal point. */
 static void add_time(cJSON *event, const char *key, double us)
 {
     char text[48];
@@ -41,7 +41,7 @@ static void add_time(cJSON *event, const char *key, double us)
     cJSON_AddRawToObject(event, key, text);
 }
 
-/* JSON is UTF-8; what a user calls a range, or what a driver calls its device, need not be. */
+/* JSON is UTF-8; names of ranges or devices may not be. */
 static void add_text(cJSON *object, const char *key, const char *value)
 {
     kn_text text = {0};
@@ -205,7 +205,7 @@ static void describe_command(cJSON *args, const trace *t, size_t number)
         cJSON_AddNumberToObject(args, "share of peak", ideal / figures->time);
 }
 
-/* An arrow from the moment of the enqueue, inside the operation, to the command. */
+/* An arrow from the time of the enqueue, inside the operation, to the command. */
 static kn_status write_arrow(trace *t, size_t number, int process, int track)
 {
     const kn_command_record *command = &t->profile->commands[number];

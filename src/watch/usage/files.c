@@ -82,7 +82,7 @@ bool kn_usage_read_line(const char *path, char *line, size_t size)
     fclose(file);
     if (read) {
         line[strcspn(line, "\n")] = '\0';
-        kn_make_printable(line, size, false); /* a process, anybody's, may call itself anything */
+        kn_make_printable(line, size, false); /* process names are arbitrary */
     }
     return read && *line;
 }

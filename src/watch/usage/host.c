@@ -20,15 +20,15 @@
 
 typedef struct reading {
     double seconds;           /* monotonic time; 0: there is none */
-    double busy, total;       /* ticks; NAN when not told */
+    double busy, total;       /* ticks; NAN: unknown */
     double joules, range;     /* of all packages; the meters wrap at `range` */
-    char root[KN_USAGE_PATH]; /* of what machine */
+    char root[KN_USAGE_PATH]; /* the root of these readings */
 } reading;
 
 static struct {
     kn_mutex lock;
     reading last;
-    double load, power; /* what the two last readings gave */
+    double load, power; /* from the last two readings */
 } meter = {.lock = KN_MUTEX_INIT};
 
 static double now_seconds(void)
@@ -77,7 +77,7 @@ static reading read_counters(const char *root)
     return r;
 }
 
-/* NAN when a counter is missing or stood still. */
+/* NAN if a counter is missing or did not change. */
 static void compare(const reading *before, const reading *after)
 {
     double total = after->total - before->total, joules = after->joules - before->joules;
@@ -106,7 +106,7 @@ static void read_meters(kn_usage *usage, const char *root)
 
 /* --- the rest --------------------------------------------------------------------------------- */
 
-/* "MemTotal:  24684092 kB". The page cache counts as free, since programs can have it. */
+/* "MemTotal:  24684092 kB". The page cache counts as free, because it can be reclaimed. */
 static void read_memory(kn_usage *usage, const char *root)
 {
     char path[KN_USAGE_PATH], line[128];
@@ -174,7 +174,7 @@ static void visit_cpu(const char *name, void *user)
     }
 }
 
-/* The mean over the processors; virtual machines tell it in /proc/cpuinfo only. */
+/* The mean over the processors; virtual machines report it only in /proc/cpuinfo. */
 static double read_clock(const char *root)
 {
     probe p = {.root = root};

@@ -1,5 +1,5 @@
-/* watch/usage/nvml.c - NVIDIA's management library, loaded when it is there. The prototypes are its documented
- * interface ("NVML API Reference Guide"); names ending in _v2 or _v3 are what its header's plain names stand for. */
+/* watch/usage/nvml.c - NVIDIA's management library, loaded if available. The prototypes are its documented interface
+ * ("NVML API Reference Guide"); names ending in _v2 or _v3 are what its header's plain names stand for. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -103,7 +103,7 @@ static void add_process(kn_usage *usage, const nvml_process *process, const char
                          *path ? (slash ? slash + 1 : path) : comm);
 }
 
-/* Adds the processes of one of the two lists, where it tells them. */
+/* Adds the processes of one of the two lists, if available. */
 static void add_processes(kn_usage *usage, nvml_handle device, int (*list)(nvml_handle, unsigned *, nvml_process *),
                           const char *root)
 {

@@ -1,4 +1,4 @@
-/* watch/usage/sysfs.c - what the kernel's graphics drivers show under /sys/bus/pci/devices/ADDRESS.
+/* watch/usage/sysfs.c - figures of the kernel's graphics drivers in /sys/bus/pci/devices/ADDRESS.
  *
  * amdgpu: Documentation/gpu/amdgpu/thermal.rst and driver-misc.rst; i915 and xe show clocks and sensors only.
  * Processes: Documentation/gpu/drm-usage-stats.rst, the keys "drm-..." of /proc/PID/fdinfo/FD. */
@@ -56,7 +56,7 @@ static void visit_card(const char *name, void *user)
             kn_usage_path(path, d->root, "/sys/bus/pci/devices/%s/drm/%s/gt_act_freq_mhz", d->address, name), 1));
 }
 
-/* The name of the kernel's driver as a static string; "sysfs" for any other that shows figures. */
+/* The name of the kernel's driver as a static string; "sysfs" for others with figures. */
 static const char *driver_of(const device_folder *d)
 {
     static const char *const known[] = {"amdgpu", "i915", "xe"};
@@ -103,15 +103,15 @@ typedef struct process_scan {
     int64_t pid;
     long clients[MAX_CLIENTS]; /* of this process: several descriptors may be one client */
     int num_clients;
-    bool uses; /* some descriptor is of the device */
+    bool uses; /* some descriptor refers to the device */
     int64_t memory;
 } process_scan;
 
-/* What one descriptor says. */
+/* The figures of one descriptor. */
 typedef struct client {
     bool is_ours;
     long id;
-    int64_t resident, memory, total; /* bytes in the device's own memory, by what the driver counts; -1: not told */
+    int64_t resident, memory, total; /* bytes in device memory, depending on the driver's counters; -1: unknown */
 } client;
 
 /* "drm-resident-vram0:	1024 KiB" adds to *sum when the key begins with `prefix` and names memory of the device. */
@@ -161,7 +161,8 @@ static void visit_descriptor(const char *name, void *user)
     if (length < 0)
         return;
     target[length] = '\0';
-    if (!strstr(target, "/dri/")) /* most descriptors are none of a graphics device: reading only the links is quick */
+    /* most descriptors do not refer to a graphics device: reading only the links is fast */
+    if (!strstr(target, "/dri/"))
         return;
     client c =
         read_client(kn_usage_path(path, scan->root, "/proc/%" PRId64 "/fdinfo/%s", scan->pid, name), scan->address);

@@ -1,4 +1,4 @@
-/* watch/usage/usage.c - picks the source of a device's figures, and gives single ones by torch.cuda's names. */
+/* watch/usage/usage.c - chooses the source of a device's figures, and returns single ones under torch.cuda's names. */
 #include "watch/usage/usage.h"
 
 #include <inttypes.h>
@@ -15,7 +15,8 @@ kn_status kn_device_usage(const kn_device *device, kn_usage *usage)
     if (!device || !usage)
         return kn_fail_argument_null("kn_device_usage", device ? "usage" : "device");
     if (kn_device_is_host(device))
-        return kn_fail(KN_ERR_DEVICE, "kn_device_usage: the host is no OpenCL device; a CPU device tells its figures");
+        return kn_fail(KN_ERR_DEVICE,
+                       "kn_device_usage: the host is not an OpenCL device; use a CPU device for its figures");
     KN_TRY(kn_device_get_properties(device, &p));
     kn_usage_clear(usage);
     if (p.type == KN_DEVICE_CPU)
@@ -27,7 +28,7 @@ kn_status kn_device_usage(const kn_device *device, kn_usage *usage)
     return KN_OK;
 }
 
-/* Single figures: everything is read, which costs little more than the one. */
+/* Single figures: reads everything, which costs little more. */
 static kn_usage read_all(const kn_device *device)
 {
     kn_usage usage;

@@ -1,14 +1,13 @@
-/* watch/usage/usage.h - where kn_device_usage gets its figures. These sources do not use OpenCL: they take PCI
- * addresses.
+/* watch/usage/usage.h - the sources of kn_device_usage. They do not use OpenCL, but take PCI addresses.
  *
- * `root` is put in front of /proc and /sys, so that tests can imitate any machine; "" means this one. Each source fills
- * in what it knows and leaves the rest as kn_usage_clear made it. */
+ * `root` is prepended to /proc and /sys, so that tests can simulate any machine; "" means this one. Each source fills
+ * in what it knows and leaves the rest as set by kn_usage_clear. */
 #ifndef KN_WATCH_USAGE_USAGE_H
 #define KN_WATCH_USAGE_USAGE_H
 
 #include <koine/usage.h>
 
-/* Everything unknown. */
+/* Sets everything to unknown. */
 void kn_usage_clear(kn_usage *usage);
 
 /* Adds a process, or its memory to that of the same pid. */
@@ -17,12 +16,11 @@ void kn_usage_add_process(kn_usage *usage, int64_t pid, int64_t memory_used, con
 /* Most memory first, then by pid. */
 void kn_usage_sort_processes(kn_usage *usage);
 
-/* NVML's device with that PCI address ("0000:65:00.0"), or, when the address is "", with that UUID. False when there is
- * no NVML or no such device in it. KOINE_NVML_LIBRARY names another library than libnvidia-ml.so.1, read at first use.
- */
+/* NVML's device with that PCI address ("0000:65:00.0"), or, if the address is "", with that UUID. False if there is no
+ * NVML or no such device. KOINE_NVML_LIBRARY names another library than libnvidia-ml.so.1, read at first use. */
 bool kn_usage_from_nvml(kn_usage *usage, const char *pci_address, const char *uuid, const char *root);
 
-/* The graphics device with that PCI address under /sys/bus/pci/devices. False when there is none. */
+/* The graphics device with that PCI address in /sys/bus/pci/devices. False if there is none. */
 bool kn_usage_from_sysfs(kn_usage *usage, const char *pci_address, const char *root);
 
 /* The processes that /proc/PID/fdinfo shows to use it (amdgpu, i915, xe; the kernel shows this user's own). */
@@ -38,13 +36,13 @@ void kn_usage_from_host(kn_usage *usage, const char *root);
 /* "ROOT" and the rest by the format, into `path`; a path that is too long becomes "". Returns path. */
 const char *kn_usage_path(char path[KN_USAGE_PATH], const char *root, const char *format, ...) KN_PRINTF(3, 4);
 
-/* The whole number in a small file; -1 when there is none. */
+/* The integer in a small file; -1 if there is none. */
 int64_t kn_usage_read_number(const char *path);
 
 /* The first line of a small file without its newline; false when it cannot be read or is empty. */
 bool kn_usage_read_line(const char *path, char *line, size_t size);
 
-/* A number in a file times `unit`; NAN when there is none. */
+/* A number in a file times `unit`; NAN if there is none. */
 double kn_usage_read_scaled(const char *path, double unit);
 
 /* The name of a process, from /proc/PID/comm; "" when it cannot be read. */

@@ -1,4 +1,4 @@
-/* A user's program in C: one gradient on the best device there is. */
+/* A user's program in C: one gradient on the best device. */
 #include <koine/koine.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* CLBlast as a provider of matrix products: every transpose, offsets, batches, f32 and f64. */
+/* Matrix products with CLBlast: every transpose, offsets, batches, f32 and f64. */
 #include "rt/rt_test.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ static void products_are_right(void **state)
         check(&(problem){true, transposes & 1, transposes & 2, 5, 7, 11, 1});
     }
     check(&(problem){false, false, true, 8, 9, 10, 3});
-    check(&(problem){false, false, false, 64, 64, 64, 3}); /* nothing to pad */
+    check(&(problem){false, false, false, 64, 64, 64, 3}); /* no padding */
 }
 
 /* --- parameters --------------------------------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ static long value(const char *set, const char *name)
 
 #define DIVIDES(a, b) assert_int_equal((b) % (a), 0)
 
-/* What CLBlast's tuner demands of a set, and its library takes for granted. */
+/* The constraints that CLBlast's tuner enforces and its library assumes. */
 static void sets_obey_the_rules(void **state)
 {
     (void)state;
@@ -103,8 +103,8 @@ static void sets_obey_the_rules(void **state)
     }
 }
 
-/* On a CPU device the default is put to use by the first product; a set that is none of the list, or does not fit, is
- * refused; CLBlast's own does not come back. */
+/* On a CPU device the first product activates the default; sets that are not in the list, or do not fit, are rejected;
+ * CLBlast's own set is not restored. */
 static void sets_are_put_to_use(void **state)
 {
     (void)state;
@@ -116,7 +116,7 @@ static void sets_are_put_to_use(void **state)
     const char *other = kn_clblast_candidate(KN_CLBLAST_GEMM, 12);
     assert_ok(kn_clblast_use(device, KN_CLBLAST_GEMM, false, other));
     assert_string_equal(kn_clblast_in_use(device, KN_CLBLAST_GEMM, false), other);
-    check(&(problem){false, false, false, 33, 65, 17, 1}); /* other padding, other memory for it */
+    check(&(problem){false, false, false, 33, 65, 17, 1}); /* different padding, hence different memory */
     check(&(problem){false, true, true, 33, 65, 17, 2});
     assert_int_equal(kn_clblast_use(device, KN_CLBLAST_GEMM, false, KN_CLBLAST_OWN), KN_ERR_STATE);
     if (limits->is_cpu)
@@ -125,7 +125,7 @@ static void sets_are_put_to_use(void **state)
     assert_false(kn_clblast_candidate_fits(other, &small, false));
 }
 
-/* A set put to use for one kernel, before the first product, leaves the others their defaults. */
+/* Activating a set for one kernel before the first product leaves the others at their defaults. */
 static void each_kernel_is_prepared(void **state)
 {
     (void)state;
@@ -144,7 +144,7 @@ static void count_warnings(kn_log_level level, const char *message, void *user)
     warnings += level == KN_LOG_WARNING && strstr(message, "a tuning result is ignored");
 }
 
-/* A shared file may say anything: what is none of the sets is left alone. */
+/* A shared file may contain anything: unknown sets are ignored. */
 static void nonsense_is_not_put_to_use(void **state)
 {
     (void)state;
@@ -161,7 +161,7 @@ static void nonsense_is_not_put_to_use(void **state)
     assert_string_equal(kn_clblast_in_use(kn_device_current(), KN_CLBLAST_GEMM, true), usual);
 }
 
-/* Minutes on PoCL, which compiles each for seconds: with "--all" only. */
+/* Takes minutes on PoCL, which compiles each for seconds: only with "--all". */
 static void every_set_computes_products(void **state)
 {
     (void)state;
@@ -187,7 +187,7 @@ static int64_t stat(const char *key)
     return value;
 }
 
-/* Copies of the operands lie in memory from the pool: the driver is not asked for each product. */
+/* Copies of the operands are allocated from the pool, not from the driver for each product. */
 static void scratch_comes_from_the_pool(void **state)
 {
     (void)state;

@@ -1,12 +1,12 @@
-/* test_device_scope.c - the device table's start, the scoped device, indices, what programs a device takes, peers; with
- * two PoCL devices. */
+/* test_device_scope.c - opening the device table, scoped devices, indices, supported program types, peers; with two
+ * PoCL devices. */
 #include "rt/rt_test.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* First of all: nothing has looked for devices yet. */
+/* Runs first: devices have not been enumerated yet. */
 static void the_table_is_opened(void **state)
 {
     (void)state;
@@ -62,7 +62,7 @@ static void blocks_set_and_restore(void **state)
     for (int i = 0; i < 2; i++) {
         KN_DEVICE(second);
         ran++;
-        break; /* leaves the loop, and the guard with it */
+        break; /* leaves the loop and the guard */
     }
     assert_int_equal(ran, 2);
     assert_ptr_equal(kn_device_current(), first);
@@ -75,11 +75,11 @@ static void without_a_device_nothing_runs_to_the_end_of_the_block(void **state)
     for (int i = 0; i < 2; i++) {
         KN_DEVICE(kn_device_at(99));
         {
-            KN_DEVICE(kn_device_at(0)); /* a guard that could be entered does not help */
+            KN_DEVICE(kn_device_at(0)); /* a valid inner guard does not help */
             assert_null(kn_zeros(KN_SHAPE(2)));
         }
         assert_null(kn_zeros(KN_SHAPE(2)));
-        assert_message("KN_DEVICE: argument `device` is NULL"); /* what came first */
+        assert_message("KN_DEVICE: argument `device` is NULL"); /* the first error */
         assert_null(kn_zeros(KN_SHAPE(2)));
         assert_message("guard");
         kn_error_clear();
@@ -132,7 +132,7 @@ static void peers_are_told(void **state)
 {
     (void)state;
     kn_device *first = kn_device_at(0), *second = kn_device_at(1);
-    assert_true(kn_can_device_access_peer(first, second)); /* both compute in the host's memory */
+    assert_true(kn_can_device_access_peer(first, second)); /* both use the host's memory */
     assert_true(kn_can_device_access_peer(second, first));
     assert_false(kn_can_device_access_peer(first, first));
     assert_false(kn_can_device_access_peer(first, kn_device_host()));
@@ -151,7 +151,7 @@ static void more_properties_are_told(void **state)
     assert_true(p.max_work_items[0] > 0 && p.max_work_items[1] > 0 && p.max_work_items[2] > 0);
     assert_true(p.constant_memory >= 65536 && p.memory_align >= 16);
     assert_true(p.capability_major >= 1);
-    assert_int_equal(p.warp_size, 0); /* a CPU's work-items run one after the other */
+    assert_int_equal(p.warp_size, 0); /* a CPU's work-items run sequentially */
     assert_string_equal(p.pci_address, "");
     assert_non_null(p.uuid);
     assert_ok(kn_device_get_properties(kn_device_host(), &p));
@@ -159,7 +159,7 @@ static void more_properties_are_told(void **state)
     assert_string_equal(p.uuid, "");
 }
 
-/* Asked in a process of its own: the first test wants the table of devices not to be there yet. */
+/* In a separate process, because the first test needs the device table to be unopened. */
 static bool two_cpu_devices_here(void)
 {
     int status = 1;
@@ -171,7 +171,7 @@ static bool two_cpu_devices_here(void)
 
 int main(void)
 {
-    if (!two_cpu_devices_here()) /* by which the test goes */
+    if (!two_cpu_devices_here()) /* the test uses it */
         return 77;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_is_opened),

@@ -110,7 +110,7 @@ static void current_device_is_where_tensors_are_made(void **state)
 
 int main(void)
 {
-    if (!two_cpu_devices()) /* by which the test goes */
+    if (!two_cpu_devices()) /* the test uses it */
         return 77;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(named_devices_open),

@@ -1,5 +1,5 @@
-/* test_driver_cache.c - PoCL wants a folder to write to: one is found for it where its usual place will not do, and
- * where there is none, that is what the error says. */
+/* test_driver_cache.c - PoCL needs a writable folder: Koine finds another one if the usual one is not writable, and if
+ * there is none, the error says so. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -45,7 +45,7 @@ static void a_home_that_cannot_be_written(void **state)
     is_private(below);
 }
 
-/* What the user set stays; what works is left alone. */
+/* User settings are kept, and a working folder is not changed. */
 static void nothing_else_is_changed(void **state)
 {
     (void)state;
@@ -80,7 +80,7 @@ static void nowhere_to_write(void **state)
     }
 }
 
-/* The folder goes while the process runs: not the source's fault. */
+/* The folder disappears while the process runs: the error does not blame the source. */
 static void a_build_without_the_folder(void **state)
 {
     (void)state;

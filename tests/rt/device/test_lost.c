@@ -1,6 +1,5 @@
-/* test_lost.c - a device that is lost: found by every kind of call, told by all later ones, nothing called or waited
- * for on it any more, everything releasable; its neighbour goes on. With two PoCL devices; OpenCL's errors are
- * injected. */
+/* test_lost.c - lost devices: detected by every kind of call, reported by all later ones, no further calls or waits on
+ * it, everything can be released; other devices still work. With two PoCL devices and injected OpenCL errors. */
 #include "rt/rt_test.h"
 
 #include <pthread.h>
@@ -11,13 +10,13 @@
 #include "rt/device/lost.h"
 #include "tensor/tensor.h"
 
-/* A device is lost for good; tests may bring it back, since nothing happened to it really. */
+/* A lost device stays lost; tests may restore it, because it is not really lost. */
 static void revive(kn_device *device)
 {
     kn_inject_stop();
     atomic_store(&device->is_lost, false);
     atomic_store(&device->is_losing, false);
-    kn_synchronize(device); /* what a replay handed to another thread has to report still */
+    kn_synchronize(device); /* pending reports of replays in another thread */
     kn_error_clear();
     assert_ok(kn_synchronize(device));
 }
@@ -63,7 +62,7 @@ static belongings gather(kn_device *device)
     assert_ok(kn_event_record(b.event, b.stream));
     assert_new(b.graph = kn_graph_new());
     assert_ok(kn_graph_capture_begin(b.graph, NULL));
-    for (int i = 0; i < 20; i++) /* enough for replays by a thread of their own */
+    for (int i = 0; i < 20; i++) /* enough for replays by a separate thread */
         kn_release(kn_mul(b.x, b.y));
     assert_ok(kn_graph_capture_end(b.graph));
     for (int i = 0; i < 3; i++)
@@ -73,7 +72,7 @@ static belongings gather(kn_device *device)
     return b;
 }
 
-/* All of it can be given up, and nothing of that reaches the device. */
+/* Everything can be released without device calls. */
 static void give_up(belongings *b)
 {
     kn_release(b->x);
@@ -117,13 +116,13 @@ static void expect_everything_refused(belongings *b)
     EXPECT_LOST(kn_empty_cache(device));
     EXPECT_LOST(kn_status_of(opened = kn_device_open(kn_device_string(device))));
     assert_null(opened);
-    /* What only looks goes on. */
+    /* Queries still work. */
     assert_true(kn_device_count() >= 2);
     assert_non_null(kn_device_name(device));
     assert_true(kn_memory_allocated(device) > 0);
 }
 
-/* --- ways to find out ------------------------------------------------------------------------- */
+/* --- ways of detection ------------------------------------------------------------------------- */
 
 static kn_status launch(belongings *b)
 {
@@ -132,14 +131,14 @@ static kn_status launch(belongings *b)
     return status_of(sum);
 }
 
-/* Handed to a thread that enqueues it: told there, or by the next that waits. */
+/* Enqueued by another thread: reported there, or at the next wait. */
 static kn_status replay(belongings *b)
 {
     kn_status status = kn_graph_replay(b->graph);
     return status == KN_OK ? kn_synchronize(b->device) : status;
 }
 
-/* Given up while replays are under way in that thread. */
+/* Freed while replays are pending in that thread. */
 static void a_graph_is_freed_in_the_middle(void **state)
 {
     (void)state;
@@ -177,7 +176,7 @@ static kn_status mark(belongings *b) { return kn_event_record(b->event, b->strea
 
 static kn_status allocate(belongings *b)
 {
-    kn_tensor *made = kn_empty(KN_SHAPE(10000000), .device = b->device); /* more than the pool has */
+    kn_tensor *made = kn_empty(KN_SHAPE(10000000), .device = b->device); /* more than the pool holds */
     kn_release(made);
     return status_of(made);
 }
@@ -212,7 +211,7 @@ static void every_way_to_find_out(void **state)
         }
 }
 
-/* In doubt the device is asked. Where it answers (memory was short, a queue was another's), nothing is lost. */
+/* In doubt the device is queried. If it answers (memory was short, a wrong queue), it is not lost. */
 static void errors_are_looked_into(void **state)
 {
     (void)state;
@@ -233,7 +232,7 @@ static void errors_are_looked_into(void **state)
     kn_inject(KN_CL_WAIT, 1, CL_OUT_OF_RESOURCES, true);
     EXPECT_LOST(kn_synchronize(b.device));
     expect_everything_refused(&b);
-    assert_int_equal(kn_inject_calls_after(), 1); /* the question itself */
+    assert_int_equal(kn_inject_calls_after(), 1); /* the query itself */
     give_up(&b);
     revive(b.device);
 }
@@ -246,7 +245,7 @@ static void other_errors_lose_nothing(void **state)
     for (size_t w = 0; w < NUM_WAYS; w++)
         for (size_t e = 0; e < sizeof errors / sizeof errors[0]; e++) {
             kn_inject(ways[w].kind, 1, errors[e], false);
-            ways[w].find_out(&b); /* some of these are tried again with success */
+            ways[w].find_out(&b); /* some of these are retried successfully */
             kn_inject_stop();
             kn_error_clear();
             assert_false(kn_device_is_lost(b.device));
@@ -279,7 +278,7 @@ static void the_neighbour_goes_on(void **state)
     revive(b.device);
 }
 
-/* A step's error sticks and names the cause, as any other does. */
+/* A step's error is sticky and names the cause, like any other. */
 static void a_step_says_why_it_failed(void **state)
 {
     (void)state;
@@ -335,7 +334,7 @@ static void threads_all_stop(void **state)
     revive(device);
 }
 
-/* Memory that two streams used and that waits for one of them is free again, since the work is over either way. */
+/* Memory that waits for another stream becomes free, because the work will never finish. */
 static void shared_memory_is_freed(void **state)
 {
     (void)state;
@@ -373,9 +372,9 @@ static void injections_from_the_environment(void **state)
 
 int main(void)
 {
-    if (!two_cpu_devices()) /* by which the test goes */
+    if (!two_cpu_devices()) /* the test uses it */
         return 77;
-    alarm(120); /* what hangs is killed */
+    alarm(120); /* kills a hanging test */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_to_find_out),           cmocka_unit_test(errors_are_looked_into),
         cmocka_unit_test(other_errors_lose_nothing),       cmocka_unit_test(the_neighbour_goes_on),

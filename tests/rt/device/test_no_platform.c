@@ -1,5 +1,5 @@
-/* No OpenCL platform at all (OCL_ICD_VENDORS points at an empty folder): one sentence that tells what to install; the
- * host still works. */
+/* No OpenCL platform at all (OCL_ICD_VENDORS points at an empty folder): an error that says what to install; the host
+ * still works. */
 #include "rt/rt_test.h"
 
 static void no_device_says_what_to_install(void **state)

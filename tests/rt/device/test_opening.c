@@ -1,5 +1,5 @@
-/* test_opening.c - four threads use Koine for the first time at once, with nothing compiled yet: each gets its results,
- * and the thread sanitizer sees nothing but what the driver's compiler does among its own threads. */
+/* test_opening.c - four threads use Koine for the first time concurrently, with no compiled kernels: each gets its
+ * results, and the thread sanitizer reports only races within the driver's compiler. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* test_pretended.c - what the drivers' own queries tell, each vendor's, answered by the layer support/pretend_gpu.c
- * over two PoCL devices: test_pretended khr|nv|amd|amd-p2p. */
+/* test_pretended.c - vendor-specific driver queries, answered by the layer support/pretend_gpu.c on two PoCL devices:
+ * test_pretended khr|nv|amd|amd-p2p. */
 #include "rt/rt_test.h"
 
 #include <math.h>
@@ -42,19 +42,19 @@ static void programs(void **state)
 static void peers(void **state)
 {
     (void)state;
-    /* AMD's devices here have memory of their own: only the list of peers counts. */
+    /* The simulated AMD devices have separate memory: only the list of peers counts. */
     assert_int_equal(kn_can_device_access_peer(kn_device_at(0), kn_device_at(1)), !is("amd"));
     assert_false(kn_can_device_access_peer(kn_device_at(0), kn_device_at(0)));
 }
 
-/* NVML is found by the address, or by the UUID. */
+/* NVML's device is found by PCI address or UUID. */
 static void usage(void **state)
 {
     (void)state;
     kn_usage u;
     kn_device *device = kn_device_at(0);
     assert_ok(kn_device_usage(device, &u));
-    if (is("nv")) { /* 0001:65:02.1 is none of the library's */
+    if (is("nv")) { /* 0001:65:02.1 is unknown to the library */
         assert_string_equal(u.source, "");
         assert_true(u.memory_used == -1 && u.memory_total > 0 && u.num_processes == -1);
         return;
@@ -70,7 +70,7 @@ static void usage(void **state)
     assert_non_null(strstr(text, "gpu:0\nprocess     100003 uses     2048.000 MB GPU memory (train)\n"));
     assert_non_null(strstr(text, "100002 uses GPU memory that the driver does not tell\n"));
     kn_free(text);
-    text = kn_list_gpu_processes(kn_device_at(1)); /* tells its memory only */
+    text = kn_list_gpu_processes(kn_device_at(1)); /* reports only its memory */
     assert_string_equal(text, "gpu:1\nthe driver does not tell which processes use it\n");
     kn_free(text);
 }

@@ -1,5 +1,5 @@
-/* test_quirks.c - which drivers have which quirks, and what the runtime does about each: the rows of
- * rt/device/quirks.c, with the quirks given to a device that has none of them. */
+/* test_quirks.c - which drivers have which quirks, and the workarounds: the rows of rt/device/quirks.c, with quirks set
+ * on a device that has none. */
 #include "rt/rt_test.h"
 
 #include <stdlib.h>
@@ -31,8 +31,8 @@ static void rows_go_by_platform_and_version(void **state)
     assert_memory_equal(&none, &other, sizeof none);
 }
 
-/* The library's own kernels do without the driver's header, on all devices and for all dtypes that these tests run; a
- * program that does not compile without it is built with it. */
+/* The library's kernels compile without the driver's header on all devices and for all dtypes tested; a program that
+ * does not is built with it. */
 static void declarations_of_our_own(void **state)
 {
     (void)state;
@@ -40,7 +40,7 @@ static void declarations_of_our_own(void **state)
     assert_false(kn_quirks_of("Portable Computing Language", "6.0").reads_long_header);
 }
 
-/* Intel's driver: only where the user wants it, since it costs speed. */
+/* Intel's driver: only on request, because it is slower. */
 static void large_buffers_on_demand(void **state)
 {
     (void)state;
@@ -49,7 +49,7 @@ static void large_buffers_on_demand(void **state)
     assert_string_equal(kn_quirk_build_option(&q), "");
     assert_true(kn_quirk_buffer_flags(&q, 5 * GIB, 4 * GIB) == 0);
     assert_non_null(strstr(kn_quirk_larger_buffers(&q, 4 * GIB, 16 * GIB), "KOINE_LARGE_BUFFERS=1"));
-    assert_null(kn_quirk_larger_buffers(&q, 4 * GIB, 4 * GIB)); /* all there is */
+    assert_null(kn_quirk_larger_buffers(&q, 4 * GIB, 4 * GIB)); /* all of the memory */
     setenv("KOINE_LARGE_BUFFERS", "1", 1);
     assert_non_null(strstr(kn_quirk_build_option(&q), "-cl-intel-greater-than-4GB-buffer-required"));
     assert_true(kn_quirk_buffer_flags(&q, 5 * GIB, 4 * GIB) == 1 << 23);
@@ -60,8 +60,8 @@ static void large_buffers_on_demand(void **state)
     unsetenv("KOINE_LARGE_BUFFERS");
 }
 
-/* The driver takes the memory at its first use, which is at once: where there is none left, the cache is given back and
- * it is asked again. */
+/* The driver allocates on first use, which is immediate: if that fails, the cache is freed and the allocation
+ * retried. */
 static void lazy_allocations_fail_in_time(void **state)
 {
     (void)state;
@@ -84,7 +84,7 @@ static void lazy_allocations_fail_in_time(void **state)
     assert_int_equal(kn_buffer_alloc(&buffer, stream, (size_t)elements * 4), KN_ERR_MEMORY);
     kn_inject_stop();
     assert_message("largest single buffer");
-    device->quirks.gives_larger_buffers = true; /* then it is not the reason */
+    device->quirks.gives_larger_buffers = true; /* then it is not the cause */
     kn_inject(KN_CL_COPY, 1, CL_MEM_OBJECT_ALLOCATION_FAILURE, true);
     assert_int_equal(kn_buffer_alloc(&buffer, stream, (size_t)elements * 4), KN_ERR_MEMORY);
     kn_inject_stop();

@@ -1,5 +1,5 @@
-/* test_growth.c - objects made, used and destroyed again and again leave nothing: not on the host's heap, the driver's
- * share of it included, and not in the memory that the pool reserves of the device. */
+/* test_growth.c - creating, using and destroying objects repeatedly does not leak: neither host heap, including the
+ * driver's, nor device memory reserved by the pool. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static void stream(subject *s)
     assert_ok(kn_stream_free(made));
 }
 
-/* Its memory is freed after it. */
+/* Its memory is freed later. */
 static void stream_with_a_legacy(subject *s)
 {
     kn_stream *made;
@@ -168,7 +168,7 @@ static void use(subject *s, size_t object)
     objects[object].use(s);
 }
 
-/* What a round leaves, of a heap whose ups and downs from one round to the next are evened out. */
+/* The growth per round of the heap, with fluctuations averaged out. */
 static long growth(subject *s, size_t object)
 {
     for (int i = 0; i < WARM_UP; i++)

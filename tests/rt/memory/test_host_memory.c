@@ -1,4 +1,4 @@
-/* Pinned host memory: blocks are kept for their size, the figures, giving them back; blocks of the pool for others. */
+/* Pinned host memory: blocks cached by size, statistics, freeing; blocks of the pool for other libraries. */
 #include "rt/rt_test.h"
 
 #include <CL/cl.h>
@@ -58,7 +58,7 @@ static void data_goes_both_ways(void **state)
     kn_buffer *buffer;
     kn_pinned *pinned;
     assert_ok(kn_buffer_alloc(&buffer, stream, N));
-    for (int round = 0; round < 3; round++) { /* the block comes back each time */
+    for (int round = 0; round < 3; round++) { /* the block is reused each time */
         char seen[N];
         assert_ok(kn_pinned_alloc(&pinned, test_device(), N));
         memset(kn_pinned_data(pinned), 'a' + round, N);
@@ -99,7 +99,7 @@ static void without_host_memory_it_fails_and_recovers(void **state)
     assert_ok(kn_pinned_alloc(&pinned, test_device(), 5000));
     kn_pinned_free(pinned);
     kn_pinned *plain;
-    assert_ok(kn_pinned_alloc(&plain, kn_device_host(), 100)); /* the host's: ordinary memory */
+    assert_ok(kn_pinned_alloc(&plain, kn_device_host(), 100)); /* for the host: ordinary memory */
     memset(kn_pinned_data(plain), 0, 100);
     kn_pinned_free(plain);
 }
@@ -158,11 +158,11 @@ static void blocks_of_the_pool_serve_others(void **state)
     assert_message("block");
 }
 
-/* --- an allocator of one's own ----------------------------------------------------------------- */
+/* --- a user-defined allocator ----------------------------------------------------------------- */
 
 typedef struct own_allocator {
     int allocated, released;
-    size_t largest; /* refuses more */
+    size_t largest; /* rejects more */
 } own_allocator;
 
 static void *own_allocate(void *user, kn_device *device, void *context, size_t bytes)

@@ -1,8 +1,9 @@
-/* The whole of a device's memory: buffers larger than a quarter of it, offsets and counts beyond 32 bits, and training
- * whose batch grows until nothing is left.
+/* All of a device's memory: buffers larger than a quarter of it, offsets and counts beyond 32 bits, and training with a
+ * growing batch until memory is exhausted.
  *
  *     test_large_memory [--as-gpu]            as if the device had 256 MiB, or 32 (or what KOINE_MEMORY_LIMIT says)
- *     test_large_memory [--as-gpu] --full     with all it has: tools/gpu-check.sh, part "big" */
+ *     test_large_memory [--as-gpu] --full     with all its memory: tools/gpu-check.sh, part "big"
+ */
 #include "rt/rt_test.h"
 
 #include <stdio.h>
@@ -16,8 +17,8 @@
 
 static bool full;
 
-/* Where a wrong index shows: the ends, and both sides of the offsets at which 31 and 32 bits end, in bytes and in
- * elements. Each place holds another power of two, so that the sum tells which were counted, and how often. */
+/* Positions that reveal wrong indices: the ends, and both sides of the 31-bit and 32-bit boundaries, in bytes and in
+ * elements. Each holds a different power of two, so that the sum tells which were counted, and how often. */
 typedef struct places {
     int count;
     int64_t at[MAX_PLACES];
@@ -51,7 +52,7 @@ static double element(kn_tensor *x, int64_t i)
     return value;
 }
 
-/* Every other one by a kernel, the rest by a copy from the host. */
+/* Alternately by a kernel and by a copy from the host. */
 static void mark(kn_tensor *x, const places *p)
 {
     for (int i = 0; i < p->count; i++) {
@@ -74,8 +75,8 @@ static uint64_t total_memory(void)
     return total;
 }
 
-/* Zeros in f32: more than a quarter of the memory, which is the largest buffer that NVIDIA's driver promises, and more
- * than 2^31 elements where the memory allows it; what the device promises where it gives no more. */
+/* Zeros in f32: more than a quarter of the memory, the largest buffer that NVIDIA's driver reports, and more than 2^31
+ * elements if memory permits; otherwise what the device reports. */
 static kn_tensor *large_zeros(void)
 {
     kn_device_properties properties;
@@ -155,13 +156,13 @@ static void a_large_buffer_is_filled(void **state)
     const double n = (double)kn_numel(x);
     double value;
     assert_non_null(kn_fill_(x, 1));
-    assert_ok(kn_item(kn_max(kn_neg(x)), &value)); /* -1 unless something is left out */
+    assert_ok(kn_item(kn_max(kn_neg(x)), &value)); /* -1 unless something is missing */
     assert_true(value == -1);
     assert_ok(kn_item(kn_sum(x), &value));
     assert_true(value > n * (1 - 1e-6) && value < n * (1 + 1e-6));
 }
 
-/* More elements than 31 bits count where f32 would take too much. */
+/* More than 2^31 elements if f32 would be too large. */
 static void bytes_beyond_31_bits(void **state)
 {
     (void)state;
@@ -277,7 +278,7 @@ static void a_batch_that_fills_the_memory(void **state)
                   (double)kn_memory_reserved(test_device()) / GIB, 2 * (long long)batch);
     assert_int_equal(status, KN_ERR_MEMORY);
     assert_sentence();
-    assert_int_equal(kn_memory_allocated(test_device()), between_steps); /* nothing of the failed step is left */
+    assert_int_equal(kn_memory_allocated(test_device()), between_steps); /* the failed step leaks nothing */
     assert_ok(step(&t, batch, &loss));
     end_training(&t);
     train(after);
@@ -302,7 +303,7 @@ int main(int argc, char **argv)
         TEST(a_batch_that_fills_the_memory),
     };
     full = argc > 1 && strcmp(argv[argc - 1], "--full") == 0;
-    if (!full) /* for kernels of GPUs less, as they are not optimised */
+    if (!full) /* less for GPU kernels, which are unoptimised here */
         setenv("KOINE_MEMORY_LIMIT", argc > 1 ? "33554432" : "268435456", 0);
     obey_as_gpu(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* test_limit_sweep.c - training under memory limits of every size: what runs with little memory runs with more, and all
- * the while the pool keeps within the limit. */
+/* test_limit_sweep.c - training under many memory limits: what runs under a limit runs under larger ones, and the pool
+ * never exceeds the limit. */
 #include <stdio.h>
 
 #include "rt/device/device_struct.h"
@@ -8,7 +8,7 @@
 
 #define STEPS 3
 
-static bool all; /* every limit; else some */
+static bool all; /* every limit; otherwise some */
 
 typedef struct workload {
     const char *name;
@@ -111,7 +111,7 @@ static bool fits(const workload *w, kn_device *device, kn_dataset *data, uint64_
     return status == KN_OK;
 }
 
-/* Limits in MB: once it fits it does so with all that follow. */
+/* Limits in MB: once the training fits, it fits under all larger limits. */
 static void sweep(const workload *w, kn_device *device, int from, int to, int step)
 {
     kn_dataset *data;
@@ -144,7 +144,7 @@ static void more_memory_is_never_worse(void **state)
     }
     for (size_t i = 0; i < sizeof workloads / sizeof workloads[0]; i++) {
         sweep(&workloads[i], device, 1, 64, 1);
-        sweep(&workloads[i], device, 325, 350, 5); /* there medium segments begin */
+        sweep(&workloads[i], device, 325, 350, 5); /* medium segments begin there */
     }
 }
 

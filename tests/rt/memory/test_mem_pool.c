@@ -1,4 +1,4 @@
-/* Private pools: who allocates from them, what happens to their memory, nesting, threads, redirected streams. */
+/* Private pools: which allocations use them, the fate of their memory, nesting, threads, redirected streams. */
 #include "rt/rt_test.h"
 
 #include "base/threads.h"
@@ -95,10 +95,10 @@ static void blocks_nest_and_end_when_left(void **state)
         for (int i = 0; i < 2; i++) {
             KN_MEM_POOL(inner);
             buffers[1] = new_buffer(1);
-            break; /* leaves the loop, and the pool with it */
+            break; /* leaves the loop and the pool */
         }
         buffers[2] = new_buffer(1);
-        kn_mem_pool_free(outer); /* goes when the block ends */
+        kn_mem_pool_free(outer); /* destroyed when the block ends */
         assert_true(kn_buffer_in_pool(buffers[2], outer));
     }
     buffers[3] = new_buffer(1);
@@ -200,7 +200,7 @@ static void watchers_hear_of_the_free_once(void **state)
     assert_message("already watches");
     kn_buffer_unwatch(&unwatched.watcher);
     kn_buffer_free(buffer);
-    kn_buffer *again = new_buffer(64); /* the same block: nobody watches it now */
+    kn_buffer *again = new_buffer(64); /* the same block, no longer watched */
     assert_ptr_equal(again, buffer);
     kn_buffer_free(again);
     assert_int_equal(a.freed, 1);
@@ -208,7 +208,7 @@ static void watchers_hear_of_the_free_once(void **state)
     assert_int_equal(unwatched.freed, 0);
     kn_buffer_unwatch(&a.watcher); /* too late: harmless */
     kn_buffer *other = new_buffer(64);
-    assert_ok(kn_buffer_watch(other, &a.watcher)); /* and free to watch again */
+    assert_ok(kn_buffer_watch(other, &a.watcher)); /* and may watch again */
     kn_buffer_unwatch(&a.watcher);
     kn_buffer_unwatch(&a.watcher);
     kn_buffer_free(other);

@@ -1,4 +1,4 @@
-/* Snapshots: PyTorch's form, the recorded history, what is read back, the picture, files that are no snapshot. */
+/* Snapshots: PyTorch's format, the recorded history, reading back, the plot, invalid files. */
 #include "rt/rt_test.h"
 
 #include <cjson/cJSON.h>
@@ -219,7 +219,7 @@ static void the_picture_starts_where_the_history_does(void **state)
     assert_non_null(strstr(summary, "peak allocated              6.0 MiB"));
     assert_non_null(strstr(summary, "fragmentation                 0.000"));
     kn_free(summary);
-    setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* where it is there: gnuplot's numbers have a point */
+    setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* if installed: gnuplot's numbers must have a point */
     kn_status status = kn_memory_snapshot_save_plot(json, svg);
     setlocale(LC_NUMERIC, "C");
     if (status == KN_ERR_IO && strstr(kn_error_message(), "not installed")) {
@@ -272,7 +272,7 @@ static void misuse_is_refused(void **state)
     assert_message("/nowhere.json");
 }
 
-/* Entries of every kind of wrong type: nothing is read that is not there, no figure is not a number. */
+/* Entries of wrong types: no out-of-bounds reads, no NaN figures. */
 static void odd_numbers_do_no_harm(void **state)
 {
     (void)state;

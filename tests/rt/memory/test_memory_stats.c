@@ -77,10 +77,10 @@ static void they_count_what_pytorch_counts(void **state)
     assert_int_equal(stat("reserved_bytes.large_pool.current"), 20 * MIB);
     assert_int_equal(stat("segment.all.current"), 2);
     assert_int_equal(stat("num_device_alloc"), 2);
-    assert_int_equal(stat("inactive_split.all.current"), 2); /* the rests of both segments */
+    assert_int_equal(stat("inactive_split.all.current"), 2); /* the remainders of both segments */
     assert_int_equal(stat("inactive_split_bytes.large_pool.current"), 17 * MIB);
     kn_buffer_free(large);
-    assert_int_equal(stat("inactive_split.large_pool.current"), 0); /* whole again: it could go back */
+    assert_int_equal(stat("inactive_split.large_pool.current"), 0); /* merged again: it could be freed */
     assert_int_equal(stat("allocated_bytes.large_pool.freed"), 3 * MIB);
     assert_int_equal(stat("allocated_bytes.large_pool.peak"), 3 * MIB);
     assert_int_equal(stat("active_bytes.large_pool.current"), 0);
@@ -152,7 +152,7 @@ static void misuse_is_refused(void **state)
     assert_message("device");
     kn_reset_accumulated_memory_stats(NULL);
     assert_message("device");
-    assert_int_equal(kn_memory_allocated(kn_device_host()), 0); /* the host has a pool that stays empty */
+    assert_int_equal(kn_memory_allocated(kn_device_host()), 0); /* the host's pool is always empty */
 }
 
 #define STAT_TEST(function) cmocka_unit_test_setup(function, empty)

@@ -1,5 +1,5 @@
-/* Out of memory, with a small share of the device: the cache is given back and the driver asked again, the error names
- * its figures, training goes on with a smaller batch, nothing is left behind. */
+/* Out of memory, with a small fraction of the device: the cache is freed and the driver retried, the error gives the
+ * figures, training continues with a smaller batch, nothing leaks. */
 #include "rt/rt_test.h"
 
 #include <unistd.h>
@@ -40,7 +40,7 @@ static void a_share_limits_what_is_reserved(void **state)
     assert_ok(kn_set_per_process_memory_fraction(device, SHARE));
     assert_true(kn_get_per_process_memory_fraction(device) == SHARE);
     assert_ok(kn_mem_get_info(device, &free_bytes, &total_bytes));
-    assert_int_equal(total_bytes, 64 * MIB); /* a share does not make the device smaller */
+    assert_int_equal(total_bytes, 64 * MIB); /* a fraction does not change the device's total */
     {
         KN_SCOPE;
         assert_non_null(kn_zeros(KN_SHAPE(20 * MIB / 4)));
@@ -76,7 +76,7 @@ static void the_cache_is_given_back_and_the_driver_asked_again(void **state)
     assert_int_equal(stat("reserved_bytes.all.current"), 22 * MIB);
 }
 
-/* A request that would have got a roomy segment gets one that just fits. */
+/* A request that would have got a larger segment gets one that just fits. */
 static void the_second_try_asks_for_no_more_than_needed(void **state)
 {
     (void)state;
@@ -97,7 +97,7 @@ static void a_limit_below_what_is_used_spares_it(void **state)
         assert_non_null(x);
         assert_ok(kn_set_per_process_memory_fraction(test_device(), 0.1));
         double value;
-        assert_ok(kn_item(kn_select(x, 0, 7), &value)); /* what is there, works */
+        assert_ok(kn_item(kn_select(x, 0, 7), &value)); /* existing tensors still work */
         assert_true(value == 1);
         assert_null(kn_zeros(KN_SHAPE(MIB)));
         assert_message("of which this process may have 6.4 MiB");
@@ -145,8 +145,8 @@ static void work_on(void *x)
     kn_relu(x);
 }
 
-/* Drivers may take memory at a kernel's first use. Making room then waits for the device's work, but for no callback,
- * which may want to launch that very kernel, and is no wait of the user's. */
+/* Drivers may allocate memory on a kernel's first use. Freeing memory then waits for the device's work, but not for
+ * callbacks, which may launch that very kernel, and does not count as an explicit wait. */
 static void a_launch_without_memory_is_tried_again(void **state)
 {
     (void)state;
@@ -201,7 +201,7 @@ static void training_goes_on_with_a_smaller_batch(void **state)
     for (int round = 0; round < 3; round++) {
         assert_int_equal(step(net, optim, 1024), KN_ERR_MEMORY);
         assert_message("out of memory");
-        assert_int_equal(kn_memory_allocated(device), between_steps); /* nothing of the failed step is left */
+        assert_int_equal(kn_memory_allocated(device), between_steps); /* the failed step leaks nothing */
         assert_ok(step(net, optim, 64));
         assert_int_equal(kn_memory_allocated(device), between_steps);
     }

@@ -100,7 +100,7 @@ static void random_traffic_keeps_values(void **state)
 
 static void *destroy_stream(void *stream) { return kn_stream_free(stream) == KN_OK ? NULL : stream; }
 
-/* The memory of a stream that goes passes to the default one, also while that one works on it. */
+/* The memory of a destroyed stream passes to the default stream, also while another still uses it. */
 static void a_stream_goes_while_others_use_its_memory(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* KOINE_GUARD=1: a write outside a buffer is noticed. */
+/* KOINE_GUARD=1: a write outside a buffer is detected. */
 #include "rt/rt_test.h"
 
 #include "rt/memory/pool.h"

@@ -1,4 +1,4 @@
-/* KOINE_MEMORY_LIMIT = 8 MiB: out of memory reported with its figures, the cache given back before that, and life
+/* KOINE_MEMORY_LIMIT = 8 MiB: out of memory is reported with figures, after freeing the cache, and everything works
  * afterwards. */
 #include "rt/rt_test.h"
 
@@ -38,7 +38,7 @@ static void the_cache_is_given_back_first(void **state)
     assert_true(kn_memory_reserved(device) >= 6 * (uint64_t)MIB);
     {
         KN_SCOPE;
-        /* fits only when the cache is given back: segments of 2 MiB cannot hold it */
+        /* fits only after freeing the cache: segments of 2 MiB cannot hold it */
         assert_non_null(kn_zeros(KN_SHAPE(6 * MIB / 4)));
     }
     assert_true(kn_pool_read_figures(device).retries > retries);

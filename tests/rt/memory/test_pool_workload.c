@@ -1,6 +1,6 @@
 /* A seeded random workload: sizes log-uniform from a byte to 16 MiB, three streams, a private pool, blocks used by
- * other streams. After every step each segment is tiled by its blocks, no two of which overlap, and every figure is
- * what a walk over the blocks counts. */
+ * other streams. After every step the blocks tile each segment without overlap, and all statistics agree with a walk
+ * over the blocks. */
 #include "rt/rt_test.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ typedef struct workload {
     } live[LIVE];
 } workload;
 
-/* --- what the figures must be ----------------------------------------------------------------- */
+/* --- expected statistics ----------------------------------------------------------------- */
 
 typedef struct counted {
     int64_t now[KN_POOL_STATS][KN_POOL_PARTS];
@@ -130,7 +130,7 @@ static void step(workload *w, int number)
     }
     if (number % 500 == 499)
         assert_ok(kn_empty_cache(w->device));
-    if (number % 700 == 699) { /* a stream goes, its blocks stay */
+    if (number % 700 == 699) { /* a stream is destroyed, its blocks stay */
         int which = 1 + number / 700 % (STREAMS - 1);
         assert_ok(kn_stream_free(w->streams[which]));
         assert_new(w->streams[which] = kn_stream_new(w->device));
@@ -160,7 +160,7 @@ static void figures_and_places_hold_at_every_step(void **state)
     assert_int_equal(kn_memory_allocated(w.device), 0);
 }
 
-/* Best fit, and the oldest place among equals: the same requests get the same places. */
+/* Best fit, oldest first among equals: the same requests get the same positions. */
 static void places_are_the_same_each_time(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What is told of kernels being built: observers, and the log at level debug. */
+/* Reports of kernels being compiled: observers, and the log at level debug. */
 #include "rt/rt_test.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void whoever_waits_is_told(void **state)
     seen mine = {0}, other = {0};
     kn_build_observer before = kn_build_observe((kn_build_observer){.notice = note, .user = &mine});
     assert_null(before.notice);
-    kn_build_end(kn_build_begin("program"), false); /* made, but not launched */
+    kn_build_end(kn_build_begin("program"), false); /* compiled, but not launched */
     assert_int_equal(mine.done, 0);
     kn_build_wait wait = kn_build_begin("softmax");
     assert_int_equal(mine.begun, 2);
@@ -43,7 +43,8 @@ static void whoever_waits_is_told(void **state)
     assert_int_equal(mine.done, 1);
     assert_true(mine.seconds >= 3);
 
-    before = kn_build_observe((kn_build_observer){.notice = note, .user = &other}); /* a fit inside a fit */
+    /* nested, as in a fit inside a fit */
+    before = kn_build_observe((kn_build_observer){.notice = note, .user = &other});
     kn_build_end(kn_build_begin("inner"), true);
     kn_build_observe(before);
     assert_int_equal(other.done, 1);
@@ -76,7 +77,7 @@ static void a_kernel_is_told_once(void **state)
 
 static char folder[] = "/tmp/koine-builds-XXXXXX";
 
-/* In a new process, since a process keeps its programs; returns what the library wrote to stderr. */
+/* In a new process, because programs are cached per process; returns the library's stderr. */
 static char *log_of_a_process(const char *level)
 {
     char path[128];
@@ -111,7 +112,7 @@ static void expect(const char *level, const char *const *pieces)
     free(text);
 }
 
-/* Before anything else in this process uses a device: a fork leaves the driver's threads behind. */
+/* Before this process uses a device, because fork does not copy the driver's threads. */
 static void each_build_is_logged_with_its_time(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* The on-disk cache of compiled programs: filled, used, and rebuilt when damaged. Each step runs in a child process,
- * since a process keeps its programs. */
+ * because programs are cached per process. */
 #include "rt/rt_test.h"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 
 static char folder[] = "/tmp/koine-cache-XXXXXX";
 
-/* Adds two tensors in a new process; 0 when the result is right. */
+/* Adds two tensors in a new process; 0 if the result is correct. */
 static int add_in_child(void)
 {
     pid_t child = fork();
@@ -42,7 +42,7 @@ static int each_file(void (*change)(const char *path))
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         snprintf(path, sizeof path, "%s/%s", programs, entry->d_name);
-        assert_non_null(strstr(entry->d_name, ".bin")); /* no temporary is left behind */
+        assert_non_null(strstr(entry->d_name, ".bin")); /* no temporary file is left */
         if (change)
             change(path);
         count++;
@@ -77,13 +77,13 @@ static void cache_is_filled_and_survives_damage(void **state)
     void (*const damages[])(const char *) = {truncate_file, empty_file, flip_byte};
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         assert_int_equal(each_file(damages[i]), files);
-        assert_int_equal(add_in_child(), 0); /* built again, and stored whole again */
+        assert_int_equal(add_in_child(), 0); /* compiled and stored again */
         assert_int_equal(each_file(NULL), files);
         assert_int_equal(add_in_child(), 0);
     }
 }
 
-/* --- whose files they are --------------------------------------------------------------------- */
+/* --- ownership of files --------------------------------------------------------------------- */
 
 static void remove_file(const char *path) { assert_int_equal(unlink(path), 0); }
 
@@ -119,7 +119,7 @@ static void folders_of_others_are_not_used(void **state)
     assert_int_equal(chmod(folder, 0777), 0);
     assert_int_equal(add_in_child(), 0);
     assert_int_equal(each_file(NULL), 0);
-    assert_int_equal(chmod(folder, 01777), 0); /* as /tmp: what is ours there stays ours */
+    assert_int_equal(chmod(folder, 01777), 0); /* like /tmp: our own files are safe there */
     assert_int_equal(add_in_child(), 0);
     assert_int_equal(each_file(remove_file), files);
     assert_int_equal(chmod(folder, 0700), 0);
@@ -142,7 +142,7 @@ static void keep_path(const char *path)
         snprintf(two_paths[num_paths++], sizeof two_paths[0], "%s", path);
 }
 
-/* A whole entry, but another program's. */
+/* A valid entry of another program. */
 static void an_entry_under_another_name_is_built_again(void **state)
 {
     (void)state;
@@ -157,9 +157,9 @@ static void an_entry_under_another_name_is_built_again(void **state)
     assert_int_not_equal(system(command), 0);
 }
 
-/* --- what fails beside the point -------------------------------------------------------------- */
+/* --- unrelated failures -------------------------------------------------------------- */
 
-/* No descriptor is left to read the entries with: they are no worse for it. */
+/* No free descriptor to read the entries: they are not removed. */
 static void entries_that_cannot_be_read_stay(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void entries_that_cannot_be_read_stay(void **state)
     assert_int_equal(each_file(NULL), files);
 }
 
-/* An expression fails; another one's program cannot be stored: the first error is still there. */
+/* An expression fails; then another's program cannot be stored: the first error is kept. */
 static void an_unread_error_stays(void **state)
 {
     (void)state;

@@ -58,7 +58,7 @@ static void a_kernel_from_the_folder_runs(void **state)
     assert_message("four");
 }
 
-/* The compiler's log, not the source. */
+/* The error shows the compiler's log, not the source. */
 static void a_source_that_does_not_build_shows_the_log(void **state)
 {
     (void)state;
@@ -83,7 +83,7 @@ static void nothing_to_do_is_no_launch(void **state)
 
     KN_SCOPE;
     kn_tensor *x = kn_zeros(KN_SHAPE(0));
-    assert_ok(launch("no/such.cl", "nothing", x)); /* not even looked for */
+    assert_ok(launch("no/such.cl", "nothing", x)); /* the source is not even opened */
 }
 
 static void a_fault_is_reported_once(void **state)

@@ -1,4 +1,4 @@
-/* stress.c - see stress.h: what happens in a course. */
+/* stress.c - see stress.h: the actions of a course. */
 #include "rt/stream/stress.h"
 
 #include <stdio.h>
@@ -73,7 +73,7 @@ static void change_in_place(course *c, int a, int b, int to)
     choose_stream(c, a, b);
     join_streams(c);
     expect(c, kn_mul_scalar_(kn_add_(c->values[a], c->values[b]), 0.5) != NULL, "in place");
-    for (int v = 0; v < STRESS_VALUES; v++) /* whoever reads or changes one next comes after */
+    for (int v = 0; v < STRESS_VALUES; v++) /* later readers and writers wait for it */
         note_written(c, v);
 }
 
@@ -123,7 +123,7 @@ static void in_a_graph(course *c, int a, int b, int to)
     kn_tensor *result = NULL, *sum;
     int replays = 1 + (int)draw(c, 3);
     choose_stream(c, a, b);
-    if (!c->concurrent) { /* what the graph does, eagerly */
+    if (!c->concurrent) { /* the graph's work, eagerly */
         sum = kn_zeros(KN_SHAPE(c->length));
         for (int i = 0; i < replays; i++)
             kn_add_(sum, kn_mul_scalar(kn_add(c->values[a], c->values[b]), 0.25));
@@ -135,7 +135,7 @@ static void in_a_graph(course *c, int a, int b, int to)
     {
         KN_GRAPH_CAPTURE(graph, NULL);
         KN_SCOPE;
-        for (int i = 0; i < 3; i++) /* enough commands for the stream's own thread */
+        for (int i = 0; i < 3; i++) /* enough commands for the stream's thread */
             kn_relu(c->values[a]);
         result = kn_retain(kn_add_(sum, kn_mul_scalar(kn_add(c->values[a], c->values[b]), 0.25)));
         kn_relu(c->values[b]);
@@ -198,7 +198,7 @@ static void exchange_stream(course *c, int a, int b, int to)
 
 /* --- copies, devices, pools ------------------------------------------------------------------- */
 
-/* To pinned host memory and back without waiting, the host's copy dropped while it is read. */
+/* To pinned host memory and back without waiting, releasing the host copy while it is being read. */
 static void through_pinned_memory(course *c, int a, int b, int to)
 {
     choose_stream(c, a, b);
@@ -220,7 +220,7 @@ static void in_the_pool(course *c, int a, int b, int to)
     put(c, to, kn_relu(kn_sub(c->values[a], c->values[b])));
 }
 
-/* The pool of a course goes while values of it live on. */
+/* Destroys the course's pool while values in it are alive. */
 static void exchange_pool(course *c, int a, int b, int to)
 {
     in_the_pool(c, a, b, to);
@@ -228,7 +228,7 @@ static void exchange_pool(course *c, int a, int b, int to)
     EXPECT(kn_status_of(c->pool = kn_mem_pool_new(c->device)));
 }
 
-/* Tells the pool of a use that there is not: harmless. */
+/* Records a use that does not exist: harmless. */
 static void record_a_stream(course *c, int a, int b, int to)
 {
     choose_stream(c, a, b);
@@ -241,7 +241,7 @@ static void record_a_stream(course *c, int a, int b, int to)
     put(c, to, kn_mul_scalar(sum, 0.5));
 }
 
-/* A broadcast, half of it changed on the other device, and the sum; then chunks there and back. */
+/* A broadcast, half of it changed on the other device, and the sum; then chunks to the other device and back. */
 static void collectively(course *c, int a, int b, int to)
 {
     kn_device *const devices[] = {c->device, c->other};
@@ -265,7 +265,7 @@ static void collectively(course *c, int a, int b, int to)
         put(c, to, kn_comm_gather(chunks, 2, 0, c->device));
 }
 
-/* --- learning, and looking at it -------------------------------------------------------------- */
+/* --- training and reading -------------------------------------------------------------- */
 
 static void backward_pass(course *c, int a, int b, int to)
 {

@@ -1,4 +1,4 @@
-/* stress.h - a thread's course of random choices: its values and streams, and what may happen to them. */
+/* stress.h - a thread's course of random actions: its values and streams, and the possible actions. */
 #ifndef STRESS_H
 #define STRESS_H
 
@@ -8,10 +8,10 @@
 
 enum { STRESS_VALUES = 6, STRESS_STREAMS = 3 };
 
-/* One thread's course. A value is written by one stream at a time; what orders its readers is the event after that. */
+/* One thread's course. A value is written by one stream at a time, followed by an event that orders its readers. */
 typedef struct course {
     uint64_t random;
-    bool concurrent; /* else everything on the default stream */
+    bool concurrent; /* otherwise everything on the default stream */
     bool profiles;   /* switches the profiler on and off */
     kn_device *device, *other;
     int64_t length;
@@ -29,18 +29,20 @@ uint32_t draw(course *c, uint32_t below);
 void expect(course *c, bool fine, const char *what); /* keeps the first failure's message */
 #define EXPECT(call) expect(c, (call) == KN_OK, #call)
 
-/* Makes one of the streams current, after all that wrote the values `a` and `b`. Draws the same numbers either way. */
+/* Makes one of the streams current, ordered after the writers of `a` and `b`. Draws the same random numbers in both
+ * modes. */
 void choose_stream(course *c, int a, int b);
 
-/* The current stream goes on after all others of the thread: for changes in place, which readers must not see. */
+/* Orders the current stream after all others of the thread: for in-place changes, which earlier readers must not
+ * see. */
 void join_streams(course *c);
 
 void note_written(course *c, int v);
 
-/* Value `v` becomes `tensor` (owned by the scope); the old one is dropped while others may still read it. */
+/* Replaces value `v` by `tensor` (owned by the scope); releases the old one while others may still read it. */
 void put(course *c, int v, kn_tensor *tensor);
 
-/* What may happen: with the values `a` and `b`, mostly to the value `to`. */
+/* The actions: with the values `a` and `b`, mostly writing value `to`. */
 typedef void (*stress_choice)(course *c, int a, int b, int to);
 extern const stress_choice stress_choices[];
 extern const int stress_num_choices;

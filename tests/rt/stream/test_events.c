@@ -1,4 +1,4 @@
-/* test_events.c - events, elapsed time, queries, priorities, callbacks, the current stream, needless waits; and their
+/* test_events.c - events, elapsed time, queries, priorities, callbacks, the current stream, unnecessary waits; and
  * misuse. */
 #include "rt/rt_test.h"
 
@@ -7,7 +7,7 @@
 
 #include "rt/rt.h"
 
-/* Work that keeps the current stream busy for tens of milliseconds at least: it is done when the result is dropped. */
+/* Keeps the current stream busy for at least tens of milliseconds. */
 static kn_tensor *keep_busy(void)
 {
     kn_tensor *result = NULL;
@@ -31,7 +31,7 @@ static void events_time_the_device(void **state)
     bool done;
     assert_new(start = kn_event_new(device));
     assert_new(end = kn_event_new(device));
-    kn_tensor *first = keep_busy(); /* kernels are compiled before the clock runs */
+    kn_tensor *first = keep_busy(); /* compiles the kernels before timing */
     kn_release(first);
     assert_ok(kn_synchronize(device));
 
@@ -170,7 +170,7 @@ static void *hold(void *user)
     holder *h = user;
     h->problems += kn_stream_set_current(h->stream) != KN_OK;
     pthread_barrier_wait(&h->barrier); /* it is this thread's current one */
-    pthread_barrier_wait(&h->barrier); /* it has been destroyed, and its struct may be another's */
+    pthread_barrier_wait(&h->barrier); /* it was destroyed, and its struct may be reused */
     h->problems += kn_ones(KN_SHAPE(2)) != NULL || kn_error_status() != KN_ERR_STATE;
     h->problems += strstr(kn_error_message(), "has been destroyed") == NULL;
     kn_error_clear();
@@ -321,13 +321,13 @@ static void waits_are_counted_and_forbidden(void **state)
     assert_message("kn_set_sync_debug_mode forbids");
     assert_int_equal(kn_synchronize(device), KN_ERR_STATE);
     assert_message("kn_set_sync_debug_mode forbids");
-    assert_non_null(kn_relu(x)); /* enqueueing is no wait */
+    assert_non_null(kn_relu(x)); /* enqueueing does not wait */
     kn_set_sync_debug_mode(KN_SYNC_DEBUG_OFF);
     assert_ok(kn_item(total, &sum));
     assert_true(sum == 3);
 }
 
-/* More writes under way than there are staging blocks, each with its own values. */
+/* More writes in flight than staging blocks, each with its own values. */
 static void staged_writes_keep_their_values(void **state)
 {
     (void)state;

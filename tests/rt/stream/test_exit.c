@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Queues work that nobody waits for, with nothing in the driver's cache, and exits as main does. */
+/* Enqueues work without waiting, with an empty driver cache, and exits as main does. */
 static void queue_and_exit(void)
 {
     char folder[] = "/tmp/koine-exit-XXXXXX";
@@ -26,7 +26,7 @@ static void queue_and_exit(void)
 
 static void replay_and_exit(void)
 {
-    static kn_graph *graph; /* static: what is alive at exit is no leak */
+    static kn_graph *graph; /* static: not a leak at exit */
     static kn_tensor *x, *y;
     x = kn_ones(KN_SHAPE(256, 256));
     bool fine = (graph = kn_graph_new()) != NULL;

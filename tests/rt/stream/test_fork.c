@@ -1,5 +1,5 @@
-/* test_fork.c - in a forked child whatever needs a device or a thread is an error, at once, and what is freed waits for
- * nobody; a child forked before Koine's first use is a process like any other. */
+/* test_fork.c - in a forked child everything that needs a device or a thread fails immediately, and freeing does not
+ * wait; a child forked before Koine's first use works normally. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,10 +11,10 @@
 #include "rt/rt_test.h"
 #include "support/sanitized.h"
 
-#define SECONDS 20 /* a child that takes longer hangs */
+#define SECONDS 20 /* a child that takes longer is hanging */
 
-/* The end of a child whose parent had threads. AddressSanitizer's search for leaks takes locks that one of these may
- * have held at the fork, and waits for ever. */
+/* Ends a child whose parent had threads. AddressSanitizer's leak check takes locks that one of these may have held at
+ * the fork, and would block forever. */
 static void leave(int status)
 {
     if (SANITIZED)
@@ -30,7 +30,7 @@ static int result_of(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* Counts as a failure of the child what is no error in words about the fork. */
+/* Counts a result as a failure unless it is an error that mentions the fork. */
 static int refused(kn_status status, const char *call)
 {
     bool fine = status == KN_ERR_DEVICE && kn_error_status() == status && strstr(kn_error_message(), "forked");
@@ -121,7 +121,7 @@ static int everything_is_refused(belongings *b)
     wrong += REFUSED(kn_empty_cache(b->device));
     wrong += REFUSED(kn_loader_next(b->loader, &batch));
     wrong += REFUSED(kn_loader_start(b->loader, 1));
-    wrong += kn_device_count() < 1; /* what only looks goes on */
+    wrong += kn_device_count() < 1; /* queries still work */
     free_all(b);
     return wrong;
 }
@@ -137,15 +137,14 @@ static void a_child_is_told(void **state)
         leave(everything_is_refused(&b));
     }
     assert_int_equal(result_of(child), 0);
-    double sum; /* the parent's work goes on */
+    double sum; /* the parent continues to work */
     KN_SCOPE;
     assert_ok(kn_item(kn_sum(kn_add(b.x, b.y)), &sum));
     assert_true(sum == 300);
     free_all(&b);
 }
 
-/* --- beside threads that hold whatever they hold -------------------------------------------------------------------
- */
+/* --- with threads that hold locks ------------------------------------------------------------------ */
 
 static atomic_bool is_over;
 
@@ -162,7 +161,7 @@ static void beside_working_threads(void **state)
 {
     (void)state;
     if (SANITIZED)
-        skip(); /* the allocators' own locks do not survive it */
+        skip(); /* the sanitizers' allocators do not survive it */
     kn_device *device = test_device();
     pthread_t threads[2];
     for (int i = 0; i < 2; i++)
@@ -183,8 +182,7 @@ static void beside_working_threads(void **state)
         pthread_join(threads[i], NULL);
 }
 
-/* --- before the first use -------------------------------------------------------------------------------------------
- */
+/* --- before the first use ----------------------------------------------------------------------------------------- */
 
 static void a_child_forked_early_works(void **state)
 {

@@ -1,4 +1,4 @@
-/* Streams: order, waiting for one another, memory that two of them use, several threads on one device. */
+/* Streams: order, waiting for each other, memory shared by two, several threads on one device. */
 #include "rt/rt_test.h"
 
 #include <pthread.h>
@@ -29,8 +29,8 @@ static void streams_are_made_and_destroyed(void **state)
     assert_ok(kn_stream_free(NULL));
 }
 
-/* A chain of work that hops between two streams, each hop ordered by an event: memory freed meanwhile must not be
- * reused too early. */
+/* A chain of work that alternates between two streams, ordered by events: memory freed meanwhile must not be reused too
+ * early. */
 static void work_is_ordered_across_streams(void **state)
 {
     (void)state;
@@ -59,7 +59,7 @@ static void work_is_ordered_across_streams(void **state)
     assert_ok(kn_stream_free(side));
 }
 
-/* More streams read one tensor than the pool keeps count of; its memory is reused at once. */
+/* More streams read one tensor than the pool tracks; its memory is reused immediately. */
 static void many_streams_read_one_tensor(void **state)
 {
     (void)state;
@@ -75,7 +75,7 @@ static void many_streams_read_one_tensor(void **state)
     }
     assert_ok(kn_stream_set_current(main_stream));
     kn_release(x);
-    kn_tensor *reused = kn_zeros(KN_SHAPE(300000)); /* the same memory, were it free too early */
+    kn_tensor *reused = kn_zeros(KN_SHAPE(300000)); /* would be the same memory if freed too early */
     for (int i = 0; i < STREAMS; i++) {
         double value;
         assert_ok(kn_stream_wait_stream(main_stream, streams[i]));
@@ -88,7 +88,7 @@ static void many_streams_read_one_tensor(void **state)
     assert_int_equal(kn_memory_allocated(device), 0);
 }
 
-/* Each thread has a stream of its own and checks its own sums; programs are built while others use them. */
+/* Each thread has its own stream and checks its own sums; programs are compiled while others use them. */
 static void *worker(void *argument)
 {
     const int64_t seed = (int64_t)(intptr_t)argument;
@@ -132,7 +132,7 @@ static void destroy_it(void *stream)
         kn_error_clear();
 }
 
-/* A stream that goes meanwhile does not make kn_synchronize pass over another one. */
+/* A stream destroyed meanwhile does not make kn_synchronize skip another one. */
 static void synchronize_waits_for_every_stream(void **state)
 {
     (void)state;

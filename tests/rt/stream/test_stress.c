@@ -1,8 +1,7 @@
 /* test_stress.c - four threads with random streams, events, allocations, private pools, copies, pinned memory, graphs,
- * backward passes, collectives and operations on two devices, the profiler going on and off, for as long as
- * KOINE_STRESS_SECONDS says; each thread's values must be those of a sequential run of the same random choices on the
- * default stream, bit for bit, and nothing may be left behind. A failure prints its seed: KOINE_STRESS_SEED starts
- * there. */
+ * backward passes, collectives and operations on two devices, switching the profiler on and off, for
+ * KOINE_STRESS_SECONDS; each thread's values must equal those of a sequential run of the same random actions on the
+ * default stream, bit for bit, and nothing may leak. A failure prints its seed, which KOINE_STRESS_SEED reproduces. */
 #include "rt/stream/stress.h"
 
 #include <pthread.h>
@@ -133,7 +132,7 @@ static void threads_agree_with_a_sequential_run(void **state)
     while (seconds_now() < end);
     print_message("%llu episodes of %d threads, %d choices each\n", (unsigned long long)(seed - start), THREADS,
                   CHOICES);
-    for (int d = 0; d < kn_device_count(); d++) { /* graphs, events, streams: nobody holds memory any more */
+    for (int d = 0; d < kn_device_count(); d++) { /* no graph, event or stream holds memory any more */
         assert_ok(kn_empty_cache(kn_device_at(d)));
         assert_int_equal(kn_memory_reserved(kn_device_at(d)), 0);
     }

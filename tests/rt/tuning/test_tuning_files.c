@@ -1,5 +1,5 @@
-/* Files of tuning results that are large, too large, damaged, locked or not readable now: what is kept is never lost
- * for them, and the work is that of reading them. */
+/* Large, too large, damaged, locked or temporarily unreadable files of tuning results: stored results are never lost,
+ * and the time is linear. */
 #include "rt/rt_test.h"
 
 #include <stdio.h>
@@ -78,7 +78,7 @@ static bool is_known(const char *question, const char *choice)
     return known;
 }
 
-/* A file of `count` results, whose questions repeat after `different`; the caller frees its path. */
+/* A file of `count` results with `different` distinct keys; the caller frees its path. */
 static char *large_file(const char *name, int count, int different)
 {
     char *path = kn_path_join(folder, name), *text;
@@ -102,7 +102,7 @@ static char *large_file(const char *name, int count, int different)
     return path;
 }
 
-/* The slot agrees with the status; the error is told, and cleared. */
+/* The thread's error agrees with the status and has a message; clears it. */
 static void assert_fails(kn_status status, kn_status expected, const char *piece)
 {
     assert_int_equal(status, expected);
@@ -119,18 +119,18 @@ static void as_many_as_are_kept_are_imported(void **state)
     (void)state;
     char *path = large_file("full.json", KN_TUNING_MAX_RESULTS - 1, KN_TUNING_MAX_RESULTS);
     const double start = seconds_of_cpu();
-    assert_int_equal(kn_tuning_import(device(), path), KN_OK); /* with `seed`, which is known, as many as may be */
+    assert_int_equal(kn_tuning_import(device(), path), KN_OK); /* with the existing `seed`, the maximum */
     const double seconds = seconds_of_cpu() - start;
     print_message("%d results imported in %.2f s\n", KN_TUNING_MAX_RESULTS, seconds);
-    assert_true(seconds < 8); /* it was 23 */
+    assert_true(seconds < 8); /* was once 23 */
     kn_tuning_forget();
     assert_true(is_known("q0", "c") && is_known("q19998", "c") && is_known("seed", "one"));
     assert_string_equal(said, "");
-    /* One more is an error in words, and costs nothing that is there. */
+    /* One more is an error with a message, and loses no stored result. */
     assert_fails(store("one more", "c"), KN_ERR_STATE, "more than which are not kept");
     kn_tuning_forget();
     assert_true(is_known("q0", "c") && is_known("seed", "one") && !is_known("one more", "c"));
-    assert_int_equal(store("q7", "other"), KN_OK); /* instead of an older one */
+    assert_int_equal(store("q7", "other"), KN_OK); /* replaces an older one */
     kn_tuning_forget();
     assert_true(is_known("q7", "other"));
     kn_free(path);
@@ -150,7 +150,7 @@ static void more_than_are_kept_is_an_error(void **state)
     kn_free(path);
 }
 
-/* 16 MiB of results, each question often: read once, not compared with all others. */
+/* 16 MiB of results with many duplicate keys: read in linear time. */
 static void a_file_full_of_repetitions_does_not_hang(void **state)
 {
     (void)state;
@@ -161,9 +161,9 @@ static void a_file_full_of_repetitions_does_not_hang(void **state)
     kn_free(path);
 }
 
-/* --- files that are there and cannot be used -------------------------------------------------- */
+/* --- existing files that cannot be used -------------------------------------------------- */
 
-/* What cannot be read now may be whole: it is not written over. */
+/* A temporarily unreadable file may be intact: it is not overwritten. */
 static void an_unreadable_file_is_not_begun_anew(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void an_unreadable_file_is_not_begun_anew(void **state)
     }
 }
 
-/* A damaged one is, with a warning. */
+/* A damaged one is overwritten, with a warning. */
 static void a_damaged_file_is_begun_anew_aloud(void **state)
 {
     (void)state;
@@ -189,13 +189,13 @@ static void a_damaged_file_is_begun_anew_aloud(void **state)
     char *path = kn_tuning_path(device());
     assert_int_equal(kn_file_save_text(path, "not JSON \033[2J"), KN_OK);
     assert_int_equal(store("new", "c"), KN_OK);
-    assert_non_null(strstr(said, "begun anew"));
+    assert_non_null(strstr(said, "are discarded"));
     kn_tuning_forget();
     assert_true(is_known("new", "c"));
     kn_free(path);
 }
 
-/* Another process that holds the lock and does not go on is not waited for for ever. */
+/* A lock held by a stopped process is not waited for forever. */
 static void a_lock_that_stays_is_told_of(void **state)
 {
     (void)state;
