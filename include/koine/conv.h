@@ -13,8 +13,8 @@ KN_BEGIN_DECLS
     (-1) /* as padding='same': the output has the input's size; stride 1; of an odd padding one more goes behind */
 #define KN_PADDING_SYMMETRIC (-2) /* of paddings_after: as much behind the data as before it */
 
-/* Of all convolutions. `paddings_after` is the padding behind the data, that is at the bottom and on the right, where it
- * differs from the one before it: .paddings = {1, 2}, .paddings_after = {0, 1}. */
+/* Of all convolutions. `paddings_after` is the padding behind the data, that is at the bottom and on the right, where
+ * it differs from the one before it: .paddings = {1, 2}, .paddings_after = {0, 1}. */
 typedef struct kn_conv_params {
     int64_t stride, padding, dilation;        /* defaults 1, 0, 1; padding may be KN_PADDING_SAME */
     int64_t output_padding;                   /* transposed convolution only; default 0 */

@@ -75,10 +75,10 @@ typedef struct kn_function {
      * be called, on any thread; at once if nothing was recorded or the application failed. Frees what they point to,
      * not the struct itself. May be NULL. */
     void (*destroy)(void *params);
-    /* Backward consists of differentiable operations on grad_outputs and saved tensors, without kernels or kn_read: with
-     * create_graph it is recorded, so that the gradients have gradients. Saved inputs and outputs then have their
-     * history, other saved tensors are constants, and grad_outputs may have any strides. Default false: create_graph
-     * is an error. */
+    /* Backward consists of differentiable operations on grad_outputs and saved tensors, without kernels or kn_read:
+     * with create_graph it is recorded, so that the gradients have gradients. Saved inputs and outputs then have their
+     * history, other saved tensors are constants, and grad_outputs may have any strides. Default false: create_graph is
+     * an error. */
     bool twice_differentiable;
     size_t params_size; /* bytes of the parameter struct, copied for each application; 0: only the pointer is passed */
 } kn_function;

@@ -1,5 +1,5 @@
-/* koine/init.h - initialisation (torch.nn.init), in place, from the generator of the tensor's device; the functions return their
- * argument. */
+/* koine/init.h - initialisation (torch.nn.init), in place, from the generator of the tensor's device; the functions
+ * return their argument. */
 #ifndef KOINE_INIT_H
 #define KOINE_INIT_H
 

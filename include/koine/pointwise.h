@@ -12,8 +12,8 @@ KN_BEGIN_DECLS
 
 /* --- elementwise, broadcast by the NumPy rule, promoted by kn_promote_types ------------------- *
  * A tensor without dimensions does not widen one that has some within its kind (bool < whole < floating). Operands are
- * converted to the joint dtype before the operation, so float16 rounds whole numbers above 2048 first, and bfloat16 those
- * above 256; only a factor or divisor b without dimensions is not rounded. int8, int16 and uint8 wrap around. */
+ * converted to the joint dtype before the operation, so float16 rounds whole numbers above 2048 first, and bfloat16
+ * those above 256; only a factor or divisor b without dimensions is not rounded. int8, int16 and uint8 wrap around. */
 
 KN_API kn_tensor *kn_add(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b); /* not of bool tensors */
@@ -23,9 +23,9 @@ KN_API kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b);
 /* NaN propagates; equal elements share the gradient by halves */
 KN_API kn_tensor *kn_maximum(kn_tensor *a, kn_tensor *b);
 
-/* The same with a number for b: kn_add_scalar(x, 2). As in PyTorch a whole number keeps whole dtypes, exactly for int64,
- * a real one (2.0) makes them float32, and neither widens a floating dtype. The functions with _with take the number as
- * a kn_scalar (koine/dtype.h). */
+/* The same with a number for b: kn_add_scalar(x, 2). As in PyTorch a whole number keeps whole dtypes, exactly for
+ * int64, a real one (2.0) makes them float32, and neither widens a floating dtype. The functions with _with take the
+ * number as a kn_scalar (koine/dtype.h). */
 KN_API kn_tensor *kn_add_scalar_with(kn_tensor *a, kn_scalar b);
 KN_API kn_tensor *kn_mul_scalar_with(kn_tensor *a, kn_scalar b);
 KN_API kn_tensor *kn_pow_scalar_with(kn_tensor *a, kn_scalar b);

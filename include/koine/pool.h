@@ -38,7 +38,8 @@ KN_API kn_tensor *kn_avg_pool2d_with(kn_tensor *x, const kn_pool_params *params)
 KN_API kn_tensor *kn_avg_pool3d_with(kn_tensor *x, const kn_pool_params *params);
 
 /* The same with where each maximum lies, i64 [result's shape] (return_indices=True): its number among the elements of
- * its channel, row by row; 0 for a window that covers nothing but padding. Takes no activation. *indices is owned as the result is, and set to NULL on failure. */
+ * its channel, row by row; 0 for a window that covers nothing but padding. Takes no activation. *indices is owned as
+ * the result is, and set to NULL on failure. */
 KN_API kn_tensor *kn_max_pool1d_with_indices_with(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);
 KN_API kn_tensor *kn_max_pool2d_with_indices_with(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);
 KN_API kn_tensor *kn_max_pool3d_with_indices_with(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);

@@ -1,8 +1,8 @@
 /* koine/random.h - random numbers: Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC
  * 2011).
  *
- * Each device has a default generator: a 64-bit seed and a 64-bit offset. More are made by koine/generator.h and given as
- * `.generator`: kn_rand(KN_SHAPE(2, 3), .generator = g). A drawn number depends only on seed, offset and the
+ * Each device has a default generator: a 64-bit seed and a 64-bit offset. More are made by koine/generator.h and given
+ * as `.generator`: kn_rand(KN_SHAPE(2, 3), .generator = g). A drawn number depends only on seed, offset and the
  * element's index, not on the device or the launch, so every device gives the same numbers (normal deviates up to the
  * rounding of log and cos). Generators are thread-safe; the order of draws from several threads is not defined. */
 #ifndef KOINE_RANDOM_H

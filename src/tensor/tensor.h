@@ -127,8 +127,8 @@ void kn_storage_exchange_memory(kn_storage *a, kn_storage *b);
 void kn_tensor_bump_version(kn_tensor *tensor);
 
 /* --- generator -------------------------------------------------------------------------------- *
- * Takes `count` 32-bit words of the generator's (NULL: the device's default) stream, rounded up to a multiple of 4: word
- * i is lane i % 4 of Philox4x32-10 at counter offset + i / 4. */
+ * Takes `count` 32-bit words of the generator's (NULL: the device's default) stream, rounded up to a multiple of 4:
+ * word i is lane i % 4 of Philox4x32-10 at counter offset + i / 4. */
 typedef struct kn_philox {
     uint64_t seed, offset;        /* offset in blocks of four words */
     const struct kn_philox *live; /* in a recording: the variable that each replay sets to both; else NULL */

@@ -148,7 +148,7 @@ TENSOR_TEST(every_operator_has_the_gradients_that_it_says)
     }
 }
 
-/* --- parameters ---------------------------------------------------------------------------------------------------------- */
+/* --- parameters --------------------------------------------------------------------------------------------------- */
 
 /* A function of `in`, all float64, with parameters that the samples do not have. */
 typedef struct parameters {

@@ -54,7 +54,7 @@ static kn_status adam_step(lists *l, const kn_fused_adam_params *params)
                               params->amsgrad ? l->states[2] : NULL, l->states[3], MANY, params);
 }
 
-/* --- formulas in double ------------------------------------------------------------------------------------------------- */
+/* --- formulas in double ------------------------------------------------------------------------------------------- */
 
 static void reference_adam(double *p, const double *g, int64_t n, const kn_fused_adam_params *a)
 {
@@ -155,7 +155,7 @@ TENSOR_TEST(sgd_as_its_formula)
     check_sgd((kn_fused_sgd_params){.lr = 0.1, .momentum = 0.9, .nesterov = true, .maximize = true}, KN_F64);
 }
 
-/* --- against kn_optim -------------------------------------------------------------------------------------------------------- */
+/* --- against kn_optim --------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(adam_as_the_optimizers)
 {
@@ -183,7 +183,7 @@ TENSOR_TEST(adam_as_the_optimizers)
     kn_optim_free(optim);
 }
 
-/* --- layouts and dtypes ------------------------------------------------------------------------------------------------------- */
+/* --- layouts and dtypes ------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(strided_tensors_and_both_dtypes_in_one_list)
 {
@@ -211,7 +211,7 @@ TENSOR_TEST(a_step_counts_as_a_change)
     CHECK_ERROR(KN_ERR_STATE, "changed in place");
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------------------------------ */
+/* --- what is refused ---------------------------------------------------------------------------------------------- */
 
 #define REFUSED(status, call, ...)                                                                                     \
     do {                                                                                                               \

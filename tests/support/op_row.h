@@ -84,8 +84,8 @@ typedef struct op_table {
 /* The program: --list, --times (CPU seconds of each case), --only PREFIX, --first (the first row of each family) and
  * --plain (contiguous layouts, no forced implementations), both unless KOINE_TEST_FULL=1, --shard 2/4 (the second
  * quarter of the tables), --device NAME, --dtype f32|f64, --no-gradient, --forced IMPLEMENTATION, and those of
- * support/as_gpu.h. With --all-operators it fails unless the rows applied exactly the operators in the list. Returns the
- * exit status. */
+ * support/as_gpu.h. With --all-operators it fails unless the rows applied exactly the operators in the list. Returns
+ * the exit status. */
 int op_test_main(int argc, char **argv, const op_table *const *tables);
 
 #endif

@@ -1,5 +1,5 @@
-/* ops/gemm/matmul_f16.c - products of f16 tensors, on tensor cores directly, elsewhere converted to f32, as those of bf16
- * are. */
+/* ops/gemm/matmul_f16.c - products of f16 tensors, on tensor cores directly, elsewhere converted to f32, as those of
+ * bf16 are. */
 #include <string.h>
 
 #include "ops/gemm/blocked.h"

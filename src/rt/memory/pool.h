@@ -80,7 +80,8 @@ void kn_stream_redirect_allocations(kn_stream *stream, kn_mem_pool *pool);
 bool kn_buffer_in_pool(const kn_buffer *buffer, const kn_mem_pool *pool);
 
 /* --- watching a buffer ---------------------------------------------------------------------------- *
- * Notifies a holder of a buffer's address that does not own it (a recorded launch) when the buffer is freed. Embed the watcher in a larger struct, zeroed except for `freed`. */
+ * Notifies a holder of a buffer's address that does not own it (a recorded launch) when the buffer is freed. Embed the
+ * watcher in a larger struct, zeroed except for `freed`. */
 
 typedef struct kn_buffer_watcher kn_buffer_watcher;
 struct kn_buffer_watcher {

@@ -15,8 +15,8 @@ typedef struct kn_user_source {
 } kn_user_source;
 
 /* Registers `text`, which may include the library's headers ("common/koine.clh"). Diagnostics of the compiler count
- * lines from the text's last `#line`; `name` (shortened to 60 characters) stands for the source in messages. `is_users`: there
- * is code of the user's in it, not only what the library wrote. */
+ * lines from the text's last `#line`; `name` (shortened to 60 characters) stands for the source in messages.
+ * `is_users`: there is code of the user's in it, not only what the library wrote. */
 kn_status kn_user_source_add(kn_user_source *source, const char *name, const char *text, bool is_users);
 
 /* For rt/program/program.c: is this the path of a registered text, and if so, appends the text. */
