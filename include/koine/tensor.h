@@ -86,10 +86,13 @@ KN_API kn_tensor *kn_arange_with(double start, double end, double step, const kn
 #define kn_arange(start, end, step, ...)                                                                               \
     KN_CALL(kn_arange_with(start, end, step, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
 
-/* Shape, dtype and device of `like`; values uninitialised, 0 or 1. */
+/* Shape, dtype and device of `like`; values uninitialised, 0, 1 or `value`, which is converted to the dtype. Random ones:
+ * kn_rand_like, kn_randn_like (koine/random.h). */
 KN_API kn_tensor *kn_empty_like(const kn_tensor *like);
 KN_API kn_tensor *kn_zeros_like(const kn_tensor *like);
 KN_API kn_tensor *kn_ones_like(const kn_tensor *like);
+KN_API kn_tensor *kn_full_like_with(const kn_tensor *like, kn_scalar value);
+#define kn_full_like(like, value) kn_full_like_with(like, KN_NUMBER(value))
 
 /* --- properties ------------------------------------------------------------------------------- */
 
