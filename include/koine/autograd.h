@@ -25,18 +25,18 @@ KN_API kn_status kn_backward(kn_tensor *tensor);
 /* The same with dL/dtensor given (NULL: 1, for a tensor of one element), keeping the tape if `retain_graph`. */
 KN_API kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph);
 
-/* Gradients of `outputs` with respect to `inputs`, leaves or not: gradients[i] of inputs[i], owned as
- * results are. kn_grad of no tensor changes, and only what lies between them is gone through. What is torch.autograd.grad
- * in PyTorch:
+/* Gradients of `outputs` with respect to `inputs`, leaves or not: gradients[i] of inputs[i], owned as results are.
+ * kn_grad of no tensor changes, and only what lies between them is gone through. What is torch.autograd.grad in
+ * PyTorch:
  *
  *     kn_tensor *slope, *curvature;
  *     kn_autograd_grad(&y, 1, &x, 1, &slope, .create_graph = true);
  *     slope = kn_sum(slope);
  *     kn_autograd_grad(&slope, 1, &x, 1, &curvature);
  *
- * With create_graph the gradients are recorded like any results, so that they have gradients themselves. Operations whose
- * backward pass is a kernel of its own have none (docs/operators.md, "second"): KN_ERR_STATE names the first that was met.
- * An input that does not lead to the outputs is KN_ERR_STATE, or NULL with allow_unused. */
+ * With create_graph the gradients are recorded like any results, so that they have gradients themselves. Operations
+ * whose backward pass is a kernel of its own have none (docs/operators.md, "second"): KN_ERR_STATE names the first that
+ * was met. An input that does not lead to the outputs is KN_ERR_STATE, or NULL with allow_unused. */
 typedef struct kn_autograd_grad_params {
     kn_tensor *const *grad_outputs; /* dL/doutput for each output, NULL among them: 1; default NULL: all 1 */
     bool retain_graph;              /* default false: the record is freed; true with create_graph */
@@ -90,11 +90,11 @@ typedef struct kn_gradcheck_params {
 KN_API kn_gradcheck_params kn_gradcheck_params_init(void);
 typedef kn_tensor *(*kn_gradcheck_function)(kn_tensor *const *inputs, void *user);
 KN_API kn_status kn_gradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
-                              const kn_gradcheck_params *options);
+                              const kn_gradcheck_params *params);
 
 /* The same for the gradients themselves (kn_autograd_grad with create_graph), by the inputs and by dL/doutput. */
 KN_API kn_status kn_gradgradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
-                                  const kn_gradcheck_params *options);
+                                  const kn_gradcheck_params *params);
 
 KN_END_DECLS
 

@@ -63,8 +63,8 @@ KN_API kn_status kn_comm_all_reduce(kn_tensor *const *tensors, int num_tensors, 
 
 /* --- data parallelism ------------------------------------------------------------------------- */
 
-/* Copies of the module for the devices, as torch.nn.parallel.replicate: see "replicas" in koine/module.h. replicas[i] is
- * for devices[i]; the caller frees each with kn_module_free. Parameters and buffers must be on devices[0]; there the
+/* Copies of the module for the devices, as torch.nn.parallel.replicate: see "replicas" in koine/module.h. replicas[i]
+ * is for devices[i]; the caller frees each with kn_module_free. Parameters and buffers must be on devices[0]; there the
  * replica holds the very same tensors. Gradients of the replicas' parameters are summed onto the originals. */
 KN_API kn_status kn_module_replicate(kn_module *module, kn_device *const *devices, int num_devices,
                                      kn_module **replicas);

@@ -69,8 +69,8 @@ KN_API kn_status kn_set_float32_matmul_precision(const char *precision);
 KN_API const char *kn_get_float32_matmul_precision(void);
 
 /* --- fusion ----------------------------------------------------------------------------------- *
- * Modules fuse a ReLU or ReLU6 with the layer before it (koine/module.h, kn_forward_activated). KOINE_FUSION=0; default on.
- * Results are the same either way; when off, each layer is a separate operation, also in profiles. */
+ * Modules fuse a ReLU or ReLU6 with the layer before it (koine/module.h, kn_forward_activated). KOINE_FUSION=0; default
+ * on. Results are the same either way; when off, each layer is a separate operation, also in profiles. */
 KN_API void kn_set_fusion(bool enabled);
 KN_API bool kn_get_fusion(void);
 

@@ -12,8 +12,8 @@
 
 KN_BEGIN_DECLS
 
-/* The tensors one after the other along `dim`; in the other dimensions they have the same sizes. Tensors of shape [0] are
- * left out, whatever the shape of the others. */
+/* The tensors one after the other along `dim`; in the other dimensions they have the same sizes. Tensors of shape [0]
+ * are left out, whatever the shape of the others. */
 KN_API kn_tensor *kn_cat(kn_tensor *const *tensors, int count, int dim);
 
 /* Tensors of one shape along a new dimension `dim` of size `count`. */

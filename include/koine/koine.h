@@ -15,8 +15,8 @@
 #include <koine/graph.h>
 #include <koine/init.h>
 #include <koine/io.h>
-#include <koine/join.h>
 #include <koine/jit.h>
+#include <koine/join.h>
 #include <koine/kernel.h>
 #include <koine/loss.h>
 #include <koine/matmul.h>

@@ -9,10 +9,11 @@
  *     if (device == NULL)
  *         fprintf(stderr, "%s\n", kn_error_message());
  *
- * What is built in expressions can be checked once. Functions that return a tensor, a module, an optimizer, a dataset, a
- * loader, a trainer or a jit operation return NULL for NULL inputs, and their first error is sticky: later errors, its
- * consequences, do not replace it until it is read (kn_error_message) or cleared. So a whole forward pass can be checked
- * at its end, and the message still says which operation failed and why. Other errors are replaced by the next one.
+ * What is built in expressions can be checked once. Functions that return a tensor, a module, an optimizer, a dataset,
+ * a loader, a trainer or a jit operation return NULL for NULL inputs, and their first error is sticky: later errors,
+ * its consequences, do not replace it until it is read (kn_error_message) or cleared. So a whole forward pass can be
+ * checked at its end, and the message still says which operation failed and why. Other errors are replaced by the next
+ * one.
  *
  * The library never ends the process: it does not call abort, exit or assert. Every error is one readable sentence that
  * names the operation and the things involved. */

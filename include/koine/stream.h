@@ -24,9 +24,9 @@ KN_API kn_stream *kn_stream_new_with_priority(kn_device *device, int priority);
 KN_API kn_status kn_stream_priority_range(kn_device *device, int *least, int *greatest); /* 1, -1; or 0, 0 */
 KN_API int kn_stream_priority(const kn_stream *stream);
 
-/* Frees the stream; NULL allowed. KN_ERR_STATE, without freeing it, while it has unfinished work (synchronize first) or is
- * being captured; KN_ERR_ARGUMENT for the default stream, which belongs to the device. A thread whose current stream has
- * been freed gets an error once and then uses the default stream. */
+/* Frees the stream; NULL allowed. KN_ERR_STATE, without freeing it, while it has unfinished work (synchronize first) or
+ * is being captured; KN_ERR_ARGUMENT for the default stream, which belongs to the device. A thread whose current stream
+ * has been freed gets an error once and then uses the default stream. */
 KN_API kn_status kn_stream_free(kn_stream *stream);
 
 KN_API kn_stream *kn_stream_default(kn_device *device);      /* NULL with an error for the host */
