@@ -131,7 +131,8 @@ static kn_status get_kernel(const kn_user_source **kernel, kn_pointwise_code *co
                                        .code = code,
                                        .form = form,
                                        .form_size = sizeof *form,
-                                       .write = write_kernel};
+                                       .write = write_kernel,
+                                       .is_users = code->is_users};
     return kn_written_kernel_get(kernel, &code->kernels, &request);
 }
 

@@ -31,7 +31,7 @@ static kn_status write_source(kn_user_source *source, const kn_kernel_request *r
     if (!finished)
         return KN_ERR_MEMORY;
     snprintf(name, sizeof name, "%s%s", r->prefix, r->name);
-    const kn_status status = kn_user_source_add(source, name, finished);
+    const kn_status status = kn_user_source_add(source, name, finished, r->is_users);
     kn_free(finished);
     return status;
 }

@@ -420,9 +420,9 @@ static void test_sources_are_kept_once(void **state)
 {
     (void)state;
     kn_user_source a, b, c;
-    CHECK_OK(kn_user_source_add(&a, "one", "kernel void one(int n) { }"));
-    CHECK_OK(kn_user_source_add(&b, "one", "kernel void one(int n) { }"));
-    CHECK_OK(kn_user_source_add(&c, "one", "kernel void one(int n) { } "));
+    CHECK_OK(kn_user_source_add(&a, "one", "kernel void one(int n) { }", true));
+    CHECK_OK(kn_user_source_add(&b, "one", "kernel void one(int n) { }", true));
+    CHECK_OK(kn_user_source_add(&c, "one", "kernel void one(int n) { } ", true));
     assert_ptr_equal(a.path, b.path);
     assert_ptr_not_equal(a.path, c.path);
     assert_string_equal(c.name, "one");

@@ -83,7 +83,7 @@ kn_status kn_jit_function_init(kn_jit_function *f, const char *helpers, const ch
     f->statements = f->functions ? write_call(s) : NULL;
     if (!f->statements)
         return KN_ERR_MEMORY;
-    KN_TRY(kn_user_source_add(&source, s->name, f->functions));
+    KN_TRY(kn_user_source_add(&source, s->name, f->functions, true));
     f->elements.name = f->name = source.name;
     f->elements.functions = f->functions;
     f->elements.statements = f->statements;

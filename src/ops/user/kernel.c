@@ -31,7 +31,7 @@ static kn_status register_source(kn_user_source *registered, const char *source,
     char *text = kn_text_finish(&out);
     if (!text)
         return KN_ERR_MEMORY;
-    kn_status status = kn_user_source_add(registered, name, text);
+    kn_status status = kn_user_source_add(registered, name, text, true);
     kn_free(text);
     return status;
 }

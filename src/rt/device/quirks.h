@@ -21,12 +21,18 @@ typedef struct kn_quirks {
     /* Gives buffers of more than CL_DEVICE_MAX_MEM_ALLOC_SIZE only if they are asked for with a flag of its own and
      * kernels are compiled with an option, which makes all of them slower: with KOINE_LARGE_BUFFERS=1 both are. */
     bool large_buffers_on_demand;
+    /* Declares OpenCL C's functions in a header of all functions for all types, and compiles it with every program. The
+     * option KN_QUIRK_NO_HEADER makes it empty. */
+    bool reads_long_header;
     /* CL_DEVICE_MAX_MEM_ALLOC_SIZE depends on environment variables of the driver. */
     bool allocation_limit_by_environment;
 } kn_quirks;
 
 /* The quirks of a platform's driver: all rows of the table that match. */
 kn_quirks kn_quirks_of(const char *platform, const char *driver_version);
+
+/* Of reads_long_header: the include guard of Clang's opencl-c.h. */
+#define KN_QUIRK_NO_HEADER "-D_OPENCL_H_"
 
 /* Of large_buffers_on_demand: the option for programs, "" for none, and the cl_mem_flags for a buffer. */
 const char *kn_quirk_build_option(const kn_quirks *quirks);

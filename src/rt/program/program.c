@@ -130,11 +130,13 @@ static kn_status expand(kn_text *out, const char *path, include_list *seen)
     return status;
 }
 
-kn_status kn_kernel_source_text(char **text, const char *path)
+static kn_status expand_all(char **text, const char *path, bool declare_builtins)
 {
     kn_text whole = {0};
     include_list seen = {.count = 0};
-    kn_status status = expand(&whole, path, &seen);
+    kn_status status = declare_builtins ? expand(&whole, "common/builtins.clh", &seen) : KN_OK;
+    if (status == KN_OK)
+        status = expand(&whole, path, &seen);
     if (status != KN_OK) {
         kn_text_free(&whole);
         return status;
@@ -142,6 +144,8 @@ kn_status kn_kernel_source_text(char **text, const char *path)
     *text = kn_text_finish(&whole);
     return *text ? KN_OK : KN_ERR_MEMORY;
 }
+
+kn_status kn_kernel_source_text(char **text, const char *path) { return expand_all(text, path, false); }
 
 /* --- building --------------------------------------------------------------------------------- */
 
@@ -230,16 +234,53 @@ static kn_status make(kn_device *device, kn_program *program, const char *text, 
     return KN_OK;
 }
 
+static char *full_options(const kn_device *device, const char *options, bool declare_builtins)
+{
+    kn_text text = {0};
+    kn_text_format(&text, "-cl-std=CL1.2%s%s%s%s%s", device->limits.is_cpu ? " -DKN_CPU" : "",
+                   kn_quirk_build_option(&device->quirks),
+                   declare_builtins ? " -DKN_DECLARE_BUILTINS " KN_QUIRK_NO_HEADER : "", *options ? " " : "", options);
+    return kn_text_finish(&text);
+}
+
+static kn_status make_with(kn_device *device, kn_program *program, bool declare_builtins, kn_build_origin *origin)
+{
+    char *text;
+    kn_free(program->options);
+    program->options = full_options(device, program->asked_options, declare_builtins);
+    if (!program->options)
+        return KN_ERR_MEMORY;
+    KN_TRY(expand_all(&text, program->source, declare_builtins));
+    kn_status status = make(device, program, text, origin);
+    kn_free(text);
+    return status;
+}
+
+/* The user's code may call any function, with any overload. */
+static bool may_declare_builtins(const kn_device *device, const kn_program *program)
+{
+    return device->quirks.reads_long_header && !kn_user_source_is_users(program->source);
+}
+
+static kn_status make_either_way(kn_device *device, kn_program *program, kn_build_origin *origin)
+{
+    if (may_declare_builtins(device, program)) {
+        KN_PRESERVE_ERROR;
+        if (make_with(device, program, true, origin) == KN_OK)
+            return KN_OK;
+        kn_log_message(KN_LOG_DEBUG, "%s is built again, with all of the driver's declarations, since: %s",
+                       program->source, kn_error_message());
+    }
+    return make_with(device, program, false, origin);
+}
+
 /* `kernel` is the one wanted: its name is told to those who wait. */
 static kn_status build(kn_device *device, kn_program *program, const char *kernel)
 {
-    char *text;
     kn_build_origin origin;
-    KN_TRY(kn_kernel_source_text(&text, program->source));
     kn_build_wait wait = kn_build_begin(kernel);
-    kn_status status = make(device, program, text, &origin);
+    kn_status status = make_either_way(device, program, &origin);
     double seconds = kn_build_end(wait, false);
-    kn_free(text);
     if (status == KN_OK)
         kn_build_log_program(device, program, origin, seconds);
     return status;
@@ -266,36 +307,21 @@ static uint64_t lookup_key(const char *source, const char *options)
     return key;
 }
 
-static char *full_options(const kn_device *device, const char *options)
-{
-    kn_text text = {0};
-    kn_text_format(&text, "-cl-std=CL1.2%s%s%s%s", device->limits.is_cpu ? " -DKN_CPU" : "",
-                   kn_quirk_build_option(&device->quirks), *options ? " " : "", options);
-    return kn_text_finish(&text);
-}
-
-static kn_program *new_program(const kn_device *device, const char *source, const char *options, uint64_t key)
+static kn_program *new_program(const char *source, const char *options, uint64_t key)
 {
     kn_program *program = kn_calloc(1, sizeof *program);
     if (!program)
         return NULL;
     program->source = kn_strdup(source);
-    program->options = full_options(device, options);
+    program->asked_options = kn_strdup(options);
     program->key = key;
     kn_mutex_init(&program->lock);
-    if (program->source && program->options)
+    if (program->source && program->asked_options)
         return program;
     kn_free(program->source);
-    kn_free(program->options);
+    kn_free(program->asked_options);
     kn_free(program);
     return NULL;
-}
-
-/* full_options puts what was asked for last. */
-static bool has_options(const kn_program *program, const char *options)
-{
-    const size_t all = strlen(program->options), length = strlen(options);
-    return all >= length && memcmp(program->options + all - length, options, length) == 0;
 }
 
 static kn_program *find_program(kn_device *device, const char *source, const char *options)
@@ -305,9 +331,10 @@ static kn_program *find_program(kn_device *device, const char *source, const cha
     kn_lock(&table->lock);
     kn_program **bucket = &table->buckets[key % KN_PROGRAM_BUCKETS];
     kn_program *program = *bucket;
-    while (program && (program->key != key || strcmp(program->source, source) != 0 || !has_options(program, options)))
+    while (program && (program->key != key || strcmp(program->source, source) != 0 ||
+                       strcmp(program->asked_options, options) != 0))
         program = program->next;
-    if (!program && (program = new_program(device, source, options, key))) {
+    if (!program && (program = new_program(source, options, key))) {
         program->next = *bucket;
         *bucket = program;
     }

@@ -15,7 +15,8 @@ typedef struct kn_kernel {
 } kn_kernel;
 
 typedef struct kn_program {
-    char *source, *options;
+    char *source;
+    char *asked_options, *options; /* the caller's; and, once built, the driver's */
     uint64_t key;
     cl_program handle;
     kn_mutex lock; /* held while building and while kernels are added */

@@ -10,11 +10,12 @@
 #include "base/threads.h"
 
 #define PREFIX "user/"
+#define WRITTEN "written/" /* by the library alone */
 #define NAME_LENGTH 60
 
 typedef struct entry {
     char *text;
-    char path[sizeof PREFIX + KN_HASH_TEXT + NAME_LENGTH + 2]; /* its end is the name */
+    char path[sizeof WRITTEN + KN_HASH_TEXT + NAME_LENGTH + 2]; /* its end is the name */
     const char *name;
     struct entry *next;
 } entry;
@@ -47,10 +48,11 @@ static entry *new_entry(const char *path, const char *text)
     return e;
 }
 
-kn_status kn_user_source_add(kn_user_source *source, const char *name, const char *text)
+kn_status kn_user_source_add(kn_user_source *source, const char *name, const char *text, bool is_users)
 {
     char hash[KN_HASH_TEXT], path[sizeof((entry *)0)->path];
-    snprintf(path, sizeof path, PREFIX "%s/%.*s", kn_hash_format(hash, kn_hash_text(text)), NAME_LENGTH, name);
+    snprintf(path, sizeof path, "%s%s/%.*s", is_users ? PREFIX : WRITTEN, kn_hash_format(hash, kn_hash_text(text)),
+             NAME_LENGTH, name);
     kn_lock(&registry.lock);
     entry *e = find(path);
     if (e && strcmp(e->text, text) != 0) { /* the hash is not cryptographic */
@@ -68,7 +70,12 @@ kn_status kn_user_source_add(kn_user_source *source, const char *name, const cha
     return KN_OK;
 }
 
-bool kn_user_source_is(const char *path) { return strncmp(path, PREFIX, sizeof PREFIX - 1) == 0; }
+bool kn_user_source_is_users(const char *path) { return strncmp(path, PREFIX, sizeof PREFIX - 1) == 0; }
+
+bool kn_user_source_is(const char *path)
+{
+    return kn_user_source_is_users(path) || strncmp(path, WRITTEN, sizeof WRITTEN - 1) == 0;
+}
 
 kn_status kn_user_source_append(kn_text *text, const char *path)
 {

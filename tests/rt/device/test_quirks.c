@@ -31,6 +31,15 @@ static void rows_go_by_platform_and_version(void **state)
     assert_memory_equal(&none, &other, sizeof none);
 }
 
+/* The library's own kernels do without the driver's header, on all devices and for all dtypes that these tests run; a
+ * program that does not compile without it is built with it. */
+static void declarations_of_our_own(void **state)
+{
+    (void)state;
+    assert_true(kn_quirks_of("Portable Computing Language", "3.1").reads_long_header);
+    assert_false(kn_quirks_of("Portable Computing Language", "6.0").reads_long_header);
+}
+
 /* Intel's driver: only where the user wants it, since it costs speed. */
 static void large_buffers_on_demand(void **state)
 {
@@ -117,7 +126,8 @@ static void the_doctor_tells_how_to_get_larger_buffers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_go_by_platform_and_version), cmocka_unit_test(large_buffers_on_demand),
-        cmocka_unit_test(lazy_allocations_fail_in_time), cmocka_unit_test(the_doctor_tells_how_to_get_larger_buffers)};
+        cmocka_unit_test(rows_go_by_platform_and_version), cmocka_unit_test(declarations_of_our_own),
+        cmocka_unit_test(large_buffers_on_demand), cmocka_unit_test(lazy_allocations_fail_in_time),
+        cmocka_unit_test(the_doctor_tells_how_to_get_larger_buffers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
